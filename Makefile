@@ -1,0 +1,80 @@
+# Targets: see docs/CONTRIBUTING.md. Everything a target needs beyond Go, a C compiler, make and
+# npm (or curl) it fetches itself, verified, once.
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+
+GO       ?= go
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+ORT_DIR  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signalbox/onnxruntime/1.30.0
+LINT     := $(GO) tool -modfile=tools/go.mod golangci-lint
+FUZZTIME ?= 30s
+
+export GOFLAGS := -mod=readonly
+
+.PHONY: build run test check bench examples fuzz vuln onnxruntime fmt lint vet test-nocgo generate generated licences format clean
+
+## build: everything needed, then bin/signalbox
+build: onnxruntime
+	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/signalbox .
+
+## run: build, then the demo with embedded models and simulated backends
+run: build
+	bin/signalbox demo
+
+## test: everything needed, then all Go tests
+test: onnxruntime
+	$(GO) test -race -shuffle=on ./...
+
+## check: what CI runs
+check: fmt lint vet test test-nocgo generated licences
+
+onnxruntime:
+	@tools/fetch-onnxruntime.sh "$(ORT_DIR)"
+
+fmt:
+	@out=$$($(LINT) fmt --diff 2>&1) || { echo "$$out"; echo "run: make format"; exit 1; }
+
+## format: rewrite the files that fmt complains about
+format:
+	$(LINT) fmt
+
+lint:
+	$(LINT) run
+
+vet:
+	$(GO) vet ./...
+
+test-nocgo:
+	CGO_ENABLED=0 $(GO) test ./...
+
+## generate: rewrite generated files (the config reference)
+generate:
+	$(GO) generate ./...
+
+generated: generate
+	@git diff --exit-code -- docs/config.md || { echo "generated files changed: commit them"; exit 1; }
+
+licences:
+	@cd tools && GOFLAGS=-mod=mod $(GO) run ./licences ..
+
+## bench: the benchmarks of the decision path, the rules and the proxy
+bench: onnxruntime
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+## examples: the official SDKs against the demo
+examples: build
+	examples/run.sh
+
+## fuzz: every fuzz target for FUZZTIME
+fuzz: onnxruntime
+	@set -e; for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p; done; done
+
+## vuln: known vulnerabilities in dependencies
+vuln:
+	@$(GO) tool -modfile=tools/go.mod govulncheck ./... || { \
+	  rc=$$?; [ $$rc -eq 3 ] && exit 3; echo "govulncheck could not finish (rc $$rc); is its database reachable?"; }
+
+clean:
+	rm -rf bin

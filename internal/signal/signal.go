@@ -1,0 +1,239 @@
+// Package signal is the vocabulary between the parts that extract signals (classify), decide on
+// them (rules) and act on the decision (proxy). It holds values only: no I/O, no dependencies.
+//
+// A signal is in one of three states, and the difference matters everywhere: not extracted yet
+// (asking for it may still change the decision), known, and unknown (extraction failed, with a
+// reason). Unknown is never a default label.
+package signal
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Kind identifies a signal that has to be extracted from the text of a request.
+// What is known for free, such as role or prompt length, is in Facts instead.
+type Kind uint8
+
+// The kinds, cheapest tier first. The order within the block is the order of traces and tables.
+const (
+	Keyword Kind = iota
+	Language
+	Domain
+	Jailbreak
+	PII
+	Complexity
+	FactCheck
+	Embedding
+	Intent
+	Cache
+	NumKinds
+)
+
+var kindNames = [NumKinds]string{ //nolint:gochecknoglobals // constant table
+	"keyword", "language", "domain", "jailbreak", "pii", "complexity", "factcheck", "embedding", "intent", "cache",
+}
+
+// String returns the name used in YAML, metrics and the API.
+func (k Kind) String() string {
+	if k < NumKinds {
+		return kindNames[k]
+	}
+	return "invalid"
+}
+
+// ParseKind is the inverse of String.
+func ParseKind(name string) (Kind, bool) {
+	for k, n := range kindNames {
+		if n == name {
+			return Kind(k), true
+		}
+	}
+	return NumKinds, false
+}
+
+// Tier orders signals by what they cost to extract.
+type Tier uint8
+
+// The cost tiers of the decision engine.
+const (
+	TierFree    Tier = iota // known from the request itself
+	TierLexical             // a scan of the text, microseconds
+	TierNeural              // one pass of the shared trunk, milliseconds
+	TierLarge               // a large or remote model
+	NumTiers
+)
+
+// Tier returns the cost tier of the kind.
+func (k Kind) Tier() Tier {
+	switch k {
+	case Keyword, Language:
+		return TierLexical
+	case Domain, Jailbreak, PII, Complexity, FactCheck, Embedding, Intent, Cache:
+		return TierNeural
+	case NumKinds:
+	}
+	return TierLarge
+}
+
+// Mask is a set of kinds.
+type Mask uint32
+
+// MaskOf returns the set of the given kinds.
+func MaskOf(kinds ...Kind) Mask {
+	var m Mask
+	for _, k := range kinds {
+		m |= 1 << k
+	}
+	return m
+}
+
+// Has reports whether k is in the set.
+func (m Mask) Has(k Kind) bool { return m&(1<<k) != 0 }
+
+// Len is the number of kinds in the set.
+func (m Mask) Len() int { return bits.OnesCount32(uint32(m)) }
+
+// Tier returns the members of the set that belong to tier t.
+func (m Mask) Tier(t Tier) Mask {
+	var out Mask
+	for k := range NumKinds {
+		if m.Has(k) && k.Tier() == t {
+			out |= 1 << k
+		}
+	}
+	return out
+}
+
+// Kinds lists the members in order.
+func (m Mask) Kinds() []Kind {
+	out := make([]Kind, 0, m.Len())
+	for k := range NumKinds {
+		if m.Has(k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// State tells whether a value can be used.
+type State uint8
+
+// The three states. NotExtracted is the zero value of a Value.
+const (
+	NotExtracted State = iota
+	Known
+	Unknown
+)
+
+// Reason says why a signal is unknown. It is a metric label, so the set is closed.
+type Reason string
+
+// Why extraction failed.
+const (
+	ReasonNone     Reason = ""
+	ReasonTimeout  Reason = "timeout"
+	ReasonOverload Reason = "overload"
+	ReasonNoModel  Reason = "no_model"
+	ReasonInvalid  Reason = "invalid_output"
+	ReasonCanceled Reason = "canceled"
+	ReasonInternal Reason = "internal"
+)
+
+// Coverage tells how much of the text a value speaks for.
+type Coverage uint8
+
+// How the text was read.
+const (
+	Complete   Coverage = iota // all of it, in one row
+	Windowed                   // in windows; see Value.Windows
+	Compressed                 // as a skeleton
+)
+
+// Value is one extracted signal. Slices are shared and must not be modified.
+type Value struct {
+	State    State
+	Reason   Reason        // set when State is Unknown
+	Label    string        // the most probable label; empty for kinds without one
+	Score    float64       // calibrated probability of Label; for Jailbreak always P(jailbreak); in [0,1]
+	Labels   []string      // every label, in the order of Probs; for Keyword the names of the sets that matched
+	Probs    []float32     // calibrated probabilities, sum 1; empty for Keyword
+	Vector   []float32     // Embedding only: L2-normalised
+	Source   string        // bundle or component that produced it
+	Provider string        // execution provider, such as cpu
+	Elapsed  time.Duration // time spent on it; kinds of one pass share the pass
+	Coverage Coverage
+	Windows  int // windows that cover the text
+	Read     int // windows that were read
+}
+
+// Prob returns the probability of label, and false when the value does not know the label.
+func (v *Value) Prob(label string) (float64, bool) {
+	for i, l := range v.Labels {
+		if l == label && i < len(v.Probs) {
+			return float64(v.Probs[i]), true
+		}
+	}
+	return 0, false
+}
+
+// Features is what a request contains besides text.
+type Features uint8
+
+// The features that `has` can ask for.
+const (
+	HasTools Features = 1 << iota
+	HasImages
+	HasContext
+	HasFacts
+)
+
+// Facts is what is known about a request without looking into its text: tier 0.
+type Facts struct {
+	Role     string
+	Tenant   string
+	Model    string // the model that the client asked for
+	Session  string // empty when none was named
+	Tokens   int    // estimate of the prompt's tokens
+	Features Features
+	Header   func(name string) []string // values of a request header, by any case; nil means no headers
+}
+
+// Set is everything known about one request so far. It is not safe for concurrent writes; one
+// request owns one Set and the extractor fills it between two steps of the decision.
+type Set struct {
+	Facts  Facts
+	Values [NumKinds]Value
+}
+
+// Have returns the kinds that were extracted, known or not.
+func (s *Set) Have() Mask {
+	var m Mask
+	for k := range NumKinds {
+		if s.Values[k].State != NotExtracted {
+			m |= 1 << k
+		}
+	}
+	return m
+}
+
+// Fail marks every kind of m that has no value yet as unknown.
+func (s *Set) Fail(m Mask, why Reason) {
+	for k := range NumKinds {
+		if m.Has(k) && s.Values[k].State == NotExtracted {
+			s.Values[k] = Value{State: Unknown, Reason: why}
+		}
+	}
+}
+
+// Text is a request's text in the views that extractors read. Strings are shared with the request.
+type Text struct {
+	LastUser string    // the last message of role user: what the request is about
+	Segments []Segment // every text of the request in order: all roles, tool results, names
+}
+
+// Segment is one run of text and who said it.
+type Segment struct {
+	Role string // system, developer, user, assistant, tool, function
+	Text string
+}

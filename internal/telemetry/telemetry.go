@@ -1,0 +1,167 @@
+// Package telemetry sets up logging, metrics and tracing, and owns every metric and attribute
+// name of the product. Call sites hand it values; it holds no call-site logic.
+//
+// Everything here is safe for concurrent use. Shutdown flushes the exporters.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// Options configure logging, metrics and tracing.
+type Options struct {
+	// Log is the least severe level written: debug, info, warn or error. Default info. Restart needed.
+	Log string `yaml:"log"`
+	// LogFormat is text or json. Default text. Restart needed.
+	LogFormat string `yaml:"log_format"`
+	// OTLPEndpoint is the OTLP/HTTP endpoint that receives traces, such as http://collector:4318. Empty, the default, turns tracing off. Restart needed.
+	OTLPEndpoint string `yaml:"otlp_endpoint"`
+	// SampleRatio is the share of requests without a sampled parent that are traced, 0 to 1. Default 1. Restart needed.
+	SampleRatio float64 `yaml:"sample_ratio"`
+	// Prometheus serves /metrics on the admin listener. Default true. Restart needed.
+	Prometheus bool `yaml:"prometheus"`
+	// RecordPrompts allows prompt text in logs and spans. Default false. Restart needed.
+	RecordPrompts bool `yaml:"record_prompts"`
+}
+
+// DefaultOptions logs at info, serves metrics and traces nothing.
+func DefaultOptions() Options {
+	return Options{Log: "info", LogFormat: "text", SampleRatio: 1, Prometheus: true}
+}
+
+// Validate reports every bad option as "field: problem".
+func (o Options) Validate() error {
+	var errs []error
+	if _, err := level(o.Log); err != nil {
+		errs = append(errs, err)
+	}
+	if o.LogFormat != "text" && o.LogFormat != "json" {
+		errs = append(errs, fmt.Errorf("log_format: %q is neither text nor json", o.LogFormat))
+	}
+	if o.SampleRatio < 0 || o.SampleRatio > 1 {
+		errs = append(errs, fmt.Errorf("sample_ratio: %v is not between 0 and 1", o.SampleRatio))
+	}
+	if o.OTLPEndpoint != "" && !strings.HasPrefix(o.OTLPEndpoint, "http://") && !strings.HasPrefix(o.OTLPEndpoint, "https://") {
+		errs = append(errs, fmt.Errorf("otlp_endpoint: %q must start with http:// or https://", o.OTLPEndpoint))
+	}
+	return errors.Join(errs...)
+}
+
+func level(name string) (slog.Level, error) {
+	switch name {
+	case "debug":
+		return slog.LevelDebug, nil
+	case "info":
+		return slog.LevelInfo, nil
+	case "warn":
+		return slog.LevelWarn, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, fmt.Errorf("log: %q is not one of debug, info, warn, error", name)
+}
+
+// Telemetry is the set of instruments that the process shares.
+type Telemetry struct {
+	Log     *slog.Logger
+	Tracer  trace.Tracer
+	Metrics *Metrics
+
+	handler  http.Handler
+	shutdown []func(context.Context) error
+}
+
+// New builds the instruments. Logs go to w. The caller calls Shutdown.
+func New(ctx context.Context, o Options, version string, w io.Writer) (*Telemetry, error) {
+	lv, err := level(o.Log)
+	if err != nil {
+		return nil, err
+	}
+	t := &Telemetry{Log: slog.New(handler(w, o.LogFormat, lv))}
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	exporter, err := otelprom.New(
+		otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo(),
+		otelprom.WithoutCounterSuffixes(), otelprom.WithoutUnits(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("prometheus exporter: %w", err)
+	}
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
+	t.shutdown = append(t.shutdown, provider.Shutdown)
+	if t.Metrics, err = newMetrics(provider.Meter("signalbox")); err != nil {
+		return nil, err
+	}
+	t.handler = http.NotFoundHandler()
+	if o.Prometheus {
+		t.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	}
+	return t, t.trace(ctx, o, version)
+}
+
+func handler(w io.Writer, format string, lv slog.Level) slog.Handler {
+	opts := &slog.HandlerOptions{Level: lv}
+	if format == "json" {
+		return slog.NewJSONHandler(w, opts)
+	}
+	return slog.NewTextHandler(w, opts)
+}
+
+func (t *Telemetry) trace(ctx context.Context, o Options, version string) error {
+	if o.OTLPEndpoint == "" {
+		t.Tracer = noop.NewTracerProvider().Tracer("signalbox")
+		return nil
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(o.OTLPEndpoint))
+	if err != nil {
+		return fmt.Errorf("otlp exporter: %w", err)
+	}
+	res := resource.NewSchemaless(attrServiceName.String("signalbox"), attrServiceVersion.String(version))
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter), sdktrace.WithResource(res),
+		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(o.SampleRatio))),
+	)
+	t.Tracer = provider.Tracer("signalbox")
+	t.shutdown = append(t.shutdown, provider.Shutdown)
+	return nil
+}
+
+// Discard returns instruments that record into nothing but memory, for tests and for commands
+// that run once and print.
+func Discard() *Telemetry {
+	t, err := New(context.Background(), Options{Log: "error"}, "", io.Discard)
+	if err != nil {
+		panic(err) // the options are constant
+	}
+	return t
+}
+
+// Handler serves the Prometheus page, or 404 when it is turned off.
+func (t *Telemetry) Handler() http.Handler { return t.handler }
+
+// Shutdown flushes and stops the exporters.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	errs := make([]error, 0, len(t.shutdown))
+	for _, f := range t.shutdown {
+		errs = append(errs, f(ctx))
+	}
+	return errors.Join(errs...)
+}
