@@ -221,7 +221,7 @@ func (m *Metrics) Cost(model string, usd, baseline float64) {
 }
 
 // EndpointUp tells whether an endpoint takes requests.
-func (m *Metrics) EndpointUp(model, endpoint string, up bool) {
+func (m *Metrics) EndpointUp(model, endpoint string, up bool) { //nolint:revive // a state to record, not a choice of behaviour
 	v := int64(0)
 	if up {
 		v = 1

@@ -1,0 +1,117 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// The metrics page is a contract: dashboards are written against it.
+func TestMetricsPageMatchesGolden(t *testing.T) {
+	o := DefaultOptions()
+	tel, err := New(t.Context(), o, "test", io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := tel.Metrics
+	m.Request("math", "math-70b", 200, 20*time.Millisecond)
+	m.Decide(2 * time.Millisecond)
+	m.ModelRun("signalbox-minilm", "cpu", time.Millisecond, 1)
+	m.SignalSkipped("domain")
+	m.SignalUnknown("jailbreak", "timeout")
+	m.TTFT("math-70b", 30*time.Millisecond)
+	m.InterToken("math-70b", 5*time.Millisecond)
+	m.Tokens("prompt", 12)
+	m.Cost("math-70b", 0.5, 1)
+	m.EndpointUp("math-70b", "math-a", true)
+	m.EndpointInflight("math-70b", "math-a", 1)
+	m.Retry("connect")
+	m.Cache("miss")
+	m.Provider("cpu", "x86_64")
+
+	rec := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	var got []string
+	for line := range strings.Lines(rec.Body.String()) {
+		// Bucket bounds and the Go runtime's own metrics are not part of the contract.
+		if strings.HasPrefix(line, "signalbox_") && !strings.Contains(line, "_bucket{") {
+			got = append(got, regexp.MustCompile(`(_sum(\{[^}]*\})?) .*`).ReplaceAllString(line, "$1 SUM"))
+		}
+	}
+	golden(t, "metrics.golden", strings.Join(got, ""))
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("page differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestRecordingDoesNotAllocateOnceLabelsAreKnown(t *testing.T) {
+	m := Discard().Metrics
+	record := func() { m.InterToken("math-70b", time.Millisecond) }
+	record()
+	if n := testing.AllocsPerRun(100, record); n > 1 {
+		t.Errorf("InterToken allocates %v times, expected at most the variadic slice of the API", n)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	o := Options{Log: "loud", LogFormat: "xml", SampleRatio: 2, OTLPEndpoint: "collector:4318"}
+	err := o.Validate()
+	if err == nil {
+		t.Fatal("no error for options that are all wrong")
+	}
+	for _, field := range []string{"log:", "log_format:", "sample_ratio:", "otlp_endpoint:"} {
+		if !strings.Contains(err.Error(), field) {
+			t.Errorf("problem with %s is missing in %q", field, err)
+		}
+	}
+	if err := DefaultOptions().Validate(); err != nil {
+		t.Errorf("the defaults are refused: %v", err)
+	}
+}
+
+func TestLogsGoToTheGivenWriterAtTheGivenLevel(t *testing.T) {
+	var buf bytes.Buffer
+	o := DefaultOptions()
+	o.Log, o.LogFormat = "warn", "json"
+	tel, err := New(t.Context(), o, "test", &buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tel.Log.Info("quiet")
+	tel.Log.Warn("heard")
+	if got := buf.String(); strings.Contains(got, "quiet") || !strings.Contains(got, `"msg":"heard"`) {
+		t.Errorf("log is %q", got)
+	}
+	if err := tel.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
