@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"signalbox": main})
+}
+
+// TestScripts runs the real program in testdata/script. Besides testscript's own commands there are
+//
+//	freeport VAR...         sets each variable to a loopback port that was free a moment ago
+//	ready URL               waits until GET URL answers 200
+//	post URL FILE [KEY=VAL] sends FILE as JSON, with headers, and prints status, headers and body
+//	get URL                 prints status, headers and body
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			// The library that make fetched lies in the user's cache; scripts get a home of their own.
+			dir, err := os.UserCacheDir()
+			if err != nil {
+				return err
+			}
+			e.Setenv("XDG_CACHE_HOME", dir)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"freeport": freePort, "ready": ready, "post": post, "get": get,
+		},
+	})
+}
+
+func freePort(ts *testscript.TestScript, _ bool, args []string) {
+	for _, name := range args {
+		var lc net.ListenConfig
+		l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+		ts.Check(err)
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		ts.Check(err)
+		ts.Setenv(name, port)
+		ts.Check(l.Close())
+	}
+}
+
+// readyTimeout bounds the wait for a server; a cold model load on a busy machine takes a second or two.
+const readyTimeout = 30 * time.Second
+
+func ready(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		if code, _, err := request(ctx, http.MethodGet, args[0], nil, nil); err == nil && code == http.StatusOK {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			ts.Fatalf("%s was not ready within %v", args[0], readyTimeout)
+		case <-poll.C:
+		}
+	}
+}
+
+func post(ts *testscript.TestScript, _ bool, args []string) {
+	send(ts, http.MethodPost, args[0], []byte(ts.ReadFile(args[1])), args[2:])
+}
+
+func get(ts *testscript.TestScript, _ bool, args []string) {
+	send(ts, http.MethodGet, args[0], nil, args[1:])
+}
+
+func send(ts *testscript.TestScript, method, url string, body []byte, headers []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	_, text, err := request(ctx, method, url, body, headers)
+	ts.Check(err)
+	_, err = io.WriteString(ts.Stdout(), text)
+	ts.Check(err)
+}
+
+func request(ctx context.Context, method, url string, body []byte, headers []string) (int, string, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for _, h := range headers {
+		k, v, _ := strings.Cut(h, "=")
+		req.Header.Set(k, v)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var out strings.Builder
+	out.WriteString(resp.Status + "\n")
+	if err := resp.Header.Write(&out); err != nil {
+		return 0, "", err
+	}
+	out.WriteString("\n")
+	_, err = io.Copy(&out, resp.Body)
+	return resp.StatusCode, out.String(), err
+}
