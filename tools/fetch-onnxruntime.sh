@@ -20,7 +20,7 @@ say() { printf 'fetch-onnxruntime: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
 if [ "$(uname -s)" != Linux ]; then
-  die "only Linux is supported (this is $(uname -s)); the proxy runs here without models"
+  die "only Linux is supported (this is $(uname -s))"
 fi
 case "$(uname -m)" in
   x86_64 | amd64) arch=x64 release_arch=x64 pin=$x64_sha256 ;;

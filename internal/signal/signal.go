@@ -135,6 +135,7 @@ const (
 	ReasonTimeout  Reason = "timeout"
 	ReasonOverload Reason = "overload"
 	ReasonNoModel  Reason = "no_model"
+	ReasonNoText   Reason = "no_text" // nothing to read: the view that the signal reads is empty
 	ReasonInvalid  Reason = "invalid_output"
 	ReasonCanceled Reason = "canceled"
 	ReasonInternal Reason = "internal"

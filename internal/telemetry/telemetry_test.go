@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -42,7 +43,7 @@ func TestMetricsPageMatchesGolden(t *testing.T) {
 	m.Provider("cpu", "x86_64")
 
 	rec := httptest.NewRecorder()
-	tel.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	tel.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	var got []string
 	for line := range strings.Lines(rec.Body.String()) {
 		// Bucket bounds and the Go runtime's own metrics are not part of the contract.

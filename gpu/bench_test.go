@@ -1,0 +1,143 @@
+//go:build cgo
+
+package gpu
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	ort "github.com/yalue/onnxruntime_go"
+
+	"signalbox/internal/tensor"
+)
+
+// BenchmarkOverhead compares a run through this package with the least that the binding allows:
+// tensors made once, no checks, no queue, no cancellation.
+func BenchmarkOverhead(b *testing.B) {
+	r := openRuntime(b, nil)
+	b.Run("bare", func(b *testing.B) {
+		o, err := newSessionOptions(1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer o.Destroy()
+		native, err := ort.NewDynamicAdvancedSessionWithONNXData(readGraph(b, "add"), []string{"x", "y"}, []string{"sum"}, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer native.Destroy()
+		var values [3]ort.Value
+		for i := range values {
+			if values[i], err = ort.NewTensor(ort.NewShape(1, 4), make([]float32, 4)); err != nil {
+				b.Fatal(err)
+			}
+			defer values[i].Destroy()
+		}
+		b.ReportAllocs()
+		start := cpuTime(b)
+		for b.Loop() {
+			if err := native.Run(values[:2], values[2:]); err != nil {
+				b.Fatal(err)
+			}
+		}
+		reportCPU(b, start)
+	})
+	b.Run("session", func(b *testing.B) {
+		s := openSession(b, r, "add", nil)
+		in := []tensor.Tensor{f32("x", []int64{1, 4}, 1, 2, 3, 4), f32("y", []int64{1, 4}, 1, 2, 3, 4)}
+		ctx := b.Context() // can be cancelled, as a request's context can
+		names := []string{"sum"}
+		b.ReportAllocs()
+		start := cpuTime(b)
+		for b.Loop() {
+			if _, err := s.Run(ctx, in, names); err != nil {
+				b.Fatal(err)
+			}
+		}
+		reportCPU(b, start)
+	})
+}
+
+// BenchmarkSessionRun runs the embedded bundle's graph, one text at a time on one thread.
+func BenchmarkSessionRun(b *testing.B) {
+	path := filepath.Join("..", "models", "default", "model_int8.onnx")
+	model, err := os.ReadFile(path)
+	if err != nil {
+		b.Skipf("the bundle's graph: %v", err)
+	}
+	r := openRuntime(b, nil)
+	s, err := r.NewSession(b.Context(), model, SessionOptions{Name: "default"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	for _, tokens := range []int{16, 128, 256} {
+		in := textInput(s.Inputs(), tokens)
+		b.Run(fmt.Sprintf("%d-tokens", tokens), func(b *testing.B) {
+			b.ReportAllocs()
+			start := cpuTime(b)
+			for b.Loop() {
+				if _, err := s.Run(b.Context(), in, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			reportCPU(b, start)
+		})
+	}
+}
+
+// textInput makes one row of plausible token ids, all attended to, for whichever of the usual inputs
+// a graph has.
+func textInput(specs []tensor.Spec, tokens int) []tensor.Tensor {
+	in := make([]tensor.Tensor, len(specs))
+	for i, spec := range specs {
+		in[i] = tensor.Tensor{Name: spec.Name, Shape: []int64{1, int64(tokens)}, I64: make([]int64, tokens)}
+		for j := range tokens {
+			switch spec.Name {
+			case "input_ids":
+				in[i].I64[j] = int64(1000 + 37*j%20000)
+			case "attention_mask":
+				in[i].I64[j] = 1
+			}
+		}
+	}
+	return in
+}
+
+// BenchmarkLoad measures opening and closing a session of the embedded bundle.
+func BenchmarkLoad(b *testing.B) {
+	model, err := os.ReadFile(filepath.Join("..", "models", "default", "model_int8.onnx"))
+	if err != nil {
+		b.Skipf("the bundle's graph: %v", err)
+	}
+	r := openRuntime(b, nil)
+	for b.Loop() {
+		s, err := r.NewSession(b.Context(), model, SessionOptions{Name: "default"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// cpuTime is what this process has used so far. On a machine that others share it says more than the
+// time on the clock.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func reportCPU(b *testing.B, start time.Duration) {
+	b.Helper()
+	b.ReportMetric(float64(cpuTime(b)-start)/float64(b.N), "cpu-ns/op")
+}

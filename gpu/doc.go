@@ -1,0 +1,28 @@
+// Package gpu runs ONNX graphs: it finds and loads ONNX Runtime's shared library, proves which
+// execution providers work, and offers sessions that take tensors and give tensors. It knows no
+// labels, no text and no thresholds. It is the only package that uses cgo; built without cgo it
+// has the same names and [Open] returns [ErrUnavailable].
+//
+// # Invariants
+//
+//   - A library from the cache directory is loaded only when its SHA-256 is a known one; every
+//     library is loaded by absolute path. See [Locate].
+//   - What reaches C has been checked: the graph's signature is read in Go before the library sees
+//     the bytes, and names, element types and shapes are checked before every run, because a fault
+//     in C ends the process.
+//   - Outputs are Go memory owned by the caller, float32 or int64, and finite.
+//   - Native memory has one owner, which releases it. [Runtime.Handles] counts what is alive.
+//
+// # Concurrency
+//
+// ONNX Runtime's environment belongs to the process: the first [Open] loads the library, later ones
+// share it, and it stays loaded until the process ends. Unloading is not offered, because threads
+// and signal handlers of a provider may outlive it.
+//
+// A run blocks an operating system thread. [Runtime] lets as many start as its options say; the
+// others wait in a bounded queue, first come first served, and leave it when their context ends.
+// A full queue answers [ErrOverloaded] at once. A run whose context ends is terminated.
+//
+// The package starts no goroutine that outlives a call: a cancellation runs in the goroutine of
+// [context.AfterFunc], and the run waits for it.
+package gpu

@@ -1,0 +1,70 @@
+package gpu
+
+import (
+	"fmt"
+
+	"signalbox/internal/signal"
+)
+
+// fault is an error that knows which reason an unknown signal gets from it.
+type fault struct {
+	msg    string
+	reason signal.Reason
+}
+
+func (f *fault) Error() string         { return f.msg }
+func (f *fault) Reason() signal.Reason { return f.reason }
+
+// The errors to test for with errors.Is. Each has a method Reason() signal.Reason, which tells what
+// a signal that needed the run is unknown for.
+var (
+	// ErrUnavailable: no usable library, provider or cgo. Reason no_model.
+	ErrUnavailable error = &fault{"ONNX Runtime is not available", signal.ReasonNoModel}
+	// ErrOverloaded: the queue in front of the runs is full. Reason overload.
+	ErrOverloaded error = &fault{"too many model runs are waiting", signal.ReasonOverload}
+	// ErrClosed: the session or its runtime was closed. Reason no_model.
+	ErrClosed error = &fault{"session is closed", signal.ReasonNoModel}
+	// ErrNotFinite: an output holds NaN or an infinity. Reason invalid_output.
+	ErrNotFinite error = &fault{"output is not finite", signal.ReasonInvalid}
+)
+
+// ModelError says that bytes are no graph that a session can run: corrupt, or with inputs or
+// outputs of types that do not cross the seam.
+type ModelError struct {
+	Session string // name of the session
+	Msg     string
+}
+
+// Error returns the session and what is wrong with its graph.
+func (e *ModelError) Error() string { return fmt.Sprintf("model %q: %s", e.Session, e.Msg) }
+
+// Reason is no_model: nothing can be computed with this graph.
+func (*ModelError) Reason() signal.Reason { return signal.ReasonNoModel }
+
+// InputError says that the tensors or output names of a run do not fit the graph. It is returned
+// before the library is called.
+type InputError struct {
+	Session string // name of the session
+	Tensor  string // name of the tensor at fault
+	Msg     string
+}
+
+// Error returns the session, the tensor and what is wrong with it.
+func (e *InputError) Error() string {
+	return fmt.Sprintf("session %q: tensor %q: %s", e.Session, e.Tensor, e.Msg)
+}
+
+// Reason is internal: the caller built a wrong tensor.
+func (*InputError) Reason() signal.Reason { return signal.ReasonInternal }
+
+// RunError says that the library refused or failed a run.
+type RunError struct {
+	Session string // name of the session
+	Msg     string // the library's own words
+}
+
+// Error returns the session and the library's message.
+func (e *RunError) Error() string { return fmt.Sprintf("run session %q: %s", e.Session, e.Msg) }
+
+// Reason is internal.
+func (*RunError) Reason() signal.Reason { return signal.ReasonInternal }

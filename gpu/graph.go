@@ -1,0 +1,285 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"signalbox/internal/tensor"
+)
+
+// Field numbers of onnx.proto3 (onnx/onnx 1.23, IR version 13) and values of TensorProto.DataType.
+const (
+	modelGraph       = 7
+	graphNode        = 1
+	graphInitializer = 5
+	graphInput       = 11
+	graphOutput      = 12
+	nodeInput        = 1
+	nodeOutput       = 2
+	nodeName         = 3
+	nodeOpType       = 4
+	nodeAttribute    = 5
+	attributeName    = 1
+	attributeInt     = 3
+	attributeType    = 20
+	attributeTypeInt = 2
+	tensorName       = 8
+	valueName        = 1
+	valueType        = 2
+	typeTensor       = 1
+	tensorElem       = 1
+	tensorShape      = 2
+	shapeDim         = 1
+	dimValue         = 1
+)
+
+type elemType uint64
+
+const (
+	elemFloat    elemType = 1
+	elemUint8    elemType = 2
+	elemInt8     elemType = 3
+	elemUint16   elemType = 4
+	elemInt16    elemType = 5
+	elemInt32    elemType = 6
+	elemInt64    elemType = 7
+	elemBool     elemType = 9
+	elemFloat16  elemType = 10
+	elemDouble   elemType = 11
+	elemUint32   elemType = 12
+	elemBFloat16 elemType = 16
+)
+
+// widened returns the type in which a value of type e leaves the package, and false when it cannot.
+func (e elemType) widened() (elemType, bool) {
+	switch e {
+	case elemFloat, elemFloat16, elemBFloat16, elemDouble:
+		return elemFloat, true
+	case elemInt64, elemUint8, elemInt8, elemUint16, elemInt16, elemInt32, elemUint32, elemBool:
+		return elemInt64, true
+	}
+	return 0, false
+}
+
+func (e elemType) dtype() tensor.DType {
+	if e == elemFloat {
+		return tensor.Float32
+	}
+	if e == elemInt64 {
+		return tensor.Int64
+	}
+	return tensor.Invalid // refused as an input, widened as an output
+}
+
+// value is one input or output as the graph declares it. elem is 0 for what is no tensor. shape is
+// nil when the graph leaves even the rank open.
+type value struct {
+	name  string
+	elem  elemType
+	shape []int64
+}
+
+// signature is what a graph takes and gives.
+type signature struct {
+	inputs, outputs []value
+}
+
+var errNotONNX = errors.New("not an ONNX model")
+
+// readSignature reads the inputs and outputs of a serialised ModelProto without decoding the rest.
+// Inputs that have an initializer are optional and left out. It keeps no reference to model.
+//
+// The library could tell the same after loading; reading it here keeps bytes that are no model away
+// from C, and spares loading every model twice.
+func readSignature(model []byte) (signature, error) {
+	var sig signature
+	initialized := map[string]bool{}
+	err := fields(model, func(num int, graph []byte, _ uint64) error {
+		if num != modelGraph {
+			return nil
+		}
+		return fields(graph, func(num int, b []byte, _ uint64) error {
+			switch num {
+			case graphInitializer:
+				return readName(b, tensorName, initialized)
+			case graphInput:
+				return appendValue(&sig.inputs, b)
+			case graphOutput:
+				return appendValue(&sig.outputs, b)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return signature{}, fmt.Errorf("%w: %w", errNotONNX, err)
+	}
+	sig.inputs = slices.DeleteFunc(sig.inputs, func(v value) bool { return initialized[v.name] })
+	if len(sig.inputs) == 0 || len(sig.outputs) == 0 {
+		return signature{}, fmt.Errorf("%w: no inputs or no outputs", errNotONNX)
+	}
+	return sig, errors.Join(checkNames("input", sig.inputs), checkNames("output", sig.outputs))
+}
+
+// fields calls f for each field of a message: b holds a length-delimited field, n a varint.
+func fields(msg []byte, f func(num int, b []byte, n uint64) error) error {
+	for len(msg) > 0 {
+		num, typ, n := protowire.ConsumeTag(msg)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		msg = msg[n:]
+		var b []byte
+		var v uint64
+		switch typ {
+		case protowire.BytesType:
+			b, n = protowire.ConsumeBytes(msg)
+		case protowire.VarintType:
+			v, n = protowire.ConsumeVarint(msg)
+		case protowire.Fixed32Type, protowire.Fixed64Type, protowire.StartGroupType, protowire.EndGroupType:
+			n = protowire.ConsumeFieldValue(num, typ, msg)
+		default:
+			return fmt.Errorf("field %d has no known wire type", num)
+		}
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		msg = msg[n:]
+		if err := f(int(num), b, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readName(msg []byte, field int, into map[string]bool) error {
+	return fields(msg, func(num int, b []byte, _ uint64) error {
+		if num == field {
+			into[string(b)] = true
+		}
+		return nil
+	})
+}
+
+func appendValue(to *[]value, msg []byte) error {
+	var v value
+	err := fields(msg, func(num int, b []byte, _ uint64) error {
+		switch num {
+		case valueName:
+			v.name = string(b)
+		case valueType:
+			return fields(b, func(num int, b []byte, _ uint64) error {
+				if num != typeTensor {
+					return nil
+				}
+				return v.readTensorType(b)
+			})
+		}
+		return nil
+	})
+	*to = append(*to, v)
+	return err
+}
+
+func (v *value) readTensorType(msg []byte) error {
+	return fields(msg, func(num int, b []byte, n uint64) error {
+		switch num {
+		case tensorElem:
+			v.elem = elemType(n)
+		case tensorShape:
+			v.shape = []int64{}
+			return fields(b, func(num int, dim []byte, _ uint64) error {
+				if num != shapeDim {
+					return nil
+				}
+				size := int64(tensor.Dynamic)
+				err := fields(dim, func(num int, _ []byte, n uint64) error {
+					if num == dimValue && int64(n) > 0 {
+						size = int64(n)
+					}
+					return nil
+				})
+				v.shape = append(v.shape, size)
+				return err
+			})
+		}
+		return nil
+	})
+}
+
+// checkNames refuses names that would change on their way through C strings, and doubles.
+func checkNames(what string, values []value) error {
+	seen := make(map[string]bool, len(values))
+	for _, v := range values {
+		if v.name == "" || strings.ContainsRune(v.name, 0) {
+			return fmt.Errorf("%s name %q cannot be used", what, v.name)
+		}
+		if seen[v.name] {
+			return fmt.Errorf("%s %q is declared twice", what, v.name)
+		}
+		seen[v.name] = true
+	}
+	return nil
+}
+
+// specs describes values to callers, in the types in which they cross the seam.
+func specs(values []value) []tensor.Spec {
+	out := make([]tensor.Spec, len(values))
+	for i, v := range values {
+		wide, _ := v.elem.widened()
+		out[i] = tensor.Spec{Name: v.name, DType: wide.dtype(), Shape: slices.Clone(v.shape)}
+	}
+	return out
+}
+
+// widen returns a model whose listed outputs are all float32 or int64, and the names under which
+// the library knows them, in the order of outputs. A value of another type, such as float16, gets a
+// Cast behind it, so that it is converted on the device that computed it.
+//
+// The additions are a second `graph` field at the end of the file: protobuf merges repeated
+// occurrences of a message field and concatenates the lists in them (protobuf encoding guide,
+// "Last One Wins"). Without such outputs the model is returned as it is, not copied.
+func widen(model []byte, outputs []value) (wide []byte, names []string) {
+	var graph []byte
+	names = make([]string, len(outputs))
+	for i, v := range outputs {
+		names[i] = v.name
+		to, ok := v.elem.widened()
+		if !ok || to == v.elem {
+			continue
+		}
+		names[i] = v.name + "/signalbox_widened"
+		graph = appendCast(graph, v.name, names[i], to)
+	}
+	if graph == nil {
+		return model, names
+	}
+	wide = slices.Grow(slices.Clip(model), len(graph)+16)
+	wide = protowire.AppendTag(wide, modelGraph, protowire.BytesType)
+	return protowire.AppendBytes(wide, graph), names
+}
+
+// appendCast adds a Cast node and the declaration of its output to a serialised GraphProto.
+func appendCast(graph []byte, from, to string, elem elemType) []byte {
+	str := func(b []byte, num protowire.Number, s string) []byte {
+		return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), s)
+	}
+	varint := func(b []byte, num protowire.Number, n uint64) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), n)
+	}
+	attribute := str(nil, attributeName, "to")
+	attribute = varint(attribute, attributeInt, uint64(elem))
+	attribute = varint(attribute, attributeType, attributeTypeInt)
+	node := str(nil, nodeInput, from)
+	node = str(node, nodeOutput, to)
+	node = str(node, nodeName, to)
+	node = str(node, nodeOpType, "Cast")
+	node = str(node, nodeAttribute, string(attribute))
+	info := str(nil, valueName, to)
+	typ := str(nil, typeTensor, string(varint(nil, tensorElem, uint64(elem))))
+	info = str(info, valueType, string(typ))
+	return str(str(graph, graphNode, string(node)), graphOutput, string(info))
+}

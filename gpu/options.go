@@ -1,0 +1,146 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"time"
+)
+
+// Options configures the runtime that all sessions of a process share. Nothing in it can be
+// changed while the process runs: restart needed.
+type Options struct {
+	// Library is the absolute path of ONNX Runtime's shared library, or of the directory that holds
+	// it. Empty (default): looked for, see Locate. A path that does not work is an error; nothing
+	// else is tried then.
+	Library string `yaml:"library"`
+	// LibrarySHA256 is the SHA-256, in hexadecimal, that the library must have. Empty (default):
+	// the built-in checksums hold for the cache directory, other places are trusted as they are.
+	LibrarySHA256 string `yaml:"library_sha256"`
+	// Provider is the execution provider of sessions that name none: auto (default), cpu, cuda,
+	// tensorrt, migraphx, openvino or webgpu. One that does not work here is replaced by cpu, and
+	// Session.Fallback says why.
+	Provider string `yaml:"provider"`
+	// IntraOpThreads is the number of threads that one run uses, 1 to 256. Default 1: models of up
+	// to 22M parameters gain more from runs side by side.
+	IntraOpThreads int `yaml:"intra_op_threads"`
+	// MaxConcurrent is the number of runs at once, up to 4096. 0 (default): GOMAXPROCS divided by
+	// IntraOpThreads, at least 1.
+	MaxConcurrent int `yaml:"max_concurrent"`
+	// QueueDepth is the number of runs that may wait for one of these places, up to 65536; the next
+	// one gets ErrOverloaded. 0: the default, 256. -1: none may wait.
+	QueueDepth int `yaml:"queue_depth"`
+
+	// EnvLibrary is like Library, from the environment. The caller reads it; this package does not.
+	EnvLibrary string `yaml:"-"`
+	// CacheDir is the user's cache directory, such as /home/u/.cache. Empty: what os.UserCacheDir says.
+	CacheDir string `yaml:"-"`
+	// Logger receives warnings, such as a session that nobody closed. Nil: they are discarded.
+	Logger *slog.Logger `yaml:"-"`
+	// Observer is told of every run. Nil: nobody is.
+	Observer Observer `yaml:"-"`
+}
+
+// Observer receives one call for each successful run, on the goroutine that ran. It must be safe
+// for concurrent use and must not block.
+type Observer interface {
+	// ModelRun: session is the session's name, elapsed excludes the time in the queue, rows is the
+	// first dimension of the first input.
+	ModelRun(session, provider string, elapsed time.Duration, rows int)
+}
+
+const (
+	defaultQueueDepth = 256
+	maxThreads        = 256
+	maxConcurrent     = 4096
+	maxQueueDepth     = 65536
+)
+
+// DefaultOptions returns options that work wherever the library was fetched.
+func DefaultOptions() Options {
+	return Options{Provider: ProviderAuto, IntraOpThreads: 1, QueueDepth: defaultQueueDepth}
+}
+
+var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// Validate returns every problem at once, each led by its YAML key, or nil. The zero value is valid.
+func (o Options) Validate() error {
+	var errs []error
+	for _, p := range []struct{ key, path string }{{"library", o.Library}, {"library (environment)", o.EnvLibrary}} {
+		if p.path != "" && !filepath.IsAbs(p.path) {
+			errs = append(errs, fmt.Errorf("%s: %q is not an absolute path", p.key, p.path))
+		}
+	}
+	if o.LibrarySHA256 != "" && !hexSHA256.MatchString(o.LibrarySHA256) {
+		errs = append(errs, fmt.Errorf("library_sha256: want 64 lower-case hexadecimal digits, have %q", o.LibrarySHA256))
+	}
+	if err := checkProvider(o.Provider); err != nil {
+		errs = append(errs, fmt.Errorf("provider: %w", err))
+	}
+	for _, n := range []struct {
+		key            string
+		have, low, top int
+	}{
+		{"intra_op_threads", o.IntraOpThreads, 0, maxThreads},
+		{"max_concurrent", o.MaxConcurrent, 0, maxConcurrent},
+		{"queue_depth", o.QueueDepth, -1, maxQueueDepth},
+	} {
+		if n.have < n.low || n.have > n.top {
+			errs = append(errs, fmt.Errorf("%s: %d is outside %d to %d", n.key, n.have, n.low, n.top))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// resolved replaces every zero that means "default".
+func (o Options) resolved() Options {
+	if o.Provider == "" {
+		o.Provider = ProviderAuto
+	}
+	if o.IntraOpThreads == 0 {
+		o.IntraOpThreads = 1
+	}
+	if o.MaxConcurrent == 0 {
+		o.MaxConcurrent = max(1, runtime.GOMAXPROCS(0)/o.IntraOpThreads)
+	}
+	switch {
+	case o.QueueDepth == 0:
+		o.QueueDepth = defaultQueueDepth
+	case o.QueueDepth < 0:
+		o.QueueDepth = 0
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// SessionOptions configures one session.
+type SessionOptions struct {
+	// Name is used in errors, logs and metrics, such as the bundle's name. Required.
+	Name string
+	// Provider is the execution provider; empty: the runtime's.
+	Provider string
+	// IntraOpThreads is the number of threads of one run, up to 256; 0: the runtime's. A run with
+	// more threads than the runtime's setting takes that many more of the places for runs.
+	IntraOpThreads int
+	// Outputs are the outputs that runs may ask for, by name. Empty: all of the graph. Naming fewer
+	// saves copying the others out of the library; the library computes the whole graph either way.
+	Outputs []string
+}
+
+func (o SessionOptions) validate() error {
+	if o.Name == "" {
+		return errors.New("session without a name")
+	}
+	if err := checkProvider(o.Provider); err != nil {
+		return fmt.Errorf("session %q: %w", o.Name, err)
+	}
+	if o.IntraOpThreads < 0 || o.IntraOpThreads > maxThreads {
+		return fmt.Errorf("session %q: %d threads are outside 0 to %d", o.Name, o.IntraOpThreads, maxThreads)
+	}
+	return nil
+}

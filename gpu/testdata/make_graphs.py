@@ -1,0 +1,98 @@
+"""Writes the small ONNX graphs that the tests of package gpu run, and the probe embedded in it.
+
+    python -m venv /tmp/venv && /tmp/venv/bin/pip install onnx==1.23.2 && /tmp/venv/bin/python make_graphs.py
+
+The output is deterministic: a second run changes no byte.
+"""
+
+import pathlib
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+HERE = pathlib.Path(__file__).parent
+FLOAT, HALF, BF16, DOUBLE = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE
+INT32, INT64 = TensorProto.INT32, TensorProto.INT64
+
+
+def save(path, nodes, inputs, outputs, initializers=()):
+    """Checks a graph and writes it without anything that changes from run to run."""
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes, path.stem, [info(*i) for i in inputs], [info(*o) for o in outputs], initializer=list(initializers)
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.checker.check_model(model, full_check=True)
+    path.write_bytes(model.SerializeToString(deterministic=True))
+
+
+def loop_body(width):
+    """One step of slow.onnx: x <- tanh(x W), a little arithmetic that no optimiser can remove."""
+    rng = np.random.default_rng(1)
+    weights = numpy_helper.from_array(rng.normal(0, 1 / np.sqrt(width), (width, width)).astype(np.float32), "w")
+    info = helper.make_tensor_value_info
+    return helper.make_graph(
+        [
+            helper.make_node("MatMul", ["state", "w"], ["product"]),
+            helper.make_node("Tanh", ["product"], ["next"]),
+            helper.make_node("Identity", ["go"], ["go_on"]),
+        ],
+        "step",
+        [info("i", INT64, []), info("go", TensorProto.BOOL, []), info("state", FLOAT, ["batch", width])],
+        [info("go_on", TensorProto.BOOL, []), info("next", FLOAT, ["batch", width])],
+        initializer=[weights],
+    )
+
+
+def main():
+    node = helper.make_node
+    vector = ["batch", "width"]
+    tokens = ["batch", "sequence"]
+
+    add = ([node("Add", ["x", "y"], ["sum"])], [("x", FLOAT, vector), ("y", FLOAT, vector)], [("sum", FLOAT, vector)])
+    save(HERE / "add.onnx", *add)
+    save(HERE.parent / "probe.onnx", *add)
+
+    save(
+        HERE / "echo.onnx",
+        [node("Cast", ["input_ids"], ["values"], to=FLOAT), node("Identity", ["input_ids"], ["ids"])],
+        [("input_ids", INT64, tokens)],
+        [("values", FLOAT, tokens), ("ids", INT64, tokens)],
+    )
+    save(HERE / "fixed.onnx", [node("Relu", ["x"], ["y"])], [("x", FLOAT, [2, 3])], [("y", FLOAT, [2, 3])])
+    save(HERE / "nan.onnx", [node("Log", ["x"], ["y"])], [("x", FLOAT, vector)], [("y", FLOAT, vector)])
+    save(
+        HERE / "half.onnx",
+        [
+            node("Cast", ["x"], ["half"], to=HALF),
+            node("Cast", ["x"], ["brain"], to=BF16),
+            node("Cast", ["x"], ["double"], to=DOUBLE),
+            node("Identity", ["x"], ["single"]),
+        ],
+        [("x", FLOAT, vector)],
+        [("half", HALF, vector), ("brain", BF16, vector), ("double", DOUBLE, vector), ("single", FLOAT, vector)],
+    )
+    save(HERE / "int32.onnx", [node("Cast", ["x"], ["y"], to=FLOAT)], [("x", INT32, vector)], [("y", FLOAT, vector)])
+    save(
+        HERE / "scalar.onnx",
+        [node("ReduceSum", ["x"], ["total"], keepdims=0), node("Identity", ["x"], ["y"])],
+        [("x", FLOAT, vector)],
+        [("total", FLOAT, []), ("y", FLOAT, vector)],
+    )
+
+    width = 64
+    save(
+        HERE / "slow.onnx",
+        [
+            node("Squeeze", ["steps"], ["trips"]),
+            node("Loop", ["trips", "always", "x"], ["y"], body=loop_body(width)),
+        ],
+        [("steps", INT64, [1]), ("x", FLOAT, ["batch", width])],
+        [("y", FLOAT, ["batch", width])],
+        [numpy_helper.from_array(np.array(True), "always")],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+// Package app builds the product from a configuration and runs it: the one place that knows all
+// packages. It starts what they need, reloads and drains; it decides nothing.
+//
+// An App owns the ONNX Runtime session, the proxy and its listeners. Build starts nothing that
+// needs stopping but the native session; Close releases it. Serve owns every goroutine and
+// returns when all of them have.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"signalbox/classify"
+	"signalbox/gpu"
+	"signalbox/internal/config"
+	"signalbox/internal/signal"
+	"signalbox/internal/telemetry"
+	"signalbox/proxy"
+)
+
+// Options are what a run needs besides the configuration.
+type Options struct {
+	Version       string
+	Settings      config.Settings
+	RequireModels bool      // refuse to build without ONNX Runtime
+	Log           io.Writer // where the log goes
+	Env           func(string) (string, bool)
+}
+
+// App is a built product.
+type App struct {
+	opts       Options
+	cfg        atomic.Pointer[config.Config]
+	tel        *telemetry.Telemetry
+	neural     *neural
+	proxy      *proxy.Proxy
+	classifier atomic.Pointer[classify.Classifier]
+
+	reloading  sync.Mutex // one reload at a time; guards generation
+	generation uint64
+}
+
+var (
+	_ proxy.Classifier = (*classify.Classifier)(nil)
+	_ classify.Session = (*gpu.Session)(nil)
+)
+
+// Build makes everything that cfg asks for. Without ONNX Runtime it builds a degraded product,
+// whose neural signals are unknown, unless Options.RequireModels says otherwise.
+func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
+	tel, err := telemetry.New(ctx, cfg.Telemetry, o.Version, o.Log)
+	if err != nil {
+		return nil, fmt.Errorf("telemetry: %w", err)
+	}
+	a := &App{opts: o, tel: tel}
+	a.cfg.Store(cfg)
+	if a.neural, err = openNeural(ctx, cfg, o, tel); err != nil {
+		return nil, errors.Join(err, tel.Shutdown(ctx))
+	}
+	st, err := a.state(cfg)
+	if err != nil {
+		return nil, errors.Join(err, a.Close(ctx))
+	}
+	a.proxy = proxy.New(cfg.Server, st, tel)
+	return a, nil
+}
+
+// state compiles a configuration into what the proxy serves requests from.
+func (a *App) state(cfg *config.Config) (*proxy.State, error) {
+	classifier, err := a.neural.classifier(cfg)
+	if err != nil {
+		return nil, err
+	}
+	a.generation++
+	a.classifier.Store(classifier)
+	st, err := proxy.NewState(cfg.Models, cfg.Prompts, cfg.Auth, cfg.Server, cfg.Program, classifier, a.generation, a.tel)
+	if err != nil {
+		return nil, fmt.Errorf("build routing state: %w", err)
+	}
+	return st, nil
+}
+
+// Explain decides a chat completion request without forwarding it.
+func (a *App) Explain(ctx context.Context, body []byte, role, tenant string) (*proxy.Explanation, error) {
+	return a.proxy.Explain(ctx, body, proxy.Principal{Role: role, Tenant: tenant})
+}
+
+// Extract computes signals of one text, as a single user message.
+func (a *App) Extract(ctx context.Context, text string, need signal.Mask) *signal.Set {
+	set := &signal.Set{}
+	t := &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}
+	a.classifier.Load().Extract(ctx, t, need, set)
+	return set
+}
+
+// Degraded says why there are no neural signals, or nil when there are.
+func (a *App) Degraded() error { return a.neural.missing }
+
+// Close releases the native session and flushes telemetry. Nothing may run any more.
+func (a *App) Close(ctx context.Context) error {
+	return errors.Join(a.neural.close(), a.tel.Shutdown(ctx))
+}

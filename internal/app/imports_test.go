@@ -1,0 +1,61 @@
+package app
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestImportOrderIsOneWay reads what packages really import. It repeats depguard's rules in the
+// positive form: what is not listed is not allowed.
+func TestImportOrderIsOneWay(t *testing.T) {
+	vocabulary := []string{"internal/signal", "internal/tensor"}
+	allowed := map[string][]string{
+		"internal/signal":    nil,
+		"internal/tensor":    nil,
+		"internal/telemetry": nil,
+		"internal/openai":    {"internal/signal"},
+		"internal/eval":      nil,
+		"rules":              {"internal/signal"},
+		"gpu":                vocabulary,
+		"classify":           append([]string{"classify/bundle", "classify/lexical", "classify/tokenize", "internal/telemetry"}, vocabulary...),
+		"classify/bundle":    {"classify/tokenize"},
+		"classify/lexical":   vocabulary,
+		"classify/tokenize":  nil,
+		"proxy":              {"rules", "stream", "internal/signal", "internal/openai", "internal/telemetry"},
+		"simulator":          nil,
+		"configs":            nil,
+		"models":             nil,
+		"internal/config":    {"classify", "classify/lexical", "gpu", "proxy", "rules", "internal/signal", "internal/telemetry"},
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", "signalbox/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		path, imports, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		pkg := strings.TrimPrefix(path, "signalbox/")
+		want, checked := allowed[pkg]
+		if !checked {
+			continue
+		}
+		seen[pkg] = true
+		for _, imp := range strings.Fields(imports) {
+			if own, ok := strings.CutPrefix(imp, "signalbox/"); ok && !slices.Contains(want, own) {
+				t.Errorf("%s imports %s, allowed are %v", pkg, own, want)
+			}
+			if imp == "C" || imp == "github.com/yalue/onnxruntime_go" {
+				if pkg != "gpu" {
+					t.Errorf("%s imports %s: cgo lives in gpu", pkg, imp)
+				}
+			}
+		}
+	}
+	for pkg := range allowed {
+		if !seen[pkg] {
+			t.Errorf("package %s is listed here and does not exist", pkg)
+		}
+	}
+}

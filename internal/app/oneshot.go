@@ -1,0 +1,162 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"signalbox/gpu"
+	"signalbox/internal/config"
+	"signalbox/internal/eval"
+	"signalbox/internal/signal"
+	"signalbox/proxy"
+)
+
+// Evaluator returns what eval runs for a task, with the threshold of its yes-or-no signal.
+func (a *App) Evaluator(task eval.Task) (eval.Classifier, float64, error) {
+	switch task {
+	case eval.Domain:
+		return a.signalEvaluator(signal.Domain), 0, nil
+	case eval.Jailbreak:
+		return a.signalEvaluator(signal.Jailbreak), a.cfg.Load().Threshold(signal.Jailbreak), nil
+	case eval.Route:
+		return a.routeEvaluator(), 0, nil
+	}
+	return nil, 0, fmt.Errorf("task %q cannot be evaluated", task)
+}
+
+func (a *App) signalEvaluator(k signal.Kind) eval.Classifier {
+	need := signal.MaskOf(k)
+	return func(ctx context.Context, text string) eval.Answer {
+		start := time.Now()
+		set := a.Extract(ctx, text, need)
+		v := &set.Values[k]
+		return eval.Answer{Known: v.State == signal.Known, Label: v.Label, Score: v.Score, Took: time.Since(start)}
+	}
+}
+
+func (a *App) routeEvaluator() eval.Classifier {
+	return func(ctx context.Context, text string) eval.Answer {
+		body, err := ChatBody(text)
+		if err != nil {
+			return eval.Answer{}
+		}
+		start := time.Now()
+		x, err := a.Explain(ctx, body, "", "")
+		if err != nil {
+			return eval.Answer{Took: time.Since(start)}
+		}
+		return eval.Answer{Known: true, Label: x.Route, Took: time.Since(start)}
+	}
+}
+
+// ChatBody is the least chat completion request that asks for a route.
+func ChatBody(prompt string) ([]byte, error) {
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	b, err := json.Marshal(struct {
+		Model    string    `json:"model"`
+		Messages []message `json:"messages"`
+	}{"auto", []message{{"user", prompt}}})
+	if err != nil {
+		return nil, fmt.Errorf("encode prompt: %w", err)
+	}
+	return b, nil
+}
+
+// Probed is the outcome of reaching for one thing that a configuration names.
+type Probed struct {
+	Name   string
+	Detail string
+	Err    error
+}
+
+// probeTimeout bounds one probe; an operator waits for the answer.
+const probeTimeout = 5 * time.Second
+
+// Probe opens the models and asks every endpoint for its health, one after the other.
+func Probe(ctx context.Context, cfg *config.Config, s config.Settings) []Probed {
+	out := []Probed{probeModels(cfg, s)}
+	client := &http.Client{Timeout: probeTimeout}
+	defer client.CloseIdleConnections()
+	for i := range cfg.Models {
+		m := &cfg.Models[i]
+		for j := range m.Endpoints {
+			e := &m.Endpoints[j]
+			p := Probed{Name: fmt.Sprintf("model %s endpoint %s", m.Name, e.Name)}
+			p.Detail, p.Err = probeEndpoint(ctx, client, e)
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func probeModels(cfg *config.Config, s config.Settings) Probed {
+	p := Probed{Name: "ONNX Runtime and bundle"}
+	rt, err := gpu.Open(cfg.Classify.GPU(s))
+	if err != nil {
+		p.Err = err
+		return p
+	}
+	b, err := openBundle(&cfg.Classify)
+	if err == nil {
+		p.Detail = fmt.Sprintf("ONNX Runtime %s, bundle %s %s", rt.Version(), b.Manifest.Name, b.Manifest.Version)
+	}
+	p.Err = errors.Join(err, rt.Close())
+	return p
+}
+
+// probeEndpoint asks for the list of models, which every OpenAI-compatible server has and which
+// also shows whether the key is right.
+func probeEndpoint(ctx context.Context, client *http.Client, e *proxy.EndpointOptions) (string, error) {
+	url := strings.TrimSuffix(e.URL, "/") + "/models"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", fmt.Errorf("probe: %w", err)
+	}
+	if e.APIKey != "" {
+		req.Header.Set("Authorization", "Bearer "+e.APIKey)
+	}
+	start := time.Now()
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("probe: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("probe: GET %s answered %s", url, resp.Status)
+	}
+	return fmt.Sprintf("%s in %d ms", resp.Status, time.Since(start).Milliseconds()), nil
+}
+
+// VersionInfo is what `signalbox version` prints.
+type VersionInfo struct {
+	Runtime   string
+	Library   string
+	Bundle    string
+	Providers []gpu.Provider
+	Err       error // why ONNX Runtime could not be opened
+}
+
+// Versions opens ONNX Runtime, asks what it has, and closes it again.
+func Versions(s config.Settings) VersionInfo {
+	c := config.Default().Classify
+	v := VersionInfo{Bundle: "none"}
+	if b, err := openBundle(&c); err == nil {
+		v.Bundle = b.Manifest.Name + " " + b.Manifest.Version
+	}
+	rt, err := gpu.Open(c.GPU(s))
+	if err != nil {
+		v.Err = err
+		return v
+	}
+	v.Runtime, v.Library, v.Providers = rt.Version(), rt.Library(), rt.Providers()
+	v.Err = rt.Close()
+	return v
+}

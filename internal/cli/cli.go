@@ -1,0 +1,88 @@
+// Package cli is the command line: it parses flags, calls internal/app and prints. Output is
+// coloured and tabular on a terminal, plain when piped.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"signalbox/internal/config"
+)
+
+// Streams is what a command reads from and writes to. Tests bring their own.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Terminal bool // Out is a terminal: colour and tables are welcome
+	Width    int  // columns of the terminal, 80 when unknown
+	Env      func(string) (string, bool)
+}
+
+// System returns the process's own streams.
+func System() Streams {
+	s := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Width: 80}
+	fd := int(os.Stdout.Fd())
+	if term.IsTerminal(fd) {
+		s.Terminal = true
+		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
+			s.Width = w
+		}
+	}
+	return s
+}
+
+// errSilent carries an exit code of 1 for a command that has printed what is wrong itself.
+var errSilent = errors.New("failed")
+
+// command is what every subcommand shares.
+type command struct {
+	Streams
+	version string
+}
+
+// Main runs one command line and returns the exit code: 0 for success, 1 for failure, 2 for misuse.
+// ctx ends when the process is asked to stop.
+func Main(ctx context.Context, version string, args []string, s Streams) int {
+	c := &command{Streams: s, version: version}
+	root := &cobra.Command{
+		Use:           "signalbox",
+		Short:         "An OpenAI-compatible reverse proxy that picks the model for every request",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetArgs(args)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(c.serve(), c.demo(), c.simulate(), c.check(), c.explain(), c.eval(), c.versionCmd())
+	err := root.ExecuteContext(ctx)
+	var usage *usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errSilent):
+		return 1
+	case errors.As(err, &usage):
+		_, _ = fmt.Fprintf(s.Err, "signalbox: %v\n", err)
+		return 2
+	case config.IsInvalid(err):
+		_, _ = fmt.Fprintln(s.Err, err)
+		return 1
+	}
+	_, _ = fmt.Fprintf(s.Err, "signalbox: %v\n", err)
+	return 1
+}
+
+// usageError is a command line that cannot be meant.
+type usageError struct{ msg string }
+
+func (e *usageError) Error() string { return e.msg }
+
+func misuse(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"signalbox/internal/app"
+	"signalbox/internal/config"
+)
+
+func (c *command) explain() *cobra.Command {
+	var role, tenant, request string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explain (--config FILE | --demo) [--role R] [--tenant T] [--json] (PROMPT | --request body.json)",
+		Short: "Show what would be decided for a prompt, and why",
+		Long: "Show the decision for a prompt: its signals, the path through the rules, what was not computed and why.\n" +
+			"Nothing is forwarded. --request takes a whole chat completion request, - reads it from standard input.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if (len(args) == 1) == (request != "") {
+				return misuse("explain takes one PROMPT or --request FILE")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body, err := c.chatBody(args, request)
+			if err != nil {
+				return err
+			}
+			a, done, err := c.oneShot(cmd)
+			if err != nil {
+				return err
+			}
+			defer done()
+			x, err := a.Explain(cmd.Context(), body, role, tenant)
+			if err != nil {
+				return fmt.Errorf("explain: %w", err)
+			}
+			p := c.printer()
+			if asJSON {
+				return p.json(x)
+			}
+			p.explanation(x)
+			return nil
+		},
+	}
+	addConfigFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&role, "role", "", "role of the caller")
+	f.StringVar(&tenant, "tenant", "", "tenant of the caller")
+	f.StringVar(&request, "request", "", "file with a chat completion request, - for standard input")
+	f.BoolVar(&asJSON, "json", false, "print the decision as JSON")
+	return cmd
+}
+
+func (c *command) chatBody(args []string, file string) ([]byte, error) {
+	if file == "" {
+		return app.ChatBody(args[0])
+	}
+	if file == "-" {
+		b, err := io.ReadAll(c.In)
+		if err != nil {
+			return nil, fmt.Errorf("read request: %w", err)
+		}
+		return b, nil
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read request: %w", err)
+	}
+	return b, nil
+}
+
+// loadOrDemo reads the named configuration or, with --demo, the embedded one.
+func (c *command) loadOrDemo(cmd *cobra.Command) (*config.Config, config.Settings, error) {
+	demo, err := cmd.Flags().GetBool("demo")
+	if err != nil {
+		return nil, config.Settings{}, fmt.Errorf("flag --demo: %w", err)
+	}
+	if !demo {
+		return c.load(cmd)
+	}
+	settings, err := config.ReadSettings(cmd.Flags())
+	if err != nil {
+		return nil, settings, err
+	}
+	cfg, err := app.DemoConfig()
+	return cfg, settings, err
+}

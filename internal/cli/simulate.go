@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"signalbox/simulator"
+)
+
+func (c *command) simulate() *cobra.Command {
+	o := simulator.DefaultOptions()
+	listen := "127.0.0.1:8000"
+	cmd := &cobra.Command{
+		Use:   "simulate --listen ADDR --model NAME",
+		Short: "Run one simulated vLLM server",
+		Long: "Run one simulated vLLM server: it answers OpenAI-compatible requests with made-up text at a chosen pace,\n" +
+			"says which model was asked and what it was sent, and serves vLLM's metrics.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := simulator.New(o)
+			if err != nil {
+				return fmt.Errorf("simulate: %w", err)
+			}
+			var lc net.ListenConfig
+			l, err := lc.Listen(cmd.Context(), "tcp", listen)
+			if err != nil {
+				return fmt.Errorf("simulate: %w", err)
+			}
+			p := c.printer()
+			p.printf("simulated vLLM server for %s on http://%s/v1\n", p.bold(o.Model), l.Addr())
+			return serveHTTP(cmd.Context(), l, s.Handler())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&listen, "listen", listen, "address to listen on")
+	f.StringVar(&o.Model, "model", o.Model, "name of the served model")
+	f.DurationVar(&o.TTFT, "ttft", o.TTFT, "time to the first token")
+	f.DurationVar(&o.TPOT, "tpot", o.TPOT, "time per further token")
+	f.IntVar(&o.MaxModelLen, "max-model-len", o.MaxModelLen, "context window in tokens")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of ids and filler text")
+	f.IntVar(&o.Record, "record", o.Record, "keep the last N requests at GET /sim/requests")
+	return cmd
+}
+
+// serveHTTP serves until ctx ends, then closes at once: a simulator has nothing to drain.
+func serveHTTP(ctx context.Context, l net.Listener, h http.Handler) error {
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
+	defer stop()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}

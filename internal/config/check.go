@@ -1,0 +1,282 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"signalbox/internal/signal"
+	"signalbox/proxy"
+	"signalbox/rules"
+)
+
+// EmbeddedModel is the name of the bundle inside the binary.
+const EmbeddedModel = "embedded"
+
+// Catalog says what the configured bundles can compute.
+type Catalog struct {
+	Signals    signal.Mask             // every kind that some component extracts
+	Domains    []string                // labels of the domain signal
+	Thresholds map[signal.Kind]float64 // of yes-or-no signals, before the configuration's own
+}
+
+// checker looks at what no single type can see: ranges with a place, names used across sections.
+type checker struct {
+	*decoder
+	root    *yaml.Node
+	cfg     *Config
+	catalog func(*Classify) (Catalog, error)
+}
+
+func (c *checker) check() {
+	c.section("server", c.cfg.Server.Validate())
+	if c.cfg.Server.Listen == c.cfg.Server.AdminListen {
+		c.at("server.admin_listen", "must differ from server.listen: clients must not reach it")
+	}
+	c.section("auth", c.cfg.Auth.Validate())
+	c.section("telemetry", c.cfg.Telemetry.Validate())
+	for i := range c.cfg.Models {
+		c.section(fmt.Sprintf("models[%d]", i), c.cfg.Models[i].Validate())
+	}
+	if len(c.cfg.Models) == 0 {
+		c.at("models", "there must be at least one model")
+	}
+	c.names("models", len(c.cfg.Models), func(i int) string { return c.cfg.Models[i].Name })
+	for i := range c.cfg.Models {
+		if slices.Contains(c.cfg.Server.AutoModels, c.cfg.Models[i].Name) {
+			c.at(fmt.Sprintf("models[%d].name", i), "%q asks for routing (server.auto_models) and cannot name a model", c.cfg.Models[i].Name)
+		}
+	}
+	c.prompts()
+	c.keywords()
+	catalog := c.classify()
+	c.absentFeatures()
+	c.rules(catalog)
+}
+
+// at reports a problem at a path, or at the nearest place that exists. A value that could not be
+// read already has its problem; what follows from that is not reported again.
+func (c *checker) at(path, format string, args ...any) {
+	for _, p := range c.problems {
+		if rest, below := strings.CutPrefix(path, p.Path); below && (p.Path == "" || rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return
+		}
+	}
+	c.report(c.place(path), path, format, args...)
+}
+
+var pathStep = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`) //nolint:gochecknoglobals // compiled once
+
+// place finds the node of a path such as models[1].endpoints[0].url, or its nearest ancestor.
+func (c *checker) place(path string) *yaml.Node {
+	n := c.root
+	if n == nil {
+		return &yaml.Node{Line: 1, Column: 1}
+	}
+	for _, step := range pathStep.FindAllString(path, -1) {
+		next := child(n, step)
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n
+}
+
+func child(n *yaml.Node, step string) *yaml.Node {
+	if index, ok := strings.CutPrefix(step, "["); ok {
+		i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+		if err != nil || n.Kind != yaml.SequenceNode || i >= len(n.Content) {
+			return nil
+		}
+		return n.Content[i]
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == step {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// section places the lines of a joined error, each "field: problem".
+func (c *checker) section(path string, err error) {
+	if err == nil {
+		return
+	}
+	for line := range strings.Lines(err.Error()) {
+		field, msg, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if !ok {
+			field, msg = "", strings.TrimSpace(line)
+		}
+		c.at(join(path, field), "%s", msg)
+	}
+}
+
+// names reports names used twice.
+func (c *checker) names(list string, n int, name func(int) string) {
+	seen := map[string]int{}
+	for i := range n {
+		path := fmt.Sprintf("%s[%d].name", list, i)
+		switch first, dup := seen[name(i)]; {
+		case name(i) == "": // the item's own Validate says so
+		case dup:
+			c.at(path, "the name %q is already taken by %s[%d]", name(i), list, first)
+		default:
+			seen[name(i)] = i
+		}
+	}
+}
+
+func (c *checker) prompts() {
+	c.names("prompts", len(c.cfg.Prompts), func(i int) string { return c.cfg.Prompts[i].Name })
+	for i, p := range c.cfg.Prompts {
+		if p.Name == "" {
+			c.at(fmt.Sprintf("prompts[%d].name", i), "a name is required")
+		}
+		if strings.TrimSpace(p.Text) == "" {
+			c.at(fmt.Sprintf("prompts[%d].text", i), "the text of a prompt must not be empty")
+		}
+	}
+}
+
+func (c *checker) keywords() {
+	sets := c.cfg.Signals.Keywords
+	c.names("signals.keywords", len(sets), func(i int) string { return sets[i].Name })
+	for i := range sets {
+		c.section(fmt.Sprintf("signals.keywords[%d]", i), sets[i].Validate())
+	}
+}
+
+func (c *checker) classify() Catalog {
+	k := &c.cfg.Classify
+	if k.Timeout <= 0 {
+		c.at("classify.timeout", "must be longer than 0s")
+	}
+	if k.Library != "" && !filepath.IsAbs(k.Library) {
+		k.Library = filepath.Join(c.dir, k.Library)
+	}
+	c.section("classify", k.Options.Validate())
+	c.names("classify.tasks", len(k.Tasks), func(i int) string { return k.Tasks[i].Name })
+	models := map[string]bool{}
+	for i := range k.Tasks {
+		t, path := &k.Tasks[i], fmt.Sprintf("classify.tasks[%d]", i)
+		if t.Model == "" {
+			t.Model = EmbeddedModel
+		}
+		models[t.Model] = true
+		if t.Threshold < 0 || t.Threshold > 1 || math.IsNaN(t.Threshold) {
+			c.at(path+".threshold", "found %v, expected a probability from 0 to 1", t.Threshold)
+		}
+	}
+	if len(models) > 1 {
+		c.at("classify.tasks", "all tasks must name the same model: one pass computes them together")
+		return Catalog{}
+	}
+	catalog, err := c.catalog(k)
+	if err != nil {
+		c.at("classify.tasks", "%v", err)
+		return Catalog{}
+	}
+	for i, t := range k.Tasks {
+		kind, ok := signal.ParseKind(t.Name)
+		if !ok || kind == signal.Keyword || !catalog.Signals.Has(kind) {
+			c.at(fmt.Sprintf("classify.tasks[%d].name", i), "the bundle has no task %q, expected one of %s", t.Name, neuralNames(catalog))
+			continue
+		}
+		if t.Threshold > 0 {
+			catalog.Thresholds[kind] = t.Threshold
+		}
+	}
+	c.cfg.thresholds = catalog.Thresholds
+	return catalog
+}
+
+func neuralNames(catalog Catalog) string {
+	var names []string
+	for _, k := range catalog.Signals.Kinds() {
+		if k != signal.Keyword {
+			names = append(names, k.String())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// absentFeatures refuses what the language knows and this build does not do: a setting that is
+// silently ignored is worse than none.
+func (c *checker) absentFeatures() {
+	refuse := map[string]string{"guard": "off", "cache": "off", "redact": "false", "windows": "all"}
+	var walk func(n *yaml.Node, path string)
+	walk = func(n *yaml.Node, path string) {
+		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+			key, val := n.Content[i], n.Content[i+1]
+			if only, ok := refuse[key.Value]; ok && val.Kind == yaml.ScalarNode && val.Value != only {
+				c.report(val, join(path, key.Value), "%s is not in this version, expected %s", val.Value, only)
+			}
+		}
+	}
+	walk(&c.cfg.Default, "default")
+	for i, r := range c.cfg.Routes.Content {
+		if use := child(r, "use"); use != nil {
+			walk(use, fmt.Sprintf("routes[%d].use", i))
+		}
+	}
+}
+
+func (c *checker) rules(catalog Catalog) {
+	env := rules.Env{
+		AutoModels: c.cfg.Server.AutoModels, Signals: catalog.Signals, Thresholds: catalog.Thresholds,
+		Labels: map[signal.Kind][]string{signal.Domain: catalog.Domains},
+	}
+	for i := range c.cfg.Models {
+		if name := c.cfg.Models[i].Name; name != "" {
+			env.Models = append(env.Models, name)
+		}
+	}
+	for i := range c.cfg.Prompts {
+		env.Prompts = append(env.Prompts, c.cfg.Prompts[i].Name)
+	}
+	for i := range c.cfg.Signals.Keywords {
+		env.Labels[signal.Keyword] = append(env.Labels[signal.Keyword], c.cfg.Signals.Keywords[i].Name)
+	}
+	env.Roles = c.roles()
+	program, problems := rules.Compile(rules.Source{
+		Routes: present(&c.cfg.Routes), Default: present(&c.cfg.Default), Conditions: present(&c.cfg.Conditions),
+	}, env)
+	for _, p := range problems {
+		if p.Line == 0 {
+			p.Line, p.Col = c.place(p.Path).Line, c.place(p.Path).Column
+		}
+		c.problems = append(c.problems, p)
+	}
+	c.cfg.Program = program
+}
+
+// roles lists what callers can be, or nothing when anybody may call as anything.
+func (c *checker) roles() []string {
+	a := &c.cfg.Auth
+	if a.Mode != proxy.AuthKeys {
+		return nil
+	}
+	roles := []string{a.DefaultRole}
+	for _, k := range a.Keys {
+		roles = append(roles, k.Role)
+	}
+	return slices.DeleteFunc(roles, func(r string) bool { return r == "" })
+}
+
+func present(n *yaml.Node) *yaml.Node {
+	if n.Kind == 0 {
+		return nil
+	}
+	return n
+}

@@ -1,0 +1,265 @@
+// Package config reads the one YAML file: flags and environment through viper, the file itself
+// strictly, so that every problem carries file, line, column, path and the nearest known key.
+// It composes the Options of the other packages and owns none of their meaning; checks that need
+// more than one section (a route naming a model) live here and in rules.
+//
+// Load is pure in the file and the environment it is given. The result is immutable.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"signalbox/classify/lexical"
+	"signalbox/gpu"
+	"signalbox/internal/signal"
+	"signalbox/internal/telemetry"
+	"signalbox/proxy"
+	"signalbox/rules"
+)
+
+// Config is the whole configuration. Each section is documented where its type is.
+type Config struct {
+	// Server holds listeners, limits and timeouts of the HTTP edge.
+	Server proxy.Options `yaml:"server"`
+	// Auth says who may call and as whom.
+	Auth proxy.AuthOptions `yaml:"auth"`
+	// Models is the pool: what routes name and clients may ask for.
+	Models []proxy.ModelOptions `yaml:"models"`
+	// Classify configures the neural signals.
+	Classify Classify `yaml:"classify"`
+	// Signals declares the symbolic signals.
+	Signals Signals `yaml:"signals"`
+	// Prompts are the system prompts that routes name.
+	Prompts []proxy.PromptOptions `yaml:"prompts"`
+	// Conditions are named conditions, used as `condition: NAME`.
+	Conditions yaml.Node `yaml:"conditions"`
+	// Routes are tried in order; the first that is true wins.
+	Routes yaml.Node `yaml:"routes"`
+	// Default answers what no route matched; it takes the same keys as a route's `use`.
+	Default yaml.Node `yaml:"default"`
+	// Telemetry configures logs, metrics and traces.
+	Telemetry telemetry.Options `yaml:"telemetry"`
+
+	// File is the path the configuration was read from.
+	File string `yaml:"-"`
+	// Program is what the routes compile to.
+	Program *rules.Program `yaml:"-"`
+
+	thresholds map[signal.Kind]float64
+}
+
+// Threshold returns the probability from which a yes-or-no signal counts as yes.
+func (c *Config) Threshold(k signal.Kind) float64 {
+	if t, ok := c.thresholds[k]; ok && t > 0 {
+		return t
+	}
+	return 0.5
+}
+
+// Classify is the section of the neural signals.
+type Classify struct {
+	gpu.Options `yaml:",inline"`
+
+	// ModelsDir is where bundles are looked for. Default ~/.cache/signalbox/models. Restart needed.
+	ModelsDir string `yaml:"models_dir"`
+	// Timeout bounds the extraction of the neural signals of one request; past it they are unknown. Default 2s. Reloadable.
+	Timeout proxy.Duration `yaml:"timeout"`
+	// Tasks says which bundle computes which signal; each defaults to the embedded bundle.
+	Tasks []Task `yaml:"tasks"`
+}
+
+// Task binds one neural signal to a bundle.
+type Task struct {
+	// Name is the signal: domain, jailbreak or embedding.
+	Name string `yaml:"name"`
+	// Model is the bundle, `embedded` or the name of a folder in models_dir. Default embedded. Restart needed.
+	Model string `yaml:"model"`
+	// Threshold is the probability from which a yes-or-no signal counts as yes, in (0,1]. 0 takes the bundle's. Reloadable.
+	Threshold float64 `yaml:"threshold"`
+}
+
+// Signals is the section of the symbolic signals.
+type Signals struct {
+	// Keywords are named sets of words and phrases.
+	Keywords []lexical.Options `yaml:"keywords"`
+}
+
+// neuralTimeout is generous against a pass of some 10 ms: a longer wait means that the machine is
+// overloaded, and the routes' on_unknown then decides.
+const neuralTimeout = 2 * time.Second
+
+// Default returns the configuration that an empty file stands for.
+func Default() Config {
+	return Config{
+		Server:    proxy.DefaultOptions(),
+		Auth:      proxy.DefaultAuthOptions(),
+		Classify:  Classify{Options: gpu.DefaultOptions(), Timeout: proxy.Duration(neuralTimeout)},
+		Telemetry: telemetry.DefaultOptions(),
+	}
+}
+
+// Error is every problem of one file. Its text has one line a problem, `FILE:LINE:COL: path: message`.
+type Error struct {
+	File     string
+	Problems []rules.Problem
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = Format(e.File, p)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Format prints one problem as `FILE:LINE:COL: path: message`.
+func Format(file string, p rules.Problem) string {
+	s := fmt.Sprintf("%s:%d:%d: ", file, p.Line, p.Col)
+	if p.Path != "" {
+		s += p.Path + ": "
+	}
+	if p.Warning {
+		s += "warning: "
+	}
+	return s + p.Msg
+}
+
+// Load reads and checks a file. It returns the configuration with its warnings, or an *Error that
+// holds every problem at once. env looks up environment variables; os.LookupEnv outside tests.
+// catalog says what the bundle that the file names can compute.
+func Load(file string, env func(string) (string, bool), catalog func(*Classify) (Catalog, error)) (*Config, []rules.Problem, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return Parse(file, b, env, catalog)
+}
+
+// Parse is Load for a file that is already in memory. Relative paths resolve against file's folder.
+func Parse(file string, b []byte, env func(string) (string, bool), catalog func(*Classify) (Catalog, error)) (*Config, []rules.Problem, error) {
+	cfg := Default()
+	cfg.File = file
+	d := &decoder{dir: filepath.Dir(file), env: env}
+	root, err := document(b)
+	if err != nil {
+		return nil, nil, &Error{File: file, Problems: []rules.Problem{*err}}
+	}
+	if root != nil {
+		d.decode(root, reflect.ValueOf(&cfg).Elem(), "")
+	}
+	if root == nil || root.Kind == yaml.MappingNode {
+		c := &checker{decoder: d, root: root, cfg: &cfg, catalog: catalog}
+		c.check()
+	}
+	problems := d.problems
+	sort.SliceStable(problems, func(i, j int) bool {
+		a, b := problems[i], problems[j]
+		return a.Line < b.Line || a.Line == b.Line && a.Col < b.Col
+	})
+	warnings := slices.DeleteFunc(slices.Clone(problems), func(p rules.Problem) bool { return !p.Warning })
+	if len(warnings) < len(problems) {
+		return nil, nil, &Error{File: file, Problems: problems}
+	}
+	return &cfg, warnings, nil
+}
+
+// document returns the root mapping of the only document in b, nil for an empty file.
+func document(b []byte) (*yaml.Node, *rules.Problem) {
+	dec := yaml.NewDecoder(strings.NewReader(string(b)))
+	var doc, extra yaml.Node
+	if err := dec.Decode(&doc); err != nil {
+		if len(strings.TrimSpace(string(b))) == 0 || err.Error() == "EOF" {
+			return nil, nil
+		}
+		return nil, syntaxProblem(err)
+	}
+	if err := dec.Decode(&extra); err == nil {
+		return nil, &rules.Problem{Line: extra.Line, Col: extra.Column, Msg: "a second YAML document starts here, expected one"}
+	}
+	root := doc.Content[0]
+	if isNull(root) {
+		return nil, nil
+	}
+	return root, nil
+}
+
+// syntaxProblem finds the line in the library's message, `yaml: line N: text`.
+func syntaxProblem(err error) *rules.Problem {
+	msg := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := 1
+	if n, scanErr := fmt.Sscanf(msg, "line %d:", &line); scanErr == nil && n == 1 {
+		_, msg, _ = strings.Cut(msg, ": ")
+	}
+	return &rules.Problem{Line: line, Col: 1, Msg: "YAML syntax: " + msg}
+}
+
+// IsInvalid reports whether err is about the content of a file, not about reading it.
+func IsInvalid(err error) bool {
+	var e *Error
+	return errors.As(err, &e)
+}
+
+func keys(known map[string]field) string {
+	out := make([]string, 0, len(known))
+	for k := range known {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return strings.Join(out, ", ")
+}
+
+func example(t reflect.Type) string {
+	known := keys(fieldsOf(t))
+	if i := strings.LastIndex(known, ", "); len(known) > 60 && i > 0 {
+		parts := strings.Split(known, ", ")
+		return strings.Join(parts[:min(5, len(parts))], ", ")
+	}
+	return known
+}
+
+// RestartNeeded names the sections of next whose changes take effect only after a restart.
+func (c *Config) RestartNeeded(next *Config) []string {
+	var out []string
+	for name, pair := range map[string][2]any{
+		"server.listen":       {c.Server.Listen, next.Server.Listen},
+		"server.admin_listen": {c.Server.AdminListen, next.Server.AdminListen},
+		"telemetry":           {c.Telemetry, next.Telemetry},
+		"classify.library":    {c.Classify.Library, next.Classify.Library},
+		"classify.provider":   {c.Classify.Provider, next.Classify.Provider},
+		"classify.intra_op_threads":    {c.Classify.IntraOpThreads, next.Classify.IntraOpThreads},
+		"classify.max_concurrent": {c.Classify.MaxConcurrent, next.Classify.MaxConcurrent},
+		"classify.queue_depth":      {c.Classify.QueueDepth, next.Classify.QueueDepth},
+		"classify.models_dir": {c.Classify.ModelsDir, next.Classify.ModelsDir},
+	} {
+		if !reflect.DeepEqual(pair[0], pair[1]) {
+			out = append(out, name)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+// KeepRestartOnly gives c the settings of old that cannot change while running.
+func (c *Config) KeepRestartOnly(old *Config) {
+	c.Server.Listen, c.Server.AdminListen = old.Server.Listen, old.Server.AdminListen
+	c.Telemetry = old.Telemetry
+	c.Classify.Options, c.Classify.ModelsDir = old.Classify.Options, old.Classify.ModelsDir
+}
+
+// GPU returns the options of the ONNX Runtime package, with what the environment says.
+func (c *Classify) GPU(s Settings) gpu.Options {
+	o := c.Options
+	o.EnvLibrary, o.CacheDir = s.Library, s.CacheDir
+	return o
+}

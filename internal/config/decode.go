@@ -1,0 +1,257 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"go.yaml.in/yaml/v3"
+
+	"signalbox/rules"
+)
+
+// decoder copies a YAML tree into Go structs and keeps every problem with its place. It differs
+// from yaml.Unmarshal in three ways: it never stops at the first problem, it names the path and
+// the nearest known key, and it resolves secrets, which may only be references.
+type decoder struct {
+	dir      string // relative paths resolve against it
+	env      func(string) (string, bool)
+	problems []rules.Problem
+	secrets  []string // resolved values, for redaction
+}
+
+func (d *decoder) report(n *yaml.Node, path, format string, args ...any) {
+	d.problems = append(d.problems, rules.Problem{Line: n.Line, Col: n.Column, Path: path, Msg: fmt.Sprintf(format, args...)})
+}
+
+// unmarshaler is what a scalar type with a notation of its own implements, such as a duration.
+type unmarshaler interface{ UnmarshalYAML(node *yaml.Node) error }
+
+// decode fills v, an addressable value, from n. path names n in messages.
+func (d *decoder) decode(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind == yaml.AliasNode {
+		d.report(n, path, "aliases are not supported here: write the value out")
+		return
+	}
+	if isNull(n) {
+		return
+	}
+	if v.Type() == reflect.TypeFor[yaml.Node]() {
+		v.Set(reflect.ValueOf(*n))
+		return
+	}
+	if u, ok := v.Addr().Interface().(unmarshaler); ok {
+		if err := u.UnmarshalYAML(n); err != nil {
+			d.report(n, path, "%s", clean(err))
+		}
+		return
+	}
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok && n.Kind == yaml.ScalarNode {
+		if err := u.UnmarshalText([]byte(n.Value)); err != nil {
+			d.report(n, path, "%s", clean(err))
+		}
+		return
+	}
+	switch v.Kind() { //nolint:exhaustive // the kinds that options are made of; the rest falls through to the default
+	case reflect.Struct:
+		d.mapping(n, v, path)
+	case reflect.Slice:
+		d.sequence(n, v, path)
+	case reflect.Pointer:
+		p := reflect.New(v.Type().Elem())
+		d.decode(n, p.Elem(), path)
+		v.Set(p)
+	case reflect.Map:
+		if err := n.Decode(v.Addr().Interface()); err != nil {
+			d.report(n, path, "%s", clean(err))
+		}
+	default:
+		d.scalar(n, v, path)
+	}
+}
+
+func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.MappingNode {
+		d.report(n, path, "found %s, expected a mapping with keys such as %s", describe(n), example(v.Type()))
+		return
+	}
+	fields := fieldsOf(v.Type())
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, val := n.Content[i], n.Content[i+1]
+		p := join(path, key.Value)
+		if key.Kind != yaml.ScalarNode {
+			d.report(key, path, "found %s as a key, expected a word", describe(key))
+			continue
+		}
+		if line, dup := seen[key.Value]; dup {
+			d.report(key, p, "this key is already set in line %d", line)
+			continue
+		}
+		seen[key.Value] = key.Line
+		f, ok := fields[key.Value]
+		if !ok {
+			d.report(key, p, "unknown key %q%s", key.Value, nearest(key.Value, fields))
+			continue
+		}
+		if f.secret {
+			d.secret(val, v.FieldByIndex(f.index), p)
+			continue
+		}
+		d.decode(val, v.FieldByIndex(f.index), p)
+	}
+}
+
+func (d *decoder) sequence(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.SequenceNode {
+		hint := ""
+		if n.Kind == yaml.MappingNode && v.Type().Elem().Kind() == reflect.Struct {
+			hint = " of items that each have a name"
+		}
+		d.report(n, path, "found %s, expected a list%s", describe(n), hint)
+		return
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
+	for i, item := range n.Content {
+		if isNull(item) {
+			d.report(item, fmt.Sprintf("%s[%d]", path, i), "this list item is empty")
+			continue
+		}
+		d.decode(item, out.Index(i), fmt.Sprintf("%s[%d]", path, i))
+	}
+	v.Set(out)
+}
+
+func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string) {
+	want := map[reflect.Kind]string{
+		reflect.String: "text", reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Int64: "a whole number",
+		reflect.Uint64: "a whole number", reflect.Float64: "a number", reflect.Float32: "a number",
+	}[v.Kind()]
+	if n.Kind != yaml.ScalarNode {
+		d.report(n, path, "found %s, expected %s", describe(n), want)
+		return
+	}
+	if v.Kind() == reflect.String {
+		if n.Tag != "!!str" && n.Tag != "!!int" && n.Tag != "!!float" { // a model may be called 7 or 4.1
+			d.report(n, path, "found %s, expected text: put it in quotes", describe(n))
+			return
+		}
+		v.SetString(n.Value)
+		return
+	}
+	// The YAML library would cut 1.5 to the whole number 1.
+	fraction := v.CanInt() && n.Tag != "!!int"
+	if err := n.Decode(v.Addr().Interface()); err != nil || fraction {
+		d.report(n, path, "found %s, expected %s", describe(n), want)
+	}
+}
+
+var envRef = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`) //nolint:gochecknoglobals // compiled once
+
+// secret resolves a reference. The value itself is never part of a message.
+func (d *decoder) secret(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.ScalarNode || isNull(n) {
+		d.report(n, path, "found %s, expected a reference such as ${NAME} or file:PATH", describe(n))
+		return
+	}
+	var value string
+	if m := envRef.FindStringSubmatch(n.Value); m != nil {
+		got, ok := d.env(m[1])
+		if !ok || got == "" {
+			d.report(n, path, "the environment variable %s is not set", m[1])
+			return
+		}
+		value = got
+	} else if file, ok := strings.CutPrefix(n.Value, "file:"); ok {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(d.dir, file)
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			d.report(n, path, "%s", clean(err))
+			return
+		}
+		value = strings.TrimSpace(string(b))
+	} else {
+		d.report(n, path, "a secret must be a reference such as ${NAME} or file:PATH, not the value itself")
+		return
+	}
+	d.secrets = append(d.secrets, value)
+	v.SetString(value)
+}
+
+type field struct {
+	index  []int
+	secret bool
+}
+
+// fieldsOf maps the YAML keys of a struct to its fields, embedded structs included.
+func fieldsOf(t reflect.Type) map[string]field {
+	out := map[string]field{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if name == "" || name == "-" || !f.IsExported() {
+			continue
+		}
+		out[name] = field{index: f.Index, secret: f.Tag.Get("secret") == "true"}
+	}
+	return out
+}
+
+// nearest suggests the known key with the least edit distance, when it is close enough to be a slip.
+func nearest(word string, known map[string]field) string {
+	best, dist := "", len(word)/3+2
+	for k := range known {
+		if n := levenshtein.ComputeDistance(word, k); n < dist || n == dist && best != "" && k < best {
+			best, dist = k, n
+		}
+	}
+	if best == "" {
+		return ", expected one of " + keys(known)
+	}
+	return fmt.Sprintf(", did you mean %q?", best)
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// describe says in a reader's words what a node is.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.ScalarNode:
+		if isNull(n) {
+			return "nothing"
+		}
+		return strconv.Quote(n.Value)
+	case yaml.AliasNode:
+		return "an alias"
+	case yaml.DocumentNode:
+	}
+	return "a document"
+}
+
+// clean drops the prefix that the YAML library puts before messages; the place is reported already.
+func clean(err error) string {
+	var te *yaml.TypeError
+	if errors.As(err, &te) && len(te.Errors) > 0 {
+		return te.Errors[0]
+	}
+	return strings.TrimPrefix(err.Error(), "yaml: ")
+}

@@ -1,0 +1,163 @@
+package openai
+
+import "slices"
+
+// The names that ParseBody reads, for the check of case variants.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	bodyNames = []string{
+		"model", "stream", "stream_options", "max_tokens", "max_output_tokens", "tools", "signalbox",
+		"prompt", "suffix", "input", "instructions", "messages",
+	}
+	itemNames = append([]string{"role", "content"}, itemTexts...)
+	// itemTexts are read with every string inside.
+	itemTexts = []string{"name", "arguments", "output", "input", "tool_calls", "function_call"}
+)
+
+// ParseBody reads the body of an endpoint other than chat completions: completions, responses,
+// embeddings and whatever else names a model. The request has no Messages, so a Patch of it may edit
+// fields only; max_output_tokens is in MaxCompletionTokens. Text reports prompt, suffix and input as
+// said by the user, instructions by the system and items of input or messages by their own role. Prompts of token
+// ids have no text here: OpaquePrompt tells. Errors and raw are as for ParseChat.
+func ParseBody(raw []byte, l Limits) (*Request, error) {
+	p := chatParser{
+		scanner: newScanner(raw, l.orDefault()),
+		req:     &Request{Raw: raw, SystemIndex: -1},
+	}
+	if err := p.body((*chatParser).bodyField); err != nil {
+		return nil, asError(err)
+	}
+	return p.req, nil
+}
+
+// bodyField reads the value of a member of a body that is no chat completion.
+func (p *chatParser) bodyField() (err error) {
+	r := p.req
+	switch string(p.name) {
+	case "model":
+		r.Model, err = p.model()
+	case "stream":
+		r.Stream, err = p.boolOrNull()
+	case "stream_options":
+		return p.streamOptions()
+	case "max_tokens":
+		r.MaxTokens, err = p.intOrNull()
+	case "max_output_tokens":
+		r.MaxCompletionTokens, err = p.intOrNull()
+	case "tools":
+		return p.tools()
+	case "signalbox":
+		return p.extras()
+	case "prompt", "suffix", "input", "messages":
+		return p.input()
+	case "instructions":
+		return p.harvest(p.looseText(roleSystem))
+	default:
+		if err = p.fold(bodyNames); err == nil {
+			err = p.skip()
+		}
+	}
+	return err
+}
+
+func (p *chatParser) looseText(role string) func(string) {
+	return func(t string) { p.req.loose = append(p.req.loose, text{role: role, text: t}) }
+}
+
+// input reads a text, a list of texts, token ids or items, or null.
+func (p *chatParser) input() error {
+	switch p.kind() {
+	case '"':
+		return p.harvest(p.looseText(roleUser))
+	case 'n':
+		return p.skip()
+	case '[':
+	default:
+		return p.mistyped("a string, a list or null")
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	for p.kind() != ']' {
+		var err error
+		switch p.kind() {
+		case '"':
+			err = p.harvest(p.looseText(roleUser))
+		case '{':
+			err = p.item()
+		default:
+			p.req.OpaquePrompt = true
+			err = p.skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return p.close()
+}
+
+// item reads one item of a response's input: a message, a tool call, its result, or a content part.
+func (p *chatParser) item() error {
+	if err := p.countPart(); err != nil {
+		return err
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	role, implied := "", roleUser
+	first := len(p.req.loose)
+	for {
+		_, more, err := p.member()
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		switch string(p.name) {
+		case "role":
+			role, err = p.role()
+		case "arguments": // a call
+			implied = roleAssistant
+			err = p.itemField()
+		case "output": // its result
+			implied = roleTool
+			err = p.itemField()
+		default:
+			err = p.itemField()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if role == "" {
+		role = implied
+	}
+	for i := range p.req.loose[first:] {
+		p.req.loose[first+i].role = role
+	}
+	return nil
+}
+
+func (p *chatParser) itemField() error {
+	keep := p.looseText(roleUser)
+	switch name := string(p.name); {
+	case name == "content":
+		var m Message
+		if err := p.content(&m); err != nil {
+			return err
+		}
+		if m.Text != "" {
+			keep(m.Text)
+		}
+		return nil
+	case slices.Contains(itemTexts, name), isTextField(name):
+		return p.harvest(keep)
+	default:
+		if err := p.fold(itemNames); err != nil {
+			return err
+		}
+		return p.skip()
+	}
+}

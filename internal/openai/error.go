@@ -1,0 +1,78 @@
+package openai
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// TypeInvalidRequest is the error type of everything the client can mend.
+const TypeInvalidRequest = "invalid_request_error"
+
+// Error is an error as a client sees it. The text reaches the client as it is, so it holds nothing
+// internal.
+type Error struct {
+	Status  int    // HTTP status; not part of the body
+	Message string // for people
+	Type    string // such as invalid_request_error
+	Param   string // the field at fault, as messages[0].content; empty means null
+	Code    string // for programs; empty means null
+}
+
+// Error returns the message, which names the field where one is at fault.
+func (e *Error) Error() string { return e.Message }
+
+// MarshalJSON returns the envelope {"error": {...}}. The schema of the API requires all four members,
+// null when there is no value. It never fails.
+func (e *Error) MarshalJSON() ([]byte, error) { return e.append(nil), nil }
+
+// WriteTo writes the envelope to w.
+func (e *Error) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(e.append(nil))
+	return int64(n), err
+}
+
+func (e *Error) append(b []byte) []byte {
+	b = appendString(append(b, `{"error":{"message":`...), e.Message)
+	b = appendString(append(b, `,"type":`...), e.Type)
+	b = appendStringOrNull(append(b, `,"param":`...), e.Param)
+	b = appendStringOrNull(append(b, `,"code":`...), e.Code)
+	return append(b, `}}`...)
+}
+
+// WriteError answers with e and its status, which defaults to 500. Headers set before stay, such as
+// Retry-After. A failed write is dropped: the client is gone.
+func WriteError(w http.ResponseWriter, e *Error) {
+	body := e.append(nil)
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	status := e.Status
+	if status == 0 {
+		status = http.StatusInternalServerError
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// StreamError returns e as one server-sent event without a name. Official SDKs raise it as an error
+// when it arrives in a stream; it must be followed by the end of the connection, not by [DONE].
+func StreamError(e *Error) []byte {
+	b := e.append([]byte("data: "))
+	return append(b, "\n\n"...)
+}
+
+// appendString appends s as a JSON string; invalid UTF-8 becomes U+FFFD.
+func appendString(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s) // the error reports only the replacement of invalid UTF-8
+	return b
+}
+
+func appendStringOrNull(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, "null"...)
+	}
+	return appendString(b, s)
+}

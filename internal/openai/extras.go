@@ -1,0 +1,255 @@
+package openai
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// extras reads the body object "signalbox". It is ours, so unlike everywhere else an unknown name in
+// it is an error: a misspelled guard must not be a guard that is off.
+func (p *chatParser) extras() error {
+	if p.null() {
+		p.req.Extras.Present = true
+		return nil
+	}
+	p.req.Extras.Present = true
+	return p.strictObject(func(name string) (err error) {
+		e := &p.req.Extras
+		switch name {
+		case "context":
+			e.Contexts, err = p.contexts()
+		case "session":
+			e.Session, err = p.strOrNull()
+		case "facts":
+			e.Facts, err = p.facts()
+		case "explain":
+			e.Explain, err = p.boolOrNull()
+		case "guard":
+			e.Guard, err = p.oneOf("off", "observe", "annotate", "terminate", "hold")
+		case "save_context":
+			e.SaveContext, err = p.saveContext()
+		default:
+			err = p.unknown("context", "session", "facts", "explain", "guard", "save_context")
+		}
+		return err
+	})
+}
+
+// strictObject reads an object; field reads the value of each name, or refuses it.
+func (p *chatParser) strictObject(field func(name string) error) error {
+	if p.kind() != '{' {
+		return p.mistyped("an object")
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	for {
+		_, more, err := p.member()
+		if err != nil || !more {
+			return err
+		}
+		if err := field(string(p.name)); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *chatParser) unknown(known ...string) error {
+	return p.invalid("is unknown; known are %s", strings.Join(known, ", "))
+}
+
+// oneOf reads one of the words, or null as the empty string.
+func (p *chatParser) oneOf(words ...string) (string, error) {
+	word, err := p.strOrNull()
+	if err != nil || word == "" || slices.Contains(words, word) {
+		return word, err
+	}
+	return "", p.invalid("must be one of %s", strings.Join(words, ", "))
+}
+
+func (p *chatParser) contexts() ([]ContextRef, error) {
+	if p.null() {
+		return nil, nil
+	}
+	if p.kind() != '[' {
+		ref, err := p.contextRef()
+		return []ContextRef{ref}, err
+	}
+	if err := p.open(); err != nil {
+		return nil, err
+	}
+	var refs []ContextRef
+	for p.kind() != ']' {
+		if len(refs) == p.limits.MaxContexts {
+			return nil, invalidAt("signalbox.context", "names more than %d contexts", p.limits.MaxContexts)
+		}
+		ref, err := p.contextRef()
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, ref)
+	}
+	return refs, p.close()
+}
+
+// contextRef reads "ctx_a", "ctx_a@3" or {"id": "ctx_a", "version": 3, "required": true}.
+func (p *chatParser) contextRef() (ContextRef, error) {
+	if p.kind() == '"' {
+		s, err := p.str()
+		if err != nil {
+			return ContextRef{}, err
+		}
+		ref, ok := ParseContextRef(s)
+		if !ok {
+			return ContextRef{}, p.invalid("must be a context's id, as ctx_a or ctx_a@3")
+		}
+		return ref, nil
+	}
+	if p.kind() != '{' {
+		return ContextRef{}, p.mistyped("a string or an object")
+	}
+	ref := ContextRef{Required: true}
+	err := p.strictObject(func(name string) (err error) {
+		switch name {
+		case "id":
+			ref.ID, err = p.str()
+		case "version":
+			ref.Version, err = p.version()
+		case "required":
+			ref.Required, err = p.flag()
+		default:
+			err = p.unknown("id", "version", "required")
+		}
+		return err
+	})
+	if err == nil && (ref.ID == "" || strings.Contains(ref.ID, "@")) {
+		err = p.invalidIn("id", "must be a context's id")
+	}
+	return ref, err
+}
+
+// ParseContextRef reads a context's id with an optional version, as ctx_a or ctx_a@3. The context is
+// required. It reports false when the id is empty or the version is not a positive integer.
+func ParseContextRef(s string) (ContextRef, bool) {
+	id, version, versioned := strings.Cut(s, "@")
+	ref := ContextRef{ID: id, Required: true}
+	if versioned {
+		n, err := strconv.ParseUint(version, 10, 31)
+		if err != nil || n == 0 {
+			return ContextRef{}, false
+		}
+		ref.Version = int(n)
+	}
+	return ref, id != ""
+}
+
+func (p *chatParser) version() (int, error) {
+	n, err := p.intOrNull()
+	if err != nil || n == nil {
+		return 0, err
+	}
+	if *n < 1 || *n > 1<<31-1 {
+		return 0, p.invalid("must be a positive integer")
+	}
+	return int(*n), nil
+}
+
+// flag reads true or false; null is not taken for either, since the default is true.
+func (p *chatParser) flag() (bool, error) {
+	if p.kind() == 'n' {
+		return false, p.mistyped("true or false")
+	}
+	return p.boolOrNull()
+}
+
+// facts reads one statement, or a list of statements and objects.
+func (p *chatParser) facts() ([]Fact, error) {
+	if p.null() {
+		return nil, nil
+	}
+	if p.kind() != '[' {
+		f, err := p.fact()
+		return []Fact{f}, err
+	}
+	if err := p.open(); err != nil {
+		return nil, err
+	}
+	var facts []Fact
+	for p.kind() != ']' {
+		if len(facts) == p.limits.MaxFacts {
+			return nil, invalidAt("signalbox.facts", "holds more than %d facts", p.limits.MaxFacts)
+		}
+		f, err := p.fact()
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, f)
+	}
+	return facts, p.close()
+}
+
+func (p *chatParser) fact() (Fact, error) {
+	var f Fact
+	if p.kind() == '"' {
+		var err error
+		if f.Text, err = p.str(); err == nil && f.Text == "" {
+			err = p.invalid("must not be empty")
+		}
+		return f, err
+	}
+	if p.kind() != '{' {
+		return f, p.mistyped("a string or an object")
+	}
+	err := p.strictObject(func(name string) (err error) {
+		switch name {
+		case "id":
+			f.ID, err = p.strOrNull()
+		case "text":
+			f.Text, err = p.str()
+		case "source":
+			f.Source, err = p.strOrNull()
+		case "kind":
+			f.Kind, err = p.oneOf("number", "date", "name", "statement")
+		default:
+			err = p.unknown("id", "text", "source", "kind")
+		}
+		return err
+	})
+	if err == nil && f.Text == "" {
+		err = p.invalidIn("text", "is required")
+	}
+	return f, err
+}
+
+func (p *chatParser) saveContext() (*SaveContext, error) {
+	if p.null() {
+		return nil, nil //nolint:nilnil // null asks for nothing
+	}
+	out := new(SaveContext)
+	err := p.strictObject(func(name string) (err error) {
+		switch name {
+		case "name":
+			out.Name, err = p.strOrNull()
+		case "ttl":
+			out.TTL, err = p.ttl()
+		default:
+			err = p.unknown("name", "ttl")
+		}
+		return err
+	})
+	return out, err
+}
+
+func (p *chatParser) ttl() (time.Duration, error) {
+	s, err := p.strOrNull()
+	if err != nil || s == "" {
+		return 0, err
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, p.invalid("must be a positive duration with a unit, as 30m")
+	}
+	return d, nil
+}

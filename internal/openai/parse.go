@@ -1,0 +1,548 @@
+package openai
+
+import "strings"
+
+const (
+	roleSystem    = "system"
+	roleDeveloper = "developer"
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	roleTool      = "tool"
+	roleFunction  = "function"
+)
+
+// The names that are read at each level, for the check of case variants.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	chatNames = []string{
+		"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "reasoning_effort",
+		"chat_template_kwargs", "tools", "functions", "documents", "signalbox",
+	}
+	messageNames = []string{
+		"role", "content", "name", "tool_calls", "function_call", "refusal", "reasoning", "reasoning_content", "thinking",
+	}
+	partNames          = []string{"type", "text", "refusal", "thinking", "reasoning", "image_url"}
+	toolCallNames      = []string{"function", "custom"}
+	functionNames      = []string{"name", "arguments", "input"}
+	streamOptionsNames = []string{"include_usage"}
+)
+
+// maxKnownName is the length of the longest name in the tables above.
+const maxKnownName = len("max_completion_tokens")
+
+// chatParser fills a Request while it walks the body; ParseBody shares most of it.
+type chatParser struct {
+	scanner
+
+	req   *Request
+	parts int    // content parts and further texts so far
+	text  []byte // the text of the content being read; reused
+}
+
+// ParseChat reads the body of a chat completion. Any error is an *Error with status 400 that names
+// the position or the field. raw is kept and must not change as long as the request is in use.
+func ParseChat(raw []byte, l Limits) (*Request, error) {
+	p := chatParser{
+		scanner: newScanner(raw, l.orDefault()),
+		req:     &Request{Raw: raw, SystemIndex: -1},
+	}
+	err := p.body((*chatParser).field)
+	if err == nil && len(p.req.Messages) == 0 {
+		err = invalidAt("messages", "is required")
+	}
+	if err != nil {
+		return nil, asError(err)
+	}
+	return p.req, nil
+}
+
+// body reads the top-level object; field reads the value of the member that p.name names.
+func (p *chatParser) body(field func(*chatParser) error) error {
+	if kind := p.kind(); kind != '{' && kind != 0 {
+		return p.mistyped("an object")
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	p.req.members = make([]member, 0, 16)
+	for {
+		name, more, err := p.member()
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		p.kind() // moves on to the value
+		start := p.start()
+		if err := field(p); err != nil {
+			return err
+		}
+		p.req.members = append(p.req.members, member{name: name, value: Span{start, p.end()}})
+	}
+	if err := p.finish(); err != nil {
+		return err
+	}
+	if p.req.Model == "" {
+		return invalidAt("model", "is required")
+	}
+	return nil
+}
+
+// field reads the value of a member of the body.
+func (p *chatParser) field() (err error) {
+	r := p.req
+	switch string(p.name) {
+	case "model":
+		r.Model, err = p.model()
+	case "messages":
+		return p.messages()
+	case "stream":
+		r.Stream, err = p.boolOrNull()
+	case "stream_options":
+		return p.streamOptions()
+	case "max_tokens":
+		r.MaxTokens, err = p.intOrNull()
+	case "max_completion_tokens":
+		r.MaxCompletionTokens, err = p.intOrNull()
+	case "reasoning_effort":
+		r.ReasoningEffort, err = p.strOrNull()
+	case "chat_template_kwargs":
+		r.ChatTemplateKwargs, err = p.objectOrNull()
+	case "tools", "functions":
+		return p.tools()
+	case "documents":
+		return p.harvest(func(t string) { r.loose = append(r.loose, text{role: roleTool, text: t}) })
+	case "signalbox":
+		return p.extras()
+	default:
+		if err = p.fold(chatNames); err == nil {
+			err = p.skip()
+		}
+	}
+	return err
+}
+
+func (p *chatParser) model() (string, error) {
+	model, err := p.str()
+	if err == nil && model == "" {
+		err = p.invalid("must not be empty")
+	}
+	return model, err
+}
+
+func (p *chatParser) streamOptions() error {
+	if p.null() {
+		return nil
+	}
+	if p.kind() != '{' {
+		return p.mistyped("an object or null")
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	for {
+		_, more, err := p.member()
+		if err != nil || !more {
+			return err
+		}
+		if string(p.name) == "include_usage" {
+			p.req.IncludeUsage, err = p.boolOrNull()
+		} else if err = p.fold(streamOptionsNames); err == nil {
+			err = p.skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (p *chatParser) objectOrNull() (Span, error) {
+	if p.null() {
+		return Span{}, nil
+	}
+	if p.kind() != '{' {
+		return Span{}, p.mistyped("an object or null")
+	}
+	start := p.start()
+	err := p.skip()
+	return Span{start, p.end()}, err
+}
+
+func (p *chatParser) tools() error {
+	if p.null() {
+		return nil
+	}
+	if p.kind() != '[' {
+		return p.mistyped("a list or null")
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	for p.kind() != ']' {
+		if err := p.skip(); err != nil {
+			return err
+		}
+		p.req.HasTools = true
+	}
+	return p.close()
+}
+
+func (p *chatParser) messages() error {
+	if p.kind() != '[' {
+		return p.mistyped("a list")
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	p.req.Messages = make([]Message, 0, min(8, p.limits.MaxMessages))
+	for p.kind() != ']' {
+		if len(p.req.Messages) == p.limits.MaxMessages {
+			return invalidAt("messages", "holds more than %d messages", p.limits.MaxMessages)
+		}
+		if err := p.message(); err != nil {
+			return err
+		}
+	}
+	if err := p.close(); err != nil {
+		return err
+	}
+	if len(p.req.Messages) == 0 {
+		return p.invalid("must not be empty")
+	}
+	return nil
+}
+
+func (p *chatParser) message() error {
+	if p.kind() != '{' {
+		return p.mistyped("an object")
+	}
+	start := p.start()
+	if err := p.open(); err != nil {
+		return err
+	}
+	p.req.Messages = append(p.req.Messages, Message{})
+	m := &p.req.Messages[len(p.req.Messages)-1]
+	hasRole := false
+	for {
+		_, more, err := p.member()
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		hasRole = hasRole || string(p.name) == "role"
+		if err := p.messageField(m); err != nil {
+			return err
+		}
+	}
+	if !hasRole {
+		return p.invalidIn("role", "is required")
+	}
+	m.Span = Span{start, p.end()}
+	if p.req.SystemIndex < 0 && (m.Role == roleSystem || m.Role == roleDeveloper) {
+		p.req.SystemIndex = len(p.req.Messages) - 1
+	}
+	return nil
+}
+
+func (p *chatParser) messageField(m *Message) (err error) {
+	switch string(p.name) {
+	case "role":
+		m.Role, err = p.role()
+	case "content":
+		return p.content(m)
+	case "name":
+		m.Name, err = p.strOrNull()
+	case "tool_calls":
+		return p.toolCalls()
+	case "function_call":
+		return p.function()
+	case "refusal", "reasoning", "reasoning_content", "thinking":
+		return p.harvest(p.messageText)
+	default:
+		if err = p.fold(messageNames); err == nil {
+			err = p.skip()
+		}
+	}
+	return err
+}
+
+// messageText keeps a text that belongs to the message being read.
+func (p *chatParser) messageText(t string) {
+	p.req.texts = append(p.req.texts, text{message: len(p.req.Messages) - 1, text: t})
+}
+
+// role reads a role. The usual ones need no memory.
+func (p *chatParser) role() (string, error) {
+	if p.kind() != '"' {
+		return "", p.mistyped("a string")
+	}
+	quoted, err := p.dec.ReadValue()
+	if err != nil {
+		return "", err
+	}
+	switch string(quoted[1 : len(quoted)-1]) {
+	case roleUser:
+		return roleUser, nil
+	case roleAssistant:
+		return roleAssistant, nil
+	case roleSystem:
+		return roleSystem, nil
+	case roleDeveloper:
+		return roleDeveloper, nil
+	case roleTool:
+		return roleTool, nil
+	case roleFunction:
+		return roleFunction, nil
+	default:
+		return p.unquote(quoted), nil
+	}
+}
+
+func (p *chatParser) content(m *Message) error {
+	kind := p.kind()
+	m.Content.Start = p.start()
+	var err error
+	switch kind {
+	case '"':
+		m.Text, err = p.str()
+	case 'n':
+		err = p.skip()
+	case '[':
+		err = p.contentParts(m)
+	default:
+		return p.mistyped("a string, a list of parts or null")
+	}
+	m.Content.End = p.end()
+	return err
+}
+
+func (p *chatParser) contentParts(m *Message) error {
+	if err := p.open(); err != nil {
+		return err
+	}
+	p.text = p.text[:0]
+	for p.kind() != ']' {
+		if err := p.countPart(); err != nil {
+			return err
+		}
+		part, err := p.part()
+		if err != nil {
+			return err
+		}
+		m.HasImage = m.HasImage || part.image
+		p.req.HasMedia = p.req.HasMedia || part.media
+	}
+	p.req.HasImages = p.req.HasImages || m.HasImage
+	m.Text = string(p.text)
+	return p.close()
+}
+
+func (p *chatParser) countPart() error {
+	if p.parts++; p.parts > p.limits.MaxParts {
+		return invalidAt("messages", "hold more than %d parts", p.limits.MaxParts)
+	}
+	return nil
+}
+
+// toolCalls reads the tool calls of an earlier answer: names and arguments are text the model sees.
+func (p *chatParser) toolCalls() error {
+	if p.null() {
+		return nil
+	}
+	if p.kind() != '[' {
+		return p.mistyped("a list or null")
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	for p.kind() != ']' {
+		if err := p.countPart(); err != nil {
+			return err
+		}
+		if err := p.toolCall(); err != nil {
+			return err
+		}
+	}
+	return p.close()
+}
+
+func (p *chatParser) toolCall() error {
+	if p.kind() != '{' {
+		return p.mistyped("an object")
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	for {
+		_, more, err := p.member()
+		if err != nil || !more {
+			return err
+		}
+		switch string(p.name) {
+		case "function", "custom":
+			err = p.function()
+		default:
+			if err = p.fold(toolCallNames); err == nil {
+				err = p.skip()
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (p *chatParser) function() error {
+	if p.null() {
+		return nil
+	}
+	if p.kind() != '{' {
+		return p.mistyped("an object or null")
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	for {
+		_, more, err := p.member()
+		if err != nil || !more {
+			return err
+		}
+		switch string(p.name) {
+		case "name", "arguments", "input":
+			err = p.harvest(p.messageText)
+		default:
+			if err = p.fold(functionNames); err == nil {
+				err = p.skip()
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// harvest passes over a value and hands every string in it that is not a name to keep.
+func (p *chatParser) harvest(keep func(string)) error {
+	switch p.kind() {
+	case '"':
+		if err := p.countPart(); err != nil {
+			return err
+		}
+		t, err := p.str()
+		if err == nil && t != "" {
+			keep(t)
+		}
+		return err
+	case '[', '{':
+		return p.harvestAll(keep)
+	default:
+		return p.skip()
+	}
+}
+
+func (p *chatParser) harvestAll(keep func(string)) error {
+	object := p.kind() == '{'
+	if err := p.open(); err != nil {
+		return err
+	}
+	for {
+		if object {
+			if _, more, err := p.member(); err != nil || !more {
+				return err
+			}
+		} else if p.kind() == ']' {
+			return p.close()
+		}
+		if err := p.harvest(keep); err != nil {
+			return err
+		}
+	}
+}
+
+// part tells what one element of a content list holds.
+type part struct{ image, media bool }
+
+// part reads one element of a content list and appends its texts to p.text. A bare string is a text
+// part to vLLM, and so it is here.
+func (p *chatParser) part() (part, error) {
+	var out part
+	switch p.kind() {
+	case '"':
+		return out, p.partText()
+	case '{':
+	default:
+		return out, p.mistyped("an object")
+	}
+	if err := p.open(); err != nil {
+		return out, err
+	}
+	for {
+		_, more, err := p.member()
+		if err != nil || !more {
+			return out, err
+		}
+		switch name := string(p.name); {
+		case name == "type":
+			var kind string
+			kind, err = p.strOrNull()
+			out.see(kind)
+		case isTextField(name):
+			err = p.partText()
+		default:
+			out.see(name)
+			if err = p.fold(partNames); err == nil {
+				err = p.skip()
+			}
+		}
+		if err != nil {
+			return out, err
+		}
+	}
+}
+
+// partText reads a text of a part. Something else in its place is refused: what the upstream may read
+// as text must not stay unread here.
+func (p *chatParser) partText() error {
+	if p.null() {
+		return nil
+	}
+	if p.kind() != '"' {
+		return p.mistyped("a string")
+	}
+	mark := len(p.text)
+	if mark > 0 {
+		p.text = append(p.text, '\n')
+	}
+	at := len(p.text)
+	var err error
+	if p.text, err = p.appendStr(p.text); err == nil && len(p.text) == at {
+		p.text = p.text[:mark]
+	}
+	return err
+}
+
+// isTextField reports whether a member of a content part is text that the model sees.
+func isTextField(name string) bool {
+	switch name {
+	case "text", "refusal", "thinking", "reasoning":
+		return true
+	default:
+		return false
+	}
+}
+
+// see notes what the type of a part, or the name of one of its members, says about its kind: vLLM
+// takes either as the sign of the kind.
+func (p *part) see(word string) {
+	switch {
+	case word == "image" || strings.HasPrefix(word, "image_") || word == "input_image":
+		p.image, p.media = true, true
+	case strings.HasPrefix(word, "audio"), strings.HasPrefix(word, "video"),
+		word == "file", word == "input_audio", word == "input_file", word == "input_video":
+		p.media = true
+	}
+}

@@ -1,0 +1,274 @@
+package openai
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Patch collects edits of a request's body. The edits refer to the request as it was parsed: indices
+// of messages do not move when messages are inserted. Bytes applies them all at once.
+//
+// A Patch belongs to one goroutine. Any number of patches may be made of one request, so that each
+// attempt at an upstream can have its own.
+type Patch struct {
+	req      *Request
+	fields   []fieldEdit
+	messages []messageEdit
+	inserts  []insertEdit
+}
+
+type fieldEdit struct {
+	name    string
+	value   []byte // unused when removed
+	removed bool
+}
+
+type messageEdit struct {
+	index    int
+	replaced bool
+	text     string // valid when replaced
+	prefix   string // goes in front of the text, replaced or not
+}
+
+type insertEdit struct {
+	index      int
+	role, text string
+}
+
+// NewPatch returns a patch that changes nothing, except that the result never holds the proxy's own
+// object "signalbox".
+func NewPatch(r *Request) *Patch { return &Patch{req: r} }
+
+// SetModel names another model. Naming the model that the request has leaves its spelling as it is.
+func (p *Patch) SetModel(model string) {
+	if model == p.req.Model {
+		p.revert("model")
+		return
+	}
+	p.SetField("model", appendString(nil, model))
+}
+
+// SetField gives a field of the body a value, in place when the field exists and after the last field
+// otherwise. rawJSON must be one valid JSON value; it is not checked, and not copied before Bytes. The
+// last edit of a field holds, and holds against edits of single messages when the field is messages.
+// The proxy's own object cannot be set.
+func (p *Patch) SetField(name string, rawJSON []byte) {
+	if name != extrasField {
+		p.put(fieldEdit{name: name, value: rawJSON})
+	}
+}
+
+// DeleteField removes a field of the body. Removing what is not there changes nothing.
+func (p *Patch) DeleteField(name string) { p.put(fieldEdit{name: name, removed: true}) }
+
+// SetNested gives a member of a field's object a value and keeps the object's other members as they
+// are. A field that is absent, null or no object becomes an object. The demands on rawJSON are those
+// of SetField.
+func (p *Patch) SetNested(field, key string, rawJSON []byte) {
+	edits := []fieldEdit{{name: key, value: rawJSON}}
+	object := p.current(field)
+	members, ok := scanObject(object)
+	if !ok {
+		object, members = []byte("{}"), nil
+	}
+	p.SetField(field, apply(object, spliceObject(nil, object, members, edits)))
+}
+
+// InsertMessage adds a message in front of message index, or at the end when index is the number of
+// messages. Messages inserted at the same index appear in the order of the calls. An index out of
+// range panics, and so does a request that has no messages to begin with.
+func (p *Patch) InsertMessage(index int, role, text string) {
+	_ = p.req.Messages[max(index-1, 0)] // bounds checks
+	_ = p.req.Messages[index:]
+	p.inserts = append(p.inserts, insertEdit{index: index, role: role, text: text})
+}
+
+// ReplaceMessageText makes text the whole text of message i, whether its content is a string, a list
+// of parts, null or absent. In a list the first text takes the new one and the others go; images and
+// other media stay. It replaces what was prepended before. An index out of range panics.
+func (p *Patch) ReplaceMessageText(i int, text string) {
+	e := p.message(i)
+	*e = messageEdit{index: i, replaced: true, text: text}
+}
+
+// PrependToMessageText puts text in front of the text of message i; the rest keeps its spelling. What
+// is prepended later comes first. An index out of range panics.
+func (p *Patch) PrependToMessageText(i int, text string) {
+	e := p.message(i)
+	e.prefix = text + e.prefix
+}
+
+// StripExtras removes the proxy's own object "signalbox". Bytes does so in any case; the method says
+// it where a reader looks for it.
+func (p *Patch) StripExtras() { p.DeleteField(extrasField) }
+
+// extrasField is the field of the body that is addressed to the proxy.
+const extrasField = "signalbox"
+
+// Bytes returns the body with the edits applied. Without edits it is the request's Raw itself, so the
+// caller must not write to it. The patch can be edited further and applied again.
+func (p *Patch) Bytes() []byte {
+	r := p.req
+	fields := p.fields
+	if r.Extras.Present {
+		fields = append(slices.Clip(fields), fieldEdit{name: extrasField, removed: true})
+	}
+	edits := spliceObject(nil, r.Raw, r.members, fields)
+	if _, whole := find(fields, "messages"); !whole {
+		edits = p.spliceMessages(edits)
+	}
+	return apply(r.Raw, edits)
+}
+
+// current is the value that a field has now: the last edit or the original. It is nil when absent.
+func (p *Patch) current(name string) []byte {
+	if e, ok := find(p.fields, name); ok {
+		return e.value
+	}
+	for _, m := range p.req.members {
+		if nameIs(p.req.Raw, m, name) {
+			return p.req.Raw[m.value.Start:m.value.End]
+		}
+	}
+	return nil
+}
+
+func (p *Patch) put(e fieldEdit) {
+	p.revert(e.name)
+	p.fields = append(p.fields, e)
+}
+
+// revert forgets the edit of a field.
+func (p *Patch) revert(name string) {
+	for i := range p.fields {
+		if p.fields[i].name == name {
+			p.fields = append(p.fields[:i], p.fields[i+1:]...)
+			return
+		}
+	}
+}
+
+func (p *Patch) message(i int) *messageEdit {
+	_ = p.req.Messages[i] // bounds check
+	for j := range p.messages {
+		if p.messages[j].index == i {
+			return &p.messages[j]
+		}
+	}
+	p.messages = append(p.messages, messageEdit{index: i})
+	return &p.messages[len(p.messages)-1]
+}
+
+func (p *Patch) spliceMessages(edits []edit) []edit {
+	all := p.req.Messages
+	for _, in := range p.inserts {
+		b := appendString([]byte(`,{"role":`), in.role)
+		b = append(appendString(append(b, `,"content":`...), in.text), '}')
+		if in.index == len(all) {
+			end := all[in.index-1].Span.End
+			edits = append(edits, edit{Span{end, end}, b})
+			continue
+		}
+		start := all[in.index].Span.Start
+		edits = append(edits, edit{Span{start, start}, append(b[1:], ',')})
+	}
+	for _, e := range p.messages {
+		if e.replaced || e.prefix != "" {
+			edits = spliceText(edits, p.req.Raw, all[e.index], e)
+		}
+	}
+	return edits
+}
+
+// spliceText edits the text of one message.
+func spliceText(edits []edit, raw []byte, m Message, e messageEdit) []edit {
+	if !m.Content.Present() {
+		at := m.Span.End - 1 // the closing brace; a message has a role, so a comma is due
+		return append(edits, edit{Span{at, at}, appendString([]byte(`,"content":`), e.prefix+e.text)})
+	}
+	switch raw[m.Content.Start] {
+	case '"':
+		return append(edits, e.onString(m.Content))
+	case '[':
+		return e.onParts(edits, raw, m.Content)
+	default: // null
+		return append(edits, edit{m.Content, appendString(nil, e.prefix+e.text)})
+	}
+}
+
+// onString edits a text that is the JSON string at the given place.
+func (e *messageEdit) onString(at Span) edit {
+	if e.replaced {
+		return edit{at, appendString(nil, e.prefix+e.text)}
+	}
+	quoted := appendString(nil, e.prefix)
+	return edit{Span{at.Start + 1, at.Start + 1}, quoted[1 : len(quoted)-1]}
+}
+
+// onParts edits the texts of a content list.
+func (e *messageEdit) onParts(edits []edit, raw []byte, content Span) []edit {
+	parts := scanParts(raw, content)
+	carrier := textCarrier(parts)
+	if carrier < 0 {
+		b := append(appendString([]byte(`{"type":"text","text":`), e.prefix+e.text), '}')
+		if len(parts) > 0 {
+			b = append(b, ',')
+		}
+		at := content.Start + 1
+		return append(edits, edit{Span{at, at}, b})
+	}
+	if !e.replaced {
+		return append(edits, e.onString(parts[carrier].texts[parts[carrier].carries]))
+	}
+	dropped := make([]bool, len(parts))
+	for i, part := range parts {
+		dropped[i] = i != carrier && len(part.texts) > 0 && !part.media
+		if dropped[i] {
+			continue
+		}
+		for j, at := range part.texts {
+			if i == carrier && j == part.carries {
+				edits = append(edits, e.onString(at))
+			} else {
+				edits = append(edits, edit{at, []byte(`""`)})
+			}
+		}
+	}
+	return removeRuns(edits, len(parts), func(i int) Span { return parts[i].span }, func(i int) bool { return dropped[i] })
+}
+
+// textCarrier picks the part whose text an edit works on: the first that is not empty, so that what is
+// prepended meets the text, else the first, else -1.
+func textCarrier(parts []contentPart) int {
+	first := -1
+	for i, p := range parts {
+		if len(p.texts) == 0 {
+			continue
+		}
+		if at := p.texts[p.carries]; at.End-at.Start > len(`""`) {
+			return i
+		}
+		if first < 0 {
+			first = i
+		}
+	}
+	return first
+}
+
+func find(fields []fieldEdit, name string) (fieldEdit, bool) {
+	for _, f := range fields {
+		if f.name == name {
+			return f, true
+		}
+	}
+	return fieldEdit{}, false
+}
+
+// nameIs reports whether a member has the given name, however it is escaped.
+func nameIs(raw []byte, m member, name string) bool {
+	quoted := raw[m.name.Start:m.name.End]
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1:len(quoted)-1]) == name
+	}
+	return string(appendUnquoted(nil, quoted)) == name
+}

@@ -1,0 +1,168 @@
+package openai
+
+import (
+	"time"
+
+	"signalbox/internal/signal"
+)
+
+// Span is a half-open range of byte offsets into Request.Raw. The zero Span means absent: no value of
+// a body starts at offset 0.
+type Span struct{ Start, End int }
+
+// Present reports whether the span refers to anything.
+func (s Span) Present() bool { return s.End > s.Start }
+
+// Limits bounds what one body may contain, so that a small body cannot cost much memory. A field that
+// is zero or negative takes its value from DefaultLimits.
+type Limits struct {
+	MaxMessages int // elements of messages
+	MaxDepth    int // nested objects and arrays; the body itself is 1
+	MaxParts    int // content parts, tool calls and other texts outside plain contents, in the whole body
+	MaxMembers  int // names in one object
+	MaxContexts int // entries of signalbox.context
+	MaxFacts    int // entries of signalbox.facts
+}
+
+// DefaultLimits returns limits far above what clients send. The check for duplicate names costs about
+// 180 bytes a name, so MaxMembers also bounds memory; the largest object of the API is logit_bias.
+func DefaultLimits() Limits {
+	return Limits{
+		MaxMessages: 16_384,
+		MaxDepth:    128,
+		MaxParts:    65_536,
+		MaxMembers:  65_536,
+		MaxContexts: 8,
+		MaxFacts:    512,
+	}
+}
+
+func (l Limits) orDefault() Limits {
+	d := DefaultLimits()
+	for _, f := range []struct{ v, def *int }{
+		{&l.MaxMessages, &d.MaxMessages},
+		{&l.MaxDepth, &d.MaxDepth},
+		{&l.MaxParts, &d.MaxParts},
+		{&l.MaxMembers, &d.MaxMembers},
+		{&l.MaxContexts, &d.MaxContexts},
+		{&l.MaxFacts, &d.MaxFacts},
+	} {
+		if *f.v <= 0 {
+			*f.v = *f.def
+		}
+	}
+	return l
+}
+
+// Request is the typed view of a request body. It is immutable after parsing and safe for concurrent
+// use as long as nobody writes to Raw. Strings are copies; none refers to Raw.
+type Request struct {
+	Raw []byte // the body as received; the parser neither copies nor changes it
+
+	Model        string // never empty
+	Stream       bool
+	IncludeUsage bool // stream_options.include_usage
+
+	Messages    []Message // at least one after ParseChat, none after ParseBody
+	SystemIndex int       // first message of role system or developer, or -1
+
+	MaxTokens           *int64 // nil when absent or null; the upstream judges the range
+	MaxCompletionTokens *int64 // nil when absent or null; max_output_tokens after ParseBody
+	ReasoningEffort     string // empty when absent or null
+	ChatTemplateKwargs  Span   // the value of chat_template_kwargs, an object; zero when absent or null
+
+	HasTools  bool // tools or functions is a list that is not empty
+	HasImages bool // some content part is an image
+	HasMedia  bool // some content part holds more than text: image, audio, video or file
+
+	OpaquePrompt bool // a prompt is given as token ids, which nobody here can read; only after ParseBody
+
+	Extras Extras
+
+	members []member // of the top-level object, in order
+	texts   []text   // texts of messages outside their content, in order
+	loose   []text   // texts outside messages, in order
+}
+
+// Message is one element of messages.
+type Message struct {
+	Role     string
+	Text     string // the content, or the texts of its parts joined with a newline; empty parts are left out
+	Name     string
+	HasImage bool
+	Span     Span // the whole message
+	Content  Span // the value of content, which may be null; zero when absent
+}
+
+// member is one name and value of an object.
+type member struct{ name, value Span }
+
+// text is a text that reaches the model from outside a message's content.
+type text struct {
+	message int    // index of the message it belongs to
+	role    string // of a text that belongs to no message
+	text    string
+}
+
+// Extras is the body object "signalbox", which is addressed to the proxy and never forwarded.
+type Extras struct {
+	Present     bool
+	Contexts    []ContextRef // in the order in which they are to be placed
+	Session     string
+	Facts       []Fact
+	Explain     bool
+	Guard       string       // off, observe, annotate, terminate or hold; empty when not named
+	SaveContext *SaveContext // nil when not asked for
+}
+
+// ContextRef names a stored context.
+type ContextRef struct {
+	ID       string // without the version
+	Version  int    // 0 means the latest
+	Required bool   // true unless the client says otherwise
+}
+
+// Fact is a statement that an answer is checked against.
+type Fact struct {
+	ID     string
+	Text   string // never empty
+	Source string
+	Kind   string // number, date, name or statement; empty when not named
+}
+
+// SaveContext asks for prompt and answer to be stored as a context.
+type SaveContext struct {
+	Name string
+	TTL  time.Duration // 0 means the default of the store
+}
+
+// Text returns the request's texts for the extractors: contents of all roles, names, tool calls with
+// their arguments, reasoning and refusals of earlier turns, and retrieved documents (as role tool,
+// since like tool results they are data from elsewhere). Descriptions of tools are not part of it.
+func (r *Request) Text() signal.Text {
+	out := signal.Text{Segments: make([]signal.Segment, 0, len(r.Messages)+len(r.texts)+len(r.loose))}
+	next := 0
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		if m.Role == roleUser {
+			out.LastUser = m.Text
+		}
+		if m.Name != "" {
+			out.Segments = append(out.Segments, signal.Segment{Role: m.Role, Text: m.Name})
+		}
+		if m.Text != "" {
+			out.Segments = append(out.Segments, signal.Segment{Role: m.Role, Text: m.Text})
+		}
+		for ; next < len(r.texts) && r.texts[next].message == i; next++ {
+			out.Segments = append(out.Segments, signal.Segment{Role: m.Role, Text: r.texts[next].text})
+		}
+	}
+	for i := range r.loose {
+		t := &r.loose[i]
+		if t.role == roleUser {
+			out.LastUser = t.text
+		}
+		out.Segments = append(out.Segments, signal.Segment{Role: t.role, Text: t.text})
+	}
+	return out
+}

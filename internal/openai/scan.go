@@ -1,0 +1,333 @@
+package openai
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// scanner walks a body with jsontext, which refuses duplicate names, invalid UTF-8 and lone
+// surrogates, and adds the limits, byte offsets and errors with the field at fault.
+type scanner struct {
+	dec    *jsontext.Decoder
+	raw    []byte
+	limits Limits
+	name   []byte // the last member name, decoded; reused
+	buf    []byte // the last string with escapes, decoded; reused
+}
+
+func newScanner(raw []byte, l Limits) scanner {
+	// The decoder reads straight from a bytes.Buffer, so its offsets are offsets into raw.
+	return scanner{dec: jsontext.NewDecoder(bytes.NewBuffer(raw)), raw: raw, limits: l}
+}
+
+// kind peeks at the next value: n, f, t, ", 0, {, }, [ or ]. A syntax error shows as kind NUL and
+// again in the read that follows.
+func (s *scanner) kind() byte { return byte(s.dec.PeekKind()) }
+
+// start is the offset of the next value. It is meaningful after kind returned that of a value.
+func (s *scanner) start() int {
+	i := int(s.dec.InputOffset())
+	for i < len(s.raw) {
+		switch s.raw[i] {
+		case ' ', '\t', '\n', '\r', ',', ':':
+			i++
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+func (s *scanner) end() int { return int(s.dec.InputOffset()) }
+
+// open consumes the start of an object or array and checks the depth.
+func (s *scanner) open() error {
+	if _, err := s.dec.ReadToken(); err != nil {
+		return err
+	}
+	if s.dec.StackDepth() > s.limits.MaxDepth {
+		return s.invalid("nested deeper than %d levels", s.limits.MaxDepth)
+	}
+	return nil
+}
+
+// close consumes the end of an object or array.
+func (s *scanner) close() error {
+	_, err := s.dec.ReadToken()
+	return err
+}
+
+// member reads the next name of an object into s.name, or its end, which it reports as false. at is
+// the span of the name with its quotes.
+func (s *scanner) member() (at Span, more bool, err error) {
+	if s.kind() != '"' {
+		return Span{}, false, s.close()
+	}
+	quoted, err := s.dec.ReadValue()
+	if err != nil {
+		return Span{}, false, err
+	}
+	end := s.end()
+	at = Span{end - len(quoted), end}
+	s.name = appendUnquoted(s.name[:0], quoted)
+	if _, n := s.dec.StackIndex(s.dec.StackDepth()); n > 2*int64(s.limits.MaxMembers) {
+		return at, false, s.invalid("more than %d members in an object", s.limits.MaxMembers)
+	}
+	return at, true, nil
+}
+
+// skip passes over the next value.
+func (s *scanner) skip() error {
+	base := s.dec.StackDepth()
+	for {
+		tok, err := s.dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		depth := s.dec.StackDepth()
+		switch byte(tok.Kind()) {
+		case '{', '[':
+			if depth > s.limits.MaxDepth {
+				return s.invalid("nested deeper than %d levels", s.limits.MaxDepth)
+			}
+		case '"':
+			if kind, n := s.dec.StackIndex(depth); kind == '{' && n > 2*int64(s.limits.MaxMembers) {
+				return s.invalid("more than %d members in an object", s.limits.MaxMembers)
+			}
+		}
+		if depth <= base {
+			return nil
+		}
+	}
+}
+
+// mistyped passes over the next value, so that what is malformed is reported as malformed, and
+// returns the error that it should have been something else.
+func (s *scanner) mistyped(want string) error {
+	if err := s.skip(); err != nil {
+		return err
+	}
+	return s.invalid("must be %s", want)
+}
+
+// str reads a string.
+func (s *scanner) str() (string, error) {
+	if s.kind() != '"' {
+		return "", s.mistyped("a string")
+	}
+	quoted, err := s.dec.ReadValue()
+	if err != nil {
+		return "", err
+	}
+	return s.unquote(quoted), nil
+}
+
+// unquote decodes a valid JSON string.
+func (s *scanner) unquote(quoted []byte) string {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	s.buf = appendUnquoted(s.buf[:0], quoted)
+	return string(s.buf)
+}
+
+// appendStr reads a string and appends it to b.
+func (s *scanner) appendStr(b []byte) ([]byte, error) {
+	quoted, err := s.dec.ReadValue()
+	if err != nil {
+		return b, err
+	}
+	return appendUnquoted(b, quoted), nil
+}
+
+// null consumes a null, if that is what comes next. It leaves malformed literals to the next read.
+func (s *scanner) null() bool {
+	if s.kind() != 'n' {
+		return false
+	}
+	_, err := s.dec.ReadToken()
+	return err == nil
+}
+
+func (s *scanner) strOrNull() (string, error) {
+	switch s.kind() {
+	case '"':
+		return s.str()
+	case 'n':
+		return "", s.skip()
+	default:
+		return "", s.mistyped("a string or null")
+	}
+}
+
+func (s *scanner) boolOrNull() (bool, error) {
+	switch s.kind() {
+	case 't', 'f':
+		tok, err := s.dec.ReadToken()
+		if err != nil {
+			return false, err
+		}
+		return tok.Kind() == 't', nil
+	case 'n':
+		return false, s.skip()
+	default:
+		return false, s.mistyped("true or false")
+	}
+}
+
+// intOrNull reads an integer in any spelling that has no fraction: 16, 16.0 and 1.6e1 are the same
+// number to the upstream as well.
+func (s *scanner) intOrNull() (*int64, error) {
+	switch s.kind() {
+	case '0':
+	case 'n':
+		return nil, s.skip()
+	default:
+		return nil, s.mistyped("an integer")
+	}
+	num, err := s.dec.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	if n, err := strconv.ParseInt(string(num), 10, 64); err == nil {
+		return &n, nil
+	}
+	// Beyond 2^53 a float does not name one integer any more.
+	f, err := strconv.ParseFloat(string(num), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return nil, s.invalid("must be an integer")
+	}
+	n := int64(f)
+	return &n, nil
+}
+
+// finish checks that nothing follows the value.
+func (s *scanner) finish() error {
+	switch _, err := s.dec.ReadToken(); {
+	case err == nil:
+		return &Error{
+			Status: http.StatusBadRequest, Type: TypeInvalidRequest,
+			Message: fmt.Sprintf("invalid JSON at byte %d: data after the body's object", s.end()),
+		}
+	case errors.Is(err, io.EOF):
+		return nil
+	default:
+		return err
+	}
+}
+
+// invalid returns an error about the value or name read last.
+func (s *scanner) invalid(format string, args ...any) *Error {
+	return invalidAt(param(s.dec.StackPointer()), format, args...)
+}
+
+// invalidIn returns an error about a member, present or not, of the object or array read last.
+func (s *scanner) invalidIn(name, format string, args ...any) *Error {
+	at := param(s.dec.StackPointer())
+	if at != "" {
+		at += "."
+	}
+	return invalidAt(at+name, format, args...)
+}
+
+func invalidAt(at, format string, args ...any) *Error {
+	msg := fmt.Sprintf(format, args...)
+	if at != "" {
+		msg = at + " " + msg
+	}
+	return &Error{Status: http.StatusBadRequest, Type: TypeInvalidRequest, Param: at, Message: msg}
+}
+
+// fold refuses the current name when it differs only by case from one that is read here. Go's
+// encoding/json among others would take it for that one, Python does not: the two would read
+// different requests from the same bytes. Case is Unicode simple folding, so ſ is s.
+func (s *scanner) fold(known []string) error {
+	// Folding changes a letter's length from 1 to at most 3 bytes, and no known name is longer.
+	if len(s.name) > 3*maxKnownName {
+		return nil
+	}
+	name := string(s.name)
+	for _, k := range known {
+		if name != k && strings.EqualFold(name, k) {
+			return s.invalid("is spelled differently from %q", k)
+		}
+	}
+	return nil
+}
+
+// asError turns a syntax error into the error that the client sees.
+func asError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	out := &Error{Status: http.StatusBadRequest, Type: TypeInvalidRequest}
+	if se, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		out.Param = param(se.JSONPointer)
+		out.Message = fmt.Sprintf("invalid JSON at byte %d: %s", se.ByteOffset, strings.TrimPrefix(se.Err.Error(), "jsontext: "))
+		return out
+	}
+	// What is left is io.EOF, for a body without a value.
+	out.Message = "invalid JSON at byte 0: empty body"
+	return out
+}
+
+// maxParam bounds the bytes of a field's name in an error: names come from the client.
+const maxParam = 200
+
+// param spells a JSON pointer (RFC 6901) as API errors do: /messages/0/content is
+// messages[0].content.
+func param(p jsontext.Pointer) string {
+	var b strings.Builder
+	for tok := range p.Tokens() {
+		switch {
+		case isIndex(tok):
+			b.WriteString("[" + tok + "]")
+		case b.Len() > 0:
+			b.WriteString("." + tok)
+		default:
+			b.WriteString(tok)
+		}
+		if b.Len() > maxParam {
+			break
+		}
+	}
+	out := b.String()
+	if len(out) <= maxParam {
+		return out
+	}
+	cut := maxParam
+	for cut > 0 && !utf8.RuneStart(out[cut]) {
+		cut--
+	}
+	return out[:cut] + "…"
+}
+
+func isIndex(tok string) bool {
+	for i := range len(tok) {
+		if tok[i] < '0' || tok[i] > '9' {
+			return false
+		}
+	}
+	return tok != ""
+}
+
+// appendUnquoted appends the decoded form of a valid JSON string.
+func appendUnquoted(b, quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return append(b, quoted[1:len(quoted)-1]...)
+	}
+	b, _ = jsontext.AppendUnquote(b, quoted) // the decoder has validated it
+	return b
+}

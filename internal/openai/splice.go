@@ -1,0 +1,222 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"slices"
+)
+
+// edit replaces a range of the body, or inserts where the range is empty.
+type edit struct {
+	at   Span
+	text []byte
+}
+
+// apply returns raw with the edits applied, in one allocation, or raw itself when there are none.
+// Edits must not overlap; of those that start at the same offset the earlier in the list comes first.
+func apply(raw []byte, edits []edit) []byte {
+	if len(edits) == 0 {
+		return raw
+	}
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.at.Start, b.at.Start) })
+	size := len(raw)
+	for _, e := range edits {
+		size += len(e.text) - (e.at.End - e.at.Start)
+	}
+	out := make([]byte, 0, size)
+	pos := 0
+	for _, e := range edits {
+		out = append(append(out, raw[pos:e.at.Start]...), e.text...)
+		pos = e.at.End
+	}
+	return append(out, raw[pos:]...)
+}
+
+// spliceObject edits an object whose members were found at the given offsets of raw.
+func spliceObject(edits []edit, raw []byte, members []member, fields []fieldEdit) []edit {
+	if len(fields) == 0 {
+		return edits
+	}
+	lastKept := -1
+	removed := make([]bool, len(members))
+	seen := make([]bool, len(fields))
+	for i, m := range members {
+		j := slices.IndexFunc(fields, func(f fieldEdit) bool { return nameIs(raw, m, f.name) })
+		if j < 0 {
+			lastKept = i
+			continue
+		}
+		seen[j] = true
+		if fields[j].removed {
+			removed[i] = true
+			continue
+		}
+		lastKept = i
+		if !bytes.Equal(raw[m.value.Start:m.value.End], fields[j].value) {
+			edits = append(edits, edit{m.value, fields[j].value})
+		}
+	}
+	if added := newMembers(fields, seen); len(added) > 0 {
+		at := bytes.IndexByte(raw, '{') + 1
+		switch {
+		case lastKept >= 0:
+			at = members[lastKept].value.End
+		case len(members) > 0:
+			at, added = members[0].name.Start, added[1:]
+		default:
+			added = added[1:]
+		}
+		edits = append(edits, edit{Span{at, at}, added})
+	}
+	whole := func(i int) Span { return Span{members[i].name.Start, members[i].value.End} }
+	return removeRuns(edits, len(members), whole, func(i int) bool { return removed[i] })
+}
+
+// newMembers spells the fields that the object does not have yet, each with a comma in front.
+func newMembers(fields []fieldEdit, seen []bool) []byte {
+	var b []byte
+	for j, f := range fields {
+		if !seen[j] && !f.removed {
+			b = appendString(append(b, ','), f.name)
+			b = append(append(b, ':'), f.value...)
+		}
+	}
+	return b
+}
+
+// removeRuns removes elements of a list of n, each run of them with the commas that are no longer due.
+func removeRuns(edits []edit, n int, span func(i int) Span, removed func(i int) bool) []edit {
+	for i := 0; i < n; i++ {
+		if !removed(i) {
+			continue
+		}
+		first := i
+		for i+1 < n && removed(i+1) {
+			i++
+		}
+		at := Span{span(first).Start, span(i).End}
+		switch {
+		case i+1 < n:
+			at.End = span(i + 1).Start
+		case first > 0:
+			at.Start = span(first - 1).End
+		}
+		edits = append(edits, edit{at: at})
+	}
+	return edits
+}
+
+// unlimited is for values that have been accepted before.
+func unlimited() Limits {
+	return Limits{MaxDepth: math.MaxInt32, MaxMembers: math.MaxInt32}
+}
+
+// scanObject finds the members of an object, and reports false when raw is none.
+func scanObject(raw []byte) ([]member, bool) {
+	s := newScanner(raw, unlimited())
+	if s.kind() != '{' || s.open() != nil {
+		return nil, false
+	}
+	var members []member
+	for {
+		name, more, err := s.member()
+		if err != nil {
+			return nil, false
+		}
+		if !more {
+			return members, s.finish() == nil
+		}
+		s.kind() // moves on to the value
+		start := s.start()
+		if s.skip() != nil {
+			return nil, false
+		}
+		members = append(members, member{name: name, value: Span{start, s.end()}})
+	}
+}
+
+// contentPart is the layout of one element of a content list.
+type contentPart struct {
+	span    Span
+	texts   []Span // JSON strings that are text
+	carries int    // the first of texts that is not empty, else 0
+	media   bool
+}
+
+// scanParts finds the elements of a content list that has been parsed before. Offsets are those of
+// raw.
+func scanParts(raw []byte, content Span) []contentPart {
+	s := newScanner(raw[content.Start:content.End], unlimited())
+	var parts []contentPart
+	if s.open() != nil {
+		return nil
+	}
+	for s.kind() != ']' {
+		start := s.start()
+		p, err := s.layout()
+		if err != nil {
+			return nil
+		}
+		p.span = Span{start, s.end()}
+		p.shift(content.Start)
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+func (p *contentPart) shift(by int) {
+	p.span = Span{p.span.Start + by, p.span.End + by}
+	for i, t := range p.texts {
+		p.texts[i] = Span{t.Start + by, t.End + by}
+	}
+}
+
+// layout reads one element of a content list. It sees the same texts as chatParser.part.
+func (s *scanner) layout() (contentPart, error) {
+	var p contentPart
+	if s.kind() == '"' {
+		err := s.note(&p)
+		return p, err
+	}
+	if err := s.open(); err != nil {
+		return p, err
+	}
+	var seen part
+	for {
+		_, more, err := s.member()
+		if err != nil || !more {
+			p.media = seen.media
+			return p, err
+		}
+		switch name := string(s.name); {
+		case name == "type":
+			var kind string
+			kind, err = s.strOrNull()
+			seen.see(kind)
+		case isTextField(name):
+			err = s.note(&p)
+		default:
+			seen.see(name)
+			err = s.skip()
+		}
+		if err != nil {
+			return p, err
+		}
+	}
+}
+
+// note reads a text, or a null in its place, and adds its span.
+func (s *scanner) note(p *contentPart) error {
+	isString := s.kind() == '"'
+	start := s.start()
+	if err := s.skip(); err != nil || !isString {
+		return err
+	}
+	at := Span{start, s.end()}
+	if n := len(p.texts); n > 0 && p.texts[p.carries].End-p.texts[p.carries].Start == len(`""`) {
+		p.carries = n // everything before it is empty
+	}
+	p.texts = append(p.texts, at)
+	return nil
+}

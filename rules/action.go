@@ -1,0 +1,98 @@
+package rules
+
+import "signalbox/internal/signal"
+
+// Verb is what a route does with a request.
+type Verb uint8
+
+// The verbs.
+const (
+	Use    Verb = iota // forward to a model
+	Block              // decline with Action.Text
+	Answer             // reply with Action.Text, nothing is forwarded
+)
+
+// String returns the word used in YAML.
+func (v Verb) String() string {
+	switch v {
+	case Block:
+		return "block"
+	case Answer:
+		return "answer"
+	case Use:
+	}
+	return "use"
+}
+
+// Action is what a route, or the default, asks for. The zero value forwards a request as it is. It
+// is shared and must not be modified. Empty words mean: not said by the route.
+type Action struct {
+	Verb      Verb
+	Text      string   // the message of Block, the reply of Answer
+	Models    []Choice // with Use: the candidates in order, at least one; empty for a request that names its model
+	By        string   // "order" or "weight": how to choose among Models
+	Reasoning string   // "none", "low", "medium", "high" or "auto"
+	Override  bool     // Reasoning and MaxTokens win over what the client set
+	Prompt    Prompt
+	MaxTokens MaxTokens
+	Guard     string // "off", "observe", "annotate", "terminate" or "hold"
+	Cache     string // "off", "exact" or "semantic"
+	Windows   string // "all" or "cascade": how long texts are read
+	Redact    bool   // personal data is replaced before the request leaves
+	Body      []Field
+	Headers   []Header
+}
+
+// Choice is a candidate model.
+type Choice struct {
+	Name   string
+	Weight int // at least 1
+}
+
+// Prompt is a system prompt to put into the request; none when Name is empty.
+type Prompt struct {
+	Name     string // of the prompts section
+	Mode     string // "replace_vague", "prefix" or "always"
+	Position string // "after_context" or "before"
+}
+
+// MaxTokens limits the completion; the zero value sets nothing.
+type MaxTokens struct {
+	Auto  bool // from the lengths seen so far
+	Limit int  // in tokens, at least 1, when not Auto
+}
+
+// Field is a top-level field added to the body sent upstream.
+type Field struct {
+	Name string
+	JSON []byte // its encoded value
+}
+
+// Header is a header added to the request sent upstream.
+type Header struct{ Name, Value string }
+
+// Outcome tells how a decision came about.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Matched     Outcome = iota // the route's condition is true
+	FailClosed                 // the condition is unknown and the route's on_unknown is match
+	Unavailable                // the condition is unknown and the route's on_unknown is error
+	Defaulted                  // no route matched
+)
+
+// Decision is what to do with a request.
+type Decision struct {
+	Route   string // the route's name, RouteDefault or RouteNamed
+	Index   int    // the route's place in the file, from 0; -1 with Defaulted
+	Outcome Outcome
+	Action  *Action     // never nil in a final decision; do not follow it when Outcome is Unavailable
+	Failed  signal.Mask // failed signals that left a condition unknown on the way here, or that the action wanted
+}
+
+// The names that decisions without a route carry. Routes cannot take them.
+const (
+	RouteDefault = "default" // no route matched
+	RouteNamed   = "named"   // the client named a model and no route blocked it
+)

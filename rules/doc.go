@@ -1,0 +1,46 @@
+// Package rules turns the routing part of a configuration into a decision engine: YAML in, an
+// immutable Program out, and a Decision for every request.
+//
+// It is pure. It performs no I/O, knows no clock and no randomness, and never runs a model: the
+// caller hands it what is known about a request (signal.Set) and is told either what to do or
+// which signals to extract before asking again.
+//
+// # Semantics
+//
+// Logic is three-valued (Kleene): true, false, unknown; all is the minimum, any the maximum, not
+// the flip. A leaf over a signal that was not extracted yet is pending: it may become anything. A
+// leaf over a signal whose extraction failed is unknown for good. Internally a condition therefore
+// has bounds, the least and the greatest value it can still take, and everything else follows:
+//
+//   - Routes are tried in file order and the first true one wins, so a route is decided only when
+//     every route above it is settled.
+//   - A condition that ends unknown is resolved by the route's on_unknown: skip reads it as false,
+//     match as true, error ends the request. The default is match for a route that blocks, else
+//     skip. Because the mapping is monotone it may be applied to bounds, which settles a route as
+//     early as logic allows: any of a failed and a pending leaf is already a match under match.
+//   - Step asks for the signals of the cheapest tier that some route which can still win reads in
+//     a part of its condition that is still open. All kinds of that tier are named together, since
+//     one neural pass serves them all, together with what the actions of those routes want from
+//     the same pass. A neural pass is asked for only when no cheaper signal is left to ask.
+//
+// # Simplification
+//
+// At load, conditions are brought into negation normal form, constants are folded, nested operators
+// of one sort are flattened, equal leaves are shared, label sets and ranges of one signal are
+// intersected or united, and tests that exclude or imply each other are joined: x with not x becomes
+// a leaf that is settled as soon as the signal is known. Each step holds for unknown, too, because
+// all tests of one signal are unknown together; a property test compares the result with the
+// original.
+//
+// # Requirements on signals
+//
+// A known value's Label is the most probable of its Labels and its Probs sum to at most 1. Scores
+// are compared in single precision, the precision that models report. For PII, Labels are the types
+// found and Probs the highest score of each, where a type without one is certain; for Keyword,
+// Labels are the names of the sets that matched. A score that is not a number counts as failed.
+//
+// # Concurrency
+//
+// A Program never changes after Compile and any number of goroutines may use it. Step does not
+// allocate.
+package rules

@@ -1,0 +1,189 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/signal"
+)
+
+// manyRoutes is a rule set of the given size whose conditions are all different and all false for
+// the set of worstCase, each only at its last leaf.
+func manyRoutes(routes, leaves int) string {
+	var b strings.Builder
+	b.WriteString("routes:\n")
+	tests := []string{
+		"{domain: {in: [math, law], min_score: 0.1%04d}}", "{jailbreak: {max_score: 0.9%04d}}", "{tokens: {gt: %d}}",
+		"{tenant: {not_in: [t%d]}}", "{complexity: {in: [high, medium], min_score: 0.2%04d}}",
+	}
+	for i := range routes {
+		fmt.Fprintf(&b, "  - name: r%d\n    when: {all: [", i)
+		for j := range leaves - 1 {
+			fmt.Fprintf(&b, tests[j%len(tests)]+", ", i)
+		}
+		fmt.Fprintf(&b, "{keyword: {in: [urgent, internal], not_in: [project_titan]}}, {tenant: [x%d, y]}]}\n", i)
+		b.WriteString("    use: {models: [qwen-7b]}\n")
+	}
+	b.WriteString("default: {models: [qwen-7b]}\n")
+	return b.String()
+}
+
+func worstCase() *signal.Set {
+	labels := testEnv().Labels
+	set := &signal.Set{Facts: signal.Facts{Tenant: "acme", Tokens: 50_000, Model: "auto"}}
+	set.Values[signal.Domain] = labelled(labels[signal.Domain], map[string]float64{"math": 0.8})
+	set.Values[signal.Complexity] = labelled(labels[signal.Complexity], map[string]float64{"high": 0.7})
+	set.Values[signal.Jailbreak] = signal.Value{State: signal.Known, Score: 0.1}
+	set.Values[signal.Keyword] = signal.Value{State: signal.Known, Labels: []string{"urgent"}}
+	return set
+}
+
+func BenchmarkStepAllKnown(b *testing.B) {
+	for _, size := range [][2]int{{10, 3}, {100, 5}, {1000, 5}} {
+		b.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(b *testing.B) {
+			p := mustCompile(b, manyRoutes(size[0], size[1]-2))
+			set := worstCase()
+			b.ReportAllocs()
+			for b.Loop() {
+				if d, need := p.Step(set); need != 0 || d.Outcome != Defaulted {
+					b.Fatal(d, need)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	src := sourceOf(b, manyRoutes(1000, 5))
+	b.ReportAllocs()
+	for b.Loop() {
+		if p, problems := Compile(src, testEnv()); p == nil {
+			b.Fatal(problems)
+		}
+	}
+}
+
+func TestStepDoesNotAllocate(t *testing.T) {
+	p := mustCompile(t, manyRoutes(20, 4))
+	known := worstCase()
+	pending := worstCase()
+	hide(pending, signal.MaskOf(signal.Domain, signal.Keyword))
+	failed := worstCase()
+	failed.Values[signal.Domain] = signal.Value{State: signal.Unknown}
+	for name, set := range map[string]*signal.Set{"known": known, "pending": pending, "failed": failed} {
+		if n := testing.AllocsPerRun(100, func() { p.Step(set) }); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+func TestProgramIsSafeForConcurrentUse(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, readFile(t, "testdata/reference.yaml"))
+	want, _ := settle(t, p)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				got, _ := settle(t, p)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("decision (-want +got):\n%s", diff)
+				}
+				p.Trace(&signal.Set{})
+				p.Named().Trace(&signal.Set{})
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestCompileReadsEveryKeyOfAnAction(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, readFile(t, "testdata/reference.yaml"))
+	var got []Action
+	for _, r := range p.routes {
+		got = append(got, r.action)
+	}
+	want := []Action{
+		{Verb: Block, Text: "This request was declined by policy."},
+		{Verb: Answer, Text: "Please write to the help desk."},
+		{
+			Models: []Choice{{"llama-70b", 1}, {"qwen-32b", 3}}, By: "weight", Reasoning: "high", Override: true,
+			Prompt: Prompt{"finance", "prefix", "before"}, MaxTokens: MaxTokens{Limit: 500}, Guard: "hold", Cache: "semantic",
+			Windows: "cascade", Redact: true,
+			Body: []Field{
+				{"top_p", []byte(`0.9`)},
+				{"stop", []byte(`["\n\n","2020-01-01"]`)},
+				{"extra", []byte(`{"z":null,"a":{"b":true,"c":7}}`)},
+			},
+			Headers: []Header{{"X-Team", "finance"}},
+		},
+		{
+			Models: []Choice{{"qwen-7b", 1}}, By: "order", Reasoning: "auto", MaxTokens: MaxTokens{Auto: true},
+			Prompt: Prompt{"math", "replace_vague", "after_context"},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Action{Models: []Choice{{"qwen-7b", 1}}, By: "order"}, p.fallback); diff != "" {
+		t.Errorf("default (-want +got):\n%s", diff)
+	}
+}
+
+func TestProgramDescribesWhatItReads(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, readFile(t, "testdata/reference.yaml"))
+	want := []Route{
+		{"block-unsafe", Block, Match, signal.MaskOf(signal.Jailbreak, signal.PII), 0},
+		{"help", Answer, Error, signal.MaskOf(signal.Intent), 0},
+		{"finance", Use, Skip, signal.MaskOf(signal.Keyword, signal.Domain), signal.MaskOf(signal.Embedding, signal.PII)},
+		{"maths", Use, Skip, signal.MaskOf(signal.Domain), signal.MaskOf(signal.Complexity)},
+	}
+	if diff := cmp.Diff(want, p.Routes()); diff != "" {
+		t.Errorf("routes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want[:1], p.Named().Routes()); diff != "" {
+		t.Errorf("routes for named models (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"X-Team"}, p.Headers()); diff != "" {
+		t.Errorf("headers (-want +got):\n%s", diff)
+	}
+	if !p.ReadsSession() || p.Named() != p.Named().Named() {
+		t.Errorf("reads session: %v", p.ReadsSession())
+	}
+	kinds := signal.MaskOf(signal.Jailbreak, signal.PII, signal.Intent, signal.Keyword, signal.Domain, signal.Embedding, signal.Complexity)
+	if diff := cmp.Diff(kinds.Kinds(), p.Kinds().Kinds()); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+}
+
+func TestTraceIsTheDocumentedJSON(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, readFile(t, "testdata/reference.yaml"))
+	set := worstCase()
+	set.Values[signal.Jailbreak].Source = "embedded"
+	set.Values[signal.PII] = signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout}
+	var got strings.Builder
+	enc := json.NewEncoder(&got)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(p.Trace(set)); err != nil {
+		t.Fatal(err)
+	}
+	const golden = "testdata/trace.json"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(readFile(t, golden), got.String()); diff != "" {
+		t.Errorf("trace (-want +got):\n%s", diff)
+	}
+}

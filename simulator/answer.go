@@ -1,0 +1,296 @@
+package simulator
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// quoteRunes is how much of a question or a system prompt an answer repeats.
+const quoteRunes = 80
+
+// usualTokens is the length that filler sentences bring a short answer to, unless the request asks
+// for another one.
+const usualTokens = 44
+
+// The finish reasons of the OpenAI API that a simulated answer can end with.
+const (
+	finishStop      = "stop"
+	finishLength    = "length"
+	finishToolCalls = "tool_calls"
+)
+
+// pieceKind says which field of a delta a token belongs to.
+type pieceKind uint8
+
+const (
+	contentPiece pieceKind = iota
+	reasoningPiece
+	callPiece // the head of a tool call: its text is the function's name
+	argumentsPiece
+)
+
+// piece is one generated token.
+type piece struct {
+	kind pieceKind
+	text string
+}
+
+// choice is one complete answer, generated before its first token is sent: pacing is the sender's.
+type choice struct {
+	pieces     []piece
+	callID     string
+	finish     string
+	stopReason string // the stop string that matched, empty for none
+}
+
+// text joins the pieces of one kind.
+func (c *choice) text(kind pieceKind) string {
+	n := 0
+	for _, p := range c.pieces {
+		if p.kind == kind {
+			n += len(p.text)
+		}
+	}
+	var b strings.Builder
+	b.Grow(n)
+	for _, p := range c.pieces {
+		if p.kind == kind {
+			b.WriteString(p.text)
+		}
+	}
+	return b.String()
+}
+
+// has reports whether any piece is of the kind.
+func (c *choice) has(kind pieceKind) bool {
+	for _, p := range c.pieces {
+		if p.kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// add splits text into tokens and appends them.
+func (c *choice) add(kind pieceKind, text string) {
+	for text != "" {
+		n := pieceLen(text)
+		c.pieces = append(c.pieces, piece{kind, text[:n]})
+		text = text[n:]
+	}
+}
+
+// cut ends the answer after limit tokens when it is longer.
+func (c *choice) cut(limit int) {
+	if len(c.pieces) > limit {
+		c.pieces, c.finish = c.pieces[:limit], finishLength
+	}
+}
+
+// reasoning is what a chat request says about thinking.
+type reasoning struct {
+	wanted    bool
+	sentences int
+	echo      string // the parameters as sent
+}
+
+// readReasoning derives reasoning from `reasoning_effort` and the two chat template switches in use:
+// `enable_thinking` (Qwen3, GLM) and `thinking` (DeepSeek, Granite).
+func readReasoning(req *chatRequest) reasoning {
+	r := reasoning{sentences: 1}
+	var said []string
+	if e := req.ReasoningEffort; e != "" {
+		said = append(said, "effort "+e)
+		r.wanted = e != "none"
+		switch e {
+		case "medium":
+			r.sentences = 2
+		case "high", "xhigh", "max":
+			r.sentences = 3
+		}
+	}
+	if len(req.ChatTemplateKwargs) > 0 && string(req.ChatTemplateKwargs) != "null" {
+		var kwargs map[string]any
+		if json.Unmarshal(req.ChatTemplateKwargs, &kwargs, jsontext.AllowDuplicateNames(true)) == nil {
+			for _, key := range [...]string{"enable_thinking", "thinking"} {
+				if on, isBool := kwargs[key].(bool); isBool {
+					r.wanted = on
+				}
+			}
+		}
+		said = append(said, "chat_template_kwargs "+clip(string(req.ChatTemplateKwargs)))
+	}
+	r.echo = "not asked for"
+	if said != nil {
+		r.echo = strings.Join(said, ", ")
+	}
+	return r
+}
+
+// think returns the reasoning text that precedes an answer.
+func (r reasoning) think(model, question string) string {
+	sentences := [...]string{
+		"I am " + model + ". The user asks: " + quoted(question),
+		" First I restate the question and name what is given.",
+		" Then I check the answer once more before I send it.",
+	}
+	return strings.Join(sentences[:r.sentences], "")
+}
+
+// echo returns the part of an answer that repeats the request.
+func echo(model, question, system, reasoningEcho string, maxTokens int) string {
+	var b strings.Builder
+	b.Grow(2*quoteRunes + 128)
+	b.WriteString("[" + model + "] I was asked: " + quoted(question) + ". System prompt: ")
+	if system == "" {
+		b.WriteString("none")
+	} else {
+		b.WriteString(quoted(system))
+	}
+	b.WriteString(". Reasoning: " + reasoningEcho + ". max_tokens: ")
+	if maxTokens < 0 {
+		b.WriteString("not set.")
+	} else {
+		b.WriteString(strconv.Itoa(maxTokens) + ".")
+	}
+	return b.String()
+}
+
+// fill appends filler sentences, picked by seed, until the answer has at least want tokens.
+func (c *choice) fill(seed uint64, want int) {
+	sentences := fillers()
+	for i := uint64(0); len(c.pieces) < want; i++ {
+		c.add(contentPiece, sentences[mix(seed+i)%uint64(len(sentences))])
+	}
+}
+
+// fillers returns the sentences that lengthen an answer. Each begins with a space.
+func fillers() [16]string {
+	return [...]string{
+		" This text is simulated.",
+		" A real model would answer here.",
+		" The words are chosen by seed.",
+		" Each of them arrives as one token or two.",
+		" Nothing in this paragraph was computed from the question.",
+		" The points are set and the line is clear.",
+		" A train waits at the second platform.",
+		" The signal shows two green lights.",
+		" Rain has stopped over the yard.",
+		" The next departure is in nine minutes.",
+		" A lamp is lit in the window of the box.",
+		" The lever for the siding is locked.",
+		" Somebody has written the time into the register.",
+		" The bell rings twice, then once.",
+		" On the far track a freight train passes slowly.",
+		" The distant signal drops back to caution.",
+	}
+}
+
+// applyStop cuts text at the first stop string, which is left out, and returns the string that
+// matched or "".
+func applyStop(text string, stops []string) (kept, matched string) {
+	kept = text
+	for _, stop := range stops {
+		if stop == "" {
+			continue
+		}
+		if i := strings.Index(kept, stop); i >= 0 {
+			kept, matched = kept[:i], stop
+		}
+	}
+	return kept, matched
+}
+
+// arguments returns a JSON object that has a value for every required property of a function's
+// parameters: the first of an enum, else the empty value of its type.
+func arguments(parameters jsontext.Value) string {
+	var schema struct {
+		Required   []string `json:"required"`
+		Properties map[string]struct {
+			Type any              `json:"type"`
+			Enum []jsontext.Value `json:"enum"`
+		} `json:"properties"`
+	}
+	if len(parameters) == 0 || json.Unmarshal(parameters, &schema) != nil {
+		return "{}"
+	}
+	out := []byte{'{'}
+	for i, name := range schema.Required {
+		if i > 0 {
+			out = append(out, ", "...)
+		}
+		out = appendQuoted(out, name)
+		out = append(out, ": "...)
+		property := schema.Properties[name]
+		switch {
+		case len(property.Enum) > 0:
+			out = append(out, property.Enum[0]...)
+		case property.Type == "string":
+			out = append(out, `"simulated"`...)
+		case property.Type == "number", property.Type == "integer":
+			out = append(out, '0')
+		case property.Type == "boolean":
+			out = append(out, "false"...)
+		case property.Type == "array":
+			out = append(out, "[]"...)
+		case property.Type == "object":
+			out = append(out, "{}"...)
+		default:
+			out = append(out, "null"...)
+		}
+	}
+	return string(append(out, '}'))
+}
+
+// pick returns the tool that the request forces a call of, or nil.
+func (c *toolChoice) pick(tools []tool) (*tool, error) {
+	switch c.mode {
+	case "required":
+		if len(tools) == 0 {
+			return nil, badRequest("tools", "When using `tool_choice`, `tools` must be set.")
+		}
+		return &tools[0], nil
+	case "named":
+		for i := range tools {
+			if tools[i].Function.Name == c.name {
+				return &tools[i], nil
+			}
+		}
+		return nil, badRequest("tool_choice", "The tool specified in `tool_choice` does not match any of the specified `tools`: %q.", c.name)
+	case "", "none", "auto":
+		return nil, nil
+	default:
+		return nil, badRequest("tool_choice", "Invalid value for `tool_choice`: %q.", c.mode)
+	}
+}
+
+// clip returns text on one line, cut after quoteRunes characters.
+func clip(text string) string {
+	end, runes := 0, 0
+	for end < len(text) && runes < quoteRunes {
+		_, size := utf8.DecodeRuneInString(text[end:])
+		end += size
+		runes++
+	}
+	clipped := strings.Join(strings.Fields(text[:end]), " ")
+	if end < len(text) {
+		clipped += "…"
+	}
+	return clipped
+}
+
+// quoted is clip between quotation marks.
+func quoted(text string) string { return `"` + clip(text) + `"` }
+
+// describe says how a question without text looks.
+func (c *content) describe() string {
+	if c.text == "" && c.other > 0 {
+		return fmt.Sprintf("(%d parts that are not text)", c.other)
+	}
+	return c.text
+}

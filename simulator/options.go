@@ -1,0 +1,97 @@
+package simulator
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The fields of a delta that vLLM has used for a model's reasoning. `reasoning_content` is the older
+// name and the one most clients know; vLLM's main branch writes `reasoning`.
+const (
+	ReasoningContentField = "reasoning_content"
+	ReasoningField        = "reasoning"
+)
+
+// Options configures a Server. The zero value is not usable; start from DefaultOptions.
+type Options struct {
+	// Model is the served name: what /v1/models lists, and the only `model` that is answered.
+	// Required.
+	Model string
+	// TTFT is the time from a request's admission to its first token. Zero answers at once.
+	TTFT time.Duration
+	// TPOT is the time between two tokens of one answer. Zero sends them back to back.
+	TPOT time.Duration
+	// Seed fixes request ids and filler sentences.
+	Seed uint64
+	// MaxModelLen is the context window in simulated tokens, prompt and answer together. At least 1.
+	MaxModelLen int
+	// MaxNumSeqs bounds how many requests run at once; the others wait, in no particular order, and
+	// count as vllm:num_requests_waiting. 0 means no bound.
+	MaxNumSeqs int
+	// KVCacheTokens is the capacity behind vllm:kv_cache_usage_perc: the gauge is the tokens of the
+	// running requests divided by it, at most 1. At least 1.
+	KVCacheTokens int
+	// MaxBodyBytes bounds a request body; a larger one is answered with 413. At least 1.
+	MaxBodyBytes int64
+	// ReasoningField names the field of a message or delta that carries reasoning:
+	// ReasoningContentField or ReasoningField.
+	ReasoningField string
+	// APIKey, when not empty, must arrive as a bearer token on every path below /v1, as with vLLM's
+	// --api-key.
+	APIKey string
+	// Record keeps the last Record POST requests, bodies and headers as received, for
+	// Server.Requests and GET /sim/requests. Credentials are among the headers. 0 keeps none and
+	// leaves the path unknown.
+	Record int
+	// OnCancel, when not nil, is called with the request's id when a client left before its answer
+	// was complete. It runs on the request's goroutine and must be safe for concurrent use.
+	OnCancel func(id string)
+}
+
+// DefaultOptions returns the options of a small, quick server: 30 ms to the first token and 5 ms a
+// token after it. Only Model is left to set.
+func DefaultOptions() Options {
+	return Options{
+		TTFT:           30 * time.Millisecond,
+		TPOT:           5 * time.Millisecond,
+		Seed:           1,
+		MaxModelLen:    32768,
+		KVCacheTokens:  262144,
+		MaxBodyBytes:   64 << 20,
+		ReasoningField: ReasoningContentField,
+	}
+}
+
+// Validate reports every problem of o at once, joined, or nil.
+func (o Options) Validate() error {
+	var problems []error
+	if o.Model == "" {
+		problems = append(problems, errors.New("model: a served name is required"))
+	}
+	if o.TTFT < 0 {
+		problems = append(problems, fmt.Errorf("ttft: %v is negative", o.TTFT))
+	}
+	if o.TPOT < 0 {
+		problems = append(problems, fmt.Errorf("tpot: %v is negative", o.TPOT))
+	}
+	for _, n := range []struct {
+		name       string
+		value, min int64
+	}{
+		{"max_model_len", int64(o.MaxModelLen), 1},
+		{"max_num_seqs", int64(o.MaxNumSeqs), 0},
+		{"kv_cache_tokens", int64(o.KVCacheTokens), 1},
+		{"max_body_bytes", o.MaxBodyBytes, 1},
+		{"record", int64(o.Record), 0},
+	} {
+		if n.value < n.min {
+			problems = append(problems, fmt.Errorf("%s: %d is less than %d", n.name, n.value, n.min))
+		}
+	}
+	if o.ReasoningField != ReasoningContentField && o.ReasoningField != ReasoningField {
+		problems = append(problems, fmt.Errorf("reasoning_field: %q is neither %q nor %q",
+			o.ReasoningField, ReasoningContentField, ReasoningField))
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,235 @@
+package simulator
+
+import (
+	"net/http"
+	"time"
+)
+
+// usageMode says when a stream reports token counts.
+type usageMode uint8
+
+const (
+	usageNever usageMode = iota
+	usageLast
+	usageEvery
+)
+
+// generation is a request's answer, complete before any of it is sent.
+type generation struct {
+	id           string
+	created      int64 // Unix seconds
+	promptTokens int
+	choices      []choice
+	stream       bool
+	usage        usageMode
+	logprobs     bool
+}
+
+// completionTokens returns the tokens of all choices.
+func (g *generation) completionTokens() int {
+	n := 0
+	for i := range g.choices {
+		n += len(g.choices[i].pieces)
+	}
+	return n
+}
+
+// steps returns the number of tokens of the longest choice: all choices advance together.
+func (g *generation) steps() int {
+	n := 0
+	for i := range g.choices {
+		n = max(n, len(g.choices[i].pieces))
+	}
+	return n
+}
+
+// newGeneration starts the answer to r. Like vLLM it takes the id from X-Request-Id where the
+// client sent one.
+func (s *Server) newGeneration(r *http.Request, prefix string, p *sampling) *generation {
+	id := append(make([]byte, 0, len(prefix)+32), prefix...)
+	if given := r.Header.Get("X-Request-Id"); given != "" {
+		id = append(id, given...)
+	} else {
+		id = appendHexID(id, s.opt.Seed, s.requests.Add(1))
+	}
+	g := &generation{id: string(id), created: time.Now().Unix(), stream: p.Stream}
+	// vLLM's StreamOptions has include_usage default to true once the object is there.
+	if so := p.StreamOptions; so != nil && (so.IncludeUsage == nil || *so.IncludeUsage) {
+		g.usage = usageLast
+		if so.ContinuousUsageStats {
+			g.usage = usageEvery
+		}
+	}
+	return g
+}
+
+// planChat checks a chat request and generates its answer. A non-nil error is a *requestError.
+func (s *Server) planChat(r *http.Request, req *chatRequest) (*generation, error) {
+	if len(req.Messages) == 0 {
+		return nil, badRequest("messages", "messages must not be empty")
+	}
+	var system, question string
+	promptTokens := chatTokens(req.Messages, req.Tools)
+	for i := range req.Messages {
+		switch m := &req.Messages[i]; m.Role {
+		case "system", "developer":
+			if system == "" {
+				system = m.Content.text
+			}
+		case "user":
+			question = m.Content.describe()
+		}
+	}
+	sentMax := req.MaxCompletionTokens
+	if sentMax == nil {
+		sentMax = req.MaxTokens
+	}
+	l, err := s.opt.check(&req.sampling, sentMax, promptSize{"messages", promptTokens}, -1)
+	if err != nil {
+		return nil, err
+	}
+	called, err := req.ToolChoice.pick(req.Tools)
+	if err != nil {
+		return nil, err
+	}
+	g := s.newGeneration(r, "chatcmpl-", &req.sampling)
+	g.promptTokens, g.logprobs = promptTokens, req.Logprobs
+	g.choices = make([]choice, l.choices)
+	why := readReasoning(req)
+	seed := s.fillerSeed(&req.sampling, question)
+	said := echo(s.opt.Model, question, system, why.echo, l.asked)
+	for i := range g.choices {
+		c := &g.choices[i]
+		c.finish = finishStop
+		c.pieces = make([]piece, 0, max(2*usualTokens, l.minTokens))
+		if why.wanted {
+			c.add(reasoningPiece, why.think(s.opt.Model, question))
+		}
+		if called == nil {
+			c.write(said, mix(seed+uint64(i)), l.minTokens, req.Stop)
+		} else {
+			c.call(called, req.ToolChoice.mode, g.id, i)
+		}
+		c.cut(l.maxTokens)
+	}
+	return g, nil
+}
+
+// planCompletion checks a text completion request and generates its answer. A non-nil error is a
+// *requestError.
+func (s *Server) planCompletion(r *http.Request, req *completionRequest) (*generation, error) {
+	if len(req.Prompt) == 0 || req.Prompt[0].tokens == 0 {
+		return nil, badRequest("prompt", "prompt must be provided and not empty")
+	}
+	if len(req.Prompt) > maxChoices {
+		return nil, badRequest("prompt", "prompt list length %d exceeds the maximum of %d", len(req.Prompt), maxChoices)
+	}
+	longest, sum := 0, 0
+	for _, p := range req.Prompt {
+		longest, sum = max(longest, p.tokens), sum+p.tokens
+	}
+	// vLLM's CompletionRequest defaults max_tokens to 16, as OpenAI's did.
+	l, err := s.opt.check(&req.sampling, req.MaxTokens, promptSize{"prompt", longest}, 16)
+	if err != nil {
+		return nil, err
+	}
+	if l.choices*len(req.Prompt) > maxChoices {
+		return nil, badRequest("n", "n times the number of prompts must be at most %d", maxChoices)
+	}
+	g := s.newGeneration(r, "cmpl-", &req.sampling)
+	g.promptTokens = sum
+	g.choices = make([]choice, 0, l.choices*len(req.Prompt))
+	for _, p := range req.Prompt {
+		seed := s.fillerSeed(&req.sampling, p.text)
+		said := echo(s.opt.Model, p.text, "", "not asked for", l.asked)
+		for i := range l.choices {
+			c := choice{finish: finishStop}
+			c.write(said, mix(seed+uint64(i)), l.minTokens, req.Stop)
+			c.cut(l.maxTokens)
+			g.choices = append(g.choices, c)
+		}
+	}
+	return g, nil
+}
+
+// write generates the answer text: what the request said, then filler.
+func (c *choice) write(said string, seed uint64, minTokens int, stops stopStrings) {
+	c.add(contentPiece, said)
+	before := len(c.pieces)
+	c.fill(seed, before+1)
+	c.fill(seed+1, max(usualTokens, minTokens))
+	if len(stops) == 0 {
+		return
+	}
+	if kept, matched := applyStop(c.text(contentPiece), stops); matched != "" {
+		rest := c.pieces[:0]
+		for _, p := range c.pieces {
+			if p.kind != contentPiece {
+				rest = append(rest, p)
+			}
+		}
+		c.pieces, c.stopReason = rest, matched
+		c.add(contentPiece, kept)
+	}
+}
+
+// call generates a tool call. vLLM finishes with "tool_calls" when the model chose the tool and with
+// "stop" when the request named it (chat_completion/serving.py).
+func (c *choice) call(t *tool, mode, id string, index int) {
+	c.callID = string(appendHexID([]byte("chatcmpl-tool-"), hashString(uint64(index), id), 0))
+	c.pieces = append(c.pieces, piece{callPiece, t.Function.Name})
+	c.add(argumentsPiece, arguments(t.Function.Parameters))
+	if mode == "required" {
+		c.finish = finishToolCalls
+	}
+}
+
+// fillerSeed makes filler depend on the request's seed, else the server's, and on the question: the
+// same question has the same answer, whatever was served before it.
+func (s *Server) fillerSeed(p *sampling, question string) uint64 {
+	seed := s.opt.Seed
+	if p.Seed != nil {
+		seed = mix(uint64(int64(*p.Seed)))
+	}
+	return hashString(seed, question)
+}
+
+// eachPromptToken calls yield with every token of a rendered chat: four tokens of template a message
+// and three to open the answer, the overhead of ChatML; imageTokens placeholders for a part that is not
+// text; and the text of the tool definitions first.
+func eachPromptToken(messages []message, tools []tool, yield func(token string)) {
+	each := func(text string) {
+		for text != "" {
+			n := pieceLen(text)
+			yield(text[:n])
+			text = text[n:]
+		}
+	}
+	for i := range tools {
+		f := &tools[i].Function
+		each(f.Name)
+		each(f.Description)
+		each(string(f.Parameters))
+	}
+	for i := range messages {
+		m := &messages[i]
+		yield("<|im_start|>")
+		yield(m.Role)
+		yield("\n")
+		for range imageTokens * m.Content.other {
+			yield("<|image_pad|>")
+		}
+		each(m.Content.text)
+		yield("<|im_end|>")
+	}
+	yield("<|im_start|>")
+	yield("assistant")
+	yield("\n")
+}
+
+// chatTokens counts a rendered chat.
+func chatTokens(messages []message, tools []tool) int {
+	n := 0
+	eachPromptToken(messages, tools, func(string) { n++ })
+	return n
+}
