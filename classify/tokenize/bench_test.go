@@ -1,0 +1,58 @@
+package tokenize
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// sample is ordinary English prose of n tokens of the default tokenizer.
+func sample(tb testing.TB, tok *Tokenizer, n int) string {
+	tb.Helper()
+	const prose = "The signal box stands beside the railway and sets the points for every train; unusual " +
+		"requirements, such as re-routing freight around Kettleworth, are documented separately. "
+	text := strings.Repeat(prose, n/10+1)
+	var e Encoding
+	tok.Encode(text, &e)
+	return text[:e.End[n-1]]
+}
+
+func BenchmarkEncode(b *testing.B) {
+	tok := load(b, "default")
+	for _, n := range []int{16, 128, 256} {
+		text := sample(b, tok, n)
+		b.Run(fmt.Sprintf("tokens=%d", n), func(b *testing.B) {
+			var e Encoding
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				tok.Encode(text, &e)
+			}
+		})
+	}
+}
+
+func BenchmarkEncodeMixedScripts(b *testing.B) {
+	tok := load(b, "default")
+	text := strings.Repeat("Der Zug hält in Köln — “pünktlich”? 東京 Привет ", 12)
+	var e Encoding
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		tok.Encode(text, &e)
+	}
+}
+
+// TestEncodeDoesNotAllocate holds for text in which only the vocabulary is looked at.
+func TestEncodeDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes sync.Pool drop buffers")
+	}
+	tok := load(t, "default")
+	text := sample(t, tok, 128)
+	var e Encoding
+	tok.Encode(text, &e)
+	if n := testing.AllocsPerRun(100, func() { tok.Encode(text, &e) }); n > 0 {
+		t.Errorf("%v allocations per call, want 0", n)
+	}
+}

@@ -1,0 +1,317 @@
+package tokenize
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// cachedWord is the longest word, in bytes, whose tokens are remembered.
+const cachedWord = 64
+
+// bpe merges neighbouring symbols, best rank first. The symbols of a word are its bytes
+// (byte-level models) or its characters.
+type bpe struct {
+	vocab        map[string]int32
+	merges       map[uint64]merged
+	byteIDs      [256]int32 // byte-level: id of each byte; otherwise of <0xNN>; -1 when absent
+	byteLevel    bool
+	byteFallback bool
+	fuseUnknown  bool
+	wholeWords   bool  // a word that is in the vocabulary is not merged
+	unknown      int32 // -1 when the model has none: what is not known is dropped
+	size         int   // one more than the highest id
+	cache        wordCache
+}
+
+// merged is what a pair of symbols becomes and how early.
+type merged struct{ rank, id int32 }
+
+// symbol is a node of the list of symbols of one word; its text is word[from:to].
+type symbol struct{ id, from, to, prev, next int32 }
+
+// merge is a candidate: the symbol at pos and its successor, when they still are left and right.
+type merge struct{ rank, pos, id, left, right int32 }
+
+func (m merge) before(o merge) bool { return m.rank < o.rank || m.rank == o.rank && m.pos < o.pos }
+
+func pair(left, right int32) uint64 { return uint64(uint32(left))<<32 | uint64(uint32(right)) }
+
+func newBPE(f *modelFile, byteLevel bool) (*bpe, error) { //nolint:revive // flag-parameter: a property of the model
+	if f.Dropout != nil && *f.Dropout != 0 {
+		return nil, errors.New("model.dropout: not supported")
+	}
+	if f.Suffix != nil && *f.Suffix != "" || f.Prefix != nil && *f.Prefix != "" {
+		return nil, errors.New("model: subword prefix and suffix are not supported for BPE")
+	}
+	vocab, err := f.vocabMap()
+	if err != nil {
+		return nil, err
+	}
+	m := &bpe{
+		vocab: vocab, byteLevel: byteLevel, byteFallback: f.ByteFallback, fuseUnknown: f.FuseUnk,
+		wholeWords: f.IgnoreMerges, unknown: -1, size: maxOf(vocab),
+	}
+	m.cache.init()
+	if f.UnkToken != nil && *f.UnkToken != "" {
+		id, ok := vocab[*f.UnkToken]
+		if !ok {
+			return nil, fmt.Errorf("model.unk_token: %q is not in the vocabulary", *f.UnkToken)
+		}
+		m.unknown = id
+	}
+	if err := m.readMerges(f.Merges); err != nil {
+		return nil, err
+	}
+	if !byteLevel {
+		m.byteIDs = byteTokens(vocab)
+		return m, nil
+	}
+	m.vocab = bytesOf(vocab)
+	for b := range m.byteIDs {
+		m.byteIDs[b] = m.unknown
+		if id, ok := m.vocab[string([]byte{byte(b)})]; ok {
+			m.byteIDs[b] = id
+		}
+	}
+	return m, nil
+}
+
+// readMerges accepts both spellings: ["a b", ...] and [["a", "b"], ...].
+func (m *bpe) readMerges(raw json.RawMessage) error {
+	var pairs [][]string
+	if err := json.Unmarshal(raw, &pairs); err != nil {
+		var lines []string
+		if err := json.Unmarshal(raw, &lines); err != nil {
+			return fmt.Errorf("model.merges: %w", err)
+		}
+		pairs = make([][]string, len(lines))
+		for i, l := range lines {
+			pairs[i] = strings.SplitN(l, " ", 2)
+		}
+	}
+	m.merges = make(map[uint64]merged, len(pairs))
+	for i, p := range pairs {
+		if len(p) != 2 {
+			return fmt.Errorf("model.merges[%d]: want a pair", i)
+		}
+		left, okLeft := m.vocab[p[0]]
+		right, okRight := m.vocab[p[1]]
+		whole, okWhole := m.vocab[p[0]+p[1]]
+		if !okLeft || !okRight || !okWhole {
+			return fmt.Errorf("model.merges[%d]: %q %q or their union is not in the vocabulary", i, p[0], p[1])
+		}
+		m.merges[pair(left, right)] = merged{int32(i), whole} // of equal pairs the last holds, as in the reference
+	}
+	return nil
+}
+
+// byteTokens finds the tokens <0x00> to <0xFF> that stand for single bytes.
+func byteTokens(vocab map[string]int32) (ids [256]int32) {
+	for b := range ids {
+		ids[b] = -1
+		if id, ok := vocab[fmt.Sprintf("<0x%02X>", b)]; ok {
+			ids[b] = id
+		}
+	}
+	return ids
+}
+
+// bytesOf translates a byte-level vocabulary, in which every byte is spelt as a printable
+// character (openai/gpt-2, src/encoder.py, bytes_to_unicode), to plain bytes.
+func bytesOf(vocab map[string]int32) map[string]int32 {
+	spelt := make(map[rune]byte, 256)
+	extra := rune(256)
+	for b := range 256 {
+		if b >= '!' && b <= '~' || b >= 0xA1 && b <= 0xAC || b >= 0xAE {
+			spelt[rune(b)] = byte(b)
+			continue
+		}
+		spelt[extra] = byte(b)
+		extra++
+	}
+	out := make(map[string]int32, len(vocab))
+next:
+	for k, id := range vocab {
+		b := make([]byte, 0, len(k))
+		for _, r := range k {
+			c, ok := spelt[r]
+			if !ok {
+				continue next // a special token, not text
+			}
+			b = append(b, c)
+		}
+		out[string(b)] = id
+	}
+	return out
+}
+
+func (m *bpe) split(w *work, s span) {
+	word := w.text.b[s.from:s.to]
+	if len(word) > cachedWord {
+		m.merge(w, word, s.from)
+		return
+	}
+	known, slot := m.cache.get(word)
+	if known == nil {
+		start := len(w.pieces)
+		m.merge(w, word, 0)
+		known = slot.put(word, w.pieces[start:])
+		w.pieces = w.pieces[:start]
+	}
+	for _, p := range known.pieces {
+		w.pieces = append(w.pieces, piece{p.id, p.from + s.from, p.to + s.from})
+	}
+}
+
+// merge appends the tokens of word, which starts at byte base.
+func (m *bpe) merge(w *work, word []byte, base int) {
+	if m.wholeWords {
+		if id, ok := m.vocab[string(word)]; ok {
+			w.pieces = append(w.pieces, piece{id, base, base + len(word)})
+			return
+		}
+	}
+	w.symbols = w.symbols[:0]
+	if m.byteLevel {
+		m.addBytes(w, word)
+	} else {
+		m.addRunes(w, word)
+	}
+	s := w.symbols
+	if len(s) == 0 {
+		return
+	}
+	for i := range s {
+		s[i].prev, s[i].next = int32(i-1), int32(i+1)
+	}
+	s[len(s)-1].next = -1
+	w.heap = w.heap[:0]
+	for i := range s {
+		m.consider(w, int32(i))
+	}
+	for len(w.heap) > 0 {
+		m.apply(w, popMerge(w))
+	}
+	for i := int32(0); i >= 0; i = s[i].next {
+		w.pieces = append(w.pieces, piece{s[i].id, base + int(s[i].from), base + int(s[i].to)})
+	}
+}
+
+// apply carries out c unless an earlier merge took one of its symbols.
+func (m *bpe) apply(w *work, c merge) {
+	s := w.symbols
+	left := &s[c.pos]
+	if left.id != c.left || left.next < 0 || s[left.next].id != c.right {
+		return
+	}
+	right := &s[left.next]
+	left.id, left.to, left.next = c.id, right.to, right.next
+	right.id = -2 // never equal to an id
+	if left.next >= 0 {
+		s[left.next].prev = c.pos
+		m.consider(w, c.pos)
+	}
+	if left.prev >= 0 {
+		m.consider(w, left.prev)
+	}
+}
+
+// consider queues the merge of symbol i with its successor, if there is one.
+func (m *bpe) consider(w *work, i int32) {
+	left := w.symbols[i]
+	if left.next < 0 {
+		return
+	}
+	right := w.symbols[left.next]
+	if v, ok := m.merges[pair(left.id, right.id)]; ok {
+		pushMerge(w, merge{v.rank, i, v.id, left.id, right.id})
+	}
+}
+
+func (m *bpe) addBytes(w *work, word []byte) {
+	for i, c := range word {
+		if id := m.byteIDs[c]; id >= 0 {
+			w.symbols = append(w.symbols, symbol{id: id, from: int32(i), to: int32(i + 1)})
+		}
+	}
+}
+
+func (m *bpe) addRunes(w *work, word []byte) {
+	unknown := false // the last symbol is the unknown token
+	for i := 0; i < len(word); {
+		_, n := utf8.DecodeRune(word[i:])
+		from, to := int32(i), int32(i+n)
+		i += n
+		if id, ok := m.vocab[string(word[from:to])]; ok {
+			w.symbols = append(w.symbols, symbol{id: id, from: from, to: to})
+			unknown = false
+			continue
+		}
+		if m.byteFallback && allKnown(&m.byteIDs, word[from:to]) {
+			for _, c := range word[from:to] {
+				w.symbols = append(w.symbols, symbol{id: m.byteIDs[c], from: from, to: to})
+			}
+			unknown = false
+			continue
+		}
+		if m.unknown < 0 {
+			continue
+		}
+		if unknown && m.fuseUnknown {
+			w.symbols[len(w.symbols)-1].to = to
+		} else {
+			w.symbols = append(w.symbols, symbol{id: m.unknown, from: from, to: to})
+		}
+		unknown = true
+	}
+}
+
+func allKnown(ids *[256]int32, b []byte) bool {
+	for _, c := range b {
+		if ids[c] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// pushMerge and popMerge keep w.heap a binary heap. container/heap would box every element.
+func pushMerge(w *work, c merge) {
+	h := append(w.heap, c)
+	for i := len(h) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !h[i].before(h[parent]) {
+			break
+		}
+		h[i], h[parent] = h[parent], h[i]
+		i = parent
+	}
+	w.heap = h
+}
+
+func popMerge(w *work) merge {
+	h := w.heap
+	top := h[0]
+	last := len(h) - 1
+	h[0] = h[last]
+	h = h[:last]
+	for i := 0; ; {
+		c := 2*i + 1
+		if c >= last {
+			break
+		}
+		if c+1 < last && h[c+1].before(h[c]) {
+			c++
+		}
+		if !h[c].before(h[i]) {
+			break
+		}
+		h[i], h[c] = h[c], h[i]
+		i = c
+	}
+	w.heap = h
+	return top
+}

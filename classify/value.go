@@ -1,0 +1,94 @@
+package classify
+
+import (
+	"math"
+
+	"signalbox/classify/bundle"
+	"signalbox/internal/signal"
+)
+
+// finite reports whether x holds neither NaN nor an infinity.
+func finite(x []float32) bool {
+	for _, f := range x {
+		if d := float64(f); math.IsNaN(d) || math.IsInf(d, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// softmax writes the probabilities of logits at temperature t to dst, of equal length. The maximum
+// is subtracted first, so that no exponential overflows.
+func softmax(dst []float64, logits []float32, t float64) {
+	top := math.Inf(-1)
+	for _, l := range logits {
+		top = max(top, float64(l))
+	}
+	sum := 0.0
+	for i, l := range logits {
+		dst[i] = math.Exp((float64(l) - top) / t)
+		sum += dst[i]
+	}
+	for i := range dst {
+		dst[i] /= sum
+	}
+}
+
+// classify sets v to the calibrated probabilities of the plan's windows, combined.
+func (p *pass) classify(t *task, plan *taskPlan, v *signal.Value) {
+	n := len(t.Labels)
+	if cap(p.probs) < n {
+		p.probs, p.sums = make([]float64, n), make([]float64, n)
+	}
+	probs, sums := p.probs[:n], p.sums[:n]
+	clear(sums)
+	reads := p.reads[plan.reads.from:plan.reads.to]
+	for i := range reads {
+		softmax(probs, reads[i].out, t.Temperature)
+		if t.Window.Combine == bundle.Max {
+			if i == 0 || probs[t.positive] > sums[t.positive] {
+				copy(sums, probs)
+			}
+			continue
+		}
+		for j, q := range probs {
+			sums[j] += q / float64(len(reads))
+		}
+	}
+	best := 0
+	v.Probs = make([]float32, n)
+	for j, q := range sums {
+		v.Probs[j] = float32(q)
+		if q > sums[best] {
+			best = j
+		}
+	}
+	v.State, v.Labels, v.Label, v.Score = signal.Known, t.Labels, t.Labels[best], min(sums[best], 1)
+	if t.kind == signal.Jailbreak {
+		v.Score = min(sums[t.positive], 1)
+	}
+}
+
+// embed sets v to the L2-normalised mean of the plan's vectors. A vector without a direction is an
+// invalid output.
+func (p *pass) embed(t *task, plan *taskPlan, v *signal.Value) {
+	sum := make([]float32, t.Dims)
+	for _, r := range p.reads[plan.reads.from:plan.reads.to] {
+		for i, x := range r.out {
+			sum[i] += x
+		}
+	}
+	norm := 0.0
+	for _, x := range sum {
+		norm += float64(x) * float64(x)
+	}
+	norm = math.Sqrt(norm)
+	if norm == 0 || math.IsInf(norm, 0) {
+		*v = signal.Value{State: signal.Unknown, Reason: signal.ReasonInvalid, Source: v.Source, Provider: v.Provider, Elapsed: v.Elapsed}
+		return
+	}
+	for i := range sum {
+		sum[i] = float32(float64(sum[i]) / norm)
+	}
+	v.State, v.Vector = signal.Known, sum
+}

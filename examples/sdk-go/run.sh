@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Runs both Go clients from source.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+go run ./openai-go
+go run ./go-openai

@@ -1,0 +1,137 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+)
+
+// classifyBody is the body of POST /signalbox/v1/classify.
+type classifyBody struct {
+	Input   inputs   `json:"input"`
+	Signals []string `json:"signals"`
+}
+
+// inputs is one text or a list of texts.
+type inputs []string
+
+// UnmarshalJSON reads either form.
+func (in *inputs) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		*in = make(inputs, 1)
+		return json.Unmarshal(b, &(*in)[0]) //nolint:wrapcheck // reported by the caller
+	}
+	return json.Unmarshal(b, (*[]string)(in)) //nolint:wrapcheck // reported by the caller
+}
+
+// signalResult is one signal of one text.
+type signalResult struct {
+	State   string             `json:"state"` // evaluated or unknown
+	Label   string             `json:"label,omitempty"`
+	Score   *float64           `json:"score,omitempty"`  // probability of label; of jailbreak always P(jailbreak); in [0,1]
+	Scores  map[string]float32 `json:"scores,omitempty"` // of every label
+	Matched []string           `json:"matched,omitempty"`
+	Reason  string             `json:"reason,omitempty"`
+}
+
+// maxInputs bounds the texts of one request.
+const maxInputs = 256
+
+// classifyRequest serves POST /signalbox/v1/classify: the signals of some texts, each taken as the
+// only message of a user.
+func (p *Proxy) classifyRequest(st *State, w *reply, r *http.Request) error {
+	who, body, err := st.admit(w, r)
+	if err != nil {
+		return err
+	}
+	if !st.auth.mayExplain(who) {
+		return errForbidden
+	}
+	texts, need, err := st.readClassify(body)
+	if err != nil {
+		return err
+	}
+	results := make([]map[string]signalResult, 0, len(texts))
+	for _, s := range texts {
+		var set signal.Set
+		st.classifier.Extract(r.Context(), &signal.Text{LastUser: s, Segments: []signal.Segment{{Role: "user", Text: s}}}, need, &set)
+		set.Fail(need, signal.ReasonInternal)
+		if r.Context().Err() != nil {
+			return errClientGone
+		}
+		result := make(map[string]signalResult, need.Len())
+		for _, k := range need.Kinds() {
+			result[k.String()] = resultOf(k, &set.Values[k])
+		}
+		results = append(results, result)
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"results": results})
+}
+
+func (st *State) readClassify(body []byte) ([]string, signal.Mask, error) {
+	invalid := func(param, format string, args ...any) error {
+		return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: fmt.Sprintf(format, args...)}
+	}
+	var in classifyBody
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		return nil, 0, invalid("", "the body must be an object with input, a text or a list of texts, and optionally signals")
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, 0, invalid("", "something follows the object")
+	}
+	if len(in.Input) == 0 || len(in.Input) > maxInputs {
+		return nil, 0, invalid("input", "between 1 and %d texts are required", maxInputs)
+	}
+	const hidden = 1<<signal.Embedding | 1<<signal.Intent | 1<<signal.Cache // no label to show
+	able := st.classifier.Signals() &^ hidden
+	need := able
+	if len(in.Signals) > 0 {
+		need = 0
+	}
+	for i, name := range in.Signals {
+		k, ok := signal.ParseKind(name)
+		if !ok || hidden&signal.MaskOf(k) != 0 {
+			return nil, 0, invalid(fmt.Sprintf("signals[%d]", i), "%q is none of %s", name, strings.Join(names(able), ", "))
+		}
+		need |= signal.MaskOf(k)
+	}
+	return in.Input, need, nil
+}
+
+func names(m signal.Mask) []string {
+	out := make([]string, 0, m.Len())
+	for _, k := range m.Kinds() {
+		out = append(out, k.String())
+	}
+	return out
+}
+
+func resultOf(k signal.Kind, v *signal.Value) signalResult {
+	if v.State != signal.Known {
+		return signalResult{State: "unknown", Reason: string(v.Reason)}
+	}
+	r := signalResult{State: "evaluated", Label: v.Label}
+	if k == signal.Keyword {
+		r.Matched = v.Labels
+		return r
+	}
+	r.Score = &v.Score
+	if len(v.Probs) > 0 {
+		r.Scores = make(map[string]float32, len(v.Labels))
+		for i, label := range v.Labels {
+			if i < len(v.Probs) {
+				r.Scores[label] = v.Probs[i]
+			}
+		}
+	}
+	return r
+}

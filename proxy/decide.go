@@ -1,0 +1,155 @@
+package proxy
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+	"signalbox/rules"
+)
+
+// decision is where a request goes and what it was based on.
+type decision struct {
+	rules.Decision
+	set        *signal.Set
+	program    *rules.Program // that made it
+	model      string         // the configured model that the client named; empty when it asked for routing
+	elapsed    time.Duration  // from the first step to the last, extraction included
+	classified time.Duration  // of it, waiting for signals
+	decided    time.Time
+}
+
+// decide steps through the rules, extracting what they ask for and nothing else. A decision to block
+// is returned beside its error.
+func (st *State) decide(ctx context.Context, who Principal, req *openai.Request, h http.Header) (*decision, error) {
+	d, err := st.start(who, req, h)
+	if err != nil {
+		return nil, err
+	}
+	if err := st.settle(ctx, d, req); err != nil {
+		return d, err
+	}
+	switch {
+	case d.Outcome == rules.Unavailable:
+		return d, errUnavailable
+	case d.Action.Verb == rules.Block:
+		return d, &blockedError{d.Action.Text}
+	}
+	return d, nil
+}
+
+// start collects what is known without looking into the text, and picks the program.
+func (st *State) start(who Principal, req *openai.Request, h http.Header) (*decision, error) {
+	name, configured := st.resolve(req.Model)
+	d := &decision{set: &signal.Set{Facts: st.facts(who, req, h)}, program: st.program}
+	switch {
+	case configured:
+		d.model = name
+		if !st.opts.RouteNamedModels {
+			d.program = st.program.Named()
+		}
+	case !st.isAuto(name):
+		return nil, &unknownModelError{req.Model}
+	}
+	return d, nil
+}
+
+// resolve finds the configured model that a client means. Clients that know tags from elsewhere ask
+// for NAME:latest.
+func (st *State) resolve(asked string) (name string, configured bool) {
+	if _, ok := st.byName[asked]; ok {
+		return asked, true
+	}
+	if base, ok := strings.CutSuffix(asked, ":latest"); ok {
+		_, configured = st.byName[base]
+		return base, configured
+	}
+	return asked, false
+}
+
+func (st *State) isAuto(name string) bool {
+	for _, a := range st.opts.AutoModels {
+		if a == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (st *State) facts(who Principal, req *openai.Request, h http.Header) signal.Facts {
+	f := signal.Facts{Role: who.Role, Tenant: who.Tenant, Model: req.Model, Session: req.Extras.Session, Tokens: estimateTokens(req)}
+	if f.Session == "" {
+		f.Session = h.Get("X-Signalbox-Session")
+	}
+	if len(st.readHeaders) > 0 {
+		f.Header = func(name string) []string {
+			name = http.CanonicalHeaderKey(name)
+			if strings.HasPrefix(name, ownPrefix) {
+				return nil // a client's word about our own answers counts for nothing
+			}
+			return h[name]
+		}
+	}
+	if req.HasTools {
+		f.Features |= signal.HasTools
+	}
+	if req.HasImages {
+		f.Features |= signal.HasImages
+	}
+	if len(req.Extras.Contexts) > 0 || h.Get("X-Signalbox-Context") != "" {
+		f.Features |= signal.HasContext
+	}
+	if len(req.Extras.Facts) > 0 {
+		f.Features |= signal.HasFacts
+	}
+	return f
+}
+
+// estimateTokens guesses the prompt's length: 4 bytes of text a token, which holds for English under
+// byte-pair vocabularies and is near 1 token a character for CJK in UTF-8, and 4 tokens of template a
+// message. Rules compare it with round numbers; nothing exact hangs on it.
+func estimateTokens(req *openai.Request) int {
+	n := 0
+	for i := range req.Messages {
+		n += len(req.Messages[i].Text)/4 + 4
+	}
+	return n
+}
+
+// settle steps until the decision is final.
+func (st *State) settle(ctx context.Context, d *decision, req *openai.Request) error {
+	begun := time.Now()
+	var text signal.Text
+	for {
+		final, need := d.program.Step(d.set)
+		if need == 0 {
+			d.Decision = final
+			break
+		}
+		if text.Segments == nil {
+			text = req.Text()
+		}
+		asked := time.Now()
+		st.classifier.Extract(ctx, &text, need, d.set)
+		d.set.Fail(need, signal.ReasonInternal) // so that a kind that was left out is not asked for again
+		d.classified += time.Since(asked)
+		if ctx.Err() != nil {
+			return errClientGone
+		}
+	}
+	d.decided = time.Now()
+	d.elapsed = d.decided.Sub(begun)
+	return nil
+}
+
+// degraded names what the decision had to do without.
+func (d *decision) degraded() []string {
+	var out []string
+	for _, k := range d.Failed.Kinds() {
+		out = append(out, k.String())
+	}
+	return out
+}

@@ -1,0 +1,165 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"signalbox/internal/openai"
+)
+
+// The error types of the API that are not the client's fault.
+const (
+	typeServer = "server_error"
+	typeRate   = "rate_limit_error"
+)
+
+// Faults that the edge itself detects. Their place on the wire is in wire.
+var (
+	errClientGone    = errors.New("client went away")
+	errClientStalled = errors.New("client did not read its answer")
+	errBodyTooLarge  = errors.New("request body too large")
+	errBodyTimeout   = errors.New("request body did not arrive in time")
+	errBodyBroken    = errors.New("request body is malformed")
+	errBadKey        = errors.New("no valid API key")
+	errForbidden     = errors.New("role may not do this")
+	errNoRoute       = errors.New("no such path")
+	errMethod        = errors.New("method not allowed")
+	errNoEndpoint    = errors.New("no healthy endpoint")
+	errTooLong       = errors.New("prompt longer than any context window")
+	errUnavailable   = errors.New("a needed signal is unknown")
+	errPanicked      = errors.New("panic")
+	errNoProgress    = errors.New("no progress in time")
+)
+
+// headerError reports a request header that could be read in two ways.
+type headerError struct{ name string }
+
+func (e *headerError) Error() string { return "ambiguous header " + e.name }
+
+// blockedError carries the message of a route that blocks.
+type blockedError struct{ message string }
+
+func (e *blockedError) Error() string { return "blocked by policy" }
+
+// unknownModelError names a model that is not configured.
+type unknownModelError struct{ model string }
+
+func (e *unknownModelError) Error() string { return fmt.Sprintf("unknown model %q", e.model) }
+
+// unreachedError: no connection, so the upstream has not seen the request.
+type unreachedError struct{ err error }
+
+func (e *unreachedError) Error() string { return "connect: " + e.err.Error() }
+func (e *unreachedError) Unwrap() error { return e.err }
+
+// unansweredError: the upstream has the request, and the client has seen nothing.
+type unansweredError struct{ err error }
+
+func (e *unansweredError) Error() string { return "no answer: " + e.err.Error() }
+func (e *unansweredError) Unwrap() error { return e.err }
+
+// misfitError: the upstream answered with what no client of this API expects.
+type misfitError struct{ what string }
+
+func (e *misfitError) Error() string { return "unusable answer: " + e.what }
+
+// cutError: the answer broke off after the client had seen a part.
+type cutError struct{ err error }
+
+func (e *cutError) Error() string { return "answer cut: " + e.err.Error() }
+func (e *cutError) Unwrap() error { return e.err }
+
+// statusClientGone is what logs and metrics say of a client that left; nothing is sent.
+const statusClientGone = 499
+
+// wire is the one table from errors to what a client sees. Only what is listed shows its text.
+func wire(err error, id string) *openai.Error {
+	var (
+		bad     *openai.Error
+		header  *headerError
+		blocked *blockedError
+		unknown *unknownModelError
+		timeout net.Error
+	)
+	server := func(status int, code, message string) *openai.Error {
+		return &openai.Error{Status: status, Type: typeServer, Code: code, Message: message}
+	}
+	invalid := func(status int, code, param, message string) *openai.Error {
+		return &openai.Error{Status: status, Type: openai.TypeInvalidRequest, Code: code, Param: param, Message: message}
+	}
+	switch {
+	case errors.As(err, &bad):
+		return bad
+	case errors.Is(err, errClientGone), errors.Is(err, errClientStalled), errors.Is(err, context.Canceled) && !isUpstream(err):
+		return server(statusClientGone, "", "client closed the request")
+	case errors.As(err, &header):
+		return invalid(http.StatusBadRequest, "", "", "the header "+header.name+" is given twice or with an underscore")
+	case errors.Is(err, errBodyTooLarge):
+		return invalid(http.StatusRequestEntityTooLarge, "request_too_large", "", "the request body is larger than this server accepts")
+	case errors.Is(err, errBodyTimeout):
+		return invalid(http.StatusRequestTimeout, "", "", "the request body did not arrive in time")
+	case errors.Is(err, errBodyBroken):
+		return invalid(http.StatusBadRequest, "", "", "the request body could not be read")
+	case errors.Is(err, errBadKey):
+		return invalid(http.StatusUnauthorized, "invalid_api_key", "", "Incorrect API key provided.")
+	case errors.Is(err, errForbidden):
+		return invalid(http.StatusForbidden, "insufficient_permissions", "", "your role may not use this")
+	case errors.Is(err, errNoRoute):
+		return invalid(http.StatusNotFound, "", "", "there is nothing at this path")
+	case errors.Is(err, errMethod):
+		return invalid(http.StatusMethodNotAllowed, "", "", "this path does not take this method")
+	case errors.As(err, &unknown):
+		return invalid(http.StatusNotFound, "model_not_found", "model", unknown.Error())
+	case errors.Is(err, errTooLong):
+		return invalid(http.StatusBadRequest, "context_length_exceeded", "messages", "the prompt is longer than the context window of every model it could go to")
+	case errors.As(err, &blocked):
+		return invalid(http.StatusBadRequest, "content_policy_violation", "", blocked.message)
+	case errors.Is(err, errUnavailable):
+		return server(http.StatusServiceUnavailable, "signal_unavailable", "a signal that this request's route depends on is not available")
+	case errors.Is(err, errNoEndpoint):
+		return server(http.StatusServiceUnavailable, "no_endpoint", "no healthy endpoint serves this model")
+	case isUpstream(err) && (errors.Is(err, errNoProgress) || errors.As(err, &timeout) && timeout.Timeout()):
+		return server(http.StatusGatewayTimeout, "upstream_timeout", "the model server did not answer in time")
+	case isUpstream(err):
+		return server(http.StatusBadGateway, "upstream_error", "the model server could not be reached or broke off")
+	}
+	return server(http.StatusInternalServerError, "internal_error", "internal error, request "+id)
+}
+
+// isUpstream reports whether err is a fault of an endpoint.
+func isUpstream(err error) bool {
+	var (
+		unreached  *unreachedError
+		unanswered *unansweredError
+		misfit     *misfitError
+		cut        *cutError
+	)
+	return errors.As(err, &unreached) || errors.As(err, &unanswered) || errors.As(err, &misfit) || errors.As(err, &cut)
+}
+
+// fail answers with err. It writes nothing for a client that is gone.
+func fail(w *reply, err error) {
+	e := wire(err, w.id)
+	if e.Status == statusClientGone {
+		return
+	}
+	h := w.Header()
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		h.Set("Www-Authenticate", "Bearer")
+	case errors.Is(err, errNoEndpoint):
+		h.Set("Retry-After", retryAfterNoEndpoint)
+	case isUpstream(err):
+		// Retries are spent here; a client that repeats at once adds load to a failing pool.
+		h.Set("X-Should-Retry", "false")
+	case errors.Is(err, errBodyTooLarge), errors.Is(err, errBodyTimeout), errors.Is(err, errBodyBroken):
+		h.Set("Connection", "close") // the rest of the body is not worth reading
+	}
+	openai.WriteError(w, e)
+}
+
+// retryAfterNoEndpoint, in seconds, is one round of health checks at the default interval.
+const retryAfterNoEndpoint = "5"

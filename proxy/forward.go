@@ -1,0 +1,336 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"signalbox/rules"
+)
+
+// newTransport makes the client side. HTTP/1.1 only: one connection a request in flight is what the
+// model servers are built for.
+func newTransport(o Options) *http.Transport {
+	dialer := &net.Dialer{Timeout: time.Duration(o.ConnectTimeout), KeepAlive: 15 * time.Second}
+	return &http.Transport{
+		DialContext:         dialer.DialContext,
+		TLSHandshakeTimeout: time.Duration(o.ConnectTimeout) * 2,
+		MaxIdleConnsPerHost: 512,
+		// vLLM closes an idle connection after 5 s (VLLM_HTTP_TIMEOUT_KEEP_ALIVE); closing first
+		// keeps a request from meeting one that is going away.
+		IdleConnTimeout:        4 * time.Second,
+		MaxResponseHeaderBytes: 256 << 10,
+		DisableCompression:     true,
+		Protocols:              http1(),
+	}
+}
+
+func http1() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	return p
+}
+
+// budget bounds retries to a share of the requests. It holds tokens in thousandths, so that counting
+// needs one atomic word.
+type budget struct{ tokens atomic.Int64 }
+
+const (
+	oneRetry    = 1000
+	budgetBurst = 10 * oneRetry // retries that need no requests before them
+)
+
+func newBudget() *budget {
+	b := new(budget)
+	b.tokens.Store(budgetBurst)
+	return b
+}
+
+// earn adds what one request brings.
+func (b *budget) earn(share float64) {
+	if n := b.tokens.Add(int64(share * oneRetry)); n > budgetBurst {
+		b.tokens.Add(budgetBurst - n)
+	}
+}
+
+// spend takes one retry; false when there is none.
+func (b *budget) spend() bool {
+	if b.tokens.Add(-oneRetry) < 0 {
+		b.tokens.Add(oneRetry)
+		return false
+	}
+	return true
+}
+
+// forward sends the request along its plan until an endpoint answers, and passes the answer on.
+// Nothing is repeated once the client has seen a byte. When the last word is an upstream's refusal,
+// such as 429, that refusal is the answer.
+func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header, where *plan, change rewriter, o *outcome) error {
+	p.budget.earn(st.opts.RetryBudget)
+	first := where.models[0]
+	var (
+		held *upstream // an answer that another attempt may better
+		last = errNoEndpoint
+		body []byte
+		made *model // whose body it is
+	)
+	defer func() { held.close() }()
+	for n := 1; ; n++ {
+		m, e, ok := where.next(time.Now())
+		if !ok {
+			break
+		}
+		if m != made {
+			body, o.effort = change.body(m)
+			made = m
+		}
+		o.model, o.endpoint = m, e
+		o.decision.describePlace(w.Header(), m, e, o.effort, first)
+		begun := time.Now()
+		u, err := p.attempt(ctx, call{in: in, id: w.id, body: body, streaming: change.req.Stream, extra: o.Action.Headers}, m, e)
+		switch {
+		case err != nil:
+			last = err
+		case u.refused():
+			u.effort = o.effort
+			held = better(held, u)
+		default:
+			held.close()
+			o.queue = begun.Sub(o.decided)
+			return p.relay(ctx, w, u, o)
+		}
+		reason, again := retry(u, err)
+		if !again || n >= st.opts.MaxAttempts || reason != reasonConnect && !p.budget.spend() {
+			break
+		}
+		p.tel.Metrics.Retry(reason)
+	}
+	if held != nil {
+		o.model, o.endpoint, o.effort = held.model, held.endpoint, held.effort
+		o.queue = time.Since(o.decided) - held.took
+		o.decision.describePlace(w.Header(), held.model, held.endpoint, held.effort, first)
+		return p.relay(ctx, w, held, o)
+	}
+	return last
+}
+
+// The reasons of retries, as the metric calls them.
+const (
+	reasonConnect = "connect"
+	reasonBroken  = "broken"
+	reasonTimeout = "timeout"
+	reasonStatus  = "status"
+)
+
+// retry says why an attempt may be repeated elsewhere. A request that never reached its endpoint
+// costs the pool nothing and needs no budget.
+func retry(u *upstream, err error) (reason string, ok bool) {
+	var (
+		unreached  *unreachedError
+		unanswered *unansweredError
+	)
+	switch {
+	case u != nil:
+		return reasonStatus, true
+	case errors.As(err, &unreached):
+		return reasonConnect, true
+	case errors.As(err, &unanswered) && errors.Is(err, errNoProgress):
+		return reasonTimeout, true
+	case errors.As(err, &unanswered):
+		return reasonBroken, true
+	}
+	return "", false
+}
+
+// call is one request as every attempt sends it.
+type call struct {
+	in        http.Header // the client's
+	id        string
+	body      []byte
+	streaming bool
+	extra     []rules.Header
+}
+
+// upstream is an answer of which the client has seen nothing yet.
+type upstream struct {
+	model    *model
+	endpoint *endpoint
+	effort   string // asked for; set on refusals that are held
+	status   int
+	header   http.Header
+	length   int64         // of the body; -1 when not known
+	events   bool          // the body is a stream of server-sent events
+	took     time.Duration // to the head
+
+	body   io.ReadCloser
+	buf    *window // the first bytes of the body are in it
+	err    error   // of the last read of body; io.EOF when all of it is in buf
+	watch  *watchdog
+	closed bool
+}
+
+// attempt sends the request to one endpoint and waits for the head and the first bytes of the body:
+// until then, the attempt can fail without the client noticing. The caller closes what it returns.
+func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *endpoint) (*upstream, error) {
+	begun := time.Now()
+	limit := m.answer
+	if c.streaming {
+		limit = m.firstByte
+	}
+	attemptCtx, watch := newWatchdog(ctx, limit)
+	e.enter()
+	res, err := p.transport.RoundTrip(c.request(attemptCtx, e))
+	if err != nil {
+		err = p.failed(ctx, attemptCtx, m, e, err)
+		watch.stop()
+		e.leave()
+		return nil, err
+	}
+	u := &upstream{
+		model: m, endpoint: e, status: res.StatusCode, header: res.Header, length: res.ContentLength, body: res.Body,
+		events: res.StatusCode < 300 && hasType(res.Header, "text/event-stream"), took: time.Since(begun), buf: takeWindow(), watch: watch,
+	}
+	if err := u.peek(); err != nil {
+		err = p.failed(ctx, attemptCtx, m, e, err)
+		u.close()
+		return nil, err
+	}
+	if u.status >= http.StatusInternalServerError {
+		m.failed(e, time.Now())
+	}
+	return u, nil
+}
+
+// failed classifies the error of an attempt and blames the endpoint, unless the client has gone.
+func (p *Proxy) failed(ctx, attemptCtx context.Context, m *model, e *endpoint, err error) error {
+	if ctx.Err() != nil {
+		return errClientGone
+	}
+	m.failed(e, time.Now())
+	if cause := context.Cause(attemptCtx); cause != nil {
+		return &unansweredError{cause}
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return &unreachedError{err}
+	}
+	return &unansweredError{err}
+}
+
+// request makes the upstream request. The query of the client's URL is not passed on.
+func (c call) request(ctx context.Context, e *endpoint) *http.Request {
+	h := upstreamHeader(c.in, c.id, e.bearer)
+	for _, x := range c.extra {
+		h[http.CanonicalHeaderKey(x.Name)] = []string{x.Value}
+	}
+	if trace.SpanContextFromContext(ctx).IsValid() {
+		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(h))
+	}
+	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.body)), nil }
+	first, _ := body() //nolint:errcheck // cannot fail
+	req := &http.Request{
+		Method: http.MethodPost, URL: e.chat, Host: e.chat.Host, Header: h,
+		Body: first, GetBody: body, ContentLength: int64(len(c.body)),
+	}
+	return req.WithContext(ctx)
+}
+
+// refused reports an answer that another endpoint may well not give: busy, or a gateway before it
+// that did not reach it. 500 and 504 are final, since the work was done or may still be going on.
+func (u *upstream) refused() bool {
+	switch u.status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
+		return true
+	}
+	return false
+}
+
+// misfit says why the answer must not reach the client; empty when it may.
+func (u *upstream) misfit(streaming bool) string { //nolint:revive // a fact about the request
+	switch {
+	case u.status < 200 || u.status >= 300 && u.status < 400:
+		return "a redirect or protocol switch" // not followed: it could lead anywhere
+	case u.status >= http.StatusInternalServerError && !isJSON(u.header):
+		return "an error page"
+	case u.status < 300 && u.events != streaming && u.plain():
+		// Official SDKs take either mismatch for an answer without content.
+		return "a body of another kind than asked for"
+	}
+	return ""
+}
+
+// plain reports whether the body's bytes can be read as they come.
+func (u *upstream) plain() bool {
+	enc := u.header.Get("Content-Encoding")
+	return enc == "" || strings.EqualFold(enc, "identity")
+}
+
+// better keeps the one of two refusals that helps the client more, and closes the other: of two 429
+// the one that may be repeated sooner, else the later one.
+func better(held, u *upstream) *upstream {
+	if held != nil && held.status == http.StatusTooManyRequests && u.status == http.StatusTooManyRequests &&
+		retryAfter(held.header) < retryAfter(u.header) {
+		u.close()
+		return held
+	}
+	held.close()
+	return u
+}
+
+// retryAfter reads Retry-After in seconds; dates and junk count as late.
+func retryAfter(h http.Header) time.Duration {
+	d, err := time.ParseDuration(h.Get("Retry-After") + "s")
+	if err != nil || d < 0 {
+		return time.Hour
+	}
+	return d
+}
+
+// hasType reports whether the body is of the given media type, whatever its parameters.
+func hasType(h http.Header, media string) bool {
+	t, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	return strings.EqualFold(strings.TrimSpace(t), media)
+}
+
+func isJSON(h http.Header) bool { return hasType(h, "application/json") }
+
+// watchdog cancels an attempt that makes no progress.
+type watchdog struct {
+	ctx    context.Context //nolint:containedctx // the attempt's own, asked for its cause
+	timer  *time.Timer
+	cancel context.CancelCauseFunc
+}
+
+// newWatchdog starts one that waits for limit, or for ever when limit is 0.
+func newWatchdog(ctx context.Context, limit time.Duration) (context.Context, *watchdog) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &watchdog{ctx: ctx, cancel: cancel}
+	w.timer = time.AfterFunc(forever, func() { cancel(errNoProgress) })
+	w.expect(limit)
+	return ctx, w
+}
+
+const forever = time.Duration(1<<63 - 1)
+
+// expect gives the attempt limit from now until the next progress.
+func (w *watchdog) expect(limit time.Duration) {
+	if limit <= 0 {
+		limit = forever
+	}
+	w.timer.Reset(limit)
+}
+
+// stop ends the attempt.
+func (w *watchdog) stop() {
+	w.timer.Stop()
+	w.cancel(context.Canceled)
+}

@@ -1,0 +1,324 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.yaml.in/yaml/v3"
+
+	"signalbox/internal/signal"
+	"signalbox/internal/telemetry"
+	"signalbox/internal/testkit"
+	"signalbox/rules"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must happen before it fails.
+const patience = 10 * time.Second
+
+// fakeClassifier knows the domain of a text by its first word and a jailbreak by its name.
+type fakeClassifier struct {
+	signals  signal.Mask
+	broken   signal.Mask    // kinds that cannot be extracted
+	lazy     bool           // leaves kinds alone
+	blocking chan struct{}  // when not nil, extraction announces itself and waits for its context
+	left     chan time.Time // when that context ended
+	panics   bool
+
+	mu   sync.Mutex
+	runs []signal.Mask
+}
+
+func (c *fakeClassifier) Signals() signal.Mask { return c.signals }
+func (*fakeClassifier) Degraded() []string     { return nil }
+
+func (c *fakeClassifier) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
+	c.mu.Lock()
+	c.runs = append(c.runs, need)
+	c.mu.Unlock()
+	switch {
+	case c.panics:
+		panic("classifier fault")
+	case c.lazy:
+		return
+	case c.blocking != nil:
+		c.blocking <- struct{}{}
+		<-ctx.Done()
+		c.left <- time.Now()
+		set.Fail(need, signal.ReasonCanceled)
+		return
+	}
+	set.Fail(need&c.broken, signal.ReasonTimeout)
+	for _, k := range (need &^ c.broken).Kinds() {
+		set.Values[k] = fakeValue(k, text.LastUser)
+	}
+}
+
+func fakeValue(k signal.Kind, text string) signal.Value {
+	labels := []string{"math", "law", "other"}
+	v := signal.Value{State: signal.Known, Source: "fake", Provider: "cpu"}
+	has := func(word string) bool { return bytes.Contains([]byte(text), []byte(word)) }
+	switch k {
+	case signal.Domain:
+		v.Labels, v.Probs, v.Label = labels, []float32{0.05, 0.05, 0.9}, "other"
+		for i, l := range labels[:2] {
+			if has(l) {
+				v.Probs = []float32{0.05, 0.05, 0.05}
+				v.Label, v.Probs[i] = l, 0.9
+			}
+		}
+		v.Score = 0.9
+	case signal.Jailbreak:
+		v.Labels, v.Probs, v.Label, v.Score = []string{"benign", "jailbreak"}, []float32{0.99, 0.01}, "benign", 0.01
+		if has("ignore all instructions") {
+			v.Probs, v.Label, v.Score = []float32{0.02, 0.98}, "jailbreak", 0.98
+		}
+	case signal.Complexity:
+		v.Labels, v.Probs, v.Label, v.Score = []string{"low", "medium", "high"}, []float32{0.1, 0.2, 0.7}, "high", 0.7
+	case signal.Keyword:
+		if has("titan") {
+			v.Labels = []string{"titan"}
+		}
+	}
+	return v
+}
+
+func (c *fakeClassifier) asked() []signal.Mask {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]signal.Mask(nil), c.runs...)
+}
+
+const testRoutes = `
+routes:
+  - {name: titan, when: {keyword: titan}, block: {message: "Not in writing."}}
+  - {name: block-jailbreak, when: {jailbreak: true}, on_unknown: match, block: {message: "Declined by policy."}}
+  - {name: greet, when: {header: {name: X-Greet, equals: "yes"}}, answer: {text: "Hello there."}}
+  - {name: math, when: {domain: {in: [math], min_score: 0.5}}, use: {models: [big, small], reasoning: high, prompt: mathematician, max_tokens: auto}}
+  - {name: law, when: {domain: law}, on_unknown: error, use: {models: [effort], reasoning: auto, max_tokens: 700}}
+default: {models: [small]}
+`
+
+// bench is a proxy in front of scripted upstreams.
+type bench struct {
+	*httptest.Server
+	tb         testing.TB
+	proxy      *Proxy
+	state      *State
+	classifier *fakeClassifier
+	log        *syncBuffer
+	tel        *telemetry.Telemetry
+}
+
+// setup is what a test changes about the default bench.
+type setup struct {
+	options    Options
+	auth       AuthOptions
+	models     []ModelOptions
+	routes     string
+	classifier *fakeClassifier
+	health     bool // run the health checks
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// oneModel serves every model of testRoutes from the given upstreams.
+func oneModel(ups ...*testkit.Upstream) []ModelOptions {
+	kwargs := ReasoningOptions{Dialect: DialectKwargs, Key: "enable_thinking"}
+	return []ModelOptions{
+		modelOptions("big", "Org/Big-70B", kwargs, ups...),
+		modelOptions("small", "Org/Small-7B", ReasoningOptions{}, ups...),
+		modelOptions("effort", "", ReasoningOptions{Dialect: DialectEffort}, ups...),
+	}
+}
+
+func modelOptions(name, served string, r ReasoningOptions, ups ...*testkit.Upstream) ModelOptions {
+	o := ModelOptions{Name: name, ServedAs: served, Reasoning: r, ContextWindow: 8192, Price: PriceOptions{Input: 1, Output: 2}}
+	for i, u := range ups {
+		o.Endpoints = append(o.Endpoints, EndpointOptions{Name: name + "-" + string(rune('a'+i)), URL: u.URL(), APIKey: "backend-secret"})
+	}
+	return o
+}
+
+func start(tb testing.TB, models []ModelOptions, change ...func(*setup)) *bench {
+	tb.Helper()
+	s := setup{
+		options: DefaultOptions(), auth: DefaultAuthOptions(), models: models, routes: testRoutes,
+		classifier: &fakeClassifier{signals: signal.MaskOf(signal.Keyword, signal.Domain, signal.Jailbreak, signal.Complexity)},
+	}
+	for _, f := range change {
+		f(&s)
+	}
+	log := &syncBuffer{}
+	tel, err := telemetry.New(tb.Context(), telemetry.Options{Log: "info", LogFormat: "json", Prometheus: true}, "test", log)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b := &bench{tb: tb, classifier: s.classifier, log: log, tel: tel}
+	b.state = b.newState(s, 1)
+	b.proxy = New(s.options, b.state, tel)
+	b.Server = httptest.NewUnstartedServer(b.proxy.Handler())
+	b.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
+	b.Start()
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	if s.health {
+		go func() { done <- b.proxy.Run(ctx) }()
+	} else {
+		done <- nil
+	}
+	tb.Cleanup(func() {
+		b.Close()
+		stop()
+		if err := <-done; err != nil {
+			tb.Error(err)
+		}
+		b.proxy.transport.CloseIdleConnections()
+	})
+	return b
+}
+
+func (b *bench) newState(s setup, generation uint64) *State {
+	b.tb.Helper()
+	st, err := NewState(s.models, []PromptOptions{{Name: "mathematician", Text: "You are a careful \"mathematician\"."}}, s.auth, s.options, compile(b.tb, s), s.classifier, generation, b.tel)
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	return st
+}
+
+func compile(tb testing.TB, s setup) *rules.Program {
+	tb.Helper()
+	var doc struct {
+		Routes, Default, Conditions yaml.Node
+	}
+	if err := yaml.Unmarshal([]byte(s.routes), &doc); err != nil {
+		tb.Fatal(err)
+	}
+	env := rules.Env{
+		AutoModels: s.options.AutoModels, Prompts: []string{"mathematician"}, Signals: s.classifier.signals,
+		Labels:     map[signal.Kind][]string{signal.Keyword: {"titan"}, signal.Domain: {"math", "law", "other"}},
+		Thresholds: map[signal.Kind]float64{signal.Jailbreak: 0.5},
+	}
+	for _, m := range s.models {
+		env.Models = append(env.Models, m.Name)
+	}
+	program, problems := rules.Compile(rules.Source{Routes: &doc.Routes, Default: &doc.Default}, env)
+	for _, p := range problems {
+		if !p.Warning {
+			tb.Fatalf("rules: %+v", p)
+		}
+	}
+	return program
+}
+
+// answered is an answer that a client got.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+	err    error // of reading the body
+}
+
+func (b *bench) post(path, body string, header ...string) answered {
+	b.tb.Helper()
+	return b.do(http.MethodPost, path, body, header...)
+}
+
+func (b *bench) chat(body string, header ...string) answered {
+	b.tb.Helper()
+	return b.post("/v1/chat/completions", body, header...)
+}
+
+func (b *bench) do(method, path, body string, header ...string) answered {
+	b.tb.Helper()
+	req, err := http.NewRequestWithContext(b.tb.Context(), method, b.URL+path, bytes.NewReader([]byte(body)))
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header[header[i]] = append(req.Header[header[i]], header[i+1])
+	}
+	res, err := b.Client().Do(req)
+	if err != nil {
+		return answered{err: err}
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	return answered{res.StatusCode, res.Header, string(got), err}
+}
+
+// envelope is the error of an answer.
+type envelope struct {
+	Message, Type string
+	Param, Code   *string
+}
+
+func (a answered) error(tb testing.TB) envelope {
+	tb.Helper()
+	var body struct{ Error map[string]any }
+	if err := json.Unmarshal([]byte(a.body), &body); err != nil || len(body.Error) != 4 {
+		tb.Fatalf("status %d with a body that is no error of the API: %q (%v)", a.status, a.body, err)
+	}
+	var e struct{ Error envelope }
+	_ = json.Unmarshal([]byte(a.body), &e)
+	return e.Error
+}
+
+func (a answered) code(tb testing.TB) string {
+	tb.Helper()
+	if e := a.error(tb); e.Code != nil {
+		return *e.Code
+	}
+	return ""
+}
+
+func ask(text string) string {
+	b, _ := json.Marshal(text)
+	return `{"model":"auto","messages":[{"role":"user","content":` + string(b) + `}]}`
+}
+
+func askStream(text string) string {
+	b, _ := json.Marshal(text)
+	return `{"model":"auto","stream":true,"messages":[{"role":"user","content":` + string(b) + `}]}`
+}
+
+// within fails the test when nothing comes in time.
+func within[T any](tb testing.TB, c <-chan T, what string) T {
+	tb.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		tb.Fatalf("%s did not happen within %s", what, patience)
+		panic("unreachable")
+	}
+}

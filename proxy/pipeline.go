@@ -1,0 +1,46 @@
+package proxy
+
+import (
+	"net/http"
+
+	"signalbox/internal/openai"
+	"signalbox/rules"
+)
+
+// chat is the life of a request, one stage after the other. Each takes what the one before it made;
+// the first error ends it, and the error table in errors.go says how.
+func (p *Proxy) chat(st *State, w *reply, r *http.Request) (err error) {
+	ctx, end := p.trace(r, "chat")
+	var o outcome
+	err = errPanicked // what record sees when a stage panics
+	defer func() { p.record(ctx, st, w, &o, err); end(&o, err) }()
+
+	who, body, err := st.admit(w, r)
+	if err != nil {
+		return err
+	}
+	req, err := openai.ParseChat(body, openai.Limits{}) // decode
+	if err != nil {
+		return err
+	}
+	o.req = req
+	o.decision, err = p.decide(ctx, st, who, req, r.Header)
+	if o.decision != nil {
+		o.decision.describe(w.Header())
+	}
+	if err != nil {
+		return err
+	}
+	if req.Extras.Explain && !st.auth.mayExplain(who) {
+		return errForbidden
+	}
+	if o.Action.Verb == rules.Answer {
+		return answer(w, req, o.Action.Text)
+	}
+	change := st.rewrite(req, o.decision)
+	where, err := st.place(o.decision)
+	if err != nil {
+		return err
+	}
+	return p.forward(ctx, st, w, r.Header, where, change, &o)
+}

