@@ -16,9 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/spf13/pflag"
+	"go.uber.org/goleak"
 
 	"signalbox/internal/config"
 	"signalbox/simulator"
@@ -383,7 +382,9 @@ func TestReloadSwapsRoutesAndKeepsTheOldOnesWhenTheFileIsBad(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := serve(t, cfg, config.Settings{})
-	route := func() string { return s.post(t, "/v1/chat/completions", chat("auto", "hi")).header.Get("x-signalbox-route") }
+	route := func() string {
+		return s.post(t, "/v1/chat/completions", chat("auto", "hi")).header.Get("x-signalbox-route")
+	}
 	if got := route(); got != "first" {
 		t.Fatalf("route %q", got)
 	}

@@ -42,7 +42,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			continue
 		}
 		seen[pkg] = true
-		for _, imp := range strings.Fields(imports) {
+		for imp := range strings.FieldsSeq(imports) {
 			if own, ok := strings.CutPrefix(imp, "signalbox/"); ok && !slices.Contains(want, own) {
 				t.Errorf("%s imports %s, allowed are %v", pkg, own, want)
 			}

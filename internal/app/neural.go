@@ -61,7 +61,7 @@ func Catalog(c *config.Classify) (config.Catalog, error) {
 	if err != nil {
 		return config.Catalog{}, err
 	}
-	out := config.Catalog{Signals: signal.MaskOf(signal.Keyword), Thresholds: map[signal.Kind]float64{}}
+	out := config.Catalog{Signals: signal.MaskOf(signal.Keyword), Thresholds: make(map[signal.Kind]float64)}
 	for _, t := range b.Manifest.Tasks {
 		k, ok := signal.ParseKind(t.Name)
 		if !ok {

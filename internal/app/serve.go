@@ -183,7 +183,7 @@ func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
 			return nil
 		case <-reload:
 			last = fingerprint(file)
-			_ = a.Reload(ctx) //nolint:errcheck // Reload has logged it; the old configuration serves on
+			_ = a.Reload(ctx) // Reload has logged it; the old configuration serves on
 		case err := <-w.Errors:
 			a.tel.Log.WarnContext(ctx, "watch configuration", slog.Any("error", err))
 		case <-w.Events:
@@ -191,7 +191,7 @@ func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
 		case <-quiet.C:
 			if now := fingerprint(file); now != last {
 				last = now
-				_ = a.Reload(ctx) //nolint:errcheck // Reload has logged it; the old configuration serves on
+				_ = a.Reload(ctx) // Reload has logged it; the old configuration serves on
 			}
 		}
 	}

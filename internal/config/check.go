@@ -71,7 +71,7 @@ func (c *checker) at(path, format string, args ...any) {
 	c.report(c.place(path), path, format, args...)
 }
 
-var pathStep = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`) //nolint:gochecknoglobals // compiled once
+var pathStep = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
 
 // place finds the node of a path such as models[1].endpoints[0].url, or its nearest ancestor.
 func (c *checker) place(path string) *yaml.Node {
@@ -235,8 +235,9 @@ func (c *checker) absentFeatures() {
 func (c *checker) rules(catalog Catalog) {
 	env := rules.Env{
 		AutoModels: c.cfg.Server.AutoModels, Signals: catalog.Signals, Thresholds: catalog.Thresholds,
-		Labels: map[signal.Kind][]string{signal.Domain: catalog.Domains},
+		Labels: make(map[signal.Kind][]string),
 	}
+	env.Labels[signal.Domain] = catalog.Domains
 	for i := range c.cfg.Models {
 		if name := c.cfg.Models[i].Name; name != "" {
 			env.Models = append(env.Models, name)

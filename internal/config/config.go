@@ -232,15 +232,15 @@ func example(t reflect.Type) string {
 func (c *Config) RestartNeeded(next *Config) []string {
 	var out []string
 	for name, pair := range map[string][2]any{
-		"server.listen":       {c.Server.Listen, next.Server.Listen},
-		"server.admin_listen": {c.Server.AdminListen, next.Server.AdminListen},
-		"telemetry":           {c.Telemetry, next.Telemetry},
-		"classify.library":    {c.Classify.Library, next.Classify.Library},
-		"classify.provider":   {c.Classify.Provider, next.Classify.Provider},
-		"classify.intra_op_threads":    {c.Classify.IntraOpThreads, next.Classify.IntraOpThreads},
-		"classify.max_concurrent": {c.Classify.MaxConcurrent, next.Classify.MaxConcurrent},
+		"server.listen":             {c.Server.Listen, next.Server.Listen},
+		"server.admin_listen":       {c.Server.AdminListen, next.Server.AdminListen},
+		"telemetry":                 {c.Telemetry, next.Telemetry},
+		"classify.library":          {c.Classify.Library, next.Classify.Library},
+		"classify.provider":         {c.Classify.Provider, next.Classify.Provider},
+		"classify.intra_op_threads": {c.Classify.IntraOpThreads, next.Classify.IntraOpThreads},
+		"classify.max_concurrent":   {c.Classify.MaxConcurrent, next.Classify.MaxConcurrent},
 		"classify.queue_depth":      {c.Classify.QueueDepth, next.Classify.QueueDepth},
-		"classify.models_dir": {c.Classify.ModelsDir, next.Classify.ModelsDir},
+		"classify.models_dir":       {c.Classify.ModelsDir, next.Classify.ModelsDir},
 	} {
 		if !reflect.DeepEqual(pair[0], pair[1]) {
 			out = append(out, name)

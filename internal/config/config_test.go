@@ -25,13 +25,15 @@ func catalog(c *config.Classify) (config.Catalog, error) {
 			return config.Catalog{}, &fs.PathError{Op: "open", Path: filepath.Join(c.ModelsDir, t.Model, "bundle.yaml"), Err: fs.ErrNotExist}
 		}
 	}
+	thresholds := make(map[signal.Kind]float64)
+	thresholds[signal.Jailbreak] = 0.5
 	return config.Catalog{
 		Signals: signal.MaskOf(signal.Keyword, signal.Domain, signal.Jailbreak, signal.Embedding),
 		Domains: []string{
 			"biology", "business", "chemistry", "computer science", "economics", "engineering", "health", "history",
 			"law", "math", "other", "philosophy", "physics", "psychology",
 		},
-		Thresholds: map[signal.Kind]float64{signal.Jailbreak: 0.5},
+		Thresholds: thresholds,
 	}, nil
 }
 

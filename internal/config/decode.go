@@ -24,7 +24,6 @@ type decoder struct {
 	dir      string // relative paths resolve against it
 	env      func(string) (string, bool)
 	problems []rules.Problem
-	secrets  []string // resolved values, for redaction
 }
 
 func (d *decoder) report(n *yaml.Node, path, format string, args ...any) {
@@ -47,13 +46,13 @@ func (d *decoder) decode(n *yaml.Node, v reflect.Value, path string) {
 		v.Set(reflect.ValueOf(*n))
 		return
 	}
-	if u, ok := v.Addr().Interface().(unmarshaler); ok {
+	if u, ok := reflect.TypeAssert[unmarshaler](v.Addr()); ok {
 		if err := u.UnmarshalYAML(n); err != nil {
 			d.report(n, path, "%s", clean(err))
 		}
 		return
 	}
-	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok && n.Kind == yaml.ScalarNode {
+	if u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok && n.Kind == yaml.ScalarNode {
 		if err := u.UnmarshalText([]byte(n.Value)); err != nil {
 			d.report(n, path, "%s", clean(err))
 		}
@@ -130,10 +129,15 @@ func (d *decoder) sequence(n *yaml.Node, v reflect.Value, path string) {
 }
 
 func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string) {
-	want := map[reflect.Kind]string{
-		reflect.String: "text", reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Int64: "a whole number",
-		reflect.Uint64: "a whole number", reflect.Float64: "a number", reflect.Float32: "a number",
-	}[v.Kind()]
+	want := "a number"
+	switch {
+	case v.Kind() == reflect.String:
+		want = "text"
+	case v.Kind() == reflect.Bool:
+		want = "true or false"
+	case v.CanInt() || v.CanUint():
+		want = "a whole number"
+	}
 	if n.Kind != yaml.ScalarNode {
 		d.report(n, path, "found %s, expected %s", describe(n), want)
 		return
@@ -147,13 +151,13 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	// The YAML library would cut 1.5 to the whole number 1.
-	fraction := v.CanInt() && n.Tag != "!!int"
+	fraction := (v.CanInt() || v.CanUint()) && n.Tag != "!!int"
 	if err := n.Decode(v.Addr().Interface()); err != nil || fraction {
 		d.report(n, path, "found %s, expected %s", describe(n), want)
 	}
 }
 
-var envRef = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`) //nolint:gochecknoglobals // compiled once
+var envRef = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 
 // secret resolves a reference. The value itself is never part of a message.
 func (d *decoder) secret(n *yaml.Node, v reflect.Value, path string) {
@@ -161,30 +165,35 @@ func (d *decoder) secret(n *yaml.Node, v reflect.Value, path string) {
 		d.report(n, path, "found %s, expected a reference such as ${NAME} or file:PATH", describe(n))
 		return
 	}
-	var value string
-	if m := envRef.FindStringSubmatch(n.Value); m != nil {
-		got, ok := d.env(m[1])
-		if !ok || got == "" {
-			d.report(n, path, "the environment variable %s is not set", m[1])
-			return
-		}
-		value = got
-	} else if file, ok := strings.CutPrefix(n.Value, "file:"); ok {
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(d.dir, file)
-		}
-		b, err := os.ReadFile(file)
-		if err != nil {
-			d.report(n, path, "%s", clean(err))
-			return
-		}
-		value = strings.TrimSpace(string(b))
-	} else {
-		d.report(n, path, "a secret must be a reference such as ${NAME} or file:PATH, not the value itself")
+	value, problem := d.resolve(n.Value)
+	if problem != "" {
+		d.report(n, path, "%s", problem)
 		return
 	}
-	d.secrets = append(d.secrets, value)
 	v.SetString(value)
+}
+
+// resolve reads what a reference points to, or says why it cannot.
+func (d *decoder) resolve(ref string) (value, problem string) {
+	if m := envRef.FindStringSubmatch(ref); m != nil {
+		got, ok := d.env(m[1])
+		if !ok || got == "" {
+			return "", "the environment variable " + m[1] + " is not set"
+		}
+		return got, ""
+	}
+	file, ok := strings.CutPrefix(ref, "file:")
+	if !ok {
+		return "", "a secret must be a reference such as ${NAME} or file:PATH, not the value itself"
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(d.dir, file)
+	}
+	b, err := os.ReadFile(file) //nolint:gosec // the operator's own file names the path
+	if err != nil {
+		return "", clean(err)
+	}
+	return strings.TrimSpace(string(b)), ""
 }
 
 type field struct {

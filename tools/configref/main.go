@@ -26,7 +26,7 @@ func main() {
 // packages maps the qualifier used in internal/config to the folder of the package.
 func packages() map[string]string {
 	return map[string]string{
-		"": "internal/config", "proxy": "proxy", "telemetry": "internal/telemetry", "lexical": "classify/lexical",
+		"": "internal/config", "proxy": "proxy", "telemetry": "internal/telemetry", "lexical": "classify/lexical", "gpu": "gpu",
 	}
 }
 
@@ -108,13 +108,14 @@ func (g *generator) section(qualifier, name, path string, level int) error {
 	}
 	g.out.WriteString("| key | type | meaning |\n| --- | --- | --- |\n")
 	var below []nested
-	for _, f := range st.Fields.List {
-		key := yamlKey(f)
+	for _, f := range g.fields(st, qualifier) {
+		key := yamlKey(f.Field)
 		if key == "" {
 			continue
 		}
+		qualifier := f.qualifier
 		typ, q, sub := typeName(f.Type, qualifier)
-		fmt.Fprintf(&g.out, "| `%s` | %s | %s |\n", key, typ, meaning(f))
+		fmt.Fprintf(&g.out, "| `%s` | %s | %s |\n", key, typ, meaning(f.Field))
 		if _, isStruct := g.types[join(q, sub)]; isStruct {
 			p := key
 			if path != "" {
@@ -132,6 +133,28 @@ func (g *generator) section(qualifier, name, path string, level int) error {
 		}
 	}
 	return nil
+}
+
+// placed is a field with the qualifier of the package it stands in.
+type placed struct {
+	*ast.Field
+	qualifier string
+}
+
+// fields lists the fields of a struct, those of inlined structs in their place.
+func (g *generator) fields(st *ast.StructType, qualifier string) []placed {
+	var out []placed
+	for _, f := range st.Fields.List {
+		if f.Tag != nil && strings.Contains(f.Tag.Value, ",inline") {
+			_, q, name := typeName(f.Type, qualifier)
+			if inner, ok := g.types[join(q, name)]; ok {
+				out = append(out, g.fields(inner, q)...)
+				continue
+			}
+		}
+		out = append(out, placed{f, qualifier})
+	}
+	return out
 }
 
 func yamlKey(f *ast.Field) string {
