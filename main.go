@@ -12,7 +12,7 @@ import (
 )
 
 // version is set by the linker.
-var version = "dev" //nolint:gochecknoglobals // the linker needs a variable
+var version = "dev"
 
 func main() { os.Exit(run()) }
 

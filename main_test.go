@@ -3,15 +3,25 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
+
+	"signalbox/internal/app"
+	"signalbox/internal/config"
 )
 
 func TestMain(m *testing.M) {
@@ -24,6 +34,8 @@ func TestMain(m *testing.M) {
 //	ready URL               waits until GET URL answers 200
 //	post URL FILE [KEY=VAL] sends FILE as JSON, with headers, and prints status, headers and body
 //	get URL                 prints status, headers and body
+//	await URL FILE REGEXP   posts until the answer matches
+//	hup WORD                sends SIGHUP to the background program with WORD among its arguments
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -37,8 +49,15 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_CACHE_HOME", dir)
 			return nil
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "onnxruntime" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			s, err := config.ReadSettings(pflag.NewFlagSet("test", pflag.ContinueOnError))
+			return err == nil && app.Versions(s).Err == nil, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"freeport": freePort, "ready": ready, "post": post, "get": get,
+			"freeport": freePort, "ready": ready, "post": post, "get": get, "await": await, "hup": hup,
 		},
 	})
 }
@@ -77,6 +96,46 @@ func ready(ts *testscript.TestScript, _ bool, args []string) {
 
 func post(ts *testscript.TestScript, _ bool, args []string) {
 	send(ts, http.MethodPost, args[0], []byte(ts.ReadFile(args[1])), args[2:])
+}
+
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	body, want := []byte(ts.ReadFile(args[1])), regexp.MustCompile(args[2])
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		_, text, err := request(ctx, http.MethodPost, args[0], body, nil)
+		if err == nil && want.MatchString(text) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			ts.Fatalf("no answer matched %s, the last one was %s", want, text)
+		case <-poll.C:
+		}
+	}
+}
+
+// hup looks among the children of this process, which are the programs in the background.
+func hup(ts *testscript.TestScript, _ bool, args []string) {
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	ts.Check(err)
+	for _, dir := range dirs {
+		status, err := os.ReadFile(filepath.Join(dir, "status"))
+		if err != nil || !strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())) {
+			continue
+		}
+		cmdline, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err != nil || !slices.Contains(strings.Split(string(cmdline), "\x00"), args[0]) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		ts.Check(err)
+		ts.Check(syscall.Kill(pid, syscall.SIGHUP))
+		return
+	}
+	ts.Fatalf("no background program has the argument %s", args[0])
 }
 
 func get(ts *testscript.TestScript, _ bool, args []string) {

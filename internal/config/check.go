@@ -215,8 +215,7 @@ func neuralNames(catalog Catalog) string {
 // silently ignored is worse than none.
 func (c *checker) absentFeatures() {
 	refuse := map[string]string{"guard": "off", "cache": "off", "redact": "false", "windows": "all"}
-	var walk func(n *yaml.Node, path string)
-	walk = func(n *yaml.Node, path string) {
+	walk := func(n *yaml.Node, path string) {
 		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 			key, val := n.Content[i], n.Content[i+1]
 			if only, ok := refuse[key.Value]; ok && val.Kind == yaml.ScalarNode && val.Value != only {
