@@ -121,6 +121,7 @@ func (n *neural) classifier(cfg *config.Config) (*classify.Classifier, error) {
 	opts := classify.DefaultOptions()
 	opts.Timeout = time.Duration(cfg.Classify.Timeout)
 	opts.Keywords = cfg.Signals.Keywords
+	opts.Logger = n.tel.Log
 	var session classify.Session
 	if n.session != nil {
 		session = n.session

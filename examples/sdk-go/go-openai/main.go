@@ -25,6 +25,13 @@ const pixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcS
 	"+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 func main() {
+	if err := run(); err != nil {
+		fmt.Fprintf(os.Stderr, "sdk-go/go-openai: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	config := openai.DefaultConfig(cmp.Or(os.Getenv("SIGNALBOX_API_KEY"), "none"))
@@ -46,11 +53,10 @@ func main() {
 		{"be refused", e.beRefused},
 	} {
 		if err := step.run(ctx); err != nil {
-			fmt.Fprintf(os.Stderr, "sdk-go/go-openai: %s: %v\n", step.name, err)
-			cancel()
-			os.Exit(1)
+			return fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
+	return nil
 }
 
 type example struct {
@@ -121,7 +127,7 @@ func (e *example) stream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer stream.Close()
+	defer func() { _ = stream.Close() }()
 	where, err := routed(stream.Header())
 	if err != nil {
 		return err

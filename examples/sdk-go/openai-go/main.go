@@ -25,6 +25,13 @@ const pixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcS
 	"+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 func main() {
+	if err := run(); err != nil {
+		fmt.Fprintf(os.Stderr, "sdk-go/openai-go: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	e := &example{
@@ -47,11 +54,10 @@ func main() {
 		{"be refused", e.beRefused},
 	} {
 		if err := step.run(ctx); err != nil {
-			fmt.Fprintf(os.Stderr, "sdk-go/openai-go: %s: %v\n", step.name, err)
-			cancel()
-			os.Exit(1)
+			return fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
+	return nil
 }
 
 type example struct {
@@ -125,7 +131,7 @@ func (e *example) stream(ctx context.Context) error {
 		Model: "auto", Messages: ask("What is the derivative of x^3 * sin(x)?"),
 		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
 	}, option.WithResponseInto(&resp))
-	defer stream.Close()
+	defer func() { _ = stream.Close() }()
 	var answer openai.ChatCompletionAccumulator
 	chunks := 0
 	for stream.Next() {
