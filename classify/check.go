@@ -50,49 +50,61 @@ func (e *CanaryError) Error() string {
 // Unwrap returns the error of the run.
 func (e *CanaryError) Unwrap() error { return e.Err }
 
+func (c *Classifier) graphError(name, format string, args ...any) error {
+	return &GraphError{Bundle: c.manifest.Name, Tensor: name, Msg: fmt.Sprintf(format, args...)}
+}
+
 // checkGraph compares the session's inputs and outputs with the manifest.
 func (c *Classifier) checkGraph() error {
-	bad := func(name, format string, args ...any) error {
-		return &GraphError{Bundle: c.manifest.Name, Tensor: name, Msg: fmt.Sprintf(format, args...)}
-	}
 	want := []string{c.manifest.Inputs.IDs, c.manifest.Inputs.Mask}
 	if c.manifest.Inputs.Types != "" {
 		want = append(want, c.manifest.Inputs.Types)
 	}
 	inputs := c.session.Inputs()
 	for _, name := range want {
-		i := slices.IndexFunc(inputs, func(s tensor.Spec) bool { return s.Name == name })
-		if i < 0 {
-			return bad(name, "is an input of the manifest, not of the graph")
+		s, ok := spec(inputs, name)
+		if !ok {
+			return c.graphError(name, "is an input of the manifest, not of the graph")
 		}
-		if s := inputs[i]; s.DType != tensor.Int64 || s.Shape != nil && len(s.Shape) != 2 {
-			return bad(name, "is %s %v, want int64 [batch, sequence]", s.DType, s.Shape)
+		if s.DType != tensor.Int64 || s.Shape != nil && len(s.Shape) != 2 {
+			return c.graphError(name, "is %s %v, want int64 [batch, sequence]", s.DType, s.Shape)
 		}
 	}
 	for _, s := range inputs {
 		if !slices.Contains(want, s.Name) {
-			return bad(s.Name, "is an input of the graph, not of the manifest")
+			return c.graphError(s.Name, "is an input of the graph, not of the manifest")
 		}
 	}
 	outputs := c.session.Outputs()
 	for i := range c.tasks {
-		t := &c.tasks[i]
-		j := slices.IndexFunc(outputs, func(s tensor.Spec) bool { return s.Name == t.Output })
-		if j < 0 {
-			return bad(t.Output, "is an output of the manifest, not of the graph")
-		}
-		s := outputs[j]
-		if s.DType != tensor.Float32 {
-			return bad(t.Output, "is %s, want float32", s.DType)
-		}
-		if s.Shape == nil {
-			continue
-		}
-		if len(s.Shape) != 2 || s.Shape[1] != tensor.Dynamic && s.Shape[1] != int64(t.width()) {
-			return bad(t.Output, "has shape %v, want [batch, %d]", s.Shape, t.width())
+		if err := c.checkOutput(&c.tasks[i], outputs); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (c *Classifier) checkOutput(t *task, outputs []tensor.Spec) error {
+	s, ok := spec(outputs, t.Output)
+	switch {
+	case !ok:
+		return c.graphError(t.Output, "is an output of the manifest, not of the graph")
+	case s.DType != tensor.Float32:
+		return c.graphError(t.Output, "is %s, want float32", s.DType)
+	case s.Shape == nil:
+		return nil
+	case len(s.Shape) != 2 || s.Shape[1] != tensor.Dynamic && s.Shape[1] != int64(t.width()):
+		return c.graphError(t.Output, "has shape %v, want [batch, %d]", s.Shape, t.width())
+	}
+	return nil
+}
+
+func spec(specs []tensor.Spec, name string) (tensor.Spec, bool) {
+	i := slices.IndexFunc(specs, func(s tensor.Spec) bool { return s.Name == name })
+	if i < 0 {
+		return tensor.Spec{}, false
+	}
+	return specs[i], true
 }
 
 // runCanary classifies the manifest's canary with every task. It also proves that outputs are

@@ -169,19 +169,17 @@ func tasksOf(m *bundle.Manifest) ([]task, error) {
 	tasks := make([]task, 0, len(m.Tasks))
 	for i := range m.Tasks {
 		t := task{Task: &m.Tasks[i], positive: -1, view: lastUser}
+		t.kind, _ = signal.ParseKind(t.Name)
 		known := false
-		if t.kind, known = signal.ParseKind(t.Name); known {
-			switch t.kind {
-			case signal.Domain, signal.Complexity, signal.FactCheck:
-				known = t.Kind == bundle.Sequence
-			case signal.Jailbreak:
-				known = t.Kind == bundle.Sequence && t.Positive != ""
-				t.view = safety
-			case signal.Embedding:
-				known = t.Kind == bundle.Embedding
-			case signal.Keyword, signal.Language, signal.PII, signal.Intent, signal.Cache, signal.NumKinds:
-				known = false
-			}
+		switch t.kind {
+		case signal.Domain, signal.Complexity, signal.FactCheck:
+			known = t.Kind == bundle.Sequence
+		case signal.Jailbreak:
+			known = t.Kind == bundle.Sequence && t.Positive != ""
+			t.view = safety
+		case signal.Embedding:
+			known = t.Kind == bundle.Embedding
+		case signal.Keyword, signal.Language, signal.PII, signal.Intent, signal.Cache, signal.NumKinds:
 		}
 		if !known {
 			return nil, fmt.Errorf("bundle %q: tasks[%d]: no signal %q of kind %s is known", m.Name, i, t.Name, t.Kind)

@@ -56,3 +56,20 @@ func TestEncodeDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations per call, want 0", n)
 	}
 }
+
+// BenchmarkHostile encodes a megabyte of the texts that are worst for each engine.
+func BenchmarkHostile(b *testing.B) {
+	texts := hostile(1 << 20)
+	for _, name := range engines {
+		tok := load(b, name)
+		for kind, text := range texts {
+			b.Run(name+"/"+strings.ReplaceAll(kind, " ", "_"), func(b *testing.B) {
+				var e Encoding
+				b.SetBytes(int64(len(text)))
+				for b.Loop() {
+					tok.Encode(text, &e)
+				}
+			})
+		}
+	}
+}

@@ -32,10 +32,12 @@ type merged struct{ rank, id int32 }
 // symbol is a node of the list of symbols of one word; its text is word[from:to].
 type symbol struct{ id, from, to, prev, next int32 }
 
-// merge is a candidate: the symbol at pos and its successor, when they still are left and right.
-type merge struct{ rank, pos, id, left, right int32 }
-
-func (m merge) before(o merge) bool { return m.rank < o.rank || m.rank == o.rank && m.pos < o.pos }
+// merge is a candidate: a symbol and its successor, when they still are left and right. Lower
+// orders come first: the rank of the pair, then the position of the symbol.
+type merge struct {
+	order           uint64
+	id, left, right int32
+}
 
 func pair(left, right int32) uint64 { return uint64(uint32(left))<<32 | uint64(uint32(right)) }
 
@@ -151,7 +153,7 @@ next:
 func (m *bpe) split(w *work, s span) {
 	word := w.text.b[s.from:s.to]
 	if len(word) > cachedWord {
-		m.merge(w, word, s.from)
+		m.merge(w, word, int32(s.from))
 		return
 	}
 	known, slot := m.cache.get(word)
@@ -162,15 +164,15 @@ func (m *bpe) split(w *work, s span) {
 		w.pieces = w.pieces[:start]
 	}
 	for _, p := range known.pieces {
-		w.pieces = append(w.pieces, piece{p.id, p.from + s.from, p.to + s.from})
+		w.pieces = append(w.pieces, piece{p.id, p.from + int32(s.from), p.to + int32(s.from)})
 	}
 }
 
 // merge appends the tokens of word, which starts at byte base.
-func (m *bpe) merge(w *work, word []byte, base int) {
+func (m *bpe) merge(w *work, word []byte, base int32) {
 	if m.wholeWords {
 		if id, ok := m.vocab[string(word)]; ok {
-			w.pieces = append(w.pieces, piece{id, base, base + len(word)})
+			w.pieces = append(w.pieces, piece{id, base, base + int32(len(word))})
 			return
 		}
 	}
@@ -196,14 +198,15 @@ func (m *bpe) merge(w *work, word []byte, base int) {
 		m.apply(w, popMerge(w))
 	}
 	for i := int32(0); i >= 0; i = s[i].next {
-		w.pieces = append(w.pieces, piece{s[i].id, base + int(s[i].from), base + int(s[i].to)})
+		w.pieces = append(w.pieces, piece{s[i].id, base + s[i].from, base + s[i].to})
 	}
 }
 
 // apply carries out c unless an earlier merge took one of its symbols.
 func (m *bpe) apply(w *work, c merge) {
 	s := w.symbols
-	left := &s[c.pos]
+	pos := int32(c.order) // its low half
+	left := &s[pos]
 	if left.id != c.left || left.next < 0 || s[left.next].id != c.right {
 		return
 	}
@@ -211,8 +214,8 @@ func (m *bpe) apply(w *work, c merge) {
 	left.id, left.to, left.next = c.id, right.to, right.next
 	right.id = -2 // never equal to an id
 	if left.next >= 0 {
-		s[left.next].prev = c.pos
-		m.consider(w, c.pos)
+		s[left.next].prev = pos
+		m.consider(w, pos)
 	}
 	if left.prev >= 0 {
 		m.consider(w, left.prev)
@@ -227,7 +230,7 @@ func (m *bpe) consider(w *work, i int32) {
 	}
 	right := w.symbols[left.next]
 	if v, ok := m.merges[pair(left.id, right.id)]; ok {
-		pushMerge(w, merge{v.rank, i, v.id, left.id, right.id})
+		pushMerge(w, merge{pair(v.rank, i), v.id, left.id, right.id})
 	}
 }
 
@@ -278,40 +281,49 @@ func allKnown(ids *[256]int32, b []byte) bool {
 	return true
 }
 
-// pushMerge and popMerge keep w.heap a binary heap. container/heap would box every element.
+// pushMerge and popMerge keep w.heap a four-way heap: its paths are half as long as a binary heap's.
+// container/heap would box every element.
 func pushMerge(w *work, c merge) {
-	h := append(w.heap, c)
-	for i := len(h) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !h[i].before(h[parent]) {
+	w.heap = append(w.heap, c)
+	h := w.heap
+	i := len(h) - 1
+	for i > 0 {
+		parent := (i - 1) / 4
+		if h[parent].order <= c.order {
 			break
 		}
-		h[i], h[parent] = h[parent], h[i]
+		h[i] = h[parent]
 		i = parent
 	}
-	w.heap = h
+	h[i] = c
 }
 
 func popMerge(w *work) merge {
-	h := w.heap
-	top := h[0]
-	last := len(h) - 1
-	h[0] = h[last]
-	h = h[:last]
-	for i := 0; ; {
-		c := 2*i + 1
-		if c >= last {
-			break
-		}
-		if c+1 < last && h[c+1].before(h[c]) {
-			c++
-		}
-		if !h[c].before(h[i]) {
-			break
-		}
-		h[i], h[c] = h[c], h[i]
-		i = c
-	}
+	top := w.heap[0]
+	n := len(w.heap) - 1
+	moved := w.heap[n]
+	h := w.heap[:n]
 	w.heap = h
+	if n == 0 {
+		return top
+	}
+	i := 0
+	for {
+		best := 4*i + 1
+		if best >= n {
+			break
+		}
+		for c := best + 1; c < min(4*i+5, n); c++ {
+			if h[c].order < h[best].order {
+				best = c
+			}
+		}
+		if h[best].order >= moved.order {
+			break
+		}
+		h[i] = h[best]
+		i = best
+	}
+	h[i] = moved
 	return top
 }

@@ -85,7 +85,7 @@ func (c *charsMap) replacement(at uint32) ([]byte, bool) {
 // step replaces whole grapheme clusters where the table knows them, single code points otherwise.
 func (c *charsMap) step(w *work) {
 	dst, src := &w.spare, &w.text
-	dst.reset()
+	dst.prepare(src)
 	state := -1
 	for i := 0; i < len(src.b); {
 		rest := src.b[i:]

@@ -166,7 +166,7 @@ func (t *Tokenizer) addTokens(tokens []addedToken) error {
 	return nil
 }
 
-func (t *Tokenizer) addModel(f *modelFile, byteLevel bool) error { //nolint:revive // flag-parameter: what the pre-tokenizer says about the model
+func (t *Tokenizer) addModel(f *modelFile, byteLevel bool) error {
 	kind := f.Type
 	if kind == "" { // files older than the field
 		kind = "WordPiece"

@@ -17,7 +17,7 @@ type bertOptions struct{ clean, cjk, accents, lower bool }
 func bert(o bertOptions) step {
 	return func(w *work) {
 		dst, src := &w.spare, &w.text
-		dst.reset()
+		dst.prepare(src)
 		ascii := true
 		for i := 0; i < len(src.b); {
 			c := src.b[i]
@@ -29,21 +29,9 @@ func bert(o bertOptions) step {
 				continue
 			}
 			r, n := utf8.DecodeRune(src.b[i:])
-			from, to := src.from[i], src.to[i]
+			o.put(dst, r, src.from[i], src.to[i])
+			ascii = false
 			i += n
-			switch {
-			case o.clean && isDropped(r):
-			case o.clean && isSpace(r):
-				dst.byte(' ', from, to)
-			case o.cjk && isCJK(r):
-				dst.byte(' ', from, to)
-				dst.rune(r, from, to)
-				dst.byte(' ', from, to)
-				ascii = false
-			default:
-				dst.rune(r, from, to)
-				ascii = false
-			}
 		}
 		w.flip()
 		if ascii {
@@ -56,6 +44,21 @@ func bert(o bertOptions) step {
 		if o.lower {
 			lower(w)
 		}
+	}
+}
+
+// put writes r, which is not ASCII, cleaned and isolated.
+func (o bertOptions) put(dst *aligned, r rune, from, to int32) {
+	switch {
+	case o.clean && isDropped(r):
+	case o.clean && isSpace(r):
+		dst.byte(' ', from, to)
+	case o.cjk && isCJK(r):
+		dst.byte(' ', from, to)
+		dst.rune(r, from, to)
+		dst.byte(' ', from, to)
+	default:
+		dst.rune(r, from, to)
 	}
 }
 
@@ -89,7 +92,7 @@ func stripAccents(w *work) {
 
 func lower(w *work) {
 	dst, src := &w.spare, &w.text
-	dst.reset()
+	dst.prepare(src)
 	for i := 0; i < len(src.b); {
 		r, n := utf8.DecodeRune(src.b[i:])
 		if r == 'İ' { // the one letter whose full lower case is two code points (SpecialCasing.txt)
@@ -105,7 +108,7 @@ func lower(w *work) {
 
 func mapRunes(w *work, f func(r rune) (rune, bool)) {
 	dst, src := &w.spare, &w.text
-	dst.reset()
+	dst.prepare(src)
 	for i := 0; i < len(src.b); {
 		r, n := utf8.DecodeRune(src.b[i:])
 		if r, keep := f(r); keep {
@@ -131,7 +134,7 @@ func decompose(form norm.Form) step {
 			return
 		}
 		dst, src := &w.spare, &w.text
-		dst.reset()
+		dst.prepare(src)
 		c := cursor{src: src.b, full: full}
 		var it norm.Iter
 		it.Init(form, src.b)
@@ -140,7 +143,7 @@ func decompose(form norm.Form) step {
 			out := it.Next()
 			if c.settle(); c.at == at && c.ahead == 0 && string(out) == string(src.b[at:it.Pos()]) {
 				dst.copy(src, at, it.Pos())
-				c.at = it.Pos()
+				c.at, c.size = it.Pos(), 0
 				continue
 			}
 			for i := 0; i < len(out); {
@@ -164,6 +167,8 @@ type cursor struct {
 	src       []byte
 	full      norm.Form
 	at, ahead int
+	size      int // bytes of the rune at at; 0 when not looked at yet
+	points    int // code points of its decomposition
 }
 
 func (c *cursor) rune() rune {
@@ -174,17 +179,22 @@ func (c *cursor) rune() rune {
 // settle moves past the input runes that are written completely.
 func (c *cursor) settle() {
 	for c.ahead > 0 && c.at < len(c.src) {
-		_, n := utf8.DecodeRune(c.src[c.at:])
-		k := decomposedLen(c.full, c.src[c.at:c.at+n])
-		if k > c.ahead {
+		if c.size == 0 {
+			_, c.size = utf8.DecodeRune(c.src[c.at:])
+			c.points = decomposedLen(c.full, c.src[c.at:c.at+c.size])
+		}
+		if c.points > c.ahead {
 			return
 		}
-		c.at, c.ahead = c.at+n, c.ahead-k
+		c.at, c.ahead, c.size = c.at+c.size, c.ahead-c.points, 0
 	}
 }
 
 // decomposedLen is the number of code points in the full decomposition of one rune.
 func decomposedLen(full norm.Form, r []byte) int {
+	if r[0] < utf8.RuneSelf {
+		return 1
+	}
 	if d := full.Properties(r).Decomposition(); d != nil {
 		return utf8.RuneCount(d)
 	}
@@ -203,7 +213,7 @@ func replaceString(old, with string) step {
 			return
 		}
 		dst, src := &w.spare, &w.text
-		dst.reset()
+		dst.prepare(src)
 		for i := 0; i < len(src.b); {
 			if src.b[i] == old[0] && i+len(old) <= len(src.b) && string(src.b[i:i+len(old)]) == old {
 				last := i + len(old) - 1
@@ -225,7 +235,7 @@ func replaceRegexp(re *regexp.Regexp, with string) step {
 			return
 		}
 		dst, src := &w.spare, &w.text
-		dst.reset()
+		dst.prepare(src)
 		last := 0
 		for _, m := range found {
 			dst.copy(src, last, m[0])
@@ -245,7 +255,7 @@ func prepend(prefix string) step {
 			return
 		}
 		dst, src := &w.spare, &w.text
-		dst.reset()
+		dst.prepare(src)
 		dst.string(prefix, src.from[0], src.to[0])
 		dst.copy(src, 0, len(src.b))
 		w.flip()

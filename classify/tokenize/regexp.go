@@ -53,7 +53,7 @@ func compile(source string) (pattern, error) {
 	return p, nil
 }
 
-//nolint:revive // flag-parameter: the position decides the spelling, there is nothing to split
+// escape spells the escape \c in RE2.
 func escape(c byte, inClass bool) string {
 	switch {
 	case c == 's' && inClass:

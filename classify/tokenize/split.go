@@ -70,7 +70,7 @@ func splitSpace(w *work, s span) {
 // pre-tokenizer.
 func prefixSpace(w *work) {
 	dst, src := &w.spare, &w.text
-	dst.reset()
+	dst.prepare(src)
 	w.parts = w.parts[:0]
 	for _, s := range w.words {
 		start := len(dst.b)
@@ -94,7 +94,7 @@ type metaspace struct {
 
 func (m metaspace) step(w *work) {
 	dst, src := &w.spare, &w.text
-	dst.reset()
+	dst.prepare(src)
 	w.parts = w.parts[:0]
 	for _, s := range w.words {
 		start := len(dst.b)

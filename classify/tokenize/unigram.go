@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -67,7 +68,7 @@ func newUnigram(f *modelFile) (*unigram, error) {
 func (u *unigram) split(w *work, s span) {
 	word := w.text.b[s.from:s.to]
 	if len(word) > cachedWord {
-		u.viterbi(w, word, s.from)
+		u.viterbi(w, word, int32(s.from))
 		return
 	}
 	known, slot := u.cache.get(word)
@@ -78,12 +79,12 @@ func (u *unigram) split(w *work, s span) {
 		w.pieces = w.pieces[:start]
 	}
 	for _, p := range known.pieces {
-		w.pieces = append(w.pieces, piece{p.id, p.from + s.from, p.to + s.from})
+		w.pieces = append(w.pieces, piece{p.id, p.from + int32(s.from), p.to + int32(s.from)})
 	}
 }
 
 // viterbi appends the tokens of word, which starts at byte base.
-func (u *unigram) viterbi(w *work, word []byte, base int) {
+func (u *unigram) viterbi(w *work, word []byte, base int32) {
 	if cap(w.lattice) <= len(word) {
 		w.lattice = make([]node, len(word)+1)
 	}
@@ -126,22 +127,21 @@ func (n *node) offer(o node) {
 }
 
 // trace appends the best path, neighbouring unknown characters fused into one token.
-func (u *unigram) trace(w *work, word []byte, base int, best []node) {
+func (u *unigram) trace(w *work, word []byte, base int32, best []node) {
 	start := len(w.pieces)
 	for end := len(word); end > 0; {
 		n := best[end]
 		last := len(w.pieces) - 1
 		if n.id == u.unknown && last >= start && w.pieces[last].id == u.unknown {
-			w.pieces[last].from = int(n.from)
+			w.pieces[last].from = n.from
 		} else {
-			w.pieces = append(w.pieces, piece{n.id, int(n.from), end})
+			w.pieces = append(w.pieces, piece{n.id, n.from, int32(end)})
 		}
 		end = int(n.from)
 	}
 	path := w.pieces[start:]
 	w.spelled = w.spelled[:0]
-	for i := len(path) - 1; i >= 0; i-- {
-		p := path[i]
+	for _, p := range slices.Backward(path) {
 		text := word[p.from:p.to]
 		p.from, p.to = p.from+base, p.to+base
 		switch {

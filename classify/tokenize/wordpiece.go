@@ -48,11 +48,11 @@ func newWordPiece(f *modelFile) (*wordPiece, error) {
 func (m *wordPiece) split(w *work, s span) {
 	word := w.text.b[s.from:s.to]
 	if len(word) > m.maxRunes && utf8.RuneCount(word) > m.maxRunes {
-		w.pieces = append(w.pieces, piece{m.unknown, s.from, s.to})
+		w.pieces = append(w.pieces, piece{m.unknown, int32(s.from), int32(s.to)})
 		return
 	}
 	if id, ok := m.words[string(word)]; ok { // most words of English text
-		w.pieces = append(w.pieces, piece{id, s.from, s.to})
+		w.pieces = append(w.pieces, piece{id, int32(s.from), int32(s.to)})
 		return
 	}
 	kept := len(w.pieces)
@@ -63,10 +63,10 @@ func (m *wordPiece) split(w *work, s span) {
 			id, n = m.trie.longest(node, word[i:])
 		}
 		if id < 0 {
-			w.pieces = append(w.pieces[:kept], piece{m.unknown, s.from, s.to})
+			w.pieces = append(w.pieces[:kept], piece{m.unknown, int32(s.from), int32(s.to)})
 			return
 		}
-		w.pieces = append(w.pieces, piece{id, s.from + i, s.from + i + n})
+		w.pieces = append(w.pieces, piece{id, int32(s.from + i), int32(s.from + i + n)})
 		i += n
 		node = m.inside
 	}

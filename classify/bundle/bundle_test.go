@@ -1,0 +1,223 @@
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signalbox/models"
+)
+
+func digest(b string) string {
+	sum := sha256.Sum256([]byte(b))
+	return hex.EncodeToString(sum[:])
+}
+
+var good = fmt.Sprintf(`format: 1
+name: tiny
+version: "1.2.0"
+description: One sentence.
+license: Apache-2.0
+languages: [en, de]
+layout: shared
+graphs:
+  - {file: model_int8.onnx, precision: int8, sha256: %s, bytes: 4}
+  - {file: onnx/model_fp16.onnx, precision: fp16, sha256: %s, bytes: 5}
+tokenizer: {file: tokenizer.json, sha256: %s, bytes: 2}
+inputs: {ids: input_ids, mask: attention_mask, types: token_type_ids}
+max_tokens: 256
+pad_id: 1
+tasks:
+  - {name: domain, kind: sequence, output: d, labels: [math, law], temperature: 1.5, threshold: 0.5, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
+  - {name: jailbreak, kind: sequence, output: j, labels: [benign, jailbreak], positive: jailbreak, temperature: 1, threshold: 0.9, window: {tokens: 128, stride: 96, combine: max}}
+  - {name: embedding, kind: embedding, output: e, dims: 8, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
+canary: {text: "two and two", expect: {domain: math, jailbreak: benign}}
+provenance: [{name: "a set", license: MIT}]
+`, digest("int8"), digest("fp16!"), digest("{}"))
+
+func files(manifest string) fstest.MapFS {
+	return fstest.MapFS{
+		ManifestFile:           {Data: []byte(manifest)},
+		"model_int8.onnx":      {Data: []byte("int8")},
+		"onnx/model_fp16.onnx": {Data: []byte("fp16!")},
+		"tokenizer.json":       {Data: []byte("{}")},
+	}
+}
+
+func TestLoadReadsEveryKey(t *testing.T) {
+	b, err := Load(files(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean := Window{Tokens: 256, Stride: 192, Max: 4, Combine: Mean}
+	want := Manifest{
+		Format: 1, Name: "tiny", Version: "1.2.0", Description: "One sentence.", License: "Apache-2.0",
+		Languages: []string{"en", "de"}, Layout: "shared",
+		Graphs: []Graph{
+			{File{"model_int8.onnx", digest("int8"), 4}, "int8"},
+			{File{"onnx/model_fp16.onnx", digest("fp16!"), 5}, "fp16"},
+		},
+		Tokenizer: File{"tokenizer.json", digest("{}"), 2},
+		Inputs:    Inputs{"input_ids", "attention_mask", "token_type_ids"}, MaxTokens: 256, PadID: 1,
+		Tasks: []Task{
+			{Name: "domain", Kind: Sequence, Output: "d", Labels: []string{"math", "law"}, Temperature: 1.5, Threshold: 0.5, Window: mean},
+			{Name: "jailbreak", Kind: Sequence, Output: "j", Labels: []string{"benign", "jailbreak"}, Positive: "jailbreak", Temperature: 1, Threshold: 0.9, Window: Window{Tokens: 128, Stride: 96, Combine: Max}},
+			{Name: "embedding", Kind: Embedding, Output: "e", Dims: 8, Window: mean},
+		},
+		Canary:     Canary{"two and two", map[string]string{"domain": "math", "jailbreak": "benign"}},
+		Provenance: []Provenance{{"a set", "MIT"}},
+	}
+	if d := cmp.Diff(want, b.Manifest); d != "" {
+		t.Errorf("manifest (-want +got):\n%s", d)
+	}
+	for precision, want := range map[string]string{"": "int8", "int8": "int8", "fp16": "fp16!"} {
+		if data, err := b.Graph(precision); string(data) != want || err != nil {
+			t.Errorf("graph %q: %q, %v, want %q", precision, data, err, want)
+		}
+	}
+	if _, err := b.Graph("fp32"); !errors.Is(err, ErrNoGraph) {
+		t.Errorf("graph fp32: error %v, want ErrNoGraph", err)
+	}
+	if data, err := b.Tokenizer(); string(data) != "{}" || err != nil {
+		t.Errorf("tokenizer: %q, %v", data, err)
+	}
+	if task, ok := b.Manifest.Task("jailbreak"); !ok || task.Threshold != 0.9 {
+		t.Errorf("task jailbreak: %+v, %v", task, ok)
+	}
+	if err := b.Verify(); err != nil {
+		t.Errorf("verify: %v", err)
+	}
+}
+
+func TestProblemsNameFileAndKey(t *testing.T) {
+	tests := map[string]struct{ old, new, want string }{
+		"a newer format":                       {"format: 1", "format: 2", "bundle.yaml: format: 2 is not supported"},
+		"an unknown key":                       {"license:", "licence:", "field licence not found"},
+		"a key given twice":                    {"layout: shared", "layout: shared\nlayout: shared", "already defined"},
+		"text that is no YAML":                 {"name: tiny", "name: [", "bundle.yaml: yaml:"},
+		"a second document":                    {"pad_id: 1", "pad_id: 1\n---\nx: 1\n---", "more than one YAML document"},
+		"no name":                              {"name: tiny", "name: ''", "bundle.yaml: name: missing"},
+		"an unknown layout":                    {"layout: shared", "layout: adapter", `layout: "adapter" is not one of`},
+		"an unknown precision":                 {"precision: fp16", "precision: int4", `graphs[1].precision: "int4"`},
+		"a path out of the bundle":             {"file: model_int8.onnx", "file: ../model_int8.onnx", `graphs[0].file: "../model_int8.onnx"`},
+		"an absolute path":                     {"file: tokenizer.json", "file: /etc/passwd", `tokenizer.file: "/etc/passwd"`},
+		"a digest that is too short":           {digest("{}"), "abcd", "tokenizer.sha256: want 64"},
+		"a size of zero":                       {"bytes: 2", "bytes: 0", "tokenizer.bytes: 0"},
+		"no mask":                              {"mask: attention_mask", "mask: ''", "inputs.mask: missing"},
+		"rows of no tokens":                    {"max_tokens: 256", "max_tokens: 0", "max_tokens: 0"},
+		"a negative padding":                   {"pad_id: 1", "pad_id: -1", "pad_id: -1"},
+		"two tasks of one name":                {"name: embedding", "name: domain", `tasks[2].name: "domain" is used twice`},
+		"an unknown kind":                      {"kind: embedding", "kind: token", `tasks[2].kind: "token"`},
+		"one label":                            {"[math, law]", "[math]", "tasks[0].labels: want at least two"},
+		"a label twice":                        {"[math, law]", "[math, math]", `tasks[0].labels[1]: "math"`},
+		"a positive label that is none":        {"positive: jailbreak", "positive: attack", `tasks[1].positive: "attack"`},
+		"a maximum without a positive label":   {"positive: jailbreak, ", "", "tasks[1].positive: missing"},
+		"a temperature of zero":                {"temperature: 1.5", "temperature: 0", "tasks[0].temperature: 0"},
+		"a temperature that is no number":      {"temperature: 1.5", "temperature: .nan", "tasks[0].temperature: NaN"},
+		"a threshold above one":                {"threshold: 0.9", "threshold: 1.9", "tasks[1].threshold: 1.9"},
+		"a vector without length":              {"dims: 8", "dims: 0", "tasks[2].dims: 0"},
+		"a window longer than the model reads": {"tokens: 128", "tokens: 512", "tasks[1].window.tokens: 512"},
+		"a stride that leaves gaps":            {"stride: 96", "stride: 129", "tasks[1].window.stride: 129"},
+		"a negative number of windows":         {"max: 4, combine: mean}}\n  - {name: jail", "max: -4, combine: mean}}\n  - {name: jail", "tasks[0].window.max: -4"},
+		"an unknown way to combine":            {"combine: max", "combine: sum", `tasks[1].window.combine: "sum"`},
+		"a canary of a task that is not there": {"{domain: math", "{intent: math", "canary.expect.intent: no sequence task"},
+		"a canary with an unknown label":       {"{domain: math", "{domain: art", `canary.expect.domain: "art"`},
+		"no canary":                            {`"two and two"`, `""`, "canary.text: missing"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(good, tc.old) {
+				t.Fatalf("the manifest has no %q", tc.old)
+			}
+			_, err := Load(files(strings.Replace(good, tc.old, tc.new, 1)))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+			var e *Error
+			if !errors.As(err, &e) || e.File != ManifestFile {
+				t.Errorf("error %v is no *Error about %s", err, ManifestFile)
+			}
+		})
+	}
+}
+
+func TestEveryProblemIsReported(t *testing.T) {
+	bad := strings.NewReplacer("name: tiny", "name: ''", "dims: 8", "dims: -1", "precision: fp16", "precision: x").Replace(good)
+	_, err := ParseManifest([]byte(bad))
+	for _, want := range []string{"name: missing", "tasks[2].dims", "graphs[1].precision"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+func TestFilesAreVerifiedBeforeUse(t *testing.T) {
+	tests := map[string]struct {
+		name, data string
+		want       error
+	}{
+		"a flipped byte": {"model_int8.onnx", "int9", ErrChecksum},
+		"a longer file":  {"model_int8.onnx", "int8 and more", ErrChecksum},
+		"a missing file": {"model_int8.onnx", "", fs.ErrNotExist},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := files(good)
+			f[tc.name] = &fstest.MapFile{Data: []byte(tc.data)}
+			if tc.data == "" {
+				delete(f, tc.name)
+			}
+			b, err := Load(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := b.Graph("int8")
+			var e *Error
+			if data != nil || !errors.Is(err, tc.want) || !errors.As(err, &e) || e.File != tc.name {
+				t.Errorf("graph: %q, %v, want %v about %s", data, err, tc.want, tc.name)
+			}
+			if err := b.Verify(); !errors.Is(err, tc.want) {
+				t.Errorf("verify: %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestMissingManifest(t *testing.T) {
+	if _, err := Load(fstest.MapFS{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v, want fs.ErrNotExist", err)
+	}
+}
+
+func TestTheEmbeddedBundleIsWhole(t *testing.T) {
+	sub, err := fs.Sub(models.FS, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Load(sub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzParseManifest(f *testing.F) {
+	f.Add([]byte(good))
+	f.Add([]byte("format: 1\ntasks: [{}]"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := ParseManifest(data)
+		if err == nil && m.Validate() != nil {
+			t.Errorf("a manifest that parses does not validate: %v", m.Validate())
+		}
+	})
+}
