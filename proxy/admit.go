@@ -131,12 +131,14 @@ func readBody(w *reply, r *http.Request, limit int64, pause time.Duration) ([]by
 		size = min(r.ContentLength, firstRead) + 1 // one more than the body, so that its end is seen without growing
 	}
 	buf := make([]byte, 0, size)
+	var renewed time.Time
 	for {
 		if len(buf) == cap(buf) {
 			buf = slices.Grow(buf, min(len(buf), int(limit)-len(buf))+1)
 		}
-		if pause > 0 {
-			_ = w.rc.SetReadDeadline(time.Now().Add(pause)) //nolint:errcheck // a reader without deadlines has none to miss
+		if now := time.Now(); pause > 0 && now.Sub(renewed) > pause/4 {
+			renewed = now
+			_ = w.rc.SetReadDeadline(now.Add(pause)) // a reader without deadlines has none to miss
 		}
 		n, err := r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -146,13 +148,13 @@ func readBody(w *reply, r *http.Request, limit int64, pause time.Duration) ([]by
 		if err == nil {
 			continue
 		}
+		if !errors.Is(err, io.EOF) {
+			return nil, bodyError(err) // the deadline stays: the server reads on before it answers
+		}
 		if pause > 0 {
-			_ = w.rc.SetReadDeadline(time.Time{}) //nolint:errcheck // as above
+			_ = w.rc.SetReadDeadline(time.Time{})
 		}
-		if err == io.EOF { //nolint:errorlint // readers return it bare
-			return buf, nil
-		}
-		return nil, bodyError(err)
+		return buf, nil
 	}
 }
 

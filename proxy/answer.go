@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -70,9 +71,9 @@ func answer(w *reply, req *openai.Request, text string) error {
 	h["X-Accel-Buffering"] = []string{"no"}
 	var out []byte
 	for _, event := range events {
-		b, err := json.Marshal(event)
+		b, err := encode(event)
 		if err != nil {
-			return fmt.Errorf("encode answer: %w", err)
+			return err
 		}
 		out = append(append(append(out, "data: "...), b...), "\n\n"...)
 	}
@@ -84,9 +85,9 @@ func answer(w *reply, req *openai.Request, text string) error {
 
 // writeJSON answers with a value.
 func writeJSON(w *reply, status int, v any) error {
-	b, err := json.Marshal(v)
+	b, err := encode(v)
 	if err != nil {
-		return fmt.Errorf("encode answer: %w", err)
+		return err
 	}
 	h := w.Header()
 	h["Content-Type"] = []string{"application/json"}
@@ -96,4 +97,15 @@ func writeJSON(w *reply, status int, v any) error {
 		return clientError(err)
 	}
 	return nil
+}
+
+// encode writes v as JSON. Unlike json.Marshal it leaves < and > readable, of which conditions are full.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode answer: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -26,9 +26,9 @@ type inputs []string
 func (in *inputs) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
 		*in = make(inputs, 1)
-		return json.Unmarshal(b, &(*in)[0]) //nolint:wrapcheck // reported by the caller
+		return json.Unmarshal(b, &(*in)[0])
 	}
-	return json.Unmarshal(b, (*[]string)(in)) //nolint:wrapcheck // reported by the caller
+	return json.Unmarshal(b, (*[]string)(in))
 }
 
 // signalResult is one signal of one text.
@@ -46,7 +46,7 @@ const maxInputs = 256
 
 // classifyRequest serves POST /signalbox/v1/classify: the signals of some texts, each taken as the
 // only message of a user.
-func (p *Proxy) classifyRequest(st *State, w *reply, r *http.Request) error {
+func (*Proxy) classifyRequest(st *State, w *reply, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err

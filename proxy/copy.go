@@ -67,7 +67,7 @@ func (u *upstream) close() {
 	}
 	u.closed = true
 	u.watch.stop()
-	_ = u.body.Close() //nolint:errcheck // nothing is left to be learned from it
+	_ = u.body.Close()
 	windows.Put(u.buf)
 	u.buf = nil
 	u.endpoint.leave()
@@ -101,11 +101,11 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 		err = u.copyBody(w, &t)
 	}
 	o.tokens = t.tokens
-	return p.settleAnswer(ctx, w, u, err)
+	return settleAnswer(ctx, w, u, err)
 }
 
 // settleAnswer tells the endpoint's part in how the answer ended.
-func (p *Proxy) settleAnswer(ctx context.Context, w *reply, u *upstream, err error) error {
+func settleAnswer(ctx context.Context, w *reply, u *upstream, err error) error {
 	var cut *cutError
 	switch {
 	case err == nil:
@@ -119,11 +119,11 @@ func (p *Proxy) settleAnswer(ctx context.Context, w *reply, u *upstream, err err
 		return errClientGone
 	}
 	u.model.failed(u.endpoint, time.Now())
-	if cause := context.Cause(u.watch.ctx); cause != nil {
-		cut.err = cause
+	if u.watch.barked() {
+		cut.err = errNoProgress
 	}
 	if u.events && !u.buf.open {
-		_ = w.send(openai.StreamError(wire(cut, w.id)), time.Now()) //nolint:errcheck // the connection is broken off next
+		_ = w.send(openai.StreamError(wire(cut, w.id)), time.Now()) // the connection is broken off next
 	}
 	return cut
 }

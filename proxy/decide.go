@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,12 +72,7 @@ func (st *State) resolve(asked string) (name string, configured bool) {
 }
 
 func (st *State) isAuto(name string) bool {
-	for _, a := range st.opts.AutoModels {
-		if a == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(st.opts.AutoModels, name)
 }
 
 func (st *State) facts(who Principal, req *openai.Request, h http.Header) signal.Facts {
@@ -139,6 +135,10 @@ func (st *State) settle(ctx context.Context, d *decision, req *openai.Request) e
 		if ctx.Err() != nil {
 			return errClientGone
 		}
+	}
+	if d.model != "" && d.Outcome == rules.Defaulted {
+		// No route has a say: the client gets the model it named, not the default one.
+		d.Route, d.Action = rules.RouteNamed, &rules.Action{}
 	}
 	d.decided = time.Now()
 	d.elapsed = d.decided.Sub(begun)

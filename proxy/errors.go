@@ -42,7 +42,7 @@ func (e *headerError) Error() string { return "ambiguous header " + e.name }
 // blockedError carries the message of a route that blocks.
 type blockedError struct{ message string }
 
-func (e *blockedError) Error() string { return "blocked by policy" }
+func (*blockedError) Error() string { return "blocked by policy" }
 
 // unknownModelError names a model that is not configured.
 type unknownModelError struct{ model string }

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"signalbox/internal/openai"
@@ -47,7 +46,7 @@ func (p *Proxy) Explain(ctx context.Context, body []byte, who Principal) (*Expla
 func (st *State) explain(ctx context.Context, body []byte, who Principal, h http.Header) (*Explanation, error) {
 	req, err := openai.ParseChat(body, openai.Limits{})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the error of the table
+		return nil, err
 	}
 	d, err := st.start(who, req, h)
 	if err != nil {
@@ -107,7 +106,7 @@ func traceSignal(k signal.Kind, v *signal.Value) SignalTrace {
 
 // appendDecision adds x_signalbox.decision behind the last member of an object that lacks its brace.
 func appendDecision(object []byte, o *outcome) []byte {
-	b, err := json.Marshal(o.explain())
+	b, err := encode(o.explain())
 	if err != nil {
 		return object // numbers of a trace are finite; an explanation is not worth the answer
 	}
@@ -119,7 +118,7 @@ func appendDecision(object []byte, o *outcome) []byte {
 }
 
 // explainRequest serves POST /signalbox/v1/explain.
-func (p *Proxy) explainRequest(st *State, w *reply, r *http.Request) error {
+func (*Proxy) explainRequest(st *State, w *reply, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err

@@ -78,15 +78,16 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 	p.budget.earn(st.opts.RetryBudget)
 	first := where.models[0]
 	var (
-		held *upstream // an answer that another attempt may better
-		last = errNoEndpoint
-		body []byte
-		made *model // whose body it is
+		held   *upstream // an answer that another attempt may better
+		last   = errNoEndpoint
+		reason string // of the coming attempt, when it is a retry
+		body   []byte
+		made   *model // whose body it is
 	)
 	defer func() { held.close() }()
 	for n := 1; ; n++ {
 		m, e, ok := where.next(time.Now())
-		if !ok {
+		if !ok || n > 1 && !p.mayRetry(reason) {
 			break
 		}
 		if m != made {
@@ -98,6 +99,8 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 		begun := time.Now()
 		u, err := p.attempt(ctx, call{in: in, id: w.id, body: body, streaming: change.req.Stream, extra: o.Action.Headers}, m, e)
 		switch {
+		case errors.Is(err, errClientGone):
+			return err
 		case err != nil:
 			last = err
 		case u.refused():
@@ -108,11 +111,10 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 			o.queue = begun.Sub(o.decided)
 			return p.relay(ctx, w, u, o)
 		}
-		reason, again := retry(u, err)
-		if !again || n >= st.opts.MaxAttempts || reason != reasonConnect && !p.budget.spend() {
+		var again bool
+		if reason, again = retry(u, err); !again || n >= st.opts.MaxAttempts {
 			break
 		}
-		p.tel.Metrics.Retry(reason)
 	}
 	if held != nil {
 		o.model, o.endpoint, o.effort = held.model, held.endpoint, held.effort
@@ -131,8 +133,17 @@ const (
 	reasonStatus  = "status"
 )
 
-// retry says why an attempt may be repeated elsewhere. A request that never reached its endpoint
-// costs the pool nothing and needs no budget.
+// mayRetry takes a retry from the budget and counts it. A request that never reached its endpoint
+// has cost the pool nothing and needs no budget.
+func (p *Proxy) mayRetry(reason string) bool {
+	if reason != reasonConnect && !p.budget.spend() {
+		return false
+	}
+	p.tel.Metrics.Retry(reason)
+	return true
+}
+
+// retry says why an attempt may be repeated elsewhere, or that it may not.
 func retry(u *upstream, err error) (reason string, ok bool) {
 	var (
 		unreached  *unreachedError
@@ -188,9 +199,9 @@ func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *endpoint) (*up
 	}
 	attemptCtx, watch := newWatchdog(ctx, limit)
 	e.enter()
-	res, err := p.transport.RoundTrip(c.request(attemptCtx, e))
+	res, err := p.transport.RoundTrip(c.request(attemptCtx, e)) //nolint:bodyclose // upstream.close does
 	if err != nil {
-		err = p.failed(ctx, attemptCtx, m, e, err)
+		err = blame(ctx, watch, m, e, err)
 		watch.stop()
 		e.leave()
 		return nil, err
@@ -200,7 +211,7 @@ func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *endpoint) (*up
 		events: res.StatusCode < 300 && hasType(res.Header, "text/event-stream"), took: time.Since(begun), buf: takeWindow(), watch: watch,
 	}
 	if err := u.peek(); err != nil {
-		err = p.failed(ctx, attemptCtx, m, e, err)
+		err = blame(ctx, watch, m, e, err)
 		u.close()
 		return nil, err
 	}
@@ -210,14 +221,14 @@ func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *endpoint) (*up
 	return u, nil
 }
 
-// failed classifies the error of an attempt and blames the endpoint, unless the client has gone.
-func (p *Proxy) failed(ctx, attemptCtx context.Context, m *model, e *endpoint, err error) error {
+// blame classifies the error of an attempt and counts it against the endpoint, unless the client has gone.
+func blame(ctx context.Context, watch *watchdog, m *model, e *endpoint, err error) error {
 	if ctx.Err() != nil {
 		return errClientGone
 	}
 	m.failed(e, time.Now())
-	if cause := context.Cause(attemptCtx); cause != nil {
-		return &unansweredError{cause}
+	if watch.barked() {
+		return &unansweredError{errNoProgress}
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
@@ -236,7 +247,7 @@ func (c call) request(ctx context.Context, e *endpoint) *http.Request {
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(h))
 	}
 	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.body)), nil }
-	first, _ := body() //nolint:errcheck // cannot fail
+	first, _ := body() // cannot fail
 	req := &http.Request{
 		Method: http.MethodPost, URL: e.chat, Host: e.chat.Host, Header: h,
 		Body: first, GetBody: body, ContentLength: int64(len(c.body)),
@@ -255,7 +266,7 @@ func (u *upstream) refused() bool {
 }
 
 // misfit says why the answer must not reach the client; empty when it may.
-func (u *upstream) misfit(streaming bool) string { //nolint:revive // a fact about the request
+func (u *upstream) misfit(streaming bool) string {
 	switch {
 	case u.status < 200 || u.status >= 300 && u.status < 400:
 		return "a redirect or protocol switch" // not followed: it could lead anywhere
@@ -305,16 +316,19 @@ func isJSON(h http.Header) bool { return hasType(h, "application/json") }
 
 // watchdog cancels an attempt that makes no progress.
 type watchdog struct {
-	ctx    context.Context //nolint:containedctx // the attempt's own, asked for its cause
 	timer  *time.Timer
-	cancel context.CancelCauseFunc
+	cancel context.CancelFunc
+	late   atomic.Bool
 }
 
 // newWatchdog starts one that waits for limit, or for ever when limit is 0.
 func newWatchdog(ctx context.Context, limit time.Duration) (context.Context, *watchdog) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watchdog{ctx: ctx, cancel: cancel}
-	w.timer = time.AfterFunc(forever, func() { cancel(errNoProgress) })
+	ctx, cancel := context.WithCancel(ctx)
+	w := &watchdog{cancel: cancel}
+	w.timer = time.AfterFunc(forever, func() {
+		w.late.Store(true)
+		cancel()
+	})
 	w.expect(limit)
 	return ctx, w
 }
@@ -332,5 +346,8 @@ func (w *watchdog) expect(limit time.Duration) {
 // stop ends the attempt.
 func (w *watchdog) stop() {
 	w.timer.Stop()
-	w.cancel(context.Canceled)
+	w.cancel()
 }
+
+// barked reports whether the attempt was ended for want of progress.
+func (w *watchdog) barked() bool { return w.late.Load() }

@@ -19,7 +19,6 @@ import (
 )
 
 func TestStreamsAreByteIdentical(t *testing.T) {
-	t.Parallel()
 	up := testkit.NewUpstream(t, nil)
 	b := start(t, oneModel(up))
 	crlf := strings.ReplaceAll(testkit.Event("a")+testkit.Finish+testkit.Done, "\n", "\r\n")
@@ -59,7 +58,6 @@ func TestStreamsAreByteIdentical(t *testing.T) {
 
 // A fault in a stream never looks like its end: whole events, then an error event, then a break.
 func TestABrokenStreamEndsInAnError(t *testing.T) {
-	t.Parallel()
 	up := testkit.NewUpstream(t, nil)
 	b := start(t, oneModel(up), func(s *setup) { s.options.GapTimeout = Duration(300 * time.Millisecond) })
 	whole := testkit.Event("a") + testkit.Event("b")
@@ -74,7 +72,6 @@ func TestABrokenStreamEndsInAnError(t *testing.T) {
 		{"reset", testkit.Raw(head+testkit.Chunk(whole), testkit.RST), whole, broken},
 		{"closed", testkit.Raw(head+testkit.Chunk(whole), testkit.FIN), whole, broken},
 		{"closed within an event", testkit.Raw(head+testkit.Chunk(whole+`data: {"half`), testkit.FIN), whole, broken},
-		{"a chunk that is none", testkit.Raw(head+testkit.Chunk(whole)+"zz\r\n", testkit.FIN), whole, broken},
 		{"ended in order without its last event", testkit.Stream(whole, testkit.Finish), whole + testkit.Finish, broken},
 		{"silent for too long", testkit.Stall(whole), whole, late},
 	}
@@ -135,7 +132,6 @@ func TestABrokenBodyIsNeverAWholeOne(t *testing.T) {
 }
 
 func TestAnswersPassAsTheyAre(t *testing.T) {
-	t.Parallel()
 	up := testkit.NewUpstream(t, nil)
 	b := start(t, oneModel(up), func(s *setup) { s.options.MaxAttempts = 1 })
 	big := `{"x":"` + strings.Repeat("é", 100_000) + `"}`
@@ -173,6 +169,7 @@ func TestAnswersPassAsTheyAre(t *testing.T) {
 		{"a stream where JSON was asked for", testkit.Stream(testkit.Done), ask("hi")},
 		{"half a head", testkit.Raw("HTTP/1.1 200 OK\r\nContent-Ty", testkit.FIN), ask("hi")},
 		{"an empty stream", testkit.Stream(), askStream("hi")},
+		{"a stream that breaks with its first bytes", testkit.Raw(testkit.StreamHead+testkit.Chunk(testkit.Event("a"))+"zz\r\n", testkit.FIN), askStream("hi")},
 	}
 	for _, tt := range misfits {
 		t.Run(tt.name, func(t *testing.T) {
@@ -212,7 +209,6 @@ func TestFastStreamsAreAllWhole(t *testing.T) {
 }
 
 func TestAFailedAttemptIsRepeatedElsewhere(t *testing.T) {
-	t.Parallel()
 	tests := []struct {
 		name   string
 		first  testkit.Answer
@@ -312,6 +308,31 @@ func TestOfTwoRefusalsTheShorterWaitIsPassedOn(t *testing.T) {
 	}
 }
 
+func TestWithNowhereElseToGoNothingIsRetried(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(429, `{}`, "Retry-After", "1"))
+	b := start(t, oneModel(up))
+	if got := b.chat(ask("hi")); got.status != 429 || got.header.Get("Retry-After") != "1" || len(up.Requests()) != 1 {
+		t.Errorf("got %d after %d tries", got.status, len(up.Requests()))
+	}
+	if strings.Contains(b.metrics(), "signalbox_retries_total{") || b.proxy.budget.tokens.Load() != budgetBurst {
+		t.Error("a retry was counted")
+	}
+}
+
+func TestARefusalOfTheFirstChoiceIsNoFallback(t *testing.T) {
+	t.Parallel()
+	first, second := testkit.NewUpstream(t, testkit.JSON(503, `{"from":"big"}`)), testkit.NewUpstream(t, nil)
+	second.Close()
+	models := oneModel(second)
+	models[0] = modelOptions("big", "", ReasoningOptions{Dialect: DialectEffort}, first)
+	b := start(t, models)
+	got := b.chat(ask("math"))
+	if got.status != 503 || got.body != `{"from":"big"}` || got.header.Get("X-Signalbox-Model") != "big" || got.header.Get("X-Signalbox-Degraded") != "" || got.header.Get("X-Signalbox-Reasoning") != "high" {
+		t.Errorf("got %d %v %s", got.status, got.header, got.body)
+	}
+}
+
 // With everything failing, retries add no more than their budget to the load.
 func TestRetriesKeepToTheirBudget(t *testing.T) {
 	t.Parallel()
@@ -380,7 +401,6 @@ func waitFor(t *testing.T, what string, done func() bool) {
 
 // A client that leaves is noticed by whatever works for it, in every phase.
 func TestAClientThatLeavesCancelsWhatRunsForIt(t *testing.T) {
-	t.Parallel()
 	const limit = 100 * time.Millisecond
 	phases := []struct {
 		name   string
@@ -399,7 +419,9 @@ func TestAClientThatLeavesCancelsWhatRunsForIt(t *testing.T) {
 			leave := b.leaveable(tt.body, tt.first)
 			within(t, up.Arrived, "the upstream request")
 			left := leave()
-			if took := within(t, up.Gone, "the upstream's cancellation").Sub(left); took > limit {
+			took := within(t, up.Gone, "the upstream's cancellation").Sub(left)
+			t.Logf("cancelled after %s", took)
+			if took > limit {
 				t.Errorf("the upstream ran on for %s", took)
 			}
 			waitFor(t, "the record", func() bool { return strings.Contains(b.metrics(), `status="499"} 1`) })
@@ -424,7 +446,7 @@ func TestAClientThatLeavesCancelsWhatRunsForIt(t *testing.T) {
 		}
 	})
 	t.Run("while it does not read", func(t *testing.T) {
-		flood := func(u *testkit.Upstream, w http.ResponseWriter, r *http.Request) {
+		flood := func(u *testkit.Upstream, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			for event := testkit.Event(strings.Repeat("x", 10_000)); ; {
 				if _, err := io.WriteString(w, event); err != nil {
@@ -531,11 +553,8 @@ func TestTheLogTellsWhatHappenedAndNotWhatWasSaid(t *testing.T) {
 	metrics := b.metrics()
 	for _, want := range []string{
 		`signalbox_requests_total{model="big",route="math",status="200"} 1`, `signalbox_tokens_total{kind="prompt"} 9`, `signalbox_tokens_total{kind="cached"} 4`,
-		`signalbox_cost_usd_total{model="big"} 3.3e-05`, `signalbox_signals_skipped_total{signal="complexity"} 0`,
+		`signalbox_cost_usd_total{model="big"} 3.3e-05`,
 	} {
-		if strings.HasSuffix(want, " 0") {
-			continue
-		}
 		if !strings.Contains(metrics, want) {
 			t.Errorf("%s is missing in the metrics", want)
 		}

@@ -71,8 +71,7 @@ func fakeValue(k signal.Kind, text string) signal.Value {
 	labels := []string{"math", "law", "other"}
 	v := signal.Value{State: signal.Known, Source: "fake", Provider: "cpu"}
 	has := func(word string) bool { return bytes.Contains([]byte(text), []byte(word)) }
-	switch k {
-	case signal.Domain:
+	if k == signal.Domain {
 		v.Labels, v.Probs, v.Label = labels, []float32{0.05, 0.05, 0.9}, "other"
 		for i, l := range labels[:2] {
 			if has(l) {
@@ -81,17 +80,18 @@ func fakeValue(k signal.Kind, text string) signal.Value {
 			}
 		}
 		v.Score = 0.9
-	case signal.Jailbreak:
+	}
+	if k == signal.Jailbreak {
 		v.Labels, v.Probs, v.Label, v.Score = []string{"benign", "jailbreak"}, []float32{0.99, 0.01}, "benign", 0.01
 		if has("ignore all instructions") {
 			v.Probs, v.Label, v.Score = []float32{0.02, 0.98}, "jailbreak", 0.98
 		}
-	case signal.Complexity:
+	}
+	if k == signal.Complexity {
 		v.Labels, v.Probs, v.Label, v.Score = []string{"low", "medium", "high"}, []float32{0.1, 0.2, 0.7}, "high", 0.7
-	case signal.Keyword:
-		if has("titan") {
-			v.Labels = []string{"titan"}
-		}
+	}
+	if k == signal.Keyword && has("titan") {
+		v.Labels = []string{"titan"}
 	}
 	return v
 }
@@ -225,9 +225,10 @@ func compile(tb testing.TB, s setup) *rules.Program {
 	}
 	env := rules.Env{
 		AutoModels: s.options.AutoModels, Prompts: []string{"mathematician"}, Signals: s.classifier.signals,
-		Labels:     map[signal.Kind][]string{signal.Keyword: {"titan"}, signal.Domain: {"math", "law", "other"}},
-		Thresholds: map[signal.Kind]float64{signal.Jailbreak: 0.5},
+		Labels: make(map[signal.Kind][]string), Thresholds: make(map[signal.Kind]float64),
 	}
+	env.Labels[signal.Keyword], env.Labels[signal.Domain] = []string{"titan"}, []string{"math", "law", "other"}
+	env.Thresholds[signal.Jailbreak] = 0.5
 	for _, m := range s.models {
 		env.Models = append(env.Models, m.Name)
 	}

@@ -44,7 +44,9 @@ func upstreamHeader(in http.Header, id, bearer string) http.Header {
 	}
 	// Present but empty, it is not sent, and tells the transport that it may repeat the request on a
 	// fresh connection when a reused one ended without a byte of an answer (net/http, Request.isReplayable).
-	out["X-Idempotency-Key"] = out["X-Idempotency-Key"]
+	if _, ok := out["X-Idempotency-Key"]; !ok {
+		out["X-Idempotency-Key"] = nil
+	}
 	return out
 }
 
@@ -97,8 +99,13 @@ func (d *decision) describePlace(h http.Header, m *model, e *endpoint, effort st
 	h["X-Signalbox-Model"] = []string{m.name}
 	h["X-Signalbox-Endpoint"] = []string{e.name}
 	h["X-Signalbox-Reasoning"] = []string{effort}
+	lost := d.degraded()
 	if m != first {
-		h["X-Signalbox-Degraded"] = []string{strings.Join(append(d.degraded(), "fallback"), ",")}
+		lost = append(lost, "fallback")
+	}
+	delete(h, "X-Signalbox-Degraded") // an attempt before this one may have set it
+	if len(lost) > 0 {
+		h["X-Signalbox-Degraded"] = []string{strings.Join(lost, ",")}
 	}
 }
 

@@ -74,7 +74,7 @@ func (p *Proxy) ask(ctx context.Context, e *endpoint, timeout time.Duration) err
 		return fmt.Errorf("health check: %w", err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 4<<10)) //nolint:errcheck // read only to reuse the connection
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 4<<10)) // read only to reuse the connection
 	if res.StatusCode >= http.StatusInternalServerError {
 		return fmt.Errorf("health check: status %d", res.StatusCode)
 	}

@@ -12,7 +12,6 @@ import (
 
 // Each case gives the body that a client sends and the exact bytes that the upstream receives.
 func TestTheUpstreamReceivesTheseBytes(t *testing.T) {
-	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	const routes = `
 routes:
@@ -140,7 +139,6 @@ default: {models: [same]}
 }
 
 func TestTheReasoningHeaderTellsWhatIsAskedOfTheModel(t *testing.T) {
-	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	b := start(t, oneModel(up))
 	tests := []struct{ name, body, want string }{

@@ -1,18 +1,21 @@
 package proxy
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
 )
 
 func TestARequestGoesWhereTheRulesSay(t *testing.T) {
-	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	b := start(t, oneModel(up))
 	tests := []struct {
@@ -62,7 +65,6 @@ func TestARequestGoesWhereTheRulesSay(t *testing.T) {
 }
 
 func TestErrorsAreThoseOfTheAPI(t *testing.T) {
-	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	b := start(t, oneModel(up), func(s *setup) { s.options.MaxBodyBytes = 4096 })
 	tests := []struct {
@@ -127,6 +129,59 @@ func TestErrorsAreThoseOfTheAPI(t *testing.T) {
 	}
 }
 
+func TestNamedModelsMayBeRouted(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	b := start(t, oneModel(up), func(s *setup) { s.options.RouteNamedModels = true })
+	named := func(text string) answered { return b.chat(strings.Replace(ask(text), "auto", "effort", 1)) }
+	if got := named("math"); got.header.Get("X-Signalbox-Route") != "math" || got.header.Get("X-Signalbox-Model") != "big" {
+		t.Errorf("a route that matches: %v", got.header)
+	}
+	if got := named("hi"); got.header.Get("X-Signalbox-Route") != "named" || got.header.Get("X-Signalbox-Model") != "effort" {
+		t.Errorf("no route that matches: %v", got.header)
+	}
+}
+
+// What a server behind a careless proxy could be made to see: nothing.
+func TestNoSwitchOfProtocolReachesTheUpstream(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	b := start(t, oneModel(up))
+	for _, head := range []string{
+		"CONNECT 10.0.0.1:80 HTTP/1.1\r\nHost: 10.0.0.1:80\r\n\r\n",
+		"CONNECT /v1/chat/completions HTTP/1.1\r\nHost: x\r\n\r\n",
+		"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\nContent-Length: 2\r\n\r\n{}",
+		"BREW /v1/chat/completions HTTP/1.1\r\nHost: x\r\n\r\n",
+		"TRACE / HTTP/1.1\r\nHost: x\r\n\r\n",
+	} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", b.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, head)
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		if err != nil || !strings.HasPrefix(line, "HTTP/1.1 405 ") {
+			t.Errorf("%.40q: %q, %v", head, line, err)
+		}
+		_ = conn.Close()
+	}
+	if n := len(up.Requests()); n != 0 {
+		t.Errorf("%d requests reached the upstream", n)
+	}
+}
+
+func TestATraceGoesOn(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	b := start(t, oneModel(up))
+	b.tel.Tracer = sdktrace.NewTracerProvider().Tracer("test")
+	b.chat(ask("hi"), "Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	got := up.Last(t).Header.Get("Traceparent")
+	if !strings.HasPrefix(got, "00-0af7651916cd43dd8448eb211c80319c-") || strings.Contains(got, "b7ad6b7169203331") {
+		t.Errorf("the upstream got %q, want a child of the client's span", got)
+	}
+}
+
 func TestARouteMayAnswerItself(t *testing.T) {
 	t.Parallel()
 	b := start(t, oneModel(testkit.NewUpstream(t, testkit.Silent())))
@@ -141,7 +196,6 @@ func TestARouteMayAnswerItself(t *testing.T) {
 }
 
 func TestWhatCouldNotBeComputedIsSaid(t *testing.T) {
-	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	tests := []struct {
 		name   string
@@ -173,7 +227,6 @@ func TestWhatCouldNotBeComputedIsSaid(t *testing.T) {
 }
 
 func TestKeysSayWhoIsCalling(t *testing.T) {
-	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	b := start(t, oneModel(up), func(s *setup) {
 		s.auth.Mode = AuthKeys
@@ -224,7 +277,6 @@ func TestKeysSayWhoIsCalling(t *testing.T) {
 }
 
 func TestTheOtherRoutesAnswer(t *testing.T) {
-	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	b := start(t, append(oneModel(up), modelOptions("org/slashed", "", ReasoningOptions{}, up)))
 	tests := []struct{ name, method, path, body, want string }{
@@ -257,7 +309,7 @@ func TestExplainShowsTheDecisionAndForwardsNothing(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	b := start(t, oneModel(up))
 	got := b.post("/signalbox/v1/explain", ask("math: 2+2"))
-	testkit.Golden(t, "explain.golden.json", got.body+"\n", *update)
+	testkit.Golden(t, "explain.golden.json", got.body+"\n", update)
 	if n := len(up.Requests()); n != 0 {
 		t.Errorf("%d requests reached the upstream", n)
 	}
@@ -279,6 +331,9 @@ func TestSignalsAreExtractedOnlyWhenTheyMatter(t *testing.T) {
 	if diff := cmp.Diff([]signal.Mask{signal.MaskOf(signal.Keyword)}, b.classifier.asked()); diff != "" {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
+	waitFor(t, "the metric", func() bool {
+		return strings.Contains(b.metrics(), `signalbox_signals_skipped_total{signal="domain"} 1`)
+	})
 }
 
 func TestAPanicIsAnErrorAndTheProxyServesOn(t *testing.T) {

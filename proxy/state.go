@@ -43,9 +43,9 @@ type State struct {
 	idle chan struct{} // closed when refs falls to 0
 }
 
-// NewState builds a snapshot and its pool. It reports every bad option of models, prompts and auth,
-// and names in the program that no model or prompt has are the caller's to have checked. It starts
-// nothing; endpoints count as healthy until a check or a request says otherwise.
+// NewState builds a snapshot and its pool. It reports every bad option, one "section: field: problem"
+// a line. That the program names only these models and prompts is for the caller to have checked.
+// It starts nothing; endpoints count as healthy until a check or a request says otherwise.
 func NewState(models []ModelOptions, prompts []PromptOptions, auth AuthOptions, opts Options, program *rules.Program, c Classifier, generation uint64, tel *telemetry.Telemetry) (*State, error) {
 	if err := validateAll(models, prompts, auth, opts); err != nil {
 		return nil, err

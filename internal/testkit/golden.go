@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Golden compares got with testdata/NAME, or rewrites the file when update is true; callers bind
-// update to a flag of their test binary.
-func Golden(tb testing.TB, name, got string, update bool) {
+// Golden compares got with testdata/NAME, or rewrites the file when *update is true; update is a
+// flag of the test binary.
+func Golden(tb testing.TB, name, got string, update *bool) {
 	tb.Helper()
 	path := filepath.Join("testdata", name)
-	if update {
+	if *update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			tb.Fatal(err)
 		}

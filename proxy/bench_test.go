@@ -1,0 +1,187 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"signalbox/internal/telemetry"
+	"signalbox/internal/testkit"
+)
+
+// sink is a client that reads everything at once.
+type sink struct{ header http.Header }
+
+func (s *sink) Header() http.Header            { return s.header }
+func (*sink) Write(b []byte) (int, error)      { return len(b), nil }
+func (*sink) WriteHeader(int)                  {}
+func (*sink) Flush()                           {}
+func (*sink) SetWriteDeadline(time.Time) error { return nil }
+
+// endless gives the same event again and again, and the end when left is used up.
+type endless struct {
+	event []byte
+	left  int
+}
+
+func (e *endless) Read(b []byte) (int, error) {
+	e.left--
+	switch {
+	case e.left > 0:
+		return copy(b, e.event), nil
+	case e.left == 0:
+		return copy(b, testkit.Done), nil
+	}
+	return 0, io.EOF
+}
+
+func (*endless) Close() error { return nil }
+
+// copier prepares the copy loop for a stream of n chunks.
+func copier(tb testing.TB) (run func(n int)) {
+	tb.Helper()
+	tel := telemetry.Discard()
+	m := &model{name: "m", gap: time.Minute}
+	_, watch := newWatchdog(context.Background(), 0)
+	tb.Cleanup(watch.stop)
+	src := &endless{event: []byte(testkit.Event(" token"))}
+	u := &upstream{model: m, endpoint: &endpoint{}, body: src, buf: takeWindow(), watch: watch, events: true}
+	w := newReply(&sink{http.Header{}}, &http.Request{Header: http.Header{}})
+	w.patient = 30 * time.Second
+	t := &tally{metrics: tel.Metrics, model: "m"}
+	return func(n int) {
+		src.left, u.err, u.buf.n, u.buf.scanned = n, nil, 0, 0
+		if err := u.copyEvents(w, t); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+func TestAChunkCostsNoAllocation(t *testing.T) {
+	run := copier(t)
+	run(100) // metrics remember their labels
+	short, long := testing.AllocsPerRun(20, func() { run(2) }), testing.AllocsPerRun(20, func() { run(1602) })
+	// One chunk in 16 is measured; the metrics API allocates the slice of its variadic options.
+	if perSample := (long - short) / 100; perSample > 1 {
+		t.Errorf("1,600 chunks cost %v allocations", long-short)
+	}
+}
+
+func BenchmarkStreamedChunk(b *testing.B) {
+	run := copier(b)
+	run(100)
+	b.ReportAllocs()
+	b.ResetTimer()
+	run(b.N + 2)
+}
+
+// The two benchmarks below differ in what stands between the client and the same upstream; their
+// ratio is what the proxy costs.
+func BenchmarkRequestThroughProxy(b *testing.B) {
+	up := testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion))
+	p := start(b, oneModel(up))
+	hammer(b, p.URL, ask("hello, how are you today"))
+}
+
+func BenchmarkRequestNamedThroughProxy(b *testing.B) {
+	up := testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion))
+	p := start(b, oneModel(up))
+	hammer(b, p.URL, strings.Replace(ask("hello, how are you today"), "auto", "small", 1))
+}
+
+func BenchmarkRequestThroughReverseProxy(b *testing.B) {
+	up := testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion))
+	hammer(b, reverseProxy(b, up), ask("hello, how are you today"))
+}
+
+// One operation is a stream of 200 chunks, each written and flushed by itself.
+func BenchmarkStreamThroughProxy(b *testing.B) {
+	p := start(b, oneModel(testkit.NewUpstream(b, longStream())))
+	hammer(b, p.URL, askStream("hello"))
+}
+
+func BenchmarkStreamThroughReverseProxy(b *testing.B) {
+	hammer(b, reverseProxy(b, testkit.NewUpstream(b, longStream())), askStream("hello"))
+}
+
+func BenchmarkStreamDirect(b *testing.B) {
+	hammer(b, strings.TrimSuffix(testkit.NewUpstream(b, longStream()).URL(), "/v1"), askStream("hello"))
+}
+
+func longStream() testkit.Answer {
+	return testkit.Stream(append(slices.Repeat([]string{testkit.Event(" token")}, 199), testkit.Done)...)
+}
+
+// reverseProxy starts the standard library's reverse proxy, which is given the body whole, and
+// returns its base URL.
+func reverseProxy(b *testing.B, up *testkit.Upstream) string {
+	b.Helper()
+	target, err := url.Parse(strings.TrimSuffix(up.URL(), "/v1"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	transport := newTransport(DefaultOptions())
+	b.Cleanup(transport.CloseIdleConnections)
+	rp := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		rp.ServeHTTP(w, r)
+	}))
+	b.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// BenchmarkRequestDirect is what client and upstream cost in the benchmarks above.
+func BenchmarkRequestDirect(b *testing.B) {
+	up := testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion))
+	hammer(b, strings.TrimSuffix(up.URL(), "/v1"), ask("hello, how are you today"))
+}
+
+// processTime is the processor time of the whole process. On a machine that is shared it says more
+// than the clock.
+func processTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func hammer(b *testing.B, base, body string) {
+	b.Helper()
+	b.ReportAllocs()
+	transport := newTransport(DefaultOptions())
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	before := processTime(b)
+	defer func() { b.ReportMetric(float64(processTime(b)-before)/1000/float64(b.N), "cpu-us/op") }()
+	for b.Loop() {
+		req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, base+"/v1/chat/completions", strings.NewReader(body))
+		if err != nil {
+			b.Fatal(err)
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			b.Fatal(res.Status)
+		}
+	}
+}
