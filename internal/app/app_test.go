@@ -165,7 +165,7 @@ func TestDemoSendsSubjectsToDifferentModels(t *testing.T) {
 	s, _ := serveDemo(t)
 	for _, c := range []struct{ prompt, model, backend string }{
 		{"What is the derivative of x^3 * sin(x)?", "math-70b", "sim/Math-70B-Instruct"},
-		{"Can a landlord keep a security deposit for normal wear and tear?", "legal-32b", "sim/Legal-32B-Instruct"},
+		{"What must a plaintiff prove to win a negligence claim?", "legal-32b", "sim/Legal-32B-Instruct"},
 		{"How long do I simmer risotto for four people?", "general-7b", "sim/General-7B-Instruct"},
 	} {
 		t.Run(c.model, func(t *testing.T) {

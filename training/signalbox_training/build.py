@@ -7,13 +7,14 @@ import json
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
 
-from . import batches, bundle, card, data, evaluate, export, parity, quantise, train
+from . import batches, bundle, card, data, evaluate, export, parity, quantise, train, wide
 from .model import Bundle, from_base
 
-# Per kind of linear layer: outlier channels kept in fp32, smoothing strength.
-QUANTISATION = {"qkv": (4, 0.5), "out": (0, 0.5), "up": (4, 0.5), "down": (32, 0.5)}
+# Per kind of linear layer: outlier channels kept in fp32, smoothing strength, two-step activations.
+QUANTISATION = {"qkv": (0, 0.5, True), "out": (24, 0.5, False), "up": (0, 0.5, True), "down": (0, 0.0, True)}
 
 
 def quantise_trunk(net: Bundle, tok, texts: list[str]) -> dict:
@@ -22,6 +23,21 @@ def quantise_trunk(net: Bundle, tok, texts: list[str]) -> dict:
     weights = {n: t.detach().numpy() for n, t in net.state_dict().items()}
     return {n: quantise.quantise(weights[n + ".weight"], s, *QUANTISATION[n.split(".")[-1]])
             for n, s in statistics.items() if n.split(".")[-1] in QUANTISATION}
+
+
+def statistics_texts(rows: list[data.Row], each: int = 160) -> list[str]:
+    """Training texts for the activation statistics: as many attacks as other prompts."""
+    return [r.text for y in (0, 1) for r in [r for r in rows if r.jailbreak == y][:each]]
+
+
+def fit_fusion(net: Bundle, tok, table: np.ndarray, layers: dict, held: list[data.Row]) -> wide.Fusion:
+    """Fit how deep and wide logits are added up, on the first window of the held-out rows."""
+    sess = evaluate.session(export.build(net, "int8", layers).SerializeToString())
+    ids = [batches.windows(c)[0] for c in batches.content(tok, [r.text for r in held], 6000)]
+    found = [evaluate.run(sess, [row]) for row in ids]
+    deep = [np.concatenate([f[i] for f in found]) for i in (0, 1)]
+    labels = [np.array([r.domain for r in held]), np.array([r.jailbreak for r in held])]
+    return wide.fuse(table, tok, deep, ids, labels, np.array([r.weight for r in held], np.float32))
 
 
 def note(text: str, start=time.time()) -> None:
@@ -52,11 +68,22 @@ def main() -> None:
     tok = batches.tokenizer()
     train_rows, held = data.build(args.data)
 
+    table_file = args.work / "wide.npy"
+    if args.checkpoint and table_file.exists():
+        table = np.load(table_file)
+    else:
+        note("wide part")
+        table = wide.train(args.data, log=note)
+        np.save(table_file, table)
+
     note("int8 export")
-    proto = export.build(net, "int8", quantise_trunk(net, tok, [r.text for r in train_rows[:256]]))
+    layers = quantise_trunk(net, tok, statistics_texts(train_rows))
+    fusion = fit_fusion(net, tok, table, layers, held)
+    note(f"fusion {fusion.mix.tolist()}")
+    proto = export.build(net, "int8", layers, fusion)
     graph = proto.SerializeToString()
     sess = evaluate.session(graph)
-    reference = parity.reference(net, tok)
+    reference = parity.reference(net, tok, fusion)
     figures = {"bytes": len(graph), "parity": parity.compare(sess, reference)}
     note(f"parity {figures['parity']}")
 
@@ -65,7 +92,7 @@ def main() -> None:
     bundle.write(args.out / "default", proto, calibration)
     parity.write(reference, args.out / "testdata" / "parity.json")
     if args.fp16:
-        export.save(export.build(net, "fp16"), args.work / "model_fp16.onnx")
+        export.save(export.build(net, "fp16", fusion=fusion), args.work / "model_fp16.onnx")
 
     figures |= {"calibration": calibration, "held_out": notes, "training_rows": len(train_rows)}
     figures["probes"] = evaluate.probes(sess, tok, calibration)

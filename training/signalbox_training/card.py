@@ -14,6 +14,7 @@ instructions into it), and what its sentence embedding is.
 | --- | --- |
 | Trunk | all-MiniLM-L6-v2 (6 layers, 384 wide, 22M parameters), fine-tuned |
 | Heads | first token and masked mean, concatenated, then one hidden layer per task |
+| Wide part | a linear model over hashed n-grams of word pieces (one to four in a row, 2^19 buckets, int8), added to the heads' logits with weights that depend on how foreign the text is to the vocabulary |
 | Precision | int8 linear layers and embedding table, fp32 attention, norms, heads and a few outlier channels |
 | Graph size | {megabytes:.1f} MB |
 | Row length | 256 tokens; longer prompts are read in overlapping windows (stride 192) |
@@ -36,9 +37,9 @@ were chosen on {held_out_rows} held-out rows of the training sets, not on dev.
 
 LIMITS = """
 ## Limits and known failure modes
-- **English first.** The vocabulary is English. Languages in Latin script work in part
-  (exam questions and a few attack patterns in them were trained on); other scripts
-  break into single characters and are mostly guesses.
+- **English first.** The vocabulary and the trunk are English. Other languages are carried by the
+  wide part, which knows school subjects in 15 of them (the `exams` row shows how well) and a few
+  attack patterns; everyday prompts in them are mostly guesses.
 - **Subjects overlap.** Physics, engineering and chemistry, and business and economics,
   share questions; the confusion list shows where. MMLU-Pro files accounting under
   *other*; this model was taught *business* for it, so its accuracy against the original
@@ -101,7 +102,7 @@ def render(f: dict) -> str:
     out.append("\n### Hand-written prompts\n| prompt | domain (probability) | P(jailbreak) | as expected |\n| --- | --- | --- | --- |")
     out += [f"| {r['text']} | {r['domain']} ({r['p_domain']}) | {r['p_jailbreak']} | {'yes' if r['as_expected'] else 'no'} |" for r in f["probes"]]
     out.append(LIMITS.format(loso_hint=" (see the table with sources left out)" if f.get("leave_one_out") else " (no leave-one-source-out figures were taken for this version)"))
-    out.append(f"## Training\n{f['training_rows']:,} labelled rows; domain cross-entropy with label smoothing, jailbreak cross-entropy, and a distillation loss that holds\nthe pooled embedding to that of the base model. {f.get('run', '')}\n\n```sh\npip install -r training/requirements.txt\ncd training && python -m signalbox_training.build --data ../shared/data\n```\n")
+    out.append(f"## Training\n{f['training_rows']:,} labelled rows; domain cross-entropy with label smoothing, jailbreak cross-entropy, and a distillation loss that holds\nthe pooled embedding to that of the base model. How the weights of this version came about is in training/README.md.\n\n```sh\npip install -r training/requirements.txt\ncd training && python -m signalbox_training.build --data ../shared/data\n```\n")
     out.append("## Sources and licences\n| source | licence |\n| --- | --- |")
     out += [f"| {name} | {licence} |" for name, licence in PROVENANCE]
     return "\n".join(out) + "\n"

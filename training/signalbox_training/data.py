@@ -101,8 +101,8 @@ def domain_rows(data: Path) -> list[Row]:
     rows += [domain_row(with_options(r, rng), weight=0.7) for r in pro if bucket(r["text"], 8) == 0]
     rows += [domain_row(r) for r in read(data, "mmlu")]
     rows += [domain_row(r) for r in subsample(read(data, "openstax_questions"), 1000, lambda r: r["src"])]
-    rows += [domain_row(r) for r in subsample(read(data, "domain_synthetic"), 550, lambda r: (r["src"], r["label"]))]
-    rows += [domain_row(r) for r in subsample(read(data, "exams_multilingual"), 75, lambda r: (r["lang"], r["label"]))]
+    rows += [domain_row(r) for r in subsample(read(data, "domain_synthetic"), 1100, lambda r: (r["src"], r["label"]))]
+    rows += [domain_row(r) for r in subsample(read(data, "exams_multilingual"), 400, lambda r: (r["lang"], r["label"]))]
     rows += [domain_row(r) for r in subsample(read(data, "domain_other"), 1600, lambda r: r["src"])]
     for name, label, count in (
         ("gsm8k", "math", 900), ("medquad", "health", 1800),
@@ -154,6 +154,22 @@ def build(data: Path, leave_out: str = "") -> tuple[list[Row], list[Row]]:
         (held if bucket(row.text, HELD_OUT_ONE_IN) == 0 and not row.src.startswith("own/") else train).append(row)
     random.Random(5).shuffle(train)
     return train, held
+
+
+# Share of each kind of source in the refining stage, by prefix; sources not named have the last one.
+REFINE = (("exams", 1.0), ("syn/openstax", 0.75), ("syn/handlist", 0.5), ("mmlu/", 0.7), ("mmlu_pro", 0.4), ("openstax/quimica", 0.6), ("", 0.14))
+
+
+def refining(rows: list[Row], seed: int = 9) -> list[Row]:
+    """A smaller mix for a second, shorter stage: the sources that are learnt last, and some of everything."""
+    rng = random.Random(seed)
+
+    def share(row: Row) -> float:
+        if row.jailbreak == 1:
+            return 0.5
+        return next(s for prefix, s in REFINE if row.src.startswith(prefix))
+
+    return [row for row in rows if rng.random() < share(row)]
 
 
 def dev(data: Path) -> dict[str, list[Row]]:

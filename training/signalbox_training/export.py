@@ -7,7 +7,8 @@ that no export tool is needed and the quantised layout is exactly what is asked 
   outlier channels in fp32 (see quantise.py);
 - embedding table: int8 with one scale per row, gathered first and scaled after;
 - attention, skip connections with layer norm, GELU: fused fp32 operators;
-- heads: fp32 (they are small, and logits stay close to those of the training framework).
+- heads: fp32 (they are small, and logits stay close to those of the training framework);
+- the wide part (see wide.py): hashes by integer arithmetic, table int8 with one scale per row.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from . import wide
 from .model import HEADS, HIDDEN, LAYERS, LN_EPS, Bundle
 from .quantise import Quantised
 
@@ -51,14 +53,19 @@ class Graph:
         """y = x W^T + b for a weight of shape [out, in]."""
         layer = self.layers.get(name) if self.precision == "int8" else None
         if layer is not None:
-            rest = self.op("Clip", [
-                x if layer.smooth is None else self.op("Mul", [x, self.floats(name + ".smooth", 1 / layer.smooth)]),
-                self.floats(name + ".low", -layer.limit), self.floats(name + ".high", layer.limit),
-            ])
-            y = self.op("DynamicQuantizeMatMul", [
-                rest, self.const(name + ".q", layer.weight), self.const(name + ".scale", layer.scale),
-                self.const(name + ".zero", np.zeros(len(bias), np.int8)), self.floats(name + ".bias", bias),
-            ], domain=CONTRIB)
+            if layer.smooth is not None:
+                x_in = self.op("Mul", [x, self.floats(name + ".smooth", 1 / layer.smooth)])
+            else:
+                x_in = x
+            weights = [self.const(name + ".q", layer.weight), self.const(name + ".scale", layer.scale)]
+            zero, shift = self.const(name + ".zero", np.zeros(len(bias), np.int8)), self.floats(name + ".bias", bias)
+            if layer.two_step:
+                coarse, step, middle = self.op("DynamicQuantizeLinear", [x_in], outputs=3)
+                y = self.op("MatMulIntegerToFloat", [coarse, weights[0], step, weights[1], middle, zero, shift], domain=CONTRIB)
+                rest = self.op("Sub", [x_in, self.op("DequantizeLinear", [coarse, step, middle])])
+                return self.op("Add", [y, self.op("DynamicQuantizeMatMul", [rest, *weights, zero], domain=CONTRIB)])
+            rest = self.op("Clip", [x_in, self.floats(name + ".low", -layer.limit), self.floats(name + ".high", layer.limit)])
+            y = self.op("DynamicQuantizeMatMul", [rest, *weights, zero, shift], domain=CONTRIB)
             if not len(layer.outliers):
                 return y
             large = self.op("Gather", [x, self.const(name + ".outliers", layer.outliers)], axis=2)
@@ -78,8 +85,36 @@ class Graph:
         return self.op("Mul", [self.op("Cast", [rows], to=TensorProto.FLOAT), scales])
 
 
-def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] | None = None) -> onnx.ModelProto:
-    """Build the ONNX model. In an int8 graph the linear layers named in `layers` are int8, the others fp32."""
+def add_wide(g: Graph, fusion: wide.Fusion, length: str) -> str:
+    """The wide part: [batch, COLUMNS] sums of the table rows of every n-gram."""
+    index = lambda name, value: g.const(name, np.array(value, np.int64))
+    mask = g.op("Cast", ["attention_mask"], to=TensorProto.INT64)
+    room = index("wide.room", [0, 0, 0, wide.ORDERS - 1])
+    ids, real = g.op("Pad", ["input_ids", room]), g.op("Pad", [mask, room])
+    buckets = index("wide.buckets", wide.BUCKETS)
+    h, m = g.op("Mod", ["input_ids", buckets]), mask
+    hashes, masks = [h], [m]
+    for n in range(2, wide.ORDERS + 1):
+        begin = index(f"wide.from{n}", [n - 1])
+        end = g.op("Add", [length, begin])
+        ahead = [g.op("Slice", [x, begin, end, index("one", [1])]) for x in (ids, real)]
+        mixed = g.op("Add", [g.op("Mul", [h, index("wide.multiplier", wide.MULTIPLIER)]), g.op("Add", [ahead[0], index(f"wide.salt{n}", n * wide.SALT)])])
+        h, m = g.op("Mod", [mixed, buckets]), g.op("Mul", [m, ahead[1]])
+        hashes.append(h)
+        masks.append(m)
+    found = g.op("Concat", hashes, axis=1)
+    count = g.op("Cast", [g.op("Concat", masks, axis=1)], to=TensorProto.FLOAT)
+    rows = g.op("Cast", [g.op("Gather", [g.const("wide.table", fusion.table), found], axis=0)], to=TensorProto.FLOAT)
+    scale = g.op("Squeeze", [g.op("Gather", [g.const("wide.scale", fusion.scale), found], axis=0), index("two", [2])])
+    weights = g.op("Unsqueeze", [g.op("Mul", [scale, count]), index("one", [1])])
+    total = g.op("Squeeze", [g.op("MatMul", [weights, rows]), index("one", [1])])
+    return g.op("Div", [total, g.op("Sqrt", [g.op("ReduceSum", [count, index("one", [1])], keepdims=1)])])
+
+
+def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] | None = None,
+          fusion: wide.Fusion | None = None) -> onnx.ModelProto:
+    """Build the ONNX model. In an int8 graph the linear layers named in `layers` are int8, the others
+    fp32. Without `fusion` the logits are those of the deep part alone."""
     w = {name: tensor.detach().float().cpu().numpy() for name, tensor in model.state_dict().items()}
     g = Graph(precision, layers)
     index = lambda name, value: g.const(name, np.array(value, np.int64))
@@ -120,6 +155,17 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
         inner = g.op("Gelu", [linear(features, task + ".hidden")], domain=CONTRIB)
         outputs[task + "_logits"] = linear(inner, task + ".logits")
     order = ["domain_logits", "jailbreak_logits", "embedding"]
+    if fusion is not None:
+        both = add_wide(g, fusion, length)
+        # The share of foreign pieces, special tokens included.
+        strange = g.op("Mul", [g.op("Gather", [g.floats("wide.foreign", fusion.foreign), "input_ids"], axis=0), mask])
+        share = g.op("Div", [g.op("ReduceSum", [x, index("one", [1])], keepdims=1) for x in (strange, mask)])
+        parts = g.op("Split", [both, index("wide.widths", [len(s) for s in fusion.shift])], outputs=2, axis=1)
+        for i, (name, part) in enumerate(zip(order, parts)):
+            a0, a1, b0, b1 = (g.floats(f"{name}.mix{k}", np.float32(v)) for k, v in enumerate(fusion.mix[i]))
+            trust = lambda base, slope: g.op("Add", [g.op("Mul", [share, slope]), base])
+            deep, part = g.op("Mul", [outputs[name], trust(a0, a1)]), g.op("Mul", [part, trust(b0, b1)])
+            outputs[name] = g.op("Add", [g.op("Add", [deep, part]), g.floats(name + ".shift", fusion.shift[i])])
     for name in order:
         g.nodes.append(helper.make_node("Identity", [outputs[name]], [name], name="out_" + name))
 

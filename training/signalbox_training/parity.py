@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from . import batches, evaluate
+from . import batches, evaluate, wide
 from .model import Bundle
 
 TEXTS = Path(__file__).parent.parent / "parity_texts.txt"
@@ -19,14 +19,21 @@ def texts() -> list[str]:
     return [line.replace("\\n", "\n") for line in TEXTS.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def reference(net: Bundle, tok) -> list[dict]:
-    """fp32 outputs, rounded to five decimals; texts longer than one row are cut to it."""
+# A label can only be compared where the two best logits are further apart than twice the allowed difference.
+MARGIN = 0.3
+
+
+def reference(net: Bundle, tok, fusion: wide.Fusion) -> list[dict]:
+    """fp32 outputs, rounded to five decimals; longer texts are cut to one row, near ties are left out."""
     out = []
     net.eval()
     for text, content in zip(texts(), batches.content(tok, texts())):
         row = batches.windows(content)[0]
         with torch.no_grad():
-            d, j, e = (t[0].tolist() for t in net(*batches.pad([row])))
+            d, j, e = (t.numpy() for t in net(*batches.pad([row])))
+        d, j, e = (v[0].tolist() for v in (*fusion.reference([row], [d, j]), e))
+        if min(sorted(v)[-1] - sorted(v)[-2] for v in (d, j)) < MARGIN:
+            continue
         short = lambda values: [round(v, 5) for v in values]
         out.append({"text": text, "ids": row, "domain_logits": short(d), "jailbreak_logits": short(j), "embedding": short(e[:8])})
     return out

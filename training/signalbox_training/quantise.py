@@ -1,13 +1,15 @@
 """Prepares the linear layers for dynamic int8 quantisation.
 
 Dynamic quantisation has one activation scale per matrix, so a single token with a
-huge value in a single channel costs precision everywhere. Three remedies, all from
+huge value in a single channel costs precision everywhere. Four remedies, all from
 activation statistics of a few hundred texts:
 
 - outlier channels: the few input channels with the largest values are multiplied in
   fp32, the rest are clipped to their common range and go through int8;
 - smoothing: input channels are divided by a factor and the weight rows multiplied by it,
   so that channels of different size share the int8 range better;
+- two steps: the rounding error of the activations is quantised again and multiplied in a
+  second int8 product (for the layer after GELU, where a small error matters most);
 - rounding: weights are rounded one input channel after the other, and the error of each
   is moved to the channels that come after it, weighted by how the inputs correlate.
 """
@@ -43,6 +45,7 @@ class Quantised:
     limit: float
     outliers: np.ndarray
     outlier_weight: np.ndarray
+    two_step: bool
 
 
 def collect(net: Bundle, tok, texts: list[str]) -> dict[str, Statistics]:
@@ -89,14 +92,19 @@ def round_weights(matrix: np.ndarray, gram: np.ndarray) -> tuple[np.ndarray, np.
     h = gram.astype(np.float64) + np.eye(n) * (0.01 * np.trace(gram) / n + 1e-8)
     upper = np.linalg.cholesky(np.linalg.inv(h)).T.astype(np.float32)
     work, out = matrix.astype(np.float32).copy(), np.zeros(matrix.shape, np.int8)
-    for i in range(n):
-        out[i] = np.clip(np.rint(work[i] / scale), -127, 127)
-        error = (work[i] - out[i] * scale) / upper[i, i]
-        work[i + 1 :] -= np.outer(upper[i, i + 1 :], error)
+    block = 64
+    for begin in range(0, n, block):
+        end = min(begin + block, n)
+        errors = np.zeros((end - begin, matrix.shape[1]), np.float32)
+        for i in range(begin, end):
+            out[i] = np.clip(np.rint(work[i] / scale), -127, 127)
+            errors[i - begin] = (work[i] - out[i] * scale) / upper[i, i]
+            work[i + 1 : end] -= np.outer(upper[i, i + 1 : end], errors[i - begin])
+        work[end:] -= upper[begin:end, end:].T @ errors
     return out, scale
 
 
-def quantise(weight: np.ndarray, stats: Statistics, outliers: int, alpha: float) -> Quantised:
+def quantise(weight: np.ndarray, stats: Statistics, outliers: int, alpha: float, two_step: bool) -> Quantised:
     """Quantise one weight of shape [out, in]."""
     matrix = weight.T.astype(np.float32).copy()
     order = np.argsort(-stats.peak)
@@ -119,4 +127,4 @@ def quantise(weight: np.ndarray, stats: Statistics, outliers: int, alpha: float)
         peak = peak / smooth
     quantised, scale = round_weights(matrix, gram)
     quantised[chosen] = 0
-    return Quantised(quantised, scale.astype(np.float32), smooth, float(peak[rest].max() * 1.1), chosen, exact)
+    return Quantised(quantised, scale.astype(np.float32), smooth, float(peak[rest].max() * 1.1), chosen, exact, two_step)

@@ -58,19 +58,23 @@ def distil_rows(folder: Path, count: int) -> list[str]:
 
 
 def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: str = "", log_every: int = 50,
-          threads: int = 2) -> model.Bundle:
-    """Train, saving `out` every few hundred steps; `minutes` bounds the time (the schedule follows it)."""
+          threads: int = 2, start_from: Path | None = None) -> model.Bundle:
+    """Train, or refine the weights in `start_from` on the refining mix, saving `out` every few hundred steps; `minutes` bounds the time (the schedule follows it)."""
     torch.manual_seed(SEED)
     torch.set_num_threads(threads)
     rng = random.Random(SEED)
     rows, _ = data.build(folder, leave_out)
-    rows += [data.Row(t, src="distil") for t in distil_rows(folder, 6000)]
+    if start_from:
+        rows = data.refining(rows)
+    rows += [data.Row(t, src="distil") for t in distil_rows(folder, 1500 if start_from else 6000)]
     tok = batches.tokenizer()
     ids = batches.content(tok, [r.text for r in rows], 6000)
     net, teacher = model.from_base(0.1), model.from_base(0.0)
+    if start_from:
+        net.load_state_dict(torch.load(start_from))
     net.train()
     teacher.eval()
-    opt = torch.optim.AdamW(groups(net, 1e-4, 6e-4, 0.88), betas=(0.9, 0.98), eps=1e-6, fused=True)
+    opt = torch.optim.AdamW(groups(net, *((8e-5, 3e-4) if start_from else (1e-4, 6e-4)), 0.88), betas=(0.9, 0.98), eps=1e-6, fused=True)
     steps_done, start, total = 0, time.time(), None
     sums, finished = [0.0, 0.0, 0.0], False
     order: list[list[int]] = []
@@ -90,7 +94,7 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: str
             if progress >= 1:
                 finished = True
                 break
-            factor = min(1.0, steps_done / 120) * (1 - progress)
+            factor = min(1.0, (steps_done + 1) / (30 if start_from else 120)) * (1 - progress)
             for group in opt.param_groups:
                 group["lr"] = group["base"] * factor
             x, mask = batches.pad([cuts[i] for i in batch])
@@ -125,7 +129,7 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: str
                 shown = " ".join(f"{s / log_every:.4f}" for s in sums)
                 print(f"step {steps_done} progress {progress:.3f} {(time.time() - start) / 60:.1f} min  domain/jailbreak/embedding {shown}", flush=True)
                 sums = [0.0, 0.0, 0.0]
-            if steps_done % 250 == 0:
+            if steps_done % 100 == 0:
                 torch.save(net.state_dict(), out)
         else:
             next_epoch()
@@ -141,6 +145,7 @@ if __name__ == "__main__":
     parser.add_argument("--epochs", type=float, default=2.0)
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time; the schedule follows it")
     parser.add_argument("--leave-out", default="", help="prefix of a jailbreak source that is not trained on")
+    parser.add_argument("--start-from", type=Path, help="refine these weights")
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    train(args.data, args.out, args.epochs, args.minutes, args.leave_out)
+    train(args.data, args.out, args.epochs, args.minutes, args.leave_out, start_from=args.start_from)
