@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -62,15 +63,24 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// freePort picks from below the range that the kernel hands out for outgoing connections, so that
+// nothing takes the port between this look and its use but another listener.
 func freePort(ts *testscript.TestScript, _ bool, args []string) {
 	for _, name := range args {
-		var lc net.ListenConfig
-		l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
-		ts.Check(err)
-		_, port, err := net.SplitHostPort(l.Addr().String())
-		ts.Check(err)
-		ts.Setenv(name, port)
-		ts.Check(l.Close())
+		for range 100 {
+			port := 10000 + rand.IntN(20000)
+			var lc net.ListenConfig
+			l, err := lc.Listen(context.Background(), "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+			if err != nil {
+				continue
+			}
+			ts.Setenv(name, strconv.Itoa(port))
+			ts.Check(l.Close())
+			break
+		}
+		if ts.Getenv(name) == "" {
+			ts.Fatalf("no free port for %s", name)
+		}
 	}
 }
 
