@@ -22,17 +22,22 @@ func (p *printer) explanation(x *proxy.Explanation) {
 }
 
 func (p *printer) outcome(x *proxy.Explanation) {
-	p.printf("%s  %s\n", p.bold("route "), p.good(x.Route))
+	p.field("route", p.good(x.Route))
 	if x.Blocked {
-		p.printf("%s  %s\n", p.bold("answer"), p.bad("blocked by policy"))
+		p.field("answer", p.bad("blocked by policy"))
 		return
 	}
-	p.printf("%s  %s\n", p.bold("model "), strings.Join(x.Models, ", then "))
+	p.field("model", strings.Join(x.Models, ", then "))
 	for _, row := range [][2]string{{"reasoning", x.Reasoning}, {"prompt", x.Prompt}, {"max_tokens", limit(x.MaxTokens)}} {
 		if row[1] != "" {
-			p.printf("%s  %s\n", p.bold(row[0]), row[1])
+			p.field(row[0], row[1])
 		}
 	}
+}
+
+// field prints a name, padded to the longest one, and its value.
+func (p *printer) field(name, value string) {
+	p.printf("%s %s\n", p.bold(fmt.Sprintf("%-10s", name)), value)
 }
 
 func limit(v any) string {
