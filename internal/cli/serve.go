@@ -135,7 +135,7 @@ func (c *command) greet(addr, admin net.Addr, models int, took time.Duration) {
 	p.printf("Try it in another terminal:\n\n%s\n\n", p.good(demoCurl(addr.String(), demoQuestions()[0].text)))
 	p.printf("The headers tell which route and model were chosen. Other questions, and what the demo configuration says about them:\n\n")
 	p.table([]string{"question", "expected"}, rows)
-	p.printf("\nWhy a prompt goes where it goes:  signalbox explain --demo \"%s\"\n", demoQuestions()[1].text)
+	p.printf("\nWhy a prompt goes where it goes:  %s explain --demo \"%s\"\n", os.Args[0], demoQuestions()[1].text)
 	p.printf("Metrics:                          http://%s/metrics\nStop with Ctrl-C.\n", admin)
 }
 
