@@ -358,8 +358,8 @@ func TestNothingToReadIsUnknown(t *testing.T) {
 	}
 	f.calls = nil
 	set = extract(t, c, user(" \n"), all)
-	if v := set.Values[signal.Jailbreak]; v.Reason != signal.ReasonNoText || len(f.calls) != 0 {
-		t.Errorf("jailbreak is %+v after %d runs, want no_text without one", v, len(f.calls))
+	if v := set.Values[signal.Jailbreak]; v.State != signal.Known || v.Score != 0 || v.Label == "" || len(f.calls) != 0 {
+		t.Errorf("jailbreak is %+v after %d runs, want known and harmless without one", v, len(f.calls))
 	}
 }
 

@@ -367,6 +367,8 @@ func (p *pass) finish(need signal.Mask, set *signal.Set, took time.Duration, why
 			}
 		}
 		switch {
+		case failed == signal.ReasonNoText && t.kind == signal.Jailbreak:
+			harmless(t, &v)
 		case failed != signal.ReasonNone:
 			v = signal.Value{State: signal.Unknown, Reason: failed, Source: v.Source, Provider: v.Provider, Elapsed: took}
 		case t.Kind == bundle.Embedding:

@@ -69,6 +69,18 @@ func (p *pass) classify(t *task, plan *taskPlan, v *signal.Value) {
 	}
 }
 
+// harmless sets v for a request without a word in it: there is nothing that could talk a model into
+// anything. Images are not read, here as elsewhere.
+func harmless(t *task, v *signal.Value) {
+	v.State, v.Labels, v.Probs = signal.Known, t.Labels, make([]float32, len(t.Labels))
+	for i, l := range t.Labels {
+		if i != t.positive {
+			v.Label, v.Probs[i] = l, 1
+			break
+		}
+	}
+}
+
 // embed sets v to the L2-normalised mean of the plan's vectors. A vector without a direction is an
 // invalid output.
 func (p *pass) embed(t *task, plan *taskPlan, v *signal.Value) {

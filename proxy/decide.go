@@ -36,10 +36,32 @@ func (st *State) decide(ctx context.Context, who Principal, req *openai.Request,
 	switch {
 	case d.Outcome == rules.Unavailable:
 		return d, errUnavailable
+	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.late():
+		return d, errOverloaded
 	case d.Action.Verb == rules.Block:
 		return d, &blockedError{d.Action.Text}
 	}
 	return d, nil
+}
+
+// supported refuses what a client may ask of the proxy and this version does not do. Leaving it out
+// without a word would let an answer pass for guarded, or for one that knew its context.
+func supported(req *openai.Request, h http.Header) error {
+	var param string
+	x := &req.Extras
+	switch {
+	case len(x.Contexts) > 0, h.Get("X-Signalbox-Context") != "":
+		param = "signalbox.context"
+	case len(x.Facts) > 0:
+		param = "signalbox.facts"
+	case x.Guard != "" && x.Guard != "off":
+		param = "signalbox.guard"
+	case x.SaveContext != nil:
+		param = "signalbox.save_context"
+	default:
+		return nil
+	}
+	return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: param + " is not in this version of signalbox"}
 }
 
 // start collects what is known without looking into the text, and picks the program.
@@ -143,6 +165,17 @@ func (st *State) settle(ctx context.Context, d *decision, req *openai.Request) e
 	d.decided = time.Now()
 	d.elapsed = d.decided.Sub(begun)
 	return nil
+}
+
+// late reports whether a signal is missing only because there was no time for it. The request is
+// refused then as well, but not as a breach of policy: a client may send it again.
+func (d *decision) late() bool {
+	for _, k := range d.Failed.Kinds() {
+		if why := d.set.Values[k].Reason; why == signal.ReasonTimeout || why == signal.ReasonOverload {
+			return true
+		}
+	}
+	return false
 }
 
 // degraded names what the decision had to do without.

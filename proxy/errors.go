@@ -30,6 +30,7 @@ var (
 	errNoEndpoint    = errors.New("no healthy endpoint")
 	errTooLong       = errors.New("prompt longer than any context window")
 	errUnavailable   = errors.New("a needed signal is unknown")
+	errOverloaded    = errors.New("signals were not ready in time")
 	errPanicked      = errors.New("panic")
 	errNoProgress    = errors.New("no progress in time")
 )
@@ -119,6 +120,8 @@ func wire(err error, id string) *openai.Error {
 		return invalid(http.StatusBadRequest, "content_policy_violation", "", blocked.message)
 	case errors.Is(err, errUnavailable):
 		return server(http.StatusServiceUnavailable, "signal_unavailable", "a signal that this request's route depends on is not available")
+	case errors.Is(err, errOverloaded):
+		return server(http.StatusServiceUnavailable, "overloaded", "this request could not be classified in time")
 	case errors.Is(err, errNoEndpoint):
 		return server(http.StatusServiceUnavailable, "no_endpoint", "no healthy endpoint serves this model")
 	case isUpstream(err) && (errors.Is(err, errNoProgress) || errors.As(err, &timeout) && timeout.Timeout()):
@@ -152,6 +155,8 @@ func fail(w *reply, err error) {
 		h.Set("Www-Authenticate", "Bearer")
 	case errors.Is(err, errNoEndpoint):
 		h.Set("Retry-After", retryAfterNoEndpoint)
+	case errors.Is(err, errOverloaded):
+		h.Set("Retry-After", retryAfterOverload)
 	case isUpstream(err):
 		// Retries are spent here; a client that repeats at once adds load to a failing pool.
 		h.Set("X-Should-Retry", "false")
@@ -160,6 +165,9 @@ func fail(w *reply, err error) {
 	}
 	openai.WriteError(w, e)
 }
+
+// retryAfterOverload, in seconds: a queue of passes of some 10 ms each has moved on by then.
+const retryAfterOverload = "1"
 
 // retryAfterNoEndpoint, in seconds, is one round of health checks at the default interval.
 const retryAfterNoEndpoint = "5"

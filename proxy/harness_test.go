@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -33,6 +34,7 @@ const patience = 10 * time.Second
 type fakeClassifier struct {
 	signals  signal.Mask
 	broken   signal.Mask    // kinds that cannot be extracted
+	why      signal.Reason  // the reason of broken kinds; none stands for no_model
 	lazy     bool           // leaves kinds alone
 	blocking chan struct{}  // when not nil, extraction announces itself and waits for its context
 	left     chan time.Time // when that context ended
@@ -61,7 +63,7 @@ func (c *fakeClassifier) Extract(ctx context.Context, text *signal.Text, need si
 		set.Fail(need, signal.ReasonCanceled)
 		return
 	}
-	set.Fail(need&c.broken, signal.ReasonTimeout)
+	set.Fail(need&c.broken, cmp.Or(c.why, signal.ReasonNoModel))
 	for _, k := range (need &^ c.broken).Kinds() {
 		set.Values[k] = fakeValue(k, text.LastUser)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 
 	"signalbox/internal/openai"
 	"signalbox/internal/telemetry"
@@ -79,11 +80,15 @@ func (p *Proxy) acquire() *State {
 	}
 }
 
+// chatPath is the one path whose requests are forwarded, and whose faults record logs itself.
+const chatPath = "/v1/chat/completions"
+
 // Handler returns the routes of the main listener: exact paths, everything else is an error of the
 // API. Nothing of a request reaches an upstream but through chat.
 func (p *Proxy) Handler() http.Handler {
 	r := chi.NewRouter()
-	r.Post("/v1/chat/completions", p.serve(p.chat))
+	r.Use(middleware.GetHead) // load balancers probe with HEAD
+	r.Post(chatPath, p.serve(p.chat))
 	r.Get("/v1/models", p.serve(p.listModels))
 	r.Get("/v1/models/*", p.serve(p.oneModel))
 	r.Post("/signalbox/v1/classify", p.serve(p.classifyRequest))
@@ -121,6 +126,10 @@ func (p *Proxy) serve(h func(st *State, w *reply, r *http.Request) error) http.H
 		switch {
 		case err == nil:
 		case w.status == 0 && !errors.Is(err, errClientGone):
+			if e := wire(err, w.id); e.Status >= http.StatusInternalServerError && r.URL.Path != chatPath {
+				p.tel.Log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("id", w.id),
+					slog.String("path", r.URL.Path), slog.Int("status", e.Status), slog.String("cause", err.Error()))
+			}
 			fail(w, err)
 		default:
 			panic(http.ErrAbortHandler) // the head is gone: what is left is to let the client see a break

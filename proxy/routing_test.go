@@ -201,19 +201,24 @@ func TestWhatCouldNotBeComputedIsSaid(t *testing.T) {
 		name   string
 		broken []signal.Kind
 		lazy   bool
+		why    signal.Reason
 		status int
 		code   string
 		route  string
 		lost   string
 	}{
-		{"a failed safety signal blocks", []signal.Kind{signal.Jailbreak}, false, 400, "content_policy_violation", "block-jailbreak", "jailbreak"},
-		{"a signal that the extractor forgot counts as failed", nil, true, 400, "content_policy_violation", "titan", "keyword"},
-		{"a failed signal under on_unknown error is said", []signal.Kind{signal.Domain}, false, 503, "signal_unavailable", "law", "domain"},
-		{"a failed signal that only tunes is left out", []signal.Kind{signal.Complexity}, false, 200, "", "law", "complexity"},
+		{"a failed safety signal blocks", []signal.Kind{signal.Jailbreak}, false, "", 400, "content_policy_violation", "block-jailbreak", "jailbreak"},
+		{"a safety signal that was late refuses without blame", []signal.Kind{signal.Jailbreak}, false, signal.ReasonTimeout, 503, "overloaded", "block-jailbreak", "jailbreak"},
+		{"so does one that found the queue full", []signal.Kind{signal.Jailbreak}, false, signal.ReasonOverload, 503, "overloaded", "block-jailbreak", "jailbreak"},
+		{"a signal that the extractor forgot counts as failed", nil, true, "", 400, "content_policy_violation", "titan", "keyword"},
+		{"a failed signal under on_unknown error is said", []signal.Kind{signal.Domain}, false, "", 503, "signal_unavailable", "law", "domain"},
+		{"a failed signal that only tunes is left out", []signal.Kind{signal.Complexity}, false, "", 200, "", "law", "complexity"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := start(t, oneModel(up), func(s *setup) { s.classifier.broken, s.classifier.lazy = signal.MaskOf(tt.broken...), tt.lazy })
+			b := start(t, oneModel(up), func(s *setup) {
+				s.classifier.broken, s.classifier.lazy, s.classifier.why = signal.MaskOf(tt.broken...), tt.lazy, tt.why
+			})
 			got := b.chat(ask("law: hi"))
 			code := ""
 			if got.status != 200 {
@@ -223,6 +228,26 @@ func TestWhatCouldNotBeComputedIsSaid(t *testing.T) {
 				t.Errorf("got %d %q, route %q, degraded %q", got.status, code, got.header.Get("X-Signalbox-Route"), got.header.Get("X-Signalbox-Degraded"))
 			}
 		})
+	}
+}
+
+func TestWhatThisVersionCannotDoIsRefused(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	b := start(t, oneModel(up))
+	for param, extras := range map[string]string{
+		"signalbox.context":      `{"context":"ctx_a"}`,
+		"signalbox.facts":        `{"facts":["water is wet"]}`,
+		"signalbox.guard":        `{"guard":"hold"}`,
+		"signalbox.save_context": `{"save_context":{}}`,
+	} {
+		got := b.chat(strings.Replace(ask("hi"), "{", `{"signalbox":`+extras+`,`, 1))
+		if got.status != 400 || !strings.Contains(got.body, `"param":"`+param+`"`) {
+			t.Errorf("%s: got %d %s", param, got.status, got.body)
+		}
+	}
+	if got := b.chat(strings.Replace(ask("hi"), "{", `{"signalbox":{"guard":"off","session":"s"},`, 1)); got.status != 200 {
+		t.Errorf("what it can do: got %d %s", got.status, got.body)
 	}
 }
 

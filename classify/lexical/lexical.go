@@ -5,8 +5,8 @@
 // matches anywhere. Both phrase and text are compared after composition (Unicode NFC), with runs
 // of white space as one space, and without regard to case unless the set says otherwise.
 //
-// Sets read every segment except those of role system and developer: these are the operator's own
-// words, and a keyword in a system prompt must not route every request that carries it.
+// Sets read every segment, whatever its role: a client chooses the role of its messages, so a word
+// that must not pass must not pass as a system message either.
 //
 // A Matcher is immutable and safe for concurrent use. The package starts no goroutines.
 package lexical
@@ -188,7 +188,7 @@ func (m *Matcher) Match(text *signal.Text) []string {
 	found := make([]bool, len(m.names))
 	for i := range text.Segments {
 		s := &text.Segments[i]
-		if s.Text != "" && s.Role != "system" && s.Role != "developer" {
+		if s.Text != "" {
 			m.scan(s.Text, buf, found)
 		}
 	}

@@ -7,6 +7,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,18 +76,21 @@ func (a *App) state(cfg *config.Config) (*proxy.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.generation++
-	a.classifier.Store(classifier)
-	st, err := proxy.NewState(cfg.Models, cfg.Prompts, cfg.Auth, cfg.Server, cfg.Program, classifier, a.generation, a.tel)
+	st, err := proxy.NewState(cfg.Models, cfg.Prompts, cfg.Auth, cfg.Server, cfg.Program, classifier, a.generation+1, a.tel)
 	if err != nil {
 		return nil, fmt.Errorf("build routing state: %w", err)
 	}
+	a.generation++
+	a.classifier.Store(classifier)
 	return st, nil
 }
 
-// Explain decides a chat completion request without forwarding it.
+// Explain decides a chat completion request without forwarding it. An empty role or tenant is that
+// of a caller without a key.
 func (a *App) Explain(ctx context.Context, body []byte, role, tenant string) (*proxy.Explanation, error) {
-	return a.proxy.Explain(ctx, body, proxy.Principal{Role: role, Tenant: tenant})
+	auth := &a.cfg.Load().Auth
+	who := proxy.Principal{Role: cmp.Or(role, auth.DefaultRole), Tenant: cmp.Or(tenant, auth.DefaultTenant)}
+	return a.proxy.Explain(ctx, body, who)
 }
 
 // Extract computes signals of one text, as a single user message.

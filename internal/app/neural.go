@@ -32,12 +32,7 @@ type neural struct {
 
 // openBundle finds the bundle that every task uses: the embedded one, or a folder of models_dir.
 func openBundle(c *config.Classify) (*bundle.Bundle, error) {
-	name := config.EmbeddedModel
-	for _, t := range c.Tasks {
-		if t.Model != "" {
-			name = t.Model
-		}
-	}
+	name := c.Bundle()
 	var root fs.FS
 	if name == config.EmbeddedModel {
 		sub, err := fs.Sub(models.FS, "default")

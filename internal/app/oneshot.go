@@ -41,7 +41,7 @@ func (a *App) signalEvaluator(k signal.Kind) eval.Classifier {
 
 func (a *App) routeEvaluator() eval.Classifier {
 	return func(ctx context.Context, text string) eval.Answer {
-		body, err := ChatBody(text)
+		body, err := a.ChatBody(text)
 		if err != nil {
 			return eval.Answer{}
 		}
@@ -55,7 +55,7 @@ func (a *App) routeEvaluator() eval.Classifier {
 }
 
 // ChatBody is the least chat completion request that asks for a route.
-func ChatBody(prompt string) ([]byte, error) {
+func (a *App) ChatBody(prompt string) ([]byte, error) {
 	type message struct {
 		Role    string `json:"role"`
 		Content string `json:"content"`
@@ -63,7 +63,7 @@ func ChatBody(prompt string) ([]byte, error) {
 	b, err := json.Marshal(struct {
 		Model    string    `json:"model"`
 		Messages []message `json:"messages"`
-	}{"auto", []message{{"user", prompt}}})
+	}{a.cfg.Load().Server.AutoModels[0], []message{{"user", prompt}}})
 	if err != nil {
 		return nil, fmt.Errorf("encode prompt: %w", err)
 	}

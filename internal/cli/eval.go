@@ -28,7 +28,10 @@ func (c *command) eval() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := eval.Task(task)
 			if !slices.Contains(eval.Tasks(), t) {
-				return misuse("--task %q is not one of %v", task, eval.Tasks())
+				return misuse("--task %q is not one of domain, jailbreak, route", task)
+			}
+			if limit < 0 {
+				return misuse("--limit %d is negative", limit)
 			}
 			f, err := os.Open(data)
 			if err != nil {

@@ -26,15 +26,15 @@ func (c *command) explain() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			body, err := c.chatBody(args, request)
-			if err != nil {
-				return err
-			}
 			a, done, err := c.oneShot(cmd)
 			if err != nil {
 				return err
 			}
 			defer done()
+			body, err := c.chatBody(a, args, request)
+			if err != nil {
+				return err
+			}
 			x, err := a.Explain(cmd.Context(), body, role, tenant)
 			if err != nil {
 				return fmt.Errorf("explain: %w", err)
@@ -56,9 +56,9 @@ func (c *command) explain() *cobra.Command {
 	return cmd
 }
 
-func (c *command) chatBody(args []string, file string) ([]byte, error) {
+func (c *command) chatBody(a *app.App, args []string, file string) ([]byte, error) {
 	if file == "" {
-		return app.ChatBody(args[0])
+		return a.ChatBody(args[0])
 	}
 	if file == "-" {
 		b, err := io.ReadAll(c.In)

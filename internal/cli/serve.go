@@ -62,17 +62,8 @@ func (c *command) load(cmd *cobra.Command) (*config.Config, config.Settings, err
 	for _, w := range warnings {
 		_, _ = fmt.Fprintln(c.Err, config.Format(settings.File, w))
 	}
-	override(cfg, settings)
+	cfg.Override(settings)
 	return cfg, settings, nil
-}
-
-func override(cfg *config.Config, s config.Settings) {
-	if s.Listen != "" {
-		cfg.Server.Listen = s.Listen
-	}
-	if s.AdminListen != "" {
-		cfg.Server.AdminListen = s.AdminListen
-	}
 }
 
 // runApp builds and serves until the context ends. It owns the SIGHUP subscription.
@@ -111,7 +102,7 @@ func (c *command) demo() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			override(demo.Config, settings)
+			demo.Config.Override(settings)
 			demo.Config.Telemetry.Log = "warn"
 			err = c.runApp(cmd.Context(), demo.Config, app.Options{Settings: settings}, func(addr, admin net.Addr) {
 				c.greet(addr, admin, len(demo.Config.Models), time.Since(start))

@@ -23,6 +23,9 @@ func (c *command) simulate() *cobra.Command {
 			"says which model was asked and what it was sent, and serves vLLM's metrics.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Model == "" {
+				return misuse("--model NAME is required")
+			}
 			s, err := simulator.New(o)
 			if err != nil {
 				return fmt.Errorf("simulate: %w", err)

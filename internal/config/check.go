@@ -218,6 +218,9 @@ func (c *checker) absentFeatures() {
 	walk := func(n *yaml.Node, path string) {
 		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 			key, val := n.Content[i], n.Content[i+1]
+			if position := child(val, "position"); key.Value == "prompt" && position != nil {
+				c.report(position, join(path, "prompt.position"), "is not in this version")
+			}
 			if only, ok := refuse[key.Value]; ok && val.Kind == yaml.ScalarNode && val.Value != only {
 				c.report(val, join(path, key.Value), "%s is not in this version, expected %s", val.Value, only)
 			}

@@ -9,6 +9,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -72,7 +73,7 @@ type Classify struct {
 
 	// ModelsDir is where bundles are looked for. Default ~/.cache/signalbox/models. Restart needed.
 	ModelsDir string `yaml:"models_dir"`
-	// Timeout bounds the extraction of the neural signals of one request; past it they are unknown. Default 2s. Reloadable.
+	// Timeout bounds the extraction of the neural signals of one request; past it they are unknown. The safety signal reads the whole prompt, so this bounds the length of prompts that pass a safety route. Default 10s. Reloadable.
 	Timeout proxy.Duration `yaml:"timeout"`
 	// Tasks says which bundle computes which signal; each defaults to the embedded bundle.
 	Tasks []Task `yaml:"tasks"`
@@ -94,9 +95,29 @@ type Signals struct {
 	Keywords []lexical.Options `yaml:"keywords"`
 }
 
-// neuralTimeout is generous against a pass of some 10 ms: a longer wait means that the machine is
-// overloaded, and the routes' on_unknown then decides.
-const neuralTimeout = 2 * time.Second
+// neuralTimeout is generous against a pass of some 10 ms and enough for the safety signal to read
+// about 40,000 tokens, window by window, on one core of 2025. Past it the routes' on_unknown decides.
+const neuralTimeout = 10 * time.Second
+
+// Override applies what flags and environment say.
+func (c *Config) Override(s Settings) {
+	if s.Listen != "" {
+		c.Server.Listen = s.Listen
+	}
+	if s.AdminListen != "" {
+		c.Server.AdminListen = s.AdminListen
+	}
+}
+
+// Bundle is the model that all tasks name.
+func (c *Classify) Bundle() string {
+	for _, t := range c.Tasks {
+		if t.Model != "" {
+			return t.Model
+		}
+	}
+	return EmbeddedModel
+}
 
 // Default returns the configuration that an empty file stands for.
 func Default() Config {
@@ -184,8 +205,11 @@ func document(b []byte) (*yaml.Node, *rules.Problem) {
 		}
 		return nil, syntaxProblem(err)
 	}
-	if err := dec.Decode(&extra); err == nil {
+	switch err := dec.Decode(&extra); {
+	case err == nil:
 		return nil, &rules.Problem{Line: extra.Line, Col: extra.Column, Msg: "a second YAML document starts here, expected one"}
+	case !errors.Is(err, io.EOF):
+		return nil, syntaxProblem(err)
 	}
 	root := doc.Content[0]
 	if isNull(root) {
@@ -232,15 +256,20 @@ func example(t reflect.Type) string {
 func (c *Config) RestartNeeded(next *Config) []string {
 	var out []string
 	for name, pair := range map[string][2]any{
-		"server.listen":             {c.Server.Listen, next.Server.Listen},
-		"server.admin_listen":       {c.Server.AdminListen, next.Server.AdminListen},
-		"telemetry":                 {c.Telemetry, next.Telemetry},
-		"classify.library":          {c.Classify.Library, next.Classify.Library},
-		"classify.provider":         {c.Classify.Provider, next.Classify.Provider},
-		"classify.intra_op_threads": {c.Classify.IntraOpThreads, next.Classify.IntraOpThreads},
-		"classify.max_concurrent":   {c.Classify.MaxConcurrent, next.Classify.MaxConcurrent},
-		"classify.queue_depth":      {c.Classify.QueueDepth, next.Classify.QueueDepth},
-		"classify.models_dir":       {c.Classify.ModelsDir, next.Classify.ModelsDir},
+		"server.connect_timeout":     {c.Server.ConnectTimeout, next.Server.ConnectTimeout},
+		"server.drain_timeout":       {c.Server.DrainTimeout, next.Server.DrainTimeout},
+		"server.idle_timeout":        {c.Server.IdleTimeout, next.Server.IdleTimeout},
+		"server.read_header_timeout": {c.Server.ReadHeaderTimeout, next.Server.ReadHeaderTimeout},
+		"classify.tasks[].model":     {c.Classify.Bundle(), next.Classify.Bundle()},
+		"server.listen":              {c.Server.Listen, next.Server.Listen},
+		"server.admin_listen":        {c.Server.AdminListen, next.Server.AdminListen},
+		"telemetry":                  {c.Telemetry, next.Telemetry},
+		"classify.library":           {c.Classify.Library, next.Classify.Library},
+		"classify.provider":          {c.Classify.Provider, next.Classify.Provider},
+		"classify.intra_op_threads":  {c.Classify.IntraOpThreads, next.Classify.IntraOpThreads},
+		"classify.max_concurrent":    {c.Classify.MaxConcurrent, next.Classify.MaxConcurrent},
+		"classify.queue_depth":       {c.Classify.QueueDepth, next.Classify.QueueDepth},
+		"classify.models_dir":        {c.Classify.ModelsDir, next.Classify.ModelsDir},
 	} {
 		if !reflect.DeepEqual(pair[0], pair[1]) {
 			out = append(out, name)
@@ -253,6 +282,8 @@ func (c *Config) RestartNeeded(next *Config) []string {
 // KeepRestartOnly gives c the settings of old that cannot change while running.
 func (c *Config) KeepRestartOnly(old *Config) {
 	c.Server.Listen, c.Server.AdminListen = old.Server.Listen, old.Server.AdminListen
+	c.Server.ConnectTimeout, c.Server.DrainTimeout = old.Server.ConnectTimeout, old.Server.DrainTimeout
+	c.Server.IdleTimeout, c.Server.ReadHeaderTimeout = old.Server.IdleTimeout, old.Server.ReadHeaderTimeout
 	c.Telemetry = old.Telemetry
 	c.Classify.Options, c.Classify.ModelsDir = old.Classify.Options, old.Classify.ModelsDir
 }

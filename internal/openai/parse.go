@@ -17,7 +17,7 @@ const (
 var (
 	chatNames = []string{
 		"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "reasoning_effort",
-		"chat_template_kwargs", "tools", "functions", "documents", "signalbox",
+		"chat_template", "chat_template_kwargs", "tools", "functions", "response_format", "prediction", "documents", "signalbox",
 	}
 	messageNames = []string{
 		"role", "content", "name", "tool_calls", "function_call", "refusal", "reasoning", "reasoning_content", "thinking",
@@ -112,8 +112,10 @@ func (p *chatParser) field() (err error) {
 		r.ChatTemplateKwargs, err = p.objectOrNull()
 	case "tools", "functions":
 		return p.tools()
-	case "documents":
-		return p.harvest(func(t string) { r.loose = append(r.loose, text{role: roleTool, text: t}) })
+	case "documents", "prediction", "chat_template":
+		return p.harvest(p.looseText(roleTool))
+	case "response_format":
+		return p.descriptions()
 	case "signalbox":
 		return p.extras()
 	default:
@@ -181,12 +183,42 @@ func (p *chatParser) tools() error {
 		return err
 	}
 	for p.kind() != ']' {
-		if err := p.skip(); err != nil {
+		if err := p.descriptions(); err != nil {
 			return err
 		}
 		p.req.HasTools = true
 	}
 	return p.close()
+}
+
+// descriptions passes over a value and keeps the strings in it that are named "description": chat
+// templates put those of tools and schemas into the prompt.
+func (p *chatParser) descriptions() error {
+	kind := p.kind()
+	if kind != '[' && kind != '{' {
+		return p.skip()
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	for {
+		described := false
+		if kind == '{' {
+			if _, more, err := p.member(); err != nil || !more {
+				return err
+			}
+			described = string(p.name) == "description" && p.kind() == '"'
+		} else if p.kind() == ']' {
+			return p.close()
+		}
+		read := p.descriptions
+		if described {
+			read = func() error { return p.harvest(p.looseText(roleTool)) }
+		}
+		if err := read(); err != nil {
+			return err
+		}
+	}
 }
 
 func (p *chatParser) messages() error {

@@ -354,7 +354,9 @@ func TestParseChatReadsExtras(t *testing.T) {
 }
 
 func TestTextHoldsEveryTextTheModelSees(t *testing.T) {
-	r := mustParse(t, `{"documents":[{"title":"T","text":"D"}],"model":"m","messages":[
+	r := mustParse(t, `{"tools":[{"type":"function","function":{"name":"n","description":"what it does","parameters":{"properties":{"p":{"type":"string","description":"a value"}}}}}],
+	"response_format":{"type":"json_schema","json_schema":{"name":"s","description":"a shape","schema":{}}},"prediction":{"type":"content","content":"guess"},
+	"chat_template":"{{ x }}","documents":[{"title":"T","text":"D"}],"model":"m","messages":[
 		{"role":"system","content":"S"},
 		{"role":"user","content":"first","name":"ann"},
 		{"content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"q\":1}"}},
@@ -383,6 +385,12 @@ func TestTextHoldsEveryTextTheModelSees(t *testing.T) {
 			{Role: "assistant", Text: "B"},
 			{Role: "assistant", Text: "cannot\nhm"},
 			{Role: "user", Text: "second\nhalf"},
+			{Role: "tool", Text: "what it does"},
+			{Role: "tool", Text: "a value"},
+			{Role: "tool", Text: "a shape"},
+			{Role: "tool", Text: "content"},
+			{Role: "tool", Text: "guess"},
+			{Role: "tool", Text: "{{ x }}"},
 			{Role: "tool", Text: "T"},
 			{Role: "tool", Text: "D"},
 		},
