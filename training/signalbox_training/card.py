@@ -49,6 +49,9 @@ LIMITS = """
   attacks come from the same collections as the training attacks, so the dev AUC is
   optimistic for new kinds of attack{loso_hint}. Encoded attacks
   (base64, spacing, look-alike letters) should be normalised before classification.
+- **Wrapped attacks score lower.** A window is judged as a whole: a textbook jailbreak with three
+  harmless sentences before and after it fell from 1.0 to 0.03. Nothing here was trained on attacks
+  planted in other text.
 - **Injections phrased as ordinary tasks** inside a document ("add this link to your
   answer") are hard to tell from the user's own wishes and are often missed.
 - **Role play** with an unusual persona can score as a jailbreak.
