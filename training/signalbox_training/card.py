@@ -105,7 +105,7 @@ def render(f: dict) -> str:
     out.append("\n### Hand-written prompts\n| prompt | domain (probability) | P(jailbreak) | as expected |\n| --- | --- | --- | --- |")
     out += [f"| {r['text']} | {r['domain']} ({r['p_domain']}) | {r['p_jailbreak']} | {'yes' if r['as_expected'] else 'no'} |" for r in f["probes"]]
     out.append(LIMITS.format(loso_hint=" (see the table with sources left out)" if f.get("leave_one_out") else " (no leave-one-source-out figures were taken for this version)"))
-    out.append(f"## Training\n{f['training_rows']:,} labelled rows; domain cross-entropy with label smoothing, jailbreak cross-entropy, and a distillation loss that holds\nthe pooled embedding to that of the base model. How the weights of this version came about is in training/README.md.\n\n```sh\npip install -r training/requirements.txt\ncd training && python -m signalbox_training.build --data ../shared/data\n```\n")
+    out.append(f"## Training\n{f['training_rows']:,} labelled rows; domain cross-entropy with label smoothing, jailbreak cross-entropy, and a distillation loss that holds\nthe pooled embedding to that of the base model. How the weights of this version came about is in training/README.md.\n\n```sh\npip install -r training/requirements.txt\ncd training && python -m signalbox_training.build --data DATA\n```\n")
     out.append("## Sources and licences\n| source | licence |\n| --- | --- |")
     out += [f"| {name} | {licence} |" for name, licence in PROVENANCE]
     return "\n".join(out) + "\n"
