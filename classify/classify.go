@@ -65,7 +65,7 @@ type Reasoned interface {
 // Options tunes a Classifier.
 type Options struct {
 	// Timeout bounds the neural pass of one Extract; past it the signals are unknown (timeout).
-	// Default 2s; 0 leaves the caller's context alone. Reloadable.
+	// Default 10s; 0 leaves the caller's context alone. Reloadable.
 	Timeout time.Duration `yaml:"timeout"`
 	// MaxBatch is the most rows of one run, at least 1. Default 8. Reloadable.
 	MaxBatch int `yaml:"max_batch"`
@@ -76,8 +76,12 @@ type Options struct {
 	Logger *slog.Logger `yaml:"-"`
 }
 
+// defaultTimeout is generous against a pass of some 10 ms and enough for the safety signal to read
+// about 40,000 tokens, window by window, on one core of 2025.
+const defaultTimeout = 10 * time.Second
+
 // DefaultOptions returns the defaults.
-func DefaultOptions() Options { return Options{Timeout: 2 * time.Second, MaxBatch: 8} }
+func DefaultOptions() Options { return Options{Timeout: defaultTimeout, MaxBatch: 8} }
 
 // Validate reports every problem of o as "field: problem", joined, or nil.
 func (o Options) Validate() error {

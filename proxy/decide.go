@@ -66,6 +66,9 @@ func supported(req *openai.Request, h http.Header) error {
 
 // start collects what is known without looking into the text, and picks the program.
 func (st *State) start(who Principal, req *openai.Request, h http.Header) (*decision, error) {
+	if err := supported(req, h); err != nil {
+		return nil, err
+	}
 	name, configured := st.resolve(req.Model)
 	d := &decision{set: &signal.Set{Facts: st.facts(who, req, h)}, program: st.program}
 	switch {

@@ -24,9 +24,6 @@ func (p *Proxy) chat(st *State, w *reply, r *http.Request) (err error) {
 		return err
 	}
 	o.req = req
-	if err := supported(req, r.Header); err != nil {
-		return err
-	}
 	o.decision, err = p.decide(ctx, st, who, req, r.Header)
 	if o.decision != nil {
 		o.decision.describe(w.Header())

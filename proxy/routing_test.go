@@ -241,9 +241,11 @@ func TestWhatThisVersionCannotDoIsRefused(t *testing.T) {
 		"signalbox.guard":        `{"guard":"hold"}`,
 		"signalbox.save_context": `{"save_context":{}}`,
 	} {
-		got := b.chat(strings.Replace(ask("hi"), "{", `{"signalbox":`+extras+`,`, 1))
-		if got.status != 400 || !strings.Contains(got.body, `"param":"`+param+`"`) {
-			t.Errorf("%s: got %d %s", param, got.status, got.body)
+		for _, path := range []string{chatPath, "/signalbox/v1/explain"} {
+			got := b.post(path, strings.Replace(ask("hi"), "{", `{"signalbox":`+extras+`,`, 1))
+			if got.status != 400 || !strings.Contains(got.body, `"param":"`+param+`"`) {
+				t.Errorf("%s on %s: got %d %s", param, path, got.status, got.body)
+			}
 		}
 	}
 	if got := b.chat(strings.Replace(ask("hi"), "{", `{"signalbox":{"guard":"off","session":"s"},`, 1)); got.status != 200 {

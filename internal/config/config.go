@@ -16,10 +16,10 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"signalbox/classify"
 	"signalbox/classify/lexical"
 	"signalbox/gpu"
 	"signalbox/internal/signal"
@@ -95,10 +95,6 @@ type Signals struct {
 	Keywords []lexical.Options `yaml:"keywords"`
 }
 
-// neuralTimeout is generous against a pass of some 10 ms and enough for the safety signal to read
-// about 40,000 tokens, window by window, on one core of 2025. Past it the routes' on_unknown decides.
-const neuralTimeout = 10 * time.Second
-
 // Override applies what flags and environment say.
 func (c *Config) Override(s Settings) {
 	if s.Listen != "" {
@@ -124,7 +120,7 @@ func Default() Config {
 	return Config{
 		Server:    proxy.DefaultOptions(),
 		Auth:      proxy.DefaultAuthOptions(),
-		Classify:  Classify{Options: gpu.DefaultOptions(), Timeout: proxy.Duration(neuralTimeout)},
+		Classify:  Classify{Options: gpu.DefaultOptions(), Timeout: proxy.Duration(classify.DefaultOptions().Timeout)},
 		Telemetry: telemetry.DefaultOptions(),
 	}
 }
