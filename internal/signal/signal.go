@@ -160,12 +160,22 @@ type Value struct {
 	Labels   []string      // every label, in the order of Probs; for Keyword the names of the sets that matched
 	Probs    []float32     // calibrated probabilities, sum 1; empty for Keyword
 	Vector   []float32     // Embedding only: L2-normalised
+	Spans    []Span        // PII only, by segment and start; Labels are the types found, Probs the best score of each
 	Source   string        // bundle or component that produced it
 	Provider string        // execution provider, such as cpu
 	Elapsed  time.Duration // time spent on it; kinds of one pass share the pass
 	Coverage Coverage
 	Windows  int // windows that cover the text
 	Read     int // windows that were read
+}
+
+// Span is a piece of personal data in one segment of a request.
+type Span struct {
+	Type    string  // one of the contract's types, such as EMAIL_ADDRESS
+	Segment int     // index in Text.Segments
+	Start   int     // byte offset in the segment's text
+	End     int     // byte offset behind the last byte
+	Score   float64 // in [0,1]; 1 for patterns with a checksum
 }
 
 // Prob returns the probability of label, and false when the value does not know the label.

@@ -12,6 +12,7 @@ from .model import base_folder
 
 CLS, SEP, PAD = 101, 102, 0
 WINDOW, STRIDE = 256, 192
+SAFETY_WINDOW, SAFETY_STRIDE = 128, 96  # attacks are short; a small window does not drown them
 
 
 def tokenizer() -> Tokenizer:
@@ -32,12 +33,12 @@ def wrap(ids: list[int]) -> list[int]:
     return [CLS, *ids, SEP]
 
 
-def windows(ids: list[int], count: int = 0) -> list[list[int]]:
-    """Overlapping rows of at most WINDOW tokens; `count` keeps the first ones and the last (0 = all)."""
-    size = WINDOW - 2
+def windows(ids: list[int], count: int = 0, size: int = WINDOW, stride: int = STRIDE) -> list[list[int]]:
+    """Overlapping rows of at most `size` tokens; `count` keeps the first ones and the last (0 = all)."""
+    size -= 2
     starts = [0]
     while starts[-1] + size < len(ids):
-        starts.append(starts[-1] + STRIDE)
+        starts.append(starts[-1] + stride)
     if count and len(starts) > count:
         starts = starts[: count - 1] + starts[-1:]
     return [wrap(ids[s : s + size]) for s in starts]

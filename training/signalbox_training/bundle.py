@@ -10,10 +10,10 @@ from pathlib import Path
 import onnx
 import yaml
 
-from .batches import STRIDE, WINDOW
-from .model import DOMAINS, HIDDEN, JAILBREAK, base_folder
+from .batches import SAFETY_STRIDE, SAFETY_WINDOW, STRIDE, WINDOW
+from .model import HIDDEN, PII, SEQUENCE, VOCAB, base_folder
 
-VERSION = "1.0.0"
+VERSION = "2.0.0"
 CANARY = {"text": "What is the derivative of x squared?", "expect": {"domain": "math", "jailbreak": "benign"}}
 
 PROVENANCE = [
@@ -38,8 +38,12 @@ PROVENANCE = [
     ("AISafetyLab templates and demo prompts", "MIT"),
     ("PurpleLlama CybersecurityBenchmarks", "MIT"),
     ("BIPIA", "MIT"),
+    ("Graded and coarse difficulty labels: MMLU-Pro results of 29 models, sources above", "Apache-2.0 / as named"),
+    ("Fact-check labels by source, sources above", "as named"),
+    ("Generated personal data in 13 languages (Faker values, MIT)", "MIT"),
+    ("WNUT 2017 and Broad Twitter Corpus: tweets with people, places, organisations", "CC BY 4.0"),
     ("STS benchmark, machine-translated (English rows: distillation and evaluation)", "CC BY-SA 4.0"),
-    ("Generated texts of this project (training/signalbox_training/synth.py)", "Apache-2.0"),
+    ("Generated texts of this project (training/signalbox_training: synth.py, tasks.py, scan.py)", "Apache-2.0"),
 ]
 
 
@@ -62,34 +66,47 @@ def tokenizer_json() -> bytes:
     return json.dumps(spec, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def write(folder: Path, proto: onnx.ModelProto, calibration: dict) -> dict:
-    """Write the bundle, the manifest last. `calibration` holds temperatures and thresholds by task."""
+# Positive labels of the yes-or-no tasks.
+POSITIVE = {"jailbreak": "jailbreak", "factcheck": "needs"}
+
+
+def write(folder: Path, proto: onnx.ModelProto, calibration: dict, scan: bytes | None = None) -> dict:
+    """Write the bundle, the manifest last. `calibration` holds temperatures and thresholds by task,
+    `scan` the table of the long-prompt scanner (scan.py)."""
     graph, tok = proto.SerializeToString(), tokenizer_json()
-    window = lambda count, how: {"tokens": WINDOW, "stride": STRIDE, "max": count, "combine": how}
+    whole = {"tokens": WINDOW, "stride": STRIDE, "max": 4, "combine": "mean"}
+    safety = {"tokens": SAFETY_WINDOW, "stride": SAFETY_STRIDE, "max": 0, "combine": "max"}
+    tasks = []
+    for name, labels in SEQUENCE.items():
+        task = {"name": name, "kind": "sequence", "output": f"{name}_logits", "labels": labels}
+        if name in POSITIVE:
+            task["positive"] = POSITIVE[name]
+        tasks.append({**task, **calibration[name], "window": safety if name == "jailbreak" else whole})
+    tasks.append({"name": "pii", "kind": "token", "output": "pii_logits", "labels": PII, "threshold": 0.5, **calibration["pii"],
+                  "window": {**safety, "combine": "mean"}})
+    tasks.append({"name": "embedding", "kind": "embedding", "output": "embedding", "dims": HIDDEN, "window": whole})
     manifest = {
         "format": 1,
         "name": "signalbox-minilm",
         "version": VERSION,
-        "description": "Subject domain, jailbreak detection and a sentence embedding from one pass of a fine-tuned 22M MiniLM.",
+        "description": "Subject domain, jailbreak, difficulty, need of facts, personal data and a sentence embedding from one pass of a fine-tuned 22M MiniLM.",
         "license": "Apache-2.0",
         "languages": ["en"],
         "layout": "shared",
         "graphs": [entry("model_int8.onnx", graph, precision="int8")],
         "tokenizer": entry("tokenizer.json", tok),
+        **({"scan": entry("scan.bin", scan)} if scan else {}),
         "inputs": {"ids": "input_ids", "mask": "attention_mask"},
         "max_tokens": WINDOW,
+        "vocab": VOCAB,
         "pad_id": 0,
-        "tasks": [
-            {"name": "domain", "kind": "sequence", "output": "domain_logits", "labels": DOMAINS,
-             **calibration["domain"], "window": window(4, "mean")},
-            {"name": "jailbreak", "kind": "sequence", "output": "jailbreak_logits", "labels": JAILBREAK,
-             "positive": "jailbreak", **calibration["jailbreak"], "window": window(0, "max")},
-            {"name": "embedding", "kind": "embedding", "output": "embedding", "dims": HIDDEN, "window": window(4, "mean")},
-        ],
+        "tasks": tasks,
         "canary": CANARY,
         "provenance": [{"name": name, "license": licence} for name, licence in PROVENANCE],
     }
     replace(folder / "model_int8.onnx", graph)
     replace(folder / "tokenizer.json", tok)
+    if scan:
+        replace(folder / "scan.bin", scan)
     replace(folder / "bundle.yaml", yaml.safe_dump(manifest, sort_keys=False, width=120, default_flow_style=None).encode())
     return manifest

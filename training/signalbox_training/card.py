@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from pathlib import Path
+
 from .bundle import PROVENANCE, VERSION
+from .wide import BUCKETS
 
 HEAD = """# Model card: signalbox-minilm {version}
 
-One ONNX graph that reads a prompt once and answers three questions: which of 14
-subject domains it belongs to, whether it tries to jailbreak a model (or injects
-instructions into it), and what its sentence embedding is.
+One ONNX graph that reads a prompt once and answers six questions: which of 14 subject
+domains it belongs to, whether it tries to jailbreak a model (or injects instructions into
+it), how much reasoning its answer needs, whether it asks for verifiable facts, which of its
+words are personal data, and what its sentence embedding is.
 
 | | |
 | --- | --- |
-| Trunk | all-MiniLM-L6-v2 (6 layers, 384 wide, 22M parameters), fine-tuned |
-| Heads | first token and masked mean, concatenated, then one hidden layer per task |
-| Wide part | a linear model over hashed n-grams of word pieces (one to four in a row, 2^19 buckets, int8), added to the heads' logits with weights that depend on how foreign the text is to the vocabulary |
-| Precision | int8 linear layers and embedding table, fp32 attention, norms, heads and a few outlier channels |
+| Trunk | all-MiniLM-L6-v2 (6 layers, 384 wide, 22M parameters), fine-tuned; shared by all tasks |
+| Tails | rank-16 LoRA adapters in the last layer for each sequence task, first token only; keys and values shared |
+| Heads | the task's first token and the shared masked mean, concatenated, then one hidden layer; personal data from the last two layers of every token; embedding from the un-adapted last layer |
+| Wide part | a linear model over hashed n-grams of word pieces (one to four in a row, {buckets:,} buckets, int8), added to the sequence tasks' logits with weights that depend on how foreign the text is to the vocabulary |
+| Precision | int8 linear layers and embedding table over fixed ranges, fp32 attention, norms, adapters and heads |
 | Graph size | {megabytes:.1f} MB |
-| Row length | 256 tokens; longer prompts are read in overlapping windows (stride 192) |
+| Row length | 256 tokens; safety signals (jailbreak, personal data) read windows of 128 tokens, stride 96 |
 | Licence | Apache-2.0 |
 | Languages | English; other European languages in part, see Limits |
 
 ## Intended use
-Routing and policy signals in the signalbox proxy: choose a model by subject, flag
-jailbreak and injection attempts for a rule to act upon, compare prompts by cosine
-similarity. The jailbreak score is one signal among several, not a safety guarantee.
+Routing and policy signals in the signalbox proxy: choose a model by subject and difficulty,
+flag jailbreak and injection attempts and personal data for a rule to act upon, compare prompts
+by cosine similarity. The jailbreak score is one signal among several, not a safety guarantee.
 Plain harmful requests are **not** what it detects: it looks for attempts to override
 instructions.
 
 ## Figures
-All figures were measured with the shipped int8 graph through ONNX Runtime, one text
-per call, with the windows of the manifest. Dev rows were never trained on; copies of
-dev texts were removed from the training rows. Temperatures and the jailbreak threshold
-were chosen on {held_out_rows} held-out rows of the training sets, not on dev.
+"Product" figures come from `signalbox eval` with the shipped bundle: patterns, windows, text
+views and thresholds as in service. The others were measured with the shipped int8 graph through
+ONNX Runtime, one text per call, on the raw text alone. Dev rows were never trained on; copies of
+dev texts were removed from the training rows. Temperatures, the mix of trunk and wide part and
+the jailbreak threshold were chosen on {held_out_rows:,} held-out rows of the training sets, not on dev.
 """
 
 LIMITS = """
@@ -45,19 +53,19 @@ LIMITS = """
   *other*; this model was taught *business* for it, so its accuracy against the original
   labels is lower than its accuracy against labels that count accounting as business.
 - **`other` is a mixture**: everyday requests as well as geography, politics and sociology.
-- **Jailbreak data is narrow.** Public attack texts repeat a few famous prompts. Dev
-  attacks come from the same collections as the training attacks, so the dev AUC is
-  optimistic for new kinds of attack{loso_hint}. Encoded attacks
-  (base64, spacing, look-alike letters) should be normalised before classification.
-- **Wrapped attacks score lower.** A window is judged as a whole: a textbook jailbreak with three
-  harmless sentences before and after it fell from 1.0 to 0.03. Nothing here was trained on attacks
-  planted in other text.
+- **Jailbreak data is narrow.** Public attack texts repeat a few famous prompts. Dev attacks come
+  from the same collections as the training attacks, so the dev AUC is optimistic for new kinds of
+  attack; the table of left-out sources is the better guess.
+- **Attacks in other languages** are known from a few templates in some fifteen languages.
+- **Difficulty is mostly the kind of task**: chat and look-ups against calculation, proof and design.
+  Inside one kind (exam questions of MMLU-Pro) difficulty is close to unpredictable from the text.
+- **Personal data**: the vocabulary is lower-case, so capitals are not seen by the model (the product
+  looks at them afterwards); names were learnt from generated sentences and tweets.
 - **Injections phrased as ordinary tasks** inside a document ("add this link to your
   answer") are hard to tell from the user's own wishes and are often missed.
 - **Role play** with an unusual persona can score as a jailbreak.
-- Int8 activations are scaled per call, so logits move slightly with the texts that
-  share a batch. On x86 CPUs without VNNI set the session option
-  `session.x64quantprecision` to `1`, or 8-bit products may saturate.
+- On x86 CPUs without VNNI set the session option `session.x64quantprecision` to `1`, or 8-bit
+  products may saturate.
 """
 
 
@@ -65,47 +73,108 @@ def percent(x) -> str:
     return "-" if x is None else f"{100 * x:.1f} %"
 
 
+# Evaluations of the product: task and dev file.
+PRODUCT = (("domain", "domain_mmlu_pro"), ("domain", "domain_mixed"), ("jailbreak", "jailbreak"), ("complexity", "complexity"), ("factcheck", "factcheck"), ("pii", "pii"))
+
+
+def product(binary: Path, folder: Path) -> dict:
+    """What `signalbox eval` says about every dev file."""
+    config = binary.resolve().parent.parent / "configs" / "minimal.yaml"
+    out = {}
+    for task, file in PRODUCT:
+        command = [str(binary), "eval", "--config", str(config), "--task", task, "--data", str(folder / "dev" / f"{file}.jsonl"), "--json"]
+        out[file] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return out
+
+
+def table(head: list[str], rows: list[list]) -> str:
+    line = lambda cells: "| " + " | ".join(str(c) for c in cells) + " |"
+    return "\n".join(["", line(head), line(["---"] * len(head)), *map(line, rows), ""])
+
+
+def num(x, digits: int = 3) -> str:
+    return "-" if x is None else f"{x:.{digits}f}"
+
+
+def product_tables(found: dict) -> list[str]:
+    rows = [[f"`{file}`", r["n"], num(r.get("accuracy")), num(r.get("macro_f1")), num(r.get("auc"), 4), num(r.get("recall_at_threshold")), num(r.get("fpr_at_threshold"), 4),
+             num(r.get("ece")), num(r.get("coverage_at_90"))] for file, r in found.items() if "exact" not in r]
+    out = ["### Product", table(["dev set", "rows", "accuracy", "macro F1", "AUC", "recall", "false positives", "ECE", "coverage at 90 %"], rows)]
+    pii = found.get("pii")
+    if pii:
+        out.append(f"Personal data (`pii`, {pii['n']} rows): overlap F1 micro **{num(pii['overlap']['micro_f1'])}**, macro {num(pii['overlap']['macro_f1'])}; exact F1 micro {num(pii['exact']['micro_f1'])}, macro {num(pii['exact']['macro_f1'])}.")
+        kinds = pii["overlap"]["per_class"]
+        out.append(table(["type", "overlap F1", "exact F1", "exact precision", "exact recall", "support"],
+                         [[k, num(v["f1"]), num(pii["exact"]["per_class"][k]["f1"]), num(pii["exact"]["per_class"][k]["precision"]), num(pii["exact"]["per_class"][k]["recall"]), v["support"]]
+                          for k, v in sorted(kinds.items())]))
+    return out
+
+
+def domain_tables(dev: dict, calibration: dict) -> list[str]:
+    exam, mixed = dev["domain_mmlu_pro"], dev["domain_mixed"]
+    out = ["### Domain", table(
+        ["dev set", "rows", "accuracy", "with accounting as business", "ECE before / after temperature", "coverage at 90 % accuracy", "at the threshold: coverage, accuracy"],
+        [[f"`{n}`", d["rows"], f"**{d['accuracy']:.3f}**", num(d["accuracy_accounting_as_business"]), f"{d['ece_before']:.3f} / {d['ece']:.3f}",
+          f"{d['coverage_at_90']:.3f} (threshold {d['coverage_threshold']:.2f})", f"{d['coverage_at_threshold']:.3f}, {d['accuracy_at_threshold']:.3f}"]
+         for n, d in (("domain_mmlu_pro", exam), ("domain_mixed", mixed))])]
+    out.append(f"Temperature {calibration['temperature']}, threshold {calibration['threshold']}.")
+    out.append(table(["label", "MMLU-Pro accuracy", "mixed accuracy"], [[k, num(v, 2), num(mixed["by_label"].get(k), 2)] for k, v in exam["by_label"].items()]))
+    out.append(table(["source in `domain_mixed`", "rows", "accuracy"], [[s, n, num(a, 2)] for s, (n, a) in mixed["by_source"].items()]))
+    for name, d in (("domain_mmlu_pro", exam), ("domain_mixed", mixed)):
+        out.append(f"Most frequent confusions in `{name}`: " + ", ".join(f"{a} read as {b} ({n})" for a, b, n in d["confusions"]) + ".")
+    return out
+
+
+def jailbreak_tables(dev: dict, calibration: dict) -> list[str]:
+    j = dev["jailbreak"]
+    return [f"### Jailbreak\nTemperature {calibration['temperature']}, threshold {calibration['threshold']} on P(jailbreak); raw text only.", table(["dev `jailbreak`", ""], [
+        ["rows (attacks)", f"{j['rows']} ({j['attacks']})"], ["AUC", f"**{j['auc']:.4f}**"], ["recall at the threshold", percent(j["recall"])],
+        ["false positives on benign rows", percent(j["false_positives"])],
+        [f"false positives on hard benign rows ({j['hard_benign_rows']})", percent(j["hard_benign_false_positives"])],
+        ["recall at 1 % false positives", percent(j["recall_at_1_percent_false_positives"])], ["ECE before / after temperature", f"{j['ece_before']:.3f} / {j['ece']:.3f}"],
+        ["false positives on `domain_mmlu_pro`, `domain_mixed`", f"{percent(dev['domain_mmlu_pro']['jailbreak_false_positives'])}, {percent(dev['domain_mixed']['jailbreak_false_positives'])}"],
+    ]), table(["source", "rows", "flagged"], [[s, n, percent(v)] for s, (n, v) in j["flagged_by_source"].items()])]
+
+
+def complexity_rows(c: dict) -> list[list]:
+    return [[name, b["rows"], b["high"], num(b["auc"]), num(b["length_auc"])] for name, b in c["bands"].items()]
+
+
+def left_out_tables(rounds: list[dict]) -> list[str]:
+    out = ["### Sources left out of training\nTrained anew from the base weights, trunk and wide part, for a few minutes without the named sources (so weaker than what is shipped), and measured on them. Attacks are judged against the harmless dev rows."]
+    out.append(table(["jailbreak sources left out", "attacks", "AUC", "recall at .5", "false positives at .5", "recall at 1 % false positives"],
+                     [[", ".join(r["left_out"]["jailbreak"]), r["jailbreak"]["attacks"], num(r["jailbreak"]["auc"]), percent(r["jailbreak"]["recall"]), percent(r["jailbreak"]["false_positives"]),
+                       percent(r["jailbreak"]["recall_at_1_percent_false_positives"])] for r in rounds]))
+    out.append(table(["complexity sources left out", "band", "rows", "high", "AUC", "AUC of length alone"],
+                     [[", ".join(r["left_out"]["complexity"]), *row] for r in rounds for row in complexity_rows(r["complexity"])]))
+    out.append(table(["factcheck sources left out", "rows", "accuracy", "AUC"],
+                     [[", ".join(r["left_out"]["factcheck"]), r["factcheck"]["rows"], num(r["factcheck"]["accuracy"]), num(r["factcheck"]["auc"])] for r in rounds]))
+    return out
+
+
 def render(f: dict) -> str:
-    dev, cal, out = f["dev"], f["calibration"], []
-    out.append(HEAD.format(version=VERSION, megabytes=f["bytes"] / 1e6, held_out_rows=f["held_out"]["held_out_rows"]))
-    out.append("\n### Domain\n| dev set | rows | accuracy | with accounting as business | ECE before / after temperature | coverage at 90 % accuracy | at the threshold: coverage, accuracy |\n| --- | --- | --- | --- | --- | --- | --- |")
-    for name in ("domain_mmlu_pro", "domain_mixed"):
-        d = dev[name]
-        out.append(f"| `{name}` | {d['rows']} | **{d['accuracy']:.3f}** | {d['accuracy_accounting_as_business']:.3f} | {d['ece_before']:.3f} / {d['ece']:.3f} | {d['coverage_at_90']:.3f} (threshold {d['coverage_threshold']:.2f}) | {d['coverage_at_threshold']:.3f}, {d['accuracy_at_threshold']:.3f} |")
-    c = cal["domain"]
-    out.append(f"\nTemperature {c['temperature']}, threshold {c['threshold']}.\n\n| label | MMLU-Pro accuracy | mixed accuracy |\n| --- | --- | --- |")
-    for label in dev["domain_mmlu_pro"]["by_label"]:
-        out.append(f"| {label} | {dev['domain_mmlu_pro']['by_label'][label]:.2f} | {dev['domain_mixed']['by_label'].get(label, float('nan')):.2f} |")
-    out.append("\n| source in `domain_mixed` | rows | accuracy |\n| --- | --- | --- |")
-    out += [f"| {s} | {n} | {a:.2f} |" for s, (n, a) in dev["domain_mixed"]["by_source"].items()]
-    for name in ("domain_mmlu_pro", "domain_mixed"):
-        pairs = ", ".join(f"{a} read as {b} ({n})" for a, b, n in dev[name]["confusions"])
-        out.append(f"\nMost frequent confusions in `{name}`: {pairs}.")
-    j, c = dev["jailbreak"], cal["jailbreak"]
-    out.append(f"\n### Jailbreak\nTemperature {c['temperature']}, threshold {c['threshold']} on P(jailbreak).\n\n| dev `jailbreak` | |\n| --- | --- |")
-    out += [f"| {k} | {v} |" for k, v in (
-        ("rows (attacks)", f"{j['rows']} ({j['attacks']})"), ("AUC", f"**{j['auc']:.4f}**"), ("recall at the threshold", percent(j["recall"])),
-        ("false positives on benign rows", percent(j["false_positives"])),
-        (f"false positives on hard benign rows ({j['hard_benign_rows']})", percent(j["hard_benign_false_positives"])),
-        ("recall at 1 % false positives", percent(j["recall_at_1_percent_false_positives"])),
-        ("ECE before / after temperature", f"{j['ece_before']:.3f} / {j['ece']:.3f}"),
-        ("false positives on `domain_mmlu_pro`, `domain_mixed`", f"{percent(dev['domain_mmlu_pro']['jailbreak_false_positives'])}, {percent(dev['domain_mixed']['jailbreak_false_positives'])}"),
-    )]
-    out.append("\n| source | rows | flagged |\n| --- | --- | --- |")
-    out += [f"| {s} | {n} | {percent(v)} |" for s, (n, v) in j["flagged_by_source"].items()]
-    if f.get("leave_one_out"):
-        out.append("\nWith one source of attacks left out of training (half an epoch, fp32), measured on that source against the benign dev rows:\n\n| left out | attacks | AUC | recall | false positives |\n| --- | --- | --- | --- | --- |")
-        out += [f"| {s} | {v['attacks']} | {v['auc']:.3f} | {percent(v['recall'])} | {percent(v['false_positives'])} |" for s, v in f["leave_one_out"].items()]
-    s = f["sts_spearman"]
-    out.append(f"\n### Embedding\nSTS benchmark, every tenth English row held out, Spearman: base model (fp32) {s['base_fp32']:.3f}, this bundle (int8) {s['bundle_int8']:.3f}.")
-    p = f["parity"]
-    out.append(f"\n### Int8 against fp32\n{p['texts']} texts: largest logit difference {p['max_difference']['domain']:.3f} (domain), {p['max_difference']['jailbreak']:.3f} (jailbreak); equal labels {p['labels_equal']['domain']} and {p['labels_equal']['jailbreak']}.")
-    out.append("\n### Latency\nOne row, one core of an AMD EPYC with AVX-512 VNNI, ONNX Runtime 1.30 (the machine was shared while this was measured):\n\n| tokens | median ms | fastest ms |\n| --- | --- | --- |")
-    out += [f"| {n} | {median} | {least} |" for n, (median, least) in f["latency_ms"].items()]
-    out.append("\n### Hand-written prompts\n| prompt | domain (probability) | P(jailbreak) | as expected |\n| --- | --- | --- | --- |")
-    out += [f"| {r['text']} | {r['domain']} ({r['p_domain']}) | {r['p_jailbreak']} | {'yes' if r['as_expected'] else 'no'} |" for r in f["probes"]]
-    out.append(LIMITS.format(loso_hint=" (see the table with sources left out)" if f.get("leave_one_out") else " (no leave-one-source-out figures were taken for this version)"))
-    out.append(f"## Training\n{f['training_rows']:,} labelled rows; domain cross-entropy with label smoothing, jailbreak cross-entropy, and a distillation loss that holds\nthe pooled embedding to that of the base model. How the weights of this version came about is in training/README.md.\n\n```sh\npip install -r training/requirements.txt\ncd training && python -m signalbox_training.build --data DATA\n```\n")
-    out.append("## Sources and licences\n| source | licence |\n| --- | --- |")
-    out += [f"| {name} | {licence} |" for name, licence in PROVENANCE]
-    return "\n".join(out) + "\n"
+    dev, cal = f["dev"], f["calibration"]
+    out = [HEAD.format(version=VERSION, buckets=BUCKETS, megabytes=f["bytes"] / 1e6, held_out_rows=f["held_out"]["held_out_rows"])]
+    if f.get("product"):
+        out += product_tables(f["product"])
+    out += domain_tables(dev, cal["domain"]) + jailbreak_tables(dev, cal["jailbreak"])
+    c = dev["complexity"]
+    out.append(f"### Complexity\nDev rows are low or high only. AUC of P(high) {c['auc']:.3f}, accuracy {c['accuracy']:.3f}; the rule \"longer than 110 characters\" alone reaches accuracy {c['length_accuracy']:.3f} and AUC {c['length_auc']:.3f}, so look at the bands of length.")
+    out.append(table(["band", "rows", "high", "AUC", "AUC of length alone"], complexity_rows(c)))
+    out.append(f"### Factcheck\nDev: accuracy {dev['factcheck']['accuracy']:.3f}, AUC {dev['factcheck']['auc']:.3f}.\n")
+    if f.get("left_out"):
+        out += left_out_tables(f["left_out"])
+    s, p = f["sts_spearman"], f["parity"]
+    out.append(f"### Embedding\nSTS benchmark, every tenth English row held out, Spearman: base model (fp32) {s['base_fp32']:.3f}, this bundle (int8) {s['bundle_int8']:.3f}.\n")
+    out.append(f"### Int8 against fp32\n{p['texts']} texts, PyTorch fp32 against the int8 graph; personal-data labels are equal on {percent(p['pii_labels_equal'])} of the tokens.")
+    out.append(table(["output", "largest difference", "mean of the largest per text", "equal labels"],
+                     [[t, num(v), num(p["mean_of_max"][t]), p["labels_equal"].get(t, "")] for t, v in p["max_difference"].items()]))
+    out.append("### Latency\nMilliseconds for one row on one core of an AMD EPYC with AVX-512 VNNI, ONNX Runtime 1.30, median (fastest); the columns took turns.")
+    names = {"all": "all tasks", "four": "four sequence tasks", "domain": "domain alone", "separate": "four separate graphs"}
+    out.append(table(["tokens", *names.values()], [[n, *(f"{t[k][0]} ({t[k][1]})" for k in names)] for n, t in f["latency_ms"].items()]))
+    out.append("### Hand-written prompts" + table(["prompt", "domain (probability)", "P(jailbreak)", "as expected"],
+               [[r["text"], f"{r['domain']} ({r['p_domain']})", r["p_jailbreak"], "yes" if r["as_expected"] else "no"] for r in f["probes"]]))
+    out.append(LIMITS)
+    out.append(f"## Training\n{f['training_rows']:,} labelled rows; cross-entropy per task, and a distillation loss that holds the pooled embedding to that of the\nbase model. How the weights of this version came about is in training/README.md.\n\n```sh\npip install -r training/requirements.txt\ncd training && python -m signalbox_training.build --data DATA\n```\n")
+    out.append("## Sources and licences" + table(["source", "licence"], [list(x) for x in PROVENANCE]))
+    return "\n".join(out).replace("\n\n\n", "\n\n") + "\n"

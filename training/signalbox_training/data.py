@@ -1,7 +1,7 @@
 """The training mix: reads the data folder, applies the label rules and splits off a held-out slice.
 
-Every row carries a domain label and a jailbreak label, either of which may be
-absent (-1), so that one forward pass serves both losses.
+Every row carries the labels of the tasks that its source knows, so that one forward pass serves
+all losses. A text that occurs in two sets becomes one row with the labels of both.
 """
 
 from __future__ import annotations
@@ -31,6 +31,23 @@ class Row:
     jailbreak: int = NONE
     weight: float = 1.0
     src: str = ""
+    complexity: tuple[float, float, float] | None = None  # probabilities of low, medium, high
+    factcheck: int = NONE
+    entities: list[dict] | None = None  # type, start, end in code points; None where nobody looked
+    partial: bool = False  # entities are only people, places and organisations; others are not marked
+
+    def take(self, other: Row) -> None:
+        """Add the labels that this row lacks."""
+        if self.domain == NONE:
+            self.domain, self.weight = other.domain, other.weight
+        if other.jailbreak == 1 or self.jailbreak == NONE:
+            self.jailbreak = other.jailbreak
+        if self.complexity is None:
+            self.complexity = other.complexity
+        if self.factcheck == NONE:
+            self.factcheck = other.factcheck
+        if self.entities is None:
+            self.entities, self.partial = other.entities, other.partial
 
 
 def read(data: Path, name: str) -> list[dict]:
@@ -115,11 +132,11 @@ def domain_rows(data: Path) -> list[Row]:
     return rows
 
 
-def jailbreak_rows(data: Path, leave_out: str = "") -> list[Row]:
+def jailbreak_rows(data: Path, leave_out: tuple[str, ...] = ()) -> list[Row]:
     """All jailbreak rows of the mix. Plain harmful requests are no jailbreaks and are left out."""
     rows = []
     for raw in read(data, "jailbreak"):
-        if leave_out and raw["src"].startswith(leave_out):
+        if raw["src"].startswith(leave_out):
             continue
         if raw["label"] in ("jailbreak", "injection"):
             rows.append(Row(raw["text"], NONE, 1, 1.0, raw["src"]))
@@ -132,44 +149,28 @@ def jailbreak_rows(data: Path, leave_out: str = "") -> list[Row]:
 
 def dev_keys(data: Path) -> set[str]:
     """Keys of every dev text, so that no copy of one is trained on."""
-    names = ("domain_mmlu_pro", "domain_mixed", "jailbreak")
+    names = ("domain_mmlu_pro", "domain_mixed", "jailbreak", "pii", "complexity", "factcheck")
     return {key(r["text"]) for n in names for r in read(data, f"dev/{n}.jsonl")}
 
 
-def build(data: Path, leave_out: str = "") -> tuple[list[Row], list[Row]]:
-    """Return (training rows, held-out rows for temperature and threshold)."""
+def build(data: Path, leave_out: dict[str, tuple[str, ...]] | None = None) -> tuple[list[Row], list[Row]]:
+    """Return (training rows, held-out rows for temperature and threshold). `leave_out` names, for a
+    task, the prefixes of the sources that its labels are not taken from."""
+    leave_out = leave_out or {}
     banned, seen, train, held = dev_keys(data), {}, [], []
-    for row in domain_rows(data) + jailbreak_rows(data, leave_out):
+    rows = domain_rows(data) + jailbreak_rows(data, leave_out.get("jailbreak", ()))
+    rows += tasks.complexity_rows(data, leave_out.get("complexity", ())) + tasks.factcheck_rows(data, leave_out.get("factcheck", ()))
+    for row in rows + tasks.pii_rows(data):
         k = key(row.text)
         if not k or k in banned:
             continue
-        if k in seen:  # the same text in two sets: keep one row with both labels
-            first = seen[k]
-            if first.domain == NONE:
-                first.domain, first.weight = row.domain, row.weight
-            if row.jailbreak == 1 or first.jailbreak == NONE:
-                first.jailbreak = row.jailbreak
+        if k in seen:
+            seen[k].take(row)
             continue
         seen[k] = row
         (held if bucket(row.text, HELD_OUT_ONE_IN) == 0 and not row.src.startswith("own/") else train).append(row)
     random.Random(5).shuffle(train)
     return train, held
-
-
-# Share of each kind of source in the refining stage, by prefix; sources not named have the last one.
-REFINE = (("exams", 1.0), ("syn/openstax", 0.75), ("syn/handlist", 0.5), ("mmlu/", 0.7), ("mmlu_pro", 0.4), ("openstax/quimica", 0.6), ("", 0.14))
-
-
-def refining(rows: list[Row], seed: int = 9) -> list[Row]:
-    """A smaller mix for a second, shorter stage: the sources that are learnt last, and some of everything."""
-    rng = random.Random(seed)
-
-    def share(row: Row) -> float:
-        if row.jailbreak == 1:
-            return 0.5
-        return next(s for prefix, s in REFINE if row.src.startswith(prefix))
-
-    return [row for row in rows if rng.random() < share(row)]
 
 
 def dev(data: Path) -> dict[str, list[Row]]:
@@ -180,4 +181,14 @@ def dev(data: Path) -> dict[str, list[Row]]:
     out["jailbreak"] = [
         Row(r["text"], NONE, int(r["label"] != "benign"), 1.0, r["src"]) for r in read(data, "dev/jailbreak.jsonl")
     ]
+    out["complexity"] = [
+        Row(r["text"], src=r["src"], complexity=(1.0, 0.0, 0.0) if r["label"] == "low" else (0.0, 0.0, 1.0))
+        for r in read(data, "dev/complexity.jsonl")
+    ]
+    out["factcheck"] = [Row(r["text"], src=r["src"], factcheck=int(r["label"] == "needs")) for r in read(data, "dev/factcheck.jsonl")]
+    out["pii"] = [Row(r["text"], src=r.get("src", ""), entities=r["entities"]) for r in read(data, "dev/pii.jsonl")]
     return out
+
+
+# At the end, because it builds on Row and read.
+from . import tasks  # noqa: E402

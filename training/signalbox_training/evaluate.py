@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import onnxruntime as ort
 
-from . import batches, data
-from .model import DOMAINS
+from . import batches, data, tasks, wide
+from .model import DOMAINS, SEQUENCE
+from .train import token_labels
 
 HARD_BENIGN = ("bipia/context", "purplellama/mitre_frr", "hand/", "gpteacher/roleplay", "aisafetylab/demo")
 
@@ -38,22 +39,25 @@ def session(graph: Path | bytes) -> ort.InferenceSession:
     return ort.InferenceSession(graph if isinstance(graph, bytes) else str(graph), options, providers=["CPUExecutionProvider"])
 
 
-def run(sess, rows: list[list[int]]):
-    """(domain logits, jailbreak logits, embeddings) of padded rows."""
+def run(sess, rows: list[list[int]]) -> dict[str, np.ndarray]:
+    """All outputs of padded rows, by name without "_logits"."""
     ids, mask = batches.pad(rows)
-    return sess.run(["domain_logits", "jailbreak_logits", "embedding"], {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})
+    names = [o.name for o in sess.get_outputs()]
+    return {n.removesuffix("_logits"): v for n, v in zip(names, sess.run(names, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()}))}
 
 
-def logits(sess, tok, texts: list[str]):
-    """Per text: (domain window logits, jailbreak window logits), one text per call as in service."""
-    domain, attack = [], []
+def logits(sess, tok, texts: list[str]) -> list[dict[str, np.ndarray]]:
+    """Per text and sequence task the logits of its windows, one text per call as in service: safety
+    windows for jailbreak, the start of the text for the others."""
+    out = []
     for content in batches.content(tok, texts):
-        every = batches.windows(content)
-        keep = list(range(len(every))) if len(every) <= 4 else [0, 1, 2, len(every) - 1]
-        parts = [run(sess, every[i : i + 8]) for i in range(0, len(every), 8)]
-        domain.append(np.concatenate([p[0] for p in parts])[keep])
-        attack.append(np.concatenate([p[1] for p in parts]))
-    return domain, attack
+        whole = run(sess, batches.windows(content)[:1])
+        found = {task: whole[task] for task in SEQUENCE}
+        if len(content) > batches.SAFETY_WINDOW - 2:
+            every = batches.windows(content, size=batches.SAFETY_WINDOW, stride=batches.SAFETY_STRIDE)
+            found["jailbreak"] = np.concatenate([run(sess, every[i : i + 8])["jailbreak"] for i in range(0, len(every), 8)])
+        out.append(found)
+    return out
 
 
 def softmax(x: np.ndarray, temperature: float) -> np.ndarray:
@@ -62,12 +66,13 @@ def softmax(x: np.ndarray, temperature: float) -> np.ndarray:
     return e / e.sum(-1, keepdims=True)
 
 
-def domain_probabilities(windows, temperature):
-    return np.stack([softmax(w, temperature).mean(0) for w in windows])
-
-
-def jailbreak_probabilities(windows, temperature):
-    return np.array([softmax(w, temperature)[:, 1].max() for w in windows])
+def probabilities(found: list[dict], task: str, temperature: float = 1.0) -> np.ndarray:
+    """[texts, classes]; of several windows the one with the highest probability of the last class counts."""
+    out = []
+    for f in found:
+        p = softmax(f[task], temperature)
+        out.append(p[p[:, -1].argmax()])
+    return np.stack(out)
 
 
 def ece(confidence: np.ndarray, correct: np.ndarray, bins: int = 15) -> float:
@@ -91,43 +96,65 @@ def coverage(confidence: np.ndarray, correct: np.ndarray, target: float = 0.9) -
     return (0.0, 1.0) if not len(good) else (float((good[-1] + 1) / len(order)), float(confidence[order][good[-1]]))
 
 
+TARGET_FALSE_POSITIVES = 0.004  # of jailbreak, on harmless rows of the safety sources
+
+
 def calibrate(sess, tok, held: list[data.Row]) -> tuple[dict, dict]:
-    """Temperatures by likelihood and the jailbreak threshold by F1, all on held-out training rows."""
-    domain, attack = logits(sess, tok, [r.text for r in held])
-    y, a = np.array([r.domain for r in held]), np.array([r.jailbreak for r in held])
-    weight = np.array([r.weight for r in held])
-    grid = np.round(np.arange(0.5, 3.01, 0.05), 2)
-    in_d, in_j = np.flatnonzero(y >= 0), np.flatnonzero(a >= 0)
-    d_windows, j_windows = [domain[i] for i in in_d], [attack[i] for i in in_j]
+    """Temperatures and thresholds, all on held-out training rows."""
+    found = logits(sess, tok, [r.text for r in held])
+    want, weight = wide.targets(held)
+    grid = np.round(np.arange(0.6, 2.51, 0.05), 2)
+    result, notes = {}, {"held_out_rows": len(held)}
+    for i, task in enumerate(SEQUENCE):
+        known = np.flatnonzero(weight[i].numpy() > 0)
+        rows, y, w = [found[k] for k in known], want[i].numpy()[known], weight[i].numpy()[known]
+        result[task] = {"temperature": float(min(grid, key=lambda t: -(y * np.log(probabilities(rows, task, t) + 1e-9)).sum(1) @ w)), "threshold": 0.5}
+        notes[f"{task}_rows"] = len(known)
+    result["domain"]["temperature"] = even_domain(found, held, grid)
 
-    def nll_domain(t):
-        p = domain_probabilities(d_windows, t)[np.arange(len(in_d)), y[in_d]]
-        return -(np.log(p + 1e-9) * weight[in_d]).sum()
-
-    def nll_attack(t):
-        p = jailbreak_probabilities(j_windows, t)
-        return -np.log(np.where(a[in_j] == 1, p, 1 - p) + 1e-9).sum()
-
-    t_domain, t_attack = float(min(grid, key=nll_domain)), float(min(grid, key=nll_attack))
-    p, positive = jailbreak_probabilities(j_windows, t_attack), a[in_j] == 1
-
-    def f1(threshold):
-        hit = p >= threshold
-        return 2 * (hit & positive).sum() / max(1, hit.sum() + positive.sum())
-
-    choices = np.round(np.arange(0.2, 0.91, 0.05), 2)
-    best = max(f1(t) for t in choices)
-    threshold = float(np.median([t for t in choices if f1(t) >= best - 1e-9]))
-    threshold = float(choices[np.abs(choices - threshold).argmin()])
-    result = {"domain": {"temperature": t_domain, "threshold": 0.5}, "jailbreak": {"temperature": t_attack, "threshold": threshold}}
-    notes = {"held_out_rows": len(held), "held_out_attacks": int(positive.sum()), "held_out_f1": float(f1(threshold)),
-             "held_out_domain_accuracy": float((domain_probabilities(d_windows, 1).argmax(1) == y[in_d]).mean())}
+    p = probabilities(found, "jailbreak", result["jailbreak"]["temperature"])[:, 1]
+    attack = np.array([r.jailbreak == 1 for r in held])
+    harmless = np.array([r.jailbreak == 0 and r.domain == data.NONE for r in held])
+    choices = np.round(np.arange(0.2, 0.96, 0.05), 2)
+    fitting = [t for t in choices if (p[harmless] >= t).mean() <= TARGET_FALSE_POSITIVES]
+    result["jailbreak"]["threshold"] = float(fitting[0] if fitting else choices[-1])
+    hit = p >= result["jailbreak"]["threshold"]
+    notes |= {"attacks": int(attack.sum()), "recall": float(hit[attack].mean()), "false_positives": float(hit[harmless].mean())}
+    result["pii"] = {"temperature": token_temperature(sess, tok, held, grid)}
     return result, notes
 
 
-def domain_figures(windows, rows, temperature, threshold) -> dict:
+def even_domain(found: list[dict], held: list[data.Row], grid: np.ndarray) -> float:
+    """The temperature with the least larger one of two calibration errors: exam questions of MMLU-Pro, which
+    are the hardest, and all rows."""
+    known = [k for k, r in enumerate(held) if r.domain >= 0]
+    y = np.array([held[k].domain for k in known])
+    exam = np.array([held[k].src.startswith("mmlu") for k in known])
+
+    def worse(t: float) -> float:
+        p = probabilities([found[k] for k in known], "domain", t)
+        right = p.argmax(1) == y
+        return max(ece(p.max(1), right), ece(p.max(1)[exam], right[exam]))
+
+    return float(min(grid, key=worse))
+
+
+def token_temperature(sess, tok, held: list[data.Row], grid: np.ndarray) -> float:
+    """The temperature of the personal-data labels, on rows with every type marked."""
+    scores, labels = [], []
+    for r in [r for r in held if r.entities is not None and not r.partial]:
+        e = tok.encode(r.text[:2000], add_special_tokens=False)
+        n = min(len(e.ids), batches.SAFETY_WINDOW - 2)
+        y = np.array(token_labels(r.entities, e.offsets)[:n])
+        scores.append(run(sess, [batches.wrap(e.ids[:n])])["pii"][0, 1 : n + 1][y >= 0])
+        labels.append(y[y >= 0])
+    x, y = np.concatenate(scores), np.concatenate(labels)
+    return float(min(grid, key=lambda t: -np.log(softmax(x, t)[np.arange(len(y)), y] + 1e-9).sum()))
+
+
+def domain_figures(found, rows, temperature, threshold) -> dict:
     y = np.array([r.domain for r in rows])
-    raw, p = domain_probabilities(windows, 1.0), domain_probabilities(windows, temperature)
+    raw, p = probabilities(found, "domain"), probabilities(found, "domain", temperature)
     guess = p.argmax(1)
     right, confidence = guess == y, p.max(1)
     business = DOMAINS.index("business")
@@ -149,9 +176,9 @@ def domain_figures(windows, rows, temperature, threshold) -> dict:
     }
 
 
-def jailbreak_figures(windows, rows, temperature, threshold) -> dict:
+def jailbreak_figures(found, rows, temperature, threshold) -> dict:
     positive = np.array([r.jailbreak == 1 for r in rows])
-    raw, p = jailbreak_probabilities(windows, 1.0), jailbreak_probabilities(windows, temperature)
+    raw, p = (probabilities(found, "jailbreak", t)[:, 1] for t in (1.0, temperature))
     hit = p >= threshold
     hard = np.array([r.src.startswith(HARD_BENIGN) for r in rows]) & ~positive
     sources = defaultdict(list)
@@ -170,6 +197,24 @@ def jailbreak_figures(windows, rows, temperature, threshold) -> dict:
     }
 
 
+def complexity_figures(found, rows, temperature) -> dict:
+    """AUC of P(high) over all rows and inside bands of length, and what length alone would reach."""
+    p, positive = probabilities(found, "complexity", temperature)[:, 2], np.array([r.complexity[2] > 0.5 for r in rows])
+    length, band = np.array([len(r.text) for r in rows]), np.array([tasks.band(r.text) for r in rows])
+    out = {"rows": len(rows), "auc": auc(p, positive), "accuracy": float(((p >= 0.5) == positive).mean()),
+           "length_auc": auc(length, positive), "length_accuracy": float(((length > 110) == positive).mean()), "bands": {}}
+    for b, name in enumerate(("short", "middle", "long")):
+        at = band == b
+        if positive[at].any() and not positive[at].all():
+            out["bands"][name] = {"rows": int(at.sum()), "high": int(positive[at].sum()), "auc": auc(p[at], positive[at]), "length_auc": auc(length[at], positive[at])}
+    return out
+
+
+def factcheck_figures(found, rows, temperature, threshold) -> dict:
+    p, positive = probabilities(found, "factcheck", temperature)[:, 1], np.array([r.factcheck == 1 for r in rows])
+    return {"rows": len(rows), "auc": auc(p, positive), "accuracy": float(((p >= threshold) == positive).mean())}
+
+
 def sts(sess, tok, folder: Path) -> float:
     """Spearman correlation on every tenth English row of the STS benchmark (never trained on)."""
     from scipy.stats import spearmanr
@@ -178,48 +223,54 @@ def sts(sess, tok, folder: Path) -> float:
     vectors = {}
     for side in ("a", "b"):
         ids = [batches.wrap(x[:254]) for x in batches.content(tok, [r[side] for r in rows])]
-        vectors[side] = np.concatenate([run(sess, [x])[2] for x in ids])
+        vectors[side] = np.concatenate([run(sess, [x])["embedding"] for x in ids])
     return float(spearmanr((vectors["a"] * vectors["b"]).sum(1), [r["score"] for r in rows])[0])
 
 
-def latency(sess, lengths=(16, 128, 256), rounds: int = 60) -> dict:
-    """Median milliseconds of one row on one core."""
+def latency(graphs: dict[str, list], lengths=(16, 128, 256), rounds: int = 60) -> dict:
+    """Median and least milliseconds of one row on one core, by number of tokens, for sets of graphs that
+    run one after the other; the sets take turns, so that a busy machine slows all of them alike."""
     rng, out = np.random.default_rng(0), {}
     for length in lengths:
-        rows = [rng.integers(1000, 30000, length).tolist()]
-        times = []
+        row = [rng.integers(1000, 30000, length).tolist()]
+        times = {name: [] for name in graphs}
         for _ in range(rounds):
-            begin = time.perf_counter()
-            run(sess, rows)
-            times.append(time.perf_counter() - begin)
-        out[length] = [round(float(np.median(times)) * 1e3, 2), round(min(times) * 1e3, 2)]
+            for name, sessions in graphs.items():
+                begin = time.perf_counter()
+                for sess in sessions:
+                    run(sess, row)
+                times[name].append(time.perf_counter() - begin)
+        out[length] = {name: [round(float(np.median(t)) * 1e3, 2), round(min(t) * 1e3, 2)] for name, t in times.items()}
     return out
 
 
 def probes(sess, tok, calibration) -> list[dict]:
     """A few hand-written prompts that are not in the training mix."""
-    out = []
-    domain, attack = logits(sess, tok, [t for t, _, _ in PROBES])
-    for (text, want, verdict), d, j in zip(PROBES, domain, attack):
-        p = domain_probabilities([d], calibration["domain"]["temperature"])[0]
-        q = jailbreak_probabilities([j], calibration["jailbreak"]["temperature"])[0]
-        found = DOMAINS[p.argmax()]
-        ok = (want is None or want == found) and (q >= calibration["jailbreak"]["threshold"]) == (verdict == "jailbreak")
-        out.append({"text": text, "domain": found, "p_domain": round(float(p.max()), 3), "p_jailbreak": round(float(q), 4), "as_expected": bool(ok)})
+    out, found = [], logits(sess, tok, [t for t, _, _ in PROBES])
+    domain, attack = (probabilities(found, t, calibration[t]["temperature"]) for t in ("domain", "jailbreak"))
+    for (text, want, verdict), p, q in zip(PROBES, domain, attack[:, 1]):
+        name = DOMAINS[p.argmax()]
+        ok = (want is None or want == name) and (q >= calibration["jailbreak"]["threshold"]) == (verdict == "jailbreak")
+        out.append({"text": text, "domain": name, "p_domain": round(float(p.max()), 3), "p_jailbreak": round(float(q), 4), "as_expected": bool(ok)})
     return out
 
 
 def dev_figures(sess, tok, folder: Path, calibration: dict) -> dict:
     out = {}
     for name, rows in data.dev(folder).items():
-        domain, attack = logits(sess, tok, [r.text for r in rows])
-        if name == "jailbreak":
-            c = calibration["jailbreak"]
-            out[name] = jailbreak_figures(attack, rows, c["temperature"], c["threshold"])
+        if name == "pii":  # judged with the patterns, by `signalbox eval`
+            continue
+        found, task = logits(sess, tok, [r.text for r in rows]), name.split("_")[0]
+        c = calibration[task]
+        if task == "jailbreak":
+            out[name] = jailbreak_figures(found, rows, **c)
+        elif task == "complexity":
+            out[name] = complexity_figures(found, rows, c["temperature"])
+        elif task == "factcheck":
+            out[name] = factcheck_figures(found, rows, **c)
         else:
-            c = calibration["domain"]
-            out[name] = domain_figures(domain, rows, c["temperature"], c["threshold"])
+            out[name] = domain_figures(found, rows, **c)
             # Every domain row is harmless: a second look at false positives.
-            p = jailbreak_probabilities(attack, calibration["jailbreak"]["temperature"])
+            p = probabilities(found, "jailbreak", calibration["jailbreak"]["temperature"])[:, 1]
             out[name]["jailbreak_false_positives"] = float((p >= calibration["jailbreak"]["threshold"]).mean())
     return out

@@ -3,11 +3,13 @@
 The graph is laid out node by node with the fused operators of ONNX Runtime, so
 that no export tool is needed and the quantised layout is exactly what is asked for:
 
-- linear layers: `DynamicQuantizeMatMul`, weights int8 with one scale per output column, a few
-  outlier channels in fp32 (see quantise.py);
+- linear layers: `MatMulIntegerToFloat`, weights int8 with one scale per output column, inputs
+  smoothed and rounded over a fixed range (see quantise.py). Fixed, not found anew for every run:
+  so a row's answer does not depend on the rows that share its batch, and nothing looks for the
+  largest value;
 - embedding table: int8 with one scale per row, gathered first and scaled after;
 - attention, skip connections with layer norm, GELU: fused fp32 operators;
-- heads: fp32 (they are small, and logits stay close to those of the training framework);
+- adapters and heads: fp32 (they are small, and logits stay close to those of the training framework);
 - the wide part (see wide.py): hashes by integer arithmetic, table int8 with one scale per row.
 """
 
@@ -17,13 +19,19 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import torch
 from onnx import TensorProto, helper, numpy_helper
+from torch import nn
 
 from . import wide
-from .model import HEADS, HIDDEN, LAYERS, LN_EPS, Bundle
+from .model import HEADS, HIDDEN, LAYERS, LN_EPS, PII, SEQUENCE, Bundle, Linear
 from .quantise import Quantised
 
 CONTRIB = "com.microsoft"
+
+
+def array(t: torch.Tensor) -> np.ndarray:
+    return t.detach().float().cpu().numpy()
 
 
 class Graph:
@@ -49,30 +57,26 @@ class Graph:
         self.nodes.append(helper.make_node(kind, inputs, names, name=stem, domain=domain, **attributes))
         return names[0] if outputs == 1 else names
 
-    def linear(self, x: str, name: str, weight: np.ndarray, bias: np.ndarray) -> str:
-        """y = x W^T + b for a weight of shape [out, in]."""
-        layer = self.layers.get(name) if self.precision == "int8" else None
-        if layer is not None:
-            if layer.smooth is not None:
-                x_in = self.op("Mul", [x, self.floats(name + ".smooth", 1 / layer.smooth)])
-            else:
-                x_in = x
-            weights = [self.const(name + ".q", layer.weight), self.const(name + ".scale", layer.scale)]
-            zero, shift = self.const(name + ".zero", np.zeros(len(bias), np.int8)), self.floats(name + ".bias", bias)
-            if layer.two_step:
-                coarse, step, middle = self.op("DynamicQuantizeLinear", [x_in], outputs=3)
-                y = self.op("MatMulIntegerToFloat", [coarse, weights[0], step, weights[1], middle, zero, shift], domain=CONTRIB)
-                rest = self.op("Sub", [x_in, self.op("DequantizeLinear", [coarse, step, middle])])
-                return self.op("Add", [y, self.op("DynamicQuantizeMatMul", [rest, *weights, zero], domain=CONTRIB)])
-            rest = self.op("Clip", [x_in, self.floats(name + ".low", -layer.limit), self.floats(name + ".high", layer.limit)])
-            y = self.op("DynamicQuantizeMatMul", [rest, *weights, zero, shift], domain=CONTRIB)
-            if not len(layer.outliers):
-                return y
-            large = self.op("Gather", [x, self.const(name + ".outliers", layer.outliers)], axis=2)
-            return self.op("Add", [y, self.op("MatMul", [large, self.floats(name + ".exact", layer.outlier_weight)])])
-        matrix = np.ascontiguousarray(weight.T)
-        y = self.op("MatMul", [x, self.floats(name + ".weight", matrix)])
+    def linear(self, x: str, name: str, layer: nn.Linear) -> str:
+        """y = (x / smooth, clipped) (W * smooth)^T + b for a weight of shape [out, in]."""
+        weight, bias = array(layer.weight), array(layer.bias)
+        if isinstance(layer, Linear) and torch.isfinite(layer.limit):
+            smooth, low, high = array(layer.smooth), layer.floor(), layer.limit.item()
+            x, weight = self.op("Mul", [x, self.floats(name + ".smooth", 1 / smooth)]), weight * smooth
+            if self.precision == "int8":
+                return self.integers(x, name, low, high, bias)
+            x = self.op("Clip", [x, self.floats(name + ".low", low), self.floats(name + ".high", high)])
+        y = self.op("MatMul", [x, self.floats(name + ".weight", np.ascontiguousarray(weight.T))])
         return self.op("Add", [y, self.floats(name + ".bias", bias)])
+
+    def integers(self, x: str, name: str, low: float, high: float, bias: np.ndarray) -> str:
+        """The int8 product. Rounding saturates, which is the clip."""
+        rounded, step = self.layers[name], np.float32((high - low) / 255)
+        size, middle = self.floats(name + ".step", step), self.const(name + ".middle", np.array(round(-low / step), np.uint8))
+        x = self.op("QuantizeLinear", [x, size, middle])
+        weights = [self.const(name + ".q", rounded.weight), size, self.const(name + ".scale", rounded.scale)]
+        zero = self.const(name + ".zero", np.zeros(len(bias), np.int8))
+        return self.op("MatMulIntegerToFloat", [x, *weights, middle, zero, self.floats(name + ".bias", bias)], domain=CONTRIB)
 
     def embed(self, table: np.ndarray) -> str:
         """Look up `input_ids` in the word table."""
@@ -112,14 +116,16 @@ def add_wide(g: Graph, fusion: wide.Fusion, length: str) -> str:
 
 
 def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] | None = None,
-          fusion: wide.Fusion | None = None) -> onnx.ModelProto:
-    """Build the ONNX model. In an int8 graph the linear layers named in `layers` are int8, the others
-    fp32. Without `fusion` the logits are those of the deep part alone."""
-    w = {name: tensor.detach().float().cpu().numpy() for name, tensor in model.state_dict().items()}
+          fusion: wide.Fusion | None = None, tasks: tuple[str, ...] = (*SEQUENCE, "pii", "embedding")) -> onnx.ModelProto:
+    """Build the ONNX model. In an int8 graph the calibrated linear layers are int8, with the weights in
+    `layers`, the others fp32. Without `fusion` the logits are those of the deep part alone. `tasks` are the outputs; a graph
+    of one task is what a model of its own for that task would be."""
+    w = {name: array(tensor) for name, tensor in model.state_dict().items()}
     g = Graph(precision, layers)
     index = lambda name, value: g.const(name, np.array(value, np.int64))
+    one = index("one", [1])
 
-    length = g.op("Slice", [g.op("Shape", ["input_ids"]), index("one", [1]), index("two", [2])])
+    length = g.op("Slice", [g.op("Shape", ["input_ids"]), one, index("two", [2])])
     positions = g.op("Slice", [g.floats("positions", w["positions.weight"]), index("zero", [0]), length])
     x = g.op("Add", [g.embed(w["words.weight"]), positions])
     norm = lambda n: [g.floats(n + ".gain", w[n + ".weight"]), g.floats(n + ".shift", w[n + ".bias"])]
@@ -127,59 +133,98 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
     padding = g.op("Cast", ["attention_mask"], to=TensorProto.INT32)
 
     def linear(x, name):
-        return g.linear(x, name, w[name + ".weight"], w[name + ".bias"])
+        return g.linear(x, name, model.get_submodule(name))
 
-    def skip_norm(x, y, name):
-        return g.op("SkipLayerNormalization", [x, y, *norm(name)], domain=CONTRIB, epsilon=LN_EPS)
+    def project(x, p):
+        return g.op("Split", [linear(x, p + "qkv"), index("thirds", [HIDDEN] * 3)], outputs=3, axis=-1)
 
-    for i in range(LAYERS):
+    def attend(q, k, v):
+        return g.op("MultiHeadAttention", [q, k, v, "", padding], domain=CONTRIB, num_heads=HEADS)
+
+    def rest(x, context, p, adapt=lambda part, given, result: result):
+        skip_norm = lambda x, y, name: g.op("SkipLayerNormalization", [x, y, *norm(name)], domain=CONTRIB, epsilon=LN_EPS)
+        part = lambda name, given: adapt(name, given, linear(given, p + name))
+        x = skip_norm(x, part("out", context), p + "ln1")
+        return skip_norm(x, part("down", g.op("Gelu", [part("up", x)], domain=CONTRIB)), p + "ln2")
+
+    for i in range(LAYERS - 1):
         p = f"layers.{i}."
-        q, k, v = g.op("Split", [linear(x, p + "qkv"), index("thirds", [HIDDEN] * 3)], outputs=3, axis=-1)
-        context = g.op("MultiHeadAttention", [q, k, v, "", padding], domain=CONTRIB, num_heads=HEADS)
-        x = skip_norm(x, linear(context, p + "out"), p + "ln1")
-        inner = g.op("Gelu", [linear(x, p + "up")], domain=CONTRIB)
-        x = skip_norm(x, linear(inner, p + "down"), p + "ln2")
+        x = rest(x, attend(*project(x, p)), p)
+    p, below = f"layers.{LAYERS - 1}.", x
+    q, k, v = project(below, p)
+    final = rest(below, attend(q, k, v), p)
+    sequence = [t for t in SEQUENCE if t in tasks]
+    tails = add_tails(g, w, sequence, below, (q, k, v), attend, lambda x, c, adapt: rest(x, c, p, adapt)) if sequence else None
 
     # Pooling and heads run in fp32 whatever the trunk's precision.
     if precision == "fp16":
-        x = g.op("Cast", [x], to=TensorProto.FLOAT)
+        below, final = (g.op("Cast", [t], to=TensorProto.FLOAT) for t in (below, final))
+        tails = g.op("Cast", [tails], to=TensorProto.FLOAT) if sequence else None
     g.real, g.precision = np.float32, "fp32"
-    first = g.op("Gather", [x, g.const("cls", np.array(0, np.int64))], axis=1)
     mask = g.op("Cast", ["attention_mask"], to=TensorProto.FLOAT)
-    total = g.op("Squeeze", [g.op("MatMul", [g.op("Unsqueeze", [mask, index("one", [1])]), x]), index("one", [1])])
-    mean = g.op("Div", [total, g.op("ReduceSum", [mask, index("one", [1])], keepdims=1)])
-    features = g.op("Concat", [first, mean], axis=-1)
-    outputs = {"embedding": g.op("Div", [mean, g.op("Max", [
-        g.op("ReduceL2", [mean], axes=[1], keepdims=1), g.floats("tiny", np.float32(1e-12))])])}
-    for task in ("domain", "jailbreak"):
-        inner = g.op("Gelu", [linear(features, task + ".hidden")], domain=CONTRIB)
-        outputs[task + "_logits"] = linear(inner, task + ".logits")
-    order = ["domain_logits", "jailbreak_logits", "embedding"]
-    if fusion is not None:
-        both = add_wide(g, fusion, length)
-        # The share of foreign pieces, special tokens included.
-        strange = g.op("Mul", [g.op("Gather", [g.floats("wide.foreign", fusion.foreign), "input_ids"], axis=0), mask])
-        share = g.op("Div", [g.op("ReduceSum", [x, index("one", [1])], keepdims=1) for x in (strange, mask)])
-        parts = g.op("Split", [both, index("wide.widths", [len(s) for s in fusion.shift])], outputs=2, axis=1)
-        for i, (name, part) in enumerate(zip(order, parts)):
-            a0, a1, b0, b1 = (g.floats(f"{name}.mix{k}", np.float32(v)) for k, v in enumerate(fusion.mix[i]))
-            trust = lambda base, slope: g.op("Add", [g.op("Mul", [share, slope]), base])
-            deep, part = g.op("Mul", [outputs[name], trust(a0, a1)]), g.op("Mul", [part, trust(b0, b1)])
-            outputs[name] = g.op("Add", [g.op("Add", [deep, part]), g.floats(name + ".shift", fusion.shift[i])])
-    for name in order:
+    total = g.op("Squeeze", [g.op("MatMul", [g.op("Unsqueeze", [mask, one]), final]), one])
+    mean = g.op("Div", [total, g.op("ReduceSum", [mask, one], keepdims=1)])
+    outputs = {}
+    for i, task in enumerate(sequence):
+        first = g.op("Gather", [tails, g.const(f"at{i}", np.array(i, np.int64))], axis=1)
+        inner = g.op("Gelu", [linear(g.op("Concat", [first, mean], axis=-1), f"heads.{task}.hidden")], domain=CONTRIB)
+        outputs[task + "_logits"] = linear(inner, f"heads.{task}.logits")
+    if "pii" in tasks:
+        outputs["pii_logits"] = linear(g.op("Concat", [below, final], axis=-1), "pii")
+    if "embedding" in tasks:
+        outputs["embedding"] = g.op("Div", [mean, g.op("Max", [
+            g.op("ReduceL2", [mean], axes=[1], keepdims=1), g.floats("tiny", np.float32(1e-12))])])
+    if fusion is not None and sequence:
+        add_fusion(g, fusion, sequence, outputs, mask, length)
+    for name in outputs:
         g.nodes.append(helper.make_node("Identity", [outputs[name]], [name], name="out_" + name))
 
-    widths = {"domain_logits": w["domain.logits.bias"].shape[0], "jailbreak_logits": 2, "embedding": HIDDEN}
     tensor = helper.make_tensor_value_info
+    shapes = {t + "_logits": ["batch", len(labels)] for t, labels in SEQUENCE.items()}
+    shapes |= {"pii_logits": ["batch", "tokens", len(PII)], "embedding": ["batch", HIDDEN]}
     graph = helper.make_graph(
         g.nodes, "signalbox-minilm",
         [tensor(n, TensorProto.INT64, ["batch", "tokens"]) for n in ("input_ids", "attention_mask")],
-        [tensor(n, TensorProto.FLOAT, ["batch", widths[n]]) for n in order], g.tensors,
+        [tensor(n, TensorProto.FLOAT, shapes[n]) for n in outputs], g.tensors,
     )
     proto = helper.make_model(graph, producer_name="signalbox-training", opset_imports=[
         helper.make_opsetid("", 17), helper.make_opsetid(CONTRIB, 1)])
     proto.ir_version = 8
     return proto
+
+
+def add_tails(g: Graph, w: dict, sequence: list[str], below: str, qkv: tuple[str, str, str], attend, rest) -> str:
+    """The last layer of the sequence tasks, first token only, adapted per task: [batch, tasks, hidden]."""
+    picked, one, two = [list(SEQUENCE).index(t) for t in sequence], g.const("one", np.array([1], np.int64)), g.const("two", np.array([2], np.int64))
+    start = g.const("zero", np.array([0], np.int64))
+
+    def delta(part, given):
+        low = g.op("MatMul", [g.op("Unsqueeze", [given, two]), g.floats(f"adapters.{part}.a", w[f"adapters.a.{part}"][picked])])
+        return g.op("Squeeze", [g.op("MatMul", [low, g.floats(f"adapters.{part}.b", w[f"adapters.b.{part}"][picked])]), two])
+
+    q, k, v = qkv
+    head = lambda t: g.op("Slice", [t, start, one, one])
+    each = g.op("Concat", [head(below)] * len(sequence), axis=1)
+    context = attend(g.op("Add", [head(q), delta("query", each)]), k, v)
+    return rest(each, context, lambda part, given, result: g.op("Add", [result, delta(part, given)]))
+
+
+def add_fusion(g: Graph, fusion: wide.Fusion, sequence: list[str], outputs: dict[str, str], mask: str, length: str) -> None:
+    """Add the wide part's logits to those of the trunk."""
+    one = g.const("one", np.array([1], np.int64))
+    both = add_wide(g, fusion, length)
+    # The share of foreign pieces, special tokens included.
+    strange = g.op("Mul", [g.op("Gather", [g.floats("wide.foreign", fusion.foreign), "input_ids"], axis=0), mask])
+    share = g.op("Div", [g.op("ReduceSum", [x, one], keepdims=1) for x in (strange, mask)])
+    parts = g.op("Split", [both, g.const("wide.widths", np.array([len(s) for s in fusion.shift], np.int64))], outputs=len(fusion.shift), axis=1)
+    for i, (task, part) in enumerate(zip(SEQUENCE, parts)):
+        name = task + "_logits"
+        if task not in sequence:
+            continue
+        a0, a1, b0, b1 = (g.floats(f"{name}.mix{k}", np.float32(v)) for k, v in enumerate(fusion.mix[i]))
+        trust = lambda base, slope: g.op("Add", [g.op("Mul", [share, slope]), base])
+        deep, part = g.op("Mul", [outputs[name], trust(a0, a1)]), g.op("Mul", [part, trust(b0, b1)])
+        outputs[name] = g.op("Add", [g.op("Add", [deep, part]), g.floats(name + ".shift", fusion.shift[i])])
 
 
 def save(proto: onnx.ModelProto, path: Path) -> None:

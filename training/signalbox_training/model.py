@@ -1,7 +1,13 @@
-"""A plain PyTorch MiniLM encoder with two classification heads and a pooled embedding.
+"""A plain PyTorch MiniLM encoder: one shared trunk, a LoRA tail and a head per task.
 
 The encoder is written out (instead of being loaded through a model hub library)
 so that the ONNX exporter can walk the same few weights one by one.
+
+Where the tasks part: layers 1 to 5 are the same for all. In the last layer every sequence task
+has its own low-rank adapters and reads only the first token; keys and values are not adapted, so
+the tasks share them. The un-adapted last layer, read in full, gives the embedding (its masked
+mean) and, with the layer below, the personal-data labels of every token. A task more therefore
+costs one row of one layer, not a pass.
 """
 
 from __future__ import annotations
@@ -19,10 +25,71 @@ DOMAINS = [
     "biology", "business", "chemistry", "computer science", "economics", "engineering", "health",
     "history", "law", "math", "other", "philosophy", "physics", "psychology",
 ]
-JAILBREAK = ["benign", "jailbreak"]
+# The tasks that give one label to a text, in the order of the adapters' task axis.
+SEQUENCE = {
+    "domain": DOMAINS,
+    "jailbreak": ["benign", "jailbreak"],
+    "complexity": ["low", "medium", "high"],
+    "factcheck": ["no", "needs"],
+}
+PII_TYPES = [
+    "AGE", "CREDIT_CARD", "DATE_TIME", "DOMAIN_NAME", "EMAIL_ADDRESS", "GPE", "IBAN_CODE", "IP_ADDRESS", "NRP", "ORGANIZATION",
+    "PERSON", "PHONE_NUMBER", "STREET_ADDRESS", "TITLE", "US_DRIVER_LICENSE", "US_SSN", "ZIP_CODE",
+]
+PII = ["O"] + [f"{side}-{t}" for t in PII_TYPES for side in "BI"]
 
 HIDDEN, LAYERS, HEADS, INTER, VOCAB, POSITIONS, LN_EPS = 384, 6, 12, 1536, 30522, 512, 1e-12
-DOMAIN_WIDTH, JAILBREAK_WIDTH = 256, 128
+WIDTHS = {"domain": 256, "jailbreak": 128, "complexity": 64, "factcheck": 64}
+RANK = 16
+GELU_LEAST = -0.16998  # the minimum of GELU, at x = -0.7518
+PARTS = ("qkv", "out", "up", "down")
+
+
+class Linear(nn.Linear):
+    """A linear layer that can compute as its int8 twin will.
+
+    `smooth` divides the input channels (the weights take it up) and `limit` clips them; both are
+    set from activation statistics and are part of the model from then on, in fp32 as well. With
+    `rounding` on, inputs and weights are rounded as in the int8 graph, inputs over the fixed range
+    from `floor` to `limit`; the gradient passes through as if they were not. `least` is a value
+    that no input falls below.
+    """
+
+    def __init__(self, inputs: int, outputs: int, least: float = -math.inf):
+        super().__init__(inputs, outputs)
+        self.least = least
+        self.register_buffer("smooth", torch.ones(inputs))
+        self.register_buffer("limit", torch.tensor(float("inf")))
+        self.rounding = False
+
+    def floor(self) -> float:
+        """The lower end of the range of the smoothed inputs."""
+        return max(-self.limit.item(), self.least / self.smooth.min().item())
+
+    def forward(self, x):
+        if not torch.isfinite(self.limit):
+            return super().forward(x)
+        x = (x / self.smooth).clamp(-self.limit, self.limit)
+        weight = self.weight * self.smooth
+        if self.rounding:
+            x, weight = rounded_inputs(x, self.floor(), self.limit.item()), rounded_weights(weight)
+        return F.linear(x, weight, self.bias)
+
+
+def rounded_inputs(x, low: float, high: float):
+    """Asymmetric uint8 over a fixed range."""
+    with torch.no_grad():
+        step = (high - low) / 255
+        delta = (torch.round(x.float() / step) * step - x.float()).to(x.dtype)
+    return x + delta
+
+
+def rounded_weights(w):
+    """Symmetric int8 with one scale per output."""
+    with torch.no_grad():
+        step = w.abs().amax(1, keepdim=True) / 127
+        delta = torch.round(w / step) * step - w
+    return w + delta
 
 
 class Layer(nn.Module):
@@ -30,24 +97,53 @@ class Layer(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.qkv = nn.Linear(HIDDEN, 3 * HIDDEN)
-        self.out = nn.Linear(HIDDEN, HIDDEN)
+        self.qkv = Linear(HIDDEN, 3 * HIDDEN)
+        self.out = Linear(HIDDEN, HIDDEN)
         self.ln1 = nn.LayerNorm(HIDDEN, eps=LN_EPS)
-        self.up = nn.Linear(HIDDEN, INTER)
-        self.down = nn.Linear(INTER, HIDDEN)
+        self.up = Linear(HIDDEN, INTER)
+        self.down = Linear(INTER, HIDDEN, least=GELU_LEAST)
         self.ln2 = nn.LayerNorm(HIDDEN, eps=LN_EPS)
 
-    def forward(self, x, bias, drop):
+    def project(self, x):
+        """Queries, keys and values, each [batch, heads, seq, hidden / heads]."""
         batch, seq, _ = x.shape
-        q, k, v = self.qkv(x).view(batch, seq, 3, HEADS, HIDDEN // HEADS).permute(2, 0, 3, 1, 4)
+        return self.qkv(x).view(batch, seq, 3, HEADS, HIDDEN // HEADS).permute(2, 0, 3, 1, 4)
+
+    def attend(self, q, k, v, bias):
         context = F.scaled_dot_product_attention(q, k, v, attn_mask=bias.to(q.dtype))
-        context = context.transpose(1, 2).reshape(batch, seq, HIDDEN)
-        x = self.ln1(x + F.dropout(self.out(context), drop, self.training))
-        return self.ln2(x + F.dropout(self.down(F.gelu(self.up(x))), drop, self.training))
+        return context.transpose(1, 2).flatten(2)
+
+    def forward(self, x, bias, drop):
+        return self.rest(x, self.attend(*self.project(x), bias), drop)
+
+    def rest(self, x, context, drop, adapt=lambda part, given, result: result):
+        """Everything after attention; `adapt` may change the result of a linear layer."""
+        linear = lambda part, given: adapt(part, given, getattr(self, part)(given))
+        x = self.ln1(x + F.dropout(linear("out", context), drop, self.training))
+        inner = F.gelu(linear("up", x))
+        return self.ln2(x + F.dropout(linear("down", inner), drop, self.training))
+
+
+class Adapters(nn.Module):
+    """Low-rank changes to the linear layers of the last layer, one set per sequence task.
+
+    The task axis is stacked: a is [tasks, in, RANK], b is [tasks, RANK, out]; b starts at zero.
+    """
+
+    def __init__(self):
+        super().__init__()
+        sizes = {"query": (HIDDEN, HIDDEN), "out": (HIDDEN, HIDDEN), "up": (HIDDEN, INTER), "down": (INTER, HIDDEN)}
+        self.a = nn.ParameterDict({n: nn.Parameter(torch.randn(len(SEQUENCE), i, RANK) / math.sqrt(i)) for n, (i, _) in sizes.items()})
+        self.b = nn.ParameterDict({n: nn.Parameter(torch.zeros(len(SEQUENCE), RANK, o)) for n, (_, o) in sizes.items()})
+
+    def delta(self, part, x):
+        """The change of x [batch, tasks, in] to [batch, tasks, out]."""
+        low = torch.einsum("bti,tir->btr", x, self.a[part].to(x.dtype))
+        return torch.einsum("btr,tro->bto", low, self.b[part].to(x.dtype))
 
 
 class Head(nn.Module):
-    """A small MLP on the concatenation of the first token and the masked mean."""
+    """A small MLP on the concatenation of the task's first token and the shared masked mean."""
 
     def __init__(self, width: int, classes: int):
         super().__init__()
@@ -60,7 +156,7 @@ class Head(nn.Module):
 
 
 class Bundle(nn.Module):
-    """Shared trunk: one pass gives domain logits, jailbreak logits and the embedding."""
+    """All tasks in one pass."""
 
     def __init__(self, dropout: float = 0.1):
         super().__init__()
@@ -68,33 +164,41 @@ class Bundle(nn.Module):
         self.positions = nn.Embedding(POSITIONS, HIDDEN)
         self.ln = nn.LayerNorm(HIDDEN, eps=LN_EPS)
         self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
-        self.domain = Head(DOMAIN_WIDTH, len(DOMAINS))
-        self.jailbreak = Head(JAILBREAK_WIDTH, len(JAILBREAK))
+        self.adapters = Adapters()
+        self.heads = nn.ModuleDict({task: Head(WIDTHS[task], len(labels)) for task, labels in SEQUENCE.items()})
+        self.pii = nn.Linear(2 * HIDDEN, len(PII))
         self.dropout = dropout
 
-    def encode(self, ids, mask):
-        """Return the last hidden states, [batch, seq, hidden]."""
-        where = torch.arange(ids.shape[1])
-        x = self.ln(self.words(ids) + self.positions(where))
-        bias = ((1.0 - mask[:, None, None, :].float()) * -1e4).expand(-1, 1, ids.shape[1], -1)
-        for layer in self.layers:
-            x = layer(x, bias, self.dropout)
-        return x
-
-    @staticmethod
-    def pool(hidden, mask):
-        """Return (first token, masked mean)."""
-        weight = mask.unsqueeze(-1).to(hidden.dtype)
-        return hidden[:, 0], (hidden * weight).sum(1) / weight.sum(1).clamp(min=1)
+    def round(self, on: bool):
+        """Turn rounding on or off in every layer that has been calibrated for it."""
+        for module in self.modules():
+            if isinstance(module, Linear):
+                module.rounding = on
 
     def forward(self, ids, mask):
-        first, mean = self.pool(self.encode(ids, mask).float(), mask)
-        features = torch.cat([first, mean], dim=-1)
-        return (
-            self.domain(features, self.dropout),
-            self.jailbreak(features, self.dropout),
-            F.normalize(mean, dim=-1),
-        )
+        """Returns {task: logits [batch, classes]} with "pii" [batch, seq, labels] and "embedding" [batch, hidden]."""
+        batch, seq = ids.shape
+        x = self.ln(self.words(ids) + self.positions(torch.arange(seq)))
+        keep = (1.0 - mask[:, None, None, :].float()) * -1e4
+        bias = keep.expand(-1, 1, seq, -1)
+        for layer in self.layers[:-1]:
+            x = layer(x, bias, self.dropout)
+        last = self.layers[-1]
+        q, k, v = last.project(x)
+        final = last.rest(x, last.attend(q, k, v, bias), self.dropout)
+
+        tasks = len(SEQUENCE)
+        first = x[:, :1].expand(-1, tasks, -1)
+        own = self.adapters.delta("query", first).view(batch, tasks, HEADS, HIDDEN // HEADS).transpose(1, 2)
+        context = last.attend(q[:, :, :1] + own.to(q.dtype), k, v, keep.expand(-1, 1, tasks, -1))
+        tails = last.rest(first, context, self.dropout, lambda part, given, result: result + self.adapters.delta(part, given)).float()
+
+        final, weight = final.float(), mask.unsqueeze(-1).float()
+        mean = (final * weight).sum(1) / weight.sum(1).clamp(min=1)
+        out = {task: head(torch.cat([tails[:, i], mean], dim=-1), self.dropout) for i, (task, head) in enumerate(self.heads.items())}
+        out["pii"] = self.pii(F.dropout(torch.cat([x.float(), final], dim=-1), self.dropout, self.training))
+        out["embedding"] = F.normalize(mean, dim=-1)
+        return out
 
 
 def base_folder() -> Path:
@@ -106,11 +210,11 @@ def base_folder() -> Path:
 
 
 def from_base(dropout: float = 0.1) -> Bundle:
-    """Build the model from the base weights; the heads start at random."""
+    """Build the model from the base weights; the heads start at random, the adapters at nothing."""
     source = load_file(base_folder() / "model.safetensors")
     source = {name.removeprefix("bert."): tensor for name, tensor in source.items()}
     model = Bundle(dropout)
-    state = model.state_dict()
+    state = {}
 
     def put(name, *parts):
         state[name] = torch.cat([source[p] for p in parts], dim=0).clone()
@@ -130,11 +234,25 @@ def from_base(dropout: float = 0.1) -> Bundle:
             put(f"{dst}up.{part}", f"{src}intermediate.dense.{part}")
             put(f"{dst}down.{part}", f"{src}output.dense.{part}")
             put(f"{dst}ln2.{part}", f"{src}output.LayerNorm.{part}")
-    for head in (model.domain, model.jailbreak):
-        for linear in (head.hidden, head.logits):
-            fan_in = linear.weight.shape[1]
-            nn.init.normal_(linear.weight, std=1 / math.sqrt(fan_in))
-            nn.init.zeros_(linear.bias)
-    state.update({n: t for n, t in model.state_dict().items() if n.startswith(("domain.", "jailbreak."))})
-    model.load_state_dict(state)
+    for module in [*model.heads.modules(), model.pii]:
+        if isinstance(module, nn.Linear):
+            nn.init.normal_(module.weight, std=1 / math.sqrt(module.in_features))
+            nn.init.zeros_(module.bias)
+    missing, unexpected = model.load_state_dict(state, strict=False)
+    own = ("heads.", "adapters.", "pii.")
+    if unexpected or any(not n.startswith(own) and not n.endswith((".smooth", ".limit")) for n in missing):
+        raise ValueError(f"base weights do not fit: {missing} {unexpected}")
+    return model
+
+
+def load(path: Path, dropout: float = 0.1) -> Bundle:
+    """A checkpoint, also one of a training that had fewer tasks: what it lacks starts as in from_base."""
+    model = from_base(dropout)
+    state = torch.load(path)
+    for task in ("domain", "jailbreak"):
+        for name in [n for n in state if n.startswith(task + ".")]:
+            state["heads." + name] = state.pop(name)
+    unexpected = model.load_state_dict(state, strict=False).unexpected_keys
+    if unexpected:
+        raise ValueError(f"{path} holds unknown weights: {unexpected}")
     return model

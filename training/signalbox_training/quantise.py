@@ -1,15 +1,13 @@
-"""Prepares the linear layers for dynamic int8 quantisation.
+"""Prepares the linear layers for int8.
 
-Dynamic quantisation has one activation scale per matrix, so a single token with a
-huge value in a single channel costs precision everywhere. Four remedies, all from
-activation statistics of a few hundred texts:
+There is one activation scale per matrix, so a single token with a huge value in a
+single channel costs precision everywhere. Three remedies, all from activation
+statistics of a few hundred texts:
 
-- outlier channels: the few input channels with the largest values are multiplied in
-  fp32, the rest are clipped to their common range and go through int8;
 - smoothing: input channels are divided by a factor and the weight rows multiplied by it,
   so that channels of different size share the int8 range better;
-- two steps: the rounding error of the activations is quantised again and multiplied in a
-  second int8 product (for the layer after GELU, where a small error matters most);
+- clipping: what is left of the largest values is cut off, and the training goes on with the
+  cut in place, so that the model does without them;
 - rounding: weights are rounded one input channel after the other, and the error of each
   is moved to the channels that come after it, weighted by how the inputs correlate.
 """
@@ -22,9 +20,7 @@ import numpy as np
 import torch
 
 from . import batches
-from .model import LAYERS, Bundle
-
-PARTS = ("qkv", "out", "up", "down")
+from .model import LAYERS, PARTS, Bundle
 
 
 @dataclass
@@ -41,20 +37,16 @@ class Quantised:
 
     weight: np.ndarray
     scale: np.ndarray
-    smooth: np.ndarray | None
-    limit: float
-    outliers: np.ndarray
-    outlier_weight: np.ndarray
-    two_step: bool
 
 
-def collect(net: Bundle, tok, texts: list[str]) -> dict[str, Statistics]:
-    """Run the texts through the model and gather the inputs of every linear layer of the trunk."""
+def collect(net: Bundle, rows: list[list[int]]) -> dict[str, Statistics]:
+    """Run the rows through the model and gather the inputs of every linear layer of the trunk, smoothed where the layer is."""
     seen: dict[str, Statistics] = {}
 
     def hook(name):
-        def run(_, inputs):
-            x = inputs[0].detach().float().reshape(-1, inputs[0].shape[-1]).numpy()
+        def run(layer, inputs):
+            x = (inputs[0].detach().float() / layer.smooth).reshape(-1, inputs[0].shape[-1])
+            x = x.clamp(-layer.limit, layer.limit).numpy()
             gram, peak = x.T @ x, np.abs(x).max(0)
             if name in seen:
                 seen[name].gram += gram
@@ -67,11 +59,23 @@ def collect(net: Bundle, tok, texts: list[str]) -> dict[str, Statistics]:
              for i in range(LAYERS) for part in PARTS]
     net.eval()
     with torch.no_grad():
-        for content in batches.content(tok, texts):
-            net(*batches.pad(batches.windows(content)[:1]))
+        for row in rows:
+            net(*batches.pad([row]))
     for h in hooks:
         h.remove()
     return seen
+
+
+def smoothing(weight: np.ndarray, stats: Statistics, alpha: float = 0.5) -> tuple[np.ndarray, float]:
+    """Factors per input channel (geometric mean 1) and the clip limit of the smoothed inputs.
+
+    The factors are those of SmoothQuant (Xiao et al. 2022, equation 4). The limit lets a few of the
+    largest values of every text go: training afterwards makes up for them."""
+    peak, size = np.maximum(stats.peak, 1e-4), np.maximum(np.abs(weight).max(0), 1e-4)
+    factor = peak**alpha / size ** (1 - alpha)
+    factor /= np.exp(np.log(factor).mean())
+    peaks = np.sort(stats.peak / factor)
+    return factor.astype(np.float32), float(peaks[int(0.98 * len(peaks))])
 
 
 def scales(matrix: np.ndarray) -> np.ndarray:
@@ -101,30 +105,13 @@ def round_weights(matrix: np.ndarray, gram: np.ndarray) -> tuple[np.ndarray, np.
             errors[i - begin] = (work[i] - out[i] * scale) / upper[i, i]
             work[i + 1 : end] -= np.outer(upper[i, i + 1 : end], errors[i - begin])
         work[end:] -= upper[begin:end, end:].T @ errors
-    return out, scale
+    return out, scale.astype(np.float32)
 
 
-def quantise(weight: np.ndarray, stats: Statistics, outliers: int, alpha: float, two_step: bool) -> Quantised:
-    """Quantise one weight of shape [out, in]."""
-    matrix = weight.T.astype(np.float32).copy()
-    order = np.argsort(-stats.peak)
-    chosen = np.sort(order[:outliers]).astype(np.int64)
-    exact = matrix[chosen].copy()
-    matrix[chosen] = 0
-    peak = np.maximum(stats.peak, 1e-5)
-    gram = stats.gram.copy()
-    gram[chosen] = 0
-    gram[:, chosen] = 0
-    rest = np.setdiff1d(np.arange(len(matrix)), chosen)
-    smooth = None
-    if alpha:
-        smooth = np.ones(len(matrix), np.float32)
-        size = np.maximum(np.abs(matrix[rest]).max(1), 1e-5)
-        factor = peak[rest] ** alpha / size ** (1 - alpha)
-        smooth[rest] = factor / np.exp(np.log(factor).mean())
-        matrix *= smooth[:, None]
-        gram /= np.outer(smooth, smooth)
-        peak = peak / smooth
-    quantised, scale = round_weights(matrix, gram)
-    quantised[chosen] = 0
-    return Quantised(quantised, scale.astype(np.float32), smooth, float(peak[rest].max() * 1.1), chosen, exact, two_step)
+def quantise(net: Bundle, rows: list[list[int]]) -> dict[str, Quantised]:
+    """Round every linear layer of the trunk, with its smoothing applied, on the statistics of some rows."""
+    out = {}
+    for name, s in collect(net, rows).items():
+        layer = net.get_submodule(name)
+        out[name] = Quantised(*round_weights((layer.weight * layer.smooth).detach().numpy().T, s.gram))
+    return out

@@ -1,41 +1,87 @@
-"""Fine-tunes the trunk and the heads on the CPU (bf16 matrix products where the CPU has them)."""
+"""Fine-tunes trunk, adapters and heads on the CPU (bf16 matrix products where the CPU has them).
+
+Three phases by progress: training as usual; then the linear layers get smoothing factors and clip
+limits from activation statistics (model.Linear); then int8 rounding is simulated, with a loss that
+holds the rounded outputs to the unrounded ones, so that the int8 graph computes what was trained.
+"""
 
 from __future__ import annotations
 
 import argparse
 import random
 import time
+from collections import Counter
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
-from . import batches, data, model
+from . import batches, data, model, quantise, tasks
 
 SEED = 7
-TRAIN_TOKENS = 144  # longest training row; the positions up to the window length keep their base values
+TRAIN_TOKENS = 128  # longest training row; the positions beyond keep their base values
 EMPTY = -100
+ROUND_FROM = 0.68  # share of the training after which rounding is simulated
+PARTIAL = torch.tensor([l[2:] not in ("PERSON", "GPE", "ORGANIZATION") for l in model.PII])
 
 
-def crop(ids: list[int], row: data.Row, rng: random.Random) -> list[int]:
-    """Cut a long text: mostly its start; for jailbreak rows also its end or middle."""
-    size = TRAIN_TOKENS - 2
+TUNED = {"all": "", "adapters": ("adapters.", "heads.", "pii."), "heads": ("heads.", "pii.")}
+
+
+class Example:
+    """A row with its tokens and, where it has entities, the label of every token."""
+
+    def __init__(self, row: data.Row, encoding):
+        self.row, self.ids = row, encoding.ids
+        self.labels = token_labels(row.entities, encoding.offsets) if row.entities is not None else None
+
+
+def token_labels(entities: list[dict], offsets: list[tuple[int, int]]) -> list[int]:
+    """BIO label of every token; types beyond the contract's are not judged."""
+    labels = [0] * len(offsets)
+    for e in entities:
+        inside = [i for i, (a, b) in enumerate(offsets) if a < e["end"] and b > e["start"]]
+        for n, i in enumerate(inside):
+            labels[i] = model.PII.index(("I-" if n else "B-") + e["type"]) if e["type"] in model.PII_TYPES else EMPTY
+    return labels
+
+
+def cut(example: Example, hosts: list[list[int]], rng: random.Random) -> tuple[list[int], list[int] | None]:
+    """The tokens of a row for one epoch, and their labels: a part of a long text, an attack inside
+    harmless text, or two harmless texts in a row."""
+    size, row, ids = TRAIN_TOKENS - 2, example.row, example.ids
+    if row.entities is not None:
+        start = rng.randrange(len(ids) - size + 1) if len(ids) > size else 0
+        return ids[start : start + size], example.labels[start : start + size]
+    safety = row.domain == data.NONE and row.jailbreak != data.NONE and row.complexity is None and row.factcheck == data.NONE
+    if safety and rng.random() < (0.4 if row.jailbreak == 1 else 0.15):
+        part = ids
+        longest = rng.randint(24, 96)
+        if len(part) > longest:  # the start and the end of an attack say what it is, its middle often does not
+            part = part[:longest] if rng.random() < 0.6 else part[-longest:]
+        host, room = rng.choice(hosts), size - len(part)
+        begin = rng.randrange(max(1, len(host) - room + 1))
+        host = host[begin : begin + rng.randint(room // 4, room)]
+        at = rng.randint(0, len(host))
+        return host[:at] + part + host[at:], None
     if len(ids) <= size:
-        return ids
-    if row.domain == data.NONE and row.jailbreak != data.NONE:
+        return ids, None
+    if safety:
         draw = rng.random()
         if row.src.startswith("own/") or (row.jailbreak == 1 and row.src.startswith("syn/injection")):
-            return ids[:size] if draw < 0.1 else ids[-size:]
+            return (ids[:size] if draw < 0.1 else ids[-size:]), None
         if draw < 0.15 or (row.jailbreak == 0 and draw < 0.5):
             start = rng.randrange(len(ids) - size + 1)
-            return ids[start : start + size]
-    return ids[:size]
+            return ids[start : start + size], None
+    if row.complexity is not None and rng.random() < 0.3:
+        return ids[-size:], None
+    return ids[:size], None
 
 
 def groups(net: model.Bundle, trunk: float, heads: float, decay: float) -> list[dict]:
     """Parameter groups with a learning rate that falls towards the embedding."""
     def rate(name: str) -> float:
-        if name.startswith(("domain.", "jailbreak.")):
+        if name.startswith(("heads.", "adapters.", "pii.")):
             return heads
         if name.startswith("layers."):
             return trunk * decay ** (model.LAYERS - 1 - int(name.split(".")[1]))
@@ -43,6 +89,8 @@ def groups(net: model.Bundle, trunk: float, heads: float, decay: float) -> list[
 
     buckets: dict[tuple, list] = {}
     for name, parameter in net.named_parameters():
+        if not parameter.requires_grad:
+            continue
         weight_decay = 0.01 if parameter.dim() > 1 and not name.startswith(("words", "positions")) else 0.0
         buckets.setdefault((rate(name), weight_decay), []).append(parameter)
     return [{"params": p, "lr": lr, "base": lr, "weight_decay": wd} for (lr, wd), p in buckets.items()]
@@ -57,85 +105,165 @@ def distil_rows(folder: Path, count: int) -> list[str]:
     return texts[:count]
 
 
-def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: str = "", log_every: int = 50,
-          threads: int = 2, start_from: Path | None = None) -> model.Bundle:
-    """Train, or refine the weights in `start_from` on the refining mix, saving `out` every few hundred steps; `minutes` bounds the time (the schedule follows it)."""
+class Losses:
+    """The sum of the tasks' losses of a batch, and running means for the log."""
+
+    def __init__(self, rows: list[data.Row]):
+        self.level = tasks.level_weights(rows)
+        facts = Counter(r.factcheck for r in rows if r.factcheck >= 0)
+        self.facts = torch.tensor([sum(facts.values()) / (2 * facts[i]) for i in (0, 1)]) if facts else None
+        self.sums, self.seen = Counter(), Counter()
+
+    def log(self) -> str:
+        text = " ".join(f"{k} {self.sums[k] / self.seen[k]:.4f}" for k in sorted(self.seen))
+        self.sums.clear()
+        self.seen.clear()
+        return text
+
+    def add(self, name: str, value):
+        self.sums[name] += value.item()
+        self.seen[name] += 1
+        return value
+
+    def __call__(self, out: dict, rows: list[data.Row], labels: torch.Tensor) -> torch.Tensor:
+        total = torch.zeros(())
+        domain = torch.tensor([r.domain if r.domain >= 0 else EMPTY for r in rows])
+        if (domain != EMPTY).any():
+            weight = torch.tensor([r.weight for r in rows])
+            each = F.cross_entropy(out["domain"], domain, reduction="none", ignore_index=EMPTY, label_smoothing=0.06) * weight
+            total = total + self.add("domain", each.sum() / (domain != EMPTY).sum().clamp(min=8))
+        attack = torch.tensor([r.jailbreak if r.jailbreak >= 0 else EMPTY for r in rows])
+        if (attack != EMPTY).any():
+            each = F.cross_entropy(out["jailbreak"], attack, weight=torch.tensor([1.0, 2.0]), reduction="sum", ignore_index=EMPTY, label_smoothing=0.02)
+            total = total + self.add("jailbreak", each / (attack != EMPTY).sum().clamp(min=8))
+        graded = [i for i, r in enumerate(rows) if r.complexity]
+        if graded:
+            want = torch.tensor([rows[i].complexity for i in graded])
+            weight = torch.tensor([self.level[tasks.band(rows[i].text), tasks.grade(rows[i])] for i in graded])
+            each = F.cross_entropy(out["complexity"][graded], want, reduction="none", label_smoothing=0.03) * weight
+            total = total + 0.7 * self.add("complexity", each.sum() / max(8, len(graded)))
+        fact = torch.tensor([r.factcheck if r.factcheck >= 0 else EMPTY for r in rows])
+        if (fact != EMPTY).any():
+            each = F.cross_entropy(out["factcheck"], fact, weight=self.facts, reduction="sum", ignore_index=EMPTY, label_smoothing=0.03)
+            total = total + 0.7 * self.add("factcheck", each / (fact != EMPTY).sum().clamp(min=8))
+        if (labels != EMPTY).any():
+            total = total + 1.5 * self.add("pii", self.tokens(out["pii"], rows, labels))
+        return total
+
+    @staticmethod
+    def tokens(logits, rows, labels):
+        """Cross-entropy per token; where only some types are marked, "O" stands for every other type too."""
+        logp = F.log_softmax(logits, -1)
+        partial = torch.tensor([r.partial for r in rows])[:, None] & (labels == 0)
+        other = torch.logsumexp(logp.masked_fill(~PARTIAL, -1e9), -1)
+        each = torch.where(partial, other, logp.gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1))
+        known = labels != EMPTY
+        weight = 1.0 + 1.0 * (labels > 0)
+        return -(each * weight * known).sum() / (weight * known).sum().clamp(min=64)
+
+
+def held_to_base(embedding, target):
+    """How far the embedding and the similarities inside the batch are from the base model's."""
+    return (1 - (embedding * target).sum(-1)).mean() + 2.0 * F.mse_loss(embedding @ embedding.T, target @ target.T)
+
+
+def calibrate(net: model.Bundle, rows: list[list[int]]) -> None:
+    """Set smoothing and limits from the activations of some rows."""
+    net.eval()
+    statistics = quantise.collect(net, rows)
+    with torch.no_grad():
+        for name, s in statistics.items():
+            layer = net.get_submodule(name)
+            smooth, limit = quantise.smoothing(layer.weight.detach().numpy(), s)
+            layer.smooth.copy_(torch.from_numpy(smooth))
+            layer.limit.fill_(limit)
+    net.train()
+
+
+def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dict | None = None, log_every: int = 50,
+          threads: int = 2, start_from: Path | None = None, rounding: bool = True, only_bare_tasks: bool = False, tuned: str = "all") -> model.Bundle:
+    """Train, from `start_from` or the base weights, saving `out` every few hundred steps; `minutes`
+    bounds the time (the schedule follows it). `only_bare_tasks` keeps rows of jailbreak, complexity
+    and factcheck only, for leave-one-source-out runs. `tuned` is what learns: all, adapters (and heads)
+    or heads."""
     torch.manual_seed(SEED)
     torch.set_num_threads(threads)
     rng = random.Random(SEED)
     rows, _ = data.build(folder, leave_out)
-    if start_from:
-        rows = data.refining(rows)
-    rows += [data.Row(t, src="distil") for t in distil_rows(folder, 1500 if start_from else 6000)]
+    if only_bare_tasks:
+        rows = [r for r in rows if r.complexity or r.factcheck >= 0 or (r.jailbreak >= 0 and (r.domain < 0 or rng.random() < 0.05))]
+    rows += [data.Row(t, src="distil") for t in distil_rows(folder, 500 if only_bare_tasks else 6000)]
     tok = batches.tokenizer()
-    ids = batches.content(tok, [r.text for r in rows], 6000)
-    net, teacher = model.from_base(0.1), model.from_base(0.0)
-    if start_from:
-        net.load_state_dict(torch.load(start_from))
+    examples = [Example(r, e) for r, e in zip(rows, tok.encode_batch([r.text[:6000] for r in rows], add_special_tokens=False))]
+    hosts = [e.ids for e in examples if e.row.jailbreak == 0 and 40 <= len(e.ids)]
+    net = model.load(start_from, 0.1) if start_from else model.from_base(0.1)
+    teacher = model.from_base(0.0).eval()
+    for name, parameter in net.named_parameters():
+        parameter.requires_grad_(name.startswith(TUNED[tuned]))
     net.train()
-    teacher.eval()
-    opt = torch.optim.AdamW(groups(net, *((8e-5, 3e-4) if start_from else (1e-4, 6e-4)), 0.88), betas=(0.9, 0.98), eps=1e-6, fused=True)
-    steps_done, start, total = 0, time.time(), None
-    sums, finished = [0.0, 0.0, 0.0], False
-    order: list[list[int]] = []
-    cuts: list[list[int]] = []
+    opt = torch.optim.AdamW(groups(net, *((8e-5, 5e-4) if start_from else (1e-4, 6e-4)), 0.88), betas=(0.9, 0.98), eps=1e-6, fused=True)
+    losses, steps, start, rounded = Losses(rows), 0, time.time(), False
+    cuts, order = [], []
 
     def next_epoch():
         nonlocal cuts, order
-        cuts = [batches.wrap(crop(x, r, rng)) for x, r in zip(ids, rows)]
-        order = batches.by_length([len(c) for c in cuts], 2048, 48, rng)
+        cuts = [cut(e, hosts, rng) for e in examples]
+        order = batches.by_length([len(c) + 2 for c, _ in cuts], 2048, 48, rng)
 
     next_epoch()
-    total = int(len(order) * epochs)
+    total = max(1, int(len(order) * epochs))
     print(f"{len(rows)} rows, {len(order)} batches per epoch, {total} steps", flush=True)
-    while not finished:
+    while True:
         for batch in order:
-            progress = max(steps_done / total, (time.time() - start) / 60 / minutes)
+            progress = max(steps / total, (time.time() - start) / 60 / minutes)
             if progress >= 1:
-                finished = True
-                break
-            factor = min(1.0, (steps_done + 1) / (30 if start_from else 120)) * (1 - progress)
+                torch.save(net.state_dict(), out)
+                print(f"trained {steps} steps in {(time.time() - start) / 60:.1f} minutes", flush=True)
+                return net.eval()
+            if rounding and not rounded and progress >= ROUND_FROM:
+                torch.save(net.state_dict(), out.with_suffix(".float.pt"))
+                calibrate(net, [batches.wrap(cuts[i][0]) for i in rng.sample(range(len(cuts)), 300)])
+                rounded = True
+            factor = min(1.0, (steps + 1) / 100) * (1 - progress)
             for group in opt.param_groups:
                 group["lr"] = group["base"] * factor
-            x, mask = batches.pad([cuts[i] for i in batch])
-            picked = [rows[i] for i in batch]
-            domain = torch.tensor([r.domain if r.domain >= 0 else EMPTY for r in picked])
-            attack = torch.tensor([r.jailbreak if r.jailbreak >= 0 else EMPTY for r in picked])
-            weight = torch.tensor([r.weight for r in picked])
-            hold = steps_done % 3 == 0 or bool((domain == EMPTY).all() and (attack == EMPTY).all())
+            x, mask = batches.pad([batches.wrap(cuts[i][0]) for i in batch])
+            picked, labels = [rows[i] for i in batch], torch.full(x.shape, EMPTY)
+            for n, i in enumerate(batch):
+                if cuts[i][1] is not None:
+                    labels[n, 1 : 1 + len(cuts[i][1])] = torch.tensor(cuts[i][1])
+            hold = steps % 3 == 0 or any(r.src == "distil" for r in picked)
             with torch.autocast("cpu", torch.bfloat16):
-                d, j, e = net(x, mask)
+                if rounded:
+                    net.eval()
+                    net.round(False)
+                    with torch.no_grad():
+                        exact = net(x, mask)
+                    net.round(True)
+                result = net(x, mask)
                 if hold:
                     with torch.no_grad():
-                        target = teacher(x, mask)[2].float()
-            d, j, e = d.float(), j.float(), e.float()
-            loss_d = (F.cross_entropy(d, domain, reduction="none", ignore_index=EMPTY, label_smoothing=0.06) * weight).sum()
-            loss_d = loss_d / (domain != EMPTY).sum().clamp(min=8)
-            loss_j = F.cross_entropy(j, attack, weight=torch.tensor([1.0, 2.0]), reduction="sum", ignore_index=EMPTY, label_smoothing=0.01)
-            loss_j = loss_j / (attack != EMPTY).sum().clamp(min=8)
-            loss = loss_d + loss_j
+                        target = teacher(x, mask)["embedding"].float()
+            result = {k: v.float() for k, v in result.items()}
+            loss = losses(result, picked, labels)
             if hold:
-                loss_e = (1 - (e * target).sum(-1)).mean() + 2.0 * F.mse_loss(e @ e.T, target @ target.T)
-                loss = loss + 6.0 * loss_e
-                sums[2] += loss_e.item() * 3
+                loss = loss + 6.0 * losses.add("embedding", held_to_base(result["embedding"], target))
+            if rounded:
+                gap = sum(F.mse_loss(result[t], exact[t].float()) for t in model.SEQUENCE)
+                loss = loss + 0.5 * losses.add("rounding", gap)
+                net.train()
+            if not loss.requires_grad:
+                continue
             opt.zero_grad(set_to_none=True)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
             opt.step()
-            steps_done += 1
-            sums[0] += loss_d.item()
-            sums[1] += loss_j.item()
-            if steps_done % log_every == 0:
-                shown = " ".join(f"{s / log_every:.4f}" for s in sums)
-                print(f"step {steps_done} progress {progress:.3f} {(time.time() - start) / 60:.1f} min  domain/jailbreak/embedding {shown}", flush=True)
-                sums = [0.0, 0.0, 0.0]
-            if steps_done % 100 == 0:
+            steps += 1
+            if steps % log_every == 0:
+                print(f"step {steps} progress {progress:.3f} {(time.time() - start) / 60:.1f} min  {losses.log()}", flush=True)
+            if steps % 100 == 0:
                 torch.save(net.state_dict(), out)
-        else:
-            next_epoch()
-    torch.save(net.state_dict(), out)
-    print(f"trained {steps_done} steps in {(time.time() - start) / 60:.1f} minutes", flush=True)
-    return net.eval()
+        next_epoch()
 
 
 if __name__ == "__main__":
@@ -144,8 +272,8 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=Path, default=Path("build/checkpoint.pt"))
     parser.add_argument("--epochs", type=float, default=2.0)
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time; the schedule follows it")
-    parser.add_argument("--leave-out", default="", help="prefix of a jailbreak source that is not trained on")
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--start-from", type=Path, help="refine these weights")
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    train(args.data, args.out, args.epochs, args.minutes, args.leave_out, start_from=args.start_from)
+    train(args.data, args.out, args.epochs, args.minutes, threads=args.threads, start_from=args.start_from)

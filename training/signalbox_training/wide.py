@@ -9,8 +9,8 @@ hashes are computed in the graph, so that nobody outside it knows of this part.
 
 How far each part is to be trusted depends on how foreign the text is to the vocabulary: x is the
 share of pieces that continue a word or hold a letter beyond ASCII. The logits that leave the graph
-are deep * (a0 + a1 x) + wide * (b0 + b1 x) + c with a0 = 1, fitted on held-out rows of the training
-sets.
+are deep * (a0 + a1 x) + wide * (b0 + b1 x) + c, fitted for each task on held-out rows of the
+training sets by likelihood, so that they are calibrated as they leave.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from . import batches, data
-from .model import DOMAINS
+from . import batches, data, tasks
+from .model import DOMAINS, SEQUENCE
 
-BUCKETS = 1 << 19
+BUCKETS = 3 << 17
 ORDERS = 4
 MULTIPLIER = 1_000_003  # a prime; hash (< 2^19) times it plus an id stays far below 2^63
 SALT = 7_919  # a prime; keeps a bigram from meeting the unigram of the same hash
-COLUMNS = len(DOMAINS) + 2
+WIDTHS = [len(labels) for labels in SEQUENCE.values()]
+COLUMNS = sum(WIDTHS)
 
 
 def hashes(ids: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -92,9 +93,9 @@ def extra_rows(folder: Path) -> list[data.Row]:
     return rows
 
 
-def prepare(folder: Path) -> list[data.Row]:
+def prepare(folder: Path, leave_out: dict | None = None) -> list[data.Row]:
     """Training rows of both parts, without anything that is in dev or held out."""
-    train, held = data.build(folder)
+    train, held = data.build(folder, leave_out)
     for row in train:
         if row.src.startswith("mmlu"):
             row.weight *= 3  # few rows, and the hardest ones
@@ -108,18 +109,16 @@ def prepare(folder: Path) -> list[data.Row]:
     return train
 
 
-def train(folder: Path, epochs: int = 10, rate: float = 0.06, decay: float = 2e-6, threads: int = 1, log=print) -> np.ndarray:
+def train(folder: Path, epochs: int = 10, rate: float = 0.06, decay: float = 2e-6, threads: int = 1, log=print, leave_out: dict | None = None) -> np.ndarray:
     """Fit the table; returns [BUCKETS, COLUMNS] float32."""
     torch.manual_seed(3)
     torch.set_num_threads(threads)
-    rows, begin = prepare(folder), time.time()
+    rows, begin = prepare(folder, leave_out), time.time()
     tok = batches.tokenizer()
     x = bags([batches.windows(c)[0] for c in batches.content(tok, [r.text for r in rows], 6000)])
-    held = data.build(folder)[1]
+    held = data.build(folder, leave_out)[1]
     held_x = bags([batches.windows(c)[0] for c in batches.content(tok, [r.text for r in held], 6000)])
-    domain = torch.tensor([r.domain for r in rows])
-    attack = torch.tensor([r.jailbreak for r in rows])
-    weight = torch.tensor([r.weight for r in rows])
+    want, weight = targets(rows)
     log(f"{len(rows)} rows, {len(x.buckets)} n-grams, {time.time() - begin:.0f} s")
     table = torch.nn.EmbeddingBag(BUCKETS, COLUMNS, mode="sum", sparse=True)
     torch.nn.init.zeros_(table.weight)
@@ -134,9 +133,10 @@ def train(folder: Path, epochs: int = 10, rate: float = 0.06, decay: float = 2e-
         for at in range(0, len(order), size):
             picked = order[at : at + size]
             out = scores(table, x, picked, drop=0.3)
-            d, a, w = domain[picked], attack[picked], weight[picked]
-            loss = (F.cross_entropy(out[:, : len(DOMAINS)], d.clamp(min=0), reduction="none") * w * (d >= 0)).sum()
-            loss = loss + (F.cross_entropy(out[:, len(DOMAINS) :], a.clamp(min=0), reduction="none") * (a >= 0)).sum()
+            loss = sum(
+                (F.cross_entropy(o, y[picked], reduction="none") * w[picked]).sum()
+                for o, y, w in zip(out.split(WIDTHS, 1), want, weight)
+            )
             opt.zero_grad(set_to_none=True)
             loss.backward()
             opt.step()
@@ -150,6 +150,26 @@ def train(folder: Path, epochs: int = 10, rate: float = 0.06, decay: float = 2e-
         log(f"epoch {epoch + 1}: loss {total / len(order):.4f}, held-out domain {right[y >= 0].mean():.4f}, "
             f"exams {right[exams].mean():.4f}, {time.time() - begin:.0f} s")
     return table.weight.detach().numpy()
+
+
+def targets(rows: list[data.Row]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """For each task, the wanted probabilities [rows, classes] and the weight of every row, 0 where it has no label."""
+    level = tasks.level_weights(rows)
+    columns = {
+        "domain": [(r.domain, r.weight) for r in rows], "jailbreak": [(r.jailbreak, 1.0) for r in rows], "factcheck": [(r.factcheck, 1.0) for r in rows],
+    }
+    want, weight = [], []
+    for task, labels in SEQUENCE.items():
+        y, w = torch.zeros(len(rows), len(labels)), torch.zeros(len(rows))
+        for i, r in enumerate(rows):
+            if task == "complexity":
+                if r.complexity:
+                    y[i], w[i] = torch.tensor(r.complexity), level[tasks.band(r.text), tasks.grade(r)]
+            elif columns[task][i][0] >= 0:
+                y[i, columns[task][i][0]], w[i] = 1.0, columns[task][i][1]
+        want.append(y)
+        weight.append(w)
+    return want, weight
 
 
 def scores(table: torch.nn.EmbeddingBag, x: Bags, picked: np.ndarray, drop: float = 0.0) -> torch.Tensor:
@@ -176,13 +196,12 @@ class Fusion:
         a0, a1, b0, b1 = self.mix[task]
         return deep * (a0 + a1 * x) + wide * (b0 + b1 * x) + self.shift[task]
 
-
     def reference(self, ids: list[list[int]], deep: list[np.ndarray]) -> list[np.ndarray]:
         """The fused logits of rows in fp32, from the deep logits of each task."""
         bag = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(self.exact), mode="sum")
-        wide = scores(bag, bags(ids), np.arange(len(ids))).numpy()
-        x, cut = foreign_share(self.foreign, ids), len(DOMAINS)
-        return [self.logits(i, d, w, x) for i, (d, w) in enumerate(zip(deep, (wide[:, :cut], wide[:, cut:])))]
+        wide = np.split(scores(bag, bags(ids), np.arange(len(ids))).numpy(), np.cumsum(WIDTHS)[:-1], axis=1)
+        x = foreign_share(self.foreign, ids)
+        return [self.logits(i, d, w, x) for i, (d, w) in enumerate(zip(deep, wide))]
 
 
 def foreign_pieces(tok) -> np.ndarray:
@@ -203,22 +222,19 @@ def quantised(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.clip(np.rint(table / scale), -127, 127).astype(np.int8), scale.astype(np.float32)
 
 
-def fuse(table: np.ndarray, tok, deep: list[np.ndarray], ids: list[list[int]], labels: list[np.ndarray], weight: np.ndarray) -> Fusion:
-    """Fit the mix on held-out rows by likelihood. `deep` and `labels` are those of domain and
-    jailbreak, a label of -1 is none; `ids` are the rows that the deep logits belong to."""
+def fuse(table: np.ndarray, tok, deep: list[np.ndarray], ids: list[list[int]], rows: list[data.Row]) -> Fusion:
+    """Fit the mix of every task on held-out rows by likelihood. `deep` holds each task's logits of the
+    first window of the rows, `ids` the tokens of that window."""
     small, scale = quantised(table)
     foreign = foreign_pieces(tok)
     bag = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(small * scale), mode="sum")
     x = bags(ids)
     wide = torch.cat([scores(bag, x, np.arange(i, min(i + 2048, len(ids)))) for i in range(0, len(ids), 2048)])
     share = torch.from_numpy(foreign_share(foreign, ids))
-    mixes, shifts, at = [], [], 0
-    for logits, label in zip(deep, labels):
-        columns = slice(at, at + logits.shape[1])
-        at += logits.shape[1]
-        known = torch.from_numpy(label >= 0)
-        d, w, s = torch.from_numpy(logits)[known], wide[:, columns][known], share[known]
-        y, importance = torch.from_numpy(label)[known], torch.from_numpy(weight)[known]
+    mixes, shifts = [], []
+    for logits, part, y, importance in zip(deep, wide.split(WIDTHS, 1), *targets(rows)):
+        known = importance > 0
+        d, w, s, y, importance = torch.from_numpy(logits)[known], part[known], share[known], y[known], importance[known]
         mix = torch.tensor([1.0, 0.0, 0.5, 0.0], requires_grad=True)
         shift = torch.zeros(logits.shape[1], requires_grad=True)
         opt = torch.optim.LBFGS([mix, shift], max_iter=200)
@@ -231,10 +247,8 @@ def fuse(table: np.ndarray, tok, deep: list[np.ndarray], ids: list[list[int]], l
             return value
 
         opt.step(loss)
-        # In units of the deep logits; the temperature of the manifest takes up the common factor.
-        unit = mix[0].item()
-        mixes.append(mix.detach().numpy() / unit)
-        shifts.append((shift.detach().numpy() / unit).astype(np.float32))
+        mixes.append(mix.detach().numpy().copy())
+        shifts.append(shift.detach().numpy().astype(np.float32))
     return Fusion(table, small, scale, foreign, np.asarray(mixes, np.float32), shifts)
 
 
