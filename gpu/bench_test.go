@@ -90,6 +90,61 @@ func BenchmarkSessionRun(b *testing.B) {
 	}
 }
 
+// BenchmarkTasks compares one graph with a shared trunk and n tasks with n separate models run one
+// after the other, on one thread and one text of 128 tokens. The graphs are large, so they are made
+// when they are wanted, and SIGNALBOX_TASK_GRAPHS names their folder:
+//
+//	python training/fixtures/graphs.py bench /tmp/task-graphs
+//	SIGNALBOX_TASK_GRAPHS=/tmp/task-graphs go test ./gpu -run - -bench Tasks
+func BenchmarkTasks(b *testing.B) {
+	folder := os.Getenv("SIGNALBOX_TASK_GRAPHS")
+	if folder == "" {
+		b.Skip("SIGNALBOX_TASK_GRAPHS names no folder with the graphs that training/fixtures/graphs.py bench writes")
+	}
+	r := openRuntime(b, nil)
+	open := func(b *testing.B, name string) *Session {
+		b.Helper()
+		model, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			b.Fatal(err)
+		}
+		s, err := r.NewSession(b.Context(), model, SessionOptions{Name: name})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	run := func(b *testing.B, sessions []*Session) {
+		b.Helper()
+		in := textInput(sessions[0].Inputs(), 128)
+		for i := range in[0].I64 { // the graphs of the benchmark know 3000 words
+			in[0].I64[i] %= 3000
+		}
+		start := cpuTime(b)
+		for b.Loop() {
+			for _, s := range sessions {
+				if _, err := s.Run(b.Context(), in, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		reportCPU(b, start)
+	}
+	for _, n := range []int{1, 2, 4, 8} {
+		b.Run(fmt.Sprintf("shared-%d", n), func(b *testing.B) {
+			run(b, []*Session{open(b, fmt.Sprintf("shared_%d.onnx", n))})
+		})
+		b.Run(fmt.Sprintf("separate-%d", n), func(b *testing.B) {
+			sessions := make([]*Session, n)
+			for i := range sessions {
+				sessions[i] = open(b, fmt.Sprintf("merged_%d.onnx", i))
+			}
+			run(b, sessions)
+		})
+	}
+}
+
 // textInput makes one row of plausible token ids, all attended to, for whichever of the usual inputs
 // a graph has.
 func textInput(specs []tensor.Spec, tokens int) []tensor.Tensor {

@@ -10,7 +10,11 @@
 //   - What reaches C has been checked: the graph's signature is read in Go before the library sees
 //     the bytes, and names, element types and shapes are checked before every run, because a fault
 //     in C ends the process.
-//   - Outputs are Go memory owned by the caller, float32 or int64, and finite.
+//   - Weights are in the bytes of the graph: none are read from files that nobody has checked.
+//   - Callers give and get float32 and int64. A graph that takes int32 or float16 is given the same numbers
+//     in that type, or an [InputError] when they have no place in it; narrower outputs are widened.
+//     Caches of a decoder are given empty.
+//   - Outputs are Go memory owned by the caller, and finite.
 //   - Native memory has one owner, which releases it. [Runtime.Handles] counts what is alive.
 //
 // # Concurrency

@@ -65,6 +65,13 @@ func (e elemType) widened() (elemType, bool) {
 	return 0, false
 }
 
+// givable reports whether an input of type e can be made from what callers have: as it is, or
+// narrowed from float32 or int64.
+func (e elemType) givable() bool {
+	return e == elemFloat || e == elemInt64 || e == elemFloat16 || e == elemInt32
+}
+
+// dtype is the type of e at the seam, for the types that widened returns.
 func (e elemType) dtype() tensor.DType {
 	if e == elemFloat {
 		return tensor.Float32
@@ -72,7 +79,7 @@ func (e elemType) dtype() tensor.DType {
 	if e == elemInt64 {
 		return tensor.Int64
 	}
-	return tensor.Invalid // refused as an input, widened as an output
+	return tensor.Invalid
 }
 
 // value is one input or output as the graph declares it. elem is 0 for what is no tensor. shape is
@@ -86,6 +93,29 @@ type value struct {
 // signature is what a graph takes and gives.
 type signature struct {
 	inputs, outputs []value
+}
+
+// cachePrefix begins the names of the inputs through which decoders get the keys and values of earlier
+// tokens, in the exports of Hugging Face's Optimum and Transformers.js: past_key_values.0.key.
+const cachePrefix = "past_key_values."
+
+// isCache reports whether v is such an input, [batch, heads, earlier tokens, size]. Embedding models are
+// exported with them as well (Qwen3-Embedding), and read every text at once.
+func (v *value) isCache() bool {
+	return strings.HasPrefix(v.name, cachePrefix) && (v.elem == elemFloat || v.elem == elemFloat16) &&
+		len(v.shape) == 4 && v.shape[1] > 0 && v.shape[2] == tensor.Dynamic && v.shape[3] > 0
+}
+
+// splitCaches tells the caches from the inputs that callers give.
+func splitCaches(inputs []value) (given, caches []value) {
+	for _, v := range inputs {
+		if v.isCache() {
+			caches = append(caches, v)
+		} else {
+			given = append(given, v)
+		}
+	}
+	return given, caches
 }
 
 var errNotONNX = errors.New("not an ONNX model")

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -59,17 +61,25 @@ func (onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loadO
 		return nil, err
 	}
 	defer o.Destroy() //nolint:errcheck // only fails when destroyed before
-	inputs := make([]string, len(sig.inputs))
-	for i, v := range sig.inputs {
-		inputs[i] = v.name
+	inputs := make([]string, 0, len(sig.inputs)+len(cfg.caches))
+	for _, v := range append(slices.Clip(sig.inputs), cfg.caches...) {
+		inputs = append(inputs, v.name)
 	}
 	native, err := ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, o)
 	if err != nil {
 		return nil, err
 	}
 	cfg.handles.Add(1)
-	return &ortSession{native: native, idle: make(chan *runState, cfg.keep), handles: cfg.handles}, nil
+	elems := make([]elemType, len(sig.inputs))
+	for i, v := range sig.inputs {
+		elems[i] = v.elem
+	}
+	return &ortSession{native: native, elems: elems, caches: cfg.caches, idle: make(chan *runState, cfg.keep), handles: cfg.handles}, nil
 }
+
+// noWeightsFolder is where the library may look for weights that are not in the graph: nowhere. Left to
+// itself it would take them from the working directory, and nobody would have checked them.
+const noWeightsFolder = os.DevNull
 
 // newSessionOptions returns the options for many small runs side by side: few threads each and no
 // busy waiting. The memory pattern is off because it keeps a plan for each shape, and shapes vary; on
@@ -90,6 +100,7 @@ func newSessionOptions(threads int) (*ort.SessionOptions, error) {
 		o.SetLogSeverityLevel(ort.LoggingLevelFatal),
 		o.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
 		o.AddSessionConfigEntry("session.inter_op.allow_spinning", "0"),
+		o.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", noWeightsFolder),
 	)
 	if err != nil {
 		return nil, errors.Join(err, o.Destroy())
@@ -100,6 +111,8 @@ func newSessionOptions(threads int) (*ort.SessionOptions, error) {
 // ortSession is one session of ONNX Runtime. Its native object is safe for concurrent runs.
 type ortSession struct {
 	native  *ort.DynamicAdvancedSession
+	elems   []elemType     // of the inputs, as the graph wants them
+	caches  []value        // inputs behind those, empty in every run
 	idle    chan *runState // what the runs at once need; a run beyond that makes its own and drops it
 	handles *atomic.Int64
 }
@@ -108,21 +121,29 @@ type ortSession struct {
 type runState struct {
 	opts      *ort.RunOptions
 	values    []ort.Value // inputs, then outputs
+	narrow    [][]byte    // of each input that the graph wants in a narrower type, its numbers in that type
 	pin       runtime.Pinner
 	told      chan error // receives what terminate returned; holds 1, so that terminate never blocks
 	terminate func()     // tells the run in flight to stop
 }
 
 func (s *ortSession) run(ctx context.Context, in, out []tensor.Tensor) error {
-	st, err := s.acquire(len(in) + len(out))
+	given := len(in) + len(s.caches)
+	st, err := s.acquire(given + len(out))
 	if err != nil {
 		return err
 	}
-	inputs, outputs := st.values[:len(in)], st.values[len(in):]
+	inputs, outputs := st.values[:given], st.values[given:]
 	for i := range in {
-		if inputs[i], err = s.wrap(&in[i], &st.pin); err != nil {
+		if inputs[i], err = s.wrap(&in[i], s.elems[i], &st.narrow[i], &st.pin); err != nil {
 			s.release(st)
 			return fmt.Errorf("input %q: %w", in[i].Name, err)
+		}
+	}
+	for i := range s.caches {
+		if inputs[len(in)+i], err = s.empty(&s.caches[i], in[0].Shape[0], &st.pin); err != nil {
+			s.release(st)
+			return fmt.Errorf("input %q: %w", s.caches[i].name, err)
 		}
 	}
 	stop := context.AfterFunc(ctx, st.terminate)
@@ -152,7 +173,7 @@ func (s *ortSession) acquire(n int) (*runState, error) {
 		return nil, fmt.Errorf("run options: %w", err)
 	}
 	s.handles.Add(1)
-	st := &runState{opts: opts, values: make([]ort.Value, n), told: make(chan error, 1)}
+	st := &runState{opts: opts, values: make([]ort.Value, n), narrow: make([][]byte, len(s.elems)), told: make(chan error, 1)}
 	st.terminate = func() { st.told <- opts.Terminate() }
 	return st, nil
 }
@@ -205,18 +226,54 @@ func (s *ortSession) close() error {
 	return s.native.Destroy()
 }
 
-// wrap makes a native tensor over the caller's slice, without a copy. The library keeps the address
-// until the tensor is destroyed, longer than the call that hands it over: the rules of cgo ask for
-// pinned memory then.
-func (s *ortSession) wrap(t *tensor.Tensor, pin *runtime.Pinner) (ort.Value, error) {
-	if t.F32 != nil {
+// wrap makes a native tensor over the caller's slice, without a copy, or over narrow, which it fills,
+// when the graph wants another type. The library keeps the address until the tensor is destroyed,
+// longer than the call that hands it over: the rules of cgo ask for pinned memory then.
+func (s *ortSession) wrap(t *tensor.Tensor, elem elemType, narrow *[]byte, pin *runtime.Pinner) (ort.Value, error) {
+	shape := ort.Shape(t.Shape)
+	switch elem {
+	case elemInt32:
+		*narrow = appendInt32((*narrow)[:0], t.I64)
+		pin.Pin(&(*narrow)[0])
+		v, err := ort.NewCustomDataTensor(shape, *narrow, ort.TensorElementDataTypeInt32)
+		return s.custom(v, err)
+	case elemFloat16:
+		*narrow = appendFloat16((*narrow)[:0], t.F32)
+		pin.Pin(&(*narrow)[0])
+		v, err := ort.NewCustomDataTensor(shape, *narrow, ort.TensorElementDataTypeFloat16)
+		return s.custom(v, err)
+	case elemFloat:
 		pin.Pin(&t.F32[0])
-		v, err := ort.NewTensor(ort.Shape(t.Shape), t.F32)
+		v, err := ort.NewTensor(shape, t.F32)
 		return wrapped(s, v, err)
+	case elemInt64:
+		pin.Pin(&t.I64[0])
+		v, err := ort.NewTensor(shape, t.I64)
+		return wrapped(s, v, err)
+	case elemUint8, elemInt8, elemUint16, elemInt16, elemBool, elemDouble, elemUint32, elemBFloat16:
 	}
-	pin.Pin(&t.I64[0])
-	v, err := ort.NewTensor(ort.Shape(t.Shape), t.I64)
-	return wrapped(s, v, err)
+	return nil, fmt.Errorf("element type %d cannot be given", elem) // checkInputs has refused it
+}
+
+// empty makes the tensor of a cache that holds no tokens.
+func (s *ortSession) empty(v *value, batch int64, pin *runtime.Pinner) (ort.Value, error) {
+	elem := ort.TensorElementDataType(ort.TensorElementDataTypeFloat)
+	if v.elem == elemFloat16 {
+		elem = ort.TensorElementDataTypeFloat16
+	}
+	nothing := new([8]byte) // the binding asks for memory, if for none that is used
+	pin.Pin(nothing)
+	t, err := ort.NewCustomDataTensor(ort.NewShape(batch, v.shape[1], 0, v.shape[3]), nothing[:], elem)
+	return s.custom(t, err)
+}
+
+// custom is wrapped for tensors of a type that Go has not.
+func (s *ortSession) custom(v *ort.CustomDataTensor, err error) (ort.Value, error) {
+	if err != nil {
+		return nil, err
+	}
+	s.handles.Add(1)
+	return v, nil
 }
 
 // wrapped keeps a nil *ort.Tensor from becoming a value that is not nil.

@@ -33,6 +33,7 @@ type loadOptions struct {
 	threads  int
 	keep     int           // run options kept for reuse: the number of runs at once
 	handles  *atomic.Int64 // native objects alive
+	caches   []value       // inputs behind those of the signature, empty in every run
 }
 
 // executor is one session of the library.
@@ -166,7 +167,8 @@ func (r *Runtime) runProbe(provider string) error {
 	return errors.Join(err, x.close())
 }
 
-// NewSession reads a serialised ONNX model and makes it ready to run. model is not kept or modified.
+// NewSession reads a serialised ONNX model and makes it ready to run. model is not kept or modified; it
+// must hold all weights, none are taken from files.
 // Loading cannot be interrupted: ctx is looked at before and after. Errors: *ModelError for bytes
 // that are no usable graph, ErrClosed, ctx's error. A provider that does not work is replaced by the
 // CPU; see Session.Fallback.
@@ -178,7 +180,9 @@ func (r *Runtime) NewSession(ctx context.Context, model []byte, o SessionOptions
 		return nil, fmt.Errorf("open session %q: %w", o.Name, err)
 	}
 	sig, err := readSignature(model)
+	var caches []value
 	if err == nil {
+		sig.inputs, caches = splitCaches(sig.inputs)
 		err = checkInputs(sig.inputs)
 	}
 	if err == nil {
@@ -199,7 +203,7 @@ func (r *Runtime) NewSession(ctx context.Context, model []byte, o SessionOptions
 	}
 	c.inputs, c.outputs = specs(sig.inputs), specs(sig.outputs)
 	wide, names := widen(model, sig.outputs)
-	cfg := loadOptions{provider: c.provider, threads: c.threads, keep: r.opts.MaxConcurrent, handles: &r.handles}
+	cfg := loadOptions{provider: c.provider, threads: c.threads, keep: r.opts.MaxConcurrent, handles: &r.handles, caches: caches}
 	if c.exec, err = r.native.load(wide, sig, names, cfg); err != nil {
 		return nil, &ModelError{Session: o.Name, Msg: err.Error()}
 	}

@@ -69,8 +69,10 @@ func (s *Session) Provider() string { return s.provider }
 // Fallback says why Provider is not the one asked for; empty when it is.
 func (s *Session) Fallback() string { return s.fallback }
 
-// Inputs lists what Run needs. A dimension that the graph leaves open is tensor.Dynamic; a nil shape
-// leaves the rank open too.
+// Inputs lists what Run needs, with the types in which Run takes it: float32 for a graph that wants
+// float16, int64 for one that wants int32. Caches of a decoder (past_key_values.*) are not among them: they
+// are empty in every run. A dimension that the graph leaves open is tensor.Dynamic; a
+// nil shape leaves the rank open too.
 func (s *Session) Inputs() []tensor.Spec { return cloneSpecs(s.inputs) }
 
 // Outputs lists what Run can give, with the types in which it gives them.
@@ -211,7 +213,11 @@ func (c *core) arrange(in, ordered []tensor.Tensor) error {
 		if ordered[at].Shape != nil {
 			return &InputError{Session: c.name, Tensor: in[i].Name, Msg: "given twice"}
 		}
-		if msg := mismatch(&in[i], &c.inputs[at]); msg != "" {
+		msg := mismatch(&in[i], &c.inputs[at])
+		if msg == "" {
+			msg = c.sig.inputs[at].elem.overflow(&in[i])
+		}
+		if msg != "" {
 			return &InputError{Session: c.name, Tensor: in[i].Name, Msg: msg}
 		}
 		ordered[at] = in[i]
@@ -273,12 +279,15 @@ func checkFinite(out []tensor.Tensor) error {
 func checkInputs(inputs []value) error {
 	var errs []error
 	for _, v := range inputs {
-		if v.elem.dtype() == tensor.Invalid {
-			errs = append(errs, fmt.Errorf("input %q has element type %d, only float32 and int64 can be given", v.name, v.elem))
+		if !v.elem.givable() {
+			errs = append(errs, fmt.Errorf("input %q has element type %d, only float32, float16, int64 and int32 can be given", v.name, v.elem))
 		}
 		if v.shape != nil && len(v.shape) == 0 {
 			errs = append(errs, fmt.Errorf("input %q is a scalar, which cannot be given", v.name))
 		}
+	}
+	if len(inputs) == 0 {
+		errs = append(errs, errors.New("no inputs but caches"))
 	}
 	return errors.Join(errs...)
 }

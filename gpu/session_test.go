@@ -118,6 +118,8 @@ func TestTensorsThatDoNotFitNeverReachTheLibrary(t *testing.T) {
 		{"too much data", "add", []tt{y, {Name: "x", Shape: []int64{1, 5}, F32: ones}}, nil, "x"},
 		{"an empty batch", "add", []tt{y, {Name: "x", Shape: []int64{0, 5}, F32: ones[:0]}}, nil, "x"},
 		{"a negative dimension", "add", []tt{y, {Name: "x", Shape: []int64{-1, -6}, F32: ones}}, nil, "x"},
+		{"an integer of more than 32 bits", "int32", []tt{{Name: "x", Shape: []int64{1, 2}, I64: []int64{1, 1 << 31}}}, nil, "x"},
+		{"a number beyond half precision", "float16", []tt{{Name: "x", Shape: []int64{1, 2}, F32: []float32{1, -65505}}}, nil, "x"},
 		{"a product that overflows to what is there", "add", []tt{y, {Name: "x", Shape: []int64{1 << 32, 1 << 32}, F32: ones[:0]}}, nil, "x"},
 		{"a product that overflows to one element", "add", []tt{y, {Name: "x", Shape: []int64{0x5555555555555555, 3}, F32: ones[:1]}}, nil, "x"},
 	} {

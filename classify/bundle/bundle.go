@@ -1,13 +1,8 @@
-// Package bundle reads model bundles: a folder with a manifest (bundle.yaml), one or more ONNX
-// graphs and a tokenizer.json. The manifest is decoded strictly, and every file is checked against
-// the size and SHA-256 that the manifest gives before anyone reads it. The package knows what a
-// manifest says, not what a model computes.
-//
-// A Bundle is immutable and safe for concurrent use as long as its file system is.
 package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -26,6 +21,12 @@ var ErrChecksum = errors.New("file does not match the manifest")
 
 // ErrNoGraph reports that a bundle has no graph of the precision asked for.
 var ErrNoGraph = errors.New("no graph of this precision")
+
+// ErrNoScan reports that a bundle has no scanner of long prompts.
+var ErrNoScan = errors.New("no scanner of long prompts")
+
+// ErrVocabulary reports a tokenizer that knows more ids than the graph.
+var ErrVocabulary = errors.New("tokenizer does not fit the graph")
 
 // Error is a problem with one file of a bundle, at Key where the file is a manifest.
 type Error struct {
@@ -49,6 +50,7 @@ func (e *Error) Unwrap() error { return e.Err }
 type Bundle struct {
 	Manifest Manifest
 	files    fs.FS
+	hub      *opened // what Open found in a Hugging Face folder; nil for bundles with a manifest
 }
 
 // Load reads and checks the manifest at the root of files. Problems are *Error values, joined. The
@@ -80,45 +82,168 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
+	for i := range m.Tasks {
+		if t := &m.Tasks[i]; t.Kind == Embedding {
+			t.Pooling, t.Width = cmp.Or(t.Pooling, NoPooling), cmp.Or(t.Width, t.Dims)
+		}
+	}
 	return m, nil
 }
 
 // Tokenizer reads and verifies the tokenizer.json.
-func (b *Bundle) Tokenizer() ([]byte, error) { return b.read(b.Manifest.Tokenizer) }
+func (b *Bundle) Tokenizer() ([]byte, error) { return b.read(b.Manifest.Tokenizer.File) }
 
-// Graph reads and verifies the graph of the given precision (fp32, fp16 or int8), or the first of
-// the manifest when precision is empty. ErrNoGraph when the bundle has none.
-func (b *Bundle) Graph(precision string) ([]byte, error) {
-	for _, g := range b.Manifest.Graphs {
-		if precision == "" || g.Precision == precision {
-			return b.read(g.File)
-		}
+// Scan reads and verifies the scanner of long prompts. ErrNoScan when the bundle has none.
+func (b *Bundle) Scan() ([]byte, error) {
+	if b.Manifest.Scan.Name == "" {
+		return nil, fmt.Errorf("bundle %q: %w", b.Manifest.Name, ErrNoScan)
 	}
-	return nil, fmt.Errorf("bundle %q: %w: %s", b.Manifest.Name, ErrNoGraph, precision)
+	return b.read(b.Manifest.Scan)
 }
 
-// Verify reads every file that the manifest names and returns all problems, joined.
+// Graph reads and verifies the graph that GraphPrecision names. Weights in files beside the graph
+// are put inside, so that the bytes are all that a session needs; that takes twice their size for as
+// long as the call lasts, and 2 GiB are the most. Errors: ErrNoGraph, and *Error values around
+// ErrChecksum, ErrGraph, ErrExternal or the file system's errors.
+func (b *Bundle) Graph(precision string) ([]byte, error) {
+	g, err := b.graph(precision)
+	if err != nil {
+		return nil, err
+	}
+	model, err := b.read(g.File)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := readGraphFacts(bytes.NewReader(model), int64(len(model)))
+	if err != nil {
+		return nil, &Error{File: g.Name, Err: err}
+	}
+	if len(facts.external) == 0 {
+		return model, nil
+	}
+	model, err = inline(g.Name, model, facts, b.readWeights)
+	if err != nil {
+		return nil, &Error{File: g.Name, Err: err}
+	}
+	return model, nil
+}
+
+// GraphPrecision is the precision of the graph that Graph gives to who asks for precision (FP32, FP16
+// or Int8): that one, or else FP32. An empty precision asks for the first graph of the manifest. Graphs
+// of half precision are only given to who asks for them: a CPU takes ten times as long for them.
+// ErrNoGraph when the bundle has none that fits.
+func (b *Bundle) GraphPrecision(precision string) (string, error) {
+	g, err := b.graph(precision)
+	if err != nil {
+		return "", err
+	}
+	return g.Precision, nil
+}
+
+func (b *Bundle) graph(precision string) (*Graph, error) {
+	graphs := b.Manifest.Graphs
+	if precision == "" && len(graphs) > 0 {
+		return &graphs[0], nil
+	}
+	for _, want := range []string{precision, FP32} {
+		for i := range graphs {
+			if graphs[i].Precision == want {
+				return &graphs[i], nil
+			}
+		}
+	}
+	have := make([]string, len(graphs))
+	for i := range graphs {
+		have[i] = graphs[i].Precision
+	}
+	return nil, fmt.Errorf("bundle %q: %w: %s, it has %v", b.Manifest.Name, ErrNoGraph, precision, have)
+}
+
+// CheckVocabulary compares the number of ids that a tokenizer can give with the number that the graphs
+// know. ErrVocabulary when the tokenizer has more: its ids would point behind the table of embeddings.
+func (b *Bundle) CheckVocabulary(size int) error {
+	if known := b.Manifest.Vocab; known > 0 && size > known {
+		return &Error{File: b.Manifest.Tokenizer.Name, Err: fmt.Errorf("%w: %d ids, the graph knows %d", ErrVocabulary, size, known)}
+	}
+	return nil
+}
+
+// Verify reads every file that the manifest names and returns all problems, joined. Of a Hugging Face
+// folder without a record of sums it proves only that the files are there and can be read.
 func (b *Bundle) Verify() error {
 	_, err := b.Tokenizer()
 	errs := []error{err}
 	for _, g := range b.Manifest.Graphs {
-		_, err := b.read(g.File)
+		errs = append(errs, b.verifyGraph(&g))
+	}
+	if b.Manifest.Scan.Name != "" {
+		_, err := b.Scan()
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
+// verifyGraph reads a graph and the files of its weights.
+func (b *Bundle) verifyGraph(g *Graph) error {
+	model, err := b.read(g.File)
+	if err != nil {
+		return err
+	}
+	facts, err := readGraphFacts(bytes.NewReader(model), int64(len(model)))
+	if err != nil {
+		return &Error{File: g.Name, Err: err}
+	}
+	if _, _, _, err = facts.load(g.Name, b.readWeights); err != nil {
+		return &Error{File: g.Name, Err: err}
+	}
+	return nil
+}
+
+// readWeights reads a file of external weights. A manifest must name it; in a Hugging Face folder it
+// has the sum of the record, if any.
+func (b *Bundle) readWeights(name string) ([]byte, error) {
+	f := File{Name: name, Bytes: -1}
+	if b.hub != nil {
+		if known, ok := b.hub.folder.record[name]; ok {
+			f = known
+		}
+	} else if f = b.Manifest.weights(name); f.Name == "" {
+		return nil, &Error{File: name, Err: fmt.Errorf("%w: the manifest does not name this file", ErrExternal)}
+	}
+	data, err := b.read(f)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", ErrExternal, err)
+	}
+	return data, err
+}
+
+// weights finds a file of external weights; without one the name is empty.
+func (m *Manifest) weights(name string) File {
+	for _, g := range m.Graphs {
+		for _, w := range g.Weights {
+			if w.Name == name {
+				return w
+			}
+		}
+	}
+	return File{}
+}
+
+// read reads a file and compares it with its sum, where that is known. Bytes of -1 are any number.
 func (b *Bundle) read(f File) ([]byte, error) {
 	info, err := fs.Stat(b.files, f.Name)
 	if err != nil {
 		return nil, &Error{File: f.Name, Err: err}
 	}
-	if info.Size() != f.Bytes { // before a wrong file of any size is read
+	if f.Bytes >= 0 && info.Size() != f.Bytes { // before a wrong file of any size is read
 		return nil, &Error{File: f.Name, Err: fmt.Errorf("%w: %d bytes, want %d", ErrChecksum, info.Size(), f.Bytes)}
 	}
 	data, err := fs.ReadFile(b.files, f.Name)
 	if err != nil {
 		return nil, &Error{File: f.Name, Err: err}
+	}
+	if f.SHA256 == "" {
+		return data, nil
 	}
 	sum := sha256.Sum256(data)
 	if got := hex.EncodeToString(sum[:]); got != f.SHA256 {

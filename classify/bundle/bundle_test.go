@@ -28,26 +28,38 @@ license: Apache-2.0
 languages: [en, de]
 layout: shared
 graphs:
-  - {file: model_int8.onnx, precision: int8, sha256: %s, bytes: 4}
-  - {file: onnx/model_fp16.onnx, precision: fp16, sha256: %s, bytes: 5}
-tokenizer: {file: tokenizer.json, sha256: %s, bytes: 2}
-inputs: {ids: input_ids, mask: attention_mask, types: token_type_ids}
+  - {file: model_int8.onnx, precision: int8, sha256: %s, bytes: 11}
+  - {file: onnx/model_fp16.onnx, precision: fp16, sha256: %s, bytes: 12, weights: [{file: onnx/more.data, sha256: %s, bytes: 4}]}
+tokenizer: {file: tokenizer.json, sha256: %s, bytes: 2, engine: native}
+scan: {file: scan.bin, sha256: %s, bytes: 4}
+inputs: {ids: input_ids, mask: attention_mask, types: token_type_ids, positions: position_ids}
+vocab: 30522
 max_tokens: 256
 pad_id: 1
 tasks:
   - {name: domain, kind: sequence, output: d, labels: [math, law], temperature: 1.5, threshold: 0.5, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
   - {name: jailbreak, kind: sequence, output: j, labels: [benign, jailbreak], positive: jailbreak, temperature: 1, threshold: 0.9, window: {tokens: 128, stride: 96, combine: max}}
   - {name: embedding, kind: embedding, output: e, dims: 8, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
+  - {name: pii, kind: token, output: p, labels: [O, B-AGE, I-AGE], temperature: 1, threshold: 0.5, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
+  - {name: nli, kind: pair, output: n, labels: [entailment, neutral], temperature: 1, threshold: 0.5, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
+  - {name: intent, kind: embedding, output: h, dims: 4, width: 8, pooling: last_token, prefix: "query: ", append_id: 7, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
 canary: {text: "two and two", expect: {domain: math, jailbreak: benign}}
 provenance: [{name: "a set", license: MIT}]
-`, digest("int8"), digest("fp16!"), digest("{}"))
+`, digest(graphA), digest(graphB), digest("more"), digest("{}"), digest("scan"))
+
+// The smallest graphs there are: an input x, an output y and a name for each graph.
+const (
+	graphA = "\x3a\x09\x12\x01a\x5a\x00\x62\x00\x5a\x00"
+	graphB = "\x3a\x0a\x12\x02bb\x5a\x00\x62\x00\x5a\x00"
+)
 
 func files(manifest string) fstest.MapFS {
 	return fstest.MapFS{
 		ManifestFile:           {Data: []byte(manifest)},
-		"model_int8.onnx":      {Data: []byte("int8")},
-		"onnx/model_fp16.onnx": {Data: []byte("fp16!")},
+		"model_int8.onnx":      {Data: []byte(graphA)},
+		"onnx/model_fp16.onnx": {Data: []byte(graphB)},
 		"tokenizer.json":       {Data: []byte("{}")},
+		"scan.bin":             {Data: []byte("scan")},
 	}
 }
 
@@ -61,15 +73,19 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		Format: 1, Name: "tiny", Version: "1.2.0", Description: "One sentence.", License: "Apache-2.0",
 		Languages: []string{"en", "de"}, Layout: "shared",
 		Graphs: []Graph{
-			{File{"model_int8.onnx", digest("int8"), 4}, "int8"},
-			{File{"onnx/model_fp16.onnx", digest("fp16!"), 5}, "fp16"},
+			{File: File{"model_int8.onnx", digest(graphA), 11}, Precision: "int8"},
+			{File: File{"onnx/model_fp16.onnx", digest(graphB), 12}, Precision: "fp16", Weights: []File{{"onnx/more.data", digest("more"), 4}}},
 		},
-		Tokenizer: File{"tokenizer.json", digest("{}"), 2},
-		Inputs:    Inputs{"input_ids", "attention_mask", "token_type_ids"}, MaxTokens: 256, PadID: 1,
+		Tokenizer: TokenizerFile{File: File{"tokenizer.json", digest("{}"), 2}, Engine: "native"},
+		Scan:      File{"scan.bin", digest("scan"), 4}, Vocab: 30522,
+		Inputs: Inputs{IDs: "input_ids", Mask: "attention_mask", Types: "token_type_ids", Positions: "position_ids"}, MaxTokens: 256, PadID: 1,
 		Tasks: []Task{
 			{Name: "domain", Kind: Sequence, Output: "d", Labels: []string{"math", "law"}, Temperature: 1.5, Threshold: 0.5, Window: mean},
 			{Name: "jailbreak", Kind: Sequence, Output: "j", Labels: []string{"benign", "jailbreak"}, Positive: "jailbreak", Temperature: 1, Threshold: 0.9, Window: Window{Tokens: 128, Stride: 96, Combine: Max}},
-			{Name: "embedding", Kind: Embedding, Output: "e", Dims: 8, Window: mean},
+			{Name: "embedding", Kind: Embedding, Output: "e", Dims: 8, Width: 8, Pooling: NoPooling, Window: mean},
+			{Name: "pii", Kind: Token, Output: "p", Labels: []string{"O", "B-AGE", "I-AGE"}, Temperature: 1, Threshold: 0.5, Window: mean},
+			{Name: "nli", Kind: Pair, Output: "n", Labels: []string{"entailment", "neutral"}, Temperature: 1, Threshold: 0.5, Window: mean},
+			{Name: "intent", Kind: Embedding, Output: "h", Dims: 4, Width: 8, Pooling: LastTokenPooling, Prefix: "query: ", AppendID: 7, Window: mean},
 		},
 		Canary:     Canary{"two and two", map[string]string{"domain": "math", "jailbreak": "benign"}},
 		Provenance: []Provenance{{"a set", "MIT"}},
@@ -77,13 +93,16 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	if d := cmp.Diff(want, b.Manifest); d != "" {
 		t.Errorf("manifest (-want +got):\n%s", d)
 	}
-	for precision, want := range map[string]string{"": "int8", "int8": "int8", "fp16": "fp16!"} {
+	for precision, want := range map[string]string{"": graphA, "int8": graphA, "fp16": graphB} {
 		if data, err := b.Graph(precision); string(data) != want || err != nil {
 			t.Errorf("graph %q: %q, %v, want %q", precision, data, err, want)
 		}
 	}
 	if _, err := b.Graph("fp32"); !errors.Is(err, ErrNoGraph) {
 		t.Errorf("graph fp32: error %v, want ErrNoGraph", err)
+	}
+	if data, err := b.Scan(); string(data) != "scan" || err != nil {
+		t.Errorf("scan: %q, %v", data, err)
 	}
 	if data, err := b.Tokenizer(); string(data) != "{}" || err != nil {
 		t.Errorf("tokenizer: %q, %v", data, err)
@@ -114,7 +133,17 @@ func TestProblemsNameFileAndKey(t *testing.T) {
 		"rows of no tokens":                    {"max_tokens: 256", "max_tokens: 0", "max_tokens: 0"},
 		"a negative padding":                   {"pad_id: 1", "pad_id: -1", "pad_id: -1"},
 		"two tasks of one name":                {"name: embedding", "name: domain", `tasks[2].name: "domain" is used twice`},
-		"an unknown kind":                      {"kind: embedding", "kind: token", `tasks[2].kind: "token"`},
+		"an unknown kind":                      {"kind: embedding", "kind: vector", `tasks[2].kind: "vector"`},
+		"a tag of no scheme":                   {"B-AGE", "X-AGE", `tasks[3].labels[1]: "X-AGE"`},
+		"tags without an outside":              {"[O, B-AGE", "[B-DAY, B-AGE", "tasks[3].labels: want one label O, have 0"},
+		"a tag twice":                          {"I-AGE]", "B-AGE]", `tasks[3].labels[2]: "B-AGE"`},
+		"an unknown pooling":                   {"pooling: last_token", "pooling: sum", `tasks[5].pooling: "sum"`},
+		"a cut that makes longer":              {"width: 8", "width: 3", "tasks[5].width: 3"},
+		"a negative token":                     {"append_id: 7", "append_id: -7", "tasks[5].append_id: -7"},
+		"an unknown tokenizer engine":          {"engine: native", "engine: rust", `tokenizer.engine: "rust"`},
+		"weights outside the bundle":           {"file: onnx/more.data", "file: /more.data", `graphs[1].weights[0].file: "/more.data"`},
+		"a scanner outside the bundle":         {"file: scan.bin", "file: ../scan.bin", `scan.file: "../scan.bin"`},
+		"a negative vocabulary":                {"vocab: 30522", "vocab: -1", "vocab: -1"},
 		"one label":                            {"[math, law]", "[math]", "tasks[0].labels: want at least two"},
 		"a label twice":                        {"[math, law]", "[math, math]", `tasks[0].labels[1]: "math"`},
 		"a positive label that is none":        {"positive: jailbreak", "positive: attack", `tasks[1].positive: "attack"`},
@@ -163,8 +192,9 @@ func TestFilesAreVerifiedBeforeUse(t *testing.T) {
 		name, data string
 		want       error
 	}{
-		"a flipped byte": {"model_int8.onnx", "int9", ErrChecksum},
-		"a longer file":  {"model_int8.onnx", "int8 and more", ErrChecksum},
+		"a flipped byte": {"model_int8.onnx", graphA[:10] + "\x01", ErrChecksum},
+		"a longer file":  {"model_int8.onnx", graphA + "\x00", ErrChecksum},
+		"a shorter file": {"model_int8.onnx", graphA[:9], ErrChecksum},
 		"a missing file": {"model_int8.onnx", "", fs.ErrNotExist},
 	}
 	for name, tc := range tests {

@@ -7,13 +7,26 @@ import (
 	"io/fs"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Format is the version of the manifest that this package reads.
 const Format = 1
 
-// maxRowTokens bounds the rows of a bundle; attention is quadratic in it.
-const maxRowTokens = 32768
+const (
+	minRowTokens = 8
+	maxRowTokens = 32768 // attention is quadratic in it
+)
+
+// outsideTag labels a token that is part of no span (Ramshaw and Marcus 1995).
+const outsideTag = "O"
+
+// The precisions of graphs.
+const (
+	FP32 = "fp32"
+	FP16 = "fp16"
+	Int8 = "int8" // weights of 8 bits, activations as the graph likes
+)
 
 // Manifest is the content of bundle.yaml.
 type Manifest struct {
@@ -34,11 +47,15 @@ type Manifest struct {
 	// Graphs are the same model in several precisions, the preferred one first.
 	Graphs []Graph `yaml:"graphs"`
 	// Tokenizer is the tokenizer.json.
-	Tokenizer File `yaml:"tokenizer"`
+	Tokenizer TokenizerFile `yaml:"tokenizer"`
+	// Scan is the scanner of long prompts, optional: without a name there is none.
+	Scan File `yaml:"scan"`
 	// Inputs names the inputs of the graphs.
 	Inputs Inputs `yaml:"inputs"`
 	// MaxTokens is the longest row that the model reads, special tokens included.
 	MaxTokens int `yaml:"max_tokens"`
+	// Vocab is the number of token ids that the graphs know, 0 when that is not known.
+	Vocab int `yaml:"vocab"`
 	// PadID fills rows that are shorter than others of their batch.
 	PadID int64 `yaml:"pad_id"`
 	// Tasks are the outputs and what they mean.
@@ -59,11 +76,20 @@ type File struct {
 	Bytes int64 `yaml:"bytes"`
 }
 
+// TokenizerFile is a tokenizer.json and what reads it.
+type TokenizerFile struct {
+	File `yaml:",inline"`
+	// Engine names the implementation: native, sugarme, or empty for the default.
+	Engine string `yaml:"engine"`
+}
+
 // Graph is one ONNX file.
 type Graph struct {
 	File `yaml:",inline"`
-	// Precision is fp32, fp16 or int8.
+	// Precision is FP32, FP16 or Int8.
 	Precision string `yaml:"precision"`
+	// Weights are the files beside the graph that hold its weights; usually it holds them itself.
+	Weights []File `yaml:"weights"`
 }
 
 // Inputs names the inputs of a graph; each is int64 of shape [batch, sequence].
@@ -74,6 +100,8 @@ type Inputs struct {
 	Mask string `yaml:"mask"`
 	// Types are segment ids, all 0 for single texts. Empty when the graph has no such input.
 	Types string `yaml:"types"`
+	// Positions count the tokens of a row from 0. Empty when the graph has no such input.
+	Positions string `yaml:"positions"`
 }
 
 // Kind is what a task computes.
@@ -82,7 +110,20 @@ type Kind string
 // The kinds of tasks.
 const (
 	Sequence  Kind = "sequence"  // logits of a label, float32 [batch, len(Labels)]
-	Embedding Kind = "embedding" // a vector, float32 [batch, Dims]
+	Token     Kind = "token"     // logits of a BIO label for each token, float32 [batch, sequence, len(Labels)]
+	Pair      Kind = "pair"      // logits of a label for two texts in one row, float32 [batch, len(Labels)]
+	Embedding Kind = "embedding" // a vector, float32 [batch, Width], or [batch, sequence, Width] before pooling
+)
+
+// Pooling says how the vectors of a row's tokens become one.
+type Pooling string
+
+// The ways to pool. An empty value means NoPooling.
+const (
+	NoPooling        Pooling = "none"       // the graph pools: its output has no dimension of tokens
+	MeanPooling      Pooling = "mean"       // average of the tokens whose mask is 1, special tokens included
+	CLSPooling       Pooling = "cls"        // the first token
+	LastTokenPooling Pooling = "last_token" // the last token whose mask is 1
 )
 
 // Combine says how the windows of a long text become one value.
@@ -98,11 +139,13 @@ const (
 type Task struct {
 	// Name is the signal that the task gives.
 	Name string `yaml:"name"`
-	// Kind is sequence or embedding.
+	// Kind is sequence, token, pair or embedding.
 	Kind Kind `yaml:"kind"`
 	// Output is the name of the graph's output.
 	Output string `yaml:"output"`
-	// Labels are the labels in the order of the logits. Sequence tasks only.
+	// Labels are the labels in the order of the logits, for token tasks in BIO form: O, B-PERSON,
+	// I-PERSON. In models of other makers two labels of a token task may have one name. Empty for
+	// embedding tasks.
 	Labels []string `yaml:"labels"`
 	// Positive is the label that a yes-or-no task looks for. Empty for other tasks.
 	Positive string `yaml:"positive"`
@@ -110,8 +153,19 @@ type Task struct {
 	Temperature float64 `yaml:"temperature"`
 	// Threshold is the probability from which the task's answer counts, in (0,1].
 	Threshold float64 `yaml:"threshold"`
-	// Dims is the length of the vector. Embedding tasks only.
+	// Dims is the length of the vector that the task gives: the first Dims numbers of the pooled
+	// vector, L2-normalised after the cut (Matryoshka representation learning, arXiv 2205.13147).
+	// Embedding tasks only.
 	Dims int `yaml:"dims"`
+	// Width is the length of the vectors of the graph, 0 for Dims. Embedding tasks only.
+	Width int `yaml:"width"`
+	// Pooling says how the vectors of tokens become one. Embedding tasks only.
+	Pooling Pooling `yaml:"pooling"`
+	// Prefix is put before every text. Embedding tasks only.
+	Prefix string `yaml:"prefix"`
+	// AppendID is a token that is put behind the tokens of the text, before the special tokens that
+	// the tokenizer adds; 0 for none. Embedding tasks only.
+	AppendID int64 `yaml:"append_id"`
 	// Window says how long texts are read.
 	Window Window `yaml:"window"`
 }
@@ -155,10 +209,14 @@ func (m *Manifest) Task(name string) (*Task, bool) {
 }
 
 // checker collects problems of a manifest by key.
-type checker struct{ errs []error }
+type checker struct {
+	errs []error
+	file string
+	hub  bool // made from a Hugging Face folder, which has neither sums nor a canary
+}
 
 func (c *checker) bad(key, format string, args ...any) {
-	c.errs = append(c.errs, &Error{File: ManifestFile, Key: key, Err: fmt.Errorf(format, args...)})
+	c.errs = append(c.errs, &Error{File: c.file, Key: key, Err: fmt.Errorf(format, args...)})
 }
 
 func (c *checker) required(key, value string) {
@@ -173,9 +231,11 @@ func (c *checker) oneOf(key, value string, known ...string) {
 	}
 }
 
-// Validate reports every problem of m as *Error values, joined, or nil.
-func (m *Manifest) Validate() error {
-	c := new(checker)
+// Validate reports every problem of m as *Error values, joined, or nil. Manifests that Open made
+// from a Hugging Face folder have no checksums and no canary, so they do not pass.
+func (m *Manifest) Validate() error { return m.check(&checker{file: ManifestFile}) }
+
+func (m *Manifest) check(c *checker) error {
 	if m.Format != Format {
 		c.bad("format", "%d is not supported, want %d", m.Format, Format)
 		return errors.Join(c.errs...) // the rest may mean something else
@@ -189,14 +249,24 @@ func (m *Manifest) Validate() error {
 	}
 	for i, g := range m.Graphs {
 		key := fmt.Sprintf("graphs[%d]", i)
-		c.file(key, g.File)
-		c.oneOf(key+".precision", g.Precision, "fp32", "fp16", "int8")
+		c.sum(key, g.File)
+		c.oneOf(key+".precision", g.Precision, FP32, FP16, Int8)
+		for j, w := range g.Weights {
+			c.sum(fmt.Sprintf("%s.weights[%d]", key, j), w)
+		}
 	}
-	c.file("tokenizer", m.Tokenizer)
+	c.sum("tokenizer", m.Tokenizer.File)
+	c.oneOf("tokenizer.engine", m.Tokenizer.Engine, "", "native", "sugarme")
+	if m.Scan != (File{}) {
+		c.sum("scan", m.Scan)
+	}
 	c.required("inputs.ids", m.Inputs.IDs)
 	c.required("inputs.mask", m.Inputs.Mask)
-	if m.MaxTokens < 8 || m.MaxTokens > maxRowTokens {
-		c.bad("max_tokens", "%d is not between 8 and %d", m.MaxTokens, maxRowTokens)
+	if m.MaxTokens < minRowTokens || m.MaxTokens > maxRowTokens {
+		c.bad("max_tokens", "%d is not between %d and %d", m.MaxTokens, minRowTokens, maxRowTokens)
+	}
+	if m.Vocab < 0 {
+		c.bad("vocab", "%d is negative", m.Vocab)
 	}
 	if m.PadID < 0 {
 		c.bad("pad_id", "%d is negative", m.PadID)
@@ -207,15 +277,18 @@ func (m *Manifest) Validate() error {
 	for i := range m.Tasks {
 		c.task(fmt.Sprintf("tasks[%d]", i), m, i)
 	}
-	c.canary(m)
+	if !c.hub {
+		c.canary(m)
+	}
 	return errors.Join(c.errs...)
 }
 
-func (c *checker) file(key string, f File) {
+func (c *checker) sum(key string, f File) {
 	if f.Name == "." || !fs.ValidPath(f.Name) {
 		c.bad(key+".file", "%q is not a path inside the bundle", f.Name)
 	}
-	if b, err := hex.DecodeString(f.SHA256); err != nil || len(b) != 32 {
+	none := c.hub && f.SHA256 == ""
+	if b, err := hex.DecodeString(f.SHA256); !none && (err != nil || len(b) != 32) {
 		c.bad(key+".sha256", "want 64 hexadecimal digits")
 	}
 	if f.Bytes <= 0 {
@@ -233,21 +306,23 @@ func (c *checker) task(key string, m *Manifest, i int) {
 		}
 	}
 	switch t.Kind {
-	case Sequence:
-		c.sequence(key, t)
+	case Sequence, Pair:
+		c.labelled(key, t)
+		c.unique(key, t)
+	case Token:
+		c.labelled(key, t)
+		c.tags(key, t)
+		if !c.hub {
+			c.unique(key, t)
+		}
 	case Embedding:
-		if t.Dims < 1 {
-			c.bad(key+".dims", "%d is not positive", t.Dims)
-		}
-		if t.Window.Combine == Max {
-			c.bad(key+".window.combine", "vectors have no maximum, want mean")
-		}
+		c.embedding(key, t)
 	default:
-		c.bad(key+".kind", "%q is not one of [sequence embedding]", t.Kind)
+		c.bad(key+".kind", "%q is not one of [sequence token pair embedding]", t.Kind)
 	}
 	w := t.Window
-	if w.Tokens < 8 || w.Tokens > m.MaxTokens {
-		c.bad(key+".window.tokens", "%d is not between 8 and max_tokens", w.Tokens)
+	if w.Tokens < minRowTokens || w.Tokens > m.MaxTokens {
+		c.bad(key+".window.tokens", "%d is not between %d and max_tokens", w.Tokens, minRowTokens)
 	}
 	if w.Stride < 1 || w.Stride > w.Tokens {
 		c.bad(key+".window.stride", "%d is not between 1 and window.tokens", w.Stride)
@@ -258,19 +333,31 @@ func (c *checker) task(key string, m *Manifest, i int) {
 	c.oneOf(key+".window.combine", string(w.Combine), string(Mean), string(Max))
 }
 
-func (c *checker) sequence(key string, t *Task) {
+func (c *checker) embedding(key string, t *Task) {
+	if t.Dims < 1 {
+		c.bad(key+".dims", "%d is not positive", t.Dims)
+	}
+	if t.Width != 0 && t.Width < t.Dims {
+		c.bad(key+".width", "%d is less than dims", t.Width)
+	}
+	c.oneOf(key+".pooling", string(t.Pooling), "", string(NoPooling), string(MeanPooling), string(CLSPooling), string(LastTokenPooling))
+	if t.AppendID < 0 {
+		c.bad(key+".append_id", "%d is negative", t.AppendID)
+	}
+	if t.Window.Combine == Max {
+		c.bad(key+".window.combine", "vectors have no maximum, want mean")
+	}
+}
+
+// labelled checks what every task with labels has.
+func (c *checker) labelled(key string, t *Task) {
 	if len(t.Labels) < 2 {
 		c.bad(key+".labels", "want at least two")
-	}
-	for i, l := range t.Labels {
-		if l == "" || slices.Contains(t.Labels[:i], l) {
-			c.bad(fmt.Sprintf("%s.labels[%d]", key, i), "%q is empty or used twice", l)
-		}
 	}
 	if t.Positive != "" && !slices.Contains(t.Labels, t.Positive) {
 		c.bad(key+".positive", "%q is not a label", t.Positive)
 	}
-	if t.Positive == "" && t.Window.Combine == Max {
+	if t.Positive == "" && t.Window.Combine == Max && t.Kind != Token {
 		c.bad(key+".positive", "missing: combine max looks for it")
 	}
 	if !(t.Temperature > 0) || math.IsInf(t.Temperature, 0) {
@@ -278,6 +365,30 @@ func (c *checker) sequence(key string, t *Task) {
 	}
 	if !(t.Threshold > 0 && t.Threshold <= 1) {
 		c.bad(key+".threshold", "%v is not in (0,1]", t.Threshold)
+	}
+}
+
+func (c *checker) unique(key string, t *Task) {
+	for i, l := range t.Labels {
+		if l == "" || slices.Contains(t.Labels[:i], l) {
+			c.bad(fmt.Sprintf("%s.labels[%d]", key, i), "%q is empty or used twice", l)
+		}
+	}
+}
+
+// tags checks that labels are BIO tags with one O among them.
+func (c *checker) tags(key string, t *Task) {
+	outside := 0
+	for i, l := range t.Labels {
+		switch prefix, name, _ := strings.Cut(l, "-"); {
+		case l == outsideTag:
+			outside++
+		case prefix != "B" && prefix != "I" || name == "":
+			c.bad(fmt.Sprintf("%s.labels[%d]", key, i), "%q is neither O nor B- or I- and a type", l)
+		}
+	}
+	if outside != 1 {
+		c.bad(key+".labels", "want one label O, have %d", outside)
 	}
 }
 

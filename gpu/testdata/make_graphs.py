@@ -9,7 +9,7 @@ import pathlib
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, external_data_helper, helper, numpy_helper
 
 HERE = pathlib.Path(__file__).parent
 FLOAT, HALF, BF16, DOUBLE = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE
@@ -73,13 +73,42 @@ def main():
         [("x", FLOAT, vector)],
         [("half", HALF, vector), ("brain", BF16, vector), ("double", DOUBLE, vector), ("single", FLOAT, vector)],
     )
-    save(HERE / "int32.onnx", [node("Cast", ["x"], ["y"], to=FLOAT)], [("x", INT32, vector)], [("y", FLOAT, vector)])
+    for name, elem in [("int32", INT32), ("float16", HALF), ("uint8", TensorProto.UINT8)]:
+        save(HERE / f"{name}.onnx", [node("Cast", ["x"], ["y"], to=FLOAT)], [("x", elem, vector)], [("y", FLOAT, vector)])
     save(
         HERE / "scalar.onnx",
         [node("ReduceSum", ["x"], ["total"], keepdims=0), node("Identity", ["x"], ["y"])],
         [("x", FLOAT, vector)],
         [("total", FLOAT, []), ("y", FLOAT, vector)],
     )
+
+    for name, elem in [("cache", FLOAT), ("cache_float16", HALF)]:
+        save(
+            HERE / f"{name}.onnx",
+            [
+                node("Cast", ["x"], ["new"], to=elem),
+                node("Concat", ["past_key_values.0.key", "new"], ["all"], axis=2),
+                node("Cast", ["all"], ["y"], to=FLOAT),
+            ],
+            [("past_key_values.0.key", elem, ["batch", 2, "past", 3]), ("x", FLOAT, ["batch", 2, "sequence", 3])],
+            [("y", FLOAT, ["batch", 2, "all", 3])],
+        )
+
+    # Weights in another file, which lies beside the graph: four numbers, one each.
+    weights = numpy_helper.from_array(np.ones(4, np.float32), "w")
+    external_data_helper.set_external_data(weights, "weights.data", 0, 16)
+    weights.ClearField("raw_data")
+    weights.data_location = TensorProto.EXTERNAL
+    outside = helper.make_graph(
+        [node("Add", ["x", "w"], ["y"])],
+        "external",
+        [helper.make_tensor_value_info("x", FLOAT, vector)],
+        [helper.make_tensor_value_info("y", FLOAT, vector)],
+        initializer=[weights],
+    )
+    outside = helper.make_model(outside, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    (HERE / "external.onnx").write_bytes(outside.SerializeToString(deterministic=True))
+    (HERE / "weights.data").write_bytes(np.ones(4, np.float32).tobytes())
 
     width = 64
     save(

@@ -1,0 +1,334 @@
+package bundle
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ErrLayout reports a folder that is neither a bundle nor a Hugging Face model that can be used.
+var ErrLayout = errors.New("no model that can be used")
+
+const (
+	hubRowTokens   = 8192 // longest row of a Hugging Face model, whatever it claims
+	hubWindow      = 512  // default tokens of a window
+	hubWindows     = 4    // default number of windows of tasks that take an average
+	hubThreshold   = 0.5
+	hubTemperature = 1
+)
+
+// hubCanary is the text that a Hugging Face model has to give some answer to.
+const hubCanary = "What is the derivative of x squared?"
+
+// OpenOptions says what a Hugging Face folder is used for, and overrides what is found there. Bundles
+// with a manifest say all of it themselves. The zero value of each field but Task means "found out".
+type OpenOptions struct {
+	// Task is the name of the task, required: domain, jailbreak, pii, complexity, factcheck, embedding
+	// or intent, whose kinds and labels have a meaning, or another name.
+	Task string
+	// Kind is what the model computes. Default: what config.json, the files beside it and the graph say.
+	Kind Kind
+	// Name is the name of the bundle in metrics and errors. Default: Task.
+	Name string
+	// Labels renames labels of the model before they get a meaning, such as LABEL_1 to jailbreak.
+	Labels map[string]string
+	// Positive is the label that a yes-or-no task looks for. Default for jailbreak and factcheck: the
+	// one of the two whose name is known to mean that.
+	Positive string
+	// Pooling is how an embedding model's tokens become a vector. Default: its pooling module, or the way of
+	// its type (Qwen3 the last token; EmbeddingGemma and ModernBERT the mean), or none where the graph pools.
+	Pooling Pooling
+	// Dims cuts vectors to their first Dims numbers. Default: whole vectors.
+	Dims int
+	// Prefix is put before every text of an embedding model. Default: its default prompt, else its prompt for
+	// queries, else nothing.
+	Prefix *string
+	// Layer is the exit of a two-dimensional Matryoshka model. Default: the deepest.
+	Layer int
+	// MaxTokens is the longest row, 8 to 8192, and never more than the model has positions. Default: what the
+	// files say, at most 8192.
+	MaxTokens int
+	// Window says how long texts are read; each of its fields that is zero has a default: 512 tokens or a row,
+	// a stride of three quarters, 4 windows and their mean, all windows for jailbreak and token tasks,
+	// and for jailbreak the maximum.
+	Window Window
+	// Threshold is the probability from which an answer counts. Default 0.5, which nobody calibrated.
+	Threshold float64
+	// Temperature divides the logits. Default 1.
+	Temperature float64
+}
+
+// opened is what Open knows besides the manifest; Resolve needs it.
+type opened struct {
+	folder  *folder
+	options OpenOptions
+	kind    Kind // "" when only the graph can tell
+}
+
+// Open reads a bundle when files has a bundle.yaml at its root, and a Hugging Face folder otherwise. The
+// manifest of the latter is complete: inputs and outputs are read from the graph. Problems are *Error
+// values, joined, around ErrLayout, ErrLabels, ErrGraph, ErrExternal, ErrSignature, or errors of the
+// file system. The files that no manifest sums are checked when they are read.
+func Open(files fs.FS, o OpenOptions) (*Bundle, error) {
+	if _, err := fs.Stat(files, ManifestFile); err == nil {
+		return Load(files)
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if _, err := fs.Stat(files, configFile); err != nil {
+		return nil, fmt.Errorf("%w: neither %s nor %s: %w", ErrLayout, ManifestFile, configFile, err)
+	}
+	f, err := readFolder(files)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{files: files, hub: &opened{folder: f, options: o}}
+	if b.hub.kind, err = kindOf(f, &o); err != nil {
+		return nil, &Error{File: configFile, Key: "architectures", Err: err}
+	}
+	if err := b.describe(); err != nil {
+		return nil, err
+	}
+	facts, err := b.readSignature(&b.Manifest.Graphs[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Resolve(facts.inputs, facts.outputs); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (o *OpenOptions) validate() error {
+	c := &checker{file: "options"}
+	c.required("task", o.Task)
+	c.oneOf("kind", string(o.Kind), "", string(Sequence), string(Token), string(Pair), string(Embedding))
+	c.oneOf("pooling", string(o.Pooling), "", string(NoPooling), string(MeanPooling), string(CLSPooling), string(LastTokenPooling))
+	for _, n := range []struct {
+		key        string
+		have, most int
+	}{{"dims", o.Dims, 1 << 16}, {"layer", o.Layer, 1 << 10}, {"max_tokens", o.MaxTokens, hubRowTokens}} {
+		if n.have < 0 || n.have > n.most {
+			c.bad(n.key, "%d is not between 0 and %d", n.have, n.most)
+		}
+	}
+	return errors.Join(c.errs...)
+}
+
+// kindOf weighs what the options, the task and the folder say against each other.
+func kindOf(f *folder, o *OpenOptions) (Kind, error) {
+	found := cmp.Or(o.Kind, f.kind())
+	var natural Kind
+	switch o.Task {
+	case taskDomain, taskJailbreak, taskComplexity, taskFactCheck:
+		natural = Sequence
+	case taskPII:
+		natural = Token
+	case taskEmbedding, taskIntent:
+		natural = Embedding
+	}
+	if natural != "" && found != "" && natural != found {
+		return "", fmt.Errorf("%w: the task %s is of kind %s, the model %v of kind %s", ErrLayout, o.Task, natural, f.config.Architectures, found)
+	}
+	return cmp.Or(found, natural), nil
+}
+
+// describe makes the manifest, but for what the graph's signature tells.
+func (b *Bundle) describe() error {
+	f, o := b.hub.folder, &b.hub.options
+	graphs, err := f.findGraphs(o.Layer)
+	if err != nil {
+		return err
+	}
+	tokenizer, err := f.findTokenizer()
+	if err != nil {
+		return err
+	}
+	m := &b.Manifest
+	*m = Manifest{
+		Format: Format, Name: cmp.Or(o.Name, o.Task), Version: cmp.Or(f.revision, "unversioned"), License: f.license,
+		Layout: "shared", Graphs: graphs, Tokenizer: TokenizerFile{File: tokenizer}, Vocab: max(f.config.VocabSize, 0),
+		MaxTokens: o.MaxTokens, Canary: Canary{Text: hubCanary},
+	}
+	if m.MaxTokens == 0 {
+		m.MaxTokens = slices.Min(append(f.limits, hubRowTokens))
+	}
+	if f.positions > 0 {
+		m.MaxTokens = min(m.MaxTokens, f.positions)
+	}
+	if f.config.PadID != nil && *f.config.PadID > 0 { // some models write -1 for none
+		m.PadID = *f.config.PadID
+	}
+	return nil
+}
+
+// hubGraphs are the names of graphs in the order of preference, and their precision.
+//
+//nolint:gochecknoglobals // constant table
+var hubGraphs = []Graph{
+	{File: File{Name: "model.onnx"}, Precision: FP32},
+	{File: File{Name: "model_quantized.onnx"}, Precision: Int8},
+	{File: File{Name: "model_int8.onnx"}, Precision: Int8},
+	{File: File{Name: "model_uint8.onnx"}, Precision: Int8},
+	{File: File{Name: "model_sdpa_fp16.onnx"}, Precision: FP16},
+	{File: File{Name: "model_fp16.onnx"}, Precision: FP16},
+}
+
+// findGraphs lists the graphs, the first of each precision that is there.
+func (f *folder) findGraphs(layer int) ([]Graph, error) {
+	dirs := []string{"", "onnx"}
+	switch {
+	case len(f.layers) > 0:
+		if layer == 0 {
+			layer = slices.Max(f.layers)
+		}
+		if !slices.Contains(f.layers, layer) {
+			return nil, &Error{File: exportConfig, Key: "available_layers", Err: fmt.Errorf("%w: layer %d is not one of %v", ErrLayout, layer, f.layers)}
+		}
+		dirs = []string{fmt.Sprintf("onnx/layer-%d", layer), fmt.Sprintf("layer-%d", layer)}
+	case layer != 0:
+		return nil, &Error{File: exportConfig, Err: fmt.Errorf("%w: a layer needs the list of available_layers", ErrLayout)}
+	}
+	var out []Graph
+	for _, want := range hubGraphs {
+		if slices.ContainsFunc(out, func(g Graph) bool { return g.Precision == want.Precision }) {
+			continue
+		}
+		for _, dir := range dirs {
+			file, err := f.describeFile(path.Join(dir, want.Name))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, Graph{File: file, Precision: want.Precision})
+			break
+		}
+	}
+	if len(out) == 0 {
+		names := make([]string, len(hubGraphs))
+		for i, g := range hubGraphs {
+			names[i] = g.Name
+		}
+		return nil, fmt.Errorf("%w: no graph in %q: looked for %s: %w", ErrLayout, dirs, strings.Join(names, ", "), fs.ErrNotExist)
+	}
+	return out, nil
+}
+
+func (f *folder) findTokenizer() (File, error) {
+	file, err := f.describeFile(vocabFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		if inner, second := f.describeFile("onnx/" + vocabFile); second == nil {
+			return inner, nil
+		}
+	}
+	return file, err
+}
+
+// describeFile returns a file with its sum from the record, or else with its size alone.
+func (f *folder) describeFile(name string) (File, error) {
+	info, err := fs.Stat(f.files, name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		return File{Name: name}, &Error{File: name, Err: err}
+	}
+	if known, ok := f.record[name]; ok {
+		return known, nil
+	}
+	return File{Name: name, Bytes: info.Size()}, nil
+}
+
+// readSignature reads what a graph says about itself, without its weights, and looks for the files of
+// those that are elsewhere.
+func (b *Bundle) readSignature(g *Graph) (*graphFacts, error) {
+	file, err := b.files.Open(g.Name)
+	if err != nil {
+		return nil, &Error{File: g.Name, Err: err}
+	}
+	defer file.Close() //nolint:errcheck // only read
+	info, err := file.Stat()
+	if err != nil {
+		return nil, &Error{File: g.Name, Err: err}
+	}
+	facts, err := readGraphFacts(file, info.Size())
+	if err != nil {
+		return nil, &Error{File: g.Name, Err: err}
+	}
+	beside, err := facts.files(g.Name)
+	if err != nil {
+		return nil, &Error{File: g.Name, Err: err}
+	}
+	for _, name := range beside {
+		if _, err := fs.Stat(b.files, name); err != nil {
+			return nil, &Error{File: g.Name, Err: fmt.Errorf("%w: %w", ErrExternal, err)}
+		}
+	}
+	return facts, nil
+}
+
+// endOfText finds the token that a model whose vector is that of the last token wants behind a text:
+// none when its tokenizer adds a token there by itself.
+func (b *Bundle) endOfText() (int64, error) {
+	data, err := b.Tokenizer()
+	if err != nil {
+		return 0, err
+	}
+	var t struct {
+		Post  postProcessor `json:"post_processor"`
+		Added []struct {
+			ID      int64  `json:"id"`
+			Content string `json:"content"`
+		} `json:"added_tokens"`
+	}
+	if err := json.Unmarshal(data, &t); err != nil {
+		return 0, &Error{File: b.Manifest.Tokenizer.Name, Err: err}
+	}
+	if t.Post.endsRows() {
+		return 0, nil
+	}
+	for _, a := range t.Added {
+		if a.Content == "<|endoftext|>" { // the token that Qwen3-Embedding was trained with
+			return a.ID, nil
+		}
+	}
+	var id int64
+	if raw := b.hub.folder.config.EndID; raw.Kind() == '0' {
+		if err := json.Unmarshal(raw, &id); err != nil {
+			return 0, &Error{File: configFile, Key: "eos_token_id", Err: err}
+		}
+	}
+	return max(id, 0), nil
+}
+
+// postProcessor is the part of a tokenizer.json that adds special tokens to rows.
+type postProcessor struct {
+	Type       string                      `json:"type"`
+	Single     []map[string]jsontext.Value `json:"single"`
+	Processors []postProcessor             `json:"processors"`
+}
+
+// endsRows reports whether the processor puts a token at the end of every row.
+func (p *postProcessor) endsRows() bool {
+	switch p.Type {
+	case "BertProcessing", "RobertaProcessing":
+		return true
+	case "TemplateProcessing":
+		if len(p.Single) == 0 {
+			return false
+		}
+		_, special := p.Single[len(p.Single)-1]["SpecialToken"]
+		return special
+	}
+	return slices.ContainsFunc(p.Processors, func(q postProcessor) bool { return q.endsRows() })
+}

@@ -1,0 +1,112 @@
+//go:build cgo
+
+package gpu
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"signalbox/internal/signal"
+	"signalbox/internal/tensor"
+)
+
+// openDamaged opens damaged bytes and runs what opens. A damage may leave a graph that works, if another
+// one; it must not end the process, and what fails must say so with a type that callers know.
+func openDamaged(t *testing.T, r *Runtime, model []byte) (opened bool) {
+	t.Helper()
+	s, err := r.NewSession(t.Context(), model, SessionOptions{Name: "damaged"})
+	if err != nil {
+		var modelErr *ModelError
+		if !errors.As(err, &modelErr) || reasonOf(t, err) != signal.ReasonNoModel {
+			t.Errorf("got %T: %v", err, err)
+		}
+		return false
+	}
+	in := []tensor.Tensor{f32("x", []int64{1, 2}, 1, 2)}
+	for _, spec := range s.Inputs() {
+		if spec.Name != "x" {
+			in = append(in, f32(spec.Name, []int64{1, 2}, 3, 4))
+		}
+	}
+	if _, err := s.Run(t.Context(), in, nil); err != nil {
+		reasonOf(t, err) // fails without one
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	return true
+}
+
+func TestATruncatedGraphIsRefusedAtEveryLength(t *testing.T) {
+	r := openRuntime(t, nil)
+	model := readGraph(t, "half")
+	opened := 0
+	for n := range len(model) {
+		if openDamaged(t, r, model[:n]) {
+			opened++
+		}
+	}
+	// The graph is whole before the version of its operators comes, at the very end.
+	if opened > 1 {
+		t.Errorf("%d of %d truncated graphs were accepted", opened, len(model))
+	}
+	if n := r.Handles(); n != 0 {
+		t.Errorf("%d handles are left", n)
+	}
+}
+
+func TestACorruptGraphNeverEndsTheProcess(t *testing.T) {
+	r := openRuntime(t, nil)
+	model := readGraph(t, "add")
+	refused := 0
+	for i := range model {
+		for _, flip := range []byte{0x01, 0x10, 0x80, 0xff} {
+			damaged := bytes.Clone(model)
+			damaged[i] ^= flip
+			if !openDamaged(t, r, damaged) {
+				refused++
+			}
+		}
+	}
+	if refused < len(model) {
+		t.Errorf("only %d of %d corrupt graphs were refused", refused, 4*len(model))
+	}
+	if n := r.Handles(); n != 0 {
+		t.Errorf("%d handles are left", n)
+	}
+}
+
+// The library would find weights beside a graph in the working directory, where anybody may have put
+// them.
+func TestWeightsAreNotTakenFromTheWorkingDirectory(t *testing.T) {
+	r := openRuntime(t, nil)
+	model := readGraph(t, "external")
+	t.Chdir("testdata")
+	_, err := r.NewSession(t.Context(), model, SessionOptions{Name: "external"})
+	var modelErr *ModelError
+	if !errors.As(err, &modelErr) {
+		t.Fatalf("got %v", err)
+	}
+	if !bytes.Contains([]byte(modelErr.Msg), []byte("weights.data")) {
+		t.Errorf("the error names no file: %v", err)
+	}
+}
+
+// What a graph declares and what it gives are two things: the shape that comes out is the real one.
+func TestAnOutputOfAnotherShapeThanDeclaredIsSeen(t *testing.T) {
+	r := openRuntime(t, nil)
+	// x [1, 3] is given, [1, 1] can be broadcast with it: the output has the shape of neither's spec.
+	s := openSession(t, r, "add", nil)
+	out, err := s.Run(t.Context(), []tensor.Tensor{f32("x", []int64{3, 1}, 1, 2, 3), f32("y", []int64{1, 2}, 10, 20)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(out[0].Shape, []int64{3, 2}) || len(out[0].F32) != 6 {
+		t.Errorf("shape %v with %d numbers", out[0].Shape, len(out[0].F32))
+	}
+	if err := out[0].Check(); err != nil {
+		t.Error(err)
+	}
+}

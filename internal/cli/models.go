@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"signalbox/internal/config"
+	"signalbox/internal/hub/local"
+	"signalbox/models"
+)
+
+func (c *command) models() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "models",
+		Short: "List, download and verify models",
+		Long: "List, download and verify models. They lie in folders of models_dir, by default " +
+			"~/.cache/signalbox/models; classify.tasks[].model names one, ORG/NAME for a downloaded one.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return misuse("models has no command %q; it has list, pull and verify", args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.PersistentFlags().String("dir", "", "folder of models, models_dir of the configuration; default: signalbox/models in the user's cache directory")
+	cmd.AddCommand(c.modelsList(), c.modelsPull(), c.modelsVerify())
+	return cmd
+}
+
+// modelsDir returns the folder that --dir names, or the default.
+func (c *command) modelsDir(cmd *cobra.Command) (string, error) {
+	dir, err := cmd.Flags().GetString("dir")
+	if err != nil {
+		return "", fmt.Errorf("read --dir: %w", err)
+	}
+	if dir != "" {
+		home, _ := c.Env("HOME")
+		return local.Expand(dir, home), nil
+	}
+	settings, err := config.ReadSettings(cmd.Flags())
+	if err != nil {
+		return "", err
+	}
+	if dir = local.DefaultDir(settings.CacheDir); dir == "" {
+		return "", misuse("there is no cache directory (neither XDG_CACHE_HOME nor HOME is set): name a folder with --dir")
+	}
+	return dir, nil
+}
+
+// embedded returns the files of the bundle in the binary.
+func embedded() (fs.FS, error) {
+	files, err := fs.Sub(models.FS, "default")
+	if err != nil {
+		return nil, fmt.Errorf("embedded bundle: %w", err)
+	}
+	return files, nil
+}
+
+func (c *command) modelsList() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Print the embedded bundle and the downloaded models",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := c.modelsDir(cmd)
+			if err != nil {
+				return err
+			}
+			files, err := embedded()
+			if err != nil {
+				return err
+			}
+			own := local.Describe(files)
+			own.Name = config.EmbeddedModel
+			found, err := local.List(dir)
+			if err != nil {
+				return err
+			}
+			p := c.printer()
+			all := append([]local.Model{own}, found...)
+			if asJSON {
+				return p.json(modelList{Dir: dir, Models: all})
+			}
+			p.models(all)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// modelList is what list --json prints.
+type modelList struct {
+	Dir    string        `json:"models_dir"`
+	Models []local.Model `json:"models"`
+}
+
+func (p *printer) models(all []local.Model) {
+	rows := make([][]string, 0, len(all))
+	for _, m := range all {
+		kind := string(m.Kind)
+		if m.Kind == local.Broken || m.Kind == local.Incomplete {
+			kind = p.bad(kind)
+		}
+		verified := p.faint("never")
+		switch {
+		case m.Dir == "":
+			verified = "built in"
+		case !m.VerifiedAt.IsZero():
+			verified = m.VerifiedAt.UTC().Format(time.DateOnly)
+		}
+		rows = append(rows, []string{
+			m.Name, kind, orDash(strings.Join(m.Tasks, ", ")), orDash(strings.Join(m.Precisions, ", ")), sizeText(m.Bytes),
+			orDash(m.License), orDash(cmp.Or(m.Version, m.Commit[:min(len(m.Commit), shortCommit)])), verified,
+		})
+	}
+	p.table([]string{"name", "kind", "tasks", "precision", "size", "licence", "version", "verified"}, rows)
+	for _, m := range all {
+		if m.Problem != "" {
+			p.printf("%s: %s\n", m.Name, p.bad(m.Problem))
+		}
+	}
+}
+
+// shortCommit is how much of a commit is shown: enough to be unique, as git shows it.
+const shortCommit = 12
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// sizeText prints a size in decimal units.
+func sizeText(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+func (c *command) modelsVerify() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify [NAME]",
+		Short: "Check every file against its checksum",
+		Long: "Read every file of the named model, or of the embedded bundle and all downloaded models, and compare it\n" +
+			"with the checksums of its bundle.yaml and of the record that pull wrote. Exit code 1 with a line for every problem.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return misuse("verify takes at most one model")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := c.modelsDir(cmd)
+			if err != nil {
+				return err
+			}
+			var failed bool
+			if len(args) == 1 && args[0] != config.EmbeddedModel {
+				failed, err = c.verifyOne(cmd.Context(), dir, args[0])
+			} else {
+				failed, err = c.verifyAll(cmd.Context(), dir, len(args) == 0)
+			}
+			if err != nil {
+				return err
+			}
+			if failed {
+				return errSilent
+			}
+			return nil
+		},
+	}
+}
+
+// verifyAll checks the embedded bundle and, where downloaded says so, all models of dir.
+func (c *command) verifyAll(ctx context.Context, dir string, downloaded bool) (failed bool, err error) { //nolint:revive // flag-parameter: one list, with or without its rest
+	files, err := embedded()
+	if err != nil {
+		return true, err
+	}
+	failed = c.printer().checked(config.EmbeddedModel, local.VerifyBundle(files))
+	if !downloaded {
+		return failed, nil
+	}
+	all, err := local.List(dir)
+	if err != nil {
+		return true, err
+	}
+	for _, m := range all {
+		bad, err := c.verifyDir(ctx, m.Name, m.Dir)
+		if err != nil {
+			return true, err
+		}
+		failed = failed || bad
+	}
+	return failed, nil
+}
+
+func (c *command) verifyOne(ctx context.Context, modelsDir, name string) (failed bool, err error) {
+	dir, err := local.Dir(modelsDir, name)
+	if err != nil {
+		return true, misuse("%v", err)
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return true, fmt.Errorf("no model %q in %s; `signalbox models list` prints what is there", name, modelsDir)
+	}
+	return c.verifyDir(ctx, name, dir)
+}
+
+func (c *command) verifyDir(ctx context.Context, name, dir string) (failed bool, err error) {
+	rec, recErr := local.ReadRecord(dir)
+	problems := local.Verify(ctx, dir)
+	if err := ctx.Err(); err != nil {
+		return true, fmt.Errorf("verify: %w", err)
+	}
+	failed = c.printer().checked(name, problems)
+	if recErr != nil {
+		return failed, nil //nolint:nilerr // Verify says what is wrong with a record
+	}
+	at := time.Now().UTC().Truncate(time.Second)
+	if failed {
+		at = time.Time{}
+	}
+	return failed, local.MarkVerified(dir, rec, at)
+}
+
+// checked prints what a check of one model found and reports whether it has a problem.
+func (p *printer) checked(name string, problems []error) (failed bool) {
+	if len(problems) == 0 {
+		p.printf("%s: %s\n", name, p.good("ok"))
+		return false
+	}
+	for _, err := range problems {
+		p.printf("%s: %s\n", name, p.bad(err.Error()))
+	}
+	return true
+}

@@ -1,0 +1,228 @@
+package local
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"signalbox/classify/bundle"
+)
+
+// Kind says what a model folder looks like.
+type Kind string
+
+// The kinds of model folders.
+const (
+	Bundle      Kind = "bundle"       // has a bundle.yaml that can be read
+	HuggingFace Kind = "hugging face" // has a config.json or an ONNX graph in the hub's layout
+	Incomplete  Kind = "incomplete"   // a download that has not come to its end
+	Broken      Kind = "broken"       // none of these; Problem says why
+)
+
+// Model describes one model for a list. It is read from names and small files; no digest is computed.
+type Model struct {
+	// Name is what classify.tasks[].model calls the model.
+	Name string `json:"name"`
+	Kind Kind   `json:"kind"`
+	// Tasks are the tasks of a bundle, or what the architecture of a Hugging Face model computes:
+	// sequence, token or embedding. Empty when the files do not say.
+	Tasks []string `json:"tasks"`
+	// Precisions are those of the graphs, sorted: fp32, fp16, int8.
+	Precisions []string `json:"precisions"`
+	// Bytes is the size of all files.
+	Bytes   int64  `json:"bytes"`
+	License string `json:"license,omitempty"`
+	// Version is the version that a bundle gives itself, Commit the commit that was downloaded.
+	Version string `json:"version,omitempty"`
+	Commit  string `json:"commit,omitempty"`
+	// VerifiedAt is when every file was last found to match its checksum; zero when never, or when
+	// the last check failed.
+	VerifiedAt time.Time `json:"verified_at,omitzero"`
+	// Dir is the folder, or empty for the embedded bundle.
+	Dir string `json:"dir,omitempty"`
+	// Problem says what is wrong with a broken folder.
+	Problem string `json:"problem,omitempty"`
+}
+
+// List describes the models below modelsDir, sorted by name. A modelsDir that does not exist has none.
+func List(modelsDir string) ([]Model, error) {
+	entries, err := os.ReadDir(modelsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list models: %w", err)
+	}
+	var out []Model
+	for _, e := range entries {
+		dir := filepath.Join(modelsDir, e.Name())
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() || strings.HasPrefix(e.Name(), ".") {
+			continue // a link to a folder counts, files beside the folders do not
+		}
+		m := describeDir(dir)
+		if m.Name == "" {
+			m.Name = ModelName(e.Name())
+		}
+		m.Dir = dir
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b Model) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+func describeDir(dir string) Model {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Model{Kind: Broken, Tasks: []string{}, Precisions: []string{}, Problem: err.Error()}
+	}
+	defer func() { _ = root.Close() }()
+	m := Describe(root.FS())
+	rec, err := ReadRecord(dir)
+	switch {
+	case err == nil:
+		m.Commit, m.VerifiedAt = rec.Commit, rec.VerifiedAt
+		m.License = cmp.Or(m.License, rec.License)
+	case !errors.Is(err, fs.ErrNotExist):
+		m.Kind, m.Problem = Broken, err.Error()
+	default:
+		if _, err := fs.Stat(root.FS(), PartialDir); err == nil {
+			m.Kind, m.Problem = Incomplete, ""
+		}
+	}
+	return m
+}
+
+// Describe describes the model at the root of files. Name and Dir are the caller's to set.
+func Describe(files fs.FS) Model {
+	m := Model{Tasks: []string{}, Precisions: []string{}}
+	graphs, err := m.walk(files)
+	if err != nil {
+		m.Kind, m.Problem = Broken, err.Error()
+		return m
+	}
+	b, err := bundle.Load(files)
+	switch {
+	case err == nil:
+		m.ofManifest(&b.Manifest)
+		return m
+	case !errors.Is(err, fs.ErrNotExist):
+		m.Kind, m.Problem = Broken, err.Error()
+		return m
+	}
+	m.Kind = HuggingFace
+	for _, g := range graphs {
+		m.Precisions = append(m.Precisions, Precision(g))
+	}
+	m.Precisions = tidy(m.Precisions)
+	task, err := architecture(files)
+	switch {
+	case err != nil && len(graphs) == 0:
+		m.Kind, m.Problem = Broken, "no ONNX graph, no "+bundle.ManifestFile+" and no config.json"
+	case len(graphs) == 0:
+		m.Kind, m.Problem = Broken, "no ONNX graph"
+	case task != "":
+		m.Tasks = []string{task}
+	}
+	return m
+}
+
+func (m *Model) ofManifest(man *bundle.Manifest) {
+	m.Kind, m.License, m.Version = Bundle, man.License, man.Version
+	for _, t := range man.Tasks {
+		m.Tasks = append(m.Tasks, t.Name)
+	}
+	for _, g := range man.Graphs {
+		m.Precisions = append(m.Precisions, g.Precision)
+	}
+	m.Precisions = tidy(m.Precisions)
+}
+
+// walk adds up the sizes and returns the graphs.
+func (m *Model) walk(files fs.FS) ([]string, error) {
+	var graphs []string
+	err := fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		if isOwn(name) {
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err //nolint:wrapcheck // wrapped below
+		}
+		if info.Mode().IsRegular() {
+			m.Bytes += info.Size()
+		}
+		if path.Ext(name) == ".onnx" {
+			graphs = append(graphs, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read model: %w", err)
+	}
+	return graphs, nil
+}
+
+func tidy(s []string) []string {
+	s = slices.DeleteFunc(s, func(p string) bool { return p == "" })
+	slices.Sort(s)
+	return slices.Compact(s)
+}
+
+// Precision tells from the file name of a graph what numbers it computes with: int8, fp16, fp32,
+// or "" when the name does not say. The names are those that Optimum, sentence-transformers and the
+// published classifiers use: model.onnx is fp32.
+func Precision(name string) string {
+	base := strings.TrimSuffix(strings.ToLower(path.Base(name)), ".onnx")
+	switch {
+	case strings.Contains(base, "int8"), strings.Contains(base, "_quantized"), strings.Contains(base, "quint8"):
+		return "int8"
+	case strings.HasSuffix(base, "fp16"), strings.HasSuffix(base, "_f16"):
+		return "fp16"
+	case base == "model", strings.HasSuffix(base, "fp32"):
+		return "fp32"
+	}
+	return ""
+}
+
+// architecture reads what a Hugging Face model computes from its config.json, or from the modules.json
+// that sentence-transformers writes.
+func architecture(files fs.FS) (string, error) {
+	if _, err := fs.Stat(files, "modules.json"); err == nil {
+		return "embedding", nil
+	}
+	data, err := fs.ReadFile(files, "config.json")
+	if err != nil {
+		return "", fmt.Errorf("read architecture: %w", err)
+	}
+	var c struct {
+		Architectures []string `json:"architectures"`
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return "", fmt.Errorf("read architecture: %w", err)
+	}
+	for _, a := range c.Architectures {
+		switch {
+		case strings.HasSuffix(a, "ForSequenceClassification"):
+			return "sequence", nil
+		case strings.HasSuffix(a, "ForTokenClassification"):
+			return "token", nil
+		case strings.HasSuffix(a, "Model"):
+			return "embedding", nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,342 @@
+package hub
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"signalbox/classify/bundle"
+	"signalbox/internal/hub/local"
+)
+
+// Selection says which files of a repository are wanted.
+type Selection struct {
+	// Precision of the graph: fp32, fp16 or int8. Empty takes what suits a CPU, int8 where there is
+	// such a graph and fp32 else, or the first graph of a bundle.
+	Precision string
+	// Graph names the graph instead, by its path.
+	Graph string
+	// Include are patterns of further files (path.Match). One without a slash is matched with the
+	// last part of a path, one that ends in "/" takes all that lies below.
+	Include []string
+}
+
+// Validate returns every problem, joined.
+func (s *Selection) Validate() error {
+	var errs []error
+	switch s.Precision {
+	case "", fp32, fp16, int8Graph:
+	default:
+		errs = append(errs, fmt.Errorf("precision %q is not one of fp32, fp16, int8", s.Precision))
+	}
+	for _, p := range s.Include {
+		if _, err := path.Match(p, ""); err != nil {
+			errs = append(errs, fmt.Errorf("pattern %q: %w", p, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+const (
+	fp32      = "fp32"
+	fp16      = "fp16"
+	int8Graph = "int8"
+
+	graphSuffix = ".onnx"
+	tokenizer   = "tokenizer.json" //nolint:gosec // of text, not of access
+)
+
+// Choice is what a selection came to.
+type Choice struct {
+	// Graph is the path of the graph, and Precision its precision (empty when its name does not say).
+	Graph, Precision string
+	// Files are the wanted files in the listing's order.
+	Files []Remote
+}
+
+// flash matches graphs that need an operator of one vendor (com.ck, CKFlashAttention), which ONNX
+// Runtime does not have: model_fa.onnx, model_fa_fp16.onnx.
+var flash = regexp.MustCompile(`(^|[_-])fa([_-]|$)`)
+
+func isFlash(name string) bool {
+	return path.Ext(name) == graphSuffix && flash.MatchString(strings.TrimSuffix(strings.ToLower(path.Base(name)), graphSuffix))
+}
+
+// Choose picks the files. manifest is the content of the repository's bundle.yaml, nil when it has
+// none. Errors wrap ErrNoModel, ErrNoFile or local.ErrPath.
+func Choose(l *Listing, s Selection, manifest []byte) (*Choice, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	index := make(map[string]Remote, len(l.Files))
+	for _, f := range l.Files {
+		if !isFlash(f.Path) {
+			index[f.Path] = f
+		}
+	}
+	p := &picker{listing: l, index: index, want: make(map[string]bool), s: s}
+	out := new(Choice)
+	var err error
+	if manifest != nil {
+		out.Graph, out.Precision, err = p.bundle(manifest)
+	} else {
+		out.Graph, out.Precision, err = p.huggingFace()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.Repo, err)
+	}
+	p.externalData(out.Graph)
+	for _, f := range l.Files {
+		if _, ok := index[f.Path]; ok && (isCard(f.Path) || included(f.Path, s.Include)) {
+			p.want[f.Path] = true
+		}
+	}
+	for _, f := range l.Files {
+		if !p.want[f.Path] {
+			continue
+		}
+		if err := local.CheckPath(f.Path); err != nil {
+			return nil, fmt.Errorf("%s: %w", l.Repo, err)
+		}
+		out.Files = append(out.Files, f)
+	}
+	return out, nil
+}
+
+type picker struct {
+	listing *Listing
+	index   map[string]Remote
+	want    map[string]bool
+	s       Selection
+}
+
+// take wants a file if there is one of this name.
+func (p *picker) take(name string) bool {
+	_, ok := p.index[name]
+	if ok {
+		p.want[name] = true
+	}
+	return ok
+}
+
+func (p *picker) named() (string, error) {
+	if isFlash(p.s.Graph) {
+		return "", fmt.Errorf("%w: %s needs an operator that ONNX Runtime does not have (com.ck)", ErrNoModel, p.s.Graph)
+	}
+	if path.Ext(p.s.Graph) != graphSuffix || !p.take(p.s.Graph) {
+		return "", fmt.Errorf("%w: %q is not one of its graphs: %s", ErrNoFile, p.s.Graph, p.graphs())
+	}
+	return p.s.Graph, nil
+}
+
+// graphs lists the graphs that can be named, for messages.
+func (p *picker) graphs() string {
+	const most = 12
+	var names []string
+	for _, f := range p.listing.Files {
+		if _, ok := p.index[f.Path]; ok && path.Ext(f.Path) == graphSuffix {
+			names = append(names, f.Path)
+		}
+	}
+	if len(names) == 0 {
+		return "it has none"
+	}
+	if len(names) > most {
+		names = append(names[:most], "...")
+	}
+	return strings.Join(names, ", ")
+}
+
+// huggingFace picks from the hub's usual layout.
+func (p *picker) huggingFace() (graph, precision string, err error) {
+	if graph, err = p.graph(); err != nil {
+		return "", "", err
+	}
+	dir := path.Dir(graph)
+	for _, base := range []string{tokenizer, "tokenizer_config.json", "special_tokens_map.json"} {
+		// The folder of a graph may have a tokenizer of its own; the root's is the one that counts.
+		if !p.take(base) {
+			p.take(path.Join(dir, base))
+		}
+	}
+	if !p.want[tokenizer] && !p.want[path.Join(dir, tokenizer)] {
+		return "", "", fmt.Errorf("%w: it has no %s, and no other tokenizer format is read", ErrNoModel, tokenizer)
+	}
+	for _, name := range []string{"config.json", "modules.json", "config_sentence_transformers.json", "sentence_bert_config.json", "1_Pooling/config.json"} {
+		p.take(name)
+	}
+	for _, base := range []string{"config.json", "model_config.json"} {
+		p.take(path.Join(dir, base))
+		p.take(path.Join("onnx", base))
+	}
+	for _, f := range p.listing.Files {
+		if d := path.Dir(f.Path); (d == "." || d == dir) && strings.HasSuffix(f.Path, "_mapping.json") {
+			p.take(f.Path)
+		}
+	}
+	return graph, local.Precision(graph), nil
+}
+
+// graph picks one graph: by precision, then by folder (the root, onnx/, then the deepest
+// onnx/layer-N/ of a model with early exits), then by name.
+func (p *picker) graph() (string, error) {
+	if p.s.Graph != "" {
+		return p.named()
+	}
+	precisions := []string{int8Graph, fp32, fp16}
+	if p.s.Precision != "" {
+		precisions = []string{p.s.Precision}
+	}
+	for _, precision := range precisions {
+		for _, dir := range p.folders() {
+			for _, base := range graphNames(precision) {
+				if name := path.Join(dir, base); p.take(name) {
+					return name, nil
+				}
+			}
+		}
+	}
+	graphs := p.graphs()
+	switch {
+	case graphs == "it has none":
+		return "", fmt.Errorf("%w: it has no ONNX graph; export one (optimum-cli export onnx) and put it beside the tokenizer", ErrNoModel)
+	case p.s.Precision != "":
+		return "", fmt.Errorf("%w: it has no graph of precision %s; it has %s", ErrNoModel, p.s.Precision, graphs)
+	}
+	return "", fmt.Errorf("%w: none of its graphs has a usual name; name one with --graph: %s", ErrNoModel, graphs)
+}
+
+var layer = regexp.MustCompile(`^(onnx/)?layer-([0-9]{1,4})/`)
+
+func (p *picker) folders() []string {
+	depth := make(map[string]int)
+	for _, f := range p.listing.Files {
+		if m := layer.FindStringSubmatch(f.Path); m != nil {
+			n, err := strconv.Atoi(m[2])
+			if err == nil {
+				depth[strings.TrimSuffix(m[0], "/")] = n
+			}
+		}
+	}
+	layers := make([]string, 0, len(depth))
+	for dir := range depth {
+		layers = append(layers, dir)
+	}
+	slices.SortFunc(layers, func(a, b string) int {
+		return cmp.Or(cmp.Compare(depth[b], depth[a]), cmp.Compare(a, b))
+	})
+	return append([]string{".", "onnx"}, layers...)
+}
+
+// graphNames lists the file names of a precision, the preferred first: those that package bundle finds
+// in a folder without a manifest. Graphs of other names, such as those that sentence-transformers
+// quantises for one processor, are taken by name only.
+func graphNames(precision string) []string {
+	switch precision {
+	case fp32:
+		return []string{"model.onnx"}
+	case fp16:
+		return []string{"model_sdpa_fp16.onnx", "model_fp16.onnx"}
+	}
+	return []string{"model_quantized.onnx", "model_int8.onnx", "model_uint8.onnx"}
+}
+
+// externalData wants the files that hold the weights of a graph, under the names that exporters
+// give: model.onnx.data, model.onnx_data, model.onnx_data_1, model.data.
+func (p *picker) externalData(graph string) {
+	stem := strings.TrimSuffix(graph, graphSuffix)
+	for _, f := range p.listing.Files {
+		rest, ok := strings.CutPrefix(f.Path, graph)
+		if f.Path == stem+".data" || ok && (rest == ".data" || rest == "_data" || strings.HasPrefix(rest, "_data_") || strings.HasPrefix(rest, ".data_")) {
+			p.take(f.Path)
+		}
+	}
+}
+
+// manifestFiles is the part of a bundle.yaml that says which files there are. It is read leniently:
+// a manifest of a later format can be downloaded, and is refused by the version that cannot load it.
+type manifestFiles struct {
+	Graphs []struct {
+		File      string `yaml:"file"`
+		Precision string `yaml:"precision"`
+	} `yaml:"graphs"`
+}
+
+func (p *picker) bundle(manifest []byte) (graph, precision string, err error) {
+	var m manifestFiles
+	var root yaml.Node
+	if err := errors.Join(yaml.Unmarshal(manifest, &m), yaml.Unmarshal(manifest, &root)); err != nil {
+		return "", "", fmt.Errorf("%w: %s: %w", ErrNoModel, bundle.ManifestFile, err)
+	}
+	var have []string
+	for _, g := range m.Graphs {
+		have = append(have, fmt.Sprintf("%s (%s)", g.File, g.Precision))
+		wanted := p.s.Graph == g.File || p.s.Graph == "" && (p.s.Precision == "" || p.s.Precision == g.Precision)
+		if graph == "" && wanted && path.Ext(g.File) == graphSuffix {
+			graph, precision = g.File, g.Precision
+		}
+	}
+	if graph == "" {
+		return "", "", fmt.Errorf("%w: %s has no such graph; it has %s", ErrNoModel, bundle.ManifestFile, strings.Join(have, ", "))
+	}
+	p.take(bundle.ManifestFile)
+	names := []string{graph}
+	for _, name := range fileKeys(&root) {
+		if path.Ext(name) != graphSuffix {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		if !p.take(name) {
+			return "", "", fmt.Errorf("%w: %s names %q, which the repository does not have", ErrNoFile, bundle.ManifestFile, name)
+		}
+	}
+	return graph, precision, nil
+}
+
+// fileKeys returns the values of all keys "file" of a manifest, at any depth.
+func fileKeys(n *yaml.Node) []string {
+	var out []string
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if value := n.Content[i+1]; child.Value == "file" && value.Kind == yaml.ScalarNode && value.Value != "" {
+				out = append(out, value.Value)
+			}
+			continue
+		}
+		out = append(out, fileKeys(child)...)
+	}
+	return out
+}
+
+// isCard matches the files at the root that tell people what a model is and what it may be used for.
+func isCard(name string) bool {
+	if strings.Contains(name, "/") {
+		return false
+	}
+	upper := strings.ToUpper(name)
+	return slices.ContainsFunc([]string{"LICENSE", "LICENCE", "NOTICE", "README", "MODEL_CARD", "COPYING"}, func(p string) bool {
+		return upper == p || strings.HasPrefix(upper, p+".")
+	})
+}
+
+func included(name string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		if strings.HasSuffix(p, "/") {
+			return strings.HasPrefix(name, p)
+		}
+		subject := name
+		if !strings.Contains(p, "/") {
+			subject = path.Base(name)
+		}
+		ok, err := path.Match(p, subject)
+		return ok && err == nil
+	})
+}
