@@ -1,0 +1,131 @@
+// Package scan ranks the windows of a long text by how much they look like an attack.
+//
+// It is the first stage of the safety cascade: a linear model over hashed n-grams is cheap enough to
+// read every byte of a long prompt, and its ranking says which windows a neural model should read.
+// It is not a classifier: a score orders the windows of one text, and no threshold on it is meant
+// to block anything.
+//
+// The model: every run of 3, 4 and 5 characters and of 1, 2 and 3 words is hashed into one table of
+// int8 weights. The evidence of a span is bias + scale * (sum of weights) / sqrt(number of n-grams),
+// the scaling that the training (training/signalbox_training/scan.py) uses as well. A window's score
+// is the logistic function of the strongest evidence among the window as a whole and the shorter
+// spans inside it, so that a short attack does not drown in the harmless text around it.
+//
+// A text is streamed once: each n-gram is hashed once and added to a running sum, which is noted
+// every 64 bytes; the sum of a span is the difference of two notes. Time is linear in the text and
+// the loop does not allocate. A Scanner is never written to after Load and may be used by any
+// number of goroutines.
+package scan
+
+import (
+	"math"
+	"unicode/utf8"
+)
+
+// block is the distance in bytes of the places where the running sums are noted. Windows and spans
+// start and end at such places.
+const block = 64
+
+// slack is how far, in bytes, a cut may move back to reach white space.
+const slack = 24
+
+// Scanner holds a table of n-gram weights.
+type Scanner struct {
+	table []int8 // a power of two long
+	shift uint   // 64 - log2(len(table))
+	scale float64
+	bias  float64
+	spans []int // lengths, in blocks, of the spans inside a window that are scored
+}
+
+// Window is a part of a text.
+type Window struct {
+	// Start and End are byte offsets: on rune boundaries, after white space where some is near.
+	Start, End int
+	// Score is in [0,1]; higher is more like an attack. It orders windows and is not calibrated.
+	Score float32
+}
+
+// note is the state of the running sums at a cut.
+type note struct {
+	at    int // byte offset
+	sum   int64
+	count int64
+}
+
+// Windows appends the windows of the text to dst and returns it, in the order of the text. Windows
+// are size bytes long and start every stride bytes, both rounded up to multiples of 64 and at least
+// that; a stride beyond size counts as size, so that the windows cover the text. The last window
+// ends with the text and is as long as the others. A text shorter than size gives one window, an
+// empty one none. The text may hold anything; bytes that are not UTF-8 count as replacement characters.
+func (s *Scanner) Windows(text string, size, stride int, dst []Window) []Window {
+	if text == "" {
+		return dst
+	}
+	width := max((size+block-1)/block, 1)
+	step := min(max((stride+block-1)/block, 1), width)
+	total := max((len(text)+block-1)/block, 1)
+	// A window of more blocks than the text has is the text.
+	width = min(width, total)
+	step = min(step, width)
+	ring := make([]note, width+1)
+	p := pass{s: s, text: text}
+	p.reset()
+	first := 0 // block at which the next window starts
+	ring[0] = p.note
+	for k := 1; k <= total; k++ {
+		p.readTo(cut(text, k, total))
+		ring[k%len(ring)] = p.note
+		if k != first+width && k != total {
+			continue
+		}
+		start := k - width
+		dst = append(dst, s.window(ring, start, width))
+		first += step
+	}
+	return dst
+}
+
+// window scores the window of width blocks that starts at block start.
+func (s *Scanner) window(ring []note, start, width int) Window {
+	from, to := ring[start%len(ring)], ring[(start+width)%len(ring)]
+	best := s.evidence(from, to)
+	for _, span := range s.spans {
+		for at := start; at+span <= start+width && span < width; at++ {
+			best = max(best, s.evidence(ring[at%len(ring)], ring[(at+span)%len(ring)]))
+		}
+	}
+	return Window{Start: from.at, End: to.at, Score: float32(1 / (1 + math.Exp(-best)))}
+}
+
+// evidence is the logit of the span between two notes.
+func (s *Scanner) evidence(from, to note) float64 {
+	n := to.count - from.count
+	if n == 0 {
+		return s.bias
+	}
+	return s.bias + s.scale*float64(to.sum-from.sum)/math.Sqrt(float64(n))
+}
+
+// cut gives the byte offset at which block k of total starts: after white space if some is near,
+// else at the start of a rune. Offsets never decrease with k.
+func cut(text string, k, total int) int {
+	if k <= 0 {
+		return 0
+	}
+	if k >= total {
+		return len(text)
+	}
+	nominal := k * block
+	for i := nominal; i > nominal-slack; i-- {
+		if c := text[i-1]; c == ' ' || c == '\n' || c == '\t' || c == '\r' {
+			return i
+		}
+	}
+	for i := nominal; i > nominal-utf8.UTFMax; i-- {
+		if utf8.RuneStart(text[i]) {
+			return i
+		}
+	}
+	return nominal
+}

@@ -1,0 +1,195 @@
+package views
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// minEscapes is the least number of escapes in a token that are undone.
+	minEscapes = 3
+	// maxToken is the longest token, in bytes, whose escapes are undone as a whole.
+	maxToken = 1 << 16
+)
+
+// escaped undoes percent, HTML and backslash escapes of a token if they hide letters or spell a
+// sentence, and reports whether it did. A space in a URL or an ampersand in HTML is left alone.
+func (r *reading) escaped(start, end int) bool {
+	end = min(end, start+maxToken)
+	token := r.text[start:end]
+	if strings.Count(token, "%")+strings.Count(token, "\\")+strings.Count(token, "&#") < minEscapes {
+		return false
+	}
+	s, count, letters := unescapeAll(token)
+	if count < minEscapes || letters < minEscapes && !sentence(s) || !clean(s) {
+		return false
+	}
+	r.edits = append(r.edits, edit{start, end, s})
+	r.escapes = true
+	r.done = end
+	return true
+}
+
+// unescapeAll returns a token without escapes, how many there were and how many stood for letters.
+func unescapeAll(token string) (text string, count, letters int) {
+	var b strings.Builder
+	for i := 0; i < len(token); {
+		c, n := unescape(token[i:])
+		if n == 0 {
+			b.WriteByte(token[i])
+			i++
+			continue
+		}
+		i += n
+		count++
+		if c.raw {
+			b.WriteByte(byte(c.code))
+			if c.code >= utf8.RuneSelf || letterOf[c.code] != 0 {
+				letters++
+			}
+			continue
+		}
+		b.WriteRune(c.code)
+		if unicode.IsLetter(c.code) {
+			letters++
+		}
+	}
+	return b.String(), count, letters
+}
+
+// clean reports whether a text is valid UTF-8 without control characters.
+func clean(s string) bool {
+	for _, c := range s {
+		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == utf8.RuneError {
+			return false
+		}
+	}
+	return utf8.ValidString(s)
+}
+
+// sentence reports whether a text has at least four known words with white space between them.
+func sentence(s string) bool {
+	n := 0
+	for word := range strings.FieldsSeq(s) {
+		from, to := trim(word, 0, len(word))
+		if onlyLetters(word[from:to]) && known(word[from:to]) {
+			n++
+		}
+	}
+	return n >= 4
+}
+
+// character is what an escape stands for: a byte of UTF-8 (raw) or a code point.
+type character struct {
+	code rune
+	raw  bool
+}
+
+// unescape reads the escape at the start of s; n is its length, 0 if there is none: %41, \x41, \u0041,
+// \U00000041, \u{41}, &#65; and &#x41;.
+func unescape(s string) (c character, n int) {
+	switch s[0] {
+	case '%':
+		if v, ok := hexDigits(s, 1, 2); ok {
+			return character{v, true}, 3
+		}
+	case '\\':
+		return backslash(s)
+	case '&':
+		return entity(s)
+	}
+	return character{}, 0
+}
+
+func backslash(s string) (c character, n int) {
+	if len(s) < 2 {
+		return c, 0
+	}
+	switch s[1] {
+	case 'x':
+		if v, ok := hexDigits(s, 2, 2); ok {
+			return character{v, true}, 4
+		}
+	case 'u':
+		if len(s) > 3 && s[2] == '{' {
+			if to := strings.IndexByte(s[:min(len(s), 10)], '}'); to > 3 {
+				if v, ok := hexDigits(s, 3, to-3); ok {
+					return character{v, false}, to + 1
+				}
+			}
+			return c, 0
+		}
+		if v, ok := hexDigits(s, 2, 4); ok {
+			return surrogates(s, v)
+		}
+	case 'U':
+		if v, ok := hexDigits(s, 2, 8); ok && v <= unicode.MaxRune {
+			return character{v, false}, 10
+		}
+	}
+	return c, 0
+}
+
+// surrogates joins a pair of \u escapes that stand for one character in UTF-16.
+func surrogates(s string, v rune) (c character, n int) {
+	const half = 6
+	if v >= 0xD800 && v < 0xDC00 && len(s) >= 2*half && s[half] == '\\' && s[half+1] == 'u' {
+		if low, ok := hexDigits(s, half+2, 4); ok && low >= 0xDC00 && low < 0xE000 {
+			return character{(v-0xD800)<<10 + (low - 0xDC00) + 0x10000, false}, 2 * half
+		}
+	}
+	return character{v, false}, half
+}
+
+func entity(s string) (c character, n int) {
+	if len(s) < 4 || s[1] != '#' {
+		return c, 0
+	}
+	at, base := 2, rune(10)
+	if s[2]|0x20 == 'x' {
+		at, base = 3, 16
+	}
+	v, from := rune(0), at
+	for at < len(s) && at < from+7 {
+		d := digit(s[at])
+		if d < 0 || d >= base {
+			break
+		}
+		v = v*base + d
+		at++
+	}
+	if at == from || v == 0 || v > unicode.MaxRune {
+		return c, 0
+	}
+	if at < len(s) && s[at] == ';' {
+		at++
+	}
+	return character{v, false}, at
+}
+
+// hexDigits reads n hexadecimal digits from byte at of s.
+func hexDigits(s string, at, n int) (v rune, ok bool) {
+	if len(s) < at+n || n > 8 {
+		return 0, false
+	}
+	for i := at; i < at+n; i++ {
+		d := digit(s[i])
+		if d < 0 || v > unicode.MaxRune {
+			return 0, false
+		}
+		v = v<<4 | d
+	}
+	return v, true
+}
+
+// digit returns the value of a hexadecimal digit, -1 if it is none.
+func digit(c byte) rune {
+	switch {
+	case c >= '0' && c <= '9':
+		return rune(c - '0')
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return rune(c|0x20) - 'a' + 10
+	}
+	return -1
+}
