@@ -60,12 +60,33 @@ func TestEncodeDoesNotAllocate(t *testing.T) {
 // BenchmarkHostile encodes a megabyte of the texts that are worst for each engine.
 func BenchmarkHostile(b *testing.B) {
 	texts := hostile(1 << 20)
-	for _, name := range engines {
-		tok := load(b, name)
+	for _, name := range append([]string{"unigram_metaspace", "sentencepiece_bpe"}, layouts...) {
+		tok := open(b, name)
 		for kind, text := range texts {
+			text := text()
 			b.Run(name+"/"+strings.ReplaceAll(kind, " ", "_"), func(b *testing.B) {
 				var e Encoding
 				b.SetBytes(int64(len(text)))
+				b.ReportAllocs()
+				for b.Loop() {
+					tok.Encode(text, &e)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkLayouts encodes the golden texts, one after another, and 8 KB of English.
+func BenchmarkLayouts(b *testing.B) {
+	mixed := strings.Join(layoutStrings(b), "\n")
+	english := sample(b, load(b, "default"), 1600)
+	for _, name := range layouts {
+		tok := open(b, name)
+		for kind, text := range map[string]string{"mixed": mixed, "english": english} {
+			b.Run(name+"/"+kind, func(b *testing.B) {
+				var e Encoding
+				b.SetBytes(int64(len(text)))
+				b.ReportAllocs()
 				for b.Loop() {
 					tok.Encode(text, &e)
 				}

@@ -1,6 +1,7 @@
 package tokenize
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,28 +21,28 @@ type bpe struct {
 	byteLevel    bool
 	byteFallback bool
 	fuseUnknown  bool
+	cuts         bool  // no merge joins text to a mark after it, so text may be cut before marks
 	wholeWords   bool  // a word that is in the vocabulary is not merged
 	unknown      int32 // -1 when the model has none: what is not known is dropped
 	size         int   // one more than the highest id
 	cache        wordCache
 }
 
+// spaceMark stands for a space in the vocabularies of SentencePiece.
+const spaceMark = "\u2581"
+
 // merged is what a pair of symbols becomes and how early.
 type merged struct{ rank, id int32 }
 
 // symbol is a node of the list of symbols of one word; its text is word[from:to].
-type symbol struct{ id, from, to, prev, next int32 }
-
-// merge is a candidate: a symbol and its successor, when they still are left and right. Lower
-// orders come first: the rank of the pair, then the position of the symbol.
-type merge struct {
-	order           uint64
-	id, left, right int32
+type symbol struct {
+	id, from, to, prev, next int32
+	rank, whole              int32 // of the merge with the next symbol, and what it gives; rank is -1 when there is none
 }
 
 func pair(left, right int32) uint64 { return uint64(uint32(left))<<32 | uint64(uint32(right)) }
 
-func newBPE(f *modelFile, byteLevel bool) (*bpe, error) { //nolint:revive // flag-parameter: a property of the model
+func newBPE(f *modelFile, byteLevel bool, hidden map[int32]bool) (*bpe, error) { //nolint:revive // flag-parameter: a property of the model
 	if f.Dropout != nil && *f.Dropout != 0 {
 		return nil, errors.New("model.dropout: not supported")
 	}
@@ -67,8 +68,14 @@ func newBPE(f *modelFile, byteLevel bool) (*bpe, error) { //nolint:revive // fla
 	if err := m.readMerges(f.Merges); err != nil {
 		return nil, err
 	}
+	for k, v := range m.merges {
+		if hidden[v.id] {
+			delete(m.merges, k)
+		}
+	}
 	if !byteLevel {
 		m.byteIDs = byteTokens(vocab)
+		dropHidden(m.vocab, hidden)
 		return m, nil
 	}
 	m.vocab = bytesOf(vocab)
@@ -78,7 +85,19 @@ func newBPE(f *modelFile, byteLevel bool) (*bpe, error) { //nolint:revive // fla
 			m.byteIDs[b] = id
 		}
 	}
+	dropHidden(m.vocab, hidden)
 	return m, nil
+}
+
+func dropHidden(vocab map[string]int32, hidden map[int32]bool) {
+	if len(hidden) == 0 {
+		return
+	}
+	for k, id := range vocab {
+		if hidden[id] {
+			delete(vocab, k)
+		}
+	}
 }
 
 // readMerges accepts both spellings: ["a b", ...] and [["a", "b"], ...].
@@ -95,10 +114,13 @@ func (m *bpe) readMerges(raw json.RawMessage) error {
 		}
 	}
 	m.merges = make(map[uint64]merged, len(pairs))
+	_, m.cuts = m.vocab[spaceMark]
+	m.cuts = m.cuts && !m.byteLevel && !m.wholeWords
 	for i, p := range pairs {
 		if len(p) != 2 {
 			return fmt.Errorf("model.merges[%d]: want a pair", i)
 		}
+		m.cuts = m.cuts && (strings.HasSuffix(p[0], spaceMark) || !strings.HasPrefix(p[1], spaceMark))
 		left, okLeft := m.vocab[p[0]]
 		right, okRight := m.vocab[p[1]]
 		whole, okWhole := m.vocab[p[0]+p[1]]
@@ -150,7 +172,25 @@ next:
 	return out
 }
 
+// split cuts a text of many words, as Gemma's files have it, into its words where that changes
+// nothing: they are short and often known already.
 func (m *bpe) split(w *work, s span) {
+	for m.cuts && s.from < s.to {
+		at := s.from
+		for bytes.HasPrefix(w.text.b[at:s.to], []byte(spaceMark)) {
+			at += len(spaceMark)
+		}
+		n := bytes.Index(w.text.b[at:s.to], []byte(spaceMark))
+		if n < 0 {
+			break
+		}
+		m.splitWord(w, span{s.from, at + n})
+		s.from = at + n
+	}
+	m.splitWord(w, s)
+}
+
+func (m *bpe) splitWord(w *work, s span) {
 	word := w.text.b[s.from:s.to]
 	if len(word) > cachedWord {
 		m.merge(w, word, int32(s.from))
@@ -176,8 +216,8 @@ func (m *bpe) merge(w *work, word []byte, base int32) {
 			return
 		}
 	}
-	w.symbols = w.symbols[:0]
 	if m.byteLevel {
+		w.symbols = atLeast(w.symbols[:0], len(word))
 		m.addBytes(w, word)
 	} else {
 		m.addRunes(w, word)
@@ -186,51 +226,57 @@ func (m *bpe) merge(w *work, word []byte, base int32) {
 	if len(s) == 0 {
 		return
 	}
+	w.heap = atLeast(w.heap[:0], len(s))
 	for i := range s {
 		s[i].prev, s[i].next = int32(i-1), int32(i+1)
 	}
 	s[len(s)-1].next = -1
-	w.heap = w.heap[:0]
 	for i := range s {
 		m.consider(w, int32(i))
 	}
+	left := len(s)
+	w.steps += left
 	for len(w.heap) > 0 {
-		m.apply(w, popMerge(w))
+		w.steps++
+		left -= m.apply(w, popMerge(w))
 	}
+	w.pieces = atLeast(w.pieces, left)
 	for i := int32(0); i >= 0; i = s[i].next {
 		w.pieces = append(w.pieces, piece{s[i].id, base + s[i].from, base + s[i].to})
 	}
 }
 
-// apply carries out c unless an earlier merge took one of its symbols.
-func (m *bpe) apply(w *work, c merge) {
+// apply carries out a merge, unless an earlier one took a symbol of it, and returns the number done.
+func (m *bpe) apply(w *work, order uint64) int {
 	s := w.symbols
-	pos := int32(c.order) // its low half
+	pos := int32(order) // its low half
 	left := &s[pos]
-	if left.id != c.left || left.next < 0 || s[left.next].id != c.right {
-		return
+	if left.rank != int32(order>>32) {
+		return 0
 	}
 	right := &s[left.next]
-	left.id, left.to, left.next = c.id, right.to, right.next
-	right.id = -2 // never equal to an id
+	left.id, left.to, left.next = left.whole, right.to, right.next
+	right.rank = -1
 	if left.next >= 0 {
 		s[left.next].prev = pos
-		m.consider(w, pos)
 	}
+	m.consider(w, pos)
 	if left.prev >= 0 {
 		m.consider(w, left.prev)
 	}
+	return 1
 }
 
 // consider queues the merge of symbol i with its successor, if there is one.
 func (m *bpe) consider(w *work, i int32) {
-	left := w.symbols[i]
+	left := &w.symbols[i]
+	left.rank = -1
 	if left.next < 0 {
 		return
 	}
-	right := w.symbols[left.next]
-	if v, ok := m.merges[pair(left.id, right.id)]; ok {
-		pushMerge(w, merge{pair(v.rank, i), v.id, left.id, right.id})
+	if v, ok := m.merges[pair(left.id, w.symbols[left.next].id)]; ok {
+		left.rank, left.whole = v.rank, v.id
+		pushMerge(w, pair(v.rank, i))
 	}
 }
 
@@ -243,10 +289,14 @@ func (m *bpe) addBytes(w *work, word []byte) {
 }
 
 func (m *bpe) addRunes(w *work, word []byte) {
+	w.symbols = atLeast(w.symbols[:0], min(len(word), 1<<13)+utf8.UTFMax)
 	unknown := false // the last symbol is the unknown token
 	for i := 0; i < len(word); {
 		_, n := utf8.DecodeRune(word[i:])
 		from, to := int32(i), int32(i+n)
+		if len(w.symbols)+utf8.UTFMax > cap(w.symbols) {
+			w.symbols = room(w.symbols, forecast(len(w.symbols), i, len(word)))
+		}
 		i += n
 		if id, ok := m.vocab[string(word[from:to])]; ok {
 			w.symbols = append(w.symbols, symbol{id: id, from: from, to: to})
@@ -281,24 +331,25 @@ func allKnown(ids *[256]int32, b []byte) bool {
 	return true
 }
 
-// pushMerge and popMerge keep w.heap a four-way heap: its paths are half as long as a binary heap's.
+// pushMerge and popMerge keep w.heap a four-way heap of merges: the rank of the pair in the high half,
+// the position of its left symbol in the low one. Its paths are half as long as a binary heap's;
 // container/heap would box every element.
-func pushMerge(w *work, c merge) {
-	w.heap = append(w.heap, c)
+func pushMerge(w *work, order uint64) {
+	w.heap = push(w.heap, order)
 	h := w.heap
 	i := len(h) - 1
 	for i > 0 {
 		parent := (i - 1) / 4
-		if h[parent].order <= c.order {
+		if h[parent] <= order {
 			break
 		}
 		h[i] = h[parent]
 		i = parent
 	}
-	h[i] = c
+	h[i] = order
 }
 
-func popMerge(w *work) merge {
+func popMerge(w *work) uint64 {
 	top := w.heap[0]
 	n := len(w.heap) - 1
 	moved := w.heap[n]
@@ -314,11 +365,11 @@ func popMerge(w *work) merge {
 			break
 		}
 		for c := best + 1; c < min(4*i+5, n); c++ {
-			if h[c].order < h[best].order {
+			if h[c] < h[best] {
 				best = c
 			}
 		}
-		if h[best].order >= moved.order {
+		if h[best] >= moved {
 			break
 		}
 		h[i] = h[best]

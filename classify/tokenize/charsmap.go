@@ -85,13 +85,15 @@ func (c *charsMap) replacement(at uint32) ([]byte, bool) {
 // step replaces whole grapheme clusters where the table knows them, single code points otherwise.
 func (c *charsMap) step(w *work) {
 	dst, src := &w.spare, &w.text
-	dst.prepare(src)
+	dst.prepare(len(src.b))
+	var p place
 	state := -1
 	for i := 0; i < len(src.b); {
+		dst.expect(i, len(src.b))
 		rest := src.b[i:]
 		// ASCII before ASCII is a cluster of its own, CR LF aside.
 		if rest[0] < utf8.RuneSelf && (len(rest) == 1 || rest[1] < utf8.RuneSelf && rest[0] != '\r') {
-			c.put(w, i, 1)
+			c.put(w, i, 1, &p)
 			i++
 			state = -1
 			continue
@@ -100,14 +102,14 @@ func (c *charsMap) step(w *work) {
 		cluster, _, _, state = uniseg.FirstGraphemeCluster(rest, state)
 		if len(cluster) <= longestKey {
 			if r, ok := c.lookup(cluster); ok {
-				dst.string(string(r), src.from[i], src.to[i])
+				spread(w, r, i, i+len(cluster), &p)
 				i += len(cluster)
 				continue
 			}
 		}
 		for end := i + len(cluster); i < end; {
 			_, n := utf8.DecodeRune(src.b[i:end])
-			c.put(w, i, n)
+			c.put(w, i, n, &p)
 			i += n
 		}
 	}
@@ -115,14 +117,25 @@ func (c *charsMap) step(w *work) {
 }
 
 // put writes the replacement of the n bytes at i, or the bytes themselves.
-func (c *charsMap) put(w *work, i, n int) {
+func (c *charsMap) put(w *work, i, n int, p *place) {
 	r, ok := c.lookup(w.text.b[i : i+n])
 	if !ok {
-		w.spare.copy(&w.text, i, i+n)
+		w.spare.copy(&w.text, i, i+n, p)
 		return
 	}
-	from, to := w.text.from[i], w.text.to[i]
-	for _, b := range r {
-		w.spare.byte(b, from, to)
+	spread(w, r, i, i+n, p)
+}
+
+// spread writes replacement in the place of [i,end). As in the reference, characters on both sides
+// belong together in order, and what is left over belongs to the last one.
+func spread(w *work, replacement []byte, i, end int, p *place) {
+	for len(replacement) > 0 {
+		from, to := w.text.origin(i, p)
+		r, n := utf8.DecodeRune(replacement)
+		w.spare.rune(r, from, to)
+		replacement = replacement[n:]
+		if _, size := utf8.DecodeRune(w.text.b[i:end]); i+size < end {
+			i += size
+		}
 	}
 }

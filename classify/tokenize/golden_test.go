@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,19 +21,39 @@ type golden struct {
 	}
 }
 
-func load(tb testing.TB, name string) *Tokenizer {
+// tokenizerFile reads a file of testdata, or the default tokenizer.
+func tokenizerFile(tb testing.TB, name string) []byte {
 	tb.Helper()
 	path := filepath.Join("testdata", name+".json")
-	if name == "default" {
+	switch {
+	case name == "default":
 		path = defaultTokenizer
+	case slices.Contains(layouts, name):
+		path = filepath.Join("testdata/layouts", name, "tokenizer.json")
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tok, err := New(data)
+	return data
+}
+
+// open reads a tokenizer for text of users, load one that treats special tokens as the reference does.
+func open(tb testing.TB, name string) *Tokenizer {
+	tb.Helper()
+	return with(tb, name, Options{})
+}
+
+func load(tb testing.TB, name string) *Tokenizer {
+	tb.Helper()
+	return with(tb, name, Options{SpecialTokens: true})
+}
+
+func with(tb testing.TB, name string, o Options) *Tokenizer {
+	tb.Helper()
+	tok, err := NewWith(tokenizerFile(tb, name), o)
 	if err != nil {
-		tb.Fatalf("%s: %v", path, err)
+		tb.Fatalf("%s: %v", name, err)
 	}
 	return tok
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"slices"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -82,8 +82,6 @@ type component struct {
 	TrimOffsets *bool           `json:"trim_offsets"`
 	Sep         json.RawMessage `json:"sep"`
 	Cls         json.RawMessage `json:"cls"`
-	Single      json.RawMessage `json:"single"`
-	Specials    json.RawMessage `json:"special_tokens"`
 }
 
 // or returns *p, or d when the file leaves the field out.
@@ -96,14 +94,29 @@ func or[T any](p *T, d T) T {
 
 func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// New reads a tokenizer.json. Its errors name the part of the file that cannot be used. data is
-// not retained.
-func New(data []byte) (*Tokenizer, error) {
+// Options change how a tokenizer reads text. The zero value suits text that users write.
+type Options struct {
+	// SpecialTokens makes Encode turn special tokens that the text spells out ("[SEP]", "</s>",
+	// "<|im_end|>") into their ids, as the reference implementation does by default. A prompt could
+	// then imitate the border of a row, so this is for trusted text only. Without it no text has
+	// the id of a special token, the unknown token aside; added tokens that are not special are
+	// recognised either way.
+	SpecialTokens bool
+	// Splitter, when not nil, splits words in the place of the file's model, which must be WordPiece.
+	Splitter Splitter
+}
+
+// New reads a tokenizer.json for text that users write: see Options. Its errors name the part of
+// the file that cannot be used. data is not retained.
+func New(data []byte) (*Tokenizer, error) { return NewWith(data, Options{}) }
+
+// NewWith is New with options.
+func NewWith(data []byte, o Options) (*Tokenizer, error) {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
-	t := new(Tokenizer)
+	t := &Tokenizer{options: o}
 	if err := t.build(&f); err != nil {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
@@ -128,19 +141,40 @@ func (t *Tokenizer) build(f *file) error {
 			return fmt.Errorf("post_processor: %w", err)
 		}
 	}
-	if err := t.addModel(&f.Model, byteLevel); err != nil {
+	if err := t.addModel(&f.Model, byteLevel, t.hidden(f.AddedTokens)); err != nil {
 		return err
 	}
 	if err := t.addTokens(f.AddedTokens); err != nil {
 		return fmt.Errorf("added_tokens%w", err)
 	}
-	for _, id := range append(append([]int32(nil), t.prefix...), t.suffix...) {
-		if id < 0 || id > maxID {
-			return fmt.Errorf("post_processor: special token id %d", id)
-		}
-		t.vocab = max(t.vocab, int(id)+1)
+	if t.single == nil {
+		t.single, t.pair = bareSingle(), barePair()
+	}
+	t.singleSpecials, t.pairSpecials = t.single.specials(), t.pair.specials()
+	for _, s := range slices.Concat(t.single, t.pair) {
+		t.vocab = max(t.vocab, int(s.id)+1)
 	}
 	return nil
+}
+
+// hidden are the tokens that the model must not find in a text: a normalizer or a Unigram
+// vocabulary can lead to a special token that no added token matched.
+func (t *Tokenizer) hidden(tokens []addedToken) map[int32]bool {
+	ids := make(map[int32]bool)
+	if t.options.SpecialTokens {
+		return ids
+	}
+	for _, a := range tokens {
+		if a.Special {
+			ids[a.ID] = true
+		}
+	}
+	for _, s := range slices.Concat(t.single, t.pair) {
+		if s.text == 0 {
+			ids[s.id] = true
+		}
+	}
+	return ids
 }
 
 func (t *Tokenizer) addTokens(tokens []addedToken) error {
@@ -150,6 +184,9 @@ func (t *Tokenizer) addTokens(tokens []addedToken) error {
 			return fmt.Errorf("[%d]: id %d", i, a.ID)
 		}
 		t.vocab = max(t.vocab, int(a.ID)+1)
+		if a.Special && !t.options.SpecialTokens {
+			continue
+		}
 		if !a.Normalized {
 			literal = append(literal, a)
 			continue
@@ -166,7 +203,7 @@ func (t *Tokenizer) addTokens(tokens []addedToken) error {
 	return nil
 }
 
-func (t *Tokenizer) addModel(f *modelFile, byteLevel bool) error {
+func (t *Tokenizer) addModel(f *modelFile, byteLevel bool, hidden map[int32]bool) error {
 	kind := f.Type
 	if kind == "" { // files older than the field
 		kind = "WordPiece"
@@ -174,21 +211,27 @@ func (t *Tokenizer) addModel(f *modelFile, byteLevel bool) error {
 			kind = "BPE"
 		}
 	}
+	if t.options.Splitter != nil && kind != "WordPiece" {
+		return fmt.Errorf("model.type: %q cannot be split by another engine", kind)
+	}
 	var err error
 	switch kind {
 	case "WordPiece":
 		var m *wordPiece
-		if m, err = newWordPiece(f); err == nil {
+		if m, err = newWordPiece(f, hidden); err == nil {
 			t.model, t.vocab = m, maxOf(m.words)
+			if t.options.Splitter != nil {
+				t.model = &foreign{t.options.Splitter, hidden, m.unknown}
+			}
 		}
 	case "BPE":
 		var m *bpe
-		if m, err = newBPE(f, byteLevel); err == nil {
+		if m, err = newBPE(f, byteLevel, hidden); err == nil {
 			t.model, t.vocab = m, m.size
 		}
 	case "Unigram":
 		var m *unigram
-		if m, err = newUnigram(f); err == nil {
+		if m, err = newUnigram(f, hidden); err == nil {
 			t.model, t.vocab = m, len(m.scores)
 		}
 	default:
@@ -255,13 +298,13 @@ func (c *component) normalizer() (step, error) {
 			accents: or(c.StripAccents, low), lower: low,
 		}), nil
 	case "NFC":
-		return decompose(norm.NFC), nil
+		return newNormalForm(norm.NFC).step, nil
 	case "NFD":
-		return decompose(norm.NFD), nil
+		return newNormalForm(norm.NFD).step, nil
 	case "NFKC":
-		return decompose(norm.NFKC), nil
+		return newNormalForm(norm.NFKC).step, nil
 	case "NFKD":
-		return decompose(norm.NFKD), nil
+		return newNormalForm(norm.NFKD).step, nil
 	case "Lowercase":
 		return lower, nil
 	case "StripAccents":
@@ -284,6 +327,9 @@ func (c *component) normalizer() (step, error) {
 		}
 		if re.giveBack {
 			return nil, errUnsupported
+		}
+		if literal == spaceRuns {
+			return replaceSpaceRuns(c.Content), nil
 		}
 		return replaceRegexp(re.re, c.Content), nil
 	}
@@ -351,7 +397,7 @@ func (c *component) splitter() (step, error) {
 			scheme = "always"
 		}
 		m := metaspace{
-			mark: or(c.Replacement, "\u2581"), always: scheme == "always", first: scheme == "first",
+			mark: or(c.Replacement, spaceMark), always: scheme == "always", first: scheme == "first",
 			split: or(c.Split, true),
 		}
 		if m.mark == "" {
@@ -366,102 +412,20 @@ func (c *component) splitter() (step, error) {
 		if !c.Behavior.valid() {
 			return nil, fmt.Errorf("behavior: %q is not supported", c.Behavior)
 		}
-		if literal == gpt2Pattern && c.Behavior == isolated && !c.Invert && re.re != nil {
-			return each(splitGPT2), nil
+		if c.Behavior == isolated && !c.Invert && re.re != nil {
+			switch literal {
+			case gpt2Pattern:
+				return each(splitGPT2), nil
+			case llama3Pattern:
+				return each(splitGPT4(3)), nil
+			case qwenPattern:
+				return each(splitGPT4(1)), nil
+			}
 		}
 		if re.re == nil {
-			re.re = regexp.MustCompile(regexp.QuoteMeta(literal))
+			re.literal = []byte(literal)
 		}
 		return each(splitPattern(re, cutter{behavior: c.Behavior, invert: c.Invert})), nil
 	}
 	return nil, errUnsupported
-}
-
-func (t *Tokenizer) addPost(raw json.RawMessage) error {
-	c, err := parse(raw)
-	if err != nil {
-		return err
-	}
-	switch c.Type {
-	case "Sequence":
-		for i, r := range c.Processors {
-			if err := t.addPost(r); err != nil {
-				return fmt.Errorf("processors[%d]: %w", i, err)
-			}
-		}
-	case "ByteLevel":
-		t.trim = t.trim || or(c.TrimOffsets, true)
-	case "BertProcessing", "RobertaProcessing":
-		cls, err := specialID(c.Cls)
-		if err != nil {
-			return fmt.Errorf("%s.cls: %w", c.Type, err)
-		}
-		sep, err := specialID(c.Sep)
-		if err != nil {
-			return fmt.Errorf("%s.sep: %w", c.Type, err)
-		}
-		t.prefix, t.suffix = append([]int32{cls}, t.prefix...), append(t.suffix, sep)
-		t.trim = t.trim || c.Type == "RobertaProcessing" && or(c.TrimOffsets, true)
-	case "TemplateProcessing":
-		if err := t.addTemplate(c); err != nil {
-			return fmt.Errorf("TemplateProcessing: %w", err)
-		}
-	default:
-		return fmt.Errorf("%s: %w", c.Type, errUnsupported)
-	}
-	return nil
-}
-
-// specialID decodes ["[CLS]", 101].
-func specialID(raw json.RawMessage) (int32, error) {
-	var name string
-	id := int32(-1)
-	row := [2]any{&name, &id}
-	if err := json.Unmarshal(raw, &row); err != nil {
-		return 0, err
-	}
-	return id, nil
-}
-
-func (t *Tokenizer) addTemplate(c *component) error {
-	var single []struct {
-		SpecialToken *struct {
-			ID string `json:"id"`
-		}
-		Sequence *struct{}
-	}
-	if err := json.Unmarshal(c.Single, &single); err != nil {
-		return fmt.Errorf("single: %w", err)
-	}
-	var specials map[string]struct {
-		IDs []int32 `json:"ids"`
-	}
-	if err := json.Unmarshal(c.Specials, &specials); err != nil {
-		return fmt.Errorf("special_tokens: %w", err)
-	}
-	var before, after []int32
-	sequences := 0
-	for i, p := range single {
-		switch {
-		case p.Sequence != nil:
-			sequences++
-		case p.SpecialToken == nil:
-			return fmt.Errorf("single[%d]: neither Sequence nor SpecialToken", i)
-		default:
-			s, ok := specials[p.SpecialToken.ID]
-			if !ok {
-				return fmt.Errorf("single[%d]: %q is not in special_tokens", i, p.SpecialToken.ID)
-			}
-			if sequences == 0 {
-				before = append(before, s.IDs...)
-			} else {
-				after = append(after, s.IDs...)
-			}
-		}
-	}
-	if sequences != 1 {
-		return fmt.Errorf("single: want one Sequence, found %d", sequences)
-	}
-	t.prefix, t.suffix = append(before, t.prefix...), append(t.suffix, after...)
-	return nil
 }

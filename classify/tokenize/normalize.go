@@ -1,8 +1,8 @@
 package tokenize
 
 import (
+	"bytes"
 	"regexp"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -15,21 +15,26 @@ type bertOptions struct{ clean, cjk, accents, lower bool }
 // bert removes control characters, isolates CJK ideographs, strips accents and lowers the case.
 // ASCII is finished in the first pass: decomposition and case of ASCII depend on nothing around it.
 func bert(o bertOptions) step {
+	nfd := newNormalForm(norm.NFD)
 	return func(w *work) {
 		dst, src := &w.spare, &w.text
-		dst.prepare(src)
+		dst.prepare(len(src.b))
+		var p place
 		ascii := true
 		for i := 0; i < len(src.b); {
+			dst.expect(i, len(src.b))
 			c := src.b[i]
 			if c < utf8.RuneSelf {
 				if c, keep := o.ascii(c); keep {
-					dst.byte(c, src.from[i], src.to[i])
+					from, to := src.origin(i, &p)
+					dst.byte(c, from, to)
 				}
 				i++
 				continue
 			}
 			r, n := utf8.DecodeRune(src.b[i:])
-			o.put(dst, r, src.from[i], src.to[i])
+			from, to := src.origin(i, &p)
+			o.put(dst, r, from, to)
 			ascii = false
 			i += n
 		}
@@ -38,7 +43,7 @@ func bert(o bertOptions) step {
 			return
 		}
 		if o.accents {
-			decompose(norm.NFD)(w)
+			nfd.step(w)
 			stripAccents(w)
 		}
 		if o.lower {
@@ -92,160 +97,131 @@ func stripAccents(w *work) {
 
 func lower(w *work) {
 	dst, src := &w.spare, &w.text
-	dst.prepare(src)
+	dst.prepare(len(src.b))
+	var p place
 	for i := 0; i < len(src.b); {
+		dst.expect(i, len(src.b))
 		r, n := utf8.DecodeRune(src.b[i:])
+		from, to := src.origin(i, &p)
 		if r == 'İ' { // the one letter whose full lower case is two code points (SpecialCasing.txt)
-			dst.rune('i', src.from[i], src.to[i])
-			dst.rune('\u0307', src.from[i], src.to[i])
+			dst.rune('i', from, to)
+			dst.rune('\u0307', from, to)
 		} else {
-			dst.rune(unicode.ToLower(r), src.from[i], src.to[i])
+			if !caseless(r) {
+				r = unicode.ToLower(r)
+			}
+			dst.rune(r, from, to)
 		}
 		i += n
 	}
 	w.flip()
+}
+
+// caseless is a quick no for the large blocks without case; it may be false for letters without case.
+func caseless(r rune) bool {
+	return r >= 0x0590 && r < 0x10A0 || r >= 0x1100 && r < 0x13A0 || r >= 0x2E80 && r < 0xA640 || r >= 0xAC00 && r < 0xFF00
 }
 
 func mapRunes(w *work, f func(r rune) (rune, bool)) {
 	dst, src := &w.spare, &w.text
-	dst.prepare(src)
+	dst.prepare(len(src.b))
+	var p place
 	for i := 0; i < len(src.b); {
 		r, n := utf8.DecodeRune(src.b[i:])
 		if r, keep := f(r); keep {
-			dst.rune(r, src.from[i], src.to[i])
+			from, to := src.origin(i, &p)
+			dst.rune(r, from, to)
 		}
 		i += n
 	}
 	w.flip()
 }
 
-// graphemeJoiner is what the Stream-Safe Text Format puts into long runs of combining marks.
-const graphemeJoiner = '\u034F'
-
-// decompose applies a Unicode normalization form. Output and input runes are matched by counting
-// the code points of their full decompositions, which both sides share up to reordering.
-func decompose(form norm.Form) step {
-	full := norm.NFD
-	if form == norm.NFKC || form == norm.NFKD {
-		full = norm.NFKD
-	}
-	return func(w *work) {
-		if form.IsNormal(w.text.b) {
-			return
-		}
-		dst, src := &w.spare, &w.text
-		dst.prepare(src)
-		c := cursor{src: src.b, full: full}
-		var it norm.Iter
-		it.Init(form, src.b)
-		for !it.Done() {
-			at := it.Pos()
-			out := it.Next()
-			if c.settle(); c.at == at && c.ahead == 0 && string(out) == string(src.b[at:it.Pos()]) {
-				dst.copy(src, at, it.Pos())
-				c.at, c.size = it.Pos(), 0
-				continue
-			}
-			for i := 0; i < len(out); {
-				r, n := utf8.DecodeRune(out[i:])
-				c.settle()
-				at := min(c.at, len(src.b)-1)
-				dst.rune(r, src.from[at], src.to[at])
-				if r != graphemeJoiner || c.rune() == graphemeJoiner {
-					c.ahead += decomposedLen(full, out[i:i+n])
-				}
-				i += n
-			}
-		}
-		w.flip()
-	}
+// replacer writes the text with parts of it replaced. done is what is written already.
+type replacer struct {
+	w    *work
+	p    place
+	done int
 }
 
-// cursor is the input rune at byte at; ahead code points of its decomposition, and perhaps of its
-// successors, are written.
-type cursor struct {
-	src       []byte
-	full      norm.Form
-	at, ahead int
-	size      int // bytes of the rune at at; 0 when not looked at yet
-	points    int // code points of its decomposition
+// replace puts with in the place of [from,to). Its origin is the last character replaced, as in the reference.
+func (r *replacer) replace(from, to int, with string) {
+	r.w.spare.expect(from, len(r.w.text.b))
+	r.w.spare.copy(&r.w.text, r.done, from, &r.p)
+	if to > from {
+		a, b := r.w.text.origin(to-1, &r.p)
+		r.w.spare.string(with, a, b)
+	}
+	r.done = to
 }
 
-func (c *cursor) rune() rune {
-	r, _ := utf8.DecodeRune(c.src[c.at:])
-	return r
-}
-
-// settle moves past the input runes that are written completely.
-func (c *cursor) settle() {
-	for c.ahead > 0 && c.at < len(c.src) {
-		if c.size == 0 {
-			_, c.size = utf8.DecodeRune(c.src[c.at:])
-			c.points = decomposedLen(c.full, c.src[c.at:c.at+c.size])
-		}
-		if c.points > c.ahead {
-			return
-		}
-		c.at, c.ahead, c.size = c.at+c.size, c.ahead-c.points, 0
+// finish copies the rest.
+func (r *replacer) finish() {
+	if r.done == 0 {
+		return
 	}
-}
-
-// decomposedLen is the number of code points in the full decomposition of one rune.
-func decomposedLen(full norm.Form, r []byte) int {
-	if r[0] < utf8.RuneSelf {
-		return 1
-	}
-	if d := full.Properties(r).Decomposition(); d != nil {
-		return utf8.RuneCount(d)
-	}
-	if c, _ := utf8.DecodeRune(r); c >= 0xAC00 && c <= 0xD7A3 { // Hangul syllables decompose by rule, not by table
-		if (c-0xAC00)%28 == 0 {
-			return 2
-		}
-		return 3
-	}
-	return 1
+	r.w.spare.copy(&r.w.text, r.done, len(r.w.text.b), &r.p)
+	r.w.flip()
 }
 
 func replaceString(old, with string) step {
+	pattern := []byte(old)
 	return func(w *work) {
-		if old == "" || !strings.Contains(string(w.text.b), old) {
+		n := 0
+		if len(pattern) > 0 {
+			n = bytes.Count(w.text.b, pattern)
+		}
+		if n == 0 {
 			return
 		}
-		dst, src := &w.spare, &w.text
-		dst.prepare(src)
-		for i := 0; i < len(src.b); {
-			if src.b[i] == old[0] && i+len(old) <= len(src.b) && string(src.b[i:i+len(old)]) == old {
-				last := i + len(old) - 1
-				dst.string(with, src.from[last], src.to[last]) // as in the reference: the last character replaced
-				i += len(old)
-				continue
+		w.spare.prepare(len(w.text.b) + n*max(len(with)-len(old), 0))
+		w.spare.runs = room(w.spare.runs, n+2)
+		r := replacer{w: w}
+		for i := 0; ; {
+			n := bytes.Index(w.text.b[i:], pattern)
+			if n < 0 {
+				break
 			}
-			dst.byte(src.b[i], src.from[i], src.to[i])
-			i++
+			r.replace(i+n, i+n+len(pattern), with)
+			i += n + len(pattern)
 		}
-		w.flip()
+		r.finish()
+	}
+}
+
+// spaceRuns is the one expression that published normalizers replace (sentencepiece's
+// remove_extra_whitespaces); replaceSpaceRuns finds its matches.
+const spaceRuns = " {2,}"
+
+func replaceSpaceRuns(with string) step {
+	return func(w *work) {
+		w.spare.prepare(len(w.text.b))
+		r := replacer{w: w}
+		for i := 0; i < len(w.text.b); {
+			n := bytes.Index(w.text.b[i:], []byte("  "))
+			if n < 0 {
+				break
+			}
+			from := i + n
+			for i = from + 2; i < len(w.text.b) && w.text.b[i] == ' '; {
+				i++
+			}
+			r.replace(from, i, with)
+		}
+		r.finish()
 	}
 }
 
 func replaceRegexp(re *regexp.Regexp, with string) step {
 	return func(w *work) {
-		found := re.FindAllIndex(w.text.b, -1)
-		if found == nil {
-			return
-		}
-		dst, src := &w.spare, &w.text
-		dst.prepare(src)
-		last := 0
-		for _, m := range found {
-			dst.copy(src, last, m[0])
+		w.spare.prepare(len(w.text.b))
+		r := replacer{w: w}
+		for _, m := range re.FindAllIndex(w.text.b, -1) {
 			if m[1] > m[0] {
-				dst.string(with, src.from[m[1]-1], src.to[m[1]-1]) // as in the reference: the last character replaced
+				r.replace(m[0], m[1], with)
 			}
-			last = m[1]
 		}
-		dst.copy(src, last, len(src.b))
-		w.flip()
+		r.finish()
 	}
 }
 
@@ -255,9 +231,11 @@ func prepend(prefix string) step {
 			return
 		}
 		dst, src := &w.spare, &w.text
-		dst.prepare(src)
-		dst.string(prefix, src.from[0], src.to[0])
-		dst.copy(src, 0, len(src.b))
+		dst.prepare(len(prefix) + len(src.b))
+		var p place
+		from, to := src.origin(0, &p)
+		dst.string(prefix, from, to)
+		dst.copy(src, 0, len(src.b), &p)
 		w.flip()
 	}
 }
@@ -288,5 +266,8 @@ func stripRight(w *work) {
 		i -= n
 	}
 	t := &w.text
-	t.b, t.from, t.to = t.b[:i], t.from[:i], t.to[:i]
+	t.b = t.b[:i]
+	for n := len(t.runs); n > 0 && int(t.runs[n-1].at) >= i; n-- {
+		t.runs = t.runs[:n-1]
+	}
 }

@@ -1,6 +1,7 @@
 package tokenize
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -14,8 +15,9 @@ const whiteSpace = `\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\
 // captures the run of white space as group 1 and gives its last character back when text follows.
 const lookahead = `|\s+(?!\S)|\s+`
 
-// pattern is a regular expression of a tokenizer.json, in RE2.
+// pattern is a literal or a regular expression of a tokenizer.json, in RE2.
 type pattern struct {
+	literal  []byte // when re is nil
 	re       *regexp.Regexp
 	giveBack bool
 }
@@ -68,6 +70,12 @@ func escape(c byte, inClass bool) string {
 
 // next returns the first match in b, or from < 0.
 func (p pattern) next(b []byte) (from, to int) {
+	if p.re == nil {
+		if from = bytes.Index(b, p.literal); from < 0 {
+			return -1, -1
+		}
+		return from, from + len(p.literal)
+	}
 	if !p.giveBack {
 		m := p.re.FindIndex(b)
 		if m == nil {

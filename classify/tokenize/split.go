@@ -1,7 +1,7 @@
 package tokenize
 
 import (
-	"strings"
+	"bytes"
 	"unicode"
 	"unicode/utf8"
 )
@@ -11,7 +11,7 @@ func each(f func(w *work, s span)) step {
 	return func(w *work) {
 		w.parts = w.parts[:0]
 		for _, s := range w.words {
-			f(w, s)
+			f(w, span{int(s.from), int(s.to)})
 		}
 		w.words, w.parts = w.parts, w.words
 	}
@@ -70,14 +70,16 @@ func splitSpace(w *work, s span) {
 // pre-tokenizer.
 func prefixSpace(w *work) {
 	dst, src := &w.spare, &w.text
-	dst.prepare(src)
+	dst.prepare(len(src.b) + len(w.words))
 	w.parts = w.parts[:0]
+	var p place
 	for _, s := range w.words {
 		start := len(dst.b)
 		if src.b[s.from] != ' ' {
-			dst.byte(' ', src.from[s.from], src.to[s.from])
+			from, to := src.origin(int(s.from), &p)
+			dst.byte(' ', from, to)
 		}
-		dst.copy(src, s.from, s.to)
+		dst.copy(src, int(s.from), int(s.to), &p)
 		w.emit(start, len(dst.b))
 	}
 	w.words, w.parts = w.parts, w.words
@@ -94,19 +96,29 @@ type metaspace struct {
 
 func (m metaspace) step(w *work) {
 	dst, src := &w.spare, &w.text
-	dst.prepare(src)
+	spaces := bytes.Count(src.b, []byte{' '})
+	dst.prepare(len(src.b) + spaces*(len(m.mark)-1) + len(w.words)*len(m.mark))
+	dst.runs = room(dst.runs, spaces+2)
 	w.parts = w.parts[:0]
-	for _, s := range w.words {
+	var p place
+	for _, word := range w.words {
+		s := span{int(word.from), int(word.to)}
 		start := len(dst.b)
-		marked := src.b[s.from] == ' ' || strings.HasPrefix(string(src.b[s.from:min(s.to, s.from+len(m.mark))]), m.mark)
-		if !marked && (m.always || m.first && src.from[s.from] == 0) {
-			dst.string(m.mark, src.from[s.from], src.to[s.from])
+		from, to := src.origin(s.from, &p)
+		marked := src.b[s.from] == ' ' || bytes.HasPrefix(src.b[s.from:s.to], []byte(m.mark))
+		if !marked && (m.always || m.first && from == 0) {
+			dst.string(m.mark, from, to)
 		}
-		for i := s.from; i < s.to; i++ {
-			if src.b[i] == ' ' {
-				dst.string(m.mark, src.from[i], src.to[i])
-			} else {
-				dst.byte(src.b[i], src.from[i], src.to[i])
+		for i := s.from; i < s.to; {
+			n := bytes.IndexByte(src.b[i:s.to], ' ')
+			if n < 0 {
+				n = s.to - i
+			}
+			dst.copy(src, i, i+n, &p)
+			if i += n; i < s.to {
+				from, to := src.origin(i, &p)
+				dst.string(m.mark, from, to)
+				i++
 			}
 		}
 		if m.split {
@@ -131,89 +143,4 @@ func (m metaspace) cut(w *work, b []byte, start int) {
 		i += len(m.mark)
 	}
 	w.emit(start, len(b))
-}
-
-// runeClass is what the GPT-2 splitting rule distinguishes.
-type runeClass uint8
-
-const (
-	classSpace runeClass = iota
-	classLetter
-	classNumber
-	classOther
-)
-
-func classOf(r rune) runeClass {
-	switch {
-	case r < utf8.RuneSelf:
-		switch {
-		case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
-			return classLetter
-		case r >= '0' && r <= '9':
-			return classNumber
-		case isSpace(r):
-			return classSpace
-		}
-	case unicode.IsLetter(r):
-		return classLetter
-	case unicode.IsNumber(r):
-		return classNumber
-	case isSpace(r):
-		return classSpace
-	}
-	return classOther
-}
-
-// gpt2Pattern is the splitting rule of GPT-2 (openai/gpt-2, src/encoder.py), which splitGPT2 scans by hand.
-const gpt2Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-
-func splitGPT2(w *work, s span) {
-	b := w.text.b[:s.to]
-	for i := s.from; i < s.to; {
-		if n := contraction(b[i:]); n > 0 {
-			w.emit(i, i+n)
-			i += n
-			continue
-		}
-		start := i
-		if b[i] == ' ' && i+1 < s.to {
-			if r, _ := utf8.DecodeRune(b[i+1:]); classOf(r) != classSpace {
-				i++
-			}
-		}
-		r, last := utf8.DecodeRune(b[i:])
-		class := classOf(r)
-		i += last
-		for i < s.to {
-			r, n := utf8.DecodeRune(b[i:])
-			if classOf(r) != class {
-				break
-			}
-			i, last = i+n, n
-		}
-		if class == classSpace && i < s.to && i-last > start {
-			i -= last // \s+(?!\S): the last space belongs to the next word
-		}
-		w.emit(start, i)
-	}
-}
-
-// contraction returns the length of the English contraction that b starts with, or 0.
-func contraction(b []byte) int {
-	if len(b) < 2 || b[0] != '\'' {
-		return 0
-	}
-	switch b[1] {
-	case 's', 't', 'm', 'd':
-		return 2
-	case 'r', 'v':
-		if len(b) > 2 && b[2] == 'e' {
-			return 3
-		}
-	case 'l':
-		if len(b) > 2 && b[2] == 'l' {
-			return 3
-		}
-	}
-	return 0
 }

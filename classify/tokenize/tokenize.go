@@ -3,35 +3,44 @@
 // It is an engine of its own for the four model types that encoders and embedding models use:
 // WordPiece, byte-level BPE, BPE over metaspace-marked text (SentencePiece BPE) and Unigram. The
 // aim is id-for-id agreement with the reference implementation that wrote the file; the golden
-// vectors under testdata are made with it. It does not decode, train, or encode pairs.
+// vectors under testdata are made with it. It does not decode or train.
 //
 // Encode gives the tokens of the text alone. Special tokens such as [CLS] belong to a row that a
-// model reads, not to the text, so Row adds them and Windows says which rows cover a long text.
-// The truncation and padding sections of the file are ignored: the caller decides both.
+// model reads, not to the text, so AppendRow and AppendPair add them as the file's post-processor
+// says, and Windows says which rows cover a long text. The truncation and padding sections of the
+// file are ignored: the caller decides both.
+//
+// Text comes from users, so special tokens that it spells out are text: see Options. The reference
+// recognises them by default.
 //
 // A file that cannot be used is an error from New, never a panic, and Encode cannot fail: what
 // the vocabulary does not know becomes the unknown token, where the model has one. Time and memory
-// are linear in the text up to a logarithm. Special tokens that appear literally in the text are
-// recognised, as in the reference implementation.
+// are linear in the text up to a logarithm; tests count steps and bytes for the texts that are
+// worst for each model.
 //
-// Known differences: a run of more than thirty combining marks is broken up as the Unicode
-// Stream-Safe Text Format asks (UAX 15, section 13), and code points that were assigned after
-// the Unicode version of either implementation may be classified differently.
+// Inside, a text passes normalizers, splitters and the model in turn. Each normalizer rewrites an
+// aligned text, which knows the input that its bytes came from, so a token's offsets are found at
+// the end whatever the steps did.
+//
+// Known differences: code points that were assigned after the Unicode version of either
+// implementation may be classified differently, and where the charsmap step of the reference loses
+// characters at the start of a text its offsets are too small; these here are not.
 //
 // A Tokenizer is immutable and safe for concurrent use. The package starts no goroutines.
 package tokenize
 
 import (
-	"slices"
 	"sync"
-	"unicode/utf8"
 )
 
 // maxText keeps offsets inside int32 even when normalisation makes the text longer.
 const maxText = 1 << 27
 
 // maxRetained is the most bytes of text for which scratch buffers stay in the pool.
-const maxRetained = 1 << 20
+const maxRetained = 1 << 18
+
+// flushAt is how many tokens are held back before their offsets are looked up.
+const flushAt = 1 << 12
 
 // Encoding holds the tokens of one text: token i has id IDs[i] and stands for
 // text[Start[i]:End[i]] (byte offsets). The slices have equal length. Start never decreases.
@@ -40,6 +49,9 @@ type Encoding struct {
 	IDs   []int32
 	Start []int32
 	End   []int32
+
+	total int // bytes of the text that is being encoded
+	steps int // of the model's inner loops: what tests count to see that work is linear
 }
 
 // Len is the number of tokens.
@@ -48,22 +60,20 @@ func (e *Encoding) Len() int { return len(e.IDs) }
 // Reset empties e and keeps its capacity.
 func (e *Encoding) Reset() { e.IDs, e.Start, e.End = e.IDs[:0], e.Start[:0], e.End[:0] }
 
-func (e *Encoding) add(id, start, end int32) {
-	e.IDs, e.Start, e.End = append(e.IDs, id), append(e.Start, start), append(e.End, end)
-}
-
 // Tokenizer encodes text for one model. Make it with New.
 type Tokenizer struct {
-	normalizers []step
-	splitters   []step
-	model       model
-	trim        bool // spaces at the ends of a token do not belong to its offsets
-	prefix      []int32
-	suffix      []int32
-	literal     *addedTokens // looked for in the text as it came
-	folded      *addedTokens // looked for after normalisation
-	vocab       int
-	pool        sync.Pool // of *work
+	normalizers                  []step
+	splitters                    []step
+	model                        model
+	trim                         bool     // spaces at the ends of a token do not belong to its offsets
+	single                       template // the row of one text
+	pair                         template // the row of two texts
+	singleSpecials, pairSpecials int
+	options                      Options
+	literal                      *addedTokens // looked for in the text as it came
+	folded                       *addedTokens // looked for after normalisation
+	vocab                        int
+	pool                         sync.Pool // of *work
 }
 
 // step transforms the text or the words of w.
@@ -77,6 +87,9 @@ type model interface {
 // span is a half-open range of bytes.
 type span struct{ from, to int }
 
+// word is the part [from,to) of work.text.
+type word struct{ from, to int32 }
+
 // piece is one token of the normalised text.
 type piece struct{ id, from, to int32 }
 
@@ -84,36 +97,41 @@ type piece struct{ id, from, to int32 }
 type work struct {
 	text, spare  aligned
 	whole        aligned // the normalised text while parts of it are encoded
-	words, parts []span
+	words, parts []word
 	pieces       []piece
-	spelled      []piece
 	symbols      []symbol
-	heap         []merge
+	heap         []uint64
 	lattice      []node
+	tokens       []WordToken
+	steps        int // see Encoding
+	points       []point
+	marks        []point
 }
 
 // emit adds the word [from,to) to the result of a splitting step, unless it is empty.
 func (w *work) emit(from, to int) {
 	if to > from {
-		w.parts = append(w.parts, span{from, to})
+		if len(w.parts) == cap(w.parts) {
+			w.parts = room(w.parts, forecast(len(w.parts), to, max(len(w.text.b), to)))
+		}
+		w.parts = append(w.parts, word{int32(from), int32(to)})
 	}
 }
 
-// VocabSize is one more than the highest id that Encode or Row can return.
+// VocabSize is one more than the highest id that Encode, AppendRow or AppendPair can return.
 func (t *Tokenizer) VocabSize() int { return t.vocab }
-
-// Specials is the number of special tokens that Row adds.
-func (t *Tokenizer) Specials() int { return len(t.prefix) + len(t.suffix) }
 
 // Encode replaces the contents of e by the tokens of text, without special tokens.
 // Bytes that are not UTF-8 count as U+FFFD. Text past the first 128 MiB is not read.
 func (t *Tokenizer) Encode(text string, e *Encoding) {
 	e.Reset()
 	text = text[:min(len(text), maxText)]
+	e.total = len(text)
 	w, ok := t.pool.Get().(*work)
 	if !ok {
 		w = new(work)
 	}
+	w.steps = 0
 	last := 0
 	for at := 0; ; {
 		m, found := t.literal.next(text, last, at)
@@ -121,10 +139,11 @@ func (t *Tokenizer) Encode(text string, e *Encoding) {
 			break
 		}
 		t.encodePart(w, text[last:m.from], last, e)
-		e.add(m.id, int32(m.from), int32(m.to))
+		t.add(e, piece{m.id, int32(m.from), int32(m.to)}, text, 0)
 		last, at = m.to, m.to
 	}
 	t.encodePart(w, text[last:], last, e)
+	e.steps = w.steps
 	if len(text) <= maxRetained {
 		t.pool.Put(w)
 	}
@@ -145,6 +164,7 @@ func (t *Tokenizer) encodePart(w *work, text string, base int, e *Encoding) {
 	}
 	w.whole, w.text = w.text, w.whole
 	last, normal := 0, string(w.whole.b)
+	var p place
 	for at := 0; ; {
 		m, found := t.folded.next(normal, last, at)
 		if !found {
@@ -152,7 +172,9 @@ func (t *Tokenizer) encodePart(w *work, text string, base int, e *Encoding) {
 		}
 		w.text.set(&w.whole, last, m.from)
 		t.encodeWords(w, text, base, e)
-		e.add(m.id, w.whole.from[m.from], w.whole.to[m.to-1])
+		from, _ := w.whole.origin(m.from, &p)
+		_, to := w.whole.origin(m.to-1, &p)
+		t.add(e, piece{m.id, from, to}, text, base)
 		last, at = m.to, m.to
 	}
 	w.text.set(&w.whole, last, len(w.whole.b))
@@ -164,132 +186,39 @@ func (t *Tokenizer) encodeWords(w *work, text string, base int, e *Encoding) {
 	if len(w.text.b) == 0 {
 		return
 	}
-	w.words = append(w.words[:0], span{0, len(w.text.b)})
+	w.words = append(w.words[:0], word{0, int32(len(w.text.b))})
 	for _, f := range t.splitters {
 		f(w)
 	}
 	w.pieces = w.pieces[:0]
-	for _, s := range w.words {
-		t.model.split(w, s)
-	}
-	for _, p := range w.pieces {
-		from, to := w.text.from[p.from], w.text.to[p.to-1]
-		if t.trim {
-			for from < to && text[int(from)-base] == ' ' {
-				from++
-			}
-			for from < to && text[int(to)-base-1] == ' ' {
-				to--
-			}
-		}
-		e.add(p.id, from, to)
-	}
-}
-
-// AppendRow appends one model row to dst: the leading special tokens, ids, the trailing special tokens.
-func (t *Tokenizer) AppendRow(dst []int64, ids []int32) []int64 {
-	for _, part := range [...][]int32{t.prefix, ids, t.suffix} {
-		for _, id := range part {
-			dst = append(dst, int64(id))
-		}
-	}
-	return dst
-}
-
-// Windows returns the ranges [from,to) of n text tokens that rows of at most size tokens, special
-// tokens included, have to hold to cover them all; each starts stride tokens after the one before
-// it, and the last is the first that reaches the end. There is always at least one, empty when n
-// is 0. A size too small for one text token counts as Specials()+1, and a stride outside
-// [1, size-Specials()] as the widest without a gap. Truncation is the first window.
-func (t *Tokenizer) Windows(n, size, stride int) Windows {
-	room := max(size-t.Specials(), 1)
-	if stride < 1 || stride > room {
-		stride = room
-	}
-	return Windows{n: n, room: room, stride: stride}
-}
-
-// Windows describes how rows cover a text. See Tokenizer.Windows.
-type Windows struct{ n, room, stride int }
-
-// Len is the number of windows.
-func (w Windows) Len() int {
-	if w.n <= w.room {
-		return 1
-	}
-	return 1 + (w.n-w.room+w.stride-1)/w.stride
-}
-
-// At returns the token range of window i, with 0 <= i < Len().
-func (w Windows) At(i int) (from, to int) {
-	from = i * w.stride
-	return from, min(from+w.room, w.n)
-}
-
-// aligned is text in which every byte knows the input range [from,to) that it came from.
-type aligned struct {
-	b        []byte
-	from, to []int32
-}
-
-func (a *aligned) reset() { a.b, a.from, a.to = a.b[:0], a.from[:0], a.to[:0] }
-
-// prepare empties a and makes room for a text as long as src.
-func (a *aligned) prepare(src *aligned) {
-	a.reset()
-	a.grow(len(src.b))
-}
-
-func (a *aligned) grow(n int) {
-	a.b, a.from, a.to = slices.Grow(a.b, n), slices.Grow(a.from, n), slices.Grow(a.to, n)
-}
-
-// load replaces a by text, which starts at byte base of the input.
-func (a *aligned) load(text string, base int) {
-	a.reset()
-	a.grow(len(text))
-	for i := 0; i < len(text); {
-		if c := text[i]; c < utf8.RuneSelf {
-			a.byte(c, int32(base+i), int32(base+i+1))
-			i++
+	var start, end place
+	for i, s := range w.words {
+		t.model.split(w, span{int(s.from), int(s.to)})
+		if len(w.pieces) < flushAt && i < len(w.words)-1 {
 			continue
 		}
-		r, n := utf8.DecodeRuneInString(text[i:])
-		a.rune(r, int32(base+i), int32(base+i+n))
-		i += n
+		for _, p := range w.pieces {
+			from, _ := w.text.origin(int(p.from), &start)
+			_, to := w.text.origin(int(p.to-1), &end)
+			t.add(e, piece{p.id, from, to}, text, base)
+		}
+		w.pieces = w.pieces[:0]
 	}
 }
 
-// set replaces a by src[from:to].
-func (a *aligned) set(src *aligned, from, to int) {
-	a.reset()
-	a.copy(src, from, to)
-}
-
-func (a *aligned) copy(src *aligned, from, to int) {
-	a.b = append(a.b, src.b[from:to]...)
-	a.from = append(a.from, src.from[from:to]...)
-	a.to = append(a.to, src.to[from:to]...)
-}
-
-func (a *aligned) byte(c byte, from, to int32) {
-	a.b, a.from, a.to = append(a.b, c), append(a.from, from), append(a.to, to)
-}
-
-func (a *aligned) rune(r rune, from, to int32) {
-	n := len(a.b)
-	a.b = utf8.AppendRune(a.b, r)
-	for range len(a.b) - n {
-		a.from, a.to = append(a.from, from), append(a.to, to)
+// add appends a token of text, which starts at byte base of the input.
+func (t *Tokenizer) add(e *Encoding, p piece, text string, base int) {
+	if t.trim {
+		for p.from < p.to && text[int(p.from)-base] == ' ' {
+			p.from++
+		}
+		for p.from < p.to && text[int(p.to)-base-1] == ' ' {
+			p.to--
+		}
 	}
-}
-
-func (a *aligned) string(s string, from, to int32) {
-	a.b = append(a.b, s...)
-	for range len(s) {
-		a.from, a.to = append(a.from, from), append(a.to, to)
+	if len(e.IDs) == cap(e.IDs) {
+		n := forecast(len(e.IDs), int(p.from), max(e.total, int(p.from)))
+		e.IDs, e.Start, e.End = room(e.IDs, n), room(e.Start, n), room(e.End, n)
 	}
+	e.IDs, e.Start, e.End = append(e.IDs, p.id), append(e.Start, p.from), append(e.End, p.to)
 }
-
-// flip makes what a step wrote to w.spare the text.
-func (w *work) flip() { w.text, w.spare = w.spare, w.text }

@@ -6,10 +6,10 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -106,6 +106,8 @@ func TestNewRefusesWhatItCannotUse(t *testing.T) {
 		"a behaviour that is unknown":         {`{"pre_tokenizer":{"type":"Split","pattern":{"String":" "},"behavior":"Eaten"},` + wp + `}`, "behavior"},
 		"a template without the text":         {`{"post_processor":{"type":"TemplateProcessing","single":[],"special_tokens":{}},` + wp + `}`, "want one Sequence"},
 		"a template with a nameless token":    {`{"post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x"}}],"special_tokens":{}},` + wp + `}`, "special_tokens"},
+		"two processors that build rows":      {`{"post_processor":{"type":"Sequence","processors":[{"type":"BertProcessing","sep":["s",0],"cls":["c",1]},{"type":"BertProcessing","sep":["s",0],"cls":["c",1]}]},` + wp + `}`, "two processors"},
+		"a pair template with one text":       {`{"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}}],"pair":[{"Sequence":{"id":"A"}}],"special_tokens":{}},` + wp + `}`, "pair: want one Sequence for each of 2 texts"},
 		"an added token with a wild id":       {`{"added_tokens":[{"id":99999999,"content":"x"}],` + wp + `}`, "added_tokens[0]"},
 		"a special token with a wild id":      {`{"post_processor":{"type":"BertProcessing","sep":["s",-5],"cls":["c",1]},` + wp + `}`, "special token id"},
 	}
@@ -141,19 +143,23 @@ func TestConcurrentEncodeGivesTheSameTokens(t *testing.T) {
 	}
 }
 
-// hostile returns texts of n bytes that are expensive for one of the algorithms.
-func hostile(n int) map[string]string {
-	fill := func(s string) string { return strings.Repeat(s, n/len(s)+1)[:n/len(s)*len(s)] }
-	random := func(alphabet string) string {
-		r := rand.New(rand.NewPCG(1, 2))
-		letters := []rune(alphabet)
-		var b strings.Builder
-		for b.Len() < n {
-			b.WriteRune(letters[r.IntN(len(letters))])
-		}
-		return b.String()
+// hostile makes texts of about n bytes that are expensive for one of the algorithms.
+func hostile(n int) map[string]func() string {
+	fill := func(s string) func() string {
+		return func() string { return strings.Repeat(s, n/len(s)) }
 	}
-	return map[string]string{
+	random := func(alphabet string) func() string {
+		return func() string {
+			r := rand.New(rand.NewPCG(1, 2))
+			letters := []rune(alphabet)
+			var b strings.Builder
+			for b.Len() < n {
+				b.WriteRune(letters[r.IntN(len(letters))])
+			}
+			return b.String()
+		}
+	}
+	return map[string]func() string{
 		"one letter without a space":   fill("a"),
 		"two letters without a space":  random("ab"),
 		"random letters":               random("abcdefghijklmnopqrstuvwxyz"),
@@ -175,79 +181,162 @@ func hostile(n int) map[string]string {
 		"unassigned planes":            fill("\U000e0041"),
 		"a metaspace in every place":   fill("▁"),
 		"wide compatibility character": fill("\ufdfa"),
+		"squared words":                random("㌀㌁㌂㌃㌄㌅㌆㌇㍿㏿㎯ﷺﷲﷴ"),
+		"Kana with voiced marks":       fill("ｶﾞ"),
+		"marks out of order":           fill("a" + strings.Repeat("\u0301\u0323\u05b0", 200)),
+		"emoji families":               fill("👨‍👩‍👧‍👦"),
+		"growing words":                func() string { return growing(n) },
+		"random bytes":                 func() string { return randomBytes(n) },
+		"special tokens":               fill("[SEP]</s><|im_end|><eos>"),
+		"long runs of spaces":          fill("a" + strings.Repeat(" ", 33)),
+		"control characters":           fill("a\x01\x02"),
 	}
 }
 
-// TestTimeIsBounded tells linear from quadratic: the former takes at most 0.2 s for these sizes on
-// one core, the latter minutes. The race detector makes times meaningless, so its builds run small
-// texts without the limit. BenchmarkHostile measures.
-func TestTimeIsBounded(t *testing.T) {
-	size, limit := 1<<17, 5*time.Second
-	if raceEnabled {
-		size, limit = 1<<12, time.Hour
+// growing is words of one letter more each.
+func growing(n int) string {
+	var b strings.Builder
+	for k := 1; b.Len() < n; k++ {
+		b.WriteString(strings.Repeat("e", k))
+		b.WriteByte(' ')
 	}
-	texts := hostile(size)
-	for _, name := range engines {
-		tok := load(t, name)
-		var e Encoding
-		for kind, text := range texts {
-			start := time.Now()
-			tok.Encode(text, &e)
-			if took := time.Since(start); took > limit {
-				t.Errorf("%s: %d bytes of %s took %v", name, len(text), kind, took)
+	return b.String()[:n]
+}
+
+func randomBytes(n int) string {
+	r := rand.New(rand.NewPCG(3, 4))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return string(b)
+}
+
+// TestWorkIsLinear counts the steps of the models and the bytes allocated for texts of two sizes.
+func TestWorkIsLinear(t *testing.T) {
+	small, large := 1<<13, 1<<15
+	if raceEnabled {
+		small, large = 1<<10, 1<<12
+	}
+	shorter, longer := hostile(small), hostile(large)
+	for _, name := range append([]string{"unigram_metaspace", "sentencepiece_bpe"}, layouts...) {
+		tok := open(t, name)
+		for kind := range shorter {
+			var few, many Encoding
+			tok.Encode(shorter[kind](), &few)
+			text := longer[kind]()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			tok.Encode(text, &many)
+			runtime.ReadMemStats(&after)
+			if limit := 5*few.steps + 1000; many.steps > limit {
+				t.Errorf("%s: %s: %d steps for %d bytes, %d for %d", name, kind, few.steps, small, many.steps, large)
+			}
+			if many.steps > 100*large {
+				t.Errorf("%s: %s: %d steps for %d bytes", name, kind, many.steps, large)
+			}
+			if n := after.TotalAlloc - before.TotalAlloc; !raceEnabled && n > uint64(200*large) {
+				t.Errorf("%s: %s: %d bytes allocated for %d bytes of text", name, kind, n, large)
 			}
 		}
 	}
 }
 
-func FuzzEncode(f *testing.F) {
-	g := readGolden(f)
-	for _, text := range g.Texts {
-		f.Add(text)
+// TestMegabyteFitsInMemory takes the texts that need most for each engine.
+func TestMegabyteFitsInMemory(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates too")
+	}
+	texts := hostile(1 << 20)
+	tests := map[string]string{
+		"bert": "punctuation", "qwen2": "random bytes", "sentencepiece_bpe": "random bytes", "mmbert": "spaces",
+		"xlmr": "wide compatibility character", "unigram_metaspace": "wide compatibility character",
+	}
+	for name, kind := range tests {
+		t.Run(name+" with "+kind, func(t *testing.T) {
+			tok, text := open(t, name), texts[kind]()
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			var e Encoding
+			tok.Encode(text, &e)
+			runtime.ReadMemStats(&after)
+			if n := after.TotalAlloc - before.TotalAlloc; n > 200e6 {
+				t.Errorf("%d bytes allocated for a megabyte", n)
+			}
+		})
+	}
+}
+
+// fuzzEncode checks what holds for every text and every tokenizer.
+func fuzzEncode(f *testing.F, names ...string) {
+	f.Helper()
+	for _, text := range layoutStrings(f) {
+		if len(text)%16 == 0 {
+			f.Add(text)
+		}
 	}
 	f.Add("\xff\xfe broken \xc3( utf-8 \xf0\x9f")
-	toks := make([]*Tokenizer, len(engines))
-	for i, name := range engines {
-		toks[i] = load(f, name)
+	var toks []*Tokenizer
+	for _, name := range names {
+		toks = append(toks, open(f, name), load(f, name))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var e Encoding
 		for i, tok := range toks {
 			tok.Encode(text, &e)
-			if len(e.Start) != len(e.IDs) || len(e.End) != len(e.IDs) {
-				t.Fatalf("%s: lengths %d %d %d", engines[i], len(e.IDs), len(e.Start), len(e.End))
-			}
-			last := int32(0)
-			for k, id := range e.IDs {
-				if id < 0 || int(id) >= tok.VocabSize() {
-					t.Fatalf("%s: %q: id %d is outside [0,%d)", engines[i], text, id, tok.VocabSize())
-				}
-				if e.Start[k] < last || e.End[k] < e.Start[k] || int(e.End[k]) > len(text) {
-					t.Fatalf("%s: %q: token %d is [%d,%d) after %d", engines[i], text, k, e.Start[k], e.End[k], last)
-				}
-				last = e.Start[k]
-			}
+			checkEncoding(t, names[i/2], tok, text, &e)
 		}
 	})
 }
 
+func checkEncoding(t *testing.T, name string, tok *Tokenizer, text string, e *Encoding) {
+	t.Helper()
+	if len(e.Start) != len(e.IDs) || len(e.End) != len(e.IDs) {
+		t.Fatalf("%s: lengths %d %d %d", name, len(e.IDs), len(e.Start), len(e.End))
+	}
+	if e.steps > 200*(len(text)+64) {
+		t.Fatalf("%s: %q: %d steps", name, text, e.steps)
+	}
+	last := int32(0)
+	for k, id := range e.IDs {
+		if id < 0 || int(id) >= tok.VocabSize() {
+			t.Fatalf("%s: %q: id %d is outside [0,%d)", name, text, id, tok.VocabSize())
+		}
+		if e.Start[k] < last || e.End[k] < e.Start[k] || int(e.End[k]) > len(text) {
+			t.Fatalf("%s: %q: token %d is [%d,%d) after %d", name, text, k, e.Start[k], e.End[k], last)
+		}
+		last = e.Start[k]
+	}
+}
+
+func FuzzWordPiece(f *testing.F) { fuzzEncode(f, "bert", "bert_cased") }
+
+func FuzzByteLevelBPE(f *testing.F) { fuzzEncode(f, "roberta", "modernbert", "qwen2", "llama3") }
+
+func FuzzSentencePieceBPE(f *testing.F) { fuzzEncode(f, "gemma", "mmbert", "sentencepiece_bpe") }
+
+func FuzzUnigram(f *testing.F) {
+	fuzzEncode(f, "xlmr", "bge_m3", "unigram_metaspace", "unigram_precompiled")
+}
+
 func FuzzNew(f *testing.F) {
 	for _, name := range engines[1:] {
-		data, err := os.ReadFile("testdata/" + name + ".json")
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
+		f.Add(tokenizerFile(f, name))
 	}
 	f.Add([]byte(`{"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]},"pre_tokenizer":{"type":"Split","pattern":{"String":"x"},"behavior":"Contiguous","invert":true}}`))
+	f.Add([]byte(`{"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","type_id":0}}],"pair":[{"Sequence":{"id":"B","type_id":1}},{"Sequence":{"id":"A","type_id":0}}],"special_tokens":{}},"model":{"type":"Unigram","unk_id":0,"byte_fallback":true,"vocab":[["a",-1],["b",-2]]},"normalizer":{"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Strip"},{"type":"Replace","pattern":{"Regex":" {2,}"},"content":"x"}]}}`))
 	f.Fuzz(func(_ *testing.T, data []byte) {
-		tok, err := New(data)
-		if err != nil {
-			return
-		}
-		var e Encoding
-		for _, text := range []string{"", " ", "a b", "Ünï▁ 東 \u0301 👍🏽\r\n", "\xff"} {
-			tok.Encode(text, &e)
+		for _, o := range []Options{{}, {SpecialTokens: true}} {
+			tok, err := NewWith(data, o)
+			if err != nil {
+				return
+			}
+			var e Encoding
+			for _, text := range []string{"", " ", "a b", "Ünï▁ 東 \u0301 👍🏽\r\n", "\xff"} {
+				tok.Encode(text, &e)
+			}
+			tok.AppendPair(nil, tok.AppendRow(nil, e.IDs), e.IDs, e.IDs)
 		}
 	})
 }

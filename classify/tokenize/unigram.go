@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"unicode/utf8"
 )
 
@@ -30,13 +29,13 @@ type node struct {
 	id    int32
 }
 
-func newUnigram(f *modelFile) (*unigram, error) {
+func newUnigram(f *modelFile, hidden map[int32]bool) (*unigram, error) {
 	var rows []json.RawMessage
 	if err := json.Unmarshal(f.Vocab, &rows); err != nil {
 		return nil, fmt.Errorf("model.vocab: %w", err)
 	}
 	u := &unigram{scores: make([]float64, len(rows)), unknown: -1, byteFallback: f.ByteFallback}
-	entries := make([]entry, len(rows))
+	entries := make([]entry, 0, len(rows))
 	ids := make(map[string]int32, len(rows))
 	lowest := math.Inf(1)
 	for i, raw := range rows {
@@ -45,7 +44,9 @@ func newUnigram(f *modelFile) (*unigram, error) {
 		if err := json.Unmarshal(raw, &row); err != nil {
 			return nil, fmt.Errorf("model.vocab[%d]: want [token, score]: %w", i, err)
 		}
-		entries[i] = entry{token, int32(i)}
+		if !hidden[int32(i)] {
+			entries = append(entries, entry{token, int32(i)})
+		}
 		ids[token] = int32(i)
 		lowest = min(lowest, u.scores[i])
 	}
@@ -86,7 +87,7 @@ func (u *unigram) split(w *work, s span) {
 // viterbi appends the tokens of word, which starts at byte base.
 func (u *unigram) viterbi(w *work, word []byte, base int32) {
 	if cap(w.lattice) <= len(word) {
-		w.lattice = make([]node, len(word)+1)
+		w.lattice = make([]node, max(len(word)+1, 2*cap(w.lattice)))
 	}
 	best := w.lattice[:len(word)+1]
 	for i := range best {
@@ -94,17 +95,18 @@ func (u *unigram) viterbi(w *work, word []byte, base int32) {
 	}
 	for i := 0; i < len(word); {
 		_, size := utf8.DecodeRune(word[i:])
-		u.extend(best, word, i, size)
+		w.steps += u.extend(best, word, i, size)
 		i += size
 	}
 	u.trace(w, word, base, best)
 }
 
-// extend offers every token that starts at byte i, where a character of size bytes stands.
-func (u *unigram) extend(best []node, word []byte, i, size int) {
+// extend offers every token that starts at byte i, where a character of size bytes stands, and
+// returns the number of bytes looked at.
+func (u *unigram) extend(best []node, word []byte, i, size int) int {
 	score, single := best[i].score, false
-	n := int32(0)
-	for k := i; k < len(word); k++ {
+	n, k := int32(0), i
+	for ; k < len(word); k++ {
 		if n = u.trie.child(n, word[k]); n == 0 {
 			break
 		}
@@ -118,6 +120,7 @@ func (u *unigram) extend(best []node, word []byte, i, size int) {
 	if !single {
 		best[i+size].offer(node{score + u.unknownScore, int32(i), u.unknown})
 	}
+	return k - i + 1
 }
 
 func (n *node) offer(o node) {
@@ -128,32 +131,50 @@ func (n *node) offer(o node) {
 
 // trace appends the best path, neighbouring unknown characters fused into one token.
 func (u *unigram) trace(w *work, word []byte, base int32, best []node) {
-	start := len(w.pieces)
+	n := 0
 	for end := len(word); end > 0; {
-		n := best[end]
-		last := len(w.pieces) - 1
-		if n.id == u.unknown && last >= start && w.pieces[last].id == u.unknown {
-			w.pieces[last].from = n.from
-		} else {
-			w.pieces = append(w.pieces, piece{n.id, n.from, int32(end)})
-		}
-		end = int(n.from)
+		p := u.tokenBefore(best, end)
+		n += u.count(p, word)
+		end = int(p.from)
 	}
-	path := w.pieces[start:]
-	w.spelled = w.spelled[:0]
-	for _, p := range slices.Backward(path) {
-		text := word[p.from:p.to]
-		p.from, p.to = p.from+base, p.to+base
-		switch {
-		case p.id != u.unknown:
-			w.spelled = append(w.spelled, p)
-		case u.byteFallback && allKnown(&u.byteIDs, text):
-			for _, c := range text {
-				w.spelled = append(w.spelled, piece{u.byteIDs[c], p.from, p.to})
+	w.pieces = atLeast(w.pieces, n)
+	at := len(w.pieces) + n
+	w.pieces = w.pieces[:at]
+	for end := len(word); end > 0; {
+		p := u.tokenBefore(best, end)
+		end = int(p.from)
+		k := u.count(p, word)
+		at -= k
+		if p.id == u.unknown && k > 0 && u.spelled(word[p.from:p.to]) {
+			for i, c := range word[p.from:p.to] {
+				w.pieces[at+i] = piece{u.byteIDs[c], base + p.from, base + p.to}
 			}
-		case u.unknown >= 0:
-			w.spelled = append(w.spelled, p)
+		} else if k > 0 {
+			w.pieces[at] = piece{p.id, base + p.from, base + p.to}
 		}
 	}
-	w.pieces = append(w.pieces[:start], w.spelled...)
 }
+
+// tokenBefore is the token of the best path that ends at end.
+func (u *unigram) tokenBefore(best []node, end int) piece {
+	p := piece{best[end].id, best[end].from, int32(end)}
+	for p.id == u.unknown && p.from > 0 && best[p.from].id == u.unknown {
+		p.from = best[p.from].from
+	}
+	return p
+}
+
+// count is the number of tokens that p becomes: an unknown one may be spelled in bytes, or dropped.
+func (u *unigram) count(p piece, word []byte) int {
+	switch {
+	case p.id != u.unknown:
+		return 1
+	case u.spelled(word[p.from:p.to]):
+		return int(p.to - p.from)
+	case u.unknown < 0:
+		return 0
+	}
+	return 1
+}
+
+func (u *unigram) spelled(text []byte) bool { return u.byteFallback && allKnown(&u.byteIDs, text) }

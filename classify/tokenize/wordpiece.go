@@ -16,7 +16,7 @@ type wordPiece struct {
 	maxRunes int
 }
 
-func newWordPiece(f *modelFile) (*wordPiece, error) {
+func newWordPiece(f *modelFile, hidden map[int32]bool) (*wordPiece, error) {
 	vocab, err := f.vocabMap()
 	if err != nil {
 		return nil, err
@@ -36,6 +36,7 @@ func newWordPiece(f *modelFile) (*wordPiece, error) {
 	if f.MaxWordRunes != nil {
 		m.maxRunes = *f.MaxWordRunes
 	}
+	dropHidden(vocab, hidden)
 	entries := make([]entry, 0, len(vocab))
 	for k, id := range vocab {
 		entries = append(entries, entry{k, id})
@@ -67,6 +68,7 @@ func (m *wordPiece) split(w *work, s span) {
 			return
 		}
 		w.pieces = append(w.pieces, piece{id, int32(s.from + i), int32(s.from + i + n)})
+		w.steps += n + 1
 		i += n
 		node = m.inside
 	}
