@@ -37,7 +37,7 @@ func BenchmarkExtract(b *testing.B) {
 		}
 		s.out[name] = tensor.Tensor{Shape: []int64{8, width}, F32: values}
 	}
-	c, err := New(testBundle(b), s, DefaultOptions())
+	c, err := classifierOf(testBundle(b), s, DefaultOptions())
 	if err != nil {
 		b.Fatal(err)
 	}

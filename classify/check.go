@@ -1,17 +1,23 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
+	"signalbox/classify/bundle"
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
 )
 
 // canaryTimeout bounds the first run of a graph, which may compile kernels.
 const canaryTimeout = 2 * time.Minute
+
+// canaryText is read where a bundle brings no text of its own: the answer is not known, but it must
+// be one.
+const canaryText = "What is the derivative of x squared?"
 
 // GraphError says that a graph is not the one that the manifest describes.
 type GraphError struct {
@@ -50,53 +56,62 @@ func (e *CanaryError) Error() string {
 // Unwrap returns the error of the run.
 func (e *CanaryError) Unwrap() error { return e.Err }
 
-func (c *Classifier) graphError(name, format string, args ...any) error {
-	return &GraphError{Bundle: c.manifest.Name, Tensor: name, Msg: fmt.Sprintf(format, args...)}
+func (e *Engine) graphError(name, format string, args ...any) error {
+	return &GraphError{Bundle: e.name, Tensor: name, Msg: fmt.Sprintf(format, args...)}
 }
 
 // checkGraph compares the session's inputs and outputs with the manifest.
-func (c *Classifier) checkGraph() error {
-	want := []string{c.manifest.Inputs.IDs, c.manifest.Inputs.Mask}
-	if c.manifest.Inputs.Types != "" {
-		want = append(want, c.manifest.Inputs.Types)
-	}
-	inputs := c.session.Inputs()
+func (e *Engine) checkGraph() error {
+	m := &e.manifest.Inputs
+	want := slices.DeleteFunc([]string{m.IDs, m.Mask, m.Types, m.Positions}, func(s string) bool { return s == "" })
+	inputs := e.session.Inputs()
 	for _, name := range want {
 		s, ok := spec(inputs, name)
 		if !ok {
-			return c.graphError(name, "is an input of the manifest, not of the graph")
+			return e.graphError(name, "is an input of the manifest, not of the graph")
 		}
 		if s.DType != tensor.Int64 || s.Shape != nil && len(s.Shape) != 2 {
-			return c.graphError(name, "is %s %v, want int64 [batch, sequence]", s.DType, s.Shape)
+			return e.graphError(name, "is %s %v, want int64 [batch, sequence]", s.DType, s.Shape)
 		}
 	}
 	for _, s := range inputs {
 		if !slices.Contains(want, s.Name) {
-			return c.graphError(s.Name, "is an input of the graph, not of the manifest")
+			return e.graphError(s.Name, "is an input of the graph, not of the manifest")
 		}
 	}
-	outputs := c.session.Outputs()
-	for i := range c.tasks {
-		if err := c.checkOutput(&c.tasks[i], outputs); err != nil {
+	outputs := e.session.Outputs()
+	for i := range e.tasks {
+		if err := e.checkOutput(&e.tasks[i], outputs); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Classifier) checkOutput(t *task, outputs []tensor.Spec) error {
+func (e *Engine) checkOutput(t *task, outputs []tensor.Spec) error {
 	s, ok := spec(outputs, t.Output)
+	want := []int64{tensor.Dynamic, int64(t.width())}
+	form := "[batch, %d]"
+	if t.perToken() {
+		want = []int64{tensor.Dynamic, tensor.Dynamic, int64(t.width())}
+		form = "[batch, sequence, %d]"
+	}
 	switch {
 	case !ok:
-		return c.graphError(t.Output, "is an output of the manifest, not of the graph")
+		return e.graphError(t.Output, "is an output of the manifest, not of the graph")
 	case s.DType != tensor.Float32:
-		return c.graphError(t.Output, "is %s, want float32", s.DType)
-	case s.Shape == nil:
+		return e.graphError(t.Output, "is %s, want float32", s.DType)
+	case s.Shape == nil || agree(s.Shape, want) || agree(s.Shape, want[1:]):
 		return nil
-	case len(s.Shape) != 2 || s.Shape[1] != tensor.Dynamic && s.Shape[1] != int64(t.width()):
-		return c.graphError(t.Output, "has shape %v, want [batch, %d]", s.Shape, t.width())
 	}
-	return nil
+	return e.graphError(t.Output, "has shape %v, want "+form, s.Shape, t.width())
+}
+
+// agree reports whether a shape of a graph can be the one wanted.
+func agree(shape, want []int64) bool {
+	return slices.EqualFunc(shape, want, func(have, want int64) bool {
+		return have == tensor.Dynamic || want == tensor.Dynamic || have == want
+	})
 }
 
 func spec(specs []tensor.Spec, name string) (tensor.Spec, bool) {
@@ -109,23 +124,30 @@ func spec(specs []tensor.Spec, name string) (tensor.Spec, bool) {
 
 // runCanary classifies the manifest's canary with every task. It also proves that outputs are
 // finite and have the right length, which a graph with open shapes does not tell.
-func (c *Classifier) runCanary() error {
+func (e *Engine) runCanary() error {
 	ctx, cancel := context.WithTimeout(context.Background(), canaryTimeout)
 	defer cancel()
-	probe := &Classifier{manifest: c.manifest, tokens: c.tokens, session: c.session, tasks: c.tasks, opts: c.opts}
-	probe.opts.Timeout = 0
-	text := &signal.Text{
-		LastUser: c.manifest.Canary.Text,
-		Segments: []signal.Segment{{Role: "user", Text: c.manifest.Canary.Text}},
-	}
+	o := DefaultOptions()
+	text := singleText(cmp.Or(e.manifest.Canary.Text, canaryText))
+	req := newRequest(&text, everyWindow)
+	req.prepare(e.signals)
 	set := new(signal.Set)
-	err := probe.extractNeural(ctx, text, c.neural, set)
-	for i := range c.tasks {
-		t := &c.tasks[i]
+	var err error
+	if e.signals != 0 {
+		err = e.extract(ctx, req, e.signals, &o, set)
+	}
+	for i := range e.tasks {
+		t := &e.tasks[i]
+		if t.Kind == bundle.Pair {
+			if _, err := e.classifyPairs(ctx, t, []Pair{{text.LastUser, text.LastUser}}, &o); err != nil {
+				return &CanaryError{Bundle: e.name, Task: t.Name, Reason: reasonOf(ctx, err), Err: err}
+			}
+			continue
+		}
 		v := &set.Values[t.kind]
-		want := c.manifest.Canary.Expect[t.Name]
+		want := e.manifest.Canary.Expect[t.Name]
 		if v.State != signal.Known || want != "" && v.Label != want {
-			return &CanaryError{Bundle: c.manifest.Name, Task: t.Name, Want: want, Got: v.Label, Reason: v.Reason, Err: err}
+			return &CanaryError{Bundle: e.name, Task: t.Name, Want: want, Got: v.Label, Reason: v.Reason, Err: err}
 		}
 	}
 	return nil

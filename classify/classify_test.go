@@ -100,12 +100,14 @@ func TestRowsAreSharedWhereTokensAreEqual(t *testing.T) {
 		text *signal.Text
 		need signal.Mask
 		rows int
+		runs int
 	}{
-		"a single message":                                     {user("math"), all, 1},
-		"segments that differ by white space only":             {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: " "}, {Role: "user", Text: " math\n"}}}, all, 1},
-		"a system prompt beside it":                            {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: "word"}, {Role: "user", Text: "math"}}}, all, 2},
-		"the safety view alone":                                {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: "word"}, {Role: "user", Text: "math"}}}, signal.MaskOf(signal.Jailbreak), 1},
-		"a long single message, three of four windows and all": {user(strings.Repeat("word ", 26)), all, 4},
+		"a single message":                                      {user("math"), all, 1, 1},
+		"segments that differ by white space only":              {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: " "}, {Role: "user", Text: " math\n"}}}, all, 1, 1},
+		"a system prompt beside it":                             {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: "word"}, {Role: "user", Text: "math"}}}, all, 2, 1},
+		"the safety view alone":                                 {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: "word"}, {Role: "user", Text: "math"}}}, signal.MaskOf(signal.Jailbreak), 1, 1},
+		"a long single message, as a whole and in four windows": {user(words(26)), all, 5, 2},
+		"the same words over and over":                          {user(strings.Repeat("word ", 26)), all, 2, 2},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -116,8 +118,8 @@ func TestRowsAreSharedWhereTokensAreEqual(t *testing.T) {
 			for _, r := range f.calls {
 				rows += len(r.rows)
 			}
-			if rows != tc.rows || len(f.calls) != 1 {
-				t.Errorf("%d rows in %d runs, want %d in 1: %v", rows, len(f.calls), tc.rows, f.calls)
+			if rows != tc.rows || len(f.calls) != tc.runs {
+				t.Errorf("%d rows in %d runs, want %d in %d: %v", rows, len(f.calls), tc.rows, tc.runs, f.calls)
 			}
 			for _, k := range tc.need.Kinds() {
 				if set.Values[k].State != signal.Known {
@@ -132,47 +134,46 @@ func TestJailbreakReadsEverySegmentAndEveryWindow(t *testing.T) {
 	f := newFake()
 	c := open(t, f, DefaultOptions())
 	text := &signal.Text{LastUser: "math", Segments: []signal.Segment{
-		{Role: "system", Text: strings.Repeat("word ", 20)},
-		{Role: "tool", Text: strings.Repeat("word ", 20) + "attack word attack " + strings.Repeat("word ", 20)},
+		{Role: "system", Text: words(20)},
+		{Role: "tool", Text: words(40) + " attack word attack " + words(20)},
 		{Role: "user", Text: "math"},
 	}}
 	v := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
 	want := signal.Value{
 		State: signal.Known, Label: "jailbreak", Score: soft(1, 1, 4)[1], Labels: []string{"benign", "jailbreak"}, Probs: f32(soft(1, 1, 4)),
-		Source: "test", Provider: "test", Coverage: signal.Windowed, Windows: 11, Read: 11,
+		Source: "test", Provider: "test", Coverage: signal.Windowed, Windows: 14, Read: 14,
 	}
 	if d := cmp.Diff(want, v, approximately); d != "" {
 		t.Errorf("jailbreak (-want +got):\n%s", d)
 	}
 	if len(f.calls) != 2 {
-		t.Errorf("%d runs of at most 8 rows for 11 windows, want 2", len(f.calls))
+		t.Errorf("%d runs of at most 8 rows for 14 windows, want 2", len(f.calls))
 	}
 }
 
-func TestDomainAveragesTheFirstWindowsAndTheLast(t *testing.T) {
+func TestLongTopicsAreReadAsASkeleton(t *testing.T) {
 	f := newFake()
 	c := open(t, f, DefaultOptions())
-	// 32 tokens in windows of 8, 6 apart: [0,8) [6,14) [12,20) [18,26) [24,32). Read are 0, 1 and 4.
-	words := strings.Split(strings.Repeat("word ", 32), " ")
-	words[13], words[20], words[31] = "math", "math", "math" // in window 1; in 3, not read; in 4
-	text := user(strings.Join(words[:32], " "))
-	set := extract(t, c, text, signal.MaskOf(signal.Domain, signal.Embedding))
-	one, none := soft(2, 1, 0, 1), soft(2, 0, 0, 1)
-	probs := make([]float64, 3)
-	for i := range probs {
-		probs[i] = (2*one[i] + none[i]) / 3
+	for name, text := range map[string]string{
+		"a little too long":          words(33),
+		"far too long to be counted": strings.Repeat(words(numbered)+". ", 40),
+	} {
+		f.calls = nil
+		set := extract(t, c, user(text), signal.MaskOf(signal.Domain, signal.Embedding))
+		for _, k := range []signal.Kind{signal.Domain, signal.Embedding} {
+			v := &set.Values[k]
+			if v.State != signal.Known || v.Coverage != signal.Compressed || v.Windows != 1 || v.Read != 1 {
+				t.Errorf("%s: %s is %+v, want known from one skeleton", name, k, v)
+			}
+		}
+		if len(f.calls) != 1 || len(f.calls[0].rows) != 1 || f.calls[0].width > 34 {
+			t.Errorf("%s: runs %v, want one row of at most 34 tokens", name, f.calls)
+		}
 	}
-	want := signal.Value{
-		State: signal.Known, Label: "other", Score: probs[2], Labels: []string{"math", "law", "other"}, Probs: f32(probs),
-		Source: "test", Provider: "test", Coverage: signal.Windowed, Windows: 5, Read: 3,
-	}
-	if d := cmp.Diff(want, set.Values[signal.Domain], approximately); d != "" {
-		t.Errorf("domain (-want +got):\n%s", d)
-	}
-	norm := math.Sqrt(2*2 + 22*22 + 3*3)
-	vector := f32([]float64{2 / norm, 0, 22 / norm, 3 / norm})
-	if d := cmp.Diff(vector, set.Values[signal.Embedding].Vector, approximately); d != "" {
-		t.Errorf("embedding (-want +got):\n%s", d)
+	f.calls = nil
+	v := extract(t, c, user(words(32)), signal.MaskOf(signal.Domain)).Values[signal.Domain]
+	if v.Coverage != signal.Complete || f.calls[0].width != 34 {
+		t.Errorf("a text that fits has coverage %d in a row of %d tokens", v.Coverage, f.calls[0].width)
 	}
 }
 
@@ -181,12 +182,12 @@ func TestBatchesHoldSimilarLengthsAndAreCapped(t *testing.T) {
 	opts := DefaultOptions()
 	opts.MaxBatch = 2
 	c := open(t, f, opts)
-	extract(t, c, user(strings.Repeat("word ", 26)), all)
-	got := make([]int, 0, 2)
+	extract(t, c, user(words(26)), all)
+	got := make([]int, 0, 3)
 	for _, r := range f.calls {
 		got = append(got, len(r.rows))
 	}
-	if d := cmp.Diff([]int{2, 2}, got); d != "" {
+	if d := cmp.Diff([]int{2, 2, 1}, got); d != "" {
 		t.Errorf("rows of each run (-want +got):\n%s", d)
 	}
 	for n, want := range map[int]int{1: 4, 16: 4, 17: 5, 32: 5, 33: 6, 256: 8} {
@@ -222,7 +223,7 @@ func TestFaultsMakeSignalsUnknown(t *testing.T) {
 		"an error that does not":              {fail(errors.New("boom")), everything(signal.ReasonInternal)},
 		"a deadline":                          {fail(fmt.Errorf("run: %w", context.DeadlineExceeded)), everything(signal.ReasonTimeout)},
 		"a cancellation":                      {fail(context.Canceled), everything(signal.ReasonCanceled)},
-		"too few outputs":                     {edit(func(o []tensor.Tensor) []tensor.Tensor { return o[:1] }), everything(signal.ReasonInvalid)},
+		"too few outputs":                     {edit(func(o []tensor.Tensor) []tensor.Tensor { return o[:len(o)-1] }), everything(signal.ReasonInvalid)},
 		"not a number":                        {edit(func(o []tensor.Tensor) []tensor.Tensor { o[0].F32[1] = float32(math.NaN()); return o }), only(signal.Domain)},
 		"an infinity":                         {edit(func(o []tensor.Tensor) []tensor.Tensor { o[1].F32[0] = float32(math.Inf(1)); return o }), only(signal.Jailbreak)},
 		"a wrong number of labels":            {edit(func(o []tensor.Tensor) []tensor.Tensor { o[0].F32, o[0].Shape = o[0].F32[:2], []int64{1, 2}; return o }), only(signal.Domain)},
@@ -261,7 +262,7 @@ func TestKindsThatWereReadStayKnownWhenALaterRunFails(t *testing.T) {
 	opts := DefaultOptions()
 	opts.MaxBatch = 1
 	c := open(t, f, opts)
-	text := &signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "user", Text: "math"}, {Role: "tool", Text: strings.Repeat("word ", 40)}}}
+	text := &signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "user", Text: "math"}, {Role: "tool", Text: words(40)}}}
 	set := extract(t, c, text, all)
 	if v := set.Values[signal.Domain]; v.State != signal.Known || v.Label == "" {
 		t.Errorf("domain is %+v, its only row was read", v)
@@ -305,7 +306,7 @@ func TestTimeoutAndCancellation(t *testing.T) {
 func TestWithoutASessionOnlyKeywordsAreKnown(t *testing.T) {
 	opts := DefaultOptions()
 	opts.Keywords = []lexical.Options{{Name: "titan", Any: []string{"project titan"}}}
-	c, err := New(testBundle(t), nil, opts)
+	c, err := classifierOf(testBundle(t), nil, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,8 +319,8 @@ func TestWithoutASessionOnlyKeywordsAreKnown(t *testing.T) {
 			t.Errorf("%s is %+v, want unknown for no_model", k, v)
 		}
 	}
-	if c.Signals() != signal.MaskOf(signal.Keyword) {
-		t.Errorf("signals %v, want keyword only", c.Signals().Kinds())
+	if c.Signals() != LexicalKinds {
+		t.Errorf("signals %v, want those that need no model", c.Signals().Kinds())
 	}
 	if d := cmp.Diff([]string{"no model for domain", "no model for jailbreak", "no model for embedding"}, c.Degraded()); d != "" {
 		t.Errorf("degraded (-want +got):\n%s", d)
@@ -365,7 +366,7 @@ func TestNothingToReadIsUnknown(t *testing.T) {
 
 func TestTextsLongerThanAChunkAreReadWhole(t *testing.T) {
 	f := newFake()
-	c := open(t, f, Options{MaxBatch: 64})
+	c := open(t, f, Options{MaxBatch: 64, Windows: 12})
 	for name, text := range map[string]string{
 		"with spaces":    strings.Repeat("word ", 2*chunkBytes/5+7),
 		"without spaces": strings.Repeat("東", chunkBytes),
@@ -400,7 +401,7 @@ func TestNewChecksTheGraph(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
 			tc.edit(f)
-			_, err := New(testBundle(t), f, DefaultOptions())
+			_, err := OpenEngine(testBundle(t), f)
 			var g *GraphError
 			if !errors.As(err, &g) || g.Tensor != tc.tensor {
 				t.Errorf("error %v, want a GraphError about %q", err, tc.tensor)
@@ -410,7 +411,7 @@ func TestNewChecksTheGraph(t *testing.T) {
 }
 
 func TestNewRunsTheCanary(t *testing.T) {
-	_, err := New(testBundle(t, "expect: {domain: math", "expect: {domain: law"), newFake(), DefaultOptions())
+	_, err := OpenEngine(testBundle(t, "expect: {domain: math", "expect: {domain: law"), newFake())
 	want := &CanaryError{Bundle: "test", Task: "domain", Want: "law", Got: "math"}
 	var got *CanaryError
 	if !errors.As(err, &got) || cmp.Diff(want, got) != "" {
@@ -419,14 +420,14 @@ func TestNewRunsTheCanary(t *testing.T) {
 	f := newFake()
 	boom := errors.New("boom")
 	f.hook = func(context.Context, int, []tensor.Tensor) ([]tensor.Tensor, error) { return nil, boom }
-	if _, err = New(testBundle(t), f, DefaultOptions()); !errors.As(err, &got) || !errors.Is(err, boom) {
+	if _, err = OpenEngine(testBundle(t), f); !errors.As(err, &got) || !errors.Is(err, boom) {
 		t.Errorf("failed run: error %v, want a CanaryError around it", err)
 	}
 	f.hook = func(_ context.Context, _ int, out []tensor.Tensor) ([]tensor.Tensor, error) {
 		out[2].F32[0] = float32(math.NaN())
 		return out, nil
 	}
-	if _, err = New(testBundle(t), f, DefaultOptions()); !errors.As(err, &got) || got.Task != "embedding" || got.Reason != signal.ReasonInvalid {
+	if _, err = OpenEngine(testBundle(t), f); !errors.As(err, &got) || got.Task != "embedding" || got.Reason != signal.ReasonInvalid {
 		t.Errorf("NaN: error %v, want a CanaryError about embedding", err)
 	}
 }
@@ -437,8 +438,8 @@ func TestNewRefusesTasksThatAreNoSignals(t *testing.T) {
 		{"name: embedding", "name: weather"},
 		{"name: jailbreak, kind", "name: factcheck, kind", "jailbreak: benign", "factcheck: benign", "name: domain", "name: embedding", "name: embedding", "name: domain", "domain: math, ", ""},
 	} {
-		if c, err := New(testBundle(t, edit...), nil, DefaultOptions()); err == nil {
-			t.Errorf("%v is accepted with signals %v", edit, c.Signals().Kinds())
+		if e, err := OpenEngine(testBundle(t, edit...), nil); err == nil {
+			t.Errorf("%v is accepted with signals %v", edit, e.Signals().Kinds())
 		}
 	}
 }
@@ -479,7 +480,7 @@ func TestConcurrentExtractsDoNotMix(t *testing.T) {
 	var group sync.WaitGroup
 	for n := range 8 {
 		group.Go(func() {
-			text := user(strings.Repeat("math ", n) + strings.Repeat("word ", 7*n+1))
+			text := user(strings.Repeat("math ", n) + words(7*n+1))
 			want := extract(t, c, text, all)
 			for range 50 {
 				got := extract(t, c, text, all)
@@ -497,5 +498,22 @@ func TestThresholds(t *testing.T) {
 	got := c.Thresholds()
 	if len(got) != 2 || got[signal.Domain] != 0.4 || got[signal.Jailbreak] != 0.5 {
 		t.Errorf("thresholds %v, want 0.4 for domain and 0.5 for jailbreak", got)
+	}
+}
+
+func TestTheLanguageIsThatOfTheLastMessageOrUnknown(t *testing.T) {
+	c, err := New(nil, DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := &signal.Text{
+		LastUser: "終電は何時に出ますか。どこで乗り換えますか。",
+		Segments: []signal.Segment{{Role: "system", Text: "You are a helpful assistant who answers questions about trains."}},
+	}
+	if v := extract(t, c, text, LexicalKinds).Values[signal.Language]; v.State != signal.Known || v.Label != "ja" || v.Score <= 0 {
+		t.Errorf("language is %+v, want ja", v)
+	}
+	if v := extract(t, c, user("123 ?!"), LexicalKinds).Values[signal.Language]; v.State != signal.Unknown || v.Reason != signal.ReasonNoText || v.Label != "" {
+		t.Errorf("the language of numbers is %+v, want unknown", v)
 	}
 }

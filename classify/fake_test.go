@@ -29,8 +29,29 @@ const tokenizerJSON = `{
   "normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"},
   "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
   "model": {"type": "WordPiece", "unk_token": "[UNK]",
-    "vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "math": 4, "attack": 5, "word": 6}}
+    "vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "math": 4, "attack": 5, "word": 6%s}}
 }`
+
+// numbered is how many words w0, w1, ... the tokenizer knows, so that windows can differ.
+const numbered = 200
+
+// tokenizerFile is a tokenizer.json of whole words.
+func tokenizerFile() string {
+	var more strings.Builder
+	for i := range numbered {
+		fmt.Fprintf(&more, `, "w%d": %d`, i, wordID+1+i)
+	}
+	return fmt.Sprintf(tokenizerJSON, more.String())
+}
+
+// words is n different words of one token each.
+func words(n int) string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("w%d", i%numbered)
+	}
+	return strings.Join(out, " ")
+}
 
 const manifestYAML = `format: 1
 name: test
@@ -40,22 +61,29 @@ layout: shared
 graphs: [{file: model.onnx, precision: int8, sha256: %s, bytes: 1}]
 tokenizer: {file: tokenizer.json, sha256: %s, bytes: %d}
 inputs: {ids: input_ids, mask: attention_mask}
-max_tokens: 16
+max_tokens: 40
 tasks:
-  - {name: domain, kind: sequence, output: d, labels: [math, law, other], temperature: 2, threshold: 0.4, window: {tokens: 10, stride: 6, max: 3, combine: mean}}
+  - {name: domain, kind: sequence, output: d, labels: [math, law, other], temperature: 2, threshold: 0.4, window: {tokens: 34, stride: 30, max: 3, combine: mean}}
   - {name: jailbreak, kind: sequence, output: j, labels: [benign, jailbreak], positive: jailbreak, temperature: 1, threshold: 0.5, window: {tokens: 10, stride: 6, max: 0, combine: max}}
-  - {name: embedding, kind: embedding, output: e, dims: 4, window: {tokens: 10, stride: 6, max: 3, combine: mean}}
+  - {name: embedding, kind: embedding, output: e, dims: 4, window: {tokens: 34, stride: 30, max: 3, combine: mean}}
 canary: {text: "math word", expect: {domain: math, jailbreak: benign}}
 `
 
 func testBundle(tb testing.TB, edit ...string) *bundle.Bundle {
 	tb.Helper()
+	return bundleOf(tb, manifestYAML, edit...)
+}
+
+// bundleOf makes a bundle of a manifest with room for two digests and a size, edited.
+func bundleOf(tb testing.TB, manifest string, edit ...string) *bundle.Bundle {
+	tb.Helper()
+	tokenizerJSON := tokenizerFile()
 	digest := func(b string) string {
 		sum := sha256.Sum256([]byte(b))
 		return hex.EncodeToString(sum[:])
 	}
-	manifest := strings.NewReplacer(edit...).Replace(
-		fmt.Sprintf(manifestYAML, digest("x"), digest(tokenizerJSON), len(tokenizerJSON)))
+	manifest = strings.NewReplacer(edit...).Replace(
+		fmt.Sprintf(manifest, digest("x"), digest(tokenizerJSON), len(tokenizerJSON)))
 	b, err := bundle.Load(fstest.MapFS{
 		"bundle.yaml":    {Data: []byte(manifest)},
 		"tokenizer.json": {Data: []byte(tokenizerJSON)},
@@ -174,12 +202,21 @@ func readRows(in []tensor.Tensor) ([][]int64, error) {
 	return rows, nil
 }
 
+// classifierOf is a Classifier over one bundle.
+func classifierOf(b *bundle.Bundle, s Session, opts Options) (*Classifier, error) {
+	e, err := OpenEngine(b, s)
+	if err != nil {
+		return nil, err
+	}
+	return New([]Source{{Engine: e}}, opts)
+}
+
 // open makes a Classifier over f and forgets the canary's run.
 func open(tb testing.TB, f *fake, opts Options) *Classifier {
 	tb.Helper()
 	hook := f.hook
 	f.hook = nil
-	c, err := New(testBundle(tb), f, opts)
+	c, err := classifierOf(testBundle(tb), f, opts)
 	if err != nil {
 		tb.Fatal(err)
 	}

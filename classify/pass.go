@@ -6,18 +6,11 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"strings"
-	"time"
-	"unicode/utf8"
 
 	"signalbox/classify/bundle"
-	"signalbox/classify/tokenize"
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
 )
-
-// chunkBytes is how much text is tokenised between two looks at the context.
-const chunkBytes = 256 << 10
 
 // smallestBucket is the row length, in tokens, below which rows share a batch.
 const smallestBucket = 16
@@ -25,249 +18,185 @@ const smallestBucket = 16
 // maxPooledTokens is the most tokens for which a pass goes back to the pool.
 const maxPooledTokens = 64 << 10
 
-// view is a reading of the text that tasks share.
-type view uint8
-
-const (
-	lastUser view = iota
-	safety
-	numViews
-)
-
-// pass is the scratch space of one neural pass. Its rows borrow ids from the views.
+// pass is the scratch space of one pass of one engine over one request. Its rows borrow ids from
+// the readings.
 type pass struct {
-	c       *Classifier
-	views   [numViews]reading
-	rows    []row
-	index   map[rowKey]int32
-	reads   []read
-	plans   []taskPlan
-	order   []int32
-	chunk   tokenize.Encoding
-	ids     []int64
-	mask    []int64
-	types   []int64
-	shape   [2]int64
-	in      []tensor.Tensor
-	outputs []string
-	wanted  []int // by output, the index of its task
-	probs   []float64
-	sums    []float64
-}
+	e    *Engine
+	req  *request
+	opts *Options
 
-// reading is the tokens of one view.
-type reading struct {
-	done bool
-	ids  []int32
-}
+	readings []reading
+	read     int // how many of readings are in use
+	safe     safetyPlan
+	rows     []row
+	index    map[uint64]int32 // hash of a row's ids -> row
+	reads    []read
+	plans    []taskPlan
+	order    []int32
 
-// rowKey tells which rows are the same: equal ranges of equal token sequences.
-type rowKey struct {
-	view     view
-	from, to int32
+	ids       []int64
+	mask      []int64
+	types     []int64
+	positions []int64
+	shape     [2]int64
+	width     int // tokens of the rows of the current batch, padding included
+	in        []tensor.Tensor
+	outputs   []string
+	wanted    []int // by output, the index of its task
+
+	probs []float64
+	sums  []float64
 }
 
 // row is one row of a model input and who reads it.
 type row struct {
 	ids   []int32 // without special tokens
-	tasks uint32  // bit i: task i reads it
-	first int32   // its first read, -1 when there is none
+	with  []int32 // the second text of a pair
+	pair  bool
+	tasks uint32 // bit i: task i reads it
+	first int32  // its first read, -1 when there is none
 }
 
-// read is one window of one task. out has the length of the task's output and is set by run.
+// read is one window of one task. out is what the graph said, set by run: the logits of a label, the
+// vector of an embedding, or the logits of every token of the row, special tokens included.
 type read struct {
-	task int32
-	next int32 // the next read of the same row, -1 at the end
-	out  []float32
+	task    int32
+	next    int32 // the next read of the same row, -1 at the end
+	reading int32
+	from    int32 // its tokens in the reading
+	to      int32
+	out     []float32
 }
 
 // taskPlan is what one task reads in this pass.
 type taskPlan struct {
-	task    int
-	reads   span // in pass.reads
-	windows int  // that cover the text
-	failed  signal.Reason
+	task     int
+	reads    span // in pass.reads
+	windows  int  // that cover the text
+	read     int  // of them
+	coverage signal.Coverage
+	failed   signal.Reason
 }
 
 type span struct{ from, to int }
 
-func (p *pass) reset(c *Classifier) {
-	p.c = c
-	for i := range p.views {
-		p.views[i].done = false
-		p.views[i].ids = p.views[i].ids[:0]
-	}
+func (p *pass) reset(e *Engine, req *request, o *Options) {
+	p.e, p.req, p.opts = e, req, o
+	p.read = 0
+	p.safe = safetyPlan{raw: p.safe.raw[:0], twin: p.safe.twin[:0], candidates: p.safe.candidates[:0]}
 	if p.index == nil {
-		p.index = make(map[rowKey]int32)
+		p.index = make(map[uint64]int32)
 	}
 	clear(p.index)
-	clear(p.reads) // lets go of the outputs of the last pass
 	p.rows, p.reads, p.plans, p.order = p.rows[:0], p.reads[:0], p.plans[:0], p.order[:0]
 }
 
 // small reports whether the pass is worth keeping.
 func (p *pass) small() bool {
-	return cap(p.views[lastUser].ids)+cap(p.views[safety].ids) <= maxPooledTokens && len(p.ids) <= maxPooledTokens
+	n := len(p.ids)
+	for i := range p.readings {
+		n += cap(p.readings[i].enc.IDs)
+	}
+	return n <= maxPooledTokens
 }
 
-// plan tokenises the views and lays out the rows.
-func (p *pass) plan(ctx context.Context, text *signal.Text, need signal.Mask) error {
-	for i := range p.c.tasks {
-		t := &p.c.tasks[i]
+// release lets go of the request and of the outputs of its runs.
+func (p *pass) release() {
+	clear(p.reads)
+	for i := range p.readings {
+		p.readings[i].key = readingKey{}
+	}
+	p.req = nil
+}
+
+// plan tokenises the views and lays out the rows of the tasks that give the kinds of need.
+func (p *pass) plan(ctx context.Context, need signal.Mask) error {
+	for i := range p.e.tasks {
+		t := &p.e.tasks[i]
 		if !need.Has(t.kind) {
 			continue
 		}
-		v, err := p.read(ctx, text, t.view)
-		if err != nil {
+		lay := p.planTopic
+		if t.safety() {
+			lay = p.planSafety
+		}
+		if err := lay(ctx, i, need); err != nil {
 			return err
 		}
-		p.addTask(i, v)
 	}
 	return nil
 }
 
-// addTask lays out the windows of task i over view v.
-func (p *pass) addTask(i int, v view) {
-	t := &p.c.tasks[i]
-	ids := p.views[v].ids
-	if len(ids) == 0 {
-		p.plans = append(p.plans, taskPlan{task: i, failed: signal.ReasonNoText})
-		return
-	}
-	windows := p.c.tokens.Windows(len(ids), t.Window.Tokens, t.Window.Stride)
-	all := windows.Len()
-	count := all
-	if t.Window.Max > 0 {
-		count = min(all, t.Window.Max)
-	}
-	start := len(p.reads)
-	for k := range count {
-		if k == count-1 {
-			k = all - 1 // the end of a text, where the question often is
-		}
-		from, to := windows.At(k)
-		r := p.row(rowKey{v, int32(from), int32(to)}, ids[from:to])
-		p.reads = append(p.reads, read{task: int32(i), next: r.first})
-		r.tasks |= 1 << i
-		r.first = int32(len(p.reads) - 1)
-	}
-	p.plans = append(p.plans, taskPlan{task: i, reads: span{start, len(p.reads)}, windows: all})
+// add lets task i read tokens [from,to) of a reading.
+func (p *pass) add(i int, reading int32, from, to int) {
+	r := p.row(p.readings[reading].enc.IDs[from:to])
+	p.reads = append(p.reads, read{task: int32(i), next: r.first, reading: reading, from: int32(from), to: int32(to)})
+	r.tasks |= 1 << i
+	r.first = int32(len(p.reads) - 1)
 }
 
-// row returns the row of k, valid until the next call.
-func (p *pass) row(k rowKey, ids []int32) *row {
-	r, ok := p.index[k]
-	if !ok {
-		r = int32(len(p.rows))
+// row returns the row that holds ids, valid until the next call. Rows with equal tokens are one.
+func (p *pass) row(ids []int32) *row {
+	key := hashOf(ids)
+	at, ok := p.index[key]
+	if !ok || !slices.Equal(p.rows[at].ids, ids) {
+		at = int32(len(p.rows))
 		p.rows = append(p.rows, row{ids: ids, first: -1})
-		p.index[k] = r
+		p.index[key] = at
 	}
-	return &p.rows[r]
+	return &p.rows[at]
 }
 
-// read tokenises view v once and returns the view whose tokens to use: the other one when its
-// tokens are the same, so that both share rows.
-func (p *pass) read(ctx context.Context, text *signal.Text, v view) (view, error) {
-	joined := text.LastUser
-	if v == safety {
-		joined = safetyText(text)
-		if joined == text.LastUser {
-			v = lastUser
-		}
+// hashOf is FNV-1a over whole ids. Rows that collide are told apart by their ids.
+func hashOf(ids []int32) uint64 {
+	const offset, prime = 14695981039346656037, 1099511628211
+	h := uint64(offset)
+	for _, id := range ids {
+		h = (h ^ uint64(uint32(id))) * prime
 	}
-	if p.views[v].done {
-		return v, nil
-	}
-	if err := p.encode(ctx, joined, &p.views[v].ids); err != nil {
-		return v, err
-	}
-	p.views[v].done = true
-	if other := 1 - v; p.views[other].done && slices.Equal(p.views[other].ids, p.views[v].ids) {
-		return other, nil
-	}
-	return v, nil
-}
-
-// safetyText joins every segment that has text, in order, by line breaks.
-func safetyText(text *signal.Text) string {
-	only, n, size := "", 0, 0
-	for _, s := range text.Segments {
-		if s.Text != "" {
-			only = s.Text
-			n++
-			size += len(s.Text) + 1
-		}
-	}
-	if n <= 1 {
-		return only
-	}
-	var b strings.Builder
-	b.Grow(size)
-	for _, s := range text.Segments {
-		if s.Text == "" {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(s.Text)
-	}
-	return b.String()
-}
-
-// encode appends the tokens of text to ids. Long texts are cut at white space into chunks, and the
-// context is checked between them; with tokenizers that split at white space that changes nothing,
-// with others at most the tokens at a cut.
-func (p *pass) encode(ctx context.Context, text string, ids *[]int32) error {
-	for text != "" {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		part := text
-		if len(text) > chunkBytes {
-			cut := strings.LastIndexAny(text[:chunkBytes], " \n")
-			if cut <= 0 {
-				for cut = chunkBytes; cut > chunkBytes-utf8.UTFMax && !utf8.RuneStart(text[cut]); {
-					cut--
-				}
-			}
-			part = text[:cut]
-		}
-		p.c.tokens.Encode(part, &p.chunk)
-		*ids = append(*ids, p.chunk.IDs...)
-		text = text[len(part):]
-	}
-	return nil
+	return h
 }
 
 // bucket numbers the lengths that share a batch: powers of two.
 func bucket(tokens int) int { return bits.Len(uint(max(tokens, smallestBucket) - 1)) }
+
+// tokens is the length of a row, special tokens included.
+func (p *pass) tokens(r int32) int {
+	row := &p.rows[r]
+	if row.pair {
+		return len(row.ids) + len(row.with) + p.e.pairSpecials
+	}
+	return len(row.ids) + p.e.specials
+}
 
 // run computes every row, batch by batch, shortest first.
 func (p *pass) run(ctx context.Context) error {
 	for i := range p.rows {
 		p.order = append(p.order, int32(i))
 	}
-	specials := p.c.tokens.Specials()
-	length := func(r int32) int { return len(p.rows[r].ids) + specials }
-	slices.SortStableFunc(p.order, func(a, b int32) int { return cmp.Compare(length(a), length(b)) })
+	slices.SortStableFunc(p.order, func(a, b int32) int { return cmp.Compare(p.tokens(a), p.tokens(b)) })
+	var fault error
 	for rest := p.order; len(rest) > 0; {
 		n := 1
-		for n < len(rest) && n < p.c.opts.MaxBatch && bucket(length(rest[n])) == bucket(length(rest[0])) {
+		for n < len(rest) && n < p.opts.MaxBatch && bucket(p.tokens(rest[n])) == bucket(p.tokens(rest[0])) {
 			n++
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if err := p.runBatch(ctx, rest[:n]); err != nil {
-			return err
+			if reasonOf(ctx, err) != signal.ReasonInvalid {
+				return err
+			}
+			fault = err // the tasks at fault know it; the others are read on
 		}
 		rest = rest[n:]
 	}
-	return nil
+	return fault
 }
 
-// runBatch computes the given rows, sorted by length, in one run.
+// runBatch computes the given rows, sorted by length, in one run. When the graph's answer is invalid,
+// each output is asked for alone, so that one task's fault leaves its neighbours.
 func (p *pass) runBatch(ctx context.Context, rows []int32) error {
 	p.fill(rows)
 	p.outputs, p.wanted = p.outputs[:0], p.wanted[:0]
@@ -275,61 +204,104 @@ func (p *pass) runBatch(ctx context.Context, rows []int32) error {
 	for _, r := range rows {
 		tasks |= p.rows[r].tasks
 	}
-	for i := range p.c.tasks {
+	for i := range p.e.tasks {
 		if tasks>>i&1 == 1 {
-			p.outputs, p.wanted = append(p.outputs, p.c.tasks[i].Output), append(p.wanted, i)
+			p.outputs, p.wanted = append(p.outputs, p.e.tasks[i].Output), append(p.wanted, i)
 		}
 	}
-	out, err := p.c.session.Run(ctx, p.in, p.outputs)
+	err := p.runOutputs(ctx, rows, p.outputs, p.wanted)
+	if err == nil || reasonOf(ctx, err) != signal.ReasonInvalid {
+		return err
+	}
+	for k := range p.outputs {
+		alone := err
+		if len(p.outputs) > 1 {
+			alone = p.runOutputs(ctx, rows, p.outputs[k:k+1], p.wanted[k:k+1])
+		}
+		if alone != nil {
+			p.planOf(p.wanted[k]).failed = reasonOf(ctx, alone)
+		}
+	}
+	return err
+}
+
+func (p *pass) runOutputs(ctx context.Context, rows []int32, outputs []string, wanted []int) error {
+	out, err := p.e.session.Run(ctx, p.in, outputs)
 	if err != nil {
 		return err
 	}
-	if len(out) != len(p.outputs) {
-		return &outputError{fmt.Sprintf("%d outputs, want %d", len(out), len(p.outputs))}
+	if len(out) != len(outputs) {
+		return &outputError{fmt.Sprintf("%d outputs, want %d", len(out), len(outputs))}
 	}
-	for k, i := range p.wanted {
+	for k, i := range wanted {
 		p.collect(i, rows, &out[k])
 	}
 	return nil
 }
 
+func (p *pass) planOf(task int) *taskPlan {
+	return &p.plans[slices.IndexFunc(p.plans, func(t taskPlan) bool { return t.task == task })]
+}
+
 // fill lays out the input tensors of rows, the last of which is the longest.
 func (p *pass) fill(rows []int32) {
-	m := p.c.manifest
-	width := len(p.rows[rows[len(rows)-1]].ids) + p.c.tokens.Specials()
-	p.ids, p.mask = p.ids[:0], p.mask[:0]
+	m := p.e.manifest
+	p.width = p.tokens(rows[len(rows)-1])
+	p.ids, p.mask, p.types, p.positions = p.ids[:0], p.mask[:0], p.types[:0], p.positions[:0]
 	for i, r := range rows {
-		p.ids = p.c.tokens.AppendRow(p.ids, p.rows[r].ids)
-		for len(p.mask) < len(p.ids) {
-			p.mask = append(p.mask, 1)
+		if row := &p.rows[r]; row.pair {
+			p.ids, p.types = p.e.tokens.AppendPair(p.ids, p.types, row.ids, row.with)
+		} else {
+			p.ids = p.e.tokens.AppendRow(p.ids, row.ids)
 		}
-		for len(p.ids) < (i+1)*width {
-			p.ids, p.mask = append(p.ids, m.PadID), append(p.mask, 0)
+		p.mask = pad(p.mask, len(p.ids), 1)
+		p.ids = pad(p.ids, (i+1)*p.width, m.PadID)
+		p.mask = pad(p.mask, len(p.ids), 0)
+		p.types = pad(p.types, len(p.ids), 0)
+		for n := range p.width {
+			p.positions = append(p.positions, int64(n))
 		}
 	}
-	p.shape = [2]int64{int64(len(rows)), int64(width)}
+	p.shape = [2]int64{int64(len(rows)), int64(p.width)}
 	p.in = append(p.in[:0],
 		tensor.Tensor{Name: m.Inputs.IDs, Shape: p.shape[:], I64: p.ids},
 		tensor.Tensor{Name: m.Inputs.Mask, Shape: p.shape[:], I64: p.mask})
 	if m.Inputs.Types != "" {
-		p.types = slices.Grow(p.types[:0], len(p.ids))[:len(p.ids)]
-		clear(p.types)
 		p.in = append(p.in, tensor.Tensor{Name: m.Inputs.Types, Shape: p.shape[:], I64: p.types})
+	}
+	if m.Inputs.Positions != "" {
+		p.in = append(p.in, tensor.Tensor{Name: m.Inputs.Positions, Shape: p.shape[:], I64: p.positions})
 	}
 }
 
-// collect gives the reads of task i their part of out, [len(rows), width] in the order of rows. An
-// output that is not what the manifest says makes the task unknown, not its neighbours.
+// pad appends v until x has length n.
+func pad(x []int64, n int, v int64) []int64 {
+	for len(x) < n {
+		x = append(x, v)
+	}
+	return x
+}
+
+// collect gives the reads of task i their part of out, in the order of rows. An output that is not
+// what the manifest says makes the task unknown, not its neighbours.
 func (p *pass) collect(i int, rows []int32, out *tensor.Tensor) {
-	at := slices.IndexFunc(p.plans, func(t taskPlan) bool { return t.task == i })
-	plan := &p.plans[at]
-	width := p.c.tasks[i].width()
-	if len(out.Shape) != 2 || out.Shape[0] != int64(len(rows)) || out.Shape[1] != int64(width) || len(out.F32) != len(rows)*width {
+	t, plan := &p.e.tasks[i], p.planOf(i)
+	each := t.width()
+	if t.perToken() {
+		each *= p.width
+	}
+	if !t.shaped(out.Shape, len(rows), p.width) || len(out.F32) != len(rows)*each {
 		plan.failed = signal.ReasonInvalid
 		return
 	}
 	for j, r := range rows {
-		values := out.F32[j*width : (j+1)*width : (j+1)*width]
+		values := out.F32[j*each : (j+1)*each : (j+1)*each]
+		if t.perToken() {
+			values = values[:p.tokens(r)*t.width()]
+		}
+		if t.Kind == bundle.Embedding {
+			values = pool(values, t.width(), t.Pooling)[:t.Dims]
+		}
 		for k := p.rows[r].first; k >= 0; k = p.reads[k].next {
 			if int(p.reads[k].task) != i {
 				continue
@@ -342,46 +314,12 @@ func (p *pass) collect(i int, rows []int32, out *tensor.Tensor) {
 	}
 }
 
-// outputError is an answer of a session that breaks its contract.
-type outputError struct{ msg string }
-
-func (e *outputError) Error() string       { return "invalid output: " + e.msg }
-func (*outputError) Reason() signal.Reason { return signal.ReasonInvalid }
-
-// finish writes the value of every kind of need. why is the reason for reads that did not happen.
-func (p *pass) finish(need signal.Mask, set *signal.Set, took time.Duration, why signal.Reason) {
-	for i := range p.plans {
-		plan := &p.plans[i]
-		t := &p.c.tasks[plan.task]
-		v := signal.Value{
-			Source: p.c.manifest.Name, Provider: p.c.provider, Elapsed: took,
-			Windows: plan.windows, Read: plan.reads.to - plan.reads.from,
-		}
-		if plan.windows > 1 {
-			v.Coverage = signal.Windowed
-		}
-		failed := plan.failed
-		for _, r := range p.reads[plan.reads.from:plan.reads.to] {
-			if r.out == nil && failed == signal.ReasonNone {
-				failed = why
-			}
-		}
-		switch {
-		case failed == signal.ReasonNoText && t.kind == signal.Jailbreak:
-			harmless(t, &v)
-		case failed != signal.ReasonNone:
-			v = signal.Value{State: signal.Unknown, Reason: failed, Source: v.Source, Provider: v.Provider, Elapsed: took}
-		case t.Kind == bundle.Embedding:
-			p.embed(t, plan, &v)
-		default:
-			p.classify(t, plan, &v)
-		}
-		set.Values[t.kind] = v
+// shaped reports whether shape is that of the task's output for a batch of rows. Some graphs squeeze
+// a batch of one away.
+func (t *task) shaped(shape []int64, rows, tokens int) bool {
+	want := []int64{int64(rows), int64(t.width())}
+	if t.perToken() {
+		want = []int64{int64(rows), int64(tokens), int64(t.width())}
 	}
-	if why == signal.ReasonNone {
-		why = signal.ReasonInternal
-	}
-	set.Fail(need, why)
+	return slices.Equal(shape, want) || rows == 1 && slices.Equal(shape, want[1:])
 }
-
-var _ Reasoned = (*outputError)(nil)

@@ -2,10 +2,65 @@ package classify
 
 import (
 	"math"
+	"slices"
+	"time"
 
 	"signalbox/classify/bundle"
 	"signalbox/internal/signal"
 )
+
+// finish writes the value of every kind of need. why is the reason for reads that did not happen.
+func (p *pass) finish(need signal.Mask, set *signal.Set, took time.Duration, why signal.Reason) {
+	for i := range p.plans {
+		plan := &p.plans[i]
+		t := &p.e.tasks[plan.task]
+		if t.kind >= signal.NumKinds {
+			continue
+		}
+		v := signal.Value{
+			Source: p.e.name, Provider: p.e.provider, Elapsed: took,
+			Coverage: plan.coverage, Windows: plan.windows, Read: plan.read,
+		}
+		switch failed := p.failure(plan, why); {
+		case failed == signal.ReasonNoText && t.kind == signal.Jailbreak:
+			harmless(t, &v)
+		case failed == signal.ReasonNoText && t.kind == signal.PII:
+			spansOf(p.req, t.decoder, nil, &v)
+		case failed != signal.ReasonNone:
+			v = unknown(&v, failed)
+		case t.Kind == bundle.Embedding:
+			p.embed(t, plan, &v)
+		case t.Kind == bundle.Token:
+			p.entities(t, plan, &v)
+		default:
+			p.classify(t, plan, &v)
+		}
+		set.Values[t.kind] = v
+	}
+	if why == signal.ReasonNone {
+		why = signal.ReasonInternal
+	}
+	set.Fail(need, why)
+}
+
+// failure says why a task of a pass has no answer, or ReasonNone. why is the reason of reads that did
+// not happen.
+func (p *pass) failure(plan *taskPlan, why signal.Reason) signal.Reason {
+	if plan.failed != signal.ReasonNone {
+		return plan.failed
+	}
+	for i := plan.reads.from; i < plan.reads.to; i++ {
+		if p.reads[i].out == nil {
+			return why
+		}
+	}
+	return signal.ReasonNone
+}
+
+// unknown is v without an answer.
+func unknown(v *signal.Value, why signal.Reason) signal.Value {
+	return signal.Value{State: signal.Unknown, Reason: why, Source: v.Source, Provider: v.Provider, Elapsed: v.Elapsed}
+}
 
 // finite reports whether x holds neither NaN nor an infinity.
 func finite(x []float32) bool {
@@ -34,7 +89,8 @@ func softmax(dst []float64, logits []float32, t float64) {
 	}
 }
 
-// classify sets v to the calibrated probabilities of the plan's windows, combined.
+// classify sets v to the calibrated probabilities of the plan's windows: of the one with the highest
+// probability of the positive label where the task looks for one, else their average.
 func (p *pass) classify(t *task, plan *taskPlan, v *signal.Value) {
 	n := len(t.Labels)
 	if cap(p.probs) < n {
@@ -45,7 +101,7 @@ func (p *pass) classify(t *task, plan *taskPlan, v *signal.Value) {
 	reads := p.reads[plan.reads.from:plan.reads.to]
 	for i := range reads {
 		softmax(probs, reads[i].out, t.Temperature)
-		if t.Window.Combine == bundle.Max {
+		if t.safety() {
 			if i == 0 || probs[t.positive] > sums[t.positive] {
 				copy(sums, probs)
 			}
@@ -81,6 +137,31 @@ func harmless(t *task, v *signal.Value) {
 	}
 }
 
+// pool makes one vector of the tokens of a row, which is a fresh slice unless one token is taken.
+// values is [tokens, width], without padding. Without a pooling it is the vector.
+func pool(values []float32, width int, how bundle.Pooling) []float32 {
+	switch how {
+	case bundle.CLSPooling:
+		return values[:width]
+	case bundle.LastTokenPooling:
+		return values[len(values)-width:]
+	case bundle.MeanPooling:
+		sum := make([]float32, width)
+		for row := range slices.Chunk(values, width) {
+			for i, x := range row {
+				sum[i] += x
+			}
+		}
+		n := float32(len(values) / width)
+		for i := range sum {
+			sum[i] /= n
+		}
+		return sum
+	case bundle.NoPooling:
+	}
+	return values
+}
+
 // embed sets v to the L2-normalised mean of the plan's vectors. A vector without a direction is an
 // invalid output.
 func (p *pass) embed(t *task, plan *taskPlan, v *signal.Value) {
@@ -96,7 +177,7 @@ func (p *pass) embed(t *task, plan *taskPlan, v *signal.Value) {
 	}
 	norm = math.Sqrt(norm)
 	if norm == 0 || math.IsInf(norm, 0) {
-		*v = signal.Value{State: signal.Unknown, Reason: signal.ReasonInvalid, Source: v.Source, Provider: v.Provider, Elapsed: v.Elapsed}
+		*v = unknown(v, signal.ReasonInvalid)
 		return
 	}
 	for i := range sum {

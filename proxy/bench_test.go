@@ -60,7 +60,7 @@ func copier(tb testing.TB) (run func(n int)) {
 	t := &tally{metrics: tel.Metrics, model: "m"}
 	return func(n int) {
 		src.left, u.err, u.buf.n, u.buf.scanned = n, nil, 0, 0
-		if err := u.copyEvents(w, t); err != nil {
+		if err := u.copyEvents(w, t, nil); err != nil {
 			tb.Fatal(err)
 		}
 	}

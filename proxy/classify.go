@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
@@ -33,12 +34,61 @@ func (in *inputs) UnmarshalJSON(b []byte) error {
 
 // signalResult is one signal of one text.
 type signalResult struct {
-	State   string             `json:"state"` // evaluated or unknown
-	Label   string             `json:"label,omitempty"`
-	Score   *float64           `json:"score,omitempty"`  // probability of label; of jailbreak always P(jailbreak); in [0,1]
-	Scores  map[string]float32 `json:"scores,omitempty"` // of every label
-	Matched []string           `json:"matched,omitempty"`
-	Reason  string             `json:"reason,omitempty"`
+	State    string             `json:"state"` // evaluated or unknown
+	Label    string             `json:"label,omitempty"`
+	Score    *float64           `json:"score,omitempty"`  // probability of label; of jailbreak always P(jailbreak); in [0,1]
+	Scores   map[string]float32 `json:"scores,omitempty"` // of every label
+	Matched  []string           `json:"matched,omitempty"`
+	Entities *[]Entity          `json:"entities,omitempty"` // of pii
+	Coverage string             `json:"coverage,omitempty"` // windowed or compressed; absent when all was read in one piece
+	Windows  int                `json:"windows,omitempty"`  // with windowed: how many cover the text
+	Read     int                `json:"read,omitempty"`     // with windowed: how many of them were read
+	Reason   string             `json:"reason,omitempty"`
+}
+
+// Entity is a piece of personal data. Start and End are code points in the text of its segment.
+type Entity struct {
+	Type    string  `json:"type"`
+	Segment *int    `json:"segment,omitempty"` // index of the text in the request; absent where there is one
+	Start   int     `json:"start"`
+	End     int     `json:"end"`
+	Score   float64 `json:"score"`
+}
+
+// entitiesOf converts the spans of a value, which are in the order of the text, to code points. The
+// list is never nil.
+func entitiesOf(v *signal.Value, text *signal.Text) []Entity {
+	out := make([]Entity, 0, len(v.Spans))
+	segment, at, points := -1, 0, 0 // points is how many code points the first at bytes of the segment are
+	for _, s := range v.Spans {
+		if s.Segment >= len(text.Segments) || s.End > len(text.Segments[s.Segment].Text) {
+			continue // not of this text
+		}
+		said := text.Segments[s.Segment].Text
+		if s.Segment != segment || s.Start < at {
+			segment, at, points = s.Segment, 0, 0
+		}
+		points += utf8.RuneCountInString(said[at:s.Start])
+		at = s.Start
+		e := Entity{Type: s.Type, Start: points, End: points + utf8.RuneCountInString(said[s.Start:s.End]), Score: s.Score}
+		if len(text.Segments) > 1 {
+			e.Segment = &s.Segment
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// coverageOf says how much of the text a value speaks for.
+func coverageOf(v *signal.Value) (coverage string, windows, read int) {
+	switch v.Coverage {
+	case signal.Windowed:
+		return "windowed", v.Windows, v.Read
+	case signal.Compressed:
+		return "compressed", 0, 0
+	case signal.Complete:
+	}
+	return "", 0, 0
 }
 
 // maxInputs bounds the texts of one request.
@@ -61,14 +111,15 @@ func (*Proxy) classifyRequest(st *State, w *reply, r *http.Request) error {
 	results := make([]map[string]signalResult, 0, len(texts))
 	for _, s := range texts {
 		var set signal.Set
-		st.classifier.Extract(r.Context(), &signal.Text{LastUser: s, Segments: []signal.Segment{{Role: "user", Text: s}}}, need, &set)
+		text := signal.Text{LastUser: s, Segments: []signal.Segment{{Role: "user", Text: s}}}
+		st.classifier.Extract(r.Context(), &text, need, &set)
 		set.Fail(need, signal.ReasonInternal)
 		if r.Context().Err() != nil {
 			return errClientGone
 		}
 		result := make(map[string]signalResult, need.Len())
 		for _, k := range need.Kinds() {
-			result[k.String()] = resultOf(k, &set.Values[k])
+			result[k.String()] = resultOf(k, &set.Values[k], &text)
 		}
 		results = append(results, result)
 	}
@@ -91,7 +142,7 @@ func (st *State) readClassify(body []byte) ([]string, signal.Mask, error) {
 	if len(in.Input) == 0 || len(in.Input) > maxInputs {
 		return nil, 0, invalid("input", "between 1 and %d texts are required", maxInputs)
 	}
-	const hidden = 1<<signal.Embedding | 1<<signal.Intent | 1<<signal.Cache // no label to show
+	const hidden = 1<<signal.Embedding | 1<<signal.Cache // no label to show
 	able := st.classifier.Signals() &^ hidden
 	need := able
 	if len(in.Signals) > 0 {
@@ -115,13 +166,19 @@ func names(m signal.Mask) []string {
 	return out
 }
 
-func resultOf(k signal.Kind, v *signal.Value) signalResult {
+func resultOf(k signal.Kind, v *signal.Value, text *signal.Text) signalResult {
 	if v.State != signal.Known {
 		return signalResult{State: "unknown", Reason: string(v.Reason)}
 	}
 	r := signalResult{State: "evaluated", Label: v.Label}
-	if k == signal.Keyword {
+	r.Coverage, r.Windows, r.Read = coverageOf(v)
+	switch k { //nolint:exhaustive // the rest have a label and scores
+	case signal.Keyword:
 		r.Matched = v.Labels
+		return r
+	case signal.PII:
+		found := entitiesOf(v, text)
+		r.Entities = &found
 		return r
 	}
 	r.Score = &v.Score

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/redact"
 )
 
 // windowSize is how much of an answer is held at a time, in bytes.
@@ -83,6 +84,9 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 	if what := u.misfit(o.req.Stream); what != "" {
 		return &misfitError{what}
 	}
+	if o.vault != nil && !u.plain() {
+		return &misfitError{"a body in an encoding that was not asked for"} // hidden values could not be put back
+	}
 	h := w.Header()
 	copyAnswerHeader(h, u.header)
 	h["Server-Timing"] = []string{o.timing(o.queue, u.took)}
@@ -93,12 +97,14 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 		h["X-Accel-Buffering"] = []string{"no"}
 		w.WriteHeader(u.status)
 		p.tel.Metrics.TTFT(u.model.name, time.Since(w.start))
-		err = u.copyEvents(w, &t)
+		err = u.copyEvents(w, &t, o.vault.Stream())
 	case o.req.Extras.Explain && u.status == http.StatusOK && isJSON(u.header) && u.plain():
 		err = u.copyExplained(w, o, &t)
+	case o.vault != nil && isJSON(u.header) && u.plain():
+		err = u.copyRestored(w, o, &t)
 	default:
 		w.WriteHeader(u.status)
-		err = u.copyBody(w, &t)
+		err = u.copyBody(w, &t, nil)
 	}
 	o.tokens = t.tokens
 	return settleAnswer(ctx, w, u, err)
@@ -131,13 +137,13 @@ func settleAnswer(ctx context.Context, w *reply, u *upstream, err error) error {
 // copyEvents passes a stream on, flushed after each read, in whole events: an event that the
 // upstream does not finish is not begun, so that an error event can follow any time. Only an event
 // larger than the window is passed on in parts. It allocates nothing for a chunk.
-func (u *upstream) copyEvents(w *reply, t *tally) error {
+func (u *upstream) copyEvents(w *reply, t *tally, r *redact.Stream) error {
 	b := u.buf
 	for {
 		end, done := b.events(errors.Is(u.err, io.EOF))
 		if end > 0 {
 			now := time.Now()
-			if err := w.send(b.b[:end], now); err != nil {
+			if err := w.send(r.Feed(b.b[:end]), now); err != nil {
 				return clientError(err)
 			}
 			t.chunk(b.b[:end], now)
@@ -145,6 +151,11 @@ func (u *upstream) copyEvents(w *reply, t *tally) error {
 		}
 		switch {
 		case done:
+			if rest := r.Rest(); len(rest) > 0 {
+				if err := w.send(rest, time.Now()); err != nil {
+					return clientError(err)
+				}
+			}
 			u.drain()
 			return nil
 		case end > 0 && b.n > 0 && u.err != nil:
@@ -252,19 +263,19 @@ func (u *upstream) drain() {
 	}
 }
 
-// copyBody passes on a body that is no stream of events.
-func (u *upstream) copyBody(w *reply, t *tally) error {
+// copyBody passes on a body that is no stream of events, through r when hidden values are to be put back.
+func (u *upstream) copyBody(w *reply, t *tally, r *redact.Body) error {
 	b := u.buf
 	for {
 		if b.n > 0 {
 			w.renew(time.Now())
-			if _, err := w.Write(b.b[:b.n]); err != nil {
-				return clientError(err)
+			if err := send(w, r.Feed(b.b[:b.n])); err != nil {
+				return err
 			}
 		}
 		if errors.Is(u.err, io.EOF) {
 			t.body(b.tail[:b.tailLen], b.b[:b.n])
-			return nil
+			return send(w, r.Rest())
 		}
 		if u.err != nil {
 			return &cutError{u.err}
@@ -298,6 +309,13 @@ func (u *upstream) copyExplained(w *reply, o *outcome, t *tally) error {
 	}
 	t.body(nil, all)
 	whole := errors.Is(u.err, io.EOF)
+	r := o.vault.Body()
+	if r != nil {
+		dropStale(w.Header())
+		if all = bytes.Clone(r.Feed(all)); whole {
+			all = append(all, r.Rest()...)
+		}
+	}
 	if object, ok := bytes.CutSuffix(bytes.TrimRight(all, " \t\r\n"), []byte("}")); ok && whole {
 		all = append(appendDecision(bytes.Clone(object), o), '}')
 		w.Header()["Content-Length"] = []string{strconv.Itoa(len(all))}
@@ -310,7 +328,7 @@ func (u *upstream) copyExplained(w *reply, o *outcome, t *tally) error {
 		return nil
 	}
 	u.buf.n = 0
-	return u.copyBody(w, t)
+	return u.copyBody(w, t, r)
 }
 
 // clientError classifies a failed write.

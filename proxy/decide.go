@@ -16,6 +16,7 @@ import (
 type decision struct {
 	rules.Decision
 	set        *signal.Set
+	text       signal.Text    // what signals were read from; empty when none was
 	program    *rules.Program // that made it
 	model      string         // the configured model that the client named; empty when it asked for routing
 	elapsed    time.Duration  // from the first step to the last, extraction included
@@ -140,21 +141,35 @@ func estimateTokens(req *openai.Request) int {
 	return n
 }
 
-// settle steps until the decision is final.
+// thorough is a Classifier that reads a selection of a long prompt unless it is told to read it all.
+type thorough interface {
+	// ExtractAll is Extract with safety signals that read every part of the text.
+	ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
+}
+
+// settle steps until the decision is final. A route that says `windows: all` is only taken by what
+// was read whole: what a selection was read of is read again then, and decided again.
 func (st *State) settle(ctx context.Context, d *decision, req *openai.Request) error {
 	begun := time.Now()
-	var text signal.Text
+	extract := st.classifier.Extract
 	for {
 		final, need := d.program.Step(d.set)
 		if need == 0 {
-			d.Decision = final
-			break
+			all, able := st.classifier.(thorough)
+			if need = unread(&final, d.set); need == 0 || !able {
+				d.Decision = final
+				break
+			}
+			extract = all.ExtractAll
+			for _, k := range need.Kinds() {
+				d.set.Values[k] = signal.Value{}
+			}
 		}
-		if text.Segments == nil {
-			text = req.Text()
+		if d.text.Segments == nil {
+			d.text = req.Text()
 		}
 		asked := time.Now()
-		st.classifier.Extract(ctx, &text, need, d.set)
+		extract(ctx, &d.text, need, d.set)
 		d.set.Fail(need, signal.ReasonInternal) // so that a kind that was left out is not asked for again
 		d.classified += time.Since(asked)
 		if ctx.Err() != nil {
@@ -168,6 +183,20 @@ func (st *State) settle(ctx context.Context, d *decision, req *openai.Request) e
 	d.decided = time.Now()
 	d.elapsed = d.decided.Sub(begun)
 	return nil
+}
+
+// unread returns the signals of which a route that wants everything read has only seen a selection.
+func unread(final *rules.Decision, set *signal.Set) signal.Mask {
+	if final.Outcome == rules.Unavailable || final.Action.Windows != "all" {
+		return 0
+	}
+	var m signal.Mask
+	for _, k := range [...]signal.Kind{signal.Jailbreak, signal.PII} {
+		if v := &set.Values[k]; v.State == signal.Known && v.Read < v.Windows {
+			m |= signal.MaskOf(k)
+		}
+	}
+	return m
 }
 
 // late reports whether a signal is missing only because there was no time for it. The request is

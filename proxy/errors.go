@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/redact"
 )
 
 // The error types of the API that are not the client's fault.
@@ -31,6 +32,7 @@ var (
 	errTooLong       = errors.New("prompt longer than any context window")
 	errUnavailable   = errors.New("a needed signal is unknown")
 	errOverloaded    = errors.New("signals were not ready in time")
+	errUnredacted    = errors.New("personal data is not known")
 	errPanicked      = errors.New("panic")
 	errNoProgress    = errors.New("no progress in time")
 )
@@ -120,6 +122,8 @@ func wire(err error, id string) *openai.Error {
 		return invalid(http.StatusBadRequest, "content_policy_violation", "", blocked.message)
 	case errors.Is(err, errUnavailable):
 		return server(http.StatusServiceUnavailable, "signal_unavailable", "a signal that this request's route depends on is not available")
+	case errors.Is(err, errUnredacted), errors.Is(err, redact.ErrIncomplete):
+		return server(http.StatusServiceUnavailable, "signal_unavailable", "this request's route replaces personal data, which could not be done; nothing was sent to a model")
 	case errors.Is(err, errOverloaded):
 		return server(http.StatusServiceUnavailable, "overloaded", "this request could not be classified in time")
 	case errors.Is(err, errNoEndpoint):

@@ -27,12 +27,16 @@ type Explanation struct {
 
 // SignalTrace is what became of one signal.
 type SignalTrace struct {
-	State  string   `json:"state"`            // evaluated, skipped or unknown
-	Value  string   `json:"value,omitempty"`  // the label
-	Labels []string `json:"labels,omitempty"` // of keyword: the sets that matched
-	Score  *float64 `json:"score,omitempty"`  // probability of the label, in [0,1]
-	Reason string   `json:"reason,omitempty"` // why it is unknown
-	Ms     float64  `json:"ms"`               // time spent, in milliseconds; signals of one pass share it
+	State    string    `json:"state"`              // evaluated, skipped or unknown
+	Value    string    `json:"value,omitempty"`    // the label
+	Labels   []string  `json:"labels,omitempty"`   // of keyword the sets that matched, of pii the types found
+	Score    *float64  `json:"score,omitempty"`    // probability of the label, in [0,1]
+	Entities *[]Entity `json:"entities,omitempty"` // of pii
+	Coverage string    `json:"coverage,omitempty"` // windowed or compressed; absent when all was read in one piece
+	Windows  int       `json:"windows,omitempty"`  // with windowed: how many cover the text
+	Read     int       `json:"read,omitempty"`     // with windowed: how many of them were read
+	Reason   string    `json:"reason,omitempty"`   // why it is unknown
+	Ms       float64   `json:"ms"`                 // time spent, in milliseconds; signals of one pass share it
 }
 
 // Explain decides a chat completion request as if who had sent it, and forwards nothing. Errors of
@@ -65,7 +69,7 @@ func (d *decision) explain() *Explanation {
 		Signals: map[string]SignalTrace{}, Routes: d.program.Trace(d.set),
 	}
 	for _, k := range d.program.Kinds().Kinds() {
-		e.Signals[k.String()] = traceSignal(k, &d.set.Values[k])
+		e.Signals[k.String()] = traceSignal(k, &d.set.Values[k], &d.text)
 	}
 	if d.Outcome == rules.Unavailable {
 		return e
@@ -86,7 +90,7 @@ func (d *decision) explain() *Explanation {
 	return e
 }
 
-func traceSignal(k signal.Kind, v *signal.Value) SignalTrace {
+func traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) SignalTrace {
 	t := SignalTrace{Ms: float64(v.Elapsed.Microseconds()) / 1000}
 	switch v.State {
 	case signal.NotExtracted:
@@ -95,9 +99,15 @@ func traceSignal(k signal.Kind, v *signal.Value) SignalTrace {
 		t.State, t.Reason = "unknown", string(v.Reason)
 	case signal.Known:
 		t.State, t.Value = "evaluated", v.Label
-		if k == signal.Keyword {
+		t.Coverage, t.Windows, t.Read = coverageOf(v)
+		if k == signal.Keyword || k == signal.PII {
 			t.Labels = v.Labels
-		} else {
+		}
+		if k == signal.PII {
+			found := entitiesOf(v, text)
+			t.Entities = &found
+		}
+		if k != signal.Keyword {
 			t.Score = &v.Score
 		}
 	}

@@ -37,10 +37,14 @@ func (p *Proxy) chat(st *State, w *reply, r *http.Request) (err error) {
 	if o.Action.Verb == rules.Answer {
 		return answer(w, req, o.Action.Text)
 	}
+	req, err = o.hide()
+	if err != nil {
+		return err
+	}
 	change := st.rewrite(req, o.decision)
 	where, err := st.place(o.decision)
 	if err != nil {
 		return err
 	}
-	return p.forward(ctx, st, w, r.Header, where, change, &o)
+	return p.forward(ctx, st, w, o.headersFor(r.Header), where, change, &o)
 }

@@ -15,6 +15,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/redact"
 )
 
 // outcome is what the stages of one request made, for its record.
@@ -22,6 +23,7 @@ type outcome struct {
 	*decision // nil until the request was decided
 
 	req      *openai.Request // nil until it was decoded
+	vault    *redact.Vault   // nil when nothing was hidden from the model
 	model    *model          // of the last attempt; nil when there was none
 	endpoint *endpoint
 	effort   string

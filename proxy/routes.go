@@ -93,6 +93,8 @@ func (p *Proxy) Handler() http.Handler {
 	r.Get("/v1/models/*", p.serve(p.oneModel))
 	r.Post("/signalbox/v1/classify", p.serve(p.classifyRequest))
 	r.Post("/signalbox/v1/explain", p.serve(p.explainRequest))
+	r.Get("/signalbox/v1/intents", p.serve(p.listIntents))
+	r.Post("/signalbox/v1/intents/{name}/examples", p.serve(p.addExamples))
 	r.Get("/healthz", p.serve(p.live))
 	r.Get("/readyz", p.serve(p.ready))
 	r.NotFound(p.serve(func(*State, *reply, *http.Request) error { return errNoRoute }))

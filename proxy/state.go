@@ -126,6 +126,10 @@ func (st *State) release() {
 	}
 }
 
+// Idle is closed when no request uses st any more and none will. What st was made of, such as its
+// classifier, may be released then.
+func (st *State) Idle() <-chan struct{} { return st.idle }
+
 // inherit takes over what an older state learned about endpoints that both have.
 func (st *State) inherit(old *State) {
 	for _, m := range st.models {

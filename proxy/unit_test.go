@@ -335,7 +335,7 @@ func pass(s []byte, step int) ([]byte, error) {
 	rec := httptest.NewRecorder()
 	w := newReply(rec, &http.Request{Header: http.Header{}})
 	tel := telemetry.Discard()
-	err := u.copyEvents(w, &tally{metrics: tel.Metrics, model: "m"})
+	err := u.copyEvents(w, &tally{metrics: tel.Metrics, model: "m"}, nil)
 	return rec.Body.Bytes(), err
 }
 

@@ -157,6 +157,11 @@ func New(sets []Options) (*Matcher, error) {
 	return m, errors.Join(errs...)
 }
 
+// denseStates is up to how many phrases an automaton has a full table of transitions. That matches up
+// to twice as fast, and 10,000 phrases then take 0.94 s of CPU and 524 MB of allocations to compile
+// instead of 0.18 s and 51 MB, and 26 MB instead of 12 MB to keep (BenchmarkLargeSets, AMD EPYC).
+const denseStates = 1000
+
 func newAutomaton(phrases map[string][]int) *automaton {
 	if len(phrases) == 0 {
 		return nil
@@ -170,7 +175,7 @@ func newAutomaton(phrases map[string][]int) *automaton {
 	for i, p := range list {
 		a.sets[i] = phrases[p]
 	}
-	b := ahocorasick.NewAhoCorasickBuilder(ahocorasick.Opts{MatchKind: ahocorasick.StandardMatch, DFA: true})
+	b := ahocorasick.NewAhoCorasickBuilder(ahocorasick.Opts{MatchKind: ahocorasick.StandardMatch, DFA: len(list) <= denseStates})
 	a.ac = b.Build(list)
 	return a
 }

@@ -1,8 +1,8 @@
 // Package app builds the product from a configuration and runs it: the one place that knows all
 // packages. It starts what they need, reloads and drains; it decides nothing.
 //
-// An App owns the ONNX Runtime session, the proxy and its listeners. Build starts nothing that
-// needs stopping but the native session; Close releases it. Serve owns every goroutine and
+// An App owns the ONNX Runtime sessions, the proxy and its listeners. Build starts nothing that
+// needs stopping but the native sessions; Close releases them. Serve owns every goroutine and
 // returns when all of them have.
 package app
 
@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -40,15 +41,14 @@ type App struct {
 	neural     *neural
 	proxy      *proxy.Proxy
 	classifier atomic.Pointer[classify.Classifier]
+	current    *proxy.State // that requests are served from; guarded by reloading
 
-	reloading  sync.Mutex // one reload at a time; guards generation
+	reloading  sync.Mutex // one reload at a time; guards neural and generation
 	generation uint64
+	retiring   sync.WaitGroup // goroutines that close models which the last requests still use
 }
 
-var (
-	_ proxy.Classifier = (*classify.Classifier)(nil)
-	_ classify.Session = (*gpu.Session)(nil)
-)
+var _ classify.Session = (*gpu.Session)(nil)
 
 // Build makes everything that cfg asks for. Without ONNX Runtime it builds a degraded product,
 // whose neural signals are unknown, unless Options.RequireModels says otherwise.
@@ -62,7 +62,7 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	if a.neural, err = openNeural(ctx, cfg, o, tel); err != nil {
 		return nil, errors.Join(err, tel.Shutdown(ctx))
 	}
-	st, err := a.state(cfg)
+	st, _, err := a.state(ctx, cfg)
 	if err != nil {
 		return nil, errors.Join(err, a.Close(ctx))
 	}
@@ -70,19 +70,37 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	return a, nil
 }
 
-// state compiles a configuration into what the proxy serves requests from.
-func (a *App) state(cfg *config.Config) (*proxy.State, error) {
-	classifier, err := a.neural.classifier(cfg)
+// state compiles a configuration into what the proxy serves requests from. dropped are the models
+// that only the state before uses.
+func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, dropped []*loaded, err error) {
+	set, err := a.neural.prepare(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	st, err := proxy.NewState(cfg.Models, cfg.Prompts, cfg.Auth, cfg.Server, cfg.Program, classifier, a.generation+1, a.tel)
+	st, err = proxy.NewState(cfg.Models, cfg.Prompts, cfg.Auth, cfg.Server, cfg.Program, set.extractor(), a.generation+1, a.tel)
 	if err != nil {
-		return nil, fmt.Errorf("build routing state: %w", err)
+		return nil, nil, errors.Join(fmt.Errorf("build routing state: %w", err), set.discard())
 	}
+	a.neural.commit(set)
 	a.generation++
-	a.classifier.Store(classifier)
-	return st, nil
+	a.classifier.Store(set.classifier)
+	a.current = st
+	return st, set.dropped, nil
+}
+
+// retire closes models once no request uses the state that they belong to.
+func (a *App) retire(ctx context.Context, old *proxy.State, models []*loaded) {
+	if len(models) == 0 {
+		return
+	}
+	a.retiring.Go(func() {
+		<-old.Idle()
+		for _, l := range models {
+			if err := l.close(); err != nil {
+				a.tel.Log.ErrorContext(ctx, "close a model that is no longer used", slog.String("cause", err.Error()))
+			}
+		}
+	})
 }
 
 // Explain decides a chat completion request without forwarding it. An empty role or tenant is that
@@ -104,7 +122,8 @@ func (a *App) Extract(ctx context.Context, text string, need signal.Mask) *signa
 // Degraded says why there are no neural signals, or nil when there are.
 func (a *App) Degraded() error { return a.neural.missing }
 
-// Close releases the native session and flushes telemetry. Nothing may run any more.
+// Close releases the native sessions and flushes telemetry. Nothing may run any more.
 func (a *App) Close(ctx context.Context) error {
+	a.retiring.Wait()
 	return errors.Join(a.neural.close(), a.tel.Shutdown(ctx))
 }

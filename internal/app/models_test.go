@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,15 +12,29 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"signalbox/classify"
+	"signalbox/classify/bundle"
 	"signalbox/classify/tokenize"
+	"signalbox/gpu"
 	"signalbox/internal/config"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/internal/tensor"
 )
 
+// embedded is the embedded bundle, open as the product opens it.
+type embedded struct {
+	bundle     *bundle.Bundle
+	session    *gpu.Session
+	engine     *classify.Engine
+	classifier *classify.Classifier
+	cfg        *config.Config
+}
+
 // openModels opens the embedded bundle as the product does.
-func openModels(tb testing.TB) (*neural, *config.Config) {
+func openModels(tb testing.TB) *embedded {
 	tb.Helper()
 	needModels(tb)
 	cfg, err := DemoConfig()
@@ -35,10 +50,20 @@ func openModels(tb testing.TB) (*neural, *config.Config) {
 			tb.Error(err)
 		}
 	})
-	return n, cfg
+	set, err := n.prepare(tb.Context(), cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	n.commit(set)
+	placed, err := place(&cfg.Classify)
+	if err != nil || len(placed) != 1 {
+		tb.Fatalf("placements %v, %v, want the embedded bundle", placed, err)
+	}
+	l := n.loaded[placed[0].key]
+	return &embedded{bundle: placed[0].bundle, session: l.session, engine: l.engine, classifier: set.classifier, cfg: cfg}
 }
 
-func tokenizer(tb testing.TB, n *neural) *tokenize.Tokenizer {
+func tokenizer(tb testing.TB, n *embedded) *tokenize.Tokenizer {
 	tb.Helper()
 	data, err := n.bundle.Tokenizer()
 	if err != nil {
@@ -66,7 +91,7 @@ const maxLogitError = 0.15
 // TestInt8GraphAgreesWithPyTorch compares ids, labels and logits of the embedded graph with those
 // of the fp32 model that training wrote beside it.
 func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
-	n, _ := openModels(t)
+	n := openModels(t)
 	tok := tokenizer(t, n)
 	b, err := os.ReadFile("../../models/testdata/parity.json")
 	if err != nil {
@@ -151,11 +176,8 @@ func prompt(tb testing.TB, tok *tokenize.Tokenizer, tokens int) string {
 // BenchmarkDecision compares a whole decision (tokenise, one neural pass, rules) with the bare run
 // of the same input, alternating, and reports medians and their ratio. Run it with -cpu 1.
 func BenchmarkDecision(b *testing.B) {
-	n, cfg := openModels(b)
-	classifier, err := n.classifier(cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
+	n := openModels(b)
+	classifier, cfg := n.classifier, n.cfg
 	tok := tokenizer(b, n)
 	for _, tokens := range []int{16, 128} {
 		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) {
@@ -198,4 +220,69 @@ func BenchmarkDecision(b *testing.B) {
 func median(d []time.Duration) time.Duration {
 	slices.Sort(d)
 	return d[len(d)/2]
+}
+
+// clients is how many requests are classified at once in BenchmarkClients.
+const clients = 16
+
+// throughput runs work n times from each of the clients at once and returns runs per second.
+func throughput(b *testing.B, n int, work func() error) float64 {
+	b.Helper()
+	var group errgroup.Group
+	start := time.Now()
+	for range clients {
+		group.Go(func() error {
+			for range n {
+				if err := work(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	return float64(n*clients) / time.Since(start).Seconds()
+}
+
+// BenchmarkClients compares the throughput of many clients that classify with that of as many that run
+// the same rows through the bare session, in turn, and reports the ratio of the medians: what lies
+// between must not make them wait for each other.
+func BenchmarkClients(b *testing.B) {
+	m := openModels(b)
+	tok := tokenizer(b, m)
+	for _, tokens := range []int{16, 128} {
+		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) {
+			text := prompt(b, tok, tokens)
+			var enc tokenize.Encoding
+			tok.Encode(text, &enc)
+			in := oneRow(tok.AppendRow(nil, enc.IDs))
+			request := &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}
+			need := signal.MaskOf(signal.Domain, signal.Jailbreak)
+			bare := func() error {
+				_, err := m.session.Run(b.Context(), in, []string{"domain_logits", "jailbreak_logits"})
+				return err
+			}
+			whole := func() error {
+				var set signal.Set
+				m.classifier.Extract(b.Context(), request, need, &set)
+				if set.Values[signal.Jailbreak].State != signal.Known {
+					return errors.New(string(set.Values[signal.Jailbreak].Reason))
+				}
+				return nil
+			}
+			each := 640 / tokens
+			var bares, wholes []float64
+			for b.Loop() {
+				bares = append(bares, throughput(b, each, bare))
+				wholes = append(wholes, throughput(b, each, whole))
+			}
+			slices.Sort(bares)
+			slices.Sort(wholes)
+			b.ReportMetric(bares[len(bares)/2], "bare/s")
+			b.ReportMetric(wholes[len(wholes)/2], "classify/s")
+			b.ReportMetric(wholes[len(wholes)/2]/bares[len(bares)/2], "ratio")
+		})
+	}
 }

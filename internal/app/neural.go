@@ -4,134 +4,194 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"signalbox/classify"
-	"signalbox/classify/bundle"
+	"signalbox/classify/knn"
 	"signalbox/gpu"
 	"signalbox/internal/config"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
-	"signalbox/models"
 )
 
-// neural owns the bundle, the ONNX Runtime library and the session. Its classifiers differ only in
-// keywords and thresholds, so a reload makes a new one over the same session.
+// neural owns the ONNX Runtime library and a session for every bundle in use. A classifier of one
+// configuration borrows them; a reload opens what is new and gives back what nobody uses any more.
+// It is not safe for concurrent use: builds come one after the other.
 type neural struct {
-	bundle  *bundle.Bundle
-	runtime *gpu.Runtime
-	session *gpu.Session
-	missing error // why there is no session
-	tel     *telemetry.Telemetry
+	runtime  *gpu.Runtime
+	missing  error // why there is no runtime
+	required bool  // a bundle that cannot be opened is an error
+	tel      *telemetry.Telemetry
+	loaded   map[string]*loaded // of the current configuration, by placement.key
+	taught   *taught            // nil without intents, or without a model to compare by
+	examples *knn.Cache         // vectors of examples, for the life of the process
 }
 
-// openBundle finds the bundle that every task uses: the embedded one, or a folder of models_dir.
-func openBundle(c *config.Classify) (*bundle.Bundle, error) {
-	name := c.Bundle()
-	var root fs.FS
-	if name == config.EmbeddedModel {
-		sub, err := fs.Sub(models.FS, "default")
-		if err != nil {
-			return nil, fmt.Errorf("embedded bundle: %w", err)
-		}
-		root = sub
-	} else {
-		root = os.DirFS(filepath.Join(c.ModelsDir, name))
-	}
-	b, err := bundle.Load(root)
-	if err != nil {
-		return nil, fmt.Errorf("bundle %q: %w", name, err)
-	}
-	return b, nil
+// loaded is a bundle ready to run, or one that could not be opened.
+type loaded struct {
+	engine  *classify.Engine
+	session *gpu.Session // nil when it could not be opened
+	err     error        // why
 }
 
-// Catalog tells what the bundle named by the configuration can compute. It needs no ONNX Runtime.
-func Catalog(c *config.Classify) (config.Catalog, error) {
-	b, err := openBundle(c)
-	if err != nil {
-		return config.Catalog{}, err
+func (l *loaded) close() error {
+	if l.session == nil {
+		return nil
 	}
-	out := config.Catalog{Signals: signal.MaskOf(signal.Keyword), Thresholds: make(map[signal.Kind]float64)}
-	for _, t := range b.Manifest.Tasks {
-		k, ok := signal.ParseKind(t.Name)
-		if !ok {
-			continue
-		}
-		out.Signals |= signal.MaskOf(k)
-		out.Thresholds[k] = t.Threshold
-		if k == signal.Domain {
-			out.Domains = t.Labels
-		}
-	}
-	return out, nil
+	return l.session.Close()
 }
 
+// openNeural loads ONNX Runtime. Without it every neural signal is unknown, unless the options
+// require it.
 func openNeural(ctx context.Context, cfg *config.Config, o Options, tel *telemetry.Telemetry) (*neural, error) {
-	b, err := openBundle(&cfg.Classify)
-	if err != nil {
-		return nil, err
-	}
-	n := &neural{bundle: b, tel: tel}
-	if err := n.open(ctx, cfg, o); err != nil {
-		if o.RequireModels || !errors.Is(err, gpu.ErrUnavailable) {
-			return nil, errors.Join(err, n.close())
-		}
-		n.missing = err
-		tel.Log.WarnContext(ctx, "no neural signals: every route that needs one takes its on_unknown action",
-			slog.String("cause", err.Error()))
+	n := &neural{tel: tel, required: o.RequireModels, examples: knn.NewCache(examplesDir(o.Settings.CacheDir))}
+	opts := cfg.Classify.GPU(o.Settings)
+	opts.Observer, opts.Logger = tel.Metrics, tel.Log
+	rt, err := gpu.Open(opts)
+	if err == nil {
+		n.runtime = rt
 		return n, nil
 	}
-	tel.Metrics.Provider(n.session.Provider(), runtime.GOARCH)
-	tel.Log.InfoContext(ctx, "models ready", slog.String("bundle", b.Manifest.Name), slog.String("version", b.Manifest.Version),
-		slog.String("provider", n.session.Provider()), slog.String("onnxruntime", n.runtime.Version()))
+	err = fmt.Errorf("open ONNX Runtime: %w", err)
+	if o.RequireModels || !errors.Is(err, gpu.ErrUnavailable) {
+		return nil, err
+	}
+	n.missing = err
+	tel.Log.WarnContext(ctx, "no neural signals: every route that needs one takes its on_unknown action",
+		slog.String("cause", err.Error()))
 	return n, nil
 }
 
-func (n *neural) open(ctx context.Context, cfg *config.Config, o Options) error {
-	opts := cfg.Classify.GPU(o.Settings)
-	opts.Observer, opts.Logger = n.tel.Metrics, n.tel.Log
-	rt, err := gpu.Open(opts)
-	if err != nil {
-		return fmt.Errorf("open ONNX Runtime: %w", err)
+// examplesDir is where vectors of examples are kept between runs; empty: nowhere.
+func examplesDir(cacheDir string) string {
+	if cacheDir == "" {
+		return ""
 	}
-	n.runtime = rt
-	graph, err := n.bundle.Graph(rt.Precision())
-	if err != nil {
-		return fmt.Errorf("bundle %q: %w", n.bundle.Manifest.Name, err)
-	}
-	n.session, err = rt.NewSession(ctx, graph, gpu.SessionOptions{Name: n.bundle.Manifest.Name})
-	if err != nil {
-		return fmt.Errorf("open session: %w", err)
-	}
-	return nil
+	return filepath.Join(cacheDir, "signalbox", "examples")
 }
 
-// classifier makes the extractor of one configuration.
-func (n *neural) classifier(cfg *config.Config) (*classify.Classifier, error) {
-	opts := classify.DefaultOptions()
-	opts.Timeout = time.Duration(cfg.Classify.Timeout)
-	opts.Keywords = cfg.Signals.Keywords
-	opts.Logger = n.tel.Log
-	var session classify.Session
-	if n.session != nil {
-		session = n.session
-	}
-	c, err := classify.New(n.bundle, session, opts)
+// modelSet is what one configuration needs of the models: prepared, and not in use until commit.
+type modelSet struct {
+	classifier *classify.Classifier
+	loaded     map[string]*loaded
+	taught     *taught
+	fresh      []*loaded // opened for this set
+	dropped    []*loaded // that only the set before uses
+}
+
+// prepare makes the extractor of one configuration. It opens the bundles that are not open yet. A
+// bundle that cannot be opened leaves its signals unknown when the product starts; when it is new in
+// a reload it is an error, and the old configuration stays. The set is committed or discarded.
+func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, error) {
+	placed, err := place(&cfg.Classify)
 	if err != nil {
-		return nil, fmt.Errorf("classifier: %w", err)
+		return nil, err
 	}
-	return c, nil
+	set := &modelSet{loaded: make(map[string]*loaded, len(placed))}
+	sources := make([]classify.Source, 0, len(placed))
+	for i := range placed {
+		l, err := n.get(ctx, &placed[i], set)
+		if err != nil {
+			return nil, errors.Join(err, set.discard())
+		}
+		sources = append(sources, classify.Source{Engine: l.engine, Signals: placed[i].signals})
+		if len(cfg.Signals.Intents) > 0 && placed[i].signals.Has(signal.Embedding) && l.err == nil {
+			if set.taught, err = n.teach(ctx, cfg, l.engine, placed[i].key+placed[i].graphs()); err != nil {
+				return nil, errors.Join(err, set.discard())
+			}
+		}
+	}
+	opts := classify.DefaultOptions()
+	opts.Timeout, opts.Windows = time.Duration(cfg.Classify.Timeout), cfg.Classify.Windows
+	opts.Keywords = cfg.Signals.Keywords
+	opts.Patterns = slices.ContainsFunc(cfg.Classify.Tasks, func(t config.Task) bool { return t.Model == classify.PatternsModel })
+	opts.Logger = n.tel.Log
+	if set.taught != nil {
+		opts.Intents = set.taught.index
+	} else if len(cfg.Signals.Intents) > 0 {
+		sources = append(sources, classify.Source{Engine: classify.Missing("intents", signal.MaskOf(signal.Intent))})
+	}
+	if set.classifier, err = classify.New(sources, opts); err != nil {
+		return nil, errors.Join(fmt.Errorf("classifier: %w", err), set.discard())
+	}
+	for key, l := range n.loaded {
+		if set.loaded[key] != l {
+			set.dropped = append(set.dropped, l)
+		}
+	}
+	return set, nil
+}
+
+// get returns the bundle of a placement, opening it when it is not open.
+func (n *neural) get(ctx context.Context, p *placement, set *modelSet) (*loaded, error) {
+	old := n.loaded[p.key]
+	l := old
+	if old == nil || old.err != nil {
+		l = n.load(ctx, p)
+		set.fresh = append(set.fresh, l)
+		reloads := n.loaded != nil && old == nil && n.missing == nil
+		if l.err != nil && (n.required || reloads) {
+			return nil, l.err
+		}
+	}
+	set.loaded[p.key] = l
+	return l, nil
+}
+
+// commit puts a set into use. What it drops is for the caller to close.
+func (n *neural) commit(set *modelSet) { n.loaded, n.taught = set.loaded, set.taught }
+
+// discard closes what was opened for a set that is not used.
+func (s *modelSet) discard() error {
+	var errs []error
+	for _, l := range s.fresh {
+		errs = append(errs, l.close())
+	}
+	return errors.Join(errs...)
+}
+
+// load opens a bundle. It never fails: what cannot be opened is a loaded with the reason.
+func (n *neural) load(ctx context.Context, p *placement) *loaded {
+	name := p.bundle.Manifest.Name
+	if n.missing != nil {
+		return &loaded{engine: classify.Missing(name, p.signals), err: n.missing}
+	}
+	l, err := n.openSession(ctx, p)
+	if err != nil {
+		n.tel.Log.ErrorContext(ctx, "a model cannot be used: its signals are unknown", slog.String("bundle", name), slog.String("cause", err.Error()))
+		return &loaded{engine: classify.Missing(name, p.signals), err: err}
+	}
+	n.tel.Metrics.Provider(l.session.Provider(), runtime.GOARCH)
+	n.tel.Log.InfoContext(ctx, "models ready", slog.String("bundle", name), slog.String("version", p.bundle.Manifest.Version),
+		slog.String("provider", l.session.Provider()), slog.String("onnxruntime", n.runtime.Version()))
+	return l
+}
+
+func (n *neural) openSession(ctx context.Context, p *placement) (*loaded, error) {
+	name := p.bundle.Manifest.Name
+	graph, err := p.bundle.Graph(n.runtime.Precision())
+	if err != nil {
+		return nil, fmt.Errorf("bundle %q: %w", name, err)
+	}
+	session, err := n.runtime.NewSession(ctx, graph, gpu.SessionOptions{Name: name})
+	if err != nil {
+		return nil, fmt.Errorf("open session: %w", err)
+	}
+	engine, err := classify.OpenEngine(p.bundle, session)
+	if err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
+	return &loaded{engine: engine, session: session}, nil
 }
 
 func (n *neural) close() error {
 	var errs []error
-	if n.session != nil {
-		errs = append(errs, n.session.Close())
+	for _, l := range n.loaded {
+		errs = append(errs, l.close())
 	}
 	if n.runtime != nil {
 		errs = append(errs, n.runtime.Close())

@@ -6,36 +6,77 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"signalbox/classify/bundle"
 	"signalbox/gpu"
 	"signalbox/internal/config"
 	"signalbox/internal/eval"
 	"signalbox/internal/signal"
 	"signalbox/proxy"
+	"signalbox/rules"
 )
 
-// Evaluator returns what eval runs for a task, with the threshold of its yes-or-no signal.
-func (a *App) Evaluator(task eval.Task) (eval.Classifier, float64, error) {
-	switch task {
-	case eval.Domain:
-		return a.signalEvaluator(signal.Domain), 0, nil
-	case eval.Jailbreak:
-		return a.signalEvaluator(signal.Jailbreak), a.cfg.Load().Threshold(signal.Jailbreak), nil
-	case eval.Route:
-		return a.routeEvaluator(), 0, nil
-	}
-	return nil, 0, fmt.Errorf("task %q cannot be evaluated", task)
+// Evaluator is what eval needs for one task.
+type Evaluator struct {
+	Classify  eval.Classifier
+	Threshold float64  // of tasks with a positive label
+	Labels    []string // that data may have
+	Types     []string // of entities that count, for pii
 }
 
-func (a *App) signalEvaluator(k signal.Kind) eval.Classifier {
+// Evaluator returns what eval runs for a task. It is an error when nothing computes the task's signal.
+func (a *App) Evaluator(task eval.Task) (*Evaluator, error) {
+	cfg := a.cfg.Load()
+	e := &Evaluator{Labels: task.Labels()}
+	if task == eval.Route {
+		e.Classify = a.routeEvaluator()
+		e.Labels = []string{rules.RouteDefault}
+		for _, r := range cfg.Program.Routes() {
+			e.Labels = append(e.Labels, r.Name)
+		}
+		return e, nil
+	}
+	k, ok := signal.ParseKind(string(task))
+	if !ok || !cfg.Catalog.Signals.Has(k) {
+		return nil, fmt.Errorf("task %q cannot be evaluated: no model provides signal %s", task, task)
+	}
+	e.Threshold = cfg.Threshold(k)
+	e.Classify = a.signalEvaluator(k, task)
+	switch task {
+	case eval.PII:
+		e.Types = bundle.PIITypes()
+	case eval.Intent:
+		e.Labels = append(slices.Clone(cfg.Catalog.Labels[k]), eval.NoIntent)
+	case eval.Domain:
+		e.Labels = cfg.Catalog.Labels[k]
+	case eval.Jailbreak, eval.Complexity, eval.FactCheck, eval.Route:
+	}
+	return e, nil
+}
+
+func (a *App) signalEvaluator(k signal.Kind, task eval.Task) eval.Classifier {
 	need := signal.MaskOf(k)
+	positive, _ := task.Positive()
 	return func(ctx context.Context, text string) eval.Answer {
 		start := time.Now()
 		set := a.Extract(ctx, text, need)
 		v := &set.Values[k]
-		return eval.Answer{Known: v.State == signal.Known, Label: v.Label, Score: v.Score, Took: time.Since(start)}
+		out := eval.Answer{Known: v.State == signal.Known, Label: v.Label, Score: v.Score, Took: time.Since(start)}
+		if out.Known && k == signal.Intent && v.Label == "" {
+			out.Label = eval.NoIntent
+		}
+		if out.Positive = v.Score; k != signal.Jailbreak { // whose score it is, in full precision
+			out.Positive, _ = v.Prob(positive)
+		}
+		for _, s := range v.Spans {
+			from := utf8.RuneCountInString(text[:s.Start])
+			out.Entities = append(out.Entities, eval.Entity{Type: s.Type, Start: from, End: from + utf8.RuneCountInString(text[s.Start:s.End])})
+		}
+		return out
 	}
 }
 
@@ -104,9 +145,11 @@ func probeModels(cfg *config.Config, s config.Settings) Probed {
 		p.Err = err
 		return p
 	}
-	b, err := openBundle(&cfg.Classify)
-	if err == nil {
-		p.Detail = fmt.Sprintf("ONNX Runtime %s, bundle %s %s", rt.Version(), b.Manifest.Name, b.Manifest.Version)
+	placed, err := place(&cfg.Classify)
+	p.Detail = "ONNX Runtime " + rt.Version()
+	for i := range placed {
+		m := &placed[i].bundle.Manifest
+		p.Detail += fmt.Sprintf(", bundle %s %s", m.Name, m.Version)
 	}
 	p.Err = errors.Join(err, rt.Close())
 	return p
@@ -148,8 +191,9 @@ type VersionInfo struct {
 func Versions(s config.Settings) VersionInfo {
 	c := config.Default().Classify
 	v := VersionInfo{Bundle: "none"}
-	if b, err := openBundle(&c); err == nil {
-		v.Bundle = b.Manifest.Name + " " + b.Manifest.Version
+	if placed, err := place(&c); err == nil {
+		m := &placed[0].bundle.Manifest
+		v.Bundle = m.Name + " " + m.Version
 	}
 	rt, err := gpu.Open(c.GPU(s))
 	if err != nil {

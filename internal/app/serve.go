@@ -143,31 +143,24 @@ func (a *App) Reload(ctx context.Context) error {
 		a.tel.Log.WarnContext(ctx, "configuration", slog.String("warning", config.Format(cfg.File, w)))
 	}
 	cfg.Override(a.opts.Settings)
-	if cfg.Classify.Bundle() != old.Classify.Bundle() {
-		// Rules compiled against one bundle's labels must not run over another's.
-		err := fmt.Errorf("%w: classify.tasks[].model", errRestart)
-		a.tel.Log.ErrorContext(ctx, "configuration kept", slog.String("cause", err.Error()))
-		return err
-	}
 	for _, name := range old.RestartNeeded(cfg) {
 		a.tel.Log.WarnContext(ctx, "restart needed for a changed setting", slog.String("section", name))
 	}
 	cfg.KeepRestartOnly(old)
-	st, err := a.state(cfg)
+	before := a.current
+	st, dropped, err := a.state(ctx, cfg)
 	if err != nil {
 		a.tel.Log.ErrorContext(ctx, "configuration kept", slog.String("cause", err.Error()))
 		return err
 	}
 	a.proxy.Swap(st)
+	a.retire(context.WithoutCancel(ctx), before, dropped)
 	a.cfg.Store(cfg)
 	a.tel.Log.InfoContext(ctx, "configuration reloaded", slog.String("file", cfg.File), slog.Uint64("generation", a.generation))
 	return nil
 }
 
-var (
-	errNoFile  = errors.New("this configuration did not come from a file, so there is nothing to read again")
-	errRestart = errors.New("restart needed for a changed setting")
-)
+var errNoFile = errors.New("this configuration did not come from a file, so there is nothing to read again")
 
 // settle is how long a file must be quiet before it is read: editors write in several steps.
 const settle = 100 * time.Millisecond

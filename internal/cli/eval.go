@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sort"
@@ -22,13 +23,13 @@ func (c *command) eval() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval (--config FILE | --demo) --task TASK --data FILE.jsonl",
 		Short: "Score the classifiers on labelled data",
-		Long: "Run labelled data, one JSON object a line with text and label, through the real classifiers and print\n" +
-			"accuracy, per-class precision, recall and F1, confusion and latency.",
+		Long: "Run labelled data, one JSON object a line with text and label, or with text and entities for pii, through\n" +
+			"the real classifiers and print accuracy, per-class precision, recall and F1, confusion and latency.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := eval.Task(task)
 			if !slices.Contains(eval.Tasks(), t) {
-				return misuse("--task %q is not one of domain, jailbreak, route", task)
+				return misuse("--task %q is not one of %s", task, taskNames())
 			}
 			if limit < 0 {
 				return misuse("--limit %d is negative", limit)
@@ -38,20 +39,20 @@ func (c *command) eval() *cobra.Command {
 				return fmt.Errorf("read data: %w", err)
 			}
 			defer func() { _ = f.Close() }()
-			examples, err := eval.Read(f, limit)
-			if err != nil {
-				return fmt.Errorf("%s: %w", data, err)
-			}
 			a, done, err := c.oneShot(cmd)
 			if err != nil {
 				return err
 			}
 			defer done()
-			classify, threshold, err := a.Evaluator(t)
+			e, err := a.Evaluator(t)
 			if err != nil {
 				return err
 			}
-			report, err := eval.Run(cmd.Context(), t, examples, threshold, classify, c.progress(len(examples)))
+			examples, err := eval.Read(f, t, e.Labels, limit)
+			if err != nil {
+				return fmt.Errorf("%s: %w", data, err)
+			}
+			report, err := eval.Run(cmd.Context(), t, examples, e.Threshold, e.Types, e.Classify, c.progress(len(examples)))
 			if err != nil {
 				return fmt.Errorf("eval: %w", err)
 			}
@@ -65,11 +66,20 @@ func (c *command) eval() *cobra.Command {
 	}
 	addConfigFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&task, "task", "", "what the labels mean: domain, jailbreak or route")
+	f.StringVar(&task, "task", "", "what the labels mean: "+taskNames())
 	f.StringVar(&data, "data", "", "file with one JSON object a line")
 	f.IntVar(&limit, "limit", 0, "read at most this many examples; 0 reads all")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+// taskNames lists the tasks for people.
+func taskNames() string {
+	var names []string
+	for _, t := range eval.Tasks() {
+		names = append(names, string(t))
+	}
+	return strings.Join(names, ", ")
 }
 
 // addConfigFlags adds the flags of commands that run once over a configuration.
@@ -106,7 +116,11 @@ func (c *command) progress(n int) func(int) {
 }
 
 func (p *printer) report(r *eval.Report) {
-	p.printf("%s  n %d   accuracy %.4f   macro F1 %.4f   unknown %d\n", p.bold(string(r.Task)), r.N, r.Accuracy, r.MacroF1, r.Unknown)
+	p.printf("%s  n %d   unknown %d", p.bold(string(r.Task)), r.N, r.Unknown)
+	if r.Accuracy != nil {
+		p.printf("   accuracy %.4f   macro F1 %.4f", *r.Accuracy, *r.MacroF1)
+	}
+	p.printf("\n")
 	if r.AUC != nil {
 		p.printf("AUC %.4f", *r.AUC)
 	}
@@ -120,11 +134,11 @@ func (p *printer) report(r *eval.Report) {
 		p.printf("calibration error %.4f   coverage at 90%% accuracy %.4f\n", *r.ECE, *r.CoverageAt90)
 	}
 	p.printf("latency ms   p50 %.2f   p90 %.2f   p99 %.2f\n\n", r.LatencyMS.P50, r.LatencyMS.P90, r.LatencyMS.P99)
-	labels := make([]string, 0, len(r.PerClass))
-	for l := range r.PerClass {
-		labels = append(labels, l)
+	if r.Exact != nil {
+		p.entities(r)
+		return
 	}
-	sort.Strings(labels)
+	labels := slices.Sorted(maps.Keys(r.PerClass))
 	rows := make([][]string, 0, len(labels))
 	for _, l := range labels {
 		k := r.PerClass[l]
@@ -134,6 +148,20 @@ func (p *printer) report(r *eval.Report) {
 		})
 	}
 	p.table([]string{"label", "precision", "recall", "F1", "n", "taken for"}, rows)
+}
+
+// entities prints what was found of personal data, type by type.
+func (p *printer) entities(r *eval.Report) {
+	p.printf("exact    micro F1 %.4f   macro F1 %.4f\n", r.Exact.MicroF1, r.Exact.MacroF1)
+	p.printf("overlap  micro F1 %.4f   macro F1 %.4f\n\n", r.Overlap.MicroF1, r.Overlap.MacroF1)
+	rows := make([][]string, 0, len(r.Overlap.PerClass))
+	for _, l := range slices.Sorted(maps.Keys(r.Overlap.PerClass)) {
+		o, x := r.Overlap.PerClass[l], r.Exact.PerClass[l]
+		rows = append(rows, []string{
+			l, fmt.Sprintf("%.3f", o.Precision), fmt.Sprintf("%.3f", o.Recall), fmt.Sprintf("%.3f", o.F1), fmt.Sprintf("%.3f", x.F1), fmt.Sprint(o.Support),
+		})
+	}
+	p.table([]string{"type", "precision", "recall", "F1", "exact F1", "n"}, rows)
 }
 
 // confused lists the three labels that a class is most often taken for.

@@ -2,8 +2,7 @@ package config
 
 import (
 	"fmt"
-	"math"
-	"path/filepath"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,16 +14,6 @@ import (
 	"signalbox/proxy"
 	"signalbox/rules"
 )
-
-// EmbeddedModel is the name of the bundle inside the binary.
-const EmbeddedModel = "embedded"
-
-// Catalog says what the configured bundles can compute.
-type Catalog struct {
-	Signals    signal.Mask             // every kind that some component extracts
-	Domains    []string                // labels of the domain signal
-	Thresholds map[signal.Kind]float64 // of yes-or-no signals, before the configuration's own
-}
 
 // checker looks at what no single type can see: ranges with a place, names used across sections.
 type checker struct {
@@ -56,6 +45,7 @@ func (c *checker) check() {
 	c.prompts()
 	c.keywords()
 	catalog := c.classify()
+	c.intents(&catalog)
 	c.absentFeatures()
 	c.rules(catalog)
 }
@@ -157,64 +147,10 @@ func (c *checker) keywords() {
 	}
 }
 
-func (c *checker) classify() Catalog {
-	k := &c.cfg.Classify
-	if k.Timeout <= 0 {
-		c.at("classify.timeout", "must be longer than 0s")
-	}
-	if k.Library != "" && !filepath.IsAbs(k.Library) {
-		k.Library = filepath.Join(c.dir, k.Library)
-	}
-	c.section("classify", k.Options.Validate())
-	c.names("classify.tasks", len(k.Tasks), func(i int) string { return k.Tasks[i].Name })
-	models := map[string]bool{}
-	for i := range k.Tasks {
-		t, path := &k.Tasks[i], fmt.Sprintf("classify.tasks[%d]", i)
-		if t.Model == "" {
-			t.Model = EmbeddedModel
-		}
-		models[t.Model] = true
-		if t.Threshold < 0 || t.Threshold > 1 || math.IsNaN(t.Threshold) {
-			c.at(path+".threshold", "found %v, expected a probability from 0 to 1", t.Threshold)
-		}
-	}
-	if len(models) > 1 {
-		c.at("classify.tasks", "all tasks must name the same model: one pass computes them together")
-		return Catalog{}
-	}
-	catalog, err := c.catalog(k)
-	if err != nil {
-		c.at("classify.tasks", "%v", err)
-		return Catalog{}
-	}
-	for i, t := range k.Tasks {
-		kind, ok := signal.ParseKind(t.Name)
-		if !ok || kind == signal.Keyword || !catalog.Signals.Has(kind) {
-			c.at(fmt.Sprintf("classify.tasks[%d].name", i), "the bundle has no task %q, expected one of %s", t.Name, neuralNames(catalog))
-			continue
-		}
-		if t.Threshold > 0 {
-			catalog.Thresholds[kind] = t.Threshold
-		}
-	}
-	c.cfg.thresholds = catalog.Thresholds
-	return catalog
-}
-
-func neuralNames(catalog Catalog) string {
-	var names []string
-	for _, k := range catalog.Signals.Kinds() {
-		if k != signal.Keyword {
-			names = append(names, k.String())
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
 // absentFeatures refuses what the language knows and this build does not do: a setting that is
 // silently ignored is worse than none.
 func (c *checker) absentFeatures() {
-	refuse := map[string]string{"guard": "off", "cache": "off", "redact": "false", "windows": "all"}
+	refuse := map[string]string{"guard": "off", "cache": "off"}
 	walk := func(n *yaml.Node, path string) {
 		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 			key, val := n.Content[i], n.Content[i+1]
@@ -237,9 +173,11 @@ func (c *checker) absentFeatures() {
 func (c *checker) rules(catalog Catalog) {
 	env := rules.Env{
 		AutoModels: c.cfg.Server.AutoModels, Signals: catalog.Signals, Thresholds: catalog.Thresholds,
-		Labels: make(map[signal.Kind][]string),
+		Labels: maps.Clone(catalog.Labels),
 	}
-	env.Labels[signal.Domain] = catalog.Domains
+	if env.Labels == nil {
+		env.Labels = make(map[signal.Kind][]string)
+	}
 	for i := range c.cfg.Models {
 		if name := c.cfg.Models[i].Name; name != "" {
 			env.Models = append(env.Models, name)

@@ -20,6 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"signalbox/classify"
+	"signalbox/classify/knn"
 	"signalbox/classify/lexical"
 	"signalbox/gpu"
 	"signalbox/internal/signal"
@@ -38,7 +39,7 @@ type Config struct {
 	Models []proxy.ModelOptions `yaml:"models"`
 	// Classify configures the neural signals.
 	Classify Classify `yaml:"classify"`
-	// Signals declares the symbolic signals.
+	// Signals declares keywords and private intents.
 	Signals Signals `yaml:"signals"`
 	// Prompts are the system prompts that routes name.
 	Prompts []proxy.PromptOptions `yaml:"prompts"`
@@ -56,12 +57,13 @@ type Config struct {
 	// Program is what the routes compile to.
 	Program *rules.Program `yaml:"-"`
 
-	thresholds map[signal.Kind]float64
+	// Catalog says what the configured models can compute.
+	Catalog Catalog `yaml:"-"`
 }
 
 // Threshold returns the probability from which a yes-or-no signal counts as yes.
 func (c *Config) Threshold(k signal.Kind) float64 {
-	if t, ok := c.thresholds[k]; ok && t > 0 {
+	if t, ok := c.Catalog.Thresholds[k]; ok && t > 0 {
 		return t
 	}
 	return 0.5
@@ -71,28 +73,53 @@ func (c *Config) Threshold(k signal.Kind) float64 {
 type Classify struct {
 	gpu.Options `yaml:",inline"`
 
-	// ModelsDir is where bundles are looked for. Default ~/.cache/signalbox/models. Restart needed.
+	// ModelsDir is where downloaded models and bundles are looked for. Default ~/.cache/signalbox/models. Reloadable.
 	ModelsDir string `yaml:"models_dir"`
 	// Timeout bounds the extraction of the neural signals of one request; past it they are unknown. The safety signal reads the whole prompt, so this bounds the length of prompts that pass a safety route. Default 10s. Reloadable.
 	Timeout proxy.Duration `yaml:"timeout"`
-	// Tasks says which bundle computes which signal; each defaults to the embedded bundle.
+	// Windows is the most windows that a safety signal reads of a long prompt, beside its first and its last; a fast scan of the whole prompt chooses them. Routes with `windows: all` read every window. Default 12. Reloadable.
+	Windows int `yaml:"windows"`
+	// Tasks says which model computes which signal; a signal without an entry comes from the embedded bundle. Reloadable.
 	Tasks []Task `yaml:"tasks"`
 }
 
 // Task binds one neural signal to a bundle.
 type Task struct {
-	// Name is the signal: domain, jailbreak or embedding.
+	// Name is the signal: domain, jailbreak, pii, complexity, factcheck or embedding.
 	Name string `yaml:"name"`
-	// Model is the bundle, `embedded` or the name of a folder in models_dir. Default embedded. Restart needed.
+	// Model is `embedded`, a model of models_dir such as ORG/NAME, or, for pii, `patterns`, which finds what patterns alone can. Default embedded.
 	Model string `yaml:"model"`
-	// Threshold is the probability from which a yes-or-no signal counts as yes, in (0,1]. 0 takes the bundle's. Reloadable.
+	// Threshold is the probability from which a yes-or-no signal counts as yes, in (0,1]. 0 takes the bundle's.
 	Threshold float64 `yaml:"threshold"`
+
+	// MaxTokens is the longest row that the model reads. 0 takes what the model says. This key and those below describe models in the Hugging Face layout; a bundle says the same in its own file.
+	MaxTokens int `yaml:"max_tokens"`
+	// Kind is sequence, token, pair or embedding. Default: found in the files.
+	Kind string `yaml:"kind"`
+	// Positive is the model's label that jailbreak or factcheck looks for. Default: found by its name.
+	Positive string `yaml:"positive"`
+	// Labels renames labels of the model, as in {LABEL_1: jailbreak}.
+	Labels map[string]string `yaml:"labels"`
+	// Temperature divides the logits before they become probabilities. 0 stands for 1.
+	Temperature float64 `yaml:"temperature"`
+	// Pooling is mean, cls, last_token or none, for embedding. Default: found in the files.
+	Pooling string `yaml:"pooling"`
+	// Dims cuts the vectors of embedding to their first numbers. 0 keeps all.
+	Dims int `yaml:"dims"`
+	// Prefix is put before every text that embedding reads. Default: found in the files.
+	Prefix *string `yaml:"prefix"`
+	// Layer is the layer at which embedding leaves a model that allows several. 0 takes the deepest.
+	Layer int `yaml:"layer"`
 }
 
-// Signals is the section of the symbolic signals.
+// Signals is the section of the signals that a user defines.
 type Signals struct {
-	// Keywords are named sets of words and phrases.
+	// Keywords are named sets of words and phrases. They are looked for in what a text says and in what it hides behind look-alike letters, invisible characters and encodings.
 	Keywords []lexical.Options `yaml:"keywords"`
+	// Intents are private intents, each known by a few examples.
+	Intents []knn.Intent `yaml:"intents"`
+	// IntentMargin is how far the score of an intent has to be above the next best for a text to belong to it, in [0,1). Reloadable.
+	IntentMargin float64 `yaml:"intent_margin"`
 }
 
 // Override applies what flags and environment say.
@@ -105,22 +132,14 @@ func (c *Config) Override(s Settings) {
 	}
 }
 
-// Bundle is the model that all tasks name.
-func (c *Classify) Bundle() string {
-	for _, t := range c.Tasks {
-		if t.Model != "" {
-			return t.Model
-		}
-	}
-	return EmbeddedModel
-}
-
 // Default returns the configuration that an empty file stands for.
 func Default() Config {
+	extractor := classify.DefaultOptions()
 	return Config{
 		Server:    proxy.DefaultOptions(),
 		Auth:      proxy.DefaultAuthOptions(),
-		Classify:  Classify{Options: gpu.DefaultOptions(), Timeout: proxy.Duration(classify.DefaultOptions().Timeout)},
+		Classify:  Classify{Options: gpu.DefaultOptions(), Timeout: proxy.Duration(extractor.Timeout), Windows: extractor.Windows},
+		Signals:   Signals{IntentMargin: knn.DefaultOptions().Margin},
 		Telemetry: telemetry.DefaultOptions(),
 	}
 }
@@ -256,7 +275,6 @@ func (c *Config) RestartNeeded(next *Config) []string {
 		"server.drain_timeout":       {c.Server.DrainTimeout, next.Server.DrainTimeout},
 		"server.idle_timeout":        {c.Server.IdleTimeout, next.Server.IdleTimeout},
 		"server.read_header_timeout": {c.Server.ReadHeaderTimeout, next.Server.ReadHeaderTimeout},
-		"classify.tasks[].model":     {c.Classify.Bundle(), next.Classify.Bundle()},
 		"server.listen":              {c.Server.Listen, next.Server.Listen},
 		"server.admin_listen":        {c.Server.AdminListen, next.Server.AdminListen},
 		"telemetry":                  {c.Telemetry, next.Telemetry},
@@ -265,7 +283,6 @@ func (c *Config) RestartNeeded(next *Config) []string {
 		"classify.intra_op_threads":  {c.Classify.IntraOpThreads, next.Classify.IntraOpThreads},
 		"classify.max_concurrent":    {c.Classify.MaxConcurrent, next.Classify.MaxConcurrent},
 		"classify.queue_depth":       {c.Classify.QueueDepth, next.Classify.QueueDepth},
-		"classify.models_dir":        {c.Classify.ModelsDir, next.Classify.ModelsDir},
 	} {
 		if !reflect.DeepEqual(pair[0], pair[1]) {
 			out = append(out, name)
@@ -281,7 +298,7 @@ func (c *Config) KeepRestartOnly(old *Config) {
 	c.Server.ConnectTimeout, c.Server.DrainTimeout = old.Server.ConnectTimeout, old.Server.DrainTimeout
 	c.Server.IdleTimeout, c.Server.ReadHeaderTimeout = old.Server.IdleTimeout, old.Server.ReadHeaderTimeout
 	c.Telemetry = old.Telemetry
-	c.Classify.Options, c.Classify.ModelsDir = old.Classify.Options, old.Classify.ModelsDir
+	c.Classify.Options = old.Classify.Options
 }
 
 // GPU returns the options of the ONNX Runtime package, with what the environment says.

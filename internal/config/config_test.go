@@ -1,7 +1,9 @@
 package config_test
 
 import (
+	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,24 +22,38 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 // catalog stands for the embedded bundle; the real one is checked in internal/app.
 func catalog(c *config.Classify) (config.Catalog, error) {
-	for _, t := range c.Tasks {
-		if t.Model != config.EmbeddedModel {
-			return config.Catalog{}, &fs.PathError{Op: "open", Path: filepath.Join(c.ModelsDir, t.Model, "bundle.yaml"), Err: fs.ErrNotExist}
+	out := config.Catalog{
+		Signals: signal.MaskOf(signal.Keyword, signal.Language, signal.Domain, signal.Jailbreak, signal.Embedding),
+		Labels:  make(map[signal.Kind][]string), Thresholds: make(map[signal.Kind]float64),
+	}
+	out.Thresholds[signal.Jailbreak] = 0.5
+	out.Labels[signal.Domain] = []string{
+		"biology", "business", "chemistry", "computer science", "economics", "engineering", "health", "history",
+		"law", "math", "other", "philosophy", "physics", "psychology",
+	}
+	var errs []error
+	for i, t := range c.Tasks {
+		k, known := signal.ParseKind(t.Name)
+		switch {
+		case t.Model == "patterns":
+			out.Signals |= signal.MaskOf(signal.PII)
+		case t.Model != config.EmbeddedModel:
+			err := &fs.PathError{Op: "open", Path: filepath.Join(c.ModelsDir, t.Model, "bundle.yaml"), Err: fs.ErrNotExist}
+			errs = append(errs, &config.TaskError{Index: i, Field: "model", Err: err})
+		case !known || !out.Signals.Has(k):
+			errs = append(errs, &config.TaskError{Index: i, Field: "name", Err: fmt.Errorf("the bundle has no task %q, expected one of domain, jailbreak, embedding", t.Name)})
 		}
 	}
-	thresholds := make(map[signal.Kind]float64)
-	thresholds[signal.Jailbreak] = 0.5
-	return config.Catalog{
-		Signals: signal.MaskOf(signal.Keyword, signal.Domain, signal.Jailbreak, signal.Embedding),
-		Domains: []string{
-			"biology", "business", "chemistry", "computer science", "economics", "engineering", "health", "history",
-			"law", "math", "other", "philosophy", "physics", "psychology",
-		},
-		Thresholds: thresholds,
-	}, nil
+	return out, errors.Join(errs...)
 }
 
-func noEnv(string) (string, bool) { return "", false }
+// noEnv is an environment of a home directory.
+func noEnv(name string) (string, bool) {
+	if name == "HOME" {
+		return "/home/somebody", true
+	}
+	return "", false
+}
 
 // Every broken file is refused, and the golden file holds the exact messages, so that a change of
 // wording is seen in review.

@@ -1,6 +1,6 @@
 // Package eval runs labelled data through a classifier and scores the answers: accuracy, per-class
-// precision and recall, ranking and calibration of scores, latency. It knows file formats and
-// formulas, not where answers come from.
+// precision and recall, ranking and calibration of scores, found entities, latency. It knows file
+// formats and formulas, not where answers come from.
 //
 // An answer that stayed unknown is counted: it is wrong for accuracy and recall, and it is left out
 // of figures that need a score (AUC, calibration, coverage). Everything is single threaded, so that
@@ -8,12 +8,7 @@
 package eval
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"time"
 )
 
@@ -22,93 +17,100 @@ type Task string
 
 // The tasks.
 const (
-	Domain    Task = "domain"
-	Jailbreak Task = "jailbreak"
-	Route     Task = "route"
+	Domain     Task = "domain"
+	Jailbreak  Task = "jailbreak"
+	PII        Task = "pii"
+	Complexity Task = "complexity"
+	FactCheck  Task = "factcheck"
+	Intent     Task = "intent"
+	Route      Task = "route"
 )
 
-// Tasks lists every task.
-func Tasks() []Task { return []Task{Domain, Jailbreak, Route} }
+// NoIntent is the label of a text that belongs to no intent.
+const NoIntent = "none"
 
-// Positive returns the label that a yes-or-no task looks for, and false for other tasks.
+// Tasks lists every task.
+func Tasks() []Task { return []Task{Domain, Jailbreak, PII, Complexity, FactCheck, Intent, Route} }
+
+// Positive returns the label whose probability a task ranks texts by, and false for tasks without.
 func (t Task) Positive() (string, bool) {
-	if t == Jailbreak {
+	switch t {
+	case Jailbreak:
 		return "jailbreak", true
+	case FactCheck:
+		return "needs", true
+	case Complexity:
+		return "high", true
+	case Domain, PII, Intent, Route:
 	}
 	return "", false
 }
 
-// Negative returns the other label of a yes-or-no task.
-func (t Task) Negative() string {
-	if t == Jailbreak {
+// negative returns the label of what is below the threshold, where a task has two labels.
+func (t Task) negative() string {
+	switch t {
+	case Jailbreak:
 		return "benign"
+	case FactCheck:
+		return "no"
+	case Complexity:
+		return "low"
+	case Domain, PII, Intent, Route:
 	}
 	return ""
 }
 
-// Example is one labelled text.
-type Example struct {
-	Text  string `json:"text"`
-	Label string `json:"label"`
+// Labels returns the labels that a task's data may have, nil where the configuration says them.
+func (t Task) Labels() []string {
+	positive, ok := t.Positive()
+	switch {
+	case t == Complexity:
+		return []string{"low", "medium", positive}
+	case ok:
+		return []string{t.negative(), positive}
+	}
+	return nil
 }
 
-// ErrFormat reports a line that is not an example.
-var ErrFormat = errors.New("not an example")
-
-// Read decodes one JSON object a line. limit bounds the number of examples; 0 reads all.
-func Read(r io.Reader, limit int) ([]Example, error) {
-	var out []Example
-	sc := bufio.NewScanner(r)
-	sc.Buffer(make([]byte, 64<<10), 64<<20) // a line is a prompt; 64 MiB is the proxy's own default limit
-	for line := 1; sc.Scan(); line++ {
-		if len(sc.Bytes()) == 0 {
-			continue
-		}
-		var ex Example
-		if err := json.Unmarshal(sc.Bytes(), &ex); err != nil {
-			return nil, fmt.Errorf("line %d: %w: %w", line, ErrFormat, err)
-		}
-		if ex.Text == "" || ex.Label == "" {
-			return nil, fmt.Errorf(`line %d: %w: "text" and "label" must both be there`, line, ErrFormat)
-		}
-		out = append(out, ex)
-		if limit > 0 && len(out) == limit {
-			break
-		}
-	}
-	if err := sc.Err(); err != nil {
-		return nil, fmt.Errorf("read examples: %w", err)
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("%w: the file holds none", ErrFormat)
-	}
-	return out, nil
+// Entity is a piece of personal data. Start and End are code points in the text.
+type Entity struct {
+	Type  string `json:"type"`
+	Start int    `json:"start"`
+	End   int    `json:"end"`
 }
 
 // Answer is what a classifier said about one text.
 type Answer struct {
-	Known bool
-	Label string  // the predicted label
-	Score float64 // probability of Label; for a yes-or-no task of the positive label
-	Took  time.Duration
+	Known    bool
+	Label    string   // the predicted label
+	Score    float64  // probability of Label, in [0,1]
+	Positive float64  // of tasks with a positive label: its probability, in [0,1]
+	Entities []Entity // of pii
+	Took     time.Duration
 }
 
 // Classifier answers for one text. It is called from one goroutine.
 type Classifier func(ctx context.Context, text string) Answer
 
-// Run classifies every example in order and scores the answers. threshold turns a positive score
-// into the positive label in yes-or-no tasks. progress, when not nil, is called after every example.
-func Run(ctx context.Context, task Task, examples []Example, threshold float64, c Classifier, progress func(done int)) (*Report, error) {
+// Run classifies every example in order and scores the answers. threshold turns the probability of
+// the positive label into that label where the data has two labels; a file that calls texts low or
+// high in complexity is judged by P(high) >= 0.5. types are the types of entities that count in pii.
+// progress, when not nil, is called after every example.
+func Run(ctx context.Context, task Task, examples []Example, threshold float64, types []string, c Classifier, progress func(done int)) (*Report, error) {
 	answers := make([]Answer, len(examples))
-	positive, binary := task.Positive()
+	positive, _ := task.Positive()
+	binary := isBinary(task, examples)
+	if binary && task == Complexity {
+		threshold = 0.5
+	}
 	for i, ex := range examples {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		a := c(ctx, ex.Text)
 		if binary && a.Known {
-			a.Label = task.Negative()
-			if a.Score >= threshold {
+			a.Label = task.negative()
+			if a.Positive >= threshold {
 				a.Label = positive
 			}
 		}
@@ -117,5 +119,21 @@ func Run(ctx context.Context, task Task, examples []Example, threshold float64, 
 			progress(i + 1)
 		}
 	}
+	if task == PII {
+		return scoreEntities(examples, answers, types), nil
+	}
 	return score(task, examples, answers, threshold), nil
+}
+
+// isBinary reports whether the data has the two labels of a yes-or-no question.
+func isBinary(task Task, examples []Example) bool {
+	if _, ok := task.Positive(); !ok {
+		return false
+	}
+	for i := range examples {
+		if examples[i].Label == "medium" {
+			return false
+		}
+	}
+	return true
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestReadNamesTheLineThatIsNotAnExample(t *testing.T) {
@@ -18,13 +21,13 @@ func TestReadNamesTheLineThatIsNotAnExample(t *testing.T) {
 		"wrong type":    {`{"text":7,"label":"b"}`, "line 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Read(strings.NewReader(c.in), 0)
+			_, err := Read(strings.NewReader(c.in), Domain, nil, 0)
 			if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want ErrFormat with %q", err, c.want)
 			}
 		})
 	}
-	got, err := Read(strings.NewReader(strings.Repeat(`{"text":"a","label":"b","src":"x"}`+"\n", 5)), 3)
+	got, err := Read(strings.NewReader(strings.Repeat(`{"text":"a","label":"b","src":"x"}`+"\n", 5)), Domain, nil, 3)
 	if err != nil || len(got) != 3 {
 		t.Errorf("limit 3 read %d examples, %v", len(got), err)
 	}
@@ -46,17 +49,26 @@ func TestAUCCountsTiesAsHalf(t *testing.T) {
 	}
 }
 
+// labelled makes examples of texts and labels in turn.
+func labelled(pairs ...string) []Example {
+	out := make([]Example, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out = append(out, Example{Text: pairs[i], Label: pairs[i+1]})
+	}
+	return out
+}
+
 // scripted answers with the score that the text spells out.
 func scripted(scores map[string]float64) Classifier {
 	return func(_ context.Context, text string) Answer {
 		s, ok := scores[text]
-		return Answer{Known: ok, Score: s, Took: time.Millisecond}
+		return Answer{Known: ok, Positive: s, Took: time.Millisecond}
 	}
 }
 
 func TestJailbreakReportCountsUnknownAsMissed(t *testing.T) {
-	examples := []Example{{"a", "jailbreak"}, {"b", "jailbreak"}, {"c", "benign"}, {"d", "benign"}, {"lost", "jailbreak"}}
-	r, err := Run(t.Context(), Jailbreak, examples, .5, scripted(map[string]float64{"a": .9, "b": .4, "c": .2, "d": .6}), nil)
+	examples := labelled("a", "jailbreak", "b", "jailbreak", "c", "benign", "d", "benign", "lost", "jailbreak")
+	r, err := Run(t.Context(), Jailbreak, examples, .5, nil, scripted(map[string]float64{"a": .9, "b": .4, "c": .2, "d": .6}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +78,7 @@ func TestJailbreakReportCountsUnknownAsMissed(t *testing.T) {
 			t.Errorf("%s = %v, want %v", name, got, want)
 		}
 	}
-	near("accuracy", r.Accuracy, 2.0/5)
+	near("accuracy", *r.Accuracy, 2.0/5)
 	near("recall", *r.RecallAtThreshold, 1.0/3)
 	near("false positives", *r.FPRAtThreshold, 1.0/2)
 	near("auc", *r.AUC, 3.0/4)
@@ -79,7 +91,7 @@ func TestJailbreakReportCountsUnknownAsMissed(t *testing.T) {
 }
 
 func TestRouteReportHasNoScoreFigures(t *testing.T) {
-	r, err := Run(t.Context(), Route, []Example{{"a", "math"}}, 0, func(context.Context, string) Answer {
+	r, err := Run(t.Context(), Route, labelled("a", "math"), 0, nil, func(context.Context, string) Answer {
 		return Answer{Known: true, Label: "math"}
 	}, nil)
 	if err != nil {
@@ -89,25 +101,119 @@ func TestRouteReportHasNoScoreFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, absent := range []string{"auc", "ece", "coverage_at_90", `"threshold"`} {
+	for _, absent := range []string{"auc", "ece", "coverage_at_90", `"threshold"`, "exact", "overlap"} {
 		if strings.Contains(string(b), absent) {
 			t.Errorf("%s must be absent in %s", absent, b)
 		}
 	}
-	if r.Accuracy != 1 || r.MacroF1 != 1 {
-		t.Errorf("accuracy %v, macro F1 %v", r.Accuracy, r.MacroF1)
+	if *r.Accuracy != 1 || *r.MacroF1 != 1 {
+		t.Errorf("accuracy %v, macro F1 %v", *r.Accuracy, *r.MacroF1)
 	}
 }
 
 func TestRunStopsWhenCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
-	_, err := Run(ctx, Domain, []Example{{"a", "x"}, {"b", "x"}}, 0, func(context.Context, string) Answer {
+	_, err := Run(ctx, Domain, labelled("a", "x", "b", "x"), 0, nil, func(context.Context, string) Answer {
 		calls++
 		cancel()
 		return Answer{}
 	}, nil)
 	if !errors.Is(err, context.Canceled) || calls != 1 {
 		t.Errorf("%d calls, %v", calls, err)
+	}
+}
+
+func TestUnknownLabelsAreRefusedWithTheirLine(t *testing.T) {
+	in := `{"text":"a","label":"math"}` + "\n" + `{"text":"b","label":"maths"}`
+	_, err := Read(strings.NewReader(in), Domain, []string{"law", "math"}, 0)
+	if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), `line 2`) || !strings.Contains(err.Error(), `unknown label "maths", expected one of law, math`) {
+		t.Errorf("got %v", err)
+	}
+	for _, task := range []Task{Jailbreak, FactCheck, Complexity} {
+		if _, err := Read(strings.NewReader(`{"text":"a","label":"perhaps"}`), task, task.Labels(), 0); err == nil {
+			t.Errorf("%s takes any label", task)
+		}
+	}
+}
+
+func TestEntitiesOutsideTheTextAreRefused(t *testing.T) {
+	for name, c := range map[string]struct{ in, want string }{
+		"no entities":          {`{"text":"a","label":"b"}`, `"text" and "entities"`},
+		"behind the end":       {`{"text":"äöü","entities":[{"type":"PERSON","start":0,"end":4}]}`, "3 code points"},
+		"nothing between":      {`{"text":"abc","entities":[{"type":"PERSON","start":1,"end":1}]}`, "entities[0]"},
+		"without a type":       {`{"text":"abc","entities":[{"start":0,"end":1}]}`, "entities[0]"},
+		"before the beginning": {`{"text":"abc","entities":[{"type":"GPE","start":-1,"end":1}]}`, "entities[0]"},
+	} {
+		if _, err := Read(strings.NewReader(c.in), PII, nil, 0); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want ErrFormat with %q", name, err, c.want)
+		}
+	}
+	got, err := Read(strings.NewReader(`{"text":"äöü","entities":[]}`), PII, nil, 0)
+	if err != nil || len(got) != 1 {
+		t.Errorf("a text without any: %v, %v", got, err)
+	}
+}
+
+func TestEntitiesAreComparedExactlyAndByOverlap(t *testing.T) {
+	at := func(name string, start, end int) Entity { return Entity{Type: name, Start: start, End: end} }
+	examples := []Example{
+		{Text: "a", Entities: []Entity{at("PERSON", 0, 4), at("GPE", 6, 9), at("OTHER", 10, 12)}},
+		{Text: "b", Entities: []Entity{at("PERSON", 0, 4), at("PERSON", 5, 9)}},
+		{Text: "lost", Entities: []Entity{at("GPE", 0, 4)}},
+	}
+	found := map[string][]Entity{
+		"a": {at("PERSON", 0, 4), at("GPE", 7, 12), at("OTHER", 0, 1)},
+		"b": {at("PERSON", 0, 9), at("ORG", 0, 2)}, // one for two: only one of them is found
+	}
+	r, err := Run(t.Context(), PII, examples, 0, []string{"PERSON", "GPE", "ORG"}, func(_ context.Context, text string) Answer {
+		e, ok := found[text]
+		return Answer{Known: ok, Entities: e}
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Report{
+		Task: PII, N: 3, Unknown: 1,
+		Exact: &Entities{
+			MicroF1: 2.0 * 1 / (4 + 5), MacroF1: (2.0*1/(2+3) + 0) / 2,
+			PerClass: map[string]Class{
+				"PERSON": {Precision: 1.0 / 2, Recall: 1.0 / 3, F1: 2.0 / 5, Support: 3},
+				"GPE":    {Support: 2},
+				"ORG":    {},
+			},
+		},
+		Overlap: &Entities{
+			MicroF1: 2.0 * 3 / (4 + 5), MacroF1: (2.0*2/(2+3) + 2.0*1/(1+2)) / 2,
+			PerClass: map[string]Class{
+				"PERSON": {Precision: 1, Recall: 2.0 / 3, F1: 4.0 / 5, Support: 3},
+				"GPE":    {Precision: 1, Recall: 1.0 / 2, F1: 2.0 / 3, Support: 2},
+				"ORG":    {},
+			},
+		},
+	}
+	if d := cmp.Diff(want, r, cmpopts.EquateApprox(0, 1e-12)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestComplexityWithTwoLabelsIsJudgedAtOneHalf(t *testing.T) {
+	answer := func(_ context.Context, text string) Answer {
+		p := map[string]float64{"a": .6, "b": .3, "c": .55}[text]
+		return Answer{Known: true, Label: "medium", Score: .4, Positive: p}
+	}
+	r, err := Run(t.Context(), Complexity, labelled("a", "high", "b", "low", "c", "low"), .9, nil, answer, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *r.Threshold != .5 || *r.Accuracy != 2.0/3 || *r.AUC != 1 || *r.FPRAtThreshold != .5 {
+		t.Errorf("threshold %v, accuracy %v, AUC %v, false positives %v", *r.Threshold, *r.Accuracy, *r.AUC, *r.FPRAtThreshold)
+	}
+	r, err = Run(t.Context(), Complexity, labelled("a", "high", "b", "low", "c", "medium"), .9, nil, answer, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *r.Threshold != .9 || *r.Accuracy != 1.0/3 || r.Confusion["medium"]["medium"] != 1 {
+		t.Errorf("threshold %v, accuracy %v, confusion %v", *r.Threshold, *r.Accuracy, r.Confusion)
 	}
 }

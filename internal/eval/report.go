@@ -12,11 +12,12 @@ import (
 type Report struct {
 	Task     Task             `json:"task"`
 	N        int              `json:"n"`
-	Accuracy float64          `json:"accuracy"`
-	MacroF1  float64          `json:"macro_f1"`
-	PerClass map[string]Class `json:"per_class"`
+	Accuracy *float64         `json:"accuracy,omitempty"`
+	MacroF1  *float64         `json:"macro_f1,omitempty"`
+	PerClass map[string]Class `json:"per_class,omitempty"`
 
-	// Yes-or-no tasks: area under the ROC curve, and recall and false-positive rate at Threshold.
+	// Tasks with a positive label: area under the ROC curve, and recall and false-positive rate where
+	// its probability reaches Threshold.
 	AUC               *float64 `json:"auc,omitempty"`
 	RecallAtThreshold *float64 `json:"recall_at_threshold,omitempty"`
 	FPRAtThreshold    *float64 `json:"fpr_at_threshold,omitempty"`
@@ -27,7 +28,11 @@ type Report struct {
 	ECE          *float64 `json:"ece,omitempty"`
 	CoverageAt90 *float64 `json:"coverage_at_90,omitempty"`
 
-	Confusion map[string]map[string]int `json:"confusion"` // true label -> predicted label -> examples
+	// Personal data, compared exactly and by overlap.
+	Exact   *Entities `json:"exact,omitempty"`
+	Overlap *Entities `json:"overlap,omitempty"`
+
+	Confusion map[string]map[string]int `json:"confusion,omitempty"` // true label -> predicted label -> examples
 	LatencyMS Latency                   `json:"latency_ms"`
 	Unknown   int                       `json:"unknown"`
 }
@@ -69,14 +74,15 @@ func score(task Task, examples []Example, answers []Answer, threshold float64) *
 			right++
 		}
 	}
-	r.Accuracy = ratio(right, r.N)
+	accuracy := ratio(right, r.N)
+	r.Accuracy = &accuracy
 	r.perClass()
 	r.LatencyMS = latency(answers)
 	if task == Route {
 		return r
 	}
-	if positive, binary := task.Positive(); binary {
-		r.binary(positive, examples, answers, threshold)
+	if positive, ok := task.Positive(); ok {
+		r.ranking(positive, examples, answers, threshold)
 	}
 	r.calibration(task, examples, answers)
 	return r
@@ -98,26 +104,25 @@ func (r *Report) perClass() {
 		for _, n := range row {
 			support += n
 		}
-		c := Class{Support: support, Precision: ratio(row[label], predicted[label]), Recall: ratio(row[label], support)}
-		if c.Precision+c.Recall > 0 {
-			c.F1 = 2 * c.Precision * c.Recall / (c.Precision + c.Recall)
-		}
+		c := newClass(ratio(row[label], predicted[label]), ratio(row[label], support), support)
 		r.PerClass[label] = c
 		sum += c.F1
 	}
-	r.MacroF1 = sum / float64(len(r.PerClass))
+	macro := sum / float64(len(r.PerClass))
+	r.MacroF1 = &macro
 }
 
-func (r *Report) binary(positive string, examples []Example, answers []Answer, threshold float64) {
+// ranking judges the probability of the positive label.
+func (r *Report) ranking(positive string, examples []Example, answers []Answer, threshold float64) {
 	var pos, neg []float64
 	for i, ex := range examples {
 		if !answers[i].Known {
 			continue
 		}
 		if ex.Label == positive {
-			pos = append(pos, answers[i].Score)
+			pos = append(pos, answers[i].Positive)
 		} else {
-			neg = append(neg, answers[i].Score)
+			neg = append(neg, answers[i].Positive)
 		}
 	}
 	if len(pos) > 0 && len(neg) > 0 {
@@ -168,7 +173,8 @@ func (r *Report) calibration(task Task, examples []Example, answers []Answer) {
 		confidence float64
 		right      bool
 	}
-	positive, binary := task.Positive()
+	positive, _ := task.Positive()
+	binary := isBinary(task, examples)
 	var all []scored
 	for i, a := range answers {
 		if !a.Known {
@@ -176,8 +182,8 @@ func (r *Report) calibration(task Task, examples []Example, answers []Answer) {
 		}
 		s := scored{a.Score, a.Label == examples[i].Label}
 		if binary {
-			s.right = (a.Score >= 0.5) == (examples[i].Label == positive)
-			s.confidence = math.Max(a.Score, 1-a.Score)
+			s.right = (a.Positive >= 0.5) == (examples[i].Label == positive)
+			s.confidence = math.Max(a.Positive, 1-a.Positive)
 		}
 		all = append(all, s)
 	}

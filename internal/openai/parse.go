@@ -109,7 +109,7 @@ func (p *chatParser) field() (err error) {
 	case "reasoning_effort":
 		r.ReasoningEffort, err = p.strOrNull()
 	case "chat_template_kwargs":
-		r.ChatTemplateKwargs, err = p.objectOrNull()
+		r.ChatTemplateKwargs, err = p.templateArguments()
 	case "tools", "functions":
 		return p.tools()
 	case "documents", "prediction", "chat_template":
@@ -160,7 +160,9 @@ func (p *chatParser) streamOptions() error {
 	}
 }
 
-func (p *chatParser) objectOrNull() (Span, error) {
+// templateArguments reads chat_template_kwargs and keeps the strings in it: a template may put any of
+// them into the prompt.
+func (p *chatParser) templateArguments() (Span, error) {
 	if p.null() {
 		return Span{}, nil
 	}
@@ -168,7 +170,7 @@ func (p *chatParser) objectOrNull() (Span, error) {
 		return Span{}, p.mistyped("an object or null")
 	}
 	start := p.start()
-	err := p.skip()
+	err := p.harvest(p.looseText(roleTool))
 	return Span{start, p.end()}, err
 }
 

@@ -356,7 +356,7 @@ func TestParseChatReadsExtras(t *testing.T) {
 func TestTextHoldsEveryTextTheModelSees(t *testing.T) {
 	r := mustParse(t, `{"tools":[{"type":"function","function":{"name":"n","description":"what it does","parameters":{"properties":{"p":{"type":"string","description":"a value"}}}}}],
 	"response_format":{"type":"json_schema","json_schema":{"name":"s","description":"a shape","schema":{}}},"prediction":{"type":"content","content":"guess"},
-	"chat_template":"{{ x }}","documents":[{"title":"T","text":"D"}],"model":"m","messages":[
+	"chat_template":"{{ x }}","chat_template_kwargs":{"enable_thinking":true,"persona":"P","more":{"list":["Q",1]}},"documents":[{"title":"T","text":"D"}],"model":"m","messages":[
 		{"role":"system","content":"S"},
 		{"role":"user","content":"first","name":"ann"},
 		{"content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"q\":1}"}},
@@ -391,6 +391,8 @@ func TestTextHoldsEveryTextTheModelSees(t *testing.T) {
 			{Role: "tool", Text: "content"},
 			{Role: "tool", Text: "guess"},
 			{Role: "tool", Text: "{{ x }}"},
+			{Role: "tool", Text: "P"},
+			{Role: "tool", Text: "Q"},
 			{Role: "tool", Text: "T"},
 			{Role: "tool", Text: "D"},
 		},

@@ -139,8 +139,8 @@ type SaveContext struct {
 // Text returns the request's texts for the extractors: contents of all roles, names, tool calls with
 // their arguments, reasoning and refusals of earlier turns, and retrieved documents (as role tool,
 // since like tool results they are data from elsewhere), and what else a chat template or a client may
-// put into the prompt: descriptions of tools and schemas, prediction, chat_template. Values of
-// chat_template_kwargs are not part of it.
+// put into the prompt: descriptions of tools and schemas, prediction, chat_template and the strings in
+// chat_template_kwargs.
 func (r *Request) Text() signal.Text {
 	out := signal.Text{Segments: make([]signal.Segment, 0, len(r.Messages)+len(r.texts)+len(r.loose))}
 	next := 0

@@ -26,7 +26,7 @@ func main() {
 // packages maps the qualifier used in internal/config to the folder of the package.
 func packages() map[string]string {
 	return map[string]string{
-		"": "internal/config", "proxy": "proxy", "telemetry": "internal/telemetry", "lexical": "classify/lexical", "gpu": "gpu",
+		"": "internal/config", "proxy": "proxy", "telemetry": "internal/telemetry", "lexical": "classify/lexical", "knn": "classify/knn", "gpu": "gpu",
 	}
 }
 

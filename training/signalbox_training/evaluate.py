@@ -103,7 +103,7 @@ def calibrate(sess, tok, held: list[data.Row]) -> tuple[dict, dict]:
     """Temperatures and thresholds, all on held-out training rows."""
     found = logits(sess, tok, [r.text for r in held])
     want, weight = wide.targets(held)
-    grid = np.round(np.arange(0.6, 2.51, 0.05), 2)
+    grid = np.round(np.arange(0.4, 2.51, 0.05), 2)
     result, notes = {}, {"held_out_rows": len(held)}
     for i, task in enumerate(SEQUENCE):
         known = np.flatnonzero(weight[i].numpy() > 0)

@@ -22,6 +22,7 @@ SEED = 7
 TRAIN_TOKENS = 128  # longest training row; the positions beyond keep their base values
 EMPTY = -100
 ROUND_FROM = 0.68  # share of the training after which rounding is simulated
+TIGHTER = 0.8  # of the clip limits, when rounding is refined
 PARTIAL = torch.tensor([l[2:] not in ("PERSON", "GPE", "ORGANIZATION") for l in model.PII])
 
 
@@ -181,11 +182,12 @@ def calibrate(net: model.Bundle, rows: list[list[int]]) -> None:
 
 
 def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dict | None = None, log_every: int = 50,
-          threads: int = 2, start_from: Path | None = None, rounding: bool = True, only_bare_tasks: bool = False, tuned: str = "all") -> model.Bundle:
+          threads: int = 2, start_from: Path | None = None, rounding: bool = True, only_bare_tasks: bool = False, tuned: str = "all", refine: bool = False) -> model.Bundle:
     """Train, from `start_from` or the base weights, saving `out` every few hundred steps; `minutes`
     bounds the time (the schedule follows it). `only_bare_tasks` keeps rows of jailbreak, complexity
     and factcheck only, for leave-one-source-out runs. `tuned` is what learns: all, adapters (and heads)
-    or heads."""
+    or heads. `refine` goes on with calibrated weights: rounding from the start, a quarter of the rate, a
+    stronger hold on the rounded outputs and tighter limits."""
     torch.manual_seed(SEED)
     torch.set_num_threads(threads)
     rng = random.Random(SEED)
@@ -202,7 +204,12 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
         parameter.requires_grad_(name.startswith(TUNED[tuned]))
     net.train()
     opt = torch.optim.AdamW(groups(net, *((8e-5, 5e-4) if start_from else (1e-4, 6e-4)), 0.88), betas=(0.9, 0.98), eps=1e-6, fused=True)
-    losses, steps, start, rounded = Losses(rows), 0, time.time(), False
+    losses, steps, start, rounded = Losses(rows), 0, time.time(), refine
+    if refine:
+        for layer in (m for m in net.modules() if isinstance(m, model.Linear)):
+            layer.limit.mul_(TIGHTER)
+        for group in opt.param_groups:
+            group["base"] *= 0.25
     cuts, order = [], []
 
     def next_epoch():
@@ -250,7 +257,7 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
                 loss = loss + 6.0 * losses.add("embedding", held_to_base(result["embedding"], target))
             if rounded:
                 gap = sum(F.mse_loss(result[t], exact[t].float()) for t in model.SEQUENCE)
-                loss = loss + 0.5 * losses.add("rounding", gap)
+                loss = loss + (8.0 if refine else 0.5) * losses.add("rounding", gap)
                 net.train()
             if not loss.requires_grad:
                 continue
@@ -274,6 +281,7 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time; the schedule follows it")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--start-from", type=Path, help="refine these weights")
+    parser.add_argument("--refine-rounding", action="store_true", help="go on with calibrated weights, for closer int8")
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    train(args.data, args.out, args.epochs, args.minutes, threads=args.threads, start_from=args.start_from)
+    train(args.data, args.out, args.epochs, args.minutes, threads=args.threads, start_from=args.start_from, refine=args.refine_rounding)

@@ -1,0 +1,169 @@
+// Package compress shortens a prompt to a skeleton that a small encoder can read in one row: enough of
+// the text, in its own words and order, to tell what the prompt is about and what it asks for.
+//
+// The skeleton is for signals. What is sent to a backend is the whole prompt, and safety signals read
+// all of it: words between the kept pieces are not looked at again.
+//
+// Compress is a funnel of three stages, each one pass over what the stage before left:
+//
+//  1. Structure (structure.go): blocks such as paragraphs, code, tables, records, logs and quotes, cut into
+//     pieces: sentences, lines, or parts of bounded size where there are neither.
+//  2. Words (words.go, filter.go): the terms of every piece. Pieces without content, near-duplicates and
+//     long runs of encoded data go.
+//  3. Information (score.go): what the terms of a piece say about this prompt, measured against how common
+//     they are in any text, and what marks it as an instruction, measured against how common such marks
+//     are in this prompt.
+//
+// Then pick.go fills the budget: the two ends of the text, the rarest instructions, and the best piece of
+// every stretch of the text, in their original order.
+//
+// The result is a function of text and options alone. Time and memory are linear in the text up to the
+// logarithm of a sort. The package keeps no state, starts no goroutines and is safe for concurrent use.
+package compress
+
+import "fmt"
+
+// DefaultBudget is the budget of Options that names none.
+const DefaultBudget = 256
+
+// MinBudget is the smallest budget: below it nothing readable is left.
+const MinBudget = 16
+
+// Options says how much text to keep. The zero value keeps DefaultBudget tokens by the package's own
+// estimate.
+type Options struct {
+	// Budget is the most tokens of the skeleton, without the special tokens that a model adds. 0 means
+	// DefaultBudget, less than MinBudget counts as MinBudget. Reloadable.
+	Budget int `yaml:"budget"`
+	// Count is the exact number of tokens of a text, for one tokenizer. It has to give the same answer
+	// for the same text, at most MinBudget for a single character, and 0 for no text. Compress calls it
+	// with texts of about the budget, a few times. nil means Estimate.
+	Count func(text string) int `yaml:"-"`
+}
+
+// Validate reports a budget that Compress would not keep to.
+func (o Options) Validate() error {
+	if o.Budget != 0 && o.Budget < MinBudget {
+		return fmt.Errorf("budget: %d is less than %d", o.Budget, MinBudget)
+	}
+	return nil
+}
+
+// Range is the half-open range of bytes text[Start:End].
+type Range struct{ Start, End int }
+
+// Result is a skeleton and where it is from.
+type Result struct {
+	// Text is the skeleton: the texts of Ranges, with a line break or a space between two that were
+	// apart. It is the whole text where that fits the budget, and empty only where that is.
+	Text string
+	// Ranges are the kept pieces, in the order of the text. They do not overlap, are not empty, and
+	// start and end between characters.
+	Ranges []Range
+	// Tokens is the size of Text, by Options.Count or Estimate.
+	Tokens int
+	// Sentences is how many pieces were read: sentences, lines, or parts of them. 0 where the whole text
+	// fits the budget: then nothing is cut.
+	Sentences int
+	// Kept is how many of them Text holds.
+	Kept int
+	// Hollow is how many of them have no content: rules, brackets, encoded data.
+	Hollow int
+	// Duplicates is how many of them nearly repeat an earlier one.
+	Duplicates int
+}
+
+// Compressed reports whether anything was left out.
+func (r *Result) Compressed() bool { return r.Sentences > 0 }
+
+// Compress returns the skeleton of text. Where the text is larger than the budget the skeleton is not
+// empty, never the text itself, and within the budget by o.Count. It returns the text itself where that
+// fits; a text of more than 64 bytes a token of the budget is taken not to fit, whatever Count says.
+func Compress(text string, o Options) Result {
+	budget, count := o.Budget, o.Count
+	if budget == 0 {
+		budget = DefaultBudget
+	}
+	budget = max(budget, MinBudget)
+	if count == nil {
+		count = Estimate
+	}
+	if len(text) <= budget*longestToken {
+		if n := count(text); n <= budget {
+			return whole(text, n)
+		}
+	}
+	f := newFunnel(text, budget)
+	f.split()
+	f.filter()
+	f.score()
+	return f.pick(budget, count)
+}
+
+// longestToken is more bytes than an average token has in any text worth reading.
+const longestToken = 64
+
+// whole is the result for a text that fits.
+func whole(text string, tokens int) Result {
+	r := Result{Text: text, Tokens: tokens}
+	if text != "" {
+		r.Ranges = []Range{{0, len(text)}}
+	}
+	return r
+}
+
+// funnel is the state that the stages hand on.
+type funnel struct {
+	text   string
+	pieces []piece
+	terms  []term // of all pieces, those of piece p at p.terms
+	// longest is the most bytes of a piece.
+	longest int
+	// hollow and duplicates count the pieces that stage 2 took out.
+	hollow, duplicates int
+}
+
+// piece is the unit that is kept or left out: a sentence, a line, or part of one.
+type piece struct {
+	start, end int // bytes of the text; no white space at either end
+	terms      span
+	tokens     int32
+	cues       cueSet
+	shape      shape
+	marks      marks
+	language   uint8 // index in languages, plus one; 0 where it cannot be told
+	topic      float32
+	alarm      float32
+}
+
+// span is the half-open range [from, to) of a slice.
+type span struct{ from, to int32 }
+
+// marks are facts about a piece.
+type marks uint8
+
+const (
+	leads    marks = 1 << iota // first of its block
+	goes                       // goes on where the piece before was cut for its size
+	heading                    // names what follows
+	encoded                    // a long run of digits, hexadecimal or base64
+	hollow                     // without content
+	repeated                   // nearly the same as an earlier piece
+	picked                     // part of the skeleton
+	out      = encoded | hollow | repeated
+)
+
+func newFunnel(text string, budget int) *funnel {
+	return &funnel{
+		text:    text,
+		pieces:  make([]piece, 0, len(text)/bytesPerPiece+1),
+		longest: min(max(budget, shortestLimit), longestLimit),
+	}
+}
+
+// Sizes of pieces, in bytes.
+const (
+	bytesPerPiece = 96  // for the first allocation
+	shortestLimit = 64  // most bytes of a piece at the smallest budgets
+	longestLimit  = 280 // and at large ones: a long sentence, about sixty tokens of English
+)

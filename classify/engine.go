@@ -1,0 +1,245 @@
+package classify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"signalbox/classify/bundle"
+	"signalbox/classify/pii"
+	"signalbox/classify/scan"
+	"signalbox/classify/tokenize"
+	"signalbox/classify/tokenize/sugarme"
+	"signalbox/internal/signal"
+)
+
+// Engine is one bundle with the session that runs it: a tokenizer, a graph whose names and shapes
+// were checked, and a canary that passed. It is immutable and safe for concurrent use, and several
+// Classifiers may share it, one after the other or at once. Make it with OpenEngine or Missing.
+type Engine struct {
+	name         string // of the bundle
+	manifest     *bundle.Manifest
+	tokens       tokenize.Engine
+	session      Session // nil when no graph can run
+	provider     string
+	tasks        []task
+	signals      signal.Mask // the kinds of tasks
+	lead         int         // special tokens in front of a row
+	specials     int         // special tokens of a row
+	pairSpecials int         // special tokens of a row of two texts
+	scanner      scanner     // nil when the bundle has none
+	passes       sync.Pool   // of *pass
+}
+
+// scanner ranks the windows of a long text. Implementations are safe for concurrent use.
+type scanner interface {
+	// Windows appends the windows of text, size bytes long and stride bytes apart, in the order of the
+	// text, to dst.
+	Windows(text string, size, stride int, dst []scan.Window) []scan.Window
+}
+
+var _ scanner = (*scan.Scanner)(nil)
+
+// task is a task of a bundle that somebody asked for.
+type task struct {
+	*bundle.Task
+	kind     signal.Kind  // NumKinds for tasks that are no signal, such as the pairs of the guard
+	positive int          // index of the positive label, -1 when there is none
+	decoder  *pii.Decoder // of token tasks
+}
+
+// safety reports whether the task has to read everything, whoever said it.
+func (t *task) safety() bool { return t.kind == signal.Jailbreak || t.kind == signal.PII }
+
+// width is the length of the task's output for one row or token.
+func (t *task) width() int {
+	if t.Kind != bundle.Embedding {
+		return len(t.Labels)
+	}
+	if t.Width > 0 {
+		return t.Width
+	}
+	return t.Dims
+}
+
+// perToken reports whether the task's output has a dimension of tokens.
+func (t *task) perToken() bool {
+	return t.Kind == bundle.Token || t.Kind == bundle.Embedding && t.Pooling != "" && t.Pooling != bundle.NoPooling
+}
+
+// OpenEngine makes an Engine from a bundle and a session that runs one of its graphs. It checks the tokenizer, the names, types and shapes of the
+// graph (*GraphError) and the labels of the bundle's canary (*CanaryError). session may be nil: then
+// the signals of the bundle are unknown (no_model). The Engine does not own the session; whoever
+// opened it closes it once no Extract is running.
+func OpenEngine(b *bundle.Bundle, session Session) (*Engine, error) {
+	e := &Engine{name: b.Manifest.Name, manifest: &b.Manifest, session: session}
+	if session != nil {
+		if err := b.Resolve(session.Inputs(), session.Outputs()); err != nil {
+			return nil, fmt.Errorf("bundle %q: %w", e.name, err)
+		}
+	}
+	var err error
+	if e.tasks, err = tasksOf(&b.Manifest); err != nil {
+		return nil, err
+	}
+	for i := range e.tasks {
+		if k := e.tasks[i].kind; k < signal.NumKinds {
+			e.signals |= signal.MaskOf(k)
+		}
+	}
+	if session == nil {
+		return e, nil
+	}
+	e.provider = session.Provider()
+	if err := e.load(b); err != nil {
+		return nil, fmt.Errorf("bundle %q: %w", e.name, err)
+	}
+	if err := e.checkGraph(); err != nil {
+		return nil, err
+	}
+	if err := e.runCanary(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// load reads the files that the engine itself uses.
+func (e *Engine) load(b *bundle.Bundle) error {
+	data, err := b.Tokenizer()
+	if err != nil {
+		return err
+	}
+	if e.tokens, err = tokenize.Open(b.Manifest.Tokenizer.Engine, data, sugarme.Alternative()); err != nil {
+		return err
+	}
+	if err := b.CheckVocabulary(e.tokens.VocabSize()); err != nil {
+		return err
+	}
+	e.specials, e.pairSpecials = e.tokens.Specials(), e.tokens.PairSpecials()
+	const mark = -1 // no tokenizer gives it
+	e.lead = slices.Index(e.tokens.AppendRow(nil, []int32{mark}), mark)
+	data, err = b.Scan()
+	if errors.Is(err, bundle.ErrNoScan) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s, err := scan.Load(data)
+	if err != nil {
+		return err
+	}
+	e.scanner = s
+	return nil
+}
+
+// Missing stands for a bundle that could not be opened: its signals are unknown (no_model), and the
+// rest goes on without them.
+func Missing(name string, signals signal.Mask) *Engine { return &Engine{name: name, signals: signals} }
+
+// Name is the name of the bundle.
+func (e *Engine) Name() string { return e.name }
+
+// Signals returns the kinds that the engine stands for, whether it can compute them or not.
+func (e *Engine) Signals() signal.Mask { return e.signals }
+
+// Ready reports whether the engine can compute its signals.
+func (e *Engine) Ready() bool { return e.session != nil }
+
+// tasksOf binds the tasks of a manifest to signals. A task that is no signal of this package, or not
+// of its kind, is an error.
+func tasksOf(m *bundle.Manifest) ([]task, error) {
+	tasks := make([]task, 0, len(m.Tasks))
+	for i := range m.Tasks {
+		t := task{Task: &m.Tasks[i], positive: -1}
+		if !t.bind() {
+			return nil, fmt.Errorf("bundle %q: tasks[%d]: no signal %q of kind %s is known", m.Name, i, t.Name, t.Kind)
+		}
+		t.positive = slices.Index(t.Labels, t.Positive)
+		if t.Kind == bundle.Token {
+			var err error
+			if t.decoder, err = pii.NewDecoder(t.Labels); err != nil {
+				return nil, fmt.Errorf("bundle %q: tasks[%d]: %w", m.Name, i, err)
+			}
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks, nil
+}
+
+// bind sets the task's signal, and reports whether there is one that takes a task of its kind.
+func (t *task) bind() bool {
+	kind, ok := signal.ParseKind(t.Name)
+	t.kind = kind
+	if !ok {
+		return t.Kind == bundle.Pair
+	}
+	switch kind {
+	case signal.Domain, signal.Complexity, signal.FactCheck:
+		return t.Kind == bundle.Sequence
+	case signal.Jailbreak:
+		return t.Kind == bundle.Sequence && t.Positive != ""
+	case signal.PII:
+		return t.Kind == bundle.Token
+	case signal.Embedding:
+		return t.Kind == bundle.Embedding
+	case signal.Keyword, signal.Language, signal.Intent, signal.Cache, signal.NumKinds:
+	}
+	return false
+}
+
+// extract computes the kinds of need in one pass and sets each of them in set. Its error is why
+// kinds are unknown.
+func (e *Engine) extract(ctx context.Context, req *request, need signal.Mask, o *Options, set *signal.Set) (err error) {
+	start := time.Now()
+	p, ok := e.passes.Get().(*pass)
+	if !ok {
+		p = new(pass)
+	}
+	p.reset(e, req, o)
+	defer func() {
+		if v := recover(); v != nil {
+			err = recovered(v)
+			set.Fail(need, signal.ReasonInternal)
+		}
+	}()
+	if err = p.plan(ctx, need); err == nil {
+		err = p.run(ctx)
+	}
+	p.finish(need, set, time.Since(start), reasonOf(ctx, err))
+	if p.small() {
+		p.release()
+		e.passes.Put(p)
+	}
+	return err
+}
+
+// Embed returns the L2-normalised vectors of texts, [len(texts)][dims], which the caller owns.
+// Errors are those of the session, an *outputError for a vector without direction, and ctx's.
+func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	o := DefaultOptions()
+	out := make([][]float32, len(texts))
+	for i, text := range texts {
+		var set signal.Set
+		t := singleText(text)
+		req := newRequest(&t, everyWindow)
+		err := e.extract(ctx, req, signal.MaskOf(signal.Embedding), &o, &set)
+		v := &set.Values[signal.Embedding]
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("embed text %d: %w", i, err)
+		case v.State != signal.Known:
+			return nil, fmt.Errorf("embed text %d: the vector is unknown (%s)", i, v.Reason)
+		}
+		out[i] = v.Vector
+	}
+	return out, nil
+}
+
+// singleText is a text as the only message of a user.
+func singleText(text string) signal.Text {
+	return signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}
+}

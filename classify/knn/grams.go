@@ -1,0 +1,191 @@
+package knn
+
+import (
+	"math"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	minGram, maxGram = 2, 5
+	gramBits         = 18
+	// gramEdge is how many bytes of either end of a long text its n-grams are taken from: examples
+	// are sentences, and what a request is about stands at its start or end.
+	gramEdge = 1 << 10
+)
+
+// gram is a hashed character n-gram of a text and how often it occurs there.
+type gram struct {
+	hash  uint32 // in [0, 1<<gramBits)
+	count uint32
+}
+
+// appendGrams appends the n-grams of text to dst, ascending by hash. Words are cut at white space,
+// in lower case, with one space at either end. *buf is working space.
+func appendGrams(dst []gram, text string, buf *[]rune) []gram {
+	if len(text) <= 2*gramEdge {
+		return countGrams(appendWords(dst, text, buf), len(dst))
+	}
+	head, tail := gramEdge, len(text)-gramEdge
+	for head > 0 && !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for tail < len(text) && !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	n := len(dst)
+	dst = appendWords(dst, text[:head], buf)
+	return countGrams(appendWords(dst, text[tail:], buf), n)
+}
+
+// appendWords appends the n-grams of the words of text, each with count 1.
+func appendWords(dst []gram, text string, buf *[]rune) []gram {
+	word := append((*buf)[:0], ' ')
+	for _, r := range text {
+		if !unicode.IsSpace(r) {
+			word = append(word, unicode.ToLower(r))
+			continue
+		}
+		dst = appendWord(dst, append(word, ' '))
+		word = word[:1]
+	}
+	dst = appendWord(dst, append(word, ' '))
+	*buf = word[:0]
+	return dst
+}
+
+// appendWord appends the n-grams of a word between spaces, for every n that fits.
+func appendWord(dst []gram, word []rune) []gram {
+	if len(word) == 2 {
+		return dst
+	}
+	for i := range word {
+		// FNV-1a over code points (http://www.isthe.com/chongo/tech/comp/fnv/), folded to gramBits.
+		h := uint64(14695981039346656037)
+		for n := 1; n <= maxGram && i+n <= len(word); n++ {
+			h = (h ^ uint64(word[i+n-1])) * 1099511628211 //nolint:gosec // a code point is not negative
+			if n >= minGram {
+				dst = append(dst, gram{uint32(h^h>>gramBits^h>>(2*gramBits)) & (1<<gramBits - 1), 1})
+			}
+		}
+	}
+	return dst
+}
+
+// countGrams sorts grams[from:] and merges equal ones.
+func countGrams(grams []gram, from int) []gram {
+	part := grams[from:]
+	slices.SortFunc(part, func(a, b gram) int { return int(a.hash) - int(b.hash) })
+	n := 0
+	for _, g := range part {
+		if n > 0 && part[n-1].hash == g.hash {
+			part[n-1].count += g.count
+			continue
+		}
+		part[n] = g
+		n++
+	}
+	return grams[:from+n]
+}
+
+// posting is an example that has an n-gram, and the n-gram's weight there.
+type posting struct {
+	row    uint32
+	weight float32
+}
+
+// inverted lists, by n-gram, the rows that have it. Rows are L2-normalised, so that a dot product
+// is a cosine.
+type inverted struct {
+	idf   []float32 // by n-gram
+	start []uint32  // by n-gram, where its postings start; one more at the end
+	posts []posting
+}
+
+// newInverted indexes rows; their document frequencies count together with those of extra.
+func newInverted(rows, extra []*example) inverted {
+	v := inverted{idf: make([]float32, 1<<gramBits), start: make([]uint32, 1<<gramBits+1)}
+	df := make([]uint32, 1<<gramBits)
+	for _, e := range rows {
+		for _, g := range e.grams {
+			v.start[g.hash+1]++
+			df[g.hash]++
+		}
+	}
+	for _, e := range extra {
+		for _, g := range e.grams {
+			df[g.hash]++
+		}
+	}
+	docs := float64(1 + len(rows) + len(extra))
+	for h, n := range df {
+		v.idf[h] = float32(math.Log(docs/float64(1+n)) + 1)
+		v.start[h+1] += v.start[h]
+	}
+	next := slices.Clone(v.start)
+	v.posts = make([]posting, v.start[1<<gramBits])
+	for row, e := range rows {
+		scale := v.scale(e.grams)
+		for _, g := range e.grams {
+			v.posts[next[g.hash]] = posting{uint32(row), scale * v.weight(g)}
+			next[g.hash]++
+		}
+	}
+	return v
+}
+
+// weight is sublinear term frequency times inverse document frequency (Manning, Raghavan, Schütze,
+// "Introduction to Information Retrieval", section 6.4.1), smoothed.
+func (v *inverted) weight(g gram) float32 {
+	w := v.idf[g.hash]
+	if g.count > 1 {
+		w *= float32(1 + math.Log(float64(g.count)))
+	}
+	return w
+}
+
+// scale is what makes the weights of grams a vector of length one; 0 for none.
+func (v *inverted) scale(grams []gram) float32 {
+	sum := 0.0
+	for _, g := range grams {
+		w := float64(v.weight(g))
+		sum += w * w
+	}
+	if sum == 0 {
+		return 0
+	}
+	return float32(1 / math.Sqrt(sum))
+}
+
+// addTo adds the cosine of grams and every row to out, one a row.
+func (v *inverted) addTo(out []float32, grams []gram) {
+	scale := v.scale(grams)
+	for _, g := range grams {
+		posts := v.posts[v.start[g.hash]:v.start[g.hash+1]]
+		if len(posts) == 0 {
+			continue
+		}
+		w := scale * v.weight(g)
+		for _, p := range posts {
+			out[p.row] += w * p.weight
+		}
+	}
+}
+
+// dot is the dot product of two bags before they are scaled.
+func (v *inverted) dot(a, b []gram) float32 {
+	sum := float32(0)
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0].hash < b[0].hash:
+			a = a[1:]
+		case a[0].hash > b[0].hash:
+			b = b[1:]
+		default:
+			sum += v.weight(a[0]) * v.weight(b[0])
+			a, b = a[1:], b[1:]
+		}
+	}
+	return sum
+}

@@ -1,0 +1,161 @@
+package knn
+
+import (
+	_ "embed" // the background set
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of an Index.
+const (
+	// MaxExamples is the most examples and negative examples of all intents together.
+	MaxExamples = 100_000
+	// MaxExampleBytes is the longest example. Embeddings cut longer texts anyway.
+	MaxExampleBytes = 8 << 10
+)
+
+// Intent declares a class of requests by examples.
+type Intent struct {
+	// Name is what conditions refer to. Required.
+	Name string `yaml:"name"`
+	// Examples are sentences as users write them, at least one, no two of them equal in all
+	// intents. Reloadable.
+	Examples []string `yaml:"examples"`
+	// Negatives are sentences that are near the examples and yet not meant: a text that is nearer to
+	// one of them than to every example is not of the intent. Default none. Reloadable.
+	Negatives []string `yaml:"negatives"`
+	// Threshold is the score from which the intent is recognised: auto, derived from the examples
+	// and a background set, or a number in (0,1]. Default auto. Reloadable.
+	Threshold Threshold `yaml:"threshold"`
+}
+
+// Threshold is a score in (0,1], or Auto.
+type Threshold float64
+
+// Auto stands for a threshold that is derived from the examples. It is the zero value.
+const Auto Threshold = 0
+
+// UnmarshalText reads "auto" or a number in (0,1].
+func (t *Threshold) UnmarshalText(text []byte) error {
+	s := string(text)
+	if s == "auto" {
+		*t = Auto
+		return nil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(f > 0 && f <= 1) {
+		return fmt.Errorf("found %q, expected auto or a number above 0 and at most 1", clip(s))
+	}
+	*t = Threshold(f)
+	return nil
+}
+
+// MarshalText is the inverse of UnmarshalText.
+func (t Threshold) MarshalText() ([]byte, error) {
+	if t == Auto {
+		return []byte("auto"), nil
+	}
+	return strconv.AppendFloat(nil, float64(t), 'g', -1, 64), nil
+}
+
+// ExampleError says why a text cannot be an example.
+type ExampleError struct {
+	Index int    // its place in the list that was given
+	Msg   string // what is wrong, without the place
+}
+
+// Error returns the place and what is wrong.
+func (e *ExampleError) Error() string { return fmt.Sprintf("examples[%d]: %s", e.Index, e.Msg) }
+
+// ValidateIntents reports every problem as "intents[i].field: problem", joined, or nil. An empty
+// list is fine.
+func ValidateIntents(intents []Intent) error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	names := make(map[string]int)
+	seen := make(map[string]string) // the place of every example
+	total := 0
+	for i := range intents {
+		in := &intents[i]
+		at := fmt.Sprintf("intents[%d]", i)
+		first, dup := names[in.Name]
+		switch {
+		case strings.TrimSpace(in.Name) == "":
+			bad("%s.name: missing", at)
+		case dup:
+			bad("%s.name: %q is the name of intents[%d] already", at, in.Name, first)
+		default:
+			names[in.Name] = i
+		}
+		if len(in.Examples) == 0 {
+			bad("%s.examples: missing, want at least one", at)
+		}
+		if !(in.Threshold == Auto || in.Threshold > 0 && in.Threshold <= 1) {
+			bad("%s.threshold: %v is not above 0 and at most 1", at, float64(in.Threshold))
+		}
+		total += len(in.Examples) + len(in.Negatives)
+		own := make(map[string]bool, len(in.Examples))
+		for j, text := range in.Examples {
+			place := fmt.Sprintf("%s.examples[%d]", at, j)
+			own[key(text)] = true
+			if msg := textProblem(text); msg != "" {
+				bad("%s: %s", place, msg)
+			} else if other := seen[key(text)]; other != "" {
+				bad("%s: %q is the same as %s", place, clip(text), other)
+			} else {
+				seen[key(text)] = place
+			}
+		}
+		for j, text := range in.Negatives {
+			if msg := textProblem(text); msg != "" {
+				bad("%s.negatives[%d]: %s", at, j, msg)
+			} else if own[key(text)] {
+				bad("%s.negatives[%d]: %q is an example of the same intent", at, j, clip(text))
+			}
+		}
+	}
+	if total > MaxExamples {
+		bad("intents: %d examples in all, want at most %d", total, MaxExamples)
+	}
+	return errors.Join(errs...)
+}
+
+// textProblem returns what is wrong with the text of an example, or "".
+func textProblem(text string) string {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return "empty"
+	case len(text) > MaxExampleBytes:
+		return fmt.Sprintf("%d bytes long, want at most %d", len(text), MaxExampleBytes)
+	case !utf8.ValidString(text):
+		return "not valid UTF-8"
+	}
+	return ""
+}
+
+// key is what two examples have in common when they are the same one.
+func key(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
+
+// clip shortens text for a message.
+func clip(text string) string {
+	const most = 60
+	if len(text) <= most {
+		return text
+	}
+	n := most
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "..."
+}
+
+// background is a sentence a line, written for this project: everyday questions, commands, stray
+// words and odd statements in some forty languages.
+//
+//go:embed background.txt
+var background string
+
+func backgroundTexts() []string { return strings.Split(strings.TrimSpace(background), "\n") }

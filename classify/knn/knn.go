@@ -1,0 +1,283 @@
+// Package knn recognises private intents: classes that an operator declares with a few example
+// sentences each. Nothing is trained but in
+// closed form, in milliseconds. A text is compared with the examples, and a text that is
+// like none of them has no intent.
+//
+// # How a text is scored
+//
+// The similarity of a text and an example is (cos(v) + 0.3 cos(g)) / 1.3, at least 0. v are the
+// embeddings less the mean of all examples and of a background set of everyday sentences in many
+// languages (background.txt), which no private intent is expected to be about. g are bags of
+// hashed character n-grams (2 to 5, inside words) weighted 1+ln(tf) times ln((1+N)/(1+df))+1 over
+// the same texts. The score of an intent is (s1 + 2 m) / 3: s1 is the similarity of its nearest
+// example, m the mean of its Options.Neighbours nearest. Scores are in [0,1].
+//
+// An intent also has a crowd level h, the mean of the best scores that texts of others reach (one
+// in a hundred, at least ten): examples of other intents and the background. Intents are ranked by
+// score - 0.5 h + 0.6 r. The second term keeps a broad intent from swallowing its neighbours, the
+// idea of cross-domain local scaling (Lample et al., "Word translation without parallel data", ICLR
+// 2018, section 2.3); r is a ridge regression on the examples, in closed form (regress.go), which
+// tells near intents apart. Thresholds are compared with the score.
+//
+// The automatic threshold of an intent is h + 0.4 (p - h). p is what its examples score when each
+// is left out in turn, shrunk towards the mean over all intents by three pseudo-examples, and that
+// mean towards 0.5 by five: an intent with one example has a threshold too.
+//
+// The constants were chosen on CLINC150, HWU64 and SNIPS; EVALUATION.md has the figures, also
+// those of BANKING77, on which nothing was chosen.
+//
+// # Limits
+//
+// Similarity is the embedding's: where it is blind (languages it was not made for), so is the
+// intent, but for shared n-grams. The scan is exact and reads every example.
+//
+// # Concurrency
+//
+// An Index is safe for concurrent use. Lookup reads an immutable snapshot behind an atomic pointer
+// and takes no lock; Add builds a new snapshot and swaps it in. The package starts no goroutines.
+package knn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Embedder turns texts into vectors, one a text in their order, all of the same length, finite and
+// not zero. New and Add call it with at most 64 texts at a time, from one goroutine; they keep the
+// vectors and do not change them.
+type Embedder func(ctx context.Context, texts []string) ([][]float32, error)
+
+// Options tunes an Index.
+type Options struct {
+	// Margin is by how much the best intent must lead the second in the ranking, which is about the
+	// scale of scores, or none is recognised. Default 0, in [0,1). Reloadable.
+	Margin float64 `yaml:"margin"`
+	// Neighbours is how many of an intent's nearest examples vote, at least 1. Default 10. Reloadable.
+	Neighbours int `yaml:"neighbours"`
+	// Model identifies the embedding in the cache, such as the checksum of its graph.
+	Model string `yaml:"-"`
+	// Cache keeps vectors across indexes and runs. Default none: every New embeds all texts.
+	Cache *Cache `yaml:"-"`
+}
+
+// DefaultOptions returns the defaults.
+func DefaultOptions() Options { return Options{Neighbours: defaultNeighbours} }
+
+// Validate reports every problem of o as "field: problem", joined, or nil.
+func (o Options) Validate() error {
+	var errs []error
+	if !(o.Margin >= 0 && o.Margin < 1) {
+		errs = append(errs, fmt.Errorf("margin: %v is not in [0,1)", o.Margin))
+	}
+	if o.Neighbours < 1 {
+		errs = append(errs, fmt.Errorf("neighbours: %d is less than 1", o.Neighbours))
+	}
+	return errors.Join(errs...)
+}
+
+// Result is what an Index says about one text.
+type Result struct {
+	Intent string    // the recognised intent; empty when none is
+	Best   string    // the intent that came closest, recognised or not; empty when every score is 0
+	Score  float64   // score of Best, in [0,1]
+	Scores []float32 // scores of all intents, in the order of Names, in [0,1]; the caller owns it
+}
+
+// Counts says what an Add did.
+type Counts struct {
+	Added    int // examples that were new
+	Known    int // examples that the intent had already
+	Examples int // examples of the intent now
+}
+
+// Summary describes an intent as it is now.
+type Summary struct {
+	Name      string
+	Examples  int
+	Live      int     // examples that came by Add
+	Negatives int     // negative examples
+	Threshold float64 // effective threshold, on the scale of scores
+	Auto      bool    // whether the threshold was derived from the examples
+}
+
+// Index recognises intents. Make it with New.
+type Index struct {
+	opts    Options
+	embed   Embedder
+	names   []string
+	scratch sync.Pool // of *scratch
+
+	mu      sync.Mutex // guards the sequence of snapshots: held while one is built
+	current atomic.Pointer[snapshot]
+}
+
+// New makes an Index of intents. It embeds all examples and the background set, except what the
+// cache has. A problem of the intents is an error that names the field, see ValidateIntents; an
+// error of embed is returned wrapped.
+func New(ctx context.Context, intents []Intent, opts Options, embed Embedder) (*Index, error) {
+	if err := errors.Join(opts.Validate(), ValidateIntents(intents)); err != nil {
+		return nil, err
+	}
+	x := &Index{opts: opts, embed: embed}
+	var texts []string
+	for i := range intents {
+		in := &intents[i]
+		x.names = append(x.names, in.Name)
+		texts = append(append(texts, in.Examples...), in.Negatives...)
+	}
+	background := backgroundTexts()
+	vectors, err := x.vectors(ctx, append(texts, background...))
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshot{opts: opts, intents: make([]intent, len(intents))}
+	take := func(texts []string) []*example {
+		out := make([]*example, len(texts))
+		for i, t := range texts {
+			out[i] = newExample(t, vectors[i])
+		}
+		vectors = vectors[len(texts):]
+		return out
+	}
+	for i := range intents {
+		in := &intents[i]
+		s.intents[i] = intent{name: in.Name, fixed: in.Threshold, examples: take(in.Examples), negatives: take(in.Negatives)}
+	}
+	s.background = take(background)
+	s.build(nil)
+	x.current.Store(s)
+	return x, nil
+}
+
+// vectors embeds texts and checks what came back.
+func (x *Index) vectors(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors, err := x.opts.Cache.embed(ctx, x.opts.Model, texts, x.embed)
+	if err != nil {
+		return nil, fmt.Errorf("embed the examples of intents: %w", err)
+	}
+	for i, v := range vectors {
+		sum := 0.0
+		for _, f := range v {
+			sum += float64(f) * float64(f)
+		}
+		if len(v) != len(vectors[0]) || !(sum > 0) || math.IsInf(sum, 1) {
+			return nil, fmt.Errorf("embed the examples of intents: the vector of %q has length %d and squared norm %v, want length %d and a direction",
+				clip(texts[i]), len(v), sum, len(vectors[0]))
+		}
+	}
+	return vectors, nil
+}
+
+// Names returns the intents in the order they were declared. The caller must not change it.
+func (x *Index) Names() []string { return x.names }
+
+// Dims is the length of the vectors that Lookup takes.
+func (x *Index) Dims() int { return x.current.Load().dims }
+
+// Lookup scores text, of which vector is the embedding, of length Dims, against every intent.
+// Another length is an error (ErrDims). Texts of any length are fine: of a long one, n-grams are
+// taken from its start and its end. It keeps neither argument and allocates Scores only.
+func (x *Index) Lookup(text string, vector []float32) (Result, error) {
+	s := x.current.Load()
+	if len(vector) != s.dims {
+		return Result{}, fmt.Errorf("%w: %d, want %d", ErrDims, len(vector), s.dims)
+	}
+	b, ok := x.scratch.Get().(*scratch)
+	if !ok {
+		b = new(scratch)
+	}
+	defer x.scratch.Put(b)
+	scores := make([]float32, len(s.intents))
+	b.grams = appendGrams(b.grams[:0], text, &b.text)
+	s.score(vector, b.grams, b, scores)
+	return s.decide(scores, b), nil
+}
+
+// Errors of Lookup and Add.
+var (
+	// ErrDims says that a vector is not from the model that embedded the examples.
+	ErrDims = errors.New("wrong length of the embedding")
+	// ErrUnknownIntent says that no intent has the name.
+	ErrUnknownIntent = errors.New("no such intent")
+)
+
+// Add gives the intent of a name further examples. They count for every Lookup that starts after
+// Add returned. Examples that the intent has already are counted and change nothing. Errors are
+// ErrUnknownIntent, *ExampleError for a text that is not accepted, or the embedder's, wrapped; then
+// nothing was added. ctx bounds the embedding.
+//
+// Up to 2,048 examples the result is the same as that of New with all of them; beyond, crowd levels
+// and thresholds of the other intents stay as they were, which keeps Add fast.
+func (x *Index) Add(ctx context.Context, name string, examples []string) (Counts, error) {
+	at := slices.Index(x.names, name)
+	if at < 0 {
+		return Counts{}, fmt.Errorf("%w: %q", ErrUnknownIntent, name)
+	}
+	// The first look saves embedding what cannot be added; the second, under the lock, counts.
+	fresh, err := x.current.Load().fresh(at, examples)
+	if err != nil {
+		return Counts{}, err
+	}
+	vectors, err := x.vectors(ctx, fresh)
+	if err != nil {
+		return Counts{}, err
+	}
+	added := make(map[string]*example, len(fresh))
+	for i, t := range fresh {
+		added[t] = newExample(t, vectors[i])
+	}
+
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := x.current.Load()
+	fresh, err = s.fresh(at, examples)
+	if err != nil {
+		return Counts{}, err
+	}
+	if len(fresh) > 0 {
+		next := &snapshot{opts: s.opts, background: s.background, intents: slices.Clone(s.intents)}
+		in := &next.intents[at]
+		in.examples = slices.Clone(in.examples)
+		for _, t := range fresh {
+			in.examples = append(in.examples, added[t])
+		}
+		in.live += len(fresh)
+		next.build(&rebuild{prev: s, changed: at})
+		s = next
+		x.current.Store(s)
+	}
+	return Counts{Added: len(fresh), Known: len(examples) - len(fresh), Examples: len(s.intents[at].examples)}, nil
+}
+
+// Intents describes every intent, in the order of Names. The caller owns the slice.
+func (x *Index) Intents() []Summary {
+	s := x.current.Load()
+	out := make([]Summary, len(s.intents))
+	for i := range s.intents {
+		in := &s.intents[i]
+		out[i] = Summary{
+			Name: in.name, Examples: len(in.examples), Live: in.live, Negatives: len(in.negatives),
+			Threshold: s.stats[i].threshold, Auto: in.fixed == Auto,
+		}
+	}
+	return out
+}
+
+// Live returns the examples that came by Add, by intent and in their order, so that another Index
+// can be given them. The caller owns the result; intents without any are left out.
+func (x *Index) Live() map[string][]string {
+	s := x.current.Load()
+	out := make(map[string][]string)
+	for i := range s.intents {
+		in := &s.intents[i]
+		for _, e := range in.examples[len(in.examples)-in.live:] {
+			out[in.name] = append(out[in.name], e.text)
+		}
+	}
+	return out
+}

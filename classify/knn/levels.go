@@ -1,0 +1,147 @@
+package knn
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/viterin/vek/vek32"
+)
+
+// The constants of crowd levels and thresholds; see the package comment.
+const (
+	crowdSize   = 10  // the fewest scores that make a crowd level
+	crowdShare  = 100 // one in how many scores makes it, when that is more
+	thresholdAt = 0.4 // where a threshold lies between crowd level and own level
+	ownPrior    = 0.5 // own level of an intent of which nothing is known
+	priorWeight = 5   // pseudo-examples of ownPrior in the own level of all intents
+	poolWeight  = 3   // pseudo-examples of the own level of all intents in that of one
+)
+
+const (
+	// fullRebuild is up to how many examples an Add computes the levels of all intents anew.
+	fullRebuild = 2048
+	// levelWork bounds the pairs of examples that are compared for the levels, to some seconds on one
+	// core of 2025. Beyond, evenly spaced examples stand for all.
+	levelWork = 1 << 22
+	// fewestReferences are compared with every example whatever the work.
+	fewestReferences = 256
+)
+
+// rebuild says what a snapshot was made from.
+type rebuild struct {
+	prev    *snapshot
+	changed int // the only intent that differs
+}
+
+// build computes everything that follows from the examples. from is nil when all of it is new.
+func (s *snapshot) build(from *rebuild) {
+	s.lay()
+	s.stats = make([]stats, len(s.intents))
+	only := -1
+	if from != nil && s.first[len(s.first)-1] > fullRebuild {
+		copy(s.stats, from.prev.stats)
+		only = from.changed
+	}
+	s.level(only)
+	s.thresholds()
+	s.weights = s.regress()
+}
+
+// scoreOne is score for intent at alone.
+func (s *snapshot) scoreOne(at int, e *example, b *scratch, scores []float32) {
+	from, to := s.first[at], s.first[at+1]
+	b.sims = slices.Grow(b.sims[:0], to)[:to]
+	b.vector = slices.Grow(b.vector[:0], s.dims)[:s.dims]
+	normalise(b.vector, e.vector, s.mean)
+	scale := s.lexical.scale(e.grams)
+	for i, other := range s.intents[at].examples {
+		row := from + i
+		lexical := s.lexical.dot(e.grams, other.grams) * scale * s.lexical.scale(other.grams)
+		b.sims[row] = similarity(vek32.Dot(b.vector, s.row(row)), lexical)
+	}
+	scores[at] = s.vote(b.sims[from:to], -1, b)
+}
+
+// level sets crowd and own level of an intent, or of all with only = -1.
+func (s *snapshot) level(only int) {
+	n := s.first[len(s.first)-1]
+	stride := max(1, n/max(fewestReferences, levelWork/max(n, 1)))
+	crowds := make([][]float32, len(s.intents))
+	size := max(crowdSize, (n/stride+len(s.background))/crowdShare)
+	var b scratch
+	scores := make([]float32, len(s.intents))
+	each := func(of, row int, e *example) {
+		if only < 0 {
+			s.score(e.vector, e.grams, &b, scores)
+		} else {
+			s.scoreOne(only, e, &b, scores)
+		}
+		for i := range s.intents {
+			if i == of || only >= 0 && i != only {
+				continue
+			}
+			crowds[i] = keepBest(crowds[i], scores[i], size)
+		}
+		if of < 0 || only >= 0 && of != only || s.first[of+1]-s.first[of] == 1 {
+			return
+		}
+		own := s.vote(b.sims[s.first[of]:s.first[of+1]], row-s.first[of], &b)
+		s.stats[of].own += float64(own)
+		s.stats[of].ownCount++
+	}
+	if only >= 0 {
+		s.stats[only] = stats{}
+	}
+	for i := range s.intents {
+		for j, e := range s.intents[i].examples {
+			row := s.first[i] + j
+			if row%stride == 0 || i == only {
+				each(i, row, e)
+			}
+		}
+	}
+	for _, e := range s.background {
+		each(-1, -1, e)
+	}
+	for i := range s.intents {
+		if only >= 0 && i != only {
+			continue
+		}
+		sum := 0.0
+		for _, f := range crowds[i] {
+			sum += float64(f)
+		}
+		s.stats[i].crowd = sum / float64(len(crowds[i]))
+	}
+}
+
+// keepBest inserts f into list, descending, of at most size.
+func keepBest(list []float32, f float32, size int) []float32 {
+	at, _ := slices.BinarySearchFunc(list, f, func(have, want float32) int { return cmp.Compare(want, have) })
+	if at == size {
+		return list
+	}
+	if len(list) == size {
+		list = list[:size-1]
+	}
+	return slices.Insert(list, at, f)
+}
+
+// thresholds sets the threshold of every intent from the levels.
+func (s *snapshot) thresholds() {
+	sum, n := ownPrior*priorWeight, float64(priorWeight)
+	for i := range s.stats {
+		sum += s.stats[i].own
+		n += float64(s.stats[i].ownCount)
+	}
+	pool := sum / n
+	for i := range s.stats {
+		st := &s.stats[i]
+		if fixed := s.intents[i].fixed; fixed != Auto {
+			st.threshold = float64(fixed)
+			continue
+		}
+		own := (st.own + poolWeight*pool) / (float64(st.ownCount) + poolWeight)
+		st.threshold = min(max(st.crowd+thresholdAt*(own-st.crowd), 0), 1)
+	}
+}

@@ -1,0 +1,144 @@
+package knn
+
+import (
+	"math"
+
+	"github.com/viterin/vek/vek32"
+)
+
+const (
+	ridge = 1.0 // added to the diagonal
+	// regressDims is up to which length of vectors the regression is made: its cost grows with the
+	// cube, half a second at this one.
+	regressDims = 1024
+	// sketchDims is how many numbers stand for a bag of n-grams in the regression.
+	sketchDims = 256
+)
+
+// features writes what the regression reads to b.features: the centred vector, which similarities
+// left in b.vector, then the n-grams as a signed count sketch (Weinberger et al., "Feature Hashing
+// for Large Scale Multitask Learning", ICML 2009, section 2), weighted as in similarities, so that
+// the dot product of two texts is about their similarity.
+func (s *snapshot) features(grams []gram, b *scratch) []float32 {
+	b.features = append(b.features[:0], b.vector...)
+	b.features = append(b.features, make([]float32, sketchDims)...)
+	sketch := b.features[s.dims:]
+	scale := s.lexical.scale(grams) * float32(math.Sqrt(gramWeight))
+	for _, g := range grams {
+		w := scale * s.lexical.weight(g)
+		h := g.hash * 0x9E3779B1 // 2^32 over the golden ratio: the upper bits are mixed
+		if h>>23&1 == 1 {
+			w = -w
+		}
+		sketch[h>>24] += w
+	}
+	return b.features
+}
+
+// regress returns one weight vector an intent, [intent, dims+sketchDims] row-major: the ridge
+// regression, in closed form, of "is an example of this intent" on the features of all examples and
+// the background (Hastie, Tibshirani, Friedman, "The Elements of Statistical Learning", section
+// 3.4.1, without intercept, since the vectors are centred). It weighs the directions in which
+// intents differ more than those in which texts of one intent differ. nil when vectors are longer
+// than regressDims.
+func (s *snapshot) regress() []float32 {
+	if s.dims > regressDims {
+		return nil
+	}
+	var list []*example
+	for i := range s.intents {
+		list = append(list, s.intents[i].examples...)
+	}
+	d := s.dims + sketchDims
+	n := len(list) + len(s.background)
+	columns := make([]float32, d*n) // [feature, text], so that a product of columns is one of slices
+	sums := make([]float64, len(s.intents)*d)
+	var b scratch
+	b.vector = make([]float32, s.dims)
+	intent := 0
+	for i, e := range append(list, s.background...) {
+		normalise(b.vector, e.vector, s.mean)
+		for i < len(list) && i >= s.first[intent+1] {
+			intent++
+		}
+		for j, f := range s.features(e.grams, &b) {
+			columns[j*n+i] = f
+			if i < len(list) {
+				sums[intent*d+j] += float64(f)
+			}
+		}
+	}
+	gram := covariance(columns, d, n)
+	if !cholesky(gram, d) {
+		return nil
+	}
+	out := make([]float32, len(sums))
+	for i := range s.intents {
+		w := sums[i*d : (i+1)*d]
+		solve(gram, d, w)
+		for j, f := range w {
+			out[i*d+j] = float32(f)
+		}
+	}
+	return out
+}
+
+// covariance returns the lower half of X'X + ridge I, [d, d] row-major, of columns, X' [d, n].
+func covariance(columns []float32, d, n int) []float64 {
+	out := make([]float64, d*d)
+	for i := range d {
+		for j := range i + 1 {
+			out[i*d+j] = float64(vek32.Dot(columns[i*n:(i+1)*n], columns[j*n:(j+1)*n]))
+		}
+		out[i*d+i] += ridge
+	}
+	return out
+}
+
+// cholesky replaces the lower half of a, [n, n] symmetric, by L with LL' = a, and reports whether a
+// is positive definite (Golub, Van Loan, "Matrix Computations", section 4.2).
+func cholesky(a []float64, n int) bool {
+	for i := range n {
+		row := a[i*n : i*n+i+1]
+		for j := range i {
+			other := a[j*n : j*n+j+1]
+			row[j] = (row[j] - dot(row[:j], other[:j])) / other[j]
+		}
+		rest := row[i] - dot(row[:i], row[:i])
+		if !(rest > 0) {
+			return false
+		}
+		row[i] = math.Sqrt(rest)
+	}
+	return true
+}
+
+// solve replaces x by the solution y of LL'y = x.
+func solve(l []float64, n int, x []float64) {
+	for i := range n {
+		x[i] = (x[i] - dot(l[i*n:i*n+i], x[:i])) / l[i*n+i]
+	}
+	for i := n - 1; i >= 0; i-- {
+		x[i] /= l[i*n+i]
+		for j, f := range l[i*n : i*n+i] {
+			x[j] -= f * x[i]
+		}
+	}
+}
+
+// dot has four sums, so that an addition does not wait for the one before.
+func dot(a, b []float64) float64 {
+	b = b[:len(a)]
+	var s0, s1, s2, s3 float64
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s0 += a[i] * b[i]
+		s1 += a[i+1] * b[i+1]
+		s2 += a[i+2] * b[i+2]
+		s3 += a[i+3] * b[i+3]
+	}
+	for ; i < len(a); i++ {
+		s0 += a[i] * b[i]
+	}
+	return (s0 + s1) + (s2 + s3)
+}

@@ -1,0 +1,265 @@
+package knn
+
+import (
+	"math"
+	"slices"
+
+	"github.com/viterin/vek/vek32"
+)
+
+// The constants of the package comment.
+const (
+	defaultNeighbours = 10
+	gramWeight        = 0.3 // of the n-grams beside the embedding
+	nearestWeight     = 1.0 // of the nearest example in a score
+	meanWeight        = 2.0 // of the mean of the neighbours
+	crowdWeight       = 0.5 // of the crowd level in the ranking
+	regressWeight     = 0.6 // of the regression in the ranking
+)
+
+// example is a text with what is computed from it once. It is immutable.
+type example struct {
+	text   string
+	vector []float32 // as embedded, of length one
+	grams  []gram
+}
+
+func newExample(text string, vector []float32) *example {
+	unit := make([]float32, len(vector))
+	normalise(unit, vector, nil)
+	var buf []rune
+	return &example{text: text, vector: unit, grams: appendGrams(nil, text, &buf)}
+}
+
+// intent is a declared intent with its examples: those of the configuration, then live ones.
+type intent struct {
+	name      string
+	fixed     Threshold
+	examples  []*example
+	live      int
+	negatives []*example
+}
+
+// stats is what an intent's scores are compared with.
+type stats struct {
+	crowd     float64 // mean of the best scores of texts that are not of the intent
+	own       float64 // sum of its examples' scores, each left out in turn
+	ownCount  int     // how many of them were scored
+	threshold float64
+}
+
+// snapshot is an immutable state of an Index. Rows are the examples of all intents, intent after
+// intent, then the negatives likewise.
+type snapshot struct {
+	opts       Options
+	intents    []intent
+	background []*example
+
+	dims      int
+	mean      []float32 // subtracted from every vector; [dims]
+	rows      []float32 // L2-normalised; [row, dims], row-major
+	lexical   inverted
+	first     []int // by intent, its first row; one more at the end
+	negatives []int // by intent, the row of its first negative; one more at the end
+	stats     []stats
+	weights   []float32 // of the regression, [intent, dims+sketchDims], row-major; nil for none
+}
+
+// scratch is working space of one Lookup.
+type scratch struct {
+	text     []rune
+	grams    []gram
+	vector   []float32 // centred, of length one
+	features []float32 // of the regression
+
+	sims    []float32 // by row
+	lexical []float32 // by row, the cosine of the n-grams
+	best    []float32 // the neighbours of one intent, best first
+	ruled   []bool    // by intent, whether a negative rules it out
+	ranks   []float64 // by intent, what it competes with
+}
+
+// fresh returns the texts that intent at does not have yet, each once, or why one is not accepted.
+func (s *snapshot) fresh(at int, texts []string) ([]string, error) {
+	owner := make(map[string]int)
+	total := 0
+	for i := range s.intents {
+		in := &s.intents[i]
+		total += len(in.examples) + len(in.negatives)
+		for _, e := range in.examples {
+			owner[key(e.text)] = i
+		}
+	}
+	negative := make(map[string]bool)
+	for _, e := range s.intents[at].negatives {
+		negative[key(e.text)] = true
+	}
+	var out []string
+	for i, text := range texts {
+		if msg := textProblem(text); msg != "" {
+			return nil, &ExampleError{i, msg}
+		}
+		k := key(text)
+		if negative[k] {
+			return nil, &ExampleError{i, "a negative example of the same intent"}
+		}
+		if other, ok := owner[k]; !ok {
+			owner[k] = at
+			out = append(out, text)
+		} else if other != at {
+			return nil, &ExampleError{i, "an example of intent " + s.intents[other].name + " already"}
+		}
+	}
+	if total+len(out) > MaxExamples {
+		return nil, &ExampleError{len(texts) - 1, "too many: all intents together may have 100000"}
+	}
+	return out, nil
+}
+
+// normalise writes v - mean (no mean: v) to dst, at length one; all zero when it has no direction.
+func normalise(dst, v, mean []float32) {
+	copy(dst, v)
+	if mean != nil {
+		vek32.Sub_Inplace(dst, mean)
+	}
+	sum := 0.0
+	for _, f := range dst {
+		sum += float64(f) * float64(f)
+	}
+	if sum == 0 {
+		return
+	}
+	vek32.MulNumber_Inplace(dst, float32(1/math.Sqrt(sum)))
+}
+
+// lay computes mean, rows and the inverted lists from the examples.
+func (s *snapshot) lay() {
+	var all []*example
+	s.first, s.negatives = s.first[:0], s.negatives[:0]
+	for i := range s.intents {
+		s.first = append(s.first, len(all))
+		all = append(all, s.intents[i].examples...)
+	}
+	positives := len(all)
+	s.first = append(s.first, positives)
+	for i := range s.intents {
+		s.negatives = append(s.negatives, len(all))
+		all = append(all, s.intents[i].negatives...)
+	}
+	s.negatives = append(s.negatives, len(all))
+
+	s.dims = len(s.background[0].vector)
+	sum := make([]float64, s.dims)
+	for _, list := range [][]*example{all[:positives], s.background} {
+		for _, e := range list {
+			for j, f := range e.vector {
+				sum[j] += float64(f)
+			}
+		}
+	}
+	s.mean = make([]float32, s.dims)
+	for j := range sum {
+		s.mean[j] = float32(sum[j] / float64(positives+len(s.background)))
+	}
+	s.rows = make([]float32, len(all)*s.dims)
+	for i, e := range all {
+		normalise(s.row(i), e.vector, s.mean)
+	}
+	s.lexical = newInverted(all, s.background)
+}
+
+// similarities sets b.sims to the similarity of a text and every row, in [0,1].
+func (s *snapshot) similarities(vector []float32, grams []gram, b *scratch) {
+	n := s.negatives[len(s.negatives)-1]
+	b.sims = slices.Grow(b.sims[:0], n)[:n]
+	b.vector = slices.Grow(b.vector[:0], s.dims)[:s.dims]
+	normalise(b.vector, vector, s.mean)
+	b.lexical = slices.Grow(b.lexical[:0], n)[:n]
+	clear(b.lexical)
+	s.lexical.addTo(b.lexical, grams)
+	for i := range b.sims {
+		b.sims[i] = similarity(vek32.Dot(b.vector, s.row(i)), b.lexical[i])
+	}
+}
+
+func (s *snapshot) row(i int) []float32 { return s.rows[i*s.dims : (i+1)*s.dims] }
+
+// similarity joins the cosines of the embeddings and of the n-grams to one in [0,1].
+func similarity(cosine, lexical float32) float32 {
+	return min(max((cosine+gramWeight*lexical)/(1+gramWeight), 0), 1)
+}
+
+// score sets scores, one an intent, and b.ruled.
+func (s *snapshot) score(vector []float32, grams []gram, b *scratch, scores []float32) {
+	s.similarities(vector, grams, b)
+	b.ruled = slices.Grow(b.ruled[:0], len(s.intents))[:len(s.intents)]
+	for i := range s.intents {
+		scores[i] = s.vote(b.sims[s.first[i]:s.first[i+1]], -1, b)
+		b.ruled[i] = false
+		for _, f := range b.sims[s.negatives[i]:s.negatives[i+1]] {
+			b.ruled[i] = b.ruled[i] || f > b.best[0]
+		}
+	}
+}
+
+// vote is the score of an intent whose examples have the similarities sims, without the example
+// skip (-1 for none). It leaves the neighbours in b.best. At least one example remains.
+func (s *snapshot) vote(sims []float32, skip int, b *scratch) float32 {
+	k := s.opts.Neighbours
+	b.best = b.best[:0]
+	for i, f := range sims {
+		if i == skip || len(b.best) == k && f <= b.best[k-1] {
+			continue
+		}
+		if len(b.best) < k {
+			b.best = append(b.best, f)
+		}
+		j := len(b.best) - 1
+		for ; j > 0 && b.best[j-1] < f; j-- {
+			b.best[j] = b.best[j-1]
+		}
+		b.best[j] = f
+	}
+	mean := float32(0)
+	for _, f := range b.best {
+		mean += f
+	}
+	mean /= float32(len(b.best))
+	return (nearestWeight*b.best[0] + meanWeight*mean) / (nearestWeight + meanWeight)
+}
+
+// decide picks the intent for the text that score was called for. Of equal ones, the one declared
+// first.
+func (s *snapshot) decide(scores []float32, b *scratch) Result {
+	b.ranks = slices.Grow(b.ranks[:0], len(scores))[:len(scores)]
+	if s.weights != nil {
+		s.features(b.grams, b)
+	}
+	d := s.dims + sketchDims
+	best, second := -1, -1
+	for i, f := range scores {
+		if b.ruled[i] || f == 0 {
+			continue
+		}
+		b.ranks[i] = float64(f) - crowdWeight*s.stats[i].crowd
+		if s.weights != nil {
+			b.ranks[i] += regressWeight * float64(vek32.Dot(b.features, s.weights[i*d:(i+1)*d]))
+		}
+		switch {
+		case best < 0 || b.ranks[i] > b.ranks[best]:
+			best, second = i, best
+		case second < 0 || b.ranks[i] > b.ranks[second]:
+			second = i
+		}
+	}
+	out := Result{Scores: scores}
+	if best < 0 {
+		return out
+	}
+	out.Best, out.Score = s.intents[best].name, float64(scores[best])
+	ahead := second < 0 || b.ranks[best]-b.ranks[second] >= s.opts.Margin
+	if ahead && out.Score >= s.stats[best].threshold {
+		out.Intent = out.Best
+	}
+	return out
+}

@@ -1,0 +1,276 @@
+// Package language tells which language a text is in, fast enough to ask for every request.
+//
+// # How
+//
+// The script decides where one language uses it (Hangul, Thai, Hebrew, Greek and others), kana
+// decides between Japanese and Chinese, and a few frequent words between the languages written in
+// Devanagari. Texts in Latin, Cyrillic and Arabic letters are scored by a linear model over hashed
+// character n-grams and words, among the languages of their script:
+//
+//   - Latin: Albanian, Catalan, Croatian (which stands for Bosnian and Serbian in Latin letters too),
+//     Czech, Danish, Dutch, English, Estonian, Finnish, French, German, Hungarian, Indonesian (Malay),
+//     Italian, Latvian, Lithuanian, Norwegian, Polish, Portuguese, Romanian, Slovak, Slovene, Spanish,
+//     Swahili, Swedish, Tagalog, Turkish, Vietnamese
+//   - Cyrillic: Belarusian, Bulgarian, Macedonian, Russian, Serbian, Ukrainian
+//   - Arabic: Arabic, Persian, Urdu
+//
+// A text in another language of these scripts gets the nearest of them, mostly with a low
+// probability; there is no class for the rest.
+//
+// Of a text longer than 4 KiB only the two ends are read, 48 words at most.
+//
+// FIGURES
+package language
+
+import (
+	_ "embed" // the table
+	"math"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxBytes = 4 << 10 // of a longer text, half of it from either end
+	maxWords = 48      // scored; of a long text, half of them from either end
+	// minLetters is how many letters an alphabetic text must have: two letters are in every language.
+	minLetters = 3
+	// minProbability is what the best language must have: below, another one is as likely.
+	minProbability = 0.5
+	// syllabic is how many letters a character of Chinese, Japanese or Korean counts for beside an
+	// alphabet: about what their words are shorter by.
+	syllabic = 3
+)
+
+// Detect returns the ISO 639-1 code of the language of text and the probability that it is this
+// one, in [0.5,1]: that of the language among those of its script, times the script's share of the
+// letters. ok is false, and code empty, where nothing can be said: no or too few letters, or no
+// language that is more likely than all others together. Programs and formulas are letters too:
+// code is mostly "en". It is safe for concurrent use and allocates nothing.
+func Detect(text string) (code string, probability float64, ok bool) {
+	head, tail := ends(text)
+	var count [scripts]int
+	countScripts(head, &count)
+	countScripts(tail, &count)
+	letters := 0
+	for s, n := range count {
+		if script(s) >= hangul {
+			n *= syllabic
+			count[s] = n
+		}
+		letters += n
+	}
+	best := latin
+	for s, n := range count {
+		if n > count[best] {
+			best = script(s)
+		}
+	}
+	// Japanese is written in three scripts, one of which is that of Chinese.
+	if best == han || best == kana {
+		count[best] = count[han] + count[kana]
+	}
+	if letters < minLetters || count[best] == 0 {
+		return "", 0, false
+	}
+	code, probability = within(best, head, tail, &count)
+	probability *= float64(count[best]) / float64(letters)
+	if probability < minProbability {
+		return "", 0, false
+	}
+	return code, probability, true
+}
+
+// ends returns text in one or two parts of maxBytes together.
+func ends(text string) (head, tail string) {
+	if len(text) <= maxBytes {
+		return text, ""
+	}
+	from, to := maxBytes/2, len(text)-maxBytes/2
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	for to < len(text) && !utf8.RuneStart(text[to]) {
+		to++
+	}
+	return text[:from], text[to:]
+}
+
+// within returns the most probable language of a script.
+func within(s script, head, tail string, count *[scripts]int) (code string, probability float64) {
+	switch s {
+	case latin:
+		return score(latin, latinCodes[:], 0, head, tail)
+	case cyrillic:
+		return score(cyrillic, cyrillicCodes[:], len(latinCodes), head, tail)
+	case arabic:
+		return score(arabic, arabicCodes[:], len(latinCodes)+len(cyrillicCodes), head, tail)
+	case devanagari:
+		return indic(head, tail)
+	case han, kana:
+		return sinitic(count)
+	default:
+		return scriptCodes[s], 1
+	}
+}
+
+// sinitic tells Japanese, which has kana in every clause, from Chinese, which has none. Few
+// characters without kana may be either.
+func sinitic(count *[scripts]int) (code string, probability float64) {
+	const few = 5 * syllabic
+	switch {
+	case count[kana]*10 >= count[han]+count[kana]:
+		return "ja", 1
+	case count[han] < few:
+		return "zh", 0.75
+	}
+	return "zh", 0.95
+}
+
+// The columns of the table, in its order.
+var (
+	latinCodes = [...]string{ //nolint:gochecknoglobals // constant table
+		"ca", "cs", "da", "de", "en", "es", "et", "fi", "fr", "hr", "hu", "id", "it", "lt", "lv", "nl", "no", "pl", "pt",
+		"ro", "sk", "sl", "sq", "sv", "sw", "tl", "tr", "vi",
+	}
+	cyrillicCodes = [...]string{"be", "bg", "mk", "ru", "sr", "uk"} //nolint:gochecknoglobals // constant table
+	arabicCodes   = [...]string{"ar", "fa", "ur"}             //nolint:gochecknoglobals // constant table
+)
+
+const (
+	columns = len(latinCodes) + len(cyrillicCodes) + len(arabicCodes)
+	bits    = 14
+	buckets = 1 << bits
+	maxGram = 4
+	// header is the length of what stands before the table: magic, bits, the codes with a count a
+	// script, and the scale, a little-endian float32.
+	header = 7 + 1 + 3 + 2*columns + 4
+)
+
+// model is made by training/fixtures/language.py. Behind the header, the table is [buckets, columns]
+// int8, row-major.
+//
+//go:embed model.bin
+var model string
+
+// scale is what an entry of the table is multiplied by.
+func scale() float64 {
+	s := model[header-4 : header]
+	return float64(math.Float32frombits(uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24))
+}
+
+// sums adds up the rows of the table for the features of a text.
+type sums struct {
+	column [columns]int32
+	n      int
+	words  int
+}
+
+// score returns the most probable of codes, whose first column is at.
+func score(s script, codes []string, at int, head, tail string) (code string, probability float64) {
+	var t sums
+	words := maxWords
+	if tail != "" {
+		words /= 2
+	}
+	t.add(s, head, words)
+	t.add(s, tail, words)
+	if t.n == 0 {
+		return "", 0
+	}
+	f := scale() / math.Sqrt(float64(t.n))
+	best, total := 0, 0.0
+	for i := range codes {
+		if t.column[at+i] > t.column[at+best] {
+			best = i
+		}
+	}
+	for i := range codes {
+		total += math.Exp(f * float64(t.column[at+i]-t.column[at+best]))
+	}
+	return codes[best], 1 / total
+}
+
+// add counts the words of text that are in the script, at most most of them.
+func (t *sums) add(s script, text string, most int) {
+	var word [maxWord]rune
+	n, own := 0, false
+	flush := func() {
+		if n > 0 && own && most > 0 {
+			t.word(word[:n])
+			most--
+		}
+		n, own = 0, false
+	}
+	for _, r := range text {
+		if !isLetter(r) {
+			if n > 0 {
+				flush()
+			}
+			if most == 0 {
+				return
+			}
+			continue
+		}
+		if n == maxWord {
+			continue
+		}
+		own = own || scriptOf(r) == s
+		word[n] = lower(r)
+		n++
+	}
+	flush()
+}
+
+// maxWord is how much of a longer word is read, in letters.
+const maxWord = 30
+
+// word adds the n-grams of a word between spaces, and the word itself when it is longer than those.
+func (t *sums) word(word []rune) {
+	size := len(word) + 2
+	at := func(i int) uint64 {
+		if i == 0 || i == size-1 {
+			return ' '
+		}
+		return uint64(word[i-1])
+	}
+	for i := range size {
+		// FNV-1a over code points (http://www.isthe.com/chongo/tech/comp/fnv/), folded.
+		h := uint64(14695981039346656037)
+		for n := 1; i+n <= size; n++ {
+			h = (h ^ at(i+n-1)) * 1099511628211
+			switch {
+			case n == 1 && at(i) == ' ':
+			case n <= maxGram, i == 0 && n == size:
+				t.row(int((h ^ h>>bits ^ h>>(2*bits) ^ h>>(3*bits)) & (buckets - 1)))
+			case i > 0:
+				n = size
+			}
+		}
+	}
+}
+
+func (t *sums) row(bucket int) {
+	row := model[header+bucket*columns:][:columns]
+	for i := range t.column {
+		t.column[i] += int32(int8(row[i]))
+	}
+	t.n++
+}
+
+// isLetter takes marks for letters, since some letters are written with one.
+func isLetter(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	}
+	return unicode.IsLetter(r) || unicode.Is(unicode.M, r)
+}
+
+func lower(r rune) rune {
+	if r < utf8.RuneSelf {
+		if r >= 'A' && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}
+	return unicode.ToLower(r)
+}

@@ -1,0 +1,414 @@
+package pii
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Token is a word piece as a model saw it.
+type Token struct {
+	Start, End int       // byte offsets in the text
+	Probs      []float32 // a calibrated probability for each label, sum 1; not kept
+}
+
+// Decoder turns the labels of a token model into spans. It is immutable and safe for concurrent use.
+type Decoder struct {
+	types  []string
+	of     []int8 // by label: the index of its type, -1 for O
+	begins []bool // by label: B-
+}
+
+// maxTypes bounds the types of a model, so that the scores of a word fit on the stack.
+const maxTypes = 64
+
+// NewDecoder returns a decoder for a model with the given labels: "O", and for each type "B-" and "I-"
+// before its name, or "I-" or the bare name alone. Types other than those of this package keep their
+// names. It fails without an O, on a label given twice, and on more than 64 types.
+func NewDecoder(labels []string) (*Decoder, error) {
+	d := &Decoder{of: make([]int8, len(labels)), begins: make([]bool, len(labels))}
+	seen := make(map[string]bool, len(labels))
+	for i, label := range labels {
+		if seen[label] {
+			return nil, fmt.Errorf("label %q is given twice", label)
+		}
+		seen[label] = true
+		if label == "O" {
+			d.of[i] = -1
+			continue
+		}
+		name, begins := strings.CutPrefix(label, "B-")
+		name = strings.TrimPrefix(name, "I-")
+		if name == "" {
+			return nil, fmt.Errorf("label %q names no type", label)
+		}
+		d.begins[i] = begins
+		d.of[i] = d.typeOf(name)
+	}
+	switch {
+	case !seen["O"]:
+		return nil, errors.New("labels have no O")
+	case len(d.types) == 0 || len(d.types) > maxTypes:
+		return nil, fmt.Errorf("labels have %d types, expected 1 to %d", len(d.types), maxTypes)
+	}
+	return d, nil
+}
+
+func (d *Decoder) typeOf(name string) int8 {
+	for t, known := range d.types {
+		if known == name {
+			return int8(t)
+		}
+	}
+	d.types = append(d.types, name)
+	return int8(len(d.types) - 1)
+}
+
+// Fuse appends to dst the spans of text that its patterns and tokens give together, sorted by start and
+// without overlaps. patterns comes from Patterns on the same text. tokens are in the order of the text;
+// empty ones, ones that begin before the end of the one before (overlapping windows), and ones whose
+// Probs has another length than the labels are ignored.
+//
+// A word has one type: the one whose probability, B- and I- together, is highest on average over its
+// pieces. Words of one type form a span; a short word between two of them joins them. An I- without a
+// B- begins a span as well.
+func (d *Decoder) Fuse(text string, patterns []Span, tokens []Token, dst []Span) []Span {
+	out := slices.Concat(patterns)
+	if len(tokens) > 0 {
+		r := reader{d: d, text: text, out: out}
+		r.read(tokens)
+		r.yield(len(patterns))
+		out = r.out
+	}
+	if len(out) == 0 {
+		return dst
+	}
+	return append(dst, resolve(out)...)
+}
+
+// lexeme is a word with what the model thinks of it.
+type lexeme struct {
+	start, end int
+	kind       int8    // index of the type, -1 for none
+	begins     bool    // the first piece is rather B- than I-
+	prob       float32 // of kind
+	second     int8    // the best type where kind is none
+	maybe      float32 // its probability
+}
+
+// reader decodes one sequence of tokens.
+type reader struct {
+	d     *Decoder
+	text  string
+	words []lexeme
+	out   []Span
+}
+
+// read collects the words of tokens and adds their spans.
+func (r *reader) read(tokens []Token) {
+	r.words = make([]lexeme, 0, len(tokens))
+	for i := 0; i < len(tokens); {
+		t := &tokens[i]
+		if !r.valid(t) || len(r.words) > 0 && t.Start < r.words[len(r.words)-1].end {
+			i++
+			continue
+		}
+		end := i + 1
+		for end < len(tokens) && r.valid(&tokens[end]) && tokens[end].Start == tokens[end-1].End && r.joined(tokens[end].Start) {
+			end++
+		}
+		r.words = append(r.words, r.judge(tokens[i:end]))
+		i = end
+	}
+	r.fill()
+	r.spans()
+}
+
+func (r *reader) valid(t *Token) bool {
+	return t.Start >= 0 && t.Start < t.End && t.End <= len(r.text) && len(t.Probs) == len(r.d.of)
+}
+
+// joined reports whether i is inside a word.
+func (r *reader) joined(i int) bool {
+	before, _ := utf8.DecodeLastRuneInString(r.text[:i])
+	after, _ := utf8.DecodeRuneInString(r.text[i:])
+	return spaced(before) && (spaced(after) || unicode.IsMark(after))
+}
+
+// judge averages the pieces of one word.
+func (r *reader) judge(pieces []Token) lexeme {
+	var sums [maxTypes]float32
+	var none, begin, inside float32
+	for k := range pieces {
+		for label, p := range pieces[k].Probs {
+			t := r.d.of[label]
+			if t < 0 {
+				none += p
+				continue
+			}
+			sums[t] += p
+		}
+	}
+	w := lexeme{start: pieces[0].Start, end: pieces[len(pieces)-1].End, kind: -1, second: -1}
+	for t := range r.d.types {
+		if sums[t] > w.maybe {
+			w.second, w.maybe = int8(t), sums[t]
+		}
+	}
+	n := float32(len(pieces))
+	w.maybe /= n
+	if w.second < 0 {
+		return w
+	}
+	for label, p := range pieces[0].Probs {
+		if r.d.of[label] == w.second {
+			if r.d.begins[label] {
+				begin = p
+			} else {
+				inside = p
+			}
+		}
+	}
+	w.begins = begin > inside
+	if w.maybe*n > none || w.maybe >= supported && r.listed(&w) {
+		w.kind, w.prob = w.second, w.maybe
+	}
+	return w
+}
+
+// supported is the probability from which on the gazetteer tips the balance for a word that it lists.
+const supported = 0.25
+
+// listed reports whether a word is in the gazetteer as what the model suspects.
+func (r *reader) listed(w *lexeme) bool {
+	return r.listedAs(r.d.types[w.second], w.start, w.end)
+}
+
+func (r *reader) listedAs(kind string, start, end int) bool {
+	e := gazetteer.words[r.text[start:end]]
+	return kind == Place && e&entryPlace != 0 || kind == Group && e&entryGroup != 0 || kind == Title && e&entryTitle != 0
+}
+
+// maxGap is the longest word, in bytes, that joins two parts of a name whatever the model says of it:
+// "de la", "van", "and", "&".
+const maxGap = 4
+
+// fill gives a word between two of one type their type, when it is short or the model was undecided.
+func (r *reader) fill() {
+	for i := 1; i+1 < len(r.words); i++ {
+		w, left, right := &r.words[i], &r.words[i-1], &r.words[i+1]
+		if w.kind >= 0 || left.kind < 0 || left.kind != right.kind || !fillable(r.d.types[left.kind]) {
+			continue
+		}
+		word := r.text[w.start:w.end]
+		short := len(word) <= maxGap && !strings.ContainsAny(word, ",.;:!?()\"") && !right.begins
+		if (short || w.second == left.kind && w.maybe >= supported) && r.close(left.end, w.start) && r.close(w.end, right.start) {
+			w.kind, w.prob, w.begins = left.kind, max(w.maybe, supported), false
+		}
+	}
+}
+
+func fillable(kind string) bool {
+	switch kind {
+	case Person, Organization, StreetAddress, Place, DateTime, PhoneNumber:
+		return true
+	}
+	return false
+}
+
+// close reports whether at most a space, hyphen or the like separates two words.
+func (r *reader) close(end, start int) bool {
+	return start-end <= 2 && strings.Trim(r.text[end:start], " -'’.,&") == ""
+}
+
+// spans adds the spans that the words form.
+func (r *reader) spans() {
+	for i := 0; i < len(r.words); {
+		if r.words[i].kind < 0 {
+			i++
+			continue
+		}
+		first := i
+		sum := float64(r.words[i].prob)
+		for i++; i < len(r.words) && r.continues(i); i++ {
+			sum += float64(r.words[i].prob)
+		}
+		r.emit(first, i, sum/float64(i-first))
+	}
+}
+
+// continues reports whether word i belongs to the span of the word before it.
+func (r *reader) continues(i int) bool {
+	w, left := &r.words[i], &r.words[i-1]
+	if w.kind != left.kind || w.start-left.end > 3 {
+		return false
+	}
+	between := r.text[left.end:w.start]
+	if strings.IndexByte(between, '\n') >= 0 {
+		return false
+	}
+	return !w.begins || between == "" && fillable(r.d.types[w.kind])
+}
+
+// emit adds the span of words [first, end) if it is worth it.
+func (r *reader) emit(first, end int, score float64) {
+	kind := r.d.types[r.words[first].kind]
+	from, to := trimSpan(r.text, kind, r.words[first].start, r.words[end-1].end)
+	if from >= to {
+		return
+	}
+	if r.listedAs(kind, from, to) {
+		score = 1 - (1-score)/2 // two sources that err independently
+	}
+	if score >= threshold(kind) {
+		r.out = append(r.out, Span{Type: kind, Start: from, End: to, Score: min(score, 1)})
+	}
+}
+
+// threshold is the least probability of a span that only the model sees. What patterns recognise by
+// itself, such as an address with an @, is hardly ever missed by them.
+func threshold(kind string) float64 {
+	switch kind {
+	case EmailAddress, CreditCard, IBAN, IPAddress, SSN, DomainName:
+		return 0.8
+	case Age, ZipCode, DriverLicense, Title:
+		return 0.6
+	}
+	return 0.5
+}
+
+// yield makes the model's spans give way to patterns with a syntax of their own: what is left of a span
+// beside such a pattern stays. The first n spans are patterns.
+func (r *reader) yield(n int) {
+	for i := n; i < len(r.out); i++ {
+		s := &r.out[i]
+		for k := range n {
+			p := &r.out[k]
+			if p.rank() < 3 || p.End <= s.Start || s.End <= p.Start {
+				continue
+			}
+			if p.Start-s.Start >= s.End-p.End {
+				s.End = max(s.Start, p.Start)
+			} else {
+				s.Start = min(s.End, p.End)
+			}
+			s.Start, s.End = trimSpan(r.text, s.Type, s.Start, s.End)
+		}
+	}
+	kept := r.out[:n]
+	for _, s := range r.out[n:] {
+		if s.Start < s.End {
+			kept = append(kept, s)
+		}
+	}
+	r.out = kept
+}
+
+// trimSpan cuts what does not belong to a value off its ends: spaces, punctuation, articles, and the
+// genitive of a name.
+func trimSpan(text, kind string, start, end int) (from, to int) {
+	for start < end {
+		size := opensOutside(text[start:end], kind)
+		if size == 0 {
+			break
+		}
+		start += size
+	}
+	for start < end {
+		size := endsOutside(text[start:end], kind)
+		if size == 0 {
+			break
+		}
+		end -= size
+	}
+	if kind == Person || kind == Organization || kind == Place {
+		end -= genitive(text[start:end])
+	}
+	if kind == Organization || kind == Place || kind == Group {
+		start += article(text[start:end])
+	}
+	return start, end
+}
+
+// outside is punctuation that is no part of a value at either of its ends.
+const outside = " \t\n\r,;:!?\"“”„«»'‘’`*_<>|/\\。，、；：！？「」『』"
+
+// opensOutside returns the length of the first character of value if it is none of it, else 0.
+func opensOutside(value, kind string) int {
+	r, size := utf8.DecodeRuneInString(value)
+	switch r {
+	case '.', ')', ']':
+		return size
+	case '(', '[':
+		if kind == PhoneNumber && strings.IndexByte(value, ')') >= 0 {
+			return 0
+		}
+		return size
+	}
+	if strings.ContainsRune(outside, r) {
+		return size
+	}
+	return 0
+}
+
+// endsOutside returns the length of the last character of value if it is none of it, else 0.
+func endsOutside(value, kind string) int {
+	r, size := utf8.DecodeLastRuneInString(value)
+	var out bool
+	switch r {
+	case '(', '[', ']':
+		out = true
+	case ')':
+		out = strings.IndexByte(value, '(') < 0
+	case '.':
+		out = !keepsDot(value[:len(value)-size], kind)
+	default:
+		out = strings.ContainsRune(outside, r)
+	}
+	if !out {
+		return 0
+	}
+	return size
+}
+
+// genitive returns the length of the English genitive at the end of value.
+func genitive(value string) int {
+	for _, mark := range [...]string{"'s", "’s"} {
+		if strings.HasSuffix(value, mark) {
+			return len(mark)
+		}
+	}
+	return 0
+}
+
+// article returns the length of the English article that value begins with, unless the gazetteer has the
+// name with it.
+func article(value string) int {
+	if gazetteer.words[value] != 0 {
+		return 0
+	}
+	for _, word := range [...]string{"the ", "The ", "a ", "an "} {
+		if strings.HasPrefix(value, word) {
+			return len(word)
+		}
+	}
+	return 0
+}
+
+// keepsDot reports whether the dot behind value belongs to it: an abbreviation of a title, a legal form
+// or an initial.
+func keepsDot(value, kind string) bool {
+	word := value[strings.LastIndexAny(value, " .")+1:]
+	switch kind {
+	case Title:
+		return true
+	case Organization:
+		return gazetteer.words[word]&entryLegal != 0 || word == "Co" || len(word) == 1
+	case Person:
+		return len(word) == 1 || word == "Jr" || word == "Sr"
+	}
+	return false
+}

@@ -1,0 +1,166 @@
+package pii
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// bio returns the labels of the model: O, then B- and I- of each type.
+func bio() []string {
+	labels := []string{"O"}
+	for _, t := range Types() {
+		labels = append(labels, "B-"+t, "I-"+t)
+	}
+	return labels
+}
+
+func decoder(tb testing.TB) *Decoder {
+	tb.Helper()
+	d, err := NewDecoder(bio())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}
+
+// piece is a token of the text of a test: its bytes, and a label with its probability; the rest is O's.
+type piece struct {
+	text  string
+	label string
+	prob  float32
+}
+
+// tokens finds the pieces in text, one behind the other.
+func tokens(tb testing.TB, text string, pieces []piece) []Token {
+	tb.Helper()
+	at := 0
+	var out []Token
+	for _, p := range pieces {
+		k := strings.Index(text[at:], p.text)
+		if k < 0 {
+			tb.Fatalf("no %q in %q", p.text, text[at:])
+		}
+		probs := make([]float32, len(bio()))
+		probs[0] = 1
+		for i, label := range bio() {
+			if label == p.label && i > 0 {
+				probs[i], probs[0] = p.prob, 1-p.prob
+			}
+		}
+		out = append(out, Token{at + k, at + k + len(p.text), probs})
+		at += k + len(p.text)
+	}
+	return out
+}
+
+func TestFuse(t *testing.T) {
+	tests := []struct {
+		name, text string
+		pieces     []piece
+		want       []string
+	}{
+		{"a name of two words", "met Jo Doe now", []piece{{"met", "O", 1}, {"Jo", "B-PERSON", 0.9}, {"Doe", "I-PERSON", 0.9}, {"now", "O", 1}}, []string{"PERSON:Jo Doe"}},
+		{"an I- that nothing begins", "met Doe", []piece{{"met", "O", 1}, {"Doe", "I-PERSON", 0.9}}, []string{"PERSON:Doe"}},
+		{"the majority of the pieces of a word", "Johannsen here", []piece{{"Jo", "B-PERSON", 0.9}, {"hann", "I-PERSON", 0.9}, {"sen", "O", 0}, {"here", "O", 1}}, []string{"PERSON:Johannsen"}},
+		{"a minority of the pieces of a word", "Johannsen here", []piece{{"Jo", "B-PERSON", 0.9}, {"hann", "O", 0}, {"sen", "O", 0}, {"here", "O", 1}}, []string{}},
+		{"a short word inside a name", "Ana de la Cruz", []piece{{"Ana", "B-PERSON", 0.9}, {"de", "I-PERSON", 0.9}, {"la", "O", 0}, {"Cruz", "I-PERSON", 0.9}}, []string{"PERSON:Ana de la Cruz"}},
+		{"a verb between two names", "Ana called Ben", []piece{{"Ana", "B-PERSON", 0.9}, {"called", "O", 0}, {"Ben", "B-PERSON", 0.9}}, []string{"PERSON:Ana", "PERSON:Ben"}},
+		{"two names with and", "Ana and Ben", []piece{{"Ana", "B-PERSON", 0.9}, {"and", "O", 0}, {"Ben", "B-PERSON", 0.9}}, []string{"PERSON:Ana", "PERSON:Ben"}},
+		{"names on two lines", "Ana\nBen", []piece{{"Ana", "B-PERSON", 0.9}, {"Ben", "I-PERSON", 0.9}}, []string{"PERSON:Ana", "PERSON:Ben"}},
+		{"a type that changes", "Ana Paris", []piece{{"Ana", "B-PERSON", 0.9}, {"Paris", "I-GPE", 0.9}}, []string{"PERSON:Ana", "GPE:Paris"}},
+		{"punctuation, genitive and article", "the “Acme” of Ana's", []piece{{"the", "B-ORGANIZATION", 0.9}, {"“Acme”", "I-ORGANIZATION", 0.9}, {"of", "O", 0}, {"Ana's", "B-PERSON", 0.9}}, []string{"ORGANIZATION:“Acme", "PERSON:Ana"}},
+		{"a probability that is too low", "met Ana", []piece{{"met", "O", 1}, {"Ana", "B-PERSON", 0.45}}, []string{}},
+		{"a gazetteer entry with little probability", "in Kenya", []piece{{"in", "O", 1}, {"Kenya", "B-GPE", 0.3}}, []string{"GPE:Kenya"}},
+		{"no gazetteer entry with little probability", "in Xenya", []piece{{"in", "O", 1}, {"Xenya", "B-GPE", 0.3}}, []string{}},
+		{"a checksum beats the model", "pay 4111111111111111 now", []piece{{"pay", "O", 1}, {"4111111111111111", "B-PHONE_NUMBER", 0.99}, {"now", "O", 1}}, []string{"CREDIT_CARD:4111111111111111"}},
+		{"what is left beside a checksum stays", "Jo Doe jo@example.com", []piece{{"Jo", "B-PERSON", 0.9}, {"Doe", "I-PERSON", 0.9}, {"jo@example.com", "I-PERSON", 0.9}}, []string{"PERSON:Jo Doe", "EMAIL_ADDRESS:jo@example.com"}},
+		{"the model beats a word of context", "12 Elm Road is 221 Elm Road", []piece{{"12", "O", 0}, {"221", "B-ORGANIZATION", 0.9}, {"Elm", "I-ORGANIZATION", 0.9}, {"Road", "I-ORGANIZATION", 0.9}}, []string{"STREET_ADDRESS:12 Elm Road", "ORGANIZATION:221 Elm Road"}},
+		{"the longer of two readings of one thing", "at 12 Elm Road, Springfield", []piece{{"12", "B-STREET_ADDRESS", 0.9}, {"Elm", "I-STREET_ADDRESS", 0.9}, {"Road", "I-STREET_ADDRESS", 0.9}, {",", "I-STREET_ADDRESS", 0.9}, {"Springfield", "I-STREET_ADDRESS", 0.9}}, []string{"STREET_ADDRESS:12 Elm Road, Springfield"}},
+		{"characters of a script without spaces", "我叫王丹。", []piece{{"我", "O", 0}, {"叫", "O", 0}, {"王", "B-PERSON", 0.9}, {"丹", "I-PERSON", 0.9}, {"。", "I-PERSON", 0.9}}, []string{"PERSON:王丹"}},
+	}
+	d := decoder(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := d.Fuse(tt.text, Patterns(tt.text, nil), tokens(t, tt.text, tt.pieces), nil)
+			if diff := cmp.Diff(tt.want, found(tt.text, got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			check(t, tt.text, got)
+		})
+	}
+}
+
+func TestFuseScores(t *testing.T) {
+	d := decoder(t)
+	const text = "Jo Doe in Kenya"
+	got := d.Fuse(text, nil, tokens(t, text, []piece{{"Jo", "B-PERSON", 0.75}, {"Doe", "I-PERSON", 0.625}, {"Kenya", "B-GPE", 0.5}}), nil)
+	want := []Span{{Type: Person, Start: 0, End: 6, Score: 0.6875}, {Type: Place, Start: 10, End: 15, Score: 0.75}} // the gazetteer halves the doubt
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFuseIgnoresTokensThatAreNone(t *testing.T) {
+	d := decoder(t)
+	const text = "Jo Doe"
+	ok := tokens(t, text, []piece{{"Jo", "B-PERSON", 0.9}, {"Doe", "I-PERSON", 0.9}})
+	bad := []Token{{0, 0, ok[0].Probs}, ok[0], ok[0], {-1, 3, ok[0].Probs}, {4, 99, ok[0].Probs}, {3, 5, ok[0].Probs[:3]}, ok[1]}
+	if diff := cmp.Diff(d.Fuse(text, nil, ok, nil), d.Fuse(text, nil, bad, nil)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := d.Fuse(text, nil, nil, nil); got != nil {
+		t.Errorf("nothing gave %v", got)
+	}
+}
+
+func TestNewDecoder(t *testing.T) {
+	tests := []struct {
+		name   string
+		labels []string
+		want   string // part of the error; empty for none
+	}{
+		{"labels of the bundle", bio(), ""},
+		{"labels without B-", []string{"O", "I-PERSON"}, ""},
+		{"bare names", []string{"O", "PERSON"}, ""},
+		{"no O", []string{"B-PERSON"}, "no O"},
+		{"only O", []string{"O"}, "0 types"},
+		{"a label twice", []string{"O", "B-X", "B-X"}, "twice"},
+		{"a label without a type", []string{"O", "B-"}, "no type"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := NewDecoder(tt.labels)
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzFuse(f *testing.F) {
+	f.Add("Jo Doe at jo@example.com", []byte{2, 21, 200, 3, 22, 180, 9, 1, 90})
+	f.Add("Dr. Müller, 12 Elm Street", []byte{1, 27, 255, 1, 0, 255, 8, 21, 100, 3, 26, 200, 4, 26, 10})
+	f.Add("王丹住在北京", []byte{3, 21, 255, 3, 22, 255})
+	d := decoder(f)
+	labels := len(bio())
+	f.Fuzz(func(t *testing.T, text string, model []byte) {
+		text = strings.ToValidUTF8(text, "?")
+		var toks []Token
+		at := 0
+		for ; len(model) >= 3 && at < len(text); model = model[3:] { // length, label, probability
+			start := at
+			for n := int(model[0]%12) + 1; n > 0 && at < len(text); n-- {
+				_, size := utf8.DecodeRuneInString(text[at:])
+				at += size
+			}
+			probs := make([]float32, labels)
+			probs[0] = 1 - float32(model[2])/255
+			probs[int(model[1])%labels] += float32(model[2]) / 255
+			toks = append(toks, Token{start, at, probs})
+		}
+		check(t, text, d.Fuse(text, Patterns(text, nil), toks, nil))
+	})
+}

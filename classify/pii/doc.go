@@ -1,0 +1,24 @@
+// Package pii finds personal data in text.
+//
+// Two readers look at a text. Patterns reads all of it, at any size, and knows what can be told from
+// the characters: numbers with a checksum, addresses of mail and machines, dates, and values that a
+// word before them names. A token model, which is not part of this package, reads the parts that
+// Nominate points at and gives each of its tokens a probability for every label. A Decoder joins both
+// readings into spans that do not overlap.
+//
+// # What wins
+//
+// Where two spans claim the same bytes, a pattern with a checksum or a fixed syntax beats the model,
+// and the model beats a pattern that rests on a word of context. Among equals the longer one stays.
+//
+// # What patterns leave to the model
+//
+// Names of people and organisations, places, and dates without a day are ordinary words. Patterns
+// report them only where their surroundings say so ("my name is", a legal form, "born in"). The
+// gazetteers of places and nationalities otherwise count as support for what the model sees. Text in
+// scripts without capitals has no such surroundings here: see Nominate.
+//
+// All offsets are bytes of the text and lie on the boundaries of code points. The package has no
+// goroutines and no mutable state; every function may be called concurrently. Time is linear in the
+// text, whatever is in it.
+package pii

@@ -1,0 +1,156 @@
+package pii
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// Patterns appends to dst what can be told from the characters of text, sorted by start and without
+// overlaps; see the package comment for what it leaves to a model. text may have any size; nothing is
+// kept. Without a finding it allocates nothing.
+func Patterns(text string, dst []Span) []Span {
+	s := scanner{text: text, out: dst[len(dst):]}
+	for i := 0; i < len(text); {
+		if classes[text[i]] == plain {
+			i++
+			continue
+		}
+		i = s.look(i)
+	}
+	if len(s.out) == 0 {
+		return dst
+	}
+	return append(dst, resolve(s.out)...)
+}
+
+// scanner is one reading of a text. Its methods look at a place and, when they find something there,
+// add it to out and return where to go on, behind it; otherwise they return 0.
+type scanner struct {
+	text string
+	out  []Span
+
+	nearAt int    // 1 + the place that near is about
+	near   uint16 // see cuedBy
+}
+
+// class tells what may begin, or continue, at a byte.
+type class uint8
+
+const (
+	plain class = iota
+	digit
+	capital
+	at
+	dot
+	colon
+	slash
+)
+
+// classes keeps the first look at a byte to one load: in prose nine bytes of ten are plain.
+var classes = func() (t [256]class) { //nolint:gochecknoglobals // constant table
+	for b := '0'; b <= '9'; b++ {
+		t[b] = digit
+	}
+	for b := 'A'; b <= 'Z'; b++ {
+		t[b] = capital
+	}
+	t['@'], t['.'], t[':'] = at, dot, colon
+	return t
+}()
+
+// look examines the place i, which is not plain, and returns where to go on.
+func (s *scanner) look(i int) int {
+	end := 0
+	switch classes[s.text[i]] {
+	case digit:
+		return s.number(i)
+	case capital:
+		return s.word(i)
+	case at:
+		end = s.email(i)
+	case dot:
+		if end = s.title(i); end == 0 {
+			end = s.domain(i)
+		}
+	case colon:
+		if end = s.url(i); end == 0 {
+			end = s.ipv6(i)
+		}
+	case plain, slash:
+	}
+	return max(end, i+1)
+}
+
+// add reports a span and returns its end.
+func (s *scanner) add(kind string, start, end int, score float64) int {
+	s.out = append(s.out, Span{Type: kind, Start: start, End: end, Score: score, Pattern: true})
+	return end
+}
+
+// byteAt returns the byte at i, or 0 outside the text.
+func (s *scanner) byteAt(i int) byte {
+	if i < 0 || i >= len(s.text) {
+		return 0
+	}
+	return s.text[i]
+}
+
+func isDigit(b byte) bool  { return b-'0' <= 9 }
+func isUpper(b byte) bool  { return b-'A' <= 'Z'-'A' }
+func isLetter(b byte) bool { return b|0x20-'a' <= 'z'-'a' }
+func isAlnum(b byte) bool  { return isDigit(b) || isLetter(b) }
+func isHex(b byte) bool    { return isDigit(b) || b|0x20-'a' <= 'f'-'a' }
+
+// wordBefore reports whether a word reaches up to i, so that what begins at i is only its rest. Scripts
+// that set no spaces between words do not count.
+func (s *scanner) wordBefore(i int) bool {
+	b := s.byteAt(i - 1)
+	if b < utf8.RuneSelf {
+		return isAlnum(b) || b == '_'
+	}
+	r, _ := utf8.DecodeLastRuneInString(s.text[:i])
+	return spaced(r)
+}
+
+// wordAfter reports whether what ends at i goes on as a word.
+func (s *scanner) wordAfter(i int) bool {
+	b := s.byteAt(i)
+	if b < utf8.RuneSelf {
+		return isAlnum(b) || b == '_'
+	}
+	r, _ := utf8.DecodeRuneInString(s.text[i:])
+	return spaced(r)
+}
+
+// spaced reports whether r is a letter or digit of a script that sets spaces between words.
+func spaced(r rune) bool {
+	if r < utf8.RuneSelf {
+		return isAlnum(byte(r))
+	}
+	return (unicode.IsLetter(r) || unicode.IsDigit(r)) &&
+		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// digitsEnd returns the end of the ASCII digits that begin at i.
+func (s *scanner) digitsEnd(i int) int {
+	for i < len(s.text) && isDigit(s.text[i]) {
+		i++
+	}
+	return i
+}
+
+// wordEnd returns the end of the letters that begin at i; bytes of other scripts count as letters.
+func (s *scanner) wordEnd(i int) int {
+	for i < len(s.text) && (isLetter(s.text[i]) || s.text[i] >= utf8.RuneSelf) {
+		i++
+	}
+	return i
+}
+
+// wordStart returns the start of the letters that end at i.
+func (s *scanner) wordStart(i int) int {
+	for i > 0 && (isLetter(s.text[i-1]) || s.text[i-1] >= utf8.RuneSelf) {
+		i--
+	}
+	return i
+}

@@ -1,0 +1,198 @@
+package pii
+
+import "strings"
+
+// Numbers have at most 15 digits, the country code included (ITU-T E.164, section 6.2.1), and at least
+// 7 where they are dialled across a city.
+const (
+	minPhone = 7
+	maxPhone = 15
+)
+
+// shape is a number as it is written.
+type shape struct {
+	start, end int
+	digits     [maxPhone + 4]byte
+	n          int // digits
+	groups     [8]int
+	g          int  // groups
+	plus       bool // begins with +
+	open       bool // has a part in parentheses
+	sep        bool // has something between groups
+}
+
+// phone reads a telephone number whose first digits are [i, first). Shapes that telephone numbers alone
+// have count by themselves: + and a country code, a national prefix and groups, the North American
+// 3-3-4. Others need a word that speaks of telephones.
+func (s *scanner) phone(i, first int) int {
+	if b := s.byteAt(i - 1); b == '$' || b == '.' || b == '#' || b == '/' || b == '=' || b == '-' && s.byteAt(i-2) != ' ' && i > 1 {
+		return 0
+	}
+	var p shape
+	if first-i > maxPhone || !s.shapePhone(i, &p) {
+		return 0
+	}
+	if !p.plus && (s.cuedBy(p.start, beforeOther) || s.cuedBy(p.start, beforeSSN)) {
+		return 0
+	}
+	if score := s.phoneScore(&p); score > 0 {
+		return s.add(PhoneNumber, p.start, s.extension(p.end), score)
+	}
+	return 0
+}
+
+// shapePhone measures the number around i and reports whether it could be one.
+func (s *scanner) shapePhone(i int, p *shape) bool {
+	p.start = i
+	p.open = s.byteAt(i-1) == '('
+	if p.open {
+		p.start--
+	}
+	if p.plus = s.byteAt(p.start-1) == '+'; p.plus {
+		p.start--
+		if s.wordBefore(p.start) {
+			return false
+		}
+	}
+	inside := p.open // of parentheses
+	for k := i; k < len(s.text) && p.n < len(p.digits); k++ {
+		b := s.text[k]
+		switch {
+		case isDigit(b):
+			if !p.digit(b, k) {
+				return false
+			}
+			continue
+		case b == '(' && !inside && s.closes(k):
+			inside, p.open = true, true
+			continue
+		case b == ')' && inside:
+			inside = false
+		case (b != ' ' && b != '-' && b != '.') || !s.goesOn(k):
+			return p.whole() && !s.wordBroken(p.end)
+		}
+		p.sep = true
+	}
+	return p.whole() && !s.wordBroken(p.end)
+}
+
+// digit adds the digit at k, and reports false when there are too many groups.
+func (p *shape) digit(b byte, k int) bool {
+	if p.n == 0 || p.end != k {
+		if p.g == len(p.groups) {
+			return false
+		}
+		p.g++
+	}
+	p.groups[p.g-1]++
+	p.digits[p.n] = b
+	p.n++
+	p.end = k + 1
+	return true
+}
+
+// whole reports whether it has as many digits as a number.
+func (p *shape) whole() bool { return p.n >= minPhone && p.n <= maxPhone }
+
+// closes reports whether the parenthesis at k holds 1 to 5 digits.
+func (s *scanner) closes(k int) bool {
+	end := s.digitsEnd(k + 1)
+	return end-k > 1 && end-k <= 6 && s.byteAt(end) == ')'
+}
+
+// goesOn reports whether the separator at k is followed by more of the number.
+func (s *scanner) goesOn(k int) bool {
+	next := s.byteAt(k + 1)
+	return isDigit(next) || next == '(' && s.closes(k+1) || s.text[k] == ' ' && (next == '-' || next == '.') && isDigit(s.byteAt(k+2))
+}
+
+// wordBroken reports whether what ends at i is the front of something longer. An extension may follow.
+func (s *scanner) wordBroken(i int) bool {
+	b := s.byteAt(i)
+	if b|0x20 == 'x' && isDigit(s.byteAt(i+1)) {
+		return false
+	}
+	return s.wordAfter(i) || (b == '.' || b == '-' || b == '/' || b == ':') && isDigit(s.byteAt(i+1)) || b == '%' || b == '@'
+}
+
+// extension returns the end of the extension behind i, or i.
+func (s *scanner) extension(i int) int {
+	for _, mark := range [...]string{"x", " x", "X", " ext. ", " ext ", " ext.", ", ext. ", " Ext. ", " extension "} {
+		if strings.HasPrefix(s.text[i:], mark) {
+			if end := s.digitsEnd(i + len(mark)); end > i+len(mark) && end-i-len(mark) <= 7 && !s.wordAfter(end) {
+				return end
+			}
+		}
+	}
+	return i
+}
+
+// phoneCues speak of telephones in the languages that the patterns are made for.
+//
+//nolint:gochecknoglobals // constant table
+var phoneCues = cues{
+	"phone", "call", "tel", "tel.", "telephone", "mobile", "cell", "fax", "whatsapp", "sms", "text me", "dial", "number is", "my number", "hotline", "contact", "reach me",
+	"telefon", "handy", "rufen", "anrufen", "rufnummer", "mobil", "téléphone", "numéro", "appelez", "portable", "teléfono", "telefono", "móvil", "llame", "llámame", "celular",
+	"telefone", "ligue", "numero è", "cellulare", "chiamami", "telefoon", "telefoonnummer", "bel", "nummer", "ring", "ringa", "telefonnummer", "zadzwoń", "numer",
+	"telefonum", "numaram", "ara", "телефон", "номер", "звоните", "позвоните", "电话", "手机", "電話", "携帯", "号码",
+}
+
+func (s *scanner) phoneScore(p *shape) float64 {
+	digits := string(p.digits[:p.n])
+	cued := s.cued(p.start, cueWidth, phoneCues)
+	switch {
+	case uniformDigits(digits):
+		return 0
+	case p.plus:
+		if callingCode(digits) && p.n >= 8 || cued {
+			return scoreSyntax
+		}
+		return 0
+	case cued && (p.sep || p.n >= 9 || p.n >= minPhone && s.cuedBy(p.start, beforePhone)):
+		return scoreCue
+	case s.extension(p.end) > p.end && p.sep && p.n >= 10:
+		return scoreCue
+	case p.sep && northAmerican(p):
+		return scoreCue
+	case strings.HasPrefix(digits, "00") && p.sep && p.n >= 11 && callingCode(digits[2:]):
+		return scoreCue
+	case p.open && p.n >= 9 && digits[0] == '0':
+		return scoreShape
+	case p.sep && digits[0] == '0' && p.n >= 9 && p.n <= 11 && p.g <= 5 && p.groups[0] >= 2 && p.groups[0] <= 5 && p.groups[p.g-1] >= 2:
+		return scoreShape
+	}
+	return 0
+}
+
+// northAmerican reports the grouping of the North American Numbering Plan: 3-3-4, with or without a 1
+// before. That area and exchange begin with 2 to 9 is not asked for: numbers that are made up to be
+// unassignable are still meant as numbers.
+func northAmerican(p *shape) bool {
+	g := p.groups[:p.g]
+	if p.n == 11 && p.digits[0] == '1' && len(g) == 4 && g[0] == 1 {
+		g = g[1:]
+	}
+	return len(g) == 3 && g[0] == 3 && g[1] == 3 && g[2] == 4
+}
+
+// callingCode reports whether digits begin with a country calling code that is assigned (ITU-T E.164,
+// list of assigned codes). Zone 1 and 7 are one digit; the two-digit codes are listed; any other first
+// digits belong to a code of three.
+func callingCode(digits string) bool {
+	switch digits[0] {
+	case '1', '7':
+		return true
+	case '0':
+		return false
+	}
+	if strings.Contains(twoDigitCodes, " "+digits[:2]+" ") {
+		return true
+	}
+	switch digits[:2] {
+	case "21", "22", "23", "24", "25", "26", "29", "35", "37", "38", "42", "50", "59", "67", "68", "69", "80", "85", "87", "88", "96", "97", "99":
+		return true
+	}
+	return false
+}
+
+const twoDigitCodes = " 20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 82 84 86 90 91 92 93 94 95 98 "

@@ -1,0 +1,176 @@
+package classify
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"signalbox/classify/compress"
+	"signalbox/classify/tokenize"
+	"signalbox/classify/tokenize/sugarme"
+	"signalbox/internal/signal"
+)
+
+// chunkBytes is how much text is tokenised between two looks at the context. No engine reads less at
+// a time.
+const chunkBytes = sugarme.MaxBytes
+
+// maxTokenBytes is a length that texts of so many bytes a token do not have: what is longer than
+// that many bytes for every token of a row is compressed before anyone counts its tokens.
+const maxTokenBytes = 64
+
+// source is a text that tasks read.
+type source uint8
+
+const (
+	topic  source = iota // what the request is about: the last user message
+	safety               // everything, whoever said it
+	twin                 // the normalised form of what safety says oddly
+)
+
+// readingKey tells readings apart.
+type readingKey struct {
+	source source
+	prefix string // what the task puts before the text
+	room   int    // the tokens of a row; 0 for texts that are read in windows
+	extra  int64  // the token behind the text; 0 for none
+	base   int    // where the text begins in its view, in bytes
+}
+
+// reading is a text as tokens. Offsets of enc count from base.
+type reading struct {
+	key      readingKey
+	enc      tokenize.Encoding
+	coverage signal.Coverage
+}
+
+// reading returns a reading to fill and its index. Its slices are reused.
+func (p *pass) reading(key readingKey) (*reading, int32) {
+	if p.read == len(p.readings) {
+		p.readings = append(p.readings, reading{})
+	}
+	p.read++
+	r := &p.readings[p.read-1]
+	r.key, r.coverage = key, signal.Complete
+	r.enc.Reset()
+	return r, int32(p.read - 1)
+}
+
+// planTopic lets task i read the last user message, in one row: a text that is too long for it is
+// compressed.
+func (p *pass) planTopic(ctx context.Context, i int, _ signal.Mask) error {
+	t := &p.e.tasks[i]
+	text := p.req.text.LastUser
+	if strings.TrimSpace(text) == "" {
+		p.plans = append(p.plans, taskPlan{task: i, failed: signal.ReasonNoText})
+		return nil
+	}
+	key := readingKey{source: topic, prefix: t.Prefix, room: t.Window.Tokens - p.e.specials, extra: t.AppendID}
+	at, err := p.topic(ctx, key, text)
+	if err != nil {
+		return err
+	}
+	r := &p.readings[at]
+	if len(r.enc.IDs) == 0 {
+		p.plans = append(p.plans, taskPlan{task: i, failed: signal.ReasonNoText})
+		return nil
+	}
+	p.plans = append(p.plans, taskPlan{
+		task: i, reads: span{len(p.reads), len(p.reads) + 1}, windows: 1, read: 1, coverage: r.coverage,
+	})
+	p.add(i, at, 0, len(r.enc.IDs))
+	return nil
+}
+
+// topic returns the reading of text for rows as key says.
+func (p *pass) topic(ctx context.Context, key readingKey, text string) (int32, error) {
+	for i := range p.read {
+		if p.readings[i].key == key {
+			return int32(i), nil
+		}
+	}
+	r, at := p.reading(key)
+	room := key.room
+	if key.extra != 0 {
+		room--
+	}
+	if len(text) <= room*maxTokenBytes {
+		if err := p.encode(ctx, key.prefix+text, &r.enc); err != nil {
+			return 0, err
+		}
+	}
+	if len(r.enc.IDs) > room || len(text) > room*maxTokenBytes {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		p.compress(r, text, room)
+	}
+	if key.extra != 0 {
+		r.enc.IDs = append(r.enc.IDs, int32(key.extra))
+	}
+	return at, nil
+}
+
+// compress reads text as a skeleton that fits into room tokens. What a skeleton cannot hold, in rows
+// too short for any, is cut off.
+func (p *pass) compress(r *reading, text string, room int) {
+	var enc tokenize.Encoding
+	count := func(s string) int {
+		p.e.tokens.Encode(s, &enc)
+		return len(enc.IDs)
+	}
+	budget := room
+	if r.key.prefix != "" {
+		budget -= count(r.key.prefix)
+	}
+	short := compress.Compress(text, compress.Options{Budget: budget, Count: count})
+	p.e.tokens.Encode(r.key.prefix+short.Text, &r.enc)
+	r.enc.IDs = r.enc.IDs[:min(len(r.enc.IDs), max(room, 1))]
+	if short.Sentences > 0 {
+		r.coverage = signal.Compressed
+	}
+}
+
+// encode appends the tokens of text to enc. Long texts are cut at white space into chunks, and the
+// context is checked between them; with tokenizers that split at white space that changes nothing,
+// with others at most the tokens at a cut.
+func (p *pass) encode(ctx context.Context, text string, enc *tokenize.Encoding) error {
+	if len(text) <= chunkBytes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p.e.tokens.Encode(text, enc)
+		return nil
+	}
+	enc.Reset()
+	var chunk tokenize.Encoding
+	for base := 0; base < len(text); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := text[base:]
+		if len(part) > chunkBytes {
+			part = part[:cutAt(part, chunkBytes)]
+		}
+		p.e.tokens.Encode(part, &chunk)
+		enc.IDs = append(enc.IDs, chunk.IDs...)
+		for i := range chunk.IDs {
+			enc.Start = append(enc.Start, chunk.Start[i]+int32(base))
+			enc.End = append(enc.End, chunk.End[i]+int32(base))
+		}
+		base += len(part)
+	}
+	return nil
+}
+
+// cutAt returns where to cut text at or before byte n > 0: at white space, else between code points.
+func cutAt(text string, n int) int {
+	if cut := strings.LastIndexAny(text[:n], " \n"); cut > 0 {
+		return cut
+	}
+	cut := n
+	for cut > n-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return cut
+}

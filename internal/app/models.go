@@ -1,0 +1,242 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"signalbox/classify"
+	"signalbox/classify/bundle"
+	"signalbox/internal/config"
+	"signalbox/internal/hub/local"
+	"signalbox/internal/signal"
+	"signalbox/models"
+)
+
+// placement is one bundle of the configuration and what it is there for.
+type placement struct {
+	model   string
+	entries []int // of classify.tasks; the embedded bundle also gives what no entry names
+	bundle  *bundle.Bundle
+	signals signal.Mask // that it gives
+	key     string      // differs when the model, how it is read, or its files do
+}
+
+// place opens the bundle of every task of a configuration. It needs no ONNX Runtime. Problems are
+// *config.TaskError values, joined; the placements without one are returned beside them.
+func place(c *config.Classify) ([]placement, error) {
+	all := []placement{{model: config.EmbeddedModel}}
+	for i := range c.Tasks {
+		t := &c.Tasks[i]
+		if t.Model == classify.PatternsModel {
+			continue
+		}
+		at := slices.IndexFunc(all, func(p placement) bool { return p.model == t.Model && shared(c, t.Model) })
+		if at < 0 {
+			at = len(all)
+			all = append(all, placement{model: t.Model})
+		}
+		all[at].entries = append(all[at].entries, i)
+	}
+	var errs []error
+	placed := all[:0]
+	for _, p := range all {
+		if err := p.open(c); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if err := p.choose(c); err != nil {
+			errs = append(errs, err)
+		}
+		placed = append(placed, p)
+	}
+	return placed, errors.Join(errs...)
+}
+
+// shared reports whether several tasks can come from one model: those of a bundle, not those of a
+// model that knows one.
+func shared(c *config.Classify, model string) bool {
+	if model == config.EmbeddedModel {
+		return true
+	}
+	dir, err := local.Dir(c.ModelsDir, model)
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(dir + string(os.PathSeparator) + bundle.ManifestFile)
+	return err == nil
+}
+
+// open reads the manifest of a placement's bundle.
+func (p *placement) open(c *config.Classify) error {
+	entry, o := -1, bundle.OpenOptions{}
+	if len(p.entries) > 0 {
+		entry = p.entries[0]
+		if !shared(c, p.model) {
+			o = openOptions(&c.Tasks[entry])
+		}
+	}
+	fail := func(err error) error { return &config.TaskError{Index: entry, Field: "model", Err: err} }
+	var root fs.FS
+	mark := ""
+	if p.model == config.EmbeddedModel {
+		sub, err := fs.Sub(models.FS, "default")
+		if err != nil {
+			return fail(err)
+		}
+		root = sub
+	} else {
+		dir, err := local.Dir(c.ModelsDir, p.model)
+		if err != nil {
+			return fail(err)
+		}
+		root = os.DirFS(dir)
+		if mark, err = fingerprintDir(root); err != nil {
+			return fail(err)
+		}
+	}
+	b, err := bundle.Open(root, o)
+	if err != nil {
+		return fail(err)
+	}
+	p.bundle = b
+	p.key = fmt.Sprintf("%s\x00%s\x00%s", p.model, describe(o), mark)
+	return nil
+}
+
+// graphs identifies the graphs of a placement's bundle as far as its manifest does.
+func (p *placement) graphs() string {
+	var b strings.Builder
+	for _, g := range p.bundle.Manifest.Graphs {
+		b.WriteString(" " + g.SHA256)
+	}
+	return b.String()
+}
+
+// openOptions says how a model in the Hugging Face layout is read.
+func openOptions(t *config.Task) bundle.OpenOptions {
+	return bundle.OpenOptions{
+		Task: t.Name, Kind: bundle.Kind(t.Kind), Name: t.Model, Positive: t.Positive, Labels: t.Labels,
+		Pooling: bundle.Pooling(t.Pooling), Dims: t.Dims, Prefix: t.Prefix, Layer: t.Layer,
+		MaxTokens: t.MaxTokens, Temperature: t.Temperature,
+	}
+}
+
+// describe makes options comparable as text.
+func describe(o bundle.OpenOptions) string {
+	prefix := "found"
+	if o.Prefix != nil {
+		prefix = "given " + *o.Prefix
+	}
+	o.Prefix = nil
+	return fmt.Sprintf("%+v %s", o, prefix)
+}
+
+// choose decides which signals a placement gives, and checks that its bundle has the tasks.
+func (p *placement) choose(c *config.Classify) error {
+	have := signal.Mask(0)
+	for _, t := range p.bundle.Manifest.Tasks {
+		if k, ok := signal.ParseKind(t.Name); ok {
+			have |= signal.MaskOf(k)
+		}
+	}
+	if p.model == config.EmbeddedModel {
+		p.signals = have
+		for i := range c.Tasks {
+			if k, ok := signal.ParseKind(c.Tasks[i].Name); ok && c.Tasks[i].Model != config.EmbeddedModel {
+				p.signals &^= signal.MaskOf(k)
+			}
+		}
+	}
+	var errs []error
+	for _, i := range p.entries {
+		name := c.Tasks[i].Name
+		if _, ok := p.bundle.Manifest.Task(name); !ok {
+			errs = append(errs, &config.TaskError{
+				Index: i, Field: "name",
+				Err: fmt.Errorf("the bundle has no task %q, expected one of %s", name, strings.Join(taskNames(p.bundle), ", ")),
+			})
+			continue
+		}
+		if k, ok := signal.ParseKind(name); ok {
+			p.signals |= signal.MaskOf(k)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func taskNames(b *bundle.Bundle) []string {
+	out := make([]string, 0, len(b.Manifest.Tasks))
+	for _, t := range b.Manifest.Tasks {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+// fingerprintDir tells two contents of a model's folder apart by the names, sizes and times of its
+// files: the files themselves may be gigabytes.
+func fingerprintDir(root fs.FS) (string, error) {
+	var b strings.Builder
+	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		i, err := d.Info()
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(&b, "%s %d %d\n", path, i.Size(), i.ModTime().UnixNano())
+		return err
+	})
+	return b.String(), err
+}
+
+// Catalog tells what the bundles named by the configuration can compute. It needs no ONNX Runtime.
+// Its errors are *config.TaskError values, joined; what the other bundles give stands beside them.
+func Catalog(c *config.Classify) (config.Catalog, error) {
+	out := config.Catalog{
+		Signals: classify.LexicalKinds,
+		Labels:  make(map[signal.Kind][]string), Thresholds: make(map[signal.Kind]float64),
+	}
+	for i := range c.Tasks {
+		if c.Tasks[i].Model == classify.PatternsModel {
+			out.Signals |= signal.MaskOf(signal.PII)
+			out.Labels[signal.PII] = bundle.PIITypes()
+		}
+	}
+	placed, err := place(c)
+	for _, p := range placed {
+		out.Signals |= p.signals
+		for _, t := range p.bundle.Manifest.Tasks {
+			k, ok := signal.ParseKind(t.Name)
+			if !ok || !p.signals.Has(k) {
+				continue
+			}
+			if t.Threshold > 0 {
+				out.Thresholds[k] = t.Threshold
+			}
+			switch t.Kind {
+			case bundle.Sequence:
+				out.Labels[k] = t.Labels
+			case bundle.Token:
+				out.Labels[k] = typesOf(t.Labels)
+			case bundle.Embedding, bundle.Pair:
+			}
+		}
+	}
+	return out, err
+}
+
+// typesOf returns the types of BIO labels, and those that patterns find.
+func typesOf(labels []string) []string {
+	types := bundle.PIITypes()
+	for _, l := range labels {
+		if _, name, ok := strings.Cut(l, "-"); ok && !slices.Contains(types, name) {
+			types = append(types, name)
+		}
+	}
+	return types
+}

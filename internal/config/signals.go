@@ -1,0 +1,171 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"signalbox/classify"
+	"signalbox/classify/knn"
+	"signalbox/internal/hub/local"
+	"signalbox/internal/signal"
+)
+
+// EmbeddedModel is the name of the bundle inside the binary.
+const EmbeddedModel = "embedded"
+
+// Catalog says what the configured bundles can compute.
+type Catalog struct {
+	Signals    signal.Mask              // every kind that some component extracts
+	Labels     map[signal.Kind][]string // what kinds can report, in the order of signal.Value.Labels, where that is known
+	Thresholds map[signal.Kind]float64  // before the configuration's own
+}
+
+// TaskError is a problem with what one entry of classify.tasks names. A catalog function returns
+// them, joined.
+type TaskError struct {
+	Index int    // in Classify.Tasks; -1 for the embedded bundle that no entry names
+	Field string // of the entry: name, model, ...
+	Err   error
+}
+
+// Error names the entry and the problem.
+func (e *TaskError) Error() string { return fmt.Sprintf("tasks[%d].%s: %v", e.Index, e.Field, e.Err) }
+
+// Unwrap returns the problem.
+func (e *TaskError) Unwrap() error { return e.Err }
+
+// maxRowTokens bounds max_tokens; attention is quadratic in it.
+const maxRowTokens = 8192
+
+func (c *checker) classify() Catalog {
+	k := &c.cfg.Classify
+	if k.Timeout <= 0 {
+		c.at("classify.timeout", "must be longer than 0s")
+	}
+	if k.Windows < 1 {
+		c.at("classify.windows", "%d is less than 1", k.Windows)
+	}
+	if k.Library != "" && !filepath.IsAbs(k.Library) {
+		k.Library = filepath.Join(c.dir, k.Library)
+	}
+	c.modelsDir()
+	c.section("classify", k.Options.Validate())
+	c.names("classify.tasks", len(k.Tasks), func(i int) string { return k.Tasks[i].Name })
+	for i := range k.Tasks {
+		c.task(&k.Tasks[i], fmt.Sprintf("classify.tasks[%d]", i))
+	}
+	catalog, err := c.catalog(k)
+	c.taskErrors(err)
+	for _, t := range k.Tasks {
+		if kind, ok := signal.ParseKind(t.Name); ok && t.Threshold > 0 && catalog.Signals.Has(kind) {
+			catalog.Thresholds[kind] = t.Threshold
+		}
+	}
+	return catalog
+}
+
+// intents checks the private intents and adds them to what can be computed.
+func (c *checker) intents(catalog *Catalog) {
+	list := c.cfg.Signals.Intents
+	if err := knn.ValidateIntents(list); err != nil {
+		c.section("signals", err)
+	}
+	o := knn.DefaultOptions()
+	o.Margin = c.cfg.Signals.IntentMargin
+	if err := o.Validate(); err != nil {
+		c.at("signals.intent_margin", "%s", strings.TrimPrefix(err.Error(), "margin: "))
+	}
+	if len(list) > 0 && catalog.Signals.Has(signal.Embedding) {
+		catalog.Signals |= signal.MaskOf(signal.Intent)
+		catalog.Labels[signal.Intent] = names(list)
+	} else if len(list) > 0 {
+		c.at("signals.intents", "no model provides signal embedding, by which texts are compared")
+	}
+	c.cfg.Catalog = *catalog
+}
+
+func names(intents []knn.Intent) []string {
+	out := make([]string, 0, len(intents))
+	for i := range intents {
+		out = append(out, intents[i].Name)
+	}
+	return out
+}
+
+// modelsDir makes the folder of downloaded models an absolute path, where there is one.
+func (c *checker) modelsDir() {
+	k := &c.cfg.Classify
+	home, _ := c.env("HOME")
+	if k.ModelsDir == "" {
+		cache, _ := c.env("XDG_CACHE_HOME")
+		if cache == "" && home != "" {
+			cache = filepath.Join(home, ".cache")
+		}
+		k.ModelsDir = local.DefaultDir(cache)
+		return
+	}
+	k.ModelsDir = local.Expand(k.ModelsDir, home)
+	if !filepath.IsAbs(k.ModelsDir) {
+		k.ModelsDir = filepath.Join(c.dir, k.ModelsDir)
+	}
+}
+
+// task checks what can be said about an entry of classify.tasks without opening its model.
+func (c *checker) task(t *Task, path string) {
+	if t.Name == "" {
+		c.at(path+".name", "a name is required, such as domain, jailbreak or pii")
+	}
+	if t.Model == "" {
+		t.Model = EmbeddedModel
+	}
+	if t.Model == classify.PatternsModel && t.Name != signal.PII.String() {
+		c.at(path+".model", "patterns find pii, nothing else")
+	}
+	if t.Threshold < 0 || t.Threshold > 1 || math.IsNaN(t.Threshold) {
+		c.at(path+".threshold", "found %v, expected a probability from 0 to 1", t.Threshold)
+	}
+	if t.Temperature < 0 || math.IsNaN(t.Temperature) || math.IsInf(t.Temperature, 0) {
+		c.at(path+".temperature", "found %v, expected a positive number", t.Temperature)
+	}
+	if t.MaxTokens < 0 || t.MaxTokens > maxRowTokens {
+		c.at(path+".max_tokens", "%d is not between 0 and %d", t.MaxTokens, maxRowTokens)
+	}
+	if t.Dims < 0 {
+		c.at(path+".dims", "%d is negative", t.Dims)
+	}
+	if t.Layer < 0 {
+		c.at(path+".layer", "%d is negative", t.Layer)
+	}
+	c.oneOf(path+".kind", t.Kind, "sequence", "token", "pair", "embedding")
+	c.oneOf(path+".pooling", t.Pooling, "mean", "cls", "last_token", "none")
+}
+
+// oneOf reports a word that is neither empty nor known.
+func (c *checker) oneOf(path, word string, known ...string) {
+	if word != "" && !slices.Contains(known, word) {
+		c.at(path, "%q is none of %s", word, strings.Join(known, ", "))
+	}
+}
+
+// taskErrors places the problems that opening the models showed.
+func (c *checker) taskErrors(err error) {
+	if err == nil {
+		return
+	}
+	list := []error{err}
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		list = j.Unwrap()
+	}
+	for _, err := range list {
+		var t *TaskError
+		if !errors.As(err, &t) || t.Index < 0 {
+			c.at("classify.tasks", "%v", err)
+			continue
+		}
+		c.at(fmt.Sprintf("classify.tasks[%d].%s", t.Index, t.Field), "%v", t.Err)
+	}
+}

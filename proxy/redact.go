@@ -1,0 +1,83 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+	"signalbox/proxy/redact"
+)
+
+// hide returns the request as it may be sent: with personal data replaced, when the route asks for it.
+// Without knowing what personal data there is, nothing is sent.
+func (o *outcome) hide() (*openai.Request, error) {
+	if !o.Action.Redact || len(o.req.Text().Segments) == 0 {
+		return o.req, nil
+	}
+	v := &o.set.Values[signal.PII]
+	switch {
+	case v.State == signal.Known:
+	case v.Reason == signal.ReasonTimeout, v.Reason == signal.ReasonOverload:
+		return nil, errOverloaded
+	default:
+		return nil, errUnredacted
+	}
+	req, vault, err := redact.Hide(o.req, v.Spans)
+	o.vault = vault
+	return req, err
+}
+
+// headersFor returns the client's headers without those that mention a value that was hidden.
+func (o *outcome) headersFor(in http.Header) http.Header {
+	if o.vault == nil {
+		return in
+	}
+	out := make(http.Header, len(in))
+	for name, values := range in {
+		clean := true
+		for _, value := range values {
+			clean = clean && !o.vault.Mentions(value)
+		}
+		if clean {
+			out[name] = values
+		}
+	}
+	return out
+}
+
+// dropStale removes the headers that speak of the bytes of an answer as the upstream sent it (RFC 9530; RFC 9110, section 8.8).
+func dropStale(h http.Header) {
+	for _, name := range [...]string{"Content-Length", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5", "Etag"} {
+		delete(h, name)
+	}
+}
+
+// copyRestored passes on a JSON body with the hidden values put back. A body that was read whole keeps a
+// length, its new one; a longer one is sent as it comes.
+func (u *upstream) copyRestored(w *reply, o *outcome, t *tally) error {
+	b := o.vault.Body()
+	h := w.Header()
+	dropStale(h)
+	if errors.Is(u.err, io.EOF) {
+		all := u.buf.b[:u.buf.n]
+		t.body(nil, all)
+		all = append(bytes.Clone(b.Feed(all)), b.Rest()...)
+		h["Content-Length"] = []string{strconv.Itoa(len(all))}
+		w.WriteHeader(u.status)
+		return send(w, all)
+	}
+	w.WriteHeader(u.status)
+	return u.copyBody(w, t, b)
+}
+
+// send writes a part of a body.
+func send(w *reply, b []byte) error {
+	if _, err := w.Write(b); err != nil {
+		return clientError(err)
+	}
+	return nil
+}

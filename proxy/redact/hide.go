@@ -1,0 +1,483 @@
+package redact
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+)
+
+// ErrIncomplete is returned when some span could not be replaced.
+var ErrIncomplete = errors.New("personal data could not be replaced")
+
+// Hide returns a chat completion with the spans replaced by placeholders, parsed, and the vault that
+// restores an answer to it. spans refer to the segments of req.Text(), in any order; overlapping ones
+// are taken as one. Without spans the request itself comes back, with a nil vault. An error wraps
+// ErrIncomplete, holds nothing of the text, and means that nothing may be sent.
+func Hide(req *openai.Request, spans []signal.Span) (*openai.Request, *Vault, error) {
+	if len(spans) == 0 {
+		return req, nil, nil
+	}
+	h := hider{req: req, keeper: newKeeper(), texts: make(map[string]*found)}
+	if err := h.collect(req.Text().Segments, spans); err != nil {
+		return nil, nil, err
+	}
+	body, err := h.rewrite()
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := openai.ParseChat(body, openai.Limits{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: the rewritten body does not parse", ErrIncomplete)
+	}
+	if err := h.verify(out); err != nil {
+		return nil, nil, err
+	}
+	return out, h.keeper.vault, nil
+}
+
+// hider replaces the spans of one request.
+type hider struct {
+	req     *openai.Request
+	keeper  *keeper
+	texts   map[string]*found // what was found, by the text it was found in
+	order   []*found          // in the order of the segments
+	content int               // messages before it have been walked
+	edits   []edit
+}
+
+// found is what was found in a text.
+type found struct {
+	text     string
+	spans    []piece // sorted, without overlaps
+	replaced bool    // in at least one place
+	covered  int     // bytes of text that content parts have accounted for
+}
+
+// piece is a range of a text and what to put there.
+type piece struct {
+	start, end int
+	kind       string
+	*secret
+}
+
+// edit replaces a range of the body.
+type edit struct {
+	start, end int
+	text       []byte
+}
+
+// collect sorts the spans by text and merges those that overlap.
+func (h *hider) collect(segments []signal.Segment, spans []signal.Span) error {
+	spans = slices.Clone(spans)
+	slices.SortStableFunc(spans, func(a, b signal.Span) int {
+		return cmp.Or(cmp.Compare(a.Segment, b.Segment), cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
+	})
+	for _, s := range spans {
+		if s.Segment < 0 || s.Segment >= len(segments) {
+			return fmt.Errorf("%w: a span is of no segment", ErrIncomplete)
+		}
+		text := segments[s.Segment].Text
+		if s.Start < 0 || s.End > len(text) || s.Start >= s.End || !onBoundary(text, s.Start) || !onBoundary(text, s.End) {
+			return fmt.Errorf("%w: a span is outside its segment", ErrIncomplete)
+		}
+		f := h.texts[text]
+		if f == nil {
+			f = &found{text: text}
+			h.texts[text] = f
+			h.order = append(h.order, f)
+		}
+		f.add(piece{start: s.Start, end: s.End, kind: s.Type})
+	}
+	return nil
+}
+
+func onBoundary(text string, i int) bool { return i == len(text) || utf8.RuneStart(text[i]) }
+
+// add inserts a piece; of overlapping ones the first gives the type. A text that occurs twice may bring
+// its spans twice.
+func (f *found) add(p piece) {
+	at, _ := slices.BinarySearchFunc(f.spans, p, func(a, b piece) int { return cmp.Compare(a.start, b.start) })
+	if at > 0 && f.spans[at-1].end > p.start {
+		at--
+		f.spans[at].end = max(f.spans[at].end, p.end)
+	} else {
+		f.spans = slices.Insert(f.spans, at, p)
+	}
+	for at+1 < len(f.spans) && f.spans[at+1].start < f.spans[at].end {
+		f.spans[at].end = max(f.spans[at].end, f.spans[at+1].end)
+		f.spans = slices.Delete(f.spans, at+1, at+2)
+	}
+}
+
+// rewrite returns the body with every mention replaced.
+func (h *hider) rewrite() ([]byte, error) {
+	nested := make(map[string]bool) // texts that are the arguments of calls
+	reserve := func(s *str) {
+		h.keeper.reserve(s.text)
+		h.keeper.vault.json = h.keeper.vault.json || s.asksJSON()
+		if s.name == argumentsName {
+			nested[string(s.text)] = true
+		}
+	}
+	if err := walk(h.req.Raw, reserve); err != nil {
+		return nil, err
+	}
+	v := h.keeper.vault
+	for _, f := range h.order {
+		if nested[f.text] {
+			f.unescape()
+		}
+		for i := range f.spans {
+			p := &f.spans[i]
+			value := f.text[p.start:p.end]
+			spoken := value
+			if nested[f.text] {
+				if plain, ok := unquote(value); ok {
+					spoken = plain
+				}
+			}
+			p.secret = h.keeper.keep(p.kind, spoken)
+			if worth(p.kind, value) {
+				v.mentions.add(p.secret, value)
+				v.mentions.add(p.secret, spoken)
+			}
+		}
+	}
+	v.mentions.ready()
+	if err := walk(h.req.Raw, h.visit); err != nil {
+		return nil, err
+	}
+	return splice(h.req.Raw, h.edits), nil
+}
+
+// unescape moves the ends of spans in a JSON text out of its escapes: a backslash alone would be left
+// behind, and the text would not parse any more.
+func (f *found) unescape() {
+	kept, i := f.spans[:0], 0
+	for _, p := range f.spans {
+		p.start = max(p.start, i) // the escape that ended the piece before may reach here
+		from, to := i, i          // the character looked at
+		for ; to < p.start; i = to {
+			from, to = i, f.escapeEnd(i)
+		}
+		switch {
+		case to == p.start || from == p.start:
+		case to-from == numbered:
+			p.start = from // a letter, written as its number
+		default:
+			p.start = to // a line break and the like
+		}
+		for i = from; i < p.end; i = to {
+			to = f.escapeEnd(i)
+		}
+		if p.end = max(p.end, i); p.start < p.end {
+			kept = append(kept, p)
+		}
+	}
+	f.spans = kept
+	f.replaced = f.replaced || len(kept) == 0
+}
+
+// numbered is the length of an escape such as \u00e9.
+const numbered = 6
+
+// escapeEnd returns the end of the character of a JSON string at i.
+func (f *found) escapeEnd(i int) int {
+	size := 1
+	if f.text[i] == '\\' {
+		if size = 2; strings.HasPrefix(f.text[i+1:], "u") {
+			size = numbered
+		}
+	}
+	return min(i+size, len(f.text))
+}
+
+// visit rewrites one string of the body.
+func (h *hider) visit(s *str) {
+	if protocol(s) {
+		return
+	}
+	text := string(s.text)
+	pieces := h.known(s, text)
+	pieces = h.mentioned(text, pieces)
+	if len(pieces) > 0 {
+		h.edits = append(h.edits, edit{s.start, s.end, rewriteString(h.req.Raw[s.start:s.end], pieces)})
+	}
+}
+
+// protocol reports whether a string steers the API and is no text.
+func protocol(s *str) bool {
+	switch s.name {
+	case "model", "role", "type", "id", "tool_call_id", "call_id", "object", "tool_choice", "reasoning_effort", "service_tier", "detail", "format", "encoding_format":
+		return !s.free
+	}
+	return bytes.HasPrefix(s.text, []byte("data:")) && len(s.text) > maxLiteral
+}
+
+// known returns what was found in the string: as a text of its own, or as a part of a content list.
+func (h *hider) known(s *str, text string) []piece {
+	if m := h.messageAt(s.start); m != nil && h.req.Raw[m.Content.Start] == '[' && s.part {
+		f := h.texts[m.Text]
+		if f == nil || text == "" {
+			return nil
+		}
+		return f.part(text)
+	}
+	f := h.texts[text]
+	if f == nil {
+		return nil
+	}
+	f.replaced = true
+	return slices.Clone(f.spans)
+}
+
+// messageAt returns the message in whose content the offset lies, or nil. Offsets rise from call to
+// call.
+func (h *hider) messageAt(offset int) *openai.Message {
+	for h.content < len(h.req.Messages) {
+		m := &h.req.Messages[h.content]
+		if offset < m.Span.End {
+			if m.Content.Present() && offset > m.Content.Start && offset < m.Content.End {
+				return m
+			}
+			return nil
+		}
+		h.content++
+		if h.content < len(h.req.Messages) {
+			if f := h.texts[h.req.Messages[h.content].Text]; f != nil {
+				f.covered = 0
+			}
+		}
+	}
+	return nil
+}
+
+// part returns the pieces that lie in the next part of a text, which is joined from its parts with line
+// breaks. A piece that reaches over a break is replaced in the part where it begins and cut out of the
+// others.
+func (f *found) part(text string) []piece {
+	at := f.covered
+	if at > 0 {
+		at++ // the line break
+	}
+	end := at + len(text)
+	if end > len(f.text) || f.text[at:end] != text {
+		return nil // and replaced stays false
+	}
+	f.covered = end
+	f.replaced = f.replaced || end == len(f.text)
+	var out []piece
+	for _, p := range f.spans {
+		if p.end <= at || p.start >= end {
+			continue
+		}
+		q := p
+		if q.start < at {
+			q.secret = &secret{}
+		}
+		q.start, q.end = max(q.start, at)-at, min(q.end, end)-at
+		out = append(out, q)
+	}
+	return out
+}
+
+// mentioned adds the mentions of known values between the pieces of a text.
+func (h *hider) mentioned(text string, pieces []piece) []piece {
+	m := &h.keeper.vault.mentions
+	out, known := pieces, pieces
+	for from := 0; ; {
+		start, end, s := m.find(text, from)
+		if s == nil {
+			break
+		}
+		for len(known) > 0 && known[0].end <= start {
+			known = known[1:]
+		}
+		if len(known) > 0 && known[0].start < end {
+			from = known[0].end
+			continue
+		}
+		out = append(slices.Clip(out), piece{start: start, end: end, secret: s})
+		from = end
+	}
+	slices.SortFunc(out, func(a, b piece) int { return cmp.Compare(a.start, b.start) })
+	return out
+}
+
+// verify checks the rewritten request: every text was met, and no value is left in any.
+func (h *hider) verify(out *openai.Request) error {
+	for _, f := range h.order {
+		if !f.replaced {
+			return fmt.Errorf("%w: a text was not found in the body", ErrIncomplete)
+		}
+	}
+	before, after := h.req.Text().Segments, out.Text().Segments
+	if len(before) < len(after) || len(out.Messages) != len(h.req.Messages) {
+		return fmt.Errorf("%w: the rewritten body has other texts", ErrIncomplete)
+	}
+	for _, s := range after {
+		if h.keeper.vault.Mentions(s.Text) {
+			return fmt.Errorf("%w: a value is left in the body", ErrIncomplete)
+		}
+	}
+	return nil
+}
+
+// argumentsName is the member that holds the arguments of a call, which are JSON in a string.
+const argumentsName = "arguments"
+
+// str is a string of a body that is no name of a member.
+type str struct {
+	start, end int    // in the body, with the quotes
+	text       []byte // decoded; valid during the call
+	name       string // of the nearest member around it
+	field      string // of the body that it is in
+	part       bool   // it is what a content list of a message holds as text
+	free       bool   // around it is a member whose value may be any JSON: its names mean nothing here
+}
+
+// asksJSON reports whether the string says that the answer's content is to be JSON: response_format of
+// the API, or guided_json of vLLM.
+func (s *str) asksJSON() bool {
+	return s.field == "response_format" && s.name == "type" && bytes.HasPrefix(s.text, []byte("json")) || s.field == "guided_json"
+}
+
+// walk calls visit for every string value of a body.
+func walk(raw []byte, visit func(*str)) error {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	var buf []byte
+	names := make([]string, 1, 16) // by depth, the member being read
+	for {
+		tok := dec.PeekKind()
+		depth := dec.StackDepth()
+		names = slices.Grow(names, 1)[:depth+1]
+		if tok != '"' {
+			if _, err := dec.ReadToken(); err != nil {
+				if depth == 0 && errors.Is(err, io.EOF) {
+					return nil
+				}
+				return fmt.Errorf("%w: the body does not parse", ErrIncomplete)
+			}
+			if d := dec.StackDepth(); d > depth {
+				names = append(names, names[depth])
+			}
+			continue
+		}
+		quoted, err := dec.ReadValue()
+		if err != nil {
+			return fmt.Errorf("%w: the body does not parse", ErrIncomplete)
+		}
+		buf, _ = jsontext.AppendUnquote(buf[:0], quoted) // the decoder has validated it
+		kind, n := dec.StackIndex(depth)
+		if kind == '{' && n%2 == 1 {
+			names[depth] = string(buf)
+			continue
+		}
+		end := int(dec.InputOffset())
+		s := str{start: end - len(quoted), end: end, text: buf, name: names[depth], field: names[min(1, depth)], part: isPart(names, depth, kind), free: isFree(names[min(1, depth):depth])}
+		visit(&s)
+	}
+}
+
+// isFree reports whether one of the members is among those that hold JSON of the client's own.
+func isFree(members []string) bool {
+	for _, name := range members {
+		switch name {
+		case argumentsName, "input", "documents", "prediction", "chat_template_kwargs", "refusal", "reasoning", "reasoning_content", "thinking", "metadata":
+			return true
+		}
+	}
+	return false
+}
+
+// isPart reports whether a string is text in a content list: an element of messages[i].content itself,
+// or the text of one. names[d] is the member read at depth d; a list repeats the one around it.
+func isPart(names []string, depth int, kind jsontext.Kind) bool {
+	const list = 4 // {"messages":[{"content":[
+	if depth < list || names[1] != "messages" || names[3] != "content" {
+		return false
+	}
+	if depth == list {
+		return kind == '['
+	}
+	switch names[depth] {
+	case "text", "refusal", "thinking", "reasoning":
+		return depth == list+1 && kind == '{'
+	}
+	return false
+}
+
+// rewriteString replaces pieces of the text of a JSON string, given with its quotes. What stays keeps its
+// spelling.
+func rewriteString(quoted []byte, pieces []piece) []byte {
+	out := make([]byte, 0, len(quoted)+16*len(pieces))
+	at := 0 // offset in the decoded text
+	for i := 0; i < len(quoted); {
+		if i == 0 || i == len(quoted)-1 {
+			out = append(out, quoted[i])
+			i++
+			continue
+		}
+		size, decoded := unit(quoted[i:])
+		for len(pieces) > 0 && pieces[0].end <= at {
+			pieces = pieces[1:]
+		}
+		switch {
+		case len(pieces) == 0 || at < pieces[0].start:
+			out = append(out, quoted[i:i+size]...)
+		case at == pieces[0].start:
+			out = append(out, pieces[0].placeholder...)
+		}
+		i, at = i+size, at+decoded
+	}
+	return out
+}
+
+// unit returns the bytes of the first character of the inside of a JSON string, as it is spelled and
+// as it is decoded.
+func unit(b []byte) (size, decoded int) {
+	switch {
+	case b[0] != '\\':
+		return 1, 1
+	case b[1] != 'u':
+		return 2, 1
+	}
+	r := hex4(b[2:6])
+	if r >= 0xD800 && r < 0xDC00 { // a surrogate pair: the parser accepts no other kind
+		return 12, 4
+	}
+	return 6, utf8.RuneLen(r)
+}
+
+func hex4(b []byte) (r rune) {
+	for _, c := range b {
+		switch {
+		case c <= '9':
+			r = r<<4 | rune(c-'0')
+		default:
+			r = r<<4 | rune(c|0x20-'a'+10)
+		}
+	}
+	return r
+}
+
+// splice applies edits, which are in order.
+func splice(raw []byte, edits []edit) []byte {
+	out := make([]byte, 0, len(raw)+16*len(edits))
+	pos := 0
+	for _, e := range edits {
+		out = append(append(out, raw[pos:e.start]...), e.text...)
+		pos = e.end
+	}
+	return append(out, raw[pos:]...)
+}

@@ -1,0 +1,250 @@
+package redact
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+)
+
+// secrets are what the tests hide, with their types, in the order in which they are looked for.
+var secrets = []struct{ kind, value string }{
+	{"EMAIL_ADDRESS", "ann@example.com"},
+	{"EMAIL_ADDRESS", "ANN@Example.com"},
+	{"EMAIL_ADDRESS", "bob@example.org"},
+	{"CREDIT_CARD", "4111 1111 1111 1111"},
+	{"CREDIT_CARD", "4111111111111111"},
+	{"PERSON", "Ann O'Neil"},
+	{"PERSON", `Jo "JJ" Doe`},
+	{"PERSON", `Jos\u00e9`},
+	{"PERSON", "José"},
+	{"STREET_ADDRESS", "1 Elm St\nSpringfield"},
+	{"AGE", "43"},
+	{"x-custom", "K-77"},
+}
+
+// spansOf finds the secrets in the texts of a request, as a classifier would.
+func spansOf(req *openai.Request) []signal.Span {
+	var out []signal.Span
+	for i, s := range req.Text().Segments {
+		for _, x := range secrets {
+			for from := 0; ; {
+				k := strings.Index(s.Text[from:], x.value)
+				if k < 0 {
+					break
+				}
+				out = append(out, signal.Span{Type: x.kind, Segment: i, Start: from + k, End: from + k + len(x.value), Score: 1})
+				from += k + len(x.value)
+			}
+		}
+	}
+	return out
+}
+
+func parse(tb testing.TB, body string) *openai.Request {
+	tb.Helper()
+	req, err := openai.ParseChat([]byte(body), openai.Limits{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return req
+}
+
+func hide(tb testing.TB, body string) (*openai.Request, *Vault) {
+	tb.Helper()
+	req := parse(tb, body)
+	out, v, err := Hide(req, spansOf(req))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return out, v
+}
+
+func TestHideRewritesNothingButWhatItHides(t *testing.T) {
+	tests := []struct{ name, body, want string }{
+		{
+			"a text without anything stays as it is",
+			`{"model":"auto", "messages":[{"role":"user","content":"h\u00e9 [EMAIL_1]"}]}`,
+			`{"model":"auto", "messages":[{"role":"user","content":"h\u00e9 [EMAIL_1]"}]}`,
+		},
+		{
+			"the spelling around a value stays",
+			`{"model":"auto","temperature":1.0,"messages":[{"role":"user","content":"h\u00e9 \ud83d\ude42 ann@example.com \/ x"}]}`,
+			`{"model":"auto","temperature":1.0,"messages":[{"role":"user","content":"h\u00e9 \ud83d\ude42 [EMAIL_1] \/ x"}]}`,
+		},
+		{
+			"one value has one placeholder, whatever its case and separators",
+			`{"model":"auto","messages":[{"role":"user","content":"ann@example.com ANN@Example.com bob@example.org 4111 1111 1111 1111 4111111111111111"}]}`,
+			`{"model":"auto","messages":[{"role":"user","content":"[EMAIL_1] [EMAIL_1] [EMAIL_2] [CARD_1] [CARD_1]"}]}`,
+		},
+		{
+			"every role, part, call and result is rewritten",
+			`{"messages":[{"role":"system","content":"for ann@example.com"},{"role":"user","name":"ann@example.com","content":[{"type":"text","text":"I am Ann O'Neil"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},"bob@example.org"]},` +
+				`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"mail","arguments":"{\"to\":\"ann@example.com\"}"}}]},{"role":"tool","tool_call_id":"c1","content":"sent to bob@example.org"}],"model":"auto"}`,
+			`{"messages":[{"role":"system","content":"for [EMAIL_1]"},{"role":"user","name":"[EMAIL_1]","content":[{"type":"text","text":"I am [PERSON_1]"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},"[EMAIL_2]"]},` +
+				`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"mail","arguments":"{\"to\":\"[EMAIL_1]\"}"}}]},{"role":"tool","tool_call_id":"c1","content":"sent to [EMAIL_2]"}],"model":"auto"}`,
+		},
+		{
+			"mentions that no reader found are replaced, in any case, and outside of messages",
+			`{"model":"auto","user":"ann@example.com","metadata":{"id":"bob@example.org"},"stop":["ANN O'NEIL"],"messages":[{"role":"user","content":"ann@example.com, bob@example.org, Ann O'Neil, 43"},{"role":"user","content":"ann  o'neil and Ann O'Neillo"}]}`,
+			`{"model":"auto","user":"[EMAIL_1]","metadata":{"id":"[EMAIL_2]"},"stop":["[PERSON_1]"],"messages":[{"role":"user","content":"[EMAIL_1], [EMAIL_2], [PERSON_1], [AGE_1]"},{"role":"user","content":"[PERSON_1] and [PERSON_1]lo"}]}`,
+		},
+		{
+			"a placeholder that the request holds already is not used",
+			`{"model":"auto","messages":[{"role":"user","content":"[EMAIL_1] \u005bEMAIL_2] ann@example.com"}]}`,
+			`{"model":"auto","messages":[{"role":"user","content":"[EMAIL_1] \u005bEMAIL_2] [EMAIL_3]"}]}`,
+		},
+		{
+			"a value over two parts is replaced in the first and cut out of the second",
+			`{"model":"auto","messages":[{"role":"user","content":[{"type":"text","text":"at 1 Elm St"},{"type":"text","text":""},{"type":"text","text":"Springfield now"}]}]}`,
+			`{"model":"auto","messages":[{"role":"user","content":[{"type":"text","text":"at [ADDRESS_1]"},{"type":"text","text":""},{"type":"text","text":" now"}]}]}`,
+		},
+		{
+			"a type that is not ours gives its own word",
+			`{"model":"auto","messages":[{"role":"user","content":"K-77"}]}`,
+			`{"model":"auto","messages":[{"role":"user","content":"[XCUSTOM_1]"}]}`,
+		},
+		{
+			"two messages of the same parts are both rewritten",
+			`{"model":"auto","messages":[{"role":"user","content":["ann@example.com","x"]},{"role":"user","content":["ann@example.com","x"]}]}`,
+			`{"model":"auto","messages":[{"role":"user","content":["[EMAIL_1]","x"]},{"role":"user","content":["[EMAIL_1]","x"]}]}`,
+		},
+		{
+			"an escape in front of a value inside arguments stays whole",
+			`{"model":"auto","messages":[{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\":\"x\\nann@example.com\",\"b\":\"Jos\\u00e9\"}"}}]},{"role":"user","content":"José"}]}`,
+			`{"model":"auto","messages":[{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\":\"x\\n[EMAIL_1]\",\"b\":\"[PERSON_1]\"}"}}]},{"role":"user","content":"[PERSON_1]"}]}`,
+		},
+		{
+			"members of a call's own object may have any name",
+			`{"model":"auto","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"f","arguments":{"id":"ann@example.com","role":"Ann O'Neil"}}}]}]}`,
+			`{"model":"auto","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"f","arguments":{"id":"[EMAIL_1]","role":"[PERSON_1]"}}}]}]}`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out, _ := hide(t, tt.body)
+			if diff := cmp.Diff(tt.want, string(out.Raw)); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A mention is a whole word: the name inside a longer one is another name.
+func TestAMentionIsAWholeWord(t *testing.T) {
+	req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"Anna, anna, Annabel, Rose, rose, 漢字"},{"role":"user","content":"x漢字y ANNA"}]}`)
+	spans := []signal.Span{{Type: "PERSON", End: 4}, {Type: "PERSON", Start: 21, End: 25}, {Type: "PERSON", Start: 33, End: 39}}
+	out, _, err := Hide(req, spans)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"model":"auto","messages":[{"role":"user","content":"[PERSON_1], [PERSON_1], Annabel, [PERSON_2], rose, [PERSON_3]"},{"role":"user","content":"x[PERSON_3]y [PERSON_1]"}]}`
+	if diff := cmp.Diff(want, string(out.Raw)); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+}
+
+func TestASpanThatStartsInsideAnEscapeOfArgumentsLeavesTheEscape(t *testing.T) {
+	req := parse(t, `{"model":"auto","messages":[{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\":\"\\nann@example.com\"}"}}]}]}`)
+	// A reader that does not know JSON takes the n of the line break for the first letter.
+	text := req.Text().Segments[1].Text
+	start := strings.Index(text, "nann@")
+	out, v, err := Hide(req, []signal.Span{{Type: "EMAIL_ADDRESS", Segment: 1, Start: start, End: start + len("nann@example.com"), Score: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"a":"\n[EMAIL_1]"}`
+	if got := out.Text().Segments[1].Text; got != want {
+		t.Errorf("arguments are %s, want %s", got, want)
+	}
+	if got := v.secrets["[EMAIL_1]"].value; got != "ann@example.com" {
+		t.Errorf("the value kept is %q", got)
+	}
+}
+
+func TestHideFailsRatherThanLeaveSomething(t *testing.T) {
+	req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"né ann@example.com"}]}`)
+	tests := []struct {
+		name string
+		span signal.Span
+	}{
+		{"a span of no segment", signal.Span{Segment: 1, End: 1}},
+		{"a span before the text", signal.Span{Start: -1, End: 1}},
+		{"a span beyond the text", signal.Span{Start: 1, End: 99}},
+		{"an empty span", signal.Span{Start: 1, End: 1}},
+		{"a span that cuts a character", signal.Span{Start: 2, End: 5}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out, v, err := Hide(req, []signal.Span{tt.span})
+			if !errors.Is(err, ErrIncomplete) || out != nil || v != nil {
+				t.Errorf("got %v, %v, %v; want nothing but ErrIncomplete", out, v, err)
+			}
+			if err != nil && strings.Contains(err.Error(), "example") {
+				t.Errorf("the error tells the text: %v", err)
+			}
+		})
+	}
+}
+
+// A restored answer must decode to the text in which each placeholder is its value.
+func TestABodyIsRestoredWhateverThePieces(t *testing.T) {
+	_, v := hide(t, `{"model":"auto","messages":[{"role":"user","content":"ann@example.com Jo \"JJ\" Doe 1 Elm St\nSpringfield [EMAIL_2] bob@example.org"}]}`)
+	const answer = `{"choices":[{"index":0,"message":{"role":"assistant","content":"To [EMAIL_1], [PERSON_1] [EMAIL_2] [EMAIL_9] [EMA \"[ADDRESS_1]\" \\[EMAIL_1]","reasoning_content":"[[PERSON_1]]",` +
+		`"tool_calls":[{"function":{"name":"f","arguments":"{\"to\":\"[PERSON_1]\",\"at\":[\"[ADDRESS_1]\"]}"}}]},"logprobs":[[1,2],[]]}],"usage":{"total_tokens":3}}`
+	const want = `{"choices":[{"index":0,"message":{"role":"assistant","content":"To ann@example.com, Jo \"JJ\" Doe [EMAIL_2] [EMAIL_9] [EMA \"1 Elm St\nSpringfield\" \\ann@example.com","reasoning_content":"[Jo \"JJ\" Doe]",` +
+		`"tool_calls":[{"function":{"name":"f","arguments":"{\"to\":\"Jo \\\"JJ\\\" Doe\",\"at\":[\"1 Elm St\\nSpringfield\"]}"}}]},"logprobs":[[1,2],[]]}],"usage":{"total_tokens":3}}`
+	for size := 1; size <= len(answer); size++ {
+		b := v.Body()
+		var got []byte
+		for from := 0; from < len(answer); from += size {
+			got = append(got, b.Feed([]byte(answer[from:min(len(answer), from+size)]))...)
+		}
+		got = append(got, b.Rest()...)
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Fatalf("in pieces of %d (-want +got):\n%s", size, diff)
+		}
+	}
+	var call struct {
+		Choices []struct {
+			Message struct {
+				Calls []struct{ Function struct{ Arguments string } } `json:"tool_calls"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(want), &call); err != nil || !json.Valid([]byte(call.Choices[0].Message.Calls[0].Function.Arguments)) {
+		t.Errorf("restored arguments are no JSON: %v", err)
+	}
+}
+
+func TestContentThatIsJSONIsRestoredAsJSON(t *testing.T) {
+	_, v := hide(t, `{"model":"auto","response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{}}},"messages":[{"role":"user","content":"Jo \"JJ\" Doe"}]}`)
+	b := v.Body()
+	const want = `{"content":"{\"name\":\"Jo \\\"JJ\\\" Doe\"}","reasoning":"Jo \"JJ\" Doe"}`
+	if got := string(b.Feed([]byte(`{"content":"{\"name\":\"[PERSON_1]\"}","reasoning":"[PERSON_1]"}`))); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestWithoutSpansNothingIsTouched(t *testing.T) {
+	req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"[EMAIL_1]"}]}`)
+	out, v, err := Hide(req, nil)
+	if out != req || v != nil || err != nil {
+		t.Fatalf("got %v, %v, %v", out, v, err)
+	}
+	piece := []byte("[EMAIL_1]")
+	if got := v.Body().Feed(piece); &got[0] != &piece[0] {
+		t.Error("a nil Body does not pass on what it gets")
+	}
+	if got := v.Stream().Feed(piece); &got[0] != &piece[0] {
+		t.Error("a nil Stream does not pass on what it gets")
+	}
+	if len(v.Body().Rest())+len(v.Stream().Rest()) != 0 {
+		t.Error("nil restorers hold something")
+	}
+}

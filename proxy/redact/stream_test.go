@@ -1,0 +1,257 @@
+package redact
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// spoken is what a client puts together from a stream: the texts of its choices, by field.
+func spoken(tb testing.TB, stream string) map[string]string {
+	tb.Helper()
+	out := make(map[string]string)
+	finished := make(map[int]bool)
+	for event := range strings.SplitSeq(stream, "\n\n") {
+		data, ok := strings.CutPrefix(event, "data: ")
+		if !ok || data == "[DONE]" {
+			continue
+		}
+		var c struct {
+			ID      string
+			Choices []struct {
+				Index        int
+				Delta        map[string]any
+				FinishReason *string `json:"finish_reason"`
+			}
+		}
+		if err := json.Unmarshal([]byte(data), &c); err != nil {
+			tb.Fatalf("event %q: %v", event, err)
+		}
+		if c.ID != "c-1" && len(c.Choices) > 0 {
+			tb.Errorf("event %q has not the stream's id", event)
+		}
+		for _, choice := range c.Choices {
+			if finished[choice.Index] {
+				tb.Errorf("choice %d goes on after its end: %q", choice.Index, event)
+			}
+			finished[choice.Index] = choice.FinishReason != nil
+			for name, v := range choice.Delta {
+				key := strconv.Itoa(choice.Index) + "." + name
+				switch v := v.(type) {
+				case string:
+					out[key] += v
+				case []any:
+					for _, call := range v {
+						c := call.(map[string]any)
+						f := c["function"].(map[string]any)
+						if s, ok := f["arguments"].(string); ok {
+							out[key+strconv.Itoa(int(c["index"].(float64)))] += s
+						}
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func event(choice int, delta string) string {
+	return `data: {"id":"c-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":` + strconv.Itoa(choice) + `,"delta":{` + delta + `},"logprobs":null,"finish_reason":null}]}` + "\n\n"
+}
+
+func finish(choice int) string {
+	return `data: {"id":"c-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":` + strconv.Itoa(choice) + `,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+}
+
+const done = "data: [DONE]\n\n"
+
+// vault hides the values of the streams below: [EMAIL_1], [PERSON_1] and [EMAIL_2].
+func vault(tb testing.TB) *Vault {
+	tb.Helper()
+	_, v := hide(tb, `{"model":"auto","messages":[{"role":"user","content":"ann@example.com Jo \"JJ\" Doe bob@example.org"}]}`)
+	return v
+}
+
+func restored(v *Vault, pieces ...string) string {
+	s := v.Stream()
+	var out strings.Builder
+	for _, p := range pieces {
+		out.Write(s.Feed([]byte(p)))
+	}
+	out.Write(s.Rest())
+	return out.String()
+}
+
+func TestAStreamIsRestored(t *testing.T) {
+	v := vault(t)
+	content := func(s string) string { return `"content":` + strconv.Quote(s) }
+	call := func(tool int, arguments string) string {
+		return `"tool_calls":[{"index":` + strconv.Itoa(tool) + `,"function":{"arguments":` + strconv.Quote(arguments) + `}}]`
+	}
+	tests := []struct {
+		name   string
+		stream string
+		want   map[string]string
+	}{
+		{"a placeholder in one chunk", event(0, content("To [EMAIL_1]!")) + finish(0) + done, map[string]string{"0.content": "To ann@example.com!"}},
+		{"a placeholder over four chunks", event(0, content("To [")) + event(0, content("EMAIL")) + event(0, content("_1")) + event(0, content("]!")) + finish(0) + done, map[string]string{"0.content": "To ann@example.com!"}},
+		{"two choices that take turns", event(0, content("[EMA")) + event(1, content("[PER")) + event(0, content("IL_1]")) + event(1, content("SON_1]")) + finish(1) + finish(0) + done, map[string]string{"0.content": "ann@example.com", "1.content": `Jo "JJ" Doe`}},
+		{"reasoning and content of one choice", event(0, `"reasoning_content":"[EMAIL"`) + event(0, `"reasoning_content":"_1] ["`) + event(0, content("[EMAIL_2]")) + finish(0) + done, map[string]string{"0.reasoning_content": "ann@example.com [", "0.content": "bob@example.org"}},
+		{"arguments of two calls", event(0, call(0, `{"a":"[PERS`)) + event(0, call(0, `ON_1]"}`)) + event(0, call(1, `["[EMAIL_`)) + event(0, call(1, `2]"]`)) + finish(0) + done, map[string]string{"0.tool_calls0": `{"a":"Jo \"JJ\" Doe"}`, "0.tool_calls1": `["bob@example.org"]`}},
+		{"a front that becomes nothing", event(0, content("a [EMA")) + event(0, content("X] b")) + finish(0) + done, map[string]string{"0.content": "a [EMAX] b"}},
+		{"a front at the end leaves before the end", event(0, content("a [EMAIL_1")) + finish(0) + done, map[string]string{"0.content": "a [EMAIL_1"}},
+		{"a front in the last chunk itself", event(0, content("a [EM")) + strings.Replace(finish(0), `"delta":{}`, `"delta":{"content":"AIL_1"}`, 1) + done, map[string]string{"0.content": "a [EMAIL_1"}},
+		{"a front in a stream that never finishes its choice", event(0, content("a [EMAIL_1")) + done, map[string]string{"0.content": "a [EMAIL_1"}},
+		{"a front in a stream that is cut", event(0, content("a [EMAIL_1")), map[string]string{"0.content": "a [EMAIL_1"}},
+		{"a placeholder that is not ours", event(0, content("[EMAIL_3] [PERSON_11] [EMAIL_")) + event(0, content("12]")) + finish(0) + done, map[string]string{"0.content": "[EMAIL_3] [PERSON_11] [EMAIL_12]"}},
+		{"brackets in brackets", event(0, content("[[EMAIL_1][")) + event(0, content("EMAIL_2]]")) + finish(0) + done, map[string]string{"0.content": "[ann@example.combob@example.org]"}},
+		{"the index behind the text", `data: {"id":"c-1","choices":[{"delta":{"content":"[EMAIL"},"index":1}]}` + "\n\n" + event(1, content("_1]")) + finish(1) + done, map[string]string{"1.content": "ann@example.com"}},
+		{"two choices in one chunk", `data: {"id":"c-1","choices":[{"index":0,"delta":{"content":"[EMAIL"}},{"index":1,"delta":{"content":"_1]"}}]}` + "\n\n" + event(0, content("_1]")) + finish(0) + done, map[string]string{"0.content": "ann@example.com", "1.content": "_1]"}},
+		{"usage after the end", event(0, content("[EMAIL_1]")) + finish(0) + `data: {"id":"c-1","choices":[],"usage":{"total_tokens":1}}` + "\n\n" + done, map[string]string{"0.content": "ann@example.com"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, ends := range []string{"\n", "\r\n", "\r"} {
+				stream := strings.ReplaceAll(tt.stream, "\n", ends)
+				for size := 1; size <= len(stream); size += 1 + len(stream)/40 {
+					var pieces []string
+					for from := 0; from < len(stream); from += size {
+						pieces = append(pieces, stream[from:min(len(stream), from+size)])
+					}
+					got := restored(v, pieces...)
+					got = strings.ReplaceAll(strings.ReplaceAll(got, "\r\n", "\n"), "\r", "\n")
+					if diff := cmp.Diff(tt.want, spoken(t, got)); diff != "" {
+						t.Fatalf("line ends %q, in pieces of %d (-want +got):\n%s\n%s", ends, size, diff, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What cannot begin a placeholder leaves with the piece that it came in, as it came.
+func TestAStreamDelaysOnlyTheFrontOfAPlaceholder(t *testing.T) {
+	s := vault(t).Stream()
+	tests := []struct{ name, in, want string }{
+		{"a text without a bracket", event(0, `"content":"hello"`), event(0, `"content":"hello"`)},
+		{"a comment", ": ping\n\n", ": ping\n\n"},
+		{"a bracket that is no front", event(0, `"content":"a [b"`), event(0, `"content":"a [b"`)},
+		{"an event that is no JSON", "event: x\ndata: {[\"\n\n", "event: x\ndata: {[\"\n\n"},
+		{"the text before a front", event(0, `"content":"a [PER"`), event(0, `"content":"a "`)},
+		{"the front with what follows", event(0, `"content":"haps"`), event(0, `"content":"[PERhaps"`)},
+		{"other lines of an event", "event: x\nid: 7\n" + event(0, `"content":"[EMAIL_1]"`), "event: x\nid: 7\n" + event(0, `"content":"ann@example.com"`)},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, string(s.Feed([]byte(tt.in)))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	if rest := s.Rest(); len(rest) > 0 {
+		t.Errorf("%q was held back", rest)
+	}
+}
+
+func TestDataOfSeveralLinesIsRestoredOnOne(t *testing.T) {
+	const in = "data: {\"id\":\"c-1\",\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"[EMAIL_1]\"}}]}\n\n"
+	got := restored(vault(t), in)
+	if diff := cmp.Diff(map[string]string{"0.content": "ann@example.com"}, spoken(t, got)); diff != "" {
+		t.Errorf("(-want +got):\n%s\n%s", diff, got)
+	}
+}
+
+func TestAStreamWithoutBracketsCostsNoAllocation(t *testing.T) {
+	s := vault(t).Stream()
+	plain := []byte(event(0, `"content":"hello there, \"you\""`))
+	cut := plain[:len(plain)/2]
+	s.Feed(cut) // the buffers grow
+	s.Feed(plain[len(cut):])
+	if n := testing.AllocsPerRun(200, func() { s.Feed(plain) }); n > 0 {
+		t.Errorf("a whole event costs %v allocations", n)
+	}
+	if n := testing.AllocsPerRun(200, func() { s.Feed(cut); s.Feed(plain[len(cut):]) }); n > 0 {
+		t.Errorf("an event in two pieces costs %v allocations", n)
+	}
+}
+
+// FuzzStream checks that the same bytes restore to the same text in any pieces, and to the text in which
+// each placeholder is its value.
+func FuzzStream(f *testing.F) {
+	for _, s := range []string{
+		"To [EMAIL_1]!", "[[PERSON_1]", "[EMAIL_1][EMAIL_2]", "[EMAIL_", "\"[PERSON_1]\"\\", "é[EMAIL_1]ü", "[EMAIL_1", "]]][[[",
+	} {
+		f.Add(s, uint64(0x9E3779B97F4A7C15), uint8(3))
+	}
+	v := vault(f)
+	replacer := strings.NewReplacer("[EMAIL_1]", "ann@example.com", "[EMAIL_2]", "bob@example.org", "[PERSON_1]", `Jo "JJ" Doe`)
+	f.Fuzz(func(t *testing.T, text string, cuts uint64, step uint8) {
+		if len(text) > 1<<12 {
+			return
+		}
+		text = strings.ToValidUTF8(text, "?")
+		runes := []rune(text)
+		var stream strings.Builder
+		for i, at := 0, 0; at < len(runes); i++ { // the text over chunks
+			n := min(len(runes)-at, 1+int(cuts>>(i%60)&7))
+			b, _ := json.Marshal(string(runes[at : at+n]))
+			stream.WriteString(event(0, `"content":`+string(b)))
+			at += n
+		}
+		stream.WriteString(finish(0) + done)
+		all := stream.String()
+		var pieces []string // the bytes over reads
+		for from := 0; from < len(all); {
+			n := min(len(all)-from, 1+int(step))
+			pieces = append(pieces, all[from:from+n])
+			from += n
+		}
+		want := replacer.Replace(text)
+		for _, got := range []string{restored(v, all), restored(v, pieces...)} {
+			if said := spoken(t, got)["0.content"]; said != want {
+				t.Fatalf("restored to %q, want %q", said, want)
+			}
+		}
+	})
+}
+
+// FuzzHide checks that no value survives and that an answer that repeats the request brings all back.
+func FuzzHide(f *testing.F) {
+	for _, s := range []string{
+		"ann@example.com", "Ann O'Neil wrote to bob@example.org [EMAIL_1]", "4111111111111111 \n Jo \"JJ\" Doe", "José\u0000José", "1 Elm St\nSpringfield", "\U0001F600ann@example.com\U0001F600",
+	} {
+		f.Add(s, s)
+	}
+	f.Fuzz(func(t *testing.T, one, two string) {
+		one, two = strings.ToValidUTF8(one, "?"), strings.ToValidUTF8(two, "?")
+		a, _ := json.Marshal(one)
+		b, _ := json.Marshal(two)
+		req := parse(t, `{"model":"auto","messages":[{"role":"user","content":`+string(a)+`},{"role":"user","content":[{"type":"text","text":`+string(b)+`},`+string(a)+`]}]}`)
+		out, v, err := Hide(req, spansOf(req))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v == nil {
+			return
+		}
+		for _, s := range out.Text().Segments {
+			for _, x := range secrets {
+				if worth(x.kind, x.value) && strings.Contains(s.Text, x.value) {
+					t.Fatalf("%q is left in %q", x.value, s.Text)
+				}
+			}
+		}
+		back := v.Body().Feed(out.Raw)
+		var got, want struct{ Messages []any }
+		if err := json.Unmarshal(back, &got); err != nil {
+			t.Fatalf("%s: %v", back, err)
+		}
+		_ = json.Unmarshal(req.Raw, &want)
+		if len(v.secrets) == 1 && len(spansOf(req)) == 1 { // other spellings come back as the first
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
+	})
+}

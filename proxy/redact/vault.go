@@ -1,0 +1,192 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Vault holds the placeholders of one request and what they stand for.
+type Vault struct {
+	secrets  map[string]*secret  // by placeholder
+	prefixes map[string]struct{} // the fronts of placeholders, each at least the bracket, none whole
+	longest  int                 // bytes of the longest placeholder
+	mentions mentions
+	json     bool // the answer's content is JSON itself
+}
+
+// secret is a value and its placeholder.
+type secret struct {
+	placeholder string
+	value       string // as first written
+	quoted      []byte // value inside a JSON string
+	nested      []byte // value inside a JSON string inside a JSON string
+}
+
+// names are the words of placeholders by type of data; other types give their own name.
+//
+//nolint:gochecknoglobals // constant table
+var names = map[string]string{
+	"CREDIT_CARD":       "CARD",
+	"DATE_TIME":         "DATE",
+	"DOMAIN_NAME":       "DOMAIN",
+	"EMAIL_ADDRESS":     "EMAIL",
+	"GPE":               "PLACE",
+	"IBAN_CODE":         "IBAN",
+	"IP_ADDRESS":        "IP",
+	"NRP":               "GROUP",
+	"PHONE_NUMBER":      "PHONE",
+	"STREET_ADDRESS":    "ADDRESS",
+	"US_DRIVER_LICENSE": "LICENSE",
+	"US_SSN":            "SSN",
+	"ZIP_CODE":          "ZIP",
+}
+
+// nameOf returns the word of a type's placeholders: capitals and underscores.
+func nameOf(kind string) string {
+	if n, ok := names[kind]; ok {
+		return n
+	}
+	n := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r == '_':
+			return r
+		}
+		return -1
+	}, kind)
+	if n = strings.Trim(n, "_"); n == "" || len(n) > 32 {
+		return "DATA"
+	}
+	return n
+}
+
+// keeper hands out the placeholders of one request.
+type keeper struct {
+	vault *Vault
+	byKey map[string]*secret
+	next  map[string]int
+	taken map[string]struct{} // placeholders that the request holds literally
+}
+
+func newKeeper() *keeper {
+	return &keeper{
+		vault: &Vault{secrets: make(map[string]*secret), prefixes: make(map[string]struct{})},
+		byKey: make(map[string]*secret), next: make(map[string]int), taken: make(map[string]struct{}),
+	}
+}
+
+// reserve keeps the placeholders that text holds already from being handed out.
+func (k *keeper) reserve(text []byte) {
+	for {
+		at := bytes.IndexByte(text, '[')
+		if at < 0 {
+			return
+		}
+		text = text[at:]
+		end := bytes.IndexByte(text[:min(len(text), maxLiteral)], ']')
+		if end > 0 && bytes.IndexByte(text[:end], '_') > 0 {
+			k.taken[string(text[:end+1])] = struct{}{}
+		}
+		text = text[1:]
+	}
+}
+
+// maxLiteral is longer than any placeholder, in bytes.
+const maxLiteral = 64
+
+// keep returns the placeholder of a value. Spellings that differ in case, in spacing or, in a number,
+// in what separates its digits are one value.
+func (k *keeper) keep(kind, value string) *secret {
+	name := nameOf(kind)
+	key := name + "\x00" + canonical(kind, value)
+	if s, ok := k.byKey[key]; ok {
+		return s
+	}
+	s := &secret{value: value}
+	for s.placeholder == "" {
+		k.next[name]++
+		p := "[" + name + "_" + strconv.Itoa(k.next[name]) + "]"
+		if _, literal := k.taken[p]; !literal {
+			s.placeholder = p
+		}
+	}
+	s.quoted = quote(value)
+	s.nested = quote(string(s.quoted))
+	k.byKey[key] = s
+	v := k.vault
+	v.secrets[s.placeholder] = s
+	v.longest = max(v.longest, len(s.placeholder))
+	for n := 1; n < len(s.placeholder); n++ {
+		v.prefixes[s.placeholder[:n]] = struct{}{}
+	}
+	return s
+}
+
+// quote returns s as the inside of a JSON string.
+func quote(s string) []byte {
+	b, _ := jsontext.AppendQuote(nil, s) // the error reports only the replacement of invalid UTF-8
+	return b[1 : len(b)-1]
+}
+
+// unquote returns the text of the inside of a JSON string, or false when it is none.
+func unquote(s string) (string, bool) {
+	var out string
+	err := json.Unmarshal([]byte(`"`+s+`"`), &out)
+	return out, err == nil
+}
+
+// canonical folds the spellings of a value.
+func canonical(kind, value string) string {
+	value = strings.ToLower(value)
+	switch kind {
+	case "CREDIT_CARD", "IBAN_CODE", "PHONE_NUMBER", "US_SSN", "US_DRIVER_LICENSE":
+		return strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '+' {
+				return r
+			}
+			return -1
+		}, value)
+	}
+	return strings.Join(strings.Fields(value), " ")
+}
+
+// at looks at a '[' at the front of b. It returns the secret whose placeholder b begins with; else
+// partial tells whether b, to its end, may still become one.
+func (v *Vault) at(b []byte) (s *secret, partial bool) {
+	if end := bytes.IndexByte(b[:min(len(b), v.longest)], ']'); end >= 0 {
+		return v.secrets[string(b[:end+1])], false
+	}
+	if len(b) >= v.longest {
+		return nil, false
+	}
+	_, partial = v.prefixes[string(b)]
+	return nil, partial
+}
+
+// Mentions reports whether text holds one of the values, the words of placeholders aside.
+func (v *Vault) Mentions(text string) bool {
+	for from := 0; ; {
+		start, end, s := v.mentions.find(text, from)
+		if s == nil {
+			return false
+		}
+		open := strings.LastIndexByte(text[:start], '[')
+		if open < 0 {
+			return true
+		}
+		shut := strings.IndexByte(text[open:], ']')
+		if shut < 0 || open+shut < end || v.secrets[text[open:open+shut+1]] == nil {
+			return true
+		}
+		from = open + shut + 1
+	}
+}
+
+// Len returns how many values are kept.
+func (v *Vault) Len() int { return len(v.secrets) }

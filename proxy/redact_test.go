@@ -1,0 +1,217 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/signal"
+	"signalbox/internal/testkit"
+)
+
+const redactRoutes = `
+routes:
+  - {name: plain, when: {header: {name: X-Route, equals: plain}}, use: {models: [small]}}
+default: {models: [small], redact: true}
+`
+
+// piiClassifier finds two fixed values. It has the kind PII only.
+type piiClassifier struct{ fakeClassifier }
+
+func (c *piiClassifier) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
+	if c.broken != 0 || c.lazy {
+		c.fakeClassifier.Extract(ctx, text, need, set)
+		return
+	}
+	v := signal.Value{State: signal.Known, Source: "fake"}
+	for i, s := range text.Segments {
+		for _, x := range []struct{ kind, value string }{{"EMAIL_ADDRESS", "ann@example.com"}, {"PERSON", `Jo "JJ" Doe`}} {
+			if k := strings.Index(s.Text, x.value); k >= 0 {
+				v.Spans = append(v.Spans, signal.Span{Type: x.kind, Segment: i, Start: k, End: k + len(x.value), Score: 1})
+			}
+		}
+	}
+	set.Fail(need&^signal.MaskOf(signal.PII), signal.ReasonNoModel)
+	set.Values[signal.PII] = v
+}
+
+func startRedacting(t *testing.T, c *piiClassifier, ups ...*testkit.Upstream) *bench {
+	t.Helper()
+	c.signals = signal.MaskOf(signal.PII)
+	b := start(t, oneModel(ups...), func(s *setup) {
+		s.routes, s.classifier = redactRoutes, &c.fakeClassifier
+	})
+	b.state.classifier = c
+	return b
+}
+
+const redactBody = `{"model":"auto","user":"ann@example.com","messages":[{"role":"system","content":"For ANN@EXAMPLE.COM."},{"role":"user","content":"I am Jo \"JJ\" Doe, ann@example.com"},{"role":"tool","tool_call_id":"c","content":"ann@example.com"}]%s}`
+
+func TestTheBackendNeverSeesWhatARouteHides(t *testing.T) {
+	const answer = `{"id":"c-1","choices":[{"index":0,"message":{"role":"assistant","content":"Dear [PERSON_1] ([EMAIL_1], not [EMAIL_7])","tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":"{\"n\":\"[PERSON_1]\"}"}}]},"finish_reason":"stop"},` +
+		`{"index":1,"message":{"role":"assistant","content":"[EMAIL_1]"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}`
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, answer, "Etag", `"x"`))
+	b := startRedacting(t, &piiClassifier{}, up)
+	got := b.chat(strings.Replace(redactBody, "%s", `,"n":2`, 1), "X-Mail", "ann@example.com", "X-Other", "kept")
+	if got.status != http.StatusOK || got.err != nil {
+		t.Fatalf("status %d, %v: %s", got.status, got.err, got.body)
+	}
+	const wantBody = `{"model":"Org/Small-7B","user":"[EMAIL_1]","messages":[{"role":"system","content":"For [EMAIL_1]."},{"role":"user","content":"I am [PERSON_1], [EMAIL_1]"},{"role":"tool","tool_call_id":"c","content":"[EMAIL_1]"}],"n":2}`
+	sent := up.Last(t)
+	if diff := cmp.Diff(wantBody, string(sent.Body)); diff != "" {
+		t.Errorf("the upstream received (-want +got):\n%s", diff)
+	}
+	if sent.Header.Get("X-Mail") != "" || sent.Header.Get("X-Other") != "kept" {
+		t.Errorf("headers %v", sent.Header)
+	}
+	want := strings.NewReplacer(`\"n\":\"[PERSON_1]\"`, `\"n\":\"Jo \\\"JJ\\\" Doe\"`, "[PERSON_1]", `Jo \"JJ\" Doe`, "[EMAIL_1]", "ann@example.com").Replace(answer)
+	if diff := cmp.Diff(want, got.body); diff != "" {
+		t.Errorf("the client received (-want +got):\n%s", diff)
+	}
+	if got.header.Get("Etag") != "" || !json.Valid([]byte(got.body)) {
+		t.Errorf("headers %v", got.header)
+	}
+	if log := b.log.String(); strings.Contains(log, "ann@") || strings.Contains(log, "Doe") {
+		t.Errorf("the log tells: %s", log)
+	}
+}
+
+func TestAStreamedAnswerIsRestored(t *testing.T) {
+	chunk := func(content string) string {
+		return `data: {"id":"c-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"` + content + `"},"finish_reason":null}]}` + "\n\n"
+	}
+	const last = `data: {"id":"c-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+	whole := chunk("Dear [PER") + chunk("SON_1], ") + chunk("[EMAIL") + chunk("_1] [") + chunk("x [EMA") + last + "data: [DONE]\n\n"
+	var bytewise []string
+	for i := range whole {
+		bytewise = append(bytewise, whole[i:i+1])
+	}
+	up := testkit.NewUpstream(t, testkit.Stream(whole))
+	b := startRedacting(t, &piiClassifier{}, up)
+	up.Next(testkit.Stream(whole), testkit.Stream(bytewise...), testkit.Stream(strings.TrimSuffix(whole, "\n\n")))
+	for range 3 {
+		got := b.chat(strings.Replace(redactBody, "%s", `,"stream":true`, 1))
+		if got.status != http.StatusOK || got.err != nil {
+			t.Fatalf("status %d, %v: %s", got.status, got.err, got.body)
+		}
+		said := ""
+		for event := range strings.SplitSeq(got.body, "\n\n") {
+			data, _ := strings.CutPrefix(strings.TrimSpace(event), "data: ")
+			var c struct {
+				Choices []struct{ Delta struct{ Content string } }
+			}
+			if data != "" && data != "[DONE]" {
+				if err := json.Unmarshal([]byte(data), &c); err != nil {
+					t.Fatalf("%q: %v", event, err)
+				}
+				said += c.Choices[0].Delta.Content
+			}
+		}
+		if want := `Dear Jo "JJ" Doe, ann@example.com [x [EMA`; said != want {
+			t.Errorf("the client read %q, want %q", said, want)
+		}
+		if !strings.Contains(got.body, "data: [DONE]") {
+			t.Error("the stream has no end")
+		}
+	}
+}
+
+func TestALongAnswerIsRestoredAsItComes(t *testing.T) {
+	long := strings.Repeat("words and [EMAIL_1] ", 8000)
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"choices":[{"message":{"content":"`+long+`"}}]}`))
+	b := startRedacting(t, &piiClassifier{}, up)
+	got := b.chat(strings.Replace(redactBody, "%s", "", 1))
+	if want := `{"choices":[{"message":{"content":"` + strings.ReplaceAll(long, "[EMAIL_1]", "ann@example.com") + `"}}]}`; got.err != nil || got.body != want {
+		t.Errorf("%v, %d bytes, want %d", got.err, len(got.body), len(want))
+	}
+}
+
+func TestAnExplainedAnswerIsRestoredAsWell(t *testing.T) {
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"choices":[{"message":{"content":"[EMAIL_1]"}}]}`))
+	b := startRedacting(t, &piiClassifier{}, up)
+	got := b.chat(strings.Replace(redactBody, "%s", `,"signalbox":{"explain":true}`, 1))
+	if !strings.HasPrefix(got.body, `{"choices":[{"message":{"content":"ann@example.com"}}]`) || !strings.Contains(got.body, `"x_signalbox"`) || !json.Valid([]byte(got.body)) {
+		t.Errorf("status %d: %s", got.status, got.body)
+	}
+	if strings.Contains(string(up.Last(t).Body), "ann@") {
+		t.Errorf("the upstream received %s", up.Last(t).Body)
+	}
+}
+
+func TestAnUpstreamErrorIsRestored(t *testing.T) {
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusBadRequest, `{"error":{"message":"bad [EMAIL_1]"}}`))
+	b := startRedacting(t, &piiClassifier{}, up)
+	if got := b.chat(strings.Replace(redactBody, "%s", "", 1)); got.status != http.StatusBadRequest || got.body != `{"error":{"message":"bad ann@example.com"}}` {
+		t.Errorf("status %d: %s", got.status, got.body)
+	}
+}
+
+func TestWhereNothingIsHiddenTheBytesAreKept(t *testing.T) {
+	const answer = `{"choices":[{"message":{"content":"[EMAIL_1]"}}]}`
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, answer))
+	b := startRedacting(t, &piiClassifier{}, up)
+	for _, body := range []string{
+		`{"model":"auto", "messages":[{"role":"user","content":"nothing \u0041 here"}]}`,
+		`{"model":"auto", "messages":[{"role":"user","content":null}]}`,
+	} {
+		got := b.chat(body)
+		if got.status != http.StatusOK || got.body != answer {
+			t.Errorf("status %d: %s", got.status, got.body)
+		}
+		if want := strings.Replace(body, `"auto"`, `"Org/Small-7B"`, 1); string(up.Last(t).Body) != want {
+			t.Errorf("the upstream received %s", up.Last(t).Body)
+		}
+	}
+	b.chat(strings.Replace(redactBody, "%s", "", 1), "X-Route", "plain")
+	if sent := string(up.Last(t).Body); !strings.Contains(sent, "ann@example.com") {
+		t.Errorf("a route that hides nothing sent %s", sent)
+	}
+}
+
+// What cannot be hidden is not sent.
+func TestWithoutTheSignalNothingIsSent(t *testing.T) {
+	tests := []struct {
+		name string
+		c    *piiClassifier
+		code string
+	}{
+		{"no model", &piiClassifier{fakeClassifier{broken: signal.MaskOf(signal.PII)}}, "signal_unavailable"},
+		{"an invalid output", &piiClassifier{fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonInvalid}}, "signal_unavailable"},
+		{"a classifier that leaves it out", &piiClassifier{fakeClassifier{lazy: true}}, "signal_unavailable"},
+		{"too late", &piiClassifier{fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonTimeout}}, "overloaded"},
+		{"too busy", &piiClassifier{fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonOverload}}, "overloaded"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))
+			b := startRedacting(t, tt.c, up)
+			got := b.chat(strings.Replace(redactBody, "%s", "", 1))
+			if got.status != http.StatusServiceUnavailable || got.code(t) != tt.code {
+				t.Errorf("status %d: %s", got.status, got.body)
+			}
+			if n := len(up.Requests()); n > 0 {
+				t.Errorf("the upstream received %d requests", n)
+			}
+		})
+	}
+}
+
+func TestAFallbackIsHiddenFromAsWell(t *testing.T) {
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"choices":[{"message":{"content":"[EMAIL_1]"}}]}`))
+	up.Next(testkit.JSON(http.StatusServiceUnavailable, `{"error":{}}`))
+	second := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"choices":[{"message":{"content":"[EMAIL_1]"}}]}`))
+	b := startRedacting(t, &piiClassifier{}, up, second)
+	if got := b.chat(strings.Replace(redactBody, "%s", "", 1)); !strings.Contains(got.body, "ann@example.com") {
+		t.Errorf("status %d: %s", got.status, got.body)
+	}
+	for _, r := range slices.Concat(up.Requests(), second.Requests()) {
+		if strings.Contains(strings.ToLower(string(r.Body)), "ann@") {
+			t.Errorf("an upstream received %s", r.Body)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/signal"
+	"signalbox/internal/testkit"
+)
+
+// skimmer reads some of a text, and finds the attack in it only when it reads everything.
+type skimmer struct {
+	*fakeClassifier
+	attack bool
+	whole  []signal.Mask
+}
+
+func (s *skimmer) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
+	s.fakeClassifier.Extract(ctx, text, need, set)
+	if need.Has(signal.Jailbreak) {
+		v := &set.Values[signal.Jailbreak]
+		v.Coverage, v.Windows, v.Read = signal.Windowed, 100, 14
+	}
+}
+
+func (s *skimmer) ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
+	s.whole = append(s.whole, need)
+	s.fakeClassifier.Extract(ctx, text, need, set)
+	v := &set.Values[signal.Jailbreak]
+	v.Coverage, v.Windows, v.Read = signal.Windowed, 100, 100
+	if s.attack {
+		v.Label, v.Score, v.Probs = "jailbreak", 0.98, []float32{0.02, 0.98}
+	}
+}
+
+func TestARouteThatWantsEverythingReadIsDecidedByEverything(t *testing.T) {
+	const routes = `
+routes:
+  - {name: block-jailbreak, when: {jailbreak: true}, on_unknown: match, block: {message: "Declined by policy."}}
+  - {name: careful, when: {domain: math}, use: {models: [big], windows: all}}
+default: {models: [small]}
+`
+	jailbreak := []signal.Mask{signal.MaskOf(signal.Jailbreak)}
+	for name, tc := range map[string]struct {
+		text   string
+		attack bool
+		route  string
+		whole  []signal.Mask
+	}{
+		"the route does not ask":            {"hello", true, "default", nil},
+		"nothing was missed":                {"math", false, "careful", jailbreak},
+		"an attack was between the windows": {"math", true, "block-jailbreak", jailbreak},
+	} {
+		t.Run(name, func(t *testing.T) {
+			up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+			b := start(t, oneModel(up), func(s *setup) { s.routes = routes })
+			reader := &skimmer{fakeClassifier: b.classifier, attack: tc.attack}
+			b.state.classifier = reader
+			got := b.chat(ask(tc.text))
+			if route := got.header.Get("X-Signalbox-Route"); route != tc.route {
+				t.Errorf("route %q with status %d, want %q", route, got.status, tc.route)
+			}
+			if d := cmp.Diff(tc.whole, reader.whole); d != "" {
+				t.Errorf("read whole (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestEntitiesAreGivenInCodePoints(t *testing.T) {
+	text := &signal.Text{Segments: []signal.Segment{{Text: "Grüße von Jörg, dann ann@example.com"}, {Text: "naïve Ann"}}}
+	at := func(segment int, part string) signal.Span {
+		said := text.Segments[segment].Text
+		for i := range said {
+			if len(said)-i >= len(part) && said[i:i+len(part)] == part {
+				return signal.Span{Type: "T", Segment: segment, Start: i, End: i + len(part), Score: 0.5}
+			}
+		}
+		t.Fatalf("%q is not in %q", part, said)
+		return signal.Span{}
+	}
+	v := &signal.Value{Spans: []signal.Span{at(0, "Jörg"), at(0, "ann@example.com"), at(1, "Ann"), {Type: "T", Segment: 7}}}
+	zero, one := 0, 1
+	want := []Entity{
+		{Type: "T", Segment: &zero, Start: 10, End: 14, Score: 0.5},
+		{Type: "T", Segment: &zero, Start: 21, End: 36, Score: 0.5},
+		{Type: "T", Segment: &one, Start: 6, End: 9, Score: 0.5},
+	}
+	if d := cmp.Diff(want, entitiesOf(v, text)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	b, err := json.Marshal(resultOf(signal.PII, &signal.Value{State: signal.Known}, text))
+	if err != nil || string(b) != `{"state":"evaluated","entities":[]}` {
+		t.Errorf("nothing found: %s, %v", b, err)
+	}
+}
