@@ -43,7 +43,6 @@ const (
 	at
 	dot
 	colon
-	slash
 )
 
 // classes keeps the first look at a byte to one load: in prose nine bytes of ten are plain.
@@ -76,7 +75,7 @@ func (s *scanner) look(i int) int {
 		if end = s.url(i); end == 0 {
 			end = s.ipv6(i)
 		}
-	case plain, slash:
+	case plain:
 	}
 	return max(end, i+1)
 }

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .model import DOMAINS
-from . import synth
+from . import everyday, synth
 
 NONE = -1
 HELD_OUT_ONE_IN = 14
@@ -127,6 +127,7 @@ def domain_rows(data: Path) -> list[Row]:
     ):
         rows += [domain_row(r, label) for r in subsample(read(data, name), count, lambda r: 0)]
     rows += [Row(t, DOMAINS.index(d), NONE, 1.0, "own/domain") for t, d in synth.domain_texts()]
+    rows += [Row(t, DOMAINS.index(d), NONE, 2.5, "own/everyday") for t, d in everyday.texts()]
     for row in rows:  # a domain question is also a harmless prompt
         row.jailbreak = 0
     return rows

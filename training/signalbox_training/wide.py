@@ -97,7 +97,7 @@ def prepare(folder: Path, leave_out: dict | None = None) -> list[data.Row]:
     """Training rows of both parts, without anything that is in dev or held out."""
     train, held = data.build(folder, leave_out)
     for row in train:
-        if row.src.startswith("mmlu"):
+        if row.src.startswith(("mmlu", "own/everyday")):
             row.weight *= 3  # few rows, and the hardest ones
     seen = {data.key(r.text) for r in train} | {data.key(r.text) for r in held} | data.dev_keys(folder)
     for row in extra_rows(folder):
