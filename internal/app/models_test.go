@@ -98,11 +98,14 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows []struct {
-		Text      string    `json:"text"`
-		IDs       []int64   `json:"ids"`
-		Domain    []float64 `json:"domain_logits"`
-		Jailbreak []float64 `json:"jailbreak_logits"`
-		Embedding []float64 `json:"embedding"` // the first dimensions
+		Text       string    `json:"text"`
+		IDs        []int64   `json:"ids"`
+		Domain     []float64 `json:"domain_logits"`
+		Jailbreak  []float64 `json:"jailbreak_logits"`
+		Complexity []float64 `json:"complexity_logits"`
+		FactCheck  []float64 `json:"factcheck_logits"`
+		PII        []int     `json:"pii_labels"` // of every token
+		Embedding  []float64 `json:"embedding"`  // the first dimensions
 	}
 	if err := json.Unmarshal(b, &rows); err != nil {
 		t.Fatal(err)
@@ -110,7 +113,8 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 	if len(rows) < 200 {
 		t.Fatalf("%d texts, want at least 200", len(rows))
 	}
-	worst := 0.0
+	worst, tokens, equal := 0.0, 0, 0
+	outputs := []string{"domain_logits", "jailbreak_logits", "complexity_logits", "factcheck_logits", "pii_logits", "embedding"}
 	var enc tokenize.Encoding
 	for _, r := range rows {
 		enc.Reset()
@@ -121,11 +125,11 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 			t.Errorf("%.40q: ids %v, want %v", r.Text, ids, r.IDs)
 			continue
 		}
-		out, err := n.session.Run(t.Context(), oneRow(ids), []string{"domain_logits", "jailbreak_logits", "embedding"})
+		out, err := n.session.Run(t.Context(), oneRow(ids), outputs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range [][]float64{r.Domain, r.Jailbreak} {
+		for i, want := range [][]float64{r.Domain, r.Jailbreak, r.Complexity, r.FactCheck} {
 			got := out[i].F32
 			if best(got) != best(want) {
 				t.Errorf("%.40q: label %d of %s, PyTorch says %d", r.Text, best(got), out[i].Name, best(want))
@@ -134,13 +138,23 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 				worst = max(worst, math.Abs(float64(got[j])-want[j]))
 			}
 		}
+		labels := len(out[4].F32) / len(ids)
+		for j, want := range r.PII {
+			tokens++
+			if best(out[4].F32[j*labels:(j+1)*labels]) == want {
+				equal++
+			}
+		}
 		for j, want := range r.Embedding {
-			if d := math.Abs(float64(out[2].F32[j]) - want); d > 0.02 {
+			if d := math.Abs(float64(out[5].F32[j]) - want); d > 0.02 {
 				t.Errorf("%.40q: embedding[%d] differs by %.3f", r.Text, j, d)
 			}
 		}
 	}
-	t.Logf("%d texts, largest difference of a logit %.3f", len(rows), worst)
+	t.Logf("%d texts, largest difference of a logit %.3f, %d of %d tokens with the same label", len(rows), worst, equal, tokens)
+	if share := float64(equal) / float64(tokens); share < 0.99 {
+		t.Errorf("only %.3f of the tokens have the same label", share)
+	}
 	if worst > maxLogitError {
 		t.Errorf("a logit differs by %.3f, want at most %.2f", worst, maxLogitError)
 	}
