@@ -147,8 +147,8 @@ type thorough interface {
 	ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
 }
 
-// settle steps until the decision is final. A route that says `windows: all` is only taken by what
-// was read whole: what a selection was read of is read again then, and decided again.
+// settle steps until the decision is final. A route that says `windows: all`, or `redact: true`, is
+// only taken by what was read whole: what a selection was read of is read again then, and decided again.
 func (st *State) settle(ctx context.Context, d *decision, req *openai.Request) error {
 	begun := time.Now()
 	extract := st.classifier.Extract
@@ -186,12 +186,19 @@ func (st *State) settle(ctx context.Context, d *decision, req *openai.Request) e
 }
 
 // unread returns the signals of which a route that wants everything read has only seen a selection.
+// What is to be hidden has to be found first, so a route that redacts wants all personal data.
 func unread(final *rules.Decision, set *signal.Set) signal.Mask {
-	if final.Outcome == rules.Unavailable || final.Action.Windows != "all" {
+	if final.Outcome == rules.Unavailable {
 		return 0
 	}
-	var m signal.Mask
-	for _, k := range [...]signal.Kind{signal.Jailbreak, signal.PII} {
+	var wanted, m signal.Mask
+	if final.Action.Windows == "all" {
+		wanted = signal.MaskOf(signal.Jailbreak, signal.PII)
+	}
+	if final.Action.Redact {
+		wanted |= signal.MaskOf(signal.PII)
+	}
+	for _, k := range wanted.Kinds() {
 		if v := &set.Values[k]; v.State == signal.Known && v.Read < v.Windows {
 			m |= signal.MaskOf(k)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
+	"signalbox/rules"
 )
 
 // skimmer reads some of a text, and finds the attack in it only when it reads everything.
@@ -95,5 +96,25 @@ func TestEntitiesAreGivenInCodePoints(t *testing.T) {
 	b, err := json.Marshal(resultOf(signal.PII, &signal.Value{State: signal.Known}, text))
 	if err != nil || string(b) != `{"state":"evaluated","entities":[]}` {
 		t.Errorf("nothing found: %s, %v", b, err)
+	}
+}
+
+func TestARouteThatRedactsWantsAllPersonalData(t *testing.T) {
+	part := signal.Value{State: signal.Known, Windows: 100, Read: 14}
+	set := &signal.Set{}
+	set.Values[signal.Jailbreak], set.Values[signal.PII] = part, part
+	for name, tc := range map[string]struct {
+		action rules.Action
+		want   signal.Mask
+	}{
+		"neither":     {rules.Action{}, 0},
+		"redact":      {rules.Action{Redact: true}, signal.MaskOf(signal.PII)},
+		"windows all": {rules.Action{Windows: "all"}, signal.MaskOf(signal.Jailbreak, signal.PII)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := unread(&rules.Decision{Action: &tc.action}, set); got != tc.want {
+				t.Errorf("unread %v, want %v", got.Kinds(), tc.want.Kinds())
+			}
+		})
 	}
 }

@@ -1,6 +1,9 @@
 package compress
 
-import "math/bits"
+import (
+	"math/bits"
+	"strings"
+)
 
 // Stage 2, words: every piece is read once, word by word. What it says goes into terms and cues, what it
 // is built like into a sketch that near-duplicates share.
@@ -60,6 +63,7 @@ type reader struct {
 	chain     uint32 // the phrase that the last words may be the start of, 0 for none
 	chainAt   int    // the number of its first word
 	words     int    // read in this piece, punctuation apart
+	opens     int    // the number of the first word of this clause
 	functions int    // of them, function words
 	tongs     [len(languages)]uint8
 	shingle   uint32 // hash of the last word
@@ -69,7 +73,7 @@ type reader struct {
 
 // read fills in the words of p.
 func (r *reader) read(p *piece) {
-	r.chain, r.words, r.functions, r.shingle, r.glyphs = 0, 0, 0, 0, -1
+	r.chain, r.words, r.opens, r.functions, r.shingle, r.glyphs = 0, 0, 0, 0, 0, -1
 	clear(r.tongs[:])
 	for i := range r.sketch {
 		r.sketch[i] = ^uint32(0)
@@ -112,10 +116,21 @@ func (r *reader) markOrSpace(p *piece, at int) {
 		return
 	}
 	p.tokens++
-	if c == '@' {
+	switch c {
+	case '@':
 		p.cues |= reach
-	} else if c == '?' && at+1 == p.end {
-		p.cues |= asks
+	case ':':
+		if strings.HasPrefix(r.text[at:p.end], "://") {
+			p.cues |= reach
+		}
+		r.opens = r.words
+	case '?':
+		if at+1 == p.end {
+			p.cues |= asks
+		}
+		r.opens = r.words
+	case '.', ',', ';', '!', '"':
+		r.opens = r.words
 	}
 }
 
@@ -206,8 +221,8 @@ func (r *reader) follow(h uint32) *entry {
 }
 
 // cue adds cues of a phrase whose first word is word number at of p.
-func (*reader) cue(p *piece, c cueSet, at int) {
-	if at > 0 {
+func (r *reader) cue(p *piece, c cueSet, at int) {
+	if at != r.opens {
 		c &^= firstOnly
 	}
 	if c&asker != 0 {

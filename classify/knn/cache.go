@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -144,9 +145,7 @@ func (c *Cache) load(model string) {
 	if err != nil {
 		return
 	}
-	for k, v := range vectors {
-		c.vectors[k] = v
-	}
+	maps.Copy(c.vectors, vectors)
 }
 
 // save writes the vectors of an Add behind those of the file, and those of a New in their place.
@@ -157,9 +156,7 @@ func (c *Cache) save(model string, texts []string, vectors [][]float32) error {
 	}
 	if data, err := os.ReadFile(c.path(model)); err == nil {
 		if old, err := decodeVectors(data); err == nil && len(old)+len(entries) <= 2*MaxExamples {
-			for k, v := range old {
-				entries[k] = v
-			}
+			maps.Copy(entries, old)
 		}
 	}
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {

@@ -164,8 +164,8 @@ func lookup(tb testing.TB, x *Index, text string, vector []float32) Result {
 	return r
 }
 
-func as(b bool) float64 {
-	if b {
+func as(hit bool) float64 { //nolint:revive // the value, not a switch
+	if hit {
 		return 1
 	}
 	return 0

@@ -41,7 +41,8 @@ func appendGrams(dst []gram, text string, buf *[]rune) []gram {
 
 // appendWords appends the n-grams of the words of text, each with count 1.
 func appendWords(dst []gram, text string, buf *[]rune) []gram {
-	word := append((*buf)[:0], ' ')
+	word := *buf
+	word = append(word[:0], ' ')
 	for _, r := range text {
 		if !unicode.IsSpace(r) {
 			word = append(word, unicode.ToLower(r))
@@ -64,7 +65,7 @@ func appendWord(dst []gram, word []rune) []gram {
 		// FNV-1a over code points (http://www.isthe.com/chongo/tech/comp/fnv/), folded to gramBits.
 		h := uint64(14695981039346656037)
 		for n := 1; n <= maxGram && i+n <= len(word); n++ {
-			h = (h ^ uint64(word[i+n-1])) * 1099511628211 //nolint:gosec // a code point is not negative
+			h = (h ^ uint64(word[i+n-1])) * 1099511628211
 			if n >= minGram {
 				dst = append(dst, gram{uint32(h^h>>gramBits^h>>(2*gramBits)) & (1<<gramBits - 1), 1})
 			}

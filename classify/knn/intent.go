@@ -73,54 +73,71 @@ func (e *ExampleError) Error() string { return fmt.Sprintf("examples[%d]: %s", e
 // ValidateIntents reports every problem as "intents[i].field: problem", joined, or nil. An empty
 // list is fine.
 func ValidateIntents(intents []Intent) error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	names := make(map[string]int)
-	seen := make(map[string]string) // the place of every example
+	v := validator{names: make(map[string]int), seen: make(map[string]string)}
 	total := 0
 	for i := range intents {
-		in := &intents[i]
-		at := fmt.Sprintf("intents[%d]", i)
-		first, dup := names[in.Name]
-		switch {
-		case strings.TrimSpace(in.Name) == "":
-			bad("%s.name: missing", at)
-		case dup:
-			bad("%s.name: %q is the name of intents[%d] already", at, in.Name, first)
-		default:
-			names[in.Name] = i
-		}
-		if len(in.Examples) == 0 {
-			bad("%s.examples: missing, want at least one", at)
-		}
-		if !(in.Threshold == Auto || in.Threshold > 0 && in.Threshold <= 1) {
-			bad("%s.threshold: %v is not above 0 and at most 1", at, float64(in.Threshold))
-		}
-		total += len(in.Examples) + len(in.Negatives)
-		own := make(map[string]bool, len(in.Examples))
-		for j, text := range in.Examples {
-			place := fmt.Sprintf("%s.examples[%d]", at, j)
-			own[key(text)] = true
-			if msg := textProblem(text); msg != "" {
-				bad("%s: %s", place, msg)
-			} else if other := seen[key(text)]; other != "" {
-				bad("%s: %q is the same as %s", place, clip(text), other)
-			} else {
-				seen[key(text)] = place
-			}
-		}
-		for j, text := range in.Negatives {
-			if msg := textProblem(text); msg != "" {
-				bad("%s.negatives[%d]: %s", at, j, msg)
-			} else if own[key(text)] {
-				bad("%s.negatives[%d]: %q is an example of the same intent", at, j, clip(text))
-			}
-		}
+		v.intent(&intents[i], i)
+		total += len(intents[i].Examples) + len(intents[i].Negatives)
 	}
 	if total > MaxExamples {
-		bad("intents: %d examples in all, want at most %d", total, MaxExamples)
+		v.bad("intents: %d examples in all, want at most %d", total, MaxExamples)
 	}
-	return errors.Join(errs...)
+	return errors.Join(v.errs...)
+}
+
+// validator collects problems of intents.
+type validator struct {
+	names map[string]int    // places of intents
+	seen  map[string]string // places of examples, by key
+	errs  []error
+}
+
+func (v *validator) bad(format string, args ...any) {
+	v.errs = append(v.errs, fmt.Errorf(format, args...))
+}
+
+func (v *validator) intent(in *Intent, i int) {
+	at := fmt.Sprintf("intents[%d]", i)
+	first, dup := v.names[in.Name]
+	switch {
+	case strings.TrimSpace(in.Name) == "":
+		v.bad("%s.name: missing", at)
+	case dup:
+		v.bad("%s.name: %q is the name of intents[%d] already", at, in.Name, first)
+	default:
+		v.names[in.Name] = i
+	}
+	if len(in.Examples) == 0 {
+		v.bad("%s.examples: missing, want at least one", at)
+	}
+	if !(in.Threshold == Auto || in.Threshold > 0 && in.Threshold <= 1) {
+		v.bad("%s.threshold: %v is not above 0 and at most 1", at, float64(in.Threshold))
+	}
+	own := make(map[string]bool, len(in.Examples))
+	for j, text := range in.Examples {
+		own[key(text)] = true
+		v.example(text, fmt.Sprintf("%s.examples[%d]", at, j))
+	}
+	for j, text := range in.Negatives {
+		if msg := textProblem(text); msg != "" {
+			v.bad("%s.negatives[%d]: %s", at, j, msg)
+		} else if own[key(text)] {
+			v.bad("%s.negatives[%d]: %q is an example of the same intent", at, j, clip(text))
+		}
+	}
+}
+
+func (v *validator) example(text, place string) {
+	if msg := textProblem(text); msg != "" {
+		v.bad("%s: %s", place, msg)
+		return
+	}
+	k := key(text)
+	if other, dup := v.seen[k]; dup {
+		v.bad("%s: %q is the same as %s", place, clip(text), other)
+		return
+	}
+	v.seen[k] = place
 }
 
 // textProblem returns what is wrong with the text of an example, or "".

@@ -37,7 +37,7 @@ type rebuild struct {
 func (s *snapshot) build(from *rebuild) {
 	s.lay()
 	s.stats = make([]stats, len(s.intents))
-	only := -1
+	only := all
 	if from != nil && s.first[len(s.first)-1] > fullRebuild {
 		copy(s.stats, from.prev.stats)
 		only = from.changed
@@ -62,57 +62,74 @@ func (s *snapshot) scoreOne(at int, e *example, b *scratch, scores []float32) {
 	scores[at] = s.vote(b.sims[from:to], -1, b)
 }
 
-// level sets crowd and own level of an intent, or of all with only = -1.
+// all stands for every intent where one could be named.
+const all = -1
+
+// leveller collects what crowd and own levels are made of.
+type leveller struct {
+	*scratch
+
+	s      *snapshot
+	only   int         // the intent that is levelled, or all
+	size   int         // scores that make a crowd level
+	crowds [][]float32 // by intent, the best scores of texts of others, descending
+	scores []float32   // of one text, by intent
+}
+
+// level sets crowd and own level of an intent, or of all.
 func (s *snapshot) level(only int) {
 	n := s.first[len(s.first)-1]
 	stride := max(1, n/max(fewestReferences, levelWork/max(n, 1)))
-	crowds := make([][]float32, len(s.intents))
-	size := max(crowdSize, (n/stride+len(s.background))/crowdShare)
-	var b scratch
-	scores := make([]float32, len(s.intents))
-	each := func(of, row int, e *example) {
-		if only < 0 {
-			s.score(e.vector, e.grams, &b, scores)
-		} else {
-			s.scoreOne(only, e, &b, scores)
-		}
-		for i := range s.intents {
-			if i == of || only >= 0 && i != only {
-				continue
-			}
-			crowds[i] = keepBest(crowds[i], scores[i], size)
-		}
-		if of < 0 || only >= 0 && of != only || s.first[of+1]-s.first[of] == 1 {
-			return
-		}
-		own := s.vote(b.sims[s.first[of]:s.first[of+1]], row-s.first[of], &b)
-		s.stats[of].own += float64(own)
-		s.stats[of].ownCount++
+	l := &leveller{
+		scratch: new(scratch), s: s, only: only, size: max(crowdSize, (n/stride+len(s.background))/crowdShare),
+		crowds: make([][]float32, len(s.intents)), scores: make([]float32, len(s.intents)),
 	}
-	if only >= 0 {
+	if only != all {
 		s.stats[only] = stats{}
 	}
 	for i := range s.intents {
 		for j, e := range s.intents[i].examples {
-			row := s.first[i] + j
-			if row%stride == 0 || i == only {
-				each(i, row, e)
+			if row := s.first[i] + j; row%stride == 0 || i == only {
+				l.add(e, i, j)
 			}
 		}
 	}
 	for _, e := range s.background {
-		each(-1, -1, e)
+		l.add(e, all, 0)
 	}
-	for i := range s.intents {
-		if only >= 0 && i != only {
+	for i, crowd := range l.crowds {
+		if !l.levels(i) {
 			continue
 		}
 		sum := 0.0
-		for _, f := range crowds[i] {
+		for _, f := range crowd {
 			sum += float64(f)
 		}
-		s.stats[i].crowd = sum / float64(len(crowds[i]))
+		s.stats[i].crowd = sum / float64(len(crowd))
 	}
+}
+
+// levels reports whether the levels of intent i are wanted.
+func (l *leveller) levels(i int) bool { return l.only == all || l.only == i }
+
+// add scores a text against the intents. It is example at of intent of, or no example: of is all.
+func (l *leveller) add(e *example, of, at int) {
+	s := l.s
+	if l.only == all {
+		s.score(e.vector, e.grams, l.scratch, l.scores)
+	} else {
+		s.scoreOne(l.only, e, l.scratch, l.scores)
+	}
+	for i := range l.crowds {
+		if i != of && l.levels(i) {
+			l.crowds[i] = keepBest(l.crowds[i], l.scores[i], l.size)
+		}
+	}
+	if of == all || !l.levels(of) || len(s.intents[of].examples) == 1 {
+		return
+	}
+	s.stats[of].own += float64(s.vote(l.sims[s.first[of]:s.first[of+1]], at, l.scratch))
+	s.stats[of].ownCount++
 }
 
 // keepBest inserts f into list, descending, of at most size.

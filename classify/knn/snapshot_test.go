@@ -202,40 +202,43 @@ func TestOneIntentScoredAloneScoresTheSame(t *testing.T) {
 	}
 }
 
-// BenchmarkLookup measures the scan: random vectors, and sentences of words from a vocabulary of
-// 5,000 with Zipf's frequencies.
+// random returns an index of n examples in 100 intents, without levels, and a text with its vector:
+// random vectors, and sentences of words from a vocabulary of 5,000 with Zipf's frequencies.
+func random(n, dims int) (x *Index, text string, vector []float32) {
+	r := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(r, 1.1, 4, 4999)
+	sentence := func() string {
+		var w strings.Builder
+		for range 10 {
+			k := zipf.Uint64()
+			fmt.Fprintf(&w, "%c%c%c%c ", 'a'+k%26, 'a'+k/26%26, 'a'+k/676%26, 'a'+k%7)
+		}
+		return w.String()
+	}
+	direction := func() []float32 {
+		v := make([]float32, dims)
+		for i := range v {
+			v[i] = r.Float32() - 0.5
+		}
+		return v
+	}
+	s := &snapshot{opts: DefaultOptions(), intents: make([]intent, 100), stats: make([]stats, 100)}
+	for i := range n {
+		in := &s.intents[i%100]
+		in.examples = append(in.examples, newExample(sentence(), direction()))
+	}
+	s.background = []*example{newExample(sentence(), direction())}
+	s.lay()
+	s.weights = s.regress()
+	x = new(Index)
+	x.current.Store(s)
+	return x, sentence(), direction()
+}
+
 func BenchmarkLookup(b *testing.B) {
-	const dims = 384
 	for _, n := range []int{1_000, 10_000, 100_000} {
-		r := rand.New(rand.NewPCG(1, 2))
-		zipf := rand.NewZipf(r, 1.1, 4, 4999)
-		sentence := func() string {
-			var w strings.Builder
-			for range 10 {
-				k := zipf.Uint64()
-				fmt.Fprintf(&w, "%c%c%c%c ", 'a'+k%26, 'a'+k/26%26, 'a'+k/676%26, 'a'+k%7)
-			}
-			return w.String()
-		}
-		vector := func() []float32 {
-			v := make([]float32, dims)
-			for i := range v {
-				v[i] = float32(r.NormFloat64())
-			}
-			return v
-		}
-		s := &snapshot{opts: DefaultOptions(), intents: make([]intent, 100), stats: make([]stats, 100)}
-		for i := range n {
-			in := &s.intents[i%100]
-			in.examples = append(in.examples, newExample(sentence(), vector()))
-		}
-		s.background = []*example{newExample(sentence(), vector())}
-		s.lay()
-		s.weights = s.regress()
-		x := new(Index)
-		x.current.Store(s)
-		text, v := sentence(), vector()
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			x, text, v := random(n, 384)
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := x.Lookup(text, v); err != nil {

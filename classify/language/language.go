@@ -19,7 +19,29 @@
 //
 // Of a text longer than 4 KiB only the two ends are read, 48 words at most.
 //
-// FIGURES
+// # Why this and not a library
+//
+// On 6,055 texts held out of the sets that the model was trained on (STS benchmark, EXAMS, JNLI and
+// kin, CLINC150, generated ones; at most 400 a language, 63 letters in the median), one core of an
+// AMD EPYC:
+//
+//	                      whole texts  first 6 words  time a text  memory   binary
+//	this package          .991         .977           16 us        0.6 MB   0.6 MB
+//	lingua-go 1.4.0       .958         -              4.9 ms       1.2 GB   124 MB
+//	the same, fast mode   .905         -              1.0 ms       63 MB    124 MB
+//	whatlanggo (fork)     .850         .749           0.3 ms       small    0.4 MB
+//	whatlanggo 1.0.1      .779         .687           0.3 ms       small    0.4 MB
+//
+// The last four know none of the sets, and more languages, which costs them some of the difference
+// (whatlanggo has no Albanian, 116 texts; lingua was asked for every fifth text). Of the first 3
+// words the language is right for .891 of the texts; where an answer is given, in .965. The
+// calibration error is .009 for whole texts and .043 for 3 words. Time: 9 us for 77 letters, 40 us
+// for 1 MiB.
+//
+// Belarusian, Catalan, Czech, Danish, Estonian, Finnish, Latvian, Norwegian, Romanian, Slovak,
+// Slovene, Swahili, Tagalog, Ukrainian and Urdu are known from 15 to 42 lines each, written for the
+// purpose: right for 60 of their 74 held-out lines, which is too few to tell them apart. Danish and
+// Norwegian, Czech and Slovak, Russian and Ukrainian are confused most.
 package language
 
 import (
@@ -97,7 +119,7 @@ func ends(text string) (head, tail string) {
 
 // within returns the most probable language of a script.
 func within(s script, head, tail string, count *[scripts]int) (code string, probability float64) {
-	switch s {
+	switch s { //nolint:exhaustive // the other scripts have one language
 	case latin:
 		return score(latin, latinCodes[:], 0, head, tail)
 	case cyrillic:
@@ -133,7 +155,7 @@ var (
 		"ro", "sk", "sl", "sq", "sv", "sw", "tl", "tr", "vi",
 	}
 	cyrillicCodes = [...]string{"be", "bg", "mk", "ru", "sr", "uk"} //nolint:gochecknoglobals // constant table
-	arabicCodes   = [...]string{"ar", "fa", "ur"}             //nolint:gochecknoglobals // constant table
+	arabicCodes   = [...]string{"ar", "fa", "ur"}                   //nolint:gochecknoglobals // constant table
 )
 
 const (
@@ -161,8 +183,7 @@ func scale() float64 {
 // sums adds up the rows of the table for the features of a text.
 type sums struct {
 	column [columns]int32
-	n      int
-	words  int
+	n      int // features
 }
 
 // score returns the most probable of codes, whose first column is at.
@@ -190,14 +211,14 @@ func score(s script, codes []string, at int, head, tail string) (code string, pr
 	return codes[best], 1 / total
 }
 
-// add counts the words of text that are in the script, at most most of them.
-func (t *sums) add(s script, text string, most int) {
+// add counts the words of text that are in the script, up to a limit.
+func (t *sums) add(s script, text string, limit int) {
 	var word [maxWord]rune
 	n, own := 0, false
 	flush := func() {
-		if n > 0 && own && most > 0 {
+		if n > 0 && own && limit > 0 {
 			t.word(word[:n])
-			most--
+			limit--
 		}
 		n, own = 0, false
 	}
@@ -206,7 +227,7 @@ func (t *sums) add(s script, text string, most int) {
 			if n > 0 {
 				flush()
 			}
-			if most == 0 {
+			if limit == 0 {
 				return
 			}
 			continue

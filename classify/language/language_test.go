@@ -26,7 +26,7 @@ func TestDetect(t *testing.T) {
 		"el": "Γιατί κιτρινίζουν τα φύλλα το φθινόπωρο;",
 		"en": "Why do the leaves turn yellow in autumn?",
 		"es": "¿Por qué las hojas se ponen amarillas en otoño?",
-		"fa": "چرا برگ‌ها در پاییز زرد می‌شوند؟",
+		"fa": "چرا برگ\u200cها در پاییز زرد می\u200cشوند؟",
 		"fi": "Miksi lehdet muuttuvat syksyllä keltaisiksi?",
 		"fr": "Pourquoi les feuilles jaunissent-elles en automne ?",
 		"gu": "આજે હવામાન કેવું છે?",
@@ -146,7 +146,7 @@ func TestTheTableIsTheOneTheCodeReads(t *testing.T) {
 	if !slices.IsSortedFunc(blocks[:], func(a, b block) int { return int(a.first - b.last) }) {
 		t.Error("blocks overlap or do not ascend")
 	}
-	for s := script(0); s < scripts; s++ {
+	for s := range scripts {
 		if scriptCodes[s] == "" && !slices.Contains([]script{latin, cyrillic, arabic, devanagari, han, kana}, s) {
 			t.Errorf("script %d has no code", s)
 		}
@@ -171,7 +171,7 @@ func FuzzDetect(f *testing.F) {
 			t.Errorf("%q: %q with %v, %v", text, code, p, ok)
 		}
 		head, tail := ends(text)
-		if utf8.ValidString(text) && !(utf8.ValidString(head) && utf8.ValidString(tail)) || len(head)+len(tail) > maxBytes+utf8.UTFMax {
+		if utf8.ValidString(text) && (!utf8.ValidString(head) || !utf8.ValidString(tail)) || len(head)+len(tail) > maxBytes+utf8.UTFMax {
 			t.Errorf("%q: read as %q and %q", text, head, tail)
 		}
 	})

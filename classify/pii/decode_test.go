@@ -164,3 +164,24 @@ func FuzzFuse(f *testing.F) {
 		check(t, text, d.Fuse(text, Patterns(text, nil), toks, nil))
 	})
 }
+
+func TestAGuessInsideAPatternDoesNotReplaceIt(t *testing.T) {
+	for name, text := range map[string]string{
+		"a phone number":   "phone: 415 555 0199",
+		"a driver licence": "driver license D1234567",
+	} {
+		t.Run(name, func(t *testing.T) {
+			patterns := Patterns(text, nil)
+			if len(patterns) != 1 {
+				t.Fatalf("patterns %v, want one", patterns)
+			}
+			whole := patterns[0]
+			guess := Span{Type: DateTime, Start: whole.Start, End: whole.Start + 3, Score: 0.99}
+			for _, spans := range [][]Span{{whole, guess}, {guess, whole}} {
+				if got := resolve(spans); len(got) != 1 || got[0] != whole {
+					t.Errorf("left %v, want %v", got, whole)
+				}
+			}
+		})
+	}
+}

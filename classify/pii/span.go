@@ -91,9 +91,21 @@ next:
 	return kept
 }
 
+// within reports whether s, a guess of the model, lies in the longer span of a pattern: a part of
+// what the pattern found.
+func (s *Span) within(o *Span) bool {
+	return !s.Pattern && o.Pattern && o.Start <= s.Start && s.End <= o.End && s.End-s.Start < o.End-o.Start
+}
+
 // beats reports whether s is the better of two spans that overlap. Of two readings of the same thing
-// the longer one is.
+// the longer one is. A part does not stand for the whole: the rest of it would be left uncovered.
 func (s *Span) beats(o *Span) bool {
+	switch {
+	case s.within(o):
+		return false
+	case o.within(s):
+		return true
+	}
 	if s.Type == o.Type && s.rank() < 3 && o.rank() < 3 && s.End-s.Start != o.End-o.Start {
 		return s.End-s.Start > o.End-o.Start
 	}

@@ -44,18 +44,36 @@ func (r *reading) blobs(start, end int) {
 			i = j
 			continue
 		}
-		blob := r.text[i:j]
 		if j-i >= brokenLine {
 			if stop := r.broken(j); stop > j {
-				blob, j = strings.Join(strings.Fields(r.text[i:stop]), ""), stop
-				r.done = stop
+				r.lines(i, stop)
+				i = stop
+				continue
 			}
 		}
-		if s, ok := r.decodeBlob(blob); ok {
+		if s, ok := r.decodeBlob(r.text[i:j]); ok {
 			r.payload(s)
 			r.done = j
 		}
 		i = j
+	}
+}
+
+// lines decodes a run of several lines, as one or, where it is none, each line by itself.
+func (r *reading) lines(start, stop int) {
+	r.done = stop
+	parts := strings.Fields(r.text[start:stop])
+	if s, ok := r.decodeBlob(strings.Join(parts, "")); ok {
+		r.payload(s)
+		return
+	}
+	for _, part := range parts {
+		if len(part) < minBlob {
+			continue
+		}
+		if s, ok := r.decodeBlob(part); ok {
+			r.payload(s)
+		}
 	}
 }
 

@@ -9,30 +9,50 @@ import (
 const (
 	// minEscapes is the least number of escapes in a token that are undone.
 	minEscapes = 3
-	// maxToken is the longest token, in bytes, whose escapes are undone as a whole.
+	// maxToken is how much of a token is undone at a time, in bytes.
 	maxToken = 1 << 16
+	// maxEscape is longer than any escape, in bytes.
+	maxEscape = 16
 )
 
 // escaped undoes percent, HTML and backslash escapes of a token if they hide letters or spell a
 // sentence, and reports whether it did. A space in a URL or an ampersand in HTML is left alone.
 func (r *reading) escaped(start, end int) bool {
-	end = min(end, start+maxToken)
-	token := r.text[start:end]
+	found := false
+	for from := start; from < end; {
+		to := end
+		if end-from > maxToken {
+			to = from + maxToken
+			if k := strings.LastIndexAny(r.text[to-maxEscape:to], `%&\`); k >= 0 {
+				to += k - maxEscape // not inside of an escape
+			}
+		}
+		if s, ok := plainly(r.text[from:to]); ok {
+			r.edits = append(r.edits, edit{from, to, s})
+			found = true
+		}
+		from = to
+	}
+	if found {
+		r.escapes = true
+		r.done = end
+	}
+	return found
+}
+
+// plainly returns a token without its escapes, if they hide letters or spell a sentence.
+func plainly(token string) (s string, ok bool) {
 	if strings.Count(token, "%")+strings.Count(token, "\\")+strings.Count(token, "&#") < minEscapes {
-		return false
+		return "", false
 	}
-	s, count, letters := unescapeAll(token)
-	if count < minEscapes || letters < minEscapes && !sentence(s) || !clean(s) {
-		return false
-	}
-	r.edits = append(r.edits, edit{start, end, s})
-	r.escapes = true
-	r.done = end
-	return true
+	s, count, letters, unclean := unescapeAll(token)
+	return s, count >= minEscapes && 2*unclean <= count && (letters >= minEscapes || sentence(s))
 }
 
 // unescapeAll returns a token without escapes, how many there were and how many stood for letters.
-func unescapeAll(token string) (text string, count, letters int) {
+// Unclean ones, which stand for control characters or for bytes that are no text, stay as they are or
+// are left out.
+func unescapeAll(token string) (text string, count, letters, unclean int) {
 	var b strings.Builder
 	for i := 0; i < len(token); {
 		c, n := unescape(token[i:])
@@ -41,31 +61,26 @@ func unescapeAll(token string) (text string, count, letters int) {
 			i++
 			continue
 		}
-		i += n
 		count++
-		if c.raw {
+		switch {
+		case c.code < ' ' && classOf[c.code] != isSpace || c.code == utf8.RuneError:
+			unclean++
+			b.WriteString(token[i : i+n])
+		case c.raw:
 			b.WriteByte(byte(c.code))
 			if c.code >= utf8.RuneSelf || letterOf[c.code] != 0 {
 				letters++
 			}
-			continue
+		default:
+			b.WriteRune(c.code)
+			if unicode.IsLetter(c.code) {
+				letters++
+			}
 		}
-		b.WriteRune(c.code)
-		if unicode.IsLetter(c.code) {
-			letters++
-		}
+		i += n
 	}
-	return b.String(), count, letters
-}
-
-// clean reports whether a text is valid UTF-8 without control characters.
-func clean(s string) bool {
-	for _, c := range s {
-		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == utf8.RuneError {
-			return false
-		}
-	}
-	return utf8.ValidString(s)
+	text = strings.ToValidUTF8(b.String(), "")
+	return text, count, letters, unclean + b.Len() - len(text)
 }
 
 // sentence reports whether a text has at least four known words with white space between them.

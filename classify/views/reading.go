@@ -113,8 +113,11 @@ func (r *reading) word(start, end int, h uint32) {
 	r.morse.end(r)
 	if lexiconWords.has(h) {
 		r.plain.known(r, start, end)
-	} else {
-		r.plain.unknown(start, end)
+		return
+	}
+	r.plain.unknown(start, end)
+	if end-start >= minTogether {
+		r.together(start, end)
 	}
 }
 

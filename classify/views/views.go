@@ -15,7 +15,7 @@
 // are folded. Of 629,000 texts of the training sets (prompts, textbooks, code, web pages, 20 languages)
 // 0.06 % have a twin that differs, most of them by a ligature or a misplaced Cyrillic letter.
 //
-// Time is linear in the text, the twin is at most twice as long as the text plus 256 bytes, and
+// Time is linear in the text, the twin is at most six times as long as the text plus 256 bytes, and
 // equal texts have equal twins. All functions may be called by any number of goroutines.
 package views
 
@@ -24,8 +24,10 @@ import "strings"
 const (
 	// maxDepth bounds how many layers of encoding are taken off.
 	maxDepth = 2
-	// roomFactor and roomExtra bound the twin: roomFactor * len(text) + roomExtra bytes.
-	roomFactor, roomExtra = 2, 256
+	// roomFactor and roomExtra bound the twin: roomFactor * len(text) + roomExtra bytes. A text written
+	// backwards gives two payloads of its length, in base64 and read again for its escapes four: less
+	// room would let such filler push out an attack that is encoded behind it.
+	roomFactor, roomExtra = 6, 256
 )
 
 // Twin returns the text with disguises undone, followed by what was found encoded in it, one

@@ -61,6 +61,7 @@ type found struct {
 	spans    []piece // sorted, without overlaps
 	replaced bool    // in at least one place
 	covered  int     // bytes of text that content parts have accounted for
+	passed   int     // spans that end in them
 }
 
 // piece is a range of a text and what to put there.
@@ -221,7 +222,16 @@ func protocol(s *str) bool {
 	case "model", "role", "type", "id", "tool_call_id", "call_id", "object", "tool_choice", "reasoning_effort", "service_tier", "detail", "format", "encoding_format":
 		return !s.free
 	}
-	return bytes.HasPrefix(s.text, []byte("data:")) && len(s.text) > maxLiteral
+	return isMedia(s.name) && bytes.HasPrefix(s.text, []byte("data:")) && len(s.text) > maxLiteral
+}
+
+// isMedia reports whether a member of this name holds an image, a sound or a file.
+func isMedia(name string) bool {
+	switch name {
+	case "url", "image_url", "audio_url", "video_url", "file_url", "file_data":
+		return true
+	}
+	return false
 }
 
 // known returns what was found in the string: as a text of its own, or as a part of a content list.
@@ -255,7 +265,7 @@ func (h *hider) messageAt(offset int) *openai.Message {
 		h.content++
 		if h.content < len(h.req.Messages) {
 			if f := h.texts[h.req.Messages[h.content].Text]; f != nil {
-				f.covered = 0
+				f.covered, f.passed = 0, 0
 			}
 		}
 	}
@@ -277,9 +287,12 @@ func (f *found) part(text string) []piece {
 	f.covered = end
 	f.replaced = f.replaced || end == len(f.text)
 	var out []piece
-	for _, p := range f.spans {
-		if p.end <= at || p.start >= end {
-			continue
+	for f.passed < len(f.spans) && f.spans[f.passed].end <= at {
+		f.passed++
+	}
+	for _, p := range f.spans[f.passed:] {
+		if p.start >= end {
+			break
 		}
 		q := p
 		if q.start < at {
@@ -294,7 +307,7 @@ func (f *found) part(text string) []piece {
 // mentioned adds the mentions of known values between the pieces of a text.
 func (h *hider) mentioned(text string, pieces []piece) []piece {
 	m := &h.keeper.vault.mentions
-	out, known := pieces, pieces
+	out, known := slices.Clip(pieces), pieces
 	for from := 0; ; {
 		start, end, s := m.find(text, from)
 		if s == nil {
@@ -307,7 +320,7 @@ func (h *hider) mentioned(text string, pieces []piece) []piece {
 			from = known[0].end
 			continue
 		}
-		out = append(slices.Clip(out), piece{start: start, end: end, secret: s})
+		out = append(out, piece{start: start, end: end, secret: s})
 		from = end
 	}
 	slices.SortFunc(out, func(a, b piece) int { return cmp.Compare(a.start, b.start) })

@@ -2,22 +2,25 @@ package redact
 
 import (
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// mentions finds the values of a vault in other texts, whatever their case and spacing.
+// mentions finds the values of a vault in other texts, whatever their case and spacing. The time of a
+// search does not depend on how many values begin alike.
 type mentions struct {
-	ascii  [utf8.RuneSelf]bool // first characters, in lower case
-	wide   bool                // some value begins with another character
-	byHead map[[2]rune][]mention
+	ascii [utf8.RuneSelf]bool // first characters, in lower case
+	wide  bool                // some value begins with another character
+	list  []mention           // once ready, sorted by folded
 }
 
 // mention is a value to look for.
 type mention struct {
-	value string
-	exact bool // only as it is written
+	folded string // value in lower case, each run of white space a blank
+	value  string
+	exact  bool // only as it is written
 	*secret
 }
 
@@ -58,54 +61,77 @@ var ambiguous = func() map[string]bool {
 }()
 
 func (m *mentions) add(s *secret, value string) {
-	r1, n := utf8.DecodeRuneInString(value)
-	r2, _ := utf8.DecodeRuneInString(value[n:])
-	if m.byHead == nil {
-		m.byHead = make(map[[2]rune][]mention)
-	}
-	head := [2]rune{unicode.ToLower(r1), foldSpace(r2)}
-	lower := strings.ToLower(value)
-	for _, known := range m.byHead[head] {
-		if known.value == value {
-			return
-		}
-	}
-	if head[0] < utf8.RuneSelf {
-		m.ascii[head[0]] = true
+	folded := fold(value)
+	if first, _ := utf8.DecodeRuneInString(folded); first < utf8.RuneSelf {
+		m.ascii[first] = true
 	} else {
 		m.wide = true
 	}
-	m.byHead[head] = append(m.byHead[head], mention{value, ambiguous[lower], s})
+	m.list = append(m.list, mention{folded, value, ambiguous[folded], s})
 }
 
-// ready sorts what was added, so that the longest value is found first.
+// ready sorts what was added and keeps the first of those that are found alike.
 func (m *mentions) ready() {
-	for _, list := range m.byHead {
-		slices.SortStableFunc(list, func(a, b mention) int { return len(b.value) - len(a.value) })
-	}
+	slices.SortStableFunc(m.list, func(a, b mention) int {
+		if c := strings.Compare(a.folded, b.folded); c != 0 || !a.exact {
+			return c
+		}
+		return strings.Compare(a.value, b.value)
+	})
+	m.list = slices.CompactFunc(m.list, func(a, b mention) bool {
+		return a.folded == b.folded && (!a.exact || a.value == b.value)
+	})
 }
 
 // find returns the first mention in text at or behind from, as a whole word; s is nil without one.
 func (m *mentions) find(text string, from int) (start, end int, s *secret) {
-	if m.byHead == nil {
+	if len(m.list) == 0 {
 		return 0, 0, nil
 	}
 	before, _ := utf8.DecodeLastRuneInString(text[:from])
 	for i := from; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		lower := unicode.ToLower(r)
-		if (lower < utf8.RuneSelf && m.ascii[lower] || lower >= utf8.RuneSelf && m.wide) && (!inWord(before) || !inWord(r)) {
-			next, _ := utf8.DecodeRuneInString(text[i+size:])
-			for _, c := range m.byHead[[2]rune{lower, foldSpace(next)}] {
-				if n := c.match(text[i:]); n > 0 && wholeWord(text[:i+n], text[i+n:]) {
-					return i, i + n, c.secret
-				}
+		first := foldSpace(r)
+		if (first < utf8.RuneSelf && m.ascii[first] || first >= utf8.RuneSelf && m.wide) && (!inWord(before) || !inWord(r)) {
+			if end, s = m.longest(text, i); s != nil {
+				return i, end, s
 			}
 		}
 		before = r
 		i += size
 	}
 	return 0, 0, nil
+}
+
+// longest returns the longest mention that begins at i; s is nil without one.
+func (m *mentions) longest(text string, i int) (end int, s *secret) {
+	left, depth := m.list, 0 // the values that begin with what was read, and how long that is
+	for at := i; at < len(text) && len(left) > 0; {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		at += size
+		if unicode.IsSpace(r) {
+			at += len(text[at:]) - len(strings.TrimLeftFunc(text[at:], unicode.IsSpace))
+		}
+		var buf [utf8.UTFMax]byte
+		for _, b := range utf8.AppendRune(buf[:0], foldSpace(r)) {
+			left = narrow(left, depth, b)
+			depth++
+		}
+		for k := 0; k < len(left) && len(left[k].folded) == depth; k++ {
+			if c := &left[k]; (!c.exact || text[i:at] == c.value) && wholeWord(text[:at], text[at:]) {
+				end, s = at, c.secret
+			}
+		}
+	}
+	return end, s
+}
+
+// narrow returns the part of a sorted list whose values have b behind their first depth bytes, in which
+// all are equal.
+func narrow(list []mention, depth int, b byte) []mention {
+	from := sort.Search(len(list), func(k int) bool { f := list[k].folded; return len(f) > depth && f[depth] >= b })
+	list = list[from:]
+	return list[:sort.Search(len(list), func(k int) bool { return list[k].folded[depth] > b })]
 }
 
 func wholeWord(text, after string) bool {
@@ -130,30 +156,15 @@ func foldSpace(r rune) rune {
 	return unicode.ToLower(r)
 }
 
-// match returns how many bytes at the front of text are the value, or 0. A run of white space matches
-// any other.
-func (c *mention) match(text string) int {
-	if c.exact {
-		if strings.HasPrefix(text, c.value) {
-			return len(c.value)
+// fold folds the case of a value, and each run of white space to a blank.
+func fold(value string) string {
+	var b strings.Builder
+	space := false
+	for _, r := range value {
+		if f := foldSpace(r); f != ' ' || !space {
+			b.WriteRune(f)
 		}
-		return 0
+		space = unicode.IsSpace(r)
 	}
-	i := 0
-	for k := 0; k < len(c.value); {
-		if i == len(text) {
-			return 0
-		}
-		a, n := utf8.DecodeRuneInString(c.value[k:])
-		b, m := utf8.DecodeRuneInString(text[i:])
-		if foldSpace(a) != foldSpace(b) {
-			return 0
-		}
-		k, i = k+n, i+m
-		if unicode.IsSpace(a) {
-			k += len(c.value[k:]) - len(strings.TrimLeftFunc(c.value[k:], unicode.IsSpace))
-			i += len(text[i:]) - len(strings.TrimLeftFunc(text[i:], unicode.IsSpace))
-		}
-	}
-	return i
+	return b.String()
 }

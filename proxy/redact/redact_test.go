@@ -3,8 +3,10 @@ package redact
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -246,5 +248,47 @@ func TestWithoutSpansNothingIsTouched(t *testing.T) {
 	}
 	if len(v.Body().Rest())+len(v.Stream().Rest()) != 0 {
 		t.Error("nil restorers hold something")
+	}
+}
+
+func TestATextThatLooksLikeMediaIsRewritten(t *testing.T) {
+	const text = "data: please write to ann@example.com about it, which is quite important to all of us here"
+	out, _ := hide(t, `{"model":"auto","user":"`+text+`","messages":[{"role":"user","content":"`+text+`"},{"role":"user","content":[{"type":"text","text":"`+text+`"}]}]}`)
+	if got := strings.Count(string(out.Raw), "[EMAIL_1]"); got != 3 || strings.Contains(string(out.Raw), "ann@") {
+		t.Errorf("sent %s", out.Raw)
+	}
+}
+
+func TestHidingTakesTimeInProportionToTheText(t *testing.T) {
+	const n, limit = 20_000, 5 * time.Second
+	var distinct, parts strings.Builder
+	for i := range n {
+		fmt.Fprintf(&distinct, "aa%06d@example.com ", i)
+		fmt.Fprintf(&parts, `,{"type":"text","text":"aa%06d@example.com"}`, i)
+	}
+	for _, tt := range []struct{ name, body string }{
+		{"many values that begin alike", `{"model":"auto","messages":[{"role":"user","content":"` + distinct.String() + `"}]}`},
+		{"many parts", `{"model":"auto","messages":[{"role":"user","content":[` + parts.String()[1:] + `]}]}`},
+		{"many mentions", `{"model":"auto","user":"` + strings.Repeat("aa000001@example.com ", n) + `","messages":[{"role":"user","content":"aa000001@example.com"}]}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			req := parse(t, tt.body)
+			var spans []signal.Span
+			for i, s := range req.Text().Segments {
+				at := 0
+				for word := range strings.FieldsSeq(s.Text) {
+					spans = append(spans, signal.Span{Type: "EMAIL_ADDRESS", Segment: i, Start: at, End: at + len(word), Score: 1})
+					at += len(word) + 1
+				}
+			}
+			start := time.Now()
+			out, _, err := Hide(req, spans)
+			if err != nil || strings.Contains(string(out.Raw), "@example") {
+				t.Fatalf("error %v, or a value is left", err)
+			}
+			if took := time.Since(start); took > limit {
+				t.Errorf("%d bytes took %v, want at most %v", len(tt.body), took, limit)
+			}
+		})
 	}
 }

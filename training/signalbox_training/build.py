@@ -85,7 +85,7 @@ def main() -> None:
     proto = export.build(net, "int8", layers, fusion)
     graph = proto.SerializeToString()
     sess = evaluate.session(graph)
-    reference = parity.reference(net, tok, fusion)
+    reference = parity.reference(net, tok, layers, fusion)
     figures = {"bytes": len(graph), "parity": parity.compare(sess, reference)}
     note(f"parity {figures['parity']}")
     calibration, notes = evaluate.calibrate(sess, tok, held)

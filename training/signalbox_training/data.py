@@ -174,6 +174,11 @@ def build(data: Path, leave_out: dict[str, tuple[str, ...]] | None = None) -> tu
     return train, held
 
 
+def bare(rows: list[Row]) -> list[Row]:
+    """Rows of jailbreak, complexity and factcheck, and a few harmless domain questions."""
+    return [r for r in rows if r.complexity or r.factcheck >= 0 or (r.jailbreak >= 0 and (r.domain == NONE or bucket(r.text, 20) == 3))]
+
+
 def dev(data: Path) -> dict[str, list[Row]]:
     """The dev sets, labels as they are in the files."""
     out = {}

@@ -7,6 +7,8 @@ shipped one, which saw many more steps: the figures say how much is lost on unkn
 
 from __future__ import annotations
 
+import argparse
+import json
 from pathlib import Path
 from typing import Callable
 
@@ -44,7 +46,7 @@ def measure(folder: Path, work: Path, minutes: float, log: Callable[[str], None]
     out, tok = [], batches.tokenizer()
     for number, left_out in enumerate(ROUNDS):
         net = train.train(folder, work / "heldout.pt", 1e9, minutes, left_out, threads=threads, rounding=False, only_bare_tasks=True)
-        table = wide.train(folder, epochs=4, leave_out=left_out, log=lambda _: None)
+        table = wide.train(folder, epochs=6, leave_out=left_out, log=lambda _: None, only_bare_tasks=True)
         deep = evaluate.session(export.build(net, "fp32", tasks=tuple(SEQUENCE)).SerializeToString())
         held = [r for r in data.build(folder, left_out)[1] if r.complexity or r.factcheck >= 0 or r.jailbreak == 1 or data.bucket(r.text, 97) == 0]
         ids = [batches.windows(c)[0] for c in batches.content(tok, [r.text for r in held], 6000)]
@@ -65,3 +67,13 @@ def measure(folder: Path, work: Path, minutes: float, log: Callable[[str], None]
         log(f"round {number + 1}: {entry}")
         out.append(entry)
     return out
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--work", type=Path, default=Path("build"))
+    parser.add_argument("--minutes", type=float, default=15, help="training time of every round")
+    args = parser.parse_args()
+    found = measure(args.data, args.work, args.minutes, lambda s: print(s, flush=True))
+    (args.work / "heldout.json").write_text(json.dumps(found, indent=1) + "\n")

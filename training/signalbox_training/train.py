@@ -193,7 +193,7 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
     rng = random.Random(SEED)
     rows, _ = data.build(folder, leave_out)
     if only_bare_tasks:
-        rows = [r for r in rows if r.complexity or r.factcheck >= 0 or (r.jailbreak >= 0 and (r.domain < 0 or rng.random() < 0.05))]
+        rows = data.bare(rows)
     rows += [data.Row(t, src="distil") for t in distil_rows(folder, 500 if only_bare_tasks else 6000)]
     tok = batches.tokenizer()
     if refine:  # few against many: seen several times an epoch

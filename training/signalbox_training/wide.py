@@ -109,11 +109,13 @@ def prepare(folder: Path, leave_out: dict | None = None) -> list[data.Row]:
     return train
 
 
-def train(folder: Path, epochs: int = 10, rate: float = 0.06, decay: float = 2e-6, threads: int = 1, log=print, leave_out: dict | None = None) -> np.ndarray:
-    """Fit the table; returns [BUCKETS, COLUMNS] float32."""
+def train(folder: Path, epochs: int = 10, rate: float = 0.06, decay: float = 2e-6, threads: int = 1, log=print, leave_out: dict | None = None,
+          only_bare_tasks: bool = False) -> np.ndarray:
+    """Fit the table; returns [BUCKETS, COLUMNS] float32. For `only_bare_tasks` see train.train."""
     torch.manual_seed(3)
     torch.set_num_threads(threads)
-    rows, begin = prepare(folder, leave_out), time.time()
+    begin = time.time()
+    rows = data.bare(data.build(folder, leave_out)[0]) if only_bare_tasks else prepare(folder, leave_out)
     tok = batches.tokenizer()
     x = bags([batches.windows(c)[0] for c in batches.content(tok, [r.text for r in rows], 6000)])
     held = data.build(folder, leave_out)[1]
