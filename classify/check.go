@@ -130,9 +130,11 @@ func (e *Engine) runCanary() error {
 	o := DefaultOptions()
 	text := singleText(cmp.Or(e.manifest.Canary.Text, canaryText))
 	req := newRequest(&text, everyWindow)
-	req.prepare(e.signals)
 	set := new(signal.Set)
-	var err error
+	err := req.prepare(ctx, e.signals)
+	if err != nil {
+		return &CanaryError{Bundle: e.name, Reason: reasonOf(ctx, err), Err: err}
+	}
 	if e.signals != 0 {
 		err = e.extract(ctx, req, e.signals, &o, set)
 	}

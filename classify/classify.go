@@ -165,7 +165,12 @@ func (c *Classifier) ExtractAll(ctx context.Context, text *signal.Text, need sig
 func (c *Classifier) extract(ctx context.Context, req *request, need signal.Mask, set *signal.Set) {
 	need &^= set.Have()
 	req.scanner = c.scanner
-	c.scan(req, need, set)
+	if c.opts.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.opts.Timeout)
+		defer cancel()
+	}
+	c.scan(ctx, req, need, set)
 	neural := need & c.neural
 	if need.Has(signal.Intent) && c.opts.Intents != nil {
 		neural |= signal.MaskOf(signal.Embedding) & c.neural &^ set.Have()
@@ -180,50 +185,57 @@ func (c *Classifier) extract(ctx context.Context, req *request, need signal.Mask
 }
 
 // scan sets the kinds that need no model.
-func (c *Classifier) scan(req *request, need signal.Mask, set *signal.Set) {
+func (c *Classifier) scan(ctx context.Context, req *request, need signal.Mask, set *signal.Set) {
 	if need.Has(signal.Keyword) {
 		start := time.Now()
-		set.Values[signal.Keyword] = signal.Value{State: signal.Known, Labels: c.matchKeywords(req), Source: "lexical", Elapsed: time.Since(start)}
+		v := signal.Value{State: signal.Known, Source: "lexical"}
+		var err error
+		if v.Labels, err = c.matchKeywords(ctx, req); err != nil {
+			v = unknown(&v, reasonOf(ctx, err))
+		}
+		v.Elapsed = time.Since(start)
+		set.Values[signal.Keyword] = v
 	}
 	if need.Has(signal.Language) {
 		set.Values[signal.Language] = detectLanguage(req)
 	}
 	if need.Has(signal.PII) && c.opts.Patterns {
 		req.join()
-		set.Values[signal.PII] = patternsOnly(req)
+		set.Values[signal.PII] = patternsOnly(ctx, req)
 	}
 }
 
 // matchKeywords looks for the keyword sets in the text as written and in its normalised twin, which
-// sees through zero-width characters and look-alike letters.
-func (c *Classifier) matchKeywords(req *request) []string {
+// sees through zero-width characters and look-alike letters. Its error is that of ctx.
+func (c *Classifier) matchKeywords(ctx context.Context, req *request) ([]string, error) {
 	if len(c.opts.Keywords) == 0 {
-		return nil
+		return nil, nil
 	}
-	req.normalise()
+	if err := req.normalise(ctx); err != nil {
+		return nil, err
+	}
 	if len(req.twins) == 0 {
-		return c.keywords.Match(req.text)
+		return c.keywords.Match(req.text), nil
 	}
 	both := signal.Text{Segments: append([]signal.Segment(nil), req.text.Segments...)}
 	for _, t := range req.twins {
 		both.Segments = append(both.Segments, signal.Segment{Text: t})
 	}
-	return c.keywords.Match(&both)
+	return c.keywords.Match(&both), nil
 }
 
 // runEngines sets the kinds of need. Engines write to values of their own only, so they need no lock.
 func (c *Classifier) runEngines(ctx context.Context, req *request, need signal.Mask, set *signal.Set) {
-	if c.opts.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.opts.Timeout)
-		defer cancel()
-	}
-	req.prepare(need)
+	prepared := req.prepare(ctx, need)
 	var mine Source // runs here
 	var wg sync.WaitGroup
 	for _, s := range c.sources {
 		s.Signals &= need
 		if s.Signals == 0 || !s.Engine.Ready() {
+			continue
+		}
+		if prepared != nil {
+			set.Fail(s.Signals, reasonOf(ctx, prepared))
 			continue
 		}
 		if other := mine; other.Engine != nil {

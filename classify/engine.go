@@ -209,7 +209,7 @@ func (e *Engine) extract(ctx context.Context, req *request, need signal.Mask, o 
 	if err = p.plan(ctx, need); err == nil {
 		err = p.run(ctx)
 	}
-	p.finish(need, set, time.Since(start), reasonOf(ctx, err))
+	p.finish(ctx, need, set, time.Since(start), reasonOf(ctx, err))
 	if p.small() {
 		p.release()
 		e.passes.Put(p)

@@ -12,7 +12,7 @@ import (
 
 // Options tunes a Classifier.
 type Options struct {
-	// Timeout bounds the neural passes of one Extract; past it the signals are unknown (timeout).
+	// Timeout bounds one Extract; the signals that are not there by then are unknown (timeout).
 	// Default 10s; 0 leaves the caller's context alone. Reloadable.
 	Timeout time.Duration `yaml:"timeout"`
 	// MaxBatch is the most rows of one run, at least 1. Default 8. Reloadable.

@@ -93,7 +93,7 @@ func (p *pass) reset(e *Engine, req *request, o *Options) {
 
 // small reports whether the pass is worth keeping.
 func (p *pass) small() bool {
-	n := len(p.ids)
+	n := len(p.ids) + cap(p.safe.candidates)
 	for i := range p.readings {
 		n += cap(p.readings[i].enc.IDs)
 	}

@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -37,14 +38,16 @@ type request struct {
 
 func newRequest(text *signal.Text, how extent) *request { return &request{text: text, extent: how} }
 
-// prepare builds the views that the kinds of need read.
-func (r *request) prepare(need signal.Mask) {
+// prepare builds the views that the kinds of need read. Its error is that of ctx; the views are not
+// whole then, and nobody may read them.
+func (r *request) prepare(ctx context.Context, need signal.Mask) error {
 	if need.Has(signal.Jailbreak) || need.Has(signal.PII) {
 		r.join()
 	}
 	if need.Has(signal.Jailbreak) || need.Has(signal.Keyword) {
-		r.normalise()
+		return r.normalise(ctx)
 	}
+	return nil
 }
 
 // join builds the safety view.
@@ -78,18 +81,70 @@ func (r *request) join() {
 }
 
 // normalise builds the twins. They are built segment by segment, so that a long conversation with
-// one odd message is not read twice.
-func (r *request) normalise() {
+// one odd message is not read twice. Its error is that of ctx; there are no twins then.
+func (r *request) normalise(ctx context.Context) error {
 	if r.twinned {
-		return
+		return nil
 	}
-	r.twinned = true
+	var twins []string
 	for i := range r.text.Segments {
-		if t, changed := views.Twin(r.text.Segments[i].Text); changed {
-			r.twins = append(r.twins, t)
+		t, changed, err := twinOf(ctx, r.text.Segments[i].Text)
+		if err != nil {
+			return err
+		}
+		if changed {
+			twins = append(twins, t)
 		}
 	}
-	r.twin = strings.Join(r.twins, "\n")
+	r.twinned, r.twins, r.twin = true, twins, strings.Join(twins, "\n")
+	return nil
+}
+
+// viewBytes is how much of a segment is normalised, or searched for patterns, between two looks at
+// the context.
+const viewBytes = 256 << 10
+
+// longestWord bounds the texts without white space that are normalised whole: where an encoded text is
+// cut, what follows can be out of step with its alphabet.
+const longestWord = 4 << 20
+
+// twinOf is views.Twin for a text of any size. The context is checked between its parts.
+func twinOf(ctx context.Context, text string) (twin string, changed bool, err error) {
+	var parts []string
+	for rest := text; ; {
+		if err := ctx.Err(); err != nil {
+			return "", false, err
+		}
+		n := partEnd(rest)
+		part, odd := views.Twin(rest[:n])
+		parts, changed = append(parts, part), changed || odd
+		if rest = rest[n:]; rest == "" {
+			break
+		}
+	}
+	if !changed {
+		return text, false, nil
+	}
+	return strings.Join(parts, ""), true, nil
+}
+
+// partEnd returns the length of the next part of text: at most viewBytes and up to white space, or a
+// longer word, up to longestWord.
+func partEnd(text string) int {
+	if len(text) <= viewBytes {
+		return len(text)
+	}
+	if n := strings.LastIndexAny(text[:viewBytes], " \n"); n > 0 {
+		return n
+	}
+	most := min(len(text), longestWord)
+	if n := strings.IndexAny(text[viewBytes:most], " \n"); n >= 0 {
+		return viewBytes + n
+	}
+	if most == len(text) {
+		return most
+	}
+	return cutAt(text, most)
 }
 
 // recovered is the error of a panic, with the place where it happened.

@@ -2,6 +2,7 @@ package classify
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -11,9 +12,9 @@ import (
 
 // entities sets v to the personal data in every segment: what patterns prove, and what the model
 // sees. Known without labels means that nothing was found.
-func (p *pass) entities(t *task, plan *taskPlan, v *signal.Value) {
+func (p *pass) entities(ctx context.Context, t *task, plan *taskPlan, v *signal.Value) {
 	tokens := p.classifyTokens(t, p.reads[plan.reads.from:plan.reads.to])
-	spansOf(p.req, t.decoder, tokens, v)
+	spansOf(ctx, p.req, t.decoder, tokens, v)
 }
 
 // classifyTokens returns the tokens of the reads of a task with their probabilities, in the order of
@@ -71,10 +72,11 @@ func (p *pass) extentOf(r *read) span {
 }
 
 // spansOf finds personal data in every segment of req and sets v to it. tokens are in the order of
-// the safety view; dec is nil where there are none.
-func spansOf(req *request, dec *pii.Decoder, tokens []pii.Token, v *signal.Value) {
+// the safety view; dec is nil where there are none. When ctx ends before all is read, v is unknown.
+func spansOf(ctx context.Context, req *request, dec *pii.Decoder, tokens []pii.Token, v *signal.Value) {
 	v.State = signal.Known
 	var patterns, found []pii.Span
+	var err error
 	for i := range req.text.Segments {
 		text := req.text.Segments[i].Text
 		if text == "" {
@@ -91,7 +93,10 @@ func spansOf(req *request, dec *pii.Decoder, tokens []pii.Token, v *signal.Value
 			tokens[last].End = min(tokens[last].End, to) - from
 			last++
 		}
-		patterns = pii.Patterns(text, patterns[:0])
+		if patterns, err = patternsOf(ctx, text, patterns[:0]); err != nil {
+			*v = unknown(v, reasonOf(ctx, err))
+			return
+		}
 		found = patterns
 		if dec != nil {
 			found = dec.Fuse(text, patterns, tokens[first:last], nil)
@@ -104,11 +109,38 @@ func spansOf(req *request, dec *pii.Decoder, tokens []pii.Token, v *signal.Value
 	}
 }
 
+// patternContext is how much text before and behind a part is searched with it: longer than any
+// personal data with the words around it that tell what it is.
+const patternContext = 4 << 10
+
+// patternsOf is pii.Patterns for a text of any size. The context is checked between its parts; each
+// gives the data that begins in it.
+func patternsOf(ctx context.Context, text string, dst []pii.Span) ([]pii.Span, error) {
+	var spans []pii.Span
+	end := 0 // of the last span
+	for from := 0; from < len(text); from += viewBytes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		to := min(len(text), from+viewBytes)
+		base := max(0, from-patternContext)
+		spans = pii.Patterns(text[base:min(len(text), to+patternContext)], spans[:0])
+		for _, s := range spans {
+			s.Start, s.End = s.Start+base, s.End+base
+			if s.Start < max(from, end) || s.Start >= to {
+				continue
+			}
+			dst, end = append(dst, s), s.End
+		}
+	}
+	return dst, nil
+}
+
 // patternsOnly finds personal data without a model, for configurations that ask for that.
-func patternsOnly(req *request) signal.Value {
+func patternsOnly(ctx context.Context, req *request) signal.Value {
 	start := time.Now()
 	v := signal.Value{Source: PatternsModel}
-	spansOf(req, nil, nil, &v)
+	spansOf(ctx, req, nil, nil, &v)
 	v.Elapsed = time.Since(start)
 	return v
 }

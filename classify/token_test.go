@@ -89,7 +89,9 @@ func TestTokensOfOverlappingWindowsAreGivenOnce(t *testing.T) {
 		for _, n := range []int{1, 8, 9, 14, 15, 40} {
 			text := user(words(n))
 			req := newRequest(text, everyWindow)
-			req.prepare(signal.MaskOf(signal.PII))
+			if err := req.prepare(t.Context(), signal.MaskOf(signal.PII)); err != nil {
+				t.Fatal(err)
+			}
 			o := DefaultOptions()
 			p := new(pass)
 			p.reset(e, req, &o)

@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"context"
 	"math"
 	"slices"
 	"time"
@@ -10,7 +11,7 @@ import (
 )
 
 // finish writes the value of every kind of need. why is the reason for reads that did not happen.
-func (p *pass) finish(need signal.Mask, set *signal.Set, took time.Duration, why signal.Reason) {
+func (p *pass) finish(ctx context.Context, need signal.Mask, set *signal.Set, took time.Duration, why signal.Reason) {
 	for i := range p.plans {
 		plan := &p.plans[i]
 		t := &p.e.tasks[plan.task]
@@ -25,13 +26,13 @@ func (p *pass) finish(need signal.Mask, set *signal.Set, took time.Duration, why
 		case failed == signal.ReasonNoText && t.kind == signal.Jailbreak:
 			harmless(t, &v)
 		case failed == signal.ReasonNoText && t.kind == signal.PII:
-			spansOf(p.req, t.decoder, nil, &v)
+			spansOf(ctx, p.req, t.decoder, nil, &v)
 		case failed != signal.ReasonNone:
 			v = unknown(&v, failed)
 		case t.Kind == bundle.Embedding:
 			p.embed(t, plan, &v)
 		case t.Kind == bundle.Token:
-			p.entities(t, plan, &v)
+			p.entities(ctx, t, plan, &v)
 		default:
 			p.classify(t, plan, &v)
 		}

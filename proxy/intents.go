@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 
 	"github.com/go-chi/chi/v5"
 
@@ -83,7 +84,10 @@ func (*Proxy) addExamples(st *State, w *reply, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	name := chi.URLParam(r, "name")
+	name, err := intentName(r)
+	if err != nil {
+		return err
+	}
 	t, ok := st.classifier.(IntentTeacher)
 	if !ok {
 		return intentNotFound(name)
@@ -101,6 +105,20 @@ func (*Proxy) addExamples(st *State, w *reply, r *http.Request) error {
 		return errClientGone
 	}
 	return fmt.Errorf("%w: %w", errUnavailable, err)
+}
+
+// intentName returns the intent that a path names. The router matches the path as it was sent where
+// that differs from its canonical form, and leaves the name escaped then.
+func intentName(r *http.Request) (string, error) {
+	name := chi.URLParam(r, "name")
+	if r.URL.RawPath == "" {
+		return name, nil
+	}
+	plain, err := url.PathUnescape(name)
+	if err != nil {
+		return "", intentNotFound(name)
+	}
+	return plain, nil
 }
 
 func intentNotFound(name string) error {

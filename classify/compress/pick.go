@@ -10,9 +10,9 @@ import (
 // Parts of the budget. The ends of a prompt are where its question is; the alarms get a part that
 // no amount of other text can take, and no more; the rest goes to the body.
 const (
-	endParts   = 6 // one part in so many for each end
+	endParts   = 8 // one part in so many for each end
 	firstParts = 3 // the piece at an end may be as large as one part in so many
-	alarmParts = 3
+	alarmParts = 4
 	// stretchTokens is the budget of one stretch of the body.
 	stretchTokens = 36
 	// leastAlarm is the alarm, in bits, of a piece that is kept for it: more than the rarest single

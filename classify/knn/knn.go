@@ -23,8 +23,8 @@
 // is left out in turn, shrunk towards the mean over all intents by three pseudo-examples, and that
 // mean towards 0.5 by five: an intent with one example has a threshold too.
 //
-// The constants were chosen on CLINC150, HWU64 and SNIPS; EVALUATION.md has the figures, also
-// those of BANKING77, on which nothing was chosen.
+// The constants were chosen on CLINC150 and HWU64; EVALUATION.md has the figures, also those of
+// SNIPS and BANKING77, on which nothing was chosen.
 //
 // # Limits
 //

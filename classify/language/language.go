@@ -22,15 +22,15 @@
 // # Why this and not a library
 //
 // On 6,055 texts held out of the sets that the model was trained on (STS benchmark, EXAMS, JNLI and
-// kin, CLINC150, generated ones; at most 400 a language, 63 letters in the median), one core of an
+// kin, CLINC150, generated ones; at most 400 a language, 55 letters in the median), one core of an
 // AMD EPYC:
 //
-//	                      whole texts  first 6 words  time a text  memory   binary
-//	this package          .991         .977           16 us        0.6 MB   0.6 MB
-//	lingua-go 1.4.0       .958         -              4.9 ms       1.2 GB   124 MB
-//	the same, fast mode   .905         -              1.0 ms       63 MB    124 MB
-//	whatlanggo (fork)     .850         .749           0.3 ms       small    0.4 MB
-//	whatlanggo 1.0.1      .779         .687           0.3 ms       small    0.4 MB
+//	                      whole texts  first 6 words  time a text  heap     binary
+//	this package          .991         .977           13 us        none     0.6 MB
+//	lingua-go 1.4.0       .958         -              4.9 ms       1.2 GB   some 130 MB
+//	the same, fast mode   .905         -              1.0 ms       63 MB    some 130 MB
+//	whatlanggo (fork)     .850         .749           0.3 ms       -        -
+//	whatlanggo 1.0.1      .779         .687           0.3 ms       -        -
 //
 // The last four know none of the sets, and more languages, which costs them some of the difference
 // (whatlanggo has no Albanian, 116 texts; lingua was asked for every fifth text). Of the first 3
@@ -39,9 +39,9 @@
 // for 1 MiB.
 //
 // Belarusian, Catalan, Czech, Danish, Estonian, Finnish, Latvian, Norwegian, Romanian, Slovak,
-// Slovene, Swahili, Tagalog, Ukrainian and Urdu are known from 15 to 42 lines each, written for the
-// purpose: right for 60 of their 74 held-out lines, which is too few to tell them apart. Danish and
-// Norwegian, Czech and Slovak, Russian and Ukrainian are confused most.
+// Slovene, Swahili, Tagalog, Ukrainian and Urdu are known from 14 to 38 lines each, written for the
+// purpose: right for 56 of their 67 held-out lines, which is too few for a figure of each. Belarusian,
+// Danish, Slovak, Slovene and Ukrainian are the weakest.
 package language
 
 import (

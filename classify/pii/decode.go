@@ -280,6 +280,16 @@ func threshold(kind string) float64 {
 	return 0.5
 }
 
+// checkable reports whether a type has a syntax or a checksum that Patterns decides by: what it did not
+// accept is none of it, whatever a model thinks.
+func checkable(kind string) bool {
+	switch kind {
+	case CreditCard, DomainName, EmailAddress, IBAN, IPAddress:
+		return true
+	}
+	return false
+}
+
 // yield makes the model's spans give way to patterns with a syntax of their own: what is left of a span
 // beside such a pattern stays. The first n spans are patterns.
 func (r *reader) yield(n int) {
@@ -300,7 +310,7 @@ func (r *reader) yield(n int) {
 	}
 	kept := r.out[:n]
 	for _, s := range r.out[n:] {
-		if s.Start < s.End {
+		if s.Start < s.End && !checkable(s.Type) {
 			kept = append(kept, s)
 		}
 	}

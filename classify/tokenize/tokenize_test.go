@@ -216,7 +216,7 @@ func randomBytes(n int) string {
 func TestWorkIsLinear(t *testing.T) {
 	small, large := 1<<13, 1<<15
 	if raceEnabled {
-		small, large = 1<<10, 1<<12
+		small, large = 1<<12, 1<<14
 	}
 	shorter, longer := hostile(small), hostile(large)
 	for _, name := range append([]string{"unigram_metaspace", "sentencepiece_bpe"}, layouts...) {

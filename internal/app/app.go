@@ -41,7 +41,8 @@ type App struct {
 	neural     *neural
 	proxy      *proxy.Proxy
 	classifier atomic.Pointer[classify.Classifier]
-	current    *proxy.State // that requests are served from; guarded by reloading
+	current    *proxy.State           // that requests are served from; guarded by reloading
+	read       atomic.Pointer[string] // fingerprint of the file as it was last read
 
 	reloading  sync.Mutex // one reload at a time; guards neural and generation
 	generation uint64
@@ -88,19 +89,34 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 	return st, set.dropped, nil
 }
 
-// retire closes models once no request uses the state that they belong to.
-func (a *App) retire(ctx context.Context, old *proxy.State, models []*loaded) {
-	if len(models) == 0 {
+// retire takes over what an index learned until now, and what it may learn from requests that still
+// use its state; once none does, it closes the models that belong to that state. The caller holds
+// reloading.
+func (a *App) retire(ctx context.Context, old *proxy.State, index *taught, models []*loaded) {
+	a.carry(ctx, index)
+	replaced := index != nil && index != a.neural.taught
+	if !replaced && len(models) == 0 {
 		return
 	}
 	a.retiring.Go(func() {
 		<-old.Idle()
+		if replaced {
+			a.reloading.Lock()
+			a.carry(ctx, index)
+			a.reloading.Unlock()
+		}
 		for _, l := range models {
 			if err := l.close(); err != nil {
 				a.tel.Log.ErrorContext(ctx, "close a model that is no longer used", slog.String("cause", err.Error()))
 			}
 		}
 	})
+}
+
+func (a *App) carry(ctx context.Context, index *taught) {
+	if err := a.neural.carry(ctx, index); err != nil {
+		a.tel.Log.ErrorContext(ctx, "examples of private intents are lost", slog.String("cause", err.Error()))
+	}
 }
 
 // Explain decides a chat completion request without forwarding it. An empty role or tenant is that

@@ -403,3 +403,27 @@ func TestReloadSwapsRoutesAndKeepsTheOldOnesWhenTheFileIsBad(t *testing.T) {
 		t.Errorf("route %q after a bad file", got)
 	}
 }
+
+func TestAFileThatWasReadIsNoChange(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "signalbox.yaml")
+	a := build(t, "")
+	a.cfg.Load().File = file
+	for _, sections := range []string{"", "prompts: [{name: p, text: x}]\n"} {
+		a.noteFile(file)
+		if err := os.WriteFile(file, []byte("modles: []"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !a.changed(file) {
+			t.Error("a file that was written is no change")
+		}
+		if err := reload(t, a, file, sections); err != nil {
+			t.Fatal(err)
+		}
+		if a.changed(file) {
+			t.Error("a file that was just read would be read again")
+		}
+	}
+	if err := reload(t, a, file, "modles: []\n"); err == nil || a.changed(file) {
+		t.Errorf("error %v; a bad file would be read again: %t", err, a.changed(file))
+	}
+}

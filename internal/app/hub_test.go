@@ -219,8 +219,12 @@ func TestModelsRunBesideTheEmbeddedBundle(t *testing.T) {
 		kind   signal.Kind
 		source string
 	}{
-		{signal.Domain, "signalbox"}, {signal.Jailbreak, "signalbox"}, {signal.Complexity, "bert-complexity"},
-		{signal.FactCheck, "xlmr-factcheck"}, {signal.PII, "modernbert-pii"}, {signal.Embedding, "qwen3-embedding"},
+		{signal.Domain, "signalbox"},
+		{signal.Jailbreak, "signalbox"},
+		{signal.Complexity, "bert-complexity"},
+		{signal.FactCheck, "xlmr-factcheck"},
+		{signal.PII, "modernbert-pii"},
+		{signal.Embedding, "qwen3-embedding"},
 	} {
 		if v := &set.Values[want.kind]; v.State != signal.Known || !strings.HasPrefix(v.Source, want.source) {
 			t.Errorf("%s is state %d (%s) from %q, want known from %q", want.kind, v.State, v.Reason, v.Source, want.source)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"signalbox/classify"
 	"signalbox/classify/knn"
@@ -23,9 +24,9 @@ type taught struct {
 	model   string
 }
 
-// teach makes the index of a configuration's intents, or takes over that of the one before. engine
-// gives the embedding, key says which model it is.
-func (n *neural) teach(ctx context.Context, cfg *config.Config, engine *classify.Engine, key string) (*taught, error) {
+// teach makes the index of a configuration's intents, or takes over that of the one before. embed gives
+// the embedding, key says which model it is.
+func (n *neural) teach(ctx context.Context, cfg *config.Config, embed knn.Embedder, key string) (*taught, error) {
 	sum := sha256.Sum256([]byte(key))
 	t := &taught{intents: cfg.Signals.Intents, margin: cfg.Signals.IntentMargin, model: hex.EncodeToString(sum[:])}
 	if old := n.taught; old != nil && old.model == t.model && old.margin == t.margin && reflect.DeepEqual(old.intents, t.intents) {
@@ -34,15 +35,34 @@ func (n *neural) teach(ctx context.Context, cfg *config.Config, engine *classify
 	o := knn.DefaultOptions()
 	o.Margin, o.Cache, o.Model = t.margin, n.examples, t.model
 	var err error
-	if t.index, err = knn.New(ctx, t.intents, o, engine.Embed); err != nil {
+	if t.index, err = knn.New(ctx, t.intents, o, embed); err != nil {
 		return nil, fmt.Errorf("private intents: %w", err)
 	}
+	live := n.kept
 	if n.taught != nil {
-		if err := t.remember(ctx, n.taught.index.Live()); err != nil {
-			return nil, fmt.Errorf("private intents: %w", err)
-		}
+		live = n.taught.index.Live()
+	}
+	if err := t.remember(ctx, live); err != nil {
+		return nil, fmt.Errorf("private intents: %w", err)
 	}
 	return t, nil
+}
+
+// carry gives the index in use the examples that an index before it was given while its successor was
+// made. Without one in use they are kept for the next; some may be there twice, which Add sorts out.
+func (n *neural) carry(ctx context.Context, old *taught) error {
+	switch {
+	case old == nil || old == n.taught:
+		return nil
+	case n.taught != nil:
+		return n.taught.remember(ctx, old.index.Live())
+	}
+	kept := old.index.Live()
+	for name, examples := range n.kept {
+		kept[name] = append(kept[name], examples...)
+	}
+	n.kept = kept
+	return nil
 }
 
 // remember gives the intents that are still there the examples that were added to those before.
@@ -63,7 +83,8 @@ func (t *taught) remember(ctx context.Context, live map[string][]string) error {
 type extractor struct {
 	*classify.Classifier
 
-	index *knn.Index // nil without intents
+	index   *knn.Index   // nil without intents, or without a model to compare by
+	intents []knn.Intent // as configured
 }
 
 var (
@@ -73,28 +94,41 @@ var (
 
 // extractor returns the set's classifier as the proxy sees it.
 func (s *modelSet) extractor() *extractor {
-	e := &extractor{Classifier: s.classifier}
+	e := &extractor{Classifier: s.classifier, intents: s.intents}
 	if s.taught != nil {
 		e.index = s.taught.index
 	}
 	return e
 }
 
-// Intents lists the private intents.
+// Intents lists the private intents. Without a model they are as configured; an automatic threshold is
+// 0 then.
 func (e *extractor) Intents() []proxy.IntentSummary {
-	if e.index == nil {
-		return nil
-	}
 	var out []proxy.IntentSummary
+	if e.index == nil {
+		for i := range e.intents {
+			in := &e.intents[i]
+			out = append(out, proxy.IntentSummary{
+				Name: in.Name, Examples: len(in.Examples), Negatives: len(in.Negatives),
+				Threshold: float64(in.Threshold), Auto: in.Threshold == knn.Auto,
+			})
+		}
+		return out
+	}
 	for _, s := range e.index.Intents() {
 		out = append(out, proxy.IntentSummary{Name: s.Name, Examples: s.Examples, Live: s.Live, Negatives: s.Negatives, Threshold: s.Threshold, Auto: s.Auto})
 	}
 	return out
 }
 
+var errNoEmbedding = errors.New("no model to compare examples by")
+
 // AddExamples adds examples to a private intent.
 func (e *extractor) AddExamples(ctx context.Context, intent string, examples []string) (added, total int, err error) {
 	if e.index == nil {
+		if slices.ContainsFunc(e.intents, func(in knn.Intent) bool { return in.Name == intent }) {
+			return 0, 0, errNoEmbedding
+		}
 		return 0, 0, proxy.ErrUnknownIntent
 	}
 	counts, err := e.index.Add(ctx, intent, examples)

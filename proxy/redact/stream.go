@@ -17,18 +17,32 @@ type Stream struct {
 	v *Vault
 
 	pending []byte // of an event that is not whole yet
+	seen    seen   // of pending
 	out     []byte
 	line    []byte // the data of an event of several lines
 	text    []byte // the restored text of a field
 	chunk   chunk
-	tails   []tail
+	tails   []tail // those that hold something
 	head    []byte // members of the last chunk that held something back: `"id":"...",`
 }
+
+// maxTails bounds the fields that hold something back at once. Further ones hold nothing: a placeholder
+// that is cut passes as it is.
+const maxTails = 64
+
+// maxHead bounds head, in bytes.
+const maxHead = 4 << 10
 
 // tail is what a field holds back.
 type tail struct {
 	key  fieldKey
-	text []byte // the front of a placeholder; empty when nothing is held
+	text []byte // the front of a placeholder
+}
+
+// seen says how far the search for the end of an event went.
+type seen struct {
+	line int // where the line begins that is not whole yet
+	next int // where to look on
 }
 
 // Stream returns a restorer for one answer. A nil vault gives a nil Stream.
@@ -64,7 +78,7 @@ func (s *Stream) Feed(piece []byte) []byte {
 	s.pending = slices.Delete(s.pending, 0, used)
 	if len(s.pending) > maxEvent {
 		s.out = append(s.out, s.pending...)
-		s.pending = s.pending[:0]
+		s.pending, s.seen = s.pending[:0], seen{}
 	}
 	return s.out
 }
@@ -80,7 +94,7 @@ func (s *Stream) Rest() []byte {
 		if !s.event(s.pending) {
 			s.out = append(s.out, s.pending...)
 		}
-		s.pending = s.pending[:0]
+		s.pending, s.seen = s.pending[:0], seen{}
 	}
 	if s.holds() {
 		s.flush(everyChoice)
@@ -88,12 +102,12 @@ func (s *Stream) Rest() []byte {
 	return s.out
 }
 
-// events restores the whole events at the front of b. It returns their length and whether anything
-// changed; only then they are in out.
+// events restores the whole events at the front of b, which begins with pending. It returns their
+// length and whether anything changed; only then they are in out.
 func (s *Stream) events(b []byte) (used int, changed bool) {
 	s.out = s.out[:0]
 	for {
-		n := eventEnd(b[used:])
+		n := s.seen.eventEnd(b[used:])
 		if n == 0 {
 			return used, changed
 		}
@@ -112,25 +126,30 @@ func (s *Stream) events(b []byte) (used int, changed bool) {
 }
 
 // eventEnd returns the offset behind the first blank line of b, 0 without one. Lines end in LF, CRLF or
-// CR (WHATWG HTML, section 9.2.5).
-func eventEnd(b []byte) int {
-	blank := true // nothing on the line so far
-	for i := 0; i < len(b); {
-		k := bytes.IndexAny(b[i:], "\r\n")
+// CR (WHATWG HTML, section 9.2.5). Without one it goes on where it stopped when b has grown.
+func (s *seen) eventEnd(b []byte) int {
+	for {
+		k := bytes.IndexAny(b[s.next:], "\r\n")
 		if k < 0 {
+			s.next = len(b)
 			return 0
 		}
-		blank = blank && k == 0
-		i += k + 1
-		if b[i-1] == '\r' && i < len(b) && b[i] == '\n' {
-			i++
+		at := s.next + k
+		end := at + 1
+		switch {
+		case b[at] == '\n':
+		case end < len(b) && b[end] == '\n':
+			end++
+		case end == len(b) && at > s.line:
+			s.next = at // an LF may follow
+			return 0
 		}
-		if blank {
-			return i
+		if at == s.line {
+			*s = seen{}
+			return end
 		}
-		blank = true
+		s.line, s.next = end, end
 	}
-	return 0
 }
 
 // event appends a restored event to out and reports whether it did: when nothing is to change it does
@@ -154,8 +173,10 @@ func (s *Stream) event(event []byte) bool {
 	if !s.touched() {
 		return false
 	}
-	for _, c := range s.chunk.finished {
+	if len(s.chunk.finished) > 0 {
 		s.keepHead(data)
+	}
+	for _, c := range s.chunk.finished {
 		s.flush(c)
 	}
 	if at >= 0 {
@@ -218,14 +239,7 @@ func brackets(data []byte) bool {
 }
 
 // holds reports whether some field holds something back.
-func (s *Stream) holds() bool {
-	for i := range s.tails {
-		if len(s.tails[i].text) > 0 {
-			return true
-		}
-	}
-	return false
-}
+func (s *Stream) holds() bool { return len(s.tails) > 0 }
 
 // touched reports whether the chunk has to change: a text with a bracket, a field that holds something
 // and goes on, or a choice that holds something and ends.
@@ -238,7 +252,7 @@ func (s *Stream) touched() bool {
 	}
 	for _, c := range s.chunk.finished {
 		for i := range s.tails {
-			if s.tails[i].key.choice == c && len(s.tails[i].text) > 0 {
+			if s.tails[i].key.choice == c {
 				return true
 			}
 		}
@@ -255,17 +269,36 @@ func (s *Stream) tailOf(k fieldKey) []byte {
 	return nil
 }
 
+// full reports whether a field cannot hold anything back.
+func (s *Stream) full(k fieldKey) bool { return len(s.tails) >= maxTails && s.tailOf(k) == nil }
+
 // hold keeps text for the next chunk of a field.
 func (s *Stream) hold(k fieldKey, text []byte) {
-	for i := range s.tails {
-		if s.tails[i].key == k {
-			s.tails[i].text = append(s.tails[i].text[:0], text...)
+	i := slices.IndexFunc(s.tails, func(t tail) bool { return t.key == k })
+	if i < 0 {
+		if len(text) == 0 {
 			return
 		}
+		i = len(s.tails)
+		s.tails = slices.Grow(s.tails, 1)[:i+1] // with the buffer of a tail that was dropped
+		s.tails[i].key = k
 	}
-	if len(text) > 0 {
-		s.tails = append(s.tails, tail{k, bytes.Clone(text)})
+	s.tails[i].text = append(s.tails[i].text[:0], text...)
+	if len(text) == 0 {
+		s.drop()
 	}
+}
+
+// drop forgets the fields that hold nothing any more; their buffers stay behind the end of tails.
+func (s *Stream) drop() {
+	n := 0
+	for i := range s.tails {
+		if len(s.tails[i].text) > 0 {
+			s.tails[n], s.tails[i] = s.tails[i], s.tails[n]
+			n++
+		}
+	}
+	s.tails = s.tails[:n]
 }
 
 // everyChoice stands for all choices.
@@ -276,7 +309,7 @@ const everyChoice = -1
 func (s *Stream) flush(c int) {
 	for i := range s.tails {
 		t := &s.tails[i]
-		if len(t.text) == 0 || c != everyChoice && (t.key.choice != c || s.goesOn(t.key)) {
+		if c != everyChoice && (t.key.choice != c || s.goesOn(t.key)) {
 			continue
 		}
 		s.out = append(append(s.out, "data: {"...), s.head...)
@@ -290,6 +323,7 @@ func (s *Stream) flush(c int) {
 		s.out = append(s.out, `,"logprobs":null,"finish_reason":null}]}`+"\n\n"...)
 		t.text = t.text[:0]
 	}
+	s.drop()
 }
 
 func (s *Stream) goesOn(k fieldKey) bool {
@@ -305,7 +339,9 @@ func (s *Stream) goesOn(k fieldKey) bool {
 func (s *Stream) keepHead(data []byte) {
 	s.head = s.head[:0]
 	for _, m := range s.chunk.members {
-		s.head = append(append(s.head, data[m[0]:m[1]]...), ',')
+		if len(s.head)+m[1]-m[0] < maxHead {
+			s.head = append(append(s.head, data[m[0]:m[1]]...), ',')
+		}
 	}
 }
 
@@ -318,7 +354,8 @@ func (s *Stream) rewrite(data []byte) {
 		if !f.bracket && len(held) == 0 {
 			continue
 		}
-		whole := f.key.kind == otherField || slices.Contains(s.chunk.finished, f.key.choice)
+		_, ends := slices.BinarySearch(s.chunk.finished, f.key.choice)
+		whole := ends || f.key.kind == otherField || s.full(f.key)
 		s.text = append(append(s.text[:0], held...), data[f.start:f.end]...)
 		s.out = append(s.out, data[pos:f.start]...)
 		var rest []byte

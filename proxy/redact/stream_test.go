@@ -255,3 +255,84 @@ func FuzzHide(f *testing.F) {
 		}
 	})
 }
+
+func TestAnEventInManyPiecesIsSearchedOnce(t *testing.T) {
+	s := vault(t).Stream()
+	for n, piece := range []string{"data: {", `"a":`, "\ndata: ", "1", "}\r"} {
+		if got := s.Feed([]byte(piece)); len(got) > 0 {
+			t.Fatalf("piece %d gave %q", n, got)
+		}
+		want := len(s.pending) - strings.Count(piece, "\r") // an LF may follow
+		if s.seen.next != want {
+			t.Errorf("after piece %d the search goes on at %d of %d", n, s.seen.next, want)
+		}
+	}
+	const want = "data: {\"a\":\ndata: 1}\r\n\r\n"
+	if got := string(s.Feed([]byte("\n\r\n"))); got != want || s.seen != (seen{}) {
+		t.Errorf("got %q, want %q; the next search begins at %+v", got, want, s.seen)
+	}
+}
+
+func TestWhatAStreamHoldsIsBounded(t *testing.T) {
+	const more = 10
+	s := vault(t).Stream()
+	var out strings.Builder
+	feed := func(piece string) {
+		out.Write(s.Feed([]byte(piece)))
+		if len(s.tails) > maxTails || cap(s.tails) > 2*maxTails {
+			t.Fatalf("%d fields are held, room for %d", len(s.tails), cap(s.tails))
+		}
+	}
+	for c := range maxTails + more {
+		feed(event(c, `"content":"[EMA"`))
+	}
+	for c := range maxTails + more {
+		feed(event(c, `"content":"IL_1]"`))
+	}
+	if len(s.tails) > 0 {
+		t.Errorf("%d fields are held after they were restored", len(s.tails))
+	}
+	feed(event(maxTails, `"content":" [EMA"`)) // there is room again
+	feed(event(maxTails, `"content":"IL_1]"`))
+	feed(done)
+	got := spoken(t, out.String())
+	for c := range maxTails + more {
+		want := "ann@example.com"
+		switch {
+		case c == maxTails:
+			want = "[EMAIL_1] ann@example.com"
+		case c > maxTails:
+			want = "[EMAIL_1]"
+		}
+		if said := got[strconv.Itoa(c)+".content"]; said != want {
+			t.Errorf("choice %d says %q, want %q", c, said, want)
+		}
+	}
+}
+
+func TestALongHeadIsNotRepeated(t *testing.T) {
+	s := vault(t).Stream()
+	for c := range 8 {
+		s.Feed([]byte(strings.Replace(event(c, `"content":"[EMA"`), "c-1", strings.Repeat("x", 1<<16), 1)))
+	}
+	if n := len(s.Rest()); n == 0 || n > 8*maxHead {
+		t.Errorf("the held texts of 8 choices leave in %d bytes", n)
+	}
+}
+
+func TestTheSearchBeginsAnewAfterAnEventThatIsTooLong(t *testing.T) {
+	s := vault(t).Stream()
+	long := strings.Repeat("x", maxEvent)
+	s.Feed([]byte("x"))
+	if n := len(s.Feed([]byte(long))); n != maxEvent+1 {
+		t.Fatalf("%d bytes of an event that is too long", n)
+	}
+	whole := event(0, `"content":"[EMAIL_1]"`)
+	var out strings.Builder
+	for _, piece := range []string{whole[:20], whole[20:]} {
+		out.Write(s.Feed([]byte(piece)))
+	}
+	if diff := cmp.Diff(event(0, `"content":"ann@example.com"`), out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -166,7 +166,7 @@ def render(f: dict) -> str:
         out += left_out_tables(f["left_out"])
     s, p = f["sts_spearman"], f["parity"]
     out.append(f"### Embedding\nSTS benchmark, every tenth English row held out, Spearman: base model (fp32) {s['base_fp32']:.3f}, this bundle (int8) {s['bundle_int8']:.3f}.\n")
-    out.append(f"### Int8 against fp32\n{p['texts']} texts, the int8 graph against PyTorch: the model as it was trained in the end, with rounding simulated, and in fp32. Personal-data labels in fp32 are equal on {percent(p['pii_labels_equal'])} of the tokens.")
+    out.append(f"### Int8 against fp32\n{p['texts']} texts, PyTorch fp32 against the int8 graph; personal-data labels are equal on {percent(p['pii_labels_equal'])} of the tokens.")
     out.append(table(["output", "largest difference", "mean of the largest per text", "equal labels"],
                      [[t, num(v), num(p["mean_of_max"][t]), p["labels_equal"].get(t, "")] for t, v in p["max_difference"].items()]))
     out.append("### Latency\nMilliseconds for one row on one core of an AMD EPYC with AVX-512 VNNI, ONNX Runtime 1.30, median (fastest); the columns took turns.")

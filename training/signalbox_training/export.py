@@ -34,6 +34,12 @@ def array(t: torch.Tensor) -> np.ndarray:
     return t.detach().float().cpu().numpy()
 
 
+def rounded_rows(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Int8 rows and the scale of each, [rows, 1]."""
+    scale = np.maximum(np.abs(table).max(1, keepdims=True), 1e-8) / 127
+    return np.clip(np.rint(table / scale), -127, 127).astype(np.int8), scale.astype(np.float32)
+
+
 class Graph:
     """Collects nodes and initializers."""
 
@@ -82,10 +88,9 @@ class Graph:
         """Look up `input_ids` in the word table."""
         if self.precision != "int8":
             return self.op("Gather", [self.floats("words", table), "input_ids"], axis=0)
-        scale = np.maximum(np.abs(table).max(1, keepdims=True), 1e-8) / 127
-        quantised = np.clip(np.rint(table / scale), -127, 127).astype(np.int8)
+        quantised, scale = rounded_rows(table)
         rows = self.op("Gather", [self.const("words.q", quantised), "input_ids"], axis=0)
-        scales = self.op("Gather", [self.const("words.scale", scale.astype(np.float32)), "input_ids"], axis=0)
+        scales = self.op("Gather", [self.const("words.scale", scale), "input_ids"], axis=0)
         return self.op("Mul", [self.op("Cast", [rows], to=TensorProto.FLOAT), scales])
 
 

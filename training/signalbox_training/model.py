@@ -61,7 +61,6 @@ class Linear(nn.Linear):
         self.register_buffer("smooth", torch.ones(inputs))
         self.register_buffer("limit", torch.tensor(float("inf")))
         self.rounding = False
-        self.final = None  # the rounded weights of the int8 graph, smoothing applied, once they are known
 
     def floor(self) -> float:
         """The lower end of the range of the smoothed inputs."""
@@ -73,8 +72,7 @@ class Linear(nn.Linear):
         x = (x / self.smooth).clamp(-self.limit, self.limit)
         weight = self.weight * self.smooth
         if self.rounding:
-            x = rounded_inputs(x, self.floor(), self.limit.item())
-            weight = self.final if self.final is not None else rounded_weights(weight)
+            x, weight = rounded_inputs(x, self.floor(), self.limit.item()), rounded_weights(weight)
         return F.linear(x, weight, self.bias)
 
 

@@ -198,6 +198,11 @@ class Fusion:
         a0, a1, b0, b1 = self.mix[task]
         return deep * (a0 + a1 * x) + wide * (b0 + b1 * x) + self.shift[task]
 
+    def fold(self, task: int, temperature: float) -> None:
+        """Divide the logits of a task by a temperature, so that they are calibrated as they leave the graph."""
+        self.mix[task] /= temperature
+        self.shift[task] = self.shift[task] / np.float32(temperature)
+
     def reference(self, ids: list[list[int]], deep: list[np.ndarray]) -> list[np.ndarray]:
         """The fused logits of rows in fp32, from the deep logits of each task."""
         bag = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(self.exact), mode="sum")
