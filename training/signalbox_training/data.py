@@ -119,7 +119,7 @@ def domain_rows(data: Path) -> list[Row]:
     rows += [domain_row(r) for r in read(data, "mmlu")]
     rows += [domain_row(r) for r in subsample(read(data, "openstax_questions"), 1000, lambda r: r["src"])]
     rows += [domain_row(r) for r in subsample(read(data, "domain_synthetic"), 1100, lambda r: (r["src"], r["label"]))]
-    rows += [domain_row(r) for r in subsample(read(data, "exams_multilingual"), 400, lambda r: (r["lang"], r["label"]))]
+    rows += [domain_row(r, weight=1.2) for r in subsample(read(data, "exams_multilingual"), 700, lambda r: (r["lang"], r["label"]))]
     rows += [domain_row(r) for r in subsample(read(data, "domain_other"), 1600, lambda r: r["src"])]
     for name, label, count in (
         ("gsm8k", "math", 900), ("medquad", "health", 1800),

@@ -63,24 +63,28 @@ class Graph:
         self.nodes.append(helper.make_node(kind, inputs, names, name=stem, domain=domain, **attributes))
         return names[0] if outputs == 1 else names
 
-    def linear(self, x: str, name: str, layer: nn.Linear) -> str:
-        """y = (x / smooth, clipped) (W * smooth)^T + b for a weight of shape [out, in]."""
+    def linear(self, x: str, name: str, layer: nn.Linear, smoothed: bool = False, after: np.ndarray | None = None) -> str:
+        """y = ((x / smooth, clipped) (W * smooth)^T + b) * after for a weight of shape [out, in]. With `smoothed`
+        x is divided already; `after` is a factor per output, the reciprocal of the smoothing of what follows."""
         weight, bias = array(layer.weight), array(layer.bias)
+        after = np.float32(1) if after is None else after
         if isinstance(layer, Linear) and torch.isfinite(layer.limit):
             smooth, low, high = array(layer.smooth), layer.floor(), layer.limit.item()
-            x, weight = self.op("Mul", [x, self.floats(name + ".smooth", 1 / smooth)]), weight * smooth
+            weight = weight * smooth
+            if not smoothed:
+                x = self.op("Mul", [x, self.floats(name + ".smooth", 1 / smooth)])
             if self.precision == "int8":
-                return self.integers(x, name, low, high, bias)
+                return self.integers(x, name, low, high, bias * after, after)
             x = self.op("Clip", [x, self.floats(name + ".low", low), self.floats(name + ".high", high)])
-        y = self.op("MatMul", [x, self.floats(name + ".weight", np.ascontiguousarray(weight.T))])
-        return self.op("Add", [y, self.floats(name + ".bias", bias)])
+        y = self.op("MatMul", [x, self.floats(name + ".weight", np.ascontiguousarray(weight.T) * after)])
+        return self.op("Add", [y, self.floats(name + ".bias", bias * after)])
 
-    def integers(self, x: str, name: str, low: float, high: float, bias: np.ndarray) -> str:
+    def integers(self, x: str, name: str, low: float, high: float, bias: np.ndarray, after: np.ndarray) -> str:
         """The int8 product. Rounding saturates, which is the clip."""
         rounded, step = self.layers[name], np.float32((high - low) / 255)
         size, middle = self.floats(name + ".step", step), self.const(name + ".middle", np.array(round(-low / step), np.uint8))
         x = self.op("QuantizeLinear", [x, size, middle])
-        weights = [self.const(name + ".q", rounded.weight), size, self.const(name + ".scale", rounded.scale)]
+        weights = [self.const(name + ".q", rounded.weight), size, self.const(name + ".scale", (rounded.scale * after).astype(np.float32))]
         zero = self.const(name + ".zero", np.zeros(len(bias), np.int8))
         return self.op("MatMulIntegerToFloat", [x, *weights, middle, zero, self.floats(name + ".bias", bias)], domain=CONTRIB)
 
@@ -137,20 +141,27 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
     x = g.op("LayerNormalization", [x, *norm("ln")], axis=-1, epsilon=LN_EPS)
     padding = g.op("Cast", ["attention_mask"], to=TensorProto.INT32)
 
-    def linear(x, name):
-        return g.linear(x, name, model.get_submodule(name))
+    def linear(x, name, **how):
+        return g.linear(x, name, model.get_submodule(name), **how)
 
     def project(x, p):
-        return g.op("Split", [linear(x, p + "qkv"), index("thirds", [HIDDEN] * 3)], outputs=3, axis=-1)
+        # Attention is linear in the values, channel by channel, so they carry the smoothing of its output.
+        after = np.ones(3 * HIDDEN, np.float32)
+        after[2 * HIDDEN :] = 1 / w[p + "out.smooth"]
+        return g.op("Split", [linear(x, p + "qkv", after=after), index("thirds", [HIDDEN] * 3)], outputs=3, axis=-1)
 
     def attend(q, k, v):
         return g.op("MultiHeadAttention", [q, k, v, "", padding], domain=CONTRIB, num_heads=HEADS)
 
-    def rest(x, context, p, adapt=lambda part, given, result: result):
-        skip_norm = lambda x, y, name: g.op("SkipLayerNormalization", [x, y, *norm(name)], domain=CONTRIB, epsilon=LN_EPS)
-        part = lambda name, given: adapt(name, given, linear(given, p + name))
-        x = skip_norm(x, part("out", context), p + "ln1")
-        return skip_norm(x, part("down", g.op("Gelu", [part("up", x)], domain=CONTRIB)), p + "ln2")
+    def rest(x, context, p, adapt=lambda part, given: []):
+        """Everything after attention; `adapt` gives what is added to the result of a linear layer."""
+        # Not SkipLayerNormalization, which takes five times as long on the CPU as its two parts, and Sum,
+        # because the runtime would fuse an Add.
+        norm_of_sum = lambda terms, name: g.op("LayerNormalization", [g.op("Sum", terms), *norm(name)], axis=-1, epsilon=LN_EPS)
+        x = norm_of_sum([x, linear(context, p + "out", smoothed=True), *adapt("out", context)], p + "ln1")
+        inner = [linear(x, p + "up"), *adapt("up", x)]
+        inner = g.op("Gelu", [g.op("Add", inner) if len(inner) == 2 else inner[0]], domain=CONTRIB)
+        return norm_of_sum([x, linear(inner, p + "down"), *adapt("down", inner)], p + "ln2")
 
     for i in range(LAYERS - 1):
         p = f"layers.{i}."
@@ -170,8 +181,11 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
     total = g.op("Squeeze", [g.op("MatMul", [g.op("Unsqueeze", [mask, one]), final]), one])
     mean = g.op("Div", [total, g.op("ReduceSum", [mask, one], keepdims=1)])
     outputs = {}
-    for i, task in enumerate(sequence):
-        first = g.op("Gather", [tails, g.const(f"at{i}", np.array(i, np.int64))], axis=1)
+    each = []
+    if sequence:
+        flat = g.op("Reshape", [tails, index("flat", [0, -1])])
+        each = [flat] if len(sequence) == 1 else g.op("Split", [flat, index("firsts", [HIDDEN] * len(sequence))], outputs=len(sequence), axis=1)
+    for task, first in zip(sequence, each):
         inner = g.op("Gelu", [linear(g.op("Concat", [first, mean], axis=-1), f"heads.{task}.hidden")], domain=CONTRIB)
         outputs[task + "_logits"] = linear(inner, f"heads.{task}.logits")
     if "pii" in tasks:
@@ -199,19 +213,24 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
 
 
 def add_tails(g: Graph, w: dict, sequence: list[str], below: str, qkv: tuple[str, str, str], attend, rest) -> str:
-    """The last layer of the sequence tasks, first token only, adapted per task: [batch, tasks, hidden]."""
+    """The last layer of the sequence tasks, first token only, adapted per task: [batch, tasks, 1, hidden].
+    What is the same for all tasks stays [batch, 1, 1, hidden]."""
     picked, one, two = [list(SEQUENCE).index(t) for t in sequence], g.const("one", np.array([1], np.int64)), g.const("two", np.array([2], np.int64))
-    start = g.const("zero", np.array([0], np.int64))
+    start, smooth = g.const("zero", np.array([0], np.int64)), w[f"layers.{LAYERS - 1}.out.smooth"]
 
     def delta(part, given):
-        low = g.op("MatMul", [g.op("Unsqueeze", [given, two]), g.floats(f"adapters.{part}.a", w[f"adapters.a.{part}"][picked])])
-        return g.op("Squeeze", [g.op("MatMul", [low, g.floats(f"adapters.{part}.b", w[f"adapters.b.{part}"][picked])]), two])
+        a = w[f"adapters.a.{part}"][picked]
+        if part == "out":  # the context comes divided by the smoothing of the layer
+            a = a * smooth[:, None]
+        low = g.op("MatMul", [given, g.floats(f"adapters.{part}.a", a)])
+        return g.op("MatMul", [low, g.floats(f"adapters.{part}.b", w[f"adapters.b.{part}"][picked])])
 
     q, k, v = qkv
-    head = lambda t: g.op("Slice", [t, start, one, one])
-    each = g.op("Concat", [head(below)] * len(sequence), axis=1)
-    context = attend(g.op("Add", [head(q), delta("query", each)]), k, v)
-    return rest(each, context, lambda part, given, result: g.op("Add", [result, delta(part, given)]))
+    head = lambda t: g.op("Unsqueeze", [g.op("Slice", [t, start, one, one]), one])
+    first = head(below)
+    query = g.op("Add", [head(q), delta("query", first)])
+    context = g.op("Unsqueeze", [attend(g.op("Squeeze", [query, two]), k, v), two])
+    return rest(first, context, lambda part, given: [delta(part, given)])
 
 
 def add_fusion(g: Graph, fusion: wide.Fusion, sequence: list[str], outputs: dict[str, str], mask: str, length: str) -> None:
@@ -221,15 +240,22 @@ def add_fusion(g: Graph, fusion: wide.Fusion, sequence: list[str], outputs: dict
     # The share of foreign pieces, special tokens included.
     strange = g.op("Mul", [g.op("Gather", [g.floats("wide.foreign", fusion.foreign), "input_ids"], axis=0), mask])
     share = g.op("Div", [g.op("ReduceSum", [x, one], keepdims=1) for x in (strange, mask)])
-    parts = g.op("Split", [both, g.const("wide.widths", np.array([len(s) for s in fusion.shift], np.int64))], outputs=len(fusion.shift), axis=1)
-    for i, (task, part) in enumerate(zip(SEQUENCE, parts)):
-        name = task + "_logits"
-        if task not in sequence:
-            continue
-        a0, a1, b0, b1 = (g.floats(f"{name}.mix{k}", np.float32(v)) for k, v in enumerate(fusion.mix[i]))
-        trust = lambda base, slope: g.op("Add", [g.op("Mul", [share, slope]), base])
-        deep, part = g.op("Mul", [outputs[name], trust(a0, a1)]), g.op("Mul", [part, trust(b0, b1)])
-        outputs[name] = g.op("Add", [g.op("Add", [deep, part]), g.floats(name + ".shift", fusion.shift[i])])
+    # One vector over the labels of all tasks, each with the weights of its task.
+    order = list(SEQUENCE)
+    picked = [order.index(t) for t in sequence]
+    columns = np.split(np.arange(sum(len(x) for x in fusion.shift)), np.cumsum([len(x) for x in fusion.shift])[:-1])
+    if len(picked) < len(order):
+        both = g.op("Gather", [both, g.const("wide.columns", np.concatenate([columns[i] for i in picked]))], axis=1)
+    vector = lambda k: g.floats(f"wide.mix{k}", np.concatenate([np.full(len(columns[i]), fusion.mix[i][k], np.float32) for i in picked]))
+    trust = lambda base, slope: g.op("Add", [g.op("Mul", [share, slope]), base])
+    names = [t + "_logits" for t in sequence]
+    deep = g.op("Concat", [outputs[n] for n in names], axis=1) if len(names) > 1 else outputs[names[0]]
+    total = g.op("Sum", [g.op("Mul", [deep, trust(vector(0), vector(1))]), g.op("Mul", [both, trust(vector(2), vector(3))]),
+                         g.floats("wide.shift", np.concatenate([fusion.shift[i] for i in picked]))])
+    parts = [total]
+    if len(names) > 1:
+        parts = g.op("Split", [total, g.const("wide.widths", np.array([len(columns[i]) for i in picked], np.int64))], outputs=len(names), axis=1)
+    outputs.update(zip(names, parts))
 
 
 def save(proto: onnx.ModelProto, path: Path) -> None:
