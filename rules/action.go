@@ -30,7 +30,8 @@ type Action struct {
 	Verb      Verb
 	Text      string   // the message of Block, the reply of Answer
 	Models    []Choice // with Use: the candidates in order, at least one; empty for a request that names its model
-	By        string   // "order" or "weight": how to choose among Models
+	By        string   // "order", "weight", "quality", "cost" or "latency": how to choose among Models
+	Margin    float64  // with By cost or latency: how far below the best candidate's quality the chosen one may be, in [0,1]; 1 when quality plays no part
 	Reasoning string   // "none", "low", "medium", "high" or "auto"
 	Override  bool     // Reasoning and MaxTokens win over what the client set
 	Prompt    Prompt
@@ -41,6 +42,17 @@ type Action struct {
 	Redact    bool   // personal data is replaced before the request leaves
 	Body      []Field
 	Headers   []Header
+}
+
+// ranksQuality reports that the choice among several models depends on how well each answers.
+func (a *Action) ranksQuality() bool {
+	switch a.By {
+	case "quality":
+		return len(a.Models) > 1
+	case "cost", "latency":
+		return len(a.Models) > 1 && a.Margin < 1
+	}
+	return false
 }
 
 // Choice is a candidate model.

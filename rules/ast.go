@@ -7,10 +7,14 @@ import (
 	"signalbox/internal/signal"
 )
 
-// node is a condition. The set of implementations is closed: constant, *leaf, *not, *all, *anyOf.
+// node is a condition. The set of implementations is closed: constant, *leaf, *not, *all, *anyOf,
+// and *open where a trace looks for blockers.
 type node interface {
 	// eval returns the range of values that the condition can take for set.
 	eval(set *signal.Set) bounds
+	// holds is eval for a set in which every signal that the condition reads is known: two values
+	// are enough then, and most requests of a program meet it so.
+	holds(set *signal.Set) bool
 	// String is canonical: equal text means equal condition. The simplifier and the trace use it.
 	String() string
 }
@@ -19,6 +23,8 @@ type node interface {
 type constant bool
 
 func (c constant) eval(*signal.Set) bounds { return of(bool(c)) }
+
+func (c constant) holds(*signal.Set) bool { return bool(c) }
 
 func (c constant) String() string {
 	if c {
@@ -31,6 +37,8 @@ func (c constant) String() string {
 type not struct{ x node }
 
 func (n *not) eval(set *signal.Set) bounds { return n.x.eval(set).flip() }
+
+func (n *not) holds(set *signal.Set) bool { return !n.x.holds(set) }
 
 func (n *not) String() string { return "not " + n.x.String() }
 
@@ -49,6 +57,15 @@ func (n *all) eval(set *signal.Set) bounds {
 	return out
 }
 
+func (n *all) holds(set *signal.Set) bool {
+	for _, x := range n.xs {
+		if !x.holds(set) {
+			return false
+		}
+	}
+	return true
+}
+
 func (n *all) String() string { return group("all", n.xs) }
 
 // anyOf is the disjunction: the maximum of its members.
@@ -64,6 +81,15 @@ func (n *anyOf) eval(set *signal.Set) bounds {
 		out.lo, out.hi = max(out.lo, b.lo), max(out.hi, b.hi)
 	}
 	return out
+}
+
+func (n *anyOf) holds(set *signal.Set) bool {
+	for _, x := range n.xs {
+		if x.holds(set) {
+			return true
+		}
+	}
+	return false
 }
 
 func (n *anyOf) String() string { return group("any", n.xs) }
@@ -105,6 +131,8 @@ func (l *leaf) eval(set *signal.Set) bounds {
 	return of(l.test.holds(set))
 }
 
+func (l *leaf) holds(set *signal.Set) bool { return l.test.holds(set) }
+
 func (l *leaf) String() string { return l.text }
 
 // stateOf treats a known value whose score is not a number as failed: comparisons with it are all
@@ -114,6 +142,17 @@ func stateOf(v *signal.Value) signal.State {
 		return signal.Unknown
 	}
 	return v.State
+}
+
+// knownIn returns the signals whose value can be compared.
+func knownIn(set *signal.Set) signal.Mask {
+	var m signal.Mask
+	for k := range signal.NumKinds {
+		if stateOf(&set.Values[k]) == signal.Known {
+			m |= 1 << k
+		}
+	}
+	return m
 }
 
 // kindsOf returns every signal that the condition mentions.

@@ -17,9 +17,16 @@ type Env struct {
 	AutoModels []string // the names that clients use for routed requests
 	Prompts    []string // of the prompts section
 	Roles      []string // of the auth section; nil when they are not known, as with JWT
+	Priced     []string // models whose price is known; nil when that is not known, so that nothing is said of it
+	Skilled    []string // models whose quality is known, in the same way
 
-	// Signals holds every kind that some component extracts. A rule over another kind is an error.
+	// Signals holds every kind that some component extracts. A test of another kind is unknown for
+	// every request, which is a warning: the model may come later, and on_unknown says what happens
+	// until then. An action that needs another kind is an error, for it has no such way out.
 	Signals signal.Mask
+	// Absent holds the leaves that no configuration of this build can answer, as the rules write
+	// them: cache, context_tokens, or a word of has such as facts. Using one is an error.
+	Absent []string
 	// Labels holds the names that a kind can report, in the order of signal.Value.Labels: the
 	// keyword sets, the intents, the labels of a model. A kind without an entry is not checked,
 	// except keyword and intent, of which none is then defined.
@@ -27,6 +34,16 @@ type Env struct {
 	// Thresholds holds the probability from which jailbreak, factcheck and pii count as true when
 	// the rule gives none. A kind without an entry has 0.5.
 	Thresholds map[signal.Kind]float64
+	// Defined holds what other sections define for the rules to use. A warning names each that no
+	// rule uses.
+	Defined []Definition
+}
+
+// Definition is a name that the rest of the configuration defines for rules.
+type Definition struct {
+	What string // "model", "prompt", "keyword set" or "intent"
+	Name string
+	Path string // where it is defined, such as prompts[1].name; warnings carry it without line and column
 }
 
 // Source is the part of the configuration that Compile reads: the values of the keys of these
@@ -43,6 +60,9 @@ const (
 	maxRoutes = 2000
 )
 
+// allKinds is every signal.
+const allKinds = signal.Mask(1)<<signal.NumKinds - 1
+
 type compiler struct {
 	env        Env
 	problems   []Problem
@@ -50,7 +70,8 @@ type compiler struct {
 	simplifier *simplifier
 	headers    map[string]bool
 	session    bool
-	leaves     int // of the route or condition being read
+	leaves     int             // of the route or condition being read
+	used       map[string]bool // names that the rules use, by usedKey
 }
 
 // condition is an entry of the conditions section.
@@ -63,11 +84,18 @@ type condition struct {
 	leaves int
 }
 
+func newCompiler(env Env) *compiler {
+	return &compiler{
+		env: env, conditions: map[string]*condition{}, simplifier: newSimplifier(env.Labels),
+		headers: map[string]bool{}, used: map[string]bool{},
+	}
+}
+
 // Compile reads the rules and returns every problem of them, in the order of the file. The program
 // is nil when one of the problems is an error.
 func Compile(src Source, env Env) (*Program, []Problem) {
 	env.Labels = maps.Clone(env.Labels) // the program keeps it
-	c := &compiler{env: env, conditions: map[string]*condition{}, simplifier: newSimplifier(env.Labels), headers: map[string]bool{}}
+	c := newCompiler(env)
 	c.readConditions(src.Conditions)
 	routes := c.readRoutes(src.Routes)
 	fallback := c.readDefault(src.Default)
@@ -79,6 +107,9 @@ func Compile(src Source, env Env) (*Program, []Problem) {
 		c.resolve(cond)
 	}
 	c.warn(routes)
+	if !HasErrors(c.problems) {
+		c.warnUnused()
+	}
 	sortProblems(c.problems)
 	if HasErrors(c.problems) {
 		return nil, c.problems
@@ -93,6 +124,13 @@ type draft struct {
 	at     cursor // the name, or the route when it has none
 	raw    node   // the condition before simplification
 	broken bool   // the condition has errors, so nothing can be said about it
+	dead   bool   // it never sends a request anywhere
+}
+
+// neverMatches warns that the route does nothing.
+func (d *draft) neverMatches(why string, args ...any) {
+	d.dead = true
+	d.at.warnf("route %q can never match: %s", d.name, fmt.Sprintf(why, args...))
 }
 
 func (c *compiler) link(drafts []draft, fallback Action) *Program {
@@ -100,11 +138,12 @@ func (c *compiler) link(drafts []draft, fallback Action) *Program {
 		fallback: fallback, name: RouteDefault, wants: c.wants(&fallback),
 		headers: slices.Sorted(maps.Keys(c.headers)), session: c.session,
 	}
-	p.named = &Program{name: RouteNamed, headers: p.headers, session: p.session}
+	p.absent = allKinds &^ c.env.Signals
+	p.named = &Program{name: RouteNamed, headers: p.headers, session: p.session, absent: p.absent}
 	p.named.named = p.named
 	for i := range drafts {
 		r := drafts[i].route
-		r.wants, r.tangled, r.labels = c.wants(&r.action), isTangled(r.when), c.env.Labels
+		r.kinds, r.wants, r.tangled, r.labels = kindsOf(r.when), c.wants(&r.action), isTangled(r.when), c.env.Labels
 		p.routes = append(p.routes, r)
 		if r.action.Verb == Block {
 			p.named.routes = append(p.named.routes, r)
@@ -124,6 +163,9 @@ func (c *compiler) wants(a *Action) signal.Mask {
 	}
 	if a.Redact {
 		m |= signal.MaskOf(signal.PII)
+	}
+	if a.ranksQuality() {
+		m |= signal.MaskOf(signal.Domain) // skills are told apart by domain
 	}
 	return m & c.env.Signals
 }
@@ -146,6 +188,7 @@ func (c *compiler) readConditions(n *yaml.Node) {
 	}
 	items, _ := c.root(n, "conditions").list("a list of {name, when}")
 	for _, at := range items {
+		mark := at.mark()
 		entries, ok := at.mapping("{name, when}", "name", "when")
 		if !ok {
 			continue
@@ -160,7 +203,7 @@ func (c *compiler) readConditions(n *yaml.Node) {
 			}
 		}
 		if name.n == nil || when.n == nil {
-			at.errorf("a condition needs a name and a when")
+			at.lacking(mark, "a condition needs a name and a when")
 			continue
 		}
 		s, ok := c.name(name)
@@ -229,13 +272,19 @@ func (c *compiler) readRoutes(n *yaml.Node) []draft {
 	return out
 }
 
+// routeWords are the keys of a route.
+func routeWords() []string { return []string{"name", "when", "on_unknown", "use", "block", "answer"} }
+
 func (c *compiler) readRoute(at cursor) (draft, bool) {
-	entries, ok := at.mapping("a route: {name, when, use|block|answer}", "name", "when", "on_unknown", "use", "block", "answer")
+	mark := at.mark()
+	entries, ok := at.mapping("a route: {name, when, use|block|answer}", routeWords()...)
 	if !ok {
 		return draft{}, false
 	}
+	misspelt := at.mark() > mark
 	d := draft{at: at, raw: constant(false)}
 	var seen, verbs []string
+	var policyAt cursor
 	policy := ""
 	for _, e := range entries {
 		seen = append(seen, e.key)
@@ -249,16 +298,24 @@ func (c *compiler) readRoute(at cursor) (draft, bool) {
 			d.raw = c.when(e.at, 0)
 			d.broken = c.errors() > before
 		case "on_unknown":
-			policy = e.at.choice("skip", "match", "error")
+			policyAt, policy = e.at, e.at.choice("skip", "match", "error")
 		default:
 			verbs = append(verbs, e.key)
 			d.action = c.readVerb(e)
 		}
 	}
 	d.broken = d.broken || !slices.Contains(seen, "when")
-	c.checkRoute(at, &d, seen, verbs)
+	if !misspelt { // else what looks missing is most often there under another word
+		checkRoute(at, seen, verbs)
+	}
+	if d.name == RouteDefault || d.name == RouteNamed {
+		d.at.errorf("the name %q is reserved for requests that no route matches", d.name)
+	}
 	d.onUnknown = policyOf(policy, d.action.Verb)
 	d.when = c.simplifier.simplify(d.raw)
+	if policy != "" && !d.broken && kindsOf(d.when) == 0 {
+		policyAt.warnf("on_unknown has no effect: the condition reads no signal that could fail")
+	}
 	return d, true
 }
 
@@ -272,7 +329,8 @@ func (c *compiler) errors() int {
 	return n
 }
 
-func (*compiler) checkRoute(at cursor, d *draft, seen, verbs []string) {
+// checkRoute reports what a route lacks.
+func checkRoute(at cursor, seen, verbs []string) {
 	if !slices.Contains(seen, "name") {
 		at.errorf("a route needs a name")
 	}
@@ -282,12 +340,9 @@ func (*compiler) checkRoute(at cursor, d *draft, seen, verbs []string) {
 	if len(verbs) != 1 {
 		was := "none"
 		if len(verbs) > 1 {
-			was = fmt.Sprint(verbs)
+			was = join(verbs)
 		}
 		at.errorf("found %s, expected exactly one of use, block, answer", was)
-	}
-	if d.name == RouteDefault || d.name == RouteNamed {
-		d.at.errorf("the name %q is reserved for requests that no route matches", d.name)
 	}
 }
 

@@ -136,7 +136,7 @@ func (c cursor) mapping(what string, known ...string) (entries []entry, ok bool)
 		case slices.ContainsFunc(entries, func(e entry) bool { return e.key == k.Value }):
 			c.add(k, at.path, "this key is given twice", false)
 		case len(known) > 0 && !slices.Contains(known, k.Value):
-			c.add(k, c.path, fmt.Sprintf("unknown key %q%s", shorten(k.Value), suggestion(k.Value, known)), false)
+			c.add(k, at.path, fmt.Sprintf("unknown key %q%s", shorten(k.Value), keySuggestion(k.Value, known)), false)
 		default:
 			entries = append(entries, entry{k.Value, at})
 		}

@@ -22,6 +22,8 @@
 //     a part of its condition that is still open. All kinds of that tier are named together, since
 //     one neural pass serves them all, together with what the actions of those routes want from
 //     the same pass. A neural pass is asked for only when no cheaper signal is left to ask.
+//   - Signals that nothing provides are asked for before all others and alone: the caller records
+//     them as unknown at no cost, and what they settle needs no pass.
 //
 // # Simplification
 //
@@ -31,6 +33,14 @@
 // a leaf that is settled as soon as the signal is known. Each step holds for unknown, too, because
 // all tests of one signal are unknown together; a property test compares the result with the
 // original.
+//
+// # Warnings
+//
+// Compile also reports what is legal and probably not meant: routes that cannot match, members of an
+// operator that exclude or complete each other, names that nothing uses. It compares conditions in
+// three values, so a route that takes what is unknown is not called dead for standing below one that
+// lets it pass. The analysis is sound (a property test holds every warning against random requests)
+// and not complete: tests of one signal are compared two by two.
 //
 // # Requirements on signals
 //
@@ -42,5 +52,5 @@
 // # Concurrency
 //
 // A Program never changes after Compile and any number of goroutines may use it. Step does not
-// allocate.
+// allocate, except before it asks for a signal that one condition tests in several nested places.
 package rules

@@ -24,12 +24,13 @@ type predicate interface {
 type subject uint8
 
 const (
-	ofRole   subject = iota // Facts.Role
-	ofTenant                // Facts.Tenant
-	ofModel                 // Facts.Model
-	ofTokens                // Facts.Tokens
-	ofLabel                 // the label of a signal
-	ofScore                 // the score of a signal
+	ofRole          subject = iota // Facts.Role
+	ofTenant                       // Facts.Tenant
+	ofModel                        // Facts.Model
+	ofTokens                       // Facts.Tokens
+	ofContextTokens                // Facts.Context
+	ofLabel                        // the label of a signal
+	ofScore                        // the score of a signal
 )
 
 func (s subject) name(k signal.Kind) string {
@@ -42,6 +43,8 @@ func (s subject) name(k signal.Kind) string {
 		return "model"
 	case ofTokens:
 		return "tokens"
+	case ofContextTokens:
+		return "context_tokens"
 	case ofLabel, ofScore:
 	}
 	return k.String()
@@ -63,7 +66,7 @@ func (m *member) value(set *signal.Set) string {
 		return set.Facts.Tenant
 	case ofModel:
 		return set.Facts.Model
-	case ofLabel, ofTokens, ofScore:
+	case ofLabel, ofTokens, ofContextTokens, ofScore:
 	}
 	return set.Values[m.kind].Label
 }
@@ -101,7 +104,7 @@ func (m *member) within(o *member) bool {
 	return false
 }
 
-// span tests a number: the prompt's tokens or a score.
+// span tests a number: tokens or a score.
 type span struct {
 	subject        subject
 	kind           signal.Kind // with ofScore
@@ -112,9 +115,13 @@ type span struct {
 
 func (s *span) holds(set *signal.Set) bool {
 	x, lo, hi := float64(set.Facts.Tokens), s.lo, s.hi
-	if s.subject == ofScore {
+	switch s.subject {
+	case ofContextTokens:
+		x = float64(set.Facts.Context)
+	case ofScore:
 		x = single(probability(&set.Values[s.kind], s.label))
 		lo, hi = single(lo), single(hi)
+	case ofRole, ofTenant, ofModel, ofTokens, ofLabel:
 	}
 	return (x > lo || x == lo && !s.loOpen) && (x < hi || x == hi && !s.hiOpen)
 }

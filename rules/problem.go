@@ -60,12 +60,15 @@ func nearest(word string, known []string) (string, bool) {
 }
 
 // maxListed is how many known words a message lists.
-const maxListed = 20
+const maxListed = 24
 
 // suggestion ends a message about an unknown word.
 func suggestion(word string, known []string) string {
 	if len(known) == 0 {
 		return "; none is defined"
+	}
+	if s := hint(word, known); s != "" {
+		return s
 	}
 	if k, ok := nearest(word, known); ok {
 		return fmt.Sprintf("; did you mean %q?", k)
@@ -74,6 +77,32 @@ func suggestion(word string, known []string) string {
 		return fmt.Sprintf("; expected one of %s and %d more", strings.Join(known[:maxListed], ", "), len(known)-maxListed)
 	}
 	return "; expected " + oneOf(known)
+}
+
+// keySuggestion is suggestion for a key, which may have an explanation instead of a near word, or be
+// right in another place.
+func keySuggestion(key string, known []string) string {
+	at := func(word string) bool { return slices.Contains(known, word) }
+	switch {
+	case at("use") && slices.Contains(useWords(), key):
+		return "; it belongs under use"
+	case at("use") && slices.Contains(conditionWords(), key):
+		return "; it belongs under when"
+	case (at("models") || at("all")) && slices.Contains(routeWords(), key):
+		return "; it is a key of a route"
+	case at("all") && slices.Contains(boundWords(), key):
+		return "; it belongs under a signal, as in {domain: {in: [math], " + key + ": ...}}"
+	case at("block") && (key == "message" || key == "text"):
+		return "; it belongs under block or answer"
+	case at("gte") && (key == "==" || key == "eq" || key == "equals"):
+		return "; write {gte: NUMBER, lte: NUMBER}"
+	case at("use") && hint(key, known) == "" && hint(key, useWords()) != "":
+		return strings.TrimSuffix(hint(key, useWords()), "?") + ", under use?"
+	}
+	if note, ok := notes[strings.ToLower(key)]; ok {
+		return "; " + note
+	}
+	return suggestion(key, known)
 }
 
 func oneOf(words []string) string {

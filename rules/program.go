@@ -12,6 +12,7 @@ type Program struct {
 	fallback Action
 	name     string      // of the decision when no route matches
 	wants    signal.Mask // signals of the fallback action
+	absent   signal.Mask // signals that nothing extracts
 	headers  []string
 	session  bool
 	named    *Program
@@ -23,19 +24,26 @@ type route struct {
 	when      node
 	onUnknown OnUnknown
 	action    Action
+	kinds     signal.Mask // signals of the condition
 	wants     signal.Mask // signals of the action
 	tangled   bool        // see weigh
 	labels    map[signal.Kind][]string
 }
 
 // Step decides, or says what is missing. When the mask is not zero, the caller extracts those
-// signals, which are all of one tier, records each as known or unknown, and steps again; the
-// Decision is then empty. When it is zero the Decision is final. The answer depends on set alone,
-// so stepping twice is stepping once. Step neither keeps nor modifies set and does not allocate.
+// signals, which are all of one tier unless nothing provides them, records each as known or unknown,
+// and steps again; the Decision is then empty. When it is zero the Decision is final. The answer
+// depends on set alone, so stepping twice is stepping once. Step neither keeps nor modifies set. It
+// does not allocate, except where signals are missing and a route tests one of them in several nested
+// places (see weigh).
 func (p *Program) Step(set *signal.Set) (Decision, signal.Mask) {
 	var need, wants, failed signal.Mask
+	known := knownIn(set)
 	for i := range p.routes {
 		r := &p.routes[i]
+		if r.kinds&^known == 0 && !r.when.holds(set) {
+			continue
+		}
 		raw, rest := r.weigh(set)
 		b := r.onUnknown.resolve(raw)
 		if !b.settled() {
@@ -54,10 +62,10 @@ func (p *Program) Step(set *signal.Set) (Decision, signal.Mask) {
 		if need == 0 {
 			return r.decide(outcomeOf(b.lo, raw, here), failed, set)
 		}
-		return Decision{}, ask(need, wants|r.wants, set)
+		return Decision{}, p.ask(need, wants|r.wants, set)
 	}
 	if need != 0 {
-		return Decision{}, ask(need, wants|p.wants, set)
+		return Decision{}, p.ask(need, wants|p.wants, set)
 	}
 	if m := missing(p.wants, set); m != 0 {
 		return Decision{}, m
@@ -92,9 +100,13 @@ func (r *route) decide(o Outcome, failed signal.Mask, set *signal.Set) (Decision
 	return d, 0
 }
 
-// ask picks the cheapest tier of what is needed. Wants ride along with a pass of their own tier
-// that runs anyway, so that an action does not cost a second one.
-func ask(need, wants signal.Mask, set *signal.Set) signal.Mask {
+// ask picks the cheapest tier of what is needed. Signals that nothing extracts come before all: to
+// learn that they are unknown costs nothing and may settle a route. Wants ride along with a pass of
+// their own tier that runs anyway, so that an action does not cost a second one.
+func (p *Program) ask(need, wants signal.Mask, set *signal.Set) signal.Mask {
+	if m := need & p.absent; m != 0 {
+		return m
+	}
 	for t := range signal.NumTiers {
 		if m := need.Tier(t); m != 0 {
 			return m | missing(wants, set).Tier(t)
@@ -139,7 +151,7 @@ type Route struct {
 func (p *Program) Routes() []Route {
 	out := make([]Route, len(p.routes))
 	for i, r := range p.routes {
-		out[i] = Route{r.name, r.action.Verb, r.onUnknown, kindsOf(r.when), r.wants}
+		out[i] = Route{r.name, r.action.Verb, r.onUnknown, r.kinds, r.wants}
 	}
 	return out
 }
@@ -148,7 +160,7 @@ func (p *Program) Routes() []Route {
 func (p *Program) Kinds() signal.Mask {
 	m := p.wants
 	for _, r := range p.routes {
-		m |= kindsOf(r.when) | r.wants
+		m |= r.kinds | r.wants
 	}
 	return m
 }

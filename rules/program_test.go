@@ -44,21 +44,6 @@ func worstCase() *signal.Set {
 	return set
 }
 
-func BenchmarkStepAllKnown(b *testing.B) {
-	for _, size := range [][2]int{{10, 3}, {100, 5}, {1000, 5}} {
-		b.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(b *testing.B) {
-			p := mustCompile(b, manyRoutes(size[0], size[1]-2))
-			set := worstCase()
-			b.ReportAllocs()
-			for b.Loop() {
-				if d, need := p.Step(set); need != 0 || d.Outcome != Defaulted {
-					b.Fatal(d, need)
-				}
-			}
-		})
-	}
-}
-
 func BenchmarkCompile(b *testing.B) {
 	src := sourceOf(b, manyRoutes(1000, 5))
 	b.ReportAllocs()

@@ -1,9 +1,6 @@
 package rules
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,9 +20,9 @@ func TestSimplifyKeepsTheMeaning(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 			t.Fatal(err)
 		}
-		c := &compiler{env: testEnv(), simplifier: newSimplifier(testEnv().Labels), headers: map[string]bool{}}
+		c := newCompiler(testEnv())
 		raw := c.when(c.root(&doc, "when"), 0)
-		if len(c.problems) > 0 {
+		if HasErrors(c.problems) {
 			t.Fatal(c.problems)
 		}
 		simple := c.simplifier.simplify(raw)
@@ -107,70 +104,5 @@ func runLazily(t *rapid.T, p *Program, full *signal.Set) (d Decision, passes int
 		for _, k := range need.Kinds() {
 			set.Values[k] = full.Values[k]
 		}
-	}
-}
-
-// A pass is run only if the signals it extracts can change the decision, or the action that is
-// already certain reads one of them. The oracle tries every combination of candidate values. Compile
-// reasons about pairs of tests of one signal; an upper bound for the best of several labels can
-// exclude what only three tests together say, so that leaf is left out.
-func TestNeuralPassesAreMinimal(t *testing.T) {
-	t.Parallel()
-	pool := slices.DeleteFunc(leafTexts(), func(l string) bool { return strings.Contains(l, "domain") && strings.Contains(l, "max_score") })
-	rapid.Check(t, func(t *rapid.T) {
-		config := drawConfig(t, pool, 4, 2)
-		p := compileDrawn(t, config)
-		full := drawSet(t)
-		set := &signal.Set{Facts: full.Facts}
-		for {
-			_, need := p.Step(set)
-			if need == 0 {
-				return
-			}
-			if need.Tier(signal.TierNeural) != 0 {
-				checkPass(t, p, set, need, config)
-				return
-			}
-			for _, k := range need.Kinds() {
-				set.Values[k] = full.Values[k]
-			}
-		}
-	})
-}
-
-func checkPass(t *rapid.T, p *Program, set *signal.Set, need signal.Mask, config string) {
-	open := need.Kinds()
-	if len(open) > 4 {
-		return // too many combinations for one check; the next draw has fewer
-	}
-	seen := map[string]bool{}
-	var last Decision
-	work := *set
-	var try func(i int)
-	try = func(i int) {
-		if len(seen) > 1 {
-			return
-		}
-		if i == len(open) {
-			d, more := p.Step(&work)
-			if more != 0 {
-				t.Fatalf("asks for %v after %v in\n%s", more.Kinds(), open, config)
-			}
-			seen[fmt.Sprint(d.Route, d.Outcome == Unavailable)] = true
-			last = d
-			return
-		}
-		for _, v := range candidates(open[i]) {
-			work.Values[open[i]] = v
-			try(i + 1)
-		}
-	}
-	try(0)
-	wants := p.wants
-	if last.Index >= 0 {
-		wants = p.Routes()[last.Index].Wants
-	}
-	if len(seen) == 1 && wants&need == 0 {
-		t.Fatalf("asks for %v, which cannot change %v in\n%s", need.Kinds(), seen, config)
 	}
 }

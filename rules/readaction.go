@@ -40,23 +40,32 @@ func (*compiler) readReply(at cursor, v Verb, key string) Action {
 	return a
 }
 
+// useWords are the keys of use and default.
+func useWords() []string {
+	return []string{
+		"models", "by", "quality_margin", "reasoning", "override", "prompt", "max_tokens", "guard", "cache", "redact", "windows", "set",
+	}
+}
+
 func (c *compiler) readUse(at cursor) Action {
 	a := Action{By: "order"}
 	mark := at.mark()
-	entries, ok := at.mapping("{models: [NAME]}", "models", "by", "reasoning", "override", "prompt",
-		"max_tokens", "guard", "cache", "redact", "windows", "set")
+	entries, ok := at.mapping("{models: [NAME]}", useWords()...)
 	if !ok {
 		return a
 	}
 	misspelt := at.mark() > mark
-	weighted, listed := cursor{}, false
+	var models, weighted, by, margin, override cursor
 	for _, e := range entries {
 		switch e.key {
 		case "models":
-			weighted, listed = c.readModels(e.at, &a), true
+			models, weighted = e.at, c.readModels(e.at, &a)
 		case "by":
-			a.By = c.readBy(e.at)
+			by, a.By = e.at, e.at.choice("order", "weight", "quality", "cost", "latency")
+		case "quality_margin":
+			margin = e.at
 		case "override":
+			override = e.at
 			a.Override, _ = e.at.bool()
 		case "prompt":
 			a.Prompt = c.readPrompt(e.at)
@@ -72,13 +81,43 @@ func (c *compiler) readUse(at cursor) Action {
 			c.readWanting(e, &a)
 		}
 	}
-	if !listed && !misspelt {
+	if models.n == nil && !misspelt {
 		at.errorf("found no models, expected {models: [NAME]}")
 	}
-	if weighted.n != nil && a.By == "order" {
+	if weighted.n != nil && a.By != "weight" && a.By != "" {
 		weighted.warnf("weights have no effect without `by: weight`")
 	}
+	if a.Override && a.Reasoning == "" && a.MaxTokens == (MaxTokens{}) && at.mark() == mark {
+		override.warnf("override has no effect without reasoning or max_tokens")
+	}
+	readMargin(margin, &a)
+	c.warnChoice(by, models, &a)
 	return a
+}
+
+// defaultMargin is the Margin of `by: cost`: a cheaper model may be a twentieth worse.
+const defaultMargin = 0.05
+
+// readMargin reads quality_margin, which may be absent. Without one, by: cost keeps close to the best
+// candidate and by: latency does not look at quality.
+func readMargin(at cursor, a *Action) {
+	switch a.By {
+	case "cost":
+		a.Margin = defaultMargin
+	case "latency":
+		a.Margin = 1
+	default:
+		if at.n != nil && a.By != "" {
+			at.errorf("quality_margin needs `by: cost` or `by: latency`, found by: %s", a.By)
+		}
+		return
+	}
+	if at.n == nil {
+		return
+	}
+	if x, ok := at.share(); ok {
+		a.Margin = x
+	}
 }
 
 // readWanting reads the keys whose values make the action read a signal.
@@ -102,31 +141,31 @@ func (c *compiler) readWanting(e entry, a *Action) {
 	}
 }
 
-// provided reports a signal that nothing extracts.
-func (c *compiler) provided(at cursor, k signal.Kind) bool {
-	if c.env.Signals.Has(k) {
-		return true
+// provided reports a signal that an action needs and nothing extracts.
+func (c *compiler) provided(at cursor, k signal.Kind) {
+	if !c.env.Signals.Has(k) {
+		at.errorf("no model provides signal %s", k)
 	}
-	at.errorf("no model provides signal %s", k)
-	return false
 }
 
 // readModels fills in the candidates and returns the place of the first weight.
 func (c *compiler) readModels(at cursor, a *Action) (weighted cursor) {
 	items, _ := at.list("a list of at least one model")
 	for _, i := range items {
+		mark := at.mark()
 		name, weight, at := readWeighted(i)
 		if weighted.n == nil {
 			weighted = at
 		}
 		if name.n == nil {
-			i.errorf("found no name, expected {name, weight}")
+			i.lacking(mark, "found no name, expected {name, weight}")
 			continue
 		}
 		s, ok := name.word("a model name")
 		if !ok || !name.known("model", s, c.env.Models) {
 			continue
 		}
+		c.use("model", s)
 		if slices.ContainsFunc(a.Models, func(m Choice) bool { return m.Name == s }) {
 			name.errorf("model %q is listed twice", s)
 			continue
@@ -154,12 +193,34 @@ func readWeighted(i cursor) (name cursor, weight int, at cursor) {
 	return name, weight, at
 }
 
-func (*compiler) readBy(at cursor) string {
-	if at.n.Value == "quality" || at.n.Value == "cost" || at.n.Value == "latency" {
-		at.errorf("choosing by %s is not supported yet; expected one of order, weight", at.n.Value)
-		return ""
+// warnChoice reports a way to choose that has nothing to choose from, or nothing to choose by.
+func (c *compiler) warnChoice(by, models cursor, a *Action) {
+	if by.n == nil || models.n == nil || len(a.Models) < len(models.n.Content) || a.By == "" || a.By == "order" {
+		return
 	}
-	return at.choice("order", "weight")
+	if len(a.Models) == 1 {
+		by.warnf("by: %s has no effect on a single candidate", a.By)
+		return
+	}
+	lacking := func(known []string) (out []string) {
+		for _, m := range a.Models {
+			if !slices.Contains(known, m.Name) {
+				out = append(out, m.Name)
+			}
+		}
+		return out
+	}
+	if a.By == "cost" && c.env.Priced != nil {
+		if without := lacking(c.env.Priced); len(without) > 0 {
+			by.warnf("no price is known of %s, so cost cannot be compared; set models[].price", join(without))
+		}
+	}
+	if a.ranksQuality() && c.env.Skilled != nil {
+		if without := lacking(c.env.Skilled); len(without) > 0 {
+			by.warnf("no skills are known of %s, so quality cannot be compared; set models[].skills%s", join(without),
+				choose(a.By == "quality", "", ", or quality_margin: 1 to leave quality aside"))
+		}
+	}
 }
 
 func (c *compiler) readPrompt(at cursor) Prompt {
@@ -167,6 +228,7 @@ func (c *compiler) readPrompt(at cursor) Prompt {
 	name := at
 	if at.n.Kind == yaml.MappingNode {
 		name = at.child(nil, "name")
+		mark := at.mark()
 		entries, _ := at.mapping("a prompt name or {name, mode, position}", "name", "mode", "position")
 		for _, e := range entries {
 			switch e.key {
@@ -179,12 +241,13 @@ func (c *compiler) readPrompt(at cursor) Prompt {
 			}
 		}
 		if name.n == nil {
-			at.errorf("found no name, expected a prompt name or {name, mode, position}")
+			at.lacking(mark, "found no name, expected a prompt name or {name, mode, position}")
 			return p
 		}
 	}
 	if s, ok := name.word("a prompt name"); ok && name.known("prompt", s, c.env.Prompts) {
 		p.Name = s
+		c.use("prompt", s)
 	}
 	return p
 }

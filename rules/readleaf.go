@@ -134,8 +134,8 @@ func (c *compiler) readEntities(at cursor) node {
 	return newLeaf(signal.PII, e)
 }
 
-// readTokens reads tokens: {gt, gte, lt, lte}.
-func readTokens(at cursor) node {
+// readTokens reads tokens or context_tokens: {gt, gte, lt, lte}.
+func readTokens(at cursor, of subject) node {
 	mark := at.mark()
 	entries, ok := at.mapping("a comparison such as {gt: 8000}", "gt", "gte", "lt", "lte")
 	if !ok {
@@ -145,7 +145,7 @@ func readTokens(at cursor) node {
 		at.lacking(mark, "found no comparison, expected {gt, gte, lt, lte}")
 		return nil
 	}
-	s := &span{subject: ofTokens, lo: math.Inf(-1), hi: math.Inf(1)}
+	s := &span{subject: of, lo: math.Inf(-1), hi: math.Inf(1)}
 	for _, e := range entries {
 		n, isInt := e.at.integer(0)
 		if !isInt {
@@ -178,17 +178,20 @@ func readTokens(at cursor) node {
 
 func narrow(a, b *span) *span {
 	c, _ := joinSpans(a, b, false)
-	c.subject = ofTokens
+	c.subject = a.subject
 	return c
 }
 
 // readFeatures reads has: NAME or [NAME, ...], all of which are wanted.
-func readFeatures(at cursor) node {
+func (c *compiler) readFeatures(at cursor) node {
 	words := []string{"tools", "images", "context", "facts"}
 	bits := []signal.Features{signal.HasTools, signal.HasImages, signal.HasContext, signal.HasFacts}
 	f := &features{}
 	f.names = distinct(wordsOf(at, "feature", func(at cursor, name string) {
-		if at.known("feature", name, words) {
+		switch {
+		case slices.Contains(c.env.Absent, name):
+			at.errorf("has: %s is not in this version", name)
+		case at.known("feature", name, words):
 			f.want |= bits[slices.Index(words, name)]
 		}
 	}))

@@ -12,7 +12,7 @@ import (
 func conditionWords() []string {
 	return []string{
 		"all", "any", "not", "condition", "domain", "intent", "keyword", "jailbreak", "pii", "complexity", "factcheck",
-		"language", "cache", "role", "tenant", "tokens", "model", "has", "header", "session",
+		"language", "cache", "role", "tenant", "tokens", "context_tokens", "model", "has", "header", "session",
 	}
 }
 
@@ -49,11 +49,12 @@ func (c *compiler) when(at cursor, depth int) node {
 }
 
 func (c *compiler) operator(e entry, depth int) node {
+	before := c.errors()
 	switch e.key {
 	case "all":
-		return &all{c.members(e.at, depth)}
+		return c.checked(e.at, before, &all{c.members(e.at, depth)})
 	case "any":
-		return &anyOf{c.members(e.at, depth)}
+		return c.checked(e.at, before, &anyOf{c.members(e.at, depth)})
 	case "not":
 		return &not{c.when(e.at, depth+1)}
 	case "condition":
@@ -64,9 +65,17 @@ func (c *compiler) operator(e entry, depth int) node {
 		return never
 	}
 	if n := c.leaf(e); n != nil {
-		return n
+		return c.checked(e.at, before, n)
 	}
 	return never
+}
+
+// checked warns of what n is for every request, unless it could not be read.
+func (c *compiler) checked(at cursor, before int, n node) node {
+	if c.errors() == before {
+		c.warnFixed(at, n)
+	}
+	return n
 }
 
 // tooLarge reports, once, that the leaf count has just crossed the limit by the last added leaves.
@@ -119,13 +128,19 @@ func (c *compiler) reference(at cursor) node {
 
 // leaf reads a test of one signal or fact; nil when it cannot be read.
 func (c *compiler) leaf(e entry) node {
+	if slices.Contains(c.env.Absent, e.key) {
+		e.at.errorf("%s is not in this version", e.key)
+		return nil
+	}
 	switch e.key {
 	case "role", "tenant", "model":
 		return c.readFact(e)
 	case "tokens":
-		return readTokens(e.at)
+		return readTokens(e.at, ofTokens)
+	case "context_tokens":
+		return readTokens(e.at, ofContextTokens)
 	case "has":
-		return readFeatures(e.at)
+		return c.readFeatures(e.at)
 	case "header":
 		return c.readHeaderTest(e.at)
 	case "session":
@@ -134,8 +149,8 @@ func (c *compiler) leaf(e entry) node {
 		return c.readKeyword(e.at)
 	}
 	k, _ := signal.ParseKind(e.key)
-	if !c.provided(e.at, k) {
-		return nil
+	if !c.env.Signals.Has(k) && (k != signal.Intent || len(c.env.Labels[k]) > 0) {
+		e.at.warnf("no model provides signal %s, so this is unknown for every request", k)
 	}
 	switch k {
 	case signal.Jailbreak, signal.FactCheck:
@@ -149,6 +164,9 @@ func (c *compiler) leaf(e entry) node {
 	}
 	return c.readLabels(e.at, k)
 }
+
+// boundWords are the keys that bound the score of a label.
+func boundWords() []string { return []string{"min_score", "max_score", "margin"} }
 
 // lists holds the names of {in, not_in}.
 type lists struct {
@@ -213,6 +231,7 @@ func (c *compiler) readFact(e entry) node {
 		switch {
 		case e.key == "model":
 			at.known("model", name, append(slices.Clone(c.env.AutoModels), c.env.Models...))
+			c.use("model", name)
 		case e.key == "role" && c.env.Roles != nil && !slices.Contains(c.env.Roles, name):
 			at.warnf("no key has role %q%s", shorten(name), suggestion(name, c.env.Roles))
 		}
@@ -227,7 +246,11 @@ func (c *compiler) readFact(e entry) node {
 
 func (c *compiler) checkLabel(k signal.Kind, what string) func(cursor, string) {
 	return func(at cursor, name string) {
+		c.use(what, name)
 		known, listed := c.env.Labels[k]
+		if k == signal.Complexity && !listed {
+			known, listed = []string{"low", "medium", "high"}, true // the words of the signal, whichever model provides it
+		}
 		if listed || k == signal.Keyword || k == signal.Intent {
 			at.known(what, name, known)
 		}
@@ -256,7 +279,7 @@ func (c *compiler) readKeyword(at cursor) node {
 // readLabels reads domain, intent, complexity and language.
 func (c *compiler) readLabels(at cursor, k signal.Kind) node {
 	s := &scored{kind: k, max: 1, margin: -1}
-	l, rest, ok := readLists(at, k.String(), c.checkLabel(k, k.String()), "min_score", "max_score", "margin")
+	l, rest, ok := readLists(at, k.String(), c.checkLabel(k, k.String()), boundWords()...)
 	bounded := false
 	for _, e := range rest {
 		x, isShare := e.at.share()

@@ -16,13 +16,14 @@ import (
 // Scripts in testdata/*.test say what a rule set does. A script is read line by line; empty lines
 // and lines that start with # count for nothing.
 //
+//	absent KIND...             nothing provides these signals to the programs below; without kinds everything is provided
 //	rules                      the following lines, up to `end`, are the configuration of the cases below
 //	when YAML                  the cases below have one route with this condition
 //	true|false|unknown KEY=VALUE ...  its value must be this when only these are given; !KIND is a failed signal
 //	case NAME                  starts a case with nothing known
 //	named                      the case uses the program of requests that name a model
 //	given KEY=VALUE ...        adds facts and signals, where KEY is
-//	                             role, tenant, model, session, tokens, has (a,b), header.NAME;
+//	                             role, tenant, model, session, tokens, context_tokens, has (a,b), header.NAME;
 //	                             keyword, pii: names, each with an optional :score, or - for none;
 //	                             domain, intent, complexity, language: LABEL[:score],...;
 //	                             jailbreak, factcheck (P(needs)), cache: a score
@@ -32,6 +33,8 @@ import (
 //	                             or defaulted; the kinds are those that failed on the way
 //	path ROUTE VALUE           the trace of ROUTE must have VALUE, and its leaves must be exactly the
 //	  LEAF -> VALUE [REASON]     indented lines that follow
+//	blocked ROUTE VALUE        the trace of ROUTE must have VALUE, and what kept it from being taken must be
+//	  LEAF                       exactly the indented lines that follow, of which there may be none
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.test")
@@ -64,12 +67,25 @@ type script struct {
 	config  *strings.Builder // not nil while rules are read
 	path    *expectedPath
 	checks  int
+	absent  signal.Mask
 }
 
 type expectedPath struct {
 	route, value string
 	line         int
+	blockers     bool // leaves are the blockers, not the path
 	leaves       []string
+}
+
+// compile makes the program of the cases below.
+func (s *script) compile(text string) *Program {
+	env := testEnv()
+	env.Signals &^= s.absent
+	p, problems := Compile(sourceOf(s.t, text), env)
+	if p == nil {
+		s.t.Fatalf("%s:%d: %v", s.file, s.line, problems)
+	}
+	return p
 }
 
 func (s *script) errorf(format string, args ...any) {
@@ -80,7 +96,7 @@ func (s *script) errorf(format string, args ...any) {
 func (s *script) read(line string) {
 	switch {
 	case s.config != nil && line == "end":
-		s.program = mustCompile(s.t, s.config.String())
+		s.program = s.compile(s.config.String())
 		s.config = nil
 		return
 	case s.config != nil:
@@ -94,6 +110,8 @@ func (s *script) read(line string) {
 	verb, args := fields(line)
 	switch {
 	case verb == "" || strings.HasPrefix(verb, "#"):
+	case verb == "absent":
+		s.absent = s.kinds(args)
 	case verb == "rules":
 		s.config = &strings.Builder{}
 	case verb == "case":
@@ -103,7 +121,7 @@ func (s *script) read(line string) {
 		s.used, s.set = s.program, &signal.Set{Facts: signal.Facts{Model: "auto"}}
 	case verb == "when":
 		s.name, s.cases = line, s.cases+1
-		s.program = mustCompile(s.t, "routes: [{name: r, use: {models: [qwen-7b]}, "+line[:4]+": "+line[5:]+"}]\ndefault: {models: [qwen-7b]}\n")
+		s.program = s.compile("routes: [{name: r, use: {models: [qwen-7b]}, " + line[:4] + ": " + line[5:] + "}]\ndefault: {models: [qwen-7b]}\n")
 	case verb == "true", verb == "false", verb == "unknown":
 		s.valueIs(verb, args)
 	case verb == "named":
@@ -156,9 +174,9 @@ func (s *script) check(verb string, args []string) {
 	case "route":
 		s.checks++
 		s.decision(args)
-	case "path":
+	case "path", "blocked":
 		s.checks++
-		s.path = &expectedPath{route: args[0], value: args[1], line: s.line}
+		s.path = &expectedPath{route: args[0], value: args[1], line: s.line, blockers: verb == "blocked"}
 	default:
 		s.t.Fatalf("%s:%d: unknown line %q", s.file, s.line, verb)
 	}
@@ -193,6 +211,9 @@ func (s *script) checkPath() {
 		var got []string
 		for _, v := range r.Path {
 			got = append(got, strings.TrimSpace(v.Leaf+" -> "+v.Value+" "+v.Reason))
+		}
+		if want.blockers {
+			got = r.Blockers
 		}
 		if diff := cmp.Diff(want.leaves, got); diff != "" || r.Value != want.value {
 			s.errorf("path of line %d: value %s, want %s; leaves (-want +got):\n%s", want.line, r.Value, want.value, diff)
@@ -232,6 +253,8 @@ func (s *script) given(arg string) {
 		f.Session = value
 	case "tokens":
 		f.Tokens = int(s.number(value))
+	case "context_tokens":
+		f.Context = int(s.number(value))
 	case "has":
 		bits := map[string]signal.Features{
 			"tools": signal.HasTools, "images": signal.HasImages, "context": signal.HasContext, "facts": signal.HasFacts,

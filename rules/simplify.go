@@ -60,6 +60,8 @@ func (s *simplifier) rewrite(n node, flipped bool) node { //nolint:revive // the
 			return s.share(n)
 		}
 		return s.complement(n)
+	case *open:
+		return n
 	}
 	panic("rules: unknown condition")
 }

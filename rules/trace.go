@@ -7,6 +7,9 @@ type RouteTrace struct {
 	Name  string  `json:"name"`
 	Value string  `json:"value"` // "true", "false", "unknown" or "not_reached"
 	Path  []Visit `json:"path"`  // the leaves in the order of evaluation
+	// Blockers are the leaves that kept a route which was evaluated from being taken: a minimal set
+	// whose values decide, as Visit.Leaf has them. Empty for the route taken and for those not reached.
+	Blockers []string `json:"blockers,omitempty"`
 }
 
 // Visit is one leaf on the path through a route.
@@ -42,7 +45,7 @@ func (p *Program) Trace(set *signal.Set) []RouteTrace {
 		t := tracer{set: set, path: []Visit{}}
 		if won {
 			t.skip(r.when, "", reasonNotNeeded)
-			out = append(out, RouteTrace{r.name, "not_reached", t.path})
+			out = append(out, RouteTrace{Name: r.name, Value: "not_reached", Path: t.path})
 			continue
 		}
 		t.visit(r.when, "")
@@ -55,7 +58,7 @@ func (p *Program) Trace(set *signal.Set) []RouteTrace {
 		case b.settled() && failedKinds(r.when, set) == 0:
 			value = b.lo // whatever is still pending cannot change it
 		}
-		out = append(out, RouteTrace{r.name, value.String(), t.path})
+		out = append(out, RouteTrace{r.name, value.String(), t.path, r.blockersOf(set, raw)})
 		won = b.settled() && b.lo != no
 	}
 	return out

@@ -46,6 +46,7 @@ func (c *checker) check() {
 	c.keywords()
 	catalog := c.classify()
 	c.intents(&catalog)
+	c.skills(&catalog)
 	c.absentFeatures()
 	c.rules(catalog)
 }
@@ -154,9 +155,6 @@ func (c *checker) absentFeatures() {
 	walk := func(n *yaml.Node, path string) {
 		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 			key, val := n.Content[i], n.Content[i+1]
-			if position := child(val, "position"); key.Value == "prompt" && position != nil {
-				c.report(position, join(path, "prompt.position"), "is not in this version")
-			}
 			if only, ok := refuse[key.Value]; ok && val.Kind == yaml.ScalarNode && val.Value != only {
 				c.report(val, join(path, key.Value), "%s is not in this version, expected %s", val.Value, only)
 			}
@@ -173,22 +171,12 @@ func (c *checker) absentFeatures() {
 func (c *checker) rules(catalog Catalog) {
 	env := rules.Env{
 		AutoModels: c.cfg.Server.AutoModels, Signals: catalog.Signals, Thresholds: catalog.Thresholds,
-		Labels: maps.Clone(catalog.Labels),
+		Labels: maps.Clone(catalog.Labels), Absent: absentLeaves(), Priced: []string{}, Skilled: []string{},
 	}
 	if env.Labels == nil {
 		env.Labels = make(map[signal.Kind][]string)
 	}
-	for i := range c.cfg.Models {
-		if name := c.cfg.Models[i].Name; name != "" {
-			env.Models = append(env.Models, name)
-		}
-	}
-	for i := range c.cfg.Prompts {
-		env.Prompts = append(env.Prompts, c.cfg.Prompts[i].Name)
-	}
-	for i := range c.cfg.Signals.Keywords {
-		env.Labels[signal.Keyword] = append(env.Labels[signal.Keyword], c.cfg.Signals.Keywords[i].Name)
-	}
+	c.defined(&env)
 	env.Roles = c.roles()
 	program, problems := rules.Compile(rules.Source{
 		Routes: present(&c.cfg.Routes), Default: present(&c.cfg.Default), Conditions: present(&c.cfg.Conditions),
@@ -200,6 +188,48 @@ func (c *checker) rules(catalog Catalog) {
 		c.problems = append(c.problems, p)
 	}
 	c.cfg.Program = program
+}
+
+// absentLeaves are the conditions of the language that this build never has an answer to.
+func absentLeaves() []string { return []string{"cache", "context_tokens", "context", "facts"} }
+
+// defined fills in the names that rules may use, and where each is defined. In a file with errors
+// nothing is said of unused names: a name may well be used where the error is.
+func (c *checker) defined(env *rules.Env) {
+	broken := rules.HasErrors(c.problems)
+	add := func(what, list string, i int, name string) bool {
+		if name != "" && !broken {
+			env.Defined = append(env.Defined, rules.Definition{What: what, Name: name, Path: fmt.Sprintf("%s[%d].name", list, i)})
+		}
+		return name != ""
+	}
+	for i := range c.cfg.Models {
+		m := &c.cfg.Models[i]
+		if !add("model", "models", i, m.Name) {
+			continue
+		}
+		env.Models = append(env.Models, m.Name)
+		if m.Price.Input > 0 || m.Price.Output > 0 {
+			env.Priced = append(env.Priced, m.Name)
+		}
+		if len(m.Skills) > 0 || m.SkillsFrom != "" {
+			env.Skilled = append(env.Skilled, m.Name)
+		}
+	}
+	for i := range c.cfg.Prompts {
+		add("prompt", "prompts", i, c.cfg.Prompts[i].Name)
+		env.Prompts = append(env.Prompts, c.cfg.Prompts[i].Name)
+	}
+	for i := range c.cfg.Signals.Keywords {
+		add("keyword set", "signals.keywords", i, c.cfg.Signals.Keywords[i].Name)
+		env.Labels[signal.Keyword] = append(env.Labels[signal.Keyword], c.cfg.Signals.Keywords[i].Name)
+	}
+	for i := range c.cfg.Signals.Intents {
+		add("intent", "signals.intents", i, c.cfg.Signals.Intents[i].Name)
+	}
+	if len(c.cfg.Signals.Intents) > 0 { // without a model, too, so that their names are known
+		env.Labels[signal.Intent] = names(c.cfg.Signals.Intents)
+	}
 }
 
 // roles lists what callers can be, or nothing when anybody may call as anything.

@@ -54,6 +54,8 @@ type Config struct {
 
 	// File is the path the configuration was read from.
 	File string `yaml:"-"`
+	// Fingerprint tells the content of the file apart from that of another.
+	Fingerprint string `yaml:"-"`
 	// Program is what the routes compile to.
 	Program *rules.Program `yaml:"-"`
 
@@ -185,7 +187,7 @@ func Load(file string, env func(string) (string, bool), catalog func(*Classify) 
 // Parse is Load for a file that is already in memory. Relative paths resolve against file's folder.
 func Parse(file string, b []byte, env func(string) (string, bool), catalog func(*Classify) (Catalog, error)) (*Config, []rules.Problem, error) {
 	cfg := Default()
-	cfg.File = file
+	cfg.File, cfg.Fingerprint = file, proxy.Fingerprint(b)
 	d := &decoder{dir: filepath.Dir(file), env: env}
 	root, err := document(b)
 	if err != nil {
@@ -193,6 +195,9 @@ func Parse(file string, b []byte, env func(string) (string, bool), catalog func(
 	}
 	if root != nil {
 		d.decode(root, reflect.ValueOf(&cfg).Elem(), "")
+	}
+	if f := &cfg.Telemetry.Decisions.File; *f != "" && !filepath.IsAbs(*f) {
+		*f = filepath.Join(d.dir, *f)
 	}
 	if root == nil || root.Kind == yaml.MappingNode {
 		c := &checker{decoder: d, root: root, cfg: &cfg, catalog: catalog}

@@ -84,6 +84,15 @@ func TestBrokenFilesAreRefusedWithPlaceAndPath(t *testing.T) {
 	golden(t, "testdata/bad.golden", got.String())
 }
 
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {

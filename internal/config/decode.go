@@ -68,6 +68,8 @@ func (d *decoder) decode(n *yaml.Node, v reflect.Value, path string) {
 		d.decode(n, p.Elem(), path)
 		v.Set(p)
 	case reflect.Map:
+		d.table(n, v, path)
+	case reflect.Interface:
 		if err := n.Decode(v.Addr().Interface()); err != nil {
 			d.report(n, path, "%s", clean(err))
 		}
@@ -105,6 +107,30 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 			continue
 		}
 		d.decode(val, v.FieldByIndex(f.index), p)
+	}
+}
+
+// table fills a map whose keys are words of the user.
+func (d *decoder) table(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.MappingNode {
+		d.report(n, path, "found %s, expected a mapping", describe(n))
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, val := n.Content[i], n.Content[i+1]
+		p := join(path, key.Value)
+		k := reflect.ValueOf(key.Value)
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			d.report(key, path, "found %s as a key, expected a word", describe(key))
+		case v.MapIndex(k).IsValid():
+			d.report(key, p, "this key is set twice")
+		default:
+			e := reflect.New(v.Type().Elem()).Elem()
+			d.decode(val, e, p)
+			v.SetMapIndex(k, e)
+		}
 	}
 }
 

@@ -136,9 +136,11 @@ const (
 	ReasonOverload Reason = "overload"
 	ReasonNoModel  Reason = "no_model"
 	ReasonNoText   Reason = "no_text" // nothing to read: the view that the signal reads is empty
-	ReasonInvalid  Reason = "invalid_output"
-	ReasonCanceled Reason = "canceled"
-	ReasonInternal Reason = "internal"
+	// ReasonUndecided is for a text that was read and that speaks for no answer more than for another.
+	ReasonUndecided Reason = "undecided"
+	ReasonInvalid   Reason = "invalid_output"
+	ReasonCanceled  Reason = "canceled"
+	ReasonInternal  Reason = "internal"
 )
 
 // Coverage tells how much of the text a value speaks for.
@@ -206,6 +208,7 @@ type Facts struct {
 	Model    string // the model that the client asked for
 	Session  string // empty when none was named
 	Tokens   int    // estimate of the prompt's tokens
+	Context  int    // tokens of the stored contexts that the request refers to
 	Features Features
 	Header   func(name string) []string // values of a request header, by any case; nil means no headers
 }

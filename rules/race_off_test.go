@@ -1,0 +1,6 @@
+//go:build !race
+
+package rules
+
+// raceDetector reports whether the race detector slows the tests down.
+const raceDetector = false
