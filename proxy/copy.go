@@ -106,7 +106,7 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 		w.WriteHeader(u.status)
 		err = u.copyBody(w, &t, nil)
 	}
-	o.tokens = t.tokens
+	o.tokens, o.measure = t.tokens, t.measure
 	return settleAnswer(ctx, w, u, err)
 }
 

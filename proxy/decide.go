@@ -16,11 +16,13 @@ import (
 type decision struct {
 	rules.Decision
 	set        *signal.Set
-	text       signal.Text    // what signals were read from; empty when none was
-	program    *rules.Program // that made it
-	model      string         // the configured model that the client named; empty when it asked for routing
-	elapsed    time.Duration  // from the first step to the last, extraction included
-	classified time.Duration  // of it, waiting for signals
+	state      *State          // that requests are decided by
+	request    *openai.Request // what was decided; nil where only its signals are known
+	text       signal.Text     // what signals were read from; empty when none was
+	program    *rules.Program  // that made it
+	model      string          // the configured model that the client named; empty when it asked for routing
+	elapsed    time.Duration   // from the first step to the last, extraction included
+	classified time.Duration   // of it, waiting for signals
 	decided    time.Time
 }
 
@@ -71,7 +73,7 @@ func (st *State) start(who Principal, req *openai.Request, h http.Header) (*deci
 		return nil, err
 	}
 	name, configured := st.resolve(req.Model)
-	d := &decision{set: &signal.Set{Facts: st.facts(who, req, h)}, program: st.program}
+	d := &decision{set: &signal.Set{Facts: st.facts(who, req, h)}, state: st, request: req, program: st.program}
 	switch {
 	case configured:
 		d.model = name

@@ -28,5 +28,5 @@
 // State end when its last request is done, all of them when Run's context ends, and Run returns
 // after they did. A request is counted exactly once, by record, on the goroutine that served it.
 //
-// The package holds one lock, endpoint.mu, which is a leaf: nothing is called under it but a metric.
+// Its locks, endpoint.mu, speeds.mu, speed.mu and lengths.mu, are leaves: nothing is called under them but a metric.
 package proxy

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
@@ -23,6 +24,30 @@ type Explanation struct {
 	Cache     string                 `json:"cache"`
 	Signals   map[string]SignalTrace `json:"signals"` // every signal that the rules mention
 	Routes    []rules.RouteTrace     `json:"routes"`
+
+	Outcome    string      `json:"outcome"`              // matched, fail_closed, unavailable or default
+	By         string      `json:"by,omitempty"`         // how one of several models is chosen
+	Candidates []Candidate `json:"candidates,omitempty"` // in the order to try them, those that are left out last; weighted ones, which are drawn for each request, in the order of the file
+	Sent       *Sent       `json:"sent,omitempty"`       // what the model is asked for; absent when nothing would be forwarded
+}
+
+// Candidate is a model that a route names, with what the choice looks at. What is not known is absent.
+type Candidate struct {
+	Name    string   `json:"name"`
+	Quality *float64 `json:"quality,omitempty"`   // expected share of right answers, in [0,1]
+	Cost    *float64 `json:"cost_usd,omitempty"`  // expected, of prompt and answer
+	Seconds *float64 `json:"latency_s,omitempty"` // expected, to the end of the answer
+	Left    string   `json:"note,omitempty"`      // why it stands behind others or is left out
+	Out     bool     `json:"left_out,omitempty"`  // it is not tried
+}
+
+// Sent is how a request is rewritten for the model that is tried first, or that has answered.
+type Sent struct {
+	Model     string `json:"model"`
+	Reasoning string `json:"reasoning"`                 // the effort asked for: none, low, medium or high
+	MaxTokens int    `json:"max_tokens,omitempty"`      // 0: no limit is sent
+	Limit     string `json:"max_tokens_from,omitempty"` // client, route, or auto: from the lengths of earlier answers
+	Prompt    string `json:"prompt,omitempty"`          // what became of the system prompt: inserted, replaced, prefixed or kept; absent where the route has none
 }
 
 // SignalTrace is what became of one signal.
@@ -35,7 +60,7 @@ type SignalTrace struct {
 	Coverage string    `json:"coverage,omitempty"` // windowed or compressed; absent when all was read in one piece
 	Windows  int       `json:"windows,omitempty"`  // with windowed: how many cover the text
 	Read     int       `json:"read,omitempty"`     // with windowed: how many of them were read
-	Reason   string    `json:"reason,omitempty"`   // why it is unknown
+	Reason   string    `json:"reason,omitempty"`   // why it is unknown, or was not computed
 	Ms       float64   `json:"ms"`                 // time spent, in milliseconds; signals of one pass share it
 }
 
@@ -65,11 +90,15 @@ func (st *State) explain(ctx context.Context, body []byte, who Principal, h http
 // explain builds the explanation. It runs the trace, which costs more than the decision did.
 func (d *decision) explain() *Explanation {
 	e := &Explanation{
-		Route: d.Route, Models: []string{}, Guard: "off", Cache: "off",
+		Route: d.Route, Models: []string{}, Guard: "off", Cache: "off", Outcome: outcomeWord(d.Outcome),
 		Signals: map[string]SignalTrace{}, Routes: d.program.Trace(d.set),
 	}
 	for _, k := range d.program.Kinds().Kinds() {
-		e.Signals[k.String()] = traceSignal(k, &d.set.Values[k], &d.text)
+		t := traceSignal(k, &d.set.Values[k], &d.text)
+		if d.set.Values[k].State == signal.NotExtracted {
+			t.Reason = d.whySkipped(k)
+		}
+		e.Signals[k.String()] = t
 	}
 	if d.Outcome == rules.Unavailable {
 		return e
@@ -84,10 +113,101 @@ func (d *decision) explain() *Explanation {
 		e.MaxTokens = a.MaxTokens.Limit
 	}
 	if a.Verb == rules.Use {
-		e.Models = d.candidates(func(int) int { return 0 })
-		e.Model = e.Models[0]
+		d.explainModels(e)
 	}
 	return e
+}
+
+// explainModels lists the candidates and says how the first one is asked.
+func (d *decision) explainModels(e *Explanation) {
+	e.By = d.Action.By
+	ranked := d.state.rank(d)
+	for i := range ranked {
+		c := &ranked[i]
+		e.Candidates = append(e.Candidates, Candidate{c.Name, known(c.Quality), known(c.Cost), known(c.Latency), c.Left, c.Out})
+		if !c.Out {
+			e.Models = append(e.Models, c.Name)
+		}
+	}
+	if len(e.Models) > 0 {
+		e.Model = e.Models[0]
+		e.Sent = d.sentTo(d.state.byName[e.Model])
+	}
+}
+
+// known is nil for a figure that is not.
+func known(x float64) *float64 {
+	if x < 0 {
+		return nil
+	}
+	return &x
+}
+
+// sentTo rewrites the request for m, as forward does, and says what became of it.
+func (d *decision) sentTo(m *model) *Sent {
+	rw := d.state.rewrite(d.request, d)
+	_, asked := rw.body(m)
+	return rw.sent(m, asked)
+}
+
+func (rw rewriter) sent(m *model, asked asked) *Sent {
+	out := &Sent{Model: m.name, Reasoning: asked.effort, Prompt: rw.promptFate()}
+	switch own := rw.req.MaxTokens; {
+	case asked.limit.auto:
+		out.MaxTokens, out.Limit = asked.limit.n, "auto"
+	case asked.limit.n > 1:
+		out.MaxTokens, out.Limit = asked.limit.n, "route"
+	case asked.limit.n == 1: // stands for a field of the route's set
+		out.Limit = "route"
+	case rw.req.MaxCompletionTokens != nil:
+		out.MaxTokens, out.Limit = int(*rw.req.MaxCompletionTokens), "client"
+	case own != nil:
+		out.MaxTokens, out.Limit = int(*own), "client"
+	}
+	return out
+}
+
+// promptFate tells what putting the route's prompt in made of the client's: it does so and looks.
+func (rw rewriter) promptFate() string {
+	want := rw.d.Action.Prompt.Name
+	if want == "" {
+		return ""
+	}
+	if rw.req.SystemIndex < 0 {
+		return "inserted"
+	}
+	p := openai.NewPatch(rw.req)
+	rw.prompt(p)
+	after, err := openai.ParseChat(p.Bytes(), openai.Limits{})
+	if err != nil || after.SystemIndex < 0 {
+		return "" // it was parsed before; a patch keeps it whole
+	}
+	text, now := rw.st.prompts[want], after.Messages[after.SystemIndex].Text
+	switch {
+	case now == text:
+		return "replaced"
+	case now != rw.req.Messages[rw.req.SystemIndex].Text && strings.HasPrefix(now, text):
+		return "prefixed"
+	}
+	return "kept"
+}
+
+// whySkipped says why a signal that the rules mention was not computed.
+func (d *decision) whySkipped(k signal.Kind) string {
+	wanted := false
+	for _, r := range d.program.Routes() {
+		if r.Kinds.Has(k) {
+			return "the conditions that read it were settled without it"
+		}
+		wanted = wanted || r.Wants.Has(k)
+		if r.Name == d.Route {
+			break
+		}
+	}
+	if wanted {
+		return "only actions of routes that were not taken want it"
+	}
+	return "only routes behind " + d.Route + " read it"
 }
 
 func traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) SignalTrace {
@@ -116,7 +236,11 @@ func traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) SignalTrace 
 
 // appendDecision adds x_signalbox.decision behind the last member of an object that lacks its brace.
 func appendDecision(object []byte, o *outcome) []byte {
-	b, err := encode(o.explain())
+	e := o.explain()
+	if o.model != nil && o.req != nil {
+		e.Sent = o.state.rewrite(o.req, o.decision).sent(o.model, o.asked)
+	}
+	b, err := encode(e)
 	if err != nil {
 		return object // numbers of a trace are finite; an explanation is not worth the answer
 	}

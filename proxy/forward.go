@@ -77,6 +77,7 @@ func (b *budget) spend() bool {
 func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header, where *plan, change rewriter, o *outcome) error {
 	p.budget.earn(st.opts.RetryBudget)
 	first := where.models[0]
+	o.wanted = first
 	var (
 		held   *upstream // an answer that another attempt may better
 		last   = errNoEndpoint
@@ -91,13 +92,15 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 			break
 		}
 		if m != made {
-			body, o.effort = change.body(m)
+			body, o.asked = change.body(m)
 			made = m
 		}
 		o.model, o.endpoint = m, e
 		o.decision.describePlace(w.Header(), m, e, o.effort, first)
 		begun := time.Now()
+		o.sent = st.speeds.now()
 		u, err := p.attempt(ctx, call{in: in, id: w.id, body: body, streaming: change.req.Stream, extra: o.Action.Headers}, m, e)
+		st.speeds.answered(o, err)
 		switch {
 		case errors.Is(err, errClientGone):
 			return err

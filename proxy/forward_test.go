@@ -385,8 +385,8 @@ func TestNoHealthyEndpoint(t *testing.T) {
 }
 
 // waitFor polls what another goroutine brings about; the condition itself is the synchronisation.
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
+func waitFor(tb testing.TB, what string, done func() bool) {
+	tb.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(patience)
@@ -394,7 +394,7 @@ func waitFor(t *testing.T, what string, done func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("waited %s for %s", patience, what)
+			tb.Fatalf("waited %s for %s", patience, what)
 		}
 	}
 }

@@ -45,6 +45,8 @@ type Options struct {
 	RouteNamedModels bool `yaml:"route_named_models"`
 	// VaguePrompts are the system prompts that say nothing, which a route's prompt may replace. Case, spacing and closing punctuation do not matter. The default is a list of common ones. Reloadable.
 	VaguePrompts []string `yaml:"vague_prompts"`
+	// AutoMaxTokens says how `max_tokens: auto` finds its limit. Reloadable.
+	AutoMaxTokens AutoMaxTokensOptions `yaml:"auto_max_tokens"`
 }
 
 // DefaultOptions returns the options of an empty section.
@@ -78,6 +80,7 @@ func DefaultOptions() Options {
 			"Be helpful",
 			"Assistant",
 		},
+		AutoMaxTokens: defaultAutoMaxTokens(),
 	}
 }
 
@@ -123,6 +126,7 @@ func (o Options) Validate() error {
 	if len(o.AutoModels) == 0 {
 		p.addf("auto_models", "the list is empty; a routed request needs a name")
 	}
+	o.AutoMaxTokens.validate(&p, "auto_max_tokens")
 	for i, name := range o.AutoModels {
 		p.name(fmt.Sprintf("auto_models[%d]", i), name)
 	}

@@ -3,8 +3,6 @@ package proxy
 import (
 	"slices"
 	"time"
-
-	"signalbox/rules"
 )
 
 // plan is the order in which a request meets models and endpoints: every endpoint of the first
@@ -19,59 +17,22 @@ type plan struct {
 // model is left out: the estimate is made without the model's tokenizer.
 const slack = 1.3
 
-// place orders the candidates of a decision. Models whose context window is certainly too small are
-// left out.
+// place lists the models that a decision leads to, in the order to try them.
 func (st *State) place(d *decision) (*plan, error) {
-	names := d.candidates(st.intn)
-	p := &plan{models: make([]*model, 0, len(names)), intn: st.intn}
-	for _, name := range names {
-		m, ok := st.byName[name]
-		if !ok {
-			return nil, &unknownModelError{name}
-		}
-		if m.window == 0 || float64(d.set.Facts.Tokens) <= slack*float64(m.window) {
-			p.models = append(p.models, m)
+	cs := st.choose(d)
+	p := &plan{models: make([]*model, 0, len(cs)), intn: st.intn}
+	for i := range cs {
+		switch c := &cs[i]; {
+		case c.model == nil:
+			return nil, &unknownModelError{c.Name}
+		case !c.Out:
+			p.models = append(p.models, c.model)
 		}
 	}
 	if len(p.models) == 0 {
 		return nil, errTooLong
 	}
 	return p, nil
-}
-
-// candidates lists the models of a decision in the order to try them.
-func (d *decision) candidates(intn func(n int) int) []string {
-	if len(d.Action.Models) == 0 {
-		return []string{d.model}
-	}
-	choices := d.Action.Models
-	if d.Action.By == "weight" {
-		choices = shuffle(choices, intn)
-	}
-	out := make([]string, len(choices))
-	for i, c := range choices {
-		out[i] = c.Name
-	}
-	return out
-}
-
-// shuffle draws without replacement, with the chances of each draw proportional to the weights.
-func shuffle(choices []rules.Choice, intn func(n int) int) []rules.Choice {
-	out := slices.Clone(choices)
-	for i := range out {
-		total := 0
-		for _, c := range out[i:] {
-			total += max(c.Weight, 1)
-		}
-		at := intn(total)
-		for j := i; j < len(out); j++ {
-			if at -= max(out[j].Weight, 1); at < 0 {
-				out[i], out[j] = out[j], out[i]
-				break
-			}
-		}
-	}
-	return out
 }
 
 // next picks where the request goes now: an endpoint that was not tried, of the first model that has

@@ -11,16 +11,19 @@ import (
 
 // model is one configured model and the endpoints that serve it.
 type model struct {
-	name      string
-	servedAs  string
-	window    int // context window in tokens; 0 when not known
-	price     PriceOptions
-	reasoning ReasoningOptions
-	endpoints []*endpoint
-	health    HealthOptions
-	firstByte time.Duration
-	answer    time.Duration
-	gap       time.Duration
+	name     string
+	servedAs string
+	window   int // context window in tokens; 0 when not known
+	price    PriceOptions
+	skills   skills
+	dialect  *dialect
+	// tokenField is the field in which it takes a limit on the answer.
+	tokenField string
+	endpoints  []*endpoint
+	health     HealthOptions
+	firstByte  time.Duration
+	answer     time.Duration
+	gap        time.Duration
 }
 
 // endpoint is one server of a model. It is up unless active checks say otherwise, and ejected for a
@@ -60,10 +63,14 @@ const (
 
 func newModel(o ModelOptions, defaults Options, metrics *telemetry.Metrics) (*model, error) {
 	m := &model{
-		name: o.Name, servedAs: o.ServedAs, window: o.ContextWindow, price: o.Price, reasoning: o.Reasoning, health: o.Health,
+		name: o.Name, servedAs: o.ServedAs, window: o.ContextWindow, price: o.Price, skills: newSkills(o), tokenField: o.tokenField(), health: o.Health,
 		firstByte: override(o.FirstByteTimeout, defaults.FirstByteTimeout),
 		answer:    override(o.AnswerTimeout, defaults.AnswerTimeout),
 		gap:       override(o.GapTimeout, defaults.GapTimeout),
+	}
+	var err error
+	if m.dialect, err = newDialect(&o.Reasoning); err != nil {
+		return nil, err
 	}
 	if m.servedAs == "" {
 		m.servedAs = o.Name

@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 	"net/url"
 	"strings"
 )
@@ -17,10 +18,16 @@ type ModelOptions struct {
 	Endpoints []EndpointOptions `yaml:"endpoints"`
 	// ContextWindow is the model's context length in tokens, prompt and answer together. Default 0: not known, nothing is clamped or refused.
 	ContextWindow int `yaml:"context_window"`
-	// Price is what the model's tokens cost, for the cost metrics.
+	// Price is what the model's tokens cost, for the cost metrics and for `by: cost`.
 	Price PriceOptions `yaml:"price"`
+	// Skills says how well the model answers, for `by: quality` and `quality_margin`: a share of right answers in [0,1] for each domain, and under `default` for all others, such as {default: 0.5, math: 0.8}. Without a default, other domains get the mean of those given. Default: not known.
+	Skills map[string]float64 `yaml:"skills"`
+	// SkillsFrom takes the skills from the results of a public model on MMLU-Pro that are built in, such as Meta-Llama-3_1-8B-Instruct; entries of skills stand over them. Default: none.
+	SkillsFrom string `yaml:"skills_from"`
 	// Reasoning says how the model is told to think more or less.
 	Reasoning ReasoningOptions `yaml:"reasoning"`
+	// MaxTokensField is the field in which a limit on the answer is sent, max_tokens or max_completion_tokens; a client's limit in the other one is moved there when the request was routed. OpenAI's o-series and gpt-5 take max_completion_tokens only. Default max_tokens; max_completion_tokens with reasoning dialect openai.
+	MaxTokensField string `yaml:"max_tokens_field"`
 	// Tags are words that routes may select models by.
 	Tags []string `yaml:"tags"`
 	// Health configures the active checks of the endpoints.
@@ -45,30 +52,13 @@ type EndpointOptions struct {
 	APIKey string `yaml:"api_key" secret:"true"`
 }
 
-// PriceOptions is a price in USD per million tokens.
+// PriceOptions is a price in USD per million tokens. When both are 0 the price is not known; a model
+// that costs nothing, and is to win by cost, says so with a price next to nothing.
 type PriceOptions struct {
 	// Input is the price of a million prompt tokens. Default 0.
 	Input float64 `yaml:"input"`
 	// Output is the price of a million completion tokens. Default 0.
 	Output float64 `yaml:"output"`
-}
-
-// The reasoning dialects.
-const (
-	// DialectNone sends nothing.
-	DialectNone = "none"
-	// DialectEffort sends the top-level field reasoning_effort.
-	DialectEffort = "reasoning_effort"
-	// DialectKwargs sends a boolean in chat_template_kwargs.
-	DialectKwargs = "chat_template_kwargs"
-)
-
-// ReasoningOptions names a dialect.
-type ReasoningOptions struct {
-	// Dialect is reasoning_effort, chat_template_kwargs or none. Default none.
-	Dialect string `yaml:"dialect"`
-	// Key is the boolean of chat_template_kwargs, such as enable_thinking (Qwen3) or thinking (DeepSeek). Required by that dialect.
-	Key string `yaml:"key"`
 }
 
 // HealthOptions configures active checks. An endpoint is down after two checks in a row that were
@@ -184,28 +174,17 @@ func (o ModelOptions) Validate() error {
 	if o.ContextWindow < 0 {
 		p.addf("context_window", "%d is negative", o.ContextWindow)
 	}
-	if !(o.Price.Input >= 0) || !(o.Price.Output >= 0) {
+	if !isPrice(o.Price.Input) || !isPrice(o.Price.Output) {
 		p.addf("price", "a price is negative or not a number")
 	}
-	o.validateReasoning(&p)
+	o.validateSkills(&p)
+	o.Reasoning.validate(&p)
+	o.validateTokenField(&p)
 	o.validateTimes(&p)
 	return p.err()
 }
 
-func (o ModelOptions) validateReasoning(p *problems) {
-	switch o.Reasoning.Dialect {
-	case "", DialectNone, DialectEffort:
-		if o.Reasoning.Key != "" {
-			p.addf("reasoning.key", "only the dialect %s has a key", DialectKwargs)
-		}
-	case DialectKwargs:
-		if o.Reasoning.Key == "" {
-			p.addf("reasoning.key", "the dialect %s needs one, such as enable_thinking", DialectKwargs)
-		}
-	default:
-		p.addf("reasoning.dialect", "%q is none of %s, %s, %s", o.Reasoning.Dialect, DialectEffort, DialectKwargs, DialectNone)
-	}
-}
+func isPrice(usd float64) bool { return usd >= 0 && usd <= math.MaxFloat32 }
 
 func (o ModelOptions) validateTimes(p *problems) {
 	if h := o.Health.Path; h != "" && h != healthOff && !strings.HasPrefix(h, "/") {

@@ -26,7 +26,11 @@ type outcome struct {
 	vault    *redact.Vault   // nil when nothing was hidden from the model
 	model    *model          // of the last attempt; nil when there was none
 	endpoint *endpoint
-	effort   string
+	wanted   *model    // that the attempts began with
+	asked              // of the last attempt
+	measure  measure   // of its answer
+	sent     time.Time // when the last attempt was
+	first    time.Time // when its answer began
 	queue    time.Duration
 	tokens   tokens
 }
@@ -50,6 +54,11 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err
 	}
 	m := p.tel.Metrics
 	m.Request(route, model, status, took)
+	st.speeds.ended(o, w.status, err)
+	if st.learn(o) {
+		m.LimitWidened(o.model.name)
+	}
+	st.logDecision(p.tel.Decisions, w.id, o, status)
 	if o.tokens != (tokens{}) {
 		m.Tokens("prompt", o.tokens.prompt)
 		m.Tokens("cached", o.tokens.cached)
@@ -142,6 +151,7 @@ type tally struct {
 	model   string
 	usage   bool // the client asked for usage, so the stream carries it
 	tokens  tokens
+	measure measure
 	chunks  uint
 	last    time.Time
 }
@@ -156,6 +166,7 @@ func (t *tally) chunk(b []byte, now time.Time) {
 	}
 	t.chunks++
 	t.last = now
+	t.measure.chunk(b)
 	if t.usage {
 		t.find(b)
 	}
@@ -167,10 +178,10 @@ const tailSize = 1 << 10
 // body notes the end of an answer that is no stream: before is the end of what was passed on before last.
 func (t *tally) body(before, last []byte) {
 	if len(last) < tailSize && len(before) > 0 {
-		t.find(append(bytes.Clone(before), last...))
-		return
+		last = append(bytes.Clone(before), last...)
 	}
 	t.find(last)
+	t.measure.end(last)
 }
 
 // find reads the last usage object of b. It knows the few numbers by name and no more of JSON; inside

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,36 +20,63 @@ type rewriter struct {
 // rewrite prepares the changes that a decision asks for.
 func (st *State) rewrite(req *openai.Request, d *decision) rewriter { return rewriter{st, req, d} }
 
-// body returns the body for m and the reasoning effort that it asks for. When nothing has to change
-// it is the client's body itself.
-func (rw rewriter) body(m *model) (body []byte, effort string) {
+// asked is what a body asks of the model beyond its text.
+type asked struct {
+	effort string     // of reasoning, as the header reports it
+	kind   kind       // of answers that it is like
+	limit  tokenLimit // that the proxy set
+}
+
+// body returns the body for m. When nothing has to change it is the client's body itself.
+func (rw rewriter) body(m *model) ([]byte, asked) {
 	p := openai.NewPatch(rw.req)
 	p.StripExtras()
 	p.SetModel(m.servedAs)
 	rw.prompt(p)
-	effort = rw.reason(p, m)
-	rw.limit(p, m, effort)
+	effort := rw.reason(p, m)
+	a := asked{effort: or(effort, effortNone), kind: rw.d.kind(m, effort)}
+	a.limit = rw.limit(p, m, a.kind)
 	for _, f := range rw.d.Action.Body {
 		p.SetField(f.Name, f.JSON)
+		if f.Name == fieldMaxTokens || f.Name == fieldMaxCompletionTokens {
+			a.limit = tokenLimit{n: 1} // whatever it is, it is not ours to widen
+			if n, err := strconv.Atoi(string(f.JSON)); err == nil && n > 0 {
+				a.limit.n = n
+			}
+		}
 	}
-	return p.Bytes(), effort
+	return p.Bytes(), a
 }
 
-// prompt puts the route's system prompt in. A client's own prompt that says something gives way only
-// to mode always.
+// prompt puts the route's system prompt in. It goes where the client's own stands: what a position
+// distinguishes, a referenced context in front of the conversation, is not in this version. A client's
+// own prompt that says something gives way only to mode always.
+//
+// Some clients split their prompt over several messages, of role system or developer. They are one
+// prompt: it is vague when all of it is, and when it is replaced no part of it stays.
 func (rw rewriter) prompt(p *openai.Patch) {
 	want := rw.d.Action.Prompt
 	if want.Name == "" {
 		return
 	}
-	text, i := rw.st.prompts[want.Name], rw.req.SystemIndex
-	switch {
-	case i < 0:
+	text, first := rw.st.prompts[want.Name], rw.req.SystemIndex
+	if first < 0 {
 		p.InsertMessage(0, "system", text)
-	case want.Mode == "always", isVague(rw.st.vague, rw.req.Messages[i].Text):
-		p.ReplaceMessageText(i, text)
+		return
+	}
+	own := rw.req.Messages[first:]
+	if end := slices.IndexFunc(own, func(m openai.Message) bool { return m.Role != "system" && m.Role != "developer" }); end >= 0 {
+		own = own[:end]
+	}
+	specific := slices.ContainsFunc(own, func(m openai.Message) bool { return m.HasImage || !isVague(rw.st.vague, m.Text) })
+	switch {
+	case want.Mode == "always", !specific:
+		p.ReplaceMessageText(first, text)
+		for i := range own[1:] {
+			p.DeleteMessage(first + 1 + i)
+		}
 	case want.Mode == "prefix":
-		p.PrependToMessageText(i, text+"\n\n")
+		p.PrependToMessageText(first, text+"\n\n")
 	}
 }
 
@@ -70,51 +98,75 @@ func normalise(s string) string {
 	return strings.TrimRight(s, ".!? ")
 }
 
+// The fields in which the API takes a limit on the answer. OpenAI deprecated the first in favour of the
+// second, which counts reasoning too, and its o-series and gpt-5 refuse the first
+// (platform.openai.com/docs/api-reference/chat/create). vLLM reads both, the second one first.
+const (
+	fieldMaxTokens           = "max_tokens"
+	fieldMaxCompletionTokens = "max_completion_tokens"
+)
+
 // minCompletion is the least room for an answer, in tokens, that a limit is fitted into. With less,
 // the estimate of the prompt's length decides more than the limit does, and the upstream, which
 // counts exactly, is the better judge.
 const minCompletion = 256
 
-// limit sets the token limit that the route asks for, unless the client set one.
-func (rw rewriter) limit(p *openai.Patch, m *model, effort string) {
+// limit sets the token limit that the route asks for, unless the client set one, and returns it.
+func (rw rewriter) limit(p *openai.Patch, m *model, like kind) tokenLimit {
 	want := rw.d.Action.MaxTokens
-	n := want.Limit
-	if want.Auto {
-		n = coldStart(effort)
-	}
-	if n == 0 {
-		return
-	}
-	field := "max_tokens"
+	field := m.tokenField
 	if rw.req.MaxTokens != nil || rw.req.MaxCompletionTokens != nil {
 		// An automatic limit never shrinks what the client asked for, override or not.
-		if !rw.d.Action.Override || want.Auto {
-			return
+		if !rw.d.Action.Override || want.Auto || want.Limit == 0 {
+			rw.moveLimit(p, m)
+			return tokenLimit{}
 		}
 		if rw.req.MaxCompletionTokens != nil {
-			field = "max_completion_tokens"
+			field = fieldMaxCompletionTokens
+		} else if rw.d.model != "" {
+			field = fieldMaxTokens
 		}
 	}
+	n := want.Limit
+	if want.Auto {
+		n = rw.st.lengths.limit(like, &rw.st.opts.AutoMaxTokens)
+	}
+	if n == 0 {
+		return tokenLimit{}
+	}
 	if m.window > 0 {
-		room := m.window - rw.d.set.Facts.Tokens
+		room := m.window - rw.promptTokens()
+		if rw.req.HasMedia {
+			room -= m.window / 2 // what an image or a recording takes is not known here
+		}
 		if room < minCompletion {
-			return
+			return tokenLimit{}
 		}
 		n = min(n, room)
 	}
+	if field != fieldMaxTokens {
+		p.DeleteField(fieldMaxTokens) // two limits would contradict each other
+	}
 	p.SetField(field, strconv.AppendInt(nil, int64(n), 10))
+	return tokenLimit{n, want.Auto}
 }
 
-// coldStart is the automatic limit before any answer was seen, in tokens: the reasoning counts
-// towards the limit, so it doubles with each effort.
-func coldStart(effort string) int {
-	switch effort {
-	case effortLow:
-		return 4096
-	case effortMedium:
-		return 8192
-	case effortHigh:
-		return 16384
+// moveLimit gives a limit of the client the name that the model takes. Only a client that asked for
+// routing can be wrong about it.
+func (rw rewriter) moveLimit(p *openai.Patch, m *model) {
+	if rw.d.model != "" || rw.req.MaxTokens == nil || rw.req.MaxCompletionTokens != nil || m.tokenField != fieldMaxCompletionTokens {
+		return
 	}
-	return 2048
+	p.DeleteField(fieldMaxTokens)
+	p.SetField(fieldMaxCompletionTokens, strconv.AppendInt(nil, *rw.req.MaxTokens, 10))
+}
+
+// promptTokens is how much of a window the prompt may take. An upstream refuses a limit that does not
+// fit beside the prompt, so what the estimate may be off by, and what it does not see, is left free.
+func (rw rewriter) promptTokens() int {
+	n := rw.d.set.Facts.Tokens
+	for _, f := range [...]string{"tools", "functions", "response_format"} {
+		n += len(rw.req.Field(f)) / 4
+	}
+	return int(math.Ceil(slack * float64(n)))
 }

@@ -72,7 +72,7 @@ default: {models: [same]}
 		{
 			"automatic effort and limit, within the window", "auto",
 			`{"model":"auto","messages":[{"role":"user","content":"hi"}]}`,
-			`{"model":"effort","messages":[{"role":"user","content":"hi"}],"reasoning_effort":"high","max_tokens":8188}`,
+			`{"model":"effort","messages":[{"role":"user","content":"hi"}],"reasoning_effort":"high","max_tokens":8186}`,
 		},
 		{
 			"an automatic limit leaves the client's alone", "auto",
@@ -87,7 +87,7 @@ default: {models: [same]}
 		{
 			"a limit is fitted into the window", "room",
 			`{"model":"auto","messages":[{"role":"user","content":"hi"}]}`,
-			`{"model":"auto","messages":[{"role":"user","content":"hi"}],"max_tokens":996}`,
+			`{"model":"auto","messages":[{"role":"user","content":"hi"}],"max_tokens":994}`,
 		},
 		{
 			"no limit where the window is all but full", "full",

@@ -36,8 +36,11 @@ type State struct {
 	classifier  Classifier
 	readHeaders []string // canonical names that rules depend on
 	generation  uint64
+	identity    Identity     // of the configuration
 	priciest    PriceOptions // what every answer is compared with
 	intn        func(n int) int
+	speeds      *speeds  // of all states of a proxy
+	lengths     *lengths // of all states of a proxy
 
 	refs atomic.Int64  // requests that use it, and one for being the current one
 	idle chan struct{} // closed when refs falls to 0
@@ -53,7 +56,7 @@ func NewState(models []ModelOptions, prompts []PromptOptions, auth AuthOptions, 
 	st := &State{
 		opts: opts, auth: newAuth(auth), byName: make(map[string]*model, len(models)), prompts: make(map[string]string, len(prompts)),
 		program: program, classifier: c, readHeaders: program.Headers(), generation: generation,
-		intn: rand.IntN, idle: make(chan struct{}),
+		intn: rand.IntN, speeds: newSpeeds(), lengths: newLengths(), idle: make(chan struct{}),
 	}
 	for _, o := range models {
 		m, err := newModel(o, opts, tel.Metrics)
@@ -132,6 +135,7 @@ func (st *State) Idle() <-chan struct{} { return st.idle }
 
 // inherit takes over what an older state learned about endpoints that both have.
 func (st *State) inherit(old *State) {
+	st.speeds, st.lengths = old.speeds, old.lengths
 	for _, m := range st.models {
 		before, ok := old.byName[m.name]
 		if !ok {

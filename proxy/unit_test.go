@@ -66,7 +66,7 @@ func TestEveryBadOptionIsReported(t *testing.T) {
 		err    error
 		fields []string
 	}{
-		{Options{Listen: "x", AdminListen: "h:99999", MaxBodyBytes: 1, GapTimeout: -1, RetryBudget: math.NaN()}.Validate(), []string{
+		{Options{Listen: "x", AdminListen: "h:99999", MaxBodyBytes: 1, GapTimeout: -1, RetryBudget: math.NaN(), AutoMaxTokens: defaultAutoMaxTokens()}.Validate(), []string{
 			"listen: ", "admin_listen: ", "max_body_bytes: ", "read_header_timeout: ", "connect_timeout: ", "gap_timeout: ", "max_attempts: ", "retry_budget: ", "auto_models: ",
 		}},
 		{AuthOptions{Mode: "open", Keys: []KeyOptions{{Name: "a", SHA256: "12"}, {Name: "a"}}}.Validate(), []string{"mode: ", "keys[0].sha256: ", `keys[1].name: "a" is used twice`, "keys[1].sha256: "}},
@@ -200,13 +200,13 @@ func TestWeightsDecideWhichModelComesFirst(t *testing.T) {
 	t.Parallel()
 	choices := []rules.Choice{{Name: "a", Weight: 1}, {Name: "b", Weight: 3}}
 	first := map[string]int{}
-	intn := rand.New(rand.NewPCG(1, 2)).IntN
+	st := &State{intn: rand.New(rand.NewPCG(1, 2)).IntN}
 	d := &decision{Decision: rules.Decision{Action: &rules.Action{Models: choices, By: "weight"}}}
 	for range 400 {
-		names := d.candidates(intn)
-		first[names[0]]++
-		if len(names) != 2 || names[0] == names[1] {
-			t.Fatalf("candidates are %v", names)
+		cs := st.choose(d)
+		first[cs[0].Name]++
+		if len(cs) != 2 || cs[0].Name == cs[1].Name {
+			t.Fatalf("candidates are %v", cs)
 		}
 	}
 	if first["b"] < 270 || first["b"] > 330 || first["a"]+first["b"] != 400 {

@@ -25,6 +25,7 @@ type fieldEdit struct {
 
 type messageEdit struct {
 	index    int
+	removed  bool
 	replaced bool
 	text     string // valid when replaced
 	prefix   string // goes in front of the text, replaced or not
@@ -88,7 +89,7 @@ func (p *Patch) InsertMessage(index int, role, text string) {
 // other media stay. It replaces what was prepended before. An index out of range panics.
 func (p *Patch) ReplaceMessageText(i int, text string) {
 	e := p.message(i)
-	*e = messageEdit{index: i, replaced: true, text: text}
+	*e = messageEdit{index: i, removed: e.removed, replaced: true, text: text}
 }
 
 // PrependToMessageText puts text in front of the text of message i; the rest keeps its spelling. What
@@ -161,11 +162,17 @@ func (p *Patch) message(i int) *messageEdit {
 
 func (p *Patch) spliceMessages(edits []edit) []edit {
 	all := p.req.Messages
-	for _, in := range p.inserts {
+	alone := p.kept(0) == len(all) // no message stays that an inserted one would follow
+	inserts := slices.Clone(p.inserts)
+	slices.SortStableFunc(inserts, func(a, b insertEdit) int { return a.index - b.index })
+	for _, in := range inserts {
 		b := appendString([]byte(`,{"role":`), in.role)
 		b = append(appendString(append(b, `,"content":`...), in.text), '}')
-		if in.index == len(all) {
+		if in.index = p.kept(in.index); in.index == len(all) {
 			end := all[in.index-1].Span.End
+			if alone {
+				b, alone = b[1:], false
+			}
 			edits = append(edits, edit{Span{end, end}, b})
 			continue
 		}
@@ -173,11 +180,14 @@ func (p *Patch) spliceMessages(edits []edit) []edit {
 		edits = append(edits, edit{Span{start, start}, append(b[1:], ',')})
 	}
 	for _, e := range p.messages {
-		if e.replaced || e.prefix != "" {
+		if !e.removed && (e.replaced || e.prefix != "") {
 			edits = spliceText(edits, p.req.Raw, all[e.index], e)
 		}
 	}
-	return edits
+	if len(p.messages) == 0 {
+		return edits
+	}
+	return removeRuns(edits, len(all), func(i int) Span { return all[i].Span }, p.deleted)
 }
 
 // spliceText edits the text of one message.

@@ -174,6 +174,52 @@ func TestPatchChangesOnlyWhatItIsTold(t *testing.T) {
 			`{"model":"n","messages":[` + one + `],"stream":true}`,
 		},
 		{
+			"member of an object goes, the others keep their spelling",
+			`{"model":"m","o":{ "a":1 , "b":1.0,"c":"\u0041"},"messages":[` + one + `]}`,
+			func(p *Patch) { p.DeleteNested("o", "a"); p.DeleteNested("o", "c") },
+			`{"model":"m","o":{ "b":1.0},"messages":[` + one + `]}`,
+		},
+		{
+			"member that an edit added goes again",
+			`{"model":"m","messages":[` + one + `]}`,
+			func(p *Patch) { p.SetNested("o", "k", []byte("1")); p.DeleteNested("o", "k") },
+			`{"model":"m","messages":[` + one + `],"o":{}}`,
+		},
+		{
+			"first message goes and one comes in its place",
+			message(`{"role":"system","content":"s"} , ` + one),
+			func(p *Patch) { p.DeleteMessage(0); p.InsertMessage(0, "system", "N") },
+			message(`{"role":"system","content":"N"},` + one),
+		},
+		{
+			"last messages go, what was inserted around them stays in order",
+			message(one + ` , {"role":"a"} , {"role":"b"}`),
+			func(p *Patch) {
+				p.InsertMessage(3, "z", "end")
+				p.InsertMessage(2, "y", "between")
+				p.DeleteMessage(1)
+				p.DeleteMessage(2)
+			},
+			message(one + `,{"role":"y","content":"between"},{"role":"z","content":"end"}`),
+		},
+		{
+			"message in the middle goes, whatever else was asked for it",
+			message(one + `,{"role":"a"},` + one),
+			func(p *Patch) { p.PrependToMessageText(1, "x"); p.DeleteMessage(1); p.ReplaceMessageText(1, "y") },
+			message(one + `,` + one),
+		},
+		{
+			"every message goes and two come",
+			message(`{"role":"a"}, {"role":"b"}`),
+			func(p *Patch) {
+				p.DeleteMessage(0)
+				p.DeleteMessage(1)
+				p.InsertMessage(1, "y", "2")
+				p.InsertMessage(0, "x", "1")
+			},
+			message(`{"role":"x","content":"1"},{"role":"y","content":"2"}`),
+		},
+		{
 			"text with invalid UTF-8 becomes valid",
 			message(one),
 			func(p *Patch) { p.ReplaceMessageText(0, "a\xffb") },
@@ -206,6 +252,7 @@ func TestPatchWithoutEffectReturnsTheBodyItself(t *testing.T) {
 		"same value":                func(p *Patch) { p.SetField("stream", []byte("true")) },
 		"same nested value":         func(p *Patch) { p.SetNested("o", "k", []byte("1")) },
 		"removal of what is absent": func(p *Patch) { p.DeleteField("nothing"); p.StripExtras() },
+		"removal of absent members": func(p *Patch) { p.DeleteNested("o", "x"); p.DeleteNested("stream", "x"); p.DeleteNested("x", "y") },
 		"empty prefix":              func(p *Patch) { p.PrependToMessageText(0, "") },
 		"setting the proxy's own":   func(p *Patch) { p.SetField("signalbox", []byte("{}")) },
 	}
@@ -227,6 +274,7 @@ func TestPatchPanicsOnAnIndexOutOfRange(t *testing.T) {
 		"insert after the end": func(p *Patch) { p.InsertMessage(2, "user", "x") },
 		"insert before 0":      func(p *Patch) { p.InsertMessage(-1, "user", "x") },
 		"replace at the end":   func(p *Patch) { p.ReplaceMessageText(1, "x") },
+		"delete at the end":    func(p *Patch) { p.DeleteMessage(1) },
 		"prepend before 0":     func(p *Patch) { p.PrependToMessageText(-1, "x") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -254,5 +302,26 @@ func TestPatchedBodyParsesToTheEditedRequest(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"system: P a\nb", "tool: " + strings.Repeat("x", 100), "user: Q"}, texts); d != "" || got.Model != "n" {
 		t.Errorf("model %q, messages (-want +got):\n%s", got.Model, d)
+	}
+}
+
+func TestFieldsAndMembersAreReadAsTheyWereSpelled(t *testing.T) {
+	r := mustParse(t, `{"model":"m","messages":[{"role":"user","content":"hi"}],"a\u0062": { "x" : 1.0,"\u0079":[ ] } ,"n":null}`)
+	for name, want := range map[string]string{"ab": `{ "x" : 1.0,"\u0079":[ ] }`, "n": "null", "model": `"m"`, "absent": ""} {
+		if got := string(r.Field(name)); got != want {
+			t.Errorf("field %s is %q, want %q", name, got, want)
+		}
+	}
+	for _, tt := range []struct{ object, name, want string }{
+		{string(r.Field("ab")), "x", "1.0"},
+		{string(r.Field("ab")), "y", "[ ]"},
+		{string(r.Field("ab")), "z", ""},
+		{"null", "x", ""},
+		{`"x"`, "x", ""},
+		{"", "x", ""},
+	} {
+		if got := string(Member([]byte(tt.object), tt.name)); got != tt.want {
+			t.Errorf("member %s of %s is %q, want %q", tt.name, tt.object, got, tt.want)
+		}
 	}
 }

@@ -47,6 +47,8 @@ type Metrics struct {
 	endpointFlight  metric.Int64UpDownCounter
 	retries         counter
 	cache           counter
+	widened         counter
+	decisions       counter
 	provider        gauge
 	attrs           attrCache
 }
@@ -115,7 +117,9 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 		costBaseline:    m.floats("signalbox_cost_baseline_usd_total", "What the same tokens would have cost on the most expensive model."),
 		endpointUp:      m.gauge("signalbox_endpoint_up", "1 while the endpoint takes requests, else 0."),
 		retries:         m.counter("signalbox_retries_total", "Attempts repeated on another endpoint or model, by reason."),
+		widened:         m.counter("signalbox_auto_limit_widened_total", "Answers that an automatic max_tokens cut short, which widens it."),
 		cache:           m.counter("signalbox_cache_total", "Cache look-ups by result."),
+		decisions:       m.counter("signalbox_decision_log_total", "Lines of the decision log by result: written, dropped (the queue was full), failed."),
 		provider:        m.gauge("signalbox_provider_info", "Execution providers in use; the value is always 1."),
 	}
 	var err error
@@ -242,6 +246,16 @@ func (m *Metrics) Retry(reason string) {
 // Cache counts a look-up. result is off, miss, exact or semantic.
 func (m *Metrics) Cache(result string) {
 	m.cache.Add(background(), 1, m.attrs.get(attrKey{k1: "result", v1: result}))
+}
+
+// DecisionsLogged counts lines of the decision log. result is written, dropped or failed.
+func (m *Metrics) DecisionsLogged(result string, n int64) {
+	m.decisions.Add(background(), n, m.attrs.get(attrKey{k1: "result", v1: result}))
+}
+
+// LimitWidened counts an answer that an automatic limit cut short.
+func (m *Metrics) LimitWidened(model string) {
+	m.widened.Add(background(), 1, m.attrs.get(attrKey{k1: "model", v1: model}))
 }
 
 // Provider records an execution provider in use.

@@ -38,13 +38,15 @@ type Options struct {
 	SampleRatio float64 `yaml:"sample_ratio"`
 	// Prometheus serves /metrics on the admin listener. Default true. Restart needed.
 	Prometheus bool `yaml:"prometheus"`
-	// RecordPrompts allows prompt text in logs and spans. Default false. Restart needed.
+	// RecordPrompts allows prompt text in logs, spans and the decision log. Default false. Restart needed.
 	RecordPrompts bool `yaml:"record_prompts"`
+	// Decisions is the decision log.
+	Decisions DecisionOptions `yaml:"decisions"`
 }
 
 // DefaultOptions logs at info, serves metrics and traces nothing.
 func DefaultOptions() Options {
-	return Options{Log: "info", LogFormat: "text", SampleRatio: 1, Prometheus: true}
+	return Options{Log: "info", LogFormat: "text", SampleRatio: 1, Prometheus: true, Decisions: DefaultDecisionOptions()}
 }
 
 // Validate reports every bad option as "field: problem".
@@ -61,6 +63,9 @@ func (o Options) Validate() error {
 	}
 	if o.OTLPEndpoint != "" && !strings.HasPrefix(o.OTLPEndpoint, "http://") && !strings.HasPrefix(o.OTLPEndpoint, "https://") {
 		errs = append(errs, fmt.Errorf("otlp_endpoint: %q must start with http:// or https://", o.OTLPEndpoint))
+	}
+	if o.Decisions != (DecisionOptions{}) {
+		errs = append(errs, o.Decisions.validate("decisions.")...)
 	}
 	return errors.Join(errs...)
 }
@@ -84,6 +89,8 @@ type Telemetry struct {
 	Log     *slog.Logger
 	Tracer  trace.Tracer
 	Metrics *Metrics
+	// Decisions is the decision log; nil when there is none.
+	Decisions *Decisions
 
 	handler  http.Handler
 	shutdown []func(context.Context) error
@@ -115,7 +122,14 @@ func New(ctx context.Context, o Options, version string, w io.Writer) (*Telemetr
 	if o.Prometheus {
 		t.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	}
-	return t, t.trace(ctx, o, version)
+	if err := t.trace(ctx, o, version); err != nil || o.Decisions.File == "" {
+		return t, err
+	}
+	if t.Decisions, err = openDecisions(o.Decisions, o.RecordPrompts, t.Log, t.Metrics); err != nil {
+		return nil, errors.Join(err, t.Shutdown(ctx))
+	}
+	t.shutdown = append(t.shutdown, t.Decisions.shutdown)
+	return t, nil
 }
 
 func handler(w io.Writer, format string, lv slog.Level) slog.Handler {

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"golang.org/x/crypto/blake2b"
+)
+
+// dataset is what the report is made from.
+type dataset struct {
+	matrix  []outcome // of MMLU-Pro, in the order of the file
+	held    []labelled
+	trained map[string]bool // ids of MMLU-Pro questions that the classifier was trained on
+	dev     []labelled
+	pairs   []pair // of RouteLLM whose question the classifier was not trained on
+	known   []pair // the others
+	efforts []labelled
+}
+
+// outcome is which models answered a question of MMLU-Pro right.
+type outcome struct {
+	ID       string         `json:"qid"`
+	Category string         `json:"category"`
+	Correct  map[string]int `json:"correct"`
+}
+
+// labelled is a text with a label, and the id of its question where there is one.
+type labelled struct {
+	Text  string      `json:"text"`
+	Label string      `json:"label"`
+	ID    json.Number `json:"qid"`
+}
+
+// pair is a question with the outcome of a small and a large model.
+type pair struct {
+	Text     string `json:"text"`
+	Category string `json:"category"`
+	Mixtral  bool   `json:"mixtral_ok"`
+	GPT4     bool   `json:"gpt4_ok"`
+}
+
+// readData reads every set, and tells what the classifier was trained on from what it was not.
+func readData(dir string) (*dataset, error) {
+	if _, err := os.Stat(filepath.Join(dir, "router_mmlu_pro")); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no routing data in %s: the report needs the data sets that the models were trained on, which are not part of the repository", dir)
+	}
+	var (
+		d        = &dataset{trained: map[string]bool{}}
+		pro, old []labelled
+		pairs    []pair
+		errs     []error
+	)
+	load := func(err error) { errs = append(errs, err) }
+	load(read(dir, "router_mmlu_pro/matrix.jsonl.gz", &d.matrix))
+	load(read(dir, "mmlu_pro/train.jsonl.gz", &pro))
+	load(read(dir, "mmlu/train.jsonl.gz", &old))
+	load(read(dir, "router_routellm/train.jsonl.gz", &pairs))
+	load(read(dir, "dev/domain_mmlu_pro.jsonl", &d.dev))
+	load(read(dir, "dev/complexity.jsonl", &d.efforts))
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{} // questions that were trained on
+	for _, q := range pro {
+		if heldOut(q.Text) && !withOptions(q.Text) {
+			d.held = append(d.held, q)
+			continue
+		}
+		seen[key(q.Text)] = true
+		d.trained[q.ID.String()] = true
+	}
+	for _, q := range old {
+		if !heldOut(q.Text) {
+			seen[key(q.Text)] = true
+		}
+	}
+	for _, p := range pairs {
+		question, _, _ := strings.Cut(p.Text, "\nA. ")
+		if seen[key(question)] {
+			d.known = append(d.known, p)
+		} else {
+			d.pairs = append(d.pairs, p)
+		}
+	}
+	return d, nil
+}
+
+// The split of the embedded models' training: a text whose bucket of 14 is the first was kept out of
+// it. Of MMLU-Pro, questions whose bucket of 8 is the first were trained on a second time with their
+// options, under a bucket of their own, so that those are never counted as kept out here.
+// See training/signalbox_training/data.py.
+const (
+	heldOutOneIn = 14
+	optionsOneIn = 8
+)
+
+func heldOut(text string) bool     { return bucket(text, heldOutOneIn) == 0 }
+func withOptions(text string) bool { return bucket(text, optionsOneIn) == 0 }
+
+// bucket is the place of a text among so many parts, by its BLAKE2b-64 digest.
+func bucket(text string, parts uint64) uint64 {
+	h, err := blake2b.New(8, nil)
+	if err != nil {
+		panic(err) // the size is constant
+	}
+	_, _ = h.Write([]byte(key(text)))
+	return binary.BigEndian.Uint64(h.Sum(nil)) % parts
+}
+
+// key is a text's lower-case letters and digits, with one space for whatever stands between them.
+func key(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
+	}), " ")
+}
+
+// read decodes a file of one JSON object a line, compressed or not.
+func read[T any](dir, name string, rows *[]T) error {
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return fmt.Errorf("read data: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	var r io.Reader = f
+	if strings.HasSuffix(name, ".gz") {
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		r = z
+	}
+	dec := json.NewDecoder(bufio.NewReader(r))
+	for {
+		var row T
+		switch err := dec.Decode(&row); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s: row %d: %w", name, len(*rows)+1, err)
+		}
+		*rows = append(*rows, row)
+	}
+}
+
+// spread takes at most n rows, evenly spread; all of them when n is 0.
+func spread[T any](rows []T, n int) []T {
+	if n <= 0 || n >= len(rows) {
+		return rows
+	}
+	out := make([]T, n)
+	for i := range out {
+		out[i] = rows[i*len(rows)/n]
+	}
+	return out
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// interval is an estimate with the bounds of its 95 % interval.
+type interval struct{ at, low, high float64 }
+
+// figures are those of one policy.
+type figures struct {
+	quality interval // share of right answers
+	gain    interval // over the best single model
+	blind   interval // over a blind mix of small and large at the same cost; not defined when money plays no part
+	cost    float64  // USD per 1,000 requests
+	share   []float64
+}
+
+// evaluate computes the figures of every policy. Intervals come from a paired bootstrap over the
+// questions (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, percentile intervals); where
+// the worth of an answer is a share, the outcomes behind it are drawn anew as well.
+func (e *experiment) evaluate(resamples int) []figures {
+	all := make([]int, len(e.questions))
+	for i := range all {
+		all[i] = i
+	}
+	out := make([]figures, len(e.policies))
+	at := e.summary(all, nil)
+	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible on purpose
+	draws := make([][]point, resamples)
+	sample := make([]int, len(all))
+	for r := range draws {
+		for i := range sample {
+			sample[i] = rng.IntN(len(all))
+		}
+		draws[r] = e.summary(sample, e.redraw(rng))
+	}
+	column := func(i int, of func(point) float64) interval {
+		values := make([]float64, resamples)
+		for r := range draws {
+			values[r] = of(draws[r][i])
+		}
+		slices.Sort(values)
+		return interval{of(at[i]), quantile(values, 0.025), quantile(values, 0.975)}
+	}
+	for i := range out {
+		out[i] = figures{
+			quality: column(i, func(p point) float64 { return p.quality }),
+			gain:    column(i, func(p point) float64 { return p.gain }),
+			blind:   column(i, func(p point) float64 { return p.blind }),
+			cost:    at[i].cost * 1000,
+			share:   e.shareOf(&e.policies[i]),
+		}
+	}
+	return out
+}
+
+// point are the figures of one policy on one sample.
+type point struct{ quality, cost, gain, blind float64 }
+
+// summary evaluates every policy on a sample of the questions. worth, by category, replaces that of
+// the questions when it is not nil.
+func (e *experiment) summary(sample []int, worth map[string][]float64) []point {
+	out := make([]point, len(e.policies))
+	single, n := 0, float64(len(sample))
+	for i := range e.policies {
+		for _, at := range sample {
+			q := &e.questions[at]
+			m := e.policies[i].chosen[at]
+			if worth != nil {
+				redrawn := question{worth: worth[q.category]}
+				out[i].quality += redrawn.right(m) / n
+			} else {
+				out[i].quality += q.right(m) / n
+			}
+			out[i].cost += e.cost(q, m) / n
+		}
+		if e.policies[i].name == singleBest {
+			single = i
+		}
+	}
+	small, large := out[0], out[1] // of an experiment with prices; see decide
+	for i := range out {
+		out[i].gain = out[i].quality - out[single].quality
+		if !e.samePrice {
+			part := (out[i].cost - small.cost) / (large.cost - small.cost)
+			out[i].blind = out[i].quality - (small.quality + part*(large.quality-small.quality))
+		}
+	}
+	return out
+}
+
+// redraw draws the outcomes behind shares anew; nil for an experiment with exact outcomes.
+func (e *experiment) redraw(rng *rand.Rand) map[string][]float64 {
+	if e.similar == nil {
+		return nil
+	}
+	out := make(map[string][]float64, len(e.similar))
+	for _, category := range sortedKeys(e.similar) { // in order: the draws are reproducible
+		from := e.similar[category]
+		drawn := make([]outcome, len(from))
+		for i := range drawn {
+			drawn[i] = from[rng.IntN(len(from))]
+		}
+		out[category] = e.worth(drawn)
+	}
+	return out
+}
+
+// shareOf is the part of requests that each contender gets.
+func (e *experiment) shareOf(p *policy) []float64 {
+	out := make([]float64, len(e.pool))
+	for _, m := range p.chosen {
+		for i := range out {
+			if m == hedge {
+				out[i] += 1 / float64(len(out)*len(p.chosen))
+			}
+		}
+		if m != hedge {
+			out[m] += 1 / float64(len(p.chosen))
+		}
+	}
+	return out
+}
+
+// quantile of sorted values, by linear interpolation.
+func quantile(sorted []float64, p float64) float64 {
+	at := p * float64(len(sorted)-1)
+	i := int(math.Floor(at))
+	if i+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+// wilson is the 95 % interval of a share (Wilson, Probable Inference, the Law of Succession, and
+// Statistical Inference, 1927).
+func wilson(k, n int) interval {
+	if n == 0 {
+		return interval{0, 0, 1}
+	}
+	const z = 1.959963984540054
+	p, m := float64(k)/float64(n), float64(n)
+	centre := (p + z*z/(2*m)) / (1 + z*z/m)
+	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
+	return interval{p, max(0, centre-half), min(1, centre+half)}
+}

@@ -1,0 +1,64 @@
+package openai
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Field returns the JSON value of a field of the body as the client spelled it, nil when there is
+// none. The result aliases Raw.
+func (r *Request) Field(name string) []byte {
+	for _, m := range r.members {
+		if nameIs(r.Raw, m, name) {
+			return r.Raw[m.value.Start:m.value.End]
+		}
+	}
+	return nil
+}
+
+// Member returns the value of a member of a JSON object, nil when object is none or lacks it. The
+// result aliases object.
+func Member(object []byte, name string) []byte {
+	members, ok := scanObject(object)
+	if !ok {
+		return nil
+	}
+	for _, m := range members {
+		if nameIs(object, m, name) {
+			return object[m.value.Start:m.value.End]
+		}
+	}
+	return nil
+}
+
+// DeleteNested removes a member of a field's object and keeps the others as they are. A field that is
+// absent, no object or without that member stays as it is.
+func (p *Patch) DeleteNested(field, key string) {
+	object := p.current(field)
+	members, ok := scanObject(object)
+	if !ok {
+		return
+	}
+	without := apply(object, spliceObject(nil, object, members, []fieldEdit{{name: key, removed: true}}))
+	if !bytes.Equal(without, object) {
+		p.SetField(field, without)
+	}
+}
+
+// DeleteMessage removes message i, whatever else was asked for it. What was inserted in front of it
+// stays, in front of the next message that is kept. An index out of range panics.
+func (p *Patch) DeleteMessage(i int) { p.message(i).removed = true }
+
+// deleted reports whether message i is to be removed.
+func (p *Patch) deleted(i int) bool {
+	return slices.ContainsFunc(p.messages, func(e messageEdit) bool { return e.index == i && e.removed })
+}
+
+// kept returns the first index at or behind i of a message that stays, the number of messages when
+// there is none.
+func (p *Patch) kept(i int) int {
+	for i < len(p.req.Messages) && p.deleted(i) {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,320 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// DecisionOptions configure the decision log: what was decided for each request, and on which
+// signals, as one JSON object a line. `signalbox replay` reads it.
+type DecisionOptions struct {
+	// File is where decisions are written, readable by its owner only. One process a file. A relative path resolves against the configuration's folder. Empty, the default, logs none. Restart needed.
+	File string `yaml:"file"`
+	// Sample is the share of requests that are logged, 0 to 1. Default 1. Restart needed.
+	Sample float64 `yaml:"sample"`
+	// MaxBytes is the size at which the file is renamed to FILE.1 and a new one begun. At least 64KiB. Default 100MiB. Restart needed.
+	MaxBytes Bytes `yaml:"max_bytes"`
+	// Backups is how many renamed files are kept, FILE.1 being the newest; 0 to 100. Default 3. Restart needed.
+	Backups int `yaml:"backups"`
+	// Headers is how the values of request headers that rules name are logged: hash, which lets replay compare them with the words of a configuration and shows nothing else, or literal. Credentials are hashed in any case. Default hash. Restart needed.
+	Headers string `yaml:"headers"`
+}
+
+// How header values are logged.
+const (
+	HeadersHashed  = "hash"
+	HeadersLiteral = "literal"
+)
+
+// minDecisionBytes keeps a file from being renamed with every few lines.
+const minDecisionBytes = 64 << 10
+
+// DefaultDecisionOptions returns the options of an empty section, which logs no decisions.
+func DefaultDecisionOptions() DecisionOptions {
+	return DecisionOptions{Sample: 1, MaxBytes: 100 << 20, Backups: 3, Headers: HeadersHashed}
+}
+
+// validate reports every bad option as "field: problem", each field with a prefix.
+func (o DecisionOptions) validate(prefix string) (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(prefix+format, args...)) }
+	if !(o.Sample >= 0 && o.Sample <= 1) {
+		bad("sample: %v is not between 0 and 1", o.Sample)
+	}
+	if o.MaxBytes < minDecisionBytes {
+		bad("max_bytes: %d is less than 64KiB", o.MaxBytes)
+	}
+	if o.Backups < 0 || o.Backups > 100 {
+		bad("backups: %d is not between 0 and 100", o.Backups)
+	}
+	if o.Headers != HeadersHashed && o.Headers != HeadersLiteral {
+		bad("headers: %q is neither %s nor %s", o.Headers, HeadersHashed, HeadersLiteral)
+	}
+	return errs
+}
+
+// Line is one entry of the decision log. It is not changed after it was offered.
+type Line interface {
+	// AppendLine appends the entry to b, without a line break, and returns the longer slice, also with
+	// an error. It runs on the log's goroutine.
+	AppendLine(b []byte) ([]byte, error)
+	// Held is about how many bytes the entry keeps in memory until it is written.
+	Held() int64
+}
+
+// The bounds of what waits to be written. A full queue drops the new line: a request never waits for
+// the disk.
+const (
+	decisionQueue = 1024     // lines
+	decisionHeld  = 32 << 20 // bytes that they keep
+)
+
+// decisionBatch is how much is collected before it is written while lines keep coming.
+const decisionBatch = 64 << 10
+
+// Decisions is the decision log. A nil one logs nothing. Its methods are safe for concurrent use. It
+// owns one goroutine, which encodes, writes and renames; Telemetry.Shutdown ends it after the last
+// line was written.
+type Decisions struct {
+	opts    DecisionOptions
+	prompts bool
+	log     *slog.Logger
+	count   func(result string, n int64)
+
+	queue  chan Line
+	held   atomic.Int64
+	closed atomic.Bool
+	stop   chan struct{}
+	once   sync.Once
+	done   chan struct{}
+
+	// What follows belongs to the goroutine.
+	file    *os.File
+	size    int64
+	plain   bool // a regular file, which can be renamed
+	torn    bool // the last write ended inside a line
+	failing bool // the last write failed, and the log says so
+	batch   []byte
+	lines   int64 // in batch
+}
+
+// openDecisions opens the file and starts the writer.
+func openDecisions(o DecisionOptions, prompts bool, log *slog.Logger, m *Metrics) (*Decisions, error) {
+	d := &Decisions{
+		opts: o, prompts: prompts, log: log, count: m.DecisionsLogged,
+		queue: make(chan Line, decisionQueue), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	if err := d.open(); err != nil {
+		return nil, fmt.Errorf("decisions: %w", err)
+	}
+	go d.run()
+	return d, nil
+}
+
+// Wanted reports whether the coming request is to be logged: always, or for the sampled share.
+func (d *Decisions) Wanted() bool {
+	return d != nil && (d.opts.Sample >= 1 || rand.Float64() < d.opts.Sample) //nolint:gosec // a sample, not a secret
+}
+
+// Prompts reports whether the text of requests may be logged.
+func (d *Decisions) Prompts() bool { return d.prompts }
+
+// LiteralHeaders reports whether header values may be logged as they are.
+func (d *Decisions) LiteralHeaders() bool { return d.opts.Headers == HeadersLiteral }
+
+// Offer hands a line over. It never waits: false when the queue is full or the log closed, and the
+// line is counted as dropped.
+func (d *Decisions) Offer(l Line) bool {
+	held := l.Held()
+	if d.held.Add(held) <= decisionHeld && !d.closed.Load() {
+		select {
+		case d.queue <- l:
+			return true
+		default:
+		}
+	}
+	d.held.Add(-held)
+	d.count("dropped", 1)
+	return false
+}
+
+// shutdown writes what was offered and closes the file.
+func (d *Decisions) shutdown(ctx context.Context) error {
+	d.closed.Store(true)
+	d.once.Do(func() { close(d.stop) })
+	select {
+	case <-d.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("decisions: write the last lines: %w", ctx.Err())
+	}
+}
+
+func (d *Decisions) run() {
+	defer close(d.done)
+	defer func() {
+		if d.file != nil {
+			_ = d.file.Close() // every write was checked
+		}
+	}()
+	for {
+		select {
+		case l := <-d.queue:
+			d.add(l)
+		case <-d.stop:
+			d.drain()
+			return
+		}
+	}
+}
+
+// add encodes a line and those that wait behind it, and writes them.
+func (d *Decisions) add(l Line) {
+	for {
+		d.encode(l)
+		if len(d.batch) >= decisionBatch {
+			d.write()
+		}
+		select {
+		case l = <-d.queue:
+		default:
+			d.write()
+			return
+		}
+	}
+}
+
+// drain writes what is still in the queue.
+func (d *Decisions) drain() {
+	select {
+	case l := <-d.queue:
+		d.add(l)
+	default:
+	}
+}
+
+func (d *Decisions) encode(l Line) {
+	before := len(d.batch)
+	defer d.held.Add(-l.Held())
+	var err error
+	if d.batch, err = l.AppendLine(d.batch); err != nil {
+		d.batch = d.batch[:before]
+		d.count("failed", 1)
+		return
+	}
+	d.batch = append(d.batch, '\n')
+	d.lines++
+}
+
+// write puts the batch into the file, which is renamed first when the batch would make it too long.
+func (d *Decisions) write() {
+	if d.lines == 0 {
+		return
+	}
+	err := d.rotate()
+	if err == nil {
+		err = d.put()
+	}
+	if err != nil {
+		d.count("failed", d.lines)
+		if !d.failing {
+			d.log.Error("decisions are not logged", slog.String("cause", err.Error()))
+		}
+	} else {
+		d.count("written", d.lines)
+	}
+	d.failing = err != nil
+	d.batch, d.lines = d.batch[:0], 0
+	if cap(d.batch) > 16*decisionBatch {
+		d.batch = nil // after a very long line
+	}
+}
+
+// put appends the batch. What a failed write left of a line gets an end, so that it spoils no other.
+func (d *Decisions) put() error {
+	if d.file == nil {
+		if err := d.open(); err != nil {
+			return err
+		}
+	}
+	if d.torn {
+		n, err := d.file.WriteString("\n")
+		d.size += int64(n)
+		if err != nil {
+			return err
+		}
+		d.torn = false
+	}
+	n, err := d.file.Write(d.batch)
+	d.size += int64(n)
+	d.torn = err != nil && n > 0 && d.batch[n-1] != '\n'
+	return err
+}
+
+// open opens the file for appending. A file that ends inside a line, as after a crash, goes on in a new line.
+func (d *Decisions) open() error {
+	f, err := os.OpenFile(d.opts.File, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	d.file, d.size, d.plain, d.torn = f, info.Size(), info.Mode().IsRegular(), false
+	if !d.plain {
+		return nil
+	}
+	if err := f.Chmod(0o600); err != nil { // it may be older than this process, and open to others
+		d.file = nil
+		return errors.Join(err, f.Close())
+	}
+	d.torn = d.size > 0 && endsInsideLine(d.opts.File, d.size)
+	return nil
+}
+
+// endsInsideLine reports whether a file's last byte is no line break.
+func endsInsideLine(name string, size int64) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	last := make([]byte, 1)
+	_, err = f.ReadAt(last, size-1)
+	return err == nil && last[0] != '\n'
+}
+
+// rotate renames FILE to FILE.1, FILE.1 to FILE.2 and so on when the batch would make it too long. The
+// last one is gone.
+func (d *Decisions) rotate() error {
+	if !d.plain || d.file == nil || d.size == 0 || d.size+int64(len(d.batch)) <= int64(d.opts.MaxBytes) {
+		return nil
+	}
+	err := d.file.Close()
+	d.file = nil
+	if err != nil {
+		return err
+	}
+	for i := d.opts.Backups; i > 0; i-- {
+		from := d.opts.File
+		if i > 1 {
+			from += "." + strconv.Itoa(i-1)
+		}
+		if err := os.Rename(from, d.opts.File+"."+strconv.Itoa(i)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if d.opts.Backups == 0 {
+		if err := os.Remove(d.opts.File); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return d.open()
+}

@@ -1,0 +1,361 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"signalbox/internal/signal"
+	"signalbox/rules"
+)
+
+// Redecision is what a logged request would come to under another configuration.
+type Redecision struct {
+	Route   string
+	Outcome string // as in LoggedDecision, or "model_not_found"
+	Action  LoggedAction
+	Chosen  string // the model that would be tried first; empty where that depends on chance or on what was observed
+	// Missing is what the decision needs and the log lacks, in words; when it is not empty, nothing
+	// else is said.
+	Missing []string
+}
+
+// RouteNotFound stands for a route where the model that a request names is not configured any more.
+const RouteNotFound = "(model not found)"
+
+// Redecide decides a logged request by the rules that p serves now, from the signals in the log. What
+// the log lacks, or has from another model or another definition, is extracted again where the text of
+// the request was recorded and the classifier can; else it is named as missing. It returns an error
+// only when ctx ends. It is safe for concurrent use.
+func (p *Proxy) Redecide(ctx context.Context, l *LoggedDecision) (*Redecision, error) {
+	st := p.acquire()
+	defer st.release()
+	program, model, ok := st.programFor(l.Request.Model)
+	if !ok {
+		return &Redecision{Route: RouteNotFound, Outcome: "model_not_found", Action: LoggedAction{Verb: "block"}}, nil
+	}
+	r := &recall{st: st, program: program, model: model}
+	r.remember(l)
+	return r.decide(ctx)
+}
+
+// programFor picks the program for what a client asked for, and the model that it names, if any; ok is
+// false when nothing has the name.
+func (st *State) programFor(asked string) (program *rules.Program, model string, ok bool) {
+	name, configured := st.resolve(asked)
+	switch {
+	case configured && !st.opts.RouteNamedModels:
+		return st.program.Named(), name, true
+	case configured:
+		return st.program, name, true
+	}
+	return st.program, "", st.isAuto(name)
+}
+
+// recall is a logged request on its way to a decision.
+type recall struct {
+	st      *State
+	program *rules.Program
+	model   string       // that the client named; empty when it asked for routing
+	bare    rules.Action // of a request that goes to the model it names
+	set     signal.Set
+	text    signal.Text // empty when it was not recorded
+	doubts  []doubt
+	opaque  map[string]bool // headers whose value cannot be told; true once rules have read one
+}
+
+// doubt is something that the log does not tell and that can only be one of a few things.
+type doubt struct {
+	name    string
+	choices int
+	take    func(choice int)
+}
+
+// maxDoubts bounds how many combinations are tried, as a number of combinations.
+const maxDoubts = 64
+
+// remember fills in what the log knows.
+func (r *recall) remember(l *LoggedDecision) {
+	r.set.Facts = signal.Facts{Role: l.Request.Role, Tenant: l.Request.Tenant, Model: l.Request.Model, Tokens: l.Request.Tokens, Context: l.Request.Context}
+	if l.Request.Session {
+		r.set.Facts.Session = "named"
+	}
+	for _, w := range featureWords {
+		if slices.Contains(l.Request.Features, w.name) {
+			r.set.Facts.Features |= w.bit
+		}
+	}
+	if l.Prompt != nil {
+		r.text.LastUser = l.Prompt.LastUser
+		for _, s := range l.Prompt.Segments {
+			r.text.Segments = append(r.text.Segments, signal.Segment(s))
+		}
+	}
+	id := &r.st.identity
+	for name, s := range l.Signals {
+		if k, ok := signal.ParseKind(name); ok && id.still(k, &s) {
+			r.set.Values[k] = s.value()
+		}
+	}
+	r.set.Fail(r.program.Kinds()&^id.Provided, signal.ReasonNoModel)
+	if s, ok := l.Signals[signal.Keyword.String()]; ok && r.set.Values[signal.Keyword].State == signal.Known {
+		r.doubtKeywords(s.Sets)
+	}
+	r.headers(l.Request.Headers)
+}
+
+// still reports whether a logged signal is what the configuration would compute.
+func (id *Identity) still(k signal.Kind, s *LoggedSignal) bool {
+	if s.Definition != id.Definitions[k] || !id.Provided.Has(k) {
+		return false
+	}
+	// A model that was not there then may be there now.
+	return s.State != "unknown" || s.Reason != string(signal.ReasonNoModel)
+}
+
+// value is the signal as rules read it.
+func (s *LoggedSignal) value() signal.Value {
+	v := signal.Value{
+		State: signal.Known, Reason: signal.Reason(s.Reason), Label: s.Label, Score: s.Score, Labels: s.Labels, Probs: s.Probs, Source: s.Source,
+		Windows: s.Windows, Read: s.Read,
+	}
+	if s.State == "unknown" {
+		v.State = signal.Unknown
+	}
+	if s.Windows > 0 {
+		v.Coverage = signal.Windowed
+	}
+	return v
+}
+
+// doubtKeywords notes the keyword sets that were not looked for then, or were other words: each
+// matched or did not. Sets that are gone no rule reads.
+func (r *recall) doubtKeywords(then map[string]string) {
+	v := &r.set.Values[signal.Keyword]
+	matched := slices.Clone(v.Labels)
+	v.Labels = nil
+	for _, name := range sortedKeys(r.st.identity.Keywords) {
+		if then[name] == r.st.identity.Keywords[name] {
+			if slices.Contains(matched, name) {
+				v.Labels = append(v.Labels, name)
+			}
+			continue
+		}
+		r.doubts = append(r.doubts, doubt{name: "keyword " + name, choices: 2, take: func(choice int) {
+			labels := r.set.Values[signal.Keyword].Labels
+			labels = slices.DeleteFunc(labels, func(l string) bool { return l == name })
+			if choice == 1 {
+				labels = append(labels, name)
+			}
+			r.set.Values[signal.Keyword].Labels = labels
+		}})
+	}
+}
+
+// headers makes the request's headers readable: literal values as they are, hashed ones by the words
+// that rules compare them with. A header that the log does not have was absent or any of these words.
+func (r *recall) headers(logged map[string]LoggedHeader) {
+	id := &r.st.identity
+	known := make(map[string][]string, len(logged))
+	r.opaque = make(map[string]bool)
+	for _, name := range r.program.Headers() {
+		h, ok := logged[name]
+		words := id.HeaderWords[name]
+		switch {
+		case !ok && id.HeaderPatterns[name], len(h.Hashed) > 0 && id.HeaderPatterns[name]:
+			r.opaque[name] = false
+		case !ok:
+			r.doubts = append(r.doubts, doubt{name: "header " + name, choices: len(words) + 1, take: func(choice int) {
+				known[name] = nil
+				if choice > 0 {
+					known[name] = words[choice-1 : choice]
+				}
+			}})
+		default:
+			known[name] = h.Literal
+			for _, w := range words {
+				if slices.Contains(h.Hashed, hashHeader(name, w)) {
+					known[name] = append(known[name], w)
+				}
+			}
+		}
+	}
+	r.set.Facts.Header = func(name string) []string {
+		if _, ok := r.opaque[name]; ok {
+			r.opaque[name] = true
+		}
+		return known[name]
+	}
+}
+
+// decide settles the decision for every combination of doubts and says it when they agree.
+func (r *recall) decide(ctx context.Context) (*Redecision, error) {
+	if len(r.text.Segments) > 0 && r.st.classifier.Signals().Has(signal.Keyword) {
+		r.reread()
+	}
+	combinations := 1
+	for _, d := range r.doubts {
+		if combinations *= d.choices; combinations > maxDoubts {
+			return &Redecision{Missing: r.doubtful(nil)}, nil
+		}
+	}
+	ends := make([]end, combinations)
+	var first *Redecision
+	var missing []string
+	for i := range ends {
+		rest := i
+		for _, d := range r.doubts {
+			d.take(rest % d.choices)
+			rest /= d.choices
+		}
+		final, lacks, err := r.settle(ctx)
+		if err != nil {
+			return nil, err
+		}
+		ends[i] = end{final.Route, final.Outcome, final.Action, strings.Join(lacks, ", ")}
+		missing = merge(missing, lacks)
+		if first == nil && len(lacks) == 0 {
+			first = &Redecision{Route: final.Route, Outcome: outcomeWord(final.Outcome), Action: r.st.logAction(final.Action), Chosen: r.choice(&final)}
+		}
+	}
+	if missing = merge(r.doubtful(ends), missing); len(missing) > 0 {
+		return &Redecision{Missing: missing}, nil
+	}
+	return first, nil
+}
+
+// end is what one combination of doubts comes to.
+type end struct {
+	route   string
+	outcome rules.Outcome
+	action  *rules.Action
+	missing string
+}
+
+// doubtful names the doubts that make a difference: somewhere, another choice of one alone ends
+// otherwise. Without ends it names all.
+func (r *recall) doubtful(ends []end) []string {
+	var out []string
+	stride := 1
+	for _, d := range r.doubts {
+		matters := ends == nil
+		for i := range ends {
+			matters = matters || ends[i] != ends[i-i/stride%d.choices*stride] // against its first choice
+		}
+		if matters {
+			out = append(out, d.name)
+		}
+		stride *= d.choices
+	}
+	return out
+}
+
+// merge adds what is new in b to a.
+func merge(a, b []string) []string {
+	for _, x := range b {
+		if !slices.Contains(a, x) {
+			a = append(a, x)
+		}
+	}
+	return a
+}
+
+// choice is the model that a decision tries first. What is drawn by weight, or depends on lengths and
+// latencies that were observed, is not known here.
+func (r *recall) choice(final *rules.Decision) string {
+	switch a := final.Action; {
+	case final.Outcome == rules.Unavailable, a.Verb != rules.Use, a.By == "weight", a.By == "cost", a.By == "latency":
+		return ""
+	}
+	for _, c := range r.st.rank(&decision{Decision: *final, set: &r.set, model: r.model}) {
+		if !c.Out {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// reread looks for keywords again, in the recorded text, and drops the doubts about them.
+func (r *recall) reread() {
+	r.doubts = slices.DeleteFunc(r.doubts, func(d doubt) bool { return strings.HasPrefix(d.name, "keyword ") })
+	r.set.Values[signal.Keyword] = signal.Value{}
+}
+
+// settle steps to the end, extracting again what it can, or names what is missing.
+func (r *recall) settle(ctx context.Context) (final rules.Decision, missing []string, err error) {
+	for {
+		clearMarks(r.opaque)
+		var need signal.Mask
+		final, need = r.program.Step(&r.set)
+		whole := false
+		if need == 0 {
+			if need = unread(&final, &r.set); need == 0 {
+				break
+			}
+			whole = true
+		}
+		extract, ok := r.extractor(need, whole)
+		if !ok {
+			return final, needed(need, whole), nil
+		}
+		for _, k := range need.Kinds() {
+			r.set.Values[k] = signal.Value{}
+		}
+		extract(ctx, &r.text, need, &r.set)
+		r.set.Fail(need, signal.ReasonInternal)
+		if err := ctx.Err(); err != nil {
+			return final, nil, err
+		}
+	}
+	for _, name := range sortedKeys(r.opaque) {
+		if r.opaque[name] {
+			missing = append(missing, "header "+name)
+		}
+	}
+	if r.model != "" && final.Outcome == rules.Defaulted {
+		final.Route, final.Action = rules.RouteNamed, &r.bare
+	}
+	return final, missing, nil
+}
+
+// extractor is what reads the recorded text for the signals of need; false when nothing can.
+func (r *recall) extractor(need signal.Mask, whole bool) (func(context.Context, *signal.Text, signal.Mask, *signal.Set), bool) { //nolint:revive // whole is a fact about need
+	if r.text.Segments == nil || need&^r.st.classifier.Signals() != 0 {
+		return nil, false
+	}
+	if !whole {
+		return r.st.classifier.Extract, true
+	}
+	all, ok := r.st.classifier.(thorough)
+	if !ok {
+		return nil, false
+	}
+	return all.ExtractAll, true
+}
+
+func needed(need signal.Mask, whole bool) []string { //nolint:revive // whole chooses a word
+	var out []string
+	for _, k := range need.Kinds() {
+		name := k.String()
+		if whole {
+			name += " (every window)"
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+func clearMarks(marks map[string]bool) {
+	for name := range marks {
+		marks[name] = false
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for name := range m {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,139 @@
+package proxy
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"signalbox/internal/testkit"
+)
+
+// explained asks the explain endpoint.
+func (b *bench) explained(t *testing.T, body string) *Explanation {
+	t.Helper()
+	got := b.post("/signalbox/v1/explain", body)
+	var e Explanation
+	if err := json.Unmarshal([]byte(got.body), &e); err != nil || got.status != http.StatusOK {
+		t.Fatalf("status %d, %v: %s", got.status, err, got.body)
+	}
+	return &e
+}
+
+// withSystem is a request of some system prompt.
+func withSystem(system, text, rest string) string {
+	return `{"model":"auto"` + rest + `,"messages":[{"role":"system","content":"` + system + `"},{"role":"user","content":"` + text + `"}]}`
+}
+
+func TestExplainTellsWhatIsSent(t *testing.T) {
+	const use = `
+routes:
+  - {name: kept, when: {domain: math}, use: {models: [big], prompt: mathematician, reasoning: high, max_tokens: 700}}
+  - {name: prefixed, when: {domain: law}, use: {models: [effort], prompt: {name: mathematician, mode: prefix}, reasoning: auto}}
+default: {models: [small]}
+`
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{}`))
+	b := start(t, oneModel(up), func(s *setup) { s.routes = use })
+	for _, c := range []struct {
+		name, body string
+		want       *Sent
+	}{
+		{"a prompt where there was none", ask("math"), &Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "inserted"}},
+		{"a prompt in place of a vague one", withSystem("You are a helpful assistant.", "math", ""), &Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "replaced"}},
+		{"a specific prompt", withSystem("Answer in rhymes.", "math", ""), &Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "kept"}},
+		{"a prompt before a specific one", withSystem("Answer in rhymes.", "law", ""), &Sent{Model: "effort", Reasoning: "high", Prompt: "prefixed"}},
+		{"the client's own limit and effort", withSystem("Answer in rhymes.", "law", `,"max_tokens":9,"reasoning_effort":"low"`), &Sent{Model: "effort", Reasoning: "low", MaxTokens: 9, Limit: "client", Prompt: "prefixed"}},
+		{"nothing", ask("hello"), &Sent{Model: "small", Reasoning: "none"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, b.explained(t, c.body).Sent); diff != "" {
+				t.Errorf("sent (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if n := len(up.Requests()); n != 0 {
+		t.Errorf("%d requests were forwarded", n)
+	}
+}
+
+func TestExplainTellsWhyASignalWasNotComputed(t *testing.T) {
+	t.Parallel()
+	const routes = `
+routes:
+  - {name: titan, when: {keyword: titan}, block: {message: m}}
+  - {name: guests, when: {all: [{role: guest}, {jailbreak: true}]}, block: {message: m}}
+  - {name: staff, when: {role: staff}, use: {models: [effort], reasoning: auto}}
+  - {name: math, when: {domain: math}, use: {models: [big]}}
+default: {models: [small]}
+`
+	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{}`))), func(s *setup) { s.routes = routes })
+	reasons := func(text string) map[string]string {
+		out := map[string]string{}
+		for name, s := range b.explained(t, ask(text)).Signals {
+			if s.State == "skipped" {
+				out[name] = s.Reason
+			}
+		}
+		return out
+	}
+	const behind = "only routes behind titan read it"
+	if diff := cmp.Diff(map[string]string{"jailbreak": behind, "domain": behind, "complexity": behind}, reasons("titan")); diff != "" {
+		t.Errorf("of a route that needs no model (-want +got):\n%s", diff)
+	}
+	const settled, unwanted = "the conditions that read it were settled without it", "only actions of routes that were not taken want it"
+	if diff := cmp.Diff(map[string]string{"jailbreak": settled, "complexity": unwanted}, reasons("math")); diff != "" {
+		t.Errorf("of a route that needs one signal (-want +got):\n%s", diff)
+	}
+}
+
+func TestExplainListsCandidatesAndBlockers(t *testing.T) {
+	t.Parallel()
+	const routes = `
+routes:
+  - {name: titan, when: {keyword: titan}, block: {message: m}}
+  - {name: math, when: {all: [{domain: math}, {role: staff}]}, use: {models: [big]}}
+default: {models: [tiny, big, small], by: cost, quality_margin: 1}
+`
+	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{}`))), func(s *setup) {
+		s.routes = routes
+		tiny := s.models[0]
+		tiny.Name, tiny.ContextWindow = "tiny", 16
+		s.models[1].Price = PriceOptions{Input: 0.1, Output: 0.2}
+		s.models = append(s.models, tiny)
+	})
+	e := b.explained(t, ask("math "+strings.Repeat("and more math ", 40)))
+	want := []Candidate{{Name: "small"}, {Name: "big"}, {Name: "tiny", Left: leftWindow, Out: true}}
+	if diff := cmp.Diff(want, e.Candidates, cmpopts.IgnoreFields(Candidate{}, "Quality", "Cost", "Seconds")); diff != "" {
+		t.Errorf("candidates (-want +got):\n%s", diff)
+	}
+	if small, big := e.Candidates[0].Cost, e.Candidates[1].Cost; small == nil || big == nil || *small >= *big {
+		t.Errorf("costs %v and %v", small, big)
+	}
+	if diff := cmp.Diff([]string{"small", "big"}, e.Models); diff != "" || e.Model != "small" || e.By != "cost" || e.Outcome != "default" {
+		t.Errorf("model %q by %q, %s, models (-want +got):\n%s", e.Model, e.By, e.Outcome, diff)
+	}
+	if diff := cmp.Diff([]string{"role is staff"}, e.Routes[1].Blockers); diff != "" {
+		t.Errorf("blockers (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnAnswerExplainsTheModelThatGaveIt(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"choices":[]}`))
+	up.Next(testkit.JSON(http.StatusServiceUnavailable, `{"error":{}}`))
+	b := start(t, oneModel(up))
+	got := b.chat(strings.Replace(ask("math"), `{`, `{"signalbox":{"explain":true},`, 1))
+	var answer struct {
+		X struct{ Decision Explanation } `json:"x_signalbox"`
+	}
+	if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
+		t.Fatalf("status %d, %v: %s", got.status, err, got.body)
+	}
+	e := &answer.X.Decision
+	if e.Model != "big" || e.Sent == nil || e.Sent.Model != "small" || e.Sent.Reasoning != "none" || e.Sent.Prompt != "inserted" {
+		t.Errorf("chosen %q, sent %+v", e.Model, e.Sent)
+	}
+}

@@ -1,0 +1,226 @@
+package proxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// The reasoning dialects.
+const (
+	// DialectNone sends nothing.
+	DialectNone = "none"
+	// DialectEffort sends the top-level field reasoning_effort.
+	DialectEffort = "reasoning_effort"
+	// DialectKwargs sends a member of chat_template_kwargs.
+	DialectKwargs = "chat_template_kwargs"
+	// DialectCustom sends the fields that the configuration gives for each effort.
+	DialectCustom = "custom"
+	// DialectOpenAI is that of OpenAI's API.
+	DialectOpenAI = "openai"
+	// DialectGPTOSS is that of the gpt-oss models.
+	DialectGPTOSS = "gpt_oss"
+	// DialectQwen3 is that of the Qwen3 models.
+	DialectQwen3 = "qwen3"
+	// DialectDeepSeek is that of DeepSeek-V3.1 and its successors.
+	DialectDeepSeek = "deepseek"
+	// DialectMistral is that of Mistral's adjustable models.
+	DialectMistral = "mistral"
+)
+
+// ReasoningOptions names a dialect. A route's effort that the model lacks becomes its nearest, the lower
+// of two that are equally near.
+type ReasoningOptions struct {
+	// Dialect is openai, gpt_oss, qwen3, deepseek, mistral, reasoning_effort, chat_template_kwargs, custom or none. Default none: nothing is sent. The named ones are presets: openai, gpt_oss and mistral of reasoning_effort, qwen3 and deepseek of chat_template_kwargs. Models that always reason, such as Magistral and DeepSeek-R1, have none.
+	Dialect string `yaml:"dialect"`
+	// Key is the member of chat_template_kwargs, such as enable_thinking (Qwen3, GLM) or thinking (DeepSeek, Granite). Required by that dialect; qwen3 and deepseek have theirs.
+	Key string `yaml:"key"`
+	// Efforts are the words of reasoning_effort that the model takes, out of none, minimal, low, medium, high, xhigh and max. Only with dialects of that field. Default none, low, medium and high; with gpt_oss low, medium and high, since it has no off; with mistral none and high.
+	Efforts []string `yaml:"efforts"`
+	// Values are what key is set to, by effort, such as {none: false, high: true}; an effort left out becomes its nearest. Only with dialects of chat_template_kwargs. Default false for none and low, true for medium and high.
+	Values map[string]any `yaml:"values"`
+	// Custom holds the fields of the body to set, by effort: {none: {FIELD: VALUE}, high: {FIELD: VALUE}}. Where VALUE is a mapping, its members are set beside those that the client sent. Required by dialect custom, and only with it; an effort left out becomes its nearest.
+	Custom map[string]map[string]any `yaml:"custom"`
+}
+
+// preset is what the name of a dialect stands for.
+type preset struct {
+	field   string   // DialectEffort, DialectKwargs or DialectCustom; empty for none
+	key     string   // of DialectKwargs; empty when the configuration has to name it
+	efforts []string // of DialectEffort
+	closed  bool     // a word of the client outside efforts would be refused
+}
+
+// presetOf looks a dialect up.
+//
+//   - openai: gpt-5.1 and later take none, low, medium and high; models before it no none, gpt-5 also
+//     minimal, the last ones xhigh (OpenAI API reference, chat completions, reasoning_effort, as quoted
+//     at learn.microsoft.com/javascript/api/@azure/ai-projects/reasoningeffort). What a model lacks is
+//     for `efforts` to say.
+//   - gpt_oss: low, medium and high, no off (huggingface.co/openai/gpt-oss-20b, "Reasoning levels"; vLLM
+//     vllm/entrypoints/openai/parser/harmony_utils.py, REASONING_EFFORT).
+//   - qwen3: enable_thinking, on unless told otherwise; deepseek: thinking, off unless told otherwise
+//     (docs.vllm.ai/en/v0.26.0/features/reasoning_outputs, docs.vllm.ai/projects/recipes,
+//     DeepSeek-V3.1).
+//   - mistral: none and high for Small 4 and Medium 3.5 (docs.mistral.ai/capabilities/reasoning/adjustable);
+//     later ones take more words. Magistral always reasons and takes no parameter
+//     (docs.mistral.ai/capabilities/reasoning/native): for it, dialect none.
+//   - vLLM itself takes none, minimal, low, medium, high, xhigh and max as reasoning_effort, hands them to
+//     the chat template, and sets enable_thinking from them when a client did not
+//     (vllm/entrypoints/openai/chat_completion/protocol.py, build_chat_params, at 002032ee).
+func presetOf(dialect string) (p preset, ok bool) {
+	switch dialect {
+	case "", DialectNone:
+	case DialectEffort, DialectOpenAI:
+		p = preset{field: DialectEffort, efforts: []string{effortNone, effortLow, effortMedium, effortHigh}}
+	case DialectGPTOSS:
+		p = preset{field: DialectEffort, efforts: []string{effortLow, effortMedium, effortHigh}, closed: true}
+	case DialectMistral:
+		p = preset{field: DialectEffort, efforts: []string{effortNone, effortHigh}, closed: true}
+	case DialectKwargs:
+		p = preset{field: DialectKwargs}
+	case DialectQwen3:
+		p = preset{field: DialectKwargs, key: "enable_thinking"}
+	case DialectDeepSeek:
+		p = preset{field: DialectKwargs, key: "thinking"}
+	case DialectCustom:
+		p = preset{field: DialectCustom}
+	default:
+		return p, false
+	}
+	return p, true
+}
+
+// validate reports every bad option.
+func (o *ReasoningOptions) validate(p *problems) {
+	with, ok := presetOf(o.Dialect)
+	if !ok {
+		p.addf("reasoning.dialect", "%q is none of %s", o.Dialect, strings.Join([]string{
+			DialectOpenAI, DialectGPTOSS, DialectQwen3, DialectDeepSeek, DialectMistral, DialectEffort, DialectKwargs, DialectCustom, DialectNone,
+		}, ", "))
+		return
+	}
+	kwargs := with.field == DialectKwargs
+	switch {
+	case o.Key != "" && !kwargs:
+		p.addf("reasoning.key", "only the dialect %s has a key", DialectKwargs)
+	case o.Key != "" && with.key != "" && o.Key != with.key:
+		p.addf("reasoning.key", "the dialect %s has the key %s; for another, name the dialect %s", o.Dialect, with.key, DialectKwargs)
+	case o.Key == "" && kwargs && with.key == "":
+		p.addf("reasoning.key", "the dialect %s needs one, such as enable_thinking", DialectKwargs)
+	}
+	if o.Efforts != nil && with.field != DialectEffort {
+		p.addf("reasoning.efforts", "only dialects that send %s have efforts", DialectEffort)
+	}
+	if o.Values != nil && !kwargs {
+		p.addf("reasoning.values", "only dialects that send %s have values", DialectKwargs)
+	}
+	if o.Custom != nil && with.field != DialectCustom {
+		p.addf("reasoning.custom", "only the dialect %s has fields of its own", DialectCustom)
+	}
+	if len(o.Custom) == 0 && with.field == DialectCustom {
+		p.addf("reasoning.custom", "the dialect %s needs fields, such as {none: {thinking: false}, high: {thinking: true}}", DialectCustom)
+	}
+	o.validateEfforts(p)
+	o.validateCustom(p)
+}
+
+func (o *ReasoningOptions) validateEfforts(p *problems) {
+	if o.Efforts != nil && len(o.Efforts) == 0 {
+		p.addf("reasoning.efforts", "the list is empty; a model that takes none has the dialect %s", DialectNone)
+	}
+	seen := unique{}
+	for i, e := range o.Efforts {
+		at := fmt.Sprintf("reasoning.efforts[%d]", i)
+		if rankOf(e) < 0 {
+			p.addf(at, "%q is none of %s", e, strings.Join(effortWords[:], ", "))
+		}
+		seen.check(p, at, e)
+	}
+	if o.Values != nil && len(o.Values) == 0 {
+		p.addf("reasoning.values", "the mapping is empty")
+	}
+	for _, e := range slices.Sorted(maps.Keys(o.Values)) {
+		at := "reasoning.values." + e
+		if rankOf(e) < 0 {
+			p.addf(at, "%q is none of %s", e, strings.Join(effortWords[:], ", "))
+		}
+		if _, err := valueJSON(o.Values[e]); err != nil {
+			p.addf(at, "%v", err)
+		}
+	}
+}
+
+func (o *ReasoningOptions) validateCustom(p *problems) {
+	for _, e := range slices.Sorted(maps.Keys(o.Custom)) {
+		at := "reasoning.custom." + e
+		if rankOf(e) < 0 {
+			p.addf(at, "%q is none of %s", e, strings.Join(effortWords[:], ", "))
+		}
+		for _, field := range slices.Sorted(maps.Keys(o.Custom[e])) {
+			switch field {
+			case "", "model", "messages", "prompt", "input", "stream", "signalbox":
+				p.addf(at+"."+field, "the field %q is not for a dialect to set", field)
+			}
+			if _, err := valueJSON(o.Custom[e][field]); err != nil {
+				p.addf(at+"."+field, "%v", err)
+			}
+		}
+	}
+}
+
+func (o ModelOptions) validateTokenField(p *problems) {
+	switch o.MaxTokensField {
+	case "", fieldMaxTokens, fieldMaxCompletionTokens:
+	default:
+		p.addf("max_tokens_field", "%q is neither %s nor %s", o.MaxTokensField, fieldMaxTokens, fieldMaxCompletionTokens)
+	}
+}
+
+// tokenField is the field in which the model takes a limit.
+func (o ModelOptions) tokenField() string {
+	switch {
+	case o.MaxTokensField != "":
+		return o.MaxTokensField
+	case o.Reasoning.Dialect == DialectOpenAI:
+		return fieldMaxCompletionTokens
+	}
+	return fieldMaxTokens
+}
+
+// valueJSON encodes a value of the configuration. YAML has more kinds of values than JSON.
+func valueJSON(v any) ([]byte, error) {
+	if err := checkJSON(v); err != nil {
+		return nil, err
+	}
+	return encode(v)
+}
+
+func checkJSON(v any) error {
+	switch v := v.(type) {
+	case nil, bool, string, int, int64, uint64:
+		return nil
+	case float64:
+		if _, err := json.Marshal(v); err != nil {
+			return fmt.Errorf("found %v, expected a finite number", v)
+		}
+		return nil
+	case []any:
+		for _, e := range v {
+			if err := checkJSON(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if err := checkJSON(v[k]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("found %v, expected a value that JSON can hold: put it in quotes", v)
+}

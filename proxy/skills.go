@@ -1,0 +1,125 @@
+package proxy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+
+	"signalbox/internal/signal"
+)
+
+// skillDefault is the key of ModelOptions.Skills for every domain that has no entry.
+const skillDefault = "default"
+
+// skills is how well a model answers questions of each domain, in [0,1]. The zero value knows
+// nothing. It is immutable.
+type skills struct {
+	known  bool
+	rest   float64 // of domains without an entry, and of requests whose domain is not known
+	domain map[string]float64
+}
+
+// newSkills joins what the options name: the entries of Skills stand over those of SkillsFrom.
+// Without a default, a domain that has no entry is taken for the mean of those that have one.
+func newSkills(o ModelOptions) skills {
+	s := skills{domain: make(map[string]float64, len(mmluProDomains))}
+	if m, ok := findMeasured(o.SkillsFrom); ok {
+		for i, name := range mmluProDomains {
+			s.domain[name] = m.accuracy[i]
+		}
+	}
+	maps.Copy(s.domain, o.Skills)
+	s.known = len(s.domain) > 0
+	rest, stated := s.domain[skillDefault]
+	delete(s.domain, skillDefault)
+	if s.rest = rest; !stated && s.known {
+		for _, name := range slices.Sorted(maps.Keys(s.domain)) { // in order, so that the sum is the same each time
+			s.rest += s.domain[name]
+		}
+		s.rest /= float64(len(s.domain))
+	}
+	return s
+}
+
+// quality is the expected share of right answers, in [0,1], for a request whose domain is v: the
+// skills weighted by the probabilities of the domains. It is negative when nothing is known of the model.
+func (s *skills) quality(v *signal.Value) float64 {
+	switch {
+	case !s.known:
+		return unknown
+	case v.State != signal.Known:
+		return s.rest
+	case len(v.Probs) != len(v.Labels) || len(v.Probs) == 0:
+		return s.of(v.Label)
+	}
+	var sum, weight float64
+	for i, p := range v.Probs {
+		sum += float64(p) * s.of(v.Labels[i])
+		weight += float64(p)
+	}
+	if !(weight > 0) {
+		return s.rest
+	}
+	return sum / weight
+}
+
+func (s *skills) of(domain string) float64 {
+	if q, ok := s.domain[domain]; ok {
+		return q
+	}
+	return s.rest
+}
+
+// findMeasured finds a model of the built-in table. Case does not matter, nor does the name of an
+// organisation before a slash, and a dot may stand for the underscore of names such as Meta-Llama-3_1-8B.
+func findMeasured(name string) (*measured, bool) {
+	key := measuredKey(name)
+	for i := range mmluPro {
+		if measuredKey(mmluPro[i].name) == key {
+			return &mmluPro[i], true
+		}
+	}
+	return nil, false
+}
+
+func measuredKey(name string) string {
+	return strings.ToLower(strings.ReplaceAll(name[strings.LastIndexByte(name, '/')+1:], ".", "_"))
+}
+
+// nearestMeasured returns the name in the table that differs least from name.
+func nearestMeasured(name string) string {
+	const longest = 64 // edit distance is quadratic; no name of the table is half as long
+	key, best, least := measuredKey(name), "", longest+1
+	for i := range mmluPro {
+		if d := levenshtein.ComputeDistance(key[:min(len(key), longest)], measuredKey(mmluPro[i].name)); d < least {
+			best, least = mmluPro[i].name, d
+		}
+	}
+	return best
+}
+
+func (o ModelOptions) validateSkills(p *problems) {
+	for _, domain := range slices.Sorted(maps.Keys(o.Skills)) {
+		if q := o.Skills[domain]; !(q >= 0 && q <= 1) {
+			p.addf("skills."+domain, "%v is not between 0 and 1", q)
+		}
+		if strings.TrimSpace(domain) == "" {
+			p.addf("skills", "the name of a domain is blank")
+		}
+	}
+	if o.SkillsFrom == "" {
+		return
+	}
+	if _, ok := findMeasured(o.SkillsFrom); !ok {
+		names := make([]string, len(mmluPro))
+		for i := range mmluPro {
+			names[i] = mmluPro[i].name
+		}
+		p.addf("skills_from", "no results of %q are built in, did you mean %q? Known are %s", o.SkillsFrom, nearestMeasured(o.SkillsFrom), strings.Join(names, ", "))
+	}
+}
+
+// known reports whether the options say what the model costs.
+func (o PriceOptions) known() bool { return o.Input+o.Output > 0 }
