@@ -82,6 +82,11 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("build routing state: %w", err), set.discard())
 	}
+	id, err := identify(cfg)
+	if err != nil {
+		return nil, nil, errors.Join(err, set.discard())
+	}
+	st.Identify(id)
 	a.neural.commit(set)
 	a.generation++
 	a.classifier.Store(set.classifier)

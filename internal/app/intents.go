@@ -65,13 +65,12 @@ func (n *neural) carry(ctx context.Context, old *taught) error {
 	return nil
 }
 
-// remember gives the intents that are still there the examples that were added to those before.
+// remember gives the intents that are still there the examples that were added to those before, except
+// those that the file now has elsewhere: they are its business.
 func (t *taught) remember(ctx context.Context, live map[string][]string) error {
 	for _, name := range t.index.Names() {
 		if examples := live[name]; len(examples) > 0 {
-			_, err := t.index.Add(ctx, name, examples)
-			var bad *knn.ExampleError
-			if err != nil && !errors.As(err, &bad) { // one that the file now has elsewhere is its business
+			if _, _, err := t.index.Restore(ctx, name, examples); err != nil {
 				return err
 			}
 		}

@@ -199,3 +199,31 @@ func TestExamplesOutliveEveryKindOfReload(t *testing.T) {
 	use("third")
 	check("after a time without a model", "alpha", "beta", "gamma")
 }
+
+func TestOneExampleThatTheFileNowHasElsewhereCostsNoOther(t *testing.T) {
+	n := &neural{examples: knn.NewCache("")}
+	cfg, err := load(t, hrIntents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := func() {
+		t.Helper()
+		learned, err := n.teach(t.Context(), cfg, letters, "model")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.commit(&modelSet{taught: learned})
+	}
+	use()
+	if _, err := n.taught.index.Add(t.Context(), "hr_bot", []string{"alpha", "beta", "gamma", "delta"}); err != nil {
+		t.Fatal(err)
+	}
+	intents := append([]knn.Intent(nil), cfg.Signals.Intents...)
+	intents[0].Negatives = []string{"gamma"}
+	intents[1].Examples = append([]string{"beta"}, intents[1].Examples...)
+	cfg.Signals.Intents = intents
+	use()
+	if d := cmp.Diff([]string{"alpha", "delta"}, n.taught.index.Live()["hr_bot"]); d != "" {
+		t.Errorf("after a reload that takes two of four examples away (-want +got):\n%s", d)
+	}
+}

@@ -55,13 +55,25 @@ func Main(ctx context.Context, version string, args []string, s Streams) int {
 		Short:         "An OpenAI-compatible reverse proxy that picks the model for every request",
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return noCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
 	}
+	root.SuggestionsMinimumDistance = 2 // letters that a name may be off
+	root.SetHelpCommand(help())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return misuse("%v; `%s --help` lists its flags", err, cmd.CommandPath())
+	})
 	root.SetArgs(args)
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(c.serve(), c.demo(), c.simulate(), c.check(), c.explain(), c.eval(), c.models(), c.versionCmd())
+	root.AddCommand(c.serve(), c.demo(), c.simulate(), c.check(), c.explain(), c.eval(), c.replay(), c.models(), c.versionCmd())
 	err := root.ExecuteContext(ctx)
 	var usage *usageError
 	switch {
@@ -78,6 +90,30 @@ func Main(ctx context.Context, version string, args []string, s Streams) int {
 	}
 	_, _ = fmt.Fprintf(s.Err, "signalbox: %v\n", err)
 	return 1
+}
+
+// help prints the help of the command that its arguments name.
+func help() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Print the help of a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return noCommand(cmd.Root(), args[len(args)-max(len(rest), 1)])
+			}
+			target.InitDefaultHelpFlag()
+			return target.Help()
+		},
+	}
+}
+
+// noCommand says that there is no such command, and which one may have been meant.
+func noCommand(root *cobra.Command, name string) error {
+	if near := root.SuggestionsFor(name); len(near) > 0 {
+		return misuse("there is no command %q, did you mean %q?", name, near[0])
+	}
+	return misuse("there is no command %q; `signalbox --help` lists them", name)
 }
 
 // usageError is a command line that cannot be meant.

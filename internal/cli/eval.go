@@ -14,6 +14,7 @@ import (
 
 	"signalbox/internal/app"
 	"signalbox/internal/eval"
+	"signalbox/internal/telemetry"
 )
 
 func (c *command) eval() *cobra.Command {
@@ -94,7 +95,7 @@ func (c *command) oneShot(cmd *cobra.Command) (*app.App, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg.Telemetry.Log = "error"
+	cfg.Telemetry.Log, cfg.Telemetry.Decisions = "error", telemetry.DecisionOptions{} // what is run once is nobody's decision
 	a, err := app.Build(cmd.Context(), cfg, app.Options{Version: c.version, Settings: settings, Log: c.Err, Env: c.Env})
 	if err != nil {
 		return nil, nil, err

@@ -10,29 +10,98 @@ import (
 	"signalbox/rules"
 )
 
-// explanation prints a decision: what was decided, which signals it took, and a tree of the routes
-// with the leaves that were read, those that were not, and why.
+// explanation prints a decision: what was decided and what is sent, which signals it took, and a tree
+// of the routes with the leaves that were read, those that were not, and why.
 func (p *printer) explanation(x *proxy.Explanation) {
 	p.outcome(x)
-	p.signals(x.Signals)
-	p.printf("\n%s\n", p.bold("routes, first match wins"))
+	p.candidates(x)
+	p.signals(x)
+	if len(x.Routes) == 0 {
+		return
+	}
+	p.printf("\n%s%s\n", p.bold("routes"), p.faint(", the first that is true wins; ✗ marks what kept one from being taken"))
 	for i := range x.Routes {
-		p.route(&x.Routes[i], x.Route, i == len(x.Routes)-1)
+		p.route(&x.Routes[i], x, i == len(x.Routes)-1)
 	}
 }
 
 func (p *printer) outcome(x *proxy.Explanation) {
-	p.field("route", p.good(x.Route))
-	if x.Blocked {
+	p.field("route", p.good(x.Route)+outcomeNote(x))
+	switch {
+	case x.Blocked:
 		p.field("answer", p.bad("blocked by policy"))
 		return
+	case x.Outcome == "unavailable":
+		p.field("answer", p.bad("503, a signal that the route needs is unknown"))
+		return
+	case len(x.Models) == 0 && len(x.Candidates) == 0:
+		p.field("answer", "the route's own text, no model is asked")
+		return
+	case len(x.Models) == 0:
+		p.field("model", p.bad("none: every candidate is left out"))
+		return
 	}
-	p.field("model", strings.Join(x.Models, ", then "))
-	for _, row := range [][2]string{{"reasoning", x.Reasoning}, {"prompt", x.Prompt}, {"max_tokens", limit(x.MaxTokens)}} {
-		if row[1] != "" {
-			p.field(row[0], row[1])
+	if x.By == "weight" && len(x.Models) > 1 {
+		p.field("model", "one of "+strings.Join(x.Models, ", ")+", drawn by weight")
+	} else {
+		p.field("model", strings.Join(x.Models, ", then "))
+	}
+	s := x.Sent
+	if s == nil {
+		return
+	}
+	effort := s.Reasoning
+	switch {
+	case x.Reasoning == "auto":
+		effort += ", by the complexity of the prompt"
+	case x.Reasoning == "":
+		effort += ", the route asks for none"
+	case x.Reasoning != s.Reasoning:
+		effort += ", the route asks for " + x.Reasoning
+	}
+	p.field("reasoning", effort)
+	if x.Prompt != "" {
+		p.field("prompt", x.Prompt+", "+promptNote(s.Prompt))
+	}
+	p.field("max_tokens", limitNote(s))
+}
+
+// outcomeNote says what is special about how a route was found.
+func outcomeNote(x *proxy.Explanation) string {
+	switch x.Outcome {
+	case "fail_closed":
+		return ", because its condition is unknown and on_unknown is match"
+	case "default":
+		if x.Route == rules.RouteNamed {
+			return ", the request names its model"
 		}
+		return ", no route matched"
 	}
+	return ""
+}
+
+func promptNote(fate string) string {
+	switch fate {
+	case "inserted":
+		return "put in: the request has no system prompt"
+	case "replaced":
+		return "in place of the client's"
+	case "prefixed":
+		return "in front of the client's"
+	}
+	return "left out: the client's own stays"
+}
+
+func limitNote(s *proxy.Sent) string {
+	switch {
+	case s.Limit == "":
+		return "none is sent"
+	case s.MaxTokens == 0:
+		return "set by the route"
+	case s.Limit == "auto":
+		return fmt.Sprintf("%d, automatic", s.MaxTokens)
+	}
+	return fmt.Sprintf("%d, the %s's", s.MaxTokens, s.Limit)
 }
 
 // field prints a name, padded to the longest one, and its value.
@@ -40,59 +109,122 @@ func (p *printer) field(name, value string) {
 	p.printf("%s %s\n", p.bold(fmt.Sprintf("%-10s", name)), value)
 }
 
-func limit(v any) string {
-	if v == nil {
-		return ""
-	}
-	return fmt.Sprint(v)
-}
-
-func (p *printer) signals(signals map[string]proxy.SignalTrace) {
-	if len(signals) == 0 {
+// candidates prints what the choice among several models looked at, when it looked at anything.
+func (p *printer) candidates(x *proxy.Explanation) {
+	figures := slices.ContainsFunc(x.Candidates, func(c proxy.Candidate) bool { return c.Left != "" })
+	if len(x.Candidates) == 0 || !figures && (len(x.Candidates) == 1 || x.By != "quality" && x.By != "cost" && x.By != "latency") {
 		return
 	}
+	rows := make([][]string, 0, len(x.Candidates))
+	for i := range x.Candidates {
+		c := &x.Candidates[i]
+		name := c.Name
+		if c.Out {
+			name = p.faint(name)
+		}
+		rows = append(rows, []string{name, figure("%.3f", c.Quality, 1), figure("%.4f", c.Cost, 1000), figure("%.2f", c.Seconds, 1)})
+	}
+	p.printf("\n%s%s\n", p.bold("candidates"), p.faint(", by "+or(x.By, "order")+"; USD for 1000 such requests, seconds to the end of one"))
+	p.table([]string{"model", "quality", "USD/1000", "seconds"}, rows)
+	for i := range x.Candidates {
+		c := &x.Candidates[i]
+		verb := "stands behind"
+		if c.Out {
+			verb = "is left out"
+		}
+		if c.Left != "" {
+			p.hanging("", "  ", c.Name+" "+verb+": "+c.Left, p.faint)
+		}
+	}
+}
+
+func figure(format string, x *float64, scale float64) string {
+	if x == nil {
+		return "?"
+	}
+	return fmt.Sprintf(format, *x*scale)
+}
+
+func (p *printer) signals(x *proxy.Explanation) {
 	var rows [][]string
+	skipped := map[string][]string{} // names by reason
 	for k := range signal.NumKinds {
-		s, ok := signals[k.String()]
+		s, ok := x.Signals[k.String()]
 		if !ok {
 			continue
 		}
-		value, score, took := s.Value, "", fmt.Sprintf("%.2f", s.Ms)
-		if len(s.Labels) > 0 {
-			value = strings.Join(s.Labels, ", ")
+		if s.State == "skipped" {
+			skipped[s.Reason] = append(skipped[s.Reason], k.String())
+			continue
 		}
-		if s.Score != nil {
-			score = fmt.Sprintf("%.3f", *s.Score)
-		}
-		state := p.good(s.State)
-		switch s.State {
-		case "skipped":
-			state, took = p.faint("not computed"), "0"
-		case "unknown":
-			state, value = p.bad(s.State), s.Reason
-		}
-		rows = append(rows, []string{k.String(), state, value, score, took})
+		rows = append(rows, p.signal(k.String(), &s))
 	}
-	p.printf("\n")
-	p.table([]string{"signal", "state", "value", "score", "ms"}, rows)
+	if len(rows) > 0 {
+		p.printf("\n")
+		p.table([]string{"signal", "state", "value", "score", "ms"}, rows)
+	}
+	reasons := make([]string, 0, len(skipped))
+	for reason := range skipped {
+		reasons = append(reasons, reason)
+	}
+	slices.Sort(reasons)
+	for i, reason := range reasons {
+		if i == 0 {
+			p.printf("\n")
+		}
+		p.hanging("not computed: ", "  ", strings.Join(skipped[reason], ", ")+" ("+reason+")", p.faint)
+	}
 }
 
-func (p *printer) route(r *rules.RouteTrace, chosen string, last bool) { //nolint:revive // last chooses a character of the tree
+func (p *printer) signal(name string, s *proxy.SignalTrace) []string {
+	value, score := s.Value, ""
+	if len(s.Labels) > 0 {
+		value = strings.Join(s.Labels, ", ")
+	}
+	if s.Windows > 0 {
+		value += fmt.Sprintf(" (read %d of %d windows)", s.Read, s.Windows)
+	}
+	if s.Score != nil {
+		score = fmt.Sprintf("%.3f", *s.Score)
+	}
+	state := p.good(s.State)
+	if s.State == "unknown" {
+		state, value = p.bad(s.State), s.Reason
+	}
+	return []string{name, state, or(value, "-"), score, fmt.Sprintf("%.2f", s.Ms)}
+}
+
+func (p *printer) route(r *rules.RouteTrace, x *proxy.Explanation, last bool) { //nolint:revive // last chooses a character of the tree
 	branch, stem := "├─", "│ "
 	if last {
 		branch, stem = "└─", "  "
 	}
-	name := r.Name
-	if r.Name == chosen {
+	name, verdict := r.Name, p.verdict(r.Value)
+	if r.Name == x.Route {
 		name = p.bold(r.Name)
-	}
-	p.printf("%s %s: %s\n", p.faint(branch), name, p.verdict(r.Value))
-	for i := range r.Path {
-		leaf := "├─"
-		if i == len(r.Path)-1 {
-			leaf = "└─"
+		if r.Value == "unknown" {
+			verdict += ", taken all the same"
 		}
-		p.printf("%s %s %s\n", p.faint(stem), p.faint(leaf), p.visit(&r.Path[i]))
+	}
+	p.printf("%s %s: %s\n", p.faint(branch), name, verdict)
+	blockers := slices.Clone(r.Blockers)
+	for i := range r.Path {
+		leaf, under := "├─", "│ "
+		if i == len(r.Path)-1 {
+			leaf, under = "└─", "  "
+		}
+		v := &r.Path[i]
+		mark, paint := "  ", func(s string) string { return s }
+		switch at := slices.Index(blockers, v.Leaf); {
+		case v.Value == "skipped":
+			paint = p.faint
+		case at >= 0:
+			blockers = slices.Delete(blockers, at, at+1)
+			mark = p.bad("✗") + " "
+		}
+		head := p.faint(stem) + " " + p.faint(leaf) + " " + mark
+		rest := p.faint(stem) + " " + p.faint(under) + "     "
+		p.hanging(head, rest, p.visit(v), paint)
 	}
 }
 
@@ -115,9 +247,13 @@ func (p *printer) visit(v *rules.Visit) string {
 		leaf = "(" + v.Group + ") " + leaf
 	}
 	if v.Value == "skipped" {
-		return p.faint(fmt.Sprintf("%s: skipped, %s", leaf, v.Reason))
+		return fmt.Sprintf("%s: skipped, %s", leaf, v.Reason)
 	}
-	details := slices.DeleteFunc([]string{v.Found, scores(v), v.Reason}, func(s string) bool { return s == "" })
+	found := ""
+	if v.Found != "" {
+		found = "found " + v.Found
+	}
+	details := slices.DeleteFunc([]string{scores(v), found, v.Reason}, func(s string) bool { return s == "" })
 	line := leaf + ": " + p.verdict(v.Value)
 	if len(details) > 0 {
 		line += " (" + strings.Join(details, ", ") + ")"
@@ -134,4 +270,41 @@ func scores(v *rules.Visit) string {
 		s += fmt.Sprintf(", threshold %g", *v.Threshold)
 	}
 	return s
+}
+
+// hanging prints text behind a head, in lines of the terminal's width; those after the first begin with
+// rest. paint colours every line of the text on its own. A word that is too long stays whole.
+func (p *printer) hanging(head, rest, text string, paint func(string) string) {
+	line, start := "", head
+	flush := func() {
+		p.printf("%s%s\n", start, paint(line))
+		line, start = "", rest
+	}
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && columns(start)+columns(line)+1+columns(word) > p.width {
+			flush()
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	flush()
+}
+
+// columns is how wide a text is on a terminal; escape sequences that set colours take no room. Names
+// may hold any letter, and each is taken for one column.
+func columns(s string) int {
+	n, escape := 0, false
+	for _, r := range s {
+		switch {
+		case r == '\x1b':
+			escape = true
+		case escape:
+			escape = r != 'm'
+		default:
+			n++
+		}
+	}
+	return n
 }

@@ -15,11 +15,12 @@ import (
 type printer struct {
 	w        io.Writer
 	terminal bool
+	width    int // columns
 	render   *lipgloss.Renderer
 }
 
 func (c *command) printer() *printer {
-	return &printer{w: c.Out, terminal: c.Terminal, render: lipgloss.NewRenderer(c.Out)}
+	return &printer{w: c.Out, terminal: c.Terminal, width: max(c.Width, 40), render: lipgloss.NewRenderer(c.Out)}
 }
 
 func (p *printer) printf(format string, args ...any) { _, _ = fmt.Fprintf(p.w, format, args...) }

@@ -1,0 +1,99 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"signalbox/classify"
+	"signalbox/internal/config"
+	"signalbox/internal/signal"
+	"signalbox/proxy"
+)
+
+// Redecide decides a logged request by the rules of this configuration; see proxy.Proxy.Redecide.
+func (a *App) Redecide(ctx context.Context, l *proxy.LoggedDecision) (*proxy.Redecision, error) {
+	return a.proxy.Redecide(ctx, l)
+}
+
+// identify tells the definitions behind a configuration's signals apart from those of another: which
+// model, read how, computes a signal, from which examples, and which words a keyword set has. A
+// threshold is no part of it: rules apply it to the probabilities that were logged.
+func identify(cfg *config.Config) (proxy.Identity, error) {
+	id := proxy.Identity{
+		Config: cfg.Fingerprint, Provided: cfg.Catalog.Signals,
+		Definitions: make(map[signal.Kind]string), Keywords: make(map[string]string, len(cfg.Signals.Keywords)),
+		HeaderWords: make(map[string][]string), HeaderPatterns: make(map[string]bool),
+	}
+	for i := range cfg.Signals.Keywords {
+		set := &cfg.Signals.Keywords[i]
+		id.Keywords[set.Name] = proxy.Fingerprint(fmt.Appendf(nil, "%+v", *set))
+	}
+	placed, err := place(&cfg.Classify)
+	if err != nil {
+		return id, fmt.Errorf("tell the models of the configuration apart: %w", err)
+	}
+	for i := range placed {
+		p := &placed[i]
+		mark := proxy.Fingerprint([]byte(p.definition(&cfg.Classify)))
+		for _, k := range p.signals.Kinds() {
+			id.Definitions[k] = mark
+		}
+	}
+	if slices.ContainsFunc(cfg.Classify.Tasks, func(t config.Task) bool { return t.Model == classify.PatternsModel }) {
+		id.Definitions[signal.PII] = classify.PatternsModel
+	}
+	if len(cfg.Signals.Intents) > 0 {
+		id.Definitions[signal.Intent] = proxy.Fingerprint(fmt.Appendf(nil, "%s %+v %v",
+			id.Definitions[signal.Embedding], cfg.Signals.Intents, cfg.Signals.IntentMargin))
+	}
+	headerTests(&cfg.Routes, &id)
+	headerTests(&cfg.Conditions, &id)
+	return id, nil
+}
+
+// definition says which model a placement is and how it is read, the same on every machine.
+func (p *placement) definition(c *config.Classify) string {
+	m := &p.bundle.Manifest
+	text := fmt.Sprintf("%s %s %s%s", p.model, m.Name, m.Version, p.graphs())
+	if len(p.entries) > 0 && !shared(c, p.model) {
+		text += " " + describe(openOptions(&c.Tasks[p.entries[0]]))
+	}
+	return text
+}
+
+// headerTests collects what the conditions under n compare headers with. The tree was checked by
+// rules; here only `header: {name, equals}` and `header: {name, matches}` matter.
+func headerTests(n *yaml.Node, id *proxy.Identity) {
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == "header" && c.Kind == yaml.MappingNode {
+			headerTest(c, id)
+		}
+		headerTests(c, id)
+	}
+}
+
+func headerTest(n *yaml.Node, id *proxy.Identity) {
+	var name, equals string
+	var compared, matched bool
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		switch n.Content[i].Value {
+		case "name":
+			name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(n.Content[i+1].Value))
+		case "equals":
+			equals, compared = n.Content[i+1].Value, true
+		case "matches":
+			matched = true
+		}
+	}
+	switch {
+	case matched:
+		id.HeaderPatterns[name] = true
+	case compared && !slices.Contains(id.HeaderWords[name], equals):
+		id.HeaderWords[name] = append(id.HeaderWords[name], equals)
+	}
+}

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"signalbox/internal/replay"
+)
+
+func (c *command) replay() *cobra.Command {
+	var decisions []string
+	var limit int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "replay --decisions FILE... --config NEW.yaml [--json] [--limit N]",
+		Short: "Show what another configuration would have decided",
+		Long: "Decide the requests of a decision log (telemetry.decisions) again under another configuration, from the signals in the\n" +
+			"log, and print what would change. Nothing is forwarded. --decisions may be repeated; - reads standard input.\n\n" +
+			"Exit code 0 when every request would be decided as it was, 1 when something would change or cannot be told, 2 on\n" +
+			"trouble.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(decisions) == 0 {
+				return misuse("--decisions FILE is missing")
+			}
+			if limit < 0 {
+				return misuse("--limit %d is negative", limit)
+			}
+			report, err := c.runReplay(cmd, decisions, limit)
+			if err != nil {
+				return misuse("replay: %v", err) // trouble has the exit code of misuse here, as with diff
+			}
+			p := c.printer()
+			if asJSON {
+				err = p.json(report)
+			} else {
+				p.replayed(report)
+			}
+			if err == nil && !report.Same() {
+				err = errSilent
+			}
+			return err
+		},
+	}
+	addConfigFlags(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&decisions, "decisions", nil, "decision log; may be repeated")
+	f.IntVar(&limit, "limit", 0, "read at most this many decisions; 0 reads all")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// runReplay opens the logs before the models: a name that is mistyped should not cost a model load.
+func (c *command) runReplay(cmd *cobra.Command, names []string, limit int) (*replay.Report, error) {
+	var sources []replay.Source
+	var size int64
+	for _, name := range names {
+		if name == "-" {
+			sources, size = append(sources, replay.Source{Name: "-", Reader: c.In}), -1
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("read decisions: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		sources = append(sources, replay.Source{Name: name, Reader: f})
+		if info, err := f.Stat(); err == nil && size >= 0 {
+			size += info.Size()
+		}
+	}
+	a, done, err := c.oneShot(cmd)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return c.decideAgain(cmd.Context(), sources, limit, a.Redecide, size)
+}
+
+func (c *command) decideAgain(ctx context.Context, sources []replay.Source, limit int, decide replay.Decide, size int64) (*replay.Report, error) {
+	if !c.Terminal {
+		return replay.Run(ctx, sources, limit, decide, nil)
+	}
+	bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(c.Err), progressbar.OptionSetDescription("deciding again"),
+		progressbar.OptionShowBytes(true), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
+	report, err := replay.Run(ctx, sources, limit, decide, func(read int64) { _ = bar.Set64(read) })
+	_ = bar.Clear()
+	return report, err
+}
+
+func (p *printer) replayed(r *replay.Report) {
+	p.printf("%s decisions were decided again\n\n", p.bold(thousands(r.Decisions)))
+	for _, row := range []struct {
+		name  string
+		n     int
+		paint func(string) string
+		note  string
+	}{
+		{"unchanged", r.Unchanged, p.good, ""},
+		{"another route", r.Route, p.warn, ""},
+		{"other parameters", r.Parameters, p.warn, list(r.Fields)},
+		{"undetermined", r.Undetermined, p.bad, lacking(r.Missing)},
+		{"unreadable lines", r.Unreadable, p.bad, ""},
+	} {
+		share := ""
+		if r.Decisions > 0 && row.name != "unreadable lines" {
+			share = fmt.Sprintf("%.1f %%", 100*float64(row.n)/float64(r.Decisions))
+		}
+		line := fmt.Sprintf("%-18s%9s%9s", row.name, thousands(row.n), share)
+		if row.n > 0 {
+			line = row.paint(line)
+		}
+		p.printf("%s\n", strings.TrimRight(line, " "))
+		if row.note != "" {
+			p.hanging("  ", "  ", row.note, p.faint)
+		}
+	}
+	p.moves(r)
+	p.examples(r)
+	for i, bad := range r.Bad {
+		if i == 0 {
+			p.printf("\n%s\n", p.bold("unreadable lines"))
+		}
+		p.printf("%s\n", bad)
+	}
+	if more := r.Unreadable - len(r.Bad); more > 0 {
+		p.printf("and %s more\n", thousands(more))
+	}
+}
+
+func (p *printer) moves(r *replay.Report) {
+	if len(r.Moves) == 0 {
+		return
+	}
+	rows := make([][]string, 0, len(r.Moves))
+	for _, m := range r.Moves {
+		rows = append(rows, []string{m.From, m.To, thousands(m.N)})
+	}
+	p.printf("\n%s\n", p.bold("routes"))
+	p.table([]string{"from", "to", "requests"}, rows)
+}
+
+func (p *printer) examples(r *replay.Report) {
+	if len(r.Samples) == 0 {
+		return
+	}
+	p.printf("\n%s\n", p.bold("examples"))
+	for i := range r.Samples {
+		e := &r.Samples[i]
+		what := ""
+		switch e.Change {
+		case replay.Route:
+			what = e.From + " -> " + e.To
+			if e.Model != e.Now && e.Now != "" {
+				what += ", model " + or(e.Model, "none") + " -> " + e.Now
+			}
+		case replay.Parameters:
+			what = e.From + ": " + strings.Join(e.Fields, ", ")
+			if e.Model != e.Now && e.Now != "" {
+				what += ", model " + or(e.Model, "none") + " -> " + e.Now
+			}
+		case replay.Undetermined:
+			what = e.From + " -> " + p.bad("undetermined") + ": needs " + strings.Join(e.Missing, ", ")
+		case replay.Unchanged:
+		}
+		p.printf("%s %s\n", or(e.ID, "(no id)"), p.faint(e.Line))
+		p.hanging("  ", "    ", what, func(s string) string { return s })
+	}
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func list(cs []replay.Count) string {
+	parts := make([]string, 0, len(cs))
+	for _, c := range cs {
+		parts = append(parts, c.Name+" "+thousands(c.N))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func lacking(cs []replay.Count) string {
+	if len(cs) == 0 {
+		return ""
+	}
+	return "needs " + list(cs)
+}
+
+// thousands groups the digits of a count, which is never negative.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

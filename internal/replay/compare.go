@@ -1,0 +1,60 @@
+package replay
+
+import (
+	"slices"
+
+	"signalbox/proxy"
+)
+
+// Change is what becomes of one request.
+type Change string
+
+// The changes.
+const (
+	Unchanged    Change = "unchanged"
+	Route        Change = "route"        // another route decides it
+	Parameters   Change = "parameters"   // the same route sends it otherwise: another model, effort, prompt, limit
+	Undetermined Change = "undetermined" // the log does not hold what the new rules need
+)
+
+// Compare tells what changes for a request, and for Parameters which fields: "model" is the one tried
+// first, "models" the candidates, the others are called as in the log.
+func Compare(before *proxy.LoggedDecision, now *proxy.Redecision) (Change, []string) {
+	switch {
+	case len(now.Missing) > 0:
+		return Undetermined, nil
+	case before.Route != now.Route:
+		return Route, nil
+	}
+	a, b := &before.Action, &now.Action
+	var fields []string
+	for _, f := range []struct {
+		name    string
+		differs bool
+	}{
+		{"outcome", before.Outcome != now.Outcome},
+		{"action", a.Verb != b.Verb},
+		{"text", a.Text != b.Text},
+		{"model", before.Chosen != "" && now.Chosen != "" && before.Chosen != now.Chosen},
+		{"models", !slices.Equal(a.Models, b.Models)},
+		{"by", a.By != b.By},
+		{"quality_margin", a.Margin != b.Margin},
+		{"reasoning", a.Reasoning != b.Reasoning},
+		{"override", a.Override != b.Override},
+		{"prompt", a.Prompt != b.Prompt || a.Mode != b.Mode || a.Wording != b.Wording},
+		{"max_tokens", a.MaxTokens != b.MaxTokens},
+		{"guard", a.Guard != b.Guard},
+		{"cache", a.Cache != b.Cache},
+		{"windows", a.Windows != b.Windows},
+		{"redact", a.Redact != b.Redact},
+		{"set", a.Set != b.Set},
+	} {
+		if f.differs {
+			fields = append(fields, f.name)
+		}
+	}
+	if len(fields) > 0 {
+		return Parameters, fields
+	}
+	return Unchanged, nil
+}
