@@ -197,7 +197,7 @@ func (c *Classifier) scan(ctx context.Context, req *request, need signal.Mask, s
 		set.Values[signal.Keyword] = v
 	}
 	if need.Has(signal.Language) {
-		set.Values[signal.Language] = detectLanguage(req)
+		set.Values[signal.Language] = detectLanguage(ctx, req)
 	}
 	if need.Has(signal.PII) && c.opts.Patterns {
 		req.join()
@@ -215,13 +215,13 @@ func (c *Classifier) matchKeywords(ctx context.Context, req *request) ([]string,
 		return nil, err
 	}
 	if len(req.twins) == 0 {
-		return c.keywords.Match(req.text), nil
+		return c.keywords.Match(ctx, req.text)
 	}
 	both := signal.Text{Segments: append([]signal.Segment(nil), req.text.Segments...)}
 	for _, t := range req.twins {
 		both.Segments = append(both.Segments, signal.Segment{Text: t})
 	}
-	return c.keywords.Match(&both), nil
+	return c.keywords.Match(ctx, &both)
 }
 
 // runEngines sets the kinds of need. Engines write to values of their own only, so they need no lock.
@@ -264,6 +264,7 @@ func (c *Classifier) log(ctx context.Context, e *Engine, err error) {
 	case signal.ReasonInternal, signal.ReasonInvalid:
 		c.opts.Logger.ErrorContext(ctx, "neural signals are unknown", slog.String("bundle", e.name),
 			slog.String("reason", string(why)), slog.String("error", err.Error()))
-	case signal.ReasonNone, signal.ReasonTimeout, signal.ReasonOverload, signal.ReasonNoModel, signal.ReasonNoText, signal.ReasonCanceled:
+	case signal.ReasonNone, signal.ReasonTimeout, signal.ReasonOverload, signal.ReasonNoModel, signal.ReasonNoText,
+		signal.ReasonUndecided, signal.ReasonCanceled:
 	}
 }

@@ -513,7 +513,11 @@ func TestTheLanguageIsThatOfTheLastMessageOrUnknown(t *testing.T) {
 	if v := extract(t, c, text, LexicalKinds).Values[signal.Language]; v.State != signal.Known || v.Label != "ja" || v.Score <= 0 {
 		t.Errorf("language is %+v, want ja", v)
 	}
-	if v := extract(t, c, user("123 ?!"), LexicalKinds).Values[signal.Language]; v.State != signal.Unknown || v.Reason != signal.ReasonNoText || v.Label != "" {
-		t.Errorf("the language of numbers is %+v, want unknown", v)
+	for text, why := range map[string]signal.Reason{
+		"123 ?!": signal.ReasonUndecided, "xq": signal.ReasonUndecided, "": signal.ReasonNoText, " \n": signal.ReasonNoText,
+	} {
+		if v := extract(t, c, user(text), LexicalKinds).Values[signal.Language]; v.State != signal.Unknown || v.Reason != why || v.Label != "" {
+			t.Errorf("the language of %q is %+v, want unknown for %s", text, v, why)
+		}
 	}
 }

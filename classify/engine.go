@@ -37,8 +37,8 @@ type Engine struct {
 // scanner ranks the windows of a long text. Implementations are safe for concurrent use.
 type scanner interface {
 	// Windows appends the windows of text, size bytes long and stride bytes apart, in the order of the
-	// text, to dst.
-	Windows(text string, size, stride int, dst []scan.Window) []scan.Window
+	// text, to dst. Its error is that of ctx, soon after it ends.
+	Windows(ctx context.Context, text string, size, stride int, dst []scan.Window) ([]scan.Window, error)
 }
 
 var _ scanner = (*scan.Scanner)(nil)

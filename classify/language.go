@@ -1,19 +1,25 @@
 package classify
 
 import (
+	"context"
 	"time"
 
 	"signalbox/classify/language"
 	"signalbox/internal/signal"
 )
 
-// detectLanguage tells the language of the last user message. One that is too short to tell is
-// unknown: a guess would be a default label.
-func detectLanguage(req *request) signal.Value {
+// detectLanguage tells the language of the last user message. One that is in none, or too short to
+// tell, is unknown for undecided: a guess would be a default label.
+func detectLanguage(ctx context.Context, req *request) signal.Value {
 	start := time.Now()
-	v := signal.Value{State: signal.Unknown, Reason: signal.ReasonNoText, Source: "language"}
-	if code, p, ok := language.Detect(req.text.LastUser); ok {
+	v := signal.Value{State: signal.Unknown, Reason: signal.ReasonUndecided, Source: "language"}
+	code, p, ok := language.Detect(req.text.LastUser)
+	if ok {
 		v.State, v.Reason, v.Label, v.Score = signal.Known, signal.ReasonNone, code, p
+	} else if empty, err := blank(ctx, req.text.LastUser); err != nil {
+		v.Reason = reasonOf(ctx, err)
+	} else if empty {
+		v.Reason = signal.ReasonNoText
 	}
 	v.Elapsed = time.Since(start)
 	return v

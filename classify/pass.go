@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"signalbox/classify/bundle"
+	"signalbox/classify/tokenize"
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
 )
@@ -28,6 +29,7 @@ type pass struct {
 	readings []reading
 	read     int // how many of readings are in use
 	safe     safetyPlan
+	sample   tokenize.Encoding
 	rows     []row
 	index    map[uint64]int32 // hash of a row's ids -> row
 	reads    []read

@@ -61,7 +61,11 @@ func (p *pass) reading(key readingKey) (*reading, int32) {
 func (p *pass) planTopic(ctx context.Context, i int, _ signal.Mask) error {
 	t := &p.e.tasks[i]
 	text := p.req.text.LastUser
-	if strings.TrimSpace(text) == "" {
+	empty, err := blank(ctx, text)
+	if err != nil {
+		return err
+	}
+	if empty {
 		p.plans = append(p.plans, taskPlan{task: i, failed: signal.ReasonNoText})
 		return nil
 	}
@@ -100,10 +104,9 @@ func (p *pass) topic(ctx context.Context, key readingKey, text string) (int32, e
 		}
 	}
 	if len(r.enc.IDs) > room || len(text) > room*maxTokenBytes {
-		if err := ctx.Err(); err != nil {
+		if err := p.compress(ctx, r, text, room); err != nil {
 			return 0, err
 		}
-		p.compress(r, text, room)
 	}
 	if key.extra != 0 {
 		r.enc.IDs = append(r.enc.IDs, int32(key.extra))
@@ -112,8 +115,8 @@ func (p *pass) topic(ctx context.Context, key readingKey, text string) (int32, e
 }
 
 // compress reads text as a skeleton that fits into room tokens. What a skeleton cannot hold, in rows
-// too short for any, is cut off.
-func (p *pass) compress(r *reading, text string, room int) {
+// too short for any, is cut off. Its error is that of ctx.
+func (p *pass) compress(ctx context.Context, r *reading, text string, room int) error {
 	var enc tokenize.Encoding
 	count := func(s string) int {
 		p.e.tokens.Encode(s, &enc)
@@ -123,12 +126,16 @@ func (p *pass) compress(r *reading, text string, room int) {
 	if r.key.prefix != "" {
 		budget -= count(r.key.prefix)
 	}
-	short := compress.Compress(text, compress.Options{Budget: budget, Count: count})
+	short, err := compress.Compress(ctx, text, compress.Options{Budget: budget, Count: count})
+	if err != nil {
+		return err
+	}
 	p.e.tokens.Encode(r.key.prefix+short.Text, &r.enc)
 	r.enc.IDs = r.enc.IDs[:min(len(r.enc.IDs), max(room, 1))]
 	if short.Sentences > 0 {
 		r.coverage = signal.Compressed
 	}
+	return nil
 }
 
 // encode appends the tokens of text to enc. Long texts are cut at white space into chunks, and the

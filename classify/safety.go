@@ -1,17 +1,24 @@
 package classify
 
 import (
-	"cmp"
 	"context"
 	"slices"
+	"unicode/utf8"
 
 	"signalbox/classify/pii"
+	"signalbox/classify/tokenize"
 	"signalbox/internal/signal"
 )
 
-// bytesPerToken is about how much text a token of WordPiece or byte-pair vocabularies stands for in
-// English; the windows of the scan are so many bytes long for every token of a row.
-const bytesPerToken = 4
+// maxBytesPerToken is about how much text a token of WordPiece or byte-pair vocabularies stands for in
+// English; the windows of the scan are at most so many bytes long for every token of a row.
+const maxBytesPerToken = 4
+
+// Pieces of a text that are tokenised to learn how long its tokens are.
+const (
+	samples     = 12
+	sampleBytes = 256
+)
 
 // wholeBytesPerToken is a length that prose does not have: texts of more bytes for every token that
 // may be read whole go to the scan without being counted.
@@ -146,6 +153,43 @@ func (p *pass) safetyWindow(need signal.Mask) (size, stride int) {
 	return size, stride
 }
 
+// bytesPerToken estimates how many bytes of text a token stands for, from samples: a window of a dense
+// text, such as code or Chinese, is to fit into one row as one of English does.
+func (p *pass) bytesPerToken(text string) float64 {
+	bytes, tokens := 0, 0
+	for i := range samples {
+		from := i * len(text) / samples
+		to := min(from+sampleBytes, len(text))
+		for from < to && !utf8.RuneStart(text[from]) {
+			from++
+		}
+		for to > from && to < len(text) && !utf8.RuneStart(text[to]) {
+			to--
+		}
+		p.e.tokens.Encode(text[from:to], &p.sample)
+		bytes, tokens = bytes+to-from, tokens+len(p.sample.IDs)
+	}
+	return min(max(float64(bytes)/float64(max(tokens, 1)), 1), maxBytesPerToken)
+}
+
+// fitRow makes a window that is up to spare tokens too long for a row fit: half of what is too much goes
+// from either end, where the windows beside it overlap with it; none from the end of the text that the
+// window holds.
+func fitRow(enc *tokenize.Encoding, room, spare int, first, last bool) {
+	over := len(enc.IDs) - room
+	if over <= 0 || over > spare {
+		return
+	}
+	from := over / 2
+	switch {
+	case first:
+		from = 0
+	case last:
+		from = over
+	}
+	enc.IDs, enc.Start, enc.End = enc.IDs[from:from+room], enc.Start[from:from+room], enc.End[from:from+room]
+}
+
 // selectWindows makes readings of the windows that are worth the trunk's time.
 func (p *pass) selectWindows(ctx context.Context, need signal.Mask, twinText string, size, stride int) error {
 	s := &p.safe
@@ -161,12 +205,23 @@ func (p *pass) selectWindows(ctx context.Context, need signal.Mask, twinText str
 		if v.text == "" {
 			continue
 		}
-		for _, w := range p.scanner().Windows(v.text, size*bytesPerToken, stride*bytesPerToken, nil) {
+		unit := p.bytesPerToken(v.text)
+		windows, err := p.scanner().Windows(ctx, v.text, int(unit*float64(size)), int(unit*float64(stride)), nil)
+		if err != nil {
+			return err
+		}
+		s.candidates = slices.Grow(s.candidates, len(windows))
+		for _, w := range windows {
 			s.candidates = append(s.candidates, candidate{source: v.source, start: w.Start, end: w.End, score: w.Score})
 		}
 		*v.all = len(s.candidates) - s.rawAll
 	}
-	pick(s.candidates, s.rawAll, p.opts.Windows, need, p.req.safety)
+	if need.Has(signal.PII) {
+		if err := nominate(ctx, s.candidates[:s.rawAll], p.req.safety); err != nil {
+			return err
+		}
+	}
+	pick(s.candidates, s.rawAll, p.opts.Windows, need)
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		if !c.picked {
@@ -180,6 +235,7 @@ func (p *pass) selectWindows(ctx context.Context, need signal.Mask, twinText str
 		if err := p.encode(ctx, text[c.start:c.end], &r.enc); err != nil {
 			return err
 		}
+		fitRow(&r.enc, size-p.e.specials, size-stride, c.start == 0, c.end == len(text))
 		*readings = append(*readings, at)
 		*read++
 	}
@@ -189,49 +245,59 @@ func (p *pass) selectWindows(ctx context.Context, need signal.Mask, twinText str
 // pick marks the first and the last of the raw windows, which are the first of candidates, and up to
 // most others: those that the scan finds most like an attack and, when personal data is needed, those
 // with the most text that may be some.
-func pick(candidates []candidate, raw, most int, need signal.Mask, text string) {
-	if raw > 0 {
+func pick(candidates []candidate, raw, most int, need signal.Mask) {
+	if raw > 0 && raw <= len(candidates) {
 		candidates[0].picked, candidates[raw-1].picked = true, true
-	}
-	order := make([]int32, len(candidates))
-	for i := range order {
-		order[i] = int32(i)
 	}
 	attacks := most
 	if need.Has(signal.PII) {
-		nominate(candidates[:raw], text)
 		attacks = most - most/personalShare
 	}
 	if !need.Has(signal.Jailbreak) {
 		attacks = 0
 	}
-	take := func(n int, worth func(c *candidate) float64, least float64) int {
-		slices.SortStableFunc(order, func(a, b int32) int {
-			return cmp.Compare(worth(&candidates[b]), worth(&candidates[a]))
-		})
-		taken := 0
-		for _, i := range order {
-			if c := &candidates[i]; taken < n && !c.picked && worth(c) > least {
-				c.picked = true
-				taken++
-			}
-		}
-		return taken
-	}
-	attack := func(c *candidate) float64 { return float64(c.score) }
-	none := -1e300 // every score is above it
-	left := most - take(attacks, attack, none)
+	attack := func(c *candidate) float64 { return 1 + float64(c.score) } // a score of 0 is still a rank
+	left := most - take(candidates, attacks, attack)
 	if need.Has(signal.PII) {
-		left -= take(left, func(c *candidate) float64 { return float64(c.nominated) }, 0)
+		left -= take(candidates, left, func(c *candidate) float64 { return float64(c.nominated) })
 	}
 	if need.Has(signal.Jailbreak) {
-		take(left, attack, none)
+		take(candidates, left, attack)
 	}
 }
 
-// nominate counts for each window the bytes that may be personal data.
-func nominate(windows []candidate, text string) {
-	ranges := pii.Nominate(text, nil)
+// take picks up to n further candidates, those that are worth most, and returns how many it picked. Of
+// equal ones it takes the first, and none that is worth nothing.
+func take(candidates []candidate, n int, worth func(c *candidate) float64) int {
+	if n <= 0 {
+		return 0
+	}
+	best := make([]int, 0, n+1) // indices, the greatest worth first
+	for i := range candidates {
+		c := &candidates[i]
+		w := worth(c)
+		if c.picked || w <= 0 || len(best) == n && w <= worth(&candidates[best[n-1]]) {
+			continue
+		}
+		at := len(best)
+		for at > 0 && w > worth(&candidates[best[at-1]]) {
+			at--
+		}
+		best = slices.Insert(best, at, i)
+		best = best[:min(len(best), n)]
+	}
+	for _, i := range best {
+		candidates[i].picked = true
+	}
+	return len(best)
+}
+
+// nominate counts for each window the bytes that may be personal data. Its error is that of ctx.
+func nominate(ctx context.Context, windows []candidate, text string) error {
+	ranges, err := pii.Nominate(ctx, text, nil)
+	if err != nil {
+		return err
+	}
 	first := 0
 	for i := range windows {
 		w := &windows[i]
@@ -242,4 +308,5 @@ func nominate(windows []candidate, text string) {
 			w.nominated += max(0, min(ranges[k].End, w.end)-max(ranges[k].Start, w.start))
 		}
 	}
+	return nil
 }

@@ -1,19 +1,22 @@
 package classify
 
 import (
+	"context"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"signalbox/classify/lexical"
 	"signalbox/classify/scan"
+	"signalbox/classify/tokenize"
 	"signalbox/internal/signal"
 )
 
 // wordScanner cuts a text into windows and scores each by how often it has a word.
 type wordScanner struct{ word string }
 
-func (s wordScanner) Windows(text string, size, stride int, dst []scan.Window) []scan.Window {
+func (s wordScanner) Windows(ctx context.Context, text string, size, stride int, dst []scan.Window) ([]scan.Window, error) {
 	for start := 0; start < len(text); start += stride {
 		end := min(start+size, len(text))
 		dst = append(dst, scan.Window{Start: start, End: end, Score: float32(strings.Count(text[start:end], s.word)) / 100})
@@ -21,7 +24,7 @@ func (s wordScanner) Windows(text string, size, stride int, dst []scan.Window) [
 			break
 		}
 	}
-	return dst
+	return dst, ctx.Err()
 }
 
 // openScanning is a Classifier over the test bundle whose engine can scan.
@@ -62,13 +65,12 @@ func TestLongPromptsAreReadWhereTheScanPoints(t *testing.T) {
 	if v.Label != "jailbreak" || v.Coverage != signal.Windowed {
 		t.Errorf("jailbreak is %q with coverage %d, want the attack found in windows", v.Label, v.Coverage)
 	}
-	// Head, tail and 12 others of windows of 40 bytes, 24 apart.
-	windows := (len(text)-40+23)/24 + 1
-	if v.Windows != windows || v.Read != 14 {
-		t.Errorf("%d of %d windows read, want 14 of %d", v.Read, v.Windows, windows)
+	// Head, tail and 12 others of windows of ten tokens of about three bytes, six tokens apart.
+	if least, most := len(text)/18, len(text)/16; v.Windows < least || v.Windows > most || v.Read != 14 {
+		t.Errorf("%d of %d windows read, want 14 of %d to %d", v.Read, v.Windows, least, most)
 	}
-	if n := rowsOf(f); n > 3*14 {
-		t.Errorf("%d rows for 14 windows of at most 14 tokens in rows of 8", n)
+	if n := rowsOf(f); n > 14 {
+		t.Errorf("%d rows for 14 windows of a row each", n)
 	}
 	f.calls = nil
 	set := new(signal.Set)
@@ -101,7 +103,7 @@ func TestSelectionTakesHeadTailAndTheMostSuspicious(t *testing.T) {
 	for i := 25; i < 30; i++ {
 		candidates[i].source = twin
 	}
-	pick(candidates, 25, 4, need, strings.Repeat("word math ", 25))
+	pick(candidates, 25, 4, need)
 	var got []int
 	for i := range candidates {
 		if candidates[i].picked {
@@ -155,5 +157,52 @@ func TestHiddenTextIsReadInItsNormalisedForm(t *testing.T) {
 	extract(t, c, user("math word"), all)
 	if n := rowsOf(f); n != 1 {
 		t.Errorf("%d rows for a text that hides nothing, want 1", n)
+	}
+}
+
+func TestWindowsLoseWhatTheirNeighboursHaveToFitARow(t *testing.T) {
+	encoding := func(n int) *tokenize.Encoding {
+		e := new(tokenize.Encoding)
+		for i := range int32(n) {
+			e.IDs, e.Start, e.End = append(e.IDs, i), append(e.Start, i), append(e.End, i+1)
+		}
+		return e
+	}
+	tests := map[string]struct {
+		tokens      int
+		first, last bool
+		from, to    int32
+	}{
+		"one that fits":                       {10, false, false, 0, 10},
+		"one in the middle":                   {13, false, false, 1, 11},
+		"the first":                           {13, true, false, 0, 10},
+		"the last":                            {13, false, true, 3, 13},
+		"one with as much as neighbours have": {14, false, false, 2, 12},
+		"one that is much too long":           {15, false, false, 0, 15},
+	}
+	for name, tt := range tests {
+		e := encoding(tt.tokens)
+		fitRow(e, 10, 4, tt.first, tt.last)
+		n := len(e.IDs)
+		if e.IDs[0] != tt.from || e.Start[0] != tt.from || e.End[n-1] != tt.to || n != len(e.Start) || n != len(e.End) {
+			t.Errorf("%s: tokens %d to %d, want %d to %d", name, e.Start[0], e.End[n-1], tt.from, tt.to)
+		}
+	}
+}
+
+func TestWindowsOfADenseTextAreShorter(t *testing.T) {
+	c := openScanning(t, newFake())
+	p := &pass{e: c.sources[0].Engine}
+	for text, want := range map[string]float64{
+		strings.Repeat("w1 ", 4000):           3,
+		strings.Repeat("! ", 6000):            2,
+		strings.Repeat("!", 9000):             1,
+		strings.Repeat("\u6771", 3000):        3,
+		strings.Repeat("immeasurable ", 1000): maxBytesPerToken,
+		"":                                    1,
+	} {
+		if got := p.bytesPerToken(text); math.Abs(got-want) > 0.1 {
+			t.Errorf("%.12q: %.2f bytes a token, want %v", text, got, want)
+		}
 	}
 }

@@ -21,7 +21,10 @@
 // logarithm of a sort. The package keeps no state, starts no goroutines and is safe for concurrent use.
 package compress
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // DefaultBudget is the budget of Options that names none.
 const DefaultBudget = 256
@@ -78,8 +81,9 @@ func (r *Result) Compressed() bool { return r.Sentences > 0 }
 
 // Compress returns the skeleton of text. Where the text is larger than the budget the skeleton is not
 // empty, never the text itself, and within the budget by o.Count. It returns the text itself where that
-// fits; a text of more than 64 bytes a token of the budget is taken not to fit, whatever Count says.
-func Compress(text string, o Options) Result {
+// fits; a text of more than 64 bytes a token of the budget is taken not to fit, whatever Count says. The
+// error is that of ctx, which is looked at every few thousand pieces.
+func Compress(ctx context.Context, text string, o Options) (Result, error) {
 	budget, count := o.Budget, o.Count
 	if budget == 0 {
 		budget = DefaultBudget
@@ -90,14 +94,44 @@ func Compress(text string, o Options) Result {
 	}
 	if len(text) <= budget*longestToken {
 		if n := count(text); n <= budget {
-			return whole(text, n)
+			return whole(text, n), nil
 		}
 	}
 	f := newFunnel(text, budget)
-	f.split()
-	f.filter()
-	f.score()
+	f.done = ctx.Done()
+	r, ok := f.run(budget, count)
+	if !ok {
+		return Result{}, ctx.Err()
+	}
+	return r, nil
+}
+
+// run is all stages. It is not ok when the context ended before them.
+func (f *funnel) run(budget int, count func(string) int) (r Result, ok bool) {
+	if !f.split() || !f.filter() || !f.score() {
+		return r, false
+	}
 	return f.pick(budget, count)
+}
+
+// piecesPerLook is how many pieces are worked on between two looks at the context, a power of two: some
+// 400 KB of text, a few milliseconds in the slowest stage.
+const piecesPerLook = 1 << 12
+
+// ended reports whether the context has ended. It looks once in piecesPerLook calls.
+func (f *funnel) ended() bool {
+	f.calls++
+	return f.calls&(piecesPerLook-1) == 0 && f.over()
+}
+
+// over is ended with a look.
+func (f *funnel) over() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // longestToken is more bytes than an average token has in any text worth reading.
@@ -115,6 +149,8 @@ func whole(text string, tokens int) Result {
 // funnel is the state that the stages hand on.
 type funnel struct {
 	text   string
+	done   <-chan struct{} // closed when nobody waits for the result any more; nil: never
+	calls  uint32          // of ended
 	pieces []piece
 	terms  []term // of all pieces, those of piece p at p.terms
 	// longest is the most bytes of a piece.

@@ -1,6 +1,8 @@
 package compress_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +16,29 @@ import (
 
 	"signalbox/classify/compress"
 )
+
+// shorten is compress.Compress without an end.
+func shorten(text string, o compress.Options) compress.Result {
+	r, err := compress.Compress(context.Background(), text, o)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+func TestNobodyWaitsForALongTextInVain(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, text := range map[string]string{
+		"sentences":       strings.Repeat("It was a nice day by the lake. ", 1<<16),
+		"one long line":   strings.Repeat("word ", 1<<18),
+		"many empty ones": strings.Repeat("\n", 1<<20),
+	} {
+		if r, err := compress.Compress(ctx, text, compress.Options{}); !errors.Is(err, context.Canceled) || r.Text != "" {
+			t.Errorf("%s: %d bytes and error %v, want a cancellation", name, len(r.Text), err)
+		}
+	}
+}
 
 // check reports whatever r breaks of the contract of compress.Compress(text, o).
 func check(t interface {
@@ -119,12 +144,12 @@ func TestCompressKeepsItsContract(t *testing.T) {
 			t.Run(name+", counted by "+counted, func(t *testing.T) {
 				for _, budget := range []int{0, 16, 40, 5000} {
 					o := compress.Options{Budget: budget, Count: count}
-					r := compress.Compress(text, o)
+					r := shorten(text, o)
 					check(t, text, o, r)
 					if budget > 40 {
 						continue
 					}
-					if again := compress.Compress(text, o); !cmp.Equal(r, again) {
+					if again := shorten(text, o); !cmp.Equal(r, again) {
 						t.Errorf("budget %d: another result the second time", budget)
 					}
 				}
@@ -135,7 +160,7 @@ func TestCompressKeepsItsContract(t *testing.T) {
 
 func TestTextWithinTheBudgetComesBackWhole(t *testing.T) {
 	for _, text := range []string{"", "Hi.", "  spaces stay \n", "What is the boiling point of water?", "信号箱", "\xff"} {
-		r := compress.Compress(text, compress.Options{})
+		r := shorten(text, compress.Options{})
 		want := compress.Result{Text: text, Tokens: compress.Estimate(text)}
 		if text != "" {
 			want.Ranges = []compress.Range{{Start: 0, End: len(text)}}
@@ -163,7 +188,7 @@ func TestTheEndsOfAPromptStay(t *testing.T) {
 	for _, kind := range kinds {
 		for _, budget := range []int{64, 256, 512} {
 			text := first + "\n\n" + generated(kind, 30_000, 2) + "\n" + last
-			r := compress.Compress(text, compress.Options{Budget: budget})
+			r := shorten(text, compress.Options{Budget: budget})
 			if !strings.HasPrefix(r.Text, first) || !strings.HasSuffix(r.Text, last) {
 				t.Errorf("%s, budget %d: an end is missing:\n%s", kind, budget, r.Text)
 			}
@@ -191,7 +216,7 @@ func TestPlantedInstructionsSurvive(t *testing.T) {
 			for k := range positions {
 				at := len(lines) * k / positions
 				planted := strings.Join(lines[:at], "") + plant + "\n" + strings.Join(lines[at:], "")
-				r := compress.Compress(planted, compress.Options{Budget: 512})
+				r := shorten(planted, compress.Options{Budget: 512})
 				if strings.Contains(r.Text, plant) {
 					kept++
 				}
@@ -212,7 +237,7 @@ func TestNearDuplicatesAreKeptOnce(t *testing.T) {
 	for i := range 500 {
 		fmt.Fprintf(&b, "2026-03-01T11:%02d:%02dZ INFO health check of worker %d passed in %d ms\n", i/60, i%60, i*7919, i*31%100)
 	}
-	r := compress.Compress(b.String(), compress.Options{})
+	r := shorten(b.String(), compress.Options{})
 	if r.Duplicates < 990 {
 		t.Errorf("%d duplicates found of 999", r.Duplicates)
 	}
@@ -227,7 +252,7 @@ func TestNearDuplicatesAreKeptOnce(t *testing.T) {
 func TestEncodedDataIsLeftOut(t *testing.T) {
 	text := generated("prose", 8000, 4) + "data:image/png;base64," + strings.Repeat("iVBORw0KGgoAAAANSUhEUgAA9x7", 400) + "\n" +
 		generated("prose", 8000, 5)
-	r := compress.Compress(text, compress.Options{})
+	r := shorten(text, compress.Options{})
 	if strings.Contains(r.Text, "iVBORw0KGgo") {
 		t.Errorf("base64 kept:\n%s", r.Text)
 	}
@@ -252,7 +277,7 @@ func TestSkeletonsOfComposedTexts(t *testing.T) {
 		if rapid.Bool().Draw(t, "counted") {
 			o.Count = utf8.RuneCountInString
 		}
-		check(t, b.String(), o, compress.Compress(b.String(), o))
+		check(t, b.String(), o, shorten(b.String(), o))
 	})
 }
 
@@ -268,7 +293,7 @@ func TestSkeletonsOfExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := compress.Options{Budget: 100}
-			r := compress.Compress(string(text), o)
+			r := shorten(string(text), o)
 			check(t, string(text), o, r)
 			got := fmt.Sprintf("%d of %d pieces, %d hollow, %d repeated, %d tokens of %d\n\n%s\n",
 				r.Kept, r.Sentences, r.Hollow, r.Duplicates, r.Tokens, compress.Estimate(string(text)), r.Text)
@@ -280,7 +305,7 @@ func TestSkeletonsOfExamples(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	for _, kind := range kinds {
 		text := generated(kind, 100_000, 6)
-		n := testing.AllocsPerRun(3, func() { compress.Compress(text, compress.Options{}) })
+		n := testing.AllocsPerRun(3, func() { shorten(text, compress.Options{}) })
 		if limit := 2 * float64(len(text)) / 1024; n > limit {
 			t.Errorf("%s: %v allocations, want at most %v", kind, n, limit)
 		}

@@ -26,11 +26,14 @@ var salts = [sketchSize]uint32{0x9e3779b1, 0x85ebca77, 0xc2b2ae3d, 0x27d4eb2f, 0
 // wordsPerSentence is how many function words show that somebody wrote a sentence.
 const wordsPerSentence = 3
 
-// filter is stage 2.
-func (f *funnel) filter() {
+// filter is stage 2. It reports whether it came to its end.
+func (f *funnel) filter() bool {
 	f.terms = make([]term, 0, len(f.text)/bytesPerTerm)
 	r := reader{funnel: f, lexicon: words(), seen: newHashSet(2 * len(f.pieces))}
 	for i := range f.pieces {
+		if f.ended() {
+			return false
+		}
 		p := &f.pieces[i]
 		if p.marks&encoded != 0 {
 			p.tokens = int32(p.end - p.start)
@@ -48,6 +51,7 @@ func (f *funnel) filter() {
 			f.terms, p.terms.to = f.terms[:p.terms.from], p.terms.from
 		}
 	}
+	return true
 }
 
 // bytesPerTerm is for the first allocation.

@@ -35,14 +35,20 @@ type picker struct {
 	room    int     // tokens left
 }
 
-// pick chooses the pieces and writes the result.
-func (f *funnel) pick(budget int, count func(string) int) Result {
-	s := f.ranked()
+// pick chooses the pieces and writes the result. It is not ok when the context ended before.
+func (f *funnel) pick(budget int, count func(string) int) (r Result, ok bool) {
+	s, ok := f.ranked()
+	if !ok {
+		return r, false
+	}
 	room := budget - budget/reserve
-	r := s.filled(room, count)
+	r = s.filled(room, count)
 	for range tries {
 		if r.Tokens <= budget {
 			break
+		}
+		if f.over() {
+			return r, false
 		}
 		room = min(room-1, room*budget/r.Tokens)
 		r = s.filled(room, count)
@@ -57,12 +63,13 @@ func (f *funnel) pick(budget int, count func(string) int) Result {
 		r = s.cutPiece(budget, count)
 	}
 	r.Sentences, r.Hollow, r.Duplicates = max(len(f.pieces), 1), f.hollow, f.duplicates
-	return r
+	return r, true
 }
 
-// ranked sorts the pieces that may be picked. Ties go to the earlier piece.
-func (f *funnel) ranked() *picker {
-	s := &picker{funnel: f, usable: make([]int32, 0, len(f.pieces))}
+// ranked sorts the pieces that may be picked. Ties go to the earlier piece. It is not ok when the
+// context ended before.
+func (f *funnel) ranked() (s *picker, ok bool) {
+	s = &picker{funnel: f, usable: make([]int32, 0, len(f.pieces))}
 	for i := range f.pieces {
 		if f.pieces[i].marks&out == 0 {
 			s.usable = append(s.usable, int32(i))
@@ -76,9 +83,45 @@ func (f *funnel) ranked() *picker {
 			s.byAlarm = append(s.byAlarm, rankOf(p.alarm, i))
 		}
 	}
-	slices.Sort(s.byTopic)
-	slices.Sort(s.byAlarm)
-	return s
+	return s, f.sort(s.byTopic) && f.sort(s.byAlarm)
+}
+
+// sort sorts ranks, part by part and then by merging, so that it can look at the context in between. It
+// reports whether it came to its end.
+func (f *funnel) sort(ranks []rank) bool {
+	for part := range slices.Chunk(ranks, piecesPerLook) {
+		if f.over() {
+			return false
+		}
+		slices.Sort(part)
+	}
+	if len(ranks) <= piecesPerLook {
+		return true
+	}
+	from, to := ranks, make([]rank, len(ranks))
+	for size := piecesPerLook; size < len(ranks); size *= 2 {
+		for at := 0; at < len(ranks); at += 2 * size {
+			middle, end := min(at+size, len(ranks)), min(at+2*size, len(ranks))
+			merge(to[at:end], from[at:middle], from[middle:end])
+		}
+		from, to = to, from
+		if f.over() {
+			return false
+		}
+	}
+	copy(ranks, from)
+	return true
+}
+
+// merge writes two sorted lists to dst, which is as long as both, in order.
+func merge(dst, a, b []rank) {
+	for i := range dst {
+		if len(b) == 0 || len(a) > 0 && a[0] <= b[0] {
+			dst[i], a = a[0], a[1:]
+			continue
+		}
+		dst[i], b = b[0], b[1:]
+	}
 }
 
 // rank is a piece and its score as one number: of two, the lesser has the greater score, or the same and

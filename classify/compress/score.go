@@ -23,11 +23,14 @@ const (
 	foreign      = 0.4  // of a language that the prompt is not in
 )
 
-// score is stage 3.
-func (f *funnel) score() {
+// score is stage 3. It reports whether it came to its end.
+func (f *funnel) score() bool {
 	self, mask := f.selfInformation()
 	cues, tongues, mean := f.rarities()
 	for i := range f.pieces {
+		if f.ended() {
+			return false
+		}
 		p := &f.pieces[i]
 		if p.marks&out != 0 {
 			continue
@@ -57,6 +60,7 @@ func (f *funnel) score() {
 		}
 		p.alarm += foreign * tongues[p.language]
 	}
+	return true
 }
 
 // selfInformation is -log2 of the relative frequency of the terms in this prompt, in slots by hash: the

@@ -31,7 +31,8 @@ const (
 	wrapped     = 50 // the least length of a line that was broken to fit a page
 	titleLine   = 80 // the longest heading
 	probe       = 160
-	encodedRun  = 64 // the shortest run of letters and digits that may be encoded data
+	encodedRun  = 64       // the shortest run of letters and digits that may be encoded data
+	longestRun  = 64 << 10 // the longest one that is looked at as a whole
 
 	shortSentence = 16 // shorter ones join the next
 	tabWidth      = 4
@@ -47,33 +48,39 @@ type splitter struct {
 	last   shape
 }
 
-// split is stage 1.
-func (f *funnel) split() {
+// split is stage 1. It reports whether it came to its end.
+func (f *funnel) split() bool {
 	s := splitter{funnel: f}
 	for at := 0; at < len(f.text); {
+		if f.ended() {
+			return false
+		}
 		end := len(f.text)
 		if n := strings.IndexByte(f.text[at:], '\n'); n >= 0 {
 			end = at + n
 		}
-		s.line(at, end)
+		if !s.line(at, end) {
+			return false
+		}
 		at = end + 1
 	}
+	return true
 }
 
-// line cuts the line text[from:to].
-func (s *splitter) line(from, to int) {
+// line cuts the line text[from:to]. It reports whether it came to its end.
+func (s *splitter) line(from, to int) bool {
 	begin := from
 	from, to = trim(s.text, from, to)
 	indent := (from - begin) + tabWidth*strings.Count(s.text[begin:from], "\t")
 	if from == to {
 		s.blank = true
-		return
+		return true
 	}
 	line := s.text[from:to]
 	if strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") {
 		s.fenced = !s.fenced
 		s.blank = true
-		return
+		return true
 	}
 	sh := code
 	if !s.fenced {
@@ -92,8 +99,8 @@ func (s *splitter) line(from, to int) {
 		from, first = p.start, p.marks
 		s.pieces = s.pieces[:len(s.pieces)-1]
 	}
-	s.cut(from, to, sh, first)
 	s.blank, s.begun, s.last = first&heading != 0, true, sh
+	return s.cut(from, to, sh, first)
 }
 
 // trim moves from and to inwards past white space and control characters.
@@ -206,39 +213,74 @@ const (
 
 // cut appends the pieces of text[from:to]: at the ends of sentences where the shape has them, around
 // encoded data, and at the best place in their second half where they grow longer than f.longest. A line
-// that is only a little longer is not cut: little would be left.
-func (s *splitter) cut(from, to int, sh shape, first marks) {
-	start, at := from, from
-	best, bestAt := anywhere, 0
-	for at < to {
-		if edges[s.text[at]] == inRun {
-			end := runEnd(s.text, at, to)
-			if isEncoded(s.text[at:end]) {
-				first = s.add(start, at, sh, first)
-				first = s.add(at, end, sh, first|encoded)
-				start, best = end, anywhere
-			}
-			at = end
-		} else {
-			var g strength
-			g, at = s.edge(at, to)
-			switch {
-			case g == sentence && sh.sentences() && at-start >= shortSentence:
-				first = s.add(start, at, sh, first)
-				start, best = at, anywhere
-			case g > anywhere && g >= best && at-start > s.longest/2 && at-start <= s.longest:
-				best, bestAt = g, at
-			}
+// that is only a little longer is not cut: little would be left. It reports whether it came to its end.
+func (s *splitter) cut(from, to int, sh shape, first marks) bool {
+	c := cutting{sh: sh, first: first, start: from, at: from, to: to}
+	for c.at < to {
+		if s.ended() {
+			return false
 		}
-		for at-start > s.longest && to-start > s.longest+s.longest/4 {
-			if best == anywhere {
-				bestAt = wholeRune(s.text, start, start+s.longest)
-			}
-			first = s.add(start, bestAt, sh, first) | goes
-			start, best = bestAt, anywhere
+		if edges[s.text[c.at]] == inRun {
+			s.run(&c)
+		} else {
+			s.pass(&c)
+		}
+		if !s.shorten(&c) {
+			return false
 		}
 	}
-	s.add(start, to, sh, first)
+	s.add(c.start, to, sh, c.first)
+	return true
+}
+
+// cutting is where the cutting of a line stands.
+type cutting struct {
+	sh     shape
+	first  marks // of the next piece
+	start  int   // of the next piece
+	at, to int   // what is read next, and the end of the line
+	best   strength
+	bestAt int // the best place for a cut so far, where best is one
+}
+
+// run reads a run of letters and digits. Encoded data is a piece of its own.
+func (s *splitter) run(c *cutting) {
+	end := runEnd(s.text, c.at, min(c.to, c.at+longestRun))
+	if isEncoded(s.text[c.at:end]) {
+		c.first = s.add(c.start, c.at, c.sh, c.first)
+		c.first = s.add(c.at, end, c.sh, c.first|encoded)
+		c.start, c.best = end, anywhere
+	}
+	c.at = end
+}
+
+// pass reads a character between runs.
+func (s *splitter) pass(c *cutting) {
+	var g strength
+	g, c.at = s.edge(c.at, c.to)
+	switch {
+	case g == sentence && c.sh.sentences() && c.at-c.start >= shortSentence:
+		c.first = s.add(c.start, c.at, c.sh, c.first)
+		c.start, c.best = c.at, anywhere
+	case g > anywhere && g >= c.best && c.at-c.start > s.longest/2 && c.at-c.start <= s.longest:
+		c.best, c.bestAt = g, c.at
+	}
+}
+
+// shorten adds pieces until what was read since is no longer than a piece may be. It reports whether it
+// came to its end.
+func (s *splitter) shorten(c *cutting) bool {
+	for c.at-c.start > s.longest && c.to-c.start > s.longest+s.longest/4 {
+		if s.ended() {
+			return false
+		}
+		if c.best == anywhere {
+			c.bestAt = wholeRune(s.text, c.start, c.start+s.longest)
+		}
+		c.first = s.add(c.start, c.bestAt, c.sh, c.first) | goes
+		c.start, c.best = c.bestAt, anywhere
+	}
+	return true
 }
 
 // add appends the piece text[from:to] less the white space at its ends, if anything is left, and returns

@@ -1,14 +1,13 @@
 package knn
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/fnv"
+	"hash/crc32"
 	"maps"
 	"math"
 	"os"
@@ -26,9 +25,15 @@ const embedBatch = 64
 type Cache struct {
 	dir string
 
-	mu      sync.Mutex // guards vectors and loaded; not held while a model runs
+	mu      sync.Mutex // guards vectors and files; not held while a model runs
 	vectors map[cacheKey][]float32
-	loaded  map[string]bool // models whose file was read
+	files   map[string]*cacheFile // by model; those that were read
+}
+
+// cacheFile is what is known about the file of a model.
+type cacheFile struct {
+	count int // entries in it
+	dims  int // length of their vectors; 0 where there is no file that can be added to
 }
 
 // cacheKey is the SHA-256 of model and text.
@@ -38,7 +43,7 @@ type cacheKey [sha256.Size]byte
 // empty dir keeps vectors in memory only. A file that is missing, damaged or not writable is no
 // error: texts are then embedded again.
 func NewCache(dir string) *Cache {
-	return &Cache{dir: dir, vectors: make(map[cacheKey][]float32), loaded: make(map[string]bool)}
+	return &Cache{dir: dir, vectors: make(map[cacheKey][]float32), files: make(map[string]*cacheFile)}
 }
 
 func keyOf(model, text string) cacheKey {
@@ -71,7 +76,7 @@ func (c *Cache) embed(ctx context.Context, model string, texts []string, embedde
 			return nil, err
 		}
 	}
-	c.store(model, texts, out, len(missing))
+	c.store(model, texts, out, missing)
 	return out, nil
 }
 
@@ -80,9 +85,8 @@ func (c *Cache) lookup(model string, texts []string, out [][]float32) (missing [
 	if c != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if !c.loaded[model] {
-			c.loaded[model] = true
-			c.load(model)
+		if c.files[model] == nil {
+			c.files[model] = c.load(model)
 		}
 	}
 	for i, t := range texts {
@@ -96,15 +100,16 @@ func (c *Cache) lookup(model string, texts []string, out [][]float32) (missing [
 	return missing
 }
 
-// store keeps vectors and, if any is new, writes the file of the model. What an index does not use
-// any more is dropped once there are twice as many vectors as an index can have.
-func (c *Cache) store(model string, texts []string, vectors [][]float32, fresh int) {
-	if c == nil || fresh == 0 {
+// store keeps vectors, of which those at the places of fresh are new, and writes the new ones to the
+// file of the model. What an index does not use any more is dropped once there are twice as many vectors
+// as an index can have.
+func (c *Cache) store(model string, texts []string, vectors [][]float32, fresh []int) {
+	if c == nil || len(fresh) == 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.vectors)+fresh > 2*MaxExamples {
+	if len(c.vectors)+len(fresh) > 2*MaxExamples {
 		clear(c.vectors)
 	}
 	for i, t := range texts {
@@ -113,52 +118,73 @@ func (c *Cache) store(model string, texts []string, vectors [][]float32, fresh i
 	if c.dir == "" {
 		return
 	}
+	dims := len(vectors[fresh[0]])
+	for _, i := range fresh {
+		if len(vectors[i]) != dims || dims == 0 {
+			return // no vectors of a model; the index refuses them
+		}
+	}
 	// A cache that cannot be written costs the next start some time and nothing else.
-	_ = c.save(model, texts, vectors)
+	f := c.files[model]
+	if f.dims == dims && f.count+len(fresh) <= 2*MaxExamples {
+		if c.add(model, texts, vectors, fresh) == nil {
+			f.count += len(fresh)
+			return
+		}
+	}
+	*f = cacheFile{}
+	all := make([]int, len(texts))
+	for i := range all {
+		all[i] = i
+	}
+	if c.replace(model, texts, vectors, all) == nil {
+		*f = cacheFile{count: len(all), dims: dims}
+	}
 }
 
-// The file: magic, dims, count, then count times key and vector, then an FNV-1a sum of it all;
-// numbers little-endian, vectors as float32 bits.
+// The file: magic and dims, then entries to its end: key, vector, and the CRC-32 (IEEE) of the two;
+// numbers little-endian, vectors as float32 bits. New entries are written behind the old ones. One that
+// was not written whole, by a process that was killed, ends the file when it is read next.
 const (
-	cacheMagic  = "SBKNN\x00\x00\x01"
-	cacheHeader = len(cacheMagic) + 4 + 4
-	cacheSum    = 8
+	cacheMagic  = "SBKNN\x00\x00\x02"
+	cacheHeader = len(cacheMagic) + 4
+	cacheSum    = 4
 )
-
-var errCacheFile = errors.New("not a file of vectors")
 
 func (c *Cache) path(model string) string {
 	m := sha256.Sum256([]byte(model))
 	return filepath.Join(c.dir, "intents-"+hex.EncodeToString(m[:8])+".bin")
 }
 
-// load reads the file of a model, if there is a good one.
-func (c *Cache) load(model string) {
+// load reads the file of a model, if there is a good one, and cuts off what is damaged.
+func (c *Cache) load(model string) *cacheFile {
 	if c.dir == "" {
-		return
+		return &cacheFile{}
 	}
 	data, err := os.ReadFile(c.path(model))
 	if err != nil {
-		return
+		return &cacheFile{}
 	}
-	vectors, err := decodeVectors(data)
-	if err != nil {
-		return
-	}
+	vectors, dims, good := decodeVectors(data)
 	maps.Copy(c.vectors, vectors)
+	if good < len(data) && os.Truncate(c.path(model), int64(good)) != nil {
+		dims = 0
+	}
+	return &cacheFile{count: len(vectors), dims: dims}
 }
 
-// save writes the vectors of an Add behind those of the file, and those of a New in their place.
-func (c *Cache) save(model string, texts []string, vectors [][]float32) error {
-	entries := make(map[cacheKey][]float32, len(texts))
-	for i, t := range texts {
-		entries[keyOf(model, t)] = vectors[i]
+// add writes the entries at the given places behind those of the file.
+func (c *Cache) add(model string, texts []string, vectors [][]float32, places []int) error {
+	f, err := os.OpenFile(c.path(model), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
 	}
-	if data, err := os.ReadFile(c.path(model)); err == nil {
-		if old, err := decodeVectors(data); err == nil && len(old)+len(entries) <= 2*MaxExamples {
-			maps.Copy(entries, old)
-		}
-	}
+	_, err = f.Write(appendEntries(nil, model, texts, vectors, places))
+	return errors.Join(err, f.Close())
+}
+
+// replace writes a file of the entries at the given places.
+func (c *Cache) replace(model string, texts []string, vectors [][]float32, places []int) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
@@ -166,7 +192,7 @@ func (c *Cache) save(model string, texts []string, vectors [][]float32) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(encodeVectors(entries))
+	_, err = f.Write(appendEntries(header(len(vectors[0])), model, texts, vectors, places))
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), c.path(model))
 	}
@@ -176,54 +202,56 @@ func (c *Cache) save(model string, texts []string, vectors [][]float32) error {
 	return nil
 }
 
-// encodeVectors writes entries, all vectors of equal length, ascending by key.
-func encodeVectors(entries map[cacheKey][]float32) []byte {
-	keys := make([]cacheKey, 0, len(entries))
-	dims := 0
-	for k, v := range entries {
-		keys = append(keys, k)
-		dims = len(v)
-	}
-	slices.SortFunc(keys, func(a, b cacheKey) int { return bytes.Compare(a[:], b[:]) })
-	out := make([]byte, 0, cacheHeader+len(keys)*(len(cacheKey{})+4*dims)+cacheSum)
-	out = append(out, cacheMagic...)
-	out = binary.LittleEndian.AppendUint32(out, uint32(dims))
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(keys)))
-	for _, k := range keys {
-		out = append(out, k[:]...)
-		for _, f := range entries[k] {
-			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(f))
-		}
-	}
-	return binary.LittleEndian.AppendUint64(out, sumOf(out))
+func header(dims int) []byte {
+	return binary.LittleEndian.AppendUint32([]byte(cacheMagic), uint32(dims))
 }
 
-// decodeVectors is the inverse of encodeVectors. It allocates no more than data is long.
-func decodeVectors(data []byte) (map[cacheKey][]float32, error) {
-	if len(data) < cacheHeader+cacheSum || string(data[:len(cacheMagic)]) != cacheMagic {
-		return nil, errCacheFile
+// appendEntries writes the entries at the given places.
+func appendEntries(dst []byte, model string, texts []string, vectors [][]float32, places []int) []byte {
+	for _, i := range places {
+		dst = appendEntry(dst, keyOf(model, texts[i]), vectors[i])
 	}
-	body, sum := data[:len(data)-cacheSum], binary.LittleEndian.Uint64(data[len(data)-cacheSum:])
-	dims := uint64(binary.LittleEndian.Uint32(body[len(cacheMagic):]))
-	count := uint64(binary.LittleEndian.Uint32(body[len(cacheMagic)+4:]))
-	body = body[cacheHeader:]
-	size := uint64(len(cacheKey{})) + 4*dims
-	if dims == 0 || count > uint64(len(body))/size || count*size != uint64(len(body)) || sumOf(data[:len(data)-cacheSum]) != sum {
-		return nil, errCacheFile
+	return dst
+}
+
+func appendEntry(dst []byte, key cacheKey, vector []float32) []byte {
+	from := len(dst)
+	dst = slices.Grow(dst, len(key)+4*len(vector)+cacheSum)
+	dst = append(dst, key[:]...)
+	for _, f := range vector {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(f))
 	}
-	out := make(map[cacheKey][]float32, count)
-	for ; len(body) > 0; body = body[size:] {
-		v := make([]float32, dims)
+	return binary.LittleEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[from:]))
+}
+
+// decodeVectors reads the entries of a file up to the first that is not whole, and returns how much of it
+// is good: 0, and dims 0, for what is no such file. It allocates no more than data is long.
+func decodeVectors(data []byte) (vectors map[cacheKey][]float32, dims, good int) {
+	if len(data) < cacheHeader || string(data[:len(cacheMagic)]) != cacheMagic {
+		return nil, 0, 0
+	}
+	n := uint64(binary.LittleEndian.Uint32(data[len(cacheMagic):]))
+	size := uint64(len(cacheKey{})) + 4*n + cacheSum
+	if n == 0 || size > maxEntry {
+		return nil, 0, 0
+	}
+	body := data[cacheHeader:]
+	vectors = make(map[cacheKey][]float32, uint64(len(body))/size)
+	good = cacheHeader
+	for ; uint64(len(body)) >= size; body = body[size:] {
+		entry, sum := body[:size-cacheSum], body[size-cacheSum:size]
+		if crc32.ChecksumIEEE(entry) != binary.LittleEndian.Uint32(sum) {
+			break
+		}
+		v := make([]float32, n)
 		for i := range v {
-			v[i] = math.Float32frombits(binary.LittleEndian.Uint32(body[len(cacheKey{})+4*i:]))
+			v[i] = math.Float32frombits(binary.LittleEndian.Uint32(entry[len(cacheKey{})+4*i:]))
 		}
-		out[cacheKey(body[:len(cacheKey{})])] = v
+		vectors[cacheKey(entry[:len(cacheKey{})])] = v
+		good += int(size)
 	}
-	return out, nil
+	return vectors, int(n), good
 }
 
-func sumOf(data []byte) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write(data)
-	return h.Sum64()
-}
+// maxEntry is more bytes than an entry of any embedding has: vectors have some thousand numbers.
+const maxEntry = 1 << 20

@@ -254,6 +254,24 @@ func (x *Index) Add(ctx context.Context, name string, examples []string) (Counts
 	return Counts{Added: len(fresh), Known: len(examples) - len(fresh), Examples: len(s.intents[at].examples)}, nil
 }
 
+// Restore is Add for examples that another Index was given: those that are not accepted here are left out
+// and returned, the others are added. Of several calls at once, each adds its own. Errors are those of
+// Add but *ExampleError.
+func (x *Index) Restore(ctx context.Context, name string, examples []string) (Counts, []ExampleError, error) {
+	at := slices.Index(x.names, name)
+	if at < 0 {
+		return Counts{}, nil, fmt.Errorf("%w: %q", ErrUnknownIntent, name)
+	}
+	for {
+		good, refused := x.current.Load().sift(at, examples)
+		counts, err := x.Add(ctx, name, good)
+		if _, refuses := errors.AsType[*ExampleError](err); refuses {
+			continue // another call took it in the meantime; the next look refuses it
+		}
+		return counts, refused, err
+	}
+}
+
 // Intents describes every intent, in the order of Names. The caller owns the slice.
 func (x *Index) Intents() []Summary {
 	s := x.current.Load()

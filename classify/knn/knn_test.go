@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -471,106 +469,54 @@ func TestLookupAllocatesScoresOnly(t *testing.T) {
 	}
 }
 
-func TestCacheEmbedsEveryTextOnce(t *testing.T) {
-	dir := t.TempDir()
-	opts := DefaultOptions()
-	opts.Model = "model one"
-	start := func(c *Cache, intents ...Intent) (*Index, []string) {
-		t.Helper()
-		m := new(model)
-		o := opts
-		o.Cache = c
-		x, err := New(t.Context(), intents, o, m.embed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return x, m.asked
-	}
-	cache := NewCache(dir)
-	x, asked := start(cache, hr())
-	if want := len(hr().Examples) + len(backgroundTexts()); len(asked) != want {
-		t.Errorf("%d texts embedded at first, want %d", len(asked), want)
-	}
-	if _, asked = start(cache, hr(), it()); !slices.Equal(asked, it().Examples) {
-		t.Errorf("after a reload: %q embedded, want those of the new intent", asked)
-	}
-	if _, err := x.Add(t.Context(), "hr_bot", []string{"Is my canteen voucher taxed?"}); err != nil {
+func TestRestoreLeavesOutWhatIsNotAccepted(t *testing.T) {
+	first := hr()
+	first.Negatives = []string{"not this one"}
+	x := build(t, first, it())
+	texts := []string{"one", " ", "two", it().Examples[0], "not this one", hr().Examples[0], "three", "two"}
+	counts, refused, err := x.Restore(t.Context(), "hr_bot", texts)
+	if err != nil {
 		t.Fatal(err)
 	}
-	extended := hr()
-	extended.Examples = append(extended.Examples, "Is my canteen voucher taxed?")
-	y, asked := start(NewCache(dir), extended, it())
-	if len(asked) != 0 {
-		t.Errorf("after a restart: %q embedded, want none", asked)
+	var at []int
+	for _, r := range refused {
+		at = append(at, r.Index)
 	}
-	if d := cmp.Diff(ask(t, build(t, extended, it()), "vouchers"), ask(t, y, "vouchers")); d != "" {
-		t.Errorf("cached vectors give another result:\n%s", d)
+	if want := (Counts{Added: 3, Known: 2, Examples: len(hr().Examples) + 3}); counts != want || !slices.Equal(at, []int{1, 3, 4}) {
+		t.Errorf("%+v, refused %v; want %+v without 1, 3 and 4", counts, refused, want)
 	}
-	opts.Model = "model two"
-	if _, asked = start(NewCache(dir), hr()); len(asked) == 0 {
-		t.Error("another model got the vectors of the first")
+	if d := cmp.Diff([]string{"one", "two", "three"}, x.Live()["hr_bot"]); d != "" {
+		t.Errorf("live examples (-want +got):\n%s", d)
+	}
+	if _, _, err := x.Restore(t.Context(), "nobody", texts); !errors.Is(err, ErrUnknownIntent) {
+		t.Errorf("an intent that is not there: %v, want ErrUnknownIntent", err)
 	}
 }
 
-func TestACacheFileThatCannotBeReadIsNoFault(t *testing.T) {
-	good := encodeVectors(map[cacheKey][]float32{keyOf("m", "a"): {1, 2}, keyOf("m", "b"): {3, 4}})
-	flipped := slices.Clone(good)
-	flipped[len(flipped)/2] ^= 1
-	tests := map[string][]byte{
-		"empty": nil, "foreign": []byte("something else entirely, and long enough"), "cut": good[:len(good)-9], "damaged": flipped,
+func TestIntentsThatTakeEachOthersExamplesAtOnceComeToAnEnd(t *testing.T) {
+	x := build(t, hr(), it())
+	texts := make([]string, 20)
+	for i := range texts {
+		texts[i] = fmt.Sprint("example ", i)
 	}
-	for name, data := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got, err := decodeVectors(data); err == nil {
-				t.Fatalf("%v, want an error", got)
-			}
-			dir := t.TempDir()
-			cache := NewCache(dir)
-			if err := os.WriteFile(cache.path(""), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			opts := DefaultOptions()
-			opts.Cache = cache
-			m := new(model)
-			if _, err := New(t.Context(), []Intent{hr()}, opts, m.embed); err != nil || len(m.asked) == 0 {
-				t.Errorf("error %v with %d texts embedded, want all of them and none", err, len(m.asked))
-			}
-			left, err := filepath.Glob(filepath.Join(dir, "*.tmp"))
-			if err != nil || len(left) > 0 {
-				t.Errorf("left behind: %v, %v", left, err)
+	var wg sync.WaitGroup
+	for _, name := range x.Names() {
+		wg.Go(func() {
+			for _, text := range texts {
+				if _, _, err := x.Restore(t.Context(), name, []string{text, text + " of " + name}); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
-	t.Run("a folder that cannot be made", func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		opts := DefaultOptions()
-		opts.Cache = NewCache(filepath.Join(file, "cache"))
-		if _, err := New(t.Context(), []Intent{hr()}, opts, new(model).embed); err != nil {
-			t.Errorf("error %v, want none", err)
-		}
-	})
-}
-
-func FuzzDecodeVectors(f *testing.F) {
-	f.Add(encodeVectors(map[cacheKey][]float32{keyOf("m", "a"): {1, 2}, keyOf("m", "b"): {3, 4}}))
-	f.Add(encodeVectors(map[cacheKey][]float32{}))
-	f.Add([]byte(cacheMagic + "\xff\xff\xff\xff\xff\xff\xff\xff--------"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := decodeVectors(data)
-		if err != nil {
-			return
-		}
-		if again := encodeVectors(got); len(got) > 0 && !slices.Equal(again, data) && len(again) == len(data) {
-			// Keys may stand in another order than ours; what they map to may not differ.
-			back, err := decodeVectors(again)
-			if err != nil || len(back) != len(got) {
-				t.Errorf("%d entries, and %d after writing them again: %v", len(got), len(back), err)
-			}
-		}
-	})
+	wg.Wait()
+	live := 0
+	for _, examples := range x.Live() {
+		live += len(examples)
+	}
+	if live != 3*len(texts) {
+		t.Errorf("%d live examples, want %d that both wanted and %d of each", live, len(texts), len(texts))
+	}
 }
 
 func FuzzLookup(f *testing.F) {

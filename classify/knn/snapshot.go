@@ -81,39 +81,77 @@ type scratch struct {
 
 // fresh returns the texts that intent at does not have yet, each once, or why one is not accepted.
 func (s *snapshot) fresh(at int, texts []string) ([]string, error) {
-	owner := make(map[string]int)
-	total := 0
-	for i := range s.intents {
-		in := &s.intents[i]
-		total += len(in.examples) + len(in.negatives)
-		for _, e := range in.examples {
-			owner[key(e.text)] = i
-		}
-	}
-	negative := make(map[string]bool)
-	for _, e := range s.intents[at].negatives {
-		negative[key(e.text)] = true
-	}
+	d := s.door(at)
 	var out []string
 	for i, text := range texts {
-		if msg := textProblem(text); msg != "" {
+		isNew, msg := d.admit(text)
+		if msg != "" {
 			return nil, &ExampleError{i, msg}
 		}
-		k := key(text)
-		if negative[k] {
-			return nil, &ExampleError{i, "a negative example of the same intent"}
-		}
-		if other, ok := owner[k]; !ok {
-			owner[k] = at
+		if isNew {
 			out = append(out, text)
-		} else if other != at {
-			return nil, &ExampleError{i, "an example of intent " + s.intents[other].name + " already"}
 		}
-	}
-	if total+len(out) > MaxExamples {
-		return nil, &ExampleError{len(texts) - 1, "too many: all intents together may have 100000"}
 	}
 	return out, nil
+}
+
+// sift divides texts into those that intent at accepts and the others.
+func (s *snapshot) sift(at int, texts []string) (good []string, refused []ExampleError) {
+	d := s.door(at)
+	for i, text := range texts {
+		if _, msg := d.admit(text); msg != "" {
+			refused = append(refused, ExampleError{i, msg})
+			continue
+		}
+		good = append(good, text)
+	}
+	return good, refused
+}
+
+// door decides which texts become examples of one intent.
+type door struct {
+	s         *snapshot
+	at        int
+	owners    map[string]int // by key, the intent of an example
+	negatives map[string]bool
+	total     int // examples and negatives of all intents
+}
+
+func (s *snapshot) door(at int) *door {
+	d := &door{s: s, at: at, owners: make(map[string]int), negatives: make(map[string]bool)}
+	for i := range s.intents {
+		in := &s.intents[i]
+		d.total += len(in.examples) + len(in.negatives)
+		for _, e := range in.examples {
+			d.owners[key(e.text)] = i
+		}
+	}
+	for _, e := range s.intents[at].negatives {
+		d.negatives[key(e.text)] = true
+	}
+	return d
+}
+
+// admit takes in a text, unless msg says why not. isNew is false for one that the intent has already.
+func (d *door) admit(text string) (isNew bool, msg string) {
+	if msg := textProblem(text); msg != "" {
+		return false, msg
+	}
+	k := key(text)
+	other, taken := d.owners[k]
+	switch {
+	case d.negatives[k]:
+		return false, "a negative example of the same intent"
+	case taken && other != d.at:
+		return false, "an example of intent " + d.s.intents[other].name + " already"
+	case taken:
+		return false, ""
+	case d.total >= MaxExamples:
+		return false, "too many: all intents together may have 100000"
+	}
+	d.owners[k] = d.at
+	d.total++
+	return true, ""
 }
 
 // normalise writes v - mean (no mean: v) to dst, at length one; all zero when it has no direction.

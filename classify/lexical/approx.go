@@ -1,6 +1,9 @@
 package lexical
 
-import "unicode/utf8"
+import (
+	"context"
+	"unicode/utf8"
+)
 
 // approx finds one phrase with up to edits edits, bit-parallel: bit i of state j says that the
 // first i characters of the phrase match the text up to here with at most j edits (Wu and Manber,
@@ -28,11 +31,19 @@ func newApprox(phrase string, edits, set int) approx {
 	return a
 }
 
-// in reports whether text, folded like the phrase, holds it from boundary to boundary.
-func (a *approx) in(text []byte) bool {
+// in reports whether text, folded like the phrase, holds it from boundary to boundary. Its error is that
+// of ctx.
+func (a *approx) in(ctx context.Context, text []byte) (bool, error) {
 	var state [MaxFuzzy + 1]uint64
 	a.start(&state)
+	look := 0
 	for i := 0; i < len(text); {
+		if i >= look {
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+			look = i + bytesPerLook
+		}
 		r, n := rune(text[i]), 1
 		var mask uint64
 		if r < utf8.RuneSelf {
@@ -54,11 +65,11 @@ func (a *approx) in(text []byte) bool {
 			continue
 		}
 		if state[a.edits]&a.accept != 0 {
-			return true
+			return true, nil
 		}
 		a.start(&state)
 	}
-	return false
+	return false, nil
 }
 
 // start lets the phrase begin here.

@@ -1,6 +1,8 @@
 package lexical
 
 import (
+	"context"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -16,29 +18,76 @@ const (
 	foldings
 )
 
-// fold appends text to dst: composed, white space runs as one space and none at the ends, and with
+// fold returns text composed, white space runs as one space and none at the ends, and with
 // foldCase every letter in the form that its case variants share.
-func fold(dst []byte, text string, mode folding) []byte {
+func fold(text string, mode folding) []byte {
+	f := folder{mode: mode}
+	f.add(text)
+	return f.dst
+}
+
+// foldAll appends the folded form of a text of any size to dst. Its error is that of ctx.
+func foldAll(ctx context.Context, dst []byte, text string, mode folding) ([]byte, error) {
+	f := folder{dst: slices.Grow(dst, len(text)), start: len(dst), mode: mode}
+	for text != "" {
+		if err := ctx.Err(); err != nil {
+			return f.dst, err
+		}
+		n := partEnd(text)
+		f.add(text[:n])
+		text = text[n:]
+	}
+	return f.dst, nil
+}
+
+// partEnd returns the length of the next part of text: about bytesPerLook, and up to a character with
+// which nothing before it can be composed.
+func partEnd(text string) int {
+	if len(text) <= bytesPerLook {
+		return len(text)
+	}
+	for n := bytesPerLook; n < len(text) && n < 2*bytesPerLook; {
+		if utf8.RuneStart(text[n]) && norm.NFC.PropertiesString(text[n:]).BoundaryBefore() {
+			return n
+		}
+		n++
+	}
+	return min(len(text), 2*bytesPerLook)
+}
+
+// folder folds a text part by part.
+type folder struct {
+	dst   []byte
+	start int // where the text begins in dst
+	mode  folding
+	space bool // white space came last
+}
+
+func (f *folder) add(text string) {
 	if !norm.NFC.IsNormalString(text) {
 		text = norm.NFC.String(text)
 	}
-	start := len(dst)
-	space := false
-	for _, r := range text {
-		if unicode.IsSpace(r) {
-			space = len(dst) > start
+	dst, space := f.dst, f.space
+	for i := 0; i < len(text); {
+		r, n := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRuneInString(text[i:])
+		}
+		i += n
+		if r == ' ' || r >= '\t' && r <= '\r' || r >= utf8.RuneSelf && unicode.IsSpace(r) {
+			space = len(dst) > f.start
 			continue
 		}
 		if space {
 			dst = append(dst, ' ')
 			space = false
 		}
-		if mode == foldCase {
+		if f.mode == foldCase {
 			r = foldRune(r)
 		}
 		dst = utf8.AppendRune(dst, r)
 	}
-	return dst
+	f.dst, f.space = dst, space
 }
 
 // foldRune goes through the upper case, because some lower-case variants (final sigma, long s)

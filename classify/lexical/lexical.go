@@ -12,10 +12,13 @@
 package lexical
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -63,7 +66,7 @@ func (o Options) Validate() error {
 		bad("fuzzy: %d is not between 0 and %d", o.Fuzzy, MaxFuzzy)
 	}
 	for i, phrase := range o.Any {
-		n := utf8.RuneCount(fold(nil, phrase, o.mode()))
+		n := utf8.RuneCount(fold(phrase, o.mode()))
 		switch {
 		case n == 0:
 			bad("any[%d]: empty", i)
@@ -101,6 +104,7 @@ func (o Options) compile() (*regexp.Regexp, error) {
 type Matcher struct {
 	names   []string
 	exact   [foldings]*automaton
+	longest [foldings]int // bytes of the longest phrase of exact
 	fuzzy   [foldings][]approx
 	regexps []namedRegexp
 	pool    sync.Pool // of *[]byte
@@ -140,7 +144,7 @@ func New(sets []Options) (*Matcher, error) {
 		}
 		mode := o.mode()
 		for _, p := range o.Any {
-			folded := string(fold(nil, p, mode))
+			folded := string(fold(p, mode))
 			if o.Fuzzy > 0 {
 				m.fuzzy[mode] = append(m.fuzzy[mode], newApprox(folded, o.Fuzzy, i))
 				continue
@@ -153,6 +157,9 @@ func New(sets []Options) (*Matcher, error) {
 	}
 	for mode, p := range phrases {
 		m.exact[mode] = newAutomaton(p)
+		for phrase := range p {
+			m.longest[mode] = max(m.longest[mode], len(phrase))
+		}
 	}
 	return m, errors.Join(errs...)
 }
@@ -180,21 +187,32 @@ func newAutomaton(phrases map[string][]int) *automaton {
 	return a
 }
 
+// largestKept is the most bytes of a buffer that is kept for the next text.
+const largestKept = 1 << 20
+
 // Match returns the names of the sets found in text, in the order they were declared; nil when none is.
-func (m *Matcher) Match(text *signal.Text) []string {
+// Its error is that of ctx, which is looked at every 64 KiB; then nothing is returned.
+func (m *Matcher) Match(ctx context.Context, text *signal.Text) ([]string, error) {
 	if m == nil || len(m.names) == 0 {
-		return nil
+		return nil, nil
 	}
 	buf, ok := m.pool.Get().(*[]byte)
 	if !ok {
 		buf = new([]byte)
 	}
-	defer m.pool.Put(buf)
+	defer func() {
+		if cap(*buf) <= largestKept {
+			m.pool.Put(buf)
+		}
+	}()
 	found := make([]bool, len(m.names))
 	for i := range text.Segments {
 		s := &text.Segments[i]
-		if s.Text != "" {
-			m.scan(s.Text, buf, found)
+		if s.Text == "" {
+			continue
+		}
+		if err := m.scan(ctx, s.Text, buf, found); err != nil {
+			return nil, err
 		}
 	}
 	var names []string
@@ -203,41 +221,123 @@ func (m *Matcher) Match(text *signal.Text) []string {
 			names = append(names, m.names[i])
 		}
 	}
-	return names
+	return names, nil
 }
 
 // scan marks the sets found in text.
-func (m *Matcher) scan(text string, buf *[]byte, found []bool) {
+func (m *Matcher) scan(ctx context.Context, text string, buf *[]byte, found []bool) error {
 	for mode := range foldings {
 		if m.exact[mode] == nil && len(m.fuzzy[mode]) == 0 {
 			continue
 		}
-		*buf = fold((*buf)[:0], text, mode)
-		m.exact[mode].scan(*buf, found)
+		var err error
+		if *buf, err = foldAll(ctx, (*buf)[:0], text, mode); err != nil {
+			return err
+		}
+		if err := m.exact[mode].scan(ctx, *buf, m.longest[mode], found); err != nil {
+			return err
+		}
 		for i := range m.fuzzy[mode] {
-			if p := &m.fuzzy[mode][i]; !found[p.set] {
-				found[p.set] = p.in(*buf)
+			p := &m.fuzzy[mode][i]
+			if found[p.set] {
+				continue
+			}
+			if found[p.set], err = p.in(ctx, *buf); err != nil {
+				return err
 			}
 		}
 	}
+	return m.scanPatterns(ctx, text, found)
+}
+
+// scanPatterns marks the sets whose patterns are in text.
+func (m *Matcher) scanPatterns(ctx context.Context, text string, found []bool) error {
 	for _, r := range m.regexps {
-		if !found[r.set] {
-			found[r.set] = r.re.MatchString(text)
+		if found[r.set] {
+			continue
+		}
+		var err error
+		if found[r.set], err = r.in(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bytesPerLook is how much text is read between two looks at the context.
+const bytesPerLook = 64 << 10
+
+// scan marks the sets whose phrases are in text. longest is the length of the longest one: the text is
+// searched in parts that overlap by that much.
+func (a *automaton) scan(ctx context.Context, text []byte, longest int, found []bool) error {
+	if a == nil {
+		return nil
+	}
+	step := max(bytesPerLook, longest)
+	for from := 0; ; from += step {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		to := min(len(text), from+step+longest)
+		a.part(text, from, to, found)
+		if to == len(text) {
+			return nil
 		}
 	}
 }
 
-func (a *automaton) scan(text []byte, found []bool) {
-	if a == nil {
-		return
-	}
-	it := a.ac.IterOverlappingByte(text)
+// part marks the sets whose phrases are in text[from:to].
+func (a *automaton) part(text []byte, from, to int, found []bool) {
+	it := a.ac.IterOverlappingByte(text[from:to])
 	for h := it.Next(); h != nil; h = it.Next() {
-		if !boundary(text, h.Start()) || !boundary(text, h.End()) {
+		if !boundary(text, from+h.Start()) || !boundary(text, from+h.End()) {
 			continue
 		}
 		for _, set := range a.sets[h.Pattern()] {
 			found[set] = true
 		}
 	}
+}
+
+// in reports whether the pattern is in text. A long text is fed to it, so that it can be taken away
+// when ctx ends; a text that cannot match for want of the pattern's first characters is not.
+func (r *namedRegexp) in(ctx context.Context, text string) (bool, error) {
+	if len(text) <= bytesPerLook {
+		return r.re.MatchString(text), ctx.Err()
+	}
+	if prefix, _ := r.re.LiteralPrefix(); !strings.Contains(text, prefix) {
+		return false, ctx.Err()
+	}
+	feed := feeder{text: text, done: ctx.Done(), look: bytesPerLook}
+	hit := r.re.MatchReader(&feed)
+	return hit, ctx.Err()
+}
+
+// feeder reads a text rune by rune until done is closed.
+type feeder struct {
+	text string
+	at   int
+	look int // where done is looked at next
+	done <-chan struct{}
+}
+
+// ReadRune implements io.RuneReader.
+func (f *feeder) ReadRune() (r rune, size int, err error) {
+	if f.at >= f.look {
+		f.look = f.at + bytesPerLook
+		select {
+		case <-f.done:
+			f.at = len(f.text)
+		default:
+		}
+	}
+	if f.at == len(f.text) {
+		return 0, 0, io.EOF
+	}
+	r, size = rune(f.text[f.at]), 1
+	if r >= utf8.RuneSelf {
+		r, size = utf8.DecodeRuneInString(f.text[f.at:])
+	}
+	f.at += size
+	return r, size, nil
 }

@@ -1,6 +1,8 @@
 package lexical
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -71,7 +73,7 @@ func TestPhrases(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tc.set.Name = "set"
-			got := build(t, tc.set).Match(user(tc.text))
+			got := match(build(t, tc.set), user(tc.text))
 			if (len(got) == 1) != tc.want {
 				t.Errorf("%+v in %q: %v, want a match: %v", tc.set, tc.text, got, tc.want)
 			}
@@ -87,10 +89,10 @@ func TestMatchReturnsTheSetsInTheirOrder(t *testing.T) {
 		Options{Name: "a", Any: []string{"apple", "APPLE tart"}, CaseSensitive: true},
 		Options{Name: "f", Any: []string{"aple"}, Fuzzy: 1},
 	)
-	if d := cmp.Diff([]string{"z", "b", "a", "f"}, m.Match(user("an apple tart"))); d != "" {
+	if d := cmp.Diff([]string{"z", "b", "a", "f"}, match(m, user("an apple tart"))); d != "" {
 		t.Errorf("names (-want +got):\n%s", d)
 	}
-	if got := m.Match(user("nothing")); got != nil {
+	if got := match(m, user("nothing")); got != nil {
 		t.Errorf("names %v, want none", got)
 	}
 }
@@ -99,7 +101,7 @@ func TestEveryRoleIsRead(t *testing.T) {
 	m := build(t, Options{Name: "titan", Any: []string{"titan"}})
 	for _, role := range []string{"system", "developer", "user", "assistant", "tool", "function"} {
 		text := &signal.Text{Segments: []signal.Segment{{Role: "user", Text: "hello"}, {Role: role, Text: "titan"}}}
-		if got := m.Match(text); len(got) != 1 {
+		if got := match(m, text); len(got) != 1 {
 			t.Errorf("role %s: %v, want one match", role, got)
 		}
 	}
@@ -108,7 +110,7 @@ func TestEveryRoleIsRead(t *testing.T) {
 func TestPhrasesDoNotSpanSegments(t *testing.T) {
 	m := build(t, Options{Name: "titan", Any: []string{"project titan"}})
 	text := &signal.Text{Segments: []signal.Segment{{Role: "user", Text: "project"}, {Role: "user", Text: "titan"}}}
-	if got := m.Match(text); got != nil {
+	if got := match(m, text); got != nil {
 		t.Errorf("%v, want no match", got)
 	}
 }
@@ -148,10 +150,10 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 
 func TestNoSetsMatchNothing(t *testing.T) {
 	var none *Matcher
-	if got := none.Match(user("x")); got != nil {
+	if got := match(none, user("x")); got != nil {
 		t.Errorf("nil matcher: %v", got)
 	}
-	if got := build(t).Match(user("x")); got != nil {
+	if got := match(build(t), user("x")); got != nil {
 		t.Errorf("no sets: %v", got)
 	}
 }
@@ -163,7 +165,7 @@ func TestConcurrentMatchesDoNotMix(t *testing.T) {
 	for text, want := range texts {
 		group.Go(func() {
 			for range 200 {
-				if d := cmp.Diff(want, m.Match(user(text))); d != "" {
+				if d := cmp.Diff(want, match(m, user(text))); d != "" {
 					t.Errorf("%q (-want +got):\n%s", text, d)
 				}
 			}
@@ -181,7 +183,7 @@ func TestTimeIsLinear(t *testing.T) {
 	for _, unit := range []string{"a", "a ", "\u0301", "e\u0301"} {
 		text := user(strings.Repeat(unit, 1<<17/len(unit)))
 		start := time.Now()
-		m.Match(text)
+		match(m, text)
 		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("%q: %v", unit, took)
 		}
@@ -210,8 +212,8 @@ func distance(a, b []rune) int {
 
 // naive looks at every part of the text that starts and ends at a boundary.
 func naive(text, phrase string, edits int, mode folding) bool {
-	b := fold(nil, text, mode)
-	want := []rune(string(fold(nil, phrase, mode)))
+	b := fold(text, mode)
+	want := []rune(string(fold(phrase, mode)))
 	cuts := []int{}
 	for i := range string(b) {
 		if boundary(b, i) {
@@ -242,7 +244,7 @@ func FuzzMatch(f *testing.F) {
 		if len(text) > 80 || len(phrase) > 40 || !utf8.ValidString(text) || !utf8.ValidString(phrase) || set.Validate() != nil {
 			return
 		}
-		got := slices.Contains(build(t, set).Match(user(text)), "x")
+		got := slices.Contains(match(build(t, set), user(text)), "x")
 		if want := naive(text, phrase, set.Fuzzy, foldCase); got != want {
 			t.Errorf("%q with %d edits in %q: %v, want %v", phrase, set.Fuzzy, text, got, want)
 		}
@@ -275,8 +277,55 @@ func BenchmarkMatch(b *testing.B) {
 			b.SetBytes(int64(len(text.LastUser)))
 			b.ReportAllocs()
 			for b.Loop() {
-				m.Match(text)
+				match(m, text)
 			}
 		})
+	}
+}
+
+// match is Match without an end.
+func match(m *Matcher, text *signal.Text) []string {
+	names, err := m.Match(context.Background(), text)
+	if err != nil {
+		panic(err)
+	}
+	return names
+}
+
+func TestNobodyWaitsForALongTextInVain(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	text := user(strings.Repeat("word ", 1<<20))
+	for name, o := range map[string]Options{
+		"phrases":             {Name: "x", Any: []string{"titan"}},
+		"a phrase with edits": {Name: "x", Any: []string{"titanium"}, Fuzzy: 1},
+		"a pattern":           {Name: "x", Regex: "w[a-z]+ titan"},
+	} {
+		if names, err := build(t, o).Match(ctx, text); !errors.Is(err, context.Canceled) || names != nil {
+			t.Errorf("%s: %v and error %v, want a cancellation", name, names, err)
+		}
+	}
+}
+
+func TestPhrasesArePutTogetherWherePartsMeet(t *testing.T) {
+	sets := map[string]Options{
+		"a phrase":                 {Name: "x", Any: []string{"project titan"}},
+		"one of other length":      {Name: "x", Any: []string{"titan", strings.Repeat("long ", 15_000)}},
+		"a phrase with edits":      {Name: "x", Any: []string{"project titan"}, Fuzzy: 1},
+		"a pattern":                {Name: "x", Regex: `project\s+titan$`},
+		"a pattern with a prefix":  {Name: "x", Regex: `project +titan\b`, CaseSensitive: true},
+		"letters that are put one": {Name: "x", Any: []string{"caf\u00e9"}},
+	}
+	for name, o := range sets {
+		m := build(t, o)
+		for at := bytesPerLook - 20; at < bytesPerLook+3; at += 2 {
+			text := strings.Repeat("a ", at/2) + strings.Repeat(" ", at%2) + "cafe\u0301 project   titan"
+			if got := match(m, user(text)); len(got) != 1 {
+				t.Errorf("%s at byte %d is not found", name, at)
+			}
+			if got := match(m, user(strings.ReplaceAll(text, "t", "tt"))); len(got) != 0 && name != "letters that are put one" && o.Fuzzy == 0 {
+				t.Errorf("%s at byte %d is found where it is not", name, at)
+			}
+		}
 	}
 }

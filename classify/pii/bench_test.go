@@ -40,6 +40,6 @@ func BenchmarkNominate(b *testing.B) {
 	b.ReportAllocs()
 	var dst []Range
 	for b.Loop() {
-		dst = Nominate(text, dst[:0])
+		dst = nominated(text, dst[:0])
 	}
 }

@@ -1,6 +1,7 @@
 package pii
 
 import (
+	"context"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -25,11 +26,19 @@ const reach = 96
 // whole.
 //
 // Range.Weight adds up the signs of a range, so that a caller with room for a few windows takes the
-// heaviest. Time is linear, and nothing but dst is allocated.
-func Nominate(text string, dst []Range) []Range {
+// heaviest. Time is linear, and nothing but dst is allocated. The error is that of ctx, which is looked
+// at every 64 KiB; the ranges are not whole then.
+func Nominate(ctx context.Context, text string, dst []Range) ([]Range, error) {
 	n := nominator{s: scanner{text: text}, out: dst}
 	n.initial = true
+	look := bytesPerLook
 	for i := 0; i < len(text); {
+		if i >= look {
+			if err := ctx.Err(); err != nil {
+				return n.out, err
+			}
+			look = i + bytesPerLook
+		}
 		switch b := text[i]; {
 		case b >= utf8.RuneSelf:
 			i = n.wide(i)
@@ -45,7 +54,29 @@ func Nominate(text string, dst []Range) []Range {
 		}
 	}
 	n.shut()
-	return n.out
+	return n.out, nil
+}
+
+// bytesPerLook is how much text is read between two looks at the context.
+const bytesPerLook = 64 << 10
+
+// longestRun is how much of a run of letters is taken as one word: the cues in a longer one, which a
+// script without spaces may have, are looked for in each of its parts.
+const longestRun = 4 << 10
+
+// runEnd returns the end of the letters that begin at i, or of their first part.
+func (n *nominator) runEnd(i int) int {
+	limit := min(len(n.s.text), i+longestRun)
+	end := i
+	for end < limit && (isLetter(n.s.text[end]) || n.s.text[end] >= utf8.RuneSelf) {
+		end++
+	}
+	if end == limit {
+		for end < len(n.s.text) && !utf8.RuneStart(n.s.text[end]) {
+			end++
+		}
+	}
+	return end
 }
 
 // nominator is one walk over a text. It keeps the range that it is in open, for the next sign may be
@@ -69,7 +100,7 @@ const (
 
 // latin looks at the word that begins with an ASCII letter at i.
 func (n *nominator) latin(i int) int {
-	end, initial := n.s.wordEnd(i), n.initial
+	end, initial := n.runEnd(i), n.initial
 	n.initial = false
 	if isUpper(n.s.text[i]) && !initial && n.nameLike(i, end) {
 		n.capital(i, end)
@@ -110,14 +141,14 @@ func (n *nominator) wide(i int) (end int) {
 	n.initial = !unicode.IsLetter(r) && (initial || r == '。' || r == '！' || r == '？' || r == '…')
 	switch {
 	case unicode.IsUpper(r):
-		if end = n.s.wordEnd(i); !initial {
+		if end = n.runEnd(i); !initial {
 			n.capital(i, end)
 		}
 		return end
 	case !unicode.IsLetter(r):
 		return i + size
 	case spaced(r):
-		end = n.s.wordEnd(i)
+		end = n.runEnd(i)
 		if word := n.s.text[i:end]; cueWords.has(word) || !unicode.IsLower(r) && holdsCue(word) {
 			n.add(i, end, weightCue)
 		}

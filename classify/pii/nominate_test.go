@@ -1,6 +1,8 @@
 package pii
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -20,6 +22,32 @@ func checkRanges(tb testing.TB, text string, ranges []Range) {
 			tb.Fatalf("%q: %+v cuts a code point", text, r)
 		}
 		end = r.End
+	}
+}
+
+// nominated is Nominate without an end.
+func nominated(text string, dst []Range) []Range {
+	dst, err := Nominate(context.Background(), text, dst)
+	if err != nil {
+		panic(err)
+	}
+	return dst
+}
+
+func TestNobodyWaitsForNominationsInVain(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := Nominate(ctx, strings.Repeat("we met Ann there. ", 1<<16), nil); !errors.Is(err, context.Canceled) || len(got) > 1<<12 {
+		t.Errorf("%d ranges and error %v, want few and a cancellation", len(got), err)
+	}
+}
+
+func TestACueInALongRunOfLettersIsFound(t *testing.T) {
+	for _, at := range []int{0, 100, 10_000, 40_000} {
+		text := strings.Repeat("\u0628", at) + "\u0627\u0644\u0633\u064a\u062f" + strings.Repeat("\u0628", 40_000-at)
+		if got := nominated(text, nil); len(got) == 0 {
+			t.Errorf("a title at letter %d of a run is not nominated", at)
+		}
 	}
 }
 
@@ -44,7 +72,7 @@ func TestNominate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			text := dull + tt.sign + ". " + dull
-			got := Nominate(text, nil)
+			got := nominated(text, nil)
 			checkRanges(t, text, got)
 			if !tt.want {
 				if len(got) > 0 {
@@ -62,7 +90,7 @@ func TestNominate(t *testing.T) {
 func TestNominateMergesWhatIsNearAndWeighsIt(t *testing.T) {
 	far := strings.Repeat("x ", 3*reach)
 	text := "we met Ana there and Ben Orth too " + far + "and dear carl " + far
-	got := Nominate(text, []Range{{7, 8, 9}})
+	got := nominated(text, []Range{{7, 8, 9}})
 	var weights []int
 	for _, r := range got {
 		weights = append(weights, r.Weight)
@@ -76,7 +104,7 @@ func TestNominateMergesWhatIsNearAndWeighsIt(t *testing.T) {
 func TestNominateTouchesNothingInDullText(t *testing.T) {
 	text := strings.Repeat("words and 12 numbers, in lower case. ", 1000)
 	if n := testing.AllocsPerRun(10, func() {
-		if got := Nominate(text, nil); len(got) > 0 {
+		if got := nominated(text, nil); len(got) > 0 {
 			t.Fatalf("nominated %q", text[got[0].Start:got[0].End])
 		}
 	}); n > 0 {

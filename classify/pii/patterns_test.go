@@ -132,7 +132,7 @@ func TestEveryTextTakesLinearTime(t *testing.T) {
 	for name, text := range hostile(size) {
 		start := time.Now()
 		Patterns(text, nil)
-		Nominate(text, nil)
+		nominated(text, nil)
 		// It takes milliseconds. A scan that looks back over all the text takes many minutes.
 		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("%s: %d bytes took %s", name, len(text), took)
@@ -169,7 +169,7 @@ func FuzzPatterns(f *testing.F) {
 		valid := strings.ToValidUTF8(text, "\uFFFD")
 		check(t, valid, Patterns(valid, nil))
 		Patterns(text, nil) // bytes that are no text must not hurt
-		checkRanges(t, valid, Nominate(valid, nil))
-		Nominate(text, nil)
+		checkRanges(t, valid, nominated(valid, nil))
+		nominated(text, nil)
 	})
 }

@@ -18,6 +18,7 @@
 package scan
 
 import (
+	"context"
 	"math"
 	"unicode/utf8"
 )
@@ -28,6 +29,9 @@ const block = 64
 
 // slack is how far, in bytes, a cut may move back to reach white space.
 const slack = 24
+
+// blocksPerLook is how many blocks are read between two looks at the context: a millisecond or two.
+const blocksPerLook = 64 << 10 / block
 
 // Scanner holds a table of n-gram weights.
 type Scanner struct {
@@ -58,9 +62,10 @@ type note struct {
 // that; a stride beyond size counts as size, so that the windows cover the text. The last window
 // ends with the text and is as long as the others. A text shorter than size gives one window, an
 // empty one none. The text may hold anything; bytes that are not UTF-8 count as replacement characters.
-func (s *Scanner) Windows(text string, size, stride int, dst []Window) []Window {
+// The error is that of ctx, which is looked at every 64 KiB; what was appended by then is of no use.
+func (s *Scanner) Windows(ctx context.Context, text string, size, stride int, dst []Window) ([]Window, error) {
 	if text == "" {
-		return dst
+		return dst, nil
 	}
 	width := max((size+block-1)/block, 1)
 	step := min(max((stride+block-1)/block, 1), width)
@@ -74,6 +79,11 @@ func (s *Scanner) Windows(text string, size, stride int, dst []Window) []Window 
 	first := 0 // block at which the next window starts
 	ring[0] = p.note
 	for k := 1; k <= total; k++ {
+		if k%blocksPerLook == 0 {
+			if err := ctx.Err(); err != nil {
+				return dst, err
+			}
+		}
 		p.readTo(cut(text, k, total))
 		ring[k%len(ring)] = p.note
 		if k != first+width && k != total {
@@ -83,7 +93,7 @@ func (s *Scanner) Windows(text string, size, stride int, dst []Window) []Window 
 		dst = append(dst, s.window(ring, start, width))
 		first += step
 	}
-	return dst
+	return dst, nil
 }
 
 // window scores the window of width blocks that starts at block start.

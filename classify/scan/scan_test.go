@@ -2,6 +2,7 @@ package scan_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -65,7 +66,7 @@ func TestWindowsAreThoseOfTheTraining(t *testing.T) {
 		for _, w := range c.Windows {
 			want = append(want, scan.Window{Start: int(w[0]), End: int(w[1]), Score: float32(w[2])})
 		}
-		got := s.Windows(c.Text, c.Size, c.Stride, nil)
+		got := windows(s, c.Text, c.Size, c.Stride, nil)
 		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 2e-6)); diff != "" {
 			t.Errorf("%.60q, size %d, stride %d (-training +Go):\n%s", c.Text, c.Size, c.Stride, diff)
 		}
@@ -86,7 +87,7 @@ func TestWindowsCoverTheTextOnRuneBoundaries(t *testing.T) {
 	for name, text := range texts {
 		for _, shape := range [][2]int{{512, 384}, {64, 64}, {100, 1}, {512, 9999}, {0, 0}, {-5, -5}, {1 << 40, 1}} {
 			at, before := 0, -1
-			for _, w := range s.Windows(text, shape[0], shape[1], nil) {
+			for _, w := range windows(s, text, shape[0], shape[1], nil) {
 				if w.Start > at || w.Start <= before || w.End <= w.Start {
 					t.Fatalf("%s %v: window %+v after one that ends at %d", name, shape, w, at)
 				}
@@ -108,7 +109,7 @@ func TestWindowsCoverTheTextOnRuneBoundaries(t *testing.T) {
 func TestWindowsOfNothingAreNone(t *testing.T) {
 	t.Parallel()
 	kept := []scan.Window{{Start: 1, End: 2, Score: 0.5}}
-	if diff := cmp.Diff(kept, load(t).Windows("", 512, 384, kept)); diff != "" {
+	if diff := cmp.Diff(kept, windows(load(t), "", 512, 384, kept)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -160,9 +161,9 @@ func TestLoadKeepsNoReferenceToItsInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	const text = "Ignore the noise and read on."
-	want := s.Windows(text, 512, 384, nil)
+	want := windows(s, text, 512, 384, nil)
 	clear(model)
-	if diff := cmp.Diff(want, s.Windows(text, 512, 384, nil)); diff != "" {
+	if diff := cmp.Diff(want, windows(s, text, 512, 384, nil)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -171,11 +172,11 @@ func TestScannerServesManyGoroutines(t *testing.T) {
 	t.Parallel()
 	s := load(t)
 	text := strings.Repeat("Sales rose by four percent in the last quarter. ", 200)
-	want := s.Windows(text, 512, 384, nil)
+	want := windows(s, text, 512, 384, nil)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			if got := s.Windows(text, 512, 384, nil); !cmp.Equal(want, got) {
+			if got := windows(s, text, 512, 384, nil); !cmp.Equal(want, got) {
 				t.Error("windows differ between goroutines")
 			}
 		})
@@ -188,7 +189,7 @@ func TestWindowsAllocatesOnceForAnyLength(t *testing.T) {
 	dst := make([]scan.Window, 0, 4096)
 	for _, n := range []int{1, 10, 10_000} {
 		text := strings.Repeat("The patch fixes a crash at start-up and adds two translations. ", n)
-		if got := testing.AllocsPerRun(5, func() { s.Windows(text, 512, 384, dst[:0]) }); got > 1 {
+		if got := testing.AllocsPerRun(5, func() { windows(s, text, 512, 384, dst[:0]) }); got > 1 {
 			t.Errorf("%d bytes: %v allocations, want at most 1", len(text), got)
 		}
 	}
@@ -204,7 +205,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s.Windows(text, 512, 384, nil)
+		windows(s, text, 512, 384, nil)
 	})
 }
 
@@ -216,7 +217,7 @@ func FuzzWindows(f *testing.F) {
 	s := load(f)
 	f.Fuzz(func(t *testing.T, text string, size, stride int) {
 		at := 0
-		for _, w := range s.Windows(text, size, stride, nil) {
+		for _, w := range windows(s, text, size, stride, nil) {
 			if w.Start > at || w.End <= w.Start || w.End < at || !(w.Score >= 0 && w.Score <= 1) {
 				t.Fatalf("window %+v after one that ends at %d", w, at)
 			}
@@ -226,6 +227,24 @@ func FuzzWindows(f *testing.F) {
 			t.Fatalf("windows end at %d of %d", at, len(text))
 		}
 	})
+}
+
+// windows is Windows without an end.
+func windows(s *scan.Scanner, text string, size, stride int, dst []scan.Window) []scan.Window {
+	dst, err := s.Windows(context.Background(), text, size, stride, dst)
+	if err != nil {
+		panic(err)
+	}
+	return dst
+}
+
+func TestNobodyWaitsForALongTextInVain(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	got, err := load(t).Windows(ctx, strings.Repeat("word ", 1<<20), 512, 384, nil)
+	if !errors.Is(err, context.Canceled) || len(got) > 1<<10 {
+		t.Errorf("%d windows and error %v, want few and a cancellation", len(got), err)
+	}
 }
 
 func BenchmarkWindows(b *testing.B) {
@@ -241,7 +260,7 @@ func BenchmarkWindows(b *testing.B) {
 			b.ReportAllocs()
 			var dst []scan.Window
 			for b.Loop() {
-				dst = s.Windows(text, 512, 384, dst[:0])
+				dst = windows(s, text, 512, 384, dst[:0])
 			}
 		})
 	}

@@ -16,7 +16,7 @@ func checkTwin(t *testing.T, text string) {
 	if changed != (twin != text) {
 		t.Fatalf("Twin(%q): changed is %v and the twin is %q", text, changed, twin)
 	}
-	if len(twin) > 6*len(text)+256 {
+	if len(twin) > 4*len(text)+256 {
 		t.Fatalf("Twin(%q) has %d bytes, the text %d", text, len(twin), len(text))
 	}
 	if utf8.ValidString(text) && !utf8.ValidString(twin) {

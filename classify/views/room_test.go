@@ -50,3 +50,31 @@ func TestLinesOfBase64AreReadOneByOneWhenTheyAreNotOneRun(t *testing.T) {
 		}
 	}
 }
+
+func TestFillerOfEveryKindFits(t *testing.T) {
+	backwards := strings.Repeat("ecnetnes trohs rehtona si siht\n", 400)
+	escaped := "%41%42%43\n" + backwards
+	rotated := rot13(strings.Repeat("this is another short sentence\n", 400))
+	encode := base64.StdEncoding.EncodeToString
+	for name, text := range map[string]string{
+		"backwards":                          backwards,
+		"backwards beside escapes":           escaped,
+		"backwards in base64":                encode([]byte(backwards)),
+		"backwards in base64 twice":          encode([]byte(encode([]byte(backwards)))),
+		"beside escapes in base64":           encode([]byte(escaped)),
+		"rotated":                            rotated,
+		"rotated in base64":                  encode([]byte(rotated)),
+		"backwards, and behind it rotated":   backwards + rotated,
+		"words without spaces":               strings.Repeat("thisisanothershortsentence\n", 400),
+		"backwards in base64 beside escapes": "%41%42%43\n" + encode([]byte(escaped)),
+	} {
+		behind := text + "\n" + encode([]byte(hiddenAttack))
+		twin, _ := Twin(behind)
+		if !strings.Contains(twin, hiddenAttack) {
+			t.Errorf("%s: the twin is %.2f times as long as the text and without the attack", name, float64(len(twin))/float64(len(behind)))
+		}
+		if testing.Verbose() {
+			t.Logf("%s: %.2f times", name, float64(len(twin))/float64(len(behind)))
+		}
+	}
+}

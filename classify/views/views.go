@@ -15,7 +15,7 @@
 // are folded. Of 629,000 texts of the training sets (prompts, textbooks, code, web pages, 20 languages)
 // 0.06 % have a twin that differs, most of them by a ligature or a misplaced Cyrillic letter.
 //
-// Time is linear in the text, the twin is at most six times as long as the text plus 256 bytes, and
+// Time is linear in the text, the twin is at most four times as long as the text plus 256 bytes, and
 // equal texts have equal twins. All functions may be called by any number of goroutines.
 package views
 
@@ -25,9 +25,10 @@ const (
 	// maxDepth bounds how many layers of encoding are taken off.
 	maxDepth = 2
 	// roomFactor and roomExtra bound the twin: roomFactor * len(text) + roomExtra bytes. A text written
-	// backwards gives two payloads of its length, in base64 and read again for its escapes four: less
-	// room would let such filler push out an attack that is encoded behind it.
-	roomFactor, roomExtra = 6, 256
+	// backwards gives two payloads of its length, and in base64, beside what it decodes to, three of three
+	// quarters of it: with less room than that and the text such filler would push out an attack that is
+	// encoded behind it.
+	roomFactor, roomExtra = 4, 256
 )
 
 // Twin returns the text with disguises undone, followed by what was found encoded in it, one
@@ -55,6 +56,20 @@ func Twin(text string) (twin string, changed bool) {
 	return twin, twin != text
 }
 
+// appendNew appends those of more that are not in payloads.
+func appendNew(payloads, more []string) []string {
+	have := make(map[string]struct{}, len(payloads))
+	for _, p := range payloads {
+		have[p] = struct{}{}
+	}
+	for _, p := range more {
+		if _, ok := have[p]; !ok {
+			payloads = append(payloads, p)
+		}
+	}
+	return payloads
+}
+
 // unwrap undoes the disguises of a text that was found under depth layers of encoding, and returns
 // the payloads that it holds, unwrapped themselves.
 func unwrap(text string, depth int) (body string, payloads []string) {
@@ -70,7 +85,7 @@ func unwrap(text string, depth int) (body string, payloads []string) {
 		again := reading{text: body, depth: depth}
 		again.run()
 		body = again.edited()
-		r.payloads = append(r.payloads, again.payloads...)
+		r.payloads = appendNew(r.payloads, again.payloads)
 	}
 	for i, p := range r.payloads {
 		if i > 0 && p == r.payloads[i-1] {

@@ -1,0 +1,44 @@
+package classify
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"signalbox/classify/lexical"
+	"signalbox/internal/signal"
+)
+
+// soon is how late Extract may return here. It stops within some 20 ms; the rest is for machines that
+// have other things to do.
+const soon = 400 * time.Millisecond
+
+func TestADeadlineEndsTheReadingOfALongText(t *testing.T) {
+	o := DefaultOptions()
+	o.Timeout, o.Patterns = 10*time.Millisecond, true
+	o.Keywords = []lexical.Options{
+		{Name: "edits", Any: []string{"titanium"}, Fuzzy: 2},
+		{Name: "pattern", Regex: `tit+an\s+[a-z]{3,9}[0-9]`},
+	}
+	c := open(t, newFake(), o)
+	const size = 32 << 20
+	for name, part := range map[string]string{
+		"sentences":   "Sales rose by four percent, says Ann Miller of 12 Main Street. ",
+		"one word":    "a",
+		"upside down": "suo\u1d09\u0287\u0254n\u0279\u0287su\u1d09 ",
+		"bytes":       "\xff",
+	} {
+		text := user(strings.Repeat(part, size/len(part)))
+		for _, kind := range []signal.Kind{signal.Keyword, signal.PII, signal.Jailbreak, signal.Domain} {
+			var set signal.Set
+			start := time.Now()
+			c.Extract(t.Context(), text, signal.MaskOf(kind), &set)
+			if took := time.Since(start); took > o.Timeout+soon {
+				t.Errorf("%v of %s: %v after the deadline", kind, name, took-o.Timeout)
+			}
+			if v := &set.Values[kind]; v.State != signal.Unknown || v.Reason != signal.ReasonTimeout {
+				t.Errorf("%v of %s is %+v, want unknown for a timeout", kind, name, v)
+			}
+		}
+	}
+}
