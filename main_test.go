@@ -23,6 +23,7 @@ import (
 
 	"signalbox/internal/app"
 	"signalbox/internal/config"
+	"signalbox/internal/hub/hubtest"
 )
 
 func TestMain(m *testing.M) {
@@ -37,7 +38,15 @@ func TestMain(m *testing.M) {
 //	get URL                 prints status, headers and body
 //	await URL FILE REGEXP   posts until the answer matches
 //	hup WORD                sends SIGHUP to the background program with WORD among its arguments
+//
+// $HUB is the address of a model hub with the repository acme/topics.
 func TestScripts(t *testing.T) {
+	hub := hubtest.New(t, &hubtest.Repo{Name: "acme/topics", License: "mit", Files: []hubtest.File{
+		{Path: "config.json", Data: []byte(`{"architectures": ["BertForSequenceClassification"]}`)},
+		{Path: "tokenizer.json", Data: []byte("{}")},
+		{Path: "model.onnx", Data: bytes.Repeat([]byte("graph "), 1000), LFS: true},
+		{Path: "training_args.bin", Data: []byte("not asked for")},
+	}})
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -48,6 +57,7 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			e.Setenv("XDG_CACHE_HOME", dir)
+			e.Setenv("HUB", hub.URL())
 			return nil
 		},
 		Condition: func(name string) (bool, error) {

@@ -34,7 +34,7 @@ func run(args []string) error {
 	if len(args) != 1 {
 		return errors.New("usage: configref DIR")
 	}
-	g := &generator{types: map[string]*ast.StructType{}, docs: map[string]string{}}
+	g := &generator{types: map[string]*ast.StructType{}, plain: map[string]string{}}
 	for qualifier, dir := range packages() {
 		if err := g.load(qualifier, filepath.Join(args[0], dir)); err != nil {
 			return err
@@ -52,7 +52,7 @@ func run(args []string) error {
 
 type generator struct {
 	types map[string]*ast.StructType // "proxy.Options"
-	docs  map[string]string
+	plain map[string]string          // what a named type without fields is written as, "knn.Threshold"
 	out   strings.Builder
 }
 
@@ -71,19 +71,37 @@ func (g *generator) load(qualifier, dir string) error {
 			return err
 		}
 		for _, decl := range f.Decls {
+			g.readsText(qualifier, decl)
 			gd, ok := decl.(*ast.GenDecl)
 			if !ok || gd.Tok != token.TYPE {
 				continue
 			}
 			for _, spec := range gd.Specs {
 				ts := spec.(*ast.TypeSpec)
-				if st, ok := ts.Type.(*ast.StructType); ok {
-					g.types[join(qualifier, ts.Name.Name)] = st
+				switch t := ts.Type.(type) {
+				case *ast.StructType:
+					g.types[join(qualifier, ts.Name.Name)] = t
+				case *ast.Ident:
+					text, _, _ := typeName(t, qualifier)
+					g.plain[join(qualifier, ts.Name.Name)] = text + g.plain[join(qualifier, ts.Name.Name)]
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// readsText notes a number that may be a word as well: a type with a method UnmarshalText.
+func (g *generator) readsText(qualifier string, decl ast.Decl) {
+	fd, ok := decl.(*ast.FuncDecl)
+	if !ok || fd.Recv == nil || fd.Name.Name != "UnmarshalText" {
+		return
+	}
+	if star, ok := fd.Recv.List[0].Type.(*ast.StarExpr); ok {
+		if id, ok := star.X.(*ast.Ident); ok {
+			g.plain[join(qualifier, id.Name)] += " or a word"
+		}
+	}
 }
 
 func join(qualifier, name string) string {
@@ -115,6 +133,9 @@ func (g *generator) section(qualifier, name, path string, level int) error {
 		}
 		qualifier := f.qualifier
 		typ, q, sub := typeName(f.Type, qualifier)
+		if plain, ok := g.plain[join(q, sub)]; ok && typ == "mapping" {
+			typ = plain
+		}
 		fmt.Fprintf(&g.out, "| `%s` | %s | %s |\n", key, typ, meaning(f.Field))
 		if _, isStruct := g.types[join(q, sub)]; isStruct {
 			p := key
