@@ -102,6 +102,7 @@ def main() -> None:
 
     figures |= {"calibration": calibration, "held_out": notes, "training_rows": len(train_rows)}
     figures["probes"] = evaluate.probes(sess, tok, calibration)
+    figures["own_prompts"] = evaluate.own_prompts(sess, tok)
     figures["dev"] = evaluate.dev_figures(sess, tok, args.data, calibration)
     note("dev done")
     base = evaluate.session(export.build(model.from_base(), "fp32", tasks=("embedding",)).SerializeToString())

@@ -120,14 +120,14 @@ def domain_rows(data: Path) -> list[Row]:
     rows += [domain_row(r) for r in subsample(read(data, "openstax_questions"), 1000, lambda r: r["src"])]
     rows += [domain_row(r) for r in subsample(read(data, "domain_synthetic"), 1100, lambda r: (r["src"], r["label"]))]
     rows += [domain_row(r, weight=1.2) for r in subsample(read(data, "exams_multilingual"), 700, lambda r: (r["lang"], r["label"]))]
-    rows += [domain_row(r) for r in subsample(read(data, "domain_other"), 1600, lambda r: r["src"])]
+    rows += [domain_row(r, weight=0.7) for r in subsample(read(data, "domain_other"), 1600, lambda r: r["src"])]
     for name, label, count in (
         ("gsm8k", "math", 900), ("medquad", "health", 1800),
         ("codealpaca", "computer science", 1300), ("gpteacher_codegen", "computer science", 700),
     ):
         rows += [domain_row(r, label) for r in subsample(read(data, name), count, lambda r: 0)]
     rows += [Row(t, DOMAINS.index(d), NONE, 1.0, "own/domain") for t, d in synth.domain_texts()]
-    rows += [Row(t, DOMAINS.index(d), NONE, 2.5, "own/everyday") for t, d in everyday.texts()]
+    rows += [Row(t, DOMAINS.index(d), NONE, 1.5, "own/everyday") for t, d in everyday.texts()]
     for row in rows:  # a domain question is also a harmless prompt
         row.jailbreak = 0
     return rows
@@ -149,9 +149,15 @@ def jailbreak_rows(data: Path, leave_out: tuple[str, ...] = ()) -> list[Row]:
 
 
 def dev_keys(data: Path) -> set[str]:
-    """Keys of every dev text, so that no copy of one is trained on."""
+    """Keys of every text that measures, so that no copy of one is trained on."""
     names = ("domain_mmlu_pro", "domain_mixed", "jailbreak", "pii", "complexity", "factcheck")
-    return {key(r["text"]) for n in names for r in read(data, f"dev/{n}.jsonl")}
+    return {key(r["text"]) for n in names for r in read(data, f"dev/{n}.jsonl")} | {key(text) for _, _, text in own_prompts()}
+
+
+def own_prompts() -> list[list[str]]:
+    """(domain, language, text) of the prompts written for measurement alone."""
+    file = Path(__file__).resolve().parent.parent / "own_prompts.tsv"
+    return [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def build(data: Path, leave_out: dict[str, tuple[str, ...]] | None = None) -> tuple[list[Row], list[Row]]:
@@ -169,7 +175,8 @@ def build(data: Path, leave_out: dict[str, tuple[str, ...]] | None = None) -> tu
             seen[k].take(row)
             continue
         seen[k] = row
-        (held if bucket(row.text, HELD_OUT_ONE_IN) == 0 and not row.src.startswith("own/") else train).append(row)
+        generated = row.src.startswith("own/") and row.src != "own/everyday"  # one pattern on both sides would say nothing
+        (held if bucket(row.text, HELD_OUT_ONE_IN) == 0 and not generated else train).append(row)
     random.Random(5).shuffle(train)
     return train, held
 

@@ -210,6 +210,17 @@ def complexity_figures(found, rows, temperature) -> dict:
     return out
 
 
+def own_prompts(sess, tok) -> dict:
+    """Domain accuracy on prompts that were written for this measurement alone: [rows, accuracy] by
+    "en" and "other"."""
+    rows = data.own_prompts()
+    found = logits(sess, tok, [text for _, _, text in rows])
+    right = defaultdict(list)
+    for (domain, language, _), f in zip(rows, found):
+        right["en" if language == "en" else "other"].append(DOMAINS[f["domain"][0].argmax()] == domain)
+    return {group: [len(v), float(np.mean(v))] for group, v in right.items()}
+
+
 def factcheck_figures(found, rows, temperature, threshold) -> dict:
     p, positive = probabilities(found, "factcheck", temperature)[:, 1], np.array([r.factcheck == 1 for r in rows])
     return {"rows": len(rows), "auc": auc(p, positive), "accuracy": float(((p >= threshold) == positive).mean())}

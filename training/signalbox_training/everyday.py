@@ -1,7 +1,10 @@
 """Plain questions of everyday life for every domain, in English and a few other languages; own texts.
 
-The public sets ask like textbooks and exams. People ask like this.
+The public sets ask like textbooks and exams. People ask like this. Short ones stand here, and longer
+and stranger ones in the files of `prompts/`, one a line: domain, language, text.
 """
+
+from pathlib import Path
 
 ENGLISH = {
     "law": "Can my landlord keep my deposit because I painted the walls?|My boss fired me without notice, is that legal?|Do I have to pay a parking fine on private land?|Can a shop refuse a refund if I lost the receipt?|My neighbour's tree fell on my fence, who is liable?|What happens if I die without a will?|How do I contest a speeding ticket?|Is it legal to record a phone call without telling the other person?|Who gets custody of the children after a divorce?|Can I be sued for a bad online review?|What should a rental contract say about repairs?|The police want to search my car, can I refuse?|How long does a trademark last?|Does a contract signed by a minor count?|Can my employer read my e-mails?|What is the penalty for driving without a licence?|How do I evict a tenant who does not pay?|Is my ex entitled to half of the house?|What do I need to prove to win damages after a car accident?|Can I break my lease early if I lose my job?|Do I need permission to use a song in my video?|What rights do I have if my flight is cancelled?|How does bail work?|Is a handwritten will valid?",
@@ -39,4 +42,9 @@ FOREIGN = {
 
 def texts() -> list[tuple[str, str]]:
     """(text, domain) pairs."""
-    return [(t, domain) for part in (ENGLISH, FOREIGN) for domain, lines in part.items() for t in lines.split("|")]
+    pairs = [(t, domain) for part in (ENGLISH, FOREIGN) for domain, lines in part.items() for t in lines.split("|")]
+    for file in sorted((Path(__file__).parent / "prompts").glob("*.tsv")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            domain, _, text = line.split("\t")
+            pairs.append((text, domain))
+    return pairs

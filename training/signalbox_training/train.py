@@ -235,8 +235,8 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
         rows = data.bare(rows)
     rows += [data.Row(t, src="distil") for t in distil_rows(folder, 500 if only_bare_tasks else 6000)]
     tok = batches.tokenizer()
-    if refine:  # few against many: seen several times an epoch
-        rows += [r for r in rows if r.src == "own/everyday"] * 5
+    if start_from:  # few against many: seen several times an epoch
+        rows += [r for r in rows if r.src == "own/everyday"] * 2
     examples = [Example(r, e) for r, e in zip(rows, tok.encode_batch([r.text[:6000] for r in rows], add_special_tokens=False))]
     hosts = [e.ids for e in examples if e.row.jailbreak == 0 and 40 <= len(e.ids)]
     net = model.load(start_from, 0.1) if start_from else model.from_base(0.1)

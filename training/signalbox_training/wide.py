@@ -98,7 +98,7 @@ def prepare(folder: Path, leave_out: dict | None = None) -> list[data.Row]:
     train, held = data.build(folder, leave_out)
     for row in train:
         if row.src.startswith(("mmlu", "own/everyday")):
-            row.weight *= 3  # few rows, and the hardest ones
+            row.weight *= 3  # few rows, and the hardest ones: exam questions, and prompts as people write them
     seen = {data.key(r.text) for r in train} | {data.key(r.text) for r in held} | data.dev_keys(folder)
     for row in extra_rows(folder):
         k = data.key(row.text)
