@@ -246,8 +246,8 @@ func (p *pass) selectWindows(ctx context.Context, need signal.Mask, twinText str
 // most others: those that the scan finds most like an attack and, when personal data is needed, those
 // with the most text that may be some.
 func pick(candidates []candidate, raw, most int, need signal.Mask) {
-	if raw > 0 && raw <= len(candidates) {
-		candidates[0].picked, candidates[raw-1].picked = true, true
+	if whole := candidates[:raw]; len(whole) > 0 {
+		whole[0].picked, whole[len(whole)-1].picked = true, true
 	}
 	attacks := most
 	if need.Has(signal.PII) {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,12 +21,23 @@ import (
 	"signalbox/proxy"
 )
 
+// thinking is how long the model server of these tests takes: requests are under way while the
+// configuration changes, and 200 of them leave the machine time to read it.
+const thinking = 100 * time.Millisecond
+
 // echo is a model server that answers with what it was asked, so that a test sees what reached it.
 func echo(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
+			return
+		}
+		think := time.NewTimer(thinking)
+		defer think.Stop()
+		select {
+		case <-think.C:
+		case <-r.Context().Done():
 			return
 		}
 		seen, _ := json.Marshal(map[string]any{"body": json.RawMessage(body), "team": r.Header.Get("X-Team"), "host": r.Host})
@@ -47,6 +59,7 @@ func echo(t *testing.T) string {
 // an answer which took any of them from another generation shows.
 func generation(word, backend, log string, limit int) string {
 	return fmt.Sprintf(`
+server: {connect_timeout: 60s} # a busy machine with the race detector is no slow network
 models:
   - name: model-%[1]s
     served_as: org/%[1]s
@@ -183,7 +196,7 @@ func (f *flood) run(ctx context.Context, clients int) *sync.WaitGroup {
 // requests. No request may fail, and each is answered by one configuration: what its headers tell and
 // what reached the model all comes from the same file.
 func TestReloadUnderLoadMixesNothing(t *testing.T) {
-	const clients, reloads = 200, 16
+	const clients, reloads = 200, 12
 	backend, dir := echo(t), t.TempDir()
 	file, log := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "decisions.jsonl")
 	limits := map[string]int{"amber": 111, "blue": 222}
