@@ -35,6 +35,7 @@ class Row:
     factcheck: int = NONE
     entities: list[dict] | None = None  # type, start, end in code points; None where nobody looked
     partial: bool = False  # entities are only people, places and organisations; others are not marked
+    variant: bool = False  # of another training row, so never held out
 
     def take(self, other: Row) -> None:
         """Add the labels that this row lacks."""
@@ -115,7 +116,10 @@ def domain_rows(data: Path) -> list[Row]:
     rows = []
     pro = read(data, "mmlu_pro")
     rows += [domain_row(r, weight=1.3) for r in pro]
-    rows += [domain_row(with_options(r, rng), weight=0.7) for r in pro if bucket(r["text"], 8) == 0]
+    variants = [domain_row(with_options(r, rng), weight=0.7) for r in pro if bucket(r["text"], 8) == 0 and bucket(r["text"], HELD_OUT_ONE_IN) != 0]
+    for row in variants:
+        row.variant = True
+    rows += variants
     rows += [domain_row(r) for r in read(data, "mmlu")]
     rows += [domain_row(r) for r in subsample(read(data, "openstax_questions"), 1000, lambda r: r["src"])]
     rows += [domain_row(r) for r in subsample(read(data, "domain_synthetic"), 1100, lambda r: (r["src"], r["label"]))]
@@ -176,7 +180,7 @@ def build(data: Path, leave_out: dict[str, tuple[str, ...]] | None = None) -> tu
             continue
         seen[k] = row
         generated = row.src.startswith("own/") and row.src != "own/everyday"  # one pattern on both sides would say nothing
-        (held if bucket(row.text, HELD_OUT_ONE_IN) == 0 and not generated else train).append(row)
+        (held if bucket(row.text, HELD_OUT_ONE_IN) == 0 and not generated and not row.variant else train).append(row)
     random.Random(5).shuffle(train)
     return train, held
 
