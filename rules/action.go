@@ -1,6 +1,9 @@
 package rules
 
-import "signalbox/internal/signal"
+import (
+	"signalbox/internal/signal"
+	"signalbox/rules/internal/condition"
+)
 
 // Verb is what a route does with a request.
 type Verb uint8
@@ -82,6 +85,17 @@ type Field struct {
 
 // Header is a header added to the request sent upstream.
 type Header struct{ Name, Value string }
+
+// OnUnknown says what becomes of a route whose condition ends unknown because signals failed. Its
+// String is the word used in YAML.
+type OnUnknown = condition.OnUnknown
+
+// The policies for unknown conditions.
+const (
+	Skip  = condition.Skip  // the route does not match
+	Match = condition.Match // the route matches: fail closed
+	Error = condition.Error // the request ends with signal_unavailable
+)
 
 // Outcome tells how a decision came about.
 type Outcome uint8

@@ -7,10 +7,9 @@
 //
 // # Semantics
 //
-// Logic is three-valued (Kleene): true, false, unknown; all is the minimum, any the maximum, not
-// the flip. A leaf over a signal that was not extracted yet is pending: it may become anything. A
-// leaf over a signal whose extraction failed is unknown for good. Internally a condition therefore
-// has bounds, the least and the greatest value it can still take, and everything else follows:
+// Logic is three-valued (Kleene): true, false, unknown. A leaf over a signal that was not extracted
+// yet is pending; a leaf over a signal whose extraction failed is unknown for good. A condition
+// therefore has bounds, the least and the greatest value it can still take, and everything else follows:
 //
 //   - Routes are tried in file order and the first true one wins, so a route is decided only when
 //     every route above it is settled.
@@ -25,14 +24,14 @@
 //   - Signals that nothing provides are asked for before all others and alone: the caller records
 //     them as unknown at no cost, and what they settle needs no pass.
 //
-// # Simplification
+// # Parts
 //
-// At load, conditions are brought into negation normal form, constants are folded, nested operators
-// of one sort are flattened, equal leaves are shared, label sets and ranges of one signal are
-// intersected or united, and tests that exclude or imply each other are joined: x with not x becomes
-// a leaf that is settled as soon as the signal is known. Each step holds for unknown, too, because
-// all tests of one signal are unknown together; a property test compares the result with the
-// original.
+// Compile reads the YAML (readroute.go, readwhen.go, readleaf.go, readaction.go), warns (warn.go) and
+// links a Program (program.go), which Trace explains (trace.go). Below this package lie two others,
+// which know nothing of each other: internal/condition is the logic, from truth values to
+// simplification, proofs and blockers; internal/syntax reads YAML word by word and says what to make of
+// a word that is not known. A condition is simplified at load, which keeps its meaning, unknown
+// included.
 //
 // # Warnings
 //

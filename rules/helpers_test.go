@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"math"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -10,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"signalbox/internal/signal"
+	"signalbox/rules/internal/signaltest"
 )
 
 // testEnv is the configuration that every test's rules live in.
@@ -20,13 +19,7 @@ func testEnv() Env {
 		Prompts:    []string{"finance", "math"},
 		Roles:      []string{"staff", "admin", "customer"},
 		Signals:    1<<signal.NumKinds - 1,
-		Labels: map[signal.Kind][]string{ //nolint:exhaustive // the others are not checked
-			signal.Domain:     {"business", "economics", "law", "math", "physics", "other"},
-			signal.Keyword:    {"project_titan", "urgent", "internal"},
-			signal.Intent:     {"hr_bot", "it_help"},
-			signal.Complexity: {"low", "medium", "high"},
-			signal.PII:        {"EMAIL_ADDRESS", "PERSON", "US_SSN"},
-		},
+		Labels:     signaltest.Labels(),
 		Thresholds: map[signal.Kind]float64{signal.Jailbreak: 0.6, signal.PII: 0.4}, //nolint:exhaustive // the others have the default
 	}
 }
@@ -80,36 +73,6 @@ func readFile(tb testing.TB, path string) string {
 		tb.Fatal(err)
 	}
 	return string(b)
-}
-
-// headersOf makes Facts.Header from pairs.
-func headersOf(pairs ...string) func(string) []string {
-	h := http.Header{}
-	for i := 0; i < len(pairs); i += 2 {
-		h.Add(pairs[i], pairs[i+1])
-	}
-	return h.Values
-}
-
-// labelled makes a known value over labels. Each of scores names a label and its probability; the
-// rest is spread over the others.
-func labelled(labels []string, scores map[string]float64) signal.Value {
-	v := signal.Value{State: signal.Known, Labels: labels, Probs: make([]float32, len(labels))}
-	rest := 1.0
-	for _, s := range scores {
-		rest -= s
-	}
-	for i, l := range labels {
-		s, ok := scores[l]
-		if !ok {
-			s = max(0, rest) / float64(max(1, len(labels)-len(scores)))
-		}
-		v.Probs[i] = float32(s)
-		if s > v.Score || math.IsNaN(s) {
-			v.Label, v.Score = l, s
-		}
-	}
-	return v
 }
 
 func fields(line string) (verb string, args []string) {

@@ -12,6 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"signalbox/internal/signal"
+	"signalbox/rules/internal/condition"
+	"signalbox/rules/internal/signaltest"
+	"signalbox/rules/internal/syntax"
 )
 
 // The number of cases of TestEveryPassIsNeeded.
@@ -31,7 +34,7 @@ type lazyCase struct {
 // lazyCases draws them. pool draws the leaves of one configuration.
 func lazyCases(pool func(*rapid.T) []string) *rapid.Generator[lazyCase] {
 	return rapid.Custom(func(t *rapid.T) lazyCase {
-		c := lazyCase{drawConfig(t, pool(t), 5, 3), testEnv(), drawSet(t)}
+		c := lazyCase{drawConfig(t, pool(t), 5, 3), testEnv(), signaltest.Draw(t)}
 		for _, k := range []signal.Kind{signal.Domain, signal.PII, signal.Complexity, signal.FactCheck} {
 			if rapid.IntRange(0, 9).Draw(t, "absent") == 0 {
 				c.env.Signals &^= signal.MaskOf(k)
@@ -196,43 +199,29 @@ func fewestPasses(e *eager, c lazyCase) int {
 
 // cellsOf returns one value of a kind for each combination of results that the tests can have, and
 // the failure.
-func cellsOf(k signal.Kind, tests []*leaf, facts signal.Facts) []signal.Value {
+func cellsOf(k signal.Kind, tests []*condition.Leaf, facts signal.Facts) []signal.Value {
 	if len(tests) == 0 {
 		return nil
 	}
-	seen := map[string]bool{}
-	var out []signal.Value
-	set := signal.Set{Facts: facts}
-	for _, v := range everyValue()[k] {
-		set.Values[k] = v
-		cell := make([]byte, len(tests))
-		for i, l := range tests {
-			cell[i] = byte(value(l, &set))
-		}
-		if !seen[string(cell)] {
-			seen[string(cell)] = true
-			out = append(out, v)
-		}
-	}
-	return out
+	return distinctCells(k, tests, everyValue()[k], facts)
 }
 
 // everyValue holds values of each kind that reach, as far as tens of thousands of random ones can
 // tell, every combination of results that the tests of the pool can have.
 var everyValue = sync.OnceValue(func() [signal.NumKinds][]signal.Value {
 	var out [signal.NumKinds][]signal.Value
-	tests := make(map[signal.Kind][]*leaf)
+	tests := make(map[signal.Kind][]*condition.Leaf)
 	c := newCompiler(testEnv())
 	for _, text := range leafTexts() {
 		var doc yaml.Node
 		if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 			panic(err)
 		}
-		each(c.when(c.root(&doc, "when"), 0), func(l *leaf) { tests[l.kind] = append(tests[l.kind], l) })
+		condition.EachLeaf(c.when(syntax.At(&c.problems, &doc, "when"), 0), func(l *condition.Leaf) { tests[l.Kind] = append(tests[l.Kind], l) })
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for k := range signal.NumKinds {
-		values := candidates(k)
+		values := signaltest.Values(k)
 		if k == signal.Domain {
 			for range 20_000 {
 				values = append(values, randomLabels(random, testEnv().Labels[k]))
@@ -242,16 +231,17 @@ var everyValue = sync.OnceValue(func() [signal.NumKinds][]signal.Value {
 	}
 	for k, tests := range tests {
 		if k < signal.NumKinds {
-			out[k] = distinctCells(k, tests, out[k])
+			out[k] = distinctCells(k, tests, out[k], signal.Facts{})
 		}
 	}
 	return out
 })
 
-func distinctCells(k signal.Kind, tests []*leaf, values []signal.Value) []signal.Value {
+// distinctCells keeps the first of the values that give the tests the same results.
+func distinctCells(k signal.Kind, tests []*condition.Leaf, values []signal.Value, facts signal.Facts) []signal.Value {
 	seen := map[string]bool{}
 	var out []signal.Value
-	var set signal.Set
+	set := signal.Set{Facts: facts}
 	for _, v := range values {
 		set.Values[k] = v
 		cell := make([]byte, len(tests))
@@ -279,5 +269,5 @@ func randomLabels(random *rand.Rand, labels []string) signal.Value {
 	for i, l := range labels {
 		scores[l] = weights[i] / sum
 	}
-	return labelled(labels, scores)
+	return signaltest.Labelled(labels, scores)
 }

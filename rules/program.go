@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"signalbox/internal/signal"
+	"signalbox/rules/internal/condition"
 )
 
 // Program is a compiled set of routes. It is immutable and safe for concurrent use.
@@ -19,15 +20,12 @@ type Program struct {
 }
 
 type route struct {
-	name      string
-	index     int
-	when      node
-	onUnknown OnUnknown
-	action    Action
-	kinds     signal.Mask // signals of the condition
-	wants     signal.Mask // signals of the action
-	tangled   bool        // see weigh
-	labels    map[signal.Kind][]string
+	condition.Matcher
+
+	name   string
+	index  int // in the file
+	action Action
+	wants  signal.Mask // signals of the action
 }
 
 // Step decides, or says what is missing. When the mask is not zero, the caller extracts those
@@ -35,32 +33,32 @@ type route struct {
 // and steps again; the Decision is then empty. When it is zero the Decision is final. The answer
 // depends on set alone, so stepping twice is stepping once. Step neither keeps nor modifies set. It
 // does not allocate, except where signals are missing and a route tests one of them in several nested
-// places (see weigh).
+// places.
 func (p *Program) Step(set *signal.Set) (Decision, signal.Mask) {
 	var need, wants, failed signal.Mask
-	known := knownIn(set)
+	known := condition.Known(set)
 	for i := range p.routes {
 		r := &p.routes[i]
-		if r.kinds&^known == 0 && !r.when.holds(set) {
+		if r.Kinds&^known == 0 && !r.When.Holds(set) {
 			continue
 		}
-		raw, rest := r.weigh(set)
-		b := r.onUnknown.resolve(raw)
-		if !b.settled() {
-			need |= pendingKinds(rest, set, r.onUnknown)
+		raw, rest := r.Eval(set)
+		b := r.OnUnknown.Resolve(raw)
+		if !b.Settled() {
+			need |= r.Pending(rest, set)
 			wants |= r.wants
 			continue
 		}
 		var here signal.Mask
-		if raw.hi == unknown || raw.lo == unknown {
-			here = failedKinds(r.when, set)
+		if raw.Hi == condition.Unknown || raw.Lo == condition.Unknown {
+			here = r.Failed(set)
 			failed |= here
 		}
-		if b.lo == no {
+		if b.Lo == condition.False {
 			continue
 		}
 		if need == 0 {
-			return r.decide(outcomeOf(b.lo, raw, here), failed, set)
+			return r.decide(outcomeOf(b.Lo, raw, here), failed, set)
 		}
 		return Decision{}, p.ask(need, wants|r.wants, set)
 	}
@@ -77,11 +75,11 @@ func (p *Program) Step(set *signal.Set) (Decision, signal.Mask) {
 // outcomeOf tells how a route won: t is what the policy made of its condition, raw the condition and
 // failed the signals that left it unknown. A condition that every value of a pending signal makes
 // true has matched without being asked for.
-func outcomeOf(t truth, raw bounds, failed signal.Mask) Outcome {
+func outcomeOf(t condition.Truth, raw condition.Bounds, failed signal.Mask) Outcome {
 	switch {
-	case t == unknown:
+	case t == condition.Unknown:
 		return Unavailable
-	case raw.lo == unknown && failed != 0:
+	case raw.Lo == condition.Unknown && failed != 0:
 		return FailClosed
 	}
 	return Matched
@@ -127,7 +125,7 @@ func missing(m signal.Mask, set *signal.Set) signal.Mask {
 func broken(m signal.Mask, set *signal.Set) signal.Mask {
 	var out signal.Mask
 	for k := signal.Kind(0); m != 0 && k < signal.NumKinds; k++ {
-		if m.Has(k) && stateOf(&set.Values[k]) == signal.Unknown {
+		if m.Has(k) && condition.StateOf(&set.Values[k]) == signal.Unknown {
 			out |= signal.MaskOf(k)
 		}
 	}
@@ -151,7 +149,7 @@ type Route struct {
 func (p *Program) Routes() []Route {
 	out := make([]Route, len(p.routes))
 	for i, r := range p.routes {
-		out[i] = Route{r.name, r.action.Verb, r.onUnknown, r.kinds, r.wants}
+		out[i] = Route{r.name, r.action.Verb, r.OnUnknown, r.Kinds, r.wants}
 	}
 	return out
 }
@@ -160,7 +158,7 @@ func (p *Program) Routes() []Route {
 func (p *Program) Kinds() signal.Mask {
 	m := p.wants
 	for _, r := range p.routes {
-		m |= r.kinds | r.wants
+		m |= r.Kinds | r.wants
 	}
 	return m
 }

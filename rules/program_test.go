@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/signal"
+	"signalbox/rules/internal/signaltest"
 )
 
 // manyRoutes is a rule set of the given size whose conditions are all different and all false for
@@ -37,8 +38,8 @@ func manyRoutes(routes, leaves int) string {
 func worstCase() *signal.Set {
 	labels := testEnv().Labels
 	set := &signal.Set{Facts: signal.Facts{Tenant: "acme", Tokens: 50_000, Model: "auto"}}
-	set.Values[signal.Domain] = labelled(labels[signal.Domain], map[string]float64{"math": 0.8})
-	set.Values[signal.Complexity] = labelled(labels[signal.Complexity], map[string]float64{"high": 0.7})
+	set.Values[signal.Domain] = signaltest.Labelled(labels[signal.Domain], map[string]float64{"math": 0.8})
+	set.Values[signal.Complexity] = signaltest.Labelled(labels[signal.Complexity], map[string]float64{"high": 0.7})
 	set.Values[signal.Jailbreak] = signal.Value{State: signal.Known, Score: 0.1}
 	set.Values[signal.Keyword] = signal.Value{State: signal.Known, Labels: []string{"urgent"}}
 	return set
@@ -58,7 +59,7 @@ func TestStepDoesNotAllocate(t *testing.T) {
 	p := mustCompile(t, manyRoutes(20, 4))
 	known := worstCase()
 	pending := worstCase()
-	hide(pending, signal.MaskOf(signal.Domain, signal.Keyword))
+	signaltest.Hide(pending, signal.MaskOf(signal.Domain, signal.Keyword))
 	failed := worstCase()
 	failed.Values[signal.Domain] = signal.Value{State: signal.Unknown}
 	for name, set := range map[string]*signal.Set{"known": known, "pending": pending, "failed": failed} {

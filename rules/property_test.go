@@ -4,45 +4,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 
 	"signalbox/internal/signal"
+	"signalbox/rules/internal/signaltest"
 )
-
-// The simplified condition has the value of the original on every settled assignment, unknown
-// included, and bounds at least as tight on every partial one.
-func TestSimplifyKeepsTheMeaning(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		text := drawCondition(t, leafTexts(), 4)
-		var doc yaml.Node
-		if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-			t.Fatal(err)
-		}
-		c := newCompiler(testEnv())
-		raw := c.when(c.root(&doc, "when"), 0)
-		if HasErrors(c.problems) {
-			t.Fatal(c.problems)
-		}
-		simple := c.simplifier.simplify(raw)
-		set := drawSet(t)
-		if want, got := raw.eval(set), simple.eval(set); want != got {
-			t.Fatalf("%s is %v, simplified to %s it is %v", raw, want, simple, got)
-		}
-		hide(set, signal.Mask(rapid.IntRange(0, 1<<signal.NumKinds-1).Draw(t, "hidden")))
-		if want, got := raw.eval(set), simple.eval(set); got.lo < want.lo || got.hi > want.hi {
-			t.Fatalf("%s is within %v, simplified to %s within %v", raw, want, simple, got)
-		}
-	})
-}
-
-// hide makes the signals of m not extracted.
-func hide(set *signal.Set, m signal.Mask) {
-	for _, k := range m.Kinds() {
-		set.Values[k] = signal.Value{}
-	}
-}
 
 // Extracting only what Step asks for leads to the decision that knowing everything leads to, in at
 // most one neural pass, and stepping twice is stepping once.
@@ -50,7 +16,7 @@ func TestLazyDecidesAsEager(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := compileDrawn(t, drawConfig(t, leafTexts(), 6, 3))
-		full := drawSet(t)
+		full := signaltest.Draw(t)
 		for _, program := range []*Program{p, p.Named()} {
 			want, need := program.Step(full)
 			if need != 0 {

@@ -1,15 +1,16 @@
 package rules
 
 import (
-	"math"
 	"regexp"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"signalbox/internal/signal"
+	"signalbox/rules/internal/condition"
+	"signalbox/rules/internal/syntax"
 )
+
+// Readers of leaves return nil when there is none that could be read; a problem was reported then.
 
 // defaultThreshold applies to tasks whose threshold the environment does not give.
 const defaultThreshold = 0.5
@@ -21,252 +22,359 @@ func (c *compiler) threshold(k signal.Kind) float64 {
 	return defaultThreshold
 }
 
-// anyScore is the span that every score lies in.
-func anyScore(k signal.Kind) *span {
-	s := &span{subject: ofScore, kind: k, lo: math.Inf(-1), hi: math.Inf(1)}
+// scoreIn makes the test of the probability that a binary signal stands for.
+func scoreIn(k signal.Kind, in condition.Range) (l *condition.Leaf, ok bool) {
+	label := "" // jailbreak and cache report the probability that counts as Score
 	if k == signal.FactCheck {
-		s.label = "needs" // jailbreak and cache report the probability that counts as Score
+		label = "needs"
 	}
-	return s
+	return condition.Score(k, label, in)
+}
+
+// holdsWhen returns the leaf or, when the rule says false, its negation.
+func holdsWhen(says bool, l *condition.Leaf) condition.Node { //nolint:revive // what the rule says of the leaf
+	if says {
+		return l
+	}
+	return &condition.Not{X: l}
+}
+
+// inRange makes a test of a number, which some number must pass.
+func inRange(at syntax.Cursor, in condition.Range, test func(condition.Range) (*condition.Leaf, bool)) condition.Node {
+	l, possible := test(in)
+	if !possible {
+		at.Errorf("no value lies between these bounds, so this is never true")
+		return nil
+	}
+	return l
 }
 
 // readBinary reads jailbreak and factcheck: true, false or bounds of the probability.
-func (c *compiler) readBinary(at cursor, k signal.Kind) node {
-	s := anyScore(k)
-	if at.scalar("!!bool") {
-		s.lo = c.threshold(k)
-		if b, _ := at.bool(); !b {
-			return &not{newLeaf(k, s)}
-		}
-		return newLeaf(k, s)
+func (c *compiler) readBinary(at syntax.Cursor, k signal.Kind) condition.Node {
+	if at.IsScalar("!!bool") {
+		says, _ := at.Bool()
+		l, _ := scoreIn(k, condition.AtLeast(c.threshold(k)))
+		return holdsWhen(says, l)
 	}
-	mark := at.mark()
-	entries, ok := at.mapping("true, false or {min_score, max_score}", "min_score", "max_score")
+	mark := at.Mark()
+	entries, ok := at.Mapping("true, false or {min_score, max_score}", "min_score", "max_score")
 	if !ok {
 		return nil
 	}
 	if len(entries) == 0 {
-		at.lacking(mark, "found no bound, expected {min_score, max_score}")
+		at.Lacking(mark, "found no bound, expected {min_score, max_score}")
 	}
+	in := condition.Unbounded()
 	for _, e := range entries {
-		x, ok := e.at.share()
+		x, ok := e.At.Share()
 		switch {
 		case !ok:
 			return nil
-		case e.key == "min_score":
-			s.lo = x
+		case e.Key == "min_score":
+			in.Lo = x
 		default:
-			s.hi = x
+			in.Hi = x
 		}
 	}
-	return bounded(at, s)
-}
-
-// bounded makes the leaf of a range that must not be empty.
-func bounded(at cursor, s *span) node {
-	if s.empty() {
-		at.errorf("no value lies between these bounds, so this is never true")
-		return nil
-	}
-	return newLeaf(kindOf(s), s)
-}
-
-func kindOf(s *span) signal.Kind {
-	if s.subject == ofScore {
-		return s.kind
-	}
-	return signal.NumKinds
+	return inRange(at, in, func(in condition.Range) (*condition.Leaf, bool) { return scoreIn(k, in) })
 }
 
 // readSimilarity reads cache: {similarity: X}.
-func readSimilarity(at cursor) node {
-	mark := at.mark()
-	entries, ok := at.mapping("{similarity: NUMBER}", "similarity")
-	if !ok || len(entries) == 0 {
-		if ok {
-			at.lacking(mark, "found no similarity, expected {similarity: NUMBER}")
-		}
+func readSimilarity(at syntax.Cursor) condition.Node {
+	mark := at.Mark()
+	entries, ok := at.Mapping("{similarity: NUMBER}", "similarity")
+	if !ok {
 		return nil
 	}
-	s := anyScore(signal.Cache)
-	if s.lo, ok = entries[0].at.share(); !ok {
+	if len(entries) == 0 {
+		at.Lacking(mark, "found no similarity, expected {similarity: NUMBER}")
 		return nil
 	}
-	return newLeaf(signal.Cache, s)
+	least, ok := entries[0].At.Share()
+	if !ok {
+		return nil
+	}
+	l, _ := scoreIn(signal.Cache, condition.AtLeast(least))
+	return l
 }
 
 // readEntities reads pii: true, false, TYPE, [TYPE, ...] or {types, min_score}.
-func (c *compiler) readEntities(at cursor) node {
-	e := &entities{min: c.threshold(signal.PII)}
-	if at.scalar("!!bool") {
-		if b, _ := at.bool(); !b {
-			return &not{newLeaf(signal.PII, e)}
-		}
-		return newLeaf(signal.PII, e)
+func (c *compiler) readEntities(at syntax.Cursor) condition.Node {
+	const what = "type of personal data"
+	least := c.threshold(signal.PII)
+	if at.IsScalar("!!bool") {
+		says, _ := at.Bool()
+		return holdsWhen(says, condition.Entities(least))
 	}
-	check := c.checkLabel(signal.PII, "type of personal data")
-	if at.n.Kind != yaml.MappingNode {
-		e.types = wordsOf(at, "type of personal data", check)
-		if len(e.types) == 0 {
+	check := c.checkLabel(signal.PII, what)
+	if !at.IsMapping() {
+		types := at.Words(what, check)
+		if len(types) == 0 {
 			return nil
 		}
-		e.types = distinct(e.types)
-		return newLeaf(signal.PII, e)
+		return condition.Entities(least, types...)
 	}
-	mark := at.mark()
-	entries, ok := at.mapping("{types, min_score}", "types", "min_score")
+	mark := at.Mark()
+	entries, ok := at.Mapping("{types, min_score}", "types", "min_score")
 	if ok && len(entries) == 0 {
-		at.lacking(mark, "found an empty mapping, expected {types, min_score}")
+		at.Lacking(mark, "found an empty mapping, expected {types, min_score}")
 	}
-	for _, x := range entries {
-		if x.key == "types" {
-			e.types = distinct(wordsOf(x.at, "type of personal data", check))
-			ok = ok && len(e.types) > 0
+	var types []string
+	for _, e := range entries {
+		if e.Key == "types" {
+			types = e.At.Words(what, check)
+			ok = ok && len(types) > 0
 			continue
 		}
 		var isShare bool
-		e.min, isShare = x.at.share()
+		least, isShare = e.At.Share()
 		ok = ok && isShare
 	}
 	if !ok {
 		return nil
 	}
-	return newLeaf(signal.PII, e)
+	return condition.Entities(least, types...)
 }
 
-// readTokens reads tokens or context_tokens: {gt, gte, lt, lte}.
-func readTokens(at cursor, of subject) node {
-	mark := at.mark()
-	entries, ok := at.mapping("a comparison such as {gt: 8000}", "gt", "gte", "lt", "lte")
+// readTokens reads tokens or context_tokens: {gt, gte, lt, lte}. test makes the leaf of the range.
+func readTokens(at syntax.Cursor, test func(condition.Range) (*condition.Leaf, bool)) condition.Node {
+	mark := at.Mark()
+	entries, ok := at.Mapping("a comparison such as {gt: 8000}", "gt", "gte", "lt", "lte")
 	if !ok {
 		return nil
 	}
 	if len(entries) == 0 {
-		at.lacking(mark, "found no comparison, expected {gt, gte, lt, lte}")
+		at.Lacking(mark, "found no comparison, expected {gt, gte, lt, lte}")
 		return nil
 	}
-	s := &span{subject: of, lo: math.Inf(-1), hi: math.Inf(1)}
+	in := condition.Unbounded()
 	for _, e := range entries {
-		n, isInt := e.at.integer(0)
-		if !isInt {
-			ok = false
-			continue
-		}
-		side := &span{lo: math.Inf(-1), hi: math.Inf(1)}
-		x := float64(n)
-		switch e.key {
+		n, isInt := e.At.Integer(0)
+		ok = ok && isInt
+		switch x := float64(n); e.Key {
 		case "gt":
-			side.lo, side.loOpen = x, true
+			in = in.Intersect(condition.Above(x))
 		case "gte":
-			side.lo = x
+			in = in.Intersect(condition.AtLeast(x))
 		case "lt":
-			side.hi, side.hiOpen = x, true
+			in = in.Intersect(condition.Below(x))
 		case "lte":
-			side.hi = x
+			in = in.Intersect(condition.AtMost(x))
 		}
-		s = narrow(s, side)
 	}
 	if !ok {
 		return nil
 	}
-	// Tokens are whole numbers: nothing lies between two neighbours that are both excluded.
-	if s.loOpen && s.hiOpen && s.hi-s.lo == 1 {
-		s.hi = s.lo
-	}
-	return bounded(at, s)
-}
-
-func narrow(a, b *span) *span {
-	c, _ := joinSpans(a, b, false)
-	c.subject = a.subject
-	return c
+	return inRange(at, in, test)
 }
 
 // readFeatures reads has: NAME or [NAME, ...], all of which are wanted.
-func (c *compiler) readFeatures(at cursor) node {
+func (c *compiler) readFeatures(at syntax.Cursor) condition.Node {
 	words := []string{"tools", "images", "context", "facts"}
 	bits := []signal.Features{signal.HasTools, signal.HasImages, signal.HasContext, signal.HasFacts}
-	f := &features{}
-	f.names = distinct(wordsOf(at, "feature", func(at cursor, name string) {
+	var want signal.Features
+	names := at.Words("feature", func(at syntax.Cursor, name string) {
 		switch {
 		case slices.Contains(c.env.Absent, name):
-			at.errorf("has: %s is not in this version", name)
-		case at.known("feature", name, words):
-			f.want |= bits[slices.Index(words, name)]
+			at.Errorf("has: %s is not in this version", name)
+		case at.Known("feature", name, words):
+			want |= bits[slices.Index(words, name)]
 		}
-	}))
-	if f.want == 0 {
+	})
+	if want == 0 {
 		return nil
 	}
-	return newLeaf(signal.NumKinds, f)
+	return condition.Has(want, names...)
 }
 
 // readHeaderTest reads header: {name, equals|matches}.
-func (c *compiler) readHeaderTest(at cursor) node {
-	mark := at.mark()
-	entries, ok := at.mapping("{name, equals} or {name, matches}", "name", "equals", "matches")
+func (c *compiler) readHeaderTest(at syntax.Cursor) condition.Node {
+	mark := at.Mark()
+	entries, ok := at.Mapping("{name, equals} or {name, matches}", "name", "equals", "matches")
 	if !ok {
 		return nil
 	}
-	h := &header{}
+	var name, equals string
+	var matches *regexp.Regexp
 	tests := 0
 	for _, e := range entries {
-		s, isText := e.at.text("a text")
-		if !isText {
-			ok = false
-		}
-		switch e.key {
+		s, valid := e.At.Text("a text")
+		switch e.Key {
 		case "name":
-			h.name = canonicalHeader(s)
-			if isText && !tokenPattern.MatchString(s) {
-				e.at.errorf("found %q, expected the name of a header", shorten(s))
-				ok = false
+			if valid {
+				name, valid = headerName(e.At, s)
 			}
-			continue
 		case "equals":
-			h.equals = s
+			equals = s
+			tests++
 		case "matches":
-			re, err := regexp.Compile(s)
-			if err != nil {
-				e.at.errorf("found an expression that RE2 cannot read: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
-				ok = false
+			if valid {
+				matches, valid = expression(e.At, s)
 			}
-			h.re = re
+			tests++
 		}
-		tests++
+		ok = ok && valid
 	}
-	if h.name == "" && ok || tests != 1 {
-		at.lacking(mark, "expected a name and exactly one of equals, matches")
+	if name == "" && ok || tests != 1 {
+		at.Lacking(mark, "expected a name and exactly one of equals, matches")
 		return nil
 	}
 	if !ok {
 		return nil
 	}
-	c.headers[h.name] = true
-	return newLeaf(signal.NumKinds, h)
+	c.headers[name] = true
+	if matches != nil {
+		return condition.HeaderMatches(name, matches)
+	}
+	return condition.HeaderEquals(name, equals)
+}
+
+// expression compiles a regular expression.
+func expression(at syntax.Cursor, s string) (re *regexp.Regexp, ok bool) {
+	re, err := regexp.Compile(s)
+	if err != nil {
+		at.Errorf("found an expression that RE2 cannot read: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	return re, err == nil
 }
 
 // readSession reads session: {present: BOOL}.
-func (c *compiler) readSession(at cursor) node {
-	mark := at.mark()
-	entries, ok := at.mapping("{present: true}", "present")
+func (c *compiler) readSession(at syntax.Cursor) condition.Node {
+	mark := at.Mark()
+	entries, ok := at.Mapping("{present: true}", "present")
 	if !ok {
 		return nil
 	}
 	if len(entries) == 0 {
-		at.lacking(mark, "found no test, expected {present: true}")
+		at.Lacking(mark, "found no test, expected {present: true}")
 		return nil
 	}
-	present, ok := entries[0].at.bool()
+	present, ok := entries[0].At.Bool()
 	if !ok {
 		return nil
 	}
 	c.session = true
-	l := newLeaf(signal.NumKinds, session{})
-	if !present {
-		return &not{l}
-	}
-	return l
+	return holdsWhen(present, condition.Session())
 }
 
-func join(words []string) string { return strings.Join(words, ", ") }
+// namesIn reads NAME, [NAME, ...], or the keys in and not_in of a mapping, of which at least one is
+// given when it returns true.
+type namesIn struct {
+	in, notIn []string
+	given     bool // in was given
+	excluded  bool // not_in was given
+}
+
+// set returns the names as one set.
+func (l namesIn) set() condition.Names {
+	if !l.given {
+		return condition.NoneOf(l.notIn...)
+	}
+	return condition.OneOf(slices.DeleteFunc(slices.Clone(l.in), func(n string) bool { return slices.Contains(l.notIn, n) })...)
+}
+
+// readNames reads NAME, [NAME, ...], or the keys in and not_in of a mapping, and checks each name. It
+// returns the other entries, whose keys must be among extra.
+func readNames(at syntax.Cursor, what string, check func(syntax.Cursor, string), extra ...string) (l namesIn, rest []syntax.Entry, ok bool) {
+	if !at.IsMapping() {
+		l.in, l.given = at.Words(what, check), true
+		return l, nil, len(l.in) > 0
+	}
+	mark := at.Mark()
+	keys := append([]string{"in", "not_in"}, extra...)
+	entries, _ := at.Mapping("a "+what, keys...)
+	for _, e := range entries {
+		switch e.Key {
+		case "in":
+			l.in, l.given = e.At.Words(what, check), true
+		case "not_in":
+			l.notIn, l.excluded = e.At.Words(what, check), true
+		default:
+			rest = append(rest, e)
+		}
+	}
+	if len(entries) == 0 {
+		at.Lacking(mark, "found an empty mapping, expected a %s, a list of them, or %s", what, syntax.OneOf(keys))
+		return l, nil, false
+	}
+	if len(l.in) > 0 && l.set().Empty() {
+		at.Errorf("not_in excludes everything that in lists")
+		return l, rest, false
+	}
+	return l, rest, !l.given || len(l.in) > 0
+}
+
+// readFact reads role, tenant and model. test makes the leaf of the names.
+func (c *compiler) readFact(e syntax.Entry, test func(condition.Names) *condition.Leaf) condition.Node {
+	l, _, ok := readNames(e.At, e.Key, func(at syntax.Cursor, name string) {
+		switch {
+		case e.Key == "model":
+			at.Known("model", name, append(slices.Clone(c.env.AutoModels), c.env.Models...))
+			c.use("model", name)
+		case e.Key == "role" && c.env.Roles != nil && !slices.Contains(c.env.Roles, name):
+			at.Warnf("no key has role %q%s", syntax.Shorten(name), syntax.Suggestion(name, c.env.Roles))
+		}
+	})
+	if !ok {
+		return nil
+	}
+	return test(l.set())
+}
+
+// checkLabel returns a check that a kind can report a name; what is the kind in words.
+func (c *compiler) checkLabel(k signal.Kind, what string) func(syntax.Cursor, string) {
+	return func(at syntax.Cursor, name string) {
+		c.use(what, name)
+		known, listed := c.env.Labels[k]
+		if k == signal.Complexity && !listed {
+			known, listed = []string{"low", "medium", "high"}, true // the words of the signal, whichever model provides it
+		}
+		if listed || k == signal.Keyword || k == signal.Intent {
+			at.Known(what, name, known)
+		}
+	}
+}
+
+// readKeyword reads keyword. A text can match several sets, so in and not_in are two tests.
+func (c *compiler) readKeyword(at syntax.Cursor) condition.Node {
+	l, _, ok := readNames(at, "keyword set", c.checkLabel(signal.Keyword, "keyword set"))
+	switch {
+	case !ok:
+		return nil
+	case !l.excluded:
+		return condition.Keywords(condition.OneOf(l.in...))
+	case !l.given:
+		return condition.Keywords(condition.NoneOf(l.notIn...))
+	}
+	return &condition.All{Xs: []condition.Node{
+		condition.Keywords(condition.OneOf(l.in...)), condition.Keywords(condition.NoneOf(l.notIn...)),
+	}}
+}
+
+// readLabels reads domain, intent, complexity and language.
+func (c *compiler) readLabels(at syntax.Cursor, k signal.Kind) condition.Node {
+	l, rest, ok := readNames(at, k.String(), c.checkLabel(k, k.String()), syntax.BoundKeys()...)
+	bounds := condition.BestBounds{Max: 1, Margin: -1}
+	for _, e := range rest {
+		x, isShare := e.At.Share()
+		ok = ok && isShare
+		switch e.Key {
+		case "min_score":
+			bounds.Min = x
+		case "max_score":
+			bounds.Max = x
+		case "margin":
+			bounds.Margin = x
+		}
+	}
+	switch {
+	case !ok:
+		return nil
+	case bounds.Min > bounds.Max:
+		at.Errorf("min_score %v is above max_score %v, so this is never true", bounds.Min, bounds.Max)
+		return nil
+	case len(rest) == 0:
+		return condition.Label(k, l.set())
+	}
+	return condition.Best(k, l.set(), bounds, c.env.Labels[k])
+}

@@ -6,6 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"signalbox/internal/signal"
+	"signalbox/rules/internal/condition"
 )
 
 // eager is a plain evaluator of what a configuration says: conditions as they were written, every
@@ -14,12 +15,12 @@ import (
 type eager struct {
 	routes []eagerRoute
 	wants  signal.Mask // of the default
-	leaves map[signal.Kind][]*leaf
+	leaves map[signal.Kind][]*condition.Leaf
 }
 
 type eagerRoute struct {
 	name   string
-	when   node
+	when   condition.Node
 	policy OnUnknown
 	block  bool
 	wants  signal.Mask
@@ -38,10 +39,10 @@ func newEager(tb testing.TB, doc *yaml.Node, env Env) *eager {
 	src := sections(doc)
 	c := newCompiler(env)
 	c.readConditions(src.Conditions)
-	e := &eager{leaves: make(map[signal.Kind][]*leaf)}
+	e := &eager{leaves: make(map[signal.Kind][]*condition.Leaf)}
 	for _, d := range c.readRoutes(src.Routes) {
-		e.routes = append(e.routes, eagerRoute{d.name, d.raw, d.onUnknown, d.action.Verb == Block, c.wants(&d.action)})
-		each(d.raw, func(l *leaf) { e.leaves[l.kind] = append(e.leaves[l.kind], l) })
+		e.routes = append(e.routes, eagerRoute{d.name, d.raw, d.OnUnknown, d.action.Verb == Block, c.wants(&d.action)})
+		condition.EachLeaf(d.raw, func(l *condition.Leaf) { e.leaves[l.Kind] = append(e.leaves[l.Kind], l) })
 	}
 	fallback := c.readDefault(src.Default)
 	e.wants = c.wants(&fallback)
@@ -68,9 +69,9 @@ func (e *eager) decide(set *signal.Set) verdict {
 	for i := len(e.routes) - 1; i >= 0; i-- {
 		r := &e.routes[i]
 		switch v := value(r.when, set); {
-		case v == yes, v == unknown && r.policy == Match:
+		case v == condition.True, v == condition.Unknown && r.policy == Match:
 			out = verdict{r.name, false, r.wants}
-		case v == unknown && r.policy == Error:
+		case v == condition.Unknown && r.policy == Error:
 			out = verdict{r.name, true, 0}
 		}
 	}
@@ -78,33 +79,33 @@ func (e *eager) decide(set *signal.Set) verdict {
 }
 
 // value is the Kleene value of a condition.
-func value(n node, set *signal.Set) truth {
+func value(n condition.Node, set *signal.Set) condition.Truth {
 	switch n := n.(type) {
-	case constant:
+	case condition.Constant:
 		if n {
-			return yes
+			return condition.True
 		}
-	case *not:
-		return yes - value(n.x, set)
-	case *all:
-		out := yes
-		for _, x := range n.xs {
+	case *condition.Not:
+		return condition.True - value(n.X, set)
+	case *condition.All:
+		out := condition.True
+		for _, x := range n.Xs {
 			out = min(out, value(x, set))
 		}
 		return out
-	case *anyOf:
-		out := no
-		for _, x := range n.xs {
+	case *condition.Any:
+		out := condition.False
+		for _, x := range n.Xs {
 			out = max(out, value(x, set))
 		}
 		return out
-	case *leaf:
-		if n.kind < signal.NumKinds && stateOf(&set.Values[n.kind]) != signal.Known {
-			return unknown
+	case *condition.Leaf:
+		if n.Kind < signal.NumKinds && condition.StateOf(&set.Values[n.Kind]) != signal.Known {
+			return condition.Unknown
 		}
-		if n.test.holds(set) {
-			return yes
+		if n.Holds(set) {
+			return condition.True
 		}
 	}
-	return no
+	return condition.False
 }

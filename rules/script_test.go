@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/signal"
+	"signalbox/rules/internal/signaltest"
 )
 
 // Scripts in testdata/*.test say what a rule set does. A script is read line by line; empty lines
@@ -264,7 +265,7 @@ func (s *script) given(arg string) {
 		}
 	default:
 		if name, ok := strings.CutPrefix(key, "header."); ok {
-			f.Header = headersOf(name, value)
+			f.Header = signaltest.Headers(name, value)
 			return
 		}
 		s.set.Values[s.kind(key)] = s.value(s.kind(key), value)
@@ -276,7 +277,7 @@ func (s *script) value(k signal.Kind, text string) signal.Value {
 	case signal.Jailbreak, signal.Cache:
 		return signal.Value{State: signal.Known, Score: s.number(text)}
 	case signal.FactCheck:
-		return labelled([]string{"no", "needs"}, map[string]float64{"needs": s.number(text)})
+		return signaltest.Labelled([]string{"no", "needs"}, map[string]float64{"needs": s.number(text)})
 	case signal.Keyword, signal.PII:
 		v := signal.Value{State: signal.Known}
 		for n := range strings.SplitSeq(text, ",") {
@@ -307,7 +308,7 @@ func (s *script) value(k signal.Kind, text string) signal.Value {
 	if labels == nil {
 		return signal.Value{State: signal.Known, Label: first, Score: scores[first]}
 	}
-	return labelled(labels, scores)
+	return signaltest.Labelled(labels, scores)
 }
 
 func (s *script) number(text string) float64 {

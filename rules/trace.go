@@ -1,6 +1,9 @@
 package rules
 
-import "signalbox/internal/signal"
+import (
+	"signalbox/internal/signal"
+	"signalbox/rules/internal/condition"
+)
 
 // RouteTrace tells how one route was evaluated.
 type RouteTrace struct {
@@ -44,22 +47,22 @@ func (p *Program) Trace(set *signal.Set) []RouteTrace {
 		r := &p.routes[i]
 		t := tracer{set: set, path: []Visit{}}
 		if won {
-			t.skip(r.when, "", reasonNotNeeded)
+			t.skip(r.When, "", reasonNotNeeded)
 			out = append(out, RouteTrace{Name: r.name, Value: "not_reached", Path: t.path})
 			continue
 		}
-		t.visit(r.when, "")
-		raw, _ := r.weigh(set)
-		b := r.onUnknown.resolve(raw)
-		value := unknown
+		t.visit(r.When, "")
+		raw, _ := r.Eval(set)
+		b := r.OnUnknown.Resolve(raw)
+		value := condition.Unknown
 		switch {
-		case raw.settled():
-			value = raw.lo
-		case b.settled() && failedKinds(r.when, set) == 0:
-			value = b.lo // whatever is still pending cannot change it
+		case raw.Settled():
+			value = raw.Lo
+		case b.Settled() && r.Failed(set) == 0:
+			value = b.Lo // whatever is still pending cannot change it
 		}
-		out = append(out, RouteTrace{r.name, value.String(), t.path, r.blockersOf(set, raw)})
-		won = b.settled() && b.lo != no
+		out = append(out, RouteTrace{r.name, value.String(), t.path, r.Blockers(set, raw)})
+		won = b.Settled() && b.Lo != condition.False
 	}
 	return out
 }
@@ -69,22 +72,21 @@ type tracer struct {
 	path []Visit
 }
 
-// visit evaluates n the way its eval does and notes the leaves.
-func (t *tracer) visit(n node, group string) bounds {
+// visit evaluates n the way its Eval does and notes the leaves.
+func (t *tracer) visit(n condition.Node, group string) condition.Bounds {
 	switch n := n.(type) {
-	case *all:
-		return t.members(n.xs, under(group, "all"), exactly(yes))
-	case *anyOf:
-		return t.members(n.xs, under(group, "any"), exactly(no))
-	case *leaf:
+	case *condition.All:
+		return t.members(n.Xs, under(group, "all"), condition.True, condition.Bounds.And)
+	case *condition.Any:
+		return t.members(n.Xs, under(group, "any"), condition.False, condition.Bounds.Or)
+	case *condition.Leaf:
 		t.note(n, n, group)
-	case *not:
-		if l, ok := n.x.(*leaf); ok {
+	case *condition.Not:
+		if l, ok := n.X.(*condition.Leaf); ok {
 			t.note(n, l, group)
 		}
-	case constant:
 	}
-	return n.eval(t.set)
+	return n.Eval(t.set)
 }
 
 func under(group, op string) string {
@@ -94,17 +96,15 @@ func under(group, op string) string {
 	return group + "/" + op
 }
 
-// members evaluates the members of an operator whose value without any is start.
-func (t *tracer) members(xs []node, group string, start bounds) bounds {
-	out := start
+// members evaluates the members of an operator whose value without any is start, and which the opposite
+// of start settles.
+func (t *tracer) members(
+	xs []condition.Node, group string, start condition.Truth, join func(a, b condition.Bounds) condition.Bounds,
+) condition.Bounds {
+	out := condition.Exactly(start)
 	for i, x := range xs {
-		b := t.visit(x, group)
-		if start.lo == yes {
-			out = bounds{min(out.lo, b.lo), min(out.hi, b.hi)}
-		} else {
-			out = bounds{max(out.lo, b.lo), max(out.hi, b.hi)}
-		}
-		if out.settled() && out.lo == yes-start.lo {
+		out = join(out, t.visit(x, group))
+		if out == condition.Exactly(condition.True-start) {
 			for _, rest := range xs[i+1:] {
 				t.skip(rest, group, reasonShortCircuit)
 			}
@@ -114,47 +114,46 @@ func (t *tracer) members(xs []node, group string, start bounds) bounds {
 	return out
 }
 
-func (t *tracer) skip(n node, group, reason string) {
+func (t *tracer) skip(n condition.Node, group, reason string) {
 	switch n := n.(type) {
-	case *all:
-		for _, x := range n.xs {
+	case *condition.All:
+		for _, x := range n.Xs {
 			t.skip(x, under(group, "all"), reason)
 		}
-	case *anyOf:
-		for _, x := range n.xs {
+	case *condition.Any:
+		for _, x := range n.Xs {
 			t.skip(x, under(group, "any"), reason)
 		}
-	case *leaf, *not:
+	case *condition.Leaf, *condition.Not:
 		v := Visit{Leaf: n.String(), Group: group, Value: "skipped", Reason: reason}
-		each(n, func(l *leaf) { v.Signal = signalName(l) })
+		condition.EachLeaf(n, func(l *condition.Leaf) { v.Signal = signalName(l) })
 		t.path = append(t.path, v)
-	case constant:
 	}
 }
 
-func signalName(l *leaf) string {
-	if l.kind < signal.NumKinds {
-		return l.kind.String()
+func signalName(l *condition.Leaf) string {
+	if l.ReadsSignal() {
+		return l.Kind.String()
 	}
 	return ""
 }
 
 // note records the visit of n, which is l or its negation.
-func (t *tracer) note(n node, l *leaf, group string) {
-	v := Visit{Leaf: n.String(), Group: group, Signal: signalName(l), Value: unknown.String()}
-	if b := n.eval(t.set); b.settled() {
-		v.Value = b.lo.String()
+func (t *tracer) note(n condition.Node, l *condition.Leaf, group string) {
+	v := Visit{Leaf: n.String(), Group: group, Signal: signalName(l), Value: condition.Unknown.String()}
+	if b := n.Eval(t.set); b.Settled() {
+		v.Value = b.Lo.String()
 	}
-	if l.kind < signal.NumKinds {
+	if l.ReadsSignal() {
 		t.describe(&v, l)
 	}
 	t.path = append(t.path, v)
 }
 
-func (t *tracer) describe(v *Visit, l *leaf) {
-	value := &t.set.Values[l.kind]
+func (t *tracer) describe(v *Visit, l *condition.Leaf) {
+	value := &t.set.Values[l.Kind]
 	v.Source = value.Source
-	switch stateOf(value) {
+	switch condition.StateOf(value) {
 	case signal.NotExtracted:
 		v.Reason = reasonNotExtracted
 		return
@@ -167,24 +166,5 @@ func (t *tracer) describe(v *Visit, l *leaf) {
 	case signal.Known:
 	}
 	v.Found = value.Label
-	switch test := l.test.(type) {
-	case *scored:
-		in, _ := test.best(value)
-		v.Score, v.Threshold = &in, new(test.min)
-	case *span:
-		x := probability(value, test.label)
-		v.Score, v.Threshold = &x, thresholdOf(test)
-	case *entities:
-		v.Threshold = new(test.min)
-	case *member:
-		v.Score = new(value.Score)
-	}
-}
-
-// thresholdOf returns the bound that a reader looks for first: the lower one when there is one.
-func thresholdOf(s *span) *float64 {
-	if s.lo >= 0 {
-		return new(s.lo)
-	}
-	return new(s.hi)
+	v.Score, v.Threshold = l.Compared(value)
 }

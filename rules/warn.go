@@ -3,8 +3,11 @@ package rules
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"signalbox/internal/signal"
+	"signalbox/rules/internal/condition"
+	"signalbox/rules/internal/syntax"
 )
 
 // warn reports what is legal and probably not meant.
@@ -13,70 +16,42 @@ func (c *compiler) warn(drafts []draft) {
 	c.warnExempt(drafts)
 }
 
-// reach returns the values that a condition can take over all requests, where signals of absent are
-// always unknown and every other signal may become anything or fail.
-func reach(n node, absent signal.Mask) bounds {
-	switch n := n.(type) {
-	case constant:
-		return of(bool(n))
-	case *not:
-		return reach(n.x, absent).flip()
-	case *all:
-		out := exactly(yes)
-		for _, x := range n.xs {
-			b := reach(x, absent)
-			out.lo, out.hi = min(out.lo, b.lo), min(out.hi, b.hi)
-		}
-		return out
-	case *anyOf:
-		out := exactly(no)
-		for _, x := range n.xs {
-			b := reach(x, absent)
-			out.lo, out.hi = max(out.lo, b.lo), max(out.hi, b.hi)
-		}
-		return out
-	case *leaf:
-		if n.kind < signal.NumKinds && absent.Has(n.kind) {
-			return exactly(unknown)
-		}
-		if t, ok := n.test.(tautology); ok {
-			return t.pending()
-		}
-	}
-	return bounds{no, yes}
-}
-
 // warnFixed reports an operator whose members contradict or complete each other, and a test that
 // passes, or fails, whatever it reads. A member that is fixed on its own was reported already.
-func (c *compiler) warnFixed(at cursor, n node) {
-	b := reach(c.simplifier.simplify(n), 0)
-	_, isAll := n.(*all)
-	_, isAny := n.(*anyOf)
-	switch {
-	case b.hi < yes && !isAny:
-		if who, own := c.culprits(n, true); own {
-			at.warnf("%s, so this is never true", choose(isAll, who+" exclude each other", "no value passes this test"))
+func (c *compiler) warnFixed(at syntax.Cursor, n condition.Node) {
+	reach := func(n condition.Node) condition.Bounds { return condition.Reach(c.simplifier.Simplify(n), 0) }
+	never := func(n condition.Node) bool { return reach(n).Hi < condition.True }
+	always := func(n condition.Node) bool { return reach(n).Lo > condition.False }
+	switch n.(type) {
+	case *condition.All:
+		both := func(x, y condition.Node) bool { return never(&condition.All{Xs: []condition.Node{x, y}}) }
+		if who, own := culprits(n, never, both); own {
+			at.Warnf("%s exclude each other, so this is never true", who)
 		}
-	case b.lo > no && !isAll:
-		if who, own := c.culprits(n, false); own {
-			at.warnf("%s, so this is always true", choose(isAny, "one of "+who+" always holds", "every value passes this test"))
+	case *condition.Any:
+		either := func(x, y condition.Node) bool { return always(&condition.Any{Xs: []condition.Node{x, y}}) }
+		if who, own := culprits(n, always, either); own {
+			at.Warnf("one of %s always holds, so this is always true", who)
+		}
+	default:
+		if never(n) {
+			at.Warnf("no value passes this test, so this is never true")
+		} else if always(n) {
+			at.Warnf("every value passes this test, so this is always true")
 		}
 	}
 }
 
-// culprits names the two members of n that fix it together. own is false when a single member does.
-func (c *compiler) culprits(n node, never bool) (who string, own bool) { //nolint:revive // never or always
-	xs := slices.Clone(membersOf(n))
-	fixed := func(n node) bool {
-		b := reach(c.simplifier.simplify(n), 0)
-		return never && b.hi < yes || !never && b.lo > no
-	}
-	if slices.ContainsFunc(xs, fixed) {
+// culprits names the two members of n that fix it together. own is false when n is not fixed, or when
+// a single member fixes it.
+func culprits(n condition.Node, fixed func(condition.Node) bool, together func(x, y condition.Node) bool) (who string, own bool) {
+	xs := condition.Members(n)
+	if !fixed(n) || slices.ContainsFunc(xs, fixed) {
 		return "", false
 	}
 	for j, y := range xs {
 		for _, x := range xs[:j] {
-			if both := []node{x, y}; never && fixed(&all{both}) || !never && fixed(&anyOf{both}) {
+			if together(x, y) {
 				return brief(x) + " and " + brief(y), true
 			}
 		}
@@ -85,7 +60,7 @@ func (c *compiler) culprits(n node, never bool) (who string, own bool) { //nolin
 }
 
 // brief is a condition as a message shows it.
-func brief(n node) string { return "`" + shorten(n.String()) + "`" }
+func brief(n condition.Node) string { return "`" + syntax.Shorten(n.String()) + "`" }
 
 // warnUnreachable reports routes that cannot match: their condition is never true, or routes above
 // them take every request that they would. A condition that ends unknown counts, too, for a route
@@ -98,13 +73,13 @@ func (c *compiler) warnUnreachable(drafts []draft) {
 		if d.broken {
 			continue
 		}
-		b := reach(d.when, 0)
+		b := condition.Reach(d.When, 0)
 		switch {
-		case b.hi == no, b.hi == unknown && d.onUnknown == Skip:
+		case b.Hi == condition.False, b.Hi == condition.Unknown && d.OnUnknown == Skip:
 			d.neverMatches("its condition is always false")
 			continue
-		case b.hi == unknown:
-			d.at.warnf("route %q matches only when a signal failed: its condition is never true", d.name)
+		case b.Hi == condition.Unknown:
+			d.at.Warnf("route %q matches only when a signal failed: its condition is never true", d.name)
 		case warnAbsent(d, absent):
 		default:
 			warnCovered(d, drafts[:i], &above)
@@ -115,25 +90,25 @@ func (c *compiler) warnUnreachable(drafts []draft) {
 
 // warnAbsent reports a route that signals which nothing provides decide for every request.
 func warnAbsent(d *draft, absent signal.Mask) bool {
-	raw := reach(d.when, absent)
-	missing := kindsOf(d.when) & absent
-	if missing == 0 || raw.lo == yes || raw.hi == no {
+	raw := condition.Reach(d.When, absent)
+	missing := d.Kinds & absent
+	if missing == 0 || raw.Lo == condition.True || raw.Hi == condition.False {
 		return false
 	}
 	names := make([]string, 0, missing.Len())
 	for _, k := range missing.Kinds() {
 		names = append(names, k.String())
 	}
-	switch b := d.onUnknown.resolve(raw); {
-	case !b.settled():
+	switch b := d.OnUnknown.Resolve(raw); {
+	case !b.Settled():
 		return false
-	case b.lo == yes:
-		d.at.warnf("route %q takes every request that reaches it: no model provides %s, and what is unknown matches", d.name, join(names))
-	case b.lo == no:
-		d.neverMatches("no model provides %s", join(names))
+	case b.Lo == condition.True:
+		d.at.Warnf("route %q takes every request that reaches it: no model provides %s, and what is unknown matches", d.name, strings.Join(names, ", "))
+	case b.Lo == condition.False:
+		d.neverMatches("no model provides %s", strings.Join(names, ", "))
 	default:
 		d.dead = true
-		d.at.warnf("route %q refuses every request that reaches it: no model provides %s, and on_unknown is error", d.name, join(names))
+		d.at.Warnf("route %q refuses every request that reaches it: no model provides %s, and on_unknown is error", d.name, strings.Join(names, ", "))
 	}
 	return true
 }
@@ -142,30 +117,30 @@ func warnAbsent(d *draft, absent signal.Mask) bool {
 func warnCovered(d *draft, drafts []draft, above *union) {
 	for j := range drafts {
 		a := &drafts[j]
-		if a.broken || !implies(d.when, a.when) {
+		if a.broken || !condition.Implies(d.When, a.When) {
 			continue
 		}
 		switch {
 		case !takesUnknown(d, a):
-			d.at.warnf("route %q matches only when a signal failed: %q above it takes every request for which its condition is true", d.name, a.name)
-		case same(d.when, a.when) && d.onUnknown == a.onUnknown && reflect.DeepEqual(d.action, a.action):
+			d.at.Warnf("route %q matches only when a signal failed: %q above it takes every request for which its condition is true", d.name, a.name)
+		case condition.Same(d.When, a.When) && d.OnUnknown == a.OnUnknown && reflect.DeepEqual(d.action, a.action):
 			d.neverMatches("it is %q above it under another name", a.name)
-		case same(d.when, a.when):
+		case condition.Same(d.When, a.When):
 			d.neverMatches("%q above it has the same condition", a.name)
 		default:
 			d.neverMatches("%q above it always does", a.name)
 		}
 		return
 	}
-	if above.when != nil && (d.onUnknown == Skip || !above.skips || kindsOf(d.when) == 0) && implies(d.when, above.when) {
+	if above.when != nil && (d.OnUnknown == Skip || !above.skips || d.Kinds == 0) && condition.Implies(d.When, above.when) {
 		d.neverMatches("the routes above it together take all of its requests")
 	}
 }
 
 // takesUnknown reports that above takes what d would take because its condition is unknown. It
-// relies on implies, which holds for unknown as well: above is then at least unknown.
+// relies on condition.Implies, which holds for unknown as well: above is then at least unknown.
 func takesUnknown(d, above *draft) bool {
-	return d.onUnknown == Skip || above.onUnknown != Skip || kindsOf(d.when) == 0 || kindsOf(above.when) == 0
+	return d.OnUnknown == Skip || above.OnUnknown != Skip || d.Kinds == 0 || above.Kinds == 0
 }
 
 // maxUnion bounds the members of a union: joining them is quadratic.
@@ -173,23 +148,23 @@ const maxUnion = 32
 
 // union is what one of several routes is true for.
 type union struct {
-	when  node // nil without routes
-	skips bool // one of them lets pass what is unknown
+	when  condition.Node // nil without routes
+	skips bool           // one of them lets pass what is unknown
 }
 
 // add makes u hold for the condition of d, too, unless it is full.
-func (u *union) add(s *simplifier, d *draft) {
+func (u *union) add(s *condition.Simplifier, d *draft) {
 	switch {
-	case len(membersOf(d.when)) > maxUnion:
+	case len(condition.Members(d.When)) > maxUnion:
 		return
 	case u.when == nil:
-		u.when = d.when
-	case len(membersOf(u.when)) < maxUnion:
-		u.when = s.simplify(&anyOf{[]node{u.when, d.when}})
+		u.when = d.When
+	case len(condition.Members(u.when)) < maxUnion:
+		u.when = s.Simplify(&condition.Any{Xs: []condition.Node{u.when, d.When}})
 	default:
 		return
 	}
-	u.skips = u.skips || d.onUnknown == Skip && kindsOf(d.when) != 0
+	u.skips = u.skips || d.OnUnknown == Skip && d.Kinds != 0
 }
 
 // use notes that the rules name something that another section defines.
@@ -205,12 +180,12 @@ func (c *compiler) warnUnused() {
 		if c.used[usedKey(d.What, d.Name)] {
 			continue
 		}
-		at := cursor{report: &c.problems, path: d.Path}
+		at := syntax.At(&c.problems, nil, d.Path)
 		if d.What == "model" {
-			at.warnf("no route and no default uses model %q; only clients that name it reach it", shorten(d.Name))
+			at.Warnf("no route and no default uses model %q; only clients that name it reach it", syntax.Shorten(d.Name))
 			continue
 		}
-		at.warnf("no rule uses %s %q", d.What, shorten(d.Name))
+		at.Warnf("no rule uses %s %q", d.What, syntax.Shorten(d.Name))
 	}
 }
 
@@ -224,12 +199,12 @@ func (*compiler) warnExempt(drafts []draft) {
 	}
 	for i := 0; i < safety; i++ {
 		d := &drafts[i]
-		if d.broken || d.dead || d.action.Verb != Use || trusted(d.when) {
+		if d.broken || d.dead || d.action.Verb != Use || condition.LimitsCaller(d.When) {
 			continue
 		}
 		for j := i + 1; j <= safety; j++ {
 			if isSafety(&drafts[j]) {
-				d.at.warnf("requests that route %q takes are never checked by %q below it; move it down, or limit it to a role or tenant",
+				d.at.Warnf("requests that route %q takes are never checked by %q below it; move it down, or limit it to a role or tenant",
 					d.name, drafts[j].name)
 				break
 			}
@@ -238,19 +213,5 @@ func (*compiler) warnExempt(drafts []draft) {
 }
 
 func isSafety(d *draft) bool {
-	return d.action.Verb == Block && kindsOf(d.when)&signal.MaskOf(signal.Jailbreak, signal.PII) != 0
-}
-
-// trusted reports that a condition holds for listed roles or tenants only.
-func trusted(n node) bool {
-	switch n := n.(type) {
-	case *leaf:
-		m, ok := n.test.(*member)
-		return ok && !m.out && (m.subject == ofRole || m.subject == ofTenant)
-	case *all:
-		return slices.ContainsFunc(n.xs, trusted)
-	case *anyOf:
-		return every(n.xs, trusted)
-	}
-	return false
+	return d.action.Verb == Block && d.Kinds&signal.MaskOf(signal.Jailbreak, signal.PII) != 0
 }

@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"signalbox/internal/signal"
+	"signalbox/rules/internal/condition"
+	"signalbox/rules/internal/signaltest"
 )
 
 func textsOfProblems(problems []Problem) []string {
@@ -144,7 +146,7 @@ func TestNoWarningIsAFalseAlarm(t *testing.T) {
 	generator := rapid.Custom(func(t *rapid.T) sample {
 		s := sample{lazyCase: lazyCases(anyLeaves).Draw(t, "case")}
 		for range 20 {
-			set := drawSet(t)
+			set := signaltest.Draw(t)
 			for _, k := range (allKinds &^ s.env.Signals).Kinds() {
 				set.Values[k] = signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel}
 			}
@@ -205,16 +207,16 @@ func promiseOf(p Problem, e *eager) (promise string, broken func(*signal.Set) bo
 		{"has the same condition", true, wins},
 		{"under another name", true, wins},
 		{"can never match", true, wins},
-		{"matches only when a signal failed", true, func(set *signal.Set) bool { return wins(set) && value(r.when, set) == yes }},
+		{"matches only when a signal failed", true, func(set *signal.Set) bool { return wins(set) && value(r.when, set) == condition.True }},
 		{"takes every request that reaches it", true, func(set *signal.Set) bool {
 			v := value(r.when, set)
-			return v == no || v == unknown && r.policy != Match
+			return v == condition.False || v == condition.Unknown && r.policy != Match
 		}},
 		{"refuses every request that reaches it", true, func(set *signal.Set) bool {
-			return value(r.when, set) != unknown || r.policy != Error
+			return value(r.when, set) != condition.Unknown || r.policy != Error
 		}},
-		{"so this is never true", own, func(set *signal.Set) bool { return value(r.when, set) == yes }},
-		{"so this is always true", own, func(set *signal.Set) bool { return value(r.when, set) == no }},
+		{"so this is never true", own, func(set *signal.Set) bool { return value(r.when, set) == condition.True }},
+		{"so this is always true", own, func(set *signal.Set) bool { return value(r.when, set) == condition.False }},
 	} {
 		if c.applies && strings.Contains(p.Msg, c.promise) {
 			return c.promise, c.broken

@@ -1,9 +1,4 @@
-package rules
-
-import (
-	"slices"
-	"strings"
-)
+package syntax
 
 // synonyms are words that people know from programming languages and from other routers, each with
 // the words that say the same here. The first that fits the place is suggested.
@@ -58,15 +53,4 @@ var notes = map[string]string{ //nolint:gochecknoglobals // constant table
 	"stream":      "the client decides",
 	"timeout":     "timeouts belong to server and models",
 	"retries":     "the candidates of models are tried in turn",
-}
-
-// hint ends a message about a word that people bring along from elsewhere.
-func hint(word string, known []string) string {
-	word = strings.ToLower(word)
-	for _, s := range synonyms[word] {
-		if slices.Contains(known, s) {
-			return "; did you mean \"" + s + "\"?"
-		}
-	}
-	return ""
 }

@@ -1,0 +1,252 @@
+package condition
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"signalbox/internal/signal"
+)
+
+// Node is a condition. The set of implementations is closed: Constant, *Leaf, *Not, *All and *Any,
+// and one of which nothing is known, where blockers are looked for.
+type Node interface {
+	// Eval returns the range of values that the condition can take for set.
+	Eval(set *signal.Set) Bounds
+	// Holds is Eval for a set in which every signal that the condition reads is known: two values
+	// are enough then, and most requests of a program meet it so.
+	Holds(set *signal.Set) bool
+	// String is canonical: equal text means equal condition. The simplifier and traces use it.
+	String() string
+
+	sealed()
+}
+
+// Constant is always true or always false, whatever the request.
+type Constant bool
+
+// Eval implements Node.
+func (c Constant) Eval(*signal.Set) Bounds { return of(bool(c)) }
+
+// Holds implements Node.
+func (c Constant) Holds(*signal.Set) bool { return bool(c) }
+
+// String implements Node.
+func (c Constant) String() string {
+	if c {
+		return "true"
+	}
+	return "false"
+}
+
+// Not negates. After simplification it stands directly above a leaf only.
+type Not struct{ X Node }
+
+// Eval implements Node.
+func (n *Not) Eval(set *signal.Set) Bounds { return n.X.Eval(set).negate() }
+
+// Holds implements Node.
+func (n *Not) Holds(set *signal.Set) bool { return !n.X.Holds(set) }
+
+// String implements Node.
+func (n *Not) String() string { return "not " + n.X.String() }
+
+// All is the conjunction: the minimum of its members, true without any.
+type All struct{ Xs []Node }
+
+// Eval implements Node. It stops at a member that is false.
+func (n *All) Eval(set *signal.Set) Bounds {
+	out := Exactly(True)
+	for _, x := range n.Xs {
+		b := x.Eval(set)
+		if b.Hi == False {
+			return b
+		}
+		out = out.And(b)
+	}
+	return out
+}
+
+// Holds implements Node.
+func (n *All) Holds(set *signal.Set) bool {
+	for _, x := range n.Xs {
+		if !x.Holds(set) {
+			return false
+		}
+	}
+	return true
+}
+
+// String implements Node.
+func (n *All) String() string { return "all: " + listed(n.Xs) }
+
+// Any is the disjunction: the maximum of its members, false without any.
+type Any struct{ Xs []Node }
+
+// Eval implements Node. It stops at a member that is true.
+func (n *Any) Eval(set *signal.Set) Bounds {
+	out := Exactly(False)
+	for _, x := range n.Xs {
+		b := x.Eval(set)
+		if b.Lo == True {
+			return b
+		}
+		out = out.Or(b)
+	}
+	return out
+}
+
+// Holds implements Node.
+func (n *Any) Holds(set *signal.Set) bool {
+	for _, x := range n.Xs {
+		if x.Holds(set) {
+			return true
+		}
+	}
+	return false
+}
+
+// String implements Node.
+func (n *Any) String() string { return "any: " + listed(n.Xs) }
+
+func listed(xs []Node) string { return "[" + strings.Join(texts(xs), ", ") + "]" }
+
+func texts(xs []Node) []string {
+	out := make([]string, len(xs))
+	for i, x := range xs {
+		out[i] = x.String()
+	}
+	return out
+}
+
+// Leaf tests one signal or one fact. Functions of this package, one for each sort of test, make it.
+type Leaf struct {
+	Kind signal.Kind // the signal that is read; NumKinds for facts, which are always known
+
+	test predicate
+	text string
+}
+
+func newLeaf(k signal.Kind, p predicate) *Leaf { return &Leaf{Kind: k, test: p, text: p.text()} }
+
+// ReadsSignal reports whether the leaf reads a signal and not a fact.
+func (l *Leaf) ReadsSignal() bool { return l.Kind < signal.NumKinds }
+
+// Eval implements Node.
+func (l *Leaf) Eval(set *signal.Set) Bounds {
+	if l.ReadsSignal() {
+		switch StateOf(&set.Values[l.Kind]) {
+		case signal.NotExtracted:
+			if x, ok := l.test.(excludedMiddle); ok {
+				return x.pending()
+			}
+			return open()
+		case signal.Unknown:
+			return Exactly(Unknown)
+		case signal.Known:
+		}
+	}
+	return of(l.test.holds(set))
+}
+
+// Holds implements Node.
+func (l *Leaf) Holds(set *signal.Set) bool { return l.test.holds(set) }
+
+// String implements Node.
+func (l *Leaf) String() string { return l.text }
+
+func (Constant) sealed() {}
+func (*Not) sealed()     {}
+func (*All) sealed()     {}
+func (*Any) sealed()     {}
+func (*Leaf) sealed()    {}
+
+// StateOf returns the state in which conditions see a value. One that is known and whose score is not
+// a number has failed: comparisons with it are all false, and a broken model output must not read as
+// a clean text.
+func StateOf(v *signal.Value) signal.State {
+	if v.State == signal.Known && math.IsNaN(v.Score) {
+		return signal.Unknown
+	}
+	return v.State
+}
+
+// Known returns the signals whose value can be compared.
+func Known(set *signal.Set) signal.Mask {
+	var m signal.Mask
+	for k := range signal.NumKinds {
+		if StateOf(&set.Values[k]) == signal.Known {
+			m |= 1 << k
+		}
+	}
+	return m
+}
+
+// Members returns the members of an operator and nothing for anything else. They are shared.
+func Members(n Node) []Node {
+	switch n := n.(type) {
+	case *All:
+		return n.Xs
+	case *Any:
+		return n.Xs
+	}
+	return nil
+}
+
+// Literal returns the leaf of a literal, which is a leaf or its negation, and whether it is negated.
+// The leaf is nil for anything else.
+func Literal(n Node) (l *Leaf, negated bool) {
+	switch n := n.(type) {
+	case *Leaf:
+		return n, false
+	case *Not:
+		l, _ = n.X.(*Leaf)
+		return l, true
+	}
+	return nil, false
+}
+
+// EachLeaf visits the leaves in order.
+func EachLeaf(n Node, visit func(*Leaf)) {
+	switch n := n.(type) {
+	case *Leaf:
+		visit(n)
+	case *Not:
+		EachLeaf(n.X, visit)
+	default:
+		for _, x := range Members(n) {
+			EachLeaf(x, visit)
+		}
+	}
+}
+
+// KindsOf returns every signal that the condition mentions.
+func KindsOf(n Node) signal.Mask {
+	var m signal.Mask
+	EachLeaf(n, func(l *Leaf) {
+		if l.ReadsSignal() {
+			m |= signal.MaskOf(l.Kind)
+		}
+	})
+	return m
+}
+
+// mapLiterals returns n with f applied to its literals. It expects negation normal form.
+func mapLiterals(n Node, f func(Node) Node) Node {
+	each := func(xs []Node) []Node {
+		out := slices.Clone(xs)
+		for i, x := range xs {
+			out[i] = mapLiterals(x, f)
+		}
+		return out
+	}
+	switch n := n.(type) {
+	case *All:
+		return &All{each(n.Xs)}
+	case *Any:
+		return &Any{each(n.Xs)}
+	case *Leaf, *Not:
+		return f(n)
+	}
+	return n
+}

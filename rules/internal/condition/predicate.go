@@ -1,0 +1,274 @@
+package condition
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"signalbox/internal/signal"
+)
+
+// predicate is the test of a leaf, asked only when its signal is known. Implementations are
+// immutable, comparable by their text, and do not allocate in holds.
+type predicate interface {
+	holds(set *signal.Set) bool
+	text() string
+	// implies reports that every set which satisfies the receiver satisfies other. False may mean
+	// that it cannot tell.
+	implies(other predicate) bool
+}
+
+// subject is what a member or interval test looks at.
+type subject uint8
+
+const (
+	ofRole          subject = iota // Facts.Role
+	ofTenant                       // Facts.Tenant
+	ofModel                        // Facts.Model
+	ofTokens                       // Facts.Tokens
+	ofContextTokens                // Facts.Context
+	ofLabel                        // the label of a signal
+	ofScore                        // the score of a signal
+)
+
+func (s subject) name(k signal.Kind) string {
+	switch s {
+	case ofRole:
+		return "role"
+	case ofTenant:
+		return "tenant"
+	case ofModel:
+		return "model"
+	case ofTokens:
+		return "tokens"
+	case ofContextTokens:
+		return "context_tokens"
+	case ofLabel, ofScore:
+	}
+	return k.String()
+}
+
+// member tests that one name, such as the role or the predicted label, is in a set.
+type member struct {
+	subject subject
+	kind    signal.Kind // with ofLabel
+	in      Names
+}
+
+// Role tests the role of the caller.
+func Role(in Names) *Leaf { return factIn(ofRole, in) }
+
+// Tenant tests the tenant of the caller.
+func Tenant(in Names) *Leaf { return factIn(ofTenant, in) }
+
+// Model tests the name of the model that the client asked for.
+func Model(in Names) *Leaf { return factIn(ofModel, in) }
+
+func factIn(s subject, in Names) *Leaf {
+	return newLeaf(signal.NumKinds, &member{subject: s, in: in})
+}
+
+// Label tests the predicted label of a signal.
+func Label(k signal.Kind, in Names) *Leaf {
+	return newLeaf(k, &member{subject: ofLabel, kind: k, in: in})
+}
+
+func (m *member) value(set *signal.Set) string {
+	switch m.subject {
+	case ofRole:
+		return set.Facts.Role
+	case ofTenant:
+		return set.Facts.Tenant
+	case ofModel:
+		return set.Facts.Model
+	case ofLabel, ofTokens, ofContextTokens, ofScore:
+	}
+	return set.Values[m.kind].Label
+}
+
+func (m *member) holds(set *signal.Set) bool { return m.in.has(m.value(set)) }
+
+func (m *member) text() string { return m.subject.name(m.kind) + m.in.String() }
+
+func (m *member) implies(other predicate) bool {
+	switch o := other.(type) {
+	case *member:
+		return o.subject == m.subject && o.kind == m.kind && m.in.within(o.in)
+	case *best:
+		// A label other than the predicted one has at most half of the probability.
+		return m.subject == ofLabel && o.kind == m.kind &&
+			o.Min <= 0 && o.Margin < 0 && o.Max >= 0.5 && m.in.within(o.in.complement())
+	}
+	return false
+}
+
+// keywords tests that one of the listed keyword sets matched or, with except, that none of them did.
+type keywords struct{ in Names }
+
+// Keywords tests which keyword sets matched: one of those listed, or none of those excepted. A text
+// can match several, so two such tests do not join into one.
+func Keywords(in Names) *Leaf { return newLeaf(signal.Keyword, &keywords{in}) }
+
+func (k *keywords) holds(set *signal.Set) bool {
+	return overlap(set.Values[signal.Keyword].Labels, k.in.list) != k.in.except
+}
+
+func (k *keywords) text() string { return "keyword" + k.in.String() }
+
+func (k *keywords) implies(other predicate) bool {
+	o, ok := other.(*keywords)
+	return ok && o.in.except == k.in.except && k.in.within(o.in)
+}
+
+// entities tests that personal data of some type was found with at least a score.
+type entities struct {
+	types []string // sorted, distinct; empty for any type
+	min   float64
+}
+
+// Entities tests that personal data was found: of one of the types, or of any when none is given,
+// with a score of at least least, in [0,1].
+func Entities(least float64, types ...string) *Leaf {
+	return newLeaf(signal.PII, &entities{types: distinct(types), min: least})
+}
+
+// holds reads Labels as the types that the value speaks of and Probs as the highest score of each;
+// a type without a score was found by a pattern and is certain.
+func (e *entities) holds(set *signal.Set) bool {
+	v := &set.Values[signal.PII]
+	for i, l := range v.Labels {
+		if len(e.types) > 0 && !slices.Contains(e.types, l) {
+			continue
+		}
+		if i >= len(v.Probs) || v.Probs[i] >= float32(e.min) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *entities) text() string {
+	out := "pii"
+	if len(e.types) > 0 {
+		out += Names{list: e.types}.String()
+	}
+	return out + " score >= " + number(e.min)
+}
+
+func (e *entities) implies(other predicate) bool {
+	o, ok := other.(*entities)
+	return ok && e.min >= o.min && (len(o.types) == 0 || len(e.types) > 0 && subset(e.types, o.types))
+}
+
+// features tests that a request has all of some features.
+type features struct {
+	want  signal.Features
+	names []string // sorted, distinct
+}
+
+// Has tests that the request has every feature of want, whose names are for the text.
+func Has(want signal.Features, names ...string) *Leaf {
+	return newLeaf(signal.NumKinds, &features{want, distinct(names)})
+}
+
+func (f *features) holds(set *signal.Set) bool { return set.Facts.Features&f.want == f.want }
+
+func (f *features) text() string { return "has " + strings.Join(f.names, " and ") }
+
+func (f *features) implies(other predicate) bool {
+	o, ok := other.(*features)
+	return ok && f.want&o.want == o.want
+}
+
+// header tests that one of the values of a header equals a text or matches an expression.
+type header struct {
+	name   string // canonical
+	equals string
+	re     *regexp.Regexp // when set, instead of equals
+}
+
+// HeaderEquals tests that one of the values of a header, named in canonical form, is the text.
+func HeaderEquals(name, text string) *Leaf {
+	return newLeaf(signal.NumKinds, &header{name: name, equals: text})
+}
+
+// HeaderMatches tests that the expression matches somewhere in one of the values of a header, named
+// in canonical form.
+func HeaderMatches(name string, re *regexp.Regexp) *Leaf {
+	return newLeaf(signal.NumKinds, &header{name: name, re: re})
+}
+
+func (h *header) holds(set *signal.Set) bool {
+	if set.Facts.Header == nil {
+		return false
+	}
+	for _, v := range set.Facts.Header(h.name) {
+		if h.re == nil && v == h.equals || h.re != nil && h.re.MatchString(v) {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *header) text() string {
+	if h.re != nil {
+		return "header " + h.name + " matches " + strconv.Quote(h.re.String())
+	}
+	return "header " + h.name + " equals " + strconv.Quote(h.equals)
+}
+
+func (h *header) implies(other predicate) bool {
+	o, ok := other.(*header)
+	return ok && o.name == h.name && h.re == nil && o.re != nil && o.re.MatchString(h.equals)
+}
+
+type session struct{}
+
+// Session tests that the request names a session.
+func Session() *Leaf { return newLeaf(signal.NumKinds, session{}) }
+
+func (session) holds(set *signal.Set) bool { return set.Facts.Session != "" }
+
+func (session) text() string { return "session is present" }
+
+func (session) implies(predicate) bool { return false }
+
+// excludedMiddle is what simplification makes of `x or not x` (value: true) and of `x and not x`
+// (false): fixed as soon as the signal is known, and unknown when the signal failed, since the law of
+// the excluded middle does not hold for three values.
+type excludedMiddle struct {
+	kind  signal.Kind
+	value bool
+}
+
+func (e excludedMiddle) holds(*signal.Set) bool { return e.value }
+
+// pending is the range before the signal is extracted: its fixed value, or unknown.
+func (e excludedMiddle) pending() Bounds {
+	if e.value {
+		return Bounds{Unknown, True}
+	}
+	return Bounds{False, Unknown}
+}
+
+func (e excludedMiddle) text() string { return choose(e.value, "any ", "no ") + e.kind.String() }
+
+func (e excludedMiddle) implies(predicate) bool { return !e.value }
+
+// Compared returns what the test compares in a known value of its signal, for a reader: the score, in
+// [0,1], and the threshold. Either is nil where the test has none.
+func (l *Leaf) Compared(v *signal.Value) (score, threshold *float64) {
+	switch t := l.test.(type) {
+	case *best:
+		in, _ := t.scores(v)
+		return &in, new(t.Min)
+	case *interval:
+		return new(t.score(v)), new(t.threshold())
+	case *entities:
+		return nil, new(t.min)
+	case *member:
+		return new(v.Score), nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,133 @@
+// Package signaltest makes the requests and signals that tests of rules are held against. Only tests
+// import it.
+package signaltest
+
+import (
+	"math"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"signalbox/internal/signal"
+)
+
+// Labels returns the labels that signals of this package have, in order.
+func Labels() map[signal.Kind][]string {
+	return map[signal.Kind][]string{ //nolint:exhaustive // the others have no fixed labels
+		signal.Domain:     {"business", "economics", "law", "math", "physics", "other"},
+		signal.Keyword:    {"project_titan", "urgent", "internal"},
+		signal.Intent:     {"hr_bot", "it_help"},
+		signal.Complexity: {"low", "medium", "high"},
+		signal.PII:        {"EMAIL_ADDRESS", "PERSON", "US_SSN"},
+	}
+}
+
+// Headers makes signal.Facts.Header of a request with one header.
+func Headers(name, value string) func(string) []string {
+	return func(asked string) []string {
+		if !strings.EqualFold(asked, name) {
+			return nil
+		}
+		return []string{value}
+	}
+}
+
+// Labelled makes a known value over labels. Each of scores names a label and its probability; the
+// rest is spread over the others.
+func Labelled(labels []string, scores map[string]float64) signal.Value {
+	v := signal.Value{State: signal.Known, Labels: labels, Probs: make([]float32, len(labels))}
+	rest := 1.0
+	for _, s := range scores {
+		rest -= s
+	}
+	for i, l := range labels {
+		s, ok := scores[l]
+		if !ok {
+			s = max(0, rest) / float64(max(1, len(labels)-len(scores)))
+		}
+		v.Probs[i] = float32(s)
+		if s > v.Score || math.IsNaN(s) {
+			v.Label, v.Score = l, s
+		}
+	}
+	return v
+}
+
+// Values returns values of a kind on both sides of every bound that the tests' leaves have, and a
+// failure.
+func Values(k signal.Kind) []signal.Value {
+	out := []signal.Value{{State: signal.Unknown, Reason: signal.ReasonTimeout}}
+	scores := func(label string, at ...float64) {
+		for _, x := range at {
+			out = append(out, Labelled(Labels()[k], map[string]float64{label: x}))
+		}
+	}
+	switch k { //nolint:exhaustive // default serves the rest
+	case signal.Keyword:
+		for _, names := range [][]string{nil, {"urgent"}, {"internal"}, {"internal", "urgent"}} {
+			out = append(out, signal.Value{State: signal.Known, Labels: names})
+		}
+	case signal.Language:
+		out = append(out, signal.Value{State: signal.Known, Label: "fr", Score: 1}, signal.Value{State: signal.Known, Label: "en", Score: 1})
+	case signal.Domain:
+		for _, l := range []string{"math", "law", "physics"} {
+			scores(l, 0.3, 0.45, 0.6, 0.7, 0.8)
+		}
+		for _, pair := range [][2]string{{"math", "law"}, {"law", "math"}, {"math", "physics"}, {"law", "physics"}, {"physics", "law"}, {"physics", "math"}} {
+			out = append(out, Labelled(Labels()[k], map[string]float64{pair[0]: 0.52, pair[1]: 0.44}),
+				Labelled(Labels()[k], map[string]float64{pair[0]: 0.58, pair[1]: 0.41}))
+		}
+	case signal.Jailbreak:
+		for _, x := range []float64{0.1, 0.2, 0.4, 0.6, 0.7, 0.9, 0.95} {
+			out = append(out, signal.Value{State: signal.Known, Score: x})
+		}
+	case signal.PII:
+		for _, v := range []signal.Value{
+			{},
+			{Labels: []string{"US_SSN"}},
+			{Labels: []string{"US_SSN", "PERSON"}, Probs: []float32{0.5, 0.9}},
+			{Labels: []string{"US_SSN"}, Probs: []float32{0.5}},
+			{Labels: []string{"EMAIL_ADDRESS"}},
+			{Labels: []string{"PERSON"}, Probs: []float32{0.6}},
+			{Labels: []string{"PERSON"}, Probs: []float32{0.9}},
+			{Labels: []string{"US_SSN"}, Probs: []float32{0.9}},
+		} {
+			v.State = signal.Known
+			out = append(out, v)
+		}
+	case signal.Complexity:
+		scores("high", 0.9)
+		scores("low", 0.9)
+	case signal.FactCheck:
+		for _, p := range []float64{0.1, 0.3, 0.4, 0.6} {
+			out = append(out, Labelled([]string{"no", "needs"}, map[string]float64{"needs": p}))
+		}
+	default:
+		out = append(out, signal.Value{State: signal.Known, Label: "other", Score: 0.5})
+	}
+	return out
+}
+
+// Draw makes a request about which everything is known or failed.
+func Draw(t *rapid.T) *signal.Set {
+	set := &signal.Set{Facts: signal.Facts{
+		Role:     rapid.SampledFrom([]string{"", "staff", "admin", "customer"}).Draw(t, "role"),
+		Tenant:   rapid.SampledFrom([]string{"acme", "umbrella"}).Draw(t, "tenant"),
+		Model:    "auto",
+		Session:  rapid.SampledFrom([]string{"", "s1"}).Draw(t, "session"),
+		Tokens:   rapid.SampledFrom([]int{0, 50, 100, 101, 200}).Draw(t, "tokens"),
+		Features: signal.Features(rapid.IntRange(0, 15).Draw(t, "features")),
+		Header:   Headers("X-Team", rapid.SampledFrom([]string{"ads", "art", "sales"}).Draw(t, "team")),
+	}}
+	for k := range signal.NumKinds {
+		set.Values[k] = rapid.SampledFrom(Values(k)).Draw(t, k.String())
+	}
+	return set
+}
+
+// Hide makes the signals of m not extracted.
+func Hide(set *signal.Set, m signal.Mask) {
+	for _, k := range m.Kinds() {
+		set.Values[k] = signal.Value{}
+	}
+}

@@ -1,0 +1,311 @@
+package syntax
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxDepth is how many levels deep conditions and values of `set` may nest, far above what a person
+// writes.
+const MaxDepth = 64
+
+// Cursor is a place in the YAML tree. Its readers report what does not fit, and say so with false or
+// an empty result. The zero value stands for a place that does not exist; only Node may be read of it.
+type Cursor struct {
+	Node *yaml.Node // nil where the file has nothing
+
+	report *[]Problem
+	path   string
+}
+
+// At returns the cursor of a node, or of the content of a document, whose problems go to report. path
+// is what problems name the place by.
+func At(report *[]Problem, n *yaml.Node, path string) Cursor {
+	if n != nil && n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
+		n = n.Content[0]
+	}
+	return Cursor{Node: n, report: report, path: path}
+}
+
+// Entry is one key of a mapping with the place of its value.
+type Entry struct {
+	Key string
+	At  Cursor
+}
+
+func (c Cursor) add(n *yaml.Node, path, msg string, warning bool) {
+	p := Problem{Path: path, Msg: msg, Warning: warning}
+	if n != nil {
+		p.Line, p.Col = n.Line, n.Column
+	}
+	*c.report = append(*c.report, p)
+}
+
+// Errorf reports an error.
+func (c Cursor) Errorf(format string, args ...any) {
+	c.add(c.Node, c.path, fmt.Sprintf(format, args...), false)
+}
+
+// Warnf reports a warning.
+func (c Cursor) Warnf(format string, args ...any) {
+	c.add(c.Node, c.path, fmt.Sprintf(format, args...), true)
+}
+
+// Mark remembers how many problems there are, for Lacking.
+func (c Cursor) Mark() int { return len(*c.report) }
+
+// Lacking reports that something is missing, unless a problem since mark already explains why: what
+// looks missing is most often just misspelt.
+func (c Cursor) Lacking(mark int, format string, args ...any) {
+	if c.Mark() == mark {
+		c.Errorf(format, args...)
+	}
+}
+
+// Expected reports that something else than what is there was expected.
+func (c Cursor) Expected(what string) { c.Errorf("found %s, expected %s", found(c.Node), what) }
+
+// found describes a node for a message.
+func found(n *yaml.Node) string {
+	if n == nil {
+		return "nothing"
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
+	case yaml.ScalarNode:
+	case yaml.DocumentNode:
+		return "a document"
+	}
+	switch n.Tag {
+	case "!!null":
+		return "nothing"
+	case "!!str":
+		return strconv.Quote(Shorten(n.Value))
+	}
+	return Shorten(n.Value)
+}
+
+// maxShown bounds how much of a value a message repeats, in bytes.
+const maxShown = 60
+
+// Shorten cuts a text of the file to what a message may repeat of it, between characters.
+func Shorten(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	cut := maxShown
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "..."
+}
+
+// plain reports an alias, which no reader accepts: a condition is repeated by its name instead, and
+// an alias could expand without bound.
+func (c Cursor) plain() bool {
+	if c.Node != nil && c.Node.Kind == yaml.AliasNode {
+		c.Errorf("YAML aliases are not accepted here; write the value out, or name the condition under conditions")
+		return false
+	}
+	return true
+}
+
+// Child returns the place of key in a mapping, where the file has n.
+func (c Cursor) Child(n *yaml.Node, key string) Cursor {
+	path := key
+	if c.path != "" {
+		path = c.path + "." + key
+	}
+	return Cursor{n, c.report, path}
+}
+
+func (c Cursor) item(i int) Cursor {
+	return Cursor{c.Node.Content[i], c.report, c.path + "[" + strconv.Itoa(i) + "]"}
+}
+
+// Mapping returns the entries whose keys are known, in order; all are when none is given. Others, and
+// repeated ones, are errors. ok is false when the node is no mapping.
+func (c Cursor) Mapping(what string, known ...string) (entries []Entry, ok bool) {
+	if !c.plain() {
+		return nil, false
+	}
+	if !c.IsMapping() {
+		c.Expected(what)
+		return nil, false
+	}
+	for i := 0; i+1 < len(c.Node.Content); i += 2 {
+		k := c.Node.Content[i]
+		at := c.Child(c.Node.Content[i+1], Shorten(k.Value))
+		switch {
+		case k.Tag == "!!merge":
+			c.add(k, c.path, "YAML merge keys are not accepted here; write the keys out", false)
+		case k.Kind != yaml.ScalarNode:
+			c.add(k, c.path, "found "+found(k)+" as a key, expected a word", false)
+		case slices.ContainsFunc(entries, func(e Entry) bool { return e.Key == k.Value }):
+			c.add(k, at.path, "this key is given twice", false)
+		case len(known) > 0 && !slices.Contains(known, k.Value):
+			c.add(k, at.path, fmt.Sprintf("unknown key %q%s", Shorten(k.Value), keySuggestion(k.Value, known)), false)
+		default:
+			entries = append(entries, Entry{k.Value, at})
+		}
+	}
+	return entries, true
+}
+
+// List returns the items of a sequence that has at least one.
+func (c Cursor) List(what string) ([]Cursor, bool) {
+	if !c.plain() {
+		return nil, false
+	}
+	if c.Node == nil || c.Node.Kind != yaml.SequenceNode {
+		c.Expected(what)
+		return nil, false
+	}
+	if len(c.Node.Content) == 0 {
+		c.Errorf("found an empty list, expected %s", what)
+		return nil, false
+	}
+	out := make([]Cursor, len(c.Node.Content))
+	for i := range out {
+		out[i] = c.item(i)
+	}
+	return out, true
+}
+
+// IsScalar reports a scalar of the given tag, such as !!bool.
+func (c Cursor) IsScalar(tag string) bool {
+	return c.Node != nil && c.Node.Kind == yaml.ScalarNode && c.Node.Tag == tag
+}
+
+// IsMapping reports a mapping.
+func (c Cursor) IsMapping() bool { return c.Node != nil && c.Node.Kind == yaml.MappingNode }
+
+// Empty reports that there is nothing: no node, null, or a list without items.
+func (c Cursor) Empty() bool {
+	return c.Node == nil || c.IsScalar("!!null") || c.Node.Kind == yaml.SequenceNode && len(c.Node.Content) == 0
+}
+
+// Text reads a string.
+func (c Cursor) Text(what string) (string, bool) {
+	if !c.plain() {
+		return "", false
+	}
+	if !c.IsScalar("!!str") {
+		if c.Node != nil && c.Node.Kind == yaml.ScalarNode && c.Node.Tag != "!!null" {
+			c.Errorf("found %s, expected %s; put it in quotes if it is one", found(c.Node), what)
+		} else {
+			c.Expected(what)
+		}
+		return "", false
+	}
+	return c.Node.Value, true
+}
+
+// Word reads a string that is not empty.
+func (c Cursor) Word(what string) (string, bool) {
+	s, ok := c.Text(what)
+	if ok && strings.TrimSpace(s) == "" {
+		c.Errorf("found an empty text, expected %s", what)
+		return "", false
+	}
+	return s, ok
+}
+
+// Words reads a word or a list of distinct words and hands each to check with its place. It returns
+// nothing when none could be read.
+func (c Cursor) Words(what string, check func(at Cursor, word string)) []string {
+	items := []Cursor{c}
+	if c.Node != nil && c.Node.Kind == yaml.SequenceNode {
+		var ok bool
+		if items, ok = c.List("a list with at least one " + what); !ok {
+			return nil
+		}
+	}
+	var out []string
+	for _, i := range items {
+		s, ok := i.Word("a " + what)
+		switch {
+		case !ok:
+		case slices.Contains(out, s):
+			i.Errorf("%q is listed twice", Shorten(s))
+		default:
+			out = append(out, s)
+			check(i, s)
+		}
+	}
+	return out
+}
+
+// Bool reads true or false.
+func (c Cursor) Bool() (value, ok bool) {
+	if !c.plain() {
+		return false, false
+	}
+	if !c.IsScalar("!!bool") || c.Node.Decode(&value) != nil {
+		c.Expected("true or false")
+		return false, false
+	}
+	return value, true
+}
+
+// Integer reads a whole number of at least least.
+func (c Cursor) Integer(least int) (int, bool) {
+	if !c.plain() {
+		return 0, false
+	}
+	var x int
+	if !c.IsScalar("!!int") || c.Node.Decode(&x) != nil || x < least {
+		c.Expected("a whole number of at least " + strconv.Itoa(least))
+		return 0, false
+	}
+	return x, true
+}
+
+// Share reads a number in [0, 1].
+func (c Cursor) Share() (float64, bool) {
+	if !c.plain() {
+		return 0, false
+	}
+	var x float64
+	if !c.IsScalar("!!int") && !c.IsScalar("!!float") || c.Node.Decode(&x) != nil || math.IsNaN(x) || x < 0 || x > 1 {
+		c.Expected("a number from 0 to 1")
+		return 0, false
+	}
+	return x, true
+}
+
+// Choice reads one of some fixed words; it is empty when there is none of them.
+func (c Cursor) Choice(known ...string) string {
+	if !c.plain() {
+		return ""
+	}
+	if !c.IsScalar("!!str") {
+		c.Expected(OneOf(known))
+		return ""
+	}
+	if !slices.Contains(known, c.Node.Value) {
+		c.Errorf("unknown value %q%s", Shorten(c.Node.Value), Suggestion(c.Node.Value, known))
+		return ""
+	}
+	return c.Node.Value
+}
+
+// Known reports whether a name is among the known ones; if not, that is an error.
+func (c Cursor) Known(what, name string, names []string) bool {
+	if slices.Contains(names, name) {
+		return true
+	}
+	c.Errorf("unknown %s %q%s", what, Shorten(name), Suggestion(name, names))
+	return false
+}

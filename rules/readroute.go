@@ -1,0 +1,210 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"signalbox/rules/internal/condition"
+	"signalbox/rules/internal/syntax"
+)
+
+// named is an entry of the conditions section.
+type named struct {
+	name   syntax.Cursor
+	when   syntax.Cursor
+	node   condition.Node // nil until read
+	open   bool           // being read
+	used   bool
+	leaves int
+}
+
+func (c *compiler) readConditions(n *yaml.Node) {
+	all := syntax.At(&c.problems, n, "conditions")
+	if all.Empty() {
+		return
+	}
+	items, _ := all.List("a list of {name, when}")
+	for _, at := range items {
+		mark := at.Mark()
+		entries, ok := at.Mapping("{name, when}", "name", "when")
+		if !ok {
+			continue
+		}
+		var name, when syntax.Cursor
+		for _, e := range entries {
+			switch e.Key {
+			case "name":
+				name = e.At
+			case "when":
+				when = e.At
+			}
+		}
+		if name.Node == nil || when.Node == nil {
+			at.Lacking(mark, "a condition needs a name and a when")
+			continue
+		}
+		s, ok := c.name(name)
+		if !ok {
+			continue
+		}
+		if other, ok := c.conditions[s]; ok {
+			name.Errorf("condition %q is already defined on line %d", s, other.name.Node.Line)
+			continue
+		}
+		c.conditions[s] = &named{name: name, when: when}
+	}
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// name reads what identifies a route or condition. Names appear in response headers and as metric
+// labels, hence the narrow alphabet.
+func (*compiler) name(at syntax.Cursor) (string, bool) {
+	s, ok := at.Word("a name")
+	if ok && !namePattern.MatchString(s) {
+		at.Errorf("found %q, expected a name of letters, digits, '.', '_' and '-', at most 64 long", syntax.Shorten(s))
+		return "", false
+	}
+	return s, ok
+}
+
+// resolve reads the condition once. Its simplified form is shared by all its uses.
+func (c *compiler) resolve(cond *named) condition.Node {
+	if cond.node != nil {
+		return cond.node
+	}
+	outer := c.leaves
+	c.leaves, cond.open = 0, true
+	n := c.when(cond.when, 0)
+	cond.node, cond.open, cond.leaves = c.simplifier.Simplify(n), false, c.leaves
+	c.leaves = outer
+	return cond.node
+}
+
+// draft is a route as read, with what warnings point at.
+type draft struct {
+	route
+
+	at     syntax.Cursor  // the name, or the route when it has none
+	raw    condition.Node // the condition before simplification
+	broken bool           // the condition has errors, so nothing can be said about it
+	dead   bool           // it never sends a request anywhere
+}
+
+// neverMatches warns that the route does nothing.
+func (d *draft) neverMatches(why string, args ...any) {
+	d.dead = true
+	d.at.Warnf("route %q can never match: %s", d.name, fmt.Sprintf(why, args...))
+}
+
+func (c *compiler) readRoutes(n *yaml.Node) []draft {
+	at := syntax.At(&c.problems, n, "routes")
+	if at.Empty() {
+		return nil
+	}
+	items, _ := at.List("a list of routes")
+	if len(items) > maxRoutes {
+		at.Errorf("found %d routes, expected at most %d", len(items), maxRoutes)
+		return nil
+	}
+	var out []draft
+	lines := map[string]int{}
+	for i, item := range items {
+		d, ok := c.readRoute(item)
+		if !ok {
+			continue
+		}
+		d.index = i
+		if line, ok := lines[d.name]; ok {
+			d.at.Errorf("route %q is already defined on line %d", d.name, line)
+		} else if d.name != "" {
+			lines[d.name] = d.at.Node.Line
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func (c *compiler) readRoute(at syntax.Cursor) (draft, bool) {
+	mark := at.Mark()
+	entries, ok := at.Mapping("a route: {name, when, use|block|answer}", syntax.RouteKeys()...)
+	if !ok {
+		return draft{}, false
+	}
+	misspelt := at.Mark() > mark
+	d := draft{at: at, raw: condition.Constant(false)}
+	var seen, verbs []string
+	var policyAt syntax.Cursor
+	policy := ""
+	for _, e := range entries {
+		seen = append(seen, e.Key)
+		switch e.Key {
+		case "name":
+			d.name, _ = c.name(e.At)
+			d.at = e.At
+		case "when":
+			before := syntax.Errors(c.problems)
+			c.leaves = 0
+			d.raw = c.when(e.At, 0)
+			d.broken = syntax.Errors(c.problems) > before
+		case "on_unknown":
+			policyAt, policy = e.At, e.At.Choice("skip", "match", "error")
+		default:
+			verbs = append(verbs, e.Key)
+			d.action = c.readVerb(e)
+		}
+	}
+	d.broken = d.broken || !slices.Contains(seen, "when")
+	if !misspelt { // else what looks missing is most often there under another word
+		checkRoute(at, seen, verbs)
+	}
+	if d.name == RouteDefault || d.name == RouteNamed {
+		d.at.Errorf("the name %q is reserved for requests that no route matches", d.name)
+	}
+	d.Matcher = c.simplifier.Matcher(d.raw, policyOf(policy, d.action.Verb))
+	if policy != "" && !d.broken && d.Kinds == 0 {
+		policyAt.Warnf("on_unknown has no effect: the condition reads no signal that could fail")
+	}
+	return d, true
+}
+
+// checkRoute reports what a route lacks.
+func checkRoute(at syntax.Cursor, seen, verbs []string) {
+	if !slices.Contains(seen, "name") {
+		at.Errorf("a route needs a name")
+	}
+	if !slices.Contains(seen, "when") {
+		at.Errorf("a route needs a condition; write `when: true` for one that always matches")
+	}
+	if len(verbs) != 1 {
+		was := "none"
+		if len(verbs) > 1 {
+			was = strings.Join(verbs, ", ")
+		}
+		at.Errorf("found %s, expected exactly one of use, block, answer", was)
+	}
+}
+
+// policyOf fills in the default: a route that blocks fails closed.
+func policyOf(word string, v Verb) OnUnknown {
+	switch {
+	case word == "match", word == "" && v == Block:
+		return Match
+	case word == "error":
+		return Error
+	}
+	return Skip
+}
+
+func (c *compiler) readDefault(n *yaml.Node) Action {
+	at := syntax.At(&c.problems, n, "default")
+	if at.Empty() {
+		at.Errorf("nothing says where a request goes that no route matches; add `default: {models: [NAME]}`")
+		return Action{}
+	}
+	return c.readUse(at)
+}
