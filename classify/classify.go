@@ -25,11 +25,22 @@
 // batched, up to Options.MaxBatch; the context is checked between runs. Bundles run beside each
 // other, and the fault of one makes only its own signals unknown.
 //
+// # What ends early
+//
+// Options.Timeout bounds all of an Extract, Options.Timeouts a signal: one that is late is unknown, the
+// others go on. With ExtractWhile the caller says what still matters whenever something came in. Either
+// way rows that nobody waits for any more are not run, and a run that works for nobody is cancelled. A
+// task is done with its last row, whatever the pass still runs for others; rows of tasks with the
+// earliest deadline come first. The windows of one safety signal are never cut short by what the first
+// of them say: its value is the maximum over all that were chosen, and every test of it, an upper bound
+// too, is meant for that.
+//
 // # Concurrency
 //
 // A Classifier is immutable, its live intents aside, and safe for concurrent use. Extract works on
 // the caller's goroutine, starts one more for every further bundle that it needs, and waits for
-// them. Nothing outlives it, and no lock is held while a graph runs.
+// them and for the deadlines that have passed, cancelled ones included. Nothing outlives it, and no lock
+// is held while a graph runs.
 package classify
 
 import (
@@ -153,16 +164,31 @@ func (c *Classifier) Thresholds() map[signal.Kind]float64 {
 // intent it sets embedding as well. It keeps neither text nor set, and what it stored is not changed
 // afterwards. It returns soon after ctx ends.
 func (c *Classifier) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
-	c.extract(ctx, newRequest(text, bestWindows), need, set)
+	c.extract(ctx, newRequest(text, bestWindows), need, set, nil)
 }
 
 // ExtractAll is Extract with safety signals that read every window of the longest prompt, which takes
 // as long as it takes, up to Options.Timeout.
 func (c *Classifier) ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
-	c.extract(ctx, newRequest(text, everyWindow), need, set)
+	c.extract(ctx, newRequest(text, everyWindow), need, set, nil)
 }
 
-func (c *Classifier) extract(ctx context.Context, req *request, need signal.Mask, set *signal.Set) {
+// ExtractWhile is Extract for a caller who can tell early that some kinds do not matter any more. Each
+// time that kinds came in and others did not yet, it calls still, which returns the kinds that still
+// matter, given what set holds by then. Work for kinds outside of them is cancelled, and set is left
+// without a value of them. What mattered once and does not now is not taken up again. still is called
+// by one goroutine at a time, not always the caller's, and may read set; outside of it set is not to be
+// touched before ExtractWhile returns.
+func (c *Classifier) ExtractWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask) {
+	c.extract(ctx, newRequest(text, bestWindows), need, set, still)
+}
+
+// ExtractAllWhile is ExtractAll as ExtractWhile is Extract.
+func (c *Classifier) ExtractAllWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask) {
+	c.extract(ctx, newRequest(text, everyWindow), need, set, still)
+}
+
+func (c *Classifier) extract(ctx context.Context, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask) {
 	need &^= set.Have()
 	req.scanner = c.scanner
 	if c.opts.Timeout > 0 {
@@ -170,38 +196,43 @@ func (c *Classifier) extract(ctx context.Context, req *request, need signal.Mask
 		ctx, cancel = context.WithTimeout(ctx, c.opts.Timeout)
 		defer cancel()
 	}
-	c.scan(ctx, req, need, set)
-	neural := need & c.neural
-	if need.Has(signal.Intent) && c.opts.Intents != nil {
-		neural |= signal.MaskOf(signal.Embedding) & c.neural &^ set.Have()
+	g := newGather(c, req, need, set, still)
+	defer g.close()
+	g.watch(c.opts.Timeouts)
+	if v := &set.Values[signal.Embedding]; v.State != signal.NotExtracted && need.Has(signal.Intent) && c.opts.Intents != nil {
+		g.store(signal.Intent, c.intent(req, v))
 	}
-	if neural != 0 {
-		c.runEngines(ctx, req, neural, set)
-	}
-	if need.Has(signal.Intent) && c.opts.Intents != nil {
-		set.Values[signal.Intent] = c.intent(req, &set.Values[signal.Embedding])
-	}
-	set.Fail(need, signal.ReasonNoModel)
+	g.fail(need&^c.Signals(), signal.ReasonNoModel)
+	c.scan(ctx, g)
+	g.narrow()
+	c.runEngines(ctx, g)
+	g.fail(need, signal.ReasonNoModel)
 }
 
-// scan sets the kinds that need no model.
-func (c *Classifier) scan(ctx context.Context, req *request, need signal.Mask, set *signal.Set) {
-	if need.Has(signal.Keyword) {
+// scan settles the kinds that need no model.
+func (c *Classifier) scan(ctx context.Context, g *gather) {
+	req := g.req
+	if g.wanted(signal.MaskOf(signal.Language)) != 0 {
+		g.put(signal.Language, detectLanguage(ctx, req))
+	}
+	if keyword := signal.MaskOf(signal.Keyword); g.wanted(keyword) != 0 {
 		start := time.Now()
+		ctx, leave := g.enter(ctx, keyword)
 		v := signal.Value{State: signal.Known, Source: "lexical"}
 		var err error
 		if v.Labels, err = c.matchKeywords(ctx, req); err != nil {
 			v = unknown(&v, reasonOf(ctx, err))
 		}
+		leave()
 		v.Elapsed = time.Since(start)
-		set.Values[signal.Keyword] = v
+		g.put(signal.Keyword, v)
 	}
-	if need.Has(signal.Language) {
-		set.Values[signal.Language] = detectLanguage(ctx, req)
-	}
-	if need.Has(signal.PII) && c.opts.Patterns {
+	if personal := signal.MaskOf(signal.PII); c.opts.Patterns && g.wanted(personal) != 0 {
 		req.join()
-		set.Values[signal.PII] = patternsOnly(ctx, req)
+		ctx, leave := g.enter(ctx, personal)
+		v := patternsOnly(ctx, req)
+		leave()
+		g.put(signal.PII, v)
 	}
 }
 
@@ -224,33 +255,47 @@ func (c *Classifier) matchKeywords(ctx context.Context, req *request) ([]string,
 	return c.keywords.Match(ctx, &both)
 }
 
-// runEngines sets the kinds of need. Engines write to values of their own only, so they need no lock.
-func (c *Classifier) runEngines(ctx context.Context, req *request, need signal.Mask, set *signal.Set) {
-	prepared := req.prepare(ctx, need)
-	var mine Source // runs here
-	var wg sync.WaitGroup
+// runEngines settles the kinds that engines give. Engines run beside each other, one of them here.
+func (c *Classifier) runEngines(ctx context.Context, g *gather) {
+	need := g.wanted(c.neural)
+	if need == 0 {
+		return
+	}
+	if err := c.prepare(ctx, g, need); err != nil {
+		g.fail(need, reasonOf(ctx, err))
+		return
+	}
+	var work []Source
 	for _, s := range c.sources {
-		s.Signals &= need
-		if s.Signals == 0 || !s.Engine.Ready() {
-			continue
+		if s.Signals = g.wanted(s.Signals); s.Signals != 0 && s.Engine.Ready() {
+			work = append(work, s)
 		}
-		if prepared != nil {
-			set.Fail(s.Signals, reasonOf(ctx, prepared))
-			continue
-		}
-		if other := mine; other.Engine != nil {
-			wg.Go(func() { c.run(ctx, other, req, set) })
-		}
-		mine = s
 	}
-	if mine.Engine != nil {
-		c.run(ctx, mine, req, set)
+	if len(work) == 0 {
+		return
 	}
+	g.watched = g.watched || len(work) > 1
+	var wg sync.WaitGroup
+	for _, s := range work[1:] {
+		wg.Go(func() { c.run(ctx, s, g) })
+	}
+	c.run(ctx, work[0], g)
 	wg.Wait()
 }
 
-func (c *Classifier) run(ctx context.Context, s Source, req *request, set *signal.Set) {
-	if err := s.Engine.extract(ctx, req, s.Signals, &c.opts, set); err != nil {
+// prepare builds the views that the kinds of need read. Only safety has one that takes long.
+func (c *Classifier) prepare(ctx context.Context, g *gather, need signal.Mask) error {
+	attacks := need & signal.MaskOf(signal.Jailbreak)
+	stageCtx, leave := g.enter(ctx, attacks)
+	defer leave()
+	if err := g.req.prepare(stageCtx, need); err != nil && g.wanted(attacks) != 0 {
+		return err
+	}
+	return nil
+}
+
+func (c *Classifier) run(ctx context.Context, s Source, g *gather) {
+	if err := s.Engine.extract(ctx, g, s.Signals, &c.opts); err != nil {
 		c.log(ctx, s.Engine, err)
 	}
 }

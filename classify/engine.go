@@ -51,8 +51,11 @@ type task struct {
 	decoder  *pii.Decoder // of token tasks
 }
 
+// safetyKinds are the signals that read everything, whoever said it. They share what they read.
+const safetyKinds signal.Mask = 1<<signal.Jailbreak | 1<<signal.PII
+
 // safety reports whether the task has to read everything, whoever said it.
-func (t *task) safety() bool { return t.kind == signal.Jailbreak || t.kind == signal.PII }
+func (t *task) safety() bool { return safetyKinds.Has(t.kind) }
 
 // width is the length of the task's output for one row or token.
 func (t *task) width() int {
@@ -191,25 +194,30 @@ func (t *task) bind() bool {
 	return false
 }
 
-// extract computes the kinds of need in one pass and sets each of them in set. Its error is why
+// extract computes the kinds of need in one pass and settles each of them in g. Its error is why
 // kinds are unknown.
-func (e *Engine) extract(ctx context.Context, req *request, need signal.Mask, o *Options, set *signal.Set) (err error) {
+func (e *Engine) extract(ctx context.Context, g *gather, need signal.Mask, o *Options) (err error) {
 	start := time.Now()
 	p, ok := e.passes.Get().(*pass)
 	if !ok {
 		p = new(pass)
 	}
-	p.reset(e, req, o)
+	p.reset(e, g.req, o)
+	p.g, p.begun = g, start
 	defer func() {
 		if v := recover(); v != nil {
 			err = recovered(v)
-			set.Fail(need, signal.ReasonInternal)
+			if need.Has(signal.Embedding) {
+				need |= signal.MaskOf(signal.Intent)
+			}
+			g.fail(need, signal.ReasonInternal)
+			g.narrow()
 		}
 	}()
 	if err = p.plan(ctx, need); err == nil {
 		err = p.run(ctx)
 	}
-	p.finish(ctx, need, set, time.Since(start), reasonOf(ctx, err))
+	p.finish(ctx, need, reasonOf(ctx, err))
 	if p.small() {
 		p.release()
 		e.passes.Put(p)
@@ -225,8 +233,9 @@ func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	for i, text := range texts {
 		var set signal.Set
 		t := singleText(text)
-		req := newRequest(&t, everyWindow)
-		err := e.extract(ctx, req, signal.MaskOf(signal.Embedding), &o, &set)
+		embedding := signal.MaskOf(signal.Embedding)
+		g := newGather(nil, newRequest(&t, everyWindow), embedding, &set, nil)
+		err := e.extract(ctx, g, embedding, &o)
 		v := &set.Values[signal.Embedding]
 		switch {
 		case err != nil:

@@ -8,13 +8,24 @@ import (
 
 	"signalbox/classify/knn"
 	"signalbox/classify/lexical"
+	"signalbox/internal/signal"
 )
+
+// TimedKinds are the kinds that Options.Timeouts can bound. The language is not among them: telling it
+// takes microseconds, however long the text is.
+const TimedKinds signal.Mask = 1<<signal.Keyword | 1<<signal.Domain | 1<<signal.Jailbreak | 1<<signal.PII |
+	1<<signal.Complexity | 1<<signal.FactCheck | 1<<signal.Embedding | 1<<signal.Intent
 
 // Options tunes a Classifier.
 type Options struct {
 	// Timeout bounds one Extract; the signals that are not there by then are unknown (timeout).
 	// Default 10s; 0 leaves the caller's context alone. Reloadable.
 	Timeout time.Duration `yaml:"timeout"`
+	// Timeouts bounds single signals of TimedKinds, from the start of the Extract that computes them:
+	// one that is not there by then is unknown (timeout), the others go on. Each is longer than 0 and at
+	// most Timeout, where that is set; that of embedding holds for intent as well. Default none of their
+	// own. The caller must not modify it afterwards. Reloadable.
+	Timeouts map[signal.Kind]time.Duration `yaml:"-"`
 	// MaxBatch is the most rows of one run, at least 1. Default 8. Reloadable.
 	MaxBatch int `yaml:"max_batch"`
 	// Windows is the most windows that a safety signal reads of a prompt by default, beside its first
@@ -56,6 +67,18 @@ func (o Options) Validate() error {
 	}
 	if o.Windows < 1 {
 		errs = append(errs, fmt.Errorf("windows: %d is less than 1", o.Windows))
+	}
+	for k := range signal.NumKinds {
+		d, ok := o.Timeouts[k]
+		switch {
+		case !ok:
+		case !TimedKinds.Has(k):
+			errs = append(errs, fmt.Errorf("timeouts.%v: it has no deadline of its own", k))
+		case d <= 0:
+			errs = append(errs, fmt.Errorf("timeouts.%v: %v is not longer than 0s", k, d))
+		case o.Timeout > 0 && d > o.Timeout:
+			errs = append(errs, fmt.Errorf("timeouts.%v: %v is longer than the timeout of all, %v", k, d, o.Timeout))
+		}
 	}
 	for i, k := range o.Keywords {
 		if err := k.Validate(); err != nil {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
+	"time"
 
 	"signalbox/classify/bundle"
 	"signalbox/classify/tokenize"
@@ -22,9 +24,11 @@ const maxPooledTokens = 64 << 10
 // pass is the scratch space of one pass of one engine over one request. Its rows borrow ids from
 // the readings.
 type pass struct {
-	e    *Engine
-	req  *request
-	opts *Options
+	e     *Engine
+	req   *request
+	opts  *Options
+	g     *gather // nil where all matters to the end, as of pairs
+	begun time.Time
 
 	readings []reading
 	read     int // how many of readings are in use
@@ -55,8 +59,9 @@ type row struct {
 	ids   []int32 // without special tokens
 	with  []int32 // the second text of a pair
 	pair  bool
-	tasks uint32 // bit i: task i reads it
-	first int32  // its first read, -1 when there is none
+	tasks uint32        // bit i: task i reads it
+	first int32         // its first read, -1 when there is none
+	due   time.Duration // the earliest deadline of its tasks; noDeadline without any
 }
 
 // read is one window of one task. out is what the graph said, set by run: the logits of a label, the
@@ -78,12 +83,14 @@ type taskPlan struct {
 	read     int  // of them
 	coverage signal.Coverage
 	failed   signal.Reason
+	ready    bool // its value can be told
+	done     bool // and was
 }
 
 type span struct{ from, to int }
 
 func (p *pass) reset(e *Engine, req *request, o *Options) {
-	p.e, p.req, p.opts = e, req, o
+	p.e, p.req, p.opts, p.g = e, req, o, nil
 	p.read = 0
 	p.safe = safetyPlan{raw: p.safe.raw[:0], twin: p.safe.twin[:0], candidates: p.safe.candidates[:0]}
 	if p.index == nil {
@@ -108,25 +115,55 @@ func (p *pass) release() {
 	for i := range p.readings {
 		p.readings[i].key = readingKey{}
 	}
-	p.req = nil
+	p.req, p.g = nil, nil
 }
 
 // plan tokenises the views and lays out the rows of the tasks that give the kinds of need.
 func (p *pass) plan(ctx context.Context, need signal.Mask) error {
 	for i := range p.e.tasks {
 		t := &p.e.tasks[i]
+		need = p.g.wanted(need)
 		if !need.Has(t.kind) {
 			continue
 		}
-		lay := p.planTopic
+		lay, kinds := p.planTopic, signal.MaskOf(t.kind)
 		if t.safety() {
-			lay = p.planSafety
+			lay, kinds = p.planSafety, need&safetyKinds
 		}
-		if err := lay(ctx, i, need); err != nil {
+		stageCtx, leave := p.g.enter(ctx, kinds)
+		err := lay(stageCtx, i, need)
+		leave()
+		if err != nil && p.g.wanted(kinds) != 0 {
 			return err
 		}
 	}
 	return nil
+}
+
+// alive returns the tasks that somebody waits for, by their bits.
+func (p *pass) alive() uint32 {
+	if p.g == nil {
+		return ^uint32(0)
+	}
+	open := p.g.wanted(p.e.signals)
+	var m uint32
+	for i := range p.e.tasks {
+		if open.Has(p.e.tasks[i].kind) {
+			m |= 1 << i
+		}
+	}
+	return m
+}
+
+// kindsOf returns the signals of tasks, given by their bits.
+func (p *pass) kindsOf(tasks uint32) signal.Mask {
+	var m signal.Mask
+	for i := range p.e.tasks {
+		if tasks>>i&1 == 1 {
+			m |= signal.MaskOf(p.e.tasks[i].kind)
+		}
+	}
+	return m
 }
 
 // add lets task i read tokens [from,to) of a reading.
@@ -171,14 +208,51 @@ func (p *pass) tokens(r int32) int {
 	return len(row.ids) + p.e.specials
 }
 
-// run computes every row, batch by batch, shortest first.
-func (p *pass) run(ctx context.Context) error {
+// noDeadline is later than every deadline.
+const noDeadline = time.Duration(math.MaxInt64)
+
+// sort orders the rows: those with the earliest deadline first, the shortest first among equals.
+func (p *pass) sort() {
+	dated := p.g != nil && len(p.opts.Timeouts) > 0
 	for i := range p.rows {
+		r := &p.rows[i]
+		r.due = noDeadline
+		if dated {
+			r.due = p.due(r.tasks)
+		}
 		p.order = append(p.order, int32(i))
 	}
-	slices.SortStableFunc(p.order, func(a, b int32) int { return cmp.Compare(p.tokens(a), p.tokens(b)) })
+	slices.SortStableFunc(p.order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(p.rows[a].due, p.rows[b].due), cmp.Compare(p.tokens(a), p.tokens(b)))
+	})
+}
+
+// due returns the earliest deadline of tasks, given by their bits.
+func (p *pass) due(tasks uint32) time.Duration {
+	kinds := p.kindsOf(tasks)
+	if kinds.Has(signal.Embedding) {
+		kinds |= signal.MaskOf(signal.Intent) // is made of it
+	}
+	earliest := noDeadline
+	for k, d := range p.opts.Timeouts {
+		if p.g.wanted(kinds).Has(k) {
+			earliest = min(earliest, d)
+		}
+	}
+	return earliest
+}
+
+// run computes the rows that somebody waits for, batch by batch.
+func (p *pass) run(ctx context.Context) error {
+	p.sort()
 	var fault error
+	alive := ^uint32(0)
 	for rest := p.order; len(rest) > 0; {
+		if now := p.alive(); now != alive {
+			alive = now
+			rest = slices.DeleteFunc(rest, func(r int32) bool { return p.rows[r].tasks&now == 0 })
+			continue
+		}
 		n := 1
 		for n < len(rest) && n < p.opts.MaxBatch && bucket(p.tokens(rest[n])) == bucket(p.tokens(rest[0])) {
 			n++
@@ -186,26 +260,40 @@ func (p *pass) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := p.runBatch(ctx, rest[:n]); err != nil {
+		if err := p.runFor(ctx, rest[:n], alive); err != nil {
 			if reasonOf(ctx, err) != signal.ReasonInvalid {
 				return err
 			}
 			fault = err // the tasks at fault know it; the others are read on
 		}
-		rest = rest[n:]
+		if rest = rest[n:]; len(rest) > 0 && p.g != nil {
+			p.report(ctx)
+		}
 	}
 	return fault
 }
 
-// runBatch computes the given rows, sorted by length, in one run. When the graph's answer is invalid,
-// each output is asked for alone, so that one task's fault leaves its neighbours.
-func (p *pass) runBatch(ctx context.Context, rows []int32) error {
-	p.fill(rows)
-	p.outputs, p.wanted = p.outputs[:0], p.wanted[:0]
+// runFor computes the given rows for those of their tasks that are alive. When the last of these is
+// settled elsewhere, the run is cancelled, which is no error.
+func (p *pass) runFor(ctx context.Context, rows []int32, alive uint32) error {
 	var tasks uint32
 	for _, r := range rows {
-		tasks |= p.rows[r].tasks
+		tasks |= p.rows[r].tasks & alive
 	}
+	kinds := p.kindsOf(tasks)
+	stageCtx, leave := p.g.enter(ctx, kinds)
+	defer leave()
+	if err := p.runBatch(stageCtx, rows, tasks); err != nil && p.g.wanted(kinds) != 0 {
+		return err
+	}
+	return nil
+}
+
+// runBatch computes the given rows for the given tasks in one run. When the graph's answer is invalid,
+// each output is asked for alone, so that one task's fault leaves its neighbours.
+func (p *pass) runBatch(ctx context.Context, rows []int32, tasks uint32) error {
+	p.fill(rows)
+	p.outputs, p.wanted = p.outputs[:0], p.wanted[:0]
 	for i := range p.e.tasks {
 		if tasks>>i&1 == 1 {
 			p.outputs, p.wanted = append(p.outputs, p.e.tasks[i].Output), append(p.wanted, i)
@@ -245,10 +333,13 @@ func (p *pass) planOf(task int) *taskPlan {
 	return &p.plans[slices.IndexFunc(p.plans, func(t taskPlan) bool { return t.task == task })]
 }
 
-// fill lays out the input tensors of rows, the last of which is the longest.
+// fill lays out the input tensors of rows.
 func (p *pass) fill(rows []int32) {
 	m := p.e.manifest
-	p.width = p.tokens(rows[len(rows)-1])
+	p.width = 0
+	for _, r := range rows {
+		p.width = max(p.width, p.tokens(r))
+	}
 	p.ids, p.mask, p.types, p.positions = p.ids[:0], p.mask[:0], p.types[:0], p.positions[:0]
 	for i, r := range rows {
 		if row := &p.rows[r]; row.pair {

@@ -10,38 +10,71 @@ import (
 	"signalbox/internal/signal"
 )
 
-// finish writes the value of every kind of need. why is the reason for reads that did not happen.
-func (p *pass) finish(ctx context.Context, need signal.Mask, set *signal.Set, took time.Duration, why signal.Reason) {
+// finish settles every kind of need. why is the reason for reads that did not happen.
+func (p *pass) finish(ctx context.Context, need signal.Mask, why signal.Reason) {
 	for i := range p.plans {
-		plan := &p.plans[i]
-		t := &p.e.tasks[plan.task]
-		if t.kind >= signal.NumKinds {
-			continue
-		}
-		v := signal.Value{
-			Source: p.e.name, Provider: p.e.provider, Elapsed: took,
-			Coverage: plan.coverage, Windows: plan.windows, Read: plan.read,
-		}
-		switch failed := p.failure(plan, why); {
-		case failed == signal.ReasonNoText && t.kind == signal.Jailbreak:
-			harmless(t, &v)
-		case failed == signal.ReasonNoText && t.kind == signal.PII:
-			spansOf(ctx, p.req, t.decoder, nil, &v)
-		case failed != signal.ReasonNone:
-			v = unknown(&v, failed)
-		case t.Kind == bundle.Embedding:
-			p.embed(t, plan, &v)
-		case t.Kind == bundle.Token:
-			p.entities(ctx, t, plan, &v)
-		default:
-			p.classify(t, plan, &v)
-		}
-		set.Values[t.kind] = v
+		p.plans[i].ready = true
 	}
+	p.deliver(ctx, why)
 	if why == signal.ReasonNone {
 		why = signal.ReasonInternal
 	}
-	set.Fail(need, why)
+	p.g.fail(need, why)
+	p.g.narrow()
+}
+
+// report settles the tasks all of whose rows have run, while there are others.
+func (p *pass) report(ctx context.Context) {
+	for i := range p.plans {
+		plan := &p.plans[i]
+		plan.ready = p.failure(plan, signal.ReasonInternal) == signal.ReasonNone
+	}
+	p.deliver(ctx, signal.ReasonNone)
+	p.g.narrow()
+}
+
+// deliver settles the tasks that are ready. Those of tokens, for which the whole text is searched for
+// patterns, come last.
+func (p *pass) deliver(ctx context.Context, why signal.Reason) {
+	for _, last := range [...]bool{false, true} {
+		for i := range p.plans {
+			plan := &p.plans[i]
+			t := &p.e.tasks[plan.task]
+			if !plan.ready || plan.done || (t.Kind == bundle.Token) != last {
+				continue
+			}
+			plan.done = true
+			if kind := signal.MaskOf(t.kind); p.g.wanted(kind) != 0 {
+				stageCtx, leave := p.g.enter(ctx, kind)
+				v := p.value(stageCtx, t, plan, why)
+				leave()
+				p.g.put(t.kind, v)
+			}
+		}
+	}
+}
+
+// value is what a task says. why is the reason for reads that did not happen.
+func (p *pass) value(ctx context.Context, t *task, plan *taskPlan, why signal.Reason) signal.Value {
+	v := signal.Value{
+		Source: p.e.name, Provider: p.e.provider, Elapsed: time.Since(p.begun),
+		Coverage: plan.coverage, Windows: plan.windows, Read: plan.read,
+	}
+	switch failed := p.failure(plan, why); {
+	case failed == signal.ReasonNoText && t.kind == signal.Jailbreak:
+		harmless(t, &v)
+	case failed == signal.ReasonNoText && t.kind == signal.PII:
+		spansOf(ctx, p.req, t.decoder, nil, &v)
+	case failed != signal.ReasonNone:
+		v = unknown(&v, failed)
+	case t.Kind == bundle.Embedding:
+		p.embed(t, plan, &v)
+	case t.Kind == bundle.Token:
+		p.entities(ctx, t, plan, &v)
+	default:
+		p.classify(t, plan, &v)
+	}
+	return v
 }
 
 // failure says why a task of a pass has no answer, or ReasonNone. why is the reason of reads that did

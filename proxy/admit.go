@@ -1,9 +1,6 @@
 package proxy
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"io"
 	"net"
@@ -12,14 +9,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"signalbox/proxy/auth"
+	"signalbox/proxy/headers"
 )
 
 // Principal is who makes a request.
-type Principal struct {
-	Name   string // of the key; empty without authentication
-	Tenant string
-	Role   string
-}
+type Principal = auth.Principal
 
 // admit lets a request in: headers that can be read in one way only, a caller that is known, and a
 // body within bounds, read to its end. The body is the caller's to keep.
@@ -27,7 +23,7 @@ func (st *State) admit(w *reply, r *http.Request) (Principal, []byte, error) {
 	if err := st.checkHeaders(r.Header); err != nil {
 		return Principal{}, nil, err
 	}
-	who, err := st.auth.identify(r.Header)
+	who, err := st.auth.Identify(r.Header)
 	if err != nil {
 		return Principal{}, nil, err
 	}
@@ -36,7 +32,7 @@ func (st *State) admit(w *reply, r *http.Request) (Principal, []byte, error) {
 }
 
 // ownPrefix starts the headers that only the proxy writes, two that clients may send aside.
-const ownPrefix = "X-Signalbox-"
+const ownPrefix = headers.OwnPrefix
 
 // checkHeaders refuses what a reader behind us could take for another header: many servers fold an
 // underscore into a dash, and which of two values counts differs from server to server.
@@ -57,64 +53,6 @@ func (st *State) checkHeaders(h http.Header) error {
 	}
 	return nil
 }
-
-// auth is the compiled section `auth`.
-type auth struct {
-	open     bool // mode none
-	keys     []key
-	admins   []string
-	fallback Principal
-}
-
-type key struct {
-	hash [sha256.Size]byte
-	who  Principal
-}
-
-func newAuth(o AuthOptions) auth {
-	a := auth{open: o.Mode != AuthKeys, admins: o.AdminRoles, fallback: Principal{Tenant: o.DefaultTenant, Role: o.DefaultRole}}
-	for _, k := range o.Keys {
-		who := Principal{Name: k.Name, Tenant: k.Tenant, Role: k.Role}
-		if who.Tenant == "" {
-			who.Tenant = o.DefaultTenant
-		}
-		if who.Role == "" {
-			who.Role = o.DefaultRole
-		}
-		var hash [sha256.Size]byte
-		if _, err := hex.Decode(hash[:], []byte(k.SHA256)); err != nil {
-			continue // refused by Validate
-		}
-		a.keys = append(a.keys, key{hash, who})
-	}
-	return a
-}
-
-// identify finds the caller. Every key is compared, in constant time, so that the time taken tells
-// nothing about which one came close.
-func (a *auth) identify(h http.Header) (Principal, error) {
-	if a.open {
-		return a.fallback, nil
-	}
-	scheme, token, ok := strings.Cut(h.Get("Authorization"), " ")
-	if !ok || !strings.EqualFold(scheme, "bearer") {
-		return Principal{}, errBadKey
-	}
-	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
-	found := -1
-	for i := range a.keys {
-		if subtle.ConstantTimeCompare(sum[:], a.keys[i].hash[:]) == 1 {
-			found = i
-		}
-	}
-	if found < 0 {
-		return Principal{}, errBadKey
-	}
-	return a.keys[found].who, nil
-}
-
-// mayExplain reports whether the caller may see thresholds and scores.
-func (a *auth) mayExplain(who Principal) bool { return a.open || slices.Contains(a.admins, who.Role) }
 
 // firstRead bounds the memory that a client gets for announcing a length, in bytes.
 const firstRead = 1 << 20

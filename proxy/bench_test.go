@@ -16,6 +16,9 @@ import (
 
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/answer"
+	"signalbox/proxy/choose"
+	"signalbox/proxy/pool"
 )
 
 // sink is a client that reads everything at once.
@@ -50,16 +53,17 @@ func (*endless) Close() error { return nil }
 func copier(tb testing.TB) (run func(n int)) {
 	tb.Helper()
 	tel := telemetry.Discard()
-	m := &model{name: "m", gap: time.Minute}
+	m := &model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, gap: time.Minute}
 	_, watch := newWatchdog(context.Background(), 0)
 	tb.Cleanup(watch.stop)
 	src := &endless{event: []byte(testkit.Event(" token"))}
-	u := &upstream{model: m, endpoint: &endpoint{}, body: src, buf: takeWindow(), watch: watch, events: true}
+	u := &upstream{model: m, endpoint: &pool.Endpoint{}, body: src, buf: answer.Take(), watch: watch, events: true}
 	w := newReply(&sink{http.Header{}}, &http.Request{Header: http.Header{}})
 	w.patient = 30 * time.Second
-	t := &tally{metrics: tel.Metrics, model: "m"}
+	t := &meter{metrics: tel.Metrics, model: "m"}
 	return func(n int) {
-		src.left, u.err, u.buf.n, u.buf.scanned = n, nil, 0, 0
+		src.left, u.err = n, nil
+		u.buf.Drop(len(u.buf.Bytes()))
 		if err := u.copyEvents(w, t, nil); err != nil {
 			tb.Fatal(err)
 		}

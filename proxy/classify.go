@@ -101,7 +101,7 @@ func (*Proxy) classifyRequest(st *State, w *reply, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !st.auth.mayExplain(who) {
+	if !st.auth.MayExplain(who) {
 		return errForbidden
 	}
 	texts, need, err := st.readClassify(body)

@@ -20,6 +20,7 @@ type decision struct {
 	request    *openai.Request // what was decided; nil where only its signals are known
 	text       signal.Text     // what signals were read from; empty when none was
 	program    *rules.Program  // that made it
+	dropped    signal.Mask     // signals whose extraction was cancelled because the others settled it
 	model      string          // the configured model that the client named; empty when it asked for routing
 	elapsed    time.Duration   // from the first step to the last, extraction included
 	classified time.Duration   // of it, waiting for signals
@@ -149,20 +150,94 @@ type thorough interface {
 	ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
 }
 
+// Interruptible is a Classifier that asks, whenever some signals are there and others are not yet, which
+// ones still matter, and cancels what is left of the work for the rest.
+type Interruptible interface {
+	// ExtractWhile is Extract that calls still each time that kinds of need were set and others were
+	// not. Kinds that still does not return are left alone. still is called by one goroutine at a time,
+	// while no other touches set, and not after ExtractWhile has returned.
+	ExtractWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask)
+	// ExtractAllWhile is the same with safety signals that read every part of the text.
+	ExtractAllWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask)
+}
+
+// extent says how much of a long text is read for safety.
+type extent uint8
+
+const (
+	selection extent = iota
+	everything
+)
+
+// readsAll reports whether the classifier can read everything.
+func (st *State) readsAll() bool {
+	switch st.classifier.(type) {
+	case thorough, Interruptible:
+		return true
+	}
+	return false
+}
+
+// extract fills in the signals of need, unless what comes in first settles what they are for.
+func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
+	d.dropped &^= need
+	open := need
+	still := func() signal.Mask {
+		open &= d.useful(need)
+		return open
+	}
+	c := d.state.classifier
+	asks, interruptible := c.(Interruptible)
+	reads, _ := c.(thorough)
+	switch {
+	case interruptible && how == everything:
+		asks.ExtractAllWhile(ctx, &d.text, need, d.set, still)
+	case interruptible:
+		asks.ExtractWhile(ctx, &d.text, need, d.set, still)
+	case how == everything && reads != nil:
+		reads.ExtractAll(ctx, &d.text, need, d.set)
+	default:
+		c.Extract(ctx, &d.text, need, d.set)
+	}
+	d.dropped |= need &^ (open | d.set.Have())
+	d.set.Fail(need&open, signal.ReasonInternal) // so that a kind that was left out is not asked for again
+}
+
+// useful returns the signals of need that can still matter, given those that are there. A decision that
+// is settled needs none, with two exceptions. A route that wants everything read may be left again once
+// it was. And a refusal for a signal that failed may yet become one for what another signal of the same
+// route finds: the client is told then not to try again.
+func (d *decision) useful(need signal.Mask) signal.Mask {
+	final, next := d.program.Step(d.set)
+	if next != 0 {
+		return next
+	}
+	if unread(&final, d.set) != 0 {
+		return need
+	}
+	if final.Outcome == rules.FailClosed {
+		for _, r := range d.program.Routes() {
+			if r.Name == final.Route {
+				return r.Kinds
+			}
+		}
+	}
+	return 0
+}
+
 // settle steps until the decision is final. A route that says `windows: all`, or `redact: true`, is
 // only taken by what was read whole: what a selection was read of is read again then, and decided again.
 func (st *State) settle(ctx context.Context, d *decision, req *openai.Request) error {
 	begun := time.Now()
-	extract := st.classifier.Extract
 	for {
+		how := selection
 		final, need := d.program.Step(d.set)
 		if need == 0 {
-			all, able := st.classifier.(thorough)
-			if need = unread(&final, d.set); need == 0 || !able {
+			if need = unread(&final, d.set); need == 0 || !st.readsAll() {
 				d.Decision = final
 				break
 			}
-			extract = all.ExtractAll
+			how = everything
 			for _, k := range need.Kinds() {
 				d.set.Values[k] = signal.Value{}
 			}
@@ -171,8 +246,7 @@ func (st *State) settle(ctx context.Context, d *decision, req *openai.Request) e
 			d.text = req.Text()
 		}
 		asked := time.Now()
-		extract(ctx, &d.text, need, d.set)
-		d.set.Fail(need, signal.ReasonInternal) // so that a kind that was left out is not asked for again
+		d.extract(ctx, need, how)
 		d.classified += time.Since(asked)
 		if ctx.Err() != nil {
 			return errClientGone

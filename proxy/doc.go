@@ -2,6 +2,10 @@
 // rewrites what the decision asks for, picks an endpoint of the pool, forwards, and streams the
 // answer back. pipeline.go holds the life of a request in one function.
 //
+// What a stage needs to know has a package below this one, which never imports it: auth, choose, pool,
+// reasoning, lengths, headers, answer, redact and decisionlog. Here is what they are used for, in which order, and
+// what a client sees of it.
+//
 // It is no cache, no guard and no classifier: signals come through the Classifier interface and
 // decisions from package rules. It reads no files and no environment.
 //
@@ -24,9 +28,9 @@
 // # Concurrency
 //
 // Everything exported is safe for concurrent use. Requests run on the goroutines of their HTTP
-// server. Proxy.Run owns one goroutine for each endpoint with health checks; those of a replaced
-// State end when its last request is done, all of them when Run's context ends, and Run returns
-// after they did. A request is counted exactly once, by record, on the goroutine that served it.
+// server. Proxy.Run owns one goroutine for each State, in pool.Watcher, which owns one for each endpoint with
+// health checks; those of a replaced State end when its last request is done, all of them when Run's
+// context ends, and Run returns after they did. A request is counted exactly once, by record, on the goroutine that served it.
 //
-// Its locks, endpoint.mu, speeds.mu, speed.mu and lengths.mu, are leaves: nothing is called under them but a metric.
+// It has no lock of its own; those of the packages below are leaves.
 package proxy

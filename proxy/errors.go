@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/auth"
 	"signalbox/proxy/redact"
 )
 
@@ -24,7 +25,6 @@ var (
 	errBodyTooLarge  = errors.New("request body too large")
 	errBodyTimeout   = errors.New("request body did not arrive in time")
 	errBodyBroken    = errors.New("request body is malformed")
-	errBadKey        = errors.New("no valid API key")
 	errForbidden     = errors.New("role may not do this")
 	errNoRoute       = errors.New("no such path")
 	errMethod        = errors.New("method not allowed")
@@ -106,7 +106,7 @@ func wire(err error, id string) *openai.Error {
 		return invalid(http.StatusRequestTimeout, "", "", "the request body did not arrive in time")
 	case errors.Is(err, errBodyBroken):
 		return invalid(http.StatusBadRequest, "", "", "the request body could not be read")
-	case errors.Is(err, errBadKey):
+	case errors.Is(err, auth.ErrBadKey):
 		return invalid(http.StatusUnauthorized, "invalid_api_key", "", "Incorrect API key provided.")
 	case errors.Is(err, errForbidden):
 		return invalid(http.StatusForbidden, "insufficient_permissions", "", "your role may not use this")

@@ -1,12 +1,14 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
+	"signalbox/proxy/decisionlog"
 	"signalbox/rules"
 )
 
@@ -90,7 +92,7 @@ func (st *State) explain(ctx context.Context, body []byte, who Principal, h http
 // explain builds the explanation. It runs the trace, which costs more than the decision did.
 func (d *decision) explain() *Explanation {
 	e := &Explanation{
-		Route: d.Route, Models: []string{}, Guard: "off", Cache: "off", Outcome: outcomeWord(d.Outcome),
+		Route: d.Route, Models: []string{}, Guard: "off", Cache: "off", Outcome: decisionlog.OutcomeOf(d.Outcome),
 		Signals: map[string]SignalTrace{}, Routes: d.program.Trace(d.set),
 	}
 	for _, k := range d.program.Kinds().Kinds() {
@@ -106,7 +108,7 @@ func (d *decision) explain() *Explanation {
 	a := d.Action
 	e.Blocked = a.Verb == rules.Block
 	e.Reasoning, e.Prompt = a.Reasoning, a.Prompt.Name
-	e.Guard, e.Cache = or(a.Guard, e.Guard), or(a.Cache, e.Cache)
+	e.Guard, e.Cache = cmp.Or(a.Guard, e.Guard), cmp.Or(a.Cache, e.Cache)
 	if a.MaxTokens.Auto {
 		e.MaxTokens = "auto"
 	} else if a.MaxTokens.Limit > 0 {
@@ -121,7 +123,7 @@ func (d *decision) explain() *Explanation {
 // explainModels lists the candidates and says how the first one is asked.
 func (d *decision) explainModels(e *Explanation) {
 	e.By = d.Action.By
-	ranked := d.state.rank(d)
+	ranked := d.state.chooser.Rank(d.wants())
 	for i := range ranked {
 		c := &ranked[i]
 		e.Candidates = append(e.Candidates, Candidate{c.Name, known(c.Quality), known(c.Cost), known(c.Latency), c.Left, c.Out})
@@ -151,7 +153,7 @@ func (d *decision) sentTo(m *model) *Sent {
 }
 
 func (rw rewriter) sent(m *model, asked asked) *Sent {
-	out := &Sent{Model: m.name, Reasoning: asked.effort, Prompt: rw.promptFate()}
+	out := &Sent{Model: m.Name, Reasoning: asked.effort, Prompt: rw.promptFate()}
 	switch own := rw.req.MaxTokens; {
 	case asked.limit.auto:
 		out.MaxTokens, out.Limit = asked.limit.n, "auto"
@@ -194,6 +196,9 @@ func (rw rewriter) promptFate() string {
 
 // whySkipped says why a signal that the rules mention was not computed.
 func (d *decision) whySkipped(k signal.Kind) string {
+	if d.dropped.Has(k) {
+		return "cancelled: the signals that came in before it settled what it was for"
+	}
 	wanted := false
 	for _, r := range d.program.Routes() {
 		if r.Kinds.Has(k) {
@@ -257,7 +262,7 @@ func (*Proxy) explainRequest(st *State, w *reply, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !st.auth.mayExplain(who) {
+	if !st.auth.MayExplain(who) {
 		return errForbidden
 	}
 	e, err := st.explain(r.Context(), body, who, r.Header)

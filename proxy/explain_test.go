@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/choose"
 )
 
 // explained asks the explain endpoint.
@@ -101,11 +102,11 @@ default: {models: [tiny, big, small], by: cost, quality_margin: 1}
 		s.routes = routes
 		tiny := s.models[0]
 		tiny.Name, tiny.ContextWindow = "tiny", 16
-		s.models[1].Price = PriceOptions{Input: 0.1, Output: 0.2}
+		s.models[1].Price = choose.Price{Input: 0.1, Output: 0.2}
 		s.models = append(s.models, tiny)
 	})
 	e := b.explained(t, ask("math "+strings.Repeat("and more math ", 40)))
-	want := []Candidate{{Name: "small"}, {Name: "big"}, {Name: "tiny", Left: leftWindow, Out: true}}
+	want := []Candidate{{Name: "small"}, {Name: "big"}, {Name: "tiny", Left: "its context window is too small for the prompt", Out: true}}
 	if diff := cmp.Diff(want, e.Candidates, cmpopts.IgnoreFields(Candidate{}, "Quality", "Cost", "Seconds")); diff != "" {
 		t.Errorf("candidates (-want +got):\n%s", diff)
 	}

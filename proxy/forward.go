@@ -14,6 +14,9 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"signalbox/proxy/answer"
+	"signalbox/proxy/headers"
+	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
 
@@ -40,42 +43,11 @@ func http1() *http.Protocols {
 	return p
 }
 
-// budget bounds retries to a share of the requests. It holds tokens in thousandths, so that counting
-// needs one atomic word.
-type budget struct{ tokens atomic.Int64 }
-
-const (
-	oneRetry    = 1000
-	budgetBurst = 10 * oneRetry // retries that need no requests before them
-)
-
-func newBudget() *budget {
-	b := new(budget)
-	b.tokens.Store(budgetBurst)
-	return b
-}
-
-// earn adds what one request brings.
-func (b *budget) earn(share float64) {
-	if n := b.tokens.Add(int64(share * oneRetry)); n > budgetBurst {
-		b.tokens.Add(budgetBurst - n)
-	}
-}
-
-// spend takes one retry; false when there is none.
-func (b *budget) spend() bool {
-	if b.tokens.Add(-oneRetry) < 0 {
-		b.tokens.Add(oneRetry)
-		return false
-	}
-	return true
-}
-
 // forward sends the request along its plan until an endpoint answers, and passes the answer on.
 // Nothing is repeated once the client has seen a byte. When the last word is an upstream's refusal,
 // such as 429, that refusal is the answer.
 func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header, where *plan, change rewriter, o *outcome) error {
-	p.budget.earn(st.opts.RetryBudget)
+	p.budget.Earn(st.opts.RetryBudget)
 	first := where.models[0]
 	o.wanted = first
 	var (
@@ -98,9 +70,9 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 		o.model, o.endpoint = m, e
 		o.decision.describePlace(w.Header(), m, e, o.effort, first)
 		begun := time.Now()
-		o.sent = st.speeds.now()
+		o.sent = st.chooser.Speeds.Now()
 		u, err := p.attempt(ctx, call{in: in, id: w.id, body: body, streaming: change.req.Stream, extra: o.Action.Headers}, m, e)
-		st.speeds.answered(o, err)
+		st.answered(o, err)
 		switch {
 		case errors.Is(err, errClientGone):
 			return err
@@ -139,7 +111,7 @@ const (
 // mayRetry takes a retry from the budget and counts it. A request that never reached its endpoint
 // has cost the pool nothing and needs no budget.
 func (p *Proxy) mayRetry(reason string) bool {
-	if reason != reasonConnect && !p.budget.spend() {
+	if reason != reasonConnect && !p.budget.Spend() {
 		return false
 	}
 	p.tel.Metrics.Retry(reason)
@@ -177,7 +149,7 @@ type call struct {
 // upstream is an answer of which the client has seen nothing yet.
 type upstream struct {
 	model    *model
-	endpoint *endpoint
+	endpoint *pool.Endpoint
 	effort   string // asked for; set on refusals that are held
 	status   int
 	header   http.Header
@@ -186,32 +158,32 @@ type upstream struct {
 	took     time.Duration // to the head
 
 	body   io.ReadCloser
-	buf    *window // the first bytes of the body are in it
-	err    error   // of the last read of body; io.EOF when all of it is in buf
+	buf    *answer.Window // the first bytes of the body are in it
+	err    error          // of the last read of body; io.EOF when all of it is in buf
 	watch  *watchdog
 	closed bool
 }
 
 // attempt sends the request to one endpoint and waits for the head and the first bytes of the body:
 // until then, the attempt can fail without the client noticing. The caller closes what it returns.
-func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *endpoint) (*upstream, error) {
+func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *pool.Endpoint) (*upstream, error) {
 	begun := time.Now()
 	limit := m.answer
 	if c.streaming {
 		limit = m.firstByte
 	}
 	attemptCtx, watch := newWatchdog(ctx, limit)
-	e.enter()
+	e.Enter()
 	res, err := p.transport.RoundTrip(c.request(attemptCtx, e)) //nolint:bodyclose // upstream.close does
 	if err != nil {
 		err = blame(ctx, watch, m, e, err)
 		watch.stop()
-		e.leave()
+		e.Leave()
 		return nil, err
 	}
 	u := &upstream{
 		model: m, endpoint: e, status: res.StatusCode, header: res.Header, length: res.ContentLength, body: res.Body,
-		events: res.StatusCode < 300 && hasType(res.Header, "text/event-stream"), took: time.Since(begun), buf: takeWindow(), watch: watch,
+		events: res.StatusCode < 300 && hasType(res.Header, "text/event-stream"), took: time.Since(begun), buf: answer.Take(), watch: watch,
 	}
 	if err := u.peek(); err != nil {
 		err = blame(ctx, watch, m, e, err)
@@ -219,17 +191,17 @@ func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *endpoint) (*up
 		return nil, err
 	}
 	if u.status >= http.StatusInternalServerError {
-		m.failed(e, time.Now())
+		m.Failed(e, time.Now())
 	}
 	return u, nil
 }
 
 // blame classifies the error of an attempt and counts it against the endpoint, unless the client has gone.
-func blame(ctx context.Context, watch *watchdog, m *model, e *endpoint, err error) error {
+func blame(ctx context.Context, watch *watchdog, m *model, e *pool.Endpoint, err error) error {
 	if ctx.Err() != nil {
 		return errClientGone
 	}
-	m.failed(e, time.Now())
+	m.Failed(e, time.Now())
 	if watch.barked() {
 		return &unansweredError{errNoProgress}
 	}
@@ -241,8 +213,8 @@ func blame(ctx context.Context, watch *watchdog, m *model, e *endpoint, err erro
 }
 
 // request makes the upstream request. The query of the client's URL is not passed on.
-func (c call) request(ctx context.Context, e *endpoint) *http.Request {
-	h := upstreamHeader(c.in, c.id, e.bearer)
+func (c call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
+	h := headers.ForUpstream(c.in, c.id, e.Bearer)
 	for _, x := range c.extra {
 		h[http.CanonicalHeaderKey(x.Name)] = []string{x.Value}
 	}
@@ -252,7 +224,7 @@ func (c call) request(ctx context.Context, e *endpoint) *http.Request {
 	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.body)), nil }
 	first, _ := body() // cannot fail
 	req := &http.Request{
-		Method: http.MethodPost, URL: e.chat, Host: e.chat.Host, Header: h,
+		Method: http.MethodPost, URL: e.Chat, Host: e.Chat.Host, Header: h,
 		Body: first, GetBody: body, ContentLength: int64(len(c.body)),
 	}
 	return req.WithContext(ctx)

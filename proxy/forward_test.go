@@ -16,6 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/answer"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/option"
+	"signalbox/proxy/pool"
+	"signalbox/proxy/reasoning"
 )
 
 func TestStreamsAreByteIdentical(t *testing.T) {
@@ -59,7 +64,7 @@ func TestStreamsAreByteIdentical(t *testing.T) {
 // A fault in a stream never looks like its end: whole events, then an error event, then a break.
 func TestABrokenStreamEndsInAnError(t *testing.T) {
 	up := testkit.NewUpstream(t, nil)
-	b := start(t, oneModel(up), func(s *setup) { s.options.GapTimeout = Duration(300 * time.Millisecond) })
+	b := start(t, oneModel(up), func(s *setup) { s.options.GapTimeout = option.Duration(300 * time.Millisecond) })
 	whole := testkit.Event("a") + testkit.Event("b")
 	head := testkit.StreamHead
 	const broken, late = `"code":"upstream_error"}}`, `"code":"upstream_timeout"}}`
@@ -93,7 +98,7 @@ func TestABrokenStreamEndsInAnError(t *testing.T) {
 		})
 	}
 	t.Run("within an event larger than the window", func(t *testing.T) {
-		up.Next(testkit.Raw(head+testkit.Chunk("data: "+strings.Repeat("x", 3*windowSize)), testkit.FIN))
+		up.Next(testkit.Raw(head+testkit.Chunk("data: "+strings.Repeat("x", 3*answer.WindowSize)), testkit.FIN))
 		if got := b.chat(askStream("hi")); got.err == nil || strings.Contains(got.body, "error") {
 			t.Errorf("body of %d bytes ended with %v", len(got.body), got.err)
 		}
@@ -124,7 +129,7 @@ func TestABrokenBodyIsNeverAWholeOne(t *testing.T) {
 	if got := b.chat(ask("hi")); got.status != 502 || got.code(t) != "upstream_error" || got.header.Get("X-Should-Retry") != "false" {
 		t.Errorf("a short body that is cut: %d %s", got.status, got.body)
 	}
-	long := strings.Repeat("x", 4*windowSize)
+	long := strings.Repeat("x", 4*answer.WindowSize)
 	up.Next(testkit.Raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999999\r\n\r\n"+long, testkit.FIN))
 	if got := b.chat(ask("hi")); got.status != 200 || got.err == nil {
 		t.Errorf("a long body that is cut: %d, %v", got.status, got.err)
@@ -245,7 +250,7 @@ func TestAFailedAttemptIsRepeatedElsewhere(t *testing.T) {
 				usual(u, w, r)
 			}
 			a, c := testkit.NewUpstream(t, answer), testkit.NewUpstream(t, answer)
-			b := start(t, oneModel(a, c), func(s *setup) { s.options.FirstByteTimeout = Duration(200 * time.Millisecond) })
+			b := start(t, oneModel(a, c), func(s *setup) { s.options.FirstByteTimeout = option.Duration(200 * time.Millisecond) })
 			got := b.chat(tt.body)
 			if tries := len(a.Requests()) + len(c.Requests()); got.status != tt.status || tries != tt.tries {
 				t.Errorf("status %d after %d tries, want %d after %d: %s", got.status, tries, tt.status, tt.tries, got.body)
@@ -280,7 +285,7 @@ func TestTheNextModelTakesOverAndItsBodyIsItsOwn(t *testing.T) {
 	dead, alive := testkit.NewUpstream(t, nil), testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	dead.Close()
 	models := oneModel(alive)
-	models[0] = modelOptions("big", "Org/Big-70B", ReasoningOptions{Dialect: DialectKwargs, Key: "enable_thinking"}, dead)
+	models[0] = modelOptions("big", "Org/Big-70B", reasoning.Options{Dialect: reasoning.DialectKwargs, Key: "enable_thinking"}, dead)
 	b := start(t, models)
 	got := b.chat(`{"model":"auto","messages":[{"role":"user","content":"math"}]}`)
 	if got.status != 200 || got.header.Get("X-Signalbox-Model") != "small" || got.header.Get("X-Signalbox-Degraded") != "fallback" || got.header.Get("X-Signalbox-Reasoning") != "none" {
@@ -308,6 +313,17 @@ func TestOfTwoRefusalsTheShorterWaitIsPassedOn(t *testing.T) {
 	}
 }
 
+// burst is how many retries need no requests before them.
+const burst = 10
+
+// left spends what is left of a budget and returns how many retries that was.
+func left(b *pool.Budget) (n int) {
+	for b.Spend() {
+		n++
+	}
+	return n
+}
+
 func TestWithNowhereElseToGoNothingIsRetried(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(429, `{}`, "Retry-After", "1"))
@@ -315,7 +331,7 @@ func TestWithNowhereElseToGoNothingIsRetried(t *testing.T) {
 	if got := b.chat(ask("hi")); got.status != 429 || got.header.Get("Retry-After") != "1" || len(up.Requests()) != 1 {
 		t.Errorf("got %d after %d tries", got.status, len(up.Requests()))
 	}
-	if strings.Contains(b.metrics(), "signalbox_retries_total{") || b.proxy.budget.tokens.Load() != budgetBurst {
+	if strings.Contains(b.metrics(), "signalbox_retries_total{") || left(b.proxy.budget) != burst {
 		t.Error("a retry was counted")
 	}
 }
@@ -325,7 +341,7 @@ func TestARefusalOfTheFirstChoiceIsNoFallback(t *testing.T) {
 	first, second := testkit.NewUpstream(t, testkit.JSON(503, `{"from":"big"}`)), testkit.NewUpstream(t, nil)
 	second.Close()
 	models := oneModel(second)
-	models[0] = modelOptions("big", "", ReasoningOptions{Dialect: DialectEffort}, first)
+	models[0] = modelOptions("big", "", reasoning.Options{Dialect: reasoning.DialectEffort}, first)
 	b := start(t, models)
 	got := b.chat(ask("math"))
 	if got.status != 503 || got.body != `{"from":"big"}` || got.header.Get("X-Signalbox-Model") != "big" || got.header.Get("X-Signalbox-Degraded") != "" || got.header.Get("X-Signalbox-Reasoning") != "high" {
@@ -344,7 +360,7 @@ func TestRetriesKeepToTheirBudget(t *testing.T) {
 			t.Fatalf("got %d %s", got.status, got.body)
 		}
 	}
-	if sent, most := len(a.Requests())+len(c.Requests()), n+n/5+budgetBurst/oneRetry; sent > most || sent < n+n/10 {
+	if sent, most := len(a.Requests())+len(c.Requests()), n+n/5+burst; sent > most || sent < n+n/10 {
 		t.Errorf("%d requests became %d, want at most %d", n, sent, most)
 	}
 }
@@ -367,7 +383,7 @@ func TestNoHealthyEndpoint(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	models := oneModel(up)
 	for i := range models {
-		models[i].Health.Interval = Duration(10 * time.Millisecond)
+		models[i].Health.Interval = option.Duration(10 * time.Millisecond)
 	}
 	up.SetSick(true)
 	b := start(t, models, func(s *setup) { s.health = true })
@@ -425,7 +441,7 @@ func TestAClientThatLeavesCancelsWhatRunsForIt(t *testing.T) {
 				t.Errorf("the upstream ran on for %s", took)
 			}
 			waitFor(t, "the record", func() bool { return strings.Contains(b.metrics(), `status="499"} 1`) })
-			if e := b.state.models[1].endpoints[0]; e.failures != 0 {
+			if e := b.state.models[1].Endpoints[0]; e.Failures() != 0 {
 				t.Error("the endpoint was blamed")
 			}
 		})
@@ -456,7 +472,7 @@ func TestAClientThatLeavesCancelsWhatRunsForIt(t *testing.T) {
 			u.Gone <- time.Now()
 		}
 		up := testkit.NewUpstream(t, flood)
-		b := start(t, oneModel(up), func(s *setup) { s.options.WriteTimeout = Duration(200 * time.Millisecond) })
+		b := start(t, oneModel(up), func(s *setup) { s.options.WriteTimeout = option.Duration(200 * time.Millisecond) })
 		leave := b.leaveable(askStream("hi"), "data: ")
 		within(t, up.Gone, "giving up on the client")
 		leave()
@@ -494,7 +510,7 @@ func (b *bench) leaveable(body, first string) (leave func() time.Time) {
 func TestASlowBodyIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
-	b := start(t, oneModel(up), func(s *setup) { s.options.BodyTimeout = Duration(50 * time.Millisecond) })
+	b := start(t, oneModel(up), func(s *setup) { s.options.BodyTimeout = option.Duration(50 * time.Millisecond) })
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", b.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -517,7 +533,7 @@ func TestASwapServesOldAndNewRequests(t *testing.T) {
 	go func() { first <- b.chat(ask("hi")) }()
 	within(t, a.Arrived, "the first request")
 	old := b.proxy.state.Load()
-	b.proxy.Swap(b.newState(setup{options: DefaultOptions(), auth: DefaultAuthOptions(), models: oneModel(c), routes: testRoutes, classifier: b.classifier}, 2))
+	b.proxy.Swap(b.newState(setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: oneModel(c), routes: testRoutes, classifier: b.classifier}, 2))
 	if got := b.chat(ask("hi")); got.body != `{"from":"c"}` {
 		t.Errorf("the new state answers %s", got.body)
 	}

@@ -20,6 +20,10 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/choose"
+	"signalbox/proxy/pool"
+	"signalbox/proxy/reasoning"
 	"signalbox/rules"
 )
 
@@ -128,7 +132,7 @@ type bench struct {
 // setup is what a test changes about the default bench.
 type setup struct {
 	options    Options
-	auth       AuthOptions
+	auth       auth.Options
 	models     []ModelOptions
 	routes     string
 	classifier *fakeClassifier
@@ -154,18 +158,18 @@ func (s *syncBuffer) String() string {
 
 // oneModel serves every model of testRoutes from the given upstreams.
 func oneModel(ups ...*testkit.Upstream) []ModelOptions {
-	kwargs := ReasoningOptions{Dialect: DialectKwargs, Key: "enable_thinking"}
+	kwargs := reasoning.Options{Dialect: reasoning.DialectKwargs, Key: "enable_thinking"}
 	return []ModelOptions{
 		modelOptions("big", "Org/Big-70B", kwargs, ups...),
-		modelOptions("small", "Org/Small-7B", ReasoningOptions{}, ups...),
-		modelOptions("effort", "", ReasoningOptions{Dialect: DialectEffort}, ups...),
+		modelOptions("small", "Org/Small-7B", reasoning.Options{}, ups...),
+		modelOptions("effort", "", reasoning.Options{Dialect: reasoning.DialectEffort}, ups...),
 	}
 }
 
-func modelOptions(name, served string, r ReasoningOptions, ups ...*testkit.Upstream) ModelOptions {
-	o := ModelOptions{Name: name, ServedAs: served, Reasoning: r, ContextWindow: 8192, Price: PriceOptions{Input: 1, Output: 2}}
+func modelOptions(name, served string, r reasoning.Options, ups ...*testkit.Upstream) ModelOptions {
+	o := ModelOptions{Name: name, ServedAs: served, Reasoning: r, ContextWindow: 8192, Price: choose.Price{Input: 1, Output: 2}}
 	for i, u := range ups {
-		o.Endpoints = append(o.Endpoints, EndpointOptions{Name: name + "-" + string(rune('a'+i)), URL: u.URL(), APIKey: "backend-secret"})
+		o.Endpoints = append(o.Endpoints, pool.EndpointOptions{Name: name + "-" + string(rune('a'+i)), URL: u.URL(), APIKey: "backend-secret"})
 	}
 	return o
 }
@@ -173,7 +177,7 @@ func modelOptions(name, served string, r ReasoningOptions, ups ...*testkit.Upstr
 func start(tb testing.TB, models []ModelOptions, change ...func(*setup)) *bench {
 	tb.Helper()
 	s := setup{
-		options: DefaultOptions(), auth: DefaultAuthOptions(), models: models, routes: testRoutes,
+		options: DefaultOptions(), auth: auth.DefaultOptions(), models: models, routes: testRoutes,
 		classifier: &fakeClassifier{signals: signal.MaskOf(signal.Keyword, signal.Domain, signal.Jailbreak, signal.Complexity)},
 	}
 	for _, f := range change {

@@ -56,11 +56,11 @@ func (*Proxy) listIntents(st *State, w *reply, r *http.Request) error {
 	if err := st.checkHeaders(r.Header); err != nil {
 		return err
 	}
-	who, err := st.auth.identify(r.Header)
+	who, err := st.auth.Identify(r.Header)
 	if err != nil {
 		return err
 	}
-	if !st.auth.mayExplain(who) {
+	if !st.auth.MayExplain(who) {
 		return errForbidden
 	}
 	list := []IntentSummary{}
@@ -77,7 +77,7 @@ func (*Proxy) addExamples(st *State, w *reply, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !st.auth.mayExplain(who) {
+	if !st.auth.MayExplain(who) {
 		return errForbidden
 	}
 	examples, err := readExamples(body)

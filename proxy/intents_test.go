@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/auth"
 )
 
 // teacher is a classifier with one intent.
@@ -38,8 +39,8 @@ func (t *teacher) AddExamples(_ context.Context, intent string, examples []strin
 func TestExamplesAreAddedToIntents(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	b := start(t, oneModel(up), func(s *setup) {
-		s.auth.Mode = AuthKeys
-		s.auth.Keys = []KeyOptions{
+		s.auth.Mode = auth.ModeKeys
+		s.auth.Keys = []auth.KeyOptions{
 			{Name: "app", SHA256: "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"},                // secret
 			{Name: "ops", SHA256: "8C6976E5B5410415BDE908BD4DEE15DFB167A9C873FC4BB8A81F6F2AB448A918", Role: "admin"}, // admin
 		}

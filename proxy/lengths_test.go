@@ -1,180 +1,21 @@
 package proxy
 
 import (
+	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"runtime"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/lengths"
+	"signalbox/proxy/reasoning"
 )
 
-func observed(l *lengths, k kind, how ending, tokens ...int64) {
-	for _, n := range tokens {
-		l.observe(k, n, how)
-	}
-}
-
-func repeat(n int, tokens int64) []int64 { return slices.Repeat([]int64{tokens}, n) }
-
-// near reports whether got is within the error of a sketch of want.
-func near(got, want float64) bool {
-	return got >= want*(1-sketchError)-1 && got <= want*(1+sketchError)+1
-}
-
-func TestALimitLearnsFromAnswers(t *testing.T) {
-	o := defaultAutoMaxTokens()
-	math, law := kind{model: "m", domain: "math", complexity: "high", effort: "low"}, kind{model: "m", domain: "law", effort: "low"}
-	other := kind{model: "other", domain: "math", complexity: "high", effort: "low"}
-	tests := []struct {
-		name string
-		see  func(l *lengths)
-		of   kind
-		want float64
-	}{
-		{"nothing seen: the table", func(*lengths) {}, math, 4096},
-		{"too few seen: the table", func(l *lengths) { observed(l, math, ended, repeat(99, 100)...) }, math, 4096},
-		{"enough seen: their 99th percentile and headroom", func(l *lengths) {
-			observed(l, math, ended, repeat(990, 1000)...)
-			observed(l, math, ended, repeat(5, 9000)...)
-		}, math, 1500},
-		{"one in fifty is longer", func(l *lengths) {
-			for i := range 1000 {
-				l.observe(math, []int64{1000, 3000}[(i%50)/49], ended)
-			}
-		}, math, 4500},
-		{"short answers: the floor", func(l *lengths) { observed(l, math, ended, repeat(200, 3)...) }, math, 256},
-		{"very long ones: the bound", func(l *lengths) { observed(l, math, ended, repeat(200, 1<<40)...) }, math, longestAnswer},
-		{"no tokens say nothing", func(l *lengths) { observed(l, math, ended, repeat(200, 0)...) }, math, 4096},
-		{"another subject, too few of its own: all of the model", func(l *lengths) { observed(l, math, ended, repeat(100, 1000)...) }, law, 1500},
-		{"a subject that is not known: all of the model", func(l *lengths) {
-			observed(l, math, ended, repeat(60, 1000)...)
-			observed(l, law, ended, repeat(60, 2000)...)
-		}, kind{model: "m", effort: "low"}, 3000},
-		{"another model: the table", func(l *lengths) { observed(l, math, ended, repeat(100, 1000)...) }, other, 4096},
-		{"another effort: the table", func(l *lengths) { observed(l, math, ended, repeat(100, 1000)...) }, kind{model: "m", domain: "math", complexity: "high", effort: "high"}, 16384},
-		{"answers under the limits of others: the table", func(l *lengths) { observed(l, math, bounded, repeat(500, 10)...) }, math, 4096},
-		{"an answer cut short: at once twice the limit", func(l *lengths) { observed(l, math, cut, 4096) }, math, 8192},
-		{"cut again", func(l *lengths) { observed(l, math, cut, 4096, 8192) }, math, 16384},
-		{"cut for ever", func(l *lengths) { observed(l, math, cut, repeat(1, longestAnswer)...) }, math, longestAnswer},
-		{"widening does not reach other subjects", func(l *lengths) { observed(l, math, cut, 4096) }, law, 4096},
-		{"widening fades when it is not needed", func(l *lengths) {
-			observed(l, math, cut, 4096)
-			observed(l, math, ended, repeat(6*halfLife, 1000)...)
-		}, math, 1500},
-		{"old behaviour fades", func(l *lengths) {
-			observed(l, math, ended, repeat(5000, 4000)...)
-			observed(l, math, ended, repeat(8*halfLife, 400)...)
-		}, math, 600},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			l := newLengths()
-			tt.see(l)
-			if got := l.limit(tt.of, &o); !near(float64(got), tt.want) {
-				t.Errorf("limit %d, want about %v", got, tt.want)
-			}
-		})
-	}
-}
-
-func TestTheMeanLengthIsKnownAfterSomeAnswers(t *testing.T) {
-	l := newLengths()
-	if n, known := l.mean("m", "math"); known {
-		t.Errorf("of no answers the mean is %v", n)
-	}
-	for range 20 {
-		l.observe(kind{model: "m", domain: "math", effort: "low"}, 100, ended)
-		l.observe(kind{model: "m", domain: "math", effort: "high"}, 300, bounded)
-	}
-	for range 5 {
-		l.observe(kind{model: "m", domain: "law"}, 1000, cut)
-	}
-	for domain, want := range map[string]float64{"math": 200, "law": (40*200 + 5*1000) / 45., "": (40*200 + 5*1000) / 45.} {
-		if n, known := l.mean("m", domain); !known || n < want-1e-6 || n > want+1e-6 {
-			t.Errorf("domain %q: mean %v (known: %v), want %v", domain, n, known, want)
-		}
-	}
-	for range 10 * halfLife {
-		l.observe(kind{model: "m", domain: "math"}, 50, ended)
-	}
-	if n, _ := l.mean("m", "math"); n > 51 {
-		t.Errorf("after many answers of 50 tokens the mean is %v", n)
-	}
-}
-
-func TestTheMemoryOfSketchesIsBounded(t *testing.T) {
-	l := newLengths()
-	o := defaultAutoMaxTokens()
-	busy := kind{model: "busy", domain: "d", effort: "low"}
-	observed(l, busy, ended, repeat(200, 1000)...)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for i := range 3 * maxSketches {
-		l.observe(kind{model: "m", domain: fmt.Sprint(i), effort: "low"}, rand.Int64N(longestAnswer)+1, ended)
-		if i%100 == 0 {
-			l.observe(busy, 1000, ended)
-		}
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if len(l.kinds) > maxSketches {
-		t.Errorf("%d sketches, at most %d are allowed", len(l.kinds), maxSketches)
-	}
-	if size := int64(after.HeapAlloc) - int64(before.HeapAlloc); size > 5<<20 {
-		t.Errorf("%d sketches take %d bytes", len(l.kinds), size)
-	} else {
-		t.Logf("%d sketches take %d bytes", len(l.kinds), size)
-	}
-	if got := l.limit(busy, &o); !near(float64(got), 1500) {
-		t.Errorf("a sketch in use was forgotten: limit %d", got)
-	}
-}
-
-func TestNotingAnAnswerAllocatesNothing(t *testing.T) {
-	l := newLengths()
-	o := defaultAutoMaxTokens()
-	k := kind{model: "m", domain: "math", complexity: "high", effort: "low"}
-	l.observe(k, 1, ended)
-	n := int64(1)
-	if got := testing.AllocsPerRun(4*halfLife, func() {
-		n = n*5%longestAnswer + 1 // all over the range
-		l.observe(k, n, ending(n%3))
-		l.limit(k, &o)
-		l.mean("m", "math")
-	}); got > 0 {
-		t.Errorf("%v allocations an answer", got)
-	}
-}
-
-func TestLengthsAreSafeForConcurrentUse(t *testing.T) {
-	l := newLengths()
-	o := defaultAutoMaxTokens()
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			k := kind{model: "m", domain: fmt.Sprint(i % 3), effort: "low"}
-			for range 500 {
-				l.observe(k, 1000, ended)
-				l.limit(k, &o)
-				l.mean("m", k.domain)
-			}
-		})
-	}
-	wg.Wait()
-	if got := l.limit(kind{model: "m", effort: "low"}, &o); !near(float64(got), 1500) {
-		t.Errorf("limit %d, want about 1500", got)
-	}
-	if n, known := l.mean("m", ""); !known || n != 1000 {
-		t.Errorf("mean %v (known: %v), want 1000", n, known)
-	}
-}
+// near reports whether got is within the error of a sketch, two in a hundred, of want.
+func near(got, want float64) bool { return got >= want*0.98-1 && got <= want*1.02+1 }
 
 // answerOf is a whole answer of n tokens.
 func answerOf(n int, finish string) testkit.Answer {
@@ -238,7 +79,7 @@ default: {models: [small], max_tokens: auto}
 				b.chat(tt.body, "X-Route", tt.route)
 				b.recorded(i + 1)
 			}
-			want := b.state.lengths.limit(kind{model: "small", effort: "none"}, &b.state.opts.AutoMaxTokens)
+			want := b.state.chooser.Lengths.Limit(lengths.Kind{Model: "small", Effort: "none"}, &b.state.opts.AutoMaxTokens)
 			b.chat(plain)
 			if !near(float64(want), tt.want) {
 				t.Errorf("limit %d, want about %v", want, tt.want)
@@ -264,7 +105,13 @@ func (b *bench) recorded(n int) {
 // limitSent reads the last limit that an upstream received; 0 when there was none.
 func limitSent(tb testing.TB, up *testkit.Upstream) int {
 	tb.Helper()
-	return int(numberAfter(up.Last(tb).Body, `"max_tokens"`))
+	var body struct {
+		MaxTokens int `json:"max_tokens"`
+	}
+	if err := json.Unmarshal(up.Last(tb).Body, &body); err != nil {
+		tb.Fatal(err)
+	}
+	return body.MaxTokens
 }
 
 func TestWhatWasLearnedSurvivesAReload(t *testing.T) {
@@ -274,7 +121,7 @@ func TestWhatWasLearnedSurvivesAReload(t *testing.T) {
 	b := start(t, oneModel(up), routes)
 	b.chat(ask("hi"))
 	b.recorded(1)
-	s := setup{options: DefaultOptions(), auth: DefaultAuthOptions(), models: oneModel(up), classifier: b.classifier}
+	s := setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: oneModel(up), classifier: b.classifier}
 	routes(&s)
 	b.proxy.Swap(b.newState(s, 2))
 	b.chat(ask("hi"))
@@ -288,9 +135,9 @@ func TestWhatWasLearnedSurvivesAReload(t *testing.T) {
 
 func TestTheFieldOfALimitIsTheOneThatTheModelTakes(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
-	old, wide := modelOptions("old", "", ReasoningOptions{}, up), modelOptions("wide", "", ReasoningOptions{}, up)
+	old, wide := modelOptions("old", "", reasoning.Options{}, up), modelOptions("wide", "", reasoning.Options{}, up)
 	old.MaxTokensField, wide.ContextWindow = "max_completion_tokens", 0
-	models := []ModelOptions{modelOptions("vllm", "", ReasoningOptions{}, up), modelOptions("gpt", "", ReasoningOptions{Dialect: "openai"}, up), old, wide}
+	models := []ModelOptions{modelOptions("vllm", "", reasoning.Options{}, up), modelOptions("gpt", "", reasoning.Options{Dialect: "openai"}, up), old, wide}
 	var routes strings.Builder
 	routes.WriteString("routes:\n")
 	for _, m := range models {
@@ -324,68 +171,5 @@ func TestTheFieldOfALimitIsTheOneThatTheModelTakes(t *testing.T) {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestWhatAnAnswerTellsOfItsEnd(t *testing.T) {
-	event := func(s string) string { return "data: " + s + "\n\n" }
-	tests := []struct {
-		name   string
-		chunks []string
-		finish string
-		tokens int64
-	}{
-		{"nothing", nil, "", 0},
-		{"null all the way", []string{event(`{"choices":[{"delta":{"content":"a"},"finish_reason":null}]}`)}, "", 0},
-		{"spaces", []string{event(`{"choices":[{"delta":{}, "finish_reason" : "tool_calls"}]}`)}, "tool_calls", 0},
-		{"a word of its own", []string{event(`{"choices":[{"delta":{},"finish_reason":"eos"}]}`)}, "other", 0},
-		{"several events in one read", []string{strings.Repeat(event(`{"choices":[{"delta":{"content":"a"},"finish_reason":null}]}`), 5) + event(`{"choices":[{"delta":{},"finish_reason":"length"}]}`) + testkit.Done}, "length", 5},
-		{"a text that looks like it", []string{event(`{"choices":[{"delta":{"content":"\"finish_reason\":\"stop\""},"finish_reason":null}]}`)}, "", 26 / 4},
-		{"text in several places", []string{event(`{"choices":[{"delta":{"role":"assistant","content":null,"reasoning_content":"0123456789\"\\","tool_calls":[{"function":{"arguments":"{\"a\": \"bc\"}"}}]},"logprobs":{"content":[{"token":"a long one that is no text"}]},"finish_reason":null}]}`)}, "", (9 + 14 + 15) / 4},
-		{"text that does not end", []string{`{"delta":{"content":"0123456789`, `{"delta":{"content":"01234567\`}, "", 4},
-		{"cut in the name", []string{`{"finish_rea`, `son":"stop"}`}, "", 0},
-		{"cut in the value", []string{`{"finish_reason":`}, "", 0},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var m measure
-			for _, c := range tt.chunks {
-				m.chunk([]byte(c))
-			}
-			if m.finish != tt.finish || m.tokens() != tt.tokens {
-				t.Errorf("finish %q after %d tokens, want %q after %d", m.finish, m.tokens(), tt.finish, tt.tokens)
-			}
-		})
-	}
-}
-
-func BenchmarkObserve(b *testing.B) {
-	l := newLengths()
-	k := kind{model: "m", domain: "math", complexity: "high", effort: "low"}
-	b.ReportAllocs()
-	for i := range b.N {
-		l.observe(k, int64(i%4096)+1, ended)
-	}
-}
-
-func BenchmarkLimit(b *testing.B) {
-	l := newLengths()
-	o := defaultAutoMaxTokens()
-	k := kind{model: "m", domain: "math", complexity: "high", effort: "low"}
-	for i := range 1000 {
-		l.observe(k, int64(i)+1, ended)
-	}
-	b.ReportAllocs()
-	for range b.N {
-		l.limit(k, &o)
-	}
-}
-
-func BenchmarkMeasureChunk(b *testing.B) {
-	chunk := []byte(testkit.Event(" token"))
-	var m measure
-	b.ReportAllocs()
-	for range b.N {
-		m.chunk(chunk)
 	}
 }

@@ -31,11 +31,11 @@ func (p *Proxy) chat(st *State, w *reply, r *http.Request) (err error) {
 	if err != nil {
 		return err
 	}
-	if req.Extras.Explain && !st.auth.mayExplain(who) {
+	if req.Extras.Explain && !st.auth.MayExplain(who) {
 		return errForbidden
 	}
 	if o.Action.Verb == rules.Answer {
-		return answer(w, req, o.Action.Text)
+		return answerFixed(w, req, o.Action.Text)
 	}
 	req, err = o.hide()
 	if err != nil {

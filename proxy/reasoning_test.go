@@ -1,16 +1,17 @@
 package proxy
 
 import (
-	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/choose"
+	"signalbox/proxy/lengths"
+	"signalbox/proxy/reasoning"
 	"signalbox/rules"
 )
 
@@ -22,18 +23,18 @@ func reasoningModels(up *testkit.Upstream) []ModelOptions {
 	}
 	steps := map[string]any{"none": "off", "low": "low", "high": "xhigh"}
 	return []ModelOptions{
-		modelOptions("plain", "", ReasoningOptions{}, up),
-		modelOptions("effort", "", ReasoningOptions{Dialect: "reasoning_effort"}, up),
-		modelOptions("openai", "", ReasoningOptions{Dialect: "openai"}, up),
-		modelOptions("o3", "", ReasoningOptions{Dialect: "openai", Efforts: []string{"low", "medium", "high"}}, up),
-		modelOptions("mini", "", ReasoningOptions{Dialect: "openai", Efforts: []string{"minimal", "medium", "high"}}, up),
-		modelOptions("gpt-oss", "", ReasoningOptions{Dialect: "gpt_oss"}, up),
-		modelOptions("qwen", "", ReasoningOptions{Dialect: "qwen3"}, up),
-		modelOptions("glm", "", ReasoningOptions{Dialect: "chat_template_kwargs", Key: "enable_thinking"}, up),
-		modelOptions("deepseek", "", ReasoningOptions{Dialect: "deepseek"}, up),
-		modelOptions("mistral", "", ReasoningOptions{Dialect: "mistral"}, up),
-		modelOptions("steps", "", ReasoningOptions{Dialect: "chat_template_kwargs", Key: "effort", Values: steps}, up),
-		modelOptions("custom", "", ReasoningOptions{Dialect: "custom", Custom: custom}, up),
+		modelOptions("plain", "", reasoning.Options{}, up),
+		modelOptions("effort", "", reasoning.Options{Dialect: "reasoning_effort"}, up),
+		modelOptions("openai", "", reasoning.Options{Dialect: "openai"}, up),
+		modelOptions("o3", "", reasoning.Options{Dialect: "openai", Efforts: []string{"low", "medium", "high"}}, up),
+		modelOptions("mini", "", reasoning.Options{Dialect: "openai", Efforts: []string{"minimal", "medium", "high"}}, up),
+		modelOptions("gpt-oss", "", reasoning.Options{Dialect: "gpt_oss"}, up),
+		modelOptions("qwen", "", reasoning.Options{Dialect: "qwen3"}, up),
+		modelOptions("glm", "", reasoning.Options{Dialect: "chat_template_kwargs", Key: "enable_thinking"}, up),
+		modelOptions("deepseek", "", reasoning.Options{Dialect: "deepseek"}, up),
+		modelOptions("mistral", "", reasoning.Options{Dialect: "mistral"}, up),
+		modelOptions("steps", "", reasoning.Options{Dialect: "chat_template_kwargs", Key: "effort", Values: steps}, up),
+		modelOptions("custom", "", reasoning.Options{Dialect: "custom", Custom: custom}, up),
 	}
 }
 
@@ -181,73 +182,8 @@ func TestAnUnknownComplexityLeavesTheClientsEffort(t *testing.T) {
 	}
 }
 
-func TestTheNearestEffortIsTheLowerOfTwo(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		has  []string
-		want map[string]string
-	}{
-		{[]string{"none", "high"}, map[string]string{"none": "none", "low": "none", "medium": "high", "high": "high"}},
-		{[]string{"low", "medium", "high"}, map[string]string{"none": "low", "max": "high"}},
-		{[]string{"high"}, map[string]string{"none": "high"}},
-		{[]string{"none", "minimal", "max"}, map[string]string{"low": "minimal", "medium": "minimal", "high": "max"}},
-		{[]string{"max", "none", "low"}, map[string]string{"medium": "low", "high": "low", "xhigh": "max"}},
-	}
-	for _, tt := range tests {
-		d, err := newDialect(&ReasoningOptions{Dialect: DialectEffort, Efforts: tt.has})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for asked, want := range tt.want {
-			if got := effortWords[d.nearest(rankOf(asked))]; got != want {
-				t.Errorf("of %v, %s is nearest to %s, want %s", tt.has, got, asked, want)
-			}
-		}
-	}
-}
-
-func TestBadReasoningOptionsAreReported(t *testing.T) {
-	high := map[string]any{"high": true}
-	tests := map[string]struct {
-		o    ReasoningOptions
-		want []string
-	}{
-		"a name that is none":                   {ReasoningOptions{Dialect: "reasoning_efort"}, []string{"dialect"}},
-		"a template without a key":              {ReasoningOptions{Dialect: "chat_template_kwargs"}, []string{"key"}},
-		"another key for a preset":              {ReasoningOptions{Dialect: "qwen3", Key: "thinking"}, []string{"key"}},
-		"a key for a field":                     {ReasoningOptions{Dialect: "openai", Key: "x"}, []string{"key"}},
-		"efforts for a template":                {ReasoningOptions{Dialect: "qwen3", Efforts: []string{"low"}}, []string{"efforts"}},
-		"no efforts at all":                     {ReasoningOptions{Dialect: "openai", Efforts: []string{}}, []string{"efforts"}},
-		"efforts unknown and twice":             {ReasoningOptions{Dialect: "openai", Efforts: []string{"low", "hihg", "low"}}, []string{"efforts[1]", "efforts[2]"}},
-		"values for a field":                    {ReasoningOptions{Dialect: "mistral", Values: high}, []string{"values"}},
-		"no values at all":                      {ReasoningOptions{Dialect: "deepseek", Values: map[string]any{}}, []string{"values"}},
-		"a value for no effort":                 {ReasoningOptions{Dialect: "deepseek", Values: map[string]any{"on": true}}, []string{"values.on"}},
-		"values that JSON lacks":                {ReasoningOptions{Dialect: "deepseek", Values: map[string]any{"low": math.Inf(1), "high": []any{time.Time{}}}}, []string{"values.high", "values.low"}},
-		"custom without fields":                 {ReasoningOptions{Dialect: "custom"}, []string{"custom"}},
-		"fields without custom":                 {ReasoningOptions{Dialect: "openai", Custom: map[string]map[string]any{"low": {"x": 1}}}, []string{"custom"}},
-		"fields that others decide, of nothing": {ReasoningOptions{Dialect: "custom", Custom: map[string]map[string]any{"off": {"model": 1}, "high": {"x": map[any]any{1: 2}}}}, []string{"custom.high.x", "custom.off", "custom.off.model"}},
-		"nothing":                               {ReasoningOptions{}, nil},
-		"a preset with its own key":             {ReasoningOptions{Dialect: "qwen3", Key: "enable_thinking", Values: high}, nil},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			var p problems
-			tt.o.validate(&p)
-			var got []string
-			for _, err := range p.list {
-				at, _, _ := strings.Cut(err.Error(), ": ")
-				got = append(got, strings.TrimPrefix(at, "reasoning."))
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("problems at (-want +got):\n%s\n%v", diff, p.err())
-			}
-		})
-	}
-}
-
-// Whatever a client sends, a route that overrides it produces a valid body whose own parameters are
-// the ones that the header reports.
-func FuzzWhatClientsSayAboutReasoning(f *testing.F) {
+// Whatever a client sends, a route that overrides it produces a valid body that holds its prompt.
+func FuzzARewrittenBodyIsARequest(f *testing.F) {
 	for _, s := range []string{
 		`{"model":"m","messages":[{"role":"user","content":"x"}],"reasoning_effort":"low"}`,
 		`{"model":"m","messages":[{"role":"user","content":"x"}],"chat_template_kwargs":{"thinking":true,"enable_thinking":null}}`,
@@ -257,14 +193,14 @@ func FuzzWhatClientsSayAboutReasoning(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	st := &State{lengths: newLengths(), opts: DefaultOptions(), prompts: map[string]string{"p": "P"}, vague: []string{"you are an assistant"}}
+	st := &State{chooser: choose.Chooser{Lengths: lengths.New()}, opts: DefaultOptions(), prompts: map[string]string{"p": "P"}, vague: []string{"you are an assistant"}}
 	var models []*model
 	for _, o := range reasoningModels(testkit.NewUpstream(f, testkit.Silent())) {
-		d, err := newDialect(&o.Reasoning)
+		d, err := reasoning.New(&o.Reasoning)
 		if err != nil {
 			f.Fatal(err)
 		}
-		models = append(models, &model{name: o.Name, servedAs: o.Name, window: 8192, dialect: d, tokenField: o.tokenField()})
+		models = append(models, &model{Model: &choose.Model{Name: o.Name, Window: 8192}, servedAs: o.Name, dialect: d, tokenField: o.tokenField()})
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		req, err := openai.ParseChat([]byte(body), openai.Limits{})
@@ -274,16 +210,13 @@ func FuzzWhatClientsSayAboutReasoning(f *testing.F) {
 		action := rules.Action{Reasoning: "none", Override: true, MaxTokens: rules.MaxTokens{Auto: true}, Prompt: rules.Prompt{Name: "p", Mode: "prefix"}}
 		d := &decision{Decision: rules.Decision{Action: &action}, set: &signal.Set{}}
 		for _, m := range models {
-			out, did := st.rewrite(req, d).body(m)
+			out, _ := st.rewrite(req, d).body(m)
 			again, err := openai.ParseChat(out, openai.Limits{})
 			if err != nil {
-				t.Fatalf("%s: body %s is refused: %v", m.name, out, err)
-			}
-			if said := (rewriter{st, again, d}).clientEffort(m.dialect); fold(or(said.effort, "none")) != did.effort {
-				t.Errorf("%s: the header reports %s, the body says %+v: %s", m.name, did.effort, said, out)
+				t.Fatalf("%s: body %s is refused: %v", m.Name, out, err)
 			}
 			if again.Messages[0].Role == "user" && req.SystemIndex < 0 {
-				t.Errorf("%s: no prompt in %s", m.name, out)
+				t.Errorf("%s: no prompt in %s", m.Name, out)
 			}
 		}
 	})

@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -15,6 +15,8 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/answer"
+	"signalbox/proxy/pool"
 	"signalbox/proxy/redact"
 )
 
@@ -25,18 +27,14 @@ type outcome struct {
 	req      *openai.Request // nil until it was decoded
 	vault    *redact.Vault   // nil when nothing was hidden from the model
 	model    *model          // of the last attempt; nil when there was none
-	endpoint *endpoint
-	wanted   *model    // that the attempts began with
-	asked              // of the last attempt
-	measure  measure   // of its answer
-	sent     time.Time // when the last attempt was
-	first    time.Time // when its answer began
+	endpoint *pool.Endpoint
+	wanted   *model       // that the attempts began with
+	asked                 // of the last attempt
+	told     answer.Tally // by its answer
+	sent     time.Time    // when the last attempt was
+	first    time.Time    // when its answer began
 	queue    time.Duration
-	tokens   tokens
 }
-
-// tokens is what an answer said about its usage; zero where it said nothing.
-type tokens struct{ prompt, cached, completion int64 }
 
 // record counts the request, once, and writes its log line. It holds no text of the request.
 func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err error) {
@@ -47,23 +45,24 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err
 	}
 	route, model, endpoint := "none", "none", ""
 	if o.decision != nil {
-		route = or(o.Route, route)
+		route = cmp.Or(o.Route, route)
 	}
 	if o.model != nil {
-		model, endpoint = o.model.name, o.endpoint.name
+		model, endpoint = o.model.Name, o.endpoint.Name
 	}
 	m := p.tel.Metrics
 	m.Request(route, model, status, took)
-	st.speeds.ended(o, w.status, err)
+	st.ended(o, w.status, err)
 	if st.learn(o) {
-		m.LimitWidened(o.model.name)
+		m.LimitWidened(o.model.Name)
 	}
 	st.logDecision(p.tel.Decisions, w.id, o, status)
-	if o.tokens != (tokens{}) {
-		m.Tokens("prompt", o.tokens.prompt)
-		m.Tokens("cached", o.tokens.cached)
-		m.Tokens("completion", o.tokens.completion)
-		m.Cost(model, o.model.price.of(o.tokens), st.priciest.of(o.tokens))
+	if used := o.told.Usage; used != (answer.Usage{}) {
+		m.Tokens("prompt", used.Prompt)
+		m.Tokens("cached", used.Cached)
+		m.Tokens("completion", used.Completion)
+		prompt, completion := float64(used.Prompt), float64(used.Completion)
+		m.Cost(model, o.model.Price.Of(prompt, completion), st.priciest.Of(prompt, completion))
 	}
 	level := slog.LevelInfo
 	if status >= http.StatusInternalServerError {
@@ -78,18 +77,13 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err
 	if o.decision != nil {
 		attrs = append(attrs, slog.Duration("decide", o.elapsed), slog.Duration("classify", o.classified))
 	}
-	if o.tokens != (tokens{}) {
-		attrs = append(attrs, slog.Int64("prompt_tokens", o.tokens.prompt), slog.Int64("completion_tokens", o.tokens.completion))
+	if o.told.Usage != (answer.Usage{}) {
+		attrs = append(attrs, slog.Int64("prompt_tokens", o.told.Usage.Prompt), slog.Int64("completion_tokens", o.told.Usage.Completion))
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("cause", err.Error()))
 	}
 	p.tel.Log.LogAttrs(ctx, level, "request", attrs...)
-}
-
-// of is the price of some tokens in USD.
-func (o PriceOptions) of(t tokens) float64 {
-	return (float64(t.prompt)*o.Input + float64(t.completion)*o.Output) / 1e6
 }
 
 // trace opens the span of a request and returns what ends it.
@@ -109,14 +103,14 @@ func (p *Proxy) trace(r *http.Request, name string) (ctx context.Context, end fu
 			span.SetAttributes(telemetry.AttrRoute.String(o.Route))
 		}
 		if o.model != nil {
-			span.SetAttributes(telemetry.AttrRequestModel.String(o.model.name), telemetry.AttrEndpoint.String(o.endpoint.name))
+			span.SetAttributes(telemetry.AttrRequestModel.String(o.model.Name), telemetry.AttrEndpoint.String(o.endpoint.Name))
 		}
-		if o.tokens != (tokens{}) {
-			span.SetAttributes(telemetry.AttrInputTokens.Int64(o.tokens.prompt), telemetry.AttrOutputTokens.Int64(o.tokens.completion))
+		if o.told.Usage != (answer.Usage{}) {
+			span.SetAttributes(telemetry.AttrInputTokens.Int64(o.told.Usage.Prompt), telemetry.AttrOutputTokens.Int64(o.told.Usage.Completion))
 		}
 		if err != nil {
 			e := wire(err, "")
-			span.SetAttributes(telemetry.AttrErrorType.String(or(e.Code, e.Type)))
+			span.SetAttributes(telemetry.AttrErrorType.String(cmp.Or(e.Code, e.Type)))
 			span.SetStatus(codes.Error, "")
 		}
 	}
@@ -145,13 +139,13 @@ func (p *Proxy) decide(ctx context.Context, st *State, who Principal, req *opena
 	return d, err
 }
 
-// tally reads what an answer tells while it passes. It belongs to one answer.
-type tally struct {
+// meter is a tally that measures the gaps of a stream as well. It belongs to one answer.
+type meter struct {
+	answer.Tally
+
 	metrics *telemetry.Metrics
 	model   string
 	usage   bool // the client asked for usage, so the stream carries it
-	tokens  tokens
-	measure measure
 	chunks  uint
 	last    time.Time
 }
@@ -160,58 +154,14 @@ type tally struct {
 const everyGap = 16
 
 // chunk notes one piece of a stream.
-func (t *tally) chunk(b []byte, now time.Time) {
+func (t *meter) chunk(b []byte, now time.Time) {
 	if t.chunks%everyGap == 1 {
 		t.metrics.InterToken(t.model, now.Sub(t.last))
 	}
 	t.chunks++
 	t.last = now
-	t.measure.chunk(b)
+	t.Tally.Chunk(b)
 	if t.usage {
-		t.find(b)
+		t.FindUsage(b)
 	}
-}
-
-// tailSize is how much of the end of a body is searched for usage when it came in several pieces.
-const tailSize = 1 << 10
-
-// body notes the end of an answer that is no stream: before is the end of what was passed on before last.
-func (t *tally) body(before, last []byte) {
-	if len(last) < tailSize && len(before) > 0 {
-		last = append(bytes.Clone(before), last...)
-	}
-	t.find(last)
-	t.measure.end(last)
-}
-
-// find reads the last usage object of b. It knows the few numbers by name and no more of JSON; inside
-// a text the quotes around "usage" would be escaped.
-func (t *tally) find(b []byte) {
-	i := bytes.LastIndex(b, []byte(`"usage"`))
-	if i < 0 {
-		return
-	}
-	b = bytes.TrimLeft(b[i+len(`"usage"`):], ": \t\r\n")
-	if len(b) == 0 || b[0] != '{' {
-		return
-	}
-	t.tokens = tokens{
-		prompt: numberAfter(b, `"prompt_tokens"`), cached: numberAfter(b, `"cached_tokens"`), completion: numberAfter(b, `"completion_tokens"`),
-	}
-}
-
-// numberAfter reads the digits that follow a name in b; 0 without any.
-func numberAfter(b []byte, name string) int64 {
-	i := bytes.Index(b, []byte(name))
-	if i < 0 {
-		return 0
-	}
-	var n int64
-	for _, c := range bytes.TrimLeft(b[i+len(name):], ": \t\r\n") {
-		if c < '0' || c > '9' || n > 1<<40 {
-			break
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n
 }

@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
+	"signalbox/proxy/headers"
 	"signalbox/proxy/redact"
 )
 
@@ -49,22 +50,15 @@ func (o *outcome) headersFor(in http.Header) http.Header {
 	return out
 }
 
-// dropStale removes the headers that speak of the bytes of an answer as the upstream sent it (RFC 9530; RFC 9110, section 8.8).
-func dropStale(h http.Header) {
-	for _, name := range [...]string{"Content-Length", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5", "Etag"} {
-		delete(h, name)
-	}
-}
-
 // copyRestored passes on a JSON body with the hidden values put back. A body that was read whole keeps a
 // length, its new one; a longer one is sent as it comes.
-func (u *upstream) copyRestored(w *reply, o *outcome, t *tally) error {
+func (u *upstream) copyRestored(w *reply, o *outcome, t *meter) error {
 	b := o.vault.Body()
 	h := w.Header()
-	dropStale(h)
+	headers.DropStale(h)
 	if errors.Is(u.err, io.EOF) {
-		all := u.buf.b[:u.buf.n]
-		t.body(nil, all)
+		all := u.buf.Bytes()
+		t.Body(nil, all)
 		all = append(bytes.Clone(b.Feed(all)), b.Rest()...)
 		h["Content-Length"] = []string{strconv.Itoa(len(all))}
 		w.WriteHeader(u.status)

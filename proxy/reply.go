@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"net/http"
 	"time"
+
+	"signalbox/proxy/option"
 )
 
 // reply is the answer to one request: the response writer, with the deadline that a client has to
@@ -68,7 +70,7 @@ const maxRequestID = 128
 
 // requestID takes the client's id when it is one that headers and logs can carry, else makes one.
 func requestID(h http.Header) string {
-	if ids := h["X-Request-Id"]; len(ids) == 1 && ids[0] != "" && len(ids[0]) <= maxRequestID && visibleASCII(ids[0]) {
+	if ids := h["X-Request-Id"]; len(ids) == 1 && ids[0] != "" && len(ids[0]) <= maxRequestID && option.VisibleASCII(ids[0]) {
 		return ids[0]
 	}
 	return "req_" + rand.Text()

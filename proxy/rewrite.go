@@ -1,12 +1,17 @@
 package proxy
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+	"signalbox/proxy/choose"
+	"signalbox/proxy/lengths"
+	"signalbox/proxy/reasoning"
 )
 
 // rewriter makes the body that a model receives from the one that the client sent. It depends on the
@@ -22,9 +27,9 @@ func (st *State) rewrite(req *openai.Request, d *decision) rewriter { return rew
 
 // asked is what a body asks of the model beyond its text.
 type asked struct {
-	effort string     // of reasoning, as the header reports it
-	kind   kind       // of answers that it is like
-	limit  tokenLimit // that the proxy set
+	effort string       // of reasoning, as the header reports it
+	kind   lengths.Kind // of answers that it is like
+	limit  tokenLimit   // that the proxy set
 }
 
 // body returns the body for m. When nothing has to change it is the client's body itself.
@@ -33,8 +38,8 @@ func (rw rewriter) body(m *model) ([]byte, asked) {
 	p.StripExtras()
 	p.SetModel(m.servedAs)
 	rw.prompt(p)
-	effort := rw.reason(p, m)
-	a := asked{effort: or(effort, effortNone), kind: rw.d.kind(m, effort)}
+	effort := m.dialect.Apply(p, rw.req, reasoning.Want{Effort: rw.effort(), Override: rw.d.Action.Override, Named: rw.d.model != ""})
+	a := asked{effort: cmp.Or(effort, reasoning.None), kind: rw.d.kind(m, effort)}
 	a.limit = rw.limit(p, m, a.kind)
 	for _, f := range rw.d.Action.Body {
 		p.SetField(f.Name, f.JSON)
@@ -46,6 +51,20 @@ func (rw rewriter) body(m *model) ([]byte, asked) {
 		}
 	}
 	return p.Bytes(), a
+}
+
+// effort is what the route asks for; empty when it asks for nothing or for what is not known.
+func (rw rewriter) effort() string {
+	switch rw.d.Action.Reasoning {
+	case reasoning.None, reasoning.Low, reasoning.Medium, reasoning.High:
+		return rw.d.Action.Reasoning
+	case "auto":
+		c := &rw.d.set.Values[signal.Complexity]
+		if c.State == signal.Known && (c.Label == reasoning.Low || c.Label == reasoning.Medium || c.Label == reasoning.High) {
+			return c.Label
+		}
+	}
+	return ""
 }
 
 // prompt puts the route's system prompt in. It goes where the client's own stands: what a position
@@ -112,7 +131,7 @@ const (
 const minCompletion = 256
 
 // limit sets the token limit that the route asks for, unless the client set one, and returns it.
-func (rw rewriter) limit(p *openai.Patch, m *model, like kind) tokenLimit {
+func (rw rewriter) limit(p *openai.Patch, m *model, like lengths.Kind) tokenLimit {
 	want := rw.d.Action.MaxTokens
 	field := m.tokenField
 	if rw.req.MaxTokens != nil || rw.req.MaxCompletionTokens != nil {
@@ -129,15 +148,15 @@ func (rw rewriter) limit(p *openai.Patch, m *model, like kind) tokenLimit {
 	}
 	n := want.Limit
 	if want.Auto {
-		n = rw.st.lengths.limit(like, &rw.st.opts.AutoMaxTokens)
+		n = rw.st.chooser.Lengths.Limit(like, &rw.st.opts.AutoMaxTokens)
 	}
 	if n == 0 {
 		return tokenLimit{}
 	}
-	if m.window > 0 {
-		room := m.window - rw.promptTokens()
+	if m.Window > 0 {
+		room := m.Window - rw.promptTokens()
 		if rw.req.HasMedia {
-			room -= m.window / 2 // what an image or a recording takes is not known here
+			room -= m.Window / 2 // what an image or a recording takes is not known here
 		}
 		if room < minCompletion {
 			return tokenLimit{}
@@ -168,5 +187,5 @@ func (rw rewriter) promptTokens() int {
 	for _, f := range [...]string{"tools", "functions", "response_format"} {
 		n += len(rw.req.Field(f)) / 4
 	}
-	return int(math.Ceil(slack * float64(n)))
+	return int(math.Ceil(choose.Slack * float64(n)))
 }

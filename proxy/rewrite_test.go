@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/reasoning"
 )
 
 // Each case gives the body that a client sends and the exact bytes that the upstream receives.
@@ -28,9 +29,9 @@ routes:
   - {name: full, when: {header: {name: X-Route, equals: full}}, use: {models: [full], max_tokens: auto}}
 default: {models: [same]}
 `
-	narrow, full := modelOptions("narrow", "auto", ReasoningOptions{}, up), modelOptions("full", "auto", ReasoningOptions{}, up)
+	narrow, full := modelOptions("narrow", "auto", reasoning.Options{}, up), modelOptions("full", "auto", reasoning.Options{}, up)
 	narrow.ContextWindow, full.ContextWindow = 1000, 100
-	models := append(oneModel(up), modelOptions("same", "auto", ReasoningOptions{}, up), narrow, full)
+	models := append(oneModel(up), modelOptions("same", "auto", reasoning.Options{}, up), narrow, full)
 	b := start(t, models, func(s *setup) { s.routes = routes })
 	const odd = `{ "seed":12345678901234567890,"temperature":1.0,"top_p":1e400, "model" : "auto","messages":[{"role":"user","content":[{"type":"text","text":"h\u00e9 \ud83d\ude42"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}],"x":null}],"tools":[{"type":"function","function":{"name":"f","parameters":{"b":1,"a":2}}}],"guided_json":{"z":1},"stop":"x"}`
 	tests := []struct{ name, route, body, want string }{

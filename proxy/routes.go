@@ -16,13 +16,14 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/pool"
 )
 
 // Proxy serves the main listener. It is safe for concurrent use.
 type Proxy struct {
 	tel       *telemetry.Telemetry
 	transport *http.Transport
-	budget    *budget
+	budget    *pool.Budget
 	state     atomic.Pointer[State]
 	swapped   chan struct{} // holds 1: a swap that Run has not seen yet; more of them are one
 	draining  atomic.Bool
@@ -31,7 +32,7 @@ type Proxy struct {
 
 // New makes a proxy that serves from st. It starts nothing; see Run.
 func New(opts Options, st *State, tel *telemetry.Telemetry) *Proxy {
-	p := &Proxy{tel: tel, transport: newTransport(opts), budget: newBudget(), swapped: make(chan struct{}, 1), started: time.Now().Unix()}
+	p := &Proxy{tel: tel, transport: newTransport(opts), budget: pool.NewBudget(), swapped: make(chan struct{}, 1), started: time.Now().Unix()}
 	p.state.Store(st)
 	return p
 }
@@ -51,6 +52,7 @@ func (p *Proxy) Swap(st *State) {
 
 // Run checks the health of endpoints until ctx ends. It returns nil when its goroutines have ended.
 func (p *Proxy) Run(ctx context.Context) error {
+	health := pool.Watcher{Transport: p.transport, Log: p.tel.Log}
 	var wg sync.WaitGroup
 	defer p.transport.CloseIdleConnections()
 	defer wg.Wait()
@@ -58,7 +60,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 	for {
 		if st := p.state.Load(); st != checked {
 			checked = st
-			wg.Go(func() { p.checkAll(ctx, st) })
+			wg.Go(func() { health.Watch(ctx, st.groups(), st.idle) })
 		}
 		select {
 		case <-ctx.Done():
@@ -187,7 +189,7 @@ func (st *State) visitor(r *http.Request) error {
 	if err := st.checkHeaders(r.Header); err != nil {
 		return err
 	}
-	_, err := st.auth.identify(r.Header)
+	_, err := st.auth.Identify(r.Header)
 	return err
 }
 
@@ -195,7 +197,7 @@ func (st *State) visitor(r *http.Request) error {
 func (st *State) modelNames() []string {
 	out := append([]string(nil), st.opts.AutoModels...)
 	for _, m := range st.models {
-		out = append(out, m.name)
+		out = append(out, m.Name)
 	}
 	return out
 }
@@ -248,11 +250,11 @@ func (p *Proxy) Ready() (bool, Detail) {
 	}
 	reachable := false
 	for _, m := range st.models {
-		md := ModelDetail{Name: m.name}
-		for _, e := range m.endpoints {
-			f := e.fitness(now)
-			reachable = reachable || f != down
-			md.Endpoints = append(md.Endpoints, EndpointDetail{Name: e.name, State: f.String(), Inflight: e.inflight.Load()})
+		md := ModelDetail{Name: m.Name}
+		for _, e := range m.Endpoints {
+			f := e.Fitness(now)
+			reachable = reachable || f != pool.Down
+			md.Endpoints = append(md.Endpoints, EndpointDetail{Name: e.Name, State: f.String(), Inflight: e.Inflight()})
 		}
 		d.Models = append(d.Models, md)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/reasoning"
 )
 
 func TestARequestGoesWhereTheRulesSay(t *testing.T) {
@@ -96,9 +98,9 @@ func TestErrorsAreThoseOfTheAPI(t *testing.T) {
 		{"a model that is not listed", "GET", "/v1/models/nope", "", nil, 404, "invalid_request_error", "model_not_found", "model"},
 	}
 	models := oneModel(up)
-	tiny := modelOptions("tiny", "", ReasoningOptions{}, up)
+	tiny := modelOptions("tiny", "", reasoning.Options{}, up)
 	tiny.ContextWindow = 100
-	b.proxy.Swap(b.newState(setup{options: b.state.opts, auth: DefaultAuthOptions(), models: append(models, tiny), routes: testRoutes, classifier: b.classifier}, 2))
+	b.proxy.Swap(b.newState(setup{options: b.state.opts, auth: auth.DefaultOptions(), models: append(models, tiny), routes: testRoutes, classifier: b.classifier}, 2))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := b.do(tt.method, tt.path, tt.body, tt.header...)
@@ -256,8 +258,8 @@ func TestWhatThisVersionCannotDoIsRefused(t *testing.T) {
 func TestKeysSayWhoIsCalling(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	b := start(t, oneModel(up), func(s *setup) {
-		s.auth.Mode = AuthKeys
-		s.auth.Keys = []KeyOptions{
+		s.auth.Mode = auth.ModeKeys
+		s.auth.Keys = []auth.KeyOptions{
 			{Name: "app", SHA256: "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"},                // secret
 			{Name: "ops", SHA256: "8C6976E5B5410415BDE908BD4DEE15DFB167A9C873FC4BB8A81F6F2AB448A918", Role: "admin"}, // admin
 		}
@@ -305,7 +307,7 @@ func TestKeysSayWhoIsCalling(t *testing.T) {
 
 func TestTheOtherRoutesAnswer(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
-	b := start(t, append(oneModel(up), modelOptions("org/slashed", "", ReasoningOptions{}, up)))
+	b := start(t, append(oneModel(up), modelOptions("org/slashed", "", reasoning.Options{}, up)))
 	tests := []struct{ name, method, path, body, want string }{
 		{"the list begins with auto", "GET", "/v1/models", "", `{"object":"list","data":[{"id":"auto","object":"model",`},
 		{"a model by name", "GET", "/v1/models/big", "", `{"id":"big","object":"model",`},

@@ -5,9 +5,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
+	"time"
 
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/choose"
+	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/lengths"
+	"signalbox/proxy/option"
+	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
 
@@ -27,7 +34,7 @@ type Classifier interface {
 // endpoints. It is safe for concurrent use.
 type State struct {
 	opts        Options
-	auth        auth
+	auth        *auth.Keys
 	models      []*model // in the order of the configuration
 	byName      map[string]*model
 	prompts     map[string]string
@@ -36,11 +43,9 @@ type State struct {
 	classifier  Classifier
 	readHeaders []string // canonical names that rules depend on
 	generation  uint64
-	identity    Identity     // of the configuration
-	priciest    PriceOptions // what every answer is compared with
-	intn        func(n int) int
-	speeds      *speeds  // of all states of a proxy
-	lengths     *lengths // of all states of a proxy
+	identity    decisionlog.Identity // of the configuration
+	priciest    choose.Price         // what every answer is compared with
+	chooser     choose.Chooser       // its speeds and lengths are of all states of a proxy
 
 	refs atomic.Int64  // requests that use it, and one for being the current one
 	idle chan struct{} // closed when refs falls to 0
@@ -49,14 +54,17 @@ type State struct {
 // NewState builds a snapshot and its pool. It reports every bad option, one "section: field: problem"
 // a line. That the program names only these models and prompts is for the caller to have checked.
 // It starts nothing; endpoints count as healthy until a check or a request says otherwise.
-func NewState(models []ModelOptions, prompts []PromptOptions, auth AuthOptions, opts Options, program *rules.Program, c Classifier, generation uint64, tel *telemetry.Telemetry) (*State, error) {
-	if err := validateAll(models, prompts, auth, opts); err != nil {
+func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, opts Options, program *rules.Program, c Classifier, generation uint64, tel *telemetry.Telemetry) (*State, error) {
+	if err := validateAll(models, prompts, who, opts); err != nil {
 		return nil, err
 	}
 	st := &State{
-		opts: opts, auth: newAuth(auth), byName: make(map[string]*model, len(models)), prompts: make(map[string]string, len(prompts)),
+		opts: opts, auth: auth.New(who), byName: make(map[string]*model, len(models)), prompts: make(map[string]string, len(prompts)),
 		program: program, classifier: c, readHeaders: program.Headers(), generation: generation,
-		intn: rand.IntN, speeds: newSpeeds(), lengths: newLengths(), idle: make(chan struct{}),
+		idle: make(chan struct{}),
+		chooser: choose.Chooser{
+			Models: make(map[string]*choose.Model, len(models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Intn: rand.IntN,
+		},
 	}
 	for _, o := range models {
 		m, err := newModel(o, opts, tel.Metrics)
@@ -64,7 +72,7 @@ func NewState(models []ModelOptions, prompts []PromptOptions, auth AuthOptions, 
 			return nil, err
 		}
 		st.models = append(st.models, m)
-		st.byName[o.Name] = m
+		st.byName[o.Name], st.chooser.Models[o.Name] = m, m.Model
 		if o.Price.Input+o.Price.Output > st.priciest.Input+st.priciest.Output {
 			st.priciest = o.Price
 		}
@@ -79,34 +87,29 @@ func NewState(models []ModelOptions, prompts []PromptOptions, auth AuthOptions, 
 	return st, nil
 }
 
-func validateAll(models []ModelOptions, prompts []PromptOptions, auth AuthOptions, opts Options) error {
-	var p problems
-	join := func(section string, err error) {
-		if err != nil {
-			p.list = append(p.list, fmt.Errorf("%s: %w", section, err))
-		}
-	}
-	join("server", opts.Validate())
-	join("auth", auth.Validate())
+func validateAll(models []ModelOptions, prompts []PromptOptions, who auth.Options, opts Options) error {
+	var p option.Problems
+	p.Join("server", opts.Validate())
+	p.Join("auth", who.Validate())
 	if len(models) == 0 {
-		p.addf("models", "at least one is required")
+		p.Addf("models", "at least one is required")
 	}
-	seen := unique{}
+	seen := option.Unique{}
 	for i, m := range models {
 		at := fmt.Sprintf("models[%d]", i)
-		join(at, m.Validate())
-		seen.check(&p, at+".name", m.Name)
+		p.Join(at, m.Validate())
+		seen.Check(&p, at+".name", m.Name)
 	}
-	named := unique{}
+	named := option.Unique{}
 	for i, o := range prompts {
 		at := fmt.Sprintf("prompts[%d]", i)
-		p.name(at+".name", o.Name)
-		named.check(&p, at+".name", o.Name)
+		p.Name(at+".name", o.Name)
+		named.Check(&p, at+".name", o.Name)
 		if o.Text == "" {
-			p.addf(at+".text", "a text is required")
+			p.Addf(at+".text", "a text is required")
 		}
 	}
-	return p.err()
+	return p.Err()
 }
 
 // hold takes a reference; false when the state is no longer served from.
@@ -133,20 +136,21 @@ func (st *State) release() {
 // classifier, may be released then.
 func (st *State) Idle() <-chan struct{} { return st.idle }
 
+// groups lists the endpoints of every model.
+func (st *State) groups() []*pool.Group {
+	out := make([]*pool.Group, len(st.models))
+	for i, m := range st.models {
+		out[i] = m.Group
+	}
+	return out
+}
+
 // inherit takes over what an older state learned about endpoints that both have.
 func (st *State) inherit(old *State) {
-	st.speeds, st.lengths = old.speeds, old.lengths
+	st.chooser.Speeds, st.chooser.Lengths = old.chooser.Speeds, old.chooser.Lengths
 	for _, m := range st.models {
-		before, ok := old.byName[m.name]
-		if !ok {
-			continue
-		}
-		for _, e := range m.endpoints {
-			for _, b := range before.endpoints {
-				if b.name == e.name && *b.chat == *e.chat {
-					e.adopt(b)
-				}
-			}
+		if before, ok := old.byName[m.Name]; ok {
+			m.Adopt(before.Group)
 		}
 	}
 }

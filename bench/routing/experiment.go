@@ -9,13 +9,13 @@ import (
 	"math"
 	"slices"
 
-	"signalbox/proxy"
+	"signalbox/proxy/choose"
 )
 
 // contender is a model that an experiment can choose.
 type contender struct {
 	name   string
-	price  proxy.PriceOptions // an assumption
+	price  choose.Price       // an assumption
 	skills map[string]float64 // share of right answers by category, on questions that are not evaluated
 	mean   float64            // over all of those questions
 }
@@ -54,7 +54,7 @@ var sevens = []string{"Mistral-7B-Instruct-v0.2", "gemma-7b", "Qwen1.5-7B-Chat",
 
 // Prices are assumptions, USD per million tokens, in the range that hosts of such models asked in
 // 2024; those of GPT-4 Turbo are its list prices of November 2023.
-var prices = map[string]proxy.PriceOptions{ //nolint:gochecknoglobals // constant
+var prices = map[string]choose.Price{ //nolint:gochecknoglobals // constant
 	"Meta-Llama-3_1-8B-Instruct":  {Input: 0.2, Output: 0.2},
 	"mathstral-7B":                {Input: 0.2, Output: 0.2},
 	"Meta-Llama-3_1-70B-Instruct": {Input: 0.9, Output: 0.9},
@@ -99,8 +99,8 @@ func contenders(names []string, from []outcome) ([]contender, error) {
 	out := make([]contender, len(names))
 	for i, name := range names {
 		c := contender{name: name, price: prices[name], skills: map[string]float64{}}
-		if c.price == (proxy.PriceOptions{}) {
-			c.price = proxy.PriceOptions{Input: 0.2, Output: 0.2}
+		if c.price == (choose.Price{}) {
+			c.price = choose.Price{Input: 0.2, Output: 0.2}
 		}
 		right, n := map[string]float64{}, map[string]float64{}
 		for _, o := range from {

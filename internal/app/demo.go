@@ -14,6 +14,7 @@ import (
 	"signalbox/configs"
 	"signalbox/internal/config"
 	"signalbox/proxy"
+	"signalbox/proxy/pool"
 	"signalbox/simulator"
 )
 
@@ -64,7 +65,7 @@ func DemoConfig() (*config.Config, error) {
 	return cfg, nil
 }
 
-func (d *Demo) start(ctx context.Context, m *proxy.ModelOptions, e *proxy.EndpointOptions) error {
+func (d *Demo) start(ctx context.Context, m *proxy.ModelOptions, e *pool.EndpointOptions) error {
 	o := simulator.DefaultOptions()
 	o.Model, o.TTFT, o.TPOT, o.MaxModelLen = cmp.Or(m.ServedAs, m.Name), demoTTFT, demoTPOT, m.ContextWindow
 	sim, err := simulator.New(o)

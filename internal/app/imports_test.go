@@ -12,13 +12,15 @@ import (
 func TestImportOrderIsOneWay(t *testing.T) {
 	vocabulary := []string{"internal/signal", "internal/tensor"}
 	allowed := map[string][]string{
-		"internal/signal":    nil,
-		"internal/tensor":    nil,
-		"internal/telemetry": nil,
-		"internal/openai":    {"internal/signal"},
-		"internal/eval":      nil,
-		"rules":              {"internal/signal"},
-		"gpu":                vocabulary,
+		"internal/signal":          nil,
+		"internal/tensor":          nil,
+		"internal/telemetry":       nil,
+		"internal/openai":          {"internal/signal"},
+		"internal/eval":            nil,
+		"rules":                    {"internal/signal", "rules/internal/condition", "rules/internal/syntax"},
+		"rules/internal/condition": {"internal/signal"},
+		"rules/internal/syntax":    nil,
+		"gpu":                      vocabulary,
 		"classify": append([]string{
 			"classify/bundle", "classify/compress", "classify/knn", "classify/language", "classify/lexical", "classify/pii", "classify/scan",
 			"classify/tokenize", "classify/tokenize/sugarme", "classify/views", "internal/telemetry",
@@ -33,11 +35,24 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"classify/views":     nil,
 		"internal/hub":       {"classify/bundle", "internal/hub/local"},
 		"internal/hub/local": {"classify/bundle"},
-		"proxy":              {"proxy/redact", "rules", "stream", "internal/signal", "internal/openai", "internal/telemetry"},
-		"simulator":          nil,
-		"configs":            nil,
-		"models":             nil,
-		"internal/config":    {"classify", "classify/knn", "classify/lexical", "internal/hub/local", "gpu", "proxy", "rules", "internal/signal", "internal/telemetry"},
+		"proxy": {
+			"proxy/answer", "proxy/auth", "proxy/choose", "proxy/decisionlog", "proxy/headers", "proxy/lengths", "proxy/option", "proxy/pool", "proxy/reasoning",
+			"proxy/redact", "rules", "stream", "internal/signal", "internal/openai", "internal/telemetry",
+		},
+		"proxy/answer":      nil,
+		"proxy/auth":        {"proxy/option"},
+		"proxy/choose":      {"proxy/lengths", "proxy/option", "rules", "internal/signal"},
+		"proxy/decisionlog": {"rules", "internal/signal"},
+		"proxy/headers":     nil,
+		"proxy/lengths":     {"proxy/option", "proxy/reasoning"},
+		"proxy/option":      nil,
+		"proxy/pool":        {"proxy/option", "internal/telemetry"},
+		"proxy/reasoning":   {"proxy/option", "internal/openai"},
+		"proxy/redact":      {"internal/openai", "internal/signal"},
+		"simulator":         nil,
+		"configs":           nil,
+		"models":            nil,
+		"internal/config":   {"classify", "classify/knn", "classify/lexical", "internal/hub/local", "gpu", "proxy", "proxy/auth", "proxy/decisionlog", "proxy/option", "rules", "internal/signal", "internal/telemetry"},
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", "signalbox/...").Output()
 	if err != nil {

@@ -89,6 +89,7 @@ type extractor struct {
 var (
 	_ proxy.Classifier    = (*extractor)(nil)
 	_ proxy.IntentTeacher = (*extractor)(nil)
+	_ proxy.Interruptible = (*extractor)(nil)
 )
 
 // extractor returns the set's classifier as the proxy sees it.

@@ -109,6 +109,7 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 	}
 	opts := classify.DefaultOptions()
 	opts.Timeout, opts.Windows = time.Duration(cfg.Classify.Timeout), cfg.Classify.Windows
+	opts.Timeouts = cfg.Classify.SignalTimeouts()
 	opts.Keywords = cfg.Signals.Keywords
 	opts.Patterns = slices.ContainsFunc(cfg.Classify.Tasks, func(t config.Task) bool { return t.Model == classify.PatternsModel })
 	opts.Logger = n.tel.Log

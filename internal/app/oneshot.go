@@ -16,7 +16,7 @@ import (
 	"signalbox/internal/config"
 	"signalbox/internal/eval"
 	"signalbox/internal/signal"
-	"signalbox/proxy"
+	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
 
@@ -157,7 +157,7 @@ func probeModels(cfg *config.Config, s config.Settings) Probed {
 
 // probeEndpoint asks for the list of models, which every OpenAI-compatible server has and which
 // also shows whether the key is right.
-func probeEndpoint(ctx context.Context, client *http.Client, e *proxy.EndpointOptions) (string, error) {
+func probeEndpoint(ctx context.Context, client *http.Client, e *pool.EndpointOptions) (string, error) {
 	url := strings.TrimSuffix(e.URL, "/") + "/models"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

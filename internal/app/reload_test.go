@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/config"
-	"signalbox/proxy"
+	"signalbox/proxy/decisionlog"
 )
 
 // thinking is how long the model server of these tests takes: requests are under way while the
@@ -252,7 +252,7 @@ func (f *flood) checkLog(log string, routes *sync.Map) {
 	}
 	n := int64(0)
 	for line := range strings.Lines(string(b)) {
-		l, err := proxy.ParseDecision([]byte(line))
+		l, err := decisionlog.Parse([]byte(line))
 		if err != nil {
 			f.t.Fatalf("%s: %v", line, err)
 		}

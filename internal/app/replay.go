@@ -12,26 +12,26 @@ import (
 	"signalbox/classify"
 	"signalbox/internal/config"
 	"signalbox/internal/signal"
-	"signalbox/proxy"
+	"signalbox/proxy/decisionlog"
 )
 
 // Redecide decides a logged request by the rules of this configuration; see proxy.Proxy.Redecide.
-func (a *App) Redecide(ctx context.Context, l *proxy.LoggedDecision) (*proxy.Redecision, error) {
+func (a *App) Redecide(ctx context.Context, l *decisionlog.Entry) (*decisionlog.Redecision, error) {
 	return a.proxy.Redecide(ctx, l)
 }
 
 // identify tells the definitions behind a configuration's signals apart from those of another: which
 // model, read how, computes a signal, from which examples, and which words a keyword set has. A
 // threshold is no part of it: rules apply it to the probabilities that were logged.
-func identify(cfg *config.Config) (proxy.Identity, error) {
-	id := proxy.Identity{
+func identify(cfg *config.Config) (decisionlog.Identity, error) {
+	id := decisionlog.Identity{
 		Config: cfg.Fingerprint, Provided: cfg.Catalog.Signals,
 		Definitions: make(map[signal.Kind]string), Keywords: make(map[string]string, len(cfg.Signals.Keywords)),
 		HeaderWords: make(map[string][]string), HeaderPatterns: make(map[string]bool),
 	}
 	for i := range cfg.Signals.Keywords {
 		set := &cfg.Signals.Keywords[i]
-		id.Keywords[set.Name] = proxy.Fingerprint(fmt.Appendf(nil, "%+v", *set))
+		id.Keywords[set.Name] = decisionlog.Fingerprint(fmt.Appendf(nil, "%+v", *set))
 	}
 	placed, err := place(&cfg.Classify)
 	if err != nil {
@@ -39,7 +39,7 @@ func identify(cfg *config.Config) (proxy.Identity, error) {
 	}
 	for i := range placed {
 		p := &placed[i]
-		mark := proxy.Fingerprint([]byte(p.definition(&cfg.Classify)))
+		mark := decisionlog.Fingerprint([]byte(p.definition(&cfg.Classify)))
 		for _, k := range p.signals.Kinds() {
 			id.Definitions[k] = mark
 		}
@@ -48,7 +48,7 @@ func identify(cfg *config.Config) (proxy.Identity, error) {
 		id.Definitions[signal.PII] = classify.PatternsModel
 	}
 	if len(cfg.Signals.Intents) > 0 {
-		id.Definitions[signal.Intent] = proxy.Fingerprint(fmt.Appendf(nil, "%s %+v %v",
+		id.Definitions[signal.Intent] = decisionlog.Fingerprint(fmt.Appendf(nil, "%s %+v %v",
 			id.Definitions[signal.Embedding], cfg.Signals.Intents, cfg.Signals.IntentMargin))
 	}
 	headerTests(&cfg.Routes, &id)
@@ -68,7 +68,7 @@ func (p *placement) definition(c *config.Classify) string {
 
 // headerTests collects what the conditions under n compare headers with. The tree was checked by
 // rules; here only `header: {name, equals}` and `header: {name, matches}` matter.
-func headerTests(n *yaml.Node, id *proxy.Identity) {
+func headerTests(n *yaml.Node, id *decisionlog.Identity) {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == "header" && c.Kind == yaml.MappingNode {
 			headerTest(c, id)
@@ -77,7 +77,7 @@ func headerTests(n *yaml.Node, id *proxy.Identity) {
 	}
 }
 
-func headerTest(n *yaml.Node, id *proxy.Identity) {
+func headerTest(n *yaml.Node, id *decisionlog.Identity) {
 	var name, equals string
 	var compared, matched bool
 	for i := 0; i+1 < len(n.Content); i += 2 {

@@ -10,7 +10,7 @@ import (
 
 	"signalbox/internal/config"
 	"signalbox/internal/signal"
-	"signalbox/proxy"
+	"signalbox/proxy/decisionlog"
 )
 
 const identified = `
@@ -29,7 +29,7 @@ telemetry: {decisions: {file: decisions.jsonl}}
 `
 
 // identityOf loads a configuration and identifies it.
-func identityOf(t *testing.T, text string) (proxy.Identity, *config.Config) {
+func identityOf(t *testing.T, text string) (decisionlog.Identity, *config.Config) {
 	t.Helper()
 	cfg, _, err := config.Parse(filepath.Join("etc", "signalbox.yaml"), []byte(text), os.LookupEnv, Catalog)
 	if err != nil {
@@ -108,7 +108,7 @@ func TestALogOfTheDemoIsDecidedAgain(t *testing.T) {
 	}
 	log := filepath.Join(t.TempDir(), "decisions.jsonl")
 	d.Config.Telemetry.Decisions.File = log
-	var lines []*proxy.LoggedDecision
+	var lines []*decisionlog.Entry
 	t.Run("log", func(t *testing.T) {
 		s := serve(t, d.Config, settings(t))
 		for _, prompt := range []string{
@@ -126,7 +126,7 @@ func TestALogOfTheDemoIsDecidedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(b)) {
-		l, err := proxy.ParseDecision([]byte(line))
+		l, err := decisionlog.Parse([]byte(line))
 		if err != nil {
 			t.Fatal(err)
 		}

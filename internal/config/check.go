@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"signalbox/internal/signal"
-	"signalbox/proxy"
+	"signalbox/proxy/auth"
 	"signalbox/rules"
 )
 
@@ -235,7 +235,7 @@ func (c *checker) defined(env *rules.Env) {
 // roles lists what callers can be, or nothing when anybody may call as anything.
 func (c *checker) roles() []string {
 	a := &c.cfg.Auth
-	if a.Mode != proxy.AuthKeys {
+	if a.Mode != auth.ModeKeys {
 		return nil
 	}
 	roles := []string{a.DefaultRole}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -26,6 +27,9 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/option"
 	"signalbox/rules"
 )
 
@@ -34,7 +38,7 @@ type Config struct {
 	// Server holds listeners, limits and timeouts of the HTTP edge.
 	Server proxy.Options `yaml:"server"`
 	// Auth says who may call and as whom.
-	Auth proxy.AuthOptions `yaml:"auth"`
+	Auth auth.Options `yaml:"auth"`
 	// Models is the pool: what routes name and clients may ask for.
 	Models []proxy.ModelOptions `yaml:"models"`
 	// Classify configures the neural signals.
@@ -63,6 +67,17 @@ type Config struct {
 	Catalog Catalog `yaml:"-"`
 }
 
+// SignalTimeouts returns the deadlines of single signals. The caller owns the map.
+func (c *Classify) SignalTimeouts() map[signal.Kind]time.Duration {
+	out := make(map[signal.Kind]time.Duration, len(c.Timeouts))
+	for name, d := range c.Timeouts {
+		if k, ok := signal.ParseKind(name); ok {
+			out[k] = time.Duration(d)
+		}
+	}
+	return out
+}
+
 // Threshold returns the probability from which a yes-or-no signal counts as yes.
 func (c *Config) Threshold(k signal.Kind) float64 {
 	if t, ok := c.Catalog.Thresholds[k]; ok && t > 0 {
@@ -78,7 +93,9 @@ type Classify struct {
 	// ModelsDir is where downloaded models and bundles are looked for. Default ~/.cache/signalbox/models. Reloadable.
 	ModelsDir string `yaml:"models_dir"`
 	// Timeout bounds the extraction of the signals of one request; those that are not there by then are unknown. The safety signal reads the whole prompt, so this bounds the length of prompts that pass a safety route. Default 10s. Reloadable.
-	Timeout proxy.Duration `yaml:"timeout"`
+	Timeout option.Duration `yaml:"timeout"`
+	// Timeouts bounds single signals, as in {jailbreak: 300ms, keyword: 20ms}: one that is not there by then is unknown, which its routes' on_unknown answers, and the others go on. The time counts from when the signal is asked for. Names are keyword, domain, jailbreak, pii, complexity, factcheck, embedding and intent; the time of embedding holds for intent too. Each is at most timeout. Default none. Reloadable.
+	Timeouts map[string]option.Duration `yaml:"timeouts"`
 	// Windows is the most windows that a safety signal reads of a long prompt, beside its first and its last; a fast scan of the whole prompt chooses them. Routes with `windows: all` read every window. Default 12. Reloadable.
 	Windows int `yaml:"windows"`
 	// Tasks says which model computes which signal; a signal without an entry comes from the embedded bundle. Reloadable.
@@ -139,8 +156,8 @@ func Default() Config {
 	extractor := classify.DefaultOptions()
 	return Config{
 		Server:    proxy.DefaultOptions(),
-		Auth:      proxy.DefaultAuthOptions(),
-		Classify:  Classify{Options: gpu.DefaultOptions(), Timeout: proxy.Duration(extractor.Timeout), Windows: extractor.Windows},
+		Auth:      auth.DefaultOptions(),
+		Classify:  Classify{Options: gpu.DefaultOptions(), Timeout: option.Duration(extractor.Timeout), Windows: extractor.Windows},
 		Signals:   Signals{IntentMargin: knn.DefaultOptions().Margin},
 		Telemetry: telemetry.DefaultOptions(),
 	}
@@ -187,7 +204,7 @@ func Load(file string, env func(string) (string, bool), catalog func(*Classify) 
 // Parse is Load for a file that is already in memory. Relative paths resolve against file's folder.
 func Parse(file string, b []byte, env func(string) (string, bool), catalog func(*Classify) (Catalog, error)) (*Config, []rules.Problem, error) {
 	cfg := Default()
-	cfg.File, cfg.Fingerprint = file, proxy.Fingerprint(b)
+	cfg.File, cfg.Fingerprint = file, decisionlog.Fingerprint(b)
 	d := &decoder{dir: filepath.Dir(file), env: env}
 	root, err := document(b)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"signalbox/internal/config"
 	"signalbox/proxy"
+	"signalbox/proxy/reasoning"
 )
 
 func TestEveryDialectIsReadAsWritten(t *testing.T) {
@@ -31,11 +32,11 @@ prompts: [{name: p, text: x}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []proxy.ReasoningOptions
+	var got []reasoning.Options
 	for _, m := range cfg.Models {
 		got = append(got, m.Reasoning)
 	}
-	want := []proxy.ReasoningOptions{
+	want := []reasoning.Options{
 		{Dialect: "reasoning_effort"},
 		{Dialect: "chat_template_kwargs", Key: "enable_thinking"},
 		{Dialect: "openai", Efforts: []string{"minimal", "high"}},

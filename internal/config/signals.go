@@ -3,10 +3,12 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"signalbox/classify"
 	"signalbox/classify/knn"
@@ -46,6 +48,7 @@ func (c *checker) classify() Catalog {
 	if k.Timeout <= 0 {
 		c.at("classify.timeout", "must be longer than 0s")
 	}
+	c.timeouts()
 	if k.Windows < 1 {
 		c.at("classify.windows", "%d is less than 1", k.Windows)
 	}
@@ -66,6 +69,34 @@ func (c *checker) classify() Catalog {
 		}
 	}
 	return catalog
+}
+
+// timeouts checks the deadlines of single signals.
+func (c *checker) timeouts() {
+	k := &c.cfg.Classify
+	for _, name := range slices.Sorted(maps.Keys(k.Timeouts)) {
+		path, d := "classify.timeouts."+name, k.Timeouts[name]
+		switch kind, ok := signal.ParseKind(name); {
+		case !ok || !classify.TimedKinds.Has(kind):
+			c.at(path, "%s", untimed(name, kind))
+		case d <= 0:
+			c.at(path, "must be longer than 0s")
+		case d > k.Timeout:
+			c.at(path, "%v is longer than classify.timeout, %v, which bounds all signals", time.Duration(d), time.Duration(k.Timeout))
+		}
+	}
+}
+
+// untimed says why a name cannot have a deadline.
+func untimed(name string, kind signal.Kind) string {
+	if kind == signal.Language {
+		return "the language is told in microseconds, however long the text is: it needs no deadline"
+	}
+	known := make([]string, 0, classify.TimedKinds.Len())
+	for _, k := range classify.TimedKinds.Kinds() {
+		known = append(known, k.String())
+	}
+	return fmt.Sprintf("no signal %q, expected one of %s", name, strings.Join(known, ", "))
 }
 
 // intents checks the private intents and adds them to what can be computed.

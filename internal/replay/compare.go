@@ -3,7 +3,7 @@ package replay
 import (
 	"slices"
 
-	"signalbox/proxy"
+	"signalbox/proxy/decisionlog"
 )
 
 // Change is what becomes of one request.
@@ -19,7 +19,7 @@ const (
 
 // Compare tells what changes for a request, and for Parameters which fields: "model" is the one tried
 // first, "models" the candidates, the others are called as in the log.
-func Compare(before *proxy.LoggedDecision, now *proxy.Redecision) (Change, []string) {
+func Compare(before *decisionlog.Entry, now *decisionlog.Redecision) (Change, []string) {
 	switch {
 	case len(now.Missing) > 0:
 		return Undetermined, nil

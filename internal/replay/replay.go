@@ -13,11 +13,11 @@ import (
 	"fmt"
 	"io"
 
-	"signalbox/proxy"
+	"signalbox/proxy/decisionlog"
 )
 
 // Decide decides a logged request under the new configuration. It returns an error only when ctx ends.
-type Decide func(ctx context.Context, l *proxy.LoggedDecision) (*proxy.Redecision, error)
+type Decide func(ctx context.Context, l *decisionlog.Entry) (*decisionlog.Redecision, error)
 
 // Source is one file of a log.
 type Source struct {
@@ -66,9 +66,9 @@ func (t *tally) take(ctx context.Context, place string, line []byte, bad error, 
 	if len(line) == 0 && bad == nil {
 		return nil
 	}
-	var l *proxy.LoggedDecision
+	var l *decisionlog.Entry
 	if bad == nil {
-		l, bad = proxy.ParseDecision(line)
+		l, bad = decisionlog.Parse(line)
 	}
 	if bad != nil {
 		t.unreadable(place, bad)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"signalbox/proxy"
+	"signalbox/proxy/decisionlog"
 )
 
 // line is an entry of a log that was decided by route.
@@ -21,13 +21,13 @@ func line(id, route string) string {
 }
 
 // same decides as the log says.
-func same(l *proxy.LoggedDecision) *proxy.Redecision {
-	return &proxy.Redecision{Route: l.Route, Outcome: l.Outcome, Action: l.Action, Chosen: l.Chosen}
+func same(l *decisionlog.Entry) *decisionlog.Redecision {
+	return &decisionlog.Redecision{Route: l.Route, Outcome: l.Outcome, Action: l.Action, Chosen: l.Chosen}
 }
 
 // byID decides as the log says but for some requests.
-func byID(changes map[string]func(*proxy.Redecision)) Decide {
-	return func(_ context.Context, l *proxy.LoggedDecision) (*proxy.Redecision, error) {
+func byID(changes map[string]func(*decisionlog.Redecision)) Decide {
+	return func(_ context.Context, l *decisionlog.Entry) (*decisionlog.Redecision, error) {
 		r := same(l)
 		if change := changes[l.ID]; change != nil {
 			change(r)
@@ -48,11 +48,11 @@ func TestRunCountsWhatChanges(t *testing.T) {
 	t.Parallel()
 	first := strings.Join([]string{line("1", "law"), line("2", "law"), "", line("3", "math"), `{"v":1,"torn`, line("4", "math")}, "\n") + "\n"
 	second := line("5", "law") + "\r\n" + line("6", "default") // without a last line break
-	got, err := Run(t.Context(), sources(first, second), 0, byID(map[string]func(*proxy.Redecision){
-		"1": func(r *proxy.Redecision) { r.Route = "math" },
-		"3": func(r *proxy.Redecision) { r.Action.Reasoning, r.Chosen = "high", "n" },
-		"4": func(r *proxy.Redecision) { *r = proxy.Redecision{Missing: []string{"domain", "jailbreak"}} },
-		"5": func(r *proxy.Redecision) { r.Route = "math" },
+	got, err := Run(t.Context(), sources(first, second), 0, byID(map[string]func(*decisionlog.Redecision){
+		"1": func(r *decisionlog.Redecision) { r.Route = "math" },
+		"3": func(r *decisionlog.Redecision) { r.Action.Reasoning, r.Chosen = "high", "n" },
+		"4": func(r *decisionlog.Redecision) { *r = decisionlog.Redecision{Missing: []string{"domain", "jailbreak"}} },
+		"5": func(r *decisionlog.Redecision) { r.Route = "math" },
 	}), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -145,25 +145,25 @@ func TestRunEndsWithItsContextAndWithABrokenFile(t *testing.T) {
 
 func TestCompareNamesEveryFieldThatChanges(t *testing.T) {
 	t.Parallel()
-	for field, change := range map[string]func(*proxy.Redecision){
-		"outcome":        func(r *proxy.Redecision) { r.Outcome = "fail_closed" },
-		"action":         func(r *proxy.Redecision) { r.Action.Verb = "block" },
-		"text":           func(r *proxy.Redecision) { r.Action.Text = "other" },
-		"model":          func(r *proxy.Redecision) { r.Chosen = "n" },
-		"models":         func(r *proxy.Redecision) { r.Action.Models = []proxy.LoggedChoice{{Name: "m"}, {Name: "n"}} },
-		"by":             func(r *proxy.Redecision) { r.Action.By = "cost" },
-		"quality_margin": func(r *proxy.Redecision) { r.Action.Margin = 0.1 },
-		"reasoning":      func(r *proxy.Redecision) { r.Action.Reasoning = "low" },
-		"override":       func(r *proxy.Redecision) { r.Action.Override = true },
-		"prompt":         func(r *proxy.Redecision) { r.Action.Wording = "other" },
-		"max_tokens":     func(r *proxy.Redecision) { r.Action.MaxTokens = "auto" },
-		"guard":          func(r *proxy.Redecision) { r.Action.Guard = "hold" },
-		"cache":          func(r *proxy.Redecision) { r.Action.Cache = "exact" },
-		"windows":        func(r *proxy.Redecision) { r.Action.Windows = "all" },
-		"redact":         func(r *proxy.Redecision) { r.Action.Redact = true },
-		"set":            func(r *proxy.Redecision) { r.Action.Set = "other" },
+	for field, change := range map[string]func(*decisionlog.Redecision){
+		"outcome":        func(r *decisionlog.Redecision) { r.Outcome = "fail_closed" },
+		"action":         func(r *decisionlog.Redecision) { r.Action.Verb = "block" },
+		"text":           func(r *decisionlog.Redecision) { r.Action.Text = "other" },
+		"model":          func(r *decisionlog.Redecision) { r.Chosen = "n" },
+		"models":         func(r *decisionlog.Redecision) { r.Action.Models = []decisionlog.Choice{{Name: "m"}, {Name: "n"}} },
+		"by":             func(r *decisionlog.Redecision) { r.Action.By = "cost" },
+		"quality_margin": func(r *decisionlog.Redecision) { r.Action.Margin = 0.1 },
+		"reasoning":      func(r *decisionlog.Redecision) { r.Action.Reasoning = "low" },
+		"override":       func(r *decisionlog.Redecision) { r.Action.Override = true },
+		"prompt":         func(r *decisionlog.Redecision) { r.Action.Wording = "other" },
+		"max_tokens":     func(r *decisionlog.Redecision) { r.Action.MaxTokens = "auto" },
+		"guard":          func(r *decisionlog.Redecision) { r.Action.Guard = "hold" },
+		"cache":          func(r *decisionlog.Redecision) { r.Action.Cache = "exact" },
+		"windows":        func(r *decisionlog.Redecision) { r.Action.Windows = "all" },
+		"redact":         func(r *decisionlog.Redecision) { r.Action.Redact = true },
+		"set":            func(r *decisionlog.Redecision) { r.Action.Set = "other" },
 	} {
-		before, err := proxy.ParseDecision([]byte(line("1", "law")))
+		before, err := decisionlog.Parse([]byte(line("1", "law")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestCompareNamesEveryFieldThatChanges(t *testing.T) {
 
 func TestAModelThatCannotBeToldIsNoChange(t *testing.T) {
 	t.Parallel()
-	before, err := proxy.ParseDecision([]byte(line("1", "law")))
+	before, err := decisionlog.Parse([]byte(line("1", "law")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestAReportShowsFewExamplesOfEachChange(t *testing.T) {
 	for i := range 1000 {
 		b.WriteString(line(fmt.Sprint(i), fmt.Sprint("route-", i%40)) + "\n" + "junk\n")
 	}
-	got, err := Run(t.Context(), sources(b.String()), 0, func(_ context.Context, l *proxy.LoggedDecision) (*proxy.Redecision, error) {
+	got, err := Run(t.Context(), sources(b.String()), 0, func(_ context.Context, l *decisionlog.Entry) (*decisionlog.Redecision, error) {
 		r := same(l)
 		r.Route = "other"
 		return r, nil

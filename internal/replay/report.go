@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"signalbox/proxy"
+	"signalbox/proxy/decisionlog"
 )
 
 // Report says what a new configuration would change.
@@ -82,7 +82,7 @@ func (t *tally) unreadable(place string, why error) {
 	}
 }
 
-func (t *tally) count(place string, before *proxy.LoggedDecision, now *proxy.Redecision) {
+func (t *tally) count(place string, before *decisionlog.Entry, now *decisionlog.Redecision) {
 	t.Decisions++
 	change, fields := Compare(before, now)
 	kind := string(change)

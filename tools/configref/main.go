@@ -27,6 +27,7 @@ func main() {
 func packages() map[string]string {
 	return map[string]string{
 		"": "internal/config", "proxy": "proxy", "telemetry": "internal/telemetry", "lexical": "classify/lexical", "knn": "classify/knn", "gpu": "gpu",
+		"auth": "proxy/auth", "choose": "proxy/choose", "lengths": "proxy/lengths", "option": "proxy/option", "pool": "proxy/pool", "reasoning": "proxy/reasoning",
 	}
 }
 
@@ -225,6 +226,8 @@ func typeName(t ast.Expr, qualifier string) (text, q, name string) {
 		switch t.Sel.Name {
 		case "Duration":
 			return "duration", "", ""
+		case "Bytes":
+			return "size", "", ""
 		case "Node":
 			return "see rules.md", "", ""
 		}

@@ -1,4 +1,4 @@
-package proxy
+package choose
 
 import (
 	"maps"
@@ -8,33 +8,35 @@ import (
 	"github.com/agnivade/levenshtein"
 
 	"signalbox/internal/signal"
+	"signalbox/proxy/option"
 )
 
-// skillDefault is the key of ModelOptions.Skills for every domain that has no entry.
+// skillDefault is the key of skills for every domain that has no entry.
 const skillDefault = "default"
 
-// skills is how well a model answers questions of each domain, in [0,1]. The zero value knows
-// nothing. It is immutable.
-type skills struct {
+// Skills is how well a model answers questions of each domain, in [0,1]. The zero value knows
+// nothing. It is immutable and safe for concurrent use.
+type Skills struct {
 	known  bool
 	rest   float64 // of domains without an entry, and of requests whose domain is not known
 	domain map[string]float64
 }
 
-// newSkills joins what the options name: the entries of Skills stand over those of SkillsFrom.
-// Without a default, a domain that has no entry is taken for the mean of those that have one.
-func newSkills(o ModelOptions) skills {
-	s := skills{domain: make(map[string]float64, len(mmluProDomains))}
-	if m, ok := findMeasured(o.SkillsFrom); ok {
+// NewSkills joins what is stated, a share of right answers in [0,1] by domain and "default" for all
+// others, with the results of the public model that from names: what is stated stands over them. Without a
+// default, a domain that has no entry is taken for the mean of those that have one.
+func NewSkills(stated map[string]float64, from string) Skills {
+	s := Skills{domain: make(map[string]float64, len(mmluProDomains))}
+	if m, ok := findMeasured(from); ok {
 		for i, name := range mmluProDomains {
 			s.domain[name] = m.accuracy[i]
 		}
 	}
-	maps.Copy(s.domain, o.Skills)
+	maps.Copy(s.domain, stated)
 	s.known = len(s.domain) > 0
-	rest, stated := s.domain[skillDefault]
+	rest, given := s.domain[skillDefault]
 	delete(s.domain, skillDefault)
-	if s.rest = rest; !stated && s.known {
+	if s.rest = rest; !given && s.known {
 		for _, name := range slices.Sorted(maps.Keys(s.domain)) { // in order, so that the sum is the same each time
 			s.rest += s.domain[name]
 		}
@@ -43,9 +45,9 @@ func newSkills(o ModelOptions) skills {
 	return s
 }
 
-// quality is the expected share of right answers, in [0,1], for a request whose domain is v: the
+// Quality is the expected share of right answers, in [0,1], for a request whose domain is v: the
 // skills weighted by the probabilities of the domains. It is negative when nothing is known of the model.
-func (s *skills) quality(v *signal.Value) float64 {
+func (s *Skills) Quality(v *signal.Value) float64 {
 	switch {
 	case !s.known:
 		return unknown
@@ -65,7 +67,7 @@ func (s *skills) quality(v *signal.Value) float64 {
 	return sum / weight
 }
 
-func (s *skills) of(domain string) float64 {
+func (s *Skills) of(domain string) float64 {
 	if q, ok := s.domain[domain]; ok {
 		return q
 	}
@@ -100,26 +102,25 @@ func nearestMeasured(name string) string {
 	return best
 }
 
-func (o ModelOptions) validateSkills(p *problems) {
-	for _, domain := range slices.Sorted(maps.Keys(o.Skills)) {
-		if q := o.Skills[domain]; !(q >= 0 && q <= 1) {
-			p.addf("skills."+domain, "%v is not between 0 and 1", q)
+// CheckSkills reports to p what is wrong with the arguments of NewSkills, as the fields skills and
+// skills_from.
+func CheckSkills(p *option.Problems, stated map[string]float64, from string) {
+	for _, domain := range slices.Sorted(maps.Keys(stated)) {
+		if q := stated[domain]; !(q >= 0 && q <= 1) {
+			p.Addf("skills."+domain, "%v is not between 0 and 1", q)
 		}
 		if strings.TrimSpace(domain) == "" {
-			p.addf("skills", "the name of a domain is blank")
+			p.Addf("skills", "the name of a domain is blank")
 		}
 	}
-	if o.SkillsFrom == "" {
+	if from == "" {
 		return
 	}
-	if _, ok := findMeasured(o.SkillsFrom); !ok {
+	if _, ok := findMeasured(from); !ok {
 		names := make([]string, len(mmluPro))
 		for i := range mmluPro {
 			names[i] = mmluPro[i].name
 		}
-		p.addf("skills_from", "no results of %q are built in, did you mean %q? Known are %s", o.SkillsFrom, nearestMeasured(o.SkillsFrom), strings.Join(names, ", "))
+		p.Addf("skills_from", "no results of %q are built in, did you mean %q? Known are %s", from, nearestMeasured(from), strings.Join(names, ", "))
 	}
 }
-
-// known reports whether the options say what the model costs.
-func (o PriceOptions) known() bool { return o.Input+o.Output > 0 }

@@ -1,4 +1,4 @@
-package proxy
+package choose
 
 // mmluProDomains are the subjects of MMLU-Pro, in the order of measured.accuracy.
 var mmluProDomains = [...]string{ //nolint:gochecknoglobals // constant table

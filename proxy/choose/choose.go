@@ -1,20 +1,30 @@
-package proxy
+// Package choose puts the models that a route names in the order to try them: as the file lists them, by
+// weight, by quality, by cost or by latency.
+//
+// It picks no endpoint and knows nothing of their health; see package pool. Which models come into question
+// is for the rules to say.
+//
+// Invariants: what is not known is never taken for good or for bad, but stands behind what is known, with
+// a word that says so; equals keep the order of the file. Nothing here starts a goroutine. The locks of
+// Speeds are leaves.
+package choose
 
 import (
 	"signalbox/internal/signal"
+	"signalbox/proxy/lengths"
 	"signalbox/rules"
 )
 
-// candidate is a model that a request could go to, with what the choice among them looks at.
-type candidate struct {
-	Name    string
+// Candidate is a model that a request could go to, with what the choice among them looks at.
+type Candidate struct {
+	Name    string  // as the configuration has it
 	Quality float64 // expected share of right answers, in [0,1]; negative when not known
 	Cost    float64 // expected price of prompt and completion in USD; negative when not known
 	Latency float64 // expected time to the end of the completion in seconds; negative when not known
 	Left    string  // why it stands behind others or is left out; empty otherwise
 	Out     bool    // it is not tried at all
 
-	model  *model // nil when no such model is configured
+	model  *Model // nil when no such model is configured
 	weight int
 	class  class
 }
@@ -32,7 +42,7 @@ const (
 	outside                // not tried
 )
 
-// The words of candidate.Left.
+// The words of Candidate.Left.
 const (
 	leftWindow  = "its context window is too small for the prompt"
 	leftAbsent  = "it is not configured"
@@ -49,90 +59,118 @@ const assumedCompletion = 256
 // closeEnough keeps rounding out of comparisons of quality, whose figures have few digits.
 const closeEnough = 1e-9
 
-// rank lists the candidates of a decision with all their figures, in the order to try them. The same
+// Slack is by how much the estimate of a prompt's length may exceed a context window before the model is
+// left out: the estimate is made without the model's tokenizer.
+const Slack = 1.3
+
+// Model is what the choice knows of a configured model. It is immutable.
+type Model struct {
+	Name   string
+	Window int // context window in tokens; 0 when not known
+	Price  Price
+	Skills Skills
+}
+
+// Chooser knows the models of one configuration and what was observed of them. It is immutable once it
+// is used, but for what it has learnt, and safe for concurrent use.
+type Chooser struct {
+	Models  map[string]*Model // by name
+	Speeds  *Speeds
+	Lengths *lengths.Sketches
+	Intn    func(n int) int // draws from [0,n); safe for concurrent use
+}
+
+// Request is a request as far as the choice looks at it.
+type Request struct {
+	Action *rules.Action // of its route
+	Set    *signal.Set   // its facts and signals
+	Named  string        // the model to go to where the action names none
+}
+
+// Rank lists the candidates of a request with all their figures, in the order to try them. The same
 // request meets the same order as long as nothing was observed in between, but for two things that
 // belong to requests that are sent: weighted candidates, which are drawn for each of them, come in
 // the order of the file, and no model is tried just to learn its latency.
-func (st *State) rank(d *decision) []candidate {
-	cs := st.candidates(d)
+func (c *Chooser) Rank(r Request) []Candidate {
+	cs := c.candidates(r)
 	for i := range cs {
-		st.weigh(&cs[i], d)
+		c.weigh(&cs[i], r)
 	}
-	arrange(cs, d.Action)
+	arrange(cs, r.Action)
 	return cs
 }
 
-// choose is rank for a request that is sent. Figures that do not decide are left at zero.
-func (st *State) choose(d *decision) []candidate {
-	cs := st.candidates(d)
-	switch d.Action.By {
+// Choose is Rank for a request that is sent. Figures that do not decide are left at zero. It allocates
+// its result and nothing else.
+func (c *Chooser) Choose(r Request) []Candidate {
+	cs := c.candidates(r)
+	switch r.Action.By {
 	case "weight":
-		shuffle(cs, st.intn)
+		shuffle(cs, c.Intn)
 	case "quality", "cost", "latency":
 		for i := range cs {
-			st.weigh(&cs[i], d)
+			c.weigh(&cs[i], r)
 		}
 	}
-	arrange(cs, d.Action)
-	if d.Action.By == "latency" {
-		st.explore(cs)
+	arrange(cs, r.Action)
+	if r.Action.By == "latency" {
+		c.explore(cs)
 	}
 	return cs
 }
 
-// candidates lists what a decision names, in the order of the file. Models whose context window is
+// candidates lists what an action names, in the order of the file. Models whose context window is
 // certainly too small are marked.
-func (st *State) candidates(d *decision) []candidate {
-	n := max(1, len(d.Action.Models))
-	cs := make([]candidate, n)
+func (c *Chooser) candidates(r Request) []Candidate {
+	n := max(1, len(r.Action.Models))
+	cs := make([]Candidate, n)
 	for i := range cs {
-		c := &cs[i]
-		if c.Name, c.weight = d.model, 1; len(d.Action.Models) > 0 {
-			c.Name, c.weight = d.Action.Models[i].Name, d.Action.Models[i].Weight
+		x := &cs[i]
+		if x.Name, x.weight = r.Named, 1; len(r.Action.Models) > 0 {
+			x.Name, x.weight = r.Action.Models[i].Name, r.Action.Models[i].Weight
 		}
-		c.model = st.byName[c.Name]
-		switch m := c.model; {
+		x.model = c.Models[x.Name]
+		switch m := x.model; {
 		case m == nil:
-			c.Left, c.Out = leftAbsent, true
-		case m.window > 0 && float64(d.set.Facts.Tokens) > slack*float64(m.window):
-			c.Left, c.Out = leftWindow, true
+			x.Left, x.Out = leftAbsent, true
+		case m.Window > 0 && float64(r.Set.Facts.Tokens) > Slack*float64(m.Window):
+			x.Left, x.Out = leftWindow, true
 		}
 	}
 	return cs
 }
 
 // weigh fills in the figures of a candidate.
-func (st *State) weigh(c *candidate, d *decision) {
-	c.Quality, c.Cost, c.Latency = unknown, unknown, unknown
-	if c.model == nil {
+func (c *Chooser) weigh(x *Candidate, r Request) {
+	x.Quality, x.Cost, x.Latency = unknown, unknown, unknown
+	if x.model == nil {
 		return
 	}
-	domain := &d.set.Values[signal.Domain]
-	c.Quality = c.model.skills.quality(domain)
-	completion := st.completion(c.model, d)
-	if p := c.model.price; p.known() {
-		c.Cost = (float64(d.set.Facts.Tokens)*p.Input + completion*p.Output) / 1e6
+	x.Quality = x.model.Skills.Quality(&r.Set.Values[signal.Domain])
+	completion := c.completion(x.model, r)
+	if p := x.model.Price; p.Known() {
+		x.Cost = p.Of(float64(r.Set.Facts.Tokens), completion)
 	}
-	if seconds, ok := st.speeds.expect(c.Name, completion); ok {
-		c.Latency = seconds
+	if seconds, ok := c.Speeds.Expect(x.Name, completion); ok {
+		x.Latency = seconds
 	}
 }
 
 // completion is the expected length of a model's answer in tokens: the mean of those it gave to
 // requests of the same domain, as far as the route's own limit lets them grow.
-func (st *State) completion(m *model, d *decision) float64 {
+func (c *Chooser) completion(m *Model, r Request) float64 {
 	n := float64(assumedCompletion)
-	if mean, ok := st.lengths.mean(m.name, d.set.Values[signal.Domain].Label); ok {
+	if mean, ok := c.Lengths.Mean(m.Name, r.Set.Values[signal.Domain].Label); ok {
 		n = mean
 	}
-	if limit := d.Action.MaxTokens.Limit; limit > 0 {
+	if limit := r.Action.MaxTokens.Limit; limit > 0 {
 		n = min(n, float64(limit))
 	}
 	return n
 }
 
 // arrange orders candidates by what the action asks for, and says of each why it is not the first.
-func arrange(cs []candidate, a *rules.Action) {
+func arrange(cs []Candidate, a *rules.Action) {
 	best := float64(unknown)
 	for i := range cs {
 		if !cs[i].Out {
@@ -146,7 +184,7 @@ func arrange(cs []candidate, a *rules.Action) {
 			c.judge(a, best)
 		}
 	}
-	var better func(x, y *candidate) bool
+	var better func(x, y *Candidate) bool
 	switch a.By {
 	case "quality":
 		better = betterQuality
@@ -166,7 +204,7 @@ func arrange(cs []candidate, a *rules.Action) {
 }
 
 // judge finds the class of a candidate that can be tried; best is the highest quality of all.
-func (c *candidate) judge(a *rules.Action, best float64) {
+func (c *Candidate) judge(a *rules.Action, best float64) {
 	switch a.By {
 	case "quality":
 		if c.Quality < 0 {
@@ -191,10 +229,10 @@ func (c *candidate) judge(a *rules.Action, best float64) {
 
 // The orders below are strict: of two equal candidates, neither is better, and the file decides.
 
-func asListed(x, y *candidate) bool { return x.class < y.class }
+func asListed(x, y *Candidate) bool { return x.class < y.class }
 
 // betterQuality prefers quality, then the lower known cost.
-func betterQuality(x, y *candidate) bool {
+func betterQuality(x, y *Candidate) bool {
 	switch {
 	case x.class != y.class:
 		return x.class < y.class
@@ -205,7 +243,7 @@ func betterQuality(x, y *candidate) bool {
 }
 
 // cheaper prefers the lower cost, then quality; quality alone among those that costs cannot order.
-func cheaper(x, y *candidate) bool {
+func cheaper(x, y *Candidate) bool {
 	switch {
 	case x.class != y.class:
 		return x.class < y.class
@@ -216,7 +254,7 @@ func cheaper(x, y *candidate) bool {
 }
 
 // faster prefers the shorter time, then quality; quality alone among those that times cannot order.
-func faster(x, y *candidate) bool {
+func faster(x, y *Candidate) bool {
 	switch {
 	case x.class != y.class:
 		return x.class < y.class
@@ -228,12 +266,12 @@ func faster(x, y *candidate) bool {
 
 // explore puts a candidate first that is good enough and of whose latency too little is known, when
 // its turn has come. The others follow as they were.
-func (st *State) explore(cs []candidate) {
+func (c *Chooser) explore(cs []Candidate) {
 	for i := range cs {
 		if cs[i].class > unmetered || i == 0 && cs[i].class == eligible {
 			continue // the fastest is observed anyway
 		}
-		if st.speeds.explore(cs[i].Name) {
+		if c.Speeds.Explore(cs[i].Name) {
 			chosen := cs[i]
 			copy(cs[1:i+1], cs[:i])
 			cs[0] = chosen
@@ -243,7 +281,7 @@ func (st *State) explore(cs []candidate) {
 }
 
 // shuffle draws without replacement, with the chances of each draw proportional to the weights.
-func shuffle(cs []candidate, intn func(n int) int) {
+func shuffle(cs []Candidate, intn func(n int) int) {
 	for i := range cs {
 		total := 0
 		for j := i; j < len(cs); j++ {

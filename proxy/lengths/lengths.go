@@ -1,4 +1,13 @@
-package proxy
+// Package lengths remembers how long the answers of models were, and says from it which token limit the
+// coming ones need and how long they will be on average.
+//
+// It is no source of exact figures: quantiles come from sketches with a known relative error, and old
+// answers fade. It reads no answers; see package answer.
+//
+// Invariants: memory is bounded, however many kinds of answers there are; an automatic limit is never
+// below its floor; noting an answer of a known kind, and asking for a limit, allocates nothing. A Sketches
+// is safe for concurrent use; its one lock is a leaf.
+package lengths
 
 import (
 	"math"
@@ -7,9 +16,11 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/DataDog/sketches-go/ddsketch/store"
+
+	"signalbox/proxy/reasoning"
 )
 
-// lengths remembers how long the answers of each model were, by the subject and the difficulty of
+// Sketches remembers how long the answers of each model were, by the subject and the difficulty of
 // what was asked and by the effort of reasoning, and says which token limit the coming ones need. It
 // outlives a reload of the configuration. It is safe for concurrent use, holds at most maxSketches
 // sketches, and noting an answer allocates nothing once a sketch for its kind exists.
@@ -18,19 +29,29 @@ import (
 // with relative-error guarantees, VLDB 2019): its quantiles are off by sketchError at most, relative to
 // the true one, however long the tail is. Old answers fade: their weight halves with every halfLife
 // answers of the same kind.
-type lengths struct {
+type Sketches struct {
 	buckets mapping.IndexMapping
 
 	mu    sync.Mutex // guards what follows; held for well under a microsecond
-	kinds map[kind]*sketch
+	kinds map[key]*sketch
 	clock uint64 // counts uses, to tell which sketch was used last
 }
 
-// kind names the answers that share a sketch. An empty domain or complexity is one that was not
-// known; with both empty the sketch holds every answer of the model at that effort. An empty effort is
-// that of a model that could be told and was not.
-type kind struct {
-	model, domain, complexity, effort string
+// Kind names the answers that share a sketch. An empty Domain or Complexity is one that was not known.
+// An empty Effort is that of a model that could be told and was not.
+type Kind struct {
+	Model      string // as the configuration names it
+	Domain     string // a label of the signal
+	Complexity string // a label of the signal
+	Effort     string // none, low, medium or high, see package reasoning
+}
+
+// all is the kind that holds every answer of the model at the same effort.
+func (k Kind) all() Kind { return Kind{Model: k.Model, Effort: k.Effort} }
+
+// key names a sketch. With neither domain nor complexity, it holds every answer of the model at an effort.
+type key struct {
+	Kind
 
 	average bool // holds an average of model and domain, and no quantiles
 }
@@ -64,62 +85,61 @@ const (
 	enoughForMean = 10
 )
 
-// ending tells what the length of an answer says.
-type ending uint8
+// Ending tells what the length of an answer says.
+type Ending uint8
 
+// What ended an answer.
 const (
-	ended   ending = iota // the model said all it had to say
-	cut                   // an automatic limit cut it: it would have been longer
-	bounded               // somebody else's limit stood above it: no measure of what the model would say
+	Ended   Ending = iota // the model said all it had to say
+	Cut                   // an automatic limit cut it: it would have been longer
+	Bounded               // somebody else's limit stood above it: no measure of what the model would say
 )
 
-func newLengths() *lengths {
+// New makes an empty memory.
+func New() *Sketches {
 	buckets, err := mapping.NewLogarithmicMapping(sketchError)
 	if err != nil {
 		panic(err) // a constant out of range
 	}
-	return &lengths{buckets: buckets, kinds: make(map[kind]*sketch)}
+	return &Sketches{buckets: buckets, kinds: make(map[key]*sketch)}
 }
 
-// observe notes the length of one answer in tokens.
-func (l *lengths) observe(k kind, tokens int64, how ending) {
+// Observe notes the length of one answer in tokens. A length that is not positive says nothing.
+func (l *Sketches) Observe(k Kind, tokens int64, how Ending) {
 	if tokens <= 0 {
 		return
 	}
-	k.average = false
 	n := min(float64(tokens), longestAnswer)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sketch(kind{model: k.model, average: true}).addMean(n)
-	if k.domain != "" {
-		l.sketch(kind{model: k.model, domain: k.domain, average: true}).addMean(n)
+	l.sketch(key{Kind{Model: k.Model}, true}).addMean(n)
+	if k.Domain != "" {
+		l.sketch(key{Kind{Model: k.Model, Domain: k.Domain}, true}).addMean(n)
 	}
-	if how == bounded {
+	if how == Bounded {
 		return
 	}
-	own := l.sketch(k)
-	if how == cut {
+	own := l.sketch(key{Kind: k})
+	if how == Cut {
 		n = min(n*widening, longestAnswer)
 		own.widened = max(own.widened, n)
 	}
 	own.add(n)
 	if all := k.all(); all != k {
-		l.sketch(all).add(n)
+		l.sketch(key{Kind: all}).add(n)
 	}
 }
 
-// all is the kind that holds every answer of the model at the same effort.
-func (k kind) all() kind { return kind{model: k.model, effort: k.effort} }
-
-// limit is the automatic max_tokens for answers of kind k, before it is fitted into a window: the
+// Limit is the automatic max_tokens for answers of kind k, before it is fitted into a window: the
 // limitQuantile of what was seen times the headroom, from the model's other answers while there are
-// too few of this kind, from the table while there are too few of any.
-func (l *lengths) limit(k kind, o *AutoMaxTokensOptions) int {
+// too few of this kind, from the table of o while there are too few of any.
+// It is in tokens, at least o.Floor.
+func (l *Sketches) Limit(k Kind, o *Options) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := float64(o.ColdStart.of(k.effort))
-	own := l.kinds[k]
-	for _, s := range [...]*sketch{own, l.kinds[k.all()]} {
+	n := float64(o.ColdStart.of(k.Effort))
+	own := l.kinds[key{Kind: k}]
+	for _, s := range [...]*sketch{own, l.kinds[key{Kind: k.all()}]} {
 		if s != nil && s.quantiles.GetCount() >= float64(o.MinAnswers) {
 			n = s.quantile() * o.Headroom
 			l.touch(s)
@@ -132,13 +152,13 @@ func (l *lengths) limit(k kind, o *AutoMaxTokensOptions) int {
 	return int(math.Ceil(min(max(n, float64(o.Floor)), longestAnswer)))
 }
 
-// mean is the average length of a model's answers in a domain, in tokens, or of all its answers while
+// Mean is the average length of a model's answers in a domain, in tokens, or of all its answers while
 // there are too few in the domain. known is false when there are too few of any. An empty domain asks
 // for all.
-func (l *lengths) mean(model, domain string) (tokens float64, known bool) {
+func (l *Sketches) Mean(model, domain string) (tokens float64, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, k := range [...]kind{{model: model, domain: domain, average: true}, {model: model, average: true}} {
+	for _, k := range [...]key{{Kind{Model: model, Domain: domain}, true}, {Kind{Model: model}, true}} {
 		if s := l.kinds[k]; s != nil && s.seen >= enoughForMean {
 			return s.mean, true
 		}
@@ -147,7 +167,7 @@ func (l *lengths) mean(model, domain string) (tokens float64, known bool) {
 }
 
 // sketch finds or makes the sketch of a kind. l.mu is held.
-func (l *lengths) sketch(k kind) *sketch {
+func (l *Sketches) sketch(k key) *sketch {
 	s := l.kinds[k]
 	if s == nil {
 		if len(l.kinds) >= maxSketches {
@@ -163,14 +183,14 @@ func (l *lengths) sketch(k kind) *sketch {
 	return s
 }
 
-func (l *lengths) touch(s *sketch) {
+func (l *Sketches) touch(s *sketch) {
 	l.clock++
 	s.used = l.clock
 }
 
 // forget drops the sketch that was not used for the longest time.
-func (l *lengths) forget() {
-	var oldest kind
+func (l *Sketches) forget() {
+	var oldest key
 	used := uint64(math.MaxUint64)
 	for k, s := range l.kinds {
 		if s.used < used {
@@ -181,7 +201,7 @@ func (l *lengths) forget() {
 }
 
 // empty makes a sketch whose buckets for every length are allocated already.
-func (l *lengths) empty() *ddsketch.DDSketch {
+func (l *Sketches) empty() *ddsketch.DDSketch {
 	bins := l.buckets.Index(longestAnswer) - l.buckets.Index(1) + 1
 	s := ddsketch.NewDDSketch(l.buckets, store.NewCollapsingLowestDenseStore(bins), store.NewCollapsingLowestDenseStore(1))
 	for _, n := range [...]float64{1, longestAnswer} {
@@ -222,13 +242,13 @@ func (s *sketch) quantile() float64 {
 }
 
 // of is the limit before answers were seen.
-func (o *ColdStartOptions) of(effort string) int {
+func (o *ColdStart) of(effort string) int {
 	switch effort {
-	case effortLow:
+	case reasoning.Low:
 		return o.Low
-	case effortMedium, "": // reasoning or not is up to the model: most that can do reason in some measure
+	case reasoning.Medium, "": // reasoning or not is up to the model: most that can do reason in some measure
 		return o.Medium
-	case effortHigh:
+	case reasoning.High:
 		return o.High
 	}
 	return o.None

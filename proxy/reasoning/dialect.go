@@ -1,4 +1,12 @@
-package proxy
+// Package reasoning tells a model how much to think, in the words that the model understands, and reads
+// what a client said about it in any of the dialects in use.
+//
+// It does not decide how much thinking a request deserves: a route says that. It edits no body; it notes
+// edits in a patch.
+//
+// A route speaks of four efforts, None, Low, Medium and High. Models and clients have more words; each
+// has a rank, and an effort that a model lacks becomes its nearest.
+package reasoning
 
 import (
 	"bytes"
@@ -9,22 +17,21 @@ import (
 	"slices"
 
 	"signalbox/internal/openai"
-	"signalbox/internal/signal"
 )
 
 // The efforts that routes and headers speak of.
 const (
-	effortNone   = "none"
-	effortLow    = "low"
-	effortMedium = "medium"
-	effortHigh   = "high"
+	None   = "none"
+	Low    = "low"
+	Medium = "medium"
+	High   = "high"
 )
 
 // effortWords are the efforts that clients and models speak of, from least to most: those that vLLM takes
 // as reasoning_effort (vllm/entrypoints/openai/chat_completion/protocol.py at 002032ee).
 //
 //nolint:gochecknoglobals // constant table
-var effortWords = [...]string{effortNone, "minimal", effortLow, effortMedium, effortHigh, "xhigh", "max"}
+var effortWords = [...]string{None, "minimal", Low, Medium, High, "xhigh", "max"}
 
 // rankOf is the place of a word in effortWords, -1 when it is not there.
 func rankOf(word string) int { return slices.Index(effortWords[:], word) }
@@ -34,19 +41,19 @@ func rankOf(word string) int { return slices.Index(effortWords[:], word) }
 func fold(effort string) string {
 	switch rank := rankOf(effort); {
 	case rank < 0:
-		return effortMedium
+		return Medium
 	case rank == 0:
-		return effortNone
-	case rank <= rankOf(effortLow):
-		return effortLow
-	case rank == rankOf(effortMedium):
-		return effortMedium
+		return None
+	case rank <= rankOf(Low):
+		return Low
+	case rank == rankOf(Medium):
+		return Medium
 	}
-	return effortHigh
+	return High
 }
 
-// dialect is how a model is told to reason more or less. It is immutable.
-type dialect struct {
+// Dialect is how a model is told to reason more or less. It is immutable and safe for concurrent use.
+type Dialect struct {
 	levels [len(effortWords)][]setting // what tells the model of an effort; nil: it lacks the effort
 	closed bool                        // an effort of the client that the model lacks would be refused
 }
@@ -64,9 +71,9 @@ type place struct {
 	member string // empty for the field itself
 }
 
-// newDialect compiles options that are valid.
-func newDialect(o *ReasoningOptions) (*dialect, error) {
-	d := new(dialect)
+// New compiles options that are valid. Its errors name a value that JSON cannot hold.
+func New(o *Options) (*Dialect, error) {
+	d := new(Dialect)
 	with, _ := presetOf(o.Dialect)
 	var err error
 	switch with.field {
@@ -82,19 +89,19 @@ func newDialect(o *ReasoningOptions) (*dialect, error) {
 	case DialectKwargs:
 		values := o.Values
 		if values == nil {
-			values = map[string]any{effortNone: false, effortLow: false, effortMedium: true, effortHigh: true}
+			values = map[string]any{None: false, Low: false, Medium: true, High: true}
 		}
 		for w, v := range values {
 			s := setting{place: place{"chat_template_kwargs", cmp.Or(o.Key, with.key)}}
 			if s.json, err = valueJSON(v); err != nil {
-				return nil, fmt.Errorf("reasoning.values.%s: %w", w, err)
+				return nil, fmt.Errorf("values.%s: %w", w, err)
 			}
 			d.levels[rankOf(w)] = []setting{s}
 		}
 	case DialectCustom:
 		for w, fields := range o.Custom {
 			if d.levels[rankOf(w)], err = customSettings(fields); err != nil {
-				return nil, fmt.Errorf("reasoning.custom.%s: %w", w, err)
+				return nil, fmt.Errorf("custom.%s: %w", w, err)
 			}
 		}
 	}
@@ -128,7 +135,7 @@ func customSettings(fields map[string]any) ([]setting, error) {
 
 // nearest is the rank of the effort that the model has and that is closest to the given one, the lower
 // of two that are equally close; -1 when the model cannot be told.
-func (d *dialect) nearest(rank int) int {
+func (d *Dialect) nearest(rank int) int {
 	best := -1
 	for i, level := range &d.levels {
 		if level != nil && (best < 0 || abs(i-rank) < abs(best-rank)) {
@@ -142,9 +149,9 @@ func abs(n int) int { return max(n, -n) }
 
 // says is the effort that the header reports when the model was told of a level: what switches
 // reasoning off is called none, whatever was asked for.
-func (d *dialect) says(rank int) string {
+func (d *Dialect) says(rank int) string {
 	if off := d.levels[0]; off != nil && slices.EqualFunc(off, d.levels[rank], sameSetting) {
-		return effortNone
+		return None
 	}
 	return fold(effortWords[rank])
 }
@@ -152,7 +159,7 @@ func (d *dialect) says(rank int) string {
 func sameSetting(a, b setting) bool { return a.place == b.place && bytes.Equal(a.json, b.json) }
 
 // tell writes a level into the body and returns what the header reports.
-func (d *dialect) tell(p *openai.Patch, rank int) string {
+func (d *Dialect) tell(p *openai.Patch, rank int) string {
 	for _, s := range d.levels[rank] {
 		if s.member == "" {
 			p.SetField(s.field, s.json)
@@ -163,42 +170,49 @@ func (d *dialect) tell(p *openai.Patch, rank int) string {
 	return d.says(rank)
 }
 
-// reason tells the model how much to think, in its dialect, and returns the effort that the request
-// asks for in the end: empty when nobody asks a model that can be told, which then does as it pleases.
+// Want is what a route asks for, and from whom the request comes.
+type Want struct {
+	Effort   string // None, Low, Medium or High; empty when the route asks for nothing
+	Override bool   // the effort stands over what the client said
+	Named    bool   // the client named the model, and so knows which dialect it speaks
+}
+
+// Apply tells the model how much to think, in its dialect: it notes in p what has to change in req. It
+// returns the effort that the request asks for in the end, None, Low, Medium or High: empty when nobody
+// asks a model that can be told, which then does as it pleases.
 //
 // What a client said, in whatever dialect, wins unless the route overrides it. A client that asked for
 // routing does not know which model answers, so its effort is translated; one that named its model
 // gets its words through as they are.
-func (rw rewriter) reason(p *openai.Patch, m *model) string {
-	d := m.dialect
-	said, want := rw.clientEffort(d), rw.effort()
-	override := rw.d.Action.Override && want != ""
+func (d *Dialect) Apply(p *openai.Patch, req *openai.Request, w Want) (effort string) {
+	said, want := d.said(req), w.Effort
+	override := w.Override && want != ""
 	if said.effort != "" && !override {
 		rank := rankOf(said.effort)
-		if rw.d.model != "" || said.final || rank < 0 || d.nearest(rank) < 0 {
+		if w.Named || said.final || rank < 0 || d.nearest(rank) < 0 {
 			return fold(said.effort)
 		}
 		return d.tell(p, d.nearest(rank))
 	}
 	if want == "" {
 		if d.nearest(0) < 0 {
-			return effortNone
+			return None
 		}
 		return ""
 	}
 	rank := d.nearest(rankOf(want))
 	if override {
-		rw.silence(p, d, rank)
+		d.silence(p, req, rank)
 	}
 	if rank < 0 {
-		return effortNone
+		return None
 	}
 	return d.tell(p, rank)
 }
 
 // silence removes what a client said about reasoning in other places than those that a level sets. A
 // model that cannot be told has rank -1.
-func (rw rewriter) silence(p *openai.Patch, d *dialect, rank int) {
+func (d *Dialect) silence(p *openai.Patch, req *openai.Request, rank int) {
 	remove := func(at place) {
 		if rank >= 0 && slices.ContainsFunc(d.levels[rank], func(s setting) bool { return s.place == at }) {
 			return
@@ -210,7 +224,7 @@ func (rw rewriter) silence(p *openai.Patch, d *dialect, rank int) {
 		}
 	}
 	for _, f := range spokenFields {
-		if f.read(valueAt(rw.req, f.place)) != "" {
+		if f.read(valueAt(req, f.place)) != "" {
 			remove(f.place)
 		}
 	}
@@ -221,34 +235,20 @@ func (rw rewriter) silence(p *openai.Patch, d *dialect, rank int) {
 	}
 }
 
-// effort is what the route asks for; empty when it asks for nothing or for what is not known.
-func (rw rewriter) effort() string {
-	switch rw.d.Action.Reasoning {
-	case effortNone, effortLow, effortMedium, effortHigh:
-		return rw.d.Action.Reasoning
-	case "auto":
-		c := &rw.d.set.Values[signal.Complexity]
-		if c.State == signal.Known && (c.Label == effortLow || c.Label == effortMedium || c.Label == effortHigh) {
-			return c.Label
-		}
-	}
-	return ""
-}
-
 // spoken is what a client said about reasoning.
 type spoken struct {
 	effort string // one of effortWords, or a word of the client's own; empty when it said nothing
 	final  bool   // it spoke the model's dialect, and the model takes what it said
 }
 
-// clientEffort reads what the client's body says for itself: in the model's dialect first, then in all
+// said reads what the client's body says for itself: in the model's dialect first, then in all
 // the others.
-func (rw rewriter) clientEffort(d *dialect) spoken {
-	if s := d.heard(rw.req); s.effort != "" {
+func (d *Dialect) said(req *openai.Request) spoken {
+	if s := d.heard(req); s.effort != "" {
 		return s
 	}
 	for _, f := range spokenFields {
-		if e := f.read(valueAt(rw.req, f.place)); e != "" {
+		if e := f.read(valueAt(req, f.place)); e != "" {
 			return spoken{effort: e}
 		}
 	}
@@ -256,7 +256,7 @@ func (rw rewriter) clientEffort(d *dialect) spoken {
 }
 
 // heard reads what a client said in this dialect: the least of the efforts that its words stand for.
-func (d *dialect) heard(req *openai.Request) spoken {
+func (d *Dialect) heard(req *openai.Request) spoken {
 	matches := func(s setting) bool { return bytes.Equal(valueAt(req, s.place), s.json) }
 	var found []byte
 	for i, level := range &d.levels {
@@ -298,7 +298,7 @@ var spokenFields = []struct {
 	{place{"chat_template_kwargs", "thinking"}, effortOf},
 	{place{"thinking", ""}, func(b []byte) string { return switched(openai.Member(b, "type")) }},
 	{place{"reasoning", ""}, func(b []byte) string {
-		return or(effortIn(openai.Member(b, "effort")), switched(openai.Member(b, "enabled")))
+		return cmp.Or(effortIn(openai.Member(b, "effort")), switched(openai.Member(b, "enabled")))
 	}},
 	{place{"prompt_mode", ""}, switched},
 }
@@ -330,25 +330,18 @@ func effortOf(b []byte) string {
 	case "", "null":
 		return ""
 	case "false":
-		return effortNone
+		return None
 	}
-	return effortMedium
+	return Medium
 }
 
 // switched reads the words for on and off.
 func switched(b []byte) string {
 	switch string(b) {
 	case "false", `"disabled"`:
-		return effortNone
+		return None
 	case "true", `"enabled"`, `"adaptive"`, `"reasoning"`:
-		return effortMedium
+		return Medium
 	}
 	return ""
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

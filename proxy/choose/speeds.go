@@ -1,20 +1,18 @@
-package proxy
+package choose
 
 import (
-	"errors"
 	"math"
-	"net/http"
 	"sync"
 	"time"
 )
 
-// speeds remembers how fast models answered. An answer takes the time to its first token plus a time
+// Speeds remembers how fast models answered. An answer takes the time to its first token plus a time
 // for every further one; both are means over real answers, each of which counts half as much after
 // every speedHalfLife. The length of the prompt is not part of the model: it is in the time to the
 // first token, as the mean over the prompts that the model was sent. It is safe for concurrent use
 // and allocates only when it meets a model for the first time, so its size is the number of models
-// ever configured. One belongs to all States of a Proxy, so that a reload forgets nothing.
-type speeds struct {
+// ever configured. It is meant to outlive a configuration, so that a reload forgets nothing.
+type Speeds struct {
 	now func() time.Time
 
 	mu      sync.RWMutex // guards the map, not what it points to
@@ -47,10 +45,16 @@ const (
 	exploreShare = 50
 )
 
-func newSpeeds() *speeds { return &speeds{now: time.Now, byModel: make(map[string]*speed)} }
+// NewSpeeds makes an empty memory that reads the time from now, which is safe for concurrent use.
+func NewSpeeds(now func() time.Time) *Speeds {
+	return &Speeds{now: now, byModel: make(map[string]*speed)}
+}
+
+// Now is the time by which answers are to be taken.
+func (s *Speeds) Now() time.Time { return s.now() }
 
 // of returns the entry of a model.
-func (s *speeds) of(model string) *speed {
+func (s *Speeds) of(model string) *speed {
 	s.mu.RLock()
 	v := s.byModel[model]
 	s.mu.RUnlock()
@@ -66,76 +70,50 @@ func (s *speeds) of(model string) *speed {
 	return v
 }
 
-// taken is how long one answer took.
-type taken struct {
-	first  time.Duration // from sending to the first token; 0 when it was not seen by itself, as in an answer that is no stream
-	total  time.Duration // from sending to the end
-	tokens int64         // of the completion; 0 when not known
+// Taken is how long one answer took.
+type Taken struct {
+	First  time.Duration // from sending to the first token; 0 when it was not seen by itself, as in an answer that is no stream
+	Total  time.Duration // from sending to the end
+	Tokens int64         // of the completion; 0 when not known
 }
 
-// observe adds a complete answer of a model.
-func (s *speeds) observe(model string, t taken) {
+// Observe adds a complete answer of a model.
+func (s *Speeds) Observe(model string, t Taken) {
 	v, now := s.of(model), s.now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.add(t, now)
 }
 
-// answered notes when the answer to the last attempt of a request began, or that there was none in time.
-func (s *speeds) answered(o *outcome, err error) {
-	o.first = s.now()
-	if errors.Is(err, errNoProgress) || errors.Is(err, errClientGone) {
-		s.inVain(o.model.name, o.first.Sub(o.sent))
-	}
-}
-
-// ended observes the answer of a request that was served. Answers that were cut, and refusals, say
-// nothing about how long an answer takes.
-func (s *speeds) ended(o *outcome, status int, err error) {
-	if err != nil || status != http.StatusOK || o.model == nil {
-		return
-	}
-	t := taken{total: s.now().Sub(o.sent), tokens: o.tokens.completion}
-	if o.req.Stream {
-		t.first = max(o.first.Sub(o.sent), 1)
-		if t.tokens == 0 {
-			t.tokens = o.measure.tokens()
-		}
-	} else {
-		t.total = o.first.Sub(o.sent) // what follows waits for the client
-	}
-	s.observe(o.model.name, t)
-}
-
-// inVain adds a request that was given up for want of an answer after waited: the answer would have
+// InVain adds a request that was given up for want of an answer after waited: the answer would have
 // taken longer, so it counts only when it is more than was expected.
-func (s *speeds) inVain(model string, waited time.Duration) {
+func (s *Speeds) InVain(model string, waited time.Duration) {
 	v, now := s.of(model), s.now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if expected, ok := v.expect(assumedCompletion); !ok || waited.Seconds() > expected {
-		v.add(taken{total: waited}, now)
+		v.add(Taken{Total: waited}, now)
 	}
 }
 
-func (v *speed) add(t taken, now time.Time) {
+func (v *speed) add(t Taken, now time.Time) {
 	if old := now.Sub(v.seen); !v.seen.IsZero() && old > 0 {
 		keep := math.Exp2(-old.Seconds() / speedHalfLife.Seconds())
 		v.firstTime, v.firstSeen, v.textTime, v.tokens = v.firstTime*keep, v.firstSeen*keep, v.textTime*keep, v.tokens*keep
 	}
 	v.seen, v.passed = now, 0
-	n := float64(t.tokens)
+	n := float64(t.Tokens)
 	if n <= 0 {
 		n = assumedCompletion
 	}
-	if t.first > 0 {
-		v.firstTime += t.first.Seconds()
+	if t.First > 0 {
+		v.firstTime += t.First.Seconds()
 		v.firstSeen++
-		v.textTime += max(0, (t.total - t.first).Seconds())
+		v.textTime += max(0, (t.Total - t.First).Seconds())
 		v.tokens += max(0, n-1)
 		return
 	}
-	v.textTime += max(0, t.total.Seconds()-v.first())
+	v.textTime += max(0, t.Total.Seconds()-v.first())
 	v.tokens += n
 }
 
@@ -155,9 +133,9 @@ func (v *speed) expect(tokens float64) (seconds float64, ok bool) {
 	return seconds, !v.seen.IsZero()
 }
 
-// expect returns how long a completion of so many tokens is expected to take, in seconds. ok is false
+// Expect returns how long a completion of so many tokens is expected to take, in seconds. ok is false
 // when the model was not observed.
-func (s *speeds) expect(model string, tokens float64) (seconds float64, ok bool) {
+func (s *Speeds) Expect(model string, tokens float64) (seconds float64, ok bool) {
 	s.mu.RLock()
 	v := s.byModel[model]
 	s.mu.RUnlock()
@@ -169,9 +147,9 @@ func (s *speeds) expect(model string, tokens float64) (seconds float64, ok bool)
 	return v.expect(tokens)
 }
 
-// explore reports whether the request at hand should go to a model that is not the fastest, to learn
+// Explore reports whether the request at hand should go to a model that is not the fastest, to learn
 // how fast it is now. Every true is noted, so that one request is sent and not all that come at once.
-func (s *speeds) explore(model string) bool {
+func (s *Speeds) Explore(model string) bool {
 	v, now := s.of(model), s.now()
 	v.mu.Lock()
 	defer v.mu.Unlock()

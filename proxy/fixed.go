@@ -41,8 +41,8 @@ type usage struct {
 	Total      int `json:"total_tokens"`
 }
 
-// answer replies with a fixed text in the form that the client asked for.
-func answer(w *reply, req *openai.Request, text string) error {
+// answerFixed replies with a fixed text in the form that the client asked for.
+func answerFixed(w *reply, req *openai.Request, text string) error {
 	stop := "stop"
 	base := completion{ID: "chatcmpl-" + w.id, Object: "chat.completion", Created: time.Now().Unix(), Model: req.Model}
 	if !req.Stream {

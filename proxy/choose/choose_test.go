@@ -1,36 +1,48 @@
-package proxy
+package choose
 
 import (
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"signalbox/internal/signal"
+	"signalbox/proxy/lengths"
 	"signalbox/rules"
 )
 
-// ranking is a State that can rank, with latencies that were observed before.
-func ranking(seconds map[string]float64, models ...ModelOptions) *State {
-	st := &State{byName: map[string]*model{}, speeds: newSpeeds(), lengths: newLengths(), intn: func(int) int { return 0 }}
-	for _, o := range models {
-		st.byName[o.Name] = &model{name: o.Name, window: o.ContextWindow, price: o.Price, skills: newSkills(o)}
-	}
-	for name, s := range seconds {
-		st.speeds.observe(name, taken{total: secondsOf(s), tokens: assumedCompletion})
-	}
-	return st
+// rated is a model and what the configuration says about its skills.
+type rated struct {
+	name   string
+	skills map[string]float64
+	from   string
+	price  Price
+	window int
 }
 
-// among is a decision among models for a prompt of 1,000 tokens.
-func among(by string, margin float64, domain signal.Value, models ...string) *decision {
+// ranking is a Chooser among models, with latencies that were observed before.
+func ranking(seconds map[string]float64, models ...rated) *Chooser {
+	c := &Chooser{Models: map[string]*Model{}, Speeds: NewSpeeds(time.Now), Lengths: lengths.New(), Intn: func(int) int { return 0 }}
+	for _, m := range models {
+		c.Models[m.name] = &Model{Name: m.name, Window: m.window, Price: m.price, Skills: NewSkills(m.skills, m.from)}
+	}
+	for name, s := range seconds {
+		c.Speeds.Observe(name, Taken{Total: secondsOf(s), Tokens: assumedCompletion})
+	}
+	return c
+}
+
+// among is a request that may go to some models, with a prompt of 1,000 tokens.
+func among(by string, margin float64, domain signal.Value, models ...string) Request {
 	a := &rules.Action{By: by, Margin: margin}
 	for _, name := range models {
 		a.Models = append(a.Models, rules.Choice{Name: name, Weight: 1})
 	}
-	d := &decision{Decision: rules.Decision{Action: a}, set: &signal.Set{Facts: signal.Facts{Tokens: 1000}}}
-	d.set.Values[signal.Domain] = domain
-	return d
+	r := Request{Action: a, Set: &signal.Set{Facts: signal.Facts{Tokens: 1000}}}
+	r.Set.Values[signal.Domain] = domain
+	return r
 }
 
 func domainIs(math, law float32) signal.Value {
@@ -44,17 +56,17 @@ func domainIs(math, law float32) signal.Value {
 func TestCandidatesAreRankedByWhatTheRouteAsksFor(t *testing.T) {
 	t.Parallel()
 	const ten = 10.0
-	solver := ModelOptions{Name: "solver", Skills: map[string]float64{"math": 0.9, "law": 0.2, "default": 0.5}, Price: PriceOptions{Input: 4, Output: ten}}
-	lawyer := ModelOptions{Name: "lawyer", Skills: map[string]float64{"math": 0.3, "law": 0.8, "default": 0.5}, Price: PriceOptions{Input: 3, Output: ten}}
-	frugal := ModelOptions{Name: "frugal", Skills: map[string]float64{"default": 0.47}, Price: PriceOptions{Input: 0.1, Output: 0.2}}
-	bare := ModelOptions{Name: "bare", ContextWindow: 700}
-	rated := ModelOptions{Name: "rated", Skills: map[string]float64{"default": 0.48}}
-	models := []ModelOptions{solver, lawyer, frugal, bare, rated}
+	solver := rated{name: "solver", skills: map[string]float64{"math": 0.9, "law": 0.2, "default": 0.5}, price: Price{Input: 4, Output: ten}}
+	lawyer := rated{name: "lawyer", skills: map[string]float64{"math": 0.3, "law": 0.8, "default": 0.5}, price: Price{Input: 3, Output: ten}}
+	frugal := rated{name: "frugal", skills: map[string]float64{"default": 0.47}, price: Price{Input: 0.1, Output: 0.2}}
+	bare := rated{name: "bare", window: 700}
+	scored := rated{name: "rated", skills: map[string]float64{"default": 0.48}}
+	models := []rated{solver, lawyer, frugal, bare, scored}
 	all := []string{"bare", "rated", "frugal", "lawyer", "solver"}
 	var nothing signal.Value
 	tests := []struct {
 		name    string
-		d       *decision
+		d       Request
 		seconds map[string]float64
 		want    []string // the order; behind a colon, why it stands there
 	}{
@@ -105,15 +117,15 @@ func TestCandidatesAreRankedByWhatTheRouteAsksFor(t *testing.T) {
 		{"equals keep the order of the file", among("cost", 1, nothing, "twin", "cheap", "twin2"), nil, []string{"twin", "cheap", "twin2"}},
 		{"a name that is not configured is said", among("order", 0, nothing, "ghost", "solver"), nil, []string{"solver", "ghost:" + leftAbsent}},
 	}
-	one := PriceOptions{Input: 1, Output: 1}
-	models = append(models, ModelOptions{Name: "unrated"}, ModelOptions{Name: "cheap", Price: one}, ModelOptions{Name: "twin", Price: one},
-		ModelOptions{Name: "twin2", Price: one}, ModelOptions{Name: "cheaper", Price: PriceOptions{Output: 1}})
+	one := Price{Input: 1, Output: 1}
+	models = append(models, rated{name: "unrated"}, rated{name: "cheap", price: one}, rated{name: "twin", price: one},
+		rated{name: "twin2", price: one}, rated{name: "cheaper", price: Price{Output: 1}})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			st := ranking(tt.seconds, models...)
 			var got []string
-			for _, c := range st.rank(tt.d) {
+			for _, c := range st.Rank(tt.d) {
 				s := c.Name
 				if c.Left != "" {
 					s += ":" + c.Left
@@ -128,44 +140,44 @@ func TestCandidatesAreRankedByWhatTheRouteAsksFor(t *testing.T) {
 }
 
 func TestTheFiguresOfACandidate(t *testing.T) {
-	st := ranking(map[string]float64{"m": 4}, ModelOptions{Name: "m", SkillsFrom: "Meta-Llama-3_1-8B-Instruct", Price: PriceOptions{Input: 2, Output: 8}}, ModelOptions{Name: "n"})
+	st := ranking(map[string]float64{"m": 4}, rated{name: "m", from: "Meta-Llama-3_1-8B-Instruct", price: Price{Input: 2, Output: 8}}, rated{name: "n"})
 	tests := []struct {
 		name   string
 		length int64 // of all answers so far; 0 for none
 		limit  int
 		domain signal.Value
-		want   candidate
+		want   Candidate
 	}{
 		{
 			"quality is that of the domain, cost that of the prompt and an assumed answer", 0, 0, domainIs(1, 0),
-			candidate{Name: "m", Quality: 0.437, Cost: (1000*2 + assumedCompletion*8) / 1e6, Latency: 4},
+			Candidate{Name: "m", Quality: 0.437, Cost: (1000*2 + assumedCompletion*8) / 1e6, Latency: 4},
 		},
 		{
 			"an observed length replaces the assumed one", 512, 0, domainIs(0, 1),
-			candidate{Name: "m", Quality: 0.272, Cost: (1000*2 + 512*8) / 1e6, Latency: 8},
+			Candidate{Name: "m", Quality: 0.272, Cost: (1000*2 + 512*8) / 1e6, Latency: 8},
 		},
 		{
 			"no answer is longer than the route allows", 512, 128, domainIs(0.5, 0.5),
-			candidate{Name: "m", Quality: (0.437 + 0.272) / 2, Cost: (1000*2 + 128*8) / 1e6, Latency: 2},
+			Candidate{Name: "m", Quality: (0.437 + 0.272) / 2, Cost: (1000*2 + 128*8) / 1e6, Latency: 2},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d := among("quality", 0, tt.domain, "m", "n")
 			d.Action.MaxTokens.Limit = tt.limit
-			st.lengths = newLengths()
-			for range enoughForMean {
+			st.Lengths = lengths.New()
+			for range 10 {
 				if tt.length > 0 {
-					st.lengths.observe(kind{model: "m"}, tt.length, ended)
+					st.Lengths.Observe(lengths.Kind{Model: "m"}, tt.length, lengths.Ended)
 				}
 			}
-			got := st.rank(d)
+			got := st.Rank(d)
 			near := cmp.Comparer(func(a, b float64) bool { return a-b < 1e-7 && b-a < 1e-7 })
 			public := cmp.FilterPath(func(p cmp.Path) bool {
 				return p.Last().String() == ".model" || p.Last().String() == ".weight" || p.Last().String() == ".class"
 			}, cmp.Ignore())
-			want := []candidate{tt.want, {Name: "n", Quality: unknown, Cost: unknown, Latency: unknown, Left: leftSkills}}
-			if diff := cmp.Diff(want, got, near, public, cmp.AllowUnexported(candidate{})); diff != "" {
+			want := []Candidate{tt.want, {Name: "n", Quality: unknown, Cost: unknown, Latency: unknown, Left: leftSkills}}
+			if diff := cmp.Diff(want, got, near, public, cmp.AllowUnexported(Candidate{})); diff != "" {
 				t.Errorf("figures (-want +got):\n%s", diff)
 			}
 		})
@@ -174,8 +186,8 @@ func TestTheFiguresOfACandidate(t *testing.T) {
 
 // drawn is a random ranking problem.
 type drawn struct {
-	st     *State
-	d      *decision
+	st     *Chooser
+	d      Request
 	margin float64
 }
 
@@ -183,25 +195,25 @@ func draw(t *rapid.T, by string) drawn {
 	grid := func(label string, n int) float64 { return float64(rapid.IntRange(0, n).Draw(t, label)) / float64(n) }
 	n := rapid.IntRange(1, 6).Draw(t, "models")
 	var (
-		models  []ModelOptions
+		models  []rated
 		listed  []string
 		seconds = map[string]float64{}
 	)
 	for i := range n {
-		o := ModelOptions{Name: string(rune('a' + i))}
+		o := rated{name: string(rune('a' + i))}
 		if rapid.IntRange(0, 4).Draw(t, "rated") > 0 {
-			o.Skills = map[string]float64{"math": grid("math", 10), "law": grid("law", 10), "default": grid("default", 10)}
+			o.skills = map[string]float64{"math": grid("math", 10), "law": grid("law", 10), "default": grid("default", 10)}
 		}
 		if rapid.IntRange(0, 4).Draw(t, "priced") > 0 {
-			o.Price = PriceOptions{Input: grid("input", 4), Output: grid("output", 4)}
+			o.price = Price{Input: grid("input", 4), Output: grid("output", 4)}
 		}
 		if rapid.IntRange(0, 5).Draw(t, "windowed") == 0 {
-			o.ContextWindow = 512
+			o.window = 512
 		}
 		if rapid.IntRange(0, 4).Draw(t, "seen") > 0 {
-			seconds[o.Name] = float64(rapid.IntRange(1, 4).Draw(t, "seconds"))
+			seconds[o.name] = float64(rapid.IntRange(1, 4).Draw(t, "seconds"))
 		}
-		models, listed = append(models, o), append(listed, o.Name)
+		models, listed = append(models, o), append(listed, o.name)
 	}
 	p := float32(grid("p", 4))
 	domain := domainIs(p, 1-p)
@@ -220,17 +232,17 @@ func dominates(y, x, byY, byX float64) bool {
 
 func TestTheChosenOneIsNeverDominated(t *testing.T) {
 	t.Parallel()
-	figure := map[string]func(*candidate) float64{
-		"quality": func(c *candidate) float64 { return c.Cost },
-		"cost":    func(c *candidate) float64 { return c.Cost },
-		"latency": func(c *candidate) float64 { return c.Latency },
+	figure := map[string]func(*Candidate) float64{
+		"quality": func(c *Candidate) float64 { return c.Cost },
+		"cost":    func(c *Candidate) float64 { return c.Cost },
+		"latency": func(c *Candidate) float64 { return c.Latency },
 	}
 	for by, of := range figure {
 		t.Run("by "+by, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
 				p := draw(t, by)
-				cs := p.st.rank(p.d)
+				cs := p.st.Rank(p.d)
 				first := &cs[0]
 				best := -1.0
 				for i := range cs {
@@ -264,9 +276,9 @@ func TestAWiderMarginNeverCostsMore(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := draw(t, "cost")
-		narrow := p.st.rank(p.d)[0]
+		narrow := p.st.Rank(p.d)[0]
 		p.d.Action.Margin += float64(rapid.IntRange(0, 10).Draw(t, "wider")) / 10
-		wide := p.st.rank(p.d)[0]
+		wide := p.st.Rank(p.d)[0]
 		if narrow.Cost >= 0 && (wide.Cost < 0 || wide.Cost > narrow.Cost) {
 			t.Fatalf("margin %v chose %+v, a wider one %+v", p.margin, narrow, wide)
 		}
@@ -277,34 +289,34 @@ func TestTheSameRequestMeetsTheSameOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := draw(t, rapid.SampledFrom([]string{"order", "weight", "quality", "cost", "latency"}).Draw(t, "by"))
-		a, b := p.st.rank(p.d), p.st.rank(p.d)
-		if diff := cmp.Diff(a, b, cmp.AllowUnexported(candidate{}), cmp.Comparer(func(x, y *model) bool { return x == y })); diff != "" {
+		a, b := p.st.Rank(p.d), p.st.Rank(p.d)
+		if diff := cmp.Diff(a, b, cmp.AllowUnexported(Candidate{}), cmp.Comparer(func(x, y *Model) bool { return x == y })); diff != "" {
 			t.Fatalf("two looks at the same request differ:\n%s", diff)
 		}
 	})
 }
 
 func TestChoosingAllocatesTheResultOnly(t *testing.T) {
-	a := ModelOptions{Name: "a", SkillsFrom: "mathstral-7B", Price: PriceOptions{Input: 1, Output: 2}}
-	b := ModelOptions{Name: "b", SkillsFrom: "gemma-7b", Price: PriceOptions{Input: 2, Output: 1}}
+	a := rated{name: "a", from: "mathstral-7B", price: Price{Input: 1, Output: 2}}
+	b := rated{name: "b", from: "gemma-7b", price: Price{Input: 2, Output: 1}}
 	st := ranking(map[string]float64{"a": 1, "b": 2}, a, b)
 	for _, by := range []string{"order", "weight", "quality", "cost", "latency"} {
 		d := among(by, 0.05, domainIs(0.5, 0.5), "a", "b")
-		if n := testing.AllocsPerRun(100, func() { st.choose(d) }); n > 1 {
+		if n := testing.AllocsPerRun(100, func() { st.Choose(d) }); n > 1 {
 			t.Errorf("by %s: %v allocations", by, n)
 		}
-		if n := testing.AllocsPerRun(100, func() { st.rank(d) }); n > 1 {
+		if n := testing.AllocsPerRun(100, func() { st.Rank(d) }); n > 1 {
 			t.Errorf("by %s, explained: %v allocations", by, n)
 		}
 	}
 }
 
 func BenchmarkChooseByCost(b *testing.B) {
-	var models []ModelOptions
+	var models []rated
 	var listed []string
 	for i := range 5 {
 		name := mmluPro[i].name
-		models = append(models, ModelOptions{Name: name, SkillsFrom: name, Price: PriceOptions{Input: 1, Output: float64(i + 1)}})
+		models = append(models, rated{name: name, from: name, price: Price{Input: 1, Output: float64(i + 1)}})
 		listed = append(listed, name)
 	}
 	st := ranking(nil, models...)
@@ -315,6 +327,27 @@ func BenchmarkChooseByCost(b *testing.B) {
 	d := among("cost", 0.05, v, listed...)
 	b.ReportAllocs()
 	for b.Loop() {
-		st.choose(d)
+		st.Choose(d)
+	}
+}
+
+func TestWeightsDecideWhichModelComesFirst(t *testing.T) {
+	t.Parallel()
+	choices := []rules.Choice{{Name: "a", Weight: 1}, {Name: "b", Weight: 3}}
+	first := map[string]int{}
+	c := &Chooser{Intn: rand.New(rand.NewPCG(1, 2)).IntN}
+	r := Request{Action: &rules.Action{Models: choices, By: "weight"}}
+	for range 400 {
+		cs := c.Choose(r)
+		first[cs[0].Name]++
+		if len(cs) != 2 || cs[0].Name == cs[1].Name {
+			t.Fatalf("candidates are %v", cs)
+		}
+	}
+	if first["b"] < 270 || first["b"] > 330 || first["a"]+first["b"] != 400 {
+		t.Errorf("first were %v", first)
+	}
+	if diff := cmp.Diff([]rules.Choice{{Name: "a", Weight: 1}, {Name: "b", Weight: 3}}, choices); diff != "" {
+		t.Errorf("the route's own list was changed:\n%s", diff)
 	}
 }

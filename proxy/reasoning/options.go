@@ -1,11 +1,14 @@
-package proxy
+package reasoning
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"signalbox/proxy/option"
 )
 
 // The reasoning dialects.
@@ -30,9 +33,9 @@ const (
 	DialectMistral = "mistral"
 )
 
-// ReasoningOptions names a dialect. A route's effort that the model lacks becomes its nearest, the lower
+// Options names a dialect. A route's effort that the model lacks becomes its nearest, the lower
 // of two that are equally near.
-type ReasoningOptions struct {
+type Options struct {
 	// Dialect is openai, gpt_oss, qwen3, deepseek, mistral, reasoning_effort, chat_template_kwargs, custom or none. Default none: nothing is sent. The named ones are presets: openai, gpt_oss and mistral of reasoning_effort, qwen3 and deepseek of chat_template_kwargs. Models that always reason, such as Magistral and DeepSeek-R1, have none.
 	Dialect string `yaml:"dialect"`
 	// Key is the member of chat_template_kwargs, such as enable_thinking (Qwen3, GLM) or thinking (DeepSeek, Granite). Required by that dialect; qwen3 and deepseek have theirs.
@@ -74,11 +77,11 @@ func presetOf(dialect string) (p preset, ok bool) {
 	switch dialect {
 	case "", DialectNone:
 	case DialectEffort, DialectOpenAI:
-		p = preset{field: DialectEffort, efforts: []string{effortNone, effortLow, effortMedium, effortHigh}}
+		p = preset{field: DialectEffort, efforts: []string{None, Low, Medium, High}}
 	case DialectGPTOSS:
-		p = preset{field: DialectEffort, efforts: []string{effortLow, effortMedium, effortHigh}, closed: true}
+		p = preset{field: DialectEffort, efforts: []string{Low, Medium, High}, closed: true}
 	case DialectMistral:
-		p = preset{field: DialectEffort, efforts: []string{effortNone, effortHigh}, closed: true}
+		p = preset{field: DialectEffort, efforts: []string{None, High}, closed: true}
 	case DialectKwargs:
 		p = preset{field: DialectKwargs}
 	case DialectQwen3:
@@ -93,11 +96,11 @@ func presetOf(dialect string) (p preset, ok bool) {
 	return p, true
 }
 
-// validate reports every bad option.
-func (o *ReasoningOptions) validate(p *problems) {
+// Check reports every bad option to p; at is the path of the section.
+func (o *Options) Check(p *option.Problems, at string) {
 	with, ok := presetOf(o.Dialect)
 	if !ok {
-		p.addf("reasoning.dialect", "%q is none of %s", o.Dialect, strings.Join([]string{
+		p.Addf(at+".dialect", "%q is none of %s", o.Dialect, strings.Join([]string{
 			DialectOpenAI, DialectGPTOSS, DialectQwen3, DialectDeepSeek, DialectMistral, DialectEffort, DialectKwargs, DialectCustom, DialectNone,
 		}, ", "))
 		return
@@ -105,89 +108,70 @@ func (o *ReasoningOptions) validate(p *problems) {
 	kwargs := with.field == DialectKwargs
 	switch {
 	case o.Key != "" && !kwargs:
-		p.addf("reasoning.key", "only the dialect %s has a key", DialectKwargs)
+		p.Addf(at+".key", "only the dialect %s has a key", DialectKwargs)
 	case o.Key != "" && with.key != "" && o.Key != with.key:
-		p.addf("reasoning.key", "the dialect %s has the key %s; for another, name the dialect %s", o.Dialect, with.key, DialectKwargs)
+		p.Addf(at+".key", "the dialect %s has the key %s; for another, name the dialect %s", o.Dialect, with.key, DialectKwargs)
 	case o.Key == "" && kwargs && with.key == "":
-		p.addf("reasoning.key", "the dialect %s needs one, such as enable_thinking", DialectKwargs)
+		p.Addf(at+".key", "the dialect %s needs one, such as enable_thinking", DialectKwargs)
 	}
 	if o.Efforts != nil && with.field != DialectEffort {
-		p.addf("reasoning.efforts", "only dialects that send %s have efforts", DialectEffort)
+		p.Addf(at+".efforts", "only dialects that send %s have efforts", DialectEffort)
 	}
 	if o.Values != nil && !kwargs {
-		p.addf("reasoning.values", "only dialects that send %s have values", DialectKwargs)
+		p.Addf(at+".values", "only dialects that send %s have values", DialectKwargs)
 	}
 	if o.Custom != nil && with.field != DialectCustom {
-		p.addf("reasoning.custom", "only the dialect %s has fields of its own", DialectCustom)
+		p.Addf(at+".custom", "only the dialect %s has fields of its own", DialectCustom)
 	}
 	if len(o.Custom) == 0 && with.field == DialectCustom {
-		p.addf("reasoning.custom", "the dialect %s needs fields, such as {none: {thinking: false}, high: {thinking: true}}", DialectCustom)
+		p.Addf(at+".custom", "the dialect %s needs fields, such as {none: {thinking: false}, high: {thinking: true}}", DialectCustom)
 	}
-	o.validateEfforts(p)
-	o.validateCustom(p)
+	o.checkEfforts(p, at)
+	o.checkCustom(p, at)
 }
 
-func (o *ReasoningOptions) validateEfforts(p *problems) {
+func (o *Options) checkEfforts(p *option.Problems, section string) {
 	if o.Efforts != nil && len(o.Efforts) == 0 {
-		p.addf("reasoning.efforts", "the list is empty; a model that takes none has the dialect %s", DialectNone)
+		p.Addf(section+".efforts", "the list is empty; a model that takes none has the dialect %s", DialectNone)
 	}
-	seen := unique{}
+	seen := option.Unique{}
 	for i, e := range o.Efforts {
-		at := fmt.Sprintf("reasoning.efforts[%d]", i)
+		at := fmt.Sprintf("%s.efforts[%d]", section, i)
 		if rankOf(e) < 0 {
-			p.addf(at, "%q is none of %s", e, strings.Join(effortWords[:], ", "))
+			p.Addf(at, "%q is none of %s", e, strings.Join(effortWords[:], ", "))
 		}
-		seen.check(p, at, e)
+		seen.Check(p, at, e)
 	}
 	if o.Values != nil && len(o.Values) == 0 {
-		p.addf("reasoning.values", "the mapping is empty")
+		p.Addf(section+".values", "the mapping is empty")
 	}
 	for _, e := range slices.Sorted(maps.Keys(o.Values)) {
-		at := "reasoning.values." + e
+		at := section + ".values." + e
 		if rankOf(e) < 0 {
-			p.addf(at, "%q is none of %s", e, strings.Join(effortWords[:], ", "))
+			p.Addf(at, "%q is none of %s", e, strings.Join(effortWords[:], ", "))
 		}
 		if _, err := valueJSON(o.Values[e]); err != nil {
-			p.addf(at, "%v", err)
+			p.Addf(at, "%v", err)
 		}
 	}
 }
 
-func (o *ReasoningOptions) validateCustom(p *problems) {
+func (o *Options) checkCustom(p *option.Problems, section string) {
 	for _, e := range slices.Sorted(maps.Keys(o.Custom)) {
-		at := "reasoning.custom." + e
+		at := section + ".custom." + e
 		if rankOf(e) < 0 {
-			p.addf(at, "%q is none of %s", e, strings.Join(effortWords[:], ", "))
+			p.Addf(at, "%q is none of %s", e, strings.Join(effortWords[:], ", "))
 		}
 		for _, field := range slices.Sorted(maps.Keys(o.Custom[e])) {
 			switch field {
 			case "", "model", "messages", "prompt", "input", "stream", "signalbox":
-				p.addf(at+"."+field, "the field %q is not for a dialect to set", field)
+				p.Addf(at+"."+field, "the field %q is not for a dialect to set", field)
 			}
 			if _, err := valueJSON(o.Custom[e][field]); err != nil {
-				p.addf(at+"."+field, "%v", err)
+				p.Addf(at+"."+field, "%v", err)
 			}
 		}
 	}
-}
-
-func (o ModelOptions) validateTokenField(p *problems) {
-	switch o.MaxTokensField {
-	case "", fieldMaxTokens, fieldMaxCompletionTokens:
-	default:
-		p.addf("max_tokens_field", "%q is neither %s nor %s", o.MaxTokensField, fieldMaxTokens, fieldMaxCompletionTokens)
-	}
-}
-
-// tokenField is the field in which the model takes a limit.
-func (o ModelOptions) tokenField() string {
-	switch {
-	case o.MaxTokensField != "":
-		return o.MaxTokensField
-	case o.Reasoning.Dialect == DialectOpenAI:
-		return fieldMaxCompletionTokens
-	}
-	return fieldMaxTokens
 }
 
 // valueJSON encodes a value of the configuration. YAML has more kinds of values than JSON.
@@ -195,7 +179,13 @@ func valueJSON(v any) ([]byte, error) {
 	if err := checkJSON(v); err != nil {
 		return nil, err
 	}
-	return encode(v)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 func checkJSON(v any) error {

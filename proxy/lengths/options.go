@@ -1,7 +1,9 @@
-package proxy
+package lengths
 
-// AutoMaxTokensOptions is the section `server.auto_max_tokens`: how `max_tokens: auto` finds its limit.
-type AutoMaxTokensOptions struct {
+import "signalbox/proxy/option"
+
+// Options is the section `server.auto_max_tokens`: how `max_tokens: auto` finds its limit.
+type Options struct {
 	// Floor is the least automatic limit, in tokens. At least 1. Default 256. Reloadable, as everything here.
 	Floor int `yaml:"floor"`
 	// Headroom is what the 99th percentile of the answers seen is multiplied with. 1 to 100. Default 1.5.
@@ -9,11 +11,11 @@ type AutoMaxTokensOptions struct {
 	// MinAnswers is how many answers of a kind must have been seen before they decide; with fewer, cold_start does. 1 to 250. Default 100: of fewer, the 99th percentile is just the longest.
 	MinAnswers int `yaml:"min_answers"`
 	// ColdStart holds the limits that hold until enough answers were seen. Reasoning counts towards the limit, so they grow with the effort.
-	ColdStart ColdStartOptions `yaml:"cold_start"`
+	ColdStart ColdStart `yaml:"cold_start"`
 }
 
-// ColdStartOptions are automatic limits by reasoning effort, in tokens.
-type ColdStartOptions struct {
+// ColdStart are automatic limits by reasoning effort, in tokens.
+type ColdStart struct {
 	// None is the limit without reasoning. At least 1. Default 2048.
 	None int `yaml:"none"`
 	// Low is the limit at low effort. At least 1. Default 4096.
@@ -24,18 +26,19 @@ type ColdStartOptions struct {
 	High int `yaml:"high"`
 }
 
-func defaultAutoMaxTokens() AutoMaxTokensOptions {
-	return AutoMaxTokensOptions{
+// DefaultOptions returns the options of an empty section.
+func DefaultOptions() Options {
+	return Options{
 		Floor: 256, Headroom: 1.5, MinAnswers: 100,
-		ColdStart: ColdStartOptions{None: 2048, Low: 4096, Medium: 8192, High: 16384},
+		ColdStart: ColdStart{None: 2048, Low: 4096, Medium: 8192, High: 16384},
 	}
 }
 
 // maxMinAnswers is below half of halfLife, to which the weight of a sketch falls when it is first halved.
 const maxMinAnswers = 250
 
-// validate reports every bad option. at is the path of the section.
-func (o *AutoMaxTokensOptions) validate(p *problems, at string) {
+// Check reports every bad option to p; at is the path of the section.
+func (o *Options) Check(p *option.Problems, at string) {
 	for _, n := range []struct {
 		field string
 		n     int
@@ -47,13 +50,13 @@ func (o *AutoMaxTokensOptions) validate(p *problems, at string) {
 		{"cold_start.high", o.ColdStart.High},
 	} {
 		if n.n < 1 || n.n > longestAnswer {
-			p.addf(at+"."+n.field, "%d is not between 1 and %d", n.n, longestAnswer)
+			p.Addf(at+"."+n.field, "%d is not between 1 and %d", n.n, longestAnswer)
 		}
 	}
 	if !(o.Headroom >= 1 && o.Headroom <= 100) {
-		p.addf(at+".headroom", "%v is not between 1 and 100", o.Headroom)
+		p.Addf(at+".headroom", "%v is not between 1 and 100", o.Headroom)
 	}
 	if o.MinAnswers < 1 || o.MinAnswers > maxMinAnswers {
-		p.addf(at+".min_answers", "%d is not between 1 and %d", o.MinAnswers, maxMinAnswers)
+		p.Addf(at+".min_answers", "%d is not between 1 and %d", o.MinAnswers, maxMinAnswers)
 	}
 }

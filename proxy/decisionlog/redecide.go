@@ -1,4 +1,4 @@
-package proxy
+package decisionlog
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 // Redecision is what a logged request would come to under another configuration.
 type Redecision struct {
 	Route   string
-	Outcome string // as in LoggedDecision, or "model_not_found"
-	Action  LoggedAction
+	Outcome string // as in Entry, or "model_not_found"
+	Action  Action
 	Chosen  string // the model that would be tried first; empty where that depends on chance or on what was observed
 	// Missing is what the decision needs and the log lacks, in words; when it is not empty, nothing
 	// else is said.
@@ -23,45 +23,50 @@ type Redecision struct {
 // RouteNotFound stands for a route where the model that a request names is not configured any more.
 const RouteNotFound = "(model not found)"
 
-// Redecide decides a logged request by the rules that p serves now, from the signals in the log. What
-// the log lacks, or has from another model or another definition, is extracted again where the text of
-// the request was recorded and the classifier can; else it is named as missing. It returns an error
-// only when ctx ends. It is safe for concurrent use.
-func (p *Proxy) Redecide(ctx context.Context, l *LoggedDecision) (*Redecision, error) {
-	st := p.acquire()
-	defer st.release()
-	program, model, ok := st.programFor(l.Request.Model)
-	if !ok {
-		return &Redecision{Route: RouteNotFound, Outcome: "model_not_found", Action: LoggedAction{Verb: "block"}}, nil
-	}
-	r := &recall{st: st, program: program, model: model}
+// Configuration is what a logged request is decided by. Its functions are safe for concurrent use.
+type Configuration struct {
+	Identity *Identity
+	Program  *rules.Program    // for what the request asks for
+	Named    string            // the model that the request names; empty when it asks for routing
+	Prompts  map[string]string // texts of the system prompts, by name
+
+	Able       signal.Mask // what can be extracted now
+	Extract    Extract
+	ExtractAll Extract // reads every window; nil when nothing can
+
+	// Unread returns the signals of which the route of a decision wants more read than was.
+	Unread func(d *rules.Decision, set *signal.Set) signal.Mask
+	// First is the model that the action tries first; empty when there is none. It is asked only when that
+	// depends neither on chance nor on what was observed.
+	First func(a *rules.Action, set *signal.Set) string
+}
+
+// Extract sets every kind of need in set to known or unknown, from text. It returns soon after ctx ends.
+type Extract func(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
+
+// NotFound is what becomes of a request that names a model which is not configured.
+func NotFound() *Redecision {
+	return &Redecision{Route: RouteNotFound, Outcome: "model_not_found", Action: Action{Verb: "block"}}
+}
+
+// Redecide decides a logged request by c, from the signals in the log. What the log lacks, or has from
+// another model or another definition, is extracted again where the text of the request was recorded and c
+// can; else it is named as missing. It returns an error only when ctx ends. It is safe for concurrent use.
+func Redecide(ctx context.Context, c Configuration, l *Entry) (*Redecision, error) {
+	r := &recall{Configuration: c}
 	r.remember(l)
 	return r.decide(ctx)
 }
 
-// programFor picks the program for what a client asked for, and the model that it names, if any; ok is
-// false when nothing has the name.
-func (st *State) programFor(asked string) (program *rules.Program, model string, ok bool) {
-	name, configured := st.resolve(asked)
-	switch {
-	case configured && !st.opts.RouteNamedModels:
-		return st.program.Named(), name, true
-	case configured:
-		return st.program, name, true
-	}
-	return st.program, "", st.isAuto(name)
-}
-
 // recall is a logged request on its way to a decision.
 type recall struct {
-	st      *State
-	program *rules.Program
-	model   string       // that the client named; empty when it asked for routing
-	bare    rules.Action // of a request that goes to the model it names
-	set     signal.Set
-	text    signal.Text // empty when it was not recorded
-	doubts  []doubt
-	opaque  map[string]bool // headers whose value cannot be told; true once rules have read one
+	Configuration
+
+	bare   rules.Action // of a request that goes to the model it names
+	set    signal.Set
+	text   signal.Text // empty when it was not recorded
+	doubts []doubt
+	opaque map[string]bool // headers whose value cannot be told; true once rules have read one
 }
 
 // doubt is something that the log does not tell and that can only be one of a few things.
@@ -75,7 +80,7 @@ type doubt struct {
 const maxDoubts = 64
 
 // remember fills in what the log knows.
-func (r *recall) remember(l *LoggedDecision) {
+func (r *recall) remember(l *Entry) {
 	r.set.Facts = signal.Facts{Role: l.Request.Role, Tenant: l.Request.Tenant, Model: l.Request.Model, Tokens: l.Request.Tokens, Context: l.Request.Context}
 	if l.Request.Session {
 		r.set.Facts.Session = "named"
@@ -91,13 +96,13 @@ func (r *recall) remember(l *LoggedDecision) {
 			r.text.Segments = append(r.text.Segments, signal.Segment(s))
 		}
 	}
-	id := &r.st.identity
+	id := r.Identity
 	for name, s := range l.Signals {
 		if k, ok := signal.ParseKind(name); ok && id.still(k, &s) {
 			r.set.Values[k] = s.value()
 		}
 	}
-	r.set.Fail(r.program.Kinds()&^id.Provided, signal.ReasonNoModel)
+	r.set.Fail(r.Program.Kinds()&^id.Provided, signal.ReasonNoModel)
 	if s, ok := l.Signals[signal.Keyword.String()]; ok && r.set.Values[signal.Keyword].State == signal.Known {
 		r.doubtKeywords(s.Sets)
 	}
@@ -105,7 +110,7 @@ func (r *recall) remember(l *LoggedDecision) {
 }
 
 // still reports whether a logged signal is what the configuration would compute.
-func (id *Identity) still(k signal.Kind, s *LoggedSignal) bool {
+func (id *Identity) still(k signal.Kind, s *Signal) bool {
 	if s.Definition != id.Definitions[k] || !id.Provided.Has(k) {
 		return false
 	}
@@ -114,7 +119,7 @@ func (id *Identity) still(k signal.Kind, s *LoggedSignal) bool {
 }
 
 // value is the signal as rules read it.
-func (s *LoggedSignal) value() signal.Value {
+func (s *Signal) value() signal.Value {
 	v := signal.Value{
 		State: signal.Known, Reason: signal.Reason(s.Reason), Label: s.Label, Score: s.Score, Labels: s.Labels, Probs: s.Probs, Source: s.Source,
 		Windows: s.Windows, Read: s.Read,
@@ -134,8 +139,8 @@ func (r *recall) doubtKeywords(then map[string]string) {
 	v := &r.set.Values[signal.Keyword]
 	matched := slices.Clone(v.Labels)
 	v.Labels = nil
-	for _, name := range sortedKeys(r.st.identity.Keywords) {
-		if then[name] == r.st.identity.Keywords[name] {
+	for _, name := range sortedKeys(r.Identity.Keywords) {
+		if then[name] == r.Identity.Keywords[name] {
 			if slices.Contains(matched, name) {
 				v.Labels = append(v.Labels, name)
 			}
@@ -154,11 +159,11 @@ func (r *recall) doubtKeywords(then map[string]string) {
 
 // headers makes the request's headers readable: literal values as they are, hashed ones by the words
 // that rules compare them with. A header that the log does not have was absent or any of these words.
-func (r *recall) headers(logged map[string]LoggedHeader) {
-	id := &r.st.identity
+func (r *recall) headers(logged map[string]Header) {
+	id := r.Identity
 	known := make(map[string][]string, len(logged))
 	r.opaque = make(map[string]bool)
-	for _, name := range r.program.Headers() {
+	for _, name := range r.Program.Headers() {
 		h, ok := logged[name]
 		words := id.HeaderWords[name]
 		switch {
@@ -174,7 +179,7 @@ func (r *recall) headers(logged map[string]LoggedHeader) {
 		default:
 			known[name] = h.Literal
 			for _, w := range words {
-				if slices.Contains(h.Hashed, hashHeader(name, w)) {
+				if slices.Contains(h.Hashed, HashHeader(name, w)) {
 					known[name] = append(known[name], w)
 				}
 			}
@@ -190,7 +195,7 @@ func (r *recall) headers(logged map[string]LoggedHeader) {
 
 // decide settles the decision for every combination of doubts and says it when they agree.
 func (r *recall) decide(ctx context.Context) (*Redecision, error) {
-	if len(r.text.Segments) > 0 && r.st.classifier.Signals().Has(signal.Keyword) {
+	if len(r.text.Segments) > 0 && r.Able.Has(signal.Keyword) {
 		r.reread()
 	}
 	combinations := 1
@@ -215,7 +220,7 @@ func (r *recall) decide(ctx context.Context) (*Redecision, error) {
 		ends[i] = end{final.Route, final.Outcome, final.Action, strings.Join(lacks, ", ")}
 		missing = merge(missing, lacks)
 		if first == nil && len(lacks) == 0 {
-			first = &Redecision{Route: final.Route, Outcome: outcomeWord(final.Outcome), Action: r.st.logAction(final.Action), Chosen: r.choice(&final)}
+			first = &Redecision{Route: final.Route, Outcome: OutcomeOf(final.Outcome), Action: ActionOf(final.Action, r.Prompts), Chosen: r.choice(&final)}
 		}
 	}
 	if missing = merge(r.doubtful(ends), missing); len(missing) > 0 {
@@ -267,12 +272,7 @@ func (r *recall) choice(final *rules.Decision) string {
 	case final.Outcome == rules.Unavailable, a.Verb != rules.Use, a.By == "weight", a.By == "cost", a.By == "latency":
 		return ""
 	}
-	for _, c := range r.st.rank(&decision{Decision: *final, set: &r.set, model: r.model}) {
-		if !c.Out {
-			return c.Name
-		}
-	}
-	return ""
+	return r.First(final.Action, &r.set)
 }
 
 // reread looks for keywords again, in the recorded text, and drops the doubts about them.
@@ -286,10 +286,10 @@ func (r *recall) settle(ctx context.Context) (final rules.Decision, missing []st
 	for {
 		clearMarks(r.opaque)
 		var need signal.Mask
-		final, need = r.program.Step(&r.set)
+		final, need = r.Program.Step(&r.set)
 		whole := false
 		if need == 0 {
-			if need = unread(&final, &r.set); need == 0 {
+			if need = r.Unread(&final, &r.set); need == 0 {
 				break
 			}
 			whole = true
@@ -312,25 +312,21 @@ func (r *recall) settle(ctx context.Context) (final rules.Decision, missing []st
 			missing = append(missing, "header "+name)
 		}
 	}
-	if r.model != "" && final.Outcome == rules.Defaulted {
+	if r.Named != "" && final.Outcome == rules.Defaulted {
 		final.Route, final.Action = rules.RouteNamed, &r.bare
 	}
 	return final, missing, nil
 }
 
 // extractor is what reads the recorded text for the signals of need; false when nothing can.
-func (r *recall) extractor(need signal.Mask, whole bool) (func(context.Context, *signal.Text, signal.Mask, *signal.Set), bool) { //nolint:revive // whole is a fact about need
-	if r.text.Segments == nil || need&^r.st.classifier.Signals() != 0 {
+func (r *recall) extractor(need signal.Mask, whole bool) (Extract, bool) { //nolint:revive // whole is a fact about need
+	if r.text.Segments == nil || need&^r.Able != 0 {
 		return nil, false
 	}
 	if !whole {
-		return r.st.classifier.Extract, true
+		return r.Extract, true
 	}
-	all, ok := r.st.classifier.(thorough)
-	if !ok {
-		return nil, false
-	}
-	return all.ExtractAll, true
+	return r.ExtractAll, r.ExtractAll != nil
 }
 
 func needed(need signal.Mask, whole bool) []string { //nolint:revive // whole chooses a word

@@ -1,0 +1,178 @@
+package classify
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"signalbox/internal/signal"
+)
+
+// gather is where the signals of one Extract come together. Engines deliver what they have from
+// goroutines of their own, deadlines end what they wait for, and it alone touches the caller's set
+// while Extract runs. A kind that is settled stays as it is, whatever comes later: a value, a deadline
+// that passed, or the caller's word that it does not matter any more.
+type gather struct {
+	c       *Classifier // nil where no intent is asked for
+	req     *request
+	still   func() signal.Mask // which kinds still matter; nil: all of them
+	extra   signal.Mask        // embedding, when it is computed for intent alone
+	watched bool               // kinds may be settled while a stage works for them
+
+	timers   []*time.Timer
+	expiring sync.WaitGroup // of timers that were not stopped
+
+	mu     sync.Mutex // guards what follows, and calls of still
+	set    *signal.Set
+	open   signal.Mask // kinds that are waited for
+	news   bool        // the set has changed since still was called
+	stages []*stage
+}
+
+// stage is a piece of work that is worth its time only while one of some kinds is open.
+type stage struct {
+	kinds  signal.Mask
+	cancel context.CancelFunc
+}
+
+// newGather waits for the kinds of need, and for embedding where intent is among them.
+func newGather(c *Classifier, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask) *gather {
+	g := &gather{c: c, req: req, still: still, set: set, open: need}
+	if embedding := signal.MaskOf(signal.Embedding); need.Has(signal.Intent) && c.opts.Intents != nil {
+		g.extra = embedding & c.neural &^ (need | set.Have())
+		g.open |= g.extra
+	}
+	return g
+}
+
+// watch starts the deadlines of the kinds that are open and have one of their own.
+func (g *gather) watch(timeouts map[signal.Kind]time.Duration) {
+	for k, d := range timeouts {
+		m := signal.MaskOf(k)
+		if g.open&m == 0 {
+			continue
+		}
+		if k == signal.Embedding {
+			m |= signal.MaskOf(signal.Intent) // is made of it
+		}
+		g.watched = true
+		g.expiring.Add(1)
+		g.timers = append(g.timers, time.AfterFunc(d, func() {
+			defer g.expiring.Done()
+			g.expire(m, d)
+		}))
+	}
+}
+
+// close stops the deadlines. Once it returns, nobody but the caller touches the set.
+func (g *gather) close() {
+	for _, t := range g.timers {
+		if t.Stop() {
+			g.expiring.Done()
+		}
+	}
+	g.expiring.Wait()
+}
+
+// expire settles the kinds of m that are open after d.
+func (g *gather) expire(m signal.Mask, d time.Duration) {
+	for _, k := range m.Kinds() {
+		g.store(k, signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout, Elapsed: d})
+	}
+	g.narrow()
+}
+
+// wanted returns the members of m that are open; all of them for a nil gather.
+func (g *gather) wanted(m signal.Mask) signal.Mask {
+	if g == nil {
+		return m
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return m & g.open
+}
+
+// put settles k with v, if it is open, and intent where v is what it is made of. After the last value
+// that came at once, narrow.
+func (g *gather) put(k signal.Kind, v signal.Value) {
+	g.store(k, v)
+	if k == signal.Embedding && g.wanted(signal.MaskOf(signal.Intent)) != 0 && g.c.opts.Intents != nil {
+		g.store(signal.Intent, g.c.intent(g.req, &v))
+	}
+}
+
+func (g *gather) store(k signal.Kind, v signal.Value) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open.Has(k) {
+		g.set.Values[k] = v
+		g.open &^= signal.MaskOf(k)
+		g.news = true
+	}
+}
+
+// fail settles the kinds of m that are open as unknown.
+func (g *gather) fail(m signal.Mask, why signal.Reason) {
+	for _, k := range g.wanted(m).Kinds() {
+		g.put(k, signal.Value{State: signal.Unknown, Reason: why})
+	}
+}
+
+// narrow asks what still matters now that something came in, and ends the stages that work for nothing.
+func (g *gather) narrow() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.news {
+		return
+	}
+	g.news = false
+	if g.still != nil && g.open != 0 {
+		keep := g.ask()
+		if keep.Has(signal.Intent) {
+			keep |= signal.MaskOf(signal.Embedding)
+		}
+		g.open &= keep
+	}
+	if !g.open.Has(signal.Intent) {
+		g.open &^= g.extra
+	}
+	for _, s := range g.stages {
+		if s.kinds&g.open == 0 {
+			s.cancel()
+		}
+	}
+}
+
+// ask calls still. A panic in it would end the process from the goroutine of a deadline: all matters
+// then, and the caller meets its fault where it uses the set.
+func (g *gather) ask() (keep signal.Mask) {
+	defer func() {
+		if recover() != nil {
+			g.still, keep = nil, ^signal.Mask(0)
+		}
+	}()
+	return g.still()
+}
+
+// enter begins a stage that works for the given kinds. Its context ends with ctx, and as soon as none
+// of them is open: its error concerns nobody then. The caller calls leave, once.
+func (g *gather) enter(ctx context.Context, kinds signal.Mask) (stageCtx context.Context, leave func()) {
+	if g == nil || !g.watched {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	s := &stage{kinds: kinds, cancel: cancel}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stages = append(g.stages, s)
+	if g.open&kinds == 0 {
+		cancel()
+	}
+	return ctx, func() {
+		cancel()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.stages = slices.DeleteFunc(g.stages, func(other *stage) bool { return other == s })
+	}
+}

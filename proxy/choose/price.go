@@ -1,0 +1,33 @@
+package choose
+
+import (
+	"math"
+
+	"signalbox/proxy/option"
+)
+
+// Price is a price in USD per million tokens. When both are 0 the price is not known; a model
+// that costs nothing, and is to win by cost, says so with a price next to nothing.
+type Price struct {
+	// Input is the price of a million prompt tokens. Default 0.
+	Input float64 `yaml:"input"`
+	// Output is the price of a million completion tokens. Default 0.
+	Output float64 `yaml:"output"`
+}
+
+// Check reports a bad price to p, as a problem of field at.
+func (p Price) Check(problems *option.Problems, at string) {
+	if !isPrice(p.Input) || !isPrice(p.Output) {
+		problems.Addf(at, "a price is negative or not a number")
+	}
+}
+
+func isPrice(usd float64) bool { return usd >= 0 && usd <= math.MaxFloat32 }
+
+// Known reports whether it is said what the model costs.
+func (p Price) Known() bool { return p.Input+p.Output > 0 }
+
+// Of is the price of some tokens in USD.
+func (p Price) Of(prompt, completion float64) float64 {
+	return (prompt*p.Input + completion*p.Output) / 1e6
+}

@@ -1,0 +1,92 @@
+package decisionlog
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"signalbox/internal/signal"
+)
+
+func TestASignalThatIsNoNumberIsLoggedAsUnknown(t *testing.T) {
+	t.Parallel()
+	id := Identity{}
+	nan := signal.Value{State: signal.Known, Label: "math", Score: 0.5, Labels: []string{"math"}}
+	nan.Probs = []float32{float32(0)}
+	nan.Probs[0] /= nan.Probs[0]
+	got := id.SignalOf(signal.Domain, &nan)
+	if diff := cmp.Diff(Signal{State: "unknown", Reason: "invalid_output"}, got); diff != "" {
+		t.Errorf("signal (-want +got):\n%s", diff)
+	}
+	if _, err := json.Marshal(got); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestParseNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	const whole = `{"v":1,"request":{"model":"auto"},"route":"r","outcome":"matched","action":{"verb":"use"},"signals":{}}`
+	if _, err := Parse([]byte(whole)); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ old, by, want string }{
+		"a torn line":        {`"signals":{}}`, `"sig`, "unexpected end"},
+		"another version":    {`"v":1`, `"v":2`, "version is 2"},
+		"no version":         {`"v":1,`, ``, "version is 0"},
+		"no route":           {`"route":"r",`, ``, "route, outcome or action"},
+		"no model":           {`{"model":"auto"}`, `{}`, "request.model"},
+		"a state unheard of": {`"signals":{}`, `"signals":{"domain":{"state":"maybe"}}`, "signals.domain.state"},
+		"a huge number":      {`"signals":{}`, `"signals":{"domain":{"state":"evaluated","score":1e300}}`, "out of range"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Parse([]byte(strings.Replace(whole, c.old, c.by, 1)))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// What was read can be written and read again.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"v":1,"request":{"model":"auto","headers":{"X":{"sha256":["00"]}}},"route":"r","outcome":"matched","action":{"verb":"use"},"signals":{"domain":{"state":"evaluated","labels":["a"],"probs":[0.5]}}}`))
+	f.Add([]byte(`{"v":1,"request":{"model":"small"},"route":"named","outcome":"default","action":{"verb":"use"},"signals":{"keyword":{"state":"evaluated","labels":["a"],"sets":{"a":"1"}}},"prompt":{"last_user":"x","segments":[]}}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		first, err := Parse(line)
+		if err != nil {
+			return
+		}
+		out, err := json.Marshal(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := Parse(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(first, second, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("read again (-first +second):\n%s", diff)
+		}
+	})
+}
+
+func TestValuesOfHeadersAreHashedUnlessTheyMayBeRead(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		literal bool
+		want    Header
+	}{
+		{"X-Team", false, Header{Hashed: []string{HashHeader("X-Team", "red")}}},
+		{"X-Team", true, Header{Literal: []string{"red"}}},
+		{"Cookie", true, Header{Hashed: []string{HashHeader("Cookie", "red")}}},
+	} {
+		if diff := cmp.Diff(tt.want, HeaderOf(tt.name, []string{"red"}, tt.literal)); diff != "" {
+			t.Errorf("%s, literal %v (-want +got):\n%s", tt.name, tt.literal, diff)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+// Package decisionlog is the form of the decision log: what a line says, how it is made from a decision,
+// how it is read, and how a logged request would be decided under another configuration.
+//
+// It writes no files; package telemetry does. It decides nothing itself: rules do, from what the log holds.
+//
+// Invariants: a line holds no text of a request unless prompts are recorded; texts of the configuration
+// and values of headers appear as fingerprints; a request decided again under the configuration that
+// logged it ends as it did. Entries are plain values; everything else is safe for concurrent use. Nothing
+// here starts a goroutine.
+package decisionlog
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Version is the form of the lines that this version writes; it reads no other.
+const Version = 1
+
+// Entry is one line of the decision log: what a request was, as far as rules can see it,
+// what was decided and on which signals, and how it ended. It holds no text of the request unless
+// prompts are recorded.
+type Entry struct {
+	Version    int               `json:"v"`
+	Time       time.Time         `json:"time"` // of the decision
+	ID         string            `json:"id"`   // x-request-id
+	Generation uint64            `json:"generation"`
+	Config     string            `json:"config,omitempty"` // fingerprint of the configuration file
+	Request    Facts             `json:"request"`
+	Route      string            `json:"route"`
+	Outcome    string            `json:"outcome"`          // matched, fail_closed, unavailable or default
+	Failed     []string          `json:"failed,omitempty"` // signals that the decision had to do without
+	Action     Action            `json:"action"`
+	Signals    map[string]Signal `json:"signals"` // those that were asked for; what is absent was not computed
+	DecideMs   float64           `json:"decide_ms"`
+
+	Chosen    string  `json:"chosen,omitempty"`     // the model that the route chose; empty when nothing was to be forwarded
+	Model     string  `json:"model,omitempty"`      // that answered in the end
+	Endpoint  string  `json:"endpoint,omitempty"`   // of it
+	Reasoning string  `json:"reasoning,omitempty"`  // the effort that was asked for in the end
+	MaxTokens int     `json:"max_tokens,omitempty"` // the limit that was sent in place of the client's; 0 when none was
+	Status    int     `json:"status"`
+	Tokens    *Tokens `json:"tokens,omitempty"` // as the answer told them
+
+	Prompt *Text `json:"prompt,omitempty"` // only with telemetry.record_prompts
+}
+
+// Facts is what rules can read about a request without its text.
+type Facts struct {
+	Model    string            `json:"model"` // that the client asked for
+	Role     string            `json:"role,omitempty"`
+	Tenant   string            `json:"tenant,omitempty"`
+	Tokens   int               `json:"tokens"`                   // estimated length of the prompt
+	Context  int               `json:"context_tokens,omitempty"` // of the contexts that it refers to
+	Features []string          `json:"features,omitempty"`       // tools, images, context, facts
+	Session  bool              `json:"session,omitempty"`        // one was named
+	Headers  map[string]Header `json:"headers,omitempty"`        // those that the rules name; empty where the request had none of the name
+}
+
+// Header is the values of one request header.
+type Header struct {
+	Literal []string `json:"literal,omitempty"`
+	Hashed  []string `json:"sha256,omitempty"` // see HashHeader
+}
+
+// Signal is one signal as it was computed.
+type Signal struct {
+	State      string            `json:"state"` // evaluated or unknown
+	Label      string            `json:"label,omitempty"`
+	Score      float64           `json:"score,omitempty"`  // of the label, in [0,1]; of jailbreak always P(jailbreak)
+	Labels     []string          `json:"labels,omitempty"` // of keyword the sets that matched, of pii the types found
+	Probs      []float32         `json:"probs,omitempty"`  // of Labels
+	Reason     string            `json:"reason,omitempty"` // why it is unknown
+	Source     string            `json:"source,omitempty"`
+	Definition string            `json:"definition,omitempty"` // fingerprint of the model or examples that it comes from
+	Sets       map[string]string `json:"sets,omitempty"`       // of keyword: fingerprint of every set that was looked for
+	Windows    int               `json:"windows,omitempty"`
+	Read       int               `json:"read,omitempty"`
+	Ms         float64           `json:"ms,omitempty"`
+}
+
+// Action is what a route asked for. Texts are fingerprints.
+type Action struct {
+	Verb      string   `json:"verb"` // use, block or answer
+	Text      string   `json:"text,omitempty"`
+	Models    []Choice `json:"models,omitempty"`
+	By        string   `json:"by,omitempty"`
+	Margin    float64  `json:"quality_margin,omitempty"`
+	Reasoning string   `json:"reasoning,omitempty"`
+	Override  bool     `json:"override,omitempty"`
+	Prompt    string   `json:"prompt,omitempty"`      // its name
+	Mode      string   `json:"prompt_mode,omitempty"` // and how it is put in
+	Wording   string   `json:"prompt_text,omitempty"`
+	MaxTokens string   `json:"max_tokens,omitempty"` // auto or a number
+	Guard     string   `json:"guard,omitempty"`
+	Cache     string   `json:"cache,omitempty"`
+	Windows   string   `json:"windows,omitempty"`
+	Redact    bool     `json:"redact,omitempty"`
+	Set       string   `json:"set,omitempty"` // fields and headers
+}
+
+// Choice is a candidate model.
+type Choice struct {
+	Name   string `json:"name"`
+	Weight int    `json:"weight,omitempty"`
+}
+
+// Tokens is what an answer said about its usage.
+type Tokens struct {
+	Prompt     int64 `json:"prompt"`
+	Cached     int64 `json:"cached,omitempty"`
+	Completion int64 `json:"completion"`
+}
+
+// Text is the text of a request in the views that signals are read from.
+type Text struct {
+	LastUser string    `json:"last_user"`
+	Segments []Segment `json:"segments"`
+}
+
+// Segment is one run of text and who said it.
+type Segment struct {
+	Role string `json:"role"`
+	Text string `json:"text"`
+}
+
+// ErrNotADecision reports a line that is no entry of a decision log that this version can read.
+var ErrNotADecision = errors.New("not a line of a decision log")
+
+// Parse reads one line of a decision log. Members that it does not know are skipped: a later
+// version may add some. Its errors wrap ErrNotADecision.
+func Parse(line []byte) (*Entry, error) {
+	var l Entry
+	if err := json.Unmarshal(line, &l); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotADecision, err)
+	}
+	switch {
+	case l.Version != Version:
+		return nil, fmt.Errorf("%w: its version is %d, expected %d", ErrNotADecision, l.Version, Version)
+	case l.Route == "" || l.Outcome == "" || l.Action.Verb == "":
+		return nil, fmt.Errorf("%w: route, outcome or action is missing", ErrNotADecision)
+	case l.Request.Model == "":
+		return nil, fmt.Errorf("%w: request.model is missing", ErrNotADecision)
+	}
+	for name, s := range l.Signals {
+		switch {
+		case s.State != "evaluated" && s.State != "unknown":
+			return nil, fmt.Errorf("%w: signals.%s.state is %q", ErrNotADecision, name, s.State)
+		case !finite(s.Score, s.Probs):
+			return nil, fmt.Errorf("%w: signals.%s holds a number out of range", ErrNotADecision, name)
+		}
+	}
+	return &l, nil
+}

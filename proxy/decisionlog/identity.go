@@ -1,0 +1,29 @@
+package decisionlog
+
+import (
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+
+	"signalbox/internal/signal"
+)
+
+// Identity tells the definitions of one configuration apart from those of another, for the decision
+// log and for replay. It is immutable once it is used, and safe for
+// concurrent use.
+type Identity struct {
+	Config      string                 // fingerprint of the file
+	Definitions map[signal.Kind]string // of the models and examples behind a signal; absent where nothing can change it
+	Keywords    map[string]string      // fingerprint of each keyword set
+	// Provided are the signals that the configuration's models compute; the others are unknown.
+	Provided signal.Mask
+	// HeaderWords are the values that rules compare each header with, by canonical name.
+	HeaderWords map[string][]string
+	// HeaderPatterns are the headers that rules match with expressions, by canonical name.
+	HeaderPatterns map[string]bool
+}
+
+// Fingerprint is a short hash by which two definitions are told apart. It is no protection of secrets.
+func Fingerprint(b []byte) string {
+	return fmt.Sprintf("%016x", xxhash.Sum64(b))
+}

@@ -1,0 +1,163 @@
+package decisionlog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"time"
+
+	"signalbox/internal/signal"
+	"signalbox/rules"
+)
+
+// The words of outcomes.
+const (
+	outcomeMatched     = "matched"
+	outcomeFailClosed  = "fail_closed"
+	outcomeUnavailable = "unavailable"
+	outcomeDefault     = "default"
+)
+
+// OutcomeOf is the word for an outcome: matched, fail_closed, unavailable or default.
+func OutcomeOf(o rules.Outcome) string {
+	switch o {
+	case rules.FailClosed:
+		return outcomeFailClosed
+	case rules.Unavailable:
+		return outcomeUnavailable
+	case rules.Defaulted:
+		return outcomeDefault
+	case rules.Matched:
+	}
+	return outcomeMatched
+}
+
+// Milliseconds is how a line gives a time: with three decimals at most.
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// HeaderOf writes the values of a request header of canonical name down: hashed, or as they are when
+// literal is set and the header is no credential.
+func HeaderOf(name string, values []string, literal bool) Header { //nolint:revive // literal is how the configuration wants it
+	var h Header
+	for _, v := range values {
+		if literal && !isCredential(name) {
+			h.Literal = append(h.Literal, v)
+			continue
+		}
+		h.Hashed = append(h.Hashed, HashHeader(name, v))
+	}
+	return h
+}
+
+// isCredential reports a header whose values are never logged as they are.
+func isCredential(name string) bool {
+	switch name {
+	case "Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Api-Key":
+		return true
+	}
+	return false
+}
+
+// HashHeader is what stands for a header's value: the first 64 bits of SHA-256 over name, a zero byte
+// and value. It tells values apart and does not show them. A value that can be guessed can be
+// checked against it, so it is a pseudonym and not more.
+func HashHeader(name, value string) string {
+	sum := sha256.Sum256([]byte(name + "\x00" + value))
+	return hex.EncodeToString(sum[:8])
+}
+
+// featureWords are the names of features, in the order of their bits.
+var featureWords = [...]struct { //nolint:gochecknoglobals // constant table
+	bit  signal.Features
+	name string
+}{{signal.HasTools, "tools"}, {signal.HasImages, "images"}, {signal.HasContext, "context"}, {signal.HasFacts, "facts"}}
+
+// FeaturesOf lists the names of features.
+func FeaturesOf(f signal.Features) []string {
+	var out []string
+	for _, w := range featureWords {
+		if f&w.bit != 0 {
+			out = append(out, w.name)
+		}
+	}
+	return out
+}
+
+// SignalOf writes a signal of kind k down. It leaves out what could give a text away: vectors and the places of personal data.
+func (id *Identity) SignalOf(k signal.Kind, v *signal.Value) Signal {
+	out := Signal{
+		State: "evaluated", Label: v.Label, Score: v.Score, Labels: v.Labels, Probs: v.Probs, Source: v.Source,
+		Definition: id.Definitions[k], Ms: Milliseconds(v.Elapsed),
+	}
+	if v.State == signal.Unknown {
+		return Signal{State: "unknown", Reason: string(v.Reason), Source: v.Source, Definition: out.Definition, Ms: out.Ms}
+	}
+	if v.Coverage == signal.Windowed {
+		out.Windows, out.Read = v.Windows, v.Read
+	}
+	if k == signal.Keyword {
+		out.Sets = id.Keywords
+	}
+	if !finite(out.Score, out.Probs) { // rules take it for failed; JSON has no number for it
+		return Signal{State: "unknown", Reason: string(signal.ReasonInvalid), Source: v.Source, Definition: out.Definition, Ms: out.Ms}
+	}
+	return out
+}
+
+func finite(x float64, probs []float32) bool {
+	const limit = 1e6 // scores are in [0,1]; comparisons with NaN are false
+	ok := x > -limit && x < limit
+	for _, p := range probs {
+		ok = ok && p > -limit && p < limit
+	}
+	return ok
+}
+
+// TextOf writes the text of a request down.
+func TextOf(t *signal.Text) *Text {
+	out := &Text{LastUser: t.LastUser, Segments: make([]Segment, len(t.Segments))}
+	for i, s := range t.Segments {
+		out.Segments[i] = Segment{s.Role, s.Text}
+	}
+	return out
+}
+
+// ActionOf writes an action down; prompts are the texts of the configuration's system prompts by name. Texts
+// of the configuration become fingerprints: they tell a change and do not fill the log, and the values of
+// headers may be secrets.
+func ActionOf(a *rules.Action, prompts map[string]string) Action {
+	out := Action{
+		Verb: a.Verb.String(), By: a.By, Margin: a.Margin, Reasoning: a.Reasoning, Override: a.Override, Prompt: a.Prompt.Name, Mode: a.Prompt.Mode,
+		Guard: a.Guard, Cache: a.Cache, Windows: a.Windows, Redact: a.Redact,
+	}
+	if a.Text != "" {
+		out.Text = Fingerprint([]byte(a.Text))
+	}
+	for _, c := range a.Models {
+		logged := Choice{Name: c.Name}
+		if a.By == "weight" {
+			logged.Weight = c.Weight
+		}
+		out.Models = append(out.Models, logged)
+	}
+	if a.Prompt.Name != "" {
+		out.Wording = Fingerprint([]byte(prompts[a.Prompt.Name]))
+	}
+	if a.MaxTokens.Auto {
+		out.MaxTokens = "auto"
+	} else if a.MaxTokens.Limit > 0 {
+		out.MaxTokens = strconv.Itoa(a.MaxTokens.Limit)
+	}
+	if len(a.Body)+len(a.Headers) > 0 {
+		var b []byte
+		for _, f := range a.Body {
+			b = append(append(append(append(b, f.Name...), 0), f.JSON...), 0)
+		}
+		b = append(b, 1)
+		for _, h := range a.Headers {
+			b = append(append(append(append(b, h.Name...), 0), h.Value...), 0)
+		}
+		out.Set = Fingerprint(b)
+	}
+	return out
+}

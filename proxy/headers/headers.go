@@ -1,0 +1,91 @@
+// Package headers says which headers cross the proxy, and which end at it: those of one connection, and the
+// credentials of either side.
+//
+// It writes no headers of the proxy's own. Names are in canonical form, as net/http has them. Its functions
+// keep no state and are safe for concurrent use as long as nobody changes the headers they are given.
+package headers
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// OwnPrefix starts the headers that only the proxy writes, two that clients may send aside.
+const OwnPrefix = "X-Signalbox-"
+
+// stays reports whether a header of the client ends here: the headers of one connection (RFC 9110, section 7.6.1), and those that belong to the
+// client's side of this proxy: its credentials, its cookies, and its word about where it comes from.
+func stays(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+		"Http2-Settings", "Content-Length", "Expect", "Host", "Accept-Encoding",
+		"Authorization", "Cookie", "X-Api-Key", "Api-Key",
+		"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Real-Ip", "True-Client-Ip",
+		"X-Request-Id":
+		return true
+	}
+	return strings.HasPrefix(name, OwnPrefix)
+}
+
+// ForUpstream makes the head of the upstream request. id is the request's, bearer
+// the endpoint's header Authorization, empty when it has none. Values are shared with in and must not be
+// changed. Accept-Encoding stays here: streams are read on their way, and a compressed one could not
+// be checked for its end.
+func ForUpstream(in http.Header, id, bearer string) http.Header {
+	out := make(http.Header, len(in)+4)
+	listed := connectionListed(in)
+	for name, values := range in {
+		if !stays(name) && !slices.Contains(listed, name) {
+			out[name] = values
+		}
+	}
+	out["X-Request-Id"] = []string{id}
+	if bearer != "" {
+		out["Authorization"] = []string{bearer}
+	}
+	if _, ok := out["User-Agent"]; !ok {
+		out["User-Agent"] = nil // or the transport adds its own
+	}
+	// Present but empty, it is not sent, and tells the transport that it may repeat the request on a
+	// fresh connection when a reused one ended without a byte of an answer (net/http, Request.isReplayable).
+	if _, ok := out["X-Idempotency-Key"]; !ok {
+		out["X-Idempotency-Key"] = nil
+	}
+	return out
+}
+
+// connectionListed returns the header names that Connection makes hop-by-hop.
+func connectionListed(h http.Header) []string {
+	var out []string
+	for _, line := range h["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			out = append(out, http.CanonicalHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	return out
+}
+
+// ForClient passes an upstream's head, src, on to dst, less what belongs to its connection, its cookies and
+// what only the proxy may say. Values are shared with src.
+func ForClient(dst, src http.Header) {
+	listed := connectionListed(src)
+	for name, values := range src {
+		switch name {
+		case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+			"Set-Cookie", "Alt-Svc", "Server-Timing", "X-Request-Id", "X-Accel-Buffering":
+			continue
+		}
+		if strings.HasPrefix(name, OwnPrefix) || slices.Contains(listed, name) {
+			continue
+		}
+		dst[name] = values
+	}
+}
+
+// DropStale removes the headers that speak of the bytes of an answer as the upstream sent it (RFC 9530; RFC 9110, section 8.8).
+func DropStale(h http.Header) {
+	for _, name := range [...]string{"Content-Length", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5", "Etag"} {
+		delete(h, name)
+	}
+}

@@ -1,0 +1,146 @@
+package proxy
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"signalbox/internal/telemetry"
+	"signalbox/proxy/choose"
+	"signalbox/proxy/option"
+	"signalbox/proxy/pool"
+	"signalbox/proxy/reasoning"
+)
+
+// ModelOptions is one item of the list `models`.
+type ModelOptions struct {
+	// Name is what routes name and clients may ask for. Required, unique. Reloadable, as everything here.
+	Name string `yaml:"name"`
+	// ServedAs is the model name sent upstream. Default: Name.
+	ServedAs string `yaml:"served_as"`
+	// Endpoints are the servers that serve the model. At least one.
+	Endpoints []pool.EndpointOptions `yaml:"endpoints"`
+	// ContextWindow is the model's context length in tokens, prompt and answer together. Default 0: not known, nothing is clamped or refused.
+	ContextWindow int `yaml:"context_window"`
+	// Price is what the model's tokens cost, for the cost metrics and for `by: cost`.
+	Price choose.Price `yaml:"price"`
+	// Skills says how well the model answers, for `by: quality` and `quality_margin`: a share of right answers in [0,1] for each domain, and under `default` for all others, such as {default: 0.5, math: 0.8}. Without a default, other domains get the mean of those given. Default: not known.
+	Skills map[string]float64 `yaml:"skills"`
+	// SkillsFrom takes the skills from the results of a public model on MMLU-Pro that are built in, such as Meta-Llama-3_1-8B-Instruct; entries of skills stand over them. Default: none.
+	SkillsFrom string `yaml:"skills_from"`
+	// Reasoning says how the model is told to think more or less.
+	Reasoning reasoning.Options `yaml:"reasoning"`
+	// MaxTokensField is the field in which a limit on the answer is sent, max_tokens or max_completion_tokens; a client's limit in the other one is moved there when the request was routed. OpenAI's o-series and gpt-5 take max_completion_tokens only. Default max_tokens; max_completion_tokens with reasoning dialect openai.
+	MaxTokensField string `yaml:"max_tokens_field"`
+	// Tags are words that routes may select models by.
+	Tags []string `yaml:"tags"`
+	// Health configures the active checks of the endpoints.
+	Health pool.HealthOptions `yaml:"health"`
+	// FirstByteTimeout replaces server.first_byte_timeout for this model. Default 0: not replaced.
+	FirstByteTimeout option.Duration `yaml:"first_byte_timeout"`
+	// AnswerTimeout replaces server.answer_timeout for this model. Default 0: not replaced.
+	AnswerTimeout option.Duration `yaml:"answer_timeout"`
+	// GapTimeout replaces server.gap_timeout for this model. Default 0: not replaced.
+	GapTimeout option.Duration `yaml:"gap_timeout"`
+}
+
+// Validate reports every bad option, one "field: problem" a line.
+func (o ModelOptions) Validate() error {
+	var p option.Problems
+	p.Name("name", o.Name)
+	if o.ServedAs != "" && strings.TrimSpace(o.ServedAs) == "" {
+		p.Addf("served_as", "the name is blank")
+	}
+	if len(o.Endpoints) == 0 {
+		p.Addf("endpoints", "at least one is required")
+	}
+	seen := option.Unique{}
+	for i := range o.Endpoints {
+		at := fmt.Sprintf("endpoints[%d]", i)
+		o.Endpoints[i].Check(&p, at)
+		seen.Check(&p, at+".name", o.Endpoints[i].Name)
+	}
+	if o.ContextWindow < 0 {
+		p.Addf("context_window", "%d is negative", o.ContextWindow)
+	}
+	o.Price.Check(&p, "price")
+	choose.CheckSkills(&p, o.Skills, o.SkillsFrom)
+	o.Reasoning.Check(&p, "reasoning")
+	o.validateTokenField(&p)
+	o.validateTimes(&p)
+	return p.Err()
+}
+
+func (o ModelOptions) validateTimes(p *option.Problems) {
+	o.Health.Check(p, "health")
+	for _, d := range []struct {
+		field string
+		d     option.Duration
+	}{
+		{"first_byte_timeout", o.FirstByteTimeout},
+		{"answer_timeout", o.AnswerTimeout},
+		{"gap_timeout", o.GapTimeout},
+	} {
+		if d.d < 0 {
+			p.Addf(d.field, "%s is negative", d.d)
+		}
+	}
+}
+
+func (o ModelOptions) validateTokenField(p *option.Problems) {
+	switch o.MaxTokensField {
+	case "", fieldMaxTokens, fieldMaxCompletionTokens:
+	default:
+		p.Addf("max_tokens_field", "%q is neither %s nor %s", o.MaxTokensField, fieldMaxTokens, fieldMaxCompletionTokens)
+	}
+}
+
+// tokenField is the field in which the model takes a limit.
+func (o ModelOptions) tokenField() string {
+	switch {
+	case o.MaxTokensField != "":
+		return o.MaxTokensField
+	case o.Reasoning.Dialect == reasoning.DialectOpenAI:
+		return fieldMaxCompletionTokens
+	}
+	return fieldMaxTokens
+}
+
+// model is one configured model: what is chosen by, the endpoints that serve it, and how it is spoken to.
+// It is immutable but for what endpoints know of themselves.
+type model struct {
+	*choose.Model
+	*pool.Group
+
+	servedAs string
+	dialect  *reasoning.Dialect
+	// tokenField is the field in which it takes a limit on the answer.
+	tokenField string
+	firstByte  time.Duration
+	answer     time.Duration
+	gap        time.Duration
+}
+
+func newModel(o ModelOptions, defaults Options, metrics *telemetry.Metrics) (*model, error) {
+	dialect, err := reasoning.New(&o.Reasoning)
+	if err != nil {
+		return nil, fmt.Errorf("reasoning.%w", err)
+	}
+	group, err := pool.New(o.Name, o.Endpoints, o.Health, metrics)
+	if err != nil {
+		return nil, err
+	}
+	return &model{
+		Model:    &choose.Model{Name: o.Name, Window: o.ContextWindow, Price: o.Price, Skills: choose.NewSkills(o.Skills, o.SkillsFrom)},
+		Group:    group,
+		servedAs: cmp.Or(o.ServedAs, o.Name), dialect: dialect, tokenField: o.tokenField(),
+		firstByte: override(o.FirstByteTimeout, defaults.FirstByteTimeout),
+		answer:    override(o.AnswerTimeout, defaults.AnswerTimeout),
+		gap:       override(o.GapTimeout, defaults.GapTimeout),
+	}, nil
+}
+
+func override(own, fallback option.Duration) time.Duration {
+	return time.Duration(cmp.Or(own, fallback))
+}

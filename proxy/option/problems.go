@@ -1,0 +1,59 @@
+package option
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Problems collects what is wrong with a section, one "field: problem" a line. The zero value is ready
+// for use. It belongs to one goroutine.
+type Problems struct{ list []error }
+
+// Addf notes a problem of a field. The message is formatted as by fmt.Sprintf.
+func (p *Problems) Addf(field, format string, args ...any) {
+	p.list = append(p.list, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, args...)))
+}
+
+// Join notes what the check of a section below found; nil is nothing.
+func (p *Problems) Join(section string, err error) {
+	if err != nil {
+		p.list = append(p.list, fmt.Errorf("%s: %w", section, err))
+	}
+}
+
+// Name checks a word that ends up in headers, paths and metric labels: 1 to 200 bytes of visible ASCII.
+func (p *Problems) Name(field, name string) {
+	switch {
+	case name == "":
+		p.Addf(field, "a name is required")
+	case len(name) > 200:
+		p.Addf(field, "the name is longer than 200 bytes")
+	case !VisibleASCII(name):
+		p.Addf(field, "%q may hold visible ASCII characters only", name)
+	}
+}
+
+// Err returns all problems joined, nil when there are none.
+func (p *Problems) Err() error { return errors.Join(p.list...) }
+
+// VisibleASCII reports whether s holds nothing but visible ASCII characters, which a header can carry
+// and nothing reads as a separator. It is true for the empty string.
+func VisibleASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// Unique finds names that occur twice. It belongs to one goroutine; make it with Unique{}.
+type Unique map[string]bool
+
+// Check notes name, and a problem of field when it was noted before. An empty name is no name.
+func (u Unique) Check(p *Problems, field, name string) {
+	if u[name] && name != "" {
+		p.Addf(field, "%q is used twice", name)
+	}
+	u[name] = true
+}

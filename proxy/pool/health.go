@@ -1,0 +1,88 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Watcher checks the health of endpoints. It holds nothing that changes.
+type Watcher struct {
+	Transport http.RoundTripper // that checks are sent through
+	Log       *slog.Logger      // gets a line when an endpoint goes down or up
+}
+
+// Watch checks every endpoint of the groups, at once and then at every interval, until ctx ends or idle is
+// closed. It returns when its goroutines have.
+func (w Watcher) Watch(ctx context.Context, groups []*Group, idle <-chan struct{}) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	for _, g := range groups {
+		for _, e := range g.Endpoints {
+			if e.probe != nil {
+				wg.Go(func() { w.check(ctx, &g.health, e) })
+			}
+		}
+	}
+	select {
+	case <-ctx.Done():
+	case <-idle:
+	}
+	stop()
+	wg.Wait()
+}
+
+// check asks one endpoint at every interval, first at once.
+func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
+	tick := time.NewTicker(time.Duration(o.Interval))
+	defer tick.Stop()
+	for {
+		err := w.ask(ctx, e, time.Duration(o.Timeout))
+		if ctx.Err() != nil {
+			return // the failure may be ours
+		}
+		if e.checked(err) {
+			w.report(ctx, e, err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (w Watcher) report(ctx context.Context, e *Endpoint, err error) {
+	where := []slog.Attr{slog.String("model", e.Model), slog.String("endpoint", e.Name)}
+	if err != nil {
+		w.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint down", append(where, slog.String("cause", err.Error()))...)
+		return
+	}
+	w.Log.LogAttrs(ctx, slog.LevelInfo, "endpoint up", where...)
+}
+
+// ask makes one check. A status below 500 counts as alive, so that servers without the path, or with
+// other ideas about who may ask, are not taken for dead.
+func (w Watcher) ask(ctx context.Context, e *Endpoint, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	req := (&http.Request{Method: http.MethodGet, URL: e.probe, Header: http.Header{}}).WithContext(ctx)
+	if e.Bearer != "" {
+		req.Header["Authorization"] = []string{e.Bearer}
+	}
+	res, err := w.Transport.RoundTrip(req)
+	if err != nil {
+		return fmt.Errorf("health check: %w", err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 4<<10)) // read only to reuse the connection
+	if res.StatusCode >= http.StatusInternalServerError {
+		return fmt.Errorf("health check: status %d", res.StatusCode)
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package pool
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"signalbox/proxy/option"
+)
+
+// EndpointOptions is one server of a model.
+type EndpointOptions struct {
+	// Name appears in headers, metrics and logs. Required, unique within the model.
+	Name string `yaml:"name"`
+	// URL is the base of the API, such as http://10.0.0.11:8000/v1. Required.
+	URL string `yaml:"url"`
+	// Weight is the endpoint's share of the load relative to the others. 1 to 1000. Default 1.
+	Weight int `yaml:"weight"`
+	// APIKey is sent as a bearer token. A reference, ${NAME} or file:PATH. Default: none is sent.
+	APIKey string `yaml:"api_key" secret:"true"`
+}
+
+// Check reports every bad option to p, at being the path of the endpoint. That names are unique is for the
+// caller to check.
+func (o *EndpointOptions) Check(p *option.Problems, at string) {
+	p.Name(at+".name", o.Name)
+	if _, err := baseURL(o.URL); err != nil {
+		p.Addf(at+".url", "%v", err)
+	}
+	if o.Weight < 0 || o.Weight > 1000 {
+		p.Addf(at+".weight", "%d is not between 1 and 1000", o.Weight)
+	}
+	if !option.VisibleASCII(o.APIKey) {
+		p.Addf(at+".api_key", "the key holds characters that a header cannot carry")
+	}
+}
+
+// HealthOptions configures active checks. An endpoint is down after two checks in a row that were
+// refused, timed out or answered with a status of 500 or above, and up again after one that was not.
+type HealthOptions struct {
+	// Path is asked with GET on the endpoint's host. `off` turns the checks off. Default /health.
+	Path string `yaml:"path"`
+	// Interval is the time between two checks. At least 10ms. Default 5s.
+	Interval option.Duration `yaml:"interval"`
+	// Timeout bounds one check. Default 2s.
+	Timeout option.Duration `yaml:"timeout"`
+}
+
+// healthOff is the Path that turns active checks off.
+const healthOff = "off"
+
+const (
+	defaultHealthPath     = "/health"
+	defaultHealthInterval = 5 * time.Second
+	defaultHealthTimeout  = 2 * time.Second
+	minHealthInterval     = 10 * time.Millisecond
+)
+
+// Check reports every bad option to p; at is the path of the section.
+func (o *HealthOptions) Check(p *option.Problems, at string) {
+	if o.Path != "" && o.Path != healthOff && !strings.HasPrefix(o.Path, "/") {
+		p.Addf(at+".path", "%q must start with / or be %s", o.Path, healthOff)
+	}
+	if o.Interval != 0 && o.Interval < option.Duration(minHealthInterval) {
+		p.Addf(at+".interval", "%s is less than %s", o.Interval, minHealthInterval)
+	}
+	if o.Timeout < 0 {
+		p.Addf(at+".timeout", "%s is negative", o.Timeout)
+	}
+}
+
+// baseURL reads the base URL of an endpoint.
+func baseURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%q is not a URL", s)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("%q must start with http:// or https://", s)
+	case u.Host == "":
+		return nil, fmt.Errorf("%q names no host", s)
+	case u.User != nil:
+		return nil, fmt.Errorf("the URL holds a user name; use api_key")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("%q has a query or a fragment", s)
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	u.RawPath = ""
+	return u, nil
+}

@@ -1,0 +1,151 @@
+package pool
+
+import (
+	"io"
+	"math/rand/v2"
+	"net/url"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"signalbox/internal/telemetry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestEndpointsThatKeepFailingAreEjectedForAWhile(t *testing.T) {
+	t.Parallel()
+	m := group(t, "a", "b")
+	a, b := m.Endpoints[0], m.Endpoints[1]
+	now := time.Unix(1000, 0)
+	fail := func(e *Endpoint, n int) {
+		for range n {
+			m.Failed(e, now)
+		}
+	}
+	expect := func(step string, wantA, wantB Fitness) {
+		t.Helper()
+		if fa, fb := a.Fitness(now), b.Fitness(now); fa != wantA || fb != wantB {
+			t.Errorf("%s: a is %s, b is %s", step, fa, fb)
+		}
+	}
+	fail(a, failuresToEject-1)
+	expect("a few failures", Fit, Fit)
+	a.Succeeded()
+	fail(a, failuresToEject-1)
+	expect("a success between", Fit, Fit)
+	fail(a, 1)
+	expect("enough in a row", Ejected, Fit)
+	_ = a.checked(nil)
+	expect("a good health check does not outweigh failed requests", Ejected, Fit)
+	fail(b, 2*failuresToEject)
+	expect("the last one is never ejected", Ejected, Fit)
+	now = now.Add(ejectionBase)
+	expect("the time out is over", Fit, Fit)
+	a.Enter()
+	expect("one request tries it", Ejected, Fit)
+	a.Leave()
+	b.Succeeded()
+	fail(a, 1)
+	now = now.Add(ejectionBase)
+	expect("it failed again: twice the time", Ejected, Fit)
+	now = now.Add(ejectionBase)
+	expect("over again", Fit, Fit)
+	a.Succeeded()
+	fail(a, 1)
+	expect("a success forgets", Fit, Fit)
+	_, _ = b.checked(io.EOF), b.checked(io.EOF)
+	expect("down by health checks", Fit, Down)
+	fail(a, 2*failuresToEject)
+	expect("the last one that is up is not ejected", Fit, Down)
+	_ = b.checked(nil)
+	expect("up again", Fit, Fit)
+}
+
+func TestPlacementPrefersTheLessLoaded(t *testing.T) {
+	t.Parallel()
+	m := group(t, "a", "b", "c")
+	now := time.Unix(1000, 0)
+	m.Endpoints[0].Enter()
+	m.Endpoints[1].Enter()
+	seen := map[string]int{}
+	intn := rand.New(rand.NewPCG(1, 2)).IntN
+	for range 300 {
+		seen[m.Pick(nil, intn, now).Name]++
+	}
+	// c wins every draw that it is part of: two of three.
+	if seen["c"] < 170 || seen["c"] > 230 || seen["a"] < 30 || seen["b"] < 30 {
+		t.Errorf("picked %v", seen)
+	}
+	m.Endpoints[0].weight = 4
+	if e := m.Pick([]*Endpoint{m.Endpoints[2]}, intn, now); e.Name != "a" {
+		t.Errorf("with weight 4 and one request in flight, %s was preferred to a", e.Name)
+	}
+	if e := m.Pick(m.Endpoints, intn, now); e != nil {
+		t.Errorf("picked %s although all were tried", e.Name)
+	}
+	for _, e := range m.Endpoints[:2] {
+		_, _ = e.checked(io.EOF), e.checked(io.EOF)
+	}
+	if e := m.Pick(nil, intn, now); e.Name != "c" {
+		t.Errorf("picked %s, which is down", e.Name)
+	}
+	m.Endpoints[2].ejections, m.Endpoints[2].until = 1, now.Add(time.Second)
+	if e := m.Pick(nil, intn, now); e == nil || e.Name != "c" {
+		t.Error("an ejected endpoint is better than none")
+	}
+}
+
+func TestTheBudgetGivesItsBurstAndItsShare(t *testing.T) {
+	t.Parallel()
+	b := NewBudget()
+	count := func() (n int) {
+		for b.Spend() {
+			n++
+		}
+		return n
+	}
+	if n := count(); n != 10 {
+		t.Errorf("the burst is %d retries", n)
+	}
+	for range 25 {
+		b.Earn(0.2)
+	}
+	if n := count(); n != 5 {
+		t.Errorf("25 requests earned %d retries", n)
+	}
+	for range 1000 {
+		b.Earn(1)
+	}
+	if n := count(); n != 10 {
+		t.Errorf("%d retries were saved up", n)
+	}
+}
+
+func TestEndpointURLs(t *testing.T) {
+	t.Parallel()
+	m, err := New("m", []EndpointOptions{{Name: "a", URL: "https://h:1/base/v1/"}}, HealthOptions{Path: "/status"}, telemetry.Discard().Metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := m.Endpoints[0]
+	for want, got := range map[string]*url.URL{"https://h:1/base/v1/chat/completions": e.Chat, "https://h:1/status": e.probe} {
+		if got.String() != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func group(tb testing.TB, names ...string) *Group {
+	tb.Helper()
+	var o []EndpointOptions
+	for _, n := range names {
+		o = append(o, EndpointOptions{Name: n, URL: "http://" + n + "/v1"})
+	}
+	m, err := New("m", o, HealthOptions{}, telemetry.Discard().Metrics)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
