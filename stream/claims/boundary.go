@@ -1,0 +1,304 @@
+package claims
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxAhead bounds in bytes how far a boundary is looked for beyond its terminal. Past it the place counts as decided.
+const maxAhead = 64
+
+// ends judges whether the rune at pos ends the claim, and closes it when it does.
+func (s *Splitter) ends(r rune, size int) verdict {
+	switch {
+	case !s.open:
+		return no
+	case r == ';' || r == '；' || r == '؛':
+		return s.semicolon(r, size)
+	case stops(r):
+		return s.terminal()
+	case r > 0x7f && unicode.Is(unicode.STerm, r) && r != '．':
+		return s.wideTerminal(size)
+	}
+	return no
+}
+
+// semicolon ends a clause, unless inside brackets or inside a word (an HTML entity).
+func (s *Splitter) semicolon(r rune, size int) verdict {
+	if s.depth > 0 {
+		return no
+	}
+	if r == ';' {
+		next, v := s.peek(s.pos + size)
+		if v == more {
+			return more
+		}
+		if !unicode.IsSpace(next) && next != 0 {
+			return no
+		}
+	}
+	s.finish(s.pos + size)
+	return yes
+}
+
+// wideTerminal ends a sentence in scripts whose full stop needs no space after it.
+func (s *Splitter) wideTerminal(size int) verdict {
+	at := s.pos + size
+	for {
+		next, v := s.peek(at)
+		if v == more {
+			return more
+		}
+		wide := next > 0x7f && unicode.Is(unicode.STerm, next)
+		if !closes(next) && !wide || at-s.pos > maxAhead {
+			break
+		}
+		at += utf8.RuneLen(next)
+	}
+	s.finish(at)
+	return yes
+}
+
+// terminal judges . ! ? and runs of them.
+func (s *Splitter) terminal() verdict {
+	if prev, _ := utf8.DecodeLastRune(s.buf[s.start:s.pos]); stops(prev) {
+		return no // judged at the first of its run
+	}
+	at := s.pos
+	for at < len(s.buf) && at-s.pos < maxAhead {
+		r, size := utf8.DecodeRune(s.buf[at:])
+		if !stops(r) {
+			break
+		}
+		at += size
+	}
+	dots := s.buf[s.pos:min(at, len(s.buf))]
+	at, v := s.closing(at)
+	if v == more {
+		return more
+	}
+	next, v := s.peek(at)
+	switch {
+	case v == more:
+		return more
+	case next == 0 && s.final:
+		return no // the end closes it
+	case !unicode.IsSpace(next):
+		if ideograph(next) && len(dots) == 1 && dots[0] != '.' {
+			break
+		}
+		return no
+	}
+	v = yes
+	if dots[0] == '.' && len(dots) == 1 {
+		v = s.fullStop(at)
+	} else if bytes.IndexByte(dots, '!') < 0 && bytes.IndexByte(dots, '?') < 0 {
+		v = s.nextOpens(at)
+	}
+	switch v {
+	case yes:
+		s.finish(at)
+	case no, more:
+	}
+	return v
+}
+
+func stops(r rune) bool { return r == '.' || r == '!' || r == '?' || r == '…' }
+
+// closing skips quotes, brackets, emphasis and citations after a terminal.
+func (s *Splitter) closing(at int) (int, verdict) {
+	for at-s.pos < maxAhead {
+		r, v := s.peek(at)
+		if v == more {
+			return at, more
+		}
+		switch {
+		case closes(r):
+			at += utf8.RuneLen(r)
+		case r == '[':
+			end, v := s.citation(at)
+			if v != yes {
+				return at, v
+			}
+			at = end
+		default:
+			return at, no
+		}
+	}
+	return at, no
+}
+
+// citation finds the end of [3] or [3, 4] at at.
+func (s *Splitter) citation(at int) (int, verdict) {
+	for i := at + 1; i < at+16; i++ {
+		if i >= len(s.buf) {
+			if s.final {
+				return at, no
+			}
+			return at, more
+		}
+		switch c := s.buf[i]; {
+		case c == ']' && i > at+1:
+			return i + 1, yes
+		case c >= '0' && c <= '9' || c == ',' || c == ' ' || c == '-' || c == '^':
+		default:
+			return at, no
+		}
+	}
+	return at, no
+}
+
+// peek is the rune at byte at; 0 past the end of the text, and more when it has not come yet.
+func (s *Splitter) peek(at int) (rune, verdict) {
+	if at >= len(s.buf) || !utf8.FullRune(s.buf[at:]) {
+		if !s.final {
+			return 0, more
+		}
+		if at >= len(s.buf) {
+			return 0, no
+		}
+	}
+	r, _ := utf8.DecodeRune(s.buf[at:])
+	return r, no
+}
+
+// closes reports whether r may stand between a terminal and the space after it.
+func closes(r rune) bool {
+	switch r {
+	case '"', '\'', '”', '’', '»', '›', ')', ']', '}', '*', '_', '」', '』', '）', '】', '》', '〉', '“':
+		return true
+	}
+	return false
+}
+
+// fullStop judges a single full stop with a space after it: not every one ends a sentence.
+func (s *Splitter) fullStop(at int) verdict {
+	word := s.lastWord()
+	switch kindOf(word) {
+	case ordinary:
+		return yes
+	case numberWord:
+		return s.nextAfterDay(at)
+	case neverLast:
+		return no
+	case maybeLast:
+		return s.nextOpens(at)
+	case initial:
+		return s.nextStarter(at)
+	}
+	return yes
+}
+
+// lastWord is the word before pos, with the dots inside it: U.S, e.g, 3.5.
+func (s *Splitter) lastWord() []byte {
+	i := s.pos
+	for i > s.start {
+		r, size := utf8.DecodeLastRune(s.buf[s.start:i])
+		if !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && r != '.' {
+			break
+		}
+		i -= size
+	}
+	return s.buf[i:s.pos]
+}
+
+// nextWord is the first word after at, past spaces and opening marks. It is complete when the verdict is yes; no means
+// that the text or the line ends first.
+func (s *Splitter) nextWord(at int) ([]byte, verdict) {
+	limit := at + maxAhead
+	for at < limit {
+		r, v := s.peek(at)
+		switch {
+		case v == more:
+			return nil, more
+		case r == 0 || r == '\n':
+			return nil, no
+		}
+		if !unicode.IsSpace(r) && !opens(r) {
+			break
+		}
+		at += utf8.RuneLen(r)
+	}
+	from := at
+	for at < limit {
+		r, v := s.peek(at)
+		if v == more {
+			return s.buf[from:min(at, len(s.buf))], more
+		}
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) || r == 0 {
+			break
+		}
+		at += utf8.RuneLen(r)
+	}
+	return s.buf[from:at], yes
+}
+
+func opens(r rune) bool {
+	switch r {
+	case '"', '\'', '“', '‘', '«', '„', '(', '[', '*', '_', '¿', '¡', '-', '—', '–':
+		return true
+	}
+	return false
+}
+
+// nextOpens judges by the word after the stop: a small letter goes on.
+func (s *Splitter) nextOpens(at int) verdict {
+	word, v := s.nextWord(at)
+	if v == no {
+		return yes
+	}
+	if len(word) == 0 {
+		if v == more {
+			return more
+		}
+		return yes
+	}
+	first, _ := utf8.DecodeRune(word)
+	if unicode.IsLower(first) {
+		return no
+	}
+	return yes
+}
+
+// nextAfterDay judges like nextOpens after a number, where a month goes on too: 3. Mai.
+func (s *Splitter) nextAfterDay(at int) verdict {
+	if v := s.nextOpens(at); v != yes {
+		return v
+	}
+	word, v := s.nextWord(at)
+	switch {
+	case v == more:
+		return more
+	case germanMonths[string(word)]:
+		return no
+	}
+	return yes
+}
+
+// nextStarter judges a stop after an initial or a dotted acronym: only a word that begins sentences ends the claim.
+func (s *Splitter) nextStarter(at int) verdict {
+	word, v := s.nextWord(at)
+	switch v {
+	case more:
+		return more
+	case no:
+		return yes
+	case yes:
+	}
+	if starters[string(word)] {
+		return yes
+	}
+	return no
+}
+
+// finish closes the open claim at byte at, which is then judged.
+func (s *Splitter) finish(at int) {
+	for s.pos < at {
+		_, size := utf8.DecodeRune(s.buf[s.pos:])
+		s.pos += size
+		s.lineLen++
+	}
+	s.end = at
+	s.close(at, false)
+}

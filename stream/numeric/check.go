@@ -1,0 +1,509 @@
+package numeric
+
+import (
+	"slices"
+	"sync"
+
+	"signalbox/stream/evidence/words"
+)
+
+// Verdict is the outcome of a check, in the words of the guard.
+type Verdict uint8
+
+// The verdicts, from the mildest to the worst.
+const (
+	NotCheckable Verdict = iota // holds no number
+	Supported                   // every number stands in the evidence, or follows from it
+	Unsupported                 // a number stands nowhere in the evidence
+	Contradicted                // the evidence gives the same subject another number
+)
+
+// String is the name of the verdict on the wire.
+func (v Verdict) String() string {
+	switch v {
+	case Supported:
+		return "supported"
+	case Unsupported:
+		return "unsupported"
+	case Contradicted:
+		return "contradicted"
+	case NotCheckable:
+	}
+	return "not_checkable"
+}
+
+// Reason tells why a number got its verdict.
+type Reason string
+
+// The reasons.
+const (
+	SameValue    Reason = "same value"
+	Rounded      Reason = "same value, rounded"
+	Converted    Reason = "same value in another unit"
+	Derived      Reason = "follows from values of the evidence"
+	Counted      Reason = "count of listed things"
+	OtherValue   Reason = "another value for the same subject"
+	OtherSubject Reason = "value of another subject"
+	NoSuchNumber Reason = "no such number in the evidence"
+	NoFact       Reason = "small number that may be no fact"
+)
+
+// Finding is the verdict on one number of a claim.
+type Finding struct {
+	Start, End int // byte offsets of the number in the claim
+	Verdict    Verdict
+	Reason     Reason
+	Sentence   int     // sentence of the evidence that decided, or -1
+	Score      float64 // how well the words around both numbers agree, in [0,1]
+}
+
+// Thresholds on the agreement of words around two numbers, in [0,1]. Chosen on the generated fact sheets of
+// planted_test.go and on textbook sentences with swapped numbers (nli_synthetic, training part).
+const (
+	sameSubject = 0.40 // from here on another value contradicts
+	swapMargin  = 0.24 // by so much another value must fit better than the matching one
+	swapFloor   = 0.60 // and at least so well
+	strayScore  = 0.05 // below it a matching number shares no words with the claim
+	topicScore  = 0.6  // from here on a sentence speaks of what the claim speaks of
+)
+
+//nolint:gochecknoglobals // scratch space, holds nothing between calls
+var checkers = sync.Pool{New: func() any { return new(checker) }}
+
+// Check compares every number of a claim with the evidence. The context is text that the claim continues, such as the
+// sentence before it or the head of its table row; it may be empty. Findings are appended to dst, one a number, in
+// order; the verdict is the worst of them. Safe for concurrent use.
+func (x *Index) Check(dst []Finding, claim, context string) (Verdict, []Finding) {
+	c := checkers.Get().(*checker) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	defer checkers.Put(c)
+	c.x = x
+	defer func() { c.x, c.claim = nil, "" }()
+	worst := NotCheckable
+	c.prepare(claim, context)
+	for i := range c.values {
+		f := c.judge(i)
+		worst = max(worst, f.Verdict)
+		dst = append(dst, f)
+	}
+	return worst, dst
+}
+
+// checker is the scratch space of one check.
+type checker struct {
+	reading
+
+	x     *Index
+	claim string
+	cues  cue
+	all   float64 // weight of the terms that tell the subject of the number that is being judged
+	ctx   []words.Word
+
+	terms  []claimTerm
+	scores []float32 // a sentence each
+	top    []int32   // sentences by score
+	near   []candidate
+}
+
+// claimTerm is a word of the claim that the evidence knows.
+type claimTerm struct {
+	hash   uint64
+	weight float64
+	clause int32 // -1: from the context
+	start  int
+	date   bool
+	at     standing // in the claim, with respect to the number that is being judged
+}
+
+// candidate is a number of the evidence, or a sentence that lists things.
+type candidate struct {
+	known, sentence int32
+	score           float64
+}
+
+//nolint:gochecknoglobals // constant
+var nobody = candidate{known: -1, sentence: -1}
+
+func (c *checker) by(known int32, score float64) candidate {
+	return candidate{known: known, sentence: c.x.known[known].sentence, score: score}
+}
+
+// maxTop bounds the sentences whose numbers are weighed one by one.
+const maxTop = 24
+
+func (c *checker) prepare(claim, context string) {
+	c.claim = claim
+	c.read(claim)
+	c.terms, c.top = c.terms[:0], c.top[:0]
+	if len(c.values) == 0 {
+		return
+	}
+	c.cues = cuesOf(claim)
+	named := false
+	for _, w := range c.words {
+		if !w.Has(words.Stop) && !c.inValue(w, false) {
+			named = named || w.Has(words.Name)
+			c.addTerm(w, c.clause(w.Start), 1)
+		}
+	}
+	if context != "" {
+		weight := 0.6
+		if named {
+			weight = 0.3
+		}
+		c.ctx = words.Scan(c.ctx[:0], context)
+		for _, w := range c.ctx {
+			if w.Has(words.Capital) && !w.Has(words.Stop) {
+				c.addTerm(w, -1, weight)
+			}
+		}
+	}
+	c.rank()
+}
+
+func (c *checker) addTerm(w words.Word, clause int32, factor float64) {
+	idf, ok := c.x.idf[w.Hash]
+	if !ok {
+		return
+	}
+	for i := range c.terms {
+		if c.terms[i].hash == w.Hash {
+			return
+		}
+	}
+	weight := float64(idf) * factor
+	if w.Has(words.Name) {
+		weight *= 1.5
+	}
+	c.terms = append(c.terms, claimTerm{
+		hash: w.Hash, weight: weight, clause: clause, start: w.Start,
+		date: w.Has(words.Number) && clause >= 0 && c.inValue(w, true),
+	})
+}
+
+// rank finds the sentences of the evidence that share most with the claim.
+func (c *checker) rank() {
+	c.scores = slices.Grow(c.scores[:0], len(c.x.sentences))[:len(c.x.sentences)]
+	clear(c.scores)
+	for i := range c.terms {
+		t := &c.terms[i]
+		for _, s := range c.x.postings[t.hash] {
+			c.scores[s] += float32(t.weight)
+		}
+	}
+	for s, score := range c.scores {
+		in := &c.x.sentences[s]
+		if score == 0 || in.known == in.knownEnd && in.list == 0 {
+			continue
+		}
+		c.keep(int32(s), score)
+	}
+}
+
+// keep holds the best maxTop sentences, best first.
+func (c *checker) keep(s int32, score float32) {
+	if len(c.top) == maxTop {
+		if score <= c.scores[c.top[maxTop-1]] {
+			return
+		}
+		c.top = c.top[:maxTop-1]
+	}
+	at := len(c.top)
+	for at > 0 && c.scores[c.top[at-1]] < score {
+		at--
+	}
+	c.top = slices.Insert(c.top, at, s)
+}
+
+// judge decides about number i of the claim.
+func (c *checker) judge(i int) Finding {
+	v := &c.values[i]
+	c.stand(v)
+	f := Finding{Start: v.Start, End: v.End, Sentence: -1}
+	match, how := c.bestMatch(v)
+	other := c.bestOther(v)
+	if match.sentence >= 0 && c.coincidence(match) {
+		match = nobody
+	}
+	switch {
+	case match.sentence >= 0 && c.swapped(v, match, other):
+		return c.found(f, Contradicted, OtherSubject, other)
+	case match.sentence >= 0:
+		return c.found(f, Supported, how, match)
+	}
+	if from, reason := c.derive(v, other); from.sentence >= 0 {
+		return c.found(f, Supported, reason, from)
+	}
+	if v.Weak {
+		f.Reason = NoFact
+		return f
+	}
+	if other.sentence >= 0 && other.score >= sameSubject {
+		return c.found(f, Contradicted, OtherValue, other)
+	}
+	f.Verdict, f.Reason = Unsupported, NoSuchNumber
+	return f
+}
+
+// coincidence reports whether a matching number shares nothing with the claim but its value, while the evidence has a
+// sentence about what the claim speaks of.
+func (c *checker) coincidence(match candidate) bool {
+	if match.score >= strayScore || len(c.top) == 0 || c.all == 0 {
+		return false
+	}
+	return float64(c.scores[c.top[0]]) >= topicScore*c.all && c.foreignName(match.known)
+}
+
+// swapped reports whether the number of the claim belongs to another subject: other fits the claim better than match,
+// and match stands with words that the claim lacks.
+func (c *checker) swapped(v *Value, match, other candidate) bool {
+	if other.sentence < 0 || other.score < swapFloor || other.score-match.score < swapMargin {
+		return false
+	}
+	in := &c.x.sentences[other.sentence]
+	for k := in.known; k < in.knownEnd; k++ {
+		if agree(v, &c.x.known[k].value) != differs && !c.foreignClause(k) {
+			return false // the sentence about the subject has the number as well
+		}
+	}
+	return c.foreignClause(match.known) || match.sentence != other.sentence && c.foreignName(match.known)
+}
+
+// foreignClause reports whether number k stands in a clause with a word that the claim does not have. A clause without
+// words of its own speaks of the subject of its sentence.
+func (c *checker) foreignClause(k int32) bool {
+	e := &c.x.known[k]
+	in := &c.x.sentences[e.sentence]
+	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		if w.clause == e.clause && !c.says(w.hash) {
+			return true
+		}
+	}
+	return false
+}
+
+// foreignName reports whether the sentence of number k names something that the claim does not.
+func (c *checker) foreignName(k int32) bool {
+	e := &c.x.known[k]
+	in := &c.x.sentences[e.sentence]
+	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		if w.class&(words.Capital|words.Uncased) != 0 && !c.says(w.hash) && !c.taken(in, w.clause, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) says(hash uint64) bool {
+	for i := range c.terms {
+		if c.terms[i].hash == hash && c.terms[i].clause >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (*checker) found(f Finding, v Verdict, r Reason, by candidate) Finding {
+	f.Verdict, f.Reason, f.Score = v, r, by.score
+	f.Sentence = int(by.sentence)
+	return f
+}
+
+// bestMatch finds the value of the evidence that agrees with v and whose words agree best.
+func (c *checker) bestMatch(v *Value) (candidate, Reason) {
+	best, how := nobody, NoSuchNumber
+	for k := range c.x.known {
+		e := &c.x.known[k]
+		if best.sentence >= 0 && c.reach(e.sentence) <= best.score {
+			continue
+		}
+		a := agree(v, &e.value)
+		if a == differs {
+			continue
+		}
+		if score := c.affinity(int32(k)); best.sentence < 0 || score > best.score {
+			best, how = c.by(int32(k), score), reasons(a)
+		}
+	}
+	return best, how
+}
+
+func reasons(a agreement) Reason {
+	switch a {
+	case rounded:
+		return Rounded
+	case converted:
+		return Converted
+	case equal, differs:
+	}
+	return SameValue
+}
+
+// bestOther finds the comparable value of the evidence that differs from v and whose words agree best.
+func (c *checker) bestOther(v *Value) candidate {
+	best := nobody
+	for _, s := range c.top {
+		in := &c.x.sentences[s]
+		for k := in.known; k < in.knownEnd; k++ {
+			e := &c.x.known[k].value
+			if !commensurable(v, e) || agree(v, e) != differs {
+				continue
+			}
+			if score := c.affinity(k); best.sentence < 0 || score > best.score {
+				best = c.by(k, score)
+			}
+		}
+	}
+	return best
+}
+
+// standing tells where a word stands with respect to a number of its sentence.
+type standing uint8
+
+const (
+	absent     standing = iota
+	beside              // a name in a sentence beside one with a name of its own
+	neighbour           // a name in the sentence before, or the first of the group: a pronoun may stand for it
+	inOther             // in the clause of another number of this dimension
+	inSentence          // in a clause with no number of this dimension
+	inClause            // in the clause of the number
+)
+
+// together weighs a shared word by where it stands in the claim and in the evidence. A word in the clause of another
+// number on one side only tells that the numbers belong to different things.
+func together(claim, evidence standing) float64 {
+	switch {
+	case evidence == absent:
+		return 0
+	case evidence == beside:
+		return 0.15
+	case evidence == neighbour:
+		return 0.5
+	case claim == evidence:
+		return 1
+	case claim == inOther || evidence == inOther:
+		return 0.3
+	}
+	return 0.9
+}
+
+// affinity is the share of the claim's words, weighted, that stand with number k of the evidence.
+func (c *checker) affinity(k int32) float64 {
+	if c.all == 0 {
+		return 0
+	}
+	e := &c.x.known[k]
+	got := 0.0
+	for i := range c.terms {
+		if t := &c.terms[i]; t.at != absent {
+			got += t.weight * together(t.at, c.place(t, e))
+		}
+	}
+	return got / c.all
+}
+
+// stand notes where the words of the claim stand with respect to its number v.
+func (c *checker) stand(v *Value) {
+	home := c.clause(v.Start)
+	c.all = 0
+	for i := range c.terms {
+		t := &c.terms[i]
+		t.at = inSentence
+		switch {
+		case t.date && v.Kind == Date:
+			t.at = absent // other dates tell no subject
+			continue
+		case t.clause == home:
+			t.at = inClause
+		case t.clause >= 0 && c.claimed(t.clause, v):
+			t.at = inOther
+		}
+		c.all += t.weight
+	}
+}
+
+// reach is the most that affinity can be for a number of sentence s.
+func (c *checker) reach(s int32) float64 {
+	if c.all == 0 {
+		return 0
+	}
+	held := float64(c.scores[s])
+	beyond := max(0, c.all-held)
+	return (held + beyond/2) / c.all
+}
+
+// claimed reports whether a clause of the claim holds a number that v could be taken for.
+func (c *checker) claimed(clause int32, v *Value) bool {
+	for i := range c.values {
+		if o := &c.values[i]; o.Dim == v.Dim && o != v && c.clause(o.Start) == clause {
+			return true
+		}
+	}
+	return false
+}
+
+// place tells where word t stands with respect to number e.
+func (c *checker) place(t *claimTerm, e *known) standing {
+	in := &c.x.sentences[e.sentence]
+	best := absent
+	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		if w.hash != t.hash {
+			continue
+		}
+		switch {
+		case w.clause == e.clause || in.mixed:
+			return inClause
+		case c.taken(in, w.clause, e):
+			best = max(best, inOther)
+		default:
+			best = max(best, inSentence)
+		}
+	}
+	if best == absent {
+		return c.placeAround(t, e, in)
+	}
+	return best
+}
+
+// placeAround looks for word t, as a name, in the sentence before that of number e and in the first of its group.
+func (c *checker) placeAround(t *claimTerm, e *known, in *indexed) standing {
+	for _, s := range [...]int32{e.sentence - 1, c.groupHead(e.sentence)} {
+		if s < 0 || s == e.sentence || c.x.sentences[s].group != in.group {
+			continue
+		}
+		near := &c.x.sentences[s]
+		for _, w := range c.x.terms[near.terms:near.termEnd] {
+			if w.hash == t.hash && w.class&(words.Capital|words.Uncased) != 0 {
+				if in.named {
+					return beside
+				}
+				return neighbour
+			}
+		}
+	}
+	return absent
+}
+
+func (c *checker) groupHead(s int32) int32 {
+	group := c.x.sentences[s].group
+	lo, hi := 0, int(s)
+	for lo < hi { // groups are consecutive and ascending
+		mid := (lo + hi) / 2
+		if c.x.sentences[mid].group < group {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return int32(lo)
+}
+
+// taken reports whether a clause of a sentence holds another number of the dimension of e.
+func (c *checker) taken(in *indexed, clause int32, e *known) bool {
+	for k := in.known; k < in.knownEnd; k++ {
+		o := &c.x.known[k]
+		if o.clause == clause && o.value.Dim == e.value.Dim && o != e {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,450 @@
+package numeric
+
+import (
+	"math"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Years a bare four-digit number is read as.
+const (
+	minYear = 1000
+	maxYear = 2199
+)
+
+func dateValue(start int) Value {
+	return Value{Start: start, Kind: Date, Dim: calendar, Alt: math.NaN(), Factor: 1, Step: 1, Place: 1}
+}
+
+func (v *Value) years(from, to int) {
+	v.Year, v.YearTo = from, to
+	v.Raw, v.RawHi = float64(from), float64(to)
+	v.Lo, v.Hi = v.Raw, v.RawHi
+}
+
+// date reads a date at token i in any of its notations.
+func (p *parser) date(i int) (v Value, next int, ok bool) {
+	t := p.tok(i)
+	v = dateValue(t.start)
+	switch {
+	case t.kind == tokDate:
+		v.years(t.year, t.year)
+		v.Month, v.Day, v.Swap = t.month, t.day, t.swap
+		next = i + 1
+	case t.kind == tokNumber:
+		next = p.numberDate(i, &v)
+	case t.kind == tokWord && t.word.role&roleMonth != 0:
+		next = p.monthDate(i, &v)
+	case t.kind == tokWord && quarterName(p.text[t.start:t.end]):
+		next = p.quarter(i, &v)
+	default:
+		next = p.century(i, &v)
+	}
+	if next <= i {
+		return v, i, false
+	}
+	v.End = p.tok(next - 1).end
+	return v, next, true
+}
+
+// numberDate reads dates that begin with a number: 12 May 1889, 1990s, 2024年5月12日, 1889, 19th century. It returns i
+// when there is none.
+func (p *parser) numberDate(i int, v *Value) int {
+	t := p.tok(i)
+	if next := p.dayFirst(i, v); next > i {
+		return next
+	}
+	if next := p.ideographicDate(i, v); next > i {
+		return next
+	}
+	if next := p.century(i, v); next > i {
+		return next
+	}
+	if p.shortYear(i, v) {
+		return i + 1
+	}
+	if t.digits != 4 && !p.era(i+1) || t.step != 1 {
+		return i
+	}
+	n := int(t.num)
+	if p.era(i+1) && n < 10000 {
+		v.years(-n, -n)
+		return i + 2
+	}
+	if n < minYear || n > maxYear {
+		return i
+	}
+	return p.bareYear(i, n, v)
+}
+
+// bareYear reads year n of token i alone, or as the start of a decade.
+func (p *parser) bareYear(i, n int, v *Value) int {
+	if p.touches(i+1) && p.word(i+1, "s") || p.touches(i+1) && p.sym(i+1, '\'') && p.word(i+2, "s") || p.word(i+1, "er") {
+		v.years(n, n)
+		if n%10 == 0 {
+			v.years(n, decadeEnd(n))
+		}
+		if p.sym(i+1, '\'') {
+			return i + 3
+		}
+		return i + 2
+	}
+	if !p.yearStands(i) {
+		return i
+	}
+	v.years(n, n)
+	return i + 1
+}
+
+// shortYear reads the 19 of 2018–19.
+func (p *parser) shortYear(i int, v *Value) bool {
+	t, first := p.tok(i), p.tok(i-2)
+	dash := p.sym(i-1, '–') || p.sym(i-1, '-') || p.sym(i-1, '/')
+	if !dash || t.digits != 2 || t.step != 1 || first.digits != 4 || first.num < minYear || first.num > maxYear || !p.touches(i) || !p.touches(i-1) {
+		return false
+	}
+	n := int(first.num)/100*100 + int(t.num)
+	if n <= int(first.num) {
+		return false
+	}
+	v.years(n, n)
+	return true
+}
+
+func decadeEnd(n int) int {
+	if n%100 == 0 {
+		return n + 99
+	}
+	return n + 9
+}
+
+func (p *parser) era(i int) bool { return p.has(i, roleEra) }
+
+// yearStands tells a year from a count: a year follows "in", a month, a bracket, or ends its clause.
+func (p *parser) yearStands(i int) bool {
+	if p.money(i-1) || p.money(i+1) || p.magnitude(i+1) > 0 || p.has(i-1, roleHedge) && !p.has(i-1, roleYearCue) {
+		return false
+	}
+	if _, _, ok := p.unitAt(i + 1); ok {
+		return false
+	}
+	if p.has(i+1, roleAnd|roleTo) || p.sym(i+1, '-') || p.sym(i+1, '–') {
+		if _, _, ok := p.unitAt(i + 3); ok && p.tok(i+2).kind == tokNumber {
+			return false // between 1800 and 1900 km
+		}
+	}
+	if p.has(i-1, roleThan) && !p.has(i-1, roleYearCue|roleOf) {
+		return false
+	}
+	if p.has(i-1, roleYearCue) || p.has(i-1, roleOf) || p.monthAt(i-1) {
+		return true
+	}
+	after := p.tok(i + 1)
+	if after.kind == tokWord {
+		r, _ := utf8.DecodeRuneInString(p.text[after.start:])
+		stands := after.word.role&(roleAnd|roleTo|roleYearCue|roleOf|roleMonth) != 0 || after.word.cue&cueSpan != 0
+		return stands || unicode.IsUpper(r)
+	}
+	return true
+}
+
+// dayFirst reads 12 May 1889, 12th of May, 12. Mai 1889, 12 de mayo de 1889, 1er mai.
+func (p *parser) dayFirst(i int, v *Value) int {
+	t := p.tok(i)
+	if t.step != 1 || t.num < 1 || t.num > 31 || t.digits > 2 || t.digits == 0 {
+		return i
+	}
+	j := i + 1
+	if p.touches(j) && (p.sym(j, '.') || p.ordinalMark(j)) {
+		j++
+	}
+	if p.has(j, roleOf) {
+		j++
+	}
+	if !p.monthAt(j) {
+		return i
+	}
+	v.Day, v.Month = uint8(t.num), p.tok(j).word.month
+	return p.yearAfter(j+1, v)
+}
+
+// monthAt reports whether token i is a month. "may" and "march" need their capital.
+func (p *parser) monthAt(i int) bool {
+	t := p.tok(i)
+	if t.kind != tokWord || t.word.role&roleMonth == 0 {
+		return false
+	}
+	switch p.text[t.start:t.end] {
+	case "may", "march", "mar", "jun", "sep", "dec", "mars":
+		return p.text[t.start] == 'M' || p.text[t.start:t.end] == "mars" && p.tok(i-1).kind == tokNumber
+	}
+	return true
+}
+
+// yearAfter reads a year after a month: 1889 or , 1889 or de 1889.
+func (p *parser) yearAfter(i int, v *Value) int {
+	j := i
+	if p.sym(j, '.') && p.touches(j) {
+		j++
+	}
+	if p.sym(j, ',') || p.has(j, roleOf) {
+		j++
+	}
+	t := p.tok(j)
+	if t.kind == tokNumber && t.digits == 4 && t.num >= minYear && t.num <= maxYear {
+		v.years(int(t.num), int(t.num))
+		return j + 1
+	}
+	return i
+}
+
+// monthDate reads May 12, 1889 and May 1889. A month alone is none.
+func (p *parser) monthDate(i int, v *Value) int {
+	if !p.monthAt(i) {
+		return i
+	}
+	v.Month = p.tok(i).word.month
+	j := i + 1
+	if p.sym(j, '.') && p.touches(j) {
+		j++
+	}
+	t := p.tok(j)
+	if t.kind == tokNumber && t.step == 1 && t.digits > 0 && t.digits <= 2 && t.num >= 1 && t.num <= 31 {
+		v.Day = uint8(t.num)
+		j++
+		if p.touches(j) && p.ordinalMark(j) {
+			j++
+		}
+		return p.yearAfter(j, v)
+	}
+	if next := p.yearAfter(j, v); next > j {
+		return next
+	}
+	return i
+}
+
+func (p *parser) ordinalMark(i int) bool {
+	if p.word(i, "e") || p.word(i, "ᵉ") {
+		return true
+	}
+	t := p.tok(i)
+	return (t.kind == tokWord || t.kind == tokSymbol) && glued(p.text[t.start:t.end]) == gluedOrdinal
+}
+
+// ideographicDate reads 2024年5月12日 and its parts.
+func (p *parser) ideographicDate(i int, v *Value) int {
+	t := p.tok(i)
+	if t.step != 1 || !p.word(i+1, "年") && !p.word(i+1, "月") {
+		return i
+	}
+	j := i
+	if p.word(j+1, "年") {
+		v.years(int(t.num), int(t.num))
+		j += 2
+	}
+	if m := p.tok(j); m.kind == tokNumber && p.word(j+1, "月") && m.num >= 1 && m.num <= 12 {
+		v.Month = uint8(m.num)
+		j += 2
+		if d := p.tok(j); d.kind == tokNumber && p.word(j+1, "日") && d.num >= 1 && d.num <= 31 {
+			v.Day = uint8(d.num)
+			j += 2
+		}
+	}
+	return j
+}
+
+// quarter reads Q3 2024.
+func (p *parser) quarter(i int, v *Value) int {
+	if j := p.yearAfter(i+1, v); j > i+1 {
+		s := p.text[p.tok(i).start:p.tok(i).end]
+		v.Month = 100 + 10*(s[0]%10) + s[1] - '0' // no month, but a part of the year that must agree
+		return j
+	}
+	return i
+}
+
+// century reads 19th century, nineteenth century, 19. Jahrhundert, XIXe siècle, siglo XIX.
+func (p *parser) century(i int, v *Value) int {
+	n, j := 0.0, i+1
+	t := p.tok(i)
+	switch {
+	case t.kind == tokWord && t.word.role&roleCentury != 0:
+		if n = float64(roman(p.tokText(i + 1))); n == 0 {
+			return i
+		}
+		j = i + 1
+	case t.kind == tokNumber && t.step == 1:
+		if !p.touches(j) || !p.ordinalMark(j) && !p.sym(j, '.') {
+			return i
+		}
+		j++
+		n = t.num
+	case t.kind == tokWord && p.ordinalWord(i, &n, &j):
+	case t.kind == tokWord:
+		n = float64(roman(p.tokText(i)))
+	}
+	if p.sym(j, '-') {
+		j++
+	}
+	if n < 1 || n > 30 || j > i && t.word.role&roleCentury == 0 && !p.has(j, roleCentury) {
+		return i
+	}
+	v.years(int(n-1)*100, int(n)*100)
+	if p.era(j + 1) {
+		v.years(-int(n)*100, -int(n-1)*100)
+		j++
+	}
+	return j + 1
+}
+
+func (p *parser) tokText(i int) string {
+	t := p.tok(i)
+	if t.kind != tokWord {
+		return ""
+	}
+	return p.text[t.start:t.end]
+}
+
+// roman reads a small Roman numeral, with the French ordinal endings; 0 when s is none. One letter alone is no numeral
+// but an initial.
+func roman(s string) int {
+	for len(s) > 1 && (s[len(s)-1] == 'e' || s[len(s)-1] > 0x7f || s[len(s)-1] == 'm') {
+		s = s[:len(s)-1]
+	}
+	total, prev := 0, 0
+	for i := len(s) - 1; i >= 0; i-- {
+		var n int
+		switch s[i] {
+		case 'I':
+			n = 1
+		case 'V':
+			n = 5
+		case 'X':
+			n = 10
+		default:
+			return 0
+		}
+		if n < prev {
+			total -= n
+		} else {
+			total += n
+			prev = n
+		}
+	}
+	return total
+}
+
+// clock reads 14:30, 2:30 pm, 9 am, 14 Uhr, 9 o'clock.
+func (p *parser) clock(i int) (v Value, next int, ok bool) {
+	t := p.tok(i)
+	v = Value{Start: t.start, Kind: Clock, Dim: clock, Alt: math.NaN(), Factor: 1, Step: 1, Place: 1}
+	minutes := t.num
+	next = i + 1
+	switch {
+	case t.kind == tokClock:
+	case t.kind == tokNumber && t.step == 1 && t.num <= 24 && t.digits > 0 && (p.has(next, roleClockCue) || p.has(next, roleMeridiem)):
+		minutes *= 60
+	default:
+		return v, i, false
+	}
+	switch {
+	case p.has(next, roleMeridiem):
+		if minutes >= 12*60 {
+			minutes -= 12 * 60
+		}
+		minutes += p.tok(next).word.num * 60
+		next++
+	case p.has(next, roleClockCue):
+		next++
+	}
+	v.Raw, v.RawHi, v.Lo, v.Hi = minutes, minutes, minutes, minutes
+	v.End = p.tok(next - 1).end
+	return v, next, true
+}
+
+// fractionWords reads half, two thirds, a quarter, three-quarters, 3/4.
+func (p *parser) fractionWords(i int) (v Value, next int, ok bool) {
+	t := p.tok(i)
+	if t.kind == tokNumber && t.num < 1 && t.num > 0 && (p.text[t.start] > 0x7f || t.step == 0.01 && t.end-t.start >= 3 && hasSlash(p.text[t.start:t.end])) {
+		if _, _, unitFollows := p.unitAt(i + 1); unitFollows {
+			return v, i, false
+		}
+		return p.fractionValue(i, i+1, t.num), i + 1, true
+	}
+	count, j := 1.0, i
+	if t.word.role&(roleCardinal|roleArticle) != 0 && !p.has(i, roleMagnitude) {
+		if t.word.role&roleCardinal != 0 {
+			count = t.word.num
+		}
+		j++
+		if p.sym(j, '-') {
+			j++
+		}
+	}
+	f := p.tok(j)
+	third := j > i && f.word.role&roleOrdinal != 0 && f.word.num == 3 && count == 1 && p.word(j+1, "of")
+	if f.word.role&roleFraction == 0 && !third || count == 0 {
+		return v, i, false
+	}
+	if j == i && f.word.num != 0.5 {
+		return v, i, false
+	}
+	share := f.word.num
+	if third {
+		share = 1.0 / 3
+	}
+	if count*share >= 1 {
+		return v, i, false
+	}
+	return p.fractionValue(i, j+1, count*share), j + 1, true
+}
+
+func hasSlash(s string) bool {
+	for i := range len(s) {
+		if s[i] == '/' {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *parser) fractionValue(i, j int, n float64) Value {
+	v := plainValue(n, 0.01)
+	v.Kind, v.Start, v.End = Fraction, p.tok(i).start, p.tok(j-1).end
+	v.Hedge = p.hedge(i)
+	v.Weak = p.tok(i).kind == tokWord
+	return v
+}
+
+// ordinalWord reads third and twenty-first.
+func (p *parser) ordinalWord(i int, n *float64, next *int) bool {
+	t, last := p.tok(i), p.tok(i+2)
+	if t.word.role&roleCardinal != 0 && t.word.num >= 20 && p.sym(i+1, '-') && last.word.role&roleOrdinal != 0 && last.word.num < 10 {
+		*n, *next = t.word.num+last.word.num, i+3
+		return true
+	}
+	if t.word.role&roleOrdinal == 0 || t.word.role&roleCardinal != 0 {
+		return false
+	}
+	*n, *next = t.word.num, i+1
+	return true
+}
+
+// ordinal reads 3rd, 3., third, twenty-first.
+func (p *parser) ordinal(i int) (v Value, next int, ok bool) {
+	t := p.tok(i)
+	switch {
+	case t.kind == tokNumber && t.step == 1 && p.touches(i+1) && p.tok(i+1).kind == tokWord && p.ordinalMark(i+1):
+		v, next = plainValue(t.num, 1), i+2
+	case t.kind == tokWord && p.ordinalWord(i, &v.Raw, &next):
+		if p.word(i, "second") && p.tok(i-1).kind == tokNumber {
+			return v, i, false
+		}
+		v = plainValue(v.Raw, 1)
+		v.Weak = true
+	default:
+		return v, i, false
+	}
+	v.Kind, v.Dim, v.Start, v.End = Ordinal, rank, t.start, p.tok(next-1).end
+	return v, next, true
+}

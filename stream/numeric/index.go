@@ -1,0 +1,123 @@
+package numeric
+
+import (
+	"math"
+	"slices"
+
+	"signalbox/stream/evidence/words"
+)
+
+// Sentence is one sentence of the evidence. Sentences of one Group (a fact, a document) follow each other: a pronoun in
+// one may stand for a name in the one before.
+type Sentence struct {
+	Text  string
+	Group int
+}
+
+// Index holds the numbers of the evidence with the words around them. It is immutable and safe for concurrent use.
+type Index struct {
+	sentences []indexed
+	terms     []term             // of all sentences, one after the other
+	known     []known            // numbers of all sentences, in order
+	postings  map[uint64][]int32 // word to the sentences that hold it, ascending
+	byDim     map[Dim][]int32    // dimension to known numbers
+	idf       map[uint64]float32
+}
+
+type indexed struct {
+	group           int32
+	terms, termEnd  int32
+	known, knownEnd int32
+	list            int32 // things listed, or 0
+	mixed           bool  // "respectively": clauses do not tell what belongs together
+	named           bool  // has a name of its own, so that names of its neighbours count for little
+}
+
+type term struct {
+	hash   uint64
+	clause int32
+	class  words.Class
+	date   bool // part of a date
+}
+
+type known struct {
+	value    Value
+	sentence int32
+	clause   int32
+}
+
+// NewIndex reads the sentences once. Sentence i of the result of a check is sentences[i].
+func NewIndex(sentences []Sentence) *Index {
+	x := &Index{
+		sentences: make([]indexed, 0, len(sentences)),
+		postings:  make(map[uint64][]int32),
+		byDim:     make(map[Dim][]int32),
+	}
+	var r reading
+	for i, s := range sentences {
+		r.read(s.Text)
+		x.add(int32(i), s, &r)
+	}
+	x.idf = make(map[uint64]float32, len(x.postings))
+	for h, list := range x.postings {
+		x.idf[h] = float32(math.Log(1 + float64(len(sentences))/float64(len(list))))
+	}
+	return x
+}
+
+func (x *Index) add(i int32, s Sentence, r *reading) {
+	in := indexed{group: int32(s.Group), terms: int32(len(x.terms)), known: int32(len(x.known)), list: listed(s.Text, r)}
+	for _, w := range r.words {
+		if isRespectively(s.Text[w.Start:w.End]) {
+			in.mixed = true
+		}
+		if w.Has(words.Stop) || r.inValue(w, false) {
+			continue
+		}
+		in.named = in.named || w.Has(words.Name) || w.Has(words.Capital) && w.Start < 3
+		t := term{hash: w.Hash, clause: r.clause(w.Start), class: w.Class, date: w.Has(words.Number) && r.inValue(w, true)}
+		x.terms = append(x.terms, t)
+		if list := x.postings[w.Hash]; len(list) == 0 || list[len(list)-1] != i {
+			x.postings[w.Hash] = append(list, i)
+		}
+	}
+	for _, v := range r.values {
+		x.byDim[v.Dim] = append(x.byDim[v.Dim], int32(len(x.known)))
+		x.known = append(x.known, known{value: v, sentence: i, clause: r.clause(v.Start)})
+	}
+	in.termEnd, in.knownEnd = int32(len(x.terms)), int32(len(x.known))
+	x.sentences = append(x.sentences, in)
+}
+
+// Len is the number of numbers in the evidence.
+func (x *Index) Len() int { return len(x.known) }
+
+func isRespectively(s string) bool {
+	switch s {
+	case "respectively", "jeweils", "respectivement", "respectivamente":
+		return true
+	}
+	return false
+}
+
+// listed counts the items of the longest "A, B and C" of a sentence; 0 when there is no list.
+func listed(text string, r *reading) int32 {
+	best, items := int32(0), int32(1)
+	bounds := slices.Clone(r.bounds)
+	slices.Sort(bounds)
+	for _, b := range bounds {
+		switch text[b] {
+		case ',', 0xe3, 0xef: // the latter two begin 、 and ，
+			items++
+		case 'a', 'u', 'e', 'y': // and, und, et, y
+			if b < 2 || text[b-2] != ',' {
+				items++
+			}
+			best = max(best, items)
+			items = 1
+		default:
+			items = 1
+		}
+	}
+	return best
+}

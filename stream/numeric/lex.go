@@ -1,0 +1,325 @@
+package numeric
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+type tokenKind uint8
+
+const (
+	tokWord   tokenKind = iota
+	tokNumber           // digits, with separators read
+	tokClock            // 14:30: num is minutes after midnight
+	tokDate             // 1889-05-12, 12.05.1889: year, month, day
+	tokSymbol           // one rune that is neither
+	tokOpaque           // version, identifier, address, code: no fact
+)
+
+// token is one piece of the text. Numbers with letters glued on (12k, 5km, 3rd, 1990s) are a number and a word that
+// touch.
+type token struct {
+	start, end int
+	kind       tokenKind
+	sym        rune // of a symbol
+
+	num, alt, step float64 // of a number: value, other reading or NaN, place of its last digit
+	digits         int     // digits before the decimal sign, 0 when the number has separators or decimals: it may be a year
+	word           word    // of a word: its entry of the lexicon
+	unit           unit    // of a word or a symbol: the unit it names; dim is plain when it names none
+
+	year       int // of a date
+	month, day uint8
+	swap       bool
+}
+
+// lexer cuts a text into tokens.
+type lexer struct {
+	text string
+	pos  int
+	toks []token
+}
+
+func (l *lexer) run() {
+	for l.pos < len(l.text) {
+		r, size := utf8.DecodeRuneInString(l.text[l.pos:])
+		switch {
+		case r == '`':
+			l.code()
+		case r == '[' && l.citation():
+		case isDigit(r):
+			l.numeral()
+		case unicode.IsLetter(r) || r == '_' || r == '@':
+			l.wordOrName()
+		case vulgar(r) > 0:
+			l.toks = append(l.toks, token{start: l.pos, end: l.pos + size, kind: tokNumber, num: vulgar(r), alt: nan(), step: 0.01})
+			l.pos += size
+		case unicode.IsSpace(r):
+			l.pos += size
+		default:
+			l.symbol(r, size)
+		}
+	}
+}
+
+// symbol takes one rune, or the degree sign with its scale.
+func (l *lexer) symbol(r rune, size int) {
+	end := l.pos + size
+	if r == '°' {
+		rest := strings.TrimPrefix(l.text[end:], " ")
+		if rest != "" && (rest[0] == 'C' || rest[0] == 'F') && !startsWord(rest[1:]) {
+			end = len(l.text) - len(rest) + 1
+			l.toks = append(l.toks, token{start: l.pos, end: end, kind: tokSymbol, sym: r, unit: symbols["°"+rest[:1]]})
+			l.pos = end
+			return
+		}
+	}
+	t := token{start: l.pos, end: end, kind: tokSymbol, sym: r, unit: symbols[l.text[l.pos:end]]}
+	if r == '~' || r == '≈' || r == '&' || r == '/' || r == '§' {
+		t.word = lexicon[l.text[l.pos:end]]
+	}
+	l.toks = append(l.toks, t)
+	l.pos = end
+}
+
+// code skips text between backticks; an unpaired run is a symbol like any other.
+func (l *lexer) code() {
+	run := 1
+	for l.pos+run < len(l.text) && l.text[l.pos+run] == '`' {
+		run++
+	}
+	rest := l.text[l.pos+run:]
+	end := strings.Index(rest, l.text[l.pos:l.pos+run])
+	if end < 0 {
+		l.pos += run
+		return
+	}
+	l.opaque(l.pos + run + end + run)
+}
+
+func (l *lexer) opaque(end int) {
+	l.toks = append(l.toks, token{start: l.pos, end: end, kind: tokOpaque})
+	l.pos = end
+}
+
+// citation skips [3], [3, 4] and [12-14].
+func (l *lexer) citation() bool {
+	for i := l.pos + 1; i < len(l.text) && i < l.pos+24; i++ {
+		switch c := l.text[i]; {
+		case c == ']' && i > l.pos+1:
+			l.opaque(i + 1)
+			return true
+		case c >= '0' && c <= '9', c == ',', c == ' ', c == '-', c == ';', c == '^':
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// wordOrName takes a word. A word with a digit in it is an identifier, unless it is a unit (m2) or a quarter (Q3); a
+// hyphen and digits after a capitalised word or an abbreviation belong to it (COVID-19).
+func (l *lexer) wordOrName() {
+	start := l.pos
+	end, digits := start, false
+	first, _ := utf8.DecodeRuneInString(l.text[start:])
+	for end < len(l.text) {
+		r, size := utf8.DecodeRuneInString(l.text[end:])
+		if !unicode.IsLetter(r) && !unicode.IsMark(r) && !isDigit(r) && r != '_' && r != '@' && !l.joins(r, end, size) {
+			break
+		}
+		digits = digits || isDigit(r)
+		end += size
+		if ideographic(r) {
+			break
+		}
+	}
+	switch {
+	case end == start:
+		l.pos += utf8.RuneLen(first)
+		return
+	case strings.HasPrefix(l.text[end:], "://") || strings.HasPrefix(l.text[start:], "www."),
+		strings.ContainsRune(l.text[start:end], '@'):
+		l.opaque(l.spaceFrom(end))
+		return
+	case strings.HasPrefix(l.text[end:], "@") && l.spaceFrom(end) > end+1:
+		l.opaque(l.spaceFrom(end))
+		return
+	}
+	t := token{start: start, end: end, kind: tokWord}
+	t.unit = symbols[l.text[start:end]]
+	if digits || first == '_' {
+		if t.unit.dim == plain && !quarterName(l.text[start:end]) {
+			l.opaque(l.dotted(end))
+			return
+		}
+	}
+	l.fold(&t)
+	if t.word.role == 0 && l.hyphenNumber(end) && (unicode.IsUpper(first) || end-start == 1) {
+		l.opaque(l.spaceFrom(end))
+		return
+	}
+	l.toks = append(l.toks, t)
+	l.pos = end
+}
+
+// joins reports whether a mark inside a word belongs to it: an apostrophe, the dot of a.m. and B.C., the hyphen of
+// per-cent and year-old. A hyphen joins only what the lexicon knows.
+func (l *lexer) joins(r rune, at, size int) bool {
+	rest := l.text[at+size:]
+	switch r {
+	case '\'', '’':
+		return startsWord(rest)
+	case '.':
+		return at == l.pos+1 && len(rest) > 0 && strings.IndexByte("mMcC", rest[0]) >= 0 && !startsWord(rest[1:])
+	case '-':
+		return strings.HasPrefix(rest, "old") || strings.HasPrefix(rest, "hour") || strings.HasPrefix(rest, "year") && strings.HasSuffix(l.text[:at], "light")
+	}
+	return false
+}
+
+// dotted is the end of what goes on with dots and digits after at: v1.2.3.
+func (l *lexer) dotted(at int) int {
+	for at+1 < len(l.text) && (l.text[at] == '.' || l.text[at] == '-') && l.text[at+1] >= '0' && l.text[at+1] <= '9' {
+		at++
+		for at < len(l.text) && l.text[at] >= '0' && l.text[at] <= '9' {
+			at++
+		}
+	}
+	return at
+}
+
+func (l *lexer) hyphenNumber(at int) bool {
+	rest := l.text[at:]
+	return len(rest) > 1 && rest[0] == '-' && rest[1] >= '0' && rest[1] <= '9'
+}
+
+func (l *lexer) spaceFrom(at int) int {
+	if n := strings.IndexFunc(l.text[at:], func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune(`<>"()`, r)
+	}); n >= 0 {
+		return at + n
+	}
+	return len(l.text)
+}
+
+// fold looks the word up, in lower case.
+func (l *lexer) fold(t *token) {
+	var form [48]byte
+	n := 0
+	for _, r := range l.text[t.start:t.end] {
+		if n+utf8.UTFMax > len(form) {
+			return
+		}
+		if r == '’' {
+			r = '\''
+		}
+		n += utf8.EncodeRune(form[n:], unicode.ToLower(r))
+	}
+	folded := form[:n]
+	t.word = lexicon[string(folded)]
+	if t.unit.dim == plain {
+		t.unit = unitNames[string(folded)]
+	}
+	if t.word.role == 0 && t.unit.dim == plain {
+		if v := german(folded); v > 0 {
+			t.word = word{role: roleCardinal, num: v}
+		}
+	}
+}
+
+// german reads compounds: einundzwanzig, dreihundert, zweitausendfünfhundert; 0 when w is none.
+func german(w []byte) float64 {
+	for _, mult := range [...]struct {
+		name string
+		n    float64
+	}{{"tausend", 1000}, {"hundert", 100}} {
+		i := strings.Index(string(w), mult.name)
+		if i < 0 {
+			continue
+		}
+		head, tail := 1.0, 0.0
+		if i > 0 {
+			if head = germanPart(w[:i]); head == 0 {
+				return 0
+			}
+		}
+		if rest := w[i+len(mult.name):]; len(rest) > 0 {
+			if tail = germanPart(rest); tail == 0 {
+				return 0
+			}
+		}
+		return head*mult.n + tail
+	}
+	i := strings.Index(string(w), "und")
+	if i <= 0 {
+		return 0
+	}
+	unitPart, tens := germanPart(w[:i]), germanPart(w[i+3:])
+	if unitPart >= 1 && unitPart <= 9 && tens >= 20 && tens <= 90 {
+		return unitPart + tens
+	}
+	return 0
+}
+
+func germanPart(w []byte) float64 {
+	if string(w) == "ein" {
+		return 1
+	}
+	if known := cardinal(w); known > 0 {
+		return known
+	}
+	if len(w) > 32 {
+		return 0
+	}
+	return german(w)
+}
+
+// cardinal is the value of a cardinal of the lexicon, or 0.
+func cardinal(w []byte) float64 {
+	if known, ok := lexicon[string(w)]; ok && known.role&roleCardinal != 0 {
+		return known.num
+	}
+	return 0
+}
+
+func startsWord(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsLetter(r) || isDigit(r)
+}
+
+func quarterName(s string) bool {
+	return len(s) == 2 && (s[0] == 'Q' || s[0] == 'H' || s[0] == 'T') && s[1] >= '1' && s[1] <= '4'
+}
+
+func ideographic(r rune) bool {
+	return r > 0x2fff && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+}
+
+// vulgar is the value of a one-character fraction, or 0.
+func vulgar(r rune) float64 {
+	switch r {
+	case '½':
+		return 0.5
+	case '⅓':
+		return 1.0 / 3
+	case '⅔':
+		return 2.0 / 3
+	case '¼':
+		return 0.25
+	case '¾':
+		return 0.75
+	case '⅕':
+		return 0.2
+	case '⅛':
+		return 0.125
+	case '⅜':
+		return 0.375
+	case '⅝':
+		return 0.625
+	case '⅞':
+		return 0.875
+	}
+	return 0
+}

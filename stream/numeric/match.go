@@ -1,0 +1,254 @@
+package numeric
+
+import "math"
+
+// exactly is the relative difference that arithmetic on float64 may leave between equal amounts.
+const exactly = 1e-9
+
+// How far a rounded number may lie from the truth, as a share of it, however few digits it is written with: "about 300"
+// may stand for 329, not for 400. Our choice.
+const (
+	looseShare  = 0.18 // hedged, or in another unit
+	strictShare = 0.12
+)
+
+// agreement is how a number of the claim and one of the evidence relate.
+type agreement uint8
+
+const (
+	differs agreement = iota
+	equal
+	rounded
+	converted
+)
+
+// commensurable reports whether two values measure the same thing, so that a difference between them means something.
+func commensurable(c, e *Value) bool {
+	if c.Kind == Fraction || e.Kind == Fraction {
+		return (c.Kind == Fraction || c.Dim == percent) && (e.Kind == Fraction || e.Dim == percent)
+	}
+	return c.Kind == e.Kind && c.Dim == e.Dim
+}
+
+// agree compares number c of a claim with number e of the evidence. Beyond comparable ones it lets numbers without a
+// unit meet numbers with one, for units often stand in a heading: equal as written, they agree.
+func agree(c, e *Value) agreement {
+	switch {
+	case c.Kind == Date && e.Kind == Date:
+		return sameDate(c, e)
+	case c.Kind == Clock && e.Kind == Clock:
+		return when(c.Lo == e.Lo || math.Abs(c.Lo-e.Lo) == 12*60 && min(c.Lo, e.Lo) < 13*60 && c.End-c.Start <= 5, equal)
+	case c.Kind == Ordinal || e.Kind == Ordinal:
+		return when(c.Kind == e.Kind && c.Raw == e.Raw, equal)
+	case c.Kind == Clock || e.Kind == Clock:
+		return differs
+	case c.Kind == Date || e.Kind == Date:
+		return yearAsCount(c, e)
+	case c.Kind == Fraction || e.Kind == Fraction:
+		return share(c, e)
+	case c.Dim != e.Dim:
+		return asWritten(c, e)
+	case c.Range() || e.Range():
+		return ranges(c, e)
+	}
+	return amounts(c, e)
+}
+
+//nolint:revive // picks a value, not a way
+func when(ok bool, a agreement) agreement {
+	if ok {
+		return a
+	}
+	return differs
+}
+
+// asWritten lets a number without a unit, in degrees or in times meet one with a unit.
+func asWritten(c, e *Value) agreement {
+	bare := func(v *Value) bool { return v.Dim == plain || v.Dim == multiple || v.Dim == degree }
+	degrees := c.Dim == degree && e.Dim == temperature || c.Dim == temperature && e.Dim == degree
+	anyBare := bare(c) || bare(e)
+	if !anyBare || c.Dim != plain && e.Dim != plain && !degrees {
+		return differs
+	}
+	cc, ee := *c, *e
+	cc.setUnit(unit{plain, 1, 0})
+	ee.setUnit(unit{plain, 1, 0})
+	cc.Hedge, ee.Hedge = Exact, Exact
+	if cc.Range() || ee.Range() {
+		return ranges(&cc, &ee)
+	}
+	return amounts(&cc, &ee)
+}
+
+func yearAsCount(c, e *Value) agreement {
+	bare := func(v *Value) bool {
+		return v.Kind == Date && v.Year != 0 && v.Year == v.YearTo && v.Month == 0 || v.Kind == Count && v.Dim == plain
+	}
+	if !bare(c) || !bare(e) || c.Range() && e.Range() {
+		return differs
+	}
+	return when(c.Lo == e.Lo || c.Range() && c.Lo <= e.Lo && e.Lo <= c.Hi, equal)
+}
+
+// sameDate holds when everything that the claim says of the date stands in the evidence; a claim may say less, not more.
+func sameDate(c, e *Value) agreement {
+	if !dayFits(c, e, c.Month, c.Day) && (!c.Swap || !dayFits(c, e, c.Day, c.Month)) {
+		return differs
+	}
+	switch {
+	case c.Year == 0 || e.Year == 0:
+		return when(c.Month != 0 && e.Month != 0, equal)
+	case c.Year == e.Year && (c.YearTo == e.YearTo || c.Year == c.YearTo && e.YearTo-e.Year < 10):
+		return equal
+	case c.Year < c.YearTo && c.Year <= e.Year && e.YearTo <= c.YearTo:
+		return rounded
+	}
+	return differs
+}
+
+func dayFits(c, e *Value, month, day uint8) bool {
+	fits := func(m, d uint8) bool {
+		return (month == 0 || month == m || quarterOf(month, m)) && (day == 0 || day == d)
+	}
+	return fits(e.Month, e.Day) || e.Swap && fits(e.Day, e.Month) || c.Month == 0 && c.Day == 0
+}
+
+// quarterOf reports whether month m lies in the third, quarter or half of the year that part codes (see parser.quarter).
+func quarterOf(part, m uint8) bool {
+	if part < 100 || m == 0 || m > 12 {
+		return false
+	}
+	n := (part - 100) % 10
+	return part/10%10 == 'Q'%10 && (m-1)/3+1 == n
+}
+
+func share(c, e *Value) agreement {
+	cc, ee := *c, *e
+	for _, v := range []*Value{&cc, &ee} {
+		if v.Kind == Fraction {
+			*v = plainValue(v.Raw*100, 1)
+			v.Hedge = c.Hedge
+		}
+		v.setUnit(unit{plain, 1, 0})
+	}
+	if c.Dim != percent && c.Kind != Fraction || e.Dim != percent && e.Kind != Fraction {
+		return when(c.Kind == e.Kind || math.Abs(c.Raw-e.Raw) <= exactly, equal)
+	}
+	if c.Kind == Fraction && e.Kind == Fraction {
+		return when(math.Abs(cc.Raw-ee.Raw) < 1, equal)
+	}
+	if c.Kind == Fraction { // in words: two thirds of 66.4 %
+		return when(math.Abs(cc.Raw-ee.Raw) <= 1.5 || c.Hedge != Exact && math.Abs(cc.Raw-ee.Raw) <= 4, rounded)
+	}
+	return amounts(&cc, &ee)
+}
+
+func ranges(c, e *Value) agreement {
+	lo, hi := *c, *c
+	lo.RawHi, hi.Raw = c.Raw, c.RawHi
+	lo.scaled()
+	hi.scaled()
+	switch {
+	case c.Range() && e.Range():
+		elo, ehi := *e, *e
+		elo.RawHi, ehi.Raw = e.Raw, e.RawHi
+		elo.scaled()
+		ehi.scaled()
+		a, b := amounts(&lo, &elo), amounts(&hi, &ehi)
+		if a == differs || b == differs {
+			return differs
+		}
+		return max(a, b)
+	case c.Range():
+		if c.Dim == plain && c.Hi > 2*c.Lo {
+			return differs // pages, scores: too wide to say something of a bare number
+		}
+		slack := exactly * math.Abs(c.Hi)
+		return when(e.Lo >= c.Lo-slack && e.Lo <= c.Hi+slack, rounded)
+	case c.Hedge == About && e.Lo <= c.Lo && c.Lo <= e.Hi:
+		return rounded
+	}
+	for _, end := range [...]float64{e.Raw, e.RawHi} {
+		one := *e
+		one.Raw, one.RawHi = end, end
+		one.scaled()
+		if a := amounts(c, &one); a != differs {
+			return a
+		}
+	}
+	return differs
+}
+
+// amounts compares two single amounts of one dimension.
+func amounts(c, e *Value) agreement {
+	truth := (e.Lo - c.Offset) / c.Factor // in the unit of the claim
+	same := c.Factor == e.Factor && c.Offset == e.Offset
+	if near(c.Raw, truth, exactly*max(math.Abs(truth), math.Abs(c.Raw))) {
+		switch {
+		case opposed(c.Hedge, e.Hedge):
+			return differs
+		case same:
+			return equal
+		}
+		return converted
+	}
+	if same && (near(c.Alt, e.Raw, exactly*math.Abs(e.Raw)) || near(c.Raw, e.Alt, exactly*math.Abs(c.Raw))) {
+		return equal
+	}
+	kind := rounded
+	if !same {
+		kind = converted
+	}
+	if bound(c, truth) && c.Hedge != e.Hedge {
+		return kind
+	}
+	return when(near(c.Raw, truth, tolerance(c, e)), kind)
+}
+
+func near(a, b, tol float64) bool { return math.Abs(a-b) <= tol }
+
+// opposed reports "more than 300" against "fewer than 300".
+func opposed(a, b Hedge) bool {
+	up := func(h Hedge) bool { return h == Over || h == Least }
+	down := func(h Hedge) bool { return h == Under || h == Most }
+	return up(a) && down(b) || down(a) && up(b)
+}
+
+// tolerance is how far the claim may lie from the truth by the precision it is written with. Rounding goes from fine to
+// coarse: a number not coarser than its source must equal it.
+func tolerance(c, e *Value) float64 {
+	same := c.Factor == e.Factor && c.Offset == e.Offset
+	hedged := c.Hedge == About || c.Hedge == Nearly
+	place := c.Step
+	if hedged || !same || c.Place >= 100*c.Step && significant(c.Raw, c.Place) >= 2 {
+		place = c.Place
+	}
+	source := e.Step * e.Factor / c.Factor
+	if same && place <= source*(1+exactly) {
+		return 0
+	}
+	limit := strictShare
+	if hedged || !same {
+		limit = looseShare
+	}
+	return min(place/2, limit*math.Abs(c.Raw)) * (1 + 1e-6)
+}
+
+// bound reports whether truth fits a claim that gives only a bound: more than 300, up to 5 km. A bound far from the
+// truth is one of something else.
+func bound(c *Value, truth float64) bool {
+	if c.Raw == 0 {
+		return false
+	}
+	reach := max(c.Place, 0.5*math.Abs(c.Raw))
+	switch c.Hedge {
+	case Over, Least:
+		return truth > c.Raw && truth <= c.Raw+reach
+	case Under, Most:
+		return truth < c.Raw && truth >= c.Raw-reach
+	case Nearly:
+		return truth < c.Raw && truth >= c.Raw*(1-looseShare)
+	case Exact, About:
+	}
+	return false
+}

@@ -1,0 +1,364 @@
+package numeric
+
+import (
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+func nan() float64 { return math.NaN() }
+
+// isDigit reports whether r is a decimal digit of a script that digitOf reads.
+func isDigit(r rune) bool { return digitOf(r) >= 0 }
+
+// digitOf is the value of a decimal digit, or -1. The blocks are those of Unicode's general category Nd that are in
+// everyday use.
+func digitOf(r rune) int {
+	if r >= '0' && r <= '9' {
+		return int(r - '0')
+	}
+	if r < 0x660 {
+		return -1
+	}
+	for _, zero := range [...]rune{0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xE50, 0xFF10} {
+		if r >= zero && r <= zero+9 {
+			return int(r - zero)
+		}
+	}
+	return -1
+}
+
+// maxGroups bounds the groups of digits of one numeral; 12 groups of three are more than any amount needs.
+const maxGroups = 12
+
+// group is a run of digits with the separator before it.
+type group struct {
+	sep        rune
+	start, end int
+	digits     int
+	value      float64
+}
+
+// numeral takes digits with their separators.
+func (l *lexer) numeral() {
+	var buf [maxGroups]group
+	groups := l.groups(buf[:0])
+	if l.special(groups) {
+		return
+	}
+	n, t := assemble(groups)
+	t.end = groups[n-1].end
+	l.toks = append(l.toks, t)
+	l.pos = t.end
+	l.suffix()
+}
+
+// groups reads runs of digits and the separators between them, without judging them.
+func (l *lexer) groups(dst []group) []group {
+	at, sep := l.pos, rune(0)
+	for {
+		g := group{sep: sep, start: at}
+		for at < len(l.text) {
+			r, size := utf8.DecodeRuneInString(l.text[at:])
+			d := digitOf(r)
+			if d < 0 {
+				break
+			}
+			g.value = g.value*10 + float64(d)
+			g.digits++
+			at += size
+		}
+		g.end = at
+		dst = append(dst, g)
+		r, size := utf8.DecodeRuneInString(l.text[at:])
+		next, _ := utf8.DecodeRuneInString(l.text[at+min(size, len(l.text)-at):])
+		if !separator(r) || !isDigit(next) || len(dst) == maxGroups {
+			return dst
+		}
+		sep = r
+		at += size
+	}
+}
+
+func separator(r rune) bool {
+	switch r {
+	case ',', '.', ' ', '\u00a0', '\u202f', '\u2009', '\'', '’', '_', '٫', '٬', '，', '．', ':', '/', '-':
+		return true
+	}
+	return false
+}
+
+// special takes what is no plain number: clock times, numeric dates, versions, addresses, telephone numbers.
+func (l *lexer) special(g []group) bool {
+	if len(g) < 2 {
+		return false
+	}
+	end := 2
+	for end < len(g) && g[end].sep == g[1].sep {
+		end++
+	}
+	same := g[:end]
+	switch g[1].sep {
+	case ':':
+		return l.clock(same)
+	case '/':
+		if len(same) == 3 {
+			return l.date(same)
+		}
+		return l.slash(same)
+	case '-':
+		if len(same) == 3 {
+			return l.date(same) || l.phone(same)
+		}
+		return len(same) > 3 && l.phone(same) || len(same) == 2 && same[1].digits >= 4 && same[0].digits == 3 && l.phone(same)
+	case '.':
+		if len(same) == 3 && l.date(same) {
+			return true
+		}
+		if len(same) >= 3 && !thousands(same) {
+			l.opaque(same[len(same)-1].end)
+			return true
+		}
+	}
+	return false
+}
+
+func (l *lexer) clock(g []group) bool {
+	if g[0].digits > 2 || g[1].digits != 2 || g[0].value > 24 || g[1].value > 59 {
+		return false
+	}
+	n := 2
+	if len(g) > 2 && g[2].digits == 2 {
+		n = 3
+	}
+	l.toks = append(l.toks, token{start: g[0].start, end: g[n-1].end, kind: tokClock, num: g[0].value*60 + g[1].value})
+	l.pos = g[n-1].end
+	return true
+}
+
+// slash takes 24/7 and sends small fractions on as numbers.
+func (l *lexer) slash(g []group) bool {
+	a, b := g[0], g[1]
+	if a.value == 24 && b.value == 7 {
+		l.opaque(b.end)
+		return true
+	}
+	if len(g) != 2 || b.value == 0 || a.digits > 2 || b.digits > 2 || a.value >= b.value {
+		return false
+	}
+	l.toks = append(l.toks, token{start: a.start, end: b.end, kind: tokNumber, num: a.value / b.value, alt: nan(), step: 0.01})
+	l.pos = b.end
+	return true
+}
+
+// date takes year-month-day, day.month.year and day/month/year, where month and day may be swapped.
+func (l *lexer) date(g []group) bool {
+	t := token{start: g[0].start, end: g[2].end, kind: tokDate}
+	a, b, c := int(g[0].value), int(g[1].value), int(g[2].value)
+	switch {
+	case g[0].digits == 4 && b >= 1 && b <= 12 && c >= 1 && c <= 31 && g[1].digits <= 2 && g[2].digits <= 2:
+		t.year, t.month, t.day = a, uint8(b), uint8(c)
+	case g[2].digits == 4 && g[0].digits <= 2 && g[1].digits <= 2 && max(a, b) <= 31 && min(a, b) >= 1 && min(a, b) <= 12:
+		t.year = c
+		t.day, t.month = uint8(a), uint8(b)
+		if b > 12 {
+			t.day, t.month = uint8(b), uint8(a)
+		}
+		t.swap = g[1].sep != '.' && a <= 12 && b <= 12
+	default:
+		return false
+	}
+	l.toks = append(l.toks, t)
+	l.pos = t.end
+	return true
+}
+
+// phone takes 555-123-4567 and page-like codes: three groups that are no date are no amount either.
+func (l *lexer) phone(g []group) bool {
+	l.opaque(g[len(g)-1].end)
+	return true
+}
+
+// thousands reports whether the separators of g can stand between thousands, or between lakhs (12,34,567).
+func thousands(g []group) bool {
+	if g[0].digits > 3 || g[0].digits == 0 {
+		return false
+	}
+	three, indian := true, g[0].digits <= 2 && len(g) > 2
+	for i, x := range g[1:] {
+		three = three && x.digits == 3
+		last := i == len(g)-2
+		indian = indian && (last && x.digits == 3 || !last && x.digits == 2)
+	}
+	return three || indian && g[1].sep == ','
+}
+
+// assemble makes a number of the first groups of g and tells how many it took.
+func assemble(g []group) (int, token) {
+	t := token{start: g[0].start, kind: tokNumber, num: g[0].value, alt: nan(), step: 1, digits: g[0].digits}
+	if len(g) == 1 {
+		return 1, t
+	}
+	run := 1 // groups joined by the first separator
+	for run < len(g) && normalSep(g[run].sep) == normalSep(g[1].sep) {
+		run++
+	}
+	sep := normalSep(g[1].sep)
+	decimal := sep == '.' || sep == ','
+	switch {
+	case !decimal && sep != ' ':
+		return 1, t
+	case run >= 2 && thousands(g[:run]) && (run > 2 || !decimal || g[0].value != 0):
+	case decimal && run == 2:
+		fraction(&t, g[0].value, g[1])
+		return 2, t
+	default:
+		return 1, t
+	}
+	n := run
+	t.num, t.digits = 0, 0
+	for _, x := range g[:n] {
+		t.num = t.num*math.Pow10(x.digits) + x.value
+	}
+	if n < len(g) && (normalSep(g[n].sep) == '.' || normalSep(g[n].sep) == ',') && decimalAfter(sep, g[n]) {
+		whole := t.num
+		fraction(&t, whole, g[n])
+		return n + 1, t
+	}
+	if n == 2 && decimal {
+		ambiguous(&t, g[0].value, g[1], sep)
+	}
+	return n, t
+}
+
+func decimalAfter(sep rune, g group) bool { return normalSep(g.sep) != sep }
+
+// ambiguous settles 1,234 and 1.234, which are a thousand or a fraction by country: the comma is read the English way,
+// the full stop as a decimal sign, and the other reading is kept.
+func ambiguous(t *token, whole float64, g group, sep rune) {
+	var other token
+	fraction(&other, whole, g)
+	if sep == ',' {
+		t.alt = other.num
+		return
+	}
+	t.alt, t.num, t.step = t.num, other.num, other.step
+}
+
+func fraction(t *token, whole float64, g group) {
+	t.step = math.Pow10(-g.digits)
+	t.num = whole + g.value*t.step
+	t.digits = 0
+}
+
+func normalSep(r rune) rune {
+	switch r {
+	case ',', '٬', '，':
+		return ','
+	case '.', '٫', '．':
+		return '.'
+	case ' ', '\u00a0', '\u202f', '\u2009', '\'', '’', '_':
+		return ' '
+	}
+	return r
+}
+
+// suffix takes letters glued to a number: 3rd, 1990s, 12k, 5km stay a word beside it; 3D, 4K0, 14h30 do not.
+func (l *lexer) suffix() {
+	rest := l.text[l.pos:]
+	r, _ := utf8.DecodeRuneInString(rest)
+	if !unicode.IsLetter(r) || ideographic(r) {
+		return
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && !isDigit(r) })
+	if end < 0 {
+		end = len(rest)
+	}
+	last := &l.toks[len(l.toks)-1]
+	tail := rest[:end]
+	if (tail == "e" || tail == "E" || isExponent(tail)) && l.exponent(tail) {
+		return
+	}
+	switch {
+	case (tail[0] == 'h' || tail[0] == 'H') && len(tail) == 3 && isMinutes(tail[1:]) && last.num < 25:
+		last.kind, last.num, last.end = tokClock, last.num*60+float64(tail[1]-'0')*10+float64(tail[2]-'0'), l.pos+end
+	case last.digits == 4 && len(tail) == 1 && tail[0] >= 'a' && tail[0] <= 'f':
+		// 2011a of a reference list: the year stays
+	case glued(tail) != plainWord:
+		return // read as a word of its own
+	default:
+		last.kind, last.end = tokOpaque, l.pos+end
+	}
+	l.pos += end
+}
+
+func isExponent(s string) bool {
+	return (s[0] == 'e' || s[0] == 'E') && len(s) > 1 && len(s) <= 3 && strings.Trim(s[1:], "0123456789") == ""
+}
+
+// exponent multiplies the last number by the power of ten in 1.2e-3 or 5e6.
+func (l *lexer) exponent(tail string) bool {
+	at, sign := l.pos+len(tail), 1
+	digits := tail[1:]
+	if digits == "" {
+		rest := l.text[at:]
+		if len(rest) < 2 || rest[0] != '-' && rest[0] != '+' || rest[1] < '0' || rest[1] > '9' {
+			return false
+		}
+		if rest[0] == '-' {
+			sign = -1
+		}
+		end := 2
+		for end < len(rest) && end < 4 && rest[end] >= '0' && rest[end] <= '9' {
+			end++
+		}
+		digits = rest[1:end]
+		at += end
+	}
+	exp := 0
+	for _, c := range []byte(digits) {
+		exp = exp*10 + int(c-'0')
+	}
+	last := &l.toks[len(l.toks)-1]
+	last.num *= math.Pow10(sign * exp)
+	last.step *= math.Pow10(sign * exp)
+	last.alt, last.digits, last.end = nan(), 0, at
+	l.pos = at
+	return true
+}
+
+func isMinutes(s string) bool { return s[0] >= '0' && s[0] <= '5' && s[1] >= '0' && s[1] <= '9' }
+
+// gluedKind is what letters right after a number mean.
+type gluedKind uint8
+
+const (
+	plainWord gluedKind = iota
+	gluedOrdinal
+	gluedDecade
+	gluedMagnitude
+	gluedUnit
+)
+
+func glued(s string) gluedKind {
+	switch s {
+	case "e", "E":
+		return gluedUnit // an exponent, or the ordinal mark of French
+	case "st", "nd", "rd", "th", "er", "ère", "ème", "º", "ª", "ᵉ":
+		return gluedOrdinal
+	case "k", "K", "M", "B", "bn", "mn", "tn", "mio", "mrd", "m", "T":
+		return gluedMagnitude
+	case "s":
+		return gluedDecade
+	case "am", "pm", "AM", "PM":
+		return gluedUnit
+	}
+	if _, ok := symbols[s]; ok {
+		return gluedUnit
+	}
+	if _, ok := unitNames[strings.ToLower(s)]; ok {
+		return gluedUnit
+	}
+	return plainWord
+}

@@ -1,0 +1,147 @@
+package numeric_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signalbox/stream/numeric"
+)
+
+// show prints the values of a text as "what was written=what it is".
+func show(text string) []string {
+	var out []string
+	for _, v := range numeric.Parse(nil, text) {
+		s := text[v.Start:v.End] + "="
+		switch v.Kind {
+		case numeric.Date:
+			s += fmt.Sprintf("%d", v.Year)
+			if v.YearTo != v.Year {
+				s += fmt.Sprintf("..%d", v.YearTo)
+			}
+			if v.Month > 0 {
+				s += fmt.Sprintf("/%d", v.Month)
+			}
+			if v.Day > 0 {
+				s += fmt.Sprintf("/%d", v.Day)
+			}
+		case numeric.Clock:
+			s += fmt.Sprintf("%02d:%02d", int(v.Lo)/60, int(v.Lo)%60)
+		case numeric.Ordinal:
+			s += fmt.Sprintf("#%g", v.Raw)
+		case numeric.Fraction:
+			s += fmt.Sprintf("f%.3g", v.Raw)
+		case numeric.Count:
+			s += fmt.Sprintf("%.6g", v.Lo)
+			if v.Range() {
+				s += fmt.Sprintf("..%.6g", v.Hi)
+			}
+			if v.Dim != 0 {
+				s += fmt.Sprintf("d%d", v.Dim)
+			}
+		}
+		if v.Hedge != 0 {
+			s += fmt.Sprintf("h%d", v.Hedge)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// TestParse spells out values as "written=read": dates as year/month/day, ranks with #, shares with f, d and the number
+// of the dimension, h and the number of the hedge.
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"separators", "It costs 1,234.5 or 1.234,5 or 1 234 or 1'234 people", []string{"1,234.5=1234.5", "1.234,5=1234.5", "1 234=1234", "1'234=1234"}},
+		{"magnitudes and money", "12k users, 3.2 million people, $5m, $3.2 billion, US$ 4, 5 USD, EUR 7, 8 €, £3-4 million", []string{"12k=12000", "3.2 million=3.2e+06", "$5m=5e+06d22", "$3.2 billion=3.2e+09d22", "US$ 4=4d22", "5 USD=5d22", "EUR 7=7d23", "8 €=8d23", "£3-4 million=3e+06..4e+06d24"}},
+		{"percentages", "5 %, 5 percent, 12 per cent, 3 percentage points", []string{"5 %=5d1", "5 percent=5d1", "12 per cent=12d1", "3 percentage points=3d1"}},
+		{"ranks", "1st, 2nd, 3rd and the fourth place", []string{"1st=#1", "2nd=#2", "3rd=#3", "fourth=#4"}},
+		{"English words", "two hundred and thirty-four thousand five hundred six", []string{"two hundred and thirty-four thousand five hundred six=234506"}},
+		{"words with hyphens and articles", "twenty-one cats, a dozen eggs, a hundred days, three million", []string{"twenty-one=21", "a dozen=12", "a hundred days=8.64e+06d6", "three million=3e+06"}},
+		{"German, French and Spanish words", "einundzwanzig Katzen, zweihundert Leute, dreitausendfünfhundert Euro, quatre-vingt-dix ans, treinta y cinco días, soixante et onze", []string{"einundzwanzig=21", "zweihundert=200", "dreitausendfünfhundert Euro=3500d23", "quatre-vingt-dix ans=2.84018e+09d6", "treinta y cinco días=3.024e+06d6", "soixante et onze=71"}},
+		{"hedges", "about 330 m, nearly 5 km, more than 100 countries, at least 3 GB, up to 16 hours a day, no more than 5 people, over 200 years", []string{"330 m=330d2h1", "5 km=5000d2h2", "100=100h3", "3 GB=3e+09d9h5", "16 hours=57600d6h6", "5=5h6", "200 years=6.31152e+09d6h3"}},
+		{"days", "12 May 1889, May 12, 1889, 12th of May 1889, 1889-05-12, 05/12/1889, 12.05.1889, 12. Mai 1889, 12 de mayo de 1889, 2024年5月12日", []string{"12 May 1889=1889/5/12", "May 12, 1889=1889/5/12", "12th of May 1889=1889/5/12", "1889-05-12=1889/5/12", "05/12/1889=1889/12/5", "12.05.1889=1889/5/12", "12. Mai 1889=1889/5/12", "12 de mayo de 1889=1889/5/12", "2024年5月12日=2024/5/12"}},
+		{"years, decades, centuries", "in 1889, the 1990s, the 19th century, nineteenth century, XIXe siècle, siglo XIX, 19. Jahrhundert, Q3 2024, 300 BC", []string{"1889=1889", "1990s=1990..1999", "19th century=1800..1900", "nineteenth century=1800..1900", "XIXe siècle=1800..1900", "siglo XIX=1800..1900", "19. Jahrhundert=1800..1900", "Q3 2024=2024/113", "300 BC=-300"}},
+		{"times of day", "14:30, 2:30 pm, 9 am, 14h30, 14 Uhr, 9 a.m. sharp", []string{"14:30=14:30", "2:30 pm=14:30", "9 am=09:00", "14h30=14:30", "14 Uhr=14:00", "9 a.m=09:00"}},
+		{"units", "2 hours and 30 minutes, 5 ft 10 in, 2h 30min, 90 km/h, 5 metres per second, 20 °C, 68 degrees Fahrenheit, 20°C, 5 m², 30 square feet", []string{"2 hours and 30 minutes=9000d6", "5 ft 10 in=1.778d2", "2h 30min=9000d6", "90 km/h=25d1538", "5 metres per second=5d1538", "20 °C=293.15d7", "68 degrees Fahrenheit=293.15d7", "20°C=293.15d7", "5 m²=5d3", "30 square feet=2.78709d3"}},
+		{"powers of ten", "1.2 × 10^3 kg, 1.2e-3 m, 3.5×10⁻⁶ m", []string{"1.2 × 10^3 kg=1200d5", "1.2e-3 m=0.0012d2", "3.5×10⁻⁶ m=3.5e-06d2"}},
+		{"ranges and years", "between 5 and 10 people, from 5 to 10 km, 3-4 million, 10–15 %, 1914–1918", []string{"5 and 10=5..10", "5=5", "10 km=10000d2", "3-4 million=3e+06..4e+06", "10–15 %=10..15d1", "1914=1914", "1918=1918"}},
+		{"list number", "1. First item has 5 apples", []string{"First=#1", "5=5"}},
+		{"what is no fact", "see step 2, Figure 3, [3], version 1.2.3, GPT-4, COVID-19, H2O, page 12, `x = 5`, https://a.b/c?d=9, 24/7, B-52, 5G", nil},
+		{"fractions and ages", "half the people, two thirds, 1/2, 3 1/2 cups, ½ cup, a quarter of, 50 years old, 14-year-old boy, 10-metre pole", []string{"half=f0.5", "two thirds=f0.667", "1/2=f0.5", "3 1/2=3.5", "½=f0.5", "a quarter=f0.25", "50 years=1.57788e+09d6", "14-year-old=4.41806e+08d6", "10-metre=10d2"}},
+		{"signs", "-5 °C, minus 5, −3.2 %, 1,600. 200 mL/day, 81.43% are age 20–64; 13.53%", []string{"-5 °C=268.15d7", "minus 5=-5", "−3.2 %=-3.2d1", "1,600=1600", "200 mL/day=2.31481e-06d1540", "81.43%=81.43d1", "20–64=20..64", "13.53%=13.53d1"}},
+		{"Chinese", "12万人, 3亿, 500元", []string{"12万=120000", "3亿=3e+08", "500元=500d26"}},
+		{"years beside counts", "The 2,000 employees in 2020 300 people. 1889 visitors came. 555-123-4567 call", []string{"2,000=2000", "2020=2020", "300=300", "1889=1889"}},
+		{"reference list", "PX=3=0.019208 . 63, 31–44. 99, no. 3 (2015): 469–477 ", []string{"3=3", "0.019208=0.019208", "63=63", "31–44=31..44", "99=99", "2015=2015", "469–477=469..477"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, show(tt.text)); diff != "" {
+				t.Errorf("values of %q (-want +got):\n%s", tt.text, diff)
+			}
+		})
+	}
+}
+
+// checkValues fails when values are out of order, overlap or hold what no text can say.
+func checkValues(t *testing.T, text string) {
+	t.Helper()
+	end := 0
+	for _, v := range numeric.Parse(nil, text) {
+		if v.Start < end || v.End <= v.Start || v.End > len(text) {
+			t.Fatalf("value at [%d, %d) after %d in %d bytes", v.Start, v.End, end, len(text))
+		}
+		end = v.End
+		if !utf8.ValidString(text[v.Start:v.End]) && utf8.ValidString(text) {
+			t.Fatalf("value %q is cut inside a character", text[v.Start:v.End])
+		}
+		if v.Kind != numeric.Date && (v.Hi < v.Lo || math.IsNaN(v.Lo)) {
+			t.Fatalf("value %q: range %g..%g", text[v.Start:v.End], v.Lo, v.Hi)
+		}
+		if v.Kind == numeric.Date && (v.YearTo < v.Year || v.Day > 31) {
+			t.Fatalf("date %q: years %d..%d, day %d", text[v.Start:v.End], v.Year, v.YearTo, v.Day)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		"It costs $1,234.50 or 1.234,5 € (about 5 %)", "two hundred and thirty-four", "5 ft 10 in to 6 ft", "1.2e-3 × 10^6", "£3-4 m - 5", "3 1/2 ½ of 1/0",
+		"einhundertundzwanzig", "quatre-vingt-dix-neuf", "-5--6", "$ $5 $", "1,,2..3", "१२३", "5\xff6", "10⁻", "#5 [3", "a 5a 5e 5e- 5E+",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(checkValues)
+}
+
+func FuzzDate(f *testing.F) {
+	for _, s := range []string{
+		"12 May 1889", "May 12, 1889", "12. Mai 1889", "1889-05-12", "05/12/1889", "2024年5月12日", "the 1990s", "1990's", "19th century BC", "XIXe siècle", "siglo XIX",
+		"Q3 2024", "2018–19", "14:30 pm", "9 a.m.", "1er mai", "May", "may 5", "300 BC", "21st century", "twenty-first century", "12 de mayo de 1889",
+	} {
+		f.Add(s, "in ")
+	}
+	f.Fuzz(func(t *testing.T, date, before string) {
+		checkValues(t, before+date)
+		checkValues(t, date+" "+date)
+	})
+}
+
+func TestParseDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools at random")
+	}
+	dst := make([]numeric.Value, 0, 16)
+	if n := testing.AllocsPerRun(200, func() {
+		dst = numeric.Parse(dst[:0], "The tower was completed on 12 May 1889, is about 330 metres tall and cost $1.5 million.")
+	}); n > 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}

@@ -1,0 +1,67 @@
+package numeric
+
+import (
+	"unicode/utf8"
+
+	"signalbox/stream/evidence/words"
+)
+
+// reading is one text with its words, numbers and clauses.
+type reading struct {
+	words  []words.Word
+	values []Value
+	bounds []int // byte offsets at which a new clause begins
+}
+
+func (r *reading) read(text string) {
+	r.words = words.Scan(r.words[:0], text)
+	r.values = Parse(r.values[:0], text)
+	r.bounds = r.bounds[:0]
+	for at, c := range text {
+		switch c {
+		case ';', ':', '(', ')', '|', '—', '\n', '、', '，', '；':
+			r.bounds = append(r.bounds, at)
+		case ',':
+			next, _ := utf8.DecodeRuneInString(text[at+1:])
+			if !isDigit(next) {
+				r.bounds = append(r.bounds, at)
+			}
+		}
+	}
+	for _, w := range r.words {
+		if w.End-w.Start <= 7 && joins(text[w.Start:w.End]) {
+			r.bounds = append(r.bounds, w.Start)
+		}
+	}
+}
+
+// joins reports words that begin a clause with a subject of its own.
+func joins(s string) bool {
+	switch s {
+	case "and", "while", "whereas", "but", "und", "aber", "et", "mais", "y", "pero", "versus", "vs":
+		return true
+	}
+	return false
+}
+
+// clause is the number of the clause that holds offset at.
+func (r *reading) clause(at int) int32 {
+	n := int32(0)
+	for _, b := range r.bounds {
+		if b <= at {
+			n++
+		}
+	}
+	return n
+}
+
+// inValue reports whether bytes [start, end) lie in a number that is no date; such words tell no subject.
+func (r *reading) inValue(w words.Word, dates bool) bool {
+	for i := range r.values {
+		v := &r.values[i]
+		if w.Start < v.End && v.Start < w.End {
+			return v.Kind != Date || dates
+		}
+	}
+	return false
+}

@@ -1,0 +1,136 @@
+package numeric
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"signalbox/stream/evidence/words"
+)
+
+// Signs tells what a claim holds that can be checked; the bits combine.
+type Signs uint8
+
+// The signs of something checkable.
+const (
+	HasNumber   Signs = 1 << iota // a count, a measurement, an amount of money, a share, a rank
+	HasDate                       // a date, a year, a time of day
+	HasName                       // a name: capitals inside a sentence, a capitalised run, a quotation
+	HasQuantity                   // a quantity without a number: all, most, none, several
+	HasNegation                   // denies something
+	Uncased                       // of a script without letter case, where names cannot be told: to be checked to be safe
+)
+
+// Checkable reports whether there is anything to check.
+func (s Signs) Checkable() bool { return s != 0 }
+
+type sentinel struct {
+	words  []words.Word
+	values []Value
+}
+
+//nolint:gochecknoglobals // scratch space, holds nothing between calls
+var sentinels = sync.Pool{New: func() any { return new(sentinel) }}
+
+// Look tells what a claim holds that can be checked. It takes microseconds and needs no evidence; most sentences of
+// small talk have no sign and need no further check. Safe for concurrent use; does not allocate in steady state.
+func Look(claim string) Signs {
+	s := sentinels.Get().(*sentinel) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	defer sentinels.Put(s)
+	s.words = words.Scan(s.words[:0], claim)
+	s.values = Parse(s.values[:0], claim)
+	var signs Signs
+	for i := range s.values {
+		switch s.values[i].Kind {
+		case Date, Clock:
+			signs |= HasDate
+		case Count, Ordinal, Fraction:
+			if !s.values[i].Weak {
+				signs |= HasNumber
+			}
+		}
+	}
+	return signs | s.wordSigns(claim) | quoted(claim)
+}
+
+func (s *sentinel) wordSigns(claim string) Signs {
+	var signs Signs
+	for i, w := range s.words {
+		if w.Has(words.Negation) {
+			signs |= HasNegation
+		}
+		if w.Has(words.Uncased) && !w.Has(words.Number) {
+			signs |= Uncased
+		}
+		if s.name(i, claim) {
+			signs |= HasName
+		}
+		if text := claim[w.Start:w.End]; len(text) < 16 {
+			var form [32]byte
+			if quantities[string(appendLower(form[:0], text))] {
+				signs |= HasQuantity
+			}
+		}
+	}
+	return signs
+}
+
+// name reports whether word i is part of a name. "I" is none; the first word of a sentence is one only when a second
+// capital follows it (New York is) or it is in capitals (NASA is).
+func (s *sentinel) name(i int, claim string) bool {
+	w := s.words[i]
+	text := claim[w.Start:w.End]
+	switch {
+	case !w.Has(words.Capital) || text == "I" || strings.HasPrefix(text, "I'") || strings.HasPrefix(text, "I’"):
+		return false
+	case w.Has(words.Name):
+		return true
+	case w.Has(words.Stop):
+		return false
+	}
+	if i+1 < len(s.words) && s.words[i+1].Has(words.Name) && s.words[i+1].Start == w.End+1 {
+		return true
+	}
+	return acronym(text)
+}
+
+func acronym(s string) bool {
+	n := 0
+	for _, r := range s {
+		if !unicode.IsUpper(r) {
+			return false
+		}
+		n++
+	}
+	return n >= 2
+}
+
+// quoted finds a title or a saying between quotation marks.
+func quoted(claim string) Signs {
+	for _, pair := range [...][2]string{{`"`, `"`}, {"“", "”"}, {"«", "»"}, {"„", "“"}, {"「", "」"}, {"《", "》"}} {
+		_, rest, ok := strings.Cut(claim, pair[0])
+		if !ok {
+			continue
+		}
+		inside, _, ok := strings.Cut(rest, pair[1])
+		if first, _ := utf8.DecodeRuneInString(inside); ok && (unicode.IsUpper(first) || unicode.Is(unicode.Lo, first)) {
+			return HasName
+		}
+	}
+	return 0
+}
+
+// quantities are words for amounts without a number, of English, German, French and Spanish.
+//
+//nolint:gochecknoglobals // constant table
+var quantities = func() map[string]bool {
+	m := map[string]bool{}
+	for _, w := range fields(`all every most many few several both majority minority always only none half double twice entire whole
+		alle jeder jede meisten viele wenige mehrere beide immer nur mehrheit
+		tous toutes chaque plupart beaucoup plusieurs toujours seulement majorité
+		todos todas cada mayoría muchos varios ambos siempre solo`) {
+		m[w] = true
+	}
+	return m
+}()

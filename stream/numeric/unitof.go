@@ -1,0 +1,264 @@
+package numeric
+
+import "strings"
+
+// unitOf gives v the unit around the number in tokens [i, j) and returns the token after it.
+func (p *parser) unitOf(i, j int, v *Value) int {
+	if money := p.tok(i - 1); p.money(i-1) && i > p.free && (money.kind == tokSymbol || money.end-money.start >= 2) {
+		v.setUnit(money.unit)
+		v.Start = min(v.Start, money.start)
+		if before := p.tok(i - 2); p.touches(i-1) && i-1 > p.free && before.kind == tokWord && before.end-before.start <= 2 {
+			v.setUnit(dollarOf(p.text[before.start:before.end], money.unit))
+			v.Start = before.start
+		}
+		if p.money(j) && p.tok(j).kind == tokWord {
+			j++
+		}
+		return p.perUnit(j, v)
+	}
+	u, k, ok := p.unitAt(j)
+	if !ok {
+		return j
+	}
+	v.setUnit(u)
+	return p.perUnit(k, v)
+}
+
+func dollarOf(prefix string, u unit) unit {
+	switch prefix {
+	case "C", "CA":
+		return unit{cad, 1, 0}
+	case "A", "AU":
+		return unit{aud, 1, 0}
+	case "R":
+		return unit{brl, 1, 0}
+	}
+	return u
+}
+
+// unitAt reads a unit at token j, with a hyphen before it (10-metre) and square or cubic.
+func (p *parser) unitAt(j int) (u unit, next int, ok bool) {
+	if p.sym(j, '-') && p.touches(j) && p.touches(j+1) {
+		j++
+	}
+	switch {
+	case p.has(j, roleSquare):
+		return p.poweredUnit(j, 2)
+	case p.has(j, roleCubic):
+		return p.poweredUnit(j, 3)
+	case p.has(j, rolePer) && (p.word(j+1, "cent") || p.word(j+1, "ciento") || p.word(j+1, "hundred")):
+		return symbols["%"], j + 2, true
+	case p.word(j, "percentage"):
+		return symbols["%"], j + 2, p.word(j+1, "point") || p.word(j+1, "points")
+	}
+	t := p.tok(j)
+	if t.kind == tokOpaque || t.unit.dim == plain || !p.unitStands(j) {
+		return u, j, false
+	}
+	u, next = p.unitTail(t.unit, j+1)
+	return u, next, true
+}
+
+// poweredUnit reads square metres, cu. ft.
+func (p *parser) poweredUnit(j, n int) (u unit, next int, ok bool) {
+	if p.sym(j+1, '.') {
+		j++
+	}
+	u, ok = p.tok(j + 1).unit.powered(n)
+	return u, j + 2, ok
+}
+
+// unitTail reads what belongs to unit u after it: an exponent, the scale of degrees, "points" after percent.
+func (p *parser) unitTail(u unit, next int) (tail unit, end int) {
+	t := p.tok(next)
+	switch {
+	case t.sym == '²' || t.sym == '³':
+		n := 2
+		if t.sym == '³' {
+			n = 3
+		}
+		if powered, ok := u.powered(n); ok {
+			return powered, next + 1
+		}
+	case u.dim == degree && t.kind == tokWord && t.unit.dim == temperature:
+		return t.unit, next + 1
+	case u.dim == degree && (p.word(next, "C") || p.word(next, "F")):
+		return symbols["°"+p.text[t.start:t.end]], next + 1
+	case u.dim == percent && (p.word(next, "points") || p.word(next, "point")):
+		return u, next + 1
+	}
+	return u, next
+}
+
+// unitStands tells units from the words they look like: "in" must touch its number, and so must "d" and "x"; "m" and
+// other letters must not be followed by an apostrophe or begin a name.
+func (p *parser) unitStands(j int) bool {
+	t := p.tok(j)
+	s := p.text[t.start:t.end]
+	switch s {
+	case "in":
+		next := p.tok(j + 1)
+		return p.touches(j) || next.kind == tokSymbol || next.kind == tokOpaque
+	case "d", "x", "N", "V", "K", "pt", "mi", "PS", "sec", "won", "real", "MP", "PB":
+		return p.touches(j) || t.start > 0 && !p.tokStartsName(j)
+	case "yo":
+		return true
+	}
+	if t.unit.dim == multiple && s == "times" {
+		return true
+	}
+	return !strings.HasPrefix(p.text[t.end:], "'")
+}
+
+func (p *parser) tokStartsName(j int) bool {
+	next := p.tok(j + 1)
+	return next.kind == tokWord && next.start < len(p.text) && p.text[next.start] >= 'A' && p.text[next.start] <= 'Z'
+}
+
+// perUnit reads "/h" and "per hour" after a unit. The unit below the line needs a dimension of its own.
+func (p *parser) perUnit(j int, v *Value) int {
+	slash := p.sym(j, '/')
+	if !slash && !p.has(j, rolePer) || v.Dim > 0xff {
+		return j
+	}
+	below := p.tok(j + 1)
+	if below.kind == tokWord && (below.word.role&roleArticle != 0) {
+		below = p.tok(j + 2)
+	}
+	if below.kind != tokWord || below.unit.dim == plain || below.unit.offset != 0 || v.Offset != 0 || below.unit.dim == multiple || v.Dim == percent {
+		return j
+	}
+	top := unit{v.Dim.per(below.unit.dim), v.Factor / below.unit.factor, 0}
+	next := j + 2
+	if below != p.tok(j+1) {
+		next++
+	}
+	n := 0
+	if p.sym(next, '²') {
+		n = 2
+	} else if p.sym(next, '³') {
+		n = 3
+	}
+	if u, ok := below.unit.powered(n); n > 0 && ok {
+		top = unit{v.Dim.per(u.dim), v.Factor / u.factor, 0}
+		next++
+	}
+	v.setUnit(top)
+	return next
+}
+
+// upper reads the upper end of a range after the number in tokens [i, j).
+func (p *parser) upper(i, j int, v *Value) (hi Value, next int, ok bool) {
+	k, join := j, false
+	switch {
+	case (p.sym(k, '-') || p.sym(k, '–') || p.sym(k, '—') || p.sym(k, '~') || p.sym(k, '～')) && p.dashRange(k):
+		join = true
+	case p.has(k, roleTo) && !p.opens(i, roleFrom):
+		join = true
+	case p.has(k, roleAnd) && p.opens(i, roleBetween):
+		join = true
+	}
+	if !join {
+		return hi, j, false
+	}
+	k++
+	first := k
+	if p.money(k) {
+		k++
+	}
+	hi, next, ok = p.plain(k)
+	if !ok || p.tok(next).kind == tokOpaque && p.touches(next) {
+		return hi, j, false
+	}
+	next = p.unitOf(k, next, &hi)
+	if first != k && !p.money(i-1) {
+		return hi, j, false
+	}
+	p.share(v, &hi, k, next)
+	if hi.Raw <= v.Raw || hi.Dim != v.Dim && v.Dim != plain && hi.Dim != plain {
+		return hi, j, false
+	}
+	if hi.Dim == plain {
+		hi.Dim, hi.Factor, hi.Offset = v.Dim, v.Factor, v.Offset
+	}
+	return hi, next, true
+}
+
+// share gives the lower end the magnitude of the upper one: 3-4 million.
+func (p *parser) share(v, hi *Value, k, next int) {
+	mult := 1.0
+	for ; k < next; k++ {
+		if m := p.magnitude(k); m > 0 {
+			mult *= m
+		}
+	}
+	if mult > 1 && v.Raw < mult {
+		v.Raw, v.Step, v.Place = v.Raw*mult, v.Step*mult, v.Place*mult
+		v.RawHi = v.Raw
+	}
+	if v.Dim == plain || hi.Dim == plain {
+		v.scaled()
+	}
+}
+
+func (p *parser) dashRange(k int) bool {
+	spacedBefore, spacedAfter := !p.touches(k), !p.touches(k+1)
+	return spacedBefore == spacedAfter
+}
+
+// opens reports whether a word of role r stands before the number at i, with at most a hedge or a currency between.
+func (p *parser) opens(i int, r role) bool {
+	for k := i - 1; k >= 0 && k >= i-3; k-- {
+		if p.has(k, r) {
+			return true
+		}
+		if !p.has(k, roleHedge) && !p.money(k) {
+			return false
+		}
+	}
+	return false
+}
+
+// hedge reads the words before token i.
+func (p *parser) hedge(i int) Hedge {
+	k, than := i-1, false
+	if p.money(k) {
+		k--
+	}
+	if t := p.tok(k); t.kind == tokWord && t.end-t.start <= 2 && p.touches(k+1) {
+		k-- // US$
+	}
+	for steps := 0; k >= 0 && steps < 3; k, steps = k-1, steps+1 {
+		w := p.tok(k).word
+		if w.role&roleHedge != 0 {
+			return p.hedgeAt(k, w, than)
+		}
+		if w.role&roleThan != 0 {
+			than = true
+			continue
+		}
+		if w.role&(roleArticle|roleMinus) == 0 {
+			return Exact
+		}
+	}
+	return Exact
+}
+
+func (p *parser) hedgeAt(k int, w word, than bool) Hedge {
+	negated := p.word(k-1, "no") || p.word(k-1, "not")
+	switch {
+	case w.role&roleNeedsThan != 0 && !than:
+		return Exact
+	case w.role&roleNeedsAt != 0 && !p.has(k-1, roleAt):
+		return Exact
+	case negated && w.hedge == Over:
+		return Most
+	case negated && w.hedge == Under:
+		return Least
+	case w.hedge == Over && p.word(k-1, "just") || w.hedge == Over && p.word(k-1, "slightly"):
+		return Over
+	case w.hedge == Under && (p.word(k-1, "just") || p.word(k-1, "slightly")):
+		return Nearly
+	}
+	return w.hedge
+}
