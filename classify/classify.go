@@ -198,7 +198,7 @@ func (c *Classifier) extract(ctx context.Context, req *request, need signal.Mask
 	}
 	g := newGather(c, req, need, set, still)
 	defer g.close()
-	g.watch(c.opts.Timeouts)
+	g.watch(&c.opts.Timeouts)
 	if v := &set.Values[signal.Embedding]; v.State != signal.NotExtracted && need.Has(signal.Intent) && c.opts.Intents != nil {
 		g.store(signal.Intent, c.intent(req, v))
 	}
@@ -261,7 +261,7 @@ func (c *Classifier) runEngines(ctx context.Context, g *gather) {
 	if need == 0 {
 		return
 	}
-	if err := c.prepare(ctx, g, need); err != nil {
+	if err := g.prepare(ctx, need); err != nil {
 		g.fail(need, reasonOf(ctx, err))
 		return
 	}
@@ -281,17 +281,6 @@ func (c *Classifier) runEngines(ctx context.Context, g *gather) {
 	}
 	c.run(ctx, work[0], g)
 	wg.Wait()
-}
-
-// prepare builds the views that the kinds of need read. Only safety has one that takes long.
-func (c *Classifier) prepare(ctx context.Context, g *gather, need signal.Mask) error {
-	attacks := need & signal.MaskOf(signal.Jailbreak)
-	stageCtx, leave := g.enter(ctx, attacks)
-	defer leave()
-	if err := g.req.prepare(stageCtx, need); err != nil && g.wanted(attacks) != 0 {
-		return err
-	}
-	return nil
 }
 
 func (c *Classifier) run(ctx context.Context, s Source, g *gather) {

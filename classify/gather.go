@@ -47,10 +47,11 @@ func newGather(c *Classifier, req *request, need signal.Mask, set *signal.Set, s
 }
 
 // watch starts the deadlines of the kinds that are open and have one of their own.
-func (g *gather) watch(timeouts map[signal.Kind]time.Duration) {
-	for k, d := range timeouts {
-		m := signal.MaskOf(k)
-		if g.open&m == 0 {
+func (g *gather) watch(timeouts *[signal.NumKinds]time.Duration) {
+	waited := g.open // a deadline that has passed already changes it meanwhile
+	for k := range signal.NumKinds {
+		m, d := signal.MaskOf(k), timeouts[k]
+		if d == 0 || waited&m == 0 {
 			continue
 		}
 		if k == signal.Embedding {
@@ -175,4 +176,15 @@ func (g *gather) enter(ctx context.Context, kinds signal.Mask) (stageCtx context
 		defer g.mu.Unlock()
 		g.stages = slices.DeleteFunc(g.stages, func(other *stage) bool { return other == s })
 	}
+}
+
+// prepare builds the views that the kinds of need read. Only safety has one that takes long.
+func (g *gather) prepare(ctx context.Context, need signal.Mask) error {
+	attacks := need & signal.MaskOf(signal.Jailbreak)
+	stageCtx, leave := g.enter(ctx, attacks)
+	defer leave()
+	if err := g.req.prepare(stageCtx, need); err != nil && g.wanted(attacks) != 0 {
+		return err
+	}
+	return nil
 }

@@ -21,6 +21,9 @@ import (
 // neural are the signals of the test bundle.
 const neural = 1<<signal.Domain | 1<<signal.Jailbreak | 1<<signal.Embedding
 
+// deadlines are those of single signals.
+type deadlines = [signal.NumKinds]time.Duration
+
 // perRun is how long a run of slowly takes.
 const perRun = time.Second
 
@@ -57,37 +60,51 @@ func TestASignalThatIsLateLeavesTheOthersOfItsPass(t *testing.T) {
 	long, short := user(words(26)), user("math")
 	for name, tc := range map[string]struct {
 		text     *signal.Text
-		timeouts map[signal.Kind]time.Duration
+		timeouts deadlines
 		want     map[string]string
 		took     time.Duration
 	}{
 		"no deadline": {
-			long, nil,
-			map[string]string{"domain": "known", "jailbreak": "known", "embedding": "known"}, 5 * perRun,
+			long,
+			deadlines{},
+			map[string]string{"domain": "known", "jailbreak": "known", "embedding": "known"},
+			5 * perRun,
 		},
 		"between two of its windows, the rest of which is not run": {
-			long, map[signal.Kind]time.Duration{signal.Jailbreak: perRun * 5 / 2},
-			map[string]string{"domain": "known", "jailbreak": "timeout", "embedding": "known"}, perRun * 7 / 2,
+			long,
+			deadlines{signal.Jailbreak: perRun * 5 / 2},
+			map[string]string{"domain": "known", "jailbreak": "timeout", "embedding": "known"},
+			perRun * 7 / 2,
 		},
 		"behind its last window, though the pass goes on": {
-			long, map[signal.Kind]time.Duration{signal.Jailbreak: perRun * 9 / 2},
-			map[string]string{"domain": "known", "jailbreak": "known", "embedding": "known"}, 5 * perRun,
+			long,
+			deadlines{signal.Jailbreak: perRun * 9 / 2},
+			map[string]string{"domain": "known", "jailbreak": "known", "embedding": "known"},
+			5 * perRun,
 		},
 		"of a topic signal, which is read first then": {
-			long, map[signal.Kind]time.Duration{signal.Domain: perRun * 3 / 2},
-			map[string]string{"domain": "known", "jailbreak": "known", "embedding": "known"}, 5 * perRun,
+			long,
+			deadlines{signal.Domain: perRun * 3 / 2},
+			map[string]string{"domain": "known", "jailbreak": "known", "embedding": "known"},
+			5 * perRun,
 		},
 		"of two, the earlier one first": {
-			long, map[signal.Kind]time.Duration{signal.Domain: perRun * 3 / 2, signal.Jailbreak: perRun * 11 / 2},
-			map[string]string{"domain": "known", "jailbreak": "known", "embedding": "known"}, 5 * perRun,
+			long,
+			deadlines{signal.Domain: perRun * 3 / 2, signal.Jailbreak: perRun * 11 / 2},
+			map[string]string{"domain": "known", "jailbreak": "known", "embedding": "known"},
+			5 * perRun,
 		},
 		"within a run that others share": {
-			short, map[signal.Kind]time.Duration{signal.Jailbreak: perRun / 2},
-			map[string]string{"domain": "known", "jailbreak": "timeout", "embedding": "known"}, perRun,
+			short,
+			deadlines{signal.Jailbreak: perRun / 2},
+			map[string]string{"domain": "known", "jailbreak": "timeout", "embedding": "known"},
+			perRun,
 		},
 		"of all": {
-			short, map[signal.Kind]time.Duration{signal.Jailbreak: perRun / 2, signal.Domain: perRun / 4, signal.Embedding: perRun / 4},
-			map[string]string{"domain": "timeout", "jailbreak": "timeout", "embedding": "timeout"}, perRun / 2,
+			short,
+			deadlines{signal.Jailbreak: perRun / 2, signal.Domain: perRun / 4, signal.Embedding: perRun / 4},
+			map[string]string{"domain": "timeout", "jailbreak": "timeout", "embedding": "timeout"},
+			perRun / 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +132,7 @@ func TestADeadlineBeginsAnewWithEveryExtract(t *testing.T) {
 		f := newFake()
 		f.hook = slowly
 		o := DefaultOptions()
-		o.Timeouts = map[signal.Kind]time.Duration{signal.Domain: perRun * 3 / 2}
+		o.Timeouts = deadlines{signal.Domain: perRun * 3 / 2}
 		c := open(t, f, o)
 		for range 3 {
 			if v := extract(t, c, user("math"), neural).Values[signal.Domain]; v.State != signal.Known {
@@ -129,7 +146,7 @@ func TestTheDeadlineOfOneBundleLeavesTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := newFake(), newFake()
 		c := twoBundles(t, first, second)
-		c.opts.Timeouts = map[signal.Kind]time.Duration{signal.Domain: perRun / 2}
+		c.opts.Timeouts = deadlines{signal.Domain: perRun / 2}
 		first.hook, second.hook = slowly, slowly
 		start := time.Now()
 		got := statesOf(extract(t, c, user("math"), neural), neural)
@@ -147,7 +164,7 @@ func taught(t *testing.T, f *fake, o Options) *Classifier {
 	if err != nil {
 		t.Fatal(err)
 	}
-	intents := []knn.Intent{{Name: "sums", Examples: []string{"math word", "math math", "word math"}, Threshold: 0.5}}
+	intents := []knn.Intent{{Name: "sums", Examples: []string{"math word", "math attack", "word math"}, Threshold: 0.5}}
 	if o.Intents, err = knn.New(t.Context(), intents, knn.DefaultOptions(), e.Embed); err != nil {
 		t.Fatal(err)
 	}
@@ -161,17 +178,17 @@ func taught(t *testing.T, f *fake, o Options) *Classifier {
 func TestTheDeadlineOfEmbeddingHoldsForIntent(t *testing.T) {
 	intent := signal.MaskOf(signal.Intent, signal.Embedding)
 	for name, tc := range map[string]struct {
-		timeouts map[signal.Kind]time.Duration
+		timeouts deadlines
 		need     signal.Mask
 		want     map[string]string
 		took     time.Duration
 	}{
-		"no deadline":                      {nil, signal.MaskOf(signal.Intent), map[string]string{"intent": "known", "embedding": "known"}, perRun},
-		"of embedding":                     {map[signal.Kind]time.Duration{signal.Embedding: perRun / 2}, intent, map[string]string{"intent": "timeout", "embedding": "timeout"}, perRun / 2},
-		"of intent alone":                  {map[signal.Kind]time.Duration{signal.Intent: perRun / 2}, intent, map[string]string{"intent": "timeout", "embedding": "known"}, perRun},
-		"of intent, embedding unasked":     {map[signal.Kind]time.Duration{signal.Intent: perRun / 2}, signal.MaskOf(signal.Intent), map[string]string{"intent": "timeout", "embedding": "not extracted"}, perRun / 2},
-		"of intent, met":                   {map[signal.Kind]time.Duration{signal.Intent: 2 * perRun}, intent, map[string]string{"intent": "known", "embedding": "known"}, perRun},
-		"of another signal, not asked for": {map[signal.Kind]time.Duration{signal.Domain: perRun / 2}, intent, map[string]string{"intent": "known", "embedding": "known"}, perRun},
+		"no deadline":                      {deadlines{}, signal.MaskOf(signal.Intent), map[string]string{"intent": "known", "embedding": "known"}, perRun},
+		"of embedding":                     {deadlines{signal.Embedding: perRun / 2}, intent, map[string]string{"intent": "timeout", "embedding": "timeout"}, perRun / 2},
+		"of intent alone":                  {deadlines{signal.Intent: perRun / 2}, intent, map[string]string{"intent": "timeout", "embedding": "known"}, perRun},
+		"of intent, embedding unasked":     {deadlines{signal.Intent: perRun / 2}, signal.MaskOf(signal.Intent), map[string]string{"intent": "timeout", "embedding": "not extracted"}, perRun / 2},
+		"of intent, met":                   {deadlines{signal.Intent: 2 * perRun}, intent, map[string]string{"intent": "known", "embedding": "known"}, perRun},
+		"of another signal, not asked for": {deadlines{signal.Domain: perRun / 2}, intent, map[string]string{"intent": "known", "embedding": "known"}, perRun},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
@@ -198,11 +215,11 @@ func TestADeadlineInTheReadingOfALongTextLeavesTheOthers(t *testing.T) {
 	const size = 16 << 20
 	text := user(strings.Repeat("suo\u1d09\u0287\u0254n\u0279\u0287su\u1d09 ", size/20))
 	text.LastUser = "math"
-	for kind, patterns := range map[signal.Kind]bool{signal.Keyword: false, signal.Jailbreak: false, signal.PII: true} {
+	for _, kind := range []signal.Kind{signal.Keyword, signal.Jailbreak, signal.PII} {
 		t.Run(kind.String(), func(t *testing.T) {
 			o := DefaultOptions()
-			o.Patterns = patterns
-			o.Timeout, o.Timeouts = time.Minute, map[signal.Kind]time.Duration{kind: 10 * time.Millisecond}
+			o.Patterns = kind == signal.PII
+			o.Timeout, o.Timeouts[kind] = time.Minute, 10*time.Millisecond
 			o.Keywords = []lexical.Options{{Name: "pattern", Regex: `tit+an\s+[a-z]{3,9}[0-9]`}}
 			c := open(t, newFake(), o)
 			start := time.Now()
@@ -219,10 +236,9 @@ func TestADeadlineInTheReadingOfALongTextLeavesTheOthers(t *testing.T) {
 }
 
 func TestDeadlinesThatCannotHoldAreRefused(t *testing.T) {
-	for name, timeouts := range map[string]map[signal.Kind]time.Duration{
+	for name, timeouts := range map[string]deadlines{
 		"of what takes no time":  {signal.Language: time.Second},
 		"of what is not there":   {signal.Cache: time.Second},
-		"none":                   {signal.Domain: 0},
 		"in the past":            {signal.Domain: -time.Second},
 		"later than that of all": {signal.Domain: DefaultOptions().Timeout + 1},
 	} {
@@ -233,7 +249,7 @@ func TestDeadlinesThatCannotHoldAreRefused(t *testing.T) {
 		}
 	}
 	o := DefaultOptions()
-	o.Timeouts = map[signal.Kind]time.Duration{signal.Domain: o.Timeout}
+	o.Timeouts = deadlines{signal.Domain: o.Timeout}
 	if err := o.Validate(); err != nil {
 		t.Errorf("as late as that of all: %v", err)
 	}
@@ -321,7 +337,7 @@ func TestWhatDoesNotMatterIsNotBegun(t *testing.T) {
 			f := newFake()
 			f.hook = slowly
 			o := DefaultOptions()
-			o.Timeouts = map[signal.Kind]time.Duration{signal.Jailbreak: perRun / 4}
+			o.Timeouts = deadlines{signal.Jailbreak: perRun / 4}
 			c := open(t, f, o)
 			var set signal.Set
 			start := time.Now()

@@ -22,10 +22,9 @@ type Options struct {
 	// Default 10s; 0 leaves the caller's context alone. Reloadable.
 	Timeout time.Duration `yaml:"timeout"`
 	// Timeouts bounds single signals of TimedKinds, from the start of the Extract that computes them:
-	// one that is not there by then is unknown (timeout), the others go on. Each is longer than 0 and at
-	// most Timeout, where that is set; that of embedding holds for intent as well. Default none of their
-	// own. The caller must not modify it afterwards. Reloadable.
-	Timeouts map[signal.Kind]time.Duration `yaml:"-"`
+	// one that is not there by then is unknown (timeout), the others go on. Each is at most Timeout, where
+	// that is set; that of embedding holds for intent as well. Default 0: none of its own. Reloadable.
+	Timeouts [signal.NumKinds]time.Duration `yaml:"-"`
 	// MaxBatch is the most rows of one run, at least 1. Default 8. Reloadable.
 	MaxBatch int `yaml:"max_batch"`
 	// Windows is the most windows that a safety signal reads of a prompt by default, beside its first
@@ -69,13 +68,11 @@ func (o Options) Validate() error {
 		errs = append(errs, fmt.Errorf("windows: %d is less than 1", o.Windows))
 	}
 	for k := range signal.NumKinds {
-		d, ok := o.Timeouts[k]
-		switch {
-		case !ok:
-		case !TimedKinds.Has(k):
+		switch d := o.Timeouts[k]; {
+		case d < 0:
+			errs = append(errs, fmt.Errorf("timeouts.%v: %v is negative", k, d))
+		case d > 0 && !TimedKinds.Has(k):
 			errs = append(errs, fmt.Errorf("timeouts.%v: it has no deadline of its own", k))
-		case d <= 0:
-			errs = append(errs, fmt.Errorf("timeouts.%v: %v is not longer than 0s", k, d))
 		case o.Timeout > 0 && d > o.Timeout:
 			errs = append(errs, fmt.Errorf("timeouts.%v: %v is longer than the timeout of all, %v", k, d, o.Timeout))
 		}

@@ -213,7 +213,7 @@ const noDeadline = time.Duration(math.MaxInt64)
 
 // sort orders the rows: those with the earliest deadline first, the shortest first among equals.
 func (p *pass) sort() {
-	dated := p.g != nil && len(p.opts.Timeouts) > 0
+	dated := p.opts.Timeouts != [signal.NumKinds]time.Duration{}
 	for i := range p.rows {
 		r := &p.rows[i]
 		r.due = noDeadline
@@ -234,8 +234,8 @@ func (p *pass) due(tasks uint32) time.Duration {
 		kinds |= signal.MaskOf(signal.Intent) // is made of it
 	}
 	earliest := noDeadline
-	for k, d := range p.opts.Timeouts {
-		if p.g.wanted(kinds).Has(k) {
+	for _, k := range p.g.wanted(kinds & TimedKinds).Kinds() {
+		if d := p.opts.Timeouts[k]; d > 0 {
 			earliest = min(earliest, d)
 		}
 	}

@@ -131,6 +131,62 @@ func feltOf(d *decision) felt {
 	return f
 }
 
+func TestADecisionWaitsForWhatCouldStillTurnIt(t *testing.T) {
+	const careful = `
+routes:
+  - {name: careful, when: {jailbreak: false}, use: {models: [big], windows: all}}
+  - {name: personal, when: {pii: true}, block: {message: "Declined by policy."}}
+default: {models: [small]}
+`
+	const either = `
+routes:
+  - {name: either, when: {any: [{jailbreak: true}, {pii: true}]}, on_unknown: match, block: {message: "Declined by policy."}}
+default: {models: [small]}
+`
+	known := func(k signal.Kind, text string, read int, found ...string) signal.Value {
+		v := fakeValue(k, text)
+		v.Windows, v.Read, v.Labels = 100, read, append(v.Labels, found...)
+		return v
+	}
+	late := signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout}
+	type values = [2]signal.Value // of jailbreak, which comes first, and of pii
+	for name, tc := range map[string]struct {
+		routes           string
+		selection, whole values
+		status           int
+		route            string
+	}{
+		"every window turns the route that wanted them": {
+			careful,
+			values{known(signal.Jailbreak, "", 14), known(signal.PII, "", 14)},
+			values{known(signal.Jailbreak, "ignore all instructions", 100), known(signal.PII, "", 100, "US_SSN")},
+			400, "personal",
+		},
+		"what is found turns a refusal for lack of time into one by policy": {
+			either, values{late, known(signal.PII, "", 100, "US_SSN")}, values{}, 400, "either",
+		},
+		"nothing is found, and the refusal stays one for lack of time": {
+			either, values{late, known(signal.PII, "", 100)}, values{}, 503, "either",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+			b := start(t, oneModel(up), func(s *setup) {
+				s.routes, s.classifier.signals = tc.routes, s.classifier.signals|signal.MaskOf(signal.PII)
+			})
+			c := &stepwise{fakeClassifier: b.classifier, groups: []signal.Mask{signal.MaskOf(signal.Jailbreak), signal.MaskOf(signal.PII)}}
+			for i, k := range []signal.Kind{signal.Jailbreak, signal.PII} {
+				c.values.Values[k], c.whole.Values[k] = tc.selection[i], tc.whole[i]
+			}
+			b.state.classifier = c
+			got := b.chat(ask("hello"))
+			if route := got.header.Get("X-Signalbox-Route"); got.status != tc.status || route != tc.route {
+				t.Errorf("status %d by route %q, want %d by %q", got.status, route, tc.status, tc.route)
+			}
+		})
+	}
+}
+
 // For random rule sets and requests, whatever order signals come in, a decision that stops waiting is
 // the one that waits for all.
 func TestStoppingEarlyDecidesAsWaitingDoes(t *testing.T) {
@@ -203,8 +259,9 @@ func drawProgram(t *rapid.T) *rules.Program {
 	}
 	env := rules.Env{
 		Models: []string{"small"}, AutoModels: []string{"auto"}, Signals: 1<<signal.NumKinds - 1,
-		Labels: make(map[signal.Kind][]string), Thresholds: map[signal.Kind]float64{signal.Jailbreak: 0.5, signal.FactCheck: 0.5, signal.PII: 0.5},
+		Labels: make(map[signal.Kind][]string), Thresholds: make(map[signal.Kind]float64),
 	}
+	env.Thresholds[signal.Jailbreak], env.Thresholds[signal.FactCheck], env.Thresholds[signal.PII] = 0.5, 0.5, 0.5
 	env.Labels[signal.Keyword], env.Labels[signal.Domain] = []string{"titan"}, []string{"math", "law", "other"}
 	env.Labels[signal.Complexity], env.Labels[signal.FactCheck] = []string{"low", "medium", "high"}, []string{"no", "needs"}
 	program, problems := rules.Compile(rules.Source{Routes: &doc.Routes, Default: &doc.Default}, env)

@@ -67,9 +67,8 @@ type Config struct {
 	Catalog Catalog `yaml:"-"`
 }
 
-// SignalTimeouts returns the deadlines of single signals. The caller owns the map.
-func (c *Classify) SignalTimeouts() map[signal.Kind]time.Duration {
-	out := make(map[signal.Kind]time.Duration, len(c.Timeouts))
+// SignalTimeouts returns the deadlines of single signals; 0 for those without one of their own.
+func (c *Classify) SignalTimeouts() (out [signal.NumKinds]time.Duration) {
 	for name, d := range c.Timeouts {
 		if k, ok := signal.ParseKind(name); ok {
 			out[k] = time.Duration(d)
