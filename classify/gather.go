@@ -16,9 +16,11 @@ import (
 type gather struct {
 	c       *Classifier // nil where no intent is asked for
 	req     *request
-	still   func() signal.Mask // which kinds still matter; nil: all of them
-	extra   signal.Mask        // embedding, when it is computed for intent alone
-	watched bool               // kinds may be settled while a stage works for them
+	still   func() signal.Mask             // which kinds still matter; nil: all of them
+	extra   signal.Mask                    // embedding, when it is computed for intent alone
+	watched bool                           // kinds may be settled while a stage works for them
+	start   time.Time                      // of the deadlines
+	limits  [signal.NumKinds]time.Duration // the deadlines; 0 for none
 
 	timers   []*time.Timer
 	expiring sync.WaitGroup // of timers that were not stopped
@@ -48,6 +50,10 @@ func newGather(c *Classifier, req *request, need signal.Mask, set *signal.Set, s
 
 // watch starts the deadlines of the kinds that are open and have one of their own.
 func (g *gather) watch(timeouts *[signal.NumKinds]time.Duration) {
+	g.start, g.limits = time.Now(), *timeouts
+	if e, i := g.limits[signal.Embedding], &g.limits[signal.Intent]; e > 0 && (*i == 0 || e < *i) {
+		*i = e // is made of it
+	}
 	waited := g.open // a deadline that has passed already changes it meanwhile
 	for k := range signal.NumKinds {
 		m, d := signal.MaskOf(k), timeouts[k]
@@ -103,10 +109,15 @@ func (g *gather) put(k signal.Kind, v signal.Value) {
 	}
 }
 
+// store settles k with v, if it is open. What comes behind its deadline is late, also when the timer that
+// should have told so has not had its turn yet.
 func (g *gather) store(k signal.Kind, v signal.Value) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open.Has(k) {
+		if d := g.limits[k]; d > 0 && time.Since(g.start) > d {
+			v = signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout, Elapsed: d}
+		}
 		g.set.Values[k] = v
 		g.open &^= signal.MaskOf(k)
 		g.news = true

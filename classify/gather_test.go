@@ -127,6 +127,36 @@ func TestASignalThatIsLateLeavesTheOthersOfItsPass(t *testing.T) {
 	}
 }
 
+func TestAValueBehindItsDeadlineIsLateAlsoWhenTheTimerIs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		timeouts deadlines
+		after    time.Duration
+		kind     signal.Kind
+		want     string
+	}{
+		"in time":                             {deadlines{signal.Domain: time.Second}, time.Second / 2, signal.Domain, "known"},
+		"late":                                {deadlines{signal.Domain: time.Second}, time.Second * 3 / 2, signal.Domain, "timeout"},
+		"without a deadline of its own":       {deadlines{signal.Domain: time.Second}, time.Second * 3 / 2, signal.Jailbreak, "known"},
+		"late for what it is made of":         {deadlines{signal.Embedding: time.Second}, time.Second * 3 / 2, signal.Intent, "timeout"},
+		"late, with a longer time for intent": {deadlines{signal.Embedding: time.Second, signal.Intent: time.Minute}, time.Second * 3 / 2, signal.Intent, "timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var set signal.Set
+				need := signal.MaskOf(signal.Domain, signal.Jailbreak, signal.Embedding, signal.Intent)
+				g := newGather(&Classifier{}, nil, need, &set, nil)
+				g.watch(&tc.timeouts)
+				g.close() // the timers never get their turn
+				<-time.After(tc.after)
+				g.put(tc.kind, signal.Value{State: signal.Known})
+				if got := statesOf(&set, signal.MaskOf(tc.kind))[tc.kind.String()]; got != tc.want {
+					t.Errorf("it is %s, want %s", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
 func TestADeadlineBeginsAnewWithEveryExtract(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -24,8 +24,10 @@ type decided struct {
 	id      string
 	status  int
 	headers http.Header // the client's, if rules may read any
-	prompts bool
+	prompts bool        // its text was kept; the log may forbid it since
+	log     *telemetry.Decisions
 	literal bool
+	held    int64 // about the bytes that are kept until it is written
 }
 
 // logDecision hands the decision of a request that has ended to the decision log.
@@ -33,7 +35,7 @@ func (st *State) logDecision(log *telemetry.Decisions, id string, o *outcome, st
 	if o.decision == nil || o.Action == nil || !log.Wanted() {
 		return
 	}
-	l := &decided{st: st, o: *o, id: id, status: status, prompts: log.Prompts(), literal: log.LiteralHeaders()}
+	l := &decided{st: st, log: log, o: *o, id: id, status: status, prompts: log.Prompts(), literal: log.LiteralHeaders()}
 	l.detach()
 	if len(st.readHeaders) > 0 && o.set.Facts.Header != nil {
 		l.headers = make(http.Header, len(st.readHeaders))
@@ -51,9 +53,20 @@ func (l *decided) detach() {
 	if set.Facts.Session != "" {
 		set.Facts.Session = "named"
 	}
-	if !l.prompts {
-		d.text, l.o.req = signal.Text{}, nil
+	set.Values[signal.PII].Spans, set.Values[signal.Embedding].Vector = nil, nil
+	l.held = lineSize
+	if l.prompts && l.o.req != nil {
+		l.held += int64(len(l.o.req.Raw)) // its strings may lie in it
+		if d.text.Segments == nil {
+			d.text = l.o.req.Text()
+		}
+		for i := range d.text.Segments {
+			l.held += int64(len(d.text.Segments[i].Text))
+		}
+	} else {
+		d.text = signal.Text{}
 	}
+	l.o.req = nil
 	d.set, d.request, l.o.decision, l.o.vault = &set, nil, &d, nil
 }
 
@@ -61,12 +74,7 @@ func (l *decided) detach() {
 const lineSize = 4 << 10
 
 // Held implements telemetry.Line.
-func (l *decided) Held() int64 {
-	if l.prompts && l.o.req != nil {
-		return lineSize + int64(len(l.o.req.Raw))
-	}
-	return lineSize
-}
+func (l *decided) Held() int64 { return l.held }
 
 // AppendLine implements telemetry.Line.
 func (l *decided) AppendLine(b []byte) ([]byte, error) {
@@ -88,20 +96,13 @@ func (l *decided) entry() *decisionlog.Entry {
 		e.Chosen = o.wanted.Name
 	}
 	if o.model != nil {
-		e.Model, e.Endpoint, e.Reasoning = o.model.Name, o.endpoint.Name, o.effort
-		if o.limit.n > 1 { // 1 stands for a field of the route's set
-			e.MaxTokens = o.limit.n
-		}
+		e.Model, e.Endpoint, e.Reasoning, e.MaxTokens = o.model.Name, o.endpoint.Name, o.effort, o.limit.n
 	}
 	if t := o.told.Usage; t != (answer.Usage{}) {
 		e.Tokens = &decisionlog.Tokens{Prompt: t.Prompt, Cached: t.Cached, Completion: t.Completion}
 	}
-	if l.prompts {
-		text := o.text
-		if text.Segments == nil {
-			text = o.req.Text()
-		}
-		e.Prompt = decisionlog.TextOf(&text)
+	if l.prompts && l.log.Prompts() {
+		e.Prompt = decisionlog.TextOf(&o.text)
 	}
 	return e
 }

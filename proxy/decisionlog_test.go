@@ -182,6 +182,42 @@ func TestAWaitingLineDoesNotKeepTheRequest(t *testing.T) {
 	}
 }
 
+func TestAWaitingLineKeepsNothingThatItDoesNotTell(t *testing.T) {
+	t.Parallel()
+	set := &signal.Set{}
+	set.Values[signal.PII].Spans = make([]signal.Span, 1000)
+	set.Values[signal.Embedding].Vector = make([]float32, 1000)
+	l := &decided{o: outcome{decision: &decision{set: set}}}
+	l.detach()
+	if l.o.set.Values[signal.PII].Spans != nil || l.o.set.Values[signal.Embedding].Vector != nil {
+		t.Error("the line keeps places of personal data or a vector")
+	}
+	if set.Values[signal.PII].Spans == nil || set.Values[signal.Embedding].Vector == nil {
+		t.Error("the request itself was changed")
+	}
+	if held := l.Held(); held != lineSize {
+		t.Errorf("%d bytes count as held, want %d", held, lineSize)
+	}
+}
+
+func TestAWaitingLineCountsTheTextThatItKeeps(t *testing.T) {
+	t.Parallel()
+	req, err := openai.ParseChat([]byte(ask(secret)), openai.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]signal.Text{"that signals were read from": req.Text(), "that no signal was read from": {}} {
+		l := &decided{o: outcome{decision: &decision{set: &signal.Set{}, text: text}, req: req}, prompts: true}
+		l.detach()
+		if want := int64(lineSize + len(req.Raw) + len(secret)); l.Held() != want {
+			t.Errorf("text %s: %d bytes count as held, want %d", name, l.Held(), want)
+		}
+		if l.o.text.LastUser != secret {
+			t.Errorf("text %s: %q is kept", name, l.o.text.LastUser)
+		}
+	}
+}
+
 func TestPromptsAndHeadersAreLoggedWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	const routes = `
@@ -199,6 +235,33 @@ default: {models: [small]}
 	headers := map[string]decisionlog.Header{"X-Team": {Literal: []string{"blue"}}, "Authorization": {Hashed: []string{decisionlog.HashHeader("Authorization", "Bearer y")}}}
 	if diff := cmp.Diff(headers, lines[0].Request.Headers); diff != "" {
 		t.Errorf("headers (-want +got):\n%s", diff)
+	}
+}
+
+// gate keeps the log's goroutine busy until it is opened, and writes nothing.
+type gate struct{ asked, open chan struct{} }
+
+func (g gate) AppendLine(b []byte) ([]byte, error) {
+	close(g.asked)
+	<-g.open
+	return b, io.EOF
+}
+
+func (gate) Held() int64 { return 0 }
+
+func TestAWaitingLineHoldsNoPromptOnceTheyAreForbidden(t *testing.T) {
+	t.Parallel()
+	l := startLogged(t, "", func(o *telemetry.Options) { o.RecordPrompts = true })
+	g := gate{make(chan struct{}), make(chan struct{})}
+	l.tel.Decisions.Offer(g)
+	<-g.asked
+	l.chat(ask(secret))
+	l.tel.Decisions.ForbidPrompts()
+	l.chat(ask(secret))
+	close(g.open)
+	text, lines := l.lines(t)
+	if len(lines) != 2 || strings.Contains(text, secret) {
+		t.Errorf("%d lines, which hold text of the request:\n%s", len(lines), text)
 	}
 }
 

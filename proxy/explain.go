@@ -157,9 +157,9 @@ func (rw rewriter) sent(m *model, asked asked) *Sent {
 	switch own := rw.req.MaxTokens; {
 	case asked.limit.auto:
 		out.MaxTokens, out.Limit = asked.limit.n, "auto"
-	case asked.limit.n > 1:
+	case asked.limit.n > 0:
 		out.MaxTokens, out.Limit = asked.limit.n, "route"
-	case asked.limit.n == 1: // stands for a field of the route's set
+	case asked.limit.given:
 		out.Limit = "route"
 	case rw.req.MaxCompletionTokens != nil:
 		out.MaxTokens, out.Limit = int(*rw.req.MaxCompletionTokens), "client"

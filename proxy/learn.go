@@ -12,8 +12,9 @@ import (
 
 // tokenLimit is the limit on an answer that the proxy put into a request; zero when it put none.
 type tokenLimit struct {
-	n    int // in tokens
-	auto bool
+	n     int // in tokens; 0 with given when its value is no number of tokens
+	auto  bool
+	given bool // by a field that the route sets
 }
 
 // learn notes how long an answer was and how it ended, and reports whether that widened an automatic
@@ -34,7 +35,7 @@ func (st *State) learn(o *outcome) (widened bool) {
 	case o.limit.auto && o.told.Finish == answer.FinishLength:
 		how, length = lengths.Cut, max(length, int64(o.limit.n))
 	case o.limit.auto:
-	case o.limit.n > 0 || o.req.MaxTokens != nil || o.req.MaxCompletionTokens != nil:
+	case o.limit.n > 0 || o.limit.given || o.req.MaxTokens != nil || o.req.MaxCompletionTokens != nil:
 		how = lengths.Bounded
 	}
 	st.chooser.Lengths.Observe(o.asked.kind, length, how)
@@ -54,7 +55,8 @@ func (d *decision) kind(m *model, effort string) lengths.Kind {
 	return k
 }
 
-// answered notes when the answer to the last attempt of a request began, or that there was none in time.
+// answered notes when the answer to the last attempt of a request began, or that there was none before
+// the proxy or the client lost patience.
 func (st *State) answered(o *outcome, err error) {
 	o.first = st.chooser.Speeds.Now()
 	if errors.Is(err, errNoProgress) || errors.Is(err, errClientGone) {

@@ -31,7 +31,7 @@ type ModelOptions struct {
 	SkillsFrom string `yaml:"skills_from"`
 	// Reasoning says how the model is told to think more or less.
 	Reasoning reasoning.Options `yaml:"reasoning"`
-	// MaxTokensField is the field in which a limit on the answer is sent, max_tokens or max_completion_tokens; a client's limit in the other one is moved there when the request was routed. OpenAI's o-series and gpt-5 take max_completion_tokens only. Default max_tokens; max_completion_tokens with reasoning dialect openai.
+	// MaxTokensField is the field in which a limit on the answer is sent, max_tokens or max_completion_tokens; a client's limit in the other one is moved there unless the client asked for this very model. OpenAI's o-series and gpt-5 take max_completion_tokens only. Default max_tokens; max_completion_tokens with reasoning dialect openai.
 	MaxTokensField string `yaml:"max_tokens_field"`
 	// Tags are words that routes may select models by.
 	Tags []string `yaml:"tags"`

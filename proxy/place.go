@@ -35,7 +35,16 @@ func (st *State) place(d *decision) (*plan, error) {
 
 // wants is what the choice among models looks at.
 func (d *decision) wants() choose.Request {
-	return choose.Request{Action: d.Action, Set: d.set, Named: d.model}
+	r := choose.Request{Action: d.Action, Set: d.set, Named: d.model}
+	if d.request == nil {
+		return r
+	}
+	for _, own := range []*int64{d.request.MaxTokens, d.request.MaxCompletionTokens} {
+		if own != nil {
+			r.Limit = *own // of two, the second: that is what vLLM reads
+		}
+	}
+	return r
 }
 
 // next picks where the request goes now: an endpoint that was not tried, of the first model that has

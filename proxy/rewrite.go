@@ -12,6 +12,7 @@ import (
 	"signalbox/proxy/choose"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/reasoning"
+	"signalbox/rules"
 )
 
 // rewriter makes the body that a model receives from the one that the client sent. It depends on the
@@ -38,19 +39,46 @@ func (rw rewriter) body(m *model) ([]byte, asked) {
 	p.StripExtras()
 	p.SetModel(m.servedAs)
 	rw.prompt(p)
-	effort := m.dialect.Apply(p, rw.req, reasoning.Want{Effort: rw.effort(), Override: rw.d.Action.Override, Named: rw.d.model != ""})
+	effort := m.dialect.Apply(p, rw.req, reasoning.Want{Effort: rw.effort(), Override: rw.d.Action.Override, Named: rw.named(m)})
 	a := asked{effort: cmp.Or(effort, reasoning.None), kind: rw.d.kind(m, effort)}
 	a.limit = rw.limit(p, m, a.kind)
-	for _, f := range rw.d.Action.Body {
+	rw.set(p, &a)
+	return p.Bytes(), a
+}
+
+// named reports that the client asked for this very model, and so knows how to speak to it. One that named
+// a model and was routed to another knows as little as one that asked for routing.
+func (rw rewriter) named(m *model) bool { return rw.d.model == m.Name }
+
+// set gives the fields that the route sets their values. A limit on the answer among them stands alone:
+// what the body has in the other field goes, unless the route sets that too.
+func (rw rewriter) set(p *openai.Patch, a *asked) {
+	fields := rw.d.Action.Body
+	for _, f := range fields {
 		p.SetField(f.Name, f.JSON)
-		if f.Name == fieldMaxTokens || f.Name == fieldMaxCompletionTokens {
-			a.limit = tokenLimit{n: 1} // whatever it is, it is not ours to widen
-			if n, err := strconv.Atoi(string(f.JSON)); err == nil && n > 0 {
-				a.limit.n = n
-			}
+		twin := twinOf(f.Name)
+		if twin == "" {
+			continue
+		}
+		a.limit = tokenLimit{given: true}
+		if n, err := strconv.Atoi(string(f.JSON)); err == nil && n > 0 {
+			a.limit.n = n
+		}
+		if string(f.JSON) != "null" && !slices.ContainsFunc(fields, func(o rules.Field) bool { return o.Name == twin }) {
+			p.DeleteField(twin)
 		}
 	}
-	return p.Bytes(), a
+}
+
+// twinOf is the other one of the two fields for a limit on the answer, empty for any other field.
+func twinOf(field string) string {
+	switch field {
+	case fieldMaxTokens:
+		return fieldMaxCompletionTokens
+	case fieldMaxCompletionTokens:
+		return fieldMaxTokens
+	}
+	return ""
 }
 
 // effort is what the route asks for; empty when it asks for nothing or for what is not known.
@@ -125,9 +153,9 @@ const (
 	fieldMaxCompletionTokens = "max_completion_tokens"
 )
 
-// minCompletion is the least room for an answer, in tokens, that a limit is fitted into. With less,
-// the estimate of the prompt's length decides more than the limit does, and the upstream, which
-// counts exactly, is the better judge.
+// minCompletion is the least room for an answer, in tokens, that an automatic limit is fitted into. With
+// less, the estimate of the prompt's length decides more than the limit does, and the upstream, which
+// counts exactly, is the better judge. A number that a route names is a cap, which no long prompt lifts.
 const minCompletion = 256
 
 // limit sets the token limit that the route asks for, unless the client set one, and returns it.
@@ -142,7 +170,7 @@ func (rw rewriter) limit(p *openai.Patch, m *model, like lengths.Kind) tokenLimi
 		}
 		if rw.req.MaxCompletionTokens != nil {
 			field = fieldMaxCompletionTokens
-		} else if rw.d.model != "" {
+		} else if rw.named(m) {
 			field = fieldMaxTokens
 		}
 	}
@@ -158,22 +186,24 @@ func (rw rewriter) limit(p *openai.Patch, m *model, like lengths.Kind) tokenLimi
 		if rw.req.HasMedia {
 			room -= m.Window / 2 // what an image or a recording takes is not known here
 		}
-		if room < minCompletion {
+		switch {
+		case want.Auto && room < minCompletion:
 			return tokenLimit{}
+		case room >= 1:
+			n = min(n, room)
 		}
-		n = min(n, room)
 	}
 	if field != fieldMaxTokens {
 		p.DeleteField(fieldMaxTokens) // two limits would contradict each other
 	}
 	p.SetField(field, strconv.AppendInt(nil, int64(n), 10))
-	return tokenLimit{n, want.Auto}
+	return tokenLimit{n: n, auto: want.Auto}
 }
 
-// moveLimit gives a limit of the client the name that the model takes. Only a client that asked for
-// routing can be wrong about it.
+// moveLimit gives a limit of the client the name that the model takes, which a client that asked for this
+// very model knows.
 func (rw rewriter) moveLimit(p *openai.Patch, m *model) {
-	if rw.d.model != "" || rw.req.MaxTokens == nil || rw.req.MaxCompletionTokens != nil || m.tokenField != fieldMaxCompletionTokens {
+	if rw.named(m) || rw.req.MaxTokens == nil || rw.req.MaxCompletionTokens != nil || m.tokenField != fieldMaxCompletionTokens {
 		return
 	}
 	p.DeleteField(fieldMaxTokens)

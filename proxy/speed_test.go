@@ -128,10 +128,38 @@ func TestAModelThatAnswersTooLateIsSlow(t *testing.T) {
 	if got := servedBy(t, b, ask("hi")); got != "two" {
 		t.Fatalf("served by %s", got)
 	}
-	if s, ok := b.state.chooser.Speeds.Expect("one", 256); !ok || s < 60 {
-		t.Errorf("it is expected to take %v s (%v)", s, ok)
+	if s, ok := b.state.chooser.Speeds.Expect("one", 256); ok {
+		t.Errorf("without an answer it is expected to take %v s", s)
 	}
 	if got := servedBy(t, b, ask("hi")); got != "two" {
 		t.Errorf("then served by %s", got)
+	}
+	b.state.chooser.Speeds.Observe("one", choose.Taken{Total: time.Millisecond, Tokens: 256})
+	if s, ok := b.state.chooser.Speeds.Expect("one", 256); !ok || s < 30 {
+		t.Errorf("after a quick answer it is expected to take %v s (%v)", s, ok)
+	}
+}
+
+func TestTheClientsLimitBoundsTheAnswerThatModelsAreComparedBy(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[string]string{`"n":1`: "one", `"max_tokens":8`: "two", `"max_completion_tokens":8`: "two"} {
+		t.Run(limit, func(t *testing.T) {
+			t.Parallel()
+			answer := testkit.JSON(http.StatusOK, testkit.Completion)
+			models := []ModelOptions{
+				modelOptions("one", "", reasoning.Options{}, testkit.NewUpstream(t, answer)),
+				modelOptions("two", "", reasoning.Options{}, testkit.NewUpstream(t, answer)),
+			}
+			b := start(t, models, func(s *setup) {
+				s.routes = "routes: [{name: fast, when: true, use: {models: [one, two], by: latency}}]\ndefault: {models: [one]}\n"
+			})
+			speeds := choose.NewSpeeds(newClock().now)
+			b.state.chooser.Speeds = speeds
+			speeds.Observe("one", choose.Taken{First: 2 * time.Second, Total: 3 * time.Second, Tokens: 257}) // faster for a long answer
+			speeds.Observe("two", choose.Taken{First: time.Second, Total: 9 * time.Second, Tokens: 257})     // faster for a short one
+			if got := servedBy(t, b, strings.Replace(ask("hi"), "{", "{"+limit+",", 1)); got != want {
+				t.Errorf("served by %s", got)
+			}
+		})
 	}
 }

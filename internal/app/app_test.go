@@ -2,6 +2,7 @@ package app
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -401,6 +402,61 @@ func TestReloadSwapsRoutesAndKeepsTheOldOnesWhenTheFileIsBad(t *testing.T) {
 	}
 	if got := route(); got != "second" {
 		t.Errorf("route %q after a bad file", got)
+	}
+}
+
+// TestAReloadEndsTheRecordingOfPromptsAndNamesWhatNeedsARestart turns record_prompts off and on again while
+// the process runs, beside settings that need a restart.
+func TestAReloadEndsTheRecordingOfPromptsAndNamesWhatNeedsARestart(t *testing.T) {
+	_, url := backend(t, nil)
+	dir := t.TempDir()
+	file, decisions := filepath.Join(dir, "signalbox.yaml"), filepath.Join(dir, "decisions.jsonl")
+	write := func(telemetry string) {
+		t.Helper()
+		text := "models: [{name: small, endpoints: [{name: a, url: '" + url + "'}]}]\ndefault: {models: [small]}\n" +
+			"telemetry: {log: warn, " + telemetry + "}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("record_prompts: true, decisions: {file: decisions.jsonl}")
+	cfg, _, err := config.Load(file, os.LookupEnv, Catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	a, err := Build(t.Context(), cfg, Options{Version: "test", Log: &log, Env: os.LookupEnv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	for _, step := range []struct {
+		telemetry string
+		prompts   bool
+		names     string
+	}{
+		{"record_prompts: true, decisions: {file: decisions.jsonl}", true, ""},
+		{"record_prompts: false, decisions: {file: decisions.jsonl}", false, ""},
+		{"record_prompts: true, decisions: {file: decisions.jsonl}", false, "telemetry.record_prompts"},
+		{"record_prompts: false, decisions: {file: other.jsonl, headers: literal}", false, "telemetry.decisions.file telemetry.decisions.headers"},
+	} {
+		log.Reset()
+		write(step.telemetry)
+		if err := a.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for line := range strings.Lines(log.String()) {
+			if _, name, ok := strings.Cut(line, "setting=telemetry"); ok {
+				names = append(names, "telemetry"+strings.TrimSpace(name))
+			}
+		}
+		if got := strings.Join(names, " "); got != step.names || a.tel.Decisions.Prompts() != step.prompts {
+			t.Errorf("%s: prompts %v, want %v; named %q, want %q", step.telemetry, a.tel.Decisions.Prompts(), step.prompts, got, step.names)
+		}
+	}
+	if _, err := os.Stat(decisions); err != nil {
+		t.Error(err)
 	}
 }
 

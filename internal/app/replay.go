@@ -25,7 +25,7 @@ func (a *App) Redecide(ctx context.Context, l *decisionlog.Entry) (*decisionlog.
 // threshold is no part of it: rules apply it to the probabilities that were logged.
 func identify(cfg *config.Config) (decisionlog.Identity, error) {
 	id := decisionlog.Identity{
-		Config: cfg.Fingerprint, Provided: cfg.Catalog.Signals,
+		Config: cfg.Fingerprint, Provided: cfg.Catalog.Signals, Windows: cfg.Classify.Windows,
 		Definitions: make(map[signal.Kind]string), Keywords: make(map[string]string, len(cfg.Signals.Keywords)),
 		HeaderWords: make(map[string][]string), HeaderPatterns: make(map[string]bool),
 	}

@@ -51,6 +51,7 @@ func TestAnIdentityChangesWithWhatASignalIsMadeFrom(t *testing.T) {
 		{"the words of a keyword set", `"Project Titan"`, `"Project Titan", "Project T"`, "keyword titan"},
 		{"a new keyword set", "{name: atlas,", "{name: new, any: [x]}, {name: atlas,", "keyword new"},
 		{"the examples of an intent", `"I want my money back"`, `"give me my money"`, "intent"},
+		{"how much is read of a long text", "classify: {", "classify: {windows: 3, ", "windows"},
 		{"the model of a signal", "tasks: [", "tasks: [{name: pii, model: patterns}, ", "pii"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -70,6 +71,9 @@ func TestAnIdentityChangesWithWhatASignalIsMadeFrom(t *testing.T) {
 				if mark != base.Keywords[name] {
 					changes = append(changes, "keyword "+name)
 				}
+			}
+			if id.Windows != base.Windows {
+				changes = append(changes, "windows")
 			}
 			if got := strings.Join(changes, ", "); got != c.changes {
 				t.Errorf("changed: %q, want %q", got, c.changes)

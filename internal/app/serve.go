@@ -145,7 +145,7 @@ func (a *App) Reload(ctx context.Context) error {
 	}
 	cfg.Override(a.opts.Settings)
 	for _, name := range old.RestartNeeded(cfg) {
-		a.tel.Log.WarnContext(ctx, "restart needed for a changed setting", slog.String("section", name))
+		a.tel.Log.WarnContext(ctx, "restart needed for a changed setting", slog.String("setting", name))
 	}
 	cfg.KeepRestartOnly(old)
 	before, index := a.current, a.neural.taught
@@ -153,6 +153,9 @@ func (a *App) Reload(ctx context.Context) error {
 	if err != nil {
 		a.tel.Log.ErrorContext(ctx, "configuration kept", slog.String("cause", err.Error()))
 		return err
+	}
+	if !cfg.Telemetry.RecordPrompts {
+		a.tel.Decisions.ForbidPrompts()
 	}
 	a.proxy.Swap(st)
 	a.retire(context.WithoutCancel(ctx), before, index, dropped)

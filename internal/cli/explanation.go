@@ -55,7 +55,7 @@ func (p *printer) outcome(x *proxy.Explanation) {
 	case x.Reasoning == "auto":
 		effort += ", by the complexity of the prompt"
 	case x.Reasoning == "":
-		effort += ", the route asks for none"
+		effort += ", the route says nothing about it"
 	case x.Reasoning != s.Reasoning:
 		effort += ", the route asks for " + x.Reasoning
 	}

@@ -69,13 +69,13 @@ func (c *command) load(cmd *cobra.Command) (*config.Config, config.Settings, err
 // runApp builds and serves until the context ends. It owns the SIGHUP subscription.
 func (c *command) runApp(ctx context.Context, cfg *config.Config, o app.Options, ready app.Ready) error {
 	o.Version, o.Log, o.Env = c.version, c.Err, c.Env
+	reload := make(chan os.Signal, 1)
+	signal.Notify(reload, syscall.SIGHUP) // from here on it reloads, also while models are loading, and ends nothing
+	defer signal.Stop(reload)
 	a, err := app.Build(ctx, cfg, o)
 	if err != nil {
 		return err
 	}
-	reload := make(chan os.Signal, 1)
-	signal.Notify(reload, syscall.SIGHUP)
-	defer signal.Stop(reload)
 	err = a.Serve(ctx, reload, ready)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()

@@ -288,7 +288,8 @@ func example(t reflect.Type) string {
 	return known
 }
 
-// RestartNeeded names the sections of next whose changes take effect only after a restart.
+// RestartNeeded names the settings of next whose changes take effect only after a restart. Names of settings,
+// never values: some are secret.
 func (c *Config) RestartNeeded(next *Config) []string {
 	var out []string
 	for name, pair := range map[string][2]any{
@@ -298,7 +299,6 @@ func (c *Config) RestartNeeded(next *Config) []string {
 		"server.read_header_timeout": {c.Server.ReadHeaderTimeout, next.Server.ReadHeaderTimeout},
 		"server.listen":              {c.Server.Listen, next.Server.Listen},
 		"server.admin_listen":        {c.Server.AdminListen, next.Server.AdminListen},
-		"telemetry":                  {c.Telemetry, next.Telemetry},
 		"classify.library":           {c.Classify.Library, next.Classify.Library},
 		"classify.provider":          {c.Classify.Provider, next.Classify.Provider},
 		"classify.intra_op_threads":  {c.Classify.IntraOpThreads, next.Classify.IntraOpThreads},
@@ -309,7 +309,28 @@ func (c *Config) RestartNeeded(next *Config) []string {
 			out = append(out, name)
 		}
 	}
+	wanted := next.Telemetry
+	if !wanted.RecordPrompts { // to turn it off needs no restart
+		wanted.RecordPrompts = c.Telemetry.RecordPrompts
+	}
+	out = append(out, changedKeys("telemetry", reflect.ValueOf(c.Telemetry), reflect.ValueOf(wanted))...)
 	sort.Strings(out)
+	return out
+}
+
+// changedKeys names the keys by which two structs of options differ, each behind the path of the section.
+func changedKeys(path string, a, b reflect.Value) []string {
+	if a.Kind() != reflect.Struct {
+		if reflect.DeepEqual(a.Interface(), b.Interface()) {
+			return nil
+		}
+		return []string{path}
+	}
+	var out []string
+	for i := range a.NumField() {
+		key, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("yaml"), ",")
+		out = append(out, changedKeys(path+"."+key, a.Field(i), b.Field(i))...)
+	}
 	return out
 }
 
@@ -318,7 +339,9 @@ func (c *Config) KeepRestartOnly(old *Config) {
 	c.Server.Listen, c.Server.AdminListen = old.Server.Listen, old.Server.AdminListen
 	c.Server.ConnectTimeout, c.Server.DrainTimeout = old.Server.ConnectTimeout, old.Server.DrainTimeout
 	c.Server.IdleTimeout, c.Server.ReadHeaderTimeout = old.Server.IdleTimeout, old.Server.ReadHeaderTimeout
+	prompts := c.Telemetry.RecordPrompts && old.Telemetry.RecordPrompts // may end while running, not begin
 	c.Telemetry = old.Telemetry
+	c.Telemetry.RecordPrompts = prompts
 	c.Classify.Options = old.Classify.Options
 }
 

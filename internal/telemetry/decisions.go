@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // DecisionOptions configure the decision log: what was decided for each request, and on which
@@ -23,7 +24,7 @@ type DecisionOptions struct {
 	MaxBytes Bytes `yaml:"max_bytes"`
 	// Backups is how many renamed files are kept, FILE.1 being the newest; 0 to 100. Default 3. Restart needed.
 	Backups int `yaml:"backups"`
-	// Headers is how the values of request headers that rules name are logged: hash, which lets replay compare them with the words of a configuration and shows nothing else, or literal. Credentials are hashed in any case. Default hash. Restart needed.
+	// Headers is how the values of request headers that rules name are logged: hash, which lets replay compare them with the words of a configuration and shows nothing else, or literal. Headers whose names speak of a credential (key, token, secret, auth, cookie, session, signature, password, credential) are hashed in any case. Default hash. Restart needed.
 	Headers string `yaml:"headers"`
 }
 
@@ -83,9 +84,10 @@ const decisionBatch = 64 << 10
 // line was written.
 type Decisions struct {
 	opts    DecisionOptions
-	prompts bool
+	prompts atomic.Bool
 	log     *slog.Logger
 	count   func(result string, n int64)
+	now     func() time.Time
 
 	queue  chan Line
 	held   atomic.Int64
@@ -97,9 +99,11 @@ type Decisions struct {
 	// What follows belongs to the goroutine.
 	file    *os.File
 	size    int64
-	plain   bool // a regular file, which can be renamed
-	torn    bool // the last write ended inside a line
-	failing bool // the last write failed, and the log says so
+	plain   bool      // a regular file, which can be renamed
+	stuck   bool      // the last attempt to rename the file failed, and the log says so
+	retry   time.Time // when to try it again, while stuck
+	torn    bool      // the last write ended inside a line
+	failing bool      // the last write failed, and the log says so
 	batch   []byte
 	lines   int64 // in batch
 }
@@ -107,9 +111,10 @@ type Decisions struct {
 // openDecisions opens the file and starts the writer.
 func openDecisions(o DecisionOptions, prompts bool, log *slog.Logger, m *Metrics) (*Decisions, error) {
 	d := &Decisions{
-		opts: o, prompts: prompts, log: log, count: m.DecisionsLogged,
+		opts: o, log: log, count: m.DecisionsLogged, now: time.Now,
 		queue: make(chan Line, decisionQueue), stop: make(chan struct{}), done: make(chan struct{}),
 	}
+	d.prompts.Store(prompts)
 	if err := d.open(); err != nil {
 		return nil, fmt.Errorf("decisions: %w", err)
 	}
@@ -123,7 +128,14 @@ func (d *Decisions) Wanted() bool {
 }
 
 // Prompts reports whether the text of requests may be logged.
-func (d *Decisions) Prompts() bool { return d.prompts }
+func (d *Decisions) Prompts() bool { return d.prompts.Load() }
+
+// ForbidPrompts ends the logging of the text of requests, also for lines that are not encoded yet.
+func (d *Decisions) ForbidPrompts() {
+	if d != nil {
+		d.prompts.Store(false)
+	}
+}
 
 // LiteralHeaders reports whether header values may be logged as they are.
 func (d *Decisions) LiteralHeaders() bool { return d.opts.Headers == HeadersLiteral }
@@ -291,17 +303,33 @@ func endsInsideLine(name string, size int64) bool {
 	return err == nil && last[0] != '\n'
 }
 
-// rotate renames FILE to FILE.1, FILE.1 to FILE.2 and so on when the batch would make it too long. The
-// last one is gone.
+// renameAgain is how long a file that could not be renamed grows before the next attempt.
+const renameAgain = time.Minute
+
+// rotate begins a new file when the batch would make this one too long. A file that cannot be renamed
+// goes on beyond the limit: a line too many is better than a line lost.
 func (d *Decisions) rotate() error {
 	if !d.plain || d.file == nil || d.size == 0 || d.size+int64(len(d.batch)) <= int64(d.opts.MaxBytes) {
 		return nil
 	}
+	if d.stuck && d.now().Before(d.retry) {
+		return nil
+	}
+	if err := d.rename(); err != nil {
+		if !d.stuck {
+			d.log.Warn("the decision log cannot be renamed and grows beyond max_bytes", slog.String("cause", err.Error()))
+		}
+		d.stuck, d.retry = true, d.now().Add(renameAgain)
+		return nil
+	}
+	d.stuck = false
 	err := d.file.Close()
 	d.file = nil
-	if err != nil {
-		return err
-	}
+	return errors.Join(err, d.open())
+}
+
+// rename makes FILE FILE.1, FILE.1 FILE.2 and so on. The last one is gone.
+func (d *Decisions) rename() error {
 	for i := d.opts.Backups; i > 0; i-- {
 		from := d.opts.File
 		if i > 1 {
@@ -316,5 +344,5 @@ func (d *Decisions) rotate() error {
 			return err
 		}
 	}
-	return d.open()
+	return nil
 }

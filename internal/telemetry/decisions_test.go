@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -223,6 +224,72 @@ func TestDecisionsAreRenamedBeforeTheyGrowTooLong(t *testing.T) {
 	}
 	if _, err := os.Stat(o.File + ".3"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a third backup was kept: %v", err)
+	}
+}
+
+// logOne has one line written as a batch of its own, the n-th of the log.
+func (b *bench) logOne(t *testing.T, line string, n int64) {
+	t.Helper()
+	b.Offer(textLine(line))
+	b.awaitWritten(t, n)
+}
+
+func TestAFileThatCannotBeRenamedGoesOnAndIsRenamedLater(t *testing.T) {
+	t.Parallel()
+	o := decisionFile(t)
+	o.MaxBytes, o.Backups = minDecisionBytes, 1
+	inTheWay := o.File + ".1"
+	if err := os.MkdirAll(filepath.Join(inTheWay, "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	b := openBench(t, o, &log)
+	var clock atomic.Int64
+	b.now = func() time.Time { return time.Unix(clock.Load(), 0) } // before the first line
+	long := strings.Repeat(".", 40<<10)
+	for i := range 4 {
+		b.logOne(t, long, int64(i+1))
+	}
+	clock.Add(int64(renameAgain/time.Second) + 1)
+	b.logOne(t, long, 5) // one more attempt, which fails without a word
+	if err := os.RemoveAll(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	b.logOne(t, long, 6) // too soon for another
+	clock.Add(int64(renameAgain/time.Second) + 1)
+	b.logOne(t, "new", 7)
+	if diff := cmp.Diff(map[string]int64{"written": 7}, b.counts()); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+	if got := read(t, o.File); got != "new\n" {
+		t.Errorf("the file has %d bytes and not the last line alone", len(got))
+	}
+	if got := read(t, inTheWay); got != strings.Repeat(long+"\n", 6) {
+		t.Errorf("the renamed file has %d bytes and not the lines before", len(got))
+	}
+	if n := strings.Count(log.String(), "cannot be renamed"); n != 1 || strings.Count(log.String(), "\n") != 1 {
+		t.Errorf("the log says it %d times:\n%s", n, &log)
+	}
+}
+
+func TestPromptsCanBeForbiddenButNotAllowedAgain(t *testing.T) {
+	t.Parallel()
+	var none *Decisions
+	none.ForbidPrompts() // a process without a log has nothing to end
+	o := decisionFile(t)
+	d, err := openDecisions(o, true, slog.New(slog.DiscardHandler), Discard().Metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !d.Prompts() {
+		t.Error("prompts are not allowed")
+	}
+	d.ForbidPrompts()
+	if d.Prompts() {
+		t.Error("prompts are still allowed")
+	}
+	if err := d.shutdown(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -38,7 +38,7 @@ type Options struct {
 	SampleRatio float64 `yaml:"sample_ratio"`
 	// Prometheus serves /metrics on the admin listener. Default true. Restart needed.
 	Prometheus bool `yaml:"prometheus"`
-	// RecordPrompts allows prompt text in logs, spans and the decision log. Default false. Restart needed.
+	// RecordPrompts allows prompt text in logs, spans and the decision log. Default false. Turning it off holds at once, turning it on needs a restart.
 	RecordPrompts bool `yaml:"record_prompts"`
 	// Decisions is the decision log.
 	Decisions DecisionOptions `yaml:"decisions"`

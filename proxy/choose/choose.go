@@ -85,6 +85,7 @@ type Request struct {
 	Action *rules.Action // of its route
 	Set    *signal.Set   // its facts and signals
 	Named  string        // the model to go to where the action names none
+	Limit  int64         // the client's own limit on the answer, in tokens; 0 when it set none
 }
 
 // Rank lists the candidates of a request with all their figures, in the order to try them. The same
@@ -157,13 +158,18 @@ func (c *Chooser) weigh(x *Candidate, r Request) {
 }
 
 // completion is the expected length of a model's answer in tokens: the mean of those it gave to
-// requests of the same domain, as far as the route's own limit lets them grow.
+// requests of the same domain, as far as the limit that holds lets them grow: the client's own, or the
+// route's when there is none or the route overrides it.
 func (c *Chooser) completion(m *Model, r Request) float64 {
 	n := float64(assumedCompletion)
 	if mean, ok := c.Lengths.Mean(m.Name, r.Set.Values[signal.Domain].Label); ok {
 		n = mean
 	}
-	if limit := r.Action.MaxTokens.Limit; limit > 0 {
+	limit := r.Limit
+	if own := int64(r.Action.MaxTokens.Limit); own > 0 && (limit <= 0 || r.Action.Override) {
+		limit = own
+	}
+	if limit > 0 {
 		n = min(n, float64(limit))
 	}
 	return n
@@ -231,15 +237,17 @@ func (c *Candidate) judge(a *rules.Action, best float64) {
 
 func asListed(x, y *Candidate) bool { return x.class < y.class }
 
-// betterQuality prefers quality, then the lower known cost.
+// betterQuality prefers quality, then a cost that is known, then the lower one.
 func betterQuality(x, y *Candidate) bool {
 	switch {
 	case x.class != y.class:
 		return x.class < y.class
 	case x.Quality != y.Quality:
 		return x.Quality > y.Quality
+	case x.Cost < 0 || y.Cost < 0:
+		return x.Cost >= 0 && y.Cost < 0
 	}
-	return x.Cost >= 0 && y.Cost >= 0 && x.Cost < y.Cost
+	return x.Cost < y.Cost
 }
 
 // cheaper prefers the lower cost, then quality; quality alone among those that costs cannot order.

@@ -81,6 +81,10 @@ func TestCandidatesAreRankedByWhatTheRouteAsksFor(t *testing.T) {
 			[]string{"lawyer", "solver", "frugal"},
 		},
 		{"by quality, a model without skills comes last", among("quality", 0, domainIs(0, 1), "unrated", "frugal"), nil, []string{"frugal", "unrated:" + leftSkills}},
+		{
+			"by quality, of equals a known price stands before none, wherever the file has them", among("quality", 1, nothing, "solver", "priceless", "lawyer", "cheapest"), nil,
+			[]string{"cheapest", "lawyer", "solver", "priceless"},
+		},
 		{"by cost, the cheapest within the margin", among("cost", 0.05, nothing, "solver", "lawyer", "frugal"), nil, []string{"frugal", "lawyer", "solver"}},
 		{
 			"by cost, a smaller margin keeps the cheapest out", among("cost", 0.02, nothing, "solver", "frugal", "lawyer"), nil,
@@ -119,7 +123,8 @@ func TestCandidatesAreRankedByWhatTheRouteAsksFor(t *testing.T) {
 	}
 	one := Price{Input: 1, Output: 1}
 	models = append(models, rated{name: "unrated"}, rated{name: "cheap", price: one}, rated{name: "twin", price: one},
-		rated{name: "twin2", price: one}, rated{name: "cheaper", price: Price{Output: 1}})
+		rated{name: "twin2", price: one}, rated{name: "priceless", skills: solver.skills},
+		rated{name: "cheapest", skills: solver.skills, price: Price{Input: 1, Output: 1}}, rated{name: "cheaper", price: Price{Output: 1}})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -141,30 +146,48 @@ func TestCandidatesAreRankedByWhatTheRouteAsksFor(t *testing.T) {
 
 func TestTheFiguresOfACandidate(t *testing.T) {
 	st := ranking(map[string]float64{"m": 4}, rated{name: "m", from: "Meta-Llama-3_1-8B-Instruct", price: Price{Input: 2, Output: 8}}, rated{name: "n"})
+	// stretched is the time of an answer of assumedCompletion tokens, for one of another length.
+	stretched := func(seconds, tokens float64) float64 {
+		return seconds * (tokens + fixedTokens) / (assumedCompletion + fixedTokens)
+	}
 	tests := []struct {
 		name   string
 		length int64 // of all answers so far; 0 for none
 		limit  int
+		own    int64 // the client's limit
+		over   bool  // the route overrides it
 		domain signal.Value
 		want   Candidate
 	}{
 		{
-			"quality is that of the domain, cost that of the prompt and an assumed answer", 0, 0, domainIs(1, 0),
+			"quality is that of the domain, cost that of the prompt and an assumed answer", 0, 0, 0, false, domainIs(1, 0),
 			Candidate{Name: "m", Quality: 0.437, Cost: (1000*2 + assumedCompletion*8) / 1e6, Latency: 4},
 		},
 		{
-			"an observed length replaces the assumed one", 512, 0, domainIs(0, 1),
-			Candidate{Name: "m", Quality: 0.272, Cost: (1000*2 + 512*8) / 1e6, Latency: 8},
+			"an observed length replaces the assumed one", 512, 0, 0, false, domainIs(0, 1),
+			Candidate{Name: "m", Quality: 0.272, Cost: (1000*2 + 512*8) / 1e6, Latency: stretched(4, 512)},
 		},
 		{
-			"no answer is longer than the route allows", 512, 128, domainIs(0.5, 0.5),
-			Candidate{Name: "m", Quality: (0.437 + 0.272) / 2, Cost: (1000*2 + 128*8) / 1e6, Latency: 2},
+			"no answer is longer than the route allows", 512, 128, 0, false, domainIs(0.5, 0.5),
+			Candidate{Name: "m", Quality: (0.437 + 0.272) / 2, Cost: (1000*2 + 128*8) / 1e6, Latency: stretched(4, 128)},
+		},
+		{
+			"no answer is longer than the client allows", 512, 0, 64, false, domainIs(1, 0),
+			Candidate{Name: "m", Quality: 0.437, Cost: (1000*2 + 64*8) / 1e6, Latency: stretched(4, 64)},
+		},
+		{
+			"the client's limit counts before that of the route", 512, 128, 300, false, domainIs(1, 0),
+			Candidate{Name: "m", Quality: 0.437, Cost: (1000*2 + 300*8) / 1e6, Latency: stretched(4, 300)},
+		},
+		{
+			"a route that overrides the client's limit counts before it", 512, 128, 300, true, domainIs(1, 0),
+			Candidate{Name: "m", Quality: 0.437, Cost: (1000*2 + 128*8) / 1e6, Latency: stretched(4, 128)},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d := among("quality", 0, tt.domain, "m", "n")
-			d.Action.MaxTokens.Limit = tt.limit
+			d.Action.MaxTokens.Limit, d.Action.Override, d.Limit = tt.limit, tt.over, tt.own
 			st.Lengths = lengths.New()
 			for range 10 {
 				if tt.length > 0 {
@@ -269,6 +292,32 @@ func TestTheChosenOneIsNeverDominated(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestEveryPairStandsInTheOrderOfItsOwnFigures(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := draw(t, rapid.SampledFrom([]string{"quality", "cost", "latency"}).Draw(t, "by"))
+		better := map[string]func(x, y *Candidate) bool{"quality": betterQuality, "cost": cheaper, "latency": faster}[p.d.Action.By]
+		cs := p.st.Rank(p.d)
+		for i := range cs {
+			for j := range i {
+				if better(&cs[i], &cs[j]) {
+					t.Fatalf("%+v stands behind %+v", cs[i], cs[j])
+				}
+			}
+		}
+	})
+}
+
+func TestAModelThatOnlyKeptClientsWaitingStandsBehindOneThatAnswered(t *testing.T) {
+	t.Parallel()
+	c := ranking(map[string]float64{"answered": 60}, rated{name: "silent"}, rated{name: "answered"})
+	c.Speeds.InVain("silent", time.Millisecond)
+	got := c.Rank(among("latency", 1, signal.Value{}, "silent", "answered"))
+	if got[0].Name != "answered" || got[1].Left != leftSpeed {
+		t.Errorf("the order is %+v", got)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // clock is a time that stands still until a test moves it. It is safe for concurrent use.
@@ -50,23 +52,117 @@ func TestAnswersTeachHowLongAnswersTake(t *testing.T) {
 	s.Observe("a", Taken{First: 4 * time.Second, Total: 4 * time.Second, Tokens: 1})
 	expects(t, s, "a", 0, (0.5*1+1*4)/1.5)
 	s.Observe("b", Taken{Total: 10 * time.Second, Tokens: 100})
-	expects(t, s, "b", 50, 5)
+	expects(t, s, "b", 100, 10)
 	s.Observe("c", Taken{Total: 4 * time.Second}) // without usage
 	expects(t, s, "c", assumedCompletion, 4)
 	s.Observe("odd", Taken{First: 2 * time.Second, Total: time.Second, Tokens: 1})
 	expects(t, s, "odd", 100, 2)
 }
 
-func TestWaitingInVainCountsOnlyWhenItWasLongerThanExpected(t *testing.T) {
+func TestWaitingInVainOnlyRaisesWhatIsExpected(t *testing.T) {
 	t.Parallel()
-	s := NewSpeeds(newClock().now)
+	c := newClock()
+	s := NewSpeeds(c.now)
 	s.Observe("a", Taken{Total: 10 * time.Second, Tokens: assumedCompletion})
 	s.InVain("a", 2*time.Second)
 	expects(t, s, "a", assumedCompletion, 10)
+	s.InVain("a", 80*time.Second)
 	s.InVain("a", 30*time.Second)
-	expects(t, s, "a", assumedCompletion, 20)
-	s.InVain("new", time.Minute)
-	expects(t, s, "new", assumedCompletion, 60)
+	expects(t, s, "a", assumedCompletion, 80)
+	c.pass(speedHalfLife)
+	s.InVain("a", 20*time.Second)
+	expects(t, s, "a", assumedCompletion, 40)
+}
+
+func TestAnswersMakeAWaitInVainForgotten(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	s := NewSpeeds(c.now)
+	answer := Taken{First: time.Second, Total: 2 * time.Second, Tokens: 101}
+	s.Observe("a", answer)
+	s.InVain("a", time.Minute)
+	s.Observe("a", answer)
+	expects(t, s, "a", 100, 30)
+	c.pass(speedHalfLife)
+	s.Observe("a", answer)
+	expects(t, s, "a", 100, 7.5)
+	c.pass(time.Hour)
+	s.Observe("a", answer)
+	expects(t, s, "a", 100, 2)
+}
+
+func TestWaitingInVainIsNoFirstObservation(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	s := NewSpeeds(c.now)
+	s.Explore("new")
+	s.InVain("new", time.Millisecond)
+	if got, ok := s.Expect("new", 100); ok {
+		t.Errorf("a model that never answered is expected to take %v s", got)
+	}
+	c.pass(exploreEvery)
+	for i := range exploreShare {
+		if got := s.Explore("new"); got != (i == exploreShare-1) {
+			t.Errorf("request %d after one in vain explores: %v", i+1, got)
+		}
+	}
+}
+
+func TestWholeAnswersOfSeveralLengthsTellTheFixedTimeFromThatOfATokenApart(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	s := NewSpeeds(c.now)
+	took := func(tokens int64) Taken {
+		return Taken{Total: 2*time.Second + time.Duration(tokens)*10*time.Millisecond, Tokens: tokens}
+	}
+	for range 50 {
+		s.Observe("a", took(10))
+		s.Observe("a", took(1000))
+		c.pass(time.Second)
+	}
+	for _, tokens := range []int64{0, 10, 256, 2000} {
+		if got, ok := s.Expect("a", float64(tokens)); !ok || math.Abs(got-took(tokens).Total.Seconds()) > 0.01 {
+			t.Errorf("%d tokens are expected in %v s (%v), they take %v", tokens, got, ok, took(tokens).Total)
+		}
+	}
+}
+
+func TestAShortWholeAnswerDoesNotMakeAModelSlow(t *testing.T) {
+	t.Parallel()
+	s := NewSpeeds(newClock().now)
+	for range 10 {
+		s.Observe("short", Taken{Total: time.Second, Tokens: 2})
+		s.Observe("long", Taken{Total: 10 * time.Second, Tokens: 256})
+	}
+	short, _ := s.Expect("short", 256)
+	long, _ := s.Expect("long", 256)
+	if short >= long || short <= 1 {
+		t.Errorf("256 tokens are expected in %v s of the one that gave short answers, in %v s of the other", short, long)
+	}
+}
+
+func TestWhatIsExpectedIsNeverNegativeAndGrowsWithTheLength(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := newClock()
+		s := NewSpeeds(c.now)
+		for range rapid.IntRange(1, 8).Draw(t, "answers") {
+			c.pass(secondsOf(rapid.Float64Range(0, 1e5).Draw(t, "pause")))
+			first := rapid.SampledFrom([]float64{0, 0, 0.1, 3}).Draw(t, "first")
+			s.Observe("a", Taken{
+				First: secondsOf(first), Total: secondsOf(rapid.Float64Range(0, 100).Draw(t, "total")),
+				Tokens: rapid.Int64Range(0, 1e5).Draw(t, "tokens"),
+			})
+			if rapid.Bool().Draw(t, "given up") {
+				s.InVain("a", secondsOf(rapid.Float64Range(0, 100).Draw(t, "wait")))
+			}
+			few, _ := s.Expect("a", 10)
+			many, ok := s.Expect("a", 1000)
+			if !ok || !(few >= 0) || !(many >= few) || math.IsInf(many, 0) {
+				t.Fatalf("10 tokens in %v s, 1000 in %v s (%v)", few, many, ok)
+			}
+		}
+	})
 }
 
 func TestExploringIsRare(t *testing.T) {

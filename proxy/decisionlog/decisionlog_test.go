@@ -26,6 +26,38 @@ func TestASignalThatIsNoNumberIsLoggedAsUnknown(t *testing.T) {
 	}
 }
 
+func TestASignalOfSomeWindowsHoldsOnlyForTheSameNumberOfWindows(t *testing.T) {
+	t.Parallel()
+	all := signal.MaskOf(signal.Jailbreak, signal.PII, signal.Domain)
+	for _, tt := range []struct {
+		name                     string
+		k                        signal.Kind
+		windows, read, then, now int
+		want                     bool
+	}{
+		{"the same number", signal.Jailbreak, 40, 14, 12, 12, true},
+		{"more than then", signal.Jailbreak, 40, 14, 12, 20, false},
+		{"fewer than then", signal.PII, 40, 14, 12, 4, false},
+		{"all were read, and still would be", signal.Jailbreak, 10, 10, 12, 20, true},
+		{"all were read, and would not be", signal.Jailbreak, 10, 10, 12, 4, false},
+		{"the text has one", signal.Jailbreak, 0, 0, 12, 4, true},
+		{"a signal that it does not limit", signal.Domain, 40, 4, 12, 4, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			v := signal.Value{State: signal.Known, Windows: tt.windows, Read: tt.read}
+			if tt.windows > 0 {
+				v.Coverage = signal.Windowed
+			}
+			then, now := Identity{Windows: tt.then, Provided: all}, Identity{Windows: tt.now, Provided: all}
+			s := then.SignalOf(tt.k, &v)
+			if got := now.still(tt.k, &s); got != tt.want {
+				t.Errorf("%+v holds: %v, want %v", s, got, tt.want)
+			}
+		})
+	}
+}
+
 func TestParseNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	const whole = `{"v":1,"request":{"model":"auto"},"route":"r","outcome":"matched","action":{"verb":"use"},"signals":{}}`
@@ -72,6 +104,18 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("read again (-first +second):\n%s", diff)
 		}
 	})
+}
+
+func TestAHeaderWhoseNameSpeaksOfACredentialIsHashedInAnyCase(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Ocp-Apim-Subscription-Key", "X-Amz-Security-Token",
+		"X-Client-Secret", "X-Auth", "Set-Cookie", "X-Session-Id", "X-Hub-Signature-256", "X-Password", "X-Credential", "x-apikey", "X-CSRFTOKEN",
+	} {
+		if diff := cmp.Diff(Header{Hashed: []string{HashHeader(name, "red")}}, HeaderOf(name, []string{"red"}, true)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
 }
 
 func TestValuesOfHeadersAreHashedUnlessTheyMayBeRead(t *testing.T) {

@@ -78,6 +78,7 @@ type Signal struct {
 	Sets       map[string]string `json:"sets,omitempty"`       // of keyword: fingerprint of every set that was looked for
 	Windows    int               `json:"windows,omitempty"`
 	Read       int               `json:"read,omitempty"`
+	Limit      int               `json:"limit,omitempty"` // classify.windows, of a signal that it can keep from reading them all
 	Ms         float64           `json:"ms,omitempty"`
 }
 

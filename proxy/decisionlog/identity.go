@@ -17,11 +17,16 @@ type Identity struct {
 	Keywords    map[string]string      // fingerprint of each keyword set
 	// Provided are the signals that the configuration's models compute; the others are unknown.
 	Provided signal.Mask
+	// Windows is classify.windows: the most windows that a safety signal reads of a long text by default.
+	Windows int
 	// HeaderWords are the values that rules compare each header with, by canonical name.
 	HeaderWords map[string][]string
 	// HeaderPatterns are the headers that rules match with expressions, by canonical name.
 	HeaderPatterns map[string]bool
 }
+
+// selected reports a kind that reads only some windows of a long text, as many as classify.windows says.
+func selected(k signal.Kind) bool { return k == signal.Jailbreak || k == signal.PII }
 
 // Fingerprint is a short hash by which two definitions are told apart. It is no protection of secrets.
 func Fingerprint(b []byte) string {

@@ -114,6 +114,10 @@ func (id *Identity) still(k signal.Kind, s *Signal) bool {
 	if s.Definition != id.Definitions[k] || !id.Provided.Has(k) {
 		return false
 	}
+	// Another number of windows chooses others of a long text.
+	if selected(k) && s.Limit != id.Windows && (s.Read < s.Windows || s.Windows > id.Windows) && s.Windows > 0 {
+		return false
+	}
 	// A model that was not there then may be there now.
 	return s.State != "unknown" || s.Reason != string(signal.ReasonNoModel)
 }

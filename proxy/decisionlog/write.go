@@ -3,7 +3,9 @@ package decisionlog
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"signalbox/internal/signal"
@@ -36,7 +38,7 @@ func OutcomeOf(o rules.Outcome) string {
 func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // HeaderOf writes the values of a request header of canonical name down: hashed, or as they are when
-// literal is set and the header is no credential.
+// literal is set and its name is not one of a credential.
 func HeaderOf(name string, values []string, literal bool) Header { //nolint:revive // literal is how the configuration wants it
 	var h Header
 	for _, v := range values {
@@ -49,13 +51,14 @@ func HeaderOf(name string, values []string, literal bool) Header { //nolint:revi
 	return h
 }
 
-// isCredential reports a header whose values are never logged as they are.
+// credentialWords are what the name of a header that carries a credential has in it, in lower case.
+var credentialWords = [...]string{"key", "token", "secret", "auth", "cookie", "session", "signature", "password", "credential"} //nolint:gochecknoglobals // constant table
+
+// isCredential reports a header whose values are never logged as they are, by its name. A name too many costs
+// replay a comparison; one too few shows a secret.
 func isCredential(name string) bool {
-	switch name {
-	case "Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Api-Key":
-		return true
-	}
-	return false
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(credentialWords[:], func(word string) bool { return strings.Contains(name, word) })
 }
 
 // HashHeader is what stands for a header's value: the first 64 bits of SHA-256 over name, a zero byte
@@ -94,6 +97,9 @@ func (id *Identity) SignalOf(k signal.Kind, v *signal.Value) Signal {
 	}
 	if v.Coverage == signal.Windowed {
 		out.Windows, out.Read = v.Windows, v.Read
+		if selected(k) {
+			out.Limit = id.Windows
+		}
 	}
 	if k == signal.Keyword {
 		out.Sets = id.Keywords

@@ -174,7 +174,7 @@ func (d *Dialect) tell(p *openai.Patch, rank int) string {
 type Want struct {
 	Effort   string // None, Low, Medium or High; empty when the route asks for nothing
 	Override bool   // the effort stands over what the client said
-	Named    bool   // the client named the model, and so knows which dialect it speaks
+	Named    bool   // the client named this very model, and so knows which dialect it speaks
 }
 
 // Apply tells the model how much to think, in its dialect: it notes in p what has to change in req. It
@@ -182,8 +182,8 @@ type Want struct {
 // asks a model that can be told, which then does as it pleases.
 //
 // What a client said, in whatever dialect, wins unless the route overrides it. A client that asked for
-// routing does not know which model answers, so its effort is translated; one that named its model
-// gets its words through as they are.
+// routing, or for another model, does not know which one answers, so its effort is translated; one that
+// named this model gets its words through as they are.
 func (d *Dialect) Apply(p *openai.Patch, req *openai.Request, w Want) (effort string) {
 	said, want := d.said(req), w.Effort
 	override := w.Override && want != ""

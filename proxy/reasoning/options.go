@@ -44,7 +44,7 @@ type Options struct {
 	Efforts []string `yaml:"efforts"`
 	// Values are what key is set to, by effort, such as {none: false, high: true}; an effort left out becomes its nearest. Only with dialects of chat_template_kwargs. Default false for none and low, true for medium and high.
 	Values map[string]any `yaml:"values"`
-	// Custom holds the fields of the body to set, by effort: {none: {FIELD: VALUE}, high: {FIELD: VALUE}}. Where VALUE is a mapping, its members are set beside those that the client sent. Required by dialect custom, and only with it; an effort left out becomes its nearest.
+	// Custom holds the fields of the body to set, by effort: {none: {FIELD: VALUE}, high: {FIELD: VALUE}}. Where VALUE is a mapping, its members are set beside those that the client sent. Required by dialect custom, and only with it; an effort left out becomes its nearest. Limits on the answer, n, tools and stream_options are refused.
 	Custom map[string]map[string]any `yaml:"custom"`
 }
 
@@ -166,6 +166,8 @@ func (o *Options) checkCustom(p *option.Problems, section string) {
 			switch field {
 			case "", "model", "messages", "prompt", "input", "stream", "signalbox":
 				p.Addf(at+"."+field, "the field %q is not for a dialect to set", field)
+			case "max_tokens", "max_completion_tokens", "n", "tools", "stream_options":
+				p.Addf(at+"."+field, "the field %q does not say how much to think: leave it to clients and routes", field)
 			}
 			if _, err := valueJSON(o.Custom[e][field]); err != nil {
 				p.Addf(at+"."+field, "%v", err)

@@ -65,7 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--work", type=Path, default=Path("build"))
-    parser.add_argument("--minutes", type=float, default=20, help="training time of every variant")
+    parser.add_argument("--epochs", type=float, default=0.5, help="training of every variant, the same steps for all")
     parser.add_argument("--table", type=Path, required=True, help="the n-gram table (wide.npy)")
     parser.add_argument("--shipped", type=Path, help="a checkpoint to measure as well")
     args = parser.parse_args()
@@ -73,7 +73,7 @@ def main() -> None:
     measure, rows, nothing = Measure(args.data, tok), [], None
     nets = {}
     for name, tuned in (("frozen trunk, heads only", "heads"), ("frozen trunk, LoRA in the last layer and heads", "adapters"), ("everything tuned", "all")):
-        nets[name] = train.train(args.data, args.work / "experiment.pt", 1e9, args.minutes, tuned=tuned, rounding=False)
+        nets[name] = train.train(args.data, args.work / "experiment.pt", args.epochs, 1e9, tuned=tuned, rounding=False)
     if args.shipped:
         nets["the shipped weights (more training)"] = model.load(args.shipped, 0.0).eval()
     for name, net in nets.items():

@@ -257,7 +257,7 @@ def fuse(table: np.ndarray, tok, deep: list[np.ndarray], ids: list[list[int]], r
 
         opt.step(loss)
         # In units of the trunk's logits; the temperature of the manifest takes up the common factor.
-        unit = mix[0].item()
+        unit = abs(mix[0].item())
         mixes.append(mix.detach().numpy() / unit)
         shifts.append((shift.detach().numpy() / unit).astype(np.float32))
     return Fusion(table, small, scale, foreign, np.asarray(mixes, np.float32), shifts)
