@@ -15,10 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/answer"
 	"signalbox/proxy/auth"
-	"signalbox/proxy/option"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
 )

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"signalbox/internal/option"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/choose"
-	"signalbox/proxy/option"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
 )

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"signalbox/internal/option"
 	"signalbox/proxy/lengths"
-	"signalbox/proxy/option"
 )
 
 // Options is the section `server`.

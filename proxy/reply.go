@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"signalbox/proxy/option"
+	"signalbox/internal/option"
 )
 
 // reply is the answer to one request: the response writer, with the deadline that a client has to

@@ -3,38 +3,17 @@ package proxy
 import (
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/choose"
-	"signalbox/proxy/option"
 	"signalbox/proxy/reasoning"
 )
-
-// clock is a time that stands still until a test moves it. It is safe for concurrent use.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
-
-func newClock() *clock { return &clock{t: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *clock) pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
 
 const latencyRoutes = `
 routes:
@@ -44,12 +23,12 @@ default: {models: [one]}
 
 // ticking answers as a server whose answer takes so long: it moves the clock before the head, and for
 // a stream between its two halves.
-func ticking(c *clock, first, rest time.Duration) testkit.Answer {
+func ticking(c *testkit.Clock, first, rest time.Duration) testkit.Answer {
 	return func(u *testkit.Upstream, w http.ResponseWriter, r *http.Request) {
-		c.pass(first)
+		c.Pass(first)
 		last := u.Requests()
 		if !strings.Contains(string(last[len(last)-1].Body), `"stream":true`) {
-			c.pass(rest)
+			c.Pass(rest)
 			testkit.JSON(http.StatusOK, testkit.Completion)(u, w, r)
 			return
 		}
@@ -57,9 +36,9 @@ func ticking(c *clock, first, rest time.Duration) testkit.Answer {
 	}
 }
 
-func latencyBench(t *testing.T) (b *bench, c *clock, models []ModelOptions) {
+func latencyBench(t *testing.T) (b *bench, c *testkit.Clock, models []ModelOptions) {
 	t.Helper()
-	c = newClock()
+	c = testkit.NewClock()
 	one := testkit.NewUpstream(t, ticking(c, 300*time.Millisecond, time.Second))
 	two := testkit.NewUpstream(t, ticking(c, 200*time.Millisecond, 0))
 	three := testkit.NewUpstream(t, ticking(c, 2*time.Second, 0))
@@ -67,7 +46,7 @@ func latencyBench(t *testing.T) (b *bench, c *clock, models []ModelOptions) {
 		modelOptions("one", "", reasoning.Options{}, one), modelOptions("two", "", reasoning.Options{}, two), modelOptions("three", "", reasoning.Options{}, three),
 	}
 	b = start(t, models, func(s *setup) { s.routes = latencyRoutes })
-	b.state.chooser.Speeds = choose.NewSpeeds(c.now)
+	b.state.chooser.Speeds = choose.NewSpeeds(c.Now)
 	return b, c, models
 }
 
@@ -98,7 +77,7 @@ func TestByLatencyEveryModelIsTriedOnceAndThenTheFastest(t *testing.T) {
 			if got := servedBy(t, b, body); got != "two" {
 				t.Errorf("after a reload, served by %s", got)
 			}
-			c.pass(time.Minute)
+			c.Pass(time.Minute)
 			seen := map[string]int{}
 			for range 110 {
 				seen[servedBy(t, b, body)]++
@@ -112,11 +91,11 @@ func TestByLatencyEveryModelIsTriedOnceAndThenTheFastest(t *testing.T) {
 
 func TestAModelThatAnswersTooLateIsSlow(t *testing.T) {
 	t.Parallel()
-	c := newClock()
+	c := testkit.NewClock()
 	slow := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))
 	quick := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))
 	slow.Next(func(u *testkit.Upstream, w http.ResponseWriter, r *http.Request) {
-		c.pass(time.Minute)
+		c.Pass(time.Minute)
 		testkit.Silent()(u, w, r)
 	})
 	late := modelOptions("one", "", reasoning.Options{}, slow)
@@ -124,7 +103,7 @@ func TestAModelThatAnswersTooLateIsSlow(t *testing.T) {
 	b := start(t, []ModelOptions{late, modelOptions("two", "", reasoning.Options{}, quick)}, func(s *setup) {
 		s.routes = "routes: [{name: fast, when: true, use: {models: [one, two], by: latency}}]\ndefault: {models: [one]}\n"
 	})
-	b.state.chooser.Speeds = choose.NewSpeeds(c.now)
+	b.state.chooser.Speeds = choose.NewSpeeds(c.Now)
 	if got := servedBy(t, b, ask("hi")); got != "two" {
 		t.Fatalf("served by %s", got)
 	}
@@ -153,7 +132,7 @@ func TestTheClientsLimitBoundsTheAnswerThatModelsAreComparedBy(t *testing.T) {
 			b := start(t, models, func(s *setup) {
 				s.routes = "routes: [{name: fast, when: true, use: {models: [one, two], by: latency}}]\ndefault: {models: [one]}\n"
 			})
-			speeds := choose.NewSpeeds(newClock().now)
+			speeds := choose.NewSpeeds(testkit.NewClock().Now)
 			b.state.chooser.Speeds = speeds
 			speeds.Observe("one", choose.Taken{First: 2 * time.Second, Total: 3 * time.Second, Tokens: 257}) // faster for a long answer
 			speeds.Observe("two", choose.Taken{First: time.Second, Total: 9 * time.Second, Tokens: 257})     // faster for a short one

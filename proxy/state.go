@@ -7,13 +7,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"signalbox/internal/option"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/lengths"
-	"signalbox/proxy/option"
 	"signalbox/proxy/pool"
 	"signalbox/rules"
 )

@@ -24,12 +24,12 @@ import (
 	"signalbox/classify/knn"
 	"signalbox/classify/lexical"
 	"signalbox/gpu"
+	"signalbox/internal/option"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/decisionlog"
-	"signalbox/proxy/option"
 	"signalbox/rules"
 )
 

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"signalbox/internal/option"
 )
 
 // DecisionOptions configure the decision log: what was decided for each request, and on which
@@ -21,7 +23,7 @@ type DecisionOptions struct {
 	// Sample is the share of requests that are logged, 0 to 1. Default 1. Restart needed.
 	Sample float64 `yaml:"sample"`
 	// MaxBytes is the size at which the file is renamed to FILE.1 and a new one begun. At least 64KiB. Default 100MiB. Restart needed.
-	MaxBytes Bytes `yaml:"max_bytes"`
+	MaxBytes option.Bytes `yaml:"max_bytes"`
 	// Backups is how many renamed files are kept, FILE.1 being the newest; 0 to 100. Default 3. Restart needed.
 	Backups int `yaml:"backups"`
 	// Headers is how the values of request headers that rules name are logged: hash, which lets replay compare them with the words of a configuration and shows nothing else, or literal. Headers whose names speak of a credential (key, token, secret, auth, cookie, session, signature, password, credential) are hashed in any case. Default hash. Restart needed.

@@ -395,19 +395,3 @@ func TestDecisionOptionsNameEveryMistake(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestSizesHaveUnits(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]Bytes{"65536": 65536, "64KiB": 64 << 10, "100MiB": 100 << 20, "1 GiB": 1 << 30, "2MB": 2e6} {
-		var got Bytes
-		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
-			t.Errorf("%q is %d, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "MiB", "-1", "1.5MiB", "10 miles", "99999999999GiB"} {
-		var got Bytes
-		if err := got.UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is %d", text, got)
-		}
-	}
-}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"signalbox/proxy/option"
+	"signalbox/internal/option"
 )
 
 // The modes of authentication.

@@ -3,7 +3,7 @@ package choose
 import (
 	"math"
 
-	"signalbox/proxy/option"
+	"signalbox/internal/option"
 )
 
 // Price is a price in USD per million tokens. When both are 0 the price is not known; a model

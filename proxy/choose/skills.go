@@ -7,8 +7,8 @@ import (
 
 	"github.com/agnivade/levenshtein"
 
+	"signalbox/internal/option"
 	"signalbox/internal/signal"
-	"signalbox/proxy/option"
 )
 
 // skillDefault is the key of skills for every domain that has no entry.

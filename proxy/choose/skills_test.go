@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"signalbox/internal/option"
 	"signalbox/internal/signal"
-	"signalbox/proxy/option"
 )
 
 // given is what a configuration says about the skills of a model.

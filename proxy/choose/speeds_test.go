@@ -7,27 +7,9 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"signalbox/internal/testkit"
 )
-
-// clock is a time that stands still until a test moves it. It is safe for concurrent use.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
-
-func newClock() *clock { return &clock{t: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *clock) pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
 
 func expects(t *testing.T, s *Speeds, model string, tokens, want float64) {
 	t.Helper()
@@ -38,8 +20,8 @@ func expects(t *testing.T, s *Speeds, model string, tokens, want float64) {
 
 func TestAnswersTeachHowLongAnswersTake(t *testing.T) {
 	t.Parallel()
-	c := newClock()
-	s := NewSpeeds(c.now)
+	c := testkit.NewClock()
+	s := NewSpeeds(c.Now)
 	if _, ok := s.Expect("a", 100); ok {
 		t.Error("a model that never answered has a latency")
 	}
@@ -48,7 +30,7 @@ func TestAnswersTeachHowLongAnswersTake(t *testing.T) {
 	expects(t, s, "a", 200, 5)
 	s.Observe("a", Taken{Total: 5 * time.Second, Tokens: 200}) // no stream: what is known of the first token is taken off
 	expects(t, s, "a", 100, 3)
-	c.pass(speedHalfLife)
+	c.Pass(speedHalfLife)
 	s.Observe("a", Taken{First: 4 * time.Second, Total: 4 * time.Second, Tokens: 1})
 	expects(t, s, "a", 0, (0.5*1+1*4)/1.5)
 	s.Observe("b", Taken{Total: 10 * time.Second, Tokens: 100})
@@ -61,46 +43,46 @@ func TestAnswersTeachHowLongAnswersTake(t *testing.T) {
 
 func TestWaitingInVainOnlyRaisesWhatIsExpected(t *testing.T) {
 	t.Parallel()
-	c := newClock()
-	s := NewSpeeds(c.now)
+	c := testkit.NewClock()
+	s := NewSpeeds(c.Now)
 	s.Observe("a", Taken{Total: 10 * time.Second, Tokens: assumedCompletion})
 	s.InVain("a", 2*time.Second)
 	expects(t, s, "a", assumedCompletion, 10)
 	s.InVain("a", 80*time.Second)
 	s.InVain("a", 30*time.Second)
 	expects(t, s, "a", assumedCompletion, 80)
-	c.pass(speedHalfLife)
+	c.Pass(speedHalfLife)
 	s.InVain("a", 20*time.Second)
 	expects(t, s, "a", assumedCompletion, 40)
 }
 
 func TestAnswersMakeAWaitInVainForgotten(t *testing.T) {
 	t.Parallel()
-	c := newClock()
-	s := NewSpeeds(c.now)
+	c := testkit.NewClock()
+	s := NewSpeeds(c.Now)
 	answer := Taken{First: time.Second, Total: 2 * time.Second, Tokens: 101}
 	s.Observe("a", answer)
 	s.InVain("a", time.Minute)
 	s.Observe("a", answer)
 	expects(t, s, "a", 100, 30)
-	c.pass(speedHalfLife)
+	c.Pass(speedHalfLife)
 	s.Observe("a", answer)
 	expects(t, s, "a", 100, 7.5)
-	c.pass(time.Hour)
+	c.Pass(time.Hour)
 	s.Observe("a", answer)
 	expects(t, s, "a", 100, 2)
 }
 
 func TestWaitingInVainIsNoFirstObservation(t *testing.T) {
 	t.Parallel()
-	c := newClock()
-	s := NewSpeeds(c.now)
+	c := testkit.NewClock()
+	s := NewSpeeds(c.Now)
 	s.Explore("new")
 	s.InVain("new", time.Millisecond)
 	if got, ok := s.Expect("new", 100); ok {
 		t.Errorf("a model that never answered is expected to take %v s", got)
 	}
-	c.pass(exploreEvery)
+	c.Pass(exploreEvery)
 	for i := range exploreShare {
 		if got := s.Explore("new"); got != (i == exploreShare-1) {
 			t.Errorf("request %d after one in vain explores: %v", i+1, got)
@@ -110,15 +92,15 @@ func TestWaitingInVainIsNoFirstObservation(t *testing.T) {
 
 func TestWholeAnswersOfSeveralLengthsTellTheFixedTimeFromThatOfATokenApart(t *testing.T) {
 	t.Parallel()
-	c := newClock()
-	s := NewSpeeds(c.now)
+	c := testkit.NewClock()
+	s := NewSpeeds(c.Now)
 	took := func(tokens int64) Taken {
 		return Taken{Total: 2*time.Second + time.Duration(tokens)*10*time.Millisecond, Tokens: tokens}
 	}
 	for range 50 {
 		s.Observe("a", took(10))
 		s.Observe("a", took(1000))
-		c.pass(time.Second)
+		c.Pass(time.Second)
 	}
 	for _, tokens := range []int64{0, 10, 256, 2000} {
 		if got, ok := s.Expect("a", float64(tokens)); !ok || math.Abs(got-took(tokens).Total.Seconds()) > 0.01 {
@@ -129,7 +111,7 @@ func TestWholeAnswersOfSeveralLengthsTellTheFixedTimeFromThatOfATokenApart(t *te
 
 func TestAShortWholeAnswerDoesNotMakeAModelSlow(t *testing.T) {
 	t.Parallel()
-	s := NewSpeeds(newClock().now)
+	s := NewSpeeds(testkit.NewClock().Now)
 	for range 10 {
 		s.Observe("short", Taken{Total: time.Second, Tokens: 2})
 		s.Observe("long", Taken{Total: 10 * time.Second, Tokens: 256})
@@ -144,10 +126,10 @@ func TestAShortWholeAnswerDoesNotMakeAModelSlow(t *testing.T) {
 func TestWhatIsExpectedIsNeverNegativeAndGrowsWithTheLength(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := newClock()
-		s := NewSpeeds(c.now)
+		c := testkit.NewClock()
+		s := NewSpeeds(c.Now)
 		for range rapid.IntRange(1, 8).Draw(t, "answers") {
-			c.pass(secondsOf(rapid.Float64Range(0, 1e5).Draw(t, "pause")))
+			c.Pass(secondsOf(rapid.Float64Range(0, 1e5).Draw(t, "pause")))
 			first := rapid.SampledFrom([]float64{0, 0, 0.1, 3}).Draw(t, "first")
 			s.Observe("a", Taken{
 				First: secondsOf(first), Total: secondsOf(rapid.Float64Range(0, 100).Draw(t, "total")),
@@ -167,17 +149,17 @@ func TestWhatIsExpectedIsNeverNegativeAndGrowsWithTheLength(t *testing.T) {
 
 func TestExploringIsRare(t *testing.T) {
 	t.Parallel()
-	c := newClock()
-	s := NewSpeeds(c.now)
+	c := testkit.NewClock()
+	s := NewSpeeds(c.Now)
 	if !s.Explore("a") || s.Explore("a") {
 		t.Error("of the first requests to a new model, one explores")
 	}
-	c.pass(exploreEvery)
+	c.Pass(exploreEvery)
 	if !s.Explore("a") {
 		t.Error("a model that still has not answered gets another try")
 	}
 	s.Observe("a", Taken{Total: time.Second, Tokens: 10})
-	c.pass(10 * exploreEvery)
+	c.Pass(10 * exploreEvery)
 	n := 0
 	for range 10 * exploreShare {
 		if s.Explore("a") {
@@ -189,7 +171,7 @@ func TestExploringIsRare(t *testing.T) {
 	}
 	n = 0
 	for range 10 * exploreShare {
-		c.pass(exploreEvery)
+		c.Pass(exploreEvery)
 		if s.Explore("a") {
 			n++
 		}

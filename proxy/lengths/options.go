@@ -1,6 +1,6 @@
 package lengths
 
-import "signalbox/proxy/option"
+import "signalbox/internal/option"
 
 // Options is the section `server.auto_max_tokens`: how `max_tokens: auto` finds its limit.
 type Options struct {

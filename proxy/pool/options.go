@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"signalbox/proxy/option"
+	"signalbox/internal/option"
 )
 
 // EndpointOptions is one server of a model.

@@ -19,8 +19,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"signalbox/internal/option"
 	"signalbox/internal/telemetry"
-	"signalbox/proxy/option"
 )
 
 // Group is the endpoints that serve one model. It is immutable but for what endpoints know of themselves,

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"signalbox/proxy/option"
+	"signalbox/internal/option"
 )
 
 // The reasoning dialects.

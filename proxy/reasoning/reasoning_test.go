@@ -10,7 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/openai"
-	"signalbox/proxy/option"
+	"signalbox/internal/option"
 )
 
 func TestTheNearestEffortIsTheLowerOfTwo(t *testing.T) {

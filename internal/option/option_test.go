@@ -23,7 +23,7 @@ func TestDurationsCarryAUnit(t *testing.T) {
 
 func TestSizesMayCarryAUnit(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]Bytes{"65536": 65536, "64MiB": 64 << 20, "1 KiB": 1 << 10, "2GB": 2e9, "7B": 7, "0": 0} {
+	for in, want := range map[string]Bytes{"65536": 65536, "64MiB": 64 << 20, "1 KiB": 1 << 10, "1 GiB": 1 << 30, "2MB": 2e6, "2GB": 2e9, "7B": 7, "0": 0} {
 		var n Bytes
 		if err := n.UnmarshalText([]byte(in)); err != nil || n != want {
 			t.Errorf("%q is %d, %v", in, n, err)
@@ -33,7 +33,7 @@ func TestSizesMayCarryAUnit(t *testing.T) {
 			t.Errorf("%d became %s and then %d", want, b, n)
 		}
 	}
-	for _, in := range []string{"", "64M", "-1", "1.5MiB", "9999999999GiB", "MiB", "5 5MiB"} {
+	for _, in := range []string{"", "64M", "-1", "1.5MiB", "9999999999GiB", "99999999999GiB", "MiB", "10 miles", "5 5MiB"} {
 		var n Bytes
 		if err := n.UnmarshalText([]byte(in)); err == nil {
 			t.Errorf("%q is taken for %d", in, n)
