@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .model import DOMAINS
-from . import everyday, synth
+from . import everyday, secrecy, synth
 
 NONE = -1
 HELD_OUT_ONE_IN = 14
@@ -148,7 +148,7 @@ def jailbreak_rows(data: Path, leave_out: tuple[str, ...] = ()) -> list[Row]:
         elif raw["label"] == "benign":
             rows.append(Row(raw["text"], NONE, 0, 1.0, raw["src"]))
     rows = [r for r in rows if r.jailbreak == 1] + subsample([r for r in rows if r.jailbreak == 0], 420, lambda r: r.src)
-    rows += [Row(t, NONE, y, 1.0, "own/jailbreak") for t, y in synth.jailbreak_texts()]
+    rows += [Row(t, NONE, y, 1.0, "own/jailbreak") for t, y in synth.jailbreak_texts() + secrecy.texts()]
     return rows
 
 

@@ -3,7 +3,8 @@
 Two traps of the sources are met here. Complexity: the sets' simple prompts are short and the hard
 ones long, so a rule on length alone is right on 97 % of them; short hard prompts and long simple
 ones of our own are added, and sources are balanced inside bands of length. Factcheck: the class
-follows the source; own prompts give the same topics to both classes.
+follows the source; own prompts give the same topics to both classes, and both classes what public sets
+have in one of them only (see assistant.py).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from . import synth
+from . import assistant, synth
 from .data import Row, read, subsample
 
 BANDS = (60, 200)  # characters: short, middle, long
@@ -162,6 +163,7 @@ def factcheck_rows(data: Path, leave_out: tuple[str, ...] = ()) -> list[Row]:
             rows += [Row(f.format(topic), src="own/factcheck", factcheck=1) for f in rng.sample(FACTUAL, 4)]
             rows += [Row(f.format(topic), src="own/factcheck", factcheck=0) for f in rng.sample(UNFACTUAL, 4)]
     rows += [Row(t, src="own/factcheck", factcheck=0) for t in hard_arithmetic(rng, 250)]
+    rows += [Row(t, src="own/factcheck", factcheck=y) for t, y in assistant.texts()]
     return rows
 
 
