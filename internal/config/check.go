@@ -49,6 +49,7 @@ func (c *checker) check() {
 	c.skills(&catalog)
 	c.absentFeatures()
 	c.rules(catalog)
+	c.guard(&catalog)
 }
 
 // at reports a problem at a path, or at the nearest place that exists. A value that could not be
@@ -151,7 +152,7 @@ func (c *checker) keywords() {
 // absentFeatures refuses what the language knows and this build does not do: a setting that is
 // silently ignored is worse than none.
 func (c *checker) absentFeatures() {
-	refuse := map[string]string{"guard": "off", "cache": "off"}
+	refuse := map[string]string{"cache": "off"}
 	walk := func(n *yaml.Node, path string) {
 		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 			key, val := n.Content[i], n.Content[i+1]
@@ -191,7 +192,7 @@ func (c *checker) rules(catalog Catalog) {
 }
 
 // absentLeaves are the conditions of the language that this build never has an answer to.
-func absentLeaves() []string { return []string{"cache", "context_tokens", "context", "facts"} }
+func absentLeaves() []string { return []string{"cache", "context_tokens", "context"} }
 
 // defined fills in the names that rules may use, and where each is defined. In a file with errors
 // nothing is said of unused names: a name may well be used where the error is.

@@ -53,6 +53,8 @@ type Config struct {
 	Routes yaml.Node `yaml:"routes"`
 	// Default answers what no route matched; it takes the same keys as a route's `use`.
 	Default yaml.Node `yaml:"default"`
+	// Guard checks answers against facts while they stream. Without the section no answer is checked, unless a route or a request asks for it.
+	Guard proxy.GuardOptions `yaml:"guard"`
 	// Telemetry configures logs, metrics and traces.
 	Telemetry telemetry.Options `yaml:"telemetry"`
 
@@ -65,6 +67,8 @@ type Config struct {
 
 	// Catalog says what the configured models can compute.
 	Catalog Catalog `yaml:"-"`
+	// Guarded: the section `guard`, or a route, turns the guard on.
+	Guarded bool `yaml:"-"`
 }
 
 // SignalTimeouts returns the deadlines of single signals; 0 for those without one of their own.
@@ -103,7 +107,7 @@ type Classify struct {
 
 // Task binds one neural signal to a bundle.
 type Task struct {
-	// Name is the signal: domain, jailbreak, pii, complexity, factcheck or embedding.
+	// Name is the signal: domain, jailbreak, pii, complexity, factcheck or embedding; or grounding, the model that judges claims for the guard: one over pairs (premise, claim), or one that marks tokens of the answer.
 	Name string `yaml:"name"`
 	// Model is `embedded`, a model of models_dir such as ORG/NAME, or, for pii, `patterns`, which finds what patterns alone can. Default embedded.
 	Model string `yaml:"model"`
@@ -158,6 +162,7 @@ func Default() Config {
 		Auth:      auth.DefaultOptions(),
 		Classify:  Classify{Options: gpu.DefaultOptions(), Timeout: option.Duration(extractor.Timeout), Windows: extractor.Windows},
 		Signals:   Signals{IntentMargin: knn.DefaultOptions().Margin},
+		Guard:     proxy.DefaultGuardOptions(),
 		Telemetry: telemetry.DefaultOptions(),
 	}
 }

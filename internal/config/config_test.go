@@ -35,6 +35,8 @@ func catalog(c *config.Classify) (config.Catalog, error) {
 	for i, t := range c.Tasks {
 		k, known := signal.ParseKind(t.Name)
 		switch {
+		case t.Name == config.GroundingTask:
+			out.Grounding = true
 		case t.Model == "patterns":
 			out.Signals |= signal.MaskOf(signal.PII)
 		case t.Model != config.EmbeddedModel:

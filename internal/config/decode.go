@@ -4,6 +4,8 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -240,18 +242,23 @@ func fieldsOf(t reflect.Type) map[string]field {
 	return out
 }
 
-// nearest suggests the known key with the least edit distance, when it is close enough to be a slip.
+// nearest suggests the known key that a word is a slip of, or lists the known keys.
 func nearest(word string, known map[string]field) string {
+	if best := slip(word, maps.Keys(known)); best != "" {
+		return fmt.Sprintf(", did you mean %q?", best)
+	}
+	return ", expected one of " + keys(known)
+}
+
+// slip returns the known word with the least edit distance, empty when none is close enough.
+func slip(word string, known iter.Seq[string]) string {
 	best, dist := "", len(word)/3+2
 	for k := range known {
 		if n := levenshtein.ComputeDistance(word, k); n < dist || n == dist && best != "" && k < best {
 			best, dist = k, n
 		}
 	}
-	if best == "" {
-		return ", expected one of " + keys(known)
-	}
-	return fmt.Sprintf(", did you mean %q?", best)
+	return best
 }
 
 func join(path, key string) string {

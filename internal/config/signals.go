@@ -24,6 +24,7 @@ type Catalog struct {
 	Signals    signal.Mask              // every kind that some component extracts
 	Labels     map[signal.Kind][]string // what kinds can report, in the order of signal.Value.Labels, where that is known
 	Thresholds map[signal.Kind]float64  // before the configuration's own
+	Grounding  bool                     // some model judges claims for the guard
 }
 
 // TaskError is a problem with what one entry of classify.tasks names. A catalog function returns
@@ -39,6 +40,9 @@ func (e *TaskError) Error() string { return fmt.Sprintf("tasks[%d].%s: %v", e.In
 
 // Unwrap returns the problem.
 func (e *TaskError) Unwrap() error { return e.Err }
+
+// GroundingTask is the entry of classify.tasks that names the guard's model. It is no signal.
+const GroundingTask = "grounding"
 
 // maxRowTokens bounds max_tokens; attention is quadratic in it.
 const maxRowTokens = 8192
