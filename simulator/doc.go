@@ -11,6 +11,9 @@
 // sentences follow, chosen by seed, so that a stream has a usual length; `min_tokens` and `ignore_eos`
 // make it longer.
 //
+// Where Options.Answers has an answer to a question, that is given instead, word for word: a script for
+// showing what reads answers, and no less a simulation.
+//
 // Invariants: the same Options, request and request order give the same bytes (`created` and,
 // behind several clients at once, the order of ids aside); a stream either ends with `data: [DONE]`
 // or its client has gone; nothing is written after the client's context is done.

@@ -44,6 +44,8 @@ type Options struct {
 	// Server.Requests and GET /sim/requests. Credentials are among the headers. 0 keeps none and
 	// leaves the path unknown.
 	Record int
+	// Answers are given instead of an echo, to the requests that they match.
+	Answers []Answer
 	// OnCancel, when not nil, is called with the request's id when a client left before its answer
 	// was complete. It runs on the request's goroutine and must be safe for concurrent use.
 	OnCancel func(id string)
@@ -92,6 +94,11 @@ func (o Options) Validate() error {
 	if o.ReasoningField != ReasoningContentField && o.ReasoningField != ReasoningField {
 		problems = append(problems, fmt.Errorf("reasoning_field: %q is neither %q nor %q",
 			o.ReasoningField, ReasoningContentField, ReasoningField))
+	}
+	for i := range o.Answers {
+		if err := o.Answers[i].Validate(); err != nil {
+			problems = append(problems, fmt.Errorf("answers[%d]: %w", i, err))
+		}
 	}
 	return errors.Join(problems...)
 }

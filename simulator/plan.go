@@ -23,6 +23,7 @@ type generation struct {
 	stream       bool
 	usage        usageMode
 	logprobs     bool
+	tpot         time.Duration // of a scripted answer; 0 is the server's
 }
 
 // completionTokens returns the tokens of all choices.
@@ -112,6 +113,7 @@ func (s *Server) planChat(r *http.Request, req *chatRequest) (*generation, error
 		}
 		c.cut(l.maxTokens)
 	}
+	s.recite(g, question, req.Stop, l.maxTokens)
 	return g, nil
 }
 
@@ -149,6 +151,7 @@ func (s *Server) planCompletion(r *http.Request, req *completionRequest) (*gener
 			g.choices = append(g.choices, c)
 		}
 	}
+	s.recite(g, req.Prompt[len(req.Prompt)-1].text, req.Stop, l.maxTokens)
 	return g, nil
 }
 
@@ -162,13 +165,8 @@ func (c *choice) write(said string, seed uint64, minTokens int, stops stopString
 		return
 	}
 	if kept, matched := applyStop(c.text(contentPiece), stops); matched != "" {
-		rest := c.pieces[:0]
-		for _, p := range c.pieces {
-			if p.kind != contentPiece {
-				rest = append(rest, p)
-			}
-		}
-		c.pieces, c.stopReason = rest, matched
+		c.drop(contentPiece)
+		c.stopReason = matched
 		c.add(contentPiece, kept)
 	}
 }

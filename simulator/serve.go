@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -21,7 +22,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, g *generation, f 
 	defer s.metrics.finish(held)
 	s.metrics.promptTokens.Add(float64(g.promptTokens))
 
-	p := newPacer(s.opt)
+	p := newPacer(s.opt, g.tpot)
 	defer p.stop()
 	var complete bool
 	var sent int
@@ -160,8 +161,9 @@ type pacer struct {
 	timer      *time.Timer // nil until the first wait
 }
 
-func newPacer(o Options) *pacer {
-	return &pacer{start: time.Now(), ttft: o.TTFT, tpot: o.TPOT}
+// newPacer starts the schedule; a tpot of 0 is that of the options.
+func newPacer(o Options, tpot time.Duration) *pacer {
+	return &pacer{start: time.Now(), ttft: o.TTFT, tpot: cmp.Or(tpot, o.TPOT)}
 }
 
 // until waits for token k to be due. It returns false at once when ctx ends.

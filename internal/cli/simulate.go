@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,16 +16,23 @@ import (
 
 func (c *command) simulate() *cobra.Command {
 	o := simulator.DefaultOptions()
-	listen := "127.0.0.1:8000"
+	listen, answers := "127.0.0.1:8000", ""
 	cmd := &cobra.Command{
 		Use:   "simulate --listen ADDR --model NAME",
 		Short: "Run one simulated vLLM server",
 		Long: "Run one simulated vLLM server: it answers OpenAI-compatible requests with made-up text at a chosen pace,\n" +
-			"says which model was asked and what it was sent, and serves vLLM's metrics.",
+			"says which model was asked and what it was sent, and serves vLLM's metrics. With --answers it recites the text\n" +
+			"written for a question instead; each line of the file is a JSON object such as\n\n" +
+			`  {"match": "part of the last user message", "text": "the answer", "chunk": 4, "tpot": "20ms"}` + "\n\n" +
+			"where chunk (code points) and tpot may be left out. Nothing in an answer is computed by a model.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Model == "" {
 				return misuse("--model NAME is required")
+			}
+			var err error
+			if o.Answers, err = readAnswers(answers); err != nil {
+				return fmt.Errorf("simulate: %w", err)
 			}
 			s, err := simulator.New(o)
 			if err != nil {
@@ -47,8 +55,26 @@ func (c *command) simulate() *cobra.Command {
 	f.DurationVar(&o.TPOT, "tpot", o.TPOT, "time per further token")
 	f.IntVar(&o.MaxModelLen, "max-model-len", o.MaxModelLen, "context window in tokens")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of ids and filler text")
+	f.StringVar(&answers, "answers", answers, "JSON lines of answers to recite")
 	f.IntVar(&o.Record, "record", o.Record, "keep the last N requests at GET /sim/requests")
 	return cmd
+}
+
+// readAnswers reads a script of answers; an empty path is none.
+func readAnswers(path string) ([]simulator.Answer, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path) //nolint:gosec // the user names the file
+	if err != nil {
+		return nil, fmt.Errorf("answers: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	answers, err := simulator.ReadAnswers(f)
+	if err != nil {
+		return nil, fmt.Errorf("answers: %s: %w", path, err)
+	}
+	return answers, nil
 }
 
 // serveHTTP serves until ctx ends, then closes at once: a simulator has nothing to drain.

@@ -1,0 +1,154 @@
+package simulator
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Answer is an answer written beforehand: a Server gives it, word for word, instead of one that
+// echoes the request. It is for showing and testing what reads answers; nothing computes it.
+type Answer struct {
+	// Match is a part of the last user message, spelled exactly. The first answer that matches is
+	// given; an empty Match matches every message.
+	Match string
+	// Text is the whole answer; `max_tokens` and `stop` still shorten it. Required.
+	Text string
+	// Chunk is the length of a token, and so of a chunk of a stream, in code points. 0 leaves the
+	// tokens as CountTokens has them.
+	Chunk int
+	// TPOT is the time between two tokens of this answer. 0 leaves the server's.
+	TPOT time.Duration
+}
+
+// Validate reports every problem of a at once, joined, or nil.
+func (a Answer) Validate() error {
+	var problems []error
+	if a.Text == "" {
+		problems = append(problems, errors.New("text: is missing"))
+	}
+	if a.Chunk < 0 {
+		problems = append(problems, fmt.Errorf("chunk: %d is negative", a.Chunk))
+	}
+	if a.TPOT < 0 {
+		problems = append(problems, fmt.Errorf("tpot: %v is negative", a.TPOT))
+	}
+	return errors.Join(problems...)
+}
+
+// maxScriptLine bounds a line of a script, in bytes.
+const maxScriptLine = 1 << 20
+
+// ReadAnswers reads a script: one JSON object a line, such as
+//
+//	{"match": "Eiffel", "text": "It is 330 m tall.", "chunk": 4, "tpot": "20ms"}
+//
+// with the members of Answer; text is required, unknown members are errors, empty lines are left
+// out. An error names the line, counted from 1.
+func ReadAnswers(r io.Reader) ([]Answer, error) {
+	var answers []Answer
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxScriptLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		a, err := readAnswer(lines.Bytes())
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		answers = append(answers, a)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("line %d: %w", n+1, err)
+	}
+	return answers, nil
+}
+
+func readAnswer(line []byte) (Answer, error) {
+	var raw struct {
+		Match string `json:"match"`
+		Text  string `json:"text"`
+		Chunk int    `json:"chunk"`
+		TPOT  string `json:"tpot"`
+	}
+	if err := json.Unmarshal(line, &raw, json.RejectUnknownMembers(true)); err != nil {
+		return Answer{}, err //nolint:wrapcheck // the caller adds the line
+	}
+	a := Answer{Match: raw.Match, Text: raw.Text, Chunk: raw.Chunk}
+	if raw.TPOT != "" {
+		var err error
+		if a.TPOT, err = time.ParseDuration(raw.TPOT); err != nil {
+			return Answer{}, fmt.Errorf("tpot: %w", err)
+		}
+	}
+	return a, a.Validate()
+}
+
+// scripted returns the first answer that matches a question, or nil.
+func (o *Options) scripted(question string) *Answer {
+	for i := range o.Answers {
+		if strings.Contains(question, o.Answers[i].Match) {
+			return &o.Answers[i]
+		}
+	}
+	return nil
+}
+
+// recite puts the scripted answer to a question, when there is one, in place of what the choices of g
+// say. Reasoning stays, and so do tool calls.
+func (s *Server) recite(g *generation, question string, stops stopStrings, maxTokens int) {
+	a := s.opt.scripted(question)
+	if a == nil {
+		return
+	}
+	g.tpot = a.TPOT
+	text, matched := applyStop(a.Text, stops)
+	for i := range g.choices {
+		c := &g.choices[i]
+		if c.callID != "" {
+			continue
+		}
+		c.drop(contentPiece)
+		c.finish, c.stopReason = finishStop, matched
+		c.addEvery(a.Chunk, text)
+		c.cut(maxTokens)
+	}
+}
+
+// addEvery appends text in tokens of so many code points; of the usual length when that is 0.
+func (c *choice) addEvery(runes int, text string) {
+	if runes == 0 {
+		c.add(contentPiece, text)
+		return
+	}
+	for text != "" {
+		n := 0
+		for range runes {
+			_, size := utf8.DecodeRuneInString(text[n:])
+			n += size
+		}
+		c.pieces = append(c.pieces, piece{contentPiece, text[:n]})
+		text = text[n:]
+	}
+}
+
+// drop takes out the pieces of a kind.
+func (c *choice) drop(kind pieceKind) {
+	rest := c.pieces[:0]
+	for _, p := range c.pieces {
+		if p.kind != kind {
+			rest = append(rest, p)
+		}
+	}
+	c.pieces = rest
+}
