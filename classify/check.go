@@ -140,9 +140,9 @@ func (e *Engine) runCanary() error {
 	}
 	for i := range e.tasks {
 		t := &e.tasks[i]
-		if t.Kind == bundle.Pair {
-			if _, err := e.classifyPairs(ctx, t, []Pair{{text.LastUser, text.LastUser}}, &o); err != nil {
-				return &CanaryError{Bundle: e.name, Task: t.Name, Reason: reasonOf(ctx, err), Err: err}
+		if t.Kind == bundle.Pair || t.Judges() {
+			if err := e.pairCanary(ctx, t, &o); err != nil {
+				return err
 			}
 			continue
 		}
@@ -151,6 +151,28 @@ func (e *Engine) runCanary() error {
 		if v.State != signal.Known || want != "" && v.Label != want {
 			return &CanaryError{Bundle: e.name, Task: t.Name, Want: want, Got: v.Label, Reason: v.Reason, Err: err}
 		}
+	}
+	return nil
+}
+
+// pairCanary is runCanary for a task that reads two texts.
+func (e *Engine) pairCanary(ctx context.Context, t *task, o *Options) error {
+	c := &e.manifest.Canary
+	first := cmp.Or(c.Text, canaryText)
+	second := cmp.Or(c.Second, first)
+	if t.Judges() {
+		if _, err := e.markTokens(ctx, t, []string{first}, "", second, o); err != nil {
+			return &CanaryError{Bundle: e.name, Task: t.Name, Reason: reasonOf(ctx, err), Err: err}
+		}
+		return nil
+	}
+	probs, err := e.classifyPairs(ctx, t, []Pair{{first, second}}, o)
+	if err != nil {
+		return &CanaryError{Bundle: e.name, Task: t.Name, Reason: reasonOf(ctx, err), Err: err}
+	}
+	got := t.Labels[slices.Index(probs[0], slices.Max(probs[0]))]
+	if want := c.Expect[t.Name]; want != "" && got != want {
+		return &CanaryError{Bundle: e.name, Task: t.Name, Want: want, Got: got}
 	}
 	return nil
 }

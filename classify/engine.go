@@ -30,6 +30,8 @@ type Engine struct {
 	lead         int         // special tokens in front of a row
 	specials     int         // special tokens of a row
 	pairSpecials int         // special tokens of a row of two texts
+	pairLead     int         // of them, those in front of the second text
+	separator    []int32     // and those between the texts
 	scanner      scanner     // nil when the bundle has none
 	passes       sync.Pool   // of *pass
 }
@@ -48,7 +50,7 @@ type task struct {
 	*bundle.Task
 	kind     signal.Kind  // NumKinds for tasks that are no signal, such as the pairs of the guard
 	positive int          // index of the positive label, -1 when there is none
-	decoder  *pii.Decoder // of token tasks
+	decoder  *pii.Decoder // of token tasks that find personal data
 }
 
 // safetyKinds are the signals that read everything, whoever said it. They share what they read.
@@ -122,8 +124,7 @@ func (e *Engine) load(b *bundle.Bundle) error {
 		return err
 	}
 	e.specials, e.pairSpecials = e.tokens.Specials(), e.tokens.PairSpecials()
-	const mark = -1 // no tokenizer gives it
-	e.lead = slices.Index(e.tokens.AppendRow(nil, []int32{mark}), mark)
+	e.measureRows()
 	data, err = b.Scan()
 	if errors.Is(err, bundle.ErrNoScan) {
 		return nil
@@ -137,6 +138,22 @@ func (e *Engine) load(b *bundle.Bundle) error {
 	}
 	e.scanner = s
 	return nil
+}
+
+// measureRows finds out where the tokenizer puts special tokens.
+func (e *Engine) measureRows() {
+	const first, second = -1, -2 // no tokenizer gives them
+	e.lead = slices.Index(e.tokens.AppendRow(nil, []int32{first}), first)
+	row, _ := e.tokens.AppendPair(nil, nil, []int32{first}, []int32{second})
+	from, to := slices.Index(row, first), slices.Index(row, second)
+	e.pairLead = to
+	e.separator = nil
+	if from < to {
+		e.pairLead-- // the first text is no special token
+		for _, id := range row[from+1 : to] {
+			e.separator = append(e.separator, int32(id))
+		}
+	}
 }
 
 // Missing stands for a bundle that could not be opened: its signals are unknown (no_model), and the
@@ -162,7 +179,7 @@ func tasksOf(m *bundle.Manifest) ([]task, error) {
 			return nil, fmt.Errorf("bundle %q: tasks[%d]: no signal %q of kind %s is known", m.Name, i, t.Name, t.Kind)
 		}
 		t.positive = slices.Index(t.Labels, t.Positive)
-		if t.Kind == bundle.Token {
+		if t.Kind == bundle.Token && !t.Judges() {
 			var err error
 			if t.decoder, err = pii.NewDecoder(t.Labels); err != nil {
 				return nil, fmt.Errorf("bundle %q: tasks[%d]: %w", m.Name, i, err)
@@ -178,7 +195,7 @@ func (t *task) bind() bool {
 	kind, ok := signal.ParseKind(t.Name)
 	t.kind = kind
 	if !ok {
-		return t.Kind == bundle.Pair
+		return t.Kind == bundle.Pair || t.Judges()
 	}
 	switch kind {
 	case signal.Domain, signal.Complexity, signal.FactCheck:
@@ -186,7 +203,7 @@ func (t *task) bind() bool {
 	case signal.Jailbreak:
 		return t.Kind == bundle.Sequence && t.Positive != ""
 	case signal.PII:
-		return t.Kind == bundle.Token
+		return t.Kind == bundle.Token && !t.Judges()
 	case signal.Embedding:
 		return t.Kind == bundle.Embedding
 	case signal.Keyword, signal.Language, signal.Intent, signal.Cache, signal.NumKinds:

@@ -251,19 +251,22 @@ func TestPairsShareRows(t *testing.T) {
 	}
 }
 
-func TestFitCutsTheLongerTextFirst(t *testing.T) {
-	long := make([]int32, 20)
-	for _, tc := range []struct{ a, b, room, wantA, wantB int }{
+func TestFitKeepsTheClaim(t *testing.T) {
+	long := make([]int32, 1000)
+	for _, tc := range []struct{ first, second, room, wantFirst, wantSecond int }{
 		{5, 5, 10, 5, 5},
-		{9, 3, 8, 5, 3},
-		{3, 9, 8, 3, 5},
-		{9, 9, 9, 4, 5},
-		{20, 2, 8, 6, 2},
+		{1000, 3, 40, 37, 3},
+		{1000, 25, 40, 15, 25},
+		{1000, 30, 40, 10, 30},
+		{1000, 31, 40, 10, 30}, // a claim that leaves no room for evidence
+		{3, 1000, 40, 3, 37},
+		{0, 1000, 40, 0, 40},
+		{1000, 0, 40, 40, 0},
 		{8, 8, 0, 1, 1},
 	} {
-		a, b := fit(long[:tc.a], long[:tc.b], tc.room)
-		if len(a)+len(b) > max(tc.room, 2) || len(a) != tc.wantA && len(a) != tc.wantB {
-			t.Errorf("%d and %d in %d: %d and %d, want %d and %d", tc.a, tc.b, tc.room, len(a), len(b), tc.wantA, tc.wantB)
+		a, b := fit(long[:tc.first], long[:tc.second], tc.room)
+		if len(a) != tc.wantFirst || len(b) != tc.wantSecond {
+			t.Errorf("%d and %d in %d: %d and %d, want %d and %d", tc.first, tc.second, tc.room, len(a), len(b), tc.wantFirst, tc.wantSecond)
 		}
 	}
 }

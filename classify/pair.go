@@ -27,9 +27,10 @@ func (c *Classifier) PairLabels(task string) []string {
 }
 
 // ClassifyPairs returns the calibrated probabilities of every pair, [len(pairs)][len(labels)], which
-// the caller owns. A pair that is longer than a row loses the end of its longer text. Errors:
-// ErrNoTask, those of the session, a Reasoned error for invalid output, and ctx's. Options.Timeout
-// does not apply: the caller's context does.
+// the caller owns. A pair that is longer than a row loses the end of its first text; the second one is cut
+// only where it alone would leave less than a quarter of the row to a longer first. Errors: ErrNoTask,
+// those of the session, a Reasoned error for invalid output, and ctx's. Options.Timeout does not apply:
+// the caller's context does.
 func (c *Classifier) ClassifyPairs(ctx context.Context, task string, pairs []Pair) ([][]float32, error) {
 	e, t := c.pairTask(task)
 	if t == nil || !e.Ready() {
@@ -43,14 +44,58 @@ func (c *Classifier) ClassifyPairs(ctx context.Context, task string, pairs []Pai
 }
 
 func (c *Classifier) pairTask(name string) (*Engine, *task) {
+	return c.findTask(func(t *task) bool { return t.Kind == bundle.Pair && t.Name == name })
+}
+
+func (c *Classifier) findTask(is func(t *task) bool) (*Engine, *task) {
 	for _, s := range c.sources {
-		for i := range s.Engine.tasks {
-			if t := &s.Engine.tasks[i]; t.Kind == bundle.Pair && t.Name == name {
-				return s.Engine, t
-			}
+		if i := slices.IndexFunc(s.Engine.tasks, func(t task) bool { return is(&t) }); i >= 0 {
+			return s.Engine, &s.Engine.tasks[i]
 		}
 	}
 	return nil, nil
+}
+
+// pairPass takes a pass for one task over rows of two texts, with room for so many texts.
+func (e *Engine) pairPass(t *task, texts int, o *Options) *pass {
+	p, ok := e.passes.Get().(*pass)
+	if !ok {
+		p = new(pass)
+	}
+	p.reset(e, nil, o)
+	for len(p.texts) < texts {
+		p.texts = append(p.texts, tokenize.Encoding{})
+	}
+	at := slices.IndexFunc(e.tasks, func(other task) bool { return other.Task == t.Task })
+	p.plans = append(p.plans, taskPlan{task: at})
+	return p
+}
+
+// addPair adds a row of two texts.
+func (p *pass) addPair(first, second []int32) {
+	at := p.plans[0].task
+	p.rows = append(p.rows, row{ids: first, with: second, pair: true, tasks: 1 << at, first: int32(len(p.reads))})
+	p.reads = append(p.reads, read{task: int32(at), next: -1})
+}
+
+// runPairs computes the rows of addPair. The outputs are in the reads, in their order.
+func (p *pass) runPairs(ctx context.Context) error {
+	p.plans[0].reads = span{0, len(p.reads)}
+	if err := p.run(ctx); err != nil {
+		return err
+	}
+	if p.plans[0].failed != signal.ReasonNone {
+		return &outputError{fmt.Sprintf("%q of bundle %q", p.e.tasks[p.plans[0].task].Output, p.e.name)}
+	}
+	return nil
+}
+
+// putBack gives a pass back that is worth keeping.
+func (e *Engine) putBack(p *pass) {
+	if p.small() {
+		p.release()
+		e.passes.Put(p)
+	}
 }
 
 func (e *Engine) classifyPairs(ctx context.Context, t *task, pairs []Pair, o *Options) (out [][]float32, err error) {
@@ -59,54 +104,46 @@ func (e *Engine) classifyPairs(ctx context.Context, t *task, pairs []Pair, o *Op
 			err = recovered(v)
 		}
 	}()
-	at := slices.IndexFunc(e.tasks, func(other task) bool { return other.Task == t.Task })
-	p := new(pass)
-	p.reset(e, nil, o)
+	p := e.pairPass(t, 2*len(pairs), o)
 	for i := range pairs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		var first, second tokenize.Encoding
-		e.tokens.Encode(pairs[i].First, &first)
-		e.tokens.Encode(pairs[i].Second, &second)
-		a, b := fit(first.IDs, second.IDs, t.Window.Tokens-e.pairSpecials)
-		p.rows = append(p.rows, row{ids: a, with: b, pair: true, tasks: 1 << at, first: int32(i)})
-		p.reads = append(p.reads, read{task: int32(at), next: -1})
+		first, second := &p.texts[2*i], &p.texts[2*i+1]
+		e.tokens.Encode(pairs[i].First, first)
+		e.tokens.Encode(pairs[i].Second, second)
+		p.addPair(fit(first.IDs, second.IDs, t.Window.Tokens-e.pairSpecials))
 	}
-	p.plans = append(p.plans, taskPlan{task: at, reads: span{0, len(pairs)}})
-	if err := p.run(ctx); err != nil {
+	if err := p.runPairs(ctx); err != nil {
 		return nil, err
 	}
-	if p.plans[0].failed != signal.ReasonNone {
-		return nil, &outputError{fmt.Sprintf("%q of bundle %q", t.Output, e.name)}
-	}
-	probs := make([]float64, len(t.Labels))
-	out = make([][]float32, len(pairs))
+	out = p.probabilities(t)
+	e.putBack(p)
+	return out, nil
+}
+
+// probabilities are those of the labels of t in every read.
+func (p *pass) probabilities(t *task) [][]float32 {
+	width := len(t.Labels)
+	probs := make([]float64, width)
+	values := make([]float32, len(p.reads)*width)
+	out := make([][]float32, len(p.reads))
 	for i := range p.reads {
 		softmax(probs, p.reads[i].out, t.Temperature)
-		out[i] = make([]float32, len(probs))
+		out[i] = values[i*width : (i+1)*width : (i+1)*width]
 		for j, q := range probs {
 			out[i][j] = float32(q)
 		}
 	}
-	return out, nil
+	return out
 }
 
-// fit cuts the ends of two texts so that they have at most room tokens together, the longer one
-// first.
-func fit(a, b []int32, room int) ([]int32, []int32) {
-	over := len(a) + len(b) - max(room, 2)
-	if over <= 0 {
-		return a, b
-	}
-	long, short := &a, &b
-	if len(b) > len(a) {
-		long, short = &b, &a
-	}
-	cut := min(over, len(*long)-len(*short))
-	*long = (*long)[:len(*long)-cut]
-	over -= cut
-	*long = (*long)[:len(*long)-(over+1)/2]
-	*short = (*short)[:len(*short)-over/2]
-	return a, b
+// fit cuts the ends of two texts so that they have at most room tokens together: the first one down to a
+// quarter of the room, and only then the second. Half a claim is another claim, half of what is said about it
+// is still evidence.
+func fit(first, second []int32, room int) (a, b []int32) {
+	room = max(room, 2)
+	keep := min(len(first), max(room/4, 1))
+	second = second[:min(len(second), room-keep)]
+	return first[:min(len(first), room-len(second))], second
 }

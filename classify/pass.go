@@ -18,6 +18,10 @@ import (
 // smallestBucket is the row length, in tokens, below which rows share a batch.
 const smallestBucket = 16
 
+// maxBatchTokens is the most tokens of rows that share a run, padding included. Attention takes memory with
+// the square of a row, so that rows of thousands of tokens run alone.
+const maxBatchTokens = 8 << 10
+
 // maxPooledTokens is the most tokens for which a pass goes back to the pool.
 const maxPooledTokens = 64 << 10
 
@@ -39,6 +43,7 @@ type pass struct {
 	reads    []read
 	plans    []taskPlan
 	order    []int32
+	texts    []tokenize.Encoding // of rows that no reading holds: pairs, and answers with their evidence
 
 	ids       []int64
 	mask      []int64
@@ -103,6 +108,9 @@ func (p *pass) reset(e *Engine, req *request, o *Options) {
 // small reports whether the pass is worth keeping.
 func (p *pass) small() bool {
 	n := len(p.ids) + cap(p.safe.candidates)
+	for i := range p.texts {
+		n += cap(p.texts[i].IDs)
+	}
 	for i := range p.readings {
 		n += cap(p.readings[i].enc.IDs)
 	}
@@ -253,10 +261,7 @@ func (p *pass) run(ctx context.Context) error {
 			rest = slices.DeleteFunc(rest, func(r int32) bool { return p.rows[r].tasks&now == 0 })
 			continue
 		}
-		n := 1
-		for n < len(rest) && n < p.opts.MaxBatch && bucket(p.tokens(rest[n])) == bucket(p.tokens(rest[0])) {
-			n++
-		}
+		n := p.together(rest)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -271,6 +276,19 @@ func (p *pass) run(ctx context.Context) error {
 		}
 	}
 	return fault
+}
+
+// together is how many of the first of rows share a run: rows of similar length.
+func (p *pass) together(rows []int32) int {
+	n := 1
+	for n < len(rows) && n < p.opts.MaxBatch {
+		tokens := p.tokens(rows[n])
+		if bucket(tokens) != bucket(p.tokens(rows[0])) || (n+1)*tokens > maxBatchTokens {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // runFor computes the given rows for those of their tasks that are alive. When the last of these is

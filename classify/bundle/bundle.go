@@ -25,6 +25,9 @@ var ErrNoGraph = errors.New("no graph of this precision")
 // ErrNoScan reports that a bundle has no scanner of long prompts.
 var ErrNoScan = errors.New("no scanner of long prompts")
 
+// ErrNoFusion reports that a bundle has no fusion of what a guard finds.
+var ErrNoFusion = errors.New("no fusion")
+
 // ErrVocabulary reports a tokenizer that knows more ids than the graph.
 var ErrVocabulary = errors.New("tokenizer does not fit the graph")
 
@@ -99,6 +102,14 @@ func (b *Bundle) Scan() ([]byte, error) {
 		return nil, fmt.Errorf("bundle %q: %w", b.Manifest.Name, ErrNoScan)
 	}
 	return b.read(b.Manifest.Scan)
+}
+
+// Fusion reads and verifies the fusion of what a guard finds. ErrNoFusion when the bundle has none.
+func (b *Bundle) Fusion() ([]byte, error) {
+	if b.Manifest.Fusion.Name == "" {
+		return nil, fmt.Errorf("bundle %q: %w", b.Manifest.Name, ErrNoFusion)
+	}
+	return b.read(b.Manifest.Fusion)
 }
 
 // Graph reads and verifies the graph that GraphPrecision names. Weights in files beside the graph
@@ -178,6 +189,10 @@ func (b *Bundle) Verify() error {
 	}
 	if b.Manifest.Scan.Name != "" {
 		_, err := b.Scan()
+		errs = append(errs, err)
+	}
+	if b.Manifest.Fusion.Name != "" {
+		_, err := b.Fusion()
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

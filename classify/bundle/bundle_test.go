@@ -32,6 +32,7 @@ graphs:
   - {file: onnx/model_fp16.onnx, precision: fp16, sha256: %s, bytes: 12, weights: [{file: onnx/more.data, sha256: %s, bytes: 4}]}
 tokenizer: {file: tokenizer.json, sha256: %s, bytes: 2, engine: native}
 scan: {file: scan.bin, sha256: %s, bytes: 4}
+fusion: {file: fusion.json, sha256: %s, bytes: 3}
 inputs: {ids: input_ids, mask: attention_mask, types: token_type_ids, positions: position_ids}
 vocab: 30522
 max_tokens: 256
@@ -42,10 +43,11 @@ tasks:
   - {name: embedding, kind: embedding, output: e, dims: 8, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
   - {name: pii, kind: token, output: p, labels: [O, B-AGE, I-AGE], temperature: 1, threshold: 0.5, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
   - {name: nli, kind: pair, output: n, labels: [entailment, neutral], temperature: 1, threshold: 0.5, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
+  - {name: grounding, kind: token, output: g, labels: [supported, unsupported], positive: unsupported, template: separated, temperature: 1, threshold: 0.5, window: {tokens: 256, stride: 192, combine: mean}}
   - {name: intent, kind: embedding, output: h, dims: 4, width: 8, pooling: last_token, prefix: "query: ", append_id: 7, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
-canary: {text: "two and two", expect: {domain: math, jailbreak: benign}}
+canary: {text: "two and two", second: "four", expect: {domain: math, jailbreak: benign, nli: neutral}}
 provenance: [{name: "a set", license: MIT}]
-`, digest(graphA), digest(graphB), digest("more"), digest("{}"), digest("scan"))
+`, digest(graphA), digest(graphB), digest("more"), digest("{}"), digest("scan"), digest("[1]"))
 
 // The smallest graphs there are: an input x, an output y and a name for each graph.
 const (
@@ -60,6 +62,7 @@ func files(manifest string) fstest.MapFS {
 		"onnx/model_fp16.onnx": {Data: []byte(graphB)},
 		"tokenizer.json":       {Data: []byte("{}")},
 		"scan.bin":             {Data: []byte("scan")},
+		"fusion.json":          {Data: []byte("[1]")},
 	}
 }
 
@@ -77,7 +80,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 			{File: File{"onnx/model_fp16.onnx", digest(graphB), 12}, Precision: "fp16", Weights: []File{{"onnx/more.data", digest("more"), 4}}},
 		},
 		Tokenizer: TokenizerFile{File: File{"tokenizer.json", digest("{}"), 2}, Engine: "native"},
-		Scan:      File{"scan.bin", digest("scan"), 4}, Vocab: 30522,
+		Scan:      File{"scan.bin", digest("scan"), 4}, Fusion: File{"fusion.json", digest("[1]"), 3}, Vocab: 30522,
 		Inputs: Inputs{IDs: "input_ids", Mask: "attention_mask", Types: "token_type_ids", Positions: "position_ids"}, MaxTokens: 256, PadID: 1,
 		Tasks: []Task{
 			{Name: "domain", Kind: Sequence, Output: "d", Labels: []string{"math", "law"}, Temperature: 1.5, Threshold: 0.5, Window: mean},
@@ -85,9 +88,13 @@ func TestLoadReadsEveryKey(t *testing.T) {
 			{Name: "embedding", Kind: Embedding, Output: "e", Dims: 8, Width: 8, Pooling: NoPooling, Window: mean},
 			{Name: "pii", Kind: Token, Output: "p", Labels: []string{"O", "B-AGE", "I-AGE"}, Temperature: 1, Threshold: 0.5, Window: mean},
 			{Name: "nli", Kind: Pair, Output: "n", Labels: []string{"entailment", "neutral"}, Temperature: 1, Threshold: 0.5, Window: mean},
+			{
+				Name: "grounding", Kind: Token, Output: "g", Labels: []string{"supported", "unsupported"}, Positive: "unsupported",
+				Template: Separated, Temperature: 1, Threshold: 0.5, Window: Window{Tokens: 256, Stride: 192, Combine: Mean},
+			},
 			{Name: "intent", Kind: Embedding, Output: "h", Dims: 4, Width: 8, Pooling: LastTokenPooling, Prefix: "query: ", AppendID: 7, Window: mean},
 		},
-		Canary:     Canary{"two and two", map[string]string{"domain": "math", "jailbreak": "benign"}},
+		Canary:     Canary{"two and two", "four", map[string]string{"domain": "math", "jailbreak": "benign", "nli": "neutral"}},
 		Provenance: []Provenance{{"a set", "MIT"}},
 	}
 	if d := cmp.Diff(want, b.Manifest); d != "" {
@@ -103,6 +110,9 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	}
 	if data, err := b.Scan(); string(data) != "scan" || err != nil {
 		t.Errorf("scan: %q, %v", data, err)
+	}
+	if data, err := b.Fusion(); string(data) != "[1]" || err != nil {
+		t.Errorf("fusion: %q, %v", data, err)
 	}
 	if data, err := b.Tokenizer(); string(data) != "{}" || err != nil {
 		t.Errorf("tokenizer: %q, %v", data, err)
@@ -137,9 +147,9 @@ func TestProblemsNameFileAndKey(t *testing.T) {
 		"a tag of no scheme":                   {"B-AGE", "X-AGE", `tasks[3].labels[1]: "X-AGE"`},
 		"tags without an outside":              {"[O, B-AGE", "[B-DAY, B-AGE", "tasks[3].labels: want one label O, have 0"},
 		"a tag twice":                          {"I-AGE]", "B-AGE]", `tasks[3].labels[2]: "B-AGE"`},
-		"an unknown pooling":                   {"pooling: last_token", "pooling: sum", `tasks[5].pooling: "sum"`},
-		"a cut that makes longer":              {"width: 8", "width: 3", "tasks[5].width: 3"},
-		"a negative token":                     {"append_id: 7", "append_id: -7", "tasks[5].append_id: -7"},
+		"an unknown pooling":                   {"pooling: last_token", "pooling: sum", `tasks[6].pooling: "sum"`},
+		"a cut that makes longer":              {"width: 8", "width: 3", "tasks[6].width: 3"},
+		"a negative token":                     {"append_id: 7", "append_id: -7", "tasks[6].append_id: -7"},
 		"an unknown tokenizer engine":          {"engine: native", "engine: rust", `tokenizer.engine: "rust"`},
 		"weights outside the bundle":           {"file: onnx/more.data", "file: /more.data", `graphs[1].weights[0].file: "/more.data"`},
 		"a scanner outside the bundle":         {"file: scan.bin", "file: ../scan.bin", `scan.file: "../scan.bin"`},
@@ -156,8 +166,17 @@ func TestProblemsNameFileAndKey(t *testing.T) {
 		"a stride that leaves gaps":            {"stride: 96", "stride: 129", "tasks[1].window.stride: 129"},
 		"a negative number of windows":         {"max: 4, combine: mean}}\n  - {name: jail", "max: -4, combine: mean}}\n  - {name: jail", "tasks[0].window.max: -4"},
 		"an unknown way to combine":            {"combine: max", "combine: sum", `tasks[1].window.combine: "sum"`},
-		"a canary of a task that is not there": {"{domain: math", "{intent: math", "canary.expect.intent: no sequence task"},
+		"a canary of a task that is not there": {"{domain: math", "{intent: math", "canary.expect.intent: no task over a text"},
 		"a canary with an unknown label":       {"{domain: math", "{domain: art", `canary.expect.domain: "art"`},
+		"a canary of tokens":                   {"{domain: math", "{pii: O", "canary.expect.pii: no task over a text"},
+		"a canary of half a pair":              {`second: "four", `, "", "canary.second: missing: nli reads two texts"},
+		"a sequence without a canary":          {"{domain: math, jailbreak: benign, nli: neutral}", "{}", "canary.expect: missing"},
+		"a fusion outside the bundle":          {"file: fusion.json", "file: ../fusion.json", `fusion.file: "../fusion.json"`},
+		"a fusion without a digest":            {digest("[1]"), "", "fusion.sha256: want 64"},
+		"an unknown template":                  {"template: separated", "template: chat", `tasks[5].template: "chat"`},
+		"a template of another kind of task":   {"dims: 8", "dims: 8, template: passages", "tasks[2].template: only token tasks"},
+		"a judging label twice":                {"[supported, unsupported]", "[unsupported, unsupported]", `tasks[5].labels[1]: "unsupported"`},
+		"a judging task without its label":     {"positive: unsupported, template: separated, ", "", `tasks[5].labels[0]: "supported"`},
 		"no canary":                            {`"two and two"`, `""`, "canary.text: missing"},
 	}
 	for name, tc := range tests {
@@ -196,6 +215,7 @@ func TestFilesAreVerifiedBeforeUse(t *testing.T) {
 		"a longer file":  {"model_int8.onnx", graphA + "\x00", ErrChecksum},
 		"a shorter file": {"model_int8.onnx", graphA[:9], ErrChecksum},
 		"a missing file": {"model_int8.onnx", "", fs.ErrNotExist},
+		"another fusion": {"fusion.json", "[2]", ErrChecksum},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -208,15 +228,43 @@ func TestFilesAreVerifiedBeforeUse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			data, err := b.Graph("int8")
+			read := func() ([]byte, error) { return b.Graph("int8") }
+			if tc.name == "fusion.json" {
+				read = b.Fusion
+			}
+			data, err := read()
 			var e *Error
 			if data != nil || !errors.Is(err, tc.want) || !errors.As(err, &e) || e.File != tc.name {
-				t.Errorf("graph: %q, %v, want %v about %s", data, err, tc.want, tc.name)
+				t.Errorf("%q, %v, want %v about %s", data, err, tc.want, tc.name)
 			}
 			if err := b.Verify(); !errors.Is(err, tc.want) {
 				t.Errorf("verify: %v, want %v", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestABundleWithoutAFusionSaysSo(t *testing.T) {
+	b, err := Load(files(strings.Replace(good, "fusion: {file: fusion.json, sha256: "+digest("[1]")+", bytes: 3}\n", "", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := b.Fusion(); data != nil || !errors.Is(err, ErrNoFusion) {
+		t.Errorf("%q, %v, want ErrNoFusion", data, err)
+	}
+	if err := b.Verify(); err != nil {
+		t.Errorf("verify: %v", err)
+	}
+}
+
+func TestABundleOfPairsAloneNeedsNoExpectedLabel(t *testing.T) {
+	m, err := ParseManifest([]byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Tasks, m.Canary.Expect = m.Tasks[4:5], nil
+	if err := m.Validate(); err != nil {
+		t.Error(err)
 	}
 }
 

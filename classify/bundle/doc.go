@@ -7,6 +7,16 @@
 // manifest is decoded strictly, and every file is checked against the size and SHA-256 that the
 // manifest gives before anyone reads it. See [Load].
 //
+// A bundle for a guard may bring a fusion, a file that says how what its models find is weighed:
+//
+//	fusion: {file: fusion.json, sha256: ..., bytes: 1234}
+//
+// A token task with a positive label judges answers by evidence, see [Task.Positive]:
+//
+//	tasks:
+//	  - {name: grounding, kind: token, output: logits, labels: [supported, unsupported], positive: unsupported,
+//	     template: passages, temperature: 1, threshold: 0.5, window: {tokens: 4096, stride: 3072, combine: mean}}
+//
 // # Hugging Face folders
 //
 // [Open] also takes a folder as published models have it, without a change to it, and makes a manifest

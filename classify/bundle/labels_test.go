@@ -120,6 +120,12 @@ func TestLabelsGetTheMeaningOfTheContract(t *testing.T) {
 		"another task":                       {task: "feedback", kind: Sequence, labels: []string{"SAT", "WANT_MORE"}, want: []string{"SAT", "WANT_MORE"}},
 		"another task without names":         {task: "feedback", kind: Sequence, labels: []string{"LABEL_0", "LABEL_1"}, bad: "set labels"},
 		"entailment":                         {task: "nli", kind: Pair, labels: []string{"ENTAILMENT", "not_entailment"}, want: []string{"entailment", "neutral"}},
+		"judged tokens without names":        {task: "grounding", kind: Token, labels: []string{"LABEL_0", "LABEL_1"}, want: []string{"supported", "unsupported"}, found: "unsupported"},
+		"judged tokens by number":            {task: "grounding", kind: Token, labels: []string{"0", "1"}, want: []string{"supported", "unsupported"}, found: "unsupported"},
+		"judged tokens, the other way round": {task: "grounding", kind: Token, labels: []string{"HALLUCINATED", "SUPPORTED"}, want: []string{"unsupported", "supported"}, found: "unsupported"},
+		"judged tokens with an answer":       {task: "grounding", kind: Token, labels: []string{"LABEL_0", "LABEL_1"}, positive: "LABEL_0", want: []string{"unsupported", "supported"}, found: "unsupported"},
+		"judged tokens in other words":       {task: "grounding", kind: Token, labels: []string{"good", "bad"}, bad: "set positive"},
+		"judged pairs":                       {task: "grounding", kind: Pair, labels: []string{"contradiction", "entailment", "neutral"}, want: []string{"contradiction", "entailment", "neutral"}},
 		"BIO":                                {task: "pii", kind: Token, labels: []string{"O", "B-PERSON", "I-PERSON"}, want: []string{"O", "B-PERSON", "I-PERSON"}},
 		"BIO in other words":                 {task: "pii", kind: Token, labels: []string{"o", "B-PER", "I-PER", "B-first_name", "B-Email"}, want: []string{"O", "B-PERSON", "I-PERSON", "B-PERSON", "B-EMAIL_ADDRESS"}},
 		"BILOU":                              {task: "pii", kind: Token, labels: []string{"O", "B-ORG", "I-ORG", "L-ORG", "U-ORG"}, want: []string{"O", "B-ORGANIZATION", "I-ORGANIZATION", "I-ORGANIZATION", "B-ORGANIZATION"}},
@@ -172,7 +178,7 @@ func FuzzMapping(f *testing.F) {
 			}
 		}
 		for _, kind := range []Kind{Sequence, Token, Pair} {
-			for _, name := range []string{taskDomain, taskJailbreak, taskComplexity, taskFactCheck, taskPII, "x"} {
+			for _, name := range []string{taskDomain, taskJailbreak, taskComplexity, taskFactCheck, taskPII, taskGrounding, "x"} {
 				task := &Task{Name: name, Kind: kind}
 				if err := meaningOf(task, labels, nil, ""); err == nil && len(task.Labels) != len(labels) {
 					t.Errorf("%d labels became %d", len(labels), len(task.Labels))

@@ -1,15 +1,5 @@
 package bundle
 
-import (
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"io/fs"
-	"math"
-	"slices"
-	"strings"
-)
-
 // Format is the version of the manifest that this package reads.
 const Format = 1
 
@@ -50,6 +40,9 @@ type Manifest struct {
 	Tokenizer TokenizerFile `yaml:"tokenizer"`
 	// Scan is the scanner of long prompts, optional: without a name there is none.
 	Scan File `yaml:"scan"`
+	// Fusion is how a guard weighs what the models and the comparison of numbers say, optional: without a
+	// name there is none. This package does not read it.
+	Fusion File `yaml:"fusion"`
 	// Inputs names the inputs of the graphs.
 	Inputs Inputs `yaml:"inputs"`
 	// MaxTokens is the longest row that the model reads, special tokens included.
@@ -110,7 +103,7 @@ type Kind string
 // The kinds of tasks.
 const (
 	Sequence  Kind = "sequence"  // logits of a label, float32 [batch, len(Labels)]
-	Token     Kind = "token"     // logits of a BIO label for each token, float32 [batch, sequence, len(Labels)]
+	Token     Kind = "token"     // logits of a label for each token, float32 [batch, sequence, len(Labels)]
 	Pair      Kind = "pair"      // logits of a label for two texts in one row, float32 [batch, len(Labels)]
 	Embedding Kind = "embedding" // a vector, float32 [batch, Width], or [batch, sequence, Width] before pooling
 )
@@ -135,6 +128,19 @@ const (
 	Max  Combine = "max"  // the window with the highest probability of the positive label
 )
 
+// Template says how evidence and question are laid out before an answer whose tokens are judged.
+type Template string
+
+// The templates. An empty value means Passages.
+const (
+	// Passages is the instruction under which RAGTruth (arXiv 2401.00396) had its answers written, with the
+	// evidence as numbered passages. The models of LettuceDetect (arXiv 2502.17125) were trained on it and read
+	// it in English whatever the language of the texts.
+	Passages Template = "passages"
+	// Separated is the evidence, the separator of the tokenizer's rows of two texts, and the question.
+	Separated Template = "separated"
+)
+
 // Task is one output of the graphs and what it means.
 type Task struct {
 	// Name is the signal that the task gives.
@@ -143,12 +149,16 @@ type Task struct {
 	Kind Kind `yaml:"kind"`
 	// Output is the name of the graph's output.
 	Output string `yaml:"output"`
-	// Labels are the labels in the order of the logits, for token tasks in BIO form: O, B-PERSON,
-	// I-PERSON. In models of other makers two labels of a token task may have one name. Empty for
-	// embedding tasks.
+	// Labels are the labels in the order of the logits. Those of token tasks without a positive label are
+	// in BIO form: O, B-PERSON, I-PERSON; in models of other makers two of them may have one name. Empty
+	// for embedding tasks.
 	Labels []string `yaml:"labels"`
-	// Positive is the label that a yes-or-no task looks for. Empty for other tasks.
+	// Positive is the label that a yes-or-no task looks for. Empty for other tasks. A token task with one
+	// judges an answer by evidence: its row is two texts, and the label means that the evidence does not
+	// support the token.
 	Positive string `yaml:"positive"`
+	// Template is how such a row begins. Token tasks with a positive label only.
+	Template Template `yaml:"template"`
 	// Temperature divides the logits before the softmax; it was fitted on held-out data.
 	Temperature float64 `yaml:"temperature"`
 	// Threshold is the probability from which the task's answer counts, in (0,1].
@@ -170,6 +180,9 @@ type Task struct {
 	Window Window `yaml:"window"`
 }
 
+// Judges reports whether the task looks for what evidence does not support in an answer, token by token.
+func (t *Task) Judges() bool { return t.Kind == Token && t.Positive != "" }
+
 // Window says how a text that is longer than one row is read.
 type Window struct {
 	// Tokens is the length of a row, special tokens included.
@@ -184,9 +197,11 @@ type Window struct {
 
 // Canary is a text with known answers.
 type Canary struct {
-	// Text is the prompt.
+	// Text is the prompt, and the first text of a pair.
 	Text string `yaml:"text"`
-	// Expect maps names of sequence tasks to labels.
+	// Second is the second text of a pair, Text where it is empty.
+	Second string `yaml:"second"`
+	// Expect maps names of tasks over single texts or pairs to labels.
 	Expect map[string]string `yaml:"expect"`
 }
 
@@ -206,206 +221,4 @@ func (m *Manifest) Task(name string) (*Task, bool) {
 		}
 	}
 	return nil, false
-}
-
-// checker collects problems of a manifest by key.
-type checker struct {
-	errs []error
-	file string
-	hub  bool // made from a Hugging Face folder, which has neither sums nor a canary
-}
-
-func (c *checker) bad(key, format string, args ...any) {
-	c.errs = append(c.errs, &Error{File: c.file, Key: key, Err: fmt.Errorf(format, args...)})
-}
-
-func (c *checker) required(key, value string) {
-	if value == "" {
-		c.bad(key, "missing")
-	}
-}
-
-func (c *checker) oneOf(key, value string, known ...string) {
-	if !slices.Contains(known, value) {
-		c.bad(key, "%q is not one of %v", value, known)
-	}
-}
-
-// Validate reports every problem of m as *Error values, joined, or nil. Manifests that Open made
-// from a Hugging Face folder have no checksums and no canary, so they do not pass.
-func (m *Manifest) Validate() error { return m.check(&checker{file: ManifestFile}) }
-
-func (m *Manifest) check(c *checker) error {
-	if m.Format != Format {
-		c.bad("format", "%d is not supported, want %d", m.Format, Format)
-		return errors.Join(c.errs...) // the rest may mean something else
-	}
-	c.required("name", m.Name)
-	c.required("version", m.Version)
-	c.required("license", m.License)
-	c.oneOf("layout", m.Layout, "shared")
-	if len(m.Graphs) == 0 {
-		c.bad("graphs", "missing")
-	}
-	for i, g := range m.Graphs {
-		key := fmt.Sprintf("graphs[%d]", i)
-		c.sum(key, g.File)
-		c.oneOf(key+".precision", g.Precision, FP32, FP16, Int8)
-		for j, w := range g.Weights {
-			c.sum(fmt.Sprintf("%s.weights[%d]", key, j), w)
-		}
-	}
-	c.sum("tokenizer", m.Tokenizer.File)
-	c.oneOf("tokenizer.engine", m.Tokenizer.Engine, "", "native", "sugarme")
-	if m.Scan != (File{}) {
-		c.sum("scan", m.Scan)
-	}
-	c.required("inputs.ids", m.Inputs.IDs)
-	c.required("inputs.mask", m.Inputs.Mask)
-	if m.MaxTokens < minRowTokens || m.MaxTokens > maxRowTokens {
-		c.bad("max_tokens", "%d is not between %d and %d", m.MaxTokens, minRowTokens, maxRowTokens)
-	}
-	if m.Vocab < 0 {
-		c.bad("vocab", "%d is negative", m.Vocab)
-	}
-	if m.PadID < 0 {
-		c.bad("pad_id", "%d is negative", m.PadID)
-	}
-	if len(m.Tasks) == 0 {
-		c.bad("tasks", "missing")
-	}
-	for i := range m.Tasks {
-		c.task(fmt.Sprintf("tasks[%d]", i), m, i)
-	}
-	if !c.hub {
-		c.canary(m)
-	}
-	return errors.Join(c.errs...)
-}
-
-func (c *checker) sum(key string, f File) {
-	if f.Name == "." || !fs.ValidPath(f.Name) {
-		c.bad(key+".file", "%q is not a path inside the bundle", f.Name)
-	}
-	none := c.hub && f.SHA256 == ""
-	if b, err := hex.DecodeString(f.SHA256); !none && (err != nil || len(b) != 32) {
-		c.bad(key+".sha256", "want 64 hexadecimal digits")
-	}
-	if f.Bytes <= 0 {
-		c.bad(key+".bytes", "%d is not positive", f.Bytes)
-	}
-}
-
-func (c *checker) task(key string, m *Manifest, i int) {
-	t := &m.Tasks[i]
-	c.required(key+".name", t.Name)
-	c.required(key+".output", t.Output)
-	for j := range i {
-		if m.Tasks[j].Name == t.Name {
-			c.bad(key+".name", "%q is used twice", t.Name)
-		}
-	}
-	switch t.Kind {
-	case Sequence, Pair:
-		c.labelled(key, t)
-		c.unique(key, t)
-	case Token:
-		c.labelled(key, t)
-		c.tags(key, t)
-		if !c.hub {
-			c.unique(key, t)
-		}
-	case Embedding:
-		c.embedding(key, t)
-	default:
-		c.bad(key+".kind", "%q is not one of [sequence token pair embedding]", t.Kind)
-	}
-	w := t.Window
-	if w.Tokens < minRowTokens || w.Tokens > m.MaxTokens {
-		c.bad(key+".window.tokens", "%d is not between %d and max_tokens", w.Tokens, minRowTokens)
-	}
-	if w.Stride < 1 || w.Stride > w.Tokens {
-		c.bad(key+".window.stride", "%d is not between 1 and window.tokens", w.Stride)
-	}
-	if w.Max < 0 {
-		c.bad(key+".window.max", "%d is negative", w.Max)
-	}
-	c.oneOf(key+".window.combine", string(w.Combine), string(Mean), string(Max))
-}
-
-func (c *checker) embedding(key string, t *Task) {
-	if t.Dims < 1 {
-		c.bad(key+".dims", "%d is not positive", t.Dims)
-	}
-	if t.Width != 0 && t.Width < t.Dims {
-		c.bad(key+".width", "%d is less than dims", t.Width)
-	}
-	c.oneOf(key+".pooling", string(t.Pooling), "", string(NoPooling), string(MeanPooling), string(CLSPooling), string(LastTokenPooling))
-	if t.AppendID < 0 {
-		c.bad(key+".append_id", "%d is negative", t.AppendID)
-	}
-	if t.Window.Combine == Max {
-		c.bad(key+".window.combine", "vectors have no maximum, want mean")
-	}
-}
-
-// labelled checks what every task with labels has.
-func (c *checker) labelled(key string, t *Task) {
-	if len(t.Labels) < 2 {
-		c.bad(key+".labels", "want at least two")
-	}
-	if t.Positive != "" && !slices.Contains(t.Labels, t.Positive) {
-		c.bad(key+".positive", "%q is not a label", t.Positive)
-	}
-	if t.Positive == "" && t.Window.Combine == Max && t.Kind != Token {
-		c.bad(key+".positive", "missing: combine max looks for it")
-	}
-	if !(t.Temperature > 0) || math.IsInf(t.Temperature, 0) {
-		c.bad(key+".temperature", "%v is not positive", t.Temperature)
-	}
-	if !(t.Threshold > 0 && t.Threshold <= 1) {
-		c.bad(key+".threshold", "%v is not in (0,1]", t.Threshold)
-	}
-}
-
-func (c *checker) unique(key string, t *Task) {
-	for i, l := range t.Labels {
-		if l == "" || slices.Contains(t.Labels[:i], l) {
-			c.bad(fmt.Sprintf("%s.labels[%d]", key, i), "%q is empty or used twice", l)
-		}
-	}
-}
-
-// tags checks that labels are BIO tags with one O among them.
-func (c *checker) tags(key string, t *Task) {
-	outside := 0
-	for i, l := range t.Labels {
-		switch prefix, name, _ := strings.Cut(l, "-"); {
-		case l == outsideTag:
-			outside++
-		case prefix != "B" && prefix != "I" || name == "":
-			c.bad(fmt.Sprintf("%s.labels[%d]", key, i), "%q is neither O nor B- or I- and a type", l)
-		}
-	}
-	if outside != 1 {
-		c.bad(key+".labels", "want one label O, have %d", outside)
-	}
-}
-
-func (c *checker) canary(m *Manifest) {
-	c.required("canary.text", m.Canary.Text)
-	if len(m.Canary.Expect) == 0 {
-		c.bad("canary.expect", "missing")
-	}
-	for name, label := range m.Canary.Expect {
-		key := "canary.expect." + name
-		t, ok := m.Task(name)
-		if !ok || t.Kind != Sequence {
-			c.bad(key, "no sequence task has this name")
-			continue
-		}
-		if !slices.Contains(t.Labels, label) {
-			c.bad(key, "%q is not a label of the task", label)
-		}
-	}
 }

@@ -15,6 +15,7 @@ const (
 	taskFactCheck  = "factcheck"
 	taskEmbedding  = "embedding"
 	taskIntent     = "intent"
+	taskGrounding  = "grounding"
 )
 
 // Labels of the contract with a role in this file.
@@ -23,6 +24,9 @@ const (
 	labelBenign    = "benign"
 	labelNeeds     = "needs"
 	labelNeedsNot  = "no"
+
+	labelUnsupported = "unsupported"
+	labelSupported   = "supported"
 )
 
 // domains are the categories of MMLU-Pro (arXiv 2406.01574).
@@ -60,7 +64,8 @@ var piiSynonyms = map[string]string{
 }
 
 // attackLabels are names of the class that a jailbreak model looks for, and benignLabels names of
-// the other one, folded. Numbers are there for models that call their classes 0 and 1.
+// the other one, folded; the pairs below them are the same for their tasks. Numbers are there for models that
+// call their classes 0 and 1.
 //
 //nolint:gochecknoglobals // constant table
 var (
@@ -77,6 +82,12 @@ var (
 	}
 	needsNotLabels = []string{
 		"no", "no fact check needed", "no fact check", "not needed", "non factual", "not checkworthy", "false", "0",
+	}
+	unsupportedLabels = []string{
+		"unsupported", "not supported", "hallucinated", "hallucination", "hal", "ungrounded", "yes", "true", "1",
+	}
+	supportedLabels = []string{
+		"supported", "not hallucinated", "no hallucination", "factual", "faithful", "grounded", "o", "no", "false", "0",
 	}
 	complexityLabels = map[string]string{
 		"low": "low", "easy": "low", "simple": "low", "trivial": "low",
@@ -114,6 +125,8 @@ func meaningOf(t *Task, labels []string, renames map[string]string, positive str
 		positive = to
 	}
 	switch {
+	case t.Kind == Token && t.Name == taskGrounding:
+		return groundingOf(t, positive)
 	case t.Kind == Token:
 		return tagsOf(t)
 	case t.Kind == Pair:
@@ -189,6 +202,16 @@ func binary(t *Task, positive string, yes, no []string, nameYes, nameNo string) 
 	}
 	t.Positive = t.Labels[at]
 	return nil
+}
+
+// groundingOf finds the label of unsupported tokens. Two classes without names are those of the models that
+// made this kind of task known, HaluGate and LettuceDetect: 1 is unsupported.
+func groundingOf(t *Task, positive string) error {
+	if positive == "" && len(t.Labels) == 2 && (&labelSource{labels: t.Labels}).isGeneric() {
+		t.Labels, t.Positive = []string{labelSupported, labelUnsupported}, labelUnsupported
+		return nil
+	}
+	return binary(t, positive, unsupportedLabels, supportedLabels, labelUnsupported, labelSupported)
 }
 
 func isNumber(label string) bool { return strings.Trim(label, "0123456789") == "" }

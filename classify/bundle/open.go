@@ -20,6 +20,7 @@ const (
 	hubRowTokens   = 8192 // longest row of a Hugging Face model, whatever it claims
 	hubWindow      = 512  // default tokens of a window
 	hubWindows     = 4    // default number of windows of tasks that take an average
+	hubGrounding   = 4096 // tokens of a window of evidence and answer: what LettuceDetect trains and reads with
 	hubThreshold   = 0.5
 	hubTemperature = 1
 )
@@ -30,8 +31,9 @@ const hubCanary = "What is the derivative of x squared?"
 // OpenOptions says what a Hugging Face folder is used for, and overrides what is found there. Bundles
 // with a manifest say all of it themselves. The zero value of each field but Task means "found out".
 type OpenOptions struct {
-	// Task is the name of the task, required: domain, jailbreak, pii, complexity, factcheck, embedding
-	// or intent, whose kinds and labels have a meaning, or another name.
+	// Task is the name of the task, required: domain, jailbreak, pii, complexity, factcheck, embedding,
+	// intent or grounding, whose kinds and labels have a meaning, or another name. A model for grounding judges
+	// the tokens of an answer (token) or pairs of a premise and a claim (pair).
 	Task string
 	// Kind is what the model computes. Default: what config.json, the files beside it and the graph say.
 	Kind Kind
@@ -39,9 +41,12 @@ type OpenOptions struct {
 	Name string
 	// Labels renames labels of the model before they get a meaning, such as LABEL_1 to jailbreak.
 	Labels map[string]string
-	// Positive is the label that a yes-or-no task looks for. Default for jailbreak and factcheck: the
-	// one of the two whose name is known to mean that.
+	// Positive is the label that a yes-or-no task looks for. Default for jailbreak, factcheck and grounding:
+	// the one of the two whose name is known to mean that; for grounding, 1 of two without names.
 	Positive string
+	// Template is how evidence and question are laid out for models that judge the tokens of an answer.
+	// Default: Passages.
+	Template Template
 	// Pooling is how an embedding model's tokens become a vector. Default: its pooling module, or the way of
 	// its type (Qwen3 the last token; EmbeddingGemma and ModernBERT the mean), or none where the graph pools.
 	Pooling Pooling
@@ -57,7 +62,7 @@ type OpenOptions struct {
 	MaxTokens int
 	// Window says how long texts are read; each of its fields that is zero has a default: 512 tokens or a row,
 	// a stride of three quarters, 4 windows and their mean, all windows for jailbreak and token tasks,
-	// and for jailbreak the maximum.
+	// and for jailbreak the maximum. Token models for grounding read rows of up to 4096 tokens.
 	Window Window
 	// Threshold is the probability from which an answer counts. Default 0.5, which nobody calibrated.
 	Threshold float64
@@ -111,6 +116,7 @@ func (o *OpenOptions) validate() error {
 	c := &checker{file: "options"}
 	c.required("task", o.Task)
 	c.oneOf("kind", string(o.Kind), "", string(Sequence), string(Token), string(Pair), string(Embedding))
+	c.oneOf("template", string(o.Template), "", string(Passages), string(Separated))
 	c.oneOf("pooling", string(o.Pooling), "", string(NoPooling), string(MeanPooling), string(CLSPooling), string(LastTokenPooling))
 	for _, n := range []struct {
 		key        string
@@ -134,6 +140,13 @@ func kindOf(f *folder, o *OpenOptions) (Kind, error) {
 		natural = Token
 	case taskEmbedding, taskIntent:
 		natural = Embedding
+	case taskGrounding:
+		if found == Sequence {
+			found = Pair // of evidence and claim: there is nothing else to judge
+		}
+		if found != "" && found != Token && found != Pair {
+			natural = Token
+		}
 	}
 	if natural != "" && found != "" && natural != found {
 		return "", fmt.Errorf("%w: the task %s is of kind %s, the model %v of kind %s", ErrLayout, o.Task, natural, f.config.Architectures, found)

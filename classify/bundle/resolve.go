@@ -111,12 +111,15 @@ func isCache(s *tensor.Spec) bool {
 // task makes the only task of a Hugging Face model.
 func (r *resolver) task(maxTokens int) (*Task, error) {
 	t := &Task{Name: r.o.Task, Kind: r.bundle.hub.kind, Window: r.window(maxTokens)}
-	labels := r.folder.labels
+	labels := r.labels()
 	if t.Kind == "" {
 		t.Kind = kindOfOutputs(r.outputs, len(labels))
 	}
 	if t.Kind == Token && r.o.Window.Max == 0 {
 		t.Window.Max = 0
+	}
+	if t.Kind == Token && t.Name == taskGrounding {
+		r.judge(t, maxTokens)
 	}
 	if t.Kind == Embedding {
 		return t, r.embedding(t)
@@ -138,6 +141,27 @@ func (r *resolver) task(maxTokens int) (*Task, error) {
 		return nil, &Error{File: configFile, Key: "id2label", Err: err}
 	}
 	return t, nil
+}
+
+// labels are those of the folder. A model for grounding with the two classes that its library has by default
+// tells none: such libraries do not write what is the default.
+func (r *resolver) labels() []string {
+	if len(r.folder.labels) == 0 && r.o.Task == taskGrounding && r.bundle.hub.kind == Token {
+		return []string{"LABEL_0", "LABEL_1"}
+	}
+	return r.folder.labels
+}
+
+// judge sets what is different for a task that judges an answer: rows hold evidence and answer together, and
+// fewer windows see more of both.
+func (r *resolver) judge(t *Task, maxTokens int) {
+	t.Template = cmp.Or(r.o.Template, Passages)
+	if r.o.Window.Tokens == 0 {
+		t.Window.Tokens = min(hubGrounding, maxTokens)
+	}
+	if r.o.Window.Stride == 0 {
+		t.Window.Stride = max(1, t.Window.Tokens*3/4)
+	}
 }
 
 // window fills in what the options leave open.

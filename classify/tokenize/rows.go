@@ -236,10 +236,12 @@ func (t *Tokenizer) AppendPair(ids, types []int64, a, b []int32) (rowIDs, rowTyp
 // is 0. A size too small for one text token counts as Specials()+1, and a stride outside
 // [1, size-Specials()] as the widest without a gap. Truncation is the first window.
 func (t *Tokenizer) Windows(n, size, stride int) Windows {
-	return newWindows(n, size-t.Specials(), stride)
+	return NewWindows(n, size-t.Specials(), stride)
 }
 
-func newWindows(n, room, stride int) Windows {
+// NewWindows returns the ranges that cover n tokens with windows of at most room, which count as
+// Tokenizer.Windows says; a room below 1 counts as 1.
+func NewWindows(n, room, stride int) Windows {
 	room = max(room, 1)
 	if stride < 1 || stride > room {
 		stride = room
