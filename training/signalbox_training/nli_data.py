@@ -1,0 +1,182 @@
+"""The pairs that the NLI model learns from: public sets, cut to what the product would show it.
+
+A row's label is the set of answers that may be true: sets that only say "not supported" leave open
+whether the premise contradicts the claim or is silent about it. Rows are split by premise, so that
+no premise is on both sides; texts of the dev files are dropped.
+"""
+
+from __future__ import annotations
+
+import difflib
+import random
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import data
+from .nli_model import LABELS
+
+WINDOW_WORDS = 48  # of a premise, as stream/evidence has it
+UNSUPPORTED = frozenset({1, 2})
+SURE = {"entailment": frozenset({0}), "neutral": frozenset({1}), "contradiction": frozenset({2})}
+OPEN = ("begin", "faithdial_audit", "wice")  # "neutral" there means not supported
+CHANGED = ("num", "ent", "ant", "neg", "unneg", "added")  # the claim is a sentence of the premise with something changed
+DEV = ("grounding_synthetic", "grounding_real", "grounding_wice")
+
+
+@dataclass
+class Pair:
+    """A premise, a claim and which of LABELS may hold between them."""
+
+    premise: str
+    claim: str
+    may: frozenset[int]
+    src: str
+    kind: str = ""  # the rule that made the claim, where one did
+    marks: list[tuple[int, int]] | None = None  # code points of the claim that the premise does not bear out; None: not known
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def sentences(text: str) -> list[str]:
+    """A rough split, good enough for windows."""
+    return [s for s in re.split(r"(?<=[.!?])[\"”’)]*\s+(?=[\"“(]?[A-Z0-9#])|\n+", text) if s and s.strip()]
+
+
+def windows(text: str, size: int = WINDOW_WORDS) -> list[str]:
+    """Every sentence with the neighbours that fit beside it into `size` words, the following ones first."""
+    parts = sentences(text)
+    lengths = [len(s.split()) for s in parts]
+    found = []
+    for i in range(len(parts)):
+        begin, end, used = i, i + 1, lengths[i]
+        while True:
+            if end < len(parts) and used + lengths[end] <= size:
+                used, end = used + lengths[end], end + 1
+            elif begin > 0 and used + lengths[begin - 1] <= size:
+                begin -= 1
+                used += lengths[begin]
+            else:
+                break
+        window = " ".join(parts[begin:end])
+        if not found or found[-1] != window:
+            found.append(window)
+    return found
+
+
+def best_windows(text: str, claim: str, count: int, size: int = WINDOW_WORDS) -> list[str]:
+    """The windows that share most of the claim's words, rare ones counting more."""
+    found = list(dict.fromkeys(windows(text, size)))
+    if len(found) <= count:
+        return found
+    sets = [set(words(w)) for w in found]
+    seen = Counter(w for s in sets for w in s)
+    wanted = set(words(claim))
+    order = sorted(range(len(found)), key=lambda i: -sum(1 / seen[w] for w in wanted & sets[i]))
+    return [found[i] for i in order[:count]]
+
+
+def changes(premise: str, claim: str) -> list[tuple[int, int]]:
+    """The words of the claim that are not in the premise in this order, as code points."""
+    spans = [m.span() for m in re.finditer(r"\w+|[^\w\s]", claim)]
+    mine = [claim[a:b].lower() for a, b in spans]
+    best: set[int] | None = None
+    for sentence in sentences(premise) or [premise]:
+        theirs = [t.lower() for t in re.findall(r"\w+|[^\w\s]", sentence)]
+        blocks = difflib.SequenceMatcher(None, theirs, mine, autojunk=False).get_matching_blocks()
+        left = set(range(len(mine))) - {b.b + k for b in blocks for k in range(b.size)}
+        if best is None or len(left) < len(best):
+            best = left
+    return [spans[i] for i in sorted(best) if mine[i].isalnum()]
+
+
+def dev_keys(folder: Path) -> set[str]:
+    """Keys of the claims and facts that measure; very short ones say nothing."""
+    texts = [t for name in DEV for r in data.read(folder, f"dev/{name}.jsonl") for t in (r["answer"], r["facts"])]
+    return {k for k in map(data.key, texts) if len(k) > 20}
+
+
+def read(folder: Path, name: str, banned: set[str], premise: str = "premise", claim: str = "hypothesis") -> list[dict]:
+    """The rows of a set whose premise and claim are in no dev file."""
+    return [r for r in data.read(folder, name) if banned.isdisjoint((data.key(r[premise]), data.key(r[claim])))]
+
+
+def synthetic(folder: Path, banned: set[str]) -> list[Pair]:
+    out = []
+    for r in read(folder, "nli_synthetic", banned):
+        size = 16 + data.bucket(r["hypothesis"], WINDOW_WORDS - 15)  # facts are short as well as long
+        premise = best_windows(r["premise"], r["hypothesis"], 1, size)[0]
+        out.append(Pair(premise, r["hypothesis"], SURE[r["label"]], "nli_synthetic", r["type"]))
+    return out
+
+
+def real(folder: Path, banned: set[str]) -> list[Pair]:
+    out = []
+    for r in read(folder, "nli_real", banned) + read(folder, "nli_mnli_snli_dev", banned):
+        may = UNSUPPORTED if r["src"] in OPEN and r["label"] != "entailment" else SURE[r["label"]]
+        premise = r["premise"]
+        if len(premise.split()) > 70:
+            premise = best_windows(premise, r["hypothesis"], 1)[0]
+        out.append(Pair(premise, r["hypothesis"], may, r["src"]))
+    return out
+
+
+def wice(folder: Path, banned: set[str]) -> list[Pair]:
+    """Claims against pages. What no page supports, no window of it does; what a page supports, its best windows do, together."""
+    out = []
+    for r in read(folder, "wice_claims", banned):
+        if r["label"] == "entailment":
+            out.append(Pair(" ".join(best_windows(r["premise"], r["hypothesis"], 2)), r["hypothesis"], SURE["entailment"], "wice"))
+            continue
+        out += [Pair(w, r["hypothesis"], UNSUPPORTED, "wice") for w in best_windows(r["premise"], r["hypothesis"], 2)]
+    for r in read(folder, "wice_tokens", banned, "evidence", "claim"):
+        claim, marks = joined(r["tokens"], r["unsupported"])
+        out += [Pair(w, claim, UNSUPPORTED, "wice_tokens", "", marks) for w in best_windows(r["evidence"], claim, 1)]
+    return out
+
+
+def joined(tokens: list[str], flags: list[int]) -> tuple[str, list[tuple[int, int]]]:
+    """Tokens as one text, and the code points of those with a flag."""
+    text, marks = "", []
+    for token, flag in zip(tokens, flags):
+        if text and token not in ".,;:!?)'":
+            text += " "
+        if flag:
+            marks.append((len(text), len(text) + len(token)))
+        text += token
+    return text, marks
+
+
+def public(folder: Path) -> list[Pair]:
+    """All public pairs, without those of the dev files."""
+    banned = dev_keys(folder)
+    return synthetic(folder, banned) + real(folder, banned) + wice(folder, banned)
+
+
+def held_out(row: Pair) -> bool:
+    """Whether a pair chooses instead of training: one premise in fourteen."""
+    return data.bucket(row.premise, data.HELD_OUT_ONE_IN) == 0
+
+
+def mark(row: Pair) -> None:
+    """Find the marks of a row where its rule tells them."""
+    if row.marks is None and row.may == SURE["entailment"]:
+        row.marks = []
+    if row.marks is None and row.kind in CHANGED:
+        row.marks = changes(row.premise, row.claim)
+
+
+def mix(rows: list[Pair], shares: dict[str, float], rng: random.Random) -> list[int]:
+    """Row numbers of one epoch: of every source its share, more than 1 for several times."""
+    out = []
+    for i, r in enumerate(rows):
+        share = shares.get(r.kind or r.src, shares.get(r.src, 1.0))
+        out += [i] * (int(share) + (rng.random() < share % 1))
+    return out
+
+
+def label_names(row: Pair) -> str:
+    return "/".join(LABELS[i] for i in sorted(row.may))

@@ -1,0 +1,196 @@
+"""Fine-tunes the NLI model on the CPU, bounded by time.
+
+As in train.py: training as usual, then smoothing and clip limits from activation statistics, then
+rounding simulated, so that the int8 graph computes what was trained. Rows of one length go together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+from . import batches, model, nli_data, nli_model, quantise
+
+SEED = 11
+LONGEST = 160  # tokens of a training row
+BATCH_TOKENS, BATCH_ROWS = 3072, 80
+MEAN_EVERY = 4  # steps
+ROUND_FROM = 0.8  # share of the training after which rounding is simulated
+# Of how many epochs' worth a source is in one: the sets made by rule are large and soon learnt.
+SHARES = {"ext": 0.06, "para": 0.15, "near": 0.1, "neg": 0.12, "ent": 0.25, "ant": 0.3, "num": 0.4, "added": 0.3, "unneg": 1.0,
+          "begin": 2.0, "faithdial_audit": 2.0, "wice": 1.0, "wice_tokens": 1.0, "negation_mnli": 1.5, "negation_snli": 1.5,
+          "mnli_dev": 1.4, "snli_dev": 1.0, "conjnli_adv": 1.0}
+
+
+class Example:
+    """A pair with its tokens, and for every token of the claim whether it is marked (-1: not known)."""
+
+    def __init__(self, row: nli_data.Pair, premise, claim):
+        nli_data.mark(row)
+        self.row = row
+        self.ids = nli_model.pair(premise.ids, claim.ids, LONGEST)
+        self.start = self.ids.index(batches.SEP) + 1
+        inside = len(self.ids) - 1 - self.start
+        self.marks = None
+        if row.marks is not None:
+            hit = lambda a, b: any(a < end and b > begin for begin, end in row.marks)
+            self.marks = [float(hit(a, b)) for a, b in claim.offsets[:inside]]
+
+
+def examples(rows: list[nli_data.Pair]) -> list[Example]:
+    tok = batches.tokenizer()
+    encode = lambda texts: tok.encode_batch([t[:4000] for t in texts], add_special_tokens=False)
+    return [Example(*x) for x in zip(rows, encode([r.premise for r in rows]), encode([r.claim for r in rows]))]
+
+
+def targets(picked: list[Example], width: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(may [batch, 3] bool, marks [batch, width], known [batch, width])."""
+    may = torch.tensor([[i in e.row.may for i in range(3)] for e in picked])
+    marks, known = torch.zeros(len(picked), width), torch.zeros(len(picked), width)
+    for n, e in enumerate(picked):
+        if e.marks is not None:
+            marks[n, e.start : e.start + len(e.marks)] = torch.tensor(e.marks)
+            known[n, e.start : e.start + len(e.marks)] = 1
+    return may, marks, known
+
+
+def pair_loss(logits: torch.Tensor, may: torch.Tensor, smoothing: float = 0.03) -> torch.Tensor:
+    """Cross-entropy of the set of labels that may hold, some of it spread over all labels."""
+    logp = F.log_softmax(logits, -1)
+    right = torch.logsumexp(logp.masked_fill(~may, -1e9), -1)
+    return -((1 - smoothing) * right + smoothing * logp.mean(-1)).mean()
+
+
+def token_loss(scores: torch.Tensor, marks: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
+    each = F.binary_cross_entropy_with_logits(scores, marks, pos_weight=torch.tensor(4.0), reduction="none")
+    return (each * known).sum() / known.sum().clamp(min=64)
+
+
+def calibrate(net: nli_model.Pair, rows: list[list[int]]) -> None:
+    """Set smoothing and limits from the activations of some rows."""
+    net.eval()
+    with torch.no_grad():
+        for name, s in quantise.collect(net, rows).items():
+            layer = net.get_submodule(name)
+            smooth, limit = quantise.smoothing(layer.weight.detach().numpy(), s)
+            layer.smooth.copy_(torch.from_numpy(smooth))
+            layer.limit.fill_(limit)
+    net.train()
+
+
+def groups(net: nli_model.Pair, trunk: float, heads: float, decay: float) -> list[dict]:
+    """Parameter groups with a learning rate that falls towards the embedding."""
+    buckets: dict[tuple, list] = {}
+    for name, parameter in net.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        if name.startswith("layers."):
+            rate = trunk * decay ** (model.LAYERS - 1 - int(name.split(".")[1]))
+        elif name.startswith(("hidden.", "logits.", "tokens.")):
+            rate = heads
+        else:
+            rate = trunk * decay**model.LAYERS
+        buckets.setdefault((rate, 0.01 if parameter.dim() > 1 else 0.0), []).append(parameter)
+    return [{"params": p, "lr": rate, "base": rate, "weight_decay": d} for (rate, d), p in buckets.items()]
+
+
+class Mean:
+    """A running mean of the weights, which is what is kept."""
+
+    def __init__(self, net: nli_model.Pair, keep: float):
+        self.keep, self.steps = keep, 0
+        self.parameters = {n: p for n, p in net.named_parameters() if p.requires_grad}
+        self.state = {n: p.detach().clone() for n, p in self.parameters.items()}
+
+    def add(self) -> None:
+        self.steps += 1
+        share = 1 - min(self.keep, self.steps / (self.steps + 10))
+        torch._foreach_lerp_(list(self.state.values()), [p.detach() for p in self.parameters.values()], share)
+
+    def save(self, net: nli_model.Pair, path: Path) -> None:
+        torch.save(net.state_dict() | self.state, path)
+
+
+def train(rows: list[nli_data.Pair], out: Path, minutes: float, start_from: Path | None = None, rounding: bool = True,
+          rate: float = 1.2e-4, floor: float = 0.0, threads: int = 2, log_every: int = 25) -> None:
+    """Train for some minutes on pairs that are not held out, from `start_from` or the base weights, and write
+    the mean of the last weights to `out`. The rate falls to `floor` of what it was; rounding from ROUND_FROM on."""
+    torch.manual_seed(SEED)
+    torch.set_num_threads(threads)
+    rng = random.Random(SEED + (1 if start_from else 0))
+    known = examples([r for r in rows if not nli_data.held_out(r)])
+    net = nli_model.load(start_from, 0.1) if start_from else nli_model.from_base(0.1)
+    net.words.requires_grad_(False)  # few rows of it are in any batch, and its share of a step would be a quarter
+    net.train()
+    opt = torch.optim.AdamW(groups(net, rate, 5 * rate if not start_from else 2 * rate, 0.9), betas=(0.9, 0.98), eps=1e-6, fused=True)
+    mean, sums, steps, seen, rounded, start = Mean(net, 0.95), Counter(), 0, 0, False, time.time()
+    print(f"{len(known)} rows to train on", flush=True)
+    while True:
+        order = nli_data.mix([e.row for e in known], SHARES, rng)
+        for batch in batches.by_length([len(known[i].ids) for i in order], BATCH_TOKENS, BATCH_ROWS, rng):
+            progress = (time.time() - start) / 60 / minutes
+            if progress >= 1:
+                mean.save(net, out)
+                print(f"trained {steps} steps, {seen} pairs in {(time.time() - start) / 60:.1f} minutes", flush=True)
+                return
+            if rounding and not rounded and progress >= ROUND_FROM:
+                calibrate(net, [known[i].ids for i in rng.sample(range(len(known)), 300)])
+                mean.steps, rounded = 0, True
+            for group in opt.param_groups:
+                group["lr"] = group["base"] * min(1.0, (steps + 1) / 60) * (floor + (1 - floor) * (1 - progress))
+            picked = [known[order[i]] for i in batch]
+            x, mask = batches.pad([e.ids for e in picked])
+            may, marks, sure = targets(picked, x.shape[1])
+            exact = None
+            with torch.autocast("cpu", torch.bfloat16):
+                if rounded and steps % 3 == 0:
+                    net.round(False)
+                    with torch.no_grad():
+                        exact = net.eval()(x, mask)[0].float()
+                    net.train()
+                net.round(rounded)
+                logits, scores = net(x, mask)
+            loss = pair_loss(logits.float(), may)
+            by_token = token_loss(scores.float(), marks, sure)
+            sums["pair"] += loss.item()
+            sums["token"] += by_token.item()
+            sums["right"] += may[torch.arange(len(may)), logits.argmax(-1)].float().mean().item()
+            loss = loss + 0.5 * by_token
+            if exact is not None:
+                loss = loss + 0.5 * F.mse_loss(logits.float(), exact)
+            opt.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(mean.parameters.values(), 1.0)
+            opt.step()
+            steps, seen = steps + 1, seen + len(picked)
+            if steps % MEAN_EVERY == 0:
+                mean.add()
+            if steps % log_every == 0:
+                print(f"step {steps} {seen} pairs {(time.time() - start) / 60:.1f} min  " + " ".join(f"{k} {v / log_every:.4f}" for k, v in sums.items()), flush=True)
+                sums.clear()
+            if steps % 100 == 0:
+                mean.save(net, out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--out", type=Path, default=Path("build/nli.pt"))
+    parser.add_argument("--minutes", type=float, default=50)
+    parser.add_argument("--start-from", type=Path, help="go on from these weights")
+    parser.add_argument("--rate", type=float, default=1.2e-4)
+    parser.add_argument("--floor", type=float, default=0.0, help="of the rate, at the end")
+    parser.add_argument("--no-rounding", action="store_true", help="leave int8 to a later training")
+    args = parser.parse_args()
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    train(nli_data.public(args.data), args.out, args.minutes, args.start_from, not args.no_rounding, args.rate, args.floor)
+
+
+if __name__ == "__main__":
+    main()
