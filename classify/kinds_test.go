@@ -25,6 +25,7 @@ type graph struct {
 
 	mu   sync.Mutex
 	seen []map[string][]int64 // of every row
+	runs int
 }
 
 func (g *graph) Inputs() []tensor.Spec {
@@ -43,6 +44,9 @@ func (g *graph) Run(_ context.Context, in []tensor.Tensor, outputs []string) ([]
 	if len(in) != len(g.inputs) {
 		return nil, fmt.Errorf("%d inputs, want %v", len(in), g.inputs)
 	}
+	g.mu.Lock()
+	g.runs++
+	g.mu.Unlock()
 	out := make([]tensor.Tensor, len(outputs))
 	for r := range rows {
 		one := map[string][]int64{}
@@ -102,7 +106,7 @@ func openOne(tb testing.TB, g *graph, inputs, task string) *Classifier {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	g.seen = nil
+	g.seen, g.runs = nil, 0
 	return c
 }
 
@@ -446,5 +450,57 @@ func TestAnInvalidOutputOfOneTaskLeavesItsNeighbours(t *testing.T) {
 		if v := set.Values[k]; v.State != signal.Known {
 			t.Errorf("%s is %+v, want known", k, v)
 		}
+	}
+}
+
+func TestAClaimIsReadWholeBehindALongPremise(t *testing.T) {
+	g := &graph{
+		inputs: []string{"input_ids", "attention_mask", "token_type_ids"}, row: nli,
+		outputs: []tensor.Spec{{Name: "n", DType: tensor.Float32, Shape: []int64{tensor.Dynamic, 3}}},
+	}
+	c := openOne(t, g, ", types: token_type_ids", nliTask)
+	claim := "math attack word math word attack math word"
+	if _, err := c.ClassifyPairs(t.Context(), "nli", []Pair{{words(190), claim}, {"w1", claim}}); err != nil {
+		t.Fatal(err)
+	}
+	want := []int64{mathID, attackID, wordID, mathID, wordID, attackID, mathID, wordID, sepID}
+	for i, r := range g.seen {
+		var second []int64
+		padded := 0
+		for k, id := range r["input_ids"] {
+			switch {
+			case r["attention_mask"][k] == 0:
+				padded++
+				if id != padID || r["token_type_ids"][k] != 0 {
+					t.Errorf("row %d: token %d of the padding is %d of type %d", i, k, id, r["token_type_ids"][k])
+				}
+			case r["token_type_ids"][k] == 1:
+				second = append(second, id)
+			}
+		}
+		if d := cmp.Diff(want, second); d != "" {
+			t.Errorf("row %d: the claim (-want +got):\n%s", i, d)
+		}
+	}
+	if len(g.seen) != 2 {
+		t.Errorf("%d rows", len(g.seen))
+	}
+}
+
+func TestPairsOfOneLengthShareARun(t *testing.T) {
+	g := &graph{
+		inputs: []string{"input_ids", "attention_mask", "token_type_ids"}, row: nli,
+		outputs: []tensor.Spec{{Name: "n", DType: tensor.Float32, Shape: []int64{tensor.Dynamic, 3}}},
+	}
+	c := openOne(t, g, ", types: token_type_ids", nliTask)
+	pairs := make([]Pair, 6)
+	for i := range pairs {
+		pairs[i] = Pair{words(10), words(5 + i%2)} // 18 and 19 tokens with the special ones
+	}
+	if _, err := c.ClassifyPairs(t.Context(), "nli", pairs); err != nil {
+		t.Fatal(err)
+	}
+	if len(g.seen) != 6 || g.runs != 1 {
+		t.Errorf("%d rows in %d runs, want 6 in one", len(g.seen), g.runs)
 	}
 }

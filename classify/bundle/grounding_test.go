@@ -5,8 +5,11 @@ package bundle_test
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"math"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +17,8 @@ import (
 	"signalbox/classify"
 	"signalbox/classify/bundle"
 	"signalbox/gpu"
+	"signalbox/internal/tensor"
+	"signalbox/models"
 )
 
 // judgedFolder is one folder of expected.json, which training/fixtures/graphs.py writes.
@@ -46,13 +51,19 @@ func readJudged(tb testing.TB) []judgedFolder {
 	return out
 }
 
-// openJudge makes a classifier of a folder. Where ONNX Runtime is missing the test is skipped, except in CI.
+// openJudge makes a classifier of a folder.
 func openJudge(tb testing.TB, folder string, o bundle.OpenOptions) *classify.Classifier {
 	tb.Helper()
 	b, err := bundle.Open(os.DirFS("testdata/grounding/"+folder), o)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return classifierOf(tb, b, openGraph(tb, b, folder))
+}
+
+// openGraph opens the first graph of a bundle. Where ONNX Runtime is missing the test is skipped, except in CI.
+func openGraph(tb testing.TB, b *bundle.Bundle, name string) *gpu.Session {
+	tb.Helper()
 	model, err := b.Graph("")
 	if err != nil {
 		tb.Fatal(err)
@@ -71,7 +82,7 @@ func openJudge(tb testing.TB, folder string, o bundle.OpenOptions) *classify.Cla
 			tb.Errorf("close runtime: %v", err)
 		}
 	})
-	s, err := r.NewSession(tb.Context(), model, gpu.SessionOptions{Name: folder})
+	s, err := r.NewSession(tb.Context(), model, gpu.SessionOptions{Name: name})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -80,6 +91,11 @@ func openJudge(tb testing.TB, folder string, o bundle.OpenOptions) *classify.Cla
 			tb.Errorf("close session: %v", err)
 		}
 	})
+	return s
+}
+
+func classifierOf(tb testing.TB, b *bundle.Bundle, s *gpu.Session) *classify.Classifier {
+	tb.Helper()
 	e, err := classify.OpenEngine(b, s)
 	if err != nil {
 		tb.Fatal(err)
@@ -91,8 +107,8 @@ func openJudge(tb testing.TB, folder string, o bundle.OpenOptions) *classify.Cla
 	return c
 }
 
-// TestJudgesOfAnswersSayWhatTheReferenceSays asks for the marks at a threshold between every two probabilities
-// of the reference: that shows each of them, and with them that the row was laid out as its was.
+// TestJudgesOfAnswersSayWhatTheReferenceSays asks for the marks at several thresholds, which shows many of the
+// probabilities of the reference, and with them that rows are laid out as there.
 func TestJudgesOfAnswersSayWhatTheReferenceSays(t *testing.T) {
 	const apart = 1e-3 // probabilities that close may change places
 	for _, f := range readJudged(t) {
@@ -164,4 +180,48 @@ func TestJudgesOfAnswersAreUnderstoodUnmodified(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", f.Folder, d)
 		}
 	}
+}
+
+// BenchmarkPairs compares two pairs of a premise and a claim, 96 tokens each, with a bare run of the same rows.
+// The graph is the embedded one, as if one of its heads were for pairs: the work of a trunk of that size is what
+// counts.
+func BenchmarkPairs(b *testing.B) {
+	sub, err := fs.Sub(models.FS, "default")
+	if err != nil {
+		b.Fatal(err)
+	}
+	m, err := bundle.Load(sub)
+	if err != nil {
+		b.Fatal(err)
+	}
+	task, _ := m.Manifest.Task("complexity")
+	pair := *task
+	pair.Name, pair.Kind, pair.Positive = "nli", bundle.Pair, ""
+	m.Manifest.Tasks, m.Manifest.Canary.Expect = []bundle.Task{pair}, nil
+	session := openGraph(b, m, "pairs")
+	c := classifierOf(b, m, session)
+	text := strings.TrimSpace(strings.Repeat("time ", 47))
+	pairs := []classify.Pair{{First: text[:len(text)-5], Second: text}, {First: text, Second: text[:len(text)-5]}}
+	rows := tensor.Tensor{Shape: []int64{2, 96}, I64: make([]int64, 2*96)}
+	mask := tensor.Tensor{Name: "attention_mask", Shape: rows.Shape, I64: slices.Repeat([]int64{1}, 2*96)}
+	for i := range rows.I64 {
+		rows.I64[i] = 2051
+	}
+	rows.Name = "input_ids"
+	b.Run("classify", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := c.ClassifyPairs(b.Context(), "nli", pairs); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("bare session", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := session.Run(b.Context(), []tensor.Tensor{rows, mask}, []string{pair.Output}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
