@@ -7,24 +7,21 @@ import "slices"
 //nolint:gochecknoglobals // constant tables
 var (
 	bodyNames = []string{
-		"model", "stream", "stream_options", "max_tokens", "max_output_tokens", "tools", "signalbox",
-		"prompt", "suffix", "input", "instructions", "messages",
+		"model", "stream", "stream_options", "max_tokens", "tools", "signalbox",
+		"prompt", "input", "instructions", "messages", "query", "documents",
 	}
 	itemNames = append([]string{"role", "content"}, itemTexts...)
 	// itemTexts are read with every string inside.
 	itemTexts = []string{"name", "arguments", "output", "input", "tool_calls", "function_call"}
 )
 
-// ParseBody reads the body of an endpoint other than chat completions: completions, responses,
-// embeddings and whatever else names a model. The request has no Messages, so a Patch of it may edit
-// fields only; max_output_tokens is in MaxCompletionTokens. Text reports prompt, suffix and input as
-// said by the user, instructions by the system and items of input or messages by their own role. Prompts of token
-// ids have no text here: OpaquePrompt tells. Errors and raw are as for ParseChat.
+// ParseBody reads the body of an endpoint that has no parser of its own and names a model: embeddings,
+// rerank, tokenize, speech. The request has no Messages, so a Patch of it may edit fields only. Text
+// reports prompt, input and query as said by the user, instructions by the system, documents as role
+// tool, and items of input or messages by their own role. Prompts of token ids have no text here:
+// OpaquePrompt tells. Errors and raw are as for ParseChat.
 func ParseBody(raw []byte, l Limits) (*Request, error) {
-	p := chatParser{
-		scanner: newScanner(raw, l.orDefault()),
-		req:     &Request{Raw: raw, SystemIndex: -1},
-	}
+	p := newParser(Other, raw, l)
 	if err := p.body((*chatParser).bodyField); err != nil {
 		return nil, asError(err)
 	}
@@ -43,14 +40,16 @@ func (p *chatParser) bodyField() (err error) {
 		return p.streamOptions()
 	case "max_tokens":
 		r.MaxTokens, err = p.intOrNull()
-	case "max_output_tokens":
-		r.MaxCompletionTokens, err = p.intOrNull()
 	case "tools":
 		return p.tools()
 	case "signalbox":
 		return p.extras()
-	case "prompt", "suffix", "input", "messages":
+	case "prompt", "input", "messages":
 		return p.input()
+	case "query":
+		return p.texts(p.looseText(roleUser))
+	case "documents":
+		return p.texts(p.looseText(roleTool))
 	case "instructions":
 		return p.harvest(p.looseText(roleSystem))
 	default:
@@ -97,7 +96,7 @@ func (p *chatParser) input() error {
 	return p.close()
 }
 
-// item reads one item of a response's input: a message, a tool call, its result, or a content part.
+// item reads one item of a list: a message, a tool call, its result, or a content part.
 func (p *chatParser) item() error {
 	if err := p.countPart(); err != nil {
 		return err

@@ -15,19 +15,19 @@ func TestParseBodyReadsTheTextsOfOtherEndpoints(t *testing.T) {
 		want       signal.Text
 		opaque     bool
 	}{
-		{"a prompt", `{"model":"m","prompt":"P","suffix":"S"}`, signal.Text{LastUser: "S", Segments: []signal.Segment{seg("user", "P"), seg("user", "S")}}, false},
-		{"several prompts", `{"model":"m","prompt":["P","Q"]}`, signal.Text{LastUser: "Q", Segments: []signal.Segment{seg("user", "P"), seg("user", "Q")}}, false},
+		{"an input", `{"model":"m","input":"P"}`, signal.Text{LastUser: "P", Segments: []signal.Segment{seg("user", "P")}}, false},
+		{"several inputs", `{"model":"m","input":["P","Q"]}`, signal.Text{LastUser: "Q", Segments: []signal.Segment{seg("user", "P"), seg("user", "Q")}}, false},
 		{"token ids", `{"model":"m","prompt":[1,2]}`, signal.Text{Segments: []signal.Segment{}}, true},
 		{"lists of token ids", `{"model":"m","input":[[1],[2]]}`, signal.Text{Segments: []signal.Segment{}}, true},
-		{"no text at all", `{"model":"m","input":null,"query":"q"}`, signal.Text{Segments: []signal.Segment{}}, false},
+		{"no text at all", `{"model":"m","input":null,"voice":"v"}`, signal.Text{Segments: []signal.Segment{}}, false},
 		{
-			"a response", `{"model":"m","instructions":"I","input":[
-			{"content":[{"type":"input_text","text":"a"},{"type":"input_text","text":"b"}],"role":"user"},
-			{"type":"function_call","name":"f","arguments":"{}"},
-			{"type":"function_call_output","call_id":"c","output":"42"}, {"role":"assistant","content":"c"}]}`,
-			signal.Text{LastUser: "a\nb", Segments: []signal.Segment{
-				seg("system", "I"), seg("user", "a\nb"), seg("assistant", "f"), seg("assistant", "{}"), seg("tool", "42"), seg("assistant", "c"),
-			}},
+			"texts to rank", `{"model":"m","query":"q","documents":["a",{"text":"b","id":"1"}]}`,
+			signal.Text{LastUser: "q", Segments: []signal.Segment{seg("user", "q"), seg("tool", "a"), seg("tool", "b")}},
+			false,
+		},
+		{
+			"a text to speak", `{"model":"m","input":"s","instructions":"calmly"}`,
+			signal.Text{LastUser: "s", Segments: []signal.Segment{seg("user", "s"), seg("system", "calmly")}},
 			false,
 		},
 		{
@@ -57,7 +57,6 @@ func TestParseBodyRefusesWhatParseChatRefuses(t *testing.T) {
 		{"duplicate", `{"model":"m","prompt":"x","prompt":"y"}`, "prompt"},
 		{"prompt is an object", `{"model":"m","prompt":{}}`, "prompt"},
 		{"content is a number", `{"model":"m","input":[{"content":1}]}`, "input[0].content"},
-		{"max_output_tokens is a string", `{"model":"m","max_output_tokens":"1"}`, "max_output_tokens"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,13 +69,13 @@ func TestParseBodyRefusesWhatParseChatRefuses(t *testing.T) {
 }
 
 func TestPatchOfABodyWithoutMessagesEditsFields(t *testing.T) {
-	r, err := ParseBody([]byte(`{"signalbox":{}, "model":"auto","max_output_tokens":7,"input":[1]}`), Limits{})
+	r, err := ParseBody([]byte(`{"signalbox":{}, "model":"auto","max_tokens":7,"input":[1]}`), Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := NewPatch(r)
 	p.SetModel("m")
-	if d := cmp.Diff(`{"model":"m","max_output_tokens":7,"input":[1]}`, string(p.Bytes())); d != "" || *r.MaxCompletionTokens != 7 {
+	if d := cmp.Diff(`{"model":"m","max_tokens":7,"input":[1]}`, string(p.Bytes())); d != "" || *r.MaxTokens != 7 {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	defer func() {

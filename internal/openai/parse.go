@@ -29,9 +29,9 @@ var (
 )
 
 // maxKnownName is the length of the longest name in the tables above.
-const maxKnownName = len("max_completion_tokens")
+const maxKnownName = len("previous_input_messages")
 
-// chatParser fills a Request while it walks the body; ParseBody shares most of it.
+// chatParser fills a Request while it walks the body. The parsers of other bodies share most of it.
 type chatParser struct {
 	scanner
 
@@ -40,13 +40,14 @@ type chatParser struct {
 	text  []byte // the text of the content being read; reused
 }
 
+func newParser(api API, raw []byte, l Limits) chatParser {
+	return chatParser{scanner: newScanner(raw, l.orDefault()), req: &Request{API: api, Raw: raw, SystemIndex: -1}}
+}
+
 // ParseChat reads the body of a chat completion. Any error is an *Error with status 400 that names
 // the position or the field. raw is kept and must not change as long as the request is in use.
 func ParseChat(raw []byte, l Limits) (*Request, error) {
-	p := chatParser{
-		scanner: newScanner(raw, l.orDefault()),
-		req:     &Request{Raw: raw, SystemIndex: -1},
-	}
+	p := newParser(Chat, raw, l)
 	err := p.body((*chatParser).field)
 	if err == nil && len(p.req.Messages) == 0 {
 		err = invalidAt("messages", "is required")
@@ -232,8 +233,8 @@ func (p *chatParser) messages() error {
 	}
 	p.req.Messages = make([]Message, 0, min(8, p.limits.MaxMessages))
 	for p.kind() != ']' {
-		if len(p.req.Messages) == p.limits.MaxMessages {
-			return invalidAt("messages", "holds more than %d messages", p.limits.MaxMessages)
+		if err := p.countMessage(); err != nil {
+			return err
 		}
 		if err := p.message(); err != nil {
 			return err
@@ -377,7 +378,7 @@ func (p *chatParser) contentParts(m *Message) error {
 
 func (p *chatParser) countPart() error {
 	if p.parts++; p.parts > p.limits.MaxParts {
-		return invalidAt("messages", "hold more than %d parts", p.limits.MaxParts)
+		return invalidAt(p.req.API.list(), "holds more than %d parts", p.limits.MaxParts)
 	}
 	return nil
 }

@@ -77,8 +77,11 @@ func (p *Patch) SetNested(field, key string, rawJSON []byte) {
 
 // InsertMessage adds a message in front of message index, or at the end when index is the number of
 // messages. Messages inserted at the same index appear in the order of the calls. An index out of
-// range panics, and so does a request that has no messages to begin with.
+// range panics, and so does a request that is no chat completion: there is nowhere to put it.
 func (p *Patch) InsertMessage(index int, role, text string) {
+	if p.req.API != Chat {
+		panic("openai: message inserted into a request that is no chat completion")
+	}
 	_ = p.req.Messages[max(index-1, 0)] // bounds checks
 	_ = p.req.Messages[index:]
 	p.inserts = append(p.inserts, insertEdit{index: index, role: role, text: text})
@@ -98,6 +101,21 @@ func (p *Patch) PrependToMessageText(i int, text string) {
 	e := p.message(i)
 	e.prefix = text + e.prefix
 }
+
+// SetInstructions gives a Response other instructions.
+func (p *Patch) SetInstructions(text string) { p.SetField(instructionsField, appendString(nil, text)) }
+
+// PrependToInstructions puts text in front of the instructions of a Response; they keep their spelling.
+// Without instructions text becomes all of them.
+func (p *Patch) PrependToInstructions(text string) {
+	quoted := appendString(nil, text)
+	if at := p.req.instructions; at.Present() && p.req.Raw[at.Start] == '"' {
+		quoted = append(quoted[:len(quoted)-1], p.req.Raw[at.Start+1:at.End]...)
+	}
+	p.SetField(instructionsField, quoted)
+}
+
+const instructionsField = "instructions"
 
 // StripExtras removes the proxy's own object "signalbox". Bytes does so in any case; the method says
 // it where a reader looks for it.
@@ -181,7 +199,7 @@ func (p *Patch) spliceMessages(edits []edit) []edit {
 	}
 	for _, e := range p.messages {
 		if !e.removed && (e.replaced || e.prefix != "") {
-			edits = spliceText(edits, p.req.Raw, all[e.index], e)
+			edits = spliceText(edits, p.req, all[e.index], e)
 		}
 	}
 	if len(p.messages) == 0 {
@@ -191,16 +209,16 @@ func (p *Patch) spliceMessages(edits []edit) []edit {
 }
 
 // spliceText edits the text of one message.
-func spliceText(edits []edit, raw []byte, m Message, e messageEdit) []edit {
+func spliceText(edits []edit, r *Request, m Message, e messageEdit) []edit {
 	if !m.Content.Present() {
 		at := m.Span.End - 1 // the closing brace; a message has a role, so a comma is due
 		return append(edits, edit{Span{at, at}, appendString([]byte(`,"content":`), e.prefix+e.text)})
 	}
-	switch raw[m.Content.Start] {
+	switch r.Raw[m.Content.Start] {
 	case '"':
 		return append(edits, e.onString(m.Content))
 	case '[':
-		return e.onParts(edits, raw, m.Content)
+		return e.onParts(edits, r, m.Content)
 	default: // null
 		return append(edits, edit{m.Content, appendString(nil, e.prefix+e.text)})
 	}
@@ -216,11 +234,15 @@ func (e *messageEdit) onString(at Span) edit {
 }
 
 // onParts edits the texts of a content list.
-func (e *messageEdit) onParts(edits []edit, raw []byte, content Span) []edit {
-	parts := scanParts(raw, content)
+func (e *messageEdit) onParts(edits []edit, r *Request, content Span) []edit {
+	parts := scanParts(r.Raw, content)
 	carrier := textCarrier(parts)
 	if carrier < 0 {
-		b := append(appendString([]byte(`{"type":"text","text":`), e.prefix+e.text), '}')
+		open := `{"type":"text","text":`
+		if r.API == Response {
+			open = `{"type":"input_text","text":`
+		}
+		b := append(appendString([]byte(open), e.prefix+e.text), '}')
 		if len(parts) > 0 {
 			b = append(b, ',')
 		}

@@ -54,34 +54,97 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
+// API is the kind of request that a body is.
+type API uint8
+
+const (
+	// Chat is a chat completion.
+	Chat API = iota
+	// Completion is a completion that is no chat.
+	Completion
+	// Response is a request to the Responses API.
+	Response
+	// Other is whatever else names a model, such as embeddings.
+	Other
+)
+
+// String returns the name in lower case.
+func (a API) String() string {
+	switch a {
+	case Chat:
+		return "chat"
+	case Completion:
+		return "completion"
+	case Response:
+		return "response"
+	case Other:
+		return "other"
+	}
+	return "unknown"
+}
+
+// list is the field that holds the messages.
+func (a API) list() string {
+	switch a {
+	case Chat:
+		return "messages"
+	case Completion:
+		return "prompt"
+	case Response, Other:
+	}
+	return "input"
+}
+
+// PromptField is the field of the body that holds the prompt: messages, prompt or input.
+func (r *Request) PromptField() string { return r.API.list() }
+
+// Parse reads the body of a request of the given kind, as the function for that kind does.
+func Parse(api API, raw []byte, l Limits) (*Request, error) {
+	switch api {
+	case Chat:
+		return ParseChat(raw, l)
+	case Completion:
+		return ParseCompletion(raw, l)
+	case Response:
+		return ParseResponse(raw, l)
+	case Other:
+	}
+	return ParseBody(raw, l)
+}
+
 // Request is the typed view of a request body. It is immutable after parsing and safe for concurrent
 // use as long as nobody writes to Raw. Strings are copies; none refers to Raw.
 type Request struct {
+	API API
 	Raw []byte // the body as received; the parser neither copies nor changes it
 
 	Model        string // never empty
 	Stream       bool
-	IncludeUsage bool // stream_options.include_usage
+	IncludeUsage bool // stream_options.include_usage; always true of a Response
+	Echo         bool // the answer repeats the prompt; only of a Completion
 
-	Messages    []Message // at least one after ParseChat, none after ParseBody
-	SystemIndex int       // first message of role system or developer, or -1
+	Messages     []Message // at least one after ParseChat, none after ParseBody
+	SystemIndex  int       // first message of role system or developer, or -1
+	Instructions string    // of a Response; they stand before the messages, as said by the system
 
 	MaxTokens           *int64 // nil when absent or null; the upstream judges the range
-	MaxCompletionTokens *int64 // nil when absent or null; max_output_tokens after ParseBody
-	ReasoningEffort     string // empty when absent or null
+	MaxCompletionTokens *int64 // nil when absent or null; max_output_tokens after ParseResponse and ParseBody
+	ReasoningEffort     string // empty when absent or null; reasoning.effort of a Response
 	ChatTemplateKwargs  Span   // the value of chat_template_kwargs, an object; zero when absent or null
 
 	HasTools  bool // tools or functions is a list that is not empty
 	HasImages bool // some content part is an image
 	HasMedia  bool // some content part holds more than text: image, audio, video or file
 
-	OpaquePrompt bool // a prompt is given as token ids, which nobody here can read; only after ParseBody
+	OpaquePrompt bool // a prompt is given as token ids or vectors, which nobody here can read; never after ParseChat
 
 	Extras Extras
 
 	members []member // of the top-level object, in order
 	texts   []text   // texts of messages outside their content, in order
 	loose   []text   // texts outside messages, in order
+
+	instructions Span // the value of instructions; zero when absent
 }
 
 // Message is one element of messages.
@@ -140,14 +203,18 @@ type SaveContext struct {
 // their arguments, reasoning and refusals of earlier turns, and retrieved documents (as role tool,
 // since like tool results they are data from elsewhere), and what else a chat template or a client may
 // put into the prompt: descriptions of tools and schemas, prediction, chat_template and the strings in
-// chat_template_kwargs.
+// chat_template_kwargs. Instructions come first. The last word of the user is that of a message where
+// there is one.
 func (r *Request) Text() signal.Text {
-	out := signal.Text{Segments: make([]signal.Segment, 0, len(r.Messages)+len(r.texts)+len(r.loose))}
-	next := 0
+	out := signal.Text{Segments: make([]signal.Segment, 0, len(r.Messages)+len(r.texts)+len(r.loose)+1)}
+	if r.Instructions != "" {
+		out.Segments = append(out.Segments, signal.Segment{Role: roleSystem, Text: r.Instructions})
+	}
+	next, spoke := 0, false // spoke: the user did, in a message
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		if m.Role == roleUser {
-			out.LastUser = m.Text
+			out.LastUser, spoke = m.Text, true
 		}
 		if m.Name != "" {
 			out.Segments = append(out.Segments, signal.Segment{Role: m.Role, Text: m.Name})
@@ -161,7 +228,7 @@ func (r *Request) Text() signal.Text {
 	}
 	for i := range r.loose {
 		t := &r.loose[i]
-		if t.role == roleUser {
+		if t.role == roleUser && !spoke {
 			out.LastUser = t.text
 		}
 		out.Segments = append(out.Segments, signal.Segment{Role: t.role, Text: t.text})

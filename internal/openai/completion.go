@@ -1,0 +1,152 @@
+package openai
+
+// The names that ParseCompletion reads, for the check of case variants.
+//
+//nolint:gochecknoglobals // constant table
+var completionNames = []string{
+	"model", "prompt", "prompt_embeds", "suffix", "echo", "n", "max_tokens", "stream", "stream_options", "response_format", "signalbox",
+}
+
+// ParseCompletion reads the body of a completion that is no chat. Each prompt is a message of role user
+// whose content is the prompt itself; prompts of token ids, and embeddings in their place, cannot be read
+// here: OpaquePrompt tells. The suffix is a text of the user that is no message. A Patch may edit fields
+// and the texts of messages; there is no place for a message more. Errors and raw are as for ParseChat.
+func ParseCompletion(raw []byte, l Limits) (*Request, error) {
+	p := newParser(Completion, raw, l)
+	err := p.body((*chatParser).completionField)
+	if err == nil && !p.req.OpaquePrompt && p.req.Field("prompt") == nil {
+		err = invalidAt("prompt", "is required")
+	}
+	if err != nil {
+		return nil, asError(err)
+	}
+	return p.req, nil
+}
+
+func (p *chatParser) completionField() (err error) {
+	r := p.req
+	switch string(p.name) {
+	case "model":
+		r.Model, err = p.model()
+	case "prompt":
+		return p.prompts()
+	case "prompt_embeds": // of vLLM: vectors in place of a prompt
+		r.OpaquePrompt = r.OpaquePrompt || p.kind() != 'n'
+		return p.skip()
+	case "suffix":
+		return p.suffix()
+	case "echo":
+		r.Echo, err = p.boolOrNull()
+	case "n":
+		_, err = p.intOrNull()
+	case "max_tokens":
+		r.MaxTokens, err = p.intOrNull()
+	case "stream":
+		r.Stream, err = p.boolOrNull()
+	case "stream_options":
+		return p.streamOptions()
+	case "response_format":
+		return p.descriptions()
+	case "signalbox":
+		return p.extras()
+	default:
+		if err = p.fold(completionNames); err == nil {
+			err = p.skip()
+		}
+	}
+	return err
+}
+
+// suffix reads the text behind the one that is to be written.
+func (p *chatParser) suffix() error {
+	text, err := p.strOrNull()
+	if err == nil && text != "" {
+		p.looseText(roleUser)(text)
+	}
+	return err
+}
+
+// promptForms names the forms of a prompt, for errors.
+const promptForms = "a string, a list of strings, a list of token ids, a list of such lists, or null"
+
+// prompts reads the prompt in any of its forms. A list is of one kind throughout.
+func (p *chatParser) prompts() error {
+	switch p.kind() {
+	case '"':
+		return p.onePrompt()
+	case 'n':
+		return p.skip()
+	case '[':
+	default:
+		return p.mistyped(promptForms)
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	first := p.kind()
+	for kind := first; kind != ']'; kind = p.kind() {
+		if kind != first {
+			return p.mistyped("of the kind of the first element")
+		}
+		if err := p.promptElement(kind); err != nil {
+			return err
+		}
+	}
+	if err := p.close(); err != nil {
+		return err
+	}
+	if first == ']' {
+		return p.invalid("must not be empty")
+	}
+	return nil
+}
+
+func (p *chatParser) promptElement(kind byte) error {
+	switch kind {
+	case '"':
+		return p.onePrompt()
+	case '0':
+		p.req.OpaquePrompt = true
+		return p.skip()
+	case '[':
+		return p.tokenIDs()
+	default:
+		return p.mistyped("a string, a token id or a list of token ids")
+	}
+}
+
+func (p *chatParser) tokenIDs() error {
+	p.req.OpaquePrompt = true
+	if err := p.open(); err != nil {
+		return err
+	}
+	for p.kind() != ']' {
+		if p.kind() != '0' {
+			return p.mistyped("a token id")
+		}
+		if err := p.skip(); err != nil {
+			return err
+		}
+	}
+	return p.close()
+}
+
+// onePrompt reads a string that is a whole message of the user.
+func (p *chatParser) onePrompt() error {
+	if err := p.countMessage(); err != nil {
+		return err
+	}
+	at := Span{Start: p.start()}
+	text, err := p.str()
+	at.End = p.end()
+	p.req.Messages = append(p.req.Messages, Message{Role: roleUser, Text: text, Span: at, Content: at})
+	return err
+}
+
+// countMessage refuses a message more than the limit allows.
+func (p *chatParser) countMessage() error {
+	if len(p.req.Messages) < p.limits.MaxMessages {
+		return nil
+	}
+	return invalidAt(p.req.API.list(), "holds more than %d messages", p.limits.MaxMessages)
+}

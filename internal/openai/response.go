@@ -1,0 +1,255 @@
+package openai
+
+// The names that ParseResponse reads, for the check of case variants.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	responseNames = []string{
+		"model", "input", "instructions", "max_output_tokens", "reasoning", "stream", "stream_options", "text", "tools", "prompt", "conversation",
+		"previous_response_id", "previous_response", "previous_input_messages", "chat_template_kwargs", "signalbox",
+	}
+	responseItemNames = []string{
+		"type", "role", "content", "output", "name", "arguments", "input", "summary", "code", "action", "queries", "results", "outputs", "tools", "error",
+	}
+	reasoningNames = []string{"effort"}
+)
+
+// ParseResponse reads the body of a request to the Responses API. Each item of the input is a message:
+// one that has no role has the role that its type implies, assistant for calls and reasoning, tool for
+// what a call gave, whose output is the message's content; an input that is one string is one message.
+// Instructions stand beside them. max_output_tokens is in MaxCompletionTokens, reasoning.effort in
+// ReasoningEffort. IncludeUsage is true, since the last event of a stream always tells the usage. What
+// the server has kept, behind previous_response_id or in a conversation, is not read. A Patch may edit
+// fields and the texts of messages and delete messages, but insert none. Errors and raw are as for ParseChat.
+func ParseResponse(raw []byte, l Limits) (*Request, error) {
+	p := newParser(Response, raw, l)
+	p.req.IncludeUsage = true
+	err := p.body((*chatParser).responseField)
+	if err == nil && !p.hasInput() {
+		err = invalidAt("input", "is required")
+	}
+	if err != nil {
+		return nil, asError(err)
+	}
+	return p.req, nil
+}
+
+// hasInput reports whether there is something to respond to.
+func (p *chatParser) hasInput() bool {
+	for _, f := range [...]string{"input", "prompt", "previous_response_id", "previous_response", "previous_input_messages", "conversation"} {
+		if v := p.req.Field(f); v != nil && string(v) != "null" {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *chatParser) responseField() (err error) {
+	r := p.req
+	switch string(p.name) {
+	case "model":
+		r.Model, err = p.model()
+	case "input":
+		return p.responseInput()
+	case "instructions":
+		return p.instructions()
+	case "max_output_tokens":
+		r.MaxCompletionTokens, err = p.intOrNull()
+	case "reasoning":
+		return p.reasoning()
+	case "stream":
+		r.Stream, err = p.boolOrNull()
+	case "stream_options":
+		return p.objectOrNull()
+	case "text":
+		return p.descriptions()
+	case "tools":
+		return p.tools()
+	case "prompt": // a stored one; its variables are of the user
+		return p.texts(p.looseText(roleUser))
+	case "previous_response", "previous_input_messages": // of vLLM: earlier turns, sent along
+		return p.texts(p.looseText(roleTool))
+	case "chat_template_kwargs":
+		r.ChatTemplateKwargs, err = p.templateArguments()
+	case "signalbox":
+		return p.extras()
+	default:
+		if err = p.fold(responseNames); err == nil {
+			err = p.skip()
+		}
+	}
+	return err
+}
+
+func (p *chatParser) objectOrNull() error {
+	if kind := p.kind(); kind != '{' && kind != 'n' {
+		return p.mistyped("an object or null")
+	}
+	return p.skip()
+}
+
+func (p *chatParser) instructions() (err error) {
+	at := Span{Start: p.start()}
+	p.req.Instructions, err = p.strOrNull()
+	at.End = p.end()
+	p.req.instructions = at
+	return err
+}
+
+func (p *chatParser) reasoning() error {
+	if p.null() {
+		return nil
+	}
+	if p.kind() != '{' {
+		return p.mistyped("an object or null")
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	for {
+		_, more, err := p.member()
+		if err != nil || !more {
+			return err
+		}
+		if string(p.name) == "effort" {
+			p.req.ReasoningEffort, err = p.strOrNull()
+		} else if err = p.fold(reasoningNames); err == nil {
+			err = p.skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// responseInput reads a text or a list of items.
+func (p *chatParser) responseInput() error {
+	switch p.kind() {
+	case '"':
+		return p.onePrompt()
+	case 'n':
+		return p.skip()
+	case '[':
+	default:
+		return p.mistyped("a string or a list of items")
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	for p.kind() != ']' {
+		if err := p.countMessage(); err != nil {
+			return err
+		}
+		if err := p.responseItem(); err != nil {
+			return err
+		}
+	}
+	return p.close()
+}
+
+// responseItem reads a message, a call, what a call gave, or whatever else an input may hold.
+func (p *chatParser) responseItem() error {
+	if p.kind() != '{' {
+		return p.mistyped("an object")
+	}
+	start := p.start()
+	if err := p.open(); err != nil {
+		return err
+	}
+	p.req.Messages = append(p.req.Messages, Message{})
+	m := &p.req.Messages[len(p.req.Messages)-1]
+	kind := ""
+	for {
+		_, more, err := p.member()
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		if string(p.name) == "type" {
+			kind, err = p.strOrNull()
+		} else {
+			err = p.responseItemField(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	m.Span = Span{start, p.end()}
+	if m.Role == "" {
+		m.Role = impliedRole(kind)
+	}
+	if p.req.SystemIndex < 0 && (m.Role == roleSystem || m.Role == roleDeveloper) {
+		p.req.SystemIndex = len(p.req.Messages) - 1
+	}
+	return nil
+}
+
+func (p *chatParser) responseItemField(m *Message) (err error) {
+	switch string(p.name) {
+	case "role":
+		m.Role, err = p.role()
+	case "content", "output":
+		if kind := p.kind(); m.Content.Present() || kind == '{' {
+			return p.texts(p.messageText)
+		}
+		return p.content(m)
+	case "name", "arguments", "input", "summary", "code", "action", "queries", "results", "outputs", "tools", "error":
+		return p.texts(p.messageText)
+	default:
+		if err = p.fold(responseItemNames); err == nil {
+			err = p.skip()
+		}
+	}
+	return err
+}
+
+// impliedRole is whose an item without a role is.
+func impliedRole(kind string) string {
+	switch {
+	case kind == "", kind == "message":
+		return roleUser
+	case len(kind) > len("_output") && kind[len(kind)-len("_output"):] == "_output", kind == "mcp_list_tools":
+		return roleTool
+	}
+	return roleAssistant
+}
+
+// texts passes over a value and hands every string in it to keep, but for what steers the API and for
+// images, files and what is encrypted.
+func (p *chatParser) texts(keep func(string)) error {
+	kind := p.kind()
+	if kind != '[' && kind != '{' {
+		return p.harvest(keep)
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	for {
+		read := p.texts
+		if kind == '{' {
+			_, more, err := p.member()
+			if err != nil || !more {
+				return err
+			}
+			if isNoText(p.name) {
+				read = func(func(string)) error { return p.skip() }
+			}
+		} else if p.kind() == ']' {
+			return p.close()
+		}
+		if err := read(keep); err != nil {
+			return err
+		}
+	}
+}
+
+// isNoText reports whether a member of an item holds a string that no model reads as text.
+func isNoText(name []byte) bool {
+	switch string(name) {
+	case "type", "id", "call_id", "status", "role", "image_url", "file_data", "file_id", "file_url", "url", "data", "encrypted_content":
+		return true
+	}
+	return false
+}
