@@ -1,5 +1,6 @@
 // Package openai is the wire format of the OpenAI-compatible API as a proxy needs it: a typed view of
-// a request (chat completion, completion, Responses API, or anything else that names a model) beside the bytes it was read from, edits of those bytes, and the error envelope.
+// a request, be it for chat, for a completion, for the Responses API or for anything else that names a
+// model, beside the bytes it was read from; edits of those bytes; and the error envelope.
 //
 // A body is parsed once, strictly: duplicate names, invalid UTF-8, lone surrogates and anything after
 // the value are errors, names are compared case-sensitively, and a name that differs from one we read

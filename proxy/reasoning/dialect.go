@@ -1,6 +1,11 @@
 // Package reasoning tells a model how much to think, in the words that the model understands, and reads
 // what a client said about it in any of the dialects in use.
 //
+// A dialect is written for chat completions. In the Responses API the field reasoning_effort is
+// reasoning.effort, and all else stands where it stands in chat: vLLM reads chat_template_kwargs there as
+// well (ResponsesRequest, vllm/entrypoints/openai/responses/protocol.py at 055e47c2). A completion that is
+// no chat is rendered by no template, so nothing is said in it.
+//
 // It does not decide how much thinking a request deserves: a route says that. It edits no body; it notes
 // edits in a patch.
 //
@@ -54,6 +59,12 @@ func fold(effort string) string {
 
 // Dialect is how a model is told to reason more or less. It is immutable and safe for concurrent use.
 type Dialect struct {
+	chat, responses *tongue
+}
+
+// tongue is a dialect as one API spells it.
+type tongue struct {
+	spoken []spokenField
 	levels [len(effortWords)][]setting // what tells the model of an effort; nil: it lacks the effort
 	closed bool                        // an effort of the client that the model lacks would be refused
 }
@@ -73,7 +84,33 @@ type place struct {
 
 // New compiles options that are valid. Its errors name a value that JSON cannot hold.
 func New(o *Options) (*Dialect, error) {
-	d := new(Dialect)
+	chat, err := newTongue(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Dialect{chat: chat, responses: chat.inResponses()}, nil
+}
+
+// inResponses is the same in the Responses API.
+func (d *tongue) inResponses() *tongue {
+	out := &tongue{spoken: responsesFields, closed: d.closed}
+	for i, level := range &d.levels {
+		if level == nil {
+			continue
+		}
+		out.levels[i] = make([]setting, len(level))
+		for j, s := range level {
+			if s.place == (place{field: effortField}) {
+				s.place = place{"reasoning", "effort"}
+			}
+			out.levels[i][j] = s
+		}
+	}
+	return out
+}
+
+func newTongue(o *Options) (*tongue, error) {
+	d := &tongue{spoken: chatFields}
 	with, _ := presetOf(o.Dialect)
 	var err error
 	switch with.field {
@@ -84,7 +121,7 @@ func New(o *Options) (*Dialect, error) {
 			words = o.Efforts
 		}
 		for _, w := range words {
-			d.levels[rankOf(w)] = []setting{{place{field: "reasoning_effort"}, []byte(`"` + w + `"`)}}
+			d.levels[rankOf(w)] = []setting{{place{field: effortField}, []byte(`"` + w + `"`)}}
 		}
 	case DialectKwargs:
 		values := o.Values
@@ -135,7 +172,7 @@ func customSettings(fields map[string]any) ([]setting, error) {
 
 // nearest is the rank of the effort that the model has and that is closest to the given one, the lower
 // of two that are equally close; -1 when the model cannot be told.
-func (d *Dialect) nearest(rank int) int {
+func (d *tongue) nearest(rank int) int {
 	best := -1
 	for i, level := range &d.levels {
 		if level != nil && (best < 0 || abs(i-rank) < abs(best-rank)) {
@@ -149,7 +186,7 @@ func abs(n int) int { return max(n, -n) }
 
 // says is the effort that the header reports when the model was told of a level: what switches
 // reasoning off is called none, whatever was asked for.
-func (d *Dialect) says(rank int) string {
+func (d *tongue) says(rank int) string {
 	if off := d.levels[0]; off != nil && slices.EqualFunc(off, d.levels[rank], sameSetting) {
 		return None
 	}
@@ -159,7 +196,7 @@ func (d *Dialect) says(rank int) string {
 func sameSetting(a, b setting) bool { return a.place == b.place && bytes.Equal(a.json, b.json) }
 
 // tell writes a level into the body and returns what the header reports.
-func (d *Dialect) tell(p *openai.Patch, rank int) string {
+func (d *tongue) tell(p *openai.Patch, rank int) string {
 	for _, s := range d.levels[rank] {
 		if s.member == "" {
 			p.SetField(s.field, s.json)
@@ -184,7 +221,20 @@ type Want struct {
 // What a client said, in whatever dialect, wins unless the route overrides it. A client that asked for
 // routing, or for another model, does not know which one answers, so its effort is translated; one that
 // named this model gets its words through as they are.
+//
+// A request that no effort can be told in comes back as None.
 func (d *Dialect) Apply(p *openai.Patch, req *openai.Request, w Want) (effort string) {
+	switch req.API {
+	case openai.Chat:
+		return d.chat.apply(p, req, w)
+	case openai.Response:
+		return d.responses.apply(p, req, w)
+	case openai.Completion, openai.Other:
+	}
+	return None
+}
+
+func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort string) {
 	said, want := d.said(req), w.Effort
 	override := w.Override && want != ""
 	if said.effort != "" && !override {
@@ -212,7 +262,7 @@ func (d *Dialect) Apply(p *openai.Patch, req *openai.Request, w Want) (effort st
 
 // silence removes what a client said about reasoning in other places than those that a level sets. A
 // model that cannot be told has rank -1.
-func (d *Dialect) silence(p *openai.Patch, req *openai.Request, rank int) {
+func (d *tongue) silence(p *openai.Patch, req *openai.Request, rank int) {
 	remove := func(at place) {
 		if rank >= 0 && slices.ContainsFunc(d.levels[rank], func(s setting) bool { return s.place == at }) {
 			return
@@ -223,7 +273,7 @@ func (d *Dialect) silence(p *openai.Patch, req *openai.Request, rank int) {
 			p.DeleteNested(at.field, at.member)
 		}
 	}
-	for _, f := range spokenFields {
+	for _, f := range d.spoken {
 		if f.read(valueAt(req, f.place)) != "" {
 			remove(f.place)
 		}
@@ -243,11 +293,11 @@ type spoken struct {
 
 // said reads what the client's body says for itself: in the model's dialect first, then in all
 // the others.
-func (d *Dialect) said(req *openai.Request) spoken {
+func (d *tongue) said(req *openai.Request) spoken {
 	if s := d.heard(req); s.effort != "" {
 		return s
 	}
-	for _, f := range spokenFields {
+	for _, f := range d.spoken {
 		if e := f.read(valueAt(req, f.place)); e != "" {
 			return spoken{effort: e}
 		}
@@ -256,7 +306,7 @@ func (d *Dialect) said(req *openai.Request) spoken {
 }
 
 // heard reads what a client said in this dialect: the least of the efforts that its words stand for.
-func (d *Dialect) heard(req *openai.Request) spoken {
+func (d *tongue) heard(req *openai.Request) spoken {
 	matches := func(s setting) bool { return bytes.Equal(valueAt(req, s.place), s.json) }
 	var found []byte
 	for i, level := range &d.levels {
@@ -278,7 +328,27 @@ func (d *Dialect) heard(req *openai.Request) spoken {
 	return spoken{effortOf(found), true}
 }
 
-// spokenFields are the places in which clients speak of reasoning, the most telling first.
+// effortField is where chat completions have the effort.
+const effortField = "reasoning_effort"
+
+// spokenField is a place in which clients speak of reasoning.
+type spokenField struct {
+	place
+
+	read func(json []byte) string
+}
+
+// responsesFields are those of the Responses API, the most telling first.
+//
+//nolint:gochecknoglobals // constant table
+var responsesFields = []spokenField{
+	{place{"reasoning", "effort"}, effortIn},
+	{place{"chat_template_kwargs", "reasoning_effort"}, effortIn},
+	{place{"chat_template_kwargs", "enable_thinking"}, effortOf},
+	{place{"chat_template_kwargs", "thinking"}, effortOf},
+}
+
+// chatFields are those of chat completions, the most telling first.
 //
 //   - reasoning_effort: OpenAI, vLLM, Mistral;
 //   - chat_template_kwargs: the templates that vLLM and SGLang render;
@@ -287,12 +357,8 @@ func (d *Dialect) heard(req *openai.Request) spoken {
 //   - prompt_mode: reasoning: Magistral at Mistral's API.
 //
 //nolint:gochecknoglobals // constant table
-var spokenFields = []struct {
-	place
-
-	read func(json []byte) string
-}{
-	{place{"reasoning_effort", ""}, effortIn},
+var chatFields = []spokenField{
+	{place{effortField, ""}, effortIn},
 	{place{"chat_template_kwargs", "reasoning_effort"}, effortIn},
 	{place{"chat_template_kwargs", "enable_thinking"}, effortOf},
 	{place{"chat_template_kwargs", "thinking"}, effortOf},

@@ -31,7 +31,7 @@ func TestTheNearestEffortIsTheLowerOfTwo(t *testing.T) {
 			t.Fatal(err)
 		}
 		for asked, want := range tt.want {
-			if got := effortWords[d.nearest(rankOf(asked))]; got != want {
+			if got := effortWords[d.chat.nearest(rankOf(asked))]; got != want {
 				t.Errorf("of %v, %s is nearest to %s, want %s", tt.has, got, asked, want)
 			}
 		}
@@ -127,7 +127,7 @@ func FuzzWhatClientsSayAboutReasoning(f *testing.F) {
 			if err != nil {
 				t.Fatalf("dialect %d: body %s is refused: %v", i, p.Bytes(), err)
 			}
-			if said := d.said(again); fold(cmp.Or(said.effort, None)) != effort {
+			if said := d.chat.said(again); fold(cmp.Or(said.effort, None)) != effort {
 				t.Errorf("dialect %d: the header reports %s, the body says %+v: %s", i, effort, said, p.Bytes())
 			}
 		}
