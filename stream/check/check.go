@@ -2,11 +2,9 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"signalbox/stream/claims"
-	"signalbox/stream/evidence"
 )
 
 // Pair is what a Judge reads together.
@@ -48,7 +46,7 @@ type Claim struct {
 // Result is the verdict on one claim.
 type Result struct {
 	Verdict Verdict
-	Score   float64 // support of the claim by the evidence, [0,1]; below 0.5 is doubt
+	Score   float64 // support of the claim by the evidence, [0,1]; 1 when it states nothing, 0.5 when nobody read it
 	Source  int     // index of the source that decided, -1 when none did
 	ID      string  // of that source; may be empty
 	Premise string  // text of the evidence that decided; empty with Source -1
@@ -81,9 +79,13 @@ func (o Options) Validate() error {
 	return nil
 }
 
+// models reports whether there is one to read claims.
+func (c *Checker) models() bool { return c.opts.Judge != nil || c.opts.Marker != nil }
+
 // Checker checks claims. It is immutable and safe for concurrent use.
 type Checker struct {
-	opts Options
+	opts       Options
+	thresholds Thresholds
 }
 
 // New returns a Checker. It fails when the options do not hold.
@@ -94,46 +96,9 @@ func New(o Options) (*Checker, error) {
 	if o.Premises == 0 {
 		o.Premises = defaultPremises
 	}
-	return &Checker{opts: o}, nil
-}
-
-// errNotBuilt is wrapped where a part is missing.
-var errNotBuilt = errors.New("not built yet")
-
-// Quick gives the verdict of the sentinel and of the numbers, in microseconds and without a model. final is false when a
-// model must read the claim; the result then is what stands if none can. It does not allocate in steady state.
-func (c *Checker) Quick(e *evidence.Evidence, _ Claim) (r Result, final bool) {
-	if e.Empty() {
-		return Result{Verdict: Unchecked, Source: -1, Reason: "no evidence"}, true
+	c := &Checker{opts: o, thresholds: DefaultThresholds()}
+	if o.Fusion != nil {
+		c.thresholds = o.Fusion.Thresholds()
 	}
-	return Result{Verdict: Unchecked, Source: -1}, c.opts.Judge == nil && c.opts.Marker == nil
-}
-
-// Check gives the verdicts on claims, in their order. All pairs of all claims go to the Judge in one call, each once. A
-// Judge or Marker that fails, or a ctx that ends, leaves what Quick says, with Err set.
-func (c *Checker) Check(_ context.Context, e *evidence.Evidence, _ string, list []Claim) []Result {
-	out := make([]Result, len(list))
-	for i := range list {
-		out[i], _ = c.Quick(e, list[i])
-	}
-	return out
-}
-
-// Report is the outcome for a whole text.
-type Report struct {
-	Verdict Verdict
-	Claims  []Checked
-	// Support is the least support of a claim that states something, [0,1]; 1 when none does.
-	Support float64
-}
-
-// Checked is a claim with its place in the text and its verdict.
-type Checked struct {
-	claims.Claim
-	Result
-}
-
-// Text splits a whole text and checks its claims. An error is that of the splitter; models that fail show in the results.
-func (c *Checker) Text(_ context.Context, _ *evidence.Evidence, _, _ string) (Report, error) {
-	return Report{Verdict: Unchecked, Support: 1}, errNotBuilt
+	return c, nil
 }

@@ -12,17 +12,20 @@
 //   - code, or nothing to check: not checkable;
 //   - a number that the evidence gives another value: contradicted, whatever a model says;
 //   - headings and questions state nothing besides their numbers: not checkable;
-//   - a marked span of a Marker: unsupported;
-//   - a number that stands nowhere in the evidence: contradicted when the judge says so, else unsupported;
-//   - entailed: supported; contradicted: contradicted, unless all numbers are supported and some were rounded, converted or
-//     worked out, for a judge cannot calculate;
-//   - neutral: supported when the numbers settle the claim (see below), else unsupported when it carries a number, a date
-//     or a name, else not checkable;
-//   - no judge and no marker, or they failed: what the numbers settle is supported, a number that stands nowhere is
-//     unsupported, the rest is unchecked. Nothing becomes supported for want of a model.
+//   - a number that stands nowhere in the evidence: unsupported, whatever a model says;
+//   - marked by a Marker: unsupported, or contradicted when the judge says so;
+//   - entailed: supported;
+//   - contradicted by the judge: contradicted; but when the numbers had to be rounded, converted or worked out, which a
+//     judge of language cannot do, it counts as neutral;
+//   - neutral: supported when such numbers settle the claim (they are all supported, nothing turns it against its premises,
+//     and those hold its names and most of its words), else unsupported when it carries a number, a date or a name, else
+//     not checkable;
+//   - no judge and no marker, or they failed: supported when all numbers are and the premises hold every other word of the
+//     claim as well, else unchecked. Nothing becomes supported for want of a model.
 //
-// Numbers settle a claim when all of them are supported and nothing else in it is left to check: its names and most of
-// its other words stand beside those numbers, and it has neither a negation nor a quantity word that is missing there.
+// A claim without a sign of anything checkable (package numeric, Signs) is read by models only when the evidence speaks of
+// the same things, so that small talk costs nothing. In scripts without letter case names do not show: there a neutral claim
+// without a number is not checkable.
 //
 // The package does no I/O and starts no goroutine; everything exported is safe for concurrent use where not said
 // otherwise.

@@ -1,11 +1,137 @@
 package check
 
 import (
+	"slices"
+	"sync"
+
 	"signalbox/stream/evidence"
 	"signalbox/stream/numeric"
 )
 
-// Features appends the features of a claim to dst, in the order of FeatureNames.
-func Features(dst []float64, _ Claim, _ []evidence.Premise, _ []numeric.Finding, _ []Inference) []float64 {
+// Feature is the place of one feature in what Features gives.
+type feature int
+
+// The features, in their order. A Fusion names those it uses, so that new ones may be added at the end.
+const (
+	entailMax     feature = iota // highest probability of entailment over the premises read by the judge
+	entailBest                   // that of the first premise
+	neutralMin                   // lowest probability of neither
+	neutralBest                  // that of the first premise
+	contraMax                    // highest probability of contradiction
+	contraMin                    // lowest
+	contraBest                   // that of the first premise
+	wordsMissing                 // content words of the claim that no premise has
+	missingShare                 // their share
+	missingWeight                // their share, long words and names weighing more: rarity without a corpus
+	namesMissing                 // names of the claim that no premise has
+	namesShare                   // their share of the names
+	numbersSame                  // numbers that stand in the evidence as they are
+	numbersWorked                // numbers that are supported after rounding, conversion or calculation
+	numbersContra                // numbers that are contradicted
+	numbersAbsent                // numbers that stand nowhere
+	negationMore                 // negations that the best sentence lacks
+	negationLess                 // negations of the best sentence that the claim lacks
+	opposites_                   // words whose opposite stands in the best sentence
+	amountDiffers                // 1: another quantity word than in the best sentence; 0.5: one on one side only
+	swappedWords                 // words in the place of another word of the best sentence
+	insertedWords                // words between what are neighbours in the best sentence
+	sentenceShare                // share of the content words in the best sentence
+	bigramShare                  // share of the pairs of neighbouring words that a premise has
+	runShare                     // longest common run of words, as a share of the claim
+	orderInverted                // share of pairs of content words in another order than in the best sentence
+	claimWords                   // words of the claim
+	premiseScore                 // of the first premise: its share of the claim's words, weighted by rarity in the evidence; at most 1
+	premiseCount                 // premises found
+	pointsBack                   // 1 when the claim begins with a pronoun and was read with the claim before it
+
+	numFeatures
+)
+
+//nolint:gochecknoglobals // constant table
+var featureNames = [numFeatures]string{
+	entailMax: "entail_max", entailBest: "entail_best", neutralMin: "neutral_min", neutralBest: "neutral_best",
+	contraMax: "contra_max", contraMin: "contra_min", contraBest: "contra_best",
+	wordsMissing: "words_missing", missingShare: "missing_share", missingWeight: "missing_weight",
+	namesMissing: "names_missing", namesShare: "names_share",
+	numbersSame: "numbers_same", numbersWorked: "numbers_worked_out", numbersContra: "numbers_contradicted", numbersAbsent: "numbers_absent",
+	negationMore: "negation_more", negationLess: "negation_less", opposites_: "opposites", amountDiffers: "amount_differs",
+	swappedWords: "swapped_words", insertedWords: "inserted_words",
+	sentenceShare: "sentence_share", bigramShare: "bigram_share", runShare: "run_share", orderInverted: "order_inverted",
+	claimWords: "claim_words", premiseScore: "premise_score", premiseCount: "premise_count", pointsBack: "points_back",
+}
+
+// FeatureNames are the names of the features, in the order of Features.
+func FeatureNames() []string { return slices.Clone(featureNames[:]) }
+
+//nolint:gochecknoglobals // scratch space, holds nothing between calls
+var matchers = sync.Pool{New: func() any { return new(matcher) }}
+
+// Features appends the features of a claim to dst, in the order of FeatureNames, and returns it. Premises are those that
+// evidence gave for the claim, best first; findings are what the numbers said; inf is what a Judge said of the first
+// len(inf) premises, and with none its features are 0. Counts are at least 0, shares and probabilities in [0,1]. Safe for
+// concurrent use; allocates only to grow dst.
+func Features(dst []float64, claim Claim, premises []evidence.Premise, findings []numeric.Finding, inf []Inference) []float64 {
+	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	defer matchers.Put(m)
+	from := len(dst)
+	dst = slices.Grow(dst, int(numFeatures))[:from+int(numFeatures)]
+	f := dst[from:]
+	clear(f)
+	inferred(f, inf)
+	numbered(f, findings)
+	o := m.read(claim.Text, premises, findings)
+	worded(f, &o)
+	f[premiseCount] = float64(len(premises))
+	if len(premises) > 0 {
+		f[premiseScore] = min(1, premises[0].Score)
+	}
+	if claim.Context != "" && continues(claim.Text) {
+		f[pointsBack] = 1
+	}
 	return dst
+}
+
+func inferred(f []float64, inf []Inference) {
+	if len(inf) == 0 {
+		return
+	}
+	f[neutralMin], f[contraMin] = 1, 1
+	for _, p := range inf {
+		f[entailMax] = max(f[entailMax], float64(p.Entailment))
+		f[neutralMin] = min(f[neutralMin], float64(p.Neutral))
+		f[contraMax] = max(f[contraMax], float64(p.Contradiction))
+		f[contraMin] = min(f[contraMin], float64(p.Contradiction))
+	}
+	f[entailBest], f[neutralBest], f[contraBest] = float64(inf[0].Entailment), float64(inf[0].Neutral), float64(inf[0].Contradiction)
+}
+
+func numbered(f []float64, findings []numeric.Finding) {
+	for _, n := range findings {
+		switch n.Verdict {
+		case numeric.Supported:
+			if n.Reason == numeric.SameValue {
+				f[numbersSame]++
+			} else {
+				f[numbersWorked]++
+			}
+		case numeric.Contradicted:
+			f[numbersContra]++
+		case numeric.Unsupported:
+			f[numbersAbsent]++
+		case numeric.NotCheckable:
+		}
+	}
+}
+
+func worded(f []float64, o *overlap) {
+	f[wordsMissing], f[missingShare] = float64(o.missing), share(o.missing, o.content)
+	if o.weight > 0 {
+		f[missingWeight] = o.missingWeight / o.weight
+	}
+	f[namesMissing], f[namesShare] = float64(o.missingNames), share(o.missingNames, o.names)
+	f[negationMore], f[negationLess] = float64(o.negated), float64(o.denied)
+	f[opposites_], f[amountDiffers] = float64(o.opposed), o.amount
+	f[swappedWords], f[insertedWords] = float64(o.swapped), float64(o.inserted)
+	f[sentenceShare], f[bigramShare], f[runShare], f[orderInverted] = o.best, o.bigrams, o.run, o.inverted
+	f[claimWords] = float64(o.words)
 }

@@ -1,9 +1,160 @@
 package check
 
-import "io"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
 
-// Fusion turns the features of a claim into its support. It is data that comes with a model.
-type Fusion struct{}
+	"github.com/go-json-experiment/json"
+)
 
-// ReadFusion reads a Fusion.
-func ReadFusion(io.Reader) (*Fusion, error) { return nil, errNotBuilt }
+// Fusion turns the features of a claim into its support: a forest of regression trees over Features, a logistic
+// calibration of its sum, and the thresholds of the verdicts. It is data that comes with a model. Make one with
+// ReadFusion; it is immutable and safe for concurrent use.
+type Fusion struct {
+	forest     forest
+	slope      float64
+	offset     float64
+	thresholds Thresholds
+}
+
+// Thresholds turn support and the probability of contradiction, both in [0,1], into verdicts.
+type Thresholds struct {
+	Supported    float64 `json:"supported"`    // support from here on is entailment
+	Contradicted float64 `json:"contradicted"` // below it, a judge's probability of contradiction from here on is one
+	Unsupported  float64 `json:"unsupported"`  // support below here is neutral; between it and Supported nobody can tell
+}
+
+// DefaultThresholds are those of a judge without a Fusion: what is more likely than not. Support is then the highest
+// probability of entailment.
+func DefaultThresholds() Thresholds {
+	return Thresholds{Supported: 0.5, Contradicted: 0.5, Unsupported: 0.5}
+}
+
+func (t Thresholds) validate() error {
+	for _, x := range [...]float64{t.Supported, t.Contradicted, t.Unsupported} {
+		if !(x >= 0 && x <= 1) {
+			return fmt.Errorf("threshold %v: not in [0, 1]", x)
+		}
+	}
+	if t.Unsupported > t.Supported {
+		return fmt.Errorf("threshold unsupported %v: above supported %v", t.Unsupported, t.Supported)
+	}
+	return nil
+}
+
+// FusionFormat is the version of the format that ReadFusion reads.
+const FusionFormat = 1
+
+// ErrFusion is wrapped by the errors of ReadFusion about the data.
+var ErrFusion = errors.New("invalid fusion")
+
+// maxFusionBytes bounds the file.
+const maxFusionBytes = 8 << 20
+
+// fusionData is the file, format 1.
+type fusionData struct {
+	Format      int             `json:"format"`
+	Features    []string        `json:"features"`
+	Base        float64         `json:"base"`
+	Trees       []treeData      `json:"trees"`
+	Calibration calibrationData `json:"calibration"`
+	Thresholds  Thresholds      `json:"thresholds"`
+}
+
+// treeData is a tree as arrays over its nodes; node 0 is the root. Feature is an index into features, or -1 for a leaf,
+// whose value counts; a test reads threshold, left and right.
+type treeData struct {
+	Feature   []int32   `json:"feature"`
+	Threshold []float64 `json:"threshold"`
+	Left      []int32   `json:"left"`
+	Right     []int32   `json:"right"`
+	Value     []float64 `json:"value"`
+}
+
+type calibrationData struct {
+	Slope  float64 `json:"slope"`
+	Offset float64 `json:"offset"`
+}
+
+// ReadFusion reads a Fusion from JSON:
+//
+//	{"format": 1,
+//	 "features": ["entail_max", "missing_share"],           // names of FeatureNames that the trees use
+//	 "base": 0.1,                                           // the sum begins with it
+//	 "trees": [{"feature": [0, -1, -1], "threshold": [0.5, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0], "value": [0, -1, 1]}],
+//	 "calibration": {"slope": 1, "offset": 0},              // support = 1 / (1 + exp(-(slope * sum + offset)))
+//	 "thresholds": {"supported": 0.5, "contradicted": 0.5, "unsupported": 0.4}}
+//
+// A test goes left when its feature is at most its threshold. Unknown and repeated keys, unknown features, indices out of
+// range, nodes with two parents or none, numbers that are not finite and a slope that is not above 0 are errors.
+func ReadFusion(r io.Reader) (*Fusion, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFusionBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read fusion: %w", err)
+	}
+	if len(data) > maxFusionBytes {
+		return nil, fmt.Errorf("read fusion: %w: more than %d bytes", ErrFusion, maxFusionBytes)
+	}
+	var d fusionData
+	if err := json.Unmarshal(data, &d, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("read fusion: %w: %w", ErrFusion, err)
+	}
+	f, err := d.fusion()
+	if err != nil {
+		return nil, fmt.Errorf("read fusion: %w: %w", ErrFusion, err)
+	}
+	return f, nil
+}
+
+func (d *fusionData) fusion() (*Fusion, error) {
+	if d.Format != FusionFormat {
+		return nil, fmt.Errorf("format %d: only %d is known", d.Format, FusionFormat)
+	}
+	names, err := d.places()
+	if err != nil {
+		return nil, err
+	}
+	if !finite(d.Base) || !finite(d.Calibration.Offset) || !finite(d.Calibration.Slope) || d.Calibration.Slope <= 0 {
+		return nil, errors.New("base and calibration must be finite, the slope above 0")
+	}
+	if err := d.Thresholds.validate(); err != nil {
+		return nil, err
+	}
+	if len(d.Trees) > maxTrees {
+		return nil, fmt.Errorf("%d trees: more than %d", len(d.Trees), maxTrees)
+	}
+	f := &Fusion{forest: forest{base: d.Base}, slope: d.Calibration.Slope, offset: d.Calibration.Offset, thresholds: d.Thresholds}
+	for i := range d.Trees {
+		if err := f.forest.add(&d.Trees[i], names); err != nil {
+			return nil, fmt.Errorf("tree %d: %w", i, err)
+		}
+	}
+	return f, nil
+}
+
+// places are the places in Features of the features that the file names.
+func (d *fusionData) places() ([]int32, error) {
+	var at []int32
+	for _, name := range d.Features {
+		i := int32(slices.Index(featureNames[:], name))
+		if i < 0 {
+			return nil, fmt.Errorf("feature %q: unknown", name)
+		}
+		if slices.Contains(at, i) {
+			return nil, fmt.Errorf("feature %q: named twice", name)
+		}
+		at = append(at, i)
+	}
+	return at, nil
+}
+
+// Support is the support of a claim with these features, which are those of Features, in [0,1]. It does not allocate.
+func (f *Fusion) Support(features []float64) float64 {
+	return 1 / (1 + math.Exp(-(f.slope*f.forest.sum(features) + f.offset)))
+}
+
+// Thresholds are those of the verdicts.
+func (f *Fusion) Thresholds() Thresholds { return f.thresholds }

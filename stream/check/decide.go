@@ -1,0 +1,151 @@
+package check
+
+import (
+	"errors"
+
+	"signalbox/stream/evidence"
+)
+
+// opinion is what the models say of a claim, weighed.
+type opinion uint8
+
+const (
+	noOpinion opinion = iota // nobody read it
+	entailed
+	neutral
+	refuted
+	undecided // between the thresholds
+)
+
+// decide gives the verdict on a claim that the models read, or should have read.
+func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
+	quick := r.quick
+	support, says := c.weigh(r)
+	if says == noOpinion {
+		quick.Err = errors.Join(r.judgeErr, r.markErr)
+		return quick
+	}
+	if r.final {
+		quick.Score = c.cap(quick, support)
+		return quick
+	}
+	out := c.rule(e, r, support, says)
+	out.Err = errors.Join(r.judgeErr, r.markErr)
+	return out
+}
+
+// cap is the support of a claim whose verdict was fixed without a model: the fused one knows of the numbers, that of a
+// judge alone does not.
+func (c *Checker) cap(quick Result, support float64) float64 {
+	if c.opts.Fusion != nil || quick.Verdict == NotCheckable {
+		return support
+	}
+	return min(quick.Score, support)
+}
+
+// weigh is the support of the claim and what the models say of it. A Marker that marks outweighs a Judge that does not.
+func (c *Checker) weigh(r *reading) (float64, opinion) {
+	if len(r.inf) == 0 && r.judgeErr == nil && c.opts.Judge != nil && r.marks == unread {
+		return c.unfounded(r)
+	}
+	if len(r.inf) == 0 {
+		switch r.marks {
+		case clean:
+			return noDoubt, entailed
+		case marked:
+			return 1 - r.mark, neutral
+		case unread:
+		}
+		return halfDoubt, noOpinion
+	}
+	support, says := c.judged(r)
+	if r.marks == marked && says != refuted {
+		return min(support, 1-r.mark), neutral
+	}
+	return support, says
+}
+
+// unfounded is the opinion on a claim that shares no word with the evidence, so that there is nothing for a Judge to read.
+func (c *Checker) unfounded(r *reading) (float64, opinion) {
+	if c.opts.Fusion == nil {
+		return 0, neutral
+	}
+	support := c.support(r)
+	return min(support, c.thresholds.Unsupported), neutral
+}
+
+func (c *Checker) judged(r *reading) (float64, opinion) {
+	var entail, contra float64
+	for _, p := range r.inf {
+		entail, contra = max(entail, float64(p.Entailment)), max(contra, float64(p.Contradiction))
+	}
+	support := entail
+	if c.opts.Fusion != nil {
+		support = c.support(r)
+	}
+	t := c.thresholds
+	switch {
+	case support >= t.Supported && (c.opts.Fusion != nil || entail >= contra):
+		return support, entailed
+	case contra >= t.Contradicted:
+		return support, refuted
+	case support < t.Unsupported || c.opts.Fusion == nil:
+		return support, neutral
+	}
+	return support, undecided
+}
+
+// support is the fused support of a claim.
+func (c *Checker) support(r *reading) float64 {
+	var room [numFeatures]float64
+	return c.opts.Fusion.Support(Features(room[:0], r.claim, r.found, r.findings, r.inf))
+}
+
+// rule turns what the models say into a verdict, by the rules of the package comment.
+func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opinion) Result {
+	out := Result{Score: support, Source: -1, By: r.by()}
+	switch {
+	case says == entailed:
+		out.Verdict, out.Reason = Supported, "entailed"
+		r.name(&out, func(p Inference) float32 { return p.Entailment })
+	case says == refuted && !r.calculated():
+		out.Verdict, out.By, out.Reason = Contradicted, NLI, "contradicted"
+		r.name(&out, func(p Inference) float32 { return p.Contradiction })
+	case r.marks != marked && r.settled(e):
+		out = r.supported(e)
+		out.Score = max(out.Score, support)
+	case says == undecided:
+		out.Verdict, out.Reason = Unchecked, "too close to tell"
+	case r.signs&carried != 0:
+		out.Verdict, out.Reason = Unsupported, "neither entailed nor contradicted"
+	default:
+		out.Verdict, out.Reason = NotCheckable, "neither entailed nor contradicted, and names nothing"
+	}
+	if r.marks == marked && out.Verdict != Contradicted {
+		out.Verdict, out.Reason = Unsupported, "marked"
+	}
+	return out
+}
+
+// by is the reader whose word decides.
+func (r *reading) by() Stage {
+	if len(r.inf) == 0 && r.marks != unread || r.marks == marked {
+		return Tokens
+	}
+	return NLI
+}
+
+// name notes the premise for which the judge is surest.
+func (r *reading) name(out *Result, sure func(Inference) float32) {
+	if len(r.inf) == 0 {
+		return
+	}
+	best := 0
+	for i := range r.inf {
+		if sure(r.inf[i]) > sure(r.inf[best]) {
+			best = i
+		}
+	}
+	p := &r.found[best]
+	out.Source, out.ID, out.Premise = p.Source, p.ID, p.Text
+}

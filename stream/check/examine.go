@@ -1,0 +1,45 @@
+package check
+
+import (
+	"context"
+	"errors"
+
+	"signalbox/stream/claims"
+	"signalbox/stream/evidence"
+)
+
+// Examined is a claim of a text with everything that its verdict was made from, for those who fit a Fusion.
+type Examined struct {
+	claims.Claim
+
+	Premises   []evidence.Premise // best first
+	Inferences []Inference        // of the first len(Inferences) premises
+	Features   []float64          // as Features gives them
+	Result     Result
+}
+
+// Examine is Text for training: it returns the claims of the text that state something, with their features. An error of
+// the Judge is one of Examine, so that no features are taken for complete that are not.
+func (c *Checker) Examine(ctx context.Context, e *evidence.Evidence, question, answer string) ([]Examined, error) {
+	list, err := split(answer)
+	if err != nil {
+		return nil, err
+	}
+	open, spans := c.readings(e, list)
+	c.ask(ctx, e, question, answer, spans, open)
+	out := make([]Examined, len(open))
+	for i, r := range open {
+		if err := errors.Join(r.judgeErr, r.markErr); err != nil {
+			return nil, err
+		}
+		if c.opts.Judge == nil {
+			r.prepare(e, featurePremises)
+		}
+		out[i] = Examined{
+			Claim: list[r.at], Premises: r.found, Inferences: r.inf,
+			Features: Features(nil, r.claim, r.found, r.findings, r.inf),
+			Result:   c.decide(e, r),
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,101 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// leaf marks a node without children in the feature list of a tree.
+const leaf = -1
+
+// node is one node of a tree: a test with two children, or a leaf with a value.
+type node struct {
+	feature     int32 // of Features; leaf: none
+	left, right int32 // nodes of the forest
+	value       float64
+}
+
+// forest is a sum of regression trees, the result of gradient boosting: Friedman, "Greedy function approximation: a
+// gradient boosting machine", Annals of Statistics 29 (2001). A node tests whether its feature is at most its value and
+// goes left if so. Immutable.
+type forest struct {
+	base  float64
+	roots []int32
+	nodes []node
+}
+
+// sum is the value of the forest for the features x. It does not allocate.
+func (f *forest) sum(x []float64) float64 {
+	total := f.base
+	for _, at := range f.roots {
+		for f.nodes[at].feature != leaf {
+			n := &f.nodes[at]
+			if x[n.feature] <= n.value {
+				at = n.left
+			} else {
+				at = n.right
+			}
+		}
+		total += f.nodes[at].value
+	}
+	return total
+}
+
+// Limits of a forest: it is read with the model, and run for every claim.
+const (
+	maxTrees = 2000
+	maxNodes = 1023 // of a tree
+)
+
+// add appends a tree. Features of the tree are indices into names, which gives their place in Features.
+func (f *forest) add(t *treeData, names []int32) error {
+	n := len(t.Feature)
+	switch {
+	case n == 0 || n > maxNodes:
+		return fmt.Errorf("%d nodes: not in [1, %d]", n, maxNodes)
+	case len(t.Threshold) != n || len(t.Left) != n || len(t.Right) != n || len(t.Value) != n:
+		return errors.New("arrays of different lengths")
+	}
+	root := int32(len(f.nodes))
+	parents := make([]bool, n)
+	for i := range n {
+		at := node{feature: leaf, value: t.Value[i]}
+		if t.Feature[i] != leaf {
+			if err := t.inner(i, len(names), parents); err != nil {
+				return fmt.Errorf("node %d: %w", i, err)
+			}
+			at = node{feature: names[t.Feature[i]], value: t.Threshold[i], left: root + t.Left[i], right: root + t.Right[i]}
+		}
+		if !finite(at.value) {
+			return fmt.Errorf("node %d: value is not finite", i)
+		}
+		f.nodes = append(f.nodes, at)
+	}
+	for i := 1; i < n; i++ {
+		if !parents[i] {
+			return fmt.Errorf("node %d: no parent", i)
+		}
+	}
+	f.roots = append(f.roots, root)
+	return nil
+}
+
+// inner checks node i, a test. Children come after their parent and have no other, so that there is no cycle.
+func (t *treeData) inner(i, features int, parents []bool) error {
+	if t.Feature[i] < 0 || int(t.Feature[i]) >= features {
+		return fmt.Errorf("feature %d: not in [0, %d)", t.Feature[i], features)
+	}
+	for _, child := range [...]int32{t.Left[i], t.Right[i]} {
+		if int(child) <= i || int(child) >= len(t.Feature) {
+			return fmt.Errorf("child %d: not in (%d, %d)", child, i, len(t.Feature))
+		}
+		if parents[child] {
+			return fmt.Errorf("child %d: has two parents", child)
+		}
+		parents[child] = true
+	}
+	return nil
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -1,0 +1,149 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"signalbox/stream/evidence/words"
+)
+
+// continues reports whether a claim begins with a word that points back: a pronoun, a demonstrative or a possessive. Such
+// a claim is read together with the one before it.
+func continues(claim string) bool {
+	start := strings.IndexFunc(claim, unicode.IsLetter)
+	if start < 0 {
+		return false
+	}
+	rest := claim[start:]
+	end := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) })
+	if end < 0 {
+		end = len(rest)
+	}
+	var form [16]byte
+	if end > len(form) {
+		return false
+	}
+	n := 0
+	for _, r := range rest[:end] {
+		if n+utf8.UTFMax > len(form) {
+			return false
+		}
+		n += utf8.EncodeRune(form[n:], unicode.ToLower(r))
+	}
+	return pointers[string(form[:n])]
+}
+
+// pointers are words that stand for something said before, of English, German, French and Spanish. Left out are those
+// that are articles as well in one of them ("die", "la").
+//
+//nolint:gochecknoglobals // constant table
+var pointers = set(`it he she they its his her their him them this that these those both former latter such
+	er sie es sein seine ihr ihre dieser diese dieses dies diesen diesem
+	il elle ils elles ce cet cette ces cela son sa leur leurs
+	él ella ellos ellas esto este esta estos estas eso ese esa su sus`)
+
+func set(list string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(list) {
+		m[w] = true
+	}
+	return m
+}
+
+// asks reports whether a claim is a question, which states nothing.
+func asks(claim string) bool {
+	claim = strings.TrimRightFunc(claim, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune(`"'”’»)*_`, r)
+	})
+	return strings.HasSuffix(claim, "?") || strings.HasSuffix(claim, "？") || strings.HasSuffix(claim, "؟")
+}
+
+// amount is the kind of a quantity word.
+type amount uint8
+
+const (
+	noAmount amount = iota
+	allOf           // all, every, always
+	mostOf          // most, majority, usually
+	manyOf          // many, often
+	someOf          // some, several, sometimes
+	fewOf           // few, rarely
+	noneOf          // none, never
+	justOf          // only, exclusively
+)
+
+// amounts are quantity words by hash, of English, German, French and Spanish.
+//
+//nolint:gochecknoglobals // constant table
+var amounts = func() map[uint64]amount {
+	m := map[uint64]amount{}
+	for a, list := range map[amount]string{
+		allOf:  "all every each always entire entirely whole both everyone everything alle jeder jede immer tous toutes toujours todos todas siempre",
+		mostOf: "most mostly majority usually generally meisten meistens plupart mayoría",
+		manyOf: "many much often frequently numerous viele oft beaucoup souvent muchos muchas",
+		someOf: "some several sometimes certain occasionally einige manche manchmal quelques parfois algunos algunas",
+		fewOf:  "few rarely seldom hardly minority wenige selten rarement pocos pocas",
+		noneOf: "none never no nobody nothing neither kein keine niemals aucun aucune jamais ninguno ninguna nunca",
+		justOf: "only exclusively solely merely nur ausschließlich seulement uniquement solo únicamente",
+	} {
+		for w := range strings.FieldsSeq(list) {
+			m[hashOf(w)] = a
+		}
+	}
+	return m
+}()
+
+// opposites holds, for a word by hash, the words that say the opposite of it.
+//
+//nolint:gochecknoglobals // constant table
+var opposites = func() map[uint64][]uint64 {
+	m := map[uint64][]uint64{}
+	add := func(a, b uint64) {
+		if !slices.Contains(m[a], b) {
+			m[a] = append(m[a], b)
+		}
+	}
+	for line := range strings.Lines(oppositePairs) {
+		for pair := range strings.FieldsSeq(line) {
+			left, right, _ := strings.Cut(pair, "/")
+			for a := range strings.SplitSeq(left, "|") {
+				for b := range strings.SplitSeq(right, "|") {
+					add(hashOf(a), hashOf(b))
+					add(hashOf(b), hashOf(a))
+				}
+			}
+		}
+	}
+	return m
+}()
+
+// oppositePairs are common words that turn a statement round, left|left/right|right.
+const oppositePairs = `
+	first|earliest/last|latest|final increase|rise|grow|growth|gain|rose|grew/decrease|fall|fell|decline|drop|shrink|loss|reduce|reduction
+	more/less|fewer most/least higher|high|highest|upper|top/lower|low|lowest|bottom large|larger|largest|big|bigger|great|greater|huge/small|smaller|smallest|tiny|little
+	long|longer|longest/short|shorter|shortest early|earlier|before|prior|precede|previous/late|later|after|subsequent|follow|next
+	begin|began|begun|start|open|opened/end|ended|finish|stop|close|closed|cease win|won|victory|succeed|success/lose|lost|defeat|fail|failure
+	north|northern/south|southern east|eastern/west|western left/right up|upward|above|over/down|downward|below|under inside|within|internal|inner/outside|external|outer
+	fast|faster|quick|quickly|rapid|rapidly/slow|slower|slowly strong|stronger|strongest/weak|weaker|weakest hot|hotter|warm|warmer/cold|colder|cool|cooler
+	positive|positively/negative|negatively good|better|best/bad|worse|worst|poor true|correct|right/false|wrong|incorrect public/private
+	allow|permit|legal|enable/forbid|forbidden|prohibit|ban|banned|illegal|prevent accept|agree|approve|support/reject|refuse|disagree|deny|oppose|decline
+	buy|bought|purchase/sell|sold import/export create|build|built|establish|found|founded/destroy|abolish|dissolve|demolish include|included/exclude|excluded
+	male|man|men|father|husband|son|brother|king|boy/female|woman|women|mother|wife|daughter|sister|queen|girl old|older|oldest|ancient/new|newer|newest|young|younger|youngest|modern
+	rich|wealthy/poor easy|easily|simple|simpler/difficult|hard|complex|complicated common|frequent|usual|usually|often|always/rare|uncommon|unusual|rarely|seldom|never
+	present|presence/absent|absence alive|life|live|birth|born/dead|death|die|died|killed empty/full major|majority|main/minor|minority
+	maximum|maximal/minimum|minimal same|identical|similar|equal/different|distinct|unequal safe|safely/dangerous|unsafe|harmful
+	active|actively/inactive|passive able|capable/unable|incapable likely/unlikely possible/impossible known|famous/unknown possess|have|gain/lack
+	expand|broad|broaden|wide|wider/contract|narrow|narrower add|added|addition/remove|removed|subtract|removal attack/defend join|joined|enter|entered/leave|left|quit|exit
+	employer|teacher|lender|buyer|seller/employee|student|borrower heavy|heavier/light|lighter thick|thicker/thin|thinner deep|deeper/shallow near|close|closer/far|farther
+	love|like/hate|dislike profit/loss asset/liability domestic|national/foreign|international day/night single|one|individual/multiple|many|several|collective
+	acid|acidic/base|basic|alkaline predator/prey cause/effect|prevent push/pull rural/urban voluntary/involuntary|compulsory|mandatory optional/required|mandatory`
+
+func hashOf(word string) uint64 {
+	list := words.Scan(nil, word)
+	if len(list) != 1 {
+		return 0
+	}
+	return list[0].Hash
+}

@@ -1,0 +1,323 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"signalbox/stream/evidence"
+	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric"
+)
+
+// overlap tells how the words of a claim stand in its premises. Content words are those that are neither function words
+// nor part of a number that was checked; a sentence of the premises is best when it holds most of them.
+type overlap struct {
+	words         int     // of the claim
+	content       int     // content words of the claim
+	missing       int     // of these, words that no premise has
+	weight        float64 // of the content words, by length and name
+	missingWeight float64
+	names         int // capitalised words inside the claim
+	missingNames  int
+	best          float64 // share of the content words in the best sentence; 1 when there are none
+	bigrams       float64 // share of the claim's pairs of neighbours that stand so in a premise
+	run           float64 // longest run of words that claim and a premise have in common, as a share of the claim
+	inverted      float64 // share of pairs of words whose order is another in the best sentence
+	negated       int     // negations more than in the matching stretch of the best sentence
+	denied        int     // negations less
+	opposed       int     // words whose opposite stands there
+	swapped       int     // words in the place of another, between the same neighbours
+	inserted      int     // stretches of words between what are neighbours in the premise
+	amount        float64 // 1: another quantity word; 0.5: one that the premise lacks, or lacking one
+}
+
+// matcher compares a claim with premises. It is scratch space, kept in a pool.
+type matcher struct {
+	claim   []words.Word
+	content []bool // claim word i is a content word
+	found   []bool // claim word i stands in a premise
+	premise []words.Word
+	parts   []part
+	run     []int32 // length of the common run that ends at a word of the premise
+	at      []int32 // places of the claim's content words in the best sentence
+}
+
+// part is a sentence of a premise.
+type part struct {
+	from, to int // words of matcher.premise
+	hits     int
+}
+
+// nameWeight is how much more a missing name weighs than another word; the ranking of evidence uses the same.
+const nameWeight = 1.5
+
+// read compares a claim with its premises.
+func (m *matcher) read(claim string, premises []evidence.Premise, findings []numeric.Finding) overlap {
+	m.scanClaim(claim, findings)
+	m.premise, m.parts = m.premise[:0], m.parts[:0]
+	o := overlap{words: len(m.claim)}
+	pairs := 0
+	for i := range premises {
+		from := len(m.premise)
+		m.scanPremise(premises[i].Text)
+		run := m.longestRun(m.premise[from:])
+		o.run = max(o.run, share(run, len(m.claim)))
+		n := m.neighbours(m.premise[from:])
+		pairs = max(pairs, n)
+	}
+	o.bigrams = share(pairs, len(m.claim)-1)
+	m.count(&o)
+	m.compare(&o, m.bestPart(&o))
+	return o
+}
+
+func share(n, of int) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}
+
+func (m *matcher) scanClaim(claim string, findings []numeric.Finding) {
+	m.claim = words.Scan(m.claim[:0], claim)
+	m.content = slices.Grow(m.content[:0], len(m.claim))[:len(m.claim)]
+	m.found = slices.Grow(m.found[:0], len(m.claim))[:len(m.claim)]
+	clear(m.found)
+	for i, w := range m.claim {
+		m.content[i] = !w.Has(words.Stop) && !w.Has(words.Negation) && !inNumber(w, findings)
+	}
+}
+
+func inNumber(w words.Word, findings []numeric.Finding) bool {
+	for _, f := range findings {
+		if w.Start < f.End && f.Start < w.End && f.Verdict != numeric.NotCheckable {
+			return true
+		}
+	}
+	return false
+}
+
+// scanPremise adds the words of a premise and cuts them into sentences.
+func (m *matcher) scanPremise(text string) {
+	from := len(m.premise)
+	m.premise = words.Scan(m.premise, text)
+	start := from
+	for i := from + 1; i < len(m.premise); i++ {
+		if a, b := m.premise[i-1].End, m.premise[i].Start; a < b && strings.ContainsAny(text[a:b], ".!?\n。！？") {
+			m.parts = append(m.parts, part{from: start, to: i})
+			start = i
+		}
+	}
+	if start < len(m.premise) {
+		m.parts = append(m.parts, part{from: start, to: len(m.premise)})
+	}
+	for i := range m.claim {
+		if !m.found[i] {
+			m.found[i] = indexOf(m.premise[from:], m.claim[i].Hash) >= 0
+		}
+	}
+}
+
+func indexOf(list []words.Word, hash uint64) int {
+	for i := range list {
+		if list[i].Hash == hash {
+			return i
+		}
+	}
+	return -1
+}
+
+// longestRun is the number of words of the longest run that the claim and the premise share.
+func (m *matcher) longestRun(premise []words.Word) int {
+	m.run = slices.Grow(m.run[:0], len(premise)+1)[:len(premise)+1]
+	clear(m.run)
+	best := int32(0)
+	for i := range m.claim {
+		for j := len(premise) - 1; j >= 0; j-- {
+			if m.claim[i].Hash != premise[j].Hash {
+				m.run[j+1] = 0
+				continue
+			}
+			m.run[j+1] = m.run[j] + 1
+			best = max(best, m.run[j+1])
+		}
+	}
+	return int(best)
+}
+
+// neighbours counts the pairs of neighbours of the claim that are neighbours in the premise.
+func (m *matcher) neighbours(premise []words.Word) int {
+	n := 0
+	for i := 1; i < len(m.claim); i++ {
+		for j := 1; j < len(premise); j++ {
+			if premise[j-1].Hash == m.claim[i-1].Hash && premise[j].Hash == m.claim[i].Hash {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
+// count fills in what concerns all premises together.
+func (m *matcher) count(o *overlap) {
+	for i, w := range m.claim {
+		if !m.content[i] {
+			continue
+		}
+		weight := float64(min(w.End-w.Start, 12))
+		o.content++
+		if w.Has(words.Name) {
+			o.names++
+			weight *= nameWeight
+		}
+		o.weight += weight
+		if m.found[i] {
+			continue
+		}
+		o.missing++
+		o.missingWeight += weight
+		if w.Has(words.Name) {
+			o.missingNames++
+		}
+	}
+}
+
+// bestPart finds the sentence that holds most content words of the claim; of equals the first. It is empty when there is
+// no premise.
+func (m *matcher) bestPart(o *overlap) part {
+	best := part{}
+	for _, p := range m.parts {
+		for i := range m.claim {
+			if m.content[i] && m.found[i] && indexOf(m.premise[p.from:p.to], m.claim[i].Hash) >= 0 {
+				p.hits++
+			}
+		}
+		if best.to == 0 || p.hits > best.hits {
+			best = p
+		}
+	}
+	if o.best = 1; o.content > 0 {
+		o.best = share(best.hits, o.content)
+	}
+	return best
+}
+
+// margin is how many words around the matching stretch of a sentence belong to it: room for "not" and "all".
+const margin = 3
+
+// compare fills in what concerns the best sentence.
+func (m *matcher) compare(o *overlap, best part) {
+	sentence := m.premise[best.from:best.to]
+	first, last := m.place(o, sentence)
+	if first < 0 {
+		return
+	}
+	stretch := sentence[max(0, first-margin):min(len(sentence), last+1+margin)]
+	delta := negations(m.claim) - negations(stretch)
+	o.negated, o.denied = max(0, delta), max(0, -delta)
+	o.amount = amountsDiffer(m.claim, stretch)
+	for i, w := range m.claim {
+		if indexOf(sentence, w.Hash) >= 0 {
+			continue
+		}
+		for _, other := range opposites[w.Hash] {
+			if indexOf(stretch, other) >= 0 && indexOf(m.claim, other) < 0 {
+				o.opposed++
+				break
+			}
+		}
+		m.between(o, sentence, i)
+	}
+}
+
+// place finds the content words in the sentence, counts those that stand in another order, and returns the places of the
+// first and the last; -1 when there is none.
+func (m *matcher) place(o *overlap, sentence []words.Word) (first, last int) {
+	m.at = m.at[:0]
+	first, last = -1, -1
+	for i, w := range m.claim {
+		if !m.content[i] {
+			continue
+		}
+		j := indexOf(sentence, w.Hash)
+		if j < 0 {
+			continue
+		}
+		m.at = append(m.at, int32(j))
+		if first < 0 || j < first {
+			first = j
+		}
+		last = max(last, j)
+	}
+	pairs, inverted := 0, 0
+	for i := range m.at {
+		for k := i + 1; k < len(m.at); k++ {
+			pairs++
+			if m.at[k] < m.at[i] {
+				inverted++
+			}
+		}
+	}
+	o.inverted = share(inverted, pairs)
+	return first, last
+}
+
+// between looks at word i, which the sentence lacks, and at its neighbours: does it stand where the sentence has another
+// word, or where it has none?
+func (m *matcher) between(o *overlap, sentence []words.Word, i int) {
+	if i == 0 || indexOf(sentence, m.claim[i-1].Hash) < 0 {
+		return
+	}
+	next := i + 1
+	for next < len(m.claim) && indexOf(sentence, m.claim[next].Hash) < 0 {
+		next++
+	}
+	if next == len(m.claim) {
+		return
+	}
+	before, after := m.claim[i-1].Hash, m.claim[next].Hash
+	for j := range sentence {
+		switch {
+		case sentence[j].Hash != before:
+		case j+1 < len(sentence) && sentence[j+1].Hash == after:
+			o.inserted++
+			return
+		case j+2 < len(sentence) && sentence[j+2].Hash == after:
+			o.swapped++
+			return
+		}
+	}
+}
+
+func negations(list []words.Word) int {
+	n := 0
+	for i := range list {
+		if list[i].Has(words.Negation) {
+			n++
+		}
+	}
+	return n
+}
+
+func amountsDiffer(claim, stretch []words.Word) float64 {
+	said, there := amountsOf(claim), amountsOf(stretch)
+	switch {
+	case said == there:
+		return 0
+	case said != 0 && there != 0 && said&there == 0:
+		return 1
+	}
+	return 0.5
+}
+
+// amountsOf is the set of the quantity words of a text, a bit each kind.
+func amountsOf(list []words.Word) uint16 {
+	var bits uint16
+	for i := range list {
+		if a := amounts[list[i].Hash]; a != noAmount {
+			bits |= 1 << a
+		}
+	}
+	return bits
+}

@@ -1,0 +1,188 @@
+package check
+
+import (
+	"sync"
+
+	"signalbox/stream/claims"
+	"signalbox/stream/evidence"
+	"signalbox/stream/numeric"
+)
+
+// What of a claim makes a neutral judge's verdict unsupported: something that evidence would have to name. Scripts
+// without letter case do not show their names, so that they do not count here.
+const (
+	countable = numeric.HasNumber | numeric.HasDate
+	carried   = countable | numeric.HasName
+)
+
+// Shares of a claim's words, our choice: a claim without a sign of anything checkable is read only when a premise holds
+// closeShare of its words by weight; calculated numbers settle a claim only when at most restShare of its other words are
+// missing.
+const (
+	closeShare = 0.5
+	restShare  = 0.5
+)
+
+// Support by numbers alone, where no model has read the claim.
+const (
+	noDoubt       = 1.0 // states nothing
+	halfDoubt     = 0.5 // nobody read it
+	absentNumber  = 0.2
+	refutedNumber = 0.1 // less as the words around the numbers agree
+)
+
+// sight is what is seen of a claim without a model. It is scratch space; the zero value is ready.
+type sight struct {
+	claim    Claim
+	signs    numeric.Signs
+	mute     bool // a heading or a question: states nothing but its numbers
+	numbers  numeric.Verdict
+	findings []numeric.Finding
+	premises []evidence.Premise
+}
+
+//nolint:gochecknoglobals // scratch space, holds nothing between calls
+var sights = sync.Pool{New: func() any { return new(sight) }}
+
+// Quick gives the verdict of the sentinel and of the numbers, in microseconds and without a model. final is false when a
+// model should read the claim; the result is then what stands if none can. It does not allocate in steady state.
+func (c *Checker) Quick(e *evidence.Evidence, claim Claim) (r Result, final bool) {
+	s := sights.Get().(*sight) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	defer sights.Put(s)
+	s.look(e, claim)
+	r, final = s.verdict(e)
+	s.claim = Claim{}
+	return r, final || !c.models()
+}
+
+// look reads the signs and the numbers of a claim.
+func (s *sight) look(e *evidence.Evidence, claim Claim) {
+	if s.findings == nil {
+		s.findings = make([]numeric.Finding, 0, 8)
+	}
+	s.claim, s.findings, s.signs, s.numbers = claim, s.findings[:0], 0, numeric.NotCheckable
+	if claim.Kind == claims.Code {
+		return
+	}
+	s.signs = numeric.Look(claim.Text)
+	s.mute = claim.Kind == claims.Heading || asks(claim.Text)
+	if !e.Empty() {
+		s.numbers, s.findings = e.Numbers().Check(s.findings, claim.Text, claim.Context)
+	}
+}
+
+// verdict is what stands without a model, and whether a model could change it.
+func (s *sight) verdict(e *evidence.Evidence) (r Result, final bool) {
+	switch {
+	case s.claim.Kind == claims.Code:
+		return silent("code"), true
+	case e.Empty() && s.signs.Checkable() && !s.mute:
+		return Result{Verdict: Unchecked, Score: halfDoubt, Source: -1, Reason: "no evidence"}, true
+	case e.Empty():
+		return silent("nothing to check"), true
+	case s.numbers == numeric.Contradicted:
+		return s.refuted(e), true
+	case s.mute:
+		return silent("heading or question"), true
+	case s.numbers == numeric.Unsupported:
+		return s.absent(), true
+	case !s.signs.Checkable():
+		return silent("nothing to check"), !s.close(e)
+	case s.worded(e):
+		return s.supported(e), false
+	}
+	return Result{Verdict: Unchecked, Score: halfDoubt, Source: -1, Reason: "no model read it"}, false
+}
+
+func silent(reason string) Result {
+	return Result{Verdict: NotCheckable, Score: noDoubt, Source: -1, Reason: reason}
+}
+
+// refuted is the result of a number that is contradicted.
+func (s *sight) refuted(e *evidence.Evidence) Result {
+	f := s.worst(numeric.Contradicted)
+	return s.numbered(e, f, Contradicted, refutedNumber*(1-min(1, max(0, f.Score))))
+}
+
+func (s *sight) absent() Result {
+	f := s.worst(numeric.Unsupported)
+	return Result{Verdict: Unsupported, Score: absentNumber, Source: -1, By: Numeric, Reason: string(f.Reason)}
+}
+
+func (s *sight) supported(e *evidence.Evidence) Result {
+	f := s.worst(numeric.Supported)
+	return s.numbered(e, f, Supported, halfDoubt+halfDoubt*min(1, max(0, f.Score)))
+}
+
+// worst is the finding with this verdict whose words agree least, or most for a contradiction.
+func (s *sight) worst(v numeric.Verdict) numeric.Finding {
+	at := -1
+	for i, f := range s.findings {
+		if f.Verdict == v && (at < 0 || (f.Score < s.findings[at].Score) == (v == numeric.Supported)) {
+			at = i
+		}
+	}
+	return s.findings[at]
+}
+
+func (*sight) numbered(e *evidence.Evidence, f numeric.Finding, v Verdict, score float64) Result {
+	r := Result{Verdict: v, Score: score, Source: -1, By: Numeric, Reason: string(f.Reason)}
+	if f.Sentence >= 0 {
+		p := e.Premise(f.Sentence)
+		r.Source, r.ID, r.Premise = p.Source, p.ID, p.Text
+	}
+	return r
+}
+
+// close reports whether the evidence speaks of what the claim speaks of, so that a claim without any sign is worth a model.
+func (s *sight) close(e *evidence.Evidence) bool {
+	s.premises = e.For(s.premises[:0], s.claim.Text, s.findings, 1)
+	return len(s.premises) > 0 && s.premises[0].Score >= closeShare
+}
+
+// rest compares the claim with the premises that a judge would read, the sentences that decided about its numbers first.
+func (s *sight) rest(e *evidence.Evidence) overlap {
+	s.premises = e.For(s.premises[:0], s.claim.Text, s.findings, featurePremises)
+	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	defer matchers.Put(m)
+	return m.read(s.claim.Text, s.premises, s.findings)
+}
+
+// worded reports whether a claim whose numbers are all supported says nothing else that its premises do not say, word for
+// word.
+func (s *sight) worded(e *evidence.Evidence) bool {
+	if s.numbers != numeric.Supported || s.signs&countable == 0 {
+		return false
+	}
+	o := s.rest(e)
+	return plainly(&o) && o.missing == 0 && o.inserted == 0 && o.swapped == 0 && o.amount == 0
+}
+
+// settled reports whether supported numbers settle a claim that a judge of language does not find entailed: they had to be
+// calculated, and the premises hold its names and most of its other words.
+func (s *sight) settled(e *evidence.Evidence) bool {
+	if s.signs&countable == 0 || !s.calculated() {
+		return false
+	}
+	o := s.rest(e)
+	return plainly(&o) && share(o.missing, o.content) <= restShare
+}
+
+// plainly reports whether nothing turns a claim against its premises: a name, a negation, an opposite, a quantity word.
+func plainly(o *overlap) bool {
+	return o.missingNames == 0 && o.negated == 0 && o.denied == 0 && o.opposed == 0 && o.amount < 1
+}
+
+// calculated reports whether all numbers are supported and at least one of them needed rounding, conversion or
+// calculation, which a judge of language is no good at.
+func (s *sight) calculated() bool {
+	if s.numbers != numeric.Supported {
+		return false
+	}
+	for _, f := range s.findings {
+		if f.Verdict == numeric.Supported && f.Reason != numeric.SameValue {
+			return true
+		}
+	}
+	return false
+}

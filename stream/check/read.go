@@ -1,0 +1,208 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"signalbox/stream/claims"
+	"signalbox/stream/evidence"
+)
+
+// featurePremises is how many premises the features look at; the judge reads the first Options.Premises of them.
+const featurePremises = 4
+
+// maxContext bounds what of the claim before is read with one that begins with a pronoun, in bytes: enough for a sentence,
+// and little enough that premise and claim still fit a row of the model.
+const maxContext = 200
+
+// errJudge is wrapped when a Judge answers with something that is no answer.
+var errJudge = errors.New("judge's answer is no use")
+
+// reading is a claim on its way through the models.
+type reading struct {
+	sight
+
+	at         int // in the list of claims
+	quick      Result
+	final      bool // no model can change quick
+	hypothesis string
+	found      []evidence.Premise // best first
+	pairs      []int              // of the batch, one for each premise that the judge reads
+	inf        []Inference
+	judgeErr   error
+	marks      marking
+	mark       float64 // score of the worst mark on the claim
+	markErr    error
+}
+
+// marking tells what a Marker said of a claim.
+type marking uint8
+
+const (
+	unread marking = iota
+	clean
+	marked
+)
+
+// Check gives the verdicts on claims, in their order. All pairs of all claims go to the Judge in one call, each once;
+// claims for which Quick is final do not. A Judge or Marker that fails, or a ctx that ends, leaves what Quick says, with
+// Err set.
+func (c *Checker) Check(ctx context.Context, e *evidence.Evidence, question string, list []Claim) []Result {
+	out := make([]Result, len(list))
+	open := make([]*reading, 0, len(list))
+	for i := range list {
+		r := &reading{at: i}
+		r.look(e, list[i])
+		r.quick, r.final = r.verdict(e)
+		out[i] = r.quick
+		if !r.final && c.models() {
+			open = append(open, r)
+		}
+	}
+	if len(open) == 0 {
+		return out
+	}
+	answer, spans := join(open)
+	c.ask(ctx, e, question, answer, spans, open)
+	for _, r := range open {
+		out[r.at] = c.decide(e, r)
+	}
+	return out
+}
+
+// join puts the claims behind each other as an answer that a Marker can read, and tells where each of them stands.
+func join(open []*reading) (string, []claims.Span) {
+	var b strings.Builder
+	spans := make([]claims.Span, len(open))
+	for i, r := range open {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		spans[i].Start = b.Len()
+		b.WriteString(r.claim.Text)
+		spans[i].End = b.Len()
+	}
+	return b.String(), spans
+}
+
+// ask lets the models read the open claims. Claim i stands at spans[i] of the answer.
+func (c *Checker) ask(ctx context.Context, e *evidence.Evidence, question, answer string, spans []claims.Span, open []*reading) {
+	c.judge(ctx, e, open)
+	c.mark(ctx, e, question, answer, spans, open)
+}
+
+// judge finds the premises of the claims and lets the Judge read all pairs in one batch.
+func (c *Checker) judge(ctx context.Context, e *evidence.Evidence, open []*reading) {
+	if c.opts.Judge == nil {
+		return
+	}
+	var batch []Pair
+	place := map[Pair]int{}
+	for _, r := range open {
+		r.prepare(e, max(featurePremises, c.opts.Premises))
+		for _, p := range r.found[:min(len(r.found), c.opts.Premises)] {
+			pair := Pair{Premise: p.Text, Claim: r.hypothesis}
+			at, known := place[pair]
+			if !known {
+				at = len(batch)
+				place[pair], batch = at, append(batch, pair)
+			}
+			r.pairs = append(r.pairs, at)
+		}
+	}
+	inf, err := c.infer(ctx, batch)
+	for _, r := range open {
+		r.judgeErr = err
+		for _, at := range r.pairs {
+			if err == nil {
+				r.inf = append(r.inf, inf[at])
+			}
+		}
+	}
+}
+
+// infer asks the Judge and checks its answer.
+func (c *Checker) infer(ctx context.Context, batch []Pair) ([]Inference, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("judge claims: %w", err)
+	}
+	if len(batch) == 0 {
+		return nil, nil
+	}
+	inf, err := c.opts.Judge.Judge(ctx, batch)
+	if err != nil {
+		return nil, fmt.Errorf("judge claims: %w", err)
+	}
+	if len(inf) != len(batch) {
+		return nil, fmt.Errorf("judge claims: %w: %d for %d pairs", errJudge, len(inf), len(batch))
+	}
+	for _, p := range inf {
+		for _, x := range [...]float32{p.Entailment, p.Neutral, p.Contradiction} {
+			if !(x >= 0 && x <= 1) {
+				return nil, fmt.Errorf("judge claims: %w: probability %v", errJudge, x)
+			}
+		}
+	}
+	return inf, nil
+}
+
+// prepare finds the premises of a claim. One that begins with a pronoun is looked for, and read, with the claim before it.
+func (r *reading) prepare(e *evidence.Evidence, premises int) {
+	r.hypothesis = r.claim.alone()
+	r.found = e.For(nil, r.hypothesis, r.findings, premises)
+}
+
+// alone is the claim as a text that can be understood without the rest of the answer: a cell with its heads, a claim that
+// begins with a pronoun with the one before it.
+func (c *Claim) alone() string {
+	switch {
+	case c.Context == "":
+	case c.Kind == claims.Cell:
+		return c.Context + ": " + c.Text
+	case continues(c.Text):
+		return clip(c.Context) + " " + c.Text
+	}
+	return c.Text
+}
+
+// clip cuts a context to maxContext bytes, after a whole word where there is one.
+func clip(s string) string {
+	if len(s) <= maxContext {
+		return s
+	}
+	end := maxContext
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	if at := strings.LastIndexByte(s[:end], ' '); at > 0 {
+		end = at
+	}
+	return s[:end]
+}
+
+// mark lets the Marker read the answer. A claim is marked when a mark covers any of it.
+func (c *Checker) mark(ctx context.Context, e *evidence.Evidence, question, answer string, spans []claims.Span, open []*reading) {
+	if c.opts.Marker == nil {
+		return
+	}
+	var marks []Mark
+	err := ctx.Err()
+	if err == nil {
+		marks, err = c.opts.Marker.Mark(ctx, e.Texts(), question, answer)
+	}
+	for i, r := range open {
+		if err != nil {
+			r.markErr = fmt.Errorf("mark answer: %w", err)
+			continue
+		}
+		r.marks = clean
+		for _, m := range marks {
+			if m.Start < spans[i].End && spans[i].Start < m.End {
+				r.marks, r.mark = marked, max(r.mark, min(1, m.Score))
+			}
+		}
+	}
+}

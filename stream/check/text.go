@@ -1,0 +1,98 @@
+package check
+
+import (
+	"context"
+	"fmt"
+
+	"signalbox/stream/claims"
+	"signalbox/stream/evidence"
+	"signalbox/stream/numeric"
+)
+
+// Report is the outcome for a whole text.
+type Report struct {
+	Verdict Verdict
+	Claims  []Checked
+	// Support is the least support of a claim that states something, [0,1]; 1 when none does. The score of a text in the
+	// grounding task is 1 - Support.
+	Support float64
+}
+
+// Checked is a claim with its place in the text and its verdict.
+type Checked struct {
+	claims.Claim
+	Result
+}
+
+// Text splits a whole text and checks its claims, each with the one before it as context. Other than Check it lets the
+// models read every claim that states something, also where that cannot change the verdict, so that every Score is a
+// model's. Models that fail show in the results; an error is one of the splitter's options.
+func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answer string) (Report, error) {
+	list, err := split(answer)
+	if err != nil {
+		return Report{}, err
+	}
+	open, spans := c.readings(e, list)
+	if c.models() {
+		c.ask(ctx, e, question, answer, spans, open)
+	}
+	report := Report{Claims: make([]Checked, len(list)), Support: noDoubt}
+	next := 0
+	verdicts := make([]Verdict, len(list))
+	for i := range list {
+		at := &report.Claims[i]
+		at.Claim = list[i]
+		if next < len(open) && open[next].at == i {
+			at.Result = c.decide(e, open[next])
+			report.Support = min(report.Support, at.Score)
+			next++
+		} else {
+			at.Result, _ = c.Quick(e, contextual(list, i))
+		}
+		verdicts[i] = at.Verdict
+	}
+	report.Verdict = Overall(verdicts)
+	return report, nil
+}
+
+func split(answer string) ([]claims.Claim, error) {
+	splitter, err := claims.New(claims.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("split answer: %w", err)
+	}
+	list := append([]claims.Claim(nil), splitter.Feed(answer)...)
+	return append(list, splitter.Flush()...), nil
+}
+
+// contextual is claim i with what it may point back to: the last claim before it that is text, or the heads of a cell.
+func contextual(list []claims.Claim, i int) Claim {
+	c := Claim{Text: list[i].Text, Context: list[i].Context, Kind: list[i].Kind}
+	if c.Kind == claims.Cell || c.Context != "" {
+		return c
+	}
+	for i--; i >= 0; i-- {
+		if list[i].Kind != claims.Code {
+			c.Context = list[i].Text
+			break
+		}
+	}
+	return c
+}
+
+// readings are the claims that state something, with their places in the text.
+func (c *Checker) readings(e *evidence.Evidence, list []claims.Claim) ([]*reading, []claims.Span) {
+	var open []*reading
+	var spans []claims.Span
+	if e.Empty() {
+		return nil, nil
+	}
+	for i := range list {
+		r := &reading{at: i}
+		r.look(e, contextual(list, i))
+		r.quick, r.final = r.verdict(e)
+		if list[i].Kind != claims.Code && (!r.mute || r.numbers == numeric.Contradicted) {
+			open, spans = append(open, r), append(spans, list[i].Bytes)
+		}
+	}
+	return open, spans
+}
