@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric/quantity"
 )
 
 // Verdict is the outcome of a check, in the words of the guard.
@@ -57,16 +58,6 @@ type Finding struct {
 	Score      float64 // how well the words around both numbers agree, in [0,1]
 }
 
-// Thresholds on the agreement of words around two numbers, in [0,1]. Chosen on the generated fact sheets of
-// planted_test.go and on textbook sentences with swapped numbers (nli_synthetic, training part).
-const (
-	sameSubject = 0.40 // from here on another value contradicts
-	swapMargin  = 0.24 // by so much another value must fit better than the matching one
-	swapFloor   = 0.60 // and at least so well
-	strayScore  = 0.05 // below it a matching number shares no words with the claim
-	topicScore  = 0.6  // from here on a sentence speaks of what the claim speaks of
-)
-
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var checkers = sync.Pool{New: func() any { return new(checker) }}
 
@@ -74,10 +65,16 @@ var checkers = sync.Pool{New: func() any { return new(checker) }}
 // sentence before it or the head of its table row; it may be empty. Findings are appended to dst, one a number, in
 // order; the verdict is the worst of them. Safe for concurrent use.
 func (x *Index) Check(dst []Finding, claim, context string) (Verdict, []Finding) {
+	t := DefaultThresholds()
+	return x.CheckWith(dst, claim, context, &t)
+}
+
+// CheckWith is Check under thresholds of the caller's choice.
+func (x *Index) CheckWith(dst []Finding, claim, context string, t *Thresholds) (Verdict, []Finding) {
 	c := checkers.Get().(*checker) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer checkers.Put(c)
-	c.x = x
-	defer func() { c.x, c.claim = nil, "" }()
+	c.x, c.limit = x, t
+	defer func() { c.x, c.claim, c.limit = nil, "", nil }()
 	worst := NotCheckable
 	c.prepare(claim, context)
 	for i := range c.values {
@@ -93,6 +90,7 @@ type checker struct {
 	reading
 
 	x     *Index
+	limit *Thresholds
 	claim string
 	cues  cue
 	all   float64 // weight of the terms that tell the subject of the number that is being judged
@@ -237,7 +235,7 @@ func (c *checker) judge(i int) Finding {
 		f.Reason = NoFact
 		return f
 	}
-	if other.sentence >= 0 && other.score >= sameSubject {
+	if other.sentence >= 0 && other.score >= c.limit.SameSubject {
 		return c.found(f, Contradicted, OtherValue, other)
 	}
 	f.Verdict, f.Reason = Unsupported, NoSuchNumber
@@ -247,21 +245,21 @@ func (c *checker) judge(i int) Finding {
 // coincidence reports whether a matching number shares nothing with the claim but its value, while the evidence has a
 // sentence about what the claim speaks of.
 func (c *checker) coincidence(match candidate) bool {
-	if match.score >= strayScore || len(c.top) == 0 || c.all == 0 {
+	if match.score >= c.limit.Stray || len(c.top) == 0 || c.all == 0 {
 		return false
 	}
-	return float64(c.scores[c.top[0]]) >= topicScore*c.all && c.foreignName(match.known)
+	return float64(c.scores[c.top[0]]) >= c.limit.Topic*c.all && c.foreignName(match.known)
 }
 
 // swapped reports whether the number of the claim belongs to another subject: other fits the claim better than match,
 // and match stands with words that the claim lacks.
-func (c *checker) swapped(v *Value, match, other candidate) bool {
-	if other.sentence < 0 || other.score < swapFloor || other.score-match.score < swapMargin {
+func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
+	if other.sentence < 0 || other.score < c.limit.SwapFloor || other.score-match.score < c.limit.SwapMargin {
 		return false
 	}
 	in := &c.x.sentences[other.sentence]
 	for k := in.known; k < in.knownEnd; k++ {
-		if agree(v, &c.x.known[k].value) != differs && !c.foreignClause(k) {
+		if quantity.Compare(v, &c.x.known[k].value) != quantity.Differs && !c.foreignClause(k) {
 			return false // the sentence about the subject has the number as well
 		}
 	}
@@ -309,15 +307,15 @@ func (*checker) found(f Finding, v Verdict, r Reason, by candidate) Finding {
 }
 
 // bestMatch finds the value of the evidence that agrees with v and whose words agree best.
-func (c *checker) bestMatch(v *Value) (candidate, Reason) {
+func (c *checker) bestMatch(v *quantity.Value) (candidate, Reason) {
 	best, how := nobody, NoSuchNumber
 	for k := range c.x.known {
 		e := &c.x.known[k]
 		if best.sentence >= 0 && c.reach(e.sentence) <= best.score {
 			continue
 		}
-		a := agree(v, &e.value)
-		if a == differs {
+		a := quantity.Compare(v, &e.value)
+		if a == quantity.Differs {
 			continue
 		}
 		if score := c.affinity(int32(k)); best.sentence < 0 || score > best.score {
@@ -327,25 +325,25 @@ func (c *checker) bestMatch(v *Value) (candidate, Reason) {
 	return best, how
 }
 
-func reasons(a agreement) Reason {
+func reasons(a quantity.Agreement) Reason {
 	switch a {
-	case rounded:
+	case quantity.Rounded:
 		return Rounded
-	case converted:
+	case quantity.Converted:
 		return Converted
-	case equal, differs:
+	case quantity.Equal, quantity.Differs:
 	}
 	return SameValue
 }
 
 // bestOther finds the comparable value of the evidence that differs from v and whose words agree best.
-func (c *checker) bestOther(v *Value) candidate {
+func (c *checker) bestOther(v *quantity.Value) candidate {
 	best := nobody
 	for _, s := range c.top {
 		in := &c.x.sentences[s]
 		for k := in.known; k < in.knownEnd; k++ {
 			e := &c.x.known[k].value
-			if !commensurable(v, e) || agree(v, e) != differs {
+			if !quantity.Commensurable(v, e) || quantity.Compare(v, e) != quantity.Differs {
 				continue
 			}
 			if score := c.affinity(k); best.sentence < 0 || score > best.score {
@@ -354,156 +352,4 @@ func (c *checker) bestOther(v *Value) candidate {
 		}
 	}
 	return best
-}
-
-// standing tells where a word stands with respect to a number of its sentence.
-type standing uint8
-
-const (
-	absent     standing = iota
-	beside              // a name in a sentence beside one with a name of its own
-	neighbour           // a name in the sentence before, or the first of the group: a pronoun may stand for it
-	inOther             // in the clause of another number of this dimension
-	inSentence          // in a clause with no number of this dimension
-	inClause            // in the clause of the number
-)
-
-// together weighs a shared word by where it stands in the claim and in the evidence. A word in the clause of another
-// number on one side only tells that the numbers belong to different things.
-func together(claim, evidence standing) float64 {
-	switch {
-	case evidence == absent:
-		return 0
-	case evidence == beside:
-		return 0.15
-	case evidence == neighbour:
-		return 0.5
-	case claim == evidence:
-		return 1
-	case claim == inOther || evidence == inOther:
-		return 0.3
-	}
-	return 0.9
-}
-
-// affinity is the share of the claim's words, weighted, that stand with number k of the evidence.
-func (c *checker) affinity(k int32) float64 {
-	if c.all == 0 {
-		return 0
-	}
-	e := &c.x.known[k]
-	got := 0.0
-	for i := range c.terms {
-		if t := &c.terms[i]; t.at != absent {
-			got += t.weight * together(t.at, c.place(t, e))
-		}
-	}
-	return got / c.all
-}
-
-// stand notes where the words of the claim stand with respect to its number v.
-func (c *checker) stand(v *Value) {
-	home := c.clause(v.Start)
-	c.all = 0
-	for i := range c.terms {
-		t := &c.terms[i]
-		t.at = inSentence
-		switch {
-		case t.date && v.Kind == Date:
-			t.at = absent // other dates tell no subject
-			continue
-		case t.clause == home:
-			t.at = inClause
-		case t.clause >= 0 && c.claimed(t.clause, v):
-			t.at = inOther
-		}
-		c.all += t.weight
-	}
-}
-
-// reach is the most that affinity can be for a number of sentence s.
-func (c *checker) reach(s int32) float64 {
-	if c.all == 0 {
-		return 0
-	}
-	held := float64(c.scores[s])
-	beyond := max(0, c.all-held)
-	return (held + beyond/2) / c.all
-}
-
-// claimed reports whether a clause of the claim holds a number that v could be taken for.
-func (c *checker) claimed(clause int32, v *Value) bool {
-	for i := range c.values {
-		if o := &c.values[i]; o.Dim == v.Dim && o != v && c.clause(o.Start) == clause {
-			return true
-		}
-	}
-	return false
-}
-
-// place tells where word t stands with respect to number e.
-func (c *checker) place(t *claimTerm, e *known) standing {
-	in := &c.x.sentences[e.sentence]
-	best := absent
-	for _, w := range c.x.terms[in.terms:in.termEnd] {
-		if w.hash != t.hash {
-			continue
-		}
-		switch {
-		case w.clause == e.clause || in.mixed:
-			return inClause
-		case c.taken(in, w.clause, e):
-			best = max(best, inOther)
-		default:
-			best = max(best, inSentence)
-		}
-	}
-	if best == absent {
-		return c.placeAround(t, e, in)
-	}
-	return best
-}
-
-// placeAround looks for word t, as a name, in the sentence before that of number e and in the first of its group.
-func (c *checker) placeAround(t *claimTerm, e *known, in *indexed) standing {
-	for _, s := range [...]int32{e.sentence - 1, c.groupHead(e.sentence)} {
-		if s < 0 || s == e.sentence || c.x.sentences[s].group != in.group {
-			continue
-		}
-		near := &c.x.sentences[s]
-		for _, w := range c.x.terms[near.terms:near.termEnd] {
-			if w.hash == t.hash && w.class&(words.Capital|words.Uncased) != 0 {
-				if in.named {
-					return beside
-				}
-				return neighbour
-			}
-		}
-	}
-	return absent
-}
-
-func (c *checker) groupHead(s int32) int32 {
-	group := c.x.sentences[s].group
-	lo, hi := 0, int(s)
-	for lo < hi { // groups are consecutive and ascending
-		mid := (lo + hi) / 2
-		if c.x.sentences[mid].group < group {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return int32(lo)
-}
-
-// taken reports whether a clause of a sentence holds another number of the dimension of e.
-func (c *checker) taken(in *indexed, clause int32, e *known) bool {
-	for k := in.known; k < in.knownEnd; k++ {
-		o := &c.x.known[k]
-		if o.clause == clause && o.value.Dim == e.value.Dim && o != e {
-			return true
-		}
-	}
-	return false
 }

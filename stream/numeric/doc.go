@@ -1,10 +1,8 @@
 // Package numeric checks the numbers of a claim against evidence without a model.
 //
-// Look (the sentinel) tells in microseconds whether a claim holds anything checkable. Parse reads numbers, dates, times
-// and quantities as people write them: several notations of thousands and decimals, magnitudes, money, percentages,
-// units with conversion, ranges, hedges ("about", "at least"), words for numbers in English and the common ones of
-// German, French and Spanish, dates in many forms. An Index holds the numbers of the evidence with the words around
-// them; Index.Check compares.
+// Look (the sentinel) tells in microseconds whether a claim holds anything checkable. Package quantity reads numbers,
+// dates and times as people write them, and compares two of them. An Index holds the numbers of the evidence with the
+// words around them; Index.Check finds the ones that a number of a claim has to agree with, and says whether it does.
 //
 // A number is supported when the evidence holds it: equal, rounded by no more than the digits it is written with, in
 // another unit, or, when the claim has a word for it ("total", "percent", "longer"), worked out from others of the same

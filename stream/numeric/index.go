@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric/quantity"
 )
 
 // Sentence is one sentence of the evidence. Sentences of one Group (a fact, a document) follow each other: a pronoun in
@@ -17,10 +18,10 @@ type Sentence struct {
 // Index holds the numbers of the evidence with the words around them. It is immutable and safe for concurrent use.
 type Index struct {
 	sentences []indexed
-	terms     []term             // of all sentences, one after the other
-	known     []known            // numbers of all sentences, in order
-	postings  map[uint64][]int32 // word to the sentences that hold it, ascending
-	byDim     map[Dim][]int32    // dimension to known numbers
+	terms     []term                   // of all sentences, one after the other
+	known     []known                  // numbers of all sentences, in order
+	postings  map[uint64][]int32       // word to the sentences that hold it, ascending
+	byDim     map[quantity.Dim][]int32 // dimension to known numbers
 	idf       map[uint64]float32
 }
 
@@ -41,7 +42,7 @@ type term struct {
 }
 
 type known struct {
-	value    Value
+	value    quantity.Value
 	sentence int32
 	clause   int32
 }
@@ -51,7 +52,7 @@ func NewIndex(sentences []Sentence) *Index {
 	x := &Index{
 		sentences: make([]indexed, 0, len(sentences)),
 		postings:  make(map[uint64][]int32),
-		byDim:     make(map[Dim][]int32),
+		byDim:     make(map[quantity.Dim][]int32),
 	}
 	var r reading
 	for i, s := range sentences {

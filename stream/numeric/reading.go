@@ -1,21 +1,23 @@
 package numeric
 
 import (
+	"unicode"
 	"unicode/utf8"
 
 	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric/quantity"
 )
 
 // reading is one text with its words, numbers and clauses.
 type reading struct {
 	words  []words.Word
-	values []Value
+	values []quantity.Value
 	bounds []int // byte offsets at which a new clause begins
 }
 
 func (r *reading) read(text string) {
 	r.words = words.Scan(r.words[:0], text)
-	r.values = Parse(r.values[:0], text)
+	r.values = quantity.Parse(r.values[:0], text)
 	r.bounds = r.bounds[:0]
 	for at, c := range text {
 		switch c {
@@ -23,7 +25,7 @@ func (r *reading) read(text string) {
 			r.bounds = append(r.bounds, at)
 		case ',':
 			next, _ := utf8.DecodeRuneInString(text[at+1:])
-			if !isDigit(next) {
+			if !unicode.IsDigit(next) {
 				r.bounds = append(r.bounds, at)
 			}
 		}
@@ -60,7 +62,7 @@ func (r *reading) inValue(w words.Word, dates bool) bool {
 	for i := range r.values {
 		v := &r.values[i]
 		if w.Start < v.End && v.Start < w.End {
-			return v.Kind != Date || dates
+			return v.Kind != quantity.Date || dates
 		}
 	}
 	return false

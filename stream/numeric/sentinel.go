@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric/quantity"
 )
 
 // Signs tells what a claim holds that can be checked; the bits combine.
@@ -27,7 +28,7 @@ func (s Signs) Checkable() bool { return s != 0 }
 
 type sentinel struct {
 	words  []words.Word
-	values []Value
+	values []quantity.Value
 }
 
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
@@ -39,13 +40,13 @@ func Look(claim string) Signs {
 	s := sentinels.Get().(*sentinel) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer sentinels.Put(s)
 	s.words = words.Scan(s.words[:0], claim)
-	s.values = Parse(s.values[:0], claim)
+	s.values = quantity.Parse(s.values[:0], claim)
 	var signs Signs
 	for i := range s.values {
 		switch s.values[i].Kind {
-		case Date, Clock:
+		case quantity.Date, quantity.Clock:
 			signs |= HasDate
-		case Count, Ordinal, Fraction:
+		case quantity.Count, quantity.Ordinal, quantity.Fraction:
 			if !s.values[i].Weak {
 				signs |= HasNumber
 			}
@@ -126,7 +127,7 @@ func quoted(claim string) Signs {
 //nolint:gochecknoglobals // constant table
 var quantities = func() map[string]bool {
 	m := map[string]bool{}
-	for _, w := range fields(`all every most many few several both majority minority always only none half double twice entire whole
+	for w := range strings.FieldsSeq(`all every most many few several both majority minority always only none half double twice entire whole
 		alle jeder jede meisten viele wenige mehrere beide immer nur mehrheit
 		tous toutes chaque plupart beaucoup plusieurs toujours seulement majorité
 		todos todas cada mayoría muchos varios ambos siempre solo`) {

@@ -1,18 +1,27 @@
-package numeric
+package quantity
 
 // Dim is a dimension: what a unit measures. Values compare only within one dimension. The low byte is the dimension
 // above the line, the high byte the one below it: metres per second is length over time.
 type Dim uint16
 
-// The base dimensions. Each currency is one of its own: there are no exchange rates here.
+// The dimensions that arithmetic treats in ways of their own. There is one for each currency, too, as there are no
+// exchange rates here.
 const (
-	plain Dim = iota
-	percent
+	Plain    Dim = 0 // no unit
+	Percent  Dim = 1
+	Duration Dim = 6
+	Multiple Dim = 18 // 3 times, threefold
+)
+
+// The others.
+const (
+	_ Dim = iota // Plain
+	_            // Percent
 	length
 	area
 	volume
 	mass
-	duration
+	_ // Duration
 	temperature
 	degree
 	storage
@@ -24,7 +33,7 @@ const (
 	current
 	force
 	pixels
-	multiple
+	_        // Multiple
 	calendar // Date
 	clock
 	rank
@@ -70,14 +79,17 @@ const (
 	hour   = 3600.0
 	day    = 86400.0
 	month  = year / 12
-	year   = 365.25 * day // Julian year
+	year   = Year
 )
+
+// Year is the Julian year in seconds, the base unit of Duration.
+const Year = 365.25 * day
 
 // symbols are units as written after a number, case kept: m is metre, M is not.
 //
 //nolint:gochecknoglobals // constant table
 var symbols = map[string]unit{
-	"%": {percent, 1, 0}, "‰": {percent, 0.1, 0}, "٪": {percent, 1, 0}, "％": {percent, 1, 0},
+	"%": {Percent, 1, 0}, "‰": {Percent, 0.1, 0}, "٪": {Percent, 1, 0}, "％": {Percent, 1, 0},
 	"nm": {length, 1e-9, 0}, "µm": {length, 1e-6, 0}, "μm": {length, 1e-6, 0}, "mm": {length, 1e-3, 0}, "cm": {length, 1e-2, 0},
 	"dm": {length, 0.1, 0}, "m": {length, 1, 0}, "km": {length, 1e3, 0}, "ft": {length, foot, 0}, "yd": {length, yard, 0},
 	"mi": {length, mile, 0}, "in": {length, inch, 0}, "″": {length, inch, 0}, "′": {length, foot, 0}, "米": {length, 1, 0},
@@ -90,25 +102,25 @@ var symbols = map[string]unit{
 	"pt": {volume, gallon / 8, 0}, "qt": {volume, gallon / 4, 0},
 	"µg": {mass, 1e-9, 0}, "μg": {mass, 1e-9, 0}, "mcg": {mass, 1e-9, 0}, "mg": {mass, 1e-6, 0}, "g": {mass, 1e-3, 0}, "kg": {mass, 1, 0},
 	"t": {mass, 1e3, 0}, "Mt": {mass, 1e9, 0}, "kt": {mass, 1e6, 0}, "lb": {mass, pound, 0}, "lbs": {mass, pound, 0}, "oz": {mass, ounce, 0},
-	"ns": {duration, 1e-9, 0}, "µs": {duration, 1e-6, 0}, "μs": {duration, 1e-6, 0}, "ms": {duration, 1e-3, 0}, "s": {duration, 1, 0},
-	"sec": {duration, 1, 0}, "min": {duration, minute, 0}, "mins": {duration, minute, 0}, "h": {duration, hour, 0}, "hr": {duration, hour, 0},
-	"hrs": {duration, hour, 0}, "Std": {duration, hour, 0}, "d": {duration, day, 0}, "yr": {duration, year, 0}, "yrs": {duration, year, 0},
+	"ns": {Duration, 1e-9, 0}, "µs": {Duration, 1e-6, 0}, "μs": {Duration, 1e-6, 0}, "ms": {Duration, 1e-3, 0}, "s": {Duration, 1, 0},
+	"sec": {Duration, 1, 0}, "min": {Duration, minute, 0}, "mins": {Duration, minute, 0}, "h": {Duration, hour, 0}, "hr": {Duration, hour, 0},
+	"hrs": {Duration, hour, 0}, "Std": {Duration, hour, 0}, "d": {Duration, day, 0}, "yr": {Duration, year, 0}, "yrs": {Duration, year, 0},
 	"°C": {temperature, 1, 273.15}, "℃": {temperature, 1, 273.15}, "°F": {temperature, 5.0 / 9, 459.67 * 5 / 9}, "℉": {temperature, 5.0 / 9, 459.67 * 5 / 9},
 	"K": {temperature, 1, 0}, "°": {degree, 1, 0},
 	"kB": {storage, 1e3, 0}, "KB": {storage, 1e3, 0}, "MB": {storage, 1e6, 0}, "GB": {storage, 1e9, 0}, "TB": {storage, 1e12, 0}, "PB": {storage, 1e15, 0},
 	"KiB": {storage, 1 << 10, 0}, "MiB": {storage, 1 << 20, 0}, "GiB": {storage, 1 << 30, 0}, "TiB": {storage, 1 << 40, 0},
 	"kb": {storage, 125, 0}, "kbit": {storage, 125, 0}, "Mb": {storage, 125e3, 0}, "Mbit": {storage, 125e3, 0}, "Gb": {storage, 125e6, 0}, "Gbit": {storage, 125e6, 0},
-	"kbps": {storage | duration<<8, 125, 0}, "Mbps": {storage | duration<<8, 125e3, 0}, "Gbps": {storage | duration<<8, 125e6, 0},
+	"kbps": {storage | Duration<<8, 125, 0}, "Mbps": {storage | Duration<<8, 125e3, 0}, "Gbps": {storage | Duration<<8, 125e6, 0},
 	"J": {energy, 1, 0}, "kJ": {energy, 1e3, 0}, "MJ": {energy, 1e6, 0}, "GJ": {energy, 1e9, 0}, "cal": {energy, 4.184, 0}, "kcal": {energy, 4184, 0},
 	"Wh": {energy, 3600, 0}, "kWh": {energy, 3.6e6, 0}, "MWh": {energy, 3.6e9, 0}, "GWh": {energy, 3.6e12, 0}, "TWh": {energy, 3.6e15, 0}, "BTU": {energy, 1055.05585262, 0},
 	"mW": {power, 1e-3, 0}, "W": {power, 1, 0}, "kW": {power, 1e3, 0}, "MW": {power, 1e6, 0}, "GW": {power, 1e9, 0}, "hp": {power, 745.69987158227, 0}, "PS": {power, 735.49875, 0},
 	"Pa": {pressure, 1, 0}, "hPa": {pressure, 100, 0}, "kPa": {pressure, 1e3, 0}, "MPa": {pressure, 1e6, 0}, "bar": {pressure, 1e5, 0}, "mbar": {pressure, 100, 0},
 	"psi": {pressure, 6894.757293168, 0}, "atm": {pressure, 101325, 0}, "mmHg": {pressure, 133.322387415, 0},
 	"Hz": {frequency, 1, 0}, "kHz": {frequency, 1e3, 0}, "MHz": {frequency, 1e6, 0}, "GHz": {frequency, 1e9, 0}, "rpm": {frequency, 1.0 / 60, 0},
-	"mV": {voltage, 1e-3, 0}, "V": {voltage, 1, 0}, "kV": {voltage, 1e3, 0}, "mA": {current, 1e-3, 0}, "mAh": {current | duration<<8, 3.6, 0},
-	"N": {force, 1, 0}, "kN": {force, 1e3, 0}, "px": {pixels, 1, 0}, "MP": {pixels, 1e6, 0}, "x": {multiple, 1, 0}, "×": {multiple, 1, 0},
-	"mph": {length | duration<<8, mile / hour, 0}, "kph": {length | duration<<8, 1000 / hour, 0}, "kmh": {length | duration<<8, 1000 / hour, 0},
-	"kn": {length | duration<<8, knot, 0}, "kt/h": {length | duration<<8, knot, 0}, "fps": {frequency, 1, 0},
+	"mV": {voltage, 1e-3, 0}, "V": {voltage, 1, 0}, "kV": {voltage, 1e3, 0}, "mA": {current, 1e-3, 0}, "mAh": {current | Duration<<8, 3.6, 0},
+	"N": {force, 1, 0}, "kN": {force, 1e3, 0}, "px": {pixels, 1, 0}, "MP": {pixels, 1e6, 0}, "x": {Multiple, 1, 0}, "×": {Multiple, 1, 0},
+	"mph": {length | Duration<<8, mile / hour, 0}, "kph": {length | Duration<<8, 1000 / hour, 0}, "kmh": {length | Duration<<8, 1000 / hour, 0},
+	"kn": {length | Duration<<8, knot, 0}, "kt/h": {length | Duration<<8, knot, 0}, "fps": {frequency, 1, 0},
 	"$": {usd, 1, 0}, "€": {eur, 1, 0}, "£": {gbp, 1, 0}, "¥": {jpy, 1, 0}, "￥": {cny, 1, 0}, "₹": {inr, 1, 0}, "₩": {krw, 1, 0}, "₽": {rub, 1, 0}, "元": {cny, 1, 0}, "円": {jpy, 1, 0},
 	"USD": {usd, 1, 0}, "EUR": {eur, 1, 0}, "GBP": {gbp, 1, 0}, "JPY": {jpy, 1, 0}, "CNY": {cny, 1, 0}, "RMB": {cny, 1, 0}, "INR": {inr, 1, 0}, "Rs": {inr, 1, 0},
 	"CHF": {chf, 1, 0}, "CAD": {cad, 1, 0}, "AUD": {aud, 1, 0}, "KRW": {krw, 1, 0}, "BRL": {brl, 1, 0}, "RUB": {rub, 1, 0}, "MXN": {mxn, 1, 0}, "SEK": {sek, 1, 0},
@@ -118,7 +130,7 @@ var symbols = map[string]unit{
 //
 //nolint:gochecknoglobals // constant table
 var unitNames = names(map[string]unit{
-	"percent per-cent prozent pourcent":                                                                      {percent, 1, 0},
+	"percent per-cent prozent pourcent":                                                                      {Percent, 1, 0},
 	"nanometer nanometers nanometre nanometres":                                                              {length, 1e-9, 0},
 	"micrometer micrometers micrometre micrometres micron microns":                                           {length, 1e-6, 0},
 	"millimeter millimeters millimetre millimetres millimètre millimètres milímetro milímetros":              {length, 1e-3, 0},
@@ -148,20 +160,20 @@ var unitNames = names(map[string]unit{
 	"tonne tonnes ton tons tonnen tonelada toneladas":                                     {mass, 1e3, 0},
 	"pound pounds":                           {mass, pound, 0},
 	"ounce ounces":                           {mass, ounce, 0},
-	"nanosecond nanoseconds":                 {duration, 1e-9, 0},
-	"microsecond microseconds":               {duration, 1e-6, 0},
-	"millisecond milliseconds millisekunden": {duration, 1e-3, 0},
-	"second seconds sekunde sekunden seconde secondes segundo segundos":               {duration, 1, 0},
-	"minute minutes minuten minuto minutos":                                           {duration, minute, 0},
-	"hour hours stunde stunden heure heures hora horas":                               {duration, hour, 0},
-	"day days tag tage tagen jour jours día días":                                     {duration, day, 0},
-	"week weeks woche wochen semaine semaines semana semanas":                         {duration, 7 * day, 0},
-	"fortnight fortnights":                                                            {duration, 14 * day, 0},
-	"month months monat monate monaten mois mes meses":                                {duration, month, 0},
-	"year years year-old years-old jahr jahre jahren an ans année années año años yo": {duration, year, 0},
-	"decade decades jahrzehnt jahrzehnte décennie décennies década décadas":           {duration, 10 * year, 0},
-	"century centuries jahrhundert jahrhunderte siècle siècles siglo siglos":          {duration, 100 * year, 0},
-	"millennium millennia":                                                            {duration, 1000 * year, 0},
+	"nanosecond nanoseconds":                 {Duration, 1e-9, 0},
+	"microsecond microseconds":               {Duration, 1e-6, 0},
+	"millisecond milliseconds millisekunden": {Duration, 1e-3, 0},
+	"second seconds sekunde sekunden seconde secondes segundo segundos":               {Duration, 1, 0},
+	"minute minutes minuten minuto minutos":                                           {Duration, minute, 0},
+	"hour hours stunde stunden heure heures hora horas":                               {Duration, hour, 0},
+	"day days tag tage tagen jour jours día días":                                     {Duration, day, 0},
+	"week weeks woche wochen semaine semaines semana semanas":                         {Duration, 7 * day, 0},
+	"fortnight fortnights":                                                            {Duration, 14 * day, 0},
+	"month months monat monate monaten mois mes meses":                                {Duration, month, 0},
+	"year years year-old years-old jahr jahre jahren an ans année années año años yo": {Duration, year, 0},
+	"decade decades jahrzehnt jahrzehnte décennie décennies década décadas":           {Duration, 10 * year, 0},
+	"century centuries jahrhundert jahrhunderte siècle siècles siglo siglos":          {Duration, 100 * year, 0},
+	"millennium millennia":                                                            {Duration, 1000 * year, 0},
 	"degree degrees grad degrés grados":                                               {degree, 1, 0},
 	"celsius":                                                                         {temperature, 1, 273.15},
 	"fahrenheit":                                                                      {temperature, 5.0 / 9, 459.67 * 5 / 9},
@@ -195,8 +207,8 @@ var unitNames = names(map[string]unit{
 	"newton newtons":                                                                  {force, 1, 0},
 	"megapixel megapixels":                                                            {pixels, 1e6, 0},
 	"pixel pixels":                                                                    {pixels, 1, 0},
-	"times fold mal fois veces":                                                       {multiple, 1, 0},
-	"knot knots knoten":                                                               {length | duration<<8, knot, 0},
+	"times fold mal fois veces":                                                       {Multiple, 1, 0},
+	"knot knots knoten":                                                               {length | Duration<<8, knot, 0},
 	"dollar dollars dollarn dólares":                                                  {usd, 1, 0},
 	"euro euros":                                                                      {eur, 1, 0},
 	"sterling":                                                                        {gbp, 1, 0},

@@ -1,18 +1,6 @@
-package numeric
+package quantity
 
 import "strings"
-
-// cue is a set of hints that a number was worked out from others.
-type cue uint16
-
-const (
-	cueSum cue = 1 << iota
-	cueDiff
-	cueMean
-	cueRatio
-	cueShare // percent of, share, growth
-	cueSpan  // a length of time between dates
-)
 
 // role is what a word can be in a number phrase; the bits combine.
 type role uint32
@@ -52,7 +40,7 @@ type word struct {
 	num   float64
 	month uint8
 	hedge Hedge
-	cue   cue
+	span  bool // tells a length of time: a four-digit number before it may be a year
 }
 
 //nolint:gochecknoglobals // constant table
@@ -67,7 +55,6 @@ func (b lexiconBuilder) add(list string, w word) {
 	for _, name := range fields(list) {
 		old := b[name]
 		old.role |= w.role
-		old.cue |= w.cue
 		if w.num != 0 {
 			old.num = w.num
 		}
@@ -77,6 +64,7 @@ func (b lexiconBuilder) add(list string, w word) {
 		if w.hedge != 0 {
 			old.hedge = w.hedge
 		}
+		old.span = old.span || w.span
 		b[name] = old
 	}
 }
@@ -88,7 +76,6 @@ func buildLexicon() map[string]word {
 	b.calendar()
 	b.hedges()
 	b.frames()
-	b.cues()
 	return b
 }
 
@@ -162,6 +149,8 @@ func (b lexiconBuilder) calendar() {
 	b.add("century centuries jahrhundert jahrhunderts siècle siècles siglo", word{role: roleCentury})
 	b.add("o'clock uhr", word{role: roleClockCue})
 	b.add("in since until till by from of during year before after around circa ca late early mid to through throughout im jahr seit bis en depuis jusqu'en desde hasta año vers von um born founded established season class copyright vor nach zwischen", word{role: roleYearCue})
+	b.add(`years year months days weeks age aged old later earlier after before lasted lasting lasts took takes span spanned between for since
+		until duration long within over jahre jahren alt später ans âgé après años tarde edad`, word{span: true})
 }
 
 func (b lexiconBuilder) hedges() {
@@ -195,16 +184,4 @@ func (b lexiconBuilder) frames() {
 		examples appendix footnote note item line lines option question problem version release phase level part no nos number § rule article
 		room building schritt kapitel abbildung abb tabelle seite abschnitt version étape chapitre page tableau paso capítulo página tabla figura vol volume issue`,
 		word{role: roleLabel})
-}
-
-func (b lexiconBuilder) cues() {
-	b.add("total totals totaling totalling sum combined altogether together overall insgesamt zusammen gesamt tous suma conjunto both all entire", word{cue: cueSum})
-	b.add(`difference more less fewer higher lower taller longer larger smaller shorter bigger heavier lighter older younger increase increased increases
-		decrease decreased rose rise risen grew grow growth fell fall drop dropped declined gain gained lost loss gap remaining remain left change changed
-		exceeds exceeded ahead behind unterschied mehr weniger différence diferencia gestiegen gesunken surplus net by cheaper faster slower spread extra added`, word{cue: cueDiff})
-	b.add("average averages averaged averaging mean per each durchschnitt durchschnittlich pro moyenne promedio por par", word{cue: cueMean})
-	b.add("times twice double doubled doubling ratio triple tripled threefold twofold fold half halved mal fois veces quarter third quadrupled tenfold", word{cue: cueRatio})
-	b.add("percent percentage % share proportion fraction prozent anteil pourcent porcentaje", word{cue: cueShare})
-	b.add(`years year months days weeks age aged old later earlier after before lasted lasting lasts took takes span spanned between for since
-		until duration long within over jahre jahren alt später ans âgé après años tarde edad`, word{cue: cueSpan})
 }

@@ -1,4 +1,4 @@
-package numeric
+package quantity
 
 import "strings"
 
@@ -52,7 +52,7 @@ func (p *parser) unitAt(j int) (u unit, next int, ok bool) {
 		return symbols["%"], j + 2, p.word(j+1, "point") || p.word(j+1, "points")
 	}
 	t := p.tok(j)
-	if t.kind == tokOpaque || t.unit.dim == plain || !p.unitStands(j) {
+	if t.kind == tokOpaque || t.unit.dim == Plain || !p.unitStands(j) {
 		return u, j, false
 	}
 	u, next = p.unitTail(t.unit, j+1)
@@ -84,7 +84,7 @@ func (p *parser) unitTail(u unit, next int) (tail unit, end int) {
 		return t.unit, next + 1
 	case u.dim == degree && (p.word(next, "C") || p.word(next, "F")):
 		return symbols["°"+p.text[t.start:t.end]], next + 1
-	case u.dim == percent && (p.word(next, "points") || p.word(next, "point")):
+	case u.dim == Percent && (p.word(next, "points") || p.word(next, "point")):
 		return u, next + 1
 	}
 	return u, next
@@ -104,7 +104,7 @@ func (p *parser) unitStands(j int) bool {
 	case "yo":
 		return true
 	}
-	if t.unit.dim == multiple && s == "times" {
+	if t.unit.dim == Multiple && s == "times" {
 		return true
 	}
 	return !strings.HasPrefix(p.text[t.end:], "'")
@@ -125,7 +125,7 @@ func (p *parser) perUnit(j int, v *Value) int {
 	if below.kind == tokWord && (below.word.role&roleArticle != 0) {
 		below = p.tok(j + 2)
 	}
-	if below.kind != tokWord || below.unit.dim == plain || below.unit.offset != 0 || v.Offset != 0 || below.unit.dim == multiple || v.Dim == percent {
+	if below.kind != tokWord || below.unit.dim == Plain || below.unit.offset != 0 || v.Offset != 0 || below.unit.dim == Multiple || v.Dim == Percent {
 		return j
 	}
 	top := unit{v.Dim.per(below.unit.dim), v.Factor / below.unit.factor, 0}
@@ -175,10 +175,10 @@ func (p *parser) upper(i, j int, v *Value) (hi Value, next int, ok bool) {
 		return hi, j, false
 	}
 	p.share(v, &hi, k, next)
-	if hi.Raw <= v.Raw || hi.Dim != v.Dim && v.Dim != plain && hi.Dim != plain {
+	if hi.Raw <= v.Raw || hi.Dim != v.Dim && v.Dim != Plain && hi.Dim != Plain {
 		return hi, j, false
 	}
-	if hi.Dim == plain {
+	if hi.Dim == Plain {
 		hi.Dim, hi.Factor, hi.Offset = v.Dim, v.Factor, v.Offset
 	}
 	return hi, next, true
@@ -196,7 +196,7 @@ func (p *parser) share(v, hi *Value, k, next int) {
 		v.Raw, v.Step, v.Place = v.Raw*mult, v.Step*mult, v.Place*mult
 		v.RawHi = v.Raw
 	}
-	if v.Dim == plain || hi.Dim == plain {
+	if v.Dim == Plain || hi.Dim == Plain {
 		v.scaled()
 	}
 }

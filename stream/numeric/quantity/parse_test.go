@@ -1,4 +1,4 @@
-package numeric_test
+package quantity_test
 
 import (
 	"fmt"
@@ -8,16 +8,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"signalbox/stream/numeric"
+	"signalbox/stream/numeric/quantity"
 )
 
 // show prints the values of a text as "what was written=what it is".
 func show(text string) []string {
 	var out []string
-	for _, v := range numeric.Parse(nil, text) {
+	for _, v := range quantity.Parse(nil, text) {
 		s := text[v.Start:v.End] + "="
 		switch v.Kind {
-		case numeric.Date:
+		case quantity.Date:
 			s += fmt.Sprintf("%d", v.Year)
 			if v.YearTo != v.Year {
 				s += fmt.Sprintf("..%d", v.YearTo)
@@ -28,13 +28,13 @@ func show(text string) []string {
 			if v.Day > 0 {
 				s += fmt.Sprintf("/%d", v.Day)
 			}
-		case numeric.Clock:
+		case quantity.Clock:
 			s += fmt.Sprintf("%02d:%02d", int(v.Lo)/60, int(v.Lo)%60)
-		case numeric.Ordinal:
+		case quantity.Ordinal:
 			s += fmt.Sprintf("#%g", v.Raw)
-		case numeric.Fraction:
+		case quantity.Fraction:
 			s += fmt.Sprintf("f%.3g", v.Raw)
-		case numeric.Count:
+		case quantity.Count:
 			s += fmt.Sprintf("%.6g", v.Lo)
 			if v.Range() {
 				s += fmt.Sprintf("..%.6g", v.Hi)
@@ -94,7 +94,7 @@ func TestParse(t *testing.T) {
 func checkValues(t *testing.T, text string) {
 	t.Helper()
 	end := 0
-	for _, v := range numeric.Parse(nil, text) {
+	for _, v := range quantity.Parse(nil, text) {
 		if v.Start < end || v.End <= v.Start || v.End > len(text) {
 			t.Fatalf("value at [%d, %d) after %d in %d bytes", v.Start, v.End, end, len(text))
 		}
@@ -102,10 +102,10 @@ func checkValues(t *testing.T, text string) {
 		if !utf8.ValidString(text[v.Start:v.End]) && utf8.ValidString(text) {
 			t.Fatalf("value %q is cut inside a character", text[v.Start:v.End])
 		}
-		if v.Kind != numeric.Date && (v.Hi < v.Lo || math.IsNaN(v.Lo)) {
+		if v.Kind != quantity.Date && (v.Hi < v.Lo || math.IsNaN(v.Lo)) {
 			t.Fatalf("value %q: range %g..%g", text[v.Start:v.End], v.Lo, v.Hi)
 		}
-		if v.Kind == numeric.Date && (v.YearTo < v.Year || v.Day > 31) {
+		if v.Kind == quantity.Date && (v.YearTo < v.Year || v.Day > 31) {
 			t.Fatalf("date %q: years %d..%d, day %d", text[v.Start:v.End], v.Year, v.YearTo, v.Day)
 		}
 	}
@@ -138,9 +138,9 @@ func TestParseDoesNotAllocate(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties pools at random")
 	}
-	dst := make([]numeric.Value, 0, 16)
+	dst := make([]quantity.Value, 0, 16)
 	if n := testing.AllocsPerRun(200, func() {
-		dst = numeric.Parse(dst[:0], "The tower was completed on 12 May 1889, is about 330 metres tall and cost $1.5 million.")
+		dst = quantity.Parse(dst[:0], "The tower was completed on 12 May 1889, is about 330 metres tall and cost $1.5 million.")
 	}); n > 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}

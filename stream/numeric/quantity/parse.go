@@ -1,4 +1,4 @@
-package numeric
+package quantity
 
 import (
 	"math"
@@ -72,7 +72,7 @@ func (p *parser) push(dst []Value, first int, v Value) []Value {
 	last := &dst[len(dst)-1]
 	between := p.text[last.End:v.Start]
 	joined := between == "" || between == " " || between == " and " || between == " et " || between == " und " || between == " y "
-	compound := v.Dim == length || v.Dim == duration || v.Dim == mass
+	compound := v.Dim == length || v.Dim == Duration || v.Dim == mass
 	if !joined || !compound || last.Kind != Count || last.Dim != v.Dim || last.Range() || v.Factor >= last.Factor || last.Step < 1 || v.Lo >= last.Factor {
 		return append(dst, v)
 	}
@@ -180,7 +180,7 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 	if hi, k, ok := p.upper(i, j, &v); ok {
 		j = k
 		v.RawHi = hi.Raw
-		if v.Dim == plain {
+		if v.Dim == Plain {
 			v.Dim, v.Factor, v.Offset = hi.Dim, hi.Factor, hi.Offset
 		}
 		v.Step, v.Place = max(v.Step, hi.Step), max(v.Place, hi.Place)
@@ -205,7 +205,7 @@ func (p *parser) word(i int, s string) bool {
 // weaken marks small numbers in words that carry no unit: "one of them", "the two". "One" alone with no unit is a pronoun.
 func (p *parser) weaken(i, j int, v *Value) {
 	t := p.tok(i)
-	if t.kind == tokWord && j == i+1 && v.Dim == plain && v.Raw < 4 {
+	if t.kind == tokWord && j == i+1 && v.Dim == Plain && v.Raw < 4 {
 		v.Weak = true
 	}
 }
@@ -238,217 +238,6 @@ func (p *parser) literal(i int) (v Value, next int) {
 		next = k
 	}
 	return p.magnitudes(v, next)
-}
-
-// power reads ×10^6, x 10⁶ and e6.
-func (p *parser) power(i int) (exp float64, next int, ok bool) {
-	t := p.tok(i)
-	if t.kind == tokWord && p.touches(i) && (p.word(i, "e") || p.word(i, "E")) {
-		return p.exponent(i + 1)
-	}
-	times := p.sym(i, '×') || p.sym(i, '·') || p.sym(i, '*') || p.word(i, "x")
-	if !times || p.tok(i+1).kind != tokNumber || p.tok(i+1).num != 10 {
-		return 0, i, false
-	}
-	if p.sym(i+2, '^') {
-		i++
-	}
-	return p.exponent(i + 2)
-}
-
-func (p *parser) exponent(i int) (exp float64, next int, ok bool) {
-	sign := 1.0
-	if p.sym(i, '⁻') {
-		return p.superscript(i+1, -1)
-	}
-	if p.sym(i, '-') || p.sym(i, '−') {
-		sign = -1
-		i++
-	}
-	if p.sym(i, '+') {
-		i++
-	}
-	if t := p.tok(i); t.kind == tokNumber && t.step == 1 && t.num <= 40 {
-		return sign * t.num, i + 1, true
-	}
-	return p.superscript(i, sign)
-}
-
-func (p *parser) superscript(i int, sign float64) (exp float64, next int, ok bool) {
-	start := i
-	for {
-		t := p.tok(i)
-		d := superscriptDigit(t.sym)
-		if t.kind != tokSymbol || d < 0 || exp > 4 {
-			return sign * exp, i, i > start
-		}
-		exp = exp*10 + float64(d)
-		i++
-	}
-}
-
-func superscriptDigit(r rune) int {
-	switch {
-	case r == '¹':
-		return 1
-	case r == '²':
-		return 2
-	case r == '³':
-		return 3
-	case r == '⁰' || r >= '⁴' && r <= '⁹':
-		return int(r - '⁰')
-	}
-	return -1
-}
-
-// magnitudes multiplies by thousand, million, k and M that follow.
-func (p *parser) magnitudes(v Value, i int) (Value, int) {
-	for {
-		mult := p.magnitude(i)
-		if mult == 0 {
-			return v, i
-		}
-		v.Raw, v.Step, v.Place = v.Raw*mult, v.Step*mult, v.Place*mult
-		v.RawHi = v.Raw
-		v.Alt *= mult
-		v.scaled()
-		i++
-	}
-}
-
-func (p *parser) magnitude(i int) float64 {
-	t := p.tok(i)
-	if t.kind != tokWord {
-		return 0
-	}
-	if p.touches(i) {
-		if mult := p.gluedMagnitude(i); mult > 0 {
-			return mult
-		}
-	}
-	if t.word.role&roleMagnitude != 0 {
-		return t.word.num
-	}
-	if p.money(i-2) && (p.word(i, "m") || p.word(i, "M")) {
-		return 1e6
-	}
-	return 0
-}
-
-func (p *parser) gluedMagnitude(i int) float64 {
-	t := p.tok(i)
-	switch p.text[t.start:t.end] {
-	case "k", "K":
-		return 1e3
-	case "M":
-		return 1e6
-	case "m":
-		if p.money(i - 2) {
-			return 1e6
-		}
-	case "B":
-		return 1e9
-	case "T":
-		return 1e12
-	}
-	return 0
-}
-
-// money reports whether token i is a currency sign or code.
-func (p *parser) money(i int) bool {
-	t := p.tok(i)
-	return i >= 0 && t.unit.dim.currency() && (t.kind == tokSymbol || p.text[t.start] <= 'Z')
-}
-
-// spelled reads a number in words: two hundred and thirty-four thousand; treinta y cinco; quatre-vingt-dix.
-func (p *parser) spelled(i int) (v Value, next int, ok bool) {
-	var total, part, last float64
-	j, seen := i, false
-	if p.has(i, roleArticle) && !p.has(i, roleCardinal) {
-		if !p.has(i+1, roleMagnitude) {
-			return v, i, false
-		}
-		j, part = i+1, 1
-	} else if !p.has(i, roleCardinal) && !p.bareMagnitude(i) {
-		return v, i, false
-	}
-	for {
-		t := p.tok(j)
-		switch {
-		case t.kind != tokWord:
-			return p.spelledEnd(total+part, j, seen)
-		case t.word.role&roleCardinal != 0 && fits(t.word.num, last, seen):
-			if score := t.word.num == 20 && part == 4 && p.sym(j-1, '-'); score {
-				part = 80
-			} else {
-				part += t.word.num
-			}
-			last = t.word.num
-		case t.word.role&roleMagnitude != 0 && t.word.num == 100:
-			part = max(part, 1) * 100
-			last = 100
-		case t.word.role&roleMagnitude != 0 && !(seen && t.word.num == 12):
-			total += max(part, 1) * t.word.num
-			part, last = 0, 1000
-		default:
-			return p.spelledEnd(total+part, j, seen)
-		}
-		seen = true
-		j = p.joint(j+1, last)
-	}
-}
-
-// bareMagnitude allows hundert, mil, cent, mille without a number before them; English says "a hundred".
-func (p *parser) bareMagnitude(i int) bool {
-	t := p.tok(i)
-	if t.word.role&roleMagnitude == 0 || t.word.num > 1000 {
-		return false
-	}
-	switch p.text[t.start:t.end] {
-	case "hundert", "tausend", "cent", "cien", "mil", "mille":
-		return p.tok(i-1).kind != tokNumber
-	}
-	return false
-}
-
-// fits reports whether cardinal n can follow last inside one number.
-func fits(n, last float64, seen bool) bool {
-	switch {
-	case !seen:
-		return true
-	case last >= 100:
-		return n < 100 && n > 0
-	case last == 60 || last == 80 || last == 20:
-		return n > 0 && n < 20
-	case last >= 20:
-		return n > 0 && n < 10
-	case last == 4:
-		return n == 20
-	}
-	return false
-}
-
-// joint skips a hyphen or "and" inside a number.
-func (p *parser) joint(j int, last float64) int {
-	if p.sym(j, '-') && p.touches(j) == p.touches(j+1) && p.has(j+1, roleCardinal|roleMagnitude) {
-		return j + 1
-	}
-	if p.has(j, roleAnd) && p.has(j+1, roleCardinal) && last >= 20 {
-		next := p.tok(j + 1).word.num
-		english := p.word(j, "and")
-		if english && last >= 100 && next < 100 || !english && next < 20 {
-			return j + 1
-		}
-	}
-	return j
-}
-
-func (p *parser) spelledEnd(n float64, j int, seen bool) (Value, int, bool) {
-	v := plainValue(n, 1)
-	if p.sym(j-1, '-') {
-		j--
-	}
-	return v, j, seen
 }
 
 // sign makes the value negative for a minus that is no hyphen and no list mark.

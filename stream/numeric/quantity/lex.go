@@ -1,4 +1,4 @@
-package numeric
+package quantity
 
 import (
 	"strings"
@@ -150,7 +150,7 @@ func (l *lexer) wordOrName() {
 	t := token{start: start, end: end, kind: tokWord}
 	t.unit = symbols[l.text[start:end]]
 	if digits || first == '_' {
-		if t.unit.dim == plain && !quarterName(l.text[start:end]) {
+		if t.unit.dim == Plain && !quarterName(l.text[start:end]) {
 			l.opaque(l.dotted(end))
 			return
 		}
@@ -219,10 +219,10 @@ func (l *lexer) fold(t *token) {
 	}
 	folded := form[:n]
 	t.word = lexicon[string(folded)]
-	if t.unit.dim == plain {
+	if t.unit.dim == Plain {
 		t.unit = unitNames[string(folded)]
 	}
-	if t.word.role == 0 && t.unit.dim == plain {
+	if t.word.role == 0 && t.unit.dim == Plain {
 		if v := german(folded); v > 0 {
 			t.word = word{role: roleCardinal, num: v}
 		}

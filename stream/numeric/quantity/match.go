@@ -1,4 +1,4 @@
-package numeric
+package quantity
 
 import "math"
 
@@ -12,36 +12,37 @@ const (
 	strictShare = 0.12
 )
 
-// agreement is how a number of the claim and one of the evidence relate.
-type agreement uint8
+// Agreement is how a number of a claim and one of the evidence relate.
+type Agreement uint8
 
+// The agreements.
 const (
-	differs agreement = iota
-	equal
-	rounded
-	converted
+	Differs   Agreement = iota
+	Equal               // the same value, however written
+	Rounded             // the claim says no more than the evidence: rounded, a bound that holds, a range around it
+	Converted           // the same value in another unit, perhaps rounded
 )
 
-// commensurable reports whether two values measure the same thing, so that a difference between them means something.
-func commensurable(c, e *Value) bool {
+// Commensurable reports whether two values measure the same thing, so that a difference between them means something.
+func Commensurable(c, e *Value) bool {
 	if c.Kind == Fraction || e.Kind == Fraction {
-		return (c.Kind == Fraction || c.Dim == percent) && (e.Kind == Fraction || e.Dim == percent)
+		return (c.Kind == Fraction || c.Dim == Percent) && (e.Kind == Fraction || e.Dim == Percent)
 	}
 	return c.Kind == e.Kind && c.Dim == e.Dim
 }
 
-// agree compares number c of a claim with number e of the evidence. Beyond comparable ones it lets numbers without a
+// Compare compares number c of a claim with number e of the evidence. Beyond comparable ones it lets numbers without a
 // unit meet numbers with one, for units often stand in a heading: equal as written, they agree.
-func agree(c, e *Value) agreement {
+func Compare(c, e *Value) Agreement {
 	switch {
 	case c.Kind == Date && e.Kind == Date:
 		return sameDate(c, e)
 	case c.Kind == Clock && e.Kind == Clock:
-		return when(c.Lo == e.Lo || math.Abs(c.Lo-e.Lo) == 12*60 && min(c.Lo, e.Lo) < 13*60 && c.End-c.Start <= 5, equal)
+		return when(c.Lo == e.Lo || math.Abs(c.Lo-e.Lo) == 12*60 && min(c.Lo, e.Lo) < 13*60 && c.End-c.Start <= 5, Equal)
 	case c.Kind == Ordinal || e.Kind == Ordinal:
-		return when(c.Kind == e.Kind && c.Raw == e.Raw, equal)
+		return when(c.Kind == e.Kind && c.Raw == e.Raw, Equal)
 	case c.Kind == Clock || e.Kind == Clock:
-		return differs
+		return Differs
 	case c.Kind == Date || e.Kind == Date:
 		return yearAsCount(c, e)
 	case c.Kind == Fraction || e.Kind == Fraction:
@@ -55,24 +56,24 @@ func agree(c, e *Value) agreement {
 }
 
 //nolint:revive // picks a value, not a way
-func when(ok bool, a agreement) agreement {
+func when(ok bool, a Agreement) Agreement {
 	if ok {
 		return a
 	}
-	return differs
+	return Differs
 }
 
 // asWritten lets a number without a unit, in degrees or in times meet one with a unit.
-func asWritten(c, e *Value) agreement {
-	bare := func(v *Value) bool { return v.Dim == plain || v.Dim == multiple || v.Dim == degree }
+func asWritten(c, e *Value) Agreement {
+	bare := func(v *Value) bool { return v.Dim == Plain || v.Dim == Multiple || v.Dim == degree }
 	degrees := c.Dim == degree && e.Dim == temperature || c.Dim == temperature && e.Dim == degree
 	anyBare := bare(c) || bare(e)
-	if !anyBare || c.Dim != plain && e.Dim != plain && !degrees {
-		return differs
+	if !anyBare || c.Dim != Plain && e.Dim != Plain && !degrees {
+		return Differs
 	}
 	cc, ee := *c, *e
-	cc.setUnit(unit{plain, 1, 0})
-	ee.setUnit(unit{plain, 1, 0})
+	cc.setUnit(unit{Plain, 1, 0})
+	ee.setUnit(unit{Plain, 1, 0})
 	cc.Hedge, ee.Hedge = Exact, Exact
 	if cc.Range() || ee.Range() {
 		return ranges(&cc, &ee)
@@ -80,30 +81,30 @@ func asWritten(c, e *Value) agreement {
 	return amounts(&cc, &ee)
 }
 
-func yearAsCount(c, e *Value) agreement {
+func yearAsCount(c, e *Value) Agreement {
 	bare := func(v *Value) bool {
-		return v.Kind == Date && v.Year != 0 && v.Year == v.YearTo && v.Month == 0 || v.Kind == Count && v.Dim == plain
+		return v.Kind == Date && v.Year != 0 && v.Year == v.YearTo && v.Month == 0 || v.Kind == Count && v.Dim == Plain
 	}
 	if !bare(c) || !bare(e) || c.Range() && e.Range() {
-		return differs
+		return Differs
 	}
-	return when(c.Lo == e.Lo || c.Range() && c.Lo <= e.Lo && e.Lo <= c.Hi, equal)
+	return when(c.Lo == e.Lo || c.Range() && c.Lo <= e.Lo && e.Lo <= c.Hi, Equal)
 }
 
 // sameDate holds when everything that the claim says of the date stands in the evidence; a claim may say less, not more.
-func sameDate(c, e *Value) agreement {
+func sameDate(c, e *Value) Agreement {
 	if !dayFits(c, e, c.Month, c.Day) && (!c.Swap || !dayFits(c, e, c.Day, c.Month)) {
-		return differs
+		return Differs
 	}
 	switch {
 	case c.Year == 0 || e.Year == 0:
-		return when(c.Month != 0 && e.Month != 0, equal)
+		return when(c.Month != 0 && e.Month != 0, Equal)
 	case c.Year == e.Year && (c.YearTo == e.YearTo || c.Year == c.YearTo && e.YearTo-e.Year < 10):
-		return equal
+		return Equal
 	case c.Year < c.YearTo && c.Year <= e.Year && e.YearTo <= c.YearTo:
-		return rounded
+		return Rounded
 	}
-	return differs
+	return Differs
 }
 
 func dayFits(c, e *Value, month, day uint8) bool {
@@ -122,28 +123,28 @@ func quarterOf(part, m uint8) bool {
 	return part/10%10 == 'Q'%10 && (m-1)/3+1 == n
 }
 
-func share(c, e *Value) agreement {
+func share(c, e *Value) Agreement {
 	cc, ee := *c, *e
 	for _, v := range []*Value{&cc, &ee} {
 		if v.Kind == Fraction {
 			*v = plainValue(v.Raw*100, 1)
 			v.Hedge = c.Hedge
 		}
-		v.setUnit(unit{plain, 1, 0})
+		v.setUnit(unit{Plain, 1, 0})
 	}
-	if c.Dim != percent && c.Kind != Fraction || e.Dim != percent && e.Kind != Fraction {
-		return when(c.Kind == e.Kind || math.Abs(c.Raw-e.Raw) <= exactly, equal)
+	if c.Dim != Percent && c.Kind != Fraction || e.Dim != Percent && e.Kind != Fraction {
+		return when(c.Kind == e.Kind || math.Abs(c.Raw-e.Raw) <= exactly, Equal)
 	}
 	if c.Kind == Fraction && e.Kind == Fraction {
-		return when(math.Abs(cc.Raw-ee.Raw) < 1, equal)
+		return when(math.Abs(cc.Raw-ee.Raw) < 1, Equal)
 	}
 	if c.Kind == Fraction { // in words: two thirds of 66.4 %
-		return when(math.Abs(cc.Raw-ee.Raw) <= 1.5 || c.Hedge != Exact && math.Abs(cc.Raw-ee.Raw) <= 4, rounded)
+		return when(math.Abs(cc.Raw-ee.Raw) <= 1.5 || c.Hedge != Exact && math.Abs(cc.Raw-ee.Raw) <= 4, Rounded)
 	}
 	return amounts(&cc, &ee)
 }
 
-func ranges(c, e *Value) agreement {
+func ranges(c, e *Value) Agreement {
 	lo, hi := *c, *c
 	lo.RawHi, hi.Raw = c.Raw, c.RawHi
 	lo.scaled()
@@ -155,54 +156,66 @@ func ranges(c, e *Value) agreement {
 		elo.scaled()
 		ehi.scaled()
 		a, b := amounts(&lo, &elo), amounts(&hi, &ehi)
-		if a == differs || b == differs {
-			return differs
+		if a == Differs || b == Differs {
+			return Differs
 		}
 		return max(a, b)
 	case c.Range():
-		if c.Dim == plain && c.Hi > 2*c.Lo {
-			return differs // pages, scores: too wide to say something of a bare number
+		if c.Dim == Plain && c.Hi > 2*c.Lo {
+			return Differs // pages, scores: too wide to say something of a bare number
 		}
 		slack := exactly * math.Abs(c.Hi)
-		return when(e.Lo >= c.Lo-slack && e.Lo <= c.Hi+slack, rounded)
+		return when(e.Lo >= c.Lo-slack && e.Lo <= c.Hi+slack, Rounded)
 	case c.Hedge == About && e.Lo <= c.Lo && c.Lo <= e.Hi:
-		return rounded
+		return Rounded
 	}
 	for _, end := range [...]float64{e.Raw, e.RawHi} {
 		one := *e
 		one.Raw, one.RawHi = end, end
 		one.scaled()
-		if a := amounts(c, &one); a != differs {
+		if a := amounts(c, &one); a != Differs {
 			return a
 		}
 	}
-	return differs
+	return Differs
 }
 
 // amounts compares two single amounts of one dimension.
-func amounts(c, e *Value) agreement {
+func amounts(c, e *Value) Agreement {
 	truth := (e.Lo - c.Offset) / c.Factor // in the unit of the claim
 	same := c.Factor == e.Factor && c.Offset == e.Offset
 	if near(c.Raw, truth, exactly*max(math.Abs(truth), math.Abs(c.Raw))) {
 		switch {
 		case opposed(c.Hedge, e.Hedge):
-			return differs
+			return Differs
 		case same:
-			return equal
+			return Equal
 		}
-		return converted
+		return Converted
 	}
 	if same && (near(c.Alt, e.Raw, exactly*math.Abs(e.Raw)) || near(c.Raw, e.Alt, exactly*math.Abs(c.Raw))) {
-		return equal
+		return Equal
 	}
-	kind := rounded
+	kind := Rounded
 	if !same {
-		kind = converted
+		kind = Converted
 	}
 	if bound(c, truth) && c.Hedge != e.Hedge {
 		return kind
 	}
 	return when(near(c.Raw, truth, tolerance(c, e)), kind)
+}
+
+// Says reports whether v says base, an amount in base units that was worked out from others, by the precision that v is
+// written with.
+func (v *Value) Says(base float64) bool {
+	e := *v
+	e.Hedge = Exact
+	e.Raw = (base - v.Offset) / v.Factor
+	e.RawHi, e.Alt = e.Raw, math.NaN()
+	e.Step = v.Step / 1000
+	e.scaled()
+	return amounts(v, &e) != Differs
 }
 
 func near(a, b, tol float64) bool { return math.Abs(a-b) <= tol }

@@ -1,4 +1,4 @@
-package numeric
+package quantity
 
 import (
 	"math"

@@ -1,0 +1,5 @@
+//go:build !race
+
+package quantity_test
+
+const raceEnabled = false

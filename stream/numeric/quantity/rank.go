@@ -1,0 +1,120 @@
+package quantity
+
+import (
+	"math"
+)
+
+// clock reads 14:30, 2:30 pm, 9 am, 14 Uhr, 9 o'clock.
+func (p *parser) clock(i int) (v Value, next int, ok bool) {
+	t := p.tok(i)
+	v = Value{Start: t.start, Kind: Clock, Dim: clock, Alt: math.NaN(), Factor: 1, Step: 1, Place: 1}
+	minutes := t.num
+	next = i + 1
+	switch {
+	case t.kind == tokClock:
+	case t.kind == tokNumber && t.step == 1 && t.num <= 24 && t.digits > 0 && (p.has(next, roleClockCue) || p.has(next, roleMeridiem)):
+		minutes *= 60
+	default:
+		return v, i, false
+	}
+	switch {
+	case p.has(next, roleMeridiem):
+		if minutes >= 12*60 {
+			minutes -= 12 * 60
+		}
+		minutes += p.tok(next).word.num * 60
+		next++
+	case p.has(next, roleClockCue):
+		next++
+	}
+	v.Raw, v.RawHi, v.Lo, v.Hi = minutes, minutes, minutes, minutes
+	v.End = p.tok(next - 1).end
+	return v, next, true
+}
+
+// fractionWords reads half, two thirds, a quarter, three-quarters, 3/4.
+func (p *parser) fractionWords(i int) (v Value, next int, ok bool) {
+	t := p.tok(i)
+	if t.kind == tokNumber && t.num < 1 && t.num > 0 && (p.text[t.start] > 0x7f || t.step == 0.01 && t.end-t.start >= 3 && hasSlash(p.text[t.start:t.end])) {
+		if _, _, unitFollows := p.unitAt(i + 1); unitFollows {
+			return v, i, false
+		}
+		return p.fractionValue(i, i+1, t.num), i + 1, true
+	}
+	count, j := 1.0, i
+	if t.word.role&(roleCardinal|roleArticle) != 0 && !p.has(i, roleMagnitude) {
+		if t.word.role&roleCardinal != 0 {
+			count = t.word.num
+		}
+		j++
+		if p.sym(j, '-') {
+			j++
+		}
+	}
+	f := p.tok(j)
+	third := j > i && f.word.role&roleOrdinal != 0 && f.word.num == 3 && count == 1 && p.word(j+1, "of")
+	if f.word.role&roleFraction == 0 && !third || count == 0 {
+		return v, i, false
+	}
+	if j == i && f.word.num != 0.5 {
+		return v, i, false
+	}
+	share := f.word.num
+	if third {
+		share = 1.0 / 3
+	}
+	if count*share >= 1 {
+		return v, i, false
+	}
+	return p.fractionValue(i, j+1, count*share), j + 1, true
+}
+
+func hasSlash(s string) bool {
+	for i := range len(s) {
+		if s[i] == '/' {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *parser) fractionValue(i, j int, n float64) Value {
+	v := plainValue(n, 0.01)
+	v.Kind, v.Start, v.End = Fraction, p.tok(i).start, p.tok(j-1).end
+	v.Hedge = p.hedge(i)
+	v.Weak = p.tok(i).kind == tokWord
+	return v
+}
+
+// ordinalWord reads third and twenty-first.
+func (p *parser) ordinalWord(i int, n *float64, next *int) bool {
+	t, last := p.tok(i), p.tok(i+2)
+	if t.word.role&roleCardinal != 0 && t.word.num >= 20 && p.sym(i+1, '-') && last.word.role&roleOrdinal != 0 && last.word.num < 10 {
+		*n, *next = t.word.num+last.word.num, i+3
+		return true
+	}
+	if t.word.role&roleOrdinal == 0 || t.word.role&roleCardinal != 0 {
+		return false
+	}
+	*n, *next = t.word.num, i+1
+	return true
+}
+
+// ordinal reads 3rd, 3., third, twenty-first.
+func (p *parser) ordinal(i int) (v Value, next int, ok bool) {
+	t := p.tok(i)
+	switch {
+	case t.kind == tokNumber && t.step == 1 && p.touches(i+1) && p.tok(i+1).kind == tokWord && p.ordinalMark(i+1):
+		v, next = plainValue(t.num, 1), i+2
+	case t.kind == tokWord && p.ordinalWord(i, &v.Raw, &next):
+		if p.word(i, "second") && p.tok(i-1).kind == tokNumber {
+			return v, i, false
+		}
+		v = plainValue(v.Raw, 1)
+		v.Weak = true
+	default:
+		return v, i, false
+	}
+	v.Kind, v.Dim, v.Start, v.End = Ordinal, rank, t.start, p.tok(next-1).end
+	return v, next, true
+}
