@@ -173,7 +173,7 @@ def mix(rows: list[Pair], shares: dict[str, float], rng: random.Random) -> list[
     """Row numbers of one epoch: of every source its share, more than 1 for several times."""
     out = []
     for i, r in enumerate(rows):
-        share = shares.get(r.kind or r.src, shares.get(r.src, 1.0))
+        share = shares.get(r.kind, shares.get(r.src, 1.0))
         out += [i] * (int(share) + (rng.random() < share % 1))
     return out
 
