@@ -1,0 +1,172 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"signalbox/stream/answer"
+	"signalbox/stream/check"
+	"signalbox/stream/sse"
+)
+
+// ErrOpaque: a body cannot be read, so it cannot be checked.
+var ErrOpaque = errors.New("answer cannot be read")
+
+// Body checks an answer in one piece and returns it as the job's policy wants it: the same slice when nothing changes in it.
+//
+// Observe with a summary and Annotate add the member x_signalbox and leave the text alone. Hold replaces failed claims by the
+// marker and keeps the finish_reason. Terminate, and Hold where it would end a stream, cut the text of each choice before its
+// first failed claim, as long as the answer has failed as a whole, and make the finish_reason content_filter.
+//
+// All claims are there at once, so MaxHold bounds the time until the next verdicts come and not the time of all of them: what a
+// checker says nothing about for that long is shed. A body that is not understood has the State Failed and is returned as
+// it is, or, where OnUnchecked blocks, not at all: the error is ErrOpaque. The other error is that of ctx.
+func (g *Guard) Body(ctx context.Context, body []byte, job Job) ([]byte, Outcome, error) {
+	b := bodyCheck{ledger: newLedger(g, job)}
+	b.act, b.late = func(*record) {}, true
+	if job.idle() {
+		b.finish(nil)
+		b.out.State = sse.Done
+		return body, b.out, nil
+	}
+	var r answer.Reader
+	e := r.ReadBody(body)
+	b.read(e)
+	err := b.wait(ctx)
+	b.conclude()
+	b.finish(err)
+	b.out.State = sse.Done
+	if e.Shape == answer.Opaque || e.Failed {
+		b.out.State = sse.Failed
+	}
+	if err == nil && e.Shape == answer.Opaque && b.blocks(check.Unchecked) {
+		err = fmt.Errorf("%w: %s", ErrOpaque, e.Why)
+	}
+	if err != nil {
+		return nil, b.out, err
+	}
+	return b.write(body, e), b.out, nil
+}
+
+// bodyCheck is an answer in one piece.
+type bodyCheck struct {
+	ledger
+	texts []bodyText
+	todo  []task
+}
+
+// bodyText is a text of the body, of which the client gets what is before to.
+type bodyText struct {
+	delta int
+	lane  *lane
+	to    int
+	cut   bool
+}
+
+// read takes in all texts.
+func (b *bodyCheck) read(e *answer.Event) {
+	for i := range e.Deltas {
+		d := &e.Deltas[i]
+		if !b.checked(d.Kind) {
+			continue
+		}
+		ln := b.newLane(d, d.Part)
+		b.texts = append(b.texts, bodyText{delta: i, lane: ln, to: len(d.Text)})
+		b.enter(ln, ln.feed(d.Text))
+		b.enter(ln, ln.close())
+	}
+	b.todo, b.batch = b.batch, nil
+}
+
+// wait has the claims read by a model, some at a time, as long as that gets on.
+func (b *bodyCheck) wait(ctx context.Context) error {
+	for len(b.todo) > 0 {
+		n := min(len(b.todo), batchSize)
+		now := time.Now()
+		for i := range b.todo[:n] {
+			t := &b.todo[i]
+			t.deadline = now.Add(b.MaxHold)
+			t.record.deadline = t.deadline
+		}
+		b.batch = append(b.batch[:0], b.todo[:n]...)
+		b.todo = b.todo[n:]
+		b.send()
+		if err := b.await(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits for the claims that were sent. When none of them gets a verdict in time the rest is shed.
+func (b *bodyCheck) await(ctx context.Context) error {
+	before := b.out.Shed
+	sent := len(b.pending)
+	for {
+		deadline, ok := b.deadline()
+		if !ok {
+			break
+		}
+		timer := time.NewTimer(time.Until(deadline))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-b.desk.wake:
+			b.receive(b.desk.collect())
+		case <-timer.C:
+			b.expire(time.Now())
+		}
+		timer.Stop()
+	}
+	if b.out.Shed-before < max(1, sent) {
+		return nil
+	}
+	now := time.Now()
+	for _, t := range b.todo {
+		b.shed(t.record, now)
+	}
+	b.todo = nil
+	return nil
+}
+
+// conclude lets follow what has to, in the order of the text.
+func (b *bodyCheck) conclude() {
+	for i := range b.texts {
+		p := &b.texts[i]
+		b.cutting = false
+		for _, r := range p.lane.open {
+			if !r.decided {
+				continue
+			}
+			if b.follow(r); b.cutting {
+				p.to, p.cut, b.out.Cut = r.claim.Bytes.Start, true, true
+				break
+			}
+		}
+	}
+}
+
+// write returns the body as it goes to the client.
+func (b *bodyCheck) write(body []byte, e *answer.Event) []byte {
+	var w answer.Rewrite
+	if b.out.Cut {
+		w.Finish = cutReason
+		b.pool.observer.Action(Cut)
+	}
+	for _, p := range b.texts {
+		w.Changes = p.lane.changes(w.Changes, p.delta, 0, p.to, inPlace([]byte(b.Marker)))
+		if p.cut {
+			w.Changes = append(w.Changes, answer.Change{Delta: p.delta, From: p.to, To: p.lane.fed})
+		}
+	}
+	if b.Summary {
+		w.Extension = b.summary(nil)
+	}
+	if e.Shape == answer.Opaque || len(w.Changes) == 0 && len(w.Extension) == 0 {
+		return body
+	}
+	return e.Append(nil, w)
+}

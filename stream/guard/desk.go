@@ -1,0 +1,161 @@
+package guard
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"signalbox/stream/check"
+	"signalbox/stream/evidence"
+)
+
+// task is a claim that a model has to read.
+type task struct {
+	record   *record
+	claim    check.Claim
+	fallback check.Result // what stands without a model
+	since    time.Time    // the end of the claim
+	deadline time.Time
+}
+
+// reply is the verdict on a task.
+type reply struct {
+	record *record
+	result check.Result
+	shed   bool
+}
+
+// desk is where one answer leaves its tasks and gets its verdicts.
+type desk struct {
+	pool     *pool
+	evidence *evidence.Evidence
+	question string
+	wake     chan struct{} // holds 1: there are replies
+
+	mu      sync.Mutex // guards what follows
+	tasks   []task
+	queued  bool // it is in the pool's queue, or about to be
+	replies []reply
+	state   deskState
+	checks  int // that were started
+	running map[int]context.CancelFunc
+}
+
+type deskState uint8
+
+const (
+	attended deskState = iota // the answer takes its replies
+	left                      // the answer has gone; replies are told to the Observer
+	closed                    // nobody wants the verdicts
+)
+
+func newDesk(p *pool, e *evidence.Evidence, question string) *desk {
+	return &desk{pool: p, evidence: e, question: question, wake: make(chan struct{}, 1), running: map[int]context.CancelFunc{}}
+}
+
+// submit leaves tasks, in the order of their deadlines, and returns how many of them found a place.
+func (d *desk) submit(list []task) int {
+	n := d.pool.reserve(len(list))
+	if n == 0 {
+		return 0
+	}
+	d.mu.Lock()
+	d.tasks = append(d.tasks, list[:n]...)
+	send := !d.queued
+	d.queued = true
+	d.mu.Unlock()
+	if send {
+		d.pool.queue <- d
+	}
+	return n
+}
+
+// take returns the tasks that come next, and whether there are more; then the desk has to go back into the queue.
+func (d *desk) take() (list []task, more bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := min(len(d.tasks), batchSize)
+	list = append(list, d.tasks[:n]...)
+	d.tasks = append(d.tasks[:0], d.tasks[n:]...)
+	d.queued = len(d.tasks) > 0
+	return list, d.queued
+}
+
+// start notes that a check begins, unless nobody wants it.
+func (d *desk) start(cancel context.CancelFunc) (id int, wanted bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.checks++
+	d.running[d.checks] = cancel
+	return d.checks, d.state != closed
+}
+
+// end notes that a check has ended.
+func (d *desk) end(id int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.running, id)
+}
+
+// deliver hands in verdicts; nil stands for none at all.
+func (d *desk) deliver(list []task, results []check.Result) {
+	out := make([]reply, len(list))
+	now := time.Now()
+	for i, t := range list {
+		out[i] = reply{record: t.record, result: t.fallback, shed: results == nil || !now.Before(t.deadline)}
+		if !out[i].shed {
+			out[i].result = results[i]
+		}
+	}
+	d.mu.Lock()
+	state := d.state
+	if state == attended {
+		d.replies = append(d.replies, out...)
+	}
+	d.mu.Unlock()
+	switch state {
+	case attended:
+		select {
+		case d.wake <- struct{}{}:
+		default: // it is awake
+		}
+	case left:
+		for _, r := range out {
+			if !r.record.decided { // nobody writes it any more
+				d.pool.tell(r, now.Sub(r.record.since))
+			}
+		}
+	case closed:
+	}
+}
+
+// collect returns the verdicts that have come.
+func (d *desk) collect() []reply {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := d.replies
+	d.replies = nil
+	return out
+}
+
+// leave lets the checks go on without the answer, and returns the verdicts that have come.
+func (d *desk) leave() []reply {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.state = left
+	out := d.replies
+	d.replies = nil
+	return out
+}
+
+// close tells that no verdict is wanted any more, and ends the checks that run. Tasks that wait keep their places until a
+// worker comes by.
+func (d *desk) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.state = closed
+	d.replies = nil
+	for _, cancel := range d.running {
+		cancel()
+	}
+}

@@ -1,0 +1,220 @@
+package guard
+
+import (
+	"bytes"
+
+	"signalbox/stream/answer"
+	"signalbox/stream/sse"
+)
+
+// builder is the reader that makes events of our own. In the Responses API they have to fit to what the client has got.
+func (s *stream) builder() *answer.Reader {
+	if s.in.Shape() == answer.Response {
+		return &s.back
+	}
+	return &s.in
+}
+
+// release writes what waits and may go now, in order.
+func (s *stream) release() {
+	for i := 0; i < len(s.queue.items); {
+		it := s.queue.items[i]
+		switch {
+		case s.waitsBehind(i), !it.ready(), s.cutting && it.last:
+			i++
+		case s.free(it):
+			s.emit(it)
+			s.queue.drop(i)
+		default:
+			s.emitFront(it)
+			i++
+		}
+	}
+}
+
+// waitsBehind reports whether an item ahead of item i keeps it back.
+func (s *stream) waitsBehind(i int) bool {
+	for _, ahead := range s.queue.items[:i] {
+		if blocks(ahead.choice, s.queue.items[i].choice) {
+			return true
+		}
+	}
+	return false
+}
+
+// emit writes an item.
+func (s *stream) emit(it *item) {
+	switch {
+	case it.synthetic:
+		p := it.texts[0]
+		s.emitText(p, it.spare)
+	case it.done:
+		s.w.Pass(it.event)
+	default:
+		s.emitEvent(it)
+	}
+	s.ended = append(s.ended, it.ends...)
+	for _, p := range it.texts {
+		p.lane.last = nil
+	}
+	for _, r := range it.marks {
+		s.insertMark(r)
+	}
+}
+
+// emitText writes text that has no event of its own, as far as it may go.
+func (s *stream) emitText(p passage, text []byte) {
+	text = p.lane.mend(nil, text, p.from, s.bare)
+	if len(text) == 0 {
+		return
+	}
+	r := s.builder()
+	s.buf = r.AppendDelta(s.buf[:0], p.lane.like, text)
+	s.w.Insert(r.DeltaName(), s.buf)
+}
+
+// emitEvent writes an event, as it came if nothing changes in it.
+func (s *stream) emitEvent(it *item) {
+	summed := len(it.ends) > 0 && s.Summary
+	if !summed && !s.changes(it) {
+		if s.in.Shape() == answer.Response && s.Mode > Observe {
+			s.back.Read(it.event.Data)
+		}
+		s.w.Pass(it.event)
+		return
+	}
+	a := s.back.Read(it.event.Data)
+	w := answer.Rewrite{Changes: s.edits(it, a)}
+	if it.bare && emptied(a, w.Changes) {
+		s.w.Drop(it.event)
+		return
+	}
+	if summed {
+		w.Extension = s.summary(nil)
+	}
+	s.buf = a.Append(s.buf[:0], w)
+	s.w.Replace(it.event, s.buf)
+}
+
+// changes reports whether the texts of an event change.
+func (s *stream) changes(it *item) bool {
+	if it.strip || len(it.marks) > 0 && len(it.ends) > 0 {
+		return true
+	}
+	for _, p := range it.texts {
+		if s.Mode == Hold && p.lane.touches(p.from, p.to) {
+			return true
+		}
+	}
+	for _, p := range it.wholes {
+		if len(p.lane.refused) > 0 || len(p.lane.marked) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// edits lists what changes in the texts of an event.
+func (s *stream) edits(it *item, a *answer.Event) []answer.Change {
+	list := s.insert[:0]
+	for _, p := range it.texts {
+		switch {
+		case it.strip:
+			list = append(list, answer.Change{Delta: p.delta, To: len(a.Deltas[p.delta].Text)})
+		case s.Mode == Hold:
+			list = p.lane.changes(list, p.delta, p.from, p.to, s.bare)
+		}
+	}
+	for _, p := range it.wholes {
+		list = p.lane.changes(list, p.delta, 0, p.to, s.bare)
+		for _, at := range p.lane.marked {
+			list = append(list, answer.Change{Delta: p.delta, From: at, To: at, Text: s.marker})
+		}
+	}
+	if len(it.ends) > 0 {
+		list = s.markInside(it, list)
+	}
+	s.insert = list
+	return list
+}
+
+// markInside puts the marks of an event that ends a choice into its text: behind the event they would come too late.
+func (s *stream) markInside(it *item, list []answer.Change) []answer.Change {
+	if s.MarkerAs == Field {
+		for _, r := range it.marks {
+			s.insertMark(r)
+		}
+		it.marks = it.marks[:0]
+		return list
+	}
+	for _, p := range it.texts {
+		var text []byte
+		for _, r := range it.marks {
+			if r.lane == p.lane {
+				text = append(text, s.marker...)
+			}
+		}
+		if len(text) > 0 {
+			list = append(list, answer.Change{Delta: p.delta, From: p.to - p.from, To: p.to - p.from, Text: text})
+		}
+	}
+	it.marks = it.marks[:0]
+	return list
+}
+
+// emptied reports whether the changes leave no text of an event.
+func emptied(a *answer.Event, list []answer.Change) bool {
+	left := 0
+	for i := range a.Deltas {
+		left += len(a.Deltas[i].Text)
+	}
+	for _, c := range list {
+		left -= c.To - c.From - len(c.Text)
+	}
+	return left <= 0
+}
+
+// emitFront writes the front of an item's text, up to where it is free to go. The event goes with the front, and what is left
+// goes by itself.
+func (s *stream) emitFront(it *item) {
+	if len(it.texts) != 1 || it.last || it.strip {
+		return
+	}
+	p := &it.texts[0]
+	n := p.lane.clear - p.from
+	if n <= 0 || s.in.Shape() == answer.Response && p.lane.kind == answer.Reasoning {
+		return // no event of our own brings reasoning in the Responses API
+	}
+	if it.synthetic {
+		s.emitText(passage{p.delta, p.lane, p.from, p.lane.clear}, it.spare[:n])
+		it.spare = append(it.spare[:0], it.spare[n:]...)
+	} else {
+		s.emitCut(it, n)
+	}
+	p.from += n
+}
+
+// emitCut writes an event with the first n bytes of its text, and makes text of the item.
+func (s *stream) emitCut(it *item, n int) {
+	p := it.texts[0]
+	a := s.back.Read(it.event.Data)
+	text := a.Deltas[p.delta].Text
+	list := p.lane.changes(s.insert[:0], p.delta, p.from, p.from+n, s.bare)
+	if k := len(list); k > 0 && list[k-1].To == n {
+		list[k-1].To = len(text)
+	} else {
+		list = append(list, answer.Change{Delta: p.delta, From: n, To: len(text)})
+	}
+	s.insert = list
+	rest := bytes.Clone(text[n:])
+	if it.bare && emptied(a, list) {
+		s.w.Drop(it.event)
+	} else {
+		s.buf = a.Append(s.buf[:0], answer.Rewrite{Changes: list})
+		s.w.Replace(it.event, s.buf)
+	}
+	s.queue.bytes -= it.size()
+	it.spare = append(it.spare[:0], rest...)
+	s.queue.bytes += it.size()
+	it.event, it.synthetic, it.bare = sse.Event{}, true, true
+}

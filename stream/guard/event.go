@@ -1,0 +1,237 @@
+package guard
+
+import (
+	"signalbox/stream/answer"
+	"signalbox/stream/sse"
+)
+
+// event takes in one unit of the upstream's stream.
+func (s *stream) event(e sse.Event) {
+	s.now.reset(e)
+	switch {
+	case sse.IsDone(e.Data):
+		s.done()
+	case e.Kind != sse.Message || e.Cut || len(e.Data) == 0:
+		s.w.Pass(e) // clients see nothing in it
+	case s.idle:
+		s.w.Pass(e)
+	default:
+		s.message(s.in.Read(e.Data))
+	}
+}
+
+// done takes in [DONE].
+func (s *stream) done() {
+	if s.idle {
+		s.w.Pass(s.now.event)
+		s.over = true
+		return
+	}
+	s.close(answer.Everything)
+	s.now.choice, s.now.done = answer.Everything, true
+	if s.Mode > Observe {
+		s.await(answer.Everything)
+	}
+	s.dispatch()
+	s.over = true
+}
+
+// message takes in an event with JSON.
+func (s *stream) message(a *answer.Event) {
+	it := &s.now
+	it.bare = a.Bare()
+	for i := range a.Deltas {
+		if d := &a.Deltas[i]; s.checked(d.Kind) {
+			s.text(it, i, d, a.Shape)
+		}
+	}
+	for i := range a.Finishes {
+		it.ends = append(it.ends, a.Finishes[i].Choice)
+		s.close(a.Finishes[i].Choice)
+	}
+	if a.Failed {
+		s.close(answer.Everything)
+	}
+	if a.Shape == answer.Opaque && s.Mode == Hold && s.OnUnchecked == Block {
+		s.cutting = true // it may hold any text
+	}
+	it.choice = s.order(a)
+	s.last(a)
+	s.faulty = s.faulty || a.Failed
+	s.dispatch()
+}
+
+// text takes in one text that is checked.
+func (s *stream) text(it *item, delta int, d *answer.Delta, shape answer.Shape) {
+	part := 0
+	if shape == answer.Response || d.Whole {
+		part = d.Part
+	}
+	if d.Whole {
+		ln := s.whole(d, part)
+		it.wholes = append(it.wholes, passage{delta, ln, 0, ln.fed})
+		return
+	}
+	if s.Reasoning && d.Kind == answer.Text {
+		s.closeThoughts(d.Choice)
+	}
+	ln := s.lane(d, part)
+	ln.like, ln.last, ln.streamed = *d, it, true
+	ln.like.Text = nil
+	from := ln.fed
+	list := ln.feed(d.Text)
+	it.texts = append(it.texts, passage{delta, ln, from, ln.fed})
+	s.enter(ln, list)
+}
+
+// closeThoughts ends the reasoning of a choice, whose answer begins: the answer must not wait for more of it.
+func (s *stream) closeThoughts(choice int) {
+	for _, ln := range s.lanes {
+		if ln.choice == choice && ln.kind == answer.Reasoning && !ln.closed {
+			s.enter(ln, ln.close())
+		}
+	}
+}
+
+// whole returns the lane of a text that stands in one piece: the one that has brought it, or a new one.
+func (s *stream) whole(d *answer.Delta, part int) *lane {
+	ln := s.lane(d, part)
+	if ln.is(d.Text) {
+		s.enter(ln, ln.close())
+		return ln
+	}
+	if ln.fed > 0 {
+		s.enter(ln, ln.close())
+		ln = s.newLane(d, part)
+	}
+	s.enter(ln, ln.feed(d.Text))
+	s.enter(ln, ln.close())
+	return ln
+}
+
+// order returns the choice whose order an event has to keep. Events of the Responses API are numbered and keep theirs.
+func (s *stream) order(a *answer.Event) int {
+	it := &s.now
+	if a.Shape != answer.Chat && a.Shape != answer.Completion || a.Failed {
+		return answer.Everything
+	}
+	choice := anyTime
+	add := func(c int) {
+		if choice != anyTime && choice != c {
+			c = answer.Everything
+		}
+		choice = c
+	}
+	for _, p := range it.texts {
+		add(p.lane.choice)
+	}
+	for _, p := range it.wholes {
+		add(p.lane.choice)
+	}
+	for _, c := range it.ends {
+		add(c)
+	}
+	if choice == anyTime && a.HasUsage {
+		return answer.Everything // the sum at the end
+	}
+	return choice
+}
+
+// last lets an event wait for verdicts that has to: the end of a choice, which a mark or a cut has to come before and which
+// carries the summary, and a text told as a whole.
+func (s *stream) last(a *answer.Event) {
+	it := &s.now
+	if s.Mode <= Observe && !s.Summary {
+		return
+	}
+	for _, c := range it.ends {
+		s.await(c)
+	}
+	if s.Mode <= Observe {
+		return
+	}
+	for _, p := range it.wholes {
+		it.waits = append(it.waits, wait{p.lane, p.lane.entered})
+		it.last = true
+	}
+	if a.Failed {
+		s.await(answer.Everything)
+	}
+}
+
+// await lets the event wait for the verdicts on a choice.
+func (s *stream) await(choice int) {
+	it := &s.now
+	it.last = true
+	for _, ln := range s.lanes {
+		if (choice == answer.Everything || ln.choice == choice) && len(ln.open) > 0 {
+			it.waits = append(it.waits, wait{ln, ln.entered})
+		}
+	}
+}
+
+// dispatch writes the event that was read last, or keeps it until it may go.
+func (s *stream) dispatch() {
+	it := &s.now
+	if s.cutting {
+		return
+	}
+	if s.Mode == Hold && len(it.texts) > 1 {
+		if s.split(it); it.bare {
+			s.w.Drop(it.event)
+			return
+		}
+	}
+	if !s.queue.blocks(it.choice) && it.ready() && s.free(it) {
+		s.emit(it)
+		return
+	}
+	s.queue.keep(it)
+}
+
+// ready reports whether an item has the verdicts it waits for.
+func (it *item) ready() bool {
+	for _, w := range it.waits {
+		if w.lane.passed < w.claims {
+			return false
+		}
+	}
+	return true
+}
+
+// free reports whether all the text of an item may go.
+func (s *stream) free(it *item) bool {
+	if s.Mode != Hold || it.strip {
+		return true
+	}
+	for i := range it.texts {
+		p := &it.texts[i]
+		if !s.cutting {
+			p.lane.advance()
+		}
+		if p.lane.clear < p.to {
+			return false
+		}
+	}
+	return true
+}
+
+// split lets each of several texts of an event go by itself, as soon as it may; the event follows without them.
+func (s *stream) split(it *item) {
+	a := s.back.Read(it.event.Data)
+	for _, p := range it.texts {
+		s.keepText(p, a.Deltas[p.delta].Text)
+	}
+	it.strip = true
+}
+
+// keepText keeps text that has lost its event.
+func (s *stream) keepText(p passage, text []byte) *item {
+	it := s.queue.take()
+	it.reset(sse.Event{})
+	it.choice, it.synthetic = p.lane.choice, true
+	it.spare = append(it.spare, text...)
+	it.texts = append(it.texts, p)
+	s.queue.put(it)
+	return it
+}

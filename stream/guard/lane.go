@@ -1,0 +1,156 @@
+package guard
+
+import (
+	"hash/maphash"
+	"time"
+	"unicode/utf8"
+
+	"signalbox/stream/answer"
+	"signalbox/stream/check"
+	"signalbox/stream/claims"
+)
+
+// lane is one text of an answer: that of a choice, or of a part of an output item. Offsets are in bytes from its start.
+type lane struct {
+	choice, part int
+	kind         answer.Kind
+	like         answer.Delta // the last piece of it, without the text
+	last         *item        // with the last piece, as long as that is not written
+	streamed     bool         // it came in pieces
+	marked       []int        // where marks belong
+
+	split    *claims.Splitter
+	hash     maphash.Hash
+	fed      int
+	fedRunes int
+	base     claims.Span // bytes and code points before the splitter's text, as Start and End
+	closed   bool        // nothing more is expected
+	before   string      // the claim before
+
+	entered int           // claims so far
+	passed  int           // of them whose turn has come: they and all before have their verdicts
+	open    []*record     // the others, in order
+	clear   int           // the text before is free to go
+	refused []claims.Span // text that failed, in order, without overlaps
+}
+
+// record is a claim on its way to a verdict.
+type record struct {
+	lane     *lane
+	claim    claims.Claim // its spans are those of the lane
+	fallback check.Result // what stands without a model
+	result   check.Result
+	decided  bool
+	failed   bool
+	since    time.Time
+	deadline time.Time // for a model to say something
+}
+
+func newLane(d *answer.Delta, part int, seed maphash.Seed) *lane {
+	split, err := claims.New(claims.Options{})
+	if err != nil {
+		panic(err) // the defaults hold
+	}
+	l := &lane{choice: d.Choice, part: part, kind: d.Kind, split: split}
+	l.hash.SetSeed(seed)
+	return l
+}
+
+// feed takes the next piece of text and returns the claims that it finished, valid until the next call.
+func (l *lane) feed(text []byte) []claims.Claim {
+	if l.closed {
+		l.reopen()
+	}
+	_, _ = l.hash.Write(text) // it never fails
+	l.fed += len(text)
+	l.fedRunes += utf8.RuneCount(text)
+	return l.rebase(l.split.FeedBytes(text))
+}
+
+// close ends the text and returns the claims that were open.
+func (l *lane) close() []claims.Claim {
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	return l.rebase(l.split.Flush())
+}
+
+// reopen makes room for text behind the end.
+func (l *lane) reopen() {
+	l.split.Reset()
+	l.base = claims.Span{Start: l.fed, End: l.fedRunes}
+	l.closed = false
+}
+
+func (l *lane) rebase(list []claims.Claim) []claims.Claim {
+	for i := range list {
+		c := &list[i]
+		c.Bytes.Start, c.Bytes.End = c.Bytes.Start+l.base.Start, c.Bytes.End+l.base.Start
+		c.Runes.Start, c.Runes.End = c.Runes.Start+l.base.End, c.Runes.End+l.base.End
+	}
+	return list
+}
+
+// is reports whether the lane has brought exactly this text.
+func (l *lane) is(text []byte) bool {
+	return l.fed == len(text) && l.hash.Sum64() == maphash.Bytes(l.hash.Seed(), text)
+}
+
+// advance works out how far the text is free to go. That is up to the first claim without a verdict; where two claims
+// overlap, both need one.
+func (l *lane) advance() {
+	switch {
+	case len(l.open) > 0:
+		l.clear = l.open[0].claim.Bytes.Start
+	case l.closed:
+		l.clear = l.fed
+	default:
+		l.clear = l.fed - l.split.Pending()
+	}
+}
+
+// refuse notes that a stretch of text may not go. Claims come in order, and one may begin before the one ahead ends.
+func (l *lane) refuse(at claims.Span) {
+	if n := len(l.refused); n > 0 && at.Start < l.refused[n-1].End {
+		l.refused[n-1].End = max(l.refused[n-1].End, at.End)
+		return
+	}
+	l.refused = append(l.refused, at)
+}
+
+// touches reports whether refused text stands in [from, to).
+func (l *lane) touches(from, to int) bool {
+	for _, r := range l.refused {
+		if r.Start < to && from < r.End {
+			return true
+		}
+	}
+	return false
+}
+
+// changes appends what has to be done to a text that stands at from in the lane, for what is refused in it. The marker comes
+// where a refused stretch begins.
+func (l *lane) changes(dst []answer.Change, delta, from, to int, marker []byte) []answer.Change {
+	for _, r := range l.refused {
+		if r.Start >= to || r.End <= from {
+			continue
+		}
+		c := answer.Change{Delta: delta, From: max(r.Start, from) - from, To: min(r.End, to) - from}
+		if r.Start >= from {
+			c.Text = marker
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// mend appends text, which stands at from in the lane, without what is refused.
+func (l *lane) mend(dst, text []byte, from int, marker []byte) []byte {
+	at := 0
+	for _, c := range l.changes(nil, 0, from, from+len(text), marker) {
+		dst = append(append(dst, text[at:c.From]...), c.Text...)
+		at = c.To
+	}
+	return append(dst, text[at:]...)
+}

@@ -1,0 +1,267 @@
+package guard
+
+import (
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"signalbox/stream/answer"
+	"signalbox/stream/check"
+	"signalbox/stream/claims"
+)
+
+// maxTold bounds how many failed claims a summary tells.
+const maxTold = 100
+
+// ledger keeps the claims of one answer, from their text to what follows from their verdicts. Everything but its desk is for
+// one goroutine.
+type ledger struct {
+	rules
+	job     Job
+	checker Checker
+	pool    *pool
+	desk    *desk
+	seed    maphash.Seed
+	act     func(*record) // marks a claim
+	late    bool          // nothing follows before all verdicts are there
+
+	lanes    []*lane
+	pending  []*record // given to the desk, in the order of their deadlines
+	batch    []task    // to be given to it
+	verdicts [check.Contradicted + 1]int
+	report   []*record // failed claims for the summary
+	acted    int       // failed claims that something was done about
+	cutting  bool      // the answer ends here
+	out      Outcome
+}
+
+func newLedger(g *Guard, job Job) ledger {
+	l := ledger{rules: job.Policy.rules(job.MayAnnotate), job: job, checker: g.checker, pool: g.pool, seed: maphash.MakeSeed()}
+	l.desk = newDesk(g.pool, job.Evidence, job.Question)
+	return l
+}
+
+// lane returns the lane of a text, the newest if there are several.
+func (l *ledger) lane(d *answer.Delta, part int) *lane {
+	for _, ln := range slices.Backward(l.lanes) {
+		if ln.choice == d.Choice && ln.part == part && ln.kind == d.Kind {
+			return ln
+		}
+	}
+	return l.newLane(d, part)
+}
+
+func (l *ledger) newLane(d *answer.Delta, part int) *lane {
+	ln := newLane(d, part, l.seed)
+	l.lanes = append(l.lanes, ln)
+	return ln
+}
+
+// checked reports whether texts of a kind are checked.
+func (l *ledger) checked(k answer.Kind) bool {
+	return k == answer.Text || k == answer.Reasoning && l.Reasoning
+}
+
+// close ends the texts of a choice.
+func (l *ledger) close(choice int) {
+	for _, ln := range l.lanes {
+		if !ln.closed && (choice == answer.Everything || ln.choice == choice) {
+			l.enter(ln, ln.close())
+		}
+	}
+}
+
+// settled reports whether all claims so far have their verdicts.
+func (l *ledger) settled() bool {
+	for _, ln := range l.lanes {
+		if len(ln.open) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// enter takes in the next claims of a lane. What can be judged without a model is, at once.
+func (l *ledger) enter(ln *lane, list []claims.Claim) {
+	if len(list) == 0 {
+		return
+	}
+	now := time.Now()
+	for _, c := range list {
+		if l.cutting {
+			return
+		}
+		if c.Kind == claims.Code {
+			ln.before = ""
+			continue
+		}
+		l.out.Claims++
+		r := &record{lane: ln, claim: c, since: now, deadline: now.Add(l.MaxHold)}
+		ln.entered++
+		ln.open = append(ln.open, r)
+		asked := check.Claim{Text: c.Text, Context: ln.before, Kind: c.Kind}
+		if c.Kind == claims.Cell {
+			asked.Context = c.Context
+		}
+		ln.before = c.Text
+		result, final := l.checker.Quick(l.job.Evidence, asked)
+		if final {
+			l.decide(r, result, time.Now())
+			continue
+		}
+		r.fallback = result
+		l.batch = append(l.batch, task{record: r, claim: asked, fallback: result, since: now, deadline: r.deadline})
+	}
+}
+
+// send gives the desk what a model has to read.
+func (l *ledger) send() {
+	if len(l.batch) == 0 {
+		return
+	}
+	n := l.desk.submit(l.batch)
+	now := time.Now()
+	for i, t := range l.batch {
+		if i < n {
+			l.pending = append(l.pending, t.record)
+		} else {
+			l.shed(t.record, now)
+		}
+	}
+	clear(l.batch)
+	l.batch = l.batch[:0]
+}
+
+// receive takes in verdicts that have come.
+func (l *ledger) receive(list []reply) {
+	now := time.Now()
+	for _, r := range list {
+		switch {
+		case r.record.decided:
+		case r.shed:
+			l.shed(r.record, now)
+		default:
+			l.decide(r.record, r.result, now)
+		}
+	}
+}
+
+// expire sheds what has waited long enough.
+func (l *ledger) expire(now time.Time) {
+	for {
+		deadline, ok := l.deadline()
+		if !ok || deadline.After(now) {
+			return
+		}
+		l.shed(l.pending[0], now)
+	}
+}
+
+// deadline is that of the claim that waits longest.
+func (l *ledger) deadline() (t time.Time, ok bool) {
+	n := 0
+	for n < len(l.pending) && l.pending[n].decided {
+		n++
+	}
+	if n > 0 {
+		rest := copy(l.pending, l.pending[n:])
+		clear(l.pending[rest:])
+		l.pending = l.pending[:rest]
+	}
+	if len(l.pending) == 0 {
+		return time.Time{}, false
+	}
+	return l.pending[0].deadline, true
+}
+
+// shed decides without a model.
+func (l *ledger) shed(r *record, now time.Time) {
+	l.out.Shed++
+	l.pool.observer.Action(Shed)
+	l.decide(r, r.fallback, now)
+}
+
+// decide notes a verdict and lets follow what has to.
+func (l *ledger) decide(r *record, result check.Result, now time.Time) {
+	r.decided, r.result = true, result
+	r.failed = l.ActOn.Has(result.Verdict)
+	l.verdicts[min(int(result.Verdict), len(l.verdicts)-1)]++
+	if r.failed {
+		l.out.Failed++
+	}
+	l.pool.observer.Claim(result.Verdict, now.Sub(r.since))
+	if l.late {
+		return
+	}
+	if l.Mode != Hold {
+		l.follow(r)
+	}
+	l.pass(r.lane)
+}
+
+// pass gives the claims their turn that have a verdict, as have all before them.
+func (l *ledger) pass(ln *lane) {
+	for len(ln.open) > 0 && ln.open[0].decided && !l.cutting {
+		first := ln.open[0]
+		ln.open[0] = nil
+		ln.open = ln.open[1:]
+		ln.passed++
+		if l.Mode == Hold {
+			ln.clear = first.claim.Bytes.Start
+			l.follow(first)
+		}
+	}
+}
+
+// follow does what a verdict asks for.
+func (l *ledger) follow(r *record) {
+	if l.cutting {
+		return
+	}
+	if r.failed && len(l.report) < maxTold {
+		l.report = append(l.report, r)
+	}
+	if r.failed && l.Mode > Observe {
+		l.acted++
+		l.cutting = l.ends(l.acted)
+	}
+	l.cutting = l.cutting || l.blocks(r.result.Verdict)
+	switch {
+	case l.cutting || !r.failed:
+	case l.Mode == Hold:
+		r.lane.refuse(r.claim.Bytes)
+		l.pool.observer.Action(Replaced)
+	case l.Mode == Annotate:
+		l.pool.observer.Action(Marked)
+		l.act(r)
+	default:
+	}
+}
+
+// finish ends the ledger. In mode Observe an answer that came to its end has its last claims checked yet.
+func (l *ledger) finish(err error) {
+	if err == nil && l.Mode == Observe {
+		l.receive(l.desk.leave())
+	} else {
+		l.desk.close()
+	}
+	if l.out.Mode = l.Mode; l.job.idle() {
+		l.out.Mode = Off
+	}
+	l.out.Verdict = l.verdict()
+	l.out.Pending = l.out.Claims
+	for _, n := range l.verdicts {
+		l.out.Pending -= n
+	}
+}
+
+// verdict is that of the answer so far.
+func (l *ledger) verdict() check.Verdict {
+	var list []check.Verdict
+	for v, n := range l.verdicts {
+		if n > 0 {
+			list = append(list, check.Verdict(v))
+		}
+	}
+	return check.Overall(list)
+}

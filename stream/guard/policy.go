@@ -1,0 +1,163 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"signalbox/stream/check"
+)
+
+// Verdicts is a set of verdicts.
+type Verdicts uint8
+
+// VerdictsOf is the set of the given verdicts.
+func VerdictsOf(list ...check.Verdict) Verdicts {
+	var s Verdicts
+	for _, v := range list {
+		s |= 1 << v
+	}
+	return s
+}
+
+// Has reports whether a verdict is in the set.
+func (s Verdicts) Has(v check.Verdict) bool { return s&(1<<v) != 0 }
+
+// MarkerAs is how annotate marks a claim.
+type MarkerAs uint8
+
+// The ways to mark.
+const (
+	Text  MarkerAs = iota // a piece of the answer's text
+	Field                 // a member x_signalbox of a chunk without text
+)
+
+// ParseMarkerAs is the way of a name: text or field.
+func ParseMarkerAs(name string) (m MarkerAs, ok bool) {
+	switch name {
+	case "text":
+		return Text, true
+	case "field":
+		return Field, true
+	}
+	return Text, false
+}
+
+// OnUnchecked is what becomes of a claim without a verdict.
+type OnUnchecked uint8
+
+// The choices.
+const (
+	Pass  OnUnchecked = iota // it counts as one that did not fail
+	Block                    // it ends the answer, unless the mode is observe
+)
+
+// ParseOnUnchecked is the choice of a name: pass or block.
+func ParseOnUnchecked(name string) (u OnUnchecked, ok bool) {
+	switch name {
+	case "pass":
+		return Pass, true
+	case "block":
+		return Block, true
+	}
+	return Pass, false
+}
+
+// Policy is how an answer is treated. The zero value does nothing: its Mode is Off.
+type Policy struct {
+	Mode Mode
+	// ActOn are the verdicts that count as failed. Zero: contradicted and unsupported.
+	ActOn Verdicts
+	// Failures is the number of failed claims at which the answer ends: for Terminate, where 0 means 1, and for Hold, where
+	// 0 means never. Not negative.
+	Failures int
+	// Marker is the text of the mark. Empty: DefaultMarker. Hold leaves out its leading blanks, as it stands in place of a
+	// claim.
+	Marker string
+	// MarkerAs is how Annotate marks.
+	MarkerAs MarkerAs
+	// MaxHold is how long a claim may wait for its verdict, from its last byte on. Zero: DefaultMaxHold. At most a minute.
+	MaxHold time.Duration
+	// OnUnchecked decides about claims that got no verdict.
+	OnUnchecked OnUnchecked
+	// Reasoning: the model's reasoning is checked as well. Otherwise it passes.
+	Reasoning bool
+	// Summary: the answer's last chunk tells the verdicts in mode Observe too. The stricter modes always do.
+	Summary bool
+}
+
+// Defaults of a Policy.
+const (
+	DefaultMarker  = " [unverified]"
+	DefaultMaxHold = 400 * time.Millisecond
+)
+
+// Validate reports every field out of its range.
+func (p Policy) Validate() error {
+	var errs []error
+	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if p.Mode > Hold {
+		add("mode %d: none of off, observe, annotate, terminate, hold", p.Mode)
+	}
+	if p.ActOn != 0 && p.ActOn&^VerdictsOf(check.Contradicted, check.Unsupported) != 0 {
+		add("act on: only contradicted and unsupported can be acted on")
+	}
+	if p.Failures < 0 {
+		add("failures %d: negative", p.Failures)
+	}
+	if !utf8.ValidString(p.Marker) {
+		add("marker %q: not UTF-8", p.Marker)
+	}
+	if p.MarkerAs > Field {
+		add("marker as %d: neither text nor field", p.MarkerAs)
+	}
+	if p.MaxHold < 0 || p.MaxHold > time.Minute {
+		add("max hold %v: not in [0s, 1m]", p.MaxHold)
+	}
+	if p.OnUnchecked > Block {
+		add("on unchecked %d: neither pass nor block", p.OnUnchecked)
+	}
+	return errors.Join(errs...)
+}
+
+// rules is a Policy with its defaults filled in, as it applies to one answer.
+type rules struct {
+	Policy
+	limit int // failed claims that end the answer; 0 for never
+}
+
+// rules works out what applies. An answer that may not be annotated is never changed inside.
+func (p Policy) rules(mayAnnotate bool) rules { //nolint:revive // a fact about the answer
+	if p.ActOn == 0 {
+		p.ActOn = VerdictsOf(check.Contradicted, check.Unsupported)
+	}
+	if p.Marker == "" {
+		p.Marker = DefaultMarker
+	}
+	if p.MaxHold == 0 {
+		p.MaxHold = DefaultMaxHold
+	}
+	r := rules{Policy: p}
+	r.Summary = p.Summary || p.Mode > Observe
+	if p.Mode == Annotate && !mayAnnotate {
+		r.Mode = Observe
+	}
+	switch {
+	case r.Mode == Hold && !mayAnnotate:
+		r.limit = 1 // what may not be replaced cannot be let go either
+	case r.Mode == Hold:
+		r.limit = p.Failures
+	case r.Mode == Terminate:
+		r.limit = max(1, p.Failures)
+	}
+	return r
+}
+
+// ends reports whether so many failed claims end the answer.
+func (r *rules) ends(failed int) bool { return r.limit > 0 && failed >= r.limit }
+
+// blocks reports whether a claim without a verdict ends the answer.
+func (r *rules) blocks(v check.Verdict) bool {
+	return v == check.Unchecked && r.OnUnchecked == Block && r.Mode > Observe
+}

@@ -1,0 +1,135 @@
+package guard
+
+import (
+	"slices"
+
+	"signalbox/stream/answer"
+	"signalbox/stream/sse"
+)
+
+// anyTime is the choice of an item that no text has to wait for.
+const anyTime = answer.Everything - 1
+
+// passage is a piece of a lane in an event.
+type passage struct {
+	delta    int // index in the event's deltas
+	lane     *lane
+	from, to int // in the lane
+}
+
+// wait is for the first claims of a lane to have their verdicts.
+type wait struct {
+	lane   *lane
+	claims int
+}
+
+// item is an event of the upstream, or text of one, on its way to the client.
+type item struct {
+	event  sse.Event
+	choice int       // items of one choice keep their order; Everything: all before, all after; anyTime: as it comes
+	texts  []passage // pieces of lanes that are checked
+	wholes []passage // texts that repeat a lane as a whole
+	ends   []int     // choices that end in the event
+	last   bool      // it waits for verdicts
+	waits  []wait    // which ones
+	bare   bool      // nothing is lost without its texts
+	strip  bool      // its texts go by themselves
+	done   bool      // it is [DONE]
+	marks  []*record // failed claims to mark right behind it
+
+	spare     []byte // memory of a copy: of the event, or the text when there is none
+	synthetic bool   // spare is text of texts[0]
+}
+
+// reset empties the item and keeps its memory.
+func (it *item) reset(e sse.Event) {
+	*it = item{
+		event: e, choice: anyTime, texts: it.texts[:0], wholes: it.wholes[:0], waits: it.waits[:0], ends: it.ends[:0], marks: it.marks[:0], spare: it.spare[:0],
+	}
+}
+
+// size is what the item holds, in bytes.
+func (it *item) size() int { return len(it.spare) }
+
+// queue holds items that may not go yet, in the order in which they came.
+type queue struct {
+	items []*item
+	free  []*item
+	bytes int
+}
+
+// maxFree bounds the items that are kept for later, and maxSpare the memory of each, in bytes.
+const (
+	maxFree  = 128
+	maxSpare = 4 << 10
+)
+
+func (q *queue) empty() bool { return len(q.items) == 0 }
+
+// blocks reports whether an item of a choice has to wait for one that waits.
+func (q *queue) blocks(choice int) bool {
+	for _, it := range q.items {
+		if blocks(it.choice, choice) {
+			return true
+		}
+	}
+	return false
+}
+
+func blocks(ahead, choice int) bool {
+	return ahead == answer.Everything || choice == answer.Everything || ahead == choice && choice != anyTime
+}
+
+// take returns an empty item.
+func (q *queue) take() *item {
+	if n := len(q.free); n > 0 {
+		it := q.free[n-1]
+		q.free = q.free[:n-1]
+		return it
+	}
+	return &item{}
+}
+
+// put appends an item, whose memory must be its own.
+func (q *queue) put(it *item) {
+	q.items = append(q.items, it)
+	q.bytes += it.size()
+}
+
+// keep appends a copy of an item whose event belongs to the parser.
+func (q *queue) keep(from *item) *item {
+	it := q.take()
+	it.reset(from.event)
+	it.choice, it.last, it.bare, it.strip, it.done = from.choice, from.last, from.bare, from.strip, from.done
+	it.texts = append(it.texts, from.texts...)
+	it.wholes = append(it.wholes, from.wholes...)
+	it.waits = append(it.waits, from.waits...)
+	it.ends = append(it.ends, from.ends...)
+	it.marks = append(it.marks, from.marks...)
+	e := &it.event
+	it.spare = append(append(append(it.spare, e.Raw...), e.Name...), e.Data...)
+	raw, name := len(e.Raw), len(e.Raw)+len(e.Name)
+	e.Raw, e.Name, e.Data = it.spare[:raw:raw], it.spare[raw:name:name], it.spare[name:]
+	for i := range it.texts {
+		it.texts[i].lane.last = it
+	}
+	q.put(it)
+	return it
+}
+
+// drop takes out the item at an index.
+func (q *queue) drop(i int) {
+	it := q.items[i]
+	q.items = slices.Delete(q.items, i, i+1)
+	q.bytes -= it.size()
+	it.reset(sse.Event{})
+	if len(q.free) < maxFree && cap(it.spare) <= maxSpare {
+		q.free = append(q.free, it)
+	}
+}
+
+// clear drops all items.
+func (q *queue) clear() {
+	clear(q.items)
+	q.items, q.bytes = q.items[:0], 0
+}

@@ -1,0 +1,209 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"signalbox/stream/answer"
+	"signalbox/stream/sse"
+)
+
+// maxHeld is how many bytes of events wait before the upstream has to. As many as a few hundred tokens of several choices
+// need, and few enough for hundreds of streams.
+const maxHeld = 1 << 20
+
+// stream is one answer on its way.
+type stream struct {
+	ledger
+	idle   bool
+	parser *sse.Parser
+	w      sse.Writer
+	in     answer.Reader // has read what came
+	back   answer.Reader // reads again what leaves changed or late; in the Responses API all that leaves, as the order counts
+	queue  queue
+	now    item  // the event that was read last
+	ended  []int // choices whose end the client has seen
+	buf    []byte
+	insert []answer.Change
+	marker []byte
+	bare   []byte // the marker in place of a claim
+
+	faulty bool  // an event carried an error
+	over   bool  // nothing more is to come from the upstream
+	err    error // why, if it was not in order
+	told   bool  // the end has been written
+	armed  time.Time
+	timer  *time.Timer
+}
+
+func newStream(g *Guard, job Job) *stream {
+	s := &stream{ledger: newLedger(g, job), idle: job.idle(), parser: sse.NewParser(0)}
+	s.act = s.mark
+	s.marker = []byte(s.Marker)
+	s.bare = inPlace(s.marker)
+	return s
+}
+
+// run moves the stream, and ends what it has begun.
+func (s *stream) run(ctx context.Context, src Source, dst Sink) error {
+	r := read(src)
+	defer r.close()
+	defer s.stop()
+	err := s.loop(ctx, r, dst)
+	switch {
+	case err == nil || s.told:
+		s.finish(nil)
+	default:
+		r.cancel()
+		s.finish(err)
+	}
+	return err
+}
+
+// loop moves the stream until its end.
+func (s *stream) loop(ctx context.Context, r *reading, dst Sink) error {
+	for {
+		s.settle()
+		if s.out.Cut {
+			r.cancel()
+		}
+		if b := s.w.Take(); b != nil {
+			if err := dst.Write(b); err != nil {
+				s.told = false
+				return err
+			}
+		}
+		if s.told {
+			return s.err
+		}
+		if err := s.wait(ctx, r); err != nil {
+			return err
+		}
+	}
+}
+
+// wait takes in what happens next.
+func (s *stream) wait(ctx context.Context, r *reading) error {
+	pieces := r.pieces
+	if s.over || s.full() {
+		pieces = nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case p := <-pieces:
+		s.take(p)
+		if p.err == nil && !s.over {
+			r.next()
+		}
+	case <-s.desk.wake:
+		s.receive(s.desk.collect())
+	case <-s.alarm():
+		s.armed = time.Time{}
+		s.expire(time.Now())
+	}
+	return nil
+}
+
+// full reports whether the upstream has to wait for verdicts.
+func (s *stream) full() bool { return s.queue.bytes > maxHeld && len(s.pending) > 0 }
+
+// alarm is a channel that tells when a claim has waited long enough.
+func (s *stream) alarm() <-chan time.Time {
+	deadline, ok := s.deadline()
+	if !ok {
+		return nil
+	}
+	switch {
+	case s.timer == nil:
+		s.timer = time.NewTimer(time.Until(deadline))
+	case !deadline.Equal(s.armed):
+		s.timer.Reset(time.Until(deadline))
+	}
+	s.armed = deadline
+	return s.timer.C
+}
+
+func (s *stream) stop() {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// take reads a piece of the stream, up to its end.
+func (s *stream) take(p piece) {
+	s.parser.Feed(p.data)
+	for !s.over && !s.cutting {
+		e, ok := s.parser.Next()
+		if !ok {
+			break
+		}
+		s.event(e)
+	}
+	if err := s.parser.Err(); err != nil {
+		s.end(err)
+	}
+	if p.err != nil {
+		s.end(p.err)
+	}
+}
+
+// end tells that the upstream sends nothing more. What it has sent gets its verdicts yet.
+func (s *stream) end(err error) {
+	if s.over {
+		return
+	}
+	if e, ok := s.parser.End(); ok {
+		s.event(e)
+	}
+	s.over, s.err = true, err
+	s.close(answer.Everything)
+}
+
+// settle does what has become possible since it was called last.
+func (s *stream) settle() {
+	if s.told {
+		return
+	}
+	s.send()
+	if s.queue.bytes > maxHeld && len(s.pending) == 0 {
+		s.close(answer.Everything) // nothing but open claims is waited for
+		s.send()
+	}
+	s.release()
+	switch {
+	case s.cutting:
+		s.cut()
+	case s.over && s.queue.empty() && s.due():
+		s.conclude()
+	}
+}
+
+// due reports whether the verdicts that the end waits for are there.
+func (s *stream) due() bool { return s.idle || s.Mode <= Observe || s.settled() }
+
+// conclude writes the end.
+func (s *stream) conclude() {
+	s.told = true
+	err := s.err
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	switch {
+	case s.faulty:
+		s.w.Note(sse.Failed)
+	case s.in.Shape() != answer.Opaque && !s.in.Complete():
+		s.w.Note(sse.Running)
+	}
+	s.out.State = s.w.End(err)
+	switch {
+	case s.out.State == sse.Done:
+		s.err = nil
+	case err == nil:
+		s.err = ErrNoEnd
+	}
+}
+
+func (s *stream) outcome() Outcome { return s.out }

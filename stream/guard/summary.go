@@ -1,0 +1,61 @@
+package guard
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// summary appends the value of x_signalbox: the verdicts so far. With several choices every end tells it, so the last one is
+// complete.
+func (l *ledger) summary(dst []byte) []byte {
+	dst = append(append(dst, `{"guard":{"mode":"`...), l.Mode.String()...)
+	dst = append(append(dst, `","verdict":"`...), l.verdict().String()...)
+	dst = strconv.AppendInt(append(dst, `","claims":`...), int64(l.out.Claims), 10)
+	dst = append(dst, `,"failed":[`...)
+	for i, r := range l.report {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendFailure(dst, r, l.Mode != Hold)
+	}
+	dst = append(dst, "]}"...)
+	if l.job.Context != "" {
+		dst = appendString(append(dst, `,"context":`...), l.job.Context)
+	}
+	return append(dst, '}')
+}
+
+// appendMark appends the value of x_signalbox of a mark: a summary of one claim.
+func appendMark(dst []byte, r *record) []byte {
+	dst = append(dst, `{"guard":{"mode":"annotate","failed":[`...)
+	return append(appendFailure(dst, r, true), "]}}"...)
+}
+
+// appendFailure appends a failed claim. Its place is in code points of the choice's text as the model wrote it. Its text is left
+// out where it was withheld from the answer.
+func appendFailure(dst []byte, r *record, shown bool) []byte { //nolint:revive // a fact about the claim
+	dst = append(dst, '{')
+	if r.lane.choice > 0 {
+		dst = append(strconv.AppendInt(append(dst, `"choice":`...), int64(r.lane.choice), 10), ',')
+	}
+	if shown {
+		dst = append(appendString(append(dst, `"text":`...), r.claim.Text), ',')
+	}
+	dst = strconv.AppendInt(append(dst, `"start":`...), int64(r.claim.Runes.Start), 10)
+	dst = strconv.AppendInt(append(dst, `,"end":`...), int64(r.claim.Runes.End), 10)
+	dst = append(append(dst, `,"verdict":"`...), r.result.Verdict.String()...)
+	dst = strconv.AppendFloat(append(dst, `","score":`...), min(max(r.result.Score, 0), 1), 'f', 4, 64)
+	switch {
+	case r.result.ID != "":
+		dst = appendString(append(dst, `,"fact":`...), r.result.ID)
+	case r.result.Source >= 0:
+		dst = strconv.AppendInt(append(dst, `,"fact":`...), int64(r.result.Source), 10)
+	}
+	return append(dst, '}')
+}
+
+func appendString(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s) // the error reports only the replacement of invalid UTF-8
+	return dst
+}
