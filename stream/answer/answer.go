@@ -239,6 +239,17 @@ func (r *Reader) Complete() bool {
 	return ended && !r.overflow
 }
 
+// Begun appends the indexes of the choices that were read so far, in ascending order, and returns dst. The Responses API has
+// none: it ends as a whole.
+func (r *Reader) Begun(dst []int) []int {
+	for i, c := range r.choices {
+		if c != unseen {
+			dst = append(dst, i)
+		}
+	}
+	return dst
+}
+
 func (r *Reader) read(data []byte) *Event {
 	e := &r.event
 	if cap(e.text) > keptText {

@@ -391,6 +391,18 @@ func TestWhenAnAnswerIsComplete(t *testing.T) {
 	}
 }
 
+func TestChoicesThatWereBegun(t *testing.T) {
+	var r answer.Reader
+	if got := r.Begun(nil); len(got) > 0 {
+		t.Errorf("%v before anything was read", got)
+	}
+	r.Read([]byte(`{"choices":[{"index":2,"delta":{"role":"assistant","content":""}}]}`)) // a role is a beginning, too
+	r.Read([]byte(`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`))
+	if diff := cmp.Diff([]int{0, 2}, r.Begun(nil)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestWhatIsBare(t *testing.T) {
 	var first answer.Reader
 	if role := `{"choices":[{"index":0,"delta":{"role":"assistant","content":"x"}}]}`; first.Read([]byte(role)).Bare() {

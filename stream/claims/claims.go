@@ -157,13 +157,20 @@ func (s *Splitter) Reset() {
 
 // Feed takes the next piece of text and returns the claims that it finished, in order. The slice is valid until the
 // next call; the strings in it stay. Pieces may be cut anywhere, also inside a character.
-func (s *Splitter) Feed(delta string) []Claim {
+func (s *Splitter) Feed(delta string) []Claim { return feed(s, delta) }
+
+// FeedBytes is Feed for text in bytes, which it does not keep.
+func (s *Splitter) FeedBytes(delta []byte) []Claim { return feed(s, delta) }
+
+func feed[text ~string | ~[]byte](s *Splitter, delta text) []Claim {
 	s.out = s.out[:0]
 	for len(delta) > feedPiece {
-		s.take(delta[:feedPiece])
+		s.buf = append(s.buf, delta[:feedPiece]...)
+		s.judge()
 		delta = delta[feedPiece:]
 	}
-	s.take(delta)
+	s.buf = append(s.buf, delta...)
+	s.judge()
 	return s.out
 }
 
@@ -172,7 +179,7 @@ func (s *Splitter) Feed(delta string) []Claim {
 func (s *Splitter) Flush() []Claim {
 	s.out = s.out[:0]
 	s.final = true
-	s.take("")
+	s.judge()
 	if s.open {
 		s.close(s.end, false)
 	}
@@ -182,8 +189,8 @@ func (s *Splitter) Flush() []Claim {
 // Pending is the number of bytes taken in that belong to no finished claim yet.
 func (s *Splitter) Pending() int { return len(s.buf) }
 
-func (s *Splitter) take(delta string) {
-	s.buf = append(s.buf, delta...)
+// judge finishes the claims that the text so far can tell.
+func (s *Splitter) judge() {
 	s.scan()
 	s.compact()
 }

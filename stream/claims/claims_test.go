@@ -3,6 +3,7 @@ package claims_test
 import (
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -242,6 +243,18 @@ func TestFeedAllocatesOnlyForClaims(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations for a text without a boundary, want 0", n)
+	}
+}
+
+func TestBytesGiveTheSameClaimsAsStrings(t *testing.T) {
+	const text = "The tower is 330 m tall. It was built in 1889; it is old.\n\n- one item. Zürich is near."
+	asBytes, asString := splitter(t, claims.Options{}), splitter(t, claims.Options{})
+	piece := []byte(text)
+	got := append(slices.Clone(asBytes.FeedBytes(piece)), asBytes.Flush()...)
+	clear(piece) // the splitter must not have kept it
+	want := append(slices.Clone(asString.Feed(text)), asString.Flush()...)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-string +bytes):\n%s", diff)
 	}
 }
 
