@@ -33,8 +33,10 @@ const (
 	negationLess                 // negations of the best sentence that the claim lacks
 	opposites_                   // words whose opposite stands in the best sentence
 	amountDiffers                // 1: another quantity word than in the best sentence; 0.5: one on one side only
-	swappedWords                 // words in the place of another word of the best sentence
-	insertedWords                // words between what are neighbours in the best sentence
+	replacedWords                // words in the place of others of the best sentence
+	replacedNames                // names among them
+	insertedWords                // words where the best sentence has none
+	droppedWords                 // words of the best sentence left out
 	sentenceShare                // share of the content words in the best sentence
 	bigramShare                  // share of the pairs of neighbouring words that a premise has
 	runShare                     // longest common run of words, as a share of the claim
@@ -55,7 +57,7 @@ var featureNames = [numFeatures]string{
 	namesMissing: "names_missing", namesShare: "names_share",
 	numbersSame: "numbers_same", numbersWorked: "numbers_worked_out", numbersContra: "numbers_contradicted", numbersAbsent: "numbers_absent",
 	negationMore: "negation_more", negationLess: "negation_less", opposites_: "opposites", amountDiffers: "amount_differs",
-	swappedWords: "swapped_words", insertedWords: "inserted_words",
+	replacedWords: "replaced_words", replacedNames: "replaced_names", insertedWords: "inserted_words", droppedWords: "dropped_words",
 	sentenceShare: "sentence_share", bigramShare: "bigram_share", runShare: "run_share", orderInverted: "order_inverted",
 	claimWords: "claim_words", premiseScore: "premise_score", premiseCount: "premise_count", pointsBack: "points_back",
 }
@@ -131,7 +133,8 @@ func worded(f []float64, o *overlap) {
 	f[namesMissing], f[namesShare] = float64(o.missingNames), share(o.missingNames, o.names)
 	f[negationMore], f[negationLess] = float64(o.negated), float64(o.denied)
 	f[opposites_], f[amountDiffers] = float64(o.opposed), o.amount
-	f[swappedWords], f[insertedWords] = float64(o.swapped), float64(o.inserted)
+	f[replacedWords], f[replacedNames] = float64(o.replaced), float64(o.replacedNames)
+	f[insertedWords], f[droppedWords] = float64(o.inserted), float64(o.dropped)
 	f[sentenceShare], f[bigramShare], f[runShare], f[orderInverted] = o.best, o.bigrams, o.run, o.inverted
 	f[claimWords] = float64(o.words)
 }

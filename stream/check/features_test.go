@@ -36,16 +36,16 @@ func TestFeatures(t *testing.T) {
 	}{
 		{"a copy has nothing missing", harbour, "Anna Berg opened the new harbour of Lund in 1962.", map[string]float64{
 			"words_missing": 0, "names_missing": 0, "sentence_share": 1, "bigram_share": 1, "run_share": 1, "order_inverted": 0, "numbers_same": 1,
-			"negation_more": 0, "swapped_words": 0, "inserted_words": 0, "claim_words": 10, "premise_count": 1,
+			"negation_more": 0, "replaced_words": 0, "inserted_words": 0, "claim_words": 10, "premise_count": 1,
 		}},
 		{"a name in the place of another", harbour, "Anna Berg opened the new harbour of Malmö in 1962.", map[string]float64{
-			"words_missing": 1, "names_missing": 1, "names_share": 0.5, "swapped_words": 1, "sentence_share": 5.0 / 6,
+			"words_missing": 1, "names_missing": 1, "names_share": 0.5, "replaced_words": 1, "sentence_share": 5.0 / 6,
 		}},
-		{"words put in", harbour, "Anna Berg proudly opened the new harbour.", map[string]float64{"inserted_words": 1, "swapped_words": 0, "words_missing": 1}},
+		{"words put in", harbour, "Anna Berg proudly opened the new harbour.", map[string]float64{"inserted_words": 1, "replaced_words": 0, "words_missing": 1}},
 		{"another order", harbour, "Berg Anna opened harbour new", map[string]float64{"order_inverted": 0.2, "bigram_share": 0}},
 		{"a negation put in", harbour, "Anna Berg has not opened the harbour of Lund.", map[string]float64{"negation_more": 1, "negation_less": 0}},
 		{"a negation left out", harbour, "It closed.", map[string]float64{"negation_more": 0, "negation_less": 1}},
-		{"the opposite word", harbour, "Most ships still arrive late in the morning.", map[string]float64{"opposites": 1, "amount_differs": 0, "swapped_words": 1}},
+		{"the opposite word", harbour, "Most ships still arrive late in the morning.", map[string]float64{"opposites": 1, "amount_differs": 0, "replaced_words": 1}},
 		{"another quantity", harbour, "All ships still arrive early in the morning.", map[string]float64{"amount_differs": 1, "opposites": 0}},
 		{"a quantity left out", harbour, "Ships still arrive early in the morning.", map[string]float64{"amount_differs": 0.5}},
 		{"another number", harbour, "Anna Berg opened the new harbour of Lund in 1971.", map[string]float64{"numbers_contradicted": 1, "numbers_same": 0, "words_missing": 0}},

@@ -26,8 +26,10 @@ type overlap struct {
 	negated       int     // negations more than in the matching stretch of the best sentence
 	denied        int     // negations less
 	opposed       int     // words whose opposite stands there
-	swapped       int     // words in the place of another, between the same neighbours
-	inserted      int     // stretches of words between what are neighbours in the premise
+	replaced      int     // words in the place of others of the best sentence
+	replacedNames int     // names among them
+	inserted      int     // words where the best sentence has none
+	dropped       int     // words of the best sentence left out
 	amount        float64 // 1: another quantity word; 0.5: one that the premise lacks, or lacking one
 }
 
@@ -40,6 +42,8 @@ type matcher struct {
 	parts   []part
 	run     []int32 // length of the common run that ends at a word of the premise
 	at      []int32 // places of the claim's content words in the best sentence
+	grid    []int32 // of align
+	match   []int32 // place of claim word i in the best sentence, aligned; -1 when it has none
 }
 
 // part is a sentence of a premise.
@@ -203,13 +207,14 @@ func (m *matcher) bestPart(o *overlap) part {
 	return best
 }
 
-// margin is how many words around the matching stretch of a sentence belong to it: room for "not" and "all".
+// margin is how many words around the aligned stretch of a sentence belong to it: room for "not" and "all".
 const margin = 3
 
 // compare fills in what concerns the best sentence.
 func (m *matcher) compare(o *overlap, best part) {
 	sentence := m.premise[best.from:best.to]
-	first, last := m.place(o, sentence)
+	m.order(o, sentence)
+	first, last := m.align(sentence)
 	if first < 0 {
 		return
 	}
@@ -217,38 +222,46 @@ func (m *matcher) compare(o *overlap, best part) {
 	delta := negations(m.claim) - negations(stretch)
 	o.negated, o.denied = max(0, delta), max(0, -delta)
 	o.amount = amountsDiffer(m.claim, stretch)
-	for i, w := range m.claim {
-		if indexOf(sentence, w.Hash) >= 0 {
-			continue
-		}
-		for _, other := range opposites[w.Hash] {
-			if indexOf(stretch, other) >= 0 && indexOf(m.claim, other) < 0 {
-				o.opposed++
-				break
-			}
-		}
-		m.between(o, sentence, i)
+	m.gaps(o, sentence)
+	if o.opposed == 0 {
+		o.opposed = m.opposed(sentence, stretch)
 	}
 }
 
-// place finds the content words in the sentence, counts those that stand in another order, and returns the places of the
-// first and the last; -1 when there is none.
-func (m *matcher) place(o *overlap, sentence []words.Word) (first, last int) {
+// opposed counts the words of the claim that the sentence lacks while the stretch has their opposite, which the claim
+// lacks.
+func (m *matcher) opposed(sentence, stretch []words.Word) int {
+	n := 0
+	for _, w := range m.claim {
+		if indexOf(sentence, w.Hash) >= 0 {
+			continue
+		}
+		if other := oppositeIn(stretch, w.Hash); other >= 0 && indexOf(m.claim, stretch[other].Hash) < 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// oppositeIn is the place of a word that says the opposite; -1 when there is none.
+func oppositeIn(list []words.Word, hash uint64) int {
+	for _, other := range opposites[hash] {
+		if at := indexOf(list, other); at >= 0 {
+			return at
+		}
+	}
+	return -1
+}
+
+// order counts the pairs of content words that stand in another order in the sentence.
+func (m *matcher) order(o *overlap, sentence []words.Word) {
 	m.at = m.at[:0]
-	first, last = -1, -1
 	for i, w := range m.claim {
-		if !m.content[i] {
-			continue
+		if m.content[i] {
+			if j := indexOf(sentence, w.Hash); j >= 0 {
+				m.at = append(m.at, int32(j))
+			}
 		}
-		j := indexOf(sentence, w.Hash)
-		if j < 0 {
-			continue
-		}
-		m.at = append(m.at, int32(j))
-		if first < 0 || j < first {
-			first = j
-		}
-		last = max(last, j)
 	}
 	pairs, inverted := 0, 0
 	for i := range m.at {
@@ -260,34 +273,6 @@ func (m *matcher) place(o *overlap, sentence []words.Word) (first, last int) {
 		}
 	}
 	o.inverted = share(inverted, pairs)
-	return first, last
-}
-
-// between looks at word i, which the sentence lacks, and at its neighbours: does it stand where the sentence has another
-// word, or where it has none?
-func (m *matcher) between(o *overlap, sentence []words.Word, i int) {
-	if i == 0 || indexOf(sentence, m.claim[i-1].Hash) < 0 {
-		return
-	}
-	next := i + 1
-	for next < len(m.claim) && indexOf(sentence, m.claim[next].Hash) < 0 {
-		next++
-	}
-	if next == len(m.claim) {
-		return
-	}
-	before, after := m.claim[i-1].Hash, m.claim[next].Hash
-	for j := range sentence {
-		switch {
-		case sentence[j].Hash != before:
-		case j+1 < len(sentence) && sentence[j+1].Hash == after:
-			o.inserted++
-			return
-		case j+2 < len(sentence) && sentence[j+2].Hash == after:
-			o.swapped++
-			return
-		}
-	}
 }
 
 func negations(list []words.Word) int {

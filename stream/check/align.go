@@ -1,0 +1,91 @@
+package check
+
+import (
+	"slices"
+
+	"signalbox/stream/evidence/words"
+)
+
+// align pairs the words of the claim with those of a sentence so that as many as possible stand in the same order: the
+// longest common subsequence by dynamic programming (Wagner and Fischer, "The string-to-string correction problem", JACM 21,
+// 1974). It fills m.match and returns the first and the last place in the sentence that has a partner; -1 when none has.
+func (m *matcher) align(sentence []words.Word) (first, last int) {
+	n, width := len(m.claim), len(sentence)+1
+	m.grid = slices.Grow(m.grid[:0], (n+1)*width)[:(n+1)*width]
+	clear(m.grid[n*width:])
+	for i := n - 1; i >= 0; i-- { // grid[i][j]: the best for the rest from word i and place j on
+		m.grid[i*width+width-1] = 0
+		for j := width - 2; j >= 0; j-- {
+			if m.claim[i].Hash == sentence[j].Hash {
+				m.grid[i*width+j] = m.grid[(i+1)*width+j+1] + 1
+			} else {
+				m.grid[i*width+j] = max(m.grid[(i+1)*width+j], m.grid[i*width+j+1])
+			}
+		}
+	}
+	m.match = slices.Grow(m.match[:0], n)[:n]
+	first, last = -1, -1
+	j := 0
+	for i := range n {
+		m.match[i] = -1
+		for j < len(sentence) && m.grid[i*width+j] == m.grid[i*width+j+1] {
+			j++ // word j is not needed for the best
+		}
+		if j == len(sentence) || m.claim[i].Hash != sentence[j].Hash {
+			continue
+		}
+		m.match[i], last = int32(j), j
+		if first < 0 {
+			first = j
+		}
+		j++
+	}
+	return first, last
+}
+
+// gaps compares what stands between the aligned words on both sides. Words before the first and after the last count as
+// replaced at most: a claim may be a part of a sentence.
+func (m *matcher) gaps(o *overlap, sentence []words.Word) {
+	from, at := 0, 0 // the gap begins here, in the claim and in the sentence
+	for i := 0; i <= len(m.claim); i++ {
+		to := len(sentence)
+		if i < len(m.claim) {
+			if m.match[i] < 0 {
+				continue
+			}
+			to = int(m.match[i])
+		}
+		m.gap(o, m.claim[from:i], sentence[at:to], from > 0 && i < len(m.claim))
+		from, at = i+1, to+1
+	}
+}
+
+// gap compares one stretch that is not aligned; inner tells that there are aligned words on both sides.
+func (*matcher) gap(o *overlap, claim, sentence []words.Word, inner bool) {
+	said, there := weighty(claim), weighty(sentence)
+	both := min(said, there)
+	o.replaced += both
+	o.inserted += said - both
+	if inner {
+		o.dropped += there - both
+	}
+	for _, w := range claim {
+		if both > 0 && w.Has(words.Name) {
+			o.replacedNames++
+		}
+		if inner && oppositeIn(sentence, w.Hash) >= 0 {
+			o.opposed++
+		}
+	}
+}
+
+// weighty is the number of words that are no mere function words.
+func weighty(list []words.Word) int {
+	n := 0
+	for i := range list {
+		if !list[i].Has(words.Stop) || list[i].Has(words.Negation) {
+			n++
+		}
+	}
+	return n
+}
