@@ -30,11 +30,19 @@ func (s *stream) insertMark(r *record) {
 	}
 	b := s.builder()
 	if s.MarkerAs == Text {
-		s.buf = b.AppendDelta(s.buf[:0], r.lane.like, s.marker)
+		s.buf = b.AppendDelta(s.buf[:0], r.lane.like, s.behind(r.lane))
 	} else {
 		s.buf = extend(b.AppendDelta(s.buf[:0], r.lane.like, nil), appendMark(nil, r))
 	}
 	s.w.Insert(b.DeltaName(), s.buf)
+}
+
+// behind is the marker as it stands behind a lane's text so far: where that ends in white space, the marker has its own behind it.
+func (s *stream) behind(ln *lane) []byte {
+	if ln.tail != ' ' && ln.tail != '\n' || len(s.bare) == len(s.marker) {
+		return s.marker
+	}
+	return append(append(s.spaced[:0], s.bare...), ln.tail)
 }
 
 // cut ends the answer for the client. What was let go before stands.

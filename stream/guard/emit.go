@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"slices"
 
 	"signalbox/stream/answer"
 	"signalbox/stream/sse"
@@ -17,29 +18,24 @@ func (s *stream) builder() *answer.Reader {
 
 // release writes what waits and may go now, in order.
 func (s *stream) release() {
+	kept := s.kept[:0] // choices of the items ahead that stay
 	for i := 0; i < len(s.queue.items); {
 		it := s.queue.items[i]
 		switch {
-		case s.waitsBehind(i), !it.ready(), s.cutting && it.last:
-			i++
+		case slices.ContainsFunc(kept, func(ahead int) bool { return blocks(ahead, it.choice) }), !it.ready(), s.cutting && it.last:
 		case s.free(it):
 			s.emit(it)
 			s.queue.drop(i)
+			continue
 		default:
 			s.emitFront(it)
-			i++
+		}
+		i++
+		if !slices.Contains(kept, it.choice) {
+			kept = append(kept, it.choice)
 		}
 	}
-}
-
-// waitsBehind reports whether an item ahead of item i keeps it back.
-func (s *stream) waitsBehind(i int) bool {
-	for _, ahead := range s.queue.items[:i] {
-		if blocks(ahead.choice, s.queue.items[i].choice) {
-			return true
-		}
-	}
-	return false
+	s.kept = kept
 }
 
 // emit writes an item.
@@ -151,7 +147,7 @@ func (s *stream) markInside(it *item, list []answer.Change) []answer.Change {
 		var text []byte
 		for _, r := range it.marks {
 			if r.lane == p.lane {
-				text = append(text, s.marker...)
+				text = append(text, s.behind(p.lane)...)
 			}
 		}
 		if len(text) > 0 {

@@ -18,6 +18,7 @@ type lane struct {
 	last         *item        // with the last piece, as long as that is not written
 	streamed     bool         // it came in pieces
 	marked       []int        // where marks belong
+	tail         byte         // of the text so far
 
 	split    *claims.Splitter
 	hash     maphash.Hash
@@ -63,6 +64,7 @@ func (l *lane) feed(text []byte) []claims.Claim {
 	}
 	_, _ = l.hash.Write(text) // it never fails
 	l.fed += len(text)
+	l.tail = text[len(text)-1]
 	l.fedRunes += utf8.RuneCount(text)
 	return l.rebase(l.split.FeedBytes(text))
 }

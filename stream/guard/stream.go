@@ -27,8 +27,10 @@ type stream struct {
 	ended  []int // choices whose end the client has seen
 	buf    []byte
 	insert []answer.Change
+	kept   []int
 	marker []byte
 	bare   []byte // the marker in place of a claim
+	spaced []byte
 
 	faulty bool  // an event carried an error
 	over   bool  // nothing more is to come from the upstream
@@ -141,6 +143,8 @@ func (s *stream) take(p piece) {
 			break
 		}
 		s.event(e)
+		s.relieve()
+		s.release()
 	}
 	if err := s.parser.Err(); err != nil {
 		s.end(err)
@@ -168,16 +172,19 @@ func (s *stream) settle() {
 		return
 	}
 	s.send()
-	if s.queue.bytes > maxHeld && len(s.pending) == 0 {
-		s.close(answer.Everything) // nothing but open claims is waited for
-		s.send()
-	}
 	s.release()
 	switch {
 	case s.cutting:
 		s.cut()
 	case s.over && s.queue.empty() && s.due():
 		s.conclude()
+	}
+}
+
+// relieve closes the open claims when too much waits for nothing but their end.
+func (s *stream) relieve() {
+	if s.queue.bytes > maxHeld && len(s.pending)+len(s.batch) == 0 {
+		s.close(answer.Everything)
 	}
 }
 

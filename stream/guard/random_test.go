@@ -1,0 +1,214 @@
+package guard_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"signalbox/stream/claims"
+	"signalbox/stream/guard"
+)
+
+// generator makes streams of chat chunks.
+type generator struct {
+	r     *rand.Rand
+	texts []string // of the choices
+	tools []string
+}
+
+func (g *generator) pick(list ...string) string { return list[g.r.IntN(len(list))] }
+
+// sentence makes a claim, with "false" or "slow" in it at times. Each has a word of its own, so that a part of it can be told.
+func (g *generator) sentence(n int) string {
+	list := []string{fmt.Sprintf("Wörd%d", n)}
+	for range g.r.IntN(12) {
+		list = append(list, g.pick("tower", "größe", "日本語", "slow", "old", "12.5", "e.g.", "\"so\"", "and", "😀", "U.S."))
+	}
+	if g.r.IntN(40) == 0 { // an endless one, closed by length
+		for i := range 150 {
+			list = append(list, fmt.Sprintf("w%dx%d", n, i))
+		}
+	}
+	if g.r.IntN(3) == 0 {
+		list = append(list, "false")
+	}
+	g.r.Shuffle(len(list)-1, func(i, j int) { list[i+1], list[j+1] = list[j+1], list[i+1] })
+	return strings.Join(list, " ") + g.pick(". ", "! ", "? ", ".\n", ";\n", "。", "\n\n", ".\n- ", " | ", ".\n\n```\nx := 1\n```\n")
+}
+
+func (g *generator) text() string {
+	var b strings.Builder
+	for n := range 1 + g.r.IntN(8) {
+		b.WriteString(g.sentence(n))
+	}
+	return strings.TrimSuffix(b.String(), " ")
+}
+
+// cut cuts a text into pieces of whole characters.
+func (g *generator) cut(text string, longest int) []string {
+	var out []string
+	for runes := []rune(text); len(runes) > 0; {
+		n := min(len(runes), 1+g.r.IntN(longest))
+		out, runes = append(out, string(runes[:n])), runes[n:]
+	}
+	return out
+}
+
+// stream makes a stream; texts and tools are then what it says.
+func (g *generator) stream() string {
+	n := 1 + g.r.IntN(3)
+	queues := make([][]string, n)
+	g.texts, g.tools = make([]string, n), make([]string, n)
+	for i := range n {
+		g.texts[i] = g.text()
+		queues[i] = append(queues[i], chunkOf(i, `{"role":"assistant","content":""}`, "null"))
+		longest := 1 + g.r.IntN(30)
+		for _, piece := range g.cut(g.texts[i], longest) {
+			queues[i] = append(queues[i], chunkOf(i, `{"content":`+quote(piece)+`}`, "null"))
+			if g.r.IntN(20) == 0 {
+				g.tools[i] += "f false. "
+				queues[i] = append(queues[i], chunkOf(i, `{"tool_calls":[{"index":0,"function":{"name":"f","arguments":" false. "}}]}`, "null"))
+			}
+		}
+		end := chunkOf(i, `{}`, `"stop"`)
+		if g.r.IntN(3) == 0 {
+			g.texts[i] += "It is false"
+			end = chunkOf(i, `{"content":"It is false"}`, `"stop"`)
+		}
+		queues[i] = append(queues[i], end)
+	}
+	return g.weave(queues)
+}
+
+// weave mixes the choices and adds what stands between and behind them.
+func (g *generator) weave(queues [][]string) string {
+	var b strings.Builder
+	for left := len(queues); left > 0; {
+		i := g.r.IntN(len(queues))
+		if len(queues[i]) == 0 {
+			continue
+		}
+		b.WriteString(queues[i][0])
+		if queues[i] = queues[i][1:]; len(queues[i]) == 0 {
+			left--
+		}
+		if g.r.IntN(30) == 0 {
+			b.WriteString(": keep-alive\n\n")
+		}
+	}
+	if g.r.IntN(2) == 0 {
+		b.WriteString(usage)
+	}
+	b.WriteString(done)
+	if g.r.IntN(3) == 0 {
+		return strings.ReplaceAll(b.String(), "\n", "\r\n")
+	}
+	return b.String()
+}
+
+// pieces cuts a stream anywhere, also inside of a character.
+func (g *generator) pieces(stream string, longest int) []string {
+	var out []string
+	for len(stream) > 0 {
+		n := min(len(stream), 1+g.r.IntN(longest))
+		out, stream = append(out, stream[:n]), stream[n:]
+	}
+	return out
+}
+
+// mended is the text as hold has to give it out, worked out from the claims of the whole text: characters of a failed claim are
+// gone, and where a run of failed claims begins stands the marker. It also returns the words that must be nowhere.
+func mended(t *testing.T, text string) (want string, never []string) {
+	t.Helper()
+	s, err := claims.New(claims.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := append([]claims.Claim(nil), s.Feed(text)...)
+	list = append(list, s.Flush()...)
+	gone, begins, end := make([]bool, len(text)), make([]bool, len(text)), 0
+	for _, c := range list {
+		if c.Kind == claims.Code || !strings.Contains(c.Text, "false") {
+			continue
+		}
+		for i := c.Bytes.Start; i < c.Bytes.End; i++ {
+			gone[i] = true
+		}
+		if c.Bytes.Start >= end {
+			begins[c.Bytes.Start] = true
+		}
+		end = max(end, c.Bytes.End)
+		for w := range strings.FieldsSeq(c.Text) {
+			if strings.HasPrefix(w, "Wörd") || strings.HasPrefix(w, "w") {
+				never = append(never, w)
+			}
+		}
+	}
+	var b strings.Builder
+	for i := range len(text) {
+		if begins[i] {
+			b.WriteString("[unverified]")
+		}
+		if !gone[i] {
+			b.WriteByte(text[i])
+		}
+	}
+	return b.String(), never
+}
+
+func TestHoldNeverLetsAFailedClaimThrough(t *testing.T) {
+	g := guardOf(t, &judge{}, guard.Options{Workers: 2, Queue: 1 << 16})
+	job := jobOf(t, guard.Hold)
+	job.Policy.MaxHold = 60e9 // with a judge that works, nothing is late
+	failed := 0
+	for seed := range uint64(1000) {
+		gen := generator{r: rand.New(rand.NewPCG(seed, 2))}
+		stream := gen.stream()
+		got, out, err := pass(t, g, job, gen.pieces(stream, 1+gen.r.IntN(400))...)
+		failed += out.Failed
+		heard := listen(t, got)
+		for i, text := range gen.texts {
+			want, never := mended(t, text)
+			if heard.texts[i] != want {
+				t.Fatalf("seed %d, choice %d:\ntext %q\ngot  %q\nwant %q", seed, i, text, heard.texts[i], want)
+			}
+			for _, w := range never {
+				if len(strings.Fields(w)) > 0 && strings.Contains(heard.texts[i]+" ", w+" ") && !strings.Contains(want+" ", w+" ") {
+					t.Fatalf("seed %d: %q got out", seed, w)
+				}
+			}
+			if heard.tools[i] != gen.tools[i] || heard.finish[i] != "stop" {
+				t.Fatalf("seed %d, choice %d: tool %q, want %q; end %q", seed, i, heard.tools[i], gen.tools[i], heard.finish[i])
+			}
+		}
+		if err != nil || !heard.done || heard.after || out.Shed > 0 || heard.usage != strings.Contains(stream, "prompt_tokens") {
+			t.Fatalf("seed %d: error %v, %+v, %+v", seed, err, out, heard)
+		}
+	}
+	if failed < 1000 {
+		t.Errorf("only %d claims failed: the generator shows nothing", failed)
+	}
+}
+
+func TestAnnotateKeepsTheTextAndMarksEachFailure(t *testing.T) {
+	g := guardOf(t, &judge{}, guard.Options{Workers: 2, Queue: 1 << 16})
+	job := jobOf(t, guard.Annotate)
+	job.Policy.MaxHold = 60e9
+	job.Policy.Marker = "§"
+	for seed := range uint64(300) {
+		gen := generator{r: rand.New(rand.NewPCG(seed, 3))}
+		got, out, err := pass(t, g, job, gen.pieces(gen.stream(), 200)...)
+		heard := listen(t, got)
+		marks := 0
+		for i, text := range gen.texts {
+			marks += strings.Count(heard.texts[i], "§")
+			if strings.ReplaceAll(heard.texts[i], "§", "") != text || heard.tools[i] != gen.tools[i] {
+				t.Fatalf("seed %d: got %q, want %q", seed, heard.texts[i], text)
+			}
+		}
+		if err != nil || marks != out.Failed || heard.after || !heard.done {
+			t.Fatalf("seed %d: error %v, %d marks, %+v", seed, err, marks, out)
+		}
+	}
+}
