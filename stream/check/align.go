@@ -55,25 +55,34 @@ func (m *matcher) gaps(o *overlap, sentence []words.Word) {
 			}
 			to = int(m.match[i])
 		}
-		m.gap(o, m.claim[from:i], sentence[at:to], from > 0 && i < len(m.claim))
+		left := o.gap(m.claim[from:i], sentence[at:to])
+		if from > 0 && i < len(m.claim) {
+			o.dropped += left
+			o.turned(m.claim[from:i], sentence[at:to])
+		}
 		from, at = i+1, to+1
 	}
 }
 
-// gap compares one stretch that is not aligned; inner tells that there are aligned words on both sides.
-func (*matcher) gap(o *overlap, claim, sentence []words.Word, inner bool) {
+// gap compares one stretch that is not aligned and counts the words that stand in each other's place. It returns what is
+// left of the sentence's.
+func (o *overlap) gap(claim, sentence []words.Word) (left int) {
 	said, there := weighty(claim), weighty(sentence)
 	both := min(said, there)
 	o.replaced += both
 	o.inserted += said - both
-	if inner {
-		o.dropped += there - both
-	}
 	for _, w := range claim {
 		if both > 0 && w.Has(words.Name) {
 			o.replacedNames++
 		}
-		if inner && oppositeIn(sentence, w.Hash) >= 0 {
+	}
+	return there - both
+}
+
+// turned counts the words of a stretch between aligned ones in whose place the sentence says the opposite.
+func (o *overlap) turned(claim, sentence []words.Word) {
+	for _, w := range claim {
+		if oppositeIn(sentence, w.Hash) >= 0 {
 			o.opposed++
 		}
 	}

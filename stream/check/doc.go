@@ -11,7 +11,8 @@
 //   - no evidence, and something to check: unchecked;
 //   - code, or nothing to check: not checkable;
 //   - a number that the evidence gives another value: contradicted, whatever a model says;
-//   - headings and questions state nothing besides their numbers: not checkable;
+//   - headings, questions and talk about the conversation ("Let me know ...") state nothing besides their numbers: not
+//     checkable;
 //   - a number that stands nowhere in the evidence: unsupported, whatever a model says;
 //   - marked by a Marker: unsupported, or contradicted when the judge says so;
 //   - entailed: supported;

@@ -25,7 +25,7 @@ func (c *Checker) Examine(ctx context.Context, e *evidence.Evidence, question, a
 	if err != nil {
 		return nil, err
 	}
-	open, spans := c.readings(e, list)
+	open, spans := readings(e, list)
 	c.ask(ctx, e, question, answer, spans, open)
 	out := make([]Examined, len(open))
 	for i, r := range open {

@@ -31,7 +31,7 @@ const (
 	numbersAbsent                // numbers that stand nowhere
 	negationMore                 // negations that the best sentence lacks
 	negationLess                 // negations of the best sentence that the claim lacks
-	opposites_                   // words whose opposite stands in the best sentence
+	oppositeWords                // words whose opposite stands in the best sentence
 	amountDiffers                // 1: another quantity word than in the best sentence; 0.5: one on one side only
 	replacedWords                // words in the place of others of the best sentence
 	replacedNames                // names among them
@@ -56,7 +56,7 @@ var featureNames = [numFeatures]string{
 	wordsMissing: "words_missing", missingShare: "missing_share", missingWeight: "missing_weight",
 	namesMissing: "names_missing", namesShare: "names_share",
 	numbersSame: "numbers_same", numbersWorked: "numbers_worked_out", numbersContra: "numbers_contradicted", numbersAbsent: "numbers_absent",
-	negationMore: "negation_more", negationLess: "negation_less", opposites_: "opposites", amountDiffers: "amount_differs",
+	negationMore: "negation_more", negationLess: "negation_less", oppositeWords: "opposites", amountDiffers: "amount_differs",
 	replacedWords: "replaced_words", replacedNames: "replaced_names", insertedWords: "inserted_words", droppedWords: "dropped_words",
 	sentenceShare: "sentence_share", bigramShare: "bigram_share", runShare: "run_share", orderInverted: "order_inverted",
 	claimWords: "claim_words", premiseScore: "premise_score", premiseCount: "premise_count", pointsBack: "points_back",
@@ -132,7 +132,7 @@ func worded(f []float64, o *overlap) {
 	}
 	f[namesMissing], f[namesShare] = float64(o.missingNames), share(o.missingNames, o.names)
 	f[negationMore], f[negationLess] = float64(o.negated), float64(o.denied)
-	f[opposites_], f[amountDiffers] = float64(o.opposed), o.amount
+	f[oppositeWords], f[amountDiffers] = float64(o.opposed), o.amount
 	f[replacedWords], f[replacedNames] = float64(o.replaced), float64(o.replacedNames)
 	f[insertedWords], f[droppedWords] = float64(o.inserted), float64(o.dropped)
 	f[sentenceShare], f[bigramShare], f[runShare], f[orderInverted] = o.best, o.bigrams, o.run, o.inverted

@@ -102,7 +102,7 @@ func FuzzFeatures(f *testing.F) {
 	})
 }
 
-// station is a claim about a library of about 16 KiB of facts of one kind.
+// library is about 16 KiB of facts of one kind.
 func library(tb testing.TB) *evidence.Evidence {
 	tb.Helper()
 	var list []string
@@ -113,7 +113,7 @@ func library(tb testing.TB) *evidence.Evidence {
 	return facts(tb, list...)
 }
 
-//nolint:gochecknoglobals // what the benchmarks check
+// stations are claims about it.
 var stations = []check.Claim{
 	{Text: "Station Ba of the northern line was opened in 1851 and has many platforms."},
 	{Text: "Station Cb was opened in 1999."},

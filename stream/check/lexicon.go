@@ -52,14 +52,6 @@ func set(list string) map[string]bool {
 	return m
 }
 
-// asks reports whether a claim is a question, which states nothing.
-func asks(claim string) bool {
-	claim = strings.TrimRightFunc(claim, func(r rune) bool {
-		return unicode.IsSpace(r) || strings.ContainsRune(`"'”’»)*_`, r)
-	})
-	return strings.HasSuffix(claim, "?") || strings.HasSuffix(claim, "？") || strings.HasSuffix(claim, "؟")
-}
-
 // amount is the kind of a quantity word.
 type amount uint8
 
@@ -79,7 +71,7 @@ const (
 //nolint:gochecknoglobals // constant table
 var amounts = func() map[uint64]amount {
 	m := map[uint64]amount{}
-	for a, list := range map[amount]string{
+	lists := [...]string{
 		allOf:  "all every each always entire entirely whole both everyone everything alle jeder jede immer tous toutes toujours todos todas siempre",
 		mostOf: "most mostly majority usually generally meisten meistens plupart mayoría",
 		manyOf: "many much often frequently numerous viele oft beaucoup souvent muchos muchas",
@@ -87,9 +79,10 @@ var amounts = func() map[uint64]amount {
 		fewOf:  "few rarely seldom hardly minority wenige selten rarement pocos pocas",
 		noneOf: "none never no nobody nothing neither kein keine niemals aucun aucune jamais ninguno ninguna nunca",
 		justOf: "only exclusively solely merely nur ausschließlich seulement uniquement solo únicamente",
-	} {
+	}
+	for a, list := range lists {
 		for w := range strings.FieldsSeq(list) {
-			m[hashOf(w)] = a
+			m[hashOf(w)] = amount(a)
 		}
 	}
 	return m

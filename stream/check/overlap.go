@@ -137,8 +137,8 @@ func (m *matcher) longestRun(premise []words.Word) int {
 	clear(m.run)
 	best := int32(0)
 	for i := range m.claim {
-		for j := len(premise) - 1; j >= 0; j-- {
-			if m.claim[i].Hash != premise[j].Hash {
+		for j, w := range slices.Backward(premise) {
+			if m.claim[i].Hash != w.Hash {
 				m.run[j+1] = 0
 				continue
 			}

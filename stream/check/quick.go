@@ -35,7 +35,7 @@ const (
 type sight struct {
 	claim    Claim
 	signs    numeric.Signs
-	mute     bool // a heading or a question: states nothing but its numbers
+	mute     bool // a heading, a question or talk about the conversation: states nothing but its numbers
 	numbers  numeric.Verdict
 	findings []numeric.Finding
 	premises []evidence.Premise
@@ -65,7 +65,7 @@ func (s *sight) look(e *evidence.Evidence, claim Claim) {
 		return
 	}
 	s.signs = numeric.Look(claim.Text)
-	s.mute = claim.Kind == claims.Heading || asks(claim.Text)
+	s.mute = claim.Kind == claims.Heading || asks(claim.Text) || addresses(claim.Text)
 	if !e.Empty() {
 		s.numbers, s.findings = e.Numbers().Check(s.findings, claim.Text, claim.Context)
 	}
@@ -83,7 +83,7 @@ func (s *sight) verdict(e *evidence.Evidence) (r Result, final bool) {
 	case s.numbers == numeric.Contradicted:
 		return s.refuted(e), true
 	case s.mute:
-		return silent("heading or question"), true
+		return silent("heading, question or talk"), true
 	case s.numbers == numeric.Unsupported:
 		return s.absent(), true
 	case !s.signs.Checkable():

@@ -32,7 +32,7 @@ func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answ
 	if err != nil {
 		return Report{}, err
 	}
-	open, spans := c.readings(e, list)
+	open, spans := readings(e, list)
 	if c.models() {
 		c.ask(ctx, e, question, answer, spans, open)
 	}
@@ -80,7 +80,7 @@ func contextual(list []claims.Claim, i int) Claim {
 }
 
 // readings are the claims that state something, with their places in the text.
-func (c *Checker) readings(e *evidence.Evidence, list []claims.Claim) ([]*reading, []claims.Span) {
+func readings(e *evidence.Evidence, list []claims.Claim) ([]*reading, []claims.Span) {
 	var open []*reading
 	var spans []claims.Span
 	if e.Empty() {

@@ -38,7 +38,7 @@ func openJudge(ctx context.Context, dir, library string) (*judge, error) {
 		return nil, fmt.Errorf("cache directory: %w", err)
 	}
 	j := &judge{}
-	if j.runtime, err = gpu.Open(o); err != nil {
+	if j.runtime, err = gpu.Open(o); err != nil { //nolint:contextcheck // opens once, at the start
 		return nil, fmt.Errorf("open ONNX Runtime: %w", err)
 	}
 	if err := j.load(ctx, b); err != nil {
@@ -55,7 +55,7 @@ func (j *judge) load(ctx context.Context, b *bundle.Bundle) error {
 	if j.session, err = j.runtime.NewSession(ctx, graph, gpu.SessionOptions{Name: b.Manifest.Name}); err != nil {
 		return fmt.Errorf("open session: %w", err)
 	}
-	engine, err := classify.OpenEngine(b, j.session)
+	engine, err := classify.OpenEngine(b, j.session) //nolint:contextcheck // opens once, at the start
 	if err != nil {
 		return fmt.Errorf("open engine: %w", err)
 	}

@@ -35,10 +35,10 @@ func main() {
 	stop()
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		os.Exit(2)
+		os.Exit(2) //nolint:forbidigo // a main
 	case err != nil:
 		_, _ = fmt.Fprintf(os.Stderr, "features: %v\n", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // a main
 	}
 }
 

@@ -1,0 +1,73 @@
+package check
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// asks reports whether a claim is a question, which states nothing.
+func asks(claim string) bool {
+	claim = strings.TrimRightFunc(claim, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune(`"'”’»)*_`, r)
+	})
+	return strings.HasSuffix(claim, "?") || strings.HasSuffix(claim, "？") || strings.HasSuffix(claim, "؟")
+}
+
+// addresses reports whether a claim speaks of the conversation and not of the world: offers, thanks, apologies, that
+// something is not known. It goes by how the claim begins; one that goes on with "that", a colon or a semicolon may state
+// something behind it.
+func addresses(claim string) bool {
+	for len(claim) > 0 { // marks of emphasis and quotation
+		r, size := utf8.DecodeRuneInString(claim)
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			break
+		}
+		claim = claim[size:]
+	}
+	var form [maxTalk]byte
+	folded := foldTo(&form, claim)
+	for _, begin := range talk {
+		if len(folded) >= len(begin) && string(folded[:len(begin)]) == begin && !letterFirst(folded[len(begin):]) {
+			return !strings.Contains(claim, " that ") && !strings.ContainsAny(claim, ":;")
+		}
+	}
+	return false
+}
+
+// maxTalk is longer than any of talk.
+const maxTalk = 40
+
+// foldTo is the start of s in lower case, with the straight apostrophe.
+func foldTo(form *[maxTalk]byte, s string) []byte {
+	n := 0
+	for _, r := range s {
+		if n+utf8.UTFMax > maxTalk {
+			break
+		}
+		if r == '’' {
+			r = '\''
+		}
+		n += utf8.EncodeRune(form[n:], unicode.ToLower(r))
+	}
+	return form[:n]
+}
+
+func letterFirst(s []byte) bool {
+	r, _ := utf8.DecodeRune(s)
+	return unicode.IsLetter(r)
+}
+
+// talk is how sentences begin that are about the conversation, in English, German, French and Spanish.
+//
+//nolint:gochecknoglobals // constant table
+var talk = []string{
+	"i can help", "i can't", "i cannot", "i can not", "i could not find", "i couldn't find", "i will", "i'll", "i'd be happy", "i would be happy", "i'm happy",
+	"i am happy", "i'm glad", "i am glad", "i'm sorry", "i am sorry", "i'm unable", "i am unable", "i'm not able", "i am not able", "i'm not sure", "i am not sure",
+	"i don't have", "i do not have", "i don't know", "i do not know", "i have no information", "i hope", "i apologize", "i apologise", "let me", "let us", "let's",
+	"feel free", "thank you", "thanks", "if you have any", "if you need any", "if you need more", "if you'd like", "if you would like", "if you want to know",
+	"happy to help", "glad to help", "sorry",
+	"ich kann ihnen", "ich kann dir", "ich habe keine informationen", "ich weiß nicht", "ich hoffe", "es tut mir leid", "vielen dank", "gerne helfe ich",
+	"je peux vous", "je ne peux pas", "je ne sais pas", "je n'ai pas d'information", "n'hésitez pas", "j'espère", "merci", "désolé",
+	"puedo ayudar", "no puedo", "no tengo información", "no sé", "espero que", "gracias", "lo siento",
+}
