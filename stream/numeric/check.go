@@ -73,8 +73,8 @@ func (x *Index) Check(dst []Finding, claim, context string) (Verdict, []Finding)
 func (x *Index) CheckWith(dst []Finding, claim, context string, t *Thresholds) (Verdict, []Finding) {
 	c := checkers.Get().(*checker) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer checkers.Put(c)
-	c.x, c.limit = x, t
-	defer func() { c.x, c.claim, c.limit = nil, "", nil }()
+	c.x, c.limit = x, *t
+	defer func() { c.x, c.claim = nil, "" }()
 	worst := NotCheckable
 	c.prepare(claim, context)
 	for i := range c.values {
@@ -90,9 +90,10 @@ type checker struct {
 	reading
 
 	x     *Index
-	limit *Thresholds
+	limit Thresholds
 	claim string
 	cues  cue
+	noun  uint64  // what the number that is being judged counts, 0 when that is not told
 	all   float64 // weight of the terms that tell the subject of the number that is being judged
 	ctx   []words.Word
 
@@ -215,6 +216,9 @@ func (c *checker) keep(s int32, score float32) {
 // judge decides about number i of the claim.
 func (c *checker) judge(i int) Finding {
 	v := &c.values[i]
+	if c.noun = 0; v.Dim == quantity.Plain && v.Kind == quantity.Count {
+		c.noun = c.reading.noun(c.claim, v)
+	}
 	c.stand(v)
 	f := Finding{Start: v.Start, End: v.End, Sentence: -1}
 	match, how := c.bestMatch(v)
@@ -231,7 +235,7 @@ func (c *checker) judge(i int) Finding {
 	if from, reason := c.derive(v, other); from.sentence >= 0 {
 		return c.found(f, Supported, reason, from)
 	}
-	if v.Weak {
+	if v.Weak && !(v.Raw >= 2 && c.sameNoun(other)) {
 		f.Reason = NoFact
 		return f
 	}
@@ -257,6 +261,9 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	if other.sentence < 0 || other.score < c.limit.SwapFloor || other.score-match.score < c.limit.SwapMargin {
 		return false
 	}
+	if c.sameNoun(match) && !c.sameNoun(other) {
+		return false // both count the same things, the other number counts something else
+	}
 	in := &c.x.sentences[other.sentence]
 	for k := in.known; k < in.knownEnd; k++ {
 		if quantity.Compare(v, &c.x.known[k].value) != quantity.Differs && !c.foreignClause(k) {
@@ -264,6 +271,12 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 		}
 	}
 	return c.foreignClause(match.known) || match.sentence != other.sentence && c.foreignName(match.known)
+}
+
+// sameNoun reports whether the number that is being judged counts what a number of the evidence counts: the word behind
+// both is the same.
+func (c *checker) sameNoun(by candidate) bool {
+	return c.noun != 0 && by.known >= 0 && c.x.known[by.known].noun == c.noun
 }
 
 // foreignClause reports whether number k stands in a clause with a word that the claim does not have. A clause without

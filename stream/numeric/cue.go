@@ -16,6 +16,7 @@ const (
 	cueRatio
 	cueShare // percent of, share, growth
 	cueSpan  // a length of time between dates
+	cueAge   // an age in years
 )
 
 // cueWords are the words that carry a hint, of English, German, French and Spanish.
@@ -31,12 +32,14 @@ var cueWords = func() map[string]cue {
 	add("total totals totaling totalling sum combined altogether together overall insgesamt zusammen gesamt tous suma conjunto both all entire", cueSum)
 	add(`difference more less fewer higher lower taller longer larger smaller shorter bigger heavier lighter older younger increase increased increases
 		decrease decreased rose rise risen grew grow growth fell fall drop dropped declined gain gained lost loss gap remaining remain left change changed
-		exceeds exceeded ahead behind unterschied mehr weniger différence diferencia gestiegen gesunken surplus net by cheaper faster slower spread extra added`, cueDiff)
+		exceeds exceeded ahead behind unterschied mehr weniger différence diferencia gestiegen gesunken stieg stiegen sank fiel wuchs gewachsen zugenommen abgenommen anstieg rückgang höher länger
+		augmenté augmentation hausse baisse baissé diminué progressé subió bajó aumentó creció cayó disminuyó diferencia surplus net by cheaper faster slower spread extra added`, cueDiff)
 	add("average averages averaged averaging mean per each durchschnitt durchschnittlich pro moyenne promedio por par", cueMean)
 	add("times twice double doubled doubling ratio triple tripled threefold twofold fold half halved mal fois veces quarter third quadrupled tenfold", cueRatio)
 	add("percent percentage % share proportion fraction prozent anteil pourcent porcentaje", cueShare)
 	add(`years year months days weeks age aged old later earlier after before lasted lasting lasts took takes span spanned between for since
 		until duration long within over jahre jahren alt später ans âgé après años tarde edad`, cueSpan)
+	add("aged age old turned when alter als jährig âge âgé âgée ans edad años cuando", cueAge)
 	return m
 }()
 

@@ -2,6 +2,7 @@ package numeric
 
 import (
 	"math"
+	"strings"
 
 	"signalbox/stream/numeric/quantity"
 )
@@ -20,6 +21,12 @@ func (c *checker) derive(v *quantity.Value, other candidate) (candidate, Reason)
 		if by := c.between(v); by.sentence >= 0 {
 			return by, Derived
 		}
+	}
+	if by := c.age(v); by.sentence >= 0 {
+		return by, Derived
+	}
+	if by := c.often(v); by.sentence >= 0 {
+		return by, Derived
 	}
 	if other.sentence >= 0 && other.score >= c.limit.Stated && c.cues&(cueDiff|cueSum|cueMean|cueRatio) == 0 {
 		return nobody, NoSuchNumber
@@ -185,6 +192,60 @@ func (c *checker) between(v *quantity.Value) candidate {
 		}
 	}
 	return nobody
+}
+
+// maxAge is the greatest age in years that a bare number is taken for.
+const maxAge = 120
+
+// age tries a bare number as the years between two dates of the evidence, the last of them perhaps not full: "was 27
+// when".
+func (c *checker) age(v *quantity.Value) candidate {
+	if v.Dim != quantity.Plain || v.Kind != quantity.Count || v.Step != 1 || v.Raw < 1 || v.Raw > maxAge || c.cues&cueAge == 0 {
+		return nobody
+	}
+	ops := c.operands(func(e *quantity.Value) bool { return e.Kind == quantity.Date && e.Year != 0 && e.Year == e.YearTo })
+	for i, a := range ops {
+		x := &c.x.known[a.known].value
+		for _, b := range ops[:i] {
+			y := &c.x.known[b.known].value
+			years := math.Abs(float64(x.Year - y.Year))
+			if v.Raw == years || v.Raw == years-1 && (x.Month != 0 || y.Month != 0) {
+				return a
+			}
+		}
+	}
+	return nobody
+}
+
+// often compares "three times a day" with "every 8 hours".
+func (c *checker) often(v *quantity.Value) candidate {
+	period := 0.0
+	rest := c.claim[v.End:]
+	switch {
+	case v.Dim != quantity.Multiple:
+	case hasAnyPrefix(rest, " a day", " per day", " daily", " each day", " every day", " am Tag", " par jour", " al día"):
+		period = quantity.Year / 365.25
+	case hasAnyPrefix(rest, " a week", " per week", " weekly", " each week", " every week"):
+		period = 7 * quantity.Year / 365.25
+	}
+	if period == 0 {
+		return nobody
+	}
+	for _, n := range c.operands(func(e *quantity.Value) bool { return e.Dim == quantity.Duration && e.Lo > 0 && !e.Range() }) {
+		if v.Says(period / c.x.known[n.known].value.Lo) {
+			return n
+		}
+	}
+	return nobody
+}
+
+func hasAnyPrefix(s string, prefixes ...string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
 }
 
 // count compares v with the number of things that a sentence about the same subject lists.

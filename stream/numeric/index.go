@@ -43,8 +43,10 @@ type term struct {
 
 type known struct {
 	value    quantity.Value
+	noun     uint64 // the word right behind it, 0 when there is none
 	sentence int32
 	clause   int32
+	bare     bool // its clause has names and no other words: it goes on with the words of the clause before
 }
 
 // NewIndex reads the sentences once. Sentence i of the result of a check is sentences[i].
@@ -84,10 +86,27 @@ func (x *Index) add(i int32, s Sentence, r *reading) {
 	}
 	for _, v := range r.values {
 		x.byDim[v.Dim] = append(x.byDim[v.Dim], int32(len(x.known)))
-		x.known = append(x.known, known{value: v, sentence: i, clause: r.clause(v.Start)})
+		k := known{value: v, noun: r.noun(s.Text, &v), sentence: i, clause: r.clause(v.Start)}
+		k.bare = onlyNames(x.terms[in.terms:], k.clause)
+		x.known = append(x.known, k)
 	}
 	in.termEnd, in.knownEnd = int32(len(x.terms)), int32(len(x.known))
 	x.sentences = append(x.sentences, in)
+}
+
+// onlyNames reports whether a clause has a name and no other word: "and Okoye 39 %".
+func onlyNames(terms []term, clause int32) bool {
+	named := false
+	for i := range terms {
+		switch t := &terms[i]; {
+		case t.clause != clause:
+		case t.class&words.Name == 0:
+			return false
+		default:
+			named = true
+		}
+	}
+	return named
 }
 
 // Len is the number of numbers in the evidence.

@@ -57,6 +57,20 @@ func (r *reading) clause(at int) int32 {
 	return n
 }
 
+// noun is the word right behind a value, what it counts; 0 when there is none.
+func (r *reading) noun(text string, v *quantity.Value) uint64 {
+	for _, w := range r.words {
+		if w.Start < v.End {
+			continue
+		}
+		if w.Has(words.Stop) || w.Start-v.End > 1 || w.Start > v.End && text[v.End] != ' ' && text[v.End] != '-' {
+			return 0
+		}
+		return w.Hash
+	}
+	return 0
+}
+
 // inValue reports whether bytes [start, end) lie in a number that is no date; such words tell no subject.
 func (r *reading) inValue(w words.Word, dates bool) bool {
 	for i := range r.values {

@@ -101,6 +101,8 @@ func (c *checker) place(t *claimTerm, e *known) standing {
 		switch {
 		case w.clause == e.clause || in.mixed:
 			return inClause
+		case e.bare && w.class&words.Name == 0:
+			return inClause
 		case c.taken(in, w.clause, e):
 			best = max(best, inOther)
 		default:

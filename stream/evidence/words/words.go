@@ -111,7 +111,8 @@ func (s *scanner) firstRune(r rune) Class {
 
 // finish classes and hashes a word by its folded form.
 func finish(folded []byte, w Word) Word {
-	if stopWords[string(folded)] {
+	label := len(folded) == 1 && w.Has(Name) && folded[0] != 'i' // plant A, vitamin A: no article
+	if stopWords[string(folded)] && !label {
 		w.Class |= Stop
 	}
 	if negations[string(folded)] || hasSuffix(folded, "n't") {

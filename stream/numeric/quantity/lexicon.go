@@ -148,7 +148,7 @@ func (b lexiconBuilder) calendar() {
 	b.add("bc bce b.c b.c.e", word{role: roleEra})
 	b.add("century centuries jahrhundert jahrhunderts siècle siècles siglo", word{role: roleCentury})
 	b.add("o'clock uhr", word{role: roleClockCue})
-	b.add("in since until till by from of during year before after around circa ca late early mid to through throughout im jahr seit bis en depuis jusqu'en desde hasta año vers von um born founded established season class copyright vor nach zwischen", word{role: roleYearCue})
+	b.add("in since until till by from of during year before after around circa ca late early mid to through throughout im jahr seit bis en depuis jusqu'en desde hasta año vers von um ende anfang mitte fin début finales principios mediados born founded established season class copyright vor nach zwischen", word{role: roleYearCue})
 	b.add(`years year months days weeks age aged old later earlier after before lasted lasting lasts took takes span spanned between for since
 		until duration long within over jahre jahren alt später ans âgé après años tarde edad`, word{span: true})
 }
@@ -161,6 +161,10 @@ func (b lexiconBuilder) hedges() {
 	b.add("more greater higher longer larger mehr más", word{role: roleHedge | roleNeedsThan, hedge: Over})
 	b.add("plus", word{role: roleHedge | roleNeedsThan, hedge: Over})
 	b.add("less fewer lower shorter smaller weniger moins menos", word{role: roleHedge | roleNeedsThan, hedge: Under})
+	b.add("约 約", word{role: roleHedge, hedge: About})
+	b.add("近", word{role: roleHedge, hedge: Nearly})
+	b.add("超", word{role: roleHedge, hedge: Over})
+	b.add("过 為 为", word{role: roleThan}) // 超过, 约为
 	b.add("least", word{role: roleHedge | roleNeedsAt, hedge: Least})
 	b.add("mindestens minimum", word{role: roleHedge, hedge: Least})
 	b.add("most", word{role: roleHedge | roleNeedsAt, hedge: Most})

@@ -64,6 +64,9 @@ func superscriptDigit(r rune) int {
 // magnitudes multiplies by thousand, million, k and M that follow.
 func (p *parser) magnitudes(v Value, i int) (Value, int) {
 	for {
+		if p.andMore(i) && p.magnitude(i+1) > 0 {
+			i++ // 150多万
+		}
 		mult := p.magnitude(i)
 		if mult == 0 {
 			return v, i
@@ -75,6 +78,9 @@ func (p *parser) magnitudes(v Value, i int) (Value, int) {
 		i++
 	}
 }
+
+// andMore reports whether token i says that a little more is meant, behind a number of a script without spaces.
+func (p *parser) andMore(i int) bool { return p.word(i, "多") || p.word(i, "余") }
 
 func (p *parser) magnitude(i int) float64 {
 	t := p.tok(i)
@@ -88,6 +94,9 @@ func (p *parser) magnitude(i int) float64 {
 	}
 	if t.word.role&roleMagnitude != 0 {
 		return t.word.num
+	}
+	if p.money(i+1) && p.touches(i+1) && t.end-t.start <= 2 {
+		return shortMagnitude(p.text[t.start:t.end]) // M€, Md€
 	}
 	if p.money(i-2) && (p.word(i, "m") || p.word(i, "M")) {
 		return 1e6
@@ -110,6 +119,19 @@ func (p *parser) gluedMagnitude(i int) float64 {
 		return 1e9
 	case "T":
 		return 1e12
+	}
+	return 0
+}
+
+// shortMagnitude is what stands between a number and a currency sign.
+func shortMagnitude(s string) float64 {
+	switch s {
+	case "k", "K":
+		return 1e3
+	case "M", "m":
+		return 1e6
+	case "B", "bn", "Md":
+		return 1e9
 	}
 	return 0
 }

@@ -47,12 +47,37 @@ func Compare(c, e *Value) Agreement {
 		return yearAsCount(c, e)
 	case c.Kind == Fraction || e.Kind == Fraction:
 		return share(c, e)
+	case rateOf(e, c):
+		sum := numerator(e)
+		return amounts(c, &sum)
 	case c.Dim != e.Dim:
 		return asWritten(c, e)
 	case c.Range() || e.Range():
 		return ranges(c, e)
 	}
 	return amounts(c, e)
+}
+
+// slackShare is how much weaker than the evidence's own bound one of the claim may be: "under 2.4 GB" lets "under 2.5 GB"
+// pass. Much more is another limit, though it follows: "for children under 15". Our choice.
+const slackShare = 0.05
+
+// weaker reports whether the claim's bound is that of the evidence, made a little wider.
+func weaker(c *Value, truth float64) bool {
+	return (c.Hedge == Over || c.Hedge == Under) && math.Abs(c.Raw-truth) <= slackShare*math.Abs(truth)
+}
+
+// rateOf reports whether rate is money per something, and sum the same currency per nothing: claims leave out what the
+// money is paid for.
+func rateOf(rate, sum *Value) bool {
+	return sum.Dim.currency() && sum.Dim>>8 == 0 && rate.Dim != sum.Dim && rate.Dim&0xff == sum.Dim && !rate.Range() && !sum.Range()
+}
+
+// numerator is a rate without what it is per.
+func numerator(v *Value) Value {
+	n := *v
+	n.setUnit(unit{v.Dim & 0xff, 1, 0})
+	return n
 }
 
 //nolint:revive // picks a value, not a way
@@ -200,7 +225,7 @@ func amounts(c, e *Value) Agreement {
 	if !same {
 		kind = Converted
 	}
-	if bound(c, truth) && c.Hedge != e.Hedge {
+	if bound(c, truth) && (c.Hedge != e.Hedge || weaker(c, truth)) {
 		return kind
 	}
 	return when(near(c.Raw, truth, tolerance(c, e)), kind)
@@ -231,7 +256,7 @@ func opposed(a, b Hedge) bool {
 // coarse: a number not coarser than its source must equal it.
 func tolerance(c, e *Value) float64 {
 	same := c.Factor == e.Factor && c.Offset == e.Offset
-	hedged := c.Hedge == About || c.Hedge == Nearly
+	hedged := c.Hedge == About // what is nearly so is less: see bound
 	place := c.Step
 	if hedged || !same || c.Place >= 100*c.Step && significant(c.Raw, c.Place) >= 2 {
 		place = c.Place

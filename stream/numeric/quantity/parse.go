@@ -20,19 +20,21 @@ func Parse(dst []Value, text string) []Value {
 type parser struct {
 	text string
 	toks []token
-	free int // first token that no value holds yet
+	none token // stands before the first token and behind the last
+	free int   // first token that no value holds yet
 }
 
 func (p *parser) parse(dst []Value, text string) []Value {
 	l := lexer{text: text, toks: p.toks[:0]}
 	l.run()
 	p.text, p.toks = text, l.toks
+	p.none = token{kind: tokOpaque, start: len(text), end: len(text)}
 	first := len(dst)
 	p.free = 0
 	for i := p.listNumber(); i < len(p.toks); {
 		v, next, ok := p.value(i)
 		switch {
-		case ok && p.labelled(i):
+		case ok && (p.labelled(i) || v.Kind == Ordinal && p.percentile(next)):
 			i = next
 		case ok:
 			dst = p.push(dst, first, v)
@@ -88,7 +90,7 @@ func (p *parser) push(dst []Value, first int, v Value) []Value {
 
 func (p *parser) tok(i int) *token {
 	if i < 0 || i >= len(p.toks) {
-		return &token{kind: tokOpaque, start: len(p.text), end: len(p.text)}
+		return &p.none
 	}
 	return &p.toks[i]
 }
@@ -164,6 +166,16 @@ func (p *parser) labelled(i int) bool {
 	return true
 }
 
+// percentile reports whether the rank before token i is that of a percentile, which names a measure and counts nothing.
+func (p *parser) percentile(i int) bool {
+	for _, s := range [...]string{"percentile", "percentil", "Perzentil", "centile"} {
+		if p.word(i, s) {
+			return true
+		}
+	}
+	return false
+}
+
 // amount reads a count, a measurement, a percentage, money or a range of them.
 func (p *parser) amount(i int) (v Value, next int, ok bool) {
 	v, j, ok := p.plain(i)
@@ -192,6 +204,11 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 	}
 	if p.word(j, "or") && p.word(j+1, "so") {
 		v.Hedge = About
+	}
+	for k := i + 1; k <= j; k++ {
+		if p.touches(k) && p.andMore(k) {
+			v.Hedge = Over
+		}
 	}
 	p.weaken(i, j, &v)
 	return v, j, true

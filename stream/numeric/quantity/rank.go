@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// clock reads 14:30, 2:30 pm, 9 am, 14 Uhr, 9 o'clock.
+// clock reads 14:30, 2:30 pm, 9 am, 14 Uhr, 9 o'clock, 14 h 30.
 func (p *parser) clock(i int) (v Value, next int, ok bool) {
 	t := p.tok(i)
 	v = Value{Start: t.start, Kind: Clock, Dim: clock, Alt: math.NaN(), Factor: 1, Step: 1, Place: 1}
@@ -14,6 +14,9 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 	case t.kind == tokClock:
 	case t.kind == tokNumber && t.step == 1 && t.num <= 24 && t.digits > 0 && (p.has(next, roleClockCue) || p.has(next, roleMeridiem)):
 		minutes *= 60
+	case p.frenchClock(i):
+		minutes = minutes*60 + p.tok(i+2).num
+		next = i + 3
 	default:
 		return v, i, false
 	}
@@ -32,10 +35,23 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 	return v, next, true
 }
 
-// fractionWords reads half, two thirds, a quarter, three-quarters, 3/4.
+// frenchClock reports whether 14 h 30 stands at i, and not 14 h 30 min.
+func (p *parser) frenchClock(i int) bool {
+	t, m := p.tok(i), p.tok(i+2)
+	if t.kind != tokNumber || t.step != 1 || t.num > 24 || !p.word(i+1, "h") && !p.word(i+1, "heures") && !p.word(i+1, "heure") {
+		return false
+	}
+	if m.kind != tokNumber || m.step != 1 || m.end-m.start != 2 || m.num > 59 || p.word(i-1, "dure") || p.word(i-1, "pendant") {
+		return false
+	}
+	_, _, unit := p.unitAt(i + 3)
+	return !unit
+}
+
+// fractionWords reads half, two thirds, a quarter, three-quarters, 3/4, half an hour.
 func (p *parser) fractionWords(i int) (v Value, next int, ok bool) {
 	t := p.tok(i)
-	if t.kind == tokNumber && t.num < 1 && t.num > 0 && (p.text[t.start] > 0x7f || t.step == 0.01 && t.end-t.start >= 3 && hasSlash(p.text[t.start:t.end])) {
+	if p.slashed(t) {
 		if _, _, unitFollows := p.unitAt(i + 1); unitFollows {
 			return v, i, false
 		}
@@ -66,7 +82,45 @@ func (p *parser) fractionWords(i int) (v Value, next int, ok bool) {
 	if count*share >= 1 {
 		return v, i, false
 	}
+	if v, next, ok = p.fractionOf(i, j+1, count*share); ok {
+		return v, next, true
+	}
 	return p.fractionValue(i, j+1, count*share), j + 1, true
+}
+
+// fractionOf reads what a share in words is taken of: half an hour, three quarters of a mile, half a million.
+func (p *parser) fractionOf(i, j int, n float64) (v Value, next int, ok bool) {
+	if p.has(j, roleOf) {
+		j++
+	}
+	if !p.has(j, roleArticle) {
+		return v, i, false
+	}
+	v = plainValue(n, 0.01)
+	u, next, ok := p.unitAt(j + 1)
+	switch {
+	case ok && u.offset == 0 && u.dim != Percent:
+		v.setUnit(u)
+	case p.magnitude(j+1) >= 1000:
+		v, next = p.magnitudes(v, j+1)
+		if u, k, ok := p.unitAt(next); ok {
+			v.setUnit(u)
+			next = k
+		}
+	default:
+		return v, i, false
+	}
+	v.Start, v.End = p.tok(i).start, p.tok(next-1).end
+	v.Hedge = p.hedge(i)
+	return v, next, true
+}
+
+// slashed reports whether a token is a share in digits: 3/4, ½.
+func (p *parser) slashed(t *token) bool {
+	if t.kind != tokNumber || t.num >= 1 || t.num <= 0 {
+		return false
+	}
+	return p.text[t.start] > 0x7f || t.step == 0.01 && t.end-t.start >= 3 && hasSlash(p.text[t.start:t.end])
 }
 
 func hasSlash(s string) bool {

@@ -16,7 +16,11 @@ func (p *parser) unitOf(i, j int, v *Value) int {
 		}
 		return p.perUnit(j, v)
 	}
-	u, k, ok := p.unitAt(j)
+	k := j
+	if p.has(j-1, roleMagnitude) && p.has(j, roleOf) && p.tok(j+1).unit.dim.currency() {
+		k++ // millones de euros
+	}
+	u, k, ok := p.unitAt(k)
 	if !ok {
 		return j
 	}
@@ -237,7 +241,7 @@ func (p *parser) hedge(i int) Hedge {
 			than = true
 			continue
 		}
-		if w.role&(roleArticle|roleMinus) == 0 {
+		if w.role&(roleArticle|roleMinus) == 0 && !p.word(k, "la") {
 			return Exact
 		}
 	}
