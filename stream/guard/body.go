@@ -165,7 +165,7 @@ func (b *bodyCheck) write(body []byte, e *answer.Event) []byte {
 	if b.Summary {
 		w.Extension = b.summary(nil)
 	}
-	if e.Shape == answer.Opaque || len(w.Changes) == 0 && len(w.Extension) == 0 {
+	if e.Shape == answer.Opaque || e.Shape == answer.Failure || len(w.Changes) == 0 && len(w.Extension) == 0 {
 		return body
 	}
 	return e.Append(nil, w)

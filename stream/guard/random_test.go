@@ -165,7 +165,7 @@ func TestHoldNeverLetsAFailedClaimThrough(t *testing.T) {
 	for seed := range uint64(1000) {
 		gen := generator{r: rand.New(rand.NewPCG(seed, 2))}
 		stream := gen.stream()
-		got, out, err := pass(t, g, job, gen.pieces(stream, 1+gen.r.IntN(400))...)
+		got, out, err := pass(t, g, job, gen.pieces(stream, 9+gen.r.IntN(2000))...)
 		failed += out.Failed
 		heard := listen(t, got)
 		for i, text := range gen.texts {
@@ -198,7 +198,7 @@ func TestAnnotateKeepsTheTextAndMarksEachFailure(t *testing.T) {
 	job.Policy.Marker = "§"
 	for seed := range uint64(300) {
 		gen := generator{r: rand.New(rand.NewPCG(seed, 3))}
-		got, out, err := pass(t, g, job, gen.pieces(gen.stream(), 200)...)
+		got, out, err := pass(t, g, job, gen.pieces(gen.stream(), 900)...)
 		heard := listen(t, got)
 		marks := 0
 		for i, text := range gen.texts {

@@ -1,0 +1,110 @@
+package guard_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"signalbox/stream/guard"
+)
+
+// endless is a Source of n equal pieces, which belong to claims that do not end.
+type endless struct {
+	piece []byte
+	n     int
+}
+
+func (e *endless) Read() ([]byte, error) {
+	if e.n == 0 {
+		return nil, io.EOF
+	}
+	e.n--
+	return e.piece, nil
+}
+
+func (*endless) Cancel() {}
+
+// null is a Sink.
+type null struct{ bytes int }
+
+func (n *null) Write(b []byte) error {
+	n.bytes += len(b)
+	return nil
+}
+
+// handedOver copies as Copy does, one goroutine that reads and one that writes, and looks at nothing.
+func handedOver(src guard.Source, dst guard.Sink) {
+	pieces, next := make(chan []byte), make(chan struct{})
+	go func() {
+		defer close(pieces)
+		for {
+			b, err := src.Read()
+			if err != nil {
+				return
+			}
+			pieces <- b
+			<-next
+		}
+	}()
+	for b := range pieces {
+		_ = dst.Write(b)
+		next <- struct{}{}
+	}
+}
+
+// BenchmarkChunk is the cost of one chunk with a word in it. plain is a copy between two goroutines, the least that a stream
+// costs whose verdicts must not wait for the upstream.
+func BenchmarkChunk(b *testing.B) {
+	g := guard.New(&quick{}, guard.Options{Workers: 1})
+	b.Cleanup(g.Close)
+	word := []byte(chunk("word"))      // letters alone: no word and no claim ends
+	claim := []byte(chunk("Well. A ")) // each ends a claim
+	b.Run("plain", func(b *testing.B) {
+		b.ReportAllocs()
+		b.SetBytes(int64(len(word)))
+		handedOver(&endless{word, b.N}, &null{})
+	})
+	for _, c := range []struct {
+		name  string
+		piece []byte
+	}{{"word", word}, {"claim", claim}} {
+		for m := guard.Off; m <= guard.Hold; m++ {
+			b.Run(c.name+"/"+m.String(), func(b *testing.B) {
+				b.ReportAllocs()
+				b.SetBytes(int64(len(c.piece)))
+				_, _ = g.Copy(b.Context(), &endless{c.piece, b.N}, &null{}, jobOf(b, m))
+			})
+		}
+	}
+}
+
+func TestAChunkWithoutAClaimAllocatesNothing(t *testing.T) {
+	g := guardOf(t, &quick{}, guard.Options{Workers: 1})
+	for m := guard.Observe; m <= guard.Hold; m++ {
+		job := jobOf(t, m)
+		// Letters without a break never end a claim but by length, once in 2 KiB.
+		allocs := func(n int) float64 {
+			return testing.AllocsPerRun(5, func() {
+				_, _ = g.Copy(t.Context(), &endless{[]byte(chunk("w")), n}, &null{}, job)
+			})
+		}
+		if few, many := allocs(600), allocs(1600); many > few+100 {
+			t.Errorf("%v: %v allocations for 600 chunks, %v for 1600", m, few, many)
+		}
+	}
+}
+
+func BenchmarkStory(b *testing.B) {
+	g := guard.New(&quick{}, guard.Options{Workers: 1})
+	b.Cleanup(g.Close)
+	stream := []byte(strings.Join(words(strings.Repeat(story, 20)), ""))
+	for m := guard.Off; m <= guard.Hold; m++ {
+		b.Run(m.String(), func(b *testing.B) {
+			b.SetBytes(int64(len(stream)))
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = g.Copy(b.Context(), &endless{stream, 1}, &null{}, jobOf(b, m))
+			}
+		})
+	}
+}
