@@ -135,11 +135,16 @@ func TestRules(t *testing.T) {
 		{"a converted number is supported though the judge is neutral", "The Eiffel Tower is 1,081 feet tall.", 0, always(isNeutral), check.Supported, check.Numeric, "f0"},
 		{"a rounded number is supported though the judge contradicts", "The Eiffel Tower is 330 m tall.", 0, always(contradicts), check.Supported, check.Numeric, "f0"},
 		{"a converted number with a new name is not settled", "The Eiffel Tower is 1,081 feet tall and stands in Rome.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
+		{"a converted number among unknown words is not settled", "The Eiffel Tower was sadly buried beneath 1,081 feet of gray volcanic ashes.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
+		{"a number as it stands does not settle", "The Eiffel Tower measures 329.6 m.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
 		{"a converted number with a negation is not settled", "The Eiffel Tower is not 1,081 feet tall.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
 		{"a claim that shares no word with the evidence is unsupported", "Gerda lives near Hamburg.", 0, always(entails), check.Unsupported, check.NLI, ""},
 		{"a name in a script without case does not show", "埃菲尔铁塔", 0, always(isNeutral), check.NotCheckable, check.NLI, ""},
 		{"without a judge the right number word for word is supported", "The Tokyo Tower is 332.9 m tall.", 0, nil, check.Supported, check.Numeric, "f1"},
 		{"without a judge other words leave it unchecked", "The Tokyo Tower, painted in Rome, is 332.9 m tall.", 0, nil, check.Unchecked, check.Sentinel, ""},
+		{"without a judge a word too many leaves it unchecked", "The Tokyo Tower is sadly 332.9 m tall.", 0, nil, check.Unchecked, check.Sentinel, ""},
+		{"without a judge a word left out leaves it unchecked", "The Tower is 332.9 m tall.", 0, nil, check.Unchecked, check.Sentinel, ""},
+		{"without a judge a number alone leaves it unchecked", "pizza weighs 332,9 m", 0, nil, check.Unchecked, check.Sentinel, ""},
 		{"without a judge a name is unchecked", "The Louvre stands in Paris.", 0, nil, check.Unchecked, check.Sentinel, ""},
 		{"without a judge a wrong number is contradicted", "The Tokyo Tower is 400 m tall.", 0, nil, check.Contradicted, check.Numeric, "f1"},
 		{"without a judge a number found nowhere is unsupported", "Gerda bought 77 apples.", 0, nil, check.Unsupported, check.Numeric, ""},
@@ -286,6 +291,42 @@ func TestAnAnswerOfTheJudgeThatIsNoneIsAFailure(t *testing.T) {
 		c := checker(t, check.Options{Judge: always(says)})
 		if got := c.Check(t.Context(), facts(t, towers...), "", []check.Claim{{Text: "The Louvre stands in Paris."}})[0]; got.Verdict != check.Unchecked || got.Err == nil {
 			t.Errorf("%s: %+v, want unchecked with an error", name, got)
+		}
+	}
+}
+
+func TestAnAnswerOfTheWrongLengthIsAFailure(t *testing.T) {
+	t.Parallel()
+	c := checker(t, check.Options{Judge: mute{}})
+	if got := c.Check(t.Context(), facts(t, towers...), "", []check.Claim{{Text: "The Louvre stands in Paris."}})[0]; got.Verdict != check.Unchecked || got.Err == nil {
+		t.Errorf("%+v, want unchecked with an error", got)
+	}
+}
+
+// mute is a judge that says nothing.
+type mute struct{}
+
+func (mute) Judge(context.Context, []check.Pair) ([]check.Inference, error) { return nil, nil }
+
+func TestTheSurerPremiseDecides(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		old, fresh check.Inference
+		want       check.Verdict
+		id         string
+	}{
+		"surer of the contradiction": {check.Inference{Contradiction: 0.95}, check.Inference{Entailment: 0.6}, check.Contradicted, "f0"},
+		"surer of the entailment":    {check.Inference{Contradiction: 0.6}, check.Inference{Entailment: 0.95}, check.Supported, "f1"},
+	} {
+		j := &judge{says: func(p check.Pair) check.Inference {
+			if strings.Contains(p.Premise, "old") {
+				return tt.old
+			}
+			return tt.fresh
+		}}
+		e := facts(t, "Paris is old.", "Paris is fresh.")
+		if got := checker(t, check.Options{Judge: j}).Check(t.Context(), e, "", []check.Claim{{Text: "We like Paris."}})[0]; got.Verdict != tt.want || got.ID != tt.id {
+			t.Errorf("%s: %+v, want %v from %s", name, got, tt.want, tt.id)
 		}
 	}
 }

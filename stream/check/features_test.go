@@ -41,6 +41,15 @@ func TestFeatures(t *testing.T) {
 		{"a name in the place of another", harbour, "Anna Berg opened the new harbour of Malmö in 1962.", map[string]float64{
 			"words_missing": 1, "names_missing": 1, "names_share": 0.5, "replaced_words": 1, "sentence_share": 5.0 / 6,
 		}},
+		{"a part of a sentence", harbour, "the new harbour of Lund", map[string]float64{"dropped_words": 0, "inserted_words": 0, "replaced_words": 0, "opposites": 0}},
+		{"words left out", harbour, "Anna Berg opened the harbour of Lund in 1962.", map[string]float64{"dropped_words": 1, "inserted_words": 0}},
+		{"long words and names weigh more", harbour, "Anna Berg opened the old harbour of Malmö.", map[string]float64{
+			"missing_weight": (3 + 1.5*6) / (4 + 1.5*4 + 6 + 3 + 7 + 1.5*6), "replaced_words": 2, "replaced_names": 1,
+		}},
+		{"a negation is no missing word", "The tower is open.", "The tower is never open.", map[string]float64{"words_missing": 0, "negation_more": 1}},
+		{"a word replaced by its opposite that stands elsewhere", "The cold tank feeds the hot tank by day.", "The cold tank feeds the cold tank by day.", map[string]float64{
+			"opposites": 1, "replaced_words": 1, "words_missing": 0,
+		}},
 		{"words put in", harbour, "Anna Berg proudly opened the new harbour.", map[string]float64{"inserted_words": 1, "replaced_words": 0, "words_missing": 1}},
 		{"another order", harbour, "Berg Anna opened harbour new", map[string]float64{"order_inverted": 0.2, "bigram_share": 0}},
 		{"a negation put in", harbour, "Anna Berg has not opened the harbour of Lund.", map[string]float64{"negation_more": 1, "negation_less": 0}},

@@ -71,6 +71,10 @@ func TestReadFusionRefuses(t *testing.T) {
 		{"a node that is its own child", `"left": [1, 2,`, `"left": [1, 1,`},
 		{"a cycle", `"left": [1, 2,`, `"left": [1, 0,`},
 		{"two parents", `"right": [2,`, `"right": [1,`},
+		{
+			"two parents and none without", `{"feature": [0, -1, -1], "threshold": [0.4, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0], "value": [0, -2, 2]}`,
+			`{"feature": [0, 0, -1, -1], "threshold": [0, 0, 0, 0], "left": [1, 2, 0, 0], "right": [2, 3, 0, 0], "value": [0, 0, 0, 0]}`,
+		},
 		{"arrays of different lengths", `"threshold": [0.4, 0, 0]`, `"threshold": [0.4, 0]`},
 		{"a node without a parent", `{"feature": [0, -1, -1]`, `{"feature": [-1, -1, -1]`},
 		{"a number that is none", "0.25", "NaN"},

@@ -216,6 +216,7 @@ func (m *matcher) compare(o *overlap, best part) {
 	m.order(o, sentence)
 	first, last := m.align(sentence)
 	if first < 0 {
+		o.inserted = weighty(m.claim)
 		return
 	}
 	stretch := sentence[max(0, first-margin):min(len(sentence), last+1+margin)]

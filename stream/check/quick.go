@@ -155,7 +155,7 @@ func (s *sight) worded(e *evidence.Evidence) bool {
 		return false
 	}
 	o := s.rest(e)
-	return plainly(&o) && o.missing == 0 && o.replaced == 0 && o.inserted == 0 && o.dropped == 0 && o.amount == 0
+	return plainly(&o) && o.replaced == 0 && o.inserted == 0 && o.dropped == 0 && o.amount == 0
 }
 
 // settled reports whether supported numbers settle a claim that a judge of language does not find entailed: they had to be

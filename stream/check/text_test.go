@@ -27,8 +27,8 @@ func louvre(p check.Pair) check.Inference {
 func TestTextChecksEveryClaimInItsPlace(t *testing.T) {
 	t.Parallel()
 	const answer = "Sure, gladly! The Löuvre stands in Paris.\n\n- It is closed in Rome.\n\n```\nx = 500\n```\nThe Eiffel Tower is 350 m tall."
-	c := checker(t, check.Options{Judge: &judge{says: louvre}})
-	r, err := c.Text(t.Context(), facts(t, towers...), "", answer)
+	j := &judge{says: louvre}
+	r, err := checker(t, check.Options{Judge: j}).Text(t.Context(), facts(t, towers...), "", answer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +52,9 @@ func TestTextChecksEveryClaimInItsPlace(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
+	if !slices.ContainsFunc(j.asked(), func(p check.Pair) bool { return p.Claim == "The Löuvre stands in Paris. It is closed in Rome." }) {
+		t.Errorf("asked %q, none with the claim before", j.asked())
+	}
 	if r.Verdict != check.Unsupported {
 		t.Errorf("verdict %v, want unsupported", r.Verdict)
 	}
@@ -63,7 +66,7 @@ func TestTextScoresEveryClaimByTheModel(t *testing.T) {
 		name, answer string
 		want         float64
 	}{
-		{"the least support counts", "The Louvre stands in Paris. The Louvre is fun.", float64(isNeutral.Entailment)},
+		{"the least support counts", "The Louvre is fun. The Louvre stands in Paris.", float64(isNeutral.Entailment)},
 		{"all supported", "The Louvre stands in Paris.", float64(entails.Entailment)},
 		{"nothing stated", "Shall we go?", 1},
 		{"a sentence without any sign is read as well", "a museum it is not closed today", float64(isNeutral.Entailment)},
