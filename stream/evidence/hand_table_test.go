@@ -1,11 +1,12 @@
 package evidence_test
 
 // handmade are facts with claims about them, written by hand and before anyone asked the code: what a reader would
-// say. Claims of holds are true, rounded, converted or worked out; claims of fails have a number that is not.
+// say. The last sheets, from the hospital on, were written after the code had been corrected for the others. Claims of holds are true, rounded, converted or worked out; claims of fails have a number that is not.
 var handmade = []struct {
 	name         string
 	facts        []string
 	holds, fails []string
+	limits       []string // judged wrong today: true and flagged, or false and passed
 }{
 	{
 		"bridge",
@@ -22,6 +23,7 @@ var handmade = []struct {
 			"About 26,000 vehicles cross the Harwell Bridge every day.",
 			"The Harwell Bridge is 1,284 feet long.",
 		},
+		nil,
 	},
 	{
 		"drug",
@@ -41,6 +43,7 @@ var handmade = []struct {
 			"Children under 12 take 15 mg per kg of body weight once a day.",
 			"Adults take 50 mg of Lorvatin every 8 hours.",
 		},
+		nil,
 	},
 	{
 		"company",
@@ -62,6 +65,7 @@ var handmade = []struct {
 			"Tarvik employed 213 people at the end of 2022.",
 			"Net sales rose by EUR 7.5 million from 2021 to 2022.",
 		},
+		nil,
 	},
 	{
 		"planet",
@@ -78,6 +82,7 @@ var handmade = []struct {
 			"Keldra has four moons.",
 			"Keldra orbits at a distance of 2.11 astronomical units.",
 		},
+		nil,
 	},
 	{
 		"match",
@@ -96,6 +101,7 @@ var handmade = []struct {
 			"Marlow scored three touchdowns.",
 			"The game took place on 13 November 2019.",
 		},
+		nil,
 	},
 	{
 		"recipe",
@@ -112,6 +118,7 @@ var handmade = []struct {
 			"Bake it for 54 minutes.",
 			"The recipe uses 4 eggs.",
 		},
+		nil,
 	},
 	{
 		"contract",
@@ -131,6 +138,7 @@ var handmade = []struct {
 			"Late payments bear interest of 2.5 % per month.",
 			"The term is five years from 1 April 2023.",
 		},
+		nil,
 	},
 	{
 		"two rivers",
@@ -147,6 +155,7 @@ var handmade = []struct {
 			"The Mures is 274 km longer than the Olt.",
 			"The Olt is 615 miles long.",
 		},
+		nil,
 	},
 	{
 		"phone",
@@ -163,6 +172,7 @@ var handmade = []struct {
 			"The Nimbus 4 weighs 178 g.",
 			"Its battery holds 4,800 mAh.",
 		},
+		nil,
 	},
 	{
 		"biography",
@@ -179,6 +189,7 @@ var handmade = []struct {
 			"Brenner died on 2 October 1914.",
 			"Ada Brenner died at the age of 78.",
 		},
+		nil,
 	},
 	{
 		"election",
@@ -195,6 +206,7 @@ var handmade = []struct {
 			"About 3.2 million votes were cast.",
 			"Marsh received 21.1 % of the votes.",
 		},
+		nil,
 	},
 	{
 		"server",
@@ -211,6 +223,7 @@ var handmade = []struct {
 			"The Quill server ran on 32 cores.",
 			"Quill's p99 latency is 38 seconds.",
 		},
+		nil,
 	},
 	{
 		"German city",
@@ -227,6 +240,7 @@ var handmade = []struct {
 			"Die Fläche von Velm beträgt 36,4 km².",
 			"Velm hat knapp 80.000 Einwohner.",
 		},
+		nil,
 	},
 	{
 		"German contract",
@@ -242,6 +256,7 @@ var handmade = []struct {
 			"Die Miete beträgt 1.510,50 Euro im Monat.",
 			"Die Kaution ist bis zum 1. Mai 2024 zu zahlen.",
 		},
+		nil,
 	},
 	{
 		"French tower",
@@ -256,6 +271,7 @@ var handmade = []struct {
 			"La tour Belmont mesure 214 mètres de haut.",
 			"La tour Belmont a été achevée le 7 décembre 1973.",
 		},
+		nil,
 	},
 	{
 		"French school",
@@ -271,6 +287,7 @@ var handmade = []struct {
 			"Les cours commencent à 9 h 30.",
 			"Près de 2 000 élèves vont à l'école.",
 		},
+		nil,
 	},
 	{
 		"Spanish company",
@@ -288,6 +305,7 @@ var handmade = []struct {
 			"Altamar fue fundada el 3 de marzo de 1994.",
 			"La facturación de Altamar creció un 45 % en 2021.",
 		},
+		nil,
 	},
 	{
 		"Chinese city",
@@ -304,6 +322,7 @@ var handmade = []struct {
 			"云州市的面积是2380平方公里。",
 			"2021年云州市国内生产总值为280亿元。",
 		},
+		nil,
 	},
 	{
 		"Chinese train",
@@ -317,5 +336,124 @@ var handmade = []struct {
 			"票价为533元。",
 			"G7次列车上午8点从北京出发。",
 		},
+		nil,
+	},
+	{
+		"hospital",
+		[]string{"St. Orla has 640 beds and 2,150 staff. In 2020 it treated 31,400 inpatients, 8 % fewer than in 2019. An average stay lasts 5.2 days."},
+		[]string{
+			"The hospital employs over 2,100 people.",
+			"Patients stay just over five days on average.",
+			"St. Orla treated 31.4 thousand inpatients in 2020.",
+		},
+		[]string{
+			"St. Orla has 460 beds.",
+			"In 2020 the number of inpatients fell by 18 %.",
+			"An average stay lasts 2.5 days.",
+		},
+		nil,
+	},
+	{
+		"vitamins",
+		[]string{"Vitamin A: 900 µg per day for men, 700 µg for women. Vitamin C: 90 mg for men, 75 mg for women."},
+		[]string{
+			"Men need 900 micrograms of vitamin A a day.",
+			"Women should get 75 mg of vitamin C.",
+		},
+		[]string{
+			"Men need 90 mg of vitamin A.",
+			"Men should get 57 mg of vitamin C.",
+		},
+		// The words of the clause outweigh those of the sentence by less than the margin of a swap.
+		[]string{"Women need 900 µg of vitamin A per day."},
+	},
+	{
+		"battle",
+		[]string{"The siege began on 12 March 1644 and ended 73 days later. Of the 3,000 defenders, 1,120 survived."},
+		[]string{
+			"The siege lasted 73 days.",
+			"About 1,900 defenders died.",
+			"More than 1,000 of the defenders survived.",
+			"The siege of 1644 began in March.",
+		},
+		[]string{
+			"The siege lasted 37 days.",
+			"Of the defenders 2,120 survived.",
+			"The siege began in 1664.",
+		},
+		nil,
+	},
+	{
+		"flat",
+		[]string{"The flat has 3 rooms and 78 m², costs 1,290 euros a month including 210 euros for heating, and is free from 1 August 2025."},
+		[]string{
+			"The three-room flat is about 840 square feet in size.",
+			"Without heating it costs 1,080 euros a month, a difference of 210 euros.",
+			"You can move in on 01/08/2025.",
+		},
+		[]string{
+			"The flat has 5 rooms.",
+			"Heating costs 120 euros a month.",
+			"It is free from 1 September 2025.",
+		},
+		nil,
+	},
+	{
+		"German train",
+		[]string{"Der Zug fährt um 7:42 Uhr in Bregen ab und erreicht nach 2 Stunden und 15 Minuten Salm. Eine Fahrkarte kostet 39,90 Euro, für Kinder die Hälfte."},
+		[]string{
+			"Die Fahrt dauert zweieinviertel Stunden, also 135 Minuten.",
+			"Eine Fahrkarte kostet knapp 40 Euro.",
+			"Abfahrt in Bregen ist um 7.42 Uhr.",
+		},
+		[]string{
+			"Die Fahrt dauert 3 Stunden und 15 Minuten.",
+			"Eine Fahrkarte kostet 93,90 Euro.",
+			"Der Zug fährt um 8:42 Uhr in Bregen ab.",
+		},
+		nil,
+	},
+	{
+		"French survey",
+		[]string{"Sur 1 500 personnes interrogées, 930 sont favorables au projet, soit 62 %. L'enquête a duré du 3 au 17 avril 2023."},
+		[]string{
+			"62 pour cent des personnes interrogées soutiennent le projet.",
+			"L'enquête porte sur mille cinq cents personnes.",
+		},
+		[]string{
+			"26 % des personnes interrogées sont favorables au projet.",
+			"L'enquête porte sur 5 100 personnes.",
+			"L'enquête a eu lieu en avril 2022.",
+		},
+		nil,
+	},
+	{
+		"Spanish park",
+		[]string{"El parque tiene 54.252 hectáreas y recibió 1.250.000 visitantes en 2019, el doble que en 2009. Se creó en 1969."},
+		[]string{
+			"El parque recibió 1,25 millones de visitantes en 2019.",
+			"El parque ocupa unas 54.000 hectáreas.",
+		},
+		[]string{
+			"El parque recibió 2,15 millones de visitantes en 2019.",
+			"El parque se creó en 1996.",
+		},
+		// "creado" is another word than "creó" to a reader of stems, and the sentence before has a date and the park.
+		[]string{"El parque fue creado en los años sesenta."},
+	},
+	{
+		"Chinese firm",
+		[]string{"华岚公司成立于1998年5月，现有员工4200名，去年销售额增长了12.5%，达到36亿元。"},
+		[]string{
+			"华岚公司有四千二百名员工。",
+			"去年销售额增长百分之十二点五。",
+			"公司成立于1998年。",
+		},
+		[]string{
+			"华岚公司有2400名员工。",
+			"去年销售额增长了21.5%。",
+			"公司成立于1989年5月。",
+		},
+		nil,
 	},
 }

@@ -35,6 +35,11 @@ func TestHandmadeClaims(t *testing.T) {
 				t.Errorf("%s: %q is %v %+v, want it caught", sheet.name, text, v, found)
 			}
 		}
+		n += len(sheet.limits)
+		for _, text := range sheet.limits {
+			v, _ := judgeText(t, e, text)
+			t.Logf("%s: known limit: %q is %v", sheet.name, text, v)
+		}
 	}
 	t.Logf("%d claims: %d true ones not supported, %d false ones missed", n, alarms, misses)
 }

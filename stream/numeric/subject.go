@@ -83,7 +83,7 @@ func (c *checker) reach(s int32) float64 {
 // claimed reports whether a clause of the claim holds a number that v could be taken for.
 func (c *checker) claimed(clause int32, v *quantity.Value) bool {
 	for i := range c.values {
-		if o := &c.values[i]; o.Dim == v.Dim && o != v && c.clause(o.Start) == clause {
+		if o := &c.values[i]; o.Dim.Top() == v.Dim.Top() && o != v && c.clause(o.Start) == clause {
 			return true
 		}
 	}
@@ -152,7 +152,7 @@ func (c *checker) groupHead(s int32) int32 {
 func (c *checker) taken(in *indexed, clause int32, e *known) bool {
 	for k := in.known; k < in.knownEnd; k++ {
 		o := &c.x.known[k]
-		if o.clause == clause && o.value.Dim == e.value.Dim && o != e {
+		if o.clause == clause && o.value.Dim.Top() == e.value.Dim.Top() && o != e {
 			return true
 		}
 	}

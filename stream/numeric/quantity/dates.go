@@ -41,10 +41,34 @@ func (p *parser) date(i int) (v Value, next int, ok bool) {
 		next = p.century(i, &v)
 	}
 	if next <= i {
+		next = p.shortDecade(i, &v)
+	}
+	if next <= i {
 		return v, i, false
 	}
 	v.End = p.tok(next - 1).end
 	return v, next, true
+}
+
+// shortDecade reads decades of the 20th century without it: 60er Jahre, années soixante, años 60.
+func (p *parser) shortDecade(i int, v *Value) int {
+	at, next := i, i+3
+	switch {
+	case p.word(i, "années") || p.word(i, "años"):
+		at, next = i+1, i+2
+	case !p.word(i+1, "er") || !p.touches(i+1) || !p.word(i+2, "Jahre") && !p.word(i+2, "Jahren"):
+		return i
+	}
+	t := p.tok(at)
+	n := t.num
+	if t.kind == tokWord && t.word.role&roleCardinal != 0 {
+		n = t.word.num
+	}
+	if n < 20 || n > 90 || math.Mod(n, 10) != 0 {
+		return i
+	}
+	v.years(1900+int(n), 1909+int(n))
+	return next
 }
 
 // numberDate reads dates that begin with a number: 12 May 1889, 1990s, 2024年5月12日, 1889, 19th century. It returns i

@@ -82,14 +82,39 @@ func (l *lexer) hanNumeral() bool {
 	if digits {
 		total = positional
 	}
+	step := 1.0
+	if !digits {
+		total, step, end = l.hanDecimals(total, end)
+	}
 	if count < 2 || digits && count != 4 || total == 0 || total > 1e15 {
 		return false
 	}
-	t := token{start: l.pos, end: end, kind: tokNumber, num: total, alt: nan(), step: 1}
+	t := token{start: l.pos, end: end, kind: tokNumber, num: total, alt: nan(), step: step}
 	if digits {
 		t.digits = count
 	}
 	l.toks = append(l.toks, t)
 	l.pos = end
 	return true
+}
+
+// hanDecimals adds what stands behind 点 at end: 十二点五.
+func (l *lexer) hanDecimals(n float64, end int) (num, step float64, next int) {
+	point, size := utf8.DecodeRuneInString(l.text[end:])
+	step, next = 1, end
+	if point != '点' && point != '點' {
+		return n, step, end
+	}
+	for at := end + size; at < len(l.text); {
+		r, size := utf8.DecodeRuneInString(l.text[at:])
+		h := han(r)
+		if h.kind != hanDigit || step < 1e-6 {
+			break
+		}
+		step /= 10
+		n += h.num * step
+		at += size
+		next = at
+	}
+	return n, step, next
 }

@@ -48,7 +48,7 @@ func Compare(c, e *Value) Agreement {
 	case c.Kind == Fraction || e.Kind == Fraction:
 		return share(c, e)
 	case rateOf(e, c):
-		sum := numerator(e)
+		sum := numerator(e, c)
 		return amounts(c, &sum)
 	case c.Dim != e.Dim:
 		return asWritten(c, e)
@@ -67,16 +67,29 @@ func weaker(c *Value, truth float64) bool {
 	return (c.Hedge == Over || c.Hedge == Under) && math.Abs(c.Raw-truth) <= slackShare*math.Abs(truth)
 }
 
-// rateOf reports whether rate is money per something, and sum the same currency per nothing: claims leave out what the
-// money is paid for.
+// rateOf reports whether rate is an amount per something, and sum the same without: claims leave out what the money is
+// paid for, or say "of vitamin C a day". Lengths are not among them: 90 km is no 90 km/h.
 func rateOf(rate, sum *Value) bool {
-	return sum.Dim.currency() && sum.Dim>>8 == 0 && rate.Dim != sum.Dim && rate.Dim&0xff == sum.Dim && !rate.Range() && !sum.Range()
+	if sum.Dim>>8 != 0 || rate.Dim>>8 == 0 || rate.Dim&0xff != sum.Dim || rate.Range() || sum.Range() {
+		return false
+	}
+	return (sum.Dim.currency() || sum.Dim == mass || sum.Dim == volume) && perOf(rate, sum) > 0
 }
 
-// numerator is a rate without what it is per.
-func numerator(v *Value) Value {
-	n := *v
-	n.setUnit(unit{v.Dim & 0xff, 1, 0})
+// perOf is the unit below the line of rate, in base units, when the one above it is that of sum; 0 when it is not.
+func perOf(rate, sum *Value) float64 {
+	for _, per := range [...]float64{1, minute, hour, day, 7 * day, month, year, 1e-3} {
+		if near(rate.Factor*per, sum.Factor, exactly*sum.Factor) {
+			return per
+		}
+	}
+	return 0
+}
+
+// numerator is a rate without what it is per, in the unit of sum.
+func numerator(rate, sum *Value) Value {
+	n := *rate
+	n.setUnit(unit{sum.Dim, sum.Factor, 0})
 	return n
 }
 

@@ -83,6 +83,8 @@ func TestParse(t *testing.T) {
 		{"French times of day", "à 8 h 30, dure 2 h 30 min", []string{"8 h 30=08:30", "2 h 30 min=9000d6"}},
 		{"percentiles are names", "the 99th percentile is 38 ms", []string{"38 ms=0.038d6"}},
 		{"years after a part of the year", "Ende 2022 hatte, début 1998 elle", []string{"2022=2022", "1998=1998"}},
+		{"decades without their century", "in den 60er Jahren, les années soixante, los años 70, 60 años", []string{"60er Jahren=1960..1969", "années soixante=1960..1969", "años 70=1970..1979", "60 años=1.89346e+09d6"}},
+		{"per cent and a dotted time", "62 pour cent, um 7.42 Uhr, 十二点五", []string{"62 pour cent=62d1", "7.42 Uhr=07:42", "十二点五=12.5"}},
 		{"Chinese hedges", "约300人, 近300人, 超过300人, 300多人, 150多万人", []string{"300=300h1", "300=300h2", "300=300h3", "300=300h3", "150多万=1.5e+06h3"}},
 		{"Chinese", "12万人, 3亿, 500元", []string{"12万=120000", "3亿=3e+08", "500元=500d26"}},
 		{"years beside counts", "The 2,000 employees in 2020 300 people. 1889 visitors came. 555-123-4567 call", []string{"2,000=2000", "2020=2020", "300=300", "1889=1889"}},

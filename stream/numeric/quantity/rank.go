@@ -14,6 +14,9 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 	case t.kind == tokClock:
 	case t.kind == tokNumber && t.step == 1 && t.num <= 24 && t.digits > 0 && (p.has(next, roleClockCue) || p.has(next, roleMeridiem)):
 		minutes *= 60
+	case p.dottedClock(t, next):
+		hours := math.Floor(minutes)
+		minutes = hours*60 + math.Round((minutes-hours)*100)
 	case p.frenchClock(i):
 		minutes = minutes*60 + p.tok(i+2).num
 		next = i + 3
@@ -33,6 +36,11 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 	v.Raw, v.RawHi, v.Lo, v.Hi = minutes, minutes, minutes, minutes
 	v.End = p.tok(next - 1).end
 	return v, next, true
+}
+
+// dottedClock reports whether token t is 7.42 before Uhr.
+func (p *parser) dottedClock(t *token, next int) bool {
+	return t.kind == tokNumber && t.step == 0.01 && t.num < 24.6 && t.num-math.Floor(t.num) < 0.595 && p.word(next, "Uhr")
 }
 
 // frenchClock reports whether 14 h 30 stands at i, and not 14 h 30 min.

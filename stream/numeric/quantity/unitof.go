@@ -50,7 +50,7 @@ func (p *parser) unitAt(j int) (u unit, next int, ok bool) {
 		return p.poweredUnit(j, 2)
 	case p.has(j, roleCubic):
 		return p.poweredUnit(j, 3)
-	case p.has(j, rolePer) && (p.word(j+1, "cent") || p.word(j+1, "ciento") || p.word(j+1, "hundred")):
+	case (p.has(j, rolePer) || p.word(j, "pour")) && (p.word(j+1, "cent") || p.word(j+1, "ciento") || p.word(j+1, "hundred")):
 		return symbols["%"], j + 2, true
 	case p.word(j, "percentage"):
 		return symbols["%"], j + 2, p.word(j+1, "point") || p.word(j+1, "points")

@@ -57,6 +57,9 @@ const (
 
 func (d Dim) per(below Dim) Dim { return d | below<<8 }
 
+// Top is the dimension above the line: mass for grams per day. Lists often name what a number is per only once.
+func (d Dim) Top() Dim { return d & 0xff }
+
 func (d Dim) currency() bool { d &= 0xff; return d >= firstCurrency && d <= lastCurrency }
 
 type unit struct {
