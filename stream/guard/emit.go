@@ -18,6 +18,7 @@ func (s *stream) builder() *answer.Reader {
 
 // release writes what waits and may go now, in order.
 func (s *stream) release() {
+	s.moved = false
 	kept := s.kept[:0] // choices of the items ahead that stay
 	for i := 0; i < len(s.queue.items); {
 		it := s.queue.items[i]

@@ -8,6 +8,7 @@ import (
 // event takes in one unit of the upstream's stream.
 func (s *stream) event(e sse.Event) {
 	s.now.reset(e)
+	s.moved = true
 	switch {
 	case sse.IsDone(e.Data):
 		s.done()
@@ -82,6 +83,16 @@ func (s *stream) text(it *item, delta int, d *answer.Delta, shape answer.Shape) 
 	list := ln.feed(d.Text)
 	it.texts = append(it.texts, passage{delta, ln, from, ln.fed})
 	s.enter(ln, list)
+	before := ln.clear
+	s.advance(ln)
+	it.moves = it.moves || ln.clear != before
+}
+
+// advance lets text go as far as its verdicts say.
+func (s *stream) advance(ln *lane) {
+	if !s.cutting {
+		ln.advance()
+	}
 }
 
 // closeThoughts ends the reasoning of a choice, whose answer begins: the answer must not wait for more of it.
@@ -89,6 +100,7 @@ func (s *stream) closeThoughts(choice int) {
 	for _, ln := range s.lanes {
 		if ln.choice == choice && ln.kind == answer.Reasoning && !ln.closed {
 			s.enter(ln, ln.close())
+			s.now.moves = true
 		}
 	}
 }
@@ -187,6 +199,7 @@ func (s *stream) dispatch() {
 		return
 	}
 	s.queue.keep(it)
+	s.moved = it.moves || len(it.texts) != 1 || len(it.ends) > 0
 }
 
 // ready reports whether an item has the verdicts it waits for.
@@ -206,9 +219,7 @@ func (s *stream) free(it *item) bool {
 	}
 	for i := range it.texts {
 		p := &it.texts[i]
-		if !s.cutting {
-			p.lane.advance()
-		}
+		s.advance(p.lane)
 		if p.lane.clear < p.to {
 			return false
 		}

@@ -35,6 +35,7 @@ type item struct {
 	bare   bool      // nothing is lost without its texts
 	strip  bool      // its texts go by themselves
 	done   bool      // it is [DONE]
+	moves  bool      // its text lets text go
 	marks  []*record // failed claims to mark right behind it
 
 	spare     []byte // memory of a copy: of the event, or the text when there is none

@@ -28,6 +28,7 @@ type stream struct {
 	buf    []byte
 	insert []answer.Change
 	kept   []int
+	moved  bool // something that waits may be free to go
 	marker []byte
 	bare   []byte // the marker in place of a claim
 	spaced []byte
@@ -144,7 +145,9 @@ func (s *stream) take(p piece) {
 		}
 		s.event(e)
 		s.relieve()
-		s.release()
+		if s.moved {
+			s.release()
+		}
 	}
 	if err := s.parser.Err(); err != nil {
 		s.end(err)
