@@ -119,8 +119,8 @@ func towers(r *rand.Rand) *Sheet {
 	s.say(true, "year", "It was in %d that the %s was completed.", year[i], names[i])
 	s.say(true, "decade", "The %s dates from the %ds.", names[i], year[i]/10*10)
 	s.say(true, "reworded", "There are %d floors in the %s.", floors[i], names[i])
-	s.say(true, "difference", "The %s is %d m %s than the %s.", names[i], abs(h-height[j]), pick(r, "taller", "shorter"), names[j])
-	s.say(true, "years between", "The %s was completed %d years %s the %s.", names[i], abs(year[i]-year[j]), pick(r, "before", "after"), names[j])
+	s.say(true, "difference", "The %s is %d m %s than the %s.", names[i], abs(h-height[j]), either(h > height[j], "taller", "shorter"), names[j])
+	s.say(true, "years between", "The %s was completed %d years %s the %s.", names[i], abs(year[i]-year[j]), either(year[i] < year[j], "before", "after"), names[j])
 	s.say(true, "sum", "Together the %s and the %s have %d floors.", names[i], names[j], floors[i]+floors[j])
 
 	s.say(false, "digit", "The %s is %d metres tall.", names[i], digit(r, h))
@@ -224,6 +224,13 @@ func rivers(r *rand.Rand) *Sheet {
 	s.say(false, "sum", "The three rivers have a total length of %d km.", length[0]+length[1]+length[2]+pick(r, 31, 113))
 	s.say(false, "range", "The %s is between %d and %d km long.", names[i], length[i]*15/10, length[i]*15/10+40)
 	return s
+}
+
+func either(is bool, yes, no string) string { //nolint:revive // picks a word
+	if is {
+		return yes
+	}
+	return no
 }
 
 func abs(n int) int { return max(n, -n) }
