@@ -1,0 +1,126 @@
+"""One command from the data folder to models/grounding: NLI model, fusion, manifest and model card."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy.optimize import minimize_scalar
+
+from . import batches, data, nli_bundle, nli_card, nli_data, nli_evaluate, nli_export, nli_fusion, nli_model, nli_train, quantise
+from .bundle import replace
+
+
+def note(text: str, start=time.time()) -> None:
+    print(f"[{(time.time() - start) / 60:5.1f} min] {text}", flush=True)
+
+
+def temperature(logits: np.ndarray, rows: list[nli_data.Pair]) -> float:
+    """The one that makes the labels of the rows likeliest, in steps of 0.05."""
+    may = np.array([[i in r.may for i in range(3)] for r in rows])
+    loss = lambda t: -np.log((nli_evaluate.softmax(logits / t) * may).sum(1) + 1e-9).mean()
+    return round(float(minimize_scalar(loss, bounds=(0.4, 3), method="bounded").x) * 20) / 20
+
+
+def int8(net: nli_model.Pair, tok, rows: list[nli_data.Pair]) -> bytes:
+    """The int8 graph, with statistics of training rows."""
+    picked = random.Random(17).sample(rows, 300)
+    ids = [nli_model.pair(a, b, nli_train.LONGEST) for a, b in zip(*(batches.content(tok, t) for t in ([r.premise for r in picked], [r.claim for r in picked])))]
+    if not net.layers[0].qkv.limit.isfinite():  # weights from a training without the rounding phase
+        nli_train.calibrate(net, ids)
+        net.eval()
+    net.round(False)
+    return nli_export.build(net, "int8", quantise.quantise(net, ids)).SerializeToString()
+
+
+def held_figures(logits: np.ndarray, rows: list[nli_data.Pair], heat: float) -> dict:
+    """Accuracy of the held-out pairs by source, where any label that may hold is right, and their number."""
+    right = np.array([int(k) in r.may for k, r in zip(logits.argmax(1), rows)])
+    sources = np.array([r.src for r in rows])
+    out = {s: (int((sources == s).sum()), float(right[sources == s].mean())) for s in sorted(set(sources))}
+    return {"temperature": heat, "accuracy": out}
+
+
+def product(args, names: list[str], used: dict[str, list[str]], fit: nli_fusion.Fit) -> dict:
+    """Figures of the dev files as the product computes them: fused, and the parts alone."""
+    models = {part: nli_fusion.forest(names, u, fit, np.ones(len(fit.y), bool), args.trees) for part, u in used.items()}
+    out = {}
+    for name in nli_data.DEV:
+        rows = data.read(args.data, f"dev/{name}.jsonl")[:: args.quick]
+        _, lines = nli_fusion.features(args.repository, rows, args.out, args.out / "fusion.json")
+        x = np.array([l["features"] for l in lines])
+        wrong = np.array([r["label"] == "unsupported" for r in rows])
+        scores = {"fused": nli_fusion.by_row(lines, len(rows)),
+                  "nli": nli_fusion.by_row(lines, len(rows), x[:, names.index("entail_max")])}
+        for part, model in models.items():
+            support = 1 / (1 + np.exp(-model.decision_function(x[:, [names.index(n) for n in used[part]]])))
+            scores[part] = nli_fusion.by_row(lines, len(rows), support)
+        flagged = np.zeros(len(rows), bool)
+        for l in lines:
+            flagged[l["row"]] |= l["verdict"] in ("contradicted", "unsupported")
+        out[name] = {k: nli_evaluate.figures(s, wrong, rows) for k, s in scores.items()}
+        out[name]["verdicts"] = {"caught": float(flagged[wrong].mean()), "false_alarms": float(flagged[~wrong].mean())}
+    return out
+
+
+def main() -> None:
+    here = Path(__file__).resolve().parent.parent
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--repository", type=Path, default=here.parent, help="where training/features is run")
+    parser.add_argument("--out", type=Path, default=here.parent / "models" / "grounding")
+    parser.add_argument("--work", type=Path, default=here / "build")
+    parser.add_argument("--minutes", type=float, default=50, help="of training")
+    parser.add_argument("--checkpoint", type=Path, help="skip training and use these weights")
+    parser.add_argument("--keep-graph", action="store_true", help="use the graph that is there; fit and measure only")
+    parser.add_argument("--trees", type=int, default=120)
+    parser.add_argument("--own", type=int, default=5000, help="made rows for the fusion")
+    parser.add_argument("--quick", type=int, default=1, help="use every so many rows only, to try things out")
+    args = parser.parse_args()
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    args.work.mkdir(parents=True, exist_ok=True)
+    pairs, tok = nli_train.pairs(args.data), batches.tokenizer()
+    checkpoint = args.checkpoint or args.work / "nli.pt"
+    if not args.checkpoint:
+        nli_train.train(pairs, checkpoint, args.minutes)
+    net = nli_model.load(checkpoint).eval()
+    torch.set_num_threads(1)  # single rows: two threads would mostly wait for each other
+    held = [r for r in pairs if nli_data.held_out(r)][:: 3 * args.quick]
+    note(f"{len(held)} held-out pairs to measure")
+    graph = (args.out / "model_int8.onnx").read_bytes() if args.keep_graph else int8(net, tok, [r for r in pairs if not nli_data.held_out(r)])
+    sess = nli_evaluate.session(graph)
+    texts = [(r.premise, r.claim) for r in held]
+    logits = nli_evaluate.logits(sess, tok, texts)
+    exact = nli_evaluate.logits(nli_evaluate.session(nli_export.build(net, "fp32").SerializeToString()), tok, texts)
+    heat = temperature(logits, held)
+    figures = {"bytes": len(graph), "training_rows": sum(not nli_data.held_out(r) for r in pairs), "held_out": held_figures(logits, held, heat),
+               "held_out_fp32": held_figures(exact, held, heat), "int8": nli_evaluate.compare(logits, exact)}
+    note(json.dumps(figures))
+    nli_bundle.write(args.out, graph, heat, None)
+
+    given = nli_fusion.rows(args.data, args.own)[:: args.quick]
+    names, lines = nli_fusion.features(args.repository, given, args.out)
+    (args.work / "fusion_rows.json").write_text(json.dumps({"names": names, "given": [{k: r[k] for k in ("label", "group", "kind")} for r in given], "lines": lines}))
+    fit = nli_fusion.gather(names, lines, given)
+    used = {"fused": names, "words": [n for n in names if n not in nli_fusion.NLI]}
+    fusion, support = nli_fusion.make(names, fit, names, args.trees)
+    nli_bundle.write(args.out, graph, heat, fusion)
+    figures["fit"] = {"rows": len(given), "claims": len(fit.y), "trees": len(fusion["trees"]), "features": len(names), "thresholds": fusion["thresholds"],
+                      "auc_by_group": {g: nli_evaluate.auc(1 - support[m], ~fit.y[m]) for g in nli_fusion.GROUPS
+                                       for m in [np.array([given[i]["group"] == g for i in fit.row])]}}
+    note(json.dumps(figures["fit"]))
+    figures["dev"] = product(args, names, {"words": used["words"]}, fit)
+    figures["latency_ms"] = {f"{n} x {t}": nli_evaluate.latency(sess, t, n) for n, t in ((1, 32), (1, 64), (1, 96), (1, 128), (2, 96))}
+    (args.work / "nli_figures.json").write_text(json.dumps(figures, indent=1) + "\n")
+    replace(args.out / "MODEL_CARD.md", nli_card.render(figures).encode())
+    note("done")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""Fits how the guard weighs the NLI model against what it sees in words and numbers: fusion.json.
+
+The features come from training/features, which computes what the product computes. A small forest of
+boosted trees, most of whose features may only push one way, is fitted on rows that the NLI model was
+not trained on; a logistic curve fitted on folds calibrates it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from . import data, nli_changes, nli_data, nli_facts
+
+# Which way a feature may push the support. Those not named may do both.
+DIRECTION = {name: 1 for name in ("entail_max", "entail_best", "sentence_share", "bigram_share", "run_share", "premise_score")}
+DIRECTION |= {name: -1 for name in (
+    "contra_max", "contra_best", "contra_min", "neutral_best", "words_missing", "missing_share", "missing_weight", "names_missing", "names_share",
+    "numbers_contradicted", "numbers_absent", "negation_more", "negation_less", "opposites", "amount_differs", "swapped_words", "inserted_words",
+    "order_inverted")}
+NLI = ("entail_max", "entail_best", "neutral_min", "neutral_best", "contra_max", "contra_min", "contra_best")
+FOLDS = 5
+# Weight of a group of rows in the fit, as a share of all; what is within a group counts the same.
+GROUPS = {"synthetic": 0.27, "real": 0.38, "wice": 0.1, "own": 0.25}
+
+
+@dataclass
+class Fit:
+    """Rows of the fit: features of a claim, whether it is supported, weight, and the row it comes from."""
+
+    x: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    row: np.ndarray
+
+
+def rows(folder: Path, own: int = 5000) -> list[dict]:
+    """Grounding rows that are held out from the training of the NLI model, each with the group that weighs it and its kind.
+    The facts are whole, as a request would carry them. Claims of WiCE are too few to hold out enough: all of them are here."""
+    banned, out = nli_data.dev_keys(folder), []
+
+    def add(group, premise, claim, supported, kind):
+        out.append({"facts": premise, "question": "", "answer": claim, "label": "supported" if supported else "unsupported", "group": group, "kind": kind})
+
+    for name, group in (("nli_synthetic", "synthetic"), ("nli_real", "real"), ("nli_mnli_snli_dev", "real")):
+        for r in nli_data.read(folder, name, banned):
+            if data.bucket(r["premise"], data.HELD_OUT_ONE_IN) == 0:
+                add(group, r["premise"], r["hypothesis"], r["label"] == "entailment", r.get("type") or r["src"])
+    for r in nli_data.read(folder, "wice_claims", banned):
+        add("wice", r["premise"], r["hypothesis"], r["label"] == "entailment", "wice")
+    for r in nli_data.read(folder, "wice_tokens", banned, "evidence", "claim"):
+        add("wice", r["evidence"], r["claim"], False, "wice_tokens")
+    made = nli_facts.build(own, seed=101) + nli_changes.build(folder, 6 * own, seed=103)
+    made = [p for p in made if p.src == "own/facts" or nli_data.held_out(p)]
+    for p in made:
+        add("own", p.premise, p.claim, p.may == nli_data.SURE["entailment"], p.kind)
+    return out
+
+
+def features(repository: Path, given: list[dict], bundle: Path | None = None, fusion: Path | None = None) -> tuple[list[str], list[dict]]:
+    """(names, one entry a claim) of what training/features prints for the rows."""
+    command = ["go", "run", "./training/features", "--workers", "2"]
+    command += ["--bundle", str(bundle.resolve())] if bundle else []
+    command += ["--fusion", str(fusion.resolve())] if fusion else []
+    keys = ("facts", "question", "answer", "label")
+    text = "".join(json.dumps({k: r[k] for k in keys}) + "\n" for r in given)
+    done = subprocess.run(command, cwd=repository, input=text.encode(), stdout=subprocess.PIPE, check=True)
+    head, *lines = done.stdout.decode().splitlines()
+    return json.loads(head)["features"], [json.loads(line) for line in lines]
+
+
+def gather(names: list[str], lines: list[dict], given: list[dict]) -> Fit:
+    """The claims to fit on. Of an unsupported answer with several claims only the one that the model doubts most counts as
+    unsupported: the others may be true."""
+    claims, entail = defaultdict(list), names.index("entail_max")
+    for l in lines:
+        claims[l["row"]].append(l["features"])
+    x, y, row = [], [], []
+    for i, found in sorted(claims.items()):
+        supported = given[i]["label"] == "supported"
+        picked = found if supported else [min(found, key=lambda f: f[entail])]
+        x += picked
+        y += [supported] * len(picked)
+        row += [i] * len(picked)
+    y, row = np.array(y), np.array(row)
+    group = np.array([given[i]["group"] for i in row])
+    weight = np.zeros(len(y))
+    for name, share in GROUPS.items():
+        for label in (False, True):
+            chosen = (group == name) & (y == label)
+            weight[chosen] = share / 2 / max(chosen.sum(), 1) * len(y)
+    return Fit(np.array(x), y, weight, row)
+
+
+def forest(names: list[str], used: list[str], fit: Fit, chosen: np.ndarray, trees: int, seed: int = 1) -> HistGradientBoostingClassifier:
+    columns = [names.index(n) for n in used]
+    model = HistGradientBoostingClassifier(
+        learning_rate=0.06, max_iter=trees, max_leaf_nodes=12, min_samples_leaf=40, l2_regularization=5.0, max_bins=64, early_stopping=False,
+        monotonic_cst=[DIRECTION.get(n, 0) for n in used], random_state=seed)
+    return model.fit(fit.x[chosen][:, columns], fit.y[chosen], fit.weight[chosen])
+
+
+def calibration(raw: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+    """(slope, offset) of the logistic curve from sums of trees to support."""
+    def loss(p):
+        z = p[0] * raw + p[1]
+        return (weight * (np.logaddexp(0, z) - y * z)).sum() / weight.sum()
+
+    slope, offset = minimize(loss, (1.0, 0.0), method="L-BFGS-B", bounds=((0.05, 5), (-5, 5))).x
+    return float(slope), float(offset)
+
+
+def thresholds(names: list[str], fit: Fit, support: np.ndarray) -> dict[str, float]:
+    """Cuts chosen on the folds: below `unsupported` lie two in a hundred true claims of the made-by-rule groups and the
+    real ones alike, above `supported` at most one claim in ten is wrong, and of the true claims below that the
+    probability of contradiction of one in a hundred reaches `contradicted`."""
+    true = fit.y
+    low = float(quantile(support[true], fit.weight[true], 0.02))
+    order = np.argsort(-support)
+    wrong = np.cumsum((fit.weight * ~true)[order]) / np.cumsum(fit.weight[order])
+    fine = np.flatnonzero(wrong <= 0.1)
+    high = max(low, float(support[order[fine[-1]]]) if len(fine) else 0.5)
+    contra = fit.x[:, names.index("contra_max")]
+    doubt = np.where(support < high, contra, 0)
+    return {"supported": round(high, 4), "unsupported": round(low, 4), "contradicted": round(max(0.5, float(quantile(doubt[true], fit.weight[true], 0.99))), 4)}
+
+
+def quantile(values: np.ndarray, weight: np.ndarray, share: float) -> float:
+    order = np.argsort(values)
+    total = np.cumsum(weight[order])
+    return values[order[min(len(order) - 1, np.searchsorted(total, share * total[-1]))]]
+
+
+def folds(names: list[str], used: list[str], fit: Fit, trees: int) -> np.ndarray:
+    """The sum of trees for every claim by a forest that has not seen its row."""
+    raw = np.zeros(len(fit.y))
+    part = np.array([random.Random(int(r)).randrange(FOLDS) for r in fit.row])
+    columns = [names.index(n) for n in used]
+    for k in range(FOLDS):
+        model = forest(names, used, fit, part != k, trees)
+        raw[part == k] = model.decision_function(fit.x[part == k][:, columns])
+    return raw
+
+
+def tree(nodes) -> dict:
+    """One tree in the format of stream/check; children come after their parent."""
+    out = {k: [] for k in ("feature", "threshold", "left", "right", "value")}
+    order, at = [0], {0: 0}
+    for i in order:  # grows while it is read
+        if not nodes[i]["is_leaf"]:
+            for child in (nodes[i]["left"], nodes[i]["right"]):
+                at[int(child)] = len(order)
+                order.append(int(child))
+    for i in order:
+        n = nodes[i]
+        leaf = bool(n["is_leaf"])
+        out["feature"].append(-1 if leaf else int(n["feature_idx"]))
+        out["threshold"].append(0 if leaf else float(n["num_threshold"]))
+        out["left"].append(0 if leaf else at[int(n["left"])])
+        out["right"].append(0 if leaf else at[int(n["right"])])
+        out["value"].append(float(f"{n['value']:.6g}") if leaf else 0)
+    return out
+
+
+def make(names: list[str], fit: Fit, used: list[str], trees: int = 120) -> tuple[dict, np.ndarray]:
+    """(the content of fusion.json, support of every claim by a forest that has not seen its row)."""
+    raw = folds(names, used, fit, trees)
+    slope, offset = calibration(raw, fit.y, fit.weight)
+    support = 1 / (1 + np.exp(-(slope * raw + offset)))
+    model = forest(names, used, fit, np.ones(len(fit.y), bool), trees)
+    base = float(np.ravel(model._baseline_prediction)[0])
+    content = {"format": 1, "features": used, "base": base, "trees": [tree(step[0].nodes) for step in model._predictors],
+               "calibration": {"slope": slope, "offset": offset}, "thresholds": thresholds(names, fit, support)}
+    return content, support
+
+
+def by_row(lines: list[dict], count: int, support=None) -> np.ndarray:
+    """1 - the least support of a row's claims; 0 for rows without claims. `support` gives that of every line, by default
+    what the product printed."""
+    out = np.zeros(count)
+    for i, l in enumerate(lines):
+        s = l["score"] if support is None else support[i]
+        out[l["row"]] = max(out[l["row"]], 1 - s)
+    return out

@@ -1,0 +1,98 @@
+"""The parts of the NLI training that a figure would not show to be wrong."""
+
+import datetime
+import random
+import re
+
+import numpy as np
+import torch
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from signalbox_training import nli_changes, nli_data, nli_evaluate, nli_facts, nli_fusion, nli_model, nli_train, nli_values
+
+
+def test_a_long_premise_is_cut_before_the_claim():
+    row = nli_model.pair(list(range(1000, 1100)), list(range(2000, 2010)), 64)
+    assert len(row) == 64 and row[-11:-1] == list(range(2000, 2010))
+    row = nli_model.pair(list(range(1000, 1100)), list(range(2000, 2100)), 63)
+    assert len(row) == 63 and len([t for t in row if 1000 <= t < 1100]) == 15
+
+
+def test_types_are_one_for_the_claim_and_its_separator_alone():
+    ids = torch.tensor([nli_model.pair([7, 8], [9], 16) + [0, 0]])
+    assert nli_model.types_of(ids, (ids > 0).long()).tolist() == [[0, 0, 0, 0, 1, 1, 0, 0]]
+
+
+def test_a_row_that_only_says_unsupported_allows_both_labels():
+    logits = torch.tensor([[-9.0, 0.0, 9.0], [-9.0, 9.0, 0.0]])
+    may = torch.tensor([[False, True, True]] * 2)
+    assert nli_train.pair_loss(logits, may, 0).item() < 1e-3
+    assert nli_train.pair_loss(-logits, may, 0).item() > 1
+
+
+def test_changes_mark_the_words_that_the_premise_does_not_have():
+    claim = "The tower is 250 metres tall."
+    assert [claim[a:b] for a, b in nli_data.changes("It is old. The tower is 330 metres tall.", claim)] == ["250"]
+
+
+def test_windows_hold_the_sentence_that_was_asked_for():
+    text = " ".join(f"Sentence number {i} speaks of thing{i} and of little else." for i in range(40))
+    for window in nli_data.best_windows(text, "thing17 is spoken of", 1):
+        assert "thing17" in window and len(window.split()) <= nli_data.WINDOW_WORDS
+
+
+def test_false_values_are_no_roundings_of_true_ones():
+    rng = random.Random(5)
+    for _ in range(3000):
+        value = float(rng.choice([rng.randint(2, 30), rng.randint(30, 5000), rng.randint(5000, 10**8)]))
+        assert abs(nli_values.false_value(value, rng) - value) > 0.04 * value
+
+
+def test_true_forms_say_how_they_are_rounded():
+    rng = random.Random(5)
+    for _ in range(3000):
+        value = float(rng.randint(100, 99999))
+        form = nli_values.true_form(value, rng)
+        number = re.search(r"[\d,.]*\d", form)
+        if number and "thousand" not in form and "million" not in form:
+            exact = float(number[0].replace(",", "")) == value
+            assert exact or not form[0].isdigit(), form
+
+
+def test_dates_that_are_false_are_other_days():
+    rng, day = random.Random(5), datetime.date(2019, 3, 31)
+    assert all(nli_values.false_date(day, rng) != day for _ in range(500))
+
+
+def test_made_claims_carry_marks_inside_the_text():
+    for p in nli_facts.build(2000):
+        assert p.marks is None or all(0 <= a < b <= len(p.claim) for a, b in p.marks)
+        assert not (p.may == nli_data.SURE["entailment"] and p.marks)
+
+
+def test_a_led_in_claim_keeps_its_marks():
+    rng = random.Random(1)
+    for _ in range(200):
+        p = nli_changes.led_in(nli_data.Pair("", "the tower has 9 floors", nli_data.SURE["contradiction"], "", "", [(14, 15)]), rng)
+        assert [p.claim[a:b] for a, b in p.marks] == ["9"]
+
+
+def test_auc_counts_ties_as_half():
+    assert nli_evaluate.auc(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1], bool)) == 0.875
+
+
+def test_a_tree_of_the_fusion_sums_as_the_fitted_one_does():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(600, 4))
+    y = x[:, 0] - x[:, 1] * x[:, 2] > 0
+    model = HistGradientBoostingClassifier(max_iter=8, max_leaf_nodes=7).fit(x, y)
+    total = np.full(len(x), np.ravel(model._baseline_prediction)[0])
+    for step in model._predictors:
+        t = nli_fusion.tree(step[0].nodes)
+        assert all(t[side][i] > i for side in ("left", "right") for i, f in enumerate(t["feature"]) if f >= 0)
+        for n, row in enumerate(x):
+            at = 0
+            while t["feature"][at] >= 0:
+                at = t["left"][at] if row[t["feature"][at]] <= t["threshold"][at] else t["right"][at]
+            total[n] += t["value"][at]
+    assert np.abs(total - model.decision_function(x)).max() < 1e-3
