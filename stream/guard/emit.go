@@ -20,23 +20,26 @@ func (s *stream) builder() *answer.Reader {
 func (s *stream) release() {
 	s.moved = false
 	kept := s.kept[:0] // choices of the items ahead that stay
-	for i := 0; i < len(s.queue.items); {
-		it := s.queue.items[i]
+	items := s.queue.items
+	n := 0
+	for _, it := range items {
 		switch {
 		case slices.ContainsFunc(kept, func(ahead int) bool { return blocks(ahead, it.choice) }), !it.ready(), s.cutting && it.last:
 		case s.free(it):
 			s.emit(it)
-			s.queue.drop(i)
+			s.queue.drop(it)
 			continue
 		default:
 			s.emitFront(it)
 		}
-		i++
+		items[n] = it
+		n++
 		if !slices.Contains(kept, it.choice) {
 			kept = append(kept, it.choice)
 		}
 	}
-	s.kept = kept
+	clear(items[n:])
+	s.queue.items, s.kept = items[:n], kept
 }
 
 // emit writes an item.

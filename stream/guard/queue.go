@@ -1,8 +1,6 @@
 package guard
 
 import (
-	"slices"
-
 	"signalbox/stream/answer"
 	"signalbox/stream/sse"
 )
@@ -61,7 +59,7 @@ type queue struct {
 
 // maxFree bounds the items that are kept for later, and maxSpare the memory of each, in bytes.
 const (
-	maxFree  = 128
+	maxFree  = 256
 	maxSpare = 4 << 10
 )
 
@@ -118,10 +116,8 @@ func (q *queue) keep(from *item) *item {
 	return it
 }
 
-// drop takes out the item at an index.
-func (q *queue) drop(i int) {
-	it := q.items[i]
-	q.items = slices.Delete(q.items, i, i+1)
+// drop keeps the memory of an item that has been taken out.
+func (q *queue) drop(it *item) {
 	q.bytes -= it.size()
 	it.reset(sse.Event{})
 	if len(q.free) < maxFree && cap(it.spare) <= maxSpare {
