@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(2)
+	case err != nil:
+		_, _ = fmt.Fprintf(os.Stderr, "bench/guard: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// effort is how much is measured.
+type effort struct {
+	rounds int           // of what is compared, in turn
+	chunks int           // of each stream of the pass-through, a round
+	tokens int           // of each of the eight streams whose gaps are compared, a round
+	claims int           // that are timed, of each kind
+	load   time.Duration // of each run under load
+	crowd  [2]int        // streams of the two runs under load
+	seeds  uint64        // sheets of facts with planted numbers: 67 claims each
+}
+
+func usual() effort {
+	return effort{rounds: 5, chunks: 2000, tokens: 300, claims: 300, load: 10 * time.Second, crowd: [2]int{200, 1000}, seeds: 20}
+}
+
+// quick is enough to see that everything runs; its figures say little.
+func quick() effort {
+	return effort{rounds: 1, chunks: 50, tokens: 20, claims: 10, load: time.Second, crowd: [2]int{8, 16}, seeds: 1}
+}
+
+// section measures one thing and reports it.
+type section struct {
+	name string
+	run  func(b *bench, ctx context.Context, r *report) error
+}
+
+func sections() []section {
+	return []section{
+		{"passthrough", (*bench).passthrough},
+		{"gaps", (*bench).gaps},
+		{"verdicts", (*bench).verdicts},
+		{"load", (*bench).load},
+		{"planted", (*bench).planted},
+	}
+}
+
+// run does everything but exit. The report goes to out, progress to log.
+func run(ctx context.Context, args []string, out, log io.Writer) error {
+	flags := flag.NewFlagSet("bench/guard", flag.ContinueOnError)
+	flags.SetOutput(log)
+	names := make([]string, 0, len(sections()))
+	for _, s := range sections() {
+		names = append(names, s.name)
+	}
+	only := flags.String("only", strings.Join(names, ","), "what to measure, separated by commas")
+	short := flags.Bool("quick", false, "a short run, to see that everything works")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	wanted := strings.Split(*only, ",")
+	for _, name := range wanted {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("--only: %q is none of %s", name, strings.Join(names, ", "))
+		}
+	}
+	e := usual()
+	if *short {
+		e = quick()
+	}
+	b, err := open(ctx, e, log)
+	if err != nil {
+		return err
+	}
+	r := &report{}
+	for _, s := range sections() {
+		if !slices.Contains(wanted, s.name) {
+			continue
+		}
+		_, _ = fmt.Fprintln(log, s.name)
+		if err = s.run(b, ctx, r); err != nil {
+			err = fmt.Errorf("%s: %w", s.name, err)
+			break
+		}
+	}
+	if err = errors.Join(err, b.close(context.WithoutCancel(ctx))); err != nil {
+		return err
+	}
+	return r.write(out)
+}

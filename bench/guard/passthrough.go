@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// lanes is how many streams the pass-through has at once: enough to keep the scheduler from looking for
+// work, which counts as processor time too.
+const lanes = 8
+
+// passthrough compares what a chunk costs with the guard off with what it costs behind the standard
+// library's reverse proxy. Every chunk waits until the one before has arrived, so none are put together.
+func (b *bench) passthrough(ctx context.Context, r *report) error {
+	bare, err := b.reverseProxy(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = bare.Close() }()
+	ways := []struct{ name, base string }{{"direct", b.upstream.url}, {"reverse proxy", "http://" + bare.Addr}, {"signalbox", b.url}}
+	cpu, allocs := make([][]float64, len(ways)), make([][]float64, len(ways))
+	for round := range b.rounds + 1 {
+		for i, way := range ways {
+			c, a, err := b.perChunk(ctx, way.base)
+			if err != nil {
+				return fmt.Errorf("%s: %w", way.name, err)
+			}
+			if round > 0 { // the first one warms up
+				cpu[i], allocs[i] = append(cpu[i], c), append(allocs[i], a)
+			}
+		}
+	}
+	direct, rp, sb := median(cpu[0]), median(cpu[1]), median(cpu[2])
+	r.figure("guard off: processor time a chunk, over a bare reverse proxy", fmt.Sprintf("%.2f x", (sb-direct)/(rp-direct)), "at most 1.3 x")
+	r.figure("guard off: allocations a chunk", fmt.Sprintf("%.2f", max(0, median(allocs[2])-median(allocs[0]))), "0 to 1")
+	r.note("Processor time a chunk, median of %d rounds in turn, %d streams of %d chunks each: direct %.1f µs, reverse proxy %.1f µs, signalbox %.1f µs; the ratio is taken without the direct part. Rounds of signalbox: %.1f.",
+		b.rounds, lanes, b.chunks, direct, rp, sb, slices.Clone(cpu[2]))
+	r.note("Allocations a chunk: direct %.2f, reverse proxy %.2f, signalbox %.2f.", median(allocs[0]), median(allocs[1]), median(allocs[2]))
+	return nil
+}
+
+// perChunk runs all lanes once. It returns processor time in microseconds and allocations, a chunk.
+func (b *bench) perChunk(ctx context.Context, base string) (cpu, allocs float64, err error) {
+	pieces := slices.Repeat([]string{" token"}, b.chunks)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	began, err := processTime()
+	if err != nil {
+		return 0, 0, err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for range lanes {
+		g.Go(func() error {
+			next := make(chan struct{}, 1)
+			f := newFeed(pieces, stepped(next, 1))
+			return b.ask(ctx, base, "", question(b.upstream.take(f), nil), func(data []byte) {
+				if n := number(data, `"seq":`); n >= 0 && n < len(pieces)-1 {
+					next <- struct{}{}
+				}
+			})
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return 0, 0, err
+	}
+	ended, err := processTime()
+	if err != nil {
+		return 0, 0, err
+	}
+	runtime.ReadMemStats(&after)
+	n := float64(lanes * b.chunks)
+	return float64((ended - began).Nanoseconds()) / 1000 / n, float64(after.Mallocs-before.Mallocs) / n, nil
+}
+
+// processTime is the processor time of this process.
+func processTime() (time.Duration, error) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0, fmt.Errorf("processor time: %w", err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
+}
+
+// reverseProxy starts the standard library's reverse proxy, which is given the body whole, as the
+// product reads it.
+func (b *bench) reverseProxy(ctx context.Context) (*http.Server, error) {
+	target, err := url.Parse(b.upstream.url)
+	if err != nil {
+		return nil, fmt.Errorf("upstream: %w", err)
+	}
+	rp := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: newTransport()}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	s := &http.Server{Addr: l.Addr().String(), ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		rp.ServeHTTP(w, r)
+	})}
+	go func() { _ = s.Serve(l) }()
+	return s, nil
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"signalbox/stream/check"
+	"signalbox/stream/evidence"
+)
+
+// written are facts whose claims no number decides.
+func written() []string {
+	return []string{
+		"The Hallin Observatory stands on the southern ridge of Mount Tervo, above the village of Sarn.",
+		"Its main telescope was designed by Marit Osk, who had trained as a bridge engineer in Delling.",
+		"The mirror was ground in the workshops of Pollard and Sons and brought up the mountain by mule.",
+		"Astronomers at Hallin study variable stars and the atmospheres of giant planets.",
+		"The library of the observatory keeps the notebooks of Jorun Velde, its first director.",
+		"Visitors are admitted on Saturdays when the sky over Sarn is clear, and must book with the village office.",
+		"The dome is turned by an electric motor; the hand crank beside it is kept for power cuts.",
+		"In winter the road from Sarn is closed and the staff are supplied by a cable car that the army of Delling built.",
+	}
+}
+
+// worded are claims about them that only a model can read, true and false in turn.
+func worded() []string {
+	return []string{
+		"The Hallin Observatory lies above the village of Sarn.",
+		"The Hallin Observatory lies in the centre of Delling.",
+		"Marit Osk was an engineer of bridges before she designed the telescope.",
+		"Jorun Velde designed the main telescope of Hallin.",
+		"Mules carried the mirror from Pollard and Sons up Mount Tervo.",
+		"A cable car carried the mirror from Pollard and Sons up Mount Tervo.",
+		"Scientists at Hallin look at variable stars.",
+		"Scientists at Hallin have given up the study of giant planets.",
+		"The notebooks of Jorun Velde are in the library of Hallin.",
+		"The notebooks of Jorun Velde were lost in a fire in Sarn.",
+		"Whoever wants to visit Hallin books with the village office of Sarn.",
+		"Hallin is open to visitors on Sundays whatever the weather over Sarn.",
+		"During power cuts at Hallin the dome can be turned by hand.",
+		"The dome of Hallin cannot be turned during power cuts.",
+		"The army of Delling built the cable car to Hallin.",
+		"The road from Sarn to Hallin stays open in winter.",
+	}
+}
+
+// toTime are claims of one kind and the facts that they are about.
+type toTime struct {
+	what   string
+	facts  []string
+	claims []string
+}
+
+// kinds returns n claims that numbers or the sentinel decide at once, and n that a model has to read,
+// as the product itself tells them apart.
+func kinds(n int) (list [2]toTime, err error) {
+	checker, err := check.New(check.Options{Judge: unasked{}})
+	if err != nil {
+		return list, fmt.Errorf("checker: %w", err)
+	}
+	list[0] = toTime{what: "decided by sentinel and numbers"}
+	list[1] = toTime{what: "read by the NLI model", facts: written()}
+	facts, made := sheets(firstSeed)
+	list[0].facts = facts
+	all := [2][]string{nil, worded()}
+	for _, c := range made {
+		all[0] = append(all[0], c.Text)
+	}
+	for i := range list {
+		e, err := evidence.New(sources(list[i].facts), evidence.Options{})
+		if err != nil {
+			return list, fmt.Errorf("evidence: %w", err)
+		}
+		var fit []string
+		for _, text := range all[i] {
+			if _, final := checker.Quick(e, check.Claim{Text: text}); final == (i == 0) {
+				fit = append(fit, text)
+			}
+		}
+		if len(fit) == 0 {
+			return list, fmt.Errorf("no claim is %s", list[i].what)
+		}
+		for k := range n {
+			list[i].claims = append(list[i].claims, fit[k%len(fit)])
+		}
+	}
+	return list, nil
+}
+
+func sources(facts []string) []evidence.Source {
+	out := make([]evidence.Source, len(facts))
+	for i, f := range facts {
+		out[i] = evidence.Source{Text: f, Fact: true}
+	}
+	return out
+}
+
+// unasked is a judge that only has to be there.
+type unasked struct{}
+
+func (unasked) Judge(context.Context, []check.Pair) ([]check.Inference, error) {
+	return nil, errors.New("nobody asks")
+}
+
+// verdicts times how long after a claim's end its verdict shows, on one stream.
+func (b *bench) verdicts(ctx context.Context, r *report) error {
+	list, err := kinds(b.claims)
+	if err != nil {
+		return err
+	}
+	judged, err := b.judged(ctx)
+	if err != nil {
+		return err
+	}
+	bars := [2]string{"p99 at most 2 ms", "p50 at most 25 ms, p99 at most 80 ms"}
+	for i, k := range list {
+		if i == 1 && !judged {
+			r.figure("verdict after the end of a claim "+k.what, "no model", bars[i])
+			continue
+		}
+		took, floor, err := b.timed(ctx, k)
+		if err != nil {
+			return fmt.Errorf("%s: %w", k.what, err)
+		}
+		r.figure("verdict after the end of a claim "+k.what, fmt.Sprintf("p50 %.2f ms, p99 %.2f ms", median(took), quantile(took, 0.99)), bars[i])
+		r.note("Claims %s: %d, one stream in mode hold, from when the server sends the token that ends the claim to when the client has the claim or what stands in its place; p90 %.2f ms, longest %.2f ms. The same tokens with the guard off take p50 %.2f ms, p99 %.2f ms.",
+			k.what, len(took), quantile(took, 0.9), quantile(took, 1), median(floor), quantile(floor, 0.99))
+	}
+	return nil
+}
+
+// timed times claims in hold, and the same with the guard off, in turn.
+func (b *bench) timed(ctx context.Context, k toTime) (held, off []float64, err error) {
+	part := k
+	for at := 0; at < len(k.claims); at += len(part.claims) {
+		part.claims = k.claims[at:min(len(k.claims), at+max(2*cold, len(k.claims)/b.rounds))]
+		for mode, to := range map[string]*[]float64{"": &off, "hold": &held} {
+			took, err := b.timeClaims(ctx, part, mode)
+			if err != nil {
+				return nil, nil, err
+			}
+			*to = append(*to, took...)
+		}
+	}
+	return held, off, nil
+}
+
+// cold is how many claims at the start of a stream are not timed.
+const cold = 3
+
+// timeClaims streams claims one after the other, each when the one before was released, in milliseconds.
+func (b *bench) timeClaims(ctx context.Context, k toTime, mode string) ([]float64, error) {
+	shed, _, err := b.checks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	const group = 2 // the claim, and what ends it
+	var pieces []string
+	for _, c := range k.claims {
+		pieces = append(pieces, c, "\n")
+	}
+	next := make(chan struct{}, 1)
+	f := newFeed(pieces, stepped(next, group))
+	var took []float64
+	text, at := "", 0
+	err = b.ask(ctx, b.url, mode, question(b.upstream.take(f), k.facts), func(data []byte) {
+		now := time.Since(b.start)
+		text += content(data)
+		if at == len(k.claims) || !released(text, k.claims[at], mode) {
+			return
+		}
+		if at >= cold {
+			took = append(took, ms(now-time.Duration(f.sent[group*at+1].Load())))
+		}
+		text = ""
+		at++
+		next <- struct{}{}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if at < len(k.claims) {
+		return nil, fmt.Errorf("only %d of %d claims came out", at, len(k.claims))
+	}
+	late, _, err := b.checks(ctx)
+	if err == nil && late > shed {
+		err = fmt.Errorf("%.0f checks were shed", late-shed)
+	}
+	return took, err
+}
+
+// released reports whether text has a claim, or its marker. With the guard off it has the claim before the
+// server sends what ends it, so that is waited for.
+func released(text, claim, mode string) bool {
+	if mode == "" {
+		return strings.HasSuffix(text, claim+"\n")
+	}
+	return strings.Contains(text, claim) || strings.Contains(text, strings.TrimSpace(marker))
+}
+
+// content is the text that an event brings.
+func content(data []byte) string {
+	var chunk struct {
+		Choices []struct {
+			Delta struct {
+				Content string `json:"content"`
+			} `json:"delta"`
+		} `json:"choices"`
+	}
+	if err := json.Unmarshal(data, &chunk); err != nil || len(chunk.Choices) == 0 {
+		return ""
+	}
+	return chunk.Choices[0].Delta.Content
+}
