@@ -1,11 +1,12 @@
-// Package models holds the default model bundle, so that the binary classifies without a download.
-// It is a file system and nothing else: package classify/bundle reads it, and default/MODEL_CARD.md
-// says what the models are, what they were made from and how well they do.
+// Package models holds the model bundles of the binary, so that it classifies and checks without a
+// download. It is a file system and nothing else: package classify/bundle reads it, and the MODEL_CARD.md
+// of each says what the models are, what they were made from and how well they do.
 package models
 
 import "embed"
 
-// FS has the default bundle in the folder "default". Files that tests read are not in it.
+// FS has the bundle of the signals in the folder "default" and, where there is one, that of the guard in
+// "grounding". Files that tests read are not in it.
 //
-//go:embed default
+//go:embed [dg]*
 var FS embed.FS

@@ -63,6 +63,9 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 		return &misfitError{"a body in an encoding that was not asked for"} // hidden values could not be put back
 	}
 	h := w.Header()
+	if what := o.misses(u, h); what != "" {
+		return &misfitError{what}
+	}
 	headers.ForClient(h, u.header)
 	h["Server-Timing"] = []string{o.timing(o.queue, u.took)}
 	t := meter{metrics: p.tel.Metrics, model: u.model.Name, usage: o.req.IncludeUsage}
@@ -72,9 +75,13 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 		h["X-Accel-Buffering"] = []string{"no"}
 		w.WriteHeader(u.status)
 		p.tel.Metrics.TTFT(u.model.Name, time.Since(w.start))
-		err = u.copyEvents(w, &t, o.vault.Stream())
-	case o.req.Extras.Explain && u.status == http.StatusOK && isJSON(u.header) && u.plain():
-		err = u.copyExplained(w, o, &t)
+		if o.guarding != nil {
+			err = u.copyChecked(ctx, w, o, &t)
+		} else {
+			err = u.copyEvents(w, &t, o.vault.Stream())
+		}
+	case (o.guarding != nil || o.req.Extras.Explain) && u.status == http.StatusOK && isJSON(u.header) && u.plain():
+		err = u.copyWhole(ctx, w, o, &t)
 	case o.vault != nil && isJSON(u.header) && u.plain():
 		err = u.copyRestored(w, o, &t)
 	default:
@@ -103,7 +110,7 @@ func settleAnswer(ctx context.Context, w *reply, u *upstream, err error) error {
 	if u.watch.barked() {
 		cut.err = errNoProgress
 	}
-	if u.events && !u.buf.Open() {
+	if u.events && !u.told && (u.whole || !u.buf.Open()) {
 		_ = w.send(openai.StreamError(wire(cut, w.id)), time.Now()) // the connection is broken off next
 	}
 	return cut
@@ -191,43 +198,68 @@ func (u *upstream) copyBody(w *reply, t *meter, r *redact.Body) error {
 	}
 }
 
-// maxExplained bounds an answer that an explanation is added to, in bytes; a larger one stays as it is.
-const maxExplained = 8 << 20
+// maxWhole bounds an answer that is read whole, to be checked or to have an explanation added, in bytes; a
+// larger one stays as it is.
+const maxWhole = 8 << 20
 
-// copyExplained passes on a JSON object with the decision added to it.
-func (u *upstream) copyExplained(w *reply, o *outcome, t *meter) error {
+// copyWhole passes on a JSON object that may change: hidden values are put back, its claims are checked,
+// the decision is added.
+func (u *upstream) copyWhole(ctx context.Context, w *reply, o *outcome, t *meter) error {
+	came, err := u.readWhole()
+	if err != nil {
+		return err
+	}
+	t.Body(nil, came)
+	whole := errors.Is(u.err, io.EOF)
+	r, out := o.vault.Body(), came
+	if r != nil {
+		if out = bytes.Clone(r.Feed(came)); whole {
+			out = append(out, r.Rest()...)
+		}
+	}
+	h := w.Header()
+	if !whole {
+		if what := o.forgo(h); what != "" {
+			return &misfitError{what}
+		}
+		if r != nil {
+			headers.DropStale(h)
+		}
+		w.WriteHeader(u.status)
+		if err := send(w, out); err != nil {
+			return err
+		}
+		u.buf.Clear()
+		return u.copyBody(w, t, r)
+	}
+	if out, err = o.check(ctx, out); err != nil {
+		return err
+	}
+	if o.req.Extras.Explain {
+		out = addDecision(out, o)
+	}
+	if !bytes.Equal(out, came) {
+		headers.DropStale(h)
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(out))}
+	w.WriteHeader(u.status)
+	return send(w, out)
+}
+
+// readWhole reads the body, up to maxWhole bytes or a little more; u.err is io.EOF when that was all.
+func (u *upstream) readWhole() ([]byte, error) {
 	all := bytes.Clone(u.buf.Bytes())
-	for u.err == nil && len(all) < maxExplained {
+	for u.err == nil && len(all) < maxWhole {
 		u.buf.Clear()
 		u.watch.expect(u.model.gap)
 		u.read()
 		all = append(all, u.buf.Bytes()...)
 	}
+	u.watch.expect(0)
 	if u.err != nil && !errors.Is(u.err, io.EOF) {
-		return &unansweredError{u.err} // nothing was sent yet
+		return nil, &unansweredError{u.err} // nothing was sent yet
 	}
-	t.Body(nil, all)
-	whole := errors.Is(u.err, io.EOF)
-	r := o.vault.Body()
-	if r != nil {
-		headers.DropStale(w.Header())
-		if all = bytes.Clone(r.Feed(all)); whole {
-			all = append(all, r.Rest()...)
-		}
-	}
-	if object, ok := bytes.CutSuffix(bytes.TrimRight(all, " \t\r\n"), []byte("}")); ok && whole {
-		all = append(appendDecision(bytes.Clone(object), o), '}')
-		w.Header()["Content-Length"] = []string{strconv.Itoa(len(all))}
-	}
-	w.WriteHeader(u.status)
-	if _, err := w.Write(all); err != nil {
-		return clientError(err)
-	}
-	if whole {
-		return nil
-	}
-	u.buf.Clear()
-	return u.copyBody(w, t, r)
+	return all, nil
 }
 
 // clientError classifies a failed write.

@@ -20,6 +20,7 @@ type decision struct {
 	request    *openai.Request // what was decided; nil where only its signals are known
 	text       signal.Text     // what signals were read from; empty when none was
 	program    *rules.Program  // that made it
+	lacking    []string        // what the check of the answer has to do without
 	dropped    signal.Mask     // signals whose extraction was cancelled because the others settled it
 	model      string          // the configured model that the client named; empty when it asked for routing
 	elapsed    time.Duration   // from the first step to the last, extraction included
@@ -48,22 +49,19 @@ func (st *State) decide(ctx context.Context, who Principal, req *openai.Request,
 	return d, nil
 }
 
-// supported refuses what a client may ask of the proxy and this version does not do. Leaving it out
-// without a word would let an answer pass for guarded, or for one that knew its context.
+// supported refuses what a client may ask of the proxy and this version does not do, and more facts than
+// are read. Leaving it out without a word would let an answer pass for checked, or for one that knew its
+// context.
 func supported(req *openai.Request, h http.Header) error {
 	var param string
 	x := &req.Extras
 	switch {
 	case len(x.Contexts) > 0, h.Get("X-Signalbox-Context") != "":
 		param = "signalbox.context"
-	case len(x.Facts) > 0:
-		param = "signalbox.facts"
-	case x.Guard != "" && x.Guard != "off":
-		param = "signalbox.guard"
 	case x.SaveContext != nil:
 		param = "signalbox.save_context"
 	default:
-		return nil
+		return checkFacts(x.Facts, "signalbox.facts")
 	}
 	return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: param + " is not in this version of signalbox"}
 }

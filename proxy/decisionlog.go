@@ -12,6 +12,7 @@ import (
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
 	"signalbox/rules"
+	"signalbox/stream/guard"
 )
 
 // Identify says which configuration the state is of. Call it before the state is served from.
@@ -66,7 +67,7 @@ func (l *decided) detach() {
 	} else {
 		d.text = signal.Text{}
 	}
-	l.o.req = nil
+	l.o.req, l.o.guarding = nil, nil
 	d.set, d.request, l.o.decision, l.o.vault = &set, nil, &d, nil
 }
 
@@ -100,6 +101,11 @@ func (l *decided) entry() *decisionlog.Entry {
 	}
 	if t := o.told.Usage; t != (answer.Usage{}) {
 		e.Tokens = &decisionlog.Tokens{Prompt: t.Prompt, Cached: t.Cached, Completion: t.Completion}
+	}
+	if g := &o.guarded; g.Mode != guard.Off {
+		e.Guard = &decisionlog.Guard{
+			Mode: g.Mode.String(), Verdict: g.Verdict.String(), Claims: g.Claims, Failed: g.Failed, Shed: g.Shed, Pending: g.Pending, Cut: g.Cut,
+		}
 	}
 	if l.prompts && l.log.Prompts() {
 		e.Prompt = decisionlog.TextOf(&o.text)

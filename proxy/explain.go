@@ -1,15 +1,18 @@
 package proxy
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/proxy/decisionlog"
 	"signalbox/rules"
+	"signalbox/stream/guard"
 )
 
 // Explanation is a decision with its reasons. It is what the explain endpoint, the CLI and
@@ -30,6 +33,7 @@ type Explanation struct {
 	Outcome    string      `json:"outcome"`              // matched, fail_closed, unavailable or default
 	By         string      `json:"by,omitempty"`         // how one of several models is chosen
 	Candidates []Candidate `json:"candidates,omitempty"` // in the order to try them, those that are left out last; weighted ones, which are drawn for each request, in the order of the file
+	Evidence   *Evidence   `json:"evidence,omitempty"`   // what the guard has to check the answer against; absent when it is off or has nothing
 	Sent       *Sent       `json:"sent,omitempty"`       // what the model is asked for; absent when nothing would be forwarded
 }
 
@@ -108,7 +112,10 @@ func (d *decision) explain() *Explanation {
 	a := d.Action
 	e.Blocked = a.Verb == rules.Block
 	e.Reasoning, e.Prompt = a.Reasoning, a.Prompt.Name
-	e.Guard, e.Cache = cmp.Or(a.Guard, e.Guard), cmp.Or(a.Cache, e.Cache)
+	e.Cache = cmp.Or(a.Cache, e.Cache)
+	if mode := d.mode(); mode != guard.Off {
+		e.Guard, e.Evidence = mode.String(), d.state.watch.opts.gather(d.request).counts()
+	}
 	if a.MaxTokens.Auto {
 		e.MaxTokens = "auto"
 	} else if a.MaxTokens.Limit > 0 {
@@ -239,21 +246,33 @@ func traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) SignalTrace 
 	return t
 }
 
-// appendDecision adds x_signalbox.decision behind the last member of an object that lacks its brace.
-func appendDecision(object []byte, o *outcome) []byte {
+// addDecision adds x_signalbox.decision to an answer, beside what x_signalbox holds already. What is no
+// object stays as it is.
+func addDecision(body []byte, o *outcome) []byte {
+	object, ok := bytes.CutSuffix(bytes.TrimRight(body, " \t\r\n"), []byte("}"))
+	if !ok {
+		return body
+	}
 	e := o.explain()
 	if o.model != nil && o.req != nil {
 		e.Sent = o.state.rewrite(o.req, o.decision).sent(o.model, o.asked)
 	}
 	b, err := encode(e)
 	if err != nil {
-		return object // numbers of a trace are finite; an explanation is not worth the answer
+		return body // numbers of a trace are finite; an explanation is not worth the answer
 	}
-	if last := object[len(object)-1]; last != '{' {
-		object = append(object, ',')
+	decision := append([]byte(`"decision":`), b...)
+	if own := openai.Member(body, "x_signalbox"); o.guarding != nil && bytes.HasPrefix(own, []byte(`{"`)) {
+		// The guard wrote it, at the top level; inside of a text its quotes would be escaped.
+		i := bytes.LastIndex(body, own)
+		return slices.Concat(body[:i+1], decision, []byte(","), body[i+1:])
 	}
-	object = append(append(object, `"x_signalbox":{"decision":`...), b...)
-	return append(object, '}')
+	out := bytes.Clone(object)
+	if out[len(out)-1] != '{' {
+		out = append(out, ',')
+	}
+	out = append(append(out, `"x_signalbox":{`...), decision...)
+	return append(out, "}}"...)
 }
 
 // explainRequest serves POST /signalbox/v1/explain.

@@ -71,7 +71,7 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 		o.decision.describePlace(w.Header(), m, e, o.effort, first)
 		begun := time.Now()
 		o.sent = st.chooser.Speeds.Now()
-		u, err := p.attempt(ctx, call{in: in, id: w.id, body: body, streaming: change.req.Stream, extra: o.Action.Headers}, m, e)
+		u, err := p.attempt(ctx, call{in: in, id: w.id, body: body, streaming: change.req.Stream, plain: o.guarding != nil, extra: o.Action.Headers}, m, e)
 		st.answered(o, err)
 		switch {
 		case errors.Is(err, errClientGone):
@@ -143,6 +143,7 @@ type call struct {
 	id        string
 	body      []byte
 	streaming bool
+	plain     bool // the answer has to be read, so it must not be compressed
 	extra     []rules.Header
 }
 
@@ -162,6 +163,8 @@ type upstream struct {
 	err    error          // of the last read of body; io.EOF when all of it is in buf
 	watch  *watchdog
 	closed bool
+	whole  bool // what the client has ends with a whole event, whatever the window holds
+	told   bool // and with an error event of the upstream itself
 }
 
 // attempt sends the request to one endpoint and waits for the head and the first bytes of the body:
@@ -215,6 +218,9 @@ func blame(ctx context.Context, watch *watchdog, m *model, e *pool.Endpoint, err
 // request makes the upstream request. The query of the client's URL is not passed on.
 func (c call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
 	h := headers.ForUpstream(c.in, c.id, e.Bearer)
+	if c.plain {
+		h["Accept-Encoding"] = []string{"identity"} // RFC 9110, section 12.5.3; without the header a server may choose
+	}
 	for _, x := range c.extra {
 		h[http.CanonicalHeaderKey(x.Name)] = []string{x.Value}
 	}

@@ -30,7 +30,7 @@ type GuardOptions struct {
 	Failures int `yaml:"failures"`
 	// ToolResults makes the results of tools in the conversation evidence. Default true. Reloadable.
 	ToolResults bool `yaml:"tool_results"`
-	// Documents makes documents in the prompt evidence: the field documents of the request, its system messages, vague ones aside, and what the user sent, the last question aside when it is short. Default false. Reloadable.
+	// Documents makes documents in the prompt evidence: the field documents of the request, and messages of system, developer and user with at least 20 words, questions aside. A prompt that only instructs counts as a document too, so leave it off where prompts hold none. Default false. Reloadable.
 	Documents bool `yaml:"documents"`
 	// Reasoning checks the model's reasoning as well. Default false. Reloadable.
 	Reasoning bool `yaml:"reasoning"`

@@ -137,6 +137,8 @@ type setup struct {
 	routes     string
 	classifier *fakeClassifier
 	health     bool // run the health checks
+	guard      GuardOptions
+	claims     Claims
 }
 
 type syncBuffer struct {
@@ -179,6 +181,7 @@ func start(tb testing.TB, models []ModelOptions, change ...func(*setup)) *bench 
 	s := setup{
 		options: DefaultOptions(), auth: auth.DefaultOptions(), models: models, routes: testRoutes,
 		classifier: &fakeClassifier{signals: signal.MaskOf(signal.Keyword, signal.Domain, signal.Jailbreak, signal.Complexity)},
+		guard:      DefaultGuardOptions(),
 	}
 	for _, f := range change {
 		f(&s)
@@ -208,6 +211,7 @@ func start(tb testing.TB, models []ModelOptions, change ...func(*setup)) *bench 
 			tb.Error(err)
 		}
 		b.proxy.transport.CloseIdleConnections()
+		b.state.Close()
 	})
 	return b
 }
@@ -216,6 +220,12 @@ func (b *bench) newState(s setup, generation uint64) *State {
 	b.tb.Helper()
 	st, err := NewState(s.models, []PromptOptions{{Name: "mathematician", Text: "You are a careful \"mathematician\"."}}, s.auth, s.options, compile(b.tb, s), s.classifier, generation, b.tel)
 	if err != nil {
+		b.tb.Fatal(err)
+	}
+	if s.guard.Marker == "" { // a setup of its own says nothing of the guard
+		s.guard = DefaultGuardOptions()
+	}
+	if err := st.Guard(s.guard, s.claims); err != nil {
 		b.tb.Fatal(err)
 	}
 	return st

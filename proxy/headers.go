@@ -31,7 +31,7 @@ func (d *decision) describePlace(h http.Header, m *model, e *pool.Endpoint, effo
 	h["X-Signalbox-Model"] = []string{m.Name}
 	h["X-Signalbox-Endpoint"] = []string{e.Name}
 	h["X-Signalbox-Reasoning"] = []string{effort}
-	lost := d.degraded()
+	lost := append(d.degraded(), d.lacking...)
 	if m != first {
 		lost = append(lost, "fallback")
 	}

@@ -20,7 +20,7 @@ type tokenLimit struct {
 // learn notes how long an answer was and how it ended, and reports whether that widened an automatic
 // limit. Answers that were broken off, that a filter ended or that hold several choices say nothing.
 func (st *State) learn(o *outcome) (widened bool) {
-	if o.decision == nil || o.model == nil || o.told.Finish == "" || o.told.Finish == answer.FinishOther {
+	if o.decision == nil || o.model == nil || o.guarded.Cut || o.told.Finish == "" || o.told.Finish == answer.FinishOther {
 		return false
 	}
 	if n := o.req.Field("n"); n != nil && string(n) != "1" && string(n) != "null" {
@@ -67,7 +67,7 @@ func (st *State) answered(o *outcome, err error) {
 // ended observes the answer of a request that was served. Answers that were cut, and refusals, say
 // nothing about how long an answer takes.
 func (st *State) ended(o *outcome, status int, err error) {
-	if err != nil || status != http.StatusOK || o.model == nil {
+	if err != nil || status != http.StatusOK || o.model == nil || o.guarded.Cut {
 		return
 	}
 	t := choose.Taken{Total: st.chooser.Speeds.Now().Sub(o.sent), Tokens: o.told.Usage.Completion}

@@ -37,6 +37,9 @@ func (p *Proxy) chat(st *State, w *reply, r *http.Request) (err error) {
 	if o.Action.Verb == rules.Answer {
 		return answerFixed(w, req, o.Action.Text)
 	}
+	if err = o.arm(w.Header()); err != nil {
+		return err
+	}
 	req, err = o.hide()
 	if err != nil {
 		return err

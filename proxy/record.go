@@ -18,6 +18,7 @@ import (
 	"signalbox/proxy/answer"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/redact"
+	"signalbox/stream/guard"
 )
 
 // outcome is what the stages of one request made, for its record.
@@ -28,11 +29,13 @@ type outcome struct {
 	vault    *redact.Vault   // nil when nothing was hidden from the model
 	model    *model          // of the last attempt; nil when there was none
 	endpoint *pool.Endpoint
-	wanted   *model       // that the attempts began with
-	asked                 // of the last attempt
-	told     answer.Tally // by its answer
-	sent     time.Time    // when the last attempt was
-	first    time.Time    // when its answer began
+	wanted   *model        // that the attempts began with
+	asked                  // of the last attempt
+	told     answer.Tally  // by its answer
+	guarding *guarding     // nil when the answer is not checked
+	guarded  guard.Outcome // what the check found; Mode is off when there was none
+	sent     time.Time     // when the last attempt was
+	first    time.Time     // when its answer began
 	queue    time.Duration
 }
 
@@ -71,7 +74,7 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err
 	if !p.tel.Log.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 12)
+	attrs := make([]slog.Attr, 0, 16)
 	attrs = append(attrs, slog.String("id", w.id), slog.String("route", route), slog.String("model", model),
 		slog.String("endpoint", endpoint), slog.Int("status", status), slog.Duration("took", took))
 	if o.decision != nil {
@@ -80,10 +83,32 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err
 	if o.told.Usage != (answer.Usage{}) {
 		attrs = append(attrs, slog.Int64("prompt_tokens", o.told.Usage.Prompt), slog.Int64("completion_tokens", o.told.Usage.Completion))
 	}
+	attrs = append(attrs, o.guardAttrs()...)
 	if err != nil {
 		attrs = append(attrs, slog.String("cause", err.Error()))
 	}
 	p.tel.Log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// guardAttrs tells what the check of the answer found; nothing when there was none.
+func (o *outcome) guardAttrs() []slog.Attr {
+	g := &o.guarded
+	if g.Mode == guard.Off {
+		return nil
+	}
+	attrs := []slog.Attr{
+		slog.String("guard", g.Mode.String()), slog.String("verdict", g.Verdict.String()), slog.Int("claims", g.Claims), slog.Int("claims_failed", g.Failed),
+	}
+	if g.Shed > 0 {
+		attrs = append(attrs, slog.Int("claims_shed", g.Shed))
+	}
+	if g.Pending > 0 {
+		attrs = append(attrs, slog.Int("claims_pending", g.Pending))
+	}
+	if g.Cut {
+		attrs = append(attrs, slog.Bool("cut", true))
+	}
+	return attrs
 }
 
 // trace opens the span of a request and returns what ends it.

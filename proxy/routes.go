@@ -95,6 +95,7 @@ func (p *Proxy) Handler() http.Handler {
 	r.Get("/v1/models/*", p.serve(p.oneModel))
 	r.Post("/signalbox/v1/classify", p.serve(p.classifyRequest))
 	r.Post("/signalbox/v1/explain", p.serve(p.explainRequest))
+	r.Post("/signalbox/v1/verify", p.serve(p.verifyRequest))
 	r.Get("/signalbox/v1/intents", p.serve(p.listIntents))
 	r.Post("/signalbox/v1/intents/{name}/examples", p.serve(p.addExamples))
 	r.Get("/healthz", p.serve(p.live))
@@ -245,6 +246,9 @@ func (p *Proxy) Ready() (bool, Detail) {
 	defer st.release()
 	now := time.Now()
 	d := Detail{Draining: p.draining.Load(), Generation: st.generation, Signals: names(st.classifier.Signals()), Degraded: st.classifier.Degraded()}
+	if lacking := st.watch.claims.Lacking(); lacking != "" && st.watch.claims.Wanted {
+		d.Degraded = append(d.Degraded, lacking)
+	}
 	if d.Degraded == nil {
 		d.Degraded = []string{}
 	}

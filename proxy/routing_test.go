@@ -239,8 +239,6 @@ func TestWhatThisVersionCannotDoIsRefused(t *testing.T) {
 	b := start(t, oneModel(up))
 	for param, extras := range map[string]string{
 		"signalbox.context":      `{"context":"ctx_a"}`,
-		"signalbox.facts":        `{"facts":["water is wet"]}`,
-		"signalbox.guard":        `{"guard":"hold"}`,
 		"signalbox.save_context": `{"save_context":{}}`,
 	} {
 		for _, path := range []string{chatPath, "/signalbox/v1/explain"} {

@@ -46,6 +46,7 @@ type State struct {
 	identity    decisionlog.Identity // of the configuration
 	priciest    choose.Price         // what every answer is compared with
 	chooser     choose.Chooser       // its speeds and lengths are of all states of a proxy
+	watch       *watch               // the guard
 
 	refs atomic.Int64  // requests that use it, and one for being the current one
 	idle chan struct{} // closed when refs falls to 0
@@ -66,6 +67,11 @@ func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, 
 			Models: make(map[string]*choose.Model, len(models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Intn: rand.IntN,
 		},
 	}
+	watch, err := newWatch(DefaultGuardOptions(), Claims{}, tel.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	st.watch = watch
 	for _, o := range models {
 		m, err := newModel(o, opts, tel.Metrics)
 		if err != nil {

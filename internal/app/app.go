@@ -22,6 +22,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy"
+	"signalbox/stream/check"
 )
 
 // Options are what a run needs besides the configuration.
@@ -41,6 +42,7 @@ type App struct {
 	neural     *neural
 	proxy      *proxy.Proxy
 	classifier atomic.Pointer[classify.Classifier]
+	checker    atomic.Pointer[check.Checker]
 	current    *proxy.State           // that requests are served from; guarded by reloading
 	read       atomic.Pointer[string] // fingerprint of the file as it was last read
 
@@ -71,9 +73,9 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	return a, nil
 }
 
-// state compiles a configuration into what the proxy serves requests from. dropped are the models
-// that only the state before uses.
-func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, dropped []*loaded, err error) {
+// state compiles a configuration into what the proxy serves requests from. dropped is what closes the
+// models that only the state before uses.
+func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, dropped []closer, err error) {
 	set, err := a.neural.prepare(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
@@ -81,6 +83,9 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 	st, err = proxy.NewState(cfg.Models, cfg.Prompts, cfg.Auth, cfg.Server, cfg.Program, set.extractor(), a.generation+1, a.tel)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("build routing state: %w", err), set.discard())
+	}
+	if err := st.Guard(cfg.Guard, set.claims); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("build guard: %w", err), set.discard())
 	}
 	id, err := identify(cfg)
 	if err != nil {
@@ -90,28 +95,27 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 	a.neural.commit(set)
 	a.generation++
 	a.classifier.Store(set.classifier)
+	a.checker.Store(set.claims.Checker)
 	a.current = st
 	return st, set.dropped, nil
 }
 
 // retire takes over what an index learned until now, and what it may learn from requests that still
-// use its state; once none does, it closes the models that belong to that state. The caller holds
-// reloading.
-func (a *App) retire(ctx context.Context, old *proxy.State, index *taught, models []*loaded) {
+// use its state; once none does, it ends the guard of that state and closes the models that belong to
+// it. The caller holds reloading.
+func (a *App) retire(ctx context.Context, old *proxy.State, index *taught, models []closer) {
 	a.carry(ctx, index)
 	replaced := index != nil && index != a.neural.taught
-	if !replaced && len(models) == 0 {
-		return
-	}
 	a.retiring.Go(func() {
 		<-old.Idle()
+		old.Close()
 		if replaced {
 			a.reloading.Lock()
 			a.carry(ctx, index)
 			a.reloading.Unlock()
 		}
-		for _, l := range models {
-			if err := l.close(); err != nil {
+		for _, m := range models {
+			if err := m.close(); err != nil {
 				a.tel.Log.ErrorContext(ctx, "close a model that is no longer used", slog.String("cause", err.Error()))
 			}
 		}
@@ -146,5 +150,8 @@ func (a *App) Degraded() error { return a.neural.missing }
 // Close releases the native sessions and flushes telemetry. Nothing may run any more.
 func (a *App) Close(ctx context.Context) error {
 	a.retiring.Wait()
+	if a.current != nil {
+		a.current.Close()
+	}
 	return errors.Join(a.neural.close(), a.tel.Shutdown(ctx))
 }

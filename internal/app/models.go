@@ -19,7 +19,8 @@ import (
 // placement is one bundle of the configuration and what it is there for.
 type placement struct {
 	model   string
-	entries []int // of classify.tasks; the embedded bundle also gives what no entry names
+	folder  string // of the embedded files
+	entries []int  // of classify.tasks; the embedded bundle also gives what no entry names
 	bundle  *bundle.Bundle
 	signals signal.Mask // that it gives
 	key     string      // differs when the model, how it is read, or its files do
@@ -28,10 +29,10 @@ type placement struct {
 // place opens the bundle of every task of a configuration. It needs no ONNX Runtime. Problems are
 // *config.TaskError values, joined; the placements without one are returned beside them.
 func place(c *config.Classify) ([]placement, error) {
-	all := []placement{{model: config.EmbeddedModel}}
+	all := []placement{{model: config.EmbeddedModel, folder: "default"}}
 	for i := range c.Tasks {
 		t := &c.Tasks[i]
-		if t.Model == classify.PatternsModel {
+		if t.Model == classify.PatternsModel || t.Name == config.GroundingTask {
 			continue
 		}
 		at := slices.IndexFunc(all, func(p placement) bool { return p.model == t.Model && shared(c, t.Model) })
@@ -83,7 +84,7 @@ func (p *placement) open(c *config.Classify) error {
 	var root fs.FS
 	mark := ""
 	if p.model == config.EmbeddedModel {
-		sub, err := fs.Sub(models.FS, "default")
+		sub, err := fs.Sub(models.FS, p.folder)
 		if err != nil {
 			return fail(err)
 		}
@@ -103,7 +104,7 @@ func (p *placement) open(c *config.Classify) error {
 		return fail(err)
 	}
 	p.bundle = b
-	p.key = fmt.Sprintf("%s\x00%s\x00%s", p.model, describe(o), mark)
+	p.key = fmt.Sprintf("%s\x00%s\x00%s\x00%s", p.model, p.folder, describe(o), mark)
 	return nil
 }
 
@@ -207,7 +208,10 @@ func Catalog(c *config.Classify) (config.Catalog, error) {
 			out.Labels[signal.PII] = bundle.PIITypes()
 		}
 	}
+	judges, missing := placeGrounding(c)
+	out.Grounding = judges != nil
 	placed, err := place(c)
+	err = errors.Join(err, missing)
 	for _, p := range placed {
 		out.Signals |= p.signals
 		for _, t := range p.bundle.Manifest.Tasks {

@@ -16,21 +16,26 @@ import (
 	"signalbox/internal/config"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
+	"signalbox/proxy"
 )
 
 // neural owns the ONNX Runtime library and a session for every bundle in use. A classifier of one
 // configuration borrows them; a reload opens what is new and gives back what nobody uses any more.
 // It is not safe for concurrent use: builds come one after the other.
 type neural struct {
-	runtime  *gpu.Runtime
-	missing  error // why there is no runtime
-	required bool  // a bundle that cannot be opened is an error
-	tel      *telemetry.Telemetry
-	loaded   map[string]*loaded  // of the current configuration, by placement.key
-	taught   *taught             // nil without intents, or without a model to compare by
-	kept     map[string][]string // examples that were added to intents, by name, while taught is nil
-	examples *knn.Cache          // vectors of examples, for the life of the process
+	runtime   *gpu.Runtime
+	missing   error // why there is no runtime
+	required  bool  // a bundle that cannot be opened is an error
+	tel       *telemetry.Telemetry
+	loaded    map[string]*loaded  // of the current configuration, by placement.key
+	grounding *grounding          // judges claims; nil without a model for it
+	taught    *taught             // nil without intents, or without a model to compare by
+	kept      map[string][]string // examples that were added to intents, by name, while taught is nil
+	examples  *knn.Cache          // vectors of examples, for the life of the process
 }
+
+// closer is a model that is open.
+type closer interface{ close() error }
 
 // loaded is a bundle ready to run, or one that could not be opened.
 type loaded struct {
@@ -80,9 +85,11 @@ type modelSet struct {
 	classifier *classify.Classifier
 	loaded     map[string]*loaded
 	taught     *taught
+	grounding  *grounding
+	claims     proxy.Claims // that grounding judges
 	intents    []knn.Intent // as configured
-	fresh      []*loaded    // opened for this set
-	dropped    []*loaded    // that only the set before uses
+	fresh      []closer     // opened for this set
+	dropped    []closer     // that only the set before uses
 }
 
 // prepare makes the extractor of one configuration. It opens the bundles that are not open yet. A
@@ -121,12 +128,33 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 	if set.classifier, err = classify.New(sources, opts); err != nil {
 		return nil, errors.Join(fmt.Errorf("classifier: %w", err), set.discard())
 	}
+	if err = n.prepareClaims(ctx, cfg, set); err != nil {
+		return nil, errors.Join(err, set.discard())
+	}
 	for key, l := range n.loaded {
 		if set.loaded[key] != l {
 			set.dropped = append(set.dropped, l)
 		}
 	}
 	return set, nil
+}
+
+// prepareClaims adds the model that judges claims to a set.
+func (n *neural) prepareClaims(ctx context.Context, cfg *config.Config, set *modelSet) (err error) {
+	if set.grounding, err = n.prepareGrounding(ctx, cfg); err != nil {
+		return err
+	}
+	if set.grounding != n.grounding {
+		if n.grounding != nil {
+			set.dropped = append(set.dropped, n.grounding)
+		}
+		if set.grounding != nil {
+			set.fresh = append(set.fresh, set.grounding)
+		}
+	}
+	set.claims, err = set.grounding.claims(leastMark(&cfg.Classify))
+	set.claims.Wanted = cfg.Guarded
+	return err
 }
 
 // get returns the bundle of a placement, opening it when it is not open.
@@ -147,7 +175,7 @@ func (n *neural) get(ctx context.Context, p *placement, set *modelSet) (*loaded,
 
 // commit puts a set into use. What it drops is for the caller to close.
 func (n *neural) commit(set *modelSet) {
-	n.loaded, n.taught = set.loaded, set.taught
+	n.loaded, n.taught, n.grounding = set.loaded, set.taught, set.grounding
 	if n.taught != nil {
 		n.kept = nil
 	}
@@ -200,6 +228,9 @@ func (n *neural) close() error {
 	var errs []error
 	for _, l := range n.loaded {
 		errs = append(errs, l.close())
+	}
+	if n.grounding != nil {
+		errs = append(errs, n.grounding.close())
 	}
 	if n.runtime != nil {
 		errs = append(errs, n.runtime.Close())

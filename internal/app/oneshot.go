@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,6 +41,11 @@ func (a *App) Evaluator(task eval.Task) (*Evaluator, error) {
 		}
 		return e, nil
 	}
+	if task == eval.Grounding {
+		e.Threshold = cmp.Or(leastMark(&cfg.Classify), defaultDoubt)
+		e.Classify = a.groundingEvaluator()
+		return e, nil
+	}
 	k, ok := signal.ParseKind(string(task))
 	if !ok || !cfg.Catalog.Signals.Has(k) {
 		return nil, fmt.Errorf("task %q cannot be evaluated: no model provides signal %s", task, task)
@@ -53,7 +59,7 @@ func (a *App) Evaluator(task eval.Task) (*Evaluator, error) {
 		e.Labels = append(slices.Clone(cfg.Catalog.Labels[k]), eval.NoIntent)
 	case eval.Domain:
 		e.Labels = cfg.Catalog.Labels[k]
-	case eval.Jailbreak, eval.Complexity, eval.FactCheck, eval.Route:
+	case eval.Jailbreak, eval.Complexity, eval.FactCheck, eval.Grounding, eval.Route:
 	}
 	return e, nil
 }
@@ -61,8 +67,8 @@ func (a *App) Evaluator(task eval.Task) (*Evaluator, error) {
 func (a *App) signalEvaluator(k signal.Kind, task eval.Task) eval.Classifier {
 	need := signal.MaskOf(k)
 	positive, _ := task.Positive()
-	return func(ctx context.Context, text string) eval.Answer {
-		start := time.Now()
+	return func(ctx context.Context, ex *eval.Example) eval.Answer {
+		text, start := ex.Text, time.Now()
 		set := a.Extract(ctx, text, need)
 		v := &set.Values[k]
 		out := eval.Answer{Known: v.State == signal.Known, Label: v.Label, Score: v.Score, Took: time.Since(start)}
@@ -81,8 +87,8 @@ func (a *App) signalEvaluator(k signal.Kind, task eval.Task) eval.Classifier {
 }
 
 func (a *App) routeEvaluator() eval.Classifier {
-	return func(ctx context.Context, text string) eval.Answer {
-		body, err := a.ChatBody(text)
+	return func(ctx context.Context, ex *eval.Example) eval.Answer {
+		body, err := a.ChatBody(ex.Text)
 		if err != nil {
 			return eval.Answer{}
 		}
@@ -146,6 +152,11 @@ func probeModels(cfg *config.Config, s config.Settings) Probed {
 		return p
 	}
 	placed, err := place(&cfg.Classify)
+	judges, missing := placeGrounding(&cfg.Classify)
+	if judges != nil {
+		placed = append(placed, *judges)
+	}
+	err = errors.Join(err, missing)
 	p.Detail = "ONNX Runtime " + rt.Version()
 	for i := range placed {
 		m := &placed[i].bundle.Manifest

@@ -55,38 +55,60 @@ func (c *command) modelsDir(cmd *cobra.Command) (string, error) {
 	return dir, nil
 }
 
-// embedded returns the files of the bundle in the binary.
-func embedded() (fs.FS, error) {
-	files, err := fs.Sub(models.FS, "default")
+// embeddedBundle is one bundle in the binary.
+type embeddedBundle struct {
+	name  string
+	files fs.FS
+}
+
+// embedded returns the bundles in the binary: the default one, then those of single tasks.
+func embedded() ([]embeddedBundle, error) {
+	out := []embeddedBundle{{name: config.EmbeddedModel}}
+	folders, err := fs.ReadDir(models.FS, ".")
 	if err != nil {
-		return nil, fmt.Errorf("embedded bundle: %w", err)
+		return nil, fmt.Errorf("embedded bundles: %w", err)
 	}
-	return files, nil
+	for _, f := range folders {
+		files, err := fs.Sub(models.FS, f.Name())
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("embedded bundle %s: %w", f.Name(), err)
+		case f.Name() == "default":
+			out[0].files = files
+		default:
+			out = append(out, embeddedBundle{config.EmbeddedModel + " " + f.Name(), files})
+		}
+	}
+	return out, nil
 }
 
 func (c *command) modelsList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Print the embedded bundle and the downloaded models",
+		Short: "Print the embedded bundles and the downloaded models",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := c.modelsDir(cmd)
 			if err != nil {
 				return err
 			}
-			files, err := embedded()
+			own, err := embedded()
 			if err != nil {
 				return err
 			}
-			own := local.Describe(files)
-			own.Name = config.EmbeddedModel
 			found, err := local.List(dir)
 			if err != nil {
 				return err
 			}
 			p := c.printer()
-			all := append([]local.Model{own}, found...)
+			all := make([]local.Model, 0, len(own)+len(found))
+			for _, b := range own {
+				m := local.Describe(b.files)
+				m.Name = b.name
+				all = append(all, m)
+			}
+			all = append(all, found...)
 			if asJSON {
 				return p.json(modelList{Dir: dir, Models: all})
 			}
@@ -158,7 +180,7 @@ func (c *command) modelsVerify() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [NAME]",
 		Short: "Check every file against its checksum",
-		Long: "Read every file of the named model, or of the embedded bundle and all downloaded models, and compare it\n" +
+		Long: "Read every file of the named model, or of the embedded bundles and all downloaded models, and compare it\n" +
 			"with the checksums of its bundle.yaml and of the record that pull wrote. Exit code 1 with a line for every problem.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -188,13 +210,15 @@ func (c *command) modelsVerify() *cobra.Command {
 	}
 }
 
-// verifyAll checks the embedded bundle and, where downloaded says so, all models of dir.
+// verifyAll checks the embedded bundles and, where downloaded says so, all models of dir.
 func (c *command) verifyAll(ctx context.Context, dir string, downloaded bool) (failed bool, err error) { //nolint:revive // flag-parameter: one list, with or without its rest
-	files, err := embedded()
+	own, err := embedded()
 	if err != nil {
 		return true, err
 	}
-	failed = c.printer().checked(config.EmbeddedModel, local.VerifyBundle(files))
+	for _, b := range own {
+		failed = c.printer().checked(b.name, local.VerifyBundle(b.files)) || failed
+	}
 	if !downloaded {
 		return failed, nil
 	}

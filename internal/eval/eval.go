@@ -22,6 +22,7 @@ const (
 	PII        Task = "pii"
 	Complexity Task = "complexity"
 	FactCheck  Task = "factcheck"
+	Grounding  Task = "grounding"
 	Intent     Task = "intent"
 	Route      Task = "route"
 )
@@ -30,7 +31,7 @@ const (
 const NoIntent = "none"
 
 // Tasks lists every task.
-func Tasks() []Task { return []Task{Domain, Jailbreak, PII, Complexity, FactCheck, Intent, Route} }
+func Tasks() []Task { return []Task{Domain, Jailbreak, PII, Complexity, FactCheck, Grounding, Intent, Route} }
 
 // Positive returns the label whose probability a task ranks texts by, and false for tasks without.
 func (t Task) Positive() (string, bool) {
@@ -41,6 +42,8 @@ func (t Task) Positive() (string, bool) {
 		return "needs", true
 	case Complexity:
 		return "high", true
+	case Grounding:
+		return "unsupported", true
 	case Domain, PII, Intent, Route:
 	}
 	return "", false
@@ -55,6 +58,8 @@ func (t Task) negative() string {
 		return "no"
 	case Complexity:
 		return "low"
+	case Grounding:
+		return "supported"
 	case Domain, PII, Intent, Route:
 	}
 	return ""
@@ -86,11 +91,12 @@ type Answer struct {
 	Score    float64  // probability of Label, in [0,1]
 	Positive float64  // of tasks with a positive label: its probability, in [0,1]
 	Entities []Entity // of pii
+	Spans    []Span   // of grounding: the claims that failed
 	Took     time.Duration
 }
 
-// Classifier answers for one text. It is called from one goroutine.
-type Classifier func(ctx context.Context, text string) Answer
+// Classifier answers for one example, whose label it does not look at. It is called from one goroutine.
+type Classifier func(ctx context.Context, ex *Example) Answer
 
 // Run classifies every example in order and scores the answers. threshold turns the probability of
 // the positive label into that label where the data has two labels; a file that calls texts low or
@@ -103,11 +109,11 @@ func Run(ctx context.Context, task Task, examples []Example, threshold float64, 
 	if binary && task == Complexity {
 		threshold = 0.5
 	}
-	for i, ex := range examples {
+	for i := range examples {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		a := c(ctx, ex.Text)
+		a := c(ctx, &examples[i])
 		if binary && a.Known {
 			a.Label = task.negative()
 			if a.Positive >= threshold {
@@ -122,7 +128,11 @@ func Run(ctx context.Context, task Task, examples []Example, threshold float64, 
 	if task == PII {
 		return scoreEntities(examples, answers, types), nil
 	}
-	return score(task, examples, answers, threshold), nil
+	r := score(task, examples, answers, threshold)
+	if task == Grounding {
+		r.Spans = scoreSpans(examples, answers)
+	}
+	return r, nil
 }
 
 // isBinary reports whether the data has the two labels of a yes-or-no question.

@@ -60,7 +60,8 @@ func labelled(pairs ...string) []Example {
 
 // scripted answers with the score that the text spells out.
 func scripted(scores map[string]float64) Classifier {
-	return func(_ context.Context, text string) Answer {
+	return func(_ context.Context, ex *Example) Answer {
+		text := ex.Text
 		s, ok := scores[text]
 		return Answer{Known: ok, Positive: s, Took: time.Millisecond}
 	}
@@ -91,7 +92,7 @@ func TestJailbreakReportCountsUnknownAsMissed(t *testing.T) {
 }
 
 func TestRouteReportHasNoScoreFigures(t *testing.T) {
-	r, err := Run(t.Context(), Route, labelled("a", "math"), 0, nil, func(context.Context, string) Answer {
+	r, err := Run(t.Context(), Route, labelled("a", "math"), 0, nil, func(context.Context, *Example) Answer {
 		return Answer{Known: true, Label: "math"}
 	}, nil)
 	if err != nil {
@@ -114,7 +115,7 @@ func TestRouteReportHasNoScoreFigures(t *testing.T) {
 func TestRunStopsWhenCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
-	_, err := Run(ctx, Domain, labelled("a", "x", "b", "x"), 0, nil, func(context.Context, string) Answer {
+	_, err := Run(ctx, Domain, labelled("a", "x", "b", "x"), 0, nil, func(context.Context, *Example) Answer {
 		calls++
 		cancel()
 		return Answer{}
@@ -166,7 +167,8 @@ func TestEntitiesAreComparedExactlyAndByOverlap(t *testing.T) {
 		"a": {at("PERSON", 0, 4), at("GPE", 7, 12), at("OTHER", 0, 1)},
 		"b": {at("PERSON", 0, 9), at("ORG", 0, 2)}, // one for two: only one of them is found
 	}
-	r, err := Run(t.Context(), PII, examples, 0, []string{"PERSON", "GPE", "ORG"}, func(_ context.Context, text string) Answer {
+	r, err := Run(t.Context(), PII, examples, 0, []string{"PERSON", "GPE", "ORG"}, func(_ context.Context, ex *Example) Answer {
+		text := ex.Text
 		e, ok := found[text]
 		return Answer{Known: ok, Entities: e}
 	}, nil)
@@ -198,7 +200,8 @@ func TestEntitiesAreComparedExactlyAndByOverlap(t *testing.T) {
 }
 
 func TestComplexityWithTwoLabelsIsJudgedAtOneHalf(t *testing.T) {
-	answer := func(_ context.Context, text string) Answer {
+	answer := func(_ context.Context, ex *Example) Answer {
+		text := ex.Text
 		p := map[string]float64{"a": .6, "b": .3, "c": .55}[text]
 		return Answer{Known: true, Label: "medium", Score: .4, Positive: p}
 	}
@@ -215,5 +218,51 @@ func TestComplexityWithTwoLabelsIsJudgedAtOneHalf(t *testing.T) {
 	}
 	if *r.Threshold != .9 || *r.Accuracy != 1.0/3 || r.Confusion["medium"]["medium"] != 1 {
 		t.Errorf("threshold %v, accuracy %v, confusion %v", *r.Threshold, *r.Accuracy, r.Confusion)
+	}
+}
+
+func TestGroundingIsRankedByTheLeastSupport(t *testing.T) {
+	t.Parallel()
+	const data = `{"facts":"The tower is 330 m high.","question":"How high?","answer":"It is 330 m high.","label":"supported","spans":[]}
+{"facts":["The tower is 330 m high.","It stands in Paris."],"answer":"It is 200 m high. It stands in Paris.","label":"unsupported","spans":[[0,17]]}
+{"facts":"The tower is 330 m high.","answer":"It is blue.","label":"unsupported"}
+`
+	examples, err := Read(strings.NewReader(data), Grounding, Grounding.Labels(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := examples[1].Facts; len(got) != 2 || len(examples[0].Facts) != 1 {
+		t.Fatalf("facts %q", got)
+	}
+	answers := map[string]Answer{
+		"It is 330 m high.":                     {Known: true, Positive: 0.1},
+		"It is 200 m high. It stands in Paris.": {Known: true, Positive: 0.9, Spans: []Span{{0, 37}}},
+		"It is blue.":                           {},
+	}
+	r, err := Run(t.Context(), Grounding, examples, 0.5, nil, func(_ context.Context, ex *Example) Answer { return answers[ex.Answer] }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *r.Accuracy != 2.0/3 || *r.AUC != 1 || r.Unknown != 1 || *r.RecallAtThreshold != 0.5 || *r.FPRAtThreshold != 0 {
+		t.Errorf("accuracy %v, AUC %v, unknown %d, recall %v, false positives %v", *r.Accuracy, *r.AUC, r.Unknown, *r.RecallAtThreshold, *r.FPRAtThreshold)
+	}
+	if want := (&Spans{N: 2, Precision: 17.0 / 37, Recall: 1, F1: 2 * 17.0 / 37 / (1 + 17.0/37)}); !cmp.Equal(want, r.Spans, cmpopts.EquateApprox(0, 1e-9)) {
+		t.Errorf("spans %+v, want %+v", r.Spans, want)
+	}
+}
+
+func TestBrokenRowsOfGroundingAreNamed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ in, want string }{
+		"no facts":          {`{"answer":"a","label":"supported"}`, `"facts", "answer" and "label"`},
+		"no answer":         {`{"facts":"f","label":"supported"}`, `"facts", "answer" and "label"`},
+		"an unknown label":  {`{"facts":"f","answer":"a","label":"maybe"}`, `unknown label "maybe"`},
+		"a span outside":    {`{"facts":"f","answer":"a","label":"supported","spans":[[0,2]]}`, "spans[0]"},
+		"a span of one end": {`{"facts":"f","answer":"a","label":"supported","spans":[[0]]}`, "[start, end]"},
+		"facts of numbers":  {`{"facts":[1],"answer":"a","label":"supported"}`, "line 1"},
+	} {
+		if _, err := Read(strings.NewReader(c.in), Grounding, Grounding.Labels(), 0); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
 	}
 }

@@ -16,6 +16,41 @@ type Example struct {
 	Text     string   `json:"text"`
 	Label    string   `json:"label"`    // of every task but pii
 	Entities []Entity `json:"entities"` // of pii
+
+	// Of grounding: what an answer is checked against, what was asked, and what was answered. Spans are
+	// the parts of the answer that the facts do not carry, nil when the data does not say.
+	Facts    Facts   `json:"facts"`
+	Question string  `json:"question"`
+	Answer   string  `json:"answer"`
+	Spans    *[]Span `json:"spans"`
+}
+
+// Facts is one text, or several.
+type Facts []string
+
+// UnmarshalJSON reads either form.
+func (f *Facts) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		*f = make(Facts, 1)
+		return json.Unmarshal(b, &(*f)[0])
+	}
+	return json.Unmarshal(b, (*[]string)(f))
+}
+
+// Span is a part of an answer, in code points; End is the place after the last.
+type Span struct{ Start, End int }
+
+// UnmarshalJSON reads [start, end].
+func (s *Span) UnmarshalJSON(b []byte) error {
+	var at []int
+	if err := json.Unmarshal(b, &at); err != nil {
+		return err
+	}
+	if len(at) != 2 {
+		return fmt.Errorf("a span is [start, end], found %d numbers", len(at))
+	}
+	*s = Span{at[0], at[1]}
+	return nil
 }
 
 // ErrFormat reports a line that is not an example.
@@ -54,10 +89,14 @@ func parse(line []byte, task Task, known []string) (Example, error) {
 	if err := json.Unmarshal(line, &ex); err != nil {
 		return ex, err
 	}
-	if task == PII {
+	switch {
+	case task == PII:
 		return ex, ex.checkEntities(line)
-	}
-	if ex.Text == "" || ex.Label == "" {
+	case task == Grounding:
+		if err := ex.checkGrounding(); err != nil {
+			return ex, err
+		}
+	case ex.Text == "" || ex.Label == "":
 		return ex, errors.New(`"text" and "label" must both be there`)
 	}
 	if known != nil && !slices.Contains(known, ex.Label) {
@@ -81,6 +120,23 @@ func (ex *Example) checkEntities(line []byte) error {
 	for i, e := range ex.Entities {
 		if e.Type == "" || e.Start < 0 || e.Start >= e.End || e.End > n {
 			return fmt.Errorf("entities[%d]: %q from %d to %d is not in a text of %d code points", i, e.Type, e.Start, e.End, n)
+		}
+	}
+	return nil
+}
+
+// checkGrounding checks the fields of an example of grounding, its label aside.
+func (ex *Example) checkGrounding() error {
+	if len(ex.Facts) == 0 || ex.Answer == "" || ex.Label == "" {
+		return errors.New(`"facts", "answer" and "label" must all be there`)
+	}
+	if ex.Spans == nil {
+		return nil
+	}
+	n := utf8.RuneCountInString(ex.Answer)
+	for i, s := range *ex.Spans {
+		if s.Start < 0 || s.Start >= s.End || s.End > n {
+			return fmt.Errorf("spans[%d]: %d to %d is not in an answer of %d code points", i, s.Start, s.End, n)
 		}
 	}
 	return nil

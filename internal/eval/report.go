@@ -32,6 +32,9 @@ type Report struct {
 	Exact   *Entities `json:"exact,omitempty"`
 	Overlap *Entities `json:"overlap,omitempty"`
 
+	// Grounding, where the data has spans: the failed claims of the answers compared with them.
+	Spans *Spans `json:"spans,omitempty"`
+
 	Confusion map[string]map[string]int `json:"confusion,omitempty"` // true label -> predicted label -> examples
 	LatencyMS Latency                   `json:"latency_ms"`
 	Unknown   int                       `json:"unknown"`

@@ -49,6 +49,9 @@ type Metrics struct {
 	cache           counter
 	widened         counter
 	decisions       counter
+	guardClaims     counter
+	guardActions    counter
+	guardSeconds    histogram
 	provider        gauge
 	attrs           attrCache
 }
@@ -120,6 +123,9 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 		widened:         m.counter("signalbox_auto_limit_widened_total", "Answers that an automatic max_tokens cut short, which widens it."),
 		cache:           m.counter("signalbox_cache_total", "Cache look-ups by result."),
 		decisions:       m.counter("signalbox_decision_log_total", "Lines of the decision log by result: written, dropped (the queue was full), failed."),
+		guardClaims:     m.counter("signalbox_guard_claims_total", "Claims of answers by verdict: supported, contradicted, unsupported, unchecked, not_checkable."),
+		guardActions:    m.counter("signalbox_guard_actions_total", "What the guard did to answers, by action."),
+		guardSeconds:    m.histogram("signalbox_guard_check_seconds", "Time from a claim's last byte to its verdict, the wait in the queue included.", fastBuckets()),
 		provider:        m.gauge("signalbox_provider_info", "Execution providers in use; the value is always 1."),
 	}
 	var err error
@@ -257,6 +263,19 @@ func (m *Metrics) DecisionsLogged(result string, n int64) {
 func (m *Metrics) LimitWidened(model string) {
 	m.widened.Add(background(), 1, m.attrs.get(attrKey{k1: "model", v1: model}))
 }
+
+// GuardClaim counts a verdict on one claim of an answer.
+func (m *Metrics) GuardClaim(verdict string) {
+	m.guardClaims.Add(background(), 1, m.attrs.get(attrKey{k1: "verdict", v1: verdict}))
+}
+
+// GuardAction counts one thing that the guard did to an answer, such as marking a claim.
+func (m *Metrics) GuardAction(action string) {
+	m.guardActions.Add(background(), 1, m.attrs.get(attrKey{k1: "action", v1: action}))
+}
+
+// GuardCheck records the time that the check of a claim took.
+func (m *Metrics) GuardCheck(d time.Duration) { m.guardSeconds.Record(background(), d.Seconds()) }
 
 // Provider records an execution provider in use.
 func (m *Metrics) Provider(name, device string) {

@@ -40,6 +40,9 @@ func TestMetricsPageMatchesGolden(t *testing.T) {
 	m.EndpointInflight("math-70b", "math-a", 1)
 	m.Retry("connect")
 	m.Cache("miss")
+	m.GuardClaim("supported")
+	m.GuardAction("marked")
+	m.GuardCheck(time.Millisecond)
 	m.Provider("cpu", "x86_64")
 
 	rec := httptest.NewRecorder()

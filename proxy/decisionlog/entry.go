@@ -43,6 +43,7 @@ type Entry struct {
 	MaxTokens int     `json:"max_tokens,omitempty"` // the limit that was sent in place of the client's; 0 when none was
 	Status    int     `json:"status"`
 	Tokens    *Tokens `json:"tokens,omitempty"` // as the answer told them
+	Guard     *Guard  `json:"guard,omitempty"`  // what the check of the answer found; absent when it was not checked
 
 	Prompt *Text `json:"prompt,omitempty"` // only with telemetry.record_prompts
 }
@@ -113,6 +114,17 @@ type Tokens struct {
 	Prompt     int64 `json:"prompt"`
 	Cached     int64 `json:"cached,omitempty"`
 	Completion int64 `json:"completion"`
+}
+
+// Guard is what the check of an answer found. It holds no text of the answer.
+type Guard struct {
+	Mode    string `json:"mode"`              // as it applied
+	Verdict string `json:"verdict"`           // supported, unsupported or unchecked
+	Claims  int    `json:"claims"`            // that were looked at
+	Failed  int    `json:"failed,omitempty"`  // of them
+	Shed    int    `json:"shed,omitempty"`    // of them that got no check in time
+	Pending int    `json:"pending,omitempty"` // of them whose verdict came when the line was written
+	Cut     bool   `json:"cut,omitempty"`     // the answer was ended before its end
 }
 
 // Text is the text of a request in the views that signals are read from.

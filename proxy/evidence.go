@@ -1,0 +1,217 @@
+package proxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+
+	"signalbox/internal/openai"
+	"signalbox/stream/evidence"
+)
+
+// The bounds of evidence in one request. Facts over theirs are refused, for what a client pins it counts
+// on. Of tool results and documents the latest that fit are read, and the answer says that some were not.
+const (
+	maxFactBytes     = 64 << 10
+	maxDocumentBytes = 256 << 10
+	// minDocument is how many words make a text of the prompt a document: shorter ones ask or instruct.
+	minDocument = 20
+	// maxQuestion is how much of the end of the last question is kept, in bytes.
+	maxQuestion = 2 << 10
+)
+
+// grounds is what an answer can be checked against, as texts.
+type grounds struct {
+	sources                 []evidence.Source
+	facts, tools, documents int  // how many sources are of each kind
+	cut                     bool // some did not fit
+}
+
+// Evidence says what answers would be checked against.
+type Evidence struct {
+	Facts       int  `json:"facts"`        // of the request
+	ToolResults int  `json:"tool_results"` // in the conversation
+	Documents   int  `json:"documents"`    // in the prompt
+	Cut         bool `json:"cut,omitempty"`
+}
+
+// counts is nil without any.
+func (g *grounds) counts() *Evidence {
+	if len(g.sources) == 0 {
+		return nil
+	}
+	return &Evidence{g.facts, g.tools, g.documents, g.cut}
+}
+
+// prepare indexes the texts. It costs about a microsecond for every word of them.
+func (g *grounds) prepare() (*evidence.Evidence, error) {
+	e, err := evidence.New(g.sources, evidence.Options{MaxFacts: max(len(g.sources), 1), MaxBytes: maxFactBytes + maxDocumentBytes})
+	if err != nil {
+		return nil, fmt.Errorf("prepare evidence: %w", err)
+	}
+	return e, nil
+}
+
+// checkFacts refuses more text in facts than is read.
+func checkFacts(facts []openai.Fact, param string) error {
+	n := 0
+	for i := range facts {
+		n += len(facts[i].Text)
+	}
+	if n <= maxFactBytes {
+		return nil
+	}
+	return tooLarge(param, fmt.Sprintf("%s holds %d bytes of text, at most %d are read", param, n, maxFactBytes))
+}
+
+// tooLarge is the error of a field that holds more than is read.
+func tooLarge(param, message string) error {
+	return &openai.Error{Status: http.StatusRequestEntityTooLarge, Type: openai.TypeInvalidRequest, Code: "request_too_large", Param: param, Message: message}
+}
+
+// gather collects the evidence of a request: the facts that it brings, and, as far as the options say so,
+// results of tools and documents. What the model itself said before is none.
+func (o *GuardOptions) gather(req *openai.Request) *grounds {
+	g := &grounds{sources: factSources(req.Extras.Facts), facts: len(req.Extras.Facts)}
+	var found []evidence.Source
+	add := func(count *int, id, text string) {
+		if strings.TrimSpace(text) != "" {
+			*count++
+			found = append(found, evidence.Source{ID: id, Text: text})
+		}
+	}
+	if o.Documents {
+		for i, text := range retrieved(req.Field("documents")) {
+			add(&g.documents, fmt.Sprintf("documents[%d]", i), text)
+		}
+	}
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		id := fmt.Sprintf("messages[%d]", i)
+		switch m.Role {
+		case "tool", "function":
+			if o.ToolResults {
+				add(&g.tools, id, m.Text)
+			}
+		case "system", "developer", "user":
+			if o.Documents {
+				add(&g.documents, id, document(m.Role, m.Text))
+			}
+		}
+	}
+	g.fit(found)
+	return g
+}
+
+// fit adds the latest of the sources that fit, in their order.
+func (g *grounds) fit(found []evidence.Source) {
+	room, first := maxDocumentBytes, len(found)
+	for first > 0 && len(found[first-1].Text) <= room {
+		first--
+		room -= len(found[first].Text)
+	}
+	g.cut = first > 0
+	g.sources = append(g.sources, found[first:]...)
+}
+
+// factSources makes sources of facts. One without an id is named by its place, as every source is.
+func factSources(facts []openai.Fact) []evidence.Source {
+	out := make([]evidence.Source, len(facts))
+	for i := range facts {
+		out[i] = evidence.Source{ID: facts[i].ID, Text: facts[i].Text, Fact: true}
+	}
+	return out
+}
+
+// document returns the part of a message that states something, empty when it is too short to be a
+// document. Questions of a user are left out: they would confirm what they ask.
+func document(role, text string) string {
+	if role == "user" {
+		text = withoutQuestions(text)
+	}
+	if n := len(strings.Fields(text)); n >= minDocument || n > 0 && wide(text) >= minDocument {
+		return text
+	}
+	return ""
+}
+
+// wide counts the characters of scripts without spaces between words.
+func wide(text string) int {
+	n := 0
+	for _, r := range text {
+		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) {
+			n++
+		}
+	}
+	return n
+}
+
+// withoutQuestions drops the sentences that end in a question mark.
+func withoutQuestions(text string) string {
+	if !strings.ContainsAny(text, "?？؟") {
+		return text
+	}
+	var out strings.Builder
+	begun := 0 // of the sentence at hand
+	for i, r := range text {
+		end := i + len(string(r))
+		switch r {
+		case '?', '？', '؟':
+			begun = end
+		case '.', '!', '\n', '。', '！':
+			out.WriteString(text[begun:end])
+			begun = end
+		}
+	}
+	out.WriteString(text[begun:])
+	return out.String()
+}
+
+// title is the member of a document that is read first.
+const title = "title"
+
+// retrieved reads the field documents, a list of texts or of objects that hold texts, such as title and
+// text. What is neither is left out: the upstream judges the field.
+func retrieved(field []byte) []string {
+	var list []json.RawMessage
+	if json.Unmarshal(field, &list) != nil {
+		return nil
+	}
+	out := make([]string, len(list))
+	for i, raw := range list {
+		var fields map[string]any
+		if json.Unmarshal(raw, &out[i]) == nil || json.Unmarshal(raw, &fields) != nil {
+			continue
+		}
+		for _, name := range append([]string{title}, slices.Sorted(maps.Keys(fields))...) {
+			s, ok := fields[name].(string)
+			if ok && s != "" {
+				out[i] += s + "\n"
+			}
+			delete(fields, name)
+		}
+	}
+	return out
+}
+
+// question is what the user asked last, its end when it is long.
+func question(req *openai.Request) string {
+	for _, m := range slices.Backward(req.Messages) {
+		if m.Role == "user" {
+			return tail(m.Text, maxQuestion)
+		}
+	}
+	return ""
+}
+
+// tail is the end of s, whole characters of at most n bytes.
+func tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[len(s)-n:], "")
+}

@@ -1,0 +1,317 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/telemetry"
+	"signalbox/proxy/redact"
+	"signalbox/rules"
+	"signalbox/stream/check"
+	"signalbox/stream/guard"
+	"signalbox/stream/sse"
+)
+
+// Claims judges the claims of answers.
+type Claims struct {
+	// Checker reads claims. nil stands for one that compares numbers alone.
+	Checker *check.Checker
+	// Lacking says, in words for /readyz, why no model reads claims; empty when one does, as far as is known. It is called
+	// for each answer that is checked, from many goroutines. nil says that no model is there.
+	Lacking func() string
+	// Wanted: the section or some route turns the guard on, so that /readyz tells what it lacks.
+	Wanted bool
+}
+
+// watch is the guard of a state. Its workers start with the first answer that is checked.
+type watch struct {
+	opts    GuardOptions
+	policy  guard.Policy // with the mode of the section
+	claims  Claims
+	metrics *telemetry.Metrics
+
+	once  sync.Once
+	guard *guard.Guard
+}
+
+// newWatch checks the options and makes a guard that has no workers yet.
+func newWatch(o GuardOptions, c Claims, m *telemetry.Metrics) (*watch, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Checker == nil {
+		numbers, err := check.New(check.Options{})
+		if err != nil {
+			return nil, err
+		}
+		c.Checker = numbers
+	}
+	if c.Lacking == nil {
+		c.Lacking = func() string { return "no model judges claims: the guard compares numbers alone" }
+	}
+	return &watch{opts: o, policy: o.policy(), claims: c, metrics: m}, nil
+}
+
+// policy translates options that are valid.
+func (o *GuardOptions) policy() guard.Policy {
+	p := guard.Policy{
+		Failures: o.Failures, Marker: o.Marker, MaxHold: time.Duration(o.MaxHold), Reasoning: o.Reasoning,
+	}
+	p.Mode, _ = guard.ParseMode(o.Mode)
+	p.MarkerAs, _ = guard.ParseMarkerAs(o.MarkerAs)
+	p.OnUnchecked, _ = guard.ParseOnUnchecked(o.OnUnchecked)
+	for _, name := range o.ActOn {
+		v, _ := check.ParseVerdict(name)
+		p.ActOn |= guard.VerdictsOf(v)
+	}
+	return p
+}
+
+// engine starts the workers at the first call. After close it is nil.
+func (w *watch) engine() *guard.Guard {
+	w.once.Do(func() {
+		w.guard = guard.New(w.claims.Checker, guard.Options{Workers: w.opts.Workers, Queue: w.opts.Queue, Observer: observer{w.metrics}})
+	})
+	return w.guard
+}
+
+// close ends the workers, if there are any.
+func (w *watch) close() {
+	w.once.Do(func() {})
+	if w.guard != nil {
+		w.guard.Close()
+	}
+}
+
+// observer counts what the guard finds and does.
+type observer struct{ metrics *telemetry.Metrics }
+
+// Claim implements guard.Observer.
+func (o observer) Claim(v check.Verdict, took time.Duration) {
+	o.metrics.GuardClaim(v.String())
+	o.metrics.GuardCheck(took)
+}
+
+// Action implements guard.Observer.
+func (o observer) Action(a guard.Action) { o.metrics.GuardAction(a.String()) }
+
+// What the header for degraded answers says of the guard.
+const (
+	lackGrounding = "grounding" // no model judges claims
+	lackEvidence  = "evidence"  // some of it was too long to be read
+)
+
+// actionSkipped counts an answer of a route with a guard that nothing was there to check against.
+const actionSkipped = "skipped"
+
+// Guard says how answers are checked, and by what; without it the guard is off where nobody asks for it,
+// and compares numbers alone. Call it before the state is served from. Errors name the option.
+func (st *State) Guard(o GuardOptions, c Claims) error {
+	w, err := newWatch(o, c, st.watch.metrics)
+	if err != nil {
+		return err
+	}
+	st.watch = w
+	return nil
+}
+
+// Close ends the workers of the guard and waits for them. Call it when Idle is closed, and not twice.
+func (st *State) Close() { st.watch.close() }
+
+// mode is how the answer to a decided request is guarded: as the route says, or the section where it says
+// nothing, and more strictly when the client asks for it.
+func (d *decision) mode() guard.Mode {
+	if d.Action == nil || d.Action.Verb != rules.Use {
+		return guard.Off
+	}
+	mode := d.state.watch.policy.Mode
+	if d.Action.Guard != "" {
+		mode, _ = guard.ParseMode(d.Action.Guard)
+	}
+	asked, _ := guard.ParseMode(d.request.Extras.Guard)
+	return guard.Stricter(mode, asked)
+}
+
+// guarding is how one answer is checked. nil stands for not at all.
+type guarding struct {
+	engine *guard.Guard
+	job    guard.Job
+}
+
+// arm prepares the check of the answer to a request. It sets the header and the words for what is missing.
+func (o *outcome) arm(h http.Header) error {
+	mode := o.mode()
+	if mode == guard.Off {
+		return nil
+	}
+	st, req := o.state, o.req
+	g := st.watch.opts.gather(req)
+	if g.cut {
+		o.lacking = append(o.lacking, lackEvidence)
+	}
+	found, err := g.prepare()
+	if err != nil {
+		return err
+	}
+	if found.Empty() {
+		o.skip(h)
+		return nil
+	}
+	if st.watch.claims.Lacking() != "" {
+		o.lacking = append(o.lacking, lackGrounding)
+	}
+	policy := st.watch.policy
+	policy.Mode, policy.Summary = mode, req.Extras.Guard != ""
+	free := !formed(req)
+	if mode == guard.Annotate && !free {
+		mode = guard.Observe // what the engine makes of it
+	}
+	h["X-Signalbox-Guard"] = []string{mode.String()}
+	o.guarding = &guarding{
+		engine: st.watch.engine(),
+		job:    guard.Job{Evidence: found, Question: question(req), Policy: policy, MayAnnotate: free},
+	}
+	return nil
+}
+
+// skip says that the answer goes out unchecked.
+func (o *outcome) skip(h http.Header) {
+	o.guarding = nil
+	h["X-Signalbox-Guard"] = []string{guardUnknown}
+	o.state.watch.metrics.GuardAction(actionSkipped)
+}
+
+// formed reports whether the answer's text has a form to keep, which a marker would break: JSON, or what
+// vLLM calls guided decoding or structured outputs.
+func formed(req *openai.Request) bool {
+	for _, name := range [...]string{"guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"} {
+		if v := req.Field(name); v != nil && string(v) != "null" {
+			return true
+		}
+	}
+	for _, format := range [...][]byte{req.Field("response_format"), openai.Member(req.Field("text"), "format")} {
+		if kind := openai.Member(format, "type"); kind != nil && string(kind) != `"text"` {
+			return true
+		}
+	}
+	return false
+}
+
+// misses says why an answer must not pass, since it cannot be checked; empty when it can, or may.
+func (o *outcome) misses(u *upstream, h http.Header) string {
+	if u.status >= http.StatusMultipleChoices || u.plain() && (u.events || isJSON(u.header)) {
+		return ""
+	}
+	return o.forgo(h)
+}
+
+// forgo gives up the check of an answer, or says why the answer must not pass then.
+func (o *outcome) forgo(h http.Header) string {
+	if o.guarding == nil {
+		return ""
+	}
+	if p := &o.guarding.job.Policy; p.OnUnchecked == guard.Block && p.Mode > guard.Observe {
+		return "a body that cannot be checked"
+	}
+	o.skip(h)
+	return ""
+}
+
+// check checks a whole answer. Without a guard the body stays as it is.
+func (o *outcome) check(ctx context.Context, body []byte) (out []byte, err error) {
+	g := o.guarding
+	if g == nil {
+		return body, nil
+	}
+	out, o.guarded, err = g.engine.Body(ctx, body, g.job)
+	if ctx.Err() != nil {
+		return nil, errClientGone
+	}
+	return out, err
+}
+
+// copyChecked passes a stream on through the guard. Values that were hidden from the model are put back
+// before the check: the evidence has them as they are, and places in the text are those that the client
+// sees.
+func (u *upstream) copyChecked(ctx context.Context, w *reply, o *outcome, t *meter) error {
+	if err := w.rc.Flush(); err != nil { // the first text may have to wait for its verdict
+		return clientError(err)
+	}
+	src := &checkedSource{u: u, t: t, restore: o.vault.Stream()}
+	var err error
+	o.guarded, err = o.guarding.engine.Copy(ctx, src, checkedSink{w}, o.guarding.job)
+	switch {
+	case err == nil && !o.guarded.Cut:
+		u.drain()
+		return nil
+	case errors.Is(err, guard.ErrNoEnd):
+		err = &cutError{errNoEnd}
+	}
+	u.whole, u.told = true, o.guarded.State == sse.Failed
+	return err
+}
+
+// checkedSource reads an upstream's stream in whole events, and counts what is in them. Hidden values are
+// put back.
+type checkedSource struct {
+	u       *upstream
+	t       *meter
+	restore *redact.Stream
+	used    int  // bytes at the front of the window that the last Read gave
+	done    bool // the last event has been read
+	ended   bool // and what was held back behind it
+}
+
+// Read implements guard.Source.
+func (s *checkedSource) Read() ([]byte, error) {
+	u, b := s.u, s.u.buf
+	if s.used > 0 {
+		b.Drop(s.used)
+		s.used = 0
+	}
+	for !s.done {
+		end, done := b.Events(errors.Is(u.err, io.EOF))
+		switch {
+		case end > 0:
+			u.watch.expect(0) // the time that the client takes is not the upstream's
+			s.t.chunk(b.Bytes()[:end], time.Now())
+			s.used, s.done = end, done
+			if out := s.restore.Feed(b.Bytes()[:end]); len(out) > 0 {
+				return out, nil
+			}
+			b.Drop(end)
+			s.used = 0
+		case errors.Is(u.err, io.EOF):
+			return nil, io.EOF
+		case u.err != nil:
+			return nil, &cutError{u.err}
+		default:
+			u.watch.expect(u.model.gap)
+			u.read()
+		}
+	}
+	if rest := s.restore.Rest(); !s.ended && len(rest) > 0 {
+		s.ended = true
+		return rest, nil
+	}
+	return nil, io.EOF
+}
+
+// Cancel implements guard.Source.
+func (s *checkedSource) Cancel() { s.u.watch.cancel() }
+
+// checkedSink sends what the guard lets go.
+type checkedSink struct{ w *reply }
+
+// Write implements guard.Sink.
+func (s checkedSink) Write(b []byte) error {
+	if err := s.w.send(b, time.Now()); err != nil {
+		return clientError(err)
+	}
+	return nil
+}

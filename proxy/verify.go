@@ -1,0 +1,189 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
+	"signalbox/stream/check"
+)
+
+// verifyBody is the body of POST /signalbox/v1/verify.
+type verifyBody struct {
+	Facts    *factList `json:"facts"`
+	Question string    `json:"question"`
+	Answer   string    `json:"answer"`
+}
+
+// factList is one fact, or a list of them.
+type factList []givenFact
+
+// UnmarshalJSONFrom reads either form.
+func (l *factList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() == '[' {
+		return json.UnmarshalDecode(dec, (*[]givenFact)(l))
+	}
+	*l = make(factList, 1)
+	return json.UnmarshalDecode(dec, &(*l)[0])
+}
+
+// givenFact is a fact as signalbox.facts has it: a text, or an object.
+type givenFact openai.Fact
+
+// UnmarshalJSONFrom reads either form.
+func (f *givenFact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() == '"' {
+		return json.UnmarshalDecode(dec, &f.Text)
+	}
+	var o struct {
+		ID     string `json:"id"`
+		Text   string `json:"text"`
+		Source string `json:"source"`
+		Kind   string `json:"kind"`
+	}
+	if err := json.UnmarshalDecode(dec, &o); err != nil {
+		return err
+	}
+	*f = givenFact{ID: o.ID, Text: o.Text, Source: o.Source, Kind: o.Kind}
+	return nil
+}
+
+// The bounds of what is verified at once.
+const (
+	maxVerified   = 64 << 10 // bytes of the answer
+	maxVerifyFact = 512      // facts
+)
+
+// Verdict is the answer of POST /signalbox/v1/verify.
+type Verdict struct {
+	Verdict string         `json:"verdict"` // supported, unsupported or unchecked
+	Claims  []VerdictClaim `json:"claims"`  // in the order of the answer
+}
+
+// VerdictClaim is the verdict on one claim. Start and End are code points in the answer.
+type VerdictClaim struct {
+	Text    string  `json:"text"`
+	Start   int     `json:"start"`
+	End     int     `json:"end"`
+	Verdict string  `json:"verdict"`
+	Score   float64 `json:"score"`          // support by the facts, in [0,1]
+	Fact    any     `json:"fact,omitempty"` // the id of the fact that decided, or its index where it has none
+}
+
+// verifyRequest serves POST /signalbox/v1/verify: the claims of a text, checked against facts. Whoever may
+// ask for an answer may call it: it tells nothing of the configuration.
+func (*Proxy) verifyRequest(st *State, w *reply, r *http.Request) error {
+	_, body, err := st.admit(w, r)
+	if err != nil {
+		return err
+	}
+	in, err := readVerify(body)
+	if err != nil {
+		return err
+	}
+	out, err := st.verify(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	if st.watch.claims.Lacking() != "" {
+		w.Header()["X-Signalbox-Degraded"] = []string{lackGrounding}
+	}
+	return writeJSON(w, http.StatusOK, out)
+}
+
+// readVerify reads a body. Errors are of the API and name the field.
+func readVerify(body []byte) (*verifyBody, error) {
+	invalid := func(param, message string) error {
+		return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: message}
+	}
+	var in verifyBody
+	if err := json.Unmarshal(body, &in, json.RejectUnknownMembers(true)); err != nil {
+		return nil, invalid(fieldOf(err), "the body must be an object with facts, a text or a list of texts or of objects {id, text}, "+
+			"answer, a text, and optionally question, a text")
+	}
+	switch {
+	case in.Facts == nil:
+		return nil, invalid("facts", "facts is required; an empty list leaves every claim unchecked")
+	case strings.TrimSpace(in.Answer) == "":
+		return nil, invalid("answer", "answer is required")
+	case len(*in.Facts) > maxVerifyFact:
+		return nil, invalid("facts", fmt.Sprintf("holds more than %d facts", maxVerifyFact))
+	case len(in.Answer) > maxVerified:
+		return nil, tooLarge("answer", fmt.Sprintf("answer holds %d bytes, at most %d are read", len(in.Answer), maxVerified))
+	case len(in.Question) > maxVerified:
+		return nil, tooLarge("question", fmt.Sprintf("question holds %d bytes, at most %d are read", len(in.Question), maxVerified))
+	}
+	for i, f := range *in.Facts {
+		if strings.TrimSpace(f.Text) == "" {
+			return nil, invalid(fmt.Sprintf("facts[%d].text", i), "a fact must not be empty")
+		}
+	}
+	return &in, checkFacts(in.facts(), "facts")
+}
+
+func (in *verifyBody) facts() []openai.Fact {
+	out := make([]openai.Fact, len(*in.Facts))
+	for i, f := range *in.Facts {
+		out[i] = openai.Fact(f)
+	}
+	return out
+}
+
+// fieldOf names the field at which reading a body failed, as facts[1].text; empty for the body itself.
+func fieldOf(err error) string {
+	var at jsontext.Pointer
+	var semantic *json.SemanticError
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &semantic):
+		at = semantic.JSONPointer
+	case errors.As(err, &syntax):
+		at = syntax.JSONPointer
+	}
+	path := strings.ReplaceAll(strings.TrimPrefix(string(at), "/"), "/", ".")
+	return listIndex.ReplaceAllString(path, "[$1]")
+}
+
+// listIndex finds the places of lists in a path with dots. No field of the body is a number.
+var listIndex = regexp.MustCompile(`\.(\d+)`)
+
+// verify checks a text.
+func (st *State) verify(ctx context.Context, in *verifyBody) (*Verdict, error) {
+	g := grounds{sources: factSources(in.facts())}
+	e, err := g.prepare()
+	if err != nil {
+		return nil, err
+	}
+	report, err := st.watch.claims.Checker.Text(ctx, e, in.Question, in.Answer)
+	if ctx.Err() != nil {
+		return nil, errClientGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	return verdictOf(&report), nil
+}
+
+func verdictOf(report *check.Report) *Verdict {
+	out := &Verdict{Verdict: report.Verdict.String(), Claims: make([]VerdictClaim, len(report.Claims))}
+	for i := range report.Claims {
+		c := &report.Claims[i]
+		v := VerdictClaim{Text: c.Text, Start: c.Runes.Start, End: c.Runes.End, Verdict: c.Verdict.String(), Score: c.Score}
+		switch {
+		case c.Source < 0:
+		case c.ID != "":
+			v.Fact = c.ID
+		default:
+			v.Fact = c.Source
+		}
+		out.Claims[i] = v
+	}
+	return out
+}
