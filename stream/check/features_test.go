@@ -94,6 +94,14 @@ func TestFeaturesOfTheJudge(t *testing.T) {
 	}
 }
 
+func TestAClaimThatNothingAlignsWithIsInserted(t *testing.T) {
+	t.Parallel()
+	x := check.Features(nil, check.Claim{Text: "Bananas ripen"}, []evidence.Premise{{Text: "The harbour opened."}}, nil, nil)
+	if got := x[slices.Index(check.FeatureNames(), "inserted_words")]; got != 2 {
+		t.Errorf("%v words inserted, want 2", got)
+	}
+}
+
 func FuzzFeatures(f *testing.F) {
 	f.Add("The Eiffel Tower is not 330 m tall.", "The Eiffel Tower is 329.6 m tall. It never moved!")
 	f.Add("埃菲尔铁塔 330 m", "埃菲尔铁塔位于巴黎。")

@@ -155,6 +155,17 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+func TestAMarkTouchesOnlyItsClaim(t *testing.T) {
+	t.Parallel()
+	c := checker(t, check.Options{Marker: &marker{words: []string{"in Rome"}}})
+	list := []check.Claim{{Text: "The Louvre is old."}, {Text: "The Louvre is in Rome."}, {Text: "The Louvre is loved."}}
+	for i, got := range c.Check(t.Context(), facts(t, towers...), "", list) {
+		if want := []check.Verdict{check.Supported, check.Unsupported, check.Supported}[i]; got.Verdict != want {
+			t.Errorf("%q: %+v, want %v", list[i].Text, got, want)
+		}
+	}
+}
+
 func TestExamineGivesTheFeaturesThatTheFusionWeighs(t *testing.T) {
 	t.Parallel()
 	f := fusion(t, byEntailment)
