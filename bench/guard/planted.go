@@ -21,15 +21,15 @@ type tally struct {
 	asked, flagged [2]int
 }
 
-func (t *tally) add(truth, flagged bool) {
+func (t *tally) add(c planted.Claim, verdict string) {
 	side := 0
-	if truth {
+	if c.True {
 		side = 1
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asked[side]++
-	if flagged {
+	if verdict == "unsupported" {
 		t.flagged[side]++
 	}
 }
@@ -45,7 +45,7 @@ func (b *bench) planted(ctx context.Context, r *report) error {
 			g.Go(func() error {
 				verdict, err := b.verify(ctx, facts, c.Text)
 				if err == nil {
-					t.add(c.True, verdict == "unsupported")
+					t.add(c, verdict)
 				}
 				return err
 			})
