@@ -123,7 +123,7 @@ func TestABodyWaitsAsLongAsTheCheckerGetsOn(t *testing.T) {
 		defer g.Close()
 		go func() {
 			for range 3 { // 40 claims, 16 at a time
-				time.Sleep(guard.DefaultMaxHold * 3 / 4) //nolint:forbidigo // the bubble's clock
+				time.Sleep(guard.DefaultMaxHold * 3 / 4) // the bubble's clock
 				j.gate <- struct{}{}
 			}
 		}()

@@ -34,7 +34,7 @@ func verdictOf(text string) check.Result {
 	return r
 }
 
-func (j *judge) Quick(_ *evidence.Evidence, c check.Claim) (check.Result, bool) {
+func (*judge) Quick(_ *evidence.Evidence, c check.Claim) (check.Result, bool) {
 	if strings.Contains(c.Text, "slow") {
 		return check.Result{Verdict: check.Unchecked, Source: -1}, false
 	}
@@ -77,7 +77,7 @@ type tally struct {
 }
 
 func newTally() *tally {
-	return &tally{claims: map[check.Verdict]int{}, acts: map[guard.Action]int{}}
+	return &tally{claims: make(map[check.Verdict]int), acts: make(map[guard.Action]int)}
 }
 
 func (o *tally) Claim(v check.Verdict, _ time.Duration) {

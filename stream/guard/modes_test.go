@@ -97,9 +97,11 @@ func TestHoldReplacesWhatFails(t *testing.T) {
 	for name, stream := range map[string][]string{
 		"a chunk a word": words(story),
 		"one chunk":      {role(), chunk(story), stop(), usage, done},
-		"a chunk cut inside of claims": {role(), chunk("The tower is tall. This is f"), chunk("alse news. It is old. All is well."),
-			stop(), usage, done},
-		"the end brings text": {role(), chunk("The tower is tall. This is f"), chunkOf(0, `{"content":"alse news. It is old. All is well."}`, `"stop"`), usage, done},
+		"a chunk cut inside of claims": {
+			role(), chunk("The tower is tall. This is fal"), chunk("se news. It is old. All is well."),
+			stop(), usage, done,
+		},
+		"the end brings text": {role(), chunk("The tower is tall. This is fal"), chunkOf(0, `{"content":"se news. It is old. All is well."}`, `"stop"`), usage, done},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, out, err := pass(t, g, jobOf(t, guard.Hold), stream...)
@@ -177,7 +179,11 @@ func TestTerminateEndsEveryOpenChoice(t *testing.T) {
 func TestTextThatMustKeepItsFormIsNotChanged(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	text := `{"a": "All is well. This is false. Good."}`
-	for mode, want := range map[guard.Mode]string{guard.Annotate: text, guard.Hold: `{"a": "All is well. `} {
+	for _, c := range []struct {
+		mode guard.Mode
+		want string
+	}{{guard.Annotate, text}, {guard.Hold, `{"a": "All is well. `}} {
+		mode, want := c.mode, c.want
 		job := jobOf(t, mode)
 		job.MayAnnotate = false
 		got, out, err := pass(t, g, job, words(text)...)
@@ -236,5 +242,31 @@ func TestCodeFlowsThrough(t *testing.T) {
 	got, out, err := pass(t, g, jobOf(t, guard.Hold), words(text)...)
 	if heard := listen(t, got); err != nil || heard.texts[0] != text || out.Failed != 0 {
 		t.Errorf("error %v, text %q, %+v", err, heard.texts[0], out)
+	}
+}
+
+// both is a chunk with text of two choices.
+func both(first, second, finish string) string {
+	return `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":` + quote(first) +
+		`},"finish_reason":` + finish + `},{"index":1,"delta":{"content":` + quote(second) + `},"finish_reason":` + finish + `}]}` + "\n\n"
+}
+
+func TestSeveralChoicesInOneEvent(t *testing.T) {
+	g := guardOf(t, &judge{}, guard.Options{})
+	stream := both("All is well. Th", "This is slow a", "null") + both("at is fal", "nd false. It", "null") + both("se. Good.", " is old.", `"stop"`) + usage + done
+	for _, c := range []struct {
+		mode guard.Mode
+		want [2]string
+	}{
+		{guard.Observe, [2]string{"All is well. That is false. Good.", "This is slow and false. It is old."}},
+		{guard.Annotate, [2]string{"All is well. That is false. Good. [unverified]", "This is slow and false. It"}},
+		{guard.Hold, [2]string{"All is well. [unverified] Good.", "[unverified] It is old."}},
+	} {
+		got, out, err := pass(t, g, jobOf(t, c.mode), stream)
+		heard := listen(t, got)
+		ok := heard.texts[0] == c.want[0] && strings.HasPrefix(heard.texts[1], c.want[1])
+		if err != nil || !ok || !heard.done || heard.after || out.Failed != 2 && c.mode != guard.Observe {
+			t.Errorf("%v: error %v, %+v, %+v", c.mode, err, out, heard)
+		}
 	}
 }

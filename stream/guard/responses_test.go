@@ -75,7 +75,7 @@ func textsOf(v any) []string {
 
 func TestHoldReplacesInTextsToldAsAWholeToo(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
-	stream := response("All is well. Th", "is is slow and fal", "se. It is o", "ld.")
+	stream := response("All is well. T", "his is slow and fal", "se. It is o", "ld.")
 	got, out, err := pass(t, g, jobOf(t, guard.Hold), stream)
 	deltas, wholes, last := answerOf(t, got)
 	const want = "All is well. [unverified] It is old."
@@ -97,9 +97,11 @@ func TestATextThatOnlyComesAsAWholeIsChecked(t *testing.T) {
 	stream := response("All is well. This is false.")
 	from, to := strings.Index(stream, "event: response.output_text.delta"), strings.Index(stream, "event: response.output_text.done")
 	stream = stream[:from] + stream[to:]
-	for m, want := range map[guard.Mode]string{
-		guard.Hold: "All is well. [unverified]", guard.Annotate: "All is well. This is false. [unverified]",
-	} {
+	for _, c := range []struct {
+		mode guard.Mode
+		want string
+	}{{guard.Hold, "All is well. [unverified]"}, {guard.Annotate, "All is well. This is false. [unverified]"}} {
+		m, want := c.mode, c.want
 		got, out, err := pass(t, g, jobOf(t, m), stream)
 		deltas, wholes, _ := answerOf(t, got)
 		if err != nil || out.Failed != 1 || out.Claims != 2 || deltas != "" || len(wholes) != 4 {
@@ -125,7 +127,7 @@ func TestAWholeThatSaysSomethingElseIsCheckedAgain(t *testing.T) {
 
 func TestAnnotateMarksBeforeTheTextIsDone(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
-	got, _, err := pass(t, g, jobOf(t, guard.Annotate), response("All is well. Th", "is is slow and fal", "se."))
+	got, _, err := pass(t, g, jobOf(t, guard.Annotate), response("All is well. T", "his is slow and fal", "se."))
 	deltas, wholes, last := answerOf(t, got)
 	const want = "All is well. This is slow and false. [unverified]"
 	if err != nil || deltas != want || last["x_signalbox"] == nil {
@@ -143,7 +145,7 @@ func TestAnnotateMarksBeforeTheTextIsDone(t *testing.T) {
 
 func TestTerminateEndsAResponse(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
-	got, out, err := pass(t, g, jobOf(t, guard.Terminate), response("All is well. Th", "is is slow and fal", "se."))
+	got, out, err := pass(t, g, jobOf(t, guard.Terminate), response("All is well. T", "his is slow and fal", "se."))
 	_, wholes, last := answerOf(t, got)
 	reason := fmt.Sprint(last["response"])
 	if err != nil || !out.Cut || out.State != sse.Done || len(wholes) > 0 || last["type"] != "response.incomplete" ||

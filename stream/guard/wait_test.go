@@ -39,7 +39,7 @@ func TestTerminateCancelsASilentUpstreamAtOnce(t *testing.T) {
 		src, dst := newScript(role(), chunk("This is slow and false. And")), &record{}
 		src.hangs = true
 		c := start(t.Context(), g, src, dst, jobOf(t, guard.Terminate))
-		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the bubble's clock
+		time.Sleep(100 * time.Millisecond) // the bubble's clock
 		verdict := time.Now()
 		j.gate <- struct{}{}
 		r := <-c
@@ -88,7 +88,7 @@ func testStalled(t *testing.T, m guard.Mode, block guard.OnUnchecked, deaf bool)
 	case m == guard.Hold && ended && heard.texts[0] != "":
 		t.Errorf("text %q got out", heard.texts[0])
 	}
-	time.Sleep(time.Second) //nolint:forbidigo // the bubble's clock: what is left runs into its end
+	time.Sleep(time.Second) // the bubble's clock: what is left runs into its end
 	close(j.gate)
 	g.Close()
 	if seen.of(check.Unchecked) != 1 || seen.done(guard.Shed) != 1 {
@@ -303,4 +303,65 @@ func TestAGuardThatIsClosedSheds(t *testing.T) {
 			t.Errorf("%+v %+v", r, heard)
 		}
 	})
+}
+
+func TestWhatWaitsForAnOpenClaimIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := guard.New(&judge{}, guard.Options{Workers: 1})
+		defer g.Close()
+		pieces := []string{chunk("An open claim"), usage} // the usage keeps its place, and all behind it wait
+		for range 1 << 20 / len(chunk("Well. ")) {
+			pieces = append(pieces, chunkOf(1, `{"content":"Well. "}`, "null"))
+		}
+		src, dst := newScript(append(pieces, chunkOf(1, `{"content":"More. "}`, "null"))...), &record{}
+		src.hangs = true
+		ctx, cancel := context.WithCancel(t.Context())
+		c := start(ctx, g, src, dst, jobOf(t, guard.Hold))
+		synctest.Wait()
+		if got := dst.String(); !strings.Contains(got, "An open claim") || !strings.Contains(got, "More. ") {
+			t.Errorf("only %d bytes went", len(got))
+		}
+		cancel()
+		<-c
+	})
+}
+
+func TestTheUpstreamWaitsWhenTooMuchWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &judge{gate: make(chan struct{})}
+		g := guard.New(j, guard.Options{Workers: 1})
+		defer g.Close()
+		src, dst := newScript(), &record{}
+		src.pieces = []string{chunk("One is slow. ")}
+		for range 3 << 20 / len(chunk("well and ")) {
+			src.pieces = append(src.pieces, chunk("well and "))
+		}
+		src.pieces = append(src.pieces, stop(), done)
+		c := start(t.Context(), g, src, dst, jobOf(t, guard.Hold))
+		synctest.Wait()
+		if left := len(src.pieces); left == 0 || dst.String() != "" {
+			t.Errorf("%d pieces left, %d bytes went", left, len(dst.String()))
+		}
+		j.gate <- struct{}{}
+		if r := <-c; r.err != nil || r.out.Shed != 0 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// joined is a Source that gives its only piece together with the end.
+type joined string
+
+func (j joined) Read() ([]byte, error) { return []byte(j), io.EOF }
+func (joined) Cancel()                 {}
+
+func TestBytesMayComeWithTheEnd(t *testing.T) {
+	g := guardOf(t, &judge{}, guard.Options{})
+	for m := guard.Off; m <= guard.Hold; m++ {
+		var dst record
+		out, err := g.Copy(t.Context(), joined(strings.Join(words("All is well."), "")), &dst, jobOf(t, m))
+		if heard := listen(t, dst.String()); err != nil || heard.texts[0] != "All is well." || !heard.done || out.State != sse.Done {
+			t.Errorf("%v: error %v, %+v", m, err, heard)
+		}
+	}
 }
