@@ -49,14 +49,15 @@ func (u *upstream) close() {
 	u.endpoint.Leave()
 }
 
-// errNoEnd: a stream that ends without [DONE] was cut, even when the connection ended in order.
-// Official SDKs take it for a complete answer.
-var errNoEnd = errors.New("stream ended without [DONE]")
+// errNoEnd: a stream that ends without its mark was cut, even when the connection ended in order: [DONE],
+// or in the Responses API the event that says how the response ended. Official SDKs take it for a
+// complete answer.
+var errNoEnd = errors.New("stream ended without its end mark")
 
 // relay passes an answer on to the client.
 func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) error {
 	defer u.close()
-	if what := u.misfit(o.req.Stream); what != "" {
+	if what := u.misfit(streams(o.req)); what != "" {
 		return &misfitError{what}
 	}
 	if o.vault != nil && !u.plain() {
@@ -69,12 +70,17 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 	headers.ForClient(h, u.header)
 	h["Server-Timing"] = []string{o.timing(o.queue, u.took)}
 	t := meter{metrics: p.tel.Metrics, model: u.model.Name, usage: o.req.IncludeUsage}
+	t.API = o.req.API
 	var err error
 	switch {
 	case u.events && u.plain():
 		h["X-Accel-Buffering"] = []string{"no"}
 		w.WriteHeader(u.status)
-		p.tel.Metrics.TTFT(u.model.Name, time.Since(w.start))
+		if o.req.API == openai.Response { // announced before there is any of it
+			t.asked = w.start
+		} else {
+			p.tel.Metrics.TTFT(u.model.Name, time.Since(w.start))
+		}
 		if o.guarding != nil {
 			err = u.copyChecked(ctx, w, o, &t)
 		} else {
@@ -89,6 +95,9 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 		err = u.copyBody(w, &t, nil)
 	}
 	o.told = t.Tally
+	if o.req.API == openai.Response && !t.first.IsZero() {
+		o.first = t.first
+	}
 	return settleAnswer(ctx, w, u, err)
 }
 
@@ -138,7 +147,7 @@ func (u *upstream) copyEvents(w *reply, t *meter, r *redact.Stream) error {
 					return clientError(err)
 				}
 			}
-			u.drain()
+			u.drain(w)
 			return nil
 		case end > 0 && len(b.Bytes()) > 0 && u.err != nil:
 			continue // what is left may be the last event
@@ -152,16 +161,20 @@ func (u *upstream) copyEvents(w *reply, t *meter, r *redact.Stream) error {
 	}
 }
 
-// After [DONE] the client has all there is. The upstream gets a moment to end its body in order, so
-// that the connection can be used again, and no more.
+// After the end mark the client has all there is. The upstream gets a moment to end its body in order, so
+// that the connection can be used again, and no more. What it still says is dropped, but for a [DONE]
+// behind the last event of a response: some servers send one, and their clients may wait for it.
 const (
 	drainTime  = 50 * time.Millisecond
 	drainReads = 4
 )
 
-func (u *upstream) drain() {
+func (u *upstream) drain(w *reply) {
 	u.watch.expect(drainTime)
 	for range drainReads {
+		if done := u.buf.Trailer(); len(done) > 0 {
+			_ = w.send(done, time.Now()) // the client has its answer, and may be gone
+		}
 		if u.err != nil {
 			return
 		}

@@ -76,11 +76,13 @@ func (st *State) start(who Principal, req *openai.Request, h http.Header) (*deci
 	switch {
 	case configured:
 		d.model = name
-		if !st.opts.RouteNamedModels {
+		if !st.opts.RouteNamedModels || req.API == openai.Other {
 			d.program = st.program.Named()
 		}
 	case !st.isAuto(name):
 		return nil, &unknownModelError{req.Model}
+	case req.API == openai.Other:
+		return nil, errNotRouted(req.Model)
 	}
 	return d, nil
 }
@@ -135,7 +137,10 @@ func (st *State) facts(who Principal, req *openai.Request, h http.Header) signal
 // byte-pair vocabularies and is near 1 token a character for CJK in UTF-8, and 4 tokens of template a
 // message. Rules compare it with round numbers; nothing exact hangs on it.
 func estimateTokens(req *openai.Request) int {
-	n := 0
+	n := req.TokenIDs
+	if req.Instructions != "" {
+		n += len(req.Instructions)/4 + 4
+	}
 	for i := range req.Messages {
 		n += len(req.Messages[i].Text)/4 + 4
 	}
@@ -179,6 +184,10 @@ func (st *State) readsAll() bool {
 // extract fills in the signals of need, unless what comes in first settles what they are for.
 func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
 	d.dropped &^= need
+	if d.request != nil && d.request.OpaquePrompt {
+		d.set.Fail(need, signal.ReasonNoText) // what nobody has read is not known to be harmless
+		return
+	}
 	open := need
 	still := func() signal.Mask {
 		open &= d.useful(need)

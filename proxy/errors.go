@@ -29,7 +29,6 @@ var (
 	errNoRoute       = errors.New("no such path")
 	errMethod        = errors.New("method not allowed")
 	errNoEndpoint    = errors.New("no healthy endpoint")
-	errTooLong       = errors.New("prompt longer than any context window")
 	errUnavailable   = errors.New("a needed signal is unknown")
 	errOverloaded    = errors.New("signals were not ready in time")
 	errUnredacted    = errors.New("personal data is not known")
@@ -46,6 +45,11 @@ func (e *headerError) Error() string { return "ambiguous header " + e.name }
 type blockedError struct{ message string }
 
 func (*blockedError) Error() string { return "blocked by policy" }
+
+// tooLongError reports a prompt that is longer than the context window of every model it could go to.
+type tooLongError struct{ param string } // the field that holds it
+
+func (*tooLongError) Error() string { return "prompt longer than any context window" }
 
 // unknownModelError names a model that is not configured.
 type unknownModelError struct{ model string }
@@ -85,6 +89,7 @@ func wire(err error, id string) *openai.Error {
 		header  *headerError
 		blocked *blockedError
 		unknown *unknownModelError
+		long    *tooLongError
 		timeout net.Error
 	)
 	server := func(status int, code, message string) *openai.Error {
@@ -116,8 +121,8 @@ func wire(err error, id string) *openai.Error {
 		return invalid(http.StatusMethodNotAllowed, "", "", "this path does not take this method")
 	case errors.As(err, &unknown):
 		return invalid(http.StatusNotFound, "model_not_found", "model", unknown.Error())
-	case errors.Is(err, errTooLong):
-		return invalid(http.StatusBadRequest, "context_length_exceeded", "messages", "the prompt is longer than the context window of every model it could go to")
+	case errors.As(err, &long):
+		return invalid(http.StatusBadRequest, "context_length_exceeded", long.param, "the prompt is longer than the context window of every model it could go to")
 	case errors.As(err, &blocked):
 		return invalid(http.StatusBadRequest, "content_policy_violation", "", blocked.message)
 	case errors.Is(err, errUnavailable):

@@ -88,10 +88,11 @@ func (o *GuardOptions) gather(req *openai.Request) *grounds {
 		for i, text := range retrieved(req.Field("documents")) {
 			add(&g.documents, fmt.Sprintf("documents[%d]", i), text)
 		}
+		add(&g.documents, "instructions", document("system", req.Instructions))
 	}
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		id := fmt.Sprintf("messages[%d]", i)
+		id := fmt.Sprintf("%s[%d]", req.PromptField(), i)
 		switch m.Role {
 		case "tool", "function":
 			if o.ToolResults {

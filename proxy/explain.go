@@ -6,7 +6,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
@@ -79,7 +78,7 @@ func (p *Proxy) Explain(ctx context.Context, body []byte, who Principal) (*Expla
 }
 
 func (st *State) explain(ctx context.Context, body []byte, who Principal, h http.Header) (*Explanation, error) {
-	req, err := openai.ParseChat(body, openai.Limits{})
+	req, err := parseAny(body)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +90,22 @@ func (st *State) explain(ctx context.Context, body []byte, who Principal, h http
 		return nil, err
 	}
 	return d.explain(), nil
+}
+
+// parseAny reads the body of a chat completion, or, when it has no messages, of a request to the
+// Responses API or of a completion.
+func parseAny(body []byte) (*openai.Request, error) {
+	req, err := openai.ParseChat(body, openai.Limits{})
+	if err == nil || openai.Member(body, "messages") != nil {
+		return req, err
+	}
+	switch {
+	case openai.Member(body, "input") != nil:
+		return openai.ParseResponse(body, openai.Limits{})
+	case openai.Member(body, "prompt") != nil:
+		return openai.ParseCompletion(body, openai.Limits{})
+	}
+	return nil, err
 }
 
 // explain builds the explanation. It runs the trace, which costs more than the decision did.
@@ -176,29 +191,9 @@ func (rw rewriter) sent(m *model, asked asked) *Sent {
 	return out
 }
 
-// promptFate tells what putting the route's prompt in made of the client's: it does so and looks.
+// promptFate tells what putting the route's prompt in made of the client's.
 func (rw rewriter) promptFate() string {
-	want := rw.d.Action.Prompt.Name
-	if want == "" {
-		return ""
-	}
-	if rw.req.SystemIndex < 0 {
-		return "inserted"
-	}
-	p := openai.NewPatch(rw.req)
-	rw.prompt(p)
-	after, err := openai.ParseChat(p.Bytes(), openai.Limits{})
-	if err != nil || after.SystemIndex < 0 {
-		return "" // it was parsed before; a patch keeps it whole
-	}
-	text, now := rw.st.prompts[want], after.Messages[after.SystemIndex].Text
-	switch {
-	case now == text:
-		return "replaced"
-	case now != rw.req.Messages[rw.req.SystemIndex].Text && strings.HasPrefix(now, text):
-		return "prefixed"
-	}
-	return "kept"
+	return rw.prompt(openai.NewPatch(rw.req))
 }
 
 // whySkipped says why a signal that the rules mention was not computed.

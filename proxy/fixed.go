@@ -11,7 +11,19 @@ import (
 	"signalbox/internal/openai"
 )
 
-// completion is a chat completion of our own, for routes that answer themselves.
+// answerFixed replies with a fixed text in the form that the client asked for.
+func answerFixed(w *reply, req *openai.Request, text string) error {
+	switch req.API {
+	case openai.Completion:
+		return answerCompletion(w, req, text)
+	case openai.Response:
+		return answerResponse(w, req, text)
+	case openai.Chat, openai.Other: // the latter is not routed
+	}
+	return answerChat(w, req, text)
+}
+
+// completion is a chat completion of our own, or one that is no chat, for routes that answer themselves.
 type completion struct {
 	ID      string   `json:"id"`
 	Object  string   `json:"object"`
@@ -25,6 +37,7 @@ type choice struct {
 	Index        int      `json:"index"`
 	Message      *message `json:"message,omitempty"`
 	Delta        *message `json:"delta,omitempty"`
+	Text         *string  `json:"text,omitempty"` // of a completion that is no chat
 	Logprobs     *string  `json:"logprobs"`
 	FinishReason *string  `json:"finish_reason"`
 }
@@ -41,8 +54,7 @@ type usage struct {
 	Total      int `json:"total_tokens"`
 }
 
-// answerFixed replies with a fixed text in the form that the client asked for.
-func answerFixed(w *reply, req *openai.Request, text string) error {
+func answerChat(w *reply, req *openai.Request, text string) error {
 	stop := "stop"
 	base := completion{ID: "chatcmpl-" + w.id, Object: "chat.completion", Created: time.Now().Unix(), Model: req.Model}
 	if !req.Stream {
@@ -51,36 +63,74 @@ func answerFixed(w *reply, req *openai.Request, text string) error {
 		return writeJSON(w, http.StatusOK, base)
 	}
 	base.Object = "chat.completion.chunk"
-	events := make([]completion, 0, 3)
-	for _, c := range []choice{
+	return base.stream(w, req, []choice{
 		{Delta: &message{Role: "assistant", Content: &text}},
 		{Delta: &message{}, FinishReason: &stop},
-	} {
-		event := base
-		event.Choices = []choice{c}
-		events = append(events, event)
+	})
+}
+
+// answerCompletion gives the text to each prompt.
+func answerCompletion(w *reply, req *openai.Request, text string) error {
+	stop, none := "stop", ""
+	base := completion{ID: "cmpl-" + w.id, Object: "text_completion", Created: time.Now().Unix(), Model: req.Model}
+	var whole, parts []choice
+	for i := range max(len(req.Messages), 1) {
+		whole = append(whole, choice{Index: i, Text: &text, FinishReason: &stop})
+		parts = append(parts, choice{Index: i, Text: &text}, choice{Index: i, Text: &none, FinishReason: &stop})
+	}
+	if req.Stream {
+		return base.stream(w, req, parts)
+	}
+	base.Choices, base.Usage = whole, &usage{}
+	return writeJSON(w, http.StatusOK, base)
+}
+
+// stream sends the choices, a chunk each.
+func (c completion) stream(w *reply, req *openai.Request, choices []choice) error {
+	var s eventWriter
+	for _, one := range choices {
+		event := c
+		event.Choices = []choice{one}
+		s.add("", event)
 	}
 	if req.IncludeUsage {
-		event := base
+		event := c
 		event.Choices, event.Usage = []choice{}, &usage{}
-		events = append(events, event)
+		s.add("", event)
+	}
+	s.out = append(s.out, "data: [DONE]\n\n"...)
+	return s.send(w)
+}
+
+// eventWriter puts a short stream together.
+type eventWriter struct {
+	out []byte
+	err error
+}
+
+// add appends an event; an empty name means none.
+func (s *eventWriter) add(name string, v any) {
+	b, err := encode(v)
+	if err != nil {
+		s.err = err
+		return
+	}
+	if name != "" {
+		s.out = append(append(append(s.out, "event: "...), name...), '\n')
+	}
+	s.out = append(append(append(s.out, "data: "...), b...), "\n\n"...)
+}
+
+// send answers with the stream.
+func (s *eventWriter) send(w *reply) error {
+	if s.err != nil {
+		return s.err
 	}
 	h := w.Header()
 	h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
 	h["Cache-Control"] = []string{"no-cache"}
 	h["X-Accel-Buffering"] = []string{"no"}
-	var out []byte
-	for _, event := range events {
-		b, err := encode(event)
-		if err != nil {
-			return err
-		}
-		out = append(append(append(out, "data: "...), b...), "\n\n"...)
-	}
-	if _, err := w.Write(append(out, "data: [DONE]\n\n"...)); err != nil {
-		return clientError(err)
-	}
-	return nil
+	return send(w, s.out)
 }
 
 // writeJSON answers with a value.
@@ -93,10 +143,7 @@ func writeJSON(w *reply, status int, v any) error {
 	h["Content-Type"] = []string{"application/json"}
 	h["Content-Length"] = []string{strconv.Itoa(len(b))}
 	w.WriteHeader(status)
-	if _, err := w.Write(b); err != nil {
-		return clientError(err)
-	}
-	return nil
+	return send(w, b)
 }
 
 // encode writes v as JSON. Unlike json.Marshal it leaves < and > readable, of which conditions are full.

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"signalbox/internal/openai"
 	"signalbox/proxy/answer"
 	"signalbox/proxy/headers"
 	"signalbox/proxy/pool"
@@ -71,7 +72,7 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 		o.decision.describePlace(w.Header(), m, e, o.effort, first)
 		begun := time.Now()
 		o.sent = st.chooser.Speeds.Now()
-		u, err := p.attempt(ctx, call{in: in, id: w.id, body: body, streaming: change.req.Stream, plain: o.guarding != nil, extra: o.Action.Headers}, m, e)
+		u, err := p.attempt(ctx, call{in: in, id: w.id, to: o.surface, body: body, streaming: streams(change.req), plain: o.guarding != nil, extra: o.Action.Headers}, m, e)
 		st.answered(o, err)
 		switch {
 		case errors.Is(err, errClientGone):
@@ -141,6 +142,7 @@ func retry(u *upstream, err error) (reason string, ok bool) {
 type call struct {
 	in        http.Header // the client's
 	id        string
+	to        *surface
 	body      []byte
 	streaming bool
 	plain     bool // the answer has to be read, so it must not be compressed
@@ -186,7 +188,11 @@ func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *pool.Endpoint)
 	}
 	u := &upstream{
 		model: m, endpoint: e, status: res.StatusCode, header: res.Header, length: res.ContentLength, body: res.Body,
-		events: res.StatusCode < 300 && hasType(res.Header, "text/event-stream"), took: time.Since(begun), buf: answer.Take(), watch: watch,
+		events: c.to.api != openai.Other && res.StatusCode < 300 && hasType(res.Header, "text/event-stream"), took: time.Since(begun),
+		buf: answer.Take(), watch: watch,
+	}
+	if c.to.api == openai.Response {
+		u.buf.Ends(answer.LastEvent)
 	}
 	if err := u.peek(); err != nil {
 		err = blame(ctx, watch, m, e, err)
@@ -227,10 +233,11 @@ func (c call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(h))
 	}
+	to := e.URL(strings.TrimPrefix(c.to.path, "/v1/"))
 	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.body)), nil }
 	first, _ := body() // cannot fail
 	req := &http.Request{
-		Method: http.MethodPost, URL: e.Chat, Host: e.Chat.Host, Header: h,
+		Method: http.MethodPost, URL: to, Host: to.Host, Header: h,
 		Body: first, GetBody: body, ContentLength: int64(len(c.body)),
 	}
 	return req.WithContext(ctx)

@@ -247,7 +247,7 @@ func (u *upstream) copyChecked(ctx context.Context, w *reply, o *outcome, t *met
 	o.guarded, err = o.guarding.engine.Copy(ctx, src, checkedSink{w}, o.guarding.job)
 	switch {
 	case err == nil && !o.guarded.Cut:
-		u.drain()
+		u.drain(w)
 		return nil
 	case errors.Is(err, guard.ErrNoEnd):
 		err = &cutError{errNoEnd}

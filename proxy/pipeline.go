@@ -7,11 +7,11 @@ import (
 	"signalbox/rules"
 )
 
-// chat is the life of a request, one stage after the other. Each takes what the one before it made;
+// answer is the life of a request, one stage after the other. Each takes what the one before it made;
 // the first error ends it, and the error table in errors.go says how.
-func (p *Proxy) chat(st *State, w *reply, r *http.Request) (err error) {
-	ctx, end := p.trace(r, "chat")
-	var o outcome
+func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err error) {
+	ctx, end := p.trace(r, s.operation)
+	o := outcome{surface: s}
 	err = errPanicked // what record sees when a stage panics
 	defer func() { p.record(ctx, st, w, &o, err); end(&o, err) }()
 
@@ -19,7 +19,7 @@ func (p *Proxy) chat(st *State, w *reply, r *http.Request) (err error) {
 	if err != nil {
 		return err
 	}
-	req, err := openai.ParseChat(body, openai.Limits{}) // decode
+	req, err := openai.Parse(s.api, body, openai.Limits{}) // decode
 	if err != nil {
 		return err
 	}

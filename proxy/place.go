@@ -28,9 +28,17 @@ func (st *State) place(d *decision) (*plan, error) {
 		}
 	}
 	if len(p.models) == 0 {
-		return nil, errTooLong
+		return nil, d.tooLong()
 	}
 	return p, nil
+}
+
+// tooLong is the error of a prompt that fits no model.
+func (d *decision) tooLong() error {
+	if d.request == nil {
+		return &tooLongError{}
+	}
+	return &tooLongError{d.request.PromptField()}
 }
 
 // wants is what the choice among models looks at.

@@ -25,6 +25,7 @@ import (
 type outcome struct {
 	*decision // nil until the request was decided
 
+	surface  *surface
 	req      *openai.Request // nil until it was decoded
 	vault    *redact.Vault   // nil when nothing was hidden from the model
 	model    *model          // of the last attempt; nil when there was none
@@ -123,7 +124,7 @@ func (p *Proxy) trace(r *http.Request, name string) (ctx context.Context, end fu
 		if !span.IsRecording() {
 			return
 		}
-		span.SetAttributes(telemetry.AttrOperation.String("chat"))
+		span.SetAttributes(telemetry.AttrOperation.String(name))
 		if o.decision != nil {
 			span.SetAttributes(telemetry.AttrRoute.String(o.Route))
 		}
@@ -173,6 +174,8 @@ type meter struct {
 	usage   bool // the client asked for usage, so the stream carries it
 	chunks  uint
 	last    time.Time
+	asked   time.Time // when the client did; zero when the time to the first token was measured at the head
+	first   time.Time // when the first text came
 }
 
 // everyGap is of how many gaps between chunks one is measured: a histogram does not need them all.
@@ -186,6 +189,11 @@ func (t *meter) chunk(b []byte, now time.Time) {
 	t.chunks++
 	t.last = now
 	t.Tally.Chunk(b)
+	if t.first.IsZero() && t.Began() {
+		if t.first = now; !t.asked.IsZero() {
+			t.metrics.TTFT(t.model, now.Sub(t.asked))
+		}
+	}
 	if t.usage {
 		t.FindUsage(b)
 	}

@@ -16,7 +16,7 @@ import (
 // hide returns the request as it may be sent: with personal data replaced, when the route asks for it.
 // Without knowing what personal data there is, nothing is sent.
 func (o *outcome) hide() (*openai.Request, error) {
-	if !o.Action.Redact || len(o.req.Text().Segments) == 0 {
+	if !o.Action.Redact || len(o.req.Text().Segments) == 0 && !o.req.OpaquePrompt {
 		return o.req, nil
 	}
 	v := &o.set.Values[signal.PII]

@@ -55,16 +55,17 @@ func (rw rewriter) named(m *model) bool { return rw.d.model == m.Name }
 func (rw rewriter) set(p *openai.Patch, a *asked) {
 	fields := rw.d.Action.Body
 	for _, f := range fields {
-		p.SetField(f.Name, f.JSON)
 		twin := twinOf(f.Name)
 		if twin == "" {
+			p.SetField(f.Name, f.JSON)
 			continue
 		}
+		p.SetField(rw.limitField(f.Name), f.JSON)
 		a.limit = tokenLimit{given: true}
 		if n, err := strconv.Atoi(string(f.JSON)); err == nil && n > 0 {
 			a.limit.n = n
 		}
-		if string(f.JSON) != "null" && !slices.ContainsFunc(fields, func(o rules.Field) bool { return o.Name == twin }) {
+		if rw.req.API == openai.Chat && string(f.JSON) != "null" && !slices.ContainsFunc(fields, func(o rules.Field) bool { return o.Name == twin }) {
 			p.DeleteField(twin)
 		}
 	}
@@ -81,6 +82,18 @@ func twinOf(field string) string {
 	return ""
 }
 
+// limitField is the field that a limit on the answer has in this request, which in chat is the given one.
+func (rw rewriter) limitField(chat string) string {
+	switch rw.req.API {
+	case openai.Completion:
+		return fieldMaxTokens
+	case openai.Response:
+		return fieldMaxOutputTokens
+	case openai.Chat, openai.Other:
+	}
+	return chat
+}
+
 // effort is what the route asks for; empty when it asks for nothing or for what is not known.
 func (rw rewriter) effort() string {
 	switch rw.d.Action.Reasoning {
@@ -95,35 +108,80 @@ func (rw rewriter) effort() string {
 	return ""
 }
 
-// prompt puts the route's system prompt in. It goes where the client's own stands: what a position
-// distinguishes, a referenced context in front of the conversation, is not in this version. A client's
-// own prompt that says something gives way only to mode always.
+// What became of the client's system prompt.
+const (
+	promptInserted = "inserted" // there was none
+	promptReplaced = "replaced"
+	promptPrefixed = "prefixed"
+	promptKept     = "kept"
+)
+
+// prompt puts the route's system prompt in and tells what became of the client's own; empty when the
+// route has none, or the request has no place for one, as a completion that is no chat. It goes where the
+// client's own stands: what a position distinguishes, a referenced context in front of the conversation,
+// is not in this version. A client's own prompt that says something gives way only to mode always.
 //
-// Some clients split their prompt over several messages, of role system or developer. They are one
-// prompt: it is vague when all of it is, and when it is replaced no part of it stays.
-func (rw rewriter) prompt(p *openai.Patch) {
+// Some clients split their prompt over several messages, of role system or developer, and in the
+// Responses API over instructions and such items. They are one prompt: it is vague when all of it is, and
+// when it is replaced no part of it stays.
+func (rw rewriter) prompt(p *openai.Patch) (fate string) {
 	want := rw.d.Action.Prompt
-	if want.Name == "" {
-		return
+	if want.Name == "" || rw.req.API != openai.Chat && rw.req.API != openai.Response {
+		return ""
 	}
-	text, first := rw.st.prompts[want.Name], rw.req.SystemIndex
-	if first < 0 {
-		p.InsertMessage(0, "system", text)
-		return
+	text, first := rw.st.prompts[want.Name], max(rw.req.SystemIndex, 0)
+	end := first
+	for end < len(rw.req.Messages) && isSystem(&rw.req.Messages[end]) {
+		end++
 	}
-	own := rw.req.Messages[first:]
-	if end := slices.IndexFunc(own, func(m openai.Message) bool { return m.Role != "system" && m.Role != "developer" }); end >= 0 {
-		own = own[:end]
-	}
-	specific := slices.ContainsFunc(own, func(m openai.Message) bool { return m.HasImage || !isVague(rw.st.vague, m.Text) })
+	own := rw.req.Messages[first:end]
+	specific := !isVague(rw.st.vague, rw.req.Instructions) ||
+		slices.ContainsFunc(own, func(m openai.Message) bool { return m.HasImage || !isVague(rw.st.vague, m.Text) })
 	switch {
+	case len(own) == 0 && rw.req.Instructions == "":
+		fate = promptInserted
 	case want.Mode == "always", !specific:
-		p.ReplaceMessageText(first, text)
-		for i := range own[1:] {
-			p.DeleteMessage(first + 1 + i)
-		}
+		fate = promptReplaced
 	case want.Mode == "prefix":
+		fate = promptPrefixed
+	default:
+		return promptKept
+	}
+	if rw.req.API == openai.Response {
+		rw.instruct(p, fate, text, first, end)
+	} else {
+		putSystem(p, fate, text, first, end)
+	}
+	return fate
+}
+
+func isSystem(m *openai.Message) bool { return m.Role == "system" || m.Role == "developer" }
+
+// putSystem puts text in among the messages of a chat; those from first to end are the client's prompt.
+func putSystem(p *openai.Patch, fate, text string, first, end int) {
+	switch fate {
+	case promptInserted:
+		p.InsertMessage(0, "system", text)
+	case promptPrefixed:
 		p.PrependToMessageText(first, text+"\n\n")
+	case promptReplaced:
+		p.ReplaceMessageText(first, text)
+		for i := first + 1; i < end; i++ {
+			p.DeleteMessage(i)
+		}
+	}
+}
+
+// instruct puts text into the instructions of a response. They come before all items, so in front of
+// items of the client's prompt that stay they stand by themselves.
+func (rw rewriter) instruct(p *openai.Patch, fate, text string, first, end int) {
+	if fate == promptPrefixed && rw.req.Instructions != "" {
+		p.PrependToInstructions(text + "\n\n")
+		return
+	}
+	p.SetInstructions(text)
+	for i := first; i < end && fate == promptReplaced; i++ {
+		p.DeleteMessage(i)
 	}
 }
 
@@ -151,6 +209,7 @@ func normalise(s string) string {
 const (
 	fieldMaxTokens           = "max_tokens"
 	fieldMaxCompletionTokens = "max_completion_tokens"
+	fieldMaxOutputTokens     = "max_output_tokens" // of the Responses API
 )
 
 // minCompletion is the least room for an answer, in tokens, that an automatic limit is fitted into. With
@@ -193,7 +252,7 @@ func (rw rewriter) limit(p *openai.Patch, m *model, like lengths.Kind) tokenLimi
 			n = min(n, room)
 		}
 	}
-	if field != fieldMaxTokens {
+	if field = rw.limitField(field); field == fieldMaxCompletionTokens {
 		p.DeleteField(fieldMaxTokens) // two limits would contradict each other
 	}
 	p.SetField(field, strconv.AppendInt(nil, int64(n), 10))
@@ -203,7 +262,7 @@ func (rw rewriter) limit(p *openai.Patch, m *model, like lengths.Kind) tokenLimi
 // moveLimit gives a limit of the client the name that the model takes, which a client that asked for this
 // very model knows.
 func (rw rewriter) moveLimit(p *openai.Patch, m *model) {
-	if rw.named(m) || rw.req.MaxTokens == nil || rw.req.MaxCompletionTokens != nil || m.tokenField != fieldMaxCompletionTokens {
+	if rw.req.API != openai.Chat || rw.named(m) || rw.req.MaxTokens == nil || rw.req.MaxCompletionTokens != nil || m.tokenField != fieldMaxCompletionTokens {
 		return
 	}
 	p.DeleteField(fieldMaxTokens)
@@ -214,7 +273,7 @@ func (rw rewriter) moveLimit(p *openai.Patch, m *model) {
 // fit beside the prompt, so what the estimate may be off by, and what it does not see, is left free.
 func (rw rewriter) promptTokens() int {
 	n := rw.d.set.Facts.Tokens
-	for _, f := range [...]string{"tools", "functions", "response_format"} {
+	for _, f := range [...]string{"tools", "functions", "response_format", "text"} {
 		n += len(rw.req.Field(f)) / 4
 	}
 	return int(math.Ceil(choose.Slack * float64(n)))

@@ -82,15 +82,15 @@ func (p *Proxy) acquire() *State {
 	}
 }
 
-// chatPath is the one path whose requests are forwarded, and whose faults record logs itself.
-const chatPath = "/v1/chat/completions"
-
 // Handler returns the routes of the main listener: exact paths, everything else is an error of the
-// API. Nothing of a request reaches an upstream but through chat.
+// API. Nothing of a request reaches an upstream but through answer.
 func (p *Proxy) Handler() http.Handler {
 	r := chi.NewRouter()
 	r.Use(middleware.GetHead) // load balancers probe with HEAD
-	r.Post(chatPath, p.serve(p.chat))
+	for i := range surfaces {
+		s := &surfaces[i]
+		r.Post(s.path, p.serve(func(st *State, w *reply, r *http.Request) error { return p.answer(st, w, r, s) }))
+	}
 	r.Get("/v1/models", p.serve(p.listModels))
 	r.Get("/v1/models/*", p.serve(p.oneModel))
 	r.Post("/signalbox/v1/classify", p.serve(p.classifyRequest))
@@ -131,7 +131,7 @@ func (p *Proxy) serve(h func(st *State, w *reply, r *http.Request) error) http.H
 		switch {
 		case err == nil:
 		case w.status == 0 && !errors.Is(err, errClientGone):
-			if e := wire(err, w.id); e.Status >= http.StatusInternalServerError && r.URL.Path != chatPath {
+			if e := wire(err, w.id); e.Status >= http.StatusInternalServerError && !isForwarded(r.URL.Path) {
 				p.tel.Log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("id", w.id),
 					slog.String("path", r.URL.Path), slog.Int("status", e.Status), slog.String("cause", err.Error()))
 			}

@@ -84,7 +84,7 @@ func TestErrorsAreThoseOfTheAPI(t *testing.T) {
 		{"a key that folds to a known one", "POST", "/v1/chat/completions", `{"model":"auto","messages":[{"role":"user","content":"a"}],"meſſages":[]}`, nil, 400, "invalid_request_error", "", "meſſages"},
 		{"bytes that are no UTF-8", "POST", "/v1/chat/completions", "{\"model\":\"auto\",\"messages\":[{\"role\":\"user\",\"content\":\"\xff\"}]}", nil, 400, "invalid_request_error", "", "messages[0].content"},
 		{"a body over the limit", "POST", "/v1/chat/completions", ask(strings.Repeat("x", 5000)), nil, 413, "invalid_request_error", "request_too_large", ""},
-		{"another path", "POST", "/v1/completions", ask("hi"), nil, 404, "invalid_request_error", "", ""},
+		{"another path", "POST", "/v1/images/generations", ask("hi"), nil, 404, "invalid_request_error", "", ""},
 		{"a trailing slash is another path", "POST", "/v1/chat/completions/", ask("hi"), nil, 404, "invalid_request_error", "", ""},
 		{"a doubled slash is another path", "POST", "/v1//chat/completions", ask("hi"), nil, 404, "invalid_request_error", "", ""},
 		{"an escaped letter is another path", "POST", "/v1/%63hat/completions", ask("hi"), nil, 404, "invalid_request_error", "", ""},

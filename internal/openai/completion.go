@@ -106,8 +106,7 @@ func (p *chatParser) promptElement(kind byte) error {
 	case '"':
 		return p.onePrompt()
 	case '0':
-		p.req.OpaquePrompt = true
-		return p.skip()
+		return p.tokenID()
 	case '[':
 		return p.tokenIDs()
 	default:
@@ -124,11 +123,17 @@ func (p *chatParser) tokenIDs() error {
 		if p.kind() != '0' {
 			return p.mistyped("a token id")
 		}
-		if err := p.skip(); err != nil {
+		if err := p.tokenID(); err != nil {
 			return err
 		}
 	}
 	return p.close()
+}
+
+func (p *chatParser) tokenID() error {
+	p.req.OpaquePrompt = true
+	p.req.TokenIDs++
+	return p.skip()
 }
 
 // onePrompt reads a string that is a whole message of the user.

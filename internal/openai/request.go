@@ -138,6 +138,8 @@ type Request struct {
 
 	OpaquePrompt bool // a prompt is given as token ids or vectors, which nobody here can read; never after ParseChat
 
+	TokenIDs int // how many token ids the prompts of a Completion hold
+
 	Extras Extras
 
 	members []member // of the top-level object, in order

@@ -1,6 +1,10 @@
 package answer
 
-import "bytes"
+import (
+	"bytes"
+
+	"signalbox/internal/openai"
+)
 
 // The finish reasons of the API that say something about an answer's length.
 const (
@@ -16,8 +20,10 @@ type Usage struct{ Prompt, Cached, Completion int64 }
 
 // Tally reads from an answer's bytes, as they pass, how it ended, what it used and, from a stream that
 // does not carry its usage, about how long it was. It knows a few names and no more of JSON; inside a text,
-// the quotes around them would be escaped. The zero value is ready for one answer, on one goroutine.
+// the quotes around them would be escaped. The zero value is ready for one chat completion, on one
+// goroutine.
 type Tally struct {
+	API    openai.API // of the request
 	Usage  Usage
 	Finish string // one of the finish reasons; empty as long as there is none
 
@@ -29,15 +35,42 @@ type Tally struct {
 func (t *Tally) Chunk(b []byte) {
 	t.end(b)
 	name := []byte(`"delta"`)
+	if t.API == openai.Completion {
+		name = []byte(`"text"`)
+	}
 	for {
 		i := bytes.Index(b, name)
 		if i < 0 {
 			return
 		}
 		b = b[i+len(name):]
-		t.chunks++
-		t.text += textIn(b)
+		if t.API == openai.Chat {
+			t.chunks++
+			t.text += textIn(b)
+			continue
+		}
+		// In a delta of the Responses API, and in a choice of a completion, it is the text itself.
+		if value := bytes.TrimLeft(b, ": \t\r\n"); len(value) > 0 && value[0] == '"' {
+			t.chunks++
+			t.text += stringLen(value[1:])
+		}
 	}
+}
+
+// Began reports whether a stream has brought anything of the answer.
+func (t *Tally) Began() bool { return t.chunks > 0 }
+
+// stringLen is the length of the inside of a string, whose front is b.
+func stringLen(b []byte) int {
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			return i
+		case '\\':
+			i++
+		}
+	}
+	return len(b)
 }
 
 // textIn adds up the strings in the object that begins b, without names: what the model wrote, and the
@@ -67,9 +100,13 @@ func textIn(b []byte) (n int) {
 	return n + last
 }
 
-// end notes the finish reason in b. The API has finish_reason in every choice of every chunk, null in
-// all but the last.
+// end notes the finish reason in b. In chat completions and completions every choice of every chunk has
+// finish_reason, null in all but the last.
 func (t *Tally) end(b []byte) {
+	if t.API == openai.Response {
+		t.endResponse(b)
+		return
+	}
 	name := []byte(`"finish_reason"`)
 	for {
 		i := bytes.Index(b, name)
@@ -80,6 +117,42 @@ func (t *Tally) end(b []byte) {
 		if len(b) > 0 && b[0] == '"' {
 			t.Finish = finishWord(b[1:])
 		}
+	}
+}
+
+// endResponse notes the end of a response, which is told by the type of the last event and, where it is
+// incomplete, by the reason. A response that called a tool is complete as any other.
+func (t *Tally) endResponse(b []byte) {
+	switch {
+	case bytes.Contains(b, []byte(`"response.completed"`)):
+		t.Finish = FinishStop
+	case bytes.Contains(b, []byte(`"response.failed"`)):
+		t.Finish = FinishOther
+	case bytes.Contains(b, []byte(`"response.incomplete"`)):
+		t.Finish = incompleteWord(b)
+	}
+}
+
+// incompleteWord reads why a response is incomplete.
+func incompleteWord(b []byte) string {
+	_, b, _ = bytes.Cut(b, []byte(`"incomplete_details"`))
+	_, b, _ = bytes.Cut(b, []byte(`"reason"`))
+	if bytes.HasPrefix(bytes.TrimLeft(b, ": \t\r\n"), []byte(`"max_output_tokens"`)) {
+		return FinishLength
+	}
+	return FinishOther
+}
+
+// endBody notes the end of a response that is no stream: its status stands in the object itself and, of
+// each item, in the output.
+func (t *Tally) endBody(b []byte) {
+	switch {
+	case t.API != openai.Response:
+		t.end(b)
+	case bytes.Contains(b, []byte(`"status":"incomplete"`)), bytes.Contains(b, []byte(`"status": "incomplete"`)):
+		t.Finish = incompleteWord(b)
+	case bytes.Contains(b, []byte(`"status":"completed"`)), bytes.Contains(b, []byte(`"status": "completed"`)):
+		t.Finish = FinishStop
 	}
 }
 
@@ -115,7 +188,7 @@ func (t *Tally) Body(before, last []byte) {
 		last = append(bytes.Clone(before), last...)
 	}
 	t.FindUsage(last)
-	t.end(last)
+	t.endBody(last)
 }
 
 // FindUsage reads the last usage object of b, if there is one. It knows the few numbers by name and no more of JSON; inside
@@ -131,6 +204,9 @@ func (t *Tally) FindUsage(b []byte) {
 	}
 	t.Usage = Usage{
 		Prompt: numberAfter(b, `"prompt_tokens"`), Cached: numberAfter(b, `"cached_tokens"`), Completion: numberAfter(b, `"completion_tokens"`),
+	}
+	if t.API == openai.Response {
+		t.Usage.Prompt, t.Usage.Completion = numberAfter(b, `"input_tokens"`), numberAfter(b, `"output_tokens"`)
 	}
 }
 

@@ -15,12 +15,24 @@ import (
 // WindowSize is how much of an answer is held at a time, in bytes.
 const WindowSize = 32 << 10
 
+// Ending is how a stream says that it is complete.
+type Ending uint8
+
+const (
+	// Done is the event `data: [DONE]`, of chat completions and completions.
+	Done Ending = iota
+	// LastEvent is response.completed, response.incomplete or response.failed, of the Responses API.
+	LastEvent
+)
+
 // Window holds the part of an answer that was read and not passed on. Take makes one.
 type Window struct {
 	b       [WindowSize]byte
-	n       int            // bytes in use
-	scanned int            // bytes without an event's end
-	open    bool           // a part of the event at the front has been passed on
+	n       int  // bytes in use
+	scanned int  // bytes without an event's end
+	open    bool // a part of the event at the front has been passed on
+	ending  Ending
+	last    last           // for LastEvent: what has been passed on
 	tail    [tailSize]byte // the end of what was passed on, of a body that is no stream
 	tailLen int
 }
@@ -30,12 +42,15 @@ var windows = sync.Pool{New: func() any { return new(Window) }} //nolint:gocheck
 // Take returns an empty window, which Release gives back.
 func Take() *Window {
 	w := windows.Get().(*Window) //nolint:errcheck,forcetypeassert // only windows are in it
-	w.n, w.scanned, w.open, w.tailLen = 0, 0, false, 0
+	w.n, w.scanned, w.open, w.tailLen, w.ending, w.last = 0, 0, false, 0, Done, last{}
 	return w
 }
 
 // Release gives the window back. Neither it nor what Bytes returned may be used afterwards.
 func (w *Window) Release() { windows.Put(w) }
+
+// Ends says how the stream ends, unless it is Done. To be called before Events.
+func (w *Window) Ends(e Ending) { w.ending = e }
 
 // Read adds what r has, at least one byte unless it fails or the window is full. It returns r's error
 // as it is; io.EOF says that all of the body is in the window or was passed on.
@@ -68,12 +83,15 @@ func (w *Window) Tail() []byte { return w.tail[:w.tailLen] }
 
 // Events returns the length of the whole events at the front, in bytes, and whether the last of them ends the
 // stream. ended says that nothing follows what the window holds: a last event without its blank line counts when it is [DONE].
+// What it returned has to be dropped before the next call.
 func (w *Window) Events(ended bool) (end int, done bool) {
 	fresh := !w.open
 	end = eventsEnd(w.b[:w.n], max(0, w.scanned-3))
 	switch {
 	case end > 0:
 		w.open = false
+	case ended && w.ending == LastEvent:
+		return 0, false // clients ignore an event without its blank line
 	case ended:
 		end = max(0, doneEnd(w.b[:w.n], fresh))
 		return end, end > 0
@@ -83,7 +101,7 @@ func (w *Window) Events(ended bool) (end int, done bool) {
 		w.scanned = w.n
 		return 0, false
 	}
-	if at := doneEnd(w.b[:end], fresh); at >= 0 {
+	if at := w.markEnd(end, fresh); at >= 0 {
 		return at, true
 	}
 	return end, false
@@ -94,6 +112,15 @@ func (w *Window) Drop(n int) {
 	copy(w.b[:], w.b[n:w.n])
 	w.n -= n
 	w.scanned = w.n
+}
+
+// markEnd returns the offset behind what ends the stream in the first n bytes, -1 when nothing does. fresh
+// tells whether they begin with an event.
+func (w *Window) markEnd(n int, fresh bool) int {
+	if w.ending == LastEvent {
+		return w.last.endIn(w.b[:n], fresh && !w.open)
+	}
+	return doneEnd(w.b[:n], fresh)
 }
 
 // eventsEnd returns the offset behind the last blank line of s that ends at or behind from, 0

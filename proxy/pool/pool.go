@@ -15,6 +15,7 @@ package pool
 import (
 	"cmp"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,9 +36,10 @@ type Group struct {
 // be changed.
 type Endpoint struct {
 	Model, Name string   // as the configuration has them
-	Chat        *url.URL // of chat completions
+	Chat        *url.URL // of chat completions, which URL returns as well
 	Bearer      string   // the Authorization header; empty when there is no key
 
+	base     *url.URL // of the API
 	probe    *url.URL // of the health check; nil when it has none
 	weight   float64
 	metrics  *telemetry.Metrics
@@ -76,7 +78,7 @@ func New(model string, endpoints []EndpointOptions, health HealthOptions, metric
 		if err != nil {
 			return nil, err
 		}
-		e := &Endpoint{Model: model, Name: o.Name, Chat: base.JoinPath("chat/completions"), weight: float64(max(o.Weight, 1)), metrics: metrics}
+		e := &Endpoint{Model: model, Name: o.Name, Chat: base.JoinPath(chatPath), base: base, weight: float64(max(o.Weight, 1)), metrics: metrics}
 		if g.health.Path != healthOff {
 			e.probe = base.ResolveReference(&url.URL{Path: g.health.Path})
 		}
@@ -87,6 +89,27 @@ func New(model string, endpoints []EndpointOptions, health HealthOptions, metric
 		g.Endpoints = append(g.Endpoints, e)
 	}
 	return g, nil
+}
+
+// The paths that are not joined like all others: the most frequent one, and one that vLLM serves beside
+// the API and not below it (vllm/entrypoints/serve/tokenize/api_router.py).
+const (
+	chatPath     = "chat/completions"
+	tokenizePath = "tokenize"
+)
+
+// URL returns where the endpoint serves a path of the API, such as completions or audio/speech. It is not
+// to be changed.
+func (e *Endpoint) URL(path string) *url.URL {
+	switch path {
+	case chatPath:
+		return e.Chat
+	case tokenizePath:
+		beside := *e.base
+		beside.Path = strings.TrimSuffix(beside.Path, "/v1") + "/" + path
+		return &beside
+	}
+	return e.base.JoinPath(path)
 }
 
 // Enter notes that a request goes to the endpoint; Leave has to follow, once.

@@ -130,6 +130,13 @@ func TestEndpointURLs(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := m.Endpoints[0]
+	for path, want := range map[string]string{
+		"chat/completions": "https://h:1/base/v1/chat/completions", "audio/speech": "https://h:1/base/v1/audio/speech", "tokenize": "https://h:1/base/tokenize",
+	} {
+		if got := e.URL(path).String(); got != want {
+			t.Errorf("%s is served at %s, want %s", path, got, want)
+		}
+	}
 	for want, got := range map[string]*url.URL{"https://h:1/base/v1/chat/completions": e.Chat, "https://h:1/status": e.probe} {
 		if got.String() != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -1,6 +1,10 @@
 package redact
 
-import "bytes"
+import (
+	"bytes"
+
+	"signalbox/internal/openai"
+)
 
 // Body restores an answer that is one JSON value, in pieces of any size. The zero value and nil pass
 // everything on as it is.
@@ -118,7 +122,15 @@ func (b *Body) within(c byte) {
 
 // nested reports whether the string that a member of this name holds is JSON itself.
 func (v *Vault) nested(name []byte) bool {
-	return string(name) == argumentsName || v.json && string(name) == "content"
+	return string(name) == argumentsName || v.json && string(name) == v.contentName()
+}
+
+// contentName is the member that holds what the model says.
+func (v *Vault) contentName() string {
+	if v.api == openai.Chat {
+		return "content"
+	}
+	return "text"
 }
 
 // as returns the value as it is spelled inside a JSON string, nested or not.

@@ -19,7 +19,7 @@ import (
 // ErrIncomplete is returned when some span could not be replaced.
 var ErrIncomplete = errors.New("personal data could not be replaced")
 
-// Hide returns a chat completion with the spans replaced by placeholders, parsed, and the vault that
+// Hide returns a request with the spans replaced by placeholders, parsed, and the vault that
 // restores an answer to it. spans refer to the segments of req.Text(), in any order; overlapping ones
 // are taken as one. Without spans the request itself comes back, with a nil vault. An error wraps
 // ErrIncomplete, holds nothing of the text, and means that nothing may be sent.
@@ -28,6 +28,7 @@ func Hide(req *openai.Request, spans []signal.Span) (*openai.Request, *Vault, er
 		return req, nil, nil
 	}
 	h := hider{req: req, keeper: newKeeper(), texts: make(map[string]*found)}
+	h.keeper.vault.api = req.API
 	if err := h.collect(req.Text().Segments, spans); err != nil {
 		return nil, nil, err
 	}
@@ -35,7 +36,7 @@ func Hide(req *openai.Request, spans []signal.Span) (*openai.Request, *Vault, er
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := openai.ParseChat(body, openai.Limits{})
+	out, err := openai.Parse(req.API, body, openai.Limits{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: the rewritten body does not parse", ErrIncomplete)
 	}
@@ -219,7 +220,8 @@ func (h *hider) visit(s *str) {
 // protocol reports whether a string steers the API and is no text.
 func protocol(s *str) bool {
 	switch s.name {
-	case "model", "role", "type", "id", "tool_call_id", "call_id", "object", "tool_choice", "reasoning_effort", "service_tier", "detail", "format", "encoding_format":
+	case "model", "role", "type", "id", "tool_call_id", "call_id", "object", "tool_choice", "reasoning_effort", "service_tier", "detail", "format", "encoding_format",
+		"previous_response_id", "effort", "status", "truncation", "encrypted_content", "file_id":
 		return !s.free
 	}
 	return isMedia(s.name) && bytes.HasPrefix(s.text, []byte("data:")) && len(s.text) > maxLiteral
@@ -360,9 +362,13 @@ type str struct {
 }
 
 // asksJSON reports whether the string says that the answer's content is to be JSON: response_format of
-// the API, or guided_json of vLLM.
+// the API, text.format of the Responses API, or guided_json of vLLM.
 func (s *str) asksJSON() bool {
-	return s.field == "response_format" && s.name == "type" && bytes.HasPrefix(s.text, []byte("json")) || s.field == "guided_json"
+	switch s.field {
+	case "response_format", "text":
+		return s.name == "type" && bytes.HasPrefix(s.text, []byte("json"))
+	}
+	return s.field == "guided_json"
 }
 
 // walk calls visit for every string value of a body.
@@ -397,14 +403,19 @@ func walk(raw []byte, visit func(*str)) error {
 			continue
 		}
 		end := int(dec.InputOffset())
-		s := str{start: end - len(quoted), end: end, text: buf, name: names[depth], field: names[min(1, depth)], part: isPart(names, depth, kind), free: isFree(names[min(1, depth):depth])}
+		s := str{start: end - len(quoted), end: end, text: buf, name: names[depth], field: names[min(1, depth)], part: isPart(names, depth, kind), free: isFree(names[:depth])}
 		visit(&s)
 	}
 }
 
-// isFree reports whether one of the members is among those that hold JSON of the client's own.
+// isFree reports whether one of the members is among those that hold JSON of the client's own; members[d]
+// is the one at depth d. Input and reasoning are none where they are fields of the body: there they are
+// those of the Responses API.
 func isFree(members []string) bool {
-	for _, name := range members {
+	for depth, name := range members {
+		if depth == 1 && (name == "input" || name == "reasoning") {
+			continue
+		}
 		switch name {
 		case argumentsName, "input", "documents", "prediction", "chat_template_kwargs", "refusal", "reasoning", "reasoning_content", "thinking", "metadata":
 			return true
@@ -413,11 +424,11 @@ func isFree(members []string) bool {
 	return false
 }
 
-// isPart reports whether a string is text in a content list: an element of messages[i].content itself,
-// or the text of one. names[d] is the member read at depth d; a list repeats the one around it.
+// isPart reports whether a string is text in a content list: an element of messages[i].content itself, in
+// the Responses API of input[i].content or input[i].output, or the text of one. names[d] is the member read at depth d; a list repeats the one around it.
 func isPart(names []string, depth int, kind jsontext.Kind) bool {
 	const list = 4 // {"messages":[{"content":[
-	if depth < list || names[1] != "messages" || names[3] != "content" {
+	if depth < list || names[1] != "messages" && names[1] != "input" || names[3] != "content" && names[3] != "output" {
 		return false
 	}
 	if depth == list {

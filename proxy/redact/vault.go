@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
 )
 
 // Vault holds the placeholders of one request and what they stand for.
@@ -17,6 +19,7 @@ type Vault struct {
 	longest  int                 // bytes of the longest placeholder
 	mentions mentions
 	json     bool // the answer's content is JSON itself
+	api      openai.API
 }
 
 // secret is a value and its placeholder.

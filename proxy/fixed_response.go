@@ -1,0 +1,139 @@
+package proxy
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"signalbox/internal/openai"
+)
+
+// response is a response of our own. Its members are those that the API requires, null where nothing is to
+// be said (OpenAI API reference, the response object).
+type response struct {
+	ID                string          `json:"id"`
+	Object            string          `json:"object"`
+	CreatedAt         int64           `json:"created_at"`
+	Status            string          `json:"status"`
+	Error             *string         `json:"error"`
+	IncompleteDetails *string         `json:"incomplete_details"`
+	Instructions      json.RawMessage `json:"instructions"`
+	MaxOutputTokens   *int64          `json:"max_output_tokens"`
+	Model             string          `json:"model"`
+	Output            []outputItem    `json:"output"`
+	ParallelToolCalls bool            `json:"parallel_tool_calls"`
+	PreviousID        json.RawMessage `json:"previous_response_id"`
+	ToolChoice        string          `json:"tool_choice"`
+	Tools             []string        `json:"tools"`
+	Temperature       *float64        `json:"temperature"`
+	TopP              *float64        `json:"top_p"`
+	Metadata          json.RawMessage `json:"metadata"`
+	Usage             *responseUsage  `json:"usage"`
+}
+
+type outputItem struct {
+	ID      string       `json:"id"`
+	Type    string       `json:"type"`
+	Status  string       `json:"status"`
+	Role    string       `json:"role"`
+	Content []outputText `json:"content"`
+}
+
+type outputText struct {
+	Type        string   `json:"type"`
+	Text        string   `json:"text"`
+	Annotations []string `json:"annotations"`
+	Logprobs    []string `json:"logprobs"`
+}
+
+// responseUsage is all zero: no model ran.
+type responseUsage struct {
+	Input        int `json:"input_tokens"`
+	InputDetails struct {
+		Cached int `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	Output        int `json:"output_tokens"`
+	OutputDetails struct {
+		Reasoning int `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+	Total int `json:"total_tokens"`
+}
+
+// responseEvent is any of the events that bring a text.
+type responseEvent struct {
+	Type     string      `json:"type"`
+	Sequence int         `json:"sequence_number"`
+	Response *response   `json:"response,omitempty"`
+	ItemID   string      `json:"item_id,omitempty"`
+	Output   *int        `json:"output_index,omitempty"`
+	Content  *int        `json:"content_index,omitempty"`
+	Item     *outputItem `json:"item,omitempty"`
+	Part     *outputText `json:"part,omitempty"`
+	Delta    *string     `json:"delta,omitempty"`
+	Text     *string     `json:"text,omitempty"`
+	Logprobs *[]string   `json:"logprobs,omitempty"`
+}
+
+// The states of a response and its items.
+const (
+	statusInProgress = "in_progress"
+	statusCompleted  = "completed"
+)
+
+// answerResponse replies with the text as the only item of a response, as one object or as the events
+// that a server sends for it.
+func answerResponse(w *reply, req *openai.Request, text string) error {
+	part := outputText{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
+	item := outputItem{ID: "msg_" + w.id, Type: "message", Status: statusCompleted, Role: "assistant", Content: []outputText{part}}
+	begun := response{
+		ID: "resp_" + w.id, Object: "response", CreatedAt: time.Now().Unix(), Status: statusInProgress, Model: req.Model,
+		Instructions: orNull(req.Field("instructions")), PreviousID: orNull(req.Field("previous_response_id")), Metadata: req.Field("metadata"),
+		MaxOutputTokens: req.MaxCompletionTokens, Output: []outputItem{}, ParallelToolCalls: true, ToolChoice: "auto", Tools: []string{},
+	}
+	if begun.Metadata == nil {
+		begun.Metadata = json.RawMessage("{}")
+	}
+	ended := begun
+	ended.Status, ended.Output, ended.Usage = statusCompleted, []outputItem{item}, &responseUsage{}
+	if !req.Stream {
+		return writeJSON(w, http.StatusOK, ended)
+	}
+	empty := part
+	empty.Text = ""
+	opened := outputItem{ID: item.ID, Type: item.Type, Status: statusInProgress, Role: item.Role, Content: []outputText{}}
+	first, none := 0, []string{}
+	at := responseEvent{ItemID: item.ID, Output: &first, Content: &first}
+	var s eventWriter
+	sequence := 0
+	add := func(kind string, e responseEvent) {
+		e.Type, e.Sequence = kind, sequence
+		sequence++
+		s.add(kind, e)
+	}
+	add("response.created", responseEvent{Response: &begun})
+	add("response.in_progress", responseEvent{Response: &begun})
+	add("response.output_item.added", responseEvent{Output: &first, Item: &opened})
+	e := at
+	e.Part = &empty
+	add("response.content_part.added", e)
+	e = at
+	e.Delta, e.Logprobs = &text, &none
+	add("response.output_text.delta", e)
+	e = at
+	e.Text, e.Logprobs = &text, &none
+	add("response.output_text.done", e)
+	e = at
+	e.Part = &part
+	add("response.content_part.done", e)
+	add("response.output_item.done", responseEvent{Output: &first, Item: &item})
+	add("response.completed", responseEvent{Response: &ended})
+	return s.send(w)
+}
+
+// orNull is a value as the client spelled it, null when it sent none.
+func orNull(value []byte) json.RawMessage {
+	if value == nil {
+		return json.RawMessage("null")
+	}
+	return value
+}
