@@ -26,6 +26,7 @@ import (
 // logged runs requests against a proxy whose decisions are logged, and returns the lines.
 type logged struct {
 	*bench
+	up   *testkit.Upstream
 	file string
 }
 
@@ -50,7 +51,7 @@ func startLogged(t *testing.T, routes string, change ...func(*telemetry.Options)
 	b.tel.Decisions = tel.Decisions
 	t.Cleanup(func() { _ = tel.Shutdown(context.Background()) })
 	b.tb = t
-	l := &logged{bench: b, file: o.Decisions.File}
+	l := &logged{bench: b, file: o.Decisions.File, up: up}
 	l.tel = tel
 	return l
 }
@@ -540,5 +541,25 @@ func BenchmarkLogDecision(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		st.logDecision(tel.Decisions, "r", out, http.StatusOK)
+	}
+}
+
+func TestTheLogTellsWhatTheCheckFoundAndNoText(t *testing.T) {
+	t.Parallel()
+	l := startLogged(t, "routes: []\ndefault: {models: [small], guard: hold}\n")
+	l.up.Next(testkit.JSON(200, towerBody()))
+	if got := l.chat(guarded(ask("hi"), towerFact)); got.status != 200 {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	if got := l.chat(ask("hi")); got.status != 200 {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	text, entries := l.lines(t)
+	want := &decisionlog.Guard{Mode: "hold", Verdict: "unsupported", Claims: 3, Failed: 1}
+	if diff := cmp.Diff(want, entries[0].Guard); diff != "" || entries[1].Guard != nil {
+		t.Errorf("guard of the second %+v, of the first (-want +got):\n%s", entries[1].Guard, diff)
+	}
+	if entries[0].Action.Guard != "hold" || strings.Contains(text, "tower") || strings.Contains(text, "1925") {
+		t.Errorf("log: %s", text)
 	}
 }

@@ -64,6 +64,34 @@ func (p *printer) outcome(x *proxy.Explanation) {
 		p.field("prompt", x.Prompt+", "+promptNote(s.Prompt))
 	}
 	p.field("max_tokens", limitNote(s))
+	if x.Guard != "off" {
+		p.field("guard", x.Guard+", "+evidenceNote(x.Evidence))
+	}
+}
+
+// evidenceNote says what an answer is checked against.
+func evidenceNote(e *proxy.Evidence) string {
+	if e == nil {
+		return "but there is nothing to check the answer against"
+	}
+	var parts []string
+	for _, c := range []struct {
+		n         int
+		one, many string
+	}{{e.Facts, "fact", "facts"}, {e.ToolResults, "tool result", "tool results"}, {e.Documents, "document", "documents"}} {
+		switch c.n {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+c.one)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.many))
+		}
+	}
+	note := "against " + strings.Join(parts, ", ")
+	if e.Cut {
+		note += "; some evidence is too long to be read"
+	}
+	return note
 }
 
 // outcomeNote says what is special about how a route was found.
