@@ -16,6 +16,7 @@ import (
 	"signalbox/classify/bundle"
 	"signalbox/internal/config"
 	"signalbox/internal/eval"
+	"signalbox/models"
 	"signalbox/proxy"
 	"signalbox/stream/check"
 	"signalbox/stream/evidence"
@@ -32,12 +33,16 @@ func placeGrounding(c *config.Classify) (*placement, error) {
 	if at >= 0 {
 		p.model, p.entries = c.Tasks[at].Model, []int{at}
 	}
-	err := p.open(c)
-	switch {
-	case err == nil:
-	case at < 0 && errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	default:
+	if p.model == config.EmbeddedModel {
+		switch _, err := fs.Stat(models.FS, groundingFolder+"/"+bundle.ManifestFile); {
+		case err == nil:
+		case at < 0:
+			return nil, nil
+		default:
+			return nil, &config.TaskError{Index: at, Field: "model", Err: errors.New("this binary holds no model that judges claims")}
+		}
+	}
+	if err := p.open(c); err != nil {
 		return nil, err
 	}
 	if p.judging() == nil {
