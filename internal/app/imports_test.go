@@ -40,7 +40,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			"proxy/answer", "proxy/auth", "proxy/choose", "proxy/decisionlog", "proxy/headers", "proxy/lengths", "internal/option", "proxy/pool", "proxy/reasoning",
 			"proxy/redact", "rules", "stream/check", "stream/evidence", "stream/guard", "stream/sse", "internal/signal", "internal/openai", "internal/telemetry",
 		},
-		"proxy/answer":      nil,
+		"proxy/answer":      {"internal/openai"},
 		"proxy/auth":        {"internal/option"},
 		"proxy/choose":      {"proxy/lengths", "internal/option", "rules", "internal/signal"},
 		"proxy/decisionlog": {"rules", "internal/signal"},
