@@ -1,0 +1,151 @@
+// Package blob packs the bytes of contexts: compressed, with a header that tells how, and named by the
+// SHA-256 of what they hold. The packed form is the same in RAM and in Redis.
+//
+// It knows neither tiers nor tenants. All functions are safe for concurrent use.
+package blob
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Sum names bytes by their SHA-256.
+type Sum [sha256.Size]byte
+
+// Of is the sum of b.
+func Of(b []byte) Sum { return sha256.Sum256(b) }
+
+// String is the sum in hexadecimal digits.
+func (s Sum) String() string { return hex.EncodeToString(s[:]) }
+
+// MarshalText is the form of String.
+func (s Sum) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, s[:]), nil }
+
+// UnmarshalText reads the form of String.
+func (s *Sum) UnmarshalText(b []byte) error {
+	if len(b) != hex.EncodedLen(len(s)) {
+		return fmt.Errorf("sum of %d characters, want %d", len(b), hex.EncodedLen(len(s)))
+	}
+	if _, err := hex.Decode(s[:], b); err != nil {
+		return fmt.Errorf("read sum: %w", err)
+	}
+	return nil
+}
+
+// ErrDamaged is wrapped by the errors of Unpack: the packed bytes are not what was packed.
+var ErrDamaged = errors.New("damaged blob")
+
+// HeaderSize is the length of the header in front of the payload, in bytes: the version, the codec, two
+// zero bytes, the id of the key that the payload is encrypted with (4 bytes, 0: not encrypted) and the
+// length of the unpacked bytes (8 bytes), numbers in big-endian order.
+const HeaderSize = 16
+
+// MaxSize is the most that Unpack makes of one blob, in bytes; Pack refuses more.
+const MaxSize = 1 << 30
+
+const version = 1
+
+// codec is how the payload is spelled.
+type codec byte
+
+const (
+	plain codec = iota
+	zstandard
+)
+
+// Pack compresses raw with zstd at its default level. What does not become smaller is kept as it is.
+// raw is at most MaxSize bytes long; longer is a bug of the caller and panics.
+func Pack(raw []byte) []byte {
+	if len(raw) > MaxSize {
+		panic(fmt.Sprintf("blob: %d bytes are over the limit of %d", len(raw), MaxSize))
+	}
+	dst := make([]byte, HeaderSize, HeaderSize+len(raw)/3)
+	dst[0], dst[1] = version, byte(zstandard)
+	binary.BigEndian.PutUint64(dst[8:], uint64(len(raw)))
+	dst = encoder().EncodeAll(raw, dst)
+	if len(dst) >= HeaderSize+len(raw) {
+		dst = append(dst[:HeaderSize], raw...)
+		dst[1] = byte(plain)
+	}
+	if cap(dst)-len(dst) > len(dst)/8 {
+		dst = append(make([]byte, 0, len(dst)), dst...) // it will be kept
+	}
+	return dst
+}
+
+// Unpack is the inverse of Pack. It returns size bytes whose sum is want, or an error that wraps ErrDamaged;
+// it never takes more memory than that, whatever packed says.
+func Unpack(packed []byte, size int64, want Sum) ([]byte, error) {
+	if len(packed) < HeaderSize {
+		return nil, fmt.Errorf("%w: %d bytes are no header", ErrDamaged, len(packed))
+	}
+	if packed[0] != version || binary.BigEndian.Uint16(packed[2:]) != 0 || binary.BigEndian.Uint32(packed[4:]) != 0 {
+		return nil, fmt.Errorf("%w: header of an unknown kind", ErrDamaged)
+	}
+	if n := binary.BigEndian.Uint64(packed[8:]); size < 0 || size > MaxSize || n != uint64(size) {
+		return nil, fmt.Errorf("%w: said to hold %d bytes, want %d", ErrDamaged, n, size)
+	}
+	raw, err := decode(codec(packed[1]), packed[HeaderSize:], int(size))
+	if err != nil {
+		return nil, err
+	}
+	if got := Of(raw); got != want {
+		return nil, fmt.Errorf("%w: sum is %v, want %v", ErrDamaged, got, want)
+	}
+	return raw, nil
+}
+
+func decode(c codec, payload []byte, size int) ([]byte, error) {
+	switch c {
+	case plain:
+		if len(payload) != size {
+			return nil, fmt.Errorf("%w: %d bytes, want %d", ErrDamaged, len(payload), size)
+		}
+		return append(make([]byte, 0, size), payload...), nil
+	case zstandard:
+		var h zstd.Header
+		if err := h.Decode(payload); err != nil || !h.HasFCS || h.FrameContentSize != uint64(size) {
+			return nil, fmt.Errorf("%w: frame and header differ in size", ErrDamaged)
+		}
+		raw, err := decoder().DecodeAll(payload, make([]byte, 0, size))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		if len(raw) != size {
+			return nil, fmt.Errorf("%w: %d bytes, want %d", ErrDamaged, len(raw), size)
+		}
+		return raw, nil
+	}
+	return nil, fmt.Errorf("%w: unknown codec %d", ErrDamaged, c)
+}
+
+// encoder is shared: EncodeAll takes a free one of as many inner encoders as there are processors, so
+// concurrency is bounded and there is no goroutine.
+//
+//nolint:gochecknoglobals // costs megabytes, has no state that a caller sees
+var encoder = sync.OnceValue(func() *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)),
+		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true)) // the sum checks more than a CRC; one segment writes the size
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return e
+})
+
+// decoder is shared like encoder.
+//
+//nolint:gochecknoglobals // see encoder
+var decoder = sync.OnceValue(func() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithDecoderMaxMemory(MaxSize))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return d
+})

@@ -1,0 +1,98 @@
+package blob
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func samples() map[string][]byte {
+	return map[string][]byte{
+		"empty":          nil,
+		"one byte":       []byte("a"),
+		"short":          []byte("the tenant pays on the first of the month"),
+		"repeated":       []byte(strings.Repeat("the lessee pays. ", 10_000)),
+		"not compressed": noise(70_000),
+	}
+}
+
+// noise is n bytes that do not compress.
+func noise(n int) []byte {
+	var b []byte
+	for s := Of(nil); len(b) < n; s = Of(s[:]) {
+		b = append(b, s[:]...)
+	}
+	return b[:n]
+}
+
+func TestWhatWasPackedComesBack(t *testing.T) {
+	t.Parallel()
+	for name, raw := range samples() {
+		packed := Pack(raw)
+		if len(packed) > len(raw)+HeaderSize {
+			t.Errorf("%s: %d bytes became %d", name, len(raw), len(packed))
+		}
+		got, err := Unpack(packed, int64(len(raw)), Of(raw))
+		if err != nil || !bytes.Equal(got, raw) {
+			t.Errorf("%s: %d bytes came back as %d, %v", name, len(raw), len(got), err)
+		}
+	}
+	if n := len(Pack(samples()["repeated"])); n > 1000 {
+		t.Errorf("170,000 repetitive bytes take %d", n)
+	}
+}
+
+func TestNoDamageGoesUnseen(t *testing.T) {
+	t.Parallel()
+	for name, raw := range samples() {
+		packed, sum := Pack(raw), Of(raw)
+		for i := range min(len(packed), 400) {
+			bad := bytes.Clone(packed)
+			bad[i] ^= 0x41
+			if got, err := Unpack(bad, int64(len(raw)), sum); err == nil && !bytes.Equal(got, raw) {
+				t.Fatalf("%s: byte %d changed, and other bytes came back without an error", name, i)
+			} else if err != nil && !errors.Is(err, ErrDamaged) {
+				t.Fatalf("%s: byte %d changed: %v does not wrap ErrDamaged", name, i, err)
+			}
+		}
+		for n := range min(len(packed), 64) {
+			if _, err := Unpack(packed[:n], int64(len(raw)), sum); !errors.Is(err, ErrDamaged) {
+				t.Fatalf("%s: cut at %d: %v", name, n, err)
+			}
+		}
+		if _, err := Unpack(packed, int64(len(raw)), Of([]byte("other"))); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: taken for other bytes: %v", name, err)
+		}
+	}
+}
+
+func TestSumsAreReadBack(t *testing.T) {
+	t.Parallel()
+	want := Of([]byte("x"))
+	text, err := want.MarshalText()
+	var got Sum
+	if err != nil || got.UnmarshalText(text) != nil || got != want || string(text) != want.String() {
+		t.Errorf("%v became %s and then %v", want, text, got)
+	}
+	for _, bad := range []string{"", "ab", strings.Repeat("g", 64), want.String() + "00"} {
+		if err := got.UnmarshalText([]byte(bad)); err == nil {
+			t.Errorf("%q is taken for a sum", bad)
+		}
+	}
+}
+
+func FuzzUnpack(f *testing.F) {
+	for _, raw := range samples() {
+		f.Add(Pack(raw)[:min(HeaderSize+500, len(Pack(raw)))])
+	}
+	f.Fuzz(func(t *testing.T, packed []byte) {
+		if _, err := Unpack(packed, int64(len(packed)), Sum{}); err == nil {
+			t.Fatal("bytes with the sum 0 were found")
+		}
+	})
+}

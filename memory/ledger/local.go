@@ -1,0 +1,197 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"signalbox/memory/blob"
+)
+
+// Local is a book in RAM, for one process. It is safe for concurrent use and starts no goroutine. Its
+// methods never fail but for the reasons that are named, and ignore their contexts.
+type Local struct {
+	most int // records of all tenants
+
+	mu      sync.Mutex // guards what follows
+	records int
+	tenants map[Tenant]*shelf
+}
+
+// shelf is what one tenant has.
+type shelf struct {
+	entries  map[string]Entry
+	refs     map[blob.Sum]int
+	contexts int64
+	bytes    int64
+}
+
+// NewLocal returns an empty book that takes at most the given number of records, of all tenants together.
+func NewLocal(most int) *Local { return &Local{most: most, tenants: map[Tenant]*shelf{}} }
+
+// Load returns a record, or ErrNotFound.
+func (l *Local) Load(_ context.Context, t Tenant, id string) (Entry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.tenants[t]; s != nil {
+		if e, ok := s.entries[id]; ok {
+			return e, nil
+		}
+	}
+	return Entry{}, ErrNotFound
+}
+
+// Commit applies a change and returns the new revision, and the objects that nothing refers to any more.
+// Errors are ErrConflict, ErrFull and *LimitError; then nothing has changed.
+func (l *Local) Commit(_ context.Context, c Change) (int64, []Object, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.tenants[c.Tenant]
+	if s == nil {
+		s = &shelf{entries: map[string]Entry{}, refs: map[blob.Sum]int{}}
+	}
+	if s.entries[c.ID].Rev != c.Rev {
+		return 0, nil, ErrConflict
+	}
+	if c.Rev == 0 && l.records >= l.most {
+		return 0, nil, ErrFull
+	}
+	added, dropped := c.Difference()
+	if err := s.within(c, added, dropped); err != nil {
+		return 0, nil, err
+	}
+	freed := s.count(added, dropped)
+	s.contexts += c.Step()
+	if c.New == nil {
+		delete(s.entries, c.ID)
+	} else {
+		s.entries[c.ID] = Entry{Record: c.New, Rev: c.Rev + 1, Expires: c.Expires}
+	}
+	l.keep(c.Tenant, s, c)
+	return c.Rev + 1, freed, nil
+}
+
+// keep counts the records of all tenants and forgets tenants without any.
+func (l *Local) keep(t Tenant, s *shelf, c Change) {
+	switch {
+	case c.Rev == 0 && c.New != nil:
+		l.records++
+	case c.Rev != 0 && c.New == nil:
+		l.records--
+	}
+	if len(s.entries) == 0 {
+		delete(l.tenants, t)
+		return
+	}
+	l.tenants[t] = s
+}
+
+// within checks the tenant's limits. What makes nothing grow is always allowed.
+func (s *shelf) within(c Change, added, dropped []Object) error {
+	var grows int64
+	for _, o := range added {
+		if s.refs[o.Sum] == 0 {
+			grows += o.Size
+		}
+	}
+	for _, o := range dropped {
+		if s.refs[o.Sum] == 1 {
+			grows -= o.Size
+		}
+	}
+	if c.Step() > 0 && c.Limits.Contexts > 0 && s.contexts+1 > c.Limits.Contexts {
+		return &LimitError{What: "contexts", Limit: c.Limits.Contexts}
+	}
+	if grows > 0 && c.Limits.Bytes > 0 && s.bytes+grows > c.Limits.Bytes {
+		return &LimitError{What: "bytes", Limit: c.Limits.Bytes}
+	}
+	return nil
+}
+
+func (s *shelf) count(added, dropped []Object) (freed []Object) {
+	for _, o := range added {
+		if s.refs[o.Sum]++; s.refs[o.Sum] == 1 {
+			s.bytes += o.Size
+		}
+	}
+	for _, o := range dropped {
+		if s.refs[o.Sum]--; s.refs[o.Sum] == 0 {
+			delete(s.refs, o.Sum)
+			s.bytes -= o.Size
+			freed = append(freed, o)
+		}
+	}
+	return freed
+}
+
+// Touch moves ends of lives. Records that are gone are passed over.
+func (l *Local) Touch(_ context.Context, touches []Touch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range touches {
+		s := l.tenants[t.Tenant]
+		if s == nil {
+			continue
+		}
+		if e, ok := s.entries[t.ID]; ok && e.Record.State == Live && t.Expires.After(e.Expires) {
+			e.Expires = t.Expires
+			s.entries[t.ID] = e
+		}
+	}
+	return nil
+}
+
+// Due returns up to n records that have expired by now, the oldest first.
+func (l *Local) Due(_ context.Context, now time.Time, n int) ([]Name, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	type due struct {
+		Name
+		at time.Time
+	}
+	var all []due
+	for t, s := range l.tenants {
+		for id, e := range s.entries {
+			if !e.Expires.After(now) {
+				all = append(all, due{Name{t, id}, e.Expires})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b due) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.ID, b.ID)) })
+	names := make([]Name, 0, min(n, len(all)))
+	for _, d := range all[:min(n, len(all))] {
+		names = append(names, d.Name)
+	}
+	return names, nil
+}
+
+// List returns up to n ids of the tenant behind the given one, in ascending order.
+func (l *Local) List(_ context.Context, t Tenant, after string, n int) ([]string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.tenants[t]
+	if s == nil {
+		return nil, nil
+	}
+	var ids []string
+	for id := range s.entries {
+		if id > after {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids[:min(n, len(ids))], nil
+}
+
+// Usage is how many contexts and bytes a tenant has.
+func (l *Local) Usage(_ context.Context, t Tenant) (contexts, bytes int64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.tenants[t]; s != nil {
+		return s.contexts, s.bytes, nil
+	}
+	return 0, 0, nil
+}

@@ -1,0 +1,357 @@
+// Package page keeps the bytes of contexts in tiers: hot (unpacked, ready to be spliced), L2 (packed, in
+// RAM) and L3 (packed, elsewhere). Objects never change, so paging out is forgetting and costs no I/O.
+//
+// What is hot or in L2 stays within a bound of bytes. Over the high watermark the objects that are cheapest
+// to bring back go first, down to the low one: GDSF, rank = age + uses x cost / size (Cherkasova, "Improving
+// WWW Proxies Performance with Greedy-Dual-Size-Frequency Caching Policy", HP Labs 1998). Objects in use and
+// pinned ones stay, and so does the packed form of what has no other home.
+//
+// A Pager is safe for concurrent use, starts no goroutine and holds its lock for memory accesses only.
+package page
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"signalbox/memory/blob"
+	"signalbox/memory/ledger"
+)
+
+// ErrFull says that an object without another home has no room.
+var ErrFull = errors.New("no room left for contexts in memory")
+
+// ErrGone says that an object is neither in RAM nor has it another home.
+var ErrGone = errors.New("object is not stored")
+
+// Tier is where an object's bytes are, or were when they were asked for. A higher one is nearer.
+type Tier uint8
+
+// The tiers.
+const (
+	Gone Tier = iota
+	L3
+	L2
+	Hot
+)
+
+// String is the name of the tier, as in the header x-signalbox-context-tier.
+func (t Tier) String() string {
+	switch t {
+	case L3:
+		return "l3"
+	case L2:
+		return "l2"
+	case Hot:
+		return "hot"
+	case Gone:
+	}
+	return "gone"
+}
+
+// Key names an object. Tenants never share one.
+type Key struct {
+	Tenant ledger.Tenant
+	Sum    blob.Sum
+}
+
+// Care says how an object should be treated. Of several wishes for one object the stronger holds.
+type Care struct {
+	PinUntil time.Time // until then it stays in RAM, hot if it is
+	NextUse  time.Time // until then idle timers leave it alone, and others go first
+	Priority int       // 0..9; each step counts like as many uses more
+}
+
+// Options of a Pager. Zero fields take the value of DefaultOptions, but for L3Latency.
+type Options struct {
+	Bytes     int64         // bound of hot and L2 together
+	High, Low float64       // watermarks as shares of Bytes, 0 < Low <= High <= 1
+	IdleHot   time.Duration // without use for so long, hot becomes L2
+	IdleL2    time.Duration // without use for so long, L2 becomes L3, where there is one
+	Now       func() time.Time
+	Paged     func(from, to Tier, bytes int) // told of every move, with the lock held; must be fast; may be nil
+}
+
+// DefaultOptions are 1 GiB, watermarks of 85 and 70 %, 30 s and 5 min.
+func DefaultOptions() Options {
+	return Options{Bytes: 1 << 30, High: 0.85, Low: 0.70, IdleHot: 30 * time.Second, IdleL2: 5 * time.Minute, Now: time.Now}
+}
+
+// Validate reports every field out of its range.
+func (o Options) Validate() error {
+	var errs []error
+	if o.Bytes < 0 {
+		errs = append(errs, fmt.Errorf("bytes %d: less than 0", o.Bytes))
+	}
+	if o.High < 0 || o.High > 1 || o.Low < 0 || o.Low > 1 || (o.High != 0 && o.Low > o.High) {
+		errs = append(errs, fmt.Errorf("watermarks %g and %g: want 0 < low <= high <= 1", o.Low, o.High))
+	}
+	if o.IdleHot < 0 || o.IdleL2 < 0 {
+		errs = append(errs, fmt.Errorf("idle times %v and %v: less than 0", o.IdleHot, o.IdleL2))
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) withDefaults() Options {
+	d := DefaultOptions()
+	if o.Bytes == 0 {
+		o.Bytes = d.Bytes
+	}
+	if o.High == 0 {
+		o.High, o.Low = d.High, d.Low
+	}
+	if o.Low == 0 {
+		o.Low = o.High
+	}
+	if o.IdleHot == 0 {
+		o.IdleHot = d.IdleHot
+	}
+	if o.IdleL2 == 0 {
+		o.IdleL2 = d.IdleL2
+	}
+	if o.Now == nil {
+		o.Now = d.Now
+	}
+	if o.Paged == nil {
+		o.Paged = func(Tier, Tier, int) {}
+	}
+	return o
+}
+
+// Pager holds objects. See the package comment.
+type Pager struct {
+	o      Options
+	source Source
+
+	mu      sync.Mutex // guards what follows
+	entries map[Key]*entry
+	victims ranking
+	hot     list.List // *entry, longest unused in front
+	cold    list.List // of those in L2 only
+	age     float64   // of GDSF: the rank of the last victim
+	stats   Stats
+}
+
+// Stats count what a Pager holds now.
+type Stats struct {
+	Hot, L2           int   // objects whose nearest tier this is
+	HotBytes, L2Bytes int64 // unpacked; packed, those of hot objects too
+}
+
+// overhead is what an entry costs beside its bytes: the entry, its places in map, lists and ranking.
+const overhead = 384
+
+// New returns an empty Pager. source is where objects come from that are not in RAM; nil: there is no L3.
+func New(o Options, source Source) (*Pager, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("pager options: %w", err)
+	}
+	return &Pager{o: o.withDefaults(), source: source, entries: map[Key]*entry{}}, nil
+}
+
+// entry is one object in RAM. All fields but key and object are guarded by Pager.mu.
+type entry struct {
+	key    Key
+	object ledger.Object
+
+	hot, packed []byte
+	safe        bool // L3 has it too
+	doomed      bool // to go when the last user is done
+	refs        int
+	care        Care
+	uses        float64
+	last        time.Time
+	loading     *load
+
+	rank  float64
+	place int           // in the ranking, -1: not there
+	seat  *list.Element // in hot or cold, nil: not there
+}
+
+func (e *entry) tier() Tier {
+	switch {
+	case e.hot != nil:
+		return Hot
+	case e.packed != nil:
+		return L2
+	case e.safe:
+		return L3
+	}
+	return Gone
+}
+
+// bytes is what the entry counts for.
+func (e *entry) bytes() int64 { return int64(len(e.hot)+len(e.packed)) + overhead }
+
+// Add takes an object in both forms, hot and packed; both are the pager's from now on, to be read only. With
+// safe, L3 has the object, and what does not fit is left there. Otherwise it has no other home: it stays until
+// Forget or Saved, and ErrFull says that there is no room. Adding again what is there changes its care only.
+func (p *Pager) Add(k Key, o ledger.Object, hot, packed []byte, safe bool, c Care) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[k]
+	if e != nil && e.packed != nil {
+		e.doomed, e.safe = false, e.safe || safe
+		e.tend(c)
+		p.touch(e)
+		return nil
+	}
+	if !p.room(int64(len(packed))+overhead, nil) {
+		if safe {
+			return nil
+		}
+		return fmt.Errorf("%w: %d bytes", ErrFull, len(packed))
+	}
+	if e == nil {
+		e = &entry{key: k, object: o, place: -1}
+		p.entries[k] = e
+	}
+	e.packed, e.doomed, e.safe = packed, false, e.safe || safe
+	e.tend(c)
+	p.stats.L2Bytes += int64(len(packed))
+	p.warm(e, hot)
+	p.touch(e)
+	return nil
+}
+
+// warm gives an entry its hot form, if there is room.
+func (p *Pager) warm(e *entry, hot []byte) {
+	if e.hot != nil || !p.room(int64(len(hot)), e) {
+		return
+	}
+	e.hot = hot
+	p.stats.HotBytes += int64(len(hot))
+}
+
+// tend takes a wish for the care of an object into account.
+func (e *entry) tend(c Care) {
+	if c.PinUntil.After(e.care.PinUntil) {
+		e.care.PinUntil = c.PinUntil
+	}
+	if c.NextUse.After(e.care.NextUse) {
+		e.care.NextUse = c.NextUse
+	}
+	e.care.Priority = max(e.care.Priority, c.Priority)
+}
+
+// Care adds a wish for an object that is in RAM.
+func (p *Pager) Care(k Key, c Care) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.entries[k]; e != nil {
+		e.tend(c)
+		p.seat(e)
+	}
+}
+
+// Unpin forgets all wishes for an object. Contexts that share it state theirs again with their next use.
+func (p *Pager) Unpin(k Key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.entries[k]; e != nil {
+		e.care = Care{}
+		p.seat(e)
+	}
+}
+
+// Saved says that L3 has an object now.
+func (p *Pager) Saved(k Key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.entries[k]; e != nil {
+		e.safe = true
+		p.seat(e)
+	}
+}
+
+// Packed returns the packed form of an object that is in RAM, nil when it is not; to be read only.
+func (p *Pager) Packed(k Key) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.entries[k]; e != nil {
+		return e.packed
+	}
+	return nil
+}
+
+// Forget drops an object that nothing refers to any more, whether safe or not. What is in use goes when the
+// last user is done.
+func (p *Pager) Forget(k Key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[k]
+	if e == nil {
+		return
+	}
+	if e.refs > 0 || e.loading != nil {
+		e.doomed = true
+		p.seat(e)
+		return
+	}
+	p.remove(e)
+}
+
+// PageOut moves an object to a farther tier at once, pinned or not, and returns where it is then. What is in
+// use stays where it is, and what has no L3 stays in L2.
+func (p *Pager) PageOut(k Key, to Tier) Tier {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[k]
+	if e == nil {
+		return p.far()
+	}
+	if e.refs > 0 || e.loading != nil {
+		return e.tier()
+	}
+	if to < Hot && e.hot != nil {
+		p.cool(e)
+	}
+	if to < L2 && e.safe && e.hot == nil {
+		p.remove(e)
+		return L3
+	}
+	p.seat(e)
+	return e.tier()
+}
+
+// Tier tells where an object is, without using it.
+func (p *Pager) Tier(k Key) Tier {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.entries[k]; e != nil && e.tier() > L3 {
+		return e.tier()
+	}
+	return p.far()
+}
+
+// far is the tier of what is not in RAM.
+func (p *Pager) far() Tier {
+	if p.source == nil {
+		return Gone
+	}
+	return L3
+}
+
+// Waking tells whether an object is being brought in right now.
+func (p *Pager) Waking(k Key) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[k]
+	return e != nil && e.loading != nil
+}
+
+// Stats counts what is held.
+func (p *Pager) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.stats
+	s.Hot, s.L2 = p.hot.Len(), p.cold.Len()
+	return s
+}
+
+// used is what counts towards the bound.
+func (p *Pager) used() int64 {
+	return p.stats.HotBytes + p.stats.L2Bytes + int64(len(p.entries))*overhead
+}
