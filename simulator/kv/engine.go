@@ -1,0 +1,314 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// ErrTooLong says that a request needs more blocks than there are.
+var ErrTooLong = errors.New("request does not fit into the cache")
+
+// ErrEmpty says that a request has no prompt or no answer.
+var ErrEmpty = errors.New("request without prompt or answer")
+
+// Engine is one simulated server. Make one with New. Times given to its methods must not go back.
+type Engine struct {
+	o        Options
+	cache    *Cache
+	tier     *Tier // nil without one
+	now      time.Time
+	pace     time.Duration // what a token of an answer takes with all that runs now
+	waiting  []*Sequence   // the next one first
+	prefills []*Sequence
+	decodes  []*Sequence
+	count    Counters
+	events   []Event
+	handed   []Event // the slice that Advance returned last
+}
+
+// New returns a server that starts at now, with options that are valid.
+func New(o Options, now time.Time) (*Engine, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("kv options: %w", err)
+	}
+	e := &Engine{o: o, cache: NewCache(o.Blocks), now: now, pace: max(1, o.Decode)}
+	e.count.Started = now
+	if o.OffloadBlocks > 0 {
+		e.tier = NewTier(o.OffloadBlocks)
+	}
+	return e, nil
+}
+
+// Cache is the server's cache, for reading.
+func (e *Engine) Cache() *Cache { return e.cache }
+
+// Tier is the server's main memory, which others may name as their Request.Remote; nil when it has none.
+func (e *Engine) Tier() *Tier { return e.tier }
+
+// Submit hands in a request. It starts at once when there is room. Errors are ErrTooLong and ErrEmpty.
+func (e *Engine) Submit(now time.Time, r Request) (*Sequence, error) {
+	if len(r.Prompt) == 0 || len(r.Answer) == 0 {
+		return nil, ErrEmpty
+	}
+	if n := e.blocks(&r); n > e.o.Blocks {
+		return nil, fmt.Errorf("%w: %d blocks of %d", ErrTooLong, n, e.o.Blocks)
+	}
+	e.run(now)
+	e.compute()
+	s := &Sequence{Submitted: now, req: r}
+	all := append(slices.Clone(r.Prompt), r.Answer...)
+	s.chain = AppendChain(nil, r.Seed, all, e.o.BlockTokens)
+	e.waiting = append(e.waiting, s)
+	e.admit()
+	return s, nil
+}
+
+// Cancel ends a sequence whose client has left. What it computed stays in the cache. A sequence that has ended
+// stays as it is.
+func (e *Engine) Cancel(now time.Time, s *Sequence) {
+	e.run(now)
+	if s.State >= Finished {
+		return
+	}
+	e.compute()
+	e.leave(s, Gone)
+	e.admit()
+}
+
+// Next is the time of the next event, or false when nothing will happen by itself.
+func (e *Engine) Next() (time.Time, bool) {
+	if len(e.events) > 0 {
+		return e.events[0].At, true
+	}
+	return e.upcoming()
+}
+
+// Advance moves time on and returns what has happened since the last call, in its order. The slice is valid
+// until the next call.
+func (e *Engine) Advance(now time.Time) []Event {
+	e.run(now)
+	e.handed, e.events = e.events, e.handed[:0]
+	return e.handed
+}
+
+// Reset empties the cache, and the main memory as well if external is set. It does nothing and reports false
+// while requests run.
+func (e *Engine) Reset(now time.Time, external bool) bool { //nolint:revive // the flag is one of vLLM's own API
+	e.run(now)
+	if !e.cache.Reset() {
+		return false
+	}
+	if external && e.tier != nil {
+		e.tier.Clear()
+	}
+	return true
+}
+
+// Restart is the end of the process and the start of another: all requests are Gone, both memories are empty,
+// counts begin anew.
+func (e *Engine) Restart(now time.Time) {
+	e.run(now)
+	for _, group := range [][]*Sequence{e.prefills, e.decodes, e.waiting} {
+		for _, s := range slices.Clone(group) {
+			e.leave(s, Gone)
+		}
+	}
+	e.cache.clear()
+	if e.tier != nil {
+		e.tier.Clear()
+	}
+	e.count = Counters{Started: now}
+}
+
+// Counters returns the counts at the time of the last call that took one.
+func (e *Engine) Counters() Counters {
+	c := e.count
+	c.Running, c.Waiting = e.running(), len(e.waiting)
+	for _, s := range e.decodes {
+		c.GenerationTokens += uint64(e.Generated(s))
+	}
+	c.Usage = float64(e.cache.InUse()) / float64(e.cache.Size())
+	return c
+}
+
+func (e *Engine) running() int { return len(e.prefills) + len(e.decodes) }
+
+// blocks is how many blocks a request needs: for all of its tokens but the last.
+func (e *Engine) blocks(r *Request) int {
+	return (len(r.Prompt) + len(r.Answer) - 1 + e.o.BlockTokens - 1) / e.o.BlockTokens
+}
+
+// run lets happen what happens until now. What it does depends on events alone, not on how often it is called.
+func (e *Engine) run(now time.Time) {
+	for {
+		at, ok := e.upcoming()
+		if !ok || at.After(now) {
+			break
+		}
+		e.now = at
+		e.compute()
+		e.settle()
+	}
+	e.now = now
+}
+
+// upcoming is when the next prompt or answer is complete.
+func (e *Engine) upcoming() (next time.Time, ok bool) {
+	for _, group := range [...][]*Sequence{e.prefills, e.decodes} {
+		for _, s := range group {
+			if !ok || s.ready.Before(next) {
+				next, ok = s.ready, true
+			}
+		}
+	}
+	return next, ok
+}
+
+// Generated is how many tokens of its answer a sequence has by the time of the last call that took one.
+func (e *Engine) Generated(s *Sequence) int {
+	switch {
+	case s.State < Decode:
+		return 0
+	case s.State > Decode:
+		return s.tokens
+	}
+	return len(s.req.Answer) - int((s.ready.Sub(e.now)+e.pace-1)/e.pace)
+}
+
+// compute notes what of the running sequences is in the cache by now.
+func (e *Engine) compute() {
+	for _, s := range e.prefills {
+		left := s.ready.Sub(e.now)
+		if left <= time.Duration(len(s.req.Prompt)-s.Cached)*e.o.Prefill { // else it is still loading
+			e.computed(s, len(s.req.Prompt)-int((left+e.o.Prefill-1)/max(1, e.o.Prefill)))
+		}
+	}
+	for _, s := range e.decodes {
+		e.computed(s, len(s.req.Prompt)+e.Generated(s)-1)
+	}
+}
+
+// computed notes that the first tokens of a sequence are in the cache.
+func (e *Engine) computed(s *Sequence, tokens int) {
+	from, n := s.lease.computed, tokens/e.o.BlockTokens
+	if n <= from {
+		return
+	}
+	e.cache.Compute(s.lease, n)
+	if e.tier != nil {
+		e.tier.Store(s.chain[from:s.lease.computed])
+	}
+}
+
+// repace is to follow every change of how many sequences run: answers take longer in company.
+func (e *Engine) repace() {
+	pace := max(1, e.o.Decode+e.o.Crowd*time.Duration(e.running()-1))
+	if pace == e.pace {
+		return
+	}
+	for _, s := range e.decodes {
+		left := float64(s.ready.Sub(e.now)) * float64(pace) / float64(e.pace)
+		s.ready = e.now.Add(time.Duration(math.Round(left)))
+	}
+	e.pace = pace
+}
+
+// settle ends what is complete and lets others start.
+func (e *Engine) settle() {
+	for _, s := range slices.Clone(e.prefills) {
+		if s.ready.After(e.now) {
+			continue
+		}
+		e.prefills = remove(e.prefills, s)
+		e.decodes = append(e.decodes, s)
+		s.First = e.now
+		s.ready = e.now.Add(time.Duration(len(s.req.Answer)-1) * e.pace)
+		e.enter(s, Decode)
+	}
+	for _, s := range slices.Clone(e.decodes) {
+		if !s.ready.After(e.now) {
+			e.leave(s, Finished)
+		}
+	}
+	e.admit()
+}
+
+// admit starts waiting sequences, in their order, as long as there are seats, lanes and blocks.
+func (e *Engine) admit() {
+	defer e.repace()
+	for len(e.waiting) > 0 && len(e.prefills) < e.o.Lanes && (e.o.Seats == 0 || e.running() < e.o.Seats) {
+		s := e.waiting[0]
+		reuse := (len(s.req.Prompt) - 1) / e.o.BlockTokens
+		lease, ok := e.cache.Take(s.chain, reuse, e.blocks(&s.req))
+		if !ok {
+			return
+		}
+		e.waiting = slices.Delete(e.waiting, 0, 1)
+		s.lease = lease
+		e.start(s, reuse)
+	}
+}
+
+// start sets when the prompt of a sequence will be computed, and counts what is there already.
+func (e *Engine) start(s *Sequence, reuse int) {
+	local := s.lease.Hits()
+	away := e.external(s, s.chain[local:reuse])
+	s.External = away * e.o.BlockTokens
+	s.Cached = local*e.o.BlockTokens + s.External
+	s.Started = e.now
+	uncached := len(s.req.Prompt) - s.Cached
+	s.ready = e.now.Add(e.o.Overhead + time.Duration(s.External)*e.o.Load + time.Duration(uncached)*e.o.Prefill)
+
+	prompt := uint64(len(s.req.Prompt))
+	e.count.PrefixQueries += prompt
+	e.count.PrefixHits += uint64(local * e.o.BlockTokens)
+	e.count.PromptTokens += prompt
+	e.count.CachedTokens += uint64(s.Cached)
+	if e.tier != nil || s.req.Remote != nil {
+		e.count.ExternalQueries += prompt - uint64(local*e.o.BlockTokens)
+		e.count.ExternalHits += uint64(s.External)
+	}
+	e.prefills = append(e.prefills, s)
+	e.enter(s, Prefill)
+}
+
+// external is how many leading blocks of chain come from main memory, of this server or of the one that the
+// request names, whichever has more.
+func (e *Engine) external(s *Sequence, chain []Hash) int {
+	n := 0
+	if e.tier != nil {
+		n = e.tier.Match(chain)
+	}
+	if s.req.Remote != nil && s.req.Remote != e.tier {
+		n = max(n, s.req.Remote.Match(chain))
+	}
+	return n
+}
+
+// enter tells of a new state.
+func (e *Engine) enter(s *Sequence, state State) {
+	s.State = state
+	e.events = append(e.events, Event{At: e.now, State: state, Sequence: s})
+}
+
+// leave takes a sequence off the server.
+func (e *Engine) leave(s *Sequence, state State) {
+	e.waiting, e.prefills, e.decodes = remove(e.waiting, s), remove(e.prefills, s), remove(e.decodes, s)
+	if s.lease != nil {
+		e.cache.Release(s.lease)
+	}
+	s.tokens, s.Ended = e.Generated(s), e.now
+	e.count.GenerationTokens += uint64(s.tokens)
+	e.enter(s, state)
+}
+
+// remove takes s out of list, which keeps its order.
+func remove(list []*Sequence, s *Sequence) []*Sequence {
+	if i := slices.Index(list, s); i >= 0 {
+		return slices.Delete(list, i, i+1)
+	}
+	return list
+}

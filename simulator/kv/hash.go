@@ -1,0 +1,49 @@
+package kv
+
+import (
+	"encoding/binary"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Hash names a full block and all that stands before it. vLLM uses SHA-256 by default; 64 bits are enough
+// for a simulation of some million blocks.
+type Hash uint64
+
+// Seed is what decides besides tokens whether blocks are the same. It enters the first block and, through
+// the chain, all that follow.
+type Seed struct {
+	Salt   string // cache_salt of the request
+	LoRA   string // name of the adapter
+	Effort string // reasoning_effort, which chat templates put in front of the messages
+}
+
+// hash keeps the fields apart by their lengths: ("a","bc") is not ("ab","c").
+func (s Seed) hash() Hash {
+	var d xxhash.Digest
+	d.Reset()
+	for _, field := range [...]string{s.Salt, s.LoRA, s.Effort} {
+		var size [8]byte
+		binary.LittleEndian.PutUint64(size[:], uint64(len(field)))
+		_, _ = d.Write(size[:])
+		_, _ = d.WriteString(field)
+	}
+	return Hash(d.Sum64())
+}
+
+// AppendChain appends to dst the hashes of the full blocks of tokens, in their order. blockTokens is at least 1.
+func AppendChain(dst []Hash, seed Seed, tokens []uint32, blockTokens int) []Hash {
+	parent := seed.hash()
+	var d xxhash.Digest
+	var word [4]byte
+	for ; len(tokens) >= blockTokens; tokens = tokens[blockTokens:] {
+		d.ResetWithSeed(uint64(parent))
+		for _, t := range tokens[:blockTokens] {
+			binary.LittleEndian.PutUint32(word[:], t)
+			_, _ = d.Write(word[:])
+		}
+		parent = Hash(d.Sum64())
+		dst = append(dst, parent)
+	}
+	return dst
+}

@@ -1,0 +1,68 @@
+package kv
+
+import "time"
+
+// Request is what a server is asked for. Its slices must not change until the request has ended.
+type Request struct {
+	Seed   Seed
+	Prompt []uint32 // token ids; at least one
+	Answer []uint32 // token ids that will be given; at least one
+	// Remote is the main memory of another server, to take blocks from that are in neither memory of this one;
+	// nil means none. It stands for kv_transfer_params.remote_kv_source.
+	Remote *Tier
+}
+
+// State is how far a request is.
+type State uint8
+
+// The states of a request, in their order.
+const (
+	Waiting  State = iota // for a seat
+	Prefill               // its prompt is being computed
+	Decode                // its answer is being given
+	Finished              // its answer is complete
+	Gone                  // it was cancelled, or its server was restarted
+)
+
+// String returns the state in lower case.
+func (s State) String() string {
+	switch s {
+	case Waiting:
+		return "waiting"
+	case Prefill:
+		return "prefill"
+	case Decode:
+		return "decode"
+	case Finished:
+		return "finished"
+	case Gone:
+	}
+	return "gone"
+}
+
+// Sequence is a request on its way through an Engine, which owns it. Its fields are for reading.
+type Sequence struct {
+	State     State
+	Cached    int // prompt tokens that were not computed, as in usage.prompt_tokens_details; known from Prefill on
+	External  int // those of them that came from main memory
+	Submitted time.Time
+	Started   time.Time // zero while it waits
+	First     time.Time // of the first token; zero before it
+	Ended     time.Time // zero before the end
+
+	req    Request
+	chain  []Hash
+	lease  *Lease
+	ready  time.Time // when its prompt, or then its answer, is complete as things stand
+	tokens int       // of the answer at its end
+}
+
+// Prompt is the length of the prompt in tokens.
+func (s *Sequence) Prompt() int { return len(s.req.Prompt) }
+
+// Event is a change of a sequence's state.
+type Event struct {
+	At       time.Time
+	State    State // the new one: Prefill, Decode (the first token is there), Finished or Gone
+	Sequence *Sequence
+}
