@@ -95,10 +95,10 @@ func readAnswer(line []byte) (Answer, error) {
 }
 
 // scripted returns the first answer that matches a question, or nil.
-func (o *Options) scripted(question string) *Answer {
-	for i := range o.Answers {
-		if strings.Contains(question, o.Answers[i].Match) {
-			return &o.Answers[i]
+func scripted(answers []Answer, question string) *Answer {
+	for i := range answers {
+		if strings.Contains(question, answers[i].Match) {
+			return &answers[i]
 		}
 	}
 	return nil
@@ -107,7 +107,7 @@ func (o *Options) scripted(question string) *Answer {
 // recite puts the scripted answer to a question, when there is one, in place of what the choices of g
 // say. Reasoning stays, and so do tool calls.
 func (s *Server) recite(g *generation, question string, stops stopStrings, maxTokens int) {
-	a := s.opt.scripted(question)
+	a := scripted(s.opt.Answers, question)
 	if a == nil {
 		return
 	}
