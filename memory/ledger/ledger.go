@@ -38,7 +38,7 @@ var (
 
 // LimitError says that a change would put a tenant over a limit.
 type LimitError struct {
-	What  string // contexts or bytes
+	What  string // contexts, bytes or pinned bytes
 	Limit int64
 }
 
@@ -146,7 +146,15 @@ func (r *Record) Objects() []Object {
 }
 
 // Counts tells whether the record is one of the tenant's contexts, as opposed to what is left of one.
-func (r *Record) Counts() bool { return r != nil && r.State != Expired && len(r.Versions) > 0 }
+func (r *Record) Counts() bool { return r != nil && r.State != Expired }
+
+// PinnedBytes is how much the record keeps from being paged out, in bytes of text.
+func (r *Record) PinnedBytes() int64 {
+	if r == nil || !r.Pinned || len(r.Versions) == 0 {
+		return 0
+	}
+	return r.Versions[len(r.Versions)-1].Bytes
+}
 
 // Entry is a record as a book holds it.
 type Entry struct {
@@ -159,6 +167,7 @@ type Entry struct {
 type Limits struct {
 	Contexts int64
 	Bytes    int64 // unpacked, of all objects, each counted once
+	Pinned   int64 // of Record.PinnedBytes
 }
 
 // Change replaces a record.
@@ -190,6 +199,9 @@ func (c *Change) Step() int64 {
 	return n
 }
 
+// PinnedStep is by how much the change moves the tenant's pinned bytes.
+func (c *Change) PinnedStep() int64 { return c.New.PinnedBytes() - c.Old.PinnedBytes() }
+
 func without(a, b []Object) []Object {
 	in := make(map[blob.Sum]bool, len(b))
 	for _, o := range b {
@@ -215,4 +227,10 @@ type Touch struct {
 type Name struct {
 	Tenant Tenant
 	ID     string
+}
+
+// News is a change of a record, made by any replica.
+type News struct {
+	Name
+	Rev int64 // 0: the record went
 }

@@ -27,6 +27,7 @@ type shelf struct {
 	refs     map[blob.Sum]int
 	contexts int64
 	bytes    int64
+	pinned   int64
 }
 
 // NewLocal returns an empty book that takes at most the given number of records, of all tenants together.
@@ -65,6 +66,7 @@ func (l *Local) Commit(_ context.Context, c Change) (int64, []Object, error) {
 	}
 	freed := s.count(added, dropped)
 	s.contexts += c.Step()
+	s.pinned += c.PinnedStep()
 	if c.New == nil {
 		delete(s.entries, c.ID)
 	} else {
@@ -107,6 +109,9 @@ func (s *shelf) within(c Change, added, dropped []Object) error {
 	}
 	if grows > 0 && c.Limits.Bytes > 0 && s.bytes+grows > c.Limits.Bytes {
 		return &LimitError{What: "bytes", Limit: c.Limits.Bytes}
+	}
+	if c.PinnedStep() > 0 && c.Limits.Pinned > 0 && s.pinned+c.PinnedStep() > c.Limits.Pinned {
+		return &LimitError{What: "pinned bytes", Limit: c.Limits.Pinned}
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (h Held) Release() {
 	if h.e.refs > 0 || h.e.loading != nil {
 		return
 	}
-	if h.e.doomed && h.p.entries[h.e.key] == h.e {
+	if (h.e.doomed || h.e.packed == nil) && h.p.entries[h.e.key] == h.e {
 		h.p.remove(h.e)
 		return
 	}

@@ -165,9 +165,11 @@ type entry struct {
 	last        time.Time
 	loading     *load
 
-	rank  float64
-	place int           // in the ranking, -1: not there
-	seat  *list.Element // in hot or cold, nil: not there
+	rank   float64
+	place  int           // in the ranking, -1: not there
+	in     *list.List    // Pager.hot or Pager.cold, nil: in none
+	seat   *list.Element // in that list
+	seated time.Time     // last, when it got the seat
 }
 
 func (e *entry) tier() Tier {
@@ -264,6 +266,18 @@ func (p *Pager) Saved(k Key) {
 		e.safe = true
 		p.seat(e)
 	}
+}
+
+// Keep takes back a Forget that waits for the last user, and reports whether the object is in RAM.
+func (p *Pager) Keep(k Key) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[k]
+	if e == nil || e.packed == nil {
+		return false
+	}
+	e.doomed = false
+	return true
 }
 
 // Packed returns the packed form of an object that is in RAM, nil when it is not; to be read only.

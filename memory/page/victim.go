@@ -56,6 +56,7 @@ func (p *Pager) cool(e *entry) {
 	p.stats.HotBytes -= int64(len(e.hot))
 	p.o.Paged(Hot, L2, len(e.hot))
 	e.hot = nil
+	p.rank(e)
 }
 
 // remove drops the entry.
@@ -80,9 +81,12 @@ func (p *Pager) remove(e *entry) {
 func (p *Pager) touch(e *entry) {
 	e.last = p.o.Now()
 	e.uses++
-	e.rank = p.age + (e.uses+float64(e.care.Priority))*e.cost()
+	p.rank(e)
 	p.seat(e)
 }
+
+// rank works out the GDSF rank of the entry's next step.
+func (p *Pager) rank(e *entry) { e.rank = p.age + (e.uses+float64(e.care.Priority))*e.cost() }
 
 // seat puts an entry where its state wants it: into the list of its tier, at the end when it was used, and
 // into the ranking when it may be taken.
@@ -103,15 +107,21 @@ func (p *Pager) seat(e *entry) {
 
 // enlist keeps the lists in order of last use.
 func (p *Pager) enlist(e *entry) {
-	want := &p.cold
+	var want *list.List
 	switch {
 	case e.hot != nil:
 		want = &p.hot
-	case e.packed == nil:
-		p.leave(e)
+	case e.packed != nil:
+		want = &p.cold
+	}
+	if e.in == want && e.seated.Equal(e.last) {
 		return
 	}
 	p.leave(e)
+	if want == nil {
+		return
+	}
+	e.in, e.seated = want, e.last
 	at := want.Back()
 	for at != nil && at.Value.(*entry).last.After(e.last) { //nolint:errcheck,forcetypeassert // lists hold entries only
 		at = at.Prev()
@@ -124,13 +134,11 @@ func (p *Pager) enlist(e *entry) {
 }
 
 // leave takes the entry out of its list.
-func (p *Pager) leave(e *entry) {
-	if e.seat == nil {
-		return
+func (*Pager) leave(e *entry) {
+	if e.in != nil {
+		e.in.Remove(e.seat)
 	}
-	p.hot.Remove(e.seat) // a list ignores elements of others
-	p.cold.Remove(e.seat)
-	e.seat = nil
+	e.in, e.seat = nil, nil
 }
 
 func (p *Pager) unseat(e *entry) {

@@ -1,0 +1,179 @@
+package question
+
+// Difference is why two questions may not share an answer.
+type Difference uint8
+
+// The differences, in the order in which they are looked for.
+const (
+	Same     Difference = iota // none was found
+	Long                       // one of them is too long, or says nothing
+	Asked                      // they ask for different kinds of things: when, why
+	Negation                   // one denies what the other does not
+	Number                     // another number, or sign
+	Word                       // a word of one is not accounted for in the other
+	Order                      // the same words in another order, where that matters
+)
+
+//nolint:gochecknoglobals // constant table
+var differences = [...]string{"same", "long", "asked", "negation", "number", "word", "order"}
+
+// String returns the name in lower case.
+func (d Difference) String() string {
+	if int(d) < len(differences) {
+		return differences[d]
+	}
+	return "unknown"
+}
+
+// maxSoft is how many words that may stand alone do so on one side.
+const maxSoft = 2
+
+// Compare returns why a and b may not share an answer, or Same. It is symmetric and does not allocate.
+func Compare(a, b *Reading) Difference {
+	switch {
+	case a.long || b.long || len(a.words) == 0 || len(b.words) == 0:
+		return Long
+	case !a.kind.meets(b.kind):
+		return Asked
+	case a.negations != b.negations:
+		return Negation
+	}
+	m := match{a: a, b: b, literal: a.literal || b.literal}
+	m.run()
+	if d := m.leftovers(); d != Same {
+		return d
+	}
+	if m.swapped() {
+		return Order
+	}
+	return Same
+}
+
+// match pairs the words of two readings.
+type match struct {
+	a, b    *Reading
+	literal bool
+	left    [MaxWords]int8 // of word i of a: 1 + its word of b, or 0
+	right   [MaxWords]int8 // of word i of b: 1 + its word of a, or 0
+	keys    int            // pairs of words that matter
+}
+
+// run pairs equal words first, then words that may stand for each other.
+func (m *match) run() {
+	for round := range 2 {
+		for i := range m.a.words {
+			if m.left[i] == 0 {
+				m.pair(i, round == 1)
+			}
+		}
+	}
+}
+
+// pair looks for a free word of b for word i of a.
+func (m *match) pair(i int, loose bool) {
+	x := &m.a.words[i]
+	for j := range m.b.words {
+		y := &m.b.words[j]
+		if m.right[j] != 0 || !equal(x.form, y.form) && (!loose || !m.same(x, y)) || x.quoted != y.quoted && (x.class == sign || y.class == sign) {
+			continue
+		}
+		m.left[i], m.right[j] = int8(j+1), int8(i+1)
+		if x.class != soft || y.class != soft {
+			m.keys++
+		}
+		return
+	}
+}
+
+// same reports whether two different words may stand for each other.
+func (m *match) same(x, y *token) bool {
+	if x.quoted || y.quoted || x.class >= number || y.class >= number {
+		return false
+	}
+	if !m.literal || x.meta && y.meta {
+		for _, c := range x.concepts {
+			for _, d := range y.concepts {
+				if c == d {
+					return true
+				}
+			}
+		}
+	}
+	return !m.literal && sameForm(x.form, y.form)
+}
+
+// leftovers judges the words without a partner.
+func (m *match) leftovers() Difference {
+	if m.keys == 0 {
+		return Word
+	}
+	p, d := alone1(m.a, m.b, &m.left)
+	q, e := alone1(m.b, m.a, &m.right)
+	switch {
+	case d == Number || e == Number:
+		return Number
+	case d != Same || e != Same || p > 0 && q > 0 || p+q > maxSoft:
+		return Word
+	}
+	return Same
+}
+
+// alone1 counts the words of r without a partner that may be so, or tells what is wrong with one that may not.
+func alone1(r, other *Reading, partner *[MaxWords]int8) (n int, d Difference) {
+	for i := range r.words {
+		w := &r.words[i]
+		switch {
+		case partner[i] != 0:
+		case w.class >= number:
+			return 0, Number
+		case w.class == soft && !w.quoted:
+			n++
+		case !other.says(w):
+			d = Word
+		}
+	}
+	return n, d
+}
+
+// says reports whether the reading holds the very word.
+func (r *Reading) says(w *token) bool {
+	for i := range r.words {
+		if equal(r.words[i].form, w.form) {
+			return true
+		}
+	}
+	return false
+}
+
+// swapped reports whether two words stand in another order, and that matters.
+func (m *match) swapped() bool {
+	strict := m.a.strict || m.b.strict
+	for i := range m.a.words {
+		if m.left[i] == 0 {
+			continue
+		}
+		for k := i + 1; k < len(m.a.words); k++ {
+			if m.left[k] == 0 || m.left[k] > m.left[i] {
+				continue
+			}
+			if m.matters(i, k, strict) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// matters reports whether it does that words i and k of a stand the other way round in b.
+func (m *match) matters(i, k int, strict bool) bool {
+	x, y := &m.a.words[i], &m.a.words[k]
+	p, q := &m.b.words[m.left[i]-1], &m.b.words[m.left[k]-1]
+	if equal(x.form, y.form) {
+		return false
+	}
+	if x.role == p.role && y.role == q.role && x.role != noRole && y.role != noRole && x.role != y.role {
+		return false
+	}
+	proper := func(t *token) bool { return t.class >= number || t.name || t.quoted }
+	return strict || proper(x) && proper(y)
+}

@@ -1,0 +1,266 @@
+package question
+
+import (
+	"slices"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// maxForm is how many bytes of a word count; longer ones are cut.
+	maxForm = 48
+	// MaxWords is how many words of a question are compared. Longer texts meet only themselves.
+	MaxWords = 64
+	// MaxBytes is how long a question may be to be compared, in bytes.
+	MaxBytes = 1024
+)
+
+// class is how much a word matters.
+type class uint8
+
+const (
+	key    class = iota // has to be accounted for
+	soft                // may stand on one side alone
+	filler              // does not matter
+	number              // digits, or a word for them
+	sign                // + or $
+)
+
+// Reading is a question as Compare sees it. It does not refer to the text it was read from. The zero value is an empty
+// question, which is the same as none. A Reading may be read again into; as long as nobody does, it is safe for
+// concurrent use.
+type Reading struct {
+	kind      Kind
+	negations int
+	strict    bool // the order of its words matters: a word of direction, or yes or no
+	literal   bool // a question about words
+	long      bool // too long to be compared
+	words     []token
+	arena     []byte // the forms of words
+	raw       []rawWord
+}
+
+// token is a word that matters.
+type token struct {
+	form     []byte // folded; in the arena or in the lexicon
+	concepts []uint16
+	class    class
+	name     bool // began with a capital inside a sentence
+	quoted   bool
+	meta     bool // speaks about words
+	role     role
+}
+
+// role is the word of direction in front of a word.
+type role uint8
+
+const (
+	noRole role = iota
+	from
+	to
+	than
+	by
+)
+
+// rawWord is a word of the text, before anything is known about it.
+type rawWord struct {
+	from, to int // in the arena
+	sign     bool
+	digits   bool
+	capital  bool // and not the first of its sentence
+	label    bool // a single capital letter inside a sentence
+	acronym  bool // two capital letters or more
+	quoted   bool
+}
+
+// Kind is what the question asks for.
+func (r *Reading) Kind() Kind { return r.kind }
+
+// Words is how many words of the question matter.
+func (r *Reading) Words() int { return len(r.words) }
+
+// Clone returns a copy that shares nothing with r.
+func (r *Reading) Clone() *Reading {
+	out := *r
+	out.raw, out.words = nil, slices.Clone(r.words)
+	size := 0
+	for i := range r.words {
+		size += len(r.words[i].form)
+	}
+	out.arena = make([]byte, 0, size)
+	for i := range out.words {
+		at := len(out.arena)
+		out.arena = append(out.arena, r.words[i].form...)
+		out.words[i].form = out.arena[at:len(out.arena):len(out.arena)]
+	}
+	return &out
+}
+
+// Read makes r the reading of text. It allocates only to grow what r holds. What stood in r before is gone.
+func (r *Reading) Read(text string) {
+	*r = Reading{words: r.words[:0], arena: r.arena[:0], raw: r.raw[:0]}
+	if len(text) > MaxBytes {
+		r.long = true
+		return
+	}
+	s := splitter{r: r, text: text}
+	s.split()
+	r.interpret(theLexicon())
+	r.measure(theLexicon())
+	if r.kind == anyKind {
+		r.kind = Thing
+	}
+}
+
+// splitter cuts a text into raw words.
+type splitter struct {
+	r      *Reading
+	text   string
+	pos    int
+	inner  bool // a word came since the sentence began
+	quoted bool
+}
+
+func (s *splitter) split() {
+	for s.pos < len(s.text) {
+		c, size := utf8.DecodeRuneInString(s.text[s.pos:])
+		switch {
+		case unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c):
+			s.word(c)
+			continue
+		case c == '"' || c == '“' || c == '”' || c == '«' || c == '»' || c == '„' || c == '`':
+			s.quoted = !s.quoted
+		case c == '.' || c == '!' || c == '?' || c == ':' || c == '\n' || c == '¿' || c == '¡':
+			s.inner = false
+		case s.isSign(c, size):
+			at := len(s.r.arena)
+			s.r.arena = utf8.AppendRune(s.r.arena, c)
+			s.r.raw = append(s.r.raw, rawWord{from: at, to: len(s.r.arena), sign: true})
+		}
+		s.pos += size
+	}
+}
+
+// isSign reports whether a rune is a sign that matters. A minus is one in front of a digit or between spaces before one.
+func (s *splitter) isSign(c rune, size int) bool {
+	switch c {
+	case '+', '*', '=', '<', '>', '^', '$', '€', '£', '¥', '&', '|', '~', '@', '°', '#', '√', '≤', '≥', '≠', '×', '÷', '\\', '{', '}', '[', ']':
+		return true
+	case '-', '−', '/':
+		rest := s.text[s.pos+size:]
+		if len(rest) > 0 && rest[0] == ' ' {
+			rest = rest[1:]
+		}
+		return len(rest) > 0 && rest[0] >= '0' && rest[0] <= '9'
+	}
+	return false
+}
+
+// word reads the word at pos.
+func (s *splitter) word(first rune) {
+	r, start := s.r, len(s.r.arena)
+	w := rawWord{from: start, quoted: s.quoted}
+	w.capital = s.inner && (unicode.IsUpper(first) || unicode.IsTitle(first))
+	runes, upper := 0, 0
+	for s.pos < len(s.text) {
+		c, size := utf8.DecodeRuneInString(s.text[s.pos:])
+		switch {
+		case unicode.IsDigit(c):
+			w.digits = true
+		case !unicode.IsLetter(c) && !unicode.IsMark(c) && !s.joins(c, size):
+			size = 0
+		}
+		if size == 0 || runes > 0 && alone(c) {
+			break
+		}
+		s.pos += size
+		runes++
+		if unicode.IsUpper(c) {
+			upper++
+		}
+		if (c == ',' || c == '\'') || len(r.arena)-start > maxForm-utf8.UTFMax {
+			continue
+		}
+		r.arena = utf8.AppendRune(r.arena, unicode.ToLower(c))
+		if alone(c) {
+			break
+		}
+	}
+	w.to = len(r.arena)
+	w.label = w.capital && runes == 1 && first != 'I'
+	w.acronym = runes > 1 && upper == runes
+	s.inner = true
+	r.raw = append(r.raw, w)
+	if s.apostrophe() {
+		s.contraction(w)
+	}
+}
+
+// joins reports whether a rune between two digits belongs to their number.
+func (s *splitter) joins(c rune, size int) bool {
+	if c != '.' && c != ',' && c != '\'' || s.pos == 0 || s.pos+size >= len(s.text) {
+		return false
+	}
+	return digit(s.text[s.pos-1]) && digit(s.text[s.pos+size])
+}
+
+func digit(b byte) bool { return b >= '0' && b <= '9' }
+
+// alone reports whether a rune is a word by itself: those of scripts without spaces.
+func alone(c rune) bool {
+	return unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+func (s *splitter) apostrophe() bool {
+	return len(s.text) > s.pos && s.text[s.pos] == '\'' || len(s.text)-s.pos >= 3 && s.text[s.pos:s.pos+3] == "’"
+}
+
+// contraction writes out what follows an apostrophe behind word w: "what's", "don't", and drops the s of a possessive.
+func (s *splitter) contraction(w rawWord) {
+	size := 1
+	if s.text[s.pos] != '\'' {
+		size = len("’")
+	}
+	rest := s.text[s.pos+size:]
+	end := 0
+	for end < len(rest) && (rest[end]|0x20 >= 'a' && rest[end]|0x20 <= 'z') {
+		end++
+	}
+	r := s.r
+	form := r.arena[w.from:w.to]
+	switch rest[:end] {
+	case "s", "S":
+		s.pos += size + end
+		if asks(form) {
+			s.put("is")
+		}
+	case "t", "T":
+		if base, ok := cutSuffix(form, "n"); ok {
+			s.pos += size + end
+			last := &r.raw[len(r.raw)-1]
+			if string(base) == "ca" {
+				base = form // can't
+			}
+			last.to = last.from + len(base)
+			s.put("not")
+		}
+	case "d", "D", "ll", "re", "ve", "m":
+		s.pos += size + end
+	}
+}
+
+// asks reports whether 's behind the word is short for is.
+func asks(form []byte) bool {
+	switch string(form) {
+	case "what", "who", "how", "where", "when", "why", "it", "that", "there", "here":
+		return true
+	}
+	return false
+}
+
+// put appends a word that the text does not spell out.
+func (s *splitter) put(w string) {
+	at := len(s.r.arena)
+	s.r.arena = append(s.r.arena, w...)
+	s.r.raw = append(s.r.raw, rawWord{from: at, to: len(s.r.arena), quoted: s.quoted})
+}

@@ -1,0 +1,249 @@
+package redis
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"signalbox/memory/ledger"
+)
+
+// Load returns a record. Errors are ledger.ErrNotFound, and ledger.ErrUnavailable when Redis cannot be reached
+// within the budget or gives what is no record.
+func (s *Store) Load(ctx context.Context, t ledger.Tenant, id string) (ledger.Entry, error) {
+	var e ledger.Entry
+	err := s.do(ctx, s.o.MetaBudget, func(ctx context.Context, c rueidis.Client) error {
+		fields, err := c.Do(ctx, c.B().Hmget().Key(s.key(t, "c:"+id)).Field("rev", "exp", "rec").Build()).ToArray()
+		if err != nil {
+			return err
+		}
+		e, err = entry(fields)
+		return err
+	})
+	if err != nil {
+		return ledger.Entry{}, fmt.Errorf("load record: %w", err)
+	}
+	return e, nil
+}
+
+// entry reads the fields rev, exp and rec.
+func entry(fields []rueidis.RedisMessage) (ledger.Entry, error) {
+	if len(fields) != 3 || fields[0].IsNil() {
+		return ledger.Entry{}, ledger.ErrNotFound
+	}
+	rev, err := fields[0].AsInt64()
+	if err != nil {
+		return ledger.Entry{}, fmt.Errorf("revision: %w", err)
+	}
+	end, err := fields[1].AsInt64()
+	if err != nil {
+		return ledger.Entry{}, fmt.Errorf("end of life: %w", err)
+	}
+	text, err := fields[2].AsBytes()
+	if err != nil {
+		return ledger.Entry{}, fmt.Errorf("record: %w", err)
+	}
+	record := new(ledger.Record)
+	if err := json.Unmarshal(text, record); err != nil {
+		return ledger.Entry{}, fmt.Errorf("record: %w", err)
+	}
+	return ledger.Entry{Record: record, Rev: rev, Expires: time.UnixMilli(end).UTC()}, nil
+}
+
+// Codes that commit.lua returns.
+const (
+	committed = iota
+	conflict
+	missing
+	tooManyContexts
+	tooManyBytes
+	tooManyPinned
+)
+
+// Commit applies a change and returns the new revision, and the objects whose references went; others may
+// still refer to them. Errors are ledger.ErrConflict, ErrMissing, ErrFull, ErrUnavailable and
+// *ledger.LimitError. After ErrUnavailable the change may or may not have been made.
+func (s *Store) Commit(ctx context.Context, c ledger.Change) (int64, []ledger.Object, error) {
+	args, dropped, err := s.arguments(&c)
+	if err != nil {
+		return 0, nil, err
+	}
+	keys := []string{s.key(c.Tenant, "c:"+c.ID), s.key(c.Tenant, "exp"), s.key(c.Tenant, "ids"), s.key(c.Tenant, "q")}
+	script := s.scripts.commit
+	if c.New == nil || !c.New.Counts() {
+		script = s.scripts.shrink
+	}
+	var rev int64
+	err = s.do(ctx, s.o.WriteBudget, func(ctx context.Context, client rueidis.Client) error {
+		if err := s.note(ctx, client, &c); err != nil {
+			return err
+		}
+		answer, err := script.Exec(ctx, client, keys, args).AsIntSlice()
+		if err != nil {
+			return err
+		}
+		rev, err = verdict(answer, c.Limits)
+		return err
+	})
+	if err != nil {
+		return 0, nil, fmt.Errorf("commit record: %w", err)
+	}
+	return rev, dropped, nil
+}
+
+// arguments spells a change for commit.lua.
+func (s *Store) arguments(c *ledger.Change) (args []string, dropped []ledger.Object, err error) {
+	var record []byte
+	rev := "0"
+	if c.New != nil {
+		if record, err = json.Marshal(c.New); err != nil {
+			return nil, nil, fmt.Errorf("spell record: %w", err)
+		}
+		rev = strconv.FormatInt(c.Rev+1, 10)
+	}
+	added, dropped := c.Difference()
+	args = []string{
+		strconv.FormatInt(c.Rev, 10), string(record), strconv.FormatInt(c.Expires.UnixMilli(), 10), c.ID,
+		strconv.FormatInt(c.Step(), 10), strconv.FormatInt(c.Limits.Contexts, 10), strconv.FormatInt(c.Limits.Bytes, 10),
+		s.key(c.Tenant, "o:"), s.channel(), string(c.Tenant) + " " + c.ID + " " + rev,
+		strconv.Itoa(len(added)), strconv.Itoa(len(dropped)),
+		strconv.FormatInt(c.PinnedStep(), 10), strconv.FormatInt(c.Limits.Pinned, 10),
+	}
+	for _, o := range added {
+		args = append(args, o.Sum.String(), strconv.FormatInt(o.Size, 10), strconv.Itoa(chunks(o.Packed)))
+	}
+	for _, o := range dropped {
+		args = append(args, o.Sum.String())
+	}
+	return args, dropped, nil
+}
+
+// note enters the tenant of a new record into the set that Due goes through.
+func (s *Store) note(ctx context.Context, client rueidis.Client, c *ledger.Change) error {
+	if c.Rev != 0 || s.known.has(c.Tenant) {
+		return nil
+	}
+	if err := client.Do(ctx, client.B().Sadd().Key(s.o.Prefix+":tenants").Member(string(c.Tenant)).Build()).Error(); err != nil {
+		return err
+	}
+	s.known.add(c.Tenant)
+	return nil
+}
+
+func verdict(answer []int64, l ledger.Limits) (int64, error) {
+	if len(answer) == 0 {
+		return 0, fmt.Errorf("%w: an empty answer", ledger.ErrUnavailable)
+	}
+	switch answer[0] {
+	case committed:
+		if len(answer) == 2 {
+			return answer[1], nil
+		}
+	case conflict:
+		return 0, ledger.ErrConflict
+	case missing:
+		return 0, ledger.ErrMissing
+	case tooManyContexts:
+		return 0, &ledger.LimitError{What: "contexts", Limit: l.Contexts}
+	case tooManyBytes:
+		return 0, &ledger.LimitError{What: "bytes", Limit: l.Bytes}
+	case tooManyPinned:
+		return 0, &ledger.LimitError{What: "pinned bytes", Limit: l.Pinned}
+	}
+	return 0, fmt.Errorf("%w: answer %v", ledger.ErrUnavailable, answer)
+}
+
+// Touch moves ends of lives, in one round trip. Records that are gone are passed over.
+func (s *Store) Touch(ctx context.Context, touches []ledger.Touch) error {
+	if len(touches) == 0 {
+		return nil
+	}
+	calls := make([]rueidis.LuaExec, len(touches))
+	for i, t := range touches {
+		calls[i] = rueidis.LuaExec{
+			Keys: []string{s.key(t.Tenant, "c:"+t.ID), s.key(t.Tenant, "exp")},
+			Args: []string{strconv.FormatInt(t.Expires.UnixMilli(), 10), t.ID, `"state":`}, // Live is left out of the JSON
+		}
+	}
+	err := s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
+		for _, r := range s.scripts.touch.ExecMulti(ctx, c, calls...) {
+			if err := r.Error(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("touch records: %w", err)
+	}
+	return nil
+}
+
+// Due returns up to n records of all tenants that have expired by now.
+func (s *Store) Due(ctx context.Context, now time.Time, n int) ([]ledger.Name, error) {
+	var names []ledger.Name
+	err := s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
+		all, err := c.Do(ctx, c.B().Smembers().Key(s.o.Prefix+":tenants").Build()).AsStrSlice()
+		if err != nil {
+			return err
+		}
+		asks := make(rueidis.Commands, len(all))
+		for i, t := range all {
+			asks[i] = c.B().Zrange().Key(s.key(ledger.Tenant(t), "exp")).Min("-inf").Max(strconv.FormatInt(now.UnixMilli(), 10)).
+				Byscore().Limit(0, int64(n)).Build()
+		}
+		for i, r := range c.DoMulti(ctx, asks...) {
+			ids, err := r.AsStrSlice()
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				names = append(names, ledger.Name{Tenant: ledger.Tenant(all[i]), ID: id})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for expired records: %w", err)
+	}
+	return names[:min(n, len(names))], nil
+}
+
+// List returns up to n ids of the tenant behind the given one, in ascending order.
+func (s *Store) List(ctx context.Context, t ledger.Tenant, after string, n int) (ids []string, err error) {
+	from := "-"
+	if after != "" {
+		from = "(" + after
+	}
+	err = s.do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) (err error) {
+		ids, err = c.Do(ctx, c.B().Zrange().Key(s.key(t, "ids")).Min(from).Max("+").Bylex().Limit(0, int64(n)).Build()).AsStrSlice()
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list records: %w", err)
+	}
+	return ids, nil
+}
+
+// Usage is how many contexts and bytes a tenant has.
+func (s *Store) Usage(ctx context.Context, t ledger.Tenant) (contexts, bytes int64, err error) {
+	err = s.do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) error {
+		fields, err := c.Do(ctx, c.B().Hmget().Key(s.key(t, "q")).Field("n", "b").Build()).ToArray()
+		if err != nil || len(fields) != 2 || fields[0].IsNil() || fields[1].IsNil() {
+			return err
+		}
+		if contexts, err = fields[0].AsInt64(); err != nil {
+			return err
+		}
+		bytes, err = fields[1].AsInt64()
+		return err
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("read totals: %w", err)
+	}
+	return contexts, bytes, nil
+}

@@ -1,0 +1,214 @@
+// Package redis keeps records and packed bytes of contexts in Redis, for any number of replicas: the book of
+// memory/ledger, the third tier of memory/page, and the news of changes that other replicas made.
+//
+// Keys, where T is the hash of the tenant and the hash tag that keeps a tenant in one slot:
+//
+//	cx:{T}:c:ID      hash  rev, rec (JSON), exp (ms)   one record
+//	cx:{T}:o:SUM     hash  n (references), s (bytes), c (chunks)
+//	cx:{T}:o:SUM:N   string, at most 512 KiB: chunk N of the packed object
+//	cx:{T}:exp       sorted set of ids by end of life   cx:{T}:ids  sorted set of ids
+//	cx:{T}:q         hash  n (contexts), b (bytes), p (pinned bytes)
+//	cx:tenants       set of T
+//	cx:ev            channel: "T ID REV", REV 0 when the record went
+//
+// Chunks are written first, with a time to live, and lose it in the step that commits the record; what a
+// dying replica leaves behind vanishes. Every call has a budget of time. After several failures in a row a
+// breaker refuses calls for a second, so nobody waits for a Redis that is down.
+//
+// A Store is safe for concurrent use. The client library runs goroutines until Close; Watch runs none.
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"signalbox/memory/ledger"
+)
+
+// Options of a Store. Zero fields take the value of DefaultOptions.
+type Options struct {
+	URL         string        // redis://, rediss:// or unix://, as redis-cli takes it; required
+	Prefix      string        // of all keys and of the channel
+	MetaBudget  time.Duration // for reading a record
+	BlobBudget  time.Duration // for reading an object
+	WriteBudget time.Duration // for a commit, or for writing an object
+	Failures    int           // failures in a row that open the breaker
+	Rest        time.Duration // for which it stays open
+	Now         func() time.Time
+	Log         *slog.Logger // of what an operator should know; nil discards it
+}
+
+// DefaultOptions are the prefix cx, budgets of 20 ms, 250 ms and 5 s, and a breaker that opens for 1 s after 3 failures.
+func DefaultOptions() Options {
+	return Options{
+		Prefix: "cx", MetaBudget: 20 * time.Millisecond, BlobBudget: 250 * time.Millisecond, WriteBudget: 5 * time.Second,
+		Failures: 3, Rest: time.Second, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+func (o Options) withDefaults() Options {
+	d := DefaultOptions()
+	if o.Prefix == "" {
+		o.Prefix = d.Prefix
+	}
+	for _, f := range []struct{ v, def *time.Duration }{
+		{&o.MetaBudget, &d.MetaBudget}, {&o.BlobBudget, &d.BlobBudget}, {&o.WriteBudget, &d.WriteBudget}, {&o.Rest, &d.Rest},
+	} {
+		if *f.v <= 0 {
+			*f.v = *f.def
+		}
+	}
+	if o.Failures <= 0 {
+		o.Failures = d.Failures
+	}
+	if o.Now == nil {
+		o.Now = d.Now
+	}
+	if o.Log == nil {
+		o.Log = d.Log
+	}
+	return o
+}
+
+// Store is a connection to Redis. See the package comment.
+type Store struct {
+	o       Options
+	client  atomic.Pointer[rueidis.Client] // nil until the first connection
+	address rueidis.ClientOption
+	brake   breaker
+	known   tenants
+	scripts scripts
+}
+
+type scripts struct{ commit, shrink, touch *rueidis.Lua }
+
+//go:embed commit.lua
+var commitScript string
+
+//go:embed touch.lua
+var touchScript string
+
+// Open connects to Redis. A URL that cannot be read is an error; a Redis that cannot be reached is not, since
+// Watch keeps trying: until then all calls fail with ledger.ErrUnavailable.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o = o.withDefaults()
+	address, err := rueidis.ParseURL(o.URL)
+	if err != nil {
+		return nil, errors.New("redis url: not of the form redis://[user:password@]host:port[/database]") // the cause repeats the password
+	}
+	address.DisableCache = true
+	address.ClientName = "signalbox"
+	address.Dialer.Timeout = time.Second
+	address.ConnWriteTimeout = o.WriteBudget
+	s := &Store{
+		o: o, address: address,
+		brake: breaker{failures: int64(o.Failures), rest: o.Rest, now: o.Now},
+		scripts: scripts{
+			// With a shebang Redis 7 refuses a script as a whole when memory is full; what frees memory must not be refused.
+			commit: rueidis.NewLuaScript("#!lua\n" + commitScript),
+			shrink: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + commitScript),
+			touch:  rueidis.NewLuaScript("#!lua\n" + touchScript),
+		},
+	}
+	if err := s.connect(ctx); err != nil {
+		o.Log.LogAttrs(ctx, slog.LevelWarn, "redis cannot be reached, trying again", slog.String("error", err.Error()))
+	}
+	return s, nil
+}
+
+// connect makes the client, once. It is called by Open and by Watch, never at the same time.
+func (s *Store) connect(ctx context.Context) error {
+	if s.client.Load() != nil {
+		return nil
+	}
+	client, err := rueidis.NewClient(s.address)
+	if err != nil {
+		return fmt.Errorf("connect to redis: %w", err)
+	}
+	s.client.Store(&client)
+	s.inspect(ctx, client)
+	return nil
+}
+
+// inspect warns of settings under which contexts can vanish.
+func (s *Store) inspect(ctx context.Context, client rueidis.Client) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for _, section := range []string{"memory", "server"} {
+		text, err := client.Do(ctx, client.B().Info().Section(section).Build()).ToString()
+		if err != nil {
+			s.o.Log.LogAttrs(ctx, slog.LevelWarn, "redis does not tell its settings", slog.String("error", err.Error()))
+			return
+		}
+		for line := range strings.Lines(text) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			s.judge(ctx, name, value)
+		}
+	}
+}
+
+func (s *Store) judge(ctx context.Context, name, value string) {
+	switch {
+	case name == "maxmemory_policy" && value != "noeviction":
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "redis may evict contexts: maxmemory-policy should be noeviction", slog.String("policy", value))
+	case name == "redis_version" && len(value) > 1 && value[0] < '7' && value[1] == '.':
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "redis is older than 7: scripts are refused", slog.String("version", value))
+	}
+}
+
+// Close ends all connections and waits for calls in flight.
+func (s *Store) Close() {
+	if c := s.client.Load(); c != nil {
+		(*c).Close()
+	}
+}
+
+// do runs a call within a budget, unless the breaker is open, and tells the breaker how it went.
+func (s *Store) do(ctx context.Context, budget time.Duration, call func(context.Context, rueidis.Client) error) error {
+	client := s.client.Load()
+	if client == nil || !s.brake.allows() {
+		return ledger.ErrUnavailable
+	}
+	within, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	err := translate(call(within, *client))
+	switch {
+	case !errors.Is(err, ledger.ErrUnavailable):
+		s.brake.succeeded()
+	case ctx.Err() == nil: // else the caller went away, which says nothing of Redis
+		s.brake.failed()
+	}
+	return err
+}
+
+// translate names the reasons why Redis fails.
+func translate(err error) error {
+	if err == nil || errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrMissing) || errors.Is(err, ledger.ErrConflict) {
+		return err
+	}
+	if limit := (*ledger.LimitError)(nil); errors.As(err, &limit) {
+		return err
+	}
+	reply, ok := rueidis.IsRedisErr(err)
+	if ok && (strings.HasPrefix(reply.Error(), "OOM") || strings.Contains(reply.Error(), "-OOM")) {
+		return fmt.Errorf("%w: %w", ledger.ErrFull, err)
+	}
+	return fmt.Errorf("%w: %w", ledger.ErrUnavailable, err)
+}
+
+// Healthy tells whether calls are let through.
+func (s *Store) Healthy() bool { return s.client.Load() != nil && !s.brake.isOpen() }
+
+func (s *Store) key(t ledger.Tenant, rest string) string {
+	return s.o.Prefix + ":{" + string(t) + "}:" + rest
+}
+
+func (s *Store) channel() string { return s.o.Prefix + ":ev" }

@@ -1,0 +1,72 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"signalbox/memory/ledger"
+)
+
+// Watch connects if that is still to do, and tells of changes until ctx is done. Since news may be lost while
+// there is no connection, missed is called whenever one was made. Both are called from one goroutine and must
+// be fast. Watch returns nil when ctx is done, and an error after Close.
+func (s *Store) Watch(ctx context.Context, changed func(ledger.News), missed func()) error {
+	retry := time.NewTicker(s.o.Rest)
+	defer retry.Stop()
+	for {
+		err := s.listen(ctx, changed, missed)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // asked to end
+		}
+		if errors.Is(err, rueidis.ErrClosing) && s.client.Load() != nil {
+			return fmt.Errorf("watch redis: %w", err)
+		}
+		s.o.Log.LogAttrs(ctx, slog.LevelDebug, "redis channel lost, trying again")
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-retry.C:
+		}
+	}
+}
+
+// listen is one connection's worth of Watch.
+func (s *Store) listen(ctx context.Context, changed func(ledger.News), missed func()) error {
+	if err := s.connect(ctx); err != nil {
+		return err
+	}
+	client := *s.client.Load()
+	hooked := rueidis.WithOnSubscriptionHook(ctx, func(p rueidis.PubSubSubscription) {
+		if p.Kind == "subscribe" {
+			s.known.forget() // it may be another Redis
+			missed()
+		}
+	})
+	err := client.Receive(hooked, client.B().Subscribe().Channel(s.channel()).Build(), func(m rueidis.PubSubMessage) {
+		if n, ok := parseNews(m.Message); ok {
+			changed(n)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("receive: %w", err)
+	}
+	return nil
+}
+
+// parseNews reads "TENANT ID REV".
+func parseNews(message string) (ledger.News, bool) {
+	tenant, rest, ok := strings.Cut(message, " ")
+	id, digits, more := strings.Cut(rest, " ")
+	rev, err := strconv.ParseInt(digits, 10, 64)
+	if !ok || !more || tenant == "" || id == "" || err != nil || rev < 0 {
+		return ledger.News{}, false
+	}
+	return ledger.News{Name: ledger.Name{Tenant: ledger.Tenant(tenant), ID: id}, Rev: rev}, true
+}
