@@ -215,3 +215,28 @@ func TestAFallbackIsHiddenFromAsWell(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryEndpointHidesAndRestores(t *testing.T) {
+	t.Parallel()
+	for _, e := range routed() {
+		up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, strings.Replace(e.whole, "hello", "Dear [PERSON_1] ([EMAIL_1])", 1)))
+		b := startRedacting(t, &piiClassifier{}, up)
+		const said = `I am Jo "JJ" Doe, ann@example.com`
+		got := b.post(e.path, e.ask(said, `,"user":"ANN@example.com"`))
+		if !strings.Contains(got.body, `"Dear Jo \"JJ\" Doe (ann@example.com)"`) || !json.Valid([]byte(got.body)) {
+			t.Errorf("%s: status %d: %s", e.path, got.status, got.body)
+		}
+		if sent := strings.ToLower(string(up.Last(t).Body)); strings.Contains(sent, "ann@") || strings.Contains(sent, "doe") {
+			t.Errorf("%s received %s", e.path, sent)
+		}
+		var pieces []string
+		for _, event := range e.events {
+			pieces = append(pieces, strings.NewReplacer(`"hel"`, `"[EMA"`, `"lo"`, `"IL_1] [x"`, `"hello"`, `"[EMAIL_1] [x"`).Replace(event))
+		}
+		up.Next(testkit.Stream(pieces...))
+		got = b.post(e.path, e.ask(said, `,"stream":true`))
+		if strings.Count(got.body, "ann@example.com") != strings.Count(strings.Join(pieces, ""), "IL_1]") || strings.Contains(got.body, "EMA") || got.err != nil {
+			t.Errorf("%s: %v: %s", e.path, got.err, got.body)
+		}
+	}
+}

@@ -10,8 +10,8 @@
 // What it cannot see stays: values inside images and files, in the names of JSON members, in JSON
 // numbers, and in encodings such as base64.
 //
-// An answer goes through a Body, when it is one JSON value, or through a Stream, when it is
-// server-sent events. Both take the bytes in any pieces and give back the same text for all of them. A
+// Requests are those of chat completions, completions and the Responses API. An answer goes through a Body,
+// when it is one JSON value, or through a Stream, when it is server-sent events. Both take the bytes in any pieces and give back the same text for all of them. A
 // placeholder that the request did not make is left alone. Nothing is held back but the front of what
 // may become a placeholder.
 //

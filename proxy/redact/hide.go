@@ -413,8 +413,8 @@ func walk(raw []byte, visit func(*str)) error {
 // those of the Responses API.
 func isFree(members []string) bool {
 	for depth, name := range members {
-		if depth == 1 && (name == "input" || name == "reasoning") {
-			continue
+		if depth <= 2 && (name == "input" || name == "reasoning") {
+			continue // a list repeats the member around it
 		}
 		switch name {
 		case argumentsName, "input", "documents", "prediction", "chat_template_kwargs", "refusal", "reasoning", "reasoning_content", "thinking", "metadata":

@@ -9,10 +9,10 @@ import (
 // maxEvent bounds an event that is put together from pieces, in bytes; a longer one passes as it is.
 const maxEvent = 16 << 20
 
-// Stream restores an answer that is a stream of chat completion chunks, in pieces of any size. A
-// placeholder may be cut anywhere between the texts of two chunks. What may be its front is held back,
+// Stream restores an answer that is a stream of chunks of chat completions or completions, or of events of
+// the Responses API, in pieces of any size. A placeholder may be cut anywhere between the texts of two chunks. What may be its front is held back,
 // for each field of each choice by itself, and leaves with the next text of that field or, at the
-// latest, before the choice is finished. nil passes everything on as it is.
+// latest, before the choice, or the output item, is finished. nil passes everything on as it is.
 type Stream struct {
 	v *Vault
 
@@ -22,6 +22,8 @@ type Stream struct {
 	line    []byte // the data of an event of several lines
 	text    []byte // the restored text of a field
 	chunk   chunk
+	before  []byte // what stands around the data of the event being restored
+	behind  []byte
 	tails   []tail // those that hold something
 	head    []byte // members of the last chunk that held something back: `"id":"...",`
 }
@@ -37,6 +39,8 @@ const maxHead = 4 << 10
 type tail struct {
 	key  fieldKey
 	text []byte // the front of a placeholder
+	// What stands around the text in the event that brought it, for fields that are framed.
+	open, end []byte
 }
 
 // seen says how far the search for the end of an event went.
@@ -50,7 +54,7 @@ func (v *Vault) Stream() *Stream {
 	if v == nil {
 		return nil
 	}
-	return &Stream{v: v}
+	return &Stream{v: v, chunk: chunk{v: v}}
 }
 
 // Feed returns the whole events that piece completes, restored. The result may be empty, may share
@@ -170,6 +174,11 @@ func (s *Stream) event(event []byte) bool {
 		return false
 	}
 	s.chunk.read(data)
+	if at >= 0 {
+		s.before, s.behind = event[:at], event[at+len(data):]
+	} else {
+		s.before, s.behind = []byte("data: "), []byte("\n\n")
+	}
 	if !s.touched() {
 		return false
 	}
@@ -179,15 +188,9 @@ func (s *Stream) event(event []byte) bool {
 	for _, c := range s.chunk.finished {
 		s.flush(c)
 	}
-	if at >= 0 {
-		s.out = append(s.out, event[:at]...)
-		s.rewrite(data)
-		s.out = append(s.out, event[at+len(data):]...)
-		return true
-	}
-	s.out = append(s.out, "data: "...)
+	s.out = append(s.out, s.before...)
 	s.rewrite(data)
-	s.out = append(s.out, "\n\n"...)
+	s.out = append(s.out, s.behind...)
 	return true
 }
 
@@ -246,13 +249,13 @@ func (s *Stream) holds() bool { return len(s.tails) > 0 }
 func (s *Stream) touched() bool {
 	for i := range s.chunk.fields {
 		f := &s.chunk.fields[i]
-		if f.bracket || f.key.kind != otherField && len(s.tailOf(f.key)) > 0 {
+		if f.bracket || f.key.goesOn() && len(s.tailOf(f.key)) > 0 {
 			return true
 		}
 	}
 	for _, c := range s.chunk.finished {
 		for i := range s.tails {
-			if s.tails[i].key.choice == c {
+			if c == everyChoice || s.tails[i].key.choice == c {
 				return true
 			}
 		}
@@ -312,6 +315,11 @@ func (s *Stream) flush(c int) {
 		if c != everyChoice && (t.key.choice != c || s.goesOn(t.key)) {
 			continue
 		}
+		if t.key.framed() {
+			s.out = append(append(append(s.out, t.open...), t.text...), t.end...)
+			t.text = t.text[:0]
+			continue
+		}
 		s.out = append(append(s.out, "data: {"...), s.head...)
 		s.out = strconv.AppendInt(append(s.out, `"choices":[{"index":`...), int64(t.key.choice), 10)
 		s.out = append(s.out, ',')
@@ -345,6 +353,16 @@ func (s *Stream) keepHead(data []byte) {
 	}
 }
 
+// frame keeps what stands around a text that is held back.
+func (s *Stream) frame(f *field, data []byte) {
+	for i := range s.tails {
+		if t := &s.tails[i]; t.key == f.key && f.key.framed() {
+			t.open = append(append(t.open[:0], s.before...), data[:f.start]...)
+			t.end = append(append(t.end[:0], data[f.end:]...), s.behind...)
+		}
+	}
+}
+
 // rewrite appends data with its texts restored.
 func (s *Stream) rewrite(data []byte) {
 	pos := 0
@@ -355,14 +373,15 @@ func (s *Stream) rewrite(data []byte) {
 			continue
 		}
 		_, ends := slices.BinarySearch(s.chunk.finished, f.key.choice)
-		whole := ends || f.key.kind == otherField || s.full(f.key)
+		whole := ends || !f.key.goesOn() || s.full(f.key) || f.key.framed() && len(data) > maxHead
 		s.text = append(append(s.text[:0], held...), data[f.start:f.end]...)
 		s.out = append(s.out, data[pos:f.start]...)
 		var rest []byte
-		s.out, rest = s.v.restore(s.out, s.text, f.key.nested() || f.key.kind == contentField && s.v.json, whole)
+		s.out, rest = s.v.restore(s.out, s.text, f.key.nested() || f.key.answer() && s.v.json, whole)
 		s.hold(f.key, rest)
 		if len(rest) > 0 {
 			s.keepHead(data)
+			s.frame(f, data)
 		}
 		pos = f.end
 	}
