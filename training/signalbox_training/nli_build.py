@@ -47,6 +47,20 @@ def held_figures(logits: np.ndarray, rows: list[nli_data.Pair], heat: float) -> 
     return {"temperature": heat, "accuracy": out}
 
 
+def seen(args, given: list[dict]) -> tuple[list[str], list[dict]]:
+    """(names, lines) of the features of the rows, those of WiCE read by the blind model where there is one."""
+    names, lines = nli_fusion.features(args.repository, given, args.out)
+    if not args.blind:
+        return names, lines
+    folder = args.work / "blind"
+    nli_bundle.write(folder, nli_export.build(nli_model.load(args.blind).eval(), "fp32").SerializeToString(), 1.0, None)
+    at = [i for i, r in enumerate(given) if r["group"] == "wice"]
+    _, other = nli_fusion.features(args.repository, [given[i] for i in at], folder)
+    known = set(at)
+    lines = [l for l in lines if l["row"] not in known] + [l | {"row": at[l["row"]]} for l in other]
+    return names, sorted(lines, key=lambda l: (l["row"], l["claim"]))
+
+
 def product(args, names: list[str], used: dict[str, list[str]], fit: nli_fusion.Fit) -> dict:
     """Figures of the dev files as the product computes them: fused, and the parts alone."""
     models = {part: nli_fusion.forest(names, u, fit, np.ones(len(fit.y), bool), args.trees) for part, u in used.items()}
@@ -78,9 +92,10 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=here / "build")
     parser.add_argument("--minutes", type=float, default=50, help="of training")
     parser.add_argument("--checkpoint", type=Path, help="skip training and use these weights")
+    parser.add_argument("--blind", type=Path, help="weights of `nli_train --without wice`, to read the rows of WiCE for the fusion")
     parser.add_argument("--keep-graph", action="store_true", help="use the graph that is there; fit and measure only")
     parser.add_argument("--trees", type=int, default=120)
-    parser.add_argument("--own", type=int, default=5000, help="made rows for the fusion")
+    parser.add_argument("--own", type=int, default=2000, help="made rows for the fusion")
     parser.add_argument("--quick", type=int, default=1, help="use every so many rows only, to try things out")
     args = parser.parse_args()
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -91,7 +106,7 @@ def main() -> None:
         nli_train.train(pairs, checkpoint, args.minutes)
     net = nli_model.load(checkpoint).eval()
     torch.set_num_threads(1)  # single rows: two threads would mostly wait for each other
-    held = [r for r in pairs if nli_data.held_out(r)][:: 3 * args.quick]
+    held = [r for r in pairs if nli_data.held_out(r)][:: 5 * args.quick]
     note(f"{len(held)} held-out pairs to measure")
     graph = (args.out / "model_int8.onnx").read_bytes() if args.keep_graph else int8(net, tok, [r for r in pairs if not nli_data.held_out(r)])
     sess = nli_evaluate.session(graph)
@@ -105,8 +120,9 @@ def main() -> None:
     nli_bundle.write(args.out, graph, heat, None)
 
     given = nli_fusion.rows(args.data, args.own)[:: args.quick]
-    names, lines = nli_fusion.features(args.repository, given, args.out)
-    (args.work / "fusion_rows.json").write_text(json.dumps({"names": names, "given": [{k: r[k] for k in ("label", "group", "kind")} for r in given], "lines": lines}))
+    names, lines = seen(args, given)
+    kept = ("label", "group", "kind", "fold")
+    (args.work / "fusion_rows.json").write_text(json.dumps({"names": names, "given": [{k: r[k] for k in kept} for r in given], "lines": lines}))
     fit = nli_fusion.gather(names, lines, given)
     used = {"fused": names, "words": [n for n in names if n not in nli_fusion.NLI]}
     fusion, support = nli_fusion.make(names, fit, names, args.trees)

@@ -190,13 +190,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, default=Path("build/nli.pt"))
     parser.add_argument("--minutes", type=float, default=50)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--start-from", type=Path, help="go on from these weights")
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--floor", type=float, default=0.0, help="of the rate, at the end")
+    parser.add_argument("--without", default="", help="leave out the sources that begin so")
     parser.add_argument("--no-rounding", action="store_true", help="leave int8 to a later training")
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    train(pairs(args.data), args.out, args.minutes, args.start_from, not args.no_rounding, args.rate, args.floor)
+    rows = [r for r in pairs(args.data) if not args.without or not r.src.startswith(args.without)]
+    train(rows, args.out, args.minutes, args.start_from, not args.no_rounding, args.rate, args.floor, args.threads)
 
 
 if __name__ == "__main__":
