@@ -65,7 +65,7 @@ func readAnswers(path string) ([]simulator.Answer, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := os.Open(path) //nolint:gosec // the user names the file
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("answers: %w", err)
 	}
