@@ -75,7 +75,7 @@ func tooLarge(param, message string) error {
 
 // gather collects the evidence of a request: the facts that it brings, and, as far as the options say so,
 // results of tools and documents. What the model itself said before is none.
-func (o *GuardOptions) gather(req *openai.Request) *grounds {
+func (o GuardOptions) gather(req *openai.Request) *grounds {
 	g := &grounds{sources: factSources(req.Extras.Facts), facts: len(req.Extras.Facts)}
 	var found []evidence.Source
 	add := func(count *int, id, text string) {

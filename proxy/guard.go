@@ -58,7 +58,7 @@ func newWatch(o GuardOptions, c Claims, m *telemetry.Metrics) (*watch, error) {
 }
 
 // policy translates options that are valid.
-func (o *GuardOptions) policy() guard.Policy {
+func (o GuardOptions) policy() guard.Policy {
 	p := guard.Policy{
 		Failures: o.Failures, Marker: o.Marker, MaxHold: time.Duration(o.MaxHold), Reasoning: o.Reasoning,
 	}

@@ -129,26 +129,31 @@ func (g *grounding) lacking() string {
 // the bundle says. g may be nil.
 func (g *grounding) claims(least float64) (proxy.Claims, error) {
 	out := proxy.Claims{Lacking: g.lacking}
-	var o check.Options
-	if g != nil && g.neural.missing == nil {
-		task := g.place.judging()
-		if task.Judges() {
-			o.Marker = &marker{g, task.Name, least}
-		} else {
-			labels, err := inferenceLabels(task.Labels)
-			if err != nil {
-				return out, fmt.Errorf("bundle %q, task %s: %w", g.place.bundle.Manifest.Name, task.Name, err)
-			}
-			o.Judge = &pairJudge{g, task.Name, labels}
-		}
-		var err error
-		if o.Fusion, err = fusionOf(g.place.bundle); err != nil {
-			return out, err
-		}
+	o, err := g.readers(least)
+	if err != nil {
+		return out, err
 	}
-	var err error
 	out.Checker, err = check.New(o)
 	return out, err
+}
+
+// readers are those that the bundle gives a checker, none without a model.
+func (g *grounding) readers(least float64) (o check.Options, err error) {
+	if g == nil || g.neural.missing != nil {
+		return o, nil
+	}
+	task := g.place.judging()
+	if task.Judges() {
+		o.Marker = &marker{g, task.Name, least}
+		return o, nil
+	}
+	labels, err := inferenceLabels(task.Labels)
+	if err != nil {
+		return o, fmt.Errorf("bundle %q, task %s: %w", g.place.bundle.Manifest.Name, task.Name, err)
+	}
+	o.Judge = &pairJudge{g, task.Name, labels}
+	o.Fusion, err = fusionOf(g.place.bundle)
+	return o, err
 }
 
 // fusionOf reads how a bundle weighs what it finds; nil when it does not say.
@@ -233,12 +238,12 @@ type marker struct {
 var _ check.Marker = (*marker)(nil)
 
 // Mark implements check.Marker.
-func (m *marker) Mark(ctx context.Context, evidence []string, question, answer string) ([]check.Mark, error) {
+func (m *marker) Mark(ctx context.Context, premises []string, question, answer string) ([]check.Mark, error) {
 	j := m.grounding.open(ctx)
 	if j.err != nil {
 		return nil, j.err
 	}
-	found, err := j.classifier.MarkTokens(ctx, m.task, evidence, question, answer)
+	found, err := j.classifier.MarkTokens(ctx, m.task, premises, question, answer)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +268,7 @@ func (n *neural) prepareGrounding(ctx context.Context, cfg *config.Config) (*gro
 		g = &grounding{neural: n, place: p}
 	}
 	if !cfg.Guarded || n.missing != nil {
-		return g, nil
+		return g, nil //nolint:nilerr // without a runtime numbers alone decide, which readyz tells
 	}
 	if j := g.open(ctx); j.err != nil && (n.required || n.loaded != nil && g != n.grounding) {
 		return nil, errors.Join(j.err, g.close())

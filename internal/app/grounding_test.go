@@ -97,8 +97,8 @@ func TestAGuardOpensItsModelAtOnceAndAReloadSwapsIt(t *testing.T) {
 func TestModelsThatJudgeNoClaimsAreRefused(t *testing.T) {
 	t.Parallel()
 	for task, want := range map[string]string{
-		"{name: grounding, model: no-such-model}":            "classify.tasks[0].model",
-		"{name: grounding, model: minilm-embedding}":         "classify.tasks[0]",
+		"{name: grounding, model: no-such-model}":    "classify.tasks[0].model",
+		"{name: grounding, model: minilm-embedding}": "classify.tasks[0]",
 	} {
 		_, err := load(t, taskLines(absolute(t, hubModels), task))
 		if err == nil || !strings.Contains(err.Error(), want) {

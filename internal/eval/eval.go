@@ -31,7 +31,9 @@ const (
 const NoIntent = "none"
 
 // Tasks lists every task.
-func Tasks() []Task { return []Task{Domain, Jailbreak, PII, Complexity, FactCheck, Grounding, Intent, Route} }
+func Tasks() []Task {
+	return []Task{Domain, Jailbreak, PII, Complexity, FactCheck, Grounding, Intent, Route}
+}
 
 // Positive returns the label whose probability a task ranks texts by, and false for tasks without.
 func (t Task) Positive() (string, bool) {
