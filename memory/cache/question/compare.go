@@ -1,5 +1,7 @@
 package question
 
+import "slices"
+
 // Difference is why two questions may not share an answer.
 type Difference uint8
 
@@ -8,6 +10,7 @@ const (
 	Same     Difference = iota // none was found
 	Long                       // one of them is too long, or says nothing
 	Asked                      // they ask for different kinds of things: when, why
+	Owner                      // one is about what is mine, the other about what is yours
 	Negation                   // one denies what the other does not
 	Number                     // another number, or sign
 	Word                       // a word of one is not accounted for in the other
@@ -15,7 +18,7 @@ const (
 )
 
 //nolint:gochecknoglobals // constant table
-var differences = [...]string{"same", "long", "asked", "negation", "number", "word", "order"}
+var differences = [...]string{"same", "long", "asked", "owner", "negation", "number", "word", "order"}
 
 // String returns the name in lower case.
 func (d Difference) String() string {
@@ -35,6 +38,8 @@ func Compare(a, b *Reading) Difference {
 		return Long
 	case !a.kind.meets(b.kind):
 		return Asked
+	case a.mine != b.mine && a.yours != b.yours:
+		return Owner
 	case a.negations != b.negations:
 		return Negation
 	}
@@ -58,31 +63,48 @@ type match struct {
 	keys    int            // pairs of words that matter
 }
 
-// run pairs equal words first, then words that may stand for each other.
+// round is which words are paired.
+type round uint8
+
+const (
+	equals round = iota // the same words
+	needed              // words that may stand for each other, and may not stand alone
+	rest                // words that may stand for each other
+)
+
+// run pairs equal words first, and what may stand alone last.
 func (m *match) run() {
-	for round := range 2 {
+	for n := equals; n <= rest; n++ {
 		for i := range m.a.words {
 			if m.left[i] == 0 {
-				m.pair(i, round == 1)
+				m.pair(i, n)
 			}
 		}
 	}
 }
 
 // pair looks for a free word of b for word i of a.
-func (m *match) pair(i int, loose bool) {
+func (m *match) pair(i int, n round) {
 	x := &m.a.words[i]
 	for j := range m.b.words {
-		y := &m.b.words[j]
-		if m.right[j] != 0 || !equal(x.form, y.form) && (!loose || !m.same(x, y)) || x.quoted != y.quoted && (x.class == sign || y.class == sign) {
+		if m.right[j] != 0 || !m.pairs(x, &m.b.words[j], n) {
 			continue
 		}
+		y := &m.b.words[j]
 		m.left[i], m.right[j] = int8(j+1), int8(i+1)
 		if x.class != soft || y.class != soft {
 			m.keys++
 		}
 		return
 	}
+}
+
+// pairs reports whether two words may be paired in a round.
+func (m *match) pairs(x, y *token, n round) bool {
+	if n == equals {
+		return equal(x.form, y.form)
+	}
+	return (n == rest || x.class != soft && y.class != soft) && m.same(x, y)
 }
 
 // same reports whether two different words may stand for each other.
@@ -92,10 +114,8 @@ func (m *match) same(x, y *token) bool {
 	}
 	if !m.literal || x.meta && y.meta {
 		for _, c := range x.concepts {
-			for _, d := range y.concepts {
-				if c == d {
-					return true
-				}
+			if slices.Contains(y.concepts, c) {
+				return true
 			}
 		}
 	}
@@ -104,26 +124,41 @@ func (m *match) same(x, y *token) bool {
 
 // leftovers judges the words without a partner.
 func (m *match) leftovers() Difference {
-	if m.keys == 0 {
-		return Word
-	}
-	p, d := alone1(m.a, m.b, &m.left)
-	q, e := alone1(m.b, m.a, &m.right)
+	p, d := unpaired(m.a, m.b, &m.left)
+	q, e := unpaired(m.b, m.a, &m.right)
 	switch {
 	case d == Number || e == Number:
 		return Number
-	case d != Same || e != Same || p > 0 && q > 0 || p+q > maxSoft:
+	case d != Same || e != Same || p > 0 && q > 0 || p+q > m.spare(), m.keys < 2 && m.a.bare != m.b.bare:
 		return Word
 	}
 	return Same
 }
 
-// alone1 counts the words of r without a partner that may be so, or tells what is wrong with one that may not.
-func alone1(r, other *Reading, partner *[MaxWords]int8) (n int, d Difference) {
+// spare is how many words may stand alone: none where only one other word speaks for the pair, or where one of the two is
+// no question.
+func (m *match) spare() int {
+	if m.keys < 2 || m.a.bare != m.b.bare {
+		return 0
+	}
+	return maxSoft
+}
+
+// empty reports whether a word says no more than the question word does: "what does it mean", "how does it work".
+func empty(form []byte) bool {
+	switch string(form) {
+	case "mean", "means", "meaning", "meant", "work", "works", "possible", "available", "located":
+		return true
+	}
+	return false
+}
+
+// unpaired counts the words of r without a partner that may be so, or tells what is wrong with one that may not.
+func unpaired(r, other *Reading, partner *[MaxWords]int8) (n int, d Difference) {
 	for i := range r.words {
 		w := &r.words[i]
 		switch {
-		case partner[i] != 0:
+		case partner[i] != 0, w.class == soft && empty(w.form):
 		case w.class >= number:
 			return 0, Number
 		case w.class == soft && !w.quoted:
@@ -147,6 +182,9 @@ func (r *Reading) says(w *token) bool {
 
 // swapped reports whether two words stand in another order, and that matters.
 func (m *match) swapped() bool {
+	if m.mutual() {
+		return false
+	}
 	strict := m.a.strict || m.b.strict
 	for i := range m.a.words {
 		if m.left[i] == 0 {
@@ -159,6 +197,17 @@ func (m *match) swapped() bool {
 			if m.matters(i, k, strict) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// mutual reports whether both ask for something that two things have of each other: a distance, a difference.
+func (m *match) mutual() bool {
+	for i := range m.a.words {
+		switch string(m.a.words[i].form) {
+		case "distance", "difference", "differ", "differs":
+			return m.left[i] != 0
 		}
 	}
 	return false

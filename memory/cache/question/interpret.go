@@ -15,6 +15,9 @@ func (r *Reading) interpret(l *lexicon) {
 		i++
 		if first && !w.sign {
 			first = false
+			if orders(form) {
+				continue
+			}
 			if auxiliary(form) {
 				r.kind, r.strict = Whether, true
 			}
@@ -23,6 +26,7 @@ func (r *Reading) interpret(l *lexicon) {
 			ahead = next
 		}
 		r.strict = r.strict || directed(form)
+		r.owner(form)
 		if r.take(l.find(form), w) {
 			r.words[len(r.words)-1].role = ahead
 			ahead = noRole
@@ -30,6 +34,16 @@ func (r *Reading) interpret(l *lexicon) {
 	}
 	r.long = r.long || len(r.words) > MaxWords
 	r.raw = r.raw[:0]
+}
+
+// owner notes whose things the question is about.
+func (r *Reading) owner(form []byte) {
+	switch string(form) {
+	case "my", "mine", "our", "ours":
+		r.mine = true
+	case "your", "yours":
+		r.yours = true
+	}
 }
 
 // takePhrase keeps what a phrase is read as.
@@ -67,6 +81,9 @@ func (r *Reading) take(e *word, w *rawWord) bool {
 		t.class, t.form = number, []byte(e.number)
 	default:
 		t.class, t.concepts, t.meta = e.class, e.concepts, e.literal
+		if t.class == soft && t.name { // New York
+			t.class = key
+		}
 	}
 	r.literal = r.literal || t.meta
 	r.words = append(r.words, t)
@@ -119,6 +136,15 @@ func skippedForm(form []byte) bool {
 	return false
 }
 
+// orders reports whether a text that begins with the word orders what a question with "what" asks for.
+func orders(form []byte) bool {
+	switch string(form) {
+	case "list", "name", "calculate", "compute", "define", "state":
+		return true
+	}
+	return false
+}
+
 // auxiliary reports whether a question that begins with the word is answered by yes or no.
 func auxiliary(form []byte) bool {
 	switch string(form) {
@@ -156,7 +182,7 @@ func directed(form []byte) bool {
 }
 
 // measure makes "how much" a word that may be left out where a number or a word of measure says as much.
-func (r *Reading) measure(l *lexicon) {
+func (r *Reading) measure() {
 	told := false
 	for i := range r.words {
 		told = told || r.words[i].class == number || measures(r.words[i].form)
@@ -164,7 +190,6 @@ func (r *Reading) measure(l *lexicon) {
 	if !told {
 		return
 	}
-	_ = l
 	for i := range r.words {
 		if string(r.words[i].form) == "howmuch" {
 			r.words[i].class = soft

@@ -51,34 +51,50 @@ var theLexicon = sync.OnceValue(loadLexicon)
 // ours.
 func loadLexicon() *lexicon {
 	l := &lexicon{words: map[string]*word{}, phrases: map[string][]phrase{}}
-	l.each("fillers", func(_ int, line string) { l.classes(line, filler) })
-	l.each("soft", func(_ int, line string) { l.classes(line, soft) })
-	l.each("same", l.group)
-	l.each("literal", func(_ int, line string) {
+	each("fillers", func(_ int, line string) { l.classes(line, filler) })
+	each("soft", func(_ int, line string) { l.classes(line, soft) })
+	each("same", l.group)
+	each("literal", func(_ int, line string) {
 		for w := range strings.FieldsSeq(line) {
 			l.word(w).literal = true
 		}
 	})
-	l.each("negations", func(_ int, line string) {
+	each("negations", func(_ int, line string) {
 		for w := range strings.FieldsSeq(line) {
 			l.word(w).negates = true
 		}
 	})
-	l.each("numbers", func(_ int, line string) {
+	each("numbers", func(_ int, line string) {
 		digits, forms, _ := strings.Cut(line, " ")
 		for w := range strings.FieldsSeq(forms) {
 			l.word(w).number = digits
 		}
 	})
-	l.each("questions", l.question)
+	each("questions", l.question)
+	l.inherit()
 	for _, list := range l.phrases {
 		slices.SortStableFunc(list, func(a, b phrase) int { return cmp.Compare(len(b.rest), len(a.rest)) })
 	}
 	return l
 }
 
+// inherit gives inflected words that are listed the groups of the words that they are forms of.
+func (l *lexicon) inherit() {
+	for form, e := range l.words {
+		base := l.base([]byte(form))
+		if base == nil || base.class != key || e.class != key {
+			continue
+		}
+		for _, c := range base.concepts {
+			if !slices.Contains(e.concepts, c) {
+				e.concepts = append(e.concepts, c)
+			}
+		}
+	}
+}
+
 // each calls f with every line of a file that is no comment, and its number.
-func (l *lexicon) each(name string, f func(n int, line string)) {
+func each(name string, f func(n int, line string)) {
 	data, err := files.ReadFile("lexicon/" + name + ".txt")
 	if err != nil {
 		panic(fmt.Sprintf("lexicon of questions: %v", err))
@@ -158,7 +174,7 @@ func (l *lexicon) question(_ int, line string) {
 // add files a phrase under the first of its words, which underscores join.
 func (l *lexicon) add(words string, p phrase) {
 	parts := strings.Split(words, "_")
-	p.rest = slices.DeleteFunc(parts[1:], func(w string) bool { return skipped(w) })
+	p.rest = slices.DeleteFunc(parts[1:], skipped)
 	l.phrases[parts[0]] = append(l.phrases[parts[0]], p)
 }
 
@@ -176,6 +192,11 @@ func (l *lexicon) find(form []byte) *word {
 	if e := l.words[string(form)]; e != nil {
 		return e
 	}
+	return l.base(form)
+}
+
+// base returns the entry of the word that another is a form of, or nil.
+func (l *lexicon) base(form []byte) *word {
 	var buf [maxForm + 1]byte
 	for _, end := range endings {
 		base, ok := cutSuffix(form, end.cut)

@@ -1,13 +1,104 @@
-package question
+package question_test
 
 import (
 	"os"
 	"strings"
 	"testing"
+
+	"signalbox/memory/cache/question"
 )
 
-// lines reads a file of pairs: tab-separated, the pair last.
-func lines(tb testing.TB, name string) [][]string {
+// compare reads two questions and compares them.
+func compare(x, y string) question.Difference {
+	var a, b question.Reading
+	a.Read(x)
+	b.Read(y)
+	return question.Compare(&a, &b)
+}
+
+func TestQuestionsWithAnotherAnswerDiffer(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		a, b string
+		want question.Difference
+	}{
+		{"How do I turn on dark mode?", "How do I turn off dark mode?", question.Word},
+		{"What is 15% of 240?", "What is 18% of 240?", question.Number},
+		{"What is 3.11?", "What is 311?", question.Number},
+		{"Are two eggs enough?", "Are 3 eggs enough?", question.Number},
+		{"Solve x + 4 = 9", "Solve x - 4 = 9", question.Number},
+		{"Why does it compile?", "Why doesn't it compile?", question.Negation},
+		{"Why can't I log in here?", "Why can I log in here?", question.Negation},
+		{"Can I take it with milk?", "Can I take it without milk?", question.Negation},
+		{"When was Mozart born?", "Where was Mozart born?", question.Asked},
+		{"Can I cancel my order?", "How can I cancel my order?", question.Asked},
+		{"What is my name?", "What is your name?", question.Owner},
+		{"What is the capital of Austria?", "What is the capital of Australia?", question.Word},
+		{"What is the fee at terminal A?", "What is the fee at terminal B?", question.Word},
+		{"Is Java faster than Go?", "Is Go faster than Java?", question.Order},
+		{"What is 7 to the power of 3?", "What is 3 to the power of 7?", question.Order},
+		{"How do I convert a PDF to a picture?", "How do I convert a picture to a PDF?", question.Order},
+		{"What is another word for big?", "What is another word for large?", question.Word},
+		{`What does "the" mean?`, `What does "a" mean?`, question.Word},
+		{"Wie schalte ich das WLAN ein?", "Wie schalte ich das WLAN aus?", question.Word},
+		{"什么是猫", "什么是狗", question.Word},
+		{"", "", question.Long},
+		{strings.Repeat("why ", 400), strings.Repeat("why ", 400), question.Long},
+		{strings.Repeat("tower ", 70), strings.Repeat("tower ", 70), question.Long},
+	}
+	for _, tt := range tests {
+		if got := compare(tt.a, tt.b); got != tt.want {
+			t.Errorf("%q and %q: %v, want %v", tt.a, tt.b, got, tt.want)
+		}
+		if got := compare(tt.b, tt.a); got != tt.want {
+			t.Errorf("%q and %q: %v, want %v", tt.b, tt.a, got, tt.want)
+		}
+	}
+}
+
+func TestQuestionsInOtherWordsAreTheSame(t *testing.T) {
+	t.Parallel()
+	for _, tt := range [][2]string{
+		{"What's the capital of France?", "what is the capital of france"},
+		{"Could you please tell me how tall the tower is?", "What is the height of the tower?"},
+		{"How do I install it on a Mac?", "Steps for installing it on a Mac"},
+		{"How do I remove a user?", "How can I delete users?"},
+		{"In which year was Goethe born?", "When was Goethe born?"},
+		{"How do I get to the airport from the centre?", "What's the way from the centre to the airport?"},
+		{"What is the difference between TCP and UDP?", "What is the difference between UDP and TCP?"},
+		{"What is 1,000 times 3?", "What is 1000 times three?"},
+		{"Is a visa required?", "Is a visa needed?"},
+		{"Wie viele Einwohner hat Köln?", "Wie viele Menschen leben in Köln?"},
+		{"什么是猫", "什么是猫"},
+	} {
+		if got := compare(tt[0], tt[1]); got != question.Same {
+			t.Errorf("%q and %q: %v, want same", tt[0], tt[1], got)
+		}
+	}
+}
+
+// TestPairsByHand holds the lexicon alone, without an embedding, to the pairs that the cache is measured on.
+func TestPairsByHand(t *testing.T) {
+	t.Parallel()
+	for _, l := range pairs(t, "minimal_pairs.tsv") {
+		if compare(l[1], l[2]) == question.Same {
+			t.Errorf("%s: %q and %q are taken for the same", l[0], l[1], l[2])
+		}
+	}
+	same, list := 0, pairs(t, "paraphrases.tsv")
+	for _, l := range list {
+		if compare(l[0], l[1]) == question.Same {
+			same++
+		}
+	}
+	t.Logf("%d of %d paraphrases are seen", same, len(list))
+	if same < len(list)*65/100 {
+		t.Errorf("%d of %d paraphrases are seen, want 65 %%", same, len(list))
+	}
+}
+
+// pairs reads a file of pairs, tab-separated.
+func pairs(tb testing.TB, name string) [][]string {
 	tb.Helper()
 	data, err := os.ReadFile("../testdata/" + name)
 	if err != nil {
@@ -20,35 +111,72 @@ func lines(tb testing.TB, name string) [][]string {
 	return out
 }
 
-func TestDebug(t *testing.T) {
-	var a, b Reading
-	for _, name := range []string{"minimal_pairs.tsv", "paraphrases.tsv"} {
-		var same, n [2]int
-		for i, l := range lines(t, name) {
-			half := (i + 1) % 2
-			p := l[len(l)-2:]
-			a.Read(p[0])
-			b.Read(p[1])
-			d := Compare(&a, &b)
-			n[half]++
-			if d == Same {
-				same[half]++
-			}
-			if half == 0 && (d == Same) == (name == "minimal_pairs.tsv") {
-				t.Logf("%s %d %v %q %q\n   %s\n   %s", name, i+1, d, p[0], p[1], show(&a), show(&b))
-			}
-		}
-		t.Logf("%s even %d/%d odd %d/%d", name, same[0], n[0], same[1], n[1])
+func TestACloneOutlivesItsOriginal(t *testing.T) {
+	t.Parallel()
+	var r, again question.Reading
+	r.Read("What is the capital of Peru?")
+	c := r.Clone()
+	r.Read("Who wrote the longest novel of all?")
+	again.Read("Which city is the capital of Peru?")
+	if d := question.Compare(c, &again); d != question.Same {
+		t.Errorf("the clone is %v, want same", d)
+	}
+	if c.Kind() != question.Thing || c.Words() != 2 || c.Kind().String() != "thing" {
+		t.Errorf("a question for %v of %d words, want thing of 2", c.Kind(), c.Words())
 	}
 }
 
-func show(r *Reading) string {
-	s := r.kind.String()
-	for i := range r.words {
-		s += " " + string(r.words[i].form)
-		if r.words[i].class == soft {
-			s += "~"
+func FuzzCompare(f *testing.F) {
+	f.Add("What's the capital of France?", "what is the capital of france")
+	f.Add("don't \"can't ’s ’", "it's 3.1.4 %-5 +x^2 猫猫 \xff")
+	f.Add("how many people live in the", "what is a my your the")
+	f.Fuzz(func(t *testing.T, x, y string) {
+		var a, b question.Reading
+		a.Read(x)
+		b.Read(y)
+		if p, q := question.Compare(&a, &b), question.Compare(&b, &a); (p == question.Same) != (q == question.Same) {
+			t.Fatalf("%q and %q: %v one way, %v the other", x, y, p, q)
 		}
+		c := a.Clone()
+		if d := question.Compare(&a, c); d != question.Same && d != question.Long {
+			t.Fatalf("%q and its clone: %v", x, d)
+		}
+		b.Read(x)
+		if d := question.Compare(c, &b); d != question.Same && d != question.Long {
+			t.Fatalf("%q read twice: %v", x, d)
+		}
+	})
+}
+
+func TestReadingAndComparingDoNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("counts of allocations differ under the race detector")
 	}
-	return s
+	var a, b question.Reading
+	b.Read("Which city is the capital of Peru?")
+	a.Read("What is the capital of Peru, please? I'd like to know exactly.")
+	if n := testing.AllocsPerRun(100, func() {
+		a.Read("What's the capital of Peru, please?")
+		question.Compare(&a, &b)
+	}); n > 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	var r question.Reading
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Read("How can I improve the speed of my laptop when it has been running for 3 days?")
+	}
+}
+
+func BenchmarkCompare(b *testing.B) {
+	var x, y question.Reading
+	x.Read("How can I improve the speed of my laptop when it has been running for 3 days?")
+	y.Read("How do I make my laptop faster if it has been running for three days?")
+	b.ReportAllocs()
+	for b.Loop() {
+		question.Compare(&x, &y)
+	}
 }

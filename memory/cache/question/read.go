@@ -32,6 +32,9 @@ const (
 type Reading struct {
 	kind      Kind
 	negations int
+	bare      bool // no word of it asks
+	mine      bool // speaks of what is the speaker's
+	yours     bool // speaks of what is the listener's
 	strict    bool // the order of its words matters: a word of direction, or yes or no
 	literal   bool // a question about words
 	long      bool // too long to be compared
@@ -106,9 +109,9 @@ func (r *Reading) Read(text string) {
 	s := splitter{r: r, text: text}
 	s.split()
 	r.interpret(theLexicon())
-	r.measure(theLexicon())
+	r.measure()
 	if r.kind == anyKind {
-		r.kind = Thing
+		r.kind, r.bare = Thing, true
 	}
 }
 
@@ -130,6 +133,8 @@ func (s *splitter) split() {
 			continue
 		case c == '"' || c == '“' || c == '”' || c == '«' || c == '»' || c == '„' || c == '`':
 			s.quoted = !s.quoted
+		case c == '%':
+			s.put("percent")
 		case c == '.' || c == '!' || c == '?' || c == ':' || c == '\n' || c == '¿' || c == '¡':
 			s.inner = false
 		case s.isSign(c, size):

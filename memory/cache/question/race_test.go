@@ -1,0 +1,5 @@
+//go:build race
+
+package question_test
+
+const raceEnabled = true
