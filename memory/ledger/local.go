@@ -19,6 +19,7 @@ type Local struct {
 	mu      sync.Mutex // guards what follows
 	records int
 	tenants map[Tenant]*shelf
+	next    time.Time // nothing expires before
 }
 
 // shelf is what one tenant has.
@@ -71,6 +72,9 @@ func (l *Local) Commit(_ context.Context, c Change) (int64, []Object, error) {
 		delete(s.entries, c.ID)
 	} else {
 		s.entries[c.ID] = Entry{Record: c.New, Rev: c.Rev + 1, Expires: c.Expires}
+		if c.Expires.Before(l.next) {
+			l.next = c.Expires
+		}
 	}
 	l.keep(c.Tenant, s, c)
 	return c.Rev + 1, freed, nil
@@ -153,6 +157,10 @@ func (l *Local) Touch(_ context.Context, touches []Touch) error {
 func (l *Local) Due(_ context.Context, now time.Time, n int) ([]Name, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if now.Before(l.next) {
+		return nil, nil
+	}
+	l.next = now.Add(time.Hour)
 	type due struct {
 		Name
 		at time.Time
@@ -162,6 +170,9 @@ func (l *Local) Due(_ context.Context, now time.Time, n int) ([]Name, error) {
 		for id, e := range s.entries {
 			if !e.Expires.After(now) {
 				all = append(all, due{Name{t, id}, e.Expires})
+			}
+			if e.Expires.Before(l.next) {
+				l.next = e.Expires
 			}
 		}
 	}
@@ -189,6 +200,14 @@ func (l *Local) List(_ context.Context, t Tenant, after string, n int) ([]string
 	}
 	slices.Sort(ids)
 	return ids[:min(n, len(ids))], nil
+}
+
+// Refers tells whether a record of the tenant refers to an object.
+func (l *Local) Refers(t Tenant, sum blob.Sum) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.tenants[t]
+	return s != nil && s.refs[sum] > 0
 }
 
 // Usage is how many contexts and bytes a tenant has.

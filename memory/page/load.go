@@ -104,6 +104,12 @@ func (p *Pager) await(ctx context.Context, e *entry, l *load) (Held, error) {
 
 // bring unpacks an object, after fetching it where need be. It returns what it fetched.
 func (p *Pager) bring(ctx context.Context, e *entry, l *load, packed []byte) (fetched []byte) {
+	start := p.o.Now()
+	defer func() {
+		if l.err == nil {
+			p.o.Loaded(l.from, p.o.Now().Sub(start), len(l.hot))
+		}
+	}()
 	l.from = L2
 	if packed == nil {
 		l.from = L3

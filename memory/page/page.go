@@ -72,6 +72,8 @@ type Options struct {
 	IdleL2    time.Duration // without use for so long, L2 becomes L3, where there is one
 	Now       func() time.Time
 	Paged     func(from, to Tier, bytes int) // told of every move, with the lock held; must be fast; may be nil
+	// Loaded is told how long it took to bring an object in, from L2 or L3, and its unpacked size; may be nil.
+	Loaded func(from Tier, took time.Duration, bytes int)
 }
 
 // DefaultOptions are 1 GiB, watermarks of 85 and 70 %, 30 s and 5 min.
@@ -116,6 +118,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Paged == nil {
 		o.Paged = func(Tier, Tier, int) {}
+	}
+	if o.Loaded == nil {
+		o.Loaded = func(Tier, time.Duration, int) {}
 	}
 	return o
 }
@@ -354,6 +359,16 @@ func (p *Pager) Waking(k Key) bool {
 	defer p.mu.Unlock()
 	e := p.entries[k]
 	return e != nil && e.loading != nil
+}
+
+// LastUse is when an object in RAM was last used; zero when it is not there.
+func (p *Pager) LastUse(k Key) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.entries[k]; e != nil {
+		return e.last
+	}
+	return time.Time{}
 }
 
 // Stats counts what is held.

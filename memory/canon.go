@@ -1,0 +1,136 @@
+package memory
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
+	"signalbox/memory/blob"
+	"signalbox/memory/ledger"
+)
+
+// canonical is content in the form in which it is stored and sent.
+type canonical struct {
+	kind     ledger.Kind
+	fragment []byte
+	text     string // what Derive reads
+}
+
+// canon brings content into its canonical form. Text is kept byte for byte, with the shortest escapes of JSON.
+// Messages lose white space, their members are put in order of name, and numbers that are no integers take the
+// form of RFC 8785. Errors are *InvalidError.
+func canon(c Content) (canonical, error) {
+	switch {
+	case c.Text != "" && len(c.Messages) > 0:
+		return canonical{}, &InvalidError{Field: "content", Reason: "and messages exclude each other"}
+	case c.Text != "":
+		return canonText(c.Text)
+	case len(c.Messages) > 0:
+		return canonMessages(c.Messages)
+	}
+	return canonical{}, &InvalidError{Field: "content", Reason: "or messages must be given"}
+}
+
+func canonText(text string) (canonical, error) {
+	if !utf8.ValidString(text) {
+		return canonical{}, &InvalidError{Field: "content", Reason: "is not valid UTF-8"}
+	}
+	quoted, err := jsontext.AppendQuote(make([]byte, 0, len(text)+len(text)/16+2), text)
+	if err != nil {
+		return canonical{}, &InvalidError{Field: "content", Reason: "cannot be written as JSON"}
+	}
+	return canonical{kind: ledger.Text, fragment: quoted[1 : len(quoted)-1], text: text}, nil
+}
+
+func canonMessages(list []byte) (canonical, error) {
+	r, err := parseMessages(list)
+	if err != nil {
+		return canonical{}, err
+	}
+	var out []byte
+	for i, m := range r.Messages {
+		v := jsontext.Value(bytes.Clone(r.Raw[m.Span.Start:m.Span.End]))
+		if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
+			return canonical{}, &InvalidError{Field: "messages", Reason: "cannot be brought into canonical form"}
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, v...)
+	}
+	return canonical{kind: ledger.Messages, fragment: out, text: plainText(r)}, nil
+}
+
+// parseMessages reads a list of messages as a chat completion would.
+func parseMessages(list []byte) (*openai.Request, error) {
+	if v := jsontext.Value(list); v.Kind() != '[' || !v.IsValid() {
+		return nil, &InvalidError{Field: "messages", Reason: "must be a JSON list"}
+	}
+	const head = `{"model":"none","messages":`
+	body := append(append(append(make([]byte, 0, len(head)+len(list)+1), head...), list...), '}')
+	r, err := openai.ParseChat(body, openai.Limits{})
+	if err == nil {
+		return r, nil
+	}
+	reason := "are not a list of chat messages"
+	if wire := (*openai.Error)(nil); errors.As(err, &wire) {
+		reason = "are refused: " + wire.Message
+	}
+	return nil, &InvalidError{Field: "messages", Reason: reason}
+}
+
+func plainText(r *openai.Request) string {
+	t := r.Text()
+	var b strings.Builder
+	for i, s := range t.Segments {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(s.Text)
+	}
+	return b.String()
+}
+
+// textOf is the text of stored content.
+func textOf(kind ledger.Kind, fragments [][]byte) (string, error) {
+	joined := join(kind, fragments)
+	if kind == ledger.Messages {
+		r, err := parseMessages(append(append([]byte{'['}, joined...), ']'))
+		if err != nil {
+			return "", err
+		}
+		return plainText(r), nil
+	}
+	text, err := jsontext.AppendUnquote(make([]byte, 0, len(joined)), append(append([]byte{'"'}, joined...), '"'))
+	if err != nil {
+		return "", &InvalidError{Field: "content", Reason: "is no JSON"}
+	}
+	return string(text), nil
+}
+
+// glue stands between the segments of a kind.
+func glue(kind ledger.Kind) []byte {
+	if kind == ledger.Messages {
+		return []byte{','}
+	}
+	return nil
+}
+
+func join(kind ledger.Kind, fragments [][]byte) []byte { return bytes.Join(fragments, glue(kind)) }
+
+// sumOf is the sum of the fragments as they are joined, without joining them.
+func sumOf(kind ledger.Kind, fragments [][]byte) blob.Sum {
+	h := sha256.New()
+	for i, f := range fragments {
+		if i > 0 {
+			h.Write(glue(kind))
+		}
+		h.Write(f)
+	}
+	return blob.Sum(h.Sum(nil))
+}

@@ -1,0 +1,246 @@
+package memory
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"signalbox/memory/ledger"
+	"signalbox/memory/page"
+)
+
+// Ids are a prefix and 128 random bits in base32.
+const (
+	idPrefix = "ctx_"
+	idLength = 26
+)
+
+func newID() string { return idPrefix + strings.ToLower(rand.Text()) }
+
+// mostSegments bounds the objects of one version; one more, and they become one.
+const mostSegments = 64
+
+// Create stores a context. It returns when no crash of this process can lose it (with a Remote), or, at best
+// effort while the Remote cannot be reached, when it is in RAM. Errors are *InvalidError, *QuotaError, ErrFull,
+// *UnavailableError, those for a parent, and what Derive and Ground return.
+func (s *Store) Create(ctx context.Context, owner Owner, d Draft) (Context, error) {
+	content, err := canon(d.Content)
+	if err != nil {
+		return Context{}, err
+	}
+	r, err := s.newRecord(owner, d)
+	if err != nil {
+		return Context{}, err
+	}
+	from, err := s.basis(ctx, owner, d.Parent, content.kind)
+	if err != nil {
+		return Context{}, err
+	}
+	defer release(from.held)
+	made, err := s.build(ctx, owner, from, content, d.Facts)
+	if err != nil {
+		return Context{}, err
+	}
+	r.Versions = []ledger.Version{made.version}
+	_, limits := s.quota(owner)
+	c := ledger.Change{Tenant: ledger.TenantOf(owner.Tenant), ID: r.ID, New: r, Expires: s.now().Add(r.TTL), Limits: limits}
+	e, err := s.commit(ctx, c, made.pieces)
+	if d.BestEffort && errors.Is(err, ledger.ErrUnavailable) {
+		e, err = s.postpone(c, made.pieces)
+	}
+	if err != nil {
+		return Context{}, public(err)
+	}
+	at := ledger.Name{Tenant: c.Tenant, ID: c.ID}
+	s.views.keep(keyOf(c.Tenant, &r.Versions[0]), made.view, s.now())
+	return s.describe(at, e, 1, made.view), nil
+}
+
+// newRecord is the record of a draft, without versions.
+func (s *Store) newRecord(owner Owner, d Draft) (*ledger.Record, error) {
+	ttl, err := s.ttl(d.TTL)
+	if err != nil {
+		return nil, err
+	}
+	if d.Scope == SessionScope && owner.Session == "" {
+		return nil, &InvalidError{Field: "scope", Reason: "session needs a session"}
+	}
+	if d.Scope == PrivateScope && owner.Subject == "" {
+		return nil, &InvalidError{Field: "scope", Reason: "private needs a key of one's own"}
+	}
+	if d.Hints.Priority < 0 || d.Hints.Priority > 9 || d.Hints.NextUse < 0 {
+		return nil, &InvalidError{Field: "hints", Reason: "must have a priority of 0 to 9 and a next use in the future"}
+	}
+	if len(d.Name) > mostName {
+		return nil, &InvalidError{Field: "name", Reason: fmt.Sprintf("is longer than %d bytes", mostName)}
+	}
+	r := &ledger.Record{
+		ID: newID(), Name: d.Name, Scope: d.Scope.String(), Holder: holder(d.Scope.String(), owner),
+		Created: s.now(), TTL: ttl, Fixed: d.Fixed, Pinned: d.Pinned, Priority: d.Hints.Priority,
+	}
+	if d.Hints.NextUse > 0 {
+		r.NextUse = s.now().Add(d.Hints.NextUse)
+	}
+	return r, nil
+}
+
+// mostName bounds names of contexts, in bytes.
+const mostName = 256
+
+func (s *Store) ttl(asked time.Duration) (time.Duration, error) {
+	if asked == 0 {
+		return s.o.TTL, nil
+	}
+	if asked < minTTL || asked > s.o.MaxTTL {
+		return 0, &InvalidError{Field: "ttl", Reason: fmt.Sprintf("must be from %v to %v", minTTL, s.o.MaxTTL)}
+	}
+	return asked, nil
+}
+
+// basis is the content that a new version begins with.
+type basis struct {
+	version *ledger.Version // nil: nothing
+	parent  string          // ID@VERSION, when it is of another context
+	held    []page.Held
+}
+
+func (s *Store) basis(ctx context.Context, owner Owner, parent Ref, kind ledger.Kind) (basis, error) {
+	if parent.ID == "" {
+		return basis{}, nil
+	}
+	at, e, err := s.find(ctx, owner, parent)
+	if err != nil {
+		return basis{}, err
+	}
+	v, n, err := pick(e.Record, parent.Version)
+	if err != nil {
+		return basis{}, err
+	}
+	return s.basisOf(ctx, at, v, fmt.Sprintf("%s@%d", parent.ID, n), kind)
+}
+
+func (s *Store) basisOf(ctx context.Context, at ledger.Name, v *ledger.Version, parent string, kind ledger.Kind) (basis, error) {
+	if v.Kind != kind {
+		return basis{}, &InvalidError{Field: kind.String(), Reason: "cannot follow " + v.Kind.String()}
+	}
+	held, err := s.open(ctx, at.Tenant, v.Segments, page.Care{})
+	return basis{version: v, parent: parent, held: held}, err
+}
+
+// made is a version with what is to be stored for it.
+type made struct {
+	version ledger.Version
+	pieces  []piece
+	view    *view
+}
+
+// build makes a version of what it begins with and what comes behind it. nil facts are those of the basis.
+func (s *Store) build(ctx context.Context, owner Owner, from basis, c canonical, facts []Fact) (made, error) {
+	q, _ := s.quota(owner)
+	m := made{version: ledger.Version{Kind: c.kind, Created: s.now(), Parent: from.parent}, view: &view{facts: facts}}
+	text, parts, err := s.content(&m, from, c, q)
+	if err != nil {
+		return made{}, err
+	}
+	m.version.Sum = sumOf(c.kind, parts)
+	if facts == nil && from.version != nil {
+		m.version.Facts = from.version.Facts
+		if m.version.Facts != nil {
+			if err := s.read(ctx, ledger.TenantOf(owner.Tenant), *m.version.Facts, page.Care{}, &m.view.facts); err != nil {
+				return made{}, err
+			}
+		}
+	}
+	if len(facts) > 0 {
+		if m.version.Facts, err = m.factsPiece(facts, q); err != nil {
+			return made{}, err
+		}
+	}
+	return m, s.deriveFor(ctx, owner, &m, text)
+}
+
+// content fills in the segments, and returns the whole text and all fragments.
+func (s *Store) content(m *made, from basis, c canonical, q Quota) (text string, parts [][]byte, err error) {
+	text, parts = c.text, [][]byte{c.fragment}
+	if from.version != nil {
+		parts = append(fragments(from.held), c.fragment)
+		if text, err = textOf(c.kind, parts); err != nil {
+			return "", nil, err
+		}
+	}
+	m.version.Bytes = int64(len(text))
+	if m.version.Bytes > q.ContextBytes {
+		return "", nil, &QuotaError{What: "context bytes", Limit: q.ContextBytes}
+	}
+	if len(parts) > mostSegments {
+		parts = [][]byte{join(c.kind, parts)}
+		m.version.Segments = []ledger.Object{m.add(parts[0])}
+		return text, parts, nil
+	}
+	if from.version != nil {
+		m.version.Segments = append(m.version.Segments, from.version.Segments...)
+	}
+	m.version.Segments = append(m.version.Segments, m.add(c.fragment))
+	return text, parts, nil
+}
+
+// add stores bytes with the version.
+func (m *made) add(raw []byte) ledger.Object {
+	p := newPiece(raw)
+	m.pieces = append(m.pieces, p)
+	return p.object
+}
+
+func (m *made) factsPiece(facts []Fact, q Quota) (*ledger.Object, error) {
+	raw, err := spellFacts(facts, q)
+	if err != nil {
+		return nil, err
+	}
+	o := m.add(raw)
+	return &o, nil
+}
+
+// spellFacts writes facts down, within the quota.
+func spellFacts(facts []Fact, q Quota) ([]byte, error) {
+	if len(facts) > q.Facts {
+		return nil, &QuotaError{What: "facts", Limit: int64(q.Facts)}
+	}
+	var size int64
+	for _, f := range facts {
+		if f.Text == "" {
+			return nil, &InvalidError{Field: "facts", Reason: "must each have a text"}
+		}
+		size += int64(len(f.Text) + len(f.ID) + len(f.Source))
+	}
+	if size > q.FactBytes {
+		return nil, &QuotaError{What: "fact bytes", Limit: q.FactBytes}
+	}
+	raw, err := json.Marshal(facts)
+	if err != nil {
+		return nil, fmt.Errorf("spell facts: %w", err)
+	}
+	return raw, nil
+}
+
+// deriveFor works out what goes with a new version.
+func (s *Store) deriveFor(ctx context.Context, owner Owner, m *made, text string) error {
+	m.view.derived.Revision = s.o.Revision
+	if s.o.Derive != nil {
+		d, err := s.o.Derive(ctx, Text{Tenant: owner.Tenant, Text: text})
+		if err != nil {
+			return fmt.Errorf("derive what goes with a context: %w", err)
+		}
+		d.Revision = s.o.Revision
+		raw, err := json.Marshal(d)
+		if err != nil {
+			return fmt.Errorf("spell what goes with a context: %w", err)
+		}
+		o := m.add(raw)
+		m.version.Derived, m.view.derived = &o, d
+	}
+	return s.ground(ctx, owner.Tenant, m.view, func() (string, error) { return text, nil })
+}

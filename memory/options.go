@@ -1,0 +1,163 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"signalbox/memory/ledger"
+	"signalbox/memory/page"
+)
+
+// Quota is what one tenant may have. Zero fields take the value of DefaultQuota.
+type Quota struct {
+	Contexts     int64 // contexts, and sessions with facts
+	Bytes        int64 // of all contexts, unpacked; what is stored twice counts once
+	PinnedBytes  int64 // text of pinned contexts
+	ContextBytes int64 // text of one version
+	Versions     int   // of one context
+	Facts        int   // of one context or session
+	FactBytes    int64 // text of all facts of one
+}
+
+// DefaultQuota is 10,000 contexts in 1 GiB, a quarter of it pinned; 16 MiB and 1,000 versions a context; 512 facts in 64 KiB.
+func DefaultQuota() Quota {
+	return Quota{
+		Contexts: 10_000, Bytes: 1 << 30, PinnedBytes: 256 << 20, ContextBytes: 16 << 20,
+		Versions: 1000, Facts: 512, FactBytes: 64 << 10,
+	}
+}
+
+func (q Quota) withDefaults() Quota {
+	d := DefaultQuota()
+	for _, f := range []struct{ v, def *int64 }{
+		{&q.Contexts, &d.Contexts}, {&q.Bytes, &d.Bytes}, {&q.PinnedBytes, &d.PinnedBytes}, {&q.ContextBytes, &d.ContextBytes}, {&q.FactBytes, &d.FactBytes},
+	} {
+		if *f.v <= 0 {
+			*f.v = *f.def
+		}
+	}
+	if q.Versions <= 0 {
+		q.Versions = d.Versions
+	}
+	if q.Facts <= 0 {
+		q.Facts = d.Facts
+	}
+	return q
+}
+
+// Text is what Derive and Ground read.
+type Text struct {
+	Tenant string
+	Text   string // of messages: contents, names and tool calls, a line each
+	Facts  []Fact // for Ground
+}
+
+// Options of a Store. Zero fields take the value of DefaultOptions.
+type Options struct {
+	Pages      page.Options  // bytes in RAM, watermarks, idle times; Now is set by the Store
+	Contexts   int           // of all tenants, without a Remote; records kept in RAM, with one
+	TTL        time.Duration // of contexts that name none
+	MaxTTL     time.Duration
+	KeepGone   time.Duration // for which an expired context is said to be so
+	Fresh      time.Duration // for which a record is used without asking the Remote again
+	TouchEvery time.Duration // how exactly the end of a life follows use
+
+	// Quota of a tenant; nil: the default for all. Called often; must be fast and safe for concurrent use.
+	Quota func(tenant string) Quota
+	// Derive works out what is stored with a version; nil: nothing. Its error fails the creation. It must be safe for
+	// concurrent use, and whoever creates waits for it.
+	Derive func(context.Context, Text) (Derived, error)
+	// Revision names what Derive is made of. A version with another is derived anew before it is used.
+	Revision string
+	// Ground prepares facts for checks of answers; nil: Snapshot.Grounding is nil. Called when a context is made or comes
+	// back into RAM; safe for concurrent use. Its result must be immutable.
+	Ground func(context.Context, Text) (any, error)
+
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// DefaultOptions are those of page, 100,000 contexts, lives of 1 h and at most 7 days, a day for what is gone,
+// records fresh for 5 s, and touches every 5 s.
+func DefaultOptions() Options {
+	return Options{
+		Pages: page.DefaultOptions(), Contexts: 100_000, TTL: time.Hour, MaxTTL: 7 * 24 * time.Hour, KeepGone: 24 * time.Hour,
+		Fresh: 5 * time.Second, TouchEvery: 5 * time.Second, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// minTTL keeps lives longer than touches may lag behind.
+const minTTL = 10 * time.Second
+
+// Validate reports every field out of its range.
+func (o Options) Validate() error {
+	errs := []error{o.Pages.Validate()}
+	for _, f := range []struct {
+		name string
+		v    time.Duration
+	}{{"ttl", o.TTL}, {"max ttl", o.MaxTTL}, {"keep gone", o.KeepGone}, {"fresh", o.Fresh}, {"touch every", o.TouchEvery}} {
+		if f.v < 0 {
+			errs = append(errs, fmt.Errorf("%s %v: less than 0", f.name, f.v))
+		}
+	}
+	if o.TTL > 0 && o.TTL < minTTL || o.MaxTTL > 0 && o.MaxTTL < minTTL {
+		errs = append(errs, fmt.Errorf("ttl %v and max ttl %v: want at least %v", o.TTL, o.MaxTTL, minTTL))
+	}
+	if o.Derive != nil && o.Revision == "" {
+		errs = append(errs, errors.New("revision: must be named where something is derived"))
+	}
+	if o.Contexts < 0 {
+		errs = append(errs, fmt.Errorf("contexts %d: less than 0", o.Contexts))
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) withDefaults() Options {
+	d := DefaultOptions()
+	for _, f := range []struct{ v, def *time.Duration }{
+		{&o.TTL, &d.TTL}, {&o.MaxTTL, &d.MaxTTL}, {&o.KeepGone, &d.KeepGone}, {&o.Fresh, &d.Fresh}, {&o.TouchEvery, &d.TouchEvery},
+	} {
+		if *f.v == 0 {
+			*f.v = *f.def
+		}
+	}
+	if o.Contexts == 0 {
+		o.Contexts = d.Contexts
+	}
+	if o.Quota == nil {
+		o.Quota = func(string) Quota { return Quota{} }
+	}
+	if o.Now == nil {
+		o.Now = d.Now
+	}
+	if o.Log == nil {
+		o.Log = d.Log
+	}
+	o.Pages.Now = o.Now
+	o.TTL = min(o.TTL, o.MaxTTL)
+	return o
+}
+
+// Book keeps records; see ledger.Local and memory/redis for what the methods promise. Safe for concurrent use.
+type Book interface {
+	Load(ctx context.Context, t ledger.Tenant, id string) (ledger.Entry, error)
+	Commit(ctx context.Context, c ledger.Change) (rev int64, dropped []ledger.Object, err error)
+	Touch(ctx context.Context, touches []ledger.Touch) error
+	Due(ctx context.Context, now time.Time, n int) ([]ledger.Name, error)
+	List(ctx context.Context, t ledger.Tenant, after string, n int) ([]string, error)
+}
+
+// Remote is what replicas share: a book, the packed bytes of objects, and news of changes. Every call bounds
+// the time it takes. Safe for concurrent use.
+type Remote interface {
+	Book
+	// Put writes an object; it stays if a record that refers to it is committed within minutes.
+	Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error
+	// Get reads an object. The result is the caller's.
+	Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byte, error)
+	// Watch tells of changes until ctx is done, and calls missed whenever some may have been lost.
+	Watch(ctx context.Context, changed func(ledger.News), missed func()) error
+}

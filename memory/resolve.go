@@ -1,0 +1,159 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"signalbox/memory/ledger"
+	"signalbox/memory/page"
+)
+
+// Resolve returns the version of a context that ref names, ready to be spliced, and counts as a use of it. The
+// caller releases the snapshot when the request is done. What is in RAM costs microseconds; else Resolve waits
+// for the Remote within its budgets. Errors are ErrNotFound, ErrExpired and *UnavailableError.
+func (s *Store) Resolve(ctx context.Context, owner Owner, ref Ref) (*Snapshot, error) {
+	at, e, err := s.find(ctx, owner, ref)
+	if err != nil {
+		return nil, err
+	}
+	v, n, err := pick(e.Record, ref.Version)
+	if err != nil {
+		return nil, err
+	}
+	e.Expires = s.use(ctx, at, e)
+	care := s.care(e)
+	held, err := s.open(ctx, at.Tenant, v.Segments, care)
+	if err != nil {
+		return nil, err
+	}
+	snap := &Snapshot{
+		ID: ref.ID, Version: n, Sum: v.Sum, Kind: v.Kind, Fragments: fragments(held), Bytes: v.Bytes,
+		Tier: nearestOf(held), Expires: e.Expires, held: held,
+	}
+	w, err := s.view(ctx, owner.Tenant, at, e.Record, n, care, snap.Text)
+	if err != nil {
+		snap.Release()
+		return nil, err
+	}
+	snap.Derived, snap.Facts, snap.Grounding = w.derived, w.facts, w.grounding
+	return snap, nil
+}
+
+// Text is the text of the snapshot as Derive reads it: that of messages a line each.
+func (s *Snapshot) Text() (string, error) { return textOf(s.Kind, s.Fragments) }
+
+// Messages is the content as a JSON list of messages; nil for a text.
+func (s *Snapshot) Messages() []byte {
+	if s.Kind != ledger.Messages {
+		return nil
+	}
+	return append(append([]byte{'['}, join(s.Kind, s.Fragments)...), ']')
+}
+
+// nearestOf is the tier of the whole: that of the farthest part.
+func nearestOf(held []page.Held) page.Tier {
+	t := page.Hot
+	for _, h := range held {
+		t = min(t, h.Tier)
+	}
+	return t
+}
+
+// Get describes a context. It is no use of it.
+func (s *Store) Get(ctx context.Context, owner Owner, ref Ref) (Context, error) {
+	at, e, err := s.find(ctx, owner, ref)
+	if err != nil {
+		return Context{}, err
+	}
+	v, n, err := pick(e.Record, ref.Version)
+	if err != nil {
+		return Context{}, err
+	}
+	known := s.views.find(keyOf(at.Tenant, v), s.now())
+	if known == nil {
+		known = &view{}
+		if v.Derived != nil {
+			if err := s.read(ctx, at.Tenant, *v.Derived, page.Care{}, &known.derived); err != nil {
+				return Context{}, err
+			}
+		}
+		if v.Facts != nil {
+			if err := s.read(ctx, at.Tenant, *v.Facts, page.Care{}, &known.facts); err != nil {
+				return Context{}, err
+			}
+		}
+	}
+	return s.describe(at, e, n, known), nil
+}
+
+// List describes up to n contexts behind the given id, in ascending order of id, n from 1 to 100. next is the
+// id to go on behind, empty at the end. Contexts that the owner may not use are left out, so a page may be
+// short.
+func (s *Store) List(ctx context.Context, owner Owner, after string, n int) (page []Context, next string, err error) {
+	n = min(max(n, 1), 100)
+	t := ledger.TenantOf(owner.Tenant)
+	ids, err := s.book.List(ctx, t, after, n)
+	if err != nil {
+		return nil, "", public(err)
+	}
+	for _, id := range ids {
+		at, e, err := s.find(ctx, owner, Ref{ID: id})
+		if err != nil || len(e.Record.Versions) == 0 {
+			continue
+		}
+		latest := len(e.Record.Versions)
+		page = append(page, s.describe(at, e, latest, s.views.find(keyOf(at.Tenant, &e.Record.Versions[latest-1]), s.now())))
+	}
+	if len(ids) == n {
+		next = ids[n-1]
+	}
+	return page, next, nil
+}
+
+// describe tells what a client may know; known may be nil.
+func (s *Store) describe(at ledger.Name, e ledger.Entry, n int, known *view) Context {
+	r, v := e.Record, &e.Record.Versions[n-1]
+	scope, _ := ParseScope(r.Scope)
+	c := Context{
+		ID: r.ID, Name: r.Name, Version: n, Latest: len(r.Versions), ETag: "sha256:" + v.Sum.String(), Kind: v.Kind, Bytes: v.Bytes,
+		Pinned: r.Pinned, Scope: scope, Fixed: r.Fixed, TTL: r.TTL, Created: v.Created, Expires: e.Expires, Parent: v.Parent,
+		FactCount: -1, Durable: s.remote != nil && s.awaiting(at) == nil,
+	}
+	c.Tier, c.Status = s.whereabouts(at.Tenant, v)
+	for _, l := range r.Leases {
+		if l.Until.After(s.now()) {
+			c.Leases++
+		}
+	}
+	if v.Facts == nil {
+		c.FactCount = 0
+	}
+	if known != nil {
+		c.Tokens, c.FactCount = known.derived.Tokens, len(known.facts)
+	}
+	return c
+}
+
+// whereabouts is where a version is and what that says about its life.
+func (s *Store) whereabouts(t ledger.Tenant, v *ledger.Version) (page.Tier, Status) {
+	tier, last := page.Hot, time.Time{}
+	for _, o := range v.Segments {
+		k := page.Key{Tenant: t, Sum: o.Sum}
+		if s.pager.Waking(k) {
+			return s.pager.Tier(k), Waking
+		}
+		tier = min(tier, s.pager.Tier(k))
+		if used := s.pager.LastUse(k); used.After(last) {
+			last = used
+		}
+	}
+	switch {
+	case tier <= page.L3:
+		return tier, PagedL3
+	case tier == page.L2:
+		return tier, PagedL2
+	case s.o.Now().Sub(last) >= s.idleHot():
+		return tier, Idle
+	}
+	return tier, Active
+}

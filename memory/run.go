@@ -1,0 +1,240 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"signalbox/memory/ledger"
+	"signalbox/memory/page"
+)
+
+const (
+	tick     = time.Second     // between looks at what is idle or was put off
+	dueTicks = 10              // between looks at what has expired
+	wakers   = 2               // goroutines that bring contexts in
+	mostDue  = 256             // records that one Sweep ends
+	lastWord = 2 * time.Second // for what is sent when Run ends
+)
+
+// Run keeps time, listens to the Remote and wakes contexts, until ctx is done and all its goroutines have
+// ended. It is called once. The error is that of a Remote that was closed; when ctx ends it is nil.
+func (s *Store) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	if s.remote != nil {
+		g.Go(func() error { return s.remote.Watch(ctx, s.changed, s.cache.doubt) })
+	}
+	for range wakers {
+		g.Go(func() error { s.wakeAll(ctx); return nil })
+	}
+	g.Go(func() error { s.sweepAll(ctx); return nil })
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("memory: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) sweepAll(ctx context.Context) {
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
+			defer cancel()
+			s.settleAll(last)
+			s.flush(last)
+			return
+		case <-t.C:
+			s.tidy(ctx)
+			if n%dueTicks == 0 {
+				s.expire(ctx)
+			}
+		case r := <-s.repairs:
+			s.repair(ctx, r)
+		}
+	}
+}
+
+// Sweep does what time asks for: it pages out what is idle, sends what was put off, and ends lives that are
+// over. Run does so every second, and every ten for lives; a Sweep in between does no harm.
+func (s *Store) Sweep(ctx context.Context) {
+	s.tidy(ctx)
+	s.expire(ctx)
+}
+
+func (s *Store) tidy(ctx context.Context) {
+	s.pager.Idle()
+	idle := s.now().Add(-s.idleL2())
+	s.views.dropIf(func(_ viewKey, used time.Time) bool { return used.Before(idle) })
+	s.settleAll(ctx)
+	s.flush(ctx)
+}
+
+func (s *Store) idleHot() time.Duration {
+	if d := s.o.Pages.IdleHot; d > 0 {
+		return d
+	}
+	return page.DefaultOptions().IdleHot
+}
+
+func (s *Store) idleL2() time.Duration {
+	if d := s.o.Pages.IdleL2; d > 0 {
+		return d
+	}
+	return page.DefaultOptions().IdleL2
+}
+
+// flush sends touches to the remote. When that fails they are sent next time.
+func (s *Store) flush(ctx context.Context) {
+	s.mu.Lock()
+	touches := s.touches
+	s.touches = map[ledger.Name]time.Time{}
+	s.mu.Unlock()
+	list := make([]ledger.Touch, 0, len(touches))
+	for at, end := range touches {
+		list = append(list, ledger.Touch{Tenant: at.Tenant, ID: at.ID, Expires: end})
+	}
+	for batch := range slices.Chunk(list, mostDue) {
+		if err := s.book.Touch(ctx, batch); err != nil {
+			s.again(batch)
+		}
+	}
+}
+
+// again puts touches back that could not be sent.
+func (s *Store) again(list []ledger.Touch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range list {
+		at := ledger.Name{Tenant: t.Tenant, ID: t.ID}
+		if t.Expires.After(s.touches[at]) {
+			s.touches[at] = t.Expires
+		}
+	}
+}
+
+// expire ends lives. With a remote it leaves other replicas time to send their touches.
+func (s *Store) expire(ctx context.Context) {
+	now := s.now()
+	if s.remote != nil {
+		now = now.Add(-2 * s.o.TouchEvery)
+	}
+	due, err := s.book.Due(ctx, now, mostDue)
+	if err != nil {
+		return // the remote cannot be reached, which its breaker reports
+	}
+	for _, at := range due {
+		if err := s.end(ctx, at, now); err != nil && !errors.Is(err, ledger.ErrConflict) && !errors.Is(err, ledger.ErrNotFound) {
+			s.o.Log.LogAttrs(ctx, slog.LevelWarn, "context could not be ended", slog.String("context", at.ID), slog.String("error", err.Error()))
+			return
+		}
+	}
+}
+
+// end replaces a record whose life is over by one that says so, and removes what has said so for long enough.
+func (s *Store) end(ctx context.Context, at ledger.Name, now time.Time) error {
+	e, err := s.book.Load(ctx, at.Tenant, at.ID)
+	if err != nil || e.Expires.After(now) {
+		return err
+	}
+	c := ledger.Change{Tenant: at.Tenant, ID: at.ID, Old: e.Record, Rev: e.Rev}
+	if r := e.Record; r.State == ledger.Live && len(r.Versions) > 0 {
+		c.New = &ledger.Record{ID: r.ID, Scope: r.Scope, Holder: r.Holder, State: ledger.Expired, Created: r.Created, TTL: s.o.KeepGone}
+		c.Expires = s.now().Add(s.o.KeepGone)
+	}
+	_, err = s.commit(ctx, c, nil)
+	return err
+}
+
+// changed is told of changes by the remote.
+func (s *Store) changed(n ledger.News) {
+	if old := s.cache.drop(n.Name, n.Rev); old != nil && n.Rev == 0 {
+		for _, o := range old.Objects() {
+			s.leave(page.Key{Tenant: n.Tenant, Sum: o.Sum})
+		}
+		s.unview(ledger.Change{Tenant: n.Tenant, Old: old})
+	}
+}
+
+// vanished forgets a record that the remote has no more.
+func (s *Store) vanished(at ledger.Name) { s.changed(ledger.News{Name: at}) }
+
+// wake is a version to be brought in.
+type wake struct {
+	owner Owner
+	ref   Ref
+}
+
+// Wake asks for a version to be brought into RAM, and returns at once; Run does it. It counts as a use. Errors
+// are those of Resolve; *UnavailableError also when too many are waiting.
+func (s *Store) Wake(ctx context.Context, owner Owner, ref Ref) (Context, error) {
+	at, e, err := s.find(ctx, owner, ref)
+	if err != nil {
+		return Context{}, err
+	}
+	v, n, err := pick(e.Record, ref.Version)
+	if err != nil {
+		return Context{}, err
+	}
+	c := s.describe(at, e, n, s.views.find(keyOf(at.Tenant, v), s.now()))
+	if c.Tier == page.Hot {
+		return c, nil
+	}
+	select {
+	case s.wakes <- wake{owner, Ref{ID: ref.ID, Version: n, Lease: ref.Lease}}:
+		c.Status = Waking
+		return c, nil
+	default:
+		return c, &UnavailableError{RetryAfter: retryAfter, Err: fmt.Errorf("%d contexts wait to be woken", mostWakes)}
+	}
+}
+
+func (s *Store) wakeAll(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case w := <-s.wakes:
+			snap, err := s.Resolve(ctx, w.owner, w.ref)
+			if err != nil {
+				s.o.Log.LogAttrs(ctx, slog.LevelDebug, "context could not be woken", slog.String("context", w.ref.ID), slog.String("error", err.Error()))
+				continue
+			}
+			snap.Release()
+		}
+	}
+}
+
+// repair is what was derived anew of a version.
+type repair struct {
+	at      ledger.Name
+	version int
+	derived Derived
+}
+
+// repair stores what was derived anew. Another replica may be faster, with the same.
+func (s *Store) repair(ctx context.Context, r repair) {
+	raw, err := json.Marshal(r.derived)
+	if err != nil {
+		return
+	}
+	e, err := s.book.Load(ctx, r.at.Tenant, r.at.ID)
+	if err != nil || e.Record.State != ledger.Live || len(e.Record.Versions) < r.version {
+		return
+	}
+	p := newPiece(raw)
+	changed := *e.Record
+	changed.Versions = slices.Clone(changed.Versions)
+	changed.Versions[r.version-1].Derived = &p.object
+	c := ledger.Change{Tenant: r.at.Tenant, ID: r.at.ID, Old: e.Record, Rev: e.Rev, New: &changed, Expires: e.Expires}
+	if _, err := s.commit(ctx, c, []piece{p}); err != nil {
+		s.o.Log.LogAttrs(ctx, slog.LevelDebug, "what was derived anew could not be stored", slog.String("context", r.at.ID), slog.String("error", err.Error()))
+	}
+}

@@ -1,0 +1,262 @@
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"signalbox/memory/blob"
+	"signalbox/memory/ledger"
+	"signalbox/memory/page"
+)
+
+// Store keeps contexts. See the package comment.
+type Store struct {
+	o      Options
+	book   Book
+	local  *ledger.Local // book, when there is no remote
+	remote Remote        // nil: RAM is all there is
+	pager  *page.Pager
+	cache  *cache // of records of the remote
+	views  views
+
+	wakes   chan wake   // what Wake asks for; more than it holds is refused
+	repairs chan repair // what was derived anew; more than it holds is dropped, and derived again some day
+
+	alone sync.Mutex // orders commits without a remote: objects are in RAM exactly while the book refers to them
+
+	mu      sync.Mutex // guards what follows
+	touches map[ledger.Name]time.Time
+	pending map[ledger.Name]*pending
+}
+
+// Bounds of what waits in a Store.
+const (
+	mostWakes   = 64
+	mostRepairs = 16
+	mostPending = 1024
+)
+
+// New returns an empty store. With a remote it serves what is there; nil keeps all in RAM. It starts nothing.
+func New(o Options, remote Remote) (*Store, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("memory options: %w", err)
+	}
+	o = o.withDefaults()
+	s := &Store{
+		o: o, remote: remote, book: remote,
+		wakes: make(chan wake, mostWakes), repairs: make(chan repair, mostRepairs),
+		touches: map[ledger.Name]time.Time{}, pending: map[ledger.Name]*pending{},
+	}
+	var source page.Source
+	if remote != nil {
+		source = remote
+		s.cache = newCache(o.Contexts)
+	} else {
+		s.local = ledger.NewLocal(o.Contexts)
+		s.book = s.local
+	}
+	var err error
+	if s.pager, err = page.New(o.Pages, source); err != nil {
+		return nil, fmt.Errorf("memory: %w", err)
+	}
+	return s, nil
+}
+
+// Stats counts what is in RAM.
+func (s *Store) Stats() page.Stats { return s.pager.Stats() }
+
+// now is the time in the resolution in which ends of lives are kept.
+func (s *Store) now() time.Time { return s.o.Now().UTC().Truncate(time.Millisecond) }
+
+// lookup returns a record, from RAM while it is fresh. When the remote cannot be reached, an older one does.
+func (s *Store) lookup(ctx context.Context, at ledger.Name) (ledger.Entry, error) {
+	if s.remote == nil {
+		return s.book.Load(ctx, at.Tenant, at.ID)
+	}
+	if p := s.awaiting(at); p != nil {
+		return ledger.Entry{Record: p.change.New, Expires: p.change.Expires}, nil
+	}
+	asked := s.now()
+	known, ok := s.cache.find(at)
+	if ok && asked.Sub(known.loaded) < s.o.Fresh && (known.absent || known.entry.Expires.After(asked)) {
+		return known.answer()
+	}
+	e, err := s.book.Load(ctx, at.Tenant, at.ID)
+	switch {
+	case err == nil:
+		s.cache.keep(at, e, asked)
+		return e, nil
+	case errors.Is(err, ledger.ErrNotFound):
+		s.vanished(at)
+		s.cache.miss(at, asked)
+		return ledger.Entry{}, err
+	case ok:
+		return known.answer()
+	}
+	return ledger.Entry{}, err
+}
+
+// find returns the record that ref names, if the owner may use it and its time is not over.
+func (s *Store) find(ctx context.Context, owner Owner, ref Ref) (ledger.Name, ledger.Entry, error) {
+	at := ledger.Name{Tenant: ledger.TenantOf(owner.Tenant), ID: ref.ID}
+	if !isID(ref.ID) {
+		return at, ledger.Entry{}, ErrNotFound
+	}
+	e, err := s.lookup(ctx, at)
+	if err != nil {
+		return at, ledger.Entry{}, public(err)
+	}
+	return at, e, s.admits(e, owner, ref)
+}
+
+// admits checks that the owner may use the record now.
+func (s *Store) admits(e ledger.Entry, owner Owner, ref Ref) error {
+	r := e.Record
+	if r.Holder != "" && r.Holder != holder(r.Scope, owner) {
+		return ErrNotFound
+	}
+	if r.State == ledger.Deleted && !leased(r, ref.Lease, s.now()) {
+		return ErrNotFound
+	}
+	if r.State == ledger.Expired || !e.Expires.After(s.now()) {
+		return ErrExpired
+	}
+	return nil
+}
+
+// holder names who may use a record of the given scope, as a hash; empty: the whole tenant. It never returns
+// the empty string for a narrower scope.
+func holder(scope string, owner Owner) string {
+	var who string
+	switch scope {
+	case SessionScope.String():
+		who = owner.Session
+	case PrivateScope.String():
+		who = owner.Subject
+	default:
+		return ""
+	}
+	sum := sha256.Sum256([]byte(scope + "\x00" + who))
+	return hex.EncodeToString(sum[:16])
+}
+
+// leased tells whether the lease runs.
+func leased(r *ledger.Record, id string, now time.Time) bool {
+	for _, l := range r.Leases {
+		if id != "" && l.ID == id && l.Until.After(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// isID tells whether a string looks like what newID makes. Nothing else is looked up.
+func isID(s string) bool {
+	if len(s) != len(idPrefix)+idLength || s[:len(idPrefix)] != idPrefix {
+		return false
+	}
+	for _, c := range []byte(s[len(idPrefix):]) {
+		if (c < 'a' || c > 'z') && (c < '2' || c > '7') {
+			return false
+		}
+	}
+	return true
+}
+
+// pick is the version that ref names, and its number.
+func pick(r *ledger.Record, version int) (*ledger.Version, int, error) {
+	if version == 0 {
+		version = len(r.Versions)
+	}
+	if version < 1 || version > len(r.Versions) {
+		return nil, 0, ErrNotFound
+	}
+	return &r.Versions[version-1], version, nil
+}
+
+// use notes that a record was used, so that its life ends later.
+func (s *Store) use(ctx context.Context, at ledger.Name, e ledger.Entry) time.Time {
+	r := e.Record
+	if r.Fixed || r.State != ledger.Live {
+		return e.Expires
+	}
+	end := s.now().Add(r.TTL)
+	if end.Sub(e.Expires) < min(s.o.TouchEvery, r.TTL/4) {
+		return e.Expires
+	}
+	if s.remote == nil {
+		if err := s.book.Touch(ctx, []ledger.Touch{{Tenant: at.Tenant, ID: at.ID, Expires: end}}); err != nil {
+			return e.Expires
+		}
+		return end
+	}
+	s.cache.extend(at, end)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.pending[at]; p != nil {
+		p.change.Expires = end
+		return end
+	}
+	if _, ok := s.touches[at]; ok || len(s.touches) < s.o.Contexts {
+		s.touches[at] = end
+	}
+	return end
+}
+
+// care is how the bytes of a record are to be treated.
+func (s *Store) care(e ledger.Entry) page.Care {
+	c := page.Care{NextUse: e.Record.NextUse, Priority: e.Record.Priority}
+	if e.Record.Pinned {
+		c.PinUntil = e.Expires
+	}
+	return c
+}
+
+// open brings objects in, in order. The caller releases what is returned, of which there is nothing on error.
+func (s *Store) open(ctx context.Context, t ledger.Tenant, objects []ledger.Object, c page.Care) ([]page.Held, error) {
+	held := make([]page.Held, 0, len(objects))
+	for _, o := range objects {
+		h, err := s.pager.Get(ctx, t, o, c)
+		if err != nil {
+			release(held)
+			return nil, public(err)
+		}
+		held = append(held, h)
+	}
+	return held, nil
+}
+
+func release(held []page.Held) {
+	for _, h := range held {
+		h.Release()
+	}
+}
+
+func fragments(held []page.Held) [][]byte {
+	out := make([][]byte, len(held))
+	for i, h := range held {
+		out[i] = h.Bytes
+	}
+	return out
+}
+
+// piece is an object that is about to be stored.
+type piece struct {
+	object      ledger.Object
+	raw, packed []byte
+}
+
+func newPiece(raw []byte) piece {
+	packed := blob.Pack(raw)
+	return piece{object: ledger.Object{Sum: blob.Of(raw), Size: int64(len(raw)), Packed: int64(len(packed))}, raw: raw, packed: packed}
+}
+
+func (s *Store) quota(owner Owner) (Quota, ledger.Limits) {
+	q := s.o.Quota(owner.Tenant).withDefaults()
+	return q, ledger.Limits{Contexts: q.Contexts, Bytes: q.Bytes, Pinned: q.PinnedBytes}
+}
