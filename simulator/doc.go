@@ -16,11 +16,12 @@
 //
 // Invariants: the same Options, request and request order give the same bytes (`created` and,
 // behind several clients at once, the order of ids aside); a stream either ends with `data: [DONE]`
-// or its client has gone; nothing is written after the client's context is done.
+// (of the Responses API: with response.completed) or its client has gone; nothing is written after the client's context is done.
 //
 // Wire formats follow vLLM's main branch: the request and response models of
 // vllm/entrypoints/openai/{chat_completion,completion}/protocol.py, the error and usage models of
-// vllm/entrypoints/openai/engine/protocol.py, and vllm/entrypoints/serve/tokenize/protocol.py.
+// vllm/entrypoints/openai/engine/protocol.py, vllm/entrypoints/openai/responses/{protocol,serving}.py and
+// vllm/entrypoints/serve/tokenize/protocol.py.
 //
 // Concurrency: the package starts no goroutine and owns no listener. A Server serves any number of
 // requests at once, each on the goroutine of its handler call. One lock, in the recorder, guards the

@@ -65,7 +65,7 @@ func (s *Server) newGeneration(r *http.Request, prefix string, p *sampling) *gen
 }
 
 // planChat checks a chat request and generates its answer. A non-nil error is a *requestError.
-func (s *Server) planChat(r *http.Request, req *chatRequest) (*generation, error) {
+func (s *Server) planChat(r *http.Request, req *chatRequest, prefix string) (*generation, error) {
 	if len(req.Messages) == 0 {
 		return nil, badRequest("messages", "messages must not be empty")
 	}
@@ -93,7 +93,7 @@ func (s *Server) planChat(r *http.Request, req *chatRequest) (*generation, error
 	if err != nil {
 		return nil, err
 	}
-	g := s.newGeneration(r, "chatcmpl-", &req.sampling)
+	g := s.newGeneration(r, prefix, &req.sampling)
 	g.promptTokens, g.logprobs = promptTokens, req.Logprobs
 	g.choices = make([]choice, l.choices)
 	why := readReasoning(req)

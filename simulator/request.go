@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -100,9 +101,10 @@ func (c *content) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	var text []string
 	for _, p := range parts {
-		if p.Type == "text" {
+		switch p.Type {
+		case "text", "input_text", "output_text":
 			text = append(text, p.Text)
-		} else {
+		default:
 			c.other++
 		}
 	}
@@ -171,12 +173,13 @@ func (c *toolChoice) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		return json.UnmarshalDecode(dec, &c.mode)
 	}
 	var named struct {
+		Name     string `json:"name"` // in the Responses API
 		Function struct {
 			Name string `json:"name"`
 		} `json:"function"`
 	}
 	err := json.UnmarshalDecode(dec, &named)
-	c.mode, c.name = "named", named.Function.Name
+	c.mode, c.name = "named", cmp.Or(named.Function.Name, named.Name)
 	return err
 }
 

@@ -90,14 +90,13 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, g *generatio
 			}
 		}
 	}
-	if g.usage != usageNever {
-		out.buf = f.total(out.buf)
+	for more := true; more; {
+		out.buf, more = f.end(out.buf)
 		if !out.send() {
 			return sent, false
 		}
 	}
-	out.buf = append(out.buf, "data: [DONE]\n\n"...)
-	return sent, out.send()
+	return sent, true
 }
 
 // chunkWriter sends one event at a time.

@@ -52,7 +52,7 @@ func New(opt Options) (*Server, error) {
 	return s, nil
 }
 
-// Handler returns the HTTP surface: POST /v1/chat/completions, /v1/completions and /tokenize, GET
+// Handler returns the HTTP surface: POST /v1/chat/completions, /v1/completions, /v1/responses and /tokenize, GET
 // /v1/models, /health, /version and /metrics, and GET /sim/requests when recording. Every other path
 // is 404 and every other method 405, with an error body. The handler is safe for concurrent use and
 // may be served by several listeners at once.
@@ -67,6 +67,7 @@ func (s *Server) Handler() http.Handler {
 	}
 	handle(http.MethodPost, "/v1/chat/completions", s.chat)
 	handle(http.MethodPost, "/v1/completions", s.completion)
+	handle(http.MethodPost, "/v1/responses", s.response)
 	handle(http.MethodPost, "/tokenize", s.tokenize)
 	handle(http.MethodGet, "/v1/models", s.models)
 	handle(http.MethodGet, "/health", func(http.ResponseWriter, *http.Request) {})
@@ -105,7 +106,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	if !s.read(w, r, &req) {
 		return
 	}
-	g, err := s.planChat(r, &req)
+	g, err := s.planChat(r, &req, "chatcmpl-")
 	if err != nil {
 		s.fail(w, err)
 		return

@@ -85,6 +85,10 @@ func TestWireFormat(t *testing.T) {
 		{"chat_stream_logprobs", "/v1/chat/completions", `{"stream":true,"logprobs":true,"max_tokens":2,"messages":[{"role":"user","content":"Hi"}]}`},
 		{"completion", "/v1/completions", `{"model":"llama-70b","prompt":["one","two"]}`},
 		{"completion_stream", "/v1/completions", `{"model":"llama-70b","prompt":"one","stream":true,"max_tokens":5}`},
+		{"response", "/v1/responses", `{"model":"llama-70b","instructions":"Be brief.","input":[{"role":"user","content":[{"type":"input_text","text":"What is the capital of France?"}]}],"reasoning":{"effort":"low"}}`},
+		{"response_stream", "/v1/responses", `{"stream":true,"max_output_tokens":12,"input":"Hi"}`},
+		{"response_stream_reasoning", "/v1/responses", `{"stream":true,"max_output_tokens":40,"chat_template_kwargs":{"enable_thinking":true},"input":"Hi"}`},
+		{"response_stream_tool", "/v1/responses", `{"stream":true,"tools":[{"type":"function","name":"get_weather","parameters":{"required":["city"],"properties":{"city":{"type":"string"}}}}],"tool_choice":{"type":"function","name":"get_weather"},"input":[{"role":"user","content":"Hi"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"42"}]}`},
 		{"tokenize", "/tokenize", `{"prompt":"Hello, internationalization 漢字漢字","return_token_strs":true}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -129,6 +133,10 @@ func TestErrorsHaveTheShapeOfVLLM(t *testing.T) {
 		{"an unknown tool choice", "/v1/chat/completions", `{"tool_choice":"maybe","messages":[{"role":"user","content":"a"}]}`, 400, "tool_choice"},
 		{"no prompt", "/v1/completions", `{}`, 400, "prompt"},
 		{"a prompt of the wrong type", "/v1/completions", `{"prompt":{}}`, 400, "prompt"},
+		{"no input", "/v1/responses", `{}`, 400, "input"},
+		{"a limit of zero", "/v1/responses", `{"input":"a","max_output_tokens":0}`, 400, "max_output_tokens"},
+		{"a response that was not kept", "/v1/responses", `{"input":"a","previous_response_id":"resp_1"}`, 404, "response_id"},
+		{"an item that is not simulated", "/v1/responses", `{"input":[{"type":"computer_call"}]}`, 400, "input"},
 		{"nothing to tokenize", "/tokenize", `{}`, 400, "prompt"},
 		{"a path that does not exist", "/v1/embeddings", `{}`, 404, ""},
 		{"a method that is not allowed", "/health", ``, 405, ""},

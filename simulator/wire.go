@@ -17,8 +17,8 @@ type framer interface {
 	token(dst []byte, i, k int, last end) []byte
 	// close appends the chunk that ends choice i when no token did.
 	close(dst []byte, i int) []byte
-	// total appends the usage chunk.
-	total(dst []byte) []byte
+	// end appends an event of those that end the stream, and tells whether there are more.
+	end(dst []byte) (out []byte, more bool)
 }
 
 // end says whether a chunk ends its choice.
@@ -32,7 +32,8 @@ const (
 // frame is what both framers share: the bytes that start every chunk of the stream.
 type frame struct {
 	*generation
-	head []byte // `data: {...,"choices":[`
+	head     []byte // `data: {...,"choices":[`
+	totalled bool   // the usage chunk was sent
 }
 
 func newFrame(g *generation, object, model string) frame {
@@ -44,7 +45,7 @@ func newFrame(g *generation, object, model string) frame {
 	h = strconv.AppendInt(h, g.created, 10)
 	h = append(h, `,"model":`...)
 	h = appendQuoted(h, model)
-	return frame{g, append(h, `,"choices":[`...)}
+	return frame{generation: g, head: append(h, `,"choices":[`...)}
 }
 
 // seal ends a chunk; sent is the number of completion tokens so far.
@@ -66,9 +67,14 @@ func (f *frame) appendUsage(dst []byte, completion int) []byte {
 	return append(dst, '}')
 }
 
-func (f *frame) total(dst []byte) []byte {
+// end appends the usage chunk, where it is asked for, and then [DONE].
+func (f *frame) end(dst []byte) (out []byte, more bool) {
+	if f.usage == usageNever || f.totalled {
+		return append(dst, "data: [DONE]\n\n"...), false
+	}
+	f.totalled = true
 	dst = append(append(dst, f.head...), ']')
-	return append(f.appendUsage(dst, f.completionTokens()), "}\n\n"...)
+	return append(f.appendUsage(dst, f.completionTokens()), "}\n\n"...), true
 }
 
 // appendFinish appends finish_reason and stop_reason of choice i.

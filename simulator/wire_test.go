@@ -25,3 +25,13 @@ func TestFramingATokenAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestADeltaOfAResponseCostsNoAllocation(t *testing.T) {
+	c := choice{finish: finishStop}
+	c.add(contentPiece, "one two")
+	f := newResponseFramer(&generation{id: "resp_1", choices: []choice{c}}, "m", &responseRequest{})
+	buf := f.token(make([]byte, 0, 4096), 0, 0, goesOn) // begins the item
+	if n := testing.AllocsPerRun(100, func() { buf = f.token(buf[:0], 0, 1, goesOn) }); n > 0 {
+		t.Errorf("a delta costs %v allocations", n)
+	}
+}

@@ -148,6 +148,11 @@ func TestTheTallyReadsEachAPI(t *testing.T) {
 			[]string{`{"type":"response.incomplete","response":{"incomplete_details":{"reason":"content_filter"}}}`},
 			Tally{API: openai.Response, Finish: FinishOther},
 		},
+		{
+			"one at its limit, in vLLM's words", openai.Response,
+			[]string{`{"response":{"incomplete_details":{"reason":"max_output_tokens"}},"type":"response.completed"}`},
+			Tally{API: openai.Response, Finish: FinishLength},
+		},
 		{"one that failed", openai.Response, []string{`{"type":"response.failed","response":{}}`}, Tally{API: openai.Response, Finish: FinishOther}},
 	}
 	for _, tt := range tests {

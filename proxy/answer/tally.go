@@ -121,38 +121,39 @@ func (t *Tally) end(b []byte) {
 }
 
 // endResponse notes the end of a response, which is told by the type of the last event and, where it is
-// incomplete, by the reason. A response that called a tool is complete as any other.
+// incomplete, by the reason: vLLM calls the event completed even then. A response that called a tool is
+// complete as any other.
 func (t *Tally) endResponse(b []byte) {
 	switch {
-	case bytes.Contains(b, []byte(`"response.completed"`)):
-		t.Finish = FinishStop
 	case bytes.Contains(b, []byte(`"response.failed"`)):
 		t.Finish = FinishOther
-	case bytes.Contains(b, []byte(`"response.incomplete"`)):
-		t.Finish = incompleteWord(b)
+	case bytes.Contains(b, []byte(`"response.completed"`)), bytes.Contains(b, []byte(`"response.incomplete"`)):
+		t.Finish = responseWord(b)
 	}
 }
 
-// incompleteWord reads why a response is incomplete.
-func incompleteWord(b []byte) string {
-	_, b, _ = bytes.Cut(b, []byte(`"incomplete_details"`))
-	_, b, _ = bytes.Cut(b, []byte(`"reason"`))
-	if bytes.HasPrefix(bytes.TrimLeft(b, ": \t\r\n"), []byte(`"max_output_tokens"`)) {
+// responseWord reads how a response ended: a reason stands in it only if it is incomplete.
+func responseWord(b []byte) string {
+	_, details, _ := bytes.Cut(b, []byte(`"incomplete_details"`))
+	details = bytes.TrimLeft(details, ": \t\r\n")
+	if len(details) == 0 || details[0] != '{' {
+		return FinishStop
+	}
+	_, why, _ := bytes.Cut(details, []byte(`"reason"`))
+	if bytes.HasPrefix(bytes.TrimLeft(why, ": \t\r\n"), []byte(`"max_output_tokens"`)) {
 		return FinishLength
 	}
 	return FinishOther
 }
 
-// endBody notes the end of a response that is no stream: its status stands in the object itself and, of
-// each item, in the output.
+// endBody notes the end of a response that is no stream. Its front may have been passed on; then what is
+// left says by its status that it ended, and nothing of a reason.
 func (t *Tally) endBody(b []byte) {
 	switch {
 	case t.API != openai.Response:
 		t.end(b)
-	case bytes.Contains(b, []byte(`"status":"incomplete"`)), bytes.Contains(b, []byte(`"status": "incomplete"`)):
-		t.Finish = incompleteWord(b)
-	case bytes.Contains(b, []byte(`"status":"completed"`)), bytes.Contains(b, []byte(`"status": "completed"`)):
-		t.Finish = FinishStop
+	case bytes.Contains(b, []byte(`"status"`)):
+		t.Finish = responseWord(b)
 	}
 }
 
