@@ -1,0 +1,60 @@
+package affinity
+
+import "github.com/cespare/xxhash/v2"
+
+// BlockBytes is how much text a block of a chain has. It is some 250 tokens of English, 16 of vLLM's blocks:
+// what is lost by looking at whole blocks only is less than one of them, and a text of 600 KiB has 600.
+const BlockBytes = 1024
+
+// Chain is a prompt's text as a list of hashes. Each stands for 1 KiB of text and all before it; an incomplete
+// last block is not in the list. The zero value is an empty chain. A Chain belongs to one goroutine while it is
+// written to; after that any number may read it.
+type Chain struct {
+	blocks  []uint64
+	pending xxhash.Digest
+	begun   bool
+	bytes   int
+}
+
+// Reset makes the chain empty and keeps its memory.
+func (c *Chain) Reset() { c.blocks, c.begun, c.bytes = c.blocks[:0], false, 0 }
+
+// Resume makes the chain a copy of from, such as the chain of a stored context, to be written on. Nothing of
+// from's text is read again.
+func (c *Chain) Resume(from *Chain) {
+	c.blocks = append(c.blocks[:0], from.blocks...)
+	c.pending, c.begun, c.bytes = from.pending, from.begun, from.bytes
+}
+
+// Message adds a message. Its end is not marked: text that is written after it continues it.
+func (c *Chain) Message(role, text string) {
+	c.Write("\x1e")
+	c.Write(role)
+	c.Write("\x1f")
+	c.Write(text)
+}
+
+// Write adds text to the message before it.
+func (c *Chain) Write(text string) {
+	if !c.begun {
+		c.pending.Reset()
+		c.begun = true
+	}
+	for text != "" {
+		n := min(BlockBytes-c.bytes%BlockBytes, len(text))
+		_, _ = c.pending.WriteString(text[:n])
+		c.bytes += n
+		text = text[n:]
+		if c.bytes%BlockBytes == 0 {
+			h := c.pending.Sum64()
+			c.blocks = append(c.blocks, h)
+			c.pending.ResetWithSeed(h)
+		}
+	}
+}
+
+// Blocks is the chain. It is valid until the chain is changed.
+func (c *Chain) Blocks() []uint64 { return c.blocks }
+
+// Bytes is how much text was written, roles and marks included.
+func (c *Chain) Bytes() int { return c.bytes }

@@ -1,0 +1,196 @@
+package affinity
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// tokensPerByte is assumed of a prompt whose length in tokens is not known: English, four bytes a token.
+const tokensPerByte = 0.25
+
+// defaultTokens is the cache that an endpoint is taken to have when its size is not known: that of an 8B model
+// with 16 bits a value on a GPU of 80 GB, 131,072 bytes a token and some 52 GB left beside the weights.
+const defaultTokens = 400_000
+
+// Request is what placement looks at.
+type Request struct {
+	Class  Class
+	Key    uint64   // what it belongs to, see Hints.Key; 0 means nothing
+	Blocks []uint64 // Chain.Blocks of its prompt; must not change until its Ticket has ended
+	Bytes  int      // Chain.Bytes
+	Tokens int      // estimated length of the prompt; 0 means not known
+	// Penalty is what speaks against each endpoint besides, in seconds, such as failures; +Inf rules it out. It has
+	// an entry for each endpoint of the Placer, or is nil.
+	Penalty []float64
+}
+
+// Placer places the requests of one model. It is safe for concurrent use.
+type Placer struct {
+	o          Options
+	epoch      time.Time // expiry is counted from here
+	endpoints  []endpoint
+	heat       *heat
+	deviations deviations
+	drawn      atomic.Uint64 // requests without a key so far
+}
+
+// endpoint is an endpoint with what was learnt of it.
+type endpoint struct {
+	Endpoint
+
+	hash  uint64
+	table *table
+	speed speed
+	load  load
+	count counts
+}
+
+// New returns a Placer for the endpoints of one model. Endpoints are known by their index from here on. now is the
+// earliest time that its methods will be given.
+func New(endpoints []Endpoint, o Options, now time.Time) (*Placer, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("affinity options: %w", err)
+	}
+	if err := validate(endpoints); err != nil {
+		return nil, fmt.Errorf("affinity endpoints: %w", err)
+	}
+	p := &Placer{o: o, epoch: now.Add(-tick), endpoints: make([]endpoint, len(endpoints)), heat: newHeat()}
+	p.deviations.byKey = make(map[uint64]*deviant)
+	for i, e := range endpoints {
+		held := e.Tokens
+		if held == 0 {
+			held = defaultTokens
+		}
+		x := &p.endpoints[i]
+		x.Endpoint, x.hash = e, sum(0, e.Name)
+		x.table = newTable(max(1, int(float64(held)/(BlockBytes*tokensPerByte))))
+		x.speed.start(o.Prefill.Seconds())
+	}
+	return p, nil
+}
+
+// ticks is a time in ticks since the epoch. What expires at a tick has expired when the tick is there.
+func (p *Placer) ticks(at time.Time) uint32 { return uint32(max(0, at.Sub(p.epoch)/tick)) }
+
+// bid is what is known of one endpoint for one request.
+type bid struct {
+	known int     // leading tokens of the prompt that it should have
+	basis Basis   // why
+	cost  float64 // seconds
+}
+
+// Place picks an endpoint. It reports false when all are ruled out. The ticket that it returns must be told of the
+// first token and of the end. Place allocates nothing.
+func (p *Placer) Place(now time.Time, r *Request) (Ticket, bool) {
+	tokens := r.Tokens
+	if tokens <= 0 {
+		tokens = int(float64(r.Bytes) * tokensPerByte)
+	}
+	key := r.Key
+	if key == 0 {
+		key = p.drawn.Add(1) // any order is as good as another, as long as it is not always the same
+	}
+	var order ranking
+	var bids [MaxEndpoints]bid
+	rank(&order, key, p.endpoints)
+	home := int(order[0])
+	p.bid(&bids, now, r, tokens, home)
+	at := p.choose(order[:len(p.endpoints)], &bids, r.Key, now)
+	if at < 0 {
+		return Ticket{}, false
+	}
+	return p.ticket(now, r, tokens, at, home, bids[at]), true
+}
+
+// bid fills in what is known of all endpoints.
+func (p *Placer) bid(bids *[MaxEndpoints]bid, now time.Time, r *Request, tokens, home int) {
+	var told [MaxEndpoints]int32
+	ticks := p.ticks(now)
+	elsewhere := r.Key != 0 && p.deviations.read(&told, r.Key, ticks)
+	for i := range p.endpoints {
+		e, b := &p.endpoints[i], &bids[i]
+		blocks, basis := e.table.match(r.Class, r.Blocks, ticks)
+		b.known, b.basis = r.tokensOf(blocks, tokens), basis
+		if elsewhere && int(told[i]) > b.known {
+			b.known, b.basis = min(int(told[i]), tokens), Predicted
+		}
+		have := float64(b.known)
+		if i == home && r.Key != 0 && b.known == 0 {
+			have = p.o.Prior * float64(tokens)
+		}
+		b.cost = (float64(tokens)-have)*e.speed.perToken() + e.wait(now, p.o.Crowd.Seconds())
+		if r.Penalty != nil {
+			b.cost += r.Penalty[i]
+		}
+	}
+}
+
+// tokensOf is how many of the prompt's tokens the first blocks have.
+func (r *Request) tokensOf(blocks, tokens int) int {
+	if blocks == 0 {
+		return 0
+	}
+	return min(tokens, int(float64(tokens)*float64(blocks*BlockBytes)/float64(max(r.Bytes, blocks*BlockBytes))))
+}
+
+// choose returns the index of the endpoint to take, or -1. Of the homes of a key the cheapest one counts as its
+// home. Others are asked in the order of the key whether they are as good as the best one.
+func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, key uint64, now time.Time) int {
+	best := math.Inf(1)
+	for _, i := range order {
+		best = min(best, bids[i].cost)
+	}
+	if math.IsInf(best, 1) || math.IsNaN(best) {
+		return -1
+	}
+	homes := order[:p.homes(key, now)]
+	home := homes[0]
+	for _, i := range homes[1:] {
+		if bids[i].cost < bids[home].cost {
+			home = i
+		}
+	}
+	if p.near(bids[home].cost, best) {
+		return int(home)
+	}
+	for _, i := range order {
+		if p.near(bids[i].cost, best) {
+			return int(i)
+		}
+	}
+	return -1 // not reached: the best one is near itself
+}
+
+// near reports whether a cost is so close to the best that leaving would not pay.
+func (p *Placer) near(cost, best float64) bool {
+	return !math.IsInf(cost, 1) && cost-best <= max(p.o.Leave*cost, p.o.LeaveBy.Seconds())
+}
+
+// homes is how many homes a key has: enough that none is busier with it than Options.Hot.
+func (p *Placer) homes(key uint64, now time.Time) int {
+	most := min(p.o.Homes, len(p.endpoints))
+	if key == 0 || most == 1 {
+		return 1
+	}
+	return min(max(1, int(math.Ceil(p.heat.share(key, now)/p.o.Hot))), most)
+}
+
+// Learn takes in what another proxy has published. Endpoints that are not known here are left out.
+func (p *Placer) Learn(now time.Time, d Deviation) {
+	if !d.Expires.After(now) {
+		return
+	}
+	for i := range p.endpoints {
+		if p.endpoints[i].Name == d.Endpoint {
+			p.deviations.set(d.Key, i, d.Tokens, p.ticks(d.Expires))
+		}
+	}
+}
+
+// Forget drops what an endpoint should have, as after its restart.
+func (p *Placer) Forget(i int) {
+	p.endpoints[i].table.clear()
+	p.deviations.drop(i)
+}

@@ -1,0 +1,178 @@
+package affinity
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Basis is why a block should be in an endpoint's cache. Later ones are better.
+type Basis uint8
+
+// The bases.
+const (
+	Unknown     Basis = iota // nothing speaks for it
+	Speculative              // a request with it is on its way
+	Predicted                // a request with it was answered
+	Confirmed                // an answer reported it as cached, or was the one that put it there
+)
+
+// String returns the basis in lower case.
+func (b Basis) String() string {
+	switch b {
+	case Unknown:
+		return "unknown"
+	case Speculative:
+		return "speculative"
+	case Predicted:
+		return "predicted"
+	case Confirmed:
+	}
+	return "confirmed"
+}
+
+// tick is the unit of expiry. 32 bits of it last for 13 years.
+const tick = 100 * time.Millisecond
+
+// table is the blocks that one endpoint should have: as many as its cache holds, those used last. Of blocks that
+// were used together the last one goes first, as in vLLM, so that what is there of a chain is its beginning.
+type table struct {
+	mu       sync.RWMutex     // guards what follows
+	capacity int              // blocks; at least 1
+	at       map[uint64]int32 // block -> slot
+	slots    []slot
+	oldest   int32
+	newest   int32
+	free     int32 // list of unused slots, linked by next
+}
+
+// slot is a block with its neighbours in order of use.
+type slot struct {
+	block        uint64
+	older, newer int32
+	expires      uint32 // in ticks since the placer's epoch
+	basis        Basis
+}
+
+const none = int32(-1)
+
+func newTable(capacity int) *table {
+	t := &table{capacity: capacity}
+	t.clear()
+	return t
+}
+
+// clear forgets everything.
+func (t *table) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at, t.slots = make(map[uint64]int32), nil
+	t.oldest, t.newest, t.free = none, none, none
+}
+
+// len is how many blocks there are, expired ones included.
+func (t *table) len() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.at)
+}
+
+// match returns how many leading blocks are there at a time, and the basis of the last of them. It relies on
+// what is there being a beginning, and so looks at the logarithm of the length only.
+func (t *table) match(class Class, blocks []uint64, now uint32) (n int, basis Basis) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	low, high := 0, len(blocks) // blocks before low are there, high and after are not
+	for low < high {
+		middle := int(uint(low+high) >> 1)
+		i, ok := t.at[class.block(blocks[middle])]
+		if !ok || t.slots[i].expires <= now {
+			high = middle
+			continue
+		}
+		low, basis = middle+1, t.slots[i].basis
+	}
+	return low, basis
+}
+
+// touch notes that the blocks are used, with a basis that holds until expires. What is known better, or for
+// longer, stays so; what has expired does not count.
+func (t *table) touch(class Class, blocks []uint64, basis Basis, now, expires uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, text := range slices.Backward(blocks[:min(len(blocks), t.capacity)]) {
+		block := class.block(text)
+		i, ok := t.at[block]
+		if ok {
+			t.unlink(i)
+		} else {
+			i = t.take()
+			t.at[block] = i
+			t.slots[i] = slot{block: block}
+		}
+		s := &t.slots[i]
+		if s.expires <= now {
+			s.basis = Unknown
+		}
+		s.basis, s.expires = max(s.basis, basis), max(s.expires, expires)
+		t.append(i)
+	}
+}
+
+// cut forgets the blocks.
+func (t *table) cut(class Class, blocks []uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, text := range blocks {
+		i, ok := t.at[class.block(text)]
+		if !ok {
+			continue
+		}
+		t.unlink(i)
+		delete(t.at, t.slots[i].block)
+		t.slots[i].newer, t.free = t.free, i
+	}
+}
+
+// take returns a slot to be filled, the oldest one when there is no room for more.
+func (t *table) take() int32 {
+	if i := t.free; i != none {
+		t.free = t.slots[i].newer
+		return i
+	}
+	if len(t.slots) < t.capacity {
+		t.slots = append(t.slots, slot{})
+		return int32(len(t.slots) - 1)
+	}
+	i := t.oldest
+	t.unlink(i)
+	delete(t.at, t.slots[i].block)
+	return i
+}
+
+// unlink takes slot i out of the order.
+func (t *table) unlink(i int32) {
+	s := &t.slots[i]
+	if s.older == none {
+		t.oldest = s.newer
+	} else {
+		t.slots[s.older].newer = s.newer
+	}
+	if s.newer == none {
+		t.newest = s.older
+	} else {
+		t.slots[s.newer].older = s.older
+	}
+}
+
+// append makes slot i the newest.
+func (t *table) append(i int32) {
+	s := &t.slots[i]
+	s.older, s.newer = t.newest, none
+	if t.newest == none {
+		t.oldest = i
+	} else {
+		t.slots[t.newest].newer = i
+	}
+	t.newest = i
+}

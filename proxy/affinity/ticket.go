@@ -1,0 +1,152 @@
+package affinity
+
+import "time"
+
+// Ticket is a request that was placed. It belongs to one goroutine and is not to be copied once First or End was
+// called.
+type Ticket struct {
+	Endpoint  int   // index of the endpoint
+	Predicted int   // prompt tokens that the endpoint should have
+	Basis     Basis // of that
+	Home      bool  // the endpoint is the home of the key
+	p         *Placer
+	class     Class
+	key       uint64
+	blocks    []uint64
+	tokens    int       // of the prompt, estimated
+	placed    time.Time // when
+	first     time.Time // when the first token came; zero before
+	alone     bool      // the endpoint was idle
+	ended     bool
+}
+
+// Usage is what an answer says at its end.
+type Usage struct {
+	Prompt int // usage.prompt_tokens; 0 means not told
+	Cached int // usage.prompt_tokens_details.cached_tokens; negative means not told
+	Failed bool
+}
+
+// tooLittle is the share of the predicted tokens below which a prediction was wrong.
+const tooLittle = 0.5
+
+// ticket notes a request on its way to endpoint i.
+func (p *Placer) ticket(now time.Time, r *Request, tokens, i, home int, b bid) Ticket {
+	e := &p.endpoints[i]
+	t := Ticket{
+		Endpoint: i, Predicted: b.known, Basis: b.basis, Home: i == home, p: p, class: r.Class, key: r.Key,
+		blocks: r.Blocks, tokens: tokens, placed: now, alone: e.idle(),
+	}
+	e.load.queued.Add(t.uncached())
+	e.load.pending.Add(1)
+	e.load.running.Add(1)
+	e.count.placed.Add(1)
+	if !t.Home && r.Key != 0 {
+		e.count.deviated.Add(1)
+	}
+	// A request that comes before this one's first token is best sent after it: the blocks will be there.
+	t.touch(now, Speculative, max(p.o.Speculative, time.Duration(2*min(b.cost, 3600)*float64(time.Second))))
+	return t
+}
+
+// uncached is how many prompt tokens the endpoint will have to compute.
+func (t *Ticket) uncached() int64 { return int64(max(0, t.tokens-t.Predicted)) }
+
+// touch notes that the endpoint has the prompt.
+func (t *Ticket) touch(now time.Time, basis Basis, valid time.Duration) {
+	t.p.endpoints[t.Endpoint].table.touch(t.class, t.blocks, basis, t.p.ticks(now), t.p.ticks(now.Add(valid)))
+}
+
+// First notes that the first token of the answer, or the answer itself, has come: the prompt is computed. Only the
+// first call counts.
+func (t *Ticket) First(now time.Time) {
+	if t.p == nil || t.ended || !t.first.IsZero() {
+		return
+	}
+	t.first = now
+	t.settle()
+	t.touch(now, Predicted, t.p.o.Predicted)
+}
+
+// settle takes the prompt off the endpoint's queue.
+func (t *Ticket) settle() {
+	l := &t.p.endpoints[t.Endpoint].load
+	l.queued.Add(-t.uncached())
+	l.pending.Add(-1)
+}
+
+// End notes the end of the request, answered or not, and reports whether the endpoint had less than half of what
+// was predicted. Only the first call counts.
+func (t *Ticket) End(now time.Time, u Usage) (mispredicted bool) {
+	if t.p == nil || t.ended {
+		return false
+	}
+	e := &t.p.endpoints[t.Endpoint]
+	if t.first.IsZero() {
+		t.settle()
+	}
+	e.load.running.Add(-1)
+	t.ended = true
+	if u.Failed || t.first.IsZero() {
+		return false
+	}
+	held := now.Sub(t.placed).Seconds()
+	e.load.release(now.Sub(t.first).Seconds() + float64(t.uncached())*e.speed.perToken())
+	t.warm(now, held)
+	if u.Cached < 0 {
+		t.publish(now, t.tokens, t.p.o.Predicted)
+		return false
+	}
+	return t.confirm(now, u)
+}
+
+// warm counts the share of the endpoint that the request took: its prompt, and one seat for its answer.
+func (t *Ticket) warm(now time.Time, held float64) {
+	if t.key == 0 {
+		return
+	}
+	e := &t.p.endpoints[t.Endpoint]
+	seats := e.Seats
+	if seats == 0 {
+		seats = assumedSeats
+	}
+	prompt := float64(t.uncached()) * e.speed.perToken()
+	t.p.heat.add(t.key, prompt+max(0, held-prompt)/float64(seats), now)
+}
+
+// confirm compares what was predicted with what was reported. Estimates of tokens are corrected by the real length
+// of the prompt.
+func (t *Ticket) confirm(now time.Time, u Usage) (mispredicted bool) {
+	e := &t.p.endpoints[t.Endpoint]
+	scale := 1.0
+	if u.Prompt > 0 && t.tokens > 0 {
+		scale = float64(u.Prompt) / float64(t.tokens)
+	}
+	predicted := scale * float64(t.Predicted)
+	e.count.predicted.Add(int64(predicted))
+	e.count.cached.Add(int64(u.Cached))
+	if u.Prompt > 0 && t.alone {
+		e.speed.learn(float64(u.Prompt-u.Cached), t.first.Sub(t.placed).Seconds())
+	}
+	if t.Predicted == 0 || float64(u.Cached) >= tooLittle*predicted {
+		t.touch(now, Confirmed, t.p.o.Confirmed)
+		t.publish(now, t.tokens, t.p.o.Confirmed)
+		return false
+	}
+	// The prompt is there by now, as far as one can tell, but what was predicted was not: believe only what was
+	// seen until an answer says more.
+	e.count.mispredicted.Add(1)
+	there := int(float64(len(t.blocks)) * float64(u.Cached) / max(1, scale*float64(t.tokens)))
+	e.table.cut(t.class, t.blocks[min(there, len(t.blocks)):])
+	t.p.deviations.set(t.key, t.Endpoint, 0, 0)
+	t.publish(now, 0, t.p.o.Confirmed)
+	return true
+}
+
+// publish tells other proxies that the endpoint has tokens of the key's prompts, if it is not its home.
+func (t *Ticket) publish(now time.Time, tokens int, valid time.Duration) {
+	if t.Home || t.key == 0 || t.p.o.Board == nil {
+		return
+	}
+	t.p.o.Board.Publish(Deviation{Key: t.key, Endpoint: t.p.endpoints[t.Endpoint].Name, Tokens: tokens, Expires: now.Add(valid)})
+}
