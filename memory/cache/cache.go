@@ -1,0 +1,140 @@
+package cache
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"signalbox/memory/cache/question"
+)
+
+// Options tunes a Cache.
+type Options struct {
+	// TTL is how long answers are kept. Default 1h.
+	TTL time.Duration `yaml:"ttl"`
+	// MinSimilarity is the cosine of two embeddings from which on their questions are compared word by word, in [0,1].
+	// The default fits the embedded model: see DefaultMinSimilarity.
+	MinSimilarity float64 `yaml:"min_similarity"`
+	// MaxEntries is how many questions are kept for other wordings. Default 10000.
+	MaxEntries int `yaml:"max_entries"`
+	// Now tells the time. Default time.Now.
+	Now func() time.Time `yaml:"-"`
+}
+
+// DefaultMinSimilarity was chosen on the even lines of testdata with the embedded model; TestChooseSimilarity tells how and
+// says it again.
+const DefaultMinSimilarity = 0.70
+
+// DefaultOptions returns the defaults.
+func DefaultOptions() Options {
+	return Options{TTL: time.Hour, MinSimilarity: DefaultMinSimilarity, MaxEntries: 10_000, Now: time.Now}
+}
+
+// Validate reports every problem as "field: problem", joined, or nil.
+func (o Options) Validate() error {
+	var errs []error
+	if o.TTL <= 0 {
+		errs = append(errs, errors.New("ttl: must be more than 0"))
+	}
+	if !(o.MinSimilarity >= 0 && o.MinSimilarity <= 1) {
+		errs = append(errs, errors.New("min_similarity: must be in [0,1]"))
+	}
+	if o.MaxEntries < 1 {
+		errs = append(errs, errors.New("max_entries: must be 1 or more"))
+	}
+	return errors.Join(errs...)
+}
+
+// Cache gives answers again. It is safe for concurrent use.
+type Cache struct {
+	store Store
+	index *Index
+	o     Options
+}
+
+// New returns a Cache over a store, which it does not close. Errors are those of Options.Validate.
+func New(store Store, o Options) (*Cache, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Cache{store: store, index: NewIndex(o.MaxEntries, o.Now), o: o}, nil
+}
+
+// Exact returns the answer to the same request. Errors are ErrMiss, also where the request may not be answered so, and
+// those of a store that cannot be reached.
+func (c *Cache) Exact(ctx context.Context, id *Identity) (*Answer, error) {
+	if id.Exact != Eligible {
+		return nil, ErrMiss
+	}
+	return c.store.Get(ctx, id.Key)
+}
+
+// Hit is an answer to a question in other words.
+type Hit struct {
+	*Answer
+
+	Question   string  // that it was the answer to
+	Similarity float64 // cosine of the embeddings of the two, in [-1,1]
+}
+
+// MissError is the error of a question that was near enough to one that has an answer, and yet is another. It wraps ErrMiss.
+type MissError struct{ Difference question.Difference }
+
+// Error tells the difference.
+func (e *MissError) Error() string { return "the nearest question differs: " + e.Difference.String() }
+
+// Unwrap returns ErrMiss.
+func (e *MissError) Unwrap() error { return ErrMiss }
+
+// Similar returns the answer to the nearest question that asks the same, of those that the model of this name answered.
+// vector is the L2-normalised embedding of id.Question. Errors are ErrMiss, a *MissError, and those of the store.
+func (c *Cache) Similar(ctx context.Context, id *Identity, model string, vector []float32) (Hit, error) {
+	if id.Similar != Eligible {
+		return Hit{}, ErrMiss
+	}
+	found, ok := c.index.Find(partOf(id, model), id.Question, vector, c.o.MinSimilarity)
+	switch {
+	case !ok && found.Refused != question.Same:
+		return Hit{}, &MissError{found.Refused}
+	case !ok:
+		return Hit{}, ErrMiss
+	}
+	a, err := c.store.Get(ctx, found.Key)
+	if errors.Is(err, ErrMiss) {
+		c.index.Forget(found.Key)
+	}
+	if err != nil {
+		return Hit{}, err
+	}
+	return Hit{Answer: a, Question: found.Question, Similarity: found.Similarity}, nil
+}
+
+// Keep keeps an answer for requests that are the same, and, given the embedding of id.Question, for those that ask the same.
+// vector may be nil. Errors are ErrTooLarge and those of the store; an answer of a request that is not eligible is left
+// out without one.
+func (c *Cache) Keep(ctx context.Context, id *Identity, model string, vector []float32, a *Answer) error {
+	if id.Exact != Eligible {
+		return nil
+	}
+	if err := c.store.Put(ctx, id.Key, a, c.o.TTL); err != nil {
+		return err
+	}
+	if id.Similar == Eligible && len(vector) > 0 {
+		c.index.Put(partOf(id, model), id.Key, id.Question, vector, c.o.TTL)
+	}
+	return nil
+}
+
+// Len is how many questions are kept for other wordings.
+func (c *Cache) Len() int { return c.index.Len() }
+
+// partOf is the part of an identity's partition that one model answered.
+func partOf(id *Identity, model string) Key {
+	var buf [sha256.Size + 64]byte
+	return sha256.Sum256(append(append(buf[:0], id.Partition[:]...), model...))
+}

@@ -1,0 +1,91 @@
+package cache
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// version is the first byte of an encoded answer.
+const version = 1
+
+var errDamaged = errors.New("damaged answer")
+
+// appendAnswer appends the encoded form of an answer: the version, three texts, the times, the pieces and the data. Numbers
+// are unsigned varints, texts stand behind their length; ends and times of pieces are differences.
+func appendAnswer(dst []byte, a *Answer) []byte {
+	dst = append(dst, version)
+	for _, s := range [...]string{a.Model, a.Route, a.ContentType} {
+		dst = binary.AppendUvarint(dst, uint64(len(s)))
+		dst = append(dst, s...)
+	}
+	dst = binary.AppendUvarint(dst, uint64(max(a.Made.UnixMilli(), 0)))
+	dst = binary.AppendUvarint(dst, uint64(max(a.Took, 0)))
+	dst = binary.AppendUvarint(dst, uint64(len(a.Pieces)))
+	var last Piece
+	for _, p := range a.Pieces {
+		dst = binary.AppendUvarint(dst, uint64(p.End-last.End))
+		dst = binary.AppendUvarint(dst, uint64(max(p.After-last.After, 0)))
+		last = p
+	}
+	return append(dst, a.Data...)
+}
+
+// parseAnswer is the inverse of appendAnswer. The result keeps data. It allocates no more than data is long.
+func parseAnswer(data []byte) (*Answer, error) {
+	d := decoder{rest: data}
+	if len(data) == 0 || data[0] != version {
+		return nil, fmt.Errorf("%w: version", errDamaged)
+	}
+	d.rest = data[1:]
+	a := &Answer{Model: d.text(), Route: d.text(), ContentType: d.text()}
+	a.Made = time.UnixMilli(d.number())
+	a.Took = time.Duration(d.number())
+	n := d.number()
+	if n > int64(len(d.rest))/2 { // a piece takes two bytes
+		return nil, fmt.Errorf("%w: pieces", errDamaged)
+	}
+	var last Piece
+	for range n {
+		p := Piece{End: last.End + int(d.number()), After: last.After + time.Duration(d.number())}
+		if p.End <= last.End || p.After < last.After {
+			return nil, fmt.Errorf("%w: order of pieces", errDamaged)
+		}
+		a.Pieces = append(a.Pieces, p)
+		last = p
+	}
+	if d.failed || n > 0 && last.End != len(d.rest) {
+		return nil, fmt.Errorf("%w: length", errDamaged)
+	}
+	a.Data = d.rest
+	return a, nil
+}
+
+// decoder reads what appendAnswer wrote.
+type decoder struct {
+	rest   []byte
+	failed bool
+}
+
+// number reads a number up to 2^62; beyond, and where there is none, it returns 0 and fails.
+func (d *decoder) number() int64 {
+	v, n := binary.Uvarint(d.rest)
+	if n <= 0 || v > 1<<62 {
+		d.rest, d.failed = nil, true
+		return 0
+	}
+	d.rest = d.rest[n:]
+	return int64(v)
+}
+
+func (d *decoder) text() string {
+	n := d.number()
+	if n > int64(len(d.rest)) {
+		d.rest, d.failed = nil, true
+		return ""
+	}
+	s := string(d.rest[:n])
+	d.rest = d.rest[n:]
+	return s
+}

@@ -1,0 +1,79 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+)
+
+// ErrMiss is the error of a key that has no answer.
+var ErrMiss = errors.New("no answer is kept")
+
+// Store keeps answers by key. Implementations are safe for concurrent use and bound what they keep.
+type Store interface {
+	// Get returns the answer of a key. Errors are ErrMiss, and others of a store that cannot be reached. The caller
+	// must not change the answer.
+	Get(ctx context.Context, key Key) (*Answer, error)
+	// Put keeps an answer for a time, which is more than 0. It may drop others for it, or refuse it (ErrTooLarge). The
+	// caller must not change the answer any more.
+	Put(ctx context.Context, key Key, a *Answer, ttl time.Duration) error
+}
+
+var _ Store = (*Local)(nil)
+
+// Local is a Store in this process. Close ends its goroutine.
+type Local struct {
+	max     int
+	answers *otter.Cache[Key, timed]
+}
+
+// timed is an answer and how long it is kept.
+type timed struct {
+	*Answer
+
+	ttl time.Duration
+}
+
+// NewLocal returns a Store that keeps about size bytes, at least the one answer it got last if that is no longer than a
+// quarter of them.
+func NewLocal(size int) (*Local, error) {
+	answers, err := otter.New(&otter.Options[Key, timed]{
+		MaximumWeight:    uint64(max(size, 1)),
+		Weigher:          func(_ Key, t timed) uint32 { return uint32(t.Size()) },
+		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[Key, timed]) time.Duration { return e.Value.ttl }),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cache of answers: %w", err)
+	}
+	return &Local{max: size / largestShare, answers: answers}, nil
+}
+
+// largestShare is which part of a store one answer may take.
+const largestShare = 4
+
+// Get returns the answer of a key, or ErrMiss.
+func (l *Local) Get(_ context.Context, key Key) (*Answer, error) {
+	t, ok := l.answers.GetIfPresent(key)
+	if !ok {
+		return nil, ErrMiss
+	}
+	return t.Answer, nil
+}
+
+// Put keeps an answer. The error is ErrTooLarge for one that takes more than a quarter of the store.
+func (l *Local) Put(_ context.Context, key Key, a *Answer, ttl time.Duration) error {
+	if a.Size() > l.max {
+		return ErrTooLarge
+	}
+	l.answers.Set(key, timed{Answer: a, ttl: ttl})
+	return nil
+}
+
+// Size is about how many bytes are kept.
+func (l *Local) Size() int { return int(l.answers.WeightedSize()) }
+
+// Close ends the goroutine. It is idempotent; a store that is closed keeps answers still, but drops them late.
+func (l *Local) Close() { l.answers.StopAllGoroutines() }
