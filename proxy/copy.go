@@ -245,7 +245,7 @@ func (u *upstream) copyWhole(ctx context.Context, w *reply, o *outcome, t *meter
 		u.buf.Clear()
 		return u.copyBody(w, t, r)
 	}
-	if out, err = o.check(ctx, out); err != nil {
+	if out, err = o.check(ctx, out, h); err != nil {
 		return err
 	}
 	if o.req.Extras.Explain {

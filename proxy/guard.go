@@ -210,29 +210,40 @@ func (o *outcome) misses(u *upstream, h http.Header) string {
 	return o.forgo(h)
 }
 
+// uncheckable is what is wrong with an answer that must not pass unchecked.
+const uncheckable = "a body that cannot be checked"
+
 // forgo gives up the check of an answer, or says why the answer must not pass then.
 func (o *outcome) forgo(h http.Header) string {
 	if o.guarding == nil {
 		return ""
 	}
 	if p := &o.guarding.job.Policy; p.OnUnchecked == guard.Block && p.Mode > guard.Observe {
-		return "a body that cannot be checked"
+		return uncheckable
 	}
 	o.skip(h)
 	return ""
 }
 
-// check checks a whole answer. Without a guard the body stays as it is.
-func (o *outcome) check(ctx context.Context, body []byte) (out []byte, err error) {
+// check checks a whole answer. Without a guard the body stays as it is; so does one that cannot be read,
+// unless what is unchecked must not pass.
+func (o *outcome) check(ctx context.Context, body []byte, h http.Header) (out []byte, err error) {
 	g := o.guarding
 	if g == nil {
 		return body, nil
 	}
 	out, o.guarded, err = g.engine.Body(ctx, body, g.job)
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return nil, errClientGone
+	case errors.Is(err, guard.ErrOpaque):
+		return nil, &misfitError{uncheckable}
+	case err != nil:
+		return nil, err
+	case o.guarded.State == sse.Failed:
+		o.skip(h)
 	}
-	return out, err
+	return out, nil
 }
 
 // copyChecked passes a stream on through the guard. Values that were hidden from the model are put back
@@ -243,17 +254,22 @@ func (u *upstream) copyChecked(ctx context.Context, w *reply, o *outcome, t *met
 		return clientError(err)
 	}
 	src := &checkedSource{u: u, t: t, restore: o.vault.Stream()}
-	var err error
+	var (
+		err error
+		cut *cutError
+	)
 	o.guarded, err = o.guarding.engine.Copy(ctx, src, checkedSink{w}, o.guarding.job)
+	u.whole, u.told = true, o.guarded.State == sse.Failed
 	switch {
 	case err == nil && !o.guarded.Cut:
 		u.drain(w)
 		return nil
+	case err == nil, errors.Is(err, errClientGone), errors.Is(err, errClientStalled), errors.As(err, &cut):
+		return err
 	case errors.Is(err, guard.ErrNoEnd):
-		err = &cutError{errNoEnd}
+		err = errNoEnd
 	}
-	u.whole, u.told = true, o.guarded.State == sse.Failed
-	return err
+	return &cutError{err}
 }
 
 // checkedSource reads an upstream's stream in whole events, and counts what is in them. Hidden values are

@@ -14,6 +14,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/stream/check"
+	"signalbox/stream/sse"
 )
 
 const towerFact = `"facts":["The tower is 330 m high.","It was opened in 1889."]`
@@ -366,6 +367,28 @@ func TestACompressedAnswerIsNotTakenForAChecked(t *testing.T) {
 		if got.status != want.status || want.header != "" && got.header.Get("X-Signalbox-Guard") != want.header {
 			t.Errorf("%s: status %d, guard %q: %s", unchecked, got.status, got.header.Get("X-Signalbox-Guard"), got.body)
 		}
+	}
+}
+
+func TestABodyThatCannotBeReadIsNotTakenForAChecked(t *testing.T) {
+	t.Parallel()
+	const odd = `{"choices":[],"choices":[]}`
+	for unchecked, want := range map[string]int{"pass": 200, "block": 502} {
+		up := testkit.NewUpstream(t, testkit.JSON(200, odd))
+		b := watched(t, "hold", up, func(s *setup) { s.guard.OnUnchecked = unchecked })
+		got := b.chat(guarded(ask("hi"), towerFact))
+		if got.status != want || want == 200 && (got.body != odd || got.header.Get("X-Signalbox-Guard") != "unchecked") {
+			t.Errorf("%s: status %d, guard %q: %s", unchecked, got.status, got.header.Get("X-Signalbox-Guard"), got.body)
+		}
+	}
+}
+
+func TestAnEventThatIsTooLongToBeReadCutsTheStream(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.Stream(testkit.Event(towerTrue), testkit.Event(strings.Repeat("a", sse.DefaultMaxEventBytes)), testkit.Finish, testkit.Done))
+	b := watched(t, "hold", up)
+	if heard := hear(t, b.chat(guarded(askStream("hi"), towerFact)).body); heard.done || heard.failed == "" || heard.text != towerTrue {
+		t.Errorf("done %v, error %q after %.100q", heard.done, heard.failed, heard.text)
 	}
 }
 

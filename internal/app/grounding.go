@@ -140,7 +140,7 @@ func (g *grounding) claims(least float64) (proxy.Claims, error) {
 // readers are those that the bundle gives a checker, none without a model.
 func (g *grounding) readers(least float64) (o check.Options, err error) {
 	if g == nil || g.neural.missing != nil {
-		return o, nil
+		return o, nil //nolint:nilerr // as in prepareGrounding
 	}
 	task := g.place.judging()
 	if task.Judges() {
