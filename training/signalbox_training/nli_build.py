@@ -53,7 +53,7 @@ def seen(args, given: list[dict]) -> tuple[list[str], list[dict]]:
     if not args.blind:
         return names, lines
     folder = args.work / "blind"
-    nli_bundle.write(folder, nli_export.build(nli_model.load(args.blind).eval(), "fp32").SerializeToString(), 1.0, None)
+    nli_bundle.write(folder, nli_export.build(nli_model.load(args.blind).eval(), "fp32").SerializeToString(), 1.0, None, nli_bundle.EASY)
     at = [i for i, r in enumerate(given) if r["group"] == "wice"]
     _, other = nli_fusion.features(args.repository, [given[i] for i in at], folder)
     known = set(at)
@@ -61,26 +61,36 @@ def seen(args, given: list[dict]) -> tuple[list[str], list[dict]]:
     return names, sorted(lines, key=lambda l: (l["row"], l["claim"]))
 
 
-def product(args, names: list[str], used: dict[str, list[str]], fit: nli_fusion.Fit) -> dict:
-    """Figures of the dev files as the product computes them: fused, and the parts alone."""
-    models = {part: nli_fusion.forest(names, u, fit, np.ones(len(fit.y), bool), args.trees) for part, u in used.items()}
-    out = {}
+def product(args, names: list[str], alone) -> dict:
+    """Figures of the dev files as the product computes them: fused, the NLI model alone, and the forest without it."""
+    out, columns = {}, [names.index(n) for n in nli_fusion.words(names)]
     for name in nli_data.DEV:
         rows = data.read(args.data, f"dev/{name}.jsonl")[:: args.quick]
         _, lines = nli_fusion.features(args.repository, rows, args.out, args.out / "fusion.json")
         x = np.array([l["features"] for l in lines])
         wrong = np.array([r["label"] == "unsupported" for r in rows])
         scores = {"fused": nli_fusion.by_row(lines, len(rows)),
-                  "nli": nli_fusion.by_row(lines, len(rows), x[:, names.index("entail_max")])}
-        for part, model in models.items():
-            support = 1 / (1 + np.exp(-model.decision_function(x[:, [names.index(n) for n in used[part]]])))
-            scores[part] = nli_fusion.by_row(lines, len(rows), support)
-        flagged = np.zeros(len(rows), bool)
+                  "nli": nli_fusion.by_row(lines, len(rows), x[:, names.index("entail_max")]),
+                  "words": nli_fusion.by_row(lines, len(rows), 1 / (1 + np.exp(-alone.decision_function(x[:, columns]))))}
+        flagged, stated = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
         for l in lines:
+            stated[l["row"]] = True
             flagged[l["row"]] |= l["verdict"] in ("contradicted", "unsupported")
         out[name] = {k: nli_evaluate.figures(s, wrong, rows) for k, s in scores.items()}
+        out[name]["stated"] = {"rows": int(stated.sum()), "auc": nli_evaluate.auc(scores["fused"][stated], wrong[stated])}
         out[name]["verdicts"] = {"caught": float(flagged[wrong].mean()), "false_alarms": float(flagged[~wrong].mean())}
     return out
+
+
+def fit_rows(args) -> tuple[list[str], list[dict], list[dict]]:
+    """(names, rows, lines) of the fit, from the work folder with --keep-rows."""
+    file, kept = args.work / "fusion_rows.json", ("label", "group", "kind", "fold")
+    if not args.keep_rows:
+        given = nli_fusion.rows(args.data, args.own)[:: args.quick]
+        names, lines = seen(args, given)
+        file.write_text(json.dumps({"names": names, "given": [{k: r[k] for k in kept} for r in given], "lines": lines}))
+    found = json.loads(file.read_text())
+    return found["names"], found["given"], found["lines"]
 
 
 def main() -> None:
@@ -94,7 +104,8 @@ def main() -> None:
     parser.add_argument("--checkpoint", type=Path, help="skip training and use these weights")
     parser.add_argument("--blind", type=Path, help="weights of `nli_train --without wice`, to read the rows of WiCE for the fusion")
     parser.add_argument("--keep-graph", action="store_true", help="use the graph that is there; fit and measure only")
-    parser.add_argument("--trees", type=int, default=120)
+    parser.add_argument("--keep-rows", action="store_true", help="fit on the features of the last run")
+    parser.add_argument("--trees", type=int, default=100, help="of each forest")
     parser.add_argument("--own", type=int, default=2000, help="made rows for the fusion")
     parser.add_argument("--quick", type=int, default=1, help="use every so many rows only, to try things out")
     args = parser.parse_args()
@@ -119,19 +130,15 @@ def main() -> None:
     note(json.dumps(figures))
     nli_bundle.write(args.out, graph, heat, None)
 
-    given = nli_fusion.rows(args.data, args.own)[:: args.quick]
-    names, lines = seen(args, given)
-    kept = ("label", "group", "kind", "fold")
-    (args.work / "fusion_rows.json").write_text(json.dumps({"names": names, "given": [{k: r[k] for k in kept} for r in given], "lines": lines}))
+    names, given, lines = fit_rows(args)
     fit = nli_fusion.gather(names, lines, given)
-    used = {"fused": names, "words": [n for n in names if n not in nli_fusion.NLI]}
-    fusion, support = nli_fusion.make(names, fit, names, args.trees)
+    fusion, support, alone = nli_fusion.make(names, fit, args.trees)
     nli_bundle.write(args.out, graph, heat, fusion)
     figures["fit"] = {"rows": len(given), "claims": len(fit.y), "trees": len(fusion["trees"]), "features": len(names), "thresholds": fusion["thresholds"],
                       "auc_by_group": {g: nli_evaluate.auc(1 - support[m], ~fit.y[m]) for g in nli_fusion.GROUPS
                                        for m in [np.array([given[i]["group"] == g for i in fit.row])]}}
     note(json.dumps(figures["fit"]))
-    figures["dev"] = product(args, names, {"words": used["words"]}, fit)
+    figures["dev"] = product(args, names, alone)
     figures["latency_ms"] = {f"{n} x {t}": nli_evaluate.latency(sess, t, n) for n, t in ((1, 32), (1, 64), (1, 96), (1, 128), (2, 96))}
     (args.work / "nli_figures.json").write_text(json.dumps(figures, indent=1) + "\n")
     replace(args.out / "MODEL_CARD.md", nli_card.render(figures).encode())

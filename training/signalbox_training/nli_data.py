@@ -18,6 +18,7 @@ from . import data
 from .nli_model import LABELS
 
 WINDOW_WORDS = 48  # of a premise, as stream/evidence has it
+WHOLE_WORDS = 70  # premises of public sets up to here stay whole
 UNSUPPORTED = frozenset({1, 2})
 SURE = {"entailment": frozenset({0}), "neutral": frozenset({1}), "contradiction": frozenset({2})}
 OPEN = ("begin", "faithdial_audit", "wice")  # "neutral" there means not supported
@@ -75,7 +76,7 @@ def best_windows(text: str, claim: str, count: int, size: int = WINDOW_WORDS) ->
     sets = [set(words(w)) for w in found]
     seen = Counter(w for s in sets for w in s)
     wanted = set(words(claim))
-    order = sorted(range(len(found)), key=lambda i: -sum(1 / seen[w] for w in wanted & sets[i]))
+    order = sorted(range(len(found)), key=lambda i: -sum(1 / seen[w] for w in sorted(wanted & sets[i])))  # sorted: the sum must not depend on the run
     return [found[i] for i in order[:count]]
 
 
@@ -104,12 +105,15 @@ def read(folder: Path, name: str, banned: set[str], premise: str = "premise", cl
     return [r for r in data.read(folder, name) if banned.isdisjoint((data.key(r[premise]), data.key(r[claim])))]
 
 
+def synthetic_window(r: dict) -> str:
+    """The part of the premise of a row that is trained on: of any length up to a window, as facts are."""
+    return best_windows(r["premise"], r["hypothesis"], 1, 16 + data.bucket(r["hypothesis"], WINDOW_WORDS - 15))[0]
+
+
 def synthetic(folder: Path, banned: set[str]) -> list[Pair]:
     out = []
     for r in read(folder, "nli_synthetic", banned):
-        size = 16 + data.bucket(r["hypothesis"], WINDOW_WORDS - 15)  # facts are short as well as long
-        premise = best_windows(r["premise"], r["hypothesis"], 1, size)[0]
-        out.append(Pair(premise, r["hypothesis"], SURE[r["label"]], "nli_synthetic", r["type"]))
+        out.append(Pair(synthetic_window(r), r["hypothesis"], SURE[r["label"]], "nli_synthetic", r["type"]))
     return out
 
 
@@ -118,7 +122,7 @@ def real(folder: Path, banned: set[str]) -> list[Pair]:
     for r in read(folder, "nli_real", banned) + read(folder, "nli_mnli_snli_dev", banned):
         may = UNSUPPORTED if r["src"] in OPEN and r["label"] != "entailment" else SURE[r["label"]]
         premise = r["premise"]
-        if len(premise.split()) > 70:
+        if len(premise.split()) > WHOLE_WORDS:
             premise = best_windows(premise, r["hypothesis"], 1)[0]
         out.append(Pair(premise, r["hypothesis"], may, r["src"]))
     return out

@@ -86,13 +86,13 @@ def test_a_tree_of_the_fusion_sums_as_the_fitted_one_does():
     x = rng.normal(size=(600, 4))
     y = x[:, 0] - x[:, 1] * x[:, 2] > 0
     model = HistGradientBoostingClassifier(max_iter=8, max_leaf_nodes=7).fit(x, y)
-    total = np.full(len(x), np.ravel(model._baseline_prediction)[0])
+    total = np.full(len(x), 0.5 * np.ravel(model._baseline_prediction)[0])
     for step in model._predictors:
-        t = nli_fusion.tree(step[0].nodes)
+        t = nli_fusion.tree(step[0].nodes, 0.5, [3, 2, 1, 0])
         assert all(t[side][i] > i for side in ("left", "right") for i, f in enumerate(t["feature"]) if f >= 0)
-        for n, row in enumerate(x):
+        for n, row in enumerate(x[:, ::-1]):
             at = 0
             while t["feature"][at] >= 0:
                 at = t["left"][at] if row[t["feature"][at]] <= t["threshold"][at] else t["right"][at]
             total[n] += t["value"][at]
-    assert np.abs(total - model.decision_function(x)).max() < 1e-3
+    assert np.abs(total - 0.5 * model.decision_function(x)).max() < 1e-3
