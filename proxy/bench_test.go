@@ -19,6 +19,8 @@ import (
 	"signalbox/proxy/answer"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/pool"
+	"signalbox/stream/evidence"
+	"signalbox/stream/guard"
 )
 
 // sink is a client that reads everything at once.
@@ -49,8 +51,8 @@ func (e *endless) Read(b []byte) (int, error) {
 
 func (*endless) Close() error { return nil }
 
-// copier prepares the copy loop for a stream of n chunks.
-func copier(tb testing.TB) (run func(n int)) {
+// copier prepares the copy loop for a stream of n chunks, through the guard when there is a mode.
+func copier(tb testing.TB, modes ...guard.Mode) (run func(n int)) {
 	tb.Helper()
 	tel := telemetry.Discard()
 	m := &model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, gap: time.Minute}
@@ -61,13 +63,35 @@ func copier(tb testing.TB) (run func(n int)) {
 	w := newReply(&sink{http.Header{}}, &http.Request{Header: http.Header{}})
 	w.patient = 30 * time.Second
 	t := &meter{metrics: tel.Metrics, model: "m"}
+	pass := func() error { return u.copyEvents(w, t, nil) }
+	if len(modes) > 0 {
+		o := &outcome{guarding: guardingFor(tb, tel.Metrics, modes[0])}
+		pass = func() error { return u.copyChecked(context.Background(), w, o, t) }
+	}
 	return func(n int) {
 		src.left, u.err = n, nil
 		u.buf.Drop(len(u.buf.Bytes()))
-		if err := u.copyEvents(w, t, nil); err != nil {
+		if err := pass(); err != nil {
 			tb.Fatal(err)
 		}
 	}
+}
+
+// guardingFor prepares the check of an answer against one fact.
+func guardingFor(tb testing.TB, m *telemetry.Metrics, mode guard.Mode) *guarding {
+	tb.Helper()
+	w, err := newWatch(DefaultGuardOptions(), Claims{}, m)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(w.close)
+	e, err := evidence.New([]evidence.Source{{Text: "The tower is 330 m high.", Fact: true}}, evidence.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	policy := w.policy
+	policy.Mode = mode
+	return &guarding{engine: w.engine(), job: guard.Job{Evidence: e, Policy: policy, MayAnnotate: true}}
 }
 
 func TestAChunkCostsNoAllocation(t *testing.T) {
@@ -80,12 +104,21 @@ func TestAChunkCostsNoAllocation(t *testing.T) {
 	}
 }
 
+// The ratio of the modes to off is what the guard adds to a chunk: it costs a goroutine that reads, and the
+// reading of the text. The text never comes to an end, so a claim is closed by length every 32 chunks.
 func BenchmarkStreamedChunk(b *testing.B) {
-	run := copier(b)
-	run(100)
-	b.ReportAllocs()
-	b.ResetTimer()
-	run(b.N + 2)
+	for _, mode := range []guard.Mode{guard.Off, guard.Observe, guard.Annotate, guard.Terminate, guard.Hold} {
+		b.Run(mode.String(), func(b *testing.B) {
+			run := copier(b)
+			if mode != guard.Off {
+				run = copier(b, mode)
+			}
+			run(100)
+			b.ReportAllocs()
+			b.ResetTimer()
+			run(b.N + 2)
+		})
+	}
 }
 
 // The two benchmarks below differ in what stands between the client and the same upstream; their
