@@ -99,6 +99,7 @@ type checker struct {
 
 	terms  []claimTerm
 	scores []float32 // a sentence each
+	names  []float32 // a sentence each: what names alone score
 	top    []int32   // sentences by score
 	near   []candidate
 }
@@ -110,6 +111,7 @@ type claimTerm struct {
 	clause int32 // -1: from the context
 	start  int
 	date   bool
+	name   bool     // has a capital, or its script has none
 	at     standing // in the claim, with respect to the number that is being judged
 }
 
@@ -176,27 +178,43 @@ func (c *checker) addTerm(w words.Word, clause int32, factor float64) {
 	c.terms = append(c.terms, claimTerm{
 		hash: w.Hash, weight: weight, clause: clause, start: w.Start,
 		date: w.Has(words.Number) && clause >= 0 && c.inValue(w, true),
+		name: isName(w.Class),
 	})
 }
 
-// rank finds the sentences of the evidence that share most with the claim.
+// rank finds the sentences of the evidence that share most with the claim. A sentence that goes on about what another
+// names shares those names.
 func (c *checker) rank() {
-	c.scores = slices.Grow(c.scores[:0], len(c.x.sentences))[:len(c.x.sentences)]
-	clear(c.scores)
+	c.scores, c.names = zeros(c.scores, len(c.x.sentences)), zeros(c.names, len(c.x.sentences))
 	for i := range c.terms {
 		t := &c.terms[i]
 		for _, s := range c.x.postings[t.hash] {
 			c.scores[s] += float32(t.weight)
+			if t.name {
+				c.names[s] += float32(t.weight)
+			}
 		}
 	}
-	for s, score := range c.scores {
+	for s := range c.x.sentences {
 		in := &c.x.sentences[s]
-		if score == 0 || in.known == in.knownEnd && in.list == 0 {
+		if in.from >= 0 && in.as >= neighbour {
+			c.scores[s] += c.names[in.from] * float32(together(inSentence, in.as))
+		}
+		if c.scores[s] == 0 || in.known == in.knownEnd && in.list == 0 {
 			continue
 		}
-		c.keep(int32(s), score)
+		c.keep(int32(s), c.scores[s])
 	}
 }
+
+// zeros is a slice of n zeros in the space of list, where it suffices.
+func zeros(list []float32, n int) []float32 {
+	list = slices.Grow(list[:0], n)[:n]
+	clear(list)
+	return list
+}
+
+func isName(class words.Class) bool { return class&(words.Capital|words.Uncased) != 0 }
 
 // keep holds the best maxTop sentences, best first.
 func (c *checker) keep(s int32, score float32) {
@@ -258,7 +276,10 @@ func (c *checker) coincidence(match candidate) bool {
 // swapped reports whether the number of the claim belongs to another subject: other fits the claim better than match,
 // and match stands with words that the claim lacks.
 func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
-	if other.sentence < 0 || other.score < c.limit.SwapFloor || other.score-match.score < c.limit.SwapMargin {
+	if other.sentence < 0 || other.score < c.limit.SwapFloor {
+		return false
+	}
+	if other.score-match.score < c.limit.SwapMargin && !c.namedApart(match, other) {
 		return false
 	}
 	if c.sameNoun(match) && !c.sameNoun(other) {
@@ -292,16 +313,17 @@ func (c *checker) foreignClause(k int32) bool {
 	return false
 }
 
-// foreignName reports whether the sentence of number k names something that the claim does not.
+// foreignName reports whether the sentence of number k names something that the claim does not, or goes on about
+// something that it does not name.
 func (c *checker) foreignName(k int32) bool {
 	e := &c.x.known[k]
 	in := &c.x.sentences[e.sentence]
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
-		if w.class&(words.Capital|words.Uncased) != 0 && !c.says(w.hash) && !c.taken(in, w.clause, e) {
+		if isName(w.class) && !c.says(w.hash) && !c.taken(in, w.clause, e) {
 			return true
 		}
 	}
-	return false
+	return c.foreignSubject(in)
 }
 
 func (c *checker) says(hash uint64) bool {

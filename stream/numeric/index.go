@@ -8,8 +8,8 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// Sentence is one sentence of the evidence. Sentences of one Group (a fact, a document) follow each other: a pronoun in
-// one may stand for a name in the one before.
+// Sentence is one sentence of the evidence. Sentences of one Group (a fact, a document) follow each other: one that names
+// no subject of its own goes on about that of the one before, as do the items of a list cut at its semicolons.
 type Sentence struct {
 	Text  string
 	Group int
@@ -31,7 +31,7 @@ type indexed struct {
 	known, knownEnd int32
 	list            int32 // things listed, or 0
 	mixed           bool  // "respectively": clauses do not tell what belongs together
-	named           bool  // has a name of its own, so that names of its neighbours count for little
+	carry
 }
 
 type term struct {
@@ -57,9 +57,10 @@ func NewIndex(sentences []Sentence) *Index {
 		byDim:     make(map[quantity.Dim][]int32),
 	}
 	var r reading
+	var c carrier
 	for i, s := range sentences {
 		r.read(s.Text)
-		x.add(int32(i), s, &r)
+		x.add(int32(i), s, &r, c.next(int32(i), s, &r))
 	}
 	x.idf = make(map[uint64]float32, len(x.postings))
 	for h, list := range x.postings {
@@ -68,8 +69,8 @@ func NewIndex(sentences []Sentence) *Index {
 	return x
 }
 
-func (x *Index) add(i int32, s Sentence, r *reading) {
-	in := indexed{group: int32(s.Group), terms: int32(len(x.terms)), known: int32(len(x.known)), list: listed(s.Text, r)}
+func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
+	in := indexed{carry: from, group: int32(s.Group), terms: int32(len(x.terms)), known: int32(len(x.known)), list: listed(s.Text, r)}
 	for _, w := range r.words {
 		if isRespectively(s.Text[w.Start:w.End]) {
 			in.mixed = true
@@ -77,7 +78,6 @@ func (x *Index) add(i int32, s Sentence, r *reading) {
 		if w.Has(words.Stop) || r.inValue(w, false) {
 			continue
 		}
-		in.named = in.named || w.Has(words.Name) || w.Has(words.Capital) && w.Start < 3
 		t := term{hash: w.Hash, clause: r.clause(w.Start), class: w.Class, date: w.Has(words.Number) && r.inValue(w, true)}
 		x.terms = append(x.terms, t)
 		if list := x.postings[w.Hash]; len(list) == 0 || list[len(list)-1] != i {

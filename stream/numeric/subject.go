@@ -10,12 +10,19 @@ type standing uint8
 
 const (
 	absent     standing = iota
-	beside              // a name in a sentence beside one with a name of its own
-	neighbour           // a name in the sentence before, or the first of the group: a pronoun may stand for it
+	beside              // a name in a sentence that goes before one with a subject of its own
+	distant             // a name in the first sentence of the group, where another subject came since
+	neighbour           // a name in the sentence before one that names nothing: it may go on about it
+	meant               // a name in the sentence before one with a pronoun, which stands for it
+	ahead               // a name before the colon of the list that the sentence is an item of
 	inOther             // in the clause of another number of this dimension
 	inSentence          // in a clause with no number of this dimension
 	inClause            // in the clause of the number
 )
+
+// neighbourName weighs a name of the sentence before. Names nearer than that are weighed up to one in the same sentence;
+// our choice.
+const neighbourName = 0.5
 
 // together weighs a shared word by where it stands in the claim and in the evidence. A word in the clause of another
 // number on one side only tells that the numbers belong to different things.
@@ -25,8 +32,14 @@ func together(claim, evidence standing) float64 {
 		return 0
 	case evidence == beside:
 		return 0.15
+	case evidence == distant:
+		return 0.25
 	case evidence == neighbour:
-		return 0.5
+		return neighbourName
+	case evidence == meant:
+		return 0.75
+	case evidence == ahead:
+		return 0.9
 	case claim == evidence:
 		return 1
 	case claim == inOther || evidence == inOther:
@@ -77,7 +90,7 @@ func (c *checker) reach(s int32) float64 {
 	}
 	held := float64(c.scores[s])
 	beyond := max(0, c.all-held)
-	return (held + beyond/2) / c.all
+	return (held + beyond*max(neighbourName, together(inSentence, c.x.sentences[s].as))) / c.all
 }
 
 // claimed reports whether a clause of the claim holds a number that v could be taken for.
@@ -115,23 +128,45 @@ func (c *checker) place(t *claimTerm, e *known) standing {
 	return best
 }
 
-// placeAround looks for word t, as a name, in the sentence before that of number e and in the first of its group.
+// placeAround looks for word t, as a name, in the sentence whose subject goes on in that of number e, and in the first
+// of its group. A sentence with a subject of its own takes nothing from one that says the same kind of thing of another.
 func (c *checker) placeAround(t *claimTerm, e *known, in *indexed) standing {
-	for _, s := range [...]int32{e.sentence - 1, c.groupHead(e.sentence)} {
-		if s < 0 || s == e.sentence || c.x.sentences[s].group != in.group {
-			continue
+	switch {
+	case in.from < 0:
+		return absent
+	case c.holdsName(in.from, t.hash):
+		if in.as == beside && c.rivals(in.from, e) {
+			return absent
 		}
-		near := &c.x.sentences[s]
-		for _, w := range c.x.terms[near.terms:near.termEnd] {
-			if w.hash == t.hash && w.class&(words.Capital|words.Uncased) != 0 {
-				if in.named {
-					return beside
-				}
-				return neighbour
-			}
+		return in.as
+	}
+	head := c.groupHead(e.sentence)
+	if head == in.from || !c.holdsName(head, t.hash) || in.as == beside && c.rivals(head, e) {
+		return absent
+	}
+	return min(in.as, distant)
+}
+
+// holdsName reports whether sentence s holds the word as a name.
+func (c *checker) holdsName(s int32, hash uint64) bool {
+	in := &c.x.sentences[s]
+	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		if w.hash == hash && isName(w.class) {
+			return true
 		}
 	}
-	return absent
+	return false
+}
+
+// rivals reports whether sentence s holds a number of the dimension of e.
+func (c *checker) rivals(s int32, e *known) bool {
+	in := &c.x.sentences[s]
+	for k := in.known; k < in.knownEnd; k++ {
+		if c.x.known[k].value.Dim.Top() == e.value.Dim.Top() {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *checker) groupHead(s int32) int32 {
@@ -146,6 +181,47 @@ func (c *checker) groupHead(s int32) int32 {
 		}
 	}
 	return int32(lo)
+}
+
+// foreignSubject reports whether a sentence goes on about what another names, and the claim has none of those names.
+func (c *checker) foreignSubject(in *indexed) bool {
+	if in.from < 0 || in.as < neighbour {
+		return false
+	}
+	near, foreign := &c.x.sentences[in.from], false
+	for _, w := range c.x.terms[near.terms:near.termEnd] {
+		if isName(w.class) {
+			if c.says(w.hash) {
+				return false
+			}
+			foreign = true
+		}
+	}
+	return foreign
+}
+
+// apart is how much of the claim must stand with a number for names alone to tell it from one that matches.
+const apart = 0.9
+
+// namedApart reports whether two numbers have the words of the claim but not its names: other has them, and match is
+// that of something the claim does not name. However common a name is in the evidence, it tells the two apart.
+func (c *checker) namedApart(match, other candidate) bool {
+	margin := c.limit.SwapMargin * c.limit.SwapMargin
+	if other.score < apart || other.score-match.score < margin || match.sentence == other.sentence || !c.foreignName(match.known) {
+		return false
+	}
+	here := false
+	for i := range c.terms {
+		t := &c.terms[i]
+		if !t.name || t.at == absent {
+			continue
+		}
+		if c.place(t, &c.x.known[match.known]) > distant {
+			return false
+		}
+		here = here || c.place(t, &c.x.known[other.known]) >= ahead
+	}
+	return here
 }
 
 // taken reports whether a clause of a sentence holds another number of the dimension of e.

@@ -13,7 +13,7 @@ type Thresholds struct {
 	// Default 0.40.
 	SameSubject float64 `json:"same_subject"`
 	// SwapMargin is by how much another value must fit the claim better than the one that matches, for the number to
-	// be that of another subject. Default 0.24.
+	// be that of another subject; its square where the two differ in their names alone. Default 0.24.
 	SwapMargin float64 `json:"swap_margin"`
 	// SwapFloor is how well that other value must fit at least. Default 0.60.
 	SwapFloor float64 `json:"swap_floor"`
