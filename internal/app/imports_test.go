@@ -54,11 +54,15 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"stream/claims":     nil,
 		"stream/evidence":   {"stream/claims", "stream/evidence/words", "stream/numeric"},
 		"stream/guard":      {"stream/answer", "stream/check", "stream/claims", "stream/evidence", "stream/sse"},
+		"stream/numeric":    {"stream/evidence/words", "stream/numeric/quantity"},
 		"stream/sse":        nil,
-		"simulator":         nil,
-		"configs":           nil,
-		"models":            nil,
-		"internal/config":   {"classify", "classify/knn", "classify/lexical", "internal/hub/local", "gpu", "proxy", "proxy/auth", "proxy/decisionlog", "internal/option", "rules", "internal/signal", "internal/telemetry"},
+
+		"stream/evidence/words":   nil,
+		"stream/numeric/quantity": nil,
+		"simulator":               nil,
+		"configs":                 nil,
+		"models":                  nil,
+		"internal/config":         {"classify", "classify/knn", "classify/lexical", "internal/hub/local", "gpu", "proxy", "proxy/auth", "proxy/decisionlog", "internal/option", "rules", "internal/signal", "internal/telemetry"},
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", "signalbox/...").Output()
 	if err != nil {
