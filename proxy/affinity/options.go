@@ -28,6 +28,9 @@ type Options struct {
 	// [0,1), and a time. Both must be exceeded.
 	Leave   float64
 	LeaveBy time.Duration
+	// Burden is how many seconds a second of computing a prompt counts, at least 1: it also delays whatever comes
+	// after it, and pushes other prompts out of the cache.
+	Burden float64
 	// Prior is the share of a prompt, in [0,1], that its home is taken to have when nothing is known of it.
 	Prior float64
 	// Hot is the share of an endpoint above which a key gets another home; Homes is how many it gets at most.
@@ -38,12 +41,13 @@ type Options struct {
 }
 
 // DefaultOptions returns the usual options. The times are those of the design; a prompt token takes what it
-// takes an 8B model on one GPU, and is learnt after a few requests; the prior was chosen by bench/memory.
+// takes an 8B model on one GPU, and is learnt after a few requests; the burden and the prior were chosen by
+// bench/memory.
 func DefaultOptions() Options {
 	return Options{
 		Prefill: 60 * time.Microsecond, Crowd: 5 * time.Millisecond,
 		Speculative: 2 * time.Second, Predicted: 10 * time.Minute, Confirmed: 30 * time.Minute,
-		Leave: 0.10, LeaveBy: 50 * time.Millisecond, Prior: 0.25, Hot: 0.7, Homes: 4,
+		Leave: 0.10, LeaveBy: 50 * time.Millisecond, Burden: 2, Prior: 0.25, Hot: 0.7, Homes: 4,
 	}
 }
 
@@ -67,6 +71,9 @@ func (o *Options) Validate() error {
 	}
 	if !(o.Leave >= 0 && o.Leave < 1) {
 		problems = append(problems, fmt.Errorf("leave: %v is not in [0,1)", o.Leave))
+	}
+	if !(o.Burden >= 1) || math.IsInf(o.Burden, 0) {
+		problems = append(problems, fmt.Errorf("burden: %v is less than 1", o.Burden))
 	}
 	if !(o.Prior >= 0 && o.Prior <= 1) {
 		problems = append(problems, fmt.Errorf("prior: %v is not in [0,1]", o.Prior))

@@ -32,7 +32,7 @@ type Placer struct {
 	epoch      time.Time // expiry is counted from here
 	endpoints  []endpoint
 	heat       *heat
-	deviations deviations
+	residences residences
 	drawn      atomic.Uint64 // requests without a key so far
 }
 
@@ -57,7 +57,7 @@ func New(endpoints []Endpoint, o Options, now time.Time) (*Placer, error) {
 		return nil, fmt.Errorf("affinity endpoints: %w", err)
 	}
 	p := &Placer{o: o, epoch: now.Add(-tick), endpoints: make([]endpoint, len(endpoints)), heat: newHeat()}
-	p.deviations.byKey = make(map[uint64]*deviant)
+	p.residences.byKey = make(map[uint64]*resident)
 	for i, e := range endpoints {
 		held := e.Tokens
 		if held == 0 {
@@ -108,19 +108,19 @@ func (p *Placer) Place(now time.Time, r *Request) (Ticket, bool) {
 func (p *Placer) bid(bids *[MaxEndpoints]bid, now time.Time, r *Request, tokens, home int) {
 	var told [MaxEndpoints]int32
 	ticks := p.ticks(now)
-	elsewhere := r.Key != 0 && p.deviations.read(&told, r.Key, ticks)
+	others := r.Key != 0 && p.residences.read(&told, r.Key, ticks)
 	for i := range p.endpoints {
 		e, b := &p.endpoints[i], &bids[i]
 		blocks, basis := e.table.match(r.Class, r.Blocks, ticks)
 		b.known, b.basis = r.tokensOf(blocks, tokens), basis
-		if elsewhere && int(told[i]) > b.known {
+		if others && int(told[i]) > b.known {
 			b.known, b.basis = min(int(told[i]), tokens), Predicted
 		}
 		have := float64(b.known)
 		if i == home && r.Key != 0 && b.known == 0 {
 			have = p.o.Prior * float64(tokens)
 		}
-		b.cost = (float64(tokens)-have)*e.speed.perToken() + e.wait(now, p.o.Crowd.Seconds())
+		b.cost = p.o.Burden*(float64(tokens)-have)*e.speed.perToken() + e.wait(now, p.o.Crowd.Seconds())
 		if r.Penalty != nil {
 			b.cost += r.Penalty[i]
 		}
@@ -178,13 +178,13 @@ func (p *Placer) homes(key uint64, now time.Time) int {
 }
 
 // Learn takes in what another proxy has published. Endpoints that are not known here are left out.
-func (p *Placer) Learn(now time.Time, d Deviation) {
-	if !d.Expires.After(now) {
+func (p *Placer) Learn(now time.Time, r Residence) {
+	if !r.Expires.After(now) {
 		return
 	}
 	for i := range p.endpoints {
-		if p.endpoints[i].Name == d.Endpoint {
-			p.deviations.set(d.Key, i, d.Tokens, p.ticks(d.Expires))
+		if p.endpoints[i].Name == r.Endpoint {
+			p.residences.set(r.Key, i, r.Tokens, p.ticks(r.Expires))
 		}
 	}
 }
@@ -192,5 +192,5 @@ func (p *Placer) Learn(now time.Time, d Deviation) {
 // Forget drops what an endpoint should have, as after its restart.
 func (p *Placer) Forget(i int) {
 	p.endpoints[i].table.clear()
-	p.deviations.drop(i)
+	p.residences.drop(i)
 }

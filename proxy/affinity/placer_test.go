@@ -277,9 +277,9 @@ type wire struct {
 	now func() time.Time
 }
 
-func (w *wire) Publish(d affinity.Deviation) { w.to.Learn(w.now(), d) }
+func (w *wire) Publish(r affinity.Residence) { w.to.Learn(w.now(), r) }
 
-func TestDeviationsReachOtherProxies(t *testing.T) {
+func TestOtherProxiesLearnWhoHasAPrompt(t *testing.T) {
 	b := newStage(t, nil)
 	a := newStage(t, func(o *affinity.Options, _ []affinity.Endpoint) { o.Board = &wire{b.Placer, b.Now} })
 	r := a.request("a")
@@ -301,7 +301,7 @@ func TestDeviationsReachOtherProxies(t *testing.T) {
 	}
 	b.Pass(time.Minute) // what it did itself is speculative and over
 	if got := b.place(r); got.Predicted != 0 {
-		t.Errorf("%d tokens are still predicted after the deviation was withdrawn", got.Predicted)
+		t.Errorf("%d tokens are still predicted after it was withdrawn", got.Predicted)
 	}
 }
 

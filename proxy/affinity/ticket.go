@@ -94,7 +94,7 @@ func (t *Ticket) End(now time.Time, u Usage) (mispredicted bool) {
 	e.load.release(now.Sub(t.first).Seconds() + float64(t.uncached())*e.speed.perToken())
 	t.warm(now, held)
 	if u.Cached < 0 {
-		t.publish(now, t.tokens, t.p.o.Predicted)
+		t.gained(now, t.p.o.Predicted)
 		return false
 	}
 	return t.confirm(now, u)
@@ -130,7 +130,7 @@ func (t *Ticket) confirm(now time.Time, u Usage) (mispredicted bool) {
 	}
 	if t.Predicted == 0 || float64(u.Cached) >= tooLittle*predicted {
 		t.touch(now, Confirmed, t.p.o.Confirmed)
-		t.publish(now, t.tokens, t.p.o.Confirmed)
+		t.gained(now, t.p.o.Confirmed)
 		return false
 	}
 	// The prompt is there by now, as far as one can tell, but what was predicted was not: believe only what was
@@ -138,15 +138,22 @@ func (t *Ticket) confirm(now time.Time, u Usage) (mispredicted bool) {
 	e.count.mispredicted.Add(1)
 	there := int(float64(len(t.blocks)) * float64(u.Cached) / max(1, scale*float64(t.tokens)))
 	e.table.cut(t.class, t.blocks[min(there, len(t.blocks)):])
-	t.p.deviations.set(t.key, t.Endpoint, 0, 0)
+	t.p.residences.set(t.key, t.Endpoint, 0, 0)
 	t.publish(now, 0, t.p.o.Confirmed)
 	return true
 }
 
-// publish tells other proxies that the endpoint has tokens of the key's prompts, if it is not its home.
+// gained tells other proxies that the endpoint has the prompt, if that is new.
+func (t *Ticket) gained(now time.Time, valid time.Duration) {
+	if float64(t.Predicted) < tooLittle*float64(t.tokens) {
+		t.publish(now, t.tokens, valid)
+	}
+}
+
+// publish tells other proxies how many tokens of the key's prompts the endpoint has.
 func (t *Ticket) publish(now time.Time, tokens int, valid time.Duration) {
-	if t.Home || t.key == 0 || t.p.o.Board == nil {
+	if t.key == 0 || t.p.o.Board == nil {
 		return
 	}
-	t.p.o.Board.Publish(Deviation{Key: t.key, Endpoint: t.p.endpoints[t.Endpoint].Name, Tokens: tokens, Expires: now.Add(valid)})
+	t.p.o.Board.Publish(Residence{Key: t.key, Endpoint: t.p.endpoints[t.Endpoint].Name, Tokens: tokens, Expires: now.Add(valid)})
 }
