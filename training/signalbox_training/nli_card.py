@@ -48,6 +48,8 @@ LIMITS = """
   take several steps to infer, common sense, or more than two windows of the evidence are its weakness; WiCE shows how much.
 - **Numbers**: the model learnt roundings, conversions and other ways to write a value from generated facts, but it does not
   calculate. The comparison of numbers decides where it can; the model reads what is around them.
+- **No shared word, no premise**: the guard asks the model only about windows that share a word with the claim, so that pure paraphrase
+  counts as unsupported. Read without that rule, the model alone has 0.962 on `grounding_real`.
 - **English only.** Other languages are read by their numbers and names alone.
 - **Not seen in training**: dialogue, code, tables, long lists, legal text. Facts about the world are not in it.
 - **Contradicted or silent**: several sources do not tell one from the other, so the two are less sharp than supported or not.
