@@ -88,9 +88,11 @@ func (c *checker) reach(s int32) float64 {
 	if c.all == 0 {
 		return 0
 	}
-	held := float64(c.scores[s])
-	beyond := max(0, c.all-held)
-	return (held + beyond*max(neighbourName, together(inSentence, c.x.sentences[s].as))) / c.all
+	held, around := float64(c.scores[s]), neighbourName
+	if as := c.x.sentences[s].as; as > neighbour {
+		around = together(inSentence, as)
+	}
+	return (held + max(0, c.all-held)*around) / c.all
 }
 
 // claimed reports whether a clause of the claim holds a number that v could be taken for.
