@@ -1,0 +1,126 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"signalbox/internal/testkit"
+	"signalbox/memory/page"
+	"signalbox/memory/redis"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(replicaURL) != "" {
+		replica() // never returns
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var alice = Owner{Tenant: "acme", Session: "s1", Subject: "alice"}
+
+// wordCount derives the number of words, and counts its calls.
+type wordCount struct{ calls int }
+
+func (w *wordCount) derive(_ context.Context, t Text) (Derived, error) {
+	w.calls++
+	return Derived{Tokens: map[string]int{"m": len(strings.Fields(t.Text))}, Verdicts: json.RawMessage(`{"jailbreak":0.1}`), Skeleton: t.Text[:min(20, len(t.Text))]}, nil
+}
+
+// ground makes the facts into a string.
+func ground(_ context.Context, t Text) (any, error) { return fmt.Sprint(len(t.Facts), " facts"), nil }
+
+func testOptions(clock *testkit.Clock) Options {
+	return Options{Now: clock.Now, Revision: "r1", Derive: new(wordCount).derive, Ground: ground}
+}
+
+func newStore(t testing.TB, o Options, remote Remote) *Store {
+	t.Helper()
+	s, err := New(o, remote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// connect opens a connection to Redis with budgets that a busy machine keeps.
+func connect(t testing.TB, server *testkit.Redis, now func() time.Time) *redis.Store {
+	t.Helper()
+	r, err := redis.Open(t.Context(), redis.Options{
+		URL: server.URL(), MetaBudget: 10 * time.Second, BlobBudget: 10 * time.Second, WriteBudget: 10 * time.Second, Failures: 1, Now: now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+func create(t testing.TB, s *Store, owner Owner, d Draft) Context {
+	t.Helper()
+	c, err := s.Create(t.Context(), owner, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func draft(text string) Draft { return Draft{Content: Content{Text: text}} }
+
+// wantText resolves a reference and compares the text.
+func wantText(t testing.TB, s *Store, owner Owner, ref Ref, want string, from page.Tier) {
+	t.Helper()
+	snap, err := s.Resolve(t.Context(), owner, ref)
+	if err != nil {
+		t.Fatalf("resolve %+v: %v", ref, err)
+	}
+	defer snap.Release()
+	if got, err := snap.Text(); err != nil || got != want {
+		t.Fatalf("%+v is %.60q, %v; want %.60q", ref, got, err, want)
+	}
+	if from != page.Gone && snap.Tier != from {
+		t.Fatalf("%+v came from %v, want %v", ref, snap.Tier, from)
+	}
+}
+
+func wantError(t testing.TB, s *Store, owner Owner, ref Ref, want error) {
+	t.Helper()
+	snap, err := s.Resolve(t.Context(), owner, ref)
+	snap.Release()
+	if !errors.Is(err, want) {
+		t.Fatalf("resolve %+v: %v, want %v", ref, err, want)
+	}
+}
+
+func isUnavailable(err error) bool {
+	var u *UnavailableError
+	return errors.As(err, &u) && u.RetryAfter > 0
+}
+
+// prose is n bytes of text that differ by name.
+func prose(name string, n int) string {
+	words := strings.Fields("the lessee shall pay rent on first day of each month to lessor at address given in writing unless premises are unfit for use as agreed herein")
+	var b strings.Builder
+	state := uint64(len(name)) + 88172645463325252
+	for _, c := range name {
+		state = state*31 + uint64(c)
+	}
+	for b.Len() < n {
+		state ^= state << 13
+		state ^= state >> 7
+		state ^= state << 17
+		b.WriteString(words[state%uint64(len(words))])
+		if state%11 == 0 {
+			fmt.Fprintf(&b, " %d", state>>40%10_000)
+		}
+		b.WriteByte(" \n"[state>>20&15/15])
+	}
+	return b.String()[:n]
+}

@@ -1,0 +1,86 @@
+package prefix
+
+import (
+	"bytes"
+	"io"
+)
+
+// Body is a request's body in pieces that follow each other. It is immutable, so any number of attempts can
+// read it, each with its own reader.
+type Body [][]byte
+
+// Len is the number of bytes.
+func (b Body) Len() int {
+	n := 0
+	for _, p := range b {
+		n += len(p)
+	}
+	return n
+}
+
+// Bytes is the body in one piece; a copy, unless it is in one piece already.
+func (b Body) Bytes() []byte {
+	if len(b) == 1 {
+		return b[0]
+	}
+	return bytes.Join(b, nil)
+}
+
+// Reader reads the body once, from the start. It belongs to one goroutine.
+func (b Body) Reader() *Reader { return &Reader{body: b} }
+
+// Reader reads a Body. It implements io.Reader and io.WriterTo.
+type Reader struct {
+	body      Body
+	piece, at int
+}
+
+// Read is that of io.Reader.
+func (r *Reader) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) && r.piece < len(r.body) {
+		m := copy(p[n:], r.body[r.piece][r.at:])
+		n += m
+		if r.at += m; r.at == len(r.body[r.piece]) {
+			r.piece, r.at = r.piece+1, 0
+		}
+	}
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// WriteTo writes what is left, piece by piece.
+func (r *Reader) WriteTo(w io.Writer) (int64, error) {
+	var n int64
+	for ; r.piece < len(r.body); r.piece, r.at = r.piece+1, 0 {
+		m, err := w.Write(r.body[r.piece][r.at:])
+		n += int64(m)
+		if err != nil {
+			r.at += m
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// insertion puts parts in place of a span.
+type insertion struct {
+	at    span
+	parts Body
+}
+
+// insert applies one or two insertions that do not overlap.
+func insert(body []byte, edits []insertion) Body {
+	if len(edits) == 2 && edits[0].at.start > edits[1].at.start {
+		edits[0], edits[1] = edits[1], edits[0]
+	}
+	var out Body
+	at := 0
+	for _, e := range edits {
+		out = append(append(out, body[at:e.at.start]), e.parts...)
+		at = e.at.end
+	}
+	return append(out, body[at:])
+}

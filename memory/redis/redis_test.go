@@ -1,0 +1,489 @@
+package redis
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"signalbox/internal/testkit"
+	"signalbox/memory/blob"
+	"signalbox/memory/ledger"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a time
+
+// patient budgets keep a busy machine from failing tests that are not about time.
+func patient(url string) Options {
+	return Options{URL: url, MetaBudget: 10 * time.Second, BlobBudget: 10 * time.Second, WriteBudget: 10 * time.Second}
+}
+
+func open(t testing.TB, o Options) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func object(name string, n int) (ledger.Object, []byte, []byte) {
+	var b bytes.Buffer
+	for i := 0; b.Len() < n; i++ {
+		sum := blob.Of(fmt.Appendf(nil, "%s %d", name, i))
+		b.Write(sum[:])
+	}
+	raw := b.Bytes()[:n]
+	packed := blob.Pack(raw)
+	return ledger.Object{Sum: blob.Of(raw), Size: int64(n), Packed: int64(len(packed))}, raw, packed
+}
+
+// book is what Local and Store have in common.
+type book interface {
+	Load(context.Context, ledger.Tenant, string) (ledger.Entry, error)
+	Commit(context.Context, ledger.Change) (int64, []ledger.Object, error)
+	Touch(context.Context, []ledger.Touch) error
+	Due(context.Context, time.Time, int) ([]ledger.Name, error)
+	List(context.Context, ledger.Tenant, string, int) ([]string, error)
+	Usage(context.Context, ledger.Tenant) (int64, int64, error)
+}
+
+// TestBothBooksAnswerAlike does the same with the book in RAM and the one in Redis.
+func TestBothBooksAnswerAlike(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	run := 0
+	s := open(t, patient(server.URL()))
+	rapid.Check(t, func(r *rapid.T) {
+		run++
+		one := ledger.NewLocal(1000)
+		s.o.Prefix = fmt.Sprintf("run%d", run)
+		s.known.forget()
+		tenants := []ledger.Tenant{"t1", "t2"}
+		var objects []ledger.Object
+		for i := range 4 {
+			o, _, packed := object(fmt.Sprint(i), 1000*(i+1))
+			objects = append(objects, o)
+			for _, tenant := range tenants {
+				if err := s.Put(r.Context(), tenant, o, packed); err != nil {
+					r.Fatal(err)
+				}
+			}
+		}
+		ids := []string{"a", "b", "c"}
+		draw := func(r *rapid.T) ledger.Name {
+			return ledger.Name{Tenant: rapid.SampledFrom(tenants).Draw(r, "tenant"), ID: rapid.SampledFrom(ids).Draw(r, "id")}
+		}
+		r.Repeat(map[string]func(*rapid.T){
+			"": func(r *rapid.T) { alike(r, one, s, tenants, ids) },
+			"commit": func(r *rapid.T) {
+				c := change(r, one, draw(r), objects)
+				for _, o := range c.New.Objects() { // what was dropped before has gone from Redis
+					_, _, packed := object(fmt.Sprint(o.Size/1000-1), int(o.Size))
+					if err := s.Put(r.Context(), c.Tenant, o, packed); err != nil {
+						r.Fatal(err)
+					}
+				}
+				rev1, _, err1 := one.Commit(r.Context(), c)
+				rev2, _, err2 := s.Commit(r.Context(), c)
+				if rev1 != rev2 || reason(err1) != reason(err2) {
+					r.Fatalf("RAM: %d, %v; Redis: %d, %v", rev1, err1, rev2, err2)
+				}
+			},
+			"touch": func(r *rapid.T) {
+				at := draw(r)
+				list := []ledger.Touch{{Tenant: at.Tenant, ID: at.ID, Expires: start.Add(time.Duration(rapid.IntRange(0, 100).Draw(r, "end")) * time.Minute)}}
+				if err := errors.Join(one.Touch(r.Context(), list), s.Touch(r.Context(), list)); err != nil {
+					r.Fatal(err)
+				}
+			},
+		})
+	})
+}
+
+func change(r *rapid.T, b book, at ledger.Name, objects []ledger.Object) ledger.Change {
+	c := ledger.Change{
+		Tenant: at.Tenant, ID: at.ID, Expires: start.Add(time.Duration(rapid.IntRange(0, 60).Draw(r, "expires")) * time.Minute),
+		Limits: ledger.Limits{Contexts: 2, Bytes: 8000, Pinned: 100},
+	}
+	if e, err := b.Load(r.Context(), at.Tenant, at.ID); err == nil {
+		c.Old, c.Rev = e.Record, e.Rev
+	}
+	if rapid.IntRange(0, 9).Draw(r, "stale") == 0 {
+		c.Rev += 7
+	}
+	if rapid.IntRange(0, 3).Draw(r, "remove") == 0 {
+		return c
+	}
+	c.New = &ledger.Record{
+		ID: at.ID, Created: start, TTL: time.Hour, Pinned: rapid.Bool().Draw(r, "pinned"),
+		State: rapid.SampledFrom([]ledger.State{ledger.Live, ledger.Live, ledger.Deleted, ledger.Expired}).Draw(r, "state"),
+	}
+	segments := rapid.SliceOfNDistinct(rapid.SampledFrom(objects), 1, 3, rapid.ID[ledger.Object]).Draw(r, "segments")
+	c.New.Versions = []ledger.Version{{Created: start, Segments: segments, Bytes: int64(rapid.IntRange(1, 80).Draw(r, "bytes"))}}
+	return c
+}
+
+// reason is what an error says to a program.
+func reason(err error) string {
+	var limit *ledger.LimitError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &limit):
+		return limit.What
+	case errors.Is(err, ledger.ErrConflict):
+		return "conflict"
+	case errors.Is(err, ledger.ErrNotFound):
+		return "not found"
+	}
+	return err.Error()
+}
+
+func alike(r *rapid.T, one, two book, tenants []ledger.Tenant, ids []string) {
+	ctx := r.Context()
+	for _, t := range tenants {
+		for _, id := range ids {
+			a, err1 := one.Load(ctx, t, id)
+			b, err2 := two.Load(ctx, t, id)
+			if diff := cmp.Diff(a, b); diff != "" || reason(err1) != reason(err2) {
+				r.Fatalf("load %s %s: %v, %v: %s", t, id, err1, err2, diff)
+			}
+		}
+		n1, b1, err1 := one.Usage(ctx, t)
+		n2, b2, err2 := two.Usage(ctx, t)
+		if n1 != n2 || b1 != b2 || err1 != nil || err2 != nil {
+			r.Fatalf("totals of %s: %d, %d, %v and %d, %d, %v", t, n1, b1, err1, n2, b2, err2)
+		}
+		l1, _ := one.List(ctx, t, "a", 5)
+		l2, err := two.List(ctx, t, "a", 5)
+		if fmt.Sprint(l1) != fmt.Sprint(l2) || err != nil {
+			r.Fatalf("lists %v and %v, %v", l1, l2, err)
+		}
+	}
+	d1, _ := one.Due(ctx, start.Add(30*time.Minute), 10)
+	d2, err := two.Due(ctx, start.Add(30*time.Minute), 10)
+	if len(d1) != len(d2) || err != nil {
+		r.Fatalf("due %v and %v, %v", d1, d2, err)
+	}
+}
+
+func record(id string, objects ...ledger.Object) *ledger.Record {
+	return &ledger.Record{ID: id, Created: start, TTL: time.Hour, Versions: []ledger.Version{{Created: start, Segments: objects}}}
+}
+
+func create(t testing.TB, s *Store, tenant ledger.Tenant, id string, name string, n int) (ledger.Change, []byte) {
+	t.Helper()
+	o, raw, packed := object(name, n)
+	if err := s.Put(t.Context(), tenant, o, packed); err != nil {
+		t.Fatal(err)
+	}
+	c := ledger.Change{Tenant: tenant, ID: id, New: record(id, o), Expires: start.Add(time.Hour)}
+	if _, _, err := s.Commit(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	return c, raw
+}
+
+func TestObjectsOfSeveralChunksComeBackAndGoWithTheLastReference(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	s := open(t, patient(server.URL()))
+	first, raw := create(t, s, "t", "a", "big", 3*chunkSize/2)
+	second, _ := create(t, s, "t", "b", "big", 3*chunkSize/2)
+	o := first.New.Versions[0].Segments[0]
+	get := func() error {
+		packed, err := s.Get(t.Context(), "t", o)
+		if err != nil {
+			return err
+		}
+		got, err := blob.Unpack(packed, o.Size, o.Sum)
+		if err == nil && !bytes.Equal(got, raw) {
+			t.Error("other bytes")
+		}
+		return err
+	}
+	client := *s.client.Load()
+	for n := range 2 {
+		ttl, err := client.Do(t.Context(), client.B().Pttl().Key(s.chunkKey("t", o, n)).Build()).AsInt64()
+		if err != nil || ttl != -1 {
+			t.Errorf("chunk %d of a committed object lives for %d ms, %v", n, ttl, err)
+		}
+	}
+	for _, c := range []ledger.Change{first, second} {
+		if err := get(); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Commit(t.Context(), ledger.Change{Tenant: "t", ID: c.ID, Old: c.New, Rev: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := get(); !errors.Is(err, ledger.ErrMissing) {
+		t.Errorf("nothing refers to it any more: %v", err)
+	}
+	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("cx:{t}:*").Build()).AsStrSlice()
+	if err != nil || len(keys) != 1 || keys[0] != "cx:{t}:q" {
+		t.Errorf("keys are left: %v, %v", keys, err)
+	}
+}
+
+func TestARecordIsNotCommittedWithoutItsBytes(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	s := open(t, patient(server.URL()))
+	o, _, packed := object("x", 2*chunkSize)
+	c := ledger.Change{Tenant: "t", ID: "a", New: record("a", o), Expires: start}
+	if _, _, err := s.Commit(t.Context(), c); !errors.Is(err, ledger.ErrMissing) {
+		t.Fatalf("committed: %v", err)
+	}
+	if err := s.Put(t.Context(), "t", o, packed); err != nil {
+		t.Fatal(err)
+	}
+	client := *s.client.Load()
+	if ttl, err := client.Do(t.Context(), client.B().Pttl().Key(s.chunkKey("t", o, 1)).Build()).AsInt64(); err != nil || ttl <= 0 {
+		t.Errorf("a chunk without a record lives for %d ms, %v", ttl, err)
+	}
+	if err := client.Do(t.Context(), client.B().Del().Key(s.chunkKey("t", o, 1)).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Commit(t.Context(), c); !errors.Is(err, ledger.ErrMissing) {
+		t.Fatalf("committed without a chunk: %v", err)
+	}
+}
+
+func TestScriptsSurviveAFlushOfTheScriptCache(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	s := open(t, patient(server.URL()))
+	create(t, s, "t", "a", "x", 100)
+	client := *s.client.Load()
+	if err := client.Do(t.Context(), client.B().ScriptFlush().Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	create(t, s, "t", "b", "y", 100)
+}
+
+func TestFullRedisRefusesWhatGrowsAndLetsGoWhatShrinks(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
+	s := open(t, patient(server.URL()))
+	var done []ledger.Change
+	var err error
+	for i := 0; err == nil && i < 100; i++ {
+		o, _, packed := object(fmt.Sprint("n", i), 300<<10)
+		id := fmt.Sprint("id", i)
+		if err = s.Put(t.Context(), "t", o, packed); err != nil {
+			break
+		}
+		c := ledger.Change{Tenant: "t", ID: id, New: record(id, o), Expires: start}
+		if _, _, err = s.Commit(t.Context(), c); err == nil {
+			done = append(done, c)
+		}
+	}
+	if !errors.Is(err, ledger.ErrFull) || len(done) == 0 {
+		t.Fatalf("after %d records: %v", len(done), err)
+	}
+	n, size, err := s.Usage(t.Context(), "t")
+	if err != nil || n != int64(len(done)) || size != n*300<<10 {
+		t.Errorf("%d records of %d bytes are counted, %d were made, %v", n, size, len(done), err)
+	}
+	for _, c := range done {
+		if _, _, err := s.Commit(t.Context(), ledger.Change{Tenant: "t", ID: c.ID, Old: c.New, Rev: 1}); err != nil {
+			t.Fatalf("a full Redis does not delete: %v", err)
+		}
+	}
+	if n, size, err := s.Usage(t.Context(), "t"); n != 0 || size != 0 || err != nil {
+		t.Errorf("%d and %d are left, %v", n, size, err)
+	}
+	create(t, s, "t", "again", "z", 300<<10)
+}
+
+func TestAnOutageCostsTheBudgetAndThenNothing(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	clock := testkit.NewClock()
+	o := Options{URL: server.URL(), MetaBudget: 20 * time.Millisecond, BlobBudget: 50 * time.Millisecond, WriteBudget: 10 * time.Second, Failures: 3, Now: clock.Now}
+	s := open(t, o)
+	create(t, s, "t", "a", "x", 100)
+	server.Pause()
+	for range 3 {
+		if _, err := s.Load(t.Context(), "t", "a"); !errors.Is(err, ledger.ErrUnavailable) {
+			t.Fatalf("a Redis that hangs: %v", err)
+		}
+	}
+	if s.Healthy() {
+		t.Fatal("three failures did not open the breaker")
+	}
+	if _, err := s.Load(t.Context(), "t", "a"); !errors.Is(err, ledger.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("an open breaker lets calls wait: %v", err)
+	}
+	server.Resume()
+	s.o.MetaBudget = 10 * time.Second
+	clock.Pass(time.Second)
+	if _, err := s.Load(t.Context(), "t", "a"); err != nil || !s.Healthy() {
+		t.Fatalf("after the outage: %v", err)
+	}
+}
+
+func TestACallerWhoLeavesDoesNotOpenTheBreaker(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	s := open(t, patient(server.URL()))
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 10 {
+		if _, err := s.Load(gone, "t", "a"); err == nil {
+			t.Fatal("loaded")
+		}
+	}
+	if !s.Healthy() {
+		t.Error("the breaker is open")
+	}
+}
+
+func TestWatchersHearOfChangesAndOfWhatTheyMissed(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	a, b := open(t, patient(server.URL())), open(t, patient(server.URL()))
+	news, missed := make(chan ledger.News, 10), make(chan struct{}, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		done <- b.Watch(ctx, func(n ledger.News) { news <- n }, func() { missed <- struct{}{} })
+	}()
+	<-missed
+	c, _ := create(t, a, "t", "a", "x", 100)
+	if n := <-news; n != (ledger.News{Name: ledger.Name{Tenant: "t", ID: "a"}, Rev: 1}) {
+		t.Errorf("heard of %+v", n)
+	}
+	if _, _, err := a.Commit(t.Context(), ledger.Change{Tenant: "t", ID: "a", Old: c.New, Rev: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-news; n.Rev != 0 || n.ID != "a" {
+		t.Errorf("heard of %+v", n)
+	}
+	server.Kill()
+	server.Start()
+	<-missed
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAStoreOpensBeforeItsRedisDoes(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	server.Stop()
+	o := patient(server.URL())
+	o.Rest = 10 * time.Millisecond
+	s := open(t, o)
+	if _, err := s.Load(t.Context(), "t", "a"); !errors.Is(err, ledger.ErrUnavailable) || s.Healthy() {
+		t.Fatalf("without Redis: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	connected, done := make(chan struct{}, 10), make(chan error)
+	go func() { done <- s.Watch(ctx, func(ledger.News) {}, func() { connected <- struct{}{} }) }()
+	server.Start()
+	<-connected
+	if _, err := s.Load(t.Context(), "t", "a"); !errors.Is(err, ledger.ErrNotFound) {
+		t.Errorf("with Redis: %v", err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnEvictingRedisIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	for policy, warns := range map[string]bool{"allkeys-lru": true, "noeviction": false} {
+		server := testkit.NewRedis(t, "--maxmemory-policy", policy)
+		var log bytes.Buffer
+		o := patient(server.URL())
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		open(t, o)
+		if got := strings.Contains(log.String(), "maxmemory-policy should be noeviction"); got != warns {
+			t.Errorf("%s: the log says %q", policy, log.String())
+		}
+	}
+}
+
+func TestURLsThatAreNoneAreRefusedWithoutTellingThem(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "http://x", "http://user:secret@host"} {
+		s, err := Open(t.Context(), Options{URL: url})
+		if err == nil {
+			s.Close()
+			t.Errorf("%q is taken for a URL", url)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error tells the password: %v", err)
+		}
+	}
+}
+
+func FuzzNews(f *testing.F) {
+	f.Add("t ctx_a 3")
+	f.Add("t  -1")
+	f.Fuzz(func(t *testing.T, message string) {
+		n, ok := parseNews(message)
+		if ok && (n.Tenant == "" || n.ID == "" || n.Rev < 0) {
+			t.Errorf("%q is %+v", message, n)
+		}
+	})
+}
+
+// BenchmarkPage writes and reads an object of 600 KiB of prose, packed, over loopback.
+func BenchmarkPage(b *testing.B) {
+	server := testkit.NewRedis(b)
+	s := open(b, patient(server.URL()))
+	raw := []byte(strings.Repeat("The lessee pays on the first of the month. ", 600<<10/43))
+	for i := range raw {
+		if i%7 == 0 {
+			raw[i] = byte('a' + (i*i/7)%26)
+		}
+	}
+	b.Run("out", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			copy(raw, fmt.Sprintf("%012d", i))
+			packed := blob.Pack(raw)
+			o := ledger.Object{Sum: blob.Of(raw), Size: int64(len(raw)), Packed: int64(len(packed))}
+			id := fmt.Sprint("id", i)
+			if err := s.Put(b.Context(), "t", o, packed); err != nil {
+				b.Fatal(err)
+			}
+			if _, _, err := s.Commit(b.Context(), ledger.Change{Tenant: "t", ID: fmt.Sprint(b.N, id), New: record(id, o), Expires: start}); err != nil && !errors.Is(err, ledger.ErrConflict) {
+				b.Fatal(err)
+			}
+		}
+	})
+	packed := blob.Pack(raw)
+	o := ledger.Object{Sum: blob.Of(raw), Size: int64(len(raw)), Packed: int64(len(packed))}
+	if err := s.Put(b.Context(), "t", o, packed); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("in", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			packed, err := s.Get(b.Context(), "t", o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := blob.Unpack(packed, o.Size, o.Sum); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
