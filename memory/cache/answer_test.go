@@ -112,6 +112,7 @@ func TestAStreamIsGivenAtItsPace(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
 				var got []time.Duration

@@ -89,7 +89,7 @@ type MissError struct{ Difference question.Difference }
 func (e *MissError) Error() string { return "the nearest question differs: " + e.Difference.String() }
 
 // Unwrap returns ErrMiss.
-func (e *MissError) Unwrap() error { return ErrMiss }
+func (*MissError) Unwrap() error { return ErrMiss }
 
 // Similar returns the answer to the nearest question that asks the same, of those that the model of this name answered.
 // vector is the L2-normalised embedding of id.Question. Errors are ErrMiss, a *MissError, and those of the store.

@@ -12,5 +12,5 @@
 // wants the other of the two, Answer.As turns one into the other.
 //
 // A Store holds answers by key: Local in this process, Redis for several. An Index holds the questions of this process.
-// Everything is safe for concurrent use. The goroutine that Local's expiry needs ends with Close; nothing else starts any.
+// Everything is safe for concurrent use and starts no goroutine.
 package cache

@@ -223,8 +223,15 @@ func (g *gathering) body() ([]byte, error) {
 	slices.Sort(indexes)
 	list := make([]members, 0, len(indexes))
 	for _, i := range indexes {
-		m, err := g.choices[i].members(i, chat)
+		fill := g.choices[i].completion
+		if chat {
+			fill = g.choices[i].message
+		}
+		m, err := g.choices[i].members(i)
 		if err != nil {
+			return nil, err
+		}
+		if err := fill(m); err != nil {
 			return nil, err
 		}
 		list = append(list, m)
@@ -235,42 +242,43 @@ func (g *gathering) body() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// members is the choice as a body holds it.
-func (c *choice) members(index int, chat bool) (members, error) {
-	out := members{"logprobs": json.RawMessage("null"), "finish_reason": c.finish}
+// members is what every kind of choice has in a body.
+func (c *choice) members(index int) (members, error) {
 	if c.finish == nil {
 		return nil, fmt.Errorf("%w: choice %d has no end", ErrShape, index)
 	}
-	if err := out.put("index", index); err != nil {
-		return nil, err
+	out := members{"logprobs": json.RawMessage("null"), "finish_reason": c.finish}
+	return out, out.put("index", index)
+}
+
+// completion adds the text of a completion.
+func (c *choice) completion(out members) error {
+	text := ""
+	if b := c.texts["text"]; b != nil {
+		text = b.String()
 	}
-	if !chat {
-		return out, out.put("text", c.text("text"))
-	}
+	return out.put("text", text)
+}
+
+// message adds the message of a chat.
+func (c *choice) message(out members) error {
 	role := c.role
 	if role == "" {
 		role = "assistant"
 	}
 	message := members{"content": json.RawMessage("null")}
 	if err := message.put("role", role); err != nil {
-		return nil, err
+		return err
 	}
 	for name, b := range c.texts {
 		if err := message.put(name, b.String()); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if len(c.calls) > 0 {
 		if err := message.put("tool_calls", c.calls); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return out, out.put("message", message)
-}
-
-func (c *choice) text(name string) string {
-	if b := c.texts[name]; b != nil {
-		return b.String()
-	}
-	return ""
+	return out.put("message", message)
 }

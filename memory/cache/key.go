@@ -183,28 +183,37 @@ func valueEnd(b []byte) int {
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
 		case '"':
-			for i++; b[i] != '"'; i++ {
-				if b[i] == '\\' {
-					i++
-				}
-			}
-			if depth == 0 {
-				return i + 1
-			}
+			i += stringEnd(b[i:]) - 1
 		case '{', '[':
 			depth++
+			continue
 		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-			if depth < 0 {
-				return i
-			}
+			depth--
 		case ',', ':':
 			if depth == 0 {
 				return i
 			}
+			continue
+		default:
+			continue
+		}
+		if depth < 0 {
+			return i // of what the value stands in
+		}
+		if depth == 0 {
+			return i + 1
 		}
 	}
 	return len(b)
+}
+
+// stringEnd is the length of the string that valid JSON begins with.
+func stringEnd(b []byte) int {
+	i := 1
+	for ; b[i] != '"'; i++ {
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
 }

@@ -26,8 +26,14 @@ type asked struct {
 	va, vb []float32
 }
 
-// half returns the pairs of every other line of a file: the even lines choose, the odd ones are reported.
-func half(tb testing.TB, name string, even bool) []asked {
+// The lines of testdata: the even ones choose, the odd ones are reported.
+const (
+	odd  = 1
+	even = 0
+)
+
+// half returns the pairs of every other line of a file.
+func half(tb testing.TB, name string, parity int) []asked {
 	tb.Helper()
 	data, err := os.ReadFile("testdata/" + name)
 	if err != nil {
@@ -38,7 +44,7 @@ func half(tb testing.TB, name string, even bool) []asked {
 	for line := range strings.Lines(string(data)) {
 		n++
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if (n%2 == 0) != even {
+		if n%2 != parity {
 			continue
 		}
 		p := asked{a: f[len(f)-2], b: f[len(f)-1]}
@@ -156,7 +162,7 @@ func (t tally) String() string {
 // the choice to DefaultMinSimilarity.
 func TestChooseSimilarity(t *testing.T) {
 	e := openEngine(t)
-	minimal, paraphrases := half(t, "minimal_pairs.tsv", true), half(t, "paraphrases.tsv", true)
+	minimal, paraphrases := half(t, "minimal_pairs.tsv", even), half(t, "paraphrases.tsv", even)
 	embed(t, e, minimal)
 	embed(t, e, paraphrases)
 	free := measure(minimal, paraphrases, -1)
@@ -180,7 +186,7 @@ func TestChooseSimilarity(t *testing.T) {
 // paraphrases hit.
 func TestPairsOfOtherLines(t *testing.T) {
 	e := openEngine(t)
-	minimal, paraphrases := half(t, "minimal_pairs.tsv", false), half(t, "paraphrases.tsv", false)
+	minimal, paraphrases := half(t, "minimal_pairs.tsv", odd), half(t, "paraphrases.tsv", odd)
 	embed(t, e, minimal)
 	embed(t, e, paraphrases)
 	got := measure(minimal, paraphrases, cache.DefaultMinSimilarity)

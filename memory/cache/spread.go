@@ -40,9 +40,12 @@ func (a *Answer) spread(usage bool) (*Answer, error) {
 			return nil, err
 		}
 	}
-	if err := s.end(usage); err != nil {
-		return nil, err
+	if usage {
+		if err := s.usage(); err != nil {
+			return nil, err
+		}
 	}
+	s.out = append(s.out, "data: [DONE]\n\n"...)
 	out := *a
 	out.Data, out.ContentType = s.out, "text/event-stream; charset=utf-8"
 	out.Pieces = []Piece{{End: len(s.out)}}
@@ -173,19 +176,13 @@ func (s *spreading) calls(c members, list json.RawMessage) error {
 	return s.delta(c, m, nil)
 }
 
-// end writes the usage, if it is wanted, and the end of the stream.
-func (s *spreading) end(usage bool) error {
-	if usage {
-		if void(s.total) {
-			return fmt.Errorf("%w: no usage was told", ErrShape)
-		}
-		s.head["usage"] = s.total
-		if err := s.event(); err != nil {
-			return err
-		}
+// usage writes the event that tells it.
+func (s *spreading) usage() error {
+	if void(s.total) {
+		return fmt.Errorf("%w: no usage was told", ErrShape)
 	}
-	s.out = append(s.out, "data: [DONE]\n\n"...)
-	return nil
+	s.head["usage"] = s.total
+	return s.event()
 }
 
 // pieces cuts a text in front of spaces into pieces of about pieceSize bytes.

@@ -24,7 +24,7 @@ type Store interface {
 
 var _ Store = (*Local)(nil)
 
-// Local is a Store in this process. Close ends its goroutine.
+// Local is a Store in this process. It tidies up while it is used and starts no goroutine of its own.
 type Local struct {
 	max     int
 	answers *otter.Cache[Key, timed]
@@ -38,9 +38,11 @@ type timed struct {
 }
 
 // NewLocal returns a Store that keeps about size bytes, at least the one answer it got last if that is no longer than a
-// quarter of them.
-func NewLocal(size int) (*Local, error) {
+// quarter of them. now tells the time.
+func NewLocal(size int, now func() time.Time) (*Local, error) {
 	answers, err := otter.New(&otter.Options[Key, timed]{
+		Clock:            clock(now),
+		Executor:         func(tidy func()) { tidy() }, // at once, so that the bound holds
 		MaximumWeight:    uint64(max(size, 1)),
 		Weigher:          func(_ Key, t timed) uint32 { return uint32(t.Size()) },
 		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[Key, timed]) time.Duration { return e.Value.ttl }),
@@ -50,6 +52,15 @@ func NewLocal(size int) (*Local, error) {
 	}
 	return &Local{max: size / largestShare, answers: answers}, nil
 }
+
+// clock is the time of a store. It does not tick.
+type clock func() time.Time
+
+// NowNano is the time in nanoseconds since 1970.
+func (c clock) NowNano() int64 { return c().UnixNano() }
+
+// Tick returns nil, which stands for no ticks.
+func (clock) Tick(time.Duration) <-chan time.Time { return nil }
 
 // largestShare is which part of a store one answer may take.
 const largestShare = 4
@@ -75,5 +86,5 @@ func (l *Local) Put(_ context.Context, key Key, a *Answer, ttl time.Duration) er
 // Size is about how many bytes are kept.
 func (l *Local) Size() int { return int(l.answers.WeightedSize()) }
 
-// Close ends the goroutine. It is idempotent; a store that is closed keeps answers still, but drops them late.
+// Close tells the library below that the store is not used any more. It is idempotent.
 func (l *Local) Close() { l.answers.StopAllGoroutines() }
