@@ -20,10 +20,14 @@ func (a *Answer) As(streamed, usage bool) (*Answer, error) {
 		return a, nil
 	case streamed && a.Streamed():
 		return a.withUsage(usage)
-	case streamed:
-		return a.spread(usage)
+	case !streamed:
+		return a.gather()
 	}
-	return a.gather()
+	s, err := a.spread()
+	if err != nil {
+		return nil, err
+	}
+	return s.withUsage(usage)
 }
 
 // members is a JSON object.

@@ -9,9 +9,9 @@ import (
 // pieceSize is about how many bytes of text an event of a spread answer holds.
 const pieceSize = 64
 
-// spread returns the stream that a body may have come as. Its pieces have no times: they are given at once. Bodies of the
+// spread returns the stream that a body may have come as, with the usage if the body tells it. Its pieces have no times: they are given at once. Bodies of the
 // Responses API have too many kinds of events to be spread.
-func (a *Answer) spread(usage bool) (*Answer, error) {
+func (a *Answer) spread() (*Answer, error) {
 	var m members
 	if err := json.Unmarshal(a.Data, &m); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrShape, err)
@@ -40,10 +40,8 @@ func (a *Answer) spread(usage bool) (*Answer, error) {
 			return nil, err
 		}
 	}
-	if usage {
-		if err := s.usage(); err != nil {
-			return nil, err
-		}
+	if err := s.usage(); err != nil {
+		return nil, err
 	}
 	s.out = append(s.out, "data: [DONE]\n\n"...)
 	out := *a
@@ -176,10 +174,10 @@ func (s *spreading) calls(c members, list json.RawMessage) error {
 	return s.delta(c, m, nil)
 }
 
-// usage writes the event that tells it.
+// usage writes the event that tells it, if anything does.
 func (s *spreading) usage() error {
 	if void(s.total) {
-		return fmt.Errorf("%w: no usage was told", ErrShape)
+		return nil
 	}
 	s.head["usage"] = s.total
 	return s.event()
