@@ -7,8 +7,11 @@ import (
 )
 
 const (
-	// heatWindow is over what time the load of a key is averaged.
-	heatWindow = 30 * time.Second
+	// heatWindow is over what time the load of a key is averaged. A key that is hot for less than that is over
+	// before another copy of its prompt pays.
+	heatWindow = 10 * time.Second
+	// heatStart is how long a key must be known for its load to be taken at face value.
+	heatStart = 2 * time.Second
 	// heatKeys is how many keys are remembered at least; twice as many at most.
 	heatKeys = 4096
 )
@@ -20,10 +23,10 @@ type heat struct {
 	young, old map[uint64]warmth
 }
 
-// warmth is the share of an endpoint at a time.
+// warmth is the share of an endpoint at a time: an average that has run since a key was first seen.
 type warmth struct {
-	share float64
-	at    time.Time
+	share     float64
+	at, since time.Time
 }
 
 func newHeat() *heat { return &heat{young: make(map[uint64]warmth), old: make(map[uint64]warmth)} }
@@ -45,7 +48,8 @@ func (h *heat) add(key uint64, seconds float64, now time.Time) {
 func (h *heat) share(key uint64, now time.Time) float64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.get(key, now).share
+	w := h.get(key, now)
+	return w.share / -math.Expm1(-max(heatStart, now.Sub(w.since)).Seconds()/heatWindow.Seconds())
 }
 
 // get is what is left of a key's share. The lock is held.
@@ -57,6 +61,8 @@ func (h *heat) get(key uint64, now time.Time) warmth {
 	if passed := now.Sub(w.at); passed > 0 {
 		w.share *= math.Exp(-passed.Seconds() / heatWindow.Seconds())
 	}
-	w.at = now
+	if w.at = now; w.since.IsZero() {
+		w.since = now
+	}
 	return w
 }

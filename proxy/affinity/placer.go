@@ -78,7 +78,8 @@ func (p *Placer) ticks(at time.Time) uint32 { return uint32(max(0, at.Sub(p.epoc
 type bid struct {
 	known int     // leading tokens of the prompt that it should have
 	basis Basis   // why
-	cost  float64 // seconds
+	own   float64 // seconds to compute the rest
+	cost  float64 // seconds that count against the endpoint
 }
 
 // Place picks an endpoint. It reports false when all are ruled out. The ticket that it returns must be told of the
@@ -95,9 +96,12 @@ func (p *Placer) Place(now time.Time, r *Request) (Ticket, bool) {
 	var order ranking
 	var bids [MaxEndpoints]bid
 	rank(&order, key, p.endpoints)
-	home := int(order[0])
+	home, homes := int(order[0]), p.homes(r.Key, now)
 	p.bid(&bids, now, r, tokens, home)
-	at := p.choose(order[:len(p.endpoints)], &bids, r.Key, now)
+	if homes > 1 {
+		p.unburden(&bids, order[:homes])
+	}
+	at := p.choose(order[:len(p.endpoints)], &bids, homes)
 	if at < 0 {
 		return Ticket{}, false
 	}
@@ -120,10 +124,18 @@ func (p *Placer) bid(bids *[MaxEndpoints]bid, now time.Time, r *Request, tokens,
 		if i == home && r.Key != 0 && b.known == 0 {
 			have = p.o.Prior * float64(tokens)
 		}
-		b.cost = p.o.Burden*(float64(tokens)-have)*e.speed.perToken() + e.wait(now, p.o.Crowd.Seconds())
+		b.own = (float64(tokens) - have) * e.speed.perToken()
+		b.cost = p.o.Burden*b.own + e.wait(now, p.o.Crowd.Seconds())
 		if r.Penalty != nil {
 			b.cost += r.Penalty[i]
 		}
+	}
+}
+
+// unburden counts a prompt that several homes are to have once only: it is computed for those that follow too.
+func (p *Placer) unburden(bids *[MaxEndpoints]bid, homes []uint8) {
+	for _, i := range homes {
+		bids[i].cost -= (p.o.Burden - 1) * bids[i].own
 	}
 }
 
@@ -135,9 +147,9 @@ func (r *Request) tokensOf(blocks, tokens int) int {
 	return min(tokens, int(float64(tokens)*float64(blocks*BlockBytes)/float64(max(r.Bytes, blocks*BlockBytes))))
 }
 
-// choose returns the index of the endpoint to take, or -1. Of the homes of a key the cheapest one counts as its
+// choose returns the index of the endpoint to take, or -1. Of the n homes of a key the cheapest one counts as its
 // home. Others are asked in the order of the key whether they are as good as the best one.
-func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, key uint64, now time.Time) int {
+func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, n int) int {
 	best := math.Inf(1)
 	for _, i := range order {
 		best = min(best, bids[i].cost)
@@ -145,9 +157,8 @@ func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, key uint64, now 
 	if math.IsInf(best, 1) || math.IsNaN(best) {
 		return -1
 	}
-	homes := order[:p.homes(key, now)]
-	home := homes[0]
-	for _, i := range homes[1:] {
+	home := order[0]
+	for _, i := range order[1:n] {
 		if bids[i].cost < bids[home].cost {
 			home = i
 		}

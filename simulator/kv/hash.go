@@ -35,13 +35,14 @@ func (s Seed) hash() Hash {
 func AppendChain(dst []Hash, seed Seed, tokens []uint32, blockTokens int) []Hash {
 	parent := seed.hash()
 	var d xxhash.Digest
-	var word [4]byte
+	bytes := make([]byte, 0, 256)
 	for ; len(tokens) >= blockTokens; tokens = tokens[blockTokens:] {
-		d.ResetWithSeed(uint64(parent))
+		bytes = bytes[:0]
 		for _, t := range tokens[:blockTokens] {
-			binary.LittleEndian.PutUint32(word[:], t)
-			_, _ = d.Write(word[:])
+			bytes = binary.LittleEndian.AppendUint32(bytes, t)
 		}
+		d.ResetWithSeed(uint64(parent))
+		_, _ = d.Write(bytes)
 		parent = Hash(d.Sum64())
 		dst = append(dst, parent)
 	}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"signalbox/proxy/affinity"
+	"signalbox/simulator/kv"
+)
+
+// policy places requests.
+type policy interface {
+	// pick returns the server for a request, and what is to be told of its end.
+	pick(now time.Time, j *job, servers []*kv.Engine) (server int, f follower)
+}
+
+// follower is told how a request goes on; nil when nobody wants to know.
+type follower interface {
+	First(now time.Time)
+	End(now time.Time, u affinity.Usage) (mispredicted bool)
+}
+
+// roundRobin takes servers in turn.
+type roundRobin struct{ n int }
+
+func (p *roundRobin) pick(_ time.Time, _ *job, servers []*kv.Engine) (int, follower) {
+	p.n++
+	return p.n % len(servers), nil
+}
+
+// leastLoaded takes the server with the fewest requests, the next one in turn of several.
+type leastLoaded struct{ n int }
+
+func (p *leastLoaded) pick(_ time.Time, _ *job, servers []*kv.Engine) (int, follower) {
+	p.n++
+	best, least := 0, -1
+	for i := range servers {
+		at := (p.n + i) % len(servers)
+		c := servers[at].Counters()
+		if n := c.Running + c.Waiting; least < 0 || n < least {
+			best, least = at, n
+		}
+	}
+	return best, nil
+}
+
+// hashed takes the server that a hash of the session or the context gives.
+type hashed struct{ by func(j *job) int }
+
+func (p *hashed) pick(_ time.Time, j *job, servers []*kv.Engine) (int, follower) {
+	return int(xxhash.Sum64String(fmt.Sprint("key ", p.by(j))) % uint64(len(servers))), nil
+}
+
+// product is the placement of this product, by one proxy or by several that share the requests at random.
+type product struct {
+	placers []*affinity.Placer
+	rand    *rand.Rand
+	named   bool // requests name their context; otherwise only their text tells
+}
+
+// board takes what one proxy publishes to all others, at once.
+type board struct {
+	p    *product
+	from int
+	now  func() time.Time
+}
+
+func (b *board) Publish(r affinity.Residence) {
+	for i, other := range b.p.placers {
+		if i != b.from {
+			other.Learn(b.now(), r)
+		}
+	}
+}
+
+// newProduct makes proxies with the given options, for servers of which they know the size of the cache and the
+// number of seats.
+func newProduct(o affinity.Options, proxies, servers int, server kv.Options, clock func() time.Time, r *rand.Rand, named bool) (*product, error) {
+	p := &product{rand: r, named: named}
+	for i := range proxies {
+		endpoints := make([]affinity.Endpoint, servers)
+		for e := range endpoints {
+			endpoints[e] = affinity.Endpoint{
+				Name: fmt.Sprint("server-", e), Weight: 1, Tokens: server.Blocks * server.BlockTokens, Seats: server.Seats,
+			}
+		}
+		if proxies > 1 {
+			o.Board = &board{p, i, clock}
+		}
+		one, err := affinity.New(endpoints, o, clock())
+		if err != nil {
+			return nil, err
+		}
+		p.placers = append(p.placers, one)
+	}
+	return p, nil
+}
+
+// observe lets every proxy see what the servers say of themselves.
+func (p *product) observe(now time.Time, servers []*kv.Engine) {
+	for i, e := range servers {
+		c := e.Counters()
+		s := affinity.Status{
+			Started: float64(c.Started.UnixMilli()) / 1000, Queries: float64(c.PrefixQueries), Running: c.Running, Waiting: c.Waiting,
+		}
+		for _, one := range p.placers {
+			one.Observe(now, i, s)
+		}
+	}
+}
+
+func (p *product) pick(now time.Time, j *job, _ []*kv.Engine) (int, follower) {
+	one := p.placers[p.rand.IntN(len(p.placers))]
+	traits := affinity.Traits{Model: "m", LoRA: j.seed.LoRA, Salt: j.seed.Salt, Template: j.seed.Effort}
+	class, tokens := traits.Class(), j.chain.Bytes()/4
+	var hints affinity.Hints
+	if p.named {
+		hints.Contexts = []string{fmt.Sprint("ctx-", j.context)}
+	}
+	key, _ := hints.Key(class, j.chain.Blocks(), tokens)
+	t, ok := one.Place(now, &affinity.Request{Class: class, Key: key, Blocks: j.chain.Blocks(), Bytes: j.chain.Bytes(), Tokens: tokens})
+	if !ok {
+		panic("no server, though none is ruled out")
+	}
+	return t.Endpoint, &t
+}
