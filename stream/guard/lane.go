@@ -43,6 +43,7 @@ type record struct {
 	result   check.Result
 	decided  bool
 	failed   bool
+	lost     bool // no model has read it that should have
 	since    time.Time
 	deadline time.Time // for a model to say something
 }

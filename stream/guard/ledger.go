@@ -178,12 +178,14 @@ func (l *ledger) deadline() (t time.Time, ok bool) {
 func (l *ledger) shed(r *record, now time.Time) {
 	l.out.Shed++
 	l.pool.observer.Action(Shed)
+	r.lost = true
 	l.decide(r, r.fallback, now)
 }
 
 // decide notes a verdict and lets follow what has to.
 func (l *ledger) decide(r *record, result check.Result, now time.Time) {
 	r.decided, r.result = true, result
+	r.lost = r.lost || result.Err != nil
 	r.failed = l.ActOn.Has(result.Verdict)
 	l.verdicts[min(int(result.Verdict), len(l.verdicts)-1)]++
 	if r.failed {
@@ -225,7 +227,7 @@ func (l *ledger) follow(r *record) {
 		l.acted++
 		l.cutting = l.ends(l.acted)
 	}
-	l.cutting = l.cutting || l.blocks(r.result.Verdict)
+	l.cutting = l.cutting || r.lost && l.blocks(r.result.Verdict)
 	switch {
 	case l.cutting || !r.failed:
 	case l.Mode == Hold:

@@ -44,7 +44,8 @@ func ParseMarkerAs(name string) (m MarkerAs, ok bool) {
 	return Text, false
 }
 
-// OnUnchecked is what becomes of a claim without a verdict.
+// OnUnchecked is what becomes of a claim whose check was late, had no place in the queue or failed, and that nothing else
+// decides, and of an answer that cannot be read. A claim that the checker could read and not tell passes.
 type OnUnchecked uint8
 
 // The choices.
@@ -79,7 +80,7 @@ type Policy struct {
 	MarkerAs MarkerAs
 	// MaxHold is how long a claim may wait for its verdict, from its last byte on. Zero: DefaultMaxHold. At most a minute.
 	MaxHold time.Duration
-	// OnUnchecked decides about claims that got no verdict.
+	// OnUnchecked decides about claims whose check got lost, and about what cannot be read.
 	OnUnchecked OnUnchecked
 	// Reasoning: the model's reasoning is checked as well. Otherwise it passes.
 	Reasoning bool
@@ -157,7 +158,7 @@ func (p Policy) rules(mayAnnotate bool) rules { //nolint:revive // a fact about 
 // ends reports whether so many failed claims end the answer.
 func (r *rules) ends(failed int) bool { return r.limit > 0 && failed >= r.limit }
 
-// blocks reports whether a claim without a verdict ends the answer.
+// blocks reports whether a claim whose check got lost, or what cannot be read, ends the answer.
 func (r *rules) blocks(v check.Verdict) bool {
 	return v == check.Unchecked && r.OnUnchecked == Block && r.Mode > Observe
 }
