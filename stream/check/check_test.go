@@ -116,6 +116,8 @@ func TestRules(t *testing.T) {
 		{"code is not checkable", "x = 500", claims.Code, always(contradicts), check.NotCheckable, check.Sentinel, ""},
 		{"small talk is not checkable", "sure, gladly", 0, always(contradicts), check.NotCheckable, check.Sentinel, ""},
 		{"a question states nothing", "Shall we go to the Louvre?", 0, always(contradicts), check.NotCheckable, check.Sentinel, ""},
+		{"thanks state nothing", "Thanks for asking about the Louvre!", 0, always(contradicts), check.NotCheckable, check.Sentinel, ""},
+		{"thanks to a cause state something", "Thanks to its guards, the Louvre is safe.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
 		{"a heading states nothing", "The Louvre in Paris", claims.Heading, always(contradicts), check.NotCheckable, check.Sentinel, ""},
 		{"a wrong number in a heading is contradicted", "The Eiffel Tower is 500 m tall", claims.Heading, always(entails), check.Contradicted, check.Numeric, "f0"},
 		{"a wrong number wins over entailment", "The Eiffel Tower is 350 m tall.", 0, always(entails), check.Contradicted, check.Numeric, "f0"},
@@ -138,7 +140,8 @@ func TestRules(t *testing.T) {
 		{"a converted number among unknown words is not settled", "The Eiffel Tower was sadly buried beneath 1,081 feet of gray volcanic ashes.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
 		{"a number as it stands does not settle", "The Eiffel Tower measures 329.6 m.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
 		{"a converted number with a negation is not settled", "The Eiffel Tower is not 1,081 feet tall.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
-		{"a claim that shares no word with the evidence is unsupported", "Gerda lives near Hamburg.", 0, always(entails), check.Unsupported, check.NLI, ""},
+		{"a claim that shares no word with the evidence is read all the same", "Gerda lives near Hamburg.", 0, always(entails), check.Supported, check.NLI, "f0"},
+		{"a claim that shares no word with the evidence is unsupported when the judge is neutral", "Gerda lives near Hamburg.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
 		{"a name in a script without case does not show", "埃菲尔铁塔", 0, always(isNeutral), check.NotCheckable, check.NLI, ""},
 		{"without a judge the right number word for word is supported", "The Tokyo Tower is 332.9 m tall.", 0, nil, check.Supported, check.Numeric, "f1"},
 		{"without a judge other words leave it unchecked", "The Tokyo Tower, painted in Rome, is 332.9 m tall.", 0, nil, check.Unchecked, check.Sentinel, ""},
@@ -417,6 +420,47 @@ func TestPremisesBoundsThePairsOfAClaim(t *testing.T) {
 			t.Errorf("premises %d: %d pairs, want %d", n, got, want)
 		}
 	}
+}
+
+func TestPremisesAreFilledUpFromTheStartOfTheSources(t *testing.T) {
+	t.Parallel()
+	page := "A lighthouse guards the bay. " + strings.Repeat("It has a lamp that turns all night and shines out over the cold water. ", 3) +
+		strings.Repeat("Its keeper left long ago and nobody has climbed its many stairs since. ", 5)
+	for _, tt := range []struct {
+		name  string
+		claim string
+		facts []string
+		want  []string // what each pair's premise begins with
+	}{
+		{"nothing shared", "Gerda lives near Hamburg.", []string{"Paris is large.", "Bananas ripen."}, []string{"Bananas", "Paris"}},
+		{"one shares a word", "Gerda lives near Paris.", []string{"Bananas ripen.", "Paris is large."}, []string{"Paris", "Bananas"}},
+		{"no more than are read", "Gerda lives near Hamburg.", []string{"Paris is large.", "Dogs bark.", "Bananas ripen."}, []string{"Bananas", "Dogs"}},
+		{"a fact of several sentences is read once", "Gerda lives near Hamburg.", []string{"Paris is large. Bananas ripen."}, []string{"Paris"}},
+		{"a page from its start", "Gerda lives near Hamburg.", []string{page}, []string{"A lighthouse", "It has a lamp"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for _, list := range [][]string{tt.facts, reversed(tt.facts)} {
+				j := always(entails)
+				checker(t, check.Options{Judge: j}).Check(t.Context(), facts(t, list...), "", []check.Claim{{Text: tt.claim}})
+				got := j.asked()
+				if len(got) != len(tt.want) {
+					t.Fatalf("asked %q, want premises %q", got, tt.want)
+				}
+				for i, p := range got {
+					if !strings.HasPrefix(p.Premise, tt.want[i]) {
+						t.Errorf("facts %q: premise %d is %q, want %q", list, i, p.Premise, tt.want[i])
+					}
+				}
+			}
+		})
+	}
+}
+
+func reversed(list []string) []string {
+	out := slices.Clone(list)
+	slices.Reverse(out)
+	return out
 }
 
 // free is a judge that costs nothing.

@@ -45,9 +45,6 @@ func (c *Checker) cap(quick Result, support float64) float64 {
 
 // weigh is the support of the claim and what the models say of it. A Marker that marks outweighs a Judge that does not.
 func (c *Checker) weigh(r *reading) (float64, opinion) {
-	if len(r.inf) == 0 && r.judgeErr == nil && c.opts.Judge != nil && r.marks == unread {
-		return c.unfounded(r)
-	}
 	if len(r.inf) == 0 {
 		switch r.marks {
 		case clean:
@@ -63,15 +60,6 @@ func (c *Checker) weigh(r *reading) (float64, opinion) {
 		return min(support, 1-r.mark), neutral
 	}
 	return support, says
-}
-
-// unfounded is the opinion on a claim that shares no word with the evidence, so that there is nothing for a Judge to read.
-func (c *Checker) unfounded(r *reading) (float64, opinion) {
-	if c.opts.Fusion == nil {
-		return 0, neutral
-	}
-	support := c.support(r)
-	return min(support, c.thresholds.Unsupported), neutral
 }
 
 func (c *Checker) judged(r *reading) (float64, opinion) {

@@ -28,6 +28,10 @@
 // the same things, so that small talk costs nothing. In scripts without letter case names do not show: there a neutral claim
 // without a number is not checkable.
 //
+// A judge reads the best premises of a claim, and where fewer than Options.Premises share a word with it, windows from the
+// start of the sources besides, so that a claim in other words is read as well. Such a claim costs the judge all of its
+// pairs, where its share of words alone would cost less or none. The order of facts changes none of this.
+//
 // The package does no I/O and starts no goroutine; everything exported is safe for concurrent use where not said
 // otherwise.
 package check

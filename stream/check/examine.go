@@ -18,7 +18,7 @@ type Examined struct {
 	Result     Result
 }
 
-// Examine is Text for training: it returns the claims of the text that state something, with their features. An error of
+// Examine is Text for training: it returns the claims that count for Report.Support, with their features. An error of
 // the Judge is one of Examine, so that no features are taken for complete that are not.
 func (c *Checker) Examine(ctx context.Context, e *evidence.Evidence, question, answer string) ([]Examined, error) {
 	list, err := split(answer)
@@ -33,7 +33,7 @@ func (c *Checker) Examine(ctx context.Context, e *evidence.Evidence, question, a
 			return nil, err
 		}
 		if c.opts.Judge == nil {
-			r.prepare(e, featurePremises)
+			r.prepare(e, c.opts.Premises)
 		}
 		out[i] = Examined{
 			Claim: list[r.at], Premises: r.found, Inferences: r.inf,

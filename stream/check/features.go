@@ -43,7 +43,7 @@ const (
 	orderInverted                // share of pairs of content words in another order than in the best sentence
 	claimWords                   // words of the claim
 	premiseScore                 // of the first premise: its share of the claim's words, weighted by rarity in the evidence; at most 1
-	premiseCount                 // premises found
+	premiseCount                 // premises that share words or numbers with the claim
 	pointsBack                   // 1 when the claim begins with a pronoun and was read with the claim before it
 
 	numFeatures
@@ -83,7 +83,7 @@ func Features(dst []float64, claim Claim, premises []evidence.Premise, findings 
 	numbered(f, findings)
 	o := m.read(claim.Text, premises, findings)
 	worded(f, &o)
-	f[premiseCount] = float64(len(premises))
+	f[premiseCount] = sharing(premises)
 	if len(premises) > 0 {
 		f[premiseScore] = min(1, premises[0].Score)
 	}
@@ -91,6 +91,17 @@ func Features(dst []float64, claim Claim, premises []evidence.Premise, findings 
 		f[pointsBack] = 1
 	}
 	return dst
+}
+
+// sharing counts the premises that were found by what they share with the claim.
+func sharing(premises []evidence.Premise) float64 {
+	n := 0
+	for i := range premises {
+		if premises[i].Score > 0 {
+			n++
+		}
+	}
+	return float64(n)
 }
 
 func inferred(f []float64, inf []Inference) {

@@ -29,7 +29,7 @@ type reading struct {
 	quick      Result
 	final      bool // no model can change quick
 	hypothesis string
-	found      []evidence.Premise // best first
+	found      []evidence.Premise // best first, then what fill added
 	pairs      []int              // of the batch, one for each premise that the judge reads
 	inf        []Inference
 	judgeErr   error
@@ -102,7 +102,7 @@ func (c *Checker) judge(ctx context.Context, e *evidence.Evidence, open []*readi
 	var batch []Pair
 	place := map[Pair]int{}
 	for _, r := range open {
-		r.prepare(e, max(featurePremises, c.opts.Premises))
+		r.prepare(e, c.opts.Premises)
 		for _, p := range r.found[:min(len(r.found), c.opts.Premises)] {
 			pair := Pair{Premise: p.Text, Claim: r.hypothesis}
 			at, known := place[pair]
@@ -149,10 +149,11 @@ func (c *Checker) infer(ctx context.Context, batch []Pair) ([]Inference, error) 
 	return inf, nil
 }
 
-// prepare finds the premises of a claim. One that begins with a pronoun is looked for, and read, with the claim before it.
-func (r *reading) prepare(e *evidence.Evidence, premises int) {
+// prepare finds the premises of a claim, read of them for the judge. One that begins with a pronoun is looked for, and
+// read, with the claim before it.
+func (r *reading) prepare(e *evidence.Evidence, read int) {
 	r.hypothesis = r.claim.alone()
-	r.found = e.For(nil, r.hypothesis, r.findings, premises)
+	r.found = fill(e, e.For(nil, r.hypothesis, r.findings, max(featurePremises, read)), read)
 }
 
 // alone is the claim as a text that can be understood without the rest of the answer: a cell with its heads, a claim that

@@ -27,9 +27,17 @@ func addresses(claim string) bool {
 	}
 	var form [maxTalk]byte
 	folded := foldTo(&form, claim)
-	for _, begin := range talk {
-		if len(folded) >= len(begin) && string(folded[:len(begin)]) == begin && !letterFirst(folded[len(begin):]) {
-			return !strings.Contains(claim, " that ") && !strings.ContainsAny(claim, ":;")
+	if !beginsWith(folded, talk) || beginsWith(folded, causes) {
+		return false
+	}
+	return !strings.Contains(claim, " that ") && !strings.ContainsAny(claim, ":;")
+}
+
+// beginsWith reports whether the folded text begins with one of the phrases, as whole words.
+func beginsWith(folded []byte, phrases []string) bool {
+	for _, p := range phrases {
+		if len(folded) >= len(p) && string(folded[:len(p)]) == p && !letterFirst(folded[len(p):]) {
+			return true
 		}
 	}
 	return false
@@ -71,3 +79,8 @@ var talk = []string{
 	"je peux vous", "je ne peux pas", "je ne sais pas", "je n'ai pas d'information", "n'hésitez pas", "j'espère", "merci", "désolé",
 	"puedo ayudar", "no puedo", "no tengo información", "no sé", "espero que", "gracias", "lo siento",
 }
+
+// causes begin like thanks and name a cause: "Thanks to its harbour, the town grew."
+//
+//nolint:gochecknoglobals // constant table
+var causes = []string{"thanks to", "gracias a"}

@@ -3,6 +3,8 @@ package check
 import (
 	"context"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"signalbox/stream/claims"
 	"signalbox/stream/evidence"
@@ -13,8 +15,8 @@ import (
 type Report struct {
 	Verdict Verdict
 	Claims  []Checked
-	// Support is the least support of a claim that states something, [0,1]; 1 when none does. The score of a text in the
-	// grounding task is 1 - Support.
+	// Support is the least support of a claim that states something, [0,1]. Where none does, headings, questions and talk
+	// count instead, if a model read them; 1 without any words. The score of a text in the grounding task is 1 - Support.
 	Support float64
 }
 
@@ -25,8 +27,8 @@ type Checked struct {
 }
 
 // Text splits a whole text and checks its claims, each with the one before it as context. Other than Check it lets the
-// models read every claim that states something, also where that cannot change the verdict, so that every Score is a
-// model's. Models that fail show in the results; an error is one of the splitter's options.
+// models read every claim that counts for Report.Support, also where that cannot change the verdict, so that each of
+// these has a model's Score. Models that fail show in the results; an error is one of the splitter's options.
 func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answer string) (Report, error) {
 	list, err := split(answer)
 	if err != nil {
@@ -79,20 +81,38 @@ func contextual(list []claims.Claim, i int) Claim {
 	return c
 }
 
-// readings are the claims that state something, with their places in the text.
+// readings are the claims that count for the support of a text, with their places in it: those that state something, or,
+// where none does, all that have words. Code never counts.
 func readings(e *evidence.Evidence, list []claims.Claim) ([]*reading, []claims.Span) {
-	var open []*reading
-	var spans []claims.Span
 	if e.Empty() {
 		return nil, nil
 	}
+	var stating, mute []*reading
 	for i := range list {
+		if list[i].Kind == claims.Code || !hasWord(list[i].Text) {
+			continue
+		}
 		r := &reading{at: i}
 		r.look(e, contextual(list, i))
 		r.quick, r.final = r.verdict(e)
-		if list[i].Kind != claims.Code && (!r.mute || r.numbers == numeric.Contradicted) {
-			open, spans = append(open, r), append(spans, list[i].Bytes)
+		if r.mute && r.numbers != numeric.Contradicted {
+			mute = append(mute, r)
+		} else {
+			stating = append(stating, r)
 		}
 	}
+	open := stating
+	if len(open) == 0 {
+		open = mute
+	}
+	spans := make([]claims.Span, len(open))
+	for i, r := range open {
+		spans[i] = list[r.at].Bytes
+	}
 	return open, spans
+}
+
+// hasWord reports whether there is anything to read but punctuation and pictures.
+func hasWord(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }

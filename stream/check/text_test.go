@@ -68,9 +68,12 @@ func TestTextScoresEveryClaimByTheModel(t *testing.T) {
 	}{
 		{"the least support counts", "The Louvre is fun. The Louvre stands in Paris.", float64(isNeutral.Entailment)},
 		{"all supported", "The Louvre stands in Paris.", float64(entails.Entailment)},
-		{"nothing stated", "Shall we go?", 1},
+		{"no words", "👍", 1},
+		{"a question alone is read", "Shall we go?", float64(isNeutral.Entailment)},
+		{"talk alone is read", "Let me know about Paris!", float64(entails.Entailment)},
+		{"a question beside a statement does not count", "The Louvre stands in Paris. Shall we go?", float64(entails.Entailment)},
 		{"a sentence without any sign is read as well", "a museum it is not closed today", float64(isNeutral.Entailment)},
-		{"a sentence that shares no word with the facts has no support", "bananas ripen quickly", 0},
+		{"a sentence that shares no word with the facts is read as well", "bananas ripen in Paris", float64(entails.Entailment)},
 		{"a wrong number has less than the judge grants it", "The Eiffel Tower in Paris is 350 m tall.", 0.1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,8 +2,8 @@
 // cells. A claim is the unit that is checked against evidence.
 //
 // A Splitter takes text in pieces of any size. Where the pieces are cut changes nothing: the claims of a text are the
-// same for every way to feed it. Claims come in order, and between them lies only white space and mark-up (bullets,
-// heading marks, table bars). Text of code blocks is handed out line by line as claims of kind Code, which carry nothing
+// same for every way to feed it. Claims come in order, and between them lies only white space, mark-up (bullets, heading
+// marks, table bars) and punctuation that stands alone. Text of code blocks is handed out line by line as claims of kind Code, which carry nothing
 // to check; the caller that holds text back can let it go.
 //
 // The sentence rules of UAX 29 are not followed to the letter, for two reasons: its rule SB8 may look ahead without

@@ -53,6 +53,8 @@ func TestSplit(t *testing.T) {
 		name, text string
 		want       []string
 	}{
+		{"punctuation alone is no claim", "He said: \"It is tall.\n\n\"\n\nIt is old. ) …", []string{"He said: \"It is tall.", "It is old."}},
+		{"punctuation alone is handed out in code and cells", "```\n}\n```\n| a |\n|---|\n| — |\n", []string{"code:```", "code:}", "code:```", "cell:a", "cell:— <a>"}},
 		{"sentences end at a full stop before a space", "It is tall. It is old.", []string{"It is tall.", "It is old."}},
 		{"decimals and thousands hold no end", "It cost 3.50 or 1.234,5 in all. Then 1,200.", []string{"It cost 3.50 or 1.234,5 in all.", "Then 1,200."}},
 		{"a number may end a sentence", "It has 42. The rest is 7.5. Done in 1889. Yes.", []string{"It has 42.", "The rest is 7.5.", "Done in 1889.", "Yes."}},
@@ -139,8 +141,8 @@ func TestOptionsOutOfRangeAreNamed(t *testing.T) {
 	}
 }
 
-// gap is what may lie between claims: white space, mark-up and list numbers.
-var gap = regexp.MustCompile(`^(?:[\s\x00-\x1f|:#>*+\-_=•‣◦▪·–—●○]|\(?\d{1,3}[.)])*$`)
+// gap is what may lie between claims: white space, mark-up, punctuation and list numbers.
+var gap = regexp.MustCompile(`^(?:[\s\x00-\x1f|>+=◦▪●○\p{P}]|\(?\d{1,3}[.)])*$`)
 
 // checkCover fails when a claim is not the text at its place, or when text lies in no claim.
 func checkCover(t rapid.TB, text string, list []claims.Claim) {

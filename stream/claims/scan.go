@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"bytes"
 	"unicode"
 	"unicode/utf8"
 )
@@ -139,11 +140,20 @@ func ideograph(r rune) bool {
 
 // close finishes the open claim at end.
 func (s *Splitter) close(end int, window bool) {
-	if s.open && end > s.start {
+	if s.open && end > s.start && s.says(s.buf[s.start:end]) {
 		s.emit(s.start, end, window)
 	}
 	s.open, s.words, s.inWord, s.depth, s.tick, s.math = false, 0, false, 0, 0, noMath
 	s.start, s.end, s.markOK = s.pos, s.pos, false
+}
+
+// says reports whether a stretch of text is a claim: one of punctuation alone, such as a quotation mark that was left
+// over, is none. Code and cells are handed out whatever they hold.
+func (s *Splitter) says(text []byte) bool {
+	if s.fence.open || s.kind == Code || s.kind == Cell {
+		return true
+	}
+	return bytes.ContainsFunc(text, func(r rune) bool { return !unicode.IsPunct(r) && !unicode.IsSpace(r) })
 }
 
 func (s *Splitter) emit(start, end int, window bool) {

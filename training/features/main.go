@@ -5,7 +5,7 @@
 // list of texts, each a source of its own; "question"; "answer"; "label". The answer is split into claims like one on its
 // way through the proxy. Standard output gets a line {"features": [names]} and then a line a claim: the number of its row
 // from 0, its number within the row, the row's label, the features in the order of the names, and the verdict, score and
-// stage of the checker. Claims that state nothing (code, headings, questions) and rows without any other have no line. The
+// stage of the checker. Code has no line, and headings, questions and talk have one only in a row that states nothing else. The
 // grounding score of a row is 1 minus the least support of its claims.
 //
 // With --bundle the task nli of that bundle reads the claims first, in the same batches and windows as in the product;
