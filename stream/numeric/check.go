@@ -1,6 +1,8 @@
 package numeric
 
 import (
+	"context"
+	"math"
 	"slices"
 	"sync"
 
@@ -61,33 +63,46 @@ type Finding struct {
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var checkers = sync.Pool{New: func() any { return new(checker) }}
 
-// Check compares every number of a claim with the evidence. The context is text that the claim continues, such as the
+// Check compares every number of a claim with the evidence. The text before is what the claim continues, such as the
 // sentence before it or the head of its table row; it may be empty. Findings are appended to dst, one a number, in
-// order; the verdict is the worst of them. Safe for concurrent use.
-func (x *Index) Check(dst []Finding, claim, context string) (Verdict, []Finding) {
+// order; the verdict is the worst of them. Its cost grows with the numbers of both; CheckWithin bounds it. Safe for
+// concurrent use.
+func (x *Index) Check(dst []Finding, claim, before string) (Verdict, []Finding) {
 	t := DefaultThresholds()
-	return x.CheckWith(dst, claim, context, &t)
+	return x.CheckWith(dst, claim, before, &t)
 }
 
 // CheckWith is Check under thresholds of the caller's choice.
-func (x *Index) CheckWith(dst []Finding, claim, context string, t *Thresholds) (Verdict, []Finding) {
+func (x *Index) CheckWith(dst []Finding, claim, before string, t *Thresholds) (Verdict, []Finding) {
+	verdict, dst, _ := x.check(dst, claim, before, t, budget{ctx: context.Background(), left: math.MaxInt}) //nolint:errcheck // has no end
+	return verdict, dst
+}
+
+func (x *Index) check(dst []Finding, claim, before string, t *Thresholds, b budget) (Verdict, []Finding, error) {
 	c := checkers.Get().(*checker) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer checkers.Put(c)
-	c.x, c.limit = x, *t
-	defer func() { c.x, c.claim = nil, "" }()
+	c.x, c.limit, c.budget = x, *t, b
+	defer func() { c.x, c.claim, c.ctx = nil, "", nil }()
 	worst := NotCheckable
-	c.prepare(claim, context)
+	c.prepare(claim, before)
 	for i := range c.values {
+		if c.spent() {
+			break
+		}
 		f := c.judge(i)
+		if c.spent() {
+			break // f may lack what was not looked at
+		}
 		worst = max(worst, f.Verdict)
 		dst = append(dst, f)
 	}
-	return worst, dst
+	return worst, dst, c.err()
 }
 
 // checker is the scratch space of one check.
 type checker struct {
 	reading
+	budget
 
 	x     *Index
 	limit Thresholds
@@ -95,7 +110,8 @@ type checker struct {
 	cues  cue
 	noun  uint64  // what the number that is being judged counts, 0 when that is not told
 	all   float64 // weight of the terms that tell the subject of the number that is being judged
-	ctx   []words.Word
+	said  []words.Word // of the text before
+	homes []int32      // clauses of the claim's numbers
 
 	terms  []claimTerm
 	scores []float32 // a sentence each
@@ -131,12 +147,19 @@ func (c *checker) by(known int32, score float64) candidate {
 // maxTop bounds the sentences whose numbers are weighed one by one.
 const maxTop = 24
 
-func (c *checker) prepare(claim, context string) {
+func (c *checker) prepare(claim, before string) {
 	c.claim = claim
 	c.read(claim)
-	c.terms, c.top = c.terms[:0], c.top[:0]
+	c.terms, c.top, c.homes = c.terms[:0], c.top[:0], c.homes[:0]
+	c.left -= len(c.words)
 	if len(c.values) == 0 {
 		return
+	}
+	if c.left -= (len(c.words) + len(c.values)) * (len(c.values) + len(c.bounds)); c.spent() {
+		return
+	}
+	for i := range c.values {
+		c.homes = append(c.homes, c.clause(c.values[i].Start))
 	}
 	c.cues = cuesOf(claim)
 	named := false
@@ -146,13 +169,13 @@ func (c *checker) prepare(claim, context string) {
 			c.addTerm(w, c.clause(w.Start), 1)
 		}
 	}
-	if context != "" {
+	if before != "" {
 		weight := 0.6
 		if named {
 			weight = 0.3
 		}
-		c.ctx = words.Scan(c.ctx[:0], context)
-		for _, w := range c.ctx {
+		c.said = words.Scan(c.said[:0], before)
+		for _, w := range c.said {
 			if w.Has(words.Capital) && !w.Has(words.Stop) {
 				c.addTerm(w, -1, weight)
 			}
@@ -166,6 +189,7 @@ func (c *checker) addTerm(w words.Word, clause int32, factor float64) {
 	if !ok {
 		return
 	}
+	c.left -= len(c.terms)
 	for i := range c.terms {
 		if c.terms[i].hash == w.Hash {
 			return
@@ -185,6 +209,13 @@ func (c *checker) addTerm(w words.Word, clause int32, factor float64) {
 // rank finds the sentences of the evidence that share most with the claim. A sentence that goes on about what another
 // names shares those names.
 func (c *checker) rank() {
+	c.left -= 2 * len(c.x.sentences)
+	for i := range c.terms {
+		c.left -= len(c.x.postings[c.terms[i].hash])
+	}
+	if c.spent() {
+		return
+	}
 	c.scores, c.names = zeros(c.scores, len(c.x.sentences)), zeros(c.names, len(c.x.sentences))
 	for i := range c.terms {
 		t := &c.terms[i]
@@ -287,6 +318,7 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	}
 	in := &c.x.sentences[other.sentence]
 	for k := in.known; k < in.knownEnd; k++ {
+		c.left -= comparing
 		if quantity.Compare(v, &c.x.known[k].value) != quantity.Differs && !c.foreignClause(k) {
 			return false // the sentence about the subject has the number as well
 		}
@@ -306,6 +338,9 @@ func (c *checker) foreignClause(k int32) bool {
 	e := &c.x.known[k]
 	in := &c.x.sentences[e.sentence]
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		if c.left < 0 {
+			return false
+		}
 		if w.clause == e.clause && !c.says(w.hash) {
 			return true
 		}
@@ -319,6 +354,9 @@ func (c *checker) foreignName(k int32) bool {
 	e := &c.x.known[k]
 	in := &c.x.sentences[e.sentence]
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		if c.left < 0 {
+			return false
+		}
 		if isName(w.class) && !c.says(w.hash) && !c.taken(in, w.clause, e) {
 			return true
 		}
@@ -327,6 +365,7 @@ func (c *checker) foreignName(k int32) bool {
 }
 
 func (c *checker) says(hash uint64) bool {
+	c.left -= len(c.terms)
 	for i := range c.terms {
 		if c.terms[i].hash == hash && c.terms[i].clause >= 0 {
 			return true
@@ -345,10 +384,15 @@ func (*checker) found(f Finding, v Verdict, r Reason, by candidate) Finding {
 func (c *checker) bestMatch(v *quantity.Value) (candidate, Reason) {
 	best, how := nobody, NoSuchNumber
 	for k := range c.x.known {
+		if k%pause == 0 && c.spent() {
+			return best, how
+		}
 		e := &c.x.known[k]
+		c.left--
 		if best.sentence >= 0 && c.reach(e.sentence) <= best.score {
 			continue
 		}
+		c.left -= comparing
 		a := quantity.Compare(v, &e.value)
 		if a == quantity.Differs {
 			continue
@@ -377,7 +421,11 @@ func (c *checker) bestOther(v *quantity.Value) candidate {
 	for _, s := range c.top {
 		in := &c.x.sentences[s]
 		for k := in.known; k < in.knownEnd; k++ {
+			if c.left < 0 {
+				return best
+			}
 			e := &c.x.known[k].value
+			c.left -= comparing
 			if !quantity.Commensurable(v, e) || quantity.Compare(v, e) != quantity.Differs {
 				continue
 			}

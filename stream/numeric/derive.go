@@ -62,6 +62,9 @@ func (c *checker) operands(want func(e *quantity.Value) bool) []candidate {
 	for _, s := range c.top {
 		in := &c.x.sentences[s]
 		for k := in.known; k < in.knownEnd; k++ {
+			if c.left--; c.left < 0 {
+				return c.near
+			}
 			if !want(&c.x.known[k].value) {
 				continue
 			}
@@ -114,6 +117,7 @@ func (c *checker) combineSentence(v *quantity.Value) candidate {
 	for _, s := range c.top {
 		in := &c.x.sentences[s]
 		sum, n := 0.0, 0
+		c.left -= int(in.knownEnd - in.known)
 		for k := in.known; k < in.knownEnd; k++ {
 			if e := &c.x.known[k].value; e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range() {
 				sum += e.Lo
@@ -137,6 +141,9 @@ func (c *checker) combineSentence(v *quantity.Value) candidate {
 // claims that sum up a list without naming what is in it.
 func (c *checker) combineUnit(v *quantity.Value) candidate {
 	sum, n, last := 0.0, 0, int32(-1)
+	if c.left -= len(c.x.byDim[v.Dim]); c.left < 0 {
+		return nobody
+	}
 	for _, k := range c.x.byDim[v.Dim] {
 		if e := &c.x.known[k].value; v.Dim != quantity.Plain && e.Kind == quantity.Count && e.Factor == v.Factor && !e.Range() {
 			sum += e.Lo

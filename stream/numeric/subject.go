@@ -56,6 +56,9 @@ func (c *checker) affinity(k int32) float64 {
 	e := &c.x.known[k]
 	got := 0.0
 	for i := range c.terms {
+		if c.left < 0 {
+			break
+		}
 		if t := &c.terms[i]; t.at != absent {
 			got += t.weight * together(t.at, c.place(t, e))
 		}
@@ -67,6 +70,7 @@ func (c *checker) affinity(k int32) float64 {
 func (c *checker) stand(v *quantity.Value) {
 	home := c.clause(v.Start)
 	c.all = 0
+	c.left -= len(c.terms)
 	for i := range c.terms {
 		t := &c.terms[i]
 		t.at = inSentence
@@ -97,8 +101,9 @@ func (c *checker) reach(s int32) float64 {
 
 // claimed reports whether a clause of the claim holds a number that v could be taken for.
 func (c *checker) claimed(clause int32, v *quantity.Value) bool {
+	c.left -= len(c.values)
 	for i := range c.values {
-		if o := &c.values[i]; o.Dim.Top() == v.Dim.Top() && o != v && c.clause(o.Start) == clause {
+		if o := &c.values[i]; c.homes[i] == clause && o.Dim.Top() == v.Dim.Top() && o != v {
 			return true
 		}
 	}
@@ -109,9 +114,13 @@ func (c *checker) claimed(clause int32, v *quantity.Value) bool {
 func (c *checker) place(t *claimTerm, e *known) standing {
 	in := &c.x.sentences[e.sentence]
 	best := absent
+	c.left -= int(in.termEnd - in.terms)
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
 		if w.hash != t.hash {
 			continue
+		}
+		if c.left < 0 {
+			return best
 		}
 		switch {
 		case w.clause == e.clause || in.mixed:
@@ -152,6 +161,7 @@ func (c *checker) placeAround(t *claimTerm, e *known, in *indexed) standing {
 // holdsName reports whether sentence s holds the word as a name.
 func (c *checker) holdsName(s int32, hash uint64) bool {
 	in := &c.x.sentences[s]
+	c.left -= int(in.termEnd - in.terms)
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
 		if w.hash == hash && isName(w.class) {
 			return true
@@ -163,6 +173,7 @@ func (c *checker) holdsName(s int32, hash uint64) bool {
 // rivals reports whether sentence s holds a number of the dimension of e.
 func (c *checker) rivals(s int32, e *known) bool {
 	in := &c.x.sentences[s]
+	c.left -= int(in.knownEnd - in.known)
 	for k := in.known; k < in.knownEnd; k++ {
 		if c.x.known[k].value.Dim.Top() == e.value.Dim.Top() {
 			return true
@@ -228,6 +239,7 @@ func (c *checker) namedApart(match, other candidate) bool {
 
 // taken reports whether a clause of a sentence holds another number of the dimension of e.
 func (c *checker) taken(in *indexed, clause int32, e *known) bool {
+	c.left -= int(in.knownEnd - in.known)
 	for k := in.known; k < in.knownEnd; k++ {
 		o := &c.x.known[k]
 		if o.clause == clause && o.value.Dim.Top() == e.value.Dim.Top() && o != e {
