@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"sync"
 
 	"signalbox/stream/claims"
@@ -39,36 +40,67 @@ type sight struct {
 	numbers  numeric.Verdict
 	findings []numeric.Finding
 	premises []evidence.Premise
+	stopped  error // why numbers of the claim were not looked at
 }
 
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var sights = sync.Pool{New: func() any { return new(sight) }}
 
+// What numbers of one claim may cost, in steps of numeric.CheckWithin: under a millisecond where a stream waits, and some
+// fifty where a worker does it. Claims of a few numbers need a tenth of the first beside 64 KiB of facts.
+const (
+	quickSteps = 250_000
+	checkSteps = 25_000_000
+)
+
 // Quick gives the verdict of the sentinel and of the numbers, in microseconds and without a model. final is false when a
-// model should read the claim; the result is then what stands if none can. It does not allocate in steady state.
+// model should read the claim; the result is then what stands if none can. final is also false, with and without models,
+// and the result Unchecked, when comparing the numbers would take a millisecond or more: that is for Check. It does not
+// allocate in steady state.
 func (c *Checker) Quick(e *evidence.Evidence, claim Claim) (r Result, final bool) {
 	s := sights.Get().(*sight) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer sights.Put(s)
-	s.look(e, claim)
+	s.glance(e, claim)
 	r, final = s.verdict(e)
+	final = final || !c.models()
+	if s.stopped != nil {
+		r, final = Result{Verdict: Unchecked, Score: halfDoubt, Source: -1, Reason: "many numbers to compare"}, false
+	}
 	s.claim = Claim{}
-	return r, final || !c.models()
+	return r, final
 }
 
-// look reads the signs and the numbers of a claim.
-func (s *sight) look(e *evidence.Evidence, claim Claim) {
+// look is lookWithin with a context that does not end.
+func (s *sight) look(e *evidence.Evidence, claim Claim) { s.lookWithin(context.Background(), e, claim) }
+
+// lookWithin reads the signs and the numbers of a claim. Where numbers are so many that they take time, it takes no more
+// than checkSteps and ends with the context.
+func (s *sight) lookWithin(ctx context.Context, e *evidence.Evidence, claim Claim) {
+	s.glance(e, claim)
+	if s.stopped != nil {
+		s.compare(ctx, e, checkSteps)
+	}
+}
+
+// glance reads the signs of a claim, and its numbers as far as that is quick.
+func (s *sight) glance(e *evidence.Evidence, claim Claim) {
 	if s.findings == nil {
 		s.findings = make([]numeric.Finding, 0, 8)
 	}
-	s.claim, s.findings, s.signs, s.numbers = claim, s.findings[:0], 0, numeric.NotCheckable
+	s.claim, s.findings, s.signs, s.numbers, s.stopped = claim, s.findings[:0], 0, numeric.NotCheckable, nil
 	if claim.Kind == claims.Code {
 		return
 	}
 	s.signs = numeric.Look(claim.Text)
 	s.mute = claim.Kind == claims.Heading || asks(claim.Text) || addresses(claim.Text)
 	if !e.Empty() {
-		s.numbers, s.findings = e.Numbers().Check(s.findings, claim.Text, claim.Context)
+		s.compare(context.Background(), e, quickSteps)
 	}
+}
+
+// compare compares the numbers of the claim with the evidence.
+func (s *sight) compare(ctx context.Context, e *evidence.Evidence, steps int) {
+	s.numbers, s.findings, s.stopped = e.Numbers().CheckWithin(ctx, s.findings[:0], s.claim.Text, s.claim.Context, steps)
 }
 
 // verdict is what stands without a model, and whether a model could change it.
@@ -86,6 +118,8 @@ func (s *sight) verdict(e *evidence.Evidence) (r Result, final bool) {
 		return silent("heading, question or talk"), true
 	case s.numbers == numeric.Unsupported:
 		return s.absent(), true
+	case s.stopped != nil:
+		return Result{Verdict: Unchecked, Score: halfDoubt, Source: -1, Reason: "too many numbers to compare", Err: s.stopped}, true
 	case !s.signs.Checkable():
 		return silent("nothing to check"), !s.close(e)
 	case s.worded(e):

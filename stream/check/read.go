@@ -55,7 +55,7 @@ func (c *Checker) Check(ctx context.Context, e *evidence.Evidence, question stri
 	open := make([]*reading, 0, len(list))
 	for i := range list {
 		r := &reading{at: i}
-		r.look(e, list[i])
+		r.lookWithin(ctx, e, list[i])
 		r.quick, r.final = r.verdict(e)
 		out[i] = r.quick
 		if !r.final && c.models() {

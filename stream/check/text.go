@@ -28,13 +28,17 @@ type Checked struct {
 
 // Text splits a whole text and checks its claims, each with the one before it as context. Other than Check it lets the
 // models read every claim that counts for Report.Support, also where that cannot change the verdict, so that each of
-// these has a model's Score. Models that fail show in the results; an error is one of the splitter's options.
+// these has a model's Score. Models that fail show in the results; an error is one of the splitter's options, or that of
+// ctx, when it ends before all claims were looked at.
 func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answer string) (Report, error) {
 	list, err := split(answer)
 	if err != nil {
 		return Report{}, err
 	}
-	open, spans := readings(e, list)
+	open, spans := readings(ctx, e, list)
+	if err := ctx.Err(); err != nil {
+		return Report{}, fmt.Errorf("check text: %w", err)
+	}
 	if c.models() {
 		c.ask(ctx, e, question, answer, spans, open)
 	}
@@ -82,13 +86,16 @@ func contextual(list []claims.Claim, i int) Claim {
 }
 
 // readings are the claims that count for the support of a text, with their places in it: those that state something, or,
-// where none does, all that have words. Code never counts.
-func readings(e *evidence.Evidence, list []claims.Claim) ([]*reading, []claims.Span) {
+// where none does, all that have words. Code never counts. They are of no use when ctx has ended.
+func readings(ctx context.Context, e *evidence.Evidence, list []claims.Claim) ([]*reading, []claims.Span) {
 	if e.Empty() {
 		return nil, nil
 	}
 	var stating, mute []*reading
 	for i := range list {
+		if ctx.Err() != nil {
+			return nil, nil
+		}
 		if list[i].Kind == claims.Code || !hasWord(list[i].Text) {
 			continue
 		}
