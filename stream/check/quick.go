@@ -50,7 +50,7 @@ var sights = sync.Pool{New: func() any { return new(sight) }}
 // fifty where a worker does it. Claims of a few numbers need a tenth of the first beside 64 KiB of facts.
 const (
 	quickSteps = 250_000
-	checkSteps = 25_000_000
+	checkSteps = 20_000_000
 )
 
 // Quick gives the verdict of the sentinel and of the numbers, in microseconds and without a model. final is false when a

@@ -172,6 +172,10 @@ func (e *Evidence) cut() error {
 	return nil
 }
 
+// maxRow is the length of a table row in bytes after which its cells go on in another sentence that begins with the head of
+// the row: reading the numbers of a sentence costs the square of its length.
+const maxRow = 1 << 10
+
 // tableRow collects the cells of one row.
 type tableRow struct {
 	text strings.Builder
@@ -185,13 +189,18 @@ func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 		e.sentences = append(e.sentences, sentence{source: source, text: text[c.Bytes.Start:c.Bytes.End], start: c.Bytes.Start, end: c.Bytes.End})
 		return
 	}
-	if row.text.Len() > 0 && strings.Contains(text[row.end:c.Bytes.Start], "\n") {
+	own, head, headed := strings.Cut(c.Context, ", ")
+	switch {
+	case row.text.Len() > 0 && strings.Contains(text[row.end:c.Bytes.Start], "\n"):
 		e.endRow(source, row)
+	case row.text.Len() > maxRow:
+		e.endRow(source, row)
+		row.text.WriteString(own[:min(len(own), maxRow/4)])
 	}
 	if row.text.Len() > 0 {
 		row.text.WriteString(" | ")
 	}
-	if _, head, ok := strings.Cut(c.Context, ", "); ok {
+	if headed {
 		row.text.WriteString(head)
 		row.text.WriteByte(' ')
 	}

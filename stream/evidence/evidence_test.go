@@ -108,6 +108,25 @@ func TestTableRowsAreSentencesWithTheirHeads(t *testing.T) {
 	}
 }
 
+func TestALongTableRowGoesOnUnderItsHead(t *testing.T) {
+	t.Parallel()
+	const cells = 2000
+	var b strings.Builder
+	b.WriteString("| Tower | Height |\n|---|---|\n| Eiffel | ")
+	for i := range cells {
+		fmt.Fprintf(&b, "%d m | ", 1000+i)
+	}
+	e := build(t, evidence.Options{}, evidence.Source{ID: "d", Text: b.String()})
+	if e.Numbers().Len() < cells {
+		t.Errorf("%d numbers of %d", e.Numbers().Len(), cells)
+	}
+	for i := range e.Len() {
+		if text := e.Premise(i).Text; len(text) > 2<<10 || i > 1 && !strings.HasPrefix(text, "Eiffel | ") {
+			t.Fatalf("sentence %d of %d bytes: %.40q", i, len(text), text)
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -200,6 +219,22 @@ func BenchmarkFor(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		dst = e.For(dst[:0], "Station Ba27 of the northern line was opened in 1890 and has 5 platforms.", nil, 3)
+	}
+}
+
+// BenchmarkNewOfNumbers prepares 256 KiB of little else than numbers, as tools return them.
+func BenchmarkNewOfNumbers(b *testing.B) {
+	for name, form := range map[string]string{"plain": "%d ", "lines": "%d\n", "json": `{"id":%d,"n":17},`, "row": "%d | ", "digits": "%.1d;"} {
+		b.Run(name, func(b *testing.B) {
+			text := []byte("a | b\n--|--\n| c | ")
+			for i := 1; len(text) < 256<<10; i++ {
+				text = fmt.Appendf(text, form, i*7919%99991)
+			}
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				build(b, evidence.Options{MaxBytes: 1 << 20}, evidence.Source{Text: string(text)})
+			}
+		})
 	}
 }
 

@@ -1,0 +1,81 @@
+package numeric_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"signalbox/stream/numeric"
+)
+
+// ledgerOf is an index of n sentences of four numbers.
+func ledgerOf(n int) *numeric.Index {
+	var list []numeric.Sentence
+	for i := range n {
+		list = append(list, numeric.Sentence{Text: fmt.Sprintf("Store %d sold %d pumps, %d hoses and %d valves.", i, 7*i+3, 11*i+5, 13*i+7), Group: i})
+	}
+	return numeric.NewIndex(list)
+}
+
+func TestCheckWithinFindsWhatCheckFinds(t *testing.T) {
+	t.Parallel()
+	x := ledgerOf(50)
+	const claim = "Store 4 sold 31 pumps, 50 hoses and 59 valves, a total of 139."
+	want, all := x.Check(nil, claim, "")
+	stopped := 0
+	for steps := 1; steps < 1<<20; steps *= 2 {
+		got, found, err := x.CheckWithin(t.Context(), nil, claim, "", steps)
+		switch {
+		case err == nil && (got != want || !slices.Equal(found, all)):
+			t.Fatalf("%d steps: %v %+v, want %v %+v", steps, got, found, want, all)
+		case err != nil && !errors.Is(err, numeric.ErrBudget):
+			t.Fatalf("%d steps: %v", steps, err)
+		case err != nil && !slices.Equal(found, all[:len(found)]):
+			t.Fatalf("%d steps: %+v is not the beginning of %+v", steps, found, all)
+		case err != nil:
+			stopped++
+		}
+	}
+	if _, _, err := x.CheckWithin(t.Context(), nil, claim, "", math.MaxInt); err != nil || stopped == 0 {
+		t.Errorf("without a bound %v, stopped %d times", err, stopped)
+	}
+}
+
+func TestCheckWithinEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if v, found, err := ledgerOf(50).CheckWithin(ctx, nil, "Store 4 sold 31 pumps.", "", math.MaxInt); !errors.Is(err, context.Canceled) || v != numeric.NotCheckable || len(found) > 0 {
+		t.Errorf("%v %+v %v, want nothing and the context's error", v, found, err)
+	}
+}
+
+// TestStepsBoundTheWork counts numbers that are looked at by their effect: what a claim of many numbers is charged grows with
+// the numbers of the claim, so that a bound leaves most of them out.
+func TestStepsBoundTheWork(t *testing.T) {
+	t.Parallel()
+	x := ledgerOf(1000)
+	claim := "Stores 1 and 2 sold " + strings.Repeat("5,017 and ", 200) + "9 pumps."
+	_, found, err := x.CheckWithin(t.Context(), nil, claim, "", 200_000)
+	if !errors.Is(err, numeric.ErrBudget) || len(found) > 100 {
+		t.Errorf("%d of 200 numbers were looked at, %v", len(found), err)
+	}
+}
+
+func TestABoundDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	x := ledgerOf(1000)
+	claim := strings.Repeat("5,017 pumps and ", 100)
+	room := make([]numeric.Finding, 0, 200)
+	if n := testing.AllocsPerRun(20, func() {
+		_, _, _ = x.CheckWithin(t.Context(), room, claim, "", 100_000) //nolint:errcheck // has no room
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
