@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"signalbox/stream/claims"
 	"signalbox/stream/evidence"
@@ -25,7 +26,10 @@ func (c *Checker) Examine(ctx context.Context, e *evidence.Evidence, question, a
 	if err != nil {
 		return nil, err
 	}
-	open, spans := readings(e, list)
+	open, spans := readings(ctx, e, list)
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("examine text: %w", err)
+	}
 	c.ask(ctx, e, question, answer, spans, open)
 	out := make([]Examined, len(open))
 	for i, r := range open {
