@@ -64,8 +64,8 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 		return &misfitError{"a body in an encoding that was not asked for"} // hidden values could not be put back
 	}
 	h := w.Header()
-	if what := o.misses(u, h); what != "" {
-		return &misfitError{what}
+	if err := o.misses(u, h); err != nil {
+		return err
 	}
 	headers.ForClient(h, u.header)
 	h["Server-Timing"] = []string{o.timing(o.queue, u.took)}
@@ -86,7 +86,7 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 		} else {
 			err = u.copyEvents(w, &t, o.vault.Stream())
 		}
-	case (o.guarding != nil || o.req.Extras.Explain) && u.status == http.StatusOK && isJSON(u.header) && u.plain():
+	case (o.guarding != nil || o.req.Extras.Explain) && u.good() && isJSON(u.header) && u.plain():
 		err = u.copyWhole(ctx, w, o, &t)
 	case o.vault != nil && isJSON(u.header) && u.plain():
 		err = u.copyRestored(w, o, &t)
@@ -232,8 +232,8 @@ func (u *upstream) copyWhole(ctx context.Context, w *reply, o *outcome, t *meter
 	}
 	h := w.Header()
 	if !whole {
-		if what := o.forgo(h); what != "" {
-			return &misfitError{what}
+		if err := o.forgo(h); err != nil {
+			return err
 		}
 		if r != nil {
 			headers.DropStale(h)

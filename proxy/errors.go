@@ -34,6 +34,7 @@ var (
 	errUnredacted    = errors.New("personal data is not known")
 	errPanicked      = errors.New("panic")
 	errNoProgress    = errors.New("no progress in time")
+	errUncheckable   = &misfitError{"a body that cannot be checked"} // and must not pass unchecked
 )
 
 // headerError reports a request header that could be read in two ways.
@@ -131,6 +132,8 @@ func wire(err error, id string) *openai.Error {
 		return server(http.StatusServiceUnavailable, "signal_unavailable", "this request's route replaces personal data, which could not be done; nothing was sent to a model")
 	case errors.Is(err, errOverloaded):
 		return server(http.StatusServiceUnavailable, "overloaded", "this request could not be classified in time")
+	case errors.Is(err, errUncheckable):
+		return server(http.StatusBadGateway, "upstream_error", "the model server's answer cannot be checked, and unchecked ones are withheld here")
 	case errors.Is(err, errNoEndpoint):
 		return server(http.StatusServiceUnavailable, "no_endpoint", "no healthy endpoint serves this model")
 	case isUpstream(err) && (errors.Is(err, errNoProgress) || errors.As(err, &timeout) && timeout.Timeout()):

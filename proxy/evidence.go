@@ -108,15 +108,49 @@ func (o GuardOptions) gather(req *openai.Request) *grounds {
 	return g
 }
 
-// fit adds the latest of the sources that fit, in their order.
+// fit adds the latest of the sources that fit, in their order. Of one that is too long its end is added, as
+// long as that leaves a quarter of the room to those before it, if they have use for it.
 func (g *grounds) fit(found []evidence.Source) {
-	room, first := maxDocumentBytes, len(found)
-	for first > 0 && len(found[first-1].Text) <= room {
-		first--
-		room -= len(found[first].Text)
+	before := 0 // bytes of the sources before the one at hand
+	for i := range found {
+		before += len(found[i].Text)
 	}
-	g.cut = first > 0
-	g.sources = append(g.sources, found[first:]...)
+	room := maxDocumentBytes
+	kept := len(found) // found[kept:] are added
+	for i := len(found) - 1; i >= 0; i-- {
+		s := found[i]
+		before -= len(s.Text)
+		if len(s.Text) > room {
+			g.cut = true
+			if s.Text = lastPart(s.Text, room-min(before, room/4)); s.Text == "" {
+				continue
+			}
+		}
+		kept--
+		found[kept] = s
+		room -= len(s.Text)
+	}
+	g.sources = append(g.sources, found[kept:]...)
+}
+
+// A part of a source says something from so many bytes on, and begins behind a break within as many.
+const minPart = 1 << 10
+
+// lastPart is the end of a text, at most n bytes, without the line or at least the word that is cut: half a
+// number would be another one. It is empty when n is too small for a part.
+func lastPart(s string, n int) string {
+	if n < minPart {
+		return ""
+	}
+	s = tail(s, n)
+	head := s[:min(len(s), minPart)]
+	if i := strings.IndexByte(head, '\n'); i >= 0 {
+		return s[i+1:]
+	}
+	if i := strings.IndexAny(head, " \t,;"); i >= 0 {
+		return s[i+1:]
+	}
+	return strings.TrimLeftFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || strings.ContainsRune(".'-+:/", r) })
 }
 
 // factSources makes sources of facts. One without an id is named by its place, as every source is.

@@ -128,7 +128,7 @@ func (d *decision) explain() *Explanation {
 	e.Blocked = a.Verb == rules.Block
 	e.Reasoning, e.Prompt = a.Reasoning, a.Prompt.Name
 	e.Cache = cmp.Or(a.Cache, e.Cache)
-	if mode := d.mode(); mode != guard.Off {
+	if mode := d.applies(); mode != guard.Off {
 		e.Guard, e.Evidence = mode.String(), d.state.watch.opts.gather(d.request).counts()
 	}
 	if a.MaxTokens.Auto {
@@ -241,10 +241,11 @@ func traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) SignalTrace 
 	return t
 }
 
-// addDecision adds x_signalbox.decision to an answer, beside what x_signalbox holds already. What is no
-// object stays as it is.
+// addDecision adds x_signalbox.decision to an answer, beside the summary of the guard. What else a model
+// server put there is replaced: it speaks for nobody here. What is no object stays as it is, and so does one
+// that has the member twice.
 func addDecision(body []byte, o *outcome) []byte {
-	object, ok := bytes.CutSuffix(bytes.TrimRight(body, " \t\r\n"), []byte("}"))
+	at, ok := extensionOf(body)
 	if !ok {
 		return body
 	}
@@ -256,18 +257,17 @@ func addDecision(body []byte, o *outcome) []byte {
 	if err != nil {
 		return body // numbers of a trace are finite; an explanation is not worth the answer
 	}
-	decision := append([]byte(`"decision":`), b...)
-	if own := openai.Member(body, "x_signalbox"); o.guarding != nil && bytes.HasPrefix(own, []byte(`{"`)) {
-		// The guard wrote it, at the top level; inside of a text its quotes would be escaped.
-		i := bytes.LastIndex(body, own)
-		return slices.Concat(body[:i+1], decision, []byte(","), body[i+1:])
+	decision := append([]byte(`{"decision":`), b...)
+	own := body[at.value.Start:at.value.End]
+	switch {
+	case len(own) == 0:
+		decision = append(append([]byte(at.lead), decision...), '}')
+	case o.guarding.summarises() && bytes.HasPrefix(own, []byte(`{"`)):
+		decision = append(append(decision, ','), own[1:]...)
+	default:
+		decision = append(decision, '}')
 	}
-	out := bytes.Clone(object)
-	if out[len(out)-1] != '{' {
-		out = append(out, ',')
-	}
-	out = append(append(out, `"x_signalbox":{`...), decision...)
-	return append(out, "}}"...)
+	return slices.Concat(body[:at.value.Start], decision, body[at.value.End:])
 }
 
 // explainRequest serves POST /signalbox/v1/explain.

@@ -260,12 +260,15 @@ func (u *upstream) misfit(streaming bool) string {
 		return "a redirect or protocol switch" // not followed: it could lead anywhere
 	case u.status >= http.StatusInternalServerError && !isJSON(u.header):
 		return "an error page"
-	case u.status < 300 && u.events != streaming && u.plain():
+	case u.good() && u.events != streaming && u.plain():
 		// Official SDKs take either mismatch for an answer without content.
 		return "a body of another kind than asked for"
 	}
 	return ""
 }
+
+// good reports whether the status says that the body is an answer.
+func (u *upstream) good() bool { return u.status >= 200 && u.status < 300 }
 
 // plain reports whether the body's bytes can be read as they come.
 func (u *upstream) plain() bool {

@@ -1,10 +1,12 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 
@@ -37,6 +39,9 @@ type watch struct {
 
 	once  sync.Once
 	guard *guard.Guard
+
+	// verifying holds a value for each text that is verified now. A full one makes the next wait, as long as its client does.
+	verifying chan struct{}
 }
 
 // newWatch checks the options and makes a guard that has no workers yet.
@@ -54,7 +59,7 @@ func newWatch(o GuardOptions, c Claims, m *telemetry.Metrics) (*watch, error) {
 	if c.Lacking == nil {
 		c.Lacking = func() string { return "no model judges claims: the guard compares numbers alone" }
 	}
-	return &watch{opts: o, policy: o.policy(), claims: c, metrics: m}, nil
+	return &watch{opts: o, policy: o.policy(), claims: c, metrics: m, verifying: make(chan struct{}, o.verifiers())}, nil
 }
 
 // policy translates options that are valid.
@@ -70,6 +75,12 @@ func (o GuardOptions) policy() guard.Policy {
 		p.ActOn |= guard.VerdictsOf(v)
 	}
 	return p
+}
+
+// verifiers is how many texts are verified at once: half of the cores, or of the workers that the section
+// names, so that answers on their way find one.
+func (o GuardOptions) verifiers() int {
+	return max(1, cmp.Or(o.Workers, runtime.GOMAXPROCS(0))/2)
 }
 
 // engine starts the workers at the first call. After close it is nil.
@@ -124,9 +135,9 @@ func (st *State) Guard(o GuardOptions, c Claims) error {
 func (st *State) Close() { st.watch.close() }
 
 // mode is how the answer to a decided request is guarded: as the route says, or the section where it says
-// nothing, and more strictly when the client asks for it.
+// nothing, and more strictly when the client asks for it. An answer that is no text is not guarded.
 func (d *decision) mode() guard.Mode {
-	if d.Action == nil || d.Action.Verb != rules.Use {
+	if d.Action == nil || d.Action.Verb != rules.Use || d.request.API == openai.Other {
 		return guard.Off
 	}
 	mode := d.state.watch.policy.Mode
@@ -137,10 +148,35 @@ func (d *decision) mode() guard.Mode {
 	return guard.Stricter(mode, asked)
 }
 
+// applies is what the engine makes of the mode: an answer that has a form to keep is not annotated.
+func (d *decision) applies() guard.Mode {
+	mode := d.mode()
+	if mode == guard.Annotate && formed(d.request) {
+		return guard.Observe
+	}
+	return mode
+}
+
+// policyFor is the policy of a request in a mode. A client that asks for terminate gets what is stricter than
+// any mode it may have loosened: the answer ends at its first claim that fails.
+func (w *watch) policyFor(req *openai.Request, mode guard.Mode) guard.Policy {
+	p := w.policy
+	p.Mode, p.Summary = mode, req.Extras.Guard != ""
+	if mode == guard.Terminate && req.Extras.Guard == mode.String() {
+		p.Failures = 1
+	}
+	return p
+}
+
 // guarding is how one answer is checked. nil stands for not at all.
 type guarding struct {
 	engine *guard.Guard
 	job    guard.Job
+}
+
+// summarises reports whether the guard tells its verdicts in the answer.
+func (g *guarding) summarises() bool {
+	return g != nil && (g.job.Policy.Summary || g.job.Policy.Mode > guard.Observe)
 }
 
 // arm prepares the check of the answer to a request. It sets the header and the words for what is missing.
@@ -165,16 +201,10 @@ func (o *outcome) arm(h http.Header) error {
 	if st.watch.claims.Lacking() != "" {
 		o.lacking = append(o.lacking, lackGrounding)
 	}
-	policy := st.watch.policy
-	policy.Mode, policy.Summary = mode, req.Extras.Guard != ""
-	free := !formed(req)
-	if mode == guard.Annotate && !free {
-		mode = guard.Observe // what the engine makes of it
-	}
-	h["X-Signalbox-Guard"] = []string{mode.String()}
+	h["X-Signalbox-Guard"] = []string{o.applies().String()}
 	o.guarding = &guarding{
 		engine: st.watch.engine(),
-		job:    guard.Job{Evidence: found, Question: question(req), Policy: policy, MayAnnotate: free},
+		job:    guard.Job{Evidence: found, Question: question(req), Policy: st.watch.policyFor(req, mode), MayAnnotate: !formed(req)},
 	}
 	return nil
 }
@@ -186,43 +216,24 @@ func (o *outcome) skip(h http.Header) {
 	o.state.watch.metrics.GuardAction(actionSkipped)
 }
 
-// formed reports whether the answer's text has a form to keep, which a marker would break: JSON, or what
-// vLLM calls guided decoding or structured outputs.
-func formed(req *openai.Request) bool {
-	for _, name := range [...]string{"guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"} {
-		if v := req.Field(name); v != nil && string(v) != "null" {
-			return true
-		}
-	}
-	for _, format := range [...][]byte{req.Field("response_format"), openai.Member(req.Field("text"), "format")} {
-		if kind := openai.Member(format, "type"); kind != nil && string(kind) != `"text"` {
-			return true
-		}
-	}
-	return false
-}
-
-// misses says why an answer must not pass, since it cannot be checked; empty when it can, or may.
-func (o *outcome) misses(u *upstream, h http.Header) string {
-	if u.status >= http.StatusMultipleChoices || u.plain() && (u.events || isJSON(u.header)) {
-		return ""
+// misses is errUncheckable of an answer that must not pass, since it cannot be checked; nil when it can, or may.
+func (o *outcome) misses(u *upstream, h http.Header) error {
+	if !u.good() || u.plain() && (u.events || isJSON(u.header)) {
+		return nil
 	}
 	return o.forgo(h)
 }
 
-// uncheckable is what is wrong with an answer that must not pass unchecked.
-const uncheckable = "a body that cannot be checked"
-
-// forgo gives up the check of an answer, or says why the answer must not pass then.
-func (o *outcome) forgo(h http.Header) string {
+// forgo gives up the check of an answer; the error is errUncheckable when the answer must not pass then.
+func (o *outcome) forgo(h http.Header) error {
 	if o.guarding == nil {
-		return ""
+		return nil
 	}
 	if p := &o.guarding.job.Policy; p.OnUnchecked == guard.Block && p.Mode > guard.Observe {
-		return uncheckable
+		return errUncheckable
 	}
 	o.skip(h)
-	return ""
+	return nil
 }
 
 // check checks a whole answer. Without a guard the body stays as it is; so does one that cannot be read,
@@ -237,7 +248,7 @@ func (o *outcome) check(ctx context.Context, body []byte, h http.Header) (out []
 	case ctx.Err() != nil:
 		return nil, errClientGone
 	case errors.Is(err, guard.ErrOpaque):
-		return nil, &misfitError{uncheckable}
+		return nil, errUncheckable
 	case err != nil:
 		return nil, err
 	case o.guarded.State == sse.Failed:

@@ -154,8 +154,14 @@ func fieldOf(err error) string {
 // listIndex finds the places of lists in a path with dots. No field of the body is a number.
 var listIndex = regexp.MustCompile(`\.(\d+)`)
 
-// verify checks a text.
+// verify checks a text, when its turn comes, as long as its client waits.
 func (st *State) verify(ctx context.Context, in *verifyBody) (*Verdict, error) {
+	select {
+	case st.watch.verifying <- struct{}{}:
+		defer func() { <-st.watch.verifying }()
+	case <-ctx.Done():
+		return nil, errClientGone
+	}
 	g := grounds{sources: factSources(in.facts())}
 	e, err := g.prepare()
 	if err != nil {

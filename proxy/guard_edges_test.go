@@ -1,0 +1,364 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/testkit"
+	"signalbox/stream/check"
+	"signalbox/stream/evidence"
+)
+
+func TestAnAnswerIsCheckedWhateverItsSuccessIsCalled(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{200, 201, 202, 203} {
+		up := testkit.NewUpstream(t, testkit.JSON(status, towerBody()))
+		got := watched(t, "hold", up).chat(guarded(ask("hi"), towerFact))
+		if got.status != status || got.header.Get("X-Signalbox-Guard") != "hold" || strings.Contains(got.body, "1925") {
+			t.Errorf("%d: status %d, guard %q: %s", status, got.status, got.header.Get("X-Signalbox-Guard"), got.body)
+		}
+	}
+}
+
+func TestAnswersThatAreNoTextAreNotGuarded(t *testing.T) {
+	t.Parallel()
+	const answer = `{"results":[{"index":0,"relevance_score":0.9}]}`
+	up := testkit.NewUpstream(t, testkit.JSON(200, answer))
+	b := watched(t, "hold", up, func(s *setup) { s.guard.OnUnchecked, s.guard.Documents = "block", true })
+	for _, path := range []string{"/v1/rerank", "/v1/embeddings"} {
+		got := b.post(path, guarded(`{"model":"small","query":"q","input":"i","documents":["The tower is 330 m high."]}`, towerFact))
+		if got.status != 200 || got.body != answer || got.header.Get("X-Signalbox-Guard") != "off" {
+			t.Errorf("%s: status %d, guard %q: %s", path, got.status, got.header.Get("X-Signalbox-Guard"), got.body)
+		}
+	}
+	if page := b.metrics(); strings.Contains(page, `action="skipped"`) {
+		t.Errorf("metrics: %s", guardLines(page))
+	}
+}
+
+func TestAWithheldAnswerIsNotCalledABrokenUpstream(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(200, `{"choices":[],"choices":[]}`))
+	b := watched(t, "hold", up, func(s *setup) { s.guard.OnUnchecked = "block" })
+	got := b.chat(guarded(ask("hi"), towerFact))
+	if e := got.error(t); got.status != 502 || !strings.Contains(e.Message, "cannot be checked") || got.header.Get("X-Should-Retry") != "false" {
+		t.Errorf("status %d: %s", got.status, got.body)
+	}
+}
+
+func TestOnlyAFormOfTheAPIKeepsMarkersOut(t *testing.T) {
+	t.Parallel()
+	chat := func(more string) string {
+		return `{"model":"m","messages":[{"role":"user","content":"hi"}],` + more + `}`
+	}
+	completion := func(more string) string { return `{"model":"m","prompt":"hi",` + more + `}` }
+	response := func(more string) string { return `{"model":"m","input":"hi",` + more + `}` }
+	for _, tt := range []struct {
+		api  openai.API
+		body string
+		want bool
+	}{
+		{openai.Chat, chat(`"response_format":{"type":"json_object"}`), true},
+		{openai.Chat, chat(`"response_format":{"type":"json_schema","json_schema":{}}`), true},
+		{openai.Chat, chat(`"response_format":{"type":"structural_tag","structures":[]}`), true},
+		{openai.Chat, chat(`"response_format":{"type":"text"}`), false},
+		{openai.Chat, chat(`"response_format":{"type":"x"}`), false},
+		{openai.Chat, chat(`"response_format":{"type":7}`), false},
+		{openai.Chat, chat(`"response_format":"json_object"`), false},
+		{openai.Chat, chat(`"text":{"format":{"type":"json_object"}}`), false},
+		{openai.Chat, chat(`"guided_regex":"a+"`), true},
+		{openai.Chat, chat(`"guided_regex":""`), false},
+		{openai.Chat, chat(`"guided_regex":["a"]`), false},
+		{openai.Chat, chat(`"guided_choice":["a"]`), true},
+		{openai.Chat, chat(`"guided_choice":[]`), false},
+		{openai.Chat, chat(`"guided_json":{"type":"object"}`), true},
+		{openai.Chat, chat(`"guided_json":{}`), false},
+		{openai.Chat, chat(`"guided_json":null`), false},
+		{openai.Chat, chat(`"structured_outputs":{"regex":"a+"}`), true},
+		{openai.Chat, chat(`"structured_outputs":{"json_object":true}`), true},
+		{openai.Chat, chat(`"structured_outputs":{"json_object":false}`), false},
+		{openai.Chat, chat(`"structured_outputs":{"x":"a"}`), false},
+		{openai.Chat, chat(`"structured_outputs":[1]`), false},
+		{openai.Completion, completion(`"response_format":{"type":"json_object"}`), true},
+		{openai.Response, response(`"text":{"format":{"type":"json_schema","schema":{}}}`), true},
+		{openai.Response, response(`"text":{"format":{"type":"text"}}`), false},
+		{openai.Response, response(`"response_format":{"type":"json_object"}`), false},
+		{openai.Response, response(`"guided_regex":"a+"`), false},
+	} {
+		req, err := openai.Parse(tt.api, []byte(tt.body), openai.Limits{})
+		if err != nil {
+			t.Errorf("%s: %v", tt.body, err)
+		} else if got := formed(req); got != tt.want {
+			t.Errorf("%s: formed %v", tt.body, got)
+		}
+	}
+}
+
+func TestATerminateThatAClientAsksForEndsAtTheFirstFailure(t *testing.T) {
+	t.Parallel()
+	for route, extras := range map[string]string{"annotate": `,"guard":"terminate"`, "terminate": `,"guard":"terminate"`} {
+		up := testkit.NewUpstream(t, testkit.Stream(towerStream(towerTrue, towerFalse, " ", towerRest[1:])...))
+		b := watched(t, route, up, func(s *setup) { s.guard.Failures = 3 })
+		if heard := hear(t, b.chat(guarded(askStream("hi"), towerFact+extras)).body); heard.finish != "content_filter" {
+			t.Errorf("route %s: %+v", route, heard)
+		}
+	}
+	up := testkit.NewUpstream(t, testkit.Stream(towerStream(towerTrue, towerFalse, " ", towerRest[1:])...))
+	b := watched(t, "terminate", up, func(s *setup) { s.guard.Failures = 3 })
+	if heard := hear(t, b.chat(guarded(askStream("hi"), towerFact)).body); heard.finish != "stop" {
+		t.Errorf("the route's own: %+v", heard)
+	}
+}
+
+func TestAnExplanationTellsTheModeThatApplies(t *testing.T) {
+	t.Parallel()
+	b := watched(t, "annotate", testkit.NewUpstream(t, testkit.Silent()))
+	for format, want := range map[string]string{"text": "annotate", "json_object": "observe"} {
+		body := strings.Replace(ask("hi"), "{", `{"response_format":{"type":"`+format+`"},`, 1)
+		if got := b.post("/signalbox/v1/explain", guarded(body, towerFact)).body; !strings.Contains(got, `"guard":"`+want+`"`) {
+			t.Errorf("%s: %s", format, got)
+		}
+	}
+}
+
+func TestWhatAModelServerSaysAsUsIsReplacedByTheExplanation(t *testing.T) {
+	t.Parallel()
+	forged := func(value string) string {
+		return strings.Replace(testkit.Completion, `{"id"`, `{"x_signalbox":`+value+`,"usage":{"x_signalbox":{"a":1}},"id"`, 1)
+	}
+	for name, tt := range map[string]struct{ mode, answer string }{
+		"off":               {"off", forged(`{"decision":{"route":"forged"}}`)},
+		"observed":          {"observe", forged(`{"decision":{"route":"forged"}}`)},
+		"annotated":         {"annotate", forged(`{"decision":{"route":"forged"}}`)},
+		"no object":         {"off", forged(`"forged"`)},
+		"empty":             {"off", forged(`{}`)},
+		"empty and watched": {"annotate", forged(`{}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			up := testkit.NewUpstream(t, testkit.JSON(200, strings.Replace(tt.answer, `"usage":{"prompt`, `"spent":{"prompt`, 1)))
+			got := watched(t, tt.mode, up).chat(guarded(ask("hi"), towerFact+`,"explain":true`))
+			var body struct {
+				Signalbox map[string]json.RawMessage `json:"x_signalbox"`
+			}
+			if err := json.Unmarshal([]byte(got.body), &body); err != nil || strings.Contains(got.body, "forged") {
+				t.Fatalf("%v: %s", err, got.body)
+			}
+			_, summary := body.Signalbox["guard"]
+			if !strings.Contains(string(body.Signalbox["decision"]), `"route":"default"`) || summary != (tt.mode == "annotate") ||
+				strings.Count(got.body, `"x_signalbox"`) != 2 {
+				t.Errorf("%s", got.body)
+			}
+		})
+	}
+}
+
+func TestOtherAnswersKeepTheirPlaceForAnExplanation(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{}`:                                   `{|}`,
+		` { "a" : 1 } `:                        ` { "a" : 1 |} `,
+		`{"x_signalbox":{},"a":1}`:             `{"x_signalbox":|{},"a":1}`,
+		`{"a":{"x_signalbox":1}}`:              `{"a":{"x_signalbox":1}|}`,
+		`{"x_signalbox":1,"x_signalbox":2}`:    "",
+		`{"x_\u0073ignalbox":1,"b":1e400}`:     `{"x_\u0073ignalbox":|1,"b":1e400}`,
+		`[]`:                                   "",
+		`{"a":1`:                               "",
+		`{"a":{"b":1,"b":2},"c":"` + "\xff\"}": `{"a":{"b":1,"b":2},"c":"` + "\xff\"|}",
+	} {
+		at, ok := extensionOf([]byte(body))
+		got := ""
+		if ok {
+			got = body[:at.value.Start] + "|" + body[at.value.Start:]
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", body, diff)
+		}
+	}
+}
+
+func TestOfALongSourceTheEndIsRead(t *testing.T) {
+	t.Parallel()
+	lines := func(n int) string { // of 16 bytes
+		var out strings.Builder
+		for i := range n {
+			out.WriteString("row " + strconv.Itoa(1e10+i) + "\n")
+		}
+		return out.String()
+	}
+	long := lines(maxDocumentBytes / 16 * 2)
+	for name, tt := range map[string]struct {
+		texts []string
+		want  []int // bytes kept of each
+	}{
+		"alone":                     {[]string{long}, []int{maxDocumentBytes - 16}},
+		"behind a short one":        {[]string{lines(10), long}, []int{160, maxDocumentBytes - 160 - 16}},
+		"before a short one":        {[]string{long, lines(10)}, []int{maxDocumentBytes - 160 - 16, 160}},
+		"behind another long one":   {[]string{long, long}, []int{maxDocumentBytes/4 + 16 - 16, maxDocumentBytes*3/4 - 16}},
+		"one word":                  {[]string{strings.Repeat("7", maxDocumentBytes+1)}, []int{0}},
+		"with no room for its part": {[]string{lines(2000), lines(maxDocumentBytes/16 - 10)}, []int{0, maxDocumentBytes - 160}},
+	} {
+		g := &grounds{}
+		var found []evidence.Source
+		for _, text := range tt.texts {
+			found = append(found, evidence.Source{Text: text})
+		}
+		g.fit(found)
+		var want []string
+		for i, n := range tt.want {
+			if text := tt.texts[i]; n > 0 {
+				want = append(want, text[len(text)-n:])
+			}
+		}
+		if len(g.sources) != len(want) || !g.cut {
+			t.Fatalf("%s: %d sources, cut %v", name, len(g.sources), g.cut)
+		}
+		for i, s := range g.sources {
+			if s.Text != want[i] {
+				t.Errorf("%s: source %d has %d bytes, want %d", name, i, len(s.Text), len(want[i]))
+			}
+		}
+	}
+}
+
+func TestALongToolResultLeavesTheGuardOn(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(200, towerBody()))
+	b := watched(t, "hold", up, func(s *setup) {
+		for i := range s.models {
+			s.models[i].ContextWindow = 0
+		}
+	})
+	result := strings.Repeat("nothing of note\\n", maxDocumentBytes/16+1) + "The tower is 330 m high. It was opened in 1889."
+	got := b.chat(`{"model":"auto","messages":[{"role":"tool","tool_call_id":"c","content":"` + result + `"},{"role":"user","content":"hi"}]}`)
+	if got.header.Get("X-Signalbox-Guard") != "hold" || strings.Contains(got.body, "1925") || !strings.Contains(got.header.Get("X-Signalbox-Degraded"), "evidence") {
+		t.Errorf("guard %q, degraded %q: %s", got.header.Get("X-Signalbox-Guard"), got.header.Get("X-Signalbox-Degraded"), got.body)
+	}
+}
+
+// gatedJudge waits for its context.
+type gatedJudge struct{ begun chan struct{} }
+
+func (j gatedJudge) Judge(ctx context.Context, _ []check.Pair) ([]check.Inference, error) {
+	j.begun <- struct{}{}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestTextsAreVerifiedInTurnAndNoLongerThanTheirClientsWait(t *testing.T) {
+	t.Parallel()
+	begun := make(chan struct{}, 2)
+	b := watched(t, "off", testkit.NewUpstream(t, testkit.Silent()), judged(t, gatedJudge{begun}, ""), func(s *setup) { s.guard.Workers = 1 })
+	const body = `{"facts":["The tower stands in Paris."],"answer":"The tower stands in Rome."}`
+	in, err := readVerify([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, leave := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { _, err := b.state.verify(first, in); ended <- err }()
+	within(t, begun, "the first check")
+	second, leaveToo := context.WithCancel(t.Context())
+	leaveToo()
+	if _, err := b.state.verify(second, in); !errors.Is(err, errClientGone) || len(begun) > 0 {
+		t.Errorf("the second: %v, %d checks began", err, len(begun))
+	}
+	leave()
+	if err := <-ended; !errors.Is(err, errClientGone) {
+		t.Errorf("the first: %v", err)
+	}
+	if n := len(b.state.watch.verifying); n > 0 {
+		t.Errorf("%d places are still taken", n)
+	}
+}
+
+// Completions and Responses are guarded as chat is.
+func TestEveryEndpointIsGuarded(t *testing.T) {
+	t.Parallel()
+	pieces := []string{towerTrue, towerFalse, " ", towerRest[1:]}
+	for _, e := range routed() {
+		for mode, want := range map[string]string{
+			"annotate": towerTrue + towerFalse + " [unverified]" + towerRest,
+			"hold":     towerTrue + " [unverified]" + towerRest,
+		} {
+			t.Run(e.path+", "+mode, func(t *testing.T) {
+				t.Parallel()
+				up := testkit.NewUpstream(t, testkit.Stream(guardedEvents(e.path, pieces)...))
+				b := watched(t, mode, up)
+				got := b.post(e.path, guarded(e.ask("hi", `,"stream":true`), towerFact))
+				if got.status != http.StatusOK || got.err != nil || got.header.Get("X-Signalbox-Guard") != mode {
+					t.Fatalf("status %d, %v, guard %q: %s", got.status, got.err, got.header.Get("X-Signalbox-Guard"), got.body)
+				}
+				text, whole, s := hearOther(t, got.body)
+				if strings.ReplaceAll(text, "  ", " ") != want || whole != "" && strings.ReplaceAll(whole, "  ", " ") != want {
+					t.Errorf("text %q, told as %q, want %q", text, whole, want)
+				}
+				if s == nil || s.Mode != mode || s.Verdict != "unsupported" || len(s.Failed) != 1 || s.Failed[0].Start != len(towerTrue)+1 {
+					t.Errorf("summary %+v", s)
+				}
+				b.tells(mode)
+			})
+		}
+	}
+}
+
+// guardedEvents is a stream of an endpoint that says the pieces.
+func guardedEvents(path string, pieces []string) []string {
+	var out []string
+	if path == "/v1/completions" {
+		for _, p := range pieces {
+			out = append(out, textEvent(p))
+		}
+		return append(out, textFinish, testkit.Done)
+	}
+	out = append(out, responseBegin)
+	for _, p := range pieces {
+		out = append(out, responseDelta(p))
+	}
+	return append(out, strings.ReplaceAll(responseEnd, `"text":"hello"`, `"text":"`+strings.Join(pieces, "")+`"`))
+}
+
+// hearOther reads a stream of completions or of Responses: its text in pieces, the text told at the end, and the summary.
+func hearOther(tb testing.TB, body string) (text, whole string, s *guardSummary) {
+	tb.Helper()
+	for line := range strings.Lines(body) {
+		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
+		if !ok || data == "[DONE]" {
+			continue
+		}
+		type extension struct{ Guard *guardSummary }
+		var e struct {
+			Choices  []struct{ Text string }
+			Delta    string
+			Response struct {
+				Output    []struct{ Content []struct{ Text string } }
+				Signalbox extension `json:"x_signalbox"`
+			}
+			Signalbox extension `json:"x_signalbox"`
+		}
+		if err := json.Unmarshal([]byte(data), &e); err != nil {
+			tb.Fatalf("%q: %v", data, err)
+		}
+		text += e.Delta
+		for _, c := range e.Choices {
+			text += c.Text
+		}
+		for _, o := range e.Response.Output {
+			whole += o.Content[0].Text
+		}
+		for _, x := range []extension{e.Signalbox, e.Response.Signalbox} {
+			if x.Guard != nil {
+				s = x.Guard
+			}
+		}
+	}
+	return text, whole, s
+}
