@@ -31,9 +31,44 @@ func (c *checker) guard(catalog *Catalog) {
 	c.section("guard", g.Validate())
 	at := c.guardedAt()
 	c.cfg.Guarded = at != ""
-	if c.cfg.Guarded && !catalog.Grounding && !rules.HasErrors(c.problems) {
+	if !c.cfg.Guarded || rules.HasErrors(c.problems) {
+		return
+	}
+	if !catalog.Grounding {
 		c.warn(at, "no model judges claims, so the guard checks numbers, dates and units alone, and every other claim is unchecked")
 	}
+	c.idleGuardKeys(catalog)
+}
+
+// idleGuardKeys warns of keys of the section that nothing comes of.
+func (c *checker) idleGuardKeys(catalog *Catalog) {
+	g := &c.cfg.Guard
+	if g.OnUnchecked == "block" && !catalog.Grounding {
+		c.warn("guard.on_unchecked", "no model judges claims, so no check can be late: block ends only answers that cannot be read, and what numbers cannot tell passes")
+	}
+	if g.Failures > 0 && !countsFailures(g.Mode) && !slices.ContainsFunc(c.routeModes(), countsFailures) {
+		c.warn("guard.failures", "only terminate and hold count failures, and no route uses either")
+	}
+}
+
+// countsFailures reports whether a mode counts failed claims.
+func countsFailures(mode string) bool { return mode == "terminate" || mode == "hold" }
+
+// routeModes are the modes that routes and the default name.
+func (c *checker) routeModes() []string {
+	var out []string
+	add := func(use *yaml.Node) {
+		if n := child(use, "guard"); n != nil {
+			out = append(out, n.Value)
+		}
+	}
+	add(&c.cfg.Default)
+	for _, route := range c.cfg.Routes.Content {
+		if use := child(route, "use"); use != nil {
+			add(use)
+		}
+	}
+	return out
 }
 
 // word reports a word that a key of the section does not know, with the nearest one that it does.
