@@ -5,8 +5,8 @@ package models
 
 import "embed"
 
-// FS has the bundle of the signals in the folder "default" and, where there is one, that of the guard in
-// "grounding". Files that tests read are not in it.
+// FS has the bundle of the signals in the folder "default" and that of the guard in "grounding". Files that
+// tests read are not in it.
 //
-//go:embed [dg]*
+//go:embed default grounding
 var FS embed.FS

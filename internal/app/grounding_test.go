@@ -12,7 +12,6 @@ import (
 
 	"signalbox/internal/config"
 	"signalbox/internal/eval"
-	"signalbox/models"
 	"signalbox/stream/check"
 )
 
@@ -164,23 +163,22 @@ func TestWithoutAModelTheGuardComparesNumbers(t *testing.T) {
 	}
 }
 
-// What the binary holds for the guard, it can use.
+// What the binary holds for the guard, it can use: claims without a number, which only a model can tell.
 func TestTheEmbeddedModelJudgesClaims(t *testing.T) {
-	if _, err := models.FS.Open(groundingFolder + "/bundle.yaml"); err != nil {
-		t.Skipf("this checkout has no bundle for the guard: %v", err)
-	}
 	needModels(t)
 	a := build(t, "guard: {}\n")
 	for answer, want := range map[string]check.Verdict{
-		"The Eiffel Tower is 330 m high.":                         check.Supported,
-		"The Eiffel Tower is 200 m high.":                         check.Unsupported,
-		"The Eiffel Tower was not opened by Gustave Eiffel.":      check.Unsupported,
-		"The Eiffel Tower in Paris was opened by Gustave Eiffel.": check.Supported,
+		"Refunds are paid after the parcel arrives.":     check.Supported,
+		"Refunds are not paid after the parcel arrives.": check.Unsupported,
+		"Refunds are never paid.":                        check.Unsupported,
+		"The museum is closed on Mondays.":               check.Supported,
+		"Ann lives in Rome.":                             check.Unsupported,
+		"Ann lives in Paris.":                            check.Supported,
 	} {
-		ex := towers
-		ex.Answer = answer
-		report, err := a.verify(t.Context(), &ex)
-		if err != nil || report.Verdict != want {
+		report, err := a.verify(t.Context(), &eval.Example{
+			Facts: eval.Facts{"Refunds are paid after the parcel arrives.", "The museum is closed on Mondays.", "Ann lives in Paris with her sister."}, Answer: answer,
+		})
+		if err != nil || report.Verdict != want || !slices.ContainsFunc(report.Claims, func(c check.Checked) bool { return c.By == check.NLI }) {
 			t.Errorf("%q: %v, %v: %+v", answer, report.Verdict, err, report.Claims)
 		}
 	}
