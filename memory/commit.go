@@ -56,7 +56,9 @@ func (s *Store) settled(at ledger.Name, e ledger.Entry, pieces []piece, dropped 
 		s.cache.keep(at, e, s.now())
 		for _, p := range pieces {
 			k := page.Key{Tenant: at.Tenant, Sum: p.object.Sum}
-			_ = s.pager.Add(k, p.object, p.raw, p.packed, true, s.care(e)) // what has no room is in L3
+			c := p.copy()
+			c.Safe = true
+			_ = s.pager.Add(k, c, care(e)) // what has no room is in L3
 		}
 	}
 	for _, o := range dropped {
@@ -104,13 +106,13 @@ func (s *Store) commitAlone(ctx context.Context, c ledger.Change, pieces []piece
 }
 
 func (s *Store) enter(ctx context.Context, c ledger.Change, pieces []piece) (int64, []ledger.Object, error) {
-	care := page.Care{}
+	wish := page.Care{}
 	if c.New != nil {
-		care = s.care(ledger.Entry{Record: c.New, Expires: c.Expires})
+		wish = care(ledger.Entry{Record: c.New, Expires: c.Expires})
 	}
 	for _, p := range pieces {
 		k := page.Key{Tenant: c.Tenant, Sum: p.object.Sum}
-		if err := s.pager.Add(k, p.object, p.raw, p.packed, false, care); err != nil {
+		if err := s.pager.Add(k, p.copy(), wish); err != nil {
 			return 0, nil, err
 		}
 	}
@@ -191,7 +193,7 @@ func (s *Store) postpone(c ledger.Change, pieces []piece) (ledger.Entry, error) 
 	}
 	for _, p := range pieces {
 		k := page.Key{Tenant: c.Tenant, Sum: p.object.Sum}
-		if err := s.pager.Add(k, p.object, p.raw, p.packed, false, s.care(e)); err != nil {
+		if err := s.pager.Add(k, p.copy(), care(e)); err != nil {
 			s.unpend(at)
 			s.abandon(c.Tenant, pieces)
 			return e, public(err)

@@ -142,7 +142,7 @@ type made struct {
 func (s *Store) build(ctx context.Context, owner Owner, from basis, c canonical, facts []Fact) (made, error) {
 	q, _ := s.quota(owner)
 	m := made{version: ledger.Version{Kind: c.kind, Created: s.now(), Parent: from.parent}, view: &view{facts: facts}}
-	text, parts, err := s.content(&m, from, c, q)
+	text, parts, err := m.content(from, c, q)
 	if err != nil {
 		return made{}, err
 	}
@@ -164,7 +164,7 @@ func (s *Store) build(ctx context.Context, owner Owner, from basis, c canonical,
 }
 
 // content fills in the segments, and returns the whole text and all fragments.
-func (s *Store) content(m *made, from basis, c canonical, q Quota) (text string, parts [][]byte, err error) {
+func (m *made) content(from basis, c canonical, q Quota) (text string, parts [][]byte, err error) {
 	text, parts = c.text, [][]byte{c.fragment}
 	if from.version != nil {
 		parts = append(fragments(from.held), c.fragment)

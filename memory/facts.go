@@ -62,7 +62,7 @@ func (s *Store) Facts(ctx context.Context, owner Owner, ref Ref) ([]Fact, error)
 		return nil, err
 	}
 	var facts []Fact
-	err = s.read(ctx, at.Tenant, *v.Facts, s.care(e), &facts)
+	err = s.read(ctx, at.Tenant, *v.Facts, care(e), &facts)
 	return facts, err
 }
 

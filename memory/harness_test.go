@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"signalbox/internal/testkit"
+	"signalbox/memory/blob"
 	"signalbox/memory/page"
 	"signalbox/memory/redis"
 )
@@ -20,6 +21,9 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv(replicaURL) != "" {
 		replica() // never returns
+	}
+	if _, err := blob.Unpack(blob.Pack([]byte("x")), 1, blob.Of([]byte("x"))); err != nil { // the codecs' channels must not be of a bubble
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -41,33 +45,33 @@ func testOptions(clock *testkit.Clock) Options {
 	return Options{Now: clock.Now, Revision: "r1", Derive: new(wordCount).derive, Ground: ground}
 }
 
-func newStore(t testing.TB, o Options, remote Remote) *Store {
-	t.Helper()
+func newStore(tb testing.TB, o Options, remote Remote) *Store {
+	tb.Helper()
 	s, err := New(o, remote)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
 
 // connect opens a connection to Redis with budgets that a busy machine keeps.
-func connect(t testing.TB, server *testkit.Redis, now func() time.Time) *redis.Store {
-	t.Helper()
-	r, err := redis.Open(t.Context(), redis.Options{
+func connect(tb testing.TB, server *testkit.Redis, now func() time.Time) *redis.Store {
+	tb.Helper()
+	r, err := redis.Open(tb.Context(), redis.Options{
 		URL: server.URL(), MetaBudget: 10 * time.Second, BlobBudget: 10 * time.Second, WriteBudget: 10 * time.Second, Failures: 1, Now: now,
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(r.Close)
+	tb.Cleanup(r.Close)
 	return r
 }
 
-func create(t testing.TB, s *Store, owner Owner, d Draft) Context {
-	t.Helper()
-	c, err := s.Create(t.Context(), owner, d)
+func create(tb testing.TB, s *Store, owner Owner, d Draft) Context {
+	tb.Helper()
+	c, err := s.Create(tb.Context(), owner, d)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }
@@ -75,27 +79,27 @@ func create(t testing.TB, s *Store, owner Owner, d Draft) Context {
 func draft(text string) Draft { return Draft{Content: Content{Text: text}} }
 
 // wantText resolves a reference and compares the text.
-func wantText(t testing.TB, s *Store, owner Owner, ref Ref, want string, from page.Tier) {
-	t.Helper()
-	snap, err := s.Resolve(t.Context(), owner, ref)
+func wantText(tb testing.TB, s *Store, owner Owner, ref Ref, want string, from page.Tier) {
+	tb.Helper()
+	snap, err := s.Resolve(tb.Context(), owner, ref)
 	if err != nil {
-		t.Fatalf("resolve %+v: %v", ref, err)
+		tb.Fatalf("resolve %+v: %v", ref, err)
 	}
 	defer snap.Release()
 	if got, err := snap.Text(); err != nil || got != want {
-		t.Fatalf("%+v is %.60q, %v; want %.60q", ref, got, err, want)
+		tb.Fatalf("%+v is %.60q, %v; want %.60q", ref, got, err, want)
 	}
 	if from != page.Gone && snap.Tier != from {
-		t.Fatalf("%+v came from %v, want %v", ref, snap.Tier, from)
+		tb.Fatalf("%+v came from %v, want %v", ref, snap.Tier, from)
 	}
 }
 
-func wantError(t testing.TB, s *Store, owner Owner, ref Ref, want error) {
-	t.Helper()
-	snap, err := s.Resolve(t.Context(), owner, ref)
+func wantError(tb testing.TB, s *Store, owner Owner, ref Ref, want error) {
+	tb.Helper()
+	snap, err := s.Resolve(tb.Context(), owner, ref)
 	snap.Release()
 	if !errors.Is(err, want) {
-		t.Fatalf("resolve %+v: %v, want %v", ref, err, want)
+		tb.Fatalf("resolve %+v: %v, want %v", ref, err, want)
 	}
 }
 

@@ -91,7 +91,7 @@ func (s *Store) tend(t ledger.Tenant, e ledger.Entry) {
 	for _, o := range e.Record.Objects() {
 		k := page.Key{Tenant: t, Sum: o.Sum}
 		s.pager.Unpin(k)
-		s.pager.Care(k, s.care(e))
+		s.pager.Care(k, care(e))
 	}
 }
 

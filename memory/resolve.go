@@ -21,8 +21,8 @@ func (s *Store) Resolve(ctx context.Context, owner Owner, ref Ref) (*Snapshot, e
 		return nil, err
 	}
 	e.Expires = s.use(ctx, at, e)
-	care := s.care(e)
-	held, err := s.open(ctx, at.Tenant, v.Segments, care)
+	wish := care(e)
+	held, err := s.open(ctx, at.Tenant, v.Segments, wish)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (s *Store) Resolve(ctx context.Context, owner Owner, ref Ref) (*Snapshot, e
 		ID: ref.ID, Version: n, Sum: v.Sum, Kind: v.Kind, Fragments: fragments(held), Bytes: v.Bytes,
 		Tier: nearestOf(held), Expires: e.Expires, held: held,
 	}
-	w, err := s.view(ctx, owner.Tenant, at, e.Record, n, care, snap.Text)
+	w, err := s.view(ctx, owner.Tenant, at, e.Record, n, wish, snap.Text)
 	if err != nil {
 		snap.Release()
 		return nil, err
@@ -72,15 +72,8 @@ func (s *Store) Get(ctx context.Context, owner Owner, ref Ref) (Context, error) 
 	known := s.views.find(keyOf(at.Tenant, v), s.now())
 	if known == nil {
 		known = &view{}
-		if v.Derived != nil {
-			if err := s.read(ctx, at.Tenant, *v.Derived, page.Care{}, &known.derived); err != nil {
-				return Context{}, err
-			}
-		}
-		if v.Facts != nil {
-			if err := s.read(ctx, at.Tenant, *v.Facts, page.Care{}, &known.facts); err != nil {
-				return Context{}, err
-			}
+		if err := s.readInto(ctx, at.Tenant, v, page.Care{}, known); err != nil {
+			return Context{}, err
 		}
 	}
 	return s.describe(at, e, n, known), nil
@@ -89,7 +82,7 @@ func (s *Store) Get(ctx context.Context, owner Owner, ref Ref) (Context, error) 
 // List describes up to n contexts behind the given id, in ascending order of id, n from 1 to 100. next is the
 // id to go on behind, empty at the end. Contexts that the owner may not use are left out, so a page may be
 // short.
-func (s *Store) List(ctx context.Context, owner Owner, after string, n int) (page []Context, next string, err error) {
+func (s *Store) List(ctx context.Context, owner Owner, after string, n int) (list []Context, next string, err error) {
 	n = min(max(n, 1), 100)
 	t := ledger.TenantOf(owner.Tenant)
 	ids, err := s.book.List(ctx, t, after, n)
@@ -102,12 +95,12 @@ func (s *Store) List(ctx context.Context, owner Owner, after string, n int) (pag
 			continue
 		}
 		latest := len(e.Record.Versions)
-		page = append(page, s.describe(at, e, latest, s.views.find(keyOf(at.Tenant, &e.Record.Versions[latest-1]), s.now())))
+		list = append(list, s.describe(at, e, latest, s.views.find(keyOf(at.Tenant, &e.Record.Versions[latest-1]), s.now())))
 	}
 	if len(ids) == n {
 		next = ids[n-1]
 	}
-	return page, next, nil
+	return list, next, nil
 }
 
 // describe tells what a client may know; known may be nil.

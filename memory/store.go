@@ -209,7 +209,7 @@ func (s *Store) use(ctx context.Context, at ledger.Name, e ledger.Entry) time.Ti
 }
 
 // care is how the bytes of a record are to be treated.
-func (s *Store) care(e ledger.Entry) page.Care {
+func care(e ledger.Entry) page.Care {
 	c := page.Care{NextUse: e.Record.NextUse, Priority: e.Record.Priority}
 	if e.Record.Pinned {
 		c.PinUntil = e.Expires
@@ -250,6 +250,9 @@ type piece struct {
 	object      ledger.Object
 	raw, packed []byte
 }
+
+// copy is the piece as the pager takes it, with no other home.
+func (p piece) copy() page.Copy { return page.Copy{Object: p.object, Hot: p.raw, Packed: p.packed} }
 
 func newPiece(raw []byte) piece {
 	packed := blob.Pack(raw)

@@ -20,7 +20,7 @@ func TestAContextIsWhatWasStored(t *testing.T) {
 	s := newStore(t, testOptions(clock), nil)
 	text := "A \"contract\"\nof \u00e9 and e\u0301, tabs\t and \u2028."
 	c := create(t, s, alice, Draft{Content: Content{Text: text}, Name: "lease", Facts: []Fact{{ID: "f1", Text: "The rent is 900."}}})
-	if !isID(c.ID) || c.Version != 1 || c.Bytes != int64(len(text)) || c.Tokens["m"] != 7 || c.FactCount != 1 || c.Tier != page.Hot || c.Status != Active {
+	if !isID(c.ID) || c.Version != 1 || c.Bytes != int64(len(text)) || c.Tokens["m"] != 9 || c.FactCount != 1 || c.Tier != page.Hot || c.Status != Active {
 		t.Errorf("created %+v", c)
 	}
 	snap, err := s.Resolve(t.Context(), alice, Ref{ID: c.ID})
@@ -37,7 +37,7 @@ func TestAContextIsWhatWasStored(t *testing.T) {
 	if snap.Grounding != "1 facts" || snap.Derived.Skeleton != text[:20] || string(snap.Derived.Verdicts) != `{"jailbreak":0.1}` || snap.Facts[0].ID != "f1" {
 		t.Errorf("resolved %+v", snap)
 	}
-	if got, err := s.Get(t.Context(), alice, Ref{ID: c.ID, Version: 1}); err != nil || got.ETag != c.ETag || got.Tokens["m"] != 7 || got.FactCount != 1 {
+	if got, err := s.Get(t.Context(), alice, Ref{ID: c.ID, Version: 1}); err != nil || got.ETag != c.ETag || got.Tokens["m"] != 9 || got.FactCount != 1 {
 		t.Errorf("described %+v, %v", got, err)
 	}
 }
@@ -307,9 +307,8 @@ func TestQuotasAndAFullStore(t *testing.T) {
 	}
 	s := newStore(t, o, nil)
 	what := func(d Draft) string {
-		var quota *QuotaError
 		_, err := s.Create(t.Context(), alice, d)
-		if errors.As(err, &quota) {
+		if quota, ok := errors.AsType[*QuotaError](err); ok {
 			return quota.What
 		}
 		return fmt.Sprint(err)

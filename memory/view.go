@@ -149,20 +149,26 @@ func (s *Store) view(ctx context.Context, tenant string, at ledger.Name, r *ledg
 
 func (s *Store) makeView(ctx context.Context, tenant string, at ledger.Name, v *ledger.Version, n int, c page.Care, text func() (string, error)) (*view, error) {
 	made := &view{derived: Derived{Revision: s.o.Revision}}
-	if v.Derived != nil {
-		if err := s.read(ctx, at.Tenant, *v.Derived, c, &made.derived); err != nil {
-			return nil, err
-		}
-	}
-	if v.Facts != nil {
-		if err := s.read(ctx, at.Tenant, *v.Facts, c, &made.facts); err != nil {
-			return nil, err
-		}
+	if err := s.readInto(ctx, at.Tenant, v, c, made); err != nil {
+		return nil, err
 	}
 	if s.o.Derive != nil && (v.Derived == nil || made.derived.Revision != s.o.Revision) {
 		s.deriveAnew(ctx, tenant, at, n, made, text)
 	}
 	return made, s.ground(ctx, tenant, made, text)
+}
+
+// readInto brings in what is stored with a version.
+func (s *Store) readInto(ctx context.Context, t ledger.Tenant, v *ledger.Version, c page.Care, into *view) error {
+	if v.Derived != nil {
+		if err := s.read(ctx, t, *v.Derived, c, &into.derived); err != nil {
+			return err
+		}
+	}
+	if v.Facts != nil {
+		return s.read(ctx, t, *v.Facts, c, &into.facts)
+	}
+	return nil
 }
 
 // deriveAnew replaces what another revision had derived. When that fails the old stays, and its revision says so.

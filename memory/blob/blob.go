@@ -1,7 +1,8 @@
 // Package blob packs the bytes of contexts: compressed, with a header that tells how, and named by the
 // SHA-256 of what they hold. The packed form is the same in RAM and in Redis.
 //
-// It knows neither tiers nor tenants. All functions are safe for concurrent use.
+// It knows neither tiers nor tenants. All functions are safe for concurrent use. The codecs are made by the first
+// call and kept, with channels inside: a test binary that uses synctest must call Pack and Unpack once before.
 package blob
 
 import (

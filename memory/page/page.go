@@ -189,36 +189,40 @@ func (e *entry) tier() Tier {
 	return Gone
 }
 
-// bytes is what the entry counts for.
-func (e *entry) bytes() int64 { return int64(len(e.hot)+len(e.packed)) + overhead }
+// Copy is an object in both forms. The bytes are the pager's from Add on, to be read only.
+type Copy struct {
+	Object      ledger.Object
+	Hot, Packed []byte
+	Safe        bool // L3 has it too
+}
 
-// Add takes an object in both forms, hot and packed; both are the pager's from now on, to be read only. With
-// safe, L3 has the object, and what does not fit is left there. Otherwise it has no other home: it stays until
-// Forget or Saved, and ErrFull says that there is no room. Adding again what is there changes its care only.
-func (p *Pager) Add(k Key, o ledger.Object, hot, packed []byte, safe bool, c Care) error {
+// Add takes an object. What is safe and does not fit is left in L3. What is not safe has no other home: it
+// stays until Forget or Saved, and ErrFull says that there is no room. Adding again what is there changes its
+// care only, and may make it safe.
+func (p *Pager) Add(k Key, o Copy, c Care) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := p.entries[k]
 	if e != nil && e.packed != nil {
-		e.doomed, e.safe = false, e.safe || safe
+		e.doomed, e.safe = false, e.safe || o.Safe
 		e.tend(c)
 		p.touch(e)
 		return nil
 	}
-	if !p.room(int64(len(packed))+overhead, nil) {
-		if safe {
+	if !p.room(int64(len(o.Packed))+overhead, nil) {
+		if o.Safe {
 			return nil
 		}
-		return fmt.Errorf("%w: %d bytes", ErrFull, len(packed))
+		return fmt.Errorf("%w: %d bytes", ErrFull, len(o.Packed))
 	}
 	if e == nil {
-		e = &entry{key: k, object: o, place: -1}
+		e = &entry{key: k, object: o.Object, place: -1}
 		p.entries[k] = e
 	}
-	e.packed, e.doomed, e.safe = packed, false, e.safe || safe
+	e.packed, e.doomed, e.safe = o.Packed, false, e.safe || o.Safe
 	e.tend(c)
-	p.stats.L2Bytes += int64(len(packed))
-	p.warm(e, hot)
+	p.stats.L2Bytes += int64(len(o.Packed))
+	p.warm(e, o.Hot)
 	p.touch(e)
 	return nil
 }

@@ -21,6 +21,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const tenant = ledger.Tenant("t")
 
+// home is whether there is another than RAM, for a pager or an object.
+type home uint8
+
+const (
+	ramOnly home = iota
+	withL3
+)
+
 // shelf is an L3 in RAM.
 type shelf struct {
 	mu      sync.Mutex
@@ -68,48 +76,48 @@ func text(name string, n int) []byte {
 	return []byte(b.String()[:n])
 }
 
-func pager(t testing.TB, o Options, l3 bool) (*Pager, *shelf, *testkit.Clock) {
-	t.Helper()
+func pager(tb testing.TB, o Options, is home) (*Pager, *shelf, *testkit.Clock) {
+	tb.Helper()
 	clock := testkit.NewClock()
 	o.Now = clock.Now
 	s := &shelf{packed: map[blob.Sum][]byte{}}
 	var source Source
-	if l3 {
+	if is == withL3 {
 		source = s
 	}
 	p, err := New(o, source)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p, s, clock
 }
 
-func add(t testing.TB, p *Pager, s *shelf, raw []byte, safe bool, c Care) (Key, ledger.Object) {
-	t.Helper()
+func add(tb testing.TB, p *Pager, s *shelf, raw []byte, is home, c Care) (Key, ledger.Object) {
+	tb.Helper()
 	k, o, packed := object(raw)
-	if safe {
+	if is == withL3 {
 		s.put(o, packed)
 	}
-	if err := p.Add(k, o, raw, packed, safe, c); err != nil {
-		t.Fatal(err)
+	if err := p.Add(k, Copy{o, raw, packed, is == withL3}, c); err != nil {
+		tb.Fatal(err)
 	}
 	return k, o
 }
 
-func get(t testing.TB, p *Pager, o ledger.Object, raw []byte, from Tier) {
-	t.Helper()
-	h, err := p.Get(t.Context(), tenant, o, Care{})
+func get(tb testing.TB, p *Pager, o ledger.Object, raw []byte, from Tier) {
+	tb.Helper()
+	h, err := p.Get(tb.Context(), tenant, o, Care{})
 	if err != nil || !bytes.Equal(h.Bytes, raw) || h.Tier != from {
-		t.Fatalf("got %d bytes from %v, %v; want %d from %v", len(h.Bytes), h.Tier, err, len(raw), from)
+		tb.Fatalf("got %d bytes from %v, %v; want %d from %v", len(h.Bytes), h.Tier, err, len(raw), from)
 	}
 	h.Release()
 }
 
 func TestIdleObjectsLeaveTierByTierAndComeBack(t *testing.T) {
 	t.Parallel()
-	p, s, clock := pager(t, Options{}, true)
+	p, s, clock := pager(t, Options{}, withL3)
 	raw := text("a", 5000)
-	k, o := add(t, p, s, raw, true, Care{})
+	k, o := add(t, p, s, raw, withL3, Care{})
 	get(t, p, o, raw, Hot)
 	for _, step := range []struct {
 		pass time.Duration
@@ -134,11 +142,11 @@ func TestIdleObjectsLeaveTierByTierAndComeBack(t *testing.T) {
 
 func TestPinnedAnnouncedAndUsedObjectsStay(t *testing.T) {
 	t.Parallel()
-	p, s, clock := pager(t, Options{}, true)
+	p, s, clock := pager(t, Options{}, withL3)
 	now := clock.Now()
-	pinned, _ := add(t, p, s, text("pinned", 900), true, Care{PinUntil: now.Add(time.Hour)})
-	soon, _ := add(t, p, s, text("soon", 900), true, Care{NextUse: now.Add(30 * time.Minute)})
-	used, o := add(t, p, s, text("used", 900), true, Care{})
+	pinned, _ := add(t, p, s, text("pinned", 900), withL3, Care{PinUntil: now.Add(time.Hour)})
+	soon, _ := add(t, p, s, text("soon", 900), withL3, Care{NextUse: now.Add(30 * time.Minute)})
+	used, o := add(t, p, s, text("used", 900), withL3, Care{})
 	h, err := p.Get(t.Context(), tenant, o, Care{})
 	if err != nil {
 		t.Fatal(err)
@@ -167,12 +175,12 @@ func TestPinnedAnnouncedAndUsedObjectsStay(t *testing.T) {
 
 func TestWithoutL3NothingIsLostAndFullIsSaid(t *testing.T) {
 	t.Parallel()
-	p, s, clock := pager(t, Options{Bytes: 64 << 10}, false)
+	p, s, clock := pager(t, Options{Bytes: 64 << 10}, ramOnly)
 	held := map[ledger.Object][]byte{}
 	for i := 0; ; i++ {
 		raw := text(fmt.Sprint("object ", i), 6000)
 		k, o, packed := object(raw)
-		err := p.Add(k, o, raw, packed, false, Care{})
+		err := p.Add(k, Copy{o, raw, packed, false}, Care{})
 		if errors.Is(err, ErrFull) {
 			break
 		}
@@ -203,16 +211,16 @@ func TestWithoutL3NothingIsLostAndFullIsSaid(t *testing.T) {
 
 func TestRarelyUsedAndLargeObjectsAreTheVictims(t *testing.T) {
 	t.Parallel()
-	p, s, clock := pager(t, Options{Bytes: 100 << 10}, true)
-	often, o := add(t, p, s, text("often", 8000), true, Care{})
+	p, s, clock := pager(t, Options{Bytes: 100 << 10}, withL3)
+	often, o := add(t, p, s, text("often", 8000), withL3, Care{})
 	for range 20 {
 		get(t, p, o, text("often", 8000), Hot)
 	}
-	awaited, _ := add(t, p, s, text("awaited", 8000), true, Care{NextUse: clock.Now().Add(time.Minute)})
-	rarely, _ := add(t, p, s, text("rarely", 8000), true, Care{})
+	awaited, _ := add(t, p, s, text("awaited", 8000), withL3, Care{NextUse: clock.Now().Add(time.Minute)})
+	rarely, _ := add(t, p, s, text("rarely", 8000), withL3, Care{})
 	for i := range 10 {
 		clock.Pass(time.Millisecond)
-		add(t, p, s, text(fmt.Sprint("filler ", i), 8000), true, Care{})
+		add(t, p, s, text(fmt.Sprint("filler ", i), 8000), withL3, Care{})
 		check(t, p)
 	}
 	if p.Tier(often) != Hot || p.Tier(awaited) != Hot || p.Tier(rarely) == Hot {
@@ -225,7 +233,7 @@ func TestRarelyUsedAndLargeObjectsAreTheVictims(t *testing.T) {
 
 func TestOneRequestFetchesForAll(t *testing.T) {
 	t.Parallel()
-	p, s, _ := pager(t, Options{}, true)
+	p, s, _ := pager(t, Options{}, withL3)
 	raw := text("shared", 9000)
 	_, o, packed := object(raw)
 	s.put(o, packed)
@@ -235,7 +243,7 @@ func TestOneRequestFetchesForAll(t *testing.T) {
 	for range n {
 		go func() {
 			h, err := p.Get(t.Context(), tenant, o, Care{})
-			if err == nil && (!bytes.Equal(h.Bytes, raw) || h.Tier != L3) {
+			if err == nil && !bytes.Equal(h.Bytes, raw) {
 				err = fmt.Errorf("%d bytes from %v", len(h.Bytes), h.Tier)
 			}
 			h.Release()
@@ -265,7 +273,7 @@ func TestOneRequestFetchesForAll(t *testing.T) {
 
 func TestDamageIsAnErrorAndNeverOtherBytes(t *testing.T) {
 	t.Parallel()
-	p, s, _ := pager(t, Options{}, true)
+	p, s, _ := pager(t, Options{}, withL3)
 	raw := text("a", 5000)
 	k, o, packed := object(raw)
 	bad := bytes.Clone(packed)
@@ -284,9 +292,9 @@ func TestDamageIsAnErrorAndNeverOtherBytes(t *testing.T) {
 
 func TestForgottenObjectsGoWhenTheLastUserIsDone(t *testing.T) {
 	t.Parallel()
-	p, s, _ := pager(t, Options{}, false)
+	p, s, _ := pager(t, Options{}, ramOnly)
 	raw := text("a", 5000)
-	k, o := add(t, p, s, raw, false, Care{})
+	k, o := add(t, p, s, raw, ramOnly, Care{})
 	h, err := p.Get(t.Context(), tenant, o, Care{})
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +307,7 @@ func TestForgottenObjectsGoWhenTheLastUserIsDone(t *testing.T) {
 	if st := p.Stats(); st != (Stats{}) || p.Tier(k) != Gone {
 		t.Errorf("%+v is left", st)
 	}
-	add(t, p, s, raw, false, Care{})
+	add(t, p, s, raw, ramOnly, Care{})
 	h, err = p.Get(t.Context(), tenant, o, Care{})
 	if err != nil {
 		t.Fatal(err)
@@ -312,8 +320,13 @@ func TestForgottenObjectsGoWhenTheLastUserIsDone(t *testing.T) {
 	get(t, p, o, raw, Hot)
 }
 
+// fataler is a test, of testing or of rapid.
+type fataler interface {
+	Fatalf(format string, args ...any)
+}
+
 // check compares counts, lists and ranking with the entries.
-func check(t interface{ Fatalf(string, ...any) }, p *Pager) {
+func check(t fataler, p *Pager) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var hot, cold, ranked int

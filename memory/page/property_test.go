@@ -30,10 +30,10 @@ func TestTiersAgainstAModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		clock := testkit.NewClock()
-		l3 := rapid.Bool().Draw(r, "l3")
+		l3 := rapid.SampledFrom([]home{ramOnly, withL3}).Draw(r, "l3")
 		s := &shelf{packed: map[blob.Sum][]byte{}}
 		var source Source
-		if l3 {
+		if l3 == withL3 {
 			source = s
 		}
 		p, err := New(Options{Bytes: int64(rapid.IntRange(4_000, 60_000).Draw(r, "bound")), Now: clock.Now}, source)
@@ -52,10 +52,18 @@ func TestTiersAgainstAModel(t *testing.T) {
 			"": func(r *rapid.T) { check(r, p) },
 			"add": func(r *rapid.T) {
 				o := rapid.SampledFrom(objects).Draw(r, "object")
-				m.add(r, p, s, o, l3 && rapid.Bool().Draw(r, "safe"))
+				m.add(r, p, s, o, min(l3, rapid.SampledFrom([]home{ramOnly, withL3}).Draw(r, "safe")))
 			},
 			"get": func(r *rapid.T) {
-				m.get(r, p, rapid.SampledFrom(objects).Draw(r, "object"), rapid.Bool().Draw(r, "hold"), l3)
+				h, ok := m.get(r, p, rapid.SampledFrom(objects).Draw(r, "object"), l3)
+				if !ok {
+					return
+				}
+				if sum := h.e.object.Sum; len(m.users[sum]) < 3 && rapid.Bool().Draw(r, "hold") {
+					m.users[sum] = append(slices.Clip(m.users[sum]), h)
+					return
+				}
+				h.Release()
 			},
 			"release": func(r *rapid.T) {
 				o := rapid.SampledFrom(objects).Draw(r, "object")
@@ -106,13 +114,14 @@ func TestTiersAgainstAModel(t *testing.T) {
 	})
 }
 
-func (m *model) add(r *rapid.T, p *Pager, s *shelf, o ledger.Object, safe bool) {
+func (m *model) add(r *rapid.T, p *Pager, s *shelf, o ledger.Object, is home) {
 	k, _, packed := object(m.raw[o.Sum])
+	safe := is == withL3
 	if safe {
 		s.put(o, packed)
 		m.inL3[o.Sum] = true
 	}
-	err := p.Add(k, o, m.raw[o.Sum], packed, safe, Care{})
+	err := p.Add(k, Copy{o, m.raw[o.Sum], packed, safe}, Care{})
 	switch {
 	case err == nil && !safe && !m.inL3[o.Sum]:
 		m.owed[o.Sum] = true
@@ -124,14 +133,14 @@ func (m *model) add(r *rapid.T, p *Pager, s *shelf, o ledger.Object, safe bool) 
 	}
 }
 
-func (m *model) get(r *rapid.T, p *Pager, o ledger.Object, hold, l3 bool) {
+func (m *model) get(r *rapid.T, p *Pager, o ledger.Object, l3 home) (Held, bool) {
 	before := p.Tier(Key{tenant, o.Sum})
 	h, err := p.Get(r.Context(), tenant, o, Care{})
 	if err != nil {
-		if m.owed[o.Sum] || (l3 && m.inL3[o.Sum]) {
+		if m.owed[o.Sum] || (l3 == withL3 && m.inL3[o.Sum]) {
 			r.Fatalf("an object was lost: %v", err)
 		}
-		return
+		return Held{}, false
 	}
 	if !bytes.Equal(h.Bytes, m.raw[o.Sum]) {
 		r.Fatal("wrong bytes")
@@ -139,9 +148,5 @@ func (m *model) get(r *rapid.T, p *Pager, o ledger.Object, hold, l3 bool) {
 	if h.Tier != before {
 		r.Fatalf("came from %v and was in %v", h.Tier, before)
 	}
-	if hold && len(m.users[o.Sum]) < 3 {
-		m.users[o.Sum] = append(slices.Clip(m.users[o.Sum]), h)
-		return
-	}
-	h.Release()
+	return h, true
 }

@@ -183,23 +183,25 @@ func idle(l *list.List, before, now time.Time) []*entry {
 type ranking []*entry
 
 // Len is that of heap.Interface, as the methods below are.
-func (r ranking) Len() int { return len(r) }
+func (r *ranking) Len() int { return len(*r) }
 
 // Less puts those that are not awaited first, then lower ranks.
-func (r ranking) Less(i, j int) bool {
-	if a, b := r[i].awaited(), r[j].awaited(); a != b {
+func (r *ranking) Less(i, j int) bool {
+	x, y := (*r)[i], (*r)[j]
+	if a, b := x.awaited(), y.awaited(); a != b {
 		return !a
 	}
-	return r[i].rank < r[j].rank
+	return x.rank < y.rank
 }
 
 // awaited tells whether the object was used for the last time before the use that was announced.
 func (e *entry) awaited() bool { return e.care.NextUse.After(e.last) }
 
 // Swap exchanges two entries.
-func (r ranking) Swap(i, j int) {
-	r[i], r[j] = r[j], r[i]
-	r[i].place, r[j].place = i, j
+func (r *ranking) Swap(i, j int) {
+	a := *r
+	a[i], a[j] = a[j], a[i]
+	a[i].place, a[j].place = i, j
 }
 
 // Push adds an entry.

@@ -3,6 +3,7 @@ package prefix
 import (
 	"bytes"
 	"io"
+	"slices"
 )
 
 // Body is a request's body in pieces that follow each other. It is immutable, so any number of attempts can
@@ -71,11 +72,9 @@ type insertion struct {
 	parts Body
 }
 
-// insert applies one or two insertions that do not overlap.
+// insert applies insertions that do not overlap.
 func insert(body []byte, edits []insertion) Body {
-	if len(edits) == 2 && edits[0].at.start > edits[1].at.start {
-		edits[0], edits[1] = edits[1], edits[0]
-	}
+	slices.SortFunc(edits, func(a, b insertion) int { return a.at.start - b.at.start })
 	var out Body
 	at := 0
 	for _, e := range edits {

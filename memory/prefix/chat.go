@@ -108,7 +108,7 @@ func (b *chatBuilder) contexts(contexts []Context) {
 			end++
 		}
 		b.w.str(`{"role":"` + b.role.String() + `","content":"`)
-		b.w.texts(contexts[i:end], nil, false)
+		b.w.texts(contexts[i:end], nil, "")
 		b.w.str(`"}`)
 		i = end
 	}
@@ -119,23 +119,23 @@ func (b *chatBuilder) lead(body []byte, texts []Context, domain []byte, o own) {
 	b.comma()
 	inside := body[o.content.start:o.content.end]
 	b.w.str(`{"role":"` + b.role.String() + `","content":`)
-	if o.form == listed {
+	switch {
+	case o.form == listed && !blank(inside):
 		b.w.str(`[{"type":"text","text":"`)
-		b.w.texts(texts, domain, !blank(inside))
-		b.w.str(`"}`)
-		if !blank(inside) {
-			b.w.str(",")
-		}
+		b.w.texts(texts, domain, separator)
+		b.w.str(`"},`)
 		b.w.raw(inside)
 		b.w.str("]}")
-		return
-	}
-	b.w.str(`"`)
-	b.w.texts(texts, domain, o.form == text && len(inside) > 0)
-	if o.form == text {
+	case o.form == text && len(inside) > 0:
+		b.w.str(`"`)
+		b.w.texts(texts, domain, separator)
 		b.w.raw(inside)
+		b.w.str(`"}`)
+	default:
+		b.w.str(`"`)
+		b.w.texts(texts, domain, "")
+		b.w.str(`"}`)
 	}
-	b.w.str(`"}`)
 }
 
 // blank tells whether there is nothing but white space between the brackets of a list.

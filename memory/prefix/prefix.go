@@ -118,9 +118,9 @@ func (w *writer) context(c Context) {
 	}
 }
 
-// texts writes what stands in front of a string: contexts that are texts, and the domain prompt, each with a
-// separator behind it unless it is the last and follows is false.
-func (w *writer) texts(contexts []Context, domain []byte, follows bool) {
+// texts writes what stands in front of a string: contexts that are texts, and the domain prompt, with separators
+// between them and last behind them.
+func (w *writer) texts(contexts []Context, domain []byte, last string) {
 	left := 0
 	for _, c := range contexts {
 		if c.Kind == ledger.Text {
@@ -131,9 +131,11 @@ func (w *writer) texts(contexts []Context, domain []byte, follows bool) {
 		left++
 	}
 	behind := func() {
-		if left--; left > 0 || follows {
+		if left--; left > 0 {
 			w.str(separator)
+			return
 		}
+		w.str(last)
 	}
 	for _, c := range contexts {
 		if c.Kind == ledger.Text {
@@ -145,6 +147,14 @@ func (w *writer) texts(contexts []Context, domain []byte, follows bool) {
 		w.raw(domain)
 		behind()
 	}
+}
+
+// before is what stands in front of a JSON string that is not empty.
+func before(str span) string {
+	if str.end-str.start == len(`""`) {
+		return ""
+	}
+	return separator
 }
 
 func completion(r Request, domain []byte) (Body, error) {
@@ -167,7 +177,7 @@ func completion(r Request, domain []byte) (Body, error) {
 			return nil, fmt.Errorf("%w: the prompt is no text", ErrUnsupported)
 		}
 		w.raw(r.Body[at : p.start+1])
-		w.texts(r.Contexts, domain, p.end-p.start > len(`""`))
+		w.texts(r.Contexts, domain, before(p))
 		at = p.start + 1
 	}
 	w.raw(r.Body[at:])
@@ -216,16 +226,16 @@ func instruct(body []byte, texts []Context, domain []byte) (insertion, error) {
 			start++
 		}
 		w.str(`"instructions":"`)
-		w.texts(texts, domain, false)
+		w.texts(texts, domain, "")
 		w.str(`",`) // a request has a model
 		return insertion{span{start + 1, start + 1}, w.parts}, nil
 	case body[at.start] == 'n':
 		w.str(`"`)
-		w.texts(texts, domain, false)
+		w.texts(texts, domain, "")
 		w.str(`"`)
 		return insertion{at, w.parts}, nil
 	case body[at.start] == '"':
-		w.texts(texts, domain, at.end-at.start > len(`""`))
+		w.texts(texts, domain, before(at))
 		return insertion{span{at.start + 1, at.start + 1}, w.parts}, nil
 	}
 	return insertion{}, fmt.Errorf("%w: the instructions are no text", ErrUnsupported)

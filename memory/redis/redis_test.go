@@ -21,20 +21,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a time
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // patient budgets keep a busy machine from failing tests that are not about time.
 func patient(url string) Options {
 	return Options{URL: url, MetaBudget: 10 * time.Second, BlobBudget: 10 * time.Second, WriteBudget: 10 * time.Second}
 }
 
-func open(t testing.TB, o Options) *Store {
-	t.Helper()
-	s, err := Open(t.Context(), o)
+func open(tb testing.TB, o Options) *Store {
+	tb.Helper()
+	s, err := Open(tb.Context(), o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(s.Close)
+	tb.Cleanup(s.Close)
 	return s
 }
 
@@ -49,14 +49,13 @@ func object(name string, n int) (ledger.Object, []byte, []byte) {
 	return ledger.Object{Sum: blob.Of(raw), Size: int64(n), Packed: int64(len(packed))}, raw, packed
 }
 
-// book is what Local and Store have in common.
+// book is what Local and Store have in common, but for Usage.
 type book interface {
-	Load(context.Context, ledger.Tenant, string) (ledger.Entry, error)
-	Commit(context.Context, ledger.Change) (int64, []ledger.Object, error)
-	Touch(context.Context, []ledger.Touch) error
-	Due(context.Context, time.Time, int) ([]ledger.Name, error)
-	List(context.Context, ledger.Tenant, string, int) ([]string, error)
-	Usage(context.Context, ledger.Tenant) (int64, int64, error)
+	Load(ctx context.Context, t ledger.Tenant, id string) (ledger.Entry, error)
+	Commit(ctx context.Context, c ledger.Change) (int64, []ledger.Object, error)
+	Touch(ctx context.Context, touches []ledger.Touch) error
+	Due(ctx context.Context, now time.Time, n int) ([]ledger.Name, error)
+	List(ctx context.Context, t ledger.Tenant, after string, n int) ([]string, error)
 }
 
 // TestBothBooksAnswerAlike does the same with the book in RAM and the one in Redis.
@@ -151,7 +150,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-func alike(r *rapid.T, one, two book, tenants []ledger.Tenant, ids []string) {
+func alike(r *rapid.T, one *ledger.Local, two *Store, tenants []ledger.Tenant, ids []string) {
 	ctx := r.Context()
 	for _, t := range tenants {
 		for _, id := range ids {
@@ -183,15 +182,15 @@ func record(id string, objects ...ledger.Object) *ledger.Record {
 	return &ledger.Record{ID: id, Created: start, TTL: time.Hour, Versions: []ledger.Version{{Created: start, Segments: objects}}}
 }
 
-func create(t testing.TB, s *Store, tenant ledger.Tenant, id string, name string, n int) (ledger.Change, []byte) {
-	t.Helper()
+func create(tb testing.TB, s *Store, tenant ledger.Tenant, id, name string, n int) (ledger.Change, []byte) {
+	tb.Helper()
 	o, raw, packed := object(name, n)
-	if err := s.Put(t.Context(), tenant, o, packed); err != nil {
-		t.Fatal(err)
+	if err := s.Put(tb.Context(), tenant, o, packed); err != nil {
+		tb.Fatal(err)
 	}
 	c := ledger.Change{Tenant: tenant, ID: id, New: record(id, o), Expires: start.Add(time.Hour)}
-	if _, _, err := s.Commit(t.Context(), c); err != nil {
-		t.Fatal(err)
+	if _, _, err := s.Commit(tb.Context(), c); err != nil {
+		tb.Fatal(err)
 	}
 	return c, raw
 }

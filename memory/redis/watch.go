@@ -23,7 +23,7 @@ func (s *Store) Watch(ctx context.Context, changed func(ledger.News), missed fun
 	for {
 		err := s.listen(ctx, changed, missed)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // asked to end
+			return nil
 		}
 		if errors.Is(err, rueidis.ErrClosing) && s.client.Load() != nil {
 			return fmt.Errorf("watch redis: %w", err)
