@@ -49,7 +49,7 @@ var sights = sync.Pool{New: func() any { return new(sight) }}
 // What numbers of one claim may cost, in steps of numeric.CheckWithin: under a millisecond where a stream waits, and some
 // fifty where a worker does it. Claims of a few numbers need a tenth of the first beside 64 KiB of facts.
 const (
-	quickSteps = 250_000
+	quickSteps = 150_000
 	checkSteps = 20_000_000
 )
 

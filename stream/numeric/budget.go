@@ -11,7 +11,7 @@ var ErrBudget = errors.New("more numbers and words to compare than the budget al
 // comparing is what it takes to compare two numbers, in steps.
 const comparing = 8
 
-// pause is after how many numbers of the evidence a check looks whether it should end.
+// pause is after how many steps, about, a check looks whether its context has ended; a power of 2.
 const pause = 1024
 
 // budget bounds the work of one check.

@@ -108,8 +108,8 @@ type checker struct {
 	limit Thresholds
 	claim string
 	cues  cue
-	noun  uint64  // what the number that is being judged counts, 0 when that is not told
-	all   float64 // weight of the terms that tell the subject of the number that is being judged
+	noun  uint64       // what the number that is being judged counts, 0 when that is not told
+	all   float64      // weight of the terms that tell the subject of the number that is being judged
 	said  []words.Word // of the text before
 	homes []int32      // clauses of the claim's numbers
 
@@ -378,41 +378,6 @@ func (*checker) found(f Finding, v Verdict, r Reason, by candidate) Finding {
 	f.Verdict, f.Reason, f.Score = v, r, by.score
 	f.Sentence = int(by.sentence)
 	return f
-}
-
-// bestMatch finds the value of the evidence that agrees with v and whose words agree best.
-func (c *checker) bestMatch(v *quantity.Value) (candidate, Reason) {
-	best, how := nobody, NoSuchNumber
-	for k := range c.x.known {
-		if k%pause == 0 && c.spent() {
-			return best, how
-		}
-		e := &c.x.known[k]
-		c.left--
-		if best.sentence >= 0 && c.reach(e.sentence) <= best.score {
-			continue
-		}
-		c.left -= comparing
-		a := quantity.Compare(v, &e.value)
-		if a == quantity.Differs {
-			continue
-		}
-		if score := c.affinity(int32(k)); best.sentence < 0 || score > best.score {
-			best, how = c.by(int32(k), score), reasons(a)
-		}
-	}
-	return best, how
-}
-
-func reasons(a quantity.Agreement) Reason {
-	switch a {
-	case quantity.Rounded:
-		return Rounded
-	case quantity.Converted:
-		return Converted
-	case quantity.Equal, quantity.Differs:
-	}
-	return SameValue
 }
 
 // bestOther finds the comparable value of the evidence that differs from v and whose words agree best.

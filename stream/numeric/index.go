@@ -23,6 +23,7 @@ type Index struct {
 	postings  map[uint64][]int32       // word to the sentences that hold it, ascending
 	byDim     map[quantity.Dim][]int32 // dimension to known numbers
 	idf       map[uint64]float32
+	values    values
 }
 
 type indexed struct {
@@ -62,6 +63,7 @@ func NewIndex(sentences []Sentence) *Index {
 		r.read(s.Text)
 		x.add(int32(i), s, &r, c.next(int32(i), s, &r))
 	}
+	x.values = newValues(x.known)
 	x.idf = make(map[uint64]float32, len(x.postings))
 	for h, list := range x.postings {
 		x.idf[h] = float32(math.Log(1 + float64(len(sentences))/float64(len(list))))

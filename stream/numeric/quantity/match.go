@@ -244,6 +244,21 @@ func amounts(c, e *Value) Agreement {
 	return when(near(c.Raw, truth, tolerance(c, e)), kind)
 }
 
+// Reach is how far from v, a single amount of a claim, a single amount of the evidence can lie and still agree with it:
+// in the unit of v, or as both are written. It is a bound for searching; Compare decides.
+func (v *Value) Reach() float64 {
+	size := math.Abs(v.Raw)
+	reach := min(max(v.Place, v.Step)/2, looseShare*size) + 1e-6*max(1, size)
+	switch v.Hedge {
+	case Over, Under, Least, Most:
+		return reach + max(v.Place, 0.5*size)
+	case Nearly:
+		return reach + looseShare*size
+	case Exact, About:
+	}
+	return reach
+}
+
 // Says reports whether v says base, an amount in base units that was worked out from others, by the precision that v is
 // written with.
 func (v *Value) Says(base float64) bool {

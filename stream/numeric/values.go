@@ -1,0 +1,126 @@
+package numeric
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+
+	"signalbox/stream/numeric/quantity"
+)
+
+// values finds the numbers of the evidence that one of a claim could agree with, by their amounts.
+type values struct {
+	written []amount                  // single amounts by the number as written: units may be left out
+	base    map[quantity.Dim][]amount // those with a unit by the amount in its base unit
+	rest    []int32                   // what is more than one amount: dates, ranges, "1.234"; ascending
+}
+
+type amount struct {
+	at    float64
+	known int32
+}
+
+func newValues(list []known) values {
+	x := values{base: make(map[quantity.Dim][]amount)}
+	for k := range list {
+		v := &list[k].value
+		if !single(v) || !math.IsNaN(v.Alt) {
+			x.rest = append(x.rest, int32(k))
+			continue
+		}
+		x.written = append(x.written, amount{v.Raw, int32(k)})
+		if v.Dim != quantity.Plain {
+			x.base[v.Dim] = append(x.base[v.Dim], amount{v.Lo, int32(k)})
+		}
+	}
+	byAmount := func(a, b amount) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.known, b.known)) }
+	slices.SortFunc(x.written, byAmount)
+	for _, list := range x.base {
+		slices.SortFunc(list, byAmount)
+	}
+	return x
+}
+
+func single(v *quantity.Value) bool { return v.Kind == quantity.Count && !v.Range() }
+
+// inside returns the amounts in [lo, hi] of a sorted list.
+func inside(list []amount, lo, hi float64) []amount {
+	from := sort.Search(len(list), func(i int) bool { return list[i].at >= lo })
+	to := from + sort.Search(len(list)-from, func(i int) bool { return list[from+i].at > hi })
+	return list[from:to]
+}
+
+// match is the best number so far that agrees with one of the claim.
+type match struct {
+	candidate
+
+	how Reason
+}
+
+// bestMatch finds the value of the evidence that agrees with v and whose words agree best, of equals the first.
+func (c *checker) bestMatch(v *quantity.Value) (candidate, Reason) {
+	m := match{nobody, NoSuchNumber}
+	if !single(v) {
+		for k := range c.x.known {
+			if !c.try(&m, v, int32(k)) {
+				break
+			}
+		}
+		return m.candidate, m.how
+	}
+	reach := v.Reach()
+	c.tryAll(&m, v, inside(c.x.values.written, v.Raw-reach, v.Raw+reach))
+	c.tryAll(&m, v, inside(c.x.values.base[v.Dim], (v.Raw-reach)*v.Factor+v.Offset, (v.Raw+reach)*v.Factor+v.Offset))
+	if !math.IsNaN(v.Alt) {
+		c.tryAll(&m, v, inside(c.x.values.written, v.Alt-reach, v.Alt+reach))
+	}
+	for _, k := range c.x.values.rest {
+		if !c.try(&m, v, k) {
+			break
+		}
+	}
+	return m.candidate, m.how
+}
+
+func (c *checker) tryAll(m *match, v *quantity.Value, list []amount) {
+	for i := range list {
+		if !c.try(m, v, list[i].known) {
+			return
+		}
+	}
+}
+
+// try weighs number k of the evidence, and reports whether there is time for more.
+func (c *checker) try(m *match, v *quantity.Value, k int32) bool {
+	e := &c.x.known[k]
+	c.left--
+	if c.left&(pause-1) == 0 && c.spent() || c.left < 0 {
+		return false
+	}
+	if m.sentence >= 0 {
+		if most := c.reach(e.sentence); most < m.score || most == m.score && k > m.known {
+			return true
+		}
+	}
+	c.left -= comparing
+	a := quantity.Compare(v, &e.value)
+	if a == quantity.Differs {
+		return true
+	}
+	if score := c.affinity(k); m.sentence < 0 || score > m.score || score == m.score && k < m.known {
+		m.candidate, m.how = c.by(k, score), reasons(a)
+	}
+	return true
+}
+
+func reasons(a quantity.Agreement) Reason {
+	switch a {
+	case quantity.Rounded:
+		return Rounded
+	case quantity.Converted:
+		return Converted
+	case quantity.Equal, quantity.Differs:
+	}
+	return SameValue
+}
