@@ -16,10 +16,13 @@ func events(stream []byte) iter.Seq[[]byte] {
 			line, stream = cutLine(stream)
 			if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 				value = bytes.TrimPrefix(value, []byte(" "))
-				if lines++; lines == 1 {
+				switch lines++; lines {
+				case 1:
 					joined = value
-				} else {
+				case 2:
 					joined = append(append(bytes.Clone(joined), '\n'), value...)
+				default:
+					joined = append(append(joined, '\n'), value...)
 				}
 				continue
 			}
