@@ -45,6 +45,19 @@ func TestAClaimOfManyNumbersIsLeftToCheck(t *testing.T) {
 	}
 }
 
+func TestAHeadingOfManyNumbersStatesNothing(t *testing.T) {
+	t.Parallel()
+	e, claim := numbersOf(t, 250<<10)
+	heading := "# " + claim.Text + strings.Repeat("7919 15838 ", 50) + "\n\n"
+	got, err := checker(t, check.Options{}).Text(t.Context(), e, "", heading+"The stock is 7919.\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := got.Claims[0]; r.Verdict != check.NotCheckable {
+		t.Errorf("%.60q is %v (%s)", r.Text, r.Verdict, r.Reason)
+	}
+}
+
 func TestManyNumbersAreNotComparedForNobody(t *testing.T) {
 	t.Parallel()
 	e, claim := numbersOf(t, 250<<10)

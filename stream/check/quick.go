@@ -70,9 +70,6 @@ func (c *Checker) Quick(e *evidence.Evidence, claim Claim) (r Result, final bool
 	return r, final
 }
 
-// look is lookWithin with a context that does not end.
-func (s *sight) look(e *evidence.Evidence, claim Claim) { s.lookWithin(context.Background(), e, claim) }
-
 // lookWithin reads the signs and the numbers of a claim. Where numbers are so many that they take time, it takes no more
 // than checkSteps and ends with the context.
 func (s *sight) lookWithin(ctx context.Context, e *evidence.Evidence, claim Claim) {

@@ -53,7 +53,9 @@ func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answ
 			report.Support = min(report.Support, at.Score)
 			next++
 		} else {
-			at.Result, _ = c.Quick(e, contextual(list, i))
+			var s sight
+			s.lookWithin(ctx, e, contextual(list, i))
+			at.Result, _ = s.verdict(e)
 		}
 		verdicts[i] = at.Verdict
 	}
@@ -100,7 +102,7 @@ func readings(ctx context.Context, e *evidence.Evidence, list []claims.Claim) ([
 			continue
 		}
 		r := &reading{at: i}
-		r.look(e, contextual(list, i))
+		r.lookWithin(ctx, e, contextual(list, i))
 		r.quick, r.final = r.verdict(e)
 		if r.mute && r.numbers != numeric.Contradicted {
 			mute = append(mute, r)
