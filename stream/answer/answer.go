@@ -94,8 +94,10 @@ type Delta struct {
 
 	field   role
 	slot    int
-	escaped bool // Text is not the bytes at At
-	high    bool // there are bytes beyond ASCII
+	twin    openai.Span // where the same text stands once more, without the quotes
+	spelled bool        // the twin's bytes are not Text
+	escaped bool        // Text is not the bytes at At
+	high    bool        // there are bytes beyond ASCII
 }
 
 // Finish is the end of a choice.
@@ -135,6 +137,9 @@ type Event struct {
 	Usage  Usage
 	// HasUsage: there is a usage that is not null.
 	HasUsage bool
+	// Unread: there is something for the client that says something and is no text that is read: speech, or a
+	// text of all the answer that is not the answer's.
+	Unread bool
 	// Extension is the value of a member x_signalbox that the server sent. Zero without one. No server
 	// has a reason to send it.
 	Extension openai.Span
@@ -169,6 +174,7 @@ type Reader struct {
 	scan  scanner
 
 	shape    Shape  // of the last event that was not opaque
+	twins    bool   // its choices hold their text twice, as text and as a delta
 	head     []byte // members that the chunks share, spelled "id":"...",; with a comma behind each
 	choices  []choiceState
 	over     bool // the Responses API's last event was read
@@ -269,6 +275,9 @@ func (r *Reader) read(data []byte) *Event {
 	for i := range e.Deltas {
 		e.unescape(&e.Deltas[i])
 	}
+	if e.layout.twins {
+		e.pair()
+	}
 	return e
 }
 
@@ -301,6 +310,7 @@ func (r *Reader) remember(e *Event) {
 			r.head = append(append(r.head, e.data[m.Start:m.End]...), ',')
 		}
 	}
+	r.twins = r.twins || l.chat && l.completion
 	for _, c := range l.choices {
 		r.see(c, open)
 	}

@@ -40,6 +40,9 @@ func (r *Reader) AppendDelta(dst []byte, like Delta, text []byte) []byte {
 		dst = strconv.AppendInt(append(dst, `,"delta":{"tool_calls":[{"index":`...), int64(like.Part), 10)
 	}
 	dst = append(appendQuoted(append(dst, open...), text), end...)
+	if r.twins && like.Kind == Text && r.shape == Chat {
+		dst = appendQuoted(append(dst, `,"text":`...), text)
+	}
 	return append(dst, `,"logprobs":null,"finish_reason":null}]}`...)
 }
 

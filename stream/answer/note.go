@@ -85,7 +85,7 @@ func (s *scanner) noteString(m role, at openai.Span) {
 	default:
 	}
 	kind, ok := m.kind()
-	if !ok || at.End-at.Start == len(`""`) {
+	if s.e.layout.twins = s.e.layout.twins || m == outputText && at.End-at.Start > len(`""`); !ok || at.End-at.Start == len(`""`) {
 		return
 	}
 	e.Deltas = append(e.Deltas, Delta{
@@ -142,6 +142,14 @@ func (s *scanner) noteOther(of, m role, at openai.Span) {
 		if first != 'n' {
 			l.slots[s.f.slot].tokens = at
 		}
+	case tokenID:
+		if first != 'n' {
+			l.slots[s.f.slot].token = at
+		}
+	case audio:
+		filled := !isEmpty(s.b[at.Start:at.End])
+		s.e.Unread = s.e.Unread || filled
+		l.extra = l.extra || filled
 	case toolCalls, functionCall:
 		l.extra = l.extra || first != 'n' && !isEmpty(s.b[at.Start:at.End])
 	case ignored:
@@ -160,13 +168,14 @@ func (s *scanner) settle() {
 	object := string(s.inside(l.object))
 	e.Failed = l.errors || object == "error" || string(eventType) == "error"
 	switch {
-	case l.hasChoices && (isEvent || l.hasOutput), l.chat && l.text:
+	case l.hasChoices && (isEvent || l.hasOutput):
 		s.fail(whyBoth)
 	case l.hasChoices:
 		e.Shape = Chat
 		if !l.chat && (l.completion || object == "text_completion") {
 			e.Shape = Completion
 		}
+		l.twins = l.chat && l.text
 		s.dropTop()
 	case isEvent:
 		e.Shape, e.Type = Response, eventType

@@ -23,6 +23,8 @@ type Rewrite struct {
 	// Changes must not overlap. Log probabilities and token ids that spell a changed text again become
 	// null, or an empty list in the Responses API.
 	Changes []Change
+	// Unspelled does that to all log probabilities and token ids of the event.
+	Unspelled bool
 	// Finish replaces the reason of every choice that ends in this event; empty leaves it. In the
 	// Responses API the event becomes a response.incomplete, or the body an incomplete response, for this
 	// reason; the name of the server-sent event is the caller's to change.
@@ -45,6 +47,11 @@ func (e *Event) Append(dst []byte, w Rewrite) []byte {
 	if e.Shape != Opaque {
 		for i := range w.Changes {
 			e.change(&w.Changes[i])
+		}
+		if w.Unspelled {
+			for i := range e.layout.slots {
+				e.unspell(&e.layout.slots[i])
+			}
 		}
 		if w.Finish != "" {
 			e.refinish(w.Finish)
@@ -85,17 +92,38 @@ func (e *Event) change(c *Change) {
 	from := len(e.patch)
 	e.patch = appendInside(e.patch, c.Text)
 	e.edit(at, from)
+	if d.twin != (openai.Span{}) {
+		twin := *d
+		twin.At, twin.escaped = d.twin, d.spelled
+		e.edits = append(e.edits, edit{twin.raw(e.data, max(0, c.From), max(c.From, c.To)), from, len(e.patch)})
+	}
+	e.unspell(&e.layout.slots[d.slot])
+}
+
+// unspell takes out what tells the texts of a slot another time.
+func (e *Event) unspell(s *slot) {
 	nothing := "null"
 	if e.Shape == Response {
 		nothing = "[]"
 	}
-	s := e.layout.slots[d.slot]
-	if s.logprobs != (openai.Span{}) {
-		e.replace(s.logprobs, nothing)
+	for _, at := range [...]openai.Span{s.logprobs, s.tokens, s.token} {
+		if at != (openai.Span{}) {
+			e.replace(at, nothing)
+		}
 	}
-	if s.tokens != (openai.Span{}) {
-		e.replace(s.tokens, nothing)
+}
+
+// Spelled reports whether there are log probabilities or token ids, which tell a text another time.
+func (e *Event) Spelled() bool {
+	for i := range e.layout.slots {
+		s := &e.layout.slots[i]
+		for _, at := range [...]openai.Span{s.logprobs, s.tokens, s.token} {
+			if at != (openai.Span{}) && !isEmpty(e.data[at.Start:at.End]) {
+				return true
+			}
+		}
 	}
+	return false
 }
 
 // raw returns where in the data the bytes [from, to) of the text are spelled.

@@ -36,6 +36,7 @@ const (
 	status
 	incomplete
 	reason
+	outputText // all texts of a response as one
 	// Of a choice.
 	choice
 	index
@@ -53,6 +54,8 @@ const (
 	toolCalls
 	functionCall
 	messageRole
+	audio
+	tokenID
 	contentPart
 	partText
 	partRefusal
@@ -170,6 +173,8 @@ func responseMember(name []byte) role {
 		return status
 	case "incomplete_details":
 		return incomplete
+	case "output_text":
+		return outputText
 	case "usage":
 		return usage
 	}
@@ -212,6 +217,10 @@ func messageMember(name []byte) role {
 		return functionCall
 	case "role":
 		return messageRole
+	case "audio":
+		return audio
+	case "token_id":
+		return tokenID
 	}
 	return ignored
 }
@@ -312,7 +321,7 @@ func element(of role) role {
 // kind returns what the text of a string is, and whether the string is a text at all.
 func (r role) kind() (Kind, bool) {
 	switch r { //nolint:exhaustive // the rest is no text
-	case content, completionText, partText, topDelta, topText:
+	case content, completionText, partText, topDelta, topText, outputText:
 		return Text, true
 	case refusal, partRefusal, topRefusal:
 		return Refusal, true

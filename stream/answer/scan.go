@@ -30,13 +30,14 @@ type layout struct {
 	chat, completion, text                       bool // what the choices hold; text: a completion's is not empty
 	role                                         bool // there is one
 	extra                                        bool // see Event.Bare
+	twins                                        bool // a text may stand there twice
 
 	outputIndex, contentIndex, sequence int
 	hasSequence                         bool
 }
 
 // slot is what tells the text of a choice, or of a part of an output item, another time.
-type slot struct{ logprobs, tokens openai.Span }
+type slot struct{ logprobs, tokens, token openai.Span }
 
 func (l *layout) empty() layout {
 	return layout{head: l.head[:0], choices: l.choices[:0], slots: l.slots[:0]}
@@ -90,7 +91,7 @@ func (s *scanner) read(e *Event) {
 func (e *Event) opaque(why string) {
 	e.Shape, e.Why, e.Type = Opaque, why, nil
 	e.Deltas, e.Finishes, e.Failed = e.Deltas[:0], e.Finishes[:0], false
-	e.Usage, e.HasUsage, e.Extension = Usage{}, false, openai.Span{}
+	e.Usage, e.HasUsage, e.Extension, e.Unread = Usage{}, false, openai.Span{}, false
 	e.layout = e.layout.empty()
 }
 

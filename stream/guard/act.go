@@ -12,37 +12,66 @@ const cutReason = "content_filter"
 
 // mark marks a claim, behind its text.
 func (s *stream) mark(r *record) {
-	if s.MarkerAs == Text {
-		r.lane.marked = append(r.lane.marked, r.claim.Bytes.End)
-	}
-	if it := r.lane.last; it != nil {
+	it, ln := r.lane.last, r.lane
+	switch {
+	case it == &s.now && s.MarkerAs == Text:
+		s.markWithin(r)
+	case it != nil:
 		it.marks = append(it.marks, r)
-		return
+	default:
+		s.insertMark(r, ln.fed, ln.tail)
 	}
-	s.insertMark(r)
 }
 
-// insertMark writes the event that marks a claim. In the Responses API it can only bring the answer's text, and a text that did
-// not come in pieces gets its marks inside.
-func (s *stream) insertMark(r *record) {
+// markWithin marks a claim in the text of the event that has just been read, where the claim ends, or at the front of that
+// text when it ended before: only what follows tells that a sentence is over.
+func (s *stream) markWithin(r *record) {
+	var p *passage
+	for i := range s.now.texts {
+		if p = &s.now.texts[i]; p.lane == r.lane && r.claim.Bytes.End <= p.to {
+			break
+		}
+	}
+	at := max(r.claim.Bytes.End, p.from)
+	tail := p.ahead
+	if at > p.from {
+		tail = p.text[at-p.from-1]
+	}
+	text := s.behind(tail)
+	r.lane.marked = append(r.lane.marked, mark{at, text})
+	s.now.inside = append(s.now.inside, splice{p.delta, at - p.from, text})
+}
+
+// insertMark writes the event that marks a claim, behind the text that was written: at is its length and tail its last byte. In
+// the Responses API it can only bring the answer's text, and a text that did not come in pieces gets its marks inside.
+func (s *stream) insertMark(r *record, at int, tail byte) {
 	if !r.lane.streamed || s.in.Shape() == answer.Response && r.lane.kind == answer.Reasoning {
+		if s.MarkerAs == Text {
+			r.lane.marked = append(r.lane.marked, mark{r.claim.Bytes.End, s.marker})
+		}
 		return
 	}
 	b := s.builder()
 	if s.MarkerAs == Text {
-		s.buf = b.AppendDelta(s.buf[:0], r.lane.like, s.behind(r.lane))
+		text := s.behind(tail)
+		r.lane.marked = append(r.lane.marked, mark{at, text})
+		s.buf = b.AppendDelta(s.buf[:0], r.lane.like, text)
 	} else {
 		s.buf = extend(b.AppendDelta(s.buf[:0], r.lane.like, nil), appendMark(nil, r))
 	}
 	s.w.Insert(b.DeltaName(), s.buf)
 }
 
-// behind is the marker as it stands behind a lane's text so far: where that ends in white space, the marker has its own behind it.
-func (s *stream) behind(ln *lane) []byte {
-	if ln.tail != ' ' && ln.tail != '\n' || len(s.bare) == len(s.marker) {
-		return s.marker
+// behind is the marker as it stands behind a byte: behind white space it has its own behind it.
+func (s *stream) behind(tail byte) []byte {
+	switch {
+	case len(s.bare) == len(s.marker):
+	case tail == ' ':
+		return s.spaced
+	case tail == '\n':
+		return s.lined
 	}
-	return append(append(s.spaced[:0], s.bare...), ln.tail)
+	return s.marker
 }
 
 // cut ends the answer for the client. What was let go before stands.
@@ -53,7 +82,7 @@ func (s *stream) cut() {
 	s.pool.observer.Action(Cut)
 	var told []byte
 	if s.Summary {
-		told = s.summary(nil)
+		told = s.summary()
 	}
 	b := s.builder()
 	for _, choice := range s.open() {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,9 @@ func (g *Guard) Body(ctx context.Context, body []byte, job Job) ([]byte, Outcome
 	var r answer.Reader
 	e := r.ReadBody(body)
 	b.read(e)
+	if e.Shape == answer.Opaque || e.Unread {
+		b.unread()
+	}
 	err := b.wait(ctx)
 	b.conclude()
 	b.finish(err)
@@ -41,8 +45,8 @@ func (g *Guard) Body(ctx context.Context, body []byte, job Job) ([]byte, Outcome
 	if e.Shape == answer.Opaque || e.Failed {
 		b.out.State = sse.Failed
 	}
-	if err == nil && e.Shape == answer.Opaque && b.blocks(check.Unchecked) {
-		err = fmt.Errorf("%w: %s", ErrOpaque, e.Why)
+	if err == nil && b.unreads > 0 && b.blocks(check.Unchecked) {
+		err = fmt.Errorf("%w: %s", ErrOpaque, cmp.Or(e.Why, "it holds more than text"))
 	}
 	if err != nil {
 		return nil, b.out, err
@@ -143,9 +147,17 @@ func (b *bodyCheck) conclude() {
 			}
 			if b.follow(r); b.cutting {
 				p.to, p.cut, b.out.Cut = r.claim.Bytes.Start, true, true
+				p.withhold()
 				break
 			}
 		}
+	}
+}
+
+// withhold notes which claims the client does not get, or not in full: windows overlap.
+func (p *bodyText) withhold() {
+	for _, r := range p.lane.open {
+		r.withheld = r.claim.Bytes.End > p.to
 	}
 }
 
@@ -163,7 +175,7 @@ func (b *bodyCheck) write(body []byte, e *answer.Event) []byte {
 		}
 	}
 	if b.Summary {
-		w.Extension = b.summary(nil)
+		w.Extension = b.summary()
 	}
 	if e.Shape == answer.Opaque || e.Shape == answer.Failure || len(w.Changes) == 0 && len(w.Extension) == 0 {
 		return body

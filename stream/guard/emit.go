@@ -49,17 +49,36 @@ func (s *stream) emit(it *item) {
 		p := it.texts[0]
 		s.emitText(p, it.spare)
 	case it.done:
+		s.total()
 		s.w.Pass(it.event)
 	default:
 		s.emitEvent(it)
 	}
-	s.ended = append(s.ended, it.ends...)
+	for _, c := range it.ends {
+		if !slices.Contains(s.goesOn, c) {
+			s.ended = append(s.ended, c)
+		}
+	}
 	for _, p := range it.texts {
-		p.lane.last = nil
+		if p.lane.last == it {
+			p.lane.last = nil
+		}
 	}
 	for _, r := range it.marks {
-		s.insertMark(r)
+		p := it.passage(r.lane)
+		s.insertMark(r, p.to, p.tail)
 	}
+}
+
+// total tells the summary at the end of the stream when a choice went on behind its own: the one there was too early.
+func (s *stream) total() {
+	if !s.Summary || len(s.goesOn) == 0 {
+		return
+	}
+	b := s.builder()
+	s.buf = extend(b.AppendDelta(s.buf[:0], answer.Delta{Choice: s.goesOn[0]}, nil), s.summary())
+	s.w.Insert(b.DeltaName(), s.buf)
+	s.goesOn = nil
 }
 
 // emitText writes text that has no event of its own, as far as it may go.
@@ -84,13 +103,13 @@ func (s *stream) emitEvent(it *item) {
 		return
 	}
 	a := s.back.Read(it.event.Data)
-	w := answer.Rewrite{Changes: s.edits(it, a)}
+	w := answer.Rewrite{Changes: s.edits(it, a), Unspelled: it.spelled}
 	if it.bare && emptied(a, w.Changes) {
 		s.w.Drop(it.event)
 		return
 	}
 	if summed {
-		w.Extension = s.summary(nil)
+		w.Extension = s.summary()
 	}
 	s.buf = a.Append(s.buf[:0], w)
 	s.w.Replace(it.event, s.buf)
@@ -98,7 +117,7 @@ func (s *stream) emitEvent(it *item) {
 
 // changes reports whether the texts of an event change.
 func (s *stream) changes(it *item) bool {
-	if it.strip || len(it.marks) > 0 && len(it.ends) > 0 {
+	if it.strip || it.spelled || len(it.inside) > 0 || len(it.marks) > 0 && len(it.ends) > 0 {
 		return true
 	}
 	for _, p := range it.texts {
@@ -127,9 +146,12 @@ func (s *stream) edits(it *item, a *answer.Event) []answer.Change {
 	}
 	for _, p := range it.wholes {
 		list = p.lane.changes(list, p.delta, 0, p.to, s.bare)
-		for _, at := range p.lane.marked {
-			list = append(list, answer.Change{Delta: p.delta, From: at, To: at, Text: s.marker})
+		for _, m := range p.lane.marked {
+			list = append(list, answer.Change{Delta: p.delta, From: m.at, To: m.at, Text: m.text})
 		}
+	}
+	for _, m := range it.inside {
+		list = append(list, answer.Change{Delta: m.delta, From: m.at, To: m.at, Text: m.text})
 	}
 	if len(it.ends) > 0 {
 		list = s.markInside(it, list)
@@ -142,7 +164,8 @@ func (s *stream) edits(it *item, a *answer.Event) []answer.Change {
 func (s *stream) markInside(it *item, list []answer.Change) []answer.Change {
 	if s.MarkerAs == Field {
 		for _, r := range it.marks {
-			s.insertMark(r)
+			p := it.passage(r.lane)
+			s.insertMark(r, p.to, p.tail)
 		}
 		it.marks = it.marks[:0]
 		return list
@@ -151,7 +174,9 @@ func (s *stream) markInside(it *item, list []answer.Change) []answer.Change {
 		var text []byte
 		for _, r := range it.marks {
 			if r.lane == p.lane {
-				text = append(text, s.behind(p.lane)...)
+				one := s.behind(p.tail)
+				p.lane.marked = append(p.lane.marked, mark{p.to, one})
+				text = append(text, one...)
 			}
 		}
 		if len(text) > 0 {
@@ -186,7 +211,7 @@ func (s *stream) emitFront(it *item) {
 		return // no event of our own brings reasoning in the Responses API
 	}
 	if it.synthetic {
-		s.emitText(passage{p.delta, p.lane, p.from, p.lane.clear}, it.spare[:n])
+		s.emitText(passage{delta: p.delta, lane: p.lane, from: p.from, to: p.lane.clear}, it.spare[:n])
 		it.spare = append(it.spare[:0], it.spare[n:]...)
 	} else {
 		s.emitCut(it, n)
@@ -210,7 +235,7 @@ func (s *stream) emitCut(it *item, n int) {
 	if it.bare && emptied(a, list) {
 		s.w.Drop(it.event)
 	} else {
-		s.buf = a.Append(s.buf[:0], answer.Rewrite{Changes: list})
+		s.buf = a.Append(s.buf[:0], answer.Rewrite{Changes: list, Unspelled: it.spelled})
 		s.w.Replace(it.event, s.buf)
 	}
 	s.queue.bytes -= it.size()

@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"slices"
+
 	"signalbox/stream/answer"
 	"signalbox/stream/sse"
 )
@@ -40,26 +42,62 @@ func (s *stream) done() {
 // message takes in an event with JSON.
 func (s *stream) message(a *answer.Event) {
 	it := &s.now
-	it.bare = a.Bare()
+	it.bare, it.spelled = a.Bare(), s.Mode == Hold && a.Spelled()
 	for i := range a.Deltas {
-		if d := &a.Deltas[i]; s.checked(d.Kind) {
+		d := &a.Deltas[i]
+		switch {
+		case s.checked(d.Kind):
 			s.text(it, i, d, a.Shape)
+		case a.Shape == answer.Chat && (d.Kind == answer.Tool || d.Kind == answer.ToolName):
+			s.toolCall(d.Choice)
 		}
 	}
 	for i := range a.Finishes {
-		it.ends = append(it.ends, a.Finishes[i].Choice)
-		s.close(a.Finishes[i].Choice)
+		s.finished(a.Finishes[i].Choice)
 	}
 	if a.Failed {
 		s.close(answer.Everything)
 	}
-	if a.Shape == answer.Opaque && s.Mode == Hold && s.OnUnchecked == Block {
-		s.cutting = true // it may hold any text
+	if a.Shape == answer.Opaque || a.Unread {
+		s.unread()
 	}
 	it.choice = s.order(a)
 	s.last(a)
 	s.faulty = s.faulty || a.Failed
 	s.dispatch()
+}
+
+// toolCall ends the text of a choice that calls a tool: it must not wait for the end of the call, and the call follows it.
+func (s *stream) toolCall(choice int) {
+	s.now.calls = append(s.now.calls, choice)
+	for _, ln := range s.lanes {
+		if ln.choice == choice && !ln.closed {
+			s.enter(ln, ln.close())
+			s.now.moves = true
+		}
+	}
+}
+
+// finished takes in the end of a choice. One of a choice that went on behind another is none: servers send several.
+func (s *stream) finished(choice int) {
+	s.now.stops = append(s.now.stops, choice)
+	if slices.Contains(s.goesOn, choice) {
+		return
+	}
+	if !slices.Contains(s.stopped, choice) {
+		s.stopped = append(s.stopped, choice)
+	}
+	s.now.ends = append(s.now.ends, choice)
+	s.close(choice)
+}
+
+// resume takes note of text of a choice that had ended. It ends with the stream then.
+func (s *stream) resume(choice int) {
+	if len(s.stopped) == 0 || !slices.Contains(s.stopped, choice) || slices.Contains(s.goesOn, choice) {
+		return
+	}
+	s.goesOn = append(s.goesOn, choice)
+	s.ended = slices.DeleteFunc(s.ended, func(c int) bool { return c == choice })
 }
 
 // text takes in one text that is checked.
@@ -70,18 +108,21 @@ func (s *stream) text(it *item, delta int, d *answer.Delta, shape answer.Shape) 
 	}
 	if d.Whole {
 		ln := s.whole(d, part)
-		it.wholes = append(it.wholes, passage{delta, ln, 0, ln.fed})
+		it.wholes = append(it.wholes, passage{delta: delta, lane: ln, to: ln.fed})
 		return
 	}
 	if s.Reasoning && d.Kind == answer.Text {
 		s.closeThoughts(d.Choice)
 	}
+	if shape != answer.Response {
+		s.resume(d.Choice)
+	}
 	ln := s.lane(d, part)
 	ln.like, ln.last, ln.streamed = *d, it, true
 	ln.like.Text = nil
-	from := ln.fed
+	from, tail := ln.fed, ln.tail
 	list := ln.feed(d.Text)
-	it.texts = append(it.texts, passage{delta, ln, from, ln.fed})
+	it.texts = append(it.texts, passage{delta: delta, lane: ln, from: from, to: ln.fed, text: d.Text, ahead: tail, tail: ln.tail})
 	s.enter(ln, list)
 	before := ln.clear
 	s.advance(ln)
@@ -140,7 +181,10 @@ func (s *stream) order(a *answer.Event) int {
 	for _, p := range it.wholes {
 		add(p.lane.choice)
 	}
-	for _, c := range it.ends {
+	for _, c := range it.stops {
+		add(c)
+	}
+	for _, c := range it.calls {
 		add(c)
 	}
 	if choice == anyTime && a.HasUsage {
@@ -199,7 +243,7 @@ func (s *stream) dispatch() {
 		return
 	}
 	s.queue.keep(it)
-	s.moved = it.moves || len(it.texts) != 1 || len(it.ends) > 0
+	s.moved = it.moves || len(it.texts) != 1 || len(it.stops) > 0
 }
 
 // ready reports whether an item has the verdicts it waits for.

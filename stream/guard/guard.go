@@ -26,7 +26,7 @@ type Checker interface {
 type Observer interface {
 	// Claim: a claim got its verdict, this long after its last byte.
 	Claim(v check.Verdict, took time.Duration)
-	// Action: something was done about one.
+	// Action: something was done about one, or about a piece of an answer that cannot be read.
 	Action(a Action)
 }
 
@@ -35,10 +35,11 @@ type Action uint8
 
 // The actions.
 const (
-	Marked   Action = iota // a marker follows the claim
-	Replaced               // the marker stands in its place
-	Cut                    // the answer ended there
-	Shed                   // its check was late or found the queue full
+	Marked     Action = iota // a marker follows the claim
+	Replaced                 // the marker stands in its place
+	Cut                      // the answer ended there
+	Shed                     // its check was late or found the queue full
+	Unreadable               // it stands in a piece of the answer that cannot be read, and is unchecked
 )
 
 // String is the name of the action in metrics.
@@ -52,6 +53,8 @@ func (a Action) String() string {
 		return "cut"
 	case Shed:
 		return "shed"
+	case Unreadable:
+		return "unreadable"
 	}
 	return "unknown"
 }

@@ -17,7 +17,7 @@ type lane struct {
 	like         answer.Delta // the last piece of it, without the text
 	last         *item        // with the last piece, as long as that is not written
 	streamed     bool         // it came in pieces
-	marked       []int        // where marks belong
+	marked       []mark       // the marks in it
 	tail         byte         // of the text so far
 
 	split    *claims.Splitter
@@ -35,6 +35,12 @@ type lane struct {
 	refused []claims.Span // text that failed, in order, without overlaps
 }
 
+// mark is a marker in a text.
+type mark struct {
+	at   int    // in the lane
+	text []byte // one of the stream's forms of the marker
+}
+
 // record is a claim on its way to a verdict.
 type record struct {
 	lane     *lane
@@ -43,6 +49,7 @@ type record struct {
 	result   check.Result
 	decided  bool
 	failed   bool
+	withheld bool // the client has not got all of its text
 	lost     bool // no model has read it that should have
 	since    time.Time
 	deadline time.Time // for a model to say something

@@ -32,6 +32,7 @@ type ledger struct {
 	report   []*record // failed claims for the summary
 	acted    int       // failed claims that something was done about
 	cutting  bool      // the answer ends here
+	unreads  int       // pieces of the answer that could not be read
 	out      Outcome
 }
 
@@ -240,6 +241,16 @@ func (l *ledger) follow(r *record) {
 	}
 }
 
+// unread takes in a piece of the answer that may say anything and cannot be read: a claim that nobody could check.
+func (l *ledger) unread() {
+	l.unreads++
+	l.out.Claims++
+	l.verdicts[check.Unchecked]++
+	l.pool.observer.Claim(check.Unchecked, 0)
+	l.pool.observer.Action(Unreadable)
+	l.cutting = l.cutting || l.blocks(check.Unchecked)
+}
+
 // finish ends the ledger. In mode Observe an answer that came to its end has its last claims checked yet.
 func (l *ledger) finish(err error) {
 	if err == nil && l.Mode == Observe {
@@ -257,7 +268,7 @@ func (l *ledger) finish(err error) {
 	}
 }
 
-// verdict is that of the answer so far.
+// verdict is that of the answer so far. One that could not be read in full is never supported.
 func (l *ledger) verdict() check.Verdict {
 	var list []check.Verdict
 	for v, n := range l.verdicts {
@@ -265,5 +276,9 @@ func (l *ledger) verdict() check.Verdict {
 			list = append(list, check.Verdict(v))
 		}
 	}
-	return check.Overall(list)
+	v := check.Overall(list)
+	if l.unreads > 0 && v == check.Supported {
+		return check.Unchecked
+	}
+	return v
 }

@@ -259,7 +259,7 @@ func TestSeveralChoicesInOneEvent(t *testing.T) {
 		want [2]string
 	}{
 		{guard.Observe, [2]string{"All is well. That is false. Good.", "This is slow and false. It is old."}},
-		{guard.Annotate, [2]string{"All is well. That is false. Good. [unverified]", "This is slow and false. It"}},
+		{guard.Annotate, [2]string{"All is well. That is false. [unverified] Good.", "This is slow and false. It"}},
 		{guard.Hold, [2]string{"All is well. [unverified] Good.", "[unverified] It is old."}},
 	} {
 		got, out, err := pass(t, g, jobOf(t, c.mode), stream)

@@ -12,13 +12,22 @@ const anyTime = answer.Everything - 1
 type passage struct {
 	delta    int // index in the event's deltas
 	lane     *lane
-	from, to int // in the lane
+	from, to int    // in the lane
+	ahead    byte   // the lane's last byte before it
+	tail     byte   // its own last byte
+	text     []byte // itself, as long as its event is read
 }
 
 // wait is for the first claims of a lane to have their verdicts.
 type wait struct {
 	lane   *lane
 	claims int
+}
+
+// splice is a mark in a text of an event.
+type splice struct {
+	delta, at int    // index in the event's deltas, and where in its text
+	text      []byte // one of the stream's forms of the marker
 }
 
 // item is an event of the upstream, or text of one, on its way to the client.
@@ -35,6 +44,11 @@ type item struct {
 	done   bool      // it is [DONE]
 	moves  bool      // its text lets text go
 	marks  []*record // failed claims to mark right behind it
+	inside []splice  // marks in its texts
+	stops  []int     // choices with a finish_reason in the event, which may be no end
+	calls  []int     // choices that call a tool in it
+
+	spelled bool // log probabilities or token ids tell its texts again
 
 	spare     []byte // memory of a copy: of the event, or the text when there is none
 	synthetic bool   // spare is text of texts[0]
@@ -44,6 +58,7 @@ type item struct {
 func (it *item) reset(e sse.Event) {
 	*it = item{
 		event: e, choice: anyTime, texts: it.texts[:0], wholes: it.wholes[:0], waits: it.waits[:0], ends: it.ends[:0], marks: it.marks[:0], spare: it.spare[:0],
+		inside: it.inside[:0], stops: it.stops[:0], calls: it.calls[:0],
 	}
 }
 
@@ -105,12 +120,16 @@ func (q *queue) keep(from *item) *item {
 	it.waits = append(it.waits, from.waits...)
 	it.ends = append(it.ends, from.ends...)
 	it.marks = append(it.marks, from.marks...)
+	it.inside = append(it.inside, from.inside...)
+	it.stops = append(it.stops, from.stops...)
+	it.calls = append(it.calls, from.calls...)
+	it.spelled = from.spelled
 	e := &it.event
 	it.spare = append(append(append(it.spare, e.Raw...), e.Name...), e.Data...)
 	raw, name := len(e.Raw), len(e.Raw)+len(e.Name)
 	e.Raw, e.Name, e.Data = it.spare[:raw:raw], it.spare[raw:name:name], it.spare[name:]
 	for i := range it.texts {
-		it.texts[i].lane.last = it
+		it.texts[i].lane.last, it.texts[i].text = it, nil
 	}
 	q.put(it)
 	return it
@@ -129,4 +148,14 @@ func (q *queue) drop(it *item) {
 func (q *queue) clear() {
 	clear(q.items)
 	q.items, q.bytes = q.items[:0], 0
+}
+
+// passage returns the piece of a lane that the item brings.
+func (it *item) passage(ln *lane) passage {
+	for _, p := range it.texts {
+		if p.lane == ln {
+			return p
+		}
+	}
+	return passage{lane: ln, from: ln.fed, to: ln.fed, tail: ln.tail}
 }

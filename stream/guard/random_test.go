@@ -3,6 +3,7 @@ package guard_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ type generator struct {
 	r     *rand.Rand
 	texts []string // of the choices
 	tools []string
+	calls [][]int // where in the texts tools are called
 }
 
 func (g *generator) pick(list ...string) string { return list[g.r.IntN(len(list))] }
@@ -59,15 +61,18 @@ func (g *generator) cut(text string, longest int) []string {
 func (g *generator) stream() string {
 	n := 1 + g.r.IntN(3)
 	queues := make([][]string, n)
-	g.texts, g.tools = make([]string, n), make([]string, n)
+	g.texts, g.tools, g.calls = make([]string, n), make([]string, n), make([][]int, n)
 	for i := range n {
 		g.texts[i] = g.text()
 		queues[i] = append(queues[i], chunkOf(i, `{"role":"assistant","content":""}`, "null"))
 		longest := 1 + g.r.IntN(30)
+		at := 0
 		for _, piece := range g.cut(g.texts[i], longest) {
+			at += len(piece)
 			queues[i] = append(queues[i], chunkOf(i, `{"content":`+quote(piece)+`}`, "null"))
 			if g.r.IntN(20) == 0 {
 				g.tools[i] += "f false. "
+				g.calls[i] = append(g.calls[i], at)
 				queues[i] = append(queues[i], chunkOf(i, `{"tool_calls":[{"index":0,"function":{"name":"f","arguments":" false. "}}]}`, "null"))
 			}
 		}
@@ -118,15 +123,24 @@ func (g *generator) pieces(stream string, longest int) []string {
 }
 
 // mended is the text as hold has to give it out, worked out from the claims of the whole text: characters of a failed claim are
-// gone, and where a run of failed claims begins stands the marker. It also returns the words that must be nowhere.
-func mended(t *testing.T, text string) (want string, never []string) {
+// gone, and where a run of failed claims begins stands the marker. A tool call ends a claim. It also returns the words that must
+// be nowhere.
+func mended(t *testing.T, text string, calls []int) (want string, never []string) {
 	t.Helper()
 	s, err := claims.New(claims.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := append([]claims.Claim(nil), s.Feed(text)...)
-	list = append(list, s.Flush()...)
+	var list []claims.Claim
+	from := 0
+	for _, to := range append(slices.Clone(calls), len(text)) {
+		s.Reset()
+		for _, c := range append(slices.Clone(s.Feed(text[from:to])), s.Flush()...) {
+			c.Bytes.Start, c.Bytes.End = c.Bytes.Start+from, c.Bytes.End+from
+			list = append(list, c)
+		}
+		from = to
+	}
 	gone, begins, end := make([]bool, len(text)), make([]bool, len(text)), 0
 	for _, c := range list {
 		if c.Kind == claims.Code || !strings.Contains(c.Text, "false") {
@@ -169,7 +183,7 @@ func TestHoldNeverLetsAFailedClaimThrough(t *testing.T) {
 		failed += out.Failed
 		heard := listen(t, got)
 		for i, text := range gen.texts {
-			want, never := mended(t, text)
+			want, never := mended(t, text, gen.calls[i])
 			if heard.texts[i] != want {
 				t.Fatalf("seed %d, choice %d:\ntext %q\ngot  %q\nwant %q", seed, i, text, heard.texts[i], want)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"signalbox/stream/answer"
@@ -31,7 +32,11 @@ type stream struct {
 	moved  bool // something that waits may be free to go
 	marker []byte
 	bare   []byte // the marker in place of a claim
-	spaced []byte
+	spaced []byte // the marker behind a blank
+	lined  []byte // the marker behind a line break
+
+	stopped []int // choices that had a finish_reason
+	goesOn  []int // of them those with text behind it: they end with the stream
 
 	faulty bool  // an event carried an error
 	over   bool  // nothing more is to come from the upstream
@@ -46,6 +51,8 @@ func newStream(g *Guard, job Job) *stream {
 	s.act = s.mark
 	s.marker = []byte(s.Marker)
 	s.bare = inPlace(s.marker)
+	s.spaced = append(slices.Clone(s.bare), ' ')
+	s.lined = append(slices.Clone(s.bare), '\n')
 	return s
 }
 
@@ -200,6 +207,9 @@ func (s *stream) conclude() {
 	err := s.err
 	if errors.Is(err, io.EOF) {
 		err = nil
+	}
+	if err == nil {
+		s.total()
 	}
 	switch {
 	case s.faulty:

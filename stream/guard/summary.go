@@ -6,10 +6,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// summary appends the value of x_signalbox: the verdicts so far. With several choices every end tells it, so the last one is
+// summary is the value of x_signalbox: the verdicts so far. With several choices every end tells it, so the last one is
 // complete.
-func (l *ledger) summary(dst []byte) []byte {
-	dst = append(append(dst, `{"guard":{"mode":"`...), l.Mode.String()...)
+func (l *ledger) summary() []byte {
+	dst := append([]byte(`{"guard":{"mode":"`), l.Mode.String()...)
 	dst = append(append(dst, `","verdict":"`...), l.verdict().String()...)
 	dst = strconv.AppendInt(append(dst, `","claims":`...), int64(l.out.Claims), 10)
 	dst = append(dst, `,"failed":[`...)
@@ -17,7 +17,7 @@ func (l *ledger) summary(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendFailure(dst, r, l.Mode != Hold)
+		dst = appendFailure(dst, r, l.Mode != Hold && !r.withheld)
 	}
 	dst = append(dst, "]}"...)
 	if l.job.Context != "" {
