@@ -63,7 +63,8 @@ func canonMessages(list []byte) (canonical, error) {
 		}
 		out = append(out, v...)
 	}
-	return canonical{kind: ledger.Messages, fragment: out, text: plainText(r)}, nil
+	text, err := textOf(ledger.Messages, [][]byte{out}) // of the canonical form, since its order is that of the members
+	return canonical{kind: ledger.Messages, fragment: out, text: text}, err
 }
 
 // parseMessages reads a list of messages as a chat completion would.

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -139,6 +140,7 @@ func (s *Store) view(ctx context.Context, tenant string, at ledger.Name, r *ledg
 			return nil, fmt.Errorf("wait for what goes with a context: %w", ctx.Err())
 		}
 	}
+	f.err = &UnavailableError{RetryAfter: retryAfter, Err: errors.New("what goes with a context was not made")} // for those who wait, should this panic
 	defer s.views.land(k, f)
 	f.view, f.err = s.makeView(context.WithoutCancel(ctx), tenant, at, v, n, c, text)
 	if f.err == nil && f.view.derived.Revision == s.o.Revision {
