@@ -73,7 +73,7 @@ func (c *Checker) Quick(e *evidence.Evidence, claim Claim) (r Result, final bool
 // lookWithin reads the signs and the numbers of a claim. Where numbers are so many that they take time, it takes no more
 // than checkSteps and ends with the context.
 func (s *sight) lookWithin(ctx context.Context, e *evidence.Evidence, claim Claim) {
-	s.glance(e, claim)
+	s.glance(e, claim) //nolint:contextcheck // is over sooner than a context could end
 	if s.stopped != nil {
 		s.compare(ctx, e, checkSteps)
 	}

@@ -74,7 +74,7 @@ func (x *Index) Check(dst []Finding, claim, before string) (Verdict, []Finding) 
 
 // CheckWith is Check under thresholds of the caller's choice.
 func (x *Index) CheckWith(dst []Finding, claim, before string, t *Thresholds) (Verdict, []Finding) {
-	verdict, dst, _ := x.check(dst, claim, before, t, budget{ctx: context.Background(), left: math.MaxInt}) //nolint:errcheck // has no end
+	verdict, dst, _ := x.check(dst, claim, before, t, budget{ctx: context.Background(), left: math.MaxInt})
 	return verdict, dst
 }
 
