@@ -117,8 +117,7 @@ func (g *grounds) fit(found []evidence.Source) {
 	}
 	room := maxDocumentBytes
 	kept := len(found) // found[kept:] are added
-	for i := len(found) - 1; i >= 0; i-- {
-		s := found[i]
+	for _, s := range slices.Backward(found) {
 		before -= len(s.Text)
 		if len(s.Text) > room {
 			g.cut = true
@@ -150,7 +149,9 @@ func lastPart(s string, n int) string {
 	if i := strings.IndexAny(head, " \t,;"); i >= 0 {
 		return s[i+1:]
 	}
-	return strings.TrimLeftFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || strings.ContainsRune(".'-+:/", r) })
+	return strings.TrimLeftFunc(s, func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsNumber(r) || strings.ContainsRune(".'-+:/", r)
+	})
 }
 
 // factSources makes sources of facts. One without an id is named by its place, as every source is.

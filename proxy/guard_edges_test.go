@@ -165,7 +165,7 @@ func TestOtherAnswersKeepTheirPlaceForAnExplanation(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
 		`{}`:                                   `{|}`,
-		` { "a" : 1 } `:                        ` { "a" : 1 |} `,
+		"{ \"a\" : 1 }\n":                      "{ \"a\" : 1 |}\n",
 		`{"x_signalbox":{},"a":1}`:             `{"x_signalbox":|{},"a":1}`,
 		`{"a":{"x_signalbox":1}}`:              `{"a":{"x_signalbox":1}|}`,
 		`{"x_signalbox":1,"x_signalbox":2}`:    "",
