@@ -80,7 +80,7 @@ func TestModelsArePulledListedAndVerified(t *testing.T) {
 		got.Models[1].Kind != local.HuggingFace || got.Models[1].VerifiedAt.IsZero() || got.Dir != dir {
 		t.Errorf("list %+v", got)
 	}
-	runModels(t, nil, "list", "--dir", dir).check(t, 0, []string{"name", "embedded", "built in", "org/intent  hugging face  sequence", "fp16, fp32", "mit"}, nil)
+	runModels(t, nil, "list", "--dir", dir).check(t, 0, []string{"name", "embedded", "built in", "org/intent", "hugging face  sequence", "fp16, fp32", "mit"}, nil)
 
 	runModels(t, nil, "verify", "--dir", dir).check(t, 0, []string{"embedded: ok\n", "org/intent: ok\n"}, nil)
 	graph := filepath.Join(dir, "org--intent", "model.onnx")
