@@ -79,11 +79,12 @@ func buildLexicon() map[string]word {
 	return b
 }
 
+// cardinals leaves out the Spanish "once", eleven: in English it is a frequent word for something else.
 func (b lexiconBuilder) cardinals() {
 	for n, list := range []string{
 		0: "zero null zéro cero", 1: "one eins une uno", 2: "two zwei deux dos", 3: "three drei trois tres", 4: "four vier quatre cuatro",
 		5: "five fünf cinq cinco", 6: "six sechs seis", 7: "seven sieben sept siete", 8: "eight acht huit ocho", 9: "nine neun neuf nueve",
-		10: "ten zehn dix diez", 11: "eleven elf onze once", 12: "twelve zwölf douze doce", 13: "thirteen dreizehn treize trece",
+		10: "ten zehn dix diez", 11: "eleven elf onze", 12: "twelve zwölf douze doce", 13: "thirteen dreizehn treize trece",
 		14: "fourteen vierzehn quatorze catorce", 15: "fifteen fünfzehn quinze quince", 16: "sixteen sechzehn seize dieciséis",
 		17: "seventeen siebzehn diecisiete", 18: "eighteen achtzehn dieciocho", 19: "nineteen neunzehn diecinueve",
 		20: "twenty zwanzig vingt vingts veinte", 21: "veintiuno", 22: "veintidós", 23: "veintitrés", 24: "veinticuatro", 25: "veinticinco",
