@@ -19,6 +19,12 @@ func direction(degrees float64) []float32 {
 	return []float32{float32(math.Cos(a)), float32(math.Sin(a)), 0, 0}
 }
 
+// keyOf makes a key of a number.
+func keyOf(n int) (k cache.Key) {
+	k[0], k[1], k[2] = byte(n), byte(n>>8), byte(n>>16)
+	return k
+}
+
 func TestTheNearestQuestionOfThePartitionIsFound(t *testing.T) {
 	t.Parallel()
 	clock := testkit.NewClock()

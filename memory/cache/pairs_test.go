@@ -114,12 +114,6 @@ func openEngine(tb testing.TB) *classify.Engine {
 	return e
 }
 
-// keyOf makes a key of a number.
-func keyOf(n int) (k cache.Key) {
-	k[0], k[1], k[2] = byte(n), byte(n>>8), byte(n>>16)
-	return k
-}
-
 // tally is what a threshold gives on pairs.
 type tally struct {
 	hits, same   int      // of the paraphrases
