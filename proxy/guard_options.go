@@ -34,7 +34,8 @@ type GuardOptions struct {
 	Documents bool `yaml:"documents"`
 	// Reasoning checks the model's reasoning as well. Default false. Reloadable.
 	Reasoning bool `yaml:"reasoning"`
-	// Workers is how many checks run beside each other, for all answers together. 1 to 256; 0 is one a core. Default 0. Reloadable.
+	// Workers is how many checks run beside each other, for all answers together. 1 to 256; 0 is half of the cores, at least one, so that
+	// streams keep the others. Default 0. Reloadable.
 	Workers int `yaml:"workers"`
 	// Queue is how many claims may wait for a check; what finds it full is unchecked, and counted. 1 to 65536. Default 256. Reloadable.
 	Queue int `yaml:"queue"`

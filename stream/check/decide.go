@@ -104,6 +104,8 @@ func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opi
 		out.Score = max(out.Score, support)
 	case says == undecided:
 		out.Verdict, out.Reason = Unchecked, "too close to tell"
+	case r.held(e):
+		out.Verdict, out.Reason = Unchecked, "its numbers are in the evidence, its words neither entailed nor contradicted"
 	case r.signs&carried != 0:
 		out.Verdict, out.Reason = Unsupported, "neither entailed nor contradicted"
 	default:

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"signalbox/stream/claims"
@@ -198,6 +199,27 @@ func (s *sight) settled(e *evidence.Evidence) bool {
 	o := s.rest(e)
 	return plainly(&o) && share(o.missing, o.content) <= restShare
 }
+
+// held reports whether the evidence holds every number of the claim, as it stands or worked out, and every name: then it
+// carries nothing that the evidence does not hold, and words that a judge cannot place (a sum of "the two firms", another
+// language) are no reason to call it unsupported, unless they are nearly all of it.
+func (s *sight) held(e *evidence.Evidence) bool {
+	if s.signs&countable == 0 || s.numbers != numeric.Supported {
+		return false
+	}
+	o := s.rest(e)
+	return plainly(&o) && (s.derived() || share(o.missing, o.content) <= heldShare)
+}
+
+// derived reports whether a number of the claim was worked out of others, for which the claim needs words of its own
+// ("total", "longer") that no evidence has.
+func (s *sight) derived() bool {
+	return slices.ContainsFunc(s.findings, func(f numeric.Finding) bool { return f.Verdict == numeric.Supported && f.Reason == numeric.Derived })
+}
+
+// heldShare is the share of a claim's words, numbers aside, that the evidence may lack where it holds the numbers; chosen on
+// made-up sums and translations.
+const heldShare = 0.7
 
 // plainly reports whether nothing turns a claim against its premises: a name, a negation, an opposite, a quantity word.
 func plainly(o *overlap) bool {

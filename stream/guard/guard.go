@@ -61,7 +61,8 @@ func (a Action) String() string {
 
 // Options are the limits of a Guard.
 type Options struct {
-	// Workers is how many checks run beside each other; 0 is one a core.
+	// Workers is how many checks run beside each other; 0 is half of the cores, at least one: the streams
+	// need the others.
 	Workers int
 	// Queue is how many claims may wait for a check, of all answers together; 0 is DefaultQueue. A claim that finds it full
 	// is shed.
@@ -82,7 +83,7 @@ type Guard struct {
 // New returns a Guard and starts its workers. Close has to be called.
 func New(checker Checker, o Options) *Guard {
 	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
+		o.Workers = max(1, runtime.GOMAXPROCS(0)/2)
 	}
 	if o.Queue <= 0 {
 		o.Queue = DefaultQueue
