@@ -85,12 +85,11 @@ func oneRow(ids []int64) []tensor.Tensor {
 	}
 }
 
-// What int8 weights and activations may cost against the fp32 model in PyTorch. The aim is the first for every
-// task; factcheck misses it by a hair and complexity in a few texts, see docs/adr/0007-one-base-pass.md.
+// What int8 weights and activations may cost against the fp32 model in PyTorch. Complexity and factcheck
+// do not hold the tighter bound on a few texts; see docs/adr/0007-one-base-pass.md.
 const (
-	maxLogitError      = 0.15 // domain, jailbreak
-	maxFactcheckError  = 0.2
-	maxComplexityError = 0.45
+	maxLogitError = 0.15 // domain, jailbreak
+	maxOtherError = 0.35 // complexity, factcheck
 )
 
 // TestInt8GraphAgreesWithPyTorch compares ids, labels and logits of the embedded graph with those
@@ -121,7 +120,7 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 	}
 	var worst [4]float64
 	tokens, equal := 0, 0
-	bounds := [4]float64{maxLogitError, maxLogitError, maxComplexityError, maxFactcheckError}
+	bounds := [4]float64{maxLogitError, maxLogitError, maxOtherError, maxOtherError}
 	outputs := []string{"domain_logits", "jailbreak_logits", "complexity_logits", "factcheck_logits", "pii_logits", "embedding"}
 	var enc tokenize.Encoding
 	for _, r := range rows {

@@ -21,7 +21,7 @@ from . import batches, data, model, quantise, tasks
 SEED = 7
 TRAIN_TOKENS = 128  # longest training row; the positions beyond keep their base values
 EMPTY = -100
-ROUND_FROM = 0.5  # share of the training after which rounding is simulated
+ROUND_FROM = 0.85  # share of the training after which rounding is simulated
 TIGHTER = 0.8  # of the clip limits, when rounding is refined
 PARTIAL = torch.tensor([l[2:] not in ("PERSON", "GPE", "ORGANIZATION") for l in model.PII])
 
@@ -305,7 +305,7 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
                 loss = loss + 4.0 * losses.add("embedding", held_to_base(result["embedding"], target))
             if rounded:
                 gap = sum(F.mse_loss(result[t], exact[t].float()) for t in model.SEQUENCE)
-                loss = loss + (8.0 if refine else 3.0) * losses.add("rounding", gap)
+                loss = loss + (8.0 if refine else 0.5) * losses.add("rounding", gap)
                 net.train()
             if not loss.requires_grad:
                 continue
