@@ -260,7 +260,7 @@ func TestATextThatLooksLikeMediaIsRewritten(t *testing.T) {
 }
 
 func TestHidingTakesTimeInProportionToTheText(t *testing.T) {
-	const n, limit = 20_000, 20 * time.Second // a search for each value in turn takes minutes
+	const n, limit = 20_000, 5 * time.Second // a search for each value in turn takes minutes
 	var distinct, parts strings.Builder
 	for i := range n {
 		fmt.Fprintf(&distinct, "aa%06d@example.com ", i)
