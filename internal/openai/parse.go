@@ -136,6 +136,14 @@ func (p *chatParser) model() (string, error) {
 }
 
 func (p *chatParser) streamOptions() error {
+	return p.oneMember(streamOptionsNames, func() (err error) {
+		p.req.IncludeUsage, err = p.boolOrNull()
+		return err
+	})
+}
+
+// oneMember reads an object, or null, of which one member matters: the only one of names.
+func (p *chatParser) oneMember(names []string, read func() error) error {
 	if p.null() {
 		return nil
 	}
@@ -150,9 +158,9 @@ func (p *chatParser) streamOptions() error {
 		if err != nil || !more {
 			return err
 		}
-		if string(p.name) == "include_usage" {
-			p.req.IncludeUsage, err = p.boolOrNull()
-		} else if err = p.fold(streamOptionsNames); err == nil {
+		if string(p.name) == names[0] {
+			err = read()
+		} else if err = p.fold(names); err == nil {
 			err = p.skip()
 		}
 		if err != nil {

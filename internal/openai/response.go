@@ -97,29 +97,10 @@ func (p *chatParser) instructions() (err error) {
 }
 
 func (p *chatParser) reasoning() error {
-	if p.null() {
-		return nil
-	}
-	if p.kind() != '{' {
-		return p.mistyped("an object or null")
-	}
-	if err := p.open(); err != nil {
+	return p.oneMember(reasoningNames, func() (err error) {
+		p.req.ReasoningEffort, err = p.strOrNull()
 		return err
-	}
-	for {
-		_, more, err := p.member()
-		if err != nil || !more {
-			return err
-		}
-		if string(p.name) == "effort" {
-			p.req.ReasoningEffort, err = p.strOrNull()
-		} else if err = p.fold(reasoningNames); err == nil {
-			err = p.skip()
-		}
-		if err != nil {
-			return err
-		}
-	}
+	})
 }
 
 // responseInput reads a text or a list of items.
