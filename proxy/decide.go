@@ -105,10 +105,7 @@ func (st *State) isAuto(name string) bool {
 }
 
 func (st *State) facts(who Principal, req *openai.Request, h http.Header) signal.Facts {
-	f := signal.Facts{Role: who.Role, Tenant: who.Tenant, Model: req.Model, Session: req.Extras.Session, Tokens: estimateTokens(req)}
-	if f.Session == "" {
-		f.Session = h.Get("X-Signalbox-Session")
-	}
+	f := signal.Facts{Role: who.Role, Tenant: who.Tenant, Model: req.Model, Session: sessionOf(req, h), Tokens: estimateTokens(req)}
 	if len(st.readHeaders) > 0 {
 		f.Header = func(name string) []string {
 			name = http.CanonicalHeaderKey(name)

@@ -16,6 +16,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/telemetry"
+	"signalbox/memory"
 	"signalbox/proxy/pool"
 )
 
@@ -24,6 +25,7 @@ type Proxy struct {
 	tel       *telemetry.Telemetry
 	transport *http.Transport
 	budget    *pool.Budget
+	memory    *memory.Store // of contexts; nil without one
 	state     atomic.Pointer[State]
 	swapped   chan struct{} // holds 1: a swap that Run has not seen yet; more of them are one
 	draining  atomic.Bool

@@ -38,11 +38,12 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"internal/hub/local": {"classify/bundle"},
 		"proxy": {
 			"proxy/answer", "proxy/auth", "proxy/choose", "proxy/decisionlog", "proxy/headers", "proxy/lengths", "internal/option", "proxy/pool", "proxy/reasoning",
-			"proxy/redact", "rules", "stream/check", "stream/evidence", "stream/guard", "stream/sse", "internal/signal", "internal/openai", "internal/telemetry",
+			"proxy/redact", "memory", "memory/prefix", "proxy/contexts", "rules", "stream/check", "stream/evidence", "stream/guard", "stream/sse", "internal/signal", "internal/openai", "internal/telemetry",
 		},
 		"proxy/answer":      {"internal/openai"},
 		"proxy/auth":        {"internal/option"},
 		"proxy/choose":      {"proxy/lengths", "internal/option", "rules", "internal/signal"},
+		"proxy/contexts":    {"internal/signal"},
 		"proxy/decisionlog": {"rules", "internal/signal"},
 		"proxy/headers":     nil,
 		"proxy/lengths":     {"internal/option", "proxy/reasoning"},

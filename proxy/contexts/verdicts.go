@@ -1,0 +1,103 @@
+// Package contexts speaks of stored contexts as the proxy does: what their text says of its safety.
+package contexts
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"signalbox/internal/signal"
+)
+
+// Verdicts is what reading the text of a context told of its safety. It is kept with the version, as
+// memory.Derived.Verdicts, in the form
+//
+//	{"jailbreak": 0.03, "pii": {"EMAIL_ADDRESS": 0.99}}
+//
+// A member that is absent was not computed: it is unknown, which is not clean.
+type Verdicts struct {
+	// Jailbreak is P(jailbreak), in [0,1]; nil when it is unknown.
+	Jailbreak *float64 `json:"jailbreak,omitempty"`
+	// PII is the best score of each type of personal data that was found; empty when there is none, nil when it is unknown.
+	PII map[string]float64 `json:"pii,omitzero"`
+}
+
+// VerdictsOf takes the verdicts of a set. What was read in part only is unknown here: a request that names the
+// context has nothing else to go by.
+func VerdictsOf(set *signal.Set) Verdicts {
+	var v Verdicts
+	if j := &set.Values[signal.Jailbreak]; whole(j) {
+		v.Jailbreak = &j.Score
+	}
+	if p := &set.Values[signal.PII]; whole(p) {
+		v.PII = make(map[string]float64, len(p.Labels))
+		for i, label := range p.Labels {
+			v.PII[label] = float64(p.Probs[i])
+		}
+	}
+	return v
+}
+
+// whole reports whether a value speaks for all of the text.
+func whole(v *signal.Value) bool { return v.State == signal.Known && v.Read >= v.Windows }
+
+// Encode is the form that is kept.
+func (v Verdicts) Encode() (json.RawMessage, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode verdicts: %w", err)
+	}
+	return b, nil
+}
+
+// ParseVerdicts reads what Encode wrote. Nothing, and what cannot be read, is unknown throughout; the error says
+// why it cannot.
+func ParseVerdicts(b json.RawMessage) (Verdicts, error) {
+	if len(b) == 0 {
+		return Verdicts{}, nil
+	}
+	var v Verdicts
+	if err := json.Unmarshal(b, &v); err != nil {
+		return Verdicts{}, fmt.Errorf("read verdicts: %w", err)
+	}
+	if v.Jailbreak != nil && !inUnit(*v.Jailbreak) {
+		return Verdicts{}, fmt.Errorf("read verdicts: jailbreak %v is not in [0,1]", *v.Jailbreak)
+	}
+	for kind, score := range v.PII {
+		if !inUnit(score) {
+			return Verdicts{}, fmt.Errorf("read verdicts: pii %s %v is not in [0,1]", kind, score)
+		}
+	}
+	return v, nil
+}
+
+func inUnit(x float64) bool { return x >= 0 && x <= 1 }
+
+// Merge is what can be said of both texts together: the higher of two scores, all types, and unknown where one
+// of them is.
+func (v Verdicts) Merge(o Verdicts) Verdicts {
+	var out Verdicts
+	if v.Jailbreak != nil && o.Jailbreak != nil {
+		worse := max(*v.Jailbreak, *o.Jailbreak)
+		out.Jailbreak = &worse
+	}
+	if v.PII != nil && o.PII != nil {
+		out.PII = make(map[string]float64, len(v.PII)+len(o.PII))
+		for _, m := range []map[string]float64{v.PII, o.PII} {
+			for kind, score := range m {
+				out.PII[kind] = max(out.PII[kind], score)
+			}
+		}
+	}
+	return out
+}
+
+// Types lists the types of personal data, in order.
+func (v Verdicts) Types() []string {
+	out := make([]string, 0, len(v.PII))
+	for kind := range v.PII {
+		out = append(out, kind)
+	}
+	slices.Sort(out)
+	return out
+}
