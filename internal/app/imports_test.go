@@ -73,7 +73,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"simulator/kv":            nil,
 		"configs":                 nil,
 		"models":                  nil,
-		"internal/config":         {"classify", "classify/knn", "classify/lexical", "internal/hub/local", "gpu", "proxy", "proxy/auth", "proxy/decisionlog", "internal/option", "rules", "internal/signal", "internal/telemetry"},
+		"internal/config":         {"classify", "classify/knn", "classify/lexical", "internal/hub/local", "gpu", "memory", "memory/page", "memory/redis", "proxy", "proxy/auth", "proxy/decisionlog", "internal/option", "rules", "internal/signal", "internal/telemetry"},
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", "signalbox/...").Output()
 	if err != nil {

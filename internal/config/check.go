@@ -50,6 +50,7 @@ func (c *checker) check() {
 	c.absentFeatures()
 	c.rules(catalog)
 	c.guard(&catalog)
+	c.memory()
 }
 
 // at reports a problem at a path, or at the nearest place that exists. A value that could not be

@@ -55,6 +55,8 @@ type Config struct {
 	Default yaml.Node `yaml:"default"`
 	// Guard checks answers against facts while they stream. Without the section no answer is checked, unless a route or a request asks for it.
 	Guard proxy.GuardOptions `yaml:"guard"`
+	// Memory keeps contexts, which requests name instead of sending a long text again.
+	Memory Memory `yaml:"memory"`
 	// Telemetry configures logs, metrics and traces.
 	Telemetry telemetry.Options `yaml:"telemetry"`
 
@@ -163,6 +165,7 @@ func Default() Config {
 		Classify:  Classify{Options: gpu.DefaultOptions(), Timeout: option.Duration(extractor.Timeout), Windows: extractor.Windows},
 		Signals:   Signals{IntentMargin: knn.DefaultOptions().Margin},
 		Guard:     proxy.DefaultGuardOptions(),
+		Memory:    DefaultMemory(),
 		Telemetry: telemetry.DefaultOptions(),
 	}
 }
@@ -314,6 +317,9 @@ func (c *Config) RestartNeeded(next *Config) []string {
 			out = append(out, name)
 		}
 	}
+	kept := next.Memory
+	kept.Quotas, kept.Tenants = c.Memory.Quotas, c.Memory.Tenants
+	out = append(out, changedKeys("memory", reflect.ValueOf(c.Memory), reflect.ValueOf(kept))...)
 	wanted := next.Telemetry
 	if !wanted.RecordPrompts { // to turn it off needs no restart
 		wanted.RecordPrompts = c.Telemetry.RecordPrompts
@@ -348,6 +354,9 @@ func (c *Config) KeepRestartOnly(old *Config) {
 	c.Telemetry = old.Telemetry
 	c.Telemetry.RecordPrompts = prompts
 	c.Classify.Options = old.Classify.Options
+	quotas, tenants := c.Memory.Quotas, c.Memory.Tenants
+	c.Memory = old.Memory
+	c.Memory.Quotas, c.Memory.Tenants = quotas, tenants
 }
 
 // GPU returns the options of the ONNX Runtime package, with what the environment says.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -104,8 +105,12 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 			d.report(key, p, "unknown key %q%s", key.Value, nearest(key.Value, fields))
 			continue
 		}
-		if f.secret {
+		switch f.secret {
+		case "true":
 			d.secret(val, v.FieldByIndex(f.index), p)
+			continue
+		case "may":
+			d.address(val, v.FieldByIndex(f.index), p)
 			continue
 		}
 		d.decode(val, v.FieldByIndex(f.index), p)
@@ -224,9 +229,22 @@ func (d *decoder) resolve(ref string) (value, problem string) {
 	return strings.TrimSpace(string(b)), ""
 }
 
+// address reads a URL, or a reference to one. One with a password must be a reference.
+func (d *decoder) address(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind == yaml.ScalarNode && (envRef.MatchString(n.Value) || strings.HasPrefix(n.Value, "file:")) {
+		d.secret(n, v, path)
+		return
+	}
+	d.scalar(n, v, path)
+	if u, err := url.Parse(v.String()); err == nil && u.User != nil {
+		v.SetString("")
+		d.report(n, path, "the URL names a user or a password: write the whole of it as a reference such as ${REDIS_URL} or file:PATH")
+	}
+}
+
 type field struct {
 	index  []int
-	secret bool
+	secret string // how the tag says that it is one: "true", or "may" for a URL that may hold one
 }
 
 // fieldsOf maps the YAML keys of a struct to its fields, embedded structs included.
@@ -237,7 +255,7 @@ func fieldsOf(t reflect.Type) map[string]field {
 		if name == "" || name == "-" || !f.IsExported() {
 			continue
 		}
-		out[name] = field{index: f.Index, secret: f.Tag.Get("secret") == "true"}
+		out[name] = field{index: f.Index, secret: f.Tag.Get("secret")}
 	}
 	return out
 }

@@ -1,0 +1,242 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"signalbox/internal/option"
+	"signalbox/memory"
+	"signalbox/memory/page"
+	"signalbox/memory/redis"
+)
+
+// Memory is the section of the contexts: texts that are stored once and then named by requests. Without the section
+// they are kept in RAM, within the default quotas.
+type Memory struct {
+	// Enabled turns contexts on. Default true; with false requests that name one are refused, and /v1/contexts is not there. Restart needed.
+	Enabled bool `yaml:"enabled"`
+	// L2Bytes is the most RAM that stored contexts take, ready ones and packed ones together; what requests in flight use may come on top. At least 1MiB. Default 1GiB. Restart needed.
+	L2Bytes option.Bytes `yaml:"l2_bytes"`
+	// IdleToL2 is how long a context stays ready without use; then it is packed. At least 1s. Default 30s. Restart needed.
+	IdleToL2 option.Duration `yaml:"idle_to_l2"`
+	// IdleToL3 is how long a context stays in RAM without use; then only Redis has it. Without Redis it stays. At least idle_to_l2. Default 5m. Restart needed.
+	IdleToL3 option.Duration `yaml:"idle_to_l3"`
+	// DefaultTTL is how long a context that names no time lives after its last use. At least 10s, at most max_ttl. Default 1h. Restart needed.
+	DefaultTTL option.Duration `yaml:"default_ttl"`
+	// MaxTTL is the longest life that may be asked for. At least 10s. Default 168h. Restart needed.
+	MaxTTL option.Duration `yaml:"max_ttl"`
+	// Durability is what a creation that names none gets while Redis cannot be reached: strict, it is refused; best_effort, it is kept in RAM until Redis is back. Default strict. Restart needed.
+	Durability string `yaml:"durability"`
+	// DeriveTimeout bounds the reading of a new context for its safety; what is not read by then is unknown, and routes that fail closed take it for unsafe. At least 1s. Default 1m. Restart needed.
+	DeriveTimeout option.Duration `yaml:"derive_timeout"`
+	// Quotas is what one tenant may have. Reloadable.
+	Quotas MemoryQuota `yaml:"quotas"`
+	// Tenants replaces quotas for single tenants; a key that is left out takes the value of quotas. Reloadable.
+	Tenants []MemoryTenant `yaml:"tenants"`
+	// Redis is the third tier, which replicas share. Without it contexts live in this process alone, and end with it.
+	Redis MemoryRedis `yaml:"redis"`
+	// SaltSecret keeps tenants from finding out by the time of an answer what others have asked: prefixes that model servers cache are salted with it. A reference; all replicas need the same. Default: one that is made up at start. Restart needed.
+	SaltSecret string `yaml:"salt_secret" secret:"true"`
+}
+
+// MemoryQuota is what one tenant may have; 0 takes the default.
+type MemoryQuota struct {
+	// Contexts is how many contexts, and sessions with facts, may be stored. Default 10000.
+	Contexts int64 `yaml:"contexts"`
+	// Bytes bounds all of them, unpacked; what is stored twice counts once. Default 1GiB.
+	Bytes option.Bytes `yaml:"bytes"`
+	// PinnedBytes bounds the text of pinned contexts. Default 256MiB.
+	PinnedBytes option.Bytes `yaml:"pinned_bytes"`
+	// ContextBytes bounds the text of one context. Default 16MiB.
+	ContextBytes option.Bytes `yaml:"context_bytes"`
+	// Versions bounds the versions of one context. Default 1000.
+	Versions int `yaml:"versions"`
+	// Facts bounds the facts of one context or session. Default 512.
+	Facts int `yaml:"facts"`
+	// FactBytes bounds their text. Default 64KiB.
+	FactBytes option.Bytes `yaml:"fact_bytes"`
+}
+
+// MemoryTenant is the quota of one tenant.
+type MemoryTenant struct {
+	// Name is the tenant, as auth has it. Required, unique.
+	Name        string `yaml:"name"`
+	MemoryQuota `yaml:",inline"`
+}
+
+// MemoryRedis is where replicas keep what they share: contexts, cached answers and where prompts were sent.
+type MemoryRedis struct {
+	// URL is redis://HOST:PORT/DATABASE, rediss:// with TLS, or unix://PATH; with a password in it, it must be a reference such as ${REDIS_URL}. Empty, the default: no Redis. Redis 7 or newer, with maxmemory-policy noeviction. Restart needed.
+	URL string `yaml:"url" secret:"may"`
+	// Prefix starts every key. Default cx. Restart needed.
+	Prefix string `yaml:"prefix"`
+	// MetaTimeout bounds the reading of one record. Default 20ms. Restart needed.
+	MetaTimeout option.Duration `yaml:"meta_timeout"`
+	// BlobTimeout bounds the reading of one text. Default 250ms. Restart needed.
+	BlobTimeout option.Duration `yaml:"blob_timeout"`
+	// WriteTimeout bounds the writing of a record or a text. Default 5s. Restart needed.
+	WriteTimeout option.Duration `yaml:"write_timeout"`
+}
+
+// The values of Memory.Durability.
+const (
+	DurabilityStrict     = "strict"
+	DurabilityBestEffort = "best_effort"
+)
+
+// DefaultMemory returns the options of an empty section.
+func DefaultMemory() Memory {
+	store, pages, remote := memory.DefaultOptions(), page.DefaultOptions(), redis.DefaultOptions()
+	return Memory{
+		Enabled: true, L2Bytes: option.Bytes(pages.Bytes), IdleToL2: option.Duration(pages.IdleHot), IdleToL3: option.Duration(pages.IdleL2),
+		DefaultTTL: option.Duration(store.TTL), MaxTTL: option.Duration(store.MaxTTL), Durability: DurabilityStrict,
+		DeriveTimeout: option.Duration(time.Minute),
+		Redis: MemoryRedis{
+			Prefix: remote.Prefix, MetaTimeout: option.Duration(remote.MetaBudget), BlobTimeout: option.Duration(remote.BlobBudget),
+			WriteTimeout: option.Duration(remote.WriteBudget),
+		},
+	}
+}
+
+// minLife is the shortest life of a context that the store takes.
+const minLife = option.Duration(10 * time.Second)
+
+// Validate reports every bad option, one "field: problem" a line.
+func (m *Memory) Validate() error {
+	var p option.Problems
+	if m.L2Bytes < 1<<20 {
+		p.Addf("l2_bytes", "%d is less than 1MiB", m.L2Bytes)
+	}
+	if m.IdleToL2 < option.Duration(time.Second) {
+		p.Addf("idle_to_l2", "%s is less than 1s", m.IdleToL2)
+	}
+	if m.IdleToL3 < m.IdleToL2 {
+		p.Addf("idle_to_l3", "%s is less than idle_to_l2, %s", m.IdleToL3, m.IdleToL2)
+	}
+	if m.MaxTTL < minLife {
+		p.Addf("max_ttl", "%s is less than %s", m.MaxTTL, minLife)
+	}
+	if m.DefaultTTL < minLife || m.DefaultTTL > m.MaxTTL {
+		p.Addf("default_ttl", "%s is not between %s and max_ttl, %s", m.DefaultTTL, minLife, m.MaxTTL)
+	}
+	if m.DeriveTimeout < option.Duration(time.Second) {
+		p.Addf("derive_timeout", "%s is less than 1s", m.DeriveTimeout)
+	}
+	m.Quotas.check(&p, "quotas.")
+	seen := option.Unique{}
+	for i := range m.Tenants {
+		at := fmt.Sprintf("tenants[%d].", i)
+		p.Name(at+"name", m.Tenants[i].Name)
+		seen.Check(&p, at+"name", m.Tenants[i].Name)
+		m.Tenants[i].check(&p, at)
+	}
+	m.Redis.check(&p)
+	return p.Err()
+}
+
+func (q *MemoryQuota) check(p *option.Problems, at string) {
+	for _, f := range []struct {
+		field string
+		n     int64
+	}{
+		{"contexts", q.Contexts},
+		{"versions", int64(q.Versions)},
+		{"facts", int64(q.Facts)},
+	} {
+		if f.n < 0 {
+			p.Addf(at+f.field, "%d is negative", f.n)
+		}
+	}
+}
+
+func (r *MemoryRedis) check(p *option.Problems) {
+	if r.URL != "" && !isRedis(r.URL) {
+		p.Addf("redis.url", "not of the form redis://HOST:PORT/DATABASE, rediss:// or unix://PATH") // the value may hold a password
+	}
+	if r.Prefix == "" || len(r.Prefix) > 64 || !option.VisibleASCII(r.Prefix) || slices.ContainsFunc([]byte(r.Prefix), isTag) {
+		p.Addf("redis.prefix", "%q is not a word of 1 to 64 visible ASCII characters without braces", r.Prefix)
+	}
+	for _, d := range []struct {
+		field string
+		d     option.Duration
+	}{{"meta_timeout", r.MetaTimeout}, {"blob_timeout", r.BlobTimeout}, {"write_timeout", r.WriteTimeout}} {
+		if d.d < option.Duration(time.Millisecond) {
+			p.Addf("redis."+d.field, "%s is less than 1ms", d.d)
+		}
+	}
+}
+
+// isTag reports a byte that would begin or end a hash tag in a key.
+func isTag(c byte) bool { return c == '{' || c == '}' }
+
+func isRedis(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil {
+		return false
+	}
+	switch u.Scheme {
+	case "redis", "rediss":
+		return u.Host != ""
+	case "unix":
+		return u.Path != ""
+	}
+	return false
+}
+
+// Of is the quota of a tenant.
+func (m *Memory) Of(tenant string) memory.Quota {
+	q := m.Quotas.quota(memory.Quota{})
+	for i := range m.Tenants {
+		if m.Tenants[i].Name == tenant {
+			return m.Tenants[i].quota(q)
+		}
+	}
+	return q
+}
+
+// quota is q with what the section names.
+func (q *MemoryQuota) quota(base memory.Quota) memory.Quota {
+	for _, f := range []struct {
+		to *int64
+		n  int64
+	}{
+		{&base.Contexts, q.Contexts},
+		{&base.Bytes, int64(q.Bytes)},
+		{&base.PinnedBytes, int64(q.PinnedBytes)},
+		{&base.ContextBytes, int64(q.ContextBytes)},
+		{&base.FactBytes, int64(q.FactBytes)},
+	} {
+		if f.n > 0 {
+			*f.to = f.n
+		}
+	}
+	if q.Versions > 0 {
+		base.Versions = q.Versions
+	}
+	if q.Facts > 0 {
+		base.Facts = q.Facts
+	}
+	return base
+}
+
+// memory checks the section.
+func (c *checker) memory() {
+	m := &c.cfg.Memory
+	words := []string{DurabilityStrict, DurabilityBestEffort}
+	if !slices.Contains(words, m.Durability) {
+		if best := slip(m.Durability, slices.Values(words)); best != "" {
+			c.at("memory.durability", "%q is neither strict nor best_effort; did you mean %q?", m.Durability, best)
+		} else {
+			c.at("memory.durability", "%q is neither strict nor best_effort", m.Durability)
+		}
+	}
+	c.section("memory", m.Validate())
+	if !m.Enabled && m.Redis.URL == "" && len(m.Tenants) > 0 {
+		c.warn("memory.tenants", "contexts are turned off, so quotas are not used")
+	}
+	if m.Durability == DurabilityBestEffort && m.Redis.URL == "" {
+		c.warn("memory.durability", "without redis nothing outlives this process, and durability changes nothing")
+	}
+}
