@@ -27,6 +27,7 @@ const (
 	attributeInt     = 3
 	attributeType    = 20
 	attributeTypeInt = 2
+	tensorDataType   = 2
 	tensorName       = 8
 	valueName        = 1
 	valueType        = 2

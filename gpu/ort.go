@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	ort "github.com/yalue/onnxruntime_go"
+	"golang.org/x/sys/cpu"
 
 	"signalbox/internal/tensor"
 )
@@ -65,6 +66,11 @@ func (onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loadO
 	for _, v := range append(slices.Clip(sig.inputs), cfg.caches...) {
 		inputs = append(inputs, v.name)
 	}
+	if saturates() {
+		if model, err = apart(model); err != nil {
+			return nil, err
+		}
+	}
 	native, err := ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, o)
 	if err != nil {
 		return nil, err
@@ -76,6 +82,10 @@ func (onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loadO
 	}
 	return &ortSession{native: native, elems: elems, caches: cfg.caches, idle: make(chan *runState, cfg.keep), handles: cfg.handles}, nil
 }
+
+// saturates reports whether sums of 8-bit products overflow on this processor: see apart. ONNX Runtime
+// knows better which of its kernels do; here a no must be certain.
+func saturates() bool { return runtime.GOARCH == "amd64" && !cpu.X86.HasAVX512VNNI }
 
 // noWeightsFolder is where the library may look for weights that are not in the graph: nowhere. Left to
 // itself it would take them from the working directory, and nobody would have checked them.
@@ -106,6 +116,8 @@ func newSessionOptions(threads int) (*ort.SessionOptions, error) {
 		o.AddSessionConfigEntry("session.inter_op.allow_spinning", "0"),
 		o.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", noWeightsFolder),
 		o.AddSessionConfigEntry("optimization.disable_specified_optimizers", "SkipLayerNormFusion"),
+		// Of use to processors that saturate; others are left alone.
+		o.AddSessionConfigEntry("session.x64quantprecision", "1"),
 	)
 	if err != nil {
 		return nil, errors.Join(err, o.Destroy())

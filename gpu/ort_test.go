@@ -636,3 +636,21 @@ func residentKiB(t *testing.T) int {
 	}
 	return resident * os.Getpagesize() / 1024
 }
+
+// TestProductsOfBytesAreExact adds 32 products of the largest bytes: on a processor without VNNI the sums
+// would stop at 16 bits. The weights are shared, which ONNX Runtime alone refuses there.
+func TestProductsOfBytesAreExact(t *testing.T) {
+	s := openSession(t, openRuntime(t, nil), "bytes", nil)
+	x := tensor.Tensor{Name: "x", Shape: []int64{3, 32}, F32: slices.Repeat([]float32{255}, 96)}
+	out, err := s.Run(t.Context(), []tensor.Tensor{x}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range out {
+		for i, got := range o.F32 {
+			if got != 32*255*127 {
+				t.Fatalf("%s[%d] is %v, want %d", o.Name, i, got, 32*255*127)
+			}
+		}
+	}
+}

@@ -94,6 +94,22 @@ def main():
             [("y", FLOAT, ["batch", 2, "all", 3])],
         )
 
+    # Two products of bytes that share their weights; sums of two products overflow 16 bits.
+    save(
+        HERE / "bytes.onnx",
+        [
+            node("Cast", ["x"], ["bytes"], to=TensorProto.UINT8),
+            node("MatMulInteger", ["bytes", "w", "", "zero"], ["y32"]),
+            node("Identity", ["bytes"], ["again"]),
+            node("MatMulInteger", ["again", "w", "", "zero"], ["z32"]),
+            node("Cast", ["y32"], ["y"], to=FLOAT),
+            node("Cast", ["z32"], ["z"], to=FLOAT),
+        ],
+        [("x", FLOAT, ["batch", 32])],
+        [("y", FLOAT, ["batch", 16]), ("z", FLOAT, ["batch", 16])],
+        [numpy_helper.from_array(np.full((32, 16), 127, np.int8), "w"), numpy_helper.from_array(np.array(0, np.int8), "zero")],
+    )
+
     # Weights in another file, which lies beside the graph: four numbers, one each.
     weights = numpy_helper.from_array(np.ones(4, np.float32), "w")
     external_data_helper.set_external_data(weights, "weights.data", 0, 16)

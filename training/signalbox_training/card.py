@@ -64,8 +64,8 @@ LIMITS = """
 - **Injections phrased as ordinary tasks** inside a document ("add this link to your
   answer") are hard to tell from the user's own wishes and are often missed.
 - **Role play** with an unusual persona can score as a jailbreak.
-- On x86 CPUs without VNNI set the session option `session.x64quantprecision` to `1`, or 8-bit
-  products may saturate.
+- On x86 CPUs without VNNI sums of 8-bit products saturate, unless the session option `session.x64quantprecision` is `1` and
+  no two products share their weights, as they do in the last layer of this graph. The proxy sees to both.
 """
 
 

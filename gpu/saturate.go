@@ -1,0 +1,158 @@
+package gpu
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// apart gives each 8-bit matrix product its own weights and zero points, in a copy of the model; a model
+// where none are shared is returned as it is.
+//
+// Processors without VNNI add products of unsigned and signed bytes in 16 bits, which saturate. Told to be
+// exact there (session.x64quantprecision), ONNX Runtime makes the weights unsigned, each time it meets them,
+// and refuses the graph when it meets them twice (seen in 1.30: "Attempt to replace the existing tensor").
+//
+// A further use gets a name of the same length, written over the old one; the copies of the weights are a
+// second `graph` field, as in widen.
+func apart(model []byte) ([]byte, error) {
+	shared, names, err := sharedBytes(model)
+	if err != nil || len(shared) == 0 {
+		return model, err
+	}
+	out := slices.Clone(model)
+	var graph []byte
+	met := map[string]bool{}
+	err = eachProduct(out, func(input []byte) error {
+		tensor, ok := shared[string(input)]
+		if !ok {
+			return nil
+		}
+		if !met[string(input)] {
+			met[string(input)] = true
+			return nil
+		}
+		fresh := unused(string(input), names)
+		if fresh == "" {
+			return nil // the library will say what is wrong
+		}
+		names[fresh] = true
+		twin := slices.Clone(tensor)
+		if err := fields(twin, func(num int, b []byte, _ uint64) error {
+			if num == tensorName {
+				copy(b, fresh)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		copy(input, fresh)
+		graph = protowire.AppendBytes(protowire.AppendTag(graph, graphInitializer, protowire.BytesType), twin)
+		return nil
+	})
+	if err != nil || graph == nil {
+		return model, err
+	}
+	out = protowire.AppendTag(out, modelGraph, protowire.BytesType)
+	return protowire.AppendBytes(out, graph), nil
+}
+
+// sharedBytes returns the signed 8-bit initializers that several products read, as serialised tensors, and
+// every name that the graph uses.
+func sharedBytes(model []byte) (shared map[string][]byte, names map[string]bool, err error) {
+	shared, names = map[string][]byte{}, map[string]bool{}
+	uses := map[string]int{}
+	if err := eachProduct(model, func(input []byte) error { uses[string(input)]++; return nil }); err != nil {
+		return nil, nil, err
+	}
+	err = eachOf(model, modelGraph, func(num int, b []byte) error {
+		switch num {
+		case graphNode:
+			return fields(b, func(num int, name []byte, _ uint64) error {
+				if num == nodeInput || num == nodeOutput {
+					names[string(name)] = true
+				}
+				return nil
+			})
+		case graphInitializer:
+			var name string
+			var elem elemType
+			err := fields(b, func(num int, v []byte, n uint64) error {
+				switch num {
+				case tensorName:
+					name = string(v)
+				case tensorDataType:
+					elem = elemType(n)
+				}
+				return nil
+			})
+			names[name] = true
+			if elem == elemInt8 && uses[name] > 1 {
+				shared[name] = b
+			}
+			return err
+		}
+		return nil
+	})
+	return shared, names, err
+}
+
+// eachProduct calls f with the input names of every node that multiplies matrices of bytes. The names are
+// part of the model: who writes to them renames the input.
+func eachProduct(model []byte, f func(input []byte) error) error {
+	return eachOf(model, modelGraph, func(num int, node []byte) error {
+		if num != graphNode {
+			return nil
+		}
+		var inputs [][]byte
+		product := false
+		err := fields(node, func(num int, b []byte, _ uint64) error {
+			switch num {
+			case nodeInput:
+				inputs = append(inputs, b)
+			case nodeOpType:
+				op := string(b)
+				product = strings.Contains(op, "MatMul") || op == "QGemm" || op == "QAttention"
+			}
+			return nil
+		})
+		if err != nil || !product {
+			return err
+		}
+		for _, in := range inputs {
+			if err := f(in); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eachOf calls f for the fields of every occurrence of a message field.
+func eachOf(msg []byte, field int, f func(num int, b []byte) error) error {
+	return fields(msg, func(num int, b []byte, _ uint64) error {
+		if num != field {
+			return nil
+		}
+		return fields(b, func(num int, b []byte, _ uint64) error { return f(num, b) })
+	})
+}
+
+// unused returns a name as long as the given one that nobody uses, empty when none is found.
+func unused(name string, names map[string]bool) string {
+	b := []byte(name)
+	for i, old := range b {
+		if old >= 0x80 {
+			continue // part of a longer character
+		}
+		for c := byte('0'); c <= 'z'; c++ {
+			b[i] = c
+			if !names[string(b)] {
+				return string(b)
+			}
+		}
+		b[i] = old
+	}
+	return ""
+}
