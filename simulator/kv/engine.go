@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -20,9 +21,10 @@ type Engine struct {
 	cache    *Cache
 	tier     *Tier // nil without one
 	now      time.Time
-	pace     time.Duration // what a token of an answer takes with all that runs now
+	company  time.Duration // what a token of an answer takes longer for all that runs now
 	waiting  []*Sequence   // the next one first
 	prefills []*Sequence
+	opening  []*Sequence // prompts that are computed, in their Options.Latency
 	decodes  []*Sequence
 	count    Counters
 	events   []Event
@@ -34,7 +36,7 @@ func New(o Options, now time.Time) (*Engine, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("kv options: %w", err)
 	}
-	e := &Engine{o: o, cache: NewCache(o.Blocks), now: now, pace: max(1, o.Decode)}
+	e := &Engine{o: o, cache: NewCache(o.Blocks), now: now}
 	e.count.Started = now
 	if o.OffloadBlocks > 0 {
 		e.tier = NewTier(o.OffloadBlocks)
@@ -61,7 +63,11 @@ func (e *Engine) Submit(now time.Time, r Request) (*Sequence, error) {
 	s := &Sequence{Submitted: now, req: r}
 	all := append(slices.Clone(r.Prompt), r.Answer...)
 	s.chain = AppendChain(nil, r.Seed, all, e.o.BlockTokens)
-	e.waiting = append(e.waiting, s)
+	at := len(e.waiting)
+	for at > 0 && e.waiting[at-1].req.Priority > r.Priority {
+		at--
+	}
+	e.waiting = slices.Insert(e.waiting, at, s)
 	e.admit()
 	return s, nil
 }
@@ -107,11 +113,16 @@ func (e *Engine) Reset(now time.Time, external bool) bool { //nolint:revive // t
 	return true
 }
 
-// Restart is the end of the process and the start of another: all requests are Gone, both memories are empty,
-// counts begin anew.
+// Restart is the end of the process and the start of another: Drop, and counts begin anew.
 func (e *Engine) Restart(now time.Time) {
+	e.Drop(now)
+	e.count = Counters{Started: now}
+}
+
+// Drop ends all requests, which are Gone, and empties both memories.
+func (e *Engine) Drop(now time.Time) {
 	e.run(now)
-	for _, group := range [][]*Sequence{e.prefills, e.decodes, e.waiting} {
+	for _, group := range [][]*Sequence{e.prefills, e.opening, e.decodes, e.waiting} {
 		for _, s := range slices.Clone(group) {
 			e.leave(s, Gone)
 		}
@@ -120,7 +131,6 @@ func (e *Engine) Restart(now time.Time) {
 	if e.tier != nil {
 		e.tier.Clear()
 	}
-	e.count = Counters{Started: now}
 }
 
 // Counters returns the counts at the time of the last call that took one.
@@ -134,7 +144,7 @@ func (e *Engine) Counters() Counters {
 	return c
 }
 
-func (e *Engine) running() int { return len(e.prefills) + len(e.decodes) }
+func (e *Engine) running() int { return len(e.prefills) + len(e.opening) + len(e.decodes) }
 
 // blocks is how many blocks a request needs: for all of its tokens but the last.
 func (e *Engine) blocks(r *Request) int {
@@ -157,7 +167,7 @@ func (e *Engine) run(now time.Time) {
 
 // upcoming is when the next prompt or answer is complete.
 func (e *Engine) upcoming() (next time.Time, ok bool) {
-	for _, group := range [...][]*Sequence{e.prefills, e.decodes} {
+	for _, group := range [...][]*Sequence{e.prefills, e.opening, e.decodes} {
 		for _, s := range group {
 			if !ok || s.ready.Before(next) {
 				next, ok = s.ready, true
@@ -175,7 +185,7 @@ func (e *Engine) Generated(s *Sequence) int {
 	case s.State > Decode:
 		return s.tokens
 	}
-	return len(s.req.Answer) - int((s.ready.Sub(e.now)+e.pace-1)/e.pace)
+	return len(s.req.Answer) - int((s.ready.Sub(e.now)+s.pace-1)/s.pace)
 }
 
 // compute notes what of the running sequences is in the cache by now.
@@ -185,6 +195,9 @@ func (e *Engine) compute() {
 		if left <= time.Duration(len(s.req.Prompt)-s.Cached)*e.o.Prefill { // else it is still loading
 			e.computed(s, len(s.req.Prompt)-int((left+e.o.Prefill-1)/max(1, e.o.Prefill)))
 		}
+	}
+	for _, s := range e.opening {
+		e.computed(s, len(s.req.Prompt))
 	}
 	for _, s := range e.decodes {
 		e.computed(s, len(s.req.Prompt)+e.Generated(s)-1)
@@ -205,15 +218,21 @@ func (e *Engine) computed(s *Sequence, tokens int) {
 
 // repace is to follow every change of how many sequences run: answers take longer in company.
 func (e *Engine) repace() {
-	pace := max(1, e.o.Decode+e.o.Crowd*time.Duration(e.running()-1))
-	if pace == e.pace {
+	company := e.o.Crowd * time.Duration(max(0, e.running()-1))
+	if company == e.company {
 		return
 	}
+	e.company = company
 	for _, s := range e.decodes {
-		left := float64(s.ready.Sub(e.now)) * float64(pace) / float64(e.pace)
-		s.ready = e.now.Add(time.Duration(math.Round(left)))
+		pace := e.paceOf(s)
+		left := float64(s.ready.Sub(e.now)) * float64(pace) / float64(s.pace)
+		s.ready, s.pace = e.now.Add(time.Duration(math.Round(left))), pace
 	}
-	e.pace = pace
+}
+
+// paceOf is what a token of a sequence's answer takes with all that runs now.
+func (e *Engine) paceOf(s *Sequence) time.Duration {
+	return max(1, cmp.Or(s.req.Decode, e.o.Decode)+e.company)
 }
 
 // settle ends what is complete and lets others start.
@@ -223,9 +242,17 @@ func (e *Engine) settle() {
 			continue
 		}
 		e.prefills = remove(e.prefills, s)
+		e.opening = append(e.opening, s)
+		s.ready = e.now.Add(e.o.Latency)
+	}
+	for _, s := range slices.Clone(e.opening) {
+		if s.ready.After(e.now) {
+			continue
+		}
+		e.opening = remove(e.opening, s)
 		e.decodes = append(e.decodes, s)
-		s.First = e.now
-		s.ready = e.now.Add(time.Duration(len(s.req.Answer)-1) * e.pace)
+		s.First, s.pace = e.now, e.paceOf(s)
+		s.ready = e.now.Add(time.Duration(len(s.req.Answer)-1) * s.pace)
 		e.enter(s, Decode)
 	}
 	for _, s := range slices.Clone(e.decodes) {
@@ -296,7 +323,8 @@ func (e *Engine) enter(s *Sequence, state State) {
 
 // leave takes a sequence off the server.
 func (e *Engine) leave(s *Sequence, state State) {
-	e.waiting, e.prefills, e.decodes = remove(e.waiting, s), remove(e.prefills, s), remove(e.decodes, s)
+	e.waiting, e.prefills = remove(e.waiting, s), remove(e.prefills, s)
+	e.opening, e.decodes = remove(e.opening, s), remove(e.decodes, s)
 	if s.lease != nil {
 		e.cache.Release(s.lease)
 	}

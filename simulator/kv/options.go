@@ -14,7 +14,8 @@ type Options struct {
 	Seats       int // requests that run at once, vLLM's max_num_seqs; 0 means no bound
 	Lanes       int // prompts that are computed at once; at least 1. One long prompt fills a GPU.
 
-	Overhead time.Duration // of every first token, whatever the prompt
+	Overhead time.Duration // of every first token, whatever the prompt; the lane is taken for it
+	Latency  time.Duration // of every first token besides, in which the lane is free for others
 	Prefill  time.Duration // a prompt token that is computed
 	Load     time.Duration // a prompt token that comes from main memory
 	Decode   time.Duration // a token of the answer after the first, when nothing else runs
@@ -55,7 +56,7 @@ func (o Options) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"overhead", o.Overhead}, {"prefill", o.Prefill}, {"load", o.Load}, {"decode", o.Decode}, {"crowd", o.Crowd},
+		{"overhead", o.Overhead}, {"latency", o.Latency}, {"prefill", o.Prefill}, {"load", o.Load}, {"decode", o.Decode}, {"crowd", o.Crowd},
 	} {
 		if d.value < 0 {
 			problems = append(problems, fmt.Errorf("%s: %v is negative", d.name, d.value))

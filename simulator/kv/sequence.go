@@ -10,6 +10,10 @@ type Request struct {
 	// Remote is the main memory of another server, to take blocks from that are in neither memory of this one;
 	// nil means none. It stands for kv_transfer_params.remote_kv_source.
 	Remote *Tier
+	// Decode is what a token of the answer after the first takes when nothing else runs; 0 means Options.Decode.
+	Decode time.Duration
+	// Priority orders requests that wait: lower ones first, equal ones in the order of their arrival.
+	Priority int
 }
 
 // State is how far a request is.
@@ -53,12 +57,26 @@ type Sequence struct {
 	req    Request
 	chain  []Hash
 	lease  *Lease
-	ready  time.Time // when its prompt, or then its answer, is complete as things stand
-	tokens int       // of the answer at its end
+	ready  time.Time     // when its prompt, or then its answer, is complete as things stand
+	pace   time.Duration // of its answer as things stand
+	tokens int           // of the answer at its end
 }
 
 // Prompt is the length of the prompt in tokens.
 func (s *Sequence) Prompt() int { return len(s.req.Prompt) }
+
+// Due is when token k of the answer, counted from 0, will be there as things stand, or was there. It is
+// false before Decode, and for tokens that a sequence which is Gone never had.
+func (s *Sequence) Due(k int) (time.Time, bool) {
+	switch s.State {
+	case Decode:
+		return s.ready.Add(-time.Duration(len(s.req.Answer)-1-k) * s.pace), true
+	case Finished, Gone:
+		return s.Ended, k < s.tokens
+	case Waiting, Prefill:
+	}
+	return time.Time{}, false
+}
 
 // Event is a change of a sequence's state.
 type Event struct {
