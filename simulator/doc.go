@@ -2,8 +2,14 @@
 // pacing of `vllm serve`, with an answer that echoes the request instead of a model that thinks.
 //
 // It is for `signalbox demo`, `signalbox simulate`, tests and benchmarks. It is no inference engine
-// and no model of GPU performance: times are the ones configured, token counts come from a rule about
-// words and punctuation (see CountTokens), and there is no prefix cache.
+// and no model of GPU performance: times are the ones configured, and token counts come from a rule about
+// words and punctuation (see CountTokens).
+//
+// With Options.KV a server has a prefix cache that works like vLLM's (see simulator/kv): which prompt tokens
+// are cached is told by usage and /metrics, and what is not cached takes time, on top of Options.TTFT. Blocks
+// are shared by requests of equal cache_salt and reasoning_effort. A request counts as one sequence for each
+// answer it asks for. Servers of one process can take blocks from each other's main memory (Network); all of
+// it is lost by /sleep and by Restart.
 //
 // What an answer says, in this order: the served model's name in brackets, the question, the system
 // prompt, the reasoning parameters and the token limit as the server received them. A person
@@ -23,7 +29,8 @@
 // vllm/entrypoints/openai/engine/protocol.py, vllm/entrypoints/openai/responses/{protocol,serving}.py and
 // vllm/entrypoints/serve/tokenize/protocol.py.
 //
-// Concurrency: the package starts no goroutine and owns no listener. A Server serves any number of
-// requests at once, each on the goroutine of its handler call. One lock, in the recorder, guards the
-// recorded requests and is never held across I/O.
+// Concurrency: the package owns no listener, and starts no goroutine but that of a timer which stands at
+// the next event of a prefix cache while requests are under way. A Server serves any number of requests at
+// once, each on the goroutine of its handler call. The locks are those of the recorder, of the prefix cache
+// and of a Network; none is held across I/O, and none while another one is taken but for that of a kv.Tier.
 package simulator

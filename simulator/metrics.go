@@ -26,7 +26,8 @@ type metrics struct {
 	held             atomic.Int64 // tokens of the running requests
 }
 
-func newMetrics(o Options) *metrics {
+// newMetrics begins to count. What e tells, when there is one, is not counted here a second time.
+func newMetrics(o Options, e *engine) *metrics {
 	labels := prometheus.Labels{"engine": "0", "model_name": o.Model}
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels})
@@ -58,7 +59,12 @@ func newMetrics(o Options) *metrics {
 	kv := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "vllm:kv_cache_usage_perc", Help: "Tokens of running requests over the configured capacity, 1 at most.", ConstLabels: labels,
 	}, func() float64 { return min(1, float64(m.held.Load())/float64(o.KVCacheTokens)) })
-	m.registry.MustRegister(m.running, m.waiting, m.promptTokens, m.generationTokens, m.ttft, success, kv, m.cancelled)
+	m.registry.MustRegister(m.ttft, success, m.cancelled)
+	if e == nil {
+		m.registry.MustRegister(m.running, m.waiting, m.promptTokens, m.generationTokens, kv)
+	} else {
+		m.registry.MustRegister(newCollector(o, e))
+	}
 	return m
 }
 

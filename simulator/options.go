@@ -26,12 +26,24 @@ type Options struct {
 	Seed uint64
 	// MaxModelLen is the context window in simulated tokens, prompt and answer together. At least 1.
 	MaxModelLen int
-	// MaxNumSeqs bounds how many requests run at once; the others wait, in no particular order, and
-	// count as vllm:num_requests_waiting. 0 means no bound.
+	// MaxNumSeqs bounds how many requests run at once; the others wait, with KV in the order of their
+	// arrival, else in none, and count as vllm:num_requests_waiting. 0 means no bound.
 	MaxNumSeqs int
-	// KVCacheTokens is the capacity behind vllm:kv_cache_usage_perc: the gauge is the tokens of the
-	// running requests divided by it, at most 1. At least 1.
+	// KV is the prefix cache, and what prompts cost. Without Blocks there is none.
+	KV KVOptions
+	// KVCacheTokens is the capacity behind vllm:kv_cache_usage_perc of a server without KV: the gauge is
+	// the tokens of the running requests divided by it, at most 1. At least 1.
 	KVCacheTokens int
+	// PriorityScheduling takes `priority` of requests into account, as --scheduling-policy priority does.
+	// Without it a priority other than 0 is refused. It needs KV.
+	PriorityScheduling bool
+	// DevMode adds the paths of VLLM_SERVER_DEV_MODE and /sim/restart. It needs KV.
+	DevMode bool
+	// Network is the servers that this one finds by kv_transfer_params.remote_kv_source; nil means none.
+	Network *Network
+	// TransferAddr is the host and port by which servers of Network name this one's main memory; empty
+	// means that they cannot. It needs KV.OffloadBlocks.
+	TransferAddr string
 	// MaxBodyBytes bounds a request body; a larger one is answered with 413. At least 1.
 	MaxBodyBytes int64
 	// ReasoningField names the field of a message or delta that carries reasoning:
@@ -95,6 +107,7 @@ func (o Options) Validate() error {
 		problems = append(problems, fmt.Errorf("reasoning_field: %q is neither %q nor %q",
 			o.ReasoningField, ReasoningContentField, ReasoningField))
 	}
+	problems = append(problems, o.validateKV()...)
 	for i := range o.Answers {
 		if err := o.Answers[i].Validate(); err != nil {
 			problems = append(problems, fmt.Errorf("answers[%d]: %w", i, err))

@@ -3,6 +3,8 @@ package simulator
 import (
 	"net/http"
 	"time"
+
+	"signalbox/simulator/kv"
 )
 
 // usageMode says when a stream reports token counts.
@@ -20,6 +22,11 @@ type generation struct {
 	created      int64 // Unix seconds
 	promptTokens int
 	choices      []choice
+	prompts      [][]uint32 // token ids; choices are of them in turn, so many of each. Of a server with KV only
+	seed         kv.Seed
+	priority     int
+	remote       *kv.Tier // another server's main memory to take blocks from, or nil
+	cached       int      // prompt tokens that were in the cache; -1 as long as that is not known, or never will be
 	stream       bool
 	usage        usageMode
 	logprobs     bool
@@ -53,7 +60,7 @@ func (s *Server) newGeneration(r *http.Request, prefix string, p *sampling) *gen
 	} else {
 		id = appendHexID(id, s.opt.Seed, s.requests.Add(1))
 	}
-	g := &generation{id: string(id), created: time.Now().Unix(), stream: p.Stream}
+	g := &generation{id: string(id), created: time.Now().Unix(), stream: p.Stream, cached: -1}
 	// vLLM's StreamOptions has include_usage default to true once the object is there.
 	if so := p.StreamOptions; so != nil && (so.IncludeUsage == nil || *so.IncludeUsage) {
 		g.usage = usageLast
@@ -70,7 +77,14 @@ func (s *Server) planChat(r *http.Request, req *chatRequest, prefix string) (*ge
 		return nil, badRequest("messages", "messages must not be empty")
 	}
 	var system, question string
-	promptTokens := chatTokens(req.Messages, req.Tools)
+	var ids []uint32
+	var promptTokens int
+	if s.engine == nil {
+		promptTokens = chatTokens(req.Messages, req.Tools)
+	} else {
+		ids = chatIDs(req.Messages, req.Tools)
+		promptTokens = len(ids)
+	}
 	for i := range req.Messages {
 		switch m := &req.Messages[i]; m.Role {
 		case "system", "developer":
@@ -95,6 +109,7 @@ func (s *Server) planChat(r *http.Request, req *chatRequest, prefix string) (*ge
 	}
 	g := s.newGeneration(r, prefix, &req.sampling)
 	g.promptTokens, g.logprobs = promptTokens, req.Logprobs
+	s.share(g, &req.sampling, req.ReasoningEffort, ids)
 	g.choices = make([]choice, l.choices)
 	why := readReasoning(req)
 	seed := s.fillerSeed(&req.sampling, question)
@@ -140,6 +155,13 @@ func (s *Server) planCompletion(r *http.Request, req *completionRequest) (*gener
 	}
 	g := s.newGeneration(r, "cmpl-", &req.sampling)
 	g.promptTokens = sum
+	if s.engine != nil {
+		ids := make([][]uint32, len(req.Prompt))
+		for i := range req.Prompt {
+			ids[i] = req.Prompt[i].appendIDs(make([]uint32, 0, req.Prompt[i].tokens))
+		}
+		s.share(g, &req.sampling, "", ids...)
+	}
 	g.choices = make([]choice, 0, l.choices*len(req.Prompt))
 	for _, p := range req.Prompt {
 		seed := s.fillerSeed(&req.sampling, p.text)
@@ -193,16 +215,10 @@ func (s *Server) fillerSeed(p *sampling, question string) uint64 {
 }
 
 // eachPromptToken calls yield with every token of a rendered chat: four tokens of template a message
-// and three to open the answer, the overhead of ChatML; imageTokens placeholders for a part that is not
-// text; and the text of the tool definitions first.
-func eachPromptToken(messages []message, tools []tool, yield func(token string)) {
-	each := func(text string) {
-		for text != "" {
-			n := pieceLen(text)
-			yield(text[:n])
-			text = text[n:]
-		}
-	}
+// and three to open the answer, if that is wanted, the overhead of ChatML; imageTokens placeholders for a
+// part that is not text; and the text of the tool definitions first.
+func eachPromptToken(messages []message, tools []tool, open bool, yield func(token string)) { //nolint:revive // a parameter of vLLM's own API
+	each := func(text string) { eachToken(text, yield) }
 	for i := range tools {
 		f := &tools[i].Function
 		each(f.Name)
@@ -220,14 +236,27 @@ func eachPromptToken(messages []message, tools []tool, yield func(token string))
 		each(m.Content.text)
 		yield("<|im_end|>")
 	}
-	yield("<|im_start|>")
-	yield("assistant")
-	yield("\n")
+	if open {
+		yield("<|im_start|>")
+		yield("assistant")
+		yield("\n")
+	}
 }
 
 // chatTokens counts a rendered chat.
 func chatTokens(messages []message, tools []tool) int {
 	n := 0
-	eachPromptToken(messages, tools, func(string) { n++ })
+	eachPromptToken(messages, tools, true, func(string) { n++ })
 	return n
+}
+
+// chatIDs returns the token ids of a rendered chat.
+func chatIDs(messages []message, tools []tool) []uint32 {
+	size := 0
+	for i := range messages {
+		size += len(messages[i].Content.text)/4 + 8
+	}
+	ids := make([]uint32, 0, size)
+	eachPromptToken(messages, tools, true, func(token string) { ids = append(ids, uint32(tokenID(token))) })
+	return ids
 }

@@ -19,6 +19,9 @@ const maxChoices = 128
 // imageTokens is what one image part counts as, whatever its size.
 const imageTokens = 256
 
+// maxSaltBytes bounds cache_salt.
+const maxSaltBytes = 1024
+
 // sampling holds the parameters that chat and text completions share. Fields of vLLM that change
 // nothing here are accepted and ignored, as are unknown ones. Whole numbers may be written `5.0`,
 // which pydantic accepts as well.
@@ -32,6 +35,18 @@ type sampling struct {
 	Stop          stopStrings    `json:"stop"`
 	Stream        bool           `json:"stream"`
 	StreamOptions *streamOptions `json:"stream_options"`
+	CacheSalt     *string        `json:"cache_salt"`
+	Priority      float64        `json:"priority"`
+	Transfer      transferParams `json:"kv_transfer_params"`
+}
+
+// transferParams is the part of kv_transfer_params that is simulated: another server's main memory to take
+// blocks from (the p2p tier of vLLM's offloading connector).
+type transferParams struct {
+	RemoteKVSource struct {
+		Host string `json:"remote_host"`
+		Port int    `json:"remote_port"`
+	} `json:"remote_kv_source"`
 }
 
 type streamOptions struct {
@@ -69,11 +84,12 @@ type completionRequest struct {
 }
 
 type tokenizeRequest struct {
-	Model           string    `json:"model"`
-	Prompt          *string   `json:"prompt"`
-	Messages        []message `json:"messages"`
-	Tools           []tool    `json:"tools"`
-	ReturnTokenStrs bool      `json:"return_token_strs"`
+	Model               string    `json:"model"`
+	Prompt              *string   `json:"prompt"`
+	Messages            []message `json:"messages"`
+	Tools               []tool    `json:"tools"`
+	AddGenerationPrompt *bool     `json:"add_generation_prompt"`
+	ReturnTokenStrs     bool      `json:"return_token_strs"`
 }
 
 // content is a message's text, from a string or from the text parts of an array, with the number of
@@ -125,12 +141,22 @@ func (s *stopStrings) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // prompts is the `prompt` of a text completion: a string, an array of strings, an array of token ids,
-// or an array of such arrays. Token ids have no text here; they are kept as a count.
+// or an array of such arrays. Token ids have no text here.
 type prompts []prompt
 
 type prompt struct {
 	text   string
 	tokens int
+	ids    []uint32 // where they were sent as such
+}
+
+// appendIDs appends the token ids of a prompt.
+func (p *prompt) appendIDs(dst []uint32) []uint32 {
+	if p.ids != nil {
+		return append(dst, p.ids...)
+	}
+	eachToken(p.text, func(token string) { dst = append(dst, uint32(tokenID(token))) })
+	return dst
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
@@ -153,7 +179,15 @@ func (p *prompts) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		case string:
 			*p = append(*p, prompt{text: v, tokens: CountTokens(v)})
 		case []any:
-			*p = append(*p, prompt{text: fmt.Sprintf("(%d token ids)", len(v)), tokens: len(v)})
+			one := prompt{text: fmt.Sprintf("(%d token ids)", len(v)), tokens: len(v), ids: make([]uint32, 0, len(v))}
+			for _, id := range v {
+				n, isNumber := id.(float64)
+				if !isNumber {
+					return errors.New("prompt must be a string, a list of strings, or token ids")
+				}
+				one.ids = append(one.ids, uint32(n))
+			}
+			*p = append(*p, one)
 		default:
 			return errors.New("prompt must be a string, a list of strings, or token ids")
 		}
@@ -239,6 +273,9 @@ func (o Options) check(s *sampling, sentMax *float64, prompt promptSize, fallbac
 	if s.StreamOptions != nil && !s.Stream {
 		return limits{}, badRequest("stream_options", "Stream options can only be defined when `stream=True`.")
 	}
+	if err := o.checkPlace(s); err != nil {
+		return limits{}, err
+	}
 	l := limits{choices: 1, asked: -1}
 	var err error
 	if s.N != nil {
@@ -271,6 +308,18 @@ func (o Options) check(s *sampling, sentMax *float64, prompt promptSize, fallbac
 		l.minTokens = l.maxTokens
 	}
 	return l, nil
+}
+
+// checkPlace validates what a request says about its place in the cache and in the queue.
+func (o Options) checkPlace(s *sampling) error {
+	if s.CacheSalt != nil && (*s.CacheSalt == "" || len(*s.CacheSalt) > maxSaltBytes) {
+		return badRequest("cache_salt", "Parameter 'cache_salt' must be a non-empty string of at most %d bytes if provided.", maxSaltBytes)
+	}
+	if s.Priority != 0 && !o.PriorityScheduling {
+		return badRequest("priority", "Got priority %v but Priority scheduling is not enabled.", s.Priority)
+	}
+	_, err := whole("priority", s.Priority, math.MinInt32, math.MaxInt32)
+	return err
 }
 
 // whole returns v as an int in [low, high], or an error that names the parameter.

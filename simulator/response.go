@@ -8,10 +8,14 @@ import (
 // response models.
 
 type usage struct {
-	PromptTokens        int       `json:"prompt_tokens"`
-	TotalTokens         int       `json:"total_tokens"`
-	CompletionTokens    int       `json:"completion_tokens"`
-	PromptTokensDetails *struct{} `json:"prompt_tokens_details"`
+	PromptTokens        int            `json:"prompt_tokens"`
+	TotalTokens         int            `json:"total_tokens"`
+	CompletionTokens    int            `json:"completion_tokens"`
+	PromptTokensDetails *promptDetails `json:"prompt_tokens_details"` // with --enable-prompt-tokens-details
+}
+
+type promptDetails struct {
+	CachedTokens int `json:"cached_tokens"`
 }
 
 type chatResponse struct {
@@ -119,7 +123,11 @@ type errorBody struct {
 
 func (g *generation) usageOf() usage {
 	completion := g.completionTokens()
-	return usage{PromptTokens: g.promptTokens, TotalTokens: g.promptTokens + completion, CompletionTokens: completion}
+	u := usage{PromptTokens: g.promptTokens, TotalTokens: g.promptTokens + completion, CompletionTokens: completion}
+	if g.cached >= 0 {
+		u.PromptTokensDetails = &promptDetails{g.cached}
+	}
+	return u
 }
 
 // chatResponse builds the body of a chat completion.

@@ -7,51 +7,73 @@ import (
 	"time"
 )
 
+// schedule says when the tokens of one answer are there. It belongs to the request's goroutine.
+type schedule interface {
+	// until waits for token k of every choice that has one. It returns false, at once, when ctx ends or the
+	// answer will not come.
+	until(ctx context.Context, k int) bool
+	// dropped tells whether the answer will not come because the server went.
+	dropped() bool
+	// end gives back what the request holds. It is called once.
+	end()
+}
+
+// begin waits until the answer may be begun. It returns false when the client left first.
+func (s *Server) begin(ctx context.Context, g *generation, m *metrics) (schedule, bool, error) {
+	if s.engine == nil {
+		p, ok := s.admit(ctx, g, m)
+		return p, ok, nil
+	}
+	return s.engine.submit(ctx, g)
+}
+
 // serve sends the answer g at the configured pace: framed as a stream, or as the body that whole
 // returns. It returns when the answer is sent or the client is gone.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, g *generation, f framer, whole func() any) {
-	ctx := r.Context()
+	ctx, m := r.Context(), s.live.Load()
 	arrived := time.Now()
-	if !s.admit(ctx) {
-		s.cancelled(g, 0)
+	t, ok, err := s.begin(ctx, g, m)
+	switch {
+	case err != nil:
+		s.fail(w, err)
+		return
+	case !ok:
+		s.cancelled(g, m, 0)
 		return
 	}
-	defer s.release()
-	held := int64(g.promptTokens + g.completionTokens())
-	s.metrics.start(held)
-	defer s.metrics.finish(held)
-	s.metrics.promptTokens.Add(float64(g.promptTokens))
-
-	p := newPacer(s.opt, g.tpot)
-	defer p.stop()
+	defer t.end()
+	first := func() { m.ttft.Observe(time.Since(arrived).Seconds()) }
 	var complete bool
 	var sent int
 	if g.stream {
-		sent, complete = s.stream(ctx, w, g, f, p, arrived)
+		sent, complete = s.stream(ctx, w, g, f, t, first)
 	} else {
-		sent, complete = s.wait(ctx, g, p, arrived)
+		sent, complete = wait(ctx, g, t, first)
 	}
 	if !complete {
-		s.cancelled(g, sent)
+		s.cancelled(g, m, sent)
+		if t.dropped() {
+			panic(http.ErrAbortHandler) // cuts the connection
+		}
 		return
 	}
 	if !g.stream {
 		s.reply(w, http.StatusOK, whole())
 	}
-	s.metrics.generationTokens.Add(float64(sent))
+	m.generationTokens.Add(float64(sent))
 	for i := range g.choices {
-		s.metrics.succeeded(g.choices[i].finish)
+		m.succeeded(g.choices[i].finish)
 	}
 }
 
 // wait lets the time of a whole answer pass. It returns the tokens that were generated and whether
 // the client stayed to the end.
-func (s *Server) wait(ctx context.Context, g *generation, p *pacer, arrived time.Time) (sent int, complete bool) {
-	if !p.until(ctx, 0) {
+func wait(ctx context.Context, g *generation, t schedule, first func()) (sent int, complete bool) {
+	if !t.until(ctx, 0) {
 		return 0, false
 	}
-	s.metrics.ttft.Observe(time.Since(arrived).Seconds())
-	if !p.until(ctx, g.steps()-1) {
+	first()
+	if !t.until(ctx, g.steps()-1) {
 		return 0, false
 	}
 	return g.completionTokens(), true
@@ -59,16 +81,16 @@ func (s *Server) wait(ctx context.Context, g *generation, p *pacer, arrived time
 
 // stream writes the chunks of g, each flushed by itself. It returns the tokens that were sent and
 // whether the stream ended as it should.
-func (s *Server) stream(ctx context.Context, w http.ResponseWriter, g *generation, f framer, p *pacer, arrived time.Time) (sent int, complete bool) {
+func (s *Server) stream(ctx context.Context, w http.ResponseWriter, g *generation, f framer, t schedule, first func()) (sent int, complete bool) {
 	pooled, _ := s.chunks.Get().(*[]byte)
 	defer s.chunks.Put(pooled)
 	out := &chunkWriter{w: w, rc: http.NewResponseController(w), buf: (*pooled)[:0]}
 	defer func() { *pooled = out.buf }()
 
-	if !p.until(ctx, 0) {
+	if !t.until(ctx, 0) {
 		return 0, false
 	}
-	s.metrics.ttft.Observe(time.Since(arrived).Seconds())
+	first()
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.WriteHeader(http.StatusOK)
 	for i := range g.choices {
@@ -78,7 +100,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, g *generatio
 		}
 	}
 	for k := range g.steps() {
-		if !p.until(ctx, k) {
+		if !t.until(ctx, k) {
 			return sent, false
 		}
 		for i := range g.choices {
@@ -140,32 +162,65 @@ func (c *chunkWriter) send() bool {
 	return err == nil && c.rc.Flush() == nil
 }
 
-// cancelled accounts for a client that left before its answer was complete.
-func (s *Server) cancelled(g *generation, sent int) {
-	s.metrics.generationTokens.Add(float64(sent))
-	s.metrics.cancelled.Inc()
+// cancelled accounts for an answer that was not complete when its client left, or the server was restarted.
+func (s *Server) cancelled(g *generation, m *metrics, sent int) {
+	m.generationTokens.Add(float64(sent))
+	m.cancelled.Inc()
 	for range g.choices {
-		s.metrics.succeeded(finishAbort)
+		m.succeeded(finishAbort)
 	}
 	if s.opt.OnCancel != nil {
 		s.opt.OnCancel(g.id)
 	}
 }
 
-// pacer keeps the schedule of one answer: token k is due at start + TTFT + k * TPOT. A slow client
-// delays no token's due time, so it gets the missed ones in a burst, as from an engine that runs on.
+// pacer keeps the schedule of one answer of a server without KV: token k is due at start + TTFT + k * TPOT.
+// A slow client delays no token's due time, so it gets the missed ones in a burst, as from an engine that
+// runs on.
 type pacer struct {
+	server     *Server
+	metrics    *metrics
+	held       int64 // tokens
 	start      time.Time
 	ttft, tpot time.Duration
 	timer      *time.Timer // nil until the first wait
 }
 
-// newPacer starts the schedule; a tpot of 0 is that of the options.
-func newPacer(o Options, tpot time.Duration) *pacer {
-	return &pacer{start: time.Now(), ttft: o.TTFT, tpot: cmp.Or(tpot, o.TPOT)}
+// admit waits for a seat and starts the schedule. It returns false when the client left first.
+func (s *Server) admit(ctx context.Context, g *generation, m *metrics) (*pacer, bool) {
+	if !s.sit(ctx, m) {
+		return nil, false
+	}
+	p := &pacer{
+		server: s, metrics: m, held: int64(g.promptTokens + g.completionTokens()),
+		start: time.Now(), ttft: s.opt.TTFT, tpot: cmp.Or(g.tpot, s.opt.TPOT),
+	}
+	m.start(p.held)
+	m.promptTokens.Add(float64(g.promptTokens))
+	return p, true
 }
 
-// until waits for token k to be due. It returns false at once when ctx ends.
+// sit waits for a seat. It returns false when the client left first.
+func (s *Server) sit(ctx context.Context, m *metrics) bool {
+	if s.seats == nil {
+		return true
+	}
+	select {
+	case s.seats <- struct{}{}:
+		return true
+	default:
+	}
+	m.waiting.Inc()
+	defer m.waiting.Dec()
+	select {
+	case s.seats <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// until implements schedule.
 func (p *pacer) until(ctx context.Context, k int) bool {
 	if p.ttft > 0 || p.tpot > 0 {
 		if wait := time.Until(p.start.Add(p.ttft + time.Duration(k)*p.tpot)); wait > 0 {
@@ -184,9 +239,16 @@ func (p *pacer) until(ctx context.Context, k int) bool {
 	return ctx.Err() == nil
 }
 
-// stop releases the timer.
-func (p *pacer) stop() {
+// dropped implements schedule.
+func (*pacer) dropped() bool { return false }
+
+// end implements schedule.
+func (p *pacer) end() {
 	if p.timer != nil {
 		p.timer.Stop()
+	}
+	p.metrics.finish(p.held)
+	if p.server.seats != nil {
+		<-p.server.seats
 	}
 }

@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"bytes"
-	"context"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -21,11 +20,12 @@ const vllmVersion = "0.0.0-simulated"
 // Server is a simulated vLLM server. It is safe for concurrent use and needs no closing.
 type Server struct {
 	opt      Options
-	metrics  *metrics
+	live     atomic.Pointer[metrics] // a restart begins new ones
 	recorder *recorder
 	started  int64 // Unix seconds
 	requests atomic.Uint64
-	seats    chan struct{} // one element per running request; nil when unbounded
+	seats    chan struct{} // one element per running request; nil when unbounded or with an engine
+	engine   *engine       // nil without KV
 	bodies   sync.Pool     // *bytes.Buffer
 	chunks   sync.Pool     // *[]byte
 }
@@ -37,13 +37,16 @@ func New(opt Options) (*Server, error) {
 	}
 	s := &Server{
 		opt:      opt,
-		metrics:  newMetrics(opt),
 		recorder: newRecorder(opt.Record),
 		started:  time.Now().Unix(),
 	}
-	if opt.MaxNumSeqs > 0 {
+	switch {
+	case opt.KV.Blocks > 0:
+		s.engine = newEngine(opt)
+	case opt.MaxNumSeqs > 0:
 		s.seats = make(chan struct{}, opt.MaxNumSeqs)
 	}
+	s.live.Store(newMetrics(opt, s.engine))
 	s.bodies.New = func() any { return new(bytes.Buffer) }
 	s.chunks.New = func() any {
 		b := make([]byte, 0, 1024)
@@ -53,7 +56,8 @@ func New(opt Options) (*Server, error) {
 }
 
 // Handler returns the HTTP surface: POST /v1/chat/completions, /v1/completions, /v1/responses and /tokenize, GET
-// /v1/models, /health, /version and /metrics, and GET /sim/requests when recording. Every other path
+// /v1/models, /health, /version and /metrics, GET /sim/requests when recording, and in DevMode POST
+// /reset_prefix_cache, /sleep, /wake_up and /sim/restart and GET /is_sleeping. Every other path
 // is 404 and every other method 405, with an error body. The handler is safe for concurrent use and
 // may be served by several listeners at once.
 func (s *Server) Handler() http.Handler {
@@ -74,7 +78,12 @@ func (s *Server) Handler() http.Handler {
 	handle(http.MethodGet, "/version", func(w http.ResponseWriter, _ *http.Request) {
 		s.reply(w, http.StatusOK, map[string]string{"version": vllmVersion})
 	})
-	handle(http.MethodGet, "/metrics", s.metrics.handler().ServeHTTP)
+	handle(http.MethodGet, "/metrics", func(w http.ResponseWriter, r *http.Request) {
+		s.live.Load().handler().ServeHTTP(w, r)
+	})
+	if s.opt.DevMode {
+		s.handleDev(handle)
+	}
 	if s.opt.Record > 0 {
 		handle(http.MethodGet, "/sim/requests", func(w http.ResponseWriter, _ *http.Request) {
 			s.reply(w, http.StatusOK, map[string][]Request{"requests": s.recorder.list()})
@@ -155,13 +164,9 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case req.Messages != nil:
-		eachPromptToken(req.Messages, req.Tools, add)
+		eachPromptToken(req.Messages, req.Tools, req.AddGenerationPrompt == nil || *req.AddGenerationPrompt, add)
 	case req.Prompt != nil:
-		for text := *req.Prompt; text != ""; {
-			n := pieceLen(text)
-			add(text[:n])
-			text = text[n:]
-		}
+		eachToken(*req.Prompt, add)
 	default:
 		s.fail(w, badRequest("prompt", "either prompt or messages is required"))
 		return
@@ -220,31 +225,4 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 		e = &requestError{http.StatusInternalServerError, "InternalServerError", "", err.Error()}
 	}
 	s.reply(w, e.status, errorResponse{errorBody{e.message, e.kind, orNull(e.param), e.status}})
-}
-
-// admit waits for a seat. It returns false when the client left first.
-func (s *Server) admit(ctx context.Context) bool {
-	if s.seats == nil {
-		return true
-	}
-	select {
-	case s.seats <- struct{}{}:
-		return true
-	default:
-	}
-	s.metrics.waiting.Inc()
-	defer s.metrics.waiting.Dec()
-	select {
-	case s.seats <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// release gives the seat back.
-func (s *Server) release() {
-	if s.seats != nil {
-		<-s.seats
-	}
 }

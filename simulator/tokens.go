@@ -21,6 +21,15 @@ func CountTokens(text string) int {
 	return n
 }
 
+// eachToken calls yield with every token of text.
+func eachToken(text string, yield func(token string)) {
+	for text != "" {
+		n := pieceLen(text)
+		yield(text[:n])
+		text = text[n:]
+	}
+}
+
 // pieceLen returns the length in bytes of the first token of text, which must not be empty. A token
 // never ends inside a UTF-8 sequence, so the concatenation of all tokens is text.
 func pieceLen(text string) int {

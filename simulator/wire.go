@@ -52,19 +52,19 @@ func newFrame(g *generation, object, model string) frame {
 func (f *frame) seal(dst []byte, sent int) []byte {
 	dst = append(dst, ']')
 	if f.usage == usageEvery {
-		dst = f.appendUsage(dst, sent)
+		dst = append(f.appendUsage(dst, sent), '}')
 	}
 	return append(dst, "}\n\n"...)
 }
 
+// appendUsage appends token counts, up to the brace that ends them.
 func (f *frame) appendUsage(dst []byte, completion int) []byte {
 	dst = append(dst, `,"usage":{"prompt_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(f.promptTokens), 10)
 	dst = append(dst, `,"total_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(f.promptTokens+completion), 10)
 	dst = append(dst, `,"completion_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(completion), 10)
-	return append(dst, '}')
+	return strconv.AppendInt(dst, int64(completion), 10)
 }
 
 // end appends the usage chunk, where it is asked for, and then [DONE].
@@ -74,7 +74,12 @@ func (f *frame) end(dst []byte) (out []byte, more bool) {
 	}
 	f.totalled = true
 	dst = append(append(dst, f.head...), ']')
-	return append(f.appendUsage(dst, f.completionTokens()), "}\n\n"...), true
+	dst = f.appendUsage(dst, f.completionTokens())
+	if f.cached >= 0 { // as in vLLM, only the last count has details
+		dst = strconv.AppendInt(append(dst, `,"prompt_tokens_details":{"cached_tokens":`...), int64(f.cached), 10)
+		dst = append(dst, '}')
+	}
+	return append(dst, "}}\n\n"...), true
 }
 
 // appendFinish appends finish_reason and stop_reason of choice i.

@@ -107,6 +107,7 @@ func (f *responseFramer) body(ended bool) *responseBody { //nolint:revive // a f
 			u.OutputTokensDetails.ReasoningTokens++
 		}
 	}
+	u.InputTokensDetails.CachedTokens = max(0, f.cached)
 	u.TotalTokens = u.InputTokens + u.OutputTokens
 	out.Usage = u
 	return &out

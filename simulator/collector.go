@@ -1,0 +1,52 @@
+package simulator
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// collector shows what an engine counts, under vLLM's names. Its methods are safe for concurrent use.
+type collector struct {
+	engine *engine
+	descs  map[string]*prometheus.Desc // by metric; not changed after newCollector
+	config prometheus.Metric
+}
+
+func newCollector(o Options, e *engine) *collector {
+	labels := prometheus.Labels{"engine": "0", "model_name": o.Model}
+	c := &collector{engine: e, descs: map[string]*prometheus.Desc{}}
+	counters := e.counters()
+	counters.Each(func(name string, _ float64) {
+		of := labels
+		if !strings.HasPrefix(name, "vllm:") { // of the process, not of the engine
+			of = nil
+		}
+		c.descs[name] = prometheus.NewDesc(name, "See vllm/v1/metrics/loggers.py.", nil, of)
+	})
+	c.config = prometheus.MustNewConstMetric(prometheus.NewDesc("vllm:cache_config_info", "Size of the prefix cache.", nil, prometheus.Labels{
+		"engine": "0", "block_size": strconv.Itoa(o.KV.BlockTokens), "num_gpu_blocks": strconv.Itoa(o.KV.Blocks),
+	}), prometheus.GaugeValue, 1)
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range c.descs {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	counters := c.engine.counters()
+	counters.Each(func(name string, value float64) {
+		kind := prometheus.GaugeValue
+		if strings.HasSuffix(name, "_total") {
+			kind = prometheus.CounterValue
+		}
+		ch <- prometheus.MustNewConstMetric(c.descs[name], kind, value)
+	})
+	ch <- c.config
+}

@@ -1,0 +1,341 @@
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"signalbox/simulator/kv"
+)
+
+// KVOptions is the key-value cache of a server and what prompts cost on it. Seats, the time to the first
+// token besides that of the prompt, and the time of further tokens are in Options.
+type KVOptions struct {
+	// Blocks is the size of the cache. 0 means that there is none: nothing is said about cached tokens, and
+	// prompts cost nothing.
+	Blocks int
+	// BlockTokens is the length of a block; at least 1.
+	BlockTokens int
+	// Lanes is how many prompts are computed at once; at least 1.
+	Lanes int
+	// Prefill is what a prompt token takes that is computed, Load one that comes from main memory.
+	Prefill, Load time.Duration
+	// Crowd is what every other running request adds to the time of an answer's token.
+	Crowd time.Duration
+	// OffloadBlocks is the size of a copy in main memory; 0 means none.
+	OffloadBlocks int
+}
+
+// DefaultKV returns a cache of 16384 blocks of 16 tokens and prompts that cost nothing. The size of a block
+// is vLLM's.
+func DefaultKV() KVOptions {
+	return KVOptions{Blocks: 16384, BlockTokens: 16, Lanes: 1}
+}
+
+// kv returns the options of the model of the cache.
+func (o Options) kv() kv.Options {
+	return kv.Options{
+		Blocks: o.KV.Blocks, BlockTokens: o.KV.BlockTokens, Seats: o.MaxNumSeqs, Lanes: o.KV.Lanes,
+		Latency: o.TTFT, Prefill: o.KV.Prefill, Load: o.KV.Load, Decode: o.TPOT, Crowd: o.KV.Crowd,
+		OffloadBlocks: o.KV.OffloadBlocks,
+	}
+}
+
+// validateKV reports the problems of the cache, and of what needs one.
+func (o Options) validateKV() []error {
+	var problems []error
+	if o.KV.Blocks == 0 {
+		for _, need := range []struct {
+			name string
+			set  bool
+		}{{"priority_scheduling", o.PriorityScheduling}, {"dev_mode", o.DevMode}, {"transfer_addr", o.TransferAddr != ""}} {
+			if need.set {
+				problems = append(problems, fmt.Errorf("%s: needs a prefix cache (kv.blocks)", need.name))
+			}
+		}
+		return problems
+	}
+	if err := o.kv().Validate(); err != nil {
+		problems = append(problems, fmt.Errorf("kv: %w", err))
+	} else if room := o.KV.Blocks * o.KV.BlockTokens; o.MaxModelLen > room {
+		problems = append(problems, fmt.Errorf("max_model_len: %d tokens do not fit into the %d of the prefix cache", o.MaxModelLen, room))
+	}
+	if o.TransferAddr != "" && (o.KV.OffloadBlocks == 0 || o.Network == nil) {
+		problems = append(problems, errors.New("transfer_addr: needs kv.offload_blocks and a network"))
+	}
+	return problems
+}
+
+// engine drives a kv.Engine by the clock: a timer stands at its next event, and who waits for one is woken.
+// Its methods are safe for concurrent use. The timer's function is the only thing that runs by itself; it is
+// not armed when nothing is under way.
+type engine struct {
+	options kv.Options
+
+	mu      sync.Mutex // guards what follows; a leaf, but for that of a kv.Tier
+	kv      *kv.Engine
+	timer   *time.Timer // nil before the first request
+	flights map[*kv.Sequence]*flight
+	awake   chan struct{} // nil while the server does not sleep; closed when it wakes up
+}
+
+// newEngine returns the engine of a server, with options that are valid.
+func newEngine(o Options) *engine {
+	e := &engine{options: o.kv(), flights: map[*kv.Sequence]*flight{}}
+	var err error
+	if e.kv, err = kv.New(e.options, time.Now()); err != nil {
+		panic("simulator: options were not validated: " + err.Error())
+	}
+	o.Network.join(o.TransferAddr, e.kv.Tier())
+	return e
+}
+
+// flight is a request under way, one sequence a choice. It belongs to the request's goroutine.
+type flight struct {
+	engine    *engine
+	g         *generation
+	sequences []*kv.Sequence
+	changed   chan struct{} // holds 1 when what is due may have changed
+	timer     *time.Timer   // nil until the first wait
+	lost      bool          // the server dropped it
+}
+
+// submit hands in all choices of a request. It waits while the server sleeps, and returns false when ctx ends
+// meanwhile.
+func (e *engine) submit(ctx context.Context, g *generation) (*flight, bool, error) {
+	if !e.wake(ctx) {
+		return nil, false, nil
+	}
+	f := &flight{engine: e, g: g, changed: make(chan struct{}, 1)}
+	each := len(g.choices) / len(g.prompts)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	for i := range g.choices {
+		s, err := e.kv.Submit(now, kv.Request{
+			Seed: g.seed, Prompt: g.prompts[i/each], Answer: g.choices[i].ids(),
+			Remote: g.remote, Decode: g.tpot, Priority: g.priority,
+		})
+		if err != nil {
+			f.leave(now)
+			return nil, true, fmt.Errorf("submit choice %d: %w", i, err)
+		}
+		f.sequences = append(f.sequences, s)
+		e.flights[s] = f
+	}
+	e.settle(now)
+	return f, true, nil
+}
+
+// wake waits until the server does not sleep. It returns false when ctx ends first.
+func (e *engine) wake(ctx context.Context) bool {
+	e.mu.Lock()
+	awake := e.awake
+	e.mu.Unlock()
+	if awake == nil {
+		return true
+	}
+	select {
+	case <-awake:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// settle lets happen what is due, tells the flights, and sets the timer to what comes next. mu is held.
+func (e *engine) settle(now time.Time) {
+	events := e.kv.Advance(now)
+	for _, event := range events {
+		if f := e.flights[event.Sequence]; f != nil {
+			f.signal()
+		}
+	}
+	if len(events) > 0 && e.options.Crowd > 0 { // company has changed, and with it every pace
+		for _, f := range e.flights {
+			f.signal()
+		}
+	}
+	next, ok := e.kv.Next()
+	switch wait := next.Sub(now); {
+	case !ok:
+	case e.timer == nil:
+		e.timer = time.AfterFunc(wait, e.tick)
+	default:
+		e.timer.Reset(wait)
+	}
+}
+
+// tick is run by the timer.
+func (e *engine) tick() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.settle(time.Now())
+}
+
+// counters returns what the server tells about itself.
+func (e *engine) counters() kv.Counters {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.settle(time.Now())
+	return e.kv.Counters()
+}
+
+// drop ends all requests and empties the cache, and begins to count anew if it is for a restart.
+func (e *engine) drop(restart bool) { //nolint:revive // the two are the same but for the counts
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	if restart {
+		e.kv.Restart(now)
+	} else {
+		e.kv.Drop(now)
+	}
+	e.settle(now)
+}
+
+// reset forgets what is cached, unless requests run.
+func (e *engine) reset(external bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.kv.Reset(time.Now(), external)
+}
+
+// sleep drops everything and lets requests wait for rouse.
+func (e *engine) sleep() {
+	e.mu.Lock()
+	if e.awake == nil {
+		e.awake = make(chan struct{})
+	}
+	e.mu.Unlock()
+	e.drop(false)
+}
+
+// rouse ends sleep.
+func (e *engine) rouse() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.awake != nil {
+		close(e.awake)
+		e.awake = nil
+	}
+}
+
+func (e *engine) sleeping() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.awake != nil
+}
+
+// signal makes a flight that waits look again.
+func (f *flight) signal() {
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// leave takes the sequences of a flight off the server, where they have not ended. engine.mu is held.
+func (f *flight) leave(now time.Time) {
+	for _, s := range f.sequences {
+		f.engine.kv.Cancel(now, s)
+		delete(f.engine.flights, s)
+	}
+}
+
+// dropped implements schedule.
+func (f *flight) dropped() bool { return f.lost }
+
+// end implements schedule.
+func (f *flight) end() {
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	e := f.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	f.leave(now)
+	e.settle(now)
+}
+
+// until implements schedule. It knows the cached tokens when it first returns true.
+func (f *flight) until(ctx context.Context, k int) bool {
+	for {
+		wait, known := f.due(k)
+		switch {
+		case f.lost || ctx.Err() != nil:
+			return false
+		case known && wait <= 0:
+			return true
+		}
+		var timer <-chan time.Time
+		if known {
+			if f.timer == nil {
+				f.timer = time.NewTimer(wait)
+			} else {
+				f.timer.Reset(wait)
+			}
+			timer = f.timer.C
+		}
+		select {
+		case <-timer:
+		case <-f.changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// due is how long it takes until token k of every choice that has one is there, when that is known.
+func (f *flight) due(k int) (wait time.Duration, known bool) {
+	e := f.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	e.settle(now)
+	for i, s := range f.sequences {
+		at, ok := s.Due(min(k, max(0, len(f.g.choices[i].pieces)-1)))
+		if !ok {
+			f.lost = f.lost || s.State == kv.Gone
+			return 0, false
+		}
+		wait = max(wait, at.Sub(now))
+	}
+	if f.g.cached < 0 {
+		f.g.cached = 0
+		each := len(f.sequences) / len(f.g.prompts)
+		for i := range f.g.prompts {
+			f.g.cached += f.sequences[i*each].Cached
+		}
+	}
+	return wait, true
+}
+
+// ids returns the token ids of an answer. One that has no text still ends with a token.
+func (c *choice) ids() []uint32 {
+	ids := make([]uint32, 0, max(1, len(c.pieces)))
+	for _, p := range c.pieces {
+		ids = append(ids, uint32(tokenID(p.text)))
+	}
+	if len(ids) == 0 {
+		ids = append(ids, uint32(tokenID("<|im_end|>")))
+	}
+	return ids
+}
+
+// share says what of a request decides about cached blocks: its prompts, and what besides them has to be
+// equal. Requests to a server without KV share nothing.
+func (s *Server) share(g *generation, p *sampling, effort string, prompts ...[]uint32) {
+	if s.engine == nil {
+		return
+	}
+	g.prompts = prompts
+	g.seed = kv.Seed{LoRA: s.opt.Model, Effort: effort}
+	if p.CacheSalt != nil {
+		g.seed.Salt = *p.CacheSalt
+	}
+	g.priority = int(p.Priority)
+	g.remote = s.opt.Network.tier(p.Transfer.RemoteKVSource.Host, p.Transfer.RemoteKVSource.Port)
+}
