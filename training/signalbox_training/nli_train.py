@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 
 from . import batches, model, nli_changes, nli_data, nli_facts, nli_model, quantise
+from .train import BF16
 
 SEED = 11
 LONGEST = 160  # tokens of a training row
@@ -155,7 +156,7 @@ def train(rows: list[nli_data.Pair], out: Path, minutes: float, start_from: Path
             x, mask = batches.pad([e.ids for e in picked])
             may, marks, sure = targets(picked, x.shape[1])
             exact = None
-            with torch.autocast("cpu", torch.bfloat16):
+            with torch.autocast("cpu", torch.bfloat16, enabled=BF16):
                 if rounded and steps % 3 == 0:
                     net.round(False)
                     with torch.no_grad():
