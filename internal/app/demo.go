@@ -26,10 +26,12 @@ type Demo struct {
 	group   errgroup.Group
 }
 
-// The pace of the simulated backends: fast enough not to bore, slow enough to be seen streaming.
+// The pace of the simulated backends: fast enough not to bore, slow enough to be seen streaming, and to feel
+// that a long prompt is cached: 25,000 tokens that are not take half a second.
 const (
-	demoTTFT = 30 * time.Millisecond
-	demoTPOT = 12 * time.Millisecond
+	demoTTFT    = 30 * time.Millisecond
+	demoTPOT    = 12 * time.Millisecond
+	demoPrefill = 20 * time.Microsecond
 )
 
 // NewDemo starts one simulated backend for every endpoint of the embedded demo configuration, on
@@ -68,6 +70,8 @@ func DemoConfig() (*config.Config, error) {
 func (d *Demo) start(ctx context.Context, m *proxy.ModelOptions, e *pool.EndpointOptions) error {
 	o := simulator.DefaultOptions()
 	o.Model, o.TTFT, o.TPOT, o.MaxModelLen = cmp.Or(m.ServedAs, m.Name), demoTTFT, demoTPOT, m.ContextWindow
+	o.KV = simulator.DefaultKV()
+	o.KV.Prefill = demoPrefill
 	sim, err := simulator.New(o)
 	if err != nil {
 		return fmt.Errorf("simulated backend %s: %w", e.Name, err)
