@@ -88,7 +88,8 @@ type Draft struct {
 	Pinned     bool          // it stays in RAM, within the quota
 	Scope      Scope
 	Hints      Hints
-	BestEffort bool // when the Remote cannot be reached, keep it in RAM until it can, instead of refusing
+	Models     []string // that Derive is told of
+	BestEffort bool     // when the Remote cannot be reached, keep it in RAM until it can, instead of refusing
 }
 
 // Derived is what was worked out of a text.
@@ -97,6 +98,7 @@ type Derived struct {
 	Tokens   map[string]int  `json:"tokens,omitzero"`   // count of tokens by model
 	Verdicts json.RawMessage `json:"verdicts,omitzero"` // of safety; what they mean is the caller's business
 	Skeleton string          `json:"skeleton,omitzero"` // the text in short, to classify requests that name the context
+	Partial  bool            `json:"-"`                 // something is missing that may be there another time; it is derived anew then
 }
 
 // Context is what a client may know of a context.
@@ -121,6 +123,9 @@ type Context struct {
 	Parent    string // ID@VERSION
 	FactCount int    // -1 when it is not known without paging in
 	Durable   bool   // false: in RAM only, and lost with this process
+
+	Known    bool            // Verdicts is what was derived; false when that is not known without paging in
+	Verdicts json.RawMessage // as in Derived
 }
 
 // Status is the life of a context as agents see it.

@@ -41,7 +41,7 @@ func (s *Store) Create(ctx context.Context, owner Owner, d Draft) (Context, erro
 		return Context{}, err
 	}
 	defer release(from.held)
-	made, err := s.build(ctx, owner, from, content, d.Facts)
+	made, err := s.build(ctx, owner, from, content, d)
 	if err != nil {
 		return Context{}, err
 	}
@@ -138,9 +138,11 @@ type made struct {
 	view    *view
 }
 
-// build makes a version of what it begins with and what comes behind it. nil facts are those of the basis.
-func (s *Store) build(ctx context.Context, owner Owner, from basis, c canonical, facts []Fact) (made, error) {
+// build makes a version of what it begins with and what comes behind it, with the facts and models of a draft. nil facts
+// are those of the basis.
+func (s *Store) build(ctx context.Context, owner Owner, from basis, c canonical, d Draft) (made, error) {
 	q, _ := s.quota(owner)
+	facts := d.Facts
 	m := made{version: ledger.Version{Kind: c.kind, Created: s.now(), Parent: from.parent}, view: &view{facts: facts}}
 	text, parts, err := m.content(from, c, q)
 	if err != nil {
@@ -160,7 +162,7 @@ func (s *Store) build(ctx context.Context, owner Owner, from basis, c canonical,
 			return made{}, err
 		}
 	}
-	return m, s.deriveFor(ctx, owner, &m, text)
+	return m, s.deriveFor(ctx, &m, Text{Tenant: owner.Tenant, Text: text, Kind: c.kind, Models: d.Models})
 }
 
 // content fills in the segments, and returns the whole text and all fragments.
@@ -227,14 +229,15 @@ func spellFacts(facts []Fact, q Quota) ([]byte, error) {
 }
 
 // deriveFor works out what goes with a new version.
-func (s *Store) deriveFor(ctx context.Context, owner Owner, m *made, text string) error {
-	m.view.derived.Revision = s.o.Revision
+func (s *Store) deriveFor(ctx context.Context, m *made, text Text) error {
+	revision := *s.revision.Load()
+	m.view.derived.Revision = revision
 	if s.o.Derive != nil {
-		d, err := s.o.Derive(ctx, Text{Tenant: owner.Tenant, Text: text})
+		d, err := s.o.Derive(ctx, text)
 		if err != nil {
 			return fmt.Errorf("derive what goes with a context: %w", err)
 		}
-		d.Revision = s.o.Revision
+		d.seal(revision)
 		raw, err := json.Marshal(d)
 		if err != nil {
 			return fmt.Errorf("spell what goes with a context: %w", err)
@@ -242,5 +245,12 @@ func (s *Store) deriveFor(ctx context.Context, owner Owner, m *made, text string
 		o := m.add(raw)
 		m.version.Derived, m.view.derived = &o, d
 	}
-	return s.ground(ctx, owner.Tenant, m.view, func() (string, error) { return text, nil })
+	return s.ground(ctx, text.Tenant, text.Kind, m.view, func() (string, error) { return text.Text, nil })
+}
+
+// seal names what d was made of. What lacks something is of no revision, so it is made anew some day.
+func (d *Derived) seal(revision string) {
+	if d.Revision = revision; d.Partial {
+		d.Revision = ""
+	}
 }

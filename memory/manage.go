@@ -118,7 +118,7 @@ func (s *Store) Append(ctx context.Context, owner Owner, ref Ref, c Content) (Co
 			return edit{}, err
 		}
 		defer release(from.held)
-		if m, err = s.build(ctx, owner, from, content, nil); err != nil {
+		if m, err = s.build(ctx, owner, from, content, Draft{}); err != nil {
 			return edit{}, err
 		}
 		r := *e.Record

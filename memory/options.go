@@ -51,8 +51,12 @@ func (q Quota) withDefaults() Quota {
 // Text is what Derive and Ground read.
 type Text struct {
 	Tenant string
-	Text   string // of messages: contents, names and tool calls, a line each
-	Facts  []Fact // for Ground
+	Text   string   // of messages: contents, names and tool calls, a line each; for Derive
+	Models []string // of Draft, for Derive
+
+	Kind  ledger.Kind
+	Facts []Fact                 // for Ground
+	Whole func() (string, error) // reads the text, for Ground
 }
 
 // Options of a Store. Zero fields take the value of DefaultOptions.
@@ -70,10 +74,10 @@ type Options struct {
 	// Derive works out what is stored with a version; nil: nothing. Its error fails the creation. It must be safe for
 	// concurrent use, and whoever creates waits for it.
 	Derive func(context.Context, Text) (Derived, error)
-	// Revision names what Derive is made of. A version with another is derived anew before it is used.
+	// Revision names what Derive is made of. A version with another is derived anew before it is used. See Store.Revise.
 	Revision string
 	// Ground prepares facts for checks of answers; nil: Snapshot.Grounding is nil. Called when a context is made or comes
-	// back into RAM; safe for concurrent use. Its result must be immutable.
+	// back into RAM; safe for concurrent use. Its result must be immutable; one that is large has a method Size() int, in bytes.
 	Ground func(context.Context, Text) (any, error)
 
 	Now func() time.Time

@@ -123,6 +123,7 @@ func (s *Store) describe(at ledger.Name, e ledger.Entry, n int, known *view) Con
 	}
 	if known != nil {
 		c.Tokens, c.FactCount = known.derived.Tokens, len(known.facts)
+		c.Verdicts, c.Known = known.derived.Verdicts, known.derived.Verdicts != nil
 	}
 	return c
 }

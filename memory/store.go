@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"signalbox/memory/blob"
@@ -26,6 +27,8 @@ type Store struct {
 
 	wakes   chan wake   // what Wake asks for; more than it holds is refused
 	repairs chan repair // what was derived anew; more than it holds is dropped, and derived again some day
+
+	revision atomic.Pointer[string] // of what Derive is made of
 
 	alone sync.Mutex // orders commits without a remote: objects are in RAM exactly while the book refers to them
 
@@ -52,6 +55,7 @@ func New(o Options, remote Remote) (*Store, error) {
 		wakes: make(chan wake, mostWakes), repairs: make(chan repair, mostRepairs),
 		touches: map[ledger.Name]time.Time{}, pending: map[ledger.Name]*pending{},
 	}
+	s.revision.Store(&o.Revision)
 	var source page.Source
 	if remote != nil {
 		source = remote
@@ -65,6 +69,22 @@ func New(o Options, remote Remote) (*Store, error) {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
 	return s, nil
+}
+
+// Revise says that Derive and Ground are made of something else from now on, which revision names: what was made by
+// then is made anew before it is used.
+func (s *Store) Revise(revision string) {
+	s.revision.Store(&revision)
+	s.views.dropIf(func(viewKey, time.Time) bool { return true })
+}
+
+// Reachable tells whether there is a Remote and whether it answers, as far as is known.
+func (s *Store) Reachable() (remote, reachable bool) {
+	if s.remote == nil {
+		return false, true
+	}
+	h, ok := s.remote.(interface{ Healthy() bool })
+	return true, !ok || h.Healthy()
 }
 
 // Stats counts what is in RAM.

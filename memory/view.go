@@ -38,9 +38,22 @@ func keyOf(t ledger.Tenant, v *ledger.Version) viewKey {
 	return k
 }
 
+// size is about how many bytes a view takes.
+func (w *view) size() int {
+	n := len(w.derived.Skeleton) + len(w.derived.Verdicts)
+	for i := range w.facts {
+		n += len(w.facts[i].Text)
+	}
+	if g, ok := w.grounding.(interface{ Size() int }); ok {
+		n += g.Size()
+	}
+	return n
+}
+
 // views holds the views in use. They hold texts and prepared facts, so they are few and leave when idle.
 type views struct {
 	mu      sync.Mutex // guards what follows
+	bytes   int        // of the items
 	items   map[viewKey]*viewed
 	flights map[viewKey]*flight
 }
@@ -57,8 +70,11 @@ type flight struct {
 	err  error
 }
 
-// mostViews bounds the views in RAM.
-const mostViews = 1024
+// The bounds of the views in RAM: how many, and their bytes.
+const (
+	mostViews     = 1024
+	mostViewBytes = 256 << 20
+)
 
 func (v *views) find(k viewKey, now time.Time) *view {
 	v.mu.Lock()
@@ -77,17 +93,33 @@ func (v *views) keep(k viewKey, made *view, now time.Time) {
 	if v.items == nil {
 		v.items = map[viewKey]*viewed{}
 	}
-	if len(v.items) >= mostViews {
-		var oldest viewKey
-		at := now
-		for k, item := range v.items {
-			if !item.used.After(at) {
-				oldest, at = k, item.used
-			}
-		}
-		delete(v.items, oldest)
+	v.drop(k)
+	size := made.size()
+	for len(v.items) > 0 && (len(v.items) >= mostViews || v.bytes+size > mostViewBytes) {
+		v.drop(v.oldest())
 	}
 	v.items[k] = &viewed{made, now}
+	v.bytes += size
+}
+
+// oldest is the view that was not used for the longest time. It is called with mu held, and there is one.
+func (v *views) oldest() (oldest viewKey) {
+	var used time.Time
+	first := true
+	for k, item := range v.items {
+		if first || item.used.Before(used) {
+			oldest, used, first = k, item.used, false
+		}
+	}
+	return oldest
+}
+
+// drop forgets a view. It is called with mu held.
+func (v *views) drop(k viewKey) {
+	if item := v.items[k]; item != nil {
+		v.bytes -= item.view.size()
+		delete(v.items, k)
+	}
 }
 
 // dropIf forgets the views that a test holds for.
@@ -96,7 +128,7 @@ func (v *views) dropIf(test func(viewKey, time.Time) bool) {
 	defer v.mu.Unlock()
 	for k, item := range v.items {
 		if test(k, item.used) {
-			delete(v.items, k)
+			v.drop(k)
 		}
 	}
 }
@@ -143,21 +175,22 @@ func (s *Store) view(ctx context.Context, tenant string, at ledger.Name, r *ledg
 	f.err = &UnavailableError{RetryAfter: retryAfter, Err: errors.New("what goes with a context was not made")} // for those who wait, should this panic
 	defer s.views.land(k, f)
 	f.view, f.err = s.makeView(context.WithoutCancel(ctx), tenant, at, v, n, c, text)
-	if f.err == nil && f.view.derived.Revision == s.o.Revision {
+	if f.err == nil && (f.view.derived.Partial || f.view.derived.Revision == *s.revision.Load()) {
 		s.views.keep(k, f.view, s.now())
 	}
 	return f.view, f.err
 }
 
 func (s *Store) makeView(ctx context.Context, tenant string, at ledger.Name, v *ledger.Version, n int, c page.Care, text func() (string, error)) (*view, error) {
-	made := &view{derived: Derived{Revision: s.o.Revision}}
+	revision := *s.revision.Load()
+	made := &view{derived: Derived{Revision: revision}}
 	if err := s.readInto(ctx, at.Tenant, v, c, made); err != nil {
 		return nil, err
 	}
-	if s.o.Derive != nil && (v.Derived == nil || made.derived.Revision != s.o.Revision) {
-		s.deriveAnew(ctx, tenant, at, n, made, text)
+	if s.o.Derive != nil && (v.Derived == nil || made.derived.Revision != revision) {
+		s.deriveAnew(ctx, Text{Tenant: tenant, Kind: v.Kind, Whole: text}, at, n, revision, made)
 	}
-	return made, s.ground(ctx, tenant, made, text)
+	return made, s.ground(ctx, tenant, v.Kind, made, text)
 }
 
 // readInto brings in what is stored with a version.
@@ -174,13 +207,16 @@ func (s *Store) readInto(ctx context.Context, t ledger.Tenant, v *ledger.Version
 }
 
 // deriveAnew replaces what another revision had derived. When that fails the old stays, and its revision says so.
-func (s *Store) deriveAnew(ctx context.Context, tenant string, at ledger.Name, n int, made *view, text func() (string, error)) {
-	all, err := text()
-	if err == nil {
+func (s *Store) deriveAnew(ctx context.Context, t Text, at ledger.Name, n int, revision string, made *view) {
+	var err error
+	if t.Text, err = t.Whole(); err == nil {
 		var d Derived
-		if d, err = s.o.Derive(ctx, Text{Tenant: tenant, Text: all}); err == nil {
-			d.Revision = s.o.Revision
+		if d, err = s.o.Derive(ctx, t); err == nil {
+			d.seal(revision)
 			made.derived = d
+			if d.Partial {
+				return
+			}
 			select {
 			case s.repairs <- repair{at: at, version: n, derived: d}:
 			default:
@@ -190,21 +226,17 @@ func (s *Store) deriveAnew(ctx context.Context, tenant string, at ledger.Name, n
 	}
 	s.o.Log.LogAttrs(ctx, slog.LevelWarn, "context is used with what an older model made of it",
 		slog.String("context", at.ID), slog.String("error", err.Error()))
-	if made.derived.Revision == s.o.Revision {
+	if made.derived.Revision == revision {
 		made.derived.Revision = "" // nothing was ever derived
 	}
 }
 
 // ground prepares the facts of a view.
-func (s *Store) ground(ctx context.Context, tenant string, made *view, text func() (string, error)) error {
+func (s *Store) ground(ctx context.Context, tenant string, kind ledger.Kind, made *view, text func() (string, error)) (err error) {
 	if s.o.Ground == nil {
 		return nil
 	}
-	all, err := text()
-	if err != nil {
-		return err
-	}
-	if made.grounding, err = s.o.Ground(ctx, Text{Tenant: tenant, Text: all, Facts: made.facts}); err != nil {
+	if made.grounding, err = s.o.Ground(ctx, Text{Tenant: tenant, Kind: kind, Facts: made.facts, Whole: text}); err != nil {
 		return fmt.Errorf("prepare facts: %w", err)
 	}
 	return nil

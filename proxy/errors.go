@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/contexts"
 	"signalbox/proxy/redact"
 )
 
@@ -99,6 +101,9 @@ func wire(err error, id string) *openai.Error {
 	invalid := func(status int, code, param, message string) *openai.Error {
 		return &openai.Error{Status: status, Type: openai.TypeInvalidRequest, Code: code, Param: param, Message: message}
 	}
+	if e := contexts.Wire(err); e != nil {
+		return e
+	}
 	switch {
 	case errors.As(err, &bad):
 		return bad
@@ -162,6 +167,9 @@ func fail(w *reply, err error) {
 		return
 	}
 	h := w.Header()
+	if wait := contexts.RetryAfter(err); wait > 0 {
+		h.Set("Retry-After", strconv.Itoa(wait))
+	}
 	switch {
 	case e.Status == http.StatusUnauthorized:
 		h.Set("Www-Authenticate", "Bearer")

@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"signalbox/internal/openai"
+	"signalbox/memory"
+	"signalbox/proxy/contexts"
 	"signalbox/stream/evidence"
 )
 
@@ -205,6 +207,12 @@ func withoutQuestions(text string) string {
 	}
 	out.WriteString(text[begun:])
 	return out.String()
+}
+
+// Ground prepares what answers to requests that name a context are checked against, within the bounds of a request; see
+// contexts.Ground.
+func Ground(t *memory.Text, documents bool) (any, error) { //nolint:revive // an option of the guard
+	return contexts.Ground(t, contexts.GroundOptions{Documents: documents, MaxFactBytes: maxFactBytes, MaxDocument: maxDocumentBytes, Last: lastPart})
 }
 
 // title is the member of a document that is read first.

@@ -17,6 +17,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/telemetry"
 	"signalbox/memory"
+	"signalbox/proxy/contexts"
 	"signalbox/proxy/pool"
 )
 
@@ -26,6 +27,8 @@ type Proxy struct {
 	transport *http.Transport
 	budget    *pool.Budget
 	memory    *memory.Store // of contexts; nil without one
+	contexts  *contexts.Service
+	counters  counters
 	state     atomic.Pointer[State]
 	swapped   chan struct{} // holds 1: a swap that Run has not seen yet; more of them are one
 	draining  atomic.Bool
@@ -100,10 +103,11 @@ func (p *Proxy) Handler() http.Handler {
 	r.Post("/signalbox/v1/verify", p.serve(p.verifyRequest))
 	r.Get("/signalbox/v1/intents", p.serve(p.listIntents))
 	r.Post("/signalbox/v1/intents/{name}/examples", p.serve(p.addExamples))
+	p.contextRoutes(r)
 	r.Get("/healthz", p.serve(p.live))
 	r.Get("/readyz", p.serve(p.ready))
 	r.NotFound(p.serve(func(*State, *reply, *http.Request) error { return errNoRoute }))
-	r.MethodNotAllowed(p.serve(func(*State, *reply, *http.Request) error { return errMethod }))
+	r.MethodNotAllowed(p.serve(refuseMethod(r)))
 	return refuseUpgrades(p, r)
 }
 
@@ -250,6 +254,11 @@ func (p *Proxy) Ready() (bool, Detail) {
 	d := Detail{Draining: p.draining.Load(), Generation: st.generation, Signals: names(st.classifier.Signals()), Degraded: st.classifier.Degraded()}
 	if lacking := st.watch.claims.Lacking(); lacking != "" && st.watch.claims.Wanted {
 		d.Degraded = append(d.Degraded, lacking)
+	}
+	if p.memory != nil {
+		if remote, reachable := p.memory.Reachable(); remote && !reachable {
+			d.Degraded = append(d.Degraded, "redis cannot be reached: contexts are served from memory, and new ones are refused unless they are best_effort")
+		}
 	}
 	if d.Degraded == nil {
 		d.Degraded = []string{}

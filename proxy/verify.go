@@ -2,10 +2,8 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -105,7 +103,7 @@ func readVerify(body []byte) (*verifyBody, error) {
 	}
 	var in verifyBody
 	if err := json.Unmarshal(body, &in, json.RejectUnknownMembers(true)); err != nil {
-		return nil, invalid(fieldOf(err), "the body must be an object with facts, a text or a list of texts or of objects {id, text}, "+
+		return nil, invalid(openai.FieldOf(err), "the body must be an object with facts, a text or a list of texts or of objects {id, text}, "+
 			"answer, a text, and optionally question, a text")
 	}
 	switch {
@@ -135,24 +133,6 @@ func (in *verifyBody) facts() []openai.Fact {
 	}
 	return out
 }
-
-// fieldOf names the field at which reading a body failed, as facts[1].text; empty for the body itself.
-func fieldOf(err error) string {
-	var at jsontext.Pointer
-	var semantic *json.SemanticError
-	var syntax *jsontext.SyntacticError
-	switch {
-	case errors.As(err, &semantic):
-		at = semantic.JSONPointer
-	case errors.As(err, &syntax):
-		at = syntax.JSONPointer
-	}
-	path := strings.ReplaceAll(strings.TrimPrefix(string(at), "/"), "/", ".")
-	return listIndex.ReplaceAllString(path, "[$1]")
-}
-
-// listIndex finds the places of lists in a path with dots. No field of the body is a number.
-var listIndex = regexp.MustCompile(`\.(\d+)`)
 
 // verify checks a text, when its turn comes, as long as its client waits.
 func (st *State) verify(ctx context.Context, in *verifyBody) (*Verdict, error) {

@@ -22,6 +22,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy"
+	"signalbox/proxy/decisionlog"
 	"signalbox/stream/check"
 )
 
@@ -41,9 +42,11 @@ type App struct {
 	tel        *telemetry.Telemetry
 	neural     *neural
 	proxy      *proxy.Proxy
+	contexts   *contextStore // from Serve on
 	classifier atomic.Pointer[classify.Classifier]
 	checker    atomic.Pointer[check.Checker]
 	current    *proxy.State           // that requests are served from; guarded by reloading
+	identity   decisionlog.Identity   // of it; guarded by reloading
 	read       atomic.Pointer[string] // fingerprint of the file as it was last read
 
 	reloading  sync.Mutex // one reload at a time; guards neural and generation
@@ -96,7 +99,7 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 	a.generation++
 	a.classifier.Store(set.classifier)
 	a.checker.Store(set.claims.Checker)
-	a.current = st
+	a.current, a.identity = st, id
 	return st, set.dropped, nil
 }
 
@@ -150,6 +153,7 @@ func (a *App) Degraded() error { return a.neural.missing }
 // Close releases the native sessions and flushes telemetry. Nothing may run any more.
 func (a *App) Close(ctx context.Context) error {
 	a.retiring.Wait()
+	a.contexts.close()
 	if a.current != nil {
 		a.current.Close()
 	}

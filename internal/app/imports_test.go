@@ -43,7 +43,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"proxy/answer":      {"internal/openai"},
 		"proxy/auth":        {"internal/option"},
 		"proxy/choose":      {"proxy/lengths", "internal/option", "rules", "internal/signal"},
-		"proxy/contexts":    {"internal/signal"},
+		"proxy/contexts":    {"internal/openai", "internal/signal", "memory", "memory/ledger", "memory/page", "stream/evidence"},
 		"proxy/decisionlog": {"rules", "internal/signal"},
 		"proxy/headers":     nil,
 		"proxy/lengths":     {"internal/option", "proxy/reasoning"},

@@ -25,6 +25,10 @@ type Ready func(main, admin net.Addr)
 // server.drain_timeout. reload is signalled to read the configuration file again; a changed file
 // does the same.
 func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) error {
+	var err error
+	if a.contexts, err = a.openContexts(ctx, a.cfg.Load()); err != nil {
+		return err
+	}
 	o := a.cfg.Load().Server
 	main, err := listen(ctx, o.Listen)
 	if err != nil {
@@ -43,6 +47,7 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 	g.Go(func() error { return serveUntilClosed(mainServer, main) })
 	g.Go(func() error { return serveUntilClosed(adminServer, admin) })
 	g.Go(func() error { return a.proxy.Run(background) })
+	g.Go(func() error { return a.contexts.run(background) })
 	g.Go(func() error { return a.watch(gctx, reload) })
 	g.Go(func() error {
 		<-gctx.Done()
@@ -160,6 +165,7 @@ func (a *App) Reload(ctx context.Context) error {
 	a.proxy.Swap(st)
 	a.retire(context.WithoutCancel(ctx), before, index, dropped)
 	a.cfg.Store(cfg)
+	a.contexts.revise(a.revision())
 	a.tel.Log.InfoContext(ctx, "configuration reloaded", slog.String("file", cfg.File), slog.Uint64("generation", a.generation))
 	return nil
 }

@@ -53,6 +53,8 @@ type Metrics struct {
 	guardActions    counter
 	guardSeconds    histogram
 	provider        gauge
+	pageSeconds     histogram
+	meter           metric.Meter
 	attrs           attrCache
 }
 
@@ -126,6 +128,8 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 		guardClaims:     m.counter("signalbox_guard_claims_total", "Claims of answers by verdict: supported, contradicted, unsupported, unchecked, not_checkable."),
 		guardActions:    m.counter("signalbox_guard_actions_total", "What the guard did to answers, by action."),
 		guardSeconds:    m.histogram("signalbox_guard_check_seconds", "Time from a claim's last byte to its verdict, the wait in the queue included.", fastBuckets()),
+		pageSeconds:     m.histogram("signalbox_page_seconds", "Time to bring an object of a context into RAM ready for use, by direction: l2_to_hot, l3_to_hot. Paging out is forgetting and takes none.", fastBuckets()),
+		meter:           meter,
 		provider:        m.gauge("signalbox_provider_info", "Execution providers in use; the value is always 1."),
 	}
 	var err error

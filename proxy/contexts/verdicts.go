@@ -1,4 +1,3 @@
-// Package contexts speaks of stored contexts as the proxy does: what their text says of its safety.
 package contexts
 
 import (

@@ -219,6 +219,17 @@ func (e *Evidence) endRow(source int, row *tableRow) {
 // Empty reports whether there is nothing to check against.
 func (e *Evidence) Empty() bool { return e == nil || len(e.sentences) == 0 }
 
+// Size is about how many bytes an Evidence takes: a dozen for each of text, measured with prose.
+func (e *Evidence) Size() int {
+	n := 0
+	if e != nil {
+		for i := range e.sources {
+			n += len(e.sources[i].Text)
+		}
+	}
+	return 12 * n
+}
+
 // Len is the number of sentences.
 func (e *Evidence) Len() int { return len(e.sentences) }
 

@@ -1,0 +1,42 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// PageIn records the time to bring an object of a context in from a tier, l2 or l3.
+func (m *Metrics) PageIn(from string, d time.Duration) {
+	direction := "l3_to_hot"
+	if from == "l2" {
+		direction = "l2_to_hot"
+	}
+	m.pageSeconds.Record(background(), d.Seconds(), m.attrs.get(attrKey{k1: "direction", v1: direction}))
+}
+
+// WatchContexts reports what census tells whenever the metrics are read: for each tier in RAM how many objects of contexts
+// are there, and their bytes. census is called from any goroutine. It is called once.
+func (m *Metrics) WatchContexts(census func(tell func(tier string, objects, bytes int64))) error {
+	objects, err := m.meter.Int64ObservableGauge("signalbox_contexts", metric.WithDescription("Objects of contexts in RAM (texts, their parts, facts) by nearest tier: hot, l2."))
+	size, sizeErr := m.meter.Int64ObservableGauge("signalbox_context_bytes", metric.WithDescription("Bytes of contexts in RAM by tier: hot, ready for use; l2, packed, those of hot objects too."))
+	if err = errors.Join(err, sizeErr); err != nil {
+		return fmt.Errorf("metrics of contexts: %w", err)
+	}
+	_, err = m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		census(func(tier string, n, bytes int64) {
+			of := metric.WithAttributes(attribute.String("tier", tier))
+			o.ObserveInt64(objects, n, of)
+			o.ObserveInt64(size, bytes, of)
+		})
+		return nil
+	}, objects, size)
+	if err != nil {
+		return fmt.Errorf("metrics of contexts: %w", err)
+	}
+	return nil
+}

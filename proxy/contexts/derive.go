@@ -1,0 +1,199 @@
+package contexts
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"signalbox/internal/signal"
+	"signalbox/memory"
+)
+
+// DeriverOptions are what a Deriver works with. All functions are required, and safe for concurrent use.
+type DeriverOptions struct {
+	// Read sets every kind of need in set, from all of the text; see Classifier of the proxy.
+	Read func(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
+	// Skeleton is the text in short.
+	Skeleton func(ctx context.Context, text string) (string, error)
+	// Count asks servers of the models how many tokens a text has, of every model when none is named, and returns what came
+	// in time.
+	Count func(ctx context.Context, text string, models []string) map[string]int
+	// Timeout bounds one derivation.
+	Timeout time.Duration
+	// Revision names what Read is made of.
+	Revision string
+}
+
+// Deriver works out what goes with texts.
+type Deriver struct {
+	o        DeriverOptions
+	revision atomic.Pointer[string]
+	seats    chan struct{} // one element for each derivation that reads; a full one makes the next wait
+	known    recent
+}
+
+// NewDeriver returns a Deriver. Half of the cores read contexts, so that requests find the others.
+func NewDeriver(o DeriverOptions) *Deriver {
+	d := &Deriver{o: o, seats: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+	d.revision.Store(&o.Revision)
+	return d
+}
+
+// Revise says that Read is made of something else from now on.
+func (d *Deriver) Revise(revision string) { d.revision.Store(&revision) }
+
+// Derive works out what goes with a text. What could not be read in time, or at all, is unknown and leaves the result partial.
+// The only error is that of ctx.
+func (d *Deriver) Derive(ctx context.Context, t memory.Text) (memory.Derived, error) {
+	var counted map[string]int
+	var counting sync.WaitGroup
+	counting.Go(func() { counted = d.o.Count(ctx, t.Text, t.Models) })
+	verdicts, whole := d.verdicts(ctx, t)
+	skeleton, err := d.o.Skeleton(ctx, t.Text)
+	counting.Wait()
+	if ctx.Err() != nil {
+		return memory.Derived{}, fmt.Errorf("read context: %w", ctx.Err())
+	}
+	if err != nil {
+		return memory.Derived{}, fmt.Errorf("shorten context: %w", err)
+	}
+	raw, err := verdicts.Encode()
+	if err != nil {
+		return memory.Derived{}, err
+	}
+	return memory.Derived{Tokens: counted, Verdicts: raw, Skeleton: skeleton, Partial: !whole}, nil
+}
+
+// The pieces in which a text is read. They overlap by more than a window of any model, so what stands at a cut is read whole
+// in one of them. A cut depends on what stands before it alone: of a text that has grown, only the end is read again.
+const (
+	pieceBytes   = 16 << 10
+	overlapBytes = 2 << 10
+)
+
+// cut returns the end of the piece that begins at from, and where the next one begins; the length of the text when there is none.
+func cut(text string, from int) (end, next int) {
+	if len(text)-from <= pieceBytes {
+		return len(text), len(text)
+	}
+	end = wordAt(text, from+pieceBytes)
+	return end, wordAt(text, end-overlapBytes)
+}
+
+// wordAt moves a place back to behind white space, or at least to the beginning of a character.
+func wordAt(text string, at int) int {
+	const far = 256
+	if i := strings.LastIndexAny(text[at-far:at], " \t\n"); i >= 0 {
+		return at - far + i + 1
+	}
+	for at > 0 && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	return at
+}
+
+// verdicts reads a text piece by piece. whole is false when something is unknown that a later try may find out.
+func (d *Deriver) verdicts(ctx context.Context, t memory.Text) (all Verdicts, whole bool) {
+	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
+	defer cancel()
+	select {
+	case d.seats <- struct{}{}:
+		defer func() { <-d.seats }()
+	case <-ctx.Done():
+		return Verdicts{}, false
+	}
+	whole = true
+	for from, first := 0, true; first || from < len(t.Text); first = false {
+		end, next := cut(t.Text, from)
+		v, lasting := d.piece(ctx, t.Tenant, t.Text[from:end])
+		whole = whole && lasting
+		if from = next; first {
+			all = v
+		} else {
+			all = all.Merge(v)
+		}
+		if !lasting && all.Jailbreak == nil && all.PII == nil {
+			return all, false // nothing is left to be found out
+		}
+	}
+	return all, whole
+}
+
+const safety = 1<<signal.Jailbreak | 1<<signal.PII
+
+// piece reads one piece, if it was not read before. lasting is false when another try may say more.
+func (d *Deriver) piece(ctx context.Context, tenant, text string) (v Verdicts, lasting bool) {
+	k := pieceKey{text: sha256.Sum256([]byte(text)), tenant: tenant, revision: *d.revision.Load()}
+	if v, ok := d.known.find(k); ok {
+		return v, true
+	}
+	var set signal.Set
+	d.o.Read(ctx, &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}, safety, &set)
+	v, lasting = VerdictsOf(&set), true
+	for _, kind := range []signal.Kind{signal.Jailbreak, signal.PII} {
+		lasting = lasting && settled(&set.Values[kind])
+	}
+	if lasting {
+		d.known.keep(k, v)
+	}
+	return v, lasting
+}
+
+// settled reports whether reading again would find the same: there is a value, or no model for one, or nothing to read.
+func settled(v *signal.Value) bool {
+	switch v.State {
+	case signal.Known:
+		return true
+	case signal.Unknown:
+		return v.Reason == signal.ReasonNoModel || v.Reason == signal.ReasonNoText
+	case signal.NotExtracted:
+	}
+	return false
+}
+
+// pieceKey names a piece that was read. Tenants share none: the time of an answer would tell what others have stored.
+type pieceKey struct {
+	text             [sha256.Size]byte
+	tenant, revision string
+}
+
+// mostPieces bounds the pieces that are remembered; half as many go at once.
+const mostPieces = 1 << 14
+
+// recent remembers what pieces said, at least those of the last mostPieces/2.
+type recent struct {
+	mu         sync.Mutex // guards what follows
+	young, old map[pieceKey]Verdicts
+}
+
+func (r *recent) find(k pieceKey) (Verdicts, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v, ok := r.young[k]
+	if !ok {
+		if v, ok = r.old[k]; ok {
+			r.put(k, v)
+		}
+	}
+	return v, ok
+}
+
+func (r *recent) keep(k pieceKey, v Verdicts) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.put(k, v)
+}
+
+// put is called with mu held.
+func (r *recent) put(k pieceKey, v Verdicts) {
+	if r.young == nil || len(r.young) >= mostPieces/2 {
+		r.old, r.young = r.young, map[pieceKey]Verdicts{}
+	}
+	r.young[k] = v
+}

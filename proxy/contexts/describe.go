@@ -1,0 +1,113 @@
+package contexts
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"signalbox/memory"
+)
+
+// object is a context as clients see it. Times are Unix seconds.
+type object struct {
+	Object         string         `json:"object"`
+	ID             string         `json:"id"`
+	Name           string         `json:"name,omitzero"`
+	Version        int            `json:"version"`
+	LatestVersion  int            `json:"latest_version"`
+	ETag           string         `json:"etag"` // of the content of the version
+	Kind           string         `json:"kind"` // text or messages
+	Bytes          int64          `json:"bytes"`
+	Tokens         map[string]int `json:"tokens"`          // counted by a server of the model
+	TokensEstimate int64          `json:"tokens_estimate"` // for the others
+	Tier           string         `json:"tier"`            // hot, l2 or l3
+	Status         string         `json:"status"`
+	Facts          *int           `json:"facts"` // null when it is not known without bringing the context in
+	Verdicts       *Verdicts      `json:"verdicts,omitzero"`
+	Leases         int            `json:"leases"`
+	Pinned         bool           `json:"pinned"`
+	Scope          string         `json:"scope"`
+	TTL            string         `json:"ttl"`
+	Fixed          bool           `json:"fixed"`
+	CreatedAt      int64          `json:"created_at"` // of the version
+	ExpiresAt      int64          `json:"expires_at"`
+	Parent         string         `json:"parent,omitzero"` // ID@VERSION
+	Durable        bool           `json:"durable"`
+	Warm           string         `json:"warm,omitzero"` // what became of the wish to warm: started, done or failed
+}
+
+// bytesPerToken is what the estimate assumes; it is that of the proxy for prompts.
+const bytesPerToken = 4
+
+func (r *Request) describe(c *memory.Context) *object {
+	o := &object{
+		Object: "context", ID: c.ID, Name: c.Name, Version: c.Version, LatestVersion: c.Latest, ETag: c.ETag, Kind: c.Kind.String(),
+		Bytes: c.Bytes, Tokens: c.Tokens, TokensEstimate: c.Bytes / bytesPerToken, Tier: c.Tier.String(), Status: c.Status.String(),
+		Leases: c.Leases, Pinned: c.Pinned, Scope: c.Scope.String(), TTL: spell(c.TTL), Fixed: c.Fixed,
+		CreatedAt: c.Created.Unix(), ExpiresAt: c.Expires.Unix(), Parent: c.Parent, Durable: c.Durable,
+	}
+	if o.Tokens == nil {
+		o.Tokens = map[string]int{}
+	}
+	if c.FactCount >= 0 {
+		o.Facts = &c.FactCount
+	}
+	if r.Verdicts && c.Known {
+		v, _ := ParseVerdicts(c.Verdicts) // what cannot be read is unknown
+		o.Verdicts = &v
+	}
+	return o
+}
+
+// spell writes a duration without the zeros at its end: 1h, not 1h0m0s.
+func spell(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// answer writes a value as JSON.
+func answer(w http.ResponseWriter, status int, v any) error {
+	b, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	return send(w, status, b)
+}
+
+// send writes pieces of JSON as one body.
+func send(w http.ResponseWriter, status int, pieces ...[]byte) error {
+	n := 0
+	for _, p := range pieces {
+		n += len(p)
+	}
+	h := w.Header()
+	h["Content-Type"] = []string{"application/json"}
+	h["Content-Length"] = []string{strconv.Itoa(n)}
+	w.WriteHeader(status)
+	for _, p := range pieces {
+		if _, err := w.Write(p); err != nil {
+			return fmt.Errorf("write answer: %w", err)
+		}
+	}
+	return nil
+}
+
+// show answers with a context.
+func (r *Request) show(w http.ResponseWriter, status int, c *memory.Context) error {
+	return r.showAs(w, status, r.describe(c))
+}
+
+func (*Request) showAs(w http.ResponseWriter, status int, o *object) error {
+	w.Header()["Etag"] = []string{strconv.Quote(o.ETag)}
+	return answer(w, status, o)
+}

@@ -1,0 +1,75 @@
+package contexts
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"signalbox/internal/openai"
+	"signalbox/memory"
+)
+
+// ErrOff reports a request about contexts where there are none.
+var ErrOff = errors.New("contexts are turned off")
+
+// typeServer is the error type of the API for what is not the client's fault.
+const typeServer = "server_error"
+
+// Wire gives the errors of a memory.Store their place on the wire, and ErrOff; nil for any other error.
+func Wire(err error) *openai.Error {
+	var (
+		bad      *memory.InvalidError
+		conflict *memory.ConflictError
+		quota    *memory.QuotaError
+		away     *memory.UnavailableError
+	)
+	is := func(status int, kind, code, param, message string) *openai.Error {
+		return &openai.Error{Status: status, Type: kind, Code: code, Param: param, Message: message}
+	}
+	switch {
+	case errors.Is(err, ErrOff):
+		return is(http.StatusNotFound, openai.TypeInvalidRequest, "contexts_disabled", "", "contexts are turned off on this server")
+	case errors.As(err, &bad):
+		return is(http.StatusBadRequest, openai.TypeInvalidRequest, "", bad.Field, bad.Error())
+	case errors.Is(err, memory.ErrNotFound):
+		return is(http.StatusNotFound, openai.TypeInvalidRequest, "context_not_found", "", "there is no such context")
+	case errors.Is(err, memory.ErrExpired):
+		return is(http.StatusGone, openai.TypeInvalidRequest, "context_expired", "", "the context has expired")
+	case errors.As(err, &conflict):
+		return is(http.StatusConflict, openai.TypeInvalidRequest, "context_version_conflict", "version", conflict.Error())
+	case errors.As(err, &quota):
+		return is(http.StatusRequestEntityTooLarge, openai.TypeInvalidRequest, "context_quota", "", quota.Error())
+	case errors.Is(err, memory.ErrFull):
+		return is(http.StatusInsufficientStorage, typeServer, "context_store_full", "", "there is no room left for contexts")
+	case errors.As(err, &away):
+		return is(http.StatusServiceUnavailable, typeServer, "context_unavailable", "", "the context cannot be reached now")
+	}
+	return nil
+}
+
+// RetryAfter is how many seconds to wait before asking again for what could not be reached, 0 for any other error.
+func RetryAfter(err error) int {
+	var away *memory.UnavailableError
+	if !errors.As(err, &away) {
+		return 0
+	}
+	return max(1, int((away.RetryAfter+time.Second-1)/time.Second))
+}
+
+// under puts the field of an error below another one, where it was given there.
+func under(parent string, below bool, err error) error { //nolint:revive // tells where the field stood
+	var bad *memory.InvalidError
+	if !below || !errors.As(err, &bad) {
+		return err
+	}
+	return &memory.InvalidError{Field: parent + "." + bad.Field, Reason: bad.Reason}
+}
+
+// renamed gives the field of an error the name that it has in a body.
+func renamed(err error, from, to string) error {
+	var bad *memory.InvalidError
+	if !errors.As(err, &bad) || bad.Field != from {
+		return err
+	}
+	return &memory.InvalidError{Field: to, Reason: bad.Reason}
+}

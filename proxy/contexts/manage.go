@@ -1,0 +1,464 @@
+package contexts
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
+	"signalbox/memory"
+	"signalbox/memory/page"
+)
+
+// createBody is the body of POST /v1/contexts.
+type createBody struct {
+	Name       string         `json:"name"`
+	Content    *string        `json:"content"`
+	Messages   jsontext.Value `json:"messages"`
+	Facts      factList       `json:"facts"`
+	Models     []string       `json:"models"`
+	TTL        span           `json:"ttl"`
+	Fixed      bool           `json:"fixed"`
+	Pin        bool           `json:"pin"`
+	Scope      string         `json:"scope"`
+	Parent     string         `json:"parent"`
+	Hints      *hintsBody     `json:"hints"`
+	Warm       string         `json:"warm"`
+	Durability string         `json:"durability"`
+}
+
+const createForm = "an object with content, a text, or messages, a list of chat messages, and optionally " +
+	"name, facts, models, ttl, fixed, pin, scope, parent, hints, warm and durability"
+
+// The words of Durability and of warm.
+const (
+	strict, bestEffort            = "strict", "best_effort"
+	warmNone, warmHome, warmWait  = "none", "home", "wait"
+	warmDone, warmBegun, warmLost = "done", "started", "failed"
+)
+
+// create serves POST /v1/contexts.
+func (s *Service) create(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	var in createBody
+	if err := readBody(r.Body, &in, createForm); err != nil {
+		return err
+	}
+	d, err := s.draft(&in)
+	if err != nil {
+		return err
+	}
+	c, err := s.store.Create(ctx, r.Owner, d)
+	if err != nil {
+		return err
+	}
+	o := r.describe(&c)
+	if in.Warm == warmHome || in.Warm == warmWait {
+		o.Warm = s.warmed(ctx, r.Owner, memory.Ref{ID: c.ID, Version: c.Version}, in.Models, in.Warm == warmWait)
+	}
+	return r.showAs(w, http.StatusOK, o)
+}
+
+// warmed warms a context that was just made and says what became of it: the context is there either way.
+func (s *Service) warmed(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) string { //nolint:revive // a wish of the client that is passed on
+	switch err := s.o.Warmer.Warm(ctx, owner, ref, models, wait); {
+	case err != nil:
+		return warmLost
+	case wait:
+		return warmDone
+	}
+	return warmBegun
+}
+
+func (s *Service) draft(in *createBody) (memory.Draft, error) {
+	d := memory.Draft{
+		Name: in.Name, Facts: in.Facts, TTL: time.Duration(in.TTL), Fixed: in.Fixed, Pinned: in.Pin, Models: in.Models,
+		BestEffort: in.Durability == bestEffort || in.Durability == "" && s.o.BestEffort,
+	}
+	if in.Content != nil {
+		d.Content.Text = *in.Content
+	}
+	d.Content.Messages = given(in.Messages)
+	if err := wordOf("durability", in.Durability, strict, bestEffort); err != nil {
+		return d, err
+	}
+	if err := wordOf("warm", in.Warm, warmNone, warmHome, warmWait); err != nil {
+		return d, err
+	}
+	if err := wordOf("scope", in.Scope, "tenant", "session", "private"); err != nil {
+		return d, err
+	}
+	d.Scope, _ = memory.ParseScope(in.Scope)
+	if in.Warm != "" && in.Warm != warmNone && s.o.Warmer == nil {
+		return d, errNoWarmer("warm")
+	}
+	if in.Parent != "" {
+		ref, ok := openai.ParseContextRef(in.Parent)
+		if !ok {
+			return d, invalid("parent", "parent must be a context's id, as ctx_a or ctx_a@3")
+		}
+		d.Parent = memory.Ref{ID: ref.ID, Version: ref.Version}
+	}
+	var err error
+	if d.Hints, err = in.Hints.hints(); err != nil {
+		return d, err
+	}
+	return d, s.checkModels(in.Models)
+}
+
+// errNoWarmer refuses what only a proxy that places requests by their prefix can do.
+func errNoWarmer(param string) error {
+	return &openai.Error{
+		Status: http.StatusNotImplemented, Type: openai.TypeInvalidRequest, Param: param, Code: "warm_not_supported",
+		Message: "contexts are not warmed here",
+	}
+}
+
+// defaultLimit and mostLimit are how many contexts a page of a list holds.
+const (
+	defaultLimit = 20
+	mostLimit    = 100
+)
+
+// listObject is a page of a list.
+type listObject struct {
+	Object  string    `json:"object"`
+	Data    []*object `json:"data"`
+	FirstID *string   `json:"first_id"`
+	LastID  *string   `json:"last_id"` // to go on behind
+	HasMore bool      `json:"has_more"`
+}
+
+// list serves GET /v1/contexts. What the caller may not use is passed over without a trace, so a page is full unless the
+// list ends.
+func (s *Service) list(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	limit := defaultLimit
+	if r.Limit != "" {
+		n, err := strconv.Atoi(r.Limit)
+		if err != nil || n < 1 || n > mostLimit {
+			return invalid("limit", "limit must be a number from 1 to 100")
+		}
+		limit = n
+	}
+	found, err := s.collect(ctx, r.Owner, r.After, limit+1)
+	if err != nil {
+		return err
+	}
+	out := listObject{Object: "list", Data: []*object{}, HasMore: len(found) > limit}
+	for i := range found[:min(limit, len(found))] {
+		out.Data = append(out.Data, r.describe(&found[i]))
+	}
+	if n := len(out.Data); n > 0 {
+		out.FirstID, out.LastID = &out.Data[0].ID, &out.Data[n-1].ID
+	}
+	return answer(w, http.StatusOK, out)
+}
+
+// collect returns the first n contexts behind an id that the owner may use.
+func (s *Service) collect(ctx context.Context, owner memory.Owner, after string, n int) ([]memory.Context, error) {
+	var found []memory.Context
+	for len(found) < n {
+		some, next, err := s.store.List(ctx, owner, after, mostLimit)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, some...)
+		if next == "" {
+			break
+		}
+		after = next
+	}
+	return found[:min(n, len(found))], nil
+}
+
+// get serves GET /v1/contexts/{id}.
+func (s *Service) get(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	ref, err := r.ref()
+	if err != nil {
+		return err
+	}
+	c, err := s.store.Get(ctx, r.Owner, ref)
+	if err != nil {
+		return err
+	}
+	return r.show(w, http.StatusOK, &c)
+}
+
+// patchBody is the body of PATCH /v1/contexts/{id}.
+type patchBody struct {
+	Name    *string     `json:"name"`
+	TTL     span        `json:"ttl"`
+	Fixed   *bool       `json:"fixed"`
+	Pin     *bool       `json:"pin"`
+	Hints   *hintsBody  `json:"hints"`
+	Append  *appendBody `json:"append"`
+	Version int         `json:"version"`
+}
+
+type appendBody struct {
+	Content  *string        `json:"content"`
+	Messages jsontext.Value `json:"messages"`
+}
+
+const patchForm = "an object with name, ttl, fixed, pin or hints, or with append, and optionally version"
+
+// patch serves PATCH /v1/contexts/{id}: what surrounds the content, or a new version that begins with the latest.
+func (s *Service) patch(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	ref, err := r.ref()
+	if err != nil {
+		return err
+	}
+	var in patchBody
+	if err := readBody(r.Body, &in, patchForm); err != nil {
+		return err
+	}
+	if in.Version < 0 || in.Version > 0 && ref.Version > 0 && in.Version != ref.Version {
+		return invalid("version", "version must be a positive number, and the one of the path where that names one")
+	}
+	ref.Version = max(ref.Version, in.Version)
+	if ref.Version, err = s.expected(ctx, r, ref); err != nil {
+		return err
+	}
+	changes := in.Name != nil || in.TTL > 0 || in.Fixed != nil || in.Pin != nil || in.Hints != nil
+	switch {
+	case in.Append != nil && changes:
+		return invalid("append", "append stands alone: other changes are a request of their own")
+	case in.Append == nil && !changes:
+		return invalid("", "the body must be "+patchForm)
+	}
+	var c memory.Context
+	if in.Append != nil {
+		content := memory.Content{Messages: given(in.Append.Messages)}
+		if in.Append.Content != nil {
+			content.Text = *in.Append.Content
+		}
+		c, err = s.store.Append(ctx, r.Owner, ref, content)
+	} else {
+		var p memory.Patch
+		if p, err = in.patch(); err != nil {
+			return err
+		}
+		c, err = s.store.Patch(ctx, r.Owner, ref, p)
+	}
+	if err != nil {
+		return under("append", in.Append != nil, err)
+	}
+	return r.show(w, http.StatusOK, &c)
+}
+
+func (in *patchBody) patch() (memory.Patch, error) {
+	p := memory.Patch{Name: in.Name, Fixed: in.Fixed, Pinned: in.Pin}
+	if in.TTL > 0 {
+		ttl := time.Duration(in.TTL)
+		p.TTL = &ttl
+	}
+	if in.Hints != nil {
+		h, err := in.Hints.hints()
+		if err != nil {
+			return p, err
+		}
+		p.Hints = &h
+	}
+	return p, nil
+}
+
+// expected is the version that a change is meant for: that of the path or body, or of the header If-Match, which names
+// the content; 0 for any.
+func (s *Service) expected(ctx context.Context, r *Request, ref memory.Ref) (int, error) {
+	match := strings.TrimSpace(r.Header.Get("If-Match"))
+	if match == "" || match == "*" {
+		return ref.Version, nil
+	}
+	c, err := s.store.Get(ctx, r.Owner, memory.Ref{ID: ref.ID})
+	if err != nil {
+		return 0, err
+	}
+	for tag := range strings.SplitSeq(match, ",") {
+		if strings.Trim(strings.TrimSpace(tag), `"`) == c.ETag && (ref.Version == 0 || ref.Version == c.Version) {
+			return c.Version, nil
+		}
+	}
+	return 0, &openai.Error{
+		Status: http.StatusConflict, Type: openai.TypeInvalidRequest, Code: "context_version_conflict", Param: "If-Match",
+		Message: "the context has another content than If-Match says; it is at version " + strconv.Itoa(c.Version),
+	}
+}
+
+// remove serves DELETE /v1/contexts/{id}.
+func (s *Service) remove(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	ref, err := r.ref()
+	if err != nil {
+		return err
+	}
+	if ref.Version != 0 {
+		return invalid("", "a context is deleted with all its versions: name it without one")
+	}
+	if err := s.store.Delete(ctx, r.Owner, ref); err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, deleted{ID: ref.ID, Object: "context", Deleted: true})
+}
+
+// deleted says that something is gone.
+type deleted struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Deleted bool   `json:"deleted"`
+}
+
+// content serves GET /v1/contexts/{id}/content: the bytes as they are stored. It is a use of the context.
+func (s *Service) content(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	ref, err := r.ref()
+	if err != nil {
+		return err
+	}
+	snap, err := s.store.Resolve(ctx, r.Owner, ref)
+	if err != nil {
+		return err
+	}
+	defer snap.Release()
+	etag := "sha256:" + snap.Sum.String()
+	h := w.Header()
+	h["Etag"] = []string{strconv.Quote(etag)}
+	h["X-Signalbox-Context-Tier"] = []string{snap.Tier.String()}
+	head := `{"object":"context.content","id":"` + snap.ID + `","version":` + strconv.Itoa(snap.Version) + `,"etag":"` + etag + `",`
+	opening, closing, glue := `"content":"`, `"}`, ""
+	if messages := snap.Messages(); messages != nil {
+		opening, closing, glue = `"messages":[`, `]}`, ","
+	}
+	pieces := [][]byte{[]byte(head + opening)}
+	for i, f := range snap.Fragments {
+		if i > 0 && glue != "" {
+			pieces = append(pieces, []byte(glue))
+		}
+		pieces = append(pieces, f)
+	}
+	return send(w, http.StatusOK, append(pieces, []byte(closing))...)
+}
+
+// wake serves POST /v1/contexts/{id}/wake: the context is on its way in when the answer comes.
+func (s *Service) wake(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	ref, err := r.ref()
+	if err != nil {
+		return err
+	}
+	c, err := s.store.Wake(ctx, r.Owner, ref)
+	if err != nil {
+		return err
+	}
+	return r.show(w, http.StatusAccepted, &c)
+}
+
+// pageOut serves POST /v1/contexts/{id}/page_out.
+func (s *Service) pageOut(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	ref, err := r.ref()
+	if err != nil {
+		return err
+	}
+	var in struct {
+		To string `json:"to"`
+	}
+	if err := readOptional(r.Body, &in, "empty, or an object with to, l2 or l3"); err != nil {
+		return err
+	}
+	if err := wordOf("to", in.To, "l3", "l2"); err != nil {
+		return err
+	}
+	to := page.L3
+	if in.To == page.L2.String() {
+		to = page.L2
+	}
+	c, err := s.store.PageOut(ctx, r.Owner, ref, to)
+	if err != nil {
+		return err
+	}
+	return r.show(w, http.StatusOK, &c)
+}
+
+// readOptional is readBody for a body that may be left out.
+func readOptional(body []byte, into any, form string) error {
+	if len(body) == 0 {
+		return nil
+	}
+	return readBody(body, into, form)
+}
+
+// warm serves POST /v1/contexts/{id}/warm.
+func (s *Service) warm(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	ref, err := r.ref()
+	if err != nil {
+		return err
+	}
+	var in struct {
+		Models []string `json:"models"`
+		Wait   bool     `json:"wait"`
+	}
+	if err := readOptional(r.Body, &in, "empty, or an object with models, a list of names, and wait, true or false"); err != nil {
+		return err
+	}
+	if err := s.checkModels(in.Models); err != nil {
+		return err
+	}
+	c, err := s.store.Get(ctx, r.Owner, ref)
+	if err != nil {
+		return err
+	}
+	if s.o.Warmer == nil {
+		return errNoWarmer("")
+	}
+	ref.Version = c.Version
+	if err := s.o.Warmer.Warm(ctx, r.Owner, ref, in.Models, in.Wait); err != nil {
+		return err
+	}
+	o := r.describe(&c)
+	status := http.StatusAccepted
+	if o.Warm = warmBegun; in.Wait {
+		status, o.Warm = http.StatusOK, warmDone
+	}
+	return r.showAs(w, status, o)
+}
+
+// leaseObject is a lease as clients see it.
+type leaseObject struct {
+	Object    string `json:"object"`
+	ID        string `json:"id"`
+	Context   string `json:"context"`
+	ExpiresAt int64  `json:"expires_at"`
+}
+
+// lease serves POST /v1/contexts/{id}/leases: until its end the context stays, even when it is deleted.
+func (s *Service) lease(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	ref, err := r.ref()
+	if err != nil {
+		return err
+	}
+	var in struct {
+		TTL span `json:"ttl"`
+	}
+	if err := readBody(r.Body, &in, `an object with ttl, a duration such as "10m"`); err != nil {
+		return err
+	}
+	if in.TTL == 0 {
+		return invalid("ttl", `ttl is required, as "10m"`)
+	}
+	l, err := s.store.Lease(ctx, r.Owner, ref, time.Duration(in.TTL))
+	if err != nil {
+		return renamed(err, "lease", "ttl")
+	}
+	return answer(w, http.StatusOK, leaseObject{"context.lease", l.ID, ref.ID, l.Until.Unix()})
+}
+
+// unlease serves DELETE /v1/contexts/{id}/leases/{lease}.
+func (s *Service) unlease(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	ref, err := r.ref()
+	if err != nil {
+		return err
+	}
+	if err := s.store.Unlease(ctx, r.Owner, ref); err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, deleted{ID: ref.Lease, Object: "context.lease", Deleted: true})
+}

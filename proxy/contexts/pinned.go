@@ -1,0 +1,148 @@
+package contexts
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"signalbox/internal/openai"
+	"signalbox/memory"
+)
+
+// factsObject is the facts of a context or of a session.
+type factsObject struct {
+	Object  string        `json:"object"`
+	Context string        `json:"context,omitzero"`
+	Version int           `json:"version,omitzero"`
+	Session string        `json:"session,omitzero"`
+	Facts   []memory.Fact `json:"facts"`
+}
+
+// factsBody is the body that sets facts.
+type factsBody struct {
+	Facts *factList `json:"facts"`
+}
+
+const factsForm = "an object with facts, a list of texts or of objects {id, text, source, kind}"
+
+// setFacts serves PUT /v1/contexts/{id}/facts: those of the latest version, or of the one that the path names.
+func (s *Service) setFacts(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	ref, err := r.ref()
+	if err != nil {
+		return err
+	}
+	var in factsBody
+	if err := readBody(r.Body, &in, factsForm); err != nil {
+		return err
+	}
+	if in.Facts == nil {
+		return invalid("facts", "facts is required; an empty list takes them away")
+	}
+	c, err := s.store.SetFacts(ctx, r.Owner, ref, *in.Facts)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, contextFacts(&c, *in.Facts))
+}
+
+func contextFacts(c *memory.Context, facts []memory.Fact) factsObject {
+	if facts == nil {
+		facts = []memory.Fact{}
+	}
+	return factsObject{Object: "context.facts", Context: c.ID, Version: c.Version, Facts: facts}
+}
+
+// facts serves GET /v1/contexts/{id}/facts.
+func (s *Service) facts(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	ref, err := r.ref()
+	if err != nil {
+		return err
+	}
+	c, err := s.store.Get(ctx, r.Owner, ref)
+	if err != nil {
+		return err
+	}
+	ref.Version = c.Version
+	facts, err := s.store.Facts(ctx, r.Owner, ref)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, contextFacts(&c, facts))
+}
+
+// dropFacts serves DELETE /v1/contexts/{id}/facts.
+func (s *Service) dropFacts(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	ref, err := r.ref()
+	if err != nil {
+		return err
+	}
+	if _, err := s.store.SetFacts(ctx, r.Owner, ref, nil); err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, deleted{ID: ref.ID, Object: "context.facts", Deleted: true})
+}
+
+// mostSession bounds the name of a session, in bytes: that of a header that servers take.
+const mostSession = 1 << 10
+
+// inSession is the owner within the session that the path names.
+func (r *Request) inSession() (memory.Owner, error) {
+	if r.ID == "" || len(r.ID) > mostSession {
+		return r.Owner, &openai.Error{
+			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: "session", Message: "a session has a name of 1 to 1024 bytes",
+		}
+	}
+	o := r.Owner
+	o.Session = r.ID
+	return o, nil
+}
+
+// setSessionFacts serves PUT /v1/sessions/{id}/facts.
+func (s *Service) setSessionFacts(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	owner, err := r.inSession()
+	if err != nil {
+		return err
+	}
+	var in struct {
+		Facts *factList `json:"facts"`
+		TTL   span      `json:"ttl"`
+	}
+	if err := readBody(r.Body, &in, factsForm+`, and optionally ttl, a duration such as "1h"`); err != nil {
+		return err
+	}
+	if in.Facts == nil {
+		return invalid("facts", "facts is required; an empty list takes them away")
+	}
+	if err := s.store.SetSessionFacts(ctx, owner, *in.Facts, time.Duration(in.TTL)); err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, factsObject{Object: "session.facts", Session: r.ID, Facts: *in.Facts})
+}
+
+// sessionFacts serves GET /v1/sessions/{id}/facts.
+func (s *Service) sessionFacts(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	owner, err := r.inSession()
+	if err != nil {
+		return err
+	}
+	facts, err := s.store.SessionFacts(ctx, owner)
+	if err != nil {
+		return err
+	}
+	if facts == nil {
+		facts = []memory.Fact{}
+	}
+	return answer(w, http.StatusOK, factsObject{Object: "session.facts", Session: r.ID, Facts: facts})
+}
+
+// dropSessionFacts serves DELETE /v1/sessions/{id}/facts.
+func (s *Service) dropSessionFacts(ctx context.Context, w http.ResponseWriter, r *Request) error {
+	owner, err := r.inSession()
+	if err != nil {
+		return err
+	}
+	if err := s.store.SetSessionFacts(ctx, owner, nil, 0); err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, deleted{ID: r.ID, Object: "session.facts", Deleted: true})
+}

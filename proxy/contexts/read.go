@@ -1,0 +1,183 @@
+package contexts
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
+	"signalbox/memory"
+)
+
+// readBody reads a body strictly into a struct: a member that is unknown, given twice or of another type is an error that
+// names it. An empty body is an empty object where one may be left out. form says in words what the body is.
+func readBody(body []byte, into any, form string) error {
+	err := json.Unmarshal(body, into, json.RejectUnknownMembers(true))
+	if err == nil {
+		return nil
+	}
+	param := openai.FieldOf(err)
+	var value *valueError
+	switch {
+	case errors.Is(err, json.ErrUnknownName):
+		return invalid(param, param+" is unknown; the body must be "+form)
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return invalid(param, param+" is given twice")
+	case errors.As(err, &value):
+		return invalid(param, strings.TrimSpace(param+" "+value.problem))
+	case param == "":
+		return invalid("", "the body must be "+form)
+	}
+	return invalid(param, param+" is not of the type that it has to be; the body must be "+form)
+}
+
+// valueError is a member with a value that it cannot have.
+type valueError struct{ problem string }
+
+// Error says what it has to be.
+func (e *valueError) Error() string { return e.problem }
+
+// span is a duration with a unit, as "30m"; 0 when it is not given.
+type span time.Duration
+
+// UnmarshalJSONFrom reads a text.
+func (s *span) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	const problem = `must be a duration with a unit, as "30m"`
+	if dec.PeekKind() == 'n' {
+		_, err := dec.ReadToken()
+		return err
+	}
+	if dec.PeekKind() != '"' {
+		if err := dec.SkipValue(); err != nil {
+			return err
+		}
+		return &valueError{problem}
+	}
+	t, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(t.String())
+	if err != nil || d <= 0 {
+		return &valueError{problem}
+	}
+	*s = span(d)
+	return nil
+}
+
+// factList is one fact, or a list of them, each a text or an object.
+type factList []memory.Fact
+
+// UnmarshalJSONFrom reads any of the forms.
+func (l *factList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	*l = factList{}
+	switch dec.PeekKind() {
+	case 'n':
+		*l = nil
+		_, err := dec.ReadToken()
+		return err
+	case '[':
+	default:
+		var f fact
+		err := json.UnmarshalDecode(dec, &f)
+		*l = append(*l, memory.Fact(f))
+		return err
+	}
+	var list []fact
+	if err := json.UnmarshalDecode(dec, &list); err != nil {
+		return err
+	}
+	for _, f := range list {
+		*l = append(*l, memory.Fact(f))
+	}
+	return nil
+}
+
+type fact memory.Fact
+
+// kinds are the words of Fact.Kind.
+func kinds() []string { return []string{"number", "date", "name", "statement"} }
+
+// UnmarshalJSONFrom reads a text or an object.
+func (f *fact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() == '"' {
+		if err := json.UnmarshalDecode(dec, &f.Text); err != nil {
+			return err
+		}
+	} else {
+		var o struct {
+			ID     string `json:"id"`
+			Text   string `json:"text"`
+			Source string `json:"source"`
+			Kind   string `json:"kind"`
+		}
+		if err := json.UnmarshalDecode(dec, &o); err != nil {
+			return err
+		}
+		*f = fact{ID: o.ID, Text: o.Text, Source: o.Source, Kind: o.Kind}
+	}
+	switch {
+	case strings.TrimSpace(f.Text) == "":
+		return &valueError{"must hold a text that is not empty"}
+	case f.Kind != "" && !contains(kinds(), f.Kind):
+		return &valueError{fmt.Sprintf("has the kind %q, which is none of %s", f.Kind, strings.Join(kinds(), ", "))}
+	}
+	return nil
+}
+
+func contains(list []string, word string) bool { return slices.Contains(list, word) }
+
+// given is a raw value, nil where there is none or it is null.
+func given(v jsontext.Value) []byte {
+	if len(v) == 0 || v.Kind() == 'n' {
+		return nil
+	}
+	return v
+}
+
+// hintsBody is what a client knows about the use of a context.
+type hintsBody struct {
+	NextUse  *float64 `json:"next_use_s"`
+	Priority int      `json:"priority"`
+}
+
+// mostNextUse bounds the time of the next use, in seconds: a year.
+const mostNextUse = 365 * 24 * 3600
+
+func (h *hintsBody) hints() (memory.Hints, error) {
+	if h == nil {
+		return memory.Hints{}, nil
+	}
+	out := memory.Hints{Priority: h.Priority}
+	if h.Priority < 0 || h.Priority > 9 {
+		return out, invalid("hints.priority", "hints.priority must be from 0 to 9")
+	}
+	if h.NextUse != nil {
+		if !(*h.NextUse >= 0 && *h.NextUse <= mostNextUse) {
+			return out, invalid("hints.next_use_s", "hints.next_use_s must be a number of seconds from now, at most a year")
+		}
+		out.NextUse = time.Duration(*h.NextUse * float64(time.Second))
+	}
+	return out, nil
+}
+
+// wordOf checks a word against those that a field knows, the first of which stands for none.
+func wordOf(param, word string, known ...string) error {
+	if word == "" || contains(known, word) {
+		return nil
+	}
+	return invalid(param, fmt.Sprintf("%s is %q, which is none of %s", param, word, strings.Join(known, ", ")))
+}
+
+func unknownModel(i int, name string) error {
+	return &openai.Error{
+		Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: fmt.Sprintf("models[%d]", i), Code: "model_not_found",
+		Message: fmt.Sprintf("unknown model %q", name),
+	}
+}

@@ -1,0 +1,119 @@
+package contexts
+
+import (
+	"context"
+	"net/http"
+
+	"signalbox/internal/openai"
+	"signalbox/memory"
+)
+
+// Warmer lets model servers read a context before it is needed. It is safe for concurrent use.
+type Warmer interface {
+	// Warm sends the version that ref names, of the owner, to where requests with it would go, for each of the models; without
+	// names for every model that is configured. With wait it returns when they have read it, else as soon as they were
+	// asked. Errors are those of memory.Store.Resolve and what the proxy's table of errors knows.
+	Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) error
+}
+
+// Options of a Service.
+type Options struct {
+	// BestEffort keeps what is created while the remote store cannot be reached in RAM, where a request does not say.
+	BestEffort bool
+	// Models are the names that requests may use; called for each request that does.
+	Models func() []string
+	// Warmer may be nil: then requests to warm are refused.
+	Warmer Warmer
+}
+
+// Service answers requests about contexts.
+type Service struct {
+	store *memory.Store
+	o     Options
+}
+
+// New returns a Service over a store.
+func New(store *memory.Store, o Options) *Service {
+	if o.Models == nil {
+		o.Models = func() []string { return nil }
+	}
+	return &Service{store: store, o: o}
+}
+
+// Request is what a Service is told of a request that was admitted.
+type Request struct {
+	Owner    memory.Owner
+	Verdicts bool        // the caller may see what the text says of its safety
+	ID       string      // of the context or session in the path, as it was sent and unescaped; empty in a list
+	Lease    string      // in the path, or of the query parameter lease
+	Header   http.Header // to be read only
+	After    string      // query parameters of a list
+	Limit    string
+	Body     []byte
+}
+
+// Endpoint is one method and path of the API. {id} and {lease} stand for a part of the path.
+type Endpoint struct {
+	Method, Path string
+	Body         bool // it takes a body
+	serve        func(s *Service, ctx context.Context, w http.ResponseWriter, r *Request) error
+}
+
+// Serve answers a request. An error was not answered; headers that belong to it are set.
+func (e *Endpoint) Serve(ctx context.Context, s *Service, w http.ResponseWriter, r *Request) error {
+	return e.serve(s, ctx, w, r)
+}
+
+// Endpoints lists the API.
+func Endpoints() []Endpoint {
+	const (
+		all, one, session = "/v1/contexts", "/v1/contexts/{id}", "/v1/sessions/{id}/facts"
+	)
+	return []Endpoint{
+		{http.MethodPost, all, true, (*Service).create},
+		{http.MethodGet, all, false, (*Service).list},
+		{http.MethodGet, one, false, (*Service).get},
+		{http.MethodPatch, one, true, (*Service).patch},
+		{http.MethodDelete, one, false, (*Service).remove},
+		{http.MethodGet, one + "/content", false, (*Service).content},
+		{http.MethodPost, one + "/wake", false, (*Service).wake},
+		{http.MethodPost, one + "/page_out", true, (*Service).pageOut},
+		{http.MethodPost, one + "/warm", true, (*Service).warm},
+		{http.MethodPost, one + "/leases", true, (*Service).lease},
+		{http.MethodDelete, one + "/leases/{lease}", false, (*Service).unlease},
+		{http.MethodPut, one + "/facts", true, (*Service).setFacts},
+		{http.MethodGet, one + "/facts", false, (*Service).facts},
+		{http.MethodDelete, one + "/facts", false, (*Service).dropFacts},
+		{http.MethodPut, session, true, (*Service).setSessionFacts},
+		{http.MethodGet, session, false, (*Service).sessionFacts},
+		{http.MethodDelete, session, false, (*Service).dropSessionFacts},
+	}
+}
+
+// ref reads the context that the path names, ctx_a or ctx_a@3.
+func (r *Request) ref() (memory.Ref, error) {
+	ref, ok := openai.ParseContextRef(r.ID)
+	if !ok {
+		return memory.Ref{}, memory.ErrNotFound
+	}
+	return memory.Ref{ID: ref.ID, Version: ref.Version, Lease: r.Lease}, nil
+}
+
+// invalid is the error of a field.
+func invalid(param, message string) error {
+	return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: message}
+}
+
+// checkModels refuses names that no model has.
+func (s *Service) checkModels(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	known := s.o.Models()
+	for i, name := range names {
+		if !contains(known, name) {
+			return unknownModel(i, name)
+		}
+	}
+	return nil
+}

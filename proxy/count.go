@@ -1,0 +1,156 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/signal"
+	"signalbox/proxy/pool"
+)
+
+// countBudget bounds the time in which model servers count the tokens of a context, and maxCounted the texts that they are
+// asked to count, in bytes: an estimate takes the place of the rest.
+const (
+	countBudget = 2 * time.Second
+	maxCounted  = 4 << 20
+	mostCounts  = 8 // models that are asked for one text
+)
+
+// counters remembers which endpoints do not count tokens, so that they are not asked each time.
+type counters struct {
+	mu    sync.Mutex           // guards mutes
+	mutes map[string]time.Time // by URL: until when
+}
+
+// muted is how long an endpoint without the path is left alone: it may be replaced by one that has it.
+const muted = 10 * time.Minute
+
+func (c *counters) asks(at string, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !now.Before(c.mutes[at])
+}
+
+func (c *counters) mute(at string, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mutes == nil {
+		c.mutes = map[string]time.Time{}
+	}
+	c.mutes[at] = now.Add(muted)
+}
+
+// ReadAll fills in signals of a text from all of it, with the classifier that requests are decided by now.
+func (p *Proxy) ReadAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
+	st := p.acquire()
+	defer st.release()
+	if c, ok := st.classifier.(thorough); ok {
+		c.ExtractAll(ctx, text, need, set)
+	} else {
+		st.classifier.Extract(ctx, text, need, set)
+	}
+	set.Fail(need, signal.ReasonInternal)
+}
+
+// CountTokens asks a server of each model, of every model when none is named, how many tokens a text has, and returns what
+// was answered in time. It is empty for texts that are too long to be sent around for that.
+func (p *Proxy) CountTokens(ctx context.Context, text string, models []string) map[string]int {
+	if len(text) > maxCounted {
+		return nil
+	}
+	st := p.acquire()
+	defer st.release()
+	ctx, cancel := context.WithTimeout(ctx, countBudget)
+	defer cancel()
+	quoted, err := jsontext.AppendQuote(nil, text)
+	if err != nil {
+		return nil
+	}
+	var (
+		out = map[string]int{}
+		mu  sync.Mutex // guards out
+		wg  sync.WaitGroup
+	)
+	asked := 0
+	for _, m := range st.models {
+		at := p.counter(m)
+		if len(models) > 0 && !slices.Contains(models, m.Name) || at == nil || asked == mostCounts {
+			continue
+		}
+		asked++
+		wg.Go(func() {
+			if n, ok := p.count(ctx, at, m.servedAs, quoted); ok {
+				mu.Lock()
+				defer mu.Unlock()
+				out[m.Name] = n
+			}
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// counter is an endpoint of a model that may count tokens, nil when none does.
+func (p *Proxy) counter(m *model) *pool.Endpoint {
+	now := time.Now()
+	for _, e := range m.Endpoints {
+		if e.Fitness(now) == pool.Fit && p.counters.asks(e.Chat.String(), now) {
+			return e
+		}
+	}
+	return nil
+}
+
+// count asks an endpoint. The text is quoted JSON.
+func (p *Proxy) count(ctx context.Context, e *pool.Endpoint, model string, quoted []byte) (int, bool) {
+	name, err := json.Marshal(model)
+	if err != nil {
+		return 0, false
+	}
+	body := slices.Concat([]byte(`{"model":`), name, []byte(`,"add_special_tokens":false,"prompt":`), quoted, []byte{'}'})
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL("tokenize").String(), bytes.NewReader(body))
+	if err != nil {
+		return 0, false
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if e.Bearer != "" {
+		req.Header.Set("Authorization", e.Bearer)
+	}
+	res, err := p.transport.RoundTrip(req)
+	if err != nil {
+		return 0, false
+	}
+	defer func() { _ = res.Body.Close() }()
+	n, err := countOf(res)
+	if err != nil && ctx.Err() == nil {
+		p.counters.mute(e.Chat.String(), time.Now())
+	}
+	return n, err == nil
+}
+
+// maxCountAnswer bounds the answer, which lists every token, in bytes for each byte of text.
+const maxCountAnswer = 16 * maxCounted
+
+// countOf reads the answer of an endpoint, and all of it, so that its connection can be used again.
+func countOf(res *http.Response) (int, error) {
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxCountAnswer))
+	if err != nil {
+		return 0, err
+	}
+	var out struct {
+		Count *int `json:"count"`
+	}
+	if res.StatusCode != http.StatusOK || json.Unmarshal(b, &out) != nil || out.Count == nil || *out.Count < 0 {
+		return 0, fmt.Errorf("tokenize answered %d without a count", res.StatusCode)
+	}
+	return *out.Count, nil
+}
