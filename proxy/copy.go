@@ -70,7 +70,10 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 	headers.ForClient(h, u.header)
 	h["Server-Timing"] = []string{o.timing(o.queue, u.took)}
 	t := meter{metrics: p.tel.Metrics, model: u.model.Name, usage: o.req.IncludeUsage}
-	t.API = o.req.API
+	t.API, t.ticket = o.req.API, &o.where.ticket
+	if !u.events {
+		t.ticket.First(time.Now()) // all of it is there, or soon will be
+	}
 	var err error
 	switch {
 	case u.events && u.plain():

@@ -8,6 +8,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/affinity"
 	"signalbox/proxy/answer"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
@@ -67,7 +68,7 @@ func (l *decided) detach() {
 	} else {
 		d.text = signal.Text{}
 	}
-	l.o.req, l.o.guarding = nil, nil
+	l.o.req, l.o.guarding, l.o.where = nil, nil, nil
 	d.set, d.request, l.o.decision, l.o.vault = &set, nil, &d, nil
 }
 
@@ -98,6 +99,9 @@ func (l *decided) entry() *decisionlog.Entry {
 	}
 	if o.model != nil {
 		e.Model, e.Endpoint, e.Reasoning, e.MaxTokens = o.model.Name, o.endpoint.Name, o.effort, o.limit.n
+	}
+	if by := o.placed.by; by != affinity.NoSource {
+		e.Placed = &decisionlog.Placed{By: by.String(), Home: o.placed.home, Predicted: o.placed.predicted}
 	}
 	if t := o.told.Usage; t != (answer.Usage{}) {
 		e.Tokens = &decisionlog.Tokens{Prompt: t.Prompt, Cached: t.Cached, Completion: t.Completion}

@@ -112,6 +112,7 @@ func TestADecisionIsLoggedWithItsSignalsAndItsEnd(t *testing.T) {
 			"complexity": {State: "evaluated", Label: "high", Score: 0.7, Labels: []string{"low", "medium", "high"}, Probs: []float32{0.1, 0.2, 0.7}, Source: "fake", Definition: "d1"},
 		},
 		Chosen: "big", Model: "big", Endpoint: "big-a", Reasoning: "high", Status: 200, Tokens: &decisionlog.Tokens{Prompt: 7, Completion: 3},
+		Placed: &decisionlog.Placed{By: "session", Home: true},
 	}}
 	ignored := cmpopts.IgnoreFields(decisionlog.Entry{}, "Time", "DecideMs", "MaxTokens")
 	if diff := cmp.Diff(want, lines, ignored, cmpopts.EquateEmpty()); diff != "" {

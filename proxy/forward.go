@@ -50,7 +50,7 @@ func http1() *http.Protocols {
 func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header, where *plan, change rewriter, o *outcome) error {
 	p.budget.Earn(st.opts.RetryBudget)
 	first := where.models[0]
-	o.wanted = first
+	o.wanted, o.where = first, where
 	var (
 		held   *upstream // an answer that another attempt may better
 		last   = errNoEndpoint
@@ -64,12 +64,14 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 		if !ok || n > 1 && !p.mayRetry(reason) {
 			break
 		}
-		if m != made {
+		if x := where.dress(m); m != made || x != change.dress {
+			change.dress = x
 			body, o.asked = change.body(m)
 			made = m
 		}
 		o.model, o.endpoint = m, e
 		o.decision.describePlace(w.Header(), m, e, o.effort, first)
+		where.describe(w.Header())
 		begun := time.Now()
 		o.sent = st.chooser.Speeds.Now()
 		u, err := p.attempt(ctx, call{in: in, id: w.id, to: o.surface, body: body, streaming: streams(change.req), plain: o.guarding != nil, extra: o.Action.Headers}, m, e)
@@ -93,6 +95,8 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 		}
 	}
 	if held != nil {
+		where.leave(time.Now())
+		where.describe(w.Header())
 		o.model, o.endpoint, o.effort = held.model, held.endpoint, held.effort
 		o.queue = time.Since(o.decided) - held.took
 		o.decision.describePlace(w.Header(), held.model, held.endpoint, held.effort, first)

@@ -8,7 +8,9 @@ import (
 
 	"signalbox/internal/option"
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/affinity"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
 )
@@ -37,6 +39,8 @@ type ModelOptions struct {
 	Tags []string `yaml:"tags"`
 	// Health configures the active checks of the endpoints.
 	Health pool.HealthOptions `yaml:"health"`
+	// KV says what is known of the key-value caches of the endpoints, which decide where a prompt is answered soonest.
+	KV kv.ModelOptions `yaml:"kv"`
 	// FirstByteTimeout replaces server.first_byte_timeout for this model. Default 0: not replaced.
 	FirstByteTimeout option.Duration `yaml:"first_byte_timeout"`
 	// AnswerTimeout replaces server.answer_timeout for this model. Default 0: not replaced.
@@ -74,6 +78,7 @@ func (o ModelOptions) Validate() error {
 
 func (o ModelOptions) validateTimes(p *option.Problems) {
 	o.Health.Check(p, "health")
+	o.KV.Check(p, "kv")
 	for _, d := range []struct {
 		field string
 		d     option.Duration
@@ -113,6 +118,7 @@ type model struct {
 	*choose.Model
 	*pool.Group
 
+	where    *places
 	servedAs string
 	dialect  *reasoning.Dialect
 	// tokenField is the field in which it takes a limit on the answer.
@@ -122,7 +128,7 @@ type model struct {
 	gap        time.Duration
 }
 
-func newModel(o ModelOptions, defaults Options, metrics *telemetry.Metrics) (*model, error) {
+func newModel(o ModelOptions, defaults Options, metrics *telemetry.Metrics, board affinity.Board) (*model, error) {
 	dialect, err := reasoning.New(&o.Reasoning)
 	if err != nil {
 		return nil, fmt.Errorf("reasoning.%w", err)
@@ -131,9 +137,14 @@ func newModel(o ModelOptions, defaults Options, metrics *telemetry.Metrics) (*mo
 	if err != nil {
 		return nil, err
 	}
+	where, err := newPlaces(&o, group, board)
+	if err != nil {
+		return nil, err
+	}
 	return &model{
 		Model:    &choose.Model{Name: o.Name, Window: o.ContextWindow, Price: o.Price, Skills: choose.NewSkills(o.Skills, o.SkillsFrom)},
 		Group:    group,
+		where:    where,
 		servedAs: cmp.Or(o.ServedAs, o.Name), dialect: dialect, tokenField: o.tokenField(),
 		firstByte: override(o.FirstByteTimeout, defaults.FirstByteTimeout),
 		answer:    override(o.AnswerTimeout, defaults.AnswerTimeout),

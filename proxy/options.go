@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -44,6 +45,8 @@ type Options struct {
 	AutoModels []string `yaml:"auto_models"`
 	// RouteNamedModels evaluates every route also for requests that name a configured model. Default false: such requests only meet routes that block. Reloadable.
 	RouteNamedModels bool `yaml:"route_named_models"`
+	// Placement says how an endpoint is picked among those of a model: `auto` sends a prompt where most of it should be in the cache, weighed against the load there, and any other to the less loaded of two; `off` is the latter for all. Default auto. Reloadable.
+	Placement string `yaml:"placement"`
 	// VaguePrompts are the system prompts that say nothing, which a route's prompt may replace. Case, spacing and closing punctuation do not matter. The default is a list of common ones. Reloadable.
 	VaguePrompts []string `yaml:"vague_prompts"`
 	// AutoMaxTokens says how `max_tokens: auto` finds its limit. Reloadable.
@@ -68,6 +71,7 @@ func DefaultOptions() Options {
 		MaxAttempts:       3,
 		RetryBudget:       0.2,
 		AutoModels:        []string{"auto"},
+		Placement:         placementAuto,
 		VaguePrompts: []string{
 			"You are a helpful assistant",
 			"You are a helpful AI assistant",
@@ -127,12 +131,21 @@ func (o Options) Validate() error {
 	if len(o.AutoModels) == 0 {
 		p.Addf("auto_models", "the list is empty; a routed request needs a name")
 	}
+	if !slices.Contains([]string{"", placementAuto, placementOff}, o.Placement) {
+		p.Addf("placement", "%q is neither %s nor %s", o.Placement, placementAuto, placementOff)
+	}
 	o.AutoMaxTokens.Check(&p, "auto_max_tokens")
 	for i, name := range o.AutoModels {
 		p.Name(fmt.Sprintf("auto_models[%d]", i), name)
 	}
 	return p.Err()
 }
+
+// The values of Options.Placement.
+const (
+	placementAuto = "auto"
+	placementOff  = "off"
+)
 
 // maxAttempts is the upper bound of Options.MaxAttempts.
 const maxAttempts = 10

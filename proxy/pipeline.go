@@ -45,7 +45,7 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 		return err
 	}
 	change := st.rewrite(req, o.decision)
-	where, err := st.place(o.decision)
+	where, err := st.place(&change, r.Header)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"net/http"
 	"time"
 
 	"signalbox/proxy/choose"
@@ -13,10 +14,13 @@ type plan struct {
 	models []*model
 	tried  []*pool.Endpoint
 	intn   func(n int) int
+	placing
 }
 
-// place lists the models that a decision leads to, in the order to try them.
-func (st *State) place(d *decision) (*plan, error) {
+// place lists the models that a decision leads to, in the order to try them. change is how the request is put to them,
+// h the client's headers.
+func (st *State) place(change *rewriter, h http.Header) (*plan, error) {
+	d := change.d
 	cs := st.chooser.Choose(d.wants())
 	p := &plan{models: make([]*model, 0, len(cs)), intn: st.chooser.Intn}
 	for i := range cs {
@@ -30,6 +34,7 @@ func (st *State) place(d *decision) (*plan, error) {
 	if len(p.models) == 0 {
 		return nil, d.tooLong()
 	}
+	p.placing = st.placing(change, h)
 	return p, nil
 }
 
@@ -58,9 +63,10 @@ func (d *decision) wants() choose.Request {
 // next picks where the request goes now: an endpoint that was not tried, of the first model that has
 // one. ok is false when none is left.
 func (p *plan) next(now time.Time) (m *model, e *pool.Endpoint, ok bool) {
+	p.leave(now)
 	for len(p.models) > 0 {
 		m = p.models[0]
-		if e := m.Pick(p.tried, p.intn, now); e != nil {
+		if e := p.pick(m, now); e != nil {
 			p.tried = append(p.tried, e)
 			return m, e, true
 		}

@@ -15,6 +15,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/affinity"
 	"signalbox/proxy/answer"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/redact"
@@ -38,6 +39,8 @@ type outcome struct {
 	sent     time.Time     // when the last attempt was
 	first    time.Time     // when its answer began
 	queue    time.Duration
+	where    *plan  // nil until the request was sent
+	placed   placed // how its endpoint was picked
 }
 
 // record counts the request, once, and writes its log line. It holds no text of the request.
@@ -57,6 +60,7 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err
 	m := p.tel.Metrics
 	m.Request(route, model, status, took)
 	st.ended(o, w.status, err)
+	p.settle(o, status, err)
 	if st.learn(o) {
 		m.LimitWidened(o.model.Name)
 	}
@@ -84,7 +88,7 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err
 	if o.told.Usage != (answer.Usage{}) {
 		attrs = append(attrs, slog.Int64("prompt_tokens", o.told.Usage.Prompt), slog.Int64("completion_tokens", o.told.Usage.Completion))
 	}
-	attrs = append(attrs, o.guardAttrs()...)
+	attrs = append(append(attrs, o.placed.attrs()...), o.guardAttrs()...)
 	if err != nil {
 		attrs = append(attrs, slog.String("cause", err.Error()))
 	}
@@ -174,8 +178,9 @@ type meter struct {
 	usage   bool // the client asked for usage, so the stream carries it
 	chunks  uint
 	last    time.Time
-	asked   time.Time // when the client did; zero when the time to the first token was measured at the head
-	first   time.Time // when the first text came
+	ticket  *affinity.Ticket // told of the first text
+	asked   time.Time        // when the client did; zero when the time to the first token was measured at the head
+	first   time.Time        // when the first text came
 }
 
 // everyGap is of how many gaps between chunks one is measured: a histogram does not need them all.
@@ -190,7 +195,9 @@ func (t *meter) chunk(b []byte, now time.Time) {
 	t.last = now
 	t.Tally.Chunk(b)
 	if t.first.IsZero() && t.Began() {
-		if t.first = now; !t.asked.IsZero() {
+		t.first = now
+		t.ticket.First(now)
+		if !t.asked.IsZero() {
 			t.metrics.TTFT(t.model, now.Sub(t.asked))
 		}
 	}

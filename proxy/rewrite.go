@@ -21,10 +21,13 @@ type rewriter struct {
 	st  *State
 	req *openai.Request
 	d   *decision
+	dress
 }
 
 // rewrite prepares the changes that a decision asks for.
-func (st *State) rewrite(req *openai.Request, d *decision) rewriter { return rewriter{st, req, d} }
+func (st *State) rewrite(req *openai.Request, d *decision) rewriter {
+	return rewriter{st: st, req: req, d: d}
+}
 
 // asked is what a body asks of the model beyond its text.
 type asked struct {
@@ -42,6 +45,7 @@ func (rw rewriter) body(m *model) ([]byte, asked) {
 	effort := m.dialect.Apply(p, rw.req, reasoning.Want{Effort: rw.effort(), Override: rw.d.Action.Override, Named: rw.named(m)})
 	a := asked{effort: cmp.Or(effort, reasoning.None), kind: rw.d.kind(m, effort)}
 	a.limit = rw.limit(p, m, a.kind)
+	rw.extend(p)
 	rw.set(p, &a)
 	return p.Bytes(), a
 }

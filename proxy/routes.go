@@ -66,6 +66,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 		if st := p.state.Load(); st != checked {
 			checked = st
 			wg.Go(func() { health.Watch(ctx, st.groups(), st.idle) })
+			wg.Go(func() { p.scrape(ctx, st) })
 		}
 		select {
 		case <-ctx.Done():

@@ -47,6 +47,9 @@ type State struct {
 	priciest    choose.Price         // what every answer is compared with
 	chooser     choose.Chooser       // its speeds and lengths are of all states of a proxy
 	watch       *watch               // the guard
+	salts       *salts
+	salted      bool     // they come from a secret of the configuration
+	notices     *notices // to and from other replicas; of all states of a proxy
 
 	refs atomic.Int64  // requests that use it, and one for being the current one
 	idle chan struct{} // closed when refs falls to 0
@@ -62,7 +65,7 @@ func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, 
 	st := &State{
 		opts: opts, auth: auth.New(who), byName: make(map[string]*model, len(models)), prompts: make(map[string]string, len(prompts)),
 		program: program, classifier: c, readHeaders: program.Headers(), generation: generation,
-		idle: make(chan struct{}),
+		idle: make(chan struct{}), salts: newSalts(nil), notices: &notices{},
 		chooser: choose.Chooser{
 			Models: make(map[string]*choose.Model, len(models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Intn: rand.IntN,
 		},
@@ -73,7 +76,7 @@ func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, 
 	}
 	st.watch = watch
 	for _, o := range models {
-		m, err := newModel(o, opts, tel.Metrics)
+		m, err := newModel(o, opts, tel.Metrics, &notice{st.notices, o.Name})
 		if err != nil {
 			return nil, err
 		}
@@ -154,9 +157,14 @@ func (st *State) groups() []*pool.Group {
 // inherit takes over what an older state learned about endpoints that both have.
 func (st *State) inherit(old *State) {
 	st.chooser.Speeds, st.chooser.Lengths = old.chooser.Speeds, old.chooser.Lengths
+	st.notices.board.Store(old.notices.board.Load())
+	if !st.salted {
+		st.salts = old.salts
+	}
 	for _, m := range st.models {
 		if before, ok := old.byName[m.Name]; ok {
 			m.Adopt(before.Group)
+			m.where.adopt(before.where)
 		}
 	}
 }

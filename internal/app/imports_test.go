@@ -37,7 +37,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"internal/hub":       {"classify/bundle", "internal/hub/local"},
 		"internal/hub/local": {"classify/bundle"},
 		"proxy": {
-			"proxy/answer", "proxy/auth", "proxy/choose", "proxy/decisionlog", "proxy/headers", "proxy/lengths", "internal/option", "proxy/pool", "proxy/reasoning",
+			"proxy/affinity", "proxy/kv", "proxy/answer", "proxy/auth", "proxy/choose", "proxy/decisionlog", "proxy/headers", "proxy/lengths", "internal/option", "proxy/pool", "proxy/reasoning",
 			"proxy/redact", "memory", "memory/prefix", "proxy/contexts", "rules", "stream/check", "stream/evidence", "stream/guard", "stream/sse", "internal/signal", "internal/openai", "internal/telemetry",
 		},
 		"proxy/answer":      {"internal/openai"},
@@ -47,7 +47,8 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"proxy/decisionlog": {"rules", "internal/signal"},
 		"proxy/headers":     nil,
 		"proxy/lengths":     {"internal/option", "proxy/reasoning"},
-		"proxy/pool":        {"internal/option", "internal/telemetry"},
+		"proxy/kv":          {"internal/option"},
+		"proxy/pool":        {"internal/option", "internal/telemetry", "proxy/kv"},
 		"proxy/reasoning":   {"internal/option", "internal/openai"},
 		"proxy/redact":      {"internal/openai", "internal/signal"},
 		"stream/answer":     {"internal/openai"},

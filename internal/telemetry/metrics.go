@@ -41,6 +41,9 @@ type Metrics struct {
 	ttft            histogram
 	interToken      histogram
 	tokens          counter
+	prefixTokens    counter
+	placements      counter
+	restarts        counter
 	cost            floatCounter
 	costBaseline    floatCounter
 	endpointUp      gauge
@@ -118,6 +121,9 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 		ttft:            m.histogram("signalbox_ttft_seconds", "Time to the first byte of a streamed answer's body.", slowBuckets()),
 		interToken:      m.histogram("signalbox_inter_token_seconds", "Time between chunks of a streamed answer.", slowBuckets()),
 		tokens:          m.counter("signalbox_tokens_total", "Tokens by kind: prompt, cached, completion."),
+		prefixTokens:    m.counter("signalbox_prefix_tokens_total", "Prompt tokens that the endpoint was expected to have cached (predicted), and those that it had (confirmed), of answers that tell."),
+		placements:      m.counter("signalbox_placements_total", "Requests placed by what they belong to: at its home, or away from it."),
+		restarts:        m.counter("signalbox_endpoint_restarts_total", "Restarts of endpoints that were noticed."),
 		cost:            m.floats("signalbox_cost_usd_total", "Cost of answers at the configured prices."),
 		costBaseline:    m.floats("signalbox_cost_baseline_usd_total", "What the same tokens would have cost on the most expensive model."),
 		endpointUp:      m.gauge("signalbox_endpoint_up", "1 while the endpoint takes requests, else 0."),
@@ -226,6 +232,21 @@ func (m *Metrics) InterToken(model string, d time.Duration) {
 // Tokens counts tokens of one answer. kind is prompt, cached or completion.
 func (m *Metrics) Tokens(kind string, n int64) {
 	m.tokens.Add(background(), n, m.attrs.get(attrKey{k1: "kind", v1: kind}))
+}
+
+// PrefixTokens counts prompt tokens of one answer by model. kind is predicted or confirmed.
+func (m *Metrics) PrefixTokens(model, kind string, n int64) {
+	m.prefixTokens.Add(background(), n, m.attrs.get(attrKey{k1: "model", v1: model, k2: "kind", v2: kind}))
+}
+
+// Placement counts a request that was placed by what it belongs to. where is home or away.
+func (m *Metrics) Placement(model, where string) {
+	m.placements.Add(background(), 1, m.attrs.get(attrKey{k1: "model", v1: model, k2: "where", v2: where}))
+}
+
+// EndpointRestarted counts a restart of an endpoint.
+func (m *Metrics) EndpointRestarted(model, endpoint string) {
+	m.restarts.Add(background(), 1, m.attrs.get(attrKey{k1: "model", v1: model, k2: "endpoint", v2: endpoint}))
 }
 
 // Cost adds what an answer cost and what it would have cost on the most expensive model, in USD.

@@ -36,20 +36,39 @@ func (c *Chain) Message(role, text string) {
 
 // Write adds text to the message before it.
 func (c *Chain) Write(text string) {
+	c.begin()
+	for text != "" {
+		n := min(BlockBytes-c.bytes%BlockBytes, len(text))
+		_, _ = c.pending.WriteString(text[:n])
+		text = text[n:]
+		c.advance(n)
+	}
+}
+
+// WriteBytes is Write of bytes, such as a message in the spelling of the request. They are not kept.
+func (c *Chain) WriteBytes(text []byte) {
+	c.begin()
+	for len(text) > 0 {
+		n := min(BlockBytes-c.bytes%BlockBytes, len(text))
+		_, _ = c.pending.Write(text[:n])
+		text = text[n:]
+		c.advance(n)
+	}
+}
+
+func (c *Chain) begin() {
 	if !c.begun {
 		c.pending.Reset()
 		c.begun = true
 	}
-	for text != "" {
-		n := min(BlockBytes-c.bytes%BlockBytes, len(text))
-		_, _ = c.pending.WriteString(text[:n])
-		c.bytes += n
-		text = text[n:]
-		if c.bytes%BlockBytes == 0 {
-			h := c.pending.Sum64()
-			c.blocks = append(c.blocks, h)
-			c.pending.ResetWithSeed(h)
-		}
+}
+
+// advance notes n bytes more, which fill the block at most.
+func (c *Chain) advance(n int) {
+	if c.bytes += n; c.bytes%BlockBytes == 0 {
+		h := c.pending.Sum64()
+		c.blocks = append(c.blocks, h)
+		c.pending.ResetWithSeed(h)
 	}
 }
 

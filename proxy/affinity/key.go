@@ -60,6 +60,11 @@ type Hints struct {
 	PreviousResponse string
 }
 
+// Empty reports whether the request says nothing about it.
+func (h *Hints) Empty() bool {
+	return len(h.Contexts) == 0 && h.Session == "" && h.PromptCacheKey == "" && h.SessionID == "" && h.ClaudeSession == "" && h.PreviousResponse == ""
+}
+
 // Key returns what a request of a class belongs to, for Request.Key, and what that was made of. The key is 0
 // when there is nothing. Equal names of different classes are different keys. blocks is the chain of the prompt,
 // tokens the estimate of its length.

@@ -9,10 +9,12 @@ import (
 
 // Endpoint is one server of a model, as far as placement looks at it.
 type Endpoint struct {
-	Name   string  // unique among the endpoints of a Placer
-	Weight float64 // how many keys are at home here, relative to others; positive
-	Tokens int     // that its key-value cache holds: num_gpu_blocks x block_size of vLLM; 0 means not known
-	Seats  int     // requests that it runs at once, vLLM's max_num_seqs; 0 means not known
+	Name    string        // unique among the endpoints of a Placer
+	Address string        // of the server; what was learnt of an endpoint holds for one of the same name and address
+	Weight  float64       // how many keys are at home here, relative to others; positive
+	Tokens  int           // that its key-value cache holds: num_gpu_blocks x block_size of vLLM; 0 means not known
+	Seats   int           // requests that it runs at once, vLLM's max_num_seqs; 0 means not known
+	Prefill time.Duration // that it is assumed to take for a prompt token before it was observed; 0 takes Options.Prefill
 }
 
 // Options tunes a Placer. The zero value is not usable; start from DefaultOptions.
@@ -101,6 +103,9 @@ func validate(endpoints []Endpoint) error {
 		seen[e.Name] = true
 		if !(e.Weight > 0) || math.IsInf(e.Weight, 0) {
 			problems = append(problems, fmt.Errorf("endpoints[%d]: weight %v is not positive", i, e.Weight))
+		}
+		if e.Prefill < 0 {
+			problems = append(problems, fmt.Errorf("endpoints[%d]: prefill %v is negative", i, e.Prefill))
 		}
 		if e.Tokens < 0 || e.Seats < 0 {
 			problems = append(problems, fmt.Errorf("endpoints[%d]: tokens %d and seats %d must not be negative", i, e.Tokens, e.Seats))

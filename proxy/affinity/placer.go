@@ -1,6 +1,7 @@
 package affinity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -39,12 +40,18 @@ type Placer struct {
 // endpoint is an endpoint with what was learnt of it.
 type endpoint struct {
 	Endpoint
+	*server
 
-	hash  uint64
+	hash uint64
+}
+
+// server is what was learnt of an endpoint. Placers that follow each other share it; see Adopt.
+type server struct {
 	table *table
 	speed speed
 	load  load
 	count counts
+	tells atomic.Bool // its answers report cached tokens when there are any
 }
 
 // New returns a Placer for the endpoints of one model. Endpoints are known by their index from here on. now is the
@@ -63,13 +70,15 @@ func New(endpoints []Endpoint, o Options, now time.Time) (*Placer, error) {
 		if held == 0 {
 			held = defaultTokens
 		}
-		x := &p.endpoints[i]
-		x.Endpoint, x.hash = e, sum(0, e.Name)
-		x.table = newTable(max(1, int(float64(held)/(BlockBytes*tokensPerByte))))
-		x.speed.start(o.Prefill.Seconds())
+		x := &server{table: newTable(blocksOf(held))}
+		x.speed.start(cmp.Or(e.Prefill, o.Prefill).Seconds())
+		p.endpoints[i] = endpoint{Endpoint: e, server: x, hash: sum(0, e.Name)}
 	}
 	return p, nil
 }
+
+// blocksOf is how many blocks of a chain tokens of a cache hold.
+func blocksOf(tokens int) int { return max(1, int(float64(tokens)/(BlockBytes*tokensPerByte))) }
 
 // ticks is a time in ticks since the epoch. What expires at a tick has expired when the tick is there.
 func (p *Placer) ticks(at time.Time) uint32 { return uint32(max(0, at.Sub(p.epoch)/tick)) }
@@ -85,10 +94,7 @@ type bid struct {
 // Place picks an endpoint. It reports false when all are ruled out. The ticket that it returns must be told of the
 // first token and of the end. Place allocates nothing.
 func (p *Placer) Place(now time.Time, r *Request) (Ticket, bool) {
-	tokens := r.Tokens
-	if tokens <= 0 {
-		tokens = int(float64(r.Bytes) * tokensPerByte)
-	}
+	tokens := r.length()
 	key := r.Key
 	if key == 0 {
 		key = p.drawn.Add(1) // any order is as good as another, as long as it is not always the same
@@ -105,7 +111,37 @@ func (p *Placer) Place(now time.Time, r *Request) (Ticket, bool) {
 	if at < 0 {
 		return Ticket{}, false
 	}
-	return p.ticket(now, r, tokens, at, home, bids[at]), true
+	t := p.ticket(now, r, tokens, at, home, bids[at])
+	t.Holder, t.Held = p.holder(&bids, at)
+	return t, true
+}
+
+// Sent notes a request that another choice than Place sent to endpoint i, so that it counts there as what it is:
+// load, and a measure of speed. Its ticket is as those of Place. Sent allocates nothing.
+func (p *Placer) Sent(now time.Time, r *Request, i int) Ticket {
+	t := p.ticket(now, r, r.length(), i, i, bid{})
+	t.Holder = i
+	return t
+}
+
+// length is the estimated length of the prompt in tokens.
+func (r *Request) length() int {
+	if r.Tokens > 0 {
+		return r.Tokens
+	}
+	return int(float64(r.Bytes) * tokensPerByte)
+}
+
+// holder returns the endpoint that should have most of the prompt of those that are not ruled out, which is the
+// chosen one unless another should have more.
+func (p *Placer) holder(bids *[MaxEndpoints]bid, chosen int) (i, tokens int) {
+	i, tokens = chosen, bids[chosen].known
+	for j := range p.endpoints {
+		if bids[j].known > tokens && !math.IsInf(bids[j].cost, 1) {
+			i, tokens = j, bids[j].known
+		}
+	}
+	return i, tokens
 }
 
 // bid fills in what is known of all endpoints.

@@ -57,6 +57,22 @@ func (d *residences) set(key uint64, i, tokens int, expires uint32) {
 	x.tokens[i], x.expires[i] = int32(tokens), expires
 }
 
+// moveTo copies what was told to the residences of other endpoints, of which from says which ones they were here,
+// -1 for none. Nobody uses those yet.
+func (d *residences) moveTo(to *residences, from []int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for key, x := range d.byKey {
+		y := &resident{}
+		for i, j := range from {
+			if j >= 0 {
+				y.tokens[i], y.expires[i] = x.tokens[j], x.expires[j]
+			}
+		}
+		to.byKey[key] = y
+	}
+}
+
 // drop forgets what was told of endpoint i.
 func (d *residences) drop(i int) {
 	d.mu.Lock()

@@ -11,6 +11,7 @@ import (
 type speed struct {
 	seed    float64 // what is assumed at first
 	current atomic.Uint64
+	learnt  atomic.Bool // current was
 
 	mu              sync.Mutex // guards what follows
 	n, x, y, xx, xy float64    // decayed sums
@@ -22,6 +23,9 @@ const (
 	keep = 0.95
 	// minSamples is how many are needed before they count.
 	minSamples = 4
+	// minTokens is how long prompts have to be, in the root of the mean square, for times to say something about
+	// their tokens rather than about everything else that a first token takes.
+	minTokens = 256
 	// speedRange bounds how far the estimate may go from what was configured.
 	speedRange = 20
 )
@@ -40,7 +44,7 @@ func (s *speed) learn(tokens, seconds float64) {
 	defer s.mu.Unlock()
 	s.n, s.x, s.y = keep*s.n+1, keep*s.x+tokens, keep*s.y+seconds
 	s.xx, s.xy = keep*s.xx+tokens*tokens, keep*s.xy+tokens*seconds
-	if s.samples++; s.samples < minSamples || s.x <= 0 {
+	if s.samples++; s.samples < minSamples || s.xx < minTokens*minTokens*s.n {
 		return
 	}
 	slope := s.y / s.x
@@ -49,4 +53,21 @@ func (s *speed) learn(tokens, seconds float64) {
 	}
 	slope = min(max(slope, s.seed/speedRange), s.seed*speedRange)
 	s.current.Store(math.Float64bits(slope))
+	s.learnt.Store(true)
+}
+
+// level gives endpoints of which nothing was learnt the mean speed of the others: they are likely alike, and one
+// that is thought to be slow would never get a request to be measured by.
+func (p *Placer) level() {
+	n, sum := 0, 0.0
+	for i := range p.endpoints {
+		if s := &p.endpoints[i].speed; s.learnt.Load() {
+			n, sum = n+1, sum+s.perToken()
+		}
+	}
+	for i := range p.endpoints {
+		if s := &p.endpoints[i].speed; n > 0 && !s.learnt.Load() {
+			s.current.Store(math.Float64bits(sum / float64(n)))
+		}
+	}
 }

@@ -136,18 +136,33 @@ func (t *table) cut(class Class, blocks []uint64) {
 
 // take returns a slot to be filled, the oldest one when there is no room for more.
 func (t *table) take() int32 {
+	if len(t.at) >= t.capacity {
+		return t.evict()
+	}
 	if i := t.free; i != none {
 		t.free = t.slots[i].newer
 		return i
 	}
-	if len(t.slots) < t.capacity {
-		t.slots = append(t.slots, slot{})
-		return int32(len(t.slots) - 1)
-	}
+	t.slots = append(t.slots, slot{})
+	return int32(len(t.slots) - 1)
+}
+
+// evict forgets the block that was not used for longest and returns its slot.
+func (t *table) evict() int32 {
 	i := t.oldest
 	t.unlink(i)
 	delete(t.at, t.slots[i].block)
 	return i
+}
+
+// resize changes how many blocks there can be, at least 1.
+func (t *table) resize(capacity int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.capacity = capacity; len(t.at) > capacity; {
+		i := t.evict()
+		t.slots[i].newer, t.free = t.free, i
+	}
 }
 
 // unlink takes slot i out of the order.

@@ -9,6 +9,9 @@ type Ticket struct {
 	Predicted int   // prompt tokens that the endpoint should have
 	Basis     Basis // of that
 	Home      bool  // the endpoint is the home of the key
+	Holder    int   // index of the endpoint that should have most of the prompt: this one, unless another has more
+	Held      int   // prompt tokens that the holder should have
+	Cached    int   // prompt tokens that the endpoint had, once the ticket has ended; negative when that was not told
 	p         *Placer
 	class     Class
 	key       uint64
@@ -25,6 +28,7 @@ type Usage struct {
 	Prompt int // usage.prompt_tokens; 0 means not told
 	Cached int // usage.prompt_tokens_details.cached_tokens; negative means not told
 	Failed bool
+	Whole  bool // the answer came in one piece, when all of it was there
 }
 
 // tooLittle is the share of the predicted tokens below which a prediction was wrong.
@@ -54,13 +58,16 @@ func (t *Ticket) uncached() int64 { return int64(max(0, t.tokens-t.Predicted)) }
 
 // touch notes that the endpoint has the prompt.
 func (t *Ticket) touch(now time.Time, basis Basis, valid time.Duration) {
+	if len(t.blocks) == 0 {
+		return
+	}
 	t.p.endpoints[t.Endpoint].table.touch(t.class, t.blocks, basis, t.p.ticks(now), t.p.ticks(now.Add(valid)))
 }
 
 // First notes that the first token of the answer, or the answer itself, has come: the prompt is computed. Only the
 // first call counts.
 func (t *Ticket) First(now time.Time) {
-	if t.p == nil || t.ended || !t.first.IsZero() {
+	if t == nil || t.p == nil || t.ended || !t.first.IsZero() {
 		return
 	}
 	t.first = now
@@ -81,6 +88,7 @@ func (t *Ticket) End(now time.Time, u Usage) (mispredicted bool) {
 	if t.p == nil || t.ended {
 		return false
 	}
+	t.Cached = -1
 	e := &t.p.endpoints[t.Endpoint]
 	if t.first.IsZero() {
 		t.settle()
@@ -91,12 +99,23 @@ func (t *Ticket) End(now time.Time, u Usage) (mispredicted bool) {
 		return false
 	}
 	held := now.Sub(t.placed).Seconds()
-	e.load.release(now.Sub(t.first).Seconds() + float64(t.uncached())*e.speed.perToken())
+	if u.Whole {
+		e.load.release(held)
+	} else {
+		e.load.release(now.Sub(t.first).Seconds() + float64(t.uncached())*e.speed.perToken())
+	}
 	t.warm(now, held)
+	switch {
+	case u.Cached > 0:
+		e.tells.Store(true)
+	case u.Cached < 0 && u.Prompt > 0 && e.tells.Load():
+		u.Cached = 0 // vLLM leaves the field out when it is 0
+	}
 	if u.Cached < 0 {
 		t.gained(now, t.p.o.Predicted)
 		return false
 	}
+	t.Cached = u.Cached
 	return t.confirm(now, u)
 }
 
@@ -125,8 +144,9 @@ func (t *Ticket) confirm(now time.Time, u Usage) (mispredicted bool) {
 	predicted := scale * float64(t.Predicted)
 	e.count.predicted.Add(int64(predicted))
 	e.count.cached.Add(int64(u.Cached))
-	if u.Prompt > 0 && t.alone {
+	if u.Prompt > 0 && t.alone && !u.Whole {
 		e.speed.learn(float64(u.Prompt-u.Cached), t.first.Sub(t.placed).Seconds())
+		t.p.level()
 	}
 	if t.Predicted == 0 || float64(u.Cached) >= tooLittle*predicted {
 		t.touch(now, Confirmed, t.p.o.Confirmed)

@@ -42,6 +42,7 @@ type Entry struct {
 	Reasoning string  `json:"reasoning,omitempty"`  // the effort that was asked for in the end
 	MaxTokens int     `json:"max_tokens,omitempty"` // the limit that was sent in place of the client's; 0 when none was
 	Status    int     `json:"status"`
+	Placed    *Placed `json:"placed,omitempty"` // why that endpoint; absent when any would have done
 	Tokens    *Tokens `json:"tokens,omitempty"` // as the answer told them
 	Guard     *Guard  `json:"guard,omitempty"`  // what the check of the answer found; absent when it was not checked
 
@@ -107,6 +108,13 @@ type Action struct {
 type Choice struct {
 	Name   string `json:"name"`
 	Weight int    `json:"weight,omitempty"`
+}
+
+// Placed is how an endpoint was picked for what it has of a prompt.
+type Placed struct {
+	By        string `json:"by"`                         // what the request belongs to: contexts, session, prompt_cache_key, ..., prefix
+	Home      bool   `json:"home"`                       // the endpoint is the home of that
+	Predicted int    `json:"predicted_tokens,omitempty"` // of the prompt that the endpoint should have had
 }
 
 // Tokens is what an answer said about its usage.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"signalbox/internal/option"
+	"signalbox/proxy/kv"
 )
 
 // EndpointOptions is one server of a model.
@@ -19,6 +20,8 @@ type EndpointOptions struct {
 	Weight int `yaml:"weight"`
 	// APIKey is sent as a bearer token. A reference, ${NAME} or file:PATH. Default: none is sent.
 	APIKey string `yaml:"api_key" secret:"true"`
+	// KV says what is known of the server's key-value cache. Default: what the model's section kv says.
+	KV kv.Options `yaml:"kv"`
 }
 
 // Check reports every bad option to p, at being the path of the endpoint. That names are unique is for the
@@ -34,6 +37,7 @@ func (o *EndpointOptions) Check(p *option.Problems, at string) {
 	if !option.VisibleASCII(o.APIKey) {
 		p.Addf(at+".api_key", "the key holds characters that a header cannot carry")
 	}
+	o.KV.Check(p, at+".kv")
 }
 
 // HealthOptions configures active checks. An endpoint is down after two checks in a row that were

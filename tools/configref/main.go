@@ -27,7 +27,7 @@ func main() {
 func packages() map[string]string {
 	return map[string]string{
 		"": "internal/config", "proxy": "proxy", "telemetry": "internal/telemetry", "lexical": "classify/lexical", "knn": "classify/knn", "gpu": "gpu",
-		"auth": "proxy/auth", "choose": "proxy/choose", "lengths": "proxy/lengths", "option": "internal/option", "pool": "proxy/pool", "reasoning": "proxy/reasoning",
+		"auth": "proxy/auth", "choose": "proxy/choose", "lengths": "proxy/lengths", "kv": "proxy/kv", "option": "internal/option", "pool": "proxy/pool", "reasoning": "proxy/reasoning",
 	}
 }
 

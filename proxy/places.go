@@ -1,0 +1,135 @@
+package proxy
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"signalbox/proxy/affinity"
+	"signalbox/proxy/kv"
+	"signalbox/proxy/pool"
+)
+
+// places is the endpoints of one model as placement sees them, by their index in the group. It is immutable but for
+// what is learnt.
+type places struct {
+	*affinity.Placer // nil when there are more endpoints than it can tell apart
+
+	ends   []place
+	kv     kv.ModelOptions
+	length *atomic.Uint64 // float64 bits: tokens of a prompt for each that was estimated, averaged
+}
+
+// place is one endpoint.
+type place struct {
+	kv.Options
+
+	end *pool.Endpoint
+	apc *atomic.Bool // it takes a cache_salt
+}
+
+// newPlaces makes the places of a model from options that are valid.
+func newPlaces(o *ModelOptions, g *pool.Group, board affinity.Board) (*places, error) {
+	w := &places{kv: o.KV, length: new(atomic.Uint64)}
+	w.length.Store(math.Float64bits(1))
+	ends := make([]affinity.Endpoint, len(g.Endpoints))
+	for i, e := range g.Endpoints {
+		x := place{Options: o.Endpoints[i].KV.Over(&o.KV), end: e, apc: new(atomic.Bool)}
+		x.apc.Store(x.Level == kv.LevelAPC)
+		w.ends = append(w.ends, x)
+		ends[i] = affinity.Endpoint{
+			Name: e.Name, Address: e.Chat.String(), Weight: float64(max(o.Endpoints[i].Weight, 1)),
+			Tokens: x.Tokens, Seats: x.Seats, Prefill: x.Prefill(),
+		}
+	}
+	if len(ends) > affinity.MaxEndpoints {
+		return w, nil
+	}
+	how := affinity.DefaultOptions()
+	how.Board = board
+	var err error
+	w.Placer, err = affinity.New(ends, how, time.Now())
+	return w, err
+}
+
+// adopt takes over what older places of the model have learnt of endpoints that both have.
+func (w *places) adopt(old *places) {
+	if w.Placer != nil && old.Placer != nil {
+		w.Adopt(old.Placer)
+	}
+	w.length = old.length
+	for i := range w.ends {
+		for j := range old.ends {
+			a, b := &w.ends[i], &old.ends[j]
+			if a.end.Name == b.end.Name && *a.end.Chat == *b.end.Chat && a.Level == b.Level {
+				a.apc = b.apc
+			}
+		}
+	}
+}
+
+// tokens corrects an estimated length of a prompt by what answers told of others.
+func (w *places) tokens(estimate int) int {
+	return int(float64(estimate) * math.Float64frombits(w.length.Load()))
+}
+
+// How fast the real length of prompts corrects the estimate, from which length on, and how far.
+const (
+	lengthShare = 0.05
+	lengthFrom  = 256
+	lengthRange = 4
+)
+
+// measured notes how long a prompt was that had been estimated.
+func (w *places) measured(estimate int, told int64) {
+	if estimate < lengthFrom || told == 0 {
+		return
+	}
+	ratio := min(max(float64(told)/float64(estimate), 1.0/lengthRange), lengthRange)
+	now := math.Float64frombits(w.length.Load())
+	w.length.Store(math.Float64bits(now + lengthShare*(ratio-now))) // of two at once, one counts
+}
+
+// told takes in what endpoint i says of itself, and reports whether it was restarted since.
+func (w *places) told(now time.Time, i int, r kv.Report) (restarted bool) {
+	x := &w.ends[i]
+	if x.Level == kv.LevelAuto {
+		x.apc.Store(r.VLLM && r.Caching)
+	}
+	if w.Placer == nil {
+		return false
+	}
+	w.Resize(i, r.Tokens)
+	return w.Observe(now, i, affinity.Status{Started: r.Started, Queries: r.Queries, Running: r.Running, Waiting: r.Waiting})
+}
+
+// index is the place of an endpoint of the group.
+func (w *places) index(e *pool.Endpoint) int {
+	for i := range w.ends {
+		if w.ends[i].end == e {
+			return i
+		}
+	}
+	return -1
+}
+
+// penalties rules out, by +Inf, what the group would not pick: endpoints that are down or were tried, and ejected
+// ones as long as another is left.
+func (w *places) penalties(out []float64, tried []*pool.Endpoint, now time.Time) {
+	var fits [affinity.MaxEndpoints]pool.Fitness
+	best := pool.Down
+	for i := range w.ends {
+		fits[i] = w.ends[i].end.Fitness(now)
+		for _, e := range tried {
+			if e == w.ends[i].end {
+				fits[i] = pool.Down
+			}
+		}
+		best = min(best, fits[i])
+	}
+	for i := range w.ends {
+		if out[i] = 0; fits[i] == pool.Down || fits[i] > best {
+			out[i] = math.Inf(1)
+		}
+	}
+}

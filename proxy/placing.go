@@ -1,0 +1,203 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"signalbox/internal/openai"
+	"signalbox/proxy/affinity"
+	"signalbox/proxy/kv"
+	"signalbox/proxy/pool"
+)
+
+// placing is the part of a plan that looks at where prompts are. The zero value looks at nothing.
+type placing struct {
+	on     bool
+	tokens int     // of the prompt, estimated
+	prompt *prompt // nil for a request that is at home nowhere
+	tenant string
+	salts  *salts
+	hints  KVManager
+	ticket affinity.Ticket // of the attempt under way
+	by     affinity.Source // what it was placed by
+	at     int             // index of its endpoint
+	length int             // of its prompt, as the model counts
+	of     *model          // that it is to
+}
+
+// placing looks at a request before its first attempt.
+func (st *State) placing(change *rewriter, h http.Header) placing {
+	f := &change.d.set.Facts
+	x := placing{tokens: f.Tokens, tenant: f.Tenant, salts: st.salts, hints: kv.P2P{}}
+	if x.on = st.opts.Placement != placementOff && change.req.API != openai.Other; x.on {
+		x.prompt = st.promptOf(change, h)
+	}
+	if change.req.API == openai.Other {
+		x.salts, x.hints = nil, nil // no server is known to take them there
+	}
+	return x
+}
+
+// pick takes an endpoint of m that was not tried; nil when none is left. A request that belongs to something goes
+// where its prompt is, any other to the less loaded of two.
+func (p *plan) pick(m *model, now time.Time) *pool.Endpoint {
+	w := m.where
+	p.of = m
+	if p.on && p.prompt != nil && w.Placer != nil {
+		return p.near(m, now)
+	}
+	e := m.Pick(p.tried, p.intn, now)
+	if e == nil {
+		return nil
+	}
+	if p.at = w.index(e); p.on && w.Placer != nil && len(w.ends) > 1 {
+		p.length = w.tokens(p.tokens)
+		p.ticket = w.Sent(now, &affinity.Request{Tokens: p.length}, p.at)
+	}
+	return e
+}
+
+// near takes the endpoint of m that has most of the prompt for the least wait.
+func (p *plan) near(m *model, now time.Time) *pool.Endpoint {
+	w, x := m.where, p.prompt
+	class := x.class(m)
+	key, by := x.hints.Key(class, x.chain.Blocks(), x.tokens)
+	penalty := x.penalty[:len(w.ends)]
+	w.penalties(penalty, p.tried, now)
+	p.length = w.tokens(p.tokens)
+	t, ok := w.Place(now, &affinity.Request{
+		Class: class, Key: key, Blocks: x.chain.Blocks(), Bytes: x.chain.Bytes(), Tokens: p.length, Penalty: penalty,
+	})
+	if !ok {
+		return nil
+	}
+	p.ticket, p.by, p.at = t, by, t.Endpoint
+	return w.ends[t.Endpoint].end
+}
+
+// leave ends the attempt under way, which came to nothing.
+func (p *placing) leave(now time.Time) {
+	p.ticket.End(now, affinity.Usage{Failed: true})
+	p.ticket, p.by = affinity.Ticket{}, affinity.NoSource
+}
+
+// describe writes the header that says how much of the prompt the endpoint should have.
+func (p *placing) describe(h http.Header) {
+	const name = "X-Signalbox-Context-Predicted-Tokens"
+	if p.by == affinity.NoSource {
+		delete(h, name) // an attempt before this one may have set it
+		return
+	}
+	h[name] = []string{strconv.Itoa(p.ticket.Predicted)}
+}
+
+// placed is how the endpoint of a request was picked; zero when any would have done.
+type placed struct {
+	by        affinity.Source
+	home      bool
+	predicted int
+}
+
+func (x *placed) attrs() []slog.Attr {
+	if x.by == affinity.NoSource {
+		return nil
+	}
+	return []slog.Attr{slog.String("placed_by", x.by.String()), slog.Bool("home", x.home), slog.Int("predicted_tokens", x.predicted)}
+}
+
+// settle tells placement how a request ended, once.
+func (p *Proxy) settle(o *outcome, status int, err error) {
+	x := o.where
+	if x == nil || x.of == nil {
+		return
+	}
+	now, t, used := time.Now(), &x.ticket, o.told.Usage
+	u := affinity.Usage{
+		Prompt: int(used.Prompt), Cached: int(used.Cached), Failed: err != nil || status != http.StatusOK, Whole: !o.req.Stream && used.Completion != 1,
+	}
+	if u.Cached == 0 {
+		u.Cached = -1 // not told, or none
+	}
+	t.End(now, u)
+	if u.Failed {
+		return
+	}
+	x.of.where.measured(x.tokens, used.Prompt)
+	if x.by == affinity.NoSource {
+		return
+	}
+	o.placed = placed{by: x.by, home: t.Home, predicted: t.Predicted}
+	m, model := p.tel.Metrics, x.of.Name
+	if t.Home {
+		m.Placement(model, "home")
+	} else {
+		m.Placement(model, "away")
+	}
+	if t.Cached >= 0 {
+		m.PrefixTokens(model, "predicted", int64(t.Predicted)*used.Prompt/int64(max(x.length, 1)))
+		m.PrefixTokens(model, "confirmed", int64(t.Cached))
+	}
+}
+
+// KVManager tells an endpoint where to take cached blocks that it lacks. Implementations are safe for concurrent
+// use and do no I/O.
+type KVManager interface {
+	// Hint returns a member of kv_transfer_params by which endpoint to takes the blocks of a prompt from endpoint
+	// from, and its value in JSON; an empty member when it cannot. id is unique.
+	Hint(from, to *kv.Options, id string) (member string, value []byte, err error)
+}
+
+var _ KVManager = kv.P2P{}
+
+// dress is what an endpoint takes in a body beyond the API; zero for nothing.
+type dress struct {
+	salt   string
+	member string // of kv_transfer_params
+	value  string
+}
+
+// dress says what the endpoint of the attempt under way takes.
+func (p *placing) dress(m *model) (d dress) {
+	if p.salts == nil || p.at < 0 {
+		return d
+	}
+	to := &m.where.ends[p.at]
+	if to.apc.Load() {
+		d.salt = p.salts.of(p.tenant)
+	}
+	if t := &p.ticket; p.by != affinity.NoSource && t.Held-t.Predicted >= kv.MinTokens {
+		member, value, err := p.hints.Hint(&m.where.ends[t.Holder].Options, &to.Options, transferID())
+		if err == nil {
+			d.member, d.value = member, string(value)
+		}
+	}
+	return d
+}
+
+// scrape reads what the endpoints of a state say of themselves until ctx ends or the state is idle.
+func (p *Proxy) scrape(ctx context.Context, st *State) {
+	var targets []kv.Target
+	for _, m := range st.models {
+		for i := range m.where.ends {
+			e := &m.where.ends[i]
+			if e.Level != kv.LevelAPC && e.Level != kv.LevelAuto {
+				continue
+			}
+			targets = append(targets, kv.Target{
+				URL: kv.Metrics(e.end.Chat, m.where.kv.Scrape.Path), Bearer: e.end.Bearer, Options: m.where.kv.Scrape,
+				Told: func(now time.Time, r kv.Report) {
+					if m.where.told(now, i, r) {
+						p.tel.Metrics.EndpointRestarted(m.Name, e.end.Name)
+						p.tel.Log.LogAttrs(ctx, slog.LevelInfo, "endpoint restarted", slog.String("model", m.Name), slog.String("endpoint", e.end.Name))
+					}
+				},
+			})
+		}
+	}
+	if len(targets) > 0 {
+		kv.Watcher{Transport: p.transport}.Watch(ctx, targets, st.idle)
+	}
+}
