@@ -63,6 +63,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"stream/numeric/quantity": nil,
 		"memory":                  {"internal/openai", "memory/blob", "memory/ledger", "memory/page"},
 		"memory/blob":             nil,
+		"memory/board":            nil,
 		"memory/cache":            {"internal/openai", "memory/cache/question"},
 		"memory/cache/question":   nil,
 		"memory/ledger":           {"memory/blob"},

@@ -1,0 +1,176 @@
+package board
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"signalbox/internal/testkit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// replica is a board that runs, with what it has learnt.
+type replica struct {
+	*Board
+	mu    sync.Mutex // guards notes
+	notes []Note
+	stop  func()
+}
+
+func start(t *testing.T, url string, change ...func(*Options)) *replica {
+	t.Helper()
+	o := Options{URL: url, Rest: 20 * time.Millisecond}
+	for _, f := range change {
+		f(&o)
+	}
+	b, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replica{Board: b}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := b.Run(ctx, r.learn); err != nil {
+			t.Errorf("run: %v", err)
+		}
+	}()
+	r.stop = sync.OnceFunc(func() { cancel(); <-done })
+	t.Cleanup(r.stop)
+	return r
+}
+
+func (r *replica) learn(n Note) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notes = append(r.notes, n)
+}
+
+// knows reports whether a note has come.
+func (r *replica) knows(n Note) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, x := range r.notes {
+		if x.Model == n.Model && x.Key == n.Key && x.Endpoint == n.Endpoint && x.Tokens == n.Tokens && x.Expires.Equal(n.Expires) {
+			return true
+		}
+	}
+	return false
+}
+
+// eventually waits for what comes through Redis.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("%s did not happen", what)
+		}
+	}
+}
+
+func note(key uint64, tokens int) Note {
+	return Note{Model: "a model: 7b", Key: key, Endpoint: "end point", Tokens: tokens, Expires: time.Now().Add(time.Hour).Truncate(time.Millisecond)}
+}
+
+func TestReplicasTellEachOther(t *testing.T) {
+	t.Parallel()
+	r := testkit.NewRedis(t)
+	a, b := start(t, r.URL()), start(t, r.URL())
+	n := note(1<<63+5, 4000)
+	eventually(t, "a note", func() bool { a.Publish(n); return b.knows(n) })
+	if a.knows(n) {
+		t.Error("a replica was told what it said itself")
+	}
+	late := start(t, r.URL())
+	eventually(t, "a note from before", func() bool { return late.knows(n) })
+
+	gone := n
+	gone.Tokens = 0
+	a.Publish(gone)
+	eventually(t, "a withdrawal", func() bool { return b.knows(gone) })
+	other := note(7, 10)
+	a.Publish(other)
+	later := start(t, r.URL())
+	eventually(t, "another note", func() bool { return later.knows(other) })
+	if later.knows(n) {
+		t.Error("what was withdrawn is told to who comes later")
+	}
+}
+
+func TestAnOutageCostsNothingButNotes(t *testing.T) {
+	t.Parallel()
+	r := testkit.NewRedis(t)
+	a, b := start(t, r.URL(), func(o *Options) { o.Queue = 8 }), start(t, r.URL())
+	eventually(t, "a first note", func() bool { n := note(1, 1); a.Publish(n); return b.knows(n) })
+	r.Kill()
+	begun := time.Now()
+	for i := range 1000 {
+		a.Publish(note(uint64(i), 5))
+	}
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("1000 notes took %v without Redis", took)
+	}
+	if a.Dropped() == 0 {
+		t.Error("a queue of 8 held 1000 notes")
+	}
+	r.Start()
+	n := note(99, 500)
+	eventually(t, "a note after the outage", func() bool { a.Publish(n); return b.knows(n) })
+}
+
+func TestAClaimIsGrantedOnce(t *testing.T) {
+	t.Parallel()
+	r := testkit.NewRedis(t)
+	a, b := start(t, r.URL()), start(t, r.URL())
+	eventually(t, "a connection", func() bool { return a.client.Load() != nil && b.client.Load() != nil })
+	if !a.Claim(t.Context(), "x", time.Minute) || b.Claim(t.Context(), "x", time.Minute) || a.Claim(t.Context(), "x", time.Minute) {
+		t.Error("a claim was granted twice, or never")
+	}
+	if !b.Claim(t.Context(), "y", 30*time.Millisecond) {
+		t.Error("another name was refused")
+	}
+	eventually(t, "the end of a claim", func() bool { return a.Claim(t.Context(), "y", time.Minute) })
+	a.stop()
+	if !a.Claim(t.Context(), "x", time.Minute) {
+		t.Error("without Redis a claim was refused")
+	}
+}
+
+func TestABoardWithoutRedisWaits(t *testing.T) {
+	t.Parallel()
+	r := testkit.NewRedis(t)
+	r.Stop()
+	a := start(t, r.URL())
+	a.Publish(note(1, 1))
+	r.Start()
+	b := start(t, r.URL())
+	n := note(2, 2)
+	eventually(t, "a note", func() bool { a.Publish(n); return b.knows(n) })
+	if _, err := New(Options{URL: "http://user:secret@host"}); err == nil || fmt.Sprint(err) != "read redis URL: it must be redis://, rediss:// or unix://" {
+		t.Errorf("a bad URL: %v", err)
+	}
+}
+
+func FuzzNotes(f *testing.F) {
+	f.Add(`{"o":"a","m":"b","k":18446744073709551615,"e":"c","t":5,"x":1}`, "cx:r:a:b:ff", "5 6")
+	f.Fuzz(func(t *testing.T, m, key, value string) {
+		if n, _, ok := parse(m); ok && (n.Tokens < 0 || n.Model == "") {
+			t.Errorf("%+v", n)
+		}
+		b := &Board{o: DefaultOptions()}
+		if n, ok := b.parseKey(key); ok && n.parseValue(value) && n.Tokens <= 0 {
+			t.Errorf("%+v", n)
+		}
+	})
+}
