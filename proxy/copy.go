@@ -67,6 +67,7 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 	if err := o.misses(u, h); err != nil {
 		return err
 	}
+	o.memo.tap(u)
 	headers.ForClient(h, u.header)
 	h["Server-Timing"] = []string{o.timing(o.queue, u.took)}
 	t := meter{metrics: p.tel.Metrics, model: u.model.Name, usage: o.req.IncludeUsage}

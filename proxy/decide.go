@@ -20,6 +20,7 @@ type decision struct {
 	request    *openai.Request // what was decided; nil where only its signals are known
 	text       signal.Text     // what signals were read from; empty when none was
 	program    *rules.Program  // that made it
+	memo       *memo           // of the cache; nil where it is off everywhere
 	lacking    []string        // what the check of the answer has to do without
 	dropped    signal.Mask     // signals whose extraction was cancelled because the others settled it
 	model      string          // the configured model that the client named; empty when it asked for routing
@@ -30,11 +31,12 @@ type decision struct {
 
 // decide steps through the rules, extracting what they ask for and nothing else. A decision to block
 // is returned beside its error.
-func (st *State) decide(ctx context.Context, who Principal, req *openai.Request, h http.Header) (*decision, error) {
+func (st *State) decide(ctx context.Context, who Principal, req *openai.Request, h http.Header, m *memo) (*decision, error) {
 	d, err := st.start(who, req, h)
 	if err != nil {
 		return nil, err
 	}
+	d.memo = m
 	if err := st.settle(ctx, d, req); err != nil {
 		return d, err
 	}
@@ -185,11 +187,24 @@ func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
 		d.set.Fail(need, signal.ReasonNoText) // what nobody has read is not known to be harmless
 		return
 	}
-	open := need
+	from := d.memo.sources(need, d.set)
+	open := from
 	still := func() signal.Mask {
-		open &= d.useful(need)
+		open &= d.memo.sources(d.useful(need), d.set)
 		return open
 	}
+	if from != 0 {
+		d.classify(ctx, from, how, still)
+	}
+	d.set.Fail(from&open, signal.ReasonInternal) // so that a kind that was left out is not asked for again
+	if need.Has(signal.Cache) && from&^open&signal.MaskOf(signal.Embedding)&^d.set.Have() == 0 {
+		d.lookUp(ctx)
+	}
+	d.dropped |= need &^ (open | d.set.Have())
+}
+
+// classify has the classifier fill in the signals of need that still names while it is at it.
+func (d *decision) classify(ctx context.Context, need signal.Mask, how extent, still func() signal.Mask) {
 	c := d.state.classifier
 	asks, interruptible := c.(Interruptible)
 	reads, _ := c.(thorough)
@@ -203,8 +218,6 @@ func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
 	default:
 		c.Extract(ctx, &d.text, need, d.set)
 	}
-	d.dropped |= need &^ (open | d.set.Have())
-	d.set.Fail(need&open, signal.ReasonInternal) // so that a kind that was left out is not asked for again
 }
 
 // useful returns the signals of need that can still matter, given those that are there. A decision that

@@ -29,7 +29,9 @@ type decided struct {
 	prompts bool        // its text was kept; the log may forbid it since
 	log     *telemetry.Decisions
 	literal bool
-	held    int64 // about the bytes that are kept until it is written
+	cache   string // what became of the request in the cache
+	gave    string // model of the answer that the cache gave
+	held    int64  // about the bytes that are kept until it is written
 }
 
 // logDecision hands the decision of a request that has ended to the decision log.
@@ -68,7 +70,11 @@ func (l *decided) detach() {
 	} else {
 		d.text = signal.Text{}
 	}
-	l.o.req, l.o.guarding, l.o.where = nil, nil, nil
+	if a := l.o.memo.given(); a != nil {
+		l.gave = a.Model
+	}
+	l.cache = l.o.memo.found()
+	l.o.req, l.o.guarding, l.o.where, l.o.memo, d.memo = nil, nil, nil, nil, nil
 	d.set, d.request, l.o.decision, l.o.vault = &set, nil, &d, nil
 }
 
@@ -94,6 +100,7 @@ func (l *decided) entry() *decisionlog.Entry {
 	for _, k := range o.set.Have().Kinds() {
 		e.Signals[k.String()] = l.st.identity.SignalOf(k, &o.set.Values[k])
 	}
+	e.Cache, e.Model = l.cache, l.gave
 	if o.wanted != nil {
 		e.Chosen = o.wanted.Name
 	}

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -32,6 +31,7 @@ type Explanation struct {
 	Outcome    string      `json:"outcome"`              // matched, fail_closed, unavailable or default
 	By         string      `json:"by,omitempty"`         // how one of several models is chosen
 	Candidates []Candidate `json:"candidates,omitempty"` // in the order to try them, those that are left out last; weighted ones, which are drawn for each request, in the order of the file
+	Recall     *Recall     `json:"recall,omitempty"`     // what the cache would do; absent where it is off
 	Evidence   *Evidence   `json:"evidence,omitempty"`   // what the guard has to check the answer against; absent when it is off or has nothing
 	Sent       *Sent       `json:"sent,omitempty"`       // what the model is asked for; absent when nothing would be forwarded
 }
@@ -86,10 +86,13 @@ func (st *State) explain(ctx context.Context, body []byte, who Principal, h http
 	if err != nil {
 		return nil, err
 	}
+	d.memo = st.remember(who, req, h)
 	if err := st.settle(ctx, d, req); err != nil {
 		return nil, err
 	}
-	return d.explain(), nil
+	e := d.explain()
+	d.tryRecall(ctx, e.Recall)
+	return e, nil
 }
 
 // parseAny reads the body of a chat completion, or, when it has no messages, of a request to the
@@ -127,7 +130,7 @@ func (d *decision) explain() *Explanation {
 	a := d.Action
 	e.Blocked = a.Verb == rules.Block
 	e.Reasoning, e.Prompt = a.Reasoning, a.Prompt.Name
-	e.Cache = cmp.Or(a.Cache, e.Cache)
+	e.Cache, e.Recall = d.caches(), d.explainRecall()
 	if mode := d.applies(); mode != guard.Off {
 		e.Guard, e.Evidence = mode.String(), d.state.watch.opts.gather(d.request).counts()
 	}

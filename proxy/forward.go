@@ -74,7 +74,7 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 		where.describe(w.Header())
 		begun := time.Now()
 		o.sent = st.chooser.Speeds.Now()
-		u, err := p.attempt(ctx, call{in: in, id: w.id, to: o.surface, body: body, streaming: streams(change.req), plain: o.guarding != nil, extra: o.Action.Headers}, m, e)
+		u, err := p.attempt(ctx, call{in: in, id: w.id, to: o.surface, body: body, streaming: streams(change.req), plain: o.guarding != nil || o.memo.taping(), extra: o.Action.Headers}, m, e)
 		st.answered(o, err)
 		switch {
 		case errors.Is(err, errClientGone):

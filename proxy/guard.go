@@ -131,8 +131,12 @@ func (st *State) Guard(o GuardOptions, c Claims) error {
 	return nil
 }
 
-// Close ends the workers of the guard and waits for them. Call it when Idle is closed, and not twice.
-func (st *State) Close() { st.watch.close() }
+// Close ends the workers of the guard and waits for them, and for the answers that are being kept. Call it when Idle is
+// closed, and not twice.
+func (st *State) Close() {
+	st.watch.close()
+	st.caching.close()
+}
 
 // mode is how the answer to a decided request is guarded: as the route says, or the section where it says
 // nothing, and more strictly when the client asks for it. An answer that is no text is not guarded.

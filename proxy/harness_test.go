@@ -96,6 +96,9 @@ func fakeValue(k signal.Kind, text string) signal.Value {
 	if k == signal.Complexity {
 		v.Labels, v.Probs, v.Label, v.Score = []string{"low", "medium", "high"}, []float32{0.1, 0.2, 0.7}, "high", 0.7
 	}
+	if k == signal.Embedding {
+		v.Vector = bag(text)
+	}
 	if k == signal.Keyword && has("titan") {
 		v.Labels = []string{"titan"}
 	}
@@ -139,6 +142,9 @@ type setup struct {
 	health     bool // run the health checks
 	guard      GuardOptions
 	claims     Claims
+	cache      CacheOptions // no mode: the cache is never set up
+	answers    *Answers     // nil: of the test's own
+	config     string       // fingerprint
 }
 
 type syncBuffer struct {
@@ -226,6 +232,17 @@ func (b *bench) newState(s setup, generation uint64) *State {
 		s.guard = DefaultGuardOptions()
 	}
 	if err := st.Guard(s.guard, s.claims); err != nil {
+		b.tb.Fatal(err)
+	}
+	if s.cache.Mode == "" {
+		return st
+	}
+	if s.answers == nil {
+		if s.answers, err = NewAnswers(s.cache, nil, nil); err != nil {
+			b.tb.Fatal(err)
+		}
+	}
+	if err := st.Cache(s.cache, s.answers, s.config); err != nil {
 		b.tb.Fatal(err)
 	}
 	return st

@@ -92,7 +92,9 @@ func (*Proxy) addExamples(st *State, w *reply, r *http.Request) error {
 	if !ok {
 		return intentNotFound(name)
 	}
+	st.answers.teach(name, examples) // before and behind, so that no decision of one moment is kept under another
 	added, total, err := t.AddExamples(r.Context(), name, examples)
+	st.answers.teach(name, examples)
 	var bad *ExampleError
 	switch {
 	case err == nil:

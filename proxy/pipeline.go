@@ -24,7 +24,10 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 		return err
 	}
 	o.req = req
-	o.decision, err = p.decide(ctx, st, who, req, r.Header)
+	if done, err := p.recall(ctx, st, w, who, r.Header, &o); done || err != nil {
+		return err
+	}
+	o.decision, err = p.decide(ctx, st, who, req, r.Header, o.memo)
 	if o.decision != nil {
 		o.decision.describe(w.Header())
 	}
@@ -38,6 +41,9 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 		return answerFixed(w, req, o.Action.Text)
 	}
 	if err = o.arm(w.Header()); err != nil {
+		return err
+	}
+	if done, err := p.recallAgain(ctx, w, &o); done || err != nil {
 		return err
 	}
 	req, err = o.hide()

@@ -28,6 +28,7 @@ type outcome struct {
 
 	surface  *surface
 	req      *openai.Request // nil until it was decoded
+	memo     *memo           // of the cache; nil where it is off everywhere
 	vault    *redact.Vault   // nil when nothing was hidden from the model
 	model    *model          // of the last attempt; nil when there was none
 	endpoint *pool.Endpoint
@@ -57,7 +58,14 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err
 	if o.model != nil {
 		model, endpoint = o.model.Name, o.endpoint.Name
 	}
+	if a := o.memo.given(); a != nil {
+		model = a.Model
+	}
 	m := p.tel.Metrics
+	if found := o.memo.found(); found != "" {
+		m.Cache(found)
+	}
+	p.keep(ctx, w, o, err)
 	m.Request(route, model, status, took)
 	st.ended(o, w.status, err)
 	p.settle(o, status, err)
@@ -89,6 +97,9 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err
 		attrs = append(attrs, slog.Int64("prompt_tokens", o.told.Usage.Prompt), slog.Int64("completion_tokens", o.told.Usage.Completion))
 	}
 	attrs = append(append(attrs, o.placed.attrs()...), o.guardAttrs()...)
+	if found := o.memo.found(); found != "" {
+		attrs = append(attrs, slog.String("cache", found))
+	}
 	if err != nil {
 		attrs = append(attrs, slog.String("cause", err.Error()))
 	}
@@ -147,10 +158,10 @@ func (p *Proxy) trace(r *http.Request, name string) (ctx context.Context, end fu
 }
 
 // decide wraps the stage in its span and counts what it computed and what it did not have to.
-func (p *Proxy) decide(ctx context.Context, st *State, who Principal, req *openai.Request, h http.Header) (*decision, error) {
+func (p *Proxy) decide(ctx context.Context, st *State, who Principal, req *openai.Request, h http.Header, memo *memo) (*decision, error) {
 	ctx, span := p.tel.Tracer.Start(ctx, "decide")
 	defer span.End()
-	d, err := st.decide(ctx, who, req, h)
+	d, err := st.decide(ctx, who, req, h, memo)
 	if d == nil || errors.Is(err, errClientGone) {
 		return d, err
 	}

@@ -131,9 +131,6 @@ func (c *compiler) wants(a *Action) signal.Mask {
 	if a.Reasoning == "auto" {
 		m |= signal.MaskOf(signal.Complexity)
 	}
-	if a.Cache == "semantic" {
-		m |= signal.MaskOf(signal.Embedding)
-	}
 	if a.Redact {
 		m |= signal.MaskOf(signal.PII)
 	}

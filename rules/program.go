@@ -154,6 +154,26 @@ func (p *Program) Routes() []Route {
 	return out
 }
 
+// Actions lists the actions of the routes, in their order, and behind them that of requests that no route takes.
+func (p *Program) Actions() []*Action {
+	out := make([]*Action, 0, len(p.routes)+1)
+	for i := range p.routes {
+		out = append(out, &p.routes[i].action)
+	}
+	return append(out, &p.fallback)
+}
+
+// Taken returns the decision that ended at the route of a name: Matched, or Defaulted where the name is that of no route.
+// ok is false when p never decides so.
+func (p *Program) Taken(route string) (d Decision, ok bool) {
+	for i := range p.routes {
+		if r := &p.routes[i]; r.name == route {
+			return Decision{Route: route, Index: r.index, Outcome: Matched, Action: &r.action}, true
+		}
+	}
+	return Decision{Route: p.name, Index: -1, Outcome: Defaulted, Action: &p.fallback}, route == p.name
+}
+
 // Kinds returns every signal that the program may ask for.
 func (p *Program) Kinds() signal.Mask {
 	m := p.wants

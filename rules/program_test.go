@@ -129,7 +129,7 @@ func TestProgramDescribesWhatItReads(t *testing.T) {
 	want := []Route{
 		{"block-unsafe", Block, Match, signal.MaskOf(signal.Jailbreak, signal.PII), 0},
 		{"help", Answer, Error, signal.MaskOf(signal.Intent), 0},
-		{"finance", Use, Skip, signal.MaskOf(signal.Keyword, signal.Domain), signal.MaskOf(signal.Embedding, signal.PII)},
+		{"finance", Use, Skip, signal.MaskOf(signal.Keyword, signal.Domain), signal.MaskOf(signal.PII)},
 		{"maths", Use, Skip, signal.MaskOf(signal.Domain), signal.MaskOf(signal.Complexity)},
 	}
 	if diff := cmp.Diff(want, p.Routes()); diff != "" {
@@ -144,9 +144,32 @@ func TestProgramDescribesWhatItReads(t *testing.T) {
 	if !p.ReadsSession() || p.Named() != p.Named().Named() {
 		t.Errorf("reads session: %v", p.ReadsSession())
 	}
-	kinds := signal.MaskOf(signal.Jailbreak, signal.PII, signal.Intent, signal.Keyword, signal.Domain, signal.Embedding, signal.Complexity)
+	kinds := signal.MaskOf(signal.Jailbreak, signal.PII, signal.Intent, signal.Keyword, signal.Domain, signal.Complexity)
 	if diff := cmp.Diff(kinds.Kinds(), p.Kinds().Kinds()); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+}
+
+func TestADecisionIsFoundByItsRoute(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, readFile(t, "testdata/reference.yaml"))
+	for i, r := range p.Routes() {
+		d, ok := p.Taken(r.Name)
+		if !ok || d.Index != i || d.Action != &p.routes[i].action || d.Action != p.Actions()[i] || d.Outcome != Matched {
+			t.Errorf("%s: %+v, %v", r.Name, d, ok)
+		}
+	}
+	if d, ok := p.Taken(RouteDefault); !ok || d.Outcome != Defaulted || d.Action != p.Actions()[len(p.Routes())] {
+		t.Errorf("default: %+v, %v", d, ok)
+	}
+	if _, ok := p.Taken("gone"); ok {
+		t.Error("a route that is not there was taken")
+	}
+	if d, ok := p.Named().Taken(RouteNamed); !ok || d.Route != RouteNamed {
+		t.Errorf("named: %+v, %v", d, ok)
+	}
+	if _, ok := p.Named().Taken("finance"); ok {
+		t.Error("a request that names its model took a route that does not block")
 	}
 }
 

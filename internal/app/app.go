@@ -47,6 +47,7 @@ type App struct {
 	checker    atomic.Pointer[check.Checker]
 	current    *proxy.State           // that requests are served from; guarded by reloading
 	identity   decisionlog.Identity   // of it; guarded by reloading
+	answers    *proxy.Answers         // that are kept; guarded by reloading
 	read       atomic.Pointer[string] // fingerprint of the file as it was last read
 
 	reloading  sync.Mutex // one reload at a time; guards neural and generation
@@ -95,11 +96,15 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 		return nil, nil, errors.Join(err, set.discard())
 	}
 	st.Identify(id)
+	answers, err := a.remember(cfg, st, &id)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("build cache: %w", err), set.discard())
+	}
 	a.neural.commit(set)
 	a.generation++
 	a.classifier.Store(set.classifier)
 	a.checker.Store(set.claims.Checker)
-	a.current, a.identity = st, id
+	a.current, a.identity, a.answers = st, id, answers
 	return st, set.dropped, nil
 }
 

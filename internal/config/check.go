@@ -47,7 +47,7 @@ func (c *checker) check() {
 	catalog := c.classify()
 	c.intents(&catalog)
 	c.skills(&catalog)
-	c.absentFeatures()
+	c.cache(&catalog)
 	c.rules(catalog)
 	c.guard(&catalog)
 	c.memory()
@@ -150,30 +150,10 @@ func (c *checker) keywords() {
 	}
 }
 
-// absentFeatures refuses what the language knows and this build does not do: a setting that is
-// silently ignored is worse than none.
-func (c *checker) absentFeatures() {
-	refuse := map[string]string{"cache": "off"}
-	walk := func(n *yaml.Node, path string) {
-		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-			key, val := n.Content[i], n.Content[i+1]
-			if only, ok := refuse[key.Value]; ok && val.Kind == yaml.ScalarNode && val.Value != only {
-				c.report(val, join(path, key.Value), "%s is not in this version, expected %s", val.Value, only)
-			}
-		}
-	}
-	walk(&c.cfg.Default, "default")
-	for i, r := range c.cfg.Routes.Content {
-		if use := child(r, "use"); use != nil {
-			walk(use, fmt.Sprintf("routes[%d].use", i))
-		}
-	}
-}
-
 func (c *checker) rules(catalog Catalog) {
 	env := rules.Env{
 		AutoModels: c.cfg.Server.AutoModels, Signals: catalog.Signals, Thresholds: catalog.Thresholds,
-		Labels: maps.Clone(catalog.Labels), Absent: absentLeaves(), Priced: []string{}, Skilled: []string{},
+		Labels: maps.Clone(catalog.Labels), Absent: []string{"context_tokens", "context"}, Priced: []string{}, Skilled: []string{},
 	}
 	if env.Labels == nil {
 		env.Labels = make(map[signal.Kind][]string)
@@ -191,9 +171,6 @@ func (c *checker) rules(catalog Catalog) {
 	}
 	c.cfg.Program = program
 }
-
-// absentLeaves are the conditions of the language that this build never has an answer to.
-func absentLeaves() []string { return []string{"cache", "context_tokens", "context"} }
 
 // defined fills in the names that rules may use, and where each is defined. In a file with errors
 // nothing is said of unused names: a name may well be used where the error is.

@@ -57,6 +57,8 @@ type Config struct {
 	Guard proxy.GuardOptions `yaml:"guard"`
 	// Memory keeps contexts, which requests name instead of sending a long text again.
 	Memory Memory `yaml:"memory"`
+	// Cache keeps answers and gives them again. Without the section it is off, unless a route turns it on.
+	Cache proxy.CacheOptions `yaml:"cache"`
 	// Telemetry configures logs, metrics and traces.
 	Telemetry telemetry.Options `yaml:"telemetry"`
 
@@ -166,6 +168,7 @@ func Default() Config {
 		Signals:   Signals{IntentMargin: knn.DefaultOptions().Margin},
 		Guard:     proxy.DefaultGuardOptions(),
 		Memory:    DefaultMemory(),
+		Cache:     proxy.DefaultCacheOptions(),
 		Telemetry: telemetry.DefaultOptions(),
 	}
 }

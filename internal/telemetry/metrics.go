@@ -50,6 +50,7 @@ type Metrics struct {
 	endpointFlight  metric.Int64UpDownCounter
 	retries         counter
 	cache           counter
+	cacheKept       counter
 	widened         counter
 	decisions       counter
 	guardClaims     counter
@@ -129,7 +130,8 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 		endpointUp:      m.gauge("signalbox_endpoint_up", "1 while the endpoint takes requests, else 0."),
 		retries:         m.counter("signalbox_retries_total", "Attempts repeated on another endpoint or model, by reason."),
 		widened:         m.counter("signalbox_auto_limit_widened_total", "Answers that an automatic max_tokens cut short, which widens it."),
-		cache:           m.counter("signalbox_cache_total", "Cache look-ups by result."),
+		cache:           m.counter("signalbox_cache_total", "Requests by what became of them in the answer cache: exact, semantic, miss, off, ineligible, bypass, error."),
+		cacheKept:       m.counter("signalbox_cache_kept_total", "Answers that might be kept, by result: kept, dropped, refused, failed."),
 		decisions:       m.counter("signalbox_decision_log_total", "Lines of the decision log by result: written, dropped (the queue was full), failed."),
 		guardClaims:     m.counter("signalbox_guard_claims_total", "Claims of answers by verdict: supported, contradicted, unsupported, unchecked, not_checkable."),
 		guardActions:    m.counter("signalbox_guard_actions_total", "What the guard did to answers, by action."),
@@ -274,9 +276,14 @@ func (m *Metrics) Retry(reason string) {
 	m.retries.Add(background(), 1, m.attrs.get(attrKey{k1: "reason", v1: reason}))
 }
 
-// Cache counts a look-up. result is off, miss, exact or semantic.
+// Cache counts a look-up. result is exact, semantic, miss, off, ineligible, bypass or error.
 func (m *Metrics) Cache(result string) {
 	m.cache.Add(background(), 1, m.attrs.get(attrKey{k1: "result", v1: result}))
+}
+
+// CacheKept counts an answer that might be kept. result is kept, dropped, refused or failed.
+func (m *Metrics) CacheKept(result string) {
+	m.cacheKept.Add(background(), 1, m.attrs.get(attrKey{k1: "result", v1: result}))
 }
 
 // DecisionsLogged counts lines of the decision log. result is written, dropped or failed.

@@ -13,6 +13,7 @@ type Answer struct {
 	Model       string // the name under which the model is configured
 	Route       string // of the decision that led to it
 	ContentType string
+	Headers     []Header      // of the response that tell how the answer came about; given again with it
 	Data        []byte        // the body, or the events of the stream one behind the other
 	Pieces      []Piece       // of a stream: where its pieces end; none for a whole body
 	Made        time.Time     // when it ended
@@ -33,7 +34,11 @@ const overhead = 256
 
 // Size is how much memory the answer takes, in bytes.
 func (a *Answer) Size() int {
-	return overhead + len(a.Data) + 16*len(a.Pieces) + len(a.Model) + len(a.Route) + len(a.ContentType)
+	n := overhead + len(a.Data) + 16*len(a.Pieces) + len(a.Model) + len(a.Route) + len(a.ContentType)
+	for i := range a.Headers {
+		n += 32 + len(a.Headers[i].Name) + len(a.Headers[i].Value)
+	}
+	return n
 }
 
 // ErrIncomplete is the error of an answer that is not to be kept: it is empty, broke off, ended by a filter, or is an error.
@@ -86,11 +91,12 @@ func (a *Answer) checkBody() error {
 func (a *Answer) checkStream() error {
 	finished, done := 0, false
 	for data := range events(a.Data) {
+		if string(data) == "[DONE]" { // some servers send it behind the last event of a response as well
+			done = true
+			continue
+		}
 		if done {
 			return fmt.Errorf("%w: events behind the end", ErrIncomplete)
-		}
-		if done = string(data) == "[DONE]"; done {
-			continue
 		}
 		var e ending
 		if err := json.Unmarshal(data, &e); err != nil {

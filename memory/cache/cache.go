@@ -19,6 +19,8 @@ type Options struct {
 	MinSimilarity float64 `yaml:"min_similarity"`
 	// MaxEntries is how many questions are kept for other wordings. Default 10000.
 	MaxEntries int `yaml:"max_entries"`
+	// Index holds the questions; several caches may share one. Default one of its own for MaxEntries.
+	Index *Index `yaml:"-"`
 	// Now tells the time. Default time.Now.
 	Now func() time.Time `yaml:"-"`
 }
@@ -62,7 +64,10 @@ func New(store Store, o Options) (*Cache, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Cache{store: store, index: NewIndex(o.MaxEntries, o.Now), o: o}, nil
+	if o.Index == nil {
+		o.Index = NewIndex(o.MaxEntries, o.Now)
+	}
+	return &Cache{store: store, index: o.Index, o: o}, nil
 }
 
 // Exact returns the answer to the same request. Errors are ErrMiss, also where the request may not be answered so, and

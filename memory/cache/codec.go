@@ -8,11 +8,11 @@ import (
 )
 
 // version is the first byte of an encoded answer.
-const version = 1
+const version = 2
 
 var errDamaged = errors.New("damaged answer")
 
-// appendAnswer appends the encoded form of an answer: the version, three texts, the times, the pieces and the data. Numbers
+// appendAnswer appends the encoded form of an answer: the version, three texts, the times, the headers, the pieces and the data. Numbers
 // are unsigned varints, texts stand behind their length; ends and times of pieces are differences.
 func appendAnswer(dst []byte, a *Answer) []byte {
 	dst = append(dst, version)
@@ -22,6 +22,13 @@ func appendAnswer(dst []byte, a *Answer) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(max(a.Made.UnixMilli(), 0)))
 	dst = binary.AppendUvarint(dst, uint64(max(a.Took, 0)))
+	dst = binary.AppendUvarint(dst, uint64(len(a.Headers)))
+	for i := range a.Headers {
+		for _, s := range [...]string{a.Headers[i].Name, a.Headers[i].Value} {
+			dst = binary.AppendUvarint(dst, uint64(len(s)))
+			dst = append(dst, s...)
+		}
+	}
 	dst = binary.AppendUvarint(dst, uint64(len(a.Pieces)))
 	var last Piece
 	for _, p := range a.Pieces {
@@ -43,6 +50,13 @@ func parseAnswer(data []byte) (*Answer, error) {
 	a.Made = time.UnixMilli(d.number())
 	a.Took = time.Duration(d.number())
 	n := d.number()
+	if n > int64(len(d.rest))/2 { // a header takes two bytes
+		return nil, fmt.Errorf("%w: headers", errDamaged)
+	}
+	for range n {
+		a.Headers = append(a.Headers, Header{d.text(), d.text()})
+	}
+	n = d.number()
 	if n > int64(len(d.rest))/2 { // a piece takes two bytes
 		return nil, fmt.Errorf("%w: pieces", errDamaged)
 	}

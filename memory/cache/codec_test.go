@@ -13,6 +13,7 @@ func TestAnAnswerSurvivesItsEncodedForm(t *testing.T) {
 	made := time.UnixMilli(1_700_000_000_123)
 	for name, a := range map[string]*Answer{
 		"a body":   {Model: "m", Route: "r", ContentType: "application/json", Data: []byte(`{"a":1}`), Made: made, Took: time.Second},
+		"headers":  {Model: "m", Headers: []Header{{"X-A", "1"}, {"X-B", ""}}, Data: []byte("x"), Made: made},
 		"a stream": {Model: "m", Data: []byte("abcdef"), Pieces: []Piece{{2, time.Second}, {6, 3 * time.Second}}, Made: made},
 	} {
 		got, err := parseAnswer(appendAnswer(nil, a))
@@ -24,6 +25,7 @@ func TestAnAnswerSurvivesItsEncodedForm(t *testing.T) {
 
 func FuzzParseAnswer(f *testing.F) {
 	f.Add(appendAnswer(nil, &Answer{Model: "m", Data: []byte("abcdef"), Pieces: []Piece{{2, 5}, {6, 9}}, Made: time.UnixMilli(5)}))
+	f.Add(appendAnswer(nil, &Answer{Model: "m", Headers: []Header{{"a", "b"}}, Data: []byte("abcdef")}))
 	f.Add([]byte{version, 0, 0, 0, 0, 0, 200})
 	f.Add([]byte{version, 255, 255, 255, 255, 255, 255, 255, 255, 127})
 	f.Fuzz(func(t *testing.T, data []byte) {

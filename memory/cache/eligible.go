@@ -50,6 +50,8 @@ type Identifier struct {
 	// MaxTemperature is up to which temperature answers are kept, in [0,2]. A request that names none counts as fit.
 	// Default 0.3.
 	MaxTemperature float64 `yaml:"max_temperature"`
+	// Literal leaves Partition and Question out, which cost as much again as Key.
+	Literal bool `yaml:"-"`
 }
 
 // DefaultIdentifier returns the defaults.
@@ -75,6 +77,10 @@ func (n Identifier) Identify(req *openai.Request, scope *Scope) Identity {
 		}
 	}
 	if id.Similar = id.Exact; id.Exact != Eligible {
+		return id
+	}
+	if n.Literal {
+		id.Similar = NoQuestion
 		return id
 	}
 	m := lastQuestion(req)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -40,31 +41,60 @@ func (p Pace) Validate() error {
 // Replay writes the answer, a stream piece by piece at the given pace, each with one call of write. Errors are those of
 // write and of ctx, wrapped. Several replays of one answer may run at once.
 func (a *Answer) Replay(ctx context.Context, p Pace, write func([]byte) error) error {
-	if !a.Streamed() {
-		return written(write(a.Data))
-	}
-	var last, waited time.Duration
-	at := 0
-	for _, piece := range a.Pieces {
-		gap := min(p.gap(piece.After-last), p.MaxTotal-waited)
-		last = piece.After
-		if err := pause(ctx, gap); err != nil {
+	player := a.Player(p)
+	for {
+		b, err := player.Next(ctx.Done())
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, ErrStopped):
+			err = ctx.Err()
+		case err == nil:
+			err = write(b)
+		}
+		if err != nil {
 			return fmt.Errorf("replay an answer: %w", err)
 		}
-		waited += max(gap, 0)
-		if err := written(write(a.Data[at:piece.End])); err != nil {
-			return err
-		}
-		at = piece.End
 	}
-	return nil
 }
 
-func written(err error) error {
-	if err != nil {
-		return fmt.Errorf("replay an answer: %w", err)
+// ErrStopped is the error of a replay that was stopped.
+var ErrStopped = errors.New("replay stopped")
+
+// Player gives an answer piece by piece. It is for one goroutine.
+type Player struct {
+	answer *Answer
+	pace   Pace
+	at     int // pieces that were given
+	from   int // where the next one begins
+	last   time.Duration
+	waited time.Duration
+}
+
+// Player returns a Player at the beginning of the answer.
+func (a *Answer) Player(p Pace) *Player { return &Player{answer: a, pace: p} }
+
+// Next waits as the pace says and returns the next piece, which must not be changed, or io.EOF behind the last one. A whole
+// body is one piece. When stop is closed it returns ErrStopped.
+func (p *Player) Next(stop <-chan struct{}) ([]byte, error) {
+	a := p.answer
+	if !a.Streamed() {
+		if p.at++; p.at > 1 {
+			return nil, io.EOF
+		}
+		return a.Data, nil
 	}
-	return nil
+	if p.at == len(a.Pieces) {
+		return nil, io.EOF
+	}
+	piece := a.Pieces[p.at]
+	gap := max(min(p.pace.gap(piece.After-p.last), p.pace.MaxTotal-p.waited), 0)
+	if !pause(stop, gap) {
+		return nil, ErrStopped
+	}
+	b := a.Data[p.from:piece.End]
+	p.at, p.from, p.last, p.waited = p.at+1, piece.End, piece.After, p.waited+gap
+	return b, nil
 }
 
 // gap is how long to wait where the upstream took d.
@@ -75,17 +105,22 @@ func (p Pace) gap(d time.Duration) time.Duration {
 	return min(time.Duration(float64(d)/p.Speed), p.MaxGap)
 }
 
-// pause waits, or returns the error of ctx.
-func pause(ctx context.Context, d time.Duration) error {
+// pause waits, and reports whether stop is still open then.
+func pause(stop <-chan struct{}, d time.Duration) bool {
 	if d <= 0 {
-		return ctx.Err()
+		select {
+		case <-stop:
+			return false
+		default:
+			return true
+		}
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+		return true
+	case <-stop:
+		return false
 	}
 }

@@ -44,6 +44,7 @@ type Entry struct {
 	Status    int     `json:"status"`
 	Placed    *Placed `json:"placed,omitempty"` // why that endpoint; absent when any would have done
 	Tokens    *Tokens `json:"tokens,omitempty"` // as the answer told them
+	Cache     string  `json:"cache,omitempty"`  // what became of it in the cache: exact, semantic, miss, off, ineligible, bypass or error; absent where that is off everywhere. With exact no signal was computed, and Model is who answered then
 	Guard     *Guard  `json:"guard,omitempty"`  // what the check of the answer found; absent when it was not checked
 
 	Prompt *Text `json:"prompt,omitempty"` // only with telemetry.record_prompts

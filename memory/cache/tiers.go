@@ -1,0 +1,47 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+var _ Store = (*Tiers)(nil)
+
+// Tiers is a Store in front of another that others share: what is near is given without asking far, and what far gives is
+// kept near as long as it still lasts.
+type Tiers struct {
+	near, far Store
+	ttl       time.Duration
+	now       func() time.Time
+}
+
+// NewTiers returns a Store over two, none of which it closes. What far gives stays near until it is ttl old; now tells the
+// time.
+func NewTiers(near, far Store, ttl time.Duration, now func() time.Time) *Tiers {
+	return &Tiers{near, far, ttl, now}
+}
+
+// Get returns the answer of a key. Errors are ErrMiss and those of far.
+func (t *Tiers) Get(ctx context.Context, key Key) (*Answer, error) {
+	a, err := t.near.Get(ctx, key)
+	if !errors.Is(err, ErrMiss) {
+		return a, err
+	}
+	if a, err = t.far.Get(ctx, key); err != nil {
+		return nil, err
+	}
+	if left := a.Made.Add(t.ttl).Sub(t.now()); left > 0 {
+		_ = t.near.Put(ctx, key, a, left) // one that is too large for near stays far
+	}
+	return a, nil
+}
+
+// Put keeps an answer in both. It is kept near even where far fails, with whose error it returns then.
+func (t *Tiers) Put(ctx context.Context, key Key, a *Answer, ttl time.Duration) error {
+	near := t.near.Put(ctx, key, a, ttl)
+	if far := t.far.Put(ctx, key, a, ttl); far != nil {
+		return far
+	}
+	return near
+}

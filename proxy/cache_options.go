@@ -1,0 +1,115 @@
+package proxy
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"signalbox/internal/option"
+	"signalbox/memory/cache"
+)
+
+// CacheOptions is the section `cache`: answers are kept, and given again to the same request, or to one that asks the same
+// in other words.
+type CacheOptions struct {
+	// Mode holds for routes that do not say `cache` themselves: off, exact (the same request gets the same answer) or semantic (so does one whose last question asks the same in other words). Default off. Reloadable.
+	Mode string `yaml:"mode"`
+	// TTL is how long an answer is kept. 1s to 720h. Default 1h. Reloadable.
+	TTL option.Duration `yaml:"ttl"`
+	// MinSimilarity is the cosine of two embeddings from which on their questions are compared word by word, in [0,1]. The default was measured with the embedded model; another model needs another number. Default 0.7. Reloadable.
+	MinSimilarity float64 `yaml:"min_similarity"`
+	// MaxEntries is how many questions are kept for other wordings; the one that was not asked for the longest time goes first. 1 to 1000000. Default 10000. Reloadable.
+	MaxEntries int `yaml:"max_entries"`
+	// MaxBytes is how much memory the answers of this process take; one answer takes at most a quarter of it, and at most 1MiB. 1MiB or more. Default 64MiB. Reloadable.
+	MaxBytes option.Bytes `yaml:"max_bytes"`
+	// MaxTemperature is up to which temperature of a request its answer is kept, in [0,2]; a request that names none counts as fit. Default 0.3. Reloadable.
+	MaxTemperature float64 `yaml:"max_temperature"`
+	// Pace is how fast a stream is given again.
+	Pace PaceOptions `yaml:"pace"`
+}
+
+// PaceOptions is how fast a stream is given again.
+type PaceOptions struct {
+	// Speed is how many times faster than it came a stream is given again; 0 gives it at once. 0 to 1000. Default 4. Reloadable.
+	Speed float64 `yaml:"speed"`
+	// MaxGap bounds the wait in front of a piece. At most 10s. Default 20ms. Reloadable.
+	MaxGap option.Duration `yaml:"max_gap"`
+	// MaxTotal bounds all waits of one answer together. At most 1m. Default 2s. Reloadable.
+	MaxTotal option.Duration `yaml:"max_total"`
+}
+
+// The modes of the cache.
+const (
+	cacheOff      = "off"
+	cacheExact    = "exact"
+	cacheSemantic = "semantic"
+)
+
+// CacheModes are the modes, each with what the one before it does.
+func CacheModes() []string { return []string{cacheOff, cacheExact, cacheSemantic} }
+
+// DefaultCacheOptions returns the options of an empty section.
+func DefaultCacheOptions() CacheOptions {
+	o, p := cache.DefaultOptions(), cache.DefaultPace()
+	return CacheOptions{
+		Mode: cacheOff, TTL: option.Duration(o.TTL), MinSimilarity: o.MinSimilarity, MaxEntries: o.MaxEntries, MaxBytes: 64 << 20,
+		MaxTemperature: cache.DefaultIdentifier().MaxTemperature,
+		Pace:           PaceOptions{Speed: p.Speed, MaxGap: option.Duration(p.MaxGap), MaxTotal: option.Duration(p.MaxTotal)},
+	}
+}
+
+// The bounds of the section.
+const (
+	minAnswerTTL   = time.Second
+	maxAnswerTTL   = 720 * time.Hour
+	maxQuestions   = 1_000_000
+	minAnswerBytes = 1 << 20
+	maxPaceSpeed   = 1000
+	maxPaceGap     = 10 * time.Second
+	maxPaceTotal   = time.Minute
+	maxTemperature = 2
+)
+
+// Validate reports every bad option, one "field: problem" a line.
+func (o CacheOptions) Validate() error {
+	var p option.Problems
+	if !slices.Contains(CacheModes(), o.Mode) {
+		p.Addf("mode", "%q is none of %s", o.Mode, strings.Join(CacheModes(), ", "))
+	}
+	if ttl := time.Duration(o.TTL); ttl < minAnswerTTL || ttl > maxAnswerTTL {
+		p.Addf("ttl", "%s is not between %s and 720h", o.TTL, minAnswerTTL)
+	}
+	if !(o.MinSimilarity >= 0 && o.MinSimilarity <= 1) {
+		p.Addf("min_similarity", "%v is not between 0 and 1", o.MinSimilarity)
+	}
+	if o.MaxEntries < 1 || o.MaxEntries > maxQuestions {
+		p.Addf("max_entries", "%d is not between 1 and %d", o.MaxEntries, maxQuestions)
+	}
+	if o.MaxBytes < minAnswerBytes {
+		p.Addf("max_bytes", "%d is less than 1MiB", o.MaxBytes)
+	}
+	if !(o.MaxTemperature >= 0 && o.MaxTemperature <= maxTemperature) {
+		p.Addf("max_temperature", "%v is not between 0 and %d", o.MaxTemperature, maxTemperature)
+	}
+	o.Pace.check(&p, "pace.")
+	return p.Err()
+}
+
+func (o PaceOptions) check(p *option.Problems, prefix string) {
+	if !(o.Speed >= 0 && o.Speed <= maxPaceSpeed) {
+		p.Addf(prefix+"speed", "%v is not between 0 and %d", o.Speed, maxPaceSpeed)
+	}
+	for _, d := range []struct {
+		field    string
+		d, limit time.Duration
+	}{{"max_gap", time.Duration(o.MaxGap), maxPaceGap}, {"max_total", time.Duration(o.MaxTotal), maxPaceTotal}} {
+		if d.d < 0 || d.d > d.limit {
+			p.Addf(prefix+d.field, "%s is not between 0s and %s", d.d, d.limit)
+		}
+	}
+}
+
+// pace is what a replay takes.
+func (o PaceOptions) pace() cache.Pace {
+	return cache.Pace{Speed: o.Speed, MaxGap: time.Duration(o.MaxGap), MaxTotal: time.Duration(o.MaxTotal)}
+}
