@@ -24,13 +24,13 @@ type contender struct {
 
 // Names of the contenders that rows refer to.
 const (
-	turn    = "round-robin"
-	least   = "least loaded"
-	session = "sticky session"
-	context = "context hash"
-	own     = "signalbox"
-	text    = "signalbox, nothing named"
-	two     = "signalbox, two proxies"
+	turn      = "round-robin"
+	least     = "least loaded"
+	sticky    = "sticky session"
+	byContext = "context hash"
+	own       = "signalbox"
+	text      = "signalbox, nothing named"
+	two       = "signalbox, two proxies"
 )
 
 func simple(p func() policy) func(affinity.Options, fleet, *time.Time, uint64) (policy, error) {
@@ -48,8 +48,8 @@ func contenders() []contender {
 	return []contender{
 		{turn, simple(func() policy { return &roundRobin{} })},
 		{least, simple(func() policy { return &leastLoaded{} })},
-		{session, simple(func() policy { return &hashed{func(j *job) int { return j.session }} })},
-		{context, simple(func() policy { return &hashed{func(j *job) int { return j.context }} })},
+		{sticky, simple(func() policy { return &hashed{func(j *job) int { return j.session }} })},
+		{byContext, simple(func() policy { return &hashed{func(j *job) int { return j.context }} })},
 		{text, proxies(1, false)},
 		{two, proxies(2, true)},
 		{own, proxies(1, true)},
@@ -145,7 +145,7 @@ func (b *bench) shared(r *report) error {
 	r.demand("cached share below the ideal, points", short(own), "%.1f", atMost, 1)
 	r.demand("the same with nothing named, points", short(text), "%.1f", noBar, 0)
 	r.demand("computed again, over round-robin", res.over(turn, (*outcome).again), "%.2f", atMost, 0.15)
-	r.demand("computed again, over sticky session", res.over(session, (*outcome).again), "%.2f", atMost, 0.30)
+	r.demand("computed again, over sticky session", res.over(sticky, (*outcome).again), "%.2f", atMost, 0.30)
 	r.demand("mean time to first token, over round-robin", res.over(turn, (*outcome).mean), "%.2f", noBar, 0)
 	return nil
 }

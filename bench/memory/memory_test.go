@@ -15,14 +15,14 @@ import (
 func TestReportsAreTheSameForTheSameSeeds(t *testing.T) {
 	var a, b bytes.Buffer
 	for _, out := range []io.Writer{&a, &b} {
-		if err := execute([]string{"--small", "8", "--seeds", "11,12", "--only", "shared,restart"}, out, io.Discard); err != nil && !strings.Contains(err.Error(), "demands") {
+		if err := execute(t.Context(), []string{"--small", "8", "--seeds", "11,12", "--only", "shared,restart"}, out, io.Discard); err != nil && !strings.Contains(err.Error(), "demands") {
 			t.Fatal(err)
 		}
 	}
 	if a.String() != b.String() {
 		t.Errorf("two reports differ:\n%s\n%s", a.String(), b.String())
 	}
-	for _, want := range []string{"Seeds 11 12", turn, least, session, context, own, "<= 0.15"} {
+	for _, want := range []string{"Seeds 11 12", turn, least, sticky, byContext, own, "<= 0.15"} {
 		if !strings.Contains(a.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, a.String())
 		}

@@ -75,7 +75,7 @@ func Pack(raw []byte) []byte {
 		dst = append(dst[:HeaderSize], raw...)
 		dst[1] = byte(plain)
 	}
-	if cap(dst)-len(dst) > len(dst)/8 {
+	if cap(dst)-len(dst) > len(dst)/32 {
 		dst = append(make([]byte, 0, len(dst)), dst...) // it will be kept
 	}
 	return dst
