@@ -169,6 +169,9 @@ type Value struct {
 	Coverage Coverage
 	Windows  int // windows that cover the text
 	Read     int // windows that were read
+	// Partial: some of the request could not be read for it, such as a stored context. What was found is there, and there
+	// may be more: of a test that finds nothing the result is unknown.
+	Partial bool
 }
 
 // Span is a piece of personal data in one segment of a request.

@@ -144,6 +144,9 @@ func (l *Leaf) Eval(set *signal.Set) Bounds {
 		case signal.Unknown:
 			return Exactly(Unknown)
 		case signal.Known:
+			if set.Values[l.Kind].Partial {
+				return certain(l.test, set)
+			}
 		}
 	}
 	return of(l.test.holds(set))
@@ -171,11 +174,11 @@ func StateOf(v *signal.Value) signal.State {
 	return v.State
 }
 
-// Known returns the signals whose value can be compared.
+// Known returns the signals whose value can be compared and speaks for all of the request.
 func Known(set *signal.Set) signal.Mask {
 	var m signal.Mask
 	for k := range signal.NumKinds {
-		if StateOf(&set.Values[k]) == signal.Known {
+		if StateOf(&set.Values[k]) == signal.Known && !set.Values[k].Partial {
 			m |= 1 << k
 		}
 	}
