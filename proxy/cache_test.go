@@ -507,7 +507,7 @@ func (b *bench) memoOf(body string) *cache.Identity {
 		b.tb.Fatal(err)
 	}
 	o := auth.DefaultOptions()
-	return &b.state.remember(Principal{Tenant: o.DefaultTenant, Role: o.DefaultRole}, req, http.Header{}).id
+	return &b.state.remember(Principal{Tenant: o.DefaultTenant, Role: o.DefaultRole}, req, http.Header{}, nil).id
 }
 
 func TestAFullQueueDropsAnswers(t *testing.T) {

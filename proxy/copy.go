@@ -85,12 +85,15 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 		} else {
 			p.tel.Metrics.TTFT(u.model.Name, time.Since(w.start))
 		}
-		if o.guarding != nil {
+		switch {
+		case o.guarding != nil:
 			err = u.copyChecked(ctx, w, o, &t)
-		} else {
+		case o.saves() && u.good():
+			err = u.copySaved(ctx, w, o, &t)
+		default:
 			err = u.copyEvents(w, &t, o.vault.Stream())
 		}
-	case (o.guarding != nil || o.req.Extras.Explain) && u.good() && isJSON(u.header) && u.plain():
+	case (o.guarding != nil || o.req.Extras.Explain || o.saves()) && u.good() && isJSON(u.header) && u.plain():
 		err = u.copyWhole(ctx, w, o, &t)
 	case o.vault != nil && isJSON(u.header) && u.plain():
 		err = u.copyRestored(w, o, &t)
@@ -254,6 +257,9 @@ func (u *upstream) copyWhole(ctx context.Context, w *reply, o *outcome, t *meter
 	}
 	if o.req.Extras.Explain {
 		out = addDecision(out, o)
+	}
+	if s := o.saver(); s != nil {
+		out = s.whole(ctx, out, h)
 	}
 	if !bytes.Equal(out, came) {
 		headers.DropStale(h)

@@ -18,9 +18,11 @@ type decision struct {
 	set        *signal.Set
 	state      *State          // that requests are decided by
 	request    *openai.Request // what was decided; nil where only its signals are known
+	contexts   *resolved       // that it names; nil without any
 	text       signal.Text     // what signals were read from; empty when none was
 	program    *rules.Program  // that made it
 	memo       *memo           // of the cache; nil where it is off everywhere
+	hideAll    bool            // personal data is replaced once the contexts are in the body
 	lacking    []string        // what the check of the answer has to do without
 	dropped    signal.Mask     // signals whose extraction was cancelled because the others settled it
 	model      string          // the configured model that the client named; empty when it asked for routing
@@ -31,8 +33,8 @@ type decision struct {
 
 // decide steps through the rules, extracting what they ask for and nothing else. A decision to block
 // is returned beside its error.
-func (st *State) decide(ctx context.Context, who Principal, req *openai.Request, h http.Header, m *memo) (*decision, error) {
-	d, err := st.start(who, req, h)
+func (st *State) decide(ctx context.Context, who Principal, req *openai.Request, h http.Header, r *resolved, m *memo) (*decision, error) {
+	d, err := st.start(who, req, h, r)
 	if err != nil {
 		return nil, err
 	}
@@ -51,30 +53,16 @@ func (st *State) decide(ctx context.Context, who Principal, req *openai.Request,
 	return d, nil
 }
 
-// supported refuses what a client may ask of the proxy and this version does not do, and more facts than
-// are read. Leaving it out without a word would let an answer pass for checked, or for one that knew its
-// context.
-func supported(req *openai.Request, h http.Header) error {
-	var param string
-	x := &req.Extras
-	switch {
-	case len(x.Contexts) > 0, h.Get("X-Signalbox-Context") != "":
-		param = "signalbox.context"
-	case x.SaveContext != nil:
-		param = "signalbox.save_context"
-	default:
-		return checkFacts(x.Facts, "signalbox.facts")
-	}
-	return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: param + " is not in this version of signalbox"}
-}
-
 // start collects what is known without looking into the text, and picks the program.
-func (st *State) start(who Principal, req *openai.Request, h http.Header) (*decision, error) {
-	if err := supported(req, h); err != nil {
+func (st *State) start(who Principal, req *openai.Request, h http.Header, r *resolved) (*decision, error) {
+	if err := checkFacts(req.Extras.Facts, "signalbox.facts"); err != nil {
 		return nil, err
 	}
 	name, configured := st.resolve(req.Model)
-	d := &decision{set: &signal.Set{Facts: st.facts(who, req, h)}, state: st, request: req, program: st.program}
+	d := &decision{set: &signal.Set{Facts: st.facts(who, req, h, r)}, state: st, request: req, program: st.program, contexts: r}
+	if r != nil {
+		d.lacking = slices.Clone(r.left)
+	}
 	switch {
 	case configured:
 		d.model = name
@@ -106,7 +94,7 @@ func (st *State) isAuto(name string) bool {
 	return slices.Contains(st.opts.AutoModels, name)
 }
 
-func (st *State) facts(who Principal, req *openai.Request, h http.Header) signal.Facts {
+func (st *State) facts(who Principal, req *openai.Request, h http.Header, r *resolved) signal.Facts {
 	f := signal.Facts{Role: who.Role, Tenant: who.Tenant, Model: req.Model, Session: sessionOf(req, h), Tokens: estimateTokens(req)}
 	if len(st.readHeaders) > 0 {
 		f.Header = func(name string) []string {
@@ -123,10 +111,12 @@ func (st *State) facts(who Principal, req *openai.Request, h http.Header) signal
 	if req.HasImages {
 		f.Features |= signal.HasImages
 	}
-	if len(req.Extras.Contexts) > 0 || h.Get("X-Signalbox-Context") != "" {
+	if r.named() {
 		f.Features |= signal.HasContext
+		f.Context = r.tokens
+		f.Tokens += r.tokens
 	}
-	if len(req.Extras.Facts) > 0 {
+	if len(req.Extras.Facts) > 0 || r.hasFacts() {
 		f.Features |= signal.HasFacts
 	}
 	return f
@@ -193,30 +183,37 @@ func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
 		open &= d.memo.sources(d.useful(need), d.set)
 		return open
 	}
-	if from != 0 {
-		d.classify(ctx, from, how, still)
+	switch {
+	case from == 0:
+	case d.contexts.named():
+		d.classifyWith(ctx, from, how, still)
+	default:
+		d.classify(ctx, &d.text, from, how, still)
 	}
 	d.set.Fail(from&open, signal.ReasonInternal) // so that a kind that was left out is not asked for again
+	if d.contexts.named() {
+		d.addStored(ctx, from)
+	}
 	if need.Has(signal.Cache) && from&^open&signal.MaskOf(signal.Embedding)&^d.set.Have() == 0 {
 		d.lookUp(ctx)
 	}
 	d.dropped |= need &^ (open | d.set.Have())
 }
 
-// classify has the classifier fill in the signals of need that still names while it is at it.
-func (d *decision) classify(ctx context.Context, need signal.Mask, how extent, still func() signal.Mask) {
+// classify has the classifier fill in the signals of need from a text, as long as still names them.
+func (d *decision) classify(ctx context.Context, text *signal.Text, need signal.Mask, how extent, still func() signal.Mask) {
 	c := d.state.classifier
 	asks, interruptible := c.(Interruptible)
 	reads, _ := c.(thorough)
 	switch {
 	case interruptible && how == everything:
-		asks.ExtractAllWhile(ctx, &d.text, need, d.set, still)
+		asks.ExtractAllWhile(ctx, text, need, d.set, still)
 	case interruptible:
-		asks.ExtractWhile(ctx, &d.text, need, d.set, still)
+		asks.ExtractWhile(ctx, text, need, d.set, still)
 	case how == everything && reads != nil:
-		reads.ExtractAll(ctx, &d.text, need, d.set)
+		reads.ExtractAll(ctx, text, need, d.set)
 	default:
-		c.Extract(ctx, &d.text, need, d.set)
+		c.Extract(ctx, text, need, d.set)
 	}
 }
 

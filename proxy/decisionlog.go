@@ -21,17 +21,18 @@ func (st *State) Identify(id decisionlog.Identity) { st.identity = id }
 
 // decided is what waits to be written. Nothing of it changes once the request has ended.
 type decided struct {
-	st      *State
-	o       outcome
-	id      string
-	status  int
-	headers http.Header // the client's, if rules may read any
-	prompts bool        // its text was kept; the log may forbid it since
-	log     *telemetry.Decisions
-	literal bool
-	cache   string // what became of the request in the cache
-	gave    string // model of the answer that the cache gave
-	held    int64  // about the bytes that are kept until it is written
+	st       *State
+	o        outcome
+	id       string
+	status   int
+	headers  http.Header // the client's, if rules may read any
+	prompts  bool        // its text was kept; the log may forbid it since
+	log      *telemetry.Decisions
+	literal  bool
+	contexts []string // that it named
+	cache    string   // what became of the request in the cache
+	gave     string   // model of the answer that the cache gave
+	held     int64    // about the bytes that are kept until it is written
 }
 
 // logDecision hands the decision of a request that has ended to the decision log.
@@ -75,6 +76,7 @@ func (l *decided) detach() {
 	}
 	l.cache = l.o.memo.found()
 	l.o.req, l.o.guarding, l.o.where, l.o.memo, d.memo = nil, nil, nil, nil, nil
+	l.contexts, d.contexts, l.o.held = d.contexts.pointers(), nil, nil
 	d.set, d.request, l.o.decision, l.o.vault = &set, nil, &d, nil
 }
 
@@ -127,7 +129,7 @@ func (l *decided) entry() *decisionlog.Entry {
 func (l *decided) facts() decisionlog.Facts {
 	f := &l.o.set.Facts
 	out := decisionlog.Facts{
-		Model: f.Model, Role: f.Role, Tenant: f.Tenant, Tokens: f.Tokens, Context: f.Context, Features: decisionlog.FeaturesOf(f.Features), Session: f.Session != "",
+		Model: f.Model, Role: f.Role, Tenant: f.Tenant, Tokens: f.Tokens, Context: f.Context, Contexts: l.contexts, Features: decisionlog.FeaturesOf(f.Features), Session: f.Session != "",
 	}
 	if len(l.headers) > 0 {
 		out.Headers = make(map[string]decisionlog.Header, len(l.headers))

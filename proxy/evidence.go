@@ -31,11 +31,21 @@ type grounds struct {
 	sources                 []evidence.Source
 	facts, tools, documents int  // how many sources are of each kind
 	cut                     bool // some did not fit
+
+	ready   *evidence.Evidence // prepared before, in place of sources; nil when it was not
+	only    string             // the context that ready is of
+	origins map[int]string     // of sources: the contexts that they come from
+}
+
+// found is a text that may be evidence.
+type found struct {
+	origin string // the context that it comes from; empty for the request
+	evidence.Source
 }
 
 // Evidence says what answers would be checked against.
 type Evidence struct {
-	Facts       int  `json:"facts"`        // of the request
+	Facts       int  `json:"facts"`        // of the request, its session and its contexts
 	ToolResults int  `json:"tool_results"` // in the conversation
 	Documents   int  `json:"documents"`    // in the prompt
 	Cut         bool `json:"cut,omitempty"`
@@ -43,7 +53,7 @@ type Evidence struct {
 
 // counts is nil without any.
 func (g *grounds) counts() *Evidence {
-	if len(g.sources) == 0 {
+	if len(g.sources) == 0 && g.ready == nil {
 		return nil
 	}
 	return &Evidence{g.facts, g.tools, g.documents, g.cut}
@@ -51,7 +61,14 @@ func (g *grounds) counts() *Evidence {
 
 // prepare indexes the texts. It costs about a microsecond for every word of them.
 func (g *grounds) prepare() (*evidence.Evidence, error) {
-	e, err := evidence.New(g.sources, evidence.Options{MaxFacts: max(len(g.sources), 1), MaxBytes: maxFactBytes + maxDocumentBytes})
+	if g.ready != nil {
+		return g.ready, nil
+	}
+	n := maxFactBytes + maxDocumentBytes // facts of contexts and sessions are within quotas
+	for i := range g.facts {
+		n += len(g.sources[i].Text)
+	}
+	e, err := evidence.New(g.sources, evidence.Options{MaxFacts: max(len(g.sources), 1), MaxBytes: n})
 	if err != nil {
 		return nil, fmt.Errorf("prepare evidence: %w", err)
 	}
@@ -75,51 +92,75 @@ func tooLarge(param, message string) error {
 	return &openai.Error{Status: http.StatusRequestEntityTooLarge, Type: openai.TypeInvalidRequest, Code: "request_too_large", Param: param, Message: message}
 }
 
-// gather collects the evidence of a request: the facts that it brings, and, as far as the options say so,
-// results of tools and documents. What the model itself said before is none.
-func (o GuardOptions) gather(req *openai.Request) *grounds {
+// gather collects the evidence of a request: the facts that it brings, those of its session and its contexts,
+// and, as far as the options say so, results of tools and documents. What the model itself said before is none.
+func (o GuardOptions) gather(req *openai.Request, r *resolved) *grounds {
 	g := &grounds{sources: factSources(req.Extras.Facts), facts: len(req.Extras.Facts)}
-	var found []evidence.Source
-	add := func(count *int, id, text string) {
-		if strings.TrimSpace(text) != "" {
-			*count++
-			found = append(found, evidence.Source{ID: id, Text: text})
-		}
+	texts := o.texts(req, g)
+	if len(texts) == 0 && g.alone(o, r) {
+		return g
 	}
+	if r != nil {
+		g.addFacts(r.facts, "")
+		for _, s := range r.snaps {
+			g.addFacts(s.Facts, pointer(s))
+		}
+		texts = append(o.ofContexts(r, g), texts...)
+	}
+	g.fit(texts)
+	return g
+}
+
+// texts lists the documents and results of tools in a request.
+func (o GuardOptions) texts(req *openai.Request, g *grounds) []found {
+	var out []found
+	add := func(s evidence.Source) { out = append(out, found{Source: s}) }
 	if o.Documents {
 		for i, text := range retrieved(req.Field("documents")) {
-			add(&g.documents, fmt.Sprintf("documents[%d]", i), text)
+			count(&g.documents, evidence.Source{ID: fmt.Sprintf("documents[%d]", i), Text: text}, add)
 		}
-		add(&g.documents, "instructions", document("system", req.Instructions))
+		count(&g.documents, evidence.Source{ID: "instructions", Text: document("system", req.Instructions)}, add)
 	}
+	o.messages(req, "", g, add)
+	return out
+}
+
+// count adds a source that says something.
+func count(n *int, s evidence.Source, add func(evidence.Source)) {
+	if strings.TrimSpace(s.Text) != "" {
+		*n++
+		add(s)
+	}
+}
+
+// messages adds what the messages of a request state. Their sources are named by their places, behind prefix.
+func (o GuardOptions) messages(req *openai.Request, prefix string, g *grounds, add func(evidence.Source)) {
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		id := fmt.Sprintf("%s[%d]", req.PromptField(), i)
+		id := fmt.Sprintf("%s%s[%d]", prefix, req.PromptField(), i)
 		switch m.Role {
 		case "tool", "function":
 			if o.ToolResults {
-				add(&g.tools, id, m.Text)
+				count(&g.tools, evidence.Source{ID: id, Text: m.Text}, add)
 			}
 		case "system", "developer", "user":
 			if o.Documents {
-				add(&g.documents, id, document(m.Role, m.Text))
+				count(&g.documents, evidence.Source{ID: id, Text: document(m.Role, m.Text)}, add)
 			}
 		}
 	}
-	g.fit(found)
-	return g
 }
 
 // fit adds the latest of the sources that fit, in their order. Of one that is too long its end is added, as
 // long as that leaves a quarter of the room to those before it, if they have use for it.
-func (g *grounds) fit(found []evidence.Source) {
+func (g *grounds) fit(texts []found) {
 	before := 0 // bytes of the sources before the one at hand
-	for i := range found {
-		before += len(found[i].Text)
+	for i := range texts {
+		before += len(texts[i].Text)
 	}
 	room := maxDocumentBytes
-	kept := len(found) // found[kept:] are added
-	for _, s := range slices.Backward(found) {
+	kept := len(texts) // texts[kept:] are added
+	for _, s := range slices.Backward(texts) {
 		before -= len(s.Text)
 		if len(s.Text) > room {
 			g.cut = true
@@ -128,10 +169,15 @@ func (g *grounds) fit(found []evidence.Source) {
 			}
 		}
 		kept--
-		found[kept] = s
+		texts[kept] = s
 		room -= len(s.Text)
 	}
-	g.sources = append(g.sources, found[kept:]...)
+	for _, s := range texts[kept:] {
+		if s.origin != "" {
+			g.from(len(g.sources), s.origin)
+		}
+		g.sources = append(g.sources, s.Source)
+	}
 }
 
 // A part of a source says something from so many bytes on, and begins behind a break within as many.

@@ -52,7 +52,7 @@ func TestEvidenceComesFromWhereTheOptionsSay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := GuardOptions{ToolResults: tt.tools, Documents: tt.documents}
-			g := o.gather(req)
+			g := o.gather(req, nil)
 			if diff := cmp.Diff(tt.want, g.sources); diff != "" {
 				t.Errorf("sources (-want +got):\n%s", diff)
 			}
@@ -76,7 +76,7 @@ func TestOfTooMuchEvidenceTheLatestIsRead(t *testing.T) {
 	}
 	req := parsed(t, `{"model":"auto","signalbox":{"facts":["one"]},"messages":[`+tool("a", 10)+","+tool("b", maxDocumentBytes-100)+","+tool("c", 90)+","+tool("d", 10)+`]}`)
 	o := GuardOptions{ToolResults: true}
-	g := o.gather(req)
+	g := o.gather(req, nil)
 	var got []string
 	for _, s := range g.sources {
 		got = append(got, s.Text[:1])

@@ -32,6 +32,7 @@ type Explanation struct {
 	By         string      `json:"by,omitempty"`         // how one of several models is chosen
 	Candidates []Candidate `json:"candidates,omitempty"` // in the order to try them, those that are left out last; weighted ones, which are drawn for each request, in the order of the file
 	Recall     *Recall     `json:"recall,omitempty"`     // what the cache would do; absent where it is off
+	Contexts   []string    `json:"contexts,omitempty"`   // that the request names, each as ID@VERSION
 	Evidence   *Evidence   `json:"evidence,omitempty"`   // what the guard has to check the answer against; absent when it is off or has nothing
 	Sent       *Sent       `json:"sent,omitempty"`       // what the model is asked for; absent when nothing would be forwarded
 }
@@ -74,19 +75,24 @@ type SignalTrace struct {
 func (p *Proxy) Explain(ctx context.Context, body []byte, who Principal) (*Explanation, error) {
 	st := p.acquire()
 	defer st.release()
-	return st.explain(ctx, body, who, http.Header{})
+	return p.explain(ctx, st, body, who, http.Header{})
 }
 
-func (st *State) explain(ctx context.Context, body []byte, who Principal, h http.Header) (*Explanation, error) {
+func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Principal, h http.Header) (*Explanation, error) {
 	req, err := parseAny(body)
 	if err != nil {
 		return nil, err
 	}
-	d, err := st.start(who, req, h)
+	r, err := p.resolve(ctx, who, req, h)
+	defer r.release()
 	if err != nil {
 		return nil, err
 	}
-	d.memo = st.remember(who, req, h)
+	d, err := st.start(who, req, h, r)
+	if err != nil {
+		return nil, err
+	}
+	d.memo = st.remember(who, req, h, r)
 	if err := st.settle(ctx, d, req); err != nil {
 		return nil, err
 	}
@@ -114,7 +120,7 @@ func parseAny(body []byte) (*openai.Request, error) {
 // explain builds the explanation. It runs the trace, which costs more than the decision did.
 func (d *decision) explain() *Explanation {
 	e := &Explanation{
-		Route: d.Route, Models: []string{}, Guard: "off", Cache: "off", Outcome: decisionlog.OutcomeOf(d.Outcome),
+		Route: d.Route, Models: []string{}, Guard: "off", Cache: "off", Outcome: decisionlog.OutcomeOf(d.Outcome), Contexts: d.contexts.pointers(),
 		Signals: map[string]SignalTrace{}, Routes: d.program.Trace(d.set),
 	}
 	for _, k := range d.program.Kinds().Kinds() {
@@ -132,7 +138,7 @@ func (d *decision) explain() *Explanation {
 	e.Reasoning, e.Prompt = a.Reasoning, a.Prompt.Name
 	e.Cache, e.Recall = d.caches(), d.explainRecall()
 	if mode := d.applies(); mode != guard.Off {
-		e.Guard, e.Evidence = mode.String(), d.state.watch.opts.gather(d.request).counts()
+		e.Guard, e.Evidence = mode.String(), d.state.watch.opts.gather(d.request, d.contexts).counts()
 	}
 	if a.MaxTokens.Auto {
 		e.MaxTokens = "auto"
@@ -274,7 +280,7 @@ func addDecision(body []byte, o *outcome) []byte {
 }
 
 // explainRequest serves POST /signalbox/v1/explain.
-func (*Proxy) explainRequest(st *State, w *reply, r *http.Request) error {
+func (p *Proxy) explainRequest(st *State, w *reply, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err
@@ -282,7 +288,7 @@ func (*Proxy) explainRequest(st *State, w *reply, r *http.Request) error {
 	if !st.auth.MayExplain(who) {
 		return errForbidden
 	}
-	e, err := st.explain(r.Context(), body, who, r.Header)
+	e, err := p.explain(r.Context(), st, body, who, r.Header)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -55,8 +54,9 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 		held   *upstream // an answer that another attempt may better
 		last   = errNoEndpoint
 		reason string // of the coming attempt, when it is a retry
-		body   []byte
+		body   payload
 		made   *model // whose body it is
+		err    error
 	)
 	defer func() { held.close() }()
 	for n := 1; ; n++ {
@@ -66,7 +66,9 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 		}
 		if x := where.dress(m); m != made || x != change.dress {
 			change.dress = x
-			body, o.asked = change.body(m)
+			if body, o.asked, err = change.payload(ctx, m); err != nil {
+				return err
+			}
 			made = m
 		}
 		o.model, o.endpoint = m, e
@@ -74,7 +76,7 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 		where.describe(w.Header())
 		begun := time.Now()
 		o.sent = st.chooser.Speeds.Now()
-		u, err := p.attempt(ctx, call{in: in, id: w.id, to: o.surface, body: body, streaming: streams(change.req), plain: o.guarding != nil || o.memo.taping(), extra: o.Action.Headers}, m, e)
+		u, err := p.attempt(ctx, call{in: o.headersFor(in, body.vault), id: w.id, to: o.surface, body: body, streaming: streams(change.req), plain: o.guarding != nil || o.memo.taping(), extra: o.Action.Headers}, m, e)
 		st.answered(o, err)
 		switch {
 		case errors.Is(err, errClientGone):
@@ -147,7 +149,7 @@ type call struct {
 	in        http.Header // the client's
 	id        string
 	to        *surface
-	body      []byte
+	body      payload
 	streaming bool
 	plain     bool // the answer has to be read, so it must not be compressed
 	extra     []rules.Header
@@ -238,11 +240,10 @@ func (c call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(h))
 	}
 	to := e.URL(strings.TrimPrefix(c.to.path, "/v1/"))
-	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.body)), nil }
-	first, _ := body() // cannot fail
+	body := func() (io.ReadCloser, error) { return c.body.reader(), nil }
 	req := &http.Request{
 		Method: http.MethodPost, URL: to, Host: to.Host, Header: h,
-		Body: first, GetBody: body, ContentLength: int64(len(c.body)),
+		Body: c.body.reader(), GetBody: body, ContentLength: c.body.size(),
 	}
 	return req.WithContext(ctx)
 }

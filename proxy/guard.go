@@ -190,7 +190,7 @@ func (o *outcome) arm(h http.Header) error {
 		return nil
 	}
 	st, req := o.state, o.req
-	g := st.watch.opts.gather(req)
+	g := st.watch.opts.gather(req, o.contexts)
 	if g.cut {
 		o.lacking = append(o.lacking, lackEvidence)
 	}
@@ -209,6 +209,9 @@ func (o *outcome) arm(h http.Header) error {
 	o.guarding = &guarding{
 		engine: st.watch.engine(),
 		job:    guard.Job{Evidence: found, Question: question(req), Policy: st.watch.policyFor(req, mode), MayAnnotate: !formed(req)},
+	}
+	if o.contexts.named() {
+		o.guarding.job.Origin = g.origin
 	}
 	return nil
 }
@@ -273,7 +276,11 @@ func (u *upstream) copyChecked(ctx context.Context, w *reply, o *outcome, t *met
 		err error
 		cut *cutError
 	)
-	o.guarded, err = o.guarding.engine.Copy(ctx, src, checkedSink{w}, o.guarding.job)
+	var dst guard.Sink = checkedSink{w}
+	if s := o.saver(); s != nil {
+		dst = savingSink{ctx: ctx, w: w, s: s}
+	}
+	o.guarded, err = o.guarding.engine.Copy(ctx, src, dst, o.guarding.job)
 	u.whole, u.told = true, o.guarded.State == sse.Failed
 	switch {
 	case err == nil && !o.guarded.Cut:

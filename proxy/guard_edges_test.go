@@ -207,11 +207,11 @@ func TestOfALongSourceTheEndIsRead(t *testing.T) {
 		"with no room for its part": {[]string{lines(2000), lines(maxDocumentBytes/16 - 10)}, []int{0, maxDocumentBytes - 160}},
 	} {
 		g := &grounds{}
-		var found []evidence.Source
+		var texts []found
 		for _, text := range tt.texts {
-			found = append(found, evidence.Source{Text: text})
+			texts = append(texts, found{Source: evidence.Source{Text: text}})
 		}
-		g.fit(found)
+		g.fit(texts)
 		var want []string
 		for i, n := range tt.want {
 			if text := tt.texts[i]; n > 0 {

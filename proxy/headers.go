@@ -20,7 +20,7 @@ func (d *decision) describe(h http.Header) {
 		h["X-Signalbox-Domain"] = []string{headerText(v.Label)}
 		h["X-Signalbox-Confidence"] = []string{strconv.FormatFloat(v.Score, 'f', 3, 64)}
 	}
-	if lost := d.degraded(); len(lost) > 0 {
+	if lost := append(d.degraded(), d.lacking...); len(lost) > 0 {
 		h["X-Signalbox-Degraded"] = []string{strings.Join(lost, ",")}
 	}
 	h["Server-Timing"] = []string{d.timing(0, 0)}

@@ -8,6 +8,7 @@ import (
 
 	"signalbox/internal/option"
 	"signalbox/internal/telemetry"
+	"signalbox/memory/prefix"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/kv"
@@ -35,6 +36,8 @@ type ModelOptions struct {
 	Reasoning reasoning.Options `yaml:"reasoning"`
 	// MaxTokensField is the field in which a limit on the answer is sent, max_tokens or max_completion_tokens; a client's limit in the other one is moved there unless the client asked for this very model. OpenAI's o-series and gpt-5 take max_completion_tokens only. Default max_tokens; max_completion_tokens with reasoning dialect openai.
 	MaxTokensField string `yaml:"max_tokens_field"`
+	// ContextRole is who says the stored contexts that a request names, at the start of the prompt: system, or user for models whose template takes no system message. Default system.
+	ContextRole string `yaml:"context_role"`
 	// Tags are words that routes may select models by.
 	Tags []string `yaml:"tags"`
 	// Health configures the active checks of the endpoints.
@@ -72,6 +75,9 @@ func (o ModelOptions) Validate() error {
 	choose.CheckSkills(&p, o.Skills, o.SkillsFrom)
 	o.Reasoning.Check(&p, "reasoning")
 	o.validateTokenField(&p)
+	if _, ok := contextRole(o.ContextRole); !ok {
+		p.Addf("context_role", "%q is neither %s nor %s", o.ContextRole, prefix.System, prefix.User)
+	}
 	o.validateTimes(&p)
 	return p.Err()
 }
@@ -101,6 +107,17 @@ func (o ModelOptions) validateTokenField(p *option.Problems) {
 	}
 }
 
+// contextRole reads a role; the empty one is that of the system.
+func contextRole(s string) (role prefix.Role, ok bool) {
+	switch s {
+	case "", prefix.System.String():
+		return prefix.System, true
+	case prefix.User.String():
+		return prefix.User, true
+	}
+	return prefix.System, false
+}
+
 // tokenField is the field in which the model takes a limit.
 func (o ModelOptions) tokenField() string {
 	switch {
@@ -122,10 +139,11 @@ type model struct {
 	servedAs string
 	dialect  *reasoning.Dialect
 	// tokenField is the field in which it takes a limit on the answer.
-	tokenField string
-	firstByte  time.Duration
-	answer     time.Duration
-	gap        time.Duration
+	tokenField  string
+	contextRole prefix.Role // who says contexts
+	firstByte   time.Duration
+	answer      time.Duration
+	gap         time.Duration
 }
 
 func newModel(o ModelOptions, defaults Options, metrics *telemetry.Metrics, board affinity.Board) (*model, error) {
@@ -141,11 +159,12 @@ func newModel(o ModelOptions, defaults Options, metrics *telemetry.Metrics, boar
 	if err != nil {
 		return nil, err
 	}
+	role, _ := contextRole(o.ContextRole)
 	return &model{
 		Model:    &choose.Model{Name: o.Name, Window: o.ContextWindow, Price: o.Price, Skills: choose.NewSkills(o.Skills, o.SkillsFrom)},
 		Group:    group,
 		where:    where,
-		servedAs: cmp.Or(o.ServedAs, o.Name), dialect: dialect, tokenField: o.tokenField(),
+		servedAs: cmp.Or(o.ServedAs, o.Name), dialect: dialect, tokenField: o.tokenField(), contextRole: role,
 		firstByte: override(o.FirstByteTimeout, defaults.FirstByteTimeout),
 		answer:    override(o.AnswerTimeout, defaults.AnswerTimeout),
 		gap:       override(o.GapTimeout, defaults.GapTimeout),

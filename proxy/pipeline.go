@@ -24,10 +24,16 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 		return err
 	}
 	o.req = req
+	o.held, err = p.resolve(ctx, who, req, r.Header)
+	defer o.held.release()
+	if err != nil {
+		return err
+	}
+	o.held.describe(w.Header())
 	if done, err := p.recall(ctx, st, w, who, r.Header, &o); done || err != nil {
 		return err
 	}
-	o.decision, err = p.decide(ctx, st, who, req, r.Header, o.memo)
+	o.decision, err = p.decide(ctx, st, who, r.Header, &o)
 	if o.decision != nil {
 		o.decision.describe(w.Header())
 	}
@@ -55,5 +61,5 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	if err != nil {
 		return err
 	}
-	return p.forward(ctx, st, w, o.headersFor(r.Header), where, change, &o)
+	return p.forward(ctx, st, w, r.Header, where, change, &o)
 }

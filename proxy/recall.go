@@ -42,14 +42,14 @@ type memo struct {
 }
 
 // remember derives what a request is known by. It costs a pass over the body, so it is not done where nothing is kept.
-func (st *State) remember(who Principal, req *openai.Request, h http.Header) *memo {
+func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *resolved) *memo {
 	c := st.caching
 	if c == nil {
 		return nil
 	}
 	m := &memo{taught: c.answers.taught.Load()}
 	m.fresh, m.forgetful = cacheControl(h)
-	f := st.facts(who, req, h)
+	f := st.facts(who, req, h, r)
 	scope := cache.Scope{Tenant: who.Tenant, Role: who.Role, Path: req.API.String(), Generation: c.generation(m.taught)}
 	if st.program.ReadsSession() {
 		scope.Session = f.Session
@@ -59,7 +59,7 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header) *me
 			scope.Headers = append(scope.Headers, cache.Header{Name: name, Value: value})
 		}
 	}
-	if f.Features&signal.HasContext != 0 {
+	if r.stateful() || req.Extras.SaveContext != nil {
 		m.id = cache.Identity{Exact: cache.State, Similar: cache.State}
 		return m
 	}
@@ -127,7 +127,7 @@ func (d *decision) caches() string {
 // recall answers a request that was answered before. That there is an answer means that the same rules decided the same
 // request, and let its answer be kept; so nothing is decided again. done is false when the request goes on.
 func (p *Proxy) recall(ctx context.Context, st *State, w *reply, who Principal, h http.Header, o *outcome) (done bool, err error) {
-	m := st.remember(who, o.req, h)
+	m := st.remember(who, o.req, h, o.held)
 	if o.memo = m; m == nil || m.id.Exact != cache.Eligible || m.fresh {
 		return false, nil
 	}
@@ -136,7 +136,7 @@ func (p *Proxy) recall(ctx context.Context, st *State, w *reply, who Principal, 
 		m.failed = !errors.Is(err, cache.ErrMiss)
 		return false, nil
 	}
-	d, err := st.start(who, o.req, h)
+	d, err := st.start(who, o.req, h, o.held)
 	if err != nil {
 		return false, err
 	}

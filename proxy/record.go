@@ -29,6 +29,7 @@ type outcome struct {
 	surface  *surface
 	req      *openai.Request // nil until it was decoded
 	memo     *memo           // of the cache; nil where it is off everywhere
+	held     *resolved       // what its pointers lead to; nil without any
 	vault    *redact.Vault   // nil when nothing was hidden from the model
 	model    *model          // of the last attempt; nil when there was none
 	endpoint *pool.Endpoint
@@ -42,6 +43,7 @@ type outcome struct {
 	queue    time.Duration
 	where    *plan  // nil until the request was sent
 	placed   placed // how its endpoint was picked
+	unsaved  error  // why the answer was not stored as a context; nil when it was, or was not to be
 }
 
 // record counts the request, once, and writes its log line. It holds no text of the request.
@@ -99,6 +101,9 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err
 	attrs = append(append(attrs, o.placed.attrs()...), o.guardAttrs()...)
 	if found := o.memo.found(); found != "" {
 		attrs = append(attrs, slog.String("cache", found))
+	}
+	if o.unsaved != nil {
+		attrs = append(attrs, slog.String("unsaved", o.unsaved.Error()))
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("cause", err.Error()))
@@ -158,10 +163,10 @@ func (p *Proxy) trace(r *http.Request, name string) (ctx context.Context, end fu
 }
 
 // decide wraps the stage in its span and counts what it computed and what it did not have to.
-func (p *Proxy) decide(ctx context.Context, st *State, who Principal, req *openai.Request, h http.Header, memo *memo) (*decision, error) {
+func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Header, o *outcome) (*decision, error) {
 	ctx, span := p.tel.Tracer.Start(ctx, "decide")
 	defer span.End()
-	d, err := st.decide(ctx, who, req, h, memo)
+	d, err := st.decide(ctx, who, o.req, h, o.held, o.memo)
 	if d == nil || errors.Is(err, errClientGone) {
 		return d, err
 	}

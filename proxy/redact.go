@@ -20,6 +20,10 @@ func (o *outcome) hide() (*openai.Request, error) {
 		return o.req, nil
 	}
 	v := &o.set.Values[signal.PII]
+	if o.contexts.named() && (v.State != signal.Known || v.Partial || len(v.Labels) > 0) {
+		o.hideAll = true // a value of the request may stand in a context, too
+		return o.req, nil
+	}
 	switch {
 	case v.State == signal.Known:
 	case v.Reason == signal.ReasonTimeout, v.Reason == signal.ReasonOverload:
@@ -32,8 +36,12 @@ func (o *outcome) hide() (*openai.Request, error) {
 	return req, err
 }
 
-// headersFor returns the client's headers without those that mention a value that was hidden.
-func (o *outcome) headersFor(in http.Header) http.Header {
+// headersFor returns the client's headers without those that mention a value that was hidden. A vault of the body
+// becomes that of the request.
+func (o *outcome) headersFor(in http.Header, body *redact.Vault) http.Header {
+	if o.hideAll {
+		o.vault = body
+	}
 	if o.vault == nil {
 		return in
 	}

@@ -2,10 +2,20 @@ package proxy
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 
 	"signalbox/internal/openai"
 	"signalbox/memory"
+	tiers "signalbox/memory/page"
+	"signalbox/memory/prefix"
+	"signalbox/proxy/contexts"
 )
 
 // UseMemory makes m the store of contexts. Call it once, before the first request; without it requests that name
@@ -21,3 +31,265 @@ func ownerOf(who Principal, session string) memory.Owner {
 func sessionOf(req *openai.Request, h http.Header) string {
 	return cmp.Or(req.Extras.Session, h.Get("X-Signalbox-Session"))
 }
+
+// The fields that name contexts, as errors call them.
+const (
+	contextField     = "signalbox.context"
+	contextHeader    = "x-signalbox-context"
+	saveContextField = "signalbox.save_context"
+)
+
+// What the header for degraded answers says of contexts.
+const (
+	lackContext      = "context"       // one that is not required was left out
+	lackSessionFacts = "session_facts" // they could not be reached
+	lackSaved        = "save_context"  // the answer was not stored
+)
+
+// resolved is what the pointers of one request lead to. The request owns it until release; nil stands for a request
+// without contexts, without facts of its session and without a wish to be stored.
+type resolved struct {
+	store    *memory.Store
+	owner    memory.Owner
+	refs     []openai.ContextRef // of snaps
+	snaps    []*memory.Snapshot  // in the order in which they stand in the prompt
+	left     []string            // what the request goes without, in the words of the header
+	verdicts contexts.Verdicts   // of all contexts together
+	tokens   int                 // of all contexts; an estimate where no count was stored
+	tier     tiers.Tier          // the farthest that bytes came from
+	facts    []memory.Fact       // of the session
+}
+
+// release gives the snapshots back. Later calls do nothing.
+func (r *resolved) release() {
+	if r == nil {
+		return
+	}
+	for _, s := range r.snaps {
+		s.Release()
+	}
+}
+
+// named reports whether there are contexts to put into the prompt.
+func (r *resolved) named() bool { return r != nil && len(r.snaps) > 0 }
+
+// resolve finds what the pointers of a request lead to. The caller releases it when the answer has ended.
+func (p *Proxy) resolve(ctx context.Context, who Principal, req *openai.Request, h http.Header) (*resolved, error) {
+	session := sessionOf(req, h)
+	if !req.Extras.Present && session == "" && len(h["X-Signalbox-Context"]) == 0 {
+		return nil, nil //nolint:nilnil // a request without any
+	}
+	refs, err := contextsOf(req, h)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.resolvable(req, refs); err != nil {
+		return nil, err
+	}
+	if p.memory == nil || len(refs) == 0 && session == "" && req.Extras.SaveContext == nil {
+		return nil, nil //nolint:nilnil // a request without any
+	}
+	ctx, span := p.tel.Tracer.Start(ctx, "resolve")
+	defer span.End()
+	r := &resolved{store: p.memory, owner: ownerOf(who, session), tier: tiers.Hot}
+	if err := r.fetch(ctx, p.memory, refs); err != nil {
+		r.release()
+		return nil, err
+	}
+	if session != "" {
+		if r.facts, err = p.memory.SessionFacts(ctx, r.owner); err != nil {
+			if ctx.Err() != nil {
+				r.release()
+				return nil, errClientGone
+			}
+			r.left = append(r.left, lackSessionFacts)
+		}
+	}
+	if r.named() {
+		r.sum()
+		p.tel.Metrics.ContextRequest(r.tier.String())
+	}
+	return r, nil
+}
+
+// contextsOf reads the pointers of a request. They stand in the body or in a header, and where in both, they are the
+// same.
+func contextsOf(req *openai.Request, h http.Header) ([]openai.ContextRef, error) {
+	refs := req.Extras.Contexts
+	line := h.Get("X-Signalbox-Context")
+	if line == "" {
+		return refs, nil
+	}
+	var named []openai.ContextRef
+	for s := range strings.SplitSeq(line, ",") {
+		ref, ok := openai.ParseContextRef(strings.TrimSpace(s))
+		if !ok {
+			return nil, invalidField(contextHeader, "the header "+contextHeader+" must list ids of contexts, as ctx_a@3,ctx_b")
+		}
+		named = append(named, ref)
+	}
+	most := openai.DefaultLimits().MaxContexts
+	switch {
+	case len(named) > most:
+		return nil, invalidField(contextHeader, fmt.Sprintf("the header %s names more than %d contexts", contextHeader, most))
+	case len(refs) == 0:
+		return named, nil
+	case !slices.EqualFunc(refs, named, func(a, b openai.ContextRef) bool { return a.ID == b.ID && a.Version == b.Version }):
+		return nil, invalidField(contextField, contextField+" and the header "+contextHeader+" name different contexts: send one of them")
+	}
+	return refs, nil
+}
+
+// invalidField is the error of a field that cannot be what it is.
+func invalidField(param, message string) error {
+	return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: message}
+}
+
+// resolvable refuses what this proxy, or this kind of request, cannot do. Leaving it out without a word would let an
+// answer pass for one that knew its context.
+func (p *Proxy) resolvable(req *openai.Request, refs []openai.ContextRef) error {
+	asked := ""
+	switch {
+	case len(refs) > 0:
+		asked = contextField
+	case req.Extras.SaveContext != nil:
+		asked = saveContextField
+	default:
+		return nil
+	}
+	switch {
+	case p.memory == nil:
+		return invalidField(asked, asked+" needs contexts, which are turned off here")
+	case req.API == openai.Other:
+		return invalidField(asked, asked+" is for requests with a prompt, and this endpoint's have none")
+	case req.Extras.SaveContext != nil:
+		return savable(req)
+	}
+	return nil
+}
+
+// fetch takes snapshots of the contexts, several of them at once, in the order of refs.
+func (r *resolved) fetch(ctx context.Context, store *memory.Store, refs []openai.ContextRef) error {
+	snaps, errs := make([]*memory.Snapshot, len(refs)), make([]error, len(refs))
+	one := func(i int) {
+		ref := memory.Ref{ID: refs[i].ID, Version: refs[i].Version, Lease: refs[i].Lease}
+		snaps[i], errs[i] = store.Resolve(ctx, r.owner, ref)
+	}
+	if len(refs) == 1 {
+		one(0)
+	} else {
+		var wg sync.WaitGroup
+		for i := range refs {
+			wg.Go(func() {
+				errs[i] = errPanicked
+				defer func() { _ = recover() }() // the error says it; a panic here would end the process
+				one(i)
+			})
+		}
+		wg.Wait()
+	}
+	var failed error
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			r.snaps, r.refs = append(r.snaps, snaps[i]), append(r.refs, refs[i])
+		case ctx.Err() != nil:
+			failed = errClientGone
+		case !refs[i].Required && lacking(err):
+			if !slices.Contains(r.left, lackContext) {
+				r.left = append(r.left, lackContext)
+			}
+		case failed == nil:
+			failed = &contextError{refs[i].ID, err}
+		}
+	}
+	return failed
+}
+
+// lacking reports whether an error says that a context is not there, and not that something is wrong.
+func lacking(err error) bool {
+	var away *memory.UnavailableError
+	return errors.Is(err, memory.ErrNotFound) || errors.Is(err, memory.ErrExpired) || errors.As(err, &away)
+}
+
+// contextError says why a context that a request names cannot be used.
+type contextError struct {
+	id  string
+	err error
+}
+
+func (e *contextError) Error() string { return "resolve context " + e.id + ": " + e.err.Error() }
+func (e *contextError) Unwrap() error { return e.err }
+
+// wire is the error as a client sees it; nil when it is not the client's to see.
+func (e *contextError) wire() *openai.Error {
+	out := contexts.Wire(e.err)
+	if out != nil {
+		out.Param, out.Message = contextField, out.Message+": "+strconv.Quote(e.id)
+	}
+	return out
+}
+
+// bytesPerToken is the estimate where no count was stored; see estimateTokens.
+const bytesPerToken = 4
+
+// sum works out what is true of all contexts together.
+func (r *resolved) sum() {
+	for i, s := range r.snaps {
+		r.tier = min(r.tier, s.Tier)
+		n := 0
+		for _, counted := range s.Derived.Tokens {
+			n = max(n, counted)
+		}
+		r.tokens += cmp.Or(n, int(s.Bytes)/bytesPerToken+bytesPerToken)
+		v, err := contexts.ParseVerdicts(s.Derived.Verdicts)
+		if err != nil {
+			v = contexts.Verdicts{} // what cannot be read is unknown
+		}
+		if i == 0 {
+			r.verdicts = v
+		} else {
+			r.verdicts = r.verdicts.Merge(v)
+		}
+	}
+}
+
+// describe writes the headers that say which contexts were used, and from where.
+func (r *resolved) describe(h http.Header) {
+	if !r.named() {
+		return
+	}
+	h["X-Signalbox-Context-Tier"] = []string{r.tier.String()}
+	h["X-Signalbox-Context-Version"] = []string{strings.Join(r.pointers(), ",")}
+}
+
+// pointers are the versions that were used, each as ID@VERSION.
+func (r *resolved) pointers() []string {
+	if !r.named() {
+		return nil
+	}
+	out := make([]string, len(r.snaps))
+	for i, s := range r.snaps {
+		out[i] = pointer(s)
+	}
+	return out
+}
+
+func pointer(s *memory.Snapshot) string { return s.ID + "@" + strconv.Itoa(s.Version) }
+
+// prefix is the contexts as the prefix compiler takes them.
+func (r *resolved) prefix() []prefix.Context {
+	out := make([]prefix.Context, len(r.snaps))
+	for i, s := range r.snaps {
+		out[i] = prefix.Context{Kind: s.Kind, Fragments: s.Fragments}
+	}
+	return out
+}
+
+// hasFacts reports whether facts are pinned to the contexts or to the session.
+func (r *resolved) hasFacts() bool {
+	return r != nil && (len(r.facts) > 0 || slices.ContainsFunc(r.snaps, func(s *memory.Snapshot) bool { return len(s.Facts) > 0 }))
+}
+
+// stateful reports whether answers depend on what is stored, or on what should have been.
+func (r *resolved) stateful() bool { return r.named() || r.hasFacts() || r != nil && len(r.left) > 0 }

@@ -36,7 +36,7 @@ type asked struct {
 	limit  tokenLimit   // that the proxy set
 }
 
-// body returns the body for m. When nothing has to change it is the client's body itself.
+// body returns the body for m, without contexts. When nothing has to change it is the client's body itself.
 func (rw rewriter) body(m *model) ([]byte, asked) {
 	p := openai.NewPatch(rw.req)
 	p.StripExtras()
@@ -122,8 +122,8 @@ const (
 
 // prompt puts the route's system prompt in and tells what became of the client's own; empty when the
 // route has none, or the request has no place for one, as a completion that is no chat. It goes where the
-// client's own stands: what a position distinguishes, a referenced context in front of the conversation,
-// is not in this version. A client's own prompt that says something gives way only to mode always.
+// client's own stands, or, where the request names contexts, beside those; see compile. A client's own prompt
+// that says something gives way only to mode always.
 //
 // Some clients split their prompt over several messages, of role system or developer, and in the
 // Responses API over instructions and such items. They are one prompt: it is vague when all of it is, and
@@ -151,9 +151,14 @@ func (rw rewriter) prompt(p *openai.Patch) (fate string) {
 	default:
 		return promptKept
 	}
-	if rw.req.API == openai.Response {
+	switch {
+	case rw.d.contexts.named():
+		if fate == promptReplaced {
+			rw.clearPrompt(p, first, end)
+		}
+	case rw.req.API == openai.Response:
 		rw.instruct(p, fate, text, first, end)
-	} else {
+	default:
 		putSystem(p, fate, text, first, end)
 	}
 	return fate

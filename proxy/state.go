@@ -48,10 +48,11 @@ type State struct {
 	chooser     choose.Chooser       // its speeds and lengths are of all states of a proxy
 	watch       *watch               // the guard
 	salts       *salts
-	salted      bool     // they come from a secret of the configuration
-	notices     *notices // to and from other replicas; of all states of a proxy
-	answers     *Answers // that are kept; nil without any
-	caching     *caching // nil where the cache is off everywhere
+	salted      bool        // they come from a secret of the configuration
+	notices     *notices    // to and from other replicas; of all states of a proxy
+	answers     *Answers    // that are kept; nil without any
+	caching     *caching    // nil where the cache is off everywhere
+	keywords    keywordMemo // of contexts
 
 	refs atomic.Int64  // requests that use it, and one for being the current one
 	idle chan struct{} // closed when refs falls to 0

@@ -38,7 +38,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"internal/hub/local": {"classify/bundle"},
 		"proxy": {
 			"proxy/affinity", "proxy/kv", "proxy/answer", "proxy/auth", "proxy/choose", "proxy/decisionlog", "proxy/headers", "proxy/lengths", "internal/option", "proxy/pool", "proxy/reasoning",
-			"proxy/redact", "memory", "memory/cache", "memory/prefix", "proxy/contexts", "rules", "stream/check", "stream/evidence", "stream/guard", "stream/sse", "internal/signal", "internal/openai", "internal/telemetry",
+			"proxy/redact", "memory", "memory/blob", "memory/cache", "memory/ledger", "memory/page", "memory/prefix", "proxy/contexts", "rules", "stream/check", "stream/evidence", "stream/guard", "stream/sse", "internal/signal", "internal/openai", "internal/telemetry",
 		},
 		"proxy/answer":      {"internal/openai"},
 		"proxy/auth":        {"internal/option"},

@@ -153,7 +153,7 @@ func (c *checker) keywords() {
 func (c *checker) rules(catalog Catalog) {
 	env := rules.Env{
 		AutoModels: c.cfg.Server.AutoModels, Signals: catalog.Signals, Thresholds: catalog.Thresholds,
-		Labels: maps.Clone(catalog.Labels), Absent: []string{"context_tokens", "context"}, Priced: []string{}, Skilled: []string{},
+		Labels: maps.Clone(catalog.Labels), Priced: []string{}, Skilled: []string{},
 	}
 	if env.Labels == nil {
 		env.Labels = make(map[signal.Kind][]string)

@@ -94,7 +94,7 @@ func (p *chatParser) contexts() ([]ContextRef, error) {
 	return refs, p.close()
 }
 
-// contextRef reads "ctx_a", "ctx_a@3" or {"id": "ctx_a", "version": 3, "required": true}.
+// contextRef reads "ctx_a", "ctx_a@3" or {"id": "ctx_a", "version": 3, "required": true, "lease": "..."}.
 func (p *chatParser) contextRef() (ContextRef, error) {
 	if p.kind() == '"' {
 		s, err := p.str()
@@ -119,8 +119,10 @@ func (p *chatParser) contextRef() (ContextRef, error) {
 			ref.Version, err = p.version()
 		case "required":
 			ref.Required, err = p.flag()
+		case "lease":
+			ref.Lease, err = p.strOrNull()
 		default:
-			err = p.unknown("id", "version", "required")
+			err = p.unknown("id", "version", "required", "lease")
 		}
 		return err
 	})

@@ -326,8 +326,8 @@ func TestParseChatReadsExtras(t *testing.T) {
 		{"null", `null`, Extras{}},
 		{"empty", `{}`, Extras{}},
 		{"one context", `{"context":"ctx_a"}`, Extras{Contexts: []ContextRef{{ID: "ctx_a", Required: true}}}},
-		{"contexts in every form", `{"context":["ctx_a@3",{"id":"ctx_b","version":2,"required":false},{"id":"ctx_c"}]}`, Extras{
-			Contexts: []ContextRef{{"ctx_a", 3, true}, {"ctx_b", 2, false}, {"ctx_c", 0, true}},
+		{"contexts in every form", `{"context":["ctx_a@3",{"id":"ctx_b","version":2,"required":false,"lease":"l1"},{"id":"ctx_c"}]}`, Extras{
+			Contexts: []ContextRef{{"ctx_a", 3, true, ""}, {"ctx_b", 2, false, "l1"}, {"ctx_c", 0, true, ""}},
 		}},
 		{"one fact", `{"facts":"the sky is blue"}`, Extras{Facts: []Fact{{Text: "the sky is blue"}}}},
 		{"facts in every form", `{"facts":["a",{"id":"1","text":"b","source":"s","kind":"date"}]}`, Extras{

@@ -185,6 +185,7 @@ type ContextRef struct {
 	ID       string // without the version
 	Version  int    // 0 means the latest
 	Required bool   // true unless the client says otherwise
+	Lease    string // of the context, which lets a deleted one be used; empty without one
 }
 
 // Fact is a statement that an answer is checked against.

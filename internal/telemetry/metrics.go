@@ -53,6 +53,7 @@ type Metrics struct {
 	cacheKept       counter
 	widened         counter
 	decisions       counter
+	contextRequests counter
 	guardClaims     counter
 	guardActions    counter
 	guardSeconds    histogram
@@ -133,6 +134,7 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 		cache:           m.counter("signalbox_cache_total", "Requests by what became of them in the answer cache: exact, semantic, miss, off, ineligible, bypass, error."),
 		cacheKept:       m.counter("signalbox_cache_kept_total", "Answers that might be kept, by result: kept, dropped, refused, failed."),
 		decisions:       m.counter("signalbox_decision_log_total", "Lines of the decision log by result: written, dropped (the queue was full), failed."),
+		contextRequests: m.counter("signalbox_context_requests_total", "Requests that named stored contexts, by the farthest tier that bytes came from: hot, l2, l3."),
 		guardClaims:     m.counter("signalbox_guard_claims_total", "Claims of answers by verdict: supported, contradicted, unsupported, unchecked, not_checkable."),
 		guardActions:    m.counter("signalbox_guard_actions_total", "What the guard did to answers, by action."),
 		guardSeconds:    m.histogram("signalbox_guard_check_seconds", "Time from a claim's last byte to its verdict, the wait in the queue included.", fastBuckets()),
@@ -294,6 +296,11 @@ func (m *Metrics) DecisionsLogged(result string, n int64) {
 // LimitWidened counts an answer that an automatic limit cut short.
 func (m *Metrics) LimitWidened(model string) {
 	m.widened.Add(background(), 1, m.attrs.get(attrKey{k1: "model", v1: model}))
+}
+
+// ContextRequest counts a request that named stored contexts. tier is hot, l2 or l3.
+func (m *Metrics) ContextRequest(tier string) {
+	m.contextRequests.Add(background(), 1, m.attrs.get(attrKey{k1: "tier", v1: tier}))
 }
 
 // GuardClaim counts a verdict on one claim of an answer.

@@ -57,6 +57,7 @@ type Facts struct {
 	Tenant   string            `json:"tenant,omitempty"`
 	Tokens   int               `json:"tokens"`                   // estimated length of the prompt
 	Context  int               `json:"context_tokens,omitempty"` // of the contexts that it refers to
+	Contexts []string          `json:"contexts,omitempty"`       // those, each as ID@VERSION
 	Features []string          `json:"features,omitempty"`       // tools, images, context, facts
 	Session  bool              `json:"session,omitempty"`        // one was named
 	Headers  map[string]Header `json:"headers,omitempty"`        // those that the rules name; empty where the request had none of the name
@@ -81,7 +82,8 @@ type Signal struct {
 	Sets       map[string]string `json:"sets,omitempty"`       // of keyword: fingerprint of every set that was looked for
 	Windows    int               `json:"windows,omitempty"`
 	Read       int               `json:"read,omitempty"`
-	Limit      int               `json:"limit,omitempty"` // classify.windows, of a signal that it can keep from reading them all
+	Partial    bool              `json:"partial,omitempty"` // of a part of the request: a stored context could not be read for it
+	Limit      int               `json:"limit,omitempty"`   // classify.windows, of a signal that it can keep from reading them all
 	Ms         float64           `json:"ms,omitempty"`
 }
 

@@ -90,7 +90,7 @@ func (r *recall) remember(l *Entry) {
 			r.set.Facts.Features |= w.bit
 		}
 	}
-	if l.Prompt != nil {
+	if l.Prompt != nil && len(l.Request.Contexts) == 0 { // what contexts say is not in the log
 		r.text.LastUser = l.Prompt.LastUser
 		for _, s := range l.Prompt.Segments {
 			r.text.Segments = append(r.text.Segments, signal.Segment(s))
@@ -126,7 +126,7 @@ func (id *Identity) still(k signal.Kind, s *Signal) bool {
 func (s *Signal) value() signal.Value {
 	v := signal.Value{
 		State: signal.Known, Reason: signal.Reason(s.Reason), Label: s.Label, Score: s.Score, Labels: s.Labels, Probs: s.Probs, Source: s.Source,
-		Windows: s.Windows, Read: s.Read,
+		Windows: s.Windows, Read: s.Read, Partial: s.Partial,
 	}
 	if s.State == "unknown" {
 		v.State = signal.Unknown

@@ -90,7 +90,7 @@ func FeaturesOf(f signal.Features) []string {
 func (id *Identity) SignalOf(k signal.Kind, v *signal.Value) Signal {
 	out := Signal{
 		State: "evaluated", Label: v.Label, Score: v.Score, Labels: v.Labels, Probs: v.Probs, Source: v.Source,
-		Definition: id.Definitions[k], Ms: Milliseconds(v.Elapsed),
+		Definition: id.Definitions[k], Ms: Milliseconds(v.Elapsed), Partial: v.Partial,
 	}
 	if v.State == signal.Unknown {
 		return Signal{State: "unknown", Reason: string(v.Reason), Source: v.Source, Definition: out.Definition, Ms: out.Ms}

@@ -17,7 +17,7 @@ func (l *ledger) summary() []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendFailure(dst, r, l.Mode != Hold && !r.withheld)
+		dst = appendFailure(dst, r, l.Mode != Hold && !r.withheld, l.origin(r))
 	}
 	dst = append(dst, "]}"...)
 	if l.job.Context != "" {
@@ -26,15 +26,23 @@ func (l *ledger) summary() []byte {
 	return append(dst, '}')
 }
 
+// origin names the context that the judged source of a claim comes from; empty for none.
+func (l *ledger) origin(r *record) string {
+	if l.job.Origin == nil || r.result.Source < 0 {
+		return ""
+	}
+	return l.job.Origin(r.result.Source)
+}
+
 // appendMark appends the value of x_signalbox of a mark: a summary of one claim.
-func appendMark(dst []byte, r *record) []byte {
+func appendMark(dst []byte, r *record, origin string) []byte {
 	dst = append(dst, `{"guard":{"mode":"annotate","failed":[`...)
-	return append(appendFailure(dst, r, true), "]}}"...)
+	return append(appendFailure(dst, r, true, origin), "]}}"...)
 }
 
 // appendFailure appends a failed claim. Its place is in code points of the choice's text as the model wrote it. Its text is left
 // out where it was withheld from the answer.
-func appendFailure(dst []byte, r *record, shown bool) []byte { //nolint:revive // a fact about the claim
+func appendFailure(dst []byte, r *record, shown bool, origin string) []byte { //nolint:revive // a fact about the claim
 	dst = append(dst, '{')
 	if r.lane.choice > 0 {
 		dst = append(strconv.AppendInt(append(dst, `"choice":`...), int64(r.lane.choice), 10), ',')
@@ -51,6 +59,9 @@ func appendFailure(dst []byte, r *record, shown bool) []byte { //nolint:revive /
 		dst = appendString(append(dst, `,"fact":`...), r.result.ID)
 	case r.result.Source >= 0:
 		dst = strconv.AppendInt(append(dst, `,"fact":`...), int64(r.result.Source), 10)
+	}
+	if origin != "" {
+		dst = appendString(append(dst, `,"context":`...), origin)
 	}
 	return append(dst, '}')
 }

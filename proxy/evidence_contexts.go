@@ -1,0 +1,93 @@
+package proxy
+
+import (
+	"signalbox/internal/openai"
+	"signalbox/memory"
+	"signalbox/memory/ledger"
+	"signalbox/stream/evidence"
+)
+
+// addFacts adds facts that are pinned; origin is the context that they are pinned to, empty for a session.
+func (g *grounds) addFacts(facts []memory.Fact, origin string) {
+	for _, f := range facts {
+		if origin != "" {
+			g.from(len(g.sources), origin)
+		}
+		g.sources = append(g.sources, evidence.Source{ID: f.ID, Text: f.Text, Fact: true})
+		g.facts++
+	}
+}
+
+// from notes the context that a source comes from.
+func (g *grounds) from(source int, origin string) {
+	if g.origins == nil {
+		g.origins = make(map[int]string)
+	}
+	g.origins[source] = origin
+}
+
+// origin names the context that a source comes from; empty for none.
+func (g *grounds) origin(source int) string {
+	if g.ready != nil {
+		return g.only
+	}
+	return g.origins[source]
+}
+
+// ofContexts lists the texts of contexts that are evidence, as those of requests are: documents, and of messages the
+// results of tools.
+func (o GuardOptions) ofContexts(r *resolved, g *grounds) []found {
+	var out []found
+	if r == nil {
+		return nil
+	}
+	for _, s := range r.snaps {
+		at := pointer(s)
+		if s.Kind == ledger.Messages {
+			if o.ToolResults || o.Documents {
+				out = append(out, o.ofMessages(s, at, g)...)
+			}
+			continue
+		}
+		if !o.Documents {
+			continue
+		}
+		if text, err := s.Text(); err == nil {
+			out = append(out, found{at, evidence.Source{ID: at, Text: text}})
+			g.documents++
+		} else {
+			g.cut = true
+		}
+	}
+	return out
+}
+
+// ofMessages is what messages of a context state. What the model itself said in them is no evidence.
+func (o GuardOptions) ofMessages(s *memory.Snapshot, at string, g *grounds) []found {
+	body := append(append([]byte(`{"model":"none","messages":`), s.Messages()...), '}')
+	req, err := openai.ParseChat(body, contextLimits())
+	if err != nil {
+		g.cut = true
+		return nil
+	}
+	var out []found
+	o.messages(req, at+".", g, func(f evidence.Source) { out = append(out, found{at, f}) })
+	return out
+}
+
+// alone uses what was prepared when the only context was stored, where nothing else is evidence.
+func (g *grounds) alone(o GuardOptions, r *resolved) bool {
+	if !r.named() || len(r.snaps) != 1 || len(r.facts) > 0 || len(g.sources) > 0 || r.snaps[0].Kind != ledger.Text {
+		return false
+	}
+	s := r.snaps[0]
+	e, ok := s.Grounding.(*evidence.Evidence)
+	if !ok {
+		return false
+	}
+	g.ready, g.only, g.facts = e, pointer(s), len(s.Facts)
+	if o.Documents {
+		g.documents, g.cut = 1, s.Bytes > maxDocumentBytes
+	}
+	return true
+}
