@@ -107,7 +107,7 @@ func (p *Proxy) resolve(ctx context.Context, who Principal, req *openai.Request,
 	}
 	if r.named() {
 		r.sum()
-		p.tel.Metrics.ContextRequest(r.tier.String())
+		p.tel.Metrics.ContextRequest(r.tier.String()) //nolint:contextcheck // metrics outlive requests
 	}
 	return r, nil
 }
@@ -148,7 +148,7 @@ func invalidField(param, message string) error {
 // resolvable refuses what this proxy, or this kind of request, cannot do. Leaving it out without a word would let an
 // answer pass for one that knew its context.
 func (p *Proxy) resolvable(req *openai.Request, refs []openai.ContextRef) error {
-	asked := ""
+	var asked string
 	switch {
 	case len(refs) > 0:
 		asked = contextField

@@ -186,7 +186,7 @@ func TestAContextThatIsNotThereIsAnError(t *testing.T) {
 func TestContextsNeedAStoreAndAPlace(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
-	open := func(s *setup) { s.routes = "default: {models: [small]}" } // nothing blocks what nobody can read
+	open := func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" } // nothing blocks what nobody can read
 	none := start(t, oneModel(up))
 	r := keeping(t, oneModel(up), nil, open)
 	text := r.keep("a text")

@@ -343,7 +343,7 @@ func told(body []byte, id string) []byte {
 // copySaved passes a stream on and stores its answer at its end.
 func (u *upstream) copySaved(ctx context.Context, w *reply, o *outcome, t *meter) error {
 	src := &checkedSource{u: u, t: t, restore: o.vault.Stream()}
-	dst := savingSink{ctx: ctx, w: w, s: o.saver()} //nolint:contextcheck // that of the request
+	dst := savingSink{ctx: ctx, w: w, s: o.saver()}
 	u.whole = true
 	for {
 		b, err := src.Read()

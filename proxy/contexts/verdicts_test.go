@@ -8,8 +8,6 @@ import (
 	"signalbox/internal/signal"
 )
 
-func score(x float64) *float64 { return &x }
-
 func TestVerdictsKeepWhatIsUnknownApartFromWhatIsClean(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -17,8 +15,8 @@ func TestVerdictsKeepWhatIsUnknownApartFromWhatIsClean(t *testing.T) {
 		wire string
 	}{
 		"unknown":  {Verdicts{}, `{}`},
-		"clean":    {Verdicts{Jailbreak: score(0), PII: map[string]float64{}}, `{"jailbreak":0,"pii":{}}`},
-		"findings": {Verdicts{Jailbreak: score(0.03), PII: map[string]float64{"EMAIL_ADDRESS": 0.99}}, `{"jailbreak":0.03,"pii":{"EMAIL_ADDRESS":0.99}}`},
+		"clean":    {Verdicts{Jailbreak: new(0), PII: map[string]float64{}}, `{"jailbreak":0,"pii":{}}`},
+		"findings": {Verdicts{Jailbreak: new(0.03), PII: map[string]float64{"EMAIL_ADDRESS": 0.99}}, `{"jailbreak":0.03,"pii":{"EMAIL_ADDRESS":0.99}}`},
 	} {
 		b, err := c.v.Encode()
 		if err != nil || string(b) != c.wire {
@@ -55,9 +53,9 @@ func TestVerdictsOfASelectionAreUnknown(t *testing.T) {
 
 func TestMergedVerdictsAreTheWorseOfBoth(t *testing.T) {
 	t.Parallel()
-	a := Verdicts{Jailbreak: score(0.2), PII: map[string]float64{"US_SSN": 0.4, "PERSON": 0.9}}
-	b := Verdicts{Jailbreak: score(0.7), PII: map[string]float64{"US_SSN": 0.8}}
-	want := Verdicts{Jailbreak: score(0.7), PII: map[string]float64{"US_SSN": 0.8, "PERSON": 0.9}}
+	a := Verdicts{Jailbreak: new(0.2), PII: map[string]float64{"US_SSN": 0.4, "PERSON": 0.9}}
+	b := Verdicts{Jailbreak: new(0.7), PII: map[string]float64{"US_SSN": 0.8}}
+	want := Verdicts{Jailbreak: new(0.7), PII: map[string]float64{"US_SSN": 0.8, "PERSON": 0.9}}
 	if diff := cmp.Diff(want, a.Merge(b)); diff != "" {
 		t.Error(diff)
 	}
