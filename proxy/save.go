@@ -111,7 +111,7 @@ func (s *saver) whole(ctx context.Context, body []byte, h http.Header) []byte {
 	if err != nil {
 		h["X-Signalbox-Degraded"] = []string{strings.TrimPrefix(h.Get("X-Signalbox-Degraded")+","+lackSaved, ",")}
 	}
-	return told(body, id)
+	return withSaved(body, id)
 }
 
 func cmpError(a, b error) error {
@@ -171,7 +171,7 @@ func (s *saver) event(ctx context.Context, e *sse.Event) {
 	data := e.Data
 	if s.well(&a, finish) {
 		id, _ := s.keep(ctx) // the outcome has the error, and the chunk says that there is one
-		data = told(data, id)
+		data = withSaved(data, id)
 	}
 	s.out = append(append(append(s.out, e.Raw[:e.At]...), data...), e.Raw[e.At+len(e.Data):]...)
 }
@@ -313,9 +313,9 @@ func (r *resolved) scope(ctx context.Context) (memory.Scope, error) {
 	return narrow, nil
 }
 
-// told is an answer, or a chunk of one, with the id of the stored context in x_signalbox; without an id it says that
+// withSaved is an answer, or a chunk of one, with the id of the stored context in x_signalbox; without an id it says that
 // there is none. What is no object stays as it is.
-func told(body []byte, id string) []byte {
+func withSaved(body []byte, id string) []byte {
 	at, ok := extensionOf(body)
 	if !ok {
 		return body

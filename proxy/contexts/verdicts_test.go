@@ -15,7 +15,7 @@ func TestVerdictsKeepWhatIsUnknownApartFromWhatIsClean(t *testing.T) {
 		wire string
 	}{
 		"unknown":  {Verdicts{}, `{}`},
-		"clean":    {Verdicts{Jailbreak: new(0), PII: map[string]float64{}}, `{"jailbreak":0,"pii":{}}`},
+		"clean":    {Verdicts{Jailbreak: new(0.0), PII: map[string]float64{}}, `{"jailbreak":0,"pii":{}}`},
 		"findings": {Verdicts{Jailbreak: new(0.03), PII: map[string]float64{"EMAIL_ADDRESS": 0.99}}, `{"jailbreak":0.03,"pii":{"EMAIL_ADDRESS":0.99}}`},
 	} {
 		b, err := c.v.Encode()
