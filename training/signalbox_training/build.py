@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+import onnx
 
-from . import batches, bundle, card, data, evaluate, export, heldout, model, parity, quantise, train, wide
+from . import batches, bundle, card, data, evaluate, export, heldout, model, parity, quantise, restore, train, wide
 
 
 def statistics_rows(tok, rows: list[data.Row], each: int = 120) -> list[list[int]]:
@@ -51,6 +52,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=float, default=3.0)
     parser.add_argument("--minutes", type=float, default=1e9, help="bound on training time; the schedule follows it")
     parser.add_argument("--checkpoint", type=Path, help="skip training and use these weights")
+    parser.add_argument("--keep-int8", type=Path, help="a graph whose int8 layers are taken as they are; for a checkpoint of settle")
     parser.add_argument("--held-out-minutes", type=float, default=0, help="train once for each group of left-out sources, this long each")
     parser.add_argument("--signalbox", type=Path, default=here.parent / "bin" / "signalbox", help="the program that measures the figures of the product")
     parser.add_argument("--fp16", action="store_true", help="also write model_fp16.onnx into the work folder")
@@ -79,7 +81,7 @@ def main() -> None:
     if not net.layers[0].qkv.limit.isfinite():  # weights from a training without the rounding phase
         train.calibrate(net, rows)
         net.eval()
-    layers = quantise.quantise(net, rows)
+    layers = restore.layers(onnx.load(args.keep_int8)) if args.keep_int8 else quantise.quantise(net, rows)
     fusion = fit_fusion(net, tok, table, layers, held)
     note(f"fusion {fusion.mix.tolist()}")
     sess = evaluate.session(export.build(net, "int8", layers, fusion).SerializeToString())

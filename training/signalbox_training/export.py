@@ -125,10 +125,10 @@ def add_wide(g: Graph, fusion: wide.Fusion, length: str) -> str:
 
 
 def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] | None = None,
-          fusion: wide.Fusion | None = None, tasks: tuple[str, ...] = (*SEQUENCE, "pii", "embedding")) -> onnx.ModelProto:
+          fusion: wide.Fusion | None = None, tasks: tuple[str, ...] = (*SEQUENCE, "pii", "embedding"), taps: bool = False) -> onnx.ModelProto:
     """Build the ONNX model. In an int8 graph the calibrated linear layers are int8, with the weights in
     `layers`, the others fp32. Without `fusion` the logits are those of the deep part alone. `tasks` are the outputs; a graph
-    of one task is what a model of its own for that task would be."""
+    of one task is what a model of its own for that task would be. `taps` adds what `Bundle.read` gives the sequence tasks."""
     w = {name: array(tensor) for name, tensor in model.state_dict().items()}
     g = Graph(precision, layers)
     index = lambda name, value: g.const(name, np.array(value, np.int64))
@@ -170,7 +170,8 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
     q, k, v = project(below, p)
     final = rest(below, attend(q, k, v), p)
     sequence = [t for t in SEQUENCE if t in tasks]
-    tails = add_tails(g, w, sequence, below, (q, k, v), attend, lambda x, c, adapt: rest(x, c, p, adapt)) if sequence else None
+    tapped = {}
+    tails = add_tails(g, w, sequence, below, (q, k, v), attend, lambda x, c, adapt: rest(x, c, p, adapt), tapped) if sequence else None
 
     # Pooling and heads run in fp32 whatever the trunk's precision.
     if precision == "fp16":
@@ -191,8 +192,9 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
     if "pii" in tasks:
         outputs["pii_logits"] = linear(g.op("Concat", [below, final], axis=-1), "pii")
     if "embedding" in tasks:
-        outputs["embedding"] = g.op("Div", [mean, g.op("Max", [
-            g.op("ReduceL2", [mean], axes=[1], keepdims=1), g.floats("tiny", np.float32(1e-12))])])
+        turned = g.op("MatMul", [mean, g.floats("metric", np.ascontiguousarray(w["metric.weight"].T))])
+        outputs["embedding"] = g.op("Div", [turned, g.op("Max", [
+            g.op("ReduceL2", [turned], axes=[1], keepdims=1), g.floats("tiny", np.float32(1e-12))])])
     if fusion is not None and sequence:
         add_fusion(g, fusion, sequence, outputs, mask, length)
     for name in outputs:
@@ -201,6 +203,11 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
     tensor = helper.make_tensor_value_info
     shapes = {t + "_logits": ["batch", len(labels)] for t, labels in SEQUENCE.items()}
     shapes |= {"pii_logits": ["batch", "tokens", len(PII)], "embedding": ["batch", HIDDEN]}
+    if taps:
+        tapped["mean"] = mean
+        shapes |= {"first": ["batch", 1, 1, HIDDEN], "context": ["batch", len(sequence), 1, HIDDEN], "mean": ["batch", HIDDEN]}
+        g.nodes += [helper.make_node("Identity", [at], [name], name="tap_" + name) for name, at in tapped.items()]
+        outputs |= tapped
     graph = helper.make_graph(
         g.nodes, "signalbox-minilm",
         [tensor(n, TensorProto.INT64, ["batch", "tokens"]) for n in ("input_ids", "attention_mask")],
@@ -212,9 +219,9 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
     return proto
 
 
-def add_tails(g: Graph, w: dict, sequence: list[str], below: str, qkv: tuple[str, str, str], attend, rest) -> str:
+def add_tails(g: Graph, w: dict, sequence: list[str], below: str, qkv: tuple[str, str, str], attend, rest, tapped: dict) -> str:
     """The last layer of the sequence tasks, first token only, adapted per task: [batch, tasks, 1, hidden].
-    What is the same for all tasks stays [batch, 1, 1, hidden]."""
+    What is the same for all tasks stays [batch, 1, 1, hidden]. `tapped` gets the names of what the tails are made of."""
     picked, one, two = [list(SEQUENCE).index(t) for t in sequence], g.const("one", np.array([1], np.int64)), g.const("two", np.array([2], np.int64))
     start, smooth = g.const("zero", np.array([0], np.int64)), w[f"layers.{LAYERS - 1}.out.smooth"]
 
@@ -230,6 +237,7 @@ def add_tails(g: Graph, w: dict, sequence: list[str], below: str, qkv: tuple[str
     first = head(below)
     query = g.op("Add", [head(q), delta("query", first)])
     context = g.op("Unsqueeze", [attend(g.op("Squeeze", [query, two]), k, v), two])
+    tapped |= {"first": first, "context": context}
     return rest(first, context, lambda part, given: [delta(part, given)])
 
 

@@ -168,6 +168,8 @@ class Bundle(nn.Module):
         self.adapters = Adapters()
         self.heads = nn.ModuleDict({task: Head(WIDTHS[task], len(labels)) for task, labels in SEQUENCE.items()})
         self.pii = nn.Linear(2 * HIDDEN, len(PII))
+        self.metric = nn.Linear(HIDDEN, HIDDEN, bias=False)  # of the embedding; see settle.py
+        nn.init.eye_(self.metric.weight)
         self.dropout = dropout
 
     def round(self, on: bool):
@@ -185,7 +187,16 @@ class Bundle(nn.Module):
 
     def forward(self, ids, mask):
         """Returns {task: logits [batch, classes]} with "pii" [batch, seq, labels] and "embedding" [batch, hidden]."""
-        batch, seq = ids.shape
+        below, final, read = self.read(ids, mask)
+        out = self.answers(*read)
+        out["pii"] = self.pii(F.dropout(torch.cat([below.float(), final], dim=-1), self.dropout, self.training))
+        out["embedding"] = self.embed(read[2])
+        return out
+
+    def read(self, ids, mask):
+        """The trunk: the last layer's inputs and results [batch, seq, hidden], and what the sequence tasks and the
+        embedding read of them: the first token [batch, 1, hidden], its context for each task [batch, tasks, hidden], the masked mean."""
+        seq, tasks = ids.shape[1], len(SEQUENCE)
         x = self.ln(self.words(ids) + self.positions(torch.arange(seq)))
         keep = (1.0 - mask[:, None, None, :].float()) * -1e4
         bias = keep.expand(-1, 1, seq, -1)
@@ -193,20 +204,21 @@ class Bundle(nn.Module):
             x = layer(x, bias, self.dropout)
         last = self.layers[-1]
         q, k, v = last.project(x)
-        final = last.rest(x, last.attend(q, k, v, bias), self.dropout)
-
-        tasks = len(SEQUENCE)
-        first = x[:, :1].expand(-1, tasks, -1)
-        own = self.adapters.delta("query", first).view(batch, tasks, HEADS, HIDDEN // HEADS).transpose(1, 2)
+        final = last.rest(x, last.attend(q, k, v, bias), self.dropout).float()
+        own = self.adapters.delta("query", x[:, :1].expand(-1, tasks, -1)).view(len(ids), tasks, HEADS, HIDDEN // HEADS).transpose(1, 2)
         context = last.attend(q[:, :, :1] + own.to(q.dtype), k, v, keep.expand(-1, 1, tasks, -1))
-        tails = last.rest(first, context, self.dropout, lambda part, given, result: result + self.adapters.delta(part, given)).float()
+        weight = mask.unsqueeze(-1).float()
+        return x, final, (x[:, :1], context, (final * weight).sum(1) / weight.sum(1).clamp(min=1))
 
-        final, weight = final.float(), mask.unsqueeze(-1).float()
-        mean = (final * weight).sum(1) / weight.sum(1).clamp(min=1)
-        out = {task: head(torch.cat([tails[:, i], mean], dim=-1), self.dropout) for i, (task, head) in enumerate(self.heads.items())}
-        out["pii"] = self.pii(F.dropout(torch.cat([x.float(), final], dim=-1), self.dropout, self.training))
-        out["embedding"] = F.normalize(mean, dim=-1)
-        return out
+    def answers(self, first, context, mean):
+        """The logits of the sequence tasks, from what `read` gives."""
+        first = first.expand(-1, len(SEQUENCE), -1)
+        tails = self.layers[-1].rest(first, context, self.dropout, lambda part, given, result: result + self.adapters.delta(part, given)).float()
+        return {task: head(torch.cat([tails[:, i], mean], dim=-1), self.dropout) for i, (task, head) in enumerate(self.heads.items())}
+
+    def embed(self, mean):
+        """The embedding, L2-normalised."""
+        return F.normalize(self.metric(mean), dim=-1)
 
 
 def base_folder() -> Path:
@@ -247,7 +259,7 @@ def from_base(dropout: float = 0.1) -> Bundle:
             nn.init.normal_(module.weight, std=1 / math.sqrt(module.in_features))
             nn.init.zeros_(module.bias)
     missing, unexpected = model.load_state_dict(state, strict=False)
-    own = ("heads.", "adapters.", "pii.")
+    own = ("heads.", "adapters.", "pii.", "metric.")
     if unexpected or any(not n.startswith(own) and not n.endswith((".smooth", ".limit")) for n in missing):
         raise ValueError(f"base weights do not fit: {missing} {unexpected}")
     return model

@@ -16,6 +16,7 @@ import torch
 from onnx import numpy_helper
 
 from .model import HIDDEN, LAYERS, PARTS, Bundle
+from .quantise import Quantised
 
 
 def checkpoint(graph: onnx.ModelProto) -> tuple[dict[str, torch.Tensor], np.ndarray]:
@@ -49,10 +50,18 @@ def checkpoint(graph: onnx.ModelProto) -> tuple[dict[str, torch.Tensor], np.ndar
             put(f"adapters.{side}.{part}", t[f"adapters.{part}.{side}"])
     for name in [n for n in net.state_dict() if n.startswith(("heads.", "pii."))]:
         put(name, t[name].T if name.endswith(".weight") else t[name])
+    put("metric.weight", t["metric"].T if "metric" in t else np.eye(HIDDEN))
     wrong = [n for n, x in net.state_dict().items() if state[n].shape != x.shape]
     if wrong:
         raise ValueError(f"the graph does not fit this model: {wrong}")
     return state, t["wide.table"] * t["wide.scale"]
+
+
+def layers(graph: onnx.ModelProto) -> dict[str, Quantised]:
+    """The int8 layers as they are in the graph, for weights of `checkpoint` whose trunk has not been trained further."""
+    t = {x.name: numpy_helper.to_array(x) for x in graph.graph.initializer}
+    names = [f"layers.{i}.{part}" for i in range(LAYERS) for part in PARTS]
+    return {name: Quantised(t[name + ".q"], t[name + ".scale"]) for name in names}
 
 
 def main() -> None:
