@@ -48,7 +48,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, default=here.parent / "models", help="the models folder")
-    parser.add_argument("--work", type=Path, default=here / "build", help="checkpoints and figures")
+    parser.add_argument("--work", type=Path, default=here / "build", help="checkpoints and figures; a latency.json there is taken instead of measuring")
     parser.add_argument("--epochs", type=float, default=3.0)
     parser.add_argument("--minutes", type=float, default=1e9, help="bound on training time; the schedule follows it")
     parser.add_argument("--checkpoint", type=Path, help="skip training and use these weights")
@@ -109,7 +109,11 @@ def main() -> None:
     note("dev done")
     base = evaluate.session(export.build(model.from_base(), "fp32", tasks=("embedding",)).SerializeToString())
     figures["sts_spearman"] = {"base_fp32": evaluate.sts(base, tok, args.data), "bundle_int8": evaluate.sts(sess, tok, args.data)}
-    figures["latency_ms"] = latencies(net, layers, fusion)
+    latency_file = args.work / "latency.json"
+    if latency_file.exists():
+        figures["latency_ms"] = json.loads(latency_file.read_text())
+    else:
+        figures["latency_ms"] = latencies(net, layers, fusion)
     note(json.dumps(figures["latency_ms"]))
     held_file = args.work / "heldout.json"
     if args.held_out_minutes:

@@ -172,7 +172,7 @@ def render(f: dict) -> str:
     out.append(f"### Int8 against fp32\n{p['texts']} texts, PyTorch fp32 against the int8 graph; personal-data labels are equal on {percent(p['pii_labels_equal'])} of the tokens.")
     out.append(table(["output", "largest difference", "mean of the largest per text", "equal labels"],
                      [[t, num(v), num(p["mean_of_max"][t]), p["labels_equal"].get(t, "")] for t, v in p["max_difference"].items()]))
-    out.append("### Latency\nMilliseconds for one row on one core of an AMD EPYC with AVX-512 VNNI, ONNX Runtime 1.30, median (fastest); the columns took turns.")
+    out.append("### Latency\nMilliseconds for one row on one core of an AMD EPYC with AVX-512 VNNI, ONNX Runtime 1.30, median (fastest); the columns took turns." + f["latency_ms"].pop("note", ""))
     names = {"all": "all tasks", "four": "four sequence tasks", "domain": "domain alone", "separate": "four separate graphs"}
     out.append(table(["tokens", *names.values()], [[n, *(f"{t[k][0]} ({t[k][1]})" for k in names)] for n, t in f["latency_ms"].items()]))
     out.append("### Hand-written prompts" + table(["prompt", "domain (probability)", "P(jailbreak)", "as expected"],

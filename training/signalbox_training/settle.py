@@ -6,7 +6,7 @@ direction in which some texts are thrown. Here both versions of what the heads r
 text, so a head can learn to give the same for both, and no trunk has to be run while it does.
 
 The metric is a linear map of the mean that becomes the embedding: requests of one intent nearer to each
-other than to those of the intents beside it, pairs of sentences as near as people judged.
+other than to those of the intents beside it, pairs of sentences as near as people judged. Its constants were chosen on CLINC150, as those of classify/knn.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from . import batches, data, evaluate, export, model, restore, train
 
 SEED = 5
 TEXTS = 9000
+RATE, HOLD = 3e-4, 0.02  # of the metric: learning rate, weight of its distance from where it began
 KEPT = 0.1  # of the texts, to see how far the versions are apart on texts that were not fitted
 
 
@@ -109,7 +110,7 @@ def fit_metric(net: model.Bundle, near: train.Neighbours, sess, steps: int, log=
     """Train the map of the mean on the means of the int8 graph."""
     labels = [(label, row) for label in sorted(near.intents) for row in near.intents[label]]
     x = means(sess, [row for _, row in labels])
-    at, by_label = {}, {}
+    by_label: dict[str, list[int]] = {}
     for i, (label, _) in enumerate(labels):
         by_label.setdefault(label, []).append(i)
     left, right = means(sess, [p[0] for p in near.pairs]), means(sess, [p[1] for p in near.pairs])
@@ -119,25 +120,27 @@ def fit_metric(net: model.Bundle, near: train.Neighbours, sess, steps: int, log=
         p.requires_grad_(False)
     weight = net.metric.weight.requires_grad_(True)
     start = weight.detach().clone()
-    opt = torch.optim.AdamW([weight], lr=3e-4, weight_decay=0)
+    opt = torch.optim.AdamW([weight], lr=RATE, weight_decay=0)
     sums = [0.0, 0.0, 0.0]
     for step in range(steps):
         for group in opt.param_groups:
-            group["lr"] = 3e-4 * (1 - step / steps)
-        field = rng.choice(near.fields) + "/" if rng.random() < 0.5 else ""
-        picked = rng.sample([l for l in sorted(by_label) if l.startswith(field)], 20)
-        rows = [i for l in picked for i in rng.sample(by_label[l], 4)]
-        intent = train.contrast(net.embed(x[rows]), [l for l in picked for _ in range(4)])
+            group["lr"] = RATE * (1 - step / steps)
+        field = rng.choice(near.fields) + "/" if rng.random() < 0.6 else ""
+        names = [label for label in sorted(by_label) if label.startswith(field)]
+        picked = rng.sample(names, min(24, len(names)))
+        each = min(5, *(len(by_label[label]) for label in picked))
+        rows = [i for label in picked for i in rng.sample(by_label[label], each)]
+        intent = train.contrast(net.embed(x[rows]), [label for label in picked for _ in range(each)])
         pairs = rng.sample(range(len(score)), 64)
         judged = train.cosent(net.embed(left[pairs]), net.embed(right[pairs]), score[pairs])
         hold = ((weight - start) ** 2).sum()
-        loss = intent + judged + 0.02 * hold
+        loss = intent + 0.3 * judged + HOLD * hold
         opt.zero_grad(set_to_none=True)
         loss.backward()
         opt.step()
         sums = [s + v.item() for s, v in zip(sums, (intent, judged, hold))]
-        if (step + 1) % 200 == 0:
-            log(f"metric step {step + 1}: intent {sums[0] / 200:.4f} judged {sums[1] / 200:.4f} hold {sums[2] / 200:.3f}")
+        if (step + 1) % 300 == 0:
+            log(f"metric step {step + 1}: intent {sums[0] / 300:.4f} judged {sums[1] / 300:.4f} hold {sums[2] / 300:.3f}")
             sums = [0.0, 0.0, 0.0]
     for p in net.parameters():
         p.requires_grad_(True)
@@ -150,7 +153,7 @@ def main() -> None:
     parser.add_argument("--bundle", type=Path, default=here.parent / "models" / "default", help="its graph is the trunk")
     parser.add_argument("--work", type=Path, default=here / "build", help="gets checkpoint.pt, wide.npy and scan.bin; build takes --keep-int8 with them")
     parser.add_argument("--epochs", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=2000, help="of the metric")
+    parser.add_argument("--steps", type=int, default=1500, help="of the metric")
     args = parser.parse_args()
     torch.manual_seed(SEED)
     torch.set_num_threads(1)

@@ -99,6 +99,8 @@ def prepare(folder: Path, leave_out: dict | None = None) -> list[data.Row]:
     for row in train:
         if row.src.startswith(("mmlu", "own/everyday")):
             row.weight *= 3  # few rows, and the hardest ones: exam questions, and prompts as people write them
+        elif row.src.startswith("exams"):
+            row.weight *= 2.5  # what the trunk cannot read
     seen = {data.key(r.text) for r in train} | {data.key(r.text) for r in held} | data.dev_keys(folder)
     for row in extra_rows(folder):
         k = data.key(row.text)
@@ -109,9 +111,9 @@ def prepare(folder: Path, leave_out: dict | None = None) -> list[data.Row]:
     return train
 
 
-def train(folder: Path, epochs: int = 10, rate: float = 0.06, decay: float = 2e-6, threads: int = 1, log=print, leave_out: dict | None = None,
-          only_bare_tasks: bool = False) -> np.ndarray:
-    """Fit the table; returns [BUCKETS, COLUMNS] float32. For `only_bare_tasks` see train.train."""
+def train(folder: Path, epochs: int = 24, rate: float = 0.06, decay: float = 2e-6, threads: int = 1, log=print, leave_out: dict | None = None,
+          only_bare_tasks: bool = False, start_from: np.ndarray | None = None) -> np.ndarray:
+    """Fit the table, or go on with one; returns [BUCKETS, COLUMNS] float32. For `only_bare_tasks` see train.train."""
     torch.manual_seed(3)
     torch.set_num_threads(threads)
     begin = time.time()
@@ -124,7 +126,9 @@ def train(folder: Path, epochs: int = 10, rate: float = 0.06, decay: float = 2e-
     log(f"{len(rows)} rows, {len(x.buckets)} n-grams, {time.time() - begin:.0f} s")
     table = torch.nn.EmbeddingBag(BUCKETS, COLUMNS, mode="sum", sparse=True)
     torch.nn.init.zeros_(table.weight)
-    opt = torch.optim.Adagrad(table.parameters(), lr=rate, initial_accumulator_value=1e-3)
+    if start_from is not None:
+        table.weight.data.copy_(torch.from_numpy(start_from))
+    opt = torch.optim.Adagrad(table.parameters(), lr=rate, initial_accumulator_value=1e-3 if start_from is None else 1e-2)
     rng = np.random.default_rng(1)
     size = 512
     for epoch in range(epochs):
@@ -267,7 +271,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, default=Path("build/wide.npy"))
-    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--epochs", type=int, default=24)
+    parser.add_argument("--rate", type=float, default=0.06)
+    parser.add_argument("--start-from", type=Path, help="go on with this table, at a rate of 0.04")
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    np.save(args.out, train(args.data, args.epochs, log=lambda s: print(s, flush=True)).astype(np.float32))
+    table = np.load(args.start_from) if args.start_from else None
+    np.save(args.out, train(args.data, args.epochs, args.rate, log=lambda s: print(s, flush=True), start_from=table).astype(np.float32))
