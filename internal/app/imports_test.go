@@ -71,7 +71,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"memory/prefix":           {"internal/openai", "memory/blob", "memory/ledger"},
 		"memory/redis":            {"memory/ledger"},
 		"proxy/affinity":          nil,
-		"simulator":               nil,
+		"simulator":               {"simulator/kv"},
 		"simulator/kv":            nil,
 		"configs":                 nil,
 		"models":                  nil,
