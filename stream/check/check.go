@@ -84,8 +84,7 @@ func (c *Checker) models() bool { return c.opts.Judge != nil || c.opts.Marker !=
 
 // Checker checks claims. It is immutable and safe for concurrent use.
 type Checker struct {
-	opts       Options
-	thresholds Thresholds
+	opts Options
 }
 
 // New returns a Checker. It fails when the options do not hold.
@@ -96,9 +95,5 @@ func New(o Options) (*Checker, error) {
 	if o.Premises == 0 {
 		o.Premises = defaultPremises
 	}
-	c := &Checker{opts: o, thresholds: DefaultThresholds()}
-	if o.Fusion != nil {
-		c.thresholds = o.Fusion.Thresholds()
-	}
-	return c, nil
+	return &Checker{opts: o}, nil
 }

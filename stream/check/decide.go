@@ -67,11 +67,10 @@ func (c *Checker) judged(r *reading) (float64, opinion) {
 	for _, p := range r.inf {
 		entail, contra = max(entail, float64(p.Entailment)), max(contra, float64(p.Contradiction))
 	}
-	support := entail
+	support, t := entail, DefaultThresholds()
 	if c.opts.Fusion != nil {
-		support = c.support(r)
+		support, t = c.fused(r)
 	}
-	t := c.thresholds
 	switch {
 	case support >= t.Supported && (c.opts.Fusion != nil || entail >= contra):
 		return support, entailed
@@ -83,10 +82,10 @@ func (c *Checker) judged(r *reading) (float64, opinion) {
 	return support, undecided
 }
 
-// support is the fused support of a claim.
-func (c *Checker) support(r *reading) float64 {
+// fused is the fused support of a claim, and the thresholds that hold for it.
+func (c *Checker) fused(r *reading) (float64, Thresholds) {
 	var room [numFeatures]float64
-	return c.opts.Fusion.Support(Features(room[:0], r.claim, r.found, r.findings, r.inf))
+	return c.opts.Fusion.Weigh(Features(room[:0], r.claim, r.found, r.findings, r.inf))
 }
 
 // rule turns what the models say into a verdict, by the rules of the package comment.

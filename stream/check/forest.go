@@ -48,6 +48,23 @@ const (
 	maxNodes = 1023 // of a tree
 )
 
+// grow makes a forest of trees whose features are indices into names, which gives their place in Features.
+func grow(base float64, trees []treeData, names []int32) (forest, error) {
+	f := forest{base: base}
+	if !finite(base) {
+		return f, errors.New("base must be finite")
+	}
+	if len(trees) > maxTrees {
+		return f, fmt.Errorf("%d trees: more than %d", len(trees), maxTrees)
+	}
+	for i := range trees {
+		if err := f.add(&trees[i], names); err != nil {
+			return f, fmt.Errorf("tree %d: %w", i, err)
+		}
+	}
+	return f, nil
+}
+
 // add appends a tree. Features of the tree are indices into names, which gives their place in Features.
 func (f *forest) add(t *treeData, names []int32) error {
 	n := len(t.Feature)

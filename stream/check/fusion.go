@@ -11,13 +11,15 @@ import (
 )
 
 // Fusion turns the features of a claim into its support: a forest of regression trees over Features, a logistic
-// calibration of its sum, and the thresholds of the verdicts. It is data that comes with a model. Make one with
-// ReadFusion; it is immutable and safe for concurrent use.
+// calibration of its sum, and the thresholds of the verdicts; for claims whose first premise comes from a long source also
+// trees, calibration and thresholds of their own. It is data that comes with a model. Make one with ReadFusion; it is
+// immutable and safe for concurrent use.
 type Fusion struct {
 	forest     forest
 	slope      float64
 	offset     float64
 	thresholds Thresholds
+	pages      *pages // nil: long sources are weighed like others
 }
 
 // Thresholds turn support and the probability of contradiction, both in [0,1], into verdicts.
@@ -62,6 +64,7 @@ type fusionData struct {
 	Trees       []treeData      `json:"trees"`
 	Calibration calibrationData `json:"calibration"`
 	Thresholds  Thresholds      `json:"thresholds"`
+	Pages       *pagesData      `json:"pages"`
 }
 
 // treeData is a tree as arrays over its nodes; node 0 is the root. Feature is an index into features, or -1 for a leaf,
@@ -79,6 +82,13 @@ type calibrationData struct {
 	Offset float64 `json:"offset"`
 }
 
+func (c calibrationData) validate() error {
+	if !finite(c.Offset) || !finite(c.Slope) || c.Slope <= 0 {
+		return errors.New("calibration must be finite, the slope above 0")
+	}
+	return nil
+}
+
 // ReadFusion reads a Fusion from JSON:
 //
 //	{"format": 1,
@@ -86,7 +96,11 @@ type calibrationData struct {
 //	 "base": 0.1,                                           // the sum begins with it
 //	 "trees": [{"feature": [0, -1, -1], "threshold": [0.5, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0], "value": [0, -1, 1]}],
 //	 "calibration": {"slope": 1, "offset": 0},              // support = 1 / (1 + exp(-(slope * sum + offset)))
-//	 "thresholds": {"supported": 0.5, "contradicted": 0.5, "unsupported": 0.4}}
+//	 "thresholds": {"supported": 0.5, "contradicted": 0.5, "unsupported": 0.4},
+//	 "pages": {                                             // may be left out
+//	   "words": 150,                                        // a source of more words is a page
+//	   "trees": [...],                                      // added to the sum of those above
+//	   "calibration": {...}, "thresholds": {...}}}          // in the place of those above
 //
 // A test goes left when its feature is at most its threshold. Unknown and repeated keys, unknown features, indices out of
 // range, nodes with two parents or none, numbers that are not finite and a slope that is not above 0 are errors.
@@ -117,19 +131,16 @@ func (d *fusionData) fusion() (*Fusion, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !finite(d.Base) || !finite(d.Calibration.Offset) || !finite(d.Calibration.Slope) || d.Calibration.Slope <= 0 {
-		return nil, errors.New("base and calibration must be finite, the slope above 0")
-	}
-	if err := d.Thresholds.validate(); err != nil {
+	if err := errors.Join(d.Calibration.validate(), d.Thresholds.validate()); err != nil {
 		return nil, err
 	}
-	if len(d.Trees) > maxTrees {
-		return nil, fmt.Errorf("%d trees: more than %d", len(d.Trees), maxTrees)
+	f := &Fusion{slope: d.Calibration.Slope, offset: d.Calibration.Offset, thresholds: d.Thresholds}
+	if f.forest, err = grow(d.Base, d.Trees, names); err != nil {
+		return nil, err
 	}
-	f := &Fusion{forest: forest{base: d.Base}, slope: d.Calibration.Slope, offset: d.Calibration.Offset, thresholds: d.Thresholds}
-	for i := range d.Trees {
-		if err := f.forest.add(&d.Trees[i], names); err != nil {
-			return nil, fmt.Errorf("tree %d: %w", i, err)
+	if d.Pages != nil {
+		if f.pages, err = d.Pages.pages(names); err != nil {
+			return nil, fmt.Errorf("pages: %w", err)
 		}
 	}
 	return f, nil
@@ -153,8 +164,18 @@ func (d *fusionData) places() ([]int32, error) {
 
 // Support is the support of a claim with these features, which are those of Features, in [0,1]. It does not allocate.
 func (f *Fusion) Support(features []float64) float64 {
-	return 1 / (1 + math.Exp(-(f.slope*f.forest.sum(features) + f.offset)))
+	support, _ := f.Weigh(features)
+	return support
 }
 
-// Thresholds are those of the verdicts.
-func (f *Fusion) Thresholds() Thresholds { return f.thresholds }
+// Weigh is the support of a claim with these features and the thresholds of its verdict, which are others on long sources.
+// It does not allocate.
+func (f *Fusion) Weigh(features []float64) (float64, Thresholds) {
+	sum := f.forest.sum(features)
+	if p := f.pages; p != nil && features[pageWords] > p.words {
+		return logistic(p.slope*(sum+p.forest.sum(features)) + p.offset), p.thresholds
+	}
+	return logistic(f.slope*sum + f.offset), f.thresholds
+}
+
+func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

@@ -99,6 +99,7 @@ type Premise struct {
 	Text     string  // the sentence and, up to the window, its neighbours
 	Score    float64 // higher is better; above 1 a number decided. Comparable within one claim only
 	Why      Why
+	Page     int // words of the whole source
 }
 
 // Evidence is the prepared text of the sources of one request or context.
@@ -106,6 +107,7 @@ type Evidence struct {
 	opts      Options
 	sources   []Source
 	sentences []sentence
+	lengths   []int // words of each source
 	numbers   *numeric.Index
 	words     lexical
 }
@@ -146,6 +148,10 @@ func New(sources []Source, o Options) (*Evidence, error) {
 	}
 	e.numbers = numeric.NewIndex(list)
 	e.words = newLexical(e.sentences)
+	e.lengths = make([]int, len(sources))
+	for _, s := range e.sentences {
+		e.lengths[s.source] += s.words
+	}
 	return e, nil
 }
 
@@ -239,7 +245,7 @@ func (e *Evidence) Numbers() *numeric.Index { return e.numbers }
 // Premise is sentence i as a premise with no score; i comes from a numeric.Finding.
 func (e *Evidence) Premise(i int) Premise {
 	s := e.sentences[i]
-	return Premise{Source: s.source, ID: e.sources[s.source].ID, Sentence: i, Text: e.window(i)}
+	return Premise{Source: s.source, ID: e.sources[s.source].ID, Sentence: i, Text: e.window(i), Page: e.lengths[s.source]}
 }
 
 // window is sentence i with as many of the sentences before and after it in its source as fit Options.WindowWords.

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 
-from . import batches, data, nli_bundle, nli_card, nli_data, nli_evaluate, nli_export, nli_fusion, nli_model, nli_train, quantise
+from . import batches, data, nli_bundle, nli_card, nli_data, nli_evaluate, nli_export, nli_fusion, nli_model, nli_pages, nli_train, quantise
 from .bundle import replace
 
 
@@ -59,27 +59,6 @@ def seen(args, given: list[dict]) -> tuple[list[str], list[dict]]:
     known = set(at)
     lines = [l for l in lines if l["row"] not in known] + [l | {"row": at[l["row"]]} for l in other]
     return names, sorted(lines, key=lambda l: (l["row"], l["claim"]))
-
-
-def product(args, names: list[str], alone) -> dict:
-    """Figures of the dev files as the product computes them: fused, the NLI model alone, and the forest without it."""
-    out, columns = {}, [names.index(n) for n in nli_fusion.words(names)]
-    for name in nli_data.DEV:
-        rows = data.read(args.data, f"dev/{name}.jsonl")[:: args.quick]
-        _, lines = nli_fusion.features(args.repository, rows, args.out, args.out / "fusion.json")
-        x = np.array([l["features"] for l in lines])
-        wrong = np.array([r["label"] == "unsupported" for r in rows])
-        scores = {"fused": nli_fusion.by_row(lines, len(rows)),
-                  "nli": nli_fusion.by_row(lines, len(rows), x[:, names.index("entail_max")]),
-                  "words": nli_fusion.by_row(lines, len(rows), 1 / (1 + np.exp(-alone.decision_function(x[:, columns]))))}
-        flagged, stated = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
-        for l in lines:
-            stated[l["row"]] = True
-            flagged[l["row"]] |= l["verdict"] in ("contradicted", "unsupported")
-        out[name] = {k: nli_evaluate.figures(s, wrong, rows) for k, s in scores.items()}
-        out[name]["stated"] = {"rows": int(stated.sum()), "auc": nli_evaluate.auc(scores["fused"][stated], wrong[stated])}
-        out[name]["verdicts"] = {"caught": float(flagged[wrong].mean()), "false_alarms": float(flagged[~wrong].mean())}
-    return out
 
 
 def fit_rows(args) -> tuple[list[str], list[dict], list[dict]]:
@@ -132,13 +111,13 @@ def main() -> None:
 
     names, given, lines = fit_rows(args)
     fit = nli_fusion.gather(names, lines, given)
-    fusion, support, alone = nli_fusion.make(names, fit, args.trees)
+    fusion, support = nli_fusion.make(names, fit, args.trees)
+    fusion["pages"] = nli_pages.weigh(names, fusion)
     nli_bundle.write(args.out, graph, heat, fusion)
-    figures["fit"] = {"rows": len(given), "claims": len(fit.y), "trees": len(fusion["trees"]), "features": len(names), "thresholds": fusion["thresholds"],
-                      "auc_by_group": {g: nli_evaluate.auc(1 - support[m], ~fit.y[m]) for g in nli_fusion.GROUPS
-                                       for m in [np.array([given[i]["group"] == g for i in fit.row])]}}
+    figures["fit"] = nli_card.fitted(fusion) | {"rows": len(given), "claims": len(fit.y), "auc_by_group": {g: nli_evaluate.auc(1 - support[m], ~fit.y[m]) for g in nli_fusion.GROUPS
+                                                                                for m in [np.array([given[i]["group"] == g for i in fit.row])]}}
     note(json.dumps(figures["fit"]))
-    figures["dev"] = product(args, names, alone)
+    figures["dev"] = nli_pages.product(args, fusion)
     figures["latency_ms"] = {f"{n} x {t}": nli_evaluate.latency(sess, t, n) for n, t in ((1, 32), (1, 64), (1, 96), (1, 128), (2, 96))}
     (args.work / "nli_figures.json").write_text(json.dumps(figures, indent=1) + "\n")
     replace(args.out / "MODEL_CARD.md", nli_card.render(figures).encode())

@@ -18,7 +18,7 @@ what it sees in words and numbers (`fusion.json`).
 | Head | first token, mean and largest values over the claim's tokens, one hidden layer, three logits; temperature {heat:g} |
 | Precision | int8 linear layers and word table over fixed ranges, fp32 attention, norms and head |
 | Graph size | {megabytes:.1f} MB |
-| Fusion | {trees} boosted trees, 40 % of the sum by words and numbers alone, on {features} features of a claim, most of which may push one way only, and a logistic curve |
+| Fusion | {trees} boosted trees, 40 % of the sum by words and numbers alone, on {features} features of a claim, most of which may push one way only, and a logistic curve; beside a source of more than {page_words} words those by words and numbers count twice besides, as much as all together |
 | Licence | Apache-2.0 |
 | Languages | English |
 
@@ -91,8 +91,17 @@ def kinds(f: dict) -> list[str]:
     return out + [f"| {KINDS[k]} | {parts[0][k][0]} | " + " | ".join(f"{p[k][1]:.3f}" for p in parts) + " |" for k in order]
 
 
-def verdicts(dev: dict, cuts: dict) -> list[str]:
-    out = ["", "### Verdicts", "", "With the thresholds of `fusion.json` (" + ", ".join(f"{k} {v:.2f}" for k, v in cuts.items()) + "), share of the answers with a contradicted or unsupported claim:", "",
+def fitted(fusion: dict) -> dict:
+    """What the card tells of a fusion."""
+    return {"trees": len(fusion["trees"]), "features": len(fusion["features"]), "thresholds": fusion["thresholds"], "page_words": fusion["pages"]["words"]}
+
+
+def cuts(found: dict) -> str:
+    return ", ".join(f"{k} {v:.2f}" for k, v in found.items())
+
+
+def verdicts(dev: dict, fit: dict) -> list[str]:
+    out = ["", "### Verdicts", "", f"With the thresholds of `fusion.json` ({cuts(fit['thresholds'])}), share of the answers with a contradicted or unsupported claim:", "",
            "| dev file | unsupported answers (caught) | supported answers (false alarms) |", "| --- | --- | --- |"]
     return out + [f"| `{n}` | {d['verdicts']['caught']:.3f} | {d['verdicts']['false_alarms']:.3f} |" for n, d in dev.items()]
 
@@ -111,9 +120,10 @@ def latency(f: dict) -> list[str]:
     return out + [f"| {n} | {a:.1f} | {b:.1f} |" for n, (a, b) in f.items()]
 
 
-def render(figures: dict) -> str:
+def render(figures: dict, graph: str = "") -> str:
+    """The model card; `graph` is what it tells of the graph, as an older card has it, where that was not measured again."""
     head = HEAD.format(version=VERSION, row=ROW, heat=figures["held_out"]["temperature"], megabytes=figures["bytes"] / 1e6, trees=figures["fit"]["trees"],
-                       features=figures["fit"]["features"], training=figures["training_rows"])
+                       features=figures["fit"]["features"], page_words=figures["fit"]["page_words"], training=figures["training_rows"])
     lines = head.rstrip("\n").split("\n") + grounding(figures["dev"]) + stated(figures["dev"]) + sources(figures["dev"]["grounding_real"]) + kinds(figures["dev"]["grounding_synthetic"])
-    lines += verdicts(figures["dev"], figures["fit"]["thresholds"]) + held_out(figures) + latency(figures["latency_ms"])
+    lines += verdicts(figures["dev"], figures["fit"]) + (["", graph.rstrip("\n")] if graph else held_out(figures) + latency(figures["latency_ms"]))
     return "\n".join(lines) + "\n" + LIMITS + "".join(f"| {name} | {licence} |\n" for name, licence in PROVENANCE)

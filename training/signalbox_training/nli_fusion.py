@@ -171,8 +171,8 @@ def tree(nodes, share: float, columns: list[int]) -> dict:
     return out
 
 
-def make(names: list[str], fit: Fit, trees: int = 100) -> tuple[dict, np.ndarray, HistGradientBoostingClassifier]:
-    """(the content of fusion.json, support of every claim by a forest that has not seen its row, the forest without the NLI model).
+def make(names: list[str], fit: Fit, trees: int = 100) -> tuple[dict, np.ndarray]:
+    """(the content of fusion.json without its pages, support of every claim by a forest that has not seen its row).
     The fusion is the weighted sum of a forest over all features and one over words and numbers alone."""
     everything = np.ones(len(fit.y), bool)
     parts = [(1 - WORDS_SHARE, names), (WORDS_SHARE, words(names))]
@@ -186,7 +186,7 @@ def make(names: list[str], fit: Fit, trees: int = 100) -> tuple[dict, np.ndarray
         found += [tree(step[0].nodes, share, [names.index(n) for n in used]) for step in model._predictors]
     content = {"format": 1, "features": names, "base": base, "trees": found, "calibration": {"slope": slope, "offset": offset},
                "thresholds": thresholds(names, fit, support)}
-    return content, support, model
+    return content, support
 
 
 def words(names: list[str]) -> list[str]:
