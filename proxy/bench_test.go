@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,11 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"signalbox/internal/openai"
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/answer"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/pool"
+	"signalbox/rules"
 	"signalbox/stream/evidence"
 	"signalbox/stream/guard"
 )
@@ -220,5 +223,53 @@ func hammer(b *testing.B, base, body string) {
 		if res.StatusCode != http.StatusOK {
 			b.Fatal(res.Status)
 		}
+	}
+}
+
+// A pointer to 600 KiB against the same text in the body: what the proxy does before anything is sent.
+func BenchmarkContext(b *testing.B) {
+	up := testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion))
+	r := keeping(b, oneModel(up), nil)
+	text := strings.Repeat("The lessee pays on the \"first\" of the month.\n", 600<<10/45)
+	id := r.keep(text)
+	one := func(body []byte) int64 {
+		req, err := openai.ParseChat(body, openai.Limits{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		held, err := r.proxy.resolve(b.Context(), Principal{Tenant: anyone().Tenant}, req, http.Header{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer held.release()
+		d, err := r.state.start(Principal{Tenant: anyone().Tenant}, req, http.Header{}, held)
+		if err != nil {
+			b.Fatal(err)
+		}
+		d.Action = &rules.Action{}
+		out, _, err := r.state.rewrite(req, d).payload(b.Context(), r.state.byName["small"])
+		if err != nil {
+			b.Fatal(err)
+		}
+		return out.size()
+	}
+	quotedText, err := json.Marshal(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, body := range map[string]string{
+		"pointer": with(quoted(id), hi),
+		"in full": `{"model":"small","messages":[{"role":"system","content":` + string(quotedText) + `},` + hi + `]}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			begun := processTime(b)
+			defer func() { b.ReportMetric(float64((processTime(b)-begun).Microseconds())/float64(b.N), "cpu-µs/op") }()
+			for b.Loop() {
+				if one([]byte(body)) < int64(len(text)) {
+					b.Fatal("a body without the text")
+				}
+			}
+		})
 	}
 }

@@ -264,11 +264,11 @@ func TestTextsAreVerifiedInTurnAndNoLongerThanTheirClientsWait(t *testing.T) {
 	}
 	first, leave := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { _, err := b.state.verify(first, in); ended <- err }()
+	go func() { _, err := b.state.verify(first, in, nil); ended <- err }()
 	within(t, begun, "the first check")
 	second, leaveToo := context.WithCancel(t.Context())
 	leaveToo()
-	if _, err := b.state.verify(second, in); !errors.Is(err, errClientGone) || len(begun) > 0 {
+	if _, err := b.state.verify(second, in, nil); !errors.Is(err, errClientGone) || len(begun) > 0 {
 		t.Errorf("the second: %v, %d checks began", err, len(begun))
 	}
 	leave()

@@ -200,7 +200,7 @@ func (r *resolved) fetch(ctx context.Context, store *memory.Store, refs []openai
 				r.left = append(r.left, lackContext)
 			}
 		case failed == nil:
-			failed = &contextError{refs[i].ID, err}
+			failed = &contextError{refs[i].ID, contextField, err}
 		}
 	}
 	return failed
@@ -214,8 +214,9 @@ func lacking(err error) bool {
 
 // contextError says why a context that a request names cannot be used.
 type contextError struct {
-	id  string
-	err error
+	id    string
+	param string // the field that names it
+	err   error
 }
 
 func (e *contextError) Error() string { return "resolve context " + e.id + ": " + e.err.Error() }
@@ -225,7 +226,7 @@ func (e *contextError) Unwrap() error { return e.err }
 func (e *contextError) wire() *openai.Error {
 	out := contexts.Wire(e.err)
 	if out != nil {
-		out.Param, out.Message = contextField, out.Message+": "+strconv.Quote(e.id)
+		out.Param, out.Message = e.param, out.Message+": "+strconv.Quote(e.id)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -15,9 +16,10 @@ import (
 
 // verifyBody is the body of POST /signalbox/v1/verify.
 type verifyBody struct {
-	Facts    *factList `json:"facts"`
-	Question string    `json:"question"`
-	Answer   string    `json:"answer"`
+	Facts    *factList      `json:"facts"`
+	Context  jsontext.Value `json:"context"` // pointers, as signalbox.context has them
+	Question string         `json:"question"`
+	Answer   string         `json:"answer"`
 }
 
 // factList is one fact, or a list of them.
@@ -71,14 +73,15 @@ type VerdictClaim struct {
 	Start   int     `json:"start"`
 	End     int     `json:"end"`
 	Verdict string  `json:"verdict"`
-	Score   float64 `json:"score"`          // support by the facts, in [0,1]
-	Fact    any     `json:"fact,omitempty"` // the id of the fact that decided, or its index where it has none
+	Score   float64 `json:"score"`             // support by the facts, in [0,1]
+	Fact    any     `json:"fact,omitempty"`    // the id of the fact that decided, or its index where it has none
+	Context string  `json:"context,omitempty"` // that the fact is pinned to, as ID@VERSION
 }
 
 // verifyRequest serves POST /signalbox/v1/verify: the claims of a text, checked against facts. Whoever may
 // ask for an answer may call it: it tells nothing of the configuration.
-func (*Proxy) verifyRequest(st *State, w *reply, r *http.Request) error {
-	_, body, err := st.admit(w, r)
+func (p *Proxy) verifyRequest(st *State, w *reply, r *http.Request) error {
+	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err
 	}
@@ -86,7 +89,12 @@ func (*Proxy) verifyRequest(st *State, w *reply, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out, err := st.verify(r.Context(), in)
+	held, err := p.verifyContexts(r, who, in)
+	defer held.release()
+	if err != nil {
+		return err
+	}
+	out, err := st.verify(r.Context(), in, held)
 	if err != nil {
 		return err
 	}
@@ -95,6 +103,34 @@ func (*Proxy) verifyRequest(st *State, w *reply, r *http.Request) error {
 	}
 	return writeJSON(w, http.StatusOK, out)
 }
+
+// verifyContexts finds the contexts that a text is verified against. They are all required unless they say otherwise.
+func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *verifyBody) (*resolved, error) {
+	if len(in.Context) == 0 {
+		return nil, nil //nolint:nilnil // a text without any
+	}
+	refs, err := openai.ParseContexts(in.Context, verifyContext)
+	switch {
+	case err == nil && len(refs) == 0:
+		return nil, nil //nolint:nilnil // a text without any
+	case err != nil:
+		return nil, err
+	case p.memory == nil:
+		return nil, invalidField(verifyContext, verifyContext+" needs contexts, which are turned off here")
+	}
+	held := &resolved{store: p.memory, owner: ownerOf(who, r.Header.Get("X-Signalbox-Session"))}
+	if err := held.fetch(r.Context(), p.memory, refs); err != nil {
+		var stored *contextError
+		if errors.As(err, &stored) {
+			stored.param = verifyContext
+		}
+		return held, err
+	}
+	return held, nil
+}
+
+// verifyContext is the field that names contexts.
+const verifyContext = "context"
 
 // readVerify reads a body. Errors are of the API and name the field.
 func readVerify(body []byte) (*verifyBody, error) {
@@ -105,6 +141,9 @@ func readVerify(body []byte) (*verifyBody, error) {
 	if err := json.Unmarshal(body, &in, json.RejectUnknownMembers(true)); err != nil {
 		return nil, invalid(openai.FieldOf(err), "the body must be an object with facts, a text or a list of texts or of objects {id, text}, "+
 			"answer, a text, and optionally question, a text")
+	}
+	if in.Facts == nil && len(in.Context) > 0 && in.Context.Kind() != 'n' {
+		in.Facts = new(factList)
 	}
 	switch {
 	case in.Facts == nil:
@@ -135,14 +174,22 @@ func (in *verifyBody) facts() []openai.Fact {
 }
 
 // verify checks a text, when its turn comes, as long as its client waits.
-func (st *State) verify(ctx context.Context, in *verifyBody) (*Verdict, error) {
+func (st *State) verify(ctx context.Context, in *verifyBody, held *resolved) (*Verdict, error) {
 	select {
 	case st.watch.verifying <- struct{}{}:
 		defer func() { <-st.watch.verifying }()
 	case <-ctx.Done():
 		return nil, errClientGone
 	}
-	g := grounds{sources: factSources(in.facts())}
+	g := grounds{sources: factSources(in.facts()), facts: len(*in.Facts)}
+	if held.named() {
+		all := st.watch.opts // what a text is verified against is all that the contexts say
+		all.Documents, all.ToolResults = true, true
+		for _, s := range held.snaps {
+			g.addFacts(s.Facts, pointer(s))
+		}
+		g.fit(all.ofContexts(held, &g))
+	}
 	e, err := g.prepare()
 	if err != nil {
 		return nil, err
@@ -154,14 +201,17 @@ func (st *State) verify(ctx context.Context, in *verifyBody) (*Verdict, error) {
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	return verdictOf(&report), nil
+	return verdictOf(&report, &g), nil
 }
 
-func verdictOf(report *check.Report) *Verdict {
+func verdictOf(report *check.Report, g *grounds) *Verdict {
 	out := &Verdict{Verdict: report.Verdict.String(), Claims: make([]VerdictClaim, len(report.Claims))}
 	for i := range report.Claims {
 		c := &report.Claims[i]
 		v := VerdictClaim{Text: c.Text, Start: c.Runes.Start, End: c.Runes.End, Verdict: c.Verdict.String(), Score: c.Score}
+		if c.Source >= 0 {
+			v.Context = g.origin(c.Source)
+		}
 		switch {
 		case c.Source < 0:
 		case c.ID != "":

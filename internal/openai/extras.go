@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -254,4 +255,22 @@ func (p *chatParser) ttl() (time.Duration, error) {
 		return 0, p.invalid("must be a positive duration with a unit, as 30m")
 	}
 	return d, nil
+}
+
+// ParseContexts reads the pointers of contexts as signalbox.context has them, from a JSON value of another body; param is
+// the field that it stands in. Errors are *Error with status 400.
+func ParseContexts(value []byte, param string) ([]ContextRef, error) {
+	p := newParser(Other, value, Limits{})
+	refs, err := p.contexts()
+	if err == nil {
+		err = p.finish()
+	}
+	if err != nil {
+		bad, ok := errors.AsType[*Error](asError(err))
+		if ok {
+			bad.Param = param
+		}
+		return nil, bad
+	}
+	return refs, nil
 }
