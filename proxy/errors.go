@@ -94,7 +94,6 @@ func wire(err error, id string) *openai.Error {
 		unknown *unknownModelError
 		long    *tooLongError
 		timeout net.Error
-		stored  *contextError
 	)
 	server := func(status int, code, message string) *openai.Error {
 		return &openai.Error{Status: status, Type: typeServer, Code: code, Message: message}
@@ -102,10 +101,7 @@ func wire(err error, id string) *openai.Error {
 	invalid := func(status int, code, param, message string) *openai.Error {
 		return &openai.Error{Status: status, Type: openai.TypeInvalidRequest, Code: code, Param: param, Message: message}
 	}
-	if errors.As(err, &stored) && stored.wire() != nil {
-		return stored.wire()
-	}
-	if e := contexts.Wire(err); e != nil {
+	if e := ofContexts(err); e != nil {
 		return e
 	}
 	switch {

@@ -222,11 +222,11 @@ type contextError struct {
 func (e *contextError) Error() string { return "resolve context " + e.id + ": " + e.err.Error() }
 func (e *contextError) Unwrap() error { return e.err }
 
-// wire is the error as a client sees it; nil when it is not the client's to see.
-func (e *contextError) wire() *openai.Error {
-	out := contexts.Wire(e.err)
-	if out != nil {
-		out.Param, out.Message = e.param, out.Message+": "+strconv.Quote(e.id)
+// ofContexts is an error about contexts as a client sees it; nil for any other, or one that is not the client's to see.
+func ofContexts(err error) *openai.Error {
+	out := contexts.Wire(err)
+	if at, ok := errors.AsType[*contextError](err); ok && out != nil {
+		out.Param, out.Message = at.param, out.Message+": "+strconv.Quote(at.id)
 	}
 	return out
 }

@@ -97,7 +97,7 @@ func TestAnAnswerThatEndsWellBecomesAContext(t *testing.T) {
 			if err != nil || c.Name != "run" || c.Parent != talk+"@1" || c.TTL.String() != "10m0s" || c.FactCount != 1 {
 				t.Errorf("%+v, %v", c, err)
 			}
-			if next := r.chat(with(quoted(id), hi)); next.status != 200 && tt.stream == false {
+			if next := r.chat(with(quoted(id), hi)); !tt.stream && next.status != 200 {
 				t.Errorf("the next agent: %d %s", next.status, next.body)
 			}
 		})

@@ -120,8 +120,7 @@ func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *verifyBody) (
 	}
 	held := &resolved{store: p.memory, owner: ownerOf(who, r.Header.Get("X-Signalbox-Session"))}
 	if err := held.fetch(r.Context(), p.memory, refs); err != nil {
-		var stored *contextError
-		if errors.As(err, &stored) {
+		if stored, ok := errors.AsType[*contextError](err); ok {
 			stored.param = verifyContext
 		}
 		return held, err
