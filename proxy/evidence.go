@@ -257,7 +257,7 @@ func withoutQuestions(text string) string {
 
 // Ground prepares what answers to requests that name a context are checked against, within the bounds of a request; see
 // contexts.Ground.
-func Ground(t *memory.Text, documents bool) (any, error) { //nolint:revive // an option of the guard
+func Ground(t *memory.Text, documents bool) (any, error) {
 	return contexts.Ground(t, contexts.GroundOptions{Documents: documents, MaxFactBytes: maxFactBytes, MaxDocument: maxDocumentBytes, Last: lastPart})
 }
 

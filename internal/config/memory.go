@@ -234,7 +234,7 @@ func (c *checker) memory() {
 	}
 	c.section("memory", m.Validate())
 	if !m.Enabled && m.Redis.URL == "" && len(m.Tenants) > 0 {
-		c.warn("memory.tenants", "contexts are turned off, so quotas are not used")
+		c.warn("memory.tenants", "contexts are turned off, so the quotas of %d tenants are not used", len(m.Tenants))
 	}
 	if m.Durability == DurabilityBestEffort && m.Redis.URL == "" {
 		c.warn("memory.durability", "without redis nothing outlives this process, and durability changes nothing")

@@ -63,7 +63,7 @@ func (s *Service) create(ctx context.Context, w http.ResponseWriter, r *Request)
 }
 
 // warmed warms a context that was just made and says what became of it: the context is there either way.
-func (s *Service) warmed(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) string { //nolint:revive // a wish of the client that is passed on
+func (s *Service) warmed(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) string {
 	switch err := s.o.Warmer.Warm(ctx, owner, ref, models, wait); {
 	case err != nil:
 		return warmLost

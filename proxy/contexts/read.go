@@ -77,13 +77,12 @@ type factList []memory.Fact
 // UnmarshalJSONFrom reads any of the forms.
 func (l *factList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*l = factList{}
-	switch dec.PeekKind() {
-	case 'n':
+	if dec.PeekKind() == 'n' {
 		*l = nil
 		_, err := dec.ReadToken()
 		return err
-	case '[':
-	default:
+	}
+	if dec.PeekKind() != '[' {
 		var f fact
 		err := json.UnmarshalDecode(dec, &f)
 		*l = append(*l, memory.Fact(f))
