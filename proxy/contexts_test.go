@@ -2,8 +2,6 @@ package proxy
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -431,9 +429,4 @@ func TestTokensAreCountedByAModelServerThatCan(t *testing.T) {
 	if got := b.proxy.CountTokens(t.Context(), strings.Repeat("x", maxCounted+1), nil); len(got) != 0 {
 		t.Errorf("of a text that is too long %v", got)
 	}
-}
-
-func sha(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:])
 }
