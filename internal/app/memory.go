@@ -93,10 +93,9 @@ func (a *App) revision() string {
 	return b.String()
 }
 
-// ground prepares what answers are checked against, as far as a configuration says that they are.
+// ground prepares what answers are checked against: all that the section of the guard takes for evidence.
 func (c *contextStore) ground(_ context.Context, t memory.Text) (any, error) {
-	cfg := c.cfg.Load()
-	return proxy.Ground(&t, cfg.Guarded && cfg.Guard.Documents)
+	return proxy.Ground(&t, c.cfg.Load().Guard.Documents)
 }
 
 // models are the names that requests may use.

@@ -128,14 +128,15 @@ func TestAnOutageOfRedisIsNotOneOfTheProxy(t *testing.T) {
 	poll := time.NewTicker(50 * time.Millisecond)
 	defer poll.Stop()
 	for _, id := range []string{far.ID, kept.ID} {
+		var got, about answer
 		ready := func() bool {
-			got, _ := s.content(t, id)
-			about := do(t, http.MethodGet, s.url+"/v1/contexts/"+id, "")
+			got, _ = s.content(t, id)
+			about = do(t, http.MethodGet, s.url+"/v1/contexts/"+id, "")
 			return got.status == http.StatusOK && strings.Contains(about.body, `"durable":true`)
 		}
 		for ; !ready(); <-poll.C {
 			if time.Now().After(back) {
-				t.Fatalf("%s is not back a minute after Redis", id)
+				t.Fatalf("%s is not back a minute after Redis: %d %s; %d %s", id, got.status, got.body, about.status, about.body)
 			}
 		}
 	}

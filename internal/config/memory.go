@@ -29,7 +29,7 @@ type Memory struct {
 	MaxTTL option.Duration `yaml:"max_ttl"`
 	// Durability is what a creation that names none gets while Redis cannot be reached: strict, it is refused; best_effort, it is kept in RAM until Redis is back. Default strict. Restart needed.
 	Durability string `yaml:"durability"`
-	// DeriveTimeout bounds the reading of a new context for its safety; what is not read by then is unknown, and routes that fail closed take it for unsafe. At least 1s. Default 1m. Restart needed.
+	// DeriveTimeout bounds the reading of a new context for its safety; what is not read by then is unknown, and routes that fail closed take it for unsafe. At least 1s. Default 5m. Restart needed.
 	DeriveTimeout option.Duration `yaml:"derive_timeout"`
 	// Quotas is what one tenant may have. Reloadable.
 	Quotas MemoryQuota `yaml:"quotas"`
@@ -92,7 +92,7 @@ func DefaultMemory() Memory {
 	return Memory{
 		Enabled: true, L2Bytes: option.Bytes(pages.Bytes), IdleToL2: option.Duration(pages.IdleHot), IdleToL3: option.Duration(pages.IdleL2),
 		DefaultTTL: option.Duration(store.TTL), MaxTTL: option.Duration(store.MaxTTL), Durability: DurabilityStrict,
-		DeriveTimeout: option.Duration(time.Minute),
+		DeriveTimeout: option.Duration(5 * time.Minute),
 		Redis: MemoryRedis{
 			Prefix: remote.Prefix, MetaTimeout: option.Duration(remote.MetaBudget), BlobTimeout: option.Duration(remote.BlobBudget),
 			WriteTimeout: option.Duration(remote.WriteBudget),

@@ -15,7 +15,8 @@
 // dying replica leaves behind vanishes. Every call has a budget of time. After several failures in a row a
 // breaker refuses calls for a second, so nobody waits for a Redis that is down.
 //
-// A Store is safe for concurrent use. The client library runs goroutines until Close; Watch runs none.
+// A Store is safe for concurrent use. The client library runs goroutines until Close; Watch runs one, which makes
+// connections anew, and waits for it.
 package redis
 
 import (
@@ -107,6 +108,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	address.DisableCache = true
 	address.ClientName = "signalbox"
 	address.Dialer.Timeout = time.Second
+	address.PipelineMultiplex = multiplex
 	address.ConnWriteTimeout = o.WriteBudget
 	s := &Store{
 		o: o, address: address,
@@ -133,8 +135,9 @@ func (s *Store) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to redis: %w", err)
 	}
-	s.client.Store(&client)
 	s.inspect(ctx, client)
+	_ = s.greet(ctx, client) // else the breaker opens, and Watch tries again
+	s.client.Store(&client)
 	return nil
 }
 

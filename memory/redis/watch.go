@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -16,8 +17,14 @@ import (
 
 // Watch connects if that is still to do, and tells of changes until ctx is done. Since news may be lost while
 // there is no connection, missed is called whenever one was made. Both are called from one goroutine and must
-// be fast. Watch returns nil when ctx is done, and an error after Close.
+// be fast. Watch returns nil when ctx is done, and an error after Close; the goroutine that makes connections anew while
+// the breaker is open has ended then.
 func (s *Store) Watch(ctx context.Context, changed func(ledger.News), missed func()) error {
+	var mending sync.WaitGroup
+	defer mending.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	mending.Go(func() { s.mend(ctx) })
 	retry := time.NewTicker(s.o.Rest)
 	defer retry.Stop()
 	for {
@@ -35,6 +42,43 @@ func (s *Store) Watch(ctx context.Context, changed func(ledger.News), missed fun
 		case <-retry.C:
 		}
 	}
+}
+
+// mend connects again while the breaker is open: the budget of a call that reads is too short for a new connection to a
+// Redis that is some milliseconds away.
+func (s *Store) mend(ctx context.Context) {
+	look := time.NewTicker(s.o.Rest)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+		if client := s.client.Load(); client != nil && s.brake.isOpen() && s.greet(ctx, *client) == nil {
+			s.brake.succeeded()
+		}
+	}
+}
+
+// The client has two connections for calls with a key, and picks one by chance: so many greetings use both, but for one time
+// in 65,000.
+const (
+	multiplex = 1 // the logarithm to base 2
+	greetings = 17
+)
+
+// greet lets the client connect, with time for it. The first error ends it.
+func (s *Store) greet(ctx context.Context, client rueidis.Client) error {
+	for range greetings {
+		within, cancel := context.WithTimeout(ctx, time.Second)
+		err := client.Do(within, client.B().Exists().Key(s.o.Prefix+":hello").Build()).Error()
+		cancel()
+		if err != nil {
+			return fmt.Errorf("greet redis: %w", err)
+		}
+	}
+	return nil
 }
 
 // listen is one connection's worth of Watch.

@@ -1,0 +1,114 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"signalbox/internal/testkit"
+	"signalbox/memory/ledger"
+)
+
+// relay stands before a Redis and makes it one that takes a while to connect to.
+type relay struct {
+	net.Listener
+	to   string
+	slow time.Duration // before a new connection is served
+	wg   sync.WaitGroup
+
+	mu    sync.Mutex // guards conns
+	conns []net.Conn
+}
+
+func newRelay(t *testing.T, to string, slow time.Duration) *relay {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{Listener: l, to: to, slow: slow}
+	r.wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			r.wg.Go(func() { r.serve(c) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		r.cut()
+		r.wg.Wait()
+	})
+	return r
+}
+
+func (r *relay) serve(c net.Conn) {
+	timer := time.NewTimer(r.slow)
+	defer timer.Stop()
+	<-timer.C
+	up, err := net.Dial("tcp", r.to)
+	if err != nil {
+		_ = c.Close()
+		return
+	}
+	r.mu.Lock()
+	r.conns = append(r.conns, c, up)
+	r.mu.Unlock()
+	r.wg.Go(func() { _, _ = io.Copy(up, c); _ = up.Close() })
+	_, _ = io.Copy(c, up)
+	_ = c.Close()
+}
+
+// cut ends all connections.
+func (r *relay) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.conns {
+		_ = c.Close()
+	}
+	r.conns = nil
+}
+
+// A connection takes longer to make than a read may take. Reads alone would never make one.
+func TestConnectionsAreMadeAnewToARedisThatIsFarAway(t *testing.T) {
+	server := testkit.NewRedis(t)
+	far := newRelay(t, server.Addr(), 400*time.Millisecond)
+	s, err := Open(t.Context(), Options{URL: "redis://" + far.Addr().String(), MetaBudget: 200 * time.Millisecond, Rest: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	ctx, stop := context.WithCancel(t.Context())
+	watched := make(chan error, 1)
+	go func() { watched <- s.Watch(ctx, func(ledger.News) {}, func() {}) }()
+	defer func() {
+		stop()
+		if err := <-watched; err != nil {
+			t.Error(err)
+		}
+	}()
+	reads := func() bool {
+		for range 20 { // on either connection
+			if _, err := s.Load(t.Context(), ledger.TenantOf("acme"), "ctx_a"); !errors.Is(err, ledger.ErrNotFound) {
+				return false
+			}
+		}
+		return true
+	}
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for round := range 3 {
+		for end := time.Now().Add(20 * time.Second); !reads(); <-poll.C {
+			if time.Now().After(end) {
+				t.Fatalf("round %d: reads fail for 20 s", round)
+			}
+		}
+		far.cut()
+	}
+}
