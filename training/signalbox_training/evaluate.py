@@ -143,8 +143,7 @@ def calibrate(sess, tok, held: list[data.Row]) -> tuple[dict, dict]:
 
 def even_domain(found: list[dict], held: list[data.Row], grid: np.ndarray) -> float:
     """The temperature with the least larger one of two calibration errors: exam questions, which are the
-    hardest, and all rows. Of temperatures within one point of the best the highest: the rows come from the
-    sources of the training, and on others a model is less often right than it believes."""
+    hardest, and all rows."""
     known = [k for k, r in enumerate(held) if r.domain >= 0]
     y = np.array([held[k].domain for k in known])
     exam = np.array([held[k].src.startswith("mmlu") for k in known])
@@ -154,8 +153,7 @@ def even_domain(found: list[dict], held: list[data.Row], grid: np.ndarray) -> fl
         right = p.argmax(1) == y
         return max(ece(p.max(1), right), ece(p.max(1)[exam], right[exam]))
 
-    errors = np.array([worse(t) for t in grid])
-    return float(grid[np.flatnonzero(errors <= errors.min() + 0.01)[-1]])
+    return float(min(grid, key=worse))
 
 
 def token_temperature(sess, tok, held: list[data.Row], grid: np.ndarray) -> float:
