@@ -100,6 +100,9 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("build cache: %w", err), set.discard())
 	}
+	if secret := cfg.Memory.SaltSecret; secret != "" {
+		st.Salt([]byte(secret))
+	}
 	a.neural.commit(set)
 	a.generation++
 	a.classifier.Store(set.classifier)

@@ -29,6 +29,10 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 	if a.contexts, err = a.openContexts(ctx, a.cfg.Load()); err != nil {
 		return err
 	}
+	board, err := a.openBoard(ctx, a.cfg.Load())
+	if err != nil {
+		return err
+	}
 	o := a.cfg.Load().Server
 	main, err := listen(ctx, o.Listen)
 	if err != nil {
@@ -48,6 +52,7 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 	g.Go(func() error { return serveUntilClosed(adminServer, admin) })
 	g.Go(func() error { return a.proxy.Run(background) })
 	g.Go(func() error { return a.contexts.run(background) })
+	g.Go(func() error { return board.run(background) })
 	g.Go(func() error { return a.watch(gctx, reload) })
 	g.Go(func() error {
 		<-gctx.Done()

@@ -102,6 +102,7 @@ func (l *load) observe(now time.Time, s Status) (restarted bool) {
 // counts is what a Placer tells of an endpoint.
 type counts struct {
 	placed, deviated, mispredicted, restarts atomic.Int64
+	told                                     atomic.Int64
 	predicted, cached                        atomic.Int64
 }
 
@@ -118,6 +119,7 @@ type Stats struct {
 	Restarts     int64   // observed
 	Predicted    int64   // prompt tokens that it should have had, of requests that reported cached tokens
 	Cached       int64   // prompt tokens that it had
+	Told         int64   // what other proxies have told of it
 }
 
 // Stats returns what is known of endpoint i.
@@ -127,5 +129,6 @@ func (p *Placer) Stats(i int) Stats {
 		Name: e.Name, Blocks: e.table.len(), Prefill: e.speed.perToken(), Queued: e.load.queued.Load(), Running: e.load.running.Load(),
 		Placed: e.count.placed.Load(), Deviated: e.count.deviated.Load(), Mispredicted: e.count.mispredicted.Load(),
 		Restarts: e.count.restarts.Load(), Predicted: e.count.predicted.Load(), Cached: e.count.cached.Load(),
+		Told: e.count.told.Load(),
 	}
 }

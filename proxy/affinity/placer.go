@@ -232,6 +232,7 @@ func (p *Placer) Learn(now time.Time, r Residence) {
 	for i := range p.endpoints {
 		if p.endpoints[i].Name == r.Endpoint {
 			p.residences.set(r.Key, i, r.Tokens, p.ticks(r.Expires))
+			p.endpoints[i].count.told.Add(1)
 		}
 	}
 }
