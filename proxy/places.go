@@ -26,6 +26,8 @@ type place struct {
 
 	end *pool.Endpoint
 	apc *atomic.Bool // it takes a cache_salt
+
+	warm *warmLimit
 }
 
 // newPlaces makes the places of a model from options that are valid.
@@ -34,7 +36,7 @@ func newPlaces(o *ModelOptions, g *pool.Group, board affinity.Board) (*places, e
 	w.length.Store(math.Float64bits(1))
 	ends := make([]affinity.Endpoint, len(g.Endpoints))
 	for i, e := range g.Endpoints {
-		x := place{Options: o.Endpoints[i].KV.Over(&o.KV), end: e, apc: new(atomic.Bool)}
+		x := place{Options: o.Endpoints[i].KV.Over(&o.KV), end: e, apc: new(atomic.Bool), warm: newWarmLimit()}
 		x.apc.Store(x.Level == kv.LevelAPC)
 		w.ends = append(w.ends, x)
 		ends[i] = affinity.Endpoint{
@@ -62,7 +64,7 @@ func (w *places) adopt(old *places) {
 		for j := range old.ends {
 			a, b := &w.ends[i], &old.ends[j]
 			if a.end.Name == b.end.Name && *a.end.Chat == *b.end.Chat && a.Level == b.Level {
-				a.apc = b.apc
+				a.apc, a.warm = b.apc, b.warm
 			}
 		}
 	}

@@ -27,6 +27,7 @@ type Proxy struct {
 	transport *http.Transport
 	budget    *pool.Budget
 	memory    *memory.Store // of contexts; nil without one
+	warms     *warms
 	contexts  *contexts.Service
 	counters  counters
 	state     atomic.Pointer[State]
@@ -37,7 +38,7 @@ type Proxy struct {
 
 // New makes a proxy that serves from st. It starts nothing; see Run.
 func New(opts Options, st *State, tel *telemetry.Telemetry) *Proxy {
-	p := &Proxy{tel: tel, transport: newTransport(opts), budget: pool.NewBudget(), swapped: make(chan struct{}, 1), started: time.Now().Unix()}
+	p := &Proxy{tel: tel, transport: newTransport(opts), budget: pool.NewBudget(), swapped: make(chan struct{}, 1), started: time.Now().Unix(), warms: newWarms()}
 	p.state.Store(st)
 	return p
 }
@@ -61,6 +62,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer p.transport.CloseIdleConnections()
 	defer wg.Wait()
+	wg.Go(func() { p.warms.run(ctx, p) })
 	var checked *State
 	for {
 		if st := p.state.Load(); st != checked {

@@ -48,6 +48,7 @@ type State struct {
 	chooser     choose.Chooser       // its speeds and lengths are of all states of a proxy
 	watch       *watch               // the guard
 	salts       *salts
+	chains      *chains     // of stored contexts; of all states of a proxy
 	salted      bool        // they come from a secret of the configuration
 	notices     *notices    // to and from other replicas; of all states of a proxy
 	answers     *Answers    // that are kept; nil without any
@@ -68,7 +69,7 @@ func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, 
 	st := &State{
 		opts: opts, auth: auth.New(who), byName: make(map[string]*model, len(models)), prompts: make(map[string]string, len(prompts)),
 		program: program, classifier: c, readHeaders: program.Headers(), generation: generation,
-		idle: make(chan struct{}), salts: newSalts(nil), notices: &notices{},
+		idle: make(chan struct{}), salts: newSalts(nil), notices: &notices{}, chains: &chains{},
 		chooser: choose.Chooser{
 			Models: make(map[string]*choose.Model, len(models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Intn: rand.IntN,
 		},
@@ -161,6 +162,7 @@ func (st *State) groups() []*pool.Group {
 func (st *State) inherit(old *State) {
 	st.chooser.Speeds, st.chooser.Lengths = old.chooser.Speeds, old.chooser.Lengths
 	st.notices.board.Store(old.notices.board.Load())
+	st.chains = old.chains
 	if !st.salted {
 		st.salts = old.salts
 	}

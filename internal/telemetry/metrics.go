@@ -44,6 +44,7 @@ type Metrics struct {
 	prefixTokens    counter
 	placements      counter
 	restarts        counter
+	warms           counter
 	cost            floatCounter
 	costBaseline    floatCounter
 	endpointUp      gauge
@@ -126,6 +127,7 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 		prefixTokens:    m.counter("signalbox_prefix_tokens_total", "Prompt tokens that the endpoint was expected to have cached (predicted), and those that it had (confirmed), of answers that tell."),
 		placements:      m.counter("signalbox_placements_total", "Requests placed by what they belong to: at its home, or away from it."),
 		restarts:        m.counter("signalbox_endpoint_restarts_total", "Restarts of endpoints that were noticed."),
+		warms:           m.counter("signalbox_warm_calls_total", "Contexts read ahead of need by result: read, there (it was), busy, failed."),
 		cost:            m.floats("signalbox_cost_usd_total", "Cost of answers at the configured prices."),
 		costBaseline:    m.floats("signalbox_cost_baseline_usd_total", "What the same tokens would have cost on the most expensive model."),
 		endpointUp:      m.gauge("signalbox_endpoint_up", "1 while the endpoint takes requests, else 0."),
@@ -246,6 +248,11 @@ func (m *Metrics) PrefixTokens(model, kind string, n int64) {
 // Placement counts a request that was placed by what it belongs to. where is home or away.
 func (m *Metrics) Placement(model, where string) {
 	m.placements.Add(background(), 1, m.attrs.get(attrKey{k1: "model", v1: model, k2: "where", v2: where}))
+}
+
+// WarmCall counts a context that was to be read ahead of need. result is read, there, busy or failed.
+func (m *Metrics) WarmCall(model, result string) {
+	m.warms.Add(background(), 1, m.attrs.get(attrKey{k1: "model", v1: model, k2: "result", v2: result}))
 }
 
 // EndpointRestarted counts a restart of an endpoint.

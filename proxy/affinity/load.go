@@ -49,6 +49,17 @@ func (e *endpoint) idle() bool {
 		(e.Seats == 0 || e.load.running.Load() < int64(e.Seats))
 }
 
+// Load is what runs at endpoint i, requests of others included as far as it was observed lately, and what waits there
+// for a seat.
+func (p *Placer) Load(now time.Time, i int) (running, waiting int) {
+	l := &p.endpoints[i].load
+	running = int(l.running.Load())
+	if now.UnixNano()-l.seen.Load() < int64(stale) {
+		running, waiting = running+int(l.foreign.Load()), int(l.waiting.Load())
+	}
+	return running, waiting
+}
+
 // held is how long a request keeps its seat, in seconds.
 func (l *load) held() float64 {
 	l.mu.Lock()

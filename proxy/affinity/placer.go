@@ -94,6 +94,18 @@ type bid struct {
 // Place picks an endpoint. It reports false when all are ruled out. The ticket that it returns must be told of the
 // first token and of the end. Place allocates nothing.
 func (p *Placer) Place(now time.Time, r *Request) (Ticket, bool) {
+	return p.place(now, r, p.ticket)
+}
+
+// Find is Place of a request that is not sent: its ticket counts for nothing and need not be told of anything.
+func (p *Placer) Find(now time.Time, r *Request) (Ticket, bool) {
+	return p.place(now, r, func(_ time.Time, _ *Request, _, i, home int, b bid) Ticket {
+		return Ticket{Endpoint: i, Predicted: b.known, Basis: b.basis, Home: i == home}
+	})
+}
+
+// place picks an endpoint and makes a ticket for it.
+func (p *Placer) place(now time.Time, r *Request, ticket func(now time.Time, r *Request, tokens, i, home int, b bid) Ticket) (Ticket, bool) {
 	tokens := r.length()
 	key := r.Key
 	if key == 0 {
@@ -111,7 +123,7 @@ func (p *Placer) Place(now time.Time, r *Request) (Ticket, bool) {
 	if at < 0 {
 		return Ticket{}, false
 	}
-	t := p.ticket(now, r, tokens, at, home, bids[at])
+	t := ticket(now, r, tokens, at, home, bids[at])
 	t.Holder, t.Held = p.holder(&bids, at)
 	return t, true
 }

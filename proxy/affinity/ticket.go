@@ -49,7 +49,11 @@ func (p *Placer) ticket(now time.Time, r *Request, tokens, i, home int, b bid) T
 		e.count.deviated.Add(1)
 	}
 	// A request that comes before this one's first token is best sent after it: the blocks will be there.
-	t.touch(now, Speculative, max(p.o.Speculative, time.Duration(2*min(b.cost, 3600)*float64(time.Second))))
+	valid := max(p.o.Speculative, time.Duration(2*min(b.cost, 3600)*float64(time.Second)))
+	t.touch(now, Speculative, valid)
+	if !t.Home {
+		t.gained(now, valid) // that it goes home others assume; that it does not they have to be told at once
+	}
 	return t
 }
 

@@ -349,6 +349,10 @@ func (s *Service) wake(ctx context.Context, w http.ResponseWriter, r *Request) e
 	if err != nil {
 		return err
 	}
+	if s.o.Warmer != nil {
+		ref.Version = c.Version
+		_ = s.o.Warmer.Warm(ctx, r.Owner, ref, nil, false) // a favour: without it the first request computes the text
+	}
 	return r.show(w, http.StatusAccepted, &c)
 }
 

@@ -46,6 +46,8 @@ type ModelOptions struct {
 	EffortLeadsPrompt bool `yaml:"effort_leads_prompt"`
 	// ToolsLeadPrompt says that the chat template puts the tools in front of the system prompt: then prompts with different tools share nothing. Default false.
 	ToolsLeadPrompt bool `yaml:"tools_lead_prompt"`
+	// WarmTokensPerS bounds how many tokens of contexts an endpoint is made to read ahead of need, in a second. Default 20000.
+	WarmTokensPerS float64 `yaml:"warm_tokens_per_s"`
 	// Scrape says how endpoints of level apc or auto are asked what they do.
 	Scrape ScrapeOptions `yaml:"scrape"`
 }
@@ -73,7 +75,8 @@ const (
 	defaultInterval = 2 * time.Second
 	defaultTimeout  = time.Second
 	minInterval     = 100 * time.Millisecond
-	// maxPrefill bounds what a token of a prompt may be said to take, in microseconds: a second.
+	// maxPrefill bounds what a token of a prompt may be said to take, in microseconds, and how many of them are read a
+	// second.
 	maxPrefill = 1e6
 )
 
@@ -96,6 +99,9 @@ func (o *Options) Check(p *option.Problems, at string) {
 // Check reports every bad option to p, at being the path of the section.
 func (o *ModelOptions) Check(p *option.Problems, at string) {
 	check(p, at, o.Level, o.PrefillUsPerToken, o.Seats, o.Tokens)
+	if !(o.WarmTokensPerS >= 0 && o.WarmTokensPerS <= maxPrefill) {
+		p.Addf(at+".warm_tokens_per_s", "%s is not between 0 and %d", strconv.FormatFloat(o.WarmTokensPerS, 'g', -1, 64), int(maxPrefill))
+	}
 	if o.Scrape.Path != "" && !strings.HasPrefix(o.Scrape.Path, "/") {
 		p.Addf(at+".scrape.path", "%q must start with /", o.Scrape.Path)
 	}

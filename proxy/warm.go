@@ -1,0 +1,378 @@
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"signalbox/internal/openai"
+	"signalbox/memory"
+	"signalbox/memory/prefix"
+	"signalbox/proxy/affinity"
+	"signalbox/proxy/answer"
+	"signalbox/proxy/contexts"
+)
+
+var _ contexts.Warmer = (*Proxy)(nil)
+
+// errBusy refuses to read ahead where somebody would have to wait for it.
+var errBusy = errors.New("the endpoint is busy")
+
+// warms is the contexts that are read ahead of need.
+type warms struct {
+	queue chan *warmup // bounded by manyWarms; full: refused
+
+	mu      sync.Mutex // guards flights
+	flights map[uint64]chan struct{}
+}
+
+const (
+	manyWarms   = 256 // that wait
+	warmsAtOnce = 16  // over all endpoints; each has one at most
+	// longestWarm bounds the wait for an endpoint to have time, and the reading.
+	longestWarm = 10 * time.Minute
+	// defaultWarmRate is how many tokens an endpoint is made to read ahead in a second.
+	defaultWarmRate = 20_000
+)
+
+func newWarms() *warms {
+	return &warms{queue: make(chan *warmup, manyWarms), flights: make(map[uint64]chan struct{})}
+}
+
+// warmup is one context to be read by one model. It holds its state until release, and from open on the context.
+type warmup struct {
+	st    *State
+	m     *model
+	owner memory.Owner
+	ref   memory.Ref
+
+	snap  *memory.Snapshot
+	salt  string
+	ask   affinity.Request
+	chain affinity.Chain
+}
+
+func (w *warmup) release() {
+	w.snap.Release()
+	w.st.release()
+}
+
+// Warm implements contexts.Warmer: a real request with the context and next to no answer goes to where requests that
+// name the context will. Without names it goes to the models whose endpoints are said to share prefixes: what
+// others charge for it is lost.
+func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) error { //nolint:revive // as contexts.Warmer has it
+	st := p.acquire()
+	defer st.release()
+	list, err := st.warmable(models)
+	if err != nil {
+		return err
+	}
+	if p.memory == nil {
+		return errNoRoute
+	}
+	all := make([]*warmup, len(list))
+	for i, m := range list {
+		st.refs.Add(1) // it is held here
+		all[i] = &warmup{st: st, m: m, owner: owner, ref: ref}
+	}
+	if wait {
+		return p.warmNow(ctx, all)
+	}
+	for i, w := range all {
+		select {
+		case p.warms.queue <- w:
+		default:
+			for _, left := range all[i:] {
+				left.release()
+			}
+			return errBusy
+		}
+	}
+	return nil
+}
+
+// warmable is the models of the given names or, without any, those whose endpoints share prefixes.
+func (st *State) warmable(names []string) ([]*model, error) {
+	var out []*model
+	for _, name := range names {
+		m, ok := st.byName[name]
+		if !ok {
+			return nil, &unknownModelError{name}
+		}
+		out = append(out, m)
+	}
+	if len(names) > 0 {
+		return out, nil
+	}
+	for _, m := range st.models {
+		for i := range m.where.ends {
+			if m.where.ends[i].apc.Load() {
+				out = append(out, m)
+				break
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, &openai.Error{
+			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: "models",
+			Message: "models must name those that are to read the context: of none it is known that its endpoints share prefixes",
+		}
+	}
+	return out, nil
+}
+
+// open takes the context and finds out what it is known by.
+func (w *warmup) open(ctx context.Context, store *memory.Store) (err error) {
+	if w.snap, err = store.Resolve(ctx, w.owner, w.ref); err != nil {
+		return fmt.Errorf("read context: %w", err)
+	}
+	w.salt = w.st.salts.of(w.owner.Tenant)
+	w.chain.Resume(w.st.chains.of([]*memory.Snapshot{w.snap}))
+	x := prompt{hints: affinity.Hints{Contexts: []string{pointer(w.snap)}}, salt: w.salt}
+	w.ask = affinity.Request{Class: x.class(w.m), Blocks: w.chain.Blocks(), Bytes: w.chain.Bytes(), Tokens: w.snap.Derived.Tokens[w.m.Name]}
+	if w.ask.Tokens == 0 {
+		w.ask.Tokens = w.m.where.tokens(int(w.snap.Bytes / 4))
+	}
+	w.ask.Key, _ = x.hints.Key(w.ask.Class, w.ask.Blocks, w.ask.Tokens)
+	return nil
+}
+
+// pointer names a version of a context.
+func pointer(s *memory.Snapshot) string { return s.ID + "@" + strconv.Itoa(s.Version) }
+
+// warmNow warms at once and waits for all of it.
+func (p *Proxy) warmNow(ctx context.Context, all []*warmup) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, w := range all {
+		wg.Go(func() { errs[i] = p.warm(ctx, w) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// run warms what was asked for in passing, until ctx ends. It owns a goroutine for each context that is read and returns
+// when they have ended.
+func (x *warms) run(ctx context.Context, p *Proxy) {
+	var wg sync.WaitGroup
+	defer x.clear()
+	defer wg.Wait()
+	seats := make(chan struct{}, warmsAtOnce)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case w := <-x.queue:
+			seats <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-seats }()
+				within, cancel := context.WithTimeout(ctx, longestWarm)
+				defer cancel()
+				if err := p.warm(within, w); err != nil {
+					p.tel.Log.LogAttrs(ctx, slog.LevelInfo, "context was not read ahead", slog.String("model", w.m.Name), slog.String("cause", err.Error()))
+				}
+			})
+		}
+	}
+}
+
+// clear gives back what was not begun.
+func (x *warms) clear() {
+	for {
+		select {
+		case w := <-x.queue:
+			w.release()
+		default:
+			return
+		}
+	}
+}
+
+// enter notes that a context is being read; where it is already, it returns what is closed at the end of that.
+func (x *warms) enter(key uint64) (others <-chan struct{}, leave func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if c, ok := x.flights[key]; ok {
+		return c, nil
+	}
+	c := make(chan struct{})
+	x.flights[key] = c
+	return nil, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		delete(x.flights, key)
+		close(c)
+	}
+}
+
+// warm has an endpoint read a context, unless it has, and unless somebody would have to wait for that.
+func (p *Proxy) warm(ctx context.Context, w *warmup) error {
+	defer w.release()
+	if w.m.where.Placer == nil {
+		return errNoEndpoint
+	}
+	if err := w.open(ctx, p.memory); err != nil {
+		return err
+	}
+	others, leave := p.warms.enter(w.ask.Key)
+	if leave == nil {
+		select {
+		case <-others:
+			return nil
+		case <-ctx.Done():
+			return errClientGone
+		}
+	}
+	defer leave()
+	result, err := p.warmOnce(ctx, w)
+	p.tel.Metrics.WarmCall(w.m.Name, result)
+	return err
+}
+
+// enough is the share of a context that an endpoint must have for it not to be sent again.
+const enough = 0.9
+
+func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err error) {
+	where := w.m.where
+	penalty := make([]float64, len(where.ends))
+	w.ask.Penalty = penalty
+	where.penalties(penalty, nil, time.Now())
+	spot, ok := where.Find(time.Now(), &w.ask)
+	switch {
+	case !ok:
+		return "failed", errNoEndpoint
+	case float64(spot.Predicted) >= enough*float64(w.ask.Tokens):
+		return "there", nil
+	}
+	limit := where.ends[spot.Endpoint].warm
+	if err := limit.enter(ctx); err != nil {
+		return "busy", err
+	}
+	defer limit.leave()
+	if err := limit.wait(ctx, w.ask.Tokens, where.kv.WarmTokensPerS); err != nil {
+		return "busy", err
+	}
+	if where.crowded(spot.Endpoint, time.Now()) {
+		return "busy", errBusy
+	}
+	name := w.m.Name + ":" + strconv.FormatUint(w.ask.Key, 16) + ":" + where.ends[spot.Endpoint].end.Name
+	reading := time.Duration(2 * float64(w.ask.Tokens) * where.Stats(spot.Endpoint).Prefill * float64(time.Second))
+	if !w.st.notices.claim(ctx, name, reading+time.Second) {
+		return "there", nil // another replica is at it
+	}
+	if err := p.sendWarm(ctx, w); err != nil {
+		return "failed", err
+	}
+	return "read", nil
+}
+
+// crowded reports whether what is sent to endpoint i would delay others: somebody waits, or half of the seats are
+// taken.
+func (w *places) crowded(i int, now time.Time) bool {
+	running, waiting := w.Load(now, i)
+	return waiting > 0 || w.ends[i].Seats > 0 && 2*running >= w.ends[i].Seats
+}
+
+// sendWarm makes the request.
+func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
+	where := w.m.where
+	t, ok := where.Place(time.Now(), &w.ask)
+	if !ok {
+		return errNoEndpoint
+	}
+	e := &where.ends[t.Endpoint]
+	used := affinity.Usage{Cached: -1, Failed: true}
+	defer func() { t.End(time.Now(), used) }()
+	body, err := w.body(e)
+	if err != nil {
+		return err
+	}
+	u, err := p.attempt(ctx, call{in: http.Header{}, id: "warm_" + rand.Text(), to: &surfaces[0], body: body}, w.m, e.end)
+	if err != nil {
+		return err
+	}
+	defer u.close()
+	whole, err := u.readWhole()
+	switch {
+	case err != nil:
+		return err
+	case !u.good():
+		return &misfitError{"status " + strconv.Itoa(u.status)}
+	}
+	t.First(time.Now())
+	var told answer.Tally
+	told.Body(nil, whole)
+	used = affinity.Usage{Prompt: int(told.Usage.Prompt), Cached: -1}
+	if told.Usage.Cached > 0 {
+		used.Cached = int(told.Usage.Cached)
+	}
+	u.endpoint.Succeeded()
+	return nil
+}
+
+// body is a request with the context in front, as in those that will name it, and with as little else as servers
+// take: templates want something that the user says, and vLLM wants to answer one token at least.
+func (w *warmup) body(e *place) ([]byte, error) {
+	b := append([]byte(`{"model":`), strconv.AppendQuote(nil, w.m.servedAs)...)
+	b = append(b, `,"messages":[{"role":"user","content":"."}],"max_tokens":1,"stream":false,"temperature":0`...)
+	if e.apc.Load() {
+		b = strconv.AppendQuote(append(b, `,"cache_salt":`...), w.salt)
+	}
+	out, err := prefix.Compile(prefix.Request{
+		API: openai.Chat, Body: append(b, '}'), Contexts: []prefix.Context{{Kind: w.snap.Kind, Fragments: w.snap.Fragments}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("put context into a request: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// warmLimit bounds what one endpoint reads ahead: one context at a time, and so many tokens a second.
+type warmLimit struct {
+	busy chan struct{} // holds 1: the one that is read
+
+	mu   sync.Mutex // guards next
+	next time.Time  // when there is time for more
+}
+
+func newWarmLimit() *warmLimit { return &warmLimit{busy: make(chan struct{}, 1)} }
+
+func (l *warmLimit) enter(ctx context.Context) error {
+	select {
+	case l.busy <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return errBusy
+	}
+}
+
+func (l *warmLimit) leave() { <-l.busy }
+
+// wait waits until there is time for so many tokens, at a rate in tokens a second, 0 standing for the default.
+func (l *warmLimit) wait(ctx context.Context, tokens int, rate float64) error {
+	if rate == 0 {
+		rate = defaultWarmRate
+	}
+	l.mu.Lock()
+	now := time.Now()
+	pause := l.next.Sub(now)
+	l.next = now.Add(max(pause, 0) + time.Duration(float64(tokens)/rate*float64(time.Second)))
+	l.mu.Unlock()
+	if pause <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return errBusy
+	}
+}

@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"signalbox/internal/openai"
+	"signalbox/memory"
+	"signalbox/proxy/affinity"
+	"signalbox/proxy/kv"
+)
+
+// stored is a bench with a store of contexts, and a context of 16 KiB in it.
+func stored(t *testing.T, b *bench) (memory.Owner, memory.Ref) {
+	t.Helper()
+	store, err := memory.New(memory.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.proxy.UseMemory(store)
+	owner := memory.Owner{Tenant: "default"}
+	c, err := store.Create(t.Context(), owner, memory.Draft{Content: memory.Content{Text: kib("the contract", 16)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return owner, memory.Ref{ID: c.ID, Version: c.Version}
+}
+
+func TestAContextIsReadAheadOnce(t *testing.T) {
+	t.Parallel()
+	b, servers := placedBench(t, 3, nil)
+	owner, ref := stored(t, b)
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() {
+			if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
+				t.Errorf("warm: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := b.proxy.Warm(t.Context(), owner, ref, []string{"small"}, true); err != nil {
+		t.Errorf("warm again: %v", err)
+	}
+	var all []map[string]json.RawMessage
+	for _, s := range servers {
+		all = append(all, s.requests()...)
+	}
+	if len(all) != 1 {
+		t.Fatalf("%d requests for one context", len(all))
+	}
+	r := all[0]
+	if string(r["max_tokens"]) != "1" || string(r["stream"]) != "false" || string(r["model"]) != `"Org/Small-7B"` || len(r[fieldSalt]) != 45 ||
+		!strings.HasPrefix(string(r["messages"]), `[{"role":"system","content":"the contract says word 0;`) {
+		t.Errorf("the request is %.300s", r["messages"])
+	}
+	page := b.metrics()
+	if read, there := sampleOf(page, `signalbox_warm_calls_total{model="small",result="read"}`), sampleOf(page, `signalbox_warm_calls_total{model="small",result="there"}`); read != 1 || there < 1 {
+		t.Errorf("%v reads, %v were there", read, there)
+	}
+}
+
+func TestAContextIsReadAheadInPassing(t *testing.T) {
+	t.Parallel()
+	b, servers := placedBench(t, 1, nil, func(s *setup) { s.health = true })
+	owner, ref := stored(t, b)
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return servers[0].counters().PromptTokens > 4000 }, "the reading")
+}
+
+func TestNothingIsReadAheadOfPeopleWhoWait(t *testing.T) {
+	t.Parallel()
+	b, servers := placedBench(t, 1, func(o *ModelOptions) { o.KV.Seats = 4 })
+	owner, ref := stored(t, b)
+	w := b.state.models[0].where
+	var under []affinity.Ticket
+	for range 2 {
+		under = append(under, w.Sent(time.Now(), &affinity.Request{Tokens: 10}, 0))
+	}
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, errBusy) {
+		t.Errorf("half of the seats are taken: %v", err)
+	}
+	for i := range under {
+		under[i].End(time.Now(), affinity.Usage{Failed: true})
+	}
+	w.told(time.Now(), 0, kv.Report{VLLM: true, Waiting: 1})
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, errBusy) {
+		t.Errorf("somebody waits: %v", err)
+	}
+	w.told(time.Now(), 0, kv.Report{VLLM: true})
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
+		t.Errorf("nobody waits: %v", err)
+	}
+	if n := len(servers[0].requests()); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestWhatCannotBeReadAhead(t *testing.T) {
+	t.Parallel()
+	b, _ := placedBench(t, 1, func(o *ModelOptions) { o.KV.Level = kv.LevelOpenAI })
+	owner, ref := stored(t, b)
+	var bad *openai.Error
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.As(err, &bad) || bad.Param != "models" {
+		t.Errorf("no model shares prefixes: %v", err)
+	}
+	if err := b.proxy.Warm(t.Context(), owner, ref, []string{"small"}, true); err != nil {
+		t.Errorf("a model that is named: %v", err)
+	}
+	if err := b.proxy.Warm(t.Context(), memory.Owner{Tenant: "other"}, ref, []string{"small"}, true); !errors.Is(err, memory.ErrNotFound) {
+		t.Errorf("another tenant: %v", err)
+	}
+	if err := b.proxy.Warm(t.Context(), owner, ref, []string{"none"}, true); wire(err, "").Status != 404 {
+		t.Errorf("a model that is not there: %v", err)
+	}
+}
