@@ -33,6 +33,11 @@ func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 		ClaudeSession:    first(h[affinity.ClaudeSessionHeader]),
 		PreviousResponse: textField(req, "previous_response_id"),
 	}
+	if rw.d.contexts.named() {
+		for _, s := range rw.d.contexts.snaps {
+			hints.Contexts = append(hints.Contexts, pointer(s))
+		}
+	}
 	if f.Tokens < chainFrom && hints.Empty() {
 		return nil
 	}
@@ -40,15 +45,18 @@ func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 	if p.effort == "" {
 		p.effort = req.ReasoningEffort
 	}
-	if f.Tokens >= chainFrom {
+	if f.Tokens >= chainFrom || len(hints.Contexts) > 0 {
 		st.chainOf(&p.chain, rw)
 	}
 	return p
 }
 
-// chainOf writes the text of a request in the order in which its model will read it: the route's prompt, then what
-// the client sent, in its spelling. A client says the same thing in the same spelling again.
+// chainOf writes the text of a request in the order in which its model will read it: contexts, the route's prompt, then
+// what the client sent, in its spelling. A client says the same thing in the same spelling again.
 func (st *State) chainOf(c *affinity.Chain, rw *rewriter) {
+	if rw.d.contexts.named() {
+		c.Resume(st.chains.of(rw.d.contexts.snaps))
+	}
 	if name := rw.d.Action.Prompt.Name; name != "" {
 		c.Message("system", st.prompts[name])
 	}

@@ -143,9 +143,6 @@ func (w *warmup) open(ctx context.Context, store *memory.Store) (err error) {
 	return nil
 }
 
-// pointer names a version of a context.
-func pointer(s *memory.Snapshot) string { return s.ID + "@" + strconv.Itoa(s.Version) }
-
 // warmNow warms at once and waits for all of it.
 func (p *Proxy) warmNow(ctx context.Context, all []*warmup) error {
 	errs := make([]error, len(all))
@@ -293,7 +290,7 @@ func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
 	if err != nil {
 		return err
 	}
-	u, err := p.attempt(ctx, call{in: http.Header{}, id: "warm_" + rand.Text(), to: &surfaces[0], body: body}, w.m, e.end)
+	u, err := p.attempt(ctx, call{in: http.Header{}, id: "warm_" + rand.Text(), to: &surfaces[0], body: payload{whole: body}}, w.m, e.end)
 	if err != nil {
 		return err
 	}
@@ -325,7 +322,7 @@ func (w *warmup) body(e *place) ([]byte, error) {
 		b = strconv.AppendQuote(append(b, `,"cache_salt":`...), w.salt)
 	}
 	out, err := prefix.Compile(prefix.Request{
-		API: openai.Chat, Body: append(b, '}'), Contexts: []prefix.Context{{Kind: w.snap.Kind, Fragments: w.snap.Fragments}},
+		API: openai.Chat, Body: append(b, '}'), Contexts: []prefix.Context{{Kind: w.snap.Kind, Fragments: w.snap.Fragments}}, Role: w.m.contextRole,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("put context into a request: %w", err)
