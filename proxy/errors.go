@@ -135,8 +135,6 @@ func wire(err error, id string) *openai.Error {
 		return server(http.StatusServiceUnavailable, "signal_unavailable", "a signal that this request's route depends on is not available")
 	case errors.Is(err, errUnredacted), errors.Is(err, redact.ErrIncomplete):
 		return server(http.StatusServiceUnavailable, "signal_unavailable", "this request's route replaces personal data, which could not be done; nothing was sent to a model")
-	case errors.Is(err, errBusy):
-		return server(http.StatusServiceUnavailable, "overloaded", "the model servers are busy; contexts are read ahead only where nobody waits")
 	case errors.Is(err, errOverloaded):
 		return server(http.StatusServiceUnavailable, "overloaded", "this request could not be classified in time")
 	case errors.Is(err, errUncheckable):

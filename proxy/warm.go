@@ -22,7 +22,9 @@ import (
 var _ contexts.Warmer = (*Proxy)(nil)
 
 // errBusy refuses to read ahead where somebody would have to wait for it.
-var errBusy = errors.New("the endpoint is busy")
+var errBusy = &openai.Error{
+	Status: http.StatusServiceUnavailable, Type: typeServer, Code: "overloaded", Message: "the model servers are busy; contexts are read ahead only where nobody waits",
+}
 
 // warms is the contexts that are read ahead of need.
 type warms struct {
