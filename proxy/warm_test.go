@@ -120,3 +120,35 @@ func TestWhatCannotBeReadAhead(t *testing.T) {
 		t.Errorf("a model that is not there: %v", err)
 	}
 }
+
+func TestContextsLandAtHomeAndWhereTheyWereReadAhead(t *testing.T) {
+	t.Parallel()
+	b, servers := placedBench(t, 4, nil)
+	owner, ref := stored(t, b)
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	warm := ""
+	for i, s := range servers {
+		if len(s.requests()) > 0 {
+			warm = string(rune('a' + i))
+		}
+	}
+	ask := func(agent, system string) told {
+		return b.told(`{"model":"auto","stream":true,"stream_options":{"include_usage":true},"signalbox":{"context":"` + ref.ID + `","session":"` + agent +
+			`"},"messages":[{"role":"system","content":"` + system + `"},{"role":"user","content":"what now"}]}`)
+	}
+	for i, system := range []string{"You are a lawyer.", "You are a poet.", "You count words.", "You are a lawyer."} {
+		got := ask(strings.Repeat("x", i+1), system)
+		if got.endpoint != warm || got.predicted < 3800 || got.cached < got.predicted {
+			t.Errorf("agent %d: %+v; the context was read at %s", i, got, warm)
+		}
+	}
+	if got := ask("y", kib("long orders", 8)); got.endpoint != warm || got.predicted > got.cached || got.predicted < 3000 {
+		t.Errorf("an agent with long orders: %+v", got)
+	}
+	first := b.told(`{"model":"auto","signalbox":{"context":"` + ref.ID + `"},"messages":[{"role":"user","content":"again"}]}`)
+	if first.endpoint != warm || first.cached < 3800 {
+		t.Errorf("without a session: %+v", first)
+	}
+}
