@@ -64,6 +64,8 @@ type results struct {
 	names []string
 	by    map[string][]*outcome
 	ideal []float64
+	// refused is how many answers of each contender were errors of the server, in live runs.
+	refused map[string]sample
 }
 
 // compare lets every contender place the same requests.

@@ -190,7 +190,7 @@ func (l *live) play(ctx context.Context, t talk, w way, seed uint64, restart int
 		return nil, fmt.Errorf("%s: %w", w.name, err)
 	}
 	defer func() { err = errors.Join(err, at.close(ctx)) }()
-	p := &player{stand: at, way: w, script: t.write(source(seed, 1)), restart: restart, rand: source(seed, 2)}
+	p := &player{log: l.log, stand: at, way: w, script: t.write(source(seed, 1)), restart: restart, rand: source(seed, 2)}
 	p.out = &lived{outcome: outcome{requests: make([]int, len(at.servers))}, wrongly: map[int]int{}}
 	p.left, p.busy = slices.Clone(p.script.order), make([]bool, len(p.script.sessions))
 	if w.named {
@@ -216,6 +216,7 @@ func (l *live) play(ctx context.Context, t talk, w way, seed uint64, restart int
 
 // player is a run under way.
 type player struct {
+	log     io.Writer
 	stand   *stand
 	way     way
 	script  *script
@@ -294,7 +295,9 @@ func (p *player) done(s *session, a answer, err error) error {
 	p.busy[s.number] = false
 	switch {
 	case err != nil && a.status >= http.StatusInternalServerError:
-		p.out.errors++
+		if p.out.errors++; p.out.errors == 1 {
+			_, _ = fmt.Fprintf(p.log, "    %v\n", err)
+		}
 		p.left = append(p.left, s.number)
 		return nil
 	case errors.Is(err, errCut) && p.restart > 0:
