@@ -22,8 +22,8 @@ import (
 
 // The bounds of storing an answer.
 const (
-	maxSave     = 5 * time.Second // that the end of an answer waits for it
-	maxSaveName = 256             // bytes
+	maxSave     = time.Minute // that the end of an answer waits for it: 100,000 words are read for their safety first
+	maxSaveName = 256         // bytes
 )
 
 // savable refuses requests whose answer cannot become a context: that is the messages of a chat and one answer.
