@@ -1,0 +1,83 @@
+package proxy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/testkit"
+)
+
+// What placement costs a request on its way through the proxy, of a model with two endpoints: `off` is the less loaded
+// of two, `short` a prompt that belongs to nothing, `session` one that names a session, `long` one of 16 KiB.
+func BenchmarkPlacement(b *testing.B) {
+	short := strings.Replace(ask("hello, how are you today"), "auto", "small", 1)
+	session := strings.Replace(short, `{`, `{"signalbox":{"session":"one"},`, 1)
+	long := strings.Replace(short, "hello", kib("somebody", 16), 1)
+	for _, c := range []struct{ name, how, body string }{
+		{"off-short", placementOff, short}, {"short", placementAuto, short},
+		{"off-session", placementOff, session}, {"session", placementAuto, session},
+		{"off-long", placementOff, long}, {"long", placementAuto, long},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			ups := []*testkit.Upstream{testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion)), testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion))}
+			p := start(b, oneModel(ups...), func(s *setup) { s.options.Placement = c.how })
+			hammer(b, p.URL, c.body)
+		})
+	}
+}
+
+// placer is the stage alone: everything between the decision and the first attempt, and what is noted at its end.
+func placer(tb testing.TB, how, body string) func() {
+	tb.Helper()
+	up := testkit.NewUpstream(tb, testkit.JSON(200, testkit.Completion))
+	b := start(tb, oneModel(up, up), func(s *setup) {
+		s.options.Placement = how
+		s.models[1].ContextWindow = 0
+	})
+	req, err := openai.ParseChat([]byte(body), openai.Limits{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d, err := b.state.decide(tb.Context(), Principal{Tenant: "default"}, req, nil, nil, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	change := b.state.rewrite(req, d)
+	return func() {
+		p, err := b.state.place(&change, nil)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if _, _, ok := p.next(time.Now()); !ok {
+			tb.Fatal("no endpoint")
+		}
+		p.leave(time.Now())
+	}
+}
+
+func BenchmarkPlacing(b *testing.B) {
+	short := ask("hello, how are you today")
+	for _, c := range []struct{ name, how, body string }{
+		{"off", placementOff, short}, {"short", placementAuto, short},
+		{"session", placementAuto, strings.Replace(short, `{`, `{"signalbox":{"session":"one"},`, 1)},
+		{"16KiB", placementAuto, strings.Replace(short, "hello", kib("somebody", 16), 1)},
+		{"600KiB", placementAuto, strings.Replace(short, "hello", kib("somebody", 600), 1)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			run := placer(b, c.how, c.body)
+			b.ReportAllocs()
+			for b.Loop() {
+				run()
+			}
+		})
+	}
+}
+
+func TestPlacingAShortPromptAllocatesNoMoreThanPickingAnEndpoint(t *testing.T) {
+	off, on := testing.AllocsPerRun(200, placer(t, placementOff, ask("hello"))), testing.AllocsPerRun(200, placer(t, placementAuto, ask("hello")))
+	if on > off {
+		t.Errorf("%v allocations with placement, %v without", on, off)
+	}
+}
