@@ -16,9 +16,12 @@ func BenchmarkPlacement(b *testing.B) {
 	session := strings.Replace(short, `{`, `{"signalbox":{"session":"one"},`, 1)
 	long := strings.Replace(short, "hello", kib("somebody", 16), 1)
 	for _, c := range []struct{ name, how, body string }{
-		{"off-short", placementOff, short}, {"short", placementAuto, short},
-		{"off-session", placementOff, session}, {"session", placementAuto, session},
-		{"off-long", placementOff, long}, {"long", placementAuto, long},
+		{"off-short", placementOff, short},
+		{"short", placementAuto, short},
+		{"off-session", placementOff, session},
+		{"session", placementAuto, session},
+		{"off-long", placementOff, long},
+		{"long", placementAuto, long},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			ups := []*testkit.Upstream{testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion)), testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion))}
@@ -60,7 +63,8 @@ func placer(tb testing.TB, how, body string) func() {
 func BenchmarkPlacing(b *testing.B) {
 	short := ask("hello, how are you today")
 	for _, c := range []struct{ name, how, body string }{
-		{"off", placementOff, short}, {"short", placementAuto, short},
+		{"off", placementOff, short},
+		{"short", placementAuto, short},
 		{"session", placementAuto, strings.Replace(short, `{`, `{"signalbox":{"session":"one"},`, 1)},
 		{"16KiB", placementAuto, strings.Replace(short, "hello", kib("somebody", 16), 1)},
 		{"600KiB", placementAuto, strings.Replace(short, "hello", kib("somebody", 600), 1)},

@@ -52,7 +52,7 @@ func (r *relay) serve(c net.Conn) {
 	timer := time.NewTimer(r.slow)
 	defer timer.Stop()
 	<-timer.C
-	up, err := net.Dial("tcp", r.to)
+	up, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", r.to)
 	if err != nil {
 		_ = c.Close()
 		return
