@@ -9,7 +9,8 @@ import (
 )
 
 // breaker refuses calls for a while after several failures in a row; then it lets one through at a time, and
-// the first that succeeds closes it. Safe for concurrent use.
+// the first that succeeds closes it. While somebody mends what is broken it lets none through: whoever mends closes it.
+// Safe for concurrent use.
 type breaker struct {
 	failures int64
 	rest     time.Duration
@@ -17,12 +18,17 @@ type breaker struct {
 
 	inRow atomic.Int64
 	until atomic.Int64 // Unix nanoseconds; 0: closed
+
+	mended atomic.Bool // somebody mends
 }
 
 func (b *breaker) allows() bool {
 	until := b.until.Load()
 	if until == 0 {
 		return true
+	}
+	if b.mended.Load() {
+		return false
 	}
 	now := b.now()
 	return now.UnixNano() >= until && b.until.CompareAndSwap(until, now.Add(b.rest).UnixNano())

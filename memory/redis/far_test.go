@@ -79,7 +79,7 @@ func (r *relay) cut() {
 func TestConnectionsAreMadeAnewToARedisThatIsFarAway(t *testing.T) {
 	server := testkit.NewRedis(t)
 	far := newRelay(t, server.Addr(), 400*time.Millisecond)
-	s, err := Open(t.Context(), Options{URL: "redis://" + far.Addr().String(), MetaBudget: 200 * time.Millisecond, Rest: 100 * time.Millisecond})
+	s, err := Open(t.Context(), Options{URL: "redis://" + far.Addr().String(), MetaBudget: 200 * time.Millisecond, BlobBudget: 3 * time.Second, Rest: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,5 +110,40 @@ func TestConnectionsAreMadeAnewToARedisThatIsFarAway(t *testing.T) {
 			}
 		}
 		far.cut()
+	}
+}
+
+// A Redis that hangs accepts connections, since its system does. A call that needs a new one must not wait for more than a call may.
+func TestNobodyWaitsForAConnectionToARedisThatHangs(t *testing.T) {
+	server := testkit.NewRedis(t)
+	s, err := Open(t.Context(), Options{URL: server.URL(), MetaBudget: 300 * time.Millisecond, BlobBudget: 400 * time.Millisecond, Failures: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	server.Kill()
+	for range 4 { // on either connection: the client notices that both are gone
+		if _, err := s.Load(t.Context(), ledger.TenantOf("acme"), "ctx_a"); !errors.Is(err, ledger.ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+	server.Start()
+	server.Pause()
+	var writers sync.WaitGroup
+	defer writers.Wait()
+	defer server.Resume()
+	for range 16 { // which may take seconds, and connect first
+		writers.Go(func() {
+			_ = s.Touch(t.Context(), []ledger.Touch{{Tenant: ledger.TenantOf("acme"), ID: "ctx_a", Expires: time.Now()}})
+		})
+	}
+	for range 6 {
+		begun := time.Now()
+		if _, err := s.Load(t.Context(), ledger.TenantOf("acme"), "ctx_a"); !errors.Is(err, ledger.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("waited %v for a budget of 300ms", took)
+		}
 	}
 }

@@ -109,6 +109,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	address.ClientName = "signalbox"
 	address.Dialer.Timeout = time.Second
 	address.PipelineMultiplex = multiplex
+	address.DialCtxFn = o.dial
 	address.ConnWriteTimeout = o.WriteBudget
 	s := &Store{
 		o: o, address: address,

@@ -47,6 +47,8 @@ func (s *Store) Watch(ctx context.Context, changed func(ledger.News), missed fun
 // mend connects again while the breaker is open: the budget of a call that reads is too short for a new connection to a
 // Redis that is some milliseconds away.
 func (s *Store) mend(ctx context.Context) {
+	s.brake.mended.Store(true)
+	defer s.brake.mended.Store(false)
 	look := time.NewTicker(s.o.Rest)
 	defer look.Stop()
 	for {
