@@ -3,7 +3,10 @@ package proxy
 import (
 	"sync"
 
+	"signalbox/internal/openai"
 	"signalbox/memory"
+	"signalbox/memory/ledger"
+	"signalbox/memory/prefix"
 	"signalbox/proxy/affinity"
 )
 
@@ -34,11 +37,8 @@ func (c *chains) of(snaps []*memory.Snapshot) *affinity.Chain {
 		return known
 	}
 	chain := new(affinity.Chain)
-	for _, s := range snaps {
-		chain.Message("context", "")
-		for _, f := range s.Fragments {
-			chain.WriteBytes(f)
-		}
+	for i, s := range snaps {
+		writeContext(chain, s, i > 0 && snaps[i-1].Kind == ledger.Text)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,4 +47,41 @@ func (c *chains) of(snaps []*memory.Snapshot) *affinity.Chain {
 	}
 	c.young[string(name)] = chain
 	return chain
+}
+
+// writeContext adds a context as a client would have sent it: a text as what the system says, joined to the text before
+// it, messages as they are. So who goes on from a pointer is known to go on from what was sent in full.
+func writeContext(c *affinity.Chain, s *memory.Snapshot, joined bool) { //nolint:revive // a fact about the text before it
+	if s.Kind == ledger.Messages {
+		const head = `{"model":"none","messages":`
+		list := s.Messages()
+		body := append(append(append(make([]byte, 0, len(head)+len(list)+1), head...), list...), '}')
+		if r, err := openai.ParseChat(body, openai.Limits{}); err == nil {
+			writeMessages(c, r)
+			return
+		}
+	} else if text, err := s.Text(); err == nil {
+		if joined {
+			c.Write(prefix.Separator)
+			c.Write(text)
+		} else {
+			c.Message("system", text)
+		}
+		return
+	}
+	for _, f := range s.Fragments { // what is stored can be read, so this is for the eye only
+		c.WriteBytes(f)
+	}
+}
+
+// writeMessages adds messages, whatever their spelling. What is no text, such as images and calls of tools, counts as
+// it is spelled.
+func writeMessages(c *affinity.Chain, r *openai.Request) {
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		c.Message(m.Role, m.Text)
+		if m.HasImage || m.Text == "" {
+			c.WriteBytes(r.Raw[m.Span.Start:m.Span.End])
+		}
+	}
 }

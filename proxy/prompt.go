@@ -52,7 +52,7 @@ func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 }
 
 // chainOf writes the text of a request in the order in which its model will read it: contexts, the route's prompt, then
-// what the client sent, in its spelling. A client says the same thing in the same spelling again.
+// what the client sent.
 func (st *State) chainOf(c *affinity.Chain, rw *rewriter) {
 	if rw.d.contexts.named() {
 		c.Resume(st.chains.of(rw.d.contexts.snaps))
@@ -61,10 +61,7 @@ func (st *State) chainOf(c *affinity.Chain, rw *rewriter) {
 		c.Message("system", st.prompts[name])
 	}
 	c.Write(rw.req.Instructions)
-	for i := range rw.req.Messages {
-		at := rw.req.Messages[i].Span
-		c.WriteBytes(rw.req.Raw[at.Start:at.End])
-	}
+	writeMessages(c, rw.req)
 }
 
 // class is what the prompt must have in common with others on model m to share their blocks.

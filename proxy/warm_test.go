@@ -138,13 +138,14 @@ func TestContextsLandAtHomeAndWhereTheyWereReadAhead(t *testing.T) {
 		return b.told(`{"model":"auto","stream":true,"stream_options":{"include_usage":true},"signalbox":{"context":"` + ref.ID + `","session":"` + agent +
 			`"},"messages":[{"role":"system","content":"` + system + `"},{"role":"user","content":"what now"}]}`)
 	}
+	const block = 16 // tokens; the server counts whole ones, the prediction goes by bytes
 	for i, system := range []string{"You are a lawyer.", "You are a poet.", "You count words.", "You are a lawyer."} {
 		got := ask(strings.Repeat("x", i+1), system)
-		if got.endpoint != warm || got.predicted < 3800 || got.cached < got.predicted {
+		if got.endpoint != warm || got.predicted < 3800 || got.cached+block < got.predicted {
 			t.Errorf("agent %d: %+v; the context was read at %s", i, got, warm)
 		}
 	}
-	if got := ask("y", kib("long orders", 8)); got.endpoint != warm || got.predicted > got.cached || got.predicted < 3000 {
+	if got := ask("y", kib("long orders", 8)); got.endpoint != warm || got.predicted > got.cached+block || got.predicted < 3000 {
 		t.Errorf("an agent with long orders: %+v", got)
 	}
 	first := b.told(`{"model":"auto","signalbox":{"context":"` + ref.ID + `"},"messages":[{"role":"user","content":"again"}]}`)
