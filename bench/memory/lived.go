@@ -59,6 +59,7 @@ func (l *live) proxies(ctx context.Context, r *report) error {
 		return err
 	}
 	r.demand("live: two proxies over one Redis, 7 turns: cached share", res.of(two, (*outcome).share), "%.3f", atLeast, 0.93)
+	r.demand("live: the ideal share of that", res.ideal, "%.3f", noBar, 0)
 	r.demand("live: two proxies over one Redis: answers of 500 and above, asked for again", res.refused[two], "%.0f", noBar, 0)
 	return nil
 }
@@ -72,6 +73,7 @@ func (l *live) domains(ctx context.Context, r *report) error {
 		return err
 	}
 	r.demand("live: three prompts of agents over one context: cached share", res.of(own, (*outcome).share), "%.3f", atLeast, 0.92)
+	r.demand("live: the ideal share of that", res.ideal, "%.3f", noBar, 0)
 	return nil
 }
 
