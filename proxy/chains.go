@@ -37,8 +37,10 @@ func (c *chains) of(snaps []*memory.Snapshot) *affinity.Chain {
 		return known
 	}
 	chain := new(affinity.Chain)
-	for i, s := range snaps {
-		writeContext(chain, s, i > 0 && snaps[i-1].Kind == ledger.Text)
+	joined := false // to a text before it
+	for _, s := range snaps {
+		writeContext(chain, s, joined)
+		joined = s.Kind == ledger.Text
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
