@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from . import batches, bundle, card, data, evaluate, export, heldout, model, parity, quantise, restore, train, wide
+from . import batches, bundle, card, data, evaluate, export, heldout, model, parity, planted, quantise, restore, train, wide
 
 
 def statistics_rows(tok, rows: list[data.Row], each: int = 120) -> list[list[int]]:
@@ -21,10 +21,14 @@ def statistics_rows(tok, rows: list[data.Row], each: int = 120) -> list[list[int
     return [batches.windows(c)[0] for c in batches.content(tok, texts, 6000)]
 
 
-def fit_fusion(net: model.Bundle, tok, table: np.ndarray, layers: dict, held: list[data.Row]) -> wide.Fusion:
-    """Fit how deep and wide logits are added up, on the first window of the held-out rows."""
+PLANTED = 500  # windows with an attack to fit the mix and the threshold, and as many for the figures
+
+
+def fit_fusion(net: model.Bundle, tok, table: np.ndarray, layers: dict, held: list[data.Row], hidden: planted.Windows) -> wide.Fusion:
+    """Fit how deep and wide logits are added up, on the first window of the held-out rows and on windows with planted attacks."""
     sess = evaluate.session(export.build(net, "int8", layers, tasks=tuple(model.SEQUENCE)).SerializeToString())
-    ids = [batches.windows(c)[0] for c in batches.content(tok, [r.text for r in held], 6000)]
+    ids = [batches.windows(c)[0] for c in batches.content(tok, [r.text for r in held], 6000)] + hidden.ids
+    held = held + hidden.rows
     found = [evaluate.run(sess, [row]) for row in ids]
     return wide.fuse(table, tok, [np.concatenate([f[t] for f in found]) for t in model.SEQUENCE], ids, held)
 
@@ -62,9 +66,11 @@ def main() -> None:
         net = model.load(args.checkpoint, 0.0).eval()
     else:
         net = train.train(args.data, args.work / "checkpoint.pt", args.epochs, args.minutes)
+    net.centre()
     tok = batches.tokenizer()
     train_rows, held = data.build(args.data)
     held = [r for i, r in enumerate(held) if i % 2 == 0 or r.jailbreak == 1]  # enough, in half the time
+    hidden = planted.windows(tok, held, PLANTED, 1)
     random.Random(17).shuffle(train_rows)
 
     table_file = args.work / "wide.npy"
@@ -82,13 +88,14 @@ def main() -> None:
         train.calibrate(net, rows)
         net.eval()
     layers = restore.layers(onnx.load(args.keep_int8)) if args.keep_int8 else quantise.quantise(net, rows)
-    fusion = fit_fusion(net, tok, table, layers, held)
+    fusion = fit_fusion(net, tok, table, layers, held, hidden)
     note(f"fusion {fusion.mix.tolist()}")
     sess = evaluate.session(export.build(net, "int8", layers, fusion).SerializeToString())
-    calibration, notes = evaluate.calibrate(sess, tok, held)
+    calibration, notes = evaluate.calibrate(sess, tok, held, hidden)
+    fusion.noise = notes["domain_noise"]
     note(f"calibration {calibration} {notes}")
     for i, task in enumerate(model.SEQUENCE):
-        if calibration[task]["temperature"] > 1:  # too sure of itself: calm it in the graph
+        if calibration[task]["temperature"] > 1 or task == "domain":  # too sure of itself: calm it in the graph
             fusion.fold(i, calibration[task]["temperature"])
             calibration[task]["temperature"] = 1.0
     proto = export.build(net, "int8", layers, fusion)
@@ -104,6 +111,8 @@ def main() -> None:
 
     figures |= {"calibration": calibration, "held_out": notes, "training_rows": len(train_rows)}
     figures["probes"] = evaluate.probes(sess, tok, calibration)
+    figures["planted"] = evaluate.planted_figures(sess, planted.windows(tok, data.dev(args.data)["jailbreak"], PLANTED, 2), calibration["jailbreak"])
+    note(f"planted {figures['planted']}")
     figures["own_prompts"] = evaluate.own_prompts(sess, tok)
     figures["dev"] = evaluate.dev_figures(sess, tok, args.data, calibration)
     note("dev done")

@@ -13,7 +13,7 @@ import yaml
 from .batches import SAFETY_STRIDE, SAFETY_WINDOW, STRIDE, WINDOW
 from .model import HIDDEN, PII, SEQUENCE, VOCAB, base_folder
 
-VERSION = "2.1.0"
+VERSION = "2.4.0"
 CANARY = {"text": "What is the derivative of x squared?", "expect": {"domain": "math", "jailbreak": "benign"}}
 
 PROVENANCE = [

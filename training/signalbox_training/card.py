@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 from .bundle import PROVENANCE, VERSION
-from .wide import BUCKETS
+from .planted import LONGEST
+from .wide import BUCKETS, LOCAL
 
 HEAD = """# Model card: signalbox-minilm {version}
 
@@ -21,7 +22,7 @@ words are personal data, and what its sentence embedding is.
 | Trunk | all-MiniLM-L6-v2 (6 layers, 384 wide, 22M parameters), fine-tuned; shared by all tasks |
 | Tails | rank-16 LoRA adapters in the last layer for each sequence task, first token only; keys and values shared |
 | Heads | the task's first token and the shared masked mean, concatenated, then one hidden layer; personal data from the last two layers of every token; embedding from the un-adapted last layer |
-| Wide part | a linear model over hashed n-grams of word pieces (one to four in a row, {buckets:,} buckets, int8), added to the sequence tasks' logits with weights that depend on how foreign the text is to the vocabulary |
+| Wide part | a linear model over hashed n-grams of word pieces (one to four in a row, {buckets:,} buckets, int8), added to the sequence tasks' logits with weights that depend on how foreign the text is to the vocabulary; for jailbreak only the worst {local} neighbouring tokens count |
 | Precision | int8 linear layers and embedding table over fixed ranges, fp32 attention, norms, adapters and heads |
 | Graph size | {megabytes:.1f} MB |
 | Row length | 256 tokens; safety signals (jailbreak, personal data) read windows of 128 tokens, stride 96 |
@@ -39,8 +40,9 @@ instructions.
 "Product" figures come from `signalbox eval` with the shipped bundle: patterns, windows, text
 views and thresholds as in service. The others were measured with the shipped int8 graph through
 ONNX Runtime, one text per call, on the raw text alone. Dev rows were never trained on; copies of
-dev texts were removed from the training rows. Temperatures, the mix of trunk and wide part and
-the jailbreak threshold were chosen on {held_out_rows:,} held-out rows of the training sets, not on dev.
+dev texts were removed from the training rows. Temperatures, the mix of trunk and wide part, the
+jailbreak threshold and the share of domain labels taken for wrong were chosen on {held_out_rows:,} held-out rows of the training
+sets and windows with attacks planted in them, not on dev.
 """
 
 LIMITS = """
@@ -125,7 +127,7 @@ def domain_tables(dev: dict, calibration: dict) -> list[str]:
     return out
 
 
-def jailbreak_tables(dev: dict, calibration: dict) -> list[str]:
+def jailbreak_tables(dev: dict, planted: dict, calibration: dict) -> list[str]:
     j = dev["jailbreak"]
     return [f"### Jailbreak\nTemperature {calibration['temperature']}, threshold {calibration['threshold']} on P(jailbreak); raw text only.", table(["dev `jailbreak`", ""], [
         ["rows (attacks)", f"{j['rows']} ({j['attacks']})"], ["AUC", f"**{j['auc']:.4f}**"], ["recall at the threshold", percent(j["recall"])],
@@ -133,6 +135,8 @@ def jailbreak_tables(dev: dict, calibration: dict) -> list[str]:
         [f"false positives on hard benign rows ({j['hard_benign_rows']})", percent(j["hard_benign_false_positives"])],
         ["recall at 1 % false positives", percent(j["recall_at_1_percent_false_positives"])], ["ECE before / after temperature", f"{j['ece_before']:.3f} / {j['ece']:.3f}"],
         ["false positives on `domain_mmlu_pro`, `domain_mixed`", f"{percent(dev['domain_mmlu_pro']['jailbreak_false_positives'])}, {percent(dev['domain_mixed']['jailbreak_false_positives'])}"],
+        [f"windows of harmless text with a dev attack of at most {LONGEST} tokens somewhere in them ({planted['windows']}): found; AUC", f"{percent(planted['recall'])}; {num(planted['auc'])}"],
+        ["false positives on such windows without one", percent(planted["false_positives"])],
     ]), table(["source", "rows", "flagged"], [[s, n, percent(v)] for s, (n, v) in j["flagged_by_source"].items()])]
 
 
@@ -154,13 +158,14 @@ def left_out_tables(rounds: list[dict]) -> list[str]:
 
 def render(f: dict) -> str:
     dev, cal = f["dev"], f["calibration"]
-    out = [HEAD.format(version=VERSION, buckets=BUCKETS, megabytes=f["bytes"] / 1e6, held_out_rows=f["held_out"]["held_out_rows"])]
+    out = [HEAD.format(version=VERSION, buckets=BUCKETS, local=LOCAL, megabytes=f["bytes"] / 1e6, held_out_rows=f["held_out"]["held_out_rows"])]
     if f.get("product"):
         out += product_tables(f["product"])
     out += domain_tables(dev, cal["domain"])
+    out.append(f"{percent(f['held_out']['domain_noise'])} of the labels are taken for wrong: no subject has a probability above that of the labels being right.\n")
     out.append("Prompts written for this measurement alone (`training/own_prompts.tsv`, by the author of the training prompts): " + ", ".join(
         f"{'English' if g == 'en' else 'twelve other languages'} {a:.2f} ({n} rows)" for g, (n, a) in f["own_prompts"].items()) + ".\n")
-    out += jailbreak_tables(dev, cal["jailbreak"])
+    out += jailbreak_tables(dev, f["planted"], cal["jailbreak"])
     c = dev["complexity"]
     out.append(f"### Complexity\nDev rows are low or high only. AUC of P(high) {c['auc']:.3f}, accuracy {c['accuracy']:.3f}; the rule \"longer than 110 characters\" alone reaches accuracy {c['length_accuracy']:.3f} and AUC {c['length_auc']:.3f}, so look at the bands of length.")
     out.append(table(["band", "rows", "high", "AUC", "AUC of length alone"], complexity_rows(c)))

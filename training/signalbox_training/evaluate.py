@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
-from . import batches, data, tasks, wide
+from . import batches, data, planted, tasks, wide
 from .model import DOMAINS, SEQUENCE
 from .train import token_labels
 
@@ -46,11 +47,19 @@ def apart(model: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
+def saturates() -> bool:
+    """Whether sums of 8-bit products may overflow on this CPU, unless ONNX Runtime is told to be exact."""
+    flags = Path("/proc/cpuinfo")
+    return platform.machine() == "x86_64" and not (flags.exists() and "avx512_vnni" in flags.read_text())
+
+
 def session(graph: Path | bytes) -> ort.InferenceSession:
     """A session on one core, as the proxy runs it."""
-    graph = apart(onnx.load_from_string(graph if isinstance(graph, bytes) else Path(graph).read_bytes())).SerializeToString()
+    graph = graph if isinstance(graph, bytes) else Path(graph).read_bytes()
     options = ort.SessionOptions()
-    options.add_session_config_entry("session.x64quantprecision", "1")  # exact sums where the CPU's saturate
+    if saturates():
+        graph = apart(onnx.load_from_string(graph)).SerializeToString()
+        options.add_session_config_entry("session.x64quantprecision", "1")
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
     return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
@@ -116,9 +125,10 @@ def coverage(confidence: np.ndarray, correct: np.ndarray, target: float = 0.9) -
 TARGET_FALSE_POSITIVES = 0.004  # of jailbreak, on harmless rows of the safety sources
 
 
-def calibrate(sess, tok, held: list[data.Row]) -> tuple[dict, dict]:
-    """Temperatures and thresholds, all on held-out training rows."""
-    found = logits(sess, tok, [r.text for r in held])
+def calibrate(sess, tok, held: list[data.Row], hidden: planted.Windows) -> tuple[dict, dict]:
+    """Temperatures and thresholds, all on held-out training rows and attacks planted in them; in the notes also the share of wrong domain labels."""
+    found = logits(sess, tok, [r.text for r in held]) + [run(sess, [row]) for row in hidden.ids]
+    held = held + hidden.rows
     want, weight = wide.targets(held)
     grid = np.round(np.arange(0.4, 2.51, 0.05), 2)
     result, notes = {}, {"held_out_rows": len(held)}
@@ -127,7 +137,7 @@ def calibrate(sess, tok, held: list[data.Row]) -> tuple[dict, dict]:
         rows, y, w = [found[k] for k in known], want[i].numpy()[known], weight[i].numpy()[known]
         result[task] = {"temperature": float(min(grid, key=lambda t: -(y * np.log(probabilities(rows, task, t) + 1e-9)).sum(1) @ w)), "threshold": 0.5}
         notes[f"{task}_rows"] = len(known)
-    result["domain"]["temperature"] = even_domain(found, held, grid)
+    result["domain"]["temperature"], notes["domain_noise"] = even_domain(found, held, grid)
 
     p = probabilities(found, "jailbreak", result["jailbreak"]["temperature"])[:, 1]
     attack = np.array([r.jailbreak == 1 for r in held])
@@ -141,19 +151,20 @@ def calibrate(sess, tok, held: list[data.Row]) -> tuple[dict, dict]:
     return result, notes
 
 
-def even_domain(found: list[dict], held: list[data.Row], grid: np.ndarray) -> float:
-    """The temperature with the least larger one of two calibration errors: exam questions, which are the
-    hardest, and all rows."""
+def even_domain(found: list[dict], held: list[data.Row], grid: np.ndarray) -> tuple[float, float]:
+    """The temperature and the share of wrong labels with the least larger one of two calibration errors: exam questions, which are the
+    hardest, and all rows. The labels are those of the files, as they are measured by; what the label rules changed is wrong then."""
     known = [k for k, r in enumerate(held) if r.domain >= 0]
-    y = np.array([held[k].domain for k in known])
+    y = np.array([DOMAINS.index("other") if "professional_accounting" in held[k].src else held[k].domain for k in known])
     exam = np.array([held[k].src.startswith("mmlu") for k in known])
+    logits = np.stack([found[k]["domain"][0] for k in known])
 
-    def worse(t: float) -> float:
-        p = probabilities([found[k] for k in known], "domain", t)
+    def worse(choice: tuple[float, float]) -> float:
+        p = np.exp(wide.noisy(logits / choice[0], choice[1]))
         right = p.argmax(1) == y
         return max(ece(p.max(1), right), ece(p.max(1)[exam], right[exam]))
 
-    return float(min(grid, key=worse))
+    return min(((float(t), float(e)) for t in grid for e in np.round(np.arange(0, 0.16, 0.01), 2)), key=worse)
 
 
 def token_temperature(sess, tok, held: list[data.Row], grid: np.ndarray) -> float:
@@ -212,6 +223,13 @@ def jailbreak_figures(found, rows, temperature, threshold) -> dict:
         "ece_before": ece(*two(raw)), "ece": ece(*two(p)),
         "flagged_by_source": {s: [len(v), float(np.mean(v))] for s, v in sorted(sources.items())},
     }
+
+
+def planted_figures(sess, hidden: planted.Windows, calibration: dict) -> dict:
+    p = probabilities([run(sess, [row]) for row in hidden.ids], "jailbreak", calibration["temperature"])[:, 1]
+    attack = np.array([r.jailbreak == 1 for r in hidden.rows])
+    hit = p >= calibration["threshold"]
+    return {"windows": int(attack.sum()), "auc": auc(p, attack), "recall": float(hit[attack].mean()), "false_positives": float(hit[~attack].mean())}
 
 
 def complexity_figures(found, rows, temperature) -> dict:

@@ -8,7 +8,9 @@ that no export tool is needed and the quantised layout is exactly what is asked 
   so a row's answer does not depend on the rows that share its batch, and nothing looks for the
   largest value;
 - embedding table: int8 with one scale per row, gathered first and scaled after;
-- attention, skip connections with layer norm, GELU: fused fp32 operators;
+- attention, GELU: fused fp32 operators; skip connections with layer norm in two steps for the CPU, fused for a GPU (fp16);
+- padding: a mask for the CPU; for a GPU the number of tokens of each row, which the fused attention kernels of the CUDA provider take
+  (a mask by token sends it to the unfused one). Rows are padded at their ends;
 - adapters and heads: fp32 (they are small, and logits stay close to those of the training framework);
 - the wide part (see wide.py): hashes by integer arithmetic, table int8 with one scale per row.
 """
@@ -99,7 +101,7 @@ class Graph:
 
 
 def add_wide(g: Graph, fusion: wide.Fusion, length: str) -> str:
-    """The wide part: [batch, COLUMNS] sums of the table rows of every n-gram."""
+    """The wide part: [batch, COLUMNS] sums of the table rows of every n-gram, those of jailbreak at the worst place."""
     index = lambda name, value: g.const(name, np.array(value, np.int64))
     mask = g.op("Cast", ["attention_mask"], to=TensorProto.INT64)
     room = index("wide.room", [0, 0, 0, wide.ORDERS - 1])
@@ -121,7 +123,28 @@ def add_wide(g: Graph, fusion: wide.Fusion, length: str) -> str:
     scale = g.op("Squeeze", [g.op("Gather", [g.const("wide.scale", fusion.scale), found], axis=0), index("two", [2])])
     weights = g.op("Unsqueeze", [g.op("Mul", [scale, count]), index("one", [1])])
     total = g.op("Squeeze", [g.op("MatMul", [weights, rows]), index("one", [1])])
-    return g.op("Div", [total, g.op("Sqrt", [g.op("ReduceSum", [count, index("one", [1])], keepdims=1)])])
+    total = g.op("Div", [total, g.op("Sqrt", [g.op("ReduceSum", [count, index("one", [1])], keepdims=1)])])
+    before, after = (g.op("Slice", [total, index(f"wide.column{a}", [a]), index(f"wide.column{b}", [b]), index("one", [1])])
+                     for a, b in ((0, wide.ATTACK.start), (wide.ATTACK.stop, wide.COLUMNS)))
+    return g.op("Concat", [before, add_worst(g, rows, weights, mask), after], axis=1)
+
+
+def add_worst(g: Graph, rows: str, weights: str, mask: str) -> str:
+    """wide.worst: [batch, 2] from the table rows [batch, orders x seq, COLUMNS] and their weights [batch, 1, orders x seq]. Only windows that
+    hold as many real tokens as there can be count, so that padding changes nothing."""
+    index = lambda name, value: g.const(name, np.array(value, np.int64))
+    direction = np.zeros((wide.COLUMNS, 1), np.float32)
+    direction[wide.ATTACK] = [[-1], [1]]
+    margins = g.op("MatMul", [rows, g.const("worst.direction", direction)])
+    margins = g.op("Mul", [g.op("Squeeze", [margins, index("two", [2])]), g.op("Squeeze", [weights, index("one", [1])])])
+    margins = g.op("ReduceSum", [g.op("Reshape", [margins, index("worst.orders", [0, wide.ORDERS, -1])]), index("one", [1])], keepdims=1)
+    real = g.op("Unsqueeze", [g.op("Cast", [mask], to=TensorProto.FLOAT), index("one", [1])])
+    sums, filled = (g.op("AveragePool", [x], kernel_shape=[wide.LOCAL], pads=[0, wide.LOCAL - 1], count_include_pad=1) for x in (margins, real))
+    most = g.op("ReduceMax", [filled], axes=[2], keepdims=1)
+    missing = g.op("Mul", [g.op("Sub", [filled, most]), g.const("worst.barred", np.float32(1e4))])
+    largest = g.op("ReduceMax", [g.op("Add", [sums, missing])], axes=[2], keepdims=0)
+    half = wide.LOCAL / np.sqrt(wide.ORDERS * wide.LOCAL) / 2
+    return g.op("Mul", [largest, g.const("worst.half", np.array([-half, half], np.float32))])
 
 
 def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] | None = None,
@@ -139,7 +162,10 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
     x = g.op("Add", [g.embed(w["words.weight"]), positions])
     norm = lambda n: [g.floats(n + ".gain", w[n + ".weight"]), g.floats(n + ".shift", w[n + ".bias"])]
     x = g.op("LayerNormalization", [x, *norm("ln")], axis=-1, epsilon=LN_EPS)
+    on_gpu = precision == "fp16"
     padding = g.op("Cast", ["attention_mask"], to=TensorProto.INT32)
+    if on_gpu:
+        padding = g.op("ReduceSum", [padding, one], keepdims=0)
 
     def linear(x, name, **how):
         return g.linear(x, name, model.get_submodule(name), **how)
@@ -157,7 +183,11 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
         """Everything after attention; `adapt` gives what is added to the result of a linear layer."""
         # Not SkipLayerNormalization, which takes five times as long on the CPU as its two parts, and Sum,
         # because the runtime would fuse an Add.
-        norm_of_sum = lambda terms, name: g.op("LayerNormalization", [g.op("Sum", terms), *norm(name)], axis=-1, epsilon=LN_EPS)
+        def norm_of_sum(terms, name):
+            if on_gpu and len(terms) == 2:
+                return g.op("SkipLayerNormalization", [*terms, *norm(name)], domain=CONTRIB, epsilon=LN_EPS)
+            return g.op("LayerNormalization", [g.op("Sum", terms), *norm(name)], axis=-1, epsilon=LN_EPS)
+
         x = norm_of_sum([x, linear(context, p + "out", smoothed=True), *adapt("out", context)], p + "ln1")
         inner = [linear(x, p + "up"), *adapt("up", x)]
         inner = g.op("Gelu", [g.op("Add", inner) if len(inner) == 2 else inner[0]], domain=CONTRIB)
@@ -264,6 +294,9 @@ def add_fusion(g: Graph, fusion: wide.Fusion, sequence: list[str], outputs: dict
     if len(names) > 1:
         parts = g.op("Split", [total, g.const("wide.widths", np.array([len(columns[i]) for i in picked], np.int64))], outputs=len(names), axis=1)
     outputs.update(zip(names, parts))
+    if fusion.noise and "domain" in sequence:
+        sure = g.op("Mul", [g.op("Softmax", [outputs["domain_logits"]], axis=-1), g.floats("noise.kept", np.float32(1 - fusion.noise))])
+        outputs["domain_logits"] = g.op("Log", [g.op("Add", [sure, g.floats("noise.even", np.float32(fusion.noise / len(SEQUENCE["domain"])))])])
 
 
 def save(proto: onnx.ModelProto, path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Callable
 
 import numpy as np
 
-from . import batches, data, evaluate, export, train, wide
+from . import batches, data, evaluate, export, planted, train, wide
 from .model import SEQUENCE
 
 # One group per round and task; prefixes of `src`.
@@ -41,15 +41,18 @@ def left_out_rows(folder: Path, task: str, prefixes: tuple[str, ...]) -> list[da
     return data.subsample(rows, 250, lambda r: r.src)
 
 
-def measure(folder: Path, work: Path, minutes: float, log: Callable[[str], None], threads: int = 2) -> list[dict]:
+def measure(folder: Path, work: Path, minutes: float, log: Callable[[str], None], threads: int = 2, rounds: tuple[int, ...] = (1, 2, 3, 4)) -> list[dict]:
     """One entry a round with the figures of every task."""
     out, tok = [], batches.tokenizer()
-    for number, left_out in enumerate(ROUNDS):
+    for number in rounds:
+        left_out = ROUNDS[number - 1]
         net = train.train(folder, work / "heldout.pt", 1e9, minutes, left_out, threads=threads, rounding=False, only_bare_tasks=True)
         table = wide.train(folder, epochs=6, leave_out=left_out, log=lambda _: None, only_bare_tasks=True)
         deep = evaluate.session(export.build(net, "fp32", tasks=tuple(SEQUENCE)).SerializeToString())
         held = [r for r in data.build(folder, left_out)[1] if r.complexity or r.factcheck >= 0 or r.jailbreak == 1 or data.bucket(r.text, 97) == 0]
-        ids = [batches.windows(c)[0] for c in batches.content(tok, [r.text for r in held], 6000)]
+        hidden = planted.windows(tok, held, 300, 1)
+        ids = [batches.windows(c)[0] for c in batches.content(tok, [r.text for r in held], 6000)] + hidden.ids
+        held = held + hidden.rows
         first = [evaluate.run(deep, [row]) for row in ids]
         fusion = wide.fuse(table, tok, [np.concatenate([f[t] for f in first]) for t in SEQUENCE], ids, held)
         sess = evaluate.session(export.build(net, "fp32", fusion=fusion, tasks=tuple(SEQUENCE)).SerializeToString())
@@ -64,7 +67,7 @@ def measure(folder: Path, work: Path, minutes: float, log: Callable[[str], None]
                 entry[task] = evaluate.complexity_figures(found, rows, 1.0)
             else:
                 entry[task] = evaluate.factcheck_figures(found, rows, 1.0, 0.5)
-        log(f"round {number + 1}: {entry}")
+        log(f"round {number}: {entry}")
         out.append(entry)
     return out
 
@@ -74,6 +77,7 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--work", type=Path, default=Path("build"))
     parser.add_argument("--minutes", type=float, default=15, help="training time of every round")
+    parser.add_argument("--rounds", type=int, nargs="+", default=[1, 2, 3, 4])
     args = parser.parse_args()
-    found = measure(args.data, args.work, args.minutes, lambda s: print(s, flush=True))
+    found = measure(args.data, args.work, args.minutes, lambda s: print(s, flush=True), rounds=tuple(args.rounds))
     (args.work / "heldout.json").write_text(json.dumps(found, indent=1) + "\n")

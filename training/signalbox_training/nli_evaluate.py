@@ -10,7 +10,7 @@ import numpy as np
 import onnxruntime as ort
 from scipy.stats import rankdata
 
-from . import batches, data, nli_data, nli_model
+from . import batches, data, evaluate, nli_data, nli_model
 from .nli_export import INPUTS
 
 ROW = 160  # tokens of the longest row in the product
@@ -20,7 +20,8 @@ def session(graph: bytes, threads: int = 2) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.add_session_config_entry("session.x64quantprecision", "1")  # exact sums where the CPU's saturate
+    if evaluate.saturates():
+        options.add_session_config_entry("session.x64quantprecision", "1")
     return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 

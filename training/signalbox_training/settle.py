@@ -162,6 +162,7 @@ def main() -> None:
     state, table = restore.checkpoint(graph)
     net = model.Bundle(0.0)
     net.load_state_dict(state)
+    net.centre()
     np.save(args.work / "wide.npy", table.astype(np.float32))
     (args.work / "scan.bin").write_bytes((args.bundle / "scan.bin").read_bytes())
     sess = evaluate.session(export.build(net, "int8", restore.layers(graph), taps=True).SerializeToString())
@@ -177,6 +178,7 @@ def main() -> None:
     exact, rounded = features(net, sess, [batches.wrap(train.cut(e, hosts, rng)[0]) for e in examples])
     log(f"{len(rows)} texts")
     fit_heads(net, rows, exact, rounded, args.epochs, log)
+    net.centre()
     torch.save(net.state_dict(), args.work / "checkpoint.pt")
 
 

@@ -23,6 +23,7 @@ TRAIN_TOKENS = 128  # longest training row; the positions beyond keep their base
 EMPTY = -100
 BF16 = torch.cpu._is_avx512_bf16_supported()  # emulated elsewhere, five times slower than fp32
 ROUND_FROM = 0.85  # share of the training after which rounding is simulated
+GAP = 8.0  # weight of the squared difference that rounding makes to the logits
 TIGHTER = 0.95  # of the clip limits, when rounding is refined
 PARTIAL = torch.tensor([l[2:] not in ("PERSON", "GPE", "ORGANIZATION") for l in model.PII])
 
@@ -56,14 +57,13 @@ def cut(example: Example, hosts: list[list[int]], rng: random.Random) -> tuple[l
         start = rng.randrange(len(ids) - size + 1) if len(ids) > size else 0
         return ids[start : start + size], example.labels[start : start + size]
     safety = row.domain == data.NONE and row.jailbreak != data.NONE and row.complexity is None and row.factcheck == data.NONE
-    if safety and rng.random() < (0.4 if row.jailbreak == 1 else 0.15):
+    if safety and rng.random() < (0.5 if row.jailbreak == 1 else 0.25):
         part = ids
         longest = rng.randint(24, 96)
         if len(part) > longest:  # the start and the end of an attack say what it is, its middle often does not
             part = part[:longest] if rng.random() < 0.6 else part[-longest:]
-        host, room = rng.choice(hosts), size - len(part)
-        begin = rng.randrange(max(1, len(host) - room + 1))
-        host = host[begin : begin + rng.randint(room // 4, room)]
+        room = size - len(part)
+        host = filler(hosts, room if rng.random() < 0.6 else rng.randint(room // 4, room), rng)
         at = rng.randint(0, len(host))
         return host[:at] + part + host[at:], None
     if len(ids) <= size:
@@ -78,6 +78,19 @@ def cut(example: Example, hosts: list[list[int]], rng: random.Random) -> tuple[l
     if row.complexity is not None and rng.random() < 0.3:
         return ids[-size:], None
     return ids[:size], None
+
+
+def filler(hosts: list[list[int]], length: int, rng: random.Random) -> list[int]:
+    """Harmless tokens: of one text, of several in a row, or a few words over and over, as forms and contracts have them."""
+    host = rng.choice(hosts)
+    begin = rng.randrange(max(1, len(host) - length + 1))
+    out = host[begin : begin + length]
+    if rng.random() < 0.2:
+        out = out[: rng.randint(8, 30)]
+        return (out * (length // len(out) + 1))[:length]
+    while len(out) < length:
+        out = out + rng.choice(hosts)
+    return out[:length]
 
 
 def groups(net: model.Bundle, trunk: float, heads: float, decay: float) -> list[dict]:
@@ -238,12 +251,13 @@ def calibrate(net: model.Bundle, rows: list[list[int]]) -> None:
 
 
 def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dict | None = None, log_every: int = 50,
-          threads: int = 2, start_from: Path | None = None, rounding: bool = True, only_bare_tasks: bool = False, tuned: str = "all", refine: bool = False) -> model.Bundle:
+          threads: int = 2, start_from: Path | None = None, rounding: bool = True, only_bare_tasks: bool = False, tuned: str = "all", refine: bool = False,
+          rate: float = 1.0, round_from: float = ROUND_FROM) -> model.Bundle:
     """Train, from `start_from` or the base weights, saving `out` every few hundred steps; `minutes`
     bounds the time (the schedule follows it). `only_bare_tasks` keeps rows of jailbreak, complexity
     and factcheck only, for leave-one-source-out runs. `tuned` is what learns: all, adapters (and heads)
-    or heads. `refine` goes on with calibrated weights: rounding from the start, a quarter of the rate, a
-    stronger hold on the rounded outputs and tighter limits."""
+    or heads. `refine` goes on with calibrated weights: rounding from the start, a quarter of the rate
+    and tighter limits. `rate` is a factor of the learning rates, `round_from` the share after which rounding is simulated."""
     torch.manual_seed(SEED)
     torch.set_num_threads(threads)
     rng = random.Random(SEED)
@@ -263,9 +277,10 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
     net.train()
     if not refine:
         net.uncalibrate()
-    opt = torch.optim.AdamW(groups(net, *((8e-5, 5e-4) if start_from else (1e-4, 6e-4)), 0.88), betas=(0.9, 0.98), eps=1e-6, fused=True)
+    opt = torch.optim.AdamW(groups(net, *(rate * r for r in ((8e-5, 5e-4) if start_from else (1e-4, 6e-4))), 0.88), betas=(0.9, 0.98), eps=1e-6, fused=True)
     losses, steps, start, rounded = Losses(rows), 0, time.time(), refine
     if refine:
+        net.centre()
         for layer in (m for m in net.modules() if isinstance(m, model.Linear)):
             layer.limit.mul_(TIGHTER)
         for group in opt.param_groups:
@@ -288,7 +303,7 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
                 torch.save(net.state_dict(), out)
                 print(f"trained {steps} steps in {(time.time() - start) / 60:.1f} minutes", flush=True)
                 return net.eval()
-            if rounding and not rounded and progress >= ROUND_FROM:
+            if rounding and not rounded and progress >= round_from:
                 torch.save(net.state_dict(), out.with_suffix(".float.pt"))
                 calibrate(net, [batches.wrap(cuts[i][0]) for i in rng.sample(range(len(cuts)), 300)])
                 rounded = True
@@ -305,8 +320,7 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
                 if rounded:
                     net.eval()
                     net.round(False)
-                    with torch.no_grad():
-                        exact = net(x, mask)
+                    exact = net(x, mask)  # with its gradient: the gap's, without it, only moves both outputs alike
                     net.round(True)
                 result = net(x, mask)
                 if hold:
@@ -315,14 +329,14 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
             result = {k: v.float() for k, v in result.items()}
             loss = losses(result, picked, labels)
             if near and steps % 2 == 1:
-                loss = loss + 0.3 * losses.add("intent", near.same_intent(net))
+                loss = loss + 0.5 * losses.add("intent", near.same_intent(net))
             if near and steps % 4 == 2:
                 loss = loss + 0.5 * losses.add("judged", near.judged(net))
             if hold:
                 loss = loss + 4.0 * losses.add("embedding", held_to_base(result["embedding"], target))
             if rounded:
                 gap = sum(F.mse_loss(result[t], exact[t].float()) for t in model.SEQUENCE)
-                loss = loss + (8.0 if refine else 0.5) * losses.add("rounding", gap)
+                loss = loss + GAP * losses.add("rounding", gap)
                 net.train()
             if not loss.requires_grad:
                 continue
@@ -346,7 +360,10 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time; the schedule follows it")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--start-from", type=Path, help="refine these weights")
+    parser.add_argument("--rate", type=float, default=1.0, help="factor of the learning rates")
+    parser.add_argument("--round-from", type=float, default=ROUND_FROM, help="share of the training after which rounding is simulated")
     parser.add_argument("--refine-rounding", action="store_true", help="go on with calibrated weights, for closer int8")
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    train(args.data, args.out, args.epochs, args.minutes, threads=args.threads, start_from=args.start_from, refine=args.refine_rounding)
+    train(args.data, args.out, args.epochs, args.minutes, threads=args.threads, start_from=args.start_from, refine=args.refine_rounding,
+          rate=args.rate, round_from=args.round_from)

@@ -7,10 +7,16 @@ hashes are computed in the graph, so that nobody outside it knows of this part.
     h1 = id,  h_n = (h_{n-1} * MULTIPLIER + id) mod BUCKETS  (salted with n),
     wide = sum over all n-grams of table[h] / sqrt(number of n-grams)
 
+An attack may be one sentence of a long text, of which the sum over all n-grams says little. For jailbreak the
+wide part is therefore that of the worst place: the largest sum over LOCAL neighbouring tokens, each with the
+n-grams that begin at it.
+
 How far each part is to be trusted depends on how foreign the text is to the vocabulary: x is the
 share of pieces that continue a word or hold a letter beyond ASCII. The logits that leave the graph
 are deep * (a0 + a1 x) + wide * (b0 + b1 x) + c with a0 = 1, fitted for each task on held-out rows
-of the training sets by likelihood.
+of the training sets by likelihood, for jailbreak on windows with planted attacks as well (planted.py).
+Those of the domain are then the logarithm of (1 - e) p + e / classes: the share e of the labels is taken for
+wrong, so that no text is surer than the labels are right.
 """
 
 from __future__ import annotations
@@ -33,6 +39,8 @@ MULTIPLIER = 1_000_003  # a prime; hash (< 2^19) times it plus an id stays far b
 SALT = 7_919  # a prime; keeps a bigram from meeting the unigram of the same hash
 WIDTHS = [len(labels) for labels in SEQUENCE.values()]
 COLUMNS = sum(WIDTHS)
+LOCAL = 16
+ATTACK = slice(WIDTHS[0], WIDTHS[0] + WIDTHS[1])  # the columns of jailbreak
 
 
 def hashes(ids: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -186,6 +194,31 @@ def scores(table: torch.nn.EmbeddingBag, x: Bags, picked: np.ndarray, drop: floa
     return table(buckets, offsets, weights)
 
 
+def worst(table: np.ndarray, ids: list[list[int]]) -> np.ndarray:
+    """The local logits of jailbreak, [rows, 2]: half the largest margin, less and more."""
+    out = np.zeros((len(ids), 2), np.float32)
+    margins = table[:, ATTACK.stop - 1] - table[:, ATTACK.start]
+    for i, row in enumerate(ids):
+        found, _ = hashes(np.asarray(row, np.int64), np.array([0, len(row)]))
+        each, at = np.zeros(len(row)), 0
+        for n in range(1, ORDERS + 1):
+            size = max(0, len(row) - n + 1)
+            each[:size] += margins[found[at : at + size]]
+            at += size
+        width = min(LOCAL, len(row))
+        running = np.concatenate([[0], np.cumsum(each)])
+        out[i] = (running[width:] - running[:-width]).max() / np.sqrt(ORDERS * LOCAL) * np.array([-0.5, 0.5])
+    return out
+
+
+def all_scores(table: np.ndarray, ids: list[list[int]]) -> torch.Tensor:
+    """The wide logits of rows, [rows, COLUMNS]."""
+    bag, x = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(table), mode="sum"), bags(ids)
+    out = torch.cat([scores(bag, x, np.arange(i, min(i + 2048, len(ids)))) for i in range(0, len(ids), 2048)])
+    out[:, ATTACK] = torch.from_numpy(worst(table, ids))
+    return out
+
+
 @dataclass
 class Fusion:
     """How the two parts are added up, for each task: see the head of this file."""
@@ -196,11 +229,13 @@ class Fusion:
     foreign: np.ndarray  # float32 [vocabulary]: 1 for a foreign piece
     mix: np.ndarray  # float32 [tasks, 4]: a0, a1, b0, b1
     shift: list[np.ndarray]  # float32 [classes] of each task
+    noise: float = 0.0  # e of the domain
 
     def logits(self, task: int, deep, wide, x):
         """The fused logits of one task; x is [rows, 1]."""
         a0, a1, b0, b1 = self.mix[task]
-        return deep * (a0 + a1 * x) + wide * (b0 + b1 * x) + self.shift[task]
+        out = deep * (a0 + a1 * x) + wide * (b0 + b1 * x) + self.shift[task]
+        return noisy(out, self.noise) if task == 0 and self.noise else out
 
     def fold(self, task: int, temperature: float) -> None:
         """Divide the logits of a task by a temperature, so that they are calibrated as they leave the graph."""
@@ -209,10 +244,15 @@ class Fusion:
 
     def reference(self, ids: list[list[int]], deep: list[np.ndarray]) -> list[np.ndarray]:
         """The fused logits of rows in fp32, from the deep logits of each task."""
-        bag = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(self.exact), mode="sum")
-        wide = np.split(scores(bag, bags(ids), np.arange(len(ids))).numpy(), np.cumsum(WIDTHS)[:-1], axis=1)
+        wide = np.split(all_scores(self.exact, ids).numpy(), np.cumsum(WIDTHS)[:-1], axis=1)
         x = foreign_share(self.foreign, ids)
         return [self.logits(i, d, w, x) for i, (d, w) in enumerate(zip(deep, wide))]
+
+
+def noisy(logits: np.ndarray, share: float) -> np.ndarray:
+    """The logarithm of the probabilities when a share of the labels is wrong."""
+    e = np.exp(logits - logits.max(-1, keepdims=True))
+    return np.log((1 - share) * e / e.sum(-1, keepdims=True) + share / logits.shape[-1])
 
 
 def foreign_pieces(tok) -> np.ndarray:
@@ -238,9 +278,7 @@ def fuse(table: np.ndarray, tok, deep: list[np.ndarray], ids: list[list[int]], r
     first window of the rows, `ids` the tokens of that window."""
     small, scale = quantised(table)
     foreign = foreign_pieces(tok)
-    bag = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(small * scale), mode="sum")
-    x = bags(ids)
-    wide = torch.cat([scores(bag, x, np.arange(i, min(i + 2048, len(ids)))) for i in range(0, len(ids), 2048)])
+    wide = all_scores(small * scale, ids)
     share = torch.from_numpy(foreign_share(foreign, ids))
     mixes, shifts = [], []
     for logits, part, y, importance in zip(deep, wide.split(WIDTHS, 1), *targets(rows)):
