@@ -20,7 +20,7 @@ import (
 func BenchmarkOverhead(b *testing.B) {
 	r := openRuntime(b, nil)
 	b.Run("bare", func(b *testing.B) {
-		o, err := newSessionOptions(1)
+		o, err := newSessionOptions(1, ProviderCPU)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -27,6 +27,15 @@
 // others wait in a bounded queue, first come first served, and leave it when their context ends.
 // A full queue answers [ErrOverloaded] at once. A run whose context ends is terminated.
 //
-// The package starts no goroutine that outlives a call: a cancellation runs in the goroutine of
-// [context.AfterFunc], and the run waits for it.
+// On devices other than the CPU each has a queue of its own, and a run goes to the device with the fewest.
+//
+// Runs of several callers may become one ([BatchOptions]). Such a run has a goroutine of its own, which ends
+// with the last of its callers: the run is terminated when all have left. A probe that does not answer leaves
+// its goroutine behind, because a native call cannot be interrupted. Otherwise the package starts no goroutine
+// that outlives a call: a cancellation runs in the goroutine of [context.AfterFunc], and the run waits for it.
+//
+// # Signal handlers
+//
+// Starting a provider may replace signal handlers of the process, which would end it at the next SIGTERM. They
+// are put back after every probe and after loading every graph on a device.
 package gpu

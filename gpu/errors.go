@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"fmt"
+	"strings"
 
 	"signalbox/internal/signal"
 )
@@ -66,5 +67,36 @@ type RunError struct {
 // Error returns the session and the library's message.
 func (e *RunError) Error() string { return fmt.Sprintf("run session %q: %s", e.Session, e.Msg) }
 
-// Reason is internal.
-func (*RunError) Reason() signal.Reason { return signal.ReasonInternal }
+// Reason is overload when the memory of the device did not suffice, and internal otherwise.
+func (e *RunError) Reason() signal.Reason {
+	if outOfMemory(e.Msg) {
+		return signal.ReasonOverload
+	}
+	return signal.ReasonInternal
+}
+
+// outOfMemory recognises the words of ONNX Runtime 1.30, its arena and CUDA for memory that did not suffice.
+func outOfMemory(msg string) bool {
+	for _, words := range []string{"out of memory", "Failed to allocate memory", "is smaller than requested bytes", "bad_alloc", "CUBLAS_STATUS_ALLOC_FAILED"} {
+		if strings.Contains(msg, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// ProviderError says that a provider other than the CPU, which worked when it was probed, could not load a
+// graph: its memory may be full, or it may not know an operator. The CPU may load the same model.
+type ProviderError struct {
+	Session  string // name of the session
+	Provider string
+	Msg      string // the library's own words
+}
+
+// Error returns the session, the provider and the library's message.
+func (e *ProviderError) Error() string {
+	return fmt.Sprintf("model %q on %s: %s", e.Session, e.Provider, e.Msg)
+}
+
+// Reason is no_model.
+func (*ProviderError) Reason() signal.Reason { return signal.ReasonNoModel }

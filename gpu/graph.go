@@ -94,6 +94,7 @@ type value struct {
 // signature is what a graph takes and gives.
 type signature struct {
 	inputs, outputs []value
+	half            bool // most of the weights are of half precision
 }
 
 // cachePrefix begins the names of the inputs through which decoders get the keys and values of earlier
@@ -129,6 +130,7 @@ var errNotONNX = errors.New("not an ONNX model")
 func readSignature(model []byte) (signature, error) {
 	var sig signature
 	initialized := map[string]bool{}
+	var weights, halves int // bytes
 	err := fields(model, func(num int, graph []byte, _ uint64) error {
 		if num != modelGraph {
 			return nil
@@ -136,7 +138,13 @@ func readSignature(model []byte) (signature, error) {
 		return fields(graph, func(num int, b []byte, _ uint64) error {
 			switch num {
 			case graphInitializer:
-				return readName(b, tensorName, initialized)
+				name, elem, err := readWeight(b)
+				initialized[name] = true
+				weights += len(b)
+				if elem == elemFloat16 {
+					halves += len(b)
+				}
+				return err
 			case graphInput:
 				return appendValue(&sig.inputs, b)
 			case graphOutput:
@@ -148,6 +156,7 @@ func readSignature(model []byte) (signature, error) {
 	if err != nil {
 		return signature{}, fmt.Errorf("%w: %w", errNotONNX, err)
 	}
+	sig.half = 2*halves > weights
 	sig.inputs = slices.DeleteFunc(sig.inputs, func(v value) bool { return initialized[v.name] })
 	if len(sig.inputs) == 0 || len(sig.outputs) == 0 {
 		return signature{}, fmt.Errorf("%w: no inputs or no outputs", errNotONNX)
@@ -186,13 +195,18 @@ func fields(msg []byte, f func(num int, b []byte, n uint64) error) error {
 	return nil
 }
 
-func readName(msg []byte, field int, into map[string]bool) error {
-	return fields(msg, func(num int, b []byte, _ uint64) error {
-		if num == field {
-			into[string(b)] = true
+// readWeight returns the name and the element type of a serialised TensorProto.
+func readWeight(msg []byte) (name string, elem elemType, err error) {
+	err = fields(msg, func(num int, b []byte, n uint64) error {
+		switch num {
+		case tensorName:
+			name = string(b)
+		case tensorDataType:
+			elem = elemType(n)
 		}
 		return nil
 	})
+	return name, elem, err
 }
 
 func appendValue(to *[]value, msg []byte) error {

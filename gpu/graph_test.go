@@ -22,8 +22,9 @@ func TestSignaturesAreReadFromTheFile(t *testing.T) {
 		{"add", signature{
 			[]value{{"x", elemFloat, []int64{dyn, dyn}}, {"y", elemFloat, []int64{dyn, dyn}}},
 			[]value{{"sum", elemFloat, []int64{dyn, dyn}}},
+			false,
 		}},
-		{"fixed", signature{[]value{{"x", elemFloat, []int64{2, 3}}}, []value{{"y", elemFloat, []int64{2, 3}}}}},
+		{"fixed", signature{[]value{{"x", elemFloat, []int64{2, 3}}}, []value{{"y", elemFloat, []int64{2, 3}}}, false}},
 		{"half", signature{
 			[]value{{"x", elemFloat, []int64{dyn, dyn}}},
 			[]value{
@@ -32,9 +33,10 @@ func TestSignaturesAreReadFromTheFile(t *testing.T) {
 				{"double", elemDouble, []int64{dyn, dyn}},
 				{"single", elemFloat, []int64{dyn, dyn}},
 			},
+			false,
 		}},
-		{"scalar", signature{[]value{{"x", elemFloat, []int64{dyn, dyn}}}, []value{{"total", elemFloat, []int64{}}, {"y", elemFloat, []int64{dyn, dyn}}}}},
-		{"slow", signature{[]value{{"steps", elemInt64, []int64{1}}, {"x", elemFloat, []int64{dyn, 64}}}, []value{{"y", elemFloat, []int64{dyn, 64}}}}},
+		{"scalar", signature{[]value{{"x", elemFloat, []int64{dyn, dyn}}}, []value{{"total", elemFloat, []int64{}}, {"y", elemFloat, []int64{dyn, dyn}}}, false}},
+		{"slow", signature{[]value{{"steps", elemInt64, []int64{1}}, {"x", elemFloat, []int64{dyn, 64}}}, []value{{"y", elemFloat, []int64{dyn, 64}}}, false}},
 	} {
 		got, err := readSignature(readFile(t, filepath.Join("testdata", c.graph+".onnx")))
 		if err != nil {
@@ -87,7 +89,7 @@ func TestUnusualSignatures(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		want := signature{[]value{{"x", elemFloat, nil}}, []value{{"y", elemFloat, nil}}}
+		want := signature{[]value{{"x", elemFloat, nil}}, []value{{"y", elemFloat, nil}}, false}
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(signature{}, value{})); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}

@@ -141,3 +141,14 @@ func TestTheFetchScriptHasTheSamePins(t *testing.T) {
 		}
 	}
 }
+
+// The container of the CUDA provider has to bring the library that this package is built for.
+func TestTheDockerfileNamesThisVersion(t *testing.T) {
+	b, err := os.ReadFile("../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(b), "ARG ORT_VERSION="+LibraryVersion+"\n") {
+		t.Errorf("the Dockerfile does not fetch ONNX Runtime %s", LibraryVersion)
+	}
+}

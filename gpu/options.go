@@ -7,7 +7,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"time"
+
+	"signalbox/internal/option"
 )
 
 // Options configures the runtime that all sessions of a process share. Nothing in it can be
@@ -21,14 +24,29 @@ type Options struct {
 	// the built-in checksums hold for the cache directory, other places are trusted as they are.
 	LibrarySHA256 string `yaml:"library_sha256"`
 	// Provider is the execution provider of sessions that name none: auto (default), cpu, cuda,
-	// tensorrt, migraphx, openvino or webgpu. One that does not work here is replaced by cpu, and
-	// Session.Fallback says why.
+	// tensorrt, migraphx, openvino or webgpu. auto takes cuda or migraphx where one works, else cpu. One
+	// that does not work here is replaced by cpu, and Session.Fallback says why.
 	Provider string `yaml:"provider"`
+	// ProviderLibrary is the absolute path of a plugin of ONNX Runtime that brings execution providers. It
+	// is asked for a provider that the core library does not have. Default none.
+	ProviderLibrary string `yaml:"provider_library"`
+	// Devices are the numbers of the devices that a provider other than cpu uses, at most 16: every model
+	// is loaded on each of them, and a run goes to the one with the fewest. Default [0].
+	Devices []int `yaml:"devices"`
+	// MemoryLimit bounds what each model takes of the memory of a device, such as 2GiB; a run that needs
+	// more fails, and its signals are unknown (overload). webgpu and openvino know no limit. Default none.
+	MemoryLimit option.Bytes `yaml:"device_memory"`
+	// EngineCache is the absolute path of the folder where tensorrt, migraphx and openvino keep what they
+	// compiled from models, which takes minutes without it. Default <cache>/signalbox/engines.
+	EngineCache string `yaml:"engine_cache"`
+	// Batch puts runs of several requests together.
+	Batch BatchOptions `yaml:"batch"`
 	// IntraOpThreads is the number of threads that one run uses, 1 to 256. Default 1: models of up
 	// to 22M parameters gain more from runs side by side.
 	IntraOpThreads int `yaml:"intra_op_threads"`
-	// MaxConcurrent is the number of runs at once, up to 4096. 0 (default): GOMAXPROCS divided by
-	// IntraOpThreads, at least 1.
+	// MaxConcurrent is the number of runs at once, up to 4096; on devices other than the CPU that of each
+	// device. 0 (default): on the CPU GOMAXPROCS divided by IntraOpThreads, at least 1; on a device 2, so
+	// that one run is prepared while another computes.
 	MaxConcurrent int `yaml:"max_concurrent"`
 	// QueueDepth is the number of runs that may wait for one of these places, up to 65536; the next
 	// one gets ErrOverloaded. 0: the default, 256. -1: none may wait.
@@ -38,10 +56,14 @@ type Options struct {
 	EnvLibrary string `yaml:"-"`
 	// CacheDir is the user's cache directory, such as /home/u/.cache. Empty: what os.UserCacheDir says.
 	CacheDir string `yaml:"-"`
+	// ProbeAll asks every provider whether it works, not only those that Provider may lead to.
+	ProbeAll bool `yaml:"-"`
 	// Logger receives warnings, such as a session that nobody closed. Nil: they are discarded.
 	Logger *slog.Logger `yaml:"-"`
 	// Observer is told of every run. Nil: nobody is.
 	Observer Observer `yaml:"-"`
+
+	deviceRuns int // MaxConcurrent of a device that is not the CPU
 }
 
 // Observer receives one call for each successful run, on the goroutine that ran. It must be safe
@@ -57,11 +79,13 @@ const (
 	maxThreads        = 256
 	maxConcurrent     = 4096
 	maxQueueDepth     = 65536
+	maxDevices        = 16
+	perDevice         = 2 // runs at once on a device that is not the CPU
 )
 
 // DefaultOptions returns options that work wherever the library was fetched.
 func DefaultOptions() Options {
-	return Options{Provider: ProviderAuto, IntraOpThreads: 1, QueueDepth: defaultQueueDepth}
+	return Options{Provider: ProviderAuto, IntraOpThreads: 1, QueueDepth: defaultQueueDepth, Batch: DefaultBatchOptions()}
 }
 
 var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -69,7 +93,12 @@ var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // Validate returns every problem at once, each led by its YAML key, or nil. The zero value is valid.
 func (o Options) Validate() error {
 	var errs []error
-	for _, p := range []struct{ key, path string }{{"library", o.Library}, {"library (environment)", o.EnvLibrary}} {
+	for _, p := range []struct{ key, path string }{
+		{"library", o.Library},
+		{"library (environment)", o.EnvLibrary},
+		{"provider_library", o.ProviderLibrary},
+		{"engine_cache", o.EngineCache},
+	} {
 		if p.path != "" && !filepath.IsAbs(p.path) {
 			errs = append(errs, fmt.Errorf("%s: %q is not an absolute path", p.key, p.path))
 		}
@@ -92,6 +121,18 @@ func (o Options) Validate() error {
 			errs = append(errs, fmt.Errorf("%s: %d is outside %d to %d", n.key, n.have, n.low, n.top))
 		}
 	}
+	if len(o.Devices) > maxDevices {
+		errs = append(errs, fmt.Errorf("devices: %d devices, at most %d", len(o.Devices), maxDevices))
+	}
+	for i, d := range o.Devices {
+		if d < 0 || slices.Contains(o.Devices[:i], d) {
+			errs = append(errs, fmt.Errorf("devices: %d is negative or there twice", d))
+		}
+	}
+	if o.MemoryLimit < 0 {
+		errs = append(errs, fmt.Errorf("device_memory: %d is negative", o.MemoryLimit))
+	}
+	errs = append(errs, o.Batch.problems()...)
 	return errors.Join(errs...)
 }
 
@@ -103,14 +144,24 @@ func (o Options) resolved() Options {
 	if o.IntraOpThreads == 0 {
 		o.IntraOpThreads = 1
 	}
+	if o.deviceRuns = o.MaxConcurrent; o.deviceRuns == 0 {
+		o.deviceRuns = perDevice
+	}
 	if o.MaxConcurrent == 0 {
 		o.MaxConcurrent = max(1, runtime.GOMAXPROCS(0)/o.IntraOpThreads)
 	}
+	if len(o.Devices) == 0 {
+		o.Devices = []int{0}
+	}
+	o.Batch = o.Batch.resolved()
 	switch {
 	case o.QueueDepth == 0:
 		o.QueueDepth = defaultQueueDepth
 	case o.QueueDepth < 0:
 		o.QueueDepth = 0
+	}
+	if o.EngineCache == "" && o.CacheDir != "" {
+		o.EngineCache = filepath.Join(o.CacheDir, "signalbox", "engines")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -127,6 +178,9 @@ type SessionOptions struct {
 	// IntraOpThreads is the number of threads of one run, up to 256; 0: the runtime's. A run with
 	// more threads than the runtime's setting takes that many more of the places for runs.
 	IntraOpThreads int
+	// Pad gives the value that fills rows of the inputs by name when runs are put together: 0 for those
+	// that are not named. Nil: runs of this session stay alone. See BatchOptions.
+	Pad map[string]int64
 	// Outputs are the outputs that runs may ask for, by name. Empty: all of the graph. Naming fewer
 	// saves copying the others out of the library; the library computes the whole graph either way.
 	Outputs []string

@@ -23,51 +23,73 @@ import (
 //
 //nolint:gochecknoglobals // see above
 var loaded struct {
-	mu  sync.Mutex // guards lib; held while loading, so that two Opens do not initialise twice
-	lib *Library
+	mu     sync.Mutex // guards what follows; held while loading, so that two Opens do not initialise twice
+	lib    *Library
+	plugin string // path of the plugin that was registered
 }
 
 func buildSupport() error { return nil }
 
-// loadLibrary loads the library, or finds that the process has it already. It is never unloaded.
-func loadLibrary(lib Library) (backend, error) {
+// loadLibrary loads the library and the plugin, or finds that the process has them already. They are never
+// unloaded. A plugin that cannot be used is no error: the probe of its provider tells of it.
+func loadLibrary(lib Library, plugin string) (backend, error) {
 	loaded.mu.Lock()
 	defer loaded.mu.Unlock()
-	if loaded.lib != nil {
-		if loaded.lib.SHA256 != lib.SHA256 {
-			return nil, fmt.Errorf("%w: this process already runs %s and cannot load %s: restart needed", ErrUnavailable, loaded.lib.Path, lib.Path)
+	if loaded.lib == nil {
+		ort.SetSharedLibraryPath(lib.Path)
+		// Failures come back as errors, so the library need not print them as well.
+		if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
+			return nil, fmt.Errorf("%w: load %s: %w", ErrUnavailable, lib.Path, err)
 		}
+		loaded.lib = &lib
+	}
+	if loaded.lib.SHA256 != lib.SHA256 {
+		return nil, fmt.Errorf("%w: this process already runs %s and cannot load %s: restart needed", ErrUnavailable, loaded.lib.Path, lib.Path)
+	}
+	if plugin == "" || plugin == loaded.plugin {
 		return onnxRuntime{}, nil
 	}
-	ort.SetSharedLibraryPath(lib.Path)
-	// Failures come back as errors, so the library need not print them as well.
-	if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
-		return nil, fmt.Errorf("%w: load %s: %w", ErrUnavailable, lib.Path, err)
+	if err := register(plugin); err != nil {
+		return onnxRuntime{pluginErr: fmt.Errorf("provider_library: %w", err)}, nil
 	}
-	loaded.lib = &lib
+	loaded.plugin = plugin
 	return onnxRuntime{}, nil
 }
 
+// register loads a plugin that brings execution providers.
+func register(path string) error {
+	if err := notReplaceable(path); err != nil {
+		return err
+	}
+	_, err := keepHandlers(func() error { return ort.RegisterExecutionProviderLibrary("signalbox", path) })
+	return err
+}
+
 // onnxRuntime is the backend over the process's library.
-type onnxRuntime struct{}
+type onnxRuntime struct {
+	pluginErr error // why the plugin that the options name cannot be used
+}
 
 func (onnxRuntime) version() string { return ort.GetVersion() }
 
-func (onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loadOptions) (executor, error) {
-	if cfg.provider != ProviderCPU {
-		return nil, fmt.Errorf("execution provider %q is not built in", cfg.provider)
-	}
-	o, err := newSessionOptions(cfg.threads)
+func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loadOptions) (executor, error) {
+	o, err := newSessionOptions(cfg.threads, cfg.provider.name)
 	if err != nil {
 		return nil, err
 	}
 	defer o.Destroy() //nolint:errcheck // only fails when destroyed before
+	if err := n.attach(o, &cfg); err != nil {
+		return nil, err
+	}
 	inputs := make([]string, 0, len(sig.inputs)+len(cfg.caches))
 	for _, v := range append(slices.Clip(sig.inputs), cfg.caches...) {
 		inputs = append(inputs, v.name)
 	}
-	if saturates() {
+	if saturates() && cfg.provider.name == ProviderCPU {
 		if model, err = apart(model); err != nil {
+			return nil, err
+		}
+		if err = o.AddSessionConfigEntry("session.x64quantprecision", "1"); err != nil {
 			return nil, err
 		}
 	}
@@ -83,8 +105,9 @@ func (onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loadO
 	return &ortSession{native: native, elems: elems, caches: cfg.caches, idle: make(chan *runState, cfg.keep), handles: cfg.handles}, nil
 }
 
-// saturates reports whether sums of 8-bit products overflow on this processor: see apart. ONNX Runtime
-// knows better which of its kernels do; here a no must be certain.
+// saturates reports whether sums of 8-bit products may overflow on this processor: see apart. A no must be
+// certain. Only then is ONNX Runtime told to be exact: it makes weights unsigned on processors with VNNI as
+// well, where nothing overflows, and refuses those that are met twice.
 func saturates() bool { return runtime.GOARCH == "amd64" && !cpu.X86.HasAVX512VNNI }
 
 // noWeightsFolder is where the library may look for weights that are not in the graph: nowhere. Left to
@@ -99,8 +122,8 @@ const noWeightsFolder = os.DevNull
 //
 // An addition and the layer norm behind it stay two nodes: the CPU kernel of the fused one takes five
 // times as long as both (248 against 36 us on 128 x 384 numbers, same version and machine), and every
-// BERT has two to a layer. A provider with a good kernel for it takes the fusion back.
-func newSessionOptions(threads int) (*ort.SessionOptions, error) {
+// BERT has two to a layer. Other providers have good kernels for it and keep the fusion.
+func newSessionOptions(threads int, provider string) (*ort.SessionOptions, error) {
 	o, err := ort.NewSessionOptions()
 	if err != nil {
 		return nil, err
@@ -115,10 +138,10 @@ func newSessionOptions(threads int) (*ort.SessionOptions, error) {
 		o.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
 		o.AddSessionConfigEntry("session.inter_op.allow_spinning", "0"),
 		o.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", noWeightsFolder),
-		o.AddSessionConfigEntry("optimization.disable_specified_optimizers", "SkipLayerNormFusion"),
-		// Of use to processors that saturate; others are left alone.
-		o.AddSessionConfigEntry("session.x64quantprecision", "1"),
 	)
+	if provider == ProviderCPU {
+		err = errors.Join(err, o.AddSessionConfigEntry("optimization.disable_specified_optimizers", "SkipLayerNormFusion"))
+	}
 	if err != nil {
 		return nil, errors.Join(err, o.Destroy())
 	}

@@ -9,4 +9,4 @@ func buildSupport() error {
 	return fmt.Errorf("%w: this binary was built without cgo", ErrUnavailable)
 }
 
-func loadLibrary(Library) (backend, error) { return nil, buildSupport() }
+func loadLibrary(Library, string) (backend, error) { return nil, buildSupport() }

@@ -18,7 +18,7 @@ func TestWithoutCgoNothingIsAvailable(t *testing.T) {
 	if got := reasonOf(t, err); got != signal.ReasonNoModel {
 		t.Errorf("reason %q", got)
 	}
-	if _, err := loadLibrary(Library{}); !errors.Is(err, ErrUnavailable) {
+	if _, err := loadLibrary(Library{}, ""); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("loading a library: %v", err)
 	}
 }

@@ -2,25 +2,129 @@ package gpu
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // The names of the execution providers, as in configuration.
 const (
-	ProviderAuto = "auto" // the best one that works
-	ProviderCPU  = "cpu"  // always there
+	ProviderAuto     = "auto" // the best one that works, of those that need no preparation
+	ProviderTensorRT = "tensorrt"
+	ProviderCUDA     = "cuda"
+	ProviderMIGraphX = "migraphx"
+	ProviderOpenVINO = "openvino"
+	ProviderWebGPU   = "webgpu"
+	ProviderCPU      = "cpu" // always there
 )
 
-// knownProviders are the names that configuration may hold, best first; auto is none of them.
-var knownProviders = [...]string{"tensorrt", "cuda", "migraphx", "openvino", "webgpu", ProviderCPU} //nolint:gochecknoglobals // constant table
+// The precisions of graphs that providers run best.
+const (
+	precisionInt8 = "int8"
+	precisionFP16 = "fp16"
+)
+
+// provider is one row of the table of execution providers.
+type provider struct {
+	name string
+	// ep is the name that ONNX Runtime gives to the provider, and by which the devices of a plugin are known.
+	ep string
+	// file is the library that has to lie beside the core library; empty for what is part of that.
+	file string
+	// precision is that of the graphs that it runs best.
+	precision string
+	// auto: it may be chosen without being named. Not so TensorRT, which builds engines for minutes, nor
+	// OpenVINO and WebGPU, which also work on devices that are slower than the CPU.
+	auto bool
+	// compiles: it keeps what it makes of models in Options.EngineCache.
+	compiles bool
+	// settings are the provider's own options for one device.
+	settings func(o *Options, device int) map[string]string
+}
+
+// providers is the table, best first. The keys of the settings are those of ONNX Runtime 1.30: its pages
+// of execution providers, and migraphx_execution_provider_info.h for MIGraphX.
+//
+//nolint:gochecknoglobals // constant table
+var providers = [...]provider{
+	{ProviderTensorRT, "TensorrtExecutionProvider", "libonnxruntime_providers_tensorrt.so", precisionFP16, false, true, tensorRTSettings},
+	{ProviderCUDA, "CUDAExecutionProvider", "libonnxruntime_providers_cuda.so", precisionFP16, true, false, cudaSettings},
+	{ProviderMIGraphX, "MIGraphXExecutionProvider", "libonnxruntime_providers_migraphx.so", precisionFP16, true, true, migraphxSettings},
+	{ProviderOpenVINO, "OpenVINOExecutionProvider", "libonnxruntime_providers_openvino.so", precisionFP16, false, true, openvinoSettings},
+	{ProviderWebGPU, "WebGpuExecutionProvider", "", precisionFP16, false, false, noSettings},
+	{ProviderCPU, "CPUExecutionProvider", "", precisionInt8, true, false, noSettings},
+}
+
+func cudaSettings(o *Options, device int) map[string]string {
+	s := map[string]string{
+		"device_id": strconv.Itoa(device),
+		// Growing by what is asked for keeps a device shared with other programs free; shapes vary, so
+		// doubling would soon hold twice of what is used.
+		"arena_extend_strategy": "kSameAsRequested",
+	}
+	if o.MemoryLimit > 0 {
+		s["gpu_mem_limit"] = strconv.FormatInt(int64(o.MemoryLimit), 10)
+	}
+	return s
+}
+
+func tensorRTSettings(o *Options, device int) map[string]string {
+	s := map[string]string{"device_id": strconv.Itoa(device), "trt_fp16_enable": "1"}
+	if o.EngineCache != "" {
+		s["trt_engine_cache_enable"], s["trt_engine_cache_path"] = "1", o.EngineCache
+		s["trt_timing_cache_enable"], s["trt_timing_cache_path"] = "1", o.EngineCache
+	}
+	if o.MemoryLimit > 0 {
+		s["trt_max_workspace_size"] = strconv.FormatInt(int64(o.MemoryLimit), 10)
+	}
+	return s
+}
+
+func migraphxSettings(o *Options, device int) map[string]string {
+	s := map[string]string{"device_id": strconv.Itoa(device)}
+	if o.EngineCache != "" {
+		s["migraphx_model_cache_dir"] = o.EngineCache
+	}
+	if o.MemoryLimit > 0 {
+		s["migraphx_mem_limit"] = strconv.FormatInt(int64(o.MemoryLimit), 10)
+	}
+	return s
+}
+
+func openvinoSettings(o *Options, device int) map[string]string {
+	s := map[string]string{"device_type": "GPU." + strconv.Itoa(device)}
+	if o.EngineCache != "" {
+		s["cache_dir"] = o.EngineCache
+	}
+	return s
+}
+
+func noSettings(*Options, int) map[string]string { return nil }
+
+// providerNamed returns a row of the table, nil for a name that is not in it.
+func providerNamed(name string) *provider {
+	i := slices.IndexFunc(providers[:], func(p provider) bool { return p.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &providers[i]
+}
+
+// beside is where the provider's library has to be, empty when it needs none.
+func (p *provider) beside(lib Library) string {
+	if p.file == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(lib.Path), p.file)
+}
 
 // Support answers whether a provider works here. "Could not tell" is an answer of its own.
 type Support uint8
 
 // The three answers.
 const (
-	SupportUnknown Support = iota // the probe could not decide
+	SupportUnknown Support = iota // the probe could not decide, or nobody asked
 	SupportYes                    // a graph ran on it
 	SupportNo                     // it is missing or failed
 )
@@ -40,19 +144,53 @@ func (s Support) String() string {
 // MarshalText makes the answer readable in JSON.
 func (s Support) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// UnmarshalText is the inverse of MarshalText; other words mean unknown.
+func (s *Support) UnmarshalText(b []byte) error {
+	switch string(b) {
+	case "yes":
+		*s = SupportYes
+	case "no":
+		*s = SupportNo
+	default:
+		*s = SupportUnknown
+	}
+	return nil
+}
+
 // Provider is what is known about one execution provider.
 type Provider struct {
 	Name   string  `json:"name"`
 	State  Support `json:"state"`
-	Detail string  `json:"detail,omitempty"` // why not, or which device
+	Detail string  `json:"detail,omitempty"` // why not, or what it runs on
+}
+
+// Device is what the provider runs on, in a few words: a metric's label.
+func (p *Provider) Device() string {
+	device, _, _ := strings.Cut(p.Detail, ",")
+	return device
+}
+
+// Choice is a provider that a session may run on, and the precision of the graphs that it runs best: int8
+// or fp16. A bundle without such a graph may have one of fp32, which every provider runs.
+type Choice struct {
+	Provider  string
+	Precision string
 }
 
 // checkProvider returns an error for a name that no provider has.
 func checkProvider(name string) error {
-	if name == "" || name == ProviderAuto || slices.Contains(knownProviders[:], name) {
+	if name == "" || name == ProviderAuto || providerNamed(name) != nil {
 		return nil
 	}
-	return fmt.Errorf("unknown execution provider %q (known: %s, %s)", name, ProviderAuto, strings.Join(knownProviders[:], ", "))
+	return fmt.Errorf("unknown execution provider %q (known: %s, %s)", name, ProviderAuto, strings.Join(providerNames(), ", "))
+}
+
+func providerNames() []string {
+	out := make([]string, len(providers))
+	for i := range providers {
+		out[i] = providers[i].name
+	}
+	return out
 }
 
 // choose returns the provider that serves a request for want and, when that is another one than
@@ -60,7 +198,7 @@ func checkProvider(name string) error {
 func choose(found []Provider, want string) (name, fallback string) {
 	if want == "" || want == ProviderAuto {
 		for _, p := range found {
-			if p.State == SupportYes {
+			if row := providerNamed(p.Name); p.State == SupportYes && row != nil && row.auto {
 				return p.Name, ""
 			}
 		}

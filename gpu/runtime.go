@@ -2,11 +2,9 @@ package gpu
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,11 +12,6 @@ import (
 
 	"signalbox/internal/tensor"
 )
-
-// probeGraph adds two float32 matrices; running it proves a provider. Made by testdata/make_graphs.py.
-//
-//go:embed probe.onnx
-var probeGraph []byte
 
 // backend is a loaded library. It is implemented over ONNX Runtime, and by a fake in tests.
 type backend interface {
@@ -29,7 +22,10 @@ type backend interface {
 
 // loadOptions is what a backend needs to know to make a session.
 type loadOptions struct {
-	provider string
+	provider *provider
+	settings map[string]string // the provider's own options
+	device   int
+	strict   bool // no operator may fall back to the CPU
 	threads  int
 	keep     int           // run options kept for reuse: the number of runs at once
 	handles  *atomic.Int64 // native objects alive
@@ -52,9 +48,12 @@ type Runtime struct {
 	opts      Options
 	library   Library
 	native    backend
-	gate      *gate
+	gate      *gate         // of the CPU
+	gates     map[int]*gate // of other devices, by number
 	providers []Provider
 	handles   atomic.Int64
+
+	probeTimeout time.Duration
 
 	mu       sync.Mutex // guards closed, sessions
 	closed   bool
@@ -75,7 +74,7 @@ func Open(o Options) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	native, err := loadLibrary(lib)
+	native, err := loadLibrary(lib, o.ProviderLibrary)
 	if err != nil {
 		return nil, err
 	}
@@ -88,12 +87,19 @@ func Open(o Options) (*Runtime, error) {
 
 func newRuntime(o Options, lib Library, native backend) *Runtime {
 	o = o.resolved()
+	gates := make(map[int]*gate, len(o.Devices))
+	for _, d := range o.Devices {
+		gates[d] = newGate(o.deviceRuns*o.IntraOpThreads, o.QueueDepth)
+	}
 	return &Runtime{
 		opts:     o,
 		library:  lib,
 		native:   native,
 		gate:     newGate(o.MaxConcurrent*o.IntraOpThreads, o.QueueDepth),
+		gates:    gates,
 		sessions: map[*core]struct{}{},
+
+		probeTimeout: probeTimeout,
 	}
 }
 
@@ -114,64 +120,38 @@ func (r *Runtime) Providers() []Provider { return slices.Clone(r.providers) }
 func (r *Runtime) Provider() (name, fallback string) { return choose(r.providers, r.opts.Provider) }
 
 // Precision is the precision of graphs that the default provider runs best: int8 for the CPU.
-func (r *Runtime) Precision() string {
-	if name, _ := r.Provider(); name == ProviderCPU {
-		return "int8"
+func (r *Runtime) Precision() string { return r.Choices()[0].Precision }
+
+// Choices are the providers that a session which asks for none may run on, the default one first. The CPU is
+// the last, and often the only one.
+func (r *Runtime) Choices() []Choice {
+	name, _ := r.Provider()
+	out := []Choice{{name, providerNamed(name).precision}}
+	if name != ProviderCPU {
+		out = append(out, Choice{ProviderCPU, providerNamed(ProviderCPU).precision})
 	}
-	return "fp16"
+	return out
 }
 
 // Handles is the number of native objects alive: sessions, tensors and run options. It is zero
 // after Close.
 func (r *Runtime) Handles() int64 { return r.handles.Load() }
 
-// Waiting is the number of runs in the queue.
-func (r *Runtime) Waiting() int { return int(r.gate.waiting.Load()) }
-
-// probe proves each provider by running a graph on it. Only the CPU is built in so far.
-func (r *Runtime) probe() error {
-	var failed error
-	for _, name := range knownProviders {
-		p := Provider{Name: name, State: SupportNo, Detail: "not built into this version of signalbox"}
-		if name == ProviderCPU {
-			p.State, p.Detail = SupportYes, runtime.GOARCH
-			if err := r.runProbe(name); err != nil {
-				p.State, p.Detail = SupportNo, err.Error()
-				failed = fmt.Errorf("%w: %s: probe: %w", ErrUnavailable, r.library.Path, err)
-			}
-		}
-		r.providers = append(r.providers, p)
+// Waiting is the number of runs in the queues.
+func (r *Runtime) Waiting() int {
+	n := r.gate.waiting.Load()
+	for _, g := range r.gates {
+		n += g.waiting.Load()
 	}
-	return failed
-}
-
-func (r *Runtime) runProbe(provider string) error {
-	sig, err := readSignature(probeGraph)
-	if err != nil {
-		return err
-	}
-	cfg := loadOptions{provider: provider, threads: 1, keep: 1, handles: &r.handles}
-	x, err := r.native.load(probeGraph, sig, []string{"sum"}, cfg)
-	if err != nil {
-		return err
-	}
-	shape := []int64{1, 2}
-	out := make([]tensor.Tensor, 1)
-	err = x.run(context.Background(), []tensor.Tensor{
-		{Name: "x", Shape: shape, F32: []float32{1, 2}},
-		{Name: "y", Shape: shape, F32: []float32{3, 4}},
-	}, out)
-	if err == nil && !slices.Equal(out[0].F32, []float32{4, 6}) {
-		err = fmt.Errorf("1+3 and 2+4 are %v", out[0].F32)
-	}
-	return errors.Join(err, x.close())
+	return int(n)
 }
 
 // NewSession reads a serialised ONNX model and makes it ready to run. model is not kept or modified; it
 // must hold all weights, none are taken from files.
 // Loading cannot be interrupted: ctx is looked at before and after. Errors: *ModelError for bytes
-// that are no usable graph, ErrClosed, ctx's error. A provider that does not work is replaced by the
-// CPU; see Session.Fallback.
+// that are no usable graph, *ProviderError when a provider that works cannot load this graph, ErrClosed,
+// ctx's error. A provider that does not work is replaced by the CPU; see Session.Fallback. Weights of half
+// precision on the CPU are warned of: they take ten times as long.
 func (r *Runtime) NewSession(ctx context.Context, model []byte, o SessionOptions) (*Session, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -202,10 +182,9 @@ func (r *Runtime) NewSession(ctx context.Context, model []byte, o SessionOptions
 		c.threads = r.opts.IntraOpThreads
 	}
 	c.inputs, c.outputs = specs(sig.inputs), specs(sig.outputs)
-	wide, names := widen(model, sig.outputs)
-	cfg := loadOptions{provider: c.provider, threads: c.threads, keep: r.opts.MaxConcurrent, handles: &r.handles, caches: caches}
-	if c.exec, err = r.native.load(wide, sig, names, cfg); err != nil {
-		return nil, &ModelError{Session: o.Name, Msg: err.Error()}
+	c.batch = newBatcher(c, &r.opts.Batch, o.Pad)
+	if err := r.loadOn(c, model, caches); err != nil {
+		return nil, err
 	}
 	if err := errors.Join(ctx.Err(), r.register(c)); err != nil {
 		return nil, errors.Join(fmt.Errorf("open session %q: %w", o.Name, err), c.close())
@@ -214,7 +193,46 @@ func (r *Runtime) NewSession(ctx context.Context, model []byte, o SessionOptions
 		r.opts.Logger.WarnContext(ctx, "execution provider replaced by the cpu",
 			slog.String("session", c.name), slog.String("cause", c.fallback))
 	}
+	if c.provider == ProviderCPU && sig.half {
+		r.opts.Logger.WarnContext(ctx, "a graph of half precision runs on the cpu, which takes ten times as long as for int8 or fp32",
+			slog.String("session", c.name))
+	}
 	return newSession(c), nil
+}
+
+// loadOn loads a graph on every device of the provider of c.
+func (r *Runtime) loadOn(c *core, model []byte, caches []value) error {
+	p := providerNamed(c.provider)
+	wide, names := widen(model, c.sig.outputs)
+	devices, keep := []int{0}, r.opts.MaxConcurrent
+	if c.provider != ProviderCPU {
+		devices, keep = r.opts.Devices, r.opts.deviceRuns
+	}
+	for _, number := range devices {
+		d := &device{gate: r.gate}
+		if c.provider != ProviderCPU {
+			d.gate = r.gates[number]
+		}
+		cfg := loadOptions{
+			provider: p, settings: p.settings(&r.opts, number), device: number,
+			threads: c.threads, keep: keep, handles: &r.handles, caches: caches,
+		}
+		err := r.guarded(p, func() (err error) {
+			d.exec, err = r.native.load(wide, c.sig, names, cfg)
+			return err
+		})
+		if err != nil {
+			for _, d := range c.devices {
+				err = errors.Join(err, d.exec.close())
+			}
+			if c.provider != ProviderCPU {
+				return &ProviderError{Session: c.name, Provider: c.provider, Msg: brief(err)}
+			}
+			return &ModelError{Session: c.name, Msg: err.Error()}
+		}
+		c.devices = append(c.devices, d)
+	}
+	return nil
 }
 
 func (r *Runtime) register(c *core) error {

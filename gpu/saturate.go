@@ -76,17 +76,7 @@ func sharedBytes(model []byte) (shared map[string][]byte, names map[string]bool,
 				return nil
 			})
 		case graphInitializer:
-			var name string
-			var elem elemType
-			err := fields(b, func(num int, v []byte, n uint64) error {
-				switch num {
-				case tensorName:
-					name = string(v)
-				case tensorDataType:
-					elem = elemType(n)
-				}
-				return nil
-			})
+			name, elem, err := readWeight(b)
 			names[name] = true
 			if elem == elemInt8 && uses[name] > 1 {
 				shared[name] = b

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"signalbox/internal/tensor"
@@ -26,13 +27,14 @@ type Session struct {
 // losing it can be noticed.
 type core struct {
 	rt              *Runtime
-	exec            executor
+	devices         []*device // one of the CPU, one or more of other providers
 	name            string
 	provider        string
 	fallback        string
 	threads         int
 	sig             signature
 	inputs, outputs []tensor.Spec
+	batch           *batcher // nil: runs stay alone
 
 	drained   chan struct{} // closed when closed is set and running is zero
 	destroyed chan struct{} // closed when closeErr is set
@@ -41,6 +43,41 @@ type core struct {
 	closed   bool
 	running  int
 	closeErr error // written before destroyed is closed
+}
+
+// device is the graph on one device.
+type device struct {
+	exec executor
+	gate *gate
+	load atomic.Int64 // runs that use it or wait for it
+}
+
+// slot is leave to run on a device.
+type slot struct {
+	on     *device
+	places int64
+}
+
+// enter waits for a place on the device with the fewest runs.
+func (c *core) enter(ctx context.Context) (slot, error) {
+	best := c.devices[0]
+	for _, d := range c.devices[1:] {
+		if d.load.Load() < best.load.Load() {
+			best = d
+		}
+	}
+	best.load.Add(1)
+	n, err := best.gate.enter(ctx, c.threads)
+	if err != nil {
+		best.load.Add(-1)
+		return slot{}, err
+	}
+	return slot{best, n}, nil
+}
+
+func (p slot) leave() {
+	p.on.gate.leave(p.places)
+	p.on.load.Add(-1)
 }
 
 func newSession(c *core) *Session {
@@ -69,6 +106,9 @@ func (s *Session) Provider() string { return s.provider }
 // Fallback says why Provider is not the one asked for; empty when it is.
 func (s *Session) Fallback() string { return s.fallback }
 
+// Devices is the number of devices that hold the graph.
+func (s *Session) Devices() int { return len(s.devices) }
+
 // Inputs lists what Run needs, with the types in which Run takes it: float32 for a graph that wants
 // float16, int64 for one that wants int32. Caches of a decoder (past_key_values.*) are not among them: they
 // are empty in every run. A dimension that the graph leaves open is tensor.Dynamic; a
@@ -90,7 +130,8 @@ func cloneSpecs(in []tensor.Spec) []tensor.Spec {
 // once, in any order; its slices are borrowed until Run returns. The results are owned by the caller:
 // float32 (half precision widened) or int64, row-major, finite.
 //
-// Run waits for a place among the concurrent runs, and blocks a thread while it computes. It returns
+// Run waits for a place among the concurrent runs, and blocks a thread while it computes; it may become one
+// with runs of other callers (BatchOptions). It returns
 // *InputError for tensors that do not fit the graph, ErrOverloaded when too many wait, an error that
 // wraps ctx.Err() when ctx ends while waiting or computing, ErrClosed, ErrNotFinite, or *RunError.
 func (s *Session) Run(ctx context.Context, in []tensor.Tensor, outputs []string) ([]tensor.Tensor, error) {
@@ -103,25 +144,19 @@ func (s *Session) Run(ctx context.Context, in []tensor.Tensor, outputs []string)
 	if err := s.arrange(in, ordered); err != nil {
 		return nil, err
 	}
-	places, err := s.rt.gate.enter(ctx, s.threads)
+	var all []tensor.Tensor
+	var took time.Duration
+	if s.batch.takes(ordered) {
+		all, took, err = s.batch.run(ctx, ordered)
+	} else {
+		all, took, err = s.alone(ctx, ordered)
+	}
 	if err != nil {
+		if _, ok := errors.AsType[*RunError](err); ok {
+			return nil, err
+		}
 		return nil, fmt.Errorf("run session %q: %w", s.name, err)
 	}
-	defer s.rt.gate.leave(places)
-	if !s.begin() {
-		return nil, fmt.Errorf("run session %q: %w", s.name, ErrClosed)
-	}
-	defer s.end()
-
-	all := make([]tensor.Tensor, len(s.outputs))
-	start := time.Now()
-	if err := s.exec.run(ctx, ordered, all); err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("run session %q: %w", s.name, ctx.Err())
-		}
-		return nil, &RunError{Session: s.name, Msg: err.Error()}
-	}
-	elapsed := time.Since(start)
 	out := all
 	if picked != nil {
 		out = make([]tensor.Tensor, len(picked))
@@ -137,8 +172,37 @@ func (s *Session) Run(ctx context.Context, in []tensor.Tensor, outputs []string)
 	if err := checkFinite(out); err != nil {
 		return nil, fmt.Errorf("run session %q: %w", s.name, err)
 	}
-	s.rt.observe(s.core, elapsed, ordered[0].Shape[0])
+	if took > 0 {
+		s.rt.observe(s.core, took, ordered[0].Shape[0])
+	}
 	return out, nil
+}
+
+// alone computes all outputs of one run, and tells how long that took, more than 0.
+func (c *core) alone(ctx context.Context, in []tensor.Tensor) ([]tensor.Tensor, time.Duration, error) {
+	p, err := c.enter(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer p.leave()
+	return c.runOn(ctx, p, in)
+}
+
+// runOn computes all outputs on the device of a place. Errors are ErrClosed, ctx's, or *RunError.
+func (c *core) runOn(ctx context.Context, p slot, in []tensor.Tensor) ([]tensor.Tensor, time.Duration, error) {
+	if !c.begin() {
+		return nil, 0, ErrClosed
+	}
+	defer c.end()
+	all := make([]tensor.Tensor, len(c.outputs))
+	start := time.Now()
+	if err := p.on.exec.run(ctx, in, all); err != nil {
+		if ctx.Err() != nil {
+			return nil, 0, ctx.Err()
+		}
+		return nil, 0, &RunError{Session: c.name, Msg: err.Error()}
+	}
+	return all, max(time.Since(start), 1), nil
 }
 
 // Close waits for the runs in flight and releases the native session. Runs that wait for a place, and
@@ -180,7 +244,11 @@ func (c *core) close() error {
 		return c.closeErr
 	}
 	<-c.drained
-	if err := c.exec.close(); err != nil {
+	var errs []error
+	for _, d := range c.devices {
+		errs = append(errs, d.exec.close())
+	}
+	if err := errors.Join(errs...); err != nil {
 		c.closeErr = fmt.Errorf("close session %q: %w", c.name, err)
 	}
 	close(c.destroyed)

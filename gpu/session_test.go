@@ -24,10 +24,13 @@ func reasonOf(t *testing.T, err error) signal.Reason {
 	return r.Reason()
 }
 
-// fakeLibrary is a backend that fills each output with ones, without any native code.
+// fakeLibrary is a backend without any native code. Its sessions fill each output with ones, or compute
+// what the test says; the probe of a provider gets the sums that it wants.
 type fakeLibrary struct {
 	refuse   error                           // what load returns
+	loads    func(cfg loadOptions) error     // what load returns, by provider; nil: refuse alone
 	during   func(ctx context.Context) error // called in each run
+	compute  func(device int, in, out []tensor.Tensor) error
 	closeErr error
 }
 
@@ -36,6 +39,11 @@ func (*fakeLibrary) version() string { return "fake" }
 func (l *fakeLibrary) load(_ []byte, sig signature, _ []string, cfg loadOptions) (executor, error) {
 	if l.refuse != nil {
 		return nil, l.refuse
+	}
+	if l.loads != nil {
+		if err := l.loads(cfg); err != nil {
+			return nil, err
+		}
 	}
 	cfg.handles.Add(1)
 	return &fakeSession{l, sig, cfg}, nil
@@ -47,11 +55,18 @@ type fakeSession struct {
 	cfg loadOptions
 }
 
-func (s *fakeSession) run(ctx context.Context, _, out []tensor.Tensor) error {
+func (s *fakeSession) run(ctx context.Context, in, out []tensor.Tensor) error {
 	if s.lib.during != nil {
 		if err := s.lib.during(ctx); err != nil {
 			return err
 		}
+	}
+	if s.cfg.strict {
+		out[0] = tensor.Tensor{Shape: in[0].Shape, F32: []float32{in[0].F32[0] + in[1].F32[0], in[0].F32[1] + in[1].F32[1]}}
+		return nil
+	}
+	if s.lib.compute != nil {
+		return s.lib.compute(s.cfg.device, in, out)
 	}
 	for i := range out {
 		out[i] = tensor.Tensor{Shape: []int64{1}, F32: []float32{1}}

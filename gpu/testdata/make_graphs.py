@@ -60,6 +60,18 @@ def main():
         [("input_ids", INT64, tokens)],
         [("values", FLOAT, tokens), ("ids", INT64, tokens)],
     )
+    # A number for every token, and one for every row that padding does not change.
+    save(
+        HERE / "tokens.onnx",
+        [
+            node("Cast", ["input_ids"], ["values"], to=FLOAT),
+            node("Unsqueeze", ["values", "last"], ["each"]),
+            node("ReduceMax", ["values"], ["most"], axes=[1], keepdims=1),
+        ],
+        [("input_ids", INT64, tokens)],
+        [("each", FLOAT, ["batch", "sequence", 1]), ("most", FLOAT, ["batch", 1])],
+        [numpy_helper.from_array(np.array([2], np.int64), "last")],
+    )
     save(HERE / "fixed.onnx", [node("Relu", ["x"], ["y"])], [("x", FLOAT, [2, 3])], [("y", FLOAT, [2, 3])])
     save(HERE / "nan.onnx", [node("Log", ["x"], ["y"])], [("x", FLOAT, vector)], [("y", FLOAT, vector)])
     save(
@@ -93,6 +105,14 @@ def main():
             [("past_key_values.0.key", elem, ["batch", 2, "past", 3]), ("x", FLOAT, ["batch", 2, "sequence", 3])],
             [("y", FLOAT, ["batch", 2, "all", 3])],
         )
+
+    save(
+        HERE / "weights_float16.onnx",
+        [node("Cast", ["w"], ["wide"], to=FLOAT), node("Add", ["x", "wide"], ["y"])],
+        [("x", FLOAT, ["batch", 4])],
+        [("y", FLOAT, ["batch", 4])],
+        [numpy_helper.from_array(np.ones(4, np.float16), "w")],
+    )
 
     # Two products of bytes that share their weights; sums of two products overflow 16 bits.
     save(

@@ -1,0 +1,224 @@
+//go:build cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"signalbox/internal/tensor"
+)
+
+// openCUDA opens a runtime on CUDA. Without a device the test is skipped, unless SIGNALBOX_CUDA says that there has to
+// be one, as tools/gpu-check does.
+func openCUDA(t *testing.T, change func(*Options)) *Runtime {
+	t.Helper()
+	r := openRuntime(t, func(o *Options) {
+		o.Provider, o.EnvLibrary = ProviderCUDA, os.Getenv("SIGNALBOX_ONNXRUNTIME")
+		if change != nil {
+			change(o)
+		}
+	})
+	if name, why := r.Provider(); name != ProviderCUDA {
+		if os.Getenv("SIGNALBOX_CUDA") != "" {
+			t.Fatal(why)
+		}
+		t.Skip(why)
+	}
+	return r
+}
+
+func TestCUDARunsWhatTheCPURuns(t *testing.T) {
+	r := openCUDA(t, nil)
+	for _, graph := range []string{"add", "half"} {
+		onGPU := openSession(t, r, graph, nil)
+		onCPU := openSession(t, r, graph, func(o *SessionOptions) { o.Provider = ProviderCPU })
+		if onGPU.Provider() != ProviderCUDA || onGPU.Fallback() != "" {
+			t.Fatalf("%s runs on %q: %s", graph, onGPU.Provider(), onGPU.Fallback())
+		}
+		in := []tensor.Tensor{f32("x", []int64{2, 3}, 1, -2, 1.0/3, 4, 5, 6)}
+		if graph == "add" {
+			in = append(in, f32("y", []int64{2, 3}, 1, 2, 3, 4, 5, 6))
+		}
+		want, err := onCPU.Run(t.Context(), in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := onGPU.Run(t.Context(), in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if !slices.Equal(got[i].F32, want[i].F32) {
+				t.Errorf("%s: %s is %v, on the CPU %v", graph, want[i].Name, got[i].F32, want[i].F32)
+			}
+		}
+	}
+}
+
+// The graph of half precision of the embedded bundle, in the folder that SIGNALBOX_GPU_GRAPHS names, gives on the GPU
+// what it gives on the CPU: 11 bits, over six layers.
+func TestCUDAAgreesWithTheCPUOnTheBundle(t *testing.T) {
+	folder := os.Getenv("SIGNALBOX_GPU_GRAPHS")
+	if folder == "" {
+		t.Skip("SIGNALBOX_GPU_GRAPHS names no folder of tools/gpu-check")
+	}
+	model := readFile(t, filepath.Join(folder, "embedded_fp16.onnx"))
+	r := openCUDA(t, nil)
+	var sessions [2]*Session
+	for i, provider := range []string{ProviderCUDA, ProviderCPU} {
+		s, err := r.NewSession(t.Context(), model, SessionOptions{Name: "bundle", Provider: provider})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		sessions[i] = s
+	}
+	for _, tokens := range []int{2, 16, 128, 256} {
+		var out [2][]tensor.Tensor
+		for i, s := range sessions {
+			var err error
+			if out[i], err = s.Run(t.Context(), textInput(s.Inputs(), tokens), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for k := range out[0] {
+			worst := 0.0
+			for j, v := range out[0][k].F32 {
+				worst = max(worst, math.Abs(float64(v-out[1][k].F32[j])))
+			}
+			if t.Logf("%d tokens, %s: %.4f", tokens, out[0][k].Name, worst); worst > 0.05 {
+				t.Errorf("%d tokens, %s: GPU and CPU differ by %v", tokens, out[0][k].Name, worst)
+			}
+		}
+	}
+}
+
+// CUDA replaces Go's signal handlers when it starts.
+func TestCUDALeavesSignalHandlersAlone(t *testing.T) {
+	openSession(t, openCUDA(t, nil), "add", nil)
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, sig)
+		if !arrives(t, c, sig, 20*time.Second) {
+			t.Errorf("%v did not arrive", sig)
+		}
+		signal.Stop(c)
+	}
+}
+
+func TestCUDAStopsARun(t *testing.T) {
+	s := openSession(t, openCUDA(t, nil), "slow", nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := s.Run(ctx, slowInput(forever), nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("stopped after %v", took)
+	}
+}
+
+// A run that needs more memory than it may have fails, and the session goes on.
+func TestCUDAKeepsItsMemoryLimit(t *testing.T) {
+	s := openSession(t, openCUDA(t, func(o *Options) { o.MemoryLimit = 64 << 20 }), "add", nil)
+	const rows, width = 1 << 12, 1 << 13 // three times 128 MiB
+	x := tensor.Tensor{Name: "x", Shape: []int64{rows, width}, F32: make([]float32, rows*width)}
+	y := x
+	y.Name = "y"
+	_, err := s.Run(t.Context(), []tensor.Tensor{x, y}, nil)
+	if err == nil || string(reasonOf(t, err)) != "overload" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.Run(t.Context(), addInput(), nil); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestGPUTable prints latency and throughput of the graphs in the folder that SIGNALBOX_GPU_GRAPHS names, NAME_cpu.onnx
+// on the CPU and NAME_fp16.onnx on the provider that SIGNALBOX_GPU_PROVIDER names, as a Markdown table. It measures; it
+// proves nothing. tools/gpu-check runs it.
+func TestGPUTable(t *testing.T) {
+	folder, provider := os.Getenv("SIGNALBOX_GPU_GRAPHS"), os.Getenv("SIGNALBOX_GPU_PROVIDER")
+	if folder == "" || provider == "" {
+		t.Skip("SIGNALBOX_GPU_GRAPHS and SIGNALBOX_GPU_PROVIDER are not set: tools/gpu-check does it")
+	}
+	r := openRuntime(t, func(o *Options) {
+		o.Provider, o.EnvLibrary, o.IntraOpThreads = provider, os.Getenv("SIGNALBOX_ONNXRUNTIME"), 1
+	})
+	if name, why := r.Provider(); name != provider {
+		t.Fatal(why)
+	}
+	lengths, batches := []int{128, 512, 2048}, []int{1, 8, 32}
+	if os.Getenv("SIGNALBOX_GPU_QUICK") != "" {
+		lengths, batches = []int{16, 32}, []int{1, 2}
+	}
+	graphs, err := filepath.Glob(filepath.Join(folder, "*_fp16.onnx"))
+	if err != nil || len(graphs) == 0 {
+		t.Fatalf("no graphs in %s: %v", folder, err)
+	}
+	fmt.Printf("| model | tokens | batch | cpu ms | cpu rows/s | %s ms | %s rows/s |\n|---|---|---|---|---|---|---|\n", provider, provider)
+	for _, half := range graphs {
+		name := strings.TrimSuffix(filepath.Base(half), "_fp16.onnx")
+		paths := map[string]string{ProviderCPU: filepath.Join(folder, name+"_cpu.onnx"), "other": half}
+		if provider == ProviderCPU {
+			paths["other"] = paths[ProviderCPU]
+		}
+		onCPU, onOther := tableSession(t, r, paths[ProviderCPU], ProviderCPU), tableSession(t, r, paths["other"], provider)
+		for _, tokens := range lengths {
+			for _, batch := range batches {
+				fmt.Printf("| %s | %d | %d | %s | %s |\n", name, tokens, batch, cell(t, onCPU, tokens, batch), cell(t, onOther, tokens, batch))
+			}
+		}
+		if err := errors.Join(onCPU.Close(), onOther.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func tableSession(t *testing.T, r *Runtime, path, provider string) *Session {
+	t.Helper()
+	s, err := r.NewSession(t.Context(), readFile(t, path), SessionOptions{Name: filepath.Base(path), Provider: provider})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// cell is the median time of a run and the rows that it makes a second, or a dash for rows that the model cannot read.
+func cell(t *testing.T, s *Session, tokens, batch int) string {
+	t.Helper()
+	in := textInput(s.Inputs(), tokens)
+	for i := range in {
+		in[i].Shape = []int64{int64(batch), int64(tokens)}
+		in[i].I64 = slices.Repeat(in[i].I64, batch)
+		for j := range in[i].I64 { // the smallest vocabulary of the graphs
+			in[i].I64[j] %= 3000
+		}
+	}
+	if _, err := s.Run(t.Context(), in, nil); err != nil {
+		return "- | -"
+	}
+	var took []time.Duration
+	for begun := time.Now(); len(took) < 5 || len(took) < 50 && time.Since(begun) < 5*time.Second; {
+		start := time.Now()
+		if _, err := s.Run(t.Context(), in, nil); err != nil {
+			t.Fatal(err)
+		}
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	median := took[len(took)/2]
+	return fmt.Sprintf("%.2f | %.0f", float64(median.Microseconds())/1000, float64(batch)/median.Seconds())
+}

@@ -1,0 +1,175 @@
+package gpu
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"signalbox/internal/tensor"
+)
+
+// probeGraph adds two float32 matrices; running it proves a provider. Made by testdata/make_graphs.py.
+//
+//go:embed probe.onnx
+var probeGraph []byte
+
+// probeTimeout bounds the probe of a provider other than the CPU. A driver may take many seconds to start
+// and may never answer.
+const probeTimeout = 60 * time.Second
+
+// probe proves providers by running a graph on them: the CPU, and those that the options may lead to. Its
+// error is that of the CPU, without which nothing runs.
+func (r *Runtime) probe() error {
+	var failed error
+	for i := range providers {
+		p := &providers[i]
+		switch {
+		case p.name == ProviderCPU:
+			found := Provider{p.name, SupportYes, runtime.GOARCH}
+			if err := r.runProbe(p); err != nil {
+				found.State, found.Detail = SupportNo, err.Error()
+				failed = fmt.Errorf("%w: %s: probe: %w", ErrUnavailable, r.library.Path, err)
+			}
+			r.providers = append(r.providers, found)
+		case r.opts.ProbeAll || r.opts.Provider == p.name || r.opts.Provider == ProviderAuto && p.auto:
+			r.providers = append(r.providers, r.probed(p))
+		default:
+			r.providers = append(r.providers, Provider{p.name, SupportUnknown, "not asked for"})
+		}
+	}
+	return failed
+}
+
+// probed finds out whether a provider other than the CPU works: a graph runs on it, or it is missing or
+// failed, or that cannot be told, because it does not answer or its memory is full.
+func (r *Runtime) probed(p *provider) Provider {
+	found := Provider{Name: p.name}
+	if file := p.beside(r.library); file != "" && r.opts.ProviderLibrary == "" {
+		if _, err := os.Stat(file); err != nil {
+			found.State, found.Detail = SupportNo, "no "+p.file+" beside the library"
+			return found
+		}
+	}
+	if p.compiles && r.opts.EngineCache != "" {
+		if err := os.MkdirAll(r.opts.EngineCache, 0o700); err != nil {
+			found.State, found.Detail = SupportNo, "engine_cache: "+brief(err)
+			return found
+		}
+	}
+	start, done := time.Now(), make(chan error, 1)
+	go func() { done <- r.runProbe(p) }()
+	timer := time.NewTimer(r.probeTimeout)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		found.State, found.Detail = verdict(err)
+		found.Detail = strings.ReplaceAll(found.Detail, filepath.Dir(r.library.Path)+"/", "") // /readyz tells no paths
+		if err == nil {
+			found.Detail = fmt.Sprintf("%s, answered after %d ms", deviceNames(r.opts.Devices), time.Since(start).Milliseconds())
+		}
+	case <-timer.C:
+		found.Detail = fmt.Sprintf("no answer within %v", r.probeTimeout)
+	}
+	return found
+}
+
+// verdict turns the outcome of a probe into an answer.
+func verdict(err error) (Support, string) {
+	switch {
+	case err == nil:
+		return SupportYes, ""
+	case outOfMemory(err.Error()):
+		return SupportUnknown, brief(err)
+	}
+	return SupportNo, brief(err)
+}
+
+func deviceNames(devices []int) string {
+	if len(devices) == 1 {
+		return fmt.Sprintf("device %d", devices[0])
+	}
+	return fmt.Sprintf("devices %v", devices)
+}
+
+// longestDetail is how many bytes of a library's message are kept: some hold whole tables.
+const longestDetail = 400
+
+// whereInC is how ONNX Runtime begins many messages: the place in its source, and the kind of error.
+var whereInC = regexp.MustCompile(`(/\S+\.(cc|h):\d+ .*?)?\[ONNXRuntimeError\] : \d+ : \w+ : `)
+
+// brief is an error's text on one line, without places in the library's source and the machine's name.
+func brief(err error) string {
+	s := whereInC.ReplaceAllString(strings.Join(strings.Fields(err.Error()), " "), "")
+	s, _, _ = strings.Cut(s, " ; GPU=") // CUDA's errors go on with the name of the machine
+	if len(s) > longestDetail {
+		s = strings.ToValidUTF8(s[:longestDetail], "") + " ..."
+	}
+	return s
+}
+
+// runProbe runs the graph on every device of a provider.
+func (r *Runtime) runProbe(p *provider) error {
+	devices := r.opts.Devices
+	if p.name == ProviderCPU {
+		devices = []int{0}
+	}
+	for _, device := range devices {
+		if err := r.runProbeOn(p, device); err != nil {
+			if len(devices) > 1 {
+				return fmt.Errorf("device %d: %w", device, err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Runtime) runProbeOn(p *provider, device int) error {
+	sig, err := readSignature(probeGraph)
+	if err != nil {
+		return err
+	}
+	cfg := loadOptions{provider: p, settings: p.settings(&r.opts, device), device: device, strict: true, threads: 1, keep: 1, handles: &r.handles}
+	var x executor
+	out := make([]tensor.Tensor, 1)
+	err = r.guarded(p, func() error {
+		x, err = r.native.load(probeGraph, sig, []string{"sum"}, cfg)
+		if err != nil {
+			return err
+		}
+		shape := []int64{1, 2}
+		return x.run(context.Background(), []tensor.Tensor{
+			{Name: "x", Shape: shape, F32: []float32{1, 2}},
+			{Name: "y", Shape: shape, F32: []float32{3, 4}},
+		}, out)
+	})
+	if err == nil && !slices.Equal(out[0].F32, []float32{4, 6}) {
+		err = fmt.Errorf("1+3 and 2+4 are %v", out[0].F32)
+	}
+	if x != nil {
+		err = errors.Join(err, x.close())
+	}
+	return err
+}
+
+// guarded calls f, which may start a provider, and keeps the process's signal handlers: see keepHandlers.
+func (r *Runtime) guarded(p *provider, f func() error) error {
+	if p.name == ProviderCPU {
+		return f()
+	}
+	changed, err := keepHandlers(f)
+	if len(changed) > 0 {
+		r.opts.Logger.Info("signal handlers given back that an execution provider had replaced",
+			slog.String("provider", p.name), slog.Any("signals", changed))
+	}
+	return err
+}

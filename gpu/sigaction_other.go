@@ -1,0 +1,8 @@
+//go:build !linux
+
+package gpu
+
+import "os"
+
+// keepHandlers calls f. Only Linux has providers that change signal handlers.
+func keepHandlers(f func() error) (changed []os.Signal, err error) { return nil, f() }

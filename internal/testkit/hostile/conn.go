@@ -1,0 +1,133 @@
+package hostile
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// maxUnread is how many bytes a connection may have waiting before its reader lets the other side wait.
+const maxUnread = 256 << 10
+
+// conn is a connection whose other side is watched at all times: a goroutine of its own reads, so that its going is stamped
+// even while a mode is silent.
+type conn struct {
+	net.Conn
+	id  int
+	log *journal
+
+	mu     sync.Mutex // guards what follows
+	cond   *sync.Cond
+	buf    []byte
+	err    error // of the last read
+	req    int   // under way or last
+	strict bool  // no bytes are expected
+	closed bool
+	gone   chan struct{} // closed when the other side went
+}
+
+func newConn(c net.Conn, id int, log *journal) *conn {
+	out := &conn{Conn: c, id: id, log: log, gone: make(chan struct{})}
+	out.cond = sync.NewCond(&out.mu)
+	return out
+}
+
+// pump reads until the connection ends.
+func (c *conn) pump() {
+	piece := make([]byte, 64<<10)
+	for {
+		n, err := c.Conn.Read(piece)
+		c.mu.Lock()
+		c.buf = append(c.buf, piece[:n]...)
+		req, extra, ours := c.req, c.strict && n > 0, c.closed
+		c.err = err
+		c.cond.Broadcast()
+		for err == nil && len(c.buf) > maxUnread && !c.closed {
+			c.cond.Wait()
+		}
+		c.mu.Unlock()
+		if extra {
+			c.log.add(Event{Conn: c.id, Req: req, Kind: ExtraBytes, N: int64(n)})
+		}
+		if err != nil {
+			if !ours {
+				c.log.add(Event{Conn: c.id, Req: req, Kind: PeerGone, Info: reason(err)})
+			}
+			close(c.gone)
+			return
+		}
+	}
+}
+
+func reason(err error) string {
+	switch {
+	case errors.Is(err, io.EOF):
+		return "EOF"
+	case errors.Is(err, syscall.ECONNRESET):
+		return "ECONNRESET"
+	}
+	return err.Error()
+}
+
+// Read gives what the pump has read.
+func (c *conn) Read(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.buf) == 0 && c.err == nil {
+		c.cond.Wait()
+	}
+	if len(c.buf) == 0 {
+		return 0, c.err
+	}
+	n := copy(b, c.buf)
+	c.buf = c.buf[:copy(c.buf, c.buf[n:])]
+	c.cond.Broadcast()
+	return n, nil
+}
+
+// belongs notes which request the connection serves, and whether bytes are expected.
+func (c *conn) belongs(req int, strict bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.req, c.strict = req, strict
+}
+
+// Close ends the connection in order.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.cond.Broadcast()
+	c.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// reset ends it with RST.
+func (c *conn) reset() {
+	linger(c.Conn)
+	_ = c.Close()
+}
+
+// linger makes the next Close an RST.
+func linger(c net.Conn) {
+	if t, ok := c.(*net.TCPConn); ok {
+		_ = t.SetLinger(0)
+	}
+}
+
+// sleep waits, unless the other side goes first; it reports whether the time passed.
+func (c *conn) sleep(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-c.gone:
+		return false
+	}
+}

@@ -1,0 +1,141 @@
+package hostile
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Kind is what an Event tells.
+type Kind string
+
+// The kinds of events.
+const (
+	Accept       Kind = "accept"          // of a connection
+	Received     Kind = "request"         // head and body are read; Info is method and target, N the length of the body
+	HeadRaw      Kind = "head-raw"        // Info is the head as it came
+	BodyRaw      Kind = "body-raw"        // Info is the body
+	FirstByte    Kind = "first-byte-sent" // of the answer
+	Sent         Kind = "sent"            // N is the bytes sent so far, every 100 ms of an answer and at its end
+	WriteBlocked Kind = "write-blocked"   // a write took more than 50 ms; N is how many milliseconds
+	WriteErr     Kind = "write-err"       // Info is the error
+	PeerGone     Kind = "peer-gone"       // Info is EOF or the error
+	ExtraBytes   Kind = "extra-bytes"     // came while none were expected; N is how many
+	Holding      Kind = "holding"         // all is sent, and the connection waits for the other side
+	Served       Kind = "served"          // the mode has ended; Info is its name, N is 1 when the connection is kept
+)
+
+// Event is one thing that happened.
+type Event struct {
+	At   time.Time
+	Conn int // counted from 1
+	Req  int // counted from 1; 0 when it belongs to no request
+	Kind Kind
+	Info string
+	N    int64
+}
+
+// journal is what has happened.
+type journal struct {
+	mu     sync.Mutex // guards what follows
+	events []Event
+	more   chan struct{} // closed when an event is added
+}
+
+func newJournal() *journal { return &journal{more: make(chan struct{})} }
+
+func (j *journal) add(e Event) {
+	e.At = time.Now()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.events = append(j.events, e)
+	close(j.more)
+	j.more = make(chan struct{})
+}
+
+// list returns what has happened and a channel that is closed when more has.
+func (j *journal) list() ([]Event, <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clip(j.events), j.more
+}
+
+// Events returns what has happened so far.
+func (s *Server) Events() []Event {
+	all, _ := s.log.list()
+	return all
+}
+
+// Wait returns the first event that is wanted, now or until the limit has passed; false when there is none.
+func (s *Server) Wait(limit time.Duration, wanted func(*Event) bool) (Event, bool) {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	seen := 0
+	for {
+		all, more := s.log.list()
+		for ; seen < len(all); seen++ {
+			if wanted(&all[seen]) {
+				return all[seen], true
+			}
+		}
+		select {
+		case <-more:
+		case <-late.C:
+			return Event{}, false
+		}
+	}
+}
+
+// WaitGone returns when the other side of request req went away, which a read or a write told, and whether it did within the
+// limit.
+func (s *Server) WaitGone(req int, limit time.Duration) (time.Time, bool) {
+	e, ok := s.Wait(limit, func(e *Event) bool { return (e.Kind == PeerGone || e.Kind == WriteErr) && e.Req == req })
+	return e.At, ok
+}
+
+// Requests is how many POST requests were read.
+func (s *Server) Requests() int {
+	n := 0
+	for _, e := range s.Events() {
+		if e.Kind == Received {
+			n++
+		}
+	}
+	return n
+}
+
+// Accepts is how many connections were taken.
+func (s *Server) Accepts() int {
+	n := 0
+	for _, e := range s.Events() {
+		if e.Kind == Accept {
+			n++
+		}
+	}
+	return n
+}
+
+// Body is the body of request req, byte for byte; empty when there was none.
+func (s *Server) Body(req int) []byte { return []byte(s.info(req, BodyRaw)) }
+
+// Head is the head of request req, byte for byte.
+func (s *Server) Head(req int) string { return s.info(req, HeadRaw) }
+
+// SentBytes is how much of its answer request req was sent so far.
+func (s *Server) SentBytes(req int) (n int64) {
+	for _, e := range s.Events() {
+		if e.Kind == Sent && e.Req == req {
+			n = e.N
+		}
+	}
+	return n
+}
+
+func (s *Server) info(req int, kind Kind) string {
+	for _, e := range s.Events() {
+		if e.Req == req && e.Kind == kind {
+			return e.Info
+		}
+	}
+	return ""
+}

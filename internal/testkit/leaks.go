@@ -1,0 +1,37 @@
+package testkit
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// leakPatience is how long goroutines may take to end after the last test. The client of Redis leaves one that sleeps
+// for up to a second when a connection ends (rueidis, clusterRefreshAutoMaxDelay), which goleak alone does not wait for.
+const leakPatience = 10 * time.Second
+
+// VerifyNoLeaks runs the tests of a package that talks to Redis, fails if goroutines are left, and exits. It belongs
+// into TestMain.
+func VerifyNoLeaks(m *testing.M) {
+	code := m.Run()
+	if code == 0 {
+		if err := leaks(leakPatience); err != nil {
+			fmt.Fprintf(os.Stderr, "goroutines are left after the tests: %v\n", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// leaks looks until no goroutine is left or the patience ends. Each look of goleak takes about half a second.
+func leaks(patience time.Duration) error {
+	for end := time.Now().Add(patience); ; {
+		err := goleak.Find()
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+	}
+}
