@@ -106,6 +106,18 @@ func (c *cache) extend(at ledger.Name, end time.Time) {
 	}
 }
 
+// each tells of every record that is known to be there. see must not use the cache.
+func (c *cache) each(see func(ledger.Name, ledger.Entry) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for at, e := range c.items {
+		r := e.Value.(*record) //nolint:errcheck,forcetypeassert // the list holds records only
+		if !r.absent && !see(at, r.entry) {
+			return
+		}
+	}
+}
+
 // doubt lets everything be asked for again before it is used, if it can be.
 func (c *cache) doubt() {
 	c.mu.Lock()

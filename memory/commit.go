@@ -17,6 +17,9 @@ const attempts = 5
 // and page.ErrFull; then nothing has changed that anybody sees.
 func (s *Store) commit(ctx context.Context, c ledger.Change, pieces []piece) (ledger.Entry, error) {
 	e := ledger.Entry{Record: c.New, Expires: c.Expires}
+	for _, p := range pieces {
+		s.o.Stored(page.L2, p.took)
+	}
 	var err error
 	if s.remote == nil {
 		e.Rev, err = s.commitAlone(ctx, c, pieces)
@@ -41,9 +44,11 @@ func (s *Store) commit(ctx context.Context, c ledger.Change, pieces []piece) (le
 // send writes pieces and record to the remote.
 func (s *Store) send(ctx context.Context, c ledger.Change, pieces []piece) (int64, []ledger.Object, error) {
 	for _, p := range pieces {
+		begun := time.Now()
 		if err := s.remote.Put(ctx, c.Tenant, p.object, p.packed); err != nil {
 			return 0, nil, err
 		}
+		s.o.Stored(page.L3, time.Since(begun))
 	}
 	return s.remote.Commit(ctx, c)
 }

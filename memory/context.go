@@ -108,6 +108,7 @@ type Context struct {
 	Version   int
 	Latest    int // version
 	ETag      string
+	Sum       blob.Sum // of the version's canonical bytes, as in Snapshot
 	Kind      ledger.Kind
 	Bytes     int64 // of text
 	Tokens    map[string]int
@@ -173,7 +174,8 @@ type Snapshot struct {
 	Tier      page.Tier // where the bytes were
 	Derived   Derived
 	Facts     []Fact
-	Grounding any // what Options.Ground made; nil when there is nothing to check against
+	Grounding any      // what Options.Ground made; nil when there is nothing to check against
+	Digest    blob.Sum // of Verdicts, Tokens and Facts: equal ones decide alike
 	Expires   time.Time
 
 	held []page.Held

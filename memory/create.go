@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"signalbox/memory/blob"
 	"signalbox/memory/ledger"
 	"signalbox/memory/page"
 )
@@ -148,7 +149,9 @@ func (s *Store) build(ctx context.Context, owner Owner, from basis, c canonical,
 	if err != nil {
 		return made{}, err
 	}
-	m.version.Sum = sumOf(c.kind, parts)
+	if m.version.Sum = m.sumOf(parts); m.version.Sum == (blob.Sum{}) {
+		m.version.Sum = sumOf(c.kind, parts)
+	}
 	if facts == nil && from.version != nil {
 		m.version.Facts = from.version.Facts
 		if m.version.Facts != nil {
@@ -188,6 +191,14 @@ func (m *made) content(from basis, c canonical, q Quota) (text string, parts [][
 	}
 	m.version.Segments = append(m.version.Segments, m.add(c.fragment))
 	return text, parts, nil
+}
+
+// sumOf is the sum of a version of one part, which is that of its piece; zero for others.
+func (m *made) sumOf(parts [][]byte) blob.Sum {
+	if len(parts) != 1 || len(m.pieces) == 0 {
+		return blob.Sum{}
+	}
+	return m.pieces[0].object.Sum
 }
 
 // add stores bytes with the version.

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"signalbox/internal/testkit"
 	"signalbox/memory/blob"
 	"signalbox/memory/page"
@@ -25,7 +23,7 @@ func TestMain(m *testing.M) {
 	if _, err := blob.Unpack(blob.Pack([]byte("x")), 1, blob.Of([]byte("x"))); err != nil { // the codecs' channels must not be of a bubble
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	testkit.VerifyNoLeaks(m)
 }
 
 var alice = Owner{Tenant: "acme", Session: "s1", Subject: "alice"}

@@ -80,6 +80,10 @@ type Options struct {
 	// back into RAM; safe for concurrent use. Its result must be immutable; one that is large has a method Size() int, in bytes.
 	Ground func(context.Context, Text) (any, error)
 
+	// Stored is told how long it took to make the copy of an object that a tier holds: to pack it for L2, to write it to L3.
+	// That is done once, when the object is made; paging out later only forgets. May be nil; must be fast.
+	Stored func(to page.Tier, took time.Duration)
+
 	Now func() time.Time
 	Log *slog.Logger
 }
@@ -133,6 +137,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Quota == nil {
 		o.Quota = func(string) Quota { return Quota{} }
+	}
+	if o.Stored == nil {
+		o.Stored = func(page.Tier, time.Duration) {}
 	}
 	if o.Now == nil {
 		o.Now = d.Now

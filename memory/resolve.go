@@ -35,7 +35,7 @@ func (s *Store) Resolve(ctx context.Context, owner Owner, ref Ref) (*Snapshot, e
 		snap.Release()
 		return nil, err
 	}
-	snap.Derived, snap.Facts, snap.Grounding = w.derived, w.facts, w.grounding
+	snap.Derived, snap.Facts, snap.Grounding, snap.Digest = w.derived, w.facts, w.grounding, w.digest
 	return snap, nil
 }
 
@@ -108,7 +108,7 @@ func (s *Store) describe(at ledger.Name, e ledger.Entry, n int, known *view) Con
 	r, v := e.Record, &e.Record.Versions[n-1]
 	scope, _ := ParseScope(r.Scope)
 	c := Context{
-		ID: r.ID, Name: r.Name, Version: n, Latest: len(r.Versions), ETag: "sha256:" + v.Sum.String(), Kind: v.Kind, Bytes: v.Bytes,
+		ID: r.ID, Name: r.Name, Version: n, Latest: len(r.Versions), ETag: "sha256:" + v.Sum.String(), Sum: v.Sum, Kind: v.Kind, Bytes: v.Bytes,
 		Pinned: r.Pinned, Scope: scope, Fixed: r.Fixed, TTL: r.TTL, Created: v.Created, Expires: e.Expires, Parent: v.Parent,
 		FactCount: -1, Durable: s.remote != nil && s.awaiting(at) == nil,
 	}

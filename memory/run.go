@@ -43,6 +43,7 @@ func (s *Store) Run(ctx context.Context) error {
 func (s *Store) sweepAll(ctx context.Context) {
 	t := time.NewTicker(tick)
 	defer t.Stop()
+	s.count(ctx)
 	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
@@ -55,6 +56,7 @@ func (s *Store) sweepAll(ctx context.Context) {
 			s.tidy(ctx)
 			if n%dueTicks == 0 {
 				s.expire(ctx)
+				s.count(ctx)
 			}
 		case r := <-s.repairs:
 			s.repair(ctx, r)

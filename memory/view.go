@@ -19,6 +19,7 @@ type view struct {
 	derived   Derived
 	facts     []Fact
 	grounding any
+	digest    blob.Sum // of what decisions on requests read: the verdicts, the counts and the facts
 }
 
 // viewKey names a view by what it is made of.
@@ -193,6 +194,19 @@ func (s *Store) makeView(ctx context.Context, tenant string, at ledger.Name, v *
 	return made, s.ground(ctx, tenant, v.Kind, made, text)
 }
 
+// sign sets the digest.
+func (w *view) sign() {
+	b, err := json.Marshal(struct {
+		Verdicts json.RawMessage
+		Tokens   map[string]int
+		Facts    []Fact `json:",omitempty"` // none look alike, however they were given
+	}{w.derived.Verdicts, w.derived.Tokens, w.facts})
+	if err != nil {
+		b = fmt.Appendf(nil, "%s %v %q", w.derived.Verdicts, w.derived.Tokens, w.facts) // verdicts that are no JSON
+	}
+	w.digest = blob.Of(b)
+}
+
 // readInto brings in what is stored with a version.
 func (s *Store) readInto(ctx context.Context, t ledger.Tenant, v *ledger.Version, c page.Care, into *view) error {
 	if v.Derived != nil {
@@ -231,8 +245,9 @@ func (s *Store) deriveAnew(ctx context.Context, t Text, at ledger.Name, n int, r
 	}
 }
 
-// ground prepares the facts of a view.
+// ground completes a view: it names what was derived and prepares the facts.
 func (s *Store) ground(ctx context.Context, tenant string, kind ledger.Kind, made *view, text func() (string, error)) (err error) {
+	made.sign()
 	if s.o.Ground == nil {
 		return nil
 	}

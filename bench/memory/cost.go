@@ -126,9 +126,12 @@ func (l *live) paging(ctx context.Context, r *report) error {
 		return err
 	}
 	n := 20 * l.repeats
-	ids := make([]memory.Ref, n)
+	ids, drafts := make([]memory.Ref, n), make([]memory.Draft, n)
+	for i := range drafts {
+		drafts[i].Content.Text = string(shuffled(texts[0].text, source(l.seeds[0], uint64(i))))
+	}
 	out, err := repeat(n, func(i int) error {
-		c, err := s.Create(ctx, owner, memory.Draft{Content: memory.Content{Text: string(shuffled(texts[0].text, source(l.seeds[0], uint64(i))))}})
+		c, err := s.Create(ctx, owner, drafts[i])
 		ids[i].ID = c.ID
 		return err
 	})

@@ -41,6 +41,7 @@ func execute(ctx context.Context, args []string, out, log io.Writer) error {
 	list := flags.String("seeds", "11,12,13,14,15", "seeds, separated by commas")
 	only := flags.String("only", "", "what to measure, separated by commas; empty for all")
 	connected := flags.Bool("live", false, "measure real proxies over HTTP, a real Redis and real texts, in real time")
+	whole := flags.Bool("all", false, "measure what --live does, and before that what is simulated")
 	repeats := flags.Int("repeats", 5, "with --live, how often to measure what has no seed")
 	tuning := flags.Bool("tuning", false, "allow the seeds on which options were chosen, and only those")
 	small := flags.Int("small", 1, "divide the number of contexts by this, to see that everything works")
@@ -58,23 +59,15 @@ func execute(ctx context.Context, args []string, out, log io.Writer) error {
 		return fmt.Errorf("--small: %d is less than 1", *small)
 	}
 	r := &report{}
-	names, run := (&bench{seeds: seeds, o: o, small: *small}).parts(r)
-	if *connected {
-		names, run = (&live{seeds: seeds, repeats: max(1, *repeats), small: *small, log: log}).parts(ctx, r)
+	var parts []part
+	if !*connected || *whole {
+		parts = (&bench{seeds: seeds, o: o, small: *small}).parts(r)
 	}
-	wanted := names
-	if *only != "" {
-		wanted = strings.Split(*only, ",")
+	if *connected || *whole {
+		parts = append(parts, (&live{seeds: seeds, repeats: max(1, *repeats), small: *small, log: log}).parts(ctx, r)...)
 	}
-	for _, name := range wanted {
-		i := slices.Index(names, name)
-		if i < 0 {
-			return fmt.Errorf("--only: %q is none of %s", name, strings.Join(names, ", "))
-		}
-		_, _ = fmt.Fprintln(log, name)
-		if err := run(i); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+	if err := runAll(parts, *only, log); err != nil {
+		return err
 	}
 	if err := r.write(out, seeds); err != nil {
 		return err
@@ -85,20 +78,56 @@ func execute(ctx context.Context, args []string, out, log io.Writer) error {
 	return nil
 }
 
-// parts are the names of the simulated experiments, and what runs one of them.
-func (b *bench) parts(r *report) (names []string, run func(i int) error) {
-	for _, e := range experiments() {
-		names = append(names, e.name)
-	}
-	return names, func(i int) error { return experiments()[i].run(b, r) }
+// part is a part of the report.
+type part struct {
+	name string
+	run  func() error
 }
 
-// parts are the names of the sections over real connections, and what runs one of them.
-func (l *live) parts(ctx context.Context, r *report) (names []string, run func(i int) error) {
-	for _, s := range sections() {
-		names = append(names, s.name)
+// runAll runs the parts whose names are listed, all of them when the list is empty.
+func runAll(parts []part, only string, log io.Writer) error {
+	if only != "" {
+		names := strings.Split(only, ",")
+		var known []string
+		var wanted []part
+		for _, p := range parts {
+			known = append(known, p.name)
+			if slices.Contains(names, p.name) {
+				wanted = append(wanted, p)
+			}
+		}
+		for _, name := range names {
+			if !slices.Contains(known, name) {
+				return fmt.Errorf("--only: %q is none of %s", name, strings.Join(known, ", "))
+			}
+		}
+		parts = wanted
 	}
-	return names, func(i int) error { return sections()[i].run(l, ctx, r) }
+	for _, p := range parts {
+		_, _ = fmt.Fprintln(log, p.name)
+		if err := p.run(); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// parts are the simulated experiments.
+func (b *bench) parts(r *report) []part {
+	var out []part
+	for _, e := range experiments() {
+		out = append(out, part{e.name, func() error { return e.run(b, r) }})
+	}
+	return out
+}
+
+// parts are the sections over real connections.
+func (l *live) parts(ctx context.Context, r *report) []part {
+	var out []part
+	for _, s := range sections() {
+		out = append(out, part{s.name, func() error { return s.run(l, ctx, r) }})
+	}
+	return out
 }
 
 // parseSeeds reads seeds: those for tuning or those to report, never both.

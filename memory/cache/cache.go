@@ -126,13 +126,15 @@ func (c *Cache) Keep(ctx context.Context, id *Identity, model string, vector []f
 	if id.Exact != Eligible {
 		return nil
 	}
-	if err := c.store.Put(ctx, id.Key, a, c.o.TTL); err != nil {
-		return err
-	}
+	var q *Question
 	if id.Similar == Eligible && len(vector) > 0 {
-		c.index.Put(partOf(id, model), id.Key, id.Question, vector, c.o.TTL)
+		q = &Question{Part: partOf(id, model), Text: id.Question, Vector: vector}
 	}
-	return nil
+	err := c.store.Put(ctx, id.Key, a, q, c.o.TTL)
+	if q != nil && !errors.Is(err, ErrTooLarge) { // one that a shared store failed to take is kept near
+		c.index.Put(q.Part, id.Key, q.Text, q.Vector, c.o.TTL)
+	}
+	return err
 }
 
 // Len is how many questions are kept for other wordings.

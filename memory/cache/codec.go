@@ -2,8 +2,11 @@ package cache
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 )
 
@@ -102,4 +105,65 @@ func (d *decoder) text() string {
 	s := string(d.rest[:n])
 	d.rest = d.rest[n:]
 	return s
+}
+
+// questionVersion is the first byte of an encoded question.
+const questionVersion = 1
+
+// appendQuestion appends the encoded form of a question: the version, the partition, the vector behind its length, and the text.
+func appendQuestion(dst []byte, q *Question) []byte {
+	dst = append(append(dst, questionVersion), q.Part[:]...)
+	dst = binary.AppendUvarint(dst, uint64(len(q.Vector)))
+	for _, x := range q.Vector {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
+	}
+	return append(dst, q.Text...)
+}
+
+// parseQuestion is the inverse of appendQuestion.
+func parseQuestion(data []byte) (Question, error) {
+	var q Question
+	if len(data) < 1+len(q.Part) || data[0] != questionVersion {
+		return q, fmt.Errorf("%w: question", errDamaged)
+	}
+	d := decoder{rest: data[1+copy(q.Part[:], data[1:]):]}
+	n := d.number()
+	if d.failed || n == 0 || n > int64(len(d.rest))/4 {
+		return q, fmt.Errorf("%w: vector", errDamaged)
+	}
+	q.Vector = make([]float32, n)
+	for i := range q.Vector {
+		q.Vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(d.rest[4*i:]))
+	}
+	q.Text = string(d.rest[4*n:])
+	return q, nil
+}
+
+// encode writes the key of an answer, how long it is kept in milliseconds, and its question.
+func (n *news) encode() []byte {
+	return appendQuestion(binary.AppendUvarint(slices.Clone(n.key[:]), uint64(n.ttl.Milliseconds())), &n.q)
+}
+
+// parseNews is the inverse of news.encode.
+func parseNews(data []byte) (n news, err error) {
+	if len(data) < len(n.key) {
+		return n, fmt.Errorf("%w: news", errDamaged)
+	}
+	d := decoder{rest: data[copy(n.key[:], data):]}
+	ms := d.number()
+	if d.failed || ms > math.MaxInt64/int64(time.Millisecond) {
+		return n, fmt.Errorf("%w: time of news", errDamaged)
+	}
+	n.ttl = time.Duration(ms) * time.Millisecond
+	n.q, err = parseQuestion(d.rest)
+	return n, err
+}
+
+// parseKey reads what Key.String wrote.
+func parseKey(s string) (k Key, ok bool) {
+	b, err := hex.DecodeString(s)
+	if err != nil || len(b) != len(k) {
+		return k, false
+	}
+	return Key(b), true
 }

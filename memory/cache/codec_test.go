@@ -42,3 +42,22 @@ func FuzzParseAnswer(f *testing.F) {
 		}
 	})
 }
+
+func FuzzParseNews(f *testing.F) {
+	f.Add((&news{Key{1}, Question{Key{2}, "What is Go?", []float32{1, 0, -0.5}}, time.Minute}).encode())
+	f.Add((&news{Key{}, Question{Key{}, "", []float32{1}}, 0}).encode())
+	f.Add(append(make([]byte, 32), 255, 255, 255, 255, 255, 255, 255, 255, 127))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, err := parseNews(data)
+		if err != nil {
+			return
+		}
+		again, err := parseNews(n.encode())
+		if err != nil || again.key != n.key || again.ttl != n.ttl || again.q.Part != n.q.Part || again.q.Text != n.q.Text || len(again.q.Vector) != len(n.q.Vector) {
+			t.Fatalf("written and read again: %+v, was %+v, %v", again, n, err)
+		}
+		if key, ok := parseKey(n.key.String()); !ok || key != n.key {
+			t.Fatalf("key %v, was %v", key, n.key)
+		}
+	})
+}

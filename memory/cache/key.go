@@ -32,6 +32,8 @@ type Scope struct {
 	Session string
 	// Contexts are the contexts of the request as they were resolved, in their order.
 	Contexts []Context
+	// Facts are those of the session, field by field.
+	Facts []string
 	// Generation stands for the configuration, the rules and the facts of the session: whatever changes decisions.
 	Generation string
 }
@@ -43,6 +45,8 @@ type Header struct{ Name, Value string }
 type Context struct {
 	ID      string
 	Version int
+	// Digest stands for what is stored beside its text and decides requests: verdicts, counts of tokens, facts.
+	Digest [sha256.Size]byte
 }
 
 // ignored are the members of a body that do not change what is answered: how it is delivered, whom it is billed to, and
@@ -126,6 +130,11 @@ func (d *digester) scope(s *Scope) {
 	for i := range s.Contexts {
 		d.text(s.Contexts[i].ID)
 		d.number(s.Contexts[i].Version)
+		d.sum.Write(s.Contexts[i].Digest[:])
+	}
+	d.number(len(s.Facts))
+	for _, f := range s.Facts {
+		d.text(f)
 	}
 }
 

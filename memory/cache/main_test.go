@@ -3,7 +3,7 @@ package cache_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"signalbox/internal/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.VerifyNoLeaks(m) }

@@ -2,7 +2,10 @@ package cache
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -10,41 +13,91 @@ import (
 
 var _ Store = (*Redis)(nil)
 
-// Redis is a Store that several processes share. What it keeps is bounded by the time to live and by the memory limit of
-// the server. It owns no goroutine and does not close its client.
+// Link is a connection to Redis that lets nobody wait long for one that is away. Implementations are safe for concurrent use.
+type Link interface {
+	// Do runs a call that ends within the budget. While Redis is known to be away it fails at once.
+	Do(ctx context.Context, budget time.Duration, call func(context.Context, rueidis.Client) error) error
+	// Listen passes on what comes in on a channel until ctx is done; then it returns nil. connected is called whenever
+	// there is a connection again. Both are called from one goroutine and must be fast.
+	Listen(ctx context.Context, channel string, connected func(), heard func(message string)) error
+}
+
+// Redis is a Store that several processes share, and that tells each the questions of the others. Its keys, P being the prefix:
+//
+//	P:{answers}:a:KEY   string: an answer        P:{answers}:end    sorted set of KEYs by end of life
+//	P:{answers}:q:KEY   string: its question     P:{answers}:size   hash of sizes by KEY; the field "" is their sum
+//	P:av                channel: KEY, time to live and question of an answer that was kept
+//
+// It runs nothing of its own and does not close its link.
 type Redis struct {
-	client rueidis.Client
-	o      RedisOptions
+	link Link
+	o    RedisOptions
+	keep *rueidis.Lua
+
+	again chan struct{} // holds 1: wishes for a look that follow each other at once need one
 }
 
-// RedisOptions tunes a Redis.
+// RedisOptions tunes a Redis. Zero fields take the value of DefaultRedisOptions.
 type RedisOptions struct {
-	// Prefix stands in front of every key. Default "signalbox:answer:".
-	Prefix string
-	// MaxAnswer bounds one answer, in bytes. Default 1 MiB.
-	MaxAnswer int
-	// Timeout bounds one command. A cache that answers late is worth less than a miss. Default 50ms.
-	Timeout time.Duration
+	Prefix    string        // of every key and of the channel
+	MaxAnswer int           // bytes of one answer at most
+	MaxBytes  int64         // of all answers and questions; what ends first is dropped for more
+	Budget    time.Duration // for reading an answer: a cache that answers late is worth less than a miss
+	Write     time.Duration // for keeping one
 }
 
-// DefaultRedisOptions returns the defaults.
+// DefaultRedisOptions are the prefix cx, answers of 1 MiB, 256 MiB of them, 20 ms to read one and 1 s to keep one.
 func DefaultRedisOptions() RedisOptions {
-	return RedisOptions{Prefix: "signalbox:answer:", MaxAnswer: 1 << 20, Timeout: 50 * time.Millisecond}
+	return RedisOptions{Prefix: "cx", MaxAnswer: 1 << 20, MaxBytes: 256 << 20, Budget: 20 * time.Millisecond, Write: time.Second}
 }
 
-// NewRedis returns a Store that uses a client.
-func NewRedis(client rueidis.Client, o RedisOptions) *Redis { return &Redis{client: client, o: o} }
-
-// Get returns the answer of a key. Errors are ErrMiss and the client's; an answer that cannot be read counts as none.
-func (r *Redis) Get(ctx context.Context, key Key) (*Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
-	defer cancel()
-	data, err := r.client.Do(ctx, r.client.B().Get().Key(r.name(key)).Build()).AsBytes()
-	if rueidis.IsRedisNil(err) {
-		return nil, ErrMiss
+func (o RedisOptions) withDefaults() RedisOptions {
+	d := DefaultRedisOptions()
+	if o.Prefix == "" {
+		o.Prefix = d.Prefix
 	}
+	if o.MaxAnswer <= 0 {
+		o.MaxAnswer = d.MaxAnswer
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = d.MaxBytes
+	}
+	if o.Budget <= 0 {
+		o.Budget = d.Budget
+	}
+	if o.Write <= 0 {
+		o.Write = d.Write
+	}
+	return o
+}
+
+//go:embed keep.lua
+var keepScript string
+
+// NewRedis returns a Store that uses a link.
+func NewRedis(link Link, o RedisOptions) *Redis {
+	return &Redis{link: link, o: o.withDefaults(), keep: rueidis.NewLuaScript("#!lua\n" + keepScript), again: make(chan struct{}, 1)}
+}
+
+// Budget is how long a look at an answer may take.
+func (r *Redis) Budget() time.Duration { return r.o.Budget }
+
+// Get returns the answer of a key. Errors are ErrMiss and those of the link; an answer that cannot be read counts as none.
+func (r *Redis) Get(ctx context.Context, key Key) (*Answer, error) {
+	var data []byte
+	err := r.link.Do(ctx, r.o.Budget, func(ctx context.Context, c rueidis.Client) error {
+		var err error
+		data, err = c.Do(ctx, c.B().Get().Key(r.name("a:")+key.String()).Build()).AsBytes()
+		if rueidis.IsRedisNil(err) {
+			return nil
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read an answer: %w", err)
+	}
+	if data == nil {
+		return nil, ErrMiss
 	}
 	a, err := parseAnswer(data)
 	if err != nil {
@@ -53,19 +106,133 @@ func (r *Redis) Get(ctx context.Context, key Key) (*Answer, error) {
 	return a, nil
 }
 
-// Put keeps an answer. Errors are ErrTooLarge and the client's.
-func (r *Redis) Put(ctx context.Context, key Key, a *Answer, ttl time.Duration) error {
+// Put keeps an answer and tells the others its question. Errors are ErrTooLarge and those of the link.
+func (r *Redis) Put(ctx context.Context, key Key, a *Answer, q *Question, ttl time.Duration) error {
 	if a.Size() > r.o.MaxAnswer {
 		return ErrTooLarge
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
-	defer cancel()
+	ttl = max(ttl, time.Millisecond)
 	data := rueidis.BinaryString(appendAnswer(make([]byte, 0, a.Size()), a))
-	cmd := r.client.B().Set().Key(r.name(key)).Value(data).Px(max(ttl, time.Millisecond)).Build()
-	if err := r.client.Do(ctx, cmd).Error(); err != nil {
+	question, message := "", ""
+	if q != nil {
+		question = rueidis.BinaryString(appendQuestion(nil, q))
+		message = rueidis.BinaryString((&news{key, *q, ttl}).encode())
+	}
+	kept := int64(0)
+	err := r.link.Do(ctx, r.o.Write, func(ctx context.Context, c rueidis.Client) error {
+		var err error
+		kept, err = r.keep.Exec(ctx, c, []string{r.name("end"), r.name("size")}, []string{
+			key.String(), data, question, strconv.FormatInt(ttl.Milliseconds(), 10), strconv.FormatInt(r.o.MaxBytes, 10),
+			r.name("a:"), r.name("q:"), r.channel(), message,
+		}).AsInt64()
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("keep an answer: %w", err)
+	}
+	if kept == 0 {
+		return ErrTooLarge
 	}
 	return nil
 }
 
-func (r *Redis) name(key Key) string { return r.o.Prefix + key.String() }
+// news is a question that was told of.
+type news struct {
+	key Key
+	q   Question
+	ttl time.Duration
+}
+
+// Follow tells of questions that have an answer: of the last most of them at first and after an interruption, and of those
+// that are kept meanwhile. learn is called from one goroutine. Follow is called once, and returns nil when ctx is done.
+func (r *Redis) Follow(ctx context.Context, most int, learn func(Key, Question, time.Duration)) error {
+	heard := make(chan news, 256) // full: dropped, as a question that is not known is a miss
+	ctx, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	wg.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-r.again:
+				r.load(ctx, most, learn)
+			case n := <-heard:
+				learn(n.key, n.q, n.ttl)
+			}
+		}
+	})
+	return r.link.Listen(ctx, r.channel(), r.Refresh, func(message string) {
+		n, err := parseNews([]byte(message))
+		if err != nil {
+			return // of another version
+		}
+		select {
+		case heard <- n:
+		default:
+		}
+	})
+}
+
+// Refresh lets Follow tell again of the questions that are kept. It does not wait.
+func (r *Redis) Refresh() {
+	select {
+	case r.again <- struct{}{}:
+	default:
+	}
+}
+
+// loadPage is how many questions are read at once.
+const loadPage = 128
+
+// load tells of the questions that are kept, the one that ends last at the end. It ends early where Redis does not answer:
+// the next connection brings it about again.
+func (r *Redis) load(ctx context.Context, most int, learn func(Key, Question, time.Duration)) {
+	var total int64
+	if r.link.Do(ctx, r.o.Write, func(ctx context.Context, c rueidis.Client) (err error) {
+		total, err = c.Do(ctx, c.B().Zcard().Key(r.name("end")).Build()).AsInt64()
+		return err
+	}) != nil {
+		return
+	}
+	for from := max(total-int64(most), 0); from < total; from += loadPage {
+		if r.link.Do(ctx, r.o.Write, func(ctx context.Context, c rueidis.Client) error {
+			return r.page(ctx, c, from, learn)
+		}) != nil {
+			return
+		}
+	}
+}
+
+// page tells of a page of questions.
+func (r *Redis) page(ctx context.Context, c rueidis.Client, from int64, learn func(Key, Question, time.Duration)) error {
+	ends, err := c.Do(ctx, c.B().Zrange().Key(r.name("end")).Min(strconv.FormatInt(from, 10)).Max(strconv.FormatInt(from+loadPage-1, 10)).Withscores().Build()).AsZScores()
+	if err != nil || len(ends) == 0 {
+		return err
+	}
+	keys := make([]string, len(ends))
+	for i := range ends {
+		keys[i] = r.name("q:") + ends[i].Member
+	}
+	questions, err := c.Do(ctx, c.B().Mget().Key(keys...).Build()).ToArray()
+	if err != nil || len(questions) != len(ends) {
+		return err
+	}
+	for i := range ends {
+		left := time.Until(time.UnixMilli(int64(ends[i].Score)))
+		data, err := questions[i].AsBytes()
+		if err != nil || left <= 0 {
+			continue // it is over, or answers no other wording
+		}
+		key, known := parseKey(ends[i].Member)
+		if q, err := parseQuestion(data); err == nil && known {
+			learn(key, q, left)
+		}
+	}
+	return nil
+}
+
+func (r *Redis) name(rest string) string { return r.o.Prefix + ":{answers}:" + rest }
+
+func (r *Redis) channel() string { return r.o.Prefix + ":av" }

@@ -17,9 +17,17 @@ type Store interface {
 	// Get returns the answer of a key. Errors are ErrMiss, and others of a store that cannot be reached. The caller
 	// must not change the answer.
 	Get(ctx context.Context, key Key) (*Answer, error)
-	// Put keeps an answer for a time, which is more than 0. It may drop others for it, or refuse it (ErrTooLarge). The
-	// caller must not change the answer any more.
-	Put(ctx context.Context, key Key, a *Answer, ttl time.Duration) error
+	// Put keeps an answer for a time, which is more than 0, and the question that it answers, where other wordings may
+	// get it; nil for none. It may drop others for it, or refuse it (ErrTooLarge). The caller must not change either any
+	// more.
+	Put(ctx context.Context, key Key, a *Answer, q *Question, ttl time.Duration) error
+}
+
+// Question is a question that has an answer.
+type Question struct {
+	Part   Key       // the partition in which it may meet others, of one model
+	Text   string    // as it was asked
+	Vector []float32 // L2-normalised embedding of Text
 }
 
 var _ Store = (*Local)(nil)
@@ -74,8 +82,8 @@ func (l *Local) Get(_ context.Context, key Key) (*Answer, error) {
 	return t.Answer, nil
 }
 
-// Put keeps an answer. The error is ErrTooLarge for one that takes more than a quarter of the store.
-func (l *Local) Put(_ context.Context, key Key, a *Answer, ttl time.Duration) error {
+// Put keeps an answer; questions are for an Index. The error is ErrTooLarge for one that takes more than a quarter of the store.
+func (l *Local) Put(_ context.Context, key Key, a *Answer, _ *Question, ttl time.Duration) error {
 	if a.Size() > l.max {
 		return ErrTooLarge
 	}

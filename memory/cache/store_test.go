@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/memory/cache"
 	"signalbox/memory/cache/question"
+	"signalbox/memory/ledger"
+	"signalbox/memory/redis"
 )
 
 // local returns a store of a megabyte.
@@ -27,18 +30,27 @@ func local(tb testing.TB, now func() time.Time) *cache.Local {
 	return s
 }
 
-// shared returns a store in a server of the test's own.
-func shared(tb testing.TB) *cache.Redis {
+// linked returns a connection to a server, which a busy machine may take its time with.
+func linked(tb testing.TB, server *testkit.Redis) *redis.Store {
 	tb.Helper()
-	server := testkit.NewRedis(tb)
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
+	const long = 10 * time.Second
+	link, err := redis.Open(tb.Context(), redis.Options{URL: server.URL(), MetaBudget: long, BlobBudget: long, WriteBudget: long})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(client.Close)
-	o := cache.DefaultRedisOptions()
-	o.Timeout = 10 * time.Second // a busy machine is no fault
-	return cache.NewRedis(client, o)
+	tb.Cleanup(link.Close)
+	return link
+}
+
+// slow are the options of a store on a busy machine.
+func slow() cache.RedisOptions {
+	return cache.RedisOptions{Budget: 10 * time.Second, Write: 10 * time.Second}
+}
+
+// shared returns a store in a server of the test's own.
+func shared(tb testing.TB) *cache.Redis {
+	tb.Helper()
+	return cache.NewRedis(linked(tb, testkit.NewRedis(tb)), slow())
 }
 
 func TestStoresGiveWhatTheyGot(t *testing.T) {
@@ -51,7 +63,7 @@ func TestStoresGiveWhatTheyGot(t *testing.T) {
 			}
 			want := mustRecord(t, true, testkit.Event("a"), testkit.Finish+done)
 			want.Made = time.UnixMilli(want.Made.UnixMilli())
-			if err := s.Put(t.Context(), keyOf(1), want, time.Hour); err != nil {
+			if err := s.Put(t.Context(), keyOf(1), want, nil, time.Hour); err != nil {
 				t.Fatal(err)
 			}
 			got, err := s.Get(t.Context(), keyOf(1))
@@ -59,7 +71,7 @@ func TestStoresGiveWhatTheyGot(t *testing.T) {
 				t.Errorf("%v (-want +got):\n%s", err, d)
 			}
 			huge := &cache.Answer{Data: make([]byte, 1<<20)}
-			if err := s.Put(t.Context(), keyOf(2), huge, time.Hour); !errors.Is(err, cache.ErrTooLarge) {
+			if err := s.Put(t.Context(), keyOf(2), huge, nil, time.Hour); !errors.Is(err, cache.ErrTooLarge) {
 				t.Errorf("error %v for a huge answer, want ErrTooLarge", err)
 			}
 		})
@@ -71,7 +83,7 @@ func TestALocalStoreIsBoundedInTimeAndSize(t *testing.T) {
 	c := testkit.NewClock()
 	s := local(t, c.Now)
 	a := mustRecord(t, false, testkit.Completion)
-	if err := s.Put(t.Context(), keyOf(1), a, time.Minute); err != nil {
+	if err := s.Put(t.Context(), keyOf(1), a, nil, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Get(t.Context(), keyOf(1)); err != nil {
@@ -83,7 +95,7 @@ func TestALocalStoreIsBoundedInTimeAndSize(t *testing.T) {
 	}
 	big := &cache.Answer{Data: make([]byte, 100<<10)}
 	for n := range 40 {
-		if err := s.Put(t.Context(), keyOf(n), big, time.Hour); err != nil {
+		if err := s.Put(t.Context(), keyOf(n), big, nil, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,30 +113,121 @@ func TestALocalStoreIsBoundedInTimeAndSize(t *testing.T) {
 func TestAnAnswerInRedisThatCannotBeReadIsAMiss(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	o := cache.RedisOptions{Prefix: "p:", MaxAnswer: 1000, Timeout: 10 * time.Second}
-	s := cache.NewRedis(client, o)
-	name := "p:" + keyOf(1).String()
-	if err := client.Do(t.Context(), client.B().Set().Key(name).Value("\x09what").Build()).Error(); err != nil {
+	link, o := linked(t, server), slow()
+	o.Prefix = "p"
+	s := cache.NewRedis(link, o)
+	name := "p:{answers}:a:" + keyOf(1).String()
+	if err := link.Do(t.Context(), o.Write, func(ctx context.Context, c rueidis.Client) error {
+		return c.Do(ctx, c.B().Set().Key(name).Value("\x09what").Build()).Error()
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Get(t.Context(), keyOf(1)); !errors.Is(err, cache.ErrMiss) {
 		t.Errorf("error %v, want ErrMiss", err)
 	}
-	if err := s.Put(t.Context(), keyOf(1), mustRecord(t, false, testkit.Completion), time.Hour); err != nil {
+	if err := s.Put(t.Context(), keyOf(1), mustRecord(t, false, testkit.Completion), nil, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	left, err := client.Do(t.Context(), client.B().Pttl().Key(name).Build()).AsInt64()
+	left := int64(0)
+	err := link.Do(t.Context(), o.Write, func(ctx context.Context, c rueidis.Client) (err error) {
+		left, err = c.Do(ctx, c.B().Pttl().Key(name).Build()).AsInt64()
+		return err
+	})
 	if err != nil || left <= 0 || left > time.Hour.Milliseconds() {
 		t.Errorf("time to live %d ms, %v; want up to an hour", left, err)
 	}
 	server.Stop()
 	if _, err := s.Get(t.Context(), keyOf(1)); err == nil || errors.Is(err, cache.ErrMiss) {
 		t.Errorf("error %v of a server that is gone, want one that is no miss", err)
+	}
+}
+
+func TestAnswersInRedisAreBoundedAndWhatEndsFirstGoes(t *testing.T) {
+	t.Parallel()
+	o := slow()
+	o.MaxBytes = 10_000
+	s := cache.NewRedis(linked(t, testkit.NewRedis(t)), o)
+	has := func(n int) bool {
+		_, err := s.Get(t.Context(), keyOf(n))
+		if err != nil && !errors.Is(err, cache.ErrMiss) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	a := &cache.Answer{Data: make([]byte, 3000)}
+	for n, life := range []time.Duration{2 * time.Hour, time.Hour, 3 * time.Hour, 4 * time.Hour, 5 * time.Hour} {
+		if err := s.Put(t.Context(), keyOf(n), a, nil, life); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, want := range []bool{false, false, true, true, true} {
+		if has(n) != want {
+			t.Errorf("answer %d is kept: %v, want %v", n, !want, want)
+		}
+	}
+	if err := s.Put(t.Context(), keyOf(4), a, nil, time.Hour); err != nil { // in place of itself
+		t.Fatal(err)
+	}
+	if !has(2) || !has(3) || !has(4) {
+		t.Error("an answer that took its own place drove another out")
+	}
+	if err := s.Put(t.Context(), keyOf(9), &cache.Answer{Data: make([]byte, 11_000)}, nil, time.Hour); !errors.Is(err, cache.ErrTooLarge) {
+		t.Errorf("error %v for more than all may take, want ErrTooLarge", err)
+	}
+}
+
+// followed runs Follow and returns what it tells.
+func followed(t *testing.T, link *redis.Store, most int) <-chan string {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	told, done := make(chan string, 100), make(chan error, 2)
+	go func() {
+		done <- link.Watch(ctx, func(ledger.News) {}, func() {})
+	}()
+	go func() {
+		done <- cache.NewRedis(link, slow()).Follow(ctx, most, func(_ cache.Key, q cache.Question, ttl time.Duration) {
+			told <- fmt.Sprint(q.Text, " ", q.Vector, " ", ttl > 50*time.Minute && ttl <= time.Hour)
+		})
+	}()
+	t.Cleanup(func() {
+		stop()
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return told
+}
+
+func TestQuestionsAreToldToOthers(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	s := cache.NewRedis(linked(t, server), slow())
+	put := func(n int, text string) {
+		t.Helper()
+		q := &cache.Question{Part: keyOf(99), Text: text, Vector: []float32{1, 0}}
+		if err := s.Put(t.Context(), keyOf(n), mustRecord(t, false, testkit.Completion), q, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(1, "old")
+	put(2, "before")
+	if err := s.Put(t.Context(), keyOf(3), mustRecord(t, false, testkit.Completion), nil, 2*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	told := followed(t, linked(t, server), 2) // of the last two answers one has a question
+	if got := <-told; got != "before [1 0] true" {
+		t.Errorf("at first: %q", got)
+	}
+	put(4, "meanwhile")
+	if got := <-told; got != "meanwhile [1 0] true" {
+		t.Errorf("meanwhile: %q", got)
+	}
+	server.Stop()
+	server.Start()
+	if got := <-told; got != "meanwhile [1 0] true" { // the last two again, of which one has a question
+		t.Errorf("after an interruption: %q", got)
 	}
 }
 

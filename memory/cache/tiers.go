@@ -32,15 +32,15 @@ func (t *Tiers) Get(ctx context.Context, key Key) (*Answer, error) {
 		return nil, err
 	}
 	if left := a.Made.Add(t.ttl).Sub(t.now()); left > 0 {
-		_ = t.near.Put(ctx, key, a, left) // one that is too large for near stays far
+		_ = t.near.Put(ctx, key, a, nil, left) // one that is too large for near stays far
 	}
 	return a, nil
 }
 
 // Put keeps an answer in both. It is kept near even where far fails, with whose error it returns then.
-func (t *Tiers) Put(ctx context.Context, key Key, a *Answer, ttl time.Duration) error {
-	near := t.near.Put(ctx, key, a, ttl)
-	if far := t.far.Put(ctx, key, a, ttl); far != nil {
+func (t *Tiers) Put(ctx context.Context, key Key, a *Answer, q *Question, ttl time.Duration) error {
+	near := t.near.Put(ctx, key, a, q, ttl)
+	if far := t.far.Put(ctx, key, a, q, ttl); far != nil {
 		return far
 	}
 	return near

@@ -202,6 +202,19 @@ func (l *Local) List(_ context.Context, t Tenant, after string, n int) ([]string
 	return ids[:min(n, len(ids))], nil
 }
 
+// Each tells of every record until see returns false. see must not use the book.
+func (l *Local) Each(see func(Name, Entry) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for t, s := range l.tenants {
+		for id, e := range s.entries {
+			if !see(Name{t, id}, e) {
+				return
+			}
+		}
+	}
+}
+
 // Refers tells whether a record of the tenant refers to an object.
 func (l *Local) Refers(t Tenant, sum blob.Sum) bool {
 	l.mu.Lock()

@@ -247,3 +247,31 @@ func (s *Store) Usage(ctx context.Context, t ledger.Tenant) (contexts, bytes int
 	}
 	return contexts, bytes, nil
 }
+
+// Totals is how many contexts and sessions with facts all tenants have, and the unpacked bytes of all their objects.
+func (s *Store) Totals(ctx context.Context) (contexts, bytes int64, err error) {
+	err = s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
+		all, err := c.Do(ctx, c.B().Smembers().Key(s.o.Prefix+":tenants").Build()).AsStrSlice()
+		if err != nil {
+			return err
+		}
+		ask := make(rueidis.Commands, len(all))
+		for i, t := range all {
+			ask[i] = c.B().Hmget().Key(s.key(ledger.Tenant(t), "q")).Field("n", "b").Build()
+		}
+		for _, r := range c.DoMulti(ctx, ask...) {
+			fields, err := r.AsStrSlice()
+			if err != nil {
+				return err
+			}
+			n, _ := strconv.ParseInt(fields[0], 10, 64) // a tenant without anything has no totals
+			b, _ := strconv.ParseInt(fields[1], 10, 64)
+			contexts, bytes = contexts+n, bytes+b
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("read totals: %w", err)
+	}
+	return contexts, bytes, nil
+}

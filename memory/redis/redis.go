@@ -8,6 +8,7 @@
 //	cx:{T}:o:SUM:N   string, at most 512 KiB: chunk N of the packed object
 //	cx:{T}:exp       sorted set of ids by end of life   cx:{T}:ids  sorted set of ids
 //	cx:{T}:q         hash  n (contexts), b (bytes), p (pinned bytes)
+//	cx:{T}:r:B       hash  f (how full), t (ms)   a bucket of the limits, by the hash of its name; it ends when it is empty
 //	cx:tenants       set of T
 //	cx:ev            channel: "T ID REV", REV 0 when the record went
 //
@@ -89,7 +90,7 @@ type Store struct {
 	scripts scripts
 }
 
-type scripts struct{ commit, shrink, touch *rueidis.Lua }
+type scripts struct{ commit, shrink, touch, rate *rueidis.Lua }
 
 //go:embed commit.lua
 var commitScript string
@@ -97,9 +98,19 @@ var commitScript string
 //go:embed touch.lua
 var touchScript string
 
-// Open connects to Redis. A URL that cannot be read is an error; a Redis that cannot be reached is not, since
-// Watch keeps trying: until then all calls fail with ledger.ErrUnavailable.
+// Open is New and Connect.
 func Open(ctx context.Context, o Options) (*Store, error) {
+	s, err := New(o)
+	if err != nil {
+		return nil, err
+	}
+	s.Connect(ctx)
+	return s, nil
+}
+
+// New returns a Store without a connection: until Connect or Watch made one, all calls fail with ledger.ErrUnavailable. A
+// URL that cannot be read is an error.
+func New(o Options) (*Store, error) {
 	o = o.withDefaults()
 	address, err := rueidis.ParseURL(o.URL)
 	if err != nil {
@@ -111,7 +122,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	address.PipelineMultiplex = multiplex
 	address.DialCtxFn = o.dial
 	address.ConnWriteTimeout = o.WriteBudget
-	s := &Store{
+	return &Store{
 		o: o, address: address,
 		brake: breaker{failures: int64(o.Failures), rest: o.Rest, now: o.Now},
 		scripts: scripts{
@@ -119,15 +130,20 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 			commit: rueidis.NewLuaScript("#!lua\n" + commitScript),
 			shrink: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + commitScript),
 			touch:  rueidis.NewLuaScript("#!lua\n" + touchScript),
+			rate:   rueidis.NewLuaScript("#!lua\n" + rateScript),
 		},
-	}
-	if err := s.connect(ctx); err != nil {
-		o.Log.LogAttrs(ctx, slog.LevelWarn, "redis cannot be reached, trying again", slog.String("error", err.Error()))
-	}
-	return s, nil
+	}, nil
 }
 
-// connect makes the client, once. It is called by Open and by Watch, never at the same time.
+// Connect connects to Redis. One that cannot be reached is logged and no error, since Watch keeps trying. It is called
+// before Watch.
+func (s *Store) Connect(ctx context.Context) {
+	if err := s.connect(ctx); err != nil {
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "redis cannot be reached, trying again", slog.String("error", err.Error()))
+	}
+}
+
+// connect makes the client, once. It is called by Connect and by Watch, never at the same time.
 func (s *Store) connect(ctx context.Context) error {
 	if s.client.Load() != nil {
 		return nil
@@ -173,6 +189,12 @@ func (s *Store) Close() {
 	if c := s.client.Load(); c != nil {
 		(*c).Close()
 	}
+}
+
+// Do runs a call of somebody who keeps other things in the same Redis, under the same breaker. Errors are ledger.ErrFull and
+// ledger.ErrUnavailable; a key that is not there is none, which the call has to tell apart itself.
+func (s *Store) Do(ctx context.Context, budget time.Duration, call func(context.Context, rueidis.Client) error) error {
+	return s.do(ctx, budget, call)
 }
 
 // do runs a call within a budget, unless the breaker is open, and tells the breaker how it went.

@@ -88,22 +88,51 @@ func (s *Store) listen(ctx context.Context, changed func(ledger.News), missed fu
 	if err := s.connect(ctx); err != nil {
 		return err
 	}
-	client := *s.client.Load()
-	hooked := rueidis.WithOnSubscriptionHook(ctx, func(p rueidis.PubSubSubscription) {
-		if p.Kind == "subscribe" {
-			s.known.forget() // it may be another Redis
-			missed()
-		}
-	})
-	err := client.Receive(hooked, client.B().Subscribe().Channel(s.channel()).Build(), func(m rueidis.PubSubMessage) {
-		if n, ok := parseNews(m.Message); ok {
+	connected := func() {
+		s.known.forget() // it may be another Redis
+		missed()
+	}
+	return s.receive(ctx, s.channel(), connected, func(message string) {
+		if n, ok := parseNews(message); ok {
 			changed(n)
 		}
 	})
+}
+
+// receive passes on what comes in on a channel, until the connection is lost or ctx is done. connected is called when there
+// is one.
+func (s *Store) receive(ctx context.Context, channel string, connected func(), heard func(message string)) error {
+	client := *s.client.Load()
+	hooked := rueidis.WithOnSubscriptionHook(ctx, func(p rueidis.PubSubSubscription) {
+		if p.Kind == "subscribe" {
+			connected()
+		}
+	})
+	err := client.Receive(hooked, client.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { heard(m.Message) })
 	if err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
 	return nil
+}
+
+// Listen passes on what comes in on a channel, until ctx is done; then it returns nil. Since messages may be lost while there
+// is no connection, connected is called whenever there is one again. Both are called from one goroutine and must be fast.
+// It needs Watch beside it, which connects.
+func (s *Store) Listen(ctx context.Context, channel string, connected func(), heard func(message string)) error {
+	retry := time.NewTicker(s.o.Rest)
+	defer retry.Stop()
+	for {
+		if s.client.Load() != nil {
+			if err := s.receive(ctx, channel, connected, heard); errors.Is(err, rueidis.ErrClosing) && ctx.Err() == nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-retry.C:
+		}
+	}
 }
 
 // parseNews reads "TENANT ID REV".

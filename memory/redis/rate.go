@@ -1,0 +1,64 @@
+package redis
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"signalbox/memory/ledger"
+)
+
+//go:embed rate.lua
+var rateScript string
+
+// rateBudget bounds a charge: a request waits for it.
+const rateBudget = 8 * time.Millisecond
+
+// Charge is an amount for a bucket that leaks out in a minute.
+type Charge struct {
+	Bucket string
+	Room   int // of the bucket
+	N      int // what is put in; negative to take out
+	Force  bool
+}
+
+// Rate makes all charges to the buckets of a tenant, or none when one does not fit, in one step for all replicas, and returns how
+// full each bucket is then. The error is ErrUnavailable, after some 8 ms at most.
+func (s *Store) Rate(ctx context.Context, t ledger.Tenant, charges []Charge) (full []float64, fits bool, err error) {
+	keys, args := make([]string, len(charges)), make([]string, 0, 3*len(charges))
+	for i, c := range charges {
+		sum := sha256.Sum256([]byte(c.Bucket))
+		keys[i] = s.key(t, "r:"+hex.EncodeToString(sum[:16]))
+		force := "0"
+		if c.Force {
+			force = "1"
+		}
+		args = append(args, strconv.Itoa(c.Room), strconv.Itoa(c.N), force)
+	}
+	err = s.do(ctx, rateBudget, func(ctx context.Context, c rueidis.Client) error {
+		reply, err := s.scripts.rate.Exec(ctx, c, keys, args).ToArray()
+		if err != nil {
+			return err
+		}
+		if len(reply) != 2 {
+			return fmt.Errorf("%d parts in the answer", len(reply))
+		}
+		ok, err := reply[0].AsInt64()
+		if err != nil {
+			return err
+		}
+		fits = ok == 1
+		full, err = reply[1].AsFloatSlice()
+		return err
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("charge: %w", err)
+	}
+	return full, fits, nil
+}

@@ -1,0 +1,75 @@
+package redis
+
+import (
+	"testing"
+	"time"
+
+	"signalbox/internal/testkit"
+	"signalbox/memory/ledger"
+)
+
+func TestBucketsAreSharedByReplicas(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	var stores [2]*Store
+	for i := range stores {
+		var err error
+		if stores[i], err = Open(t.Context(), Options{URL: server.URL()}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stores[i].Close)
+	}
+	tenant := ledger.TenantOf("acme")
+	put := func(store int, charges ...Charge) ([]float64, bool) {
+		t.Helper()
+		// A busy machine may answer late; what is not made then is made now.
+		for end := time.Now().Add(10 * time.Second); ; {
+			full, fits, err := stores[store].Rate(t.Context(), tenant, charges)
+			if err == nil {
+				return full, fits
+			}
+			if time.Now().After(end) {
+				t.Fatal(err)
+			}
+		}
+	}
+	near := func(got, want float64) bool { return got <= want && got > want-5 } // a bucket leaks while the test runs
+	if full, fits := put(0, Charge{Bucket: "a", Room: 100, N: 60}, Charge{Bucket: "b", Room: 1000, N: 60}); !fits || !near(full[0], 60) || !near(full[1], 60) {
+		t.Errorf("first: %v, %v", full, fits)
+	}
+	if full, fits := put(1, Charge{Bucket: "a", Room: 100, N: 60}, Charge{Bucket: "b", Room: 1000, N: 60}); fits || !near(full[0], 60) || !near(full[1], 60) {
+		t.Errorf("what does not fit: %v, %v", full, fits)
+	}
+	if full, fits := put(1, Charge{Bucket: "b", Room: 1000, N: 1}); !fits || !near(full[0], 61) {
+		t.Errorf("the other bucket kept something of it: %v, %v", full, fits)
+	}
+	if full, fits := put(1, Charge{Bucket: "a", Room: 100, N: 500, Force: true}); !fits || full[0] < 500 {
+		t.Errorf("by force: %v, %v", full, fits)
+	}
+	if full, fits := put(0, Charge{Bucket: "a", Room: 100, N: -10_000, Force: true}); !fits || full[0] != 0 {
+		t.Errorf("taken out: %v, %v", full, fits)
+	}
+}
+
+func TestARedisThatHangsCostsARequestLittle(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	s, err := Open(t.Context(), Options{URL: server.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	server.Pause()
+	t.Cleanup(server.Resume)
+	begun := time.Now()
+	const calls = 100
+	for range calls {
+		if _, _, err := s.Rate(t.Context(), ledger.TenantOf("acme"), []Charge{{Bucket: "a", Room: 10, N: 1}}); err == nil {
+			t.Fatal("a paused Redis answered")
+		}
+	}
+	// The breaker opens after three: all calls together cost a little more than three budgets.
+	if took := time.Since(begun); took > 20*rateBudget {
+		t.Errorf("%d calls took %s", calls, took)
+	}
+}
