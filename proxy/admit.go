@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"signalbox/proxy/auth"
 	"signalbox/proxy/headers"
@@ -17,18 +16,27 @@ import (
 // Principal is who makes a request.
 type Principal = auth.Principal
 
-// admit lets a request in: headers that can be read in one way only, a caller that is known, and a
+// admit lets a request in: headers that can be read in one way only, a caller that is known and within its limits, and a
 // body within bounds, read to its end. The body is the caller's to keep.
 func (st *State) admit(w *reply, r *http.Request) (Principal, []byte, error) {
-	if err := st.checkHeaders(r.Header); err != nil {
-		return Principal{}, nil, err
-	}
-	who, err := st.auth.Identify(r.Header)
+	who, err := st.identify(w, r)
 	if err != nil {
 		return Principal{}, nil, err
 	}
-	body, err := readBody(w, r, int64(st.opts.MaxBodyBytes), time.Duration(st.opts.BodyTimeout))
+	body, err := st.readBody(w, r)
 	return who, body, err
+}
+
+// identify finds who makes a request, from headers that can be read in one way only, and counts it.
+func (st *State) identify(w *reply, r *http.Request) (Principal, error) {
+	if err := st.checkHeaders(r.Header); err != nil {
+		return Principal{}, err
+	}
+	who, err := st.auth.Identify(r.Context(), r.Header)
+	if err != nil {
+		return Principal{}, err
+	}
+	return who, w.count(r, &who)
 }
 
 // ownPrefix starts the headers that only the proxy writes, two that clients may send aside.
@@ -42,7 +50,11 @@ func (st *State) checkHeaders(h http.Header) error {
 			return &headerError{name}
 		}
 	}
-	for name := range h {
+	lines := 0
+	for name, values := range h {
+		if lines += len(values); lines > maxHeaders {
+			return errManyHeaders
+		}
 		if !strings.Contains(name, "_") {
 			continue
 		}
@@ -60,7 +72,8 @@ const firstRead = 1 << 20
 // readBody reads the body to its end. The transport never sees the client's own body: handing it
 // over cut 39 of 2,000 fast streams of a stock reverse proxy with `use of closed network
 // connection`, and a request that was read can be sent twice.
-func readBody(w *reply, r *http.Request, limit int64, pause time.Duration) ([]byte, error) {
+func (st *State) readBody(w *reply, r *http.Request) ([]byte, error) {
+	limit := int64(st.opts.MaxBodyBytes)
 	if r.ContentLength > limit {
 		return nil, errBodyTooLarge
 	}
@@ -68,16 +81,20 @@ func readBody(w *reply, r *http.Request, limit int64, pause time.Duration) ([]by
 	if r.ContentLength >= 0 {
 		size = min(r.ContentLength, firstRead) + 1 // one more than the body, so that its end is seen without growing
 	}
+	if !w.hold(max(r.ContentLength, size), st.limits.MaxBytesInFlight) {
+		return nil, errFull
+	}
 	buf := make([]byte, 0, size)
-	var renewed time.Time
+	pace := st.pace(w.start)
 	for {
 		if len(buf) == cap(buf) {
-			buf = slices.Grow(buf, min(len(buf), int(limit)-len(buf))+1)
+			more := min(len(buf), int(limit)-len(buf)) + 1
+			if !w.hold(int64(len(buf)+more), st.limits.MaxBytesInFlight) {
+				return nil, errFull
+			}
+			buf = slices.Grow(buf, more)
 		}
-		if now := time.Now(); pause > 0 && now.Sub(renewed) > pause/4 {
-			renewed = now
-			_ = w.rc.SetReadDeadline(now.Add(pause)) // a reader without deadlines has none to miss
-		}
+		pace.renew(w, len(buf))
 		n, err := r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		if int64(len(buf)) > limit {
@@ -89,9 +106,7 @@ func readBody(w *reply, r *http.Request, limit int64, pause time.Duration) ([]by
 		if !errors.Is(err, io.EOF) {
 			return nil, bodyError(err) // the deadline stays: the server reads on before it answers
 		}
-		if pause > 0 {
-			_ = w.rc.SetReadDeadline(time.Time{})
-		}
+		pace.lift(w)
 		return buf, nil
 	}
 }

@@ -23,6 +23,8 @@ type Answers struct {
 	index *cache.Index
 	size  [3]int64 // what of the options it was made for
 
+	shared *cache.Redis // where other processes keep theirs as well; nil for none
+
 	// taught stands for the examples that intents were given while running: they change decisions, and no file knows them.
 	taught atomic.Uint64
 	// slots holds a value for each answer that is being kept. When it is full the next one is dropped, and counted.
@@ -37,10 +39,10 @@ const (
 	longestKept = 1 << 20     // bytes of one answer
 )
 
-// NewAnswers makes room for answers as the options say. shared is where other processes keep theirs as well; nil for none.
-// before are those that the new ones replace, of which only what intents were taught is taken over; nil for none. Errors are
+// NewAnswers makes room for answers as the options say. shared is where other processes keep theirs as well, which is used
+// where the options say so; nil for none. before are those that the new ones replace, of which only what intents were taught is taken over; nil for none. Errors are
 // those of the options.
-func NewAnswers(o CacheOptions, shared cache.Store, before *Answers) (*Answers, error) {
+func NewAnswers(o CacheOptions, shared *cache.Redis, before *Answers) (*Answers, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -54,7 +56,8 @@ func NewAnswers(o CacheOptions, shared cache.Store, before *Answers) (*Answers, 
 	if before != nil {
 		a.taught.Store(before.taught.Load())
 	}
-	if shared != nil {
+	if shared != nil && o.Shared {
+		a.shared = shared
 		a.store = cache.NewTiers(local, shared, time.Duration(o.TTL), time.Now)
 	}
 	return a, nil
@@ -64,8 +67,24 @@ func (o CacheOptions) room() [3]int64 {
 	return [3]int64{int64(o.MaxEntries), int64(o.MaxBytes), int64(o.TTL)}
 }
 
-// Fits reports whether a is what NewAnswers would make of the options.
-func (a *Answers) Fits(o CacheOptions) bool { return a.size == o.room() }
+// Fits reports whether a is what NewAnswers would make of the options and of what is shared.
+func (a *Answers) Fits(o CacheOptions, shared *cache.Redis) bool {
+	return a.size == o.room() && (a.shared != nil) == (o.Shared && shared != nil)
+}
+
+// learn takes in a question that another process has the answer to.
+func (a *Answers) learn(key cache.Key, q cache.Question, ttl time.Duration) {
+	if a != nil && a.shared != nil {
+		a.index.Put(q.Part, key, q.Text, q.Vector, ttl)
+	}
+}
+
+// LearnQuestion takes in a question that another replica has the answer to.
+func (p *Proxy) LearnQuestion(key cache.Key, q cache.Question, ttl time.Duration) {
+	st := p.acquire()
+	defer st.release()
+	st.answers.learn(key, q, ttl)
+}
 
 // Close gives up what is kept. Nobody may use a any more.
 func (a *Answers) Close() { a.local.Close() }

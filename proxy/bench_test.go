@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -73,7 +74,9 @@ func copier(tb testing.TB, modes ...guard.Mode) (run func(n int)) {
 	}
 	return func(n int) {
 		src.left, u.err = n, nil
-		u.buf.Drop(len(u.buf.Bytes()))
+		u.buf.Clear()
+		u.flow.release()
+		u.flow = takeFlow(openai.Chat, 1)
 		if err := pass(); err != nil {
 			tb.Fatal(err)
 		}
@@ -100,10 +103,15 @@ func guardingFor(tb testing.TB, m *telemetry.Metrics, mode guard.Mode) *guarding
 func TestAChunkCostsNoAllocation(t *testing.T) {
 	run := copier(t)
 	run(100) // metrics remember their labels
-	short, long := testing.AllocsPerRun(20, func() { run(2) }), testing.AllocsPerRun(20, func() { run(1602) })
+	// What is counted is the whole process: connections of other tests that are still closing only add, so the least counts.
+	least := math.Inf(1)
+	for range 5 {
+		short, long := testing.AllocsPerRun(20, func() { run(2) }), testing.AllocsPerRun(20, func() { run(1602) })
+		least = min(least, long-short)
+	}
 	// One chunk in 16 is measured; the metrics API allocates the slice of its variadic options.
-	if perSample := (long - short) / 100; perSample > 1 {
-		t.Errorf("1,600 chunks cost %v allocations", long-short)
+	if perSample := least / 100; perSample > 1 {
+		t.Errorf("1,600 chunks cost %v allocations", least)
 	}
 }
 

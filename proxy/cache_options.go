@@ -22,6 +22,10 @@ type CacheOptions struct {
 	MaxEntries int `yaml:"max_entries"`
 	// MaxBytes is how much memory the answers of this process take; one answer takes at most a quarter of it, and at most 1MiB. 1MiB or more. Default 64MiB. Reloadable.
 	MaxBytes option.Bytes `yaml:"max_bytes"`
+	// Shared keeps answers in the Redis of memory.redis as well, where the replicas of this configuration find them, for the same and for other wordings. Default false. Reloadable.
+	Shared bool `yaml:"shared"`
+	// MaxSharedBytes is how much of that Redis answers take; what ends first is dropped for more. 1MiB or more. Default 256MiB. Restart needed.
+	MaxSharedBytes option.Bytes `yaml:"max_shared_bytes"`
 	// MaxTemperature is up to which temperature of a request its answer is kept, in [0,2]; a request that names none counts as fit. Default 0.3. Reloadable.
 	MaxTemperature float64 `yaml:"max_temperature"`
 	// Pace is how fast a stream is given again.
@@ -53,6 +57,7 @@ func DefaultCacheOptions() CacheOptions {
 	o, p := cache.DefaultOptions(), cache.DefaultPace()
 	return CacheOptions{
 		Mode: cacheOff, TTL: option.Duration(o.TTL), MinSimilarity: o.MinSimilarity, MaxEntries: o.MaxEntries, MaxBytes: 64 << 20,
+		MaxSharedBytes: option.Bytes(cache.DefaultRedisOptions().MaxBytes),
 		MaxTemperature: cache.DefaultIdentifier().MaxTemperature,
 		Pace:           PaceOptions{Speed: p.Speed, MaxGap: option.Duration(p.MaxGap), MaxTotal: option.Duration(p.MaxTotal)},
 	}
@@ -87,6 +92,9 @@ func (o CacheOptions) Validate() error {
 	}
 	if o.MaxBytes < minAnswerBytes {
 		p.Addf("max_bytes", "%d is less than 1MiB", o.MaxBytes)
+	}
+	if o.MaxSharedBytes < minAnswerBytes {
+		p.Addf("max_shared_bytes", "%d is less than 1MiB", o.MaxSharedBytes)
 	}
 	if !(o.MaxTemperature >= 0 && o.MaxTemperature <= maxTemperature) {
 		p.Addf("max_temperature", "%v is not between 0 and %d", o.MaxTemperature, maxTemperature)

@@ -5,6 +5,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/memory"
+	"signalbox/memory/blob"
 	"signalbox/memory/ledger"
 	"signalbox/memory/prefix"
 	"signalbox/proxy/affinity"
@@ -19,6 +20,16 @@ type chains struct {
 
 // manyChains is how many are remembered at least, twice as many at most. One of a context of 600 KiB has 5 KiB.
 const manyChains = 1024
+
+// known is the chain of one context, nil when it is not remembered.
+func (c *chains) known(sum blob.Sum) *affinity.Chain {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if found := c.young[string(sum[:])]; found != nil {
+		return found
+	}
+	return c.old[string(sum[:])]
+}
 
 // of is the chain of contexts that follow each other. It must not be changed.
 func (c *chains) of(snaps []*memory.Snapshot) *affinity.Chain {

@@ -29,8 +29,23 @@ func (in *inputs) UnmarshalJSON(b []byte) error {
 		*in = make(inputs, 1)
 		return json.Unmarshal(b, &(*in)[0])
 	}
-	return json.Unmarshal(b, (*[]string)(in))
+	var list []*string
+	if err := json.Unmarshal(b, &list); err != nil {
+		return err
+	}
+	for i, s := range list {
+		if s == nil {
+			return notTextError(i)
+		}
+		*in = append(*in, *s)
+	}
+	return nil
 }
+
+// notTextError is the index of a null among texts.
+type notTextError int
+
+func (e notTextError) Error() string { return fmt.Sprintf("input[%d] is null", int(e)) }
 
 // signalResult is one signal of one text.
 type signalResult struct {
@@ -134,6 +149,9 @@ func (st *State) readClassify(body []byte) ([]string, signal.Mask, error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
+		if null, ok := errors.AsType[notTextError](err); ok {
+			return nil, 0, invalid(fmt.Sprintf("input[%d]", int(null)), "a text is required, not null")
+		}
 		return nil, 0, invalid("", "the body must be an object with input, a text or a list of texts, and optionally signals")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {

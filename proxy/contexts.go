@@ -43,7 +43,7 @@ func (p *Proxy) serveContext(st *State, w *reply, r *http.Request, e *contexts.E
 		lease = q.Get("lease")
 	}
 	err = e.Serve(r.Context(), p.contexts, w, &contexts.Request{
-		Owner: ownerOf(who, r.Header.Get("X-Signalbox-Session")), Verdicts: st.auth.MayExplain(who), ID: id, Lease: lease, Header: r.Header,
+		Owner: ownerOf(who, r.Header.Get("X-Signalbox-Session")), May: who.May, Verdicts: st.auth.MayExplain(who), ID: id, Lease: lease, Header: r.Header,
 		After: q.Get("after"), Limit: q.Get("limit"), Body: body,
 	})
 	if err != nil && r.Context().Err() != nil {
@@ -57,10 +57,7 @@ func (st *State) enter(w *reply, r *http.Request, body bool) (Principal, []byte,
 	if body {
 		return st.admit(w, r)
 	}
-	if err := st.checkHeaders(r.Header); err != nil {
-		return Principal{}, nil, err
-	}
-	who, err := st.auth.Identify(r.Header)
+	who, err := st.identify(w, r)
 	return who, nil, err
 }
 

@@ -24,7 +24,7 @@ func startContexts(t *testing.T, o memory.Options, change ...func(*setup)) *benc
 	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"count":7,"max_model_len":8192,"tokens":[1,2,3,4,5,6,7]}`))), change...)
 	if o.Derive == nil {
 		d := contexts.NewDeriver(contexts.DeriverOptions{
-			Read: b.proxy.ReadAll, Count: b.proxy.CountTokens, Timeout: time.Minute, Revision: "r1",
+			Read: b.proxy.ReadStored, Count: b.proxy.CountTokens, Timeout: time.Minute, Revision: "r1",
 			Skeleton: func(_ context.Context, text string) (string, error) { return text, nil },
 		})
 		o.Derive, o.Revision = d.Derive, "r1"

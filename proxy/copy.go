@@ -11,14 +11,18 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/answer"
 	"signalbox/proxy/headers"
 	"signalbox/proxy/redact"
 )
 
-// peek reads what decides whether the answer is usable: all of a short body, the first bytes of a
-// long one or of a stream.
+// peek reads what decides whether the answer is usable: all of a short body, the first bytes of a long one, the first event
+// of a stream. An upstream that breaks off before can still be replaced by another.
 func (u *upstream) peek() error {
-	whole := !u.events && (u.length >= 0 || isJSON(u.header))
+	if u.flow != nil {
+		return u.peekEvents()
+	}
+	whole := u.length >= 0 || isJSON(u.header)
 	for u.err == nil && !u.buf.Full() && (whole || len(u.buf.Bytes()) == 0) {
 		u.read()
 		u.watch.expect(u.model.gap)
@@ -26,10 +30,47 @@ func (u *upstream) peek() error {
 	if u.err != nil && !errors.Is(u.err, io.EOF) {
 		return u.err
 	}
-	if u.events && len(u.buf.Bytes()) == 0 {
-		return errNoEnd
-	}
 	return nil
+}
+
+func (u *upstream) peekEvents() error {
+	for f := u.flow; !f.begun && !f.ended && f.out.Len() < answer.WindowSize; {
+		u.advance(u.model.firstByte)
+	}
+	switch f := u.flow; {
+	case f.done:
+		return nil
+	case f.ended && !f.begun:
+		return f.err
+	case u.err != nil && !errors.Is(u.err, io.EOF):
+		return u.err
+	}
+	u.fresh = true
+	return nil
+}
+
+// advance reads on in a stream of events. Progress has to come within limit of asking for more after the last; bytes that
+// complete no event are none.
+func (u *upstream) advance(limit time.Duration) {
+	if u.fresh {
+		u.fresh = false
+		u.watch.expect(limit)
+	}
+	u.read()
+	u.fresh = u.flow.feed(u.buf.Bytes(), u.alive)
+	u.buf.Clear()
+	if u.err != nil {
+		u.flow.end(u.err)
+	}
+}
+
+// take is what a stream of events has for the client.
+func (u *upstream) take() []byte {
+	b := u.flow.take()
+	if u.tape != nil && len(b) > 0 {
+		_, _ = u.tape.Write(b)
+	}
+	return b
 }
 
 // read adds to the window what the upstream has, at least one byte unless it fails.
@@ -45,7 +86,8 @@ func (u *upstream) close() {
 	u.watch.stop()
 	_ = u.body.Close()
 	u.buf.Release()
-	u.buf = nil
+	u.flow.release()
+	u.buf, u.flow = nil, nil
 	u.endpoint.Leave()
 }
 
@@ -60,6 +102,9 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 	if what := u.misfit(streams(o.req)); what != "" {
 		return &misfitError{what}
 	}
+	if w.status != 0 && u.flow == nil { // a comment went out before it
+		return &misfitError{"status " + strconv.Itoa(u.status) + " behind a comment"}
+	}
 	if o.vault != nil && !u.plain() {
 		return &misfitError{"a body in an encoding that was not asked for"} // hidden values could not be put back
 	}
@@ -69,6 +114,7 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 	}
 	o.memo.tap(u)
 	headers.ForClient(h, u.header)
+	headers.CapRetryAfter(h, time.Now(), u.patience)
 	h["Server-Timing"] = []string{o.timing(o.queue, u.took)}
 	t := meter{metrics: p.tel.Metrics, model: u.model.Name, usage: o.req.IncludeUsage}
 	t.API, t.ticket = o.req.API, &o.where.ticket
@@ -77,22 +123,8 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 	}
 	var err error
 	switch {
-	case u.events && u.plain():
-		h["X-Accel-Buffering"] = []string{"no"}
-		w.WriteHeader(u.status)
-		if o.req.API == openai.Response { // announced before there is any of it
-			t.asked = w.start
-		} else {
-			p.tel.Metrics.TTFT(u.model.Name, time.Since(w.start))
-		}
-		switch {
-		case o.guarding != nil:
-			err = u.copyChecked(ctx, w, o, &t)
-		case o.saves() && u.good():
-			err = u.copySaved(ctx, w, o, &t)
-		default:
-			err = u.copyEvents(w, &t, o.vault.Stream())
-		}
+	case u.flow != nil:
+		err = u.copyStream(ctx, w, o, &t)
 	case (o.guarding != nil || o.req.Extras.Explain || o.saves()) && u.good() && isJSON(u.header) && u.plain():
 		err = u.copyWhole(ctx, w, o, &t)
 	case o.vault != nil && isJSON(u.header) && u.plain():
@@ -106,6 +138,28 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 		o.first = t.first
 	}
 	return settleAnswer(ctx, w, u, err)
+}
+
+// copyStream passes a stream of events on.
+func (u *upstream) copyStream(ctx context.Context, w *reply, o *outcome, t *meter) error {
+	w.Header()["X-Accel-Buffering"] = []string{"no"}
+	if w.status == 0 {
+		w.WriteHeader(u.status)
+	}
+	if o.req.API == openai.Response { // announced before there is any of it
+		t.asked = w.start
+	} else {
+		t.metrics.TTFT(u.model.Name, time.Since(w.start))
+	}
+	w.keeper.watch()
+	switch {
+	case o.guarding != nil:
+		return u.copyChecked(ctx, w, o, t)
+	case o.saves() && u.good():
+		return u.copySaved(ctx, w, o, t)
+	default:
+		return u.copyEvents(w, t, o.vault.Stream())
+	}
 }
 
 // settleAnswer tells the endpoint's part in how the answer ended.
@@ -126,29 +180,25 @@ func settleAnswer(ctx context.Context, w *reply, u *upstream, err error) error {
 	if u.watch.barked() {
 		cut.err = errNoProgress
 	}
-	if u.events && !u.told && (u.whole || !u.buf.Open()) {
+	if u.flow != nil && !u.told && !u.flow.failed() {
 		_ = w.send(openai.StreamError(wire(cut, w.id)), time.Now()) // the connection is broken off next
 	}
 	return cut
 }
 
-// copyEvents passes a stream on, flushed after each read, in whole events: an event that the
-// upstream does not finish is not begun, so that an error event can follow any time. Only an event
-// larger than the window is passed on in parts. It allocates nothing for a chunk.
+// copyEvents passes a stream on, flushed after each read, in whole events. It allocates nothing for a chunk.
 func (u *upstream) copyEvents(w *reply, t *meter, r *redact.Stream) error {
-	b := u.buf
+	f := u.flow
 	for {
-		end, done := b.Events(errors.Is(u.err, io.EOF))
-		if end > 0 {
+		if out := u.take(); len(out) > 0 {
 			now := time.Now()
-			if err := w.send(r.Feed(b.Bytes()[:end]), now); err != nil {
+			t.chunk(out, now)
+			if err := w.send(r.Feed(out), now); err != nil {
 				return clientError(err)
 			}
-			t.chunk(b.Bytes()[:end], now)
-			b.Drop(end)
 		}
 		switch {
-		case done:
+		case f.done:
 			if rest := r.Rest(); len(rest) > 0 {
 				if err := w.send(rest, time.Now()); err != nil {
 					return clientError(err)
@@ -156,15 +206,10 @@ func (u *upstream) copyEvents(w *reply, t *meter, r *redact.Stream) error {
 			}
 			u.drain(w)
 			return nil
-		case end > 0 && len(b.Bytes()) > 0 && u.err != nil:
-			continue // what is left may be the last event
-		case errors.Is(u.err, io.EOF):
-			return &cutError{errNoEnd}
-		case u.err != nil:
-			return &cutError{u.err}
+		case f.ended:
+			return &cutError{f.err}
 		}
-		u.watch.expect(u.model.gap)
-		u.read()
+		u.advance(u.model.gap)
 	}
 }
 
@@ -178,15 +223,15 @@ const (
 
 func (u *upstream) drain(w *reply) {
 	u.watch.expect(drainTime)
+	u.fresh = false
 	for range drainReads {
-		if done := u.buf.Trailer(); len(done) > 0 {
-			_ = w.send(done, time.Now()) // the client has its answer, and may be gone
-		}
 		if u.err != nil {
 			return
 		}
-		u.buf.Clear()
-		u.read()
+		u.advance(drainTime)
+		if done := u.take(); len(done) > 0 {
+			_ = w.send(done, time.Now()) // the client has its answer, and may be gone
+		}
 	}
 }
 

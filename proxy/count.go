@@ -15,6 +15,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/proxy/pool"
+	"signalbox/rules"
 )
 
 // countBudget bounds the time in which model servers count the tokens of a context, and maxCounted the texts that they are
@@ -49,16 +50,30 @@ func (c *counters) mute(at string, now time.Time) {
 	c.mutes[at] = now.Add(muted)
 }
 
-// ReadAll fills in signals of a text from all of it, with the classifier that requests are decided by now.
-func (p *Proxy) ReadAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
+// ReadStored fills in signals of a text that is stored, with the classifier that requests are decided by now: as those of a
+// prompt, or from every window of it where some route wants that; see ReadsSelection.
+func (p *Proxy) ReadStored(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	st := p.acquire()
 	defer st.release()
-	if c, ok := st.classifier.(thorough); ok {
+	if c, ok := st.classifier.(thorough); ok && !st.ReadsSelection() {
 		c.ExtractAll(ctx, text, need, set)
 	} else {
 		st.classifier.Extract(ctx, text, need, set)
 	}
 	set.Fail(need, signal.ReasonInternal)
+}
+
+// ReadsSelection reports whether a scan may choose the windows of stored texts that are read for their safety: no route wants
+// all of them, or hides personal data, which has to be found first.
+func (st *State) ReadsSelection() bool {
+	return !slices.ContainsFunc(st.program.Actions(), func(a *rules.Action) bool { return a.Windows == "all" || a.Redact })
+}
+
+// ReadsSelection is that of the state that requests are served from.
+func (p *Proxy) ReadsSelection() bool {
+	st := p.acquire()
+	defer st.release()
+	return st.ReadsSelection()
 }
 
 // CountTokens asks a server of each model, of every model when none is named, how many tokens a text has, and returns what
@@ -125,7 +140,7 @@ func (p *Proxy) count(ctx context.Context, e *pool.Endpoint, model string, quote
 	if e.Bearer != "" {
 		req.Header.Set("Authorization", e.Bearer)
 	}
-	res, err := p.transport.RoundTrip(req)
+	res, err := e.Via(p.transport).RoundTrip(req)
 	if err != nil {
 		return 0, false
 	}

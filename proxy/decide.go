@@ -17,6 +17,7 @@ type decision struct {
 	rules.Decision
 	set        *signal.Set
 	state      *State          // that requests are decided by
+	who        Principal       // that makes the request
 	request    *openai.Request // what was decided; nil where only its signals are known
 	contexts   *resolved       // that it names; nil without any
 	text       signal.Text     // what signals were read from; empty when none was
@@ -59,11 +60,13 @@ func (st *State) start(who Principal, req *openai.Request, h http.Header, r *res
 		return nil, err
 	}
 	name, configured := st.resolve(req.Model)
-	d := &decision{set: &signal.Set{Facts: st.facts(who, req, h, r)}, state: st, request: req, program: st.program, contexts: r}
+	d := &decision{set: &signal.Set{Facts: st.facts(who, req, h, r)}, state: st, who: who, request: req, program: st.program, contexts: r}
 	if r != nil {
 		d.lacking = slices.Clone(r.left)
 	}
 	switch {
+	case configured && !who.May(name):
+		return nil, &unknownModelError{req.Model} // as if there were none: names of models tell something
 	case configured:
 		d.model = name
 		if !st.opts.RouteNamedModels || req.API == openai.Other {

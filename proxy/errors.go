@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/rate"
 	"signalbox/proxy/redact"
 )
 
@@ -27,10 +28,14 @@ var (
 	errBodyTooLarge  = errors.New("request body too large")
 	errBodyTimeout   = errors.New("request body did not arrive in time")
 	errBodyBroken    = errors.New("request body is malformed")
+	errNoneAllowed   = errors.New("no model that the caller may use")
 	errForbidden     = errors.New("role may not do this")
+	errFull          = errors.New("too many bytes in flight")
+	errManyHeaders   = errors.New("too many headers")
 	errNoRoute       = errors.New("no such path")
 	errMethod        = errors.New("method not allowed")
 	errNoEndpoint    = errors.New("no healthy endpoint")
+	errCrowded       = errors.New("every endpoint is full")
 	errUnavailable   = errors.New("a needed signal is unknown")
 	errOverloaded    = errors.New("signals were not ready in time")
 	errUnredacted    = errors.New("personal data is not known")
@@ -85,22 +90,9 @@ func (e *cutError) Unwrap() error { return e.err }
 // statusClientGone is what logs and metrics say of a client that left; nothing is sent.
 const statusClientGone = 499
 
-// wire is the one table from errors to what a client sees. Only what is listed shows its text.
+// wire is the one table from errors to what a client sees, in two parts. Only what is listed shows its text.
 func wire(err error, id string) *openai.Error {
-	var (
-		bad     *openai.Error
-		header  *headerError
-		blocked *blockedError
-		unknown *unknownModelError
-		long    *tooLongError
-		timeout net.Error
-	)
-	server := func(status int, code, message string) *openai.Error {
-		return &openai.Error{Status: status, Type: typeServer, Code: code, Message: message}
-	}
-	invalid := func(status int, code, param, message string) *openai.Error {
-		return &openai.Error{Status: status, Type: openai.TypeInvalidRequest, Code: code, Param: param, Message: message}
-	}
+	var bad *openai.Error
 	if e := ofContexts(err); e != nil {
 		return e
 	}
@@ -108,7 +100,33 @@ func wire(err error, id string) *openai.Error {
 	case errors.As(err, &bad):
 		return bad
 	case errors.Is(err, errClientGone), errors.Is(err, errClientStalled), errors.Is(err, context.Canceled) && !isUpstream(err):
-		return server(statusClientGone, "", "client closed the request")
+		return serverError(statusClientGone, "", "client closed the request")
+	}
+	if e := refusal(err); e != nil {
+		return e
+	}
+	return failure(err, id)
+}
+
+func serverError(status int, code, message string) *openai.Error {
+	return &openai.Error{Status: status, Type: typeServer, Code: code, Message: message}
+}
+
+func invalid(status int, code, param, message string) *openai.Error {
+	return &openai.Error{Status: status, Type: openai.TypeInvalidRequest, Code: code, Param: param, Message: message}
+}
+
+// refusal is the part of the table for what is found before a request is decided on, and for what is decided against it; nil for
+// the rest.
+func refusal(err error) *openai.Error {
+	var (
+		header   *headerError
+		blocked  *blockedError
+		unknown  *unknownModelError
+		long     *tooLongError
+		exceeded *rate.ExceededError
+	)
+	switch {
 	case errors.As(err, &header):
 		return invalid(http.StatusBadRequest, "", "", "the header "+header.name+" is given twice or with an underscore")
 	case errors.Is(err, errBodyTooLarge):
@@ -119,34 +137,54 @@ func wire(err error, id string) *openai.Error {
 		return invalid(http.StatusBadRequest, "", "", "the request body could not be read")
 	case errors.Is(err, auth.ErrBadKey):
 		return invalid(http.StatusUnauthorized, "invalid_api_key", "", "Incorrect API key provided.")
+	case errors.Is(err, auth.ErrNoKeySet):
+		return serverError(http.StatusServiceUnavailable, "auth_unavailable", "tokens cannot be verified at the moment")
+	case errors.Is(err, errNoneAllowed):
+		return invalid(http.StatusForbidden, "model_not_allowed", "model", "none of the models that this request could go to may be used with these credentials")
 	case errors.Is(err, errForbidden):
 		return invalid(http.StatusForbidden, "insufficient_permissions", "", "your role may not use this")
 	case errors.Is(err, errNoRoute):
 		return invalid(http.StatusNotFound, "", "", "there is nothing at this path")
 	case errors.Is(err, errMethod):
 		return invalid(http.StatusMethodNotAllowed, "", "", "this path does not take this method")
+	case errors.As(err, &exceeded):
+		return &openai.Error{Status: http.StatusTooManyRequests, Type: typeRate, Code: "rate_limit_exceeded", Message: exceeded.Error()}
+	case errors.Is(err, errFull):
+		return serverError(http.StatusServiceUnavailable, "overloaded", "too many bytes of requests are held at the moment")
+	case errors.Is(err, errManyHeaders):
+		return invalid(http.StatusRequestHeaderFieldsTooLarge, "", "", "the request has more headers than this server accepts")
 	case errors.As(err, &unknown):
 		return invalid(http.StatusNotFound, "model_not_found", "model", unknown.Error())
 	case errors.As(err, &long):
 		return invalid(http.StatusBadRequest, "context_length_exceeded", long.param, "the prompt is longer than the context window of every model it could go to")
 	case errors.As(err, &blocked):
 		return invalid(http.StatusBadRequest, "content_policy_violation", "", blocked.message)
-	case errors.Is(err, errUnavailable):
-		return server(http.StatusServiceUnavailable, "signal_unavailable", "a signal that this request's route depends on is not available")
-	case errors.Is(err, errUnredacted), errors.Is(err, redact.ErrIncomplete):
-		return server(http.StatusServiceUnavailable, "signal_unavailable", "this request's route replaces personal data, which could not be done; nothing was sent to a model")
-	case errors.Is(err, errOverloaded):
-		return server(http.StatusServiceUnavailable, "overloaded", "this request could not be classified in time")
-	case errors.Is(err, errUncheckable):
-		return server(http.StatusBadGateway, "upstream_error", "the model server's answer cannot be checked, and unchecked ones are withheld here")
-	case errors.Is(err, errNoEndpoint):
-		return server(http.StatusServiceUnavailable, "no_endpoint", "no healthy endpoint serves this model")
-	case isUpstream(err) && (errors.Is(err, errNoProgress) || errors.As(err, &timeout) && timeout.Timeout()):
-		return server(http.StatusGatewayTimeout, "upstream_timeout", "the model server did not answer in time")
-	case isUpstream(err):
-		return server(http.StatusBadGateway, "upstream_error", "the model server could not be reached or broke off")
 	}
-	return server(http.StatusInternalServerError, "internal_error", "internal error, request "+id)
+	return nil
+}
+
+// failure is the part of the table for what goes wrong behind that.
+func failure(err error, id string) *openai.Error {
+	var timeout net.Error
+	switch {
+	case errors.Is(err, errUnavailable):
+		return serverError(http.StatusServiceUnavailable, "signal_unavailable", "a signal that this request's route depends on is not available")
+	case errors.Is(err, errUnredacted), errors.Is(err, redact.ErrIncomplete):
+		return serverError(http.StatusServiceUnavailable, "signal_unavailable", "this request's route replaces personal data, which could not be done; nothing was sent to a model")
+	case errors.Is(err, errOverloaded):
+		return serverError(http.StatusServiceUnavailable, "overloaded", "this request could not be classified in time")
+	case errors.Is(err, errUncheckable):
+		return serverError(http.StatusBadGateway, "upstream_error", "the model server's answer cannot be checked, and unchecked ones are withheld here")
+	case errors.Is(err, errCrowded):
+		return serverError(http.StatusServiceUnavailable, "overloaded", "every endpoint of this model has as many requests as it may have")
+	case errors.Is(err, errNoEndpoint):
+		return serverError(http.StatusServiceUnavailable, "no_endpoint", "no healthy endpoint serves this model")
+	case isUpstream(err) && (errors.Is(err, errNoProgress) || errors.As(err, &timeout) && timeout.Timeout()):
+		return serverError(http.StatusGatewayTimeout, "upstream_timeout", "the model server did not answer in time")
+	case isUpstream(err):
+		return serverError(http.StatusBadGateway, "upstream_error", "the model server could not be reached or broke off")
+	}
+	return serverError(http.StatusInternalServerError, "internal_error", "internal error, request "+id)
 }
 
 // isUpstream reports whether err is a fault of an endpoint.
@@ -170,17 +208,18 @@ func fail(w *reply, err error) {
 	if wait := contexts.RetryAfter(err); wait > 0 {
 		h.Set("Retry-After", strconv.Itoa(wait))
 	}
+	describeLimits(h, w.lease, err)
 	switch {
 	case e.Status == http.StatusUnauthorized:
 		h.Set("Www-Authenticate", "Bearer")
 	case errors.Is(err, errNoEndpoint):
 		h.Set("Retry-After", retryAfterNoEndpoint)
-	case errors.Is(err, errOverloaded), errors.Is(err, errBusy):
+	case errors.Is(err, errOverloaded), errors.Is(err, errCrowded), errors.Is(err, errBusy), errors.Is(err, errFull), errors.Is(err, auth.ErrNoKeySet):
 		h.Set("Retry-After", retryAfterOverload)
 	case isUpstream(err):
 		// Retries are spent here; a client that repeats at once adds load to a failing pool.
 		h.Set("X-Should-Retry", "false")
-	case errors.Is(err, errBodyTooLarge), errors.Is(err, errBodyTimeout), errors.Is(err, errBodyBroken):
+	case errors.Is(err, errBodyTooLarge), errors.Is(err, errBodyTimeout), errors.Is(err, errBodyBroken), errors.Is(err, errManyHeaders):
 		h.Set("Connection", "close") // the rest of the body is not worth reading
 	}
 	openai.WriteError(w, e)

@@ -138,3 +138,19 @@ func TestAnAnswerExplainsTheModelThatGaveIt(t *testing.T) {
 		t.Errorf("chosen %q, sent %+v", e.Model, e.Sent)
 	}
 }
+
+func TestClassifyRefusesWhatIsNoText(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	b := start(t, oneModel(up))
+	got := b.post("/signalbox/v1/classify", `{"input":["a",null]}`)
+	if e := got.error(t); got.status != 400 || e.Param == nil || *e.Param != "input[1]" {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if got := b.post("/signalbox/v1/classify", `{"input":null}`); got.status != 400 {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if got := b.post("/signalbox/v1/classify", `{"input":["a",""]}`); got.status != 200 {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}

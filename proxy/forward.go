@@ -14,39 +14,33 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"signalbox/internal/openai"
+	"signalbox/memory/cache"
 	"signalbox/proxy/answer"
+	"signalbox/proxy/framing"
 	"signalbox/proxy/headers"
 	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
 
-// newTransport makes the client side. HTTP/1.1 only: one connection a request in flight is what the
-// model servers are built for.
-func newTransport(o Options) *http.Transport {
-	dialer := &net.Dialer{Timeout: time.Duration(o.ConnectTimeout), KeepAlive: 15 * time.Second}
-	return &http.Transport{
-		DialContext:         dialer.DialContext,
-		TLSHandshakeTimeout: time.Duration(o.ConnectTimeout) * 2,
-		MaxIdleConnsPerHost: 512,
-		// vLLM closes an idle connection after 5 s (VLLM_HTTP_TIMEOUT_KEEP_ALIVE); closing first
-		// keeps a request from meeting one that is going away.
-		IdleConnTimeout:        4 * time.Second,
-		MaxResponseHeaderBytes: 256 << 10,
-		DisableCompression:     true,
-		Protocols:              http1(),
-	}
-}
-
-func http1() *http.Protocols {
-	p := new(http.Protocols)
-	p.SetHTTP1(true)
-	return p
-}
-
 // forward sends the request along its plan until an endpoint answers, and passes the answer on.
 // Nothing is repeated once the client has seen a byte. When the last word is an upstream's refusal,
 // such as 429, that refusal is the answer.
 func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header, where *plan, change rewriter, o *outcome) error {
+	if streams(change.req) {
+		w.keeper = newKeeper(w, time.Duration(st.opts.KeepaliveAfter))
+	}
+	err := p.send(ctx, st, w, in, where, change, o)
+	w.keeper.rest()
+	var cut *cutError
+	if err == nil || w.keeper == nil || w.status == 0 || errors.As(err, &cut) || errors.Is(err, errClientGone) || errors.Is(err, errClientStalled) {
+		return err
+	}
+	_ = w.send(openai.StreamError(wire(err, w.id)), time.Now()) // the head went out with a comment; the connection is broken off next
+	return err
+}
+
+// send is forward, but that what goes wrong behind a comment is not told yet.
+func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, where *plan, change rewriter, o *outcome) error {
 	p.budget.Earn(st.opts.RetryBudget)
 	first := where.models[0]
 	o.wanted, o.where = first, where
@@ -54,30 +48,34 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 		held   *upstream // an answer that another attempt may better
 		last   = errNoEndpoint
 		reason string // of the coming attempt, when it is a retry
-		body   payload
-		made   *model // whose body it is
-		err    error
+		body   = fitted{rewriter: change}
 	)
 	defer func() { held.close() }()
 	for n := 1; ; n++ {
-		m, e, ok := where.next(time.Now())
-		if !ok || n > 1 && !p.mayRetry(reason) {
+		m, e, err := where.next(ctx)
+		switch {
+		case errors.Is(err, errCrowded):
+			last = err
+		case err != nil:
+			return err
+		}
+		if e == nil {
 			break
 		}
-		if x := where.dress(m); m != made || x != change.dress {
-			change.dress = x
-			if body, o.asked, err = change.payload(ctx, m); err != nil {
-				return err
-			}
-			made = m
+		if n > 1 && !p.mayRetry(reason) {
+			e.Leave()
+			break
+		}
+		err = body.fit(ctx, m, where.dress(m))
+		if o.asked = body.asked; err != nil {
+			e.Leave()
+			return err
 		}
 		o.model, o.endpoint = m, e
 		o.decision.describePlace(w.Header(), m, e, o.effort, first)
 		where.describe(w.Header())
 		begun := time.Now()
-		o.sent = st.chooser.Speeds.Now()
-		u, err := p.attempt(ctx, call{in: o.headersFor(in, body.vault), id: w.id, to: o.surface, body: body, streaming: streams(change.req), plain: o.guarding != nil || o.memo.taping(), extra: o.Action.Headers}, m, e)
-		st.answered(o, err)
+		u, err := p.try(ctx, st, w, o, call{in: o.headersFor(in, body.made.vault), id: w.id, to: o.surface, body: body.made, streaming: streams(change.req), plain: o.guarding != nil || o.memo.taping(), extra: o.Action.Headers, choices: choices(change.req), alive: st.opts.CommentsAreProgress, patience: time.Duration(st.opts.MaxRetryAfter)})
 		switch {
 		case errors.Is(err, errClientGone):
 			return err
@@ -92,19 +90,34 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 			return p.relay(ctx, w, u, o)
 		}
 		var again bool
-		if reason, again = retry(u, err); !again || n >= st.opts.MaxAttempts {
+		if reason, again = retry(u, err); !again || n >= st.opts.MaxAttempts || w.status != 0 {
 			break
 		}
 	}
-	if held != nil {
-		where.leave(time.Now())
-		where.describe(w.Header())
-		o.model, o.endpoint, o.effort = held.model, held.endpoint, held.effort
-		o.queue = time.Since(o.decided) - held.took
-		o.decision.describePlace(w.Header(), held.model, held.endpoint, held.effort, first)
-		return p.relay(ctx, w, held, o)
+	if held == nil {
+		return last
 	}
-	return last
+	return p.relayRefusal(ctx, w, held, o)
+}
+
+// try makes one attempt at the endpoint of o.
+func (p *Proxy) try(ctx context.Context, st *State, w *reply, o *outcome, c call) (*upstream, error) {
+	o.sent = st.chooser.Speeds.Now()
+	w.keeper.watch()
+	u, err := p.attempt(ctx, c, o.model, o.endpoint)
+	w.keeper.rest()
+	st.answered(o, err)
+	return u, err
+}
+
+// relayRefusal passes on the refusal that no attempt has bettered.
+func (p *Proxy) relayRefusal(ctx context.Context, w *reply, held *upstream, o *outcome) error {
+	o.where.leave(time.Now())
+	o.where.describe(w.Header())
+	o.model, o.endpoint, o.effort = held.model, held.endpoint, held.effort
+	o.queue = time.Since(o.decided) - held.took
+	o.decision.describePlace(w.Header(), held.model, held.endpoint, held.effort, o.wanted)
+	return p.relay(ctx, w, held, o)
 }
 
 // The reasons of retries, as the metric calls them.
@@ -153,6 +166,9 @@ type call struct {
 	streaming bool
 	plain     bool // the answer has to be read, so it must not be compressed
 	extra     []rules.Header
+	choices   int           // asked for
+	alive     bool          // comments in the answer are progress
+	patience  time.Duration // the longest Retry-After that counts
 }
 
 // upstream is an answer of which the client has seen nothing yet.
@@ -166,16 +182,20 @@ type upstream struct {
 	events   bool          // the body is a stream of server-sent events
 	took     time.Duration // to the head
 
-	body   io.ReadCloser
-	buf    *answer.Window // the first bytes of the body are in it
-	err    error          // of the last read of body; io.EOF when all of it is in buf
-	watch  *watchdog
-	closed bool
-	whole  bool // what the client has ends with a whole event, whatever the window holds
-	told   bool // and with an error event of the upstream itself
+	body     io.ReadCloser
+	buf      *answer.Window // the first bytes of the body are in it
+	err      error          // of the last read of body; io.EOF when all of it is in buf
+	watch    *watchdog
+	flow     *flow           // nil for what is no stream of events that can be read
+	tape     *cache.Recorder // that takes the events down; nil when none does
+	alive    bool            // comments of the upstream are progress
+	patience time.Duration   // the longest Retry-After that counts
+	fresh    bool            // there was progress since the watchdog was told
+	closed   bool
+	told     bool // what the client has ends with an error event of the upstream itself
 }
 
-// attempt sends the request to one endpoint and waits for the head and the first bytes of the body:
+// attempt sends the request to one endpoint, at which it has a place, and waits for the head and the first bytes of the body:
 // until then, the attempt can fail without the client noticing. The caller closes what it returns.
 func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *pool.Endpoint) (*upstream, error) {
 	begun := time.Now()
@@ -184,8 +204,7 @@ func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *pool.Endpoint)
 		limit = m.firstByte
 	}
 	attemptCtx, watch := newWatchdog(ctx, limit)
-	e.Enter()
-	res, err := p.transport.RoundTrip(c.request(attemptCtx, e)) //nolint:bodyclose // upstream.close does
+	res, err := e.Via(p.transport).RoundTrip(c.request(framing.Trace(attemptCtx), e)) //nolint:bodyclose // upstream.close does
 	if err != nil {
 		err = blame(ctx, watch, m, e, err)
 		watch.stop()
@@ -195,20 +214,33 @@ func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *pool.Endpoint)
 	u := &upstream{
 		model: m, endpoint: e, status: res.StatusCode, header: res.Header, length: res.ContentLength, body: res.Body,
 		events: c.to.api != openai.Other && res.StatusCode < 300 && hasType(res.Header, "text/event-stream"), took: time.Since(begun),
-		buf: answer.Take(), watch: watch,
+		buf: answer.Take(), watch: watch, alive: c.alive, patience: c.patience,
 	}
-	if c.to.api == openai.Response {
-		u.buf.Ends(answer.LastEvent)
+	if u.events && u.plain() && c.streaming {
+		u.flow = takeFlow(c.to.api, c.choices)
 	}
-	if err := u.peek(); err != nil {
-		err = blame(ctx, watch, m, e, err)
-		u.close()
-		return nil, err
+	if u.misfit(c.streaming) == "" {
+		if err := u.peek(); err != nil {
+			err = blame(ctx, watch, m, e, err)
+			u.close()
+			return nil, err
+		}
+	}
+	u.tell(time.Now())
+	return u, nil
+}
+
+// tell tells the endpoint what its status means for it.
+func (u *upstream) tell(now time.Time) {
+	switch u.status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		if wait, ok := headers.RetryAfter(u.header, now); ok {
+			u.endpoint.Rest(now.Add(min(wait, u.patience)))
+		}
 	}
 	if u.status >= http.StatusInternalServerError {
-		m.Failed(e, time.Now())
+		u.model.Failed(u.endpoint, now)
 	}
-	return u, nil
 }
 
 // blame classifies the error of an attempt and counts it against the endpoint, unless the client has gone.
@@ -229,7 +261,7 @@ func blame(ctx context.Context, watch *watchdog, m *model, e *pool.Endpoint, err
 
 // request makes the upstream request. The query of the client's URL is not passed on.
 func (c call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
-	h := headers.ForUpstream(c.in, c.id, e.Bearer)
+	h := headers.ForUpstream(c.in, c.id, e.Credential(c.in))
 	if c.plain {
 		h["Accept-Encoding"] = []string{"identity"} // RFC 9110, section 12.5.3; without the header a server may choose
 	}
@@ -265,7 +297,7 @@ func (u *upstream) misfit(streaming bool) string {
 		return "a redirect or protocol switch" // not followed: it could lead anywhere
 	case u.status >= http.StatusInternalServerError && !isJSON(u.header):
 		return "an error page"
-	case u.good() && u.events != streaming && u.plain():
+	case u.good() && u.events != streaming:
 		// Official SDKs take either mismatch for an answer without content.
 		return "a body of another kind than asked for"
 	}
@@ -293,13 +325,12 @@ func better(held, u *upstream) *upstream {
 	return u
 }
 
-// retryAfter reads Retry-After in seconds; dates and junk count as late.
+// retryAfter reads Retry-After; without one that can be read it is late.
 func retryAfter(h http.Header) time.Duration {
-	d, err := time.ParseDuration(h.Get("Retry-After") + "s")
-	if err != nil || d < 0 {
-		return time.Hour
+	if d, ok := headers.RetryAfter(h, time.Now()); ok {
+		return d
 	}
-	return d
+	return 365 * 24 * time.Hour
 }
 
 // hasType reports whether the body is of the given media type, whatever its parameters.

@@ -136,6 +136,9 @@ func (st *State) Guard(o GuardOptions, c Claims) error {
 func (st *State) Close() {
 	st.watch.close()
 	st.caching.close()
+	for _, m := range st.models {
+		m.CloseIdle()
+	}
 }
 
 // mode is how the answer to a decided request is guarded: as the route says, or the section where it says
@@ -268,7 +271,7 @@ func (o *outcome) check(ctx context.Context, body []byte, h http.Header) (out []
 // before the check: the evidence has them as they are, and places in the text are those that the client
 // sees.
 func (u *upstream) copyChecked(ctx context.Context, w *reply, o *outcome, t *meter) error {
-	if err := w.rc.Flush(); err != nil { // the first text may have to wait for its verdict
+	if err := w.send(nil, time.Now()); err != nil { // the first text may have to wait for its verdict
 		return clientError(err)
 	}
 	src := &checkedSource{u: u, t: t, restore: o.vault.Stream()}
@@ -281,7 +284,7 @@ func (u *upstream) copyChecked(ctx context.Context, w *reply, o *outcome, t *met
 		dst = savingSink{ctx: ctx, w: w, s: s}
 	}
 	o.guarded, err = o.guarding.engine.Copy(ctx, src, dst, o.guarding.job)
-	u.whole, u.told = true, o.guarded.State == sse.Failed
+	u.told = o.guarded.State == sse.Failed
 	switch {
 	case err == nil && !o.guarded.Cut:
 		u.drain(w)
@@ -300,39 +303,33 @@ type checkedSource struct {
 	u       *upstream
 	t       *meter
 	restore *redact.Stream
-	used    int  // bytes at the front of the window that the last Read gave
-	done    bool // the last event has been read
-	ended   bool // and what was held back behind it
+	ended   bool // what was held back behind the last event has been read
 }
 
 // Read implements guard.Source.
 func (s *checkedSource) Read() ([]byte, error) {
-	u, b := s.u, s.u.buf
-	if s.used > 0 {
-		b.Drop(s.used)
-		s.used = 0
-	}
-	for !s.done {
-		end, done := b.Events(errors.Is(u.err, io.EOF))
-		switch {
-		case end > 0:
+	u, f := s.u, s.u.flow
+	for {
+		if out := u.take(); len(out) > 0 {
 			u.watch.expect(0) // the time that the client takes is not the upstream's
-			s.t.chunk(b.Bytes()[:end], time.Now())
-			s.used, s.done = end, done
-			if out := s.restore.Feed(b.Bytes()[:end]); len(out) > 0 {
+			u.fresh = true
+			s.t.chunk(out, time.Now())
+			if out = s.restore.Feed(out); len(out) > 0 {
 				return out, nil
 			}
-			b.Drop(end)
-			s.used = 0
-		case errors.Is(u.err, io.EOF):
-			return nil, io.EOF
-		case u.err != nil:
-			return nil, &cutError{u.err}
-		default:
-			u.watch.expect(u.model.gap)
-			u.read()
 		}
+		switch {
+		case f.done:
+			return s.rest()
+		case f.ended:
+			return nil, &cutError{f.err}
+		}
+		u.advance(u.model.gap)
 	}
+}
+
+// rest returns what was held back, and then the end.
+func (s *checkedSource) rest() ([]byte, error) {
 	if rest := s.restore.Rest(); !s.ended && len(rest) > 0 {
 		s.ended = true
 		return rest, nil

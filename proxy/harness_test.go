@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"go.yaml.in/yaml/v3"
 
 	"signalbox/internal/signal"
@@ -29,7 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.VerifyNoLeaks(m) }
 
 // patience is how long a test waits for what must happen before it fails.
 const patience = 10 * time.Second
@@ -201,6 +200,7 @@ func start(tb testing.TB, models []ModelOptions, change ...func(*setup)) *bench 
 	b.state = b.newState(s, 1)
 	b.proxy = New(s.options, b.state, tel)
 	b.Server = httptest.NewUnstartedServer(b.proxy.Handler())
+	b.Config.ReadHeaderTimeout = time.Duration(s.options.ReadHeaderTimeout)
 	b.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	b.Start()
 	ctx, stop := context.WithCancel(context.Background())

@@ -53,10 +53,7 @@ const maxExamples = 1024
 
 // listIntents serves GET /signalbox/v1/intents.
 func (*Proxy) listIntents(st *State, w *reply, r *http.Request) error {
-	if err := st.checkHeaders(r.Header); err != nil {
-		return err
-	}
-	who, err := st.auth.Identify(r.Header)
+	who, err := st.identify(w, r)
 	if err != nil {
 		return err
 	}

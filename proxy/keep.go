@@ -38,6 +38,10 @@ func (m *memo) tap(u *upstream) {
 		m.tape = nil
 		return
 	}
+	if u.flow != nil {
+		u.tape = m.tape
+		return
+	}
 	_, _ = m.tape.Write(u.buf.Bytes())
 	u.body = &taped{u.body, m.tape}
 }

@@ -3,11 +3,11 @@ package proxy
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
 	"signalbox/internal/option"
-	"signalbox/internal/telemetry"
 	"signalbox/memory/prefix"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/choose"
@@ -42,6 +42,8 @@ type ModelOptions struct {
 	Tags []string `yaml:"tags"`
 	// Health configures the active checks of the endpoints.
 	Health pool.HealthOptions `yaml:"health"`
+	// Queue bounds the requests that wait while all endpoints have max_inflight requests.
+	Queue pool.QueueOptions `yaml:"queue"`
 	// KV says what is known of the key-value caches of the endpoints, which decide where a prompt is answered soonest.
 	KV kv.ModelOptions `yaml:"kv"`
 	// FirstByteTimeout replaces server.first_byte_timeout for this model. Default 0: not replaced.
@@ -84,6 +86,7 @@ func (o ModelOptions) Validate() error {
 
 func (o ModelOptions) validateTimes(p *option.Problems) {
 	o.Health.Check(p, "health")
+	o.Queue.Check(p, "queue")
 	o.KV.Check(p, "kv")
 	for _, d := range []struct {
 		field string
@@ -146,12 +149,12 @@ type model struct {
 	gap         time.Duration
 }
 
-func newModel(o ModelOptions, defaults Options, metrics *telemetry.Metrics, board affinity.Board) (*model, error) {
+func newModel(o ModelOptions, defaults Options, board affinity.Board) (*model, error) {
 	dialect, err := reasoning.New(&o.Reasoning)
 	if err != nil {
 		return nil, fmt.Errorf("reasoning.%w", err)
 	}
-	group, err := pool.New(o.Name, o.Endpoints, o.Health, metrics)
+	group, err := pool.New(o.Name, o.Endpoints, o.Health, o.Queue, func() *http.Transport { return newTransport(defaults) })
 	if err != nil {
 		return nil, err
 	}

@@ -17,8 +17,16 @@ type Options struct {
 	Listen string `yaml:"listen"`
 	// AdminListen is the address of metrics and reload, HOST:PORT. Default 127.0.0.1:9090. Restart needed.
 	AdminListen string `yaml:"admin_listen"`
+	// AdminToken is what requests to the admin listener show as a bearer token to reload or to profile. A reference, ${NAME} or file:PATH. Default: none, which is enough on loopback; on another address reload and profiles are refused without it. Restart needed.
+	AdminToken string `yaml:"admin_token" secret:"true"`
+	// Pprof serves profiles of the process at /debug/pprof of the admin listener. Default false. Restart needed.
+	Pprof bool `yaml:"pprof"`
+	// TLS makes the main listener speak HTTPS. Default: it speaks HTTP.
+	TLS ServerTLS `yaml:"tls"`
 	// MaxBodyBytes is the largest request body, as a number or with a unit such as 64MiB; a larger one is answered with 413. At least 1KiB. Default 64MiB. Reloadable.
 	MaxBodyBytes option.Bytes `yaml:"max_body_bytes"`
+	// DrainDelay is how long new requests are still served when the process stops and /readyz says 503, each with Connection: close, until load balancers have seen it. 1s to 5m. Default 1s. Restart needed.
+	DrainDelay option.Duration `yaml:"drain_delay"`
 	// DrainTimeout is how long requests in flight may take to end when the process stops. Default 30s. Restart needed.
 	DrainTimeout option.Duration `yaml:"drain_timeout"`
 	// ReadHeaderTimeout bounds the time in which a client sends the head of a request. At least 1s. Default 10s. Restart needed.
@@ -35,8 +43,14 @@ type Options struct {
 	FirstByteTimeout option.Duration `yaml:"first_byte_timeout"`
 	// AnswerTimeout bounds the time to the head of an answer that is not streamed, which the upstream sends when the whole text is there. Default 10m; 0 is no bound. Reloadable.
 	AnswerTimeout option.Duration `yaml:"answer_timeout"`
-	// GapTimeout is how long an answer may pause between two reads. Default 300s; 0 is no bound. Reloadable.
+	// GapTimeout is how long an answer may pause: a stream between two events, another between two reads. Default 300s; 0 is no bound. Reloadable.
 	GapTimeout option.Duration `yaml:"gap_timeout"`
+	// KeepaliveAfter is how long a stream is silent, from the request on, before a comment is sent to the client, and again after each: load balancers close connections that say nothing. The first one may go out before an answer begins, and then no other endpoint is tried. Default 0: none are sent. Reloadable.
+	KeepaliveAfter option.Duration `yaml:"keepalive_after"`
+	// CommentsAreProgress says whether comments that a model server sends in a stream, as some do to say that they still work, count for first_byte_timeout and gap_timeout as events do. Default true. Reloadable.
+	CommentsAreProgress bool `yaml:"comments_are_progress"`
+	// MaxRetryAfter is the longest Retry-After of a model server that is waited for and passed on; a longer one is cut to it. Default 60s. Reloadable.
+	MaxRetryAfter option.Duration `yaml:"max_retry_after"`
 	// MaxAttempts is how often a request is sent upstream before it fails, the first time included. 1 to 10. Default 3. Reloadable.
 	MaxAttempts int `yaml:"max_attempts"`
 	// RetryBudget is the share of recent requests that may be sent a second time, so that retries cannot multiply the load on a failing pool. 0 to 1. Default 0.2. Reloadable.
@@ -53,25 +67,53 @@ type Options struct {
 	AutoMaxTokens lengths.Options `yaml:"auto_max_tokens"`
 }
 
+// ServerTLS is how the main listener is secured. Files are read again when one of them changes, without a restart; what was read
+// before stays when they cannot be. Whether there is TLS at all takes a restart to change.
+type ServerTLS struct {
+	// CertFile holds the certificate of the server, in PEM, with its intermediates.
+	CertFile string `yaml:"cert_file" path:"true"`
+	// KeyFile holds the key of cert_file, in PEM.
+	KeyFile string `yaml:"key_file" path:"true"`
+	// ClientCAFile holds the certificates, in PEM, of the authorities that certificates of clients may come from. With it a client without a certificate gets no connection.
+	ClientCAFile string `yaml:"client_ca_file" path:"true"`
+}
+
+// Files lists the files that are named.
+func (o *ServerTLS) Files() []string {
+	return slices.DeleteFunc([]string{o.CertFile, o.KeyFile, o.ClientCAFile}, func(f string) bool { return f == "" })
+}
+
+func (o *ServerTLS) check(p *option.Problems) {
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		p.Addf("tls", "cert_file and key_file go together")
+	}
+	if o.ClientCAFile != "" && o.CertFile == "" {
+		p.Addf("tls.client_ca_file", "clients have certificates only where the listener has one: set cert_file and key_file")
+	}
+}
+
 // DefaultOptions returns the options of an empty section.
 func DefaultOptions() Options {
 	return Options{
-		Listen:            "127.0.0.1:8080",
-		AdminListen:       "127.0.0.1:9090",
-		MaxBodyBytes:      64 << 20,
-		DrainTimeout:      option.Duration(30 * time.Second),
-		ReadHeaderTimeout: option.Duration(10 * time.Second),
-		IdleTimeout:       option.Duration(120 * time.Second),
-		BodyTimeout:       option.Duration(30 * time.Second),
-		WriteTimeout:      option.Duration(30 * time.Second),
-		ConnectTimeout:    option.Duration(2 * time.Second),
-		FirstByteTimeout:  option.Duration(60 * time.Second),
-		AnswerTimeout:     option.Duration(10 * time.Minute),
-		GapTimeout:        option.Duration(300 * time.Second),
-		MaxAttempts:       3,
-		RetryBudget:       0.2,
-		AutoModels:        []string{"auto"},
-		Placement:         placementAuto,
+		Listen:              "127.0.0.1:8080",
+		AdminListen:         "127.0.0.1:9090",
+		MaxBodyBytes:        64 << 20,
+		DrainDelay:          option.Duration(time.Second),
+		DrainTimeout:        option.Duration(30 * time.Second),
+		ReadHeaderTimeout:   option.Duration(10 * time.Second),
+		IdleTimeout:         option.Duration(120 * time.Second),
+		BodyTimeout:         option.Duration(30 * time.Second),
+		WriteTimeout:        option.Duration(30 * time.Second),
+		ConnectTimeout:      option.Duration(2 * time.Second),
+		FirstByteTimeout:    option.Duration(60 * time.Second),
+		AnswerTimeout:       option.Duration(10 * time.Minute),
+		GapTimeout:          option.Duration(300 * time.Second),
+		CommentsAreProgress: true,
+		MaxRetryAfter:       option.Duration(60 * time.Second),
+		MaxAttempts:         3,
+		RetryBudget:         0.2,
+		AutoModels:          []string{"auto"},
+		Placement:           placementAuto,
 		VaguePrompts: []string{
 			"You are a helpful assistant",
 			"You are a helpful AI assistant",
@@ -97,6 +139,10 @@ func (o Options) Validate() error {
 			p.Addf(a.field, "%q is not HOST:PORT", a.addr)
 		}
 	}
+	if o.DrainDelay < option.Duration(time.Second) || o.DrainDelay > option.Duration(5*time.Minute) {
+		p.Addf("drain_delay", "%s is not between 1s and 5m0s", o.DrainDelay)
+	}
+	o.TLS.check(&p)
 	if o.MaxBodyBytes < 1<<10 {
 		p.Addf("max_body_bytes", "%d is less than 1KiB", o.MaxBodyBytes)
 	}
@@ -117,6 +163,8 @@ func (o Options) Validate() error {
 		{"first_byte_timeout", o.FirstByteTimeout},
 		{"answer_timeout", o.AnswerTimeout},
 		{"gap_timeout", o.GapTimeout},
+		{"keepalive_after", o.KeepaliveAfter},
+		{"max_retry_after", o.MaxRetryAfter},
 	} {
 		if d.d < 0 {
 			p.Addf(d.field, "%s is negative", d.d)

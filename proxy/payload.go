@@ -23,6 +23,25 @@ type payload struct {
 	vault  *redact.Vault // of what was hidden in the pieces; nil when nothing was
 }
 
+// fitted is the body of a request as the endpoint of the attempt under way takes it.
+type fitted struct {
+	rewriter
+
+	model *model
+	made  payload
+	asked asked
+}
+
+// fit makes the body again if m, or what its endpoint takes beyond the API, is another than before.
+func (f *fitted) fit(ctx context.Context, m *model, x dress) (err error) {
+	if m == f.model && x == f.dress {
+		return nil
+	}
+	f.model, f.dress = m, x
+	f.made, f.asked, err = f.payload(ctx, m)
+	return err
+}
+
 // reader reads the body from its start, once.
 func (b payload) reader() io.ReadCloser {
 	if b.pieces != nil {

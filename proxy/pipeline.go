@@ -19,7 +19,7 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	if err != nil {
 		return err
 	}
-	req, err := openai.Parse(s.api, body, openai.Limits{}) // decode
+	req, err := openai.Parse(s.api, body, st.limits.parse()) // decode
 	if err != nil {
 		return err
 	}
@@ -30,6 +30,9 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 		return err
 	}
 	o.held.describe(w.Header())
+	if err = w.charge(ctx, req, o.held); err != nil {
+		return err
+	}
 	if done, err := p.recall(ctx, st, w, who, r.Header, &o); done || err != nil {
 		return err
 	}

@@ -1,9 +1,12 @@
 package proxy
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"time"
 
+	"signalbox/internal/telemetry"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/pool"
 )
@@ -11,25 +14,32 @@ import (
 // plan is the order in which a request meets models and endpoints: every endpoint of the first
 // model, then those of the next. It belongs to one request.
 type plan struct {
-	models []*model
-	tried  []*pool.Endpoint
-	intn   func(n int) int
+	models  []*model
+	tried   []*pool.Endpoint
+	intn    func(n int) int
+	metrics *telemetry.Metrics
 	placing
 }
 
-// place lists the models that a decision leads to, in the order to try them. change is how the request is put to them,
+// place lists the models that a decision leads to and the caller may use, in the order to try them. change is how the request is put to them,
 // h the client's headers.
 func (st *State) place(change *rewriter, h http.Header) (*plan, error) {
 	d := change.d
 	cs := st.chooser.Choose(d.wants())
-	p := &plan{models: make([]*model, 0, len(cs)), intn: st.chooser.Intn}
+	p := &plan{models: make([]*model, 0, len(cs)), intn: st.chooser.Intn, metrics: st.watch.metrics}
+	denied := false
 	for i := range cs {
 		switch m, ok := st.byName[cs[i].Name]; {
 		case !ok:
 			return nil, &unknownModelError{cs[i].Name}
+		case !d.who.May(m.Name):
+			denied = true
 		case !cs[i].Out:
 			p.models = append(p.models, m)
 		}
+	}
+	if len(p.models) == 0 && denied {
+		return nil, errNoneAllowed
 	}
 	if len(p.models) == 0 {
 		return nil, d.tooLong()
@@ -60,17 +70,55 @@ func (d *decision) wants() choose.Request {
 	return r
 }
 
-// next picks where the request goes now: an endpoint that was not tried, of the first model that has
-// one. ok is false when none is left.
-func (p *plan) next(now time.Time) (m *model, e *pool.Endpoint, ok bool) {
-	p.leave(now)
+// next takes a place where the request goes now: at an endpoint that was not tried, of the first model that has one. A request
+// that was nowhere yet waits for it where all of a model's endpoints are full. The endpoint is nil when none is left.
+func (p *plan) next(ctx context.Context) (*model, *pool.Endpoint, error) {
+	p.leave(time.Now())
+	crowded := false
 	for len(p.models) > 0 {
-		m = p.models[0]
-		if e := p.pick(m, now); e != nil {
+		m := p.models[0]
+		e, err := p.enter(ctx, m)
+		switch {
+		case e != nil:
 			p.tried = append(p.tried, e)
-			return m, e, true
+			return m, e, nil
+		case ctx.Err() != nil:
+			return nil, nil, errClientGone
+		case err != nil:
+			crowded = true
+			p.shed(m.Name, err)
 		}
 		p.models = p.models[1:]
 	}
-	return nil, nil, false
+	if crowded {
+		return nil, nil, errCrowded
+	}
+	return nil, nil, nil
+}
+
+// enter takes a place at an endpoint of m, after those who wait for one.
+func (p *plan) enter(ctx context.Context, m *model) (e *pool.Endpoint, err error) {
+	full := m.Queued() > 0
+	if !full {
+		if e, full = p.pick(m, time.Now()); e != nil {
+			return e, nil
+		}
+	}
+	if !full || len(p.tried) > 0 { // who was refused elsewhere does not wait again
+		return nil, nil
+	}
+	err = m.Wait(ctx, func() bool {
+		e, _ = p.pick(m, time.Now())
+		return e != nil
+	})
+	return e, err
+}
+
+// shed counts a request that got no place at a model.
+func (p *plan) shed(model string, err error) {
+	reason := "full"
+	if errors.Is(err, pool.ErrQueueLate) {
+		reason = "late"
+	}
+	p.metrics.Shed(model, reason)
 }

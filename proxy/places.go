@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,7 @@ type places struct {
 
 	ends   []place
 	kv     kv.ModelOptions
+	splits *splits
 	length *atomic.Uint64 // float64 bits: tokens of a prompt for each that was estimated, averaged
 }
 
@@ -32,7 +34,7 @@ type place struct {
 
 // newPlaces makes the places of a model from options that are valid.
 func newPlaces(o *ModelOptions, g *pool.Group, board affinity.Board) (*places, error) {
-	w := &places{kv: o.KV, length: new(atomic.Uint64)}
+	w := &places{kv: o.KV, splits: new(splits), length: new(atomic.Uint64)}
 	w.length.Store(math.Float64bits(1))
 	ends := make([]affinity.Endpoint, len(g.Endpoints))
 	for i, e := range g.Endpoints {
@@ -59,7 +61,7 @@ func (w *places) adopt(old *places) {
 	if w.Placer != nil && old.Placer != nil {
 		w.Adopt(old.Placer)
 	}
-	w.length = old.length
+	w.length, w.splits = old.length, old.splits
 	for i := range w.ends {
 		for j := range old.ends {
 			a, b := &w.ends[i], &old.ends[j]
@@ -115,17 +117,20 @@ func (w *places) index(e *pool.Endpoint) int {
 	return -1
 }
 
-// penalties rules out, by +Inf, what the group would not pick: endpoints that are down or were tried, and ejected
-// ones as long as another is left.
-func (w *places) penalties(out []float64, tried []*pool.Endpoint, now time.Time) {
+// penalties rules out, by +Inf, what the group would not pick: endpoints that are down, full, or were tried, and those that
+// something is known against as long as a better one is left. It reports whether one is full that would do otherwise.
+func (w *places) penalties(out []float64, tried []*pool.Endpoint, now time.Time) (full bool) {
 	var fits [affinity.MaxEndpoints]pool.Fitness
 	best := pool.Down
 	for i := range w.ends {
-		fits[i] = w.ends[i].end.Fitness(now)
-		for _, e := range tried {
-			if e == w.ends[i].end {
-				fits[i] = pool.Down
-			}
+		e := w.ends[i].end
+		fits[i] = e.Fitness(now)
+		switch {
+		case fits[i] == pool.Down:
+		case slices.Contains(tried, e):
+			fits[i] = pool.Down
+		case e.Full():
+			fits[i], full = pool.Down, true
 		}
 		best = min(best, fits[i])
 	}
@@ -134,4 +139,5 @@ func (w *places) penalties(out []float64, tried []*pool.Endpoint, now time.Time)
 			out[i] = math.Inf(1)
 		}
 	}
+	return full
 }

@@ -25,6 +25,7 @@ type placing struct {
 	by     affinity.Source // what it was placed by
 	at     int             // index of its endpoint
 	length int             // of its prompt, as the model counts
+	parted bool            // from the last request that belongs to the same, by what leads the template
 	of     *model          // that it is to
 }
 
@@ -41,41 +42,49 @@ func (st *State) placing(change *rewriter, h http.Header) placing {
 	return x
 }
 
-// pick takes an endpoint of m that was not tried; nil when none is left. A request that belongs to something goes
-// where its prompt is, any other to the less loaded of two.
-func (p *plan) pick(m *model, now time.Time) *pool.Endpoint {
+// pick takes a place at an endpoint of m that was not tried; nil when none is left, and then whether one would be there if it
+// were not full. A request that belongs to something goes where its prompt is, any other to the less loaded of two.
+func (p *plan) pick(m *model, now time.Time) (e *pool.Endpoint, full bool) {
 	w := m.where
 	p.of = m
 	if p.on && p.prompt != nil && w.Placer != nil {
 		return p.near(m, now)
 	}
-	e := m.Pick(p.tried, p.intn, now)
+	for e, full = m.Pick(p.tried, p.intn, now); e != nil && !e.Enter(); { // another request took the place in between
+		e, full = m.Pick(p.tried, p.intn, now)
+	}
 	if e == nil {
-		return nil
+		return nil, full
 	}
 	if p.at = w.index(e); p.on && w.Placer != nil && len(w.ends) > 1 {
 		p.length = w.tokens(p.tokens)
 		p.ticket = w.Sent(now, &affinity.Request{Tokens: p.length}, p.at)
 	}
-	return e
+	return e, false
 }
 
 // near takes the endpoint of m that has most of the prompt for the least wait.
-func (p *plan) near(m *model, now time.Time) *pool.Endpoint {
+func (p *plan) near(m *model, now time.Time) (e *pool.Endpoint, full bool) {
 	w, x := m.where, p.prompt
 	class := x.class(m)
 	key, by := x.hints.Key(class, x.chain.Blocks(), x.tokens)
 	penalty := x.penalty[:len(w.ends)]
-	w.penalties(penalty, p.tried, now)
 	p.length = w.tokens(p.tokens)
-	t, ok := w.Place(now, &affinity.Request{
-		Class: class, Key: key, Blocks: x.chain.Blocks(), Bytes: x.chain.Bytes(), Tokens: p.length, Penalty: penalty,
-	})
-	if !ok {
-		return nil
+	for {
+		full = w.penalties(penalty, p.tried, now)
+		t, ok := w.Place(now, &affinity.Request{
+			Class: class, Key: key, Blocks: x.chain.Blocks(), Bytes: x.chain.Bytes(), Tokens: p.length, Penalty: penalty,
+		})
+		if !ok {
+			return nil, full
+		}
+		p.ticket, p.by, p.at = t, by, t.Endpoint
+		if e = w.ends[t.Endpoint].end; e.Enter() {
+			p.parted = p.parted || x.parts(m, class)
+			return e, false
+		}
+		p.leave(now) // another request took the place in between
 	}
-	p.ticket, p.by, p.at = t, by, t.Endpoint
-	return w.ends[t.Endpoint].end
 }
 
 // leave ends the attempt under way, which came to nothing.
@@ -131,6 +140,9 @@ func (p *Proxy) settle(o *outcome, status int, err error) {
 	}
 	o.placed = placed{by: x.by, home: t.Home, predicted: t.Predicted}
 	m, model := p.tel.Metrics, x.of.Name
+	if x.parted {
+		m.PrefixClassSplit(model)
+	}
 	if t.Home {
 		m.Placement(model, "home")
 	} else {
@@ -187,7 +199,7 @@ func (p *Proxy) scrape(ctx context.Context, st *State) {
 				continue
 			}
 			targets = append(targets, kv.Target{
-				URL: kv.Metrics(e.end.Chat, m.where.kv.Scrape.Path), Bearer: e.end.Bearer, Options: m.where.kv.Scrape,
+				URL: kv.Metrics(e.end.Chat, m.where.kv.Scrape.Path), Bearer: e.end.Bearer, Options: m.where.kv.Scrape, Transport: e.end.Via(p.transport),
 				Told: func(now time.Time, r kv.Report) {
 					if m.where.told(now, i, r) {
 						p.tel.Metrics.EndpointRestarted(m.Name, e.end.Name)
@@ -198,6 +210,6 @@ func (p *Proxy) scrape(ctx context.Context, st *State) {
 		}
 	}
 	if len(targets) > 0 {
-		kv.Watcher{Transport: p.transport}.Watch(ctx, targets, st.idle)
+		kv.Watch(ctx, targets, st.idle)
 	}
 }

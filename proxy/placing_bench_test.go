@@ -53,9 +53,11 @@ func placer(tb testing.TB, how, body string) func() {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if _, _, ok := p.next(time.Now()); !ok {
+		_, e, err := p.next(tb.Context())
+		if err != nil || e == nil {
 			tb.Fatal("no endpoint")
 		}
+		e.Leave()
 		p.leave(time.Now())
 	}
 }

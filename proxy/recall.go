@@ -30,11 +30,12 @@ const (
 // everywhere.
 type memo struct {
 	id        cache.Identity
-	taught    uint64 // at the time of id
-	fresh     bool   // the client wants no stored answer
-	forgetful bool   // the client wants its answer not stored
-	result    string // empty until a route was found that forwards
-	failed    bool   // the store could not be asked
+	taught    uint64        // at the time of id
+	fresh     bool          // the client wants no stored answer
+	forgetful bool          // the client wants its answer not stored
+	result    string        // empty until a route was found that forwards
+	failed    bool          // the store could not be asked
+	waited    time.Duration // for answers that other processes keep
 
 	answer     *cache.Answer // that was given; nil for none
 	similarity float64       // of its question, with semantic
@@ -51,6 +52,9 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *
 	m.fresh, m.forgetful = cacheControl(h)
 	f := st.facts(who, req, h, r)
 	scope := cache.Scope{Tenant: who.Tenant, Role: who.Role, Path: req.API.String(), Generation: c.generation(m.taught)}
+	if who.Models != nil { // an answer of a model that the caller may not use is not for the caller
+		scope.Headers = append(scope.Headers, cache.Header{Name: "\x00models", Value: strings.Join(who.Models, "\n")})
+	}
 	if st.program.ReadsSession() {
 		scope.Session = f.Session
 	}
@@ -59,7 +63,8 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *
 			scope.Headers = append(scope.Headers, cache.Header{Name: name, Value: value})
 		}
 	}
-	if r.stateful() || req.Extras.SaveContext != nil {
+	r.mark(&scope)
+	if r.lacks() || req.Extras.SaveContext != nil {
 		m.id = cache.Identity{Exact: cache.State, Similar: cache.State}
 		return m
 	}
@@ -131,7 +136,9 @@ func (p *Proxy) recall(ctx context.Context, st *State, w *reply, who Principal, 
 	if o.memo = m; m == nil || m.id.Exact != cache.Eligible || m.fresh {
 		return false, nil
 	}
+	begun := time.Now()
 	a, err := st.caching.cache.Exact(ctx, &m.id)
+	m.waited = time.Since(begun)
 	if err != nil {
 		m.failed = !errors.Is(err, cache.ErrMiss)
 		return false, nil
@@ -229,6 +236,8 @@ func (d *decision) similar(ctx context.Context) (hit cache.Hit, ok bool, err err
 	if v == nil {
 		return hit, false, errNoVector
 	}
+	ctx, done := d.memo.within(ctx, c)
+	defer done()
 	for _, model := range d.eligible() {
 		hit, err = c.cache.Similar(ctx, &d.memo.id, c.partition(model, d.Action), v)
 		if err == nil && d.state.byName[hit.Model] != nil {
@@ -236,6 +245,21 @@ func (d *decision) similar(ctx context.Context) (hit cache.Hit, ok bool, err err
 		}
 	}
 	return hit, false, err
+}
+
+// within bounds further looks for answers of one request. Those that only other processes have may take what the first look left of
+// the time that one may take: an outage costs a request that much and not a multiple.
+func (m *memo) within(ctx context.Context, c *caching) (_ context.Context, done func()) {
+	shared := c.answers.shared
+	if shared == nil {
+		return ctx, func() {}
+	}
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, shared.Budget()-m.waited)
+	return ctx, func() {
+		cancel()
+		m.waited += time.Since(begun)
+	}
 }
 
 // errNoVector: the last question has no embedding to be compared by.
@@ -364,6 +388,8 @@ func (d *decision) lookUp(ctx context.Context) {
 		return
 	}
 	begun := time.Now()
+	ctx, done := m.within(ctx, c)
+	defer done()
 	for _, model := range d.state.models {
 		for action := range c.treatments {
 			hit, err := c.cache.Similar(ctx, &m.id, c.partition(model.Name, action), e.Vector)

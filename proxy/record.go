@@ -68,6 +68,7 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err
 		m.Cache(found)
 	}
 	p.keep(ctx, w, o, err)
+	w.settle(ctx, o, status)
 	m.Request(route, model, status, took)
 	st.ended(o, w.status, err)
 	p.settle(o, status, err)

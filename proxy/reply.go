@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"signalbox/internal/option"
+	"signalbox/proxy/rate"
 )
 
 // reply is the answer to one request: the response writer, with the deadline that a client has to
@@ -18,12 +19,23 @@ type reply struct {
 	status  int           // 0 until the head is written
 	patient time.Duration // how long the client may leave the answer unread; 0 is for ever
 	renewed time.Time     // when the write deadline was set last
+	limiter *rate.Limiter
+	lease   *rate.Lease // of limits; nil for none
+	bytes   *inFlight
+	held    int64   // of bytes in flight
+	keeper  *keeper // nil: nobody else writes
 }
 
 func newReply(w http.ResponseWriter, r *http.Request) *reply {
 	out := &reply{ResponseWriter: w, rc: http.NewResponseController(w), id: requestID(r.Header), start: time.Now()}
 	w.Header()["X-Request-Id"] = []string{out.id}
 	return out
+}
+
+// done gives back what the request held of limits.
+func (w *reply) done() {
+	w.lease.Close()
+	w.bytes.leave(w.held)
 }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -43,7 +55,7 @@ func (w *reply) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	return w.ResponseWriter.Write(b) //nolint:gosec // passes bytes on; what is in them is the upstream's and no page
+	return w.ResponseWriter.Write(b)
 }
 
 // renew moves the deadline of the writes to come. Setting it costs more than writing a small chunk,
@@ -58,6 +70,16 @@ func (w *reply) renew(now time.Time) {
 
 // send writes and flushes one piece of a stream.
 func (w *reply) send(b []byte, now time.Time) error {
+	if k := w.keeper; k != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.wrote()
+	}
+	return w.write(b, now)
+}
+
+// write is send without a keeper.
+func (w *reply) write(b []byte, now time.Time) error {
 	w.renew(now)
 	if _, err := w.ResponseWriter.Write(b); err != nil { //nolint:gosec // as in Write
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/memory"
+	"signalbox/memory/cache"
 	tiers "signalbox/memory/page"
 	"signalbox/memory/prefix"
 	"signalbox/proxy/contexts"
@@ -292,5 +293,19 @@ func (r *resolved) hasFacts() bool {
 	return r != nil && (len(r.facts) > 0 || slices.ContainsFunc(r.snaps, func(s *memory.Snapshot) bool { return len(s.Facts) > 0 }))
 }
 
-// stateful reports whether answers depend on what is stored, or on what should have been.
-func (r *resolved) stateful() bool { return r.named() || r.hasFacts() || r != nil && len(r.left) > 0 }
+// lacks reports whether the answer is one to less than the request names.
+func (r *resolved) lacks() bool { return r != nil && len(r.left) > 0 }
+
+// mark adds what is stored for the request to what its answer depends on.
+func (r *resolved) mark(s *cache.Scope) {
+	if r == nil {
+		return
+	}
+	for _, snap := range r.snaps {
+		s.Contexts = append(s.Contexts, cache.Context{ID: snap.ID, Version: snap.Version, Digest: snap.Digest})
+	}
+	for i := range r.facts {
+		f := &r.facts[i]
+		s.Facts = append(s.Facts, f.ID, f.Text, f.Source, f.Kind)
+	}
+}

@@ -201,7 +201,13 @@ func TestContextsNeedAStoreAndAPlace(t *testing.T) {
 		"messages and no chat":    {r.bench, "/v1/completions", `{"model":"small","prompt":"x","signalbox":{"context":"` + talk + `"}}`, "signalbox.context"},
 		"token ids":               {r.bench, "/v1/completions", `{"model":"small","prompt":[1,2],"signalbox":{"context":"` + text + `"}}`, "signalbox.context"},
 		"several answers to save": {r.bench, chatPath, `{"model":"small","n":2,"signalbox":{"save_context":{}},"messages":[` + hi + `]}`, "signalbox.save_context"},
-		"no chat to save":         {r.bench, "/v1/completions", `{"model":"small","prompt":"x","signalbox":{"save_context":{}}}`, "signalbox.save_context"},
+		"an echo to save":         {r.bench, "/v1/completions", `{"model":"small","prompt":"x","echo":true,"signalbox":{"save_context":{}}}`, "signalbox.save_context"},
+		"token ids to save":       {r.bench, "/v1/completions", `{"model":"small","prompt":[1,2],"signalbox":{"save_context":{}}}`, "signalbox.save_context"},
+		"two prompts to save":     {r.bench, "/v1/completions", `{"model":"small","prompt":["a","b"],"signalbox":{"save_context":{}}}`, "signalbox.save_context"},
+		"a prompt kept elsewhere": {r.bench, "/v1/responses", `{"model":"small","input":"x","previous_response_id":"resp_1","signalbox":{"save_context":{}}}`, "signalbox.save_context"},
+		"a call to save":          {r.bench, "/v1/responses", `{"model":"small","input":[{"type":"function_call_output","call_id":"c","output":"42"}],"signalbox":{"save_context":{}}}`, "signalbox.save_context"},
+		"a picture to save":       {r.bench, "/v1/responses", `{"model":"small","input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,aa"}]}],"signalbox":{"save_context":{}}}`, "signalbox.save_context"},
+		"no prompt to save":       {r.bench, "/v1/embeddings", `{"model":"small","input":"x","signalbox":{"save_context":{}}}`, "signalbox.save_context"},
 		"more than are taken":     {r.bench, chatPath, with(quoted(strings.Split(strings.Repeat("ctx_a,", 8)+"ctx_b", ",")...), hi), "signalbox.context"},
 	} {
 		got := c.b.post(c.path, c.body)

@@ -19,6 +19,7 @@ import (
 	"signalbox/memory"
 	"signalbox/proxy/contexts"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/rate"
 )
 
 // Proxy serves the main listener. It is safe for concurrent use.
@@ -29,17 +30,22 @@ type Proxy struct {
 	memory    *memory.Store // of contexts; nil without one
 	warms     *warms
 	contexts  *contexts.Service
+	limiter   *rate.Limiter
+	bytes     inFlight
 	counters  counters
 	state     atomic.Pointer[State]
 	swapped   chan struct{} // holds 1: a swap that Run has not seen yet; more of them are one
 	draining  atomic.Bool
-	started   int64 // Unix time in seconds; what /v1/models gives as created
+	leaving   leaving
+	stale     atomic.Bool // the configuration has changed and could not be read
+	started   int64       // Unix time in seconds; what /v1/models gives as created
 }
 
 // New makes a proxy that serves from st. It starts nothing; see Run.
 func New(opts Options, st *State, tel *telemetry.Telemetry) *Proxy {
-	p := &Proxy{tel: tel, transport: newTransport(opts), budget: pool.NewBudget(), swapped: make(chan struct{}, 1), started: time.Now().Unix(), warms: newWarms()}
+	p := &Proxy{tel: tel, transport: newTransport(opts), budget: pool.NewBudget(), swapped: make(chan struct{}, 1), started: time.Now().Unix(), warms: newWarms(), limiter: rate.New(nil, time.Now)}
 	p.state.Store(st)
+	tel.Metrics.WatchPool(p.poolStatus)
 	return p
 }
 
@@ -49,6 +55,7 @@ func New(opts Options, st *State, tel *telemetry.Telemetry) *Proxy {
 func (p *Proxy) Swap(st *State) {
 	st.inherit(p.state.Load())
 	old := p.state.Swap(st)
+	p.leaving.add(st, old)
 	old.release()
 	select {
 	case p.swapped <- struct{}{}:
@@ -69,6 +76,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 			checked = st
 			wg.Go(func() { health.Watch(ctx, st.groups(), st.idle) })
 			wg.Go(func() { p.scrape(ctx, st) })
+			wg.Go(func() { st.auth.Watch(ctx, st.idle) })
 		}
 		select {
 		case <-ctx.Done():
@@ -80,6 +88,9 @@ func (p *Proxy) Run(ctx context.Context) error {
 
 // Drain turns /readyz to 503, so that load balancers stop sending. Requests are served as before.
 func (p *Proxy) Drain() { p.draining.Store(true) }
+
+// ReloadFailed notes whether the last attempt to read the configuration again failed, which /readyz tells.
+func (p *Proxy) ReloadFailed(failed bool) { p.stale.Store(failed) }
 
 // acquire takes the current state for one request; the caller releases it.
 func (p *Proxy) acquire() *State {
@@ -134,7 +145,12 @@ func (p *Proxy) serve(h func(st *State, w *reply, r *http.Request) error) http.H
 		st := p.acquire()
 		defer st.release()
 		w := newReply(rw, r)
-		w.patient = time.Duration(st.opts.WriteTimeout)
+		w.patient, w.limiter, w.bytes = time.Duration(st.opts.WriteTimeout), p.limiter, &p.bytes
+		defer w.done()
+		if p.draining.Load() {
+			rw.Header()["Connection"] = []string{"close"} // the next request of the client is for another process
+		}
+		st.expect(w, r)
 		defer p.recovered(w, r)
 		err := h(st, w, r)
 		switch {
@@ -168,25 +184,27 @@ func (p *Proxy) recovered(w *reply, r *http.Request) {
 }
 
 func (p *Proxy) listModels(st *State, w *reply, r *http.Request) error {
-	if err := st.visitor(r); err != nil {
+	who, err := st.identify(w, r)
+	if err != nil {
 		return err
 	}
 	list := make([]openai.ModelObject, 0, len(st.opts.AutoModels)+len(st.models))
-	for _, name := range st.modelNames() {
+	for _, name := range st.modelNames(&who) {
 		list = append(list, openai.NewModelObject(name, p.started, "signalbox"))
 	}
 	return writeJSON(w, http.StatusOK, openai.NewModelList(list...))
 }
 
 func (p *Proxy) oneModel(st *State, w *reply, r *http.Request) error {
-	if err := st.visitor(r); err != nil {
+	who, err := st.identify(w, r)
+	if err != nil {
 		return err
 	}
 	asked, err := url.PathUnescape(chi.URLParam(r, "*"))
 	if err != nil {
 		return errNoRoute
 	}
-	for _, name := range st.modelNames() {
+	for _, name := range st.modelNames(&who) {
 		if name == asked {
 			return writeJSON(w, http.StatusOK, openai.NewModelObject(name, p.started, "signalbox"))
 		}
@@ -194,20 +212,13 @@ func (p *Proxy) oneModel(st *State, w *reply, r *http.Request) error {
 	return &unknownModelError{asked}
 }
 
-// visitor admits a request without a body.
-func (st *State) visitor(r *http.Request) error {
-	if err := st.checkHeaders(r.Header); err != nil {
-		return err
-	}
-	_, err := st.auth.Identify(r.Header)
-	return err
-}
-
-// modelNames lists what clients may ask for.
-func (st *State) modelNames() []string {
+// modelNames lists what a client may ask for. Routing only leads to models that it may use, so everyone may ask for that.
+func (st *State) modelNames(who *Principal) []string {
 	out := append([]string(nil), st.opts.AutoModels...)
 	for _, m := range st.models {
-		out = append(out, m.Name)
+		if who.May(m.Name) {
+			out = append(out, m.Name)
+		}
 	}
 	return out
 }
@@ -233,6 +244,34 @@ type Detail struct {
 	Models     []ModelDetail `json:"models"`
 	Signals    []string      `json:"signals"`  // that can be computed now
 	Degraded   []string      `json:"degraded"` // what does not work as configured
+	Engine     *EngineDetail `json:"engine,omitempty"`
+}
+
+// Engine is a Classifier that tells what its models run on.
+type Engine interface {
+	// Engine returns what is known now, nil for nothing.
+	Engine() *EngineDetail
+}
+
+// EngineDetail is what the models of signals run on.
+type EngineDetail struct {
+	Version   string           `json:"onnxruntime"`
+	Fallback  string           `json:"fallback,omitempty"` // why the provider is not the configured one
+	Providers []ProviderDetail `json:"providers"`
+	Bundles   []BundleDetail   `json:"bundles"`
+}
+
+// ProviderDetail is what the probe of an execution provider found.
+type ProviderDetail struct {
+	Name      string `json:"name"`
+	Available string `json:"available"` // yes, no or unknown
+	Detail    string `json:"detail,omitempty"`
+}
+
+// BundleDetail is where a bundle runs.
+type BundleDetail struct {
+	Name     string `json:"name"`
+	Provider string `json:"provider"`
 }
 
 // ModelDetail is the state of one model's endpoints.
@@ -244,19 +283,29 @@ type ModelDetail struct {
 // EndpointDetail is the state of one endpoint.
 type EndpointDetail struct {
 	Name     string `json:"name"`
-	State    string `json:"state"` // up, ejected or down
+	State    string `json:"state"` // up, suspect, resting, ejected, down or draining
 	Inflight int64  `json:"inflight"`
 }
 
-// Ready reports whether requests can be served: the proxy is not draining and some endpoint is not
+// Ready reports whether requests can be served: the proxy is not draining, callers can be told, and some endpoint is not
 // down.
 func (p *Proxy) Ready() (bool, Detail) {
 	st := p.acquire()
 	defer st.release()
 	now := time.Now()
 	d := Detail{Draining: p.draining.Load(), Generation: st.generation, Signals: names(st.classifier.Signals()), Degraded: st.classifier.Degraded()}
+	if e, ok := st.classifier.(Engine); ok {
+		d.Engine = e.Engine()
+	}
 	if lacking := st.watch.claims.Lacking(); lacking != "" && st.watch.claims.Wanted {
 		d.Degraded = append(d.Degraded, lacking)
+	}
+	if p.stale.Load() {
+		d.Degraded = append(d.Degraded, "the configuration has changed and cannot be used: the one read before is; the log and /readyz of the admin listener say why")
+	}
+	what, blind := st.auth.Lacking()
+	if what != "" {
+		d.Degraded = append(d.Degraded, what)
 	}
 	if p.memory != nil {
 		if remote, reachable := p.memory.Reachable(); remote && !reachable {
@@ -272,10 +321,13 @@ func (p *Proxy) Ready() (bool, Detail) {
 		for _, e := range m.Endpoints {
 			f := e.Fitness(now)
 			reachable = reachable || f != pool.Down
-			md.Endpoints = append(md.Endpoints, EndpointDetail{Name: e.Name, State: f.String(), Inflight: e.Inflight()})
+			md.Endpoints = append(md.Endpoints, EndpointDetail{Name: e.Name, State: e.State(now), Inflight: e.Inflight()})
 		}
 		d.Models = append(d.Models, md)
 	}
-	d.Ready = reachable && !d.Draining
+	for _, e := range p.leaving.list() {
+		d.add(e.Model, EndpointDetail{Name: e.Name, State: "draining", Inflight: e.Inflight()})
+	}
+	d.Ready = reachable && !d.Draining && !blind
 	return d.Ready, d
 }

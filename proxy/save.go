@@ -26,19 +26,6 @@ const (
 	maxSaveName = 256         // bytes
 )
 
-// savable refuses requests whose answer cannot become a context: that is the messages of a chat and one answer.
-func savable(req *openai.Request) error {
-	switch n := req.Field("n"); {
-	case req.API != openai.Chat:
-		return invalidField(saveContextField, saveContextField+" is for chat completions")
-	case n != nil && string(n) != "1" && string(n) != "null":
-		return invalidField(saveContextField, saveContextField+" is for one answer: n must be 1")
-	case len(req.Extras.SaveContext.Name) > maxSaveName:
-		return invalidField(saveContextField+".name", fmt.Sprintf("%s.name is longer than %d bytes", saveContextField, maxSaveName))
-	}
-	return nil
-}
-
 // saver stores the prompt and the answer of one request as a context, once the answer has ended well: with
 // finish_reason stop, tool_calls or function_call, and not as one that the guard found unsupported in a mode that acts
 // on it. The id becomes the member context of x_signalbox where the end is told. nil saves nothing.
@@ -82,12 +69,7 @@ type saidCall struct {
 
 // saidAnswer is what is read of an answer, or of a chunk of one.
 type saidAnswer struct {
-	Choices []struct {
-		Index   int          `json:"index"`
-		Delta   *saidMessage `json:"delta"`
-		Message *saidMessage `json:"message"`
-		Finish  string       `json:"finish_reason"`
-	} `json:"choices"`
+	Choices   []saidChoice `json:"choices"`
 	Extension struct {
 		Guard struct {
 			Mode    string `json:"mode"`
@@ -96,10 +78,18 @@ type saidAnswer struct {
 	} `json:"x_signalbox"`
 }
 
+// saidChoice is one of the answers.
+type saidChoice struct {
+	Index   int          `json:"index"`
+	Delta   *saidMessage `json:"delta"`
+	Message *saidMessage `json:"message"`
+	Finish  string       `json:"finish_reason"`
+}
+
 // whole stores an answer in one piece and returns it with the id.
 func (s *saver) whole(ctx context.Context, body []byte, h http.Header) []byte {
-	var a saidAnswer
-	if err := json.Unmarshal(body, &a); err != nil || len(a.Choices) != 1 || a.Choices[0].Message == nil {
+	a, err := readSaid(s.o.req.API, body)
+	if err != nil || len(a.Choices) != 1 || a.Choices[0].Message == nil {
 		s.lost = cmpError(err, errors.New("an answer that is no single message"))
 	} else {
 		s.said = *a.Choices[0].Message
@@ -152,8 +142,8 @@ func (s *saver) event(ctx context.Context, e *sse.Event) {
 		s.out = append(s.out, e.Raw...)
 		return
 	}
-	var a saidAnswer
-	if err := json.Unmarshal(e.Data, &a); err != nil {
+	a, err := readSaid(s.o.req.API, e.Data)
+	if err != nil {
 		s.lost = err
 	}
 	finish := ""
@@ -251,9 +241,9 @@ func (s *saver) keep(ctx context.Context) (id string, err error) {
 }
 
 // draft is the context: what the model was given but for the route's prompt, and what it said.
-func (s *saver) draft(ctx context.Context) (memory.Draft, error) {
+func (s *saver) draft(ctx context.Context) (d memory.Draft, err error) {
 	r, asked := s.o.contexts, s.o.req.Extras.SaveContext
-	d := memory.Draft{Name: asked.Name, TTL: asked.TTL}
+	d = memory.Draft{Name: asked.Name, TTL: asked.TTL}
 	snaps := r.snaps
 	if len(snaps) > 0 && snaps[0].Kind == ledger.Messages {
 		d.Parent = memory.Ref{ID: snaps[0].ID, Version: snaps[0].Version}
@@ -267,11 +257,13 @@ func (s *saver) draft(ctx context.Context) (memory.Draft, error) {
 			d.Facts = append(d.Facts, one.Facts...)
 		}
 	}
-	var err error
 	if d.Scope, err = r.scope(ctx); err != nil {
 		return d, err
 	}
-	body := openai.NewPatch(s.o.req).Bytes()
+	body, err := asMessages(s.o.req)
+	if err != nil {
+		return d, err
+	}
 	in := resolved{snaps: snaps}
 	if in.named() {
 		pieces, err := prefix.Compile(prefix.Request{API: openai.Chat, Body: body, Contexts: in.prefix()})
@@ -344,7 +336,6 @@ func withSaved(body []byte, id string) []byte {
 func (u *upstream) copySaved(ctx context.Context, w *reply, o *outcome, t *meter) error {
 	src := &checkedSource{u: u, t: t, restore: o.vault.Stream()}
 	dst := savingSink{ctx: ctx, w: w, s: o.saver()}
-	u.whole = true
 	for {
 		b, err := src.Read()
 		if len(b) > 0 {
@@ -356,8 +347,6 @@ func (u *upstream) copySaved(ctx context.Context, w *reply, o *outcome, t *meter
 		case err == nil:
 		case !errors.Is(err, io.EOF):
 			return err
-		case !src.done:
-			return &cutError{errNoEnd}
 		default:
 			if err := dst.end(); err != nil {
 				return err

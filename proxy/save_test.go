@@ -104,6 +104,59 @@ func TestAnAnswerThatEndsWellBecomesAContext(t *testing.T) {
 	}
 }
 
+// Answers of the other two APIs become contexts as those of chats do.
+func TestAnswersOfOtherAPIsBecomeContexts(t *testing.T) {
+	t.Parallel()
+	const (
+		responded = `{"id":"r","object":"response","created_at":1,"status":"completed","model":"m","output":[{"type":"reasoning","summary":[]},` +
+			`{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"hello"}]},{"type":"function_call","call_id":"t1","name":"f","arguments":"{}"}]}`
+		calls    = `{"content":"hello","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"f"},"id":"t1","type":"function"}]}`
+		asked    = `"instructions":"Be terse.","input":[{"role":"user","content":[{"type":"input_text","text":"one"}]},{"role":"assistant","content":"two"},{"role":"user","content":"three"}]`
+		messages = `{"content":"Be terse.","role":"system"},{"content":"one","role":"user"},{"content":"two","role":"assistant"},{"content":"three","role":"user"},`
+		text     = `{"id":"c","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":"hello","logprobs":null,"finish_reason":"stop"}]}`
+	)
+	event := func(kind, rest string) string {
+		return "event: " + kind + "\ndata: {\"type\":\"" + kind + "\"" + rest + "}\n\n"
+	}
+	piece := func(s, finish string) string {
+		return `data: {"id":"c","object":"text_completion","choices":[{"index":0,"text":"` + s + `","finish_reason":` + finish + "}]}\n\n"
+	}
+	for name, tt := range map[string]struct {
+		path, body string
+		answer     testkit.Answer
+		want       string // of the stored messages; empty for nothing
+	}{
+		"a response":            {"/v1/responses", asked, testkit.JSON(200, responded), messages + calls},
+		"a streamed response":   {"/v1/responses", asked + `,"stream":true`, testkit.Stream(event("response.created", `,"response":{"status":"in_progress"}`), event("response.output_text.delta", `,"delta":"hello"`), event("response.completed", `,"response":`+responded)), messages + calls},
+		"one that is not whole": {"/v1/responses", asked, testkit.JSON(200, strings.Replace(responded, `"completed"`, `"incomplete"`, 1)), ""},
+		"a stream that fails":   {"/v1/responses", asked + `,"stream":true`, testkit.Stream(event("response.created", `,"response":{"status":"in_progress"}`), event("response.failed", `,"response":{"status":"failed"}`)), ""},
+		"a completion":          {"/v1/completions", `"prompt":"Once"`, testkit.JSON(200, text), `{"content":"Once","role":"user"},{"content":"hello","role":"assistant"}`},
+		"a streamed completion": {"/v1/completions", `"prompt":"Once","stream":true`, testkit.Stream(piece("hel", "null"), piece("lo", `"stop"`), testkit.Done), `{"content":"Once","role":"user"},{"content":"hello","role":"assistant"}`},
+		"one that is too long":  {"/v1/completions", `"prompt":"Once"`, testkit.JSON(200, strings.Replace(text, `"stop"`, `"length"`, 1)), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := keeping(t, oneModel(testkit.NewUpstream(t, tt.answer)), nil, func(s *setup) { s.routes = toSmall })
+			got := r.post(tt.path, `{"model":"small","signalbox":{"context":"`+r.keep("Known.")+`","save_context":{"name":"run"}},`+tt.body+`}`)
+			id, _ := contextIn(t, got.body)
+			if (id != "") != (tt.want != "") {
+				t.Fatalf("stored as %q: %d %s", id, got.status, got.body)
+			}
+			if id == "" {
+				return
+			}
+			want := strings.Replace(`[{"content":"Known.","role":"system"},`+tt.want+`]`, `"Known.","role":"system"},{"content":"Be terse.","role":"system"}`, `"Known.\n\nBe terse.","role":"system"}`, 1)
+			if diff := cmp.Diff(want, r.stored(id)); diff != "" {
+				t.Errorf("stored (-want +got):\n%s", diff)
+			}
+		})
+	}
+	r := keeping(t, oneModel(testkit.NewUpstream(t, testkit.JSON(200, strings.Replace(responded, `"function_call"`, `"web_search_call"`, 1)))), nil, func(s *setup) { s.routes = toSmall })
+	if got := r.post("/v1/responses", `{"model":"small","signalbox":{"save_context":{}},`+asked+`}`); got.status != 200 || got.header.Get("X-Signalbox-Degraded") != lackSaved {
+		t.Errorf("an answer that cannot be stored: %d %v", got.status, got.header)
+	}
+}
+
 func TestTextsStandBeforeASavedTalk(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))

@@ -34,6 +34,7 @@ type Classifier interface {
 // endpoints. It is safe for concurrent use.
 type State struct {
 	opts        Options
+	limits      LimitOptions
 	auth        *auth.Keys
 	models      []*model // in the order of the configuration
 	byName      map[string]*model
@@ -66,8 +67,12 @@ func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, 
 	if err := validateAll(models, prompts, who, opts); err != nil {
 		return nil, err
 	}
+	keys, err := auth.New(who)
+	if err != nil {
+		return nil, fmt.Errorf("auth: %w", err)
+	}
 	st := &State{
-		opts: opts, auth: auth.New(who), byName: make(map[string]*model, len(models)), prompts: make(map[string]string, len(prompts)),
+		opts: opts, limits: DefaultLimitOptions(), auth: keys, byName: make(map[string]*model, len(models)), prompts: make(map[string]string, len(prompts)),
 		program: program, classifier: c, readHeaders: program.Headers(), generation: generation,
 		idle: make(chan struct{}), salts: newSalts(nil), notices: &notices{}, chains: &chains{},
 		chooser: choose.Chooser{
@@ -80,7 +85,7 @@ func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, 
 	}
 	st.watch = watch
 	for _, o := range models {
-		m, err := newModel(o, opts, tel.Metrics, &notice{st.notices, o.Name})
+		m, err := newModel(o, opts, &notice{st.notices, o.Name})
 		if err != nil {
 			return nil, err
 		}
@@ -163,6 +168,7 @@ func (st *State) inherit(old *State) {
 	st.chooser.Speeds, st.chooser.Lengths = old.chooser.Speeds, old.chooser.Lengths
 	st.notices.board.Store(old.notices.board.Load())
 	st.chains = old.chains
+	st.auth.Adopt(old.auth)
 	if !st.salted {
 		st.salts = old.salts
 	}

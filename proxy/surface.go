@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net/http"
+	"strconv"
 
 	"signalbox/internal/openai"
 )
@@ -44,6 +45,15 @@ func isForwarded(path string) bool {
 
 // streams reports whether the answer to req comes as events whose end is known.
 func streams(req *openai.Request) bool { return req.Stream && req.API != openai.Other }
+
+// choices is how many answers req asks for at once.
+func choices(req *openai.Request) int {
+	n, err := strconv.Atoi(string(req.Field("n")))
+	if err != nil {
+		return 1
+	}
+	return n
+}
 
 // errNotRouted refuses to route what only a named model can be asked for: a model that answers questions
 // gives no embeddings, and those of two models cannot be compared.

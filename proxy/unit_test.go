@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"signalbox/internal/openai"
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/answer"
@@ -33,7 +34,7 @@ func TestEveryBadOptionIsReported(t *testing.T) {
 		fields []string
 	}{
 		{Options{Listen: "x", AdminListen: "h:99999", MaxBodyBytes: 1, GapTimeout: -1, RetryBudget: math.NaN(), AutoMaxTokens: lengths.DefaultOptions()}.Validate(), []string{
-			"listen: ", "admin_listen: ", "max_body_bytes: ", "read_header_timeout: ", "connect_timeout: ", "gap_timeout: ", "max_attempts: ", "retry_budget: ", "auto_models: ",
+			"listen: ", "admin_listen: ", "drain_delay: ", "max_body_bytes: ", "read_header_timeout: ", "connect_timeout: ", "gap_timeout: ", "max_attempts: ", "retry_budget: ", "auto_models: ",
 		}},
 		{auth.Options{Mode: "open", Keys: []auth.KeyOptions{{Name: "a", SHA256: "12"}, {Name: "a"}}}.Validate(), []string{"mode: ", "keys[0].sha256: ", `keys[1].name: "a" is used twice`, "keys[1].sha256: "}},
 		{ModelOptions{
@@ -66,26 +67,26 @@ func TestEveryBadOptionIsReported(t *testing.T) {
 	}
 }
 
-// Cutting a stream anywhere must not change what passes.
+// However a stream is cut into pieces, what passes is the same; what passes without an error has its end mark, and events that
+// nothing has to be mended in pass byte for byte.
 func FuzzStreamSurvivesAnyCut(f *testing.F) {
 	whole := testkit.Event("a") + ": ping\n\n" + testkit.Finish + testkit.Done
 	f.Add([]byte(whole), uint16(3))
 	f.Add([]byte(strings.ReplaceAll(whole, "\n", "\r\n")), uint16(1))
+	f.Add([]byte(strings.ReplaceAll(whole, "\n", "\r")), uint16(1))
 	f.Add([]byte("data: x\n\ndata: [DONE]"), uint16(7))
 	f.Add([]byte("data: [DONE]\n\nlate"), uint16(2))
-	done := regexp.MustCompile(`(^|[\r\n])data: ?\[DONE\][\r\n]*`)
+	f.Add([]byte("\xef\xbb\xbfevent: error\ndata: {\ndata: }\n\n"), uint16(2))
+	f.Add([]byte(testkit.Finish), uint16(2))
 	f.Fuzz(func(t *testing.T, s []byte, step uint16) {
+		want, wantErr := pass(s, len(s)+1)
 		got, err := pass(s, int(step)%512+1)
-		at := -1
-		if m := done.FindIndex(s); m != nil {
-			at = m[1]
-		}
 		switch {
-		case at < 0 && err == nil:
-			t.Errorf("%q passed as whole", s)
-		case at >= 0 && err == nil && !bytes.HasPrefix(s[:at], got):
-			t.Errorf("%q became %q", s, got)
-		case !bytes.HasPrefix(s, got):
+		case !bytes.Equal(got, want) || (err == nil) != (wantErr == nil):
+			t.Errorf("%q in pieces of %d: %q, %v; whole: %q, %v", s, int(step)%512+1, got, err, want, wantErr)
+		case err == nil && !regexp.MustCompile(`(^|[\r\n])data: ?\[DONE\]`).Match(got):
+			t.Errorf("%q passed as whole", got)
+		case bytes.HasPrefix(s, []byte(testkit.Event("a"))) && !bytes.HasPrefix(got, []byte(testkit.Event("a"))):
 			t.Errorf("%q became %q", s, got)
 		}
 	})
@@ -112,7 +113,7 @@ func pass(s []byte, step int) ([]byte, error) {
 	m := &model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, gap: time.Minute}
 	_, watch := newWatchdog(context.Background(), 0)
 	defer watch.stop()
-	u := &upstream{model: m, endpoint: &pool.Endpoint{}, body: &pieces{s, step}, buf: answer.Take(), watch: watch, events: true, header: http.Header{}}
+	u := &upstream{model: m, endpoint: &pool.Endpoint{}, body: &pieces{s, step}, buf: answer.Take(), watch: watch, events: true, flow: takeFlow(openai.Chat, 1), header: http.Header{}}
 	rec := httptest.NewRecorder()
 	w := newReply(rec, &http.Request{Header: http.Header{}})
 	tel := telemetry.Discard()

@@ -1,13 +1,20 @@
 package app
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"signalbox/internal/config"
+	"signalbox/memory/cache"
+	"signalbox/memory/ledger"
+	"signalbox/memory/redis"
 	"signalbox/proxy"
 	"signalbox/proxy/decisionlog"
 )
@@ -15,13 +22,50 @@ import (
 // remember gives a state its answers: those of the state before, unless the room for them changed.
 func (a *App) remember(cfg *config.Config, st *proxy.State, id *decisionlog.Identity) (*proxy.Answers, error) {
 	answers := a.answers
-	if answers == nil || !answers.Fits(cfg.Cache) {
+	if answers == nil || !answers.Fits(cfg.Cache, a.shared) {
 		var err error
-		if answers, err = proxy.NewAnswers(cfg.Cache, nil, a.answers); err != nil {
+		if answers, err = proxy.NewAnswers(cfg.Cache, a.shared, a.answers); err != nil {
 			return nil, err
 		}
 	}
 	return answers, st.Cache(cfg.Cache, answers, decides(id, a.opts.Version))
+}
+
+// openRedis makes what is kept in Redis: the connection, which Serve opens, and the answers of all replicas.
+func (a *App) openRedis(cfg *config.Config) error {
+	r := &cfg.Memory.Redis
+	if r.URL == "" {
+		return nil
+	}
+	var err error
+	a.redis, err = redis.New(redis.Options{
+		URL: r.URL, Prefix: r.Prefix, MetaBudget: time.Duration(r.MetaTimeout), BlobBudget: time.Duration(r.BlobTimeout),
+		WriteBudget: time.Duration(r.WriteTimeout), Log: a.tel.Log,
+	})
+	if err != nil {
+		return fmt.Errorf("memory: %w", err)
+	}
+	a.shared = cache.NewRedis(a.redis, cache.RedisOptions{
+		Prefix: r.Prefix, MaxBytes: int64(cfg.Cache.MaxSharedBytes), Budget: time.Duration(r.MetaTimeout), Write: time.Duration(r.WriteTimeout),
+	})
+	return nil
+}
+
+// follow tells the proxy what questions other replicas have answers to, until ctx ends.
+func (a *App) follow(ctx context.Context) error {
+	if a.shared == nil {
+		<-ctx.Done()
+		return nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	if a.contexts == nil { // whose store watches otherwise
+		g.Go(func() error { return a.redis.Watch(ctx, func(ledger.News) {}, func() {}) })
+	}
+	g.Go(func() error { return a.shared.Follow(ctx, a.cfg.Load().Cache.MaxEntries, a.proxy.LearnQuestion) })
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("answers of other replicas: %w", err)
+	}
+	return nil
 }
 
 // decides stands for everything that decides requests and shapes their answers, the same in every process: the content of the

@@ -15,12 +15,14 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"signalbox/classify"
-	"signalbox/gpu"
 	"signalbox/internal/config"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
+	"signalbox/memory/cache"
+	"signalbox/memory/redis"
 	"signalbox/proxy"
 	"signalbox/proxy/decisionlog"
 	"signalbox/stream/check"
@@ -32,7 +34,11 @@ type Options struct {
 	Settings      config.Settings
 	RequireModels bool      // refuse to build without ONNX Runtime
 	Log           io.Writer // where the log goes
+	Worker        []string  // the command that runs models in a process of their own; empty: this program's
 	Env           func(string) (string, bool)
+
+	mendAfter time.Duration   // when models that could not be opened are tried first; 0: after a second
+	around    func(host) host // what tests put around the host; nil: nothing
 }
 
 // App is a built product.
@@ -42,20 +48,23 @@ type App struct {
 	tel        *telemetry.Telemetry
 	neural     *neural
 	proxy      *proxy.Proxy
+	discovery  *discovery
+	redis      *redis.Store  // nil: there is none; connected from Serve on
+	shared     *cache.Redis  // answers of all replicas, in redis
 	contexts   *contextStore // from Serve on
 	classifier atomic.Pointer[classify.Classifier]
 	checker    atomic.Pointer[check.Checker]
 	current    *proxy.State           // that requests are served from; guarded by reloading
 	identity   decisionlog.Identity   // of it; guarded by reloading
 	answers    *proxy.Answers         // that are kept; guarded by reloading
-	read       atomic.Pointer[string] // fingerprint of the file as it was last read
+	read       atomic.Pointer[string] // fingerprint of the files as they were last read
+	problem    atomic.Value           // string: why the last reload failed; empty when it did not
+	certs      certificates           // of the main listener
 
 	reloading  sync.Mutex // one reload at a time; guards neural and generation
 	generation uint64
 	retiring   sync.WaitGroup // goroutines that close models which the last requests still use
 }
-
-var _ classify.Session = (*gpu.Session)(nil)
 
 // Build makes everything that cfg asks for. Without ONNX Runtime it builds a degraded product,
 // whose neural signals are unknown, unless Options.RequireModels says otherwise.
@@ -64,10 +73,14 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
-	a := &App{opts: o, tel: tel}
+	a := &App{opts: o, tel: tel, discovery: newDiscovery()}
 	a.cfg.Store(cfg)
+	a.noteFiles(cfg) // before models are loaded: what is written meanwhile is a change
 	if a.neural, err = openNeural(ctx, cfg, o, tel); err != nil {
 		return nil, errors.Join(err, tel.Shutdown(ctx))
+	}
+	if err := a.openRedis(cfg); err != nil {
+		return nil, errors.Join(err, a.Close(ctx))
 	}
 	st, _, err := a.state(ctx, cfg)
 	if err != nil {
@@ -80,13 +93,19 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 // state compiles a configuration into what the proxy serves requests from. dropped is what closes the
 // models that only the state before uses.
 func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, dropped []closer, err error) {
+	if err := config.Open(cfg); err != nil { // flags and environment may have changed the address
+		return nil, nil, fmt.Errorf("server.listen %s: %w", cfg.Server.Listen, err)
+	}
 	set, err := a.neural.prepare(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	st, err = proxy.NewState(cfg.Models, cfg.Prompts, cfg.Auth, cfg.Server, cfg.Program, set.extractor(), a.generation+1, a.tel)
+	st, err = proxy.NewState(a.pools(ctx, cfg), cfg.Prompts, cfg.Auth, cfg.Server, cfg.Program, set.extractor(), a.generation+1, a.tel)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("build routing state: %w", err), set.discard())
+	}
+	if err := st.Limit(cfg.Limits); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("limits: %w", err), set.discard())
 	}
 	if err := st.Guard(cfg.Guard, set.claims); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("build guard: %w", err), set.discard())
@@ -161,9 +180,11 @@ func (a *App) Degraded() error { return a.neural.missing }
 // Close releases the native sessions and flushes telemetry. Nothing may run any more.
 func (a *App) Close(ctx context.Context) error {
 	a.retiring.Wait()
-	a.contexts.close()
 	if a.current != nil {
 		a.current.Close()
+	}
+	if a.redis != nil {
+		a.redis.Close()
 	}
 	return errors.Join(a.neural.close(), a.tel.Shutdown(ctx))
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -18,13 +19,24 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"go.uber.org/goleak"
 
 	"signalbox/internal/config"
+	"signalbox/internal/testkit"
+	"signalbox/internal/worker"
 	"signalbox/simulator"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain runs the tests, or is the worker that a test starts: see workerCommand.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && os.Args[1] == "worker" && os.Args[2] == "--socket" {
+		log := slog.New(slog.DiscardHandler)
+		if err := worker.Serve(context.Background(), os.Stdin, os.Stdout, os.Args[3], "test", log); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
+	testkit.VerifyNoLeaks(m)
+}
 
 // settings are those of a real run on this machine.
 func settings(tb testing.TB) config.Settings {
@@ -56,9 +68,15 @@ type server struct {
 // serve builds and runs cfg until the test ends, and checks that it ends cleanly.
 func serve(t *testing.T, cfg *config.Config, s config.Settings) *server {
 	t.Helper()
+	return serveWith(t, cfg, Options{Settings: s})
+}
+
+func serveWith(t *testing.T, cfg *config.Config, o Options) *server {
+	t.Helper()
+	o.Version, o.Log, o.Env = "test", t.Output(), os.LookupEnv
 	cfg.Server.Listen, cfg.Server.AdminListen = "127.0.0.1:0", "127.0.0.1:0"
 	cfg.Telemetry.Log = "error"
-	a, err := Build(t.Context(), cfg, Options{Version: "test", Settings: s, Log: t.Output(), Env: os.LookupEnv})
+	a, err := Build(t.Context(), cfg, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -465,21 +483,21 @@ func TestAFileThatWasReadIsNoChange(t *testing.T) {
 	a := build(t, "")
 	a.cfg.Load().File = file
 	for _, sections := range []string{"", "prompts: [{name: p, text: x}]\n"} {
-		a.noteFile(file)
+		a.noteFiles(a.cfg.Load())
 		if err := os.WriteFile(file, []byte("modles: []"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if !a.changed(file) {
+		if !a.changed() {
 			t.Error("a file that was written is no change")
 		}
 		if err := reload(t, a, file, sections); err != nil {
 			t.Fatal(err)
 		}
-		if a.changed(file) {
+		if a.changed() {
 			t.Error("a file that was just read would be read again")
 		}
 	}
-	if err := reload(t, a, file, "modles: []\n"); err == nil || a.changed(file) {
-		t.Errorf("error %v; a bad file would be read again: %t", err, a.changed(file))
+	if err := reload(t, a, file, "modles: []\n"); err == nil || a.changed() {
+		t.Errorf("error %v; a bad file would be read again: %t", err, a.changed())
 	}
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"signalbox/classify/lexical"
 	"signalbox/classify/tokenize"
 	"signalbox/internal/signal"
+	"signalbox/memory"
+	"signalbox/proxy/contexts"
 )
 
 // longPrompt returns size bytes of the texts of the parity set in a random order: about size/4 tokens.
@@ -34,7 +37,7 @@ func longPrompt(tb testing.TB, size int) string {
 		b.WriteString(rows[rng.IntN(len(rows))].Text)
 		b.WriteByte('\n')
 	}
-	return b.String()[:size]
+	return strings.ToValidUTF8(b.String()[:size], "")
 }
 
 // processorTime is what the process has used of the processors, in user mode and in the kernel.
@@ -144,6 +147,34 @@ func BenchmarkDeadline(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(late.Microseconds())/1000, "late-ms")
+		})
+	}
+}
+
+// BenchmarkReadingAContext measures the processor time of reading a text of 64 KiB that is stored as a context: as prompts
+// are read, piece by piece, and every window of it. Run it with -cpu 1.
+func BenchmarkReadingAContext(b *testing.B) {
+	m := openModels(b)
+	text := longPrompt(b, 64<<10)
+	for name, read := range map[string]func(context.Context, *signal.Text, signal.Mask, *signal.Set){
+		"selected": m.classifier.Extract, "all": m.classifier.ExtractAll,
+	} {
+		b.Run(name, func(b *testing.B) {
+			var used []time.Duration
+			for b.Loop() {
+				d := contexts.NewDeriver(contexts.DeriverOptions{
+					Read: read, Selected: func() bool { return true }, Timeout: time.Hour, Revision: "r",
+					Skeleton: func(context.Context, string) (string, error) { return "", nil },
+					Count:    func(context.Context, string, []string) map[string]int { return nil },
+				})
+				start := processorTime(b)
+				out, err := d.Derive(b.Context(), memory.Text{Text: text})
+				if err != nil || out.Partial {
+					b.Fatalf("%v, %s", err, out.Verdicts)
+				}
+				used = append(used, processorTime(b)-start)
+			}
+			b.ReportMetric(median(used).Seconds()*1000, "cpu-ms")
 		})
 	}
 }

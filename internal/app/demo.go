@@ -63,7 +63,8 @@ func DemoConfig() (*config.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded demo configuration: %w", err)
 	}
-	cfg.File = "" // there is no file to watch
+	cfg.Auth.AllowAnonymous = true // simulated servers have nothing to hide or to pay for
+	cfg.File = ""                  // there is no file to watch
 	return cfg, nil
 }
 

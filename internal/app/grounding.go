@@ -31,7 +31,7 @@ func placeGrounding(c *config.Classify) (*placement, error) {
 	p := &placement{model: config.EmbeddedModel, folder: groundingFolder}
 	at := slices.IndexFunc(c.Tasks, func(t config.Task) bool { return t.Name == config.GroundingTask })
 	if at >= 0 {
-		p.model, p.entries = c.Tasks[at].Model, []int{at}
+		p.model, p.entries, p.remote = c.Tasks[at].Model, []int{at}, c.Tasks[at].Remote
 	}
 	if p.model == config.EmbeddedModel {
 		switch _, err := fs.Stat(models.FS, groundingFolder+"/"+bundle.ManifestFile); {
@@ -116,7 +116,7 @@ func (g *grounding) lacking() string {
 	switch {
 	case g == nil:
 		return "no model judges claims: the guard compares numbers alone"
-	case g.neural.missing != nil:
+	case g.neural.missing != nil && g.place.remote.URL == "":
 		return "no ONNX Runtime: the guard compares numbers alone"
 	}
 	if g.broken() {
@@ -139,8 +139,8 @@ func (g *grounding) claims(least float64) (proxy.Claims, error) {
 
 // readers are those that the bundle gives a checker, none without a model.
 func (g *grounding) readers(least float64) (o check.Options, err error) {
-	if g == nil || g.neural.missing != nil {
-		return o, nil //nolint:nilerr // as in prepareGrounding
+	if g == nil || g.neural.missing != nil && g.place.remote.URL == "" {
+		return o, nil
 	}
 	task := g.place.judging()
 	if task.Judges() {
@@ -267,10 +267,10 @@ func (n *neural) prepareGrounding(ctx context.Context, cfg *config.Config) (*gro
 	if g == nil || g.place.key != p.key || g.broken() {
 		g = &grounding{neural: n, place: p}
 	}
-	if !cfg.Guarded || n.missing != nil {
-		return g, nil //nolint:nilerr // without a runtime numbers alone decide, which readyz tells
+	if !cfg.Guarded || n.missing != nil && p.remote.URL == "" {
+		return g, nil // without a runtime numbers alone decide, which readyz tells
 	}
-	if j := g.open(ctx); j.err != nil && (n.required || n.loaded != nil && g != n.grounding) {
+	if j := g.open(ctx); j.err != nil && (n.required || n.loaded != nil && g != n.grounding && !j.loaded.again()) {
 		return nil, errors.Join(j.err, g.close())
 	}
 	return g, nil

@@ -135,7 +135,7 @@ func TestHuggingFaceModelsGiveTheReferenceAnswers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			precision, err := placed[1].bundle.GraphPrecision(a.neural.runtime.Precision())
+			precision, err := placed[1].bundle.GraphPrecision(a.neural.host.Choices()[0].Precision)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -84,6 +85,9 @@ type extractor struct {
 
 	index   *knn.Index   // nil without intents, or without a model to compare by
 	intents []knn.Intent // as configured
+
+	state  func() hostState // what models run on
+	loaded []*loaded        // the models
 }
 
 var (
@@ -94,7 +98,10 @@ var (
 
 // extractor returns the set's classifier as the proxy sees it.
 func (s *modelSet) extractor() *extractor {
-	e := &extractor{Classifier: s.classifier, intents: s.intents}
+	e := &extractor{Classifier: s.classifier, intents: s.intents, state: s.state}
+	for _, key := range slices.Sorted(maps.Keys(s.loaded)) {
+		e.loaded = append(e.loaded, s.loaded[key])
+	}
 	if s.taught != nil {
 		e.index = s.taught.index
 	}

@@ -12,41 +12,31 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/memory"
 	"signalbox/memory/page"
-	"signalbox/memory/redis"
 	"signalbox/proxy"
 	"signalbox/proxy/contexts"
 )
 
-// contextStore owns the store of contexts and its connection to Redis. nil: contexts are turned off.
+// contextStore owns the store of contexts. nil: contexts are turned off.
 type contextStore struct {
 	store   *memory.Store
-	redis   *redis.Store // nil: there is none
 	deriver *contexts.Deriver
 	cfg     *atomic.Pointer[config.Config]
 }
 
 // openContexts makes the store that the section asks for, and lets the proxy use it. A Redis that cannot be reached is no
 // error: the store keeps trying.
-func (a *App) openContexts(ctx context.Context, cfg *config.Config) (*contextStore, error) {
+func (a *App) openContexts(cfg *config.Config) (*contextStore, error) {
 	m := &cfg.Memory
 	if !m.Enabled {
 		return nil, nil
 	}
 	c := &contextStore{cfg: &a.cfg}
 	c.deriver = contexts.NewDeriver(contexts.DeriverOptions{
-		Read: a.proxy.ReadAll, Skeleton: skeleton, Count: a.proxy.CountTokens, Timeout: time.Duration(m.DeriveTimeout), Revision: a.revision(),
+		Read: a.proxy.ReadStored, Selected: a.proxy.ReadsSelection, Skeleton: skeleton, Count: a.proxy.CountTokens, Timeout: time.Duration(m.DeriveTimeout), Revision: a.revision(),
 	})
 	var remote memory.Remote
-	if m.Redis.URL != "" {
-		var err error
-		c.redis, err = redis.Open(ctx, redis.Options{
-			URL: m.Redis.URL, Prefix: m.Redis.Prefix, MetaBudget: time.Duration(m.Redis.MetaTimeout),
-			BlobBudget: time.Duration(m.Redis.BlobTimeout), WriteBudget: time.Duration(m.Redis.WriteTimeout), Log: a.tel.Log,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("memory: %w", err)
-		}
-		remote = c.redis
+	if a.redis != nil {
+		remote = a.redis
 	}
 	pages := page.DefaultOptions()
 	pages.Bytes, pages.IdleHot, pages.IdleL2 = int64(m.L2Bytes), time.Duration(m.IdleToL2), time.Duration(m.IdleToL3)
@@ -55,20 +45,18 @@ func (a *App) openContexts(ctx context.Context, cfg *config.Config) (*contextSto
 		Pages: pages, TTL: time.Duration(m.DefaultTTL), MaxTTL: time.Duration(m.MaxTTL),
 		Quota:  func(tenant string) memory.Quota { return a.cfg.Load().Memory.Of(tenant) },
 		Derive: c.deriver.Derive, Revision: a.revision(), Ground: c.ground, Log: a.tel.Log,
+		Stored: func(to page.Tier, took time.Duration) { a.tel.Metrics.PageOut(to.String(), took) },
 	}, remote)
 	if err != nil {
-		c.close()
 		return nil, err
 	}
 	c.store = store
 	if err := a.tel.Metrics.WatchContexts(c.census); err != nil {
-		c.close()
 		return nil, err
 	}
 	a.proxy.UseMemory(store)
-	warmer, _ := any(a.proxy).(contexts.Warmer)
 	a.proxy.ServeContexts(contexts.New(store, contexts.Options{
-		BestEffort: m.Durability == config.DurabilityBestEffort, Models: c.models, Warmer: warmer,
+		BestEffort: m.Durability == config.DurabilityBestEffort, Models: c.models, Warmer: a.proxy, Resident: a.proxy,
 	}))
 	return c, nil
 }
@@ -79,7 +67,8 @@ func skeleton(ctx context.Context, text string) (string, error) {
 	return r.Text, err
 }
 
-// revision names what verdicts on contexts are made of: the models of the safety signals, and whether they can run.
+// revision names what verdicts on contexts are made of: the models of the safety signals, whether they can run, and how much
+// they read.
 func (a *App) revision() string {
 	var b strings.Builder
 	able := a.classifier.Load().Signals()
@@ -89,6 +78,9 @@ func (a *App) revision() string {
 			mark = a.identity.Definitions[k]
 		}
 		fmt.Fprintf(&b, "%s %s;", k, mark)
+	}
+	if !a.current.ReadsSelection() {
+		b.WriteString("all")
 	}
 	return b.String()
 }
@@ -108,11 +100,14 @@ func (c *contextStore) models() []string {
 	return out
 }
 
-// census counts what is in RAM.
-func (c *contextStore) census(tell func(tier string, objects, bytes int64)) {
-	s := c.store.Stats()
-	tell(page.Hot.String(), int64(s.Hot), s.HotBytes)
-	tell(page.L2.String(), int64(s.L2), s.L2Bytes)
+// census counts contexts by tier.
+func (c *contextStore) census(tell func(tier string, count, bytes int64)) {
+	n := c.store.Census()
+	tell(page.Hot.String(), n.Hot, n.HotBytes)
+	tell(page.L2.String(), n.L2, n.L2Bytes)
+	if remote, _ := c.store.Reachable(); remote {
+		tell(page.L3.String(), n.L3, n.L3Bytes)
+	}
 }
 
 // run keeps the store until ctx ends.
@@ -129,12 +124,5 @@ func (c *contextStore) revise(revision string) {
 	if c != nil {
 		c.deriver.Revise(revision)
 		c.store.Revise(revision)
-	}
-}
-
-// close ends the connection to Redis. Nothing may use the store any more.
-func (c *contextStore) close() {
-	if c != nil && c.redis != nil {
-		c.redis.Close()
 	}
 }

@@ -2,7 +2,9 @@ package app
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"signalbox/internal/config"
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
+	"signalbox/simulator"
 )
 
 // replica is a product over one simulated backend, with contexts in a Redis.
@@ -214,4 +217,123 @@ func TestTheTextOfAContextIsReadForItsSafety(t *testing.T) {
 			t.Errorf("%s: jailbreak %v, tokens %v", name, *seen.Verdicts.Jailbreak, seen.Tokens)
 		}
 	}
+}
+
+// told are the servers that should have a context, as a replica tells.
+func (s *server) residency(t *testing.T, id string) (endpoints []string) {
+	t.Helper()
+	var c struct{ Residency []struct{ Endpoint string } }
+	if got := do(t, http.MethodGet, s.url+"/v1/contexts/"+id, ""); json.Unmarshal([]byte(got.body), &c) != nil || got.status != http.StatusOK {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	for _, r := range c.Residency {
+		endpoints = append(endpoints, r.Endpoint)
+	}
+	return endpoints
+}
+
+// until polls for what has to come about within a minute.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for end := time.Now().Add(time.Minute); !done(); <-poll.C {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute for %s", what)
+		}
+	}
+}
+
+// caching lets a simulated server have a prefix cache.
+func caching(o *simulator.Options) {
+	o.KV = simulator.DefaultKV()
+	o.Record = 10
+}
+
+func TestAContextIsReadAheadWhenItIsAskedForAndWhenItWakes(t *testing.T) {
+	sim, url := backend(t, caching)
+	text := "models: [{name: small, kv: {level: apc}, endpoints: [{name: a, url: '" + url + "'}]}]\nauth: {mode: none}\nroutes: []\ndefault: {models: [small]}\n"
+	cfg, _, err := config.Parse("test.yaml", []byte(text), os.LookupEnv, Catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.File = ""
+	s := serve(t, cfg, config.Settings{})
+	long := strings.Repeat("The lessee pays the rent on the first day of each month. ", 200)
+	reads := func() (n int) {
+		for _, r := range sim.Requests() {
+			if strings.Contains(string(r.Body), "first day of each month") && strings.Contains(string(r.Body), `"max_tokens":1`) {
+				n++
+			}
+		}
+		return n
+	}
+	c := s.context(t, `{"content":"`+long+`"}`, http.StatusOK)
+	if got := s.post(t, "/v1/contexts/"+c.ID+"/warm", `{"models":["small"],"wait":true}`); got.status != http.StatusOK || !strings.Contains(got.body, `"warm":"done"`) || reads() != 1 {
+		t.Fatalf("warm: %d %s, %d reads", got.status, got.body, reads())
+	}
+	if got := s.residency(t, c.ID); len(got) != 1 || got[0] != "a" {
+		t.Errorf("residency %v", got)
+	}
+	other := s.context(t, `{"content":"Another one. `+long+`"}`, http.StatusOK)
+	if got := s.post(t, "/v1/contexts/"+other.ID+"/page_out", `{"to":"l2"}`); got.status != http.StatusOK || !strings.Contains(got.body, `"tier":"l2"`) {
+		t.Fatalf("page out: %d %s", got.status, got.body)
+	}
+	if got := s.post(t, "/v1/contexts/"+other.ID+"/wake", ""); got.status != http.StatusAccepted {
+		t.Fatalf("wake: %d %s", got.status, got.body)
+	}
+	until(t, "the context to be read", func() bool { return reads() == 2 })
+	until(t, "the context to be hot", func() bool {
+		return strings.Contains(do(t, http.MethodGet, s.url+"/v1/contexts/"+other.ID, "").body, `"tier":"hot"`)
+	})
+	page := do(t, http.MethodGet, s.admin+"/metrics", "").body
+	for _, want := range []string{`signalbox_contexts{tier="hot"} 2`, `signalbox_page_seconds_count{direction="hot_to_l2"} `, `signalbox_page_seconds_count{direction="l2_to_hot"} `} {
+		if !strings.Contains(page, want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+	if strings.Contains(page, `signalbox_contexts{tier="l3"}`) {
+		t.Error("contexts are counted in a tier that is not there")
+	}
+}
+
+func TestReplicasTellEachOtherWhereContextsAre(t *testing.T) {
+	redis := testkit.NewRedis(t)
+	_, first := backend(t, caching)
+	_, second := backend(t, caching)
+	t.Setenv("SALT", "the same on both")
+	text := fmt.Sprintf("models: [{name: small, kv: {level: apc}, endpoints: [{name: a, url: %q}, {name: b, url: %q}]}]\nauth: {mode: none}\n"+
+		"memory: {redis: {url: %q, meta_timeout: 10s, blob_timeout: 10s}, salt_secret: '${SALT}'}\nroutes: []\ndefault: {models: [small]}\n", first, second, redis.URL())
+	var both [2]*server
+	for i := range both {
+		cfg, _, err := config.Parse("test.yaml", []byte(text), os.LookupEnv, Catalog)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.File = ""
+		both[i] = serve(t, cfg, config.Settings{})
+	}
+	c := both[0].context(t, `{"content":"`+strings.Repeat("The lessee pays the rent on the first day of each month. ", 200)+`"}`, http.StatusOK)
+	var at string
+	// What was said before the other one listened is read when it does; what is said meanwhile is heard.
+	until(t, "the other replica to know", func() bool {
+		got := both[0].post(t, "/v1/chat/completions", `{"model":"auto","signalbox":{"context":"`+c.ID+`"},"messages":[{"role":"user","content":"hi"}]}`)
+		if got.status != http.StatusOK {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+		at = got.header.Get("X-Signalbox-Endpoint")
+		return len(both[1].residency(t, c.ID)) > 0
+	})
+	if got := both[1].residency(t, c.ID); got[0] != at {
+		t.Errorf("the context was sent to %s; the other replica takes it to be at %v", at, got)
+	}
+	// Of contexts that no replica has in RAM, Redis keeps count.
+	if got := both[0].post(t, "/v1/contexts/"+c.ID+"/page_out", ""); !strings.Contains(got.body, `"tier":"l3"`) {
+		t.Fatalf("page out: %s", got.body)
+	}
+	until(t, "the census", func() bool {
+		page := do(t, http.MethodGet, both[0].admin+"/metrics", "").body
+		return strings.Contains(page, `signalbox_contexts{tier="l3"} 1`+"\n") && strings.Contains(page, `signalbox_contexts{tier="hot"} 0`+"\n") &&
+			strings.Contains(page, `signalbox_page_seconds_count{direction="hot_to_l3"} `)
+	})
 }

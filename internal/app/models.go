@@ -19,8 +19,9 @@ import (
 // placement is one bundle of the configuration and what it is there for.
 type placement struct {
 	model   string
-	folder  string // of the embedded files
-	entries []int  // of classify.tasks; the embedded bundle also gives what no entry names
+	folder  string        // of the embedded files
+	entries []int         // of classify.tasks; the embedded bundle also gives what no entry names
+	remote  config.Remote // the server that runs it; its URL is empty where this machine does
 	bundle  *bundle.Bundle
 	signals signal.Mask // that it gives
 	key     string      // differs when the model, how it is read, or its files do
@@ -35,10 +36,15 @@ func place(c *config.Classify) ([]placement, error) {
 		if t.Model == classify.PatternsModel || t.Name == config.GroundingTask {
 			continue
 		}
-		at := slices.IndexFunc(all, func(p placement) bool { return p.model == t.Model && shared(c, t.Model) })
+		at := slices.IndexFunc(all, func(p placement) bool {
+			return p.model == t.Model && p.remote == t.Remote && shared(c, t.Model)
+		})
 		if at < 0 {
 			at = len(all)
-			all = append(all, placement{model: t.Model})
+			all = append(all, placement{model: t.Model, remote: t.Remote})
+			if t.Model == config.EmbeddedModel {
+				all[at].folder = all[0].folder
+			}
 		}
 		all[at].entries = append(all[at].entries, i)
 	}
@@ -104,7 +110,7 @@ func (p *placement) open(c *config.Classify) error {
 		return fail(err)
 	}
 	p.bundle = b
-	p.key = fmt.Sprintf("%s\x00%s\x00%s\x00%s", p.model, p.folder, describe(o), mark)
+	p.key = fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%+v", p.model, p.folder, describe(o), mark, p.remote)
 	return nil
 }
 
@@ -144,10 +150,10 @@ func (p *placement) choose(c *config.Classify) error {
 			have |= signal.MaskOf(k)
 		}
 	}
-	if p.model == config.EmbeddedModel {
+	if p.model == config.EmbeddedModel && p.remote.URL == "" {
 		p.signals = have
 		for i := range c.Tasks {
-			if k, ok := signal.ParseKind(c.Tasks[i].Name); ok && c.Tasks[i].Model != config.EmbeddedModel {
+			if k, ok := signal.ParseKind(c.Tasks[i].Name); ok && (c.Tasks[i].Model != config.EmbeddedModel || c.Tasks[i].Remote.URL != "") {
 				p.signals &^= signal.MaskOf(k)
 			}
 		}

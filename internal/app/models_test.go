@@ -17,7 +17,6 @@ import (
 	"signalbox/classify"
 	"signalbox/classify/bundle"
 	"signalbox/classify/tokenize"
-	"signalbox/gpu"
 	"signalbox/internal/config"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
@@ -27,7 +26,7 @@ import (
 // embedded is the embedded bundle, open as the product opens it.
 type embedded struct {
 	bundle     *bundle.Bundle
-	session    *gpu.Session
+	session    session
 	engine     *classify.Engine
 	classifier *classify.Classifier
 	cfg        *config.Config

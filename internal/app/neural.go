@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -23,11 +22,13 @@ import (
 // configuration borrows them; a reload opens what is new and gives back what nobody uses any more.
 // It is not safe for concurrent use: builds come one after the other.
 type neural struct {
-	runtime   *gpu.Runtime
-	missing   error // why there is no runtime
-	required  bool  // a bundle that cannot be opened is an error
+	host      host  // nil without ONNX Runtime
+	missing   error // why there is none
+	modelsDir string
+	required  bool // a bundle that cannot be opened is an error
 	tel       *telemetry.Telemetry
 	loaded    map[string]*loaded  // of the current configuration, by placement.key
+	mended    map[string]*loaded  // that could not be opened before, for the next set
 	grounding *grounding          // judges claims; nil without a model for it
 	taught    *taught             // nil without intents, or without a model to compare by
 	kept      map[string][]string // examples that were added to intents, by name, while taught is nil
@@ -40,8 +41,10 @@ type closer interface{ close() error }
 // loaded is a bundle ready to run, or one that could not be opened.
 type loaded struct {
 	engine  *classify.Engine
-	session *gpu.Session // nil when it could not be opened
-	err     error        // why
+	session session // nil when it could not be opened
+	err     error   // why
+	remote  bool    // it runs on another server
+	place   *placement
 }
 
 func (l *loaded) close() error {
@@ -55,14 +58,14 @@ func (l *loaded) close() error {
 // require it.
 func openNeural(ctx context.Context, cfg *config.Config, o Options, tel *telemetry.Telemetry) (*neural, error) {
 	n := &neural{tel: tel, required: o.RequireModels, examples: knn.NewCache(examplesDir(o.Settings.CacheDir))}
-	opts := cfg.Classify.GPU(o.Settings)
-	opts.Observer, opts.Logger = tel.Metrics, tel.Log
-	rt, err := gpu.Open(opts)
-	if err == nil {
-		n.runtime = rt
+	var err error
+	if n.host, err = n.openHost(ctx, cfg, &o); err == nil {
+		if o.around != nil {
+			n.host = o.around(n.host)
+		}
 		return n, nil
 	}
-	err = fmt.Errorf("open ONNX Runtime: %w", err)
+	n.host = nil
 	if o.RequireModels || !errors.Is(err, gpu.ErrUnavailable) {
 		return nil, err
 	}
@@ -88,8 +91,9 @@ type modelSet struct {
 	grounding  *grounding
 	claims     proxy.Claims // that grounding judges
 	intents    []knn.Intent // as configured
-	fresh      []closer     // opened for this set
-	dropped    []closer     // that only the set before uses
+	state      func() hostState
+	fresh      []closer // opened for this set
+	dropped    []closer // that only the set before uses
 }
 
 // prepare makes the extractor of one configuration. It opens the bundles that are not open yet. A
@@ -100,7 +104,8 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 	if err != nil {
 		return nil, err
 	}
-	set := &modelSet{loaded: make(map[string]*loaded, len(placed)), intents: cfg.Signals.Intents}
+	n.modelsDir = cfg.Classify.ModelsDir
+	set := &modelSet{loaded: make(map[string]*loaded, len(placed)), intents: cfg.Signals.Intents, state: n.state}
 	sources := make([]classify.Source, 0, len(placed))
 	for i := range placed {
 		l, err := n.get(ctx, &placed[i], set)
@@ -162,9 +167,13 @@ func (n *neural) get(ctx context.Context, p *placement, set *modelSet) (*loaded,
 	old := n.loaded[p.key]
 	l := old
 	if old == nil || old.err != nil {
-		l = n.load(ctx, p)
+		if l = n.mended[p.key]; l != nil {
+			delete(n.mended, p.key)
+		} else {
+			l = n.load(ctx, p)
+		}
 		set.fresh = append(set.fresh, l)
-		reloads := n.loaded != nil && old == nil && n.missing == nil
+		reloads := n.loaded != nil && old == nil && n.missing == nil && !l.again()
 		if l.err != nil && (n.required || reloads) {
 			return nil, l.err
 		}
@@ -192,36 +201,35 @@ func (s *modelSet) discard() error {
 
 // load opens a bundle. It never fails: what cannot be opened is a loaded with the reason.
 func (n *neural) load(ctx context.Context, p *placement) *loaded {
-	name := p.bundle.Manifest.Name
-	if n.missing != nil {
-		return &loaded{engine: classify.Missing(name, p.signals), err: n.missing}
+	if n.missing != nil && p.remote.URL == "" {
+		return missingEngine(p, n.missing)
 	}
 	l, err := n.openSession(ctx, p)
 	if err != nil {
-		n.tel.Log.ErrorContext(ctx, "a model cannot be used: its signals are unknown", slog.String("bundle", name), slog.String("cause", err.Error()))
-		return &loaded{engine: classify.Missing(name, p.signals), err: err}
+		n.tel.Log.ErrorContext(ctx, "a model cannot be used: its signals are unknown",
+			slog.String("bundle", p.bundle.Manifest.Name), slog.String("cause", err.Error()))
+		return missingEngine(p, err)
 	}
-	n.tel.Metrics.Provider(l.session.Provider(), runtime.GOARCH)
-	n.tel.Log.InfoContext(ctx, "models ready", slog.String("bundle", name), slog.String("version", p.bundle.Manifest.Version),
-		slog.String("provider", l.session.Provider()), slog.String("onnxruntime", n.runtime.Version()))
+	n.tellProvider(ctx, p, l.session)
 	return l
 }
 
 func (n *neural) openSession(ctx context.Context, p *placement) (*loaded, error) {
-	name := p.bundle.Manifest.Name
-	graph, err := p.bundle.Graph(n.runtime.Precision())
-	if err != nil {
-		return nil, fmt.Errorf("bundle %q: %w", name, err)
+	var s session
+	var err error
+	if p.remote.URL != "" {
+		s, err = n.dialRemote(ctx, p)
+	} else {
+		s, err = n.host.open(ctx, p.sessionOptions(n.modelsDir))
 	}
-	session, err := n.runtime.NewSession(ctx, graph, gpu.SessionOptions{Name: name})
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	engine, err := classify.OpenEngine(p.bundle, session)
+	engine, err := classify.OpenEngine(p.bundle, s)
 	if err != nil {
-		return nil, errors.Join(err, session.Close())
+		return nil, errors.Join(err, s.Close())
 	}
-	return &loaded{engine: engine, session: session}, nil
+	return &loaded{engine: engine, session: s, remote: p.remote.URL != "", place: p}, nil
 }
 
 func (n *neural) close() error {
@@ -232,8 +240,11 @@ func (n *neural) close() error {
 	if n.grounding != nil {
 		errs = append(errs, n.grounding.close())
 	}
-	if n.runtime != nil {
-		errs = append(errs, n.runtime.Close())
+	for _, l := range n.mended {
+		errs = append(errs, l.close())
+	}
+	if n.host != nil {
+		errs = append(errs, n.host.Close())
 	}
 	return errors.Join(errs...)
 }

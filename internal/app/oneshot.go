@@ -17,6 +17,7 @@ import (
 	"signalbox/internal/config"
 	"signalbox/internal/eval"
 	"signalbox/internal/signal"
+	"signalbox/internal/worker"
 	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
@@ -129,7 +130,7 @@ const probeTimeout = 5 * time.Second
 
 // Probe opens the models and asks every endpoint for its health, one after the other.
 func Probe(ctx context.Context, cfg *config.Config, s config.Settings) []Probed {
-	out := []Probed{probeModels(cfg, s)}
+	out := append([]Probed{probeModels(cfg, s)}, probeRemotes(ctx, cfg)...)
 	client := &http.Client{Timeout: probeTimeout}
 	defer client.CloseIdleConnections()
 	for i := range cfg.Models {
@@ -140,6 +141,26 @@ func Probe(ctx context.Context, cfg *config.Config, s config.Settings) []Probed 
 			p.Detail, p.Err = probeEndpoint(ctx, client, e)
 			out = append(out, p)
 		}
+	}
+	return out
+}
+
+// probeRemotes asks the servers of remote models for them.
+func probeRemotes(ctx context.Context, cfg *config.Config) []Probed {
+	var out []Probed
+	for i := range cfg.Classify.Tasks {
+		t := &cfg.Classify.Tasks[i]
+		if t.Remote.URL == "" {
+			continue
+		}
+		p := Probed{Name: fmt.Sprintf("task %s remote %s", t.Name, t.Remote.Model)}
+		start := time.Now()
+		client, err := dial(ctx, t.Remote, t.Remote.Model, nil)
+		if p.Err = err; err == nil {
+			p.Detail = fmt.Sprintf("ready in %d ms", time.Since(start).Milliseconds())
+			p.Err = client.Close()
+		}
+		out = append(out, p)
 	}
 	return out
 }
@@ -194,6 +215,7 @@ type VersionInfo struct {
 	Runtime   string
 	Library   string
 	Bundle    string
+	Provider  string // that `provider: auto` takes here
 	Providers []gpu.Provider
 	Err       error // why ONNX Runtime could not be opened
 }
@@ -201,17 +223,51 @@ type VersionInfo struct {
 // Versions opens ONNX Runtime, asks what it has, and closes it again.
 func Versions(s config.Settings) VersionInfo {
 	c := config.Default().Classify
-	v := VersionInfo{Bundle: "none"}
-	if placed, err := place(&c); err == nil {
-		m := &placed[0].bundle.Manifest
-		v.Bundle = m.Name + " " + m.Version
-	}
+	v := VersionInfo{Bundle: embeddedBundle(&c)}
 	rt, err := gpu.Open(c.GPU(s))
 	if err != nil {
 		v.Err = err
 		return v
 	}
 	v.Runtime, v.Library, v.Providers = rt.Version(), rt.Library(), rt.Providers()
+	v.Provider, _ = rt.Provider()
 	v.Err = rt.Close()
+	return v
+}
+
+func embeddedBundle(c *config.Classify) string {
+	placed, err := place(c)
+	if err != nil {
+		return "none"
+	}
+	m := &placed[0].bundle.Manifest
+	return m.Name + " " + m.Version
+}
+
+// Probes is Versions with every provider asked, each in a process of its own, so that one which crashes or hangs
+// when it is started costs its own answer only.
+func Probes(ctx context.Context, o Options) VersionInfo {
+	v := Versions(o.Settings)
+	if v.Err != nil {
+		return v
+	}
+	command, err := o.workerCommand()
+	if err != nil {
+		v.Err = err
+		return v
+	}
+	for i := range v.Providers {
+		p := &v.Providers[i]
+		if p.Name == gpu.ProviderCPU {
+			continue
+		}
+		c := config.Default().Classify
+		c.Provider = p.Name
+		if found, err := worker.Probe(ctx, worker.Options{Command: command, GPU: c.GPU(o.Settings)}); err != nil {
+			p.State, p.Detail = gpu.SupportUnknown, err.Error()
+		} else if at := slices.IndexFunc(found, func(f gpu.Provider) bool { return f.Name == p.Name }); at >= 0 {
+			*p = found[at]
+		}
+	}
 	return v
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -25,8 +27,12 @@ type Ready func(main, admin net.Addr)
 // server.drain_timeout. reload is signalled to read the configuration file again; a changed file
 // does the same.
 func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) error {
+	if a.redis != nil {
+		a.redis.Connect(ctx)
+		a.proxy.ShareLimits(sharedLimits{a.redis})
+	}
 	var err error
-	if a.contexts, err = a.openContexts(ctx, a.cfg.Load()); err != nil {
+	if a.contexts, err = a.openContexts(a.cfg.Load()); err != nil {
 		return err
 	}
 	board, err := a.openBoard(ctx, a.cfg.Load())
@@ -34,6 +40,11 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 		return err
 	}
 	o := a.cfg.Load().Server
+	if o.TLS.CertFile != "" {
+		if err := a.certs.load(&o.TLS); err != nil {
+			return err
+		}
+	}
 	main, err := listen(ctx, o.Listen)
 	if err != nil {
 		return err
@@ -43,6 +54,10 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 		return errors.Join(err, main.Close())
 	}
 	mainServer := a.server(a.proxy.Handler())
+	mainServer.Protocols, mainServer.HTTP2 = http2()
+	if o.TLS.CertFile != "" {
+		mainServer.TLSConfig = a.certs.config()
+	}
 	adminServer := a.server(a.admin())
 
 	g, gctx := errgroup.WithContext(ctx)
@@ -53,7 +68,10 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 	g.Go(func() error { return a.proxy.Run(background) })
 	g.Go(func() error { return a.contexts.run(background) })
 	g.Go(func() error { return board.run(background) })
+	g.Go(func() error { return a.follow(background) })
 	g.Go(func() error { return a.watch(gctx, reload) })
+	g.Go(func() error { return a.mend(gctx) })
+	g.Go(func() error { return a.resolve(gctx) })
 	g.Go(func() error {
 		<-gctx.Done()
 		defer stop()
@@ -79,6 +97,16 @@ func (a *App) server(h http.Handler) *http.Server {
 	}
 }
 
+// http2 lets clients speak HTTP/2, over TLS or without it by prior knowledge (RFC 9113, section 3.3), within bounds: streams at a
+// time, and the memory of what a client sends that is not read.
+func http2() (*http.Protocols, *http.HTTP2Config) {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	p.SetHTTP2(true)
+	p.SetUnencryptedHTTP2(true)
+	return p, &http.HTTP2Config{MaxConcurrentStreams: 250, MaxReadFrameSize: 16 << 10, MaxReceiveBufferPerConnection: 1 << 20, MaxReceiveBufferPerStream: 256 << 10}
+}
+
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
@@ -89,24 +117,24 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 }
 
 func serveUntilClosed(s *http.Server, l net.Listener) error {
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	serve := s.Serve
+	if s.TLSConfig != nil {
+		serve = func(l net.Listener) error { return s.ServeTLS(l, "", "") }
+	}
+	if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", l.Addr(), err)
 	}
 	return nil
 }
 
-// acceptGrace is how long the listener stays open after readyz turned false, so that a load
+// drain lets the listener stay open for a while after readyz turned false, so that a load
 // balancer that polls every second stops sending first. Measured elsewhere: a plain Shutdown lost
-// 482 of about 27,000 requests, this order none.
-const acceptGrace = time.Second
-
+// 482 of about 27,000 requests, this order none. Connections are told to close by the answers on them: one that is closed while
+// it is idle may have a request on its way.
 func (a *App) drain(ctx context.Context, servers ...*http.Server) error {
 	a.proxy.Drain()
-	for _, s := range servers {
-		s.SetKeepAlivesEnabled(false)
-	}
 	a.tel.Log.InfoContext(ctx, "draining")
-	grace := time.NewTimer(acceptGrace)
+	grace := time.NewTimer(time.Duration(a.cfg.Load().Server.DrainDelay))
 	defer grace.Stop()
 	<-grace.C
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.cfg.Load().Server.DrainTimeout))
@@ -120,31 +148,29 @@ func (a *App) drain(ctx context.Context, servers ...*http.Server) error {
 	return errors.Join(errs...)
 }
 
-// admin serves what operators need and clients must not see.
-func (a *App) admin() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", a.tel.Handler())
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	mux.HandleFunc("POST /-/reload", func(w http.ResponseWriter, r *http.Request) {
-		if err := a.Reload(r.Context()); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		w.WriteHeader(http.StatusNoContent)
-	})
-	return mux
-}
-
-// Reload reads the configuration file again. A bad file changes nothing; what cannot change while
-// running keeps its old value and is logged.
+// Reload reads the configuration file and the files that it names again. A bad file changes nothing; what cannot change while
+// running keeps its old value and is logged. What went wrong is told by /readyz until a later Reload goes well.
 func (a *App) Reload(ctx context.Context) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
+	err := a.reload(ctx)
+	problem := ""
+	if err != nil {
+		problem = err.Error()
+	}
+	a.problem.Store(problem)
+	a.proxy.ReloadFailed(err != nil)
+	return err
+}
+
+// reload does it; the caller holds reloading.
+func (a *App) reload(ctx context.Context) error {
 	old := a.cfg.Load()
 	if old.File == "" {
 		return errNoFile
 	}
-	a.noteFile(old.File)
+	a.noteFiles(old)
+	a.renew(ctx, old) // also where the configuration cannot be read: certificates run out
 	cfg, warnings, err := config.Load(old.File, a.opts.Env, Catalog)
 	if err != nil {
 		a.tel.Log.ErrorContext(ctx, "configuration kept: the new file is not valid", slog.String("problems", err.Error()))
@@ -158,7 +184,7 @@ func (a *App) Reload(ctx context.Context) error {
 		a.tel.Log.WarnContext(ctx, "restart needed for a changed setting", slog.String("setting", name))
 	}
 	cfg.KeepRestartOnly(old)
-	before, index := a.current, a.neural.taught
+	before, index, kept := a.current, a.neural.taught, a.answers
 	st, dropped, err := a.state(ctx, cfg)
 	if err != nil {
 		a.tel.Log.ErrorContext(ctx, "configuration kept", slog.String("cause", err.Error()))
@@ -171,20 +197,40 @@ func (a *App) Reload(ctx context.Context) error {
 	a.retire(context.WithoutCancel(ctx), before, index, dropped)
 	a.cfg.Store(cfg)
 	a.contexts.revise(a.revision())
+	if a.shared != nil && a.answers != kept {
+		a.shared.Refresh()
+	}
+	if !slices.Equal(files(old), files(cfg)) { // the note was of other files
+		a.noteFiles(cfg)
+	}
+	a.renew(ctx, cfg)
 	a.tel.Log.InfoContext(ctx, "configuration reloaded", slog.String("file", cfg.File), slog.Uint64("generation", a.generation))
 	return nil
 }
 
+// renew reads the certificates of the main listener again.
+func (a *App) renew(ctx context.Context, cfg *config.Config) {
+	if cfg.Server.TLS.CertFile == "" {
+		return
+	}
+	if err := a.certs.load(&cfg.Server.TLS); err != nil {
+		a.tel.Log.ErrorContext(ctx, "certificates kept", slog.String("cause", err.Error()))
+	}
+}
+
 var errNoFile = errors.New("this configuration did not come from a file, so there is nothing to read again")
 
-// settle is how long a file must be quiet before it is read: editors write in several steps.
-const settle = 100 * time.Millisecond
+// settle is how long files must be quiet before they are read: editors write in several steps. poll is how often they are
+// looked at where no event tells of changes, as on some network file systems.
+const (
+	settle = 100 * time.Millisecond
+	poll   = 5 * time.Second
+)
 
-// watch reloads on the signal and on changes of the file. The folder is watched, not the file, so
-// that a rename over it (editors, Kubernetes config maps) is seen.
+// watch reloads on the signal and on changes of the configuration file and of the files that it names. Folders are watched, not
+// files, so that a rename over one (editors, Kubernetes config maps) is seen.
 func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
-	file := a.cfg.Load().File
-	if file == "" {
+	if a.cfg.Load().File == "" {
 		<-ctx.Done()
 		return nil
 	}
@@ -193,14 +239,19 @@ func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
 		return fmt.Errorf("watch configuration: %w", err)
 	}
 	defer func() { _ = w.Close() }()
-	if err := w.Add(filepath.Dir(file)); err != nil {
+	if err := w.Add(filepath.Dir(a.cfg.Load().File)); err != nil {
 		return fmt.Errorf("watch configuration: %w", err)
 	}
 	quiet := time.NewTimer(settle)
 	quiet.Stop()
 	defer quiet.Stop()
-	a.noteFile(file)
+	look := time.NewTicker(poll)
+	defer look.Stop()
+	quiet.Reset(0) // for what was written before anything was watched
 	for {
+		for _, file := range files(a.cfg.Load()) {
+			_ = w.Add(filepath.Dir(file)) // twice is once; where it fails, the ticker looks
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -210,29 +261,50 @@ func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
 			a.tel.Log.WarnContext(ctx, "watch configuration", slog.Any("error", err))
 		case <-w.Events:
 			quiet.Reset(settle)
+		case <-look.C:
+			if a.changed() {
+				quiet.Reset(settle)
+			}
 		case <-quiet.C:
-			if a.changed(file) {
-				_ = a.Reload(ctx) // Reload has logged it; the old configuration serves on
+			if a.changed() {
+				_ = a.Reload(ctx) // as above
 			}
 		}
 	}
 }
 
-// noteFile remembers the file as it is now, before it is read: a change in between is read again
+// files lists the configuration file and the files that it names and that may change while the process runs.
+func files(cfg *config.Config) []string {
+	out := append([]string{cfg.File}, cfg.Server.TLS.Files()...)
+	out = append(out, cfg.Auth.JWT.Files()...)
+	for i := range cfg.Models {
+		for j := range cfg.Models[i].Endpoints {
+			out = append(out, cfg.Models[i].Endpoints[j].TLS.Files()...)
+		}
+	}
+	return out
+}
+
+// noteFiles remembers the files as they are now, before they are read: a change in between is read again
 // rather than missed.
-func (a *App) noteFile(file string) {
-	now := fingerprint(file)
+func (a *App) noteFiles(cfg *config.Config) {
+	now := fingerprint(files(cfg))
 	a.read.Store(&now)
 }
 
-// changed reports whether the file is not what was last read.
-func (a *App) changed(file string) bool { return fingerprint(file) != *a.read.Load() }
+// changed reports whether the files are not what was last read.
+func (a *App) changed() bool { return fingerprint(files(a.cfg.Load())) != *a.read.Load() }
 
-// fingerprint tells two contents of a file apart.
-func fingerprint(file string) string {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return "unreadable"
+// fingerprint tells two contents of files apart.
+func fingerprint(files []string) string {
+	h := sha256.New()
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			b = []byte("unreadable")
+		}
+		_, _ = fmt.Fprintf(h, "%d\n", len(b))
+		_, _ = h.Write(b)
 	}
-	return string(b)
+	return string(h.Sum(nil))
 }

@@ -73,7 +73,7 @@ func Main(ctx context.Context, version string, args []string, s Streams) int {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(c.serve(), c.demo(), c.simulate(), c.check(), c.explain(), c.eval(), c.replay(), c.models(), c.versionCmd())
+	root.AddCommand(c.serve(), c.demo(), c.simulate(), c.check(), c.explain(), c.eval(), c.replay(), c.models(), c.versionCmd(), c.worker())
 	err := root.ExecuteContext(ctx)
 	var usage *usageError
 	switch {

@@ -15,6 +15,8 @@ func (c *command) versionCmd() *cobra.Command {
 		Use:   "version",
 		Short: "Print versions and the execution providers found",
 		Args:  noArgs,
+		Long: "Print versions and the execution providers of ONNX Runtime. Each is asked by a tiny run: yes, it works; no, it is\n" +
+			"missing or failed; unknown, that could not be told.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := config.ReadSettings(cmd.Flags())
 			if err != nil {
@@ -22,7 +24,7 @@ func (c *command) versionCmd() *cobra.Command {
 			}
 			p := c.printer()
 			p.printf("signalbox %s (%s, %s/%s)\n", c.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			v := app.Versions(settings)
+			v := app.Probes(cmd.Context(), app.Options{Settings: settings})
 			if v.Err != nil {
 				p.printf("ONNX Runtime: %s\n", p.bad("not available"))
 				p.printf("  %v\n", v.Err)
@@ -36,6 +38,7 @@ func (c *command) versionCmd() *cobra.Command {
 			}
 			if len(rows) > 0 {
 				p.table([]string{"provider", "available", "detail"}, rows)
+				p.printf("provider: auto takes %s here\n", v.Provider)
 			}
 			return nil
 		},

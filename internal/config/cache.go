@@ -27,6 +27,9 @@ func (c *checker) cache(catalog *Catalog) {
 		}
 	}
 	c.section("cache", o.Validate())
+	if o.Shared && c.cfg.Memory.Redis.URL == "" {
+		c.at("cache.shared", "answers are shared over memory.redis, which has no url")
+	}
 	modes := c.cacheModes()
 	embeds := catalog.Signals.Has(signal.Embedding)
 	if o.Mode == cacheSemantic && !embeds {

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"signalbox/internal/option"
 	"signalbox/internal/signal"
 	"signalbox/proxy/auth"
 	"signalbox/rules"
@@ -28,7 +31,9 @@ func (c *checker) check() {
 	if c.cfg.Server.Listen == c.cfg.Server.AdminListen {
 		c.at("server.admin_listen", "must differ from server.listen: clients must not reach it")
 	}
+	c.section("limits", c.cfg.Limits.Validate(c.cfg.Server.MaxBodyBytes))
 	c.section("auth", c.cfg.Auth.Validate())
+	c.access()
 	c.section("telemetry", c.cfg.Telemetry.Validate())
 	for i := range c.cfg.Models {
 		c.section(fmt.Sprintf("models[%d]", i), c.cfg.Models[i].Validate())
@@ -51,6 +56,48 @@ func (c *checker) check() {
 	c.rules(catalog)
 	c.guard(&catalog)
 	c.memory()
+}
+
+// access looks at who may call from where, and at the models that callers are limited to.
+func (c *checker) access() {
+	a := &c.cfg.Auth
+	if err := Open(c.cfg); err != nil {
+		c.at("server.listen", "%v", err)
+	}
+	var names []string
+	for i := range c.cfg.Models {
+		names = append(names, c.cfg.Models[i].Name)
+	}
+	known := func(path string, models []string) {
+		for i, m := range models {
+			if slices.Contains(names, m) {
+				continue
+			}
+			hint := ""
+			if best := slip(m, slices.Values(names)); best != "" {
+				hint = fmt.Sprintf(", did you mean %q?", best)
+			}
+			c.at(fmt.Sprintf("%s.models[%d]", path, i), "there is no model %q%s", m, hint)
+		}
+	}
+	for i := range a.Keys {
+		known(fmt.Sprintf("auth.keys[%d]", i), a.Keys[i].Models)
+	}
+	for i := range a.Roles {
+		known(fmt.Sprintf("auth.roles[%d]", i), a.Roles[i].Models)
+	}
+	for i := range a.Tenants {
+		known(fmt.Sprintf("auth.tenants[%d]", i), a.Tenants[i].Models)
+	}
+}
+
+// Open reports a configuration that would let anybody in from other machines without having said so twice.
+func Open(cfg *Config) error {
+	host, _, err := net.SplitHostPort(cfg.Server.Listen)
+	if err == nil && !option.Loopback(host) && cfg.Auth.Mode == auth.ModeNone && !cfg.Auth.AllowAnonymous {
+		return errors.New("other machines can reach this address, and auth.mode none lets everybody in: set auth.mode, or auth.allow_anonymous if that is meant")
+	}
+	return nil
 }
 
 // at reports a problem at a path, or at the nearest place that exists. A value that could not be
@@ -215,7 +262,7 @@ func (c *checker) defined(env *rules.Env) {
 func (c *checker) roles() []string {
 	a := &c.cfg.Auth
 	if a.Mode != auth.ModeKeys {
-		return nil
+		return nil // a token may name any
 	}
 	roles := []string{a.DefaultRole}
 	for _, k := range a.Keys {

@@ -37,6 +37,8 @@ import (
 type Config struct {
 	// Server holds listeners, limits and timeouts of the HTTP edge.
 	Server proxy.Options `yaml:"server"`
+	// Limits keeps requests from using up the process.
+	Limits proxy.LimitOptions `yaml:"limits"`
 	// Auth says who may call and as whom.
 	Auth auth.Options `yaml:"auth"`
 	// Models is the pool: what routes name and clients may ask for.
@@ -105,6 +107,8 @@ type Classify struct {
 	Timeouts map[string]option.Duration `yaml:"timeouts"`
 	// Windows is the most windows that a safety signal reads of a long prompt, beside its first and its last; a fast scan of the whole prompt chooses them. Routes with `windows: all` read every window. Default 12. Reloadable.
 	Windows int `yaml:"windows"`
+	// Isolation is none (default) or process: models run in a process of their own, which is started again when a fault in native code ends it; signals are unknown meanwhile. Restart needed.
+	Isolation string `yaml:"isolation"`
 	// Tasks says which model computes which signal; a signal without an entry comes from the embedded bundle. Reloadable.
 	Tasks []Task `yaml:"tasks"`
 }
@@ -136,6 +140,29 @@ type Task struct {
 	Prefix *string `yaml:"prefix"`
 	// Layer is the layer at which embedding leaves a model that allows several. 0 takes the deepest.
 	Layer int `yaml:"layer"`
+
+	// Remote is the server that runs the graph. The model named above still gives tokenizer, labels and thresholds; of a bundle the graph need not be here, a folder in the Hugging Face layout is read with its graph. Default: it runs here.
+	Remote Remote `yaml:"remote"`
+}
+
+// Where models run.
+const (
+	IsolationNone    = "none"
+	IsolationProcess = "process"
+)
+
+// Remote is a model on a server that speaks the Open Inference Protocol v2, such as KServe or Triton.
+type Remote struct {
+	// URL is where the server is, as in http://triton:8000, without the /v2.
+	URL string `yaml:"url"`
+	// Model is the name that the model has there.
+	Model string `yaml:"model"`
+	// Version is the version of the model there. Default: the server's choice.
+	Version string `yaml:"version"`
+	// Timeout bounds one request; signals that are not there by then are unknown (timeout). Default 2s.
+	Timeout option.Duration `yaml:"timeout"`
+	// APIKey is sent as a bearer token. A reference, ${NAME} or file:PATH. Default: none is sent.
+	APIKey string `yaml:"api_key" secret:"true"`
 }
 
 // Signals is the section of the signals that a user defines.
@@ -163,6 +190,7 @@ func Default() Config {
 	extractor := classify.DefaultOptions()
 	return Config{
 		Server:    proxy.DefaultOptions(),
+		Limits:    proxy.DefaultLimitOptions(),
 		Auth:      auth.DefaultOptions(),
 		Classify:  Classify{Options: gpu.DefaultOptions(), Timeout: option.Duration(extractor.Timeout), Windows: extractor.Windows},
 		Signals:   Signals{IntentMargin: knn.DefaultOptions().Margin},
@@ -305,13 +333,24 @@ func (c *Config) RestartNeeded(next *Config) []string {
 	var out []string
 	for name, pair := range map[string][2]any{
 		"server.connect_timeout":     {c.Server.ConnectTimeout, next.Server.ConnectTimeout},
+		"server.drain_delay":         {c.Server.DrainDelay, next.Server.DrainDelay},
+		"server.admin_token":         {c.Server.AdminToken, next.Server.AdminToken},
+		"server.pprof":               {c.Server.Pprof, next.Server.Pprof},
+		"server.tls":                 {c.Server.TLS.CertFile != "", next.Server.TLS.CertFile != ""},
 		"server.drain_timeout":       {c.Server.DrainTimeout, next.Server.DrainTimeout},
 		"server.idle_timeout":        {c.Server.IdleTimeout, next.Server.IdleTimeout},
 		"server.read_header_timeout": {c.Server.ReadHeaderTimeout, next.Server.ReadHeaderTimeout},
 		"server.listen":              {c.Server.Listen, next.Server.Listen},
 		"server.admin_listen":        {c.Server.AdminListen, next.Server.AdminListen},
+		"cache.max_shared_bytes":     {c.Cache.MaxSharedBytes, next.Cache.MaxSharedBytes},
 		"classify.library":           {c.Classify.Library, next.Classify.Library},
 		"classify.provider":          {c.Classify.Provider, next.Classify.Provider},
+		"classify.provider_library":  {c.Classify.ProviderLibrary, next.Classify.ProviderLibrary},
+		"classify.devices":           {c.Classify.Devices, next.Classify.Devices},
+		"classify.device_memory":     {c.Classify.MemoryLimit, next.Classify.MemoryLimit},
+		"classify.engine_cache":      {c.Classify.EngineCache, next.Classify.EngineCache},
+		"classify.batch":             {c.Classify.Batch, next.Classify.Batch},
+		"classify.isolation":         {c.Classify.Isolation, next.Classify.Isolation},
 		"classify.intra_op_threads":  {c.Classify.IntraOpThreads, next.Classify.IntraOpThreads},
 		"classify.max_concurrent":    {c.Classify.MaxConcurrent, next.Classify.MaxConcurrent},
 		"classify.queue_depth":       {c.Classify.QueueDepth, next.Classify.QueueDepth},
@@ -353,10 +392,15 @@ func (c *Config) KeepRestartOnly(old *Config) {
 	c.Server.Listen, c.Server.AdminListen = old.Server.Listen, old.Server.AdminListen
 	c.Server.ConnectTimeout, c.Server.DrainTimeout = old.Server.ConnectTimeout, old.Server.DrainTimeout
 	c.Server.IdleTimeout, c.Server.ReadHeaderTimeout = old.Server.IdleTimeout, old.Server.ReadHeaderTimeout
+	c.Server.DrainDelay, c.Server.AdminToken, c.Server.Pprof = old.Server.DrainDelay, old.Server.AdminToken, old.Server.Pprof
+	if (c.Server.TLS.CertFile != "") != (old.Server.TLS.CertFile != "") {
+		c.Server.TLS = old.Server.TLS
+	}
 	prompts := c.Telemetry.RecordPrompts && old.Telemetry.RecordPrompts // may end while running, not begin
 	c.Telemetry = old.Telemetry
 	c.Telemetry.RecordPrompts = prompts
-	c.Classify.Options = old.Classify.Options
+	c.Classify.Options, c.Classify.Isolation = old.Classify.Options, old.Classify.Isolation
+	c.Cache.MaxSharedBytes = old.Cache.MaxSharedBytes
 	quotas, tenants := c.Memory.Quotas, c.Memory.Tenants
 	c.Memory = old.Memory
 	c.Memory.Quotas, c.Memory.Tenants = quotas, tenants

@@ -114,6 +114,16 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 			continue
 		}
 		d.decode(val, v.FieldByIndex(f.index), p)
+		if f.path {
+			d.locate(v.FieldByIndex(f.index))
+		}
+	}
+}
+
+// locate resolves a relative path against the folder of the file.
+func (d *decoder) locate(v reflect.Value) {
+	if file := v.String(); file != "" && !filepath.IsAbs(file) {
+		v.SetString(filepath.Join(d.dir, file))
 	}
 }
 
@@ -245,6 +255,7 @@ func (d *decoder) address(n *yaml.Node, v reflect.Value, path string) {
 type field struct {
 	index  []int
 	secret string // how the tag says that it is one: "true", or "may" for a URL that may hold one
+	path   bool   // of a file
 }
 
 // fieldsOf maps the YAML keys of a struct to its fields, embedded structs included.
@@ -255,7 +266,7 @@ func fieldsOf(t reflect.Type) map[string]field {
 		if name == "" || name == "-" || !f.IsExported() {
 			continue
 		}
-		out[name] = field{index: f.Index, secret: f.Tag.Get("secret")}
+		out[name] = field{index: f.Index, secret: f.Tag.Get("secret"), path: f.Tag.Get("path") == "true"}
 	}
 	return out
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"signalbox/internal/option"
 	"signalbox/memory"
 	"signalbox/memory/page"
@@ -236,7 +238,44 @@ func (c *checker) memory() {
 	if !m.Enabled && m.Redis.URL == "" && len(m.Tenants) > 0 {
 		c.warn("memory.tenants", "contexts are turned off, so the quotas of %d tenants are not used", len(m.Tenants))
 	}
+	if m.Redis.URL != "" && m.SaltSecret == "" {
+		c.warn("memory.redis.url", "memory.salt_secret is not set: of several replicas over this Redis each makes one up, so none finds in the model servers' caches what another has sent")
+	}
+	if !m.Enabled {
+		c.contextsTurnedOff(&c.cfg.Routes, "routes")
+		c.contextsTurnedOff(&c.cfg.Conditions, "conditions")
+	}
 	if m.Durability == DurabilityBestEffort && m.Redis.URL == "" {
 		c.warn("memory.durability", "without redis nothing outlives this process, and durability changes nothing")
 	}
+}
+
+// contextsTurnedOff warns of conditions that ask for contexts where there are none.
+func (c *checker) contextsTurnedOff(n *yaml.Node, path string) {
+	switch n.Kind { //nolint:exhaustive // what conditions are made of
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			c.contextsTurnedOff(item, fmt.Sprintf("%s[%d]", path, i))
+		}
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key, val := n.Content[i], n.Content[i+1]
+			switch below := join(path, key.Value); key.Value {
+			case "use", "block", "answer", "name":
+			case "has":
+				if lists(val, "context") {
+					c.warn(below, "contexts are turned off (memory.enabled), so no request has one")
+				}
+			case "context_tokens":
+				c.warn(below, "contexts are turned off (memory.enabled), so every request has 0 tokens of them")
+			default:
+				c.contextsTurnedOff(val, below)
+			}
+		}
+	}
+}
+
+// lists reports whether a value is a word, or a list that holds it.
+func lists(n *yaml.Node, word string) bool {
+	return n.Value == word || slices.ContainsFunc(n.Content, func(item *yaml.Node) bool { return item.Value == word })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"signalbox/classify"
 	"signalbox/classify/knn"
 	"signalbox/internal/hub/local"
+	"signalbox/internal/option"
 	"signalbox/internal/signal"
 )
 
@@ -56,9 +58,12 @@ func (c *checker) classify() Catalog {
 	if k.Windows < 1 {
 		c.at("classify.windows", "%d is less than 1", k.Windows)
 	}
-	if k.Library != "" && !filepath.IsAbs(k.Library) {
-		k.Library = filepath.Join(c.dir, k.Library)
+	for _, path := range []*string{&k.Library, &k.ProviderLibrary, &k.EngineCache} {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(c.dir, *path)
+		}
 	}
+	c.oneOf("classify.isolation", k.Isolation, IsolationNone, IsolationProcess)
 	c.modelsDir()
 	c.section("classify", k.Options.Validate())
 	c.names("classify.tasks", len(k.Tasks), func(i int) string { return k.Tasks[i].Name })
@@ -175,8 +180,39 @@ func (c *checker) task(t *Task, path string) {
 	if t.Layer < 0 {
 		c.at(path+".layer", "%d is negative", t.Layer)
 	}
+	c.remote(t, path)
 	c.oneOf(path+".kind", t.Kind, "sequence", "token", "pair", "embedding")
 	c.oneOf(path+".pooling", t.Pooling, "mean", "cls", "last_token", "none")
+}
+
+// defaultRemoteTimeout is generous against a network of one site and a batch on a GPU.
+const defaultRemoteTimeout = option.Duration(2 * time.Second)
+
+// remote checks where a model runs, if not here.
+func (c *checker) remote(t *Task, path string) {
+	r := &t.Remote
+	if *r == (Remote{}) {
+		return
+	}
+	path += ".remote"
+	if t.Model == classify.PatternsModel {
+		c.at(path, "patterns are no model that a server could run")
+	}
+	if u, err := url.Parse(r.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		c.at(path+".url", "found %q, expected the address of a server such as http://triton:8000", r.URL)
+	}
+	if r.Model == "" {
+		c.at(path+".model", "the name of the model on the server is required")
+	}
+	if !option.VisibleASCII(r.APIKey) {
+		c.at(path+".api_key", "it holds characters that no header can hold")
+	}
+	switch {
+	case r.Timeout < 0:
+		c.at(path+".timeout", "must be longer than 0s")
+	case r.Timeout == 0:
+		r.Timeout = defaultRemoteTimeout
+	}
 }
 
 // oneOf reports a word that is neither empty nor known.

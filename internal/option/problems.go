@@ -3,6 +3,7 @@ package option
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 )
 
 // Problems collects what is wrong with a section, one "field: problem" a line. The zero value is ready
@@ -45,6 +46,15 @@ func VisibleASCII(s string) bool {
 		}
 	}
 	return true
+}
+
+// Loopback reports whether a host is this machine and no other can reach it: localhost, or an address of loopback.
+func Loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
 }
 
 // Unique finds names that occur twice. It belongs to one goroutine; make it with Unique{}.

@@ -43,12 +43,13 @@ type Metrics struct {
 	tokens          counter
 	prefixTokens    counter
 	placements      counter
+	splits          counter
 	restarts        counter
 	warms           counter
 	cost            floatCounter
 	costBaseline    floatCounter
-	endpointUp      gauge
-	endpointFlight  metric.Int64UpDownCounter
+	shed            counter
+	pool            poolGauges
 	retries         counter
 	cache           counter
 	cacheKept       counter
@@ -59,6 +60,7 @@ type Metrics struct {
 	guardActions    counter
 	guardSeconds    histogram
 	provider        gauge
+	workerRestarts  counter
 	pageSeconds     histogram
 	meter           metric.Meter
 	attrs           attrCache
@@ -126,11 +128,12 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 		tokens:          m.counter("signalbox_tokens_total", "Tokens by kind: prompt, cached, completion."),
 		prefixTokens:    m.counter("signalbox_prefix_tokens_total", "Prompt tokens that the endpoint was expected to have cached (predicted), and those that it had (confirmed), of answers that tell."),
 		placements:      m.counter("signalbox_placements_total", "Requests placed by what they belong to: at its home, or away from it."),
+		splits:          m.counter("signalbox_prefix_class_splits_total", "Requests that cannot use what servers have cached of the same context or session, since the reasoning effort or the tools in front of it differ from the last ones."),
 		restarts:        m.counter("signalbox_endpoint_restarts_total", "Restarts of endpoints that were noticed."),
 		warms:           m.counter("signalbox_warm_calls_total", "Contexts read ahead of need by result: read, there (it was), busy, failed."),
 		cost:            m.floats("signalbox_cost_usd_total", "Cost of answers at the configured prices."),
 		costBaseline:    m.floats("signalbox_cost_baseline_usd_total", "What the same tokens would have cost on the most expensive model."),
-		endpointUp:      m.gauge("signalbox_endpoint_up", "1 while the endpoint takes requests, else 0."),
+		shed:            m.counter("signalbox_shed_total", "Requests that got no place at any endpoint of a model, by reason: full (the queue), late (too long in it)."),
 		retries:         m.counter("signalbox_retries_total", "Attempts repeated on another endpoint or model, by reason."),
 		widened:         m.counter("signalbox_auto_limit_widened_total", "Answers that an automatic max_tokens cut short, which widens it."),
 		cache:           m.counter("signalbox_cache_total", "Requests by what became of them in the answer cache: exact, semantic, miss, off, ineligible, bypass, error."),
@@ -140,13 +143,12 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 		guardClaims:     m.counter("signalbox_guard_claims_total", "Claims of answers by verdict: supported, contradicted, unsupported, unchecked, not_checkable."),
 		guardActions:    m.counter("signalbox_guard_actions_total", "What the guard did to answers, by action."),
 		guardSeconds:    m.histogram("signalbox_guard_check_seconds", "Time from a claim's last byte to its verdict, the wait in the queue included.", fastBuckets()),
-		pageSeconds:     m.histogram("signalbox_page_seconds", "Time to bring an object of a context into RAM ready for use, by direction: l2_to_hot, l3_to_hot. Paging out is forgetting and takes none.", fastBuckets()),
+		pageSeconds:     m.histogram("signalbox_page_seconds", "Time to bring an object of a context into RAM ready for use (l2_to_hot, l3_to_hot), and to make the copies that paging out falls back on, once, when it is stored (hot_to_l2: packing; hot_to_l3: writing to Redis).", fastBuckets()),
 		meter:           meter,
 		provider:        m.gauge("signalbox_provider_info", "Execution providers in use; the value is always 1."),
+		workerRestarts:  m.counter("signalbox_worker_restarts_total", "Times that the process of the models was started again after it ended."),
 	}
-	var err error
-	out.endpointFlight, err = meter.Int64UpDownCounter("signalbox_endpoint_inflight", metric.WithDescription("Requests in flight per endpoint."))
-	m.errs = append(m.errs, err)
+	m.errs = append(m.errs, out.pool.register(meter))
 	return out, errors.Join(m.errs...)
 }
 
@@ -250,6 +252,11 @@ func (m *Metrics) Placement(model, where string) {
 	m.placements.Add(background(), 1, m.attrs.get(attrKey{k1: "model", v1: model, k2: "where", v2: where}))
 }
 
+// PrefixClassSplit counts a request that is parted from the last one of its context or session by what leads the template.
+func (m *Metrics) PrefixClassSplit(model string) {
+	m.splits.Add(background(), 1, m.attrs.get(attrKey{k1: "model", v1: model}))
+}
+
 // WarmCall counts a context that was to be read ahead of need. result is read, there, busy or failed.
 func (m *Metrics) WarmCall(model, result string) {
 	m.warms.Add(background(), 1, m.attrs.get(attrKey{k1: "model", v1: model, k2: "result", v2: result}))
@@ -266,18 +273,9 @@ func (m *Metrics) Cost(model string, usd, baseline float64) {
 	m.costBaseline.Add(background(), baseline)
 }
 
-// EndpointUp tells whether an endpoint takes requests.
-func (m *Metrics) EndpointUp(model, endpoint string, up bool) { //nolint:revive // a state to record, not a choice of behaviour
-	v := int64(0)
-	if up {
-		v = 1
-	}
-	m.endpointUp.Record(background(), v, m.attrs.get(attrKey{k1: "model", v1: model, k2: "endpoint", v2: endpoint}))
-}
-
-// EndpointInflight adds delta to the requests in flight on an endpoint.
-func (m *Metrics) EndpointInflight(model, endpoint string, delta int64) {
-	m.endpointFlight.Add(background(), delta, m.attrs.get(attrKey{k1: "model", v1: model, k2: "endpoint", v2: endpoint}))
+// Shed counts a request that got no place at any endpoint of a model. reason is full, of the queue, or late.
+func (m *Metrics) Shed(model, reason string) {
+	m.shed.Add(background(), 1, m.attrs.get(attrKey{k1: "model", v1: model, k2: "reason", v2: reason}))
 }
 
 // Retry counts an attempt that was repeated elsewhere.
@@ -322,6 +320,9 @@ func (m *Metrics) GuardAction(action string) {
 
 // GuardCheck records the time that the check of a claim took.
 func (m *Metrics) GuardCheck(d time.Duration) { m.guardSeconds.Record(background(), d.Seconds()) }
+
+// WorkerRestart counts a start of the process of the models after it ended.
+func (m *Metrics) WorkerRestart() { m.workerRestarts.Add(background(), 1) }
 
 // Provider records an execution provider in use.
 func (m *Metrics) Provider(name, device string) {

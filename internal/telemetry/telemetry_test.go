@@ -36,8 +36,10 @@ func TestMetricsPageMatchesGolden(t *testing.T) {
 	m.InterToken("math-70b", 5*time.Millisecond)
 	m.Tokens("prompt", 12)
 	m.Cost("math-70b", 0.5, 1)
-	m.EndpointUp("math-70b", "math-a", true)
-	m.EndpointInflight("math-70b", "math-a", 1)
+	m.WatchPool(func() PoolStatus {
+		return PoolStatus{Endpoints: []EndpointStatus{{Model: "math-70b", Endpoint: "math-a", Up: true, Inflight: 1}}, Queued: []QueueStatus{{"math-70b", 2}}}
+	})
+	m.Shed("math-70b", "full")
 	m.Retry("connect")
 	m.Cache("miss")
 	m.GuardClaim("supported")

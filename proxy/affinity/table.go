@@ -95,6 +95,16 @@ func (t *table) match(class Class, blocks []uint64, now uint32) (n int, basis Ba
 	return low, basis
 }
 
+// end is until when a block is there; 0 when it is not.
+func (t *table) end(class Class, block uint64) uint32 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if i, ok := t.at[class.block(block)]; ok {
+		return t.slots[i].expires
+	}
+	return 0
+}
+
 // touch notes that the blocks are used, with a basis that holds until expires. What is known better, or for
 // longer, stays so; what has expired does not count.
 func (t *table) touch(class Class, blocks []uint64, basis Basis, now, expires uint32) {

@@ -2,16 +2,8 @@ package answer
 
 import "bytes"
 
-// last finds the event that ends a stream of the Responses API, which has no [DONE]: its data is an object
-// with a type of response.completed, response.incomplete or response.failed at the top level. Whether a
-// server names its events, and where the type stands, does not matter: clients read the type alone. It
-// reads byte by byte, since such an event holds the whole answer and comes in pieces.
-//
-// The zero value is at the start of a stream.
+// last reads the data of one event. The zero value is at its start.
 type last struct {
-	col   int  // bytes of the line so far; of a data line those of its JSON do not count
-	data  bool // the line is one of data
-	cr    bool // the byte before was a CR, which an LF belongs to
 	found bool // the event is the last
 
 	depth           int
@@ -22,16 +14,33 @@ type last struct {
 	word            [len("response.incomplete")]byte
 }
 
-const dataField = "data:"
-
-// endIn is end for bytes of which it may be known that they are whole events: then they are read only if
-// they mention a type that could be the last one's.
-func (l *last) endIn(b []byte, whole bool) int { //nolint:revive // a fact about b
-	if whole && !mentionsLast(b) {
-		*l = last{}
-		return -1
+// IsLast reports whether the data of an event says that it is the last of a stream of the Responses API, which has no
+// [DONE]: an object with a type of response.completed, response.incomplete or response.failed at the top level. Whether a
+// server names its events, and where the type stands, does not matter: clients read the type alone.
+func IsLast(data []byte) bool {
+	if !mentionsLast(data) {
+		return false
 	}
-	return l.end(b)
+	var l last
+	for i := l.text(data); i < len(data); i += 1 + l.text(data[i+1:]) {
+		l.json(data[i])
+	}
+	return l.found
+}
+
+// Finishes counts the choices that end in the data of an event: members finish_reason with a string.
+func Finishes(data []byte) (n int) {
+	name := []byte(`"finish_reason"`)
+	for {
+		i := bytes.Index(data, name)
+		if i < 0 {
+			return n
+		}
+		data = bytes.TrimLeft(data[i+len(name):], ": \t\r\n")
+		if len(data) > 0 && data[0] == '"' {
+			n++
+		}
+	}
 }
 
 // mentionsLast reports whether a type of a last event stands somewhere in b.
@@ -49,32 +58,9 @@ func mentionsLast(b []byte) bool {
 	}
 }
 
-// end reads the next bytes of the stream, and returns the offset behind the last event, -1 as long as there
-// is none.
-func (l *last) end(b []byte) int {
-	for i := l.text(b); i < len(b); i += 1 + l.text(b[i+1:]) {
-		switch c := b[i]; {
-		case c == '\n' && l.cr:
-			l.cr = false
-		case c == '\n' || c == '\r':
-			l.cr = c == '\r'
-			if l.line() {
-				if i++; l.cr && i < len(b) && b[i] == '\n' {
-					i++
-				}
-				return i
-			}
-		default:
-			l.cr = false
-			l.byte(c)
-		}
-	}
-	return -1
-}
-
 // text reads what is text at the front of b, as most of a stream is, and returns its length.
 func (l *last) text(b []byte) int {
-	if !l.data || !l.inside || l.escaped {
+	if !l.inside || l.escaped {
 		return 0
 	}
 	n := textLen(b)
@@ -90,33 +76,6 @@ func textLen(b []byte) int {
 		}
 	}
 	return len(b)
-}
-
-// line ends a line, and reports whether with it the last event has ended.
-func (l *last) line() bool {
-	blank := l.col == 0 && !l.data
-	l.col, l.data = 0, false
-	if !blank {
-		return false
-	}
-	found := l.found
-	*l = last{cr: l.cr}
-	return found
-}
-
-// byte reads a byte that ends no line.
-func (l *last) byte(c byte) {
-	if l.data {
-		l.json(c)
-		return
-	}
-	if l.col >= 0 && l.col < len(dataField) && c == dataField[l.col] {
-		if l.col++; l.col == len(dataField) {
-			l.data = true
-		}
-		return
-	}
-	l.col = -1 // a line of something else
 }
 
 // json reads a byte of data.
@@ -182,17 +141,4 @@ func isLast(word []byte) bool {
 		return true
 	}
 	return false
-}
-
-// Trailer returns the [DONE] that stands at the front of what the window holds, with the line ends around
-// it, nil when something else does. It is valid until the next call of another method.
-func (w *Window) Trailer() []byte {
-	front := bytes.TrimLeft(w.b[:w.n], "\r\n")
-	if !bytes.HasPrefix(front, []byte("data: [DONE]")) && !bytes.HasPrefix(front, []byte("data:[DONE]")) {
-		return nil
-	}
-	if w.ending != LastEvent {
-		return nil
-	}
-	return w.b[:doneEnd(w.b[:w.n], true)]
 }

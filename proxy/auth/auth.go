@@ -1,10 +1,15 @@
-// Package auth says who calls: it compares the bearer token of a request with the configured keys.
+// Package auth says who calls, and what a caller may do: it compares the bearer token of a request with the configured keys, or
+// reads it as a signed token.
 //
-// It decides nothing about what a caller may do beyond seeing explanations; roles and tenants are words
-// that rules read. It holds hashes of keys and never a key.
+// Roles and tenants are words that rules read; here they lead to the models that a caller may use and to the limits that hold
+// for it, which others keep. The package holds hashes of keys and never a key.
+//
+// A Keys is immutable but for the key set that it verifies tokens with, and safe for concurrent use. Watch owns one goroutine's
+// worth of work, on the caller's goroutine; nothing else runs.
 package auth
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -14,20 +19,36 @@ import (
 	"strings"
 )
 
-// Principal is who makes a request. Its words come from the configuration.
+// Principal is who makes a request. Name, tenant and role of a caller with a token come from the token, bounded and printable;
+// all else comes from the configuration.
 type Principal struct {
-	Name   string // of the key; empty without authentication
-	Tenant string // whom the caller belongs to
-	Role   string // what rules may read; may be empty
+	Name   string   // of the key, or who the token is about; empty without authentication
+	Tenant string   // whom the caller belongs to
+	Role   string   // what rules may read; may be empty
+	Models []string // that requests may go to, sorted; nil for all
+	Limits []Limit  // that hold for the request; none where nothing is bounded
 }
 
-// Keys tells callers by their keys: the compiled section `auth`. It is immutable and safe for concurrent
-// use.
+// Limit bounds the requests of one scope, which is a caller or a tenant.
+type Limit struct {
+	Scope string // the same for all requests that count together, and for no others
+	Rate  RateOptions
+}
+
+// May reports whether requests of the caller may go to a model.
+func (p *Principal) May(model string) bool {
+	return p.Models == nil || slices.Contains(p.Models, model)
+}
+
+// Keys tells callers by what they show: the compiled section `auth`.
 type Keys struct {
 	open     bool // mode none
 	keys     []key
+	tokens   *tokens // nil: none are accepted
 	admins   []string
 	fallback Principal
+	roles    map[string]RoleOptions
+	tenants  map[string]TenantOptions
 }
 
 type key struct {
@@ -35,9 +56,19 @@ type key struct {
 	who  Principal
 }
 
-// New compiles options that are valid.
-func New(o Options) *Keys {
-	a := &Keys{open: o.Mode != ModeKeys, admins: o.AdminRoles, fallback: Principal{Tenant: o.DefaultTenant, Role: o.DefaultRole}}
+// New compiles options that are valid. The error is about files that they name.
+func New(o Options) (*Keys, error) {
+	a := &Keys{
+		open: o.Mode != ModeKeys && o.Mode != ModeJWT, admins: o.AdminRoles,
+		roles: make(map[string]RoleOptions, len(o.Roles)), tenants: make(map[string]TenantOptions, len(o.Tenants)),
+	}
+	for _, r := range o.Roles {
+		a.roles[r.Name] = r
+	}
+	for _, t := range o.Tenants {
+		a.tenants[t.Name] = t
+	}
+	a.fallback = a.allow("anyone", Principal{Tenant: o.DefaultTenant, Role: o.DefaultRole}, nil, RateOptions{})
 	for _, k := range o.Keys {
 		who := Principal{Name: k.Name, Tenant: k.Tenant, Role: k.Role}
 		if who.Tenant == "" {
@@ -50,18 +81,70 @@ func New(o Options) *Keys {
 		if _, err := hex.Decode(hash[:], []byte(k.SHA256)); err != nil {
 			continue // refused by Validate
 		}
-		a.keys = append(a.keys, key{hash, who})
+		a.keys = append(a.keys, key{hash, a.allow("key", who, k.Models, k.Rate)})
 	}
-	return a
+	if o.Mode == ModeJWT {
+		var err error
+		if a.tokens, err = newTokens(&o); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
 }
 
-// ErrBadKey reports a request without a key, or with one that is not configured.
-var ErrBadKey = errors.New("no valid API key")
+// allow adds what a caller may do: what its own entry says, cut by its role and its tenant. kind keeps callers apart that show
+// different things and have the same name.
+func (a *Keys) allow(kind string, who Principal, models []string, rate RateOptions) Principal {
+	role, tenant := a.roles[who.Role], a.tenants[who.Tenant]
+	who.Models = cut(cut(sorted(models), sorted(role.Models)), sorted(tenant.Models))
+	if rate == (RateOptions{}) {
+		rate = role.Rate
+	}
+	if rate != (RateOptions{}) {
+		who.Limits = append(who.Limits, Limit{Scope: kind + ":" + who.Tenant + "\x00" + who.Name, Rate: rate})
+	}
+	if tenant.Rate != (RateOptions{}) {
+		who.Limits = append(who.Limits, Limit{Scope: "tenant:" + who.Tenant, Rate: tenant.Rate})
+	}
+	return who
+}
+
+func sorted(names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	return slices.Sorted(slices.Values(names))
+}
+
+// cut returns what is in both lists; nil holds everything.
+func cut(a, b []string) []string {
+	if a == nil {
+		return b
+	}
+	if b == nil {
+		return a
+	}
+	both := []string{} // not nil: nothing is left, which is not everything
+	for _, name := range a {
+		if slices.Contains(b, name) {
+			both = append(both, name)
+		}
+	}
+	return both
+}
+
+// What Identify finds wrong with a request.
+var (
+	// ErrBadKey reports a request without credentials, or with some that are not valid.
+	ErrBadKey = errors.New("no valid API key")
+	// ErrNoKeySet reports a token that cannot be verified now, because the key set was never read.
+	ErrNoKeySet = errors.New("the key set that tokens are verified with is not known yet")
+)
 
 // Identify finds the caller of a request by its header Authorization, a bearer token. Every key is
-// compared, in constant time, so that the time taken tells nothing about which one came close. Its only
-// error is ErrBadKey.
-func (a *Keys) Identify(h http.Header) (Principal, error) {
+// compared, in constant time, so that the time taken tells nothing about which one came close. A token whose key is not
+// known yet waits for the key set, at most for patience. Errors are ErrBadKey and ErrNoKeySet, and may say more.
+func (a *Keys) Identify(ctx context.Context, h http.Header) (Principal, error) {
 	if a.open {
 		return a.fallback, nil
 	}
@@ -69,18 +152,48 @@ func (a *Keys) Identify(h http.Header) (Principal, error) {
 	if !ok || !strings.EqualFold(scheme, "bearer") {
 		return Principal{}, ErrBadKey
 	}
-	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	token = strings.TrimSpace(token)
+	sum := sha256.Sum256([]byte(token))
 	found := -1
 	for i := range a.keys {
 		if subtle.ConstantTimeCompare(sum[:], a.keys[i].hash[:]) == 1 {
 			found = i
 		}
 	}
-	if found < 0 {
+	switch {
+	case found >= 0:
+		return a.keys[found].who, nil
+	case a.tokens == nil:
 		return Principal{}, ErrBadKey
 	}
-	return a.keys[found].who, nil
+	who, err := a.tokens.caller(ctx, token)
+	if err != nil {
+		return Principal{}, err
+	}
+	return a.allow("token", who, nil, RateOptions{}), nil
 }
 
 // MayExplain reports whether the caller may see thresholds and scores.
 func (a *Keys) MayExplain(who Principal) bool { return a.open || slices.Contains(a.admins, who.Role) }
+
+// Watch keeps the key set fresh until ctx ends or idle is closed. It returns at once where there is none to keep.
+func (a *Keys) Watch(ctx context.Context, idle <-chan struct{}) {
+	if a.tokens != nil {
+		a.tokens.set.watch(ctx, idle)
+	}
+}
+
+// Lacking says what is missing to let callers in, in words for /readyz; empty when nothing is. blind: no token can be verified.
+func (a *Keys) Lacking() (what string, blind bool) {
+	if a.tokens == nil {
+		return "", false
+	}
+	return a.tokens.set.lacking()
+}
+
+// Adopt takes over the key set of an older Keys that comes from the same place.
+func (a *Keys) Adopt(old *Keys) {
+	if a.tokens != nil && old.tokens != nil && a.tokens.set.from == old.tokens.set.from {
+		a.tokens.set = old.tokens.set
+	}
+}

@@ -33,11 +33,14 @@ func TestCallersAreKnownByTheirKeys(t *testing.T) {
 		{"another scheme", "Basic k1", Principal{}, false, ErrBadKey},
 		{"no key", "", Principal{}, false, ErrBadKey},
 	}
-	keys := New(o)
+	keys, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := keys.Identify(http.Header{"Authorization": {tt.header}})
+			got, err := keys.Identify(t.Context(), http.Header{"Authorization": {tt.header}})
 			if !errors.Is(err, tt.err) {
 				t.Errorf("error %v, want %v", err, tt.err)
 			}
@@ -55,8 +58,11 @@ func TestWithoutAuthenticationEveryoneIsTheDefault(t *testing.T) {
 	t.Parallel()
 	o := DefaultOptions()
 	o.DefaultRole = "guest"
-	keys := New(o)
-	got, err := keys.Identify(http.Header{})
+	keys, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := keys.Identify(t.Context(), http.Header{})
 	if err != nil {
 		t.Fatal(err)
 	}

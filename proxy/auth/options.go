@@ -14,19 +14,29 @@ const (
 	ModeNone = "none"
 	// ModeKeys asks for one of the configured keys.
 	ModeKeys = "keys"
+	// ModeJWT asks for a signed token, or one of the configured keys.
+	ModeJWT = "jwt"
 )
 
 // Options is the section `auth`.
 type Options struct {
-	// Mode is none or keys. Default none. Reloadable, as everything here.
+	// Mode is none, keys, or jwt. With jwt a caller shows a JSON Web Token or one of keys. Default none, which is refused where server.listen is not on loopback, unless allow_anonymous says that it is meant. Reloadable, as everything here.
 	Mode string `yaml:"mode"`
-	// Keys are the keys that mode keys accepts.
+	// AllowAnonymous says for a second time that everyone may call: mode none on an address that others can reach. Default false.
+	AllowAnonymous bool `yaml:"allow_anonymous"`
+	// Keys are the keys that modes keys and jwt accept.
 	Keys []KeyOptions `yaml:"keys"`
+	// JWT says which tokens mode jwt accepts, and who their callers are.
+	JWT JWTOptions `yaml:"jwt"`
+	// Roles says what callers of a role may do. A role needs no entry here to be read by rules.
+	Roles []RoleOptions `yaml:"roles"`
+	// Tenants says what the callers of a tenant may do, all of them together.
+	Tenants []TenantOptions `yaml:"tenants"`
 	// AdminRoles are the roles that may see explanations and call the classify endpoint when mode is not none. Default [admin].
 	AdminRoles []string `yaml:"admin_roles"`
-	// DefaultRole is the role of a request without a key's role. Default empty.
+	// DefaultRole is the role of a request without a role of its own. Default empty.
 	DefaultRole string `yaml:"default_role"`
-	// DefaultTenant is the tenant of a request without a key's tenant. Default: default.
+	// DefaultTenant is the tenant of a request without a tenant of its own. Default: default.
 	DefaultTenant string `yaml:"default_tenant"`
 }
 
@@ -40,21 +50,75 @@ type KeyOptions struct {
 	Tenant string `yaml:"tenant"`
 	// Role is what rules may read as the caller's role. Default: default_role.
 	Role string `yaml:"role"`
+	// Models are the models that requests with the key may go to, by name or by routing. Default: all. What the role and the tenant allow is cut by it.
+	Models []string `yaml:"models"`
+	// Rate bounds what the key may be used for. Default: what the role says.
+	Rate RateOptions `yaml:"rate"`
+}
+
+// RoleOptions is what callers of one role may do.
+type RoleOptions struct {
+	// Name is the role. Required, unique.
+	Name string `yaml:"name"`
+	// Models are the models that their requests may go to. Default: all.
+	Models []string `yaml:"models"`
+	// Rate bounds each caller of the role that has no rate of its own.
+	Rate RateOptions `yaml:"rate"`
+}
+
+// TenantOptions is what the callers of one tenant may do.
+type TenantOptions struct {
+	// Name is the tenant. Required, unique.
+	Name string `yaml:"name"`
+	// Models are the models that their requests may go to. Default: all.
+	Models []string `yaml:"models"`
+	// Rate bounds all callers of the tenant together.
+	Rate RateOptions `yaml:"rate"`
+}
+
+// RateOptions bounds requests. A request that is over one of the bounds is answered with 429. Minutes roll: an allowance
+// comes back bit by bit, and can be used at once as far as it has.
+type RateOptions struct {
+	// RPM is how many requests a minute are allowed. 0 is no bound.
+	RPM int `yaml:"rpm"`
+	// TPM is how many tokens a minute are allowed, of prompts and answers. A request is let in by an estimate, which is settled with what it used. 0 is no bound.
+	TPM int `yaml:"tpm"`
+	// Concurrency is how many requests may be under way at a time, in each process. 0 is no bound.
+	Concurrency int `yaml:"concurrency"`
+}
+
+// maxRate keeps the arithmetic of limits far from overflow.
+const maxRate = 1_000_000_000
+
+func (o RateOptions) check(p *option.Problems, at string) {
+	for _, x := range []struct {
+		field string
+		n     int
+	}{{"rpm", o.RPM}, {"tpm", o.TPM}, {"concurrency", o.Concurrency}} {
+		if x.n < 0 || x.n > maxRate {
+			p.Addf(at+".rate."+x.field, "%d is not between 0 and %d", x.n, maxRate)
+		}
+	}
 }
 
 // DefaultOptions returns the options of an empty section.
 func DefaultOptions() Options {
-	return Options{Mode: ModeNone, AdminRoles: []string{"admin"}, DefaultTenant: "default"}
+	return Options{Mode: ModeNone, JWT: defaultJWT(), AdminRoles: []string{"admin"}, DefaultTenant: "default"}
 }
 
 // Validate reports every bad option, one "field: problem" a line.
 func (o Options) Validate() error {
 	var p option.Problems
-	if o.Mode != ModeNone && o.Mode != ModeKeys {
-		p.Addf("mode", "%q is neither %s nor %s", o.Mode, ModeNone, ModeKeys)
-	}
-	if o.Mode == ModeKeys && len(o.Keys) == 0 {
-		p.Addf("keys", "mode keys needs at least one")
+	switch o.Mode {
+	case ModeNone:
+	case ModeKeys:
+		if len(o.Keys) == 0 {
+			p.Addf("keys", "mode keys needs at least one")
+		}
+	case ModeJWT:
+		o.JWT.check(&p, "jwt")
+	default:
+		p.Addf("mode", "%q is none of %s, %s, %s", o.Mode, ModeNone, ModeKeys, ModeJWT)
 	}
 	seen := option.Unique{}
 	hashes := option.Unique{}
@@ -62,11 +126,29 @@ func (o Options) Validate() error {
 		at := fmt.Sprintf("keys[%d]", i)
 		p.Name(at+".name", k.Name)
 		seen.Check(&p, at+".name", k.Name)
+		k.Rate.check(&p, at)
 		if b, err := hex.DecodeString(k.SHA256); err != nil || len(b) != 32 {
 			p.Addf(at+".sha256", "expected the 64 hexadecimal digits of a SHA-256 hash")
 			continue
 		}
 		hashes.Check(&p, at+".sha256", strings.ToLower(k.SHA256))
 	}
+	o.checkGroups(&p)
 	return p.Err()
+}
+
+func (o Options) checkGroups(p *option.Problems) {
+	roles, tenants := option.Unique{}, option.Unique{}
+	for i, r := range o.Roles {
+		at := fmt.Sprintf("roles[%d]", i)
+		p.Name(at+".name", r.Name)
+		roles.Check(p, at+".name", r.Name)
+		r.Rate.check(p, at)
+	}
+	for i, t := range o.Tenants {
+		at := fmt.Sprintf("tenants[%d]", i)
+		p.Name(at+".name", t.Name)
+		tenants.Check(p, at+".name", t.Name)
+		t.Rate.check(p, at)
+	}
 }

@@ -19,6 +19,9 @@ import (
 type DeriverOptions struct {
 	// Read sets every kind of need in set, from all of the text; see Classifier of the proxy.
 	Read func(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
+	// Selected reports whether a value counts that Read made of a selection of windows, as it does for prompts. nil: never, so
+	// that a text is known only when every window was read.
+	Selected func() bool
 	// Skeleton is the text in short.
 	Skeleton func(ctx context.Context, text string) (string, error)
 	// Count asks servers of the models how many tokens a text has, of every model when none is named, and returns what came
@@ -135,7 +138,7 @@ func (d *Deriver) piece(ctx context.Context, tenant, text string) (v Verdicts, l
 	}
 	var set signal.Set
 	d.o.Read(ctx, &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}, safety, &set)
-	v, lasting = VerdictsOf(&set), true
+	v, lasting = d.of(&set), true
 	for _, kind := range []signal.Kind{signal.Jailbreak, signal.PII} {
 		lasting = lasting && settled(&set.Values[kind])
 	}
@@ -143,6 +146,14 @@ func (d *Deriver) piece(ctx context.Context, tenant, text string) (v Verdicts, l
 		d.known.keep(k, v)
 	}
 	return v, lasting
+}
+
+// of takes the verdicts of what was read.
+func (d *Deriver) of(set *signal.Set) Verdicts {
+	if d.o.Selected != nil && d.o.Selected() {
+		return VerdictsOfSelection(set)
+	}
+	return VerdictsOf(set)
 }
 
 // settled reports whether reading again would find the same: there is a value, or no model for one, or nothing to read.

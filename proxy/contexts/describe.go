@@ -26,7 +26,8 @@ type object struct {
 	TokensEstimate int64          `json:"tokens_estimate"` // for the others
 	Tier           string         `json:"tier"`            // hot, l2 or l3
 	Status         string         `json:"status"`
-	Facts          *int           `json:"facts"` // null when it is not known without bringing the context in
+	Facts          *int           `json:"facts"`     // null when it is not known without bringing the context in
+	Residency      []Residence    `json:"residency"` // what model servers should have of it
 	Verdicts       *Verdicts      `json:"verdicts,omitzero"`
 	Leases         int            `json:"leases"`
 	Pinned         bool           `json:"pinned"`
@@ -43,12 +44,15 @@ type object struct {
 // bytesPerToken is what the estimate assumes; it is that of the proxy for prompts.
 const bytesPerToken = 4
 
-func (r *Request) describe(c *memory.Context) *object {
+func (s *Service) describe(r *Request, c *memory.Context) *object {
 	o := &object{
 		Object: "context", ID: c.ID, Name: c.Name, Version: c.Version, LatestVersion: c.Latest, ETag: c.ETag, Kind: c.Kind.String(),
 		Bytes: c.Bytes, Tokens: c.Tokens, TokensEstimate: c.Bytes / bytesPerToken, Tier: c.Tier.String(), Status: c.Status.String(),
 		Leases: c.Leases, Pinned: c.Pinned, Scope: c.Scope.String(), TTL: spell(c.TTL), Fixed: c.Fixed,
 		CreatedAt: c.Created.Unix(), ExpiresAt: c.Expires.Unix(), Parent: c.Parent, Durable: c.Durable,
+	}
+	if o.Residency = []Residence{}; s.o.Resident != nil {
+		o.Residency = s.o.Resident.Residency(r.Owner, c)
 	}
 	if o.Tokens == nil {
 		o.Tokens = map[string]int{}
@@ -103,8 +107,8 @@ func send(w http.ResponseWriter, status int, pieces ...[]byte) error {
 }
 
 // show answers with a context.
-func (r *Request) show(w http.ResponseWriter, status int, c *memory.Context) error {
-	return r.showAs(w, status, r.describe(c))
+func (s *Service) show(w http.ResponseWriter, r *Request, status int, c *memory.Context) error {
+	return r.showAs(w, status, s.describe(r, c))
 }
 
 func (*Request) showAs(w http.ResponseWriter, status int, o *object) error {

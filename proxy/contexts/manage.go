@@ -47,7 +47,7 @@ func (s *Service) create(ctx context.Context, w http.ResponseWriter, r *Request)
 	if err := readBody(r.Body, &in, createForm); err != nil {
 		return err
 	}
-	d, err := s.draft(&in)
+	d, err := s.draft(r, &in)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Service) create(ctx context.Context, w http.ResponseWriter, r *Request)
 	if err != nil {
 		return err
 	}
-	o := r.describe(&c)
+	o := s.describe(r, &c)
 	if in.Warm == warmHome || in.Warm == warmWait {
 		o.Warm = s.warmed(ctx, r.Owner, memory.Ref{ID: c.ID, Version: c.Version}, in.Models, in.Warm == warmWait)
 	}
@@ -73,7 +73,7 @@ func (s *Service) warmed(ctx context.Context, owner memory.Owner, ref memory.Ref
 	return warmBegun
 }
 
-func (s *Service) draft(in *createBody) (memory.Draft, error) {
+func (s *Service) draft(r *Request, in *createBody) (memory.Draft, error) {
 	d := memory.Draft{
 		Name: in.Name, Facts: in.Facts, TTL: time.Duration(in.TTL), Fixed: in.Fixed, Pinned: in.Pin, Models: in.Models,
 		BestEffort: in.Durability == bestEffort || in.Durability == "" && s.o.BestEffort,
@@ -106,7 +106,7 @@ func (s *Service) draft(in *createBody) (memory.Draft, error) {
 	if d.Hints, err = in.Hints.hints(); err != nil {
 		return d, err
 	}
-	return d, s.checkModels(in.Models)
+	return d, s.checkModels(r, in.Models)
 }
 
 // errNoWarmer refuses what only a proxy that places requests by their prefix can do.
@@ -149,7 +149,7 @@ func (s *Service) list(ctx context.Context, w http.ResponseWriter, r *Request) e
 	}
 	out := listObject{Object: "list", Data: []*object{}, HasMore: len(found) > limit}
 	for i := range found[:min(limit, len(found))] {
-		out.Data = append(out.Data, r.describe(&found[i]))
+		out.Data = append(out.Data, s.describe(r, &found[i]))
 	}
 	if n := len(out.Data); n > 0 {
 		out.FirstID, out.LastID = &out.Data[0].ID, &out.Data[n-1].ID
@@ -184,7 +184,7 @@ func (s *Service) get(ctx context.Context, w http.ResponseWriter, r *Request) er
 	if err != nil {
 		return err
 	}
-	return r.show(w, http.StatusOK, &c)
+	return s.show(w, r, http.StatusOK, &c)
 }
 
 // patchBody is the body of PATCH /v1/contexts/{id}.
@@ -246,7 +246,7 @@ func (s *Service) patch(ctx context.Context, w http.ResponseWriter, r *Request) 
 	if err != nil {
 		return under("append", in.Append != nil, err)
 	}
-	return r.show(w, http.StatusOK, &c)
+	return s.show(w, r, http.StatusOK, &c)
 }
 
 func (in *patchBody) patch() (memory.Patch, error) {
@@ -353,7 +353,7 @@ func (s *Service) wake(ctx context.Context, w http.ResponseWriter, r *Request) e
 		ref.Version = c.Version
 		_ = s.o.Warmer.Warm(ctx, r.Owner, ref, nil, false) // a favour: without it the first request computes the text
 	}
-	return r.show(w, http.StatusAccepted, &c)
+	return s.show(w, r, http.StatusAccepted, &c)
 }
 
 // pageOut serves POST /v1/contexts/{id}/page_out.
@@ -379,7 +379,7 @@ func (s *Service) pageOut(ctx context.Context, w http.ResponseWriter, r *Request
 	if err != nil {
 		return err
 	}
-	return r.show(w, http.StatusOK, &c)
+	return s.show(w, r, http.StatusOK, &c)
 }
 
 // readOptional is readBody for a body that may be left out.
@@ -403,7 +403,7 @@ func (s *Service) warm(ctx context.Context, w http.ResponseWriter, r *Request) e
 	if err := readOptional(r.Body, &in, "empty, or an object with models, a list of names, and wait, true or false"); err != nil {
 		return err
 	}
-	if err := s.checkModels(in.Models); err != nil {
+	if err := s.checkModels(r, in.Models); err != nil {
 		return err
 	}
 	c, err := s.store.Get(ctx, r.Owner, ref)
@@ -417,7 +417,7 @@ func (s *Service) warm(ctx context.Context, w http.ResponseWriter, r *Request) e
 	if err := s.o.Warmer.Warm(ctx, r.Owner, ref, in.Models, in.Wait); err != nil {
 		return err
 	}
-	o := r.describe(&c)
+	o := s.describe(r, &c)
 	status := http.StatusAccepted
 	if o.Warm = warmBegun; in.Wait {
 		status, o.Warm = http.StatusOK, warmDone

@@ -16,6 +16,27 @@ type Warmer interface {
 	Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) error
 }
 
+// The bases of a Residence.
+const (
+	BasisUsage     = "usage"     // an answer told so
+	BasisPredicted = "predicted" // a request was sent there
+)
+
+// Residence is what a model server should have of a context in its cache. It is a hint.
+type Residence struct {
+	Endpoint string `json:"endpoint"`
+	Model    string `json:"model"`
+	Tokens   int    `json:"tokens"`
+	Basis    string `json:"basis"`
+	Age      int64  `json:"age_s"` // seconds since it was seen or predicted
+}
+
+// Resident knows which model servers should have a context. It is safe for concurrent use.
+type Resident interface {
+	// Residency lists what servers should have of a version, for requests of its owner; never nil.
+	Residency(owner memory.Owner, c *memory.Context) []Residence
+}
+
 // Options of a Service.
 type Options struct {
 	// BestEffort keeps what is created while the remote store cannot be reached in RAM, where a request does not say.
@@ -24,6 +45,8 @@ type Options struct {
 	Models func() []string
 	// Warmer may be nil: then requests to warm are refused.
 	Warmer Warmer
+	// Resident may be nil: then nothing is known.
+	Resident Resident
 }
 
 // Service answers requests about contexts.
@@ -43,11 +66,12 @@ func New(store *memory.Store, o Options) *Service {
 // Request is what a Service is told of a request that was admitted.
 type Request struct {
 	Owner    memory.Owner
-	Verdicts bool        // the caller may see what the text says of its safety
-	ID       string      // of the context or session in the path, as it was sent and unescaped; empty in a list
-	Lease    string      // in the path, or of the query parameter lease
-	Header   http.Header // to be read only
-	After    string      // query parameters of a list
+	May      func(model string) bool // the caller may use it; nil for all
+	Verdicts bool                    // the caller may see what the text says of its safety
+	ID       string                  // of the context or session in the path, as it was sent and unescaped; empty in a list
+	Lease    string                  // in the path, or of the query parameter lease
+	Header   http.Header             // to be read only
+	After    string                  // query parameters of a list
 	Limit    string
 	Body     []byte
 }
@@ -104,14 +128,14 @@ func invalid(param, message string) error {
 	return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: message}
 }
 
-// checkModels refuses names that no model has.
-func (s *Service) checkModels(names []string) error {
+// checkModels refuses names that no model has, or none that the caller may use.
+func (s *Service) checkModels(r *Request, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
 	known := s.o.Models()
 	for i, name := range names {
-		if !contains(known, name) {
+		if !contains(known, name) || r.May != nil && !r.May(name) {
 			return unknownModel(i, name)
 		}
 	}

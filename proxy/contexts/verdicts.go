@@ -23,12 +23,20 @@ type Verdicts struct {
 
 // VerdictsOf takes the verdicts of a set. What was read in part only is unknown here: a request that names the
 // context has nothing else to go by.
-func VerdictsOf(set *signal.Set) Verdicts {
+func VerdictsOf(set *signal.Set) Verdicts { return verdictsOf(set, whole) }
+
+// VerdictsOfSelection is VerdictsOf for texts that are read as prompts are: what was read in part, because a scan of the whole
+// chose the windows that are worth reading, speaks for all of it.
+func VerdictsOfSelection(set *signal.Set) Verdicts {
+	return verdictsOf(set, func(v *signal.Value) bool { return v.State == signal.Known })
+}
+
+func verdictsOf(set *signal.Set, counts func(*signal.Value) bool) Verdicts {
 	var v Verdicts
-	if j := &set.Values[signal.Jailbreak]; whole(j) {
+	if j := &set.Values[signal.Jailbreak]; counts(j) {
 		v.Jailbreak = &j.Score
 	}
-	if p := &set.Values[signal.PII]; whole(p) {
+	if p := &set.Values[signal.PII]; counts(p) {
 		v.PII = make(map[string]float64, len(p.Labels))
 		for i, label := range p.Labels {
 			v.PII[label] = float64(p.Probs[i])

@@ -8,11 +8,16 @@ package headers
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // OwnPrefix starts the headers that only the proxy writes, two that clients may send aside.
 const OwnPrefix = "X-Signalbox-"
+
+// limitPrefix starts the headers by which the API tells a client its limits.
+const limitPrefix = "X-Ratelimit-"
 
 // stays reports whether a header of the client ends here: the headers of one connection (RFC 9110, section 7.6.1), and those that belong to the
 // client's side of this proxy: its credentials, its cookies, and its word about where it comes from.
@@ -79,6 +84,9 @@ func ForClient(dst, src http.Header) {
 		if strings.HasPrefix(name, OwnPrefix) || slices.Contains(listed, name) {
 			continue
 		}
+		if strings.HasPrefix(name, limitPrefix) && len(dst[name]) > 0 {
+			continue // the client's limits are those of the proxy
+		}
 		dst[name] = values
 	}
 }
@@ -88,4 +96,34 @@ func DropStale(h http.Header) {
 	for _, name := range [...]string{"Content-Length", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5", "Etag"} {
 		delete(h, name)
 	}
+}
+
+// RetryAfter reads how long a server asks to be left alone: seconds or a date (RFC 9110, section 10.2.3). It is not ok without
+// one, or with one that cannot be read or is negative. A date that has passed is 0.
+func RetryAfter(h http.Header, now time.Time) (wait time.Duration, ok bool) {
+	s := h.Get("Retry-After")
+	if n, err := strconv.ParseUint(s, 10, 63); err == nil {
+		return time.Duration(min(n, maxSeconds)) * time.Second, true
+	}
+	if t, err := http.ParseTime(s); err == nil {
+		return max(0, t.Sub(now)), true
+	}
+	return 0, false
+}
+
+// maxSeconds is more than any wait and less than a time.Duration holds.
+const maxSeconds = 1 << 32
+
+// CapRetryAfter leaves in h a Retry-After that a client can take at its word: in seconds, of at most limit, or none where what
+// is there cannot be read.
+func CapRetryAfter(h http.Header, now time.Time, limit time.Duration) {
+	if len(h["Retry-After"]) == 0 {
+		return
+	}
+	wait, ok := RetryAfter(h, now)
+	if !ok {
+		delete(h, "Retry-After")
+		return
+	}
+	h["Retry-After"] = []string{strconv.Itoa(int((min(wait, limit) + time.Second - 1) / time.Second))}
 }

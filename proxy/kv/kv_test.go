@@ -100,8 +100,8 @@ func TestTargetsAreAskedUntilTheEnd(t *testing.T) {
 	done, idle := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		Watcher{Transport: transport}.Watch(context.Background(), []Target{{
-			URL: Metrics(base, "/stats"), Bearer: "Bearer k", Options: ScrapeOptions{Interval: option.Duration(5 * time.Millisecond)},
+		Watch(context.Background(), []Target{{
+			URL: Metrics(base, "/stats"), Transport: transport, Bearer: "Bearer k", Options: ScrapeOptions{Interval: option.Duration(5 * time.Millisecond)},
 			Told: func(_ time.Time, r Report) {
 				select {
 				case got <- r:

@@ -17,26 +17,23 @@ type Target struct {
 	URL     *url.URL // of its metrics
 	Bearer  string   // the header Authorization; empty for none
 	Options ScrapeOptions
+	// Transport is what it is asked through.
+	Transport http.RoundTripper
 	// Told gets each report, from one goroutine at a time. It must be quick.
 	Told func(now time.Time, r Report)
-}
-
-// Watcher reads the metrics of servers. It holds nothing that changes.
-type Watcher struct {
-	Transport http.RoundTripper
 }
 
 // errStatus reports a page that is none.
 var errStatus = errors.New("unexpected status")
 
-// Watch asks every target, at once and then at every interval, until ctx ends or idle is closed. It returns when its
+// Watch reads the metrics of servers: it asks every target, at once and then at every interval, until ctx ends or idle is closed. It returns when its
 // goroutines have. A server that does not answer is asked again at the next interval; its health is another's matter.
-func (w Watcher) Watch(ctx context.Context, targets []Target, idle <-chan struct{}) {
+func Watch(ctx context.Context, targets []Target, idle <-chan struct{}) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
 	for i := range targets {
-		wg.Go(func() { w.follow(ctx, &targets[i]) })
+		wg.Go(func() { follow(ctx, &targets[i]) })
 	}
 	select {
 	case <-ctx.Done():
@@ -47,11 +44,11 @@ func (w Watcher) Watch(ctx context.Context, targets []Target, idle <-chan struct
 }
 
 // follow asks one target.
-func (w Watcher) follow(ctx context.Context, t *Target) {
+func follow(ctx context.Context, t *Target) {
 	tick := time.NewTicker(cmp.Or(time.Duration(t.Options.Interval), defaultInterval))
 	defer tick.Stop()
 	for {
-		if r, err := w.ask(ctx, t); err == nil {
+		if r, err := ask(ctx, t); err == nil {
 			t.Told(time.Now(), r)
 		}
 		select {
@@ -63,14 +60,14 @@ func (w Watcher) follow(ctx context.Context, t *Target) {
 }
 
 // ask reads one page.
-func (w Watcher) ask(ctx context.Context, t *Target) (Report, error) {
+func ask(ctx context.Context, t *Target) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(t.Options.Timeout), defaultTimeout))
 	defer cancel()
 	req := (&http.Request{Method: http.MethodGet, URL: t.URL, Header: http.Header{"Accept": {"text/plain"}}}).WithContext(ctx)
 	if t.Bearer != "" {
 		req.Header["Authorization"] = []string{t.Bearer}
 	}
-	res, err := w.Transport.RoundTrip(req)
+	res, err := t.Transport.RoundTrip(req)
 	if err != nil {
 		return Report{}, fmt.Errorf("read metrics: %w", err)
 	}

@@ -6,13 +6,14 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 )
 
 // Watcher checks the health of endpoints. It holds nothing that changes.
 type Watcher struct {
-	Transport http.RoundTripper // that checks are sent through
+	Transport http.RoundTripper // that checks are sent through, but to endpoints with a transport of their own
 	Log       *slog.Logger      // gets a line when an endpoint goes down or up
 }
 
@@ -66,23 +67,37 @@ func (w Watcher) report(ctx context.Context, e *Endpoint, err error) {
 	w.Log.LogAttrs(ctx, slog.LevelInfo, "endpoint up", where...)
 }
 
-// ask makes one check. A status below 500 counts as alive, so that servers without the path, or with
-// other ideas about who may ask, are not taken for dead.
+// ask makes one check: of the path of health checks and, where a server has none, of the list of its models. A status below 500
+// counts as alive, so that servers with other ideas about who may ask are not taken for dead.
 func (w Watcher) ask(ctx context.Context, e *Endpoint, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	req := (&http.Request{Method: http.MethodGet, URL: e.probe, Header: http.Header{}}).WithContext(ctx)
-	if e.Bearer != "" {
-		req.Header["Authorization"] = []string{e.Bearer}
+	status, err := w.get(ctx, e, e.probe)
+	switch status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		if e.second != nil {
+			status, err = w.get(ctx, e, e.second)
+		}
 	}
-	res, err := w.Transport.RoundTrip(req)
 	if err != nil {
 		return fmt.Errorf("health check: %w", err)
 	}
-	defer func() { _ = res.Body.Close() }()
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 4<<10)) // read only to reuse the connection
-	if res.StatusCode >= http.StatusInternalServerError {
-		return fmt.Errorf("health check: status %d", res.StatusCode)
+	if status >= http.StatusInternalServerError {
+		return fmt.Errorf("health check: status %d", status)
 	}
 	return nil
+}
+
+func (w Watcher) get(ctx context.Context, e *Endpoint, from *url.URL) (status int, err error) {
+	req := (&http.Request{Method: http.MethodGet, URL: from, Header: http.Header{}}).WithContext(ctx)
+	if e.Bearer != "" {
+		req.Header["Authorization"] = []string{e.Bearer}
+	}
+	res, err := e.Via(w.Transport).RoundTrip(req)
+	if err != nil {
+		return 0, err //nolint:wrapcheck // ask does
+	}
+	defer func() { _ = res.Body.Close() }()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 4<<10)) // read only to reuse the connection
+	return res.StatusCode, nil
 }

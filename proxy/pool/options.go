@@ -18,11 +18,28 @@ type EndpointOptions struct {
 	URL string `yaml:"url"`
 	// Weight is the endpoint's share of the load relative to the others. 1 to 1000. Default 1.
 	Weight int `yaml:"weight"`
+	// Resolve makes one endpoint of each server behind the name in the URL, and looks every 10s whether they have changed: `a` takes the addresses of the host, as a headless Kubernetes service has them, `srv` the records of a service, named as in _http._tcp.vllm.default.svc, with their ports and weights. Default off: the name is one endpoint.
+	Resolve string `yaml:"resolve"`
+	// MaxInflight is how many requests the server may have at once; further ones wait, see queue. 0 to 100000. Default 0: no bound.
+	MaxInflight int `yaml:"max_inflight"`
 	// APIKey is sent as a bearer token. A reference, ${NAME} or file:PATH. Default: none is sent.
 	APIKey string `yaml:"api_key" secret:"true"`
+	// ForwardAuth sends the client's own header Authorization on to this endpoint, which then knows who asks. It stands in place of api_key. Default false: what clients authenticate with ends here.
+	ForwardAuth bool `yaml:"forward_auth"`
+	// TLS says how a server with an https URL is trusted, and as whom it knows the proxy. Default: the system's authorities, and no certificate of one's own.
+	TLS TLSOptions `yaml:"tls"`
+	// Protocol is what the server is spoken to in: http1, h2 (over TLS), or h2c (HTTP/2 without TLS, for servers known to speak it). Default http1.
+	Protocol string `yaml:"protocol"`
 	// KV says what is known of the server's key-value cache. Default: what the model's section kv says.
 	KV kv.Options `yaml:"kv"`
 }
+
+// The values of EndpointOptions.Resolve.
+const (
+	ResolveOff = "off"
+	ResolveA   = "a"
+	ResolveSRV = "srv"
+)
 
 // Check reports every bad option to p, at being the path of the endpoint. That names are unique is for the
 // caller to check.
@@ -34,16 +51,28 @@ func (o *EndpointOptions) Check(p *option.Problems, at string) {
 	if o.Weight < 0 || o.Weight > 1000 {
 		p.Addf(at+".weight", "%d is not between 1 and 1000", o.Weight)
 	}
+	switch o.Resolve {
+	case "", ResolveOff, ResolveA, ResolveSRV:
+	default:
+		p.Addf(at+".resolve", "%q is neither %s, %s nor %s", o.Resolve, ResolveOff, ResolveA, ResolveSRV)
+	}
+	if o.MaxInflight < 0 || o.MaxInflight > 100_000 {
+		p.Addf(at+".max_inflight", "%d is not between 0 and 100000", o.MaxInflight)
+	}
 	if !option.VisibleASCII(o.APIKey) {
 		p.Addf(at+".api_key", "the key holds characters that a header cannot carry")
 	}
+	if o.ForwardAuth && o.APIKey != "" {
+		p.Addf(at+".forward_auth", "an endpoint gets either the client's credentials or api_key")
+	}
+	o.checkWire(p, at)
 	o.KV.Check(p, at+".kv")
 }
 
 // HealthOptions configures active checks. An endpoint is down after two checks in a row that were
 // refused, timed out or answered with a status of 500 or above, and up again after one that was not.
 type HealthOptions struct {
-	// Path is asked with GET on the endpoint's host. `off` turns the checks off. Default /health.
+	// Path is asked with GET on the endpoint's host. `off` turns the checks off. Default /health, and where a server has no such path, the list of models of its API.
 	Path string `yaml:"path"`
 	// Interval is the time between two checks. At least 10ms. Default 5s.
 	Interval option.Duration `yaml:"interval"`
@@ -89,7 +118,9 @@ func baseURL(s string) (*url.URL, error) {
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("%q has a query or a fragment", s)
 	}
-	u.Path = strings.TrimSuffix(u.Path, "/")
+	if u.Path = strings.TrimSuffix(u.Path, "/"); u.Path == "" {
+		u.Path = "/" // what is joined to no path begins without a slash, which no server takes
+	}
 	u.RawPath = ""
 	return u, nil
 }

@@ -5,23 +5,26 @@
 // tell it how requests ended.
 //
 // Invariants: an endpoint that is down gets no requests; the last endpoint of a model that is not down is
-// never ejected; an ejected one is used only when no other is left.
+// never ejected; an ejected one is used only when no other is left; no endpoint has more requests than its
+// cap, whatever configurations they came by.
 //
 // Everything is safe for concurrent use. Watch owns one goroutine for each endpoint with health checks and
 // returns when they have ended; nothing else starts one. The lock of an endpoint is a leaf: nothing is called
-// under it but a metric.
+// under it.
 package pool
 
 import (
 	"cmp"
+	"fmt"
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"signalbox/internal/option"
-	"signalbox/internal/telemetry"
 )
 
 // Group is the endpoints that serve one model. It is immutable but for what endpoints know of themselves,
@@ -29,6 +32,9 @@ import (
 type Group struct {
 	Endpoints []*Endpoint // in the order of the configuration
 	health    HealthOptions
+	line      QueueOptions
+	queue     *queue
+	capped    bool // some endpoint has a cap
 }
 
 // Endpoint is one server of a model. It is up unless active checks say otherwise, and ejected for a
@@ -38,11 +44,21 @@ type Endpoint struct {
 	Model, Name string   // as the configuration has them
 	Chat        *url.URL // of chat completions, which URL returns as well
 	Bearer      string   // the Authorization header; empty when there is no key
+	own         *wire    // nil: spoken to like most others
+	passes      bool     // the client's credentials
 
-	base     *url.URL // of the API
-	probe    *url.URL // of the health check; nil when it has none
-	weight   float64
-	metrics  *telemetry.Metrics
+	*vitals
+
+	base   *url.URL // of the API
+	probe  *url.URL // of the health check; nil when it has none
+	second *url.URL // asked where probe is not there; nil when nothing is
+	weight float64
+	cap    int64 // requests in flight; 0 is no bound
+	queue  *queue
+}
+
+// vitals is what an endpoint knows of itself. It goes from an endpoint to its successor, so that both see the requests of both.
+type vitals struct {
 	inflight atomic.Int64
 
 	mu        sync.Mutex // guards what follows
@@ -51,6 +67,7 @@ type Endpoint struct {
 	failures  int        // failed requests in a row
 	ejections int        // since the last success; scales the time out
 	until     time.Time  // end of the time out
+	rest      time.Time  // the server asked to be left alone until then
 }
 
 const (
@@ -65,27 +82,39 @@ const (
 )
 
 // New makes the group of a model from options that are valid. It starts nothing; endpoints count as
-// healthy until a check or a request says otherwise.
-func New(model string, endpoints []EndpointOptions, health HealthOptions, metrics *telemetry.Metrics) (*Group, error) {
-	g := &Group{health: health}
-	if g.health.Path == "" {
-		g.health.Path = defaultHealthPath
-	}
+// healthy until a check or a request says otherwise. transport makes what requests to an endpoint are sent through when its
+// options ask for one of its own; CloseIdle is for those.
+func New(model string, endpoints []EndpointOptions, health HealthOptions, line QueueOptions, transport func() *http.Transport) (*Group, error) {
+	g := &Group{health: health, line: line, queue: new(queue)}
+	byDefault := g.health.Path == ""
+	g.health.Path = cmp.Or(g.health.Path, defaultHealthPath)
 	g.health.Interval = cmp.Or(g.health.Interval, option.Duration(defaultHealthInterval))
 	g.health.Timeout = cmp.Or(g.health.Timeout, option.Duration(defaultHealthTimeout))
+	g.line.Max = cmp.Or(g.line.Max, defaultQueueMax)
+	g.line.Wait = cmp.Or(g.line.Wait, option.Duration(defaultQueueWait))
 	for _, o := range endpoints {
 		base, err := baseURL(o.URL)
 		if err != nil {
 			return nil, err
 		}
-		e := &Endpoint{Model: model, Name: o.Name, Chat: base.JoinPath(chatPath), base: base, weight: float64(max(o.Weight, 1)), metrics: metrics}
+		e := &Endpoint{
+			Model: model, Name: o.Name, Chat: base.JoinPath(chatPath), vitals: new(vitals), base: base,
+			weight: float64(max(o.Weight, 1)), cap: int64(o.MaxInflight), queue: g.queue,
+		}
+		g.capped = g.capped || e.cap > 0
 		if g.health.Path != healthOff {
 			e.probe = base.ResolveReference(&url.URL{Path: g.health.Path})
 		}
+		if byDefault {
+			e.second = base.JoinPath(modelsPath)
+		}
+		e.passes = o.ForwardAuth
 		if o.APIKey != "" {
 			e.Bearer = "Bearer " + o.APIKey
 		}
-		metrics.EndpointUp(e.Model, e.Name, true)
+		if err := e.equip(&o, transport); err != nil {
+			return nil, fmt.Errorf("endpoint %s: %w", o.Name, err)
+		}
 		g.Endpoints = append(g.Endpoints, e)
 	}
 	return g, nil
@@ -96,6 +125,7 @@ func New(model string, endpoints []EndpointOptions, health HealthOptions, metric
 const (
 	chatPath     = "chat/completions"
 	tokenizePath = "tokenize"
+	modelsPath   = "models"
 )
 
 // URL returns where the endpoint serves a path of the API, such as completions or audio/speech. It is not
@@ -106,29 +136,44 @@ func (e *Endpoint) URL(path string) *url.URL {
 		return e.Chat
 	case tokenizePath:
 		beside := *e.base
-		beside.Path = strings.TrimSuffix(beside.Path, "/v1") + "/" + path
+		beside.Path = strings.TrimSuffix(strings.TrimSuffix(beside.Path, "/v1"), "/") + "/" + path
 		return &beside
 	}
 	return e.base.JoinPath(path)
 }
 
-// Enter notes that a request goes to the endpoint; Leave has to follow, once.
-func (e *Endpoint) Enter() {
-	e.inflight.Add(1)
-	e.metrics.EndpointInflight(e.Model, e.Name, 1)
+// Enter takes a place for a request to the endpoint; false when all that it has are taken. Leave has to follow, once.
+func (e *Endpoint) Enter() bool {
+	for {
+		n := e.inflight.Load()
+		if e.cap > 0 && n >= e.cap {
+			return false
+		}
+		if e.inflight.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
 }
 
-// Leave notes that a request to the endpoint has ended.
+// Leave gives the place back when a request to the endpoint has ended.
 func (e *Endpoint) Leave() {
 	e.inflight.Add(-1)
-	e.metrics.EndpointInflight(e.Model, e.Name, -1)
+	if e.cap > 0 {
+		e.queue.wake()
+	}
 }
 
 // Inflight is how many requests are between Enter and Leave.
 func (e *Endpoint) Inflight() int64 { return e.inflight.Load() }
 
-// load is what placement compares: requests in flight, this one included, for each unit of weight.
-func (e *Endpoint) load() float64 { return float64(e.inflight.Load()+1) / e.weight }
+// Full reports whether no request may be added.
+func (e *Endpoint) Full() bool { return e.cap > 0 && e.inflight.Load() >= e.cap }
+
+// load is what placement compares: requests in flight for each unit of weight, which count for more at an endpoint that failed
+// lately.
+func (e *Endpoint) load() float64 {
+	return float64(e.inflight.Load()) * float64(1+e.Failures()) / e.weight
+}
 
 // Fitness orders endpoints by how much is known against them.
 type Fitness uint8
@@ -136,6 +181,7 @@ type Fitness uint8
 // What is known against an endpoint.
 const (
 	Fit     Fitness = iota // nothing
+	Resting                // asked to be left alone for a while; others are asked first
 	Ejected                // failed requests lately; better than nothing
 	Down                   // does not answer health checks
 )
@@ -145,11 +191,31 @@ func (f Fitness) String() string {
 	switch f {
 	case Fit:
 		return "up"
+	case Resting:
+		return "resting"
 	case Ejected:
 		return "ejected"
 	case Down:
 	}
 	return "down"
+}
+
+// State is what /readyz says of the endpoint: up, suspect when requests or checks have failed lately, resting, ejected or down.
+func (e *Endpoint) State(now time.Time) string {
+	f := e.Fitness(now)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if f == Fit && e.failures+e.misses > 0 {
+		return "suspect"
+	}
+	return f.String()
+}
+
+// Up reports whether the endpoint takes requests as a matter of course.
+func (e *Endpoint) Up() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.down && e.ejections == 0
 }
 
 // Fitness judges the endpoint at now. One whose time out is over is tried with a single request,
@@ -160,21 +226,25 @@ func (e *Endpoint) Fitness(now time.Time) Fitness {
 	switch {
 	case e.down:
 		return Down
-	case e.ejections == 0:
-		return Fit
-	case now.Before(e.until), e.inflight.Load() > 0:
+	case e.ejections > 0 && (now.Before(e.until) || e.inflight.Load() > 0):
 		return Ejected
+	case now.Before(e.rest):
+		return Resting
 	}
 	return Fit
+}
+
+// Rest notes that the server asked to be left alone until then, by Retry-After.
+func (e *Endpoint) Rest(until time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.rest = until
 }
 
 // Succeeded notes a request that was answered.
 func (e *Endpoint) Succeeded() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ejections > 0 && !e.down {
-		e.metrics.EndpointUp(e.Model, e.Name, true)
-	}
 	e.failures, e.ejections = 0, 0
 }
 
@@ -189,7 +259,7 @@ func (e *Endpoint) Failures() int {
 func (g *Group) Failed(e *Endpoint, now time.Time) {
 	last := true
 	for _, other := range g.Endpoints {
-		if other != e && other.Fitness(now) == Fit {
+		if other != e && other.Fitness(now) <= Resting {
 			last = false
 		}
 	}
@@ -201,44 +271,49 @@ func (g *Group) Failed(e *Endpoint, now time.Time) {
 	}
 	e.ejections = min(e.ejections+1, maxEjections)
 	e.until = now.Add(time.Duration(e.ejections) * ejectionBase)
-	e.metrics.EndpointUp(e.Model, e.Name, false)
 }
 
 // checked notes the outcome of an active check and reports whether it changed the endpoint's state.
 func (e *Endpoint) checked(err error) (changed bool) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	was := e.down
 	if err == nil {
 		e.misses, e.down = 0, false
 	} else if e.misses++; e.misses >= missesToDown {
 		e.down = true
 	}
-	if was != e.down {
-		e.metrics.EndpointUp(e.Model, e.Name, !e.down && e.ejections == 0)
+	changed = was != e.down
+	up := changed && was
+	e.mu.Unlock()
+	if up {
+		e.queue.wake()
 	}
-	return was != e.down
+	return changed
 }
 
-// Adopt takes over what an older group of the same model knows about endpoints that both have: those of
-// the same name and address.
+// Adopt makes the group the successor of an older one of the same model: endpoints that both have, by name and address, go on
+// with what is known of them, and those who wait do so in one line. To be called before the group is used.
 func (g *Group) Adopt(old *Group) {
+	g.queue = old.queue
 	for _, e := range g.Endpoints {
+		e.queue = old.queue
 		for _, b := range old.Endpoints {
 			if b.Name == e.Name && *b.Chat == *e.Chat {
-				e.adopt(b)
+				e.vitals = b.vitals
+				if e.own != nil && b.own != nil && e.own.mark == b.own.mark {
+					e.own = b.own
+				}
 			}
 		}
 	}
 }
 
-// adopt copies what an older group's twin of this endpoint knows.
-func (e *Endpoint) adopt(b *Endpoint) {
-	b.mu.Lock()
-	isDown, misses, failures, ejections, until := b.down, b.misses, b.failures, b.ejections, b.until
-	b.mu.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.down, e.misses, e.failures, e.ejections, e.until = isDown, misses, failures, ejections, until
-	e.metrics.EndpointUp(e.Model, e.Name, !isDown && ejections == 0)
+// Left are the endpoints of an older group that have no successor in this one.
+func (g *Group) Left(old *Group) (out []*Endpoint) {
+	for _, b := range old.Endpoints {
+		if !slices.ContainsFunc(g.Endpoints, func(e *Endpoint) bool { return e.vitals == b.vitals }) {
+			out = append(out, b)
+		}
+	}
+	return out
 }

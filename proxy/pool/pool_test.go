@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"signalbox/internal/telemetry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -72,27 +70,28 @@ func TestPlacementPrefersTheLessLoaded(t *testing.T) {
 	seen := map[string]int{}
 	intn := rand.New(rand.NewPCG(1, 2)).IntN
 	for range 300 {
-		seen[m.Pick(nil, intn, now).Name]++
+		e, _ := m.Pick(nil, intn, now)
+		seen[e.Name]++
 	}
 	// c wins every draw that it is part of: two of three.
 	if seen["c"] < 170 || seen["c"] > 230 || seen["a"] < 30 || seen["b"] < 30 {
 		t.Errorf("picked %v", seen)
 	}
 	m.Endpoints[0].weight = 4
-	if e := m.Pick([]*Endpoint{m.Endpoints[2]}, intn, now); e.Name != "a" {
+	if e, _ := m.Pick([]*Endpoint{m.Endpoints[2]}, intn, now); e.Name != "a" {
 		t.Errorf("with weight 4 and one request in flight, %s was preferred to a", e.Name)
 	}
-	if e := m.Pick(m.Endpoints, intn, now); e != nil {
+	if e, _ := m.Pick(m.Endpoints, intn, now); e != nil {
 		t.Errorf("picked %s although all were tried", e.Name)
 	}
 	for _, e := range m.Endpoints[:2] {
 		_, _ = e.checked(io.EOF), e.checked(io.EOF)
 	}
-	if e := m.Pick(nil, intn, now); e.Name != "c" {
+	if e, _ := m.Pick(nil, intn, now); e.Name != "c" {
 		t.Errorf("picked %s, which is down", e.Name)
 	}
 	m.Endpoints[2].ejections, m.Endpoints[2].until = 1, now.Add(time.Second)
-	if e := m.Pick(nil, intn, now); e == nil || e.Name != "c" {
+	if e, _ := m.Pick(nil, intn, now); e == nil || e.Name != "c" {
 		t.Error("an ejected endpoint is better than none")
 	}
 }
@@ -125,7 +124,7 @@ func TestTheBudgetGivesItsBurstAndItsShare(t *testing.T) {
 
 func TestEndpointURLs(t *testing.T) {
 	t.Parallel()
-	m, err := New("m", []EndpointOptions{{Name: "a", URL: "https://h:1/base/v1/"}}, HealthOptions{Path: "/status"}, telemetry.Discard().Metrics)
+	m, err := New("m", []EndpointOptions{{Name: "a", URL: "https://h:1/base/v1/"}}, HealthOptions{Path: "/status"}, QueueOptions{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,9 +149,24 @@ func group(tb testing.TB, names ...string) *Group {
 	for _, n := range names {
 		o = append(o, EndpointOptions{Name: n, URL: "http://" + n + "/v1"})
 	}
-	m, err := New("m", o, HealthOptions{}, telemetry.Discard().Metrics)
+	m, err := New("m", o, HealthOptions{}, QueueOptions{}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return m
+}
+
+func TestAnAddressNeedsNoPath(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"http://a:1": "/chat/completions", "http://a:1/": "/chat/completions", "http://a:1/v1": "/v1/chat/completions", "http://a:1/v1/": "/v1/chat/completions",
+	} {
+		base, err := baseURL(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := base.JoinPath(chatPath).RequestURI(); got != want {
+			t.Errorf("%s asks for %q, want %q", address, got, want)
+		}
+	}
 }

@@ -43,7 +43,6 @@ type said struct {
 				Fact               any
 			}
 		}
-		Context string
 	} `json:"x_signalbox"`
 }
 
@@ -86,7 +85,7 @@ func TestBody(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			job := jobOf(t, guard.Off)
-			job.Policy, job.MayAnnotate, job.Context = c.policy, !c.form, "ctx_1"
+			job.Policy, job.MayAnnotate = c.policy, !c.form
 			in := body(c.texts...)
 			got, out, err := g.Body(t.Context(), []byte(in), job)
 			var s said
@@ -104,7 +103,7 @@ func TestBody(t *testing.T) {
 			if !c.summed && string(got) != in {
 				t.Error("the body was changed")
 			}
-			if summed := s.Summary.Guard.Mode == c.policy.Mode.String() && s.Summary.Context == "ctx_1"; summed != c.summed {
+			if summed := s.Summary.Guard.Mode == c.policy.Mode.String(); summed != c.summed {
 				t.Errorf("summary %+v", s.Summary)
 			}
 			if len(s.Summary.Guard.Failed) != out.Failed && c.summed {

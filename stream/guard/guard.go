@@ -112,7 +112,6 @@ type Job struct {
 	// MayAnnotate is false for an answer whose text has a form to keep, such as JSON: then Annotate only observes, and Hold
 	// ends the answer at a failed claim in place of replacing it.
 	MayAnnotate bool
-	Context     string // id of the context that the request was about, for the summary; may be empty
 	// Origin names the stored context, as ID@VERSION, that a source of the evidence comes from, for the summary; empty for
 	// one that comes from none. May be nil. It is called from one goroutine.
 	Origin func(source int) string

@@ -20,9 +20,6 @@ func (l *ledger) summary() []byte {
 		dst = appendFailure(dst, r, l.Mode != Hold && !r.withheld, l.origin(r))
 	}
 	dst = append(dst, "]}"...)
-	if l.job.Context != "" {
-		dst = appendString(append(dst, `,"context":`...), l.job.Context)
-	}
 	return append(dst, '}')
 }
 

@@ -57,6 +57,21 @@ func (w *Writer) Take() []byte {
 	return w.out
 }
 
+// Len is how many bytes wait to be taken.
+func (w *Writer) Len() int {
+	if w.taken {
+		return 0
+	}
+	return len(w.out)
+}
+
+// Reset prepares the writer for another stream; it keeps the buffer.
+func (w *Writer) Reset() {
+	w.taken = true
+	w.begin()
+	*w = Writer{out: w.out}
+}
+
 // begin forgets what was taken.
 func (w *Writer) begin() {
 	if !w.taken {

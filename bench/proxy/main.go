@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench/proxy:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	role := flag.String("role", "", "what a process of the benchmark is; for its own use")
+	to := flag.String("to", "", "where the role forwards to")
+	rounds := flag.Int("rounds", 5, "rounds; the medians count")
+	length := flag.Duration("time", 3*time.Second, "time of each workload on each way")
+	binary := flag.String("signalbox", "", "the program to measure; built from this checkout when empty")
+	only := flag.String("only", "", "workloads whose names contain this")
+	flag.Parse()
+	switch *role {
+	case "model":
+		return serveModel(ctx)
+	case "bare":
+		return serveBare(ctx, *to)
+	case "":
+	default:
+		return errors.New("no such role: " + *role)
+	}
+	b, err := newBench(ctx, *binary)
+	if err != nil {
+		return errors.Join(err, b.close())
+	}
+	results, err := b.measure(ctx, *only, *rounds, *length)
+	if err == nil {
+		results.print(os.Stdout)
+	}
+	return errors.Join(err, b.close())
+}

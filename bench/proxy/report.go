@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// results are the samples of all rounds, by workload and way.
+type results struct {
+	loads []workload
+	ways  []string
+	all   [][][]sample
+}
+
+// measure runs the rounds. The first one warms up and does not count.
+func (b *bench) measure(ctx context.Context, only string, rounds int, length time.Duration) (*results, error) {
+	r := &results{loads: slices.DeleteFunc(workloads(), func(x workload) bool { return !strings.Contains(x.name, only) })}
+	for _, w := range b.ways {
+		r.ways = append(r.ways, w.name)
+	}
+	r.all = make([][][]sample, len(r.loads))
+	for i := range r.all {
+		r.all[i] = make([][]sample, len(b.ways))
+	}
+	for round := range rounds + 1 {
+		for i := range r.loads {
+			for j, w := range b.ways {
+				s := put(ctx, w, &r.loads[i], length)
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				if s.failed != nil {
+					return nil, fmt.Errorf("%s, %s: %w", r.loads[i].name, w.name, s.failed)
+				}
+				if round > 0 {
+					r.all[i][j] = append(r.all[i][j], s)
+				}
+			}
+		}
+		fmt.Fprintf(os.Stderr, "round %d of %d\n", round, rounds)
+	}
+	return r, nil
+}
+
+// figure is a number of a sample, with how it is printed.
+type figure struct {
+	name, unit string
+	of         func(s *sample) float64
+}
+
+func (x *workload) figures() []figure {
+	perRequest := figure{"CPU/request", "us", func(s *sample) float64 { return micros(s.cpu) / float64(max(s.requests, 1)) }}
+	throughput := figure{"requests", "/s", func(s *sample) float64 { return float64(s.requests) / s.took.Seconds() }}
+	latency := func(q float64, name string) figure {
+		return figure{"first byte " + name, "ms", func(s *sample) float64 { return micros(quantile(s.first, q)) / 1000 }}
+	}
+	switch {
+	case x.memory:
+		return []figure{{"RSS", "MB", func(s *sample) float64 { return float64(s.rss) / 1e6 }}}
+	case x.each:
+		return []figure{perRequest}
+	case x.rate > 0:
+		return []figure{latency(0.5, "p50"), latency(0.99, "p99"), perRequest}
+	case x.chunks:
+		return []figure{{"CPU/chunk", "us", func(s *sample) float64 { return micros(s.cpu) / float64(max(s.chunks, 1)) }}, {"chunks", "/s", func(s *sample) float64 { return float64(s.chunks) / s.took.Seconds() }}}
+	}
+	return []figure{throughput, perRequest, latency(0.5, "p50")}
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+func quantile(d []time.Duration, q float64) time.Duration {
+	if len(d) == 0 {
+		return 0
+	}
+	d = slices.Sorted(slices.Values(d))
+	return d[min(int(q*float64(len(d))), len(d)-1)]
+}
+
+func median(values []float64) float64 {
+	values = slices.Sorted(slices.Values(values))
+	return values[len(values)/2]
+}
+
+// print writes the medians, and in brackets their ratios to the bare reverse proxy.
+func (r *results) print(out io.Writer) {
+	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	defer func() { _ = tw.Flush() }()
+	_, _ = fmt.Fprint(tw, "workload\tfigure\t")
+	for _, name := range r.ways {
+		_, _ = fmt.Fprintf(tw, "%s\t", name)
+	}
+	_, _ = fmt.Fprintln(tw)
+	bare := slices.Index(r.ways, "bare")
+	for i := range r.loads {
+		for _, f := range r.loads[i].figures() {
+			_, _ = fmt.Fprintf(tw, "%s\t%s, %s\t", r.loads[i].name, f.name, f.unit)
+			base := r.median(i, bare, f)
+			for j := range r.ways {
+				v := r.median(i, j, f)
+				if v == 0 {
+					_, _ = fmt.Fprint(tw, "-\t")
+					continue
+				}
+				_, _ = fmt.Fprintf(tw, "%.4g (%.2f)\t", v, v/base)
+			}
+			_, _ = fmt.Fprintln(tw)
+		}
+	}
+}
+
+func (r *results) median(load, way int, f figure) float64 {
+	var values []float64
+	for i := range r.all[load][way] {
+		values = append(values, f.of(&r.all[load][way][i]))
+	}
+	return median(values)
+}

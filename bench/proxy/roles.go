@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"time"
+
+	"signalbox/simulator"
+)
+
+// The paces of the model server, each under a name of its own.
+const (
+	fastModel = "fast" // answers at once
+	paceModel = "pace" // a token every 5 ms
+	slowModel = "slow" // a token every 100 ms
+)
+
+// serveModel is the simulated model server: one server for each pace, told apart by the path.
+func serveModel(ctx context.Context) error {
+	mux := http.NewServeMux()
+	for _, m := range []struct {
+		name string
+		tpot time.Duration
+	}{{fastModel, 0}, {paceModel, 5 * time.Millisecond}, {slowModel, 100 * time.Millisecond}} {
+		o := simulator.DefaultOptions()
+		o.Model, o.TTFT, o.TPOT, o.MaxModelLen = m.name, 0, m.tpot, 1<<24
+		s, err := simulator.New(o)
+		if err != nil {
+			return err
+		}
+		mux.Handle("/"+m.name+"/", http.StripPrefix("/"+m.name, s.Handler()))
+	}
+	return serve(ctx, mux)
+}
+
+// bases are the URLs of the API at a proxy that keeps paths, or at the model server, by model.
+func bases(at string) map[string]string {
+	out := map[string]string{}
+	for _, m := range []string{fastModel, paceModel, slowModel} {
+		out[m] = at + "/" + m + "/v1"
+	}
+	return out
+}
+
+// serveBare is the reverse proxy of the standard library, with the body read first: handing it on as it comes in cuts answers.
+func serveBare(ctx context.Context, to string) error {
+	target, err := url.Parse(to)
+	if err != nil {
+		return err
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		FlushInterval: -1,
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // clients that stop at the end of a workload
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 1024, DisableCompression: true},
+	}
+	return serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.ContentLength = int64(len(body))
+		proxy.ServeHTTP(w, r)
+	}))
+}
+
+// serve tells its address in one line and serves until ctx ends.
+func serve(ctx context.Context, h http.Handler) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+	if _, err := fmt.Fprintln(os.Stdout, l.Addr()); err != nil {
+		return err
+	}
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

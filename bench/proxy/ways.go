@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// way is one way to the model server.
+type way struct {
+	name string
+	base map[string]string // URL of the API by model
+	cmd  *exec.Cmd         // nil: there is nothing between
+}
+
+type bench struct {
+	dir   string
+	ways  []*way
+	stops []func() error
+}
+
+func newBench(ctx context.Context, binary string) (*bench, error) {
+	b := &bench{}
+	var err error
+	if b.dir, err = os.MkdirTemp("", "bench-proxy"); err != nil {
+		return b, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return b, err
+	}
+	if binary == "" {
+		binary = filepath.Join(b.dir, "signalbox")
+		build := exec.CommandContext(ctx, "go", "build", "-o", binary, "signalbox") //nolint:gosec // what is measured
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return b, fmt.Errorf("build signalbox: %w", err)
+		}
+	}
+	_, at, err := b.start(ctx, self, "-role", "model")
+	if err != nil {
+		return b, err
+	}
+	model := "http://" + at
+	direct := &way{name: "direct", base: bases(model)}
+	b.ways = append(b.ways, direct)
+	cmd, at, err := b.start(ctx, self, "-role", "bare", "-to", model)
+	if err != nil {
+		return b, err
+	}
+	b.ways = append(b.ways, &way{name: "bare", cmd: cmd, base: bases("http://" + at)})
+	if err := b.nginx(ctx, strings.TrimPrefix(model, "http://")); err != nil {
+		return b, err
+	}
+	return b, b.signalbox(ctx, binary, model)
+}
+
+// start starts a program that tells its address in one line.
+func (b *bench) start(ctx context.Context, program string, args ...string) (*exec.Cmd, string, error) {
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // the benchmark itself, in a role
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	if err := b.run(cmd); err != nil {
+		return nil, "", err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	return cmd, strings.TrimSpace(line), err
+}
+
+// run starts a program that close ends.
+func (b *bench) run(cmd *exec.Cmd) error {
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	b.stops = append(b.stops, func() error {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		return nil
+	})
+	return nil
+}
+
+func (b *bench) close() error {
+	var errs []error
+	for _, stop := range b.stops {
+		errs = append(errs, stop())
+	}
+	return errors.Join(append(errs, os.RemoveAll(b.dir))...)
+}
+
+// port is one that was free a moment ago.
+func port(ctx context.Context) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String(), nil
+}
+
+// nginx adds nginx, or says that it is not there.
+func (b *bench) nginx(ctx context.Context, model string) error {
+	program, err := exec.LookPath("nginx")
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		fmt.Fprintln(os.Stderr, "nginx is not installed: its column is left out")
+		return nil
+	case err != nil:
+		return err
+	}
+	at, err := port(ctx)
+	if err != nil {
+		return err
+	}
+	config := filepath.Join(b.dir, "nginx.conf")
+	text := fmt.Sprintf(`daemon off; worker_processes 1; pid %[1]s/nginx.pid; error_log stderr error;
+events { worker_connections 4096; }
+http {
+  access_log off; client_max_body_size 64m; client_body_buffer_size 2m; keepalive_requests 100000000;
+  client_body_temp_path %[1]s; proxy_temp_path %[1]s; fastcgi_temp_path %[1]s; uwsgi_temp_path %[1]s; scgi_temp_path %[1]s;
+  upstream model { server %[2]s; keepalive 1024; }
+  server { listen %[3]s; location / { proxy_pass http://model; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } }
+}
+`, b.dir, model, at)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, program, "-p", b.dir, "-c", config) //nolint:gosec // a program of the machine
+	cmd.Stderr = os.Stderr
+	if err := b.run(cmd); err != nil {
+		return err
+	}
+	b.ways = append(b.ways, &way{name: "nginx", cmd: cmd, base: bases("http://" + at)})
+	return await(ctx, "http://"+at+"/fast/health")
+}
+
+// signalbox adds the product: a rule looks at every request, none at its text, and no model runs.
+func (b *bench) signalbox(ctx context.Context, binary, model string) error {
+	at, err := port(ctx)
+	if err != nil {
+		return err
+	}
+	admin, err := port(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "profiles of signalbox: http://%s/debug/pprof/\n", admin)
+	config := filepath.Join(b.dir, "signalbox.yaml")
+	text := fmt.Sprintf(`server: {listen: %q, admin_listen: %q, pprof: true}
+models:
+  - {name: fast, endpoints: [{name: a, url: "%[3]s/fast/v1"}], health: {path: "off"}}
+  - {name: pace, endpoints: [{name: a, url: "%[3]s/pace/v1"}], health: {path: "off"}}
+  - {name: slow, endpoints: [{name: a, url: "%[3]s/slow/v1"}], health: {path: "off"}}
+routes: [{name: huge, when: {tokens: {gt: 10000000}}, block: {message: "no"}}]
+default: {models: [fast]}
+telemetry: {log: error, prometheus: true}
+`, at, admin, model)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, binary, "serve", "--config", config)   //nolint:gosec // what is measured
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+b.dir, "HOME="+b.dir) // where no library of models is
+	if err := b.run(cmd); err != nil {
+		return err
+	}
+	b.ways = append(b.ways, &way{name: "signalbox", cmd: cmd, base: map[string]string{fastModel: "http://" + at + "/v1", paceModel: "http://" + at + "/v1", slowModel: "http://" + at + "/v1"}})
+	return await(ctx, "http://"+at+"/healthz")
+}
+
+// await asks until there is an answer.
+func await(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+		if err != nil {
+			return err
+		}
+		if res, err := client.Do(req); err == nil {
+			return res.Body.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer: %w", url, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// tick is the kernel's unit of processor time: USER_HZ, which is 100 on every Linux.
+const tick = 10 * time.Millisecond
+
+// cpu is the processor time of a way's processes since they began.
+func (w *way) cpu() time.Duration {
+	var sum time.Duration
+	for _, pid := range w.pids() {
+		b, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(b), ") ")
+		fields := strings.Fields(rest)
+		for _, i := range []int{11, 12} { // utime and stime, counted from the state (proc(5))
+			n, _ := strconv.Atoi(fields[i])
+			sum += time.Duration(n) * tick
+		}
+	}
+	return sum
+}
+
+// rss is the resident memory of a way's processes in bytes.
+func (w *way) rss() int64 {
+	var sum int64
+	for _, pid := range w.pids() {
+		b, err := os.ReadFile("/proc/" + pid + "/status")
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(b)) {
+			if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+				n, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+				sum += n << 10
+			}
+		}
+	}
+	return sum
+}
+
+// pids are the process and its children, which nginx has.
+func (w *way) pids() []string {
+	if w.cmd == nil {
+		return nil
+	}
+	pid := strconv.Itoa(w.cmd.Process.Pid)
+	b, _ := os.ReadFile("/proc/" + pid + "/task/" + pid + "/children")
+	return append([]string{pid}, strings.Fields(string(b))...)
+}

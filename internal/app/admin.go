@@ -1,0 +1,92 @@
+package app
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"strings"
+
+	"signalbox/internal/option"
+	"signalbox/proxy"
+)
+
+// admin serves what operators need and clients must not see. Only what tells of the process is open to everyone who reaches the
+// listener; what changes it, or looks into its memory, is for this machine or for the token.
+func (a *App) admin() http.Handler {
+	open, guarded := http.NewServeMux(), http.NewServeMux()
+	open.Handle("GET /metrics", a.tel.Handler())
+	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	open.HandleFunc("GET /readyz", a.detail)
+	open.Handle("/", guarded)
+	guarded.HandleFunc("POST /-/reload", func(w http.ResponseWriter, r *http.Request) {
+		if err := a.Reload(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	o := a.cfg.Load().Server
+	if o.Pprof {
+		guarded.HandleFunc("/debug/pprof/", pprof.Index)
+		guarded.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		guarded.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		guarded.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
+	host, _, _ := net.SplitHostPort(o.AdminListen) // was checked
+	return &gate{open: open, guarded: guarded, local: option.Loopback(host), token: sha256.Sum256([]byte(o.AdminToken)), hasToken: o.AdminToken != ""}
+}
+
+// detail tells operators what /readyz of the main listener tells, and why the configuration could not be read again.
+func (a *App) detail(w http.ResponseWriter, _ *http.Request) {
+	ready, d := a.proxy.Ready()
+	w.Header().Set("Content-Type", "application/json")
+	if !ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	problem, _ := a.problem.Load().(string)
+	_ = json.NewEncoder(w).Encode(struct {
+		proxy.Detail
+
+		Reload string `json:"reload_problem"` // of the last attempt; empty when it went well
+	}{d, problem})
+}
+
+// gate stands before the admin listener. It is safe for concurrent use.
+type gate struct {
+	open, guarded *http.ServeMux
+	local         bool // the listener is on loopback
+	hasToken      bool
+	token         [sha256.Size]byte
+}
+
+// ServeHTTP refuses what a web page could send on behalf of its reader: requests of other origins (CSRF), and, on loopback, those to
+// a name that leads here by somebody else's DNS.
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	name := net.ParseIP(strings.Trim(host, "[]")) == nil && host != "localhost"
+	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") == "cross-site" || g.local && name {
+		http.Error(w, "requests of web pages are refused here", http.StatusForbidden)
+		return
+	}
+	if _, pattern := g.open.Handler(r); pattern == "/" && !g.admits(r) {
+		http.Error(w, "this needs server.admin_token", http.StatusForbidden)
+		return
+	}
+	g.open.ServeHTTP(w, r)
+}
+
+// admits reports whether a request may change the process: with the token where there is one, else from a loopback listener.
+func (g *gate) admits(r *http.Request) bool {
+	if !g.hasToken {
+		return g.local
+	}
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	sum := sha256.Sum256([]byte(token))
+	return ok && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
+}

@@ -1,0 +1,225 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"signalbox/internal/config"
+	"signalbox/proxy"
+	"signalbox/proxy/pool"
+)
+
+// discovery finds the servers behind names. It is safe for concurrent use.
+type discovery struct {
+	mu     sync.Mutex // guards what follows
+	lookup func(ctx context.Context, kind, host string) ([]found, error)
+	known  map[string][]found
+}
+
+// found is a server behind a name.
+type found struct {
+	address string // of IP or host
+	port    int    // 0 is that of the URL
+	weight  int    // 0 is that of the endpoint
+}
+
+func newDiscovery() *discovery { return &discovery{lookup: lookup, known: make(map[string][]found)} }
+
+// lookup asks DNS.
+func lookup(ctx context.Context, kind, host string) (out []found, err error) {
+	switch kind {
+	case pool.ResolveSRV:
+		_, records, err := net.DefaultResolver.LookupSRV(ctx, "", "", host)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // names what was looked for
+		}
+		for _, r := range records {
+			if r.Priority == records[0].Priority { // they come sorted; the others are for when these are gone
+				out = append(out, found{strings.TrimSuffix(r.Target, "."), int(r.Port), int(r.Weight)})
+			}
+		}
+	default:
+		addresses, err := net.DefaultResolver.LookupHost(ctx, host)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // names what was looked for
+		}
+		for _, a := range addresses {
+			out = append(out, found{address: a})
+		}
+	}
+	return out, nil
+}
+
+// resolveTimeout bounds one round of questions.
+const resolveTimeout = 5 * time.Second
+
+// ask asks for every name of models and reports whether an answer is another than the last. Names that cannot be resolved keep
+// what is known of them.
+func (d *discovery) ask(ctx context.Context, models []proxy.ModelOptions) (changed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	var errs []error
+	d.mu.Lock()
+	look := d.lookup
+	d.mu.Unlock()
+	for i := range models {
+		endpoints := models[i].Endpoints
+		for j := range endpoints {
+			e := &endpoints[j]
+			key, host := nameOf(e)
+			if key == "" {
+				continue
+			}
+			now, err := look(ctx, e.Resolve, host)
+			if err == nil && len(now) == 0 {
+				err = fmt.Errorf("%s has no addresses", host)
+			}
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			slices.SortFunc(now, func(a, b found) int { return cmp.Or(cmp.Compare(a.address, b.address), cmp.Compare(a.port, b.port)) })
+			d.mu.Lock()
+			changed = changed || !slices.Equal(d.known[key], now)
+			d.known[key] = now
+			d.mu.Unlock()
+		}
+	}
+	return changed, errors.Join(errs...)
+}
+
+// nameOf is what is resolved for an endpoint; an empty key is nothing.
+func nameOf(e *pool.EndpointOptions) (key, host string) {
+	if e.Resolve == "" || e.Resolve == pool.ResolveOff {
+		return "", ""
+	}
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return "", ""
+	}
+	return e.Resolve + " " + u.Hostname(), u.Hostname()
+}
+
+// expand puts the servers that are known in place of the endpoints that stand for them. A name of which nothing is known stays
+// an endpoint, which is resolved when it is dialled.
+func (d *discovery) expand(models []proxy.ModelOptions) []proxy.ModelOptions {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := slices.Clone(models)
+	for i := range out {
+		var all []pool.EndpointOptions
+		for _, e := range out[i].Endpoints {
+			key, _ := nameOf(&e)
+			servers := d.known[key]
+			if key == "" || len(servers) == 0 {
+				all = append(all, e)
+				continue
+			}
+			for _, s := range servers {
+				all = append(all, s.endpoint(e))
+			}
+		}
+		out[i].Endpoints = all
+	}
+	return out
+}
+
+// endpoint is e at one server.
+func (s found) endpoint(e pool.EndpointOptions) pool.EndpointOptions {
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return e
+	}
+	port := u.Port()
+	if s.port != 0 {
+		port = strconv.Itoa(s.port)
+	}
+	if e.TLS.ServerName == "" && u.Scheme == "https" {
+		e.TLS.ServerName = u.Hostname()
+	}
+	e.Name += "-" + strings.NewReplacer(":", "-", ".", "-", "%", "-").Replace(s.address)
+	switch {
+	case port != "":
+		u.Host = net.JoinHostPort(s.address, port)
+		e.Name += "-" + port
+	case strings.Contains(s.address, ":"):
+		u.Host = "[" + s.address + "]"
+	default:
+		u.Host = s.address
+	}
+	e.URL = u.String()
+	e.Weight = cmp.Or(s.weight, e.Weight)
+	return e
+}
+
+// resolveEvery is how often names are asked for: as soon as a headless Kubernetes service tells of a new server, whose records
+// live for 5 to 30 s.
+const resolveEvery = 10 * time.Second
+
+// resolve asks for the names of endpoints until ctx ends, and serves from what it finds.
+func (a *App) resolve(ctx context.Context) error {
+	tick := time.NewTicker(resolveEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			a.rediscover(ctx)
+		}
+	}
+}
+
+// rediscover asks once.
+func (a *App) rediscover(ctx context.Context) {
+	changed, err := a.discovery.ask(ctx, a.cfg.Load().Models)
+	if err != nil && ctx.Err() == nil {
+		a.tel.Log.WarnContext(ctx, "endpoints kept: a name cannot be resolved", slog.String("cause", err.Error()))
+	}
+	if !changed || ctx.Err() != nil {
+		return
+	}
+	if err := a.refresh(ctx); err != nil {
+		a.tel.Log.ErrorContext(ctx, "endpoints kept", slog.String("cause", err.Error()))
+		return
+	}
+	a.tel.Log.InfoContext(ctx, "endpoints resolved anew")
+}
+
+// refresh serves from the same configuration and the endpoints that are known now.
+func (a *App) refresh(ctx context.Context) error {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	before, index, kept := a.current, a.neural.taught, a.answers
+	st, dropped, err := a.state(ctx, a.cfg.Load())
+	if err != nil {
+		return err
+	}
+	a.proxy.Swap(st)
+	a.retire(context.WithoutCancel(ctx), before, index, dropped)
+	if a.contexts != nil {
+		a.contexts.revise(a.revision())
+	}
+	if a.shared != nil && a.answers != kept {
+		a.shared.Refresh()
+	}
+	return nil
+}
+
+// pools is the models of a configuration with the endpoints that are known now; names that were never asked for are.
+func (a *App) pools(ctx context.Context, cfg *config.Config) []proxy.ModelOptions {
+	if _, err := a.discovery.ask(ctx, cfg.Models); err != nil {
+		a.tel.Log.WarnContext(ctx, "a name of an endpoint cannot be resolved", slog.String("cause", err.Error()))
+	}
+	return a.discovery.expand(cfg.Models)
+}

@@ -1,0 +1,98 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/config"
+	"signalbox/internal/testkit/hostile"
+	"signalbox/proxy"
+	"signalbox/proxy/pool"
+)
+
+func TestANameBecomesOneEndpointForEachServer(t *testing.T) {
+	t.Parallel()
+	d := newDiscovery()
+	d.lookup = func(_ context.Context, kind, host string) ([]found, error) {
+		switch {
+		case kind == pool.ResolveSRV && host == "_http._tcp.vllm":
+			return []found{{"pod-b", 8001, 5}, {"pod-a", 8000, 0}}, nil
+		case host == "pods":
+			return []found{{address: "fd00::2"}, {address: "10.0.0.1"}}, nil
+		}
+		return nil, errors.New("no such host")
+	}
+	models := []proxy.ModelOptions{{Name: "m", Endpoints: []pool.EndpointOptions{
+		{Name: "plain", URL: "http://h/v1"},
+		{Name: "a", URL: "https://pods:8443/v1", Resolve: "a", Weight: 2},
+		{Name: "s", URL: "http://_http._tcp.vllm/v1", Resolve: "srv", Weight: 3},
+		{Name: "lost", URL: "http://lost/v1", Resolve: "a"},
+	}}}
+	if changed, err := d.ask(t.Context(), models); !changed || err == nil || !strings.Contains(err.Error(), "no such host") {
+		t.Errorf("changed %v, %v", changed, err)
+	}
+	if changed, _ := d.ask(t.Context(), models); changed {
+		t.Error("the same answers in another order are a change")
+	}
+	tls := pool.TLSOptions{ServerName: "pods"}
+	want := []pool.EndpointOptions{
+		{Name: "plain", URL: "http://h/v1"},
+		{Name: "a-10-0-0-1-8443", URL: "https://10.0.0.1:8443/v1", Resolve: "a", Weight: 2, TLS: tls},
+		{Name: "a-fd00--2-8443", URL: "https://[fd00::2]:8443/v1", Resolve: "a", Weight: 2, TLS: tls},
+		{Name: "s-pod-a-8000", URL: "http://pod-a:8000/v1", Resolve: "srv", Weight: 3},
+		{Name: "s-pod-b-8001", URL: "http://pod-b:8001/v1", Resolve: "srv", Weight: 5},
+		{Name: "lost", URL: "http://lost/v1", Resolve: "a"},
+	}
+	if diff := cmp.Diff(want, d.expand(models)[0].Endpoints); diff != "" {
+		t.Errorf("endpoints (-want +got):\n%s", diff)
+	}
+	if len(models[0].Endpoints) != 4 {
+		t.Error("the configuration was changed")
+	}
+	if err := (proxy.ModelOptions{Name: "m", Endpoints: want}).Validate(); err != nil {
+		t.Errorf("they are refused: %v", err)
+	}
+}
+
+func TestServersThatComeAndGoAreFollowed(t *testing.T) {
+	t.Parallel()
+	first, second := hostile.Start(t, hostile.Options{}), hostile.Start(t, hostile.Options{})
+	text := "models: [{name: small, endpoints: [{name: n, url: 'http://localhost/v1', resolve: srv}]}]\ndefault: {models: [small]}\n"
+	cfg, _, err := config.Parse(filepath.Join(t.TempDir(), "test.yaml"), []byte(text), os.LookupEnv, Catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.File = ""
+	srv := serve(t, cfg, memoryOnly(settings(t)))
+	var now atomic.Pointer[hostile.Server]
+	now.Store(first)
+	srv.app.discovery.mu.Lock()
+	srv.app.discovery.lookup = func(context.Context, string, string) ([]found, error) {
+		u, err := url.Parse(now.Load().URL())
+		if err != nil {
+			return nil, err
+		}
+		port, err := strconv.Atoi(u.Port())
+		return []found{{u.Hostname(), port, 0}}, err
+	}
+	srv.app.discovery.mu.Unlock()
+	for _, s := range []*hostile.Server{first, second} {
+		now.Store(s)
+		srv.app.rediscover(t.Context())
+		before := s.Requests()
+		got := srv.post(t, "/v1/chat/completions", `{"model":"small","messages":[{"role":"user","content":"hi"}]}`, "Content-Type", "application/json")
+		if got.status != http.StatusOK || s.Requests() != before+1 {
+			t.Errorf("status %d, %d requests", got.status, s.Requests())
+		}
+	}
+}

@@ -1,0 +1,490 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"signalbox/internal/config"
+	"signalbox/internal/testkit"
+)
+
+// requests is how many requests TestRollingRestartLosesNothing sends: go test ./internal/app -run RollingRestart -args -requests 20000.
+var requests = flag.Int("requests", 1500, "requests of the test of restarts")
+
+// configure writes a configuration and reads it. %s in it is the address of a model server that answers at once.
+func configure(t *testing.T, text string) *config.Config {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "signalbox.yaml")
+	base := "models: [{name: m, endpoints: [{name: a, url: '" + instant(t) + "/v1'}], health: {path: 'off'}}]\ndefault: {models: [m]}\n"
+	if err := os.WriteFile(file, []byte(base+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, _, err := config.Load(file, os.LookupEnv, Catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func dialing(t *testing.T, c *tls.Config, protocols func(*http.Protocols)) *http.Client {
+	t.Helper()
+	p := new(http.Protocols)
+	protocols(p)
+	tr := &http.Transport{TLSClientConfig: c, Protocols: p}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr, Timeout: 30 * time.Second}
+}
+
+func http1Only(p *http.Protocols) { p.SetHTTP1(true) }
+func http2Only(p *http.Protocols) { p.SetHTTP2(true) }
+func h2cOnly(p *http.Protocols)   { p.SetUnencryptedHTTP2(true) }
+
+// ask sends one request and returns the protocol of its answer, and the certificate that the server showed.
+func ask(t *testing.T, c *http.Client, url string) (proto, serial string, err error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/chat/completions", strings.NewReader(plainRequest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := c.Do(req)
+	if err != nil {
+		return "", "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return "", "", err
+	}
+	if res.StatusCode != http.StatusOK {
+		return "", "", fmt.Errorf("status %d with %s", res.StatusCode, body)
+	}
+	if res.TLS != nil {
+		serial = res.TLS.PeerCertificates[0].SerialNumber.String()
+	}
+	return res.Proto, serial, nil
+}
+
+func TestHTTP2IsServedWithAndWithoutTLS(t *testing.T) {
+	t.Parallel()
+	ca := testkit.NewAuthority(t)
+	cert, key := ca.Issue("proxy.internal")
+	plain := serve(t, configure(t, ""), config.Settings{})
+	secure := serve(t, configure(t, fmt.Sprintf("server: {tls: {cert_file: %q, key_file: %q}}\n", cert, key)), config.Settings{})
+	at := strings.Replace(secure.url, "http://", "https://", 1)
+	trust := &tls.Config{RootCAs: ca.Pool(), MinVersion: tls.VersionTLS12}
+	for _, tt := range []struct {
+		name, url string
+		client    *http.Client
+		want      string
+	}{
+		{"HTTP/1.1", plain.url, dialing(t, nil, http1Only), "HTTP/1.1"},
+		{"h2c", plain.url, dialing(t, nil, h2cOnly), "HTTP/2.0"},
+		{"HTTP/1.1 over TLS", at, dialing(t, trust, http1Only), "HTTP/1.1"},
+		{"h2", at, dialing(t, trust.Clone(), http2Only), "HTTP/2.0"},
+	} {
+		if proto, _, err := ask(t, tt.client, tt.url); err != nil || proto != tt.want {
+			t.Errorf("%s: %s, %v", tt.name, proto, err)
+		}
+	}
+	old := &tls.Config{RootCAs: ca.Pool(), MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10} // must be refused
+	if _, _, err := ask(t, dialing(t, old, http1Only), at); err == nil {
+		t.Error("TLS 1.1 was accepted")
+	}
+}
+
+func TestCertificatesAreReadAgainWithoutARestart(t *testing.T) {
+	t.Parallel()
+	ca, clients := testkit.NewAuthority(t), testkit.NewAuthority(t)
+	cert, key := ca.Issue("proxy.internal")
+	s := serve(t, configure(t, fmt.Sprintf("server: {tls: {cert_file: %q, key_file: %q, client_ca_file: %q}}\n", cert, key, clients.File)), config.Settings{})
+	at := strings.Replace(s.url, "http://", "https://", 1)
+	trust := &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{clients.Pair("client")}, MinVersion: tls.VersionTLS12}
+	long := dialing(t, trust, http1Only)
+	_, first, err := ask(t, long, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]*tls.Config{
+		"no certificate":         {RootCAs: ca.Pool(), MinVersion: tls.VersionTLS12},
+		"one of another's":       {RootCAs: ca.Pool(), Certificates: []tls.Certificate{testkit.NewAuthority(t).Pair("client")}, MinVersion: tls.VersionTLS12},
+		"one that servers trust": {RootCAs: ca.Pool(), Certificates: []tls.Certificate{ca.Pair("someone")}, MinVersion: tls.VersionTLS12},
+	} {
+		if _, _, err := ask(t, dialing(t, c, http1Only), at); err == nil {
+			t.Errorf("%s: let in", name)
+		}
+	}
+	ca.Issue("proxy.internal") // takes the place of the first
+	fresh := func() string {
+		_, serial, err := ask(t, dialing(t, trust.Clone(), http1Only), at)
+		if err != nil {
+			t.Fatalf("a new connection: %v", err)
+		}
+		return serial
+	}
+	for end := time.Now().Add(20 * time.Second); fresh() == first; {
+		if time.Now().After(end) {
+			t.Fatal("the new certificate is not shown")
+		}
+	}
+	if _, serial, err := ask(t, long, at); err != nil || serial != first {
+		t.Errorf("the old connection: %s, %v", serial, err)
+	}
+	if err := os.WriteFile(key, []byte("no key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.app.Reload(t.Context()); err != nil {
+		t.Errorf("the configuration itself is good: %v", err)
+	}
+	if fresh() == first {
+		t.Error("an older certificate is back")
+	}
+}
+
+func TestAReloadThatFailsIsToldToOperators(t *testing.T) {
+	t.Parallel()
+	cfg := configure(t, "")
+	good, err := os.ReadFile(cfg.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, cfg, config.Settings{})
+	ready := func(at string) (status int, degraded []string, problem string) {
+		t.Helper()
+		a := do(t, http.MethodGet, at+"/readyz", "")
+		var d struct {
+			Degraded []string `json:"degraded"`
+			Reload   string   `json:"reload_problem"`
+		}
+		if err := json.Unmarshal([]byte(a.body), &d); err != nil {
+			t.Fatalf("%v: %s", err, a.body)
+		}
+		return a.status, d.Degraded, d.Reload
+	}
+	for name, broken := range map[string]string{
+		"a word that is not known": string(good) + "modles: []\n", "nothing": "", "half a file": string(good[:len(good)/2]), "tabs": "models:\n\t- x\n",
+		"a bomb": "a: &a [x,x]\nb: &b [*a,*a]\n", "two documents": string(good) + "---\n" + string(good), "junk": "\x00\x01\x02",
+	} {
+		if err := os.WriteFile(cfg.File, []byte(broken), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(20 * time.Second); ; { // the watcher sees it without being told
+			if _, degraded, _ := ready(s.url); strings.Contains(strings.Join(degraded, " "), "configuration has changed") {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: /readyz tells nothing", name)
+			}
+		}
+		status, degraded, problem := ready(s.admin)
+		if status != http.StatusOK || len(degraded) == 0 || !strings.Contains(problem, filepath.Base(cfg.File)) {
+			t.Errorf("%s: status %d, %v, %q", name, status, degraded, problem)
+		}
+		if a := s.post(t, "/v1/chat/completions", plainRequest); a.status != http.StatusOK {
+			t.Errorf("%s: requests are answered with %d %s", name, a.status, a.body)
+		}
+		if a := do(t, http.MethodGet, s.url+"/readyz", ""); strings.Contains(a.body, cfg.File) {
+			t.Errorf("%s: clients learn of files: %s", name, a.body)
+		}
+		if err := os.WriteFile(cfg.File, good, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.app.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, degraded, problem := ready(s.admin); problem != "" || strings.Contains(strings.Join(degraded, " "), "configuration") {
+			t.Errorf("%s: told after the repair: %v %q", name, degraded, problem)
+		}
+	}
+}
+
+func TestTheAdminListenerIsSafe(t *testing.T) {
+	t.Parallel()
+	local := serve(t, configure(t, "server: {pprof: true}\n"), config.Settings{})
+	const secret = "0123456789"
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(tokenFile, []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	guarded := serve(t, configure(t, "server: {pprof: true, admin_token: 'file:"+tokenFile+"'}\n"), config.Settings{})
+	plain := serve(t, configure(t, ""), config.Settings{})
+	for _, tt := range []struct {
+		name, method, url string
+		host              string
+		headers           []string
+		want              int
+	}{
+		{"metrics", "GET", local.admin + "/metrics", "", nil, 200},
+		{"reload", "POST", local.admin + "/-/reload", "", nil, 204},
+		{"reload by GET", "GET", local.admin + "/-/reload", "", nil, 405},
+		{"profiles", "GET", local.admin + "/debug/pprof/goroutine", "", nil, 200},
+		{"a web page", "POST", local.admin + "/-/reload", "", []string{"Origin", "https://evil.example"}, 403},
+		{"a web page without an origin", "POST", local.admin + "/-/reload", "", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"a name that leads to loopback", "GET", local.admin + "/metrics", "evil.example", nil, 403},
+		{"localhost", "GET", local.admin + "/metrics", "localhost:9090", nil, 200},
+		{"profiles are off by default", "GET", plain.admin + "/debug/pprof/heap", "", nil, 404},
+		{"without the token", "POST", guarded.admin + "/-/reload", "", nil, 403},
+		{"with another", "POST", guarded.admin + "/-/reload", "", []string{"Authorization", "Bearer 012345678"}, 403},
+		{"with the token", "POST", guarded.admin + "/-/reload", "", []string{"Authorization", "Bearer " + secret}, 204},
+		{"profiles without the token", "GET", guarded.admin + "/debug/pprof/heap", "", nil, 403},
+		{"metrics need none", "GET", guarded.admin + "/metrics", "", nil, 200},
+		{"an admin path on the main listener", "POST", local.url + "/-/reload", "", nil, 404},
+		{"metrics on the main listener", "GET", local.url + "/metrics", "", nil, 404},
+		{"profiles on the main listener", "GET", local.url + "/debug/pprof/heap", "", nil, 404},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			req, err := http.NewRequestWithContext(t.Context(), tt.method, tt.url, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Host = tt.host
+			for i := 0; i+1 < len(tt.headers); i += 2 {
+				req.Header.Set(tt.headers[i], tt.headers[i+1])
+			}
+			res, err := dialing(t, nil, http1Only).Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if res.StatusCode != tt.want {
+				b, _ := io.ReadAll(res.Body)
+				t.Errorf("status %d, want %d: %s", res.StatusCode, tt.want, b)
+			}
+		})
+	}
+}
+
+// An admin listener that others reach serves what tells, and nothing that changes, unless there is a token.
+func TestAnAdminListenerThatOthersReachNeedsAToken(t *testing.T) {
+	t.Parallel()
+	a := build(t, "")
+	a.cfg.Load().Server.AdminListen = "0.0.0.0:9090"
+	for path, want := range map[string]int{"/metrics": 200, "/-/reload": 403} {
+		method := http.MethodGet
+		if path == "/-/reload" {
+			method = http.MethodPost
+		}
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), method, "http://signalbox.monitoring:9090"+path, http.NoBody)
+		if a.admin().ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%s: status %d, want %d", path, w.Code, want)
+		}
+	}
+}
+
+// slot is one of several replicas behind a balancer. It is empty while its replica is restarted.
+type slot struct {
+	url   atomic.Pointer[string]
+	ready atomic.Bool
+}
+
+// TestRollingRestartLosesNothing restarts two replicas in turn, again and again, behind a balancer that asks /readyz, while
+// clients with open connections send requests and read streams.
+func TestRollingRestartLosesNothing(t *testing.T) {
+	const clients = 16
+	model := streaming(t)
+	var slots [2]slot
+	boot := func(i int) (stop func()) {
+		cfg := configure(t, "")
+		cfg.Models[0].Endpoints[0].URL = model + "/v1"
+		cfg.Server.Listen, cfg.Server.AdminListen, cfg.Telemetry.Log = "127.0.0.1:0", "127.0.0.1:0", "error"
+		a, err := Build(context.Background(), cfg, Options{Version: "test", Log: io.Discard, Env: os.LookupEnv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		done, up := make(chan error, 1), make(chan string, 1)
+		go func() { done <- a.Serve(ctx, nil, func(main, _ net.Addr) { up <- "http://" + main.String() }) }()
+		at := <-up
+		slots[i].url.Store(&at)
+		return func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Errorf("replica %d: %v", i, err)
+			}
+			if err := a.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	stops := [2]func(){boot(0), boot(1)}
+	tr := &http.Transport{MaxIdleConnsPerHost: clients}
+	defer tr.CloseIdleConnections()
+	c := &http.Client{Transport: tr}
+	ctx, cancel := context.WithCancel(t.Context())
+	var prober sync.WaitGroup
+	for i := range slots {
+		prober.Go(func() { probe(ctx, c, &slots[i]) })
+	}
+	var sent, lost atomic.Int64
+	var wg sync.WaitGroup
+	for n := range clients {
+		wg.Go(func() {
+			for k := n; sent.Add(1) <= int64(*requests); k++ {
+				s := &slots[k%2]
+				for !s.ready.Load() {
+					k++
+					s = &slots[k%2]
+				}
+				if err := whole(ctx, c, *s.url.Load(), k%4 == 0); err != nil {
+					lost.Add(1)
+					t.Errorf("request %d: %v", k, err)
+				}
+			}
+		})
+	}
+	restarts := 0
+	for sent.Load() < int64(*requests) && !t.Failed() {
+		i := restarts % 2
+		for !slots[1-i].ready.Load() {
+			time.Sleep(5 * time.Millisecond)
+		}
+		stops[i]()
+		stops[i] = boot(i)
+		restarts++
+	}
+	wg.Wait()
+	cancel()
+	prober.Wait()
+	stops[0]()
+	stops[1]()
+	t.Logf("%d requests, %d restarts, %d lost", *requests, restarts, lost.Load())
+	if restarts == 0 {
+		t.Error("nothing was restarted")
+	}
+}
+
+// probe asks a replica ten times a second whether it is ready.
+func probe(ctx context.Context, c *http.Client, s *slot) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok := false
+		if url := s.url.Load(); url != nil {
+			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, *url+"/readyz", http.NoBody)
+			req.Close = true
+			if res, err := c.Do(req); err == nil {
+				_ = res.Body.Close()
+				ok = res.StatusCode == http.StatusOK
+			}
+		}
+		s.ready.Store(ok)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// whole sends a request and reports anything but a whole answer.
+func whole(ctx context.Context, c *http.Client, url string, stream bool) error {
+	body := fmt.Sprintf(`{"model":"m","stream":%v,"messages":[{"role":"user","content":"hello"}]}`, stream)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/chat/completions", strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	res, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d, %w: %.200s", res.StatusCode, err, b)
+	}
+	end := map[bool]string{true: "data: [DONE]\n\n"}[stream]
+	if !strings.HasSuffix(string(b), end) {
+		return fmt.Errorf("a stream was cut: %.200s", b)
+	}
+	return nil
+}
+
+// streaming is a model server whose streams take half a second, longer than one look of a balancer.
+func streaming(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if !strings.Contains(string(body), `"stream":true`) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}]}`)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		tick := time.NewTicker(25 * time.Millisecond)
+		defer tick.Stop()
+		for range 20 {
+			_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"word "}}]}`+"\n\n")
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-tick.C:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		_, _ = io.WriteString(w, "data: [DONE]\n\n")
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// TestReloadsCutNoStreams reloads a hundred times while 400 streams are open and short requests come in.
+func TestReloadsCutNoStreams(t *testing.T) {
+	const streams, reloads = 400, 100
+	cfg := configure(t, "")
+	cfg.Models[0].Endpoints[0].URL = streaming(t) + "/v1"
+	text := fmt.Sprintf("models: [{name: m, endpoints: [{name: a, url: '%s/v1'}], health: {path: 'off'}}]\ndefault: {models: [m]}\n", strings.TrimSuffix(cfg.Models[0].Endpoints[0].URL, "/v1"))
+	if err := os.WriteFile(cfg.File, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, cfg, config.Settings{})
+	tr := &http.Transport{MaxIdleConnsPerHost: streams}
+	defer tr.CloseIdleConnections()
+	c := &http.Client{Transport: tr}
+	var stop atomic.Bool
+	var long, short atomic.Int64
+	var wg sync.WaitGroup
+	for i := range streams + 8 {
+		wg.Go(func() {
+			count, stream := &short, i < streams
+			if stream {
+				count = &long
+			}
+			for {
+				if err := whole(t.Context(), c, s.url, stream); err != nil {
+					t.Errorf("lost: %v", err)
+				}
+				count.Add(1)
+				if stop.Load() || t.Failed() {
+					return
+				}
+			}
+		})
+	}
+	for i := range reloads {
+		next := text + fmt.Sprintf("prompts: [{name: p, text: 'generation %d'}]\n", i)
+		if err := os.WriteFile(cfg.File, []byte(next), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.app.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+	t.Logf("%d reloads under %d streams: %d streams and %d short requests, none lost", reloads, streams, long.Load(), short.Load())
+}

@@ -1,0 +1,72 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// PoolStatus is what is known of the endpoints at one moment.
+type PoolStatus struct {
+	Endpoints []EndpointStatus
+	Queued    []QueueStatus
+}
+
+// EndpointStatus is one endpoint.
+type EndpointStatus struct {
+	Model, Endpoint string
+	Up              bool // it takes requests as a matter of course
+	Inflight        int64
+}
+
+// QueueStatus is the requests that wait for an endpoint of a model.
+type QueueStatus struct {
+	Model    string
+	Requests int
+}
+
+// poolGauges are read when metrics are, so that an endpoint which the configuration no longer has is no longer told of.
+type poolGauges struct {
+	source atomic.Pointer[func() PoolStatus]
+}
+
+// WatchPool says where the status of the endpoints is read; f is called from many goroutines.
+func (m *Metrics) WatchPool(f func() PoolStatus) { m.pool.source.Store(&f) }
+
+func (g *poolGauges) register(meter metric.Meter) error {
+	up, err1 := meter.Int64ObservableGauge("signalbox_endpoint_up", metric.WithDescription("1 while the endpoint takes requests, else 0."))
+	flight, err2 := meter.Int64ObservableGauge("signalbox_endpoint_inflight", metric.WithDescription("Requests in flight per endpoint."))
+	queued, err3 := meter.Int64ObservableGauge("signalbox_queued_requests", metric.WithDescription("Requests that wait for an endpoint of a model, all of which are full."))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return fmt.Errorf("pool metrics: %w", err)
+	}
+	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		f := g.source.Load()
+		if f == nil {
+			return nil
+		}
+		s := (*f)()
+		for i := range s.Endpoints {
+			e := &s.Endpoints[i]
+			of := metric.WithAttributeSet(attribute.NewSet(attribute.String("model", e.Model), attribute.String("endpoint", e.Endpoint)))
+			v := int64(0)
+			if e.Up {
+				v = 1
+			}
+			o.ObserveInt64(up, v, of)
+			o.ObserveInt64(flight, e.Inflight, of)
+		}
+		for _, q := range s.Queued {
+			o.ObserveInt64(queued, int64(q.Requests), metric.WithAttributes(attribute.String("model", q.Model)))
+		}
+		return nil
+	}, up, flight, queued)
+	if err != nil {
+		return fmt.Errorf("pool metrics: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package affinity
+
+import "time"
+
+// Held is what one endpoint should have of a prompt.
+type Held struct {
+	Endpoint int // index
+	Tokens   int // of the prompt, from its beginning
+	Basis    Basis
+	Age      time.Duration // since that was last seen or predicted
+}
+
+// Held lists the endpoints that should have something of a prompt, without placing it.
+func (p *Placer) Held(now time.Time, r *Request) []Held {
+	var out []Held
+	var told [MaxEndpoints]int32
+	tokens, ticks := r.length(), p.ticks(now)
+	if r.Key != 0 {
+		p.residences.read(&told, r.Key, ticks)
+	}
+	for i := range p.endpoints {
+		blocks, basis := p.endpoints[i].table.match(r.Class, r.Blocks, ticks)
+		h := Held{Endpoint: i, Tokens: r.tokensOf(blocks, tokens), Basis: basis}
+		if blocks > 0 {
+			end := p.endpoints[i].table.end(r.Class, r.Blocks[blocks-1])
+			h.Age = p.age(basis, end, ticks)
+		}
+		if int(told[i]) > h.Tokens {
+			h = Held{Endpoint: i, Tokens: min(int(told[i]), tokens), Basis: Predicted}
+		}
+		if h.Tokens > 0 {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// age is how long ago something was noted that holds until a tick.
+func (p *Placer) age(basis Basis, end, now uint32) time.Duration {
+	held := p.o.Speculative
+	switch basis {
+	case Predicted:
+		held = p.o.Predicted
+	case Confirmed:
+		held = p.o.Confirmed
+	case Unknown, Speculative:
+	}
+	return max(held-time.Duration(end-min(end, now))*tick, 0)
+}

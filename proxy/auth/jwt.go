@@ -1,0 +1,306 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"signalbox/internal/option"
+)
+
+// JWTOptions says which tokens are accepted, and who their callers are. Exactly one of jwks_url, jwks_file, public_key_file and
+// secret says what they are signed with.
+type JWTOptions struct {
+	// JWKSURL is where the issuer publishes its keys, an https URL. They are read again every refresh, and when a token names a key that is not among them; when they cannot be read, those that are known stay.
+	JWKSURL string `yaml:"jwks_url"`
+	// JWKSFile is a file with a key set in the same format.
+	JWKSFile string `yaml:"jwks_file" path:"true"`
+	// PublicKeyFile is a file with one public key in PEM.
+	PublicKeyFile string `yaml:"public_key_file" path:"true"`
+	// Secret is the shared secret of tokens with an HS algorithm, of at least 32 bytes. A reference, ${NAME} or file:PATH.
+	Secret string `yaml:"secret" secret:"true"`
+	// Algorithms are those that a token may be signed with: RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA; or HS256, HS384, HS512 with secret, and no others then. Default [RS256, ES256, EdDSA], and [HS256] with secret.
+	Algorithms []string `yaml:"algorithms"`
+	// Issuer is what the claim iss must be. Required.
+	Issuer string `yaml:"issuer"`
+	// Audience are the names of this service, one of which the claim aud must hold. Required.
+	Audience []string `yaml:"audience"`
+	// Leeway is by how much clocks may differ where exp, nbf and iat are compared. At most 5m. Default 30s.
+	Leeway option.Duration `yaml:"leeway"`
+	// NameClaim is the claim that names the caller, for logs, limits and what belongs to the caller alone. Dots lead into objects. Default sub.
+	NameClaim string `yaml:"name_claim"`
+	// TenantClaim is the claim that names the tenant; a token without it is refused. Default: none, every caller belongs to default_tenant.
+	TenantClaim string `yaml:"tenant_claim"`
+	// RoleClaim is the claim that names the role; of a list, the first that has an entry in roles, in their order, or the first of all. A token without it has default_role. Default: none.
+	RoleClaim string `yaml:"role_claim"`
+	// Refresh is how often jwks_url is read. At least 10s. Default 10m.
+	Refresh option.Duration `yaml:"refresh"`
+}
+
+func defaultJWT() JWTOptions {
+	return JWTOptions{
+		Leeway: option.Duration(30 * time.Second), NameClaim: "sub", Refresh: option.Duration(10 * time.Minute),
+	}
+}
+
+// Files lists the files that are named.
+func (o *JWTOptions) Files() []string {
+	return slices.DeleteFunc([]string{o.JWKSFile, o.PublicKeyFile}, func(f string) bool { return f == "" })
+}
+
+// The algorithms that tokens may be signed with. "none" is not among them.
+func symmetric() []string { return []string{"HS256", "HS384", "HS512"} }
+
+func asymmetric() []string {
+	return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+}
+
+const (
+	minSecret  = 32 // bytes, the size of HS256's hash (RFC 7518, section 3.2)
+	maxLeeway  = 5 * time.Minute
+	minRefresh = 10 * time.Second
+)
+
+func (o *JWTOptions) check(p *option.Problems, at string) {
+	o.checkSource(p, at)
+	known := asymmetric()
+	if o.Secret != "" {
+		known = symmetric()
+	}
+	for i, a := range o.Algorithms {
+		if !slices.Contains(known, a) {
+			p.Addf(fmt.Sprintf("%s.algorithms[%d]", at, i), "%q is none of %s", a, strings.Join(known, ", "))
+		}
+	}
+	if o.Issuer == "" {
+		p.Addf(at+".issuer", "an issuer is required: tokens of others would be let in")
+	}
+	if len(o.Audience) == 0 || slices.Contains(o.Audience, "") {
+		p.Addf(at+".audience", "the names of this service are required: tokens for other services would be let in")
+	}
+	if o.Leeway < 0 || o.Leeway > option.Duration(maxLeeway) {
+		p.Addf(at+".leeway", "%s is not between 0s and %s", o.Leeway, maxLeeway)
+	}
+	if o.NameClaim == "" {
+		p.Addf(at+".name_claim", "a claim is required")
+	}
+	if o.Refresh < option.Duration(minRefresh) {
+		p.Addf(at+".refresh", "%s is less than %s", o.Refresh, minRefresh)
+	}
+}
+
+func (o *JWTOptions) checkSource(p *option.Problems, at string) {
+	n := 0
+	for _, s := range []string{o.JWKSURL, o.JWKSFile, o.PublicKeyFile, o.Secret} {
+		if s != "" {
+			n++
+		}
+	}
+	if n != 1 {
+		p.Addf(at, "mode jwt needs exactly one of jwks_url, jwks_file, public_key_file and secret")
+		return
+	}
+	if o.Secret != "" && len(o.Secret) < minSecret {
+		p.Addf(at+".secret", "the secret is shorter than %d bytes", minSecret)
+	}
+	if o.JWKSURL != "" {
+		u, err := url.Parse(o.JWKSURL)
+		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !option.Loopback(u.Hostname())) {
+			p.Addf(at+".jwks_url", "an https URL is required; http is for loopback only")
+		}
+		return
+	}
+	if _, err := newKeySet(o); err != nil {
+		p.Addf(at, "%v", err)
+	}
+}
+
+// tokens reads JSON Web Tokens (RFC 7519). It is immutable but for its key set.
+type tokens struct {
+	o          JWTOptions
+	algorithms []jose.SignatureAlgorithm
+	roles      []string // that have an entry
+	taken      []string // names that are keys'
+	tenant     string   // of tokens where no claim names one
+	role       string   // of tokens that name none
+	set        *keySet
+	now        func() time.Time
+}
+
+func newTokens(o *Options) (*tokens, error) {
+	set, err := newKeySet(&o.JWT)
+	if err != nil {
+		return nil, fmt.Errorf("jwt: %w", err)
+	}
+	t := &tokens{o: o.JWT, tenant: o.DefaultTenant, role: o.DefaultRole, set: set, now: time.Now}
+	names := o.JWT.Algorithms
+	switch {
+	case len(names) > 0:
+	case o.JWT.Secret != "":
+		names = []string{"HS256"}
+	default:
+		names = []string{"RS256", "ES256", "EdDSA"}
+	}
+	for _, a := range names {
+		t.algorithms = append(t.algorithms, jose.SignatureAlgorithm(a))
+	}
+	for _, r := range o.Roles {
+		t.roles = append(t.roles, r.Name)
+	}
+	for _, k := range o.Keys {
+		t.taken = append(t.taken, k.Name)
+	}
+	return t, nil
+}
+
+// maxToken bounds a token, in bytes; the head of a request is bounded as well.
+const maxToken = 16 << 10
+
+// bad is ErrBadKey with a reason for the log. Reasons hold nothing of the token.
+func bad(reason string) error { return fmt.Errorf("%w: %s", ErrBadKey, reason) }
+
+// caller verifies a token and reads who it is about.
+func (t *tokens) caller(ctx context.Context, token string) (Principal, error) {
+	if strings.Count(token, ".") != 2 || len(token) > maxToken {
+		return Principal{}, ErrBadKey
+	}
+	signed, err := jwt.ParseSigned(token, t.algorithms)
+	if err != nil || len(signed.Headers) != 1 {
+		return Principal{}, bad("the token is malformed or signed with another algorithm")
+	}
+	keys, err := t.set.find(ctx, signed.Headers[0].KeyID, signed.Headers[0].Algorithm)
+	if err != nil {
+		return Principal{}, err
+	}
+	var registered jwt.Claims
+	var claims map[string]any
+	verified := false
+	for _, k := range keys {
+		if signed.Claims(k, &registered, &claims) == nil {
+			verified = true
+			break
+		}
+	}
+	if !verified {
+		return Principal{}, bad("no known key verifies the token")
+	}
+	if registered.Expiry == nil {
+		return Principal{}, bad("the token does not expire")
+	}
+	err = registered.ValidateWithLeeway(jwt.Expected{Issuer: t.o.Issuer, AnyAudience: t.o.Audience, Time: t.now()}, time.Duration(t.o.Leeway))
+	if err != nil {
+		return Principal{}, bad(reasonOf(err))
+	}
+	return t.read(claims)
+}
+
+// reasonOf says which claim did not hold.
+func reasonOf(err error) string {
+	for _, x := range []struct {
+		err error
+		why string
+	}{
+		{jwt.ErrExpired, "the token has expired"},
+		{jwt.ErrNotValidYet, "the token is not valid yet"},
+		{jwt.ErrIssuedInTheFuture, "the token was issued in the future"},
+		{jwt.ErrInvalidIssuer, "the token is of another issuer"},
+		{jwt.ErrInvalidAudience, "the token is for another audience"},
+	} {
+		if errors.Is(err, x.err) {
+			return x.why
+		}
+	}
+	return "a claim of the token does not hold"
+}
+
+// read makes a principal of claims that were verified.
+func (t *tokens) read(claims map[string]any) (Principal, error) {
+	who := Principal{Tenant: t.tenant, Role: t.role}
+	var ok bool
+	if who.Name, ok = word(claimAt(claims, t.o.NameClaim)); !ok {
+		return Principal{}, bad("the token names no caller")
+	}
+	if slices.Contains(t.taken, who.Name) {
+		return Principal{}, bad("the token names a caller that is a key") // what belongs to the key would be its own
+	}
+	if t.o.TenantClaim != "" {
+		if who.Tenant, ok = word(claimAt(claims, t.o.TenantClaim)); !ok {
+			return Principal{}, bad("the token names no tenant")
+		}
+	}
+	if t.o.RoleClaim == "" {
+		return who, nil
+	}
+	switch v := claimAt(claims, t.o.RoleClaim).(type) {
+	case nil:
+	case []any:
+		if r, ok := t.pick(v); ok {
+			who.Role = r
+		}
+	default:
+		if who.Role, ok = word(v); !ok {
+			return Principal{}, bad("the role of the token is no word")
+		}
+	}
+	return who, nil
+}
+
+// pick takes one of several roles: the first that has an entry, in the order of entries, else the first word.
+func (t *tokens) pick(list []any) (string, bool) {
+	var words []string
+	for _, v := range list {
+		if w, ok := word(v); ok {
+			words = append(words, w)
+		}
+	}
+	for _, r := range t.roles {
+		if slices.Contains(words, r) {
+			return r, true
+		}
+	}
+	if len(words) == 0 {
+		return "", false
+	}
+	return words[0], true
+}
+
+// claimAt finds a claim by its name, or by a path with dots into objects.
+func claimAt(claims map[string]any, name string) any {
+	if v, ok := claims[name]; ok {
+		return v
+	}
+	first, rest, ok := strings.Cut(name, ".")
+	if !ok {
+		return nil
+	}
+	inner, ok := claims[first].(map[string]any)
+	if !ok {
+		return nil
+	}
+	return claimAt(inner, rest)
+}
+
+// maxWord bounds names, tenants and roles, in bytes: they become parts of keys and log lines.
+const maxWord = 200
+
+// word takes a string that logs and keys can carry.
+func word(v any) (string, bool) {
+	s, ok := v.(string)
+	if !ok || s == "" || len(s) > maxWord || !utf8.ValidString(s) {
+		return "", false
+	}
+	for _, r := range s {
+		if r < ' ' || r == 0x7f {
+			return "", false
+		}
+	}
+	return s, true
+}

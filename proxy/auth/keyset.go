@@ -1,0 +1,307 @@
+package auth
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// keySet is the keys that tokens are verified with. It is safe for concurrent use. Those of a URL come in by watch; all
+// others are there from the start and do not change.
+type keySet struct {
+	from    keySource
+	refresh time.Duration
+	client  *http.Client // nil: there is nothing to read again
+
+	kick chan struct{} // holds 1: several requests for a reading are one
+
+	mu   sync.Mutex // guards what follows
+	keys []jose.JSONWebKey
+	read time.Time     // when they were read last; zero for never
+	next time.Time     // before which a token with an unknown key asks for no reading
+	err  error         // of the last reading
+	told chan struct{} // closed at the end of the reading to come
+}
+
+// keySource is where keys come from.
+type keySource struct{ url, file, public, secret string }
+
+// patience bounds how long a request waits for a key set that is being read, and minPause how often tokens with unknown keys lead
+// to a reading.
+const (
+	patience = 2 * time.Second
+	minPause = 5 * time.Second
+)
+
+// newKeySet reads files and secrets. A set that comes from a URL is empty until watch has read it.
+func newKeySet(o *JWTOptions) (*keySet, error) {
+	s := &keySet{
+		from: keySource{o.JWKSURL, o.JWKSFile, o.PublicKeyFile, o.Secret}, refresh: time.Duration(o.Refresh),
+		kick: make(chan struct{}, 1), told: make(chan struct{}),
+	}
+	switch {
+	case o.Secret != "":
+		s.keys = []jose.JSONWebKey{{Key: []byte(o.Secret)}}
+		return s, nil
+	case o.JWKSURL != "":
+		s.client = &http.Client{
+			Timeout:       10 * time.Second,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: 5 * time.Second, MaxResponseHeaderBytes: 64 << 10},
+		}
+		return s, nil
+	case o.JWKSFile != "":
+		b, err := os.ReadFile(o.JWKSFile)
+		if err != nil {
+			return nil, fmt.Errorf("jwks_file: %w", err)
+		}
+		if s.keys, err = parseSet(b); err != nil {
+			return nil, fmt.Errorf("jwks_file: %w", err)
+		}
+		return s, nil
+	}
+	b, err := os.ReadFile(o.PublicKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("public_key_file: %w", err)
+	}
+	k, err := parsePublic(b)
+	if err != nil {
+		return nil, fmt.Errorf("public_key_file: %w", err)
+	}
+	s.keys = []jose.JSONWebKey{k}
+	return s, nil
+}
+
+// parsePublic reads a public key in PEM, alone or in a certificate.
+func parsePublic(b []byte) (jose.JSONWebKey, error) {
+	block, _ := pem.Decode(b)
+	if block == nil {
+		return jose.JSONWebKey{}, errors.New("no PEM block in it")
+	}
+	var k jose.JSONWebKey
+	switch block.Type {
+	case "PUBLIC KEY":
+		public, err := x509.ParsePKIXPublicKey(block.Bytes)
+		if err != nil {
+			return k, fmt.Errorf("read public key: %w", err)
+		}
+		k.Key = public
+	case "CERTIFICATE":
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return k, fmt.Errorf("read certificate: %w", err)
+		}
+		k.Key = cert.PublicKey
+	default:
+		return k, fmt.Errorf("it holds a %s, expected a PUBLIC KEY or a CERTIFICATE", strings.ToLower(block.Type))
+	}
+	if !serves(&k) {
+		return k, errors.New("the key is of no kind that tokens are signed with, or too short")
+	}
+	return k, nil
+}
+
+// maxKeys bounds a key set.
+const maxKeys = 128
+
+// parseSet reads a JWK Set (RFC 7517, section 5). Keys that no token may be verified with are left out, as the RFC asks for
+// those of an unknown kind; a set without any other is an error.
+func parseSet(b []byte) ([]jose.JSONWebKey, error) {
+	var raw struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return nil, errors.New("it is no JWK set")
+	}
+	if len(raw.Keys) > maxKeys {
+		return nil, fmt.Errorf("it holds %d keys, more than %d", len(raw.Keys), maxKeys)
+	}
+	var out []jose.JSONWebKey
+	for _, r := range raw.Keys {
+		var k jose.JSONWebKey
+		if k.UnmarshalJSON(r) == nil && serves(&k) {
+			out = append(out, k)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("it holds no public key that tokens can be signed with")
+	}
+	return out, nil
+}
+
+// minRSA is the shortest RSA key, in bits (RFC 7518, section 3.3).
+const minRSA = 2048
+
+// serves reports whether k is a public key for signatures. A symmetric key in a published set would let everyone sign.
+func serves(k *jose.JSONWebKey) bool {
+	if k.Use != "" && k.Use != "sig" {
+		return false
+	}
+	switch key := k.Key.(type) {
+	case *rsa.PublicKey:
+		return key.N.BitLen() >= minRSA
+	case *ecdsa.PublicKey, ed25519.PublicKey:
+		return true
+	}
+	return false
+}
+
+// find returns the keys that may verify a token with this id and algorithm. A token that names a key which is not there makes
+// the set be read, unless it just was, and waits for that.
+func (s *keySet) find(ctx context.Context, id, algorithm string) ([]any, error) {
+	found, told := s.look(id, algorithm)
+	if len(found) > 0 {
+		return found, nil
+	}
+	if told != nil {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-told:
+			found, _ = s.look(id, algorithm)
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	if _, blind := s.lacking(); blind {
+		return nil, ErrNoKeySet
+	}
+	return nil, bad("the token names no known key")
+}
+
+// look returns the keys, and what to wait for when there are none and a reading may bring some.
+func (s *keySet) look(id, algorithm string) (found []any, told <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.keys {
+		k := &s.keys[i]
+		if (k.KeyID == "" || id == "" || k.KeyID == id) && (k.Algorithm == "" || k.Algorithm == algorithm) && fits(k, algorithm) {
+			found = append(found, k.Key)
+		}
+	}
+	if len(found) > 0 || s.client == nil || time.Now().Before(s.next) {
+		return found, nil
+	}
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+	return nil, s.told
+}
+
+// fits reports whether a key is of the kind that an algorithm takes. The library checks it too; here it keeps a public key from
+// ever being tried as a secret.
+func fits(k *jose.JSONWebKey, algorithm string) bool {
+	switch k.Key.(type) {
+	case []byte:
+		return strings.HasPrefix(algorithm, "HS")
+	case *rsa.PublicKey:
+		return strings.HasPrefix(algorithm, "RS") || strings.HasPrefix(algorithm, "PS")
+	case *ecdsa.PublicKey:
+		return strings.HasPrefix(algorithm, "ES")
+	case ed25519.PublicKey:
+		return algorithm == "EdDSA"
+	}
+	return false
+}
+
+// retryAfterFailure is how soon a set that could not be read is tried again.
+const retryAfterFailure = 5 * time.Second
+
+// watch reads the set of a URL at once, every refresh, and when a token asks for it.
+func (s *keySet) watch(ctx context.Context, idle <-chan struct{}) {
+	if s.client == nil {
+		return
+	}
+	for {
+		wait := s.refresh
+		if s.reload(ctx) != nil {
+			wait = min(wait, retryAfterFailure)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-idle:
+			timer.Stop()
+			return
+		case <-timer.C:
+		case <-s.kick:
+			timer.Stop()
+		}
+	}
+}
+
+// reload reads the set and tells those who wait. What is known stays when it cannot be read.
+func (s *keySet) reload(ctx context.Context) error {
+	keys, err := s.fetch(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.err, s.next = err, now.Add(minPause)
+	if err == nil {
+		s.keys, s.read = keys, now
+	}
+	select {
+	case <-s.kick: // asked for while it was read
+	default:
+	}
+	close(s.told)
+	s.told = make(chan struct{})
+	return err
+}
+
+// maxSet bounds a key set, in bytes.
+const maxSet = 1 << 20
+
+func (s *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.from.url, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("read key set: %w", err)
+	}
+	req.Header.Set("Accept", "application/json")
+	res, err := s.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("read key set: %w", err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("read key set: status %d", res.StatusCode)
+	}
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxSet))
+	if err != nil {
+		return nil, fmt.Errorf("read key set: %w", err)
+	}
+	return parseSet(b)
+}
+
+// lacking says what is wrong with the set.
+func (s *keySet) lacking() (what string, blind bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case len(s.keys) == 0:
+		return "the key set of auth.jwt was not read yet: no token can be verified", true
+	case s.err != nil:
+		return "the key set of auth.jwt cannot be read: the one read before is used", false
+	}
+	return "", false
+}

@@ -1,0 +1,134 @@
+package proxy
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"signalbox/internal/option"
+	"signalbox/internal/testkit"
+	"signalbox/internal/testkit/hostile"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/pool"
+)
+
+// cappedModels are models whose endpoints take n requests at once.
+func cappedModels(n int, line pool.QueueOptions, servers ...*hostile.Server) []ModelOptions {
+	models := hostileModels(servers...)
+	for i := range models {
+		models[i].Queue = line
+		for j := range models[i].Endpoints {
+			models[i].Endpoints[j].MaxInflight = n
+		}
+	}
+	return models
+}
+
+func TestAnEndpointNeverHasMoreThanItsCap(t *testing.T) {
+	t.Parallel()
+	s := hostile.Start(t, hostile.Options{Mode: "concurrency-cap?n=4&d=5ms"})
+	b := start(t, cappedModels(4, pool.QueueOptions{}, s))
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 10 {
+				if got := b.chat(ask("hi")); got.status != 200 {
+					t.Errorf("got %d %s", got.status, got.body)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := s.MaxConcurrent(); n > 4 {
+		t.Errorf("%d requests at once", n)
+	}
+}
+
+func TestAFullQueueIsAnErrorThatSaysWhenToComeBack(t *testing.T) {
+	t.Parallel()
+	s := hostile.Start(t, hostile.Options{Mode: "watch-ttft"})
+	b := start(t, cappedModels(1, pool.QueueOptions{Max: 1, Wait: option.Duration(100 * time.Millisecond)}, s))
+	first := b.leaveable(ask("hi"), "")
+	waitFor(t, "the first request", func() bool { return s.Requests() == 1 })
+	second := b.leaveable(ask("hi"), "")
+	small := b.state.models[1]
+	waitFor(t, "the second in the queue", func() bool { return small.Queued() == 1 })
+	got := b.chat(ask("hi"))
+	if got.status != 503 || got.code(t) != "overloaded" || got.header.Get("Retry-After") == "" {
+		t.Errorf("got %d %v %s", got.status, got.header, got.body)
+	}
+	waitFor(t, "the second to be late", func() bool {
+		return strings.Contains(b.metrics(), `signalbox_shed_total{model="small",reason="late"} 1`)
+	})
+	if m := b.metrics(); !strings.Contains(m, `signalbox_shed_total{model="small",reason="full"} 1`) || !strings.Contains(m, `signalbox_queued_requests{model="small"} 0`) {
+		t.Errorf("metrics are %s", m)
+	}
+	second()
+	first()
+}
+
+func TestAFullModelLeavesItsRequestsToTheNext(t *testing.T) {
+	t.Parallel()
+	busy, free := hostile.Start(t, hostile.Options{Mode: "watch-ttft"}), hostile.Start(t, hostile.Options{})
+	models := hostileModels(free)
+	models[0] = cappedModels(1, pool.QueueOptions{Max: 1, Wait: option.Duration(10 * time.Millisecond)}, busy)[0]
+	b := start(t, models)
+	leave := b.leaveable(ask("math"), "")
+	waitFor(t, "the first request", func() bool { return busy.Requests() == 1 })
+	if got := b.chat(ask("math")); got.status != 200 || got.header.Get("X-Signalbox-Model") != "small" || got.header.Get("X-Signalbox-Degraded") != "fallback" {
+		t.Errorf("got %d %v", got.status, got.header)
+	}
+	leave()
+}
+
+// Metrics and /readyz tell of the endpoints that are there, and of others only while requests to them are under way.
+func TestAReloadForgetsEndpointsThatAreGone(t *testing.T) {
+	t.Parallel()
+	old, other := hostile.Start(t, hostile.Options{Mode: "stall"}), hostile.Start(t, hostile.Options{})
+	b := start(t, hostileModels(old))
+	b.state.models[1].Endpoints[0].Rest(time.Now().Add(time.Hour))
+	leave := b.leaveable(askStream("hi"), "data: ")
+	next := hostileModels(other)
+	for i := range next {
+		next[i].Endpoints[0].Name = "node-z"
+	}
+	b.proxy.Swap(b.newState(setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: next, routes: testRoutes, classifier: b.classifier}, 2))
+	m := b.metrics()
+	if !strings.Contains(m, `signalbox_endpoint_up{endpoint="node-z",model="small"} 1`) || !strings.Contains(m, `signalbox_endpoint_inflight{endpoint="node-a",model="small"} 1`) ||
+		!strings.Contains(m, `signalbox_endpoint_up{endpoint="node-a",model="small"} 0`) || strings.Contains(m, `{endpoint="node-a",model="big"}`) {
+		t.Errorf("metrics while a request is under way: %s", m)
+	}
+	if got := b.do("GET", "/readyz", ""); !strings.Contains(got.body, `{"name":"node-a","state":"draining","inflight":1}`) {
+		t.Errorf("readyz: %s", got.body)
+	}
+	leave()
+	waitFor(t, "the request to end", func() bool { return !strings.Contains(b.metrics(), "node-a") })
+	if got := b.do("GET", "/readyz", ""); strings.Contains(got.body, "node-a") {
+		t.Errorf("readyz: %s", got.body)
+	}
+}
+
+// With everything healthy again, and by its own request only, an ejected endpoint comes back.
+func TestAnEndpointThatFailsIsLeftAndComesBack(t *testing.T) {
+	t.Parallel()
+	sick, fine := testkit.NewUpstream(t, testkit.JSON(500, `{}`)), testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	b := start(t, oneModel(sick, fine))
+	for range 100 {
+		b.chat(ask("hi"))
+	}
+	if n := len(sick.Requests()); n != 5 {
+		t.Errorf("the sick endpoint got %d requests, five fail in a row before it is left", n)
+	}
+	e := b.state.models[1].Endpoints[0]
+	if e.State(time.Now()) != "ejected" || !strings.Contains(b.metrics(), `signalbox_endpoint_up{endpoint="small-a",model="small"} 0`) {
+		t.Errorf("it is %s", e.State(time.Now()))
+	}
+	if f := e.Fitness(time.Now().Add(31 * time.Second)); f != pool.Fit {
+		t.Errorf("after its time out it is %s", f)
+	}
+	e.Succeeded()
+	if !strings.Contains(b.metrics(), `signalbox_endpoint_up{endpoint="small-a",model="small"} 1`) {
+		t.Error("after a success it is not up")
+	}
+}

@@ -1,0 +1,652 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/option"
+	"signalbox/internal/testkit"
+	"signalbox/internal/testkit/hostile"
+	"signalbox/proxy/pool"
+)
+
+// result is what a client sees of a mode.
+type result uint8
+
+const (
+	same       result = iota // what the backend sent, byte for byte
+	mended                   // its events, in the form that every client reads
+	ended                    // its events, and [DONE] behind them
+	cut                      // the events before the fault, then an error event and a break
+	cutLate                  // the same, for a stream that fell silent
+	relayed                  // the backend's own error event, then a break
+	refused                  // 502
+	late                     // 504
+	passed                   // status and body of the backend's answer
+	unreadable               // 502, from a server that gives a stream where none was asked for, or the reverse
+)
+
+// hostileRow is a mode and what a client sees that asks for a stream, and one that does not.
+type hostileRow struct {
+	mode         string
+	stream, json result
+	again        bool // another endpoint gets the request
+	status       int  // of passed
+}
+
+// shortPatience are the time limits of the tests.
+func shortPatience(o *Options) {
+	o.ConnectTimeout = option.Duration(300 * time.Millisecond)
+	o.FirstByteTimeout = option.Duration(400 * time.Millisecond)
+	o.AnswerTimeout = option.Duration(400 * time.Millisecond)
+	o.GapTimeout = option.Duration(400 * time.Millisecond)
+}
+
+// hostileRows is the table of documented results.
+func hostileRows() []hostileRow {
+	return []hostileRow{
+		{mode: "ok"},
+		{mode: "ok-stream", json: unreadable},
+		{mode: "ok-json", stream: unreadable},
+		// Before the first byte of a body.
+		{mode: "rst-before-head", stream: refused, json: refused, again: true},
+		{mode: "close-before-head", stream: refused, json: refused, again: true},
+		{mode: "half-head", stream: refused, json: refused, again: true},
+		{mode: "slow-head?d=60ms", stream: late, json: late, again: true},
+		{mode: "ttft?d=50ms"},
+		{mode: "ttft?d=5s", stream: late, json: late, again: true},
+		{mode: "head-ttft?d=5s", stream: late, json: unreadable, again: true},
+		{mode: "watch-ttft", stream: late, json: late, again: true},
+		{mode: "1xx"},
+		{mode: "1xx-flood?n=10000", stream: refused, json: refused, again: true},
+		{mode: "101", stream: unreadable, json: unreadable},
+		{mode: "no-100"},
+		// Heads.
+		{mode: "status?code=400", stream: passed, json: passed, status: 400},
+		{mode: "status?code=401", stream: passed, json: passed, status: 401},
+		{mode: "status?code=403", stream: passed, json: passed, status: 403},
+		{mode: "status?code=404", stream: passed, json: passed, status: 404},
+		{mode: "status?code=408", stream: passed, json: passed, status: 408},
+		{mode: "status?code=409", stream: passed, json: passed, status: 409},
+		{mode: "status?code=422", stream: passed, json: passed, status: 422},
+		{mode: "status?code=429&ra=7", stream: passed, json: passed, status: 429, again: true},
+		{mode: "status?code=451", stream: passed, json: passed, status: 451},
+		{mode: "status?code=500", stream: passed, json: passed, status: 500},
+		{mode: "status?code=501", stream: passed, json: passed, status: 501},
+		{mode: "status?code=502", stream: passed, json: passed, status: 502, again: true},
+		{mode: "status?code=503", stream: passed, json: passed, status: 503, again: true},
+		{mode: "status?code=504", stream: passed, json: passed, status: 504},
+		{mode: "status?code=599", stream: passed, json: passed, status: 599},
+		{mode: "status-html", stream: refused, json: refused, again: true},
+		{mode: "redirect?code=301", stream: unreadable, json: unreadable},
+		{mode: "redirect?code=302", stream: unreadable, json: unreadable},
+		{mode: "redirect?code=307", stream: unreadable, json: unreadable},
+		{mode: "redirect?code=308", stream: unreadable, json: unreadable},
+		{mode: "huge-headers", stream: refused, json: refused, again: true},
+		{mode: "header-count", stream: refused, json: refused, again: true},
+		{mode: "bad-header", stream: refused, json: refused, again: true},
+		{mode: "bad-header-0", stream: refused, json: refused, again: true},
+		{mode: "dup-cl", stream: refused, json: refused, again: true}, // for a stream it is a length beside a coding
+		{mode: "dup-cl-differ", stream: refused, json: refused, again: true},
+		{mode: "cl-and-te", stream: refused, json: refused, again: true},
+		{mode: "te-identity", stream: refused, json: refused, again: true},
+		{mode: "neg-cl", stream: refused, json: refused, again: true},
+		{mode: "set-cookie"},
+		{mode: "http10"},
+		// Bodies.
+		{mode: "cl-too-long", stream: unreadable, json: refused, again: true},
+		{mode: "cl-too-short", stream: unreadable},
+		{mode: "gzip-json", stream: unreadable},
+		{mode: "br-json", stream: unreadable},
+		{mode: "zstd-json", stream: unreadable},
+		{mode: "deflate-json", stream: unreadable},
+		{mode: "deflate-raw", stream: unreadable},
+		{mode: "gzip-corrupt", stream: unreadable},
+		{mode: "gzip-trunc", stream: unreadable},
+		{mode: "gzip-bomb?mb=4", stream: unreadable},
+		{mode: "json-huge?mb=40", stream: unreadable},
+		{mode: "json-deep", stream: unreadable},
+		{mode: "json-nan", stream: unreadable},
+		{mode: "json-trailing", stream: unreadable},
+		{mode: "json-empty", stream: unreadable},
+		{mode: "json-array", stream: unreadable},
+		{mode: "sse-for-json", json: unreadable},
+		{mode: "json-200-for-stream", stream: unreadable},
+		{mode: "gzip-stream", json: unreadable},
+		// Streams that break.
+		{mode: "rst-mid?d=20ms", stream: cut, json: unreadable},
+		{mode: "close-mid?d=20ms", stream: cut, json: unreadable},
+		{mode: "close-mid-event?d=20ms", stream: cut, json: unreadable},
+		{mode: "bad-chunk?d=20ms", stream: cut, json: unreadable},
+		{mode: "bad-chunk-lf?d=20ms", stream: cut, json: unreadable},
+		{mode: "clean-no-done", stream: cut, json: unreadable},
+		{mode: "clean-fin-no-done", stream: ended, json: unreadable},
+		{mode: "after-done?n=50", stream: mended, json: unreadable},
+		{mode: "never-end", stream: mended, json: unreadable},
+		{mode: "stall", stream: cutLate, json: unreadable},
+		{mode: "watch-stall", stream: cutLate, json: unreadable},
+		{mode: "slow-drip?d=30ms", stream: cutLate, json: unreadable},
+		{mode: "error-event", json: unreadable},
+		{mode: "error-event-named", stream: relayed, json: unreadable},
+		{mode: "bad-json-event", json: unreadable},
+		// Streams that are in order.
+		{mode: "dup-choice", json: unreadable},
+		{mode: "two-choices", json: unreadable},
+		{mode: "index-gap", json: unreadable},
+		{mode: "tool-call-fragments", json: unreadable},
+		{mode: "reasoning_content", json: unreadable},
+		{mode: "logprobs", json: unreadable},
+		{mode: "empty-delta", json: unreadable},
+		{mode: "role-only", json: unreadable},
+		{mode: "usage-chunk-last", json: unreadable},
+		{mode: "usage-null-every-chunk", json: unreadable},
+		// Syntax.
+		{mode: "crlf", json: unreadable},
+		{mode: "cr", stream: mended, json: unreadable},
+		{mode: "mixed-eol", stream: mended, json: unreadable},
+		{mode: "crlf-split", json: unreadable},
+		{mode: "bom", stream: mended, json: unreadable},
+		{mode: "bom-split", stream: mended, json: unreadable},
+		{mode: "comments", json: unreadable},
+		{mode: "fields", json: unreadable},
+		{mode: "multiline", stream: mended, json: unreadable},
+		{mode: "nospace", json: unreadable},
+		{mode: "split1", json: unreadable},
+		{mode: "split-bytes", json: unreadable},
+		{mode: "coalesced", json: unreadable},
+		{mode: "lone-surrogate", json: unreadable},
+		{mode: "invalid-utf8", json: unreadable},
+		{mode: "nul", json: unreadable},
+		{mode: "escape-zoo", json: unreadable},
+		{mode: "huge-line", json: unreadable},
+		{mode: "trailers", json: unreadable},
+		// Without an end, or hardly one.
+		{mode: "endless-line?max=64M", stream: refused, json: unreadable, again: true},
+		{mode: "flood?max=4M", json: unreadable},
+		{mode: "flood-comments", json: unreadable},
+		{mode: "flood-empty-lines", json: unreadable},
+		{mode: "drip-comments?n=20", json: unreadable},
+		// Of many requests, the first.
+		{mode: "flaky?p=0"},
+		{mode: "brownout"},
+		{mode: "fail-first", stream: passed, json: passed, status: 503, again: true},
+		{mode: "recover-after", stream: passed, json: passed, status: 503, again: true},
+		{mode: "concurrency-cap"},
+		{mode: "rate-limit?rps=0", stream: passed, json: passed, status: 429, again: true},
+		{mode: "keepalive-limit"},
+		{mode: "models-404"},
+		{mode: "health-lies", stream: passed, json: passed, status: 500},
+		{mode: "wrong-model-echo", stream: unreadable},
+	}
+}
+
+// Modes of connections, and of more than one request, have tests of their own.
+func ownTests() []string {
+	return append(hostile.Connections(), "half-open", "idle-close", "ok-then-rst-next", "early-413", "other-tenant-marker")
+}
+
+func TestEveryHostileModeHasARow(t *testing.T) {
+	t.Parallel()
+	rows := ownTests()
+	for _, r := range hostileRows() {
+		name, _, _ := strings.Cut(r.mode, "?")
+		rows = append(rows, name)
+	}
+	for _, mode := range hostile.Modes() {
+		if !slices.Contains(rows, mode) {
+			t.Errorf("%s has no test", mode)
+		}
+	}
+}
+
+// raw asks without decompression, and once.
+func (b *bench) raw(body string) answered {
+	b.tb.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(b.tb.Context(), http.MethodPost, b.URL+chatPath, strings.NewReader(body))
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return answered{err: err}
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	return answered{res.StatusCode, res.Header, string(got), err}
+}
+
+// direct is what a client sees that asks the backend itself.
+func direct(tb testing.TB, mode, body string) answered {
+	tb.Helper()
+	s := hostile.Start(tb, hostile.Options{Mode: mode, Still: true})
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Second)
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+"/chat/completions", strings.NewReader(body))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	return answered{res.StatusCode, res.Header, string(got), err}
+}
+
+// heard are the data of the events of a stream, read line by line.
+func heardEvents(stream string) (data []string) {
+	stream = strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(stream, "\ufeff"), "\r\n", "\n"), "\r", "\n")
+	var lines []string
+	for line := range strings.SplitSeq(stream, "\n") {
+		switch v, ok := strings.CutPrefix(line, "data:"); {
+		case line == "" && len(lines) > 0:
+			data = append(data, strings.Join(lines, " "))
+			lines = nil
+		case ok:
+			lines = append(lines, strings.TrimPrefix(v, " "))
+		}
+	}
+	return data
+}
+
+func TestAHostileBackendGivesItsDocumentedResult(t *testing.T) {
+	t.Parallel()
+	for _, row := range hostileRows() {
+		t.Run(row.mode, func(t *testing.T) {
+			t.Parallel()
+			for name, want := range map[string]result{"streamed": row.stream, "not streamed": row.json} {
+				limits := func(s *setup) {
+					if want == late || want == cutLate {
+						shortPatience(&s.options)
+					}
+				}
+				body := ask("hi")
+				if name == "streamed" {
+					body = askStream("hi")
+				}
+				t.Run(name+", one endpoint", func(t *testing.T) {
+					s := hostile.Start(t, hostile.Options{Mode: row.mode, Still: true})
+					b := start(t, hostileModels(s), limits)
+					got := b.raw(body)
+					checkResult(t, row, want, got, body)
+					checkSecrets(t, s, got)
+					if n := s.Requests(); n != 1 {
+						t.Errorf("the request was sent %d times", n)
+					}
+					if want == mended { // what is behind the end does not reach us, and need not
+						if _, ok := s.WaitGone(1, patience); !ok && strings.HasPrefix(row.mode, "never-end") {
+							t.Error("the backend's connection stays")
+						}
+					}
+				})
+				t.Run(name+", two endpoints", func(t *testing.T) {
+					var asked atomic.Int64
+					choose := func() string {
+						if asked.Add(1) == 1 {
+							return row.mode
+						}
+						return "ok"
+					}
+					a, c := hostile.Start(t, hostile.Options{Choose: choose, Still: true}), hostile.Start(t, hostile.Options{Choose: choose, Still: true})
+					b := start(t, hostileModels(a, c), limits)
+					got := b.raw(body)
+					again := row.again && want != unreadable
+					if again {
+						want, row := same, hostileRow{mode: "ok"}
+						checkResult(t, row, want, got, body)
+					} else {
+						checkResult(t, row, want, got, body)
+					}
+					if n := a.Requests() + c.Requests(); n != 1+map[bool]int{true: 1}[again] {
+						t.Errorf("the request was sent %d times", n)
+					}
+					if got := b.raw(body); got.status != 200 { // nothing of the fault is left
+						t.Errorf("the next request got %d %s", got.status, got.body)
+					}
+				})
+			}
+		})
+	}
+}
+
+// hostileModels are models that servers serve.
+func hostileModels(servers ...*hostile.Server) []ModelOptions {
+	var out []ModelOptions
+	for _, name := range []string{"big", "small", "effort"} {
+		m := ModelOptions{Name: name, ContextWindow: 8192}
+		for i, s := range servers {
+			m.Endpoints = append(m.Endpoints, pool.EndpointOptions{Name: "node-" + string(rune('a'+i)), URL: s.URL(), APIKey: "backend-secret"})
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func checkResult(t *testing.T, row hostileRow, want result, got answered, body string) {
+	t.Helper()
+	var sent answered
+	if want != refused && want != late && want != unreadable {
+		sent = direct(t, row.mode, body)
+	}
+	switch want {
+	case refused, unreadable:
+		if got.status != 502 || got.code(t) != "upstream_error" {
+			t.Errorf("got %d %.300s", got.status, got.body)
+		}
+	case late:
+		if got.status != 504 || got.code(t) != "upstream_timeout" {
+			t.Errorf("got %d %.300s", got.status, got.body)
+		}
+	case passed, same:
+		status := max(row.status, 200)
+		if got.status != status || got.err != nil || got.body != sent.body {
+			t.Errorf("got %d, %v; bodies are equal: %v\n%.300q\n%.300q", got.status, got.err, got.body == sent.body, got.body, sent.body)
+		}
+		if got.header.Get("Content-Encoding") != sent.header.Get("Content-Encoding") || got.header.Get("Content-Type") != sent.header.Get("Content-Type") {
+			t.Errorf("head is %v, was %v", got.header, sent.header)
+		}
+	case mended, ended:
+		wantEvents := heardEvents(sent.body)
+		if i := slices.Index(wantEvents, "[DONE]"); i >= 0 {
+			wantEvents = wantEvents[:i+1]
+		} else {
+			wantEvents = append(wantEvents, "[DONE]")
+		}
+		if diff := cmp.Diff(wantEvents, heardEvents(got.body)); diff != "" || got.err != nil {
+			t.Errorf("%v, events (-want +got):\n%s", got.err, diff)
+		}
+		if strings.Contains(strings.ReplaceAll(got.body, "\r\n", ""), "\r") || strings.HasPrefix(got.body, "\ufeff") || strings.Contains(got.body, "\ndata: \"delta\"") {
+			t.Errorf("stream is %q", got.body)
+		}
+	case relayed:
+		events := heardEvents(got.body)
+		if got.err == nil || strings.Contains(got.body, "event:") || !slices.Equal(events, heardEvents(sent.body)) || !strings.Contains(events[len(events)-1], `"error"`) {
+			t.Errorf("%v, stream is %q", got.err, got.body)
+		}
+	case cut, cutLate:
+		code := "upstream_error"
+		if want == cutLate {
+			code = "upstream_timeout"
+		}
+		events := heardEvents(got.body)
+		if got.status != 200 || got.err == nil || len(events) != 3 {
+			t.Fatalf("got %d, %v: %q", got.status, got.err, got.body)
+		}
+		before := strings.Split(sent.body, "\n\n")
+		if events[0] != strings.TrimPrefix(before[0], "data: ") || !strings.HasPrefix(events[2], `{"error":{"message":`) || !strings.HasSuffix(events[2], `"code":"`+code+`"}}`) {
+			t.Errorf("stream is %q", got.body)
+		}
+	}
+}
+
+// checkSecrets: nothing of where a backend is, and of what it takes, reaches a client.
+func checkSecrets(t *testing.T, s *hostile.Server, got answered) {
+	t.Helper()
+	all := got.body
+	for name, values := range got.header {
+		all += name + strings.Join(values, ",")
+	}
+	address := strings.TrimSuffix(regexp.MustCompile(`^https?://`).ReplaceAllString(s.URL(), ""), "/v1")
+	for _, secret := range []string{address, "127.0.0.1", "backend-secret", "10.0.0.7", "169.254", "goroutine", ".go:", "certificate", "x509", "Set-Cookie", "X-Internal", "Keep-Alive"} {
+		if strings.Contains(all, secret) {
+			t.Errorf("the client sees %q", secret)
+		}
+	}
+}
+
+func TestAHostileConnectionIsReplacedOrAnError(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		mode   string
+		status int
+		code   string
+		within time.Duration // of the time limit that applies; 0 for at once
+	}{
+		{"refuse", 502, "upstream_error", 0},
+		{"blackhole", 504, "upstream_timeout", 300 * time.Millisecond},
+		{"rst-on-accept", 502, "upstream_error", 0},
+		{"close-on-accept", 502, "upstream_error", 0},
+		{"accept-silent", 504, "upstream_timeout", 400 * time.Millisecond},
+		{"slow-accept?d=50ms", 200, "", 50 * time.Millisecond},
+		{"tls-expired", 502, "upstream_error", 0},
+		{"tls-wrong-name", 502, "upstream_error", 0},
+		{"tls-mtls-required", 502, "upstream_error", 0},
+		{"tls-stall", 504, "upstream_timeout", 0},
+	} {
+		t.Run(tt.mode, func(t *testing.T) {
+			t.Parallel()
+			for _, body := range []string{ask("hi"), askStream("hi")} {
+				s, fine := hostile.Start(t, hostile.Options{Mode: tt.mode}), hostile.Start(t, hostile.Options{})
+				trust := func(b *bench) *bench {
+					b.proxy.transport.TLSClientConfig = &tls.Config{RootCAs: hostile.Roots(), MinVersion: tls.VersionTLS12}
+					return b
+				}
+				short := func(s *setup) { shortPatience(&s.options) }
+				b := trust(start(t, hostileModels(s), short))
+				begun := time.Now()
+				got := b.raw(body)
+				took := time.Since(begun)
+				if got.status != tt.status || tt.code != "" && got.code(t) != tt.code {
+					t.Errorf("got %d %s", got.status, got.body)
+				}
+				if took < tt.within || tt.within > 0 && took > tt.within+patience/10 {
+					t.Errorf("took %s, limit %s", took, tt.within)
+				}
+				checkSecrets(t, s, got)
+				b = trust(start(t, hostileModels(s, fine), short))
+				for range 4 { // whichever is picked first
+					if got := b.raw(body); got.status != 200 || got.err != nil {
+						t.Errorf("with another endpoint: %d %s", got.status, got.body)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestAConnectionThatClosesWhileItIdlesIsNoError(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"ok-then-rst-next", "idle-close?d=3ms", "keepalive-limit?n=3"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			s := hostile.Start(t, hostile.Options{Mode: mode, Still: true})
+			b := start(t, hostileModels(s), func(s *setup) { s.options.MaxAttempts = 1 })
+			for i := range 200 {
+				if got := b.chat(ask("hi")); got.status != 200 || got.body != hostile.Completion {
+					t.Fatalf("request %d: %d %s, %v", i, got.status, got.body, got.err)
+				}
+			}
+		})
+	}
+}
+
+func TestAnAnswerThatComesWhileTheBodyIsSentIsPassedOn(t *testing.T) {
+	t.Parallel()
+	s := hostile.Start(t, hostile.Options{Mode: "early-413"})
+	models := hostileModels(s)
+	models[1].ContextWindow = 0
+	b := start(t, models)
+	body := strings.Replace(ask("hi"), "hi", strings.Repeat("x", 32<<20), 1)
+	if got := b.raw(strings.Replace(body, `"auto"`, `"small"`, 1)); got.status != 413 || !strings.Contains(got.body, "too large") {
+		t.Errorf("got %d %.200s, %v", got.status, got.body, got.err)
+	}
+}
+
+func TestABackendThatFreezesIsNoticedAndReplaced(t *testing.T) {
+	t.Parallel()
+	s := hostile.Start(t, hostile.Options{Mode: "half-open"})
+	b := start(t, hostileModels(s), func(s *setup) { shortPatience(&s.options) })
+	if got := b.chat(ask("hi")); got.status != 200 {
+		t.Fatalf("got %d %s", got.status, got.body)
+	}
+	for _, body := range []string{ask("hi"), askStream("hi")} {
+		if got := b.raw(body); got.status != 504 {
+			t.Errorf("got %d %s", got.status, got.body)
+		}
+	}
+	if n := b.state.models[1].Endpoints[0].Inflight(); n != 0 {
+		t.Errorf("%d requests are still in flight", n)
+	}
+	s = hostile.Start(t, hostile.Options{Mode: "half-open?k=2"})
+	b = start(t, hostileModels(s), func(s *setup) { shortPatience(&s.options) })
+	if got := b.raw(askStream("hi")); got.err == nil || !strings.HasSuffix(got.body, `"code":"upstream_timeout"}}`+"\n\n") || len(heardEvents(got.body)) != 3 {
+		t.Errorf("in a stream: %v %q", got.err, got.body)
+	}
+}
+
+func TestCommentsKeepAStreamAliveUnlessToldOtherwise(t *testing.T) {
+	t.Parallel()
+	s := hostile.Start(t, hostile.Options{Mode: "drip-comments?n=40&d=20ms"})
+	short := func(s *setup) {
+		shortPatience(&s.options)
+		s.options.GapTimeout = option.Duration(300 * time.Millisecond)
+	}
+	if got := start(t, hostileModels(s), short).raw(askStream("hi")); got.err != nil || !strings.HasSuffix(got.body, testkit.Done) {
+		t.Errorf("got %v %q", got.err, got.body)
+	}
+	got := start(t, hostileModels(s), short, func(s *setup) { s.options.CommentsAreProgress = false }).raw(askStream("hi"))
+	if got.err == nil || !strings.HasSuffix(got.body, `"code":"upstream_timeout"}}`+"\n\n") {
+		t.Errorf("got %v %q", got.err, got.body)
+	}
+}
+
+func TestRetryAfterIsPassedOnWhereItCanBeTakenAtItsWord(t *testing.T) {
+	t.Parallel()
+	s := hostile.Start(t, hostile.Options{})
+	b := start(t, hostileModels(s))
+	date := time.Now().Add(10 * time.Second).UTC().Format(http.TimeFormat)
+	for _, tt := range []struct {
+		given    string
+		min, max int // -1: none is passed on
+	}{
+		{"7", 7, 7},
+		{"0", 0, 0},
+		{"1000000000", 60, 60},
+		{"99999999999999999999999", -1, -1},
+		{strings.ReplaceAll(strings.ReplaceAll(date, " ", "+"), ",", "%2C"), 8, 10},
+		{"Wed%2C+21+Oct+2099+07:28:00+GMT", 60, 60},
+		{"Wed%2C+21+Oct+2015+07:28:00+GMT", 0, 0},
+		{"-5", -1, -1},
+		{"1e9", -1, -1},
+		{"soon", -1, -1},
+	} {
+		for _, code := range []string{"429", "503"} {
+			s.Next("status?code=" + code + "&ra=" + tt.given)
+			got := b.raw(ask("hi"))
+			n := -1
+			if v := got.header.Get("Retry-After"); v != "" {
+				n, _ = strconv.Atoi(v)
+			}
+			if strconv.Itoa(got.status) != code || n < tt.min || n > tt.max {
+				t.Errorf("%s of %q became %d, %q", code, tt.given, got.status, got.header.Get("Retry-After"))
+			}
+		}
+	}
+}
+
+// What nobody bounds fills the memory: a line without an end, and a client that does not read.
+func TestEndlessAnswersStayWithinTheirBounds(t *testing.T) {
+	s := hostile.Start(t, hostile.Options{Mode: "endless-line?max=1G"})
+	b := start(t, hostileModels(s))
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	if got := b.raw(askStream("hi")); got.status != 502 {
+		t.Errorf("got %d", got.status)
+	}
+	if _, ok := s.WaitGone(1, patience); !ok {
+		t.Error("the backend may go on")
+	}
+	runtime.ReadMemStats(&after)
+	const limit = 8 << 20
+	if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 6*limit { // growing a buffer leaves the smaller ones to the collector
+		t.Errorf("the heap has grown by %d MiB", grown>>20)
+	}
+	flood := hostile.Start(t, hostile.Options{Mode: "flood?max=1G"})
+	b = start(t, hostileModels(flood))
+	leave := b.leaveable(askStream("hi"), "data: ")
+	if _, ok := flood.Wait(patience, func(e *hostile.Event) bool { return e.Kind == hostile.Accept }); !ok {
+		t.Fatal("no connection")
+	}
+	settled, sent := time.NewTimer(500*time.Millisecond), int64(0)
+	<-settled.C
+	for _, e := range flood.Events() {
+		if e.Kind == hostile.Sent {
+			sent = e.N
+		}
+	}
+	if sent > 8<<20 {
+		t.Errorf("%d MiB were taken for a client that does not read", sent>>20)
+	}
+	leave()
+	if _, ok := flood.WaitGone(1, patience); !ok {
+		t.Error("the backend may go on")
+	}
+}
+
+func TestFlakyBackends(t *testing.T) {
+	t.Parallel()
+	t.Run("one request in ten is reset", func(t *testing.T) {
+		t.Parallel()
+		a, c := hostile.Start(t, hostile.Options{Mode: "flaky?p=0.1"}), hostile.Start(t, hostile.Options{Mode: "flaky?p=0.1"})
+		b := start(t, hostileModels(a, c))
+		for i := range 200 {
+			if got := b.chat(ask("hi")); got.status != 200 && got.status != 502 || got.status == 502 && got.code(t) != "upstream_error" {
+				t.Fatalf("request %d: %d %s", i, got.status, got.body)
+			}
+		}
+		if n := a.Requests() + c.Requests(); n > 200+40+burst {
+			t.Errorf("200 requests became %d", n)
+		}
+	})
+	t.Run("a backend that lies about its health is left", func(t *testing.T) {
+		t.Parallel()
+		liar, fine := hostile.Start(t, hostile.Options{Mode: "health-lies"}), hostile.Start(t, hostile.Options{})
+		models := hostileModels(liar, fine)
+		for i := range models {
+			models[i].Health.Interval = option.Duration(20 * time.Millisecond)
+		}
+		b := start(t, models, func(s *setup) { s.health = true })
+		for range 200 {
+			b.chat(ask("hi"))
+		}
+		if n := liar.Requests(); n > 50 { // until five in a row failed
+			t.Errorf("the liar got %d of 200 requests", n)
+		}
+	})
+	t.Run("tenants never see each other's answers", func(t *testing.T) {
+		t.Parallel()
+		s := hostile.Start(t, hostile.Options{Mode: "other-tenant-marker"})
+		b := start(t, hostileModels(s))
+		seen := map[string]string{}
+		for i := range 60 {
+			tenant := "tenant-" + strconv.Itoa(i%3)
+			got := b.chat(ask("hi"), "X-Tenant", tenant)
+			if seen[tenant] == "" {
+				seen[tenant] = got.body
+			}
+			if got.body != seen[tenant] {
+				t.Fatalf("%s got %s", tenant, got.body)
+			}
+		}
+		if len(seen) != 3 || seen["tenant-0"] == seen["tenant-1"] {
+			t.Errorf("answers are %v", seen)
+		}
+	})
+}

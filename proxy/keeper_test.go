@@ -1,0 +1,61 @@
+package proxy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"signalbox/internal/option"
+	"signalbox/internal/testkit"
+	"signalbox/internal/testkit/hostile"
+)
+
+func commenting(s *setup) { s.options.KeepaliveAfter = option.Duration(20 * time.Millisecond) }
+
+func TestCommentsKeepASilentStreamAlive(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"ttft?d=150ms", "head-ttft?d=150ms", "rst-mid?k=3&d=100ms"} {
+		s := hostile.Start(t, hostile.Options{Mode: mode, Still: true})
+		b := start(t, hostileModels(s), commenting)
+		got := b.raw(askStream("hi"))
+		if n := strings.Count(got.body, keepAlive); got.status != 200 || n < 2 || n > 40 || got.header.Get("Content-Type") != "text/event-stream; charset=utf-8" {
+			t.Errorf("%s: %d comments, %d %v", mode, n, got.status, got.header)
+		}
+		events := strings.ReplaceAll(got.body, keepAlive, "")
+		if mode == "rst-mid?k=3&d=100ms" {
+			if got.err == nil || len(heardEvents(events)) != 4 || !strings.HasSuffix(events, `"code":"upstream_error"}}`+"\n\n") {
+				t.Errorf("%s: %v %q", mode, got.err, got.body)
+			}
+			continue
+		}
+		if want := direct(t, "ok-stream", askStream("hi")).body; got.err != nil || events != want {
+			t.Errorf("%s: %v %q", mode, got.err, got.body)
+		}
+	}
+}
+
+func TestWhatGoesWrongBehindACommentIsToldInTheStream(t *testing.T) {
+	t.Parallel()
+	slow := hostile.Start(t, hostile.Options{Mode: "watch-ttft"})
+	b := start(t, hostileModels(slow, hostile.Start(t, hostile.Options{Mode: "watch-ttft"})), commenting, func(s *setup) { shortPatience(&s.options) })
+	got := b.raw(askStream("hi"))
+	if got.status != 200 || got.err == nil || !strings.HasPrefix(got.body, keepAlive) || strings.Count(got.body, "data: ") != 1 || !strings.HasSuffix(got.body, `"code":"upstream_timeout"}}`+"\n\n") {
+		t.Errorf("got %d, %v, %q", got.status, got.err, got.body)
+	}
+	gate := make(chan struct{})
+	refusing := testkit.NewUpstream(t, testkit.After(gate, testkit.JSON(400, `{"error":{"message":"no"}}`)))
+	b = start(t, oneModel(refusing), commenting)
+	time.AfterFunc(100*time.Millisecond, func() { close(gate) })
+	if got := b.raw(askStream("hi")); got.err == nil || !strings.HasPrefix(got.body, keepAlive) || !strings.HasSuffix(got.body, `"code":"upstream_error"}}`+"\n\n") {
+		t.Errorf("got %d, %v, %q", got.status, got.err, got.body)
+	}
+	fine := hostile.Start(t, hostile.Options{Mode: "ttft?d=100ms", Still: true})
+	b = start(t, hostileModels(fine), commenting)
+	if got := b.raw(ask("hi")); got.body != hostile.Completion { // only streams have comments
+		t.Errorf("got %q", got.body)
+	}
+	b = start(t, hostileModels(fine))
+	if got := b.raw(askStream("hi")); strings.Contains(got.body, keepAlive) {
+		t.Errorf("comments that nobody asked for: %q", got.body)
+	}
+}

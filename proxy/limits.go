@@ -1,0 +1,265 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/option"
+	"signalbox/proxy/rate"
+)
+
+// LimitOptions is the section `limits`: what keeps requests from using up the process. Limits of callers are in `auth`.
+type LimitOptions struct {
+	// MaxBytesInFlight bounds the bodies of all requests that are under way, together; one that does not fit is answered with 503. At least server.max_body_bytes. Default 1GiB. Reloadable.
+	MaxBytesInFlight option.Bytes `yaml:"max_bytes_in_flight"`
+	// MaxMessages is the most messages or input items of a request. 1 to 1000000. Default 16384. Reloadable.
+	MaxMessages int `yaml:"max_messages"`
+	// MaxDepth is how deep objects and arrays of a body may be nested. 8 to 1000. Default 128. Reloadable.
+	MaxDepth int `yaml:"max_depth"`
+	// MinBodyRate is how many bytes a second a client must send of a body, on average, once the first five seconds are over. 0 is no bound. Default 1KiB. Reloadable.
+	MinBodyRate option.Bytes `yaml:"min_body_rate"`
+}
+
+// DefaultLimitOptions returns the options of an empty section.
+func DefaultLimitOptions() LimitOptions {
+	d := openai.DefaultLimits()
+	return LimitOptions{MaxBytesInFlight: 1 << 30, MaxMessages: d.MaxMessages, MaxDepth: d.MaxDepth, MinBodyRate: 1 << 10}
+}
+
+// Validate reports every bad option, one "field: problem" a line. largest is the largest body that is accepted.
+func (o LimitOptions) Validate(largest option.Bytes) error {
+	var p option.Problems
+	if o.MaxBytesInFlight < largest {
+		p.Addf("max_bytes_in_flight", "%d is less than server.max_body_bytes, %d: a request of that size would never fit", o.MaxBytesInFlight, largest)
+	}
+	if o.MaxMessages < 1 || o.MaxMessages > 1_000_000 {
+		p.Addf("max_messages", "%d is not between 1 and 1000000", o.MaxMessages)
+	}
+	if o.MaxDepth < 8 || o.MaxDepth > 1000 {
+		p.Addf("max_depth", "%d is not between 8 and 1000", o.MaxDepth)
+	}
+	return p.Err()
+}
+
+// Limit sets the section `limits`. Call it before st is served from; without it the defaults hold.
+func (st *State) Limit(o LimitOptions) error {
+	if err := o.Validate(st.opts.MaxBodyBytes); err != nil {
+		return err
+	}
+	st.limits = o
+	return nil
+}
+
+// parse is what bounds the reading of a body.
+func (o LimitOptions) parse() openai.Limits {
+	return openai.Limits{MaxMessages: o.MaxMessages, MaxDepth: o.MaxDepth}
+}
+
+// ShareLimits lets the minutes of callers be counted by remote, for all replicas. Call it once, before the first request.
+func (p *Proxy) ShareLimits(remote rate.Remote) { p.limiter.Share(remote) }
+
+// inFlight counts the bytes of bodies. It is safe for concurrent use; the zero value is ready.
+type inFlight struct{ n atomic.Int64 }
+
+// leave gives bytes back.
+func (f *inFlight) leave(n int64) {
+	if n > 0 {
+		f.n.Add(-n)
+	}
+}
+
+// hold counts that the request holds n bytes of a body, which is not less than before. It reports false, and counts nothing, when
+// the bodies of all requests together are more than most then.
+func (w *reply) hold(n int64, most option.Bytes) bool {
+	more := n - w.held
+	if w.bytes == nil || more <= 0 {
+		return true
+	}
+	if w.bytes.n.Add(more) > int64(most) {
+		w.bytes.n.Add(-more)
+		return false
+	}
+	w.held = n
+	return true
+}
+
+// maxHeaders is how many header lines a request may have: no client sends half as many, and each costs every hop.
+const maxHeaders = 128
+
+// slowStart is the time that a client has before its pace counts.
+const slowStart = 5 * time.Second
+
+// pace is how fast a client has to send a body. It belongs to one request.
+type pace struct {
+	begun   time.Time
+	pause   time.Duration // that it may make; 0 for ever
+	rate    int           // bytes a second on average; 0 for any
+	renewed time.Time     // when the deadline was set
+	until   time.Time     // the deadline
+}
+
+// expect bounds the time that a body may take which nobody reads: the server reads on before it answers.
+func (st *State) expect(w *reply, r *http.Request) {
+	if r.ContentLength == 0 {
+		return
+	}
+	limit := slowStart
+	if pause := time.Duration(st.opts.BodyTimeout); pause > 0 {
+		limit = min(limit, pause)
+	}
+	_ = w.rc.SetReadDeadline(w.start.Add(limit)) // a reader without deadlines has none to miss
+}
+
+func (st *State) pace(begun time.Time) pace {
+	return pace{begun: begun, pause: time.Duration(st.opts.BodyTimeout), rate: int(st.limits.MinBodyRate)}
+}
+
+// renew moves the deadline of the read to come; read is how many bytes are here. Moving it costs a system call's worth, so it is
+// moved when it matters.
+func (c *pace) renew(w *reply, read int) {
+	now := time.Now()
+	if c.pause <= 0 && c.rate <= 0 {
+		if c.renewed.IsZero() {
+			c.renewed = now
+			_ = w.rc.SetReadDeadline(time.Time{})
+		}
+		return
+	}
+	var until time.Time
+	if c.pause > 0 {
+		until = now.Add(c.pause)
+	}
+	if c.rate > 0 {
+		if by := c.begun.Add(slowStart + time.Duration(float64(read+1)/float64(c.rate)*float64(time.Second))); until.IsZero() || by.Before(until) {
+			until = by
+		}
+	}
+	if step := c.step(); !c.until.IsZero() && until.Sub(c.until) < step && now.Sub(c.renewed) < step {
+		return
+	}
+	c.renewed, c.until = now, until
+	_ = w.rc.SetReadDeadline(until) // a reader without deadlines has none to miss
+}
+
+// step is by how much the deadline may lag behind.
+func (c *pace) step() time.Duration {
+	if c.pause <= 0 {
+		return time.Second
+	}
+	return min(c.pause/4, time.Second)
+}
+
+// lift takes the deadline away when the body is here: what is read from then on only tells that the client has gone.
+func (c *pace) lift(w *reply) {
+	if !c.until.IsZero() {
+		_ = w.rc.SetReadDeadline(time.Time{})
+	}
+}
+
+// count counts a request in the limits of its caller.
+func (w *reply) count(r *http.Request, who *Principal) (err error) {
+	if len(who.Limits) == 0 || w.limiter == nil {
+		return nil
+	}
+	limits := make([]rate.Limit, len(who.Limits))
+	for i, l := range who.Limits {
+		limits[i] = rate.Limit{Scope: l.Scope, Requests: l.Rate.RPM, Tokens: l.Rate.TPM, Parallel: l.Rate.Concurrency}
+	}
+	if w.lease, err = w.limiter.Admit(r.Context(), who.Tenant, limits); err != nil {
+		return err
+	}
+	describeLimits(w.Header(), w.lease, nil)
+	return nil
+}
+
+// assumedAnswer is what an answer is expected to take, in tokens, of a client that sets no limit on it.
+const assumedAnswer = 256
+
+// charge counts what a request may use in the limits of its caller: its prompt, estimated, and the most that it allows for the answer.
+func (w *reply) charge(ctx context.Context, req *openai.Request, held *resolved) error {
+	if w.lease == nil {
+		return nil
+	}
+	n := estimateTokens(req)
+	if held.named() {
+		n += held.tokens
+	}
+	if req.API != openai.Other {
+		n += answerTokens(req)
+	}
+	err := w.lease.Tokens(ctx, n)
+	if err == nil {
+		describeLimits(w.Header(), w.lease, nil)
+	}
+	return err
+}
+
+// answerTokens is the most tokens that the client takes for an answer.
+func answerTokens(req *openai.Request) int {
+	limit := int64(assumedAnswer)
+	for _, own := range []*int64{req.MaxTokens, req.MaxCompletionTokens} {
+		if own != nil {
+			limit = *own
+		}
+	}
+	return int(min(max(limit, 0), math.MaxInt32))
+}
+
+// settle counts what a request really used: what the answer says, or an estimate where it does not say, up to where it was cut. A
+// request that no model saw used nothing.
+func (w *reply) settle(ctx context.Context, o *outcome, status int) {
+	if w.lease == nil || o.req == nil {
+		return
+	}
+	used := 0
+	switch u := o.told.Usage; {
+	case o.model == nil, status >= http.StatusBadRequest && status != statusClientGone && w.status != http.StatusOK:
+	case u.Prompt+u.Completion > 0:
+		used = int(min(u.Prompt+u.Completion, math.MaxInt32))
+	default:
+		used = estimateTokens(o.req) + int(max(o.told.Length(), 0))
+	}
+	w.lease.Settle(context.WithoutCancel(ctx), used)
+}
+
+// describeLimits writes what is left of the caller's limits, as the API does, and when to come again after err.
+func describeLimits(h http.Header, s *rate.Lease, err error) {
+	for _, x := range []struct {
+		kind rate.Kind
+		name string
+	}{{rate.Requests, "Requests"}, {rate.Tokens, "Tokens"}} {
+		if left := s.Left(x.kind); left.Limit > 0 {
+			h["X-Ratelimit-Limit-"+x.name] = []string{strconv.Itoa(left.Limit)}
+			h["X-Ratelimit-Remaining-"+x.name] = []string{strconv.Itoa(left.Left)}
+			h["X-Ratelimit-Reset-"+x.name] = []string{left.Reset.String()}
+		}
+	}
+	var over *rate.ExceededError
+	if !errors.As(err, &over) {
+		return
+	}
+	if over.Wait == 0 {
+		h["X-Should-Retry"] = []string{"false"}
+		return
+	}
+	h["Retry-After"] = []string{strconv.Itoa(int((over.Wait + time.Second - 1) / time.Second))}
+	h["Retry-After-Ms"] = []string{strconv.FormatInt(over.Wait.Milliseconds(), 10)}
+	if over.Kind != rate.Parallel {
+		h["X-Ratelimit-Limit-"+limitWord(over.Kind)] = []string{strconv.Itoa(over.Limit)}
+		h["X-Ratelimit-Remaining-"+limitWord(over.Kind)] = []string{strconv.Itoa(max(over.Limit-over.Used, 0))}
+		h["X-Ratelimit-Reset-"+limitWord(over.Kind)] = []string{over.Wait.String()}
+	}
+}
+
+func limitWord(k rate.Kind) string {
+	if k == rate.Tokens {
+		return "Tokens"
+	}
+	return "Requests"
+}

@@ -1,0 +1,137 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"signalbox/internal/option"
+)
+
+// QueueOptions bounds the requests that wait for an endpoint of a model when all of them have max_inflight requests.
+type QueueOptions struct {
+	// Max is how many requests may wait; one more goes to the route's next model, and is answered with 503 where there is none. At least 1. Default 100.
+	Max int `yaml:"max"`
+	// Wait is how long a request waits before it goes to the route's next model, or is answered with 503. Default 30s.
+	Wait option.Duration `yaml:"wait"`
+}
+
+const (
+	defaultQueueMax  = 100
+	defaultQueueWait = 30 * time.Second
+)
+
+// Check reports every bad option to p; at is the path of the section.
+func (o *QueueOptions) Check(p *option.Problems, at string) {
+	if o.Max < 0 {
+		p.Addf(at+".max", "%d is negative", o.Max)
+	}
+	if o.Wait < 0 {
+		p.Addf(at+".wait", "%s is negative", o.Wait)
+	}
+}
+
+// The reasons why a request got no endpoint although some are well.
+var (
+	ErrQueueFull = errors.New("too many requests wait for an endpoint")
+	ErrQueueLate = errors.New("no endpoint was free in time")
+)
+
+// queue is the requests that wait, first come, first served. A group and its successors share one.
+type queue struct {
+	mu      sync.Mutex // guards waiting; a leaf
+	waiting []chan struct{}
+}
+
+// join puts a request at the end, unless limit of them wait.
+func (q *queue) join(limit int) (turn chan struct{}, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) >= limit {
+		return nil, false
+	}
+	turn = make(chan struct{}, 1)
+	q.waiting = append(q.waiting, turn)
+	return turn, true
+}
+
+// rejoin puts a request whose turn came in vain back to the front.
+func (q *queue) rejoin(turn chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = slices.Insert(q.waiting, 0, turn)
+}
+
+// leave takes a request out. Where its turn has come, that of the next has.
+func (q *queue) leave(turn chan struct{}) {
+	q.mu.Lock()
+	at := slices.Index(q.waiting, turn)
+	if at >= 0 {
+		q.waiting = slices.Delete(q.waiting, at, at+1)
+	}
+	q.mu.Unlock()
+	if at < 0 {
+		q.wake()
+	}
+}
+
+// first reports whether nobody waits longer.
+func (q *queue) first(turn chan struct{}) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting) > 0 && q.waiting[0] == turn
+}
+
+// wake tells the first that something may be free.
+func (q *queue) wake() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		return
+	}
+	q.waiting[0] <- struct{}{} // holds one, and only whoever is in the list is told
+	q.waiting = q.waiting[1:]
+}
+
+// length is how many wait.
+func (q *queue) length() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
+}
+
+// Queued is how many requests wait for an endpoint of the group.
+func (g *Group) Queued() int { return g.queue.length() }
+
+// Wait waits until try, which is called at once and whenever something may have become free, returns true. The error is
+// ErrQueueFull, ErrQueueLate, or that of ctx.
+func (g *Group) Wait(ctx context.Context, try func() bool) error {
+	q := g.queue
+	turn, ok := q.join(g.line.Max)
+	if !ok {
+		return ErrQueueFull
+	}
+	late := time.NewTimer(time.Duration(g.line.Wait))
+	defer late.Stop()
+	for {
+		if q.first(turn) && try() { // what became free before the join has told nobody
+			q.leave(turn)
+			return nil
+		}
+		select {
+		case <-turn:
+			if try() {
+				return nil
+			}
+			q.rejoin(turn)
+		case <-late.C:
+			q.leave(turn)
+			return ErrQueueLate
+		case <-ctx.Done():
+			q.leave(turn)
+			return ctx.Err() //nolint:wrapcheck // the caller's own
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"signalbox/internal/option"
+)
+
+// capped is a group of one endpoint with room for n requests.
+func capped(tb testing.TB, n int, line QueueOptions) (*Group, *Endpoint) {
+	tb.Helper()
+	g, err := New("m", []EndpointOptions{{Name: "a", URL: "http://a/v1", MaxInflight: n}}, HealthOptions{}, line, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return g, g.Endpoints[0]
+}
+
+func TestWaitingIsInTurnAndBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, e := capped(t, 2, QueueOptions{Max: 3, Wait: option.Duration(10 * time.Second)})
+		if first, second, third := e.Enter(), e.Enter(), e.Enter(); !first || !second || third || !e.Full() {
+			t.Fatal("the cap does not hold")
+		}
+		if got, full := g.Pick(nil, rand.IntN, time.Now()); got != nil || !full {
+			t.Errorf("picked %v, full %v", got, full)
+		}
+		order := make(chan int, 3)
+		wait := func(ctx context.Context, i int) error {
+			err := g.Wait(ctx, e.Enter)
+			if err == nil {
+				order <- i
+			}
+			return err
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		gone := make(chan error, 1)
+		go func() { gone <- wait(ctx, 0) }()
+		synctest.Wait()
+		for i := 1; i <= 2; i++ {
+			go func() { _ = wait(t.Context(), i) }()
+			synctest.Wait()
+		}
+		if err := wait(t.Context(), 9); !errors.Is(err, ErrQueueFull) || g.Queued() != 3 {
+			t.Errorf("a fourth got %v, %d wait", err, g.Queued())
+		}
+		leave()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Errorf("one that left got %v", err)
+		}
+		e.Leave()
+		if got := <-order; got != 1 {
+			t.Errorf("%d came first", got)
+		}
+		begun := time.Now()
+		synctest.Wait()
+		if e.Inflight() != 2 || g.Queued() != 1 {
+			t.Errorf("%d in flight, %d wait", e.Inflight(), g.Queued())
+		}
+		if err := wait(t.Context(), 3); !errors.Is(err, ErrQueueLate) || time.Since(begun) != 10*time.Second {
+			t.Errorf("got %v after %s", err, time.Since(begun))
+		}
+		synctest.Wait()
+		if g.Queued() != 0 { // the other was late as well
+			t.Errorf("%d wait", g.Queued())
+		}
+	})
+}
+
+// Whatever comes and goes, the cap holds and nobody is forgotten.
+func TestTheCapHoldsUnderContention(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, e := capped(t, 4, QueueOptions{Max: 1000, Wait: option.Duration(time.Hour)})
+		var now, most, served atomic.Int64
+		for i := range 400 {
+			go func() {
+				ctx := t.Context()
+				if i%5 == 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, time.Duration(i)*time.Millisecond)
+					defer cancel()
+				}
+				if err := g.Wait(ctx, e.Enter); err != nil {
+					return
+				}
+				if n := now.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				time.Sleep(time.Duration(i%7) * time.Millisecond)
+				now.Add(-1)
+				served.Add(1)
+				e.Leave()
+			}()
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if most.Load() > 4 || served.Load() < 320 || e.Inflight() != 0 || g.Queued() != 0 {
+			t.Errorf("%d at once, %d served, %d in flight, %d wait", most.Load(), served.Load(), e.Inflight(), g.Queued())
+		}
+	})
+}
+
+func TestASuccessorSeesTheRequestsOfBoth(t *testing.T) {
+	t.Parallel()
+	old, e := capped(t, 1, QueueOptions{})
+	e.Enter()
+	next, twin := capped(t, 1, QueueOptions{})
+	next.Adopt(old)
+	if twin.Enter() || !twin.Full() || len(next.Left(old)) != 0 {
+		t.Error("the request of the old group is not seen")
+	}
+	got := make(chan error, 1)
+	go func() { got <- next.Wait(t.Context(), twin.Enter) }()
+	for next.Queued() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	e.Leave()
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	other, err := New("m", []EndpointOptions{{Name: "b", URL: "http://b/v1"}}, HealthOptions{}, QueueOptions{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Adopt(next)
+	if left := other.Left(next); len(left) != 1 || left[0].Name != "a" {
+		t.Errorf("left are %v", left)
+	}
+}
+
+func TestWeightsShareIdleAndBusyTime(t *testing.T) {
+	t.Parallel()
+	g, err := New("m", []EndpointOptions{{Name: "a", URL: "http://a/v1", Weight: 3}, {Name: "b", URL: "http://b/v1"}}, HealthOptions{}, QueueOptions{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	intn := rand.New(rand.NewPCG(1, 2)).IntN
+	share := func(keep bool) float64 {
+		a := 0
+		for range 1000 {
+			e, _ := g.Pick(nil, intn, time.Now())
+			if e.Name == "a" {
+				a++
+			}
+			if keep {
+				e.Enter()
+			}
+		}
+		return float64(a) / 1000
+	}
+	for _, busy := range []bool{false, true} {
+		if got := share(busy); got < 0.70 || got > 0.80 {
+			t.Errorf("busy %v: a got %v of the requests, its weight is three quarters", busy, got)
+		}
+	}
+}
+
+func TestAServerThatAsksForRestIsAskedLast(t *testing.T) {
+	t.Parallel()
+	g := group(t, "a", "b")
+	now := time.Now()
+	a, b := g.Endpoints[0], g.Endpoints[1]
+	a.Rest(now.Add(10 * time.Second))
+	for range 50 {
+		if e, _ := g.Pick(nil, rand.IntN, now); e != b {
+			t.Fatal("a was picked")
+		}
+	}
+	if e, _ := g.Pick([]*Endpoint{b}, rand.IntN, now); e != a || a.State(now) != "resting" {
+		t.Error("a server that rests is better than none")
+	}
+	if f := a.Fitness(now.Add(11 * time.Second)); f != Fit {
+		t.Errorf("afterwards it is %s", f)
+	}
+	g.Failed(b, now)
+	if b.State(now) != "suspect" || b.Fitness(now) != Fit {
+		t.Errorf("after a failure b is %s", b.State(now))
+	}
+}
+
+func TestAServerWithoutAHealthPathIsAskedForItsModels(t *testing.T) {
+	t.Parallel()
+	var health, models atomic.Int64
+	health.Store(http.StatusNotFound)
+	models.Store(http.StatusOK)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/health":
+			w.WriteHeader(int(health.Load()))
+		case "/v1/models":
+			w.WriteHeader(int(models.Load()))
+		}
+	}))
+	defer s.Close()
+	ask := func(path string) error {
+		g, err := New("m", []EndpointOptions{{Name: "a", URL: s.URL + "/v1"}}, HealthOptions{Path: path}, QueueOptions{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport := &http.Transport{}
+		defer transport.CloseIdleConnections()
+		return Watcher{Transport: transport, Log: slog.New(slog.DiscardHandler)}.ask(t.Context(), g.Endpoints[0], time.Second)
+	}
+	if err := ask(""); err != nil {
+		t.Error(err)
+	}
+	models.Store(http.StatusServiceUnavailable)
+	if err := ask(""); err == nil {
+		t.Error("no fault was found")
+	}
+	if err := ask("/health"); err != nil { // said by the operator: 404 is an answer
+		t.Error(err)
+	}
+	health.Store(http.StatusInternalServerError)
+	models.Store(http.StatusOK)
+	if err := ask(""); err == nil {
+		t.Error("the models were asked although the health path is there")
+	}
+}

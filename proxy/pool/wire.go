@@ -1,0 +1,157 @@
+package pool
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+
+	"signalbox/internal/option"
+)
+
+// The protocols of endpoints.
+const (
+	protocolHTTP1 = "http1"
+	protocolH2    = "h2"
+	protocolH2C   = "h2c"
+)
+
+// TLSOptions is how an endpoint is trusted and as whom it knows the proxy. Files are read at start and at every reload; a change
+// of one of them is a reason to reload.
+type TLSOptions struct {
+	// CAFile holds the certificates, in PEM, of the authorities that the server's certificate may come from. Default: those of the system.
+	CAFile string `yaml:"ca_file" path:"true"`
+	// CertFile holds the certificate, in PEM, that the proxy shows to the server, with its intermediates.
+	CertFile string `yaml:"cert_file" path:"true"`
+	// KeyFile holds the key of cert_file, in PEM.
+	KeyFile string `yaml:"key_file" path:"true"`
+	// ServerName is the name that the server's certificate must have. Default: the host of the URL.
+	ServerName string `yaml:"server_name"`
+}
+
+// Files lists the files that are named.
+func (o *TLSOptions) Files() []string {
+	var out []string
+	for _, f := range []string{o.CAFile, o.CertFile, o.KeyFile} {
+		if f != "" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// config reads the files.
+func (o *TLSOptions) config() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.ServerName}
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("ca_file: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errors.New("ca_file: " + o.CAFile + " holds no certificate in PEM")
+		}
+	}
+	if o.CertFile != "" {
+		cert, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("cert_file: %w", err)
+		}
+		c.Certificates = []tls.Certificate{cert}
+	}
+	return c, nil
+}
+
+// checkWire reports what does not fit together in how an endpoint is spoken to.
+func (o *EndpointOptions) checkWire(p *option.Problems, at string) {
+	u, err := url.Parse(o.URL)
+	secure := err == nil && u.Scheme == "https"
+	if (o.TLS.CertFile == "") != (o.TLS.KeyFile == "") {
+		p.Addf(at+".tls", "cert_file and key_file go together")
+	} else if _, err := o.TLS.config(); err != nil {
+		p.Addf(at+".tls", "%v", err)
+	}
+	if err == nil && !secure && o.TLS != (TLSOptions{}) {
+		p.Addf(at+".tls", "the url is not https")
+	}
+	switch {
+	case o.Protocol == "", o.Protocol == protocolHTTP1:
+	case o.Protocol != protocolH2 && o.Protocol != protocolH2C:
+		p.Addf(at+".protocol", "%q is none of %s, %s, %s", o.Protocol, protocolHTTP1, protocolH2, protocolH2C)
+	case err == nil && secure != (o.Protocol == protocolH2):
+		p.Addf(at+".protocol", "%s is for https URLs and %s for http", protocolH2, protocolH2C)
+	}
+}
+
+// wire is how an endpoint is spoken to that is not spoken to like the others.
+type wire struct {
+	*http.Transport
+
+	mark [sha256.Size]byte // of what it was made of
+}
+
+// equip gives the endpoint a transport of its own where its options ask for one. base makes one that is like those of the others.
+func (e *Endpoint) equip(o *EndpointOptions, base func() *http.Transport) error {
+	if o.TLS == (TLSOptions{}) && (o.Protocol == "" || o.Protocol == protocolHTTP1) {
+		return nil
+	}
+	config, err := o.TLS.config()
+	if err != nil {
+		return fmt.Errorf("tls.%w", err)
+	}
+	t := base()
+	t.TLSClientConfig = config
+	switch o.Protocol {
+	case protocolH2:
+		t.Protocols = new(http.Protocols)
+		t.Protocols.SetHTTP1(true) // for a server that turns out not to speak it
+		t.Protocols.SetHTTP2(true)
+	case protocolH2C:
+		t.Protocols = new(http.Protocols)
+		t.Protocols.SetUnencryptedHTTP2(true)
+	}
+	e.own = &wire{t, o.mark()}
+	return nil
+}
+
+// mark is the same for options that make the same transport, contents of files included.
+func (o *EndpointOptions) mark() [sha256.Size]byte {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%q %q %q\n", o.URL, o.Protocol, o.TLS)
+	for _, file := range o.TLS.Files() {
+		b, _ := os.ReadFile(file) // config has read it
+		_, _ = fmt.Fprintf(h, "%d ", len(b))
+		_, _ = h.Write(b)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// Via returns what requests to the endpoint are sent through: its own transport, or the shared one.
+func (e *Endpoint) Via(shared http.RoundTripper) http.RoundTripper {
+	if e.own != nil {
+		return e.own
+	}
+	return shared
+}
+
+// Credential is the header Authorization of a request to the endpoint, empty for none. in is the client's head.
+func (e *Endpoint) Credential(in http.Header) string {
+	if e.passes {
+		return in.Get("Authorization")
+	}
+	return e.Bearer
+}
+
+// CloseIdle closes the idle connections of endpoints that have a transport of their own.
+func (g *Group) CloseIdle() {
+	for _, e := range g.Endpoints {
+		if e.own != nil {
+			e.own.CloseIdleConnections()
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"signalbox/internal/openai"
+)
+
+// savable refuses requests whose prompt and answer cannot become a context: it takes a prompt of text that is all there, and
+// one answer.
+func savable(req *openai.Request) error {
+	asks := func(field string, harmless ...string) bool {
+		v := req.Field(field)
+		return v != nil && !slices.Contains(harmless, string(bytes.TrimSpace(v)))
+	}
+	switch {
+	case len(req.Extras.SaveContext.Name) > maxSaveName:
+		return invalidField(saveContextField+".name", fmt.Sprintf("%s.name is longer than %d bytes", saveContextField, maxSaveName))
+	case req.API == openai.Chat && asks("n", "1", "null"), req.API == openai.Completion && (asks("n", "1", "null") || asks("best_of", "1", "null")):
+		return invalidField(saveContextField, saveContextField+" is for one answer: n must be 1")
+	case req.API == openai.Completion && (req.OpaquePrompt || len(req.Messages) != 1):
+		return invalidField(saveContextField, saveContextField+" is for a prompt that is one text")
+	case req.API == openai.Completion && asks("echo", "false", "null"):
+		return invalidField(saveContextField, saveContextField+" and echo do not go together: the prompt is stored already")
+	case req.API == openai.Response:
+		return savableResponse(req)
+	}
+	return nil
+}
+
+// savableResponse refuses inputs that are not all there, or hold more than texts.
+func savableResponse(req *openai.Request) error {
+	for _, field := range []string{"prompt", "previous_response_id", "previous_response", "previous_input_messages", "conversation"} {
+		if v := req.Field(field); v != nil && string(v) != "null" {
+			return invalidField(saveContextField, saveContextField+" is for a prompt that is all there, and "+field+" stands for something else")
+		}
+	}
+	for i := range req.Messages {
+		if m := &req.Messages[i]; !plainItem(req.Raw[m.Span.Start:m.Span.End]) {
+			return invalidField(saveContextField, fmt.Sprintf("%s takes messages of text from /v1/responses, and input[%d] is something else", saveContextField, i))
+		}
+	}
+	return nil
+}
+
+// plainItem reports whether an item of an input is a text, or a message of nothing but text.
+func plainItem(raw []byte) bool {
+	if len(raw) == 0 || raw[0] != '{' {
+		return true
+	}
+	var item struct {
+		Type    string          `json:"type"`
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(raw, &item) != nil || item.Type != "" && item.Type != "message" {
+		return false
+	}
+	if len(item.Content) == 0 || item.Content[0] != '[' {
+		return true
+	}
+	var parts []struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(item.Content, &parts) != nil {
+		return false
+	}
+	for _, p := range parts {
+		if p.Type != "input_text" && p.Type != "output_text" && p.Type != "text" {
+			return false
+		}
+	}
+	return true
+}
+
+// asMessages is what the client sent as the body of a chat: the form in which it is stored.
+func asMessages(req *openai.Request) ([]byte, error) {
+	if req.API == openai.Chat {
+		return openai.NewPatch(req).Bytes(), nil
+	}
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	var body struct {
+		Messages []message `json:"messages"`
+	}
+	if req.Instructions != "" {
+		body.Messages = append(body.Messages, message{"system", req.Instructions})
+	}
+	for i := range req.Messages {
+		body.Messages = append(body.Messages, message{req.Messages[i].Role, req.Messages[i].Text})
+	}
+	out, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("spell messages: %w", err)
+	}
+	return out, nil
+}
+
+// readSaid reads an answer, or an event of one, in the form of its API as one of a chat.
+func readSaid(api openai.API, data []byte) (a saidAnswer, err error) {
+	switch api {
+	case openai.Completion:
+		return readSaidText(data)
+	case openai.Response:
+		return readSaidResponse(data)
+	case openai.Chat, openai.Other:
+	}
+	if err := json.Unmarshal(data, &a); err != nil {
+		return a, fmt.Errorf("read answer: %w", err)
+	}
+	return a, nil
+}
+
+func readSaidText(data []byte) (a saidAnswer, err error) {
+	var in struct {
+		Choices []struct {
+			Index  int     `json:"index"`
+			Text   *string `json:"text"`
+			Finish string  `json:"finish_reason"`
+		} `json:"choices"`
+		Extension json.RawMessage `json:"x_signalbox"`
+	}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return a, fmt.Errorf("read completion: %w", err)
+	}
+	for _, c := range in.Choices {
+		said := &saidMessage{Content: c.Text}
+		a.Choices = append(a.Choices, saidChoice{Index: c.Index, Delta: said, Message: said, Finish: c.Finish})
+	}
+	return a, a.extend(in.Extension)
+}
+
+// saidResponse is what is read of a response.
+type saidResponse struct {
+	Object string `json:"object"`
+	Status string `json:"status"`
+	Output []struct {
+		Type    string `json:"type"`
+		Content []struct {
+			Type    string `json:"type"`
+			Text    string `json:"text"`
+			Refusal string `json:"refusal"`
+		} `json:"content"`
+		CallID    string `json:"call_id"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"output"`
+}
+
+// readSaidResponse reads a response, or the last event of its stream, which holds it whole; other events say nothing.
+func readSaidResponse(data []byte) (a saidAnswer, err error) {
+	var in struct {
+		saidResponse
+
+		Type      string          `json:"type"`
+		Response  *saidResponse   `json:"response"`
+		Extension json.RawMessage `json:"x_signalbox"`
+	}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return a, fmt.Errorf("read response: %w", err)
+	}
+	whole := &in.saidResponse
+	if in.Type != "" {
+		if whole = in.Response; in.Type != "response.completed" || whole == nil {
+			return a, nil
+		}
+	}
+	c := saidChoice{Finish: "stop"}
+	if whole.Status != "completed" {
+		c.Finish = whole.Status
+	}
+	said, text := &saidMessage{}, &strings.Builder{}
+	for _, item := range whole.Output {
+		switch item.Type {
+		case "message":
+			for _, part := range item.Content {
+				text.WriteString(part.Text + part.Refusal)
+			}
+		case "function_call":
+			call := saidCall{ID: item.CallID, Type: "function"}
+			call.Function.Name, call.Function.Arguments = item.Name, item.Arguments
+			said.ToolCalls = append(said.ToolCalls, call)
+		case "reasoning": // is not part of what later turns see
+		default:
+			err = errors.New("a response with " + item.Type)
+		}
+	}
+	if s := text.String(); s != "" || len(said.ToolCalls) == 0 {
+		said.Content = &s
+	}
+	c.Delta, c.Message = said, said
+	a.Choices = []saidChoice{c}
+	return a, cmpError(err, a.extend(in.Extension))
+}
+
+// extend reads what the guard said.
+func (a *saidAnswer) extend(own json.RawMessage) error {
+	if len(own) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(own, &a.Extension); err != nil {
+		return fmt.Errorf("read x_signalbox: %w", err)
+	}
+	return nil
+}
