@@ -29,10 +29,10 @@ func TestCacheEmbedsEveryTextOnce(t *testing.T) {
 	}
 	cache := NewCache(dir)
 	x, asked := start(cache, hr())
-	if want := len(hr().Examples) + len(backgroundTexts()); len(asked) != want {
+	if want := len(hr().Examples) + 1 + len(backgroundTexts()); len(asked) != want { // 1: the name
 		t.Errorf("%d texts embedded at first, want %d", len(asked), want)
 	}
-	if _, asked = start(cache, hr(), it()); !slices.Equal(asked, it().Examples) {
+	if _, asked = start(cache, hr(), it()); !slices.Equal(asked, append(it().Examples, "it help")) {
 		t.Errorf("after a reload: %q embedded, want those of the new intent", asked)
 	}
 	if _, err := x.Add(t.Context(), "hr_bot", []string{"Is my canteen voucher taxed?"}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"flag"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -24,6 +25,7 @@ type set struct {
 	Texts   []string `json:"texts"`
 	Labels  []string `json:"labels"`
 	vectors [][]float32
+	names   map[string][]float32 // by the words of a label
 }
 
 func readVectors(t *testing.T, name string, rows int) [][]float32 {
@@ -57,6 +59,11 @@ func readSet(t *testing.T, name string) *set {
 		t.Fatal(err)
 	}
 	s.vectors = readVectors(t, name, len(s.Texts))
+	labels := slices.Compact(slices.Sorted(slices.Values(s.Labels)))
+	s.names = make(map[string][]float32, len(labels))
+	for i, v := range readVectors(t, name+"_names", len(labels)) {
+		s.names[label(labels[i])] = v
+	}
 	// A text that a set has twice, perhaps under two labels, counts once.
 	seen := map[string]bool{}
 	keep := 0
@@ -99,6 +106,7 @@ func draw(t *testing.T, s, other *set, background [][]float32, classes, shots in
 	for i, text := range backgroundTexts() {
 		known[text] = background[i]
 	}
+	maps.Copy(known, s.names)
 	taken := map[string][]string{}
 	var rest []int
 	for _, i := range r.Perm(len(s.Texts)) {

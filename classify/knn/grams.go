@@ -104,22 +104,23 @@ type inverted struct {
 	posts []posting
 }
 
-// newInverted indexes rows; their document frequencies count together with those of extra.
-func newInverted(rows, extra []*example) inverted {
+// newInverted indexes rows. Document frequencies are those of the first documents of them and of extra.
+func newInverted(rows []*example, documents int, extra []*example) inverted {
 	v := inverted{idf: make([]float32, 1<<gramBits), start: make([]uint32, 1<<gramBits+1)}
 	df := make([]uint32, 1<<gramBits)
 	for _, e := range rows {
 		for _, g := range e.grams {
 			v.start[g.hash+1]++
-			df[g.hash]++
 		}
 	}
-	for _, e := range extra {
-		for _, g := range e.grams {
-			df[g.hash]++
+	for _, list := range [][]*example{rows[:documents], extra} {
+		for _, e := range list {
+			for _, g := range e.grams {
+				df[g.hash]++
+			}
 		}
 	}
-	docs := float64(1 + len(rows) + len(extra))
+	docs := float64(1 + documents + len(extra))
 	for h, n := range df {
 		v.idf[h] = float32(math.Log(docs/float64(1+n)) + 1)
 		v.start[h+1] += v.start[h]

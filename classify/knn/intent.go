@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -19,7 +20,8 @@ const (
 
 // Intent declares a class of requests by examples.
 type Intent struct {
-	// Name is what conditions refer to. Required.
+	// Name is what conditions refer to. Required. Its words, cut at anything but letters and digits and where lower case
+	// turns to upper, help to tell the intent from others: parcel_lost says more than intent_7.
 	Name string `yaml:"name"`
 	// Examples are sentences as users write them, at least one, no two of them equal in all
 	// intents. Reloadable.
@@ -167,6 +169,26 @@ func clip(text string) string {
 		n--
 	}
 	return text[:n] + "..."
+}
+
+// label returns the words of an intent's name, or "" when it has no letters.
+func label(name string) string {
+	var b strings.Builder
+	letters, before := false, ' '
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			r = ' '
+		}
+		if unicode.IsUpper(r) && unicode.IsLower(before) {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+		letters, before = letters || unicode.IsLetter(r), r
+	}
+	if !letters || b.Len() > MaxExampleBytes {
+		return ""
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
 }
 
 // background is a sentence a line, written for this project: everyday questions, commands, stray

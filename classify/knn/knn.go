@@ -14,10 +14,11 @@
 //
 // An intent also has a crowd level h, the mean of the best scores that texts of others reach (one
 // in a hundred, at least ten): examples of other intents and the background. Intents are ranked by
-// score - 0.5 h + 0.6 r. The second term keeps a broad intent from swallowing its neighbours, the
+// score - 0.5 h + 0.6 r + l/n. The second term keeps a broad intent from swallowing its neighbours, the
 // idea of cross-domain local scaling (Lample et al., "Word translation without parallel data", ICLR
 // 2018, section 2.3); r is a ridge regression on the examples, in closed form (regress.go), which
-// tells near intents apart. Thresholds are compared with the score.
+// tells near intents apart; l is the similarity of the text and the words of the intent's name, which
+// says less the more examples, n, there are. Thresholds are compared with the score, which knows no names.
 //
 // The automatic threshold of an intent is h + 0.4 (p - h). p is what its examples score when each
 // is left out in turn, shrunk towards the mean over all intents by three pseudo-examples, and that
@@ -129,6 +130,9 @@ func New(ctx context.Context, intents []Intent, opts Options, embed Embedder) (*
 		in := &intents[i]
 		x.names = append(x.names, in.Name)
 		texts = append(append(texts, in.Examples...), in.Negatives...)
+		if l := label(in.Name); l != "" {
+			texts = append(texts, l)
+		}
 	}
 	background := backgroundTexts()
 	vectors, err := x.vectors(ctx, append(texts, background...))
@@ -147,6 +151,9 @@ func New(ctx context.Context, intents []Intent, opts Options, embed Embedder) (*
 	for i := range intents {
 		in := &intents[i]
 		s.intents[i] = intent{name: in.Name, fixed: in.Threshold, examples: take(in.Examples), negatives: take(in.Negatives)}
+		if l := label(in.Name); l != "" {
+			s.intents[i].label = take([]string{l})[0]
+		}
 	}
 	s.background = take(background)
 	s.build(nil)

@@ -36,8 +36,8 @@ func (s *snapshot) features(grams []gram, b *scratch) []float32 {
 }
 
 // regress returns one weight vector an intent, [intent, dims+sketchDims] row-major: the ridge
-// regression, in closed form, of "is an example of this intent" on the features of all examples and
-// the background (Hastie, Tibshirani, Friedman, "The Elements of Statistical Learning", section
+// regression, in closed form, of "is an example of this intent" on the features of all examples, of
+// the names of intents, which count as one more example each, and of the background (Hastie, Tibshirani, Friedman, "The Elements of Statistical Learning", section
 // 3.4.1, without intercept, since the vectors are centred). It weighs the directions in which
 // intents differ more than those in which texts of one intent differ. nil when vectors are longer
 // than regressDims.
@@ -45,26 +45,34 @@ func (s *snapshot) regress() []float32 {
 	if s.dims > regressDims {
 		return nil
 	}
-	var list []*example
+	type text struct {
+		*example
+		intent int // all for one of the background
+	}
+	var list []text
 	for i := range s.intents {
-		list = append(list, s.intents[i].examples...)
+		for _, e := range s.intents[i].examples {
+			list = append(list, text{e, i})
+		}
+		if l := s.intents[i].label; l != nil {
+			list = append(list, text{l, i})
+		}
+	}
+	for _, e := range s.background {
+		list = append(list, text{e, all})
 	}
 	d := s.dims + sketchDims
-	n := len(list) + len(s.background)
+	n := len(list)
 	columns := make([]float32, d*n) // [feature, text], so that a product of columns is one of slices
 	sums := make([]float64, len(s.intents)*d)
 	var b scratch
 	b.vector = make([]float32, s.dims)
-	intent := 0
-	for i, e := range append(list, s.background...) {
+	for i, e := range list {
 		normalise(b.vector, e.vector, s.mean)
-		for i < len(list) && i >= s.first[intent+1] {
-			intent++
-		}
 		for j, f := range s.features(e.grams, &b) {
 			columns[j*n+i] = f
-			if i < len(list) {
-				sums[intent*d+j] += float64(f)
+			if e.intent != all {
+				sums[e.intent*d+j] += float64(f)
 			}
 		}
 	}

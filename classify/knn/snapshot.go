@@ -15,6 +15,7 @@ const (
 	meanWeight        = 2.0 // of the mean of the neighbours
 	crowdWeight       = 0.5 // of the crowd level in the ranking
 	regressWeight     = 0.6 // of the regression in the ranking
+	labelWeight       = 1.0 // of the name in the ranking, divided by the number of examples
 )
 
 // example is a text with what is computed from it once. It is immutable.
@@ -38,6 +39,7 @@ type intent struct {
 	examples  []*example
 	live      int
 	negatives []*example
+	label     *example // the words of the name; nil when it has none
 }
 
 // stats is what an intent's scores are compared with.
@@ -49,7 +51,7 @@ type stats struct {
 }
 
 // snapshot is an immutable state of an Index. Rows are the examples of all intents, intent after
-// intent, then the negatives likewise.
+// intent, then the negatives and the labels likewise.
 type snapshot struct {
 	opts       Options
 	intents    []intent
@@ -61,6 +63,7 @@ type snapshot struct {
 	lexical   inverted
 	first     []int // by intent, its first row; one more at the end
 	negatives []int // by intent, the row of its first negative; one more at the end
+	labels    []int // by intent, the row of its label; that of the next one when it has none; one more at the end
 	stats     []stats
 	weights   []float32 // of the regression, [intent, dims+sketchDims], row-major; nil for none
 }
@@ -185,6 +188,14 @@ func (s *snapshot) lay() {
 		all = append(all, s.intents[i].negatives...)
 	}
 	s.negatives = append(s.negatives, len(all))
+	s.labels = s.labels[:0]
+	for i := range s.intents {
+		s.labels = append(s.labels, len(all))
+		if l := s.intents[i].label; l != nil {
+			all = append(all, l)
+		}
+	}
+	s.labels = append(s.labels, len(all))
 
 	s.dims = len(s.background[0].vector)
 	sum := make([]float64, s.dims)
@@ -203,12 +214,12 @@ func (s *snapshot) lay() {
 	for i, e := range all {
 		normalise(s.row(i), e.vector, s.mean)
 	}
-	s.lexical = newInverted(all, s.background)
+	s.lexical = newInverted(all, s.labels[0], s.background)
 }
 
 // similarities sets b.sims to the similarity of a text and every row, in [0,1].
 func (s *snapshot) similarities(vector []float32, grams []gram, b *scratch) {
-	n := s.negatives[len(s.negatives)-1]
+	n := s.labels[len(s.labels)-1]
 	b.sims = slices.Grow(b.sims[:0], n)[:n]
 	b.vector = slices.Grow(b.vector[:0], s.dims)[:s.dims]
 	normalise(b.vector, vector, s.mean)
@@ -280,6 +291,9 @@ func (s *snapshot) decide(scores []float32, b *scratch) Result {
 			continue
 		}
 		b.ranks[i] = float64(f) - crowdWeight*s.stats[i].crowd
+		if s.labels[i] < s.labels[i+1] {
+			b.ranks[i] += labelWeight / float64(len(s.intents[i].examples)) * float64(b.sims[s.labels[i]])
+		}
 		if s.weights != nil {
 			b.ranks[i] += regressWeight * float64(vek32.Dot(b.features, s.weights[i*d:(i+1)*d]))
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -116,7 +117,7 @@ func TestSimilaritiesFollowTheFormula(t *testing.T) {
 		var buf []rune
 		e := newExample(text, vectorOf(text))
 		s.similarities(e.vector, appendGrams(nil, text, &buf), &b)
-		for i, d := range docs[:len(b.sims)] {
+		for i, d := range slices.Concat(hr().Examples, it().Examples, []string{"hr bot", "it help"}) {
 			want := max(0, (cosine(centred(text), centred(d))+0.3*cosine(bag(text), bag(d)))/1.3)
 			if math.Abs(want-float64(b.sims[i])) > 2e-3 { // n-grams share hashes
 				t.Errorf("%q and %q: %v, want %v", text, d, b.sims[i], want)
@@ -169,8 +170,9 @@ func TestTheRegressionSolvesItsEquations(t *testing.T) {
 		}
 	}
 	add(-1, s.background)
-	add(0, s.intents[0].examples)
-	add(1, s.intents[1].examples)
+	for i := range s.intents {
+		add(i, append(slices.Clone(s.intents[i].examples), s.intents[i].label))
+	}
 	for intent := range s.intents {
 		for i := range d {
 			got := ridge * float64(s.weights[intent*d+i])
@@ -265,5 +267,16 @@ func BenchmarkAdd(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+func TestLabel(t *testing.T) {
+	for name, want := range map[string]string{
+		"card_not_working": "card not working", "HR_Bot": "hr bot", "orderStatus": "order status", "HRBot": "hrbot",
+		"tax-2024": "tax 2024", "42": "", "__": "", "Überweisung_läuft": "überweisung läuft", "注文状況": "注文状況",
+	} {
+		if got := label(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
 	}
 }
