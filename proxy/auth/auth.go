@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Principal is who makes a request. Name, tenant and role of a caller with a token come from the token, bounded and printable;
@@ -179,7 +180,7 @@ func (a *Keys) MayExplain(who Principal) bool { return a.open || slices.Contains
 // Watch keeps the key set fresh until ctx ends or idle is closed. It returns at once where there is none to keep.
 func (a *Keys) Watch(ctx context.Context, idle <-chan struct{}) {
 	if a.tokens != nil {
-		a.tokens.set.watch(ctx, idle)
+		a.tokens.set.watch(ctx, idle, time.Duration(a.tokens.o.Refresh))
 	}
 }
 
@@ -191,9 +192,9 @@ func (a *Keys) Lacking() (what string, blind bool) {
 	return a.tokens.set.lacking()
 }
 
-// Adopt takes over the key set of an older Keys that comes from the same place.
+// Adopt takes over what an older Keys has read from the same URL. What comes from a file was read anew with a.
 func (a *Keys) Adopt(old *Keys) {
-	if a.tokens != nil && old.tokens != nil && a.tokens.set.from == old.tokens.set.from {
+	if a.tokens != nil && old.tokens != nil && a.tokens.set.url != "" && a.tokens.set.url == old.tokens.set.url {
 		a.tokens.set = old.tokens.set
 	}
 }

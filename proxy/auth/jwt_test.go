@@ -330,6 +330,41 @@ func TestKeySetsAreReadAgainWhenAKeyIsNew(t *testing.T) {
 	}
 }
 
+// What a reload reads from a file holds, whatever the state before knew: a key that was taken out of it verifies nothing any more.
+func TestAKeyThatWasTakenOutOfAFileVerifiesNothing(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	public := func(key any) []byte {
+		der, err := x509.MarshalPKIXPublicKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	}
+	for name, x := range map[string]struct {
+		before, after []byte
+		use           func(j *JWTOptions, file string)
+	}{
+		"jwks_file":       {i.set("rsa-1"), i.set("ec-2"), func(j *JWTOptions, file string) { j.JWKSFile = file }},
+		"public_key_file": {public(&i.rsa.PublicKey), public(&i.ec.PublicKey), func(j *JWTOptions, file string) { j.PublicKeyFile = file }},
+	} {
+		file := i.file("keys", x.before)
+		o := withTokens(func(j *JWTOptions) { x.use(j, file) })
+		old := gate(t, o)
+		if err := os.WriteFile(file, x.after, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		next := gate(t, o)
+		next.Adopt(old)
+		if _, err := next.Identify(t.Context(), bearer(i.sign("RS256", "rsa-1", i.rsa, claims(nil)))); !errors.Is(err, ErrBadKey) {
+			t.Errorf("%s: the key that was taken out: %v", name, err)
+		}
+		if _, err := next.Identify(t.Context(), bearer(i.sign("ES256", "ec-2", i.ec, claims(nil)))); err != nil {
+			t.Errorf("%s: the key that was put in: %v", name, err)
+		}
+	}
+}
+
 // pause sets when a token with an unknown key may lead to a reading again.
 func (s *keySet) pause(d time.Duration) {
 	s.mu.Lock()

@@ -23,9 +23,8 @@ import (
 // keySet is the keys that tokens are verified with. It is safe for concurrent use. Those of a URL come in by watch; all
 // others are there from the start and do not change.
 type keySet struct {
-	from    keySource
-	refresh time.Duration
-	client  *http.Client // nil: there is nothing to read again
+	url    string       // where they come from; empty: they are there
+	client *http.Client // nil: there is nothing to read again
 
 	kick chan struct{} // holds 1: several requests for a reading are one
 
@@ -37,9 +36,6 @@ type keySet struct {
 	told chan struct{} // closed at the end of the reading to come
 }
 
-// keySource is where keys come from.
-type keySource struct{ url, file, public, secret string }
-
 // patience bounds how long a request waits for a key set that is being read, and minPause how often tokens with unknown keys lead
 // to a reading.
 const (
@@ -49,10 +45,7 @@ const (
 
 // newKeySet reads files and secrets. A set that comes from a URL is empty until watch has read it.
 func newKeySet(o *JWTOptions) (*keySet, error) {
-	s := &keySet{
-		from: keySource{o.JWKSURL, o.JWKSFile, o.PublicKeyFile, o.Secret}, refresh: time.Duration(o.Refresh),
-		kick: make(chan struct{}, 1), told: make(chan struct{}),
-	}
+	s := &keySet{url: o.JWKSURL, kick: make(chan struct{}, 1), told: make(chan struct{})}
 	switch {
 	case o.Secret != "":
 		s.keys = []jose.JSONWebKey{{Key: []byte(o.Secret)}}
@@ -226,12 +219,12 @@ func fits(k *jose.JSONWebKey, algorithm string) bool {
 const retryAfterFailure = 5 * time.Second
 
 // watch reads the set of a URL at once, every refresh, and when a token asks for it.
-func (s *keySet) watch(ctx context.Context, idle <-chan struct{}) {
+func (s *keySet) watch(ctx context.Context, idle <-chan struct{}, refresh time.Duration) {
 	if s.client == nil {
 		return
 	}
 	for {
-		wait := s.refresh
+		wait := refresh
 		if s.reload(ctx) != nil {
 			wait = min(wait, retryAfterFailure)
 		}
@@ -273,7 +266,7 @@ func (s *keySet) reload(ctx context.Context) error {
 const maxSet = 1 << 20
 
 func (s *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.from.url, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("read key set: %w", err)
 	}
