@@ -22,8 +22,11 @@ import (
 // reasonHeader carries, from a server of this product, what a signal is unknown for after an error.
 const reasonHeader = "X-Signalbox-Reason"
 
-// mostBody bounds what is read of an answer.
-const mostBody = 256 << 20
+const (
+	mostBody    = 256 << 20 // bytes that are read of an answer
+	mostRefusal = 64 << 10  // and of one that is no success
+	longestWord = 400       // bytes that are kept of what a server says of its fault: it goes to the log
+)
 
 // Error is an answer that is no result, or none at all.
 type Error struct {
@@ -259,14 +262,16 @@ func (c *Client) do(ctx context.Context, method, to string, body []byte, jsonByt
 		return nil, "", c.lost(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode/100 != 2 {
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, mostRefusal)) // what is missing of it was no result either
+		return nil, "", c.refused(resp, said)
+	}
 	answer, err = io.ReadAll(io.LimitReader(resp.Body, mostBody+1))
 	switch {
 	case err != nil:
 		return nil, "", c.lost(ctx, err)
 	case len(answer) > mostBody:
 		return nil, "", c.fail(signal.ReasonInvalid, fmt.Errorf("an answer of more than %d bytes", mostBody))
-	case resp.StatusCode/100 != 2:
-		return nil, "", c.refused(resp, answer)
 	}
 	return answer, resp.Header.Get(headerLength), nil
 }
@@ -302,6 +307,9 @@ func (c *Client) refused(resp *http.Response, body []byte) error {
 	msg := resp.Status
 	if json.Unmarshal(body, &said) == nil && said.Error != "" {
 		msg += ": " + said.Error
+	}
+	if len(msg) > longestWord {
+		msg = strings.ToValidUTF8(msg[:longestWord], "") + " ..."
 	}
 	return &Error{Model: c.o.Model, Msg: msg, Why: why}
 }

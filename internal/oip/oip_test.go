@@ -10,11 +10,13 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -239,6 +241,10 @@ func TestEveryFaultHasItsReason(t *testing.T) {
 		{"bytes that are not there", answers(200, `{"outputs":[{"name":"sum","datatype":"FP32","shape":[1],"parameters":{"binary_data_size":4}}]}`), signal.ReasonInvalid},
 		{"bytes of nobody", answers(200, good+"1234", headerLength, strconv.Itoa(len(good))), signal.ReasonInvalid},
 		{"deep nesting", answers(200, `{"outputs":[{"name":"sum","datatype":"FP32","shape":[1],"data":`+strings.Repeat("[", 40)+"1"+strings.Repeat("]", 40)+`}]}`), signal.ReasonInvalid},
+		{"more numbers than its shape", answers(200, `{"outputs":[{"name":"sum","datatype":"FP32","shape":[1],"data":[1,2]}]}`), signal.ReasonInvalid},
+		{"no numbers", answers(200, `{"outputs":[{"name":"sum","datatype":"FP32","shape":[1],"data":null}]}`), signal.ReasonInvalid},
+		{"a number beyond its type", answers(200, `{"outputs":[{"name":"sum","datatype":"FP32","shape":[1],"data":[1e39]}]}`), signal.ReasonInvalid},
+		{"a fraction for an integer", answers(200, `{"outputs":[{"name":"sum","datatype":"INT64","shape":[1],"data":[1.5]}]}`), signal.ReasonInvalid},
 		{"it hangs", func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body); <-r.Context().Done() }, signal.ReasonTimeout},
 		{"it hangs up", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, signal.ReasonNoModel},
 		{"it hangs up halfway", func(w http.ResponseWriter, _ *http.Request) {
@@ -266,6 +272,49 @@ func TestEveryFaultHasItsReason(t *testing.T) {
 				t.Errorf("reason %q, want %q: %v", got, c.want, err)
 			}
 		})
+	}
+}
+
+// Integers come through JSON as they are, also those that a float64 cannot hold, in every form that servers write.
+func TestIntegersComeThroughJSON(t *testing.T) {
+	c := &Client{outputs: []tensor.Spec{{Name: "n"}}}
+	out, err := c.read([]byte(`{"outputs":[{"name":"n","datatype":"INT64","shape":[2,3],"data":[[9007199254740993, -1, 3.0 ],[true,false ,2e3]]}]}`), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []int64{9007199254740993, -1, 3, 1, 0, 2000}; !slices.Equal(out[0].I64, want) {
+		t.Errorf("got %v, want %v", out[0].I64, want)
+	}
+}
+
+// An answer costs memory for the numbers that its shape promises, not for what it holds beyond.
+func TestNumbersBeyondTheShapeCostNothing(t *testing.T) {
+	const size = 8 << 20
+	body := []byte(`{"outputs":[{"name":"sum","datatype":"FP32","shape":[1],"data":[` + strings.Repeat("1,", size/2) + `1]}]}`)
+	c := &Client{outputs: []tensor.Spec{{Name: "sum"}}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := c.read(body, "", nil); err == nil {
+		t.Error("no error")
+	}
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 3*size {
+		t.Errorf("%d bytes of an answer took %d", len(body), after.TotalAlloc-before.TotalAlloc)
+	}
+}
+
+// What a server says of its fault is told, and cannot fill the log.
+func TestWhatAServerSaysOfItsFaultIsCutShort(t *testing.T) {
+	s := tritonish{idsType: "INT64", infer: func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprintf(w, `{"error":"CUDA %s"}`, strings.Repeat("é", 5000))
+	}}
+	client, err := dialTo(t, s.start(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Run(t.Context(), ids([]int64{1, 1}, 1), nil)
+	if err == nil || !strings.Contains(err.Error(), "CUDA éé") || len(err.Error()) > 600 || !utf8.ValidString(err.Error()) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"signalbox/internal/tensor"
 )
@@ -252,60 +253,95 @@ func appendJSON(dst []byte, t *tensor.Tensor) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-var errNumbers = errors.New("not an array of numbers")
+// deepest is how far arrays may be nested.
+const deepest = 16
 
-// readJSON fills t from a JSON array, flat or nested: the protocol allows both.
+// readJSON fills t from a JSON array of n numbers, flat or nested: the protocol allows both. data is valid JSON. It takes no
+// more memory than the numbers do.
 func readJSON(t *tensor.Tensor, datatype string, data json.RawMessage, n int) error {
-	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
-		return fmt.Errorf("tensor %q: %w", t.Name, err)
-	}
-	numbers, err := flatten(nil, v, 0)
-	if err != nil || len(numbers) != n {
-		return fmt.Errorf("tensor %q: %w of %d elements", t.Name, errNumbers, n)
+	number := func(text string) error {
+		if len(t.F32)+len(t.I64) == n {
+			return errors.New("more numbers than its shape has")
+		}
+		if dtypeOf(datatype) == tensor.Float32 {
+			v, err := strconv.ParseFloat(text, 32)
+			if err != nil {
+				return fmt.Errorf("%.40q is not of type %s", text, datatype)
+			}
+			t.F32 = append(t.F32, float32(v))
+			return nil
+		}
+		v, err := readInteger(text)
+		if err != nil {
+			return fmt.Errorf("%.40q is not of type %s", text, datatype)
+		}
+		t.I64 = append(t.I64, v)
+		return nil
 	}
 	switch dtypeOf(datatype) {
 	case tensor.Float32:
-		t.F32 = make([]float32, n)
-		for i, x := range numbers {
-			t.F32[i] = float32(x)
-		}
+		t.F32 = []float32{}
 	case tensor.Int64:
-		t.I64 = make([]int64, n)
-		for i, x := range numbers {
-			t.I64[i] = int64(x)
-		}
+		t.I64 = []int64{}
 	case tensor.Invalid:
 		return fmt.Errorf("tensor %q has type %q, which cannot be read", t.Name, datatype)
+	}
+	if err := eachNumber(data, number); err != nil {
+		return fmt.Errorf("tensor %q: %w", t.Name, err)
+	}
+	if have := len(t.F32) + len(t.I64); have != n {
+		return fmt.Errorf("tensor %q: %d numbers, its shape has %d", t.Name, have, n)
 	}
 	return nil
 }
 
-// deepest is how far arrays may be nested.
-const deepest = 16
-
-func flatten(dst []float64, v any, depth int) ([]float64, error) {
-	switch v := v.(type) {
-	case float64:
-		return append(dst, v), nil
-	case bool:
-		if v {
-			return append(dst, 1), nil
-		}
-		return append(dst, 0), nil
-	case []any:
-		if depth == deepest {
-			return nil, errNumbers
-		}
-		var err error
-		for _, x := range v {
-			if dst, err = flatten(dst, x, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return dst, nil
+// readInteger reads an integer; some servers write one as 3.0, and BOOL as true and false.
+func readInteger(text string) (int64, error) {
+	switch text {
+	case "true":
+		return 1, nil
+	case "false":
+		return 0, nil
 	}
-	return nil, errNumbers
+	if v, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return v, nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return 0, errors.New("not an integer")
+	}
+	return int64(f), nil
+}
+
+// eachNumber calls f with every word of nested arrays that holds neither text nor objects.
+func eachNumber(data []byte, f func(text string) error) error {
+	depth := 0
+	for i := 0; i < len(data); {
+		switch c := data[i]; c {
+		case ' ', '\t', '\n', '\r', ',':
+			i++
+		case '[':
+			if depth++; depth > deepest {
+				return fmt.Errorf("nested deeper than %d", deepest)
+			}
+			i++
+		case ']':
+			depth--
+			i++
+		case '"', '{':
+			return errors.New("not an array of numbers")
+		default:
+			end := i
+			for end < len(data) && strings.IndexByte(" \t\n\r,]", data[end]) < 0 {
+				end++
+			}
+			if err := f(string(data[i:end])); err != nil {
+				return err
+			}
+			i = end
+		}
+	}
+	return nil
 }
 
 // readTensors reads the tensors of a body: those with a size from the bytes behind the JSON, in order, the
