@@ -36,6 +36,7 @@ type hostState struct {
 	fallback  string // why the provider is not the configured one; empty: it is
 	providers []gpu.Provider
 	fault     error // why it runs nothing now
+	lost      error // which models it had and could not open again
 }
 
 // session is a model that is open.
@@ -137,7 +138,7 @@ func (f fallen) Fallback() string {
 type isolated struct{ *worker.Process }
 
 func (i isolated) found() hostState {
-	s := hostState{version: i.Version(), providers: i.Providers(), fault: i.Fault()}
+	s := hostState{version: i.Version(), providers: i.Providers(), fault: i.Fault(), lost: i.Lost()}
 	_, s.fallback = i.Provider()
 	return s
 }
@@ -235,6 +236,9 @@ func (e *extractor) Degraded() []string {
 	s := e.state()
 	if s.fault != nil {
 		out = append(out, fmt.Sprintf("the process of the models is down: %v", s.fault))
+	}
+	if s.lost != nil {
+		out = append(out, s.lost.Error())
 	}
 	if s.fallback != "" {
 		out = append(out, "models run on the cpu: "+s.fallback)

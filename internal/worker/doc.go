@@ -11,10 +11,11 @@
 // death closes the pipe, and the worker leaves. On Linux the kernel ends it as well when the parent dies. It answers
 // on its standard output with one line, that it is ready or why it is not. SIGINT and SIGTERM are left to the parent,
 // which drains first. After a crash it is started again, at once and then after pauses that double up to 10 s; every
-// model is opened again. Until then runs answer [ErrDown].
+// model is opened again. Until then runs answer [ErrDown]. A model that cannot be opened again is tried after such pauses
+// as long as the worker lives.
 //
 // # Concurrency
 //
-// A [Process] owns one goroutine that starts the process and waits for it; Close ends both. Its sessions are safe for
-// concurrent use.
+// A [Process] owns one goroutine that starts the process and waits for it, and for the goroutines that it starts itself; Close
+// ends all. Its sessions are safe for concurrent use.
 package worker

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,7 +52,8 @@ type Options struct {
 	// 0: 100 ms.
 	Pause time.Duration
 
-	once bool // it is not started again
+	once       bool          // it is not started again
+	closeLimit time.Duration // 0: closeLimit
 }
 
 const (
@@ -62,10 +65,11 @@ const (
 
 // Process is a worker that is kept running. It is safe for concurrent use. Close it.
 type Process struct {
-	o    Options
-	dir  string // of the socket
-	stop context.CancelFunc
-	done chan struct{} // closed when the worker has ended for good
+	o          Options
+	dir        string // of the socket
+	stop       context.CancelFunc
+	done       chan struct{} // closed when the worker has ended for good
+	closeLimit time.Duration
 
 	mu       sync.Mutex // guards what follows; not held while a model is opened
 	client   *http.Client
@@ -93,8 +97,10 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		o.Pause = firstPause
 	}
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	p := &Process{o: o, dir: dir, stop: stop, done: make(chan struct{}), up: make(chan struct{}), sessions: map[*Session]struct{}{}}
-	p.fault = errStarting
+	p := &Process{
+		o: o, dir: dir, stop: stop, done: make(chan struct{}), up: make(chan struct{}), sessions: map[*Session]struct{}{},
+		fault: errStarting, closeLimit: cmp.Or(o.closeLimit, closeLimit),
+	}
 	go p.keep(run)
 	if err := p.started(ctx); err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -184,7 +190,8 @@ func (p *Process) fail(err error) {
 		p.client = nil
 	}
 	for s := range p.sessions {
-		s.client.Store(nil)
+		s.end()
+		s.lost = nil // told by fault
 	}
 	close(p.up)
 	p.up = make(chan struct{})
@@ -223,7 +230,17 @@ func (p *Process) once(ctx context.Context) error {
 			_ = cmd.Process.Kill()
 		}
 	}
+	mending, enough := context.WithCancel(ctx)
+	mended := make(chan struct{})
+	go func() {
+		defer close(mended)
+		if failed == nil {
+			p.mend(mending)
+		}
+	}()
 	err = cmd.Wait()
+	enough()
+	<-mended
 	switch {
 	case failed != nil && !errors.Is(failed, io.EOF):
 		return failed
@@ -263,22 +280,51 @@ func (p *Process) welcome(ctx context.Context, stdin io.Writer, stdout io.Reader
 	}}
 	p.mu.Lock()
 	p.client, p.state = client, s
-	open := make([]*Session, 0, len(p.sessions))
-	for s := range p.sessions {
-		open = append(open, s)
-	}
 	p.mu.Unlock()
-	for _, s := range open {
-		if err := s.reopen(ctx, client, p.Choices()); err != nil {
-			p.o.Log.ErrorContext(ctx, "a model cannot be opened again", slog.String("model", s.o.Name), slog.String("cause", err.Error()))
-		}
-	}
+	p.reopen(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = nil
 	close(p.up)
 	p.up = make(chan struct{})
 	return nil
+}
+
+// reopen opens the models that the worker does not have, and reports whether it has all of them now.
+func (p *Process) reopen(ctx context.Context) bool {
+	p.mu.Lock()
+	client, choices, missing := p.client, p.state.Choices, make([]*Session, 0, len(p.sessions))
+	for s := range p.sessions {
+		if u := s.use.Load(); u.ended.Load() {
+			missing = append(missing, s)
+		}
+	}
+	p.mu.Unlock()
+	all := true
+	for _, s := range missing {
+		if err := s.reopen(ctx, client, choices); err != nil {
+			all = false
+			p.o.Log.ErrorContext(ctx, "a model cannot be opened again", slog.String("model", s.o.Name), slog.String("cause", err.Error()))
+		}
+	}
+	return all
+}
+
+// mend opens models that could not be opened when the worker came back, such as for memory of a device that was not free yet,
+// after pauses that double, until none is missing or ctx ends.
+func (p *Process) mend(ctx context.Context) {
+	for pause := p.o.Pause; p.Lost() != nil; pause = min(2*pause, lastPause) {
+		t := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+		}
+		if p.reopen(ctx) {
+			return
+		}
+	}
 }
 
 // await reads the line in which a worker says that it is ready, or why not. io.EOF: it ended before.
@@ -347,6 +393,24 @@ func (p *Process) Fault() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.fault
+}
+
+// Lost says which of the open models the worker that runs could not open again, in the order of their names; nil when it has all.
+func (p *Process) Lost() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var lost []*Session
+	for s := range p.sessions {
+		if s.lost != nil {
+			lost = append(lost, s)
+		}
+	}
+	slices.SortFunc(lost, func(a, b *Session) int { return cmp.Compare(a.o.Name, b.o.Name) })
+	errs := make([]error, len(lost))
+	for i, s := range lost {
+		errs[i] = fmt.Errorf("model %q cannot be opened again: %w", s.o.Name, s.lost)
+	}
+	return errors.Join(errs...)
 }
 
 func (p *Process) now() state {

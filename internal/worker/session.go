@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"signalbox/gpu"
 	"signalbox/internal/oip"
@@ -33,13 +34,21 @@ type Session struct {
 	o               SessionOptions
 	id              string
 	inputs, outputs []tensor.Spec
-	client          atomic.Pointer[oip.Client] // nil while there is no worker
-	opened          atomic.Pointer[opened]
-	fallback        atomic.Pointer[string] // why it does not run on the first choice
+	use             atomic.Pointer[use] // of the worker that opened it last; nil before
+	lost            error               // why the worker that runs now does not have it; guarded by Process.mu
+}
+
+// use is a session in one worker.
+type use struct {
+	*oip.Client
+
+	opened   opened
+	fallback string // why it does not run on the first choice
+	ended    atomic.Bool
 }
 
 // Open opens a model in the worker, on the first of its providers that can load it. Errors: ErrDown, and what the
-// worker says, with its reason.
+// worker says, with its reason. It ends after three minutes, for a worker that hangs.
 func (p *Process) Open(ctx context.Context, o SessionOptions) (*Session, error) {
 	p.mu.Lock()
 	client, fault, choices := p.client, p.fault, p.state.Choices
@@ -49,22 +58,40 @@ func (p *Process) Open(ctx context.Context, o SessionOptions) (*Session, error) 
 	if fault != nil {
 		return nil, downFor(fault)
 	}
-	if err := s.reopen(ctx, client, choices); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	u, err := s.load(ctx, client, choices)
+	if err != nil {
 		return nil, err
 	}
-	c := s.client.Load()
-	s.inputs, s.outputs = c.Inputs(), c.Outputs()
+	s.inputs, s.outputs = u.Inputs(), u.Outputs()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sessions[s] = struct{}{}
-	if p.client != client { // it ended meanwhile; the next one opens the model again
-		s.client.Store(nil)
+	if p.client != client {
+		return nil, fmt.Errorf("model %q: %w", o.Name, ErrDown)
 	}
+	s.use.Store(u)
+	p.sessions[s] = struct{}{}
 	return s, nil
 }
 
-// reopen opens the model in a worker that has just started.
+// reopen opens the model in a worker that has just started. One that was closed meanwhile is not left behind in it.
 func (s *Session) reopen(ctx context.Context, client *http.Client, choices []gpu.Choice) error {
+	u, err := s.load(ctx, client, choices)
+	s.p.mu.Lock()
+	_, open := s.p.sessions[s]
+	if s.lost = err; err == nil && open && s.p.client == client {
+		s.use.Store(u)
+	}
+	s.p.mu.Unlock()
+	if err == nil && !open {
+		return s.unload(client) //nolint:contextcheck // also when ctx has ended
+	}
+	return err
+}
+
+// load opens the model in a worker.
+func (s *Session) load(ctx context.Context, client *http.Client, choices []gpu.Choice) (*use, error) {
 	var lost error
 	for _, c := range choices {
 		got, err := s.send(ctx, client, c)
@@ -72,22 +99,19 @@ func (s *Session) reopen(ctx context.Context, client *http.Client, choices []gpu
 			lost = errors.Join(lost, fmt.Errorf("%s: %w", c.Provider, err))
 			continue
 		}
-		oc, err := oip.Dial(ctx, oip.Options{
+		u := &use{opened: *got, fallback: got.Fallback}
+		u.Client, err = oip.Dial(ctx, oip.Options{
 			URL: "http://worker", Model: s.id, HTTP: client, Name: s.o.Name, Provider: got.Provider, Observer: s.p.o.Observer,
 		})
 		if err != nil {
-			return err
+			return nil, errors.Join(err, s.unload(client)) //nolint:contextcheck // as above
 		}
-		why := got.Fallback
 		if lost != nil {
-			why = lost.Error()
+			u.fallback = lost.Error()
 		}
-		s.fallback.Store(&why)
-		s.opened.Store(got)
-		s.client.Store(oc)
-		return nil
+		return u, nil
 	}
-	return lost
+	return nil, lost
 }
 
 // refused is a graph that the worker could not open, in its words.
@@ -134,11 +158,11 @@ func (s *Session) send(ctx context.Context, client *http.Client, c gpu.Choice) (
 
 // Run implements classify.Session.
 func (s *Session) Run(ctx context.Context, in []tensor.Tensor, outputs []string) ([]tensor.Tensor, error) {
-	c := s.client.Load()
-	if c == nil {
+	u := s.use.Load()
+	if u == nil || u.ended.Load() {
 		return nil, fmt.Errorf("run session %q: %w", s.o.Name, ErrDown)
 	}
-	return c.Run(ctx, in, outputs)
+	return u.Run(ctx, in, outputs)
 }
 
 // Inputs lists what Run needs.
@@ -148,10 +172,14 @@ func (s *Session) Inputs() []tensor.Spec { return s.inputs }
 func (s *Session) Outputs() []tensor.Spec { return s.outputs }
 
 // Provider is the execution provider in the worker.
-func (s *Session) Provider() string { return s.opened.Load().Provider }
+func (s *Session) Provider() string { return s.use.Load().opened.Provider }
 
 // Fallback says why Provider is not the one asked for; empty when it is.
-func (s *Session) Fallback() string { return *s.fallback.Load() }
+func (s *Session) Fallback() string { return s.use.Load().fallback }
+
+// closeLimit bounds how long a worker may take to close a model: it waits for the runs in flight, which a driver that hangs
+// may never end.
+const closeLimit = 10 * time.Second
 
 // Close closes the model. Closing one of a worker that has ended does nothing.
 func (s *Session) Close() error {
@@ -160,18 +188,35 @@ func (s *Session) Close() error {
 	_, open := p.sessions[s]
 	delete(p.sessions, s)
 	client := p.client
+	s.end()
 	p.mu.Unlock()
-	s.client.Store(nil)
 	if !open || client == nil {
 		return nil
 	}
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, "http://worker/v2/models/"+s.id, nil)
+	return s.unload(client)
+}
+
+// end makes runs answer ErrDown.
+func (s *Session) end() {
+	if u := s.use.Load(); u != nil {
+		u.ended.Store(true)
+	}
+}
+
+// unload takes the model from a worker. One that has ended holds none.
+func (s *Session) unload(client *http.Client) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.p.closeLimit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, "http://worker/v2/models/"+s.id, http.NoBody)
 	if err != nil {
 		return fmt.Errorf("close session %q: %w", s.o.Name, err)
 	}
 	resp, err := client.Do(req)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("close session %q: the worker has not closed it within %v", s.o.Name, s.p.closeLimit)
+	}
 	if err != nil {
-		return nil //nolint:nilerr // a worker that has ended holds no models
+		return nil
 	}
 	return resp.Body.Close()
 }

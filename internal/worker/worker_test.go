@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -261,6 +262,122 @@ func TestAModelThatIsOpenedWhileTheWorkerIsDownSaysSo(t *testing.T) {
 	waitFor(t, "a worker", func() bool { return p.Fault() == nil })
 	if err := sum(open(t, p, "add"), t.Context(), 1, 2); err != nil {
 		t.Error(err)
+	}
+}
+
+// A worker that comes back may not get a model open at once: the memory of a device may still be that of the process before.
+// The model is unknown until then, and said to be.
+func TestAModelThatCannotBeOpenedAgainIsTriedAgain(t *testing.T) {
+	var broken atomic.Bool
+	var tried atomic.Int64
+	p := start(t, nil)
+	s, err := p.Open(t.Context(), SessionOptions{Name: "add", Graph: func(c gpu.Choice) ([]byte, error) {
+		if broken.Load() {
+			tried.Add(1)
+			return nil, errors.New("no memory")
+		}
+		return graph("add")(c)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	other := open(t, p, "nan")
+	broken.Store(true)
+	was := p.PID()
+	if err := syscall.Kill(was, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "a worker", func() bool { return p.PID() != was && p.Fault() == nil })
+	waitFor(t, "a second try", func() bool { return tried.Load() > 1 })
+	if err := p.Lost(); err == nil || err.Error() != `model "add" cannot be opened again: cpu: no memory` {
+		t.Errorf("told of what is lost: %v", err)
+	}
+	if err := sum(s, t.Context(), 1, 2); reason(err) != signal.ReasonNoModel {
+		t.Errorf("a run: %v", err)
+	}
+	if _, err := other.Run(t.Context(), []tensor.Tensor{{Name: "x", Shape: []int64{1, 1}, F32: []float32{1}}}, nil); err != nil {
+		t.Errorf("its neighbour: %v", err)
+	}
+	broken.Store(false)
+	waitFor(t, "the model", func() bool { return sum(s, t.Context(), 1, 2) == nil })
+	if err := p.Lost(); err != nil {
+		t.Error(err)
+	}
+}
+
+// models is how many models the worker has open, of those that were ever opened.
+func models(t *testing.T, p *Process) (n int) {
+	t.Helper()
+	p.mu.Lock()
+	client, names := p.client, p.names
+	p.mu.Unlock()
+	for i := range names {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://worker/v2/models/m"+strconv.Itoa(i+1)+"/ready", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode == http.StatusOK {
+			n++
+		}
+		_ = resp.Body.Close()
+	}
+	return n
+}
+
+// A model that is closed while a new worker opens it again stays in nobody's memory.
+func TestAModelThatIsClosedWhileItIsOpenedAgainIsNotLeftBehind(t *testing.T) {
+	p := start(t, nil)
+	keep := open(t, p, "add")
+	opening, goOn := make(chan struct{}), make(chan struct{})
+	var again atomic.Bool
+	s, err := p.Open(t.Context(), SessionOptions{Name: "add", Graph: func(c gpu.Choice) ([]byte, error) {
+		if again.Load() {
+			close(opening)
+			<-goOn
+		}
+		return graph("add")(c)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Store(true)
+	if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-opening
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	close(goOn)
+	waitFor(t, "a worker", func() bool { return p.Fault() == nil && sum(keep, t.Context(), 1, 2) == nil })
+	if n := models(t, p); n != 1 {
+		t.Errorf("%d models are open, want 1", n)
+	}
+	if err := sum(s, t.Context(), 1, 2); !errors.Is(err, ErrDown) {
+		t.Errorf("a closed session: %v", err)
+	}
+}
+
+// A run that the worker cannot end, as when a driver hangs, does not keep who closes the model for ever.
+func TestClosingAModelOfAWorkerThatHangsEnds(t *testing.T) {
+	p := start(t, func(o *Options) { o.closeLimit = 100 * time.Millisecond })
+	s, err := p.Open(t.Context(), SessionOptions{Name: "add", Graph: graph("add")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(p.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "has not closed it within 100ms") {
+		t.Errorf("got %v", err)
+	}
+	if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
 	}
 }
 
