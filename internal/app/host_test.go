@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -389,6 +390,32 @@ func TestARemoteModelComesBack(t *testing.T) {
 	tr.model.Store(model)
 	if !topics() {
 		t.Error("a model that is back is not used")
+	}
+}
+
+// A model that comes back while no state can be made, as while a folder of models is being replaced, is put into use later.
+func TestAModelThatIsBackIsNotForgotten(t *testing.T) {
+	needModels(t)
+	tr := newTier(t)
+	model := tr.model.Load()
+	tr.model.Store(nil)
+	_, url := backend(t, nil)
+	cfg := parse(t, url, "classify: {models_dir: '"+t.TempDir()+"', tasks: ["+tr.task("domain", "jailbreak")+"]}\n"+faultRoutes)
+	s := serveWith(t, cfg, Options{Settings: settings(t), mendAfter: time.Hour})
+	tr.model.Store(model)
+	now := s.app.cfg.Load()
+	broken := *now
+	broken.Classify.Tasks = append(slices.Clone(now.Classify.Tasks), config.Task{Name: "complexity", Model: "not-there"})
+	s.app.cfg.Store(&broken)
+	if found, err := s.app.rebuild(t.Context()); err == nil {
+		t.Fatalf("found %v, no error", found)
+	}
+	s.app.cfg.Store(now)
+	if found, err := s.app.rebuild(t.Context()); !found || err != nil {
+		t.Errorf("found %v, %v", found, err)
+	}
+	if route := s.post(t, "/v1/chat/completions", chat("auto", "What is the derivative of x^2?"), "Authorization", "Bearer ops-key").header.Get("x-signalbox-route"); route != "topics" {
+		t.Errorf("route %q", route)
 	}
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -77,30 +78,24 @@ const (
 // mend opens models again that could not be opened, until ctx ends: after a second, and then after pauses that
 // double up to half a minute. The state that requests are served from is replaced when one can.
 func (a *App) mend(ctx context.Context) error {
-	pause := a.opts.mendAfter
-	if pause <= 0 {
-		pause = mendFirst
-	}
-	t := time.NewTimer(pause)
-	defer t.Stop()
-	for {
+	first := cmp.Or(a.opts.mendAfter, mendFirst)
+	for pause := first; ; {
+		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
+			t.Stop()
 			return nil
 		case <-t.C:
 		}
-		switch found, err := a.rebuild(ctx); {
-		case err != nil:
+		found, err := a.rebuild(ctx)
+		if err != nil {
 			a.tel.Log.ErrorContext(ctx, "a model is back, but cannot be put into use", slog.String("cause", err.Error()))
-		case found:
-			a.tel.Log.InfoContext(ctx, "models that were missing are back")
-		default:
-			pause = min(2*pause, mendLast)
-			t.Reset(pause)
-			continue
 		}
-		pause = mendFirst
-		t.Reset(pause)
+		pause = min(2*pause, max(first, mendLast))
+		if found && err == nil {
+			a.tel.Log.InfoContext(ctx, "models that were missing are back")
+			pause = first
+		}
 	}
 }
 
@@ -126,7 +121,11 @@ func (a *App) rebuild(ctx context.Context) (found bool, err error) {
 func (n *neural) retry(ctx context.Context) bool {
 	found := false
 	for key, old := range n.loaded {
-		if !old.again() || n.mended[key] != nil {
+		if !old.again() {
+			continue
+		}
+		if n.mended[key] != nil { // no state could be made with it the last time
+			found = true
 			continue
 		}
 		if l, err := n.openSession(ctx, old.place); err == nil {
