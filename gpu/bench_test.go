@@ -183,11 +183,11 @@ func BenchmarkLoad(b *testing.B) {
 
 // cpuTime is what this process has used so far. On a machine that others share it says more than the
 // time on the clock.
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
+func cpuTime(tb testing.TB) time.Duration {
+	tb.Helper()
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
