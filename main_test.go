@@ -38,6 +38,8 @@ func TestMain(m *testing.M) {
 //	get URL                 prints status, headers and body
 //	await URL FILE REGEXP   posts until the answer matches
 //	hup WORD                sends SIGHUP to the background program with WORD among its arguments
+//	hold URL FILE           sends FILE as JSON, waits for the first byte of the answer and leaves it open until the script ends
+//	insist WORD             sends SIGTERM to that program until it is gone, which must not take until its requests have ended
 //
 // $HUB is the address of a model hub with the repository acme/topics.
 func TestScripts(t *testing.T) {
@@ -68,7 +70,7 @@ func TestScripts(t *testing.T) {
 			return err == nil && app.Versions(s).Err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"freeport": freePort, "ready": ready, "post": post, "get": get, "await": await, "hup": hup,
+			"freeport": freePort, "ready": ready, "post": post, "get": get, "await": await, "hup": hup, "hold": hold, "insist": insist,
 		},
 	})
 }
@@ -137,8 +139,41 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// hup looks among the children of this process, which are the programs in the background.
+// hold keeps a stream open.
+func hold(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ts.Defer(cancel)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, args[0], strings.NewReader(ts.ReadFile(args[1])))
+	ts.Check(err)
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	ts.Check(err)
+	ts.Defer(func() { _ = res.Body.Close() })
+	_, err = res.Body.Read(make([]byte, 1))
+	ts.Check(err)
+}
+
+// insist sends the signal more than once or twice: two that come together are one to a process.
+func insist(ts *testscript.TestScript, _ bool, args []string) {
+	pid := child(ts, args[0])
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	again := time.NewTicker(200 * time.Millisecond)
+	defer again.Stop()
+	for syscall.Kill(pid, syscall.SIGTERM) == nil {
+		select {
+		case <-ctx.Done():
+			ts.Fatalf("it went on after a second signal")
+		case <-again.C:
+		}
+	}
+}
+
 func hup(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(syscall.Kill(child(ts, args[0]), syscall.SIGHUP))
+}
+
+// child looks among the children of this process, which are the programs in the background.
+func child(ts *testscript.TestScript, word string) (pid int) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	ts.Check(err)
 	for _, dir := range dirs {
@@ -147,15 +182,15 @@ func hup(ts *testscript.TestScript, _ bool, args []string) {
 			continue
 		}
 		cmdline, err := os.ReadFile(filepath.Join(dir, "cmdline"))
-		if err != nil || !slices.Contains(strings.Split(string(cmdline), "\x00"), args[0]) {
+		if err != nil || !slices.Contains(strings.Split(string(cmdline), "\x00"), word) {
 			continue
 		}
-		pid, err := strconv.Atoi(filepath.Base(dir))
+		pid, err = strconv.Atoi(filepath.Base(dir))
 		ts.Check(err)
-		ts.Check(syscall.Kill(pid, syscall.SIGHUP))
-		return
+		return pid
 	}
-	ts.Fatalf("no background program has the argument %s", args[0])
+	ts.Fatalf("no background program has the argument %s", word)
+	return 0
 }
 
 func get(ts *testscript.TestScript, _ bool, args []string) {

@@ -173,12 +173,15 @@ func settleAnswer(ctx context.Context, w *reply, u *upstream, err error) error {
 		return nil
 	case !errors.As(err, &cut):
 		return err
-	case ctx.Err() != nil:
+	case ctx.Err() == nil:
+		u.model.Failed(u.endpoint, time.Now())
+		if u.watch.barked() {
+			cut.err = errNoProgress
+		}
+	case stopped(ctx, errClientGone) != errStopped: //nolint:errorlint // returned as it is
 		return errClientGone
-	}
-	u.model.Failed(u.endpoint, time.Now())
-	if u.watch.barked() {
-		cut.err = errNoProgress
+	default:
+		cut.err = errStopped
 	}
 	if u.flow != nil && !u.told && !u.flow.failed() {
 		_ = w.send(openai.StreamError(wire(cut, w.id)), time.Now()) // the connection is broken off next

@@ -24,6 +24,7 @@ const (
 // Faults that the edge itself detects. Their place on the wire is in wire.
 var (
 	errClientGone    = errors.New("client went away")
+	errStopped       = errors.New("the process ends")
 	errClientStalled = errors.New("client did not read its answer")
 	errBodyTooLarge  = errors.New("request body too large")
 	errBodyTimeout   = errors.New("request body did not arrive in time")
@@ -102,10 +103,25 @@ func wire(err error, id string) *openai.Error {
 	case errors.Is(err, errClientGone), errors.Is(err, errClientStalled), errors.Is(err, context.Canceled) && !isUpstream(err):
 		return serverError(statusClientGone, "", "client closed the request")
 	}
+	if errors.Is(err, errStopped) {
+		return serverError(http.StatusServiceUnavailable, "server_shutdown", "this server is being stopped, and the request took longer than it may wait for")
+	}
 	if e := refusal(err); e != nil {
 		return e
 	}
 	return failure(err, id)
+}
+
+// ErrStopped is the cause with which the context of a request is cancelled when the process ends and waits for it no longer: its
+// client is told, which is not done for one that has gone.
+var ErrStopped = errStopped
+
+// stopped tells a request that the process ended from one whose client has gone; both were cancelled.
+func stopped(ctx context.Context, err error) error {
+	if errors.Is(err, errClientGone) && errors.Is(context.Cause(ctx), errStopped) {
+		return errStopped
+	}
+	return err
 }
 
 func serverError(status int, code, message string) *openai.Error {
@@ -214,6 +230,8 @@ func fail(w *reply, err error) {
 		h.Set("Www-Authenticate", "Bearer")
 	case errors.Is(err, errNoEndpoint):
 		h.Set("Retry-After", retryAfterNoEndpoint)
+	case errors.Is(err, errStopped):
+		h.Set("Retry-After", retryAfterOverload) // another replica, or the next process, takes it
 	case errors.Is(err, errOverloaded), errors.Is(err, errCrowded), errors.Is(err, errBusy), errors.Is(err, errFull), errors.Is(err, auth.ErrNoKeySet):
 		h.Set("Retry-After", retryAfterOverload)
 	case isUpstream(err):

@@ -31,6 +31,7 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 	}
 	err := p.send(ctx, st, w, in, where, change, o)
 	w.keeper.rest()
+	err = stopped(ctx, err)
 	var cut *cutError
 	if err == nil || w.keeper == nil || w.status == 0 || errors.As(err, &cut) || errors.Is(err, errClientGone) || errors.Is(err, errClientStalled) {
 		return err

@@ -13,7 +13,7 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	ctx, end := p.trace(r, s.operation)
 	o := outcome{surface: s}
 	err = errPanicked // what record sees when a stage panics
-	defer func() { p.record(ctx, st, w, &o, err); end(&o, err) }()
+	defer func() { err = stopped(ctx, err); p.record(ctx, st, w, &o, err); end(&o, err) }()
 
 	who, body, err := st.admit(w, r)
 	if err != nil {

@@ -152,7 +152,7 @@ func (p *Proxy) serve(h func(st *State, w *reply, r *http.Request) error) http.H
 		}
 		st.expect(w, r)
 		defer p.recovered(w, r)
-		err := h(st, w, r)
+		err := stopped(r.Context(), h(st, w, r))
 		switch {
 		case err == nil:
 		case w.status == 0 && !errors.Is(err, errClientGone):
