@@ -23,7 +23,7 @@ run: build
 
 ## test: everything needed, then all Go tests
 test: onnxruntime
-	$(GO) test -race -shuffle=on ./...
+	$(GO) test -race -shuffle=on -timeout 30m ./...
 
 ## check: what CI runs
 check: fmt lint vet test test-nocgo generated licences
@@ -45,7 +45,7 @@ vet:
 	$(GO) vet ./...
 
 test-nocgo:
-	CGO_ENABLED=0 $(GO) test ./...
+	CGO_ENABLED=0 $(GO) test -timeout 30m ./...
 
 ## generate: rewrite generated files (the config reference)
 generate:
