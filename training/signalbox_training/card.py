@@ -95,7 +95,8 @@ def table(head: list[str], rows: list[list]) -> str:
 
 
 def num(x, digits: int = 3) -> str:
-    return "-" if x is None else f"{x:.{digits}f}"
+    return "-" if x is None or x != x else f"{x:.{digits}f}"  # x != x: not a number
+
 
 
 def product_tables(found: dict) -> list[str]:
@@ -146,13 +147,14 @@ def complexity_rows(c: dict) -> list[list]:
 
 def left_out_tables(rounds: list[dict]) -> list[str]:
     out = ["### Sources left out of training\nTrained anew from the base weights, trunk and wide part, for a few minutes without the named sources (so weaker than what is shipped), and measured on them. Attacks are judged against the harmless dev rows."]
+    of = {task: [r for r in rounds if task in r["left_out"]] for task in ("jailbreak", "complexity", "factcheck")}
     out.append(table(["jailbreak sources left out", "attacks", "AUC", "recall at .5", "false positives at .5", "recall at 1 % false positives"],
                      [[", ".join(r["left_out"]["jailbreak"]), r["jailbreak"]["attacks"], num(r["jailbreak"]["auc"]), percent(r["jailbreak"]["recall"]), percent(r["jailbreak"]["false_positives"]),
-                       percent(r["jailbreak"]["recall_at_1_percent_false_positives"])] for r in rounds]))
+                       percent(r["jailbreak"]["recall_at_1_percent_false_positives"])] for r in of["jailbreak"]]))
     out.append(table(["complexity sources left out", "band", "rows", "high", "AUC", "AUC of length alone"],
-                     [[", ".join(r["left_out"]["complexity"]), *row] for r in rounds for row in complexity_rows(r["complexity"])]))
+                     [[", ".join(r["left_out"]["complexity"]), *row] for r in of["complexity"] for row in complexity_rows(r["complexity"])]))
     out.append(table(["factcheck sources left out", "rows", "accuracy", "AUC"],
-                     [[", ".join(r["left_out"]["factcheck"]), r["factcheck"]["rows"], num(r["factcheck"]["accuracy"]), num(r["factcheck"]["auc"])] for r in rounds]))
+                     [[", ".join(r["left_out"]["factcheck"]), r["factcheck"]["rows"], num(r["factcheck"]["accuracy"]), num(r["factcheck"]["auc"])] for r in of["factcheck"]]))
     return out
 
 

