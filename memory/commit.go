@@ -74,7 +74,7 @@ func (s *Store) settled(at ledger.Name, e ledger.Entry, pieces []piece, dropped 
 // leave drops the copy in RAM of an object that L3 has, or had.
 func (s *Store) leave(k page.Key) {
 	s.pager.Unpin(k)
-	s.pager.PageOut(k, page.L3)
+	s.pager.Drop(k)
 }
 
 // unview drops what was made of versions that a change takes away.

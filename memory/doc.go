@@ -15,8 +15,8 @@
 // is ErrNotFound, as for an id that never was.
 //
 // The package knows no HTTP, no classifier and no checker. A Store is safe for concurrent use. Run owns its
-// goroutines: one that keeps time, one that listens to the Remote, and two that wake contexts; without Run
-// nothing is paged out by age, and what was put off (touches, creations at best effort) stays so.
+// goroutines: one that keeps time, one that listens to the Remote, one that packs tightly what rests, and two that wake contexts;
+// without Run nothing is paged out by age or packed again, and what was put off (touches, creations at best effort) stays so.
 //
 // Locks: Store.mu, views.mu, cache.mu and those of page.Pager and ledger.Local are leaves, none is held while
 // another is taken. Store.alone orders commits of a store without a Remote and is taken before any of them.

@@ -20,7 +20,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(replicaURL) != "" {
 		replica() // never returns
 	}
-	if _, err := blob.Unpack(blob.Pack([]byte("x")), 1, blob.Of([]byte("x"))); err != nil { // the codecs' channels must not be of a bubble
+	x := make([]byte, blob.Small+1) // the codecs' channels must not be of a bubble
+	if _, err := blob.Unpack(blob.Pack(x), int64(len(x)), blob.Of(x)); err != nil || len(blob.Tighten(x)) == 0 {
 		panic(err)
 	}
 	testkit.VerifyNoLeaks(m)

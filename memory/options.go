@@ -167,6 +167,9 @@ type Remote interface {
 	Book
 	// Put writes an object; it stays if a record that refers to it is committed within minutes.
 	Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error
+	// Replace puts another packed form of an object in the place of the stored one. Without a record that refers to it, it does
+	// nothing.
+	Replace(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error
 	// Get reads an object. The result is the caller's.
 	Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byte, error)
 	// Watch tells of changes until ctx is done, and calls missed whenever some may have been lost.

@@ -34,6 +34,7 @@ func (s *Store) Run(ctx context.Context) error {
 		g.Go(func() error { s.wakeAll(ctx); return nil })
 	}
 	g.Go(func() error { s.sweepAll(ctx); return nil })
+	g.Go(func() error { s.tightenAll(ctx); return nil })
 	if err := g.Wait(); err != nil {
 		return fmt.Errorf("memory: %w", err)
 	}
@@ -64,10 +65,11 @@ func (s *Store) sweepAll(ctx context.Context) {
 	}
 }
 
-// Sweep does what time asks for: it pages out what is idle, sends what was put off, and ends lives that are
-// over. Run does so every second, and every ten for lives; a Sweep in between does no harm.
+// Sweep does what time asks for: it pages out what is idle, packs tightly what rests, sends what was put off, and ends lives that
+// are over. Run does so every second, and every ten for lives, and packs at leisure; a Sweep in between does no harm.
 func (s *Store) Sweep(ctx context.Context) {
 	s.tidy(ctx)
+	s.tightenLoose(ctx, func(time.Duration) {})
 	s.expire(ctx)
 }
 

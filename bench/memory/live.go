@@ -37,6 +37,7 @@ func sections() []section {
 	return []section{
 		{"density", (*live).density},
 		{"pointer", (*live).pointer},
+		{"lookup", (*live).lookup},
 		{"compression", (*live).compression},
 		{"paging", (*live).paging},
 		{"shared", (*live).shared},

@@ -2,10 +2,12 @@
 // SHA-256 of what they hold. The packed form is the same in RAM and in Redis.
 //
 // It knows neither tiers nor tenants. All functions are safe for concurrent use. The codecs are made by the first
-// call and kept, with channels inside: a test binary that uses synctest must call Pack and Unpack once before.
+// call and kept, with channels inside: a test binary that uses synctest must call Pack, Tighten and Unpack once before, Pack with
+// more than Small bytes.
 package blob
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -43,8 +45,8 @@ func (s *Sum) UnmarshalText(b []byte) error {
 // ErrDamaged is wrapped by the errors of Unpack: the packed bytes are not what was packed.
 var ErrDamaged = errors.New("damaged blob")
 
-// HeaderSize is the length of the header in front of the payload, in bytes: the version, the codec, two
-// zero bytes, the id of the key that the payload is encrypted with (4 bytes, 0: not encrypted) and the
+// HeaderSize is the length of the header in front of the payload, in bytes: the version, the codec, 1 when the
+// payload is packed tightly and else 0, a zero byte, the id of the key that the payload is encrypted with (4 bytes, 0: not encrypted) and the
 // length of the unpacked bytes (8 bytes), numbers in big-endian order.
 const HeaderSize = 16
 
@@ -61,16 +63,47 @@ const (
 	zstandard
 )
 
-// Pack compresses raw with zstd at its default level. What does not become smaller is kept as it is.
-// raw is at most MaxSize bytes long; longer is a bug of the caller and panics.
+// Small is up to how many bytes Pack packs tightly at once: that takes a millisecond at most.
+const Small = 64 << 10
+
+// Pack compresses raw: fast (zstd "fastest"), so that nobody waits, but what is Small tightly. What does not become
+// smaller is kept as it is. raw is at most MaxSize bytes long; longer is a bug of the caller and panics.
 func Pack(raw []byte) []byte {
+	if len(raw) <= Small {
+		return Tighten(raw)
+	}
+	return pack(raw, fast(), 0)
+}
+
+// Tighten is Pack for bytes that will rest: it takes two to three times as long (zstd "better") and saves a tenth or so.
+func Tighten(raw []byte) []byte { return pack(raw, thorough(), 1) }
+
+// Repack packs tightly what Pack has packed; size and sum are those of Unpack, as is the error. What does not become smaller stays
+// as it is, and counts as tight.
+func Repack(packed []byte, size int64, sum Sum) ([]byte, error) {
+	raw, err := Unpack(packed, size, sum)
+	if err != nil {
+		return nil, err
+	}
+	tight := Tighten(raw)
+	if len(tight) >= len(packed) {
+		tight = bytes.Clone(packed)
+		tight[2] = 1
+	}
+	return tight, nil
+}
+
+// Tight tells whether packed bytes are from Tighten or Repack, or no blob.
+func Tight(packed []byte) bool { return len(packed) < HeaderSize || packed[2] == 1 }
+
+func pack(raw []byte, e *zstd.Encoder, tight byte) []byte {
 	if len(raw) > MaxSize {
 		panic(fmt.Sprintf("blob: %d bytes are over the limit of %d", len(raw), MaxSize))
 	}
 	dst := make([]byte, HeaderSize, HeaderSize+len(raw)/3)
-	dst[0], dst[1] = version, byte(zstandard)
+	dst[0], dst[1], dst[2] = version, byte(zstandard), tight
 	binary.BigEndian.PutUint64(dst[8:], uint64(len(raw)))
-	dst = encoder().EncodeAll(raw, dst)
+	dst = e.EncodeAll(raw, dst)
 	if len(dst) >= HeaderSize+len(raw) {
 		dst = append(dst[:HeaderSize], raw...)
 		dst[1] = byte(plain)
@@ -87,7 +120,7 @@ func Unpack(packed []byte, size int64, want Sum) ([]byte, error) {
 	if len(packed) < HeaderSize {
 		return nil, fmt.Errorf("%w: %d bytes are no header", ErrDamaged, len(packed))
 	}
-	if packed[0] != version || binary.BigEndian.Uint16(packed[2:]) != 0 || binary.BigEndian.Uint32(packed[4:]) != 0 {
+	if packed[0] != version || packed[2] > 1 || packed[3] != 0 || binary.BigEndian.Uint32(packed[4:]) != 0 {
 		return nil, fmt.Errorf("%w: header of an unknown kind", ErrDamaged)
 	}
 	if n := binary.BigEndian.Uint64(packed[8:]); size < 0 || size > MaxSize || n != uint64(size) {
@@ -127,22 +160,28 @@ func decode(c codec, payload []byte, size int) ([]byte, error) {
 	return nil, fmt.Errorf("%w: unknown codec %d", ErrDamaged, c)
 }
 
-// encoder is shared: EncodeAll takes a free one of as many inner encoders as there are processors, so
-// concurrency is bounded and there is no goroutine.
+// fast and thorough are shared: EncodeAll takes a free one of their inner encoders, so concurrency is bounded and there is
+// no goroutine. A thorough inner encoder has tables of 4 MiB, and its window beside them, so there are few.
 //
-//nolint:gochecknoglobals // costs megabytes, has no state that a caller sees
-var encoder = sync.OnceValue(func() *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)),
-		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true)) // the sum checks more than a CRC; one segment writes the size
+//nolint:gochecknoglobals // they cost megabytes, and have no state that a caller sees
+var (
+	fast     = sync.OnceValue(func() *zstd.Encoder { return encoder(zstd.SpeedFastest, runtime.GOMAXPROCS(0)) })
+	thorough = sync.OnceValue(func() *zstd.Encoder { return encoder(zstd.SpeedBetterCompression, min(runtime.GOMAXPROCS(0), 4)) })
+)
+
+func encoder(level zstd.EncoderLevel, concurrency int) *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(concurrency),
+		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), // the sum checks more than a CRC; one segment writes the size
+		zstd.WithAllLitEntropyCompression(true)) // "fastest" would keep digits that repeat nothing as they are
 	if err != nil {
 		panic(err) // the options are constants
 	}
 	return e
-})
+}
 
-// decoder is shared like encoder.
+// decoder is shared like fast.
 //
-//nolint:gochecknoglobals // see encoder
+//nolint:gochecknoglobals // see fast
 var decoder = sync.OnceValue(func() *zstd.Decoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithDecoderMaxMemory(MaxSize))
 	if err != nil {

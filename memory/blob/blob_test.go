@@ -3,6 +3,7 @@ package blob
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ func samples() map[string][]byte {
 		"short":          []byte("the tenant pays on the first of the month"),
 		"repeated":       []byte(strings.Repeat("the lessee pays. ", 10_000)),
 		"not compressed": noise(70_000),
+		"hexadecimal":    fmt.Appendf(nil, "%x", noise(50_000)),
 	}
 }
 
@@ -33,17 +35,41 @@ func noise(n int) []byte {
 func TestWhatWasPackedComesBack(t *testing.T) {
 	t.Parallel()
 	for name, raw := range samples() {
-		packed := Pack(raw)
-		if len(packed) > len(raw)+HeaderSize {
-			t.Errorf("%s: %d bytes became %d", name, len(raw), len(packed))
-		}
-		got, err := Unpack(packed, int64(len(raw)), Of(raw))
-		if err != nil || !bytes.Equal(got, raw) {
-			t.Errorf("%s: %d bytes came back as %d, %v", name, len(raw), len(got), err)
+		for _, packed := range [][]byte{Pack(raw), Tighten(raw)} {
+			if len(packed) > len(raw)+HeaderSize {
+				t.Errorf("%s: %d bytes became %d", name, len(raw), len(packed))
+			}
+			got, err := Unpack(packed, int64(len(raw)), Of(raw))
+			if err != nil || !bytes.Equal(got, raw) {
+				t.Errorf("%s: %d bytes came back as %d, %v", name, len(raw), len(got), err)
+			}
 		}
 	}
 	if n := len(Pack(samples()["repeated"])); n > 1000 {
 		t.Errorf("170,000 repetitive bytes take %d", n)
+	}
+}
+
+func TestLargeBytesArePackedFastAndSmallOnesTightly(t *testing.T) {
+	t.Parallel()
+	for name, raw := range samples() {
+		packed := Pack(raw)
+		if tight := len(raw) <= Small; Tight(packed) != tight {
+			t.Errorf("%s, %d bytes: tight is %t", name, len(raw), !tight)
+		}
+		again, err := Repack(packed, int64(len(raw)), Of(raw))
+		if err != nil || !Tight(again) || len(again) > len(packed) {
+			t.Errorf("%s: %d bytes were packed again to %d, %v", name, len(packed), len(again), err)
+		}
+		if got, err := Unpack(again, int64(len(raw)), Of(raw)); err != nil || !bytes.Equal(got, raw) {
+			t.Errorf("%s: %d bytes came back as %d, %v", name, len(raw), len(got), err)
+		}
+	}
+	if n := len(Pack(samples()["hexadecimal"])); n > 60_000 {
+		t.Errorf("100,000 hexadecimal digits take %d bytes, packed fast", n)
+	}
+	if !Tight(nil) {
+		t.Error("what is no blob is not to be packed again")
 	}
 }
 

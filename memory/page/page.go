@@ -6,6 +6,9 @@
 // WWW Proxies Performance with Greedy-Dual-Size-Frequency Caching Policy", HP Labs 1998). Objects in use and
 // pinned ones stay, and so does the packed form of what has no other home.
 //
+// What was packed fast (see blob.Pack) is packed again, tightly, once it is in L2 only: Loose names what there is to do, and
+// Replace takes the result.
+//
 // A Pager is safe for concurrent use, starts no goroutine and holds its lock for memory accesses only.
 package page
 
@@ -136,6 +139,9 @@ type Pager struct {
 	hot     list.List // *entry, longest unused in front
 	cold    list.List // of those in L2 only
 	age     float64   // of GDSF: the rank of the last victim
+	loose   []*entry  // came into L2 loosely packed; some may have moved on since
+	leaving []Loose   // were sent to L3 before they were packed tightly
+	waiting int64     // packed bytes of leaving
 	stats   Stats
 }
 
@@ -164,6 +170,7 @@ type entry struct {
 	hot, packed []byte
 	safe        bool // L3 has it too
 	doomed      bool // to go when the last user is done
+	queued      bool // in Pager.loose
 	refs        int
 	care        Care
 	uses        float64
@@ -299,6 +306,56 @@ func (p *Pager) Packed(k Key) []byte {
 	return nil
 }
 
+// Loose takes an object out of the queue of those that are in L2 only and loosely packed, or were when PageOut sent them to L3.
+// The bytes are to be read only.
+func (p *Pager) Loose() (l Loose, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.leaving) > 0 {
+		l, p.leaving[0] = p.leaving[0], Loose{}
+		if p.leaving = p.leaving[1:]; len(p.leaving) == 0 {
+			p.leaving = nil
+		}
+		p.waiting -= int64(len(l.Packed))
+		return l, true
+	}
+	for len(p.loose) > 0 {
+		e := p.loose[0]
+		p.loose[0] = nil
+		p.loose = p.loose[1:]
+		e.queued = false
+		if p.entries[e.key] == e && e.isLoose() {
+			return Loose{Key: e.key, Object: e.object, Packed: e.packed, Safe: e.safe}, true
+		}
+	}
+	p.loose = nil
+	return Loose{}, false
+}
+
+// Loose is an object that could be packed more tightly.
+type Loose struct {
+	Key    Key
+	Object ledger.Object
+	Packed []byte
+	Safe   bool // L3 has it too
+}
+
+func (e *entry) isLoose() bool { return e.hot == nil && e.packed != nil && !blob.Tight(e.packed) }
+
+// Replace puts another packed form of an object in the place of the one that it has, unless that has moved on.
+func (p *Pager) Replace(l Loose, packed []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[l.Key]
+	if e == nil || len(e.packed) == 0 || len(l.Packed) == 0 || &e.packed[0] != &l.Packed[0] {
+		return
+	}
+	p.stats.L2Bytes += int64(len(packed) - len(e.packed))
+	e.packed = packed
+	p.rank(e)
+	p.seat(e)
+}
+
 // Forget drops an object that nothing refers to any more, whether safe or not. What is in use goes when the
 // last user is done.
 func (p *Pager) Forget(k Key) {
@@ -321,6 +378,28 @@ func (p *Pager) Forget(k Key) {
 func (p *Pager) PageOut(k Key, to Tier) Tier {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if e := p.entries[k]; e != nil && to < L2 && e.safe && e.refs == 0 && e.loading == nil && e.packed != nil && !blob.Tight(e.packed) {
+		if n := int64(len(e.packed)); p.waiting+n <= p.o.Bytes/mostWaiting {
+			p.leaving = append(p.leaving, Loose{Key: k, Object: e.object, Packed: e.packed, Safe: true})
+			p.waiting += n
+		}
+	}
+	return p.out(k, to)
+}
+
+// Drop is PageOut to L3 of an object that may not be there any more.
+func (p *Pager) Drop(k Key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out(k, L3)
+}
+
+// mostWaiting is the share of the bound, as its inverse, that objects may take which left for L3 and wait to be packed tightly;
+// what does not fit stays in L3 as it is.
+const mostWaiting = 16
+
+// out is PageOut. It is called with mu held.
+func (p *Pager) out(k Key, to Tier) Tier {
 	e := p.entries[k]
 	if e == nil {
 		return p.far()
@@ -386,5 +465,5 @@ func (p *Pager) Stats() Stats {
 
 // used is what counts towards the bound.
 func (p *Pager) used() int64 {
-	return p.stats.HotBytes + p.stats.L2Bytes + int64(len(p.entries))*overhead
+	return p.stats.HotBytes + p.stats.L2Bytes + p.waiting + int64(len(p.entries))*overhead
 }

@@ -363,3 +363,67 @@ func check(t fataler, p *Pager) {
 		t.Fatalf("%d bytes are over the bound of %d", p.used(), p.o.Bytes)
 	}
 }
+
+func TestWhatRestsIsOfferedOnceToBePackedTightly(t *testing.T) {
+	t.Parallel()
+	p, s, clock := pager(t, Options{}, withL3)
+	raw, small := text("large", 2*blob.Small), text("small", 1000)
+	k, o := add(t, p, s, raw, withL3, Care{})
+	add(t, p, s, small, withL3, Care{})
+	if l, ok := p.Loose(); ok {
+		t.Fatalf("%v is hot, and offered", l.Key)
+	}
+	clock.Pass(time.Minute)
+	p.Idle()
+	l, ok := p.Loose()
+	if !ok || l.Key != k || !l.Safe {
+		t.Fatalf("offered: %t, %+v", ok, l)
+	}
+	if l, ok := p.Loose(); ok {
+		t.Errorf("offered again, or what is small: %v", l.Key)
+	}
+	tight, err := blob.Repack(l.Packed, o.Size, o.Sum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := p.Stats().L2Bytes
+	p.Replace(l, tight)
+	if freed := before - p.Stats().L2Bytes; freed != int64(len(l.Packed)-len(tight)) {
+		t.Errorf("%d bytes fewer are counted, of %d", freed, len(l.Packed)-len(tight))
+	}
+	get(t, p, o, raw, L2)
+	p.Replace(l, []byte("of what was there before"))
+	p.PageOut(k, L2)
+	get(t, p, o, raw, L2)
+	p.PageOut(k, L3)
+	if l, ok := p.Loose(); ok {
+		t.Errorf("packed tightly, and offered: %v", l.Key)
+	}
+}
+
+func TestWhatLeavesBeforeItRestsIsOfferedToo(t *testing.T) {
+	t.Parallel()
+	_, _, packed := object(text("0", blob.Small+1000))
+	p, s, _ := pager(t, Options{Bytes: mostWaiting * int64(len(packed)) * 5 / 2}, withL3) // two have room to wait
+	for i := range 4 {
+		k, _ := add(t, p, s, text(fmt.Sprint(i), blob.Small+1000), withL3, Care{})
+		if i == 0 {
+			p.Drop(k)
+			continue
+		}
+		if got := p.PageOut(k, L3); got != L3 {
+			t.Fatalf("paged out to %v", got)
+		}
+	}
+	if st := p.Stats(); st != (Stats{}) {
+		t.Errorf("nothing is in RAM, and it counts %+v", st)
+	}
+	n := 0
+	for l, ok := p.Loose(); ok; l, ok = p.Loose() {
+		n++
+		p.Replace(l, blob.Tighten([]byte("it is not in RAM")))
+	}
+	if n != 2 || p.used() != 0 {
+		t.Errorf("%d were offered, and %d bytes are in use then", n, p.used())
+	}
+}

@@ -36,14 +36,14 @@ func TestTiersAgainstAModel(t *testing.T) {
 		if l3 == withL3 {
 			source = s
 		}
-		p, err := New(Options{Bytes: int64(rapid.IntRange(4_000, 60_000).Draw(r, "bound")), Now: clock.Now}, source)
+		p, err := New(Options{Bytes: int64(rapid.IntRange(4_000, 200_000).Draw(r, "bound")), Now: clock.Now}, source)
 		if err != nil {
 			r.Fatal(err)
 		}
 		m := model{map[blob.Sum][]byte{}, map[blob.Sum]bool{}, map[blob.Sum]bool{}, map[blob.Sum][]Held{}, map[blob.Sum]bool{}}
 		var objects []ledger.Object
 		for i := range 8 {
-			raw := text(fmt.Sprint("object ", i), 500+700*i)
+			raw := text(fmt.Sprint("object ", i), 500+700*i+i/6*blob.Small) // the last two are packed loosely
 			_, o, _ := object(raw)
 			objects = append(objects, o)
 			m.raw[o.Sum] = raw
@@ -95,6 +95,22 @@ func TestTiersAgainstAModel(t *testing.T) {
 				if len(m.users[o.Sum]) == 0 && got > L2 {
 					r.Fatalf("paged out to %v and now in %v", to, got)
 				}
+			},
+			"tighten": func(r *rapid.T) {
+				l, ok := p.Loose()
+				if !ok {
+					return
+				}
+				packed := blob.Tighten(m.raw[l.Object.Sum])
+				if l.Safe {
+					s.put(l.Object, packed)
+				}
+				if rapid.Bool().Draw(r, "used meanwhile") {
+					if h, ok := m.get(r, p, l.Object, l3); ok {
+						h.Release()
+					}
+				}
+				p.Replace(l, packed)
 			},
 			"pin": func(r *rapid.T) {
 				o := rapid.SampledFrom(objects).Draw(r, "object")

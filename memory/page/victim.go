@@ -113,6 +113,7 @@ func (p *Pager) enlist(e *entry) {
 		want = &p.hot
 	case e.packed != nil:
 		want = &p.cold
+		p.queue(e)
 	}
 	if e.in == want && e.seated.Equal(e.last) {
 		return
@@ -131,6 +132,14 @@ func (p *Pager) enlist(e *entry) {
 		return
 	}
 	e.seat = want.InsertAfter(e, at)
+}
+
+// queue notes that an entry in L2 is loosely packed.
+func (p *Pager) queue(e *entry) {
+	if !e.queued && e.isLoose() {
+		e.queued = true
+		p.loose = append(p.loose, e)
+	}
 }
 
 // leave takes the entry out of its list.

@@ -2,12 +2,15 @@ package redis
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
 
+	"signalbox/memory/blob"
 	"signalbox/memory/ledger"
 )
 
@@ -54,32 +57,119 @@ func (s *Store) Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packe
 // when a chunk is not there, and ErrUnavailable.
 func (s *Store) Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byte, error) {
 	var packed []byte
-	err := s.do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) error {
-		gets := make(rueidis.Commands, chunks(o.Packed))
-		for n := range gets {
-			gets[n] = c.B().Get().Key(s.chunkKey(t, o, n)).Build()
-		}
-		for n, r := range c.DoMulti(ctx, gets...) {
-			piece, err := r.AsBytes()
-			if rueidis.IsRedisNil(err) {
-				return fmt.Errorf("%w: chunk %d of %v", ledger.ErrMissing, n, o.Sum)
-			}
-			if err != nil {
+	err := s.do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) (err error) {
+		n := chunks(o.Packed) // as the record has it; another may have stored the object in another form
+		for range 3 {
+			var is layout
+			if packed, is, err = s.read(ctx, c, t, o, n); err == nil || !errors.Is(err, errMoved) {
 				return err
 			}
-			if len(gets) == 1 {
-				packed = piece
-				return nil
-			}
-			if packed == nil {
-				packed = make([]byte, 0, o.Packed)
-			}
-			packed = append(packed, piece...)
+			n = is.chunks
 		}
-		return nil
+		return fmt.Errorf("%w: %v was replaced again and again", ledger.ErrMissing, o.Sum)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read object: %w", err)
 	}
 	return packed, nil
+}
+
+// layout is how a committed object is stored; zero for one that is not committed.
+type layout struct {
+	chunks int
+	form   string // changes with every Replace
+}
+
+// errMoved says that an object was found in another layout than it was asked for.
+var errMoved = errors.New("object has another layout")
+
+// read reads n chunks of an object, with its layout before and behind them in one pipeline of one connection.
+func (s *Store) read(ctx context.Context, c rueidis.Client, t ledger.Tenant, o ledger.Object, n int) ([]byte, layout, error) {
+	ask := func() rueidis.Completed {
+		return c.B().Hmget().Key(s.key(t, "o:"+o.Sum.String())).Field("c", "f").Build()
+	}
+	calls := make(rueidis.Commands, 0, n+2)
+	calls = append(calls, ask())
+	for i := range n {
+		calls = append(calls, c.B().Get().Key(s.chunkKey(t, o, i)).Build())
+	}
+	answers := c.DoMulti(ctx, append(calls, ask())...)
+	before, err := layoutOf(answers[0])
+	if err != nil {
+		return nil, layout{}, err
+	}
+	after, err := layoutOf(answers[n+1])
+	if err != nil {
+		return nil, layout{}, err
+	}
+	if before != after || (after != layout{} && after.chunks != n) {
+		return nil, after, errMoved
+	}
+	packed, err := joined(answers[1:n+1], o)
+	return packed, after, err
+}
+
+func layoutOf(r rueidis.RedisResult) (layout, error) {
+	fields, err := r.ToArray()
+	if err != nil || len(fields) != 2 || fields[0].IsNil() {
+		return layout{}, err
+	}
+	n, err := fields[0].AsInt64()
+	if err != nil {
+		return layout{}, err
+	}
+	if n < 1 || n > int64(chunks(blob.MaxSize+blob.HeaderSize)) {
+		return layout{}, fmt.Errorf("%w: %d chunks", ledger.ErrMissing, n)
+	}
+	l := layout{chunks: int(n)}
+	if !fields[1].IsNil() {
+		l.form, err = fields[1].ToString()
+	}
+	return l, err
+}
+
+func joined(pieces []rueidis.RedisResult, o ledger.Object) ([]byte, error) {
+	var packed []byte
+	for n, r := range pieces {
+		piece, err := r.AsBytes()
+		if rueidis.IsRedisNil(err) {
+			return nil, fmt.Errorf("%w: chunk %d of %v", ledger.ErrMissing, n, o.Sum)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(pieces) == 1 {
+			return piece, nil
+		}
+		if packed == nil {
+			packed = make([]byte, 0, len(pieces)*chunkSize)
+		}
+		packed = append(packed, piece...)
+	}
+	return packed, nil
+}
+
+// Replace puts another packed form in the place of the one that is stored, in one step. It does nothing for an object that
+// no record refers to any more. Errors are ledger.ErrFull and ErrUnavailable; then the old form stays.
+func (s *Store) Replace(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error {
+	n := chunks(int64(len(packed)))
+	unique := rand.Text()
+	object := s.key(t, "o:"+o.Sum.String())
+	err := s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
+		sets := make(rueidis.Commands, 0, n)
+		for i := range n {
+			piece := packed[i*chunkSize : min((i+1)*chunkSize, len(packed))]
+			sets = append(sets, c.B().Set().Key(object+":"+unique+":"+strconv.Itoa(i)).Value(rueidis.BinaryString(piece)).Px(uncommitted).Build())
+		}
+		for _, r := range c.DoMulti(ctx, sets...) {
+			if err := r.Error(); err != nil {
+				return err
+			}
+		}
+		return s.scripts.replace.Exec(ctx, c, []string{object}, []string{strconv.Itoa(n), unique}).Error()
+	})
+	if err != nil {
+		return fmt.Errorf("replace object: %w", err)
+	}
+	return nil
 }

@@ -4,8 +4,8 @@
 // Keys, where T is the hash of the tenant and the hash tag that keeps a tenant in one slot:
 //
 //	cx:{T}:c:ID      hash  rev, rec (JSON), exp (ms)   one record
-//	cx:{T}:o:SUM     hash  n (references), s (bytes), c (chunks)
-//	cx:{T}:o:SUM:N   string, at most 512 KiB: chunk N of the packed object
+//	cx:{T}:o:SUM     hash  n (references), s (bytes), c (chunks), f (how often it was replaced by another packed form)
+//	cx:{T}:o:SUM:N   string, at most 512 KiB: chunk N of the packed object; SUM:X:N one of a form that is to replace it
 //	cx:{T}:exp       sorted set of ids by end of life   cx:{T}:ids  sorted set of ids
 //	cx:{T}:q         hash  n (contexts), b (bytes), p (pinned bytes)
 //	cx:{T}:r:B       hash  f (how full), t (ms)   a bucket of the limits, by the hash of its name; it ends when it is empty
@@ -13,7 +13,8 @@
 //	cx:ev            channel: "T ID REV", REV 0 when the record went
 //
 // Chunks are written first, with a time to live, and lose it in the step that commits the record; what a
-// dying replica leaves behind vanishes. Every call has a budget of time. After several failures in a row a
+// dying replica leaves behind vanishes. An object never changes, but its packed form may be replaced by a smaller one, in one step;
+// who reads several chunks looks at f before and behind them. Every call has a budget of time. After several failures in a row a
 // breaker refuses calls for a second, so nobody waits for a Redis that is down.
 //
 // A Store is safe for concurrent use. The client library runs goroutines until Close; Watch runs one, which makes
@@ -90,13 +91,16 @@ type Store struct {
 	scripts scripts
 }
 
-type scripts struct{ commit, shrink, touch, rate *rueidis.Lua }
+type scripts struct{ commit, shrink, touch, rate, replace *rueidis.Lua }
 
 //go:embed commit.lua
 var commitScript string
 
 //go:embed touch.lua
 var touchScript string
+
+//go:embed replace.lua
+var replaceScript string
 
 // Open is New and Connect.
 func Open(ctx context.Context, o Options) (*Store, error) {
@@ -131,6 +135,8 @@ func New(o Options) (*Store, error) {
 			shrink: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + commitScript),
 			touch:  rueidis.NewLuaScript("#!lua\n" + touchScript),
 			rate:   rueidis.NewLuaScript("#!lua\n" + rateScript),
+			// What it writes makes room, or almost none.
+			replace: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + replaceScript),
 		},
 	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -233,6 +234,82 @@ func TestObjectsOfSeveralChunksComeBackAndGoWithTheLastReference(t *testing.T) {
 	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("cx:{t}:*").Build()).AsStrSlice()
 	if err != nil || len(keys) != 1 || keys[0] != "cx:{t}:q" {
 		t.Errorf("keys are left: %v, %v", keys, err)
+	}
+}
+
+// keysOf are the keys of a tenant.
+func keysOf(tb testing.TB, s *Store, tenant string) []string {
+	tb.Helper()
+	client := *s.client.Load()
+	keys, err := client.Do(tb.Context(), client.B().Keys().Pattern(s.o.Prefix+":{"+tenant+"}:*").Build()).AsStrSlice()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return keys
+}
+
+func TestAnObjectIsReplacedByASmallerFormAndReadInEither(t *testing.T) {
+	t.Parallel()
+	s := open(t, patient(testkit.NewRedis(t).URL()))
+	c, raw := create(t, s, "t", "a", "big", 5*chunkSize/2)
+	o := c.New.Versions[0].Segments[0]
+	forms := map[string][]byte{"three chunks": blob.Pack(raw), "one": []byte("smaller"), "two": bytes.Repeat([]byte("x"), chunkSize+1)}
+	for _, name := range []string{"one", "two", "three chunks", "two", "one"} {
+		if err := s.Replace(t.Context(), "t", o, forms[name]); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Get(t.Context(), "t", o) // whose record speaks of three chunks
+		if err != nil || !bytes.Equal(got, forms[name]) {
+			t.Fatalf("in %s: %d bytes, %v", name, len(got), err)
+		}
+		if n := len(keysOf(t, s, "t")); n != 5+chunks(int64(len(got))) { // the record, its three sets and the object
+			t.Errorf("in %s: %d keys: %v", name, n, keysOf(t, s, "t"))
+		}
+	}
+	client := *s.client.Load()
+	if ttl, err := client.Do(t.Context(), client.B().Pttl().Key(s.chunkKey("t", o, 0)).Build()).AsInt64(); err != nil || ttl != -1 {
+		t.Errorf("what replaced a chunk lives for %d ms, %v", ttl, err)
+	}
+	if _, _, err := s.Commit(t.Context(), ledger.Change{Tenant: "t", ID: "a", Old: c.New, Rev: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Replace(t.Context(), "t", o, forms["two"]); err != nil {
+		t.Errorf("of what is gone: %v", err)
+	}
+	if keys := keysOf(t, s, "t"); len(keys) != 1 {
+		t.Errorf("keys are left: %v", keys)
+	}
+}
+
+func TestReadersNeverSeeHalfOfAReplacement(t *testing.T) {
+	t.Parallel()
+	s := open(t, patient(testkit.NewRedis(t).URL()))
+	c, raw := create(t, s, "t", "a", "big", 5*chunkSize/2)
+	o := c.New.Versions[0].Segments[0]
+	forms := [][]byte{bytes.Repeat([]byte("a"), 2*chunkSize), bytes.Repeat([]byte("b"), 3*chunkSize), blob.Pack(raw)}
+	done := make(chan error)
+	go func() {
+		var err error
+		for i := 0; i < 60 && err == nil; i++ {
+			err = s.Replace(t.Context(), "t", o, forms[i%len(forms)])
+		}
+		done <- err
+	}()
+	for reads, busy := 0, true; busy || reads < 20; reads++ {
+		select {
+		case err := <-done:
+			if busy = false; err != nil {
+				t.Fatal(err)
+			}
+		default:
+		}
+		got, err := s.Get(t.Context(), "t", o)
+		if errors.Is(err, ledger.ErrMissing) && strings.Contains(err.Error(), "again and again") {
+			continue // three times in a row, which only a test does
+		}
+		if err != nil || !slices.ContainsFunc(forms, func(f []byte) bool { return bytes.Equal(f, got) }) {
+			t.Fatalf("%d bytes, which are no form of it, %v", len(got), err)
+		}
 	}
 }
 

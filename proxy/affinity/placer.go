@@ -158,19 +158,12 @@ func (p *Placer) holder(bids *[MaxEndpoints]bid, chosen int) (i, tokens int) {
 
 // bid fills in what is known of all endpoints.
 func (p *Placer) bid(bids *[MaxEndpoints]bid, now time.Time, r *Request, tokens, home int) {
-	var told [MaxEndpoints]int32
-	ticks := p.ticks(now)
-	others := r.Key != 0 && p.residences.read(&told, r.Key, ticks)
+	most := p.known(bids, now, r, tokens)
 	for i := range p.endpoints {
 		e, b := &p.endpoints[i], &bids[i]
-		blocks, basis := e.table.match(r.Class, r.Blocks, ticks)
-		b.known, b.basis = r.tokensOf(blocks, tokens), basis
-		if others && int(told[i]) > b.known {
-			b.known, b.basis = min(int(told[i]), tokens), Predicted
-		}
 		have := float64(b.known)
-		if i == home && r.Key != 0 && b.known == 0 {
-			have = p.o.Prior * float64(tokens)
+		if i == home && r.Key != 0 && b.known == 0 && float64(most) < tooLittle*float64(tokens) {
+			have = p.o.Prior * float64(tokens) // another proxy may have sent it there; where it is known to be elsewhere, nobody has
 		}
 		b.own = (float64(tokens) - have) * e.speed.perToken()
 		b.cost = p.o.Burden*b.own + e.wait(now, p.o.Crowd.Seconds())
@@ -178,6 +171,23 @@ func (p *Placer) bid(bids *[MaxEndpoints]bid, now time.Time, r *Request, tokens,
 			b.cost += r.Penalty[i]
 		}
 	}
+}
+
+// known fills in what endpoints should have of the prompt, and returns the most that one of them should have, in tokens.
+func (p *Placer) known(bids *[MaxEndpoints]bid, now time.Time, r *Request, tokens int) (most int) {
+	var told [MaxEndpoints]int32
+	ticks := p.ticks(now)
+	others := r.Key != 0 && p.residences.read(&told, r.Key, ticks)
+	for i := range p.endpoints {
+		b := &bids[i]
+		blocks, basis := p.endpoints[i].table.match(r.Class, r.Blocks, ticks)
+		b.known, b.basis = r.tokensOf(blocks, tokens), basis
+		if others && int(told[i]) > b.known {
+			b.known, b.basis = min(int(told[i]), tokens), Predicted
+		}
+		most = max(most, b.known)
+	}
+	return most
 }
 
 // unburden counts a prompt that several homes are to have once only: it is computed for those that follow too.

@@ -189,6 +189,38 @@ func TestSmallSavingsDoNotLeadAway(t *testing.T) {
 	}
 }
 
+func TestAHomeIsBelievedToHaveNothingThatIsKnownToBeElsewhere(t *testing.T) {
+	against := func(i int, seconds float64) []float64 {
+		penalty := make([]float64, 4)
+		penalty[i] = seconds
+		return penalty
+	}
+	s := newStage(t, nil)
+	home := s.place(s.request("a"))
+	home.End(s.Now(), affinity.Usage{Failed: true})
+	s.Pass(time.Minute)
+	away := s.request("a")
+	away.Penalty = against(home.Endpoint, 10)
+	holder, _ := s.serve(away, 0)
+	if holder.Home {
+		t.Fatal("10 s against the home, and the request went there")
+	}
+	// To compute the prompt takes 0.4 s, which count twice. With a quarter of it taken for granted, home would be as good.
+	r := s.request("a")
+	r.Penalty = against(holder.Endpoint, 0.6)
+	if k := s.place(r); k.Endpoint != holder.Endpoint {
+		t.Errorf("endpoint %d has the prompt, and %d was picked (home: %t)", holder.Endpoint, k.Endpoint, k.Home)
+	}
+	r = s.request("b")
+	first := s.place(r)
+	first.End(s.Now(), affinity.Usage{Failed: true})
+	s.Pass(time.Minute)
+	r.Penalty = against(first.Endpoint, 0.1)
+	if k := s.place(r); !k.Home {
+		t.Error("what nobody is known to have is not looked for at home")
+	}
+}
+
 func TestEndpointsThatAreRuledOutGetNothing(t *testing.T) {
 	s := newStage(t, nil)
 	r := s.request("a")
