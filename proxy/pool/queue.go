@@ -77,6 +77,16 @@ func (q *queue) leave(turn chan struct{}) {
 	}
 }
 
+// pass takes out a request that got what it waited for, and gives the turn to the next.
+func (q *queue) pass(turn chan struct{}) {
+	q.mu.Lock()
+	if at := slices.Index(q.waiting, turn); at >= 0 {
+		q.waiting = slices.Delete(q.waiting, at, at+1)
+	}
+	q.mu.Unlock()
+	q.wake()
+}
+
 // first reports whether nobody waits longer.
 func (q *queue) first(turn chan struct{}) bool {
 	q.mu.Lock()
@@ -105,7 +115,8 @@ func (q *queue) length() int {
 // Queued is how many requests wait for an endpoint of the group.
 func (g *Group) Queued() int { return g.queue.length() }
 
-// Wait waits until try, which is called at once and whenever something may have become free, returns true. The error is
+// Wait waits until try, which is called at once and whenever something may have become free, returns true. Whoever gets
+// something lets the next in the line try: an endpoint that comes up, or a new one, has more than one place. The error is
 // ErrQueueFull, ErrQueueLate, or that of ctx.
 func (g *Group) Wait(ctx context.Context, try func() bool) error {
 	q := g.queue
@@ -117,12 +128,13 @@ func (g *Group) Wait(ctx context.Context, try func() bool) error {
 	defer late.Stop()
 	for {
 		if q.first(turn) && try() { // what became free before the join has told nobody
-			q.leave(turn)
+			q.pass(turn)
 			return nil
 		}
 		select {
 		case <-turn:
 			if try() {
+				q.wake()
 				return nil
 			}
 			q.rejoin(turn)

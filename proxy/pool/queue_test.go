@@ -111,6 +111,59 @@ func TestTheCapHoldsUnderContention(t *testing.T) {
 	})
 }
 
+// An endpoint that comes up, and one that a reload brings, takes as many of those who wait as it has places, not one.
+func TestNewPlacesGoToAllWhoWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		endpoints := []EndpointOptions{{Name: "a", URL: "http://a/v1", MaxInflight: 1}, {Name: "b", URL: "http://b/v1", MaxInflight: 3}}
+		group := func(n int) *Group {
+			g, err := New("m", endpoints[:n], HealthOptions{}, QueueOptions{Wait: option.Duration(time.Hour)}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g
+		}
+		enter := func(g *Group) func() bool {
+			return func() bool {
+				e, _ := g.Pick(nil, rand.IntN, time.Now())
+				return e != nil && e.Enter()
+			}
+		}
+		g := group(2)
+		a, b := g.Endpoints[0], g.Endpoints[1]
+		_, _ = b.checked(errors.New("down")), b.checked(errors.New("down"))
+		a.Enter()
+		for range 5 {
+			go func() { _ = g.Wait(t.Context(), enter(g)) }()
+		}
+		synctest.Wait()
+		if g.Queued() != 5 {
+			t.Fatalf("%d wait", g.Queued())
+		}
+		b.checked(nil)
+		synctest.Wait()
+		if b.Inflight() != 3 || g.Queued() != 2 {
+			t.Errorf("b came up: %d of its 3 places are taken, %d wait", b.Inflight(), g.Queued())
+		}
+
+		small := group(1)
+		small.Endpoints[0].Enter()
+		go func() { _ = small.Wait(t.Context(), enter(small)) }()
+		synctest.Wait()
+		large := group(2)
+		large.Adopt(small)
+		for range 3 {
+			go func() { _ = large.Wait(t.Context(), enter(large)) }()
+		}
+		synctest.Wait()
+		small.Endpoints[0].Leave() // the one that waited before gets it
+		synctest.Wait()
+		if n := large.Endpoints[1].Inflight(); n != 3 || large.Queued() != 0 {
+			t.Errorf("a larger group: %d of 3 new places are taken, %d wait", n, large.Queued())
+		}
+	})
+}
+
 func TestASuccessorSeesTheRequestsOfBoth(t *testing.T) {
 	t.Parallel()
 	old, e := capped(t, 1, QueueOptions{})
