@@ -74,7 +74,11 @@ func (u *upstream) take() []byte {
 }
 
 // read adds to the window what the upstream has, at least one byte unless it fails.
-func (u *upstream) read() { u.err = u.buf.Read(u.body) }
+func (u *upstream) read() {
+	u.watch.asleep.Store(false)
+	u.err = u.buf.Read(u.body)
+	u.watch.asleep.Store(true)
+}
 
 // close gives everything back; the upstream request is cancelled if it still runs. A second call,
 // and a call on nil, do nothing.

@@ -342,18 +342,27 @@ func hasType(h http.Header, media string) bool {
 
 func isJSON(h http.Header) bool { return hasType(h, "application/json") }
 
-// watchdog cancels an attempt that makes no progress.
+// watchdog cancels an attempt that makes no progress. It sleeps while nobody waits for the upstream: the time that a client takes
+// to read is not the upstream's.
 type watchdog struct {
 	timer  *time.Timer
 	cancel context.CancelFunc
 	late   atomic.Bool
+	asleep atomic.Bool
 }
+
+// nap is how soon a watchdog that was asleep when the time was over looks again.
+const nap = 100 * time.Millisecond
 
 // newWatchdog starts one that waits for limit, or for ever when limit is 0.
 func newWatchdog(ctx context.Context, limit time.Duration) (context.Context, *watchdog) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watchdog{cancel: cancel}
 	w.timer = time.AfterFunc(forever, func() {
+		if w.asleep.Load() {
+			w.timer.Reset(nap)
+			return
+		}
 		w.late.Store(true)
 		cancel()
 	})
@@ -373,6 +382,7 @@ func (w *watchdog) expect(limit time.Duration) {
 
 // stop ends the attempt.
 func (w *watchdog) stop() {
+	w.asleep.Store(false)
 	w.timer.Stop()
 	w.cancel()
 }

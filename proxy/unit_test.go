@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"signalbox/internal/openai"
@@ -119,4 +120,65 @@ func pass(s []byte, step int) ([]byte, error) {
 	tel := telemetry.Discard()
 	err := u.copyEvents(w, &meter{metrics: tel.Metrics, model: "m"}, nil)
 	return rec.Body.Bytes(), err
+}
+
+// cancellable is a body that ends when the watchdog cancels the attempt.
+type cancellable struct {
+	pieces
+
+	ctx context.Context // that of the attempt
+}
+
+func (b *cancellable) Read(to []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return b.pieces.Read(to)
+}
+
+// slowReader is a client that takes a while for every piece of the answer.
+type slowReader struct {
+	http.ResponseWriter
+
+	pause time.Duration
+}
+
+func (c *slowReader) Write(b []byte) (int, error) {
+	time.Sleep(c.pause)
+	return c.ResponseWriter.Write(b)
+}
+
+func (*slowReader) Flush() {}
+
+// A client that reads slowly does not make the upstream late.
+func TestTheTimeOfTheClientIsNotTheUpstreams(t *testing.T) {
+	t.Parallel()
+	const gap = 5 * time.Second
+	stream := strings.Repeat(testkit.Event(" token"), 3) + testkit.Done
+	for name, events := range map[string]bool{"a stream of events": true, "another body": false} {
+		synctest.Test(t, func(t *testing.T) {
+			m := &model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, gap: gap}
+			ctx, watch := newWatchdog(t.Context(), gap)
+			u := &upstream{
+				model: m, endpoint: &pool.Endpoint{}, body: &cancellable{pieces{[]byte(stream), len(testkit.Event(" token"))}, ctx}, buf: answer.Take(), watch: watch, header: http.Header{},
+				length: int64(len(stream)),
+			}
+			rec := httptest.NewRecorder()
+			w := newReply(&slowReader{rec, 2 * gap}, &http.Request{Header: http.Header{}})
+			meter := &meter{metrics: telemetry.Discard().Metrics, model: "m"}
+			pass := func() error { return u.copyBody(w, meter, nil) }
+			if events {
+				u.events, u.flow = true, takeFlow(openai.Chat, 1)
+				pass = func() error { return u.copyEvents(w, meter, nil) }
+			}
+			if err := pass(); err != nil || rec.Body.String() != stream {
+				t.Errorf("%s: %v, sent %q", name, err, rec.Body.String())
+			}
+			if watch.barked() {
+				t.Errorf("%s: the upstream is called late", name)
+			}
+			watch.stop()
+			time.Sleep(time.Hour) // nothing is left that ticks
+		})
+	}
 }
