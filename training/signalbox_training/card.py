@@ -98,7 +98,6 @@ def num(x, digits: int = 3) -> str:
     return "-" if x is None or x != x else f"{x:.{digits}f}"  # x != x: not a number
 
 
-
 def product_tables(found: dict) -> list[str]:
     rows = [[f"`{file}`", r["n"], num(r.get("accuracy")), num(r.get("macro_f1")), num(r.get("auc"), 4), num(r.get("recall_at_threshold")), num(r.get("fpr_at_threshold"), 4),
              num(r.get("ece")), num(r.get("coverage_at_90"))] for file, r in found.items() if "exact" not in r]
@@ -155,6 +154,9 @@ def left_out_tables(rounds: list[dict]) -> list[str]:
                      [[", ".join(r["left_out"]["complexity"]), *row] for r in of["complexity"] for row in complexity_rows(r["complexity"])]))
     out.append(table(["factcheck sources left out", "rows", "accuracy", "AUC"],
                      [[", ".join(r["left_out"]["factcheck"]), r["factcheck"]["rows"], num(r["factcheck"]["accuracy"]), num(r["factcheck"]["auc"])] for r in of["factcheck"]]))
+    each = [r["factcheck"] for r in of["factcheck"] if len(r["left_out"]["factcheck"]) < 3]
+    if each:
+        out.append(f"Factcheck, every source left out once, with no other of its kind: accuracy {sum(e['accuracy'] * e['rows'] for e in each) / sum(e['rows'] for e in each):.3f} over {sum(e['rows'] for e in each)} rows.")
     return out
 
 
