@@ -36,9 +36,12 @@ func replica() {
 	s, err := New(Options{}, remote)
 	fail(err)
 	for i := 0; ; i++ {
-		c, err := s.Create(ctx, alice, Draft{Content: Content{Text: prose(fmt.Sprint(i), 20_000)}, Facts: []Fact{{Text: "fact"}}})
+		c, err := s.Create(ctx, alice, Draft{Content: Content{Text: prose(fmt.Sprint(i), 80_000)}, Facts: []Fact{{Text: "fact"}}})
 		fail(err)
 		fmt.Println(i, c.ID, c.Version)
+		_, err = s.PageOut(ctx, alice, Ref{ID: c.ID}, page.L3)
+		fail(err)
+		s.Sweep(ctx) // it is packed tightly, and replaced in Redis
 		c, err = s.Append(ctx, alice, Ref{ID: c.ID}, Content{Text: fmt.Sprint("more ", i)})
 		fail(err)
 		fmt.Println(i, c.ID, c.Version)
@@ -77,7 +80,7 @@ func TestKillingAReplicaLosesNothingAcknowledged(t *testing.T) {
 		if _, err := fmt.Sscan(line, &i, &id, &version); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		want := prose(fmt.Sprint(i), 20_000)
+		want := prose(fmt.Sprint(i), 80_000)
 		if version == 2 {
 			want += fmt.Sprint("more ", i)
 		}
@@ -279,6 +282,24 @@ func TestBytesWithAWrongSumAreNeverServed(t *testing.T) {
 		if !isUnavailable(err) || snap != nil {
 			t.Errorf("%s: %v, %v", name, snap, err)
 		}
+	}
+}
+
+// silent is a Redis that tells of names and of no records.
+type silent struct{ *redis.Store }
+
+func (silent) Load(context.Context, ledger.Tenant, string) (ledger.Entry, error) {
+	return ledger.Entry{}, ledger.ErrUnavailable
+}
+
+func TestAListIsWholeOrAnError(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	clock := testkit.NewClock()
+	create(t, newStore(t, testOptions(clock), connect(t, server, clock.Now)), alice, draft("text"))
+	s := newStore(t, testOptions(clock), silent{connect(t, server, clock.Now)})
+	if list, _, err := s.List(t.Context(), alice, "", 10); !isUnavailable(err) {
+		t.Errorf("records cannot be read, and the list has %d contexts, %v", len(list), err)
 	}
 }
 

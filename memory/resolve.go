@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"signalbox/memory/ledger"
@@ -91,6 +92,9 @@ func (s *Store) List(ctx context.Context, owner Owner, after string, n int) (lis
 	}
 	for _, id := range ids {
 		at, e, err := s.find(ctx, owner, Ref{ID: id})
+		if unavailable := (*UnavailableError)(nil); errors.As(err, &unavailable) {
+			return nil, "", err // what cannot be read now is not left out as if it were not there
+		}
 		if err != nil || len(e.Record.Versions) == 0 {
 			continue
 		}

@@ -16,7 +16,7 @@ type CacheOptions struct {
 	Mode string `yaml:"mode"`
 	// TTL is how long an answer is kept. 1s to 720h. Default 1h. Reloadable.
 	TTL option.Duration `yaml:"ttl"`
-	// MinSimilarity is the cosine of two embeddings from which on their questions are compared word by word, in [0,1]. The default was measured with the embedded model; another model needs another number. Default 0.7. Reloadable.
+	// MinSimilarity is the cosine of two embeddings from which on their questions are compared word by word, in [0,1]. The default was measured with the embedded model; another model needs another number. Default 0.72. Reloadable.
 	MinSimilarity float64 `yaml:"min_similarity"`
 	// MaxEntries is how many questions are kept for other wordings; the one that was not asked for the longest time goes first. 1 to 1000000. Default 10000. Reloadable.
 	MaxEntries int `yaml:"max_entries"`

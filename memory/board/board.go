@@ -205,15 +205,16 @@ func (b *Board) put(ctx context.Context, n Note) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.o.Budget)
 	defer cancel()
-	client, key := *c, b.key(n)
-	change := client.B().Hset().Key(key).FieldValue().FieldValue(n.Endpoint, strconv.Itoa(n.Tokens)+" "+strconv.FormatInt(n.Expires.UnixMilli(), 10)).Build()
-	if n.Tokens == 0 {
-		change = client.B().Hdel().Key(key).Field(n.Endpoint).Build()
+	client, key, end := *c, b.key(n), n.Expires.UnixMilli()
+	calls := rueidis.Commands{client.B().Hdel().Key(key).Field(n.Endpoint).Build()}
+	if n.Tokens > 0 {
+		calls = rueidis.Commands{
+			client.B().Hset().Key(key).FieldValue().FieldValue(n.Endpoint, strconv.Itoa(n.Tokens)+" "+strconv.FormatInt(end, 10)).Build(),
+			client.B().Pexpireat().Key(key).MillisecondsTimestamp(end).Nx().Build(),
+			client.B().Pexpireat().Key(key).MillisecondsTimestamp(end).Gt().Build(), // another entry may hold for longer
+		}
 	}
-	for _, r := range client.DoMulti(ctx, change,
-		client.B().Pexpireat().Key(key).MillisecondsTimestamp(n.Expires.UnixMilli()).Build(),
-		client.B().Publish().Channel(b.channel()).Message(b.format(n)).Build(),
-	) {
+	for _, r := range client.DoMulti(ctx, append(calls, client.B().Publish().Channel(b.channel()).Message(b.format(n)).Build())...) {
 		if err := r.Error(); err != nil {
 			return fmt.Errorf("write a note: %w", err)
 		}

@@ -22,7 +22,7 @@ type replica struct {
 
 func start(t *testing.T, url string, change ...func(*Options)) *replica {
 	t.Helper()
-	o := Options{URL: url, Rest: 20 * time.Millisecond}
+	o := Options{URL: url, Rest: 20 * time.Millisecond, Budget: 10 * time.Second} // a note that a busy machine drops is told once only
 	for _, f := range change {
 		f(&o)
 	}
@@ -65,7 +65,7 @@ func (r *replica) knows(n Note) bool {
 // eventually waits for what comes through Redis.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {
@@ -103,6 +103,26 @@ func TestReplicasTellEachOther(t *testing.T) {
 	eventually(t, "another note", func() bool { return later.knows(other) })
 	if later.knows(n) {
 		t.Error("what was withdrawn is told to who comes later")
+	}
+}
+
+func TestANoteThatEndsSoonEndsNoOther(t *testing.T) {
+	t.Parallel()
+	r := testkit.NewRedis(t)
+	a, b := start(t, r.URL()), start(t, r.URL())
+	long := note(5, 4000)
+	eventually(t, "a note", func() bool { a.Publish(long); return b.knows(long) })
+	short, gone := long, long
+	short.Endpoint, short.Expires = "another", time.Now().Add(2*time.Second).Truncate(time.Millisecond)
+	gone.Endpoint, gone.Tokens, gone.Expires = "a third", 0, short.Expires
+	for _, n := range []Note{short, gone} {
+		a.Publish(n)
+		eventually(t, "another note", func() bool { return b.knows(n) })
+		client := *a.client.Load()
+		left, err := client.Do(t.Context(), client.B().Pttl().Key(a.key(long)).Build()).AsInt64()
+		if err != nil || left < time.Minute.Milliseconds() {
+			t.Errorf("after %+v the notes of the key end in %d ms, %v", n, left, err)
+		}
 	}
 }
 

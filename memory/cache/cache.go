@@ -25,9 +25,9 @@ type Options struct {
 	Now func() time.Time `yaml:"-"`
 }
 
-// DefaultMinSimilarity was chosen on the even lines of testdata with the embedded model; TestChooseSimilarity tells how and
+// DefaultMinSimilarity was chosen on the even lines of testdata with the embedded bundle 2.4.0; TestChooseSimilarity tells how and
 // says it again.
-const DefaultMinSimilarity = 0.70
+const DefaultMinSimilarity = 0.72
 
 // DefaultOptions returns the defaults.
 func DefaultOptions() Options {

@@ -170,7 +170,7 @@ func TestChooseSimilarity(t *testing.T) {
 			t.Logf("%.2f: %v", least, got)
 		}
 	}
-	t.Logf("chosen: %.2f, in use: %.2f", chosen, cache.DefaultMinSimilarity)
+	t.Logf("chosen: %.2f, in use: %.2f: %v", chosen, cache.DefaultMinSimilarity, measure(minimal, paraphrases, cache.DefaultMinSimilarity))
 	if free.wrong > 0 {
 		t.Errorf("%d of %d minimal pairs are wrong on the even lines", free.wrong, free.other)
 	}
