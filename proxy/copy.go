@@ -199,7 +199,7 @@ func (u *upstream) copyEvents(w *reply, t *meter, r *redact.Stream) error {
 	for {
 		if out := u.take(); len(out) > 0 {
 			now := time.Now()
-			t.chunk(out, now)
+			t.chunk(f, out, now)
 			if err := w.send(r.Feed(out), now); err != nil {
 				return clientError(err)
 			}

@@ -113,5 +113,8 @@ func (f *flow) end(err error) {
 // take returns what is to be sent now, empty when there is nothing. It is valid until the next call of feed or end.
 func (f *flow) take() []byte { return f.out.Take() }
 
+// finished reports whether the end of a choice, or of the answer, has come.
+func (f *flow) finished() bool { return f.done || f.out.State() != sse.Running }
+
 // failed reports whether the upstream has told of an error in the stream itself.
 func (f *flow) failed() bool { return f.out.State() == sse.Failed }

@@ -313,7 +313,7 @@ func (s *checkedSource) Read() ([]byte, error) {
 		if out := u.take(); len(out) > 0 {
 			u.watch.expect(0) // the time that the client takes is not the upstream's
 			u.fresh = true
-			s.t.chunk(out, time.Now())
+			s.t.chunk(f, out, time.Now())
 			if out = s.restore.Feed(out); len(out) > 0 {
 				return out, nil
 			}

@@ -15,7 +15,9 @@ type keeper struct {
 
 	mu    sync.Mutex // guards what follows, and the writing of w while watching
 	timer *time.Timer
+	quiet time.Time // since when nothing was sent
 	on    bool
+	set   bool // timer is
 }
 
 // keepAlive is the comment.
@@ -37,16 +39,28 @@ func (k *keeper) watch() {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.on = true
-	if k.timer == nil {
+	k.on, k.quiet = true, time.Now()
+	switch {
+	case k.timer == nil:
 		k.timer = time.AfterFunc(k.after, k.speak)
-		return
+	case !k.set:
+		k.timer.Reset(k.after)
 	}
-	k.timer.Reset(k.after)
+	k.set = true
 }
 
-// rest ends it; a comment that is being sent is sent first.
+// rest holds it; a comment that is being sent is sent first.
 func (k *keeper) rest() {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.on = false
+}
+
+// end is rest for the last time.
+func (k *keeper) end() {
 	if k == nil {
 		return
 	}
@@ -58,27 +72,37 @@ func (k *keeper) rest() {
 	}
 }
 
-// speak sends a comment.
+// speak sends a comment if it is time. The timer is not put off by what is sent in between, which is often; it looks again.
 func (k *keeper) speak() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.set = false
 	if !k.on {
 		return
 	}
+	wait := k.after - time.Since(k.quiet)
+	if wait <= 0 {
+		if !k.comment() {
+			return // the client has gone, which its request tells
+		}
+		wait = k.after
+	}
+	k.timer.Reset(wait)
+	k.set = true
+}
+
+// comment sends it, with the lock held, and reports whether that went well.
+func (k *keeper) comment() bool {
 	if k.w.status == 0 {
 		h := k.w.Header()
 		h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
 		h["X-Accel-Buffering"] = []string{"no"}
 		k.w.WriteHeader(http.StatusOK)
 	}
-	if k.w.write([]byte(keepAlive), time.Now()) == nil {
-		k.timer.Reset(k.after)
-	} // else the client has gone, which its request tells
+	now := time.Now()
+	k.quiet = now
+	return k.w.write([]byte(keepAlive), now) == nil
 }
 
-// wrote notes that something was sent, with the lock held.
-func (k *keeper) wrote() {
-	if k.on {
-		k.timer.Reset(k.after)
-	}
-}
+// wrote notes that something is sent now, with the lock held.
+func (k *keeper) wrote(now time.Time) { k.quiet = now }

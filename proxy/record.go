@@ -203,14 +203,17 @@ type meter struct {
 // everyGap is of how many gaps between chunks one is measured: a histogram does not need them all.
 const everyGap = 16
 
-// chunk notes one piece of a stream.
-func (t *meter) chunk(b []byte, now time.Time) {
+// chunk notes one piece of the stream f.
+func (t *meter) chunk(f *flow, b []byte, now time.Time) {
 	if t.chunks%everyGap == 1 {
 		t.metrics.InterToken(t.model, now.Sub(t.last))
 	}
 	t.chunks++
 	t.last = now
-	t.Tally.Chunk(b)
+	t.Counts(b)
+	if f.finished() {
+		t.Ends(b)
+	}
 	if t.first.IsZero() && t.Began() {
 		t.first = now
 		t.ticket.First(now)

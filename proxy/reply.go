@@ -73,7 +73,7 @@ func (w *reply) send(b []byte, now time.Time) error {
 	if k := w.keeper; k != nil {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		k.wrote()
+		k.wrote(now)
 	}
 	return w.write(b, now)
 }

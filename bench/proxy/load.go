@@ -20,6 +20,7 @@ type workload struct {
 	rate    int  // requests a second of the open loop; 0 for the closed
 	each    bool // only the cost of a request is of interest
 	chunks  bool // the cost of a chunk is
+	alone   bool // what is added to the first byte is
 	memory  bool // only the memory is
 }
 
@@ -28,6 +29,7 @@ type sample struct {
 	requests, chunks int
 	took             time.Duration
 	cpu              time.Duration
+	calls            int             // reads and writes that the kernel was asked for
 	first            []time.Duration // to the first byte of the answer's body
 	rss              int64
 	failed           error
@@ -46,6 +48,7 @@ func workloads() []workload {
 		{name: "plain, 200/s", model: fastModel, body: chat(fastModel, question, false, 16), clients: 200, rate: 200},
 		{name: "streamed, a token each 5 ms", model: paceModel, body: chat(paceModel, strings.Repeat(question, 8), true, 200), clients: 48, chunks: true},
 		{name: "streamed at once", chunks: true, model: fastModel, body: chat(fastModel, strings.Repeat(question, 8), true, 200), clients: 8},
+		{name: "streamed, one client", alone: true, model: fastModel, body: chat(fastModel, question, true, 16), clients: 1},
 		{name: "streamed, 50/s", model: fastModel, body: chat(fastModel, question, true, 16), clients: 100, rate: 50},
 		{name: "1 MB in one message", model: fastModel, body: chat(fastModel, strings.Repeat("The quick brown fox jumps over the lazy dog. ", 23_000), false, 1), clients: 2, each: true},
 		{name: "10,000 messages", model: fastModel, body: `{"model":"fast","max_tokens":1,"messages":[` + strings.TrimSuffix(many, ",") + `]}`, clients: 2, each: true},
@@ -60,7 +63,7 @@ func put(ctx context.Context, w *way, x *workload, length time.Duration) sample 
 	l := &load{workload: x, url: w.base[x.model] + "/chat/completions", client: &http.Client{Transport: transport}}
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
-	begun, before := time.Now(), w.cpu()
+	begun, before, calls := time.Now(), w.cpu(), w.calls()
 	if x.memory {
 		stop := time.AfterFunc(length*9/10, func() {
 			l.mu.Lock()
@@ -75,6 +78,7 @@ func put(ctx context.Context, w *way, x *workload, length time.Duration) sample 
 		l.closed(ctx)
 	}
 	l.out.took, l.out.cpu = time.Since(begun), w.cpu()-before
+	l.out.calls = w.calls() - calls
 	return l.out
 }
 

@@ -25,8 +25,9 @@ func run(ctx context.Context) error {
 	to := flag.String("to", "", "where the role forwards to")
 	rounds := flag.Int("rounds", 5, "rounds; the medians count")
 	length := flag.Duration("time", 3*time.Second, "time of each workload on each way")
-	binary := flag.String("signalbox", "", "the program to measure; built from this checkout when empty")
+	binary := flag.String("signalbox", "", "the program to measure; built from this checkout when empty; several, separated by commas, are measured beside each other")
 	only := flag.String("only", "", "workloads whose names contain this")
+	ways := flag.String("ways", "", "ways to measure beside the bare proxy, separated by commas: direct, nginx, signalbox; all when empty")
 	flag.Parse()
 	switch *role {
 	case "model":
@@ -41,6 +42,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, b.close())
 	}
+	b.keep(*ways)
 	results, err := b.measure(ctx, *only, *rounds, *length)
 	if err == nil {
 		results.print(os.Stdout)

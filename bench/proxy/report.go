@@ -65,10 +65,10 @@ func (x *workload) figures() []figure {
 		return []figure{{"RSS", "MB", func(s *sample) float64 { return float64(s.rss) / 1e6 }}}
 	case x.each:
 		return []figure{perRequest}
-	case x.rate > 0:
+	case x.rate > 0, x.alone:
 		return []figure{latency(0.5, "p50"), latency(0.99, "p99"), perRequest}
 	case x.chunks:
-		return []figure{{"CPU/chunk", "us", func(s *sample) float64 { return micros(s.cpu) / float64(max(s.chunks, 1)) }}, {"chunks", "/s", func(s *sample) float64 { return float64(s.chunks) / s.took.Seconds() }}}
+		return []figure{{"CPU/chunk", "us", func(s *sample) float64 { return micros(s.cpu) / float64(max(s.chunks, 1)) }}, {"reads and writes/chunk", "", func(s *sample) float64 { return float64(s.calls) / float64(max(s.chunks, 1)) }}, {"chunks", "/s", func(s *sample) float64 { return float64(s.chunks) / s.took.Seconds() }}}
 	}
 	return []figure{throughput, perRequest, latency(0.5, "p50")}
 }
@@ -88,7 +88,8 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// print writes the medians, and in brackets their ratios to the bare reverse proxy.
+// print writes the medians, and in brackets the medians of the ratios to the bare reverse proxy in the same round: what else
+// runs on the machine changes from round to round.
 func (r *results) print(out io.Writer) {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer func() { _ = tw.Flush() }()
@@ -97,28 +98,33 @@ func (r *results) print(out io.Writer) {
 		_, _ = fmt.Fprintf(tw, "%s\t", name)
 	}
 	_, _ = fmt.Fprintln(tw)
-	bare := slices.Index(r.ways, "bare")
+	bare := slices.Index(r.ways, bareWay)
 	for i := range r.loads {
 		for _, f := range r.loads[i].figures() {
 			_, _ = fmt.Fprintf(tw, "%s\t%s, %s\t", r.loads[i].name, f.name, f.unit)
-			base := r.median(i, bare, f)
+			base := r.values(i, bare, f)
 			for j := range r.ways {
-				v := r.median(i, j, f)
+				values := r.values(i, j, f)
+				v := median(values)
 				if v == 0 {
 					_, _ = fmt.Fprint(tw, "-\t")
 					continue
 				}
-				_, _ = fmt.Fprintf(tw, "%.4g (%.2f)\t", v, v/base)
+				for k := range values {
+					values[k] /= base[k]
+				}
+				_, _ = fmt.Fprintf(tw, "%.4g (%.2f)\t", v, median(values))
 			}
 			_, _ = fmt.Fprintln(tw)
 		}
 	}
 }
 
-func (r *results) median(load, way int, f figure) float64 {
+// values are the figures of the rounds.
+func (r *results) values(load, way int, f figure) []float64 {
 	var values []float64
 	for i := range r.all[load][way] {
 		values = append(values, f.of(&r.all[load][way][i]))
 	}
-	return median(values)
+	return values
 }

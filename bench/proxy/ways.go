@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -58,12 +59,33 @@ func newBench(ctx context.Context, binary string) (*bench, error) {
 	if err != nil {
 		return b, err
 	}
-	b.ways = append(b.ways, &way{name: "bare", cmd: cmd, base: bases("http://" + at)})
+	b.ways = append(b.ways, &way{name: bareWay, cmd: cmd, base: bases("http://" + at)})
 	if err := b.nginx(ctx, strings.TrimPrefix(model, "http://")); err != nil {
 		return b, err
 	}
-	return b, b.signalbox(ctx, binary, model)
+	for i, program := range strings.Split(binary, ",") {
+		name := "signalbox"
+		if i > 0 {
+			name = filepath.Base(program)
+		}
+		if err := b.signalbox(ctx, name, program, model); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
 }
+
+// keep leaves out the ways that are not named, but for the one that the others are compared with.
+func (b *bench) keep(names string) {
+	if names == "" {
+		return
+	}
+	wanted := append(strings.Split(names, ","), bareWay)
+	b.ways = slices.DeleteFunc(b.ways, func(w *way) bool { return !slices.Contains(wanted, w.name) })
+}
+
+// bareWay is the way that the others are compared with.
+const bareWay = "bare"
 
 // start starts a program that tells its address in one line.
 func (b *bench) start(ctx context.Context, program string, args ...string) (*exec.Cmd, string, error) {
@@ -87,12 +109,17 @@ func (b *bench) run(cmd *exec.Cmd) error {
 		return fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	b.stops = append(b.stops, func() error {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Process.Signal(syscall.SIGTERM) // killed, nginx would leave its workers behind
+		late := time.AfterFunc(stopTime, func() { _ = cmd.Process.Kill() })
+		defer late.Stop()
+		_ = cmd.Wait() // it was told to end
 		return nil
 	})
 	return nil
 }
+
+// stopTime is how long a program has to end.
+const stopTime = 10 * time.Second
 
 func (b *bench) close() error {
 	var errs []error
@@ -149,7 +176,7 @@ http {
 }
 
 // signalbox adds the product: a rule looks at every request, none at its text, and no model runs.
-func (b *bench) signalbox(ctx context.Context, binary, model string) error {
+func (b *bench) signalbox(ctx context.Context, name, binary, model string) error {
 	at, err := port(ctx)
 	if err != nil {
 		return err
@@ -159,7 +186,7 @@ func (b *bench) signalbox(ctx context.Context, binary, model string) error {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "profiles of signalbox: http://%s/debug/pprof/\n", admin)
-	config := filepath.Join(b.dir, "signalbox.yaml")
+	config := filepath.Join(b.dir, name+".yaml")
 	text := fmt.Sprintf(`server: {listen: %q, admin_listen: %q, pprof: true}
 models:
   - {name: fast, endpoints: [{name: a, url: "%[3]s/fast/v1"}], health: {path: "off"}}
@@ -177,7 +204,7 @@ telemetry: {log: error, prometheus: true}
 	if err := b.run(cmd); err != nil {
 		return err
 	}
-	b.ways = append(b.ways, &way{name: "signalbox", cmd: cmd, base: map[string]string{fastModel: "http://" + at + "/v1", paceModel: "http://" + at + "/v1", slowModel: "http://" + at + "/v1"}})
+	b.ways = append(b.ways, &way{name: name, cmd: cmd, base: map[string]string{fastModel: "http://" + at + "/v1", paceModel: "http://" + at + "/v1", slowModel: "http://" + at + "/v1"}})
 	return await(ctx, "http://"+at+"/healthz")
 }
 
@@ -223,6 +250,23 @@ func (w *way) cpu() time.Duration {
 		}
 	}
 	return sum
+}
+
+// calls is how many reads and writes a way's processes have asked the kernel for since they began.
+func (w *way) calls() (n int) {
+	for _, pid := range w.pids() {
+		b, err := os.ReadFile("/proc/" + pid + "/io")
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(b)) {
+			if name, count, ok := strings.Cut(line, ":"); ok && (name == "syscr" || name == "syscw") {
+				c, _ := strconv.Atoi(strings.TrimSpace(count))
+				n += c
+			}
+		}
+	}
+	return n
 }
 
 // rss is the resident memory of a way's processes in bytes.

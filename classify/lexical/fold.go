@@ -67,14 +67,25 @@ func (f *folder) add(text string) {
 	if !norm.NFC.IsNormalString(text) {
 		text = norm.NFC.String(text)
 	}
-	dst, space := f.dst, f.space
+	table := &asciiFolds[f.mode]
+	dst, space := slices.Grow(f.dst, len(text)+1), f.space
 	for i := 0; i < len(text); {
-		r, n := rune(text[i]), 1
-		if r >= utf8.RuneSelf {
+		c := table[text[i]]
+		if c < foreign {
+			if space {
+				dst = append(dst, ' ')
+				space = false
+			}
+			dst = append(dst, byte(c))
+			i++
+			continue
+		}
+		r, n := ' ', 1
+		if c == foreign {
 			r, n = utf8.DecodeRuneInString(text[i:])
 		}
 		i += n
-		if r == ' ' || r >= '\t' && r <= '\r' || r >= utf8.RuneSelf && unicode.IsSpace(r) {
+		if r == ' ' || c == foreign && unicode.IsSpace(r) {
 			space = len(dst) > f.start
 			continue
 		}
@@ -90,17 +101,59 @@ func (f *folder) add(text string) {
 	f.dst, f.space = dst, space
 }
 
+// What a byte is to a folder when it is not a character to write.
+const (
+	foreign uint16 = 256 + iota // part of a character beyond ASCII
+	white                       // white space
+)
+
+// asciiFolds holds what becomes of each byte.
+//
+//nolint:gochecknoglobals // constant table
+var asciiFolds = func() (t [foldings][256]uint16) {
+	for mode := range t {
+		for c := range t[mode] {
+			switch {
+			case c >= utf8.RuneSelf:
+				t[mode][c] = foreign
+			case c == ' ' || c >= '\t' && c <= '\r':
+				t[mode][c] = white
+			case folding(mode) == foldCase && c >= 'A' && c <= 'Z':
+				t[mode][c] = uint16(c + 'a' - 'A')
+			default:
+				t[mode][c] = uint16(c)
+			}
+		}
+	}
+	return t
+}()
+
 // foldRune goes through the upper case, because some lower-case variants (final sigma, long s)
 // differ from the lower case of their own upper case.
 func foldRune(r rune) rune {
-	if r < utf8.RuneSelf {
-		if r >= 'A' && r <= 'Z' {
-			r += 'a' - 'A'
-		}
+	switch {
+	case r >= 0 && r < lowRunes:
+		return lowFolds[r]
+	case r >= 0x2E80 && r < 0xA640, r >= 0xAC00 && r < 0xD800: // Chinese, Japanese and Korean have no case
 		return r
 	}
-	return unicode.ToLower(unicode.ToUpper(r))
+	return foldSlowly(r)
 }
+
+func foldSlowly(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
+
+// lowRunes is up to where a table says how a letter is folded: Latin, Greek, Cyrillic and Armenian are below.
+const lowRunes = 0x590
+
+// lowFolds is that table.
+//
+//nolint:gochecknoglobals // constant table
+var lowFolds = func() (t [lowRunes]rune) {
+	for r := range t {
+		t[r] = foldSlowly(rune(r))
+	}
+	return t
+}()
 
 // boundary reports whether a phrase may start or end before byte i of text.
 func boundary(text []byte, i int) bool {

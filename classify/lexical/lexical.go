@@ -112,8 +112,9 @@ type Matcher struct {
 
 // automaton finds many phrases in one pass.
 type automaton struct {
-	ac   ahocorasick.AhoCorasick
-	sets [][]int // by phrase, the sets it belongs to
+	ac     ahocorasick.AhoCorasick
+	sets   [][]int // by phrase, the sets it belongs to
+	filter *filter
 }
 
 type namedRegexp struct {
@@ -178,7 +179,7 @@ func newAutomaton(phrases map[string][]int) *automaton {
 		list = append(list, p)
 	}
 	slices.Sort(list)
-	a := &automaton{sets: make([][]int, len(list))}
+	a := &automaton{sets: make([][]int, len(list)), filter: newFilter(list)}
 	for i, p := range list {
 		a.sets[i] = phrases[p]
 	}
@@ -268,22 +269,36 @@ func (m *Matcher) scanPatterns(ctx context.Context, text string, found []bool) e
 const bytesPerLook = 64 << 10
 
 // scan marks the sets whose phrases are in text. longest is the length of the longest one: the text is
-// searched in parts that overlap by that much.
+// searched where one may begin, and so far behind. Places that are close together are searched at once, so
+// that no byte is read more than twice.
 func (a *automaton) scan(ctx context.Context, text []byte, longest int, found []bool) error {
 	if a == nil {
 		return nil
 	}
-	step := max(bytesPerLook, longest)
-	for from := 0; ; from += step {
+	for from := 0; from < len(text); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		to := min(len(text), from+step+longest)
-		a.part(text, from, to, found)
-		if to == len(text) {
-			return nil
+		look := min(from+bytesPerLook, len(text))
+		begin := a.filter.next(text, from, look)
+		if begin == look {
+			from = look
+			continue
 		}
+		last := begin // of the places that the same search looks behind
+		end := min(last+longest, look)
+		for {
+			next := a.filter.next(text, last+1, end)
+			if next == end {
+				break
+			}
+			last = next
+			end = min(last+longest, look)
+		}
+		a.part(text, begin, min(last+longest, len(text)), found)
+		from = end
 	}
+	return nil
 }
 
 // part marks the sets whose phrases are in text[from:to].

@@ -30,13 +30,13 @@ func IsLast(data []byte) bool {
 
 // Finishes counts the choices that end in the data of an event: members finish_reason with a string.
 func Finishes(data []byte) (n int) {
-	name := []byte(`"finish_reason"`)
+	const name = `"finish_reason"`
 	for {
-		i := bytes.Index(data, name)
+		i := find(data, name, 0)
 		if i < 0 {
 			return n
 		}
-		data = bytes.TrimLeft(data[i+len(name):], ": \t\r\n")
+		data = skipBlank(data[i+len(name):])
 		if len(data) > 0 && data[0] == '"' {
 			n++
 		}

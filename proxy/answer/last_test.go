@@ -114,9 +114,11 @@ func TestTheTallyReadsEachAPI(t *testing.T) {
 			got := Tally{API: tt.api}
 			for _, e := range tt.events {
 				b := []byte("data: " + e + "\n\n")
-				got.Chunk(b)
+				got.Ends(b)
+				got.Counts(b)
 				got.FindUsage(b)
 			}
+			got.front, got.apart = 0, 0
 			if got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}

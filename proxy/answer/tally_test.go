@@ -30,7 +30,8 @@ func TestWhatAnAnswerTellsOfItsEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var m Tally
 			for _, c := range tt.chunks {
-				m.Chunk([]byte(c))
+				m.Ends([]byte(c))
+				m.Counts([]byte(c))
 			}
 			if m.Finish != tt.finish || m.Length() != tt.tokens {
 				t.Errorf("finish %q after %d tokens, want %q after %d", m.Finish, m.Length(), tt.finish, tt.tokens)
@@ -44,7 +45,8 @@ func BenchmarkMeasureChunk(b *testing.B) {
 	var m Tally
 	b.ReportAllocs()
 	for range b.N {
-		m.Chunk(chunk)
+		m.Ends(chunk)
+		m.Counts(chunk)
 	}
 }
 
@@ -75,5 +77,30 @@ func TestUsageIsFoundWhereverItStands(t *testing.T) {
 		if c.Usage != (Usage{}) {
 			t.Errorf("%q: %+v", body, c.Usage)
 		}
+	}
+}
+
+// What is found where it was found before is what a search would have found, however the pieces change.
+func TestDeltasAreCountedWhereverTheyStand(t *testing.T) {
+	t.Parallel()
+	first := `data: {"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\n\n"
+	word := `data: {"id":"c","choices":[{"index":0,"delta":{"content":"word"},"finish_reason":null}]}` + "\n\n"
+	reversed := `data: {"choices":[{"finish_reason":null,"delta":{"content":"\"delta\": no"},"index":0}],"id":"c"}` + "\n\n"
+	usage := `data: {"id":"c","choices":[],"usage":{"completion_tokens":3}}` + "\n\n"
+	cut := `data: {"id":"c","choices":[{"index":0,"delta":{"content":"half`
+	pieces := []string{first, word, word + word + word, reversed, usage + word, word + usage, reversed + first + word, cut, ": delta\n\n", `"delta"`, "", word}
+	var all Tally
+	want := Tally{}
+	for _, p := range pieces {
+		all.Counts([]byte(p))
+		var one Tally
+		one.Counts([]byte(p))
+		want.chunks, want.text = want.chunks+one.chunks, want.text+one.text
+	}
+	if all.chunks != want.chunks || all.text != want.text {
+		t.Errorf("%d deltas with %d bytes, want %d with %d", all.chunks, all.text, want.chunks, want.text)
+	}
+	if want.chunks != 14 {
+		t.Errorf("%d deltas one piece at a time, want 14", want.chunks)
 	}
 }
