@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// load is what clients do.
+type load struct {
+	*stand
+
+	mu       sync.Mutex // guards what follows
+	done     map[string]int
+	failures map[string]int
+	first    map[string]error // of the failures
+}
+
+// patience is how long a request may take at most: longer than every time-out of the configuration together.
+const patience = 20 * time.Second
+
+// period keeps the clients busy for a time and returns when nothing is under way.
+func (l *load) period(ctx context.Context, length time.Duration, clients int) {
+	until := time.Now().Add(length)
+	var wg sync.WaitGroup
+	for _, kind := range []struct {
+		name string
+		do   func(ctx context.Context) error
+	}{
+		{"short", l.short}, {"streams", l.stream}, {"aborted", l.abort}, {"misbehaving backend", l.shaky}, {"context", l.context}, {"cached", l.cached}, {"blocked", l.blocked},
+	} {
+		for range clients {
+			wg.Go(func() {
+				for ctx.Err() == nil && time.Now().Before(until) {
+					l.count(ctx, kind.name, kind.do)
+					time.Sleep(time.Duration(rand.Int64N(int64(20 * time.Millisecond)))) //nolint:gosec // clients think
+				}
+			})
+		}
+	}
+	wg.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for ctx.Err() == nil && time.Now().Before(until) {
+			l.count(ctx, "reloads", l.reload)
+			<-tick.C
+		}
+	})
+	wg.Wait()
+}
+
+func (l *load) count(ctx context.Context, name string, do func(ctx context.Context) error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := do(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done[name]++
+	if err != nil && !errors.Is(err, context.Canceled) {
+		if l.failures[name]++; l.failures[name] == 1 {
+			l.first[name] = fmt.Errorf("%s: %w", name, err)
+		}
+	}
+}
+
+func chat(text string, stream bool, tokens int, more string) string {
+	quoted, _ := json.Marshal(text) // a string
+	return fmt.Sprintf(`{"model":"auto","stream":%v,"max_tokens":%d,%s"messages":[{"role":"user","content":%s}]}`, stream, tokens, more, quoted)
+}
+
+// words are a text that was not sent before.
+func words(n int) string {
+	return fmt.Sprintf("%x ", rand.Uint64()) + strings.Repeat("what do levers do ", n/4) //nolint:gosec // any
+}
+
+func (l *load) ask(ctx context.Context, body string, want int) ([]byte, error) {
+	status, answer, err := l.send(ctx, http.MethodPost, l.api+"/v1/chat/completions", body)
+	if err == nil && status != want {
+		err = fmt.Errorf("status %d in place of %d: %.200s", status, want, answer)
+	}
+	return answer, err
+}
+
+func (l *load) short(ctx context.Context) error {
+	_, err := l.ask(ctx, chat(words(16), false, 8, ""), http.StatusOK)
+	return err
+}
+
+func (l *load) stream(ctx context.Context) error {
+	answer, err := l.ask(ctx, chat(words(16), true, 64, ""), http.StatusOK)
+	if err == nil && !bytes.HasSuffix(bytes.TrimSpace(answer), []byte("[DONE]")) {
+		err = fmt.Errorf("a stream of %d bytes without its end", len(answer))
+	}
+	return err
+}
+
+// abort leaves in the middle, wherever that is.
+func (l *load) abort(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(rand.Int64N(int64(60*time.Millisecond)))) //nolint:gosec // any
+	defer cancel()
+	_, err := l.ask(ctx, chat(words(16), true, 64, ""), http.StatusOK)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// shaky asks the model server that misbehaves. Before its answer has begun another one takes over; what becomes of it then is for
+// the tests of the edge, but it must end. Some clients leave.
+func (l *load) shaky(ctx context.Context) error {
+	stream := rand.IntN(2) == 0 //nolint:gosec // any
+	part := ctx
+	if rand.IntN(4) == 0 { //nolint:gosec // any
+		var cancel context.CancelFunc
+		part, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+	}
+	_, _, _ = l.send(part, http.MethodPost, l.api+"/v1/chat/completions", chat(words(4000), stream, 8, "")) // whatever it is
+	return ctx.Err()
+}
+
+// context stores a text, asks with it, and deletes it.
+func (l *load) context(ctx context.Context) error {
+	text, _ := json.Marshal(words(200)) // a string
+	status, answer, err := l.send(ctx, http.MethodPost, l.api+"/v1/contexts", fmt.Sprintf(`{"content":%s}`, text))
+	if err != nil {
+		return err
+	}
+	var made struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(answer, &made) != nil || made.ID == "" {
+		return fmt.Errorf("create: %d %.200s", status, answer)
+	}
+	_, asked := l.ask(ctx, chat(words(8), true, 8, fmt.Sprintf(`"signalbox":{"context":%q},`, made.ID)), http.StatusOK)
+	status, answer, err = l.send(ctx, http.MethodDelete, l.api+"/v1/contexts/"+made.ID, "")
+	if err == nil && status >= http.StatusMultipleChoices {
+		err = fmt.Errorf("delete: %d %.200s", status, answer)
+	}
+	return errors.Join(asked, err)
+}
+
+// cached asks one of a few questions again.
+func (l *load) cached(ctx context.Context) error {
+	_, err := l.ask(ctx, chat(fmt.Sprint("question ", rand.IntN(100)), rand.IntN(2) == 0, 8, `"temperature":0,`), http.StatusOK) //nolint:gosec // any
+	return err
+}
+
+func (l *load) blocked(ctx context.Context) error {
+	answer, err := l.ask(ctx, chat(words(16)+" Project Titan", false, 8, ""), http.StatusBadRequest)
+	if err == nil && !bytes.Contains(answer, []byte("content_policy_violation")) {
+		err = fmt.Errorf("blocked with %.200s", answer)
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+)
+
+// options are what a run needs.
+type options struct {
+	duration, every time.Duration
+	binary          string
+	clients         int
+	log             io.Writer
+}
+
+// report is what a run found.
+type report struct {
+	notes    []note // the first is that before the load, the last that at the end
+	done     map[string]int
+	failures map[string]int
+	first    map[string]error // by kind
+	took     time.Duration
+}
+
+// maxSlope is what memory may grow over a run, in bytes.
+const maxSlope = 1 << 20
+
+// soak runs the load.
+func soak(ctx context.Context, o options) (*report, error) {
+	s, err := newStand(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	l := &load{stand: s, done: map[string]int{}, failures: map[string]int{}, first: map[string]error{}}
+	// What is made once and kept, such as connections to be used again, buffers and what metrics remember, is there after this.
+	l.period(ctx, min(o.every, 5*time.Second), o.clients)
+	base, err := s.idle(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	r := &report{notes: []note{base}, done: l.done, failures: l.failures, first: l.first}
+	for begun := time.Now(); time.Since(begun) < o.duration; {
+		l.period(ctx, o.every, o.clients)
+		n, err := s.settled(ctx, base, time.Since(begun))
+		if err != nil {
+			return nil, err
+		}
+		r.notes = append(r.notes, n)
+		_, _ = fmt.Fprintf(o.log, "%6s  %.1f MB, %d goroutines, %d descriptors, failures %v\n", n.at.Round(time.Second), mb(n.rss), n.goroutines, n.descriptor, l.failures)
+	}
+	r.took = r.notes[len(r.notes)-1].at
+	return r, ctx.Err()
+}
+
+// rest is for how long the process is looked at before the load: connections to model servers stay open unused for 4 s of it.
+const rest = 8 * time.Second
+
+// idle looks at the process until it is at rest, and returns the least that was seen: what one look asks takes goroutines, too.
+func (s *stand) idle(ctx context.Context, at time.Duration) (least note, err error) {
+	since := time.Now()
+	late := await(ctx, "the process to come to rest", func() bool {
+		s.client.CloseIdleConnections()
+		var n note
+		if n, err = s.look(ctx, at); err != nil {
+			return true
+		}
+		if least.rss == 0 || n.goroutines < least.goroutines {
+			least.goroutines = n.goroutines
+		}
+		if least.rss == 0 || n.descriptor < least.descriptor {
+			least.descriptor = n.descriptor
+		}
+		least.at, least.rss = n.at, n.rss
+		return time.Since(since) > rest
+	})
+	return least, errors.Join(err, late)
+}
+
+// settled looks at the process when it has no more goroutines and descriptors than at the base, or a minute later.
+func (s *stand) settled(ctx context.Context, base note, at time.Duration) (n note, err error) {
+	late := await(ctx, "what the load left", func() bool {
+		s.client.CloseIdleConnections()
+		n, err = s.look(ctx, at)
+		return err != nil || n.goroutines <= base.goroutines && n.descriptor <= base.descriptor
+	})
+	if err == nil && ctx.Err() == nil && errors.Is(late, context.DeadlineExceeded) {
+		late = nil // the verdict tells
+	}
+	return n, errors.Join(err, late)
+}
+
+func mb(n int64) float64 { return float64(n) / (1 << 20) }
+
+// slope is the growth of memory over the run in bytes, by least squares, without the first third.
+func (r *report) slope() float64 {
+	late := r.notes[len(r.notes)/3:]
+	var t, y, tt, ty float64
+	for _, n := range late {
+		t += n.at.Seconds()
+		y += float64(n.rss)
+	}
+	k := float64(len(late))
+	t, y = t/k, y/k
+	for _, n := range late {
+		d := n.at.Seconds() - t
+		tt += d * d
+		ty += d * (float64(n.rss) - y)
+	}
+	if tt == 0 {
+		return 0
+	}
+	return ty / tt * (late[len(late)-1].at - late[0].at).Seconds()
+}
+
+func (r *report) print(out io.Writer) {
+	base, last := r.notes[0], r.notes[len(r.notes)-1]
+	for _, name := range slices.Sorted(maps.Keys(r.done)) {
+		_, _ = fmt.Fprintf(out, "%-20s %d\n", name, r.done[name])
+	}
+	_, _ = fmt.Fprintf(out, "%-20s %v\n", "failures", r.failures)
+	_, _ = fmt.Fprintf(out, "%-20s %.1f MB at the start, %.1f MB at the end, slope %+.2f MB\n", "resident memory", mb(base.rss), mb(last.rss), r.slope()/(1<<20))
+	_, _ = fmt.Fprintf(out, "%-20s %d at the start, %d at the end\n", "goroutines", base.goroutines, last.goroutines)
+	_, _ = fmt.Fprintf(out, "%-20s %d at the start, %d at the end\n", "descriptors", base.descriptor, last.descriptor)
+	_, _ = fmt.Fprintf(out, "%-20s %s\n", "time", r.took.Round(time.Second))
+}
+
+// verdict is what is wrong.
+func (r *report) verdict() error {
+	var errs []error
+	base, last := r.notes[0], r.notes[len(r.notes)-1]
+	if last.goroutines > base.goroutines {
+		errs = append(errs, fmt.Errorf("%d goroutines are left", last.goroutines-base.goroutines))
+	}
+	if last.descriptor > base.descriptor {
+		errs = append(errs, fmt.Errorf("%d descriptors are left", last.descriptor-base.descriptor))
+	}
+	if s := r.slope(); s >= maxSlope {
+		errs = append(errs, fmt.Errorf("memory grew by %.2f MB", s/(1<<20)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.failures)) {
+		errs = append(errs, fmt.Errorf("%d requests failed, the first: %w", r.failures[name], r.first[name]))
+	}
+	return errors.Join(errs...)
+}

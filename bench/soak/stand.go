@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"signalbox/internal/testkit/hostile"
+	"signalbox/simulator"
+)
+
+// stand is the program and what is around it.
+type stand struct {
+	dir, config string
+	api, admin  string // base URLs
+	good, bad   string // URLs of the model servers
+	cmd         *exec.Cmd
+	generation  int
+	client      *http.Client
+	closers     []func()
+}
+
+// faults are what the model server does that misbehaves. Those that only end with a time-out, or send hundreds of megabytes, are
+// for the tests of the edge: here they would leave time for little else.
+func faults() []string {
+	return []string{
+		"ok", "ok", "rst-before-head", "close-before-head", "half-head", "ttft?d=400ms", "head-ttft?d=400ms", "ok-then-rst-next", "1xx", "early-413",
+		"status?code=500", "status?code=503", "status?code=429&ra=1", "status-html", "redirect", "bad-header", "dup-cl-differ", "cl-and-te",
+		"cl-too-long", "cl-too-short", "gzip-json", "gzip-corrupt", "gzip-trunc", "json-trailing", "sse-for-json", "json-200-for-stream", "gzip-stream",
+		"rst-mid?k=3&d=5ms", "watch-ttft",
+	}
+}
+
+// owner stands for the test that servers of package hostile are made for; nothing but what they call is there.
+type owner struct {
+	testing.TB
+
+	ctx     context.Context //nolint:containedctx // as a test has one
+	cleanup []func()
+	failed  atomic.Value // what it was told last
+}
+
+func (*owner) Helper()                    {}
+func (o *owner) Context() context.Context { return o.ctx }
+func (o *owner) Cleanup(f func())         { o.cleanup = append(o.cleanup, f) }
+func (o *owner) Error(args ...any)        { o.failed.Store(fmt.Sprint(args...)) }
+func (*owner) Fatal(args ...any)          { panic(fmt.Sprint(args...)) }
+
+// newStand starts everything.
+func newStand(ctx context.Context, o options) (s *stand, err error) {
+	s = &stand{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if s.dir, err = os.MkdirTemp("", "bench-soak"); err != nil {
+		return s, err
+	}
+	if o.binary == "" {
+		o.binary = filepath.Join(s.dir, "signalbox")
+		build := exec.CommandContext(ctx, "go", "build", "-o", o.binary, "signalbox") //nolint:gosec // what is tried
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return s, fmt.Errorf("build signalbox: %w", err)
+		}
+	}
+	well := simulator.DefaultOptions()
+	well.Model, well.TTFT, well.TPOT, well.MaxModelLen = "good", 5*time.Millisecond, 2*time.Millisecond, 1<<24
+	sim, err := simulator.New(well)
+	if err != nil {
+		return s, err
+	}
+	server := httptest.NewServer(sim.Handler())
+	tb := &owner{ctx: ctx}
+	all := faults()
+	bad := hostile.Start(tb, hostile.Options{Still: true, Choose: func() string { return all[rand.IntN(len(all))] }}) //nolint:gosec,contextcheck // a choice; the context is the owner's
+	s.good, s.bad = server.URL+"/v1", bad.URL()
+	s.closers = append(s.closers, s.client.CloseIdleConnections, func() {
+		for _, f := range tb.cleanup {
+			f()
+		}
+	}, server.Close)
+	return s, s.start(ctx, o.binary)
+}
+
+// start starts the program and waits until it is ready.
+func (s *stand) start(ctx context.Context, binary string) error {
+	for _, base := range []*string{&s.api, &s.admin} {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		*base = "http://" + l.Addr().String()
+		if err := l.Close(); err != nil {
+			return err
+		}
+	}
+	s.config = filepath.Join(s.dir, "signalbox.yaml")
+	if err := s.write(); err != nil {
+		return err
+	}
+	s.cmd = exec.CommandContext(ctx, binary, "serve", "--config", s.config)  //nolint:gosec // what is tried
+	s.cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+s.dir, "HOME="+s.dir) // where no library of models is
+	s.cmd.Stderr = os.Stderr
+	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	return await(ctx, "signalbox to be ready", func() bool {
+		status, _, err := s.get(ctx, s.api+"/healthz")
+		return err == nil && status == http.StatusOK
+	})
+}
+
+// write writes the configuration; each differs from the one before.
+func (s *stand) write() error {
+	s.generation++
+	text := fmt.Sprintf(`server: {listen: %q, admin_listen: %q, pprof: true, first_byte_timeout: 1s, answer_timeout: 2s, gap_timeout: 2s}
+models:
+  - {name: good, endpoints: [{name: a, url: %q}]}
+  - {name: bad, endpoints: [{name: b, url: %q}], health: {path: "off"}}
+signals: {keywords: [{name: titan, any: [project titan, generation %d]}]}
+routes:
+  - {name: blocked, when: {keyword: titan}, block: {message: "no"}}
+  - {name: shaky, when: {tokens: {gt: 600}}, use: {models: [bad, good]}}
+default: {models: [good]}
+cache: {mode: exact, max_bytes: 1MiB} # soon full
+telemetry: {log: error, prometheus: true}
+`, strings.TrimPrefix(s.api, "http://"), strings.TrimPrefix(s.admin, "http://"), s.good, s.bad, s.generation)
+	next := s.config + ".next"
+	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, s.config)
+}
+
+// reload changes the configuration.
+func (s *stand) reload(ctx context.Context) error {
+	if err := s.write(); err != nil {
+		return err
+	}
+	status, body, err := s.send(ctx, http.MethodPost, s.admin+"/-/reload", "")
+	if err == nil && status >= http.StatusMultipleChoices {
+		err = fmt.Errorf("reload: %d %s", status, body)
+	}
+	return err
+}
+
+// close ends everything.
+func (s *stand) close() {
+	if s.cmd != nil && s.cmd.Process != nil {
+		_ = s.cmd.Process.Signal(syscall.SIGTERM)
+		late := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
+		_ = s.cmd.Wait() // how it ends is for other tests
+		late.Stop()
+	}
+	for _, f := range s.closers {
+		f()
+	}
+	_ = os.RemoveAll(s.dir)
+}
+
+func (s *stand) get(ctx context.Context, url string) (status int, body []byte, err error) {
+	return s.send(ctx, http.MethodGet, url, "")
+}
+
+func (s *stand) send(ctx context.Context, method, url, body string) (status int, answer []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := s.client.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	answer, err = io.ReadAll(res.Body)
+	return res.StatusCode, answer, err
+}
+
+// note is what was seen of the process at a time.
+type note struct {
+	at                     time.Duration
+	rss                    int64 // bytes
+	goroutines, descriptor int
+}
+
+// look forces a collection and looks at the process. Connections to it are closed before: each has a goroutine and a descriptor.
+func (s *stand) look(ctx context.Context, at time.Duration) (n note, err error) {
+	n.at = at
+	for range 2 { // what finalizers hold goes with the second one
+		if _, _, err := s.get(ctx, s.admin+"/debug/pprof/heap?gc=1"); err != nil {
+			return n, err
+		}
+	}
+	_, text, err := s.get(ctx, s.admin+"/debug/pprof/goroutine?debug=1")
+	if err != nil {
+		return n, err
+	}
+	if _, err := fmt.Sscanf(string(text), "goroutine profile: total %d", &n.goroutines); err != nil {
+		return n, fmt.Errorf("goroutines: %w", err)
+	}
+	pid := strconv.Itoa(s.cmd.Process.Pid)
+	open, err := os.ReadDir("/proc/" + pid + "/fd")
+	if err != nil {
+		return n, err
+	}
+	n.descriptor = len(open)
+	status, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		return n, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			n.rss = kb << 10
+		}
+	}
+	if n.rss == 0 {
+		return n, errors.New("no VmRSS")
+	}
+	return n, nil
+}
+
+// await asks until there is a yes.
+func await(ctx context.Context, what string, yes func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !yes() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waited for %s: %w", what, ctx.Err())
+		case <-tick.C:
+		}
+	}
+	return nil
+}
