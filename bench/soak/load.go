@@ -24,7 +24,7 @@ type load struct {
 }
 
 // patience is how long a request may take at most: longer than every time-out of the configuration together.
-const patience = 20 * time.Second
+const patience = 45 * time.Second
 
 // period keeps the clients busy for a time and returns when nothing is under way.
 func (l *load) period(ctx context.Context, length time.Duration, clients int) {

@@ -130,7 +130,7 @@ func (s *stand) start(ctx context.Context, binary string) error {
 // write writes the configuration; each differs from the one before.
 func (s *stand) write() error {
 	s.generation++
-	text := fmt.Sprintf(`server: {listen: %q, admin_listen: %q, pprof: true, first_byte_timeout: 1s, answer_timeout: 2s, gap_timeout: 2s}
+	text := fmt.Sprintf(`server: {listen: %q, admin_listen: %q, pprof: true, first_byte_timeout: 5s, answer_timeout: 5s, gap_timeout: 5s}
 models:
   - {name: good, endpoints: [{name: a, url: %q}]}
   - {name: bad, endpoints: [{name: b, url: %q}], health: {path: "off"}}
