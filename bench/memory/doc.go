@@ -9,7 +9,7 @@
 // ratios mean something. Prompts are made up; a token is four or five letters, so that lengths estimated from the
 // text are wrong by a tenth.
 //
-//	go run ./bench/memory --live [--only density,pointer,compression,paging,shared,...]
+//	go run ./bench/memory --live [--only density,pointer,lookup,compression,paging,shared,...]
 //
 // measures the whole product in real time: proxies with contexts and placement over loopback HTTP, in front of four
 // simulated servers, against clients that pick a server themselves; a Redis of its own (redis-server must be
