@@ -70,6 +70,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 	defer p.transport.CloseIdleConnections()
 	defer wg.Wait()
 	wg.Go(func() { p.warms.run(ctx, p) })
+	wg.Go(func() { p.limiter.Run(ctx) })
 	var checked *State
 	for {
 		if st := p.state.Load(); st != checked {

@@ -2,22 +2,41 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"signalbox/memory/ledger"
 	"signalbox/memory/redis"
 	"signalbox/proxy/rate"
 )
 
-// sharedLimits counts the minutes of callers in Redis, for all replicas.
+// sharedLimits counts what callers use in Redis, for all replicas. A group is a tenant, whose keys are in one slot.
 type sharedLimits struct{ redis *redis.Store }
 
 var _ rate.Remote = sharedLimits{}
 
-// Charge implements rate.Remote. The group is the tenant, whose keys are in one slot.
+// Charge implements rate.Remote.
 func (s sharedLimits) Charge(ctx context.Context, group string, charges []rate.Charge) ([]float64, bool, error) {
 	out := make([]redis.Charge, len(charges))
 	for i, c := range charges {
 		out[i] = redis.Charge(c)
 	}
 	return s.redis.Rate(ctx, ledger.TenantOf(group), out)
+}
+
+// Enter implements rate.Remote.
+func (s sharedLimits) Enter(ctx context.Context, group string, flights []rate.Flight, ttl time.Duration, force bool) ([]int, bool, error) {
+	return s.redis.Enter(ctx, ledger.TenantOf(group), flightsOf(flights), ttl, force)
+}
+
+// Leave implements rate.Remote.
+func (s sharedLimits) Leave(ctx context.Context, group string, flights []rate.Flight) error {
+	return s.redis.Leave(ctx, ledger.TenantOf(group), flightsOf(flights))
+}
+
+func flightsOf(flights []rate.Flight) []redis.Flight {
+	out := make([]redis.Flight, len(flights))
+	for i, f := range flights {
+		out[i] = redis.Flight(f)
+	}
+	return out
 }

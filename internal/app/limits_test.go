@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -8,11 +9,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"signalbox/internal/config"
 	"signalbox/internal/testkit"
+	"signalbox/internal/testkit/hostile"
 )
 
 // instant is a model server that answers at once.
@@ -83,4 +87,83 @@ memory: {salt_secret: "${SALT}", redis: {url: "%s"}}
 	if p50 := took[len(took)/2]; p50 > 20*time.Millisecond {
 		t.Errorf("without Redis a request takes %s", p50)
 	}
+}
+
+// Two replicas let as many requests in at a time as one, and each as many by itself when Redis is gone.
+func TestReplicasShareRequestsAtATime(t *testing.T) {
+	t.Parallel()
+	redis := testkit.NewRedis(t)
+	model := hostile.Start(t, hostile.Options{Mode: "watch-ttft"})
+	sum := sha256.Sum256([]byte("k"))
+	yaml := fmt.Sprintf(`
+models: [{name: m, endpoints: [{name: a, url: "%s"}], health: {path: "off"}}]
+default: {models: [m]}
+auth: {mode: keys, keys: [{name: caller, sha256: %s, rate: {concurrency: 3}}]}
+memory: {salt_secret: "${SALT}", redis: {url: "%s"}}
+`, model.URL(), hex.EncodeToString(sum[:]), redis.URL())
+	env := func(name string) (string, bool) {
+		if name == "SALT" {
+			return "0123456789abcdef0123456789abcdef", true
+		}
+		return os.LookupEnv(name)
+	}
+	var replicas [2]*server
+	for i := range replicas {
+		cfg, _, err := config.Parse("test.yaml", []byte(yaml), env, Catalog)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replicas[i] = serve(t, cfg, settings(t))
+	}
+	// flood asks replica i until it is refused n times, and leaves what was let in under way.
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	client := dialing(t, nil, http1Only)
+	flood := func(n int, i int) {
+		refused := make(chan struct{}, 100)
+		for range 20 {
+			clients.Go(func() {
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, replicas[i].url+"/v1/chat/completions", strings.NewReader(plainRequest))
+				if err != nil {
+					return
+				}
+				req.Header.Set("Authorization", "Bearer k")
+				if res, err := client.Do(req); err == nil {
+					_ = res.Body.Close()
+					if res.StatusCode == http.StatusTooManyRequests {
+						refused <- struct{}{}
+					}
+				}
+			})
+		}
+		for range n {
+			select {
+			case <-refused:
+			case <-time.After(20 * time.Second):
+				t.Errorf("replica %d refuses fewer than %d of 20", i, n)
+				return
+			}
+		}
+	}
+	// One that Redis answers late counts in its replica alone: some more than 3 may be let in on a busy machine, never more than
+	// each by itself.
+	flood(17, 0)
+	flood(17, 1)
+	in := model.Requests()
+	if in < 3 || in > 6 {
+		t.Errorf("3 at a time are allowed, two replicas let %d in", in)
+	}
+	t.Logf("%d of 40 were let in", in)
+	leave()
+	clients.Wait()
+	redis.Kill()
+	ctx, leave = context.WithCancel(t.Context())
+	defer leave()
+	flood(17, 1)
+	if by := model.Requests() - in; by < 1 || by > 3 {
+		t.Errorf("without Redis one replica let %d in", by)
+	}
+	leave()
 }

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -71,5 +72,74 @@ func TestARedisThatHangsCostsARequestLittle(t *testing.T) {
 	// The breaker opens after three: all calls together cost a little more than three budgets.
 	if took := time.Since(begun); took > 20*rateBudget {
 		t.Errorf("%d calls took %s", calls, took)
+	}
+}
+
+func TestRequestsUnderWayAreSharedByReplicas(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	var stores [2]*Store
+	for i := range stores {
+		var err error
+		if stores[i], err = Open(t.Context(), Options{URL: server.URL()}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stores[i].Close)
+	}
+	tenant := ledger.TenantOf("acme")
+	eventually := func(try func() error) { // a busy machine may answer late
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); ; {
+			err := try()
+			if err == nil {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatal(err)
+			}
+		}
+	}
+	enter := func(store int, id string, ttl time.Duration, force bool) (used []int, fits bool) {
+		t.Helper()
+		eventually(func() (err error) {
+			used, fits, err = stores[store].Enter(t.Context(), tenant, []Flight{{Scope: "caller", Room: 2, ID: id}, {Scope: "tenant", Room: 9, ID: id}}, ttl, force)
+			return err
+		})
+		return used, fits
+	}
+	leave := func(store int, id string) {
+		t.Helper()
+		eventually(func() error {
+			return stores[store].Leave(t.Context(), tenant, []Flight{{Scope: "caller", ID: id}, {Scope: "tenant", ID: id}})
+		})
+	}
+	const long = time.Hour
+	if used, fits := enter(0, "one", long, false); !fits || used[0] != 1 || used[1] != 1 {
+		t.Errorf("the first: %v, %v", used, fits)
+	}
+	if used, fits := enter(1, "two", long, false); !fits || used[0] != 2 {
+		t.Errorf("the second: %v, %v", used, fits)
+	}
+	if used, fits := enter(1, "three", long, false); fits || used[0] != 2 || used[1] != 2 {
+		t.Errorf("the third: %v, %v", used, fits)
+	}
+	if used, fits := enter(0, "one", long, true); !fits || used[0] != 2 || used[1] != 2 {
+		t.Errorf("the first again: %v, %v", used, fits)
+	}
+	leave(1, "two")
+	leave(1, "two")
+	if used, fits := enter(1, "three", time.Millisecond, false); !fits || used[0] != 2 {
+		t.Errorf("after one has ended: %v, %v", used, fits)
+	}
+	eventually(func() error { // its process says nothing more of it
+		if used, fits := enter(0, "four", long, false); !fits {
+			return fmt.Errorf("%d are counted", used[0])
+		}
+		return nil
+	})
+	leave(0, "one")
+	leave(0, "four")
+	if used, _ := enter(0, "five", long, false); used[0] != 1 || used[1] != 1 {
+		t.Errorf("all but one have ended: %v", used)
 	}
 }

@@ -91,7 +91,7 @@ type Store struct {
 	scripts scripts
 }
 
-type scripts struct{ commit, shrink, touch, rate, replace *rueidis.Lua }
+type scripts struct{ commit, shrink, touch, rate, flights, replace *rueidis.Lua }
 
 //go:embed commit.lua
 var commitScript string
@@ -131,10 +131,11 @@ func New(o Options) (*Store, error) {
 		brake: breaker{failures: int64(o.Failures), rest: o.Rest, now: o.Now},
 		scripts: scripts{
 			// With a shebang Redis 7 refuses a script as a whole when memory is full; what frees memory must not be refused.
-			commit: rueidis.NewLuaScript("#!lua\n" + commitScript),
-			shrink: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + commitScript),
-			touch:  rueidis.NewLuaScript("#!lua\n" + touchScript),
-			rate:   rueidis.NewLuaScript("#!lua\n" + rateScript),
+			commit:  rueidis.NewLuaScript("#!lua\n" + commitScript),
+			shrink:  rueidis.NewLuaScript("#!lua flags=allow-oom\n" + commitScript),
+			touch:   rueidis.NewLuaScript("#!lua\n" + touchScript),
+			rate:    rueidis.NewLuaScript("#!lua\n" + rateScript),
+			flights: rueidis.NewLuaScript("#!lua\n" + flightsScript),
 			// What it writes makes room, or almost none.
 			replace: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + replaceScript),
 		},

@@ -6,10 +6,12 @@
 // goes in, or is taken out, after it.
 //
 // Buckets are in this process, or in a Remote that replicas share. A Remote that does not answer is asked no more for the request,
-// and the bucket of this process stands in. Requests at a time are counted in this process alone.
+// and the bucket of this process stands in. Requests at a time are counted in this process, and in the Remote for all of them: there
+// each is counted for a while and counted again as long as it is under way, so that those of a process that died are not counted
+// for long.
 //
-// It knows nothing of HTTP but the names of headers. A Limiter is safe for concurrent use; it starts no goroutine. Its lock is a
-// leaf.
+// It knows nothing of HTTP but the names of headers. A Limiter is safe for concurrent use; it starts no goroutine, and Run needs
+// one. Its lock is a leaf.
 package rate
 
 import (
@@ -40,6 +42,18 @@ type Remote interface {
 	// Charge makes all charges, or none when one of them does not fit, and returns how full each bucket is then. group is the
 	// same for buckets that may be charged together.
 	Charge(ctx context.Context, group string, charges []Charge) (full []float64, fits bool, err error)
+	// Enter counts flights for the time of ttl, or none of them when one does not fit, and returns how many are under way in each
+	// scope then. With force they are counted whether they fit or not.
+	Enter(ctx context.Context, group string, flights []Flight, ttl time.Duration, force bool) (used []int, fits bool, err error)
+	// Leave takes flights out. Those that are not counted do not matter.
+	Leave(ctx context.Context, group string, flights []Flight) error
+}
+
+// Flight is a request under way in a scope that bounds them.
+type Flight struct {
+	Scope string
+	Room  int    // how many may be under way
+	ID    string // of the request, unique among all processes
 }
 
 // Limiter keeps limits.
@@ -51,6 +65,7 @@ type Limiter struct {
 	buckets map[string]*bucket
 	flights map[string]int // requests under way by scope
 	swept   time.Time
+	remotes flights
 }
 
 // bucket is how full one was at a time.
@@ -62,7 +77,7 @@ type bucket struct {
 
 // New makes a Limiter. remote may be nil.
 func New(remote Remote, now func() time.Time) *Limiter {
-	return &Limiter{now: now, remote: remote, buckets: map[string]*bucket{}, flights: map[string]int{}}
+	return &Limiter{now: now, remote: remote, buckets: map[string]*bucket{}, flights: map[string]int{}, remotes: flights{held: map[*Lease]struct{}{}}}
 }
 
 // Share lets buckets be kept by remote from now on. Call it before the first request.
@@ -102,9 +117,11 @@ type Lease struct {
 	l        *Limiter
 	group    string
 	limits   []Limit
-	parallel int     // limits whose flights were counted
-	estimate int     // tokens that were charged
-	tightest [2]Room // of requests and of tokens
+	parallel int      // limits whose flights were counted
+	flying   []Flight // that the remote counts, or may count
+	lost     bool     // the remote did not answer
+	estimate int      // tokens that were charged
+	tightest [2]Room  // of requests and of tokens
 }
 
 // Room is how much is left of a limit.
@@ -120,6 +137,10 @@ func (l *Limiter) Admit(ctx context.Context, group string, limits []Limit) (*Lea
 	}
 	lease := &Lease{l: l, group: group, limits: limits}
 	if err := l.enter(lease); err != nil {
+		return nil, err
+	}
+	if err := l.depart(ctx, lease); err != nil {
+		lease.Close()
 		return nil, err
 	}
 	if err := lease.charge(ctx, Requests, 1); err != nil {
@@ -153,6 +174,7 @@ func (s *Lease) Close() {
 		return
 	}
 	s.parallel = 0
+	s.l.arrive(s)
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
 	for _, x := range s.limits {
@@ -186,8 +208,11 @@ func (s *Lease) Settle(ctx context.Context, used int) {
 	for i := range charges {
 		charges[i].Force = true
 	}
-	s.l.apply(ctx, s.group, charges)
+	s.apply(ctx, charges)
 }
+
+// Bounds reports whether some limit is on a kind.
+func (s *Lease) Bounds(k Kind) bool { return s != nil && len(s.charges(k, 0)) > 0 }
 
 // Left is what was left of the tightest limit when the request was let in.
 func (s *Lease) Left(k Kind) Room {
@@ -225,7 +250,7 @@ func (s *Lease) charge(ctx context.Context, k Kind, n int) error {
 			return &ExceededError{Kind: k, Limit: c.Room, Asked: n}
 		}
 	}
-	full, fits := s.l.apply(ctx, s.group, charges)
+	full, fits := s.apply(ctx, charges)
 	tightest := Room{Left: math.MaxInt}
 	var broken *ExceededError
 	for i, c := range charges {
@@ -257,11 +282,14 @@ func leak(amount float64, room int) time.Duration {
 }
 
 // apply makes the charges where buckets are kept.
-func (l *Limiter) apply(ctx context.Context, group string, charges []Charge) (full []float64, fits bool) {
-	if l.remote != nil {
-		if full, fits, err := l.remote.Charge(ctx, group, charges); err == nil && len(full) == len(charges) {
+func (s *Lease) apply(ctx context.Context, charges []Charge) (full []float64, fits bool) {
+	l := s.l
+	if l.remote != nil && !s.lost {
+		full, fits, err := l.remote.Charge(ctx, s.group, charges)
+		if err == nil && len(full) == len(charges) {
 			return full, fits
 		}
+		s.lost = true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -236,6 +236,16 @@ func (r *brokenRemote) Charge(context.Context, string, []Charge) ([]float64, boo
 	return nil, false, errors.New("gone")
 }
 
+func (r *brokenRemote) Enter(context.Context, string, []Flight, time.Duration, bool) ([]int, bool, error) {
+	r.calls++
+	return nil, false, errors.New("gone")
+}
+
+func (r *brokenRemote) Leave(context.Context, string, []Flight) error {
+	r.calls++
+	return errors.New("gone")
+}
+
 func TestBucketsOfTheProcessStandIn(t *testing.T) {
 	t.Parallel()
 	r := &brokenRemote{}

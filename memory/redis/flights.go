@@ -1,0 +1,73 @@
+package redis
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"signalbox/memory/ledger"
+)
+
+//go:embed flights.lua
+var flightsScript string
+
+// Flight is a request under way in a scope.
+type Flight struct {
+	Scope string
+	Room  int // how many may be under way
+	ID    string
+}
+
+// Enter counts flights of a tenant for the time of ttl, or none of them when one does not fit and there is no force, in one step for
+// all replicas, and returns how many are under way in each scope then. The error is ErrUnavailable, after some 8 ms at most.
+func (s *Store) Enter(ctx context.Context, t ledger.Tenant, flights []Flight, ttl time.Duration, force bool) (used []int, fits bool, err error) {
+	return s.flights(ctx, t, flights, max(ttl.Milliseconds(), 1), force)
+}
+
+// Leave takes flights of a tenant out. Its error is that of Enter.
+func (s *Store) Leave(ctx context.Context, t ledger.Tenant, flights []Flight) error {
+	_, _, err := s.flights(ctx, t, flights, 0, true)
+	return err
+}
+
+func (s *Store) flights(ctx context.Context, t ledger.Tenant, flights []Flight, ttl int64, force bool) (used []int, fits bool, err error) {
+	keys, args := make([]string, len(flights)), make([]string, 0, 2+2*len(flights))
+	args = append(args, strconv.FormatInt(ttl, 10), map[bool]string{false: "0", true: "1"}[force])
+	for i, f := range flights {
+		sum := sha256.Sum256([]byte(f.Scope))
+		keys[i] = s.key(t, "f:"+hex.EncodeToString(sum[:16]))
+		args = append(args, strconv.Itoa(f.Room), f.ID)
+	}
+	err = s.do(ctx, rateBudget, func(ctx context.Context, c rueidis.Client) error {
+		reply, err := s.scripts.flights.Exec(ctx, c, keys, args).ToArray()
+		if err != nil {
+			return err
+		}
+		if len(reply) != 2 {
+			return fmt.Errorf("%d parts in the answer", len(reply))
+		}
+		ok, err := reply[0].AsInt64()
+		if err != nil {
+			return err
+		}
+		counts, err := reply[1].AsIntSlice()
+		if err != nil {
+			return err
+		}
+		fits, used = ok == 1, make([]int, len(counts))
+		for i, n := range counts {
+			used[i] = int(n)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("count requests under way: %w", err)
+	}
+	return used, fits, nil
+}
