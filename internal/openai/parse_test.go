@@ -425,3 +425,24 @@ func TestParseChatTellsMediaFromText(t *testing.T) {
 		})
 	}
 }
+
+// A body that was cut names the field in which it ends, as far as that is known: a name that is not complete names nothing.
+func TestACutBodyNamesTheFieldWhereItEnds(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"model":"auto","mess`:                                                                  "",
+		`{"model":"au`:                                                                           "model",
+		`{"model":"auto","messages":[`:                                                           "messages",
+		`{"model":"auto","messages":[{"role":"us`:                                                "messages[0].role",
+		`{"model":"auto","messages":[{"role":"user","content":"hel`:                              "messages[0].content",
+		`{"model":"auto","messages":[{"role":"user","content":"hello"}`:                          "messages",
+		`{"model":"auto","messages":[{"role":"user","content":[{"type":"text","text":"a`:         "messages[0].content[0].text",
+		`{"model":"auto","messages":[{"role":"user","content":"hello"}],"tools":[{"function":{"`: "tools[0].function",
+		`{"model":"auto","messages":[{"role":"user","content":"hello"}],"x":{"a":tru`:            "x.a",
+	} {
+		_, err := ParseChat([]byte(body), Limits{})
+		if e, ok := errors.AsType[*Error](err); !ok || e.Param != want || !strings.Contains(e.Message, fmt.Sprintf("at byte %d", len(body))) {
+			t.Errorf("%s: param %q with %v, want %q", body, e.Param, err, want)
+		}
+	}
+}

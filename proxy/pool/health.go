@@ -38,11 +38,16 @@ func (w Watcher) Watch(ctx context.Context, groups []*Group, idle <-chan struct{
 	wg.Wait()
 }
 
-// check asks one endpoint at every interval, first at once.
+// longestPause is how long an endpoint that is down is left alone at most, unless its interval is longer: as long as one that is
+// ejected for the first time.
+const longestPause = ejectionBase
+
+// check asks one endpoint at every interval, first at once. One that is down is asked less and less often.
 func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
-	tick := time.NewTicker(time.Duration(o.Interval))
-	defer tick.Stop()
-	for {
+	interval := time.Duration(o.Interval)
+	next := time.NewTimer(interval)
+	defer next.Stop()
+	for pause := interval; ; {
 		err := w.ask(ctx, e, time.Duration(o.Timeout))
 		if ctx.Err() != nil {
 			return // the failure may be ours
@@ -50,10 +55,14 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 		if e.checked(err) {
 			w.report(ctx, e, err)
 		}
+		if pause = min(2*pause, max(interval, longestPause)); err == nil || !e.isDown() {
+			pause = interval
+		}
+		next.Reset(pause)
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-next.C:
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (o *EndpointOptions) Check(p *option.Problems, at string) {
 type HealthOptions struct {
 	// Path is asked with GET on the endpoint's host. `off` turns the checks off. Default /health, and where a server has no such path, the list of models of its API.
 	Path string `yaml:"path"`
-	// Interval is the time between two checks. At least 10ms. Default 5s.
+	// Interval is the time between two checks. While the server is down it doubles with each, up to 30s. At least 10ms. Default 5s.
 	Interval option.Duration `yaml:"interval"`
 	// Timeout bounds one check. Default 2s.
 	Timeout option.Duration `yaml:"timeout"`

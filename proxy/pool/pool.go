@@ -273,6 +273,12 @@ func (g *Group) Failed(e *Endpoint, now time.Time) {
 	e.until = now.Add(time.Duration(e.ejections) * ejectionBase)
 }
 
+func (e *Endpoint) isDown() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.down
+}
+
 // checked notes the outcome of an active check and reports whether it changed the endpoint's state.
 func (e *Endpoint) checked(err error) (changed bool) {
 	e.mu.Lock()

@@ -1,0 +1,94 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"signalbox/internal/option"
+)
+
+// sickServer answers health checks, or does not, and notes when they came.
+type sickServer struct {
+	mu   sync.Mutex
+	sick bool
+	at   []time.Time
+}
+
+func (s *sickServer) RoundTrip(*http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = append(s.at, time.Now())
+	if s.sick {
+		return nil, errors.New("refused")
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+// pauses returns those between the checks since the last call, and sets how the server is from now on.
+func (s *sickServer) pauses(sick bool) (out []time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := 1; i < len(s.at); i++ {
+		out = append(out, s.at[i].Sub(s.at[i-1]))
+	}
+	s.at, s.sick = s.at[max(len(s.at)-1, 0):], sick
+	return out
+}
+
+func TestServersThatAreDownAreAskedLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	for interval, want := range map[time.Duration][]time.Duration{
+		5 * time.Second: {5, 10, 20, 30, 30, 30},
+		time.Minute:     {60, 60, 60, 60, 60, 60},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &sickServer{sick: true}
+			g, err := New("m", []EndpointOptions{{Name: "a", URL: "http://a/v1"}}, HealthOptions{Interval: option.Duration(interval)}, QueueOptions{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				Watcher{Transport: s, Log: slog.New(slog.DiscardHandler)}.Watch(ctx, []*Group{g}, nil)
+			})
+			wait := func(d time.Duration) {
+				time.Sleep(d)
+				synctest.Wait()
+			}
+			for i := range want {
+				want[i] *= time.Second
+			}
+			total := time.Duration(0)
+			for _, d := range want {
+				total += d
+			}
+			wait(total)
+			if got := s.pauses(false); !slices.Equal(got, want) {
+				t.Errorf("every %s: pauses of %v, want %v", interval, got, want)
+			}
+			wait(max(interval, longestPause)) // it is back, and found to be
+			if g.Endpoints[0].Fitness(time.Now()) != Fit {
+				t.Error("it is not up again")
+			}
+			s.pauses(false)
+			wait(3 * interval)
+			if got := s.pauses(true); !slices.Equal(got, []time.Duration{interval, interval, interval}) {
+				t.Errorf("every %s: pauses of %v when it was up", interval, got)
+			}
+			wait(2 * interval)
+			if got := s.pauses(true); !slices.Equal(got, []time.Duration{interval, interval}) {
+				t.Errorf("every %s: pauses of %v before it counts as down", interval, got)
+			}
+			stop()
+			wg.Wait()
+		})
+	}
+}
