@@ -137,6 +137,9 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 		w.WriteHeader(u.status)
 		err = u.copyBody(w, &t, nil)
 	}
+	if u.flow != nil && u.flow.usage != (answer.Usage{}) {
+		t.Usage = u.flow.usage
+	}
 	o.told = t.Tally
 	if o.req.API == openai.Response && !t.first.IsZero() {
 		o.first = t.first

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"sync"
@@ -22,6 +23,9 @@ type flow struct {
 	done    bool  // the last event has come
 	ended   bool  // nothing more comes, for the reason err
 	err     error // nil for a stream that is complete
+	quiet   bool  // the proxy asked for the usage, and the client did not: the client does not see it
+	usage   answer.Usage
+	edited  []byte // an event without it; reused
 }
 
 var flows = sync.Pool{New: func() any { return &flow{parser: sse.NewParser(0)} }} //nolint:gochecknoglobals // buffers, no state
@@ -31,7 +35,7 @@ func takeFlow(api openai.API, choices int) *flow {
 	f := flows.Get().(*flow) //nolint:errcheck,forcetypeassert // only flows are in it
 	f.parser.Reset()
 	f.out.Reset()
-	*f = flow{parser: f.parser, out: f.out, api: api, choices: max(choices, 1)}
+	*f = flow{parser: f.parser, out: f.out, api: api, choices: max(choices, 1), edited: f.edited}
 	return f
 }
 
@@ -69,7 +73,9 @@ func (f *flow) pass(e sse.Event) {
 		}
 		return
 	}
-	f.out.Pass(e)
+	if !f.quiet || e.Kind != sse.Message || !f.hush(e) {
+		f.out.Pass(e)
+	}
 	if e.Kind != sse.Message {
 		return
 	}
@@ -83,6 +89,34 @@ func (f *flow) pass(e sse.Event) {
 		f.choices -= min(answer.Finishes(e.Data), f.choices-1)
 	}
 }
+
+// hush passes an event on without what only the proxy has asked for: the event that tells the usage beside no choice stays here,
+// and of others the member usage where it is null, as OpenAI's servers have it. It reports false for an event that has neither.
+func (f *flow) hush(e sse.Event) bool {
+	if !bytes.Contains(e.Data, usageName) {
+		return false
+	}
+	value, from, to, ok := answer.Member(e.Data, string(usageName))
+	switch {
+	case !ok:
+		return false
+	case string(value) == "null":
+		f.edited = append(append(f.edited[:0], e.Data[:from]...), e.Data[to:]...)
+		f.out.Replace(e, f.edited)
+		return true
+	}
+	choices, _, _, ok := answer.Member(e.Data, `"choices"`)
+	if !ok || len(choices) < 2 || choices[0] != '[' || len(bytes.TrimSpace(choices[1:len(choices)-1])) > 0 {
+		return false // what a server tells unasked
+	}
+	t := answer.Tally{API: f.api}
+	t.FindUsage(e.Data)
+	f.usage = t.Usage
+	f.out.Drop(e)
+	return true
+}
+
+var usageName = []byte(`"usage"`) //nolint:gochecknoglobals // constant
 
 // end tells that the upstream sends no more, and why: io.EOF for the end of its body.
 func (f *flow) end(err error) {

@@ -77,7 +77,7 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 		o.decision.describePlace(w.Header(), m, e, o.effort, first)
 		where.describe(w.Header())
 		begun := time.Now()
-		u, err := p.try(ctx, st, w, o, call{in: o.headersFor(in, body.made.vault), id: w.id, to: o.surface, body: body.made, streaming: streams(change.req), plain: o.guarding != nil || o.memo.taping(), extra: o.Action.Headers, choices: choices(change.req), alive: st.opts.CommentsAreProgress, patience: time.Duration(st.opts.MaxRetryAfter)})
+		u, err := p.try(ctx, st, w, o, call{in: o.headersFor(in, body.made.vault), id: w.id, to: o.surface, body: body.made, streaming: streams(change.req), plain: o.guarding != nil || o.memo.taping(), extra: o.Action.Headers, choices: choices(change.req), quiet: body.asked.usage, alive: st.opts.CommentsAreProgress, patience: time.Duration(st.opts.MaxRetryAfter)})
 		switch {
 		case errors.Is(err, errClientGone):
 			return err
@@ -169,6 +169,7 @@ type call struct {
 	plain     bool // the answer has to be read, so it must not be compressed
 	extra     []rules.Header
 	choices   int           // asked for
+	quiet     bool          // the client did not ask for the usage
 	alive     bool          // comments in the answer are progress
 	patience  time.Duration // the longest Retry-After that counts
 }
@@ -220,6 +221,7 @@ func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *pool.Endpoint)
 	}
 	if u.events && u.plain() && c.streaming {
 		u.flow = takeFlow(c.to.api, c.choices)
+		u.flow.quiet = c.quiet
 	}
 	if u.misfit(c.streaming) == "" {
 		if err := u.peek(); err != nil {

@@ -36,6 +36,8 @@ type ModelOptions struct {
 	Reasoning reasoning.Options `yaml:"reasoning"`
 	// MaxTokensField is the field in which a limit on the answer is sent, max_tokens or max_completion_tokens; a client's limit in the other one is moved there unless the client asked for this very model. OpenAI's o-series and gpt-5 take max_completion_tokens only. Default max_tokens; max_completion_tokens with reasoning dialect openai.
 	MaxTokensField string `yaml:"max_tokens_field"`
+	// StreamUsage says when the servers are asked how many tokens a stream took although its client did not ask, who does not see it then: auto, where a limit on tokens a minute is settled by it; always, also for metrics, costs and the lengths that automatic limits learn from; never, for servers that refuse stream_options. Default auto.
+	StreamUsage string `yaml:"stream_usage"`
 	// ContextRole is who says the stored contexts that a request names, at the start of the prompt: system, or user for models whose template takes no system message. Default system.
 	ContextRole string `yaml:"context_role"`
 	// Tags are words that routes may select models by.
@@ -53,6 +55,13 @@ type ModelOptions struct {
 	// GapTimeout replaces server.gap_timeout for this model. Default 0: not replaced.
 	GapTimeout option.Duration `yaml:"gap_timeout"`
 }
+
+// The values of ModelOptions.StreamUsage.
+const (
+	usageAuto   = "auto"
+	usageAlways = "always"
+	usageNever  = "never"
+)
 
 // Validate reports every bad option, one "field: problem" a line.
 func (o ModelOptions) Validate() error {
@@ -77,6 +86,11 @@ func (o ModelOptions) Validate() error {
 	choose.CheckSkills(&p, o.Skills, o.SkillsFrom)
 	o.Reasoning.Check(&p, "reasoning")
 	o.validateTokenField(&p)
+	switch o.StreamUsage {
+	case "", usageAuto, usageAlways, usageNever:
+	default:
+		p.Addf("stream_usage", "%q is none of %s, %s, %s", o.StreamUsage, usageAuto, usageAlways, usageNever)
+	}
 	if _, ok := contextRole(o.ContextRole); !ok {
 		p.Addf("context_role", "%q is neither %s nor %s", o.ContextRole, prefix.System, prefix.User)
 	}
@@ -144,6 +158,7 @@ type model struct {
 	// tokenField is the field in which it takes a limit on the answer.
 	tokenField  string
 	contextRole prefix.Role // who says contexts
+	streamUsage string      // when servers are asked for the usage of streams
 	firstByte   time.Duration
 	answer      time.Duration
 	gap         time.Duration
@@ -167,7 +182,7 @@ func newModel(o ModelOptions, defaults Options, board affinity.Board) (*model, e
 		Model:    &choose.Model{Name: o.Name, Window: o.ContextWindow, Price: o.Price, Skills: choose.NewSkills(o.Skills, o.SkillsFrom)},
 		Group:    group,
 		where:    where,
-		servedAs: cmp.Or(o.ServedAs, o.Name), dialect: dialect, tokenField: o.tokenField(), contextRole: role,
+		servedAs: cmp.Or(o.ServedAs, o.Name), dialect: dialect, tokenField: o.tokenField(), contextRole: role, streamUsage: o.StreamUsage,
 		firstByte: override(o.FirstByteTimeout, defaults.FirstByteTimeout),
 		answer:    override(o.AnswerTimeout, defaults.AnswerTimeout),
 		gap:       override(o.GapTimeout, defaults.GapTimeout),

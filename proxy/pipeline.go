@@ -3,7 +3,7 @@ package proxy
 import (
 	"net/http"
 
-	"signalbox/internal/openai"
+	"signalbox/proxy/rate"
 	"signalbox/rules"
 )
 
@@ -19,7 +19,7 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	if err != nil {
 		return err
 	}
-	req, err := openai.Parse(s.api, body, st.limits.parse()) // decode
+	req, err := s.decode(r.Header, body, st.limits.parse())
 	if err != nil {
 		return err
 	}
@@ -60,6 +60,7 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 		return err
 	}
 	change := st.rewrite(req, o.decision)
+	change.counted = w.lease.Bounds(rate.Tokens)
 	where, err := st.place(&change, r.Header)
 	if err != nil {
 		return err

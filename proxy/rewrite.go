@@ -22,6 +22,8 @@ type rewriter struct {
 	req *openai.Request
 	d   *decision
 	dress
+
+	counted bool // a limit of the caller is settled by the tokens of the answer
 }
 
 // rewrite prepares the changes that a decision asks for.
@@ -34,6 +36,7 @@ type asked struct {
 	effort string       // of reasoning, as the header reports it
 	kind   lengths.Kind // of answers that it is like
 	limit  tokenLimit   // that the proxy set
+	usage  bool         // the proxy asked how many tokens the stream takes, and the client did not
 }
 
 // body returns the body for m, without contexts. When nothing has to change it is the client's body itself.
@@ -41,13 +44,33 @@ func (rw rewriter) body(m *model) ([]byte, asked) {
 	p := openai.NewPatch(rw.req)
 	p.StripExtras()
 	p.SetModel(m.servedAs)
+	if rw.req.Form() {
+		return p.Bytes(), asked{effort: reasoning.None}
+	}
 	rw.prompt(p)
 	effort := m.dialect.Apply(p, rw.req, reasoning.Want{Effort: rw.effort(), Override: rw.d.Action.Override, Named: rw.named(m)})
 	a := asked{effort: cmp.Or(effort, reasoning.None), kind: rw.d.kind(m, effort)}
 	a.limit = rw.limit(p, m, a.kind)
 	rw.extend(p)
 	rw.set(p, &a)
+	if a.usage = rw.asksUsage(m); a.usage {
+		p.SetNested(fieldStreamOptions, "include_usage", []byte("true"))
+	}
 	return p.Bytes(), a
+}
+
+// fieldStreamOptions is where a client asks for the usage of a stream.
+const fieldStreamOptions = "stream_options"
+
+// asksUsage reports whether m is asked for the usage of a stream in place of the client; a route that sets the field decides itself.
+func (rw rewriter) asksUsage(m *model) bool {
+	if !rw.req.Stream || rw.req.IncludeUsage || rw.req.API != openai.Chat && rw.req.API != openai.Completion {
+		return false
+	}
+	if m.streamUsage == usageNever || m.streamUsage != usageAlways && !rw.counted {
+		return false
+	}
+	return !slices.ContainsFunc(rw.d.Action.Body, func(f rules.Field) bool { return f.Name == fieldStreamOptions })
 }
 
 // named reports that the client asked for this very model, and so knows how to speak to it. One that named

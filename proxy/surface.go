@@ -14,6 +14,7 @@ type surface struct {
 	// operation names the span, and is gen_ai.operation.name: chat, text_completion and embeddings are the
 	// words of the OTel GenAI conventions, which call a request to the Responses API chat as well.
 	operation string
+	form      bool // the body is multipart/form-data
 }
 
 // surfaces lists the endpoints that are forwarded: an allow-list with exact paths. Those of openai.Other
@@ -21,13 +22,27 @@ type surface struct {
 //
 //nolint:gochecknoglobals // constant table
 var surfaces = [...]surface{
-	{chatPath, openai.Chat, "chat"},
-	{"/v1/completions", openai.Completion, "text_completion"},
-	{"/v1/responses", openai.Response, "chat"},
-	{"/v1/embeddings", openai.Other, "embeddings"},
-	{"/v1/rerank", openai.Other, "rerank"},
-	{"/v1/tokenize", openai.Other, "tokenize"},
-	{"/v1/audio/speech", openai.Other, "speech"},
+	{path: chatPath, api: openai.Chat, operation: "chat"},
+	{path: "/v1/completions", api: openai.Completion, operation: "text_completion"},
+	{path: "/v1/responses", api: openai.Response, operation: "chat"},
+	{path: "/v1/embeddings", api: openai.Other, operation: "embeddings"},
+	{path: "/v1/rerank", api: openai.Other, operation: "rerank"},
+	{path: "/v1/tokenize", api: openai.Other, operation: "tokenize"},
+	{path: "/v1/audio/speech", api: openai.Other, operation: "speech"},
+	{path: "/v1/audio/transcriptions", api: openai.Other, operation: "transcription", form: true},
+	{path: "/v1/audio/translations", api: openai.Other, operation: "translation", form: true},
+}
+
+// decode reads the body of a request.
+func (s *surface) decode(h http.Header, body []byte, l openai.Limits) (*openai.Request, error) {
+	if s.form {
+		kind := h["Content-Type"]
+		if len(kind) != 1 {
+			kind = []string{""} // refused: of two, another reader may take the other
+		}
+		return openai.ParseForm(kind[0], body, l)
+	}
+	return openai.Parse(s.api, body, l)
 }
 
 // chatPath is the path that most requests come to.

@@ -46,6 +46,10 @@ func (p *Patch) SetModel(model string) {
 		p.revert("model")
 		return
 	}
+	if p.req.form {
+		p.SetField("model", []byte(model))
+		return
+	}
 	p.SetField("model", appendString(nil, model))
 }
 
@@ -129,6 +133,12 @@ const extrasField = "signalbox"
 func (p *Patch) Bytes() []byte {
 	r := p.req
 	fields := p.fields
+	if r.form {
+		if e, ok := find(fields, "model"); ok {
+			return apply(r.Raw, []edit{{r.modelAt, e.value}})
+		}
+		return r.Raw
+	}
 	if r.Extras.Present {
 		fields = append(slices.Clip(fields), fieldEdit{name: extrasField, removed: true})
 	}

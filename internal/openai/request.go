@@ -147,7 +147,13 @@ type Request struct {
 	loose   []text   // texts outside messages, in order
 
 	instructions Span // the value of instructions; zero when absent
+
+	form    bool // the body is a form and no JSON
+	modelAt Span // the value of the field model of a form
 }
+
+// Form reports whether the body is a form and no JSON, of which a Patch edits the model alone.
+func (r *Request) Form() bool { return r.form }
 
 // Message is one element of messages.
 type Message struct {

@@ -1,0 +1,189 @@
+package openai
+
+import (
+	"bytes"
+	"mime"
+	"net/textproto"
+	"strings"
+	"unicode/utf8"
+)
+
+// The fields of a form that are read. A prompt guides a transcription and is text that the model sees.
+const (
+	formModel  = "model"
+	formPrompt = "prompt"
+)
+
+// maxFormField bounds the fields that are read, in bytes, and maxFormHead the head of a part.
+const (
+	maxFormField = 64 << 10
+	maxFormHead  = 8 << 10
+)
+
+// ParseForm reads a body of multipart/form-data (RFC 7578) that names a model in the field model, such as one with a recording to be
+// transcribed. contentType is the header of the request. The request is of kind Other and has media; Text reports the field prompt
+// as said by the user. A Patch of it names another model, and edits nothing else.
+//
+// What two readers could understand differently is refused: fields of these names that are given twice or in another case, names that
+// are not plain, parts in an encoding, and anything around the parts. Any error is an *Error with status 400 that names the field where
+// one is at fault. raw is kept as it is by ParseChat.
+func ParseForm(contentType string, raw []byte, l Limits) (*Request, error) {
+	media, params, err := mime.ParseMediaType(contentType)
+	if err != nil || media != "multipart/form-data" || !isBoundary(params["boundary"]) {
+		return nil, invalidForm("", "the body must be multipart/form-data, with its boundary in the header Content-Type")
+	}
+	f := formParser{raw: raw, mark: []byte("--" + params["boundary"]), most: l.orDefault().MaxMembers, req: &Request{API: Other, Raw: raw, SystemIndex: -1, HasMedia: true, form: true}}
+	if err := f.parts(); err != nil {
+		return nil, err
+	}
+	if f.req.Model == "" {
+		return nil, invalidForm(formModel, "is required")
+	}
+	return f.req, nil
+}
+
+// isBoundary reports whether s is a boundary that every reader takes alike: of 1 to 70 characters of RFC 2046, section 5.1.1, without
+// blanks.
+func isBoundary(s string) bool {
+	for _, c := range []byte(s) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("'()+_,-./:=?", c) >= 0) {
+			return false
+		}
+	}
+	return len(s) >= 1 && len(s) <= 70
+}
+
+func invalidForm(field, what string) *Error {
+	message := what
+	if field != "" {
+		message = field + ": " + what
+	}
+	return &Error{Status: 400, Type: TypeInvalidRequest, Param: field, Message: message}
+}
+
+// formParser walks over the parts of a form.
+type formParser struct {
+	raw  []byte
+	mark []byte // that stands between parts
+	most int    // parts
+	seen [2]bool
+	req  *Request
+}
+
+// parts reads all of them. The body begins with the first mark, each part ends in front of one on a line of its own, and nothing but
+// a line break follows the last.
+func (f *formParser) parts() error {
+	broken := invalidForm("", "the form is malformed")
+	if !bytes.HasPrefix(f.raw, f.mark) {
+		return broken
+	}
+	delimiter := append([]byte("\r\n"), f.mark...)
+	at := len(f.mark)
+	for range f.most {
+		rest := f.raw[at:]
+		if end, ok := bytes.CutPrefix(rest, []byte("--")); ok {
+			if len(end) > 0 && string(end) != "\r\n" {
+				return broken
+			}
+			return nil
+		}
+		if !bytes.HasPrefix(rest, []byte("\r\n")) {
+			return broken
+		}
+		at += 2
+		n := bytes.Index(f.raw[at:], []byte("\r\n\r\n"))
+		if n < 0 || n > maxFormHead {
+			return broken
+		}
+		head := f.raw[at : at+n]
+		at += n + 4
+		size := bytes.Index(f.raw[at:], delimiter)
+		if size < 0 || bytes.HasPrefix(f.raw[at:], f.mark) { // a mark that begins a value ends it for some readers
+			return broken
+		}
+		if err := f.part(head, Span{at, at + size}); err != nil {
+			return err
+		}
+		at += size + len(delimiter)
+	}
+	return invalidForm("", "the form has too many parts")
+}
+
+// part reads one part.
+func (f *formParser) part(head []byte, value Span) error {
+	if bytes.Contains(head, f.mark) {
+		return invalidForm("", "the form is malformed")
+	}
+	name, file, err := formName(head)
+	if err != nil {
+		return err
+	}
+	for i, known := range [...]string{formModel, formPrompt} {
+		switch {
+		case name != known && strings.EqualFold(name, known):
+			return invalidForm(known, "is given in another case")
+		case name != known:
+			continue
+		case f.seen[i]:
+			return invalidForm(known, "is given twice")
+		case file, value.End-value.Start > maxFormField, !utf8.Valid(f.raw[value.Start:value.End]):
+			return invalidForm(known, "must be text")
+		}
+		f.seen[i] = true
+		f.keep(known, value)
+	}
+	return nil
+}
+
+func (f *formParser) keep(name string, value Span) {
+	s := string(f.raw[value.Start:value.End])
+	if name == formModel {
+		f.req.Model, f.req.modelAt = s, value
+	} else if s != "" {
+		f.req.loose = append(f.req.loose, text{role: roleUser, text: s})
+	}
+}
+
+// formName reads the head of a part: the name of its field, and whether it is a file.
+func formName(head []byte) (name string, file bool, err error) {
+	broken := invalidForm("", "a part of the form has a malformed head")
+	found := false
+	for line := range bytes.SplitSeq(head, []byte("\r\n")) {
+		key, value, ok := strings.Cut(string(line), ":")
+		if !ok || key == "" || strings.ContainsAny(key, " \t") || strings.ContainsAny(value, "\r\n\x00") {
+			return "", false, broken
+		}
+		switch textproto.CanonicalMIMEHeaderKey(key) {
+		case "Content-Transfer-Encoding":
+			return "", false, invalidForm("", "a part of the form is in an encoding")
+		case "Content-Disposition":
+			if found {
+				return "", false, broken
+			}
+			found = true
+			if name, file, err = dispositionName(strings.TrimSpace(value)); err != nil {
+				return "", false, err
+			}
+		}
+	}
+	if !found {
+		return "", false, broken
+	}
+	return name, file, nil
+}
+
+// dispositionName reads form-data; name="x"; filename="y". Names that are escaped or extended are read differently by different
+// readers.
+func dispositionName(value string) (name string, file bool, err error) {
+	broken := invalidForm("", "a part of the form has a malformed name")
+	kind, params, perr := mime.ParseMediaType(value)
+	if perr != nil || kind != "form-data" {
+		return "", false, broken
+	}
+	name = params["name"]
+	if _, after, ok := strings.Cut(value, `name="`); !ok || name == "" || !strings.HasPrefix(after, name+`"`) || strings.Contains(value, `\`) || strings.Count(strings.ToLower(value), "name*") > 0 {
+		return "", false, broken
+	}
+	_, file = params["filename"]
+	return name, file, nil
+}
