@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
@@ -332,6 +336,10 @@ func TestSecretsAndTextsStayWhereTheyBelong(t *testing.T) {
 	models = append(models, ModelOptions{Name: "down", Endpoints: []pool.EndpointOptions{{Name: "a", URL: "http://127.0.0.1:1/v1", APIKey: "canary-backend-key"}}})
 	b := start(t, models, withKeys(auth.KeyOptions{Name: "canary-client-key", Rate: auth.RateOptions{RPM: 1000}}))
 	b.state.auth, _ = auth.New(auth.Options{Mode: auth.ModeKeys, DefaultTenant: "default", Keys: []auth.KeyOptions{{Name: "caller", SHA256: sumOf("canary-client-key"), Rate: auth.RateOptions{RPM: 25}}}})
+	spans := tracetest.NewInMemoryExporter()
+	traces := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
+	t.Cleanup(func() { _ = traces.Shutdown(context.WithoutCancel(t.Context())) })
+	b.tel.Tracer = traces.Tracer("test")
 	own := func(model, text string) string {
 		return `{"model":"` + model + `","tools":[{"type":"function","function":{"name":"f","parameters":{"x":"canary-tool-argument"}}}],"messages":[{"role":"user","content":"` + text + ` canary-prompt"}]}`
 	}
@@ -367,7 +375,10 @@ func TestSecretsAndTextsStayWhereTheyBelong(t *testing.T) {
 	}
 	metrics := httptest.NewRecorder()
 	b.tel.Handler().ServeHTTP(metrics, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
-	places := map[string]string{"the log": b.log.String(), "metrics": metrics.Body.String()}
+	places := map[string]string{"the log": b.log.String(), "metrics": metrics.Body.String(), "traces": fmt.Sprintf("%+v", spans.GetSpans())}
+	if len(spans.GetSpans()) < len(answers) || !strings.Contains(places["traces"], "upstream_error") {
+		t.Errorf("%d spans", len(spans.GetSpans()))
+	}
 	for i, a := range answers {
 		if a.status < 400 {
 			t.Errorf("answer %d is no error: %d %s", i, a.status, a.body)

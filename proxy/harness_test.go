@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -28,7 +29,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-func TestMain(m *testing.M) { testkit.VerifyNoLeaks(m) }
+func TestMain(m *testing.M) {
+	stdlog.SetOutput(io.Discard) // the client of net/http says there that hostile servers have sent more than their answers
+	testkit.VerifyNoLeaks(m)
+}
 
 // patience is how long a test waits for what must happen before it fails.
 const patience = 10 * time.Second
