@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"os"
 	"os/signal"
@@ -76,6 +77,8 @@ func (c *command) runApp(ctx context.Context, cfg *config.Config, o app.Options,
 	if err != nil {
 		return err
 	}
+	log.SetFlags(0)
+	log.SetOutput(a.LibraryLog())
 	err = a.Serve(ctx, reload, ready)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
