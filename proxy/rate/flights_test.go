@@ -180,6 +180,7 @@ func TestWhatEndsWhileItIsCountedAgainIsNotCountedOn(t *testing.T) {
 	w := &tower{c: c, until: map[string]map[string]time.Time{}}
 	l := New(w, c.now)
 	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
