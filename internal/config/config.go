@@ -344,6 +344,7 @@ func (c *Config) RestartNeeded(next *Config) []string {
 		"server.admin_listen":        {c.Server.AdminListen, next.Server.AdminListen},
 		"cache.max_shared_bytes":     {c.Cache.MaxSharedBytes, next.Cache.MaxSharedBytes},
 		"classify.library":           {c.Classify.Library, next.Classify.Library},
+		"classify.library_sha256":    {c.Classify.LibrarySHA256, next.Classify.LibrarySHA256},
 		"classify.provider":          {c.Classify.Provider, next.Classify.Provider},
 		"classify.provider_library":  {c.Classify.ProviderLibrary, next.Classify.ProviderLibrary},
 		"classify.devices":           {c.Classify.Devices, next.Classify.Devices},
