@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -145,7 +146,14 @@ func (t *Telemetry) trace(ctx context.Context, o Options, version string) error 
 		t.Tracer = noop.NewTracerProvider().Tracer("signalbox")
 		return nil
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(o.OTLPEndpoint))
+	at, err := url.Parse(o.OTLPEndpoint)
+	if err != nil {
+		return fmt.Errorf("otlp_endpoint: %w", err)
+	}
+	if strings.Trim(at.Path, "/") == "" { // a collector, and no path of its own (OpenTelemetry Protocol Exporter, endpoint URLs for OTLP/HTTP)
+		at.Path = "/v1/traces"
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(at.String()))
 	if err != nil {
 		return fmt.Errorf("otlp exporter: %w", err)
 	}

@@ -1,0 +1,83 @@
+package telemetry
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// A collector takes traces at a path of the protocol, which nobody has to name.
+func TestTracesGoToThePathOfTheProtocol(t *testing.T) {
+	paths := make(chan string, 10)
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { paths <- r.URL.Path }))
+	t.Cleanup(collector.Close)
+	for at, want := range map[string]string{"": "/v1/traces", "/": "/v1/traces", "/otlp/v1/traces": "/otlp/v1/traces"} {
+		o := DefaultOptions()
+		o.OTLPEndpoint = collector.URL + at
+		tel, err := New(t.Context(), o, "test", io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, span := tel.Tracer.Start(t.Context(), "chat")
+		span.End()
+		if err := tel.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-paths; got != want {
+			t.Errorf("%q leads to %s, want %s", at, got, want)
+		}
+	}
+}
+
+// F4: spans that a collector does not take are dropped: they fill no memory and hold up nobody, whether it is down or hangs.
+func TestF4ACollectorThatTakesNothingCostsLittle(t *testing.T) {
+	hangs := make(chan struct{})
+	stalled := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-hangs:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(stalled.Close)
+	t.Cleanup(func() { close(hangs) })
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for name, at := range map[string]string{"down": gone.URL, "hanging": stalled.URL} {
+		o := DefaultOptions()
+		o.OTLPEndpoint = at
+		tel, err := New(t.Context(), o, "test", io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		const spans = 100_000
+		begun := time.Now()
+		for range spans {
+			_, span := tel.Tracer.Start(t.Context(), "chat")
+			span.SetAttributes(AttrRoute.String("a route of this name"), AttrErrorType.String("upstream_error"))
+			span.End()
+		}
+		took := time.Since(begun)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 32<<20 {
+			t.Errorf("%s: %d spans hold %d MiB", name, spans, grown>>20)
+		}
+		if took > time.Minute {
+			t.Errorf("%s: %d spans took %s", name, spans, took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		begun = time.Now()
+		_ = tel.Shutdown(ctx) // what was not taken is lost, and it says so
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("%s: to stop took %s", name, took)
+		}
+		cancel()
+	}
+}
