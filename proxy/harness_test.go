@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
-	stdlog "log"
+	stdlog "log" //nolint:depguard // where net/http writes what it has no other place for
 	"log/slog"
 	"net/http"
 	"net/http/httptest"

@@ -121,7 +121,7 @@ memory: {salt_secret: "${SALT}", redis: {url: "%s"}}
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	client := dialing(t, nil, http1Only)
-	flood := func(n int, i int) {
+	flood := func(n, i int) {
 		refused := make(chan struct{}, 100)
 		for range 20 {
 			clients.Go(func() {

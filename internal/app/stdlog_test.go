@@ -2,7 +2,7 @@ package app
 
 import (
 	"bytes"
-	"log"
+	"log" //nolint:depguard // what libraries use that have nothing else
 	"log/slog"
 	"strings"
 	"testing"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
+	"log" //nolint:depguard // where net/http writes what it has no other place for
 	"net"
 	"os"
 	"os/signal"

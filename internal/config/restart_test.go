@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"signalbox/internal/config"
@@ -58,10 +59,9 @@ func leaves(v reflect.Value, at []int, depth int) (out [][]int) {
 			continue
 		}
 		here := append(append([]int(nil), at...), i)
-		switch f.Type.Kind() {
-		case reflect.Struct:
+		if f.Type.Kind() == reflect.Struct {
 			out = append(out, leaves(v.Field(i), here, depth+1)...)
-		case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
+		} else if slices.Contains([]reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64}, f.Type.Kind()) {
 			out = append(out, here)
 		}
 	}
@@ -78,12 +78,12 @@ func section(key string) bool {
 }
 
 func change(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.String:
+	switch {
+	case v.Kind() == reflect.String:
 		v.SetString(v.String() + "x")
-	case reflect.Bool:
+	case v.Kind() == reflect.Bool:
 		v.SetBool(!v.Bool())
-	case reflect.Float64:
+	case v.CanFloat():
 		v.SetFloat(v.Float() + 1)
 	default:
 		v.SetInt(v.Int() + 1)

@@ -24,7 +24,7 @@ func TestValuesOfTheCorpus(t *testing.T) {
 		}
 		verdict, quoted, _ := strings.Cut(line, " ")
 		value, err := strconv.Unquote(quoted)
-		if err != nil || len(verdict) != 1 || !strings.Contains("ynd", verdict) {
+		if err != nil || verdict != "y" && verdict != "n" && verdict != "d" {
 			t.Fatalf("line %q: %v", line, err)
 		}
 		seen[verdict]++

@@ -45,12 +45,8 @@ func ParseForm(contentType string, raw []byte, l Limits) (*Request, error) {
 // isBoundary reports whether s is a boundary that every reader takes alike: of 1 to 70 characters of RFC 2046, section 5.1.1, without
 // blanks.
 func isBoundary(s string) bool {
-	for _, c := range []byte(s) {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("'()+_,-./:=?", c) >= 0) {
-			return false
-		}
-	}
-	return len(s) >= 1 && len(s) <= 70
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'()+_,-./:=?"
+	return len(s) >= 1 && len(s) <= 70 && strings.Trim(s, plain) == ""
 }
 
 func invalidForm(field, what string) *Error {

@@ -35,6 +35,7 @@ func TestTracesGoToThePathOfTheProtocol(t *testing.T) {
 
 // F4: spans that a collector does not take are dropped: they fill no memory and hold up nobody, whether it is down or hangs.
 func TestF4ACollectorThatTakesNothingCostsLittle(t *testing.T) {
+	running := runtime.NumGoroutine()
 	hangs := make(chan struct{})
 	stalled := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -42,8 +43,6 @@ func TestF4ACollectorThatTakesNothingCostsLittle(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	}))
-	t.Cleanup(stalled.Close)
-	t.Cleanup(func() { close(hangs) })
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	for name, at := range map[string]string{"down": gone.URL, "hanging": stalled.URL} {
@@ -79,5 +78,12 @@ func TestF4ACollectorThatTakesNothingCostsLittle(t *testing.T) {
 			t.Errorf("%s: to stop took %s", name, took)
 		}
 		cancel()
+	}
+	close(hangs)
+	stalled.Close()
+	for end := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > running; time.Sleep(10 * time.Millisecond) { // an export has its own time limit
+		if time.Now().After(end) {
+			t.Fatalf("%d goroutines go on", runtime.NumGoroutine()-running)
+		}
 	}
 }

@@ -83,7 +83,7 @@ func (l *Limiter) arrive(s *Lease) {
 		l.defers(end)
 	}
 	l.mu.Unlock()
-	if later || l.remote.Leave(context.Background(), end.group, end.flights) == nil { // the client may have gone, and it counts all the same
+	if later || l.remote.Leave(s.ctx, end.group, end.flights) == nil {
 		return
 	}
 	l.mu.Lock()

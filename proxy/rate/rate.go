@@ -117,11 +117,12 @@ type Lease struct {
 	l        *Limiter
 	group    string
 	limits   []Limit
-	parallel int      // limits whose flights were counted
-	flying   []Flight // that the remote counts, or may count
-	lost     bool     // the remote did not answer
-	estimate int      // tokens that were charged
-	tightest [2]Room  // of requests and of tokens
+	parallel int             // limits whose flights were counted
+	ctx      context.Context //nolint:containedctx // Close has none, and its client may have gone: values without an end
+	flying   []Flight        // that the remote counts, or may count
+	lost     bool            // the remote did not answer
+	estimate int             // tokens that were charged
+	tightest [2]Room         // of requests and of tokens
 }
 
 // Room is how much is left of a limit.
@@ -135,7 +136,7 @@ func (l *Limiter) Admit(ctx context.Context, group string, limits []Limit) (*Lea
 	if len(limits) == 0 {
 		return nil, nil
 	}
-	lease := &Lease{l: l, group: group, limits: limits}
+	lease := &Lease{l: l, group: group, limits: limits, ctx: context.WithoutCancel(ctx)}
 	if err := l.enter(lease); err != nil {
 		return nil, err
 	}
