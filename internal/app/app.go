@@ -58,6 +58,7 @@ type App struct {
 	identity   decisionlog.Identity   // of it; guarded by reloading
 	answers    *proxy.Answers         // that are kept; guarded by reloading
 	read       atomic.Pointer[string] // fingerprint of the files as they were last read
+	endpoints  atomic.Pointer[string] // addresses of the endpoints that requests are served from
 	problem    atomic.Value           // string: why the last reload failed; empty when it did not
 	certs      certificates           // of the main listener
 
@@ -100,7 +101,8 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 	if err != nil {
 		return nil, nil, err
 	}
-	st, err = proxy.NewState(a.pools(ctx, cfg), cfg.Prompts, cfg.Auth, cfg.Server, cfg.Program, set.extractor(), a.generation+1, a.tel)
+	pools := a.pools(ctx, cfg)
+	st, err = proxy.NewState(pools, cfg.Prompts, cfg.Auth, cfg.Server, cfg.Program, set.extractor(), a.generation+1, a.tel)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("build routing state: %w", err), set.discard())
 	}
@@ -127,6 +129,8 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 	a.classifier.Store(set.classifier)
 	a.checker.Store(set.claims.Checker)
 	a.current, a.identity, a.answers = st, id, answers
+	at := addresses(pools)
+	a.endpoints.Store(&at)
 	return st, set.dropped, nil
 }
 

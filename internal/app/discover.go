@@ -63,9 +63,8 @@ func lookup(ctx context.Context, kind, host string) (out []found, err error) {
 // resolveTimeout bounds one round of questions.
 const resolveTimeout = 5 * time.Second
 
-// ask asks for every name of models and reports whether an answer is another than the last. Names that cannot be resolved keep
-// what is known of them.
-func (d *discovery) ask(ctx context.Context, models []proxy.ModelOptions) (changed bool, err error) {
+// ask asks for every name of models. Names that cannot be resolved keep what is known of them.
+func (d *discovery) ask(ctx context.Context, models []proxy.ModelOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
 	var errs []error
@@ -90,12 +89,11 @@ func (d *discovery) ask(ctx context.Context, models []proxy.ModelOptions) (chang
 			}
 			slices.SortFunc(now, func(a, b found) int { return cmp.Or(cmp.Compare(a.address, b.address), cmp.Compare(a.port, b.port)) })
 			d.mu.Lock()
-			changed = changed || !slices.Equal(d.known[key], now)
 			d.known[key] = now
 			d.mu.Unlock()
 		}
 	}
-	return changed, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // nameOf is what is resolved for an endpoint; an empty key is nothing.
@@ -182,11 +180,12 @@ func (a *App) resolve(ctx context.Context) error {
 
 // rediscover asks once.
 func (a *App) rediscover(ctx context.Context) {
-	changed, err := a.discovery.ask(ctx, a.cfg.Load().Models)
-	if err != nil && ctx.Err() == nil {
+	cfg := a.cfg.Load()
+	if err := a.discovery.ask(ctx, cfg.Models); err != nil && ctx.Err() == nil {
 		a.tel.Log.WarnContext(ctx, "endpoints kept: a name cannot be resolved", slog.String("cause", err.Error()))
 	}
-	if !changed || ctx.Err() != nil {
+	// What is known may be newer than what is served from: a state may not have come about with it.
+	if served := a.endpoints.Load(); ctx.Err() != nil || served != nil && *served == addresses(a.discovery.expand(cfg.Models)) {
 		return
 	}
 	if err := a.refresh(ctx); err != nil {
@@ -194,6 +193,18 @@ func (a *App) rediscover(ctx context.Context) {
 		return
 	}
 	a.tel.Log.InfoContext(ctx, "endpoints resolved anew")
+}
+
+// addresses tells the endpoints of models apart from others.
+func addresses(models []proxy.ModelOptions) string {
+	var b strings.Builder
+	for i := range models {
+		m := &models[i]
+		for _, e := range m.Endpoints {
+			b.WriteString(m.Name + " " + e.Name + " " + e.URL + " " + strconv.Itoa(e.Weight) + "\n")
+		}
+	}
+	return b.String()
 }
 
 // refresh serves from the same configuration and the endpoints that are known now.
@@ -218,7 +229,7 @@ func (a *App) refresh(ctx context.Context) error {
 
 // pools is the models of a configuration with the endpoints that are known now; names that were never asked for are.
 func (a *App) pools(ctx context.Context, cfg *config.Config) []proxy.ModelOptions {
-	if _, err := a.discovery.ask(ctx, cfg.Models); err != nil {
+	if err := a.discovery.ask(ctx, cfg.Models); err != nil {
 		a.tel.Log.WarnContext(ctx, "a name of an endpoint cannot be resolved", slog.String("cause", err.Error()))
 	}
 	return a.discovery.expand(cfg.Models)
