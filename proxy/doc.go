@@ -2,12 +2,28 @@
 // rewrites what the decision asks for, picks an endpoint of the pool, forwards, and streams the
 // answer back. pipeline.go holds the life of a request in one function.
 //
-// What a stage needs to know has a package below this one, which never imports it: auth, choose, pool,
-// reasoning, lengths, headers, answer, redact and decisionlog. Here is what they are used for, in which order, and
-// what a client sees of it.
+// What a stage needs to know has a package below this one, which never imports it. Here is what they are used for, in which
+// order, and what a client sees of it.
 //
-// It is no cache, no guard and no classifier: signals come through the Classifier interface and
-// decisions from package rules. It reads no files and no environment.
+// It holds no store, no model and no judgement of claims: signals come through the Classifier interface, decisions from package
+// rules, contexts and kept answers from memory, and stream/guard checks answers. It reads no files and no environment.
+//
+// # Files
+//
+// In the order of a request, with the packages that a stage stands on:
+//
+//   - edge: routes (Proxy, its listener and its goroutines), surface (what is served), state (a snapshot), model, options,
+//     reply, errors (the error table), headers, limits, transport; package headers
+//   - admit: admit; packages auth, rate
+//   - resolve, contexts that a request names: resolve, chains, count; contexts, residency and warm serve the API of package contexts
+//   - recall, answers that are kept: recall, answers, keep, cache_options
+//   - decide: decide, decide_contexts; fixed and fixed_response answer for a route; explain, classify and intents are endpoints of
+//     the proxy's own
+//   - rewrite: rewrite, payload, redact, salt, extend; packages reasoning, lengths, redact
+//   - place: place (the plan), placing, places, prompt, notices, leaving; packages choose, affinity, kv, pool
+//   - forward: forward (attempts), copy (answers), flow (streams of events), keeper (comments); packages framing, answer
+//   - guard: guard, guard_options, evidence, evidence_contexts, form, extension; verify is an endpoint of the proxy's own
+//   - record: record, learn, decisionlog, save and save_forms (an answer becomes a context); package decisionlog
 //
 // # Invariants
 //
@@ -28,9 +44,10 @@
 // # Concurrency
 //
 // Everything exported is safe for concurrent use. Requests run on the goroutines of their HTTP
-// server. Proxy.Run owns one goroutine for each State, in pool.Watcher, which owns one for each endpoint with
-// health checks; those of a replaced State end when its last request is done, all of them when Run's
-// context ends, and Run returns after they did. A request is counted exactly once, by record, on the goroutine that served it.
+// server. Proxy.Run owns one goroutine that reads contexts ahead and three for each State: pool.Watcher, which owns one for each
+// endpoint with health checks, the one that asks servers of their caches, and the one that keeps the key set of tokens fresh.
+// Those of a replaced State end when its last request is done, all of them when Run's context ends, and Run returns after they
+// did. A request is counted exactly once, by record, on the goroutine that served it.
 //
-// It has no lock of its own; those of the packages below are leaves.
+// Its locks guard small tables and are leaves, but for that of a keeper, which is held while something is written to the client.
 package proxy
