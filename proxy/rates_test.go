@@ -84,7 +84,7 @@ func TestTokensAreCountedAsTheyWereUsed(t *testing.T) {
 		t.Errorf("a request that never fits: %d %s %v", large.status, large.body, large.header)
 	}
 	u.Next(testkit.Stream(slices.Repeat([]string{stream}, 400)...)) // about 2,000 tokens without usage, cut: some of the last may be lost
-	send(strings.Replace(limit(10), `{"model"`, `{"stream":true,"model"`, 1))
+	send(strings.Replace(limit(10), `{`, `{"stream":true,`, 1))
 	over := send(limit(1))
 	for end := time.Now().Add(patience); over.status == 200 && time.Now().Before(end); { // the stream is settled when its handler ends
 		over = send(limit(1))
