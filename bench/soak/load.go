@@ -75,9 +75,13 @@ func chat(text string, stream bool, tokens int, more string) string {
 	return fmt.Sprintf(`{"model":"auto","stream":%v,"max_tokens":%d,%s"messages":[{"role":"user","content":%s}]}`, stream, tokens, more, quoted)
 }
 
-// words are a text that was not sent before.
+// texts is how many texts there are of each length. Tables of what was seen lately are bounded but large; with texts that never come
+// again they would fill for hours, and their filling look like a leak. Requests, connections and contexts are new each time.
+const texts = 4096
+
+// words are one of the texts of a length.
 func words(n int) string {
-	return fmt.Sprintf("%x ", rand.Uint64()) + strings.Repeat("what do levers do ", n/4) //nolint:gosec // any
+	return fmt.Sprintf("%x ", rand.Uint64N(texts)) + strings.Repeat("what do levers do ", n/4) //nolint:gosec // any
 }
 
 func (l *load) ask(ctx context.Context, body string, want int) ([]byte, error) {
