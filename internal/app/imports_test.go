@@ -73,7 +73,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"memory/ledger":           {"memory/blob"},
 		"memory/page":             {"memory/blob", "memory/ledger"},
 		"memory/prefix":           {"internal/openai", "memory/blob", "memory/ledger"},
-		"memory/redis":            {"memory/ledger"},
+		"memory/redis":            {"memory/blob", "memory/ledger"},
 		"proxy/affinity":          nil,
 		"simulator":               {"simulator/kv"},
 		"simulator/kv":            nil,

@@ -169,9 +169,13 @@ var (
 	thorough = sync.OnceValue(func() *zstd.Encoder { return encoder(zstd.SpeedBetterCompression, min(runtime.GOMAXPROCS(0), 4)) })
 )
 
+// window is how far back repeated text is found, in bytes. Each inner encoder keeps twice as much (klauspost/compress v1.20,
+// zstd/enc_base.go, ensureHist), which is 16 MiB with the default of "better".
+const window = 2 << 20
+
 func encoder(level zstd.EncoderLevel, concurrency int) *zstd.Encoder {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(concurrency),
-		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), // the sum checks more than a CRC; one segment writes the size
+		zstd.WithWindowSize(window), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), // the sum checks more than a CRC; one segment writes the size
 		zstd.WithAllLitEntropyCompression(true)) // "fastest" would keep digits that repeat nothing as they are
 	if err != nil {
 		panic(err) // the options are constants
