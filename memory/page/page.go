@@ -342,7 +342,7 @@ type Loose struct {
 
 func (e *entry) isLoose() bool { return e.hot == nil && e.packed != nil && !blob.Tight(e.packed) }
 
-// Replace puts another packed form of an object in the place of the one that it has, unless that has moved on.
+// Replace puts another packed form of an object, no longer than the one that it has, in the place of that, unless it has moved on.
 func (p *Pager) Replace(l Loose, packed []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

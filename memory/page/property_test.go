@@ -101,7 +101,10 @@ func TestTiersAgainstAModel(t *testing.T) {
 				if !ok {
 					return
 				}
-				packed := blob.Tighten(m.raw[l.Object.Sum])
+				packed, err := blob.Repack(l.Packed, l.Object.Size, l.Object.Sum)
+				if err != nil {
+					r.Fatal(err)
+				}
 				if l.Safe {
 					s.put(l.Object, packed)
 				}
