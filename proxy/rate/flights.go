@@ -117,6 +117,8 @@ func (l *Limiter) renew(ctx context.Context) {
 	if l.remote == nil {
 		return
 	}
+	l.renewals.Lock()
+	defer l.renewals.Unlock()
 	l.mu.Lock()
 	l.remotes.renewing = true
 	groups := map[string][]Flight{}

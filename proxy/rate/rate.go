@@ -66,6 +66,8 @@ type Limiter struct {
 	flights map[string]int // requests under way by scope
 	swept   time.Time
 	remotes flights
+
+	renewals sync.Mutex // one renewal at a time; taken before mu
 }
 
 // bucket is how full one was at a time.
