@@ -11,7 +11,7 @@ FUZZTIME ?= 30s
 
 export GOFLAGS := -mod=readonly
 
-.PHONY: build run test check bench examples fuzz vuln onnxruntime fmt lint vet test-nocgo generate generated licences format clean
+.PHONY: build run test check bench examples fuzz vuln onnxruntime fmt lint vet test-nocgo generate generated licences h2spec format clean
 
 ## build: everything needed, then bin/signalbox
 build: onnxruntime
@@ -26,7 +26,7 @@ test: onnxruntime
 	$(GO) test -race -shuffle=on -timeout 30m ./...
 
 ## check: what CI runs
-check: fmt lint vet test test-nocgo generated licences
+check: fmt lint vet test test-nocgo generated licences h2spec
 
 onnxruntime:
 	@tools/fetch-onnxruntime.sh "$(ORT_DIR)"
@@ -56,6 +56,10 @@ generated: generate
 
 licences:
 	@cd tools && GOFLAGS=-mod=mod $(GO) run ./licences ..
+
+## h2spec: how the main listener speaks HTTP/2, compared with the list in docs/security.md
+h2spec: build
+	@cd tools && GOFLAGS=-mod=mod $(GO) run ./h2spec ../bin/signalbox
 
 ## bench: the benchmarks of the decision path, the rules and the proxy
 bench: onnxruntime
