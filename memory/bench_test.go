@@ -72,7 +72,8 @@ func BenchmarkRatio(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			n := 0
 			for b.Loop() {
-				n = len(blob.Pack(raw))
+				packed, _ := blob.Pack(raw)
+				n = len(packed)
 			}
 			b.ReportMetric(float64(len(raw))/float64(n), "ratio")
 		})

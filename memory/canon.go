@@ -40,11 +40,7 @@ func canonText(text string) (canonical, error) {
 	if !utf8.ValidString(text) {
 		return canonical{}, &InvalidError{Field: "content", Reason: "is not valid UTF-8"}
 	}
-	quoted, err := jsontext.AppendQuote(make([]byte, 0, len(text)+len(text)/16+2), text)
-	if err != nil {
-		return canonical{}, &InvalidError{Field: "content", Reason: "cannot be written as JSON"}
-	}
-	return canonical{kind: ledger.Text, fragment: quoted[1 : len(quoted)-1], text: text}, nil
+	return canonical{kind: ledger.Text, fragment: escape(make([]byte, 0, len(text)+len(text)/16), text), text: text}, nil
 }
 
 func canonMessages(list []byte) (canonical, error) {

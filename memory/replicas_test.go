@@ -272,7 +272,7 @@ func TestBytesWithAWrongSumAreNeverServed(t *testing.T) {
 	a := newStore(t, testOptions(clock), connect(t, server, clock.Now))
 	c := create(t, a, alice, draft(prose("x", 5000)))
 	for name, damage := range map[string]func([]byte) []byte{
-		"another text": func([]byte) []byte { return blob.Pack([]byte(prose("y", 5000))) },
+		"another text": func([]byte) []byte { other, _ := blob.Pack([]byte(prose("y", 5000))); return other },
 		"a bit":        func(b []byte) []byte { b = bytes.Clone(b); b[len(b)/2] ^= 4; return b },
 		"half of it":   func(b []byte) []byte { return b[:len(b)/2] },
 		"nothing":      func([]byte) []byte { return nil },

@@ -336,8 +336,8 @@ func (p piece) copy() page.Copy { return page.Copy{Object: p.object, Hot: p.raw,
 
 func newPiece(raw []byte) piece {
 	begun := time.Now()
-	packed := blob.Pack(raw)
-	o := ledger.Object{Sum: blob.Of(raw), Size: int64(len(raw)), Packed: int64(len(packed))}
+	packed, sum := blob.Pack(raw)
+	o := ledger.Object{Sum: sum, Size: int64(len(raw)), Packed: int64(len(packed))}
 	return piece{object: o, raw: raw, packed: packed, took: time.Since(begun)}
 }
 

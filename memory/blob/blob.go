@@ -1,7 +1,7 @@
 // Package blob packs the bytes of contexts: compressed, with a header that tells how, and named by the
 // SHA-256 of what they hold. The packed form is the same in RAM and in Redis.
 //
-// It knows neither tiers nor tenants. All functions are safe for concurrent use. The codecs are made by the first
+// It knows neither tiers nor tenants. All functions are safe for concurrent use. Pack works on the sum and the payload side by side. The codecs are made by the first
 // call and kept, with channels inside: a test binary that uses synctest must call Pack, Tighten and Unpack once before, Pack with
 // more than Small bytes.
 package blob
@@ -46,14 +46,24 @@ func (s *Sum) UnmarshalText(b []byte) error {
 var ErrDamaged = errors.New("damaged blob")
 
 // HeaderSize is the length of the header in front of the payload, in bytes: the version, the codec, 1 when the
-// payload is packed tightly and else 0, a zero byte, the id of the key that the payload is encrypted with (4 bytes, 0: not encrypted) and the
-// length of the unpacked bytes (8 bytes), numbers in big-endian order.
-const HeaderSize = 16
+// payload is packed tightly and else 0, a zero byte, the id of the key that the payload is encrypted with (4 bytes, 0: not encrypted), the
+// length of the unpacked bytes (8 bytes), numbers in big-endian order, and the seal.
+const HeaderSize = plainHeader + sealSize
+
+// The seal is the first half of a SHA-256 over the sum of the unpacked bytes, the header before it and the payload. It is a third as long
+// to work out as the sum itself, and damaged bytes do not reach the decoder.
+const sealSize = sha256.Size / 2
+
+// plainHeader is the length of the header without the seal, which is that of version 1; there the sum was compared after unpacking.
+const plainHeader = 16
 
 // MaxSize is the most that Unpack makes of one blob, in bytes; Pack refuses more.
 const MaxSize = 1 << 30
 
-const version = 1
+const (
+	unsealed = 1 // version, only read
+	sealed   = 2
+)
 
 // codec is how the payload is spelled.
 type codec byte
@@ -66,17 +76,23 @@ const (
 // Small is up to how many bytes Pack packs tightly at once: that takes a millisecond at most.
 const Small = 64 << 10
 
-// Pack compresses raw: fast (zstd "fastest"), so that nobody waits, but what is Small tightly. What does not become
-// smaller is kept as it is. raw is at most MaxSize bytes long; longer is a bug of the caller and panics.
-func Pack(raw []byte) []byte {
+// Pack compresses raw and returns its sum too: fast (zstd "fastest"), so that nobody waits, but what is Small tightly. What does not
+// become smaller is kept as it is. raw is at most MaxSize bytes long; longer is a bug of the caller and panics.
+func Pack(raw []byte) (packed []byte, sum Sum) {
 	if len(raw) <= Small {
-		return Tighten(raw)
+		sum = Of(raw)
+		return Tighten(raw, sum), sum
 	}
-	return pack(raw, fast(), 0)
+	summed := make(chan Sum, 1)
+	go func() { summed <- Of(raw) }()
+	packed = pack(raw, fast(), 0)
+	sum = <-summed
+	return seal(packed, sum), sum
 }
 
-// Tighten is Pack for bytes that will rest: it takes two to three times as long (zstd "better") and saves a tenth or so.
-func Tighten(raw []byte) []byte { return pack(raw, thorough(), 1) }
+// Tighten is Pack for bytes that will rest, whose sum is known: it takes two to three times as long (zstd "better") and saves a tenth
+// or so.
+func Tighten(raw []byte, sum Sum) []byte { return seal(pack(raw, thorough(), 1), sum) }
 
 // Repack packs tightly what Pack has packed; size and sum are those of Unpack, as is the error. What does not become smaller stays
 // as it is, and counts as tight.
@@ -85,23 +101,27 @@ func Repack(packed []byte, size int64, sum Sum) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	tight := Tighten(raw)
+	tight := Tighten(raw, sum)
 	if len(tight) >= len(packed) {
 		tight = bytes.Clone(packed)
 		tight[2] = 1
+		if tight[0] == sealed {
+			tight = seal(tight, sum)
+		}
 	}
 	return tight, nil
 }
 
 // Tight tells whether packed bytes are from Tighten or Repack, or no blob.
-func Tight(packed []byte) bool { return len(packed) < HeaderSize || packed[2] == 1 }
+func Tight(packed []byte) bool { return len(packed) < plainHeader || packed[2] == 1 }
 
+// pack leaves the seal open.
 func pack(raw []byte, e *zstd.Encoder, tight byte) []byte {
 	if len(raw) > MaxSize {
 		panic(fmt.Sprintf("blob: %d bytes are over the limit of %d", len(raw), MaxSize))
 	}
 	dst := make([]byte, HeaderSize, HeaderSize+len(raw)/3)
-	dst[0], dst[1], dst[2] = version, byte(zstandard), tight
+	dst[0], dst[1], dst[2] = sealed, byte(zstandard), tight
 	binary.BigEndian.PutUint64(dst[8:], uint64(len(raw)))
 	dst = e.EncodeAll(raw, dst)
 	if len(dst) >= HeaderSize+len(raw) {
@@ -114,26 +134,51 @@ func pack(raw []byte, e *zstd.Encoder, tight byte) []byte {
 	return dst
 }
 
+// seal writes the seal of packed bytes into them and returns them.
+func seal(packed []byte, sum Sum) []byte {
+	s := sealOf(packed, sum)
+	copy(packed[plainHeader:], s[:])
+	return packed
+}
+
+func sealOf(packed []byte, sum Sum) (s [sealSize]byte) {
+	h := sha256.New()
+	_, _ = h.Write(sum[:]) // it never fails
+	_, _ = h.Write(packed[:plainHeader])
+	_, _ = h.Write(packed[HeaderSize:])
+	copy(s[:], h.Sum(nil))
+	return s
+}
+
 // Unpack is the inverse of Pack. It returns size bytes whose sum is want, or an error that wraps ErrDamaged;
 // it never takes more memory than that, whatever packed says.
 func Unpack(packed []byte, size int64, want Sum) ([]byte, error) {
-	if len(packed) < HeaderSize {
+	if len(packed) < plainHeader {
 		return nil, fmt.Errorf("%w: %d bytes are no header", ErrDamaged, len(packed))
 	}
-	if packed[0] != version || packed[2] > 1 || packed[3] != 0 || binary.BigEndian.Uint32(packed[4:]) != 0 {
+	if packed[2] > 1 || packed[3] != 0 || binary.BigEndian.Uint32(packed[4:]) != 0 {
 		return nil, fmt.Errorf("%w: header of an unknown kind", ErrDamaged)
 	}
 	if n := binary.BigEndian.Uint64(packed[8:]); size < 0 || size > MaxSize || n != uint64(size) {
 		return nil, fmt.Errorf("%w: said to hold %d bytes, want %d", ErrDamaged, n, size)
 	}
-	raw, err := decode(codec(packed[1]), packed[HeaderSize:], int(size))
-	if err != nil {
-		return nil, err
+	switch {
+	case packed[0] == sealed && len(packed) >= HeaderSize:
+		if s := sealOf(packed, want); !bytes.Equal(s[:], packed[plainHeader:HeaderSize]) {
+			return nil, fmt.Errorf("%w: the seal is not that of %v", ErrDamaged, want)
+		}
+		return decode(codec(packed[1]), packed[HeaderSize:], int(size))
+	case packed[0] == unsealed:
+		raw, err := decode(codec(packed[1]), packed[plainHeader:], int(size))
+		if err != nil {
+			return nil, err
+		}
+		if got := Of(raw); got != want {
+			return nil, fmt.Errorf("%w: sum is %v, want %v", ErrDamaged, got, want)
+		}
+		return raw, nil
 	}
-	if got := Of(raw); got != want {
-		return nil, fmt.Errorf("%w: sum is %v, want %v", ErrDamaged, got, want)
-	}
-	return raw, nil
+	return nil, fmt.Errorf("%w: header of an unknown version", ErrDamaged)
 }
 
 func decode(c codec, payload []byte, size int) ([]byte, error) {

@@ -23,6 +23,13 @@ func samples() map[string][]byte {
 	}
 }
 
+// old is packed bytes as version 1 had them: without the seal.
+func old(packed []byte) []byte {
+	b := append(bytes.Clone(packed[:plainHeader]), packed[HeaderSize:]...)
+	b[0] = unsealed
+	return b
+}
+
 // noise is n bytes that do not compress.
 func noise(n int) []byte {
 	var b []byte
@@ -35,7 +42,11 @@ func noise(n int) []byte {
 func TestWhatWasPackedComesBack(t *testing.T) {
 	t.Parallel()
 	for name, raw := range samples() {
-		for _, packed := range [][]byte{Pack(raw), Tighten(raw)} {
+		packed, sum := Pack(raw)
+		if sum != Of(raw) {
+			t.Errorf("%s: the sum is %v", name, sum)
+		}
+		for _, packed := range [][]byte{packed, Tighten(raw, sum), old(packed)} {
 			if len(packed) > len(raw)+HeaderSize {
 				t.Errorf("%s: %d bytes became %d", name, len(raw), len(packed))
 			}
@@ -45,28 +56,30 @@ func TestWhatWasPackedComesBack(t *testing.T) {
 			}
 		}
 	}
-	if n := len(Pack(samples()["repeated"])); n > 1000 {
-		t.Errorf("170,000 repetitive bytes take %d", n)
+	if packed, _ := Pack(samples()["repeated"]); len(packed) > 1000 {
+		t.Errorf("170,000 repetitive bytes take %d", len(packed))
 	}
 }
 
 func TestLargeBytesArePackedFastAndSmallOnesTightly(t *testing.T) {
 	t.Parallel()
 	for name, raw := range samples() {
-		packed := Pack(raw)
+		packed, _ := Pack(raw)
 		if tight := len(raw) <= Small; Tight(packed) != tight {
 			t.Errorf("%s, %d bytes: tight is %t", name, len(raw), !tight)
 		}
-		again, err := Repack(packed, int64(len(raw)), Of(raw))
-		if err != nil || !Tight(again) || len(again) > len(packed) {
-			t.Errorf("%s: %d bytes were packed again to %d, %v", name, len(packed), len(again), err)
-		}
-		if got, err := Unpack(again, int64(len(raw)), Of(raw)); err != nil || !bytes.Equal(got, raw) {
-			t.Errorf("%s: %d bytes came back as %d, %v", name, len(raw), len(got), err)
+		for _, first := range [][]byte{packed, old(packed)} {
+			again, err := Repack(first, int64(len(raw)), Of(raw))
+			if err != nil || !Tight(again) || len(again) > len(first) {
+				t.Errorf("%s: %d bytes were packed again to %d, %v", name, len(first), len(again), err)
+			}
+			if got, err := Unpack(again, int64(len(raw)), Of(raw)); err != nil || !bytes.Equal(got, raw) {
+				t.Errorf("%s: %d bytes came back as %d, %v", name, len(raw), len(got), err)
+			}
 		}
 	}
-	if n := len(Pack(samples()["hexadecimal"])); n > 60_000 {
-		t.Errorf("100,000 hexadecimal digits take %d bytes, packed fast", n)
+	if packed, _ := Pack(samples()["hexadecimal"]); len(packed) > 60_000 {
+		t.Errorf("100,000 hexadecimal digits take %d bytes, packed fast", len(packed))
 	}
 	if !Tight(nil) {
 		t.Error("what is no blob is not to be packed again")
@@ -76,14 +89,19 @@ func TestLargeBytesArePackedFastAndSmallOnesTightly(t *testing.T) {
 func TestNoDamageGoesUnseen(t *testing.T) {
 	t.Parallel()
 	for name, raw := range samples() {
-		packed, sum := Pack(raw), Of(raw)
+		packed, sum := Pack(raw)
 		for i := range min(len(packed), 400) {
 			bad := bytes.Clone(packed)
 			bad[i] ^= 0x41
+			if _, err := Unpack(bad, int64(len(raw)), sum); !errors.Is(err, ErrDamaged) {
+				t.Fatalf("%s: byte %d changed: %v", name, i, err)
+			}
+			bad = old(packed)
+			bad[min(i, len(bad)-1)] ^= 0x41
 			if got, err := Unpack(bad, int64(len(raw)), sum); err == nil && !bytes.Equal(got, raw) {
-				t.Fatalf("%s: byte %d changed, and other bytes came back without an error", name, i)
+				t.Fatalf("%s: byte %d of the old form changed, and other bytes came back without an error", name, i)
 			} else if err != nil && !errors.Is(err, ErrDamaged) {
-				t.Fatalf("%s: byte %d changed: %v does not wrap ErrDamaged", name, i, err)
+				t.Fatalf("%s: byte %d of the old form changed: %v does not wrap ErrDamaged", name, i, err)
 			}
 		}
 		for n := range min(len(packed), 64) {
@@ -114,7 +132,9 @@ func TestSumsAreReadBack(t *testing.T) {
 
 func FuzzUnpack(f *testing.F) {
 	for _, raw := range samples() {
-		f.Add(Pack(raw)[:min(HeaderSize+500, len(Pack(raw)))])
+		packed, _ := Pack(raw)
+		f.Add(packed[:min(HeaderSize+500, len(packed))])
+		f.Add(old(packed)[:min(plainHeader+500, len(packed)-sealSize)])
 	}
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		if _, err := Unpack(packed, int64(len(packed)), Sum{}); err == nil {

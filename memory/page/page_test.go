@@ -61,8 +61,8 @@ func (s *shelf) put(o ledger.Object, packed []byte) {
 }
 
 func object(raw []byte) (Key, ledger.Object, []byte) {
-	packed := blob.Pack(raw)
-	o := ledger.Object{Sum: blob.Of(raw), Size: int64(len(raw)), Packed: int64(len(packed))}
+	packed, sum := blob.Pack(raw)
+	o := ledger.Object{Sum: sum, Size: int64(len(raw)), Packed: int64(len(packed))}
 	return Key{Tenant: tenant, Sum: o.Sum}, o, packed
 }
 
@@ -421,7 +421,7 @@ func TestWhatLeavesBeforeItRestsIsOfferedToo(t *testing.T) {
 	n := 0
 	for l, ok := p.Loose(); ok; l, ok = p.Loose() {
 		n++
-		p.Replace(l, blob.Tighten([]byte("it is not in RAM")))
+		p.Replace(l, blob.Tighten([]byte("it is not in RAM"), l.Object.Sum))
 	}
 	if n != 2 || p.used() != 0 {
 		t.Errorf("%d were offered, and %d bytes are in use then", n, p.used())

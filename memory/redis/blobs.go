@@ -30,9 +30,11 @@ func (s *Store) chunkKey(t ledger.Tenant, o ledger.Object, n int) string {
 // are ledger.ErrFull and ErrUnavailable.
 func (s *Store) Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error {
 	err := s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
-		known, err := c.Do(ctx, c.B().Exists().Key(s.key(t, "o:"+o.Sum.String())).Build()).AsInt64()
-		if err != nil || known > 0 {
-			return err
+		if chunks(o.Packed) > 1 { // else asking takes longer than sending
+			known, err := c.Do(ctx, c.B().Exists().Key(s.key(t, "o:"+o.Sum.String())).Build()).AsInt64()
+			if err != nil || known > 0 {
+				return err
+			}
 		}
 		sets := make(rueidis.Commands, 0, chunks(o.Packed))
 		for n := range chunks(o.Packed) {

@@ -45,8 +45,8 @@ func object(name string, n int) (ledger.Object, []byte, []byte) {
 		b.Write(sum[:])
 	}
 	raw := b.Bytes()[:n]
-	packed := blob.Pack(raw)
-	return ledger.Object{Sum: blob.Of(raw), Size: int64(n), Packed: int64(len(packed))}, raw, packed
+	packed, sum := blob.Pack(raw)
+	return ledger.Object{Sum: sum, Size: int64(n), Packed: int64(len(packed))}, raw, packed
 }
 
 // book is what Local and Store have in common, but for Usage.
@@ -253,7 +253,8 @@ func TestAnObjectIsReplacedByASmallerFormAndReadInEither(t *testing.T) {
 	s := open(t, patient(testkit.NewRedis(t).URL()))
 	c, raw := create(t, s, "t", "a", "big", 5*chunkSize/2)
 	o := c.New.Versions[0].Segments[0]
-	forms := map[string][]byte{"three chunks": blob.Pack(raw), "one": []byte("smaller"), "two": bytes.Repeat([]byte("x"), chunkSize+1)}
+	whole, _ := blob.Pack(raw)
+	forms := map[string][]byte{"three chunks": whole, "one": []byte("smaller"), "two": bytes.Repeat([]byte("x"), chunkSize+1)}
 	for _, name := range []string{"one", "two", "three chunks", "two", "one"} {
 		if err := s.Replace(t.Context(), "t", o, forms[name]); err != nil {
 			t.Fatal(err)
@@ -286,7 +287,8 @@ func TestReadersNeverSeeHalfOfAReplacement(t *testing.T) {
 	s := open(t, patient(testkit.NewRedis(t).URL()))
 	c, raw := create(t, s, "t", "a", "big", 5*chunkSize/2)
 	o := c.New.Versions[0].Segments[0]
-	forms := [][]byte{bytes.Repeat([]byte("a"), 2*chunkSize), bytes.Repeat([]byte("b"), 3*chunkSize), blob.Pack(raw)}
+	whole, _ := blob.Pack(raw)
+	forms := [][]byte{bytes.Repeat([]byte("a"), 2*chunkSize), bytes.Repeat([]byte("b"), 3*chunkSize), whole}
 	done := make(chan error)
 	go func() {
 		var err error
@@ -533,8 +535,8 @@ func BenchmarkPage(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			copy(raw, fmt.Sprintf("%012d", i))
-			packed := blob.Pack(raw)
-			o := ledger.Object{Sum: blob.Of(raw), Size: int64(len(raw)), Packed: int64(len(packed))}
+			packed, sum := blob.Pack(raw)
+			o := ledger.Object{Sum: sum, Size: int64(len(raw)), Packed: int64(len(packed))}
 			id := fmt.Sprint("id", i)
 			if err := s.Put(b.Context(), "t", o, packed); err != nil {
 				b.Fatal(err)
@@ -544,8 +546,8 @@ func BenchmarkPage(b *testing.B) {
 			}
 		}
 	})
-	packed := blob.Pack(raw)
-	o := ledger.Object{Sum: blob.Of(raw), Size: int64(len(raw)), Packed: int64(len(packed))}
+	packed, sum := blob.Pack(raw)
+	o := ledger.Object{Sum: sum, Size: int64(len(raw)), Packed: int64(len(packed))}
 	if err := s.Put(b.Context(), "t", o, packed); err != nil {
 		b.Fatal(err)
 	}
