@@ -75,17 +75,21 @@ func kinds(n int) (list [2]toTime, err error) {
 		if err != nil {
 			return list, fmt.Errorf("evidence: %w", err)
 		}
-		var fit []string
-		for _, text := range all[i] {
-			if _, final := checker.Quick(e, check.Claim{Text: text}); final == (i == 0) {
-				fit = append(fit, text)
+		// The claim before is the context of the next, and a stream may begin with any.
+		fits := func(text, before string) bool {
+			_, final := checker.Quick(e, check.Claim{Text: text, Context: before})
+			return final == (i == 0)
+		}
+		before := ""
+		for k, left := 0, len(all[i]); len(list[i].claims) < n; k++ {
+			text := all[i][k%len(all[i])]
+			if !fits(text, "") || !fits(text, before) {
+				if left--; left == 0 {
+					return list, fmt.Errorf("no claim is %s", list[i].what)
+				}
+				continue
 			}
-		}
-		if len(fit) == 0 {
-			return list, fmt.Errorf("no claim is %s", list[i].what)
-		}
-		for k := range n {
-			list[i].claims = append(list[i].claims, fit[k%len(fit)])
+			list[i].claims, before, left = append(list[i].claims, text), text, len(all[i])
 		}
 	}
 	return list, nil
