@@ -8,6 +8,10 @@
 //
 //	go run ./bench/proxy [-rounds 5] [-time 3s] [-signalbox FILE]
 //
+//	go run ./bench/proxy -promises [-streams 100000]
+//
+// counts streams that did not arrive whole, and measures what a request waits for when the Redis that counts its limits hangs or is gone.
+//
 // Closed loop: each of some clients sends its next request when it has its answer. Open loop: requests are sent at a fixed rate,
 // whatever becomes of those before, and latency counts from when a request should have been sent.
 package main

@@ -60,7 +60,7 @@ func workloads() []workload {
 func put(ctx context.Context, w *way, x *workload, length time.Duration) sample {
 	transport := &http.Transport{MaxIdleConnsPerHost: x.clients, DisableCompression: true}
 	defer transport.CloseIdleConnections()
-	l := &load{workload: x, url: w.base[x.model] + "/chat/completions", client: &http.Client{Transport: transport}}
+	l := &load{workload: x, url: w.base[x.model] + "/chat/completions", key: w.key, client: &http.Client{Transport: transport}}
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	begun, before, calls := time.Now(), w.cpu(), w.calls()
@@ -86,6 +86,7 @@ type load struct {
 	*workload
 
 	url    string
+	key    string
 	client *http.Client
 
 	mu  sync.Mutex // guards out
@@ -135,6 +136,9 @@ func (l *load) one(ctx context.Context, due time.Time) {
 		return
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if l.key != "" {
+		req.Header.Set("Authorization", "Bearer "+l.key)
+	}
 	res, err := l.client.Do(req)
 	if err != nil {
 		l.fail(ctx, err)

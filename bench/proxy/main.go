@@ -28,6 +28,8 @@ func run(ctx context.Context) error {
 	binary := flag.String("signalbox", "", "the program to measure; built from this checkout when empty; several, separated by commas, are measured beside each other")
 	only := flag.String("only", "", "workloads whose names contain this")
 	ways := flag.String("ways", "", "ways to measure beside the bare proxy, separated by commas: direct, nginx, signalbox; all when empty")
+	promises := flag.Bool("promises", false, "count what must not be lost and measure what faults cost, instead of comparing")
+	streams := flag.Int("streams", 100_000, "with -promises, how many fast streams")
 	flag.Parse()
 	switch *role {
 	case "model":
@@ -41,6 +43,9 @@ func run(ctx context.Context) error {
 	b, err := newBench(ctx, *binary)
 	if err != nil {
 		return errors.Join(err, b.close())
+	}
+	if *promises {
+		return errors.Join(b.promises(ctx, os.Stdout, *streams), b.close())
 	}
 	b.keep(*ways)
 	results, err := b.measure(ctx, *only, *rounds, *length)

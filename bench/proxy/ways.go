@@ -22,12 +22,15 @@ type way struct {
 	name string
 	base map[string]string // URL of the API by model
 	cmd  *exec.Cmd         // nil: there is nothing between
+	key  string            // that requests show; "": none
 }
 
 type bench struct {
 	dir   string
 	ways  []*way
 	stops []func() error
+
+	model, program string // address of the model server, and the first program to measure
 }
 
 func newBench(ctx context.Context, binary string) (*bench, error) {
@@ -68,10 +71,11 @@ func newBench(ctx context.Context, binary string) (*bench, error) {
 		if i > 0 {
 			name = filepath.Base(program)
 		}
-		if err := b.signalbox(ctx, name, program, model); err != nil {
+		if err := b.signalbox(ctx, name, program, model, ""); err != nil {
 			return b, err
 		}
 	}
+	b.model, b.program = model, strings.Split(binary, ",")[0]
 	return b, nil
 }
 
@@ -175,8 +179,8 @@ http {
 	return await(ctx, "http://"+at+"/fast/health")
 }
 
-// signalbox adds the product: a rule looks at every request, none at its text, and no model runs.
-func (b *bench) signalbox(ctx context.Context, name, binary, model string) error {
+// signalbox adds the product: a rule looks at every request, none at its text, and no model runs. more is put behind its configuration.
+func (b *bench) signalbox(ctx context.Context, name, binary, model, more string) error {
 	at, err := port(ctx)
 	if err != nil {
 		return err
@@ -195,7 +199,7 @@ models:
 routes: [{name: huge, when: {tokens: {gt: 10000000}}, block: {message: "no"}}]
 default: {models: [fast]}
 telemetry: {log: error, prometheus: true}
-`, at, admin, model)
+%[4]s`, at, admin, model, more)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ type RateOptions struct {
 	RPM int `yaml:"rpm"`
 	// TPM is how many tokens a minute are allowed, of prompts and answers. A request is let in by an estimate, which is settled with what it used. 0 is no bound.
 	TPM int `yaml:"tpm"`
-	// Concurrency is how many requests may be under way at a time, in each process. 0 is no bound.
+	// Concurrency is how many requests may be under way at a time: over all replicas with memory.redis, else in each process. 0 is no bound.
 	Concurrency int `yaml:"concurrency"`
 }
 
