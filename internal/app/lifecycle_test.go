@@ -490,3 +490,60 @@ func TestReloadsCutNoStreams(t *testing.T) {
 	wg.Wait()
 	t.Logf("%d reloads under %d streams: %d streams and %d short requests, none lost", reloads, streams, long.Load(), short.Load())
 }
+
+// TestASecretInAFileIsReadAgain changes nothing but a file that the configuration refers to, in a folder that is never quiet.
+func TestASecretInAFileIsReadAgain(t *testing.T) {
+	t.Parallel()
+	shown := make(chan string, 1)
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		shown <- r.Header.Get("Authorization")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}]}`)
+	}))
+	t.Cleanup(model.Close)
+	dir := t.TempDir()
+	file, secret := filepath.Join(dir, "signalbox.yaml"), filepath.Join(dir, "key")
+	text := fmt.Sprintf("models: [{name: m, endpoints: [{name: a, url: '%s/v1', api_key: 'file:key'}], health: {path: 'off'}}]\ndefault: {models: [m]}\n", model.URL)
+	for name, content := range map[string]string{file: text, secret: "first"} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg, _, err := config.Load(file, os.LookupEnv, Catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, cfg, config.Settings{})
+	ask := func() string {
+		t.Helper()
+		if a := s.post(t, "/v1/chat/completions", plainRequest); a.status != http.StatusOK {
+			t.Fatalf("status %d: %s", a.status, a.body)
+		}
+		return <-shown
+	}
+	if got := ask(); got != "Bearer first" {
+		t.Fatalf("the first secret is shown as %q", got)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var noise sync.WaitGroup
+	defer noise.Wait()
+	defer stop()
+	noise.Go(func() { // a log in the same folder
+		tick := time.NewTicker(settle / 5)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			_ = os.WriteFile(filepath.Join(dir, "log"), []byte(time.Now().String()), 0o600)
+			<-tick.C
+		}
+	})
+	if err := os.WriteFile(secret, []byte("second"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(12 * poll); ask() != "Bearer second"; {
+		if time.Now().After(end) {
+			t.Fatal("the second secret was never shown")
+		}
+		time.Sleep(settle)
+	}
+}

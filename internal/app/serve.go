@@ -236,7 +236,8 @@ func (a *App) renew(ctx context.Context, cfg *config.Config) {
 var errNoFile = errors.New("this configuration did not come from a file, so there is nothing to read again")
 
 // settle is how long files must be quiet before they are read: editors write in several steps. poll is how often they are
-// looked at where no event tells of changes, as on some network file systems.
+// looked at where no event tells of changes, as on some network file systems, and how long a folder that is never quiet, as one with a
+// log in it, can put that off.
 const (
 	settle = 100 * time.Millisecond
 	poll   = 5 * time.Second
@@ -262,7 +263,8 @@ func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
 	defer quiet.Stop()
 	look := time.NewTicker(poll)
 	defer look.Stop()
-	quiet.Reset(0) // for what was written before anything was watched
+	quiet.Reset(0)      // for what was written before anything was watched
+	var first time.Time // of the events that nothing was done about yet
 	for {
 		for _, file := range files(a.cfg.Load()) {
 			_ = w.Add(filepath.Dir(file)) // twice is once; where it fails, the ticker looks
@@ -275,12 +277,18 @@ func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
 		case err := <-w.Errors:
 			a.tel.Log.WarnContext(ctx, "watch configuration", slog.Any("error", err))
 		case <-w.Events:
-			quiet.Reset(settle)
+			if first.IsZero() {
+				first = time.Now()
+			}
+			if time.Since(first) < poll { // else the timer may run out
+				quiet.Reset(settle)
+			}
 		case <-look.C:
 			if a.changed() {
 				quiet.Reset(settle)
 			}
 		case <-quiet.C:
+			first = time.Time{}
 			if a.changed() {
 				_ = a.Reload(ctx) // as above
 			}
@@ -290,7 +298,8 @@ func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
 
 // files lists the configuration file and the files that it names and that may change while the process runs.
 func files(cfg *config.Config) []string {
-	out := append([]string{cfg.File}, cfg.Server.TLS.Files()...)
+	out := append([]string{cfg.File}, cfg.SecretFiles...)
+	out = append(out, cfg.Server.TLS.Files()...)
 	out = append(out, cfg.Auth.JWT.Files()...)
 	for i := range cfg.Models {
 		for j := range cfg.Models[i].Endpoints {

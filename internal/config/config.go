@@ -68,6 +68,8 @@ type Config struct {
 	File string `yaml:"-"`
 	// Fingerprint tells the content of the file apart from that of another.
 	Fingerprint string `yaml:"-"`
+	// SecretFiles are the files that references of the form file:PATH were read from.
+	SecretFiles []string `yaml:"-"`
 	// Program is what the routes compile to.
 	Program *rules.Program `yaml:"-"`
 
@@ -251,6 +253,7 @@ func Parse(file string, b []byte, env func(string) (string, bool), catalog func(
 	if root != nil {
 		d.decode(root, reflect.ValueOf(&cfg).Elem(), "")
 	}
+	cfg.SecretFiles = d.files
 	if f := &cfg.Telemetry.Decisions.File; *f != "" && !filepath.IsAbs(*f) {
 		*f = filepath.Join(d.dir, *f)
 	}

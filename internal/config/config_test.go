@@ -171,6 +171,9 @@ func TestSecretsComeFromFilesToo(t *testing.T) {
 	if got := cfg.Models[0].Endpoints[0].APIKey; got != "sk-from-file" {
 		t.Errorf("key is %q", got)
 	}
+	if want := []string{filepath.Join(dir, "key")}; !slices.Equal(cfg.SecretFiles, want) {
+		t.Errorf("files with secrets: %v, want %v", cfg.SecretFiles, want)
+	}
 }
 
 func TestSecretsNeverShowUpInProblems(t *testing.T) {

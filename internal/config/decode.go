@@ -26,6 +26,7 @@ import (
 type decoder struct {
 	dir      string // relative paths resolve against it
 	env      func(string) (string, bool)
+	files    []string // that secrets were read from
 	problems []rules.Problem
 }
 
@@ -236,6 +237,7 @@ func (d *decoder) resolve(ref string) (value, problem string) {
 	if err != nil {
 		return "", clean(err)
 	}
+	d.files = append(d.files, file)
 	return strings.TrimSpace(string(b)), ""
 }
 
