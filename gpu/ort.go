@@ -93,9 +93,13 @@ func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loa
 			return nil, err
 		}
 	}
+	before := anonymous()
 	native, err := ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, o)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.provider.name == ProviderCPU {
+		onHugePages(before)
 	}
 	cfg.handles.Add(1)
 	elems := make([]elemType, len(sig.inputs))

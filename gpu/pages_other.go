@@ -1,0 +1,11 @@
+//go:build cgo && !linux
+
+package gpu
+
+// span is a range of addresses.
+type span struct{}
+
+func anonymous() []span { return nil }
+
+// onHugePages does nothing: Linux alone knows what is asked for.
+func onHugePages([]span) (bytes int64) { return 0 }
