@@ -84,7 +84,7 @@ func TestStreamFidelity(t *testing.T) {
 		t.Parallel()
 		for _, mode := range []string{"huge-line?bytes=1048576", "tool-call-fragments", "reasoning_content", "logprobs", "role-only", "two-choices", "usage-null-every-chunk"} {
 			s := hostile.Start(t, hostile.Options{Mode: mode, Still: true})
-			if got, want := start(t, hostileModels(s)).raw(askStream("hi")), direct(t, mode, askStream("hi")); got.body != want.body {
+			if got, want := start(t, hostileModels(s)).raw(askStream("hi")), direct(t, mode, askStream("hi"), 0); got.body != want.body {
 				t.Errorf("%s: %d bytes, want %d", mode, len(got.body), len(want.body))
 			}
 		}

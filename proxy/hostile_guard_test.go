@@ -79,7 +79,7 @@ func checkGuarded(t *testing.T, row hostileRow, want result, got answered, body 
 		return
 	case same, mended, ended, cut, cutLate, relayed:
 	}
-	sent := direct(t, row.mode, body)
+	sent := direct(t, row.mode, body, want.before())
 	streamed := strings.Contains(body, `"stream":true`)
 	switch {
 	case got.status != 200:

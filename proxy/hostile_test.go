@@ -1,8 +1,9 @@
 package proxy
 
 import (
-	"context"
+	"bytes"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net/http"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -37,6 +39,14 @@ const (
 	passed                   // status and body of the backend's answer
 	unreadable               // 502, from a server that gives a stream where none was asked for, or the reverse
 )
+
+// before is how many events the backend sends before it falls silent; 0 where it does not.
+func (r result) before() int {
+	if r == cutLate {
+		return 2
+	}
+	return 0
+}
 
 // hostileRow is a mode and what a client sees that asks for a stream, and one that does not.
 type hostileRow struct {
@@ -228,24 +238,39 @@ func (b *bench) raw(body string) answered {
 	return answered{res.StatusCode, res.Header, string(got), err}
 }
 
-// direct is what a client sees that asks the backend itself.
-func direct(tb testing.TB, mode, body string) answered {
+// direct is what a client sees that asks the backend itself: all of it, or of a stream that falls silent its first events. A server
+// that waits for its client to go is closed.
+func direct(tb testing.TB, mode, body string, events int) answered {
 	tb.Helper()
 	s := hostile.Start(tb, hostile.Options{Mode: mode, Still: true})
+	var silent sync.WaitGroup
+	defer silent.Wait()
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Second)
-	defer cancel()
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+"/chat/completions", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(tb.Context(), http.MethodPost, s.URL()+"/chat/completions", strings.NewReader(body))
 	if err != nil {
 		tb.Fatal(err)
 	}
+	silent.Go(func() {
+		e, ok := s.Wait(time.Minute, func(e *hostile.Event) bool { return e.Kind == hostile.Holding || e.Kind == hostile.Served })
+		if ok && e.Kind == hostile.Holding {
+			s.Close()
+		}
+	})
 	res, err := client.Do(req)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer res.Body.Close()
-	got, err := io.ReadAll(res.Body)
+	var got []byte
+	for piece := make([]byte, 64<<10); err == nil && (events == 0 || bytes.Count(got, []byte("\n\n")) < events); {
+		var n int
+		n, err = res.Body.Read(piece)
+		got = append(got, piece[:n]...)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
 	return answered{res.StatusCode, res.Header, string(got), err}
 }
 
@@ -342,7 +367,7 @@ func checkResult(t *testing.T, row hostileRow, want result, got answered, body s
 	t.Helper()
 	var sent answered
 	if want != refused && want != late && want != unreadable {
-		sent = direct(t, row.mode, body)
+		sent = direct(t, row.mode, body, want.before())
 	}
 	switch want {
 	case refused, unreadable:

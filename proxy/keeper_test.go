@@ -28,7 +28,7 @@ func TestCommentsKeepASilentStreamAlive(t *testing.T) {
 			}
 			continue
 		}
-		if want := direct(t, "ok-stream", askStream("hi")).body; got.err != nil || events != want {
+		if want := direct(t, "ok-stream", askStream("hi"), 0).body; got.err != nil || events != want {
 			t.Errorf("%s: %v %q", mode, got.err, got.body)
 		}
 	}
