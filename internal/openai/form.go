@@ -146,7 +146,7 @@ func formName(head []byte) (name string, file bool, err error) {
 	found := false
 	for line := range bytes.SplitSeq(head, []byte("\r\n")) {
 		key, value, ok := strings.Cut(string(line), ":")
-		if !ok || key == "" || strings.ContainsAny(key, " \t") || strings.ContainsAny(value, "\r\n\x00") {
+		if !ok || !isToken(key) || strings.ContainsFunc(value, isControl) {
 			return "", false, broken
 		}
 		switch textproto.CanonicalMIMEHeaderKey(key) {
@@ -167,6 +167,17 @@ func formName(head []byte) (name string, file bool, err error) {
 	}
 	return name, file, nil
 }
+
+// isToken reports whether s is a name of a field (RFC 9110, section 5.6.2).
+func isToken(s string) bool {
+	const others = "!#$%&'*+-.^_`|~0123456789"
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune(others, r)
+	})
+}
+
+// isControl reports a character that no value of a field may hold (RFC 9110, section 5.5): some readers refuse the form for it.
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // dispositionName reads form-data; name="x"; filename="y". Names that are escaped or extended are read differently by different
 // readers.

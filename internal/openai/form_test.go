@@ -92,6 +92,8 @@ func TestFormsThatTwoReadersUnderstandDifferentlyAreRefused(t *testing.T) {
 		"a huge head":                {formType, form("X-A: "+strings.Repeat("a", 9<<10)+"\r\n"+namesModel, "m")},
 		"a prompt of too many bytes": {formType, form(namesModel, "m", `Content-Disposition: form-data; name="prompt"`, strings.Repeat("x", 65<<10))},
 		"a NUL in a head":            {formType, form(namesModel+"\r\nX-A: \x00", "m")},
+		"a control in a head":        {formType, form(namesModel+"\r\nX-A: \x15", "m")},
+		"a key that is no token":     {formType, form(namesModel+"\r\nX(A: 1", "m")},
 		"a head without a colon":     {formType, form(namesModel+"\r\nX-A", "m")},
 		"a blank before a colon":     {formType, form(strings.Replace(namesModel, ":", " :", 1), "m")},
 	} {
