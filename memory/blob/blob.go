@@ -71,6 +71,7 @@ type codec byte
 const (
 	plain codec = iota
 	zstandard
+	pieces // see pieces.go
 )
 
 // Small is up to how many bytes Pack packs tightly at once: that takes a millisecond at most.
@@ -85,7 +86,11 @@ func Pack(raw []byte) (packed []byte, sum Sum) {
 	}
 	summed := make(chan Sum, 1)
 	go func() { summed <- Of(raw) }()
-	packed = pack(raw, fast(), 0)
+	if n := pieceCount(len(raw)); n > 1 {
+		packed = packPieces(raw, n)
+	} else {
+		packed = pack(raw, fast(), 0)
+	}
 	sum = <-summed
 	return seal(packed, sum), sum
 }
@@ -117,13 +122,23 @@ func Tight(packed []byte) bool { return len(packed) < plainHeader || packed[2] =
 
 // pack leaves the seal open.
 func pack(raw []byte, e *zstd.Encoder, tight byte) []byte {
+	dst := header(raw, zstandard, tight, len(raw)/3)
+	return kept(e.EncodeAll(raw, dst), raw)
+}
+
+// header is an open header with room for a payload of some bytes behind it.
+func header(raw []byte, c codec, tight byte, room int) []byte {
 	if len(raw) > MaxSize {
 		panic(fmt.Sprintf("blob: %d bytes are over the limit of %d", len(raw), MaxSize))
 	}
-	dst := make([]byte, HeaderSize, HeaderSize+len(raw)/3)
-	dst[0], dst[1], dst[2] = sealed, byte(zstandard), tight
+	dst := make([]byte, HeaderSize, HeaderSize+room)
+	dst[0], dst[1], dst[2] = sealed, byte(c), tight
 	binary.BigEndian.PutUint64(dst[8:], uint64(len(raw)))
-	dst = e.EncodeAll(raw, dst)
+	return dst
+}
+
+// kept is what is kept of packed bytes: raw as it is where they are no shorter, and no more memory than they need.
+func kept(dst, raw []byte) []byte {
 	if len(dst) >= HeaderSize+len(raw) {
 		dst = append(dst[:HeaderSize], raw...)
 		dst[1] = byte(plain)
@@ -189,20 +204,28 @@ func decode(c codec, payload []byte, size int) ([]byte, error) {
 		}
 		return append(make([]byte, 0, size), payload...), nil
 	case zstandard:
-		var h zstd.Header
-		if err := h.Decode(payload); err != nil || !h.HasFCS || h.FrameContentSize != uint64(size) {
-			return nil, fmt.Errorf("%w: frame and header differ in size", ErrDamaged)
-		}
-		raw, err := decoder().DecodeAll(payload, make([]byte, 0, size))
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-		}
-		if len(raw) != size {
-			return nil, fmt.Errorf("%w: %d bytes, want %d", ErrDamaged, len(raw), size)
-		}
-		return raw, nil
+		raw := make([]byte, size)
+		return raw, unframe(payload, raw)
+	case pieces:
+		return unpackPieces(payload, size)
 	}
 	return nil, fmt.Errorf("%w: unknown codec %d", ErrDamaged, c)
+}
+
+// unframe unpacks a frame that holds as many bytes as raw, into raw.
+func unframe(frame, raw []byte) error {
+	var h zstd.Header
+	if err := h.Decode(frame); err != nil || !h.HasFCS || h.FrameContentSize != uint64(len(raw)) {
+		return fmt.Errorf("%w: frame and header differ in size", ErrDamaged)
+	}
+	got, err := decoder().DecodeAll(frame, raw[:0:len(raw)])
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if len(got) != len(raw) {
+		return fmt.Errorf("%w: %d bytes, want %d", ErrDamaged, len(got), len(raw))
+	}
+	return nil
 }
 
 // fast and thorough are shared: EncodeAll takes a free one of their inner encoders, so concurrency is bounded and there is

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -21,6 +22,11 @@ func samples() map[string][]byte {
 		"not compressed": noise(70_000),
 		"hexadecimal":    fmt.Appendf(nil, "%x", noise(50_000)),
 	}
+}
+
+// large are samples that are packed in pieces where there is more than one processor.
+func large() map[string][]byte {
+	return map[string][]byte{"long hexadecimal": fmt.Appendf(nil, "%x", noise(2*pieceSize)), "long, not compressed": noise(3*pieceSize + 1)}
 }
 
 // old is packed bytes as version 1 had them: without the seal.
@@ -41,7 +47,9 @@ func noise(n int) []byte {
 
 func TestWhatWasPackedComesBack(t *testing.T) {
 	t.Parallel()
-	for name, raw := range samples() {
+	all := large()
+	maps.Copy(all, samples())
+	for name, raw := range all {
 		packed, sum := Pack(raw)
 		if sum != Of(raw) {
 			t.Errorf("%s: the sum is %v", name, sum)
@@ -83,6 +91,40 @@ func TestLargeBytesArePackedFastAndSmallOnesTightly(t *testing.T) {
 	}
 	if !Tight(nil) {
 		t.Error("what is no blob is not to be packed again")
+	}
+}
+
+func TestPiecesComeBackWhereverTheyWereCut(t *testing.T) {
+	t.Parallel()
+	for name, raw := range large() {
+		sum := Of(raw)
+		for _, n := range []int{2, 3, 7, mostPieces} {
+			packed := seal(packPieces(raw, n), sum)
+			got, err := Unpack(packed, int64(len(raw)), sum)
+			if err != nil || !bytes.Equal(got, raw) {
+				t.Errorf("%s in %d pieces: %d bytes came back as %d, %v", name, n, len(raw), len(got), err)
+			}
+			if codec(packed[1]) != pieces || n > 3 {
+				continue
+			}
+			for i := range min(len(packed)-HeaderSize, 1+4*n+8) { // the table and the beginning of a frame
+				bad := bytes.Clone(packed)
+				bad[HeaderSize+i] ^= 0x41
+				bad = seal(bad, sum) // what the seal does not see must not be worse than an error
+				if got, err := Unpack(bad, int64(len(raw)), sum); err != nil && !errors.Is(err, ErrDamaged) || len(got) > len(raw) {
+					t.Fatalf("%s in %d pieces, byte %d changed: %d bytes, %v", name, n, i, len(got), err)
+				}
+			}
+			for _, cut := range []int{1, len(packed) / 2, len(packed) - HeaderSize} {
+				if _, err := Unpack(seal(packed[:len(packed)-cut:len(packed)-cut], sum), int64(len(raw)), sum); !errors.Is(err, ErrDamaged) {
+					t.Errorf("%s in %d pieces, %d bytes cut off: %v", name, n, cut, err)
+				}
+				packed = seal(packPieces(raw, n), sum)
+			}
+			if _, err := Unpack(seal(append(packed, 0), sum), int64(len(raw)), sum); !errors.Is(err, ErrDamaged) {
+				t.Errorf("%s in %d pieces: a byte behind them: %v", name, n, err)
+			}
+		}
 	}
 }
 
@@ -131,6 +173,7 @@ func TestSumsAreReadBack(t *testing.T) {
 }
 
 func FuzzUnpack(f *testing.F) {
+	f.Add(seal(packPieces(large()["long hexadecimal"], 2), Sum{})[:1000])
 	for _, raw := range samples() {
 		packed, _ := Pack(raw)
 		f.Add(packed[:min(HeaderSize+500, len(packed))])
