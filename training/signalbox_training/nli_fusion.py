@@ -26,6 +26,7 @@ DIRECTION |= {name: -1 for name in (
     "numbers_contradicted", "numbers_absent", "negation_more", "negation_less", "opposites", "amount_differs", "swapped_words", "inserted_words",
     "order_inverted")}
 NLI = ("entail_max", "entail_best", "neutral_min", "neutral_best", "contra_max", "contra_min", "contra_best")
+PAGES = ("page_words",)  # tells the set of a row, not whether it is true: chooses the weights of long sources, and no tree sees it
 FOLDS = 5
 # Weight of a group of rows in the fit, as a share of all; what is within a group counts the same.
 GROUPS = {"synthetic": 0.22, "real": 0.35, "wice": 0.2, "own": 0.23}
@@ -175,7 +176,7 @@ def make(names: list[str], fit: Fit, trees: int = 100) -> tuple[dict, np.ndarray
     """(the content of fusion.json without its pages, support of every claim by a forest that has not seen its row).
     The fusion is the weighted sum of a forest over all features and one over words and numbers alone."""
     everything = np.ones(len(fit.y), bool)
-    parts = [(1 - WORDS_SHARE, names), (WORDS_SHARE, words(names))]
+    parts = [(1 - WORDS_SHARE, [n for n in names if n not in PAGES]), (WORDS_SHARE, words(names))]
     raw = sum(share * folds(names, used, fit, trees) for share, used in parts)
     slope, offset = calibration(raw, fit.y, fit.weight)
     support = 1 / (1 + np.exp(-(slope * raw + offset)))
@@ -191,7 +192,7 @@ def make(names: list[str], fit: Fit, trees: int = 100) -> tuple[dict, np.ndarray
 
 def words(names: list[str]) -> list[str]:
     """The features that need no model."""
-    return [n for n in names if n not in NLI]
+    return [n for n in names if n not in NLI and n not in PAGES]
 
 
 def by_row(lines: list[dict], count: int, support=None) -> np.ndarray:

@@ -81,6 +81,17 @@ def test_auc_counts_ties_as_half():
     assert nli_evaluate.auc(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1], bool)) == 0.875
 
 
+def test_no_tree_sees_how_long_a_source_is():
+    names = ["entail_max", "contra_max", "missing_share", "page_words"]
+    rng = np.random.default_rng(5)
+    x, row = rng.random((2000, 4)), np.arange(2000)
+    y = x[:, 3] > 0.5  # the length alone tells
+    fit = nli_fusion.Fit(x, y, np.ones(2000), row, row % nli_fusion.FOLDS, y)
+    content, support = nli_fusion.make(names, fit, trees=5)
+    assert {f for t in content["trees"] for f in t["feature"]} <= {-1, 0, 1, 2}
+    assert nli_evaluate.auc(support, y) < 0.6 and nli_fusion.words(names) == ["missing_share"]
+
+
 def test_a_tree_of_the_fusion_sums_as_the_fitted_one_does():
     rng = np.random.default_rng(2)
     x = rng.normal(size=(600, 4))
