@@ -208,6 +208,10 @@ func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *pool.Endpoint)
 	}
 	attemptCtx, watch := newWatchdog(ctx, limit)
 	res, err := e.Via(p.transport).RoundTrip(c.request(framing.Trace(attemptCtx), e)) //nolint:bodyclose // upstream.close does
+	if err == nil && e.HTTP2() && framing.TooMany(res.Header) {
+		err = framing.ErrMalformed
+		_ = res.Body.Close()
+	}
 	if err != nil {
 		err = blame(ctx, watch, m, e, err)
 		watch.stop()
@@ -277,11 +281,42 @@ func (c call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
 	}
 	to := e.URL(strings.TrimPrefix(c.to.path, "/v1/"))
 	body := func() (io.ReadCloser, error) { return c.body.reader(), nil }
+	if e.HTTP2() {
+		body = once(body)
+	}
 	req := &http.Request{
 		Method: http.MethodPost, URL: to, Host: to.Host, Header: h,
 		Body: c.body.reader(), GetBody: body, ContentLength: c.body.size(),
 	}
 	return req.WithContext(ctx)
+}
+
+var errRefused = errors.New("the server refused the request twice")
+
+// once gives a body until one that it gave was read. The transport of HTTP/2 sends a request again whose stream was refused, or whose
+// connection takes no more, for which nothing was done: at once, and then six times within 63 s (net/http of Go 1.26). Behind the first,
+// another endpoint is the better place.
+func once(body func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
+	var sent atomic.Bool
+	return func() (io.ReadCloser, error) {
+		if sent.Load() {
+			return nil, errRefused
+		}
+		b, err := body()
+		return &repeated{b, &sent}, err
+	}
+}
+
+// repeated is a body that notes that it was read.
+type repeated struct {
+	io.ReadCloser
+
+	read *atomic.Bool
+}
+
+func (r *repeated) Read(b []byte) (int, error) {
+	r.read.Store(true)
+	return r.ReadCloser.Read(b)
 }
 
 // refused reports an answer that another endpoint may well not give: busy, or a gateway before it

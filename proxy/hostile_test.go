@@ -54,6 +54,9 @@ type hostileRow struct {
 	stream, json result
 	again        bool // another endpoint gets the request
 	status       int  // of passed
+	http2        bool // it is a mode of HTTP/2
+	repeated     bool // the endpoint gets the request a second time, since it has said that it did nothing for it
+	unread       bool // the request is never read
 }
 
 // shortPatience are the time limits of the tests.
@@ -242,11 +245,22 @@ func (b *bench) raw(body string) answered {
 // that waits for its client to go is closed.
 func direct(tb testing.TB, mode, body string, events int) answered {
 	tb.Helper()
-	s := hostile.Start(tb, hostile.Options{Mode: mode, Still: true})
+	return directly(tb, hostile.Options{Mode: mode, Still: true}, body, events)
+}
+
+func directly(tb testing.TB, o hostile.Options, body string, events int) answered {
+	tb.Helper()
+	s := hostile.Start(tb, o)
 	var silent sync.WaitGroup
 	defer silent.Wait()
 	defer s.Close()
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
+	tr := &http.Transport{DisableCompression: true, DisableKeepAlives: true, Protocols: http1()}
+	if o.HTTP2 {
+		tr.Protocols = new(http.Protocols)
+		tr.Protocols.SetUnencryptedHTTP2(true)
+	}
+	defer tr.CloseIdleConnections()
+	client := &http.Client{Transport: tr}
 	req, err := http.NewRequestWithContext(tb.Context(), http.MethodPost, s.URL()+"/chat/completions", strings.NewReader(body))
 	if err != nil {
 		tb.Fatal(err)
@@ -367,7 +381,7 @@ func checkResult(t *testing.T, row hostileRow, want result, got answered, body s
 	t.Helper()
 	var sent answered
 	if want != refused && want != late && want != unreadable {
-		sent = direct(t, row.mode, body, want.before())
+		sent = directly(t, hostile.Options{Mode: row.mode, Still: true, HTTP2: row.http2}, body, want.before())
 	}
 	switch want {
 	case refused, unreadable:

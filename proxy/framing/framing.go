@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
 )
@@ -33,6 +34,25 @@ func (d Dialer) Dial(ctx context.Context, network, address string) (net.Conn, er
 	out := &Conn{Conn: c}
 	out.Expect()
 	return out, nil
+}
+
+// Plain opens connections by d that are not looked at, even if d is a Dialer's: those of HTTP/2, of which any piece may begin like a
+// head while another request is sent.
+func (d Dialer) Plain(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := d(ctx, network, address)
+	if looked, ok := c.(*Conn); ok {
+		return looked.Conn, err
+	}
+	return c, err
+}
+
+// TooMany reports whether a head that came over HTTP/2 has more fields than one over HTTP/1.1 may have.
+func TooMany(h http.Header) bool {
+	n := 0
+	for _, values := range h {
+		n += len(values)
+	}
+	return n > maxFields
 }
 
 // Trace tells a request's connection that a new answer is expected. Its result is for RoundTrip.

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"signalbox/internal/option"
+	"signalbox/proxy/framing"
 )
 
 // The protocols of endpoints.
@@ -92,7 +93,8 @@ func (o *EndpointOptions) checkWire(p *option.Problems, at string) {
 type wire struct {
 	*http.Transport
 
-	mark [sha256.Size]byte // of what it was made of
+	mark  [sha256.Size]byte // of what it was made of
+	http2 bool              // is spoken, where the server does too
 }
 
 // equip gives the endpoint a transport of its own where its options ask for one. base makes one that is like those of the others.
@@ -114,8 +116,9 @@ func (e *Endpoint) equip(o *EndpointOptions, base func() *http.Transport) error 
 	case protocolH2C:
 		t.Protocols = new(http.Protocols)
 		t.Protocols.SetUnencryptedHTTP2(true)
+		t.DialContext = framing.Dialer(t.DialContext).Plain
 	}
-	e.own = &wire{t, o.mark()}
+	e.own = &wire{t, o.mark(), o.Protocol == protocolH2 || o.Protocol == protocolH2C}
 	return nil
 }
 
@@ -130,6 +133,9 @@ func (o *EndpointOptions) mark() [sha256.Size]byte {
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
+
+// HTTP2 reports whether the endpoint is spoken to in HTTP/2.
+func (e *Endpoint) HTTP2() bool { return e.own != nil && e.own.http2 }
 
 // Via returns what requests to the endpoint are sent through: its own transport, or the shared one.
 func (e *Endpoint) Via(shared http.RoundTripper) http.RoundTripper {

@@ -5,6 +5,7 @@
 // Next, one a request; [[fault:MODE]] in the body, which a proxy that drops headers lets through; the header X-Fault; the
 // server's usual mode; and else ok-stream or ok-json, by "stream":true. Modes of connections, which act before a request is
 // read, are usual ones only. GET requests are health checks and are answered well, but for modes that say otherwise.
+// With Options.HTTP2 it speaks HTTP/2, frame by frame, and has the modes of Modes2.
 //
 // Every mode takes n (events), d (the delay between two), k (events before the fault), and where it makes sense bytes, mb,
 // kb, max, code and others; Modes lists the names, and the table in modes.go says what each does.

@@ -20,6 +20,10 @@ type Options struct {
 	Mode string
 	// TLS serves over TLS with these settings; the modes of TLS bring their own.
 	TLS *tls.Config
+	// HTTP2 serves over HTTP/2 and nothing else; the modes are those of Modes2.
+	HTTP2 bool
+	// Secure serves over TLS with a certificate of the test authority.
+	Secure bool
 	// Choose, when not nil, is asked for the mode of each request before anything else; empty leaves it to the others.
 	Choose func() string
 	// Unix serves on a socket of this path in place of a port of loopback.
@@ -98,8 +102,16 @@ func (s *Server) open0(ctx context.Context) error {
 		}
 		scheme = "https://"
 	}
+	if s.opts.Secure {
+		if cfg, err = tlsConfig("good"); err != nil {
+			return err
+		}
+	}
 	if cfg != nil {
 		scheme = "https://"
+	}
+	if cfg != nil && s.opts.HTTP2 {
+		cfg.NextProtos = []string{"h2"}
 	}
 	s.url = scheme + l.Addr().String() + "/v1"
 	if s.usualIs("refuse") {
@@ -229,6 +241,10 @@ func (s *Server) connection(ctx context.Context, c *conn, cfg *tls.Config) {
 		c.Conn = t
 	}
 	s.all.Go(c.pump)
+	if s.opts.HTTP2 {
+		s.over2(ctx, c)
+		return
+	}
 	s.requests(c)
 }
 

@@ -14,7 +14,8 @@ import (
 type mode struct {
 	name   string
 	params url.Values
-	play   play
+	play   play  // nil for modes of HTTP/2 alone
+	play2  play2 // nil for modes of HTTP/1.1 alone
 }
 
 // play answers the request of an exchange and reports whether its connection may carry another one.
@@ -23,15 +24,15 @@ type play func(x *exchange) (keep bool)
 // parse reads NAME?key=value&key=value.
 func parse(s string) (mode, error) {
 	name, query, _ := strings.Cut(s, "?")
-	p, ok := catalogue()[name]
-	if !ok {
+	p, p2 := catalogue()[name], catalogue2()[name]
+	if p == nil && p2 == nil {
 		return mode{}, fmt.Errorf("hostile: there is no mode %q", name)
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return mode{}, fmt.Errorf("hostile: mode %q: %w", s, err)
 	}
-	return mode{name, values, p}, nil
+	return mode{name, values, p, p2}, nil
 }
 
 // Modes lists the names of all modes, sorted.

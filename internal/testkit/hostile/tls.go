@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"math/big"
 	"net"
@@ -46,6 +47,15 @@ func Roots() *x509.CertPool {
 		pool.AddCert(a.cert)
 	}
 	return pool
+}
+
+// RootsPEM is Roots as a file holds them.
+func RootsPEM() []byte {
+	a, err := root()
+	if err != nil {
+		return nil
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
 
 // Certificate is a certificate of the test authority for 127.0.0.1, or for name where that is not empty.
