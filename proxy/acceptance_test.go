@@ -24,7 +24,7 @@ import (
 
 func TestStreamFidelity(t *testing.T) {
 	t.Parallel()
-	t.Run("the first event is passed on at once, and proxies in front are told not to keep it", func(t *testing.T) {
+	t.Run("A1: the first event is passed on at once, and proxies in front are told not to keep it", func(t *testing.T) {
 		t.Parallel()
 		up := testkit.NewUpstream(t, testkit.Stall(testkit.Event("a")))
 		b := start(t, oneModel(up))
@@ -42,7 +42,7 @@ func TestStreamFidelity(t *testing.T) {
 		}
 		_ = res.Body.Close()
 	})
-	t.Run("a failure in a stream is seen by the client and by the breaker", func(t *testing.T) {
+	t.Run("A3: a failure in a stream is seen by the client and by the breaker", func(t *testing.T) {
 		t.Parallel()
 		s, fine := hostile.Start(t, hostile.Options{Mode: "close-mid?d=10ms"}), hostile.Start(t, hostile.Options{})
 		b := start(t, hostileModels(s, fine))
@@ -55,7 +55,7 @@ func TestStreamFidelity(t *testing.T) {
 			t.Errorf("the failing endpoint got %d requests", n)
 		}
 	})
-	t.Run("usage comes when it was asked for, in a chunk without choices", func(t *testing.T) {
+	t.Run("A5: usage comes when it was asked for, in a chunk without choices", func(t *testing.T) {
 		t.Parallel()
 		s := hostile.Start(t, hostile.Options{Mode: "usage-chunk-last"})
 		b := start(t, hostileModels(s))
@@ -67,7 +67,7 @@ func TestStreamFidelity(t *testing.T) {
 			t.Errorf("nobody asked for usage: %q", s.Body(2))
 		}
 	})
-	t.Run("a 4xx never trips the breaker", func(t *testing.T) {
+	t.Run("D2: a 4xx never trips the breaker", func(t *testing.T) {
 		t.Parallel()
 		s := hostile.Start(t, hostile.Options{Mode: "status?code=422"})
 		b := start(t, hostileModels(s, hostile.Start(t, hostile.Options{Mode: "status?code=422"})))
@@ -80,7 +80,7 @@ func TestStreamFidelity(t *testing.T) {
 			}
 		}
 	})
-	t.Run("lines longer than any buffer, tool calls, reasoning and log probabilities are untouched", func(t *testing.T) {
+	t.Run("A4, A6, A7: lines longer than any buffer, tool calls, reasoning and log probabilities are untouched", func(t *testing.T) {
 		t.Parallel()
 		for _, mode := range []string{"huge-line?bytes=1048576", "tool-call-fragments", "reasoning_content", "logprobs", "role-only", "two-choices", "usage-null-every-chunk"} {
 			s := hostile.Start(t, hostile.Options{Mode: mode, Still: true})
@@ -97,7 +97,7 @@ func TestRequestFidelity(t *testing.T) {
 		`"vllm_xargs":{"a":[1e400]},"stop":"x","temperature":0,"presence_penalty":0,"max_tokens":0,"seed":9007199254740993,"unknown":null`
 	const messages = `[{"role":"system","content":"s","cache_control":{"type":"ephemeral"}},{"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":"{\"z\":1,\"a\":2}"}}]},` +
 		`{"role":"tool","tool_call_id":"t","content":"4"},{"role":"user","content":[{"type":"text","text":"hi"},{"type":"video_url","video_url":{"url":"data:video/mp4;base64,AA=="}}]}]`
-	t.Run("unknown fields, big numbers and every message part reach the backend byte for byte", func(t *testing.T) {
+	t.Run("B1: unknown fields, big numbers and every message part reach the backend byte for byte", func(t *testing.T) {
 		t.Parallel()
 		up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 		b := start(t, oneModel(up))
@@ -107,7 +107,7 @@ func TestRequestFidelity(t *testing.T) {
 			t.Errorf("body (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("headers of the application and the trace reach the backend, credentials and cookies do not", func(t *testing.T) {
+	t.Run("B2: headers of the application and the trace reach the backend, credentials and cookies do not", func(t *testing.T) {
 		t.Parallel()
 		up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 		b := start(t, oneModel(up))
@@ -121,7 +121,7 @@ func TestRequestFidelity(t *testing.T) {
 			t.Errorf("credentials in %v", h)
 		}
 	})
-	t.Run("a body of 30 MB passes, and one above the limit is refused in JSON", func(t *testing.T) {
+	t.Run("B4: a body of 30 MB passes, and one above the limit is refused in JSON", func(t *testing.T) {
 		t.Parallel()
 		up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 		models := oneModel(up)
@@ -149,7 +149,7 @@ func TestRequestFidelity(t *testing.T) {
 			t.Errorf("got %d %.200s", got.status, got.body)
 		}
 	})
-	t.Run("an unknown shape of answer is no error", func(t *testing.T) {
+	t.Run("B1: an unknown shape of answer is no error", func(t *testing.T) {
 		t.Parallel()
 		body := `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":null,"new":{"x":1e400}},"finish_reason":"a_new_one","stop_reason":5,"token_ids":[1]}],"prompt_logprobs":null,"kv_transfer_params":{}}`
 		up := testkit.NewUpstream(t, testkit.JSON(200, body))
@@ -161,7 +161,7 @@ func TestRequestFidelity(t *testing.T) {
 
 func TestConnectionsToBackends(t *testing.T) {
 	t.Parallel()
-	t.Run("connect, first byte and silence have limits of their own, and before the first byte another backend answers", func(t *testing.T) {
+	t.Run("C3: connect, first byte and silence have limits of their own, and before the first byte another backend answers", func(t *testing.T) {
 		t.Parallel()
 		for _, mode := range []string{"blackhole", "watch-ttft", "head-ttft?d=60s", "accept-silent"} {
 			s, fine := hostile.Start(t, hostile.Options{Mode: mode}), hostile.Start(t, hostile.Options{})
@@ -173,7 +173,7 @@ func TestConnectionsToBackends(t *testing.T) {
 			}
 		}
 	})
-	t.Run("one backend that hangs does not hold up the others", func(t *testing.T) {
+	t.Run("C3: one backend that hangs does not hold up the others", func(t *testing.T) {
 		t.Parallel()
 		s, fine := hostile.Start(t, hostile.Options{Mode: "watch-ttft"}), hostile.Start(t, hostile.Options{})
 		models := hostileModels(s)
@@ -192,7 +192,7 @@ func TestConnectionsToBackends(t *testing.T) {
 			leave()
 		}
 	})
-	t.Run("idle connections are closed before a backend of vLLM closes them", func(t *testing.T) {
+	t.Run("C4: idle connections are closed before a backend of vLLM closes them", func(t *testing.T) {
 		t.Parallel()
 		if d := newTransport(DefaultOptions()).IdleConnTimeout; d <= 0 || d > 4*time.Second {
 			t.Errorf("after %s", d)
@@ -207,7 +207,7 @@ func TestConnectionsToBackends(t *testing.T) {
 	})
 }
 
-// It counts goroutines, so that nothing may run beside it.
+// C2: it counts goroutines, so that nothing may run beside it.
 func TestStreamsThatClientsLeaveBehindLeaveNothingBehind(t *testing.T) {
 	s := hostile.Start(t, hostile.Options{Mode: "watch-stall"})
 	b := start(t, hostileModels(s))

@@ -64,7 +64,7 @@ const (
 	harmless = `{"role":"user","content":"hello"}`
 )
 
-// Two readers of one body that understand it differently are a way around every check: whatever could be read in two ways is
+// S18: two readers of one body that understand it differently are a way around every check: whatever could be read in two ways is
 // refused, and what passes was read as the model will read it.
 func TestBodiesThatTwoReadersUnderstandDifferentlyAreRefused(t *testing.T) {
 	t.Parallel()
@@ -123,7 +123,7 @@ func TestNamesThatFoldIntoOthersAreNotThem(t *testing.T) {
 	}
 }
 
-// Whatever a client says of its role or its tenant, in headers or in the body, it is what its key says.
+// S4: whatever a client says of its role or its tenant, in headers or in the body, it is what its key says.
 func TestNobodyBecomesSomebodyElseByAHeader(t *testing.T) {
 	t.Parallel()
 	const routes = `
@@ -254,6 +254,7 @@ func TestNoRequestIsSmuggledInAnother(t *testing.T) {
 	}
 }
 
+// S19: what is not on the list is not there.
 func TestOnlyThePathsOfTheListAreServed(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)
@@ -296,7 +297,7 @@ func TestOnlyThePathsOfTheListAreServed(t *testing.T) {
 	}
 }
 
-// Nothing in a request chooses where it goes or what it brings along, and a redirect is not followed.
+// S6: nothing in a request chooses where it goes or what it brings along, and a redirect is not followed.
 func TestARequestChoosesNoUpstream(t *testing.T) {
 	t.Parallel()
 	evil := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s was asked with %v", r.URL, r.Header) }))
@@ -321,7 +322,7 @@ func TestARequestChoosesNoUpstream(t *testing.T) {
 // canaries are secrets and texts that must stay where they belong.
 var canaries = []string{"canary-client-key", "canary-backend-key", "canary-prompt", "canary-tool-argument", "canary-answer", "canary-session"}
 
-// TestSecretsAndTextsStayWhereTheyBelong runs requests that end in every way, and looks for canaries in everything that is
+// F3, S21: TestSecretsAndTextsStayWhereTheyBelong runs requests that end in every way, and looks for canaries in everything that is
 // written down or answered by the proxy itself.
 func TestSecretsAndTextsStayWhereTheyBelong(t *testing.T) {
 	t.Parallel()
@@ -398,7 +399,7 @@ func TestSecretsAndTextsStayWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// Without a valid key nothing of a request is read, whatever it announces.
+// S2: without a valid key nothing of a request is read, whatever it announces.
 func TestNothingIsReadOfARequestWithoutAKey(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)

@@ -99,7 +99,7 @@ func TestReplicasShareTheirAnswers(t *testing.T) {
 	alone.chat(ask(lights)).says(t, "a replica that shares nothing", "miss")
 }
 
-// Every tenant asks the same, the same in other words and for streams, of every replica, after all others have.
+// S8: every tenant asks the same, the same in other words and for streams, of every replica, after all others have.
 func TestSharedAnswersStayWithTheirTenants(t *testing.T) {
 	t.Parallel()
 	server, up := testkit.NewRedis(t), testkit.NewUpstream(t, numbered())

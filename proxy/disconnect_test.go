@@ -17,7 +17,7 @@ import (
 // goneLimit is how soon a backend sees that the client of its request went away, at the 99th percentile.
 const goneLimit = 100 * time.Millisecond
 
-// The grid of disconnects: in every phase, whichever way the client leaves, the backend sees it, the request is counted as 499
+// C1: the grid of disconnects: in every phase, whichever way the client leaves, the backend sees it, the request is counted as 499
 // and nobody is blamed. Classifying, and a client that does not read, are in TestAClientThatLeavesCancelsWhatRunsForIt.
 func TestTheBackendSeesThatTheClientHasGone(t *testing.T) {
 	t.Parallel()

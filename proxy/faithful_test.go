@@ -132,7 +132,7 @@ func TestNoOtherSiteIsAllowedAnything(t *testing.T) {
 	}
 }
 
-// A connection whose server has sent more than its answer is not used again: what is left would begin the next one.
+// S35: a connection whose server has sent more than its answer is not used again: what is left would begin the next one.
 func TestLeftOverBytesOfAnAnswerEndItsConnection(t *testing.T) {
 	t.Parallel()
 	s := hostile.Start(t, hostile.Options{Still: true})
@@ -150,7 +150,7 @@ func TestLeftOverBytesOfAnAnswerEndItsConnection(t *testing.T) {
 	}
 }
 
-// Whatever addresses a request names, in parts of messages or in fields that other proxies act on, nobody here opens them, and the
+// S7: whatever addresses a request names, in parts of messages or in fields that other proxies act on, nobody here opens them, and the
 // model server gets them as they were written.
 func TestAddressesInRequestsAreText(t *testing.T) {
 	t.Parallel()

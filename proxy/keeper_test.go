@@ -12,6 +12,7 @@ import (
 
 func commenting(s *setup) { s.options.KeepaliveAfter = option.Duration(20 * time.Millisecond) }
 
+// A2: load balancers close connections that say nothing.
 func TestCommentsKeepASilentStreamAlive(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"ttft?d=150ms", "head-ttft?d=150ms", "rst-mid?k=3&d=100ms"} {

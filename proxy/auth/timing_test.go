@@ -56,8 +56,8 @@ func TestS1KeysThatAreWrongAreRefusedAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(token string) error {
-		_, err := keys.Identify(context.Background(), http.Header{"Authorization": {"Bearer " + token}})
+	ask := func(shown string) error {
+		_, err := keys.Identify(context.Background(), http.Header{"Authorization": {"Bearer " + shown}})
 		return err
 	}
 	if err := ask(key); err != nil {
