@@ -12,8 +12,7 @@
 // on its standard output with one line, that it is ready or why it is not. SIGINT and SIGTERM are left to the parent,
 // which drains first. After a crash it is started again, at once and then after pauses that double up to 10 s; every
 // model is opened again. Until then runs answer [ErrDown]. A model that cannot be opened again is tried after such pauses
-// as long as the worker lives. A worker that has ended none of the runs that it was asked for in three minutes, of three or more, hangs,
-// as in a driver, and is killed.
+// as long as the worker lives.
 //
 // # Concurrency
 //

@@ -54,7 +54,6 @@ type Options struct {
 
 	once       bool          // it is not started again
 	closeLimit time.Duration // 0: closeLimit
-	hangLimit  time.Duration // 0: hangLimit
 }
 
 const (
@@ -71,17 +70,15 @@ type Process struct {
 	stop       context.CancelFunc
 	done       chan struct{} // closed when the worker has ended for good
 	closeLimit time.Duration
-	hangLimit  time.Duration
 
 	mu       sync.Mutex // guards what follows; not held while a model is opened
 	client   *http.Client
 	state    state
-	process  *os.Process   // the worker that started last; nil before
+	pid      int           // of the worker that started last
 	fault    error         // why there is no worker; nil: there is one
 	up       chan struct{} // closed when fault changes
 	sessions map[*Session]struct{}
 	names    int
-	pulse    pulse
 }
 
 // Start starts a worker and waits until it is ready. Its error wraps gpu.ErrUnavailable when the library cannot be
@@ -102,7 +99,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p := &Process{
 		o: o, dir: dir, stop: stop, done: make(chan struct{}), up: make(chan struct{}), sessions: map[*Session]struct{}{},
-		fault: errStarting, closeLimit: cmp.Or(o.closeLimit, closeLimit), hangLimit: cmp.Or(o.hangLimit, hangLimit),
+		fault: errStarting, closeLimit: cmp.Or(o.closeLimit, closeLimit),
 	}
 	go p.keep(run)
 	if err := p.started(ctx); err != nil {
@@ -221,7 +218,7 @@ func (p *Process) once(ctx context.Context) error {
 		return fmt.Errorf("start: %w", err)
 	}
 	p.mu.Lock()
-	p.process, p.pulse = cmd.Process, pulse{}
+	p.pid = cmd.Process.Pid
 	p.mu.Unlock()
 	started := make(chan error, 1)
 	go func() { started <- p.welcome(ctx, stdin, stdout, path) }()
@@ -388,10 +385,7 @@ func (p *Process) Provider() (name, fallback string) {
 func (p *Process) PID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.process == nil {
-		return 0
-	}
-	return p.process.Pid
+	return p.pid
 }
 
 // Fault says why no worker runs, nil when one does.

@@ -162,10 +162,7 @@ func (s *Session) Run(ctx context.Context, in []tensor.Tensor, outputs []string)
 	if u == nil || u.ended.Load() {
 		return nil, fmt.Errorf("run session %q: %w", s.o.Name, ErrDown)
 	}
-	begun := time.Now()
-	out, err := u.Run(ctx, in, outputs)
-	s.p.feel(ctx, s, u, begun, err)
-	return out, err
+	return u.Run(ctx, in, outputs)
 }
 
 // Inputs lists what Run needs.

@@ -381,40 +381,6 @@ func TestClosingAModelOfAWorkerThatHangsEnds(t *testing.T) {
 	}
 }
 
-// A worker that answers nothing any more is ended and started again, once it has been asked in vain for long enough.
-func TestAWorkerThatHangsIsStartedAgain(t *testing.T) {
-	const limit = 200 * time.Millisecond
-	var restarts atomic.Int64
-	p := start(t, func(o *Options) { o.hangLimit, o.Restart = limit, func() { restarts.Add(1) } })
-	s := open(t, p, "add")
-	in := func(d time.Duration) error {
-		ctx, cancel := context.WithTimeout(t.Context(), d)
-		defer cancel()
-		return sum(s, ctx, 1, 2)
-	}
-	if err := in(time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	was := p.PID()
-	if err := syscall.Kill(was, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	for range 10 * hangRuns { // callers that leave say nothing of the worker
-		_ = sum(s, gone, 1, 2)
-	}
-	for n := range hangRuns {
-		if err := in(limit / 2); reason(err) != signal.ReasonTimeout && !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("run %d of a worker that hangs: %v", n, err)
-		}
-	}
-	waitFor(t, "another worker", func() bool { return p.Fault() == nil && p.PID() != was && in(time.Minute) == nil })
-	if restarts.Load() != 1 {
-		t.Errorf("%d restarts", restarts.Load())
-	}
-}
-
 // fakeLibrary compiles a shared library that is not ONNX Runtime.
 func fakeLibrary(t *testing.T, source string) string {
 	t.Helper()
