@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -411,5 +412,56 @@ func TestNothingIsReadOfARequestWithoutAKey(t *testing.T) {
 	}
 	if len(u.Requests()) != 0 || strings.Contains(b.log.String(), "OR 1=1") {
 		t.Error("something of it got on")
+	}
+}
+
+// S22: what clients write makes no lines of the log and moves no terminal: every line is one record, and holds no control character.
+func TestS22NobodyWritesTheLogsLines(t *testing.T) {
+	t.Parallel()
+	b, _ := target(t)
+	const forged = `\r\n{\"level\":\"ERROR\",\"msg\":\"forged\"}\r\n\u001b[2J`
+	for _, body := range []string{
+		`{"model":"no` + forged + `","messages":[{"role":"user","content":"hi"}]}`,
+		`{"model":"auto","messages":[{"role":"` + forged + `","content":"hi"}]}`,
+		`{"model":"auto","messages":[{"role":"user","content":"` + forged + `"}],"user":"` + forged + `","signalbox":{"session":"` + forged + `"}}`,
+		`{"model":"auto","` + forged + `":1}`,
+	} {
+		b.chat(body, "Authorization", "Bearer guest")
+	}
+	b.post("/v1/%0d%0a%7b%22msg%22:%22forged%22%7d%1b[2J", ask("hi"), "Authorization", "Bearer guest")
+	b.bytes(t, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer guest\r\nX-Request-Id: a\x1b[2J\r\nContent-Length: 2\r\n\r\n{}")
+	lines := 0
+	for line := range strings.Lines(b.log.String()) {
+		lines++
+		var record struct{ Time, Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &record); err != nil || record.Time == "" || record.Level == "" || record.Msg == "forged" {
+			t.Errorf("a line of the log is %q", line)
+		}
+		if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), unicode.IsControl) {
+			t.Errorf("a control character is in %q", line)
+		}
+	}
+	if lines < 4 {
+		t.Errorf("%d lines for the requests", lines)
+	}
+}
+
+// S40: nobody is let in for being a health check, and what a health check is told does not depend on who asks.
+func TestS40HealthChecksAreNoWayIn(t *testing.T) {
+	t.Parallel()
+	b, u := target(t)
+	for _, agent := range []string{"kube-probe/1.34", "GoogleHC/1.0", "ELB-HealthChecker/2.0", "Consul Health Check", "signalbox"} {
+		for _, path := range []string{"/v1/chat/completions", "/v1/chat/completions/healthz", "/healthz/../v1/chat/completions", "/v1/chat/completions?/healthz", "/healthz"} {
+			if got := b.post(path, ask("hi"), "User-Agent", agent); got.status < 400 {
+				t.Errorf("%s posted to %s: %d %s", agent, path, got.status, got.body)
+			}
+		}
+		plain, asked := b.do(http.MethodGet, "/healthz", ""), b.do(http.MethodGet, "/healthz", "", "User-Agent", agent)
+		if plain.status != http.StatusOK || asked.status != plain.status || asked.body != plain.body {
+			t.Errorf("%s is told %d %q, others %d %q", agent, asked.status, asked.body, plain.status, plain.body)
+		}
+	}
+	if n := len(u.Requests()); n != 0 {
+		t.Errorf("%d requests got through", n)
 	}
 }
