@@ -85,7 +85,11 @@ func quantile(d []time.Duration, q float64) time.Duration {
 
 func median(values []float64) float64 {
 	values = slices.Sorted(slices.Values(values))
-	return values[len(values)/2]
+	half := len(values) / 2
+	if len(values)%2 == 0 {
+		return (values[half-1] + values[half]) / 2
+	}
+	return values[half]
 }
 
 // print writes the medians, and in brackets the medians of the ratios to the bare reverse proxy in the same round: what else

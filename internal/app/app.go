@@ -57,7 +57,7 @@ type App struct {
 	current    *proxy.State           // that requests are served from; guarded by reloading
 	identity   decisionlog.Identity   // of it; guarded by reloading
 	answers    *proxy.Answers         // that are kept; guarded by reloading
-	read       atomic.Pointer[string] // fingerprint of the files as they were last read
+	read       atomic.Pointer[noted]  // the files as they were last read
 	endpoints  atomic.Pointer[string] // addresses of the endpoints that requests are served from
 	problem    atomic.Value           // string: why the last reload failed; empty when it did not
 	certs      certificates           // of the main listener
@@ -76,7 +76,7 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	}
 	a := &App{opts: o, tel: tel, discovery: newDiscovery()}
 	a.cfg.Store(cfg)
-	a.noteFiles(cfg) // before models are loaded: what is written meanwhile is a change
+	a.noteFiles(files(cfg)) // before models are loaded: what is written meanwhile is a change
 	if a.neural, err = openNeural(ctx, cfg, o, tel); err != nil {
 		return nil, errors.Join(err, tel.Shutdown(ctx))
 	}

@@ -483,7 +483,7 @@ func TestAFileThatWasReadIsNoChange(t *testing.T) {
 	a := build(t, "")
 	a.cfg.Load().File = file
 	for _, sections := range []string{"", "prompts: [{name: p, text: x}]\n"} {
-		a.noteFiles(a.cfg.Load())
+		a.noteFiles(files(a.cfg.Load()))
 		if err := os.WriteFile(file, []byte("modles: []"), 0o600); err != nil {
 			t.Fatal(err)
 		}

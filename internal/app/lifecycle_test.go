@@ -537,13 +537,45 @@ func TestASecretInAFileIsReadAgain(t *testing.T) {
 			<-tick.C
 		}
 	})
-	if err := os.WriteFile(secret, []byte("second"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(12 * poll); ask() != "Bearer second"; {
-		if time.Now().After(end) {
-			t.Fatal("the second secret was never shown")
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(settle)
 	}
+	until := func(want string) {
+		t.Helper()
+		for end := time.Now().Add(12 * poll); ask() != "Bearer "+want; {
+			if time.Now().After(end) {
+				t.Fatalf("the %s secret was never shown", want)
+			}
+			time.Sleep(settle)
+		}
+	}
+	write(secret, "second")
+	until("second")
+	stop()
+	noise.Wait()
+	// One that comes after the configuration that names it, and is empty for a while.
+	later := filepath.Join(t.TempDir(), "later")
+	write(file, strings.Replace(text, "file:key", "file:"+later, 1))
+	told := func(what string) {
+		t.Helper()
+		for end := time.Now().Add(12 * poll); ; time.Sleep(settle) {
+			if problem, _ := s.app.problem.Load().(string); strings.Contains(problem, what) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("no reload failed for what says %q", what)
+			}
+		}
+	}
+	told("later")
+	write(later, "\n")
+	told("empty")
+	if got := ask(); got != "Bearer second" {
+		t.Errorf("without a secret the old one has to stay: %q", got)
+	}
+	write(later, "third")
+	until("third")
 }

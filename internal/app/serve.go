@@ -184,9 +184,13 @@ func (a *App) reload(ctx context.Context) error {
 	if old.File == "" {
 		return errNoFile
 	}
-	a.noteFiles(old)
+	a.noteFiles(files(old))
 	a.renew(ctx, old) // also where the configuration cannot be read: certificates run out
 	cfg, warnings, err := config.Load(old.File, a.opts.Env, Catalog)
+	if more := named(err); len(more) > 0 {
+		a.noteFiles(append(files(old), more...)) // such as a secret that comes later
+		cfg, warnings, err = config.Load(old.File, a.opts.Env, Catalog)
+	}
 	if err != nil {
 		a.tel.Log.ErrorContext(ctx, "configuration kept: the new file is not valid", slog.String("problems", err.Error()))
 		return err
@@ -215,8 +219,8 @@ func (a *App) reload(ctx context.Context) error {
 	if a.shared != nil && a.answers != kept {
 		a.shared.Refresh()
 	}
-	if !slices.Equal(files(old), files(cfg)) { // the note was of other files
-		a.noteFiles(cfg)
+	if !slices.Equal(a.read.Load().files, files(cfg)) { // the note was of other files
+		a.noteFiles(files(cfg))
 	}
 	a.renew(ctx, cfg)
 	a.tel.Log.InfoContext(ctx, "configuration reloaded", slog.String("file", cfg.File), slog.Uint64("generation", a.generation))
@@ -265,9 +269,13 @@ func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
 	defer look.Stop()
 	quiet.Reset(0)      // for what was written before anything was watched
 	var first time.Time // of the events that nothing was done about yet
+	var watched *noted
 	for {
-		for _, file := range files(a.cfg.Load()) {
-			_ = w.Add(filepath.Dir(file)) // twice is once; where it fails, the ticker looks
+		if now := a.read.Load(); now != watched {
+			for _, file := range now.files {
+				_ = w.Add(filepath.Dir(file)) // twice is once; where it fails, the ticker looks
+			}
+			watched = now
 		}
 		select {
 		case <-ctx.Done():
@@ -284,6 +292,7 @@ func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
 				quiet.Reset(settle)
 			}
 		case <-look.C:
+			watched = nil // a folder may be there now
 			if a.changed() {
 				quiet.Reset(settle)
 			}
@@ -309,15 +318,31 @@ func files(cfg *config.Config) []string {
 	return out
 }
 
-// noteFiles remembers the files as they are now, before they are read: a change in between is read again
+// named are the files with secrets that a configuration names which is not valid.
+func named(err error) []string {
+	if invalid, ok := errors.AsType[*config.Error](err); ok {
+		return invalid.SecretFiles
+	}
+	return nil
+}
+
+// noted are files as they were when they were last read.
+type noted struct {
+	files []string
+	sum   string
+}
+
+// noteFiles remembers files as they are now, before they are read: a change in between is read again
 // rather than missed.
-func (a *App) noteFiles(cfg *config.Config) {
-	now := fingerprint(files(cfg))
-	a.read.Store(&now)
+func (a *App) noteFiles(files []string) {
+	a.read.Store(&noted{files, fingerprint(files)})
 }
 
 // changed reports whether the files are not what was last read.
-func (a *App) changed() bool { return fingerprint(files(a.cfg.Load())) != *a.read.Load() }
+func (a *App) changed() bool {
+	n := a.read.Load()
+	return fingerprint(n.files) != n.sum
+}
 
 // fingerprint tells two contents of files apart.
 func fingerprint(files []string) string {

@@ -207,6 +207,8 @@ func Default() Config {
 type Error struct {
 	File     string
 	Problems []rules.Problem
+	// SecretFiles are the files that its references name, whether they could be read or not.
+	SecretFiles []string
 }
 
 // Error implements error.
@@ -268,7 +270,7 @@ func Parse(file string, b []byte, env func(string) (string, bool), catalog func(
 	})
 	warnings := slices.DeleteFunc(slices.Clone(problems), func(p rules.Problem) bool { return !p.Warning })
 	if len(warnings) < len(problems) {
-		return nil, nil, &Error{File: file, Problems: problems}
+		return nil, nil, &Error{File: file, Problems: problems, SecretFiles: d.files}
 	}
 	return &cfg, warnings, nil
 }

@@ -176,6 +176,20 @@ func TestSecretsComeFromFilesToo(t *testing.T) {
 	}
 }
 
+func TestAnEmptyFileIsNoSecret(t *testing.T) {
+	dir := t.TempDir()
+	key := filepath.Join(dir, "key")
+	if err := os.WriteFile(key, []byte(" \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(minimal, "${KEY}", "file:key", 1)
+	_, _, err := config.Parse(filepath.Join(dir, "f.yaml"), []byte(text), noEnv, catalog)
+	invalid, ok := errors.AsType[*config.Error](err)
+	if !ok || !strings.Contains(err.Error(), "the file of the secret is empty") || !slices.Equal(invalid.SecretFiles, []string{key}) {
+		t.Errorf("got %v, %+v", err, invalid)
+	}
+}
+
 func TestSecretsNeverShowUpInProblems(t *testing.T) {
 	text := strings.Replace(minimal, "${KEY}", "sk-very-secret", 1)
 	_, _, err := config.Parse("f.yaml", []byte(text), noEnv, catalog)

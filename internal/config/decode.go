@@ -26,7 +26,7 @@ import (
 type decoder struct {
 	dir      string // relative paths resolve against it
 	env      func(string) (string, bool)
-	files    []string // that secrets were read from
+	files    []string // that secrets are read from, those that cannot be read too
 	problems []rules.Problem
 }
 
@@ -233,12 +233,15 @@ func (d *decoder) resolve(ref string) (value, problem string) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(d.dir, file)
 	}
+	d.files = append(d.files, file)
 	b, err := os.ReadFile(file) //nolint:gosec // the operator's own file names the path
 	if err != nil {
 		return "", clean(err)
 	}
-	d.files = append(d.files, file)
-	return strings.TrimSpace(string(b)), ""
+	if value = strings.TrimSpace(string(b)); value == "" {
+		return "", "the file of the secret is empty"
+	}
+	return value, ""
 }
 
 // address reads a URL, or a reference to one. One with a password must be a reference.

@@ -106,6 +106,9 @@ func Repack(packed []byte, size int64, sum Sum) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if got := Of(raw); got != sum { // it would be sealed again
+		return nil, fmt.Errorf("%w: sum is %v, want %v", ErrDamaged, got, sum)
+	}
 	tight := Tighten(raw, sum)
 	if len(tight) >= len(packed) {
 		tight = bytes.Clone(packed)
@@ -165,8 +168,8 @@ func sealOf(packed []byte, sum Sum) (s [sealSize]byte) {
 	return s
 }
 
-// Unpack is the inverse of Pack. It returns size bytes whose sum is want, or an error that wraps ErrDamaged;
-// it never takes more memory than that, whatever packed says.
+// Unpack is the inverse of Pack. It returns size bytes that were packed under the sum want, as the seal says, or an error that wraps
+// ErrDamaged; it never takes more memory than that, whatever packed says.
 func Unpack(packed []byte, size int64, want Sum) ([]byte, error) {
 	if len(packed) < plainHeader {
 		return nil, fmt.Errorf("%w: %d bytes are no header", ErrDamaged, len(packed))

@@ -157,6 +157,14 @@ func TestNoDamageGoesUnseen(t *testing.T) {
 	}
 }
 
+func TestWhatWasSealedUnderAWrongSumIsNotSealedAgain(t *testing.T) {
+	t.Parallel()
+	a, b := samples()["repeated"], samples()["hexadecimal"]
+	if _, err := Repack(seal(pack(b, fast(), 0), Of(a)), int64(len(b)), Of(a)); !errors.Is(err, ErrDamaged) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestSumsAreReadBack(t *testing.T) {
 	t.Parallel()
 	want := Of([]byte("x"))

@@ -55,7 +55,7 @@ func (s *Store) Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packe
 	return nil
 }
 
-// Get reads the packed form of an object; whoever unpacks it checks the sum. Errors are ledger.ErrMissing
+// Get reads the packed form of an object; whoever unpacks it checks the seal. Errors are ledger.ErrMissing
 // when a chunk is not there, and ErrUnavailable.
 func (s *Store) Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byte, error) {
 	var packed []byte
