@@ -207,7 +207,7 @@ func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *pool.Endpoint)
 		limit = m.firstByte
 	}
 	attemptCtx, watch := newWatchdog(ctx, limit)
-	res, err := e.Via(p.transport).RoundTrip(c.request(framing.Trace(attemptCtx), e)) //nolint:bodyclose // upstream.close does
+	res, err := e.Via(p.transport).RoundTrip(c.request(framing.Trace(attemptCtx), e))
 	if err == nil && e.HTTP2() && framing.TooMany(res.Header) {
 		err = framing.ErrMalformed
 		_ = res.Body.Close()

@@ -272,9 +272,7 @@ func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
 	var watched *noted
 	for {
 		if now := a.read.Load(); now != watched {
-			for _, file := range now.files {
-				_ = w.Add(filepath.Dir(file)) // twice is once; where it fails, the ticker looks
-			}
+			now.follow(w)
 			watched = now
 		}
 		select {
@@ -330,6 +328,13 @@ func named(err error) []string {
 type noted struct {
 	files []string
 	sum   string
+}
+
+// follow watches the folders of the files.
+func (n *noted) follow(w *fsnotify.Watcher) {
+	for _, file := range n.files {
+		_ = w.Add(filepath.Dir(file)) // twice is once; where it fails, the ticker looks
+	}
 }
 
 // noteFiles remembers files as they are now, before they are read: a change in between is read again
