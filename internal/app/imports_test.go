@@ -52,7 +52,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"proxy/lengths":     {"internal/option", "proxy/reasoning"},
 		"proxy/kv":          {"internal/option"},
 		"proxy/rate":        nil,
-		"proxy/pool":        {"internal/option", "internal/telemetry", "proxy/kv"},
+		"proxy/pool":        {"internal/option", "internal/telemetry", "proxy/framing", "proxy/kv"},
 		"proxy/reasoning":   {"internal/option", "internal/openai"},
 		"proxy/redact":      {"internal/openai", "internal/signal"},
 		"stream/answer":     {"internal/openai"},

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -373,6 +374,13 @@ func TestClosingAModelOfAWorkerThatHangsEnds(t *testing.T) {
 	if err := syscall.Kill(p.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	waitFor(t, "all threads of the worker to stop", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID()))
+		return err == nil && len(threads) > 0 && !slices.ContainsFunc(threads, func(stat string) bool {
+			b, err := os.ReadFile(stat)
+			return err == nil && !strings.Contains(string(b), ") T ") // the state behind the name (proc_pid_stat(5))
+		})
+	})
 	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "has not closed it within 100ms") {
 		t.Errorf("got %v", err)
 	}
