@@ -10,8 +10,6 @@ package framing
 import (
 	"context"
 	"errors"
-	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -72,52 +70,34 @@ type Conn struct {
 
 	expected atomic.Bool // an answer is expected whose head was not begun
 	inHead   bool
-	left     int64 // bytes of the body that are to come; unknown: where its head does not say
 	err      error
 	head     head
 }
-
-// unknown is the length of a body that its head does not tell.
-const unknown = -1
 
 // Expect says that the next bytes begin an answer.
 func (c *Conn) Expect() { c.expected.Store(true) }
 
 // Read implements io.Reader. A refused head gives ErrMalformed, behind one byte of it: an answer has begun, so that nobody takes
-// the request for one that was never seen, and repeats it. Behind a body of a known length the connection ends for the reader, so that
-// what a server sends too much does not meet the next request.
+// the request for one that was never seen, and repeats it.
 func (c *Conn) Read(b []byte) (int, error) {
 	if c.err != nil {
 		return 0, c.err
 	}
 	n, err := c.Conn.Read(b)
 	if n > 0 && c.expected.Load() && c.expected.CompareAndSwap(true, false) {
-		c.head, c.inHead, c.left = head{}, b[0] == 'H', unknown // or it is no HTTP in the clear
+		c.head, c.inHead = head{}, b[0] == 'H' // or it is no HTTP in the clear
 	}
-	body := n
-	if c.inHead {
-		v, read := c.head.read(b[:n])
-		switch v {
-		case more:
-			return n, err //nolint:wrapcheck // as it came
-		case refused:
-			c.err = ErrMalformed
-			return 1, nil
-		case complete:
-			c.inHead, c.left, body = false, c.head.body(), n-read
-		}
-	}
-	if c.left == unknown {
+	if !c.inHead {
 		return n, err //nolint:wrapcheck // as it came
 	}
-	if over := int64(body) - c.left; over > 0 {
-		c.err, c.left = io.EOF, 0
-		if n -= int(over); n == 0 {
-			return 0, io.EOF
-		}
-		return n, nil
+	switch c.head.read(b[:n]) {
+	case more:
+	case complete:
+		c.inHead = false
+	case refused:
+		c.err = ErrMalformed
+		return 1, nil
 	}
-	c.left -= int64(body)
 	return n, err //nolint:wrapcheck // as it came
 }
 
@@ -138,8 +118,6 @@ type head struct {
 	name     [len("transfer-encoding")]byte
 	status   [3]byte
 	length   bool // Content-Length was there
-	sizes    bool // the line is that
-	size     int64
 	transfer bool // Transfer-Encoding was
 	cr       bool // the byte before was a CR
 }
@@ -147,33 +125,22 @@ type head struct {
 // The columns of the status in the first line, HTTP/1.1 200.
 const statusAt = len("HTTP/1.1 ")
 
-func (h *head) read(b []byte) (v verdict, n int) {
-	for i, c := range b {
+func (h *head) read(b []byte) verdict {
+	for _, c := range b {
 		switch {
 		case c == 0, h.cr && c != '\n':
-			return refused, i
+			return refused
 		case c == '\r':
 			h.cr = true
 		case c != '\n':
 			h.add(c)
 		default:
 			if v := h.line(); v != more {
-				return v, i + 1
+				return v
 			}
 		}
 	}
-	return more, len(b)
-}
-
-// body is how long the body is behind a complete head (RFC 9112, section 6.3); that of an answer to HEAD never comes.
-func (h *head) body() int64 {
-	switch status := string(h.status[:]); {
-	case status == "204" || status == "304":
-		return 0
-	case !h.length || h.transfer || status == "101":
-		return unknown
-	}
-	return h.size
+	return more
 }
 
 // add reads a byte of a line.
@@ -183,11 +150,9 @@ func (h *head) add(c byte) {
 		if i := h.col - statusAt; i >= 0 && i < len(h.status) {
 			h.status[i] = c
 		}
-	case h.sizes:
-		h.digit(c)
 	case h.named:
 	case c == ':':
-		h.named, h.sizes = true, h.col <= len(h.name) && string(h.name[:h.col]) == "content-length"
+		h.named = true
 		return // col stays: the length of the name
 	case h.col < len(h.name):
 		if 'A' <= c && c <= 'Z' {
@@ -200,21 +165,10 @@ func (h *head) add(c byte) {
 	}
 }
 
-// digit reads a byte of a length. What is no number is for net/http to refuse.
-func (h *head) digit(c byte) {
-	switch {
-	case h.size == unknown, c == ' ', c == '\t':
-	case c < '0' || c > '9' || h.size > math.MaxInt64/10-1:
-		h.size = unknown
-	default:
-		h.size = 10*h.size + int64(c-'0')
-	}
-}
-
 // line ends a line.
 func (h *head) line() verdict {
 	col, named, first := h.col, h.named, h.fields == 0
-	h.col, h.named, h.sizes, h.cr = 0, false, false, false
+	h.col, h.named, h.cr = 0, false, false
 	switch {
 	case first:
 	case col == 0 && !named:

@@ -94,7 +94,7 @@ func FuzzHead(f *testing.F) {
 			var h head
 			v := more
 			for from := 0; from < len(in) && v == more; from += n {
-				v, _ = h.read([]byte(in[from:min(from+n, len(in))]))
+				v = h.read([]byte(in[from:min(from+n, len(in))]))
 			}
 			verdicts[v == refused] = true
 		}
