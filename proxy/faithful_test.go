@@ -137,26 +137,16 @@ func TestLeftOverBytesOfAnAnswerEndItsConnection(t *testing.T) {
 	t.Parallel()
 	s := hostile.Start(t, hostile.Options{Still: true})
 	b := start(t, hostileModels(s))
-	const rounds = 20
-	broken := 0
-	for i := range rounds {
+	for i := range 20 {
 		s.Next("cl-too-short")
 		b.chat(ask("hi"))
 		before := s.Accepts()
-		got := b.chat(ask("hi"))
-		if got.status == http.StatusBadGateway && got.code(t) == "upstream_error" {
-			broken++ // what is left came when the next request was on its way already, and broke it
-			continue
-		}
-		if got.status != 200 || got.body != hostile.Completion {
+		if got := b.chat(ask("hi")); got.status != 200 || got.body != hostile.Completion {
 			t.Fatalf("round %d: status %d with %q, %v", i, got.status, got.body, got.err)
 		}
 		if s.Accepts() == before {
 			t.Errorf("round %d: the connection was used again", i)
 		}
-	}
-	if broken == rounds {
-		t.Error("no request after such an answer was answered")
 	}
 }
 

@@ -3,7 +3,6 @@ package proxy
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"signalbox/memory/prefix"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/framing"
 	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
@@ -169,7 +169,7 @@ func newModel(o ModelOptions, defaults Options, board affinity.Board) (*model, e
 	if err != nil {
 		return nil, fmt.Errorf("reasoning.%w", err)
 	}
-	group, err := pool.New(o.Name, o.Endpoints, o.Health, o.Queue, func() *http.Transport { return newTransport(defaults) })
+	group, err := pool.New(o.Name, o.Endpoints, o.Health, o.Queue, func() framing.Transport { return newTransport(defaults) })
 	if err != nil {
 		return nil, err
 	}

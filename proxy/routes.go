@@ -18,6 +18,7 @@ import (
 	"signalbox/internal/telemetry"
 	"signalbox/memory"
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/framing"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
 )
@@ -25,7 +26,7 @@ import (
 // Proxy serves the main listener. It is safe for concurrent use.
 type Proxy struct {
 	tel       *telemetry.Telemetry
-	transport *http.Transport
+	transport framing.Transport
 	budget    *pool.Budget
 	memory    *memory.Store // of contexts; nil without one
 	warms     *warms

@@ -10,9 +10,9 @@ import (
 
 // newTransport makes the client side. HTTP/1.1 only, unless an endpoint asks for more: one connection a request in
 // flight is what the model servers are built for.
-func newTransport(o Options) *http.Transport {
+func newTransport(o Options) framing.Transport {
 	dialer := &net.Dialer{Timeout: time.Duration(o.ConnectTimeout), KeepAlive: 15 * time.Second}
-	return &http.Transport{
+	return framing.Transport{Transport: &http.Transport{
 		DialContext:         framing.Dialer(dialer.DialContext).Dial,
 		TLSHandshakeTimeout: time.Duration(o.ConnectTimeout) * 2,
 		MaxIdleConnsPerHost: 512,
@@ -23,7 +23,7 @@ func newTransport(o Options) *http.Transport {
 		DisableCompression:     true,
 		ReadBufferSize:         readBuffer,
 		Protocols:              http1(),
-	}
+	}}
 }
 
 // readBuffer is how much of an answer is read at a time, in bytes. A server that sends many events at once is read in a quarter

@@ -3,13 +3,18 @@
 // reader, which is how one answer is smuggled into the place of the next (RFC 9112, sections 6.3 and 11.2), so its connection
 // ends.
 //
+// What a server sends before it was asked, or behind an answer of a known length, ends the connection too: it would begin the
+// answer of the next request.
+//
 // It looks at plain connections only; what is inside of TLS passes as it is. It starts no goroutine. A Conn is read by one
-// goroutine at a time, as net/http does, and Expect may be called from another while no answer is under way.
+// goroutine and written by another at a time, as net/http does, and Expect may be called from a third while no request is sent.
 package framing
 
 import (
 	"context"
 	"errors"
+	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -32,7 +37,7 @@ func (d Dialer) Dial(ctx context.Context, network, address string) (net.Conn, er
 		return nil, err
 	}
 	out := &Conn{Conn: c}
-	out.Expect()
+	out.Expect() // of TLS, whose requests tell nothing
 	return out, nil
 }
 
@@ -55,7 +60,18 @@ func TooMany(h http.Header) bool {
 	return n > maxFields
 }
 
-// Trace tells a request's connection that a new answer is expected. Its result is for RoundTrip.
+// Transport sends requests by a transport that dials by a Dialer. It is safe for concurrent use, as that is.
+type Transport struct{ *http.Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if httptrace.ContextClientTrace(r.Context()) == nil {
+		r = r.WithContext(Trace(r.Context()))
+	}
+	return t.Transport.RoundTrip(r) //nolint:wrapcheck // as it came
+}
+
+// Trace tells a request's connection that it asks. Its result is for RoundTrip, which copies a request that has none.
 func Trace(ctx context.Context) context.Context { return httptrace.WithClientTrace(ctx, trace) }
 
 var trace = &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { //nolint:gochecknoglobals // constant
@@ -68,36 +84,63 @@ var trace = &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { //no
 type Conn struct {
 	net.Conn
 
+	begins   atomic.Bool // the next bytes written begin a request
 	expected atomic.Bool // an answer is expected whose head was not begun
 	inHead   bool
+	left     int64 // bytes of the body that are to come; unknown: where its head does not say
 	err      error
 	head     head
 }
 
-// Expect says that the next bytes begin an answer.
-func (c *Conn) Expect() { c.expected.Store(true) }
+// unknown is the length of a body that its head does not tell.
+const unknown = -1
+
+// Expect says that the next bytes written begin a request.
+func (c *Conn) Expect() { c.begins.Store(true) }
+
+// Write implements io.Writer.
+func (c *Conn) Write(b []byte) (int, error) {
+	if c.begins.Load() && c.begins.CompareAndSwap(true, false) {
+		c.expected.Store(true)
+	}
+	return c.Conn.Write(b) //nolint:wrapcheck // as it came
+}
 
 // Read implements io.Reader. A refused head gives ErrMalformed, behind one byte of it: an answer has begun, so that nobody takes
-// the request for one that was never seen, and repeats it.
+// the request for one that was never seen, and repeats it. Behind a body of a known length the connection ends for the reader, so that
+// what a server sends too much does not meet the next request.
 func (c *Conn) Read(b []byte) (int, error) {
 	if c.err != nil {
 		return 0, c.err
 	}
 	n, err := c.Conn.Read(b)
 	if n > 0 && c.expected.Load() && c.expected.CompareAndSwap(true, false) {
-		c.head, c.inHead = head{}, b[0] == 'H' // or it is no HTTP in the clear
+		c.head, c.inHead, c.left = head{}, b[0] == 'H', unknown // or it is no HTTP in the clear
 	}
-	if !c.inHead {
+	body := n
+	if c.inHead {
+		v, read := c.head.read(b[:n])
+		switch v {
+		case more:
+			return n, err //nolint:wrapcheck // as it came
+		case refused:
+			c.err = ErrMalformed
+			return 1, nil
+		case complete:
+			c.inHead, c.left, body = false, c.head.body(), n-read
+		}
+	}
+	if c.left == unknown {
 		return n, err //nolint:wrapcheck // as it came
 	}
-	switch c.head.read(b[:n]) {
-	case more:
-	case complete:
-		c.inHead = false
-	case refused:
-		c.err = ErrMalformed
-		return 1, nil
+	if over := int64(body) - c.left; over > 0 {
+		c.err, c.left = io.EOF, 0
+		if n -= int(over); n == 0 {
+			return 0, io.EOF
+		}
+		return n, nil
 	}
+	c.left -= int64(body)
 	return n, err //nolint:wrapcheck // as it came
 }
 
@@ -118,6 +161,8 @@ type head struct {
 	name     [len("transfer-encoding")]byte
 	status   [3]byte
 	length   bool // Content-Length was there
+	sizes    bool // the line is that
+	size     int64
 	transfer bool // Transfer-Encoding was
 	cr       bool // the byte before was a CR
 }
@@ -125,22 +170,33 @@ type head struct {
 // The columns of the status in the first line, HTTP/1.1 200.
 const statusAt = len("HTTP/1.1 ")
 
-func (h *head) read(b []byte) verdict {
-	for _, c := range b {
+func (h *head) read(b []byte) (v verdict, n int) {
+	for i, c := range b {
 		switch {
 		case c == 0, h.cr && c != '\n':
-			return refused
+			return refused, i
 		case c == '\r':
 			h.cr = true
 		case c != '\n':
 			h.add(c)
 		default:
 			if v := h.line(); v != more {
-				return v
+				return v, i + 1
 			}
 		}
 	}
-	return more
+	return more, len(b)
+}
+
+// body is how long the body is behind a complete head (RFC 9112, section 6.3); that of an answer to HEAD never comes.
+func (h *head) body() int64 {
+	switch status := string(h.status[:]); {
+	case status == "204" || status == "304":
+		return 0
+	case !h.length || h.transfer || status == "101":
+		return unknown
+	}
+	return h.size
 }
 
 // add reads a byte of a line.
@@ -150,9 +206,11 @@ func (h *head) add(c byte) {
 		if i := h.col - statusAt; i >= 0 && i < len(h.status) {
 			h.status[i] = c
 		}
+	case h.sizes:
+		h.digit(c)
 	case h.named:
 	case c == ':':
-		h.named = true
+		h.named, h.sizes = true, h.col <= len(h.name) && string(h.name[:h.col]) == "content-length"
 		return // col stays: the length of the name
 	case h.col < len(h.name):
 		if 'A' <= c && c <= 'Z' {
@@ -165,10 +223,21 @@ func (h *head) add(c byte) {
 	}
 }
 
+// digit reads a byte of a length. What is no number is for net/http to refuse.
+func (h *head) digit(c byte) {
+	switch {
+	case h.size == unknown, c == ' ', c == '\t':
+	case c < '0' || c > '9' || h.size > math.MaxInt64/10-1:
+		h.size = unknown
+	default:
+		h.size = 10*h.size + int64(c-'0')
+	}
+}
+
 // line ends a line.
 func (h *head) line() verdict {
 	col, named, first := h.col, h.named, h.fields == 0
-	h.col, h.named, h.cr = 0, false, false
+	h.col, h.named, h.sizes, h.cr = 0, false, false, false
 	switch {
 	case first:
 	case col == 0 && !named:

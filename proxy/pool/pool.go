@@ -16,7 +16,6 @@ package pool
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"time"
 
 	"signalbox/internal/option"
+	"signalbox/proxy/framing"
 )
 
 // Group is the endpoints that serve one model. It is immutable but for what endpoints know of themselves,
@@ -84,7 +84,7 @@ const (
 // New makes the group of a model from options that are valid. It starts nothing; endpoints count as
 // healthy until a check or a request says otherwise. transport makes what requests to an endpoint are sent through when its
 // options ask for one of its own; CloseIdle is for those.
-func New(model string, endpoints []EndpointOptions, health HealthOptions, line QueueOptions, transport func() *http.Transport) (*Group, error) {
+func New(model string, endpoints []EndpointOptions, health HealthOptions, line QueueOptions, transport func() framing.Transport) (*Group, error) {
 	g := &Group{health: health, line: line, queue: new(queue)}
 	byDefault := g.health.Path == ""
 	g.health.Path = cmp.Or(g.health.Path, defaultHealthPath)

@@ -91,14 +91,14 @@ func (o *EndpointOptions) checkWire(p *option.Problems, at string) {
 
 // wire is how an endpoint is spoken to that is not spoken to like the others.
 type wire struct {
-	*http.Transport
+	framing.Transport
 
 	mark  [sha256.Size]byte // of what it was made of
 	http2 bool              // is spoken, where the server does too
 }
 
 // equip gives the endpoint a transport of its own where its options ask for one. base makes one that is like those of the others.
-func (e *Endpoint) equip(o *EndpointOptions, base func() *http.Transport) error {
+func (e *Endpoint) equip(o *EndpointOptions, base func() framing.Transport) error {
 	if o.TLS == (TLSOptions{}) && (o.Protocol == "" || o.Protocol == protocolHTTP1) {
 		return nil
 	}
