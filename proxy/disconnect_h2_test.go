@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync"
@@ -80,12 +81,7 @@ const (
 // or by the end of the connection.
 func departingOverHTTP2(t *testing.T, url, body, first string, by departure) (leave func() time.Time) {
 	t.Helper()
-	var conn net.Conn
-	tr := &http.Transport{Protocols: new(http.Protocols), DialContext: func(ctx context.Context, network, address string) (c net.Conn, err error) {
-		c, err = new(net.Dialer).DialContext(ctx, network, address)
-		conn = c
-		return c, err
-	}}
+	tr := &http.Transport{Protocols: new(http.Protocols)}
 	tr.Protocols.SetUnencryptedHTTP2(true)
 	t.Cleanup(tr.CloseIdleConnections)
 	probe := func() error { // over the same connection
@@ -102,7 +98,9 @@ func departingOverHTTP2(t *testing.T, url, body, first string, by departure) (le
 	if err := probe(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	// Not the connection that was dialled last: net/http may dial a second one for the request and send it on the first.
+	conns := make(chan net.Conn, 1)
+	ctx, cancel := context.WithCancel(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { conns <- i.Conn }}))
 	t.Cleanup(cancel)
 	begun := make(chan struct{})
 	var client sync.WaitGroup
@@ -131,7 +129,7 @@ func departingOverHTTP2(t *testing.T, url, body, first string, by departure) (le
 	return func() time.Time {
 		now := time.Now()
 		if by == byClose {
-			_ = conn.Close()
+			_ = (<-conns).Close()
 			return now
 		}
 		cancel()
