@@ -65,20 +65,32 @@ type Transport struct{ *http.Transport }
 
 // RoundTrip implements http.RoundTripper.
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if httptrace.ContextClientTrace(r.Context()) == nil {
-		r = r.WithContext(Trace(r.Context()))
+	if ctx := Trace(r.Context()); ctx != r.Context() {
+		r = r.WithContext(ctx)
 	}
 	return t.Transport.RoundTrip(r) //nolint:wrapcheck // as it came
 }
 
-// Trace tells a request's connection that it asks. Its result is for RoundTrip, which copies a request that has none.
-func Trace(ctx context.Context) context.Context { return httptrace.WithClientTrace(ctx, trace) }
+// Trace tells a request's connection that it asks, beside what traces ctx already. Its result is for RoundTrip, which copies a request
+// that has none.
+func Trace(ctx context.Context) context.Context {
+	switch httptrace.ContextClientTrace(ctx) {
+	case trace:
+		return ctx
+	case nil:
+		return httptrace.WithClientTrace(ctx, trace)
+	default: // what is composed is written to
+		return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: expect})
+	}
+}
 
-var trace = &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { //nolint:gochecknoglobals // constant
+var trace = &httptrace.ClientTrace{GotConn: expect} //nolint:gochecknoglobals // constant
+
+func expect(i httptrace.GotConnInfo) {
 	if c, ok := i.Conn.(*Conn); ok {
 		c.Expect()
 	}
-}}
+}
 
 // Conn is a connection whose answers are looked at.
 type Conn struct {
