@@ -114,6 +114,9 @@ func unlimited() Limits {
 
 // scanObject finds the members of an object, and reports false when raw is none.
 func scanObject(raw []byte) ([]member, bool) {
+	if len(raw) == 0 {
+		return nil, false // most that is looked for is not there
+	}
 	s := newScanner(raw, unlimited())
 	if s.kind() != '{' || s.open() != nil {
 		return nil, false

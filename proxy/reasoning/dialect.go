@@ -383,8 +383,11 @@ func valueAt(req *openai.Request, at place) []byte {
 
 // effortIn reads a word of effort, in a JSON string.
 func effortIn(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
 	var word string
-	if len(b) == 0 || json.Unmarshal(b, &word) != nil {
+	if json.Unmarshal(b, &word) != nil {
 		return ""
 	}
 	return word
