@@ -103,8 +103,8 @@ func deviceNames(devices []int) string {
 // longestDetail is how many bytes of a library's message are kept: some hold whole tables.
 const longestDetail = 400
 
-// whereInC is how ONNX Runtime begins many messages: the place in its source, and the kind of error.
-var whereInC = regexp.MustCompile(`(/\S+\.(cc|h):\d+ .*?)?\[ONNXRuntimeError\] : \d+ : \w+ : `)
+// whereInC is how ONNX Runtime begins many messages: the place in its source, and the kind of error, or the condition that did not hold.
+var whereInC = regexp.MustCompile(`(/\S+\.(cc|h):\d+ .*?)?\[ONNXRuntimeError\] : \d+ : \w+ : |/\S+\.(cc|h):\d+ .*? was false\. `)
 
 // brief is an error's text on one line, without places in the library's source and the machine's name.
 func brief(err error) string {

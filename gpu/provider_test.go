@@ -137,6 +137,10 @@ func TestDetailsLeaveOutPlacesInTheSource(t *testing.T) {
 			`provider_options_utils.h:187 Parse Failed to parse provider option "device_id": CUDA failure 100: no CUDA-capable device is detected ; GPU=-1 ; hostname=vm ; file=/onnxruntime_src/x.cc ; line=69 ; expr=cudaGetDeviceCount(&num_devices);`,
 			`provider_options_utils.h:187 Parse Failed to parse provider option "device_id": CUDA failure 100: no CUDA-capable device is detected`,
 		},
+		{
+			"/onnxruntime_src/onnxruntime/core/providers/webgpu/webgpu_context.cc:136 onnxruntime::webgpu::WebGpuContext::Initialize(const onnxruntime::webgpu::WebGpuContextConfig&)::<lambda()> adapter_result.status == wgpu::RequestAdapterStatus::Success was false. Failed to get a WebGPU adapter: No supported adapters",
+			"Failed to get a WebGPU adapter: No supported adapters",
+		},
 		{"[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : out of memory", "out of memory"},
 		{strings.Repeat("é", longestDetail), strings.Repeat("é", longestDetail/2) + " ..."},
 	} {

@@ -107,14 +107,16 @@ func (o *HealthOptions) Check(p *option.Problems, at string) {
 func baseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
+	case strings.Contains(s, "@") && (err != nil || u.User != nil || !strings.Contains(s, "://")): // perhaps with a password, which no error tells
+		return nil, fmt.Errorf("the URL holds a user name; use api_key")
+	case s != "" && !strings.Contains(s, "://"):
+		return nil, fmt.Errorf("%q must start with http:// or https://, as in http://%s", s, s)
 	case err != nil:
 		return nil, fmt.Errorf("%q is not a URL", s)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("%q must start with http:// or https://", s)
 	case u.Host == "":
 		return nil, fmt.Errorf("%q names no host", s)
-	case u.User != nil:
-		return nil, fmt.Errorf("the URL holds a user name; use api_key")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("%q has a query or a fragment", s)
 	}
