@@ -265,6 +265,7 @@ func (w wrong) Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byt
 	return w.damage(packed), err
 }
 
+// S12: what Redis gives in the place of a snapshot is not served.
 func TestBytesWithAWrongSumAreNeverServed(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)

@@ -128,6 +128,7 @@ func TestPiecesComeBackWhereverTheyWereCut(t *testing.T) {
 	}
 }
 
+// S12: whatever byte of a packed snapshot is changed, wherever it is cut, and whatever other bytes it is taken for.
 func TestNoDamageGoesUnseen(t *testing.T) {
 	t.Parallel()
 	for name, raw := range samples() {
@@ -180,6 +181,7 @@ func TestSumsAreReadBack(t *testing.T) {
 	}
 }
 
+// S12: bytes that nobody wrote are an error.
 func FuzzUnpack(f *testing.F) {
 	f.Add(seal(packPieces(large()["long hexadecimal"], 2), Sum{})[:1000])
 	for _, raw := range samples() {

@@ -11,14 +11,14 @@ import (
 )
 
 // version is the first byte of an encoded answer.
-const version = 2
+const version = 3
 
 var errDamaged = errors.New("damaged answer")
 
-// appendAnswer appends the encoded form of an answer: the version, three texts, the times, the headers, the pieces and the data. Numbers
+// appendAnswer appends the encoded form of the answer of a key: the version, the key, three texts, the times, the headers, the pieces and the data. Numbers
 // are unsigned varints, texts stand behind their length; ends and times of pieces are differences.
-func appendAnswer(dst []byte, a *Answer) []byte {
-	dst = append(dst, version)
+func appendAnswer(dst []byte, key Key, a *Answer) []byte {
+	dst = append(append(dst, version), key[:]...)
 	for _, s := range [...]string{a.Model, a.Route, a.ContentType} {
 		dst = binary.AppendUvarint(dst, uint64(len(s)))
 		dst = append(dst, s...)
@@ -42,13 +42,14 @@ func appendAnswer(dst []byte, a *Answer) []byte {
 	return append(dst, a.Data...)
 }
 
-// parseAnswer is the inverse of appendAnswer. The result keeps data. It allocates no more than data is long.
-func parseAnswer(data []byte) (*Answer, error) {
-	d := decoder{rest: data}
-	if len(data) == 0 || data[0] != version {
-		return nil, fmt.Errorf("%w: version", errDamaged)
+// parseAnswer is the inverse of appendAnswer; the answer of another key is an error. The result keeps data. It allocates no more
+// than data is long.
+func parseAnswer(data []byte, key Key) (*Answer, error) {
+	rest, err := open(data, version, key)
+	if err != nil {
+		return nil, err
 	}
-	d.rest = data[1:]
+	d := decoder{rest: rest}
 	a := &Answer{Model: d.text(), Route: d.text(), ContentType: d.text()}
 	a.Made = time.UnixMilli(d.number())
 	a.Took = time.Duration(d.number())
@@ -77,6 +78,17 @@ func parseAnswer(data []byte) (*Answer, error) {
 	}
 	a.Data = d.rest
 	return a, nil
+}
+
+// open returns what stands behind the version and the key.
+func open(data []byte, version byte, key Key) ([]byte, error) {
+	if len(data) < 1+len(key) || data[0] != version {
+		return nil, fmt.Errorf("%w: version", errDamaged)
+	}
+	if Key(data[1:1+len(key)]) != key {
+		return nil, fmt.Errorf("%w: it is that of another key", errDamaged)
+	}
+	return data[1+len(key):], nil
 }
 
 // decoder reads what appendAnswer wrote.
@@ -108,11 +120,11 @@ func (d *decoder) text() string {
 }
 
 // questionVersion is the first byte of an encoded question.
-const questionVersion = 1
+const questionVersion = 2
 
-// appendQuestion appends the encoded form of a question: the version, the partition, the vector behind its length, and the text.
-func appendQuestion(dst []byte, q *Question) []byte {
-	dst = append(append(dst, questionVersion), q.Part[:]...)
+// appendQuestion appends the encoded form of the question whose answer has a key: the version, the key, the partition, the vector behind its length, and the text.
+func appendQuestion(dst []byte, key Key, q *Question) []byte {
+	dst = append(append(append(dst, questionVersion), key[:]...), q.Part[:]...)
 	dst = binary.AppendUvarint(dst, uint64(len(q.Vector)))
 	for _, x := range q.Vector {
 		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
@@ -120,13 +132,14 @@ func appendQuestion(dst []byte, q *Question) []byte {
 	return append(dst, q.Text...)
 }
 
-// parseQuestion is the inverse of appendQuestion.
-func parseQuestion(data []byte) (Question, error) {
+// parseQuestion is the inverse of appendQuestion; the question of another key is an error.
+func parseQuestion(data []byte, key Key) (Question, error) {
 	var q Question
-	if len(data) < 1+len(q.Part) || data[0] != questionVersion {
+	rest, err := open(data, questionVersion, key)
+	if err != nil || len(rest) < len(q.Part) {
 		return q, fmt.Errorf("%w: question", errDamaged)
 	}
-	d := decoder{rest: data[1+copy(q.Part[:], data[1:]):]}
+	d := decoder{rest: rest[copy(q.Part[:], rest):]}
 	n := d.number()
 	if d.failed || n == 0 || n > int64(len(d.rest))/4 {
 		return q, fmt.Errorf("%w: vector", errDamaged)
@@ -141,7 +154,7 @@ func parseQuestion(data []byte) (Question, error) {
 
 // encode writes the key of an answer, how long it is kept in milliseconds, and its question.
 func (n *news) encode() []byte {
-	return appendQuestion(binary.AppendUvarint(slices.Clone(n.key[:]), uint64(n.ttl.Milliseconds())), &n.q)
+	return appendQuestion(binary.AppendUvarint(slices.Clone(n.key[:]), uint64(n.ttl.Milliseconds())), n.key, &n.q)
 }
 
 // parseNews is the inverse of news.encode.
@@ -155,7 +168,7 @@ func parseNews(data []byte) (n news, err error) {
 		return n, fmt.Errorf("%w: time of news", errDamaged)
 	}
 	n.ttl = time.Duration(ms) * time.Millisecond
-	n.q, err = parseQuestion(d.rest)
+	n.q, err = parseQuestion(d.rest, n.key)
 	return n, err
 }
 

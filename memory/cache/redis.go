@@ -99,9 +99,9 @@ func (r *Redis) Get(ctx context.Context, key Key) (*Answer, error) {
 	if data == nil {
 		return nil, ErrMiss
 	}
-	a, err := parseAnswer(data)
+	a, err := parseAnswer(data, key)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMiss, err) // of another version: the next answer replaces it
+		return nil, fmt.Errorf("%w: %w", ErrMiss, err) // of another version, or of another key: the next answer replaces it
 	}
 	return a, nil
 }
@@ -112,10 +112,10 @@ func (r *Redis) Put(ctx context.Context, key Key, a *Answer, q *Question, ttl ti
 		return ErrTooLarge
 	}
 	ttl = max(ttl, time.Millisecond)
-	data := rueidis.BinaryString(appendAnswer(make([]byte, 0, a.Size()), a))
+	data := rueidis.BinaryString(appendAnswer(make([]byte, 0, a.Size()+len(key)), key, a))
 	question, message := "", ""
 	if q != nil {
-		question = rueidis.BinaryString(appendQuestion(nil, q))
+		question = rueidis.BinaryString(appendQuestion(nil, key, q))
 		message = rueidis.BinaryString((&news{key, *q, ttl}).encode())
 	}
 	kept := int64(0)
@@ -226,7 +226,7 @@ func (r *Redis) page(ctx context.Context, c rueidis.Client, from int64, learn fu
 			continue // it is over, or answers no other wording
 		}
 		key, known := parseKey(ends[i].Member)
-		if q, err := parseQuestion(data); err == nil && known {
+		if q, err := parseQuestion(data, key); err == nil && known {
 			learn(key, q, left)
 		}
 	}

@@ -56,8 +56,11 @@ func (s *Store) Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packe
 }
 
 // Get reads the packed form of an object; whoever unpacks it checks the seal. Errors are ledger.ErrMissing
-// when a chunk is not there, and ErrUnavailable.
+// when a chunk is not there, or o has no size that an object can have, and ErrUnavailable.
 func (s *Store) Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byte, error) {
+	if o.Packed < 1 || o.Packed > blob.MaxSize+blob.HeaderSize {
+		return nil, fmt.Errorf("read object: %w: %v is said to take %d bytes", ledger.ErrMissing, o.Sum, o.Packed)
+	}
 	var packed []byte
 	err := s.do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) (err error) {
 		n := chunks(o.Packed) // as the record has it; another may have stored the object in another form

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -13,7 +14,7 @@ import (
 )
 
 // Load returns a record. Errors are ledger.ErrNotFound, and ledger.ErrUnavailable when Redis cannot be reached
-// within the budget or gives what is no record.
+// within the budget or gives what is no record, or that of another name.
 func (s *Store) Load(ctx context.Context, t ledger.Tenant, id string) (ledger.Entry, error) {
 	var e ledger.Entry
 	err := s.do(ctx, s.o.MetaBudget, func(ctx context.Context, c rueidis.Client) error {
@@ -21,7 +22,7 @@ func (s *Store) Load(ctx context.Context, t ledger.Tenant, id string) (ledger.En
 		if err != nil {
 			return err
 		}
-		e, err = entry(fields)
+		e, err = entry(fields, t, id)
 		return err
 	})
 	if err != nil {
@@ -30,8 +31,15 @@ func (s *Store) Load(ctx context.Context, t ledger.Tenant, id string) (ledger.En
 	return e, nil
 }
 
-// entry reads the fields rev, exp and rec.
-func entry(fields []rueidis.RedisMessage) (ledger.Entry, error) {
+// stored is a record as Redis has it. It says whose it is, so that one that came in the place of another is none.
+type stored struct {
+	Tenant ledger.Tenant `json:"tenant,omitzero"` // empty in what older versions wrote
+
+	*ledger.Record
+}
+
+// entry reads the fields rev, exp and rec of the record with a name.
+func entry(fields []rueidis.RedisMessage, t ledger.Tenant, id string) (ledger.Entry, error) {
 	if len(fields) != 3 || fields[0].IsNil() {
 		return ledger.Entry{}, ledger.ErrNotFound
 	}
@@ -47,11 +55,14 @@ func entry(fields []rueidis.RedisMessage) (ledger.Entry, error) {
 	if err != nil {
 		return ledger.Entry{}, fmt.Errorf("record: %w", err)
 	}
-	record := new(ledger.Record)
-	if err := json.Unmarshal(text, record); err != nil {
+	record := stored{Record: new(ledger.Record)}
+	if err := json.Unmarshal(text, &record); err != nil {
 		return ledger.Entry{}, fmt.Errorf("record: %w", err)
 	}
-	return ledger.Entry{Record: record, Rev: rev, Expires: time.UnixMilli(end).UTC()}, nil
+	if record.ID != id || record.Tenant != "" && record.Tenant != t {
+		return ledger.Entry{}, errors.New("record: is that of another name")
+	}
+	return ledger.Entry{Record: record.Record, Rev: rev, Expires: time.UnixMilli(end).UTC()}, nil
 }
 
 // Codes that commit.lua returns.
@@ -100,7 +111,7 @@ func (s *Store) arguments(c *ledger.Change) (args []string, dropped []ledger.Obj
 	var record []byte
 	rev := "0"
 	if c.New != nil {
-		if record, err = json.Marshal(c.New); err != nil {
+		if record, err = json.Marshal(stored{c.Tenant, c.New}); err != nil {
 			return nil, nil, fmt.Errorf("spell record: %w", err)
 		}
 		rev = strconv.FormatInt(c.Rev+1, 10)

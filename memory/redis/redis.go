@@ -3,7 +3,7 @@
 //
 // Keys, where T is the hash of the tenant and the hash tag that keeps a tenant in one slot:
 //
-//	cx:{T}:c:ID      hash  rev, rec (JSON), exp (ms)   one record
+//	cx:{T}:c:ID      hash  rev, rec (JSON, which says T and ID), exp (ms)   one record
 //	cx:{T}:o:SUM     hash  n (references), s (bytes), c (chunks), f (how often it was replaced by another packed form)
 //	cx:{T}:o:SUM:N   string, at most 512 KiB: chunk N of the packed object; SUM:X:N one of a form that is to replace it
 //	cx:{T}:exp       sorted set of ids by end of life   cx:{T}:ids  sorted set of ids
