@@ -1,11 +1,8 @@
 package redis
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"signalbox/memory/ledger"
 )
 
 // breaker refuses calls for a while after several failures in a row; then it lets one through at a time, and
@@ -45,34 +42,4 @@ func (b *breaker) failed() {
 	if b.inRow.Add(1) >= b.failures {
 		b.until.Store(b.now().Add(b.rest).UnixNano())
 	}
-}
-
-// tenants remembers which tenants were noted in Redis.
-type tenants struct {
-	mu    sync.Mutex // guards known
-	known map[ledger.Tenant]bool
-}
-
-// most tenants that are remembered; noting one again is cheap.
-const mostTenants = 1 << 16
-
-func (t *tenants) has(name ledger.Tenant) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.known[name]
-}
-
-func (t *tenants) add(name ledger.Tenant) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.known == nil || len(t.known) >= mostTenants {
-		t.known = map[ledger.Tenant]bool{}
-	}
-	t.known[name] = true
-}
-
-func (t *tenants) forget() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.known = nil
 }

@@ -34,6 +34,8 @@ if pin > 0 and pins > 0 and tonumber(totals[3] or '0') + pin > pins then return 
 redis.call('HINCRBY', KEYS[4], 'n', step)
 redis.call('HINCRBY', KEYS[4], 'b', grows)
 redis.call('HINCRBY', KEYS[4], 'p', pin)
+totals = redis.call('HMGET', KEYS[4], 'n', 'b', 'p')
+if totals[1] == '0' and totals[2] == '0' and totals[3] == '0' then redis.call('UNLINK', KEYS[4]) end
 for i = 15, 14 + added * 3, 3 do
   local object = prefix .. ARGV[i]
   if redis.call('HINCRBY', object, 'n', 1) == 1 then

@@ -133,18 +133,6 @@ func (s *Store) arguments(c *ledger.Change) (args []string, dropped []ledger.Obj
 	return args, dropped, nil
 }
 
-// note enters the tenant of a new record into the set that Due goes through.
-func (s *Store) note(ctx context.Context, client rueidis.Client, c *ledger.Change) error {
-	if c.Rev != 0 || s.known.has(c.Tenant) {
-		return nil
-	}
-	if err := client.Do(ctx, client.B().Sadd().Key(s.o.Prefix+":tenants").Member(string(c.Tenant)).Build()).Error(); err != nil {
-		return err
-	}
-	s.known.add(c.Tenant)
-	return nil
-}
-
 func verdict(answer []int64, l ledger.Limits) (int64, error) {
 	if len(answer) == 0 {
 		return 0, fmt.Errorf("%w: an empty answer", ledger.ErrUnavailable)
@@ -194,36 +182,6 @@ func (s *Store) Touch(ctx context.Context, touches []ledger.Touch) error {
 	return nil
 }
 
-// Due returns up to n records of all tenants that have expired by now.
-func (s *Store) Due(ctx context.Context, now time.Time, n int) ([]ledger.Name, error) {
-	var names []ledger.Name
-	err := s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
-		all, err := c.Do(ctx, c.B().Smembers().Key(s.o.Prefix+":tenants").Build()).AsStrSlice()
-		if err != nil {
-			return err
-		}
-		asks := make(rueidis.Commands, len(all))
-		for i, t := range all {
-			asks[i] = c.B().Zrange().Key(s.key(ledger.Tenant(t), "exp")).Min("-inf").Max(strconv.FormatInt(now.UnixMilli(), 10)).
-				Byscore().Limit(0, int64(n)).Build()
-		}
-		for i, r := range c.DoMulti(ctx, asks...) {
-			ids, err := r.AsStrSlice()
-			if err != nil {
-				return err
-			}
-			for _, id := range ids {
-				names = append(names, ledger.Name{Tenant: ledger.Tenant(all[i]), ID: id})
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look for expired records: %w", err)
-	}
-	return names[:min(n, len(names))], nil
-}
-
 // List returns up to n ids of the tenant behind the given one, in ascending order.
 func (s *Store) List(ctx context.Context, t ledger.Tenant, after string, n int) (ids []string, err error) {
 	from := "-"
@@ -252,34 +210,6 @@ func (s *Store) Usage(ctx context.Context, t ledger.Tenant) (contexts, bytes int
 		}
 		bytes, err = fields[1].AsInt64()
 		return err
-	})
-	if err != nil {
-		return 0, 0, fmt.Errorf("read totals: %w", err)
-	}
-	return contexts, bytes, nil
-}
-
-// Totals is how many contexts and sessions with facts all tenants have, and the unpacked bytes of all their objects.
-func (s *Store) Totals(ctx context.Context) (contexts, bytes int64, err error) {
-	err = s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
-		all, err := c.Do(ctx, c.B().Smembers().Key(s.o.Prefix+":tenants").Build()).AsStrSlice()
-		if err != nil {
-			return err
-		}
-		ask := make(rueidis.Commands, len(all))
-		for i, t := range all {
-			ask[i] = c.B().Hmget().Key(s.key(ledger.Tenant(t), "q")).Field("n", "b").Build()
-		}
-		for _, r := range c.DoMulti(ctx, ask...) {
-			fields, err := r.AsStrSlice()
-			if err != nil {
-				return err
-			}
-			n, _ := strconv.ParseInt(fields[0], 10, 64) // a tenant without anything has no totals
-			b, _ := strconv.ParseInt(fields[1], 10, 64)
-			contexts, bytes = contexts+n, bytes+b
-		}
-		return nil
 	})
 	if err != nil {
 		return 0, 0, fmt.Errorf("read totals: %w", err)

@@ -9,7 +9,7 @@
 //	cx:{T}:exp       sorted set of ids by end of life   cx:{T}:ids  sorted set of ids
 //	cx:{T}:q         hash  n (contexts), b (bytes), p (pinned bytes)
 //	cx:{T}:r:B       hash  f (how full), t (ms)   a bucket of the limits, by the hash of its name; it ends when it is empty
-//	cx:tenants       set of T
+//	cx:ts            sorted set of T by when it was entered (s)
 //	cx:ev            channel: "T ID REV", REV 0 when the record went
 //
 // Chunks are written first, with a time to live, and lose it in the step that commits the record; what a
@@ -88,10 +88,11 @@ type Store struct {
 	address rueidis.ClientOption
 	brake   breaker
 	known   tenants
+	sweep   atomic.Uint64 // where the next Due goes on among the tenants
 	scripts scripts
 }
 
-type scripts struct{ commit, shrink, touch, rate, flights, replace *rueidis.Lua }
+type scripts struct{ commit, shrink, touch, rate, flights, replace, prune *rueidis.Lua }
 
 //go:embed commit.lua
 var commitScript string
@@ -101,6 +102,9 @@ var touchScript string
 
 //go:embed replace.lua
 var replaceScript string
+
+//go:embed prune.lua
+var pruneScript string
 
 // Open is New and Connect.
 func Open(ctx context.Context, o Options) (*Store, error) {
@@ -138,6 +142,7 @@ func New(o Options) (*Store, error) {
 			flights: rueidis.NewLuaScript("#!lua\n" + flightsScript),
 			// What it writes makes room, or almost none.
 			replace: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + replaceScript),
+			prune:   rueidis.NewLuaScript("#!lua flags=allow-oom\n" + pruneScript),
 		},
 	}, nil
 }

@@ -232,7 +232,7 @@ func TestObjectsOfSeveralChunksComeBackAndGoWithTheLastReference(t *testing.T) {
 		t.Errorf("nothing refers to it any more: %v", err)
 	}
 	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("cx:{t}:*").Build()).AsStrSlice()
-	if err != nil || len(keys) != 1 || keys[0] != "cx:{t}:q" {
+	if err != nil || len(keys) != 0 {
 		t.Errorf("keys are left: %v, %v", keys, err)
 	}
 }
@@ -277,7 +277,7 @@ func TestAnObjectIsReplacedByASmallerFormAndReadInEither(t *testing.T) {
 	if err := s.Replace(t.Context(), "t", o, forms["two"]); err != nil {
 		t.Errorf("of what is gone: %v", err)
 	}
-	if keys := keysOf(t, s, "t"); len(keys) != 1 {
+	if keys := keysOf(t, s, "t"); len(keys) != 0 {
 		t.Errorf("keys are left: %v", keys)
 	}
 }

@@ -1,0 +1,220 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"signalbox/memory/ledger"
+)
+
+// The set of tenants is what Due and Totals go through. A tenant enters it before its first record, and again with a new record when
+// that was notedFor ago or longer; it leaves when it has no records and was not entered for forgottenAfter. A replica that knows of an
+// entry and does not repeat it therefore never relies on one that another takes away, unless their clocks differ by the two hours between.
+const (
+	notedFor       = time.Hour
+	forgottenAfter = 3 * time.Hour
+)
+
+// tenants remembers which tenants this replica has entered into the set, and when. It is safe for concurrent use.
+type tenants struct {
+	mu    sync.Mutex // guards known
+	known map[ledger.Tenant]time.Time
+}
+
+// most tenants that are remembered; noting one again is cheap.
+const mostTenants = 1 << 16
+
+func (t *tenants) has(name ledger.Tenant, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at, ok := t.known[name]
+	return ok && now.Sub(at) < notedFor
+}
+
+func (t *tenants) add(name ledger.Tenant, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known == nil || len(t.known) >= mostTenants {
+		t.known = map[ledger.Tenant]time.Time{}
+	}
+	t.known[name] = now
+}
+
+func (t *tenants) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known = nil
+}
+
+func (s *Store) tenantsKey() string { return s.o.Prefix + ":ts" }
+
+// note enters the tenant of a new record into the set of tenants.
+func (s *Store) note(ctx context.Context, client rueidis.Client, c *ledger.Change) error {
+	now := s.o.Now()
+	if c.Rev != 0 || s.known.has(c.Tenant, now) {
+		return nil
+	}
+	entry := client.B().Zadd().Key(s.tenantsKey()).ScoreMember().ScoreMember(float64(now.Unix()), string(c.Tenant)).Build()
+	if err := client.Do(ctx, entry).Error(); err != nil {
+		return err
+	}
+	s.known.add(c.Tenant, now)
+	return nil
+}
+
+// entered is an entry of the set of tenants.
+type entered struct {
+	tenant ledger.Tenant
+	at     string // as Redis spells it, in seconds of Unix time
+}
+
+// tenantsAtOnce is how many tenants are asked about in one exchange.
+const tenantsAtOnce = 512
+
+// page reads about tenantsAtOnce entries, and where to go on; 0 is the end. A tenant may come twice.
+func (s *Store) page(ctx context.Context, c rueidis.Client, cursor uint64) (list []entered, next uint64, err error) {
+	found, err := c.Do(ctx, c.B().Zscan().Key(s.tenantsKey()).Cursor(cursor).Count(tenantsAtOnce).Build()).AsScanEntry()
+	if err != nil {
+		return nil, 0, err
+	}
+	for i := 0; i+1 < len(found.Elements); i += 2 {
+		list = append(list, entered{ledger.Tenant(found.Elements[i]), found.Elements[i+1]})
+	}
+	return list, found.Cursor, nil
+}
+
+// pagesAtOnce bounds what one call of Due looks at; the next goes on from there.
+const pagesAtOnce = 16
+
+// Due returns up to n records, of all tenants, that have expired by now. Of more than some 8,000 tenants a call looks at as many, and
+// the next call at others.
+func (s *Store) Due(ctx context.Context, now time.Time, n int) (names []ledger.Name, err error) {
+	err = s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
+		cursor := s.sweep.Load()
+		defer func() { s.sweep.Store(cursor) }()
+		for range pagesAtOnce {
+			list, next, err := s.page(ctx, c, cursor)
+			if err == nil {
+				names, err = s.due(ctx, c, list, now, n, names)
+			}
+			if err == nil {
+				err = s.prune(ctx, c, list)
+			}
+			if err != nil {
+				return err
+			}
+			if cursor = next; cursor == 0 || len(names) >= n {
+				return nil
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for expired records: %w", err)
+	}
+	return names[:min(n, len(names))], nil
+}
+
+// due adds the expired records of some tenants to names, up to n of each.
+func (s *Store) due(ctx context.Context, c rueidis.Client, list []entered, now time.Time, n int, names []ledger.Name) ([]ledger.Name, error) {
+	asks := make(rueidis.Commands, len(list))
+	for i, t := range list {
+		asks[i] = c.B().Zrange().Key(s.key(t.tenant, "exp")).Min("-inf").Max(strconv.FormatInt(now.UnixMilli(), 10)).
+			Byscore().Limit(0, int64(n)).Build()
+	}
+	for i, r := range c.DoMulti(ctx, asks...) {
+		ids, err := r.AsStrSlice()
+		if err != nil {
+			return names, err
+		}
+		for _, id := range ids {
+			names = append(names, ledger.Name{Tenant: list[i].tenant, ID: id})
+		}
+	}
+	return names, nil
+}
+
+// prune takes tenants out of the set that have had no records for long.
+func (s *Store) prune(ctx context.Context, c rueidis.Client, list []entered) error {
+	var old []entered
+	var asks rueidis.Commands
+	before := s.o.Now().Add(-forgottenAfter).Unix()
+	for _, t := range list {
+		if at, err := strconv.ParseFloat(t.at, 64); err == nil && int64(at) < before {
+			old, asks = append(old, t), append(asks, c.B().Exists().Key(s.key(t.tenant, "ids")).Build())
+		}
+	}
+	var calls []rueidis.LuaExec
+	for i, r := range c.DoMulti(ctx, asks...) {
+		n, err := r.AsInt64()
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			calls = append(calls, rueidis.LuaExec{Keys: []string{s.tenantsKey()}, Args: []string{string(old[i].tenant), old[i].at}})
+		}
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	for _, r := range s.scripts.prune.ExecMulti(ctx, c, calls...) {
+		if err := r.Error(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Totals is how many contexts and sessions with facts all tenants have, and the unpacked bytes of all their objects.
+func (s *Store) Totals(ctx context.Context) (contexts, bytes int64, err error) {
+	err = s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
+		seen := make(map[ledger.Tenant]bool)
+		for cursor := uint64(0); ; {
+			list, next, err := s.page(ctx, c, cursor)
+			if err != nil {
+				return err
+			}
+			list = slices.DeleteFunc(list, func(t entered) bool {
+				again := seen[t.tenant]
+				seen[t.tenant] = true
+				return again
+			})
+			n, b, err := s.totals(ctx, c, list)
+			if err != nil {
+				return err
+			}
+			contexts, bytes = contexts+n, bytes+b
+			if cursor = next; cursor == 0 {
+				return nil
+			}
+		}
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("read totals: %w", err)
+	}
+	return contexts, bytes, nil
+}
+
+// totals are Totals of some tenants. One without anything has none.
+func (s *Store) totals(ctx context.Context, c rueidis.Client, list []entered) (contexts, bytes int64, err error) {
+	asks := make(rueidis.Commands, len(list))
+	for i, t := range list {
+		asks[i] = c.B().Hmget().Key(s.key(t.tenant, "q")).Field("n", "b").Build()
+	}
+	for _, r := range c.DoMulti(ctx, asks...) {
+		fields, err := r.AsStrSlice()
+		if err != nil {
+			return 0, 0, err
+		}
+		n, _ := strconv.ParseInt(fields[0], 10, 64)
+		b, _ := strconv.ParseInt(fields[1], 10, 64)
+		contexts, bytes = contexts+n, bytes+b
+	}
+	return contexts, bytes, nil
+}
