@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"os"
@@ -23,8 +24,34 @@ func (st *State) admit(w *reply, r *http.Request) (Principal, []byte, error) {
 	if err != nil {
 		return Principal{}, nil, err
 	}
+	if err := checkMedia(r.Header); err != nil {
+		return Principal{}, nil, err
+	}
 	body, err := st.readBody(w, r)
 	return who, body, err
+}
+
+// checkMedia refuses a body that is not UTF-8 as it stands, or said not to be: a model server that unpacks it, or reads it in the
+// character set that the client names, would read another text than is checked here. Nothing is unpacked here.
+func checkMedia(h http.Header) error {
+	for _, coding := range h["Content-Encoding"] {
+		if !strings.EqualFold(coding, "identity") {
+			return errMedia
+		}
+	}
+	kind := h.Get("Content-Type")
+	if kind == "" || kind == "application/json" {
+		return nil
+	}
+	_, params, err := mime.ParseMediaType(kind)
+	if err != nil {
+		return errMedia
+	}
+	switch strings.ToLower(params["charset"]) {
+	case "", "utf-8", "utf8", "us-ascii":
+		return nil
+	}
+	return errMedia
 }
 
 // identify finds who makes a request, from headers that can be read in one way only, and counts it.
@@ -45,7 +72,7 @@ const ownPrefix = headers.OwnPrefix
 // checkHeaders refuses what a reader behind us could take for another header: many servers fold an
 // underscore into a dash, and which of two values counts differs from server to server.
 func (st *State) checkHeaders(h http.Header) error {
-	for _, name := range []string{"Authorization", "X-Signalbox-Session", "X-Signalbox-Context"} {
+	for _, name := range []string{"Authorization", "Content-Type", "X-Signalbox-Session", "X-Signalbox-Context"} {
 		if len(h[name]) > 1 {
 			return &headerError{name}
 		}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
@@ -159,36 +162,59 @@ func TestD5AThousandRequestsAtATime(t *testing.T) {
 	wg.Wait()
 }
 
-// F2: what clients make up makes no series of metrics.
+// probes is how often clients make things up in TestF2MetricsGrowWithTheConfigurationAlone, in nine requests each: go test ./proxy -run F2 -args -probes 11200.
+var probes = flag.Int("probes", 1000, "probes of the test of metrics")
+
+// F2, S23: what clients make up makes no series of metrics: models, paths, methods, keys, sessions and headers. Requests do not cross a
+// network here, so that there can be many of them.
 func TestF2MetricsGrowWithTheConfigurationAlone(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
 	b := start(t, oneModel(u), withKeys(auth.KeyOptions{Name: "k"}))
-	series := func() int {
+	series := func() (all []string) {
 		w := httptest.NewRecorder()
 		b.tel.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
-		n := 0
 		for line := range strings.Lines(w.Body.String()) {
-			if strings.HasPrefix(line, "signalbox_") {
-				n++
+			if name, _, ok := strings.Cut(line, " "); ok && name != "#" {
+				all = append(all, name)
 			}
 		}
-		return n
+		return all
 	}
+	send := func(method, path, body string, headers ...string) {
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+		for i := 0; i+1 < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		b.Config.Handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	answered := 0
 	probe := func(i int) {
 		word := fmt.Sprintf("made-up-%d", i)
-		b.chat(strings.Replace(ask("hello"), "auto", word, 1), "Authorization", "Bearer k")
-		b.chat(ask("hello"), "Authorization", "Bearer "+word)
-		b.chat(ask(word), "Authorization", "Bearer k", "X-Signalbox-Session", word, "User-Agent", word)
-		b.do(http.MethodGet, "/"+word, "", "Authorization", "Bearer k")
-		b.do(strings.ToUpper(strings.ReplaceAll(word, "-", "")), "/v1/models", "", "Authorization", "Bearer k")
+		const known = "Bearer k"
+		send(http.MethodPost, chatPath, strings.Replace(ask("hello"), "auto", word, 1), "Authorization", known)
+		send(http.MethodPost, chatPath, ask("hello"), "Authorization", "Bearer "+word)
+		send(http.MethodGet, "/"+word, "", "Authorization", known)
+		send(http.MethodPost, "/v1/"+word+"/completions", ask("hello"), "Authorization", known)
+		send(http.MethodGet, "/v1/models/"+word, "", "Authorization", known)
+		send(strings.ToUpper(strings.ReplaceAll(word, "-", "")), "/v1/models", "", "Authorization", known)
+		send(http.MethodPost, "/v1/embeddings", `{"model":"`+word+`","input":"a"}`, "Authorization", known)
+		send(http.MethodPost, "/signalbox/v1/classify", `{"input":"a","signals":["`+word+`"]}`, "Authorization", known)
+		send(http.MethodPost, chatPath, `{"model":"auto","user":"`+word+`","stream":"`+word+`","messages":[]}`, "Authorization", known)
+		if i%10 == 0 { // those that reach a model cost more
+			send(http.MethodPost, chatPath, ask(word), "Authorization", known, "X-Signalbox-Session", word, "User-Agent", word, "X-Request-Id", word, "X-Signalbox-Tenant", word, "Host", word)
+			answered++
+		}
 	}
 	probe(0)
 	before := series()
-	for i := range 200 {
+	for i := range *probes {
 		probe(i + 1)
 	}
-	if after := series(); after != before {
-		t.Errorf("%d series became %d", before, after)
+	if diff := cmp.Diff(before, series()); diff != "" {
+		t.Errorf("series (-first +last):\n%s", diff)
+	}
+	if len(before) < 50 || len(u.Requests()) != answered {
+		t.Errorf("%d series, %d requests of %d reached the model", len(before), len(u.Requests()), answered)
 	}
 }

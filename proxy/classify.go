@@ -169,7 +169,7 @@ func (st *State) readClassify(body []byte) ([]string, signal.Mask, error) {
 	for i, name := range in.Signals {
 		k, ok := signal.ParseKind(name)
 		if !ok || hidden&signal.MaskOf(k) != 0 {
-			return nil, 0, invalid(fmt.Sprintf("signals[%d]", i), "%q is none of %s", name, strings.Join(names(able), ", "))
+			return nil, 0, invalid(fmt.Sprintf("signals[%d]", i), "%.200q is none of %s", name, strings.Join(names(able), ", "))
 		}
 		need |= signal.MaskOf(k)
 	}

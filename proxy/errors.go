@@ -33,6 +33,7 @@ var (
 	errForbidden     = errors.New("role may not do this")
 	errFull          = errors.New("too many bytes in flight")
 	errManyHeaders   = errors.New("too many headers")
+	errMedia         = errors.New("a coding or a character set that is not read")
 	errNoRoute       = errors.New("no such path")
 	errMethod        = errors.New("method not allowed")
 	errNoEndpoint    = errors.New("no healthy endpoint")
@@ -63,7 +64,8 @@ func (*tooLongError) Error() string { return "prompt longer than any context win
 // unknownModelError names a model that is not configured.
 type unknownModelError struct{ model string }
 
-func (e *unknownModelError) Error() string { return fmt.Sprintf("unknown model %q", e.model) }
+// Error names the model as far as a name can be long.
+func (e *unknownModelError) Error() string { return fmt.Sprintf("unknown model %.200q", e.model) }
 
 // unreachedError: no connection, so the upstream has not seen the request.
 type unreachedError struct{ err error }
@@ -149,6 +151,8 @@ func refusal(err error) *openai.Error {
 		return invalid(http.StatusRequestEntityTooLarge, "request_too_large", "", "the request body is larger than this server accepts")
 	case errors.Is(err, errBodyTimeout):
 		return invalid(http.StatusRequestTimeout, "", "", "the request body did not arrive in time")
+	case errors.Is(err, errMedia):
+		return invalid(http.StatusUnsupportedMediaType, "", "", "the request body must be sent as it is and in UTF-8: without Content-Encoding, and with no other charset in Content-Type")
 	case errors.Is(err, errBodyBroken):
 		return invalid(http.StatusBadRequest, "", "", "the request body could not be read")
 	case errors.Is(err, auth.ErrBadKey):
@@ -237,7 +241,7 @@ func fail(w *reply, err error) {
 	case isUpstream(err):
 		// Retries are spent here; a client that repeats at once adds load to a failing pool.
 		h.Set("X-Should-Retry", "false")
-	case errors.Is(err, errBodyTooLarge), errors.Is(err, errBodyTimeout), errors.Is(err, errBodyBroken), errors.Is(err, errManyHeaders):
+	case errors.Is(err, errBodyTooLarge), errors.Is(err, errBodyTimeout), errors.Is(err, errBodyBroken), errors.Is(err, errManyHeaders), errors.Is(err, errMedia):
 		h.Set("Connection", "close") // the rest of the body is not worth reading
 	}
 	openai.WriteError(w, e)

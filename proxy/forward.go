@@ -277,6 +277,7 @@ func (c call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
 		h[http.CanonicalHeaderKey(x.Name)] = []string{x.Value}
 	}
 	if trace.SpanContextFromContext(ctx).IsValid() {
+		delete(h, "Tracestate") // the client's goes with a Traceparent that was understood, or not at all (W3C Trace Context, processing model)
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(h))
 	}
 	to := e.URL(strings.TrimPrefix(c.to.path, "/v1/"))

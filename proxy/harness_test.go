@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -89,6 +90,9 @@ func fakeValue(k signal.Kind, text string) signal.Value {
 			}
 		}
 		v.Score = 0.9
+	}
+	if l, ok := strings.CutPrefix(text, "labelled "); ok && k == signal.Domain {
+		v.Label = l
 	}
 	if k == signal.Jailbreak {
 		v.Labels, v.Probs, v.Label, v.Score = []string{"benign", "jailbreak"}, []float32{0.99, 0.01}, "benign", 0.01

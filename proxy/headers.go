@@ -57,8 +57,12 @@ func (d *decision) timing(queue, upstream time.Duration) string {
 	return string(b)
 }
 
+// maxHeaderText is how much of a label a header shows, in bytes: as much as a name of the configuration may have.
+const maxHeaderText = 200
+
 // headerText makes a label fit for a header; labels come from model files.
 func headerText(s string) string {
+	s = s[:min(len(s), maxHeaderText)]
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'

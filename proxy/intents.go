@@ -123,7 +123,7 @@ func intentName(r *http.Request) (string, error) {
 func intentNotFound(name string) error {
 	return &openai.Error{
 		Status: http.StatusNotFound, Type: openai.TypeInvalidRequest, Code: "intent_not_found",
-		Message: fmt.Sprintf("the intent %q does not exist", name),
+		Message: fmt.Sprintf("the intent %.200q does not exist", name),
 	}
 }
 

@@ -211,6 +211,8 @@ func TestAReloadThatFailsIsToldToOperators(t *testing.T) {
 	}
 }
 
+// S25: what changes the process or looks into it is on the admin listener alone, for its operators and not for their browsers, and takes
+// nothing from a request.
 func TestTheAdminListenerIsSafe(t *testing.T) {
 	t.Parallel()
 	local := serve(t, configure(t, "server: {pprof: true}\n"), config.Settings{})
@@ -221,6 +223,13 @@ func TestTheAdminListenerIsSafe(t *testing.T) {
 	}
 	guarded := serve(t, configure(t, "server: {pprof: true, admin_token: 'file:"+tokenFile+"'}\n"), config.Settings{})
 	plain := serve(t, configure(t, ""), config.Settings{})
+	const other = "models: [{name: other, endpoints: [{name: a, url: 'http://127.0.0.1:1/v1'}]}]\ndefault: {models: [other]}\n"
+	if a := do(t, http.MethodPost, local.admin+"/-/reload?config=/dev/null&file=/dev/null", other); a.status != http.StatusNoContent {
+		t.Errorf("a reload with a configuration of its own: status %d with %s", a.status, a.body)
+	}
+	if a := local.post(t, "/v1/chat/completions", plainRequest); a.status != http.StatusOK {
+		t.Errorf("what a request brought along is served from: %d %s", a.status, a.body)
+	}
 	for _, tt := range []struct {
 		name, method, url string
 		host              string
@@ -228,6 +237,12 @@ func TestTheAdminListenerIsSafe(t *testing.T) {
 		want              int
 	}{
 		{"metrics", "GET", local.admin + "/metrics", "", nil, 200},
+		{"metrics for a web page", "GET", local.admin + "/metrics", "", []string{"Origin", "http://127.0.0.1:9090"}, 403},
+		{"metrics without a host", "GET", local.admin + "/metrics", " ", nil, 403},
+		{"a name that begins like loopback", "GET", local.admin + "/metrics", "127.0.0.1.evil.example:9090", nil, 403},
+		{"a name that looks like localhost", "POST", local.admin + "/-/reload", "localhost.evil.example", nil, 403},
+		{"any other path", "POST", local.admin + "/config", "", nil, 404},
+		{"the API", "POST", local.admin + "/v1/chat/completions", "", nil, 404},
 		{"reload", "POST", local.admin + "/-/reload", "", nil, 204},
 		{"reload by GET", "GET", local.admin + "/-/reload", "", nil, 405},
 		{"profiles", "GET", local.admin + "/debug/pprof/goroutine", "", nil, 200},
@@ -244,6 +259,11 @@ func TestTheAdminListenerIsSafe(t *testing.T) {
 		{"an admin path on the main listener", "POST", local.url + "/-/reload", "", nil, 404},
 		{"metrics on the main listener", "GET", local.url + "/metrics", "", nil, 404},
 		{"profiles on the main listener", "GET", local.url + "/debug/pprof/heap", "", nil, 404},
+		{"all profiles on the main listener", "GET", local.url + "/debug/pprof/", "", nil, 404},
+		{"a command line on the main listener", "GET", local.url + "/debug/pprof/cmdline", "", nil, 404},
+		{"a trace on the main listener", "GET", local.url + "/debug/pprof/trace", "", nil, 404},
+		{"variables on the main listener", "GET", local.url + "/debug/vars", "", nil, 404},
+		{"an admin path with the token on the main listener", "POST", guarded.url + "/-/reload", "", []string{"Authorization", "Bearer " + secret}, 404},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -578,4 +598,32 @@ func TestASecretInAFileIsReadAgain(t *testing.T) {
 	}
 	write(later, "third")
 	until("third")
+}
+
+// S24: a trace or its baggage that is longer than a head may be is refused at the door, and what fits goes no further.
+func TestS24FloodsOfBaggageAreRefused(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Int64
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached.Add(1)
+		if r.Header.Get("Baggage") != "" {
+			t.Errorf("the model got %d bytes of baggage", len(r.Header.Get("Baggage")))
+		}
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}]}`)
+	}))
+	t.Cleanup(model.Close)
+	cfg := configure(t, "")
+	cfg.Models[0].Endpoints[0].URL = model.URL + "/v1"
+	s := serve(t, cfg, config.Settings{})
+	for _, name := range []string{"Baggage", "Tracestate", "Traceparent"} {
+		if a := s.post(t, "/v1/chat/completions", plainRequest, name, "k="+strings.Repeat("v", 1<<20)); a.status != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("1 MiB of %s: status %d with %s", name, a.status, a.body)
+		}
+	}
+	if n := reached.Load(); n != 0 {
+		t.Errorf("%d of them reached the model", n)
+	}
+	if a := s.post(t, "/v1/chat/completions", plainRequest, "Baggage", "k="+strings.Repeat("v", 60<<10)); a.status != http.StatusOK || reached.Load() != 1 {
+		t.Errorf("60 KiB of baggage: status %d with %s, %d reached the model", a.status, a.body, reached.Load())
+	}
 }

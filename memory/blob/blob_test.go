@@ -2,9 +2,11 @@ package blob
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -194,4 +196,39 @@ func FuzzUnpack(f *testing.F) {
 			t.Fatal("bytes with the sum 0 were found")
 		}
 	})
+}
+
+// S27: what unpacks to more than was stored is refused before it is unpacked, and what lies about it, as somebody could write it who can
+// reach the store, takes no more memory than what is stored.
+func TestS27ABombIsNotUnpacked(t *testing.T) {
+	const stored = 1 << 20
+	raw := make([]byte, 64<<20)
+	sum := Of(raw)
+	whole, inPieces := pack(raw, fast(), 0), packPieces(raw, 2)
+	resized := func(packed []byte) []byte {
+		packed = bytes.Clone(packed)
+		binary.BigEndian.PutUint64(packed[8:], stored)
+		return seal(packed, sum)
+	}
+	inside := bytes.Clone(whole) // the size behind the magic number and the descriptor of a single segment (RFC 8878, section 3.1.1)
+	frame := inside[HeaderSize:]
+	if binary.LittleEndian.Uint32(frame[5:]) != uint32(len(raw)) {
+		t.Fatalf("the frame begins with % x", frame[:16])
+	}
+	binary.LittleEndian.PutUint32(frame[5:], stored)
+	for name, packed := range map[string][]byte{
+		"as it was packed": seal(whole, sum), "with a size that lies": resized(whole), "without a seal": old(resized(whole)), "in pieces": resized(inPieces),
+		"with two sizes that lie": resized(inside), "with two sizes that lie and no seal": old(resized(inside)),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Unpack(packed, stored, sum)
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
+			t.Errorf("%s: it took %d MiB", name, took>>20)
+		}
+	}
 }

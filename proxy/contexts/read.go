@@ -125,7 +125,7 @@ func (f *fact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	case strings.TrimSpace(f.Text) == "":
 		return &valueError{"must hold a text that is not empty"}
 	case f.Kind != "" && !contains(kinds(), f.Kind):
-		return &valueError{fmt.Sprintf("has the kind %q, which is none of %s", f.Kind, strings.Join(kinds(), ", "))}
+		return &valueError{fmt.Sprintf("has the kind %.200q, which is none of %s", f.Kind, strings.Join(kinds(), ", "))}
 	}
 	return nil
 }
@@ -171,12 +171,12 @@ func wordOf(param, word string, known ...string) error {
 	if word == "" || contains(known, word) {
 		return nil
 	}
-	return invalid(param, fmt.Sprintf("%s is %q, which is none of %s", param, word, strings.Join(known, ", ")))
+	return invalid(param, fmt.Sprintf("%s is %.200q, which is none of %s", param, word, strings.Join(known, ", ")))
 }
 
 func unknownModel(i int, name string) error {
 	return &openai.Error{
 		Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: fmt.Sprintf("models[%d]", i), Code: "model_not_found",
-		Message: fmt.Sprintf("unknown model %q", name),
+		Message: fmt.Sprintf("unknown model %.200q", name),
 	}
 }

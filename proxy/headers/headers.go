@@ -20,14 +20,15 @@ const OwnPrefix = "X-Signalbox-"
 const limitPrefix = "X-Ratelimit-"
 
 // stays reports whether a header of the client ends here: the headers of one connection (RFC 9110, section 7.6.1), and those that belong to the
-// client's side of this proxy: its credentials, its cookies, and its word about where it comes from.
+// client's side of this proxy: its credentials, its cookies, its word about where it comes from, and its Baggage, which a model server
+// could take for that of whoever operates it (W3C Baggage).
 func stays(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Http2-Settings", "Content-Length", "Expect", "Host", "Accept-Encoding",
 		"Authorization", "Cookie", "X-Api-Key", "Api-Key",
 		"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Real-Ip", "True-Client-Ip",
-		"X-Request-Id":
+		"X-Request-Id", "Baggage":
 		return true
 	}
 	return strings.HasPrefix(name, OwnPrefix)
