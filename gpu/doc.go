@@ -25,7 +25,8 @@
 //
 // A run blocks an operating system thread. [Runtime] lets as many start as its options say; the
 // others wait in a bounded queue, first come first served, and leave it when their context ends.
-// A full queue answers [ErrOverloaded] at once. A run whose context ends is terminated.
+// A full queue answers [ErrOverloaded] at once. A run whose context ends is terminated; one that goes on nevertheless, because a driver
+// hangs, is reported (Options.Hung).
 //
 // On devices other than the CPU each has a queue of its own, and a run goes to the device with the fewest.
 //

@@ -4,9 +4,11 @@ package gpu
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
@@ -108,5 +110,33 @@ func TestAnOutputOfAnotherShapeThanDeclaredIsSeen(t *testing.T) {
 	}
 	if err := out[0].Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A run that cannot be interrupted is told of when it goes on for too long, once, and its session works when it has ended.
+func TestARunThatDoesNotEndIsToldOf(t *testing.T) {
+	hung := make(chan string, 10)
+	r := openRuntime(t, func(o *Options) {
+		o.HangLimit, o.Hung = time.Millisecond, func(session string) { hung <- session }
+	})
+	s := openSession(t, r, "stuck", nil)
+	input := func(more int64) []tensor.Tensor {
+		return []tensor.Tensor{{Name: "x", Shape: []int64{1, 1, 1<<16 + more}, F32: make([]float32, 1<<16+more)}}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	_, _ = s.Run(ctx, input(10_000), nil) // a run of one operator may succeed, late
+	if time.Since(start) < 10*time.Millisecond {
+		t.Skip("this machine is too fast for the test")
+	}
+	if got := <-hung; got != "stuck" {
+		t.Errorf("told of %q", got)
+	}
+	if _, err := s.Run(t.Context(), input(0), nil); err != nil {
+		t.Error(err)
+	}
+	if len(hung) > 0 {
+		t.Error("told more than once")
 	}
 }

@@ -63,6 +63,13 @@ type Options struct {
 	// Observer is told of every run. Nil: nobody is.
 	Observer Observer `yaml:"-"`
 
+	// HangLimit is how long a run may go on after its context ended. 0: 2 minutes, and 15 of a provider that may be compiling, which
+	// cannot be interrupted.
+	HangLimit time.Duration `yaml:"-"`
+	// Hung is told the session of a run that goes on for longer, as when a driver hangs: nothing but the end of the process frees its
+	// thread and its place. It is called on a goroutine of its own, once for each such run. Nil: an error goes to the Logger.
+	Hung func(session string) `yaml:"-" json:"-"`
+
 	deviceRuns int // MaxConcurrent of a device that is not the CPU
 }
 
@@ -166,7 +173,23 @@ func (o Options) resolved() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Hung == nil {
+		o.Hung = func(session string) {
+			o.Logger.Error("a model run does not end: it keeps a thread and a place until the process is started again", slog.String("session", session))
+		}
+	}
 	return o
+}
+
+// hangLimit is HangLimit for a provider.
+func (o Options) hangLimit(p *provider) time.Duration {
+	switch {
+	case o.HangLimit > 0:
+		return o.HangLimit
+	case p.compiles:
+		return 15 * time.Minute
+	}
+	return 2 * time.Minute
 }
 
 // SessionOptions configures one session.

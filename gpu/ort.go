@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	ort "github.com/yalue/onnxruntime_go"
 	"golang.org/x/sys/cpu"
@@ -106,7 +107,7 @@ func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loa
 	for i, v := range sig.inputs {
 		elems[i] = v.elem
 	}
-	return &ortSession{native: native, elems: elems, caches: cfg.caches, idle: make(chan *runState, cfg.keep), handles: cfg.handles}, nil
+	return &ortSession{native: native, elems: elems, caches: cfg.caches, idle: make(chan *runState, cfg.keep), handles: cfg.handles, limit: cfg.limit, hung: cfg.hung}, nil
 }
 
 // saturates reports whether sums of 8-bit products may overflow on this processor: see apart. A no must be
@@ -159,6 +160,8 @@ type ortSession struct {
 	caches  []value        // inputs behind those, empty in every run
 	idle    chan *runState // what the runs at once need; a run beyond that makes its own and drops it
 	handles *atomic.Int64
+	limit   time.Duration // in which a run that is told to stop has to end
+	hung    func()        // is called when it has not
 }
 
 // runState is what one run needs besides its tensors, kept from run to run.
@@ -167,8 +170,9 @@ type runState struct {
 	values    []ort.Value // inputs, then outputs
 	narrow    [][]byte    // of each input that the graph wants in a narrower type, its numbers in that type
 	pin       runtime.Pinner
-	told      chan error // receives what terminate returned; holds 1, so that terminate never blocks
-	terminate func()     // tells the run in flight to stop
+	told      chan error  // receives what terminate returned; holds 1, so that terminate never blocks
+	terminate func()      // tells the run in flight to stop
+	late      *time.Timer // fires when it has not; set by terminate
 }
 
 func (s *ortSession) run(ctx context.Context, in, out []tensor.Tensor) error {
@@ -198,6 +202,7 @@ func (s *ortSession) run(ctx context.Context, in, out []tensor.Tensor) error {
 	}
 	if !stop() { // terminate has started: st must outlive it, and its options say "terminated" for good
 		err = errors.Join(err, <-st.told)
+		st.late.Stop()
 		s.drop(st)
 		return err
 	}
@@ -218,7 +223,10 @@ func (s *ortSession) acquire(n int) (*runState, error) {
 	}
 	s.handles.Add(1)
 	st := &runState{opts: opts, values: make([]ort.Value, n), narrow: make([][]byte, len(s.elems)), told: make(chan error, 1)}
-	st.terminate = func() { st.told <- opts.Terminate() }
+	st.terminate = func() {
+		st.late = time.AfterFunc(s.limit, s.hung)
+		st.told <- opts.Terminate()
+	}
 	return st, nil
 }
 

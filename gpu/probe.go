@@ -138,7 +138,10 @@ func (r *Runtime) runProbeOn(p *provider, device int) error {
 	if err != nil {
 		return err
 	}
-	cfg := loadOptions{provider: p, settings: p.settings(&r.opts, device), device: device, strict: true, threads: 1, keep: 1, handles: &r.handles}
+	cfg := loadOptions{
+		provider: p, settings: p.settings(&r.opts, device), device: device, strict: true, threads: 1, keep: 1, handles: &r.handles,
+		limit: r.opts.hangLimit(p), hung: func() {}, // a probe has a limit of its own
+	}
 	var x executor
 	out := make([]tensor.Tensor, 1)
 	err = r.guarded(p, func() error {

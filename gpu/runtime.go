@@ -30,6 +30,8 @@ type loadOptions struct {
 	keep     int           // run options kept for reuse: the number of runs at once
 	handles  *atomic.Int64 // native objects alive
 	caches   []value       // inputs behind those of the signature, empty in every run
+	limit    time.Duration // in which a run that is told to stop has to end
+	hung     func()        // is called when it has not
 }
 
 // executor is one session of the library.
@@ -216,6 +218,7 @@ func (r *Runtime) loadOn(c *core, model []byte, caches []value) error {
 		cfg := loadOptions{
 			provider: p, settings: p.settings(&r.opts, number), device: number,
 			threads: c.threads, keep: keep, handles: &r.handles, caches: caches,
+			limit: r.opts.hangLimit(p), hung: func() { r.opts.Hung(c.name) },
 		}
 		err := r.guarded(p, func() (err error) {
 			d.exec, err = r.native.load(wide, c.sig, names, cfg)

@@ -158,6 +158,14 @@ def main():
         [numpy_helper.from_array(np.array(True), "always")],
     )
 
+    # One operator that is not interrupted, for as long as the input wants: about 50 us for each number beyond the kernel.
+    save(
+        HERE / "stuck.onnx",
+        [node("AveragePool", ["x"], ["y"], kernel_shape=[1 << 16], strides=[1])],
+        [("x", FLOAT, [1, 1, "n"])],
+        [("y", FLOAT, [1, 1, "m"])],
+    )
+
 
 if __name__ == "__main__":
     main()

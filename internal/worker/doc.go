@@ -10,7 +10,8 @@
 // The options go to the process through its standard input, and stay there to be read until it ends: the parent's
 // death closes the pipe, and the worker leaves. On Linux the kernel ends it as well when the parent dies. It answers
 // on its standard output with one line, that it is ready or why it is not. SIGINT and SIGTERM are left to the parent,
-// which drains first. After a crash it is started again, at once and then after pauses that double up to 10 s; every
+// which drains first. A worker with a run that goes on minutes after it was told to stop ends itself (gpu.Options.Hung): its driver hangs.
+// After a crash it is started again, at once and then after pauses that double up to 10 s; every
 // model is opened again. Until then runs answer [ErrDown]. A model that cannot be opened again is tried after such pauses
 // as long as the worker lives.
 //

@@ -55,7 +55,8 @@ type server struct {
 }
 
 // Serve is the worker's side: it reads its options from the first line of in, opens the library, serves models on the unix socket at
-// path, tells so on out, and returns when in ends. Errors of opening are told on out and returned.
+// path, tells so on out, and returns when in ends. Errors of opening are told on out and returned. When a run hangs it returns at once, with
+// an error: only the end of the process ends such a run.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, path, version string, log *slog.Logger) error {
 	lines := bufio.NewReader(in)
 	var o gpu.Options
@@ -66,7 +67,13 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, path, version strin
 	if err != nil {
 		return fmt.Errorf("worker: options: %w", err)
 	}
-	o.Logger = log
+	hung := make(chan string, 1) // the first one's session
+	o.Logger, o.Hung = log, func(session string) {
+		select {
+		case hung <- session:
+		default:
+		}
+	}
 	rt, err := gpu.Open(o) //nolint:contextcheck // a probe is bounded by its own time
 	if err != nil {
 		return errors.Join(err, tell(out, &state{Error: err.Error(), Unavailable: errors.Is(err, gpu.ErrUnavailable)}))
@@ -85,7 +92,16 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, path, version strin
 	hs := &http.Server{Handler: w.handler(version), ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	ended := make(chan error, 1)
 	go func() { ended <- hs.Serve(l) }()
-	_, _ = io.Copy(io.Discard, lines) // until the parent closes it or dies
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = io.Copy(io.Discard, lines) // until the parent closes it or dies
+	}()
+	select {
+	case <-over:
+	case session := <-hung:
+		return fmt.Errorf("worker: a run of model %q does not end", session)
+	}
 	err = errors.Join(hs.Close(), <-ended)
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil

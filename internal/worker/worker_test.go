@@ -389,6 +389,32 @@ func TestClosingAModelOfAWorkerThatHangsEnds(t *testing.T) {
 	}
 }
 
+// A run that goes on though it was told to stop ends its worker, and a new one takes the place. One that only takes long does not.
+func TestAWorkerWhoseRunDoesNotEndIsReplaced(t *testing.T) {
+	var restarts atomic.Int64
+	p := start(t, func(o *Options) {
+		o.GPU.HangLimit, o.Restart = 100*time.Millisecond, func() { restarts.Add(1) }
+	})
+	add, stuck := open(t, p, "add"), open(t, p, "stuck")
+	run := func(ctx context.Context, more int64) error {
+		_, err := stuck.Run(ctx, []tensor.Tensor{{Name: "x", Shape: []int64{1, 1, 1<<16 + more}, F32: make([]float32, 1<<16+more)}}, nil)
+		return err
+	}
+	if err := run(t.Context(), 10_000); err != nil { // some 500 ms
+		t.Error(err)
+	}
+	if n := restarts.Load(); n != 0 {
+		t.Fatalf("%d restarts for a run that took long", n)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // in which it has begun
+	defer cancel()
+	if err := run(ctx, 1_000_000); !errors.Is(err, context.DeadlineExceeded) { // some 50 s
+		t.Errorf("got %v", err)
+	}
+	waitFor(t, "a restart", func() bool { return restarts.Load() == 1 && p.Fault() == nil })
+	waitFor(t, "the models", func() bool { return sum(add, t.Context(), 1, 2) == nil && run(t.Context(), 0) == nil })
+}
+
 // fakeLibrary compiles a shared library that is not ONNX Runtime.
 func fakeLibrary(t *testing.T, source string) string {
 	t.Helper()
