@@ -1,5 +1,7 @@
 package openai
 
+import "slices"
+
 // The names that ParseCompletion reads, for the check of case variants.
 //
 //nolint:gochecknoglobals // constant table
@@ -148,10 +150,20 @@ func (p *chatParser) onePrompt() error {
 	return err
 }
 
-// countMessage refuses a message more than the limit allows.
+// countMessage refuses a message more than the limit allows, and makes room for those that follow when there are many: as many as the rest
+// of the body holds if they go on like those before.
 func (p *chatParser) countMessage() error {
-	if len(p.req.Messages) < p.limits.MaxMessages {
-		return nil
+	n := len(p.req.Messages)
+	if n >= p.limits.MaxMessages {
+		return invalidAt(p.req.API.list(), "holds more than %d messages", p.limits.MaxMessages)
 	}
-	return invalidAt(p.req.API.list(), "holds more than %d messages", p.limits.MaxMessages)
+	if n >= manyMessages && n == cap(p.req.Messages) {
+		read := p.end()
+		rest := (len(p.raw) - read) / (read/n + 1)
+		p.req.Messages = slices.Grow(p.req.Messages, min(rest+rest/8+1, p.limits.MaxMessages-n))
+	}
+	return nil
 }
+
+// manyMessages are enough to tell how large they are.
+const manyMessages = 64
