@@ -488,13 +488,8 @@ func TestAProbeTellsAndEnds(t *testing.T) {
 
 // Whatever ends the parent, the worker does not stay.
 func TestNoWorkerOutlivesItsParent(t *testing.T) {
-	dir, err := os.MkdirTemp("", "parent-") // a parent that is killed leaves the folder of the socket, whose path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "parent")
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // a parent that is killed leaves the folder of the socket
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
