@@ -53,9 +53,7 @@ func (p *chatParser) bodyField() (err error) {
 	case "instructions":
 		return p.harvest(p.looseText(roleSystem))
 	default:
-		if err = p.fold(bodyNames); err == nil {
-			err = p.skip()
-		}
+		return p.other(bodyNames)
 	}
 	return err
 }
@@ -75,25 +73,17 @@ func (p *chatParser) input() error {
 	default:
 		return p.mistyped("a string, a list or null")
 	}
-	if err := p.open(); err != nil {
-		return err
-	}
-	for p.kind() != ']' {
-		var err error
+	return p.elements(func() error {
 		switch p.kind() {
 		case '"':
-			err = p.harvest(p.looseText(roleUser))
+			return p.harvest(p.looseText(roleUser))
 		case '{':
-			err = p.item()
+			return p.item()
 		default:
 			p.req.OpaquePrompt = true
-			err = p.skip()
+			return p.skip()
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return p.close()
+	})
 }
 
 // item reads one item of a list: a message, a tool call, its result, or a content part.
@@ -101,34 +91,22 @@ func (p *chatParser) item() error {
 	if err := p.countPart(); err != nil {
 		return err
 	}
-	if err := p.open(); err != nil {
-		return err
-	}
 	role, implied := "", roleUser
 	first := len(p.req.loose)
-	for {
-		_, more, err := p.member()
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
+	err := p.members(func() (err error) {
 		switch string(p.name) {
 		case "role":
 			role, err = p.role()
+			return err
 		case "arguments": // a call
 			implied = roleAssistant
-			err = p.itemField()
 		case "output": // its result
 			implied = roleTool
-			err = p.itemField()
-		default:
-			err = p.itemField()
 		}
-		if err != nil {
-			return err
-		}
+		return p.itemField()
+	})
+	if err != nil {
+		return err
 	}
 	if role == "" {
 		role = implied
@@ -154,9 +132,6 @@ func (p *chatParser) itemField() error {
 	case slices.Contains(itemTexts, name), isTextField(name):
 		return p.harvest(keep)
 	default:
-		if err := p.fold(itemNames); err != nil {
-			return err
-		}
-		return p.skip()
+		return p.other(itemNames)
 	}
 }

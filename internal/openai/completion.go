@@ -52,9 +52,7 @@ func (p *chatParser) completionField() (err error) {
 	case "signalbox":
 		return p.extras()
 	default:
-		if err = p.fold(completionNames); err == nil {
-			err = p.skip()
-		}
+		return p.other(completionNames)
 	}
 	return err
 }
@@ -82,25 +80,21 @@ func (p *chatParser) prompts() error {
 	default:
 		return p.mistyped(promptForms)
 	}
-	if err := p.open(); err != nil {
-		return err
-	}
-	first := p.kind()
-	for kind := first; kind != ']'; kind = p.kind() {
+	var first byte // the kind of the first element
+	err := p.elements(func() error {
+		kind := p.kind()
+		if first == 0 {
+			first = kind
+		}
 		if kind != first {
 			return p.mistyped("of the kind of the first element")
 		}
-		if err := p.promptElement(kind); err != nil {
-			return err
-		}
+		return p.promptElement(kind)
+	})
+	if err == nil && first == 0 {
+		err = p.invalid("must not be empty")
 	}
-	if err := p.close(); err != nil {
-		return err
-	}
-	if first == ']' {
-		return p.invalid("must not be empty")
-	}
-	return nil
+	return err
 }
 
 func (p *chatParser) promptElement(kind byte) error {
@@ -118,18 +112,12 @@ func (p *chatParser) promptElement(kind byte) error {
 
 func (p *chatParser) tokenIDs() error {
 	p.req.OpaquePrompt = true
-	if err := p.open(); err != nil {
-		return err
-	}
-	for p.kind() != ']' {
+	return p.elements(func() error {
 		if p.kind() != '0' {
 			return p.mistyped("a token id")
 		}
-		if err := p.tokenID(); err != nil {
-			return err
-		}
-	}
-	return p.close()
+		return p.tokenID()
+	})
 }
 
 func (p *chatParser) tokenID() error {

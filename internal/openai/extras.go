@@ -43,18 +43,7 @@ func (p *chatParser) strictObject(field func(name string) error) error {
 	if p.kind() != '{' {
 		return p.mistyped("an object")
 	}
-	if err := p.open(); err != nil {
-		return err
-	}
-	for {
-		_, more, err := p.member()
-		if err != nil || !more {
-			return err
-		}
-		if err := field(string(p.name)); err != nil {
-			return err
-		}
-	}
+	return p.members(func() error { return field(string(p.name)) })
 }
 
 func (p *chatParser) unknown(known ...string) error {
@@ -78,21 +67,16 @@ func (p *chatParser) contexts() ([]ContextRef, error) {
 		ref, err := p.contextRef()
 		return []ContextRef{ref}, err
 	}
-	if err := p.open(); err != nil {
-		return nil, err
-	}
 	var refs []ContextRef
-	for p.kind() != ']' {
+	err := p.elements(func() error {
 		if len(refs) == p.limits.MaxContexts {
-			return nil, invalidAt("signalbox.context", "names more than %d contexts", p.limits.MaxContexts)
+			return invalidAt("signalbox.context", "names more than %d contexts", p.limits.MaxContexts)
 		}
 		ref, err := p.contextRef()
-		if err != nil {
-			return nil, err
-		}
 		refs = append(refs, ref)
-	}
-	return refs, p.close()
+		return err
+	})
+	return refs, err
 }
 
 // contextRef reads "ctx_a", "ctx_a@3" or {"id": "ctx_a", "version": 3, "required": true, "lease": "..."}.
@@ -176,21 +160,16 @@ func (p *chatParser) facts() ([]Fact, error) {
 		f, err := p.fact()
 		return []Fact{f}, err
 	}
-	if err := p.open(); err != nil {
-		return nil, err
-	}
 	var facts []Fact
-	for p.kind() != ']' {
+	err := p.elements(func() error {
 		if len(facts) == p.limits.MaxFacts {
-			return nil, invalidAt("signalbox.facts", "holds more than %d facts", p.limits.MaxFacts)
+			return invalidAt("signalbox.facts", "holds more than %d facts", p.limits.MaxFacts)
 		}
 		f, err := p.fact()
-		if err != nil {
-			return nil, err
-		}
 		facts = append(facts, f)
-	}
-	return facts, p.close()
+		return err
+	})
+	return facts, err
 }
 
 func (p *chatParser) fact() (Fact, error) {

@@ -120,9 +120,7 @@ func (p *chatParser) field() (err error) {
 	case "signalbox":
 		return p.extras()
 	default:
-		if err = p.fold(chatNames); err == nil {
-			err = p.skip()
-		}
+		return p.other(chatNames)
 	}
 	return err
 }
@@ -150,23 +148,20 @@ func (p *chatParser) oneMember(names []string, read func() error) error {
 	if p.kind() != '{' {
 		return p.mistyped("an object or null")
 	}
-	if err := p.open(); err != nil {
+	return p.members(func() error {
+		if string(p.name) == names[0] {
+			return read()
+		}
+		return p.other(names)
+	})
+}
+
+// other passes over the value of a member that is not one of names.
+func (p *chatParser) other(names []string) error {
+	if err := p.fold(names); err != nil {
 		return err
 	}
-	for {
-		_, more, err := p.member()
-		if err != nil || !more {
-			return err
-		}
-		if string(p.name) == names[0] {
-			err = read()
-		} else if err = p.fold(names); err == nil {
-			err = p.skip()
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return p.skip()
 }
 
 // templateArguments reads chat_template_kwargs and keeps the strings in it: a template may put any of
@@ -190,45 +185,27 @@ func (p *chatParser) tools() error {
 	if p.kind() != '[' {
 		return p.mistyped("a list or null")
 	}
-	if err := p.open(); err != nil {
-		return err
-	}
-	for p.kind() != ']' {
-		if err := p.descriptions(); err != nil {
-			return err
-		}
+	return p.elements(func() error {
 		p.req.HasTools = true
-	}
-	return p.close()
+		return p.descriptions()
+	})
 }
 
 // descriptions passes over a value and keeps the strings in it that are named "description": chat
 // templates put those of tools and schemas into the prompt.
 func (p *chatParser) descriptions() error {
-	kind := p.kind()
-	if kind != '[' && kind != '{' {
-		return p.skip()
-	}
-	if err := p.open(); err != nil {
-		return err
-	}
-	for {
-		described := false
-		if kind == '{' {
-			if _, more, err := p.member(); err != nil || !more {
-				return err
+	switch p.kind() {
+	case '[':
+		return p.elements(p.descriptions)
+	case '{':
+		return p.members(func() error {
+			if string(p.name) == "description" && p.kind() == '"' {
+				return p.harvest(p.looseText(roleTool))
 			}
-			described = string(p.name) == "description" && p.kind() == '"'
-		} else if p.kind() == ']' {
-			return p.close()
-		}
-		read := p.descriptions
-		if described {
-			read = func() error { return p.harvest(p.looseText(roleTool)) }
-		}
-		if err := read(); err != nil {
-			return err
-		}
+			return p.descriptions()
+		})
+	default:
+		return p.skip()
 	}
 }
 
@@ -236,19 +213,8 @@ func (p *chatParser) messages() error {
 	if p.kind() != '[' {
 		return p.mistyped("a list")
 	}
-	if err := p.open(); err != nil {
-		return err
-	}
 	p.req.Messages = make([]Message, 0, min(8, p.limits.MaxMessages))
-	for p.kind() != ']' {
-		if err := p.countMessage(); err != nil {
-			return err
-		}
-		if err := p.message(); err != nil {
-			return err
-		}
-	}
-	if err := p.close(); err != nil {
+	if err := p.elements(p.message); err != nil {
 		return err
 	}
 	if len(p.req.Messages) == 0 {
@@ -258,37 +224,42 @@ func (p *chatParser) messages() error {
 }
 
 func (p *chatParser) message() error {
-	if p.kind() != '{' {
-		return p.mistyped("an object")
-	}
-	start := p.start()
-	if err := p.open(); err != nil {
-		return err
-	}
-	p.req.Messages = append(p.req.Messages, Message{})
-	m := &p.req.Messages[len(p.req.Messages)-1]
 	hasRole := false
-	for {
-		_, more, err := p.member()
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
+	m, err := p.newMessage(func(m *Message) error {
 		hasRole = hasRole || string(p.name) == "role"
-		if err := p.messageField(m); err != nil {
-			return err
-		}
+		return p.messageField(m)
+	})
+	if err != nil {
+		return err
 	}
 	if !hasRole {
 		return p.invalidIn("role", "is required")
 	}
+	p.noteRole(m)
+	return nil
+}
+
+// newMessage reads an object as a message more; field reads the value of each of its members.
+func (p *chatParser) newMessage(field func(m *Message) error) (*Message, error) {
+	if err := p.countMessage(); err != nil {
+		return nil, err
+	}
+	if p.kind() != '{' {
+		return nil, p.mistyped("an object")
+	}
+	start := p.start()
+	p.req.Messages = append(p.req.Messages, Message{})
+	m := &p.req.Messages[len(p.req.Messages)-1]
+	err := p.members(func() error { return field(m) })
 	m.Span = Span{start, p.end()}
+	return m, err
+}
+
+// noteRole looks at the role of the newest message: the first with instructions is the system's.
+func (p *chatParser) noteRole(m *Message) {
 	if p.req.SystemIndex < 0 && (m.Role == roleSystem || m.Role == roleDeveloper) {
 		p.req.SystemIndex = len(p.req.Messages) - 1
 	}
-	return nil
 }
 
 func (p *chatParser) messageField(m *Message) (err error) {
@@ -306,9 +277,7 @@ func (p *chatParser) messageField(m *Message) (err error) {
 	case "refusal", "reasoning", "reasoning_content", "thinking":
 		return p.harvest(p.messageText)
 	default:
-		if err = p.fold(messageNames); err == nil {
-			err = p.skip()
-		}
+		return p.other(messageNames)
 	}
 	return err
 }
@@ -364,24 +333,19 @@ func (p *chatParser) content(m *Message) error {
 }
 
 func (p *chatParser) contentParts(m *Message) error {
-	if err := p.open(); err != nil {
-		return err
-	}
 	p.text = p.text[:0]
-	for p.kind() != ']' {
+	err := p.elements(func() error {
 		if err := p.countPart(); err != nil {
 			return err
 		}
 		part, err := p.part()
-		if err != nil {
-			return err
-		}
 		m.HasImage = m.HasImage || part.image
 		p.req.HasMedia = p.req.HasMedia || part.media
-	}
+		return err
+	})
 	p.req.HasImages = p.req.HasImages || m.HasImage
 	m.Text = string(p.text)
-	return p.close()
+	return err
 }
 
 func (p *chatParser) countPart() error {
@@ -399,44 +363,24 @@ func (p *chatParser) toolCalls() error {
 	if p.kind() != '[' {
 		return p.mistyped("a list or null")
 	}
-	if err := p.open(); err != nil {
-		return err
-	}
-	for p.kind() != ']' {
-		if err := p.countPart(); err != nil {
-			return err
-		}
-		if err := p.toolCall(); err != nil {
-			return err
-		}
-	}
-	return p.close()
+	return p.elements(p.toolCall)
 }
 
 func (p *chatParser) toolCall() error {
+	if err := p.countPart(); err != nil {
+		return err
+	}
 	if p.kind() != '{' {
 		return p.mistyped("an object")
 	}
-	if err := p.open(); err != nil {
-		return err
-	}
-	for {
-		_, more, err := p.member()
-		if err != nil || !more {
-			return err
-		}
+	return p.members(func() error {
 		switch string(p.name) {
 		case "function", "custom":
-			err = p.function()
+			return p.function()
 		default:
-			if err = p.fold(toolCallNames); err == nil {
-				err = p.skip()
-			}
+			return p.other(toolCallNames)
 		}
-		if err != nil {
-			return err
-		}
-	}
+	})
 }
 
 func (p *chatParser) function() error {
@@ -446,26 +390,14 @@ func (p *chatParser) function() error {
 	if p.kind() != '{' {
 		return p.mistyped("an object or null")
 	}
-	if err := p.open(); err != nil {
-		return err
-	}
-	for {
-		_, more, err := p.member()
-		if err != nil || !more {
-			return err
-		}
+	return p.members(func() error {
 		switch string(p.name) {
 		case "name", "arguments", "input":
-			err = p.harvest(p.messageText)
+			return p.harvest(p.messageText)
 		default:
-			if err = p.fold(functionNames); err == nil {
-				err = p.skip()
-			}
+			return p.other(functionNames)
 		}
-		if err != nil {
-			return err
-		}
-	}
+	})
 }
 
 // harvest passes over a value and hands every string in it that is not a name to keep.
@@ -480,29 +412,12 @@ func (p *chatParser) harvest(keep func(string)) error {
 			keep(t)
 		}
 		return err
-	case '[', '{':
-		return p.harvestAll(keep)
+	case '[':
+		return p.elements(func() error { return p.harvest(keep) })
+	case '{':
+		return p.members(func() error { return p.harvest(keep) })
 	default:
 		return p.skip()
-	}
-}
-
-func (p *chatParser) harvestAll(keep func(string)) error {
-	object := p.kind() == '{'
-	if err := p.open(); err != nil {
-		return err
-	}
-	for {
-		if object {
-			if _, more, err := p.member(); err != nil || !more {
-				return err
-			}
-		} else if p.kind() == ']' {
-			return p.close()
-		}
-		if err := p.harvest(keep); err != nil {
-			return err
-		}
 	}
 }
 
@@ -520,31 +435,20 @@ func (p *chatParser) part() (part, error) {
 	default:
 		return out, p.mistyped("an object")
 	}
-	if err := p.open(); err != nil {
-		return out, err
-	}
-	for {
-		_, more, err := p.member()
-		if err != nil || !more {
-			return out, err
-		}
+	err := p.members(func() error {
 		switch name := string(p.name); {
 		case name == "type":
-			var kind string
-			kind, err = p.strOrNull()
+			kind, err := p.strOrNull()
 			out.see(kind)
+			return err
 		case isTextField(name):
-			err = p.partText()
+			return p.partText()
 		default:
 			out.see(name)
-			if err = p.fold(partNames); err == nil {
-				err = p.skip()
-			}
+			return p.other(partNames)
 		}
-		if err != nil {
-			return out, err
-		}
-	}
+	})
+	return out, err
 }
 
 // partText reads a text of a part. Something else in its place is refused: what the upstream may read

@@ -74,9 +74,7 @@ func (p *chatParser) responseField() (err error) {
 	case "signalbox":
 		return p.extras()
 	default:
-		if err = p.fold(responseNames); err == nil {
-			err = p.skip()
-		}
+		return p.other(responseNames)
 	}
 	return err
 }
@@ -114,56 +112,26 @@ func (p *chatParser) responseInput() error {
 	default:
 		return p.mistyped("a string or a list of items")
 	}
-	if err := p.open(); err != nil {
-		return err
-	}
-	for p.kind() != ']' {
-		if err := p.countMessage(); err != nil {
-			return err
-		}
-		if err := p.responseItem(); err != nil {
-			return err
-		}
-	}
-	return p.close()
+	return p.elements(p.responseItem)
 }
 
 // responseItem reads a message, a call, what a call gave, or whatever else an input may hold.
 func (p *chatParser) responseItem() error {
-	if p.kind() != '{' {
-		return p.mistyped("an object")
-	}
-	start := p.start()
-	if err := p.open(); err != nil {
-		return err
-	}
-	p.req.Messages = append(p.req.Messages, Message{})
-	m := &p.req.Messages[len(p.req.Messages)-1]
 	kind := ""
-	for {
-		_, more, err := p.member()
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
+	m, err := p.newMessage(func(m *Message) (err error) {
 		if string(p.name) == "type" {
 			kind, err = p.strOrNull()
-		} else {
-			err = p.responseItemField(m)
-		}
-		if err != nil {
 			return err
 		}
+		return p.responseItemField(m)
+	})
+	if err != nil {
+		return err
 	}
-	m.Span = Span{start, p.end()}
 	if m.Role == "" {
 		m.Role = impliedRole(kind)
 	}
-	if p.req.SystemIndex < 0 && (m.Role == roleSystem || m.Role == roleDeveloper) {
-		p.req.SystemIndex = len(p.req.Messages) - 1
-	}
+	p.noteRole(m)
 	return nil
 }
 
@@ -179,9 +147,7 @@ func (p *chatParser) responseItemField(m *Message) (err error) {
 	case "name", "arguments", "input", "summary", "code", "action", "queries", "results", "outputs", "tools", "error":
 		return p.texts(p.messageText)
 	default:
-		if err = p.fold(responseItemNames); err == nil {
-			err = p.skip()
-		}
+		return p.other(responseItemNames)
 	}
 	return err
 }
@@ -200,29 +166,18 @@ func impliedRole(kind string) string {
 // texts passes over a value and hands every string in it to keep, but for what steers the API and for
 // images, files and what is encrypted.
 func (p *chatParser) texts(keep func(string)) error {
-	kind := p.kind()
-	if kind != '[' && kind != '{' {
-		return p.harvest(keep)
-	}
-	if err := p.open(); err != nil {
-		return err
-	}
-	for {
-		read := p.texts
-		if kind == '{' {
-			_, more, err := p.member()
-			if err != nil || !more {
-				return err
-			}
+	switch p.kind() {
+	case '[':
+		return p.elements(func() error { return p.texts(keep) })
+	case '{':
+		return p.members(func() error {
 			if isNoText(p.name) {
-				read = func(func(string)) error { return p.skip() }
+				return p.skip()
 			}
-		} else if p.kind() == ']' {
-			return p.close()
-		}
-		if err := read(keep); err != nil {
-			return err
-		}
+			return p.texts(keep)
+		})
+	default:
+		return p.harvest(keep)
 	}
 }
 

@@ -66,6 +66,35 @@ func (s *scanner) close() error {
 	return err
 }
 
+// members reads an object, which is next: read reads the value of each of its members, whose name is in s.name.
+func (s *scanner) members(read func() error) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	for {
+		_, more, err := s.member()
+		if err != nil || !more {
+			return err
+		}
+		if err := read(); err != nil {
+			return err
+		}
+	}
+}
+
+// elements reads a list, which is next: read reads each of its elements.
+func (s *scanner) elements(read func() error) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	for s.kind() != ']' {
+		if err := read(); err != nil {
+			return err
+		}
+	}
+	return s.close()
+}
+
 // member reads the next name of an object into s.name, or its end, which it reports as false. at is
 // the span of the name with its quotes.
 func (s *scanner) member() (at Span, more bool, err error) {

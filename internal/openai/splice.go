@@ -152,18 +152,16 @@ type contentPart struct {
 func scanParts(raw []byte, content Span) []contentPart {
 	s := newScanner(raw[content.Start:content.End], unlimited())
 	var parts []contentPart
-	if s.open() != nil {
-		return nil
-	}
-	for s.kind() != ']' {
+	err := s.elements(func() error {
 		start := s.start()
 		p, err := s.layout()
-		if err != nil {
-			return nil
-		}
 		p.span = Span{start, s.end()}
 		p.shift(content.Start)
 		parts = append(parts, p)
+		return err
+	})
+	if err != nil {
+		return nil
 	}
 	return parts
 }
@@ -182,31 +180,22 @@ func (s *scanner) layout() (contentPart, error) {
 		err := s.note(&p)
 		return p, err
 	}
-	if err := s.open(); err != nil {
-		return p, err
-	}
 	var seen part
-	for {
-		_, more, err := s.member()
-		if err != nil || !more {
-			p.media = seen.media
-			return p, err
-		}
+	err := s.members(func() error {
 		switch name := string(s.name); {
 		case name == "type":
-			var kind string
-			kind, err = s.strOrNull()
+			kind, err := s.strOrNull()
 			seen.see(kind)
+			return err
 		case isTextField(name):
-			err = s.note(&p)
+			return s.note(&p)
 		default:
 			seen.see(name)
-			err = s.skip()
+			return s.skip()
 		}
-		if err != nil {
-			return p, err
-		}
-	}
+	})
+	p.media = seen.media
+	return p, err
 }
 
 // note reads a text, or a null in its place, and adds its span.
