@@ -9,9 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// cachedWord is the longest word, in bytes, whose tokens are remembered.
-const cachedWord = 64
-
 // bpe merges neighbouring symbols, best rank first. The symbols of a word are its bytes
 // (byte-level models) or its characters.
 type bpe struct {
@@ -190,23 +187,7 @@ func (m *bpe) split(w *work, s span) {
 	m.splitWord(w, s)
 }
 
-func (m *bpe) splitWord(w *work, s span) {
-	word := w.text.b[s.from:s.to]
-	if len(word) > cachedWord {
-		m.merge(w, word, int32(s.from))
-		return
-	}
-	known, slot := m.cache.get(word)
-	if known == nil {
-		start := len(w.pieces)
-		m.merge(w, word, 0)
-		known = slot.put(word, w.pieces[start:])
-		w.pieces = w.pieces[:start]
-	}
-	for _, p := range known.pieces {
-		w.pieces = append(w.pieces, piece{p.id, p.from + int32(s.from), p.to + int32(s.from)})
-	}
-}
+func (m *bpe) splitWord(w *work, s span) { m.cache.split(w, s, m.merge) }
 
 // merge appends the tokens of word, which starts at byte base.
 func (m *bpe) merge(w *work, word []byte, base int32) {

@@ -28,6 +28,29 @@ func (c *wordCache) init() {
 	c.slots = make([]cacheSlot, cacheSlots)
 }
 
+// cachedWord is the longest word, in bytes, whose tokens are remembered.
+const cachedWord = 64
+
+// split appends the tokens of a word of w's text to w.pieces. What is not known yet, tokens finds: it appends those of a word that begins at
+// byte base.
+func (c *wordCache) split(w *work, s span, tokens func(w *work, word []byte, base int32)) {
+	word := w.text.b[s.from:s.to]
+	if len(word) > cachedWord {
+		tokens(w, word, int32(s.from))
+		return
+	}
+	known, slot := c.get(word)
+	if known == nil {
+		start := len(w.pieces)
+		tokens(w, word, 0)
+		known = slot.put(word, w.pieces[start:])
+		w.pieces = w.pieces[:start]
+	}
+	for _, p := range known.pieces {
+		w.pieces = append(w.pieces, piece{p.id, p.from + int32(s.from), p.to + int32(s.from)})
+	}
+}
+
 // get returns what is known about word, or nil, and the slot to put it.
 func (c *wordCache) get(word []byte) (*cachedPieces, *cacheSlot) {
 	slot := &c.slots[maphash.Bytes(c.seed, word)%cacheSlots]

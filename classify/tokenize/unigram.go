@@ -66,23 +66,7 @@ func newUnigram(f *modelFile, hidden map[int32]bool) (*unigram, error) {
 	return u, nil
 }
 
-func (u *unigram) split(w *work, s span) {
-	word := w.text.b[s.from:s.to]
-	if len(word) > cachedWord {
-		u.viterbi(w, word, int32(s.from))
-		return
-	}
-	known, slot := u.cache.get(word)
-	if known == nil {
-		start := len(w.pieces)
-		u.viterbi(w, word, 0)
-		known = slot.put(word, w.pieces[start:])
-		w.pieces = w.pieces[:start]
-	}
-	for _, p := range known.pieces {
-		w.pieces = append(w.pieces, piece{p.id, p.from + int32(s.from), p.to + int32(s.from)})
-	}
-}
+func (u *unigram) split(w *work, s span) { u.cache.split(w, s, u.viterbi) }
 
 // viterbi appends the tokens of word, which starts at byte base.
 func (u *unigram) viterbi(w *work, word []byte, base int32) {
