@@ -4,6 +4,7 @@
 // Keys and the channel, P being the prefix:
 //
 //	P:r:MODEL:KEY   hash  endpoint -> "TOKENS EXPIRES"; it ends with its last entry
+//	P:rs            sorted set of MODEL:KEY by when the hash ends (ms)
 //	P:rv            channel of notes, in JSON
 //	P:w:NAME        string: a claim
 //
@@ -21,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -212,6 +214,10 @@ func (b *Board) put(ctx context.Context, n Note) error {
 			client.B().Hset().Key(key).FieldValue().FieldValue(n.Endpoint, strconv.Itoa(n.Tokens)+" "+strconv.FormatInt(end, 10)).Build(),
 			client.B().Pexpireat().Key(key).MillisecondsTimestamp(end).Nx().Build(),
 			client.B().Pexpireat().Key(key).MillisecondsTimestamp(end).Gt().Build(), // another entry may hold for longer
+			client.B().Zadd().Key(b.index()).Gt().ScoreMember().ScoreMember(float64(end), strings.TrimPrefix(key, b.keys())).Build(),
+			client.B().Pexpireat().Key(b.index()).MillisecondsTimestamp(end).Nx().Build(),
+			client.B().Pexpireat().Key(b.index()).MillisecondsTimestamp(end).Gt().Build(),
+			client.B().Zremrangebyscore().Key(b.index()).Min("-inf").Max(strconv.FormatInt(time.Now().UnixMilli(), 10)).Build(),
 		}
 	}
 	for _, r := range client.DoMulti(ctx, append(calls, client.B().Publish().Channel(b.channel()).Message(b.format(n)).Build())...) {
@@ -222,38 +228,36 @@ func (b *Board) put(ctx context.Context, n Note) error {
 	return nil
 }
 
-// load reads what other replicas wrote before this one listened, as far as it is still valid.
+// load reads what other replicas wrote before this one listened, as far as it is still valid: what holds the longest, of very much.
 func (b *Board) load(ctx context.Context, client rueidis.Client, learn func(Note)) {
-	prefix, read := b.o.Prefix+":r:", 0
-	for cursor := uint64(0); read < b.o.Load && ctx.Err() == nil; {
-		within, cancel := context.WithTimeout(ctx, b.o.Budget)
-		page, err := client.Do(within, client.B().Scan().Cursor(cursor).Match(prefix+"*").Count(256).Build()).AsScanEntry()
-		if err == nil {
-			err = b.loadPage(within, client, page.Elements, learn)
-		}
-		cancel()
+	within, cancel := context.WithTimeout(ctx, b.o.Budget)
+	names, err := client.Do(within, client.B().Zrange().Key(b.index()).Min("+inf").Max(strconv.FormatInt(time.Now().UnixMilli(), 10)).
+		Byscore().Rev().Limit(0, int64(b.o.Load)).Build()).AsStrSlice()
+	cancel()
+	for page := range slices.Chunk(names, 256) {
 		if err != nil {
-			b.o.Log.LogAttrs(ctx, slog.LevelDebug, "notes of other replicas were not read", slog.String("cause", err.Error()))
-			return
+			break
 		}
-		read += len(page.Elements)
-		if cursor = page.Cursor; cursor == 0 {
-			return
-		}
+		within, cancel := context.WithTimeout(ctx, b.o.Budget)
+		err = b.loadPage(within, client, page, learn)
+		cancel()
+	}
+	if err != nil {
+		b.o.Log.LogAttrs(ctx, slog.LevelDebug, "notes of other replicas were not read", slog.String("cause", err.Error()))
 	}
 }
 
-func (b *Board) loadPage(ctx context.Context, client rueidis.Client, keys []string, learn func(Note)) error {
-	ask := make(rueidis.Commands, 0, len(keys))
-	for _, k := range keys {
-		ask = append(ask, client.B().Hgetall().Key(k).Build())
+func (b *Board) loadPage(ctx context.Context, client rueidis.Client, names []string, learn func(Note)) error {
+	ask := make(rueidis.Commands, 0, len(names))
+	for _, name := range names {
+		ask = append(ask, client.B().Hgetall().Key(b.keys()+name).Build())
 	}
 	for i, r := range client.DoMulti(ctx, ask...) {
 		entries, err := r.AsStrMap()
 		if err != nil {
 			return fmt.Errorf("read notes: %w", err)
 		}
-		n, ok := b.parseKey(keys[i])
+		n, ok := parseName(names[i])
 		for endpoint, value := range entries {
 			if n.Endpoint = endpoint; ok && n.parseValue(value) {
 				learn(n)
@@ -279,18 +283,23 @@ func (b *Board) Claim(ctx context.Context, name string, d time.Duration) bool {
 
 func (b *Board) channel() string { return b.o.Prefix + ":rv" }
 
+func (b *Board) index() string { return b.o.Prefix + ":rs" }
+
+// keys is what the keys of hashes begin with.
+func (b *Board) keys() string { return b.o.Prefix + ":r:" }
+
 func (b *Board) key(n Note) string {
-	return b.o.Prefix + ":r:" + n.Model + ":" + strconv.FormatUint(n.Key, 16)
+	return b.keys() + n.Model + ":" + strconv.FormatUint(n.Key, 16)
 }
 
-func (b *Board) parseKey(key string) (n Note, ok bool) {
-	rest, ok := strings.CutPrefix(key, b.o.Prefix+":r:")
-	at := strings.LastIndexByte(rest, ':')
-	if !ok || at < 0 {
+// parseName reads MODEL:KEY.
+func parseName(name string) (n Note, ok bool) {
+	at := strings.LastIndexByte(name, ':')
+	if at < 0 {
 		return n, false
 	}
-	k, err := strconv.ParseUint(rest[at+1:], 16, 64)
-	return Note{Model: rest[:at], Key: k}, err == nil
+	k, err := strconv.ParseUint(name[at+1:], 16, 64)
+	return Note{Model: name[:at], Key: k}, err == nil
 }
 
 func (n *Note) parseValue(s string) bool {

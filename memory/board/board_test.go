@@ -126,6 +126,35 @@ func TestANoteThatEndsSoonEndsNoOther(t *testing.T) {
 	}
 }
 
+// The set of keys holds those whose notes hold, as one who comes later reads it, and ends with them.
+func TestTheSetOfKeysEndsWithTheirNotes(t *testing.T) {
+	t.Parallel()
+	r := testkit.NewRedis(t)
+	a, b := start(t, r.URL()), start(t, r.URL())
+	short, long := note(1, 10), note(2, 10)
+	short.Expires = time.Now().Add(time.Second).Truncate(time.Millisecond)
+	eventually(t, "a note", func() bool { a.Publish(short); return b.knows(short) })
+	client := *a.client.Load()
+	keys := func() []string {
+		list, err := client.Do(t.Context(), client.B().Zrange().Key(a.index()).Min("0").Max("-1").Build()).AsStrSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if got := keys(); len(got) != 1 {
+		t.Errorf("the set is %v", got)
+	}
+	eventually(t, "the end of the set", func() bool { return len(keys()) == 0 }) // nothing is written meanwhile
+	a.Publish(long)
+	eventually(t, "another note", func() bool { return b.knows(long) })
+	later := start(t, r.URL(), func(o *Options) { o.Load = 1 })
+	eventually(t, "what held before", func() bool { return later.knows(long) })
+	if got := keys(); len(got) != 1 || later.knows(short) {
+		t.Errorf("the set is %v", got)
+	}
+}
+
 func TestAnOutageCostsNothingButNotes(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewRedis(t)
@@ -181,13 +210,12 @@ func TestABoardWithoutRedisWaits(t *testing.T) {
 }
 
 func FuzzNotes(f *testing.F) {
-	f.Add(`{"o":"a","m":"b","k":18446744073709551615,"e":"c","t":5,"x":1}`, "cx:r:a:b:ff", "5 6")
+	f.Add(`{"o":"a","m":"b","k":18446744073709551615,"e":"c","t":5,"x":1}`, "a:b:ff", "5 6")
 	f.Fuzz(func(t *testing.T, m, key, value string) {
 		if n, _, ok := parse(m); ok && (n.Tokens < 0 || n.Model == "") {
 			t.Errorf("%+v", n)
 		}
-		b := &Board{o: DefaultOptions()}
-		if n, ok := b.parseKey(key); ok && n.parseValue(value) && n.Tokens <= 0 {
+		if n, ok := parseName(key); ok && n.parseValue(value) && n.Tokens <= 0 {
 			t.Errorf("%+v", n)
 		}
 	})
