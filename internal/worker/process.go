@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -66,7 +65,7 @@ const (
 // Process is a worker that is kept running. It is safe for concurrent use. Close it.
 type Process struct {
 	o          Options
-	dir        string // of the socket
+	folder     folder
 	stop       context.CancelFunc
 	done       chan struct{} // closed when the worker has ended for good
 	closeLimit time.Duration
@@ -85,9 +84,9 @@ type Process struct {
 // used. A worker that crashes when it starts is no error: it is started again, and the models that need it are
 // unknown.
 func Start(ctx context.Context, o Options) (*Process, error) {
-	dir, err := os.MkdirTemp("", "signalbox-worker-") // only for this user
+	dir, err := newFolder()
 	if err != nil {
-		return nil, fmt.Errorf("worker: %w", err)
+		return nil, err
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -98,7 +97,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	}
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p := &Process{
-		o: o, dir: dir, stop: stop, done: make(chan struct{}), up: make(chan struct{}), sessions: map[*Session]struct{}{},
+		o: o, folder: dir, stop: stop, done: make(chan struct{}), up: make(chan struct{}), sessions: map[*Session]struct{}{},
 		fault: errStarting, closeLimit: cmp.Or(o.closeLimit, closeLimit),
 	}
 	go p.keep(run)
@@ -199,7 +198,7 @@ func (p *Process) fail(err error) {
 
 // once runs one worker to its end, and says why it ended.
 func (p *Process) once(ctx context.Context) error {
-	path := filepath.Join(p.dir, "socket")
+	path := p.folder.socket()
 	_ = os.Remove(path)                                                                                                            // of the worker before
 	cmd := exec.CommandContext(ctx, p.o.Command[0], append(p.o.Command[1:len(p.o.Command):len(p.o.Command)], "--socket", path)...) //nolint:gosec // this program
 	cmd.SysProcAttr = attributes()
@@ -360,7 +359,7 @@ func (p *Process) Close() error {
 	p.stop()
 	<-p.done
 	p.fail(errors.New("it was closed"))
-	return os.RemoveAll(p.dir)
+	return p.folder.remove()
 }
 
 // Version is that of ONNX Runtime in the worker, and Library its path; empty before the first start.

@@ -70,7 +70,7 @@ func start(tb testing.TB, change func(*Options)) *Process {
 		if err := p.Close(); err != nil {
 			tb.Error(err)
 		}
-		if _, err := os.Stat(p.dir); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(p.folder.path); !errors.Is(err, os.ErrNotExist) {
 			tb.Errorf("the folder of the socket is left: %v", err)
 		}
 	})
@@ -488,8 +488,9 @@ func TestAProbeTellsAndEnds(t *testing.T) {
 
 // Whatever ends the parent, the worker does not stay.
 func TestNoWorkerOutlivesItsParent(t *testing.T) {
+	dir := t.TempDir() // a parent that is killed leaves the folder of the socket
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "parent")
-	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // a parent that is killed leaves the folder of the socket
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -515,6 +516,41 @@ func TestNoWorkerOutlivesItsParent(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	waitFor(t, "the end of the worker", func() bool { return !alive(pid) })
+	left := func() int {
+		found, err := filepath.Glob(filepath.Join(dir, folderPattern+"*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	if n := left(); n != 1 {
+		t.Fatalf("%d folders are left", n)
+	}
+	if sweep(dir, time.Now().Add(-time.Hour)); left() != 1 {
+		t.Error("one that is new was removed")
+	}
+	if sweep(dir, time.Now().Add(time.Hour)); left() != 0 {
+		t.Error("one that nobody holds stays")
+	}
+}
+
+// What is in use stays, whoever starts.
+func TestAFolderInUseStays(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	f, err := newFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep(os.TempDir(), time.Now().Add(time.Hour))
+	if _, err := os.Stat(f.path); err != nil {
+		t.Error(err)
+	}
+	if err := f.remove(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
 }
 
 // alive reports whether a process runs. One that has ended and that nobody waits for is not alive.
