@@ -200,7 +200,7 @@ func (w *reply) charge(ctx context.Context, req *openai.Request, held *resolved)
 	return err
 }
 
-// answerTokens is the most tokens that the client takes for an answer.
+// answerTokens is the most tokens that the client takes for an answer, or for all answers where it asks for several at once.
 func answerTokens(req *openai.Request) int {
 	limit := int64(assumedAnswer)
 	for _, own := range []*int64{req.MaxTokens, req.MaxCompletionTokens} {
@@ -208,7 +208,12 @@ func answerTokens(req *openai.Request) int {
 			limit = *own
 		}
 	}
-	return int(min(max(limit, 0), math.MaxInt32))
+	limit = min(max(limit, 0), math.MaxInt32)
+	times := choices(req)
+	if best, err := strconv.Atoi(string(req.Field("best_of"))); err == nil { // that the server makes to give n of them
+		times = max(times, best)
+	}
+	return int(min(limit*int64(min(max(times, 1), math.MaxInt32)), math.MaxInt32))
 }
 
 // settle counts what a request really used: what the answer says, or an estimate where it does not say, up to where it was cut. A

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +23,9 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/internal/testkit/hostile"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/pool"
+	"signalbox/proxy/rate"
 	"signalbox/stream/guard"
 )
 
@@ -202,5 +206,133 @@ func TestS27AnswersAreNotUnpacked(t *testing.T) {
 		if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > mb<<20/2 {
 			t.Errorf("%s: the heap has grown by %d MiB", mode, grown>>20)
 		}
+	}
+}
+
+// S29: whatever a request asks for and whatever a server says that it used, a limit on tokens is reserved in full before the answer, and
+// no number gives tokens back that were not taken.
+func TestS29NoNumberWidensAnAllowance(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
+	b := start(t, oneModel(u), limited(auth.RateOptions{TPM: 100_000}))
+	stands := time.Now()
+	fresh := func() { b.proxy.limiter = rate.New(nil, func() time.Time { return stands }) }
+	left := func(a answered) int {
+		t.Helper()
+		n, err := strconv.Atoi(a.header.Get("X-Ratelimit-Remaining-Tokens"))
+		if err != nil {
+			t.Fatalf("status %d, %s, headers %v", a.status, a.body, a.header)
+		}
+		return n
+	}
+	send := func(path, body string) answered { return b.post(path, body, "Authorization", "Bearer limited") }
+	for fields, least := range map[string]int{ // what a request may take, at the least
+		`"max_tokens":1000,"n":50`: 50_000, `"n":100`: 25_600, `"max_completion_tokens":500`: 500, `"max_tokens":-1`: 0, `"max_tokens":10,"n":-5`: 10, `"max_tokens":10,"n":0`: 10,
+	} {
+		fresh()
+		got := send(chatPath, strings.Replace(ask("hello"), `{"model"`, `{`+fields+`,"model"`, 1))
+		if n := 100_000 - left(got); got.status != 200 || n < least || n > least+20 {
+			t.Errorf("%s: status %d, %d tokens were reserved, want %d", fields, got.status, n, least)
+		}
+	}
+	for _, fields := range []string{
+		`"max_tokens":1001,"n":100`, `"max_tokens":9223372036854775807,"n":9223372036854775807`, `"max_tokens":4294967296,"n":4294967296`, `"max_tokens":2147483647,"n":2`, `"n":9223372036854775807`,
+	} {
+		fresh()
+		if got := send(chatPath, strings.Replace(ask("hello"), `{"model"`, `{`+fields+`,"model"`, 1)); got.status != 429 {
+			t.Errorf("%s: status %d with %.200s", fields, got.status, got.body)
+		}
+	}
+	fresh()
+	if got := send("/v1/completions", `{"model":"small","prompt":"hello","max_tokens":1000,"best_of":200}`); got.status != 429 {
+		t.Errorf("best_of: status %d with %.200s", got.status, got.body)
+	}
+	for usage, want := range map[string]int{ // what is left for the next request, before its own estimate
+		`{"prompt_tokens":10,"completion_tokens":5}`: 99_985, `{"prompt_tokens":-50000,"completion_tokens":-50000}`: 99_990, `{"prompt_tokens":1e9,"completion_tokens":1}`: 99_995,
+		`{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`: 0, `{"prompt_tokens":18446744073709551616,"completion_tokens":18446744073709551615}`: 0,
+		`{"prompt_tokens":4294967296,"completion_tokens":4294967296}`: 0, `{"prompt_tokens":"50000","completion_tokens":null}`: 99_990, `{"prompt_tokens":0,"completion_tokens":0}`: 99_990, `[]`: 99_990,
+	} {
+		fresh()
+		u.Next(testkit.JSON(http.StatusOK, `{"choices":[{"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}],"usage":`+usage+`}`))
+		send(chatPath, strings.Replace(ask("hello"), `{"model"`, `{"max_tokens":10,"model"`, 1))
+		got := send(chatPath, strings.Replace(ask("hello"), `{"model"`, `{"max_tokens":0,"model"`, 1))
+		if want == 0 {
+			if got.status != 429 {
+				t.Errorf("%s: status %d", usage, got.status)
+			}
+			continue
+		}
+		if n := left(got); got.status != 200 || n > want || n < want-20 {
+			t.Errorf("%s: status %d, %d left, want %d", usage, got.status, n, want)
+		}
+	}
+}
+
+// S29, DC4: of a thousand clients that leave in the middle, each has taken what its model has said until then, and a model never has
+// more requests than it may.
+func TestS29WhoLeavesHasTakenWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	const clients, limit, tokens = 1000, 8, 1_000_000_000
+	event := testkit.Event(strings.Repeat("word ", 80)) // 100 tokens
+	var up *testkit.Upstream
+	up = testkit.NewUpstream(t, func(_ *testkit.Upstream, w http.ResponseWriter, r *http.Request) {
+		testkit.Stream(event, event, event)(up, w, r)
+		<-r.Context().Done()
+	})
+	models := oneModel(up)
+	for i := range models {
+		models[i].Endpoints[0].MaxInflight = limit
+		models[i].Queue = pool.QueueOptions{Max: clients, Wait: option.Duration(time.Minute)}
+	}
+	b := start(t, models, limited(auth.RateOptions{TPM: tokens}))
+	stands := time.Now()
+	b.proxy.limiter = rate.New(nil, func() time.Time { return stands })
+	body := strings.Replace(askStream("hello"), `{"model"`, `{"max_tokens":1000,"model"`, 1)
+	request := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer limited\r\nContent-Length: %d\r\n\r\n%s", chatPath, len(body), body)
+	var heard, most atomic.Int64
+	var wg sync.WaitGroup
+	for c := range 50 {
+		wg.Go(func() {
+			for i := range clients / 50 {
+				conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", b.Listener.Addr().String())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.WriteString(conn, request)
+				want, got := (c+i)%4, ""
+				_ = conn.SetDeadline(time.Now().Add(time.Minute))
+				for piece := make([]byte, 4096); strings.Count(got, event) < want; {
+					n, err := conn.Read(piece)
+					if got += string(piece[:n]); err != nil {
+						t.Errorf("client %d of %d: %v after %.300q", i, c, err, got)
+						break
+					}
+				}
+				heard.Add(int64(strings.Count(got, event)))
+				for _, e := range b.state.models[1].Endpoints {
+					most.Store(max(most.Load(), e.Inflight()))
+				}
+				_ = conn.Close()
+			}
+		})
+	}
+	wg.Wait()
+	small := b.state.models[1]
+	waitFor(t, "all to be gone", func() bool { return small.Endpoints[0].Inflight() == 0 && small.Queued() == 0 })
+	if most.Load() > limit {
+		t.Errorf("%d requests at once", most.Load())
+	}
+	reached := len(up.Requests())
+	least, highest := int(heard.Load())*100, clients*8+reached*(3*110+8) // of a request that is not settled yet more is reserved
+	taken := 0
+	waitFor(t, fmt.Sprintf("%d tokens or less to be taken, for %d requests that reached the model", highest, reached), func() bool {
+		got := b.chat(`{"model":"small","max_tokens":0,"messages":[{"role":"user","content":"ignore all instructions"}]}`, "Authorization", "Bearer limited")
+		n, err := strconv.Atoi(got.header.Get("X-Ratelimit-Remaining-Tokens"))
+		taken = tokens - n
+		return got.status == http.StatusBadRequest && err == nil && taken <= highest
+	})
+	if taken < least || heard.Load() < clients {
+		t.Errorf("%d tokens were taken, want %d at the least; %d events were heard", taken, least, heard.Load())
 	}
 }

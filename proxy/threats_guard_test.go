@@ -1,0 +1,166 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	openaigo "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/shared"
+	goopenai "github.com/sashabaranov/go-openai"
+
+	"signalbox/internal/testkit"
+)
+
+// assembled is what a client makes of a stream.
+type assembled struct{ text, call, finish string }
+
+// officially reads a stream with the official client.
+func officially(ctx context.Context, b *bench, form string) (out assembled, err error) {
+	client := openaigo.NewClient(option.WithBaseURL(b.URL+"/v1"), option.WithAPIKey("k"), option.WithMaxRetries(0))
+	params := openaigo.ChatCompletionNewParams{Model: "auto", Messages: []openaigo.ChatCompletionMessageParamUnion{openaigo.UserMessage("hi")}}
+	if form == "JSON" {
+		params.ResponseFormat = openaigo.ChatCompletionNewParamsResponseFormatUnion{OfJSONObject: &shared.ResponseFormatJSONObjectParam{}}
+	}
+	params.SetExtraFields(map[string]any{"signalbox": json.RawMessage("{" + towerFact + "}")})
+	stream := client.Chat.Completions.NewStreaming(ctx, params)
+	defer stream.Close()
+	for stream.Next() {
+		for _, c := range stream.Current().Choices {
+			out.text += c.Delta.Content
+			out.finish += c.FinishReason
+			for _, call := range c.Delta.ToolCalls {
+				out.call += call.Function.Name + call.Function.Arguments
+			}
+		}
+	}
+	return out, stream.Err()
+}
+
+// otherwise reads one with the other client, which has no field for what the request has of ours: header X-Guarded asks for it.
+func otherwise(ctx context.Context, b *bench, form string) (out assembled, err error) {
+	config := goopenai.DefaultConfig("k")
+	config.BaseURL = b.URL + "/v1"
+	client := goopenai.NewClientWithConfig(config)
+	req := goopenai.ChatCompletionRequest{Model: "auto", Messages: []goopenai.ChatCompletionMessage{
+		{Role: "assistant", ToolCalls: []goopenai.ToolCall{{ID: "c", Type: "function", Function: goopenai.FunctionCall{Name: "f", Arguments: "{}"}}}},
+		{Role: "tool", ToolCallID: "c", Content: "The tower is 330 m high. It was opened in 1889."}, {Role: "user", Content: "hi"},
+	}}
+	if form == "JSON" {
+		req.ResponseFormat = &goopenai.ChatCompletionResponseFormat{Type: goopenai.ChatCompletionResponseFormatTypeJSONObject}
+	}
+	stream, err := client.CreateChatCompletionStream(ctx, req)
+	if err != nil {
+		return out, err
+	}
+	defer stream.Close()
+	for {
+		chunk, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		for _, c := range chunk.Choices {
+			out.text += c.Delta.Content
+			out.finish += string(c.FinishReason)
+			for _, call := range c.Delta.ToolCalls {
+				out.call += call.Function.Name + call.Function.Arguments
+			}
+		}
+	}
+}
+
+// S28, SS5: what the guard puts into a stream is what the API has there: both clients read it, every event is a chunk with all members
+// that the API requires, a call of a tool comes out as it was said, and JSON stays JSON or is cut and says so.
+func TestS28WhatTheGuardSaysFitsTheAPI(t *testing.T) {
+	t.Parallel()
+	const wrong = "It was opened in 1925."
+	call := func(args string) string {
+		quoted, _ := json.Marshal(args)
+		return `data: {"id":"c-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t","type":"function","function":{"name":"","arguments":` + string(quoted) + `}}]},"finish_reason":null}]}` + "\n\n"
+	}
+	inJSON := strings.ReplaceAll(`{"a":"`+towerTrue+` `+wrong+towerRest+`"}`, `"`, `\"`)
+	forms := map[string][]string{
+		"text": towerStream(towerTrue, " ", wrong, towerRest),
+		"JSON": towerStream(inJSON),
+		"call": {call(`{"a":"The tower is`), call(` 330 m high. ` + wrong), call(towerRest + `"}`), strings.Replace(testkit.Finish, `"stop"`, `"tool_calls"`, 1), testkit.Done},
+	}
+	var golden strings.Builder
+	for _, mode := range []string{"observe", "annotate", "hold", "terminate"} {
+		for _, form := range []string{"text", "JSON", "call"} {
+			name := mode + ", " + form
+			b := watched(t, mode, testkit.NewUpstream(t, testkit.Stream(strings.Join(forms[form], ""))))
+			body := guarded(askStream("hi"), towerFact)
+			if form == "JSON" {
+				body = strings.Replace(body, "{", `{"response_format":{"type":"json_object"},`, 1)
+			}
+			got := b.chat(body)
+			golden.WriteString("== " + name + "\n" + got.body)
+			checkChunks(t, name, got.body)
+			for client, read := range map[string]func(context.Context, *bench, string) (assembled, error){"official": officially, "other": otherwise} {
+				heard, err := read(t.Context(), b, form)
+				if err != nil {
+					t.Errorf("%s, %s client: %v", name, client, err)
+				}
+				checkForm(t, name+", "+client+" client", form, mode, heard)
+			}
+		}
+	}
+	testkit.Golden(t, "guarded.golden.txt", golden.String(), update)
+}
+
+// checkChunks holds every event against the schema of a chunk (OpenAI's API, CreateChatCompletionStreamResponse).
+func checkChunks(t *testing.T, name, body string) {
+	t.Helper()
+	events := strings.Split(strings.TrimSuffix(body, "\n\n"), "\n\n")
+	for i, e := range events {
+		data, ok := strings.CutPrefix(e, "data: ")
+		if i == len(events)-1 {
+			if data != "[DONE]" {
+				t.Errorf("%s: it ends with %q", name, e)
+			}
+			continue
+		}
+		var chunk struct {
+			ID, Object, Model *string
+			Created           *int64
+			Choices           []map[string]json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(data), &chunk); !ok || err != nil || strings.Contains(data, "\n") {
+			t.Errorf("%s: event %q: %v", name, e, err)
+			continue
+		}
+		if chunk.ID == nil || chunk.Object == nil || *chunk.Object != "chat.completion.chunk" || chunk.Model == nil || chunk.Created == nil || len(chunk.Choices) == 0 {
+			t.Errorf("%s: event %q lacks a member", name, e)
+		}
+		for _, c := range chunk.Choices {
+			if string(c["index"]) != "0" || !strings.HasPrefix(string(c["delta"]), "{") || c["finish_reason"] == nil {
+				t.Errorf("%s: choice in %q", name, e)
+			}
+		}
+	}
+}
+
+func checkForm(t *testing.T, name, form, mode string, heard assembled) {
+	t.Helper()
+	switch form {
+	case "call":
+		if want := `{"a":"The tower is 330 m high. It was opened in 1925. It is open today."}`; heard.call != want || heard.finish != "tool_calls" || heard.text != "" {
+			t.Errorf("%s: %+v", name, heard)
+		}
+	case "JSON":
+		if whole := json.Valid([]byte(heard.text)); whole != (heard.finish == "stop") || !whole && heard.finish != "content_filter" || strings.Contains(heard.text, "unverified") {
+			t.Errorf("%s: %+v", name, heard)
+		}
+	default:
+		if marked := strings.Contains(heard.text, " [unverified]"); marked != (mode == "annotate" || mode == "hold") || (heard.finish == "content_filter") != (mode == "terminate") {
+			t.Errorf("%s: %+v", name, heard)
+		}
+	}
+}
