@@ -166,7 +166,7 @@ func TestLimitsHoldTogether(t *testing.T) {
 	s.Close()
 }
 
-// Over any time t no more is let in than the allowance of t and one minute's, whatever the order of requests.
+// S29: over any time t no more is let in than the allowance of t and one minute's, whatever the order of requests.
 func TestNeverMoreThanTheAllowance(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
