@@ -50,7 +50,8 @@ func otherwise(ctx context.Context, b *bench, form string) (out assembled, err e
 	client := goopenai.NewClientWithConfig(config)
 	req := goopenai.ChatCompletionRequest{Model: "auto", Messages: []goopenai.ChatCompletionMessage{
 		{Role: "assistant", ToolCalls: []goopenai.ToolCall{{ID: "c", Type: "function", Function: goopenai.FunctionCall{Name: "f", Arguments: "{}"}}}},
-		{Role: "tool", ToolCallID: "c", Content: "The tower is 330 m high. It was opened in 1889."}, {Role: "user", Content: "hi"},
+		{Role: "tool", ToolCallID: "c", Content: "The tower is 330 m high. It was opened in 1889."},
+		{Role: "user", Content: "hi"},
 	}}
 	if form == "JSON" {
 		req.ResponseFormat = &goopenai.ChatCompletionResponseFormat{Type: goopenai.ChatCompletionResponseFormatTypeJSONObject}
@@ -183,7 +184,7 @@ func TestS30NobodyPinsFactsForOthers(t *testing.T) {
 	as := func(key string) []string {
 		return []string{"Authorization", "Bearer " + key, "X-Signalbox-Session", "s1"}
 	}
-	shared := ok[seen](t, b.post(all, `{"content":"A lease.","scope":"tenant"}`, as("alice")...), 200).ID
+	common := ok[seen](t, b.post(all, `{"content":"A lease.","scope":"tenant"}`, as("alice")...), 200).ID
 	own := ok[seen](t, b.post(all, `{"content":"A lease.","scope":"private"}`, as("alice")...), 200).ID
 	pin := func(key, path, fact string, want int) {
 		t.Helper()
@@ -206,7 +207,7 @@ func TestS30NobodyPinsFactsForOthers(t *testing.T) {
 		return heard.guard.Verdict
 	}
 	for i, pinned := range []struct{ path, extras string }{
-		{"/v1/sessions/s1", ""}, {all + "/" + shared, `"signalbox":{"context":"` + shared + `"},`}, {all + "/" + own, `"signalbox":{"context":"` + own + `"},`},
+		{"/v1/sessions/s1", ""}, {all + "/" + common, `"signalbox":{"context":"` + common + `"},`}, {all + "/" + own, `"signalbox":{"context":"` + own + `"},`},
 	} {
 		pin("alice", pinned.path, truth, 200)
 		if i > 0 { // a context of another tenant, or of another key, does not exist
@@ -238,8 +239,8 @@ func TestS30NobodyPinsFactsForOthers(t *testing.T) {
 		}
 		b.do("DELETE", "/v1/sessions/s1/facts", "", as("alice")...)
 	}
-	pin("bob", all+"/"+shared, lie, 200) // a colleague may, with what is shared; see docs/security.md
-	if verdict := ask("alice", `"signalbox":{"context":"`+shared+`"},`, ""); verdict != "supported" {
+	pin("bob", all+"/"+common, lie, 200) // a colleague may, with what is shared; see docs/security.md
+	if verdict := ask("alice", `"signalbox":{"context":"`+common+`"},`, ""); verdict != "supported" {
 		t.Errorf("what a colleague pinned to a shared context: %s", verdict)
 	}
 }
