@@ -41,6 +41,7 @@ func openDamaged(t *testing.T, r *Runtime, model []byte) (opened bool) {
 	return true
 }
 
+// S31, CL1: a graph that was cut anywhere is an error.
 func TestATruncatedGraphIsRefusedAtEveryLength(t *testing.T) {
 	r := openRuntime(t, nil)
 	model := readGraph(t, "half")
@@ -59,6 +60,7 @@ func TestATruncatedGraphIsRefusedAtEveryLength(t *testing.T) {
 	}
 }
 
+// S31, CL1: and so is one that was changed, or it is another graph; in no case does the process end.
 func TestACorruptGraphNeverEndsTheProcess(t *testing.T) {
 	r := openRuntime(t, nil)
 	model := readGraph(t, "add")
@@ -80,7 +82,7 @@ func TestACorruptGraphNeverEndsTheProcess(t *testing.T) {
 	}
 }
 
-// The library would find weights beside a graph in the working directory, where anybody may have put
+// S31: the library would find weights beside a graph in the working directory, where anybody may have put
 // them.
 func TestWeightsAreNotTakenFromTheWorkingDirectory(t *testing.T) {
 	r := openRuntime(t, nil)
@@ -138,5 +140,19 @@ func TestARunThatDoesNotEndIsToldOf(t *testing.T) {
 	}
 	if len(hung) > 0 {
 		t.Error("told more than once")
+	}
+}
+
+// S31: operators come from the library alone: a graph that names one of its own is refused, and no other library
+// is looked for.
+func TestOperatorsOfOthersAreRefused(t *testing.T) {
+	r := openRuntime(t, nil)
+	model := readGraph(t, "add")
+	unknown := bytes.Replace(model, []byte("\"\x03Add"), []byte("\"\x03Own"), 1)
+	if bytes.Equal(unknown, model) {
+		t.Fatal("the graph adds nothing")
+	}
+	if openDamaged(t, r, unknown) {
+		t.Error("an operator that nobody knows was run")
 	}
 }

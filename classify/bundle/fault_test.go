@@ -51,6 +51,8 @@ func flip(data []byte) []byte {
 	return data
 }
 
+// S31, CL1: every fault of a model's files is an error that names the file, found before the library sees a byte: missing, empty, cut or of
+// another kind, weights that lie elsewhere, tables that do not fit.
 func TestFaultsOfAFolderAreErrorsOfAType(t *testing.T) {
 	replace := func(name, old, with string) func(fstest.MapFS) {
 		return func(f fstest.MapFS) {
@@ -139,6 +141,7 @@ func TestFaultsOfAFolderAreErrorsOfAType(t *testing.T) {
 	}
 }
 
+// S31, CL1: so is a file that is not the one whose sum was recorded.
 func TestFilesThatChangedSinceTheyWerePulledAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, file string

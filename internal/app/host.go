@@ -15,6 +15,7 @@ import (
 	"signalbox/classify/bundle"
 	"signalbox/gpu"
 	"signalbox/internal/config"
+	"signalbox/internal/hub/local"
 	"signalbox/internal/worker"
 	"signalbox/proxy"
 )
@@ -175,7 +176,7 @@ func (p *placement) graph(precision, modelsDir string) ([]byte, error) {
 		return p.bundle.Graph(precision) //nolint:wrapcheck // it names the bundle
 	}
 	dir := filepath.Join(modelsDir, halfModels, p.folder)
-	half, err := bundle.Load(os.DirFS(dir))
+	half, err := bundle.Load(local.Files(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("bundle %q has no graph of half precision: %s is not there", p.bundle.Manifest.Name, filepath.Join(halfModels, p.folder, bundle.ManifestFile))
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -322,8 +323,19 @@ func TestABrokenModelCostsItsOwnSignalOnly(t *testing.T) {
 	}
 }
 
+// S31: models whose files lead out of their folder are among them: a graph, the weights beside it, or the tokenizer.
 func TestModelsThatCannotBeReadAreConfigurationProblems(t *testing.T) {
 	dir := t.TempDir()
+	for org, file := range map[string]string{"graph": "model.onnx", "weights": "model.onnx.data", "tokens": "tokenizer.json"} {
+		folder := filepath.Join(dir, "links--"+org)
+		if err := os.CopyFS(folder, os.DirFS(hubModels+"/xlmr-factcheck")); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(folder, file)
+		if err := errors.Join(os.Remove(name), os.Symlink(filepath.Join(absolute(t, hubModels), "xlmr-factcheck", file), name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.Mkdir(filepath.Join(dir, "org--empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -331,6 +343,9 @@ func TestModelsThatCannotBeReadAreConfigurationProblems(t *testing.T) {
 		"no such folder":            {"{name: pii, model: org/none}", "classify.tasks[0].model: "},
 		"an empty folder":           {"{name: pii, model: org/empty}", "classify.tasks[0].model: "},
 		"a name that leads out":     {"{name: pii, model: ../secrets}", "classify.tasks[0].model: "},
+		"a graph that is a link":    {"{name: factcheck, model: links/graph}", "model.onnx"},
+		"weights that are a link":   {"{name: factcheck, model: links/weights}", "model.onnx.data"},
+		"a tokenizer that is one":   {"{name: factcheck, model: links/tokens}", "tokenizer.json"},
 		"no such task":              {"{name: weather, model: embedded}", `classify.tasks[0].name: the bundle has no task "weather"`},
 		"patterns find only pii":    {"{name: domain, model: patterns}", "classify.tasks[0].model: patterns find pii"},
 		"a model of another task":   {"{name: pii, model: bert-nli}", "classify.tasks[0].model: "},

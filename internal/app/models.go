@@ -100,7 +100,7 @@ func (p *placement) open(c *config.Classify) error {
 		if err != nil {
 			return fail(err)
 		}
-		root = os.DirFS(dir)
+		root = local.Files(dir)
 		if mark, err = fingerprintDir(root); err != nil {
 			return fail(err)
 		}

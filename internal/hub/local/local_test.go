@@ -225,6 +225,7 @@ func TestVerifyReadsTheManifestOfABundleToo(t *testing.T) {
 	}
 }
 
+// S31: what is checked is what lies in the folder.
 func TestVerifyDoesNotFollowALinkOutOfTheFolder(t *testing.T) {
 	dir := model(t, t.TempDir(), "org--m", map[string]string{"config.json": "{}"})
 	outside := filepath.Join(t.TempDir(), "x")
@@ -424,4 +425,43 @@ func FuzzParseRecord(f *testing.F) {
 			}
 		}
 	})
+}
+
+// S31: a model that somebody else made names no file outside of its folder, by no kind of link.
+func TestFilesOfAModelLieInItsFolder(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	dir := model(t, top, "org--m", map[string]string{"config.json": "{}", "onnx/model.onnx": "x"})
+	write(t, top, map[string]string{"secret": "secret"})
+	for name, to := range map[string]string{
+		"within": "onnx/model.onnx", "onnx/up": "../config.json", "out": "../secret", "absolute": filepath.Join(top, "secret"), "through": "out", "folder": "..", "proc": "/proc/self/environ",
+	} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := Files(dir)
+	for name, inside := range map[string]bool{
+		"config.json": true, "onnx/model.onnx": true, "within": true, "onnx/up": true, "out": false, "absolute": false, "through": false, "folder/secret": false, "folder": false, "proc": false,
+		"../secret": false, "/etc/passwd": false, "onnx/../config.json": false,
+	} {
+		data, err := fs.ReadFile(files, name)
+		_, missing := fs.Stat(files, name)
+		if (err == nil) != inside || (missing == nil) != inside || !inside && len(data) > 0 {
+			t.Errorf("%s: %q, %v, %v", name, data, err, missing)
+		}
+	}
+	if _, err := fs.Stat(files, "none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if err := os.Symlink(dir, filepath.Join(top, "org--linked")); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := fs.ReadFile(Files(filepath.Join(top, "org--linked")), "config.json"); err != nil || string(data) != "{}" {
+		t.Errorf("a folder that is a link itself: %q, %v", data, err)
+	}
+	whole := model(t, top, "org--whole", map[string]string{"config.json": "{}", "onnx/model.onnx": "x"})
+	if err := fstest.TestFS(Files(whole), "config.json", "onnx/model.onnx"); err != nil {
+		t.Error(err)
+	}
 }
