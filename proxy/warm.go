@@ -31,8 +31,11 @@ type warms struct {
 	queue chan *warmup // bounded by manyWarms; full: refused
 
 	mu      sync.Mutex // guards flights
-	flights map[uint64]chan struct{}
+	flights map[reading]chan struct{}
 }
+
+// reading names what is read ahead in full, so that no two ever pass for one.
+type reading struct{ tenant, model, context string }
 
 const (
 	manyWarms   = 256 // that wait
@@ -44,7 +47,7 @@ const (
 )
 
 func newWarms() *warms {
-	return &warms{queue: make(chan *warmup, manyWarms), flights: make(map[uint64]chan struct{})}
+	return &warms{queue: make(chan *warmup, manyWarms), flights: make(map[reading]chan struct{})}
 }
 
 // warmup is one context to be read by one model. It holds its state until release, and from open on the context.
@@ -194,7 +197,7 @@ func (x *warms) clear() {
 }
 
 // enter notes that a context is being read; where it is already, it returns what is closed at the end of that.
-func (x *warms) enter(key uint64) (others <-chan struct{}, leave func()) {
+func (x *warms) enter(key reading) (others <-chan struct{}, leave func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if c, ok := x.flights[key]; ok {
@@ -219,7 +222,7 @@ func (p *Proxy) warm(ctx context.Context, w *warmup) error {
 	if err := w.open(ctx, p.memory); err != nil {
 		return err
 	}
-	others, leave := p.warms.enter(w.ask.Key)
+	others, leave := p.warms.enter(reading{w.owner.Tenant, w.m.Name, pointer(w.snap)})
 	if leave == nil {
 		select {
 		case <-others:
@@ -260,9 +263,9 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 	if where.crowded(spot.Endpoint, time.Now()) {
 		return "busy", errBusy
 	}
-	name := w.m.Name + ":" + strconv.FormatUint(w.ask.Key, 16) + ":" + where.ends[spot.Endpoint].end.Name
-	reading := time.Duration(2 * float64(w.ask.Tokens) * where.Stats(spot.Endpoint).Prefill * float64(time.Second))
-	if !w.st.notices.claim(ctx, name, reading+time.Second) {
+	name := w.m.Name + ":" + pointer(w.snap) + ":" + where.ends[spot.Endpoint].end.Name
+	estimate := time.Duration(2 * float64(w.ask.Tokens) * where.Stats(spot.Endpoint).Prefill * float64(time.Second))
+	if !w.st.notices.claim(ctx, name, estimate+time.Second) {
 		return "there", nil // another replica is at it
 	}
 	if err := p.sendWarm(ctx, w); err != nil {

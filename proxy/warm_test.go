@@ -153,3 +153,43 @@ func TestContextsLandAtHomeAndWhereTheyWereReadAhead(t *testing.T) {
 		t.Errorf("without a session: %+v", first)
 	}
 }
+
+// S3: what is being read ahead for one tenant, or by one model, is never taken for what another one asks for at the same time: of two
+// tenants with the same text, and two models that are served under the same name, each is read.
+func TestS3NoReadingStandsForAnother(t *testing.T) {
+	t.Parallel()
+	slow := quick()
+	slow.Overhead = 100 * time.Millisecond // so that they are under way together
+	servers := []*kvServer{newKVServer(t, slow), newKVServer(t, slow)}
+	b := start(t, append(kvModel(nil, servers[0]), kvModel(func(o *ModelOptions) { o.Name = "twin" }, servers[1])...), func(s *setup) { s.routes = toSmall })
+	store, err := memory.New(memory.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.proxy.UseMemory(store)
+	var wg sync.WaitGroup
+	for _, tenant := range []string{"red", "blue"} {
+		owner := memory.Owner{Tenant: tenant}
+		c, err := store.Create(t.Context(), owner, memory.Draft{Content: memory.Content{Text: kib("the contract", 16)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			wg.Go(func() {
+				if err := b.proxy.Warm(t.Context(), owner, memory.Ref{ID: c.ID}, []string{"small", "twin"}, true); err != nil {
+					t.Errorf("warm: %v", err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for i, s := range servers {
+		salts := map[string]int{}
+		for _, r := range s.requests() {
+			salts[string(r[fieldSalt])]++
+		}
+		if len(salts) != 2 || len(s.requests()) != 2 {
+			t.Errorf("server %d has read for %v, want each of two tenants once", i, salts)
+		}
+	}
+}

@@ -47,6 +47,7 @@ func TestBodiesThatMeanTheSameHaveOneKey(t *testing.T) {
 	}
 }
 
+// S3: whatever an answer depends on is in its key, whole, and each field apart from the next.
 func TestWhatMattersMakesAnotherKey(t *testing.T) {
 	t.Parallel()
 	seen := map[cache.Key]string{identify(t, plain, cache.Scope{}).Key: "plain"}
