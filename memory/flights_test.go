@@ -17,14 +17,17 @@ import (
 type gate struct {
 	n    int
 	open chan struct{}
+	late <-chan struct{} // closed when nothing comes any more
 
 	mu   sync.Mutex // guards seen
 	seen map[string]int
 }
 
-func newGate(n int) *gate { return &gate{n: n, open: make(chan struct{}), seen: map[string]int{}} }
+func newGate(n int, late <-chan struct{}) *gate {
+	return &gate{n: n, open: make(chan struct{}), late: late, seen: map[string]int{}}
+}
 
-func (g *gate) enter(ctx context.Context, name string) {
+func (g *gate) enter(name string) {
 	g.mu.Lock()
 	g.seen[name]++
 	if len(g.seen) == g.n && g.seen[name] == 1 {
@@ -33,7 +36,7 @@ func (g *gate) enter(ctx context.Context, name string) {
 	g.mu.Unlock()
 	select {
 	case <-g.open:
-	case <-ctx.Done():
+	case <-g.late:
 	}
 }
 
@@ -44,7 +47,7 @@ type gated struct {
 }
 
 func (g gated) Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byte, error) {
-	g.enter(ctx, fmt.Sprint(t, o.Sum))
+	g.enter(fmt.Sprint(t, o.Sum))
 	return g.Remote.Get(ctx, t, o)
 }
 
@@ -72,13 +75,13 @@ func TestS3OnlyTheSameTextOfTheSameTenantIsFetchedAndReadOnceForAll(t *testing.T
 			}{o, create(t, first, o, draft(text)).ID, text})
 		}
 	}
-	objects, views := newGate(n), newGate(n)
-	second := newStore(t, Options{Now: clock.Now, Revision: "r2", Derive: func(ctx context.Context, x Text) (Derived, error) {
-		views.enter(ctx, fmt.Sprintf("%q %q", x.Tenant, x.Text))
-		return Derived{Skeleton: x.Tenant + "|" + x.Text}, nil
-	}}, gated{connect(t, server, clock.Now), objects})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	objects, views := newGate(n, ctx.Done()), newGate(n, ctx.Done())
+	second := newStore(t, Options{Now: clock.Now, Revision: "r2", Derive: func(_ context.Context, x Text) (Derived, error) {
+		views.enter(fmt.Sprintf("%q %q", x.Tenant, x.Text))
+		return Derived{Skeleton: x.Tenant + "|" + x.Text}, nil
+	}}, gated{connect(t, server, clock.Now), objects})
 	var wg sync.WaitGroup
 	for _, w := range wants {
 		for range 3 {
