@@ -340,7 +340,7 @@ func TestVerdictsAreForThoseWhoMaySeeThem(t *testing.T) {
 	}
 }
 
-// S30: TestContextsOfOthersDoNotExist tries every operation on contexts of three scopes as the owner, as a colleague, in the
+// S11, S30: every operation on contexts of three scopes as the owner, as a colleague, in the
 // session and outside of it, and as another tenant.
 func TestContextsOfOthersDoNotExist(t *testing.T) {
 	b := startContexts(t, memory.Options{}, func(s *setup) {
