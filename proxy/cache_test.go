@@ -225,6 +225,7 @@ default: {models: [small]}
 	b.chat(ask("what is go"), "X-Guest", "no").says(t, "another value of a header that a rule reads", "miss")
 }
 
+// S9: what may differ for another caller, or did not end well, is written by nobody.
 func TestWhatIsNotKept(t *testing.T) {
 	tools := `{"model":"auto","messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"42"}]}`
 	with := func(extra, text string) string { return strings.Replace(ask(text), `{`, `{`+extra+`,`, 1) }
@@ -338,7 +339,7 @@ func sha(key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Every pair of tenants, roles, models, routes and endpoints asks the same; none gets what another one got.
+// S9: every pair of tenants, roles, models, routes and endpoints asks the same; none gets what another one got, or wrote.
 func TestNothingCrossesFromOneToAnother(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
 	var keys []auth.KeyOptions

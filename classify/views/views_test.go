@@ -130,6 +130,7 @@ func rot13(text string) string {
 	}, text)
 }
 
+// S17: the views that safety reads beside the text itself, one disguise a case.
 func TestTwinUndoes(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ text, want string }{

@@ -191,23 +191,36 @@ func (p *chatParser) tools() error {
 	})
 }
 
-// descriptions passes over a value and keeps the strings in it that are named "description": chat
-// templates put those of tools and schemas into the prompt.
+// descriptions passes over a value and keeps the strings in it that are named "description", and all others that are too long for a
+// name, be they a title, a default or a name: chat templates put tools and schemas into the prompt.
 func (p *chatParser) descriptions() error {
 	switch p.kind() {
 	case '[':
 		return p.elements(p.descriptions)
 	case '{':
 		return p.members(func() error {
+			if len(p.name) > longestName {
+				p.looseText(roleTool)(string(p.name))
+			}
 			if string(p.name) == "description" && p.kind() == '"' {
 				return p.harvest(p.looseText(roleTool))
 			}
 			return p.descriptions()
 		})
+	case '"':
+		return p.harvest(func(t string) {
+			if len(t) > longestName {
+				p.looseText(roleTool)(t)
+			}
+		})
 	default:
 		return p.skip()
 	}
 }
+
+// longestName is up to how many bytes a string of a tool or a schema is a name: of a field, a choice, a type. Each text that is read costs a
+// part of a pass, and schemas made by programs have a title for every field.
+const longestName = 32
 
 func (p *chatParser) messages() error {
 	if p.kind() != '[' {

@@ -355,7 +355,7 @@ func TestParseChatReadsExtras(t *testing.T) {
 
 func TestTextHoldsEveryTextTheModelSees(t *testing.T) {
 	r := mustParse(t, `{"tools":[{"type":"function","function":{"name":"n","description":"what it does","parameters":{"properties":{"p":{"type":"string","description":"a value"}}}}}],
-	"response_format":{"type":"json_schema","json_schema":{"name":"s","description":"a shape","schema":{}}},"prediction":{"type":"content","content":"guess"},
+	"response_format":{"type":"json_schema","json_schema":{"name":"s","description":"a shape","schema":{"title":"a title that says more than a name does","enum":["short","a choice that says more than a name does"],"$defs":{"a name that says more than a name does":{}}}}},"prediction":{"type":"content","content":"guess"},
 	"chat_template":"{{ x }}","chat_template_kwargs":{"enable_thinking":true,"persona":"P","more":{"list":["Q",1]}},"documents":[{"title":"T","text":"D"}],"model":"m","messages":[
 		{"role":"system","content":"S"},
 		{"role":"user","content":"first","name":"ann"},
@@ -388,6 +388,9 @@ func TestTextHoldsEveryTextTheModelSees(t *testing.T) {
 			{Role: "tool", Text: "what it does"},
 			{Role: "tool", Text: "a value"},
 			{Role: "tool", Text: "a shape"},
+			{Role: "tool", Text: "a title that says more than a name does"},
+			{Role: "tool", Text: "a choice that says more than a name does"},
+			{Role: "tool", Text: "a name that says more than a name does"},
 			{Role: "tool", Text: "content"},
 			{Role: "tool", Text: "guess"},
 			{Role: "tool", Text: "{{ x }}"},

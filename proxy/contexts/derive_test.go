@@ -99,6 +99,7 @@ func wide(n int) string {
 	return b.String()
 }
 
+// S17: a harmless text with an attack in it is an attack, whatever the offset.
 func TestAnAttackIsFoundWhereverItStands(t *testing.T) {
 	const size = 3*pieceBytes + 1000
 	for at := 0; at <= size-len(attack); at += 97 {
