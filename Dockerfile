@@ -52,6 +52,7 @@ COPY --from=build /opt/onnxruntime/lib/ /opt/onnxruntime/lib/
 COPY --from=build /out/signalbox /usr/local/bin/signalbox
 COPY configs/minimal.yaml /etc/signalbox/signalbox.yaml
 ENV SIGNALBOX_ONNXRUNTIME=/opt/onnxruntime/lib
+USER 65532:65532
 EXPOSE 8080 9090
 ENTRYPOINT ["/usr/local/bin/signalbox"]
 CMD ["serve", "--config", "/etc/signalbox/signalbox.yaml", "--listen", "0.0.0.0:8080", "--admin-listen", "0.0.0.0:9090"]

@@ -160,6 +160,7 @@ func TestTheReasoningHeaderTellsWhatIsAskedOfTheModel(t *testing.T) {
 	}
 }
 
+// S36: of the headers of either side those cross that are meant for the other.
 func TestHeadersThatCrossAndHeadersThatDoNot(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion,

@@ -47,6 +47,7 @@ func through(t *testing.T, e pool.EndpointOptions, header ...string) answered {
 	return start(t, models).chat(ask("hello"), header...)
 }
 
+// S34: an endpoint is trusted by its own authority and name, and by no other.
 func TestEndpointsAreTrustedByTheirOwnAuthority(t *testing.T) {
 	t.Parallel()
 	ca, other := testkit.NewAuthority(t), testkit.NewAuthority(t)

@@ -106,6 +106,7 @@ func TestHTTP2IsServedWithAndWithoutTLS(t *testing.T) {
 	}
 }
 
+// S34: certificates are renewed while the process runs, and who has none of the right authority stays out.
 func TestCertificatesAreReadAgainWithoutARestart(t *testing.T) {
 	t.Parallel()
 	ca, clients := testkit.NewAuthority(t), testkit.NewAuthority(t)

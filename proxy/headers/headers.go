@@ -27,11 +27,12 @@ func stays(name string) bool {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Http2-Settings", "Content-Length", "Expect", "Host", "Accept-Encoding",
 		"Authorization", "Cookie", "X-Api-Key", "Api-Key",
-		"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Real-Ip", "True-Client-Ip",
+		"X-Goog-Api-Key", "X-Goog-Iap-Jwt-Assertion", "Cf-Access-Jwt-Assertion", "X-Amzn-Oidc-Data", "X-Amzn-Oidc-Accesstoken",
+		"Forwarded", "X-Real-Ip", "True-Client-Ip",
 		"X-Request-Id", "Baggage":
 		return true
 	}
-	return strings.HasPrefix(name, OwnPrefix)
+	return strings.HasPrefix(name, OwnPrefix) || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Auth-Request-") // also tokens, which oauth2-proxy sends so
 }
 
 // ForUpstream makes the head of the upstream request. id is the request's, bearer
