@@ -55,7 +55,7 @@ func serving(t *testing.T, dir string, env []string, before ...string) (version,
 	file := filepath.Join(t.TempDir(), "signalbox.yaml")
 	text := fmt.Sprintf("server: {listen: '%s', admin_listen: '%s'}\nmodels: [{name: m, endpoints: [{name: a, url: 'http://127.0.0.1:9/v1'}], health: {path: 'off'}}]\n"+
 		"routes: [{name: attack, when: {jailbreak: true}, on_unknown: match, block: {message: no}}]\ndefault: {models: [m]}\nclassify: {isolation: process}\ntelemetry: {otlp_endpoint: 'http://127.0.0.1:9'}\n", main, admin)
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // another user reads it
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	open(t, filepath.Dir(file))
@@ -76,7 +76,8 @@ func serving(t *testing.T, dir string, env []string, before ...string) (version,
 	for end := time.Now().Add(readyTimeout); ; time.Sleep(20 * time.Millisecond) {
 		code, body, err := request(t.Context(), http.MethodPost, "http://"+main+"/signalbox/v1/classify", []byte(classify), nil)
 		if err == nil && code == http.StatusOK {
-			return string(out), body[strings.Index(body, "{"):]
+			_, answer, _ := strings.Cut(body, "\n\n")
+			return string(out), answer
 		}
 		if time.Now().After(end) {
 			t.Fatalf("it does not answer: %d %s, %v", code, body, err)
@@ -105,7 +106,7 @@ func TestS32NothingIsFoundBySearchPaths(t *testing.T) {
 	dir, traces := t.TempDir(), t.TempDir()
 	for _, name := range []string{"signalbox", "sh", "uname", "hostname", "ldconfig", "nvidia-smi", "git", "cat", "id", "kenv", "ioreg", "reg"} {
 		script := "#!/bin/sh\n: > " + filepath.Join(traces, name) + "\n"
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,7 +191,7 @@ func reachable(t *testing.T, cache string) string {
 func open(t *testing.T, dir string) {
 	t.Helper()
 	for ; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as said
+		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

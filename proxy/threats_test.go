@@ -362,7 +362,7 @@ func TestS34EndpointsFailClosed(t *testing.T) {
 		}
 	}
 	for version, want := range map[uint16]int{tls.VersionTLS10: 502, tls.VersionTLS11: 502, tls.VersionTLS12: 200, tls.VersionTLS13: 200} {
-		s := secured(t, &tls.Config{Certificates: []tls.Certificate{ca.Pair("models.internal")}, MinVersion: version, MaxVersion: version}, nil) //nolint:gosec // what is old must be refused
+		s := secured(t, &tls.Config{Certificates: []tls.Certificate{ca.Pair("models.internal")}, MinVersion: version, MaxVersion: version}, nil)
 		if got := through(t, pool.EndpointOptions{URL: s.URL + "/v1", TLS: pool.TLSOptions{CAFile: ca.File}}); got.status != want {
 			t.Errorf("%s: status %d with %s", tls.VersionName(version), got.status, got.body)
 		}
