@@ -199,23 +199,34 @@ func (p *chatParser) descriptions() error {
 		return p.elements(p.descriptions)
 	case '{':
 		return p.members(func() error {
-			if len(p.name) > longestName {
-				p.looseText(roleTool)(string(p.name))
-			}
 			if string(p.name) == "description" && p.kind() == '"' {
 				return p.harvest(p.looseText(roleTool))
+			}
+			if len(p.name) > longestName {
+				if err := p.longText(string(p.name)); err != nil {
+					return err
+				}
 			}
 			return p.descriptions()
 		})
 	case '"':
-		return p.harvest(func(t string) {
-			if len(t) > longestName {
-				p.looseText(roleTool)(t)
-			}
-		})
+		quoted, err := p.dec.ReadValue()
+		if err != nil || len(quoted) <= longestName+len(`""`) {
+			return err
+		}
+		return p.longText(p.unquote(quoted))
 	default:
 		return p.skip()
 	}
+}
+
+// longText keeps a string of a tool or a schema that is too long for a name.
+func (p *chatParser) longText(t string) error {
+	if len(t) <= longestName {
+		return nil
+	}
+	p.looseText(roleTool)(t)
+	return p.countPart()
 }
 
 // longestName is up to how many bytes a string of a tool or a schema is a name: of a field, a choice, a type. Each text that is read costs a

@@ -7,17 +7,42 @@ import (
 )
 
 // Files returns the files of a model's folder. A link that leads out of the folder is an error, here as for Verify: a model that somebody
-// else made must not name whatever it likes on this machine. dir itself may be a link. Nothing is kept open in between.
-func Files(dir string) fs.FS { return folder(dir) }
+// else made must not name whatever it likes on this machine. dir itself may be a link, also to a snapshot in the cache of Hugging Face's own
+// tools, whose files are links to the blobs of the same model. Nothing is kept open in between.
+func Files(dir string) fs.FS {
+	if cached, ok := snapshot(dir); ok {
+		return cached
+	}
+	return folder{dir, "."}
+}
 
-type folder string
+// folder is a folder that no link may leave, and where in it the files are.
+type folder struct{ root, at string }
+
+// snapshot finds the folder of the model around a snapshot in a cache of huggingface_hub: MODEL/snapshots/REVISION, whose files are links
+// into MODEL/blobs (huggingface.co/docs/huggingface_hub/guides/manage-cache).
+func snapshot(dir string) (folder, bool) {
+	revision, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return folder{}, false
+	}
+	snapshots := filepath.Dir(revision)
+	model := filepath.Dir(snapshots)
+	blobs, err := os.Lstat(filepath.Join(model, "blobs"))
+	if err != nil || !blobs.IsDir() || filepath.Base(snapshots) != "snapshots" {
+		return folder{}, false
+	}
+	return folder{model, filepath.Join("snapshots", filepath.Base(revision))}, true
+}
+
+func (f folder) path(name string) string { return filepath.Join(f.at, filepath.FromSlash(name)) }
 
 // Open opens one file.
 func (f folder) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	file, err := os.OpenInRoot(string(f), filepath.FromSlash(name))
+	file, err := os.OpenInRoot(f.root, f.path(name))
 	if err != nil {
 		return nil, err //nolint:wrapcheck // a *fs.PathError, as fs.FS asks for
 	}
@@ -29,10 +54,10 @@ func (f folder) Stat(name string) (fs.FileInfo, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
 	}
-	root, err := os.OpenRoot(string(f))
+	root, err := os.OpenRoot(f.root)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // as in Open
 	}
 	defer func() { _ = root.Close() }()
-	return root.Stat(filepath.FromSlash(name)) //nolint:wrapcheck // as in Open
+	return root.Stat(f.path(name)) //nolint:wrapcheck // as in Open
 }

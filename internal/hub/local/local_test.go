@@ -465,3 +465,40 @@ func TestFilesOfAModelLieInItsFolder(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A snapshot in the cache of Hugging Face's tools is a folder of links to blobs: those of the same model are read, those of another are not.
+func TestFilesOfACachedSnapshotAreRead(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	write(t, top, map[string]string{"models--a--m/blobs/1": "{}", "models--a--m/blobs/2": "x", "models--b--other/blobs/3": "secret", "models/none": ""})
+	snapshot := filepath.Join(top, "models--a--m", "snapshots", "f00d")
+	if err := os.MkdirAll(filepath.Join(snapshot, "onnx"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(top, "models", "a--m")
+	for name, to := range map[string]string{
+		filepath.Join(snapshot, "config.json"): "../../blobs/1", filepath.Join(snapshot, "onnx", "model.onnx"): "../../../blobs/2",
+		filepath.Join(snapshot, "out"): "../../../models--b--other/blobs/3", dir: snapshot,
+	} {
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, at := range []string{snapshot, dir} {
+		files := Files(at)
+		for name, want := range map[string]string{"config.json": "{}", "onnx/model.onnx": "x"} {
+			if got, err := fs.ReadFile(files, name); err != nil || string(got) != want {
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
+		}
+		if got, err := fs.ReadFile(files, "out"); err == nil {
+			t.Errorf("the blob of another model: %q", got)
+		}
+		if _, err := fs.ReadFile(files, "../../blobs/1"); err == nil {
+			t.Error("a path that leaves the snapshot was taken")
+		}
+		if list, err := fs.ReadDir(files, "."); err != nil || len(list) != 3 {
+			t.Errorf("the folder holds %v, %v", list, err)
+		}
+	}
+}
