@@ -108,16 +108,22 @@ func (s *stream) emitEvent(it *item) {
 		s.w.Drop(it.event)
 		return
 	}
-	if summed {
+	switch {
+	case summed:
 		w.Extension = s.summary()
+	case it.forged:
+		w.Extension = nothing
 	}
 	s.buf = a.Append(s.buf[:0], w)
 	s.w.Replace(it.event, s.buf)
 }
 
-// changes reports whether the texts of an event change.
+// nothing stands where a server has written what only the guard may say.
+var nothing = []byte("null") //nolint:gochecknoglobals // constant
+
+// changes reports whether an event changes, but for a summary.
 func (s *stream) changes(it *item) bool {
-	if it.strip || it.spelled || len(it.inside) > 0 || len(it.marks) > 0 && len(it.ends) > 0 {
+	if it.strip || it.forged || it.spelled || len(it.inside) > 0 || len(it.marks) > 0 && len(it.ends) > 0 {
 		return true
 	}
 	for _, p := range it.texts {

@@ -42,7 +42,7 @@ func (s *stream) done() {
 // message takes in an event with JSON.
 func (s *stream) message(a *answer.Event) {
 	it := &s.now
-	it.bare, it.spelled = a.Bare(), s.Mode == Hold && a.Spelled()
+	it.bare, it.spelled, it.forged = a.Bare(), s.Mode == Hold && a.Spelled(), s.Summary && a.Extension.Present()
 	for i := range a.Deltas {
 		d := &a.Deltas[i]
 		switch {

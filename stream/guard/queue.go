@@ -49,6 +49,7 @@ type item struct {
 	calls  []int     // choices that call a tool in it
 
 	spelled bool // log probabilities or token ids tell its texts again
+	forged  bool // the server wrote what only the guard may say
 
 	spare     []byte // memory of a copy: of the event, or the text when there is none
 	synthetic bool   // spare is text of texts[0]
