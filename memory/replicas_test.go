@@ -31,7 +31,9 @@ func replica() {
 			os.Exit(1)
 		}
 	}
-	remote, err := redis.Open(ctx, redis.Options{URL: os.Getenv(replicaURL), MetaBudget: 10 * time.Second, WriteBudget: 10 * time.Second})
+	remote, err := redis.Open(ctx, redis.Options{
+		URL: os.Getenv(replicaURL), MetaBudget: 10 * time.Second, BlobBudget: 10 * time.Second, WriteBudget: 10 * time.Second,
+	})
 	fail(err)
 	s, err := New(Options{}, remote)
 	fail(err)
