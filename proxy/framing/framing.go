@@ -147,10 +147,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	}
 	if over := int64(body) - c.left; over > 0 {
 		c.err, c.left = io.EOF, 0
-		if n -= int(over); n == 0 {
-			return 0, io.EOF
-		}
-		return n, nil
+		return n - int(over), io.EOF // at once, so that nobody takes the connection for one to use again
 	}
 	c.left -= int64(body)
 	return n, err //nolint:wrapcheck // as it came
