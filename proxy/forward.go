@@ -267,6 +267,21 @@ func blame(ctx context.Context, watch *watchdog, m *model, e *pool.Endpoint, err
 	return &unansweredError{err}
 }
 
+// passTrace puts the place in its trace into the head of a request: the proxy's own span where there is one, else what the client sent. A
+// Tracestate goes with a Traceparent that was understood, or not at all (W3C Trace Context, processing model).
+func passTrace(ctx context.Context, h http.Header) {
+	w3c, carrier := propagation.TraceContext{}, propagation.HeaderCarrier(h)
+	switch {
+	case trace.SpanContextFromContext(ctx).IsValid():
+		delete(h, "Tracestate")
+		w3c.Inject(ctx, carrier)
+	case h["Traceparent"] == nil && h["Tracestate"] == nil:
+	case !trace.SpanContextFromContext(w3c.Extract(context.Background(), carrier)).IsValid():
+		delete(h, "Traceparent")
+		delete(h, "Tracestate")
+	}
+}
+
 // request makes the upstream request. The query of the client's URL is not passed on.
 func (c call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
 	h := headers.ForUpstream(c.in, c.id, e.Credential(c.in))
@@ -276,10 +291,7 @@ func (c call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
 	for _, x := range c.extra {
 		h[http.CanonicalHeaderKey(x.Name)] = []string{x.Value}
 	}
-	if trace.SpanContextFromContext(ctx).IsValid() {
-		delete(h, "Tracestate") // the client's goes with a Traceparent that was understood, or not at all (W3C Trace Context, processing model)
-		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(h))
-	}
+	passTrace(ctx, h)
 	to := e.URL(strings.TrimPrefix(c.to.path, "/v1/"))
 	body := func() (io.ReadCloser, error) { return c.body.reader(), nil }
 	if e.HTTP2() {
