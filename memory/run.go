@@ -135,9 +135,13 @@ func (s *Store) expire(ctx context.Context) {
 		return // the remote cannot be reached, which its breaker reports
 	}
 	for _, at := range due {
-		if err := s.end(ctx, at, now); err != nil && !errors.Is(err, ledger.ErrConflict) && !errors.Is(err, ledger.ErrNotFound) {
-			s.o.Log.LogAttrs(ctx, slog.LevelWarn, "context could not be ended", slog.String("context", at.ID), slog.String("error", err.Error()))
-			return
+		err := s.end(ctx, at, now)
+		if err == nil || errors.Is(err, ledger.ErrConflict) || errors.Is(err, ledger.ErrNotFound) {
+			continue
+		}
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "context could not be ended", slog.String("context", at.ID), slog.String("error", err.Error()))
+		if !errors.Is(err, ledger.ErrDamaged) {
+			return // the next ones would fail as well
 		}
 	}
 }

@@ -27,13 +27,15 @@ func TenantOf(name string) Tenant {
 	return Tenant(hex.EncodeToString(sum[:16]))
 }
 
-// Errors of books. ErrUnavailable, ErrFull and ErrDamaged are also those of stores of blobs.
+// Errors of books. ErrUnavailable and ErrFull are also those of stores of blobs. ErrDamaged comes with ErrUnavailable: the store answers, and
+// what it holds cannot be read, or is not what it is held to be.
 var (
 	ErrNotFound    = errors.New("no such record")
 	ErrConflict    = errors.New("the record was changed by another")
 	ErrMissing     = errors.New("an object of the record is not stored")
 	ErrUnavailable = errors.New("records cannot be reached")
 	ErrFull        = errors.New("no memory left for records")
+	ErrDamaged     = errors.New("damaged record")
 )
 
 // LimitError says that a change would put a tenant over a limit.

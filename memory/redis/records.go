@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -33,7 +32,7 @@ func (s *Store) Load(ctx context.Context, t ledger.Tenant, id string) (ledger.En
 
 // stored is a record as Redis has it. It says whose it is, so that one that came in the place of another is none.
 type stored struct {
-	Tenant ledger.Tenant `json:"tenant,omitzero"` // empty in what older versions wrote
+	Tenant ledger.Tenant `json:"tenant"`
 
 	*ledger.Record
 }
@@ -45,22 +44,22 @@ func entry(fields []rueidis.RedisMessage, t ledger.Tenant, id string) (ledger.En
 	}
 	rev, err := fields[0].AsInt64()
 	if err != nil {
-		return ledger.Entry{}, fmt.Errorf("revision: %w", err)
+		return ledger.Entry{}, fmt.Errorf("%w: revision: %w", ledger.ErrDamaged, err)
 	}
 	end, err := fields[1].AsInt64()
 	if err != nil {
-		return ledger.Entry{}, fmt.Errorf("end of life: %w", err)
+		return ledger.Entry{}, fmt.Errorf("%w: end of life: %w", ledger.ErrDamaged, err)
 	}
 	text, err := fields[2].AsBytes()
 	if err != nil {
-		return ledger.Entry{}, fmt.Errorf("record: %w", err)
+		return ledger.Entry{}, fmt.Errorf("%w: %w", ledger.ErrDamaged, err)
 	}
 	record := stored{Record: new(ledger.Record)}
 	if err := json.Unmarshal(text, &record); err != nil {
-		return ledger.Entry{}, fmt.Errorf("record: %w", err)
+		return ledger.Entry{}, fmt.Errorf("%w: %w", ledger.ErrDamaged, err)
 	}
-	if record.ID != id || record.Tenant != "" && record.Tenant != t {
-		return ledger.Entry{}, errors.New("record: is that of another name")
+	if record.ID != id || record.Tenant != t {
+		return ledger.Entry{}, fmt.Errorf("%w: it is that of another name", ledger.ErrDamaged)
 	}
 	return ledger.Entry{Record: record.Record, Rev: rev, Expires: time.UnixMilli(end).UTC()}, nil
 }

@@ -219,7 +219,7 @@ func (s *Store) do(ctx context.Context, budget time.Duration, call func(context.
 	defer cancel()
 	err := translate(call(within, *client))
 	switch {
-	case !errors.Is(err, ledger.ErrUnavailable):
+	case !errors.Is(err, ledger.ErrUnavailable), errors.Is(err, ledger.ErrDamaged): // Redis answers
 		s.brake.succeeded()
 	case ctx.Err() == nil: // else the caller went away, which says nothing of Redis
 		s.brake.failed()

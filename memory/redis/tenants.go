@@ -100,22 +100,20 @@ func (s *Store) Due(ctx context.Context, now time.Time, n int) (names []ledger.N
 		defer func() { s.sweep.Store(cursor) }()
 		for range pagesAtOnce {
 			list, next, err := s.page(ctx, c, cursor)
-			if err == nil {
-				names, err = s.due(ctx, c, list, now, n, names)
-			}
-			if err == nil {
-				err = s.prune(ctx, c, list)
-			}
 			if err != nil {
 				return err
 			}
-			if cursor = next; cursor == 0 || len(names) >= n {
-				return nil
+			cursor = next // whatever becomes of this page: it must not keep the others from their turn
+			if names, err = s.due(ctx, c, list, now, n, names); err == nil {
+				err = s.prune(ctx, c, list)
+			}
+			if err != nil || cursor == 0 || len(names) >= n {
+				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && len(names) == 0 {
 		return nil, fmt.Errorf("look for expired records: %w", err)
 	}
 	return names[:min(n, len(names))], nil
@@ -130,6 +128,9 @@ func (s *Store) due(ctx context.Context, c rueidis.Client, list []entered, now t
 	}
 	for i, r := range c.DoMulti(ctx, asks...) {
 		ids, err := r.AsStrSlice()
+		if _, refused := rueidis.IsRedisErr(err); refused {
+			continue // somebody else's key: the other tenants have their turn
+		}
 		if err != nil {
 			return names, err
 		}

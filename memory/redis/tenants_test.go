@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"signalbox/internal/testkit"
 	"signalbox/memory/ledger"
 )
@@ -98,6 +100,24 @@ func TestATenantThatComesAgainIsNotTakenOut(t *testing.T) {
 	}
 	if got := entries(t, s); len(got) != 1 {
 		t.Errorf("left are %v", got)
+	}
+}
+
+// A key that is not ours keeps nobody else's records from their end.
+func TestAKeyOfAnotherKindStopsNoSweep(t *testing.T) {
+	t.Parallel()
+	s := open(t, patient(testkit.NewRedis(t).URL()))
+	create(t, s, "bad", "a", "x", 100)
+	create(t, s, "good", "a", "x", 100)
+	client := *s.client.Load()
+	key := s.key("bad", "exp")
+	for _, c := range []rueidis.Completed{client.B().Del().Key(key).Build(), client.B().Set().Key(key).Value("x").Build()} {
+		if err := client.Do(t.Context(), c).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := due(t, s, start.Add(time.Hour)); len(got) != 1 || got[0].Tenant != "good" {
+		t.Errorf("due are %v", got)
 	}
 }
 
