@@ -118,14 +118,17 @@ func TestS13ARecordThatIsAnothersIsNone(t *testing.T) {
 	if e, err := s.Load(t.Context(), mine, "b"); err != nil || e.Record.Name != "of "+string(mine) {
 		t.Errorf("one's own: %+v, %v", e.Record, err)
 	}
-	old, _ := json.Marshal(&ledger.Record{ID: "b", Name: "of an older version"})
+	nobodys, _ := json.Marshal(&ledger.Record{ID: "b", Name: "of nobody"})
 	if err := s.Do(t.Context(), time.Minute, func(ctx context.Context, c rueidis.Client) error {
-		return c.Do(ctx, c.B().Hset().Key(s.key(mine, "c:b")).FieldValue().FieldValue("rec", string(old)).Build()).Error()
+		return c.Do(ctx, c.B().Hset().Key(s.key(mine, "c:b")).FieldValue().FieldValue("rec", string(nobodys)).Build()).Error()
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := s.Load(t.Context(), mine, "b"); err != nil || e.Record.Name != "of an older version" {
-		t.Errorf("one of a version that did not say whose it is: %+v, %v", e.Record, err)
+	if e, err := s.Load(t.Context(), mine, "b"); !errors.Is(err, ledger.ErrDamaged) {
+		t.Errorf("one that does not say whose it is: %+v, %v", e.Record, err)
+	}
+	if !s.Healthy() {
+		t.Error("what cannot be read counts as an outage")
 	}
 }
 
