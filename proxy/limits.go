@@ -209,11 +209,11 @@ func answerTokens(req *openai.Request) int {
 		}
 	}
 	limit = min(max(limit, 0), math.MaxInt32)
-	times := choices(req)
-	if best, err := strconv.Atoi(string(req.Field("best_of"))); err == nil { // that the server makes to give n of them
-		times = max(times, best)
+	times := max(choices(req), number(req.Field("best_of"))) // best_of are made to give n of them
+	if req.API == openai.Completion {
+		times *= max(len(req.Messages)+req.TokenLists, 1) // prompts
 	}
-	return int(min(limit*int64(min(max(times, 1), math.MaxInt32)), math.MaxInt32))
+	return int(min(float64(limit)*float64(times), math.MaxInt32))
 }
 
 // settle counts what a request really used: what the answer says, or an estimate where it does not say, up to where it was cut. A

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 
@@ -62,12 +63,15 @@ func isForwarded(path string) bool {
 func streams(req *openai.Request) bool { return req.Stream && req.API != openai.Other }
 
 // choices is how many answers req asks for at once.
-func choices(req *openai.Request) int {
-	n, err := strconv.Atoi(string(req.Field("n")))
-	if err != nil {
-		return 1
+func choices(req *openai.Request) int { return max(number(req.Field("n")), 1) }
+
+// number reads a JSON number as a server may that takes 4.0 and 4e0 for 4: rounded up, and from 0 to 2^31-1. What is none is 0.
+func number(b []byte) int {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil && !math.IsInf(f, 1) {
+		return 0
 	}
-	return n
+	return int(min(max(math.Ceil(f), 0), math.MaxInt32))
 }
 
 // errNotRouted refuses to route what only a named model can be asked for: a model that answers questions

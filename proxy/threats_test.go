@@ -230,6 +230,7 @@ func TestS29NoNumberWidensAnAllowance(t *testing.T) {
 	send := func(path, body string) answered { return b.post(path, body, "Authorization", "Bearer limited") }
 	for fields, least := range map[string]int{ // what a request may take, at the least
 		`"max_tokens":1000,"n":50`: 50_000, `"n":100`: 25_600, `"max_completion_tokens":500`: 500, `"max_tokens":-1`: 0, `"max_tokens":10,"n":-5`: 10, `"max_tokens":10,"n":0`: 10,
+		`"max_tokens":1000,"n":4.0`: 4_000, `"max_tokens":1000,"n":1e1`: 10_000, `"max_tokens":1000,"n":null`: 1000,
 	} {
 		fresh()
 		got := send(chatPath, strings.Replace(ask("hello"), `{"model"`, `{`+fields+`,"model"`, 1))
@@ -246,8 +247,13 @@ func TestS29NoNumberWidensAnAllowance(t *testing.T) {
 		}
 	}
 	fresh()
-	if got := send("/v1/completions", `{"model":"small","prompt":"hello","max_tokens":1000,"best_of":200}`); got.status != 429 {
-		t.Errorf("best_of: status %d with %.200s", got.status, got.body)
+	for _, body := range []string{ // each takes 200,000
+		`{"model":"small","prompt":"hello","max_tokens":1000,"best_of":200}`, `{"model":"small","prompt":"hello","max_tokens":1000,"best_of":2e2}`,
+		`{"model":"small","prompt":["a","b"],"max_tokens":10000,"n":10.0}`, `{"model":"small","prompt":[[1],[2],[3],[4]],"max_tokens":50000}`,
+	} {
+		if got := send("/v1/completions", body); got.status != 429 {
+			t.Errorf("%s: status %d with %.200s", body, got.status, got.body)
+		}
 	}
 	for usage, want := range map[string]int{ // what is left for the next request, before its own estimate
 		`{"prompt_tokens":10,"completion_tokens":5}`: 99_985, `{"prompt_tokens":-50000,"completion_tokens":-50000}`: 99_990, `{"prompt_tokens":1e9,"completion_tokens":1}`: 99_995,

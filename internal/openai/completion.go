@@ -112,6 +112,7 @@ func (p *chatParser) promptElement(kind byte) error {
 
 func (p *chatParser) tokenIDs() error {
 	p.req.OpaquePrompt = true
+	p.req.TokenLists++
 	return p.elements(func() error {
 		if p.kind() != '0' {
 			return p.mistyped("a token id")

@@ -138,7 +138,8 @@ type Request struct {
 
 	OpaquePrompt bool // a prompt is given as token ids or vectors, which nobody here can read; never after ParseChat
 
-	TokenIDs int // how many token ids the prompts of a Completion hold
+	TokenIDs   int // how many token ids the prompts of a Completion hold
+	TokenLists int // how many of its prompts are lists of them
 
 	Extras Extras
 
