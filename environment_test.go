@@ -187,10 +187,14 @@ func reachable(t *testing.T, cache string) string {
 	return out
 }
 
-// open lets every user enter the folders of a test down to dir.
+// open lets every user enter the folders of a test down to dir, which is below the folder for temporary files.
 func open(t *testing.T, dir string) {
 	t.Helper()
-	for ; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+	top := filepath.Clean(os.TempDir())
+	if !strings.HasPrefix(dir, top+string(filepath.Separator)) {
+		t.Fatalf("%s is not below %s", dir, top)
+	}
+	for ; dir != top; dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

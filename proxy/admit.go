@@ -34,8 +34,8 @@ func (st *State) admit(w *reply, r *http.Request) (Principal, []byte, error) {
 // checkMedia refuses a body that is not UTF-8 as it stands, or said not to be: a model server that unpacks it, or reads it in the
 // character set that the client names, would read another text than is checked here. Nothing is unpacked here.
 func checkMedia(h http.Header) error {
-	for _, coding := range h["Content-Encoding"] {
-		if !strings.EqualFold(coding, "identity") {
+	for coding := range strings.SplitSeq(strings.Join(h["Content-Encoding"], ","), ",") {
+		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
 			return errMedia
 		}
 	}
@@ -44,11 +44,11 @@ func checkMedia(h http.Header) error {
 		return nil
 	}
 	_, params, err := mime.ParseMediaType(kind)
-	if err != nil {
+	if err != nil && strings.Contains(strings.ToLower(kind), "charset") { // what names none is read as it is; a form says what it lacks
 		return errMedia
 	}
 	switch strings.ToLower(params["charset"]) {
-	case "", "utf-8", "utf8", "us-ascii":
+	case "", "utf-8", "utf8", "us-ascii", "ascii":
 		return nil
 	}
 	return errMedia

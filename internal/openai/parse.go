@@ -225,8 +225,11 @@ func (p *chatParser) longText(t string) error {
 	if len(t) <= longestName {
 		return nil
 	}
+	if p.parts++; p.parts > p.limits.MaxParts {
+		return p.invalid("holds more than %d long texts", p.limits.MaxParts)
+	}
 	p.looseText(roleTool)(t)
-	return p.countPart()
+	return nil
 }
 
 // longestName is up to how many bytes a string of a tool or a schema is a name: of a field, a choice, a type. Each text that is read costs a

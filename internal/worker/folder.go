@@ -7,18 +7,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
 
-// folderPattern names the folders of sockets, in the folder for temporary files.
-const folderPattern = "signalbox-worker-"
+// folderPattern begins the names of the folders of sockets, in the folder for temporary files.
+const folderPattern = "signalbox-models-"
 
 // folder is where the socket of a worker is. Nobody else may read it. It is locked as long as its process lives, and what a process left that
 // was killed goes when another one starts.
 type folder struct {
 	path string
-	lock *os.File // the folder itself; the lock ends with the process
+	lock *os.File // the folder itself; the lock ends with the process; nil where folders cannot be locked
 }
 
 func newFolder() (folder, error) {
@@ -29,7 +30,7 @@ func newFolder() (folder, error) {
 	}
 	f, err := lock(path)
 	if err != nil {
-		return folder{}, errors.Join(fmt.Errorf("worker: lock %s: %w", path, err), os.Remove(path))
+		f = nil // some file systems of networks cannot; nobody else can then, and nothing is swept
 	}
 	return folder{path, f}, nil
 }
@@ -37,7 +38,13 @@ func newFolder() (folder, error) {
 func (f folder) socket() string { return filepath.Join(f.path, "socket") }
 
 // remove removes the folder with what is in it.
-func (f folder) remove() error { return errors.Join(os.RemoveAll(f.path), f.lock.Close()) }
+func (f folder) remove() error {
+	err := os.RemoveAll(f.path)
+	if f.lock != nil {
+		err = errors.Join(err, f.lock.Close())
+	}
+	return err
+}
 
 // lock locks a folder, unless somebody has.
 func lock(path string) (*os.File, error) {
@@ -53,11 +60,13 @@ func lock(path string) (*os.File, error) {
 
 // sweep removes folders in dir that nobody holds. One that was made after before may be about to be locked.
 func sweep(dir string, before time.Time) {
-	found, _ := filepath.Glob(filepath.Join(dir, folderPattern+"*")) // the pattern is in order
-	for _, path := range found {
-		if info, err := os.Lstat(path); err != nil || !info.IsDir() || info.ModTime().After(before) {
+	found, _ := os.ReadDir(dir) // one that cannot be read is not swept
+	for _, e := range found {
+		info, err := e.Info()
+		if err != nil || !info.IsDir() || !strings.HasPrefix(e.Name(), folderPattern) || info.ModTime().After(before) {
 			continue
 		}
+		path := filepath.Join(dir, e.Name())
 		if f, err := lock(path); err == nil { // another user's does not open
 			_ = os.RemoveAll(path) // it is tried again
 			_ = f.Close()

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Files returns the files of a model's folder. A link that leads out of the folder is an error, here as for Verify: a model that somebody
+// Files returns the files of a model's folder. A link that is absolute or leads out of the folder is an error: a model that somebody
 // else made must not name whatever it likes on this machine. dir itself may be a link, also to a snapshot in the cache of Hugging Face's own
 // tools, whose files are links to the blobs of the same model. Nothing is kept open in between.
 func Files(dir string) fs.FS {
