@@ -276,7 +276,7 @@ func passTrace(ctx context.Context, h http.Header) {
 		delete(h, "Tracestate")
 		w3c.Inject(ctx, carrier)
 	case h["Traceparent"] == nil && h["Tracestate"] == nil:
-	case !trace.SpanContextFromContext(w3c.Extract(context.Background(), carrier)).IsValid():
+	case !trace.SpanContextFromContext(w3c.Extract(ctx, carrier)).IsValid():
 		delete(h, "Traceparent")
 		delete(h, "Tracestate")
 	}

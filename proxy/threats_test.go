@@ -395,7 +395,7 @@ func TestS36CredentialsReachTheirOwnServerAlone(t *testing.T) {
 		headers = append(headers, name, "canary-"+name)
 	}
 	for i := range 40 {
-		named := append(headers[:len(headers):len(headers)], "X-Signalbox-Session", fmt.Sprint("canary-session-", i)) // requests of one go to one server
+		named := slices.Concat(headers, []string{"X-Signalbox-Session", fmt.Sprint("canary-session-", i)}) // requests of one go to one server
 		for _, body := range []string{ask("hi"), `{"model":"big","messages":[{"role":"user","content":"hi"}]}`} {
 			if got := b.chat(body, named...); got.status != 200 && got.status != 503 || strings.Contains(fmt.Sprint(got.header), "key-of") {
 				t.Fatalf("status %d with %s, %v", got.status, got.body, got.header)
