@@ -143,7 +143,9 @@ func TestD5AThousandRequestsAtATime(t *testing.T) {
 	const clients = 1000
 	gate := make(chan struct{})
 	u := testkit.NewUpstream(t, testkit.After(gate, testkit.JSON(http.StatusOK, okAnswer)))
-	b := start(t, oneModel(u))
+	b := start(t, oneModel(u), func(s *setup) {
+		s.options.ConnectTimeout = option.Duration(3 * patience) // a busy machine takes its time for a thousand connections
+	})
 	var wg sync.WaitGroup
 	for range clients {
 		wg.Go(func() {
