@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -60,19 +59,7 @@ func serving(t *testing.T, dir string, env []string, before ...string) (version,
 	}
 	open(t, filepath.Dir(file))
 	cmd := command(t.Context(), "serve", "--config", file)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	defer func() {
-		_ = cmd.Process.Signal(syscall.SIGINT)
-		if err := <-ended; err != nil || t.Failed() {
-			t.Errorf("the program ended with %v\n%s", err, log.String())
-		}
-	}()
+	defer begin(t, cmd)()
 	for end := time.Now().Add(readyTimeout); ; time.Sleep(20 * time.Millisecond) {
 		code, body, err := request(t.Context(), http.MethodPost, "http://"+main+"/signalbox/v1/classify", []byte(classify), nil)
 		if err == nil && code == http.StatusOK {

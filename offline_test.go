@@ -54,19 +54,7 @@ func demoWithoutANetwork(t *testing.T) {
 	}
 	const address = "127.0.0.1:18080" // every port is free here
 	cmd := exec.CommandContext(t.Context(), "signalbox", "demo", "--listen", address, "--admin-listen", "127.0.0.1:19090")
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	defer func() {
-		_ = cmd.Process.Signal(syscall.SIGINT)
-		if err := <-ended; err != nil || t.Failed() {
-			t.Errorf("the program ended with %v\n%s", err, log.String())
-		}
-	}()
+	defer begin(t, cmd)()
 	for end := time.Now().Add(readyTimeout); ; {
 		code, _, err := request(t.Context(), http.MethodGet, "http://"+address+"/healthz", nil, nil)
 		if err == nil && code == http.StatusOK {
@@ -86,6 +74,24 @@ func demoWithoutANetwork(t *testing.T) {
 	}
 	if err != nil || code != http.StatusOK || !strings.Contains(answer, `"choices"`) {
 		t.Errorf("got %d %s, %v", code, answer, err)
+	}
+}
+
+// begin starts the program, and returns what interrupts it and waits for its end. What it wrote is shown when the test failed.
+func begin(t *testing.T, cmd *exec.Cmd) (end func()) {
+	t.Helper()
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return func() {
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		if err := <-ended; err != nil || t.Failed() {
+			t.Errorf("the program ended with %v\n%s", err, log.String())
+		}
 	}
 }
 
