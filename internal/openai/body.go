@@ -22,6 +22,7 @@ var (
 // OpaquePrompt tells. Errors and raw are as for ParseChat.
 func ParseBody(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Other, raw, l)
+	defer p.release()
 	if err := p.body((*chatParser).bodyField); err != nil {
 		return nil, asError(err)
 	}

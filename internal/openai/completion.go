@@ -15,6 +15,7 @@ var completionNames = []string{
 // and the texts of messages; there is no place for a message more. Errors and raw are as for ParseChat.
 func ParseCompletion(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Completion, raw, l)
+	defer p.release()
 	err := p.body((*chatParser).completionField)
 	if err == nil && !p.req.OpaquePrompt && p.req.Field("prompt") == nil {
 		err = invalidAt("prompt", "is required")

@@ -240,6 +240,7 @@ func (p *chatParser) ttl() (time.Duration, error) {
 // the field that it stands in. Errors are *Error with status 400.
 func ParseContexts(value []byte, param string) ([]ContextRef, error) {
 	p := newParser(Other, value, Limits{})
+	defer p.release()
 	refs, err := p.contexts()
 	if err == nil {
 		err = p.finish()

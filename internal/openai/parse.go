@@ -45,9 +45,10 @@ func newParser(api API, raw []byte, l Limits) chatParser {
 }
 
 // ParseChat reads the body of a chat completion. Any error is an *Error with status 400 that names
-// the position or the field. raw is kept and must not change as long as the request is in use.
+// the position or the field. raw is kept and must never change again, as strings of the request may lie in it.
 func ParseChat(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Chat, raw, l)
+	defer p.release()
 	err := p.body((*chatParser).field)
 	if err == nil && len(p.req.Messages) == 0 {
 		err = invalidAt("messages", "is required")

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -447,5 +448,40 @@ func TestACutBodyNamesTheFieldWhereItEnds(t *testing.T) {
 		if e, ok := errors.AsType[*Error](err); !ok || e.Param != want || !strings.Contains(e.Message, fmt.Sprintf("at byte %d", len(body))) {
 			t.Errorf("%s: param %q with %v, want %q", body, e.Param, err, want)
 		}
+	}
+}
+
+func TestALargeTextStaysWhatItWasWhenOtherBodiesAreRead(t *testing.T) {
+	t.Parallel()
+	body := func(text string) []byte {
+		return []byte(`{"model":"m","messages":[{"role":"user","content":` + text + `}]}`)
+	}
+	for name, spelled := range map[string]func(letter string) string{
+		"as it is": func(letter string) string { return `"` + strings.Repeat(letter, minShared) + `"` },
+		"escaped":  func(letter string) string { return `"\n` + strings.Repeat(letter, minShared) + `"` },
+		"all escapes": func(letter string) string {
+			return `"` + strings.Repeat(fmt.Sprintf(`\u%04x`, letter[0]), minShared) + `"`
+		},
+		"small": func(letter string) string { return `"\n` + strings.Repeat(letter, 100) + `"` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want string
+			if err := json.Unmarshal([]byte(spelled("a")), &want); err != nil {
+				t.Fatal(err)
+			}
+			first, err := ParseChat(body(spelled("a")), Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 { // one of them gets the memory of the first
+				if _, err := ParseChat(body(spelled("b")), Limits{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if first.Messages[0].Text != want {
+				t.Error("the text changed")
+			}
+		})
 	}
 }

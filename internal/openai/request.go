@@ -113,7 +113,8 @@ func Parse(api API, raw []byte, l Limits) (*Request, error) {
 }
 
 // Request is the typed view of a request body. It is immutable after parsing and safe for concurrent
-// use as long as nobody writes to Raw. Strings are copies; none refers to Raw.
+// use. Nobody may write to Raw any more, not even when the request is done with: a text of 16 KiB and more that is at least half
+// of it shares its memory. All other strings are copies.
 type Request struct {
 	API API
 	Raw []byte // the body as received; the parser neither copies nor changes it

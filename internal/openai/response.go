@@ -23,6 +23,7 @@ var (
 // fields and the texts of messages and delete messages, but insert none. Errors and raw are as for ParseChat.
 func ParseResponse(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Response, raw, l)
+	defer p.release()
 	p.req.IncludeUsage = true
 	err := p.body((*chatParser).responseField)
 	if err == nil && !p.hasInput() {

@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -17,16 +19,43 @@ import (
 // scanner walks a body with jsontext, which refuses duplicate names, invalid UTF-8 and lone
 // surrogates, and adds the limits, byte offsets and errors with the field at fault.
 type scanner struct {
-	dec    *jsontext.Decoder
+	*scratch
+
 	raw    []byte
 	limits Limits
-	name   []byte // the last member name, decoded; reused
-	buf    []byte // the last string with escapes, decoded; reused
 }
 
+// scratch is the memory of a scanner, which the next one uses again.
+type scratch struct {
+	dec  jsontext.Decoder
+	body bytes.Buffer // that dec reads
+	name []byte       // the last member name, decoded; reused
+	buf  []byte       // the last string with escapes, decoded; reused
+}
+
+// maxScratch bounds the bodies whose scratch is kept: what is kept holds the names of their objects.
+const maxScratch = 64 << 10
+
+//nolint:gochecknoglobals // memory that has no owner
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// newScanner starts at the beginning of raw. The caller releases it.
 func newScanner(raw []byte, l Limits) scanner {
+	s := scratches.Get().(*scratch) //nolint:errcheck,forcetypeassert // the pool holds nothing else
 	// The decoder reads straight from a bytes.Buffer, so its offsets are offsets into raw.
-	return scanner{dec: jsontext.NewDecoder(bytes.NewBuffer(raw)), raw: raw, limits: l}
+	s.body = *bytes.NewBuffer(raw)
+	s.dec.Reset(&s.body)
+	return scanner{scratch: s, raw: raw, limits: l}
+}
+
+// release gives the scanner's memory back. The scanner must not be used after it; what it read stays.
+func (s *scanner) release() {
+	if len(s.raw) > maxScratch {
+		return
+	}
+	s.body = bytes.Buffer{}
+	s.dec.Reset(&s.body) // so that the body is not held
+	scratches.Put(s.scratch)
 }
 
 // kind peeks at the next value: n, f, t, ", 0, {, }, [ or ]. A syntax error shows as kind NUL and
@@ -160,12 +189,26 @@ func (s *scanner) str() (string, error) {
 	return s.unquote(quoted), nil
 }
 
-// unquote decodes a valid JSON string.
+// minShared is from how many bytes on a string that is most of its body is no copy.
+const minShared = 16 << 10
+
+// unquote decodes a valid JSON string. One that is large, and most of the body, shares its memory: so what keeps it keeps no more
+// than twice its size. Nobody writes to that memory any more, see Request.Raw.
 func (s *scanner) unquote(quoted []byte) string {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1 : len(quoted)-1])
+	text := quoted[1 : len(quoted)-1]
+	shared := len(text) >= max(minShared, len(s.raw)/2)
+	if bytes.IndexByte(text, '\\') < 0 {
+		if shared {
+			return unsafe.String(unsafe.SliceData(text), len(text)) //nolint:gosec // nobody writes to a body
+		}
+		return string(text)
 	}
-	s.buf = appendUnquoted(s.buf[:0], quoted)
+	s.buf, _ = jsontext.AppendUnquote(s.buf[:0], quoted) // the decoder has validated it
+	if shared && len(s.buf) > cap(s.buf)/2 {
+		own := s.buf
+		s.buf = nil
+		return unsafe.String(unsafe.SliceData(own), len(own)) //nolint:gosec // given away above
+	}
 	return string(s.buf)
 }
 

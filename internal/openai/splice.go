@@ -118,6 +118,7 @@ func scanObject(raw []byte) ([]member, bool) {
 		return nil, false // most that is looked for is not there
 	}
 	s := newScanner(raw, unlimited())
+	defer s.release()
 	if s.kind() != '{' || s.open() != nil {
 		return nil, false
 	}
@@ -151,6 +152,7 @@ type contentPart struct {
 // raw.
 func scanParts(raw []byte, content Span) []contentPart {
 	s := newScanner(raw[content.Start:content.End], unlimited())
+	defer s.release()
 	var parts []contentPart
 	err := s.elements(func() error {
 		start := s.start()
