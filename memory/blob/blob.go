@@ -71,7 +71,8 @@ type codec byte
 const (
 	plain codec = iota
 	zstandard
-	pieces // see pieces.go
+	pieces // only read; see pieces.go
+	seamed
 )
 
 // Small is up to how many bytes Pack packs tightly at once: that takes a millisecond at most.
@@ -185,43 +186,54 @@ func Unpack(packed []byte, size int64, want Sum) ([]byte, error) {
 		if s := sealOf(packed, want); !bytes.Equal(s[:], packed[plainHeader:HeaderSize]) {
 			return nil, fmt.Errorf("%w: the seal is not that of %v", ErrDamaged, want)
 		}
-		return decode(codec(packed[1]), packed[HeaderSize:], int(size))
+		raw := make([]byte, size, size+slack)
+		if err := decode(codec(packed[1]), packed[HeaderSize:], raw); err != nil {
+			return nil, err
+		}
+		return raw[:size:size], nil // what is appended to it must not come to lie in the slack
 	case packed[0] == unsealed:
-		raw, err := decode(codec(packed[1]), packed[plainHeader:], int(size))
-		if err != nil {
+		raw := make([]byte, size, size+slack)
+		if err := decode(codec(packed[1]), packed[plainHeader:], raw); err != nil {
 			return nil, err
 		}
 		if got := Of(raw); got != want {
 			return nil, fmt.Errorf("%w: sum is %v, want %v", ErrDamaged, got, want)
 		}
-		return raw, nil
+		return raw[:size:size], nil
 	}
 	return nil, fmt.Errorf("%w: header of an unknown version", ErrDamaged)
 }
 
-func decode(c codec, payload []byte, size int) ([]byte, error) {
+// slack is how much memory is behind unpacked bytes while they are made: with as much, the decoder copies blocks of 16 bytes up to the
+// end (klauspost/compress v1.20, zstd/blockdec.go, compressedBlockOverAlloc), which takes a seventh less time for 290 KiB of prose.
+const slack = 16
+
+// decode unpacks a payload into raw, which has slack behind its end.
+func decode(c codec, payload, raw []byte) error {
 	switch c {
 	case plain:
-		if len(payload) != size {
-			return nil, fmt.Errorf("%w: %d bytes, want %d", ErrDamaged, len(payload), size)
+		if len(payload) != len(raw) {
+			return fmt.Errorf("%w: %d bytes, want %d", ErrDamaged, len(payload), len(raw))
 		}
-		return append(make([]byte, 0, size), payload...), nil
+		copy(raw, payload)
+		return nil
 	case zstandard:
-		raw := make([]byte, size)
-		return raw, unframe(payload, raw)
+		return unframe(payload, raw)
 	case pieces:
-		return unpackPieces(payload, size)
+		return unpackPieces(payload, raw, 0)
+	case seamed:
+		return unpackPieces(payload, raw, seamSize)
 	}
-	return nil, fmt.Errorf("%w: unknown codec %d", ErrDamaged, c)
+	return fmt.Errorf("%w: unknown codec %d", ErrDamaged, c)
 }
 
-// unframe unpacks a frame that holds as many bytes as raw, into raw.
+// unframe unpacks a frame that holds as many bytes as raw, into raw. It may write up to its capacity.
 func unframe(frame, raw []byte) error {
 	var h zstd.Header
 	if err := h.Decode(frame); err != nil || !h.HasFCS || h.FrameContentSize != uint64(len(raw)) {
 		return fmt.Errorf("%w: frame and header differ in size", ErrDamaged)
 	}
-	got, err := decoder().DecodeAll(frame, raw[:0:len(raw)])
+	got, err := decoder().DecodeAll(frame, raw[:0])
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}

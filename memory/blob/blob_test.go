@@ -38,6 +38,18 @@ func old(packed []byte) []byte {
 	return b
 }
 
+// seamless is raw in n pieces without seams, as the codec pieces had them.
+func seamless(raw []byte, n int) []byte {
+	frames := make([][]byte, n)
+	packed := append(header(raw, pieces, 0, 0), byte(n))
+	for i := range n {
+		from, to := bounds(i, n, len(raw))
+		frames[i] = fast().EncodeAll(raw[from:to], nil)
+		packed = binary.BigEndian.AppendUint32(packed, uint32(len(frames[i])))
+	}
+	return seal(append(packed, bytes.Join(frames, nil)...), Of(raw))
+}
+
 // noise is n bytes that do not compress.
 func noise(n int) []byte {
 	var b []byte
@@ -63,6 +75,9 @@ func TestWhatWasPackedComesBack(t *testing.T) {
 			got, err := Unpack(packed, int64(len(raw)), Of(raw))
 			if err != nil || !bytes.Equal(got, raw) {
 				t.Errorf("%s: %d bytes came back as %d, %v", name, len(raw), len(got), err)
+			}
+			if cap(got) != len(got) {
+				t.Errorf("%s: two users could append to the same %d bytes behind it", name, cap(got)-len(got))
 			}
 		}
 	}
@@ -101,15 +116,20 @@ func TestPiecesComeBackWhereverTheyWereCut(t *testing.T) {
 	for name, raw := range large() {
 		sum := Of(raw)
 		for _, n := range []int{2, 3, 7, mostPieces} {
-			packed := seal(packPieces(raw, n), sum)
+			packed := seamless(raw, n)
 			got, err := Unpack(packed, int64(len(raw)), sum)
+			if err != nil || !bytes.Equal(got, raw) {
+				t.Errorf("%s in %d pieces without seams: %d bytes came back as %d, %v", name, n, len(raw), len(got), err)
+			}
+			packed = seal(packPieces(raw, n), sum)
+			got, err = Unpack(packed, int64(len(raw)), sum)
 			if err != nil || !bytes.Equal(got, raw) {
 				t.Errorf("%s in %d pieces: %d bytes came back as %d, %v", name, n, len(raw), len(got), err)
 			}
-			if codec(packed[1]) != pieces || n > 3 {
+			if codec(packed[1]) != seamed || n > 3 {
 				continue
 			}
-			for i := range min(len(packed)-HeaderSize, 1+4*n+8) { // the table and the beginning of a frame
+			for i := range min(len(packed)-HeaderSize, 1+4*n+(n-1)*seamSize+8) { // the table, the seams and the beginning of a frame
 				bad := bytes.Clone(packed)
 				bad[HeaderSize+i] ^= 0x41
 				bad = seal(bad, sum) // what the seal does not see must not be worse than an error
@@ -186,6 +206,7 @@ func TestSumsAreReadBack(t *testing.T) {
 // S12: bytes that nobody wrote are an error.
 func FuzzUnpack(f *testing.F) {
 	f.Add(seal(packPieces(large()["long hexadecimal"], 2), Sum{})[:1000])
+	f.Add(seamless(large()["long hexadecimal"], 2)[:1000])
 	for _, raw := range samples() {
 		packed, _ := Pack(raw)
 		f.Add(packed[:min(HeaderSize+500, len(packed))])
