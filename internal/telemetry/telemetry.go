@@ -21,9 +21,11 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/exemplar"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
@@ -114,7 +116,8 @@ func New(ctx context.Context, o Options, version string, w io.Writer) (*Telemetr
 	if err != nil {
 		return nil, fmt.Errorf("prometheus exporter: %w", err)
 	}
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
+	// No measurement has the context of a request, so there would be no exemplar.
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))
 	t.shutdown = append(t.shutdown, provider.Shutdown)
 	if t.Metrics, err = newMetrics(provider.Meter("signalbox")); err != nil {
 		return nil, err
@@ -141,9 +144,18 @@ func handler(w io.Writer, format string, lv slog.Level) slog.Handler {
 	return slog.NewTextHandler(w, opts)
 }
 
+// untraced begins no spans. Other than the tracer of package noop it leaves the context as it is: what a client sent of its trace is
+// found in it all the same, and a request has nothing to pay for.
+type untraced struct{ embedded.Tracer }
+
+// Start implements trace.Tracer.
+func (untraced) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
+	return ctx, noop.Span{}
+}
+
 func (t *Telemetry) trace(ctx context.Context, o Options, version string) error {
 	if o.OTLPEndpoint == "" {
-		t.Tracer = noop.NewTracerProvider().Tracer("signalbox")
+		t.Tracer = untraced{}
 		return nil
 	}
 	at, err := url.Parse(o.OTLPEndpoint)
