@@ -112,7 +112,7 @@ func (st *State) readBody(w *reply, r *http.Request) ([]byte, error) {
 		return nil, errFull
 	}
 	buf := make([]byte, 0, size)
-	pace := st.pace(w.start)
+	pace := st.pace(w)
 	for {
 		if len(buf) == cap(buf) {
 			more := min(len(buf), int(limit)-len(buf)) + 1

@@ -113,11 +113,17 @@ func (st *State) expect(w *reply, r *http.Request) {
 	if pause := time.Duration(st.opts.BodyTimeout); pause > 0 {
 		limit = min(limit, pause)
 	}
-	_ = w.rc.SetReadDeadline(w.start.Add(limit)) // a reader without deadlines has none to miss
+	w.expects = w.start.Add(limit)
+	_ = w.rc.SetReadDeadline(w.expects) // a reader without deadlines has none to miss
 }
 
-func (st *State) pace(begun time.Time) pace {
-	return pace{begun: begun, pause: time.Duration(st.opts.BodyTimeout), rate: int(st.limits.MinBodyRate)}
+// pace goes on from the deadline that expect set, which most bodies never need moved.
+func (st *State) pace(w *reply) pace {
+	c := pace{begun: w.start, pause: time.Duration(st.opts.BodyTimeout), rate: int(st.limits.MinBodyRate)}
+	if c.pause > 0 || c.rate > 0 {
+		c.renewed, c.until = w.start, w.expects
+	}
+	return c
 }
 
 // renew moves the deadline of the read to come; read is how many bytes are here. Moving it costs a system call's worth, so it is

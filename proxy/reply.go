@@ -13,12 +13,13 @@ import (
 // read it, and what every answer and log line carries. It belongs to the request's goroutine.
 type reply struct {
 	http.ResponseWriter
-	rc      *http.ResponseController
+	rc      http.ResponseController
 	id      string
 	start   time.Time
 	status  int           // 0 until the head is written
 	patient time.Duration // how long the client may leave the answer unread; 0 is for ever
 	renewed time.Time     // when the write deadline was set last
+	expects time.Time     // the deadline of a body that nobody reads; zero when there is no body
 	limiter *rate.Limiter
 	lease   *rate.Lease // of limits; nil for none
 	bytes   *inFlight
@@ -27,7 +28,7 @@ type reply struct {
 }
 
 func newReply(w http.ResponseWriter, r *http.Request) *reply {
-	out := &reply{ResponseWriter: w, rc: http.NewResponseController(w), id: requestID(r.Header), start: time.Now()}
+	out := &reply{ResponseWriter: w, rc: *http.NewResponseController(w), id: requestID(r.Header), start: time.Now()}
 	w.Header()["X-Request-Id"] = []string{out.id}
 	return out
 }

@@ -108,9 +108,11 @@ func (p *Proxy) acquire() *State {
 func (p *Proxy) Handler() http.Handler {
 	r := chi.NewRouter()
 	r.Use(middleware.GetHead) // load balancers probe with HEAD
+	forwarded := make(map[string]http.HandlerFunc, len(surfaces))
 	for i := range surfaces {
 		s := &surfaces[i]
-		r.Post(s.path, p.serve(func(st *State, w *reply, r *http.Request) error { return p.answer(st, w, r, s) }))
+		forwarded[s.path] = p.serve(func(st *State, w *reply, r *http.Request) error { return p.answer(st, w, r, s) })
+		r.Post(s.path, forwarded[s.path])
 	}
 	r.Get("/v1/models", p.serve(p.listModels))
 	r.Get("/v1/models/*", p.serve(p.oneModel))
@@ -124,7 +126,19 @@ func (p *Proxy) Handler() http.Handler {
 	r.Get("/readyz", p.serve(p.ready))
 	r.NotFound(p.serve(func(*State, *reply, *http.Request) error { return errNoRoute }))
 	r.MethodNotAllowed(p.serve(refuseMethod(r)))
-	return refuseUpgrades(p, r)
+	return refuseUpgrades(p, straight(forwarded, r))
+}
+
+// straight hands requests that are forwarded to their handler, and all others to the router: that would find the same, but makes a
+// context and a copy of each request.
+func straight(forwarded map[string]http.HandlerFunc, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h := forwarded[r.URL.Path]; h != nil && r.Method == http.MethodPost && r.URL.RawPath == "" {
+			h(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // refuseUpgrades stands before the router: CONNECT has no path to match, and a request to switch

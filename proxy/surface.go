@@ -67,6 +67,9 @@ func choices(req *openai.Request) int { return max(number(req.Field("n")), 1) }
 
 // number reads a JSON number as a server may that takes 4.0 and 4e0 for 4: rounded up, and from 0 to 2^31-1. What is none is 0.
 func number(b []byte) int {
+	if len(b) == 0 {
+		return 0
+	}
 	f, err := strconv.ParseFloat(string(b), 64)
 	if err != nil && !math.IsInf(f, 1) {
 		return 0
