@@ -14,6 +14,9 @@ import (
 // Field numbers of onnx.proto3 (onnx/onnx 1.23, IR version 13) and values of TensorProto.DataType.
 const (
 	modelGraph       = 7
+	modelOpset       = 8
+	opsetDomain      = 1
+	opsetVersion     = 2
 	graphNode        = 1
 	graphInitializer = 5
 	graphInput       = 11
@@ -23,12 +26,17 @@ const (
 	nodeName         = 3
 	nodeOpType       = 4
 	nodeAttribute    = 5
+	nodeDomain       = 7
 	attributeName    = 1
 	attributeInt     = 3
+	attributeGraph   = 6
+	attributeGraphs  = 11
 	attributeType    = 20
 	attributeTypeInt = 2
+	tensorDims       = 1
 	tensorDataType   = 2
 	tensorName       = 8
+	tensorRawData    = 9
 	valueName        = 1
 	valueType        = 2
 	typeTensor       = 1

@@ -7,15 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	ort "github.com/yalue/onnxruntime_go"
 	"golang.org/x/sys/cpu"
 
+	"signalbox/gpu/dense"
 	"signalbox/internal/tensor"
 )
 
@@ -94,6 +97,9 @@ func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loa
 			return nil, err
 		}
 	}
+	if model, err = ownOperators(o, model, &cfg); err != nil {
+		return nil, err
+	}
 	before := anonymous()
 	native, err := ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, o)
 	if err != nil {
@@ -108,6 +114,35 @@ func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loa
 		elems[i] = v.elem
 	}
 	return &ortSession{native: native, elems: elems, caches: cfg.caches, idle: make(chan *runState, cfg.keep), handles: cfg.handles, limit: cfg.limit, hung: cfg.hung}, nil
+}
+
+// ownOperators gives the model the operators of package dense where they can run. Where they cannot be registered the model runs as it is:
+// they only make it faster.
+func ownOperators(o *ort.SessionOptions, model []byte, cfg *loadOptions) ([]byte, error) {
+	if cfg.plain || cfg.provider.name != ProviderCPU || !dense.Supported() {
+		return model, nil
+	}
+	fused, layers, err := fuse(model)
+	if err != nil || layers == 0 {
+		return model, err
+	}
+	loaded.mu.Lock()
+	path := loaded.lib.Path
+	loaded.mu.Unlock()
+	if err := dense.Register(path, pointerOf(o)); err != nil {
+		return model, nil //nolint:nilerr // see above
+	}
+	return fused, nil
+}
+
+// pointerOf returns the OrtSessionOptions that o stands for, nil when the binding keeps it in another way than it does in 1.35: it has no
+// way to register operators that are not in a shared library of their own.
+func pointerOf(o *ort.SessionOptions) unsafe.Pointer {
+	field := reflect.ValueOf(o).Elem().FieldByName("o")
+	if field.Kind() != reflect.Pointer {
+		return nil
+	}
+	return field.UnsafePointer()
 }
 
 // saturates reports whether sums of 8-bit products may overflow on this processor: see apart. A no must be

@@ -26,6 +26,7 @@ type loadOptions struct {
 	settings map[string]string // the provider's own options
 	device   int
 	strict   bool // no operator may fall back to the CPU
+	plain    bool // no operators of our own
 	threads  int
 	keep     int           // run options kept for reuse: the number of runs at once
 	handles  *atomic.Int64 // native objects alive

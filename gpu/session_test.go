@@ -379,11 +379,11 @@ func waitFor(t *testing.T, holds func() bool) {
 	}
 }
 
-func readFile(t *testing.T, path string) []byte {
-	t.Helper()
+func readFile(tb testing.TB, path string) []byte {
+	tb.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b
 }

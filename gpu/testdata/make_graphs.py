@@ -16,13 +16,14 @@ FLOAT, HALF, BF16, DOUBLE = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.
 INT32, INT64 = TensorProto.INT32, TensorProto.INT64
 
 
-def save(path, nodes, inputs, outputs, initializers=()):
+def save(path, nodes, inputs, outputs, initializers=(), domains=()):
     """Checks a graph and writes it without anything that changes from run to run."""
     info = helper.make_tensor_value_info
     graph = helper.make_graph(
         nodes, path.stem, [info(*i) for i in inputs], [info(*o) for o in outputs], initializer=list(initializers)
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    opsets = [helper.make_opsetid("", 17), *(helper.make_opsetid(d, 1) for d in domains)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     onnx.checker.check_model(model, full_check=True)
     path.write_bytes(model.SerializeToString(deterministic=True))
 
@@ -45,7 +46,56 @@ def loop_body(width):
     )
 
 
+def save_layers():
+    """8-bit layers as the embedded bundles have them: smoothed or not, with shared weights, and some that gpu.fuse has to leave alone."""
+    rng, nodes, constants = np.random.default_rng(2), [], []
+    node = helper.make_node
+
+    def constant(name, value):
+        constants.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def weights(name, width, out):
+        constant(name + ".w", rng.integers(-127, 128, (width, out)).astype(np.int8))
+
+    def product(x, name, out, width=None, shared=None, zero=0):
+        """Rounds x and multiplies it; smooths it before where width is given."""
+        if width:
+            nodes.append(node("Mul", [x, constant(name + ".smooth", rng.uniform(0.5, 2, width).astype(np.float32))], [name + ".smoothed"]))
+            x = name + ".smoothed"
+        step, middle = constant(name + ".step", np.float32(rng.uniform(0.02, 0.03))), constant(name + ".middle", np.uint8(rng.integers(90, 160)))
+        nodes.append(node("QuantizeLinear", [x, step, middle], [name + ".rounded"]))
+        scale = constant(name + ".scale", rng.uniform(1e-3, 1e-2, out).astype(np.float32))
+        bias = constant(name + ".bias", rng.normal(size=out).astype(np.float32))
+        zeros = constant(name + ".zero", np.full(out, zero, np.int8))
+        inputs = [name + ".rounded", (shared or name) + ".w", step, scale, middle, zeros, bias]
+        nodes.append(node("MatMulIntegerToFloat", inputs, [name], domain="com.microsoft"))
+        return name
+
+    norm = [constant("norm.gain", rng.uniform(0.5, 2, 48).astype(np.float32)), constant("norm.shift", rng.normal(size=48).astype(np.float32))]
+    nodes.append(node("LayerNormalization", ["x", *norm], ["h"], axis=-1, epsilon=1e-12))
+    for name, width, out in (("up", 48, 144), ("down", 144, 48), ("bare", 48, 96), ("narrow", 48, 50), ("shifted", 48, 48), ("open", 48, 48)):
+        weights(name, width, out)
+    nodes.append(node("Gelu", [product("h", "up", 144, width=48)], ["inner"], domain="com.microsoft"))
+    nodes.append(node("Sum", ["h", product("inner", "down", 48, width=144)], ["y"]))
+    product("h", "again", 144, width=48, shared="up")  # the weights of another layer
+    product("x", "bare", 96)
+    product("h", "narrow", 50)  # no whole number of groups
+    product("h", "shifted", 48, zero=1)  # weights with a zero point
+    product("x", "open", 48, width=48)  # nobody knows that x is 48 wide: it stays multiplied outside
+    outputs = [("y", 48), ("again", 144), ("bare", 96), ("narrow", 50), ("shifted", 48), ("open", 48)]
+    save(
+        HERE / "layers.onnx",
+        nodes,
+        [("x", FLOAT, ["batch", "sequence", 48])],
+        [(name, FLOAT, ["batch", "sequence", out]) for name, out in outputs],
+        constants,
+        ["com.microsoft"],
+    )
+
+
 def main():
+    save_layers()
     node = helper.make_node
     vector = ["batch", "width"]
     tokens = ["batch", "sequence"]

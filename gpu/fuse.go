@@ -1,0 +1,366 @@
+package gpu
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"signalbox/gpu/dense"
+)
+
+// Inputs of MatMulIntegerToFloat (com.microsoft), and of QuantizeLinear.
+const (
+	productLeft = iota
+	productWeights
+	productStep
+	productScale
+	productMiddle
+	productZero
+	productBias
+	productInputs
+
+	roundGiven  = 0
+	roundStep   = 1
+	roundMiddle = 2
+	roundInputs = 3
+	microsoft   = "com.microsoft"
+	opProduct   = "MatMulIntegerToFloat"
+	opRound     = "QuantizeLinear"
+	opMul       = "Mul"
+	widthDepth  = 8 // nodes that widthOf goes back
+)
+
+// node is a node of a graph with what fusing needs to know of it.
+type node struct {
+	raw             []byte // NodeProto
+	name            string
+	op, domain      string
+	inputs, outputs []string
+	attributes      bool
+	gone            bool // left out of the result
+}
+
+// constant is an initializer whose value is in the graph.
+type constant struct {
+	raw  []byte // TensorProto
+	elem elemType
+	dims []int
+	data []byte // little-endian; nil when the numbers are kept in another way
+}
+
+// fuser holds a graph while its 8-bit layers become operators of package dense.
+type fuser struct {
+	nodes     []*node
+	from      map[string]*node // by output
+	uses      map[string]int   // of each value, by nodes and as an output of the graph
+	constants map[string]*constant
+	packed    map[string]bool // weights that are to be packed
+	nested    bool            // a node holds a graph of its own, which may use any value
+}
+
+// fuse returns the model with the 8-bit linear layers that package dense can do turned into its operator, and how many there were. Without
+// any the model is returned as it is; it is never written to. What comes out of the graph stays the same, bit for bit.
+func fuse(model []byte) (fused []byte, layers int, err error) {
+	f := fuser{from: map[string]*node{}, uses: map[string]int{}, constants: map[string]*constant{}, packed: map[string]bool{}}
+	if err := f.read(model); err != nil || f.nested {
+		return model, 0, err
+	}
+	var found []*node
+	users := map[string]int{} // of weights, among the layers found
+	for _, n := range f.nodes {
+		if f.fits(n) {
+			found = append(found, n)
+			users[n.inputs[productWeights]]++
+		}
+	}
+	for _, n := range found {
+		weights := n.inputs[productWeights]
+		if users[weights] != f.uses[weights] {
+			continue // somebody else reads them in their own order
+		}
+		f.packed[weights] = true
+		f.replace(n)
+		layers++
+	}
+	if layers == 0 {
+		return model, 0, nil
+	}
+	return f.write(model), layers, nil
+}
+
+// read fills f from a serialised ModelProto.
+func (f *fuser) read(model []byte) error {
+	var given, outputs []value
+	err := eachOf(model, modelGraph, func(num int, b []byte) error {
+		switch num {
+		case graphNode:
+			n := &node{raw: b}
+			f.nodes = append(f.nodes, n)
+			return f.readNode(n)
+		case graphInitializer:
+			name, c, err := readConstant(b)
+			f.constants[name] = c
+			return err
+		case graphInput:
+			return appendValue(&given, b)
+		case graphOutput:
+			return appendValue(&outputs, b)
+		}
+		return nil
+	})
+	for _, v := range given {
+		delete(f.constants, v.name) // a default that callers may replace
+	}
+	for _, v := range outputs {
+		f.uses[v.name]++
+	}
+	return err
+}
+
+func (f *fuser) readNode(n *node) error {
+	err := fields(n.raw, func(num int, b []byte, _ uint64) error {
+		switch num {
+		case nodeInput:
+			n.inputs = append(n.inputs, string(b))
+			f.uses[string(b)]++
+		case nodeOutput:
+			n.outputs = append(n.outputs, string(b))
+			f.from[string(b)] = n
+		case nodeName:
+			n.name = string(b)
+		case nodeOpType:
+			n.op = string(b)
+		case nodeDomain:
+			n.domain = string(b)
+		case nodeAttribute:
+			n.attributes = true
+			return fields(b, func(num int, _ []byte, _ uint64) error {
+				f.nested = f.nested || num == attributeGraph || num == attributeGraphs
+				return nil
+			})
+		}
+		return nil
+	})
+	return err
+}
+
+// readConstant reads a serialised TensorProto.
+func readConstant(msg []byte) (name string, c *constant, err error) {
+	c = &constant{raw: msg}
+	err = fields(msg, func(num int, b []byte, n uint64) error {
+		switch num {
+		case tensorName:
+			name = string(b)
+		case tensorDataType:
+			c.elem = elemType(n)
+		case tensorRawData:
+			c.data = b
+		case tensorDims:
+			if b == nil {
+				c.dims = append(c.dims, int(n)) // compared with what is there, never used as a size
+			}
+			for len(b) > 0 { // packed
+				v, size := protowire.ConsumeVarint(b)
+				if size < 0 {
+					return protowire.ParseError(size)
+				}
+				c.dims, b = append(c.dims, int(v)), b[size:]
+			}
+		}
+		return nil
+	})
+	return name, c, err
+}
+
+// is reports whether a name stands for a constant of a type and a shape, with its numbers at hand.
+func (f *fuser) is(name string, elem elemType, dims ...int) bool {
+	c := f.constants[name]
+	return c != nil && c.elem == elem && slices.Equal(c.dims, dims) && c.data != nil
+}
+
+// fits reports whether a node is a product with constant weights behind a rounding, of a shape that package dense can do.
+func (f *fuser) fits(n *node) bool {
+	if n.op != opProduct || n.domain != microsoft || n.attributes || len(n.inputs) != productInputs || len(n.outputs) != 1 {
+		return false
+	}
+	weights := f.constants[n.inputs[productWeights]]
+	if weights == nil || weights.elem != elemInt8 || len(weights.dims) != 2 {
+		return false
+	}
+	in, out := weights.dims[0], weights.dims[1]
+	if !dense.Fits(in, out) || len(weights.data) != in*out {
+		return false
+	}
+	round := f.from[n.inputs[productLeft]]
+	return round != nil && round.op == opRound && round.domain == "" && !round.attributes && len(round.inputs) == roundInputs &&
+		round.inputs[roundStep] == n.inputs[productStep] && round.inputs[roundMiddle] == n.inputs[productMiddle] &&
+		f.is(n.inputs[productStep], elemFloat) && f.is(n.inputs[productMiddle], elemUint8) &&
+		f.is(n.inputs[productScale], elemFloat, out) && f.is(n.inputs[productBias], elemFloat, out) && f.symmetric(n.inputs[productZero])
+}
+
+// symmetric reports whether the zero point of weights is zero.
+func (f *fuser) symmetric(name string) bool {
+	c := f.constants[name]
+	return name == "" || c != nil && c.elem == elemInt8 && c.data != nil && !slices.ContainsFunc(c.data, func(b byte) bool { return b != 0 })
+}
+
+// replace turns a product that fits into the operator, and drops the nodes before it that nobody needs any more.
+func (f *fuser) replace(n *node) {
+	round := f.from[n.inputs[productLeft]]
+	x, smooth := round.inputs[roundGiven], ""
+	mul := f.from[x]
+	if given, factors, ok := f.smoothing(mul, f.constants[n.inputs[productWeights]].dims[0]); ok {
+		x, smooth = given, factors
+	}
+	in := n.inputs
+	for _, name := range in {
+		f.uses[name]--
+	}
+	n.op, n.domain = dense.Op, dense.Domain
+	n.inputs = []string{x, smooth, in[productWeights], in[productStep], in[productScale], in[productMiddle], in[productBias]}
+	n.raw = encodeNode(n)
+	for _, name := range n.inputs {
+		f.uses[name]++
+	}
+	f.drop(round)
+	if smooth != "" {
+		f.drop(mul)
+	}
+}
+
+// smoothing takes a Mul apart that multiplies each column of something as wide as the layer by a constant.
+func (f *fuser) smoothing(mul *node, in int) (given, factors string, ok bool) {
+	if mul == nil || mul.op != opMul || mul.domain != "" || len(mul.inputs) != 2 {
+		return "", "", false
+	}
+	given, factors = mul.inputs[0], mul.inputs[1]
+	return given, factors, f.is(factors, elemFloat, in) && f.widthOf(given, widthDepth) == in
+}
+
+// widthOf is the last size of a value, 0 when it is not known. Only the operators of transformers are looked at.
+func (f *fuser) widthOf(name string, depth int) int {
+	n := f.from[name]
+	if n == nil || depth == 0 {
+		return 0
+	}
+	switch n.op {
+	case "LayerNormalization":
+		if c := f.constants[n.inputs[1]]; c != nil && len(c.dims) == 1 {
+			return c.dims[0]
+		}
+	case "Gelu":
+		return f.widthOf(n.inputs[0], depth-1)
+	case "Add", "Sum": // the widest: the others are as wide or repeated
+		widest := 0
+		for _, in := range n.inputs {
+			widest = max(widest, f.widthOf(in, depth-1))
+		}
+		if widest > 1 {
+			return widest
+		}
+	case opProduct, dense.Op:
+		for _, in := range n.inputs[1:] {
+			if c := f.constants[in]; c != nil && c.elem == elemInt8 && len(c.dims) == 2 {
+				return c.dims[1]
+			}
+		}
+	}
+	return 0
+}
+
+// drop leaves a node out when nothing uses what it gives.
+func (f *fuser) drop(n *node) {
+	if n.gone || slices.ContainsFunc(n.outputs, func(name string) bool { return f.uses[name] > 0 }) {
+		return
+	}
+	n.gone = true
+	for _, name := range n.inputs {
+		f.uses[name]--
+	}
+}
+
+// write returns the model with the nodes of f, the weights in the order of package dense, and the operator's domain.
+func (f *fuser) write(model []byte) []byte {
+	out := make([]byte, 0, len(model))
+	var graph []byte
+	at := 0
+	_ = each(model, func(num int, field, body []byte) {
+		if num != modelGraph {
+			out = append(out, field...)
+			return
+		}
+		graph = slices.Grow(graph, len(body))
+		_ = each(body, func(num int, field, body []byte) {
+			switch num {
+			case graphNode:
+				n := f.nodes[at]
+				at++
+				if !n.gone {
+					graph = appendMessage(graph, graphNode, n.raw)
+				}
+			case graphInitializer:
+				graph = f.appendConstant(graph, field, body)
+			default:
+				graph = append(graph, field...)
+			}
+		})
+	})
+	domain := appendMessage(nil, opsetDomain, []byte(dense.Domain))
+	domain = protowire.AppendVarint(protowire.AppendTag(domain, opsetVersion, protowire.VarintType), dense.Version)
+	return appendMessage(appendMessage(out, modelOpset, domain), modelGraph, graph)
+}
+
+// appendConstant adds an initializer, packed where it has to be; what nobody uses any more is left out.
+func (f *fuser) appendConstant(graph, field, body []byte) []byte {
+	name, c, err := readConstant(body)
+	if err != nil || f.constants[name] != nil && f.uses[name] == 0 {
+		return graph
+	}
+	if !f.packed[name] {
+		return append(graph, field...)
+	}
+	tensor := make([]byte, 0, len(body))
+	_ = each(body, func(num int, field, _ []byte) {
+		if num == tensorRawData {
+			field = appendMessage(nil, tensorRawData, dense.Pack(c.data, c.dims[0], c.dims[1]))
+		}
+		tensor = append(tensor, field...)
+	})
+	return appendMessage(graph, graphInitializer, tensor)
+}
+
+// encodeNode returns a node without attributes as a NodeProto.
+func encodeNode(n *node) []byte {
+	var b []byte
+	for _, s := range n.inputs {
+		b = appendMessage(b, nodeInput, []byte(s))
+	}
+	for _, s := range n.outputs {
+		b = appendMessage(b, nodeOutput, []byte(s))
+	}
+	b = appendMessage(b, nodeName, []byte(n.name))
+	b = appendMessage(b, nodeOpType, []byte(n.op))
+	return appendMessage(b, nodeDomain, []byte(n.domain))
+}
+
+func appendMessage(b []byte, num protowire.Number, body []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), body)
+}
+
+// each calls f for each field of a message, whole and what is in it.
+func each(msg []byte, f func(num int, field, body []byte)) error {
+	for len(msg) > 0 {
+		num, typ, n := protowire.ConsumeField(msg)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		var body []byte
+		if typ == protowire.BytesType {
+			_, _, tag := protowire.ConsumeTag(msg)
+			body, _ = protowire.ConsumeBytes(msg[tag:])
+		}
+		f(int(num), msg[:n], body)
+		msg = msg[n:]
+	}
+	return nil
+}
