@@ -15,7 +15,8 @@
 //	cost   the seconds until the first token: text to compute, text queued before it, company
 //
 // The cheapest endpoint gets the request, but the home keeps it unless another saves more than a tenth and more
-// than 50 ms; who leaves goes to the second home rather than anywhere. Text to compute counts twice, because it delays
+// than 50 ms; who leaves goes to the second home rather than anywhere. A prompt that has left is kept by who has it in the same
+// way, until home has it too. Text to compute counts twice, because it delays
 // others and takes their place in the cache, but for a key that keeps its home busy: that has several homes.
 //
 // Text is hashed without its class, which comes in when a block is looked up. So the chain of a stored context is

@@ -119,7 +119,7 @@ func (p *Placer) place(now time.Time, r *Request, ticket func(now time.Time, r *
 	if homes > 1 {
 		p.unburden(&bids, order[:homes])
 	}
-	at := p.choose(order[:len(p.endpoints)], &bids, homes)
+	at := p.choose(order[:len(p.endpoints)], &bids, homes, tokens)
 	if at < 0 {
 		return Ticket{}, false
 	}
@@ -205,9 +205,10 @@ func (r *Request) tokensOf(blocks, tokens int) int {
 	return min(tokens, int(float64(tokens)*float64(blocks*BlockBytes)/float64(max(r.Bytes, blocks*BlockBytes))))
 }
 
-// choose returns the index of the endpoint to take, or -1. Of the n homes of a key the cheapest one counts as its
-// home. Others are asked in the order of the key whether they are as good as the best one.
-func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, n int) int {
+// choose returns the index of the endpoint to take, or -1. A request stays where it belongs unless another endpoint is enough better.
+// Others are asked in the order of the key whether they are as good as the best one. homes is how many the key has, tokens the length
+// of the prompt.
+func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, homes, tokens int) int {
 	best := math.Inf(1)
 	for _, i := range order {
 		best = min(best, bids[i].cost)
@@ -215,14 +216,8 @@ func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, n int) int {
 	if math.IsInf(best, 1) || math.IsNaN(best) {
 		return -1
 	}
-	home := order[0]
-	for _, i := range order[1:n] {
-		if bids[i].cost < bids[home].cost {
-			home = i
-		}
-	}
-	if p.near(bids[home].cost, best) {
-		return int(home)
+	if i := p.seat(order, bids, homes, tokens); p.near(bids[i].cost, best) {
+		return i
 	}
 	for _, i := range order {
 		if p.near(bids[i].cost, best) {
@@ -230,6 +225,25 @@ func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, n int) int {
 		}
 	}
 	return -1 // not reached: the best one is near itself
+}
+
+// seat is where a request belongs: at the cheapest home of its key. Where the only home should have less than half of what another
+// should have of most of the prompt, it is that other: the prompt came there when home was busy, and need not be computed again.
+func (p *Placer) seat(order []uint8, bids *[MaxEndpoints]bid, homes, tokens int) int {
+	seat := int(order[0])
+	for _, i := range order[1:homes] {
+		if bids[i].cost < bids[seat].cost {
+			seat = int(i)
+		}
+	}
+	if homes > 1 {
+		return seat
+	}
+	holder, has := p.holder(bids, seat)
+	if float64(has) >= tooLittle*float64(tokens) && float64(bids[seat].known) < tooLittle*float64(has) {
+		return holder
+	}
+	return seat
 }
 
 // near reports whether a cost is so close to the best that leaving would not pay.

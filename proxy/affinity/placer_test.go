@@ -221,6 +221,32 @@ func TestAHomeIsBelievedToHaveNothingThatIsKnownToBeElsewhere(t *testing.T) {
 	}
 }
 
+// A prompt that went elsewhere while its home was busy is not computed again at home to save nothing.
+func TestAPromptStaysWhereItIsOnceItLeftHome(t *testing.T) {
+	for _, c := range []struct {
+		penalty float64 // seconds, at the holder; 0.4 s are to compute at home, which count twice
+		stays   bool
+	}{{0, true}, {0.78, true}, {0.86, true}, {1.1, false}} {
+		s := newStage(t, nil)
+		home := s.place(s.request("a"))
+		home.End(s.Now(), affinity.Usage{Failed: true})
+		s.Pass(time.Minute)
+		away := s.request("a")
+		away.Penalty = make([]float64, 4)
+		away.Penalty[home.Endpoint] = 10
+		holder, _ := s.serve(away, 0)
+		if holder.Home {
+			t.Fatal("10 s against the home, and the request went there")
+		}
+		r := s.request("a")
+		r.Penalty = make([]float64, 4)
+		r.Penalty[holder.Endpoint] = c.penalty
+		if k := s.place(r); (k.Endpoint == holder.Endpoint) != c.stays || !c.stays && !k.Home {
+			t.Errorf("%v s against the holder: endpoint %d (home: %t), the holder is %d", c.penalty, k.Endpoint, k.Home, holder.Endpoint)
+		}
+	}
+}
+
 func TestEndpointsThatAreRuledOutGetNothing(t *testing.T) {
 	s := newStage(t, nil)
 	r := s.request("a")
