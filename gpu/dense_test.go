@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -118,6 +119,18 @@ func TestEmbeddedBundlesGiveTheBitsOfTheLibrary(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A graph that brings the operator along, where the runtime does not know it, is an error of the model and nothing worse.
+func TestModelsWithOurOperatorAreRefused(t *testing.T) {
+	fused, layers, err := fuse(readGraph(t, "layers"))
+	if err != nil || layers == 0 {
+		t.Fatalf("%d layers, error %v", layers, err)
+	}
+	r := openRuntime(t, nil)
+	if _, err := r.NewSession(t.Context(), fused, SessionOptions{Name: "theirs"}); err == nil || !strings.Contains(err.Error(), dense.Op) {
+		t.Errorf("error %v", err)
 	}
 }
 

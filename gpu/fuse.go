@@ -55,14 +55,14 @@ type fuser struct {
 	uses      map[string]int   // of each value, by nodes and as an output of the graph
 	constants map[string]*constant
 	packed    map[string]bool // weights that are to be packed
-	nested    bool            // a node holds a graph of its own, which may use any value
+	odd       bool            // a node holds a graph of its own, which may use any value, or claims to be one of our operators
 }
 
 // fuse returns the model with the 8-bit linear layers that package dense can do turned into its operator, and how many there were. Without
 // any the model is returned as it is; it is never written to. What comes out of the graph stays the same, bit for bit.
 func fuse(model []byte) (fused []byte, layers int, err error) {
 	f := fuser{from: map[string]*node{}, uses: map[string]int{}, constants: map[string]*constant{}, packed: map[string]bool{}}
-	if err := f.read(model); err != nil || f.nested {
+	if err := f.read(model); err != nil || f.odd {
 		return model, 0, err
 	}
 	var found []*node
@@ -132,10 +132,11 @@ func (f *fuser) readNode(n *node) error {
 			n.op = string(b)
 		case nodeDomain:
 			n.domain = string(b)
+			f.odd = f.odd || n.domain == dense.Domain
 		case nodeAttribute:
 			n.attributes = true
 			return fields(b, func(num int, _ []byte, _ uint64) error {
-				f.nested = f.nested || num == attributeGraph || num == attributeGraphs
+				f.odd = f.odd || num == attributeGraph || num == attributeGraphs
 				return nil
 			})
 		}

@@ -79,6 +79,17 @@ func TestWeightsThatOthersReadStayInOrder(t *testing.T) {
 	}
 }
 
+// The operator trusts the shapes that fuse has seen, so no layer of a model that brings it along is fused.
+func TestModelsCannotBringOurOperators(t *testing.T) {
+	t.Parallel()
+	model := readFile(t, filepath.Join("testdata", "layers.onnx"))
+	theirs := encodeNode(&node{op: dense.Op, domain: dense.Domain, inputs: []string{"x"}, outputs: []string{"theirs"}})
+	with := appendMessage(slices.Clone(model), modelGraph, appendMessage(nil, graphNode, theirs))
+	if got, layers, err := fuse(with); err != nil || layers != 0 || &got[0] != &with[0] {
+		t.Errorf("%d layers, error %v", layers, err)
+	}
+}
+
 func TestEmbeddedBundlesConsistOfOperators(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"default": 27, "grounding": 24} {

@@ -138,6 +138,8 @@ static status *create(const op *o, void *const *api, const info *at, void **made
 	TRY(count_of(weights, 2, size));
 	TRY(tensor_data((value *)weights, &w));
 	TRY(tensor_data((value *)middle, &m));
+	if (size[0] <= 0 || size[1] <= 0 || size[0] > 4096 || size[0] % 16 || size[1] % 48) // as in dense.Fits
+		return invalid("Dense: weights of a shape that does not fit");
 	kernel *k = calloc(1, sizeof *k + size[1] * sizeof k->sums[0]);
 	if (!k)
 		return invalid("Dense: out of memory");
