@@ -108,7 +108,7 @@ func (p *Proxy) resolve(ctx context.Context, who Principal, req *openai.Request,
 	}
 	if r.named() {
 		r.sum()
-		p.tel.Metrics.ContextRequest(r.tier.String()) //nolint:contextcheck // metrics outlive requests
+		p.tel.Metrics.ContextRequest(r.tier.String())
 	}
 	return r, nil
 }

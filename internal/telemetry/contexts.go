@@ -16,7 +16,7 @@ func (m *Metrics) PageIn(from string, d time.Duration) {
 	if from == "l2" {
 		direction = "l2_to_hot"
 	}
-	m.pageSeconds.record(d.Seconds(), direction)
+	m.pageSeconds.record(background(), d.Seconds(), direction)
 }
 
 // PageOut records the time to make the copy of an object that a tier holds: to pack it for l2, or to write it to l3.
@@ -25,7 +25,7 @@ func (m *Metrics) PageOut(to string, d time.Duration) {
 	if to == "l2" {
 		direction = "hot_to_l2"
 	}
-	m.pageSeconds.record(d.Seconds(), direction)
+	m.pageSeconds.record(background(), d.Seconds(), direction)
 }
 
 // WatchContexts reports what census tells whenever the metrics are read: for each tier how many contexts are there, and

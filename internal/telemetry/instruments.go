@@ -117,10 +117,12 @@ type histogram struct {
 	to metric.Float64Histogram
 }
 
-// record takes the values of the labels in the order of their names. It does not depend on a request's context: a metric counts
-// even when the client is gone.
-func (h histogram) record(x float64, values ...string) {
-	h.to.Record(context.Background(), x, h.get(values)...)
+// Recording does not depend on a request's context: a metric counts even when the client is gone.
+func background() context.Context { return context.Background() }
+
+// record takes the values of the labels in the order of their names.
+func (h histogram) record(ctx context.Context, x float64, values ...string) {
+	h.to.Record(ctx, x, h.get(values)...)
 }
 
 func (m *maker) histogram(name, text string, bounds []float64, names ...string) histogram {
@@ -136,8 +138,8 @@ type gauge struct {
 	to metric.Int64Gauge
 }
 
-func (g gauge) record(x int64, values ...string) {
-	g.to.Record(context.Background(), x, g.get(values))
+func (g gauge) record(ctx context.Context, x int64, values ...string) {
+	g.to.Record(ctx, x, g.get(values))
 }
 
 func (m *maker) gauge(name, text string, names ...string) gauge {

@@ -121,7 +121,7 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 // Request counts one finished request.
 func (m *Metrics) Request(route, model string, status int, d time.Duration) {
 	m.requests.add(1, route, model, statusText(status))
-	m.requestSeconds.record(d.Seconds(), route)
+	m.requestSeconds.record(background(), d.Seconds(), route)
 }
 
 // statusText avoids an allocation for the codes that occur all the time.
@@ -147,13 +147,13 @@ func statusText(status int) string {
 }
 
 // Decide records the time to one decision.
-func (m *Metrics) Decide(d time.Duration) { m.decideSeconds.record(d.Seconds()) }
+func (m *Metrics) Decide(d time.Duration) { m.decideSeconds.record(background(), d.Seconds()) }
 
 // ModelRun counts one run of a classifier graph over rows texts.
 func (m *Metrics) ModelRun(bundle, provider string, d time.Duration, rows int) {
 	m.modelRuns.add(1, bundle, provider)
-	m.modelRunSeconds.record(d.Seconds(), bundle, provider)
-	m.batchSize.record(float64(rows))
+	m.modelRunSeconds.record(background(), d.Seconds(), bundle, provider)
+	m.batchSize.record(background(), float64(rows))
 }
 
 // SignalSkipped counts a signal that laziness saved.
@@ -168,12 +168,12 @@ func (m *Metrics) SignalUnknown(signal, reason string) {
 
 // TTFT records the time to the first byte of a streamed body.
 func (m *Metrics) TTFT(model string, d time.Duration) {
-	m.ttft.record(d.Seconds(), model)
+	m.ttft.record(background(), d.Seconds(), model)
 }
 
 // InterToken records the time between two chunks of a stream.
 func (m *Metrics) InterToken(model string, d time.Duration) {
-	m.interToken.record(d.Seconds(), model)
+	m.interToken.record(background(), d.Seconds(), model)
 }
 
 // Tokens counts tokens of one answer. kind is prompt, cached or completion.
@@ -258,12 +258,12 @@ func (m *Metrics) GuardAction(action string) {
 }
 
 // GuardCheck records the time that the check of a claim took.
-func (m *Metrics) GuardCheck(d time.Duration) { m.guardSeconds.record(d.Seconds()) }
+func (m *Metrics) GuardCheck(d time.Duration) { m.guardSeconds.record(background(), d.Seconds()) }
 
 // WorkerRestart counts a start of the process of the models after it ended.
 func (m *Metrics) WorkerRestart() { m.workerRestarts.add(1) }
 
 // Provider records an execution provider in use.
 func (m *Metrics) Provider(name, device string) {
-	m.provider.record(1, name, device)
+	m.provider.record(background(), 1, name, device)
 }
