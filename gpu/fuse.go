@@ -19,6 +19,8 @@ const (
 	productBias
 	productInputs
 
+	denseWeights = 2 // of our operator
+
 	roundGiven  = 0
 	roundStep   = 1
 	roundMiddle = 2
@@ -55,7 +57,7 @@ type fuser struct {
 	uses      map[string]int   // of each value, by nodes and as an output of the graph
 	constants map[string]*constant
 	packed    map[string]bool // weights that are to be packed
-	odd       bool            // a node holds a graph of its own, which may use any value, or claims to be one of our operators
+	odd       bool            // the model has graphs inside nodes, functions or sparse weights, or claims to have our operators
 }
 
 // fuse returns the model with the 8-bit linear layers that package dense can do turned into its operator, and how many there were. Without
@@ -90,15 +92,33 @@ func fuse(model []byte) (fused []byte, layers int, err error) {
 
 // read fills f from a serialised ModelProto.
 func (f *fuser) read(model []byte) error {
-	var given, outputs []value
-	err := eachOf(model, modelGraph, func(num int, b []byte) error {
+	err := fields(model, func(num int, b []byte, _ uint64) error {
 		switch num {
+		case modelFunctions:
+			f.odd = true // its nodes become nodes of the graph
+		case modelOpset:
+			return fields(b, func(num int, domain []byte, _ uint64) error {
+				f.odd = f.odd || num == opsetDomain && string(domain) == dense.Domain
+				return nil
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var given, outputs []value
+	err = eachOf(model, modelGraph, func(num int, b []byte) error {
+		switch num {
+		case graphSparse:
+			f.odd = true
 		case graphNode:
 			n := &node{raw: b}
 			f.nodes = append(f.nodes, n)
 			return f.readNode(n)
 		case graphInitializer:
 			name, c, err := readConstant(b)
+			f.odd = f.odd || f.constants[name] != nil // two of a name: who knows which counts
 			f.constants[name] = c
 			return err
 		case graphInput:
@@ -110,6 +130,9 @@ func (f *fuser) read(model []byte) error {
 	})
 	for _, v := range given {
 		delete(f.constants, v.name) // a default that callers may replace
+	}
+	for name := range f.from {
+		f.odd = f.odd || f.constants[name] != nil // a node called Constant would replace it
 	}
 	for _, v := range outputs {
 		f.uses[v.name]++
@@ -238,35 +261,64 @@ func (f *fuser) smoothing(mul *node, in int) (given, factors string, ok bool) {
 	return given, factors, f.is(factors, elemFloat, in) && f.widthOf(given, widthDepth) == in
 }
 
-// widthOf is the last size of a value, 0 when it is not known. Only the operators of transformers are looked at.
+// widthOf is the last size of a value, 0 when it is not known. Only the operators of transformers are looked at, and of a sum the first
+// term whose width is known: a model that runs has sums of terms as wide, or repeated to be.
 func (f *fuser) widthOf(name string, depth int) int {
 	n := f.from[name]
-	if n == nil || depth == 0 {
+	if n == nil || depth == 0 || len(n.inputs) == 0 {
 		return 0
 	}
-	switch n.op {
-	case "LayerNormalization":
-		if c := f.constants[n.inputs[1]]; c != nil && len(c.dims) == 1 {
+	switch {
+	case n.op == "LayerNormalization" && n.domain == "" && len(n.inputs) > 1:
+		// The gain has the sizes of all axes that are normalised; with one size it is the last axis, which is what the product behind it needs.
+		if c := f.constants[n.inputs[1]]; c != nil && len(c.dims) == 1 && c.dims[0] > 1 && f.lastAxis(n) {
 			return c.dims[0]
 		}
-	case "Gelu":
+	case n.op == "Gelu":
 		return f.widthOf(n.inputs[0], depth-1)
-	case "Add", "Sum": // the widest: the others are as wide or repeated
-		widest := 0
-		for _, in := range n.inputs {
-			widest = max(widest, f.widthOf(in, depth-1))
-		}
-		if widest > 1 {
-			return widest
-		}
-	case opProduct, dense.Op:
-		for _, in := range n.inputs[1:] {
-			if c := f.constants[in]; c != nil && c.elem == elemInt8 && len(c.dims) == 2 {
-				return c.dims[1]
+	case (n.op == "Add" || n.op == "Sum") && n.domain == "":
+		for _, in := range n.inputs[:min(2, len(n.inputs))] {
+			if w := f.widthOf(in, depth-1); w > 1 {
+				return w
 			}
 		}
+	case n.op == opProduct && n.domain == microsoft && len(n.inputs) > productWeights:
+		return f.columns(n.inputs[productWeights])
+	case n.op == dense.Op && n.domain == dense.Domain && len(n.inputs) > denseWeights:
+		return f.columns(n.inputs[denseWeights])
 	}
 	return 0
+}
+
+// columns is how many a constant matrix has, else 0.
+func (f *fuser) columns(name string) int {
+	if c := f.constants[name]; c != nil && len(c.dims) == 2 {
+		return c.dims[1]
+	}
+	return 0
+}
+
+// lastAxis reports whether a LayerNormalization is one of the last axis, which is what it is without the attribute axis.
+func (f *fuser) lastAxis(n *node) bool {
+	last := true
+	err := fields(n.raw, func(num int, b []byte, _ uint64) error {
+		if num != nodeAttribute {
+			return nil
+		}
+		name, axis := "", int64(0)
+		err := fields(b, func(num int, b []byte, v uint64) error {
+			switch num {
+			case attributeName:
+				name = string(b)
+			case attributeInt:
+				axis = int64(v) //nolint:gosec // two's complement
+			}
+			return nil
+		})
+		last = last && (name != "axis" || axis == -1)
+		return err
+	})
+	return err == nil && last
 }
 
 // drop leaves a node out when nothing uses what it gives.

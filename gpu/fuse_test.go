@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"signalbox/gpu/dense"
 )
@@ -87,6 +88,55 @@ func TestModelsCannotBringOurOperators(t *testing.T) {
 	with := appendMessage(slices.Clone(model), modelGraph, appendMessage(nil, graphNode, theirs))
 	if got, layers, err := fuse(with); err != nil || layers != 0 || &got[0] != &with[0] {
 		t.Errorf("%d layers, error %v", layers, err)
+	}
+}
+
+// Models that are put together so that what is checked is not what counts, or that are no models at all.
+func TestModelsThatAreNotWhatTheySeemAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	model := readFile(t, filepath.Join("testdata", "layers.onnx"))
+	in := func(field protowire.Number, body []byte) []byte {
+		return appendMessage(slices.Clone(model), modelGraph, appendMessage(nil, field, body))
+	}
+	tensor := func(name string, elem elemType, data []byte, dims ...uint64) []byte {
+		var b []byte
+		for _, d := range dims {
+			b = protowire.AppendVarint(protowire.AppendTag(b, tensorDims, protowire.VarintType), d)
+		}
+		b = protowire.AppendVarint(protowire.AppendTag(b, tensorDataType, protowire.VarintType), uint64(elem))
+		return appendMessage(appendMessage(b, tensorName, []byte(name)), tensorRawData, data)
+	}
+	for name, odd := range map[string][]byte{
+		"a function":                 appendMessage(slices.Clone(model), modelFunctions, []byte{}),
+		"our domain":                 appendMessage(slices.Clone(model), modelOpset, appendMessage(nil, opsetDomain, []byte(dense.Domain))),
+		"sparse weights":             in(graphSparse, []byte{}),
+		"two weights of a name":      in(graphInitializer, tensor("up.w", elemInt8, nil)),
+		"a node that gives a weight": in(graphNode, encodeNode(&node{op: "Constant", outputs: []string{"up.bias"}})),
+	} {
+		if got, layers, err := fuse(odd); err != nil || layers != 0 || &got[0] != &odd[0] {
+			t.Errorf("%s: %d layers, error %v", name, layers, err)
+		}
+	}
+	huge := uint64(3<<60 + 48)
+	for name, odd := range map[string][]byte{
+		"sizes whose product overflows": slices.Concat(
+			in(graphInitializer, tensor("huge", elemInt8, make([]byte, 768), 16, huge)),
+			appendMessage(nil, modelGraph, slices.Concat(
+				appendMessage(nil, graphInitializer, tensor("huge.vector", elemFloat, make([]byte, 4), huge)),
+				appendMessage(nil, graphNode, encodeNode(&node{
+					op: opProduct, domain: microsoft, outputs: []string{"overflow"},
+					inputs: []string{"up.rounded", "huge", "up.step", "huge.vector", "up.middle", "", "huge.vector"},
+				})),
+			)),
+		),
+		"a norm without a gain": in(graphNode, encodeNode(&node{op: "LayerNormalization", inputs: []string{"x"}, outputs: []string{"h"}})),
+		"a norm of nothing":     in(graphNode, encodeNode(&node{op: "Gelu", outputs: []string{"inner"}})),
+		"a product of nothing":  in(graphNode, encodeNode(&node{op: opProduct, domain: microsoft, outputs: []string{"inner"}})),
+		"a sum of itself":       in(graphNode, encodeNode(&node{op: "Sum", inputs: slices.Repeat([]string{"h"}, 1000), outputs: []string{"h"}})),
+	} {
+		if _, _, err := fuse(odd); err != nil { // neither a panic nor hours
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

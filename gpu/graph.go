@@ -15,12 +15,14 @@ import (
 const (
 	modelGraph       = 7
 	modelOpset       = 8
+	modelFunctions   = 25
 	opsetDomain      = 1
 	opsetVersion     = 2
 	graphNode        = 1
 	graphInitializer = 5
 	graphInput       = 11
 	graphOutput      = 12
+	graphSparse      = 15
 	nodeInput        = 1
 	nodeOutput       = 2
 	nodeName         = 3

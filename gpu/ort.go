@@ -97,11 +97,12 @@ func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loa
 			return nil, err
 		}
 	}
-	if model, err = ownOperators(o, model, &cfg); err != nil {
-		return nil, err
-	}
+	fused := ownOperators(o, model, &cfg)
 	before := anonymous()
-	native, err := ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, o)
+	native, err := ort.NewDynamicAdvancedSessionWithONNXData(fused, inputs, outputs, o)
+	if err != nil && &fused[0] != &model[0] {
+		native, err = ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, o)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -116,23 +117,23 @@ func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loa
 	return &ortSession{native: native, elems: elems, caches: cfg.caches, idle: make(chan *runState, cfg.keep), handles: cfg.handles, limit: cfg.limit, hung: cfg.hung}, nil
 }
 
-// ownOperators gives the model the operators of package dense where they can run. Where they cannot be registered the model runs as it is:
-// they only make it faster.
-func ownOperators(o *ort.SessionOptions, model []byte, cfg *loadOptions) ([]byte, error) {
+// ownOperators gives the model the operators of package dense where they can run. Where they cannot, or the model cannot be read, it stays as
+// it is: they only make it faster, and what is wrong with a model is for the library to say.
+func ownOperators(o *ort.SessionOptions, model []byte, cfg *loadOptions) []byte {
 	if cfg.plain || cfg.provider.name != ProviderCPU || !dense.Supported() {
-		return model, nil
+		return model
 	}
 	fused, layers, err := fuse(model)
 	if err != nil || layers == 0 {
-		return model, err
+		return model
 	}
 	loaded.mu.Lock()
 	path := loaded.lib.Path
 	loaded.mu.Unlock()
 	if err := dense.Register(path, pointerOf(o)); err != nil {
-		return model, nil //nolint:nilerr // see above
+		return model
 	}
-	return fused, nil
+	return fused
 }
 
 // pointerOf returns the OrtSessionOptions that o stands for, nil when the binding keeps it in another way than it does in 1.35: it has no

@@ -61,7 +61,7 @@ func (l *decided) detach() {
 	set.Values[signal.PII].Spans, set.Values[signal.Embedding].Vector = nil, nil
 	l.held = lineSize
 	if l.prompts && l.o.req != nil {
-		l.held += int64(len(l.o.req.Raw)) // its strings may lie in it
+		l.held += int64(cap(l.o.req.Raw)) // its strings may lie in it
 		if d.text.Segments == nil {
 			d.text = l.o.req.Text()
 		}

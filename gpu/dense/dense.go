@@ -25,11 +25,12 @@ const (
 	group = 3 * lanes // columns that are summed up together
 	deep  = 4         // products in one sum of one instruction
 	most  = 4096      // inputs; the rounded rows are on the stack
+	wide  = 1 << 20   // outputs; more than any layer has, and far from overflowing
 )
 
 // Fits reports whether a layer has a shape that the operator can do.
 func Fits(in, out int) bool {
-	return in > 0 && out > 0 && in <= most && in%lanes == 0 && out%group == 0
+	return in > 0 && out > 0 && in <= most && out <= wide && in%lanes == 0 && out%group == 0
 }
 
 // Pack returns the weights [in, out] of a layer that Fits in the order in which the kernel reads them: by groups of 48 columns, in each by

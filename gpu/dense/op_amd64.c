@@ -73,6 +73,7 @@ static status *(*set_sizes)(shape *, const int64_t *, size_t count); // 59
 static status *(*rank)(const shape *, size_t *); // 61
 static status *(*sizes)(const shape *, int64_t *, size_t count); // 62
 static status *(*size_names)(const shape *, const char **, size_t count); // 63
+static status *(*count)(const shape *, size_t *); // 64
 static status *(*shape_of)(const value *, shape **); // 65
 static void (*release_shape)(shape *); // 99
 static status *(*input)(const context *, size_t, const value **); // 90
@@ -87,7 +88,7 @@ static void bind(void *const *api) {
 	create_status = api[0], error_message = api[2], release_status = api[93];
 	create_domain = api[26], domain_add = api[27], add_domain = api[28];
 	tensor_data = api[51], create_shape = api[57], set_type = api[58], set_sizes = api[59];
-	rank = api[61], sizes = api[62], size_names = api[63], shape_of = api[65], release_shape = api[99];
+	rank = api[61], sizes = api[62], size_names = api[63], count = api[64], shape_of = api[65], release_shape = api[99];
 	input = api[90], output = api[91], constant = api[249], parallel_for = api[274];
 	inferred_input = api[268], infer_output = api[270], set_size_names = api[271];
 }
@@ -100,7 +101,7 @@ static void bind(void *const *api) {
 	} while (0)
 
 enum { X, SMOOTH, WEIGHTS, STEP, SCALE, MIDDLE, BIAS, INPUTS };
-enum { MOST_RANK = 8, SERIAL = 64 }; // rows that one thread does
+enum { MOST_RANK = 16, SERIAL = 64 }; // rows that one thread does
 
 static _Atomic uint64_t runs;
 
@@ -125,6 +126,21 @@ static status *count_of(const value *v, size_t want, int64_t *found) {
 	return failed;
 }
 
+// The numbers of an input, which has to have as many as said; NULL for one that is left out.
+static status *numbers(const value *v, size_t want, void **found) {
+	*found = NULL;
+	if (!v)
+		return NULL;
+	shape *s;
+	size_t n = 0;
+	TRY(shape_of(v, &s));
+	status *failed = count(s, &n);
+	release_shape(s);
+	if (!failed && n != want)
+		failed = invalid("Dense: an input has another number of numbers than the weights say");
+	return failed ? failed : tensor_data((value *)v, found);
+}
+
 static status *create(const op *o, void *const *api, const info *at, void **made) {
 	int is_constant = 0;
 	const value *weights, *middle;
@@ -136,9 +152,11 @@ static status *create(const op *o, void *const *api, const info *at, void **made
 	int64_t size[2];
 	void *w, *m;
 	TRY(count_of(weights, 2, size));
+	TRY(numbers(middle, 1, &m));
+	if (!m)
+		return invalid("Dense: middle is missing");
 	TRY(tensor_data((value *)weights, &w));
-	TRY(tensor_data((value *)middle, &m));
-	if (size[0] <= 0 || size[1] <= 0 || size[0] > 4096 || size[0] % 16 || size[1] % 48) // as in dense.Fits
+	if (size[0] <= 0 || size[1] <= 0 || size[0] > 4096 || size[1] > 1 << 20 || size[0] % 16 || size[1] % 48) // as in dense.Fits
 		return invalid("Dense: weights of a shape that does not fit");
 	kernel *k = calloc(1, sizeof *k + size[1] * sizeof k->sums[0]);
 	if (!k)
@@ -174,11 +192,15 @@ static status *compute(void *made, context *c) {
 	const kernel *k = made;
 	const value *v[INPUTS];
 	void *data[INPUTS];
+	const size_t counts[INPUTS] = {[SMOOTH] = k->in, [WEIGHTS] = k->in * k->out, [STEP] = 1, [SCALE] = k->out, [MIDDLE] = 1, [BIAS] = k->out};
 	for (size_t i = 0; i < INPUTS; i++) {
 		TRY(input(c, i, &v[i]));
-		data[i] = NULL;
-		if (v[i])
+		if (!v[i] && i != SMOOTH)
+			return invalid("Dense: an input is missing");
+		if (i == X)
 			TRY(tensor_data((value *)v[i], &data[i]));
+		else
+			TRY(numbers(v[i], counts[i], &data[i]));
 	}
 	shape *s;
 	size_t n;

@@ -192,11 +192,11 @@ func (s *scanner) str() (string, error) {
 // minShared is from how many bytes on a string that is most of its body is no copy.
 const minShared = 16 << 10
 
-// unquote decodes a valid JSON string. One that is large, and most of the body, shares its memory: so what keeps it keeps no more
+// unquote decodes a valid JSON string. One that is large, and most of the body's memory, shares it: so what keeps it keeps no more
 // than twice its size. Nobody writes to that memory any more, see Request.Raw.
 func (s *scanner) unquote(quoted []byte) string {
 	text := quoted[1 : len(quoted)-1]
-	shared := len(text) >= max(minShared, len(s.raw)/2)
+	shared := len(text) >= max(minShared, cap(s.raw)/2)
 	if bytes.IndexByte(text, '\\') < 0 {
 		if shared {
 			return unsafe.String(unsafe.SliceData(text), len(text)) //nolint:gosec // nobody writes to a body

@@ -15,7 +15,7 @@ import (
 type labels [3]string
 
 // cells keeps something for each combination of label values that came up. What is there is found without a lock and without
-// memory. It is bounded because label values come from the configuration, and safe for concurrent use.
+// memory. It is bounded by what label values there are: names of the configuration, and statuses. Safe for concurrent use.
 type cells[T any] struct {
 	names []string
 	fresh func(of metric.MeasurementOption) T

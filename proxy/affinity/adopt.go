@@ -19,6 +19,7 @@ func (p *Placer) Adopt(old *Placer) {
 		}
 	}
 	old.residences.moveTo(&p.residences, from)
+	old.left.moveTo(&p.left, from)
 }
 
 // Resize notes how many tokens the cache of endpoint i holds, when that is told later than to New.

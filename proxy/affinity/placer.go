@@ -34,6 +34,7 @@ type Placer struct {
 	endpoints  []endpoint
 	heat       *heat
 	residences residences
+	left       residences    // where this proxy has sent prompts whose home was busy
 	drawn      atomic.Uint64 // requests without a key so far
 }
 
@@ -65,6 +66,7 @@ func New(endpoints []Endpoint, o Options, now time.Time) (*Placer, error) {
 	}
 	p := &Placer{o: o, epoch: now.Add(-tick), endpoints: make([]endpoint, len(endpoints)), heat: newHeat()}
 	p.residences.byKey = make(map[uint64]*resident)
+	p.left.byKey = make(map[uint64]*resident)
 	for i, e := range endpoints {
 		held := e.Tokens
 		if held == 0 {
@@ -119,7 +121,7 @@ func (p *Placer) place(now time.Time, r *Request, ticket func(now time.Time, r *
 	if homes > 1 {
 		p.unburden(&bids, order[:homes])
 	}
-	at := p.choose(order[:len(p.endpoints)], &bids, homes, tokens)
+	at := p.choose(order[:len(p.endpoints)], &bids, homes, p.kept(now, r, &bids, home, homes, tokens))
 	if at < 0 {
 		return Ticket{}, false
 	}
@@ -205,10 +207,10 @@ func (r *Request) tokensOf(blocks, tokens int) int {
 	return min(tokens, int(float64(tokens)*float64(blocks*BlockBytes)/float64(max(r.Bytes, blocks*BlockBytes))))
 }
 
-// choose returns the index of the endpoint to take, or -1. A request stays where it belongs unless another endpoint is enough better.
-// Others are asked in the order of the key whether they are as good as the best one. homes is how many the key has, tokens the length
-// of the prompt.
-func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, homes, tokens int) int {
+// choose returns the index of the endpoint to take, or -1. Of the homes of a key the cheapest one counts as its home, but for a request
+// that is kept by another endpoint; kept is -1 when it is not. It stays there unless another endpoint is enough better. Others are asked in
+// the order of the key whether they are as good as the best one. homes is how many the key has.
+func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, homes, kept int) int {
 	best := math.Inf(1)
 	for _, i := range order {
 		best = min(best, bids[i].cost)
@@ -216,8 +218,17 @@ func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, homes, tokens in
 	if math.IsInf(best, 1) || math.IsNaN(best) {
 		return -1
 	}
-	if i := p.seat(order, bids, homes, tokens); p.near(bids[i].cost, best) {
-		return i
+	seat := order[0]
+	for _, i := range order[1:homes] {
+		if bids[i].cost < bids[seat].cost {
+			seat = i
+		}
+	}
+	if kept < 0 {
+		kept = int(seat)
+	}
+	if p.near(bids[kept].cost, best) {
+		return kept
 	}
 	for _, i := range order {
 		if p.near(bids[i].cost, best) {
@@ -227,23 +238,23 @@ func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, homes, tokens in
 	return -1 // not reached: the best one is near itself
 }
 
-// seat is where a request belongs: at the cheapest home of its key. Where the only home should have less than half of what another
-// should have of most of the prompt, it is that other: the prompt came there when home was busy, and need not be computed again.
-func (p *Placer) seat(order []uint8, bids *[MaxEndpoints]bid, homes, tokens int) int {
-	seat := int(order[0])
-	for _, i := range order[1:homes] {
-		if bids[i].cost < bids[seat].cost {
-			seat = int(i)
-		}
+// kept returns the endpoint that keeps a request as its home would, -1 for none: prompts of its key went there when home was busy, it should
+// have most of this one, and the only home less than half of that. To go home would be to compute it again. What prompts of several keys have
+// in common does not count, or who was first with it would get them all.
+func (p *Placer) kept(now time.Time, r *Request, bids *[MaxEndpoints]bid, home, homes, tokens int) int {
+	if r.Key == 0 || homes > 1 {
+		return -1
 	}
-	if homes > 1 {
-		return seat
+	i, has := p.holder(bids, home)
+	if i == home || float64(has) < tooLittle*float64(tokens) || float64(bids[home].known) >= tooLittle*float64(has) {
+		return -1
 	}
-	holder, has := p.holder(bids, seat)
-	if float64(has) >= tooLittle*float64(tokens) && float64(bids[seat].known) < tooLittle*float64(has) {
-		return holder
+	var at [MaxEndpoints]int32
+	ticks := p.ticks(now)
+	if p.left.read(&at, r.Key, ticks) && at[i] > 0 || p.residences.read(&at, r.Key, ticks) && at[i] > 0 {
+		return i
 	}
-	return seat
+	return -1
 }
 
 // near reports whether a cost is so close to the best that leaving would not pay.
@@ -277,4 +288,5 @@ func (p *Placer) Learn(now time.Time, r Residence) {
 func (p *Placer) Forget(i int) {
 	p.endpoints[i].table.clear()
 	p.residences.drop(i)
+	p.left.drop(i)
 }

@@ -3,6 +3,7 @@ package affinity_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -218,6 +219,35 @@ func TestAHomeIsBelievedToHaveNothingThatIsKnownToBeElsewhere(t *testing.T) {
 	r.Penalty = against(first.Endpoint, 0.1)
 	if k := s.place(r); !k.Home {
 		t.Error("what nobody is known to have is not looked for at home")
+	}
+}
+
+// Sessions that have most of their prompts in common each belong to an endpoint of their own: who was first with what they share does not
+// get all of them while the others do nothing.
+func TestSessionsWithACommonPromptSpread(t *testing.T) {
+	for _, sizes := range []struct{ common, own, running int }{{2048, 952, 10}, {2048, 952, 20}, {8192, 1808, 40}} {
+		s := newStage(t, func(o *affinity.Options, _ []affinity.Endpoint) { o.Prefill = affinity.DefaultOptions().Prefill })
+		common := text("system", sizes.common)
+		var running []*affinity.Ticket
+		var count [4]int
+		for i := range 600 {
+			name := fmt.Sprint("session", i)
+			c := chainOf(common, text(name, sizes.own))
+			h := affinity.Hints{Session: name}
+			key, _ := h.Key(s.class, nil, 0)
+			k := s.place(&affinity.Request{Class: s.class, Key: key, Blocks: c.Blocks(), Bytes: c.Bytes()})
+			count[k.Endpoint]++
+			running = append(running, k)
+			if len(running) > sizes.running {
+				running[0].End(s.Now(), affinity.Usage{})
+				running = running[1:]
+			}
+			s.Pass(100 * time.Millisecond)
+			k.First(s.Now())
+		}
+		if slices.Max(count[:]) > 400 {
+			t.Errorf("%d common bytes, %d running at once: %v requests by endpoint", sizes.common, sizes.running, count)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ type Board interface {
 // residentKeys is how many keys are remembered at most.
 const residentKeys = 4096
 
-// residences is what other proxies have told.
+// residences is what is known of keys, such as what other proxies have told.
 type residences struct {
 	mu    sync.Mutex // guards byKey
 	byKey map[uint64]*resident

@@ -47,6 +47,7 @@ func (p *Placer) ticket(now time.Time, r *Request, tokens, i, home int, b bid) T
 	e.count.placed.Add(1)
 	if !t.Home && r.Key != 0 {
 		e.count.deviated.Add(1)
+		p.left.set(r.Key, i, max(1, tokens), p.ticks(now.Add(p.o.Predicted)))
 	}
 	// A request that comes before this one's first token is best sent after it: the blocks will be there.
 	valid := max(p.o.Speculative, time.Duration(2*min(b.cost, 3600)*float64(time.Second)))

@@ -49,7 +49,7 @@ const (
 	// very long time, and counts as one answer that lies so far from the others.
 	fixedTokens = 32
 
-	// faint is the number of times to the first token below which they are forgotten: what is left of
+	// faint is the number of answers, and of times to the first token, below which they are forgotten: what is left of
 	// one after half an hour.
 	faint = 1e-9
 
@@ -124,6 +124,9 @@ func (v *speed) add(t Taken, now time.Time) {
 	share := keep(v.seen, now)
 	v.firstTime, v.firstSeen, v.textTime, v.tokens = v.firstTime*share, v.firstSeen*share, v.textTime*share, v.tokens*share
 	v.whole.fade(share)
+	if v.whole.n < faint {
+		v.whole = line{} // before its sums are too small to be divided by each other
+	}
 	if v.firstSeen < faint {
 		v.firstTime, v.firstSeen, v.textTime, v.tokens = 0, 0, 0, 0
 	}

@@ -147,6 +147,18 @@ func TestWhatIsExpectedIsNeverNegativeAndGrowsWithTheLength(t *testing.T) {
 	})
 }
 
+func TestAnAnswerOfYesterdayIsForgotten(t *testing.T) {
+	t.Parallel()
+	c := testkit.NewClock()
+	s := NewSpeeds(c.Now)
+	s.Observe("a", Taken{Total: time.Second})
+	c.Pass(17 * time.Hour) // what is left of the first answer is 2^-1020
+	s.Observe("a", Taken{First: 100 * time.Millisecond, Total: 2 * time.Second, Tokens: 1})
+	if got, ok := s.Expect("a", 1000); !ok || got > 100 {
+		t.Errorf("1000 tokens in %v s (%v)", got, ok)
+	}
+}
+
 func TestExploringIsRare(t *testing.T) {
 	t.Parallel()
 	c := testkit.NewClock()
