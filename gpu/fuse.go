@@ -271,7 +271,7 @@ func (f *fuser) widthOf(name string, depth int) int {
 	switch {
 	case n.op == "LayerNormalization" && n.domain == "" && len(n.inputs) > 1:
 		// The gain has the sizes of all axes that are normalised; with one size it is the last axis, which is what the product behind it needs.
-		if c := f.constants[n.inputs[1]]; c != nil && len(c.dims) == 1 && c.dims[0] > 1 && f.lastAxis(n) {
+		if c := f.constants[n.inputs[1]]; c != nil && len(c.dims) == 1 && c.dims[0] > 1 && lastAxis(n) {
 			return c.dims[0]
 		}
 	case n.op == "Gelu":
@@ -299,7 +299,7 @@ func (f *fuser) columns(name string) int {
 }
 
 // lastAxis reports whether a LayerNormalization is one of the last axis, which is what it is without the attribute axis.
-func (f *fuser) lastAxis(n *node) bool {
+func lastAxis(n *node) bool {
 	last := true
 	err := fields(n.raw, func(num int, b []byte, _ uint64) error {
 		if num != nodeAttribute {
@@ -311,7 +311,7 @@ func (f *fuser) lastAxis(n *node) bool {
 			case attributeName:
 				name = string(b)
 			case attributeInt:
-				axis = int64(v) //nolint:gosec // two's complement
+				axis = int64(v) // two's complement
 			}
 			return nil
 		})
