@@ -211,7 +211,7 @@ func TestAWaitingLineCountsTheTextThatItKeeps(t *testing.T) {
 	for name, text := range map[string]signal.Text{"that signals were read from": req.Text(), "that no signal was read from": {}} {
 		l := &decided{o: outcome{decision: &decision{set: &signal.Set{}, text: text}, req: req}, prompts: true}
 		l.detach()
-		if want := int64(lineSize + len(req.Raw) + len(secret)); l.Held() != want {
+		if want := int64(lineSize + cap(req.Raw) + len(secret)); l.Held() != want {
 			t.Errorf("text %s: %d bytes count as held, want %d", name, l.Held(), want)
 		}
 		if l.o.text.LastUser != secret {
