@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"signalbox/gpu/dense"
+	"signalbox/internal/wire"
 )
 
 // Inputs of MatMulIntegerToFloat (com.microsoft), and of QuantizeLinear.
@@ -44,7 +45,6 @@ type node struct {
 
 // constant is an initializer whose value is in the graph.
 type constant struct {
-	raw  []byte // TensorProto
 	elem elemType
 	dims []int
 	data []byte // little-endian; nil when the numbers are kept in another way
@@ -170,7 +170,7 @@ func (f *fuser) readNode(n *node) error {
 
 // readConstant reads a serialised TensorProto.
 func readConstant(msg []byte) (name string, c *constant, err error) {
-	c = &constant{raw: msg}
+	c = &constant{}
 	err = fields(msg, func(num int, b []byte, n uint64) error {
 		switch num {
 		case tensorName:
@@ -337,13 +337,13 @@ func (f *fuser) write(model []byte) []byte {
 	out := make([]byte, 0, len(model))
 	var graph []byte
 	at := 0
-	_ = each(model, func(num int, field, body []byte) {
+	_ = wire.Fields(model, func(num int, field, body []byte) error { // read has seen that it is a model
 		if num != modelGraph {
 			out = append(out, field...)
-			return
+			return nil
 		}
 		graph = slices.Grow(graph, len(body))
-		_ = each(body, func(num int, field, body []byte) {
+		return wire.Fields(body, func(num int, field, body []byte) error {
 			switch num {
 			case graphNode:
 				n := f.nodes[at]
@@ -356,6 +356,7 @@ func (f *fuser) write(model []byte) []byte {
 			default:
 				graph = append(graph, field...)
 			}
+			return nil
 		})
 	})
 	domain := appendMessage(nil, opsetDomain, []byte(dense.Domain))
@@ -373,11 +374,12 @@ func (f *fuser) appendConstant(graph, field, body []byte) []byte {
 		return append(graph, field...)
 	}
 	tensor := make([]byte, 0, len(body))
-	_ = each(body, func(num int, field, _ []byte) {
+	_ = wire.Fields(body, func(num int, field, _ []byte) error {
 		if num == tensorRawData {
 			field = appendMessage(nil, tensorRawData, dense.Pack(c.data, c.dims[0], c.dims[1]))
 		}
 		tensor = append(tensor, field...)
+		return nil
 	})
 	return appendMessage(graph, graphInitializer, tensor)
 }
@@ -398,22 +400,4 @@ func encodeNode(n *node) []byte {
 
 func appendMessage(b []byte, num protowire.Number, body []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), body)
-}
-
-// each calls f for each field of a message, whole and what is in it.
-func each(msg []byte, f func(num int, field, body []byte)) error {
-	for len(msg) > 0 {
-		num, typ, n := protowire.ConsumeField(msg)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		var body []byte
-		if typ == protowire.BytesType {
-			_, _, tag := protowire.ConsumeTag(msg)
-			body, _ = protowire.ConsumeBytes(msg[tag:])
-		}
-		f(int(num), msg[:n], body)
-		msg = msg[n:]
-	}
-	return nil
 }

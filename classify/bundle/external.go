@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"signalbox/internal/wire"
 )
 
 // files lists the files that the weights are in, as paths of the bundle.
@@ -109,13 +111,13 @@ func (g *graphFacts) load(graph string, read func(name string) ([]byte, error)) 
 // returns those by name, without the fields that say where.
 func withoutExternal(dst, model []byte) (out []byte, headers map[string][]byte, err error) {
 	headers = map[string][]byte{}
-	err = eachField(model, func(num int, field, body []byte) error {
+	err = wire.Fields(model, func(num int, field, body []byte) error {
 		if num != modelGraph {
 			dst = append(dst, field...)
 			return nil
 		}
 		graph := make([]byte, 0, len(body))
-		err := eachField(body, func(num int, field, body []byte) error {
+		err := wire.Fields(body, func(num int, field, body []byte) error {
 			if num == graphInitializer {
 				name, header, err := externalHeader(body)
 				if err != nil {
@@ -144,7 +146,7 @@ func withoutExternal(dst, model []byte) (out []byte, headers map[string][]byte, 
 func externalHeader(init []byte) (name string, header []byte, err error) {
 	external := false
 	header = []byte{}
-	err = eachField(init, func(num int, field, body []byte) error {
+	err = wire.Fields(init, func(num int, field, body []byte) error {
 		switch num {
 		case tensorLocation:
 			v, n := protowire.ConsumeVarint(field[protowire.SizeTag(tensorLocation):])
@@ -165,25 +167,4 @@ func externalHeader(init []byte) (name string, header []byte, err error) {
 		return "", nil, err
 	}
 	return name, header, nil
-}
-
-// eachField calls visit for each field of msg with all its bytes, and for length-delimited ones
-// with the bytes of its value.
-func eachField(msg []byte, visit func(num int, field, body []byte) error) error {
-	for len(msg) > 0 {
-		num, typ, n := protowire.ConsumeField(msg)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		var body []byte
-		if typ == protowire.BytesType {
-			_, _, tag := protowire.ConsumeTag(msg)
-			body, _ = protowire.ConsumeBytes(msg[tag:])
-		}
-		if err := visit(int(num), msg[:n], body); err != nil {
-			return err
-		}
-		msg = msg[n:]
-	}
-	return nil
 }

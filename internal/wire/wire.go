@@ -1,0 +1,25 @@
+// Package wire walks serialised protobuf messages, such as ONNX models, without decoding them.
+package wire
+
+import "google.golang.org/protobuf/encoding/protowire"
+
+// Fields calls visit for each field of msg with all its bytes, and for length-delimited ones with the bytes of its value, nil for others.
+// Both are parts of msg. It ends with the first error of visit, or with one of protowire where msg is no message.
+func Fields(msg []byte, visit func(num int, field, body []byte) error) error {
+	for len(msg) > 0 {
+		num, typ, n := protowire.ConsumeField(msg)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		var body []byte
+		if typ == protowire.BytesType {
+			_, _, tag := protowire.ConsumeTag(msg)
+			body, _ = protowire.ConsumeBytes(msg[tag:])
+		}
+		if err := visit(int(num), msg[:n], body); err != nil {
+			return err
+		}
+		msg = msg[n:]
+	}
+	return nil
+}
