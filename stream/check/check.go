@@ -62,7 +62,7 @@ type Options struct {
 	// Fusion weighs the features of a claim together with the Judge's probabilities; nil compares the probabilities
 	// with DefaultThresholds. It is not used when there is no Judge.
 	Fusion *Fusion
-	// Premises is how many premises of a claim the Judge reads, [1, 8]; 0 is 2.
+	// Premises is how many premises of a claim the Judge reads, [1, 8]; 0 is 2. Of a page the last of them is gathered.
 	Premises int
 }
 

@@ -69,7 +69,7 @@ func (c *Checker) judged(r *reading) (float64, opinion) {
 	}
 	support, t := entail, DefaultThresholds()
 	if c.opts.Fusion != nil {
-		support, t = c.fused(r)
+		support, t = c.fused(r), c.opts.Fusion.thresholds
 	}
 	switch {
 	case support >= t.Supported && (c.opts.Fusion != nil || entail >= contra):
@@ -82,10 +82,10 @@ func (c *Checker) judged(r *reading) (float64, opinion) {
 	return support, undecided
 }
 
-// fused is the fused support of a claim, and the thresholds that hold for it.
-func (c *Checker) fused(r *reading) (float64, Thresholds) {
+// fused is the fused support of a claim.
+func (c *Checker) fused(r *reading) float64 {
 	var room [numFeatures]float64
-	return c.opts.Fusion.Weigh(Features(room[:0], r.claim, r.found, r.findings, r.inf))
+	return c.opts.Fusion.Support(Features(room[:0], r.claim, r.found, r.findings, r.inf))
 }
 
 // rule turns what the models say into a verdict, by the rules of the package comment.
@@ -135,6 +135,6 @@ func (r *reading) name(out *Result, sure func(Inference) float32) {
 			best = i
 		}
 	}
-	p := &r.found[best]
+	p := &r.read[best]
 	out.Source, out.ID, out.Premise = p.Source, p.ID, p.Text
 }

@@ -45,7 +45,6 @@ const (
 	premiseScore                 // of the first premise: its share of the claim's words, weighted by rarity in the evidence; at most 1
 	premiseCount                 // premises that share words or numbers with the claim
 	pointsBack                   // 1 when the claim begins with a pronoun and was read with the claim before it
-	pageWords                    // words of the source of the first premise
 
 	numFeatures
 )
@@ -61,7 +60,6 @@ var featureNames = [numFeatures]string{
 	replacedWords: "replaced_words", replacedNames: "replaced_names", insertedWords: "inserted_words", droppedWords: "dropped_words",
 	sentenceShare: "sentence_share", bigramShare: "bigram_share", runShare: "run_share", orderInverted: "order_inverted",
 	claimWords: "claim_words", premiseScore: "premise_score", premiseCount: "premise_count", pointsBack: "points_back",
-	pageWords: "page_words",
 }
 
 // FeatureNames are the names of the features, in the order of Features.
@@ -88,7 +86,6 @@ func Features(dst []float64, claim Claim, premises []evidence.Premise, findings 
 	f[premiseCount] = sharing(premises)
 	if len(premises) > 0 {
 		f[premiseScore] = min(1, premises[0].Score)
-		f[pageWords] = float64(premises[0].Page)
 	}
 	if claim.Context != "" && continues(claim.Text) {
 		f[pointsBack] = 1

@@ -11,15 +11,13 @@ import (
 )
 
 // Fusion turns the features of a claim into its support: a forest of regression trees over Features, a logistic
-// calibration of its sum, and the thresholds of the verdicts; for claims whose first premise comes from a long source also
-// trees, calibration and thresholds of their own. It is data that comes with a model. Make one with ReadFusion; it is
+// calibration of its sum, and the thresholds of the verdicts. It is data that comes with a model. Make one with ReadFusion; it is
 // immutable and safe for concurrent use.
 type Fusion struct {
 	forest     forest
 	slope      float64
 	offset     float64
 	thresholds Thresholds
-	pages      *pages // nil: long sources are weighed like others
 }
 
 // Thresholds turn support and the probability of contradiction, both in [0,1], into verdicts.
@@ -64,7 +62,6 @@ type fusionData struct {
 	Trees       []treeData      `json:"trees"`
 	Calibration calibrationData `json:"calibration"`
 	Thresholds  Thresholds      `json:"thresholds"`
-	Pages       *pagesData      `json:"pages"`
 }
 
 // treeData is a tree as arrays over its nodes; node 0 is the root. Feature is an index into features, or -1 for a leaf,
@@ -96,11 +93,7 @@ func (c calibrationData) validate() error {
 //	 "base": 0.1,                                           // the sum begins with it
 //	 "trees": [{"feature": [0, -1, -1], "threshold": [0.5, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0], "value": [0, -1, 1]}],
 //	 "calibration": {"slope": 1, "offset": 0},              // support = 1 / (1 + exp(-(slope * sum + offset)))
-//	 "thresholds": {"supported": 0.5, "contradicted": 0.5, "unsupported": 0.4},
-//	 "pages": {                                             // may be left out
-//	   "words": 150,                                        // a source of more words is a page
-//	   "trees": [...],                                      // added to the sum of those above
-//	   "calibration": {...}, "thresholds": {...}}}          // in the place of those above
+//	 "thresholds": {"supported": 0.5, "contradicted": 0.5, "unsupported": 0.4}}
 //
 // A test goes left when its feature is at most its threshold. Unknown and repeated keys, unknown features, indices out of
 // range, nodes with two parents or none, numbers that are not finite and a slope that is not above 0 are errors.
@@ -138,11 +131,6 @@ func (d *fusionData) fusion() (*Fusion, error) {
 	if f.forest, err = grow(d.Base, d.Trees, names); err != nil {
 		return nil, err
 	}
-	if d.Pages != nil {
-		if f.pages, err = d.Pages.pages(names); err != nil {
-			return nil, fmt.Errorf("pages: %w", err)
-		}
-	}
 	return f, nil
 }
 
@@ -164,18 +152,7 @@ func (d *fusionData) places() ([]int32, error) {
 
 // Support is the support of a claim with these features, which are those of Features, in [0,1]. It does not allocate.
 func (f *Fusion) Support(features []float64) float64 {
-	support, _ := f.Weigh(features)
-	return support
-}
-
-// Weigh is the support of a claim with these features and the thresholds of its verdict, which are others on long sources.
-// It does not allocate.
-func (f *Fusion) Weigh(features []float64) (float64, Thresholds) {
-	sum := f.forest.sum(features)
-	if p := f.pages; p != nil && features[pageWords] > p.words {
-		return logistic(p.slope*(sum+p.forest.sum(features)) + p.offset), p.thresholds
-	}
-	return logistic(f.slope*sum + f.offset), f.thresholds
+	return logistic(f.slope*f.forest.sum(features) + f.offset)
 }
 
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

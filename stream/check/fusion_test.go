@@ -100,7 +100,6 @@ func TestReadFusionRefuses(t *testing.T) {
 
 func FuzzReadFusion(f *testing.F) {
 	f.Add(byEntailment)
-	f.Add(withPages)
 	f.Add(`{"format":1,"features":[],"base":0,"trees":[{"feature":[-1],"threshold":[0],"left":[0],"right":[0],"value":[1]}],"calibration":{"slope":1,"offset":0},"thresholds":{}}`)
 	f.Add(`{"format":1,"trees":[{"feature":[0,0],"threshold":[0,0],"left":[1,0],"right":[1,0],"value":[0,0]}]}`)
 	x := make([]float64, len(check.FeatureNames()))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,6 +14,10 @@ import (
 
 // featurePremises is how many premises the features look at; the judge reads the first Options.Premises of them.
 const featurePremises = 4
+
+// pageFrom is how many words a source has at most of which windows are read alone. Of a longer one the judge reads, beside the best window,
+// the sentences that hold most of the claim between them.
+const pageFrom = 150
 
 // maxContext bounds what of the claim before is read with one that begins with a pronoun, in bytes: enough for a sentence,
 // and little enough that premise and claim still fit a row of the model.
@@ -30,6 +35,7 @@ type reading struct {
 	final      bool // no model can change quick
 	hypothesis string
 	found      []evidence.Premise // best first, then what fill added
+	read       []evidence.Premise // of the judge: the first of found, the last of them replaced by what was gathered from a page
 	pairs      []int              // of the batch, one for each premise that the judge reads
 	inf        []Inference
 	judgeErr   error
@@ -103,7 +109,7 @@ func (c *Checker) judge(ctx context.Context, e *evidence.Evidence, open []*readi
 	place := map[Pair]int{}
 	for _, r := range open {
 		r.prepare(e, c.opts.Premises)
-		for _, p := range r.found[:min(len(r.found), c.opts.Premises)] {
+		for _, p := range r.read {
 			pair := Pair{Premise: p.Text, Claim: r.hypothesis}
 			at, known := place[pair]
 			if !known {
@@ -154,6 +160,13 @@ func (c *Checker) infer(ctx context.Context, batch []Pair) ([]Inference, error) 
 func (r *reading) prepare(e *evidence.Evidence, read int) {
 	r.hypothesis = r.claim.alone()
 	r.found = fill(e, e.For(nil, r.hypothesis, r.findings, max(featurePremises, read)), read)
+	r.read = r.found[:min(len(r.found), read)]
+	if len(r.read) == 0 || r.found[0].Page <= pageFrom {
+		return
+	}
+	if p := e.Gather(r.hypothesis, r.found[0].Source); p.Text != "" {
+		r.read = append(slices.Clone(r.read[:min(len(r.read), read-1)]), p)
+	}
 }
 
 // alone is the claim as a text that can be understood without the rest of the answer: a cell with its heads, a claim that

@@ -78,6 +78,7 @@ type ranker struct {
 	scores   []float32
 	top      []int32
 	findings []numeric.Finding
+	gather   gatherer
 }
 
 //nolint:gochecknoglobals // scratch space, holds nothing between calls

@@ -13,8 +13,11 @@ import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 
-from . import batches, data, nli_bundle, nli_card, nli_data, nli_evaluate, nli_export, nli_fusion, nli_model, nli_pages, nli_train, quantise
+from . import batches, nli_bundle, nli_card, nli_cross, nli_data, nli_evaluate, nli_export, nli_fusion, nli_model, nli_product, nli_train, quantise
 from .bundle import replace
+
+FINAL_MINUTES = 14.0  # of the training with all claims about pages
+FINAL_REST = 0.25  # of the other sources in an epoch of it
 
 
 def note(text: str, start=time.time()) -> None:
@@ -48,16 +51,14 @@ def held_figures(logits: np.ndarray, rows: list[nli_data.Pair], heat: float) -> 
 
 
 def seen(args, given: list[dict]) -> tuple[list[str], list[dict]]:
-    """(names, lines) of the features of the rows, those of WiCE read by the blind model where there is one."""
-    names, lines = nli_fusion.features(args.repository, given, args.out)
-    if not args.blind:
-        return names, lines
-    folder = args.work / "blind"
-    nli_bundle.write(folder, nli_export.build(nli_model.load(args.blind).eval(), "fp32").SerializeToString(), 1.0, None, nli_bundle.EASY)
-    at = [i for i, r in enumerate(given) if r["group"] == "wice"]
-    _, other = nli_fusion.features(args.repository, [given[i] for i in at], folder)
-    known = set(at)
-    lines = [l for l in lines if l["row"] not in known] + [l | {"row": at[l["row"]]} for l in other]
+    """(names, lines) of the features of the rows, those of WiCE read by the model that has not seen their fold."""
+    about = lambda r: r["group"] == "wice"
+    at = [i for i, r in enumerate(given) if not about(r)]
+    names, lines = nli_fusion.features(args.repository, [given[i] for i in at], args.out)
+    lines = [l | {"row": at[l["row"]]} for l in lines]
+    for k, folder in enumerate(nli_cross.bundles(args.cross)):
+        at = [i for i, r in enumerate(given) if about(r) and r["fold"] == k]
+        lines += [l | {"row": at[l["row"]]} for l in nli_fusion.features(args.repository, [given[i] for i in at], folder)[1]]
     return names, sorted(lines, key=lambda l: (l["row"], l["claim"]))
 
 
@@ -72,6 +73,20 @@ def fit_rows(args) -> tuple[list[str], list[dict], list[dict]]:
     return found["names"], found["given"], found["lines"]
 
 
+def train(args, pairs: list[nli_data.Pair]) -> Path:
+    """Three trainings: without claims about pages; from there once for each fold of them, for the fusion; and with all of them, with
+    rounding. Returns the weights of the last."""
+    base, checkpoint = args.base or args.work / "base.pt", args.checkpoint or args.work / "nli.pt"
+    if not args.base and not (args.cross and args.checkpoint):
+        nli_train.train([r for r in pairs if r.src not in nli_train.PAGES], base, args.minutes, rounding=False, floor=0.3)
+    if not args.cross:
+        args.cross = args.work / "cross"
+        nli_cross.train(pairs, base, args.cross)
+    if not args.checkpoint:
+        nli_train.train(pairs, checkpoint, FINAL_MINUTES, base, rate=8e-5, round_from=0.4, rest=FINAL_REST)
+    return checkpoint
+
+
 def main() -> None:
     here = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__)
@@ -79,9 +94,10 @@ def main() -> None:
     parser.add_argument("--repository", type=Path, default=here.parent, help="where training/features is run")
     parser.add_argument("--out", type=Path, default=here.parent / "models" / "grounding")
     parser.add_argument("--work", type=Path, default=here / "build")
-    parser.add_argument("--minutes", type=float, default=50, help="of training")
-    parser.add_argument("--checkpoint", type=Path, help="skip training and use these weights")
-    parser.add_argument("--blind", type=Path, help="weights of `nli_train --without wice`, to read the rows of WiCE for the fusion")
+    parser.add_argument("--minutes", type=float, default=50, help="of the training without claims about pages")
+    parser.add_argument("--base", type=Path, help="skip that training and use these weights")
+    parser.add_argument("--cross", type=Path, help="use the models of this folder to read claims about pages for the fusion")
+    parser.add_argument("--checkpoint", type=Path, help="skip the training with these claims as well and use these weights")
     parser.add_argument("--keep-graph", action="store_true", help="use the graph that is there; fit and measure only")
     parser.add_argument("--keep-rows", action="store_true", help="fit on the features of the last run")
     parser.add_argument("--trees", type=int, default=100, help="of each forest")
@@ -91,12 +107,10 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     args.work.mkdir(parents=True, exist_ok=True)
     pairs, tok = nli_train.pairs(args.data), batches.tokenizer()
-    checkpoint = args.checkpoint or args.work / "nli.pt"
-    if not args.checkpoint:
-        nli_train.train(pairs, checkpoint, args.minutes)
+    checkpoint = train(args, pairs)
     net = nli_model.load(checkpoint).eval()
     torch.set_num_threads(1)  # single rows: two threads would mostly wait for each other
-    held = [r for r in pairs if nli_data.held_out(r)][:: 5 * args.quick]
+    held = [r for r in pairs if nli_data.held_out(r) and r.may != nli_data.ANY][:: 5 * args.quick]
     note(f"{len(held)} held-out pairs to measure")
     graph = (args.out / "model_int8.onnx").read_bytes() if args.keep_graph else int8(net, tok, [r for r in pairs if not nli_data.held_out(r)])
     sess = nli_evaluate.session(graph)
@@ -112,12 +126,11 @@ def main() -> None:
     names, given, lines = fit_rows(args)
     fit = nli_fusion.gather(names, lines, given)
     fusion, support = nli_fusion.make(names, fit, args.trees)
-    fusion["pages"] = nli_pages.weigh(names, fusion)
     nli_bundle.write(args.out, graph, heat, fusion)
     figures["fit"] = nli_card.fitted(fusion) | {"rows": len(given), "claims": len(fit.y), "auc_by_group": {g: nli_evaluate.auc(1 - support[m], ~fit.y[m]) for g in nli_fusion.GROUPS
                                                                                 for m in [np.array([given[i]["group"] == g for i in fit.row])]}}
     note(json.dumps(figures["fit"]))
-    figures["dev"] = nli_pages.product(args, fusion)
+    figures["dev"] = nli_product.product(args, fusion)
     figures["latency_ms"] = {f"{n} x {t}": nli_evaluate.latency(sess, t, n) for n, t in ((1, 32), (1, 64), (1, 96), (1, 128), (2, 96))}
     (args.work / "nli_figures.json").write_text(json.dumps(figures, indent=1) + "\n")
     replace(args.out / "MODEL_CARD.md", nli_card.render(figures).encode())

@@ -13,7 +13,7 @@ from .nli_evaluate import ROW
 from .nli_export import INPUTS
 from .nli_model import LABELS
 
-VERSION = "1.0.0"
+VERSION = "1.1.0"
 CANARY = {"text": "The Harbour Tower is 330 metres tall and was completed in 1889.", "second": "The Harbour Tower is 250 metres tall.",
           "expect": {"nli": "contradiction"}}
 EASY = CANARY | {"second": CANARY["text"], "expect": {"nli": "entailment"}}  # for a model of little training

@@ -8,8 +8,8 @@ from .nli_evaluate import ROW
 HEAD = """# Model card: signalbox-nli {version}
 
 Reads a premise and a claim together and says whether the premise entails the claim, leaves it open or contradicts it. The
-guard asks it about the sentences of an answer and the best windows of the evidence, and weighs what it says together with
-what it sees in words and numbers (`fusion.json`).
+guard asks it about the sentences of an answer and the best windows of the evidence, of a long source also about the sentences that
+hold most of the claim between them, and weighs what it says together with what it sees in words and numbers (`fusion.json`).
 
 | | |
 | --- | --- |
@@ -18,7 +18,7 @@ what it sees in words and numbers (`fusion.json`).
 | Head | first token, mean and largest values over the claim's tokens, one hidden layer, three logits; temperature {heat:g} |
 | Precision | int8 linear layers and word table over fixed ranges, fp32 attention, norms and head |
 | Graph size | {megabytes:.1f} MB |
-| Fusion | {trees} boosted trees, 40 % of the sum by words and numbers alone, on {features} features of a claim, most of which may push one way only, and a logistic curve; beside a source of more than {page_words} words those by words and numbers count twice besides, as much as all together |
+| Fusion | {trees} boosted trees, 40 % of the sum by words and numbers alone, on {features} features of a claim, most of which may push one way only, and a logistic curve |
 | Licence | Apache-2.0 |
 | Languages | English |
 
@@ -29,8 +29,9 @@ sentences at a time. It judges whether a claim follows from the text that it is 
 ## Figures
 Dev rows were never trained on, and training rows whose claim or premise is a text of a dev file were left out. {training:,} pairs were
 there to train on; one premise in fourteen was held out, and chose the temperature, the trees and the thresholds. WiCE is too small for that: its
-training claims are among the pairs, and for the fusion another model, trained without them, read them. The score of a row is 1 - the least support of its claims, as the
-product computes it (`training/features`): split into claims, two premises of about 48 words each, in int8. Intervals are 95 %, by bootstrap over rows.
+training claims are among the pairs, and for the fusion each was read by one of five models that had seen neither it nor its parts. Training rows of WiCE that ask about a
+claim of a dev row, about a part of one, or about a claim that one is part of, were left out as well. The score of a row is 1 - the least support of its claims, as the
+product computes it (`training/features`): split into claims, two premises each, in int8. Intervals are 95 %, by bootstrap over rows.
 
 ### Grounding (AUC of unsupported against supported answers)
 
@@ -45,7 +46,7 @@ KINDS = {"num": "a number changed", "neg": "a negation put in", "unneg": "a nega
 LIMITS = """
 ## Limits and known failure modes
 - **Near copies are its strength**: sentences of the evidence with a number, a name, a negation or a word changed. Claims that
-  take several steps to infer, common sense, or more than two windows of the evidence are its weakness; WiCE shows how much.
+  take several steps to infer, common sense, or evidence in more than some 70 words of a page are its weakness; WiCE shows how much.
 - **Numbers**: the model learnt roundings, conversions and other ways to write a value from generated facts, but it does not
   calculate. The comparison of numbers decides where it can; the model reads what is around them.
 - **No shared word**: where fewer windows than the guard reads share a word with the claim, windows from the start of the facts are
@@ -93,7 +94,7 @@ def kinds(f: dict) -> list[str]:
 
 def fitted(fusion: dict) -> dict:
     """What the card tells of a fusion."""
-    return {"trees": len(fusion["trees"]), "features": len(fusion["features"]), "thresholds": fusion["thresholds"], "page_words": fusion["pages"]["words"]}
+    return {"trees": len(fusion["trees"]), "features": len(fusion["features"]), "thresholds": fusion["thresholds"]}
 
 
 def cuts(found: dict) -> str:
@@ -123,7 +124,7 @@ def latency(f: dict) -> list[str]:
 def render(figures: dict, graph: str = "") -> str:
     """The model card; `graph` is what it tells of the graph, as an older card has it, where that was not measured again."""
     head = HEAD.format(version=VERSION, row=ROW, heat=figures["held_out"]["temperature"], megabytes=figures["bytes"] / 1e6, trees=figures["fit"]["trees"],
-                       features=figures["fit"]["features"], page_words=figures["fit"]["page_words"], training=figures["training_rows"])
+                       features=figures["fit"]["features"], training=figures["training_rows"])
     lines = head.rstrip("\n").split("\n") + grounding(figures["dev"]) + stated(figures["dev"]) + sources(figures["dev"]["grounding_real"]) + kinds(figures["dev"]["grounding_synthetic"])
     lines += verdicts(figures["dev"], figures["fit"]) + (["", graph.rstrip("\n")] if graph else held_out(figures) + latency(figures["latency_ms"]))
     return "\n".join(lines) + "\n" + LIMITS + "".join(f"| {name} | {licence} |\n" for name, licence in PROVENANCE)

@@ -8,6 +8,7 @@ no premise is on both sides; texts of the dev files are dropped.
 from __future__ import annotations
 
 import difflib
+import math
 import random
 import re
 from collections import Counter
@@ -18,8 +19,12 @@ from . import data
 from .nli_model import LABELS
 
 WINDOW_WORDS = 48  # of a premise, as stream/evidence has it
+GATHERED_WORDS = 72  # of what is gathered from a page, as stream/evidence has it, and the two numbers below
+AGAIN, LEFT = 0.15, 0.2  # what a word counts that stands in a picked sentence already, beside what it still lacks; and what is left to find of it then
+STOP = frozenset("a an and are as at be been but by for from had has have he her his in is it its not of on or she that the their they this to was were which who with".split())
 WHOLE_WORDS = 70  # premises of public sets up to here stay whole
 UNSUPPORTED = frozenset({1, 2})
+ANY = frozenset({0, 1, 2})
 SURE = {"entailment": frozenset({0}), "neutral": frozenset({1}), "contradiction": frozenset({2})}
 OPEN = ("begin", "faithdial_audit", "wice")  # "neutral" there means not supported
 CHANGED = ("num", "ent", "ant", "neg", "unneg", "added")  # the claim is a sentence of the premise with something changed
@@ -36,6 +41,8 @@ class Pair:
     src: str
     kind: str = ""  # the rule that made the claim, where one did
     marks: list[tuple[int, int]] | None = None  # code points of the claim that the premise does not bear out; None: not known
+    unknown: list[tuple[int, int]] | None = None  # code points of which that is not known
+    root: str = ""  # of a claim about a page: the claim that it was cut out of, or itself
 
 
 def words(text: str) -> list[str]:
@@ -78,6 +85,27 @@ def best_windows(text: str, claim: str, count: int, size: int = WINDOW_WORDS) ->
     wanted = set(words(claim))
     order = sorted(range(len(found)), key=lambda i: -sum(1 / seen[w] for w in sorted(wanted & sets[i])))  # sorted: the sum must not depend on the run
     return [found[i] for i in order[:count]]
+
+
+def gathered(text: str, claim: str, size: int = GATHERED_WORDS) -> str:
+    """The sentences that hold most of the claim between them, about `size` words in their order; as Evidence.Gather has them."""
+    parts = list(dict.fromkeys(sentences(text)))
+    sets, lengths = [set(words(s)) for s in parts], [len(s.split()) for s in parts]
+    seen = Counter(w for s in sets for w in s)
+    rarity = {w: math.log(1 + (len(parts) - seen[w] + 0.5) / (seen[w] + 0.5)) for w in sorted(set(words(claim)) - STOP) if w in seen}
+    open_, picked, used = dict(rarity), [], 0
+    while True:
+        best, gain = -1, 0.0
+        for i, s in enumerate(sets):
+            if i not in picked and used + min(lengths[i], WINDOW_WORDS) <= size:
+                g = sum(open_[w] + AGAIN * rarity[w] for w in rarity if w in s) / (lengths[i] + 15) ** 0.3
+                if g > gain:
+                    best, gain = i, g
+        if best < 0:
+            return " ".join(parts[i] for i in sorted(picked))
+        picked.append(best)
+        used += min(lengths[best], WINDOW_WORDS)
+        open_ = {w: LEFT * v if w in sets[best] else v for w, v in open_.items()}
 
 
 def changes(premise: str, claim: str) -> list[tuple[int, int]]:
@@ -128,18 +156,56 @@ def real(folder: Path, banned: set[str]) -> list[Pair]:
     return out
 
 
+def part_of(claim: str, whole: str) -> bool:
+    """Whether a claim may have been cut out of another one: three quarters of its words stand there."""
+    mine = set(words(claim))
+    return len(mine & set(words(whole))) >= 0.75 * len(mine)
+
+
+def pages(folder: Path, banned: set[str]) -> tuple[list[dict], list[dict]]:
+    """The rows of wice_claims and wice_tokens that have nothing to do with a dev row, each with its "root": WiCE asks about the parts
+    of a claim as well as about the whole."""
+    dev = [r["answer"] for r in data.read(folder, "dev/grounding_wice.jsonl")]
+    related = {}
+
+    def fresh(claim: str) -> bool:
+        if claim not in related:
+            related[claim] = any(part_of(claim, d) or part_of(d, claim) for d in dev)
+        return not related[claim]
+
+    whole = [r for r in read(folder, "wice_claims", banned) if fresh(r["hypothesis"])]
+    parts = [r for r in read(folder, "wice_tokens", banned, "evidence", "claim") if fresh(r["claim"])]
+    claims = sorted({r["hypothesis"] for r in whole})
+    for r in parts:
+        r["root"] = next((c for c in claims if part_of(r["claim"], c)), r["claim"])
+    return [r | {"root": r["hypothesis"]} for r in whole], parts
+
+
 def wice(folder: Path, banned: set[str]) -> list[Pair]:
-    """Claims against pages. What no page supports, no window of it does; what a page supports, its best windows do, together."""
+    """Claims against pages. What no page supports, no part of it does; what a page supports, the sentences do that hold most of the
+    claim. Claims with marks are all unsupported and shorter than the others: only their marks are learnt, not how they look."""
     out = []
-    for r in read(folder, "wice_claims", banned):
-        if r["label"] == "entailment":
-            out.append(Pair(" ".join(best_windows(r["premise"], r["hypothesis"], 2)), r["hypothesis"], SURE["entailment"], "wice"))
-            continue
-        out += [Pair(w, r["hypothesis"], UNSUPPORTED, "wice") for w in best_windows(r["premise"], r["hypothesis"], 2)]
-    for r in read(folder, "wice_tokens", banned, "evidence", "claim"):
+    whole, parts = pages(folder, banned)
+    for r in whole:
+        page, claim = r["premise"], r["hypothesis"]
+        seen = [gathered(page, claim), gathered(page, claim, 2 * WINDOW_WORDS)]
+        may = SURE["entailment"]
+        if r["label"] != "entailment":
+            may, seen = UNSUPPORTED, seen + best_windows(page, claim, 1)
+        out += [Pair(p, claim, may, "wice", root=r["root"]) for p in dict.fromkeys(seen)]
+    for r in parts:
         claim, marks = joined(r["tokens"], r["unsupported"])
-        out += [Pair(w, claim, UNSUPPORTED, "wice_tokens", "", marks) for w in best_windows(r["evidence"], claim, 1)]
+        for premise in (gathered(r["evidence"], claim), best_windows(r["evidence"], claim, 1)[0]):
+            out.append(Pair(premise, claim, ANY, "wice_tokens", "", marks, elsewhere(premise, claim, marks), r["root"]))
     return out
+
+
+def elsewhere(premise: str, claim: str, marks: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The words of the claim that a page bears out, as code points, of which this window of it says nothing: they may be borne out
+    by it or by another one."""
+    said = set(words(premise))
+    free = lambda a, b: all(b <= begin or a >= end for begin, end in marks)
+    return [m.span() for m in re.finditer(r"\w+", claim) if m[0].lower() not in said and free(*m.span())]
 
 
 def joined(tokens: list[str], flags: list[int]) -> tuple[str, list[tuple[int, int]]]:
@@ -173,11 +239,11 @@ def mark(row: Pair) -> None:
         row.marks = changes(row.premise, row.claim)
 
 
-def mix(rows: list[Pair], shares: dict[str, float], rng: random.Random) -> list[int]:
-    """Row numbers of one epoch: of every source its share, more than 1 for several times."""
+def mix(rows: list[Pair], shares: dict[str, float], rng: random.Random, times=lambda r: 1.0) -> list[int]:
+    """Row numbers of one epoch: of every source its share, more than 1 for several times, by what `times` says of a row."""
     out = []
     for i, r in enumerate(rows):
-        share = shares.get(r.kind, shares.get(r.src, 1.0))
+        share = times(r) * shares.get(r.kind, shares.get(r.src, 1.0))
         out += [i] * (int(share) + (rng.random() < share % 1))
     return out
 

@@ -26,7 +26,6 @@ DIRECTION |= {name: -1 for name in (
     "numbers_contradicted", "numbers_absent", "negation_more", "negation_less", "opposites", "amount_differs", "swapped_words", "inserted_words",
     "order_inverted")}
 NLI = ("entail_max", "entail_best", "neutral_min", "neutral_best", "contra_max", "contra_min", "contra_best")
-PAGES = ("page_words",)  # tells the set of a row, not whether it is true: chooses the weights of long sources, and no tree sees it
 FOLDS = 5
 # Weight of a group of rows in the fit, as a share of all; what is within a group counts the same.
 GROUPS = {"synthetic": 0.22, "real": 0.35, "wice": 0.2, "own": 0.23}
@@ -48,12 +47,12 @@ class Fit:
 def rows(folder: Path, own: int = 2000) -> list[dict]:
     """Grounding rows that are held out from the training of the NLI model, each with the group that weighs it and its kind.
     The facts are whole, as a request would carry them. Claims of WiCE are too few to hold out enough: all of them are here, to
-    be read by a model that was trained without them."""
+    be read by models that were each trained without a fold of them."""
     banned, out = nli_data.dev_keys(folder), []
 
-    def add(group, premise, claim, supported, kind):
+    def add(group, premise, claim, supported, kind, root=None):
         out.append({"facts": premise, "question": "", "answer": claim, "label": "supported" if supported else "unsupported", "group": group, "kind": kind,
-                    "fold": data.bucket(claim, FOLDS)})
+                    "fold": data.bucket(root or claim, FOLDS)})
 
     for r in nli_data.read(folder, "nli_synthetic", banned):
         seen = nli_data.Pair(nli_data.synthetic_window(r), r["hypothesis"], nli_data.UNSUPPORTED, "")
@@ -62,10 +61,11 @@ def rows(folder: Path, own: int = 2000) -> list[dict]:
     for r in nli_data.read(folder, "nli_real", banned) + nli_data.read(folder, "nli_mnli_snli_dev", banned):
         if len(r["premise"].split()) <= nli_data.WHOLE_WORDS and data.bucket(r["premise"], data.HELD_OUT_ONE_IN) == 0:
             add("real", r["premise"], r["hypothesis"], r["label"] == "entailment", r["src"])
-    for r in nli_data.read(folder, "wice_claims", banned):
-        add("wice", r["premise"], r["hypothesis"], r["label"] == "entailment", "wice")
-    for r in nli_data.read(folder, "wice_tokens", banned, "evidence", "claim"):
-        add("wice", r["evidence"], r["claim"], False, "wice_tokens")
+    whole, parts = nli_data.pages(folder, banned)
+    for r in whole:
+        add("wice", r["premise"], r["hypothesis"], r["label"] == "entailment", "wice", r["root"])
+    for r in parts:
+        add("wice", r["evidence"], r["claim"], False, "wice_tokens", r["root"])
     made = nli_facts.build(own, seed=101) + nli_changes.build(folder, 6 * own, seed=103)
     made = [p for p in made if p.src == "own/facts" or nli_data.held_out(p)]
     for p in made:
@@ -173,10 +173,10 @@ def tree(nodes, share: float, columns: list[int]) -> dict:
 
 
 def make(names: list[str], fit: Fit, trees: int = 100) -> tuple[dict, np.ndarray]:
-    """(the content of fusion.json without its pages, support of every claim by a forest that has not seen its row).
+    """(the content of fusion.json, support of every claim by a forest that has not seen its row).
     The fusion is the weighted sum of a forest over all features and one over words and numbers alone."""
     everything = np.ones(len(fit.y), bool)
-    parts = [(1 - WORDS_SHARE, [n for n in names if n not in PAGES]), (WORDS_SHARE, words(names))]
+    parts = [(1 - WORDS_SHARE, names), (WORDS_SHARE, words(names))]
     raw = sum(share * folds(names, used, fit, trees) for share, used in parts)
     slope, offset = calibration(raw, fit.y, fit.weight)
     support = 1 / (1 + np.exp(-(slope * raw + offset)))
@@ -192,7 +192,7 @@ def make(names: list[str], fit: Fit, trees: int = 100) -> tuple[dict, np.ndarray
 
 def words(names: list[str]) -> list[str]:
     """The features that need no model."""
-    return [n for n in names if n not in NLI and n not in PAGES]
+    return [n for n in names if n not in NLI]
 
 
 def by_row(lines: list[dict], count: int, support=None) -> np.ndarray:

@@ -23,12 +23,14 @@ SEED = 11
 LONGEST = 160  # tokens of a training row
 BATCH_TOKENS, BATCH_ROWS = 3072, 80
 MEAN_EVERY = 4  # steps
+TOKENS_WEIGHT = 0.5  # of the loss by token beside that by pair
 ROUND_FROM = 0.8  # share of the training after which rounding is simulated
 # Of how many epochs' worth a source is in one: the sets made by rule are large and soon learnt.
 SHARES = {"ext": 0.1, "para": 0.25, "near": 0.15, "neg": 0.2, "ent": 0.4, "ant": 0.4, "num": 0.6, "added": 0.4, "unneg": 1.0,
           "begin": 2.0, "faithdial_audit": 2.0, "wice": 1.0, "wice_tokens": 1.0, "negation_mnli": 1.5, "negation_snli": 1.5,
           "mnli_dev": 1.3, "snli_dev": 1.0, "conjnli_adv": 1.0, "own/facts": 0.5, "own/changes": 0.5}
 OWN = {"facts": 30_000, "changes": 26_000}  # rows
+PAGES = ("wice", "wice_tokens")  # sources of claims about pages
 
 
 class Example:
@@ -42,8 +44,8 @@ class Example:
         inside = len(self.ids) - 1 - self.start
         self.marks = None
         if row.marks is not None:
-            hit = lambda a, b: any(a < end and b > begin for begin, end in row.marks)
-            self.marks = [float(hit(a, b)) for a, b in claim.offsets[:inside]]
+            hit = lambda spans, a, b: any(a < end and b > begin for begin, end in spans)
+            self.marks = [-1.0 if hit(row.unknown or (), a, b) else float(hit(row.marks, a, b)) for a, b in claim.offsets[:inside]]
 
 
 def pairs(folder: Path) -> list[nli_data.Pair]:
@@ -63,8 +65,9 @@ def targets(picked: list[Example], width: int) -> tuple[torch.Tensor, torch.Tens
     marks, known = torch.zeros(len(picked), width), torch.zeros(len(picked), width)
     for n, e in enumerate(picked):
         if e.marks is not None:
-            marks[n, e.start : e.start + len(e.marks)] = torch.tensor(e.marks)
-            known[n, e.start : e.start + len(e.marks)] = 1
+            found = torch.tensor(e.marks)
+            marks[n, e.start : e.start + len(e.marks)] = found.clamp(min=0)
+            known[n, e.start : e.start + len(e.marks)] = (found >= 0).float()
     return may, marks, known
 
 
@@ -126,9 +129,10 @@ class Mean:
 
 
 def train(rows: list[nli_data.Pair], out: Path, minutes: float, start_from: Path | None = None, rounding: bool = True,
-          rate: float = 1.2e-4, floor: float = 0.0, threads: int = 2, log_every: int = 25) -> None:
+          rate: float = 1.2e-4, floor: float = 0.0, threads: int = 2, log_every: int = 25, round_from: float = ROUND_FROM, rest: float = 1.0) -> None:
     """Train for some minutes on pairs that are not held out, from `start_from` or the base weights, and write
-    the mean of the last weights to `out`. The rate falls to `floor` of what it was; rounding from ROUND_FROM on."""
+    the mean of the last weights to `out`. The rate falls to `floor` of what it was; rounding from the share `round_from` on.
+    An epoch has `rest` of what SHARES says of the sources that are not about pages."""
     torch.manual_seed(SEED)
     torch.set_num_threads(threads)
     rng = random.Random(SEED + (1 if start_from else 0))
@@ -140,14 +144,14 @@ def train(rows: list[nli_data.Pair], out: Path, minutes: float, start_from: Path
     mean, sums, steps, seen, rounded, start = Mean(net, 0.95), Counter(), 0, 0, False, time.time()
     print(f"{len(known)} rows to train on", flush=True)
     while True:
-        order = nli_data.mix([e.row for e in known], SHARES, rng)
+        order = nli_data.mix([e.row for e in known], SHARES, rng, lambda r: 1.0 if r.src in PAGES else rest)
         for batch in batches.by_length([len(known[i].ids) for i in order], BATCH_TOKENS, BATCH_ROWS, rng):
             progress = (time.time() - start) / 60 / minutes
             if progress >= 1:
                 mean.save(net, out)
                 print(f"trained {steps} steps, {seen} pairs in {(time.time() - start) / 60:.1f} minutes", flush=True)
                 return
-            if rounding and not rounded and progress >= ROUND_FROM:
+            if rounding and not rounded and progress >= round_from:
                 calibrate(net, [known[i].ids for i in rng.sample(range(len(known)), 300)])
                 mean.steps, rounded = 0, True
             for group in opt.param_groups:
@@ -169,7 +173,7 @@ def train(rows: list[nli_data.Pair], out: Path, minutes: float, start_from: Path
             sums["pair"] += loss.item()
             sums["token"] += by_token.item()
             sums["right"] += may[torch.arange(len(may)), logits.argmax(-1)].float().mean().item()
-            loss = loss + 0.5 * by_token
+            loss = loss + TOKENS_WEIGHT * by_token
             if exact is not None:
                 loss = loss + 0.5 * F.mse_loss(logits.float(), exact)
             opt.zero_grad(set_to_none=True)
@@ -196,11 +200,13 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--floor", type=float, default=0.0, help="of the rate, at the end")
     parser.add_argument("--without", default="", help="leave out the sources that begin so")
+    parser.add_argument("--round-from", type=float, default=ROUND_FROM, help="share of the training after which rounding is simulated")
+    parser.add_argument("--rest", type=float, default=1.0, help="of the sources that are not about pages, in an epoch")
     parser.add_argument("--no-rounding", action="store_true", help="leave int8 to a later training")
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
     rows = [r for r in pairs(args.data) if not args.without or not r.src.startswith(args.without)]
-    train(rows, args.out, args.minutes, args.start_from, not args.no_rounding, args.rate, args.floor, args.threads)
+    train(rows, args.out, args.minutes, args.start_from, not args.no_rounding, args.rate, args.floor, args.threads, round_from=args.round_from, rest=args.rest)
 
 
 if __name__ == "__main__":

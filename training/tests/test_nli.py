@@ -81,16 +81,6 @@ def test_auc_counts_ties_as_half():
     assert nli_evaluate.auc(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1], bool)) == 0.875
 
 
-def test_no_tree_sees_how_long_a_source_is():
-    names = ["entail_max", "contra_max", "missing_share", "page_words"]
-    rng = np.random.default_rng(5)
-    x, row = rng.random((2000, 4)), np.arange(2000)
-    y = x[:, 3] > 0.5  # the length alone tells
-    fit = nli_fusion.Fit(x, y, np.ones(2000), row, row % nli_fusion.FOLDS, y)
-    content, support = nli_fusion.make(names, fit, trees=5)
-    assert {f for t in content["trees"] for f in t["feature"]} <= {-1, 0, 1, 2}
-    assert nli_evaluate.auc(support, y) < 0.6 and nli_fusion.words(names) == ["missing_share"]
-
 
 def test_a_tree_of_the_fusion_sums_as_the_fitted_one_does():
     rng = np.random.default_rng(2)
@@ -107,3 +97,29 @@ def test_a_tree_of_the_fusion_sums_as_the_fitted_one_does():
                 at = t["left"][at] if row[t["feature"][at]] <= t["threshold"][at] else t["right"][at]
             total[n] += t["value"][at]
     assert np.abs(total - 0.5 * model.decision_function(x)).max() < 1e-3
+
+
+def test_what_is_gathered_holds_a_claim_that_stands_in_several_places():
+    filler = [f"Visitor number {i} walked along the river and looked at the boats." for i in range(60)]
+    ours = ["Anna Berg was born in Lund.", "The Astra harbour opened in 1962."]
+    page = " ".join([*filler[:20], ours[0], *filler[20:40], ours[1], *filler[40:]])
+    found = nli_data.gathered(page, "Anna Berg of Lund opened the Astra harbour.")
+    assert found.index(ours[0]) < found.index(ours[1])
+    assert len(found.split()) <= nli_data.GATHERED_WORDS
+    assert nli_data.gathered(page, "Bananas ripen.") == ""
+
+
+def test_parts_of_a_claim_are_known():
+    whole = "In 2014 Anna Berg, who was born in Lund, opened the Astra harbour."
+    assert nli_data.part_of("Anna Berg was born in Lund.", whole)
+    assert not nli_data.part_of("Anna Berg closed a museum in Paris.", whole)
+
+
+def test_words_that_another_window_may_bear_out_are_not_learnt():
+    claim = "Anna Berg opened the harbour."
+    spans = nli_data.elsewhere("The harbour is old.", claim, [(10, 16)])
+    assert [claim[a:b] for a, b in spans] == ["Anna", "Berg"]
+    example = nli_train.examples([nli_data.Pair("The harbour is old.", claim, nli_data.ANY, "wice_tokens", "", [(10, 16)], spans)])[0]
+    known = nli_train.targets([example], len(example.ids))
+    inside = slice(example.start, example.start + len(example.marks))
+    assert known[2][0, inside].tolist() == [0, 0, 1, 1, 1, 1] and known[1][0, inside].tolist() == [0, 0, 1, 0, 0, 0]

@@ -1,10 +1,6 @@
-"""How the guard weighs claims beside a long source: the member pages of fusion.json.
+"""Figures of the NLI model and its fusion as the product computes them, on the dev files and on made pages.
 
-The model reads two windows of a page, and real claims about pages (WiCE) are too few to tune it on: the trees over words and
-numbers tell more there than it does. They count twice beside the sum of all, so that both have about the same spread. Nothing is
-fitted for it: the shipped graph knows the training claims of WiCE, and its word on them is worth nothing.
-
-As a command it keeps graph and trees that are there, measures all dev files and writes the model card.
+As a command it keeps graph and fusion that are there, measures all dev files and writes the model card.
 """
 
 from __future__ import annotations
@@ -19,17 +15,13 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from . import data, nli_bundle, nli_card, nli_data, nli_evaluate, nli_fusion
+from . import data, nli_card, nli_data, nli_evaluate, nli_fusion
 from .bundle import replace
 
-PAGE_WORDS = 150  # of a source that is a page: more than the facts that the other trees are fitted on have
-# Of the trees over words and numbers beside the sum of all, as logits: about the same spread on pages. Claims changed by rule on
-# made pages keep an AUC of 0.999.
-WEIGHT = 2.0
 COPIED = "### Labels of held-out pairs"  # from here on a model card tells of the graph
 
 
-def rows(folder: Path) -> list[dict]:
+def made_pages(folder: Path) -> list[dict]:
     """Claims made by rule that no part of the fusion is fitted on, their premise put into a page of 200 to 900 words among
     paragraphs of other texts: to see that changed copies are still caught there."""
     banned, rng, out = nli_data.dev_keys(folder), random.Random(107), []
@@ -67,19 +59,9 @@ def blind(names: list[str], fusion: dict) -> list[dict]:
     return [t for t in fusion["trees"] if not {names[f] for f in t["feature"] if f >= 0} & set(nli_fusion.NLI)]
 
 
-def weigh(names: list[str], fusion: dict) -> dict:
-    """The member pages: the mean of what the other trees say and of WEIGHT times what those without the model say."""
-    slope, share = fusion["calibration"]["slope"], WEIGHT / nli_fusion.WORDS_SHARE
-    trees = [t | {"value": [float(f"{share / slope * v:.6g}") for v in t["value"]]} for t in blind(names, fusion)]
-    return {"words": PAGE_WORDS, "trees": trees, "calibration": fusion["calibration"] | {"slope": slope / 2}, "thresholds": fusion["thresholds"]}
-
-
 def by_words(names: list[str], fusion: dict, x: np.ndarray) -> np.ndarray:
     """Support without the NLI model: the trees that do not see it, as a number that ranks claims."""
-    raw = total(blind(names, fusion), x)
-    if pages := fusion.get("pages"):
-        raw += np.where(x[:, names.index("page_words")] > pages["words"], total(pages["trees"], x), 0)
-    return 1 / (1 + np.exp(-raw))
+    return 1 / (1 + np.exp(-total(blind(names, fusion), x)))
 
 
 def measured(names: list[str], lines: list[dict], given: list[dict], fusion: dict) -> dict:
@@ -115,26 +97,18 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--repository", type=Path, default=here.parent, help="where training/features is run")
     parser.add_argument("--out", type=Path, default=here.parent / "models" / "grounding")
-    parser.add_argument("--work", type=Path, default=here / "build")
     parser.add_argument("--made", action="store_true", help="print the AUC of claims on made pages as well")
     args = parser.parse_args()
-    args.work.mkdir(parents=True, exist_ok=True)
     fusion = json.loads((args.out / "fusion.json").read_text())
-    names, _ = nli_fusion.features(args.repository, [])
-    if fusion["features"] != names[:len(fusion["features"])]:
-        raise SystemExit("fusion.json was fitted on other features")
-    fusion["features"], fusion["pages"] = names, weigh(names, fusion)
     manifest = yaml.safe_load((args.out / "bundle.yaml").read_text())
     graph, heat = (args.out / "model_int8.onnx").read_bytes(), manifest["tasks"][0]["temperature"]
-    nli_bundle.write(args.out, graph, heat, fusion)
     if args.made:
-        given = rows(args.data)
-        _, lines = nli_fusion.features(args.repository, given, args.out, args.out / "fusion.json")
+        given = made_pages(args.data)
+        names, lines = nli_fusion.features(args.repository, given, args.out, args.out / "fusion.json")
         print("made pages", measured(names, lines, given, fusion)["fused"], flush=True)
     card = (args.out / "MODEL_CARD.md").read_text()
     figures = {"held_out": {"temperature": heat}, "bytes": len(graph), "training_rows": int(re.search(r"([\d,]+) pairs were", card)[1].replace(",", "")),
                "fit": nli_card.fitted(fusion), "dev": product(args, fusion)}
-    (args.work / "page_figures.json").write_text(json.dumps(figures, indent=1) + "\n")
     replace(args.out / "MODEL_CARD.md", nli_card.render(figures, card[card.index(COPIED):card.index(nli_card.LIMITS)]).encode())
 
 
