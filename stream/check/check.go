@@ -62,7 +62,8 @@ type Options struct {
 	// Fusion weighs the features of a claim together with the Judge's probabilities; nil compares the probabilities
 	// with DefaultThresholds. It is not used when there is no Judge.
 	Fusion *Fusion
-	// Premises is how many premises of a claim the Judge reads, [1, 8]; 0 is 2. Of a page the last of them is gathered.
+	// Premises is how many premises of a claim the Judge reads, [1, 8]; 0 is 2. Beside a source of more than
+	// 150 words it may read one more, gathered from it (evidence.Gather).
 	Premises int
 }
 

@@ -30,9 +30,10 @@
 //
 // A judge reads the best premises of a claim, and where fewer than Options.Premises share a word with it, windows from the
 // start of the sources besides, so that a claim in other words is read as well. Such a claim costs the judge all of its
-// pairs, where its share of words alone would cost less or none. The order of facts changes none of this. Of a page, a source of
-// more than 150 words, the last premise that it reads is put together of the sentences that hold most of the claim between
-// them, for what a claim states may stand in several places.
+// pairs, where its share of words alone would cost less or none. The order of facts changes none of this. Where
+// the best premise is of a page, a source of more than 150 words, the judge reads one that is put together of the page's
+// sentences that hold most of the claim between them as well, for what a claim states may stand in several places; of pages that
+// fit equally well that is the first.
 //
 // The package does no I/O and starts no goroutine; everything exported is safe for concurrent use where not said
 // otherwise.

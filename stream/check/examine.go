@@ -13,8 +13,9 @@ import (
 type Examined struct {
 	claims.Claim
 
-	Premises   []evidence.Premise // best first
-	Inferences []Inference        // of the first len(Inferences) premises
+	Premises   []evidence.Premise // that the words are looked for in, best first
+	Read       []evidence.Premise // that the Judge read
+	Inferences []Inference        // of these, in their order
 	Features   []float64          // as Features gives them
 	Result     Result
 }
@@ -40,7 +41,7 @@ func (c *Checker) Examine(ctx context.Context, e *evidence.Evidence, question, a
 			r.prepare(e, c.opts.Premises)
 		}
 		out[i] = Examined{
-			Claim: list[r.at], Premises: r.found, Inferences: r.inf,
+			Claim: list[r.at], Premises: r.found, Read: r.read, Inferences: r.inf,
 			Features: Features(nil, r.claim, r.found, r.findings, r.inf),
 			Result:   c.decide(e, r),
 		}

@@ -14,12 +14,12 @@ type feature int
 // The features, in their order. A Fusion names those it uses, so that new ones may be added at the end.
 const (
 	entailMax     feature = iota // highest probability of entailment over the premises read by the judge
-	entailBest                   // that of the first premise
+	entailBest                   // that of the best window
 	neutralMin                   // lowest probability of neither
-	neutralBest                  // that of the first premise
+	neutralBest                  // that of the best window
 	contraMax                    // highest probability of contradiction
 	contraMin                    // lowest
-	contraBest                   // that of the first premise
+	contraBest                   // that of the best window
 	wordsMissing                 // content words of the claim that no premise has
 	missingShare                 // their share
 	missingWeight                // their share, long words and names weighing more: rarity without a corpus
@@ -69,8 +69,8 @@ func FeatureNames() []string { return slices.Clone(featureNames[:]) }
 var matchers = sync.Pool{New: func() any { return new(matcher) }}
 
 // Features appends the features of a claim to dst, in the order of FeatureNames, and returns it. Premises are those that
-// evidence gave for the claim, best first; findings are what the numbers said; inf is what a Judge said of the first
-// len(inf) premises, and with none its features are 0. Counts are at least 0, shares and probabilities in [0,1]. Safe for
+// evidence gave for the claim, best first; findings are what the numbers said; inf is what a Judge said of what it read, of
+// the first of the premises first, and with none its features are 0. Counts are at least 0, shares and probabilities in [0,1]. Safe for
 // concurrent use; allocates only to grow dst.
 func Features(dst []float64, claim Claim, premises []evidence.Premise, findings []numeric.Finding, inf []Inference) []float64 {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else

@@ -12,11 +12,13 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// featurePremises is how many premises the features look at; the judge reads the first Options.Premises of them.
+// featurePremises is how many premises the features look at; the judge reads the first Options.Premises of them, and of a page what
+// pageFrom says.
 const featurePremises = 4
 
-// pageFrom is how many words a source has at most of which windows are read alone. Of a longer one the judge reads, beside the best window,
-// the sentences that hold most of the claim between them.
+// pageFrom is how many words a source has at most of which windows are read alone. A longer one is a page: of the best premise's page
+// the judge reads the sentences that hold most of the claim between them as well, in the place of the last window if that is of
+// the same page. What another source says is read in any case.
 const pageFrom = 150
 
 // maxContext bounds what of the claim before is read with one that begins with a pronoun, in bytes: enough for a sentence,
@@ -35,7 +37,7 @@ type reading struct {
 	final      bool // no model can change quick
 	hypothesis string
 	found      []evidence.Premise // best first, then what fill added
-	read       []evidence.Premise // of the judge: the first of found, the last of them replaced by what was gathered from a page
+	read       []evidence.Premise // what the judge reads: the first of found, and what was gathered from a page
 	pairs      []int              // of the batch, one for each premise that the judge reads
 	inf        []Inference
 	judgeErr   error
@@ -108,6 +110,9 @@ func (c *Checker) judge(ctx context.Context, e *evidence.Evidence, open []*readi
 	var batch []Pair
 	place := map[Pair]int{}
 	for _, r := range open {
+		if ctx.Err() != nil {
+			break // infer says so
+		}
 		r.prepare(e, c.opts.Premises)
 		for _, p := range r.read {
 			pair := Pair{Premise: p.Text, Claim: r.hypothesis}
@@ -164,8 +169,13 @@ func (r *reading) prepare(e *evidence.Evidence, read int) {
 	if len(r.read) == 0 || r.found[0].Page <= pageFrom {
 		return
 	}
-	if p := e.Gather(r.hypothesis, r.found[0].Source); p.Text != "" {
-		r.read = append(slices.Clone(r.read[:min(len(r.read), read-1)]), p)
+	page := r.found[0].Source
+	if p := e.Gather(r.hypothesis, page); p.Text != "" {
+		keep := len(r.read)
+		if keep == read && keep > 1 && r.read[keep-1].Source == page {
+			keep--
+		}
+		r.read = append(slices.Clone(r.read[:keep]), p)
 	}
 }
 

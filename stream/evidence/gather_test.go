@@ -2,10 +2,14 @@ package evidence_test
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"signalbox/stream/evidence"
+	"signalbox/stream/numeric"
 )
 
 // page is many sentences about other things, each with an own name, with some of ours among them.
@@ -36,32 +40,106 @@ func pages(tb testing.TB, sources ...string) *evidence.Evidence {
 func TestWhatAClaimStatesIsGatheredFromSeveralPlaces(t *testing.T) {
 	t.Parallel()
 	const born, opened, closed = "Anna Berg was born in Lund.", "She opened the Astra harbour.", "The harbour closed in 1962."
+	const want = born + " " + opened + " " + closed
+	const claim = "Anna Berg, born in Lund, opened the Astra harbour, which closed in 1962."
+	// Found in another order than they stand in: the sentence with most of the claim's rare words comes last.
 	e := pages(t, "Anna Berg is in another source, with Lund and Astra and 1962.", page(map[int]string{60: closed, 5: born, 30: opened}))
-	p := e.Gather("Anna Berg, born in Lund, opened the Astra harbour, which closed in 1962.", 1)
-	if want := born + " " + opened + " " + closed; !strings.Contains(p.Text, closed) || !strings.HasPrefix(p.Text, born) || !strings.Contains(p.Text, opened) {
-		t.Errorf("gathered %q, want the sentences of %q in their order", p.Text, want)
+	p := e.Gather(claim, 1)
+	if p.Text != want {
+		t.Errorf("gathered %q, want %q", p.Text, want)
 	}
-	if p.Source != 1 || p.ID != "s1" || p.Page < 1000 || e.Premise(p.Sentence).Source != 1 || !strings.HasPrefix(e.Premise(p.Sentence).Text, "Visitor") && !strings.Contains(e.Premise(p.Sentence).Text, born) {
-		t.Errorf("%+v, want a premise of the second source", p)
+	if at := e.Premise(p.Sentence); p.Source != 1 || p.ID != "s1" || p.Page < 1000 || p.Score != 0 || !strings.Contains(at.Text, born) || at.Source != 1 {
+		t.Errorf("%+v at %q, want a premise of the second source at its first sentence", p, at.Text)
+	}
+	e = pages(t, page(map[int]string{60: born, 5: closed, 30: opened}))
+	if p, want := e.Gather(claim, 0), closed+" "+opened+" "+born; p.Text != want {
+		t.Errorf("gathered %q, want %q", p.Text, want)
 	}
 }
 
+func TestWhatIsGathered(t *testing.T) {
+	t.Parallel()
+	long := "The Astra harbour " + strings.Repeat("and boats ", 36) + "lay there." // 77 words, of which 48 count
+	for _, tt := range []struct {
+		name, claim string
+		ours        map[int]string
+		want        []string
+	}{
+		{
+			"a word that is found counts for little",
+			"The Astra harbour has cranes and a granite pier.",
+			map[int]string{5: "The Astra harbour has cranes.", 20: "The Astra harbour had cranes once, said some.", 40: "There is a granite pier."},
+			[]string{"The Astra harbour has cranes.", "The Astra harbour had cranes once, said some.", "There is a granite pier."},
+		},
+		{
+			"what is rare in the page counts for more",
+			"The river visitor saw Astra.",
+			map[int]string{40: "Nobody but Astra came home that day, said the woman at the gate, who had waited for most of an hour."},
+			[]string{"Nobody but Astra came"},
+		},
+		{
+			"a long sentence counts as 48 words",
+			"The Astra harbour has a granite pier.",
+			map[int]string{5: long, 40: "There is a granite pier."},
+			[]string{long, "There is a granite pier."},
+		},
+	} {
+		got := pages(t, page(tt.ours)).Gather(tt.claim, 0).Text
+		for _, want := range tt.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %q, want %q in it", tt.name, got, want)
+			}
+		}
+	}
+}
+
+// Of many sentences that hold the same only so many are picked as 72 words allow, the earlier and shorter first.
 func TestWhatIsGatheredIsShortAndSaysNothingTwice(t *testing.T) {
 	t.Parallel()
-	same := map[int]string{}
+	same, other := map[int]string{}, map[int]string{}
 	for i := range 40 {
 		same[i] = "The Astra harbour opened early."
+		other[i] = fmt.Sprintf("The Astra harbour opened early, said guest number %d of them.", i)
 	}
-	text := pages(t, page(same)).Gather("The Astra harbour opened early for visitors.", 0).Text
-	if n := strings.Count(text, "Astra"); n != 1 {
-		t.Errorf("%d times the same in %q", n, text)
+	const claim = "The Astra harbour opened early."
+	if text := pages(t, page(same)).Gather(claim, 0).Text; text != claim {
+		t.Errorf("gathered %q, want the sentence once", text)
 	}
-	if n := len(strings.Fields(text)); n > 72 {
-		t.Errorf("%d words, want 72 at most: %q", n, text)
+	var want []string
+	for i := range 6 { // of 11 words
+		want = append(want, other[i])
 	}
-	long := "Astra " + strings.Repeat("boats and ", 30) + "harbour."
-	if text := pages(t, page(map[int]string{3: long})).Gather("The Astra harbour.", 0).Text; !strings.Contains(text, "Astra") {
-		t.Errorf("gathered %q, want the long sentence among it", text)
+	if text := pages(t, page(other)).Gather(claim, 0).Text; text != strings.Join(want, " ") {
+		t.Errorf("gathered %q, want %q", text, want)
+	}
+}
+
+// However the text is cut, what is gathered takes about as long as a ranking, and is the same as ever.
+func BenchmarkGatherWorst(b *testing.B) {
+	var claim []string
+	for i := range 60 {
+		claim = append(claim, fmt.Sprintf("w%c%c", 'a'+i%26, 'a'+i/26))
+	}
+	var words, lines strings.Builder
+	for i := 0; lines.Len() < 250<<10; i++ {
+		fmt.Fprintf(&words, "%s %d. ", claim[i%60], i)
+		lines.WriteString(claim[i%60] + "\n")
+	}
+	for name, text := range map[string]string{"lines of a word": lines.String(), "sentences of two words": words.String()} {
+		e, err := evidence.New([]evidence.Source{{Text: text}}, evidence.Options{MaxBytes: 1 << 20})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				e.Gather(strings.Join(claim, " "), 0)
+			}
+		})
+		b.Run(name+", ranked", func(b *testing.B) {
+			for b.Loop() {
+				e.For(nil, strings.Join(claim, " "), []numeric.Finding{}, 4)
+			}
+		})
 	}
 }
 
@@ -80,5 +158,97 @@ func BenchmarkGather(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		e.Gather("Anna Berg, born in Lund, opened the Astra harbour by the river.", 0)
+	}
+}
+
+// gathered is Gather by its definition: while one fits into 72 words, the sentence whose words weigh most for its length, where a word
+// weighs its rarity in the page and, found before, .15 of it and what .2 leaves each time.
+func gathered(sentences []string, claim string) string {
+	fields := func(s string) []string { return strings.Fields(strings.ToLower(strings.Trim(s, "."))) }
+	weight, left := map[string]float64{}, map[string]float64{}
+	for _, w := range fields(claim) {
+		df := 0.0
+		for _, s := range sentences {
+			if slices.Contains(fields(s), w) {
+				df++
+			}
+		}
+		if df > 0 {
+			n := float64(len(sentences))
+			weight[w] = float64(float32(math.Log(1 + (n-df+0.5)/(df+0.5))))
+			left[w] = weight[w]
+		}
+	}
+	var picked []int
+	for used := 0; ; {
+		best, most := -1, 0.0
+		for i, s := range sentences {
+			same := func(k int) bool { return sentences[k] == s }
+			if used+min(48, len(fields(s))) > 72 || slices.ContainsFunc(picked, same) {
+				continue
+			}
+			gain := 0.0
+			for w := range weight {
+				if slices.Contains(fields(s), w) {
+					gain += left[w] + 0.15*weight[w]
+				}
+			}
+			if gain /= math.Pow(float64(len(fields(s))+15), 0.3); gain > most+1e-9 {
+				best, most = i, gain
+			}
+		}
+		if best < 0 {
+			break
+		}
+		picked = append(picked, best)
+		used += min(48, len(fields(sentences[best])))
+		for w := range left {
+			if slices.Contains(fields(sentences[best]), w) {
+				left[w] *= 0.2
+			}
+		}
+	}
+	slices.Sort(picked)
+	var texts []string
+	for _, i := range picked {
+		texts = append(texts, sentences[i])
+	}
+	return strings.Join(texts, " ")
+}
+
+func TestWhatIsGatheredIsWhatTheDefinitionSays(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 2))
+	vocabulary := make([]string, 120)
+	for i := range vocabulary {
+		vocabulary[i] = fmt.Sprintf("%cam%cuk%c", 'b'+i%20, 'b'+i/20, 'k'+i%8)
+	}
+	word := func() string { return vocabulary[int(math.Pow(rng.Float64(), 2)*float64(len(vocabulary)))] } // some words are frequent
+	say := func(words int) string {
+		list := make([]string, words)
+		for i := range list {
+			list[i] = word()
+		}
+		return strings.ToUpper(list[0][:1]) + strings.Join(list, " ")[1:] + "."
+	}
+	for range 300 {
+		sentences := make([]string, 20+rng.IntN(60))
+		for i := range sentences {
+			sentences[i] = say(4 + rng.IntN(24))
+			if i > 0 && rng.IntN(5) == 0 {
+				sentences[i] = sentences[rng.IntN(i)]
+			}
+			if rng.IntN(12) == 0 {
+				sentences[i] = say(50 + rng.IntN(30))
+			}
+		}
+		claim := say(3 + rng.IntN(12))
+		e := pages(t, strings.Join(sentences, " "))
+		if e.Len() != len(sentences) {
+			t.Fatalf("%d sentences, want %d", e.Len(), len(sentences))
+		}
+		if got, want := e.Gather(claim, 0).Text, gathered(sentences, claim); got != want {
+			t.Fatalf("%q\ngathered %q\nwant     %q", claim, got, want)
+		}
 	}
 }

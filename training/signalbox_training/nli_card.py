@@ -29,7 +29,7 @@ sentences at a time. It judges whether a claim follows from the text that it is 
 ## Figures
 Dev rows were never trained on, and training rows whose claim or premise is a text of a dev file were left out. {training:,} pairs were
 there to train on; one premise in fourteen was held out, and chose the temperature, the trees and the thresholds. WiCE is too small for that: its
-training claims are among the pairs, and for the fusion each was read by one of five models that had seen neither it nor its parts. Training rows of WiCE that ask about a
+training claims are among the pairs, and for the fusion each was read by one of five models that had seen neither it nor what was found to be a part of it. Training rows of WiCE that ask about a
 claim of a dev row, about a part of one, or about a claim that one is part of, were left out as well. The score of a row is 1 - the least support of its claims, as the
 product computes it (`training/features`): split into claims, two premises each, in int8. Intervals are 95 %, by bootstrap over rows.
 

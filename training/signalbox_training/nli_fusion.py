@@ -23,7 +23,7 @@ from . import data, nli_changes, nli_data, nli_facts
 DIRECTION = {name: 1 for name in ("entail_max", "entail_best", "sentence_share", "bigram_share", "run_share", "premise_score")}
 DIRECTION |= {name: -1 for name in (
     "contra_max", "contra_best", "contra_min", "neutral_best", "words_missing", "missing_share", "missing_weight", "names_missing", "names_share",
-    "numbers_contradicted", "numbers_absent", "negation_more", "negation_less", "opposites", "amount_differs", "swapped_words", "inserted_words",
+    "numbers_contradicted", "numbers_absent", "negation_more", "negation_less", "opposites", "amount_differs", "inserted_words",
     "order_inverted")}
 NLI = ("entail_max", "entail_best", "neutral_min", "neutral_best", "contra_max", "contra_min", "contra_best")
 FOLDS = 5

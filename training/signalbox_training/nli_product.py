@@ -100,6 +100,8 @@ def main() -> None:
     parser.add_argument("--made", action="store_true", help="print the AUC of claims on made pages as well")
     args = parser.parse_args()
     fusion = json.loads((args.out / "fusion.json").read_text())
+    if fusion["features"] != nli_fusion.features(args.repository, [])[0]:
+        raise SystemExit("fusion.json was fitted on other features")
     manifest = yaml.safe_load((args.out / "bundle.yaml").read_text())
     graph, heat = (args.out / "model_int8.onnx").read_bytes(), manifest["tasks"][0]["temperature"]
     if args.made:

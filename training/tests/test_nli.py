@@ -81,7 +81,6 @@ def test_auc_counts_ties_as_half():
     assert nli_evaluate.auc(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1], bool)) == 0.875
 
 
-
 def test_a_tree_of_the_fusion_sums_as_the_fitted_one_does():
     rng = np.random.default_rng(2)
     x = rng.normal(size=(600, 4))
@@ -123,3 +122,8 @@ def test_words_that_another_window_may_bear_out_are_not_learnt():
     known = nli_train.targets([example], len(example.ids))
     inside = slice(example.start, example.start + len(example.marks))
     assert known[2][0, inside].tolist() == [0, 0, 1, 1, 1, 1] and known[1][0, inside].tolist() == [0, 0, 1, 0, 0, 0]
+
+
+def test_pages_choose_in_folds_alone():
+    assert not any(nli_data.held_out(nli_data.Pair(f"premise {i}", "c", nli_data.UNSUPPORTED, "wice", root="c")) for i in range(200))
+    assert any(nli_data.held_out(nli_data.Pair(f"premise {i}", "c", nli_data.UNSUPPORTED, "begin")) for i in range(200))
