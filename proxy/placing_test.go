@@ -43,10 +43,16 @@ func placedBench(t *testing.T, n int, change func(*ModelOptions), more ...func(*
 	for range n {
 		servers = append(servers, newKVServer(t, quick()))
 	}
+	return placedOn(t, servers, change, more...), servers
+}
+
+// placedOn is placedBench with servers that are there.
+func placedOn(t *testing.T, servers []*kvServer, change func(*ModelOptions), more ...func(*setup)) *bench {
+	t.Helper()
 	plain := func(s *setup) { s.routes = toSmall }
 	b := start(t, kvModel(change, servers...), append([]func(*setup){plain}, more...)...)
 	b.state.Salt([]byte("a secret")) // a random one would give other homes each time
-	return b, servers
+	return b
 }
 
 // kib is n KiB of text that begins with a word of its own.
@@ -269,8 +275,9 @@ func TestAPlainEndpointGetsNoSalt(t *testing.T) {
 func TestALevelIsFoundOut(t *testing.T) {
 	t.Parallel()
 	auto := func(o *ModelOptions) { o.KV.Level = kv.LevelAuto }
-	b, servers := placedBench(t, 2, auto, func(s *setup) { s.health = true })
-	servers[1].set(&servers[1].silent, true)
+	servers := []*kvServer{newKVServer(t, quick()), newKVServer(t, quick())}
+	servers[1].set(&servers[1].silent, true) // before anybody has looked at its metrics
+	b := placedOn(t, servers, auto, func(s *setup) { s.health = true })
 	w := b.state.models[0].where
 	eventually(t, func() bool { return w.ends[0].apc.Load() }, "the level of a vLLM")
 	for i := range 12 {
