@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -79,9 +78,10 @@ def train(args, pairs: list[nli_data.Pair]) -> Path:
     """Three trainings: without claims about pages; from there once for each fold of them, for the fusion; and with all of them, with
     rounding. Returns the weights of the last."""
     base, checkpoint = args.base or args.work / "base.pt", args.checkpoint or args.work / "nli.pt"
-    if not args.base and not (args.cross and args.checkpoint):
-        nli_train.train([r for r in pairs if r.src not in nli_train.PAGES], base, args.minutes, rounding=False, floor=0.3)
-    if not args.cross:
+    cross = not args.cross and not args.keep_rows
+    if not args.base and (cross or not args.checkpoint):
+        nli_train.train([r for r in pairs if not r.root], base, args.minutes, rounding=False, floor=0.3)
+    if cross:
         args.cross = args.work / "cross"
         nli_cross.train(pairs, base, args.cross)
     if not args.checkpoint:
@@ -90,12 +90,8 @@ def train(args, pairs: list[nli_data.Pair]) -> Path:
 
 
 def main() -> None:
-    here = Path(__file__).resolve().parent.parent
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--repository", type=Path, default=here.parent, help="where training/features is run")
-    parser.add_argument("--out", type=Path, default=here.parent / "models" / "grounding")
-    parser.add_argument("--work", type=Path, default=here / "build")
+    parser = nli_product.arguments(__doc__)
+    parser.add_argument("--work", type=Path, default=Path(__file__).resolve().parents[1] / "build")
     parser.add_argument("--minutes", type=float, default=50, help="of the training without claims about pages")
     parser.add_argument("--base", type=Path, help="skip that training and use these weights")
     parser.add_argument("--cross", type=Path, help="use the models of this folder to read claims about pages for the fusion")

@@ -20,8 +20,8 @@ def train(rows: list[nli_data.Pair], base: Path, out: Path, minutes: float = MIN
     """Write 0.pt, 1.pt, ... to the folder `out`."""
     out.mkdir(parents=True, exist_ok=True)
     rng = random.Random(41)
-    about = [r for r in rows if r.src in nli_train.PAGES]
-    others = [r for r in rows if r.src not in nli_train.PAGES]
+    about = [r for r in rows if r.root]
+    others = [r for r in rows if not r.root]
     others = rng.sample(others, len(others) // 3)  # more than is seen; every fold has the same
     for k in range(nli_fusion.FOLDS):
         chosen = [r for r in about if data.bucket(r.root, nli_fusion.FOLDS) != k]

@@ -91,12 +91,18 @@ def product(args, fusion: dict) -> dict:
     return out
 
 
-def main() -> None:
-    here = Path(__file__).resolve().parent.parent
-    parser = argparse.ArgumentParser(description=__doc__)
+def arguments(what: str) -> argparse.ArgumentParser:
+    """A parser of the folders that a command over the model and its fusion reads and writes."""
+    repository = Path(__file__).resolve().parents[2]
+    parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--repository", type=Path, default=here.parent, help="where training/features is run")
-    parser.add_argument("--out", type=Path, default=here.parent / "models" / "grounding")
+    parser.add_argument("--repository", type=Path, default=repository, help="where training/features is run")
+    parser.add_argument("--out", type=Path, default=repository / "models" / "grounding")
+    return parser
+
+
+def main() -> None:
+    parser = arguments(__doc__)
     parser.add_argument("--made", action="store_true", help="print the AUC of claims on made pages as well")
     args = parser.parse_args()
     fusion = json.loads((args.out / "fusion.json").read_text())

@@ -30,7 +30,6 @@ SHARES = {"ext": 0.1, "para": 0.25, "near": 0.15, "neg": 0.2, "ent": 0.4, "ant":
           "begin": 2.0, "faithdial_audit": 2.0, "wice": 1.0, "wice_tokens": 1.0, "negation_mnli": 1.5, "negation_snli": 1.5,
           "mnli_dev": 1.3, "snli_dev": 1.0, "conjnli_adv": 1.0, "own/facts": 0.5, "own/changes": 0.5}
 OWN = {"facts": 30_000, "changes": 26_000}  # rows
-PAGES = ("wice", "wice_tokens")  # sources of claims about pages
 
 
 class Example:
@@ -144,7 +143,7 @@ def train(rows: list[nli_data.Pair], out: Path, minutes: float, start_from: Path
     mean, sums, steps, seen, rounded, start = Mean(net, 0.95), Counter(), 0, 0, False, time.time()
     print(f"{len(known)} rows to train on", flush=True)
     while True:
-        order = nli_data.mix([e.row for e in known], SHARES, rng, lambda r: 1.0 if r.src in PAGES else rest)
+        order = nli_data.mix([e.row for e in known], SHARES, rng, lambda r: 1.0 if r.root else rest)
         for batch in batches.by_length([len(known[i].ids) for i in order], BATCH_TOKENS, BATCH_ROWS, rng):
             progress = (time.time() - start) / 60 / minutes
             if progress >= 1:
