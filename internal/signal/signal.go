@@ -21,6 +21,7 @@ const (
 	Language
 	Domain
 	Jailbreak
+	Injection
 	PII
 	Complexity
 	FactCheck
@@ -31,7 +32,7 @@ const (
 )
 
 var kindNames = [NumKinds]string{ //nolint:gochecknoglobals // constant table
-	"keyword", "language", "domain", "jailbreak", "pii", "complexity", "factcheck", "embedding", "intent", "cache",
+	"keyword", "language", "domain", "jailbreak", "injection", "pii", "complexity", "factcheck", "embedding", "intent", "cache",
 }
 
 // String returns the name used in YAML, metrics and the API.
@@ -69,7 +70,7 @@ func (k Kind) Tier() Tier {
 	switch k {
 	case Keyword, Language:
 		return TierLexical
-	case Domain, Jailbreak, PII, Complexity, FactCheck, Embedding, Intent, Cache:
+	case Domain, Jailbreak, Injection, PII, Complexity, FactCheck, Embedding, Intent, Cache:
 		return TierNeural
 	case NumKinds:
 	}
@@ -158,7 +159,7 @@ type Value struct {
 	State    State
 	Reason   Reason        // set when State is Unknown
 	Label    string        // the most probable label; empty for kinds without one
-	Score    float64       // calibrated probability of Label; for Jailbreak always P(jailbreak); in [0,1]
+	Score    float64       // calibrated probability of Label; of Jailbreak and Injection that of an attack; in [0,1]
 	Labels   []string      // every label, in the order of Probs; for Keyword the names of the sets that matched
 	Probs    []float32     // calibrated probabilities, sum 1; empty for Keyword
 	Vector   []float32     // Embedding only: L2-normalised
@@ -169,6 +170,9 @@ type Value struct {
 	Coverage Coverage
 	Windows  int // windows that cover the text
 	Read     int // windows that were read
+	// Verdicts are those of Jailbreak and Injection by origin, one for each origin that was read and has text, in the
+	// order of the origins. Score is the greatest of the origins that the signal reads by default.
+	Verdicts []Verdict
 	// Partial: some of the request could not be read for it, such as a stored context. What was found is there, and there
 	// may be more: of a test that finds nothing the result is unknown.
 	Partial bool
@@ -181,6 +185,17 @@ type Span struct {
 	Start   int     // byte offset in the segment's text
 	End     int     // byte offset behind the last byte
 	Score   float64 // in [0,1]; 1 for patterns with a checksum
+}
+
+// Verdict is what a signal says of the text of one origin, and where the text is that speaks most for an attack.
+type Verdict struct {
+	Origin  Origin
+	Score   float64 // calibrated probability that the text of this origin holds an attack, in [0,1]
+	Windows int     // windows that cover the text
+	Read    int     // windows of them that were read
+	Segment int     // index in Text.Segments
+	Start   int     // byte offset of the sentence in the segment's text
+	End     int     // byte offset behind it
 }
 
 // Prob returns the probability of label, and false when the value does not know the label.
@@ -249,8 +264,68 @@ type Text struct {
 	Segments []Segment // every text of the request in order: all roles, tool results, names
 }
 
-// Segment is one run of text and who said it.
+// Segment is one run of text, who said it and where it comes from.
 type Segment struct {
-	Role string // system, developer, user, assistant, tool, function
-	Text string
+	Role   string // system, developer, user, assistant, tool, function
+	Text   string
+	Origin Origin
+}
+
+// Origin tells where a piece of text comes from. Signals about attacks read some origins only.
+type Origin uint8
+
+// The origins. Text of OriginAny is read by every signal, whatever origins it reads.
+const (
+	OriginAny          Origin = iota // nobody told: a bare text
+	OriginInstructions               // system and developer messages, Responses instructions
+	OriginUser                       // what the user says
+	OriginModel                      // earlier answers, reasoning and tool calls of a model
+	OriginData                       // results of tools and functions, contexts, facts, documents, quoted material
+	NumOrigins
+)
+
+var originNames = [NumOrigins]string{"any", "instructions", "user", "model", "data"} //nolint:gochecknoglobals // constant table
+
+// String returns the name used in YAML and the API.
+func (o Origin) String() string {
+	if o < NumOrigins {
+		return originNames[o]
+	}
+	return "invalid"
+}
+
+// ParseOrigin is the inverse of String for the origins that can be asked for; OriginAny is none of them.
+func ParseOrigin(name string) (Origin, bool) {
+	for o := OriginInstructions; o < NumOrigins; o++ {
+		if originNames[o] == name {
+			return o, true
+		}
+	}
+	return OriginAny, false
+}
+
+// Origins is a set of origins.
+type Origins uint8
+
+// OriginsOf returns the set of the given origins.
+func OriginsOf(origins ...Origin) Origins {
+	var s Origins
+	for _, o := range origins {
+		s |= 1 << o
+	}
+	return s
+}
+
+// Has reports whether text of origin o is read by who reads the set: OriginAny always is.
+func (s Origins) Has(o Origin) bool { return o == OriginAny || s&(1<<o) != 0 }
+
+// DefaultOrigins returns the origins that a signal about attacks reads unless told otherwise, and 0 for other kinds.
+func DefaultOrigins(k Kind) Origins {
+	switch k { //nolint:exhaustive // two kinds have origins
+	case Jailbreak:
+		return OriginsOf(OriginUser)
+	case Injection:
+		return OriginsOf(OriginData)
+	}
+	return 0
 }

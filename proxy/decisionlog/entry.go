@@ -14,6 +14,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"signalbox/internal/signal"
 )
 
 // Version is the form of the lines that this version writes; it reads no other.
@@ -144,10 +146,11 @@ type Text struct {
 	Segments []Segment `json:"segments"`
 }
 
-// Segment is one run of text and who said it.
+// Segment is one run of text, who said it and where it comes from.
 type Segment struct {
-	Role string `json:"role"`
-	Text string `json:"text"`
+	Role   string        `json:"role"`
+	Text   string        `json:"text"`
+	Origin signal.Origin `json:"origin,omitempty"`
 }
 
 // ErrNotADecision reports a line that is no entry of a decision log that this version can read.

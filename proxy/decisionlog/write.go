@@ -123,7 +123,7 @@ func finite(x float64, probs []float32) bool {
 func TextOf(t *signal.Text) *Text {
 	out := &Text{LastUser: t.LastUser, Segments: make([]Segment, len(t.Segments))}
 	for i, s := range t.Segments {
-		out.Segments[i] = Segment{s.Role, s.Text}
+		out.Segments[i] = Segment{s.Role, s.Text, s.Origin}
 	}
 	return out
 }
