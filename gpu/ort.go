@@ -40,6 +40,9 @@ func loadLibrary(lib Library, plugin string) (backend, error) {
 	loaded.mu.Lock()
 	defer loaded.mu.Unlock()
 	if loaded.lib == nil {
+		if err := quiet(); err != nil {
+			return nil, err
+		}
 		ort.SetSharedLibraryPath(lib.Path)
 		// Failures come back as errors, so the library need not print them as well.
 		if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
@@ -58,6 +61,18 @@ func loadLibrary(lib Library, plugin string) (backend, error) {
 	}
 	loaded.plugin = plugin
 	return onnxRuntime{}, nil
+}
+
+// quiet turns off the telemetry that the library starts with its environment: official builds from 1.29 on put
+// the command line, the machine id and the models in a database under the user's cache, to be sent to Microsoft.
+// They also take the command line apart with expressions that need a stack as deep as it is long, and a long
+// prompt of explain ends the process (github.com/microsoft/onnxruntime/pull/27379). The library has no call that
+// does this in time, only a variable, which whoever has set it already to another value does not get back.
+func quiet() error {
+	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
+		return fmt.Errorf("turn telemetry of the library off: %w", err)
+	}
+	return nil
 }
 
 // register loads a plugin that brings execution providers.

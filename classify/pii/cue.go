@@ -73,6 +73,9 @@ const (
 	beforeName
 	beforeHome
 	beforeCreed
+	beforeCode
+	beforeCard
+	beforeWork
 	numDirect
 )
 
@@ -83,6 +86,7 @@ const (
 var (
 	directCues = [numDirect]cues{
 		ageCues, ownAgeCues, turnCues, zipCues, licenseCues, otherNumberCues, ssnCues, phoneCues, nameCues, homeCues, creedCues,
+		codeCues, cardCues, workCues,
 	}
 	lastWords = func() map[string]uint16 {
 		m := make(map[string]uint16)
@@ -106,7 +110,7 @@ var (
 		}
 		return t
 	}()
-	fillers = [...]string{" is", " number", " no.", " no", " code", " num", " nr", " nr.", " was", " id"}
+	fillers = [...]string{" is", " number", " no.", " no", " code", " num", " nr", " nr.", " was", " id", " ist", " est", " är"}
 )
 
 // filler marks, in lastWords, a word that may stand between a cue and its value.

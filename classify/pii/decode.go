@@ -1,6 +1,7 @@
 package pii
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -76,18 +77,32 @@ func (d *Decoder) typeOf(name string) int8 {
 // pieces. Words of one type form a span; a short word between two of them joins them. An I- without a
 // B- begins a span as well.
 func (d *Decoder) Fuse(text string, patterns []Span, tokens []Token, dst []Span) []Span {
+	dst, _ = d.FuseContext(context.Background(), text, patterns, tokens, dst)
+	return dst
+}
+
+// FuseContext is Fuse for a text of any size. Its error is that of ctx, which is looked at every few thousand
+// words and spans; nothing is appended then.
+func (d *Decoder) FuseContext(ctx context.Context, text string, patterns []Span, tokens []Token, dst []Span) ([]Span, error) {
 	out := slices.Concat(patterns)
 	if len(tokens) > 0 {
-		r := reader{d: d, text: text, out: out}
-		r.read(tokens)
-		r.yield(len(patterns))
+		r := reader{d: d, text: text, out: out, lines: judge{text: text}}
+		if err := r.read(ctx, tokens); err != nil {
+			return dst, err
+		}
+		if _, err := r.yield(ctx, len(patterns)); err != nil {
+			return dst, err
+		}
 		out = r.out
 	}
 	if len(out) == 0 {
-		return dst
+		return dst, nil
 	}
-	return append(dst, resolve(out)...)
+	return append(dst, resolve(out)...), nil
 }
+
+// itemsPerLook is how many words or spans are read between two looks at the context.
+const itemsPerLook = 4096
 
 // lexeme is a word with what the model thinks of it.
 type lexeme struct {
@@ -105,12 +120,20 @@ type reader struct {
 	text  string
 	words []lexeme
 	out   []Span
+	lines judge
 }
 
 // read collects the words of tokens and adds their spans.
-func (r *reader) read(tokens []Token) {
+func (r *reader) read(ctx context.Context, tokens []Token) error {
 	r.words = make([]lexeme, 0, len(tokens))
+	look := itemsPerLook
 	for i := 0; i < len(tokens); {
+		if i >= look {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			look = i + itemsPerLook
+		}
 		t := &tokens[i]
 		if !r.valid(t) || len(r.words) > 0 && t.Start < r.words[len(r.words)-1].end {
 			i++
@@ -125,6 +148,7 @@ func (r *reader) read(tokens []Token) {
 	}
 	r.fill()
 	r.spans()
+	return nil
 }
 
 func (r *reader) valid(t *Token) bool {
@@ -290,31 +314,39 @@ func checkable(kind string) bool {
 	return false
 }
 
-// yield makes the model's spans give way to patterns with a syntax of their own: what is left of a span
-// beside such a pattern stays. The first n spans are patterns.
-func (r *reader) yield(n int) {
-	for i := n; i < len(r.out); i++ {
-		s := &r.out[i]
-		for k := range n {
-			p := &r.out[k]
-			if p.rank() < 3 || p.End <= s.Start || s.End <= p.Start {
-				continue
-			}
-			if p.Start-s.Start >= s.End-p.End {
-				s.End = max(s.Start, p.Start)
-			} else {
+// yield makes the model's spans give way to patterns with a syntax of their own: the parts of a span beside
+// such patterns stay, if they are plausible still. The first n spans are patterns; both lists are in the
+// order of the text. It returns how many pairs it has compared: no more than there are spans, and one for
+// each overlap.
+func (r *reader) yield(ctx context.Context, n int) (compared int, err error) {
+	guesses, patterns := slices.Clone(r.out[n:]), r.out[:n:n]
+	r.out = r.out[:n]
+	for i, s := range guesses {
+		if i%itemsPerLook == itemsPerLook-1 && ctx.Err() != nil {
+			return compared, ctx.Err()
+		}
+		for len(patterns) > 0 && patterns[0].End <= s.Start {
+			patterns = patterns[1:]
+			compared++
+		}
+		for k := 0; k < len(patterns) && patterns[k].Start < s.End; k++ {
+			compared++
+			if p := &patterns[k]; p.rank() >= 3 {
+				r.keep(s, s.Start, p.Start)
 				s.Start = min(s.End, p.End)
 			}
-			s.Start, s.End = trimSpan(r.text, s.Type, s.Start, s.End)
 		}
+		r.keep(s, s.Start, s.End)
 	}
-	kept := r.out[:n]
-	for _, s := range r.out[n:] {
-		if s.Start < s.End && !checkable(s.Type) {
-			kept = append(kept, s)
-		}
+	return compared, nil
+}
+
+// keep adds what [start, end) leaves of the model's span s.
+func (r *reader) keep(s Span, start, end int) {
+	s.Start, s.End = trimSpan(r.text, s.Type, start, max(start, end))
+	if s.Start < s.End && !checkable(s.Type) && r.plausible(&s) {
+		r.out = append(r.out, s)
 	}
-	r.out = kept
 }
 
 // trimSpan cuts what does not belong to a value off its ends: spaces, punctuation, articles, and the
@@ -358,10 +390,22 @@ func opensOutside(value, kind string) int {
 		}
 		return size
 	}
-	if strings.ContainsRune(outside, r) {
+	if strings.ContainsRune(outside, r) || spelled(kind) && strings.ContainsRune(signs, r) {
 		return size
 	}
 	return 0
+}
+
+// signs are what code and mentions put beside words, and no name begins or ends with.
+const signs = "@#=~^+-&%$"
+
+// spelled reports whether the values of a type are words.
+func spelled(kind string) bool {
+	switch kind {
+	case Person, Organization, Place, Group, Title:
+		return true
+	}
+	return false
 }
 
 // endsOutside returns the length of the last character of value if it is none of it, else 0.
@@ -376,7 +420,7 @@ func endsOutside(value, kind string) int {
 	case '.':
 		out = !keepsDot(value[:len(value)-size], kind)
 	default:
-		out = strings.ContainsRune(outside, r)
+		out = strings.ContainsRune(outside, r) || spelled(kind) && strings.ContainsRune(signs, r)
 	}
 	if !out {
 		return 0

@@ -1,11 +1,17 @@
 package pii
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/testkit"
 )
 
 // bio returns the labels of the model: O, then B- and I- of each type.
@@ -71,7 +77,7 @@ func TestFuse(t *testing.T) {
 		{"two names with and", "Ana and Ben", []piece{{"Ana", "B-PERSON", 0.9}, {"and", "O", 0}, {"Ben", "B-PERSON", 0.9}}, []string{"PERSON:Ana", "PERSON:Ben"}},
 		{"names on two lines", "Ana\nBen", []piece{{"Ana", "B-PERSON", 0.9}, {"Ben", "I-PERSON", 0.9}}, []string{"PERSON:Ana", "PERSON:Ben"}},
 		{"a type that changes", "Ana Paris", []piece{{"Ana", "B-PERSON", 0.9}, {"Paris", "I-GPE", 0.9}}, []string{"PERSON:Ana", "GPE:Paris"}},
-		{"punctuation, genitive and article", "the “Acme” of Ana's", []piece{{"the", "B-ORGANIZATION", 0.9}, {"“Acme”", "I-ORGANIZATION", 0.9}, {"of", "O", 0}, {"Ana's", "B-PERSON", 0.9}}, []string{"ORGANIZATION:“Acme", "PERSON:Ana"}},
+		{"punctuation, genitive and article", "the “Acme” of Ana's", []piece{{"the", "B-ORGANIZATION", 0.9}, {"“Acme”", "I-ORGANIZATION", 0.9}, {"of", "O", 0}, {"Ana's", "B-PERSON", 0.9}}, []string{"ORGANIZATION:Acme", "PERSON:Ana"}},
 		{"a probability that is too low", "met Ana", []piece{{"met", "O", 1}, {"Ana", "B-PERSON", 0.45}}, []string{}},
 		{"a gazetteer entry with little probability", "in Kenya", []piece{{"in", "O", 1}, {"Kenya", "B-GPE", 0.3}}, []string{"GPE:Kenya"}},
 		{"no gazetteer entry with little probability", "in Xenya", []piece{{"in", "O", 1}, {"Xenya", "B-GPE", 0.3}}, []string{}},
@@ -89,6 +95,47 @@ func TestFuse(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			check(t, tt.text, got)
+		})
+	}
+}
+
+func TestFuseInCodeAndLogs(t *testing.T) {
+	tests := []struct {
+		name, text string
+		guess      piece
+		want       []string
+	}{
+		{"a duration", `level=info msg="done" duration_ms=8661`, piece{"8661", "B-PHONE_NUMBER", 0.99}, []string{}},
+		{"a number in one piece", "the total was 5550134987 in all", piece{"5550134987", "B-PHONE_NUMBER", 0.99}, []string{}},
+		{"a number in one piece behind a word for telephones", "her phone: 5550134987", piece{"5550134987", "B-PHONE_NUMBER", 0.99}, []string{"PHONE_NUMBER:5550134987"}},
+		{"a number that the next words explain", "612 345 678 is my number", piece{"612 345 678", "B-PHONE_NUMBER", 0.99}, []string{"PHONE_NUMBER:612 345 678"}},
+		{"a decimal", "loss 0.02179257 after", piece{"0.02179257", "B-PHONE_NUMBER", 0.99}, []string{}},
+		{"an order", "about order 612 345 678 again", piece{"612 345 678", "B-PHONE_NUMBER", 0.99}, []string{}},
+		{"a hash", "see 7ed34c6144 there", piece{"7ed34c6144", "B-PHONE_NUMBER", 0.99}, []string{}},
+		{"a class", "class John(Base):", piece{"John", "B-PERSON", 0.99}, []string{}},
+		{"a name in camelCase", "we call MathTaskHandler twice", piece{"MathTaskHandler", "B-PERSON", 0.99}, []string{}},
+		{"a name with a capital inside", "we met Fiona McCormick twice", piece{"Fiona McCormick", "B-PERSON", 0.99}, []string{"PERSON:Fiona McCormick"}},
+		{"a company in camelCase", "we left YouTube behind", piece{"YouTube", "B-ORGANIZATION", 0.99}, []string{"ORGANIZATION:YouTube"}},
+		{"a path", "look at /home/marten/src today", piece{"marten", "B-PERSON", 0.99}, []string{}},
+		{"a constant", "set MAX_BERLIN first", piece{"BERLIN", "B-GPE", 0.99}, []string{}},
+		{"a decorator", "    @pytest.mark.asyncio", piece{"@pytest.mark.asyncio", "B-PERSON", 0.99}, []string{}},
+		{"a value of a key", "host=berlin retries=3", piece{"berlin", "B-GPE", 0.99}, []string{}},
+		{"a value of a key that says whose it is", `{"id": 3, "city": "Berlin"}`, piece{"Berlin", "B-GPE", 0.99}, []string{"GPE:Berlin"}},
+		{"a full name in a line of code", "// fixes(#12) found by Niels Holm; see a_b.go", piece{"Niels Holm", "B-PERSON", 0.99}, []string{"PERSON:Niels Holm"}},
+		{"a clock of a log", "2026-04-07 17:17:15 UTC we saw it", piece{"17:17:15", "B-DATE_TIME", 0.99}, []string{}},
+		{"a clock in prose", "come at 17:15 then", piece{"17:15", "B-DATE_TIME", 0.99}, []string{"DATE_TIME:17:15"}},
+		{"a word as a street", "read the md of it", piece{"md", "B-STREET_ADDRESS", 0.99}, []string{}},
+		{"a sign", "so - what now", piece{"-", "B-PERSON", 0.99}, []string{}},
+		{"a handle", "thanks @ Marten_Lind for it", piece{"Marten_Lind", "B-PERSON", 0.99}, []string{"PERSON:Marten_Lind"}},
+		{"initials of a company", "lavora per lombardi s.r.l. ora", piece{"lombardi s.r.l.", "B-ORGANIZATION", 0.99}, []string{"ORGANIZATION:lombardi s.r.l."}},
+	}
+	d := decoder(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := d.Fuse(tt.text, nil, tokens(t, tt.text, []piece{tt.guess}), nil)
+			if diff := cmp.Diff(tt.want, found(tt.text, got)); diff != "" {
+				t.Errorf("%q (-want +got):\n%s", tt.text, diff)
+			}
 		})
 	}
 }
@@ -113,6 +160,74 @@ func TestFuseIgnoresTokensThatAreNone(t *testing.T) {
 	}
 	if got := d.Fuse(text, nil, nil, nil); got != nil {
 		t.Errorf("nothing gave %v", got)
+	}
+}
+
+// addresses is a text of n addresses of mail with a name before each, and tokens that call each name a person.
+func addresses(tb testing.TB, n int) (string, []Token) {
+	tb.Helper()
+	const one = "Jo jo@brightfield.com "
+	d := decoder(tb)
+	probs := make([]float32, len(d.of))
+	probs[0], probs[slices.Index(bio(), "B-PERSON")] = 0.1, 0.9
+	var toks []Token
+	for i := range n {
+		toks = append(toks, Token{i * len(one), i*len(one) + 2, probs})
+	}
+	return strings.Repeat(one, n), toks
+}
+
+func TestYieldComparesNeighboursOnly(t *testing.T) {
+	compared := func(n int) int {
+		text, toks := addresses(t, n)
+		patterns := Patterns(text, nil)
+		r := reader{d: decoder(t), text: text, out: patterns, lines: judge{text: text}}
+		count, err := 0, r.read(t.Context(), toks)
+		if err == nil {
+			count, err = r.yield(t.Context(), len(patterns))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.out) != 2*n {
+			t.Fatalf("%d addresses gave %d spans, want %d", n, len(r.out), 2*n)
+		}
+		return count
+	}
+	const n = 2000
+	once, twice := compared(n), compared(2*n)
+	if once > 2*2*n || twice > 2*once+n/100 {
+		t.Errorf("%d and %d pairs compared for %d and %d addresses", once, twice, n, 2*n)
+	}
+}
+
+func TestNobodyWaitsForFusionInVain(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	text, toks := addresses(t, 2*itemsPerLook)
+	if got, err := decoder(t).FuseContext(ctx, text, Patterns(text, nil), toks, nil); !errors.Is(err, context.Canceled) || got != nil {
+		t.Errorf("%d spans and error %v, want none and a cancellation", len(got), err)
+	}
+}
+
+func TestYieldCutsASpanThatManyPatternsTouch(t *testing.T) {
+	const text = "Jo Doe jo@brightfield.com ann@brightfield.com Ann"
+	got := decoder(t).Fuse(text, Patterns(text, nil), tokens(t, text, []piece{
+		{"Jo", "B-PERSON", 0.9}, {"Doe", "I-PERSON", 0.9}, {"jo@brightfield.com", "I-PERSON", 0.9}, {"ann@brightfield.com", "I-PERSON", 0.9}, {"Ann", "I-PERSON", 0.9},
+	}), nil)
+	want := []string{"PERSON:Jo Doe", "EMAIL_ADDRESS:jo@brightfield.com", "EMAIL_ADDRESS:ann@brightfield.com", "PERSON:Ann"}
+	if diff := cmp.Diff(want, found(text, got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFuseTakesLinearTime(t *testing.T) {
+	text, toks := addresses(t, 40_000)
+	d := decoder(t)
+	took := testkit.CPUTime(t, func() { d.Fuse(text, Patterns(text, nil), toks, nil) })
+	// It takes a quarter of a second; comparing each with each took many.
+	if took > 5*time.Second {
+		t.Errorf("%d bytes took %s", len(text), took)
 	}
 }
 

@@ -120,7 +120,7 @@ func (s *scanner) url(i int) int {
 		from += user + 1
 	}
 	end, tld, _ := s.host(from)
-	if end == 0 || !isTLD(tld) {
+	if end == 0 || !isTLD(tld) || nobodys(s.text[from:end]) {
 		return 0
 	}
 	return s.add(DomainName, start, s.pathEnd(end), scoreSyntax)
@@ -178,6 +178,8 @@ func (s *scanner) domain(i int) int {
 		return skip
 	case !isTLD(tld), !www && !bareTLD(tld) && (fileLike(tld) || !s.cued(start, cueWidth, siteCues)):
 		return skip
+	case nobodys(s.text[start:end]):
+		return skip
 	case !www && (!uniform(s.text[start:end]) || len(first) == 1 && !s.cued(start, cueWidth, siteCues)):
 		return skip
 	}
@@ -222,6 +224,9 @@ func (s *scanner) ipv6(i int) int {
 	if isAlnum(s.byteAt(end)) || !isIPv6(s.text[start:end]) {
 		return 0
 	}
+	if a, _ := netip.ParseAddr(s.text[start:end]); !personal(a) {
+		return end
+	}
 	return s.add(IPAddress, start, end, scoreSyntax)
 }
 
@@ -259,11 +264,81 @@ func (s *scanner) ipv4(i int) int {
 	if strings.Count(s.text[i:end], ".") != 3 {
 		return 0
 	}
-	if a, err := netip.ParseAddr(s.text[i:end]); err != nil || !a.Is4() {
+	a, err := netip.ParseAddr(s.text[i:end])
+	if err != nil || !a.Is4() || s.cued(i, 16, versionCues) || s.versionLike(a, i, end) {
 		return 0
 	}
-	if s.cued(i, 16, versionCues) {
-		return 0
+	if !personal(a) {
+		return end
 	}
 	return s.add(IPAddress, i, end, scoreSyntax)
 }
+
+// versionLike reports whether four numbers are rather a version: of a product (RFC 9110, section 10.1.5)
+// or a package, by what is glued to them; and in a machine's line small numbers that no word calls an
+// address.
+func (s *scanner) versionLike(a netip.Addr, i, end int) bool {
+	if b := s.byteAt(i - 1); (b == '/' || b == '-' || b == '~' || b == '^' || b == '=') && isLetter(s.byteAt(i-2)) && b != '=' {
+		return true
+	}
+	if b := s.byteAt(end); (b == '-' || b == '+' || b == '.' || b == '_') && isLetter(s.byteAt(end+1)) {
+		return true
+	}
+	const small = 32 // versions seldom have larger first numbers
+	ip := a.As4()
+	return ip[0] < small && ip[1] < small && ip[2] < small && s.byteAt(end) != ':' && s.byteAt(end) != '/' && s.lines.at(i) && !s.cued(i, cueWidth, addressCues)
+}
+
+// addressCues name what follows as the address of a machine.
+//
+//nolint:gochecknoglobals // constant table
+var addressCues = cues{"ip", "addr", "address", "client", "peer", "remote", "from", "to", "src", "dst", "host", "server", "forwarded", "for", "ping", "via"}
+
+// personal reports whether an address may lead to a person or a household: not what every network has inside
+// (RFC 1918, 4193, 6598), the machine itself, a link, a group, or what is set aside for documents and tests
+// (RFC 5737, 3849, 2544), and not the resolvers that anyone uses.
+func personal(a netip.Addr) bool {
+	a = a.Unmap()
+	if !a.IsGlobalUnicast() || a.IsPrivate() {
+		return false
+	}
+	for _, p := range setAside {
+		if p.Contains(a) {
+			return false
+		}
+	}
+	return true
+}
+
+//nolint:gochecknoglobals // constant table
+var setAside = func() (out []netip.Prefix) {
+	for p := range strings.FieldsSeq("0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 2001:db8::/32 ::/96 " +
+		"1.1.1.1/32 1.0.0.1/32 8.8.8.8/32 8.8.4.4/32 9.9.9.9/32") {
+		out = append(out, netip.MustParsePrefix(p))
+	}
+	return out
+}()
+
+// nobodys reports hosts that are no site of anyone: of documents (RFC 2606), and of services where all of
+// the world keeps code, packages, standards and short links.
+func nobodys(host string) bool {
+	host = fold(host)
+	for {
+		if _, ok := commonHosts[host]; ok {
+			return true
+		}
+		k := strings.IndexByte(host, '.')
+		if k < 0 {
+			return false
+		}
+		host = host[k+1:]
+	}
+}
+
+//nolint:gochecknoglobals // constant table
+var commonHosts = wordSet("example.com example.org example.net example test invalid localhost local internal lan corp " +
+	"github.com githubusercontent.com gitlab.com bitbucket.org gopkg.in golang.org go.dev pypi.org pythonhosted.org npmjs.com npmjs.org crates.io docs.rs " +
+	"rubygems.org nuget.org packagist.org docker.io docker.com quay.io gcr.io ghcr.io k8s.io kubernetes.io maven.org apache.org w3.org ietf.org rfc-editor.org iana.org " +
+	"python.org nodejs.org mozilla.org readthedocs.io shields.io json-schema.org schema.org opensource.org creativecommons.org gnu.org wikipedia.org stackoverflow.com " +
+	"googleapis.com cloudflare.com jsdelivr.net unpkg.com huggingface.co arxiv.org doi.org " +
+	"t.co bit.ly goo.gl ow.ly tinyurl.com youtu.be fb.me lnkd.in dlvr.it buff.ly is.gd amzn.to wp.me")

@@ -1,6 +1,7 @@
 package pii
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -9,7 +10,7 @@ import (
 // overlaps; see the package comment for what it leaves to a model. text may have any size; nothing is
 // kept. Without a finding it allocates nothing.
 func Patterns(text string, dst []Span) []Span {
-	s := scanner{text: text, out: dst[len(dst):]}
+	s := scanner{text: text, out: dst[len(dst):], lines: judge{text: text}}
 	for i := 0; i < len(text); {
 		if classes[text[i]] == plain {
 			i++
@@ -31,6 +32,8 @@ type scanner struct {
 
 	nearAt int    // 1 + the place that near is about
 	near   uint16 // see cuedBy
+
+	lines judge
 }
 
 // class tells what may begin, or continue, at a byte.
@@ -80,10 +83,61 @@ func (s *scanner) look(i int) int {
 	return max(end, i+1)
 }
 
-// add reports a span and returns its end.
+// add reports a span, unless it is what a machine writes, and returns its end.
 func (s *scanner) add(kind string, start, end int, score float64) int {
+	if s.machines(kind, start, end) {
+		return end
+	}
 	s.out = append(s.out, Span{Type: kind, Start: start, End: end, Score: score, Pattern: true})
 	return end
+}
+
+// machines reports whether a finding is a time stamp that leads a line, or stands in a line of code or of a
+// log without a word or key that makes it someone's. Numbers with a checksum and addresses of mail are
+// someone's everywhere; cards and addresses of machines are judged where they are read.
+func (s *scanner) machines(kind string, start, end int) bool {
+	switch kind {
+	case EmailAddress, CreditCard, IBAN, IPAddress, SSN:
+		return false
+	case DateTime:
+		if strings.Count(s.text[start:end], ":") > 1 && (s.leads(start) || s.fraction(start, end)) {
+			return true
+		}
+	}
+	if !s.lines.at(start) {
+		return false
+	}
+	switch kind {
+	case PhoneNumber:
+		return !s.phoneAt(start, end)
+	case Title:
+		return s.text[end-1] != '.'
+	case StreetAddress:
+		return !s.keyed(start, kind) && !endsInStreet(s.text[start:end])
+	case Age:
+		return !s.keyed(start, kind) && !strings.HasPrefix(strings.TrimLeft(s.text[end:], " -"), "year")
+	}
+	return !s.keyed(start, kind)
+}
+
+// fraction reports whether a clock in [start, end) tells parts of a second, as no one writes.
+func (s *scanner) fraction(start, end int) bool {
+	colon := strings.LastIndexByte(s.text[start:end], ':')
+	return colon > 0 && strings.IndexByte(s.text[start+colon:end], '.') > 0
+}
+
+// leads reports whether nothing but brackets, quotes and the word date stands before i in its line.
+func (s *scanner) leads(i int) bool {
+	from := max(0, i-len("Author-Date:   ")-1)
+	k := strings.LastIndexByte(s.text[from:i], '\n')
+	if k < 0 && from > 0 {
+		return false
+	}
+	switch fold(strings.Trim(s.text[from+k+1:i], " \t[]()<>\"'-*#")) {
+	case "", "date:", "author-date:", "time:", "last-modified:", "expires:":
+		return true
+	}
+	return false
 }
 
 // byteAt returns the byte at i, or 0 outside the text.

@@ -25,14 +25,15 @@ type shape struct {
 // have count by themselves: + and a country code, a national prefix and groups, the North American
 // 3-3-4. Others need a word that speaks of telephones.
 func (s *scanner) phone(i, first int) int {
-	if b := s.byteAt(i - 1); b == '$' || b == '.' || b == '#' || b == '/' || b == '=' || b == '-' && s.byteAt(i-2) != ' ' && i > 1 {
+	if b := s.byteAt(i - 1); b == '$' || b == '.' || b == '#' || b == '/' || b == '=' && !s.keyed(i, PhoneNumber) ||
+		b == ':' && isDigit(s.byteAt(i-2)) || b == '-' && s.byteAt(i-2) != ' ' && i > 1 {
 		return 0
 	}
 	var p shape
 	if first-i > maxPhone || !s.shapePhone(i, &p) {
 		return 0
 	}
-	if !p.plus && (s.cuedBy(p.start, beforeOther) || s.cuedBy(p.start, beforeSSN)) {
+	if !p.plus && (s.cuedBy(p.start, beforeOther) || s.cuedBy(p.start, beforeSSN) || s.cuedBy(p.start, beforeCode) || p.isbn()) {
 		return 0
 	}
 	if score := s.phoneScore(&p); score > 0 {
@@ -94,6 +95,12 @@ func (p *shape) digit(b byte, k int) bool {
 // whole reports whether it has as many digits as a number.
 func (p *shape) whole() bool { return p.n >= minPhone && p.n <= maxPhone }
 
+// isbn reports the prefixes of books in 13 digits (ISO 2108, section 4.2).
+func (p *shape) isbn() bool {
+	front := string(p.digits[:3])
+	return p.n == 13 && (front == "978" || front == "979")
+}
+
 // closes reports whether the parenthesis at k holds 1 to 5 digits.
 func (s *scanner) closes(k int) bool {
 	end := s.digitsEnd(k + 1)
@@ -135,6 +142,16 @@ var phoneCues = cues{
 	"telefon", "handy", "rufen", "anrufen", "rufnummer", "mobil", "téléphone", "numéro", "appelez", "portable", "teléfono", "telefono", "móvil", "llame", "llámame", "celular",
 	"telefone", "ligue", "numero è", "cellulare", "chiamami", "telefoon", "telefoonnummer", "bel", "nummer", "ring", "ringa", "telefonnummer", "zadzwoń", "numer",
 	"telefonum", "numaram", "ara", "телефон", "номер", "звоните", "позвоните", "电话", "手机", "電話", "携帯", "号码",
+}
+
+// codeCues name numbers that orders, goods, files and machines have. They stand directly before them.
+//
+//nolint:gochecknoglobals // constant table
+var codeCues = cues{
+	"order", "invoice", "ticket", "isbn", "ean", "upc", "gtin", "asin", "sku", "tracking", "reference", "ref", "case", "id", "version", "build", "commit",
+	"serial", "imei", "batch", "part", "model", "account", "po", "rma", "issue", "incident", "patent", "port", "pid", "uid", "row", "timestamp", "epoch",
+	"bestellung", "bestellnummer", "auftrag", "auftragsnummer", "rechnung", "rechnungsnummer", "sendungsnummer", "pedido", "factura", "commande", "facture", "ordine", "fattura",
+	"zamówienie", "faktura", "sipariş", "fatura", "заказ", "счет", "订单", "订单号", "注文番号",
 }
 
 func (s *scanner) phoneScore(p *shape) float64 {

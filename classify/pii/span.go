@@ -52,10 +52,11 @@ type Range struct {
 // weakest pattern of each class on a synthetic set in 13 languages that the patterns were made on:
 // .986 of addresses of sites, .922 of titles, where most of the rest are titles that the set leaves out.
 const (
-	scoreChecksum = 1.0
-	scoreSyntax   = 0.95 // a syntax that hardly anything else has, such as an address with an @
-	scoreCue      = 0.85 // a shape, and a word of context that names it
-	scoreShape    = 0.70 // a shape alone
+	scoreChecksum  = 1.0
+	scoreSyntax    = 0.95 // a syntax that hardly anything else has, such as an address with an @
+	scoreCue       = 0.85 // a shape, and a word of context that names it
+	scoreShape     = 0.70 // a shape alone
+	scoreSuspected = 0.60 // the shape of a number with a checksum that is wrong
 )
 
 // rank orders claims on the same bytes.

@@ -2,6 +2,7 @@ package pii
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -54,10 +55,14 @@ func (s *scanner) nameEnd(i int) int {
 	return i
 }
 
-// capitalAt reports whether a capital is at i; letters with marks of the Latin blocks count as one.
+// capitalAt reports whether a capital is at i, in the Latin blocks.
 func (s *scanner) capitalAt(i int) bool {
 	b := s.byteAt(i)
-	return isUpper(b) || b >= 0xC3 && b <= 0xC5
+	if b < 0xC3 || b > 0xC5 {
+		return isUpper(b)
+	}
+	r, _ := utf8.DecodeRuneInString(s.text[i:])
+	return unicode.IsUpper(r)
 }
 
 // unitAfter returns the end of "Apt. 5", "Suite 141" and the like behind i, or i.

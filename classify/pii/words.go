@@ -13,6 +13,9 @@ func (s *scanner) word(i int) int {
 	if found := s.named(i); found > 0 {
 		return found
 	}
+	if found := s.employer(i); found > 0 {
+		return found
+	}
 	end := i + 1
 	for end < len(s.text) && (isLetter(s.text[end]) || s.text[end] >= utf8.RuneSelf) {
 		end++
@@ -179,6 +182,19 @@ func (s *scanner) named(i int) int {
 	return s.add(Person, i, end, scoreCue)
 }
 
+// employer reads the name of a company at i behind words that say that someone works there: up to three
+// capitalised words.
+func (s *scanner) employer(i int) int {
+	if s.byteAt(i-1) != ' ' || !s.cuedBy(i, beforeWork) {
+		return 0
+	}
+	end := s.fullName(i)
+	if _, ok := sentenceWords[s.text[i:s.wordEnd(i)]]; ok || end-i < 2 || gazetteer.words[s.text[i:end]]&^entryPrefix != 0 {
+		return 0
+	}
+	return s.add(Organization, i, end, scoreCue)
+}
+
 // maxName is how many words of a name are taken.
 const maxName = 3
 
@@ -221,6 +237,12 @@ var (
 	homeCues = cues{
 		"born in", "live in", "lives in", "lived in", "living in", "reside in", "resides in", "residing in", "resident of", "grew up in", "moved to", "relocated to", "hometown of", "based in",
 		"wohne in", "wohnt in", "geboren in", "habite à", "né à", "née à", "vivo en", "vive en", "nació en", "nací en", "moro em", "nasceu em", "vivo a", "abito a", "nato a", "nata a", "woon in", "woont in", "bor i", "född i",
+	}
+	// workCues stand before an employer.
+	workCues = cues{
+		"work at", "works at", "worked at", "working at", "work for", "works for", "worked for", "working for", "employed by", "employed at", "job at", "my employer", "hired by",
+		"ceo of", "cto of", "cfo of", "founder of", "arbeite bei", "arbeitet bei", "travaille chez", "trabajo en", "trabajo para", "trabalho na", "lavoro per", "lavoro in", "werk bij", "werkt bij",
+		"jobbar på", "arbetar på", "pracuję w",
 	}
 	// creedCues stand before what someone says of himself or another.
 	creedCues = cues{"i am", "i'm", "i’m", "he is", "she is", "as a", "as an", "nationality", "citizenship", "religion", "ethnicity"}

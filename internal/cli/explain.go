@@ -15,10 +15,11 @@ func (c *command) explain() *cobra.Command {
 	var role, tenant, request string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "explain (--config FILE | --demo) [--role R] [--tenant T] [--json] (PROMPT | --request body.json)",
+		Use:   "explain (--config FILE | --demo) [--role R] [--tenant T] [--json] (PROMPT | - | --request body.json)",
 		Short: "Show what would be decided for a prompt, and why",
 		Long: "Show the decision for a prompt: its signals, the path through the rules, what was not computed and why.\n" +
-			"Nothing is forwarded. --request takes a whole chat completion request, - reads it from standard input.",
+			"Nothing is forwarded. - reads the prompt from standard input, which takes longer ones than a command line.\n" +
+			"--request takes a whole chat completion request, - reads it from standard input.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == (request != "") {
 				return misuse("explain takes one PROMPT or --request FILE")
@@ -56,9 +57,14 @@ func (c *command) explain() *cobra.Command {
 	return cmd
 }
 
+// chatBody returns the request to explain: a prompt put into one, or a file as it is.
 func (c *command) chatBody(a *app.App, args []string, file string) ([]byte, error) {
 	if file == "" {
-		return a.ChatBody(args[0])
+		prompt, err := c.prompt(args[0])
+		if err != nil {
+			return nil, err
+		}
+		return a.ChatBody(prompt)
 	}
 	if file == "-" {
 		b, err := io.ReadAll(c.In)
@@ -72,6 +78,18 @@ func (c *command) chatBody(a *app.App, args []string, file string) ([]byte, erro
 		return nil, fmt.Errorf("read request: %w", err)
 	}
 	return b, nil
+}
+
+// prompt returns the prompt of an argument: itself, or for - what standard input holds.
+func (c *command) prompt(arg string) (string, error) {
+	if arg != "-" {
+		return arg, nil
+	}
+	b, err := io.ReadAll(c.In)
+	if err != nil {
+		return "", fmt.Errorf("read prompt: %w", err)
+	}
+	return string(b), nil
 }
 
 // loadOrDemo reads the named configuration or, with --demo, the embedded one.

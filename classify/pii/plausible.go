@@ -1,0 +1,375 @@
+package pii
+
+import (
+	"net/netip"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A token model guesses from how words look, and in code and logs much looks like a name or a number of
+// someone. plausible reports whether a span of the model has the form of its type, and in a machine's line
+// or a word of code also what would be said there of a person: a key that announces it, or a full name.
+func (r *reader) plausible(p *Span) bool {
+	value := r.text[p.Start:p.End]
+	if !formed(p.Type, value) {
+		return false
+	}
+	s := scanner{text: r.text}
+	machine := r.lines.at(p.Start)
+	switch p.Type {
+	case PhoneNumber:
+		return (s.dialled(value, p.Start, p.End) || trunk(p, value)) && (!machine || s.phoneAt(p.Start, p.End))
+	case Person, Organization, Place, Group, Title:
+		return s.nameInContext(p, machine)
+	case StreetAddress:
+		return !machine || s.keyed(p.Start, p.Type) || endsInStreet(value)
+	case DateTime:
+		if s.inStamp(p.Start) {
+			return false
+		}
+		fallthrough
+	case Age, ZipCode, DriverLicense, SSN:
+		return !machine || s.keyed(p.Start, p.Type)
+	}
+	return true
+}
+
+// inStamp reports whether i lies in the time stamp that leads its line.
+func (s *scanner) inStamp(i int) bool {
+	from, to := lineOf(s.text, i)
+	line := strings.TrimPrefix(strings.TrimLeft(s.text[from:to], " \t+-"), "Date:")
+	line = strings.TrimLeft(line, " \t")
+	return i < to-len(line)+stampLen(line)+len(" +0000") && stampLen(line) > 0
+}
+
+// formed reports whether a value could be of its type at all, by the characters that it has.
+func formed(kind, value string) bool {
+	letters, digits, words := census(value)
+	switch kind {
+	case PhoneNumber:
+		return digits >= minPhone && digits <= maxPhone+maxExtension && !quantity(value)
+	case Age:
+		return digits > 0 && digits <= 3 && letters == 0 || digits == 0 && letters > 0
+	case ZipCode, DriverLicense:
+		return digits >= 2 && !strings.ContainsAny(value, "#:_=")
+	case SSN:
+		return digits == 9
+	case StreetAddress:
+		return letters > 0 && (digits > 0 || len(value) > 2*letters || words > 1 || hasStreet(value)) && !strings.ContainsAny(value, "_=:{}<>@")
+	case DateTime:
+		return letters+digits > 1
+	case Person, Organization, Place, Group:
+		return letters > 1 || letters == 1 && !isLetter(value[0])
+	case Title:
+		return letters > 1 && digits == 0
+	}
+	return true
+}
+
+// quantity reports a decimal or an address of a machine.
+func quantity(value string) bool {
+	if _, err := netip.ParseAddr(value); err == nil {
+		return true
+	}
+	return strings.Count(value, ".") == 1 && strings.Trim(value, "0123456789.") == ""
+}
+
+// maxExtension is how many digits an extension adds to a telephone number.
+const maxExtension = 7
+
+// census counts the letters, the digits and the words between spaces.
+func census(value string) (letters, digits, words int) {
+	words = 1
+	for _, c := range value {
+		switch {
+		case unicode.IsDigit(c):
+			digits++
+		case unicode.IsLetter(c):
+			letters++
+		case c == ' ':
+			words++
+		}
+	}
+	return letters, digits, words
+}
+
+// dialled reports whether a span of the model is written as telephone numbers are: groups that are no
+// decimal, date or range, or a +; or in one piece where a word near it speaks of telephones.
+func (s *scanner) dialled(value string, from, to int) bool {
+	if b := s.byteAt(from - 1); isAlnum(b) || b == '_' || b == '#' || b == '$' || b == '/' || b == '.' || b == '=' && !s.keyed(from, PhoneNumber) {
+		return false
+	}
+	if b := s.byteAt(to); isAlnum(b) || b == '_' || b == '/' || b == '%' || b == '@' || (b == '.' || b == ':') && isDigit(s.byteAt(to+1)) {
+		return false
+	}
+	groups, longest := groupsOf(value)
+	if groups == 0 || s.cuedBy(from, beforeOther) || s.cuedBy(from, beforeCode) {
+		return false
+	}
+	plus := value[0] == '+' || s.byteAt(from-1) == '+'
+	if plus || groups > 1 && longest < 2*minPhone-1 && !s.numericDateAt(value) {
+		return true
+	}
+	return s.cued(from, cueWidth, phoneCues) || s.cuedAfter(to)
+}
+
+// trunk reports a number in one piece that begins with the prefix of a trunk line, and that the model is
+// sure of.
+func trunk(p *Span, value string) bool {
+	const least, most = 10, 13 // digits with the prefix: national numbers of the larger countries
+	for i := range len(value) {
+		if !isDigit(value[i]) {
+			return false
+		}
+	}
+	return value[0] == '0' && len(value) >= least && len(value) <= most && p.Score >= sureName
+}
+
+// groupsOf counts the groups of digits of a telephone number and the digits of the longest; no groups when
+// something stands between them that numbers do not have.
+func groupsOf(value string) (groups, longest int) {
+	n := 0
+	for i := range len(value) {
+		switch b := value[i]; {
+		case isDigit(b):
+			if n++; n == 1 {
+				groups++
+			}
+			longest = max(longest, n)
+			continue
+		case strings.IndexByte(" -.()+/", b) < 0 && b < utf8.RuneSelf && strings.IndexByte("xXextEXT,nsio", b) < 0:
+			return 0, 0
+		}
+		n = 0
+	}
+	return groups, longest
+}
+
+// numericDateAt reports whether a value is a date of digits, as a telephone number may look.
+func (*scanner) numericDateAt(value string) bool {
+	s := scanner{text: value}
+	return s.numericDate(0, s.digitsEnd(0)) > 0
+}
+
+// cuedAfter reports whether the words behind i say that a telephone number ended there.
+func (s *scanner) cuedAfter(i int) bool {
+	behind := fold(s.text[i:min(len(s.text), i+cueWidth)])
+	for _, w := range [...]string{"my number", "my phone", "my cell", "my mobile", "his number", "her number", "phone number", "to call", "call me", "text me", "whatsapp"} {
+		if strings.Contains(behind, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// phoneAt reports whether a machine's line would have a telephone number at [from, to): with its country
+// code, or behind a word for it.
+func (s *scanner) phoneAt(from, to int) bool {
+	if s.keyed(from, PhoneNumber) || s.cued(from, cueWidth, phoneCues) {
+		return true
+	}
+	var p shape
+	i := from
+	for i < to && !isDigit(s.text[i]) {
+		i++
+	}
+	return s.shapePhone(i, &p) && p.plus && p.n >= 10 && !s.startsLine(p.start)
+}
+
+// startsLine reports whether i begins its line, where + marks what a diff adds.
+func (s *scanner) startsLine(i int) bool { return i == 0 || s.text[i-1] == '\n' }
+
+// nameInContext judges a name. A word of code is none, and in a machine's line a name needs its key, or is
+// a full one that the model is sure of.
+func (s *scanner) nameInContext(p *Span, machine bool) bool {
+	code := s.inCode(p, machine) || s.partOfWord(p)
+	if !code && !machine || s.keyed(p.Start, p.Type) {
+		return true
+	}
+	return !code && p.Type == Person && p.Score >= sureName && fullNameLike(s.text[p.Start:p.End])
+}
+
+// sureName is the probability from which on a full name in a line of code is one. It is set by hand: class
+// names of two words that follow each other seldom reach it.
+const sureName = 0.9
+
+// fullNameLike reports two or three capitalised words, or initials, of letters alone.
+func fullNameLike(value string) bool {
+	n := 0
+	for w := range strings.FieldsSeq(value) {
+		first, size := utf8.DecodeRuneInString(w)
+		if !unicode.IsUpper(first) {
+			return false
+		}
+		for _, c := range w[size:] {
+			if !unicode.IsLower(c) && c != '.' && c != '-' && c != '\'' && c != '’' && !(unicode.IsUpper(c) && particleOf(w)) {
+				return false
+			}
+		}
+		n++
+	}
+	return n >= 2 && n <= maxName+1
+}
+
+// particleOf reports whether a word may have a capital inside as names have.
+func particleOf(w string) bool {
+	for i := 1; i < len(w); i++ {
+		if isUpper(w[i]) {
+			return particle(w[:i]) || w[i-1] == '-' || w[i-1] == '\'' || w[i-1] >= utf8.RuneSelf
+		}
+	}
+	return true
+}
+
+// inCode reports whether the word that a span begins or ends in is one of code: a path, a call, an
+// assignment, a name with underscores or in camelCase. Companies write themselves in camelCase as well.
+func (s *scanner) inCode(p *Span, machine bool) bool {
+	if machine && (s.byteAt(p.Start) == '@' || s.byteAt(p.Start-1) == '@') { // a decorator, a package
+		return true
+	}
+	for _, i := range [...]int{p.Start, p.End - 1} {
+		a, b := s.tokenAt(i)
+		token := s.text[a:b]
+		switch {
+		case strings.Contains(token, "://") || isMailLike(strings.Trim(token, "<>(),;")):
+		case p.Type == Organization && !machine && namesCompany(token):
+		case !machine && (isHandle(token) || strings.HasSuffix(s.text[:a], "@ ")):
+		case marked(token, s.text[max(a, p.Start):min(b, p.End)]):
+		case oddToken(token) || suffixed(token):
+			return true
+		}
+	}
+	return false
+}
+
+// partOfWord reports whether a span without capitals is only a part of a word with hyphens, slashes or an @.
+func (s *scanner) partOfWord(p *Span) bool {
+	value := s.text[p.Start:p.End]
+	if value != fold(value) || p.Score >= sureName {
+		return false
+	}
+	before, after := s.byteAt(p.Start-1), s.byteAt(p.End)
+	return strings.IndexByte("-/@", before) >= 0 && isAlnum(s.byteAt(p.Start-2)) || strings.IndexByte("-/@", after) >= 0 && isAlnum(s.byteAt(p.End+1))
+}
+
+// marked reports whether a token is a name and the punctuation and mark-up around it.
+func marked(token, name string) bool {
+	return strings.Trim(token, "*_`\"'()[].,;:!?<>“”‘’") == name && !named(name)
+}
+
+// namesCompany reports a word of letters alone, whatever their case, with the punctuation of a sentence.
+func namesCompany(token string) bool {
+	token = strings.Trim(token, "\"'“”‘’(),;:.!?*")
+	for i := range len(token) {
+		if !isAlnum(token[i]) && token[i] < utf8.RuneSelf && token[i] != '&' && token[i] != '-' && token[i] != '\'' {
+			return false
+		}
+	}
+	return true
+}
+
+// maxToken is how far a word between spaces is followed to each side.
+const maxToken = 64
+
+// tokenAt returns the word between spaces around i, maxToken to each side at most.
+func (s *scanner) tokenAt(i int) (from, to int) {
+	from, to = i, i
+	for from > 0 && i-from < maxToken && s.text[from-1] > ' ' {
+		from--
+	}
+	for to < len(s.text) && to-i < maxToken && s.text[to] > ' ' {
+		to++
+	}
+	return from, to
+}
+
+// keyWidth is how far before a value its key may stand, in bytes.
+const keyWidth = 32
+
+// keyed reports whether a key, or a word with a colon, before i announces a value of a type: "name": ,
+// author=, Signed-off-by:.
+func (s *scanner) keyed(i int, kind string) bool {
+	from := max(0, i-keyWidth)
+	if k := strings.LastIndexAny(s.text[from:i], "\n,;{&"); k >= 0 {
+		from += k + 1
+	}
+	before := s.text[from:i]
+	sep := strings.LastIndexAny(before, ":=")
+	if sep < 0 {
+		return false
+	}
+	key := fold(strings.Trim(before[:sep], " \t\"'-*`"))
+	key = key[strings.LastIndexAny(key, " \t\"'.>[(?")+1:]
+	for _, w := range keysOf(kind) {
+		if strings.HasSuffix(key, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// keysOf are the ends of keys that announce a type.
+func keysOf(kind string) []string {
+	switch kind {
+	case Person:
+		return personKeys
+	case Organization:
+		return organizationKeys
+	case Place:
+		return placeKeys
+	case Group:
+		return groupKeys
+	case PhoneNumber:
+		return phoneKeys
+	case StreetAddress:
+		return streetKeys
+	case Age:
+		return ageKeys
+	case ZipCode:
+		return zipKeys
+	case DateTime:
+		return dateKeys
+	case Title:
+		return titleKeys
+	case DriverLicense:
+		return licenseKeys
+	case SSN:
+		return ssnKeys
+	}
+	return nil
+}
+
+//nolint:gochecknoglobals // constant tables
+var (
+	personKeys = []string{
+		"full_name", "fullname", "first_name", "firstname", "last_name", "lastname", "surname", "given_name", "family_name", "author", "customer", "customer_name",
+		"patient", "contact", "owner", "employee", "assignee", "reviewer", "signed-off-by", "co-authored-by", "reported-by", "reviewed-by", "acked-by", "user_name", "display_name", "displayname",
+		"displayname", "recipient", "sender", "holder", "cardholder", "nombre", "nom", "imie", "kunde",
+	}
+	organizationKeys = []string{"company", "employer", "organization", "organisation", "org", "company_name", "firma", "empresa"}
+	placeKeys        = []string{"city", "country", "state", "birthplace", "town", "hometown", "nationality"}
+	groupKeys        = []string{"nationality", "religion", "ethnicity"}
+	phoneKeys        = []string{"phone", "phone_number", "phonenumber", "tel", "telephone", "mobile", "cell", "fax", "msisdn", "whatsapp", "telefon"}
+	streetKeys       = []string{"address", "street", "street_address", "address1", "address_line1", "addr"}
+	ageKeys          = []string{"age"}
+	zipKeys          = []string{"zip", "zipcode", "zip_code", "postcode", "postal_code", "postalcode", "plz"}
+	dateKeys         = []string{"birthday", "birth_date", "birthdate", "date_of_birth", "dateofbirth", "dob", "born"}
+	titleKeys        = []string{"salutation", "honorific"}
+	licenseKeys      = []string{"license_number", "licence_number", "driver_license", "drivers_license", "driver_licence"}
+	ssnKeys          = []string{"ssn", "social_security_number"}
+)
+
+// endsInStreet reports whether a value has a house number and the word of a street.
+func endsInStreet(value string) bool {
+	_, digits, words := census(value)
+	if digits == 0 || words < 2 {
+		return false
+	}
+	for w := range strings.FieldsSeq(value) {
+		if _, ok := streetWords[fold(strings.Trim(w, ".,"))]; ok || streetLike(w) {
+			return true
+		}
+	}
+	return false
+}
