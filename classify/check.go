@@ -128,15 +128,16 @@ func (e *Engine) runCanary() error {
 	ctx, cancel := context.WithTimeout(context.Background(), canaryTimeout)
 	defer cancel()
 	o := DefaultOptions()
+	o.Memo = 0
 	text := singleText(cmp.Or(e.manifest.Canary.Text, canaryText))
-	req := newRequest(&text, everyWindow)
+	req := newRequest(&text, everyWindow, &o)
 	set := new(signal.Set)
 	err := req.prepare(ctx, e.signals)
 	if err != nil {
 		return &CanaryError{Bundle: e.name, Reason: reasonOf(ctx, err), Err: err}
 	}
 	if e.signals != 0 {
-		err = e.extract(ctx, newGather(nil, req, e.signals, set, nil), e.signals, &o)
+		err = e.extract(ctx, newGather(nil, req, e.signals, set, nil), e.signals, false, &o)
 	}
 	for i := range e.tasks {
 		t := &e.tasks[i]

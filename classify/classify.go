@@ -8,22 +8,40 @@
 //
 // Domain, complexity, factcheck, embedding and intent are about the request: they read
 // Text.LastUser, in one row. What does not fit into one is compressed to a skeleton, see package
-// compress.
+// compress, of as many tokens as the bundle says.
 //
-// Jailbreak and pii are about safety: they read every segment that has text, whoever said it, tool
-// results included, joined by line breaks; never a skeleton. Jailbreak also reads the normalised
-// twin of the segments that hide what they say, see package views. Texts longer than a row are read
-// in windows. Prompts of more than Options.Windows windows are scanned as a whole by a linear model,
-// see package scan, and the graph reads the first window, the last and those that the scan finds
-// most worth reading; Value.Windows and Value.Read say how many of how many. ExtractAll reads every
-// window. Patterns of personal data are looked for in the whole text in any case.
+// Jailbreak and injection look for attacks in what somebody said: each in the text of some origins,
+// Options.Origins, and beside them of those of Options.Read, on which there are verdicts alone. A
+// message of a user is split into what the user says and what the user shows, see package origin, and
+// the two are read apart; text of OriginAny is read by both signals as it is. Pii reads every segment
+// that has text, whoever said it. None of them reads a skeleton, and attacks are looked for in the
+// normalised twin of a text as well, where that differs, see package views.
+//
+// These three read text by text, so that what they say of one depends on nothing else. A text of up to
+// three windows is read whole. Of a longer one, and of its twin, a linear model scans all, see package
+// scan, and the graph reads the windows that the scan puts first: 3 of 11,000 characters, 10 of 50,000
+// tokens and more, and 3 of a twin, among those that are not in the text as well. Pii reads these of the
+// text and two of those with the most that may be personal data, or, where nobody looks for attacks, as
+// many of the latter. Patterns of personal data are looked for in the whole text in any case.
+// Value.Windows and Value.Read say how many windows cover what a signal speaks for and how many of them
+// were read. ExtractAll reads every window.
+//
+// What an engine said of a text it remembers, see Options.Memo: a turn of a long conversation costs its
+// new text. A conversation that is new as a whole is read up to Options.Windows windows, or as many
+// tokens in shorter rows: the newest text first, then those in which the scan finds most, and what was
+// left out is not remembered. In later turns it has its chance.
+//
+// The windows of all texts of an origin, or of those that a signal speaks for, give one probability: that
+// of the window with the greatest, or as bundle.Document says. Its label is the positive one exactly from
+// the threshold of the task on.
 //
 // # One pass a bundle
 //
 // All kinds of one Extract that come from one bundle share a pass. Windows with equal tokens become
 // one row, so a short request of a single message is one row and one run. Rows of similar length are
 // batched, up to Options.MaxBatch; the context is checked between runs. Bundles run beside each
-// other, and the fault of one makes only its own signals unknown.
+// other, and the fault of one makes only its own signals unknown. A source for other languages than
+// English can stand beside one for all texts, see Source.
 //
 // # What ends early
 //
@@ -32,14 +50,14 @@
 // way rows that nobody waits for any more are not run, and a run that works for nobody is cancelled. A
 // task is done with its last row, whatever the pass still runs for others; rows of tasks with the
 // earliest deadline come first. The windows of one safety signal are never cut short by what the first
-// of them say: its value is the maximum over all that were chosen, and every test of it, an upper bound
-// too, is meant for that.
+// of them say: its value is made of all that were chosen, and every test of it, an upper bound too, is
+// meant for that.
 //
 // # Concurrency
 //
-// A Classifier is immutable, its live intents aside, and safe for concurrent use. Extract works on
-// the caller's goroutine, starts one more for every further bundle that it needs, and waits for
-// them and for the deadlines that have passed, cancelled ones included. Nothing outlives it, and no lock
+// A Classifier is immutable, its live intents and what its engines remember aside, and safe for
+// concurrent use. Extract works on the caller's goroutine, starts one more for every further bundle that
+// it needs, and waits for them and for the deadlines that have passed, cancelled ones included. Nothing outlives it, and no lock
 // is held while a graph runs.
 package classify
 
@@ -68,6 +86,7 @@ type Classifier struct {
 	keywords *lexical.Matcher
 	sources  []Source
 	neural   signal.Mask // the kinds of sources
+	foreign  signal.Mask // those of them that another source gives for other languages
 	scanner  scanner     // of the first engine that has one; may be nil
 }
 
@@ -75,10 +94,18 @@ type Classifier struct {
 type Source struct {
 	Engine  *Engine
 	Signals signal.Mask // 0 for all of the engine's
+	// Foreign: it serves texts in other languages than English, beside a source that serves all. Of the
+	// request it gives ForeignTopics, in place of the other, when the last user message is in such a language.
+	// Attacks it looks for in the texts that are, as the other source does as well: the higher score counts.
+	Foreign bool
 }
 
-// New makes a Classifier. No signal may have two sources. It does not own the engines. It starts
-// nothing and is cheap: a reload makes a new one over the engines that stay.
+// ForeignTopics are the kinds about a request that a foreign source can give. Embeddings are none of
+// them: those of two models cannot be compared.
+const ForeignTopics signal.Mask = 1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck
+
+// New makes a Classifier. No signal may have two sources, unless one of them is foreign. It does not own
+// the engines. It starts nothing and is cheap: a reload makes a new one over the engines that stay.
 func New(sources []Source, opts Options) (*Classifier, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
@@ -89,20 +116,12 @@ func New(sources []Source, opts Options) (*Classifier, error) {
 	}
 	c := &Classifier{opts: opts, keywords: keywords}
 	for _, s := range sources {
-		if s.Signals == 0 {
-			s.Signals = s.Engine.signals
+		if err := c.take(s); err != nil {
+			return nil, err
 		}
-		if lacks := s.Signals &^ s.Engine.signals; lacks != 0 {
-			return nil, fmt.Errorf("bundle %q: it does not give %v", s.Engine.name, lacks.Kinds())
-		}
-		if twice := c.neural & s.Signals; twice != 0 {
-			return nil, fmt.Errorf("bundle %q: %v come from another bundle already", s.Engine.name, twice.Kinds())
-		}
-		c.neural |= s.Signals
-		if c.scanner == nil {
-			c.scanner = s.Engine.scanner
-		}
-		c.sources = append(c.sources, s)
+	}
+	if alone := c.foreign &^ c.neural; alone != 0 {
+		return nil, fmt.Errorf("%v come from a bundle for other languages alone", alone.Kinds())
 	}
 	if opts.Patterns && c.neural.Has(signal.PII) {
 		return nil, errors.New("pii comes from a bundle and from patterns alone")
@@ -110,11 +129,39 @@ func New(sources []Source, opts Options) (*Classifier, error) {
 	return c, nil
 }
 
+// take adds a source.
+func (c *Classifier) take(s Source) error {
+	if s.Signals == 0 {
+		if s.Signals = s.Engine.signals; s.Foreign {
+			s.Signals &= ForeignTopics | attackKinds
+		}
+	}
+	if lacks := s.Signals &^ s.Engine.signals; lacks != 0 {
+		return fmt.Errorf("bundle %q: it does not give %v", s.Engine.name, lacks.Kinds())
+	}
+	have := &c.neural
+	if s.Foreign {
+		have = &c.foreign
+		if other := s.Signals &^ (ForeignTopics | attackKinds); other != 0 {
+			return fmt.Errorf("bundle %q: %v cannot come from a bundle for other languages", s.Engine.name, other.Kinds())
+		}
+	}
+	if twice := *have & s.Signals; twice != 0 {
+		return fmt.Errorf("bundle %q: %v come from another bundle already", s.Engine.name, twice.Kinds())
+	}
+	*have |= s.Signals
+	if c.scanner == nil {
+		c.scanner = s.Engine.scanner
+	}
+	c.sources = append(c.sources, s)
+	return nil
+}
+
 // Signals returns the kinds that Extract can compute now.
 func (c *Classifier) Signals() signal.Mask {
 	m := LexicalKinds
 	for _, s := range c.sources {
-		if s.Engine.Ready() {
+		if s.Engine.Ready() && !s.Foreign {
 			m |= s.Signals
 		}
 	}
@@ -130,15 +177,19 @@ func (c *Classifier) Signals() signal.Mask {
 // Degraded names what does not work as configured, in words for people; empty when all is well.
 func (c *Classifier) Degraded() []string {
 	var lost signal.Mask
+	var out []string
 	for _, s := range c.sources {
-		if !s.Engine.Ready() {
+		switch {
+		case s.Engine.Ready():
+		case s.Foreign:
+			out = append(out, fmt.Sprintf("no model %q for other languages", s.Engine.name))
+		default:
 			lost |= s.Signals
 		}
 	}
 	if c.opts.Intents != nil && lost.Has(signal.Embedding) {
 		lost |= signal.MaskOf(signal.Intent)
 	}
-	out := make([]string, 0, lost.Len())
 	for _, k := range lost.Kinds() {
 		out = append(out, "no model for "+k.String())
 	}
@@ -151,7 +202,7 @@ func (c *Classifier) Thresholds() map[signal.Kind]float64 {
 	out := make(map[signal.Kind]float64)
 	for _, s := range c.sources {
 		for i := range s.Engine.tasks {
-			if t := &s.Engine.tasks[i]; s.Signals.Has(t.kind) && t.Kind != bundle.Embedding {
+			if t := &s.Engine.tasks[i]; !s.Foreign && s.Signals.Has(t.kind) && t.Kind != bundle.Embedding {
 				out[t.kind] = t.Threshold
 			}
 		}
@@ -164,13 +215,13 @@ func (c *Classifier) Thresholds() map[signal.Kind]float64 {
 // intent it sets embedding as well. It keeps neither text nor set, and what it stored is not changed
 // afterwards. It returns soon after ctx ends.
 func (c *Classifier) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
-	c.extract(ctx, newRequest(text, bestWindows), need, set, nil)
+	c.extract(ctx, newRequest(text, bestWindows, &c.opts), need, set, nil)
 }
 
 // ExtractAll is Extract with safety signals that read every window of the longest prompt, which takes
 // as long as it takes, up to Options.Timeout.
 func (c *Classifier) ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
-	c.extract(ctx, newRequest(text, everyWindow), need, set, nil)
+	c.extract(ctx, newRequest(text, everyWindow, &c.opts), need, set, nil)
 }
 
 // ExtractWhile is Extract for a caller who can tell early that some kinds do not matter any more. Each
@@ -180,12 +231,12 @@ func (c *Classifier) ExtractAll(ctx context.Context, text *signal.Text, need sig
 // by one goroutine at a time, not always the caller's, and may read set; outside of it set is not to be
 // touched before ExtractWhile returns.
 func (c *Classifier) ExtractWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask) {
-	c.extract(ctx, newRequest(text, bestWindows), need, set, still)
+	c.extract(ctx, newRequest(text, bestWindows, &c.opts), need, set, still)
 }
 
 // ExtractAllWhile is ExtractAll as ExtractWhile is Extract.
 func (c *Classifier) ExtractAllWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask) {
-	c.extract(ctx, newRequest(text, everyWindow), need, set, still)
+	c.extract(ctx, newRequest(text, everyWindow, &c.opts), need, set, still)
 }
 
 func (c *Classifier) extract(ctx context.Context, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask) {
@@ -228,7 +279,6 @@ func (c *Classifier) scan(ctx context.Context, g *gather) {
 		g.put(signal.Keyword, v)
 	}
 	if personal := signal.MaskOf(signal.PII); c.opts.Patterns && g.wanted(personal) != 0 {
-		req.join()
 		ctx, leave := g.enter(ctx, personal)
 		v := patternsOnly(ctx, req)
 		leave()
@@ -242,14 +292,15 @@ func (c *Classifier) matchKeywords(ctx context.Context, req *request) ([]string,
 	if len(c.opts.Keywords) == 0 {
 		return nil, nil
 	}
-	if err := req.normalise(ctx); err != nil {
+	twins, err := req.twins(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if len(req.twins) == 0 {
+	if len(twins) == 0 {
 		return c.keywords.Match(ctx, req.text)
 	}
 	both := signal.Text{Segments: append([]signal.Segment(nil), req.text.Segments...)}
-	for _, t := range req.twins {
+	for _, t := range twins {
 		both.Segments = append(both.Segments, signal.Segment{Text: t})
 	}
 	return c.keywords.Match(ctx, &both)
@@ -261,16 +312,12 @@ func (c *Classifier) runEngines(ctx context.Context, g *gather) {
 	if need == 0 {
 		return
 	}
+	g.req.tongues = c.foreign&need != 0
 	if err := g.prepare(ctx, need); err != nil {
 		g.fail(need, reasonOf(ctx, err))
 		return
 	}
-	var work []Source
-	for _, s := range c.sources {
-		if s.Signals = g.wanted(s.Signals); s.Signals != 0 && s.Engine.Ready() {
-			work = append(work, s)
-		}
-	}
+	work := c.share(g)
 	if len(work) == 0 {
 		return
 	}
@@ -283,8 +330,44 @@ func (c *Classifier) runEngines(ctx context.Context, g *gather) {
 	wg.Wait()
 }
 
+// share returns the sources that have something to do, with the signals that are taken from them.
+func (c *Classifier) share(g *gather) []Source {
+	var work []Source
+	var elsewhere, joint signal.Mask // what a foreign source gives in place of another, and beside it
+	for _, foreign := range [...]bool{true, false} {
+		for _, s := range c.sources {
+			if s.Foreign != foreign || !s.Engine.Ready() {
+				continue
+			}
+			if s.Signals = g.wanted(s.Signals); foreign {
+				s.Signals &= g.req.foreignKinds()
+				elsewhere |= s.Signals & ForeignTopics
+				joint |= s.Signals & attackKinds & c.ready()
+			} else {
+				s.Signals &^= elsewhere
+			}
+			if s.Signals != 0 {
+				work = append(work, s)
+			}
+		}
+	}
+	g.join(joint)
+	return work
+}
+
+// ready returns the kinds of the sources for all texts that can run.
+func (c *Classifier) ready() signal.Mask {
+	var m signal.Mask
+	for _, s := range c.sources {
+		if !s.Foreign && s.Engine.Ready() {
+			m |= s.Signals
+		}
+	}
+	return m
+}
+
 func (c *Classifier) run(ctx context.Context, s Source, g *gather) {
-	if err := s.Engine.extract(ctx, g, s.Signals, &c.opts); err != nil {
+	if err := s.Engine.extract(ctx, g, s.Signals, s.Foreign, &c.opts); err != nil {
 		c.log(ctx, s.Engine, err)
 	}
 }

@@ -81,6 +81,7 @@ func TestShortPromptIsOneRowAndOneRun(t *testing.T) {
 		"jailbreak": {
 			State: signal.Known, Label: "benign", Score: jailbreak[1], Labels: []string{"benign", "jailbreak"}, Probs: f32(jailbreak),
 			Source: "test", Provider: "test", Windows: 1, Read: 1,
+			Verdicts: []signal.Verdict{{Score: jailbreak[1], Windows: 1, Read: 1, End: len("math word math")}},
 		},
 		"embedding": {
 			State: signal.Known, Vector: f32([]float64{2 / norm, 0, 1 / norm, 1 / norm}),
@@ -105,7 +106,7 @@ func TestRowsAreSharedWhereTokensAreEqual(t *testing.T) {
 		"a single message":                                      {user("math"), all, 1, 1},
 		"segments that differ by white space only":              {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: " "}, {Role: "user", Text: " math\n"}}}, all, 1, 1},
 		"a system prompt beside it":                             {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: "word"}, {Role: "user", Text: "math"}}}, all, 2, 1},
-		"the safety view alone":                                 {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: "word"}, {Role: "user", Text: "math"}}}, signal.MaskOf(signal.Jailbreak), 1, 1},
+		"the safety signals alone":                              {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: "word"}, {Role: "user", Text: "math"}}}, signal.MaskOf(signal.Jailbreak), 2, 1},
 		"a long single message, as a whole and in four windows": {user(words(26)), all, 5, 2},
 		"the same words over and over":                          {user(strings.Repeat("word ", 26)), all, 2, 2},
 	}
@@ -141,13 +142,14 @@ func TestJailbreakReadsEverySegmentAndEveryWindow(t *testing.T) {
 	v := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
 	want := signal.Value{
 		State: signal.Known, Label: "jailbreak", Score: soft(1, 1, 4)[1], Labels: []string{"benign", "jailbreak"}, Probs: f32(soft(1, 1, 4)),
-		Source: "test", Provider: "test", Coverage: signal.Windowed, Windows: 14, Read: 14,
+		Source: "test", Provider: "test", Coverage: signal.Windowed, Windows: 15, Read: 15,
+		Verdicts: []signal.Verdict{{Score: soft(1, 1, 4)[1], Windows: 15, Read: 15, Segment: 1, Start: 134, End: 171}},
 	}
 	if d := cmp.Diff(want, v, approximately); d != "" {
 		t.Errorf("jailbreak (-want +got):\n%s", d)
 	}
 	if len(f.calls) != 2 {
-		t.Errorf("%d runs of at most 8 rows for 14 windows, want 2", len(f.calls))
+		t.Errorf("%d runs of at most 8 rows for 15 windows, want 2", len(f.calls))
 	}
 }
 
@@ -174,6 +176,24 @@ func TestLongTopicsAreReadAsASkeleton(t *testing.T) {
 	v := extract(t, c, user(words(32)), signal.MaskOf(signal.Domain)).Values[signal.Domain]
 	if v.Coverage != signal.Complete || f.calls[0].width != 34 {
 		t.Errorf("a text that fits has coverage %d in a row of %d tokens", v.Coverage, f.calls[0].width)
+	}
+}
+
+func TestASkeletonIsAsShortAsTheBundleSays(t *testing.T) {
+	f := newFake()
+	c, err := classifierOf(testBundle(t, "name: embedding, kind: embedding, output: e, dims: 4, window: {", "name: embedding, kind: embedding, output: e, dims: 4, window: {skeleton: 24, "), f, DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		words int
+		width int64
+	}{"that fits": {32, 34}, "that does not": {300, 24}} {
+		f.calls = nil
+		v := extract(t, c, user(words(tc.words)), signal.MaskOf(signal.Embedding)).Values[signal.Embedding]
+		if compressed := v.Coverage == signal.Compressed; compressed != (tc.width == 24) || f.calls[0].width > tc.width || f.calls[0].width < tc.width-8 {
+			t.Errorf("a text %s is read in %d tokens, want at most %d", name, f.calls[0].width, tc.width)
+		}
 	}
 }
 

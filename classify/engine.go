@@ -17,8 +17,8 @@ import (
 )
 
 // Engine is one bundle with the session that runs it: a tokenizer, a graph whose names and shapes
-// were checked, and a canary that passed. It is immutable and safe for concurrent use, and several
-// Classifiers may share it, one after the other or at once. Make it with OpenEngine or Missing.
+// were checked, a canary that passed, and a memory of what it said of texts. It is safe for concurrent
+// use, and several Classifiers may share it, one after the other or at once. Make it with OpenEngine or Missing.
 type Engine struct {
 	name         string // of the bundle
 	manifest     *bundle.Manifest
@@ -33,6 +33,7 @@ type Engine struct {
 	pairLead     int         // of them, those in front of the second text
 	separator    []int32     // and those between the texts
 	scanner      scanner     // nil when the bundle has none
+	memo         memo        // of what was read
 	passes       sync.Pool   // of *pass
 }
 
@@ -41,6 +42,8 @@ type scanner interface {
 	// Windows appends the windows of text, size bytes long and stride bytes apart, in the order of the
 	// text, to dst. Its error is that of ctx, soon after it ends.
 	Windows(ctx context.Context, text string, size, stride int, dst []scan.Window) ([]scan.Window, error)
+	// Score is how much a short text looks like an attack, in [0,1].
+	Score(text string) float32
 }
 
 var _ scanner = (*scan.Scanner)(nil)
@@ -53,10 +56,14 @@ type task struct {
 	decoder  *pii.Decoder // of token tasks that find personal data
 }
 
-// safetyKinds are the signals that read everything, whoever said it. They share what they read.
-const safetyKinds signal.Mask = 1<<signal.Jailbreak | 1<<signal.PII
+const (
+	// attackKinds are the signals that look for attacks, each in the text of some origins.
+	attackKinds signal.Mask = 1<<signal.Jailbreak | 1<<signal.Injection
+	// safetyKinds are the signals that read segment by segment. They share what they read.
+	safetyKinds = attackKinds | 1<<signal.PII
+)
 
-// safety reports whether the task has to read everything, whoever said it.
+// safety reports whether the task reads segment by segment, whoever said them.
 func (t *task) safety() bool { return safetyKinds.Has(t.kind) }
 
 // width is the length of the task's output for one row or token.
@@ -200,7 +207,7 @@ func (t *task) bind() bool {
 	switch kind {
 	case signal.Domain, signal.Complexity, signal.FactCheck:
 		return t.Kind == bundle.Sequence
-	case signal.Jailbreak:
+	case signal.Jailbreak, signal.Injection:
 		return t.Kind == bundle.Sequence && t.Positive != ""
 	case signal.PII:
 		return t.Kind == bundle.Token && !t.Judges()
@@ -211,16 +218,16 @@ func (t *task) bind() bool {
 	return false
 }
 
-// extract computes the kinds of need in one pass and settles each of them in g. Its error is why
-// kinds are unknown.
-func (e *Engine) extract(ctx context.Context, g *gather, need signal.Mask, o *Options) (err error) {
+// extract computes the kinds of need in one pass and settles each of them in g; with foreign it looks for
+// attacks in texts of other languages alone. Its error is why kinds are unknown.
+func (e *Engine) extract(ctx context.Context, g *gather, need signal.Mask, foreign bool, o *Options) (err error) {
 	start := time.Now()
 	p, ok := e.passes.Get().(*pass)
 	if !ok {
 		p = new(pass)
 	}
 	p.reset(e, g.req, o)
-	p.g, p.begun = g, start
+	p.g, p.begun, p.foreign = g, start, foreign
 	defer func() {
 		if v := recover(); v != nil {
 			err = recovered(v)
@@ -251,8 +258,8 @@ func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error)
 		var set signal.Set
 		t := singleText(text)
 		embedding := signal.MaskOf(signal.Embedding)
-		g := newGather(nil, newRequest(&t, everyWindow), embedding, &set, nil)
-		err := e.extract(ctx, g, embedding, &o)
+		g := newGather(nil, newRequest(&t, everyWindow, &o), embedding, &set, nil)
+		err := e.extract(ctx, g, embedding, false, &o)
 		v := &set.Values[signal.Embedding]
 		switch {
 		case err != nil:

@@ -121,6 +121,7 @@ func newFake() *fake {
 			{Name: "d", DType: tensor.Float32, Shape: []int64{tensor.Dynamic, 3}},
 			{Name: "j", DType: tensor.Float32, Shape: []int64{tensor.Dynamic, 2}},
 			{Name: "e", DType: tensor.Float32},
+			{Name: "i", DType: tensor.Float32, Shape: []int64{tensor.Dynamic, 2}},
 		},
 	}
 }
@@ -165,7 +166,7 @@ func logits(output string, row []int64) []float32 {
 	switch output {
 	case "d":
 		return []float32{count(mathID), 0, 1}
-	case "j":
+	case "j", "i":
 		return []float32{1, 2 * count(attackID)}
 	}
 	return []float32{count(mathID), count(attackID), count(wordID), 1}

@@ -27,8 +27,10 @@ type gather struct {
 
 	mu     sync.Mutex // guards what follows, and calls of still
 	set    *signal.Set
-	open   signal.Mask // kinds that are waited for
-	news   bool        // the set has changed since still was called
+	open   signal.Mask                  // kinds that are waited for
+	news   bool                         // the set has changed since still was called
+	joint  signal.Mask                  // kinds that two engines give together
+	first  map[signal.Kind]signal.Value // of these what came in first
 	stages []*stage
 }
 
@@ -118,10 +120,28 @@ func (g *gather) store(k signal.Kind, v signal.Value) {
 		if d := g.limits[k]; d > 0 && time.Since(g.start) > d {
 			v = signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout, Elapsed: d}
 		}
+		if g.joint.Has(k) && v.State == signal.Known {
+			first, both := g.first[k]
+			if !both {
+				g.first[k] = v
+				return
+			}
+			v = g.c.merge(k, &first, &v)
+		}
 		g.set.Values[k] = v
 		g.open &^= signal.MaskOf(k)
 		g.news = true
 	}
+}
+
+// join makes kinds such that are settled by two known values, or the first that is unknown.
+func (g *gather) join(kinds signal.Mask) {
+	if kinds == 0 {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.joint, g.first = kinds, make(map[signal.Kind]signal.Value, kinds.Len())
 }
 
 // fail settles the kinds of m that are open as unknown.
@@ -189,12 +209,12 @@ func (g *gather) enter(ctx context.Context, kinds signal.Mask) (stageCtx context
 	}
 }
 
-// prepare builds the views that the kinds of need read. Only safety has one that takes long.
+// prepare lays out what the kinds of need read. Only safety takes long.
 func (g *gather) prepare(ctx context.Context, need signal.Mask) error {
-	attacks := need & signal.MaskOf(signal.Jailbreak)
-	stageCtx, leave := g.enter(ctx, attacks)
+	kinds := need & safetyKinds
+	stageCtx, leave := g.enter(ctx, kinds)
 	defer leave()
-	if err := g.req.prepare(stageCtx, need); err != nil && g.wanted(attacks) != 0 {
+	if err := g.req.prepare(stageCtx, need); err != nil && g.wanted(kinds) != 0 {
 		return err
 	}
 	return nil

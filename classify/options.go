@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"signalbox/classify/knn"
@@ -13,8 +15,8 @@ import (
 
 // TimedKinds are the kinds that Options.Timeouts can bound. The language is not among them: telling it
 // takes microseconds, however long the text is.
-const TimedKinds signal.Mask = 1<<signal.Keyword | 1<<signal.Domain | 1<<signal.Jailbreak | 1<<signal.PII |
-	1<<signal.Complexity | 1<<signal.FactCheck | 1<<signal.Embedding | 1<<signal.Intent
+const TimedKinds signal.Mask = 1<<signal.Keyword | 1<<signal.Domain | 1<<signal.Jailbreak | 1<<signal.Injection |
+	1<<signal.PII | 1<<signal.Complexity | 1<<signal.FactCheck | 1<<signal.Embedding | 1<<signal.Intent
 
 // Options tunes a Classifier.
 type Options struct {
@@ -27,10 +29,21 @@ type Options struct {
 	Timeouts [signal.NumKinds]time.Duration `yaml:"-"`
 	// MaxBatch is the most rows of one run, at least 1. Default 8. Reloadable.
 	MaxBatch int `yaml:"max_batch"`
-	// Windows is the most windows that a safety signal reads of a prompt by default, beside its first
-	// and its last, at least 1: longer prompts are scanned for the windows worth reading. Default 12.
-	// It needs a bundle with a scan table; without one every window is read. Reloadable.
+	// Windows bounds what the safety signals read of the texts of one request that are not remembered: so
+	// many windows of the model, at least 1, or as many tokens in shorter rows. What a scan finds most
+	// like an attack is read first, the newest text before the others. Default 12. It needs a bundle with
+	// a scan table; without one every window is read. Reloadable.
 	Windows int `yaml:"windows"`
+	// Memo is how many verdicts on texts an engine remembers at most, 0 for none: a message that was read
+	// in one turn of a conversation is not read again in the next. About 400 bytes each. Default 65,536.
+	// Reloadable.
+	Memo int `yaml:"memo"`
+	// Origins are the origins of text that the values of Jailbreak and Injection speak for. Default, and
+	// for kinds that are missing: signal.DefaultOrigins. Text of OriginAny always counts. Reloadable.
+	Origins map[signal.Kind]signal.Origins `yaml:"-"`
+	// Read are the origins that are read for a Verdict, beside those of Origins. Default, and for kinds
+	// that are missing: those of Origins alone. Reloadable.
+	Read map[signal.Kind]signal.Origins `yaml:"-"`
 	// Keywords are the sets of the keyword signal. Default none. Reloadable.
 	Keywords []lexical.Options `yaml:"keywords"`
 	// Patterns makes pii what patterns find, without a model. No engine may give pii then. Reloadable.
@@ -46,13 +59,16 @@ type Options struct {
 // about 40,000 tokens, window by window, on one core of 2025.
 const defaultTimeout = 10 * time.Second
 
-// defaultWindows keeps the reading of the longest prompts near 150 ms on one core: 14 windows of 128
-// tokens at 11 ms each with the embedded bundle.
+// defaultWindows keeps the first reading of a long conversation near 150 ms on one core: 12 windows of 128
+// tokens at 9 to 11 ms each with the embedded bundle.
 const defaultWindows = 12
+
+// defaultMemo remembers some hundred long conversations, in about 25 MB.
+const defaultMemo = 64 << 10
 
 // DefaultOptions returns the defaults.
 func DefaultOptions() Options {
-	return Options{Timeout: defaultTimeout, MaxBatch: 8, Windows: defaultWindows}
+	return Options{Timeout: defaultTimeout, MaxBatch: 8, Windows: defaultWindows, Memo: defaultMemo}
 }
 
 // Validate reports every problem of o as "field: problem", joined, or nil.
@@ -66,6 +82,19 @@ func (o Options) Validate() error {
 	}
 	if o.Windows < 1 {
 		errs = append(errs, fmt.Errorf("windows: %d is less than 1", o.Windows))
+	}
+	if o.Memo < 0 {
+		errs = append(errs, fmt.Errorf("memo: %d is negative", o.Memo))
+	}
+	for _, m := range []struct {
+		key     string
+		origins map[signal.Kind]signal.Origins
+	}{{"origins", o.Origins}, {"read", o.Read}} {
+		for _, k := range slices.Sorted(maps.Keys(m.origins)) {
+			if !attackKinds.Has(k) {
+				errs = append(errs, fmt.Errorf("%s.%v: it reads no origins", m.key, k))
+			}
+		}
 	}
 	for k := range signal.NumKinds {
 		switch d := o.Timeouts[k]; {
@@ -83,4 +112,22 @@ func (o Options) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// origins says whose text the signals about attacks read.
+type origins struct {
+	score [signal.NumKinds]signal.Origins // what the value speaks for
+	read  [signal.NumKinds]signal.Origins // what is read: that, and what has a verdict only
+}
+
+func (o *Options) origins() origins {
+	var out origins
+	for _, k := range attackKinds.Kinds() {
+		score, ok := o.Origins[k]
+		if !ok {
+			score = signal.DefaultOrigins(k)
+		}
+		out.score[k], out.read[k] = score, score|o.Read[k]
+	}
+	return out
 }

@@ -49,6 +49,9 @@ func (c *Classifier) pairTask(name string) (*Engine, *task) {
 
 func (c *Classifier) findTask(is func(t *task) bool) (*Engine, *task) {
 	for _, s := range c.sources {
+		if s.Foreign {
+			continue
+		}
 		if i := slices.IndexFunc(s.Engine.tasks, func(t task) bool { return is(&t) }); i >= 0 {
 			return s.Engine, &s.Engine.tasks[i]
 		}

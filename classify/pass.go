@@ -33,6 +33,8 @@ type pass struct {
 	opts  *Options
 	g     *gather // nil where all matters to the end, as of pairs
 	begun time.Time
+	// foreign: of the units those in other languages than English are read.
+	foreign bool
 
 	readings []reading
 	read     int // how many of readings are in use
@@ -41,6 +43,7 @@ type pass struct {
 	rows     []row
 	index    map[uint64]int32 // hash of a row's ids -> row
 	reads    []read
+	shares   []share
 	plans    []taskPlan
 	order    []int32
 	texts    []tokenize.Encoding // of rows that no reading holds: pairs, and answers with their evidence
@@ -84,6 +87,7 @@ type read struct {
 type taskPlan struct {
 	task     int
 	reads    span // in pass.reads
+	shares   span // in pass.shares
 	windows  int  // that cover the text
 	read     int  // of them
 	coverage signal.Coverage
@@ -95,19 +99,24 @@ type taskPlan struct {
 type span struct{ from, to int }
 
 func (p *pass) reset(e *Engine, req *request, o *Options) {
-	p.e, p.req, p.opts, p.g = e, req, o, nil
+	p.e, p.req, p.opts, p.g, p.foreign = e, req, o, nil, false
 	p.read = 0
-	p.safe = safetyPlan{raw: p.safe.raw[:0], twin: p.safe.twin[:0], candidates: p.safe.candidates[:0]}
+	s := &p.safe
+	p.safe = safetyPlan{
+		portions: s.portions[:0], hits: s.hits[:0], picks: s.picks[:0],
+		windows: s.windows[:0], candidates: s.candidates[:0], order: s.order[:0],
+	}
 	if p.index == nil {
 		p.index = make(map[uint64]int32)
 	}
 	clear(p.index)
 	p.rows, p.reads, p.plans, p.order = p.rows[:0], p.reads[:0], p.plans[:0], p.order[:0]
+	p.shares = p.shares[:0]
 }
 
 // small reports whether the pass is worth keeping.
 func (p *pass) small() bool {
-	n := len(p.ids) + cap(p.safe.candidates)
+	n := len(p.ids) + cap(p.safe.candidates) + cap(p.safe.windows) + cap(p.safe.portions) + cap(p.reads)
 	for i := range p.texts {
 		n += cap(p.texts[i].IDs)
 	}
@@ -120,6 +129,8 @@ func (p *pass) small() bool {
 // release lets go of the request and of the outputs of its runs.
 func (p *pass) release() {
 	clear(p.reads)
+	clear(p.safe.portions)
+	clear(p.safe.hits)
 	for i := range p.readings {
 		p.readings[i].key = readingKey{}
 	}

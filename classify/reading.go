@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"unicode/utf8"
@@ -24,8 +25,8 @@ type source uint8
 
 const (
 	topic  source = iota // what the request is about: the last user message
-	safety               // everything, whoever said it
-	twin                 // the normalised form of what safety says oddly
+	safety               // a unit of what the safety signals read
+	twin                 // its normalised form
 )
 
 // readingKey tells readings apart.
@@ -33,8 +34,9 @@ type readingKey struct {
 	source source
 	prefix string // what the task puts before the text
 	room   int    // the tokens of a row; 0 for texts that are read in windows
+	short  int    // the tokens of a row for texts that do not fit into room
 	extra  int64  // the token behind the text; 0 for none
-	base   int    // where the text begins in its view, in bytes
+	base   int    // where the text begins in its unit, in bytes
 }
 
 // reading is a text as tokens. Offsets of enc count from base.
@@ -57,7 +59,7 @@ func (p *pass) reading(key readingKey) (*reading, int32) {
 }
 
 // planTopic lets task i read the last user message, in one row: a text that is too long for it is
-// compressed.
+// compressed, to a shorter row where the bundle says so.
 func (p *pass) planTopic(ctx context.Context, i int, _ signal.Mask) error {
 	t := &p.e.tasks[i]
 	text := p.req.text.LastUser
@@ -69,7 +71,10 @@ func (p *pass) planTopic(ctx context.Context, i int, _ signal.Mask) error {
 		p.plans = append(p.plans, taskPlan{task: i, failed: signal.ReasonNoText})
 		return nil
 	}
-	key := readingKey{source: topic, prefix: t.Prefix, room: t.Window.Tokens - p.e.specials, extra: t.AppendID}
+	key := readingKey{
+		source: topic, prefix: t.Prefix, room: t.Window.Tokens - p.e.specials,
+		short: cmp.Or(t.Window.Skeleton, t.Window.Tokens) - p.e.specials, extra: t.AppendID,
+	}
 	at, err := p.topic(ctx, key, text)
 	if err != nil {
 		return err
@@ -94,9 +99,9 @@ func (p *pass) topic(ctx context.Context, key readingKey, text string) (int32, e
 		}
 	}
 	r, at := p.reading(key)
-	room := key.room
+	room, short := key.room, key.short
 	if key.extra != 0 {
-		room--
+		room, short = room-1, short-1
 	}
 	if len(text) <= room*maxTokenBytes {
 		if err := p.encode(ctx, key.prefix+text, &r.enc); err != nil {
@@ -104,7 +109,7 @@ func (p *pass) topic(ctx context.Context, key readingKey, text string) (int32, e
 		}
 	}
 	if len(r.enc.IDs) > room || len(text) > room*maxTokenBytes {
-		if err := p.compress(ctx, r, text, room); err != nil {
+		if err := p.compress(ctx, r, text, short); err != nil {
 			return 0, err
 		}
 	}

@@ -14,90 +14,48 @@ import (
 type extent uint8
 
 const (
-	bestWindows extent = iota // head, tail and the windows that a scan finds worth reading
+	bestWindows extent = iota // the windows that a scan finds worth reading
 	everyWindow
 )
 
-// request is the text of one Extract in the views that its signals share. Views are built once, by
+// request is the text of one Extract and what its signals read of it. Its units are laid out once, by
 // prepare, on the caller's goroutine; after that engines read them beside each other.
 type request struct {
 	text    *signal.Text
 	extent  extent
 	scanner scanner // for bundles without one of their own; may be nil
-
-	// safety is every segment that has text, in order, joined by line breaks; segment i begins at
-	// starts[i]. Segments without text begin where the next one does.
-	safety string
-	starts []int
-	// twins holds the normalised twins of the segments that have one, twin is them joined.
-	twins []string
-	twin  string
-
-	joined, twinned bool
+	origins origins
+	units   []unit
+	tongues bool // a source for other languages wants to know which units are in one
 }
 
-func newRequest(text *signal.Text, how extent) *request { return &request{text: text, extent: how} }
+func newRequest(text *signal.Text, how extent, o *Options) *request {
+	return &request{text: text, extent: how, origins: o.origins()}
+}
 
-// prepare builds the views that the kinds of need read. Its error is that of ctx; the views are not
-// whole then, and nobody may read them.
+// prepare lays out what the safety signals among the kinds of need read. Its error is that of ctx; the
+// units are not whole then, and nobody may read them.
 func (r *request) prepare(ctx context.Context, need signal.Mask) error {
-	if need.Has(signal.Jailbreak) || need.Has(signal.PII) {
-		r.join()
-	}
-	if need.Has(signal.Jailbreak) || need.Has(signal.Keyword) {
-		return r.normalise(ctx)
-	}
-	return nil
-}
-
-// join builds the safety view.
-func (r *request) join() {
-	if r.joined {
-		return
-	}
-	r.joined = true
-	only, n, size := "", 0, 0
-	for i := range r.text.Segments {
-		if s := r.text.Segments[i].Text; s != "" {
-			only, n, size = s, n+1, size+len(s)+1
-		}
-	}
-	r.starts = make([]int, len(r.text.Segments))
-	if n <= 1 {
-		r.safety = only
-		return
-	}
-	var b strings.Builder
-	b.Grow(size)
-	for i := range r.text.Segments {
-		s := r.text.Segments[i].Text
-		if s != "" && b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		r.starts[i] = b.Len()
-		b.WriteString(s)
-	}
-	r.safety = b.String()
-}
-
-// normalise builds the twins. They are built segment by segment, so that a long conversation with
-// one odd message is not read twice. Its error is that of ctx; there are no twins then.
-func (r *request) normalise(ctx context.Context) error {
-	if r.twinned {
+	if need&safetyKinds == 0 || r.units != nil {
 		return nil
 	}
+	return r.layUnits(ctx, need)
+}
+
+// twins returns the normalised twins of the segments that have one. They are built segment by segment,
+// so that a long conversation with one odd message is not read twice. Its error is that of ctx.
+func (r *request) twins(ctx context.Context) ([]string, error) {
 	var twins []string
 	for i := range r.text.Segments {
 		t, changed, err := twinOf(ctx, r.text.Segments[i].Text)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if changed {
 			twins = append(twins, t)
 		}
 	}
-	r.twinned, r.twins, r.twin = true, twins, strings.Join(twins, "\n")
-	return nil
+	return twins, nil
 }
 
 // viewBytes is how much of a segment is normalised, or searched for patterns, between two looks at

@@ -1,17 +1,20 @@
 package classify
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"slices"
 	"unicode/utf8"
 
 	"signalbox/classify/pii"
+	"signalbox/classify/scan"
 	"signalbox/classify/tokenize"
 	"signalbox/internal/signal"
 )
 
-// maxBytesPerToken is about how much text a token of WordPiece or byte-pair vocabularies stands for in
-// English; the windows of the scan are at most so many bytes long for every token of a row.
+// maxBytesPerToken is about how much text a token of WordPiece or byte-pair vocabularies stands for
+// in English; the windows of the scan are at most so many bytes long for every token of a row.
 const maxBytesPerToken = 4
 
 // Pieces of a text that are tokenised to learn how long its tokens are.
@@ -24,34 +27,95 @@ const (
 // may be read whole go to the scan without being counted.
 const wholeBytesPerToken = 16
 
-// personalShare is the part of the windows of a selection that is for personal data when attacks are
-// looked for as well: 1/personalShare.
-const personalShare = 3
+const (
+	// wholeWindows is how many windows a text may have and is read whole.
+	wholeWindows = 3
+	// mostWindows is the most windows that the scan chooses of one text, however long it is; of its
+	// twin it is wholeWindows, among those that are not in the text.
+	mostWindows = 10
+	// personalWindows is how many more are read for personal data.
+	personalWindows = 2
+)
+
+// worthReading is how many of n windows of a text are read: those that the scan puts first. It is 3
+// up to 32 windows, which are some 12,000 characters, and grows by two with every doubling: 5 of
+// 64, 9 of 256, and 10 of any more.
+func worthReading(n int) int {
+	if n <= wholeWindows {
+		return n
+	}
+	return min(max(wholeWindows, wholeWindows+int(2*(math.Log2(float64(n))-5))), mostWindows)
+}
 
 // safetyPlan is what the safety signals of a pass read. They share it.
 type safetyPlan struct {
 	laid     bool
-	selected bool    // raw and twin hold a selection
-	raw      []int32 // readings of the text as written, in order
-	twin     []int32 // readings of its normalised twin
-	rawAll   int     // with selected: windows that cover the text as written
-	twinAll  int
-	rawRead  int // with selected: windows of them that were chosen
-	twinRead int
+	all      bool // every window is read
+	size     int  // tokens of a window
+	stride   int
+	portions []portion
+	hits     []hit
+	picks    []pick
 
+	windows    []scan.Window
 	candidates []candidate
+	order      []int32
 }
+
+// portion is a unit and what is read of it.
+type portion struct {
+	unit      *unit
+	kinds     signal.Mask // of the signals of the pass that read it
+	missing   signal.Mask // those of them that nothing is remembered of
+	hits      span        // in safetyPlan.hits
+	picks     span        // in safetyPlan.picks
+	raw, twin reach
+	cut       bool    // the bound of a request left windows out: what is said of it is not remembered
+	score     float32 // the best of its windows in the eyes of the scan, where that was asked
+}
+
+// reach says how much of a text is read.
+type reach struct {
+	selected bool
+	windows  int // with selected: windows that cover the text
+}
+
+// hit is what is remembered for a signal.
+type hit struct {
+	kind signal.Kind
+	memory
+}
+
+// pick is a reading of a portion: a window, or a text as a whole.
+type pick struct {
+	reading int32
+	twin    bool
+	attack  bool // it is for every signal, else for personal data alone
+}
+
+// share is what one task reads of one portion.
+type share struct {
+	portion  int32
+	reads    span // in pass.reads
+	windows  int  // that cover the text and its twin
+	covering int  // of them, those of the text
+	read     int  // of windows
+	hit      int32
+}
+
+// noHit is the hit of a share of which nothing is remembered.
+const noHit = -1
 
 // candidate is a window that the trunk may read.
 type candidate struct {
-	source     source
-	start, end int // bytes in the view
+	start, end int // bytes of the text
 	score      float32
 	nominated  int // bytes that may be personal data
-	picked     bool
+	attack     bool
+	personal   bool
 }
 
-// planSafety lets task i read everything: personal data in the text as written, attacks in its
+// planSafety lets task i read its units: personal data in the text as written, attacks in its
 // normalised twin as well.
 func (p *pass) planSafety(ctx context.Context, i int, need signal.Mask) error {
 	if !p.safe.laid {
@@ -61,75 +125,349 @@ func (p *pass) planSafety(ctx context.Context, i int, need signal.Mask) error {
 		p.safe.laid = true
 	}
 	t := &p.e.tasks[i]
-	plan := taskPlan{task: i, reads: span{from: len(p.reads)}}
-	plan.windows, plan.read = p.cover(i, p.safe.raw, p.safe.rawAll, p.safe.rawRead)
-	if t.kind == signal.Jailbreak {
-		windows, read := p.cover(i, p.safe.twin, p.safe.twinAll, p.safe.twinRead)
-		plan.windows, plan.read = plan.windows+windows, plan.read+read
+	plan := taskPlan{task: i, reads: span{from: len(p.reads)}, shares: span{from: len(p.shares)}}
+	for k := range p.safe.portions {
+		q := &p.safe.portions[k]
+		if !q.kinds.Has(t.kind) {
+			continue
+		}
+		s := p.share(i, int32(k))
+		plan.windows, plan.read = plan.windows+s.windows, plan.read+s.read
+		p.shares = append(p.shares, s)
 	}
-	plan.reads.to = len(p.reads)
-	switch {
-	case plan.reads.from == plan.reads.to:
-		plan.failed, plan.windows, plan.read = signal.ReasonNoText, 0, 0
-	case plan.windows > 1:
-		plan.coverage = signal.Windowed
+	plan.reads.to, plan.shares.to = len(p.reads), len(p.shares)
+	if plan.windows == 0 {
+		plan.failed = signal.ReasonNoText
 	}
 	p.plans = append(p.plans, plan)
 	return nil
 }
 
-// cover lets task i read every window of some readings. It returns how many windows cover the text
-// and how many of them are read; all and chosen are these numbers of a selection.
-func (p *pass) cover(i int, readings []int32, all, chosen int) (windows, read int) {
-	w := p.e.tasks[i].Window
-	for _, at := range readings {
-		n := len(p.readings[at].enc.IDs)
-		if n == 0 {
+// share lets task i read portion k, unless what it says of it is remembered.
+func (p *pass) share(i int, k int32) share {
+	t, q := &p.e.tasks[i], &p.safe.portions[k]
+	for h := q.hits.from; h < q.hits.to; h++ {
+		if m := &p.safe.hits[h]; m.kind == t.kind {
+			return share{portion: k, windows: m.windows, covering: m.covering, read: m.read, hit: int32(h)}
+		}
+	}
+	s := share{portion: k, reads: span{from: len(p.reads)}, hit: noHit}
+	attack := attackKinds.Has(t.kind)
+	for _, w := range p.safe.picks[q.picks.from:q.picks.to] {
+		if attack && !w.attack || !attack && w.twin {
 			continue
 		}
-		cut := p.e.tokens.Windows(n, w.Tokens, w.Stride)
-		for k := range cut.Len() {
-			from, to := cut.At(k)
-			p.add(i, at, from, to)
+		n := p.cover(i, w.reading)
+		s.read += n
+		if w.twin && !q.twin.selected {
+			s.windows += n
+		} else if !w.twin && !q.raw.selected {
+			s.covering += n
 		}
-		windows += cut.Len()
 	}
-	if p.safe.selected {
-		return all, chosen
+	if q.raw.selected {
+		s.covering = q.raw.windows
 	}
-	return windows, windows
+	if s.windows += s.covering; attack && q.twin.selected {
+		s.windows += q.twin.windows
+	}
+	s.reads.to = len(p.reads)
+	return s
 }
 
-// laySafety makes the readings of the safety signals of need: the whole of the text and its twin, or,
-// where that is many windows and a scan can tell them apart, a selection of windows.
+// cover lets task i read every window of a reading, and returns how many these are.
+func (p *pass) cover(i int, reading int32) int {
+	n := len(p.readings[reading].enc.IDs)
+	if n == 0 {
+		return 0
+	}
+	w := p.e.tasks[i].Window
+	cut := p.e.tokens.Windows(n, w.Tokens, w.Stride)
+	for k := range cut.Len() {
+		from, to := cut.At(k)
+		p.add(i, reading, from, to)
+	}
+	return cut.Len()
+}
+
+// laySafety makes the readings of the safety signals of need: of every unit that nothing is
+// remembered of the whole and its twin, or, where that is many windows and a scan can tell them
+// apart, a selection. What it selects of a unit depends on its text alone, unless the units
+// together are more than a request may cost: then the newest is read first, and of the others what
+// the scan puts first.
 func (p *pass) laySafety(ctx context.Context, need signal.Mask) error {
-	req := p.req
-	size, stride := p.safetyWindow(need)
-	twinText := ""
-	if need.Has(signal.Jailbreak) {
-		twinText = req.twin
-	}
-	selects := req.extent == bestWindows && p.scanner() != nil
-	if selects && len(req.safety)+len(twinText) > p.opts.Windows*size*wholeBytesPerToken {
-		return p.selectWindows(ctx, need, twinText, size, stride)
-	}
-	raw, rawAt := p.reading(readingKey{source: safety})
-	if err := p.encode(ctx, req.safety, &raw.enc); err != nil {
+	s := &p.safe
+	s.size, s.stride = p.safetyWindow(need)
+	s.all = p.req.extent == everyWindow || p.scanner() == nil
+	cost, err := p.layPortions(ctx, need)
+	if err != nil {
 		return err
 	}
-	windows := p.e.tokens.Windows(len(raw.enc.IDs), size, stride).Len()
-	p.safe.raw = append(p.safe.raw, rawAt)
-	if twinText != "" {
-		other, at := p.reading(readingKey{source: twin})
-		if err := p.encode(ctx, twinText, &other.enc); err != nil {
+	left := math.MaxInt
+	if !s.all && len(s.order) > 1 {
+		if left = p.opts.Windows * s.size; cost > left {
+			if err := p.rank(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	for n, k := range s.order {
+		room := left
+		if n == 0 {
+			room = math.MaxInt
+		}
+		used, err := p.lay(ctx, &s.portions[k], room)
+		if err != nil {
 			return err
 		}
-		windows += p.e.tokens.Windows(len(other.enc.IDs), size, stride).Len()
-		p.safe.twin = append(p.safe.twin, at)
+		left -= used
 	}
-	if selects && windows > p.opts.Windows {
-		p.safe.raw, p.safe.twin = p.safe.raw[:0], p.safe.twin[:0]
-		return p.selectWindows(ctx, need, twinText, size, stride)
+	return nil
+}
+
+// layPortions makes the portions, puts those of which something is to be read into order, and
+// returns how many tokens that is, or rather too many.
+func (p *pass) layPortions(ctx context.Context, need signal.Mask) (cost int, err error) {
+	s := &p.safe
+	for i := range p.req.units {
+		u := &p.req.units[i]
+		kinds := u.kinds & need
+		if kinds == 0 || p.foreign && !u.foreign {
+			continue
+		}
+		s.portions = append(s.portions, portion{unit: u, kinds: kinds, missing: kinds})
+		q := &s.portions[len(s.portions)-1]
+		if err := p.recall(ctx, q); err != nil {
+			return 0, err
+		}
+		if q.missing != 0 {
+			s.order = append(s.order, int32(len(s.portions)-1))
+			cost += s.guess(len(u.text))
+		}
+	}
+	return cost, nil
+}
+
+// guess is about how many tokens are read of a text of n bytes, rather too many.
+func (s *safetyPlan) guess(n int) int {
+	tokens := n/2 + 2
+	if windows := tokens / s.stride; windows > wholeWindows {
+		return worthReading(windows) * s.size
+	}
+	return tokens
+}
+
+// rank orders the portions that are to be read: the newest, then those in which the scan finds
+// most.
+func (p *pass) rank(ctx context.Context) error {
+	s := &p.safe
+	size, stride := s.size*maxBytesPerToken, s.stride*maxBytesPerToken
+	for _, k := range s.order {
+		q := &s.portions[k]
+		texts := [2]string{q.unit.text}
+		var err error
+		if q.kinds&attackKinds != 0 {
+			if texts[1], err = q.unit.normalised(ctx); err != nil {
+				return err
+			}
+		}
+		for _, text := range texts {
+			if s.windows, err = p.scanner().Windows(ctx, text, size, stride, s.windows[:0]); err != nil {
+				return err
+			}
+			for _, w := range s.windows {
+				q.score = max(q.score, w.Score)
+			}
+		}
+	}
+	newest := s.portions[s.order[len(s.order)-1]].unit.segment
+	slices.SortStableFunc(s.order, func(a, b int32) int {
+		x, y := &s.portions[a], &s.portions[b]
+		switch is, other := x.unit.segment == newest, y.unit.segment == newest; {
+		case is && !other:
+			return -1
+		case other && !is:
+			return 1
+		}
+		return cmp.Compare(y.score, x.score)
+	})
+	return nil
+}
+
+// lay makes the readings of a portion, of at most room tokens, and returns how many tokens they
+// have.
+func (p *pass) lay(ctx context.Context, q *portion, room int) (used int, err error) {
+	q.picks.from = len(p.safe.picks)
+	defer func() { q.picks.to = len(p.safe.picks) }()
+	used, err = p.layText(ctx, q, q.unit.text, &q.raw, room)
+	if err != nil || q.kinds&attackKinds == 0 {
+		return used, err
+	}
+	text, err := q.unit.normalised(ctx)
+	if err != nil || text == "" {
+		return used, err
+	}
+	more, err := p.layText(ctx, q, text, &q.twin, room-used)
+	return used + more, err
+}
+
+// layText makes the readings of the text of a portion, or of its twin: r tells which.
+func (p *pass) layText(
+	ctx context.Context, q *portion, text string, r *reach, room int,
+) (used int, err error) {
+	s := &p.safe
+	of := safety
+	if r == &q.twin {
+		of = twin
+	}
+	if !s.all && len(text) > wholeWindows*s.size*wholeBytesPerToken {
+		return p.layWindows(ctx, q, text, r, of, room)
+	}
+	reading, at := p.reading(readingKey{source: of})
+	if err := p.encode(ctx, text, &reading.enc); err != nil {
+		return 0, err
+	}
+	n := p.e.tokens.Windows(len(reading.enc.IDs), s.size, s.stride).Len()
+	if !s.all && n > wholeWindows {
+		p.read-- // its slices are used again
+		return p.layWindows(ctx, q, text, r, of, room)
+	}
+	if used = len(reading.enc.IDs) + n*p.e.specials; used > room {
+		p.read--
+		r.selected, r.windows, q.cut = true, n, true
+		return 0, nil
+	}
+	s.picks = append(s.picks, pick{reading: at, twin: of == twin, attack: true})
+	return used, nil
+}
+
+// layWindows makes readings of the windows of a text that are worth the trunk's time.
+func (p *pass) layWindows(
+	ctx context.Context, q *portion, text string, r *reach, of source, room int,
+) (used int, err error) {
+	s := &p.safe
+	same, from := 0, len(text)
+	kinds, most := q.kinds, mostWindows
+	if of == twin {
+		most = wholeWindows
+		kinds &= attackKinds
+		same, from = shared(q.unit.text, text)
+	}
+	if err := p.rankWindows(ctx, text, same, from); err != nil {
+		return 0, err
+	}
+	r.selected, r.windows = true, len(s.candidates)
+	if kinds.Has(signal.PII) {
+		if err := nominate(ctx, s.candidates, text); err != nil {
+			return 0, err
+		}
+	}
+	for _, at := range choose(s.candidates, kinds, most) {
+		if used+s.size > room {
+			q.cut = true
+			break
+		}
+		c := &s.candidates[at]
+		reading, index := p.reading(readingKey{source: of, base: c.start})
+		if err := p.encode(ctx, text[c.start:c.end], &reading.enc); err != nil {
+			return 0, err
+		}
+		fitRow(&reading.enc, s.size-p.e.specials, s.size-s.stride, c.start == 0, c.end == len(text))
+		s.picks = append(s.picks, pick{reading: index, twin: of == twin, attack: c.attack})
+		used += s.size
+	}
+	return used, nil
+}
+
+// rankWindows makes candidates of the windows of a text that hold some of what is between two of
+// its bytes.
+func (p *pass) rankWindows(ctx context.Context, text string, from, to int) (err error) {
+	s := &p.safe
+	unit := p.bytesPerToken(text)
+	size, stride := int(unit*float64(s.size)), int(unit*float64(s.stride))
+	s.windows, err = p.scanner().Windows(ctx, text, size, stride, s.windows[:0])
+	s.candidates = s.candidates[:0]
+	for _, w := range s.windows {
+		if w.End > from && w.Start < to {
+			s.candidates = append(s.candidates, candidate{start: w.Start, end: w.End, score: w.Score})
+		}
+	}
+	return err
+}
+
+// shared returns how many bytes a text and its twin begin with alike, and where in the twin the end
+// begins that they have alike behind that.
+func shared(text, twin string) (head, tail int) {
+	n := min(len(text), len(twin))
+	for head < n && text[head] == twin[head] {
+		head++
+	}
+	end := 0
+	for end < n-head && text[len(text)-1-end] == twin[len(twin)-1-end] {
+		end++
+	}
+	return head, len(twin) - end
+}
+
+// choose returns the windows of a text that signals of kinds read, the most important first and at
+// most that many but for personal data: those that the scan finds most like an attack, then those
+// with the most text that may be personal data.
+func choose(candidates []candidate, kinds signal.Mask, most int) []int {
+	var out []int
+	personal := min(worthReading(len(candidates)), most)
+	if kinds&attackKinds != 0 {
+		out = take(out, candidates, personal, func(c *candidate) float64 {
+			return 1 + float64(c.score) // a score of 0 is still a rank
+		})
+		for _, i := range out {
+			candidates[i].attack = true
+		}
+		personal = personalWindows
+	}
+	if kinds.Has(signal.PII) {
+		out = take(out, candidates, personal, func(c *candidate) float64 { return float64(c.nominated) })
+	}
+	if len(out) == 0 && len(candidates) > 0 {
+		out = append(out, 0)
+	}
+	return out
+}
+
+// take appends to picked up to n further candidates, those that are worth most. Of equal ones it
+// takes the first, and none that is worth nothing.
+func take(picked []int, candidates []candidate, n int, worth func(c *candidate) float64) []int {
+	best := make([]int, 0, n+1) // indices, the greatest worth first
+	for i := range candidates {
+		w := worth(&candidates[i])
+		late := len(best) == n && (n == 0 || w <= worth(&candidates[best[n-1]]))
+		if w <= 0 || late || slices.Contains(picked, i) {
+			continue
+		}
+		at := len(best)
+		for at > 0 && w > worth(&candidates[best[at-1]]) {
+			at--
+		}
+		best = slices.Insert(best, at, i)
+		best = best[:min(len(best), n)]
+	}
+	return append(picked, best...)
+}
+
+// nominate counts for each window the bytes that may be personal data. Its error is that of ctx.
+func nominate(ctx context.Context, windows []candidate, text string) error {
+	ranges, err := pii.Nominate(ctx, text, nil)
+	if err != nil {
+		return err
+	}
+	first := 0
+	for i := range windows {
+		w := &windows[i]
+		for first < len(ranges) && ranges[first].End <= w.start {
+			first++
+		}
+		for k := first; k < len(ranges) && ranges[k].Start < w.end; k++ {
+			w.nominated += max(0, min(ranges[k].End, w.end)-max(ranges[k].Start, w.start))
+		}
 	}
 	return nil
 }
@@ -153,8 +491,8 @@ func (p *pass) safetyWindow(need signal.Mask) (size, stride int) {
 	return size, stride
 }
 
-// bytesPerToken estimates how many bytes of text a token stands for, from samples: a window of a dense
-// text, such as code or Chinese, is to fit into one row as one of English does.
+// bytesPerToken estimates how many bytes of text a token stands for, from samples: a window of a
+// dense text, such as code or Chinese, is to fit into one row as one of English does.
 func (p *pass) bytesPerToken(text string) float64 {
 	bytes, tokens := 0, 0
 	for i := range samples {
@@ -172,9 +510,9 @@ func (p *pass) bytesPerToken(text string) float64 {
 	return min(max(float64(bytes)/float64(max(tokens, 1)), 1), maxBytesPerToken)
 }
 
-// fitRow makes a window that is up to spare tokens too long for a row fit: half of what is too much goes
-// from either end, where the windows beside it overlap with it; none from the end of the text that the
-// window holds.
+// fitRow makes a window that is up to spare tokens too long for a row fit: half of what is too much
+// goes from either end, where the windows beside it overlap with it; none from the end of the text
+// that the window holds.
 func fitRow(enc *tokenize.Encoding, room, spare int, first, last bool) {
 	over := len(enc.IDs) - room
 	if over <= 0 || over > spare {
@@ -187,126 +525,6 @@ func fitRow(enc *tokenize.Encoding, room, spare int, first, last bool) {
 	case last:
 		from = over
 	}
-	enc.IDs, enc.Start, enc.End = enc.IDs[from:from+room], enc.Start[from:from+room], enc.End[from:from+room]
-}
-
-// selectWindows makes readings of the windows that are worth the trunk's time.
-func (p *pass) selectWindows(ctx context.Context, need signal.Mask, twinText string, size, stride int) error {
-	s := &p.safe
-	s.selected = true
-	for _, v := range []struct {
-		source source
-		text   string
-		all    *int
-	}{{safety, p.req.safety, &s.rawAll}, {twin, twinText, &s.twinAll}} {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if v.text == "" {
-			continue
-		}
-		unit := p.bytesPerToken(v.text)
-		windows, err := p.scanner().Windows(ctx, v.text, int(unit*float64(size)), int(unit*float64(stride)), nil)
-		if err != nil {
-			return err
-		}
-		s.candidates = slices.Grow(s.candidates, len(windows))
-		for _, w := range windows {
-			s.candidates = append(s.candidates, candidate{source: v.source, start: w.Start, end: w.End, score: w.Score})
-		}
-		*v.all = len(s.candidates) - s.rawAll
-	}
-	if need.Has(signal.PII) {
-		if err := nominate(ctx, s.candidates[:s.rawAll], p.req.safety); err != nil {
-			return err
-		}
-	}
-	pick(s.candidates, s.rawAll, p.opts.Windows, need)
-	for i := range s.candidates {
-		c := &s.candidates[i]
-		if !c.picked {
-			continue
-		}
-		text, readings, read := p.req.safety, &s.raw, &s.rawRead
-		if c.source == twin {
-			text, readings, read = twinText, &s.twin, &s.twinRead
-		}
-		r, at := p.reading(readingKey{source: c.source, base: c.start})
-		if err := p.encode(ctx, text[c.start:c.end], &r.enc); err != nil {
-			return err
-		}
-		fitRow(&r.enc, size-p.e.specials, size-stride, c.start == 0, c.end == len(text))
-		*readings = append(*readings, at)
-		*read++
-	}
-	return nil
-}
-
-// pick marks the first and the last of the raw windows, which are the first of candidates, and up to
-// most others: those that the scan finds most like an attack and, when personal data is needed, those
-// with the most text that may be some.
-func pick(candidates []candidate, raw, most int, need signal.Mask) {
-	if whole := candidates[:raw]; len(whole) > 0 {
-		whole[0].picked, whole[len(whole)-1].picked = true, true
-	}
-	attacks := most
-	if need.Has(signal.PII) {
-		attacks = most - most/personalShare
-	}
-	if !need.Has(signal.Jailbreak) {
-		attacks = 0
-	}
-	attack := func(c *candidate) float64 { return 1 + float64(c.score) } // a score of 0 is still a rank
-	left := most - take(candidates, attacks, attack)
-	if need.Has(signal.PII) {
-		left -= take(candidates, left, func(c *candidate) float64 { return float64(c.nominated) })
-	}
-	if need.Has(signal.Jailbreak) {
-		take(candidates, left, attack)
-	}
-}
-
-// take picks up to n further candidates, those that are worth most, and returns how many it picked. Of
-// equal ones it takes the first, and none that is worth nothing.
-func take(candidates []candidate, n int, worth func(c *candidate) float64) int {
-	if n <= 0 {
-		return 0
-	}
-	best := make([]int, 0, n+1) // indices, the greatest worth first
-	for i := range candidates {
-		c := &candidates[i]
-		w := worth(c)
-		if c.picked || w <= 0 || len(best) == n && w <= worth(&candidates[best[n-1]]) {
-			continue
-		}
-		at := len(best)
-		for at > 0 && w > worth(&candidates[best[at-1]]) {
-			at--
-		}
-		best = slices.Insert(best, at, i)
-		best = best[:min(len(best), n)]
-	}
-	for _, i := range best {
-		candidates[i].picked = true
-	}
-	return len(best)
-}
-
-// nominate counts for each window the bytes that may be personal data. Its error is that of ctx.
-func nominate(ctx context.Context, windows []candidate, text string) error {
-	ranges, err := pii.Nominate(ctx, text, nil)
-	if err != nil {
-		return err
-	}
-	first := 0
-	for i := range windows {
-		w := &windows[i]
-		for first < len(ranges) && ranges[first].End <= w.start {
-			first++
-		}
-		for k := first; k < len(ranges) && ranges[k].Start < w.end; k++ {
-			w.nominated += max(0, min(ranges[k].End, w.end)-max(ranges[k].Start, w.start))
-		}
-	}
-	return nil
+	to := from + room
+	enc.IDs, enc.Start, enc.End = enc.IDs[from:to], enc.Start[from:to], enc.End[from:to]
 }

@@ -27,6 +27,8 @@ func (s wordScanner) Windows(ctx context.Context, text string, size, stride int,
 	return dst, ctx.Err()
 }
 
+func (s wordScanner) Score(text string) float32 { return float32(strings.Count(text, s.word)) / 100 }
+
 // openScanning is a Classifier over the test bundle whose engine can scan.
 func openScanning(tb testing.TB, f *fake) *Classifier {
 	tb.Helper()
@@ -65,12 +67,12 @@ func TestLongPromptsAreReadWhereTheScanPoints(t *testing.T) {
 	if v.Label != "jailbreak" || v.Coverage != signal.Windowed {
 		t.Errorf("jailbreak is %q with coverage %d, want the attack found in windows", v.Label, v.Coverage)
 	}
-	// Head, tail and 12 others of windows of ten tokens of about three bytes, six tokens apart.
-	if least, most := len(text)/18, len(text)/16; v.Windows < least || v.Windows > most || v.Read != 14 {
-		t.Errorf("%d of %d windows read, want 14 of %d to %d", v.Read, v.Windows, least, most)
+	// Ten of some 700 windows of ten tokens of about three bytes, six tokens apart.
+	if least, most := len(text)/18, len(text)/16; v.Windows < least || v.Windows > most || v.Read != 10 {
+		t.Errorf("%d of %d windows read, want 10 of %d to %d", v.Read, v.Windows, least, most)
 	}
-	if n := rowsOf(f); n > 14 {
-		t.Errorf("%d rows for 14 windows of a row each", n)
+	if n := rowsOf(f); n > 10 {
+		t.Errorf("%d rows for 10 windows of a row each", n)
 	}
 	f.calls = nil
 	set := new(signal.Set)
@@ -84,34 +86,43 @@ func TestLongPromptsAreReadWhereTheScanPoints(t *testing.T) {
 func TestShortPromptsAreReadWholeWhateverTheScanSays(t *testing.T) {
 	f := newFake()
 	c := openScanning(t, f)
-	// 74 tokens are 12 windows of 8, 6 apart; the attack has no score.
-	f.hook = nil
+	// 20 tokens are 3 windows of 8, 6 apart; the attack has no score.
 	c.sources[0].Engine.scanner = wordScanner{"w"}
-	text := words(59) + " attack, attack " + words(12)
+	text := words(14) + " attack, attack " + words(3)
 	v := extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
-	if v.Label != "jailbreak" || v.Windows != 12 || v.Read != 12 {
-		t.Errorf("%q from %d of %d windows, want an attack from 12 of 12", v.Label, v.Read, v.Windows)
+	if v.Label != "jailbreak" || v.Windows != 3 || v.Read != 3 {
+		t.Errorf("%q from %d of %d windows, want an attack from 3 of 3", v.Label, v.Read, v.Windows)
 	}
 }
 
-func TestSelectionTakesHeadTailAndTheMostSuspicious(t *testing.T) {
-	need := signal.MaskOf(signal.Jailbreak)
-	candidates := make([]candidate, 30)
-	for i := range candidates {
-		candidates[i] = candidate{source: safety, start: i * 10, end: i*10 + 10, score: float32(i%7) / 10}
-	}
-	for i := 25; i < 30; i++ {
-		candidates[i].source = twin
-	}
-	pick(candidates, 25, 4, need)
-	var got []int
-	for i := range candidates {
-		if candidates[i].picked {
-			got = append(got, i)
+func TestHowManyWindowsAreWorthReading(t *testing.T) {
+	for n, want := range map[int]int{0: 0, 1: 1, 2: 2, 3: 3, 4: 3, 27: 3, 32: 3, 64: 5, 256: 9, 1600: 10, 1 << 20: 10} {
+		if got := worthReading(n); got != want {
+			t.Errorf("%d of %d windows, want %d", got, n, want)
 		}
 	}
-	if want := []int{0, 6, 13, 20, 24, 27}; !slices.Equal(got, want) {
-		t.Errorf("picked %v, want head, tail and the four with the best score, %v", got, want)
+}
+
+func TestSelectionTakesTheMostSuspiciousThenPersonalData(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kinds signal.Mask
+		want  []int
+	}{
+		"attacks":             {signal.MaskOf(signal.Jailbreak), []int{6, 13, 20}},
+		"attacks and data":    {signal.MaskOf(signal.Injection, signal.PII), []int{6, 13, 20, 24, 5}},
+		"personal data alone": {signal.MaskOf(signal.PII), []int{24, 6, 5}},
+	} {
+		candidates := make([]candidate, 25)
+		for i := range candidates {
+			candidates[i] = candidate{start: i * 10, end: i*10 + 10, score: float32(i%7) / 10}
+		}
+		candidates[5].nominated, candidates[6].nominated, candidates[24].nominated = 1, 2, 3
+		if got := choose(candidates, tc.kinds, mostWindows); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+	if got := choose(make([]candidate, 25), signal.MaskOf(signal.PII), mostWindows); !slices.Equal(got, []int{0}) {
+		t.Errorf("nothing to choose by: %v, want the first window", got)
 	}
 }
 
@@ -204,5 +215,36 @@ func TestWindowsOfADenseTextAreShorter(t *testing.T) {
 		if got := p.bytesPerToken(text); math.Abs(got-want) > 0.1 {
 			t.Errorf("%.12q: %.2f bytes a token, want %v", text, got, want)
 		}
+	}
+}
+
+func TestWhatATwinSharesWithItsText(t *testing.T) {
+	for _, tc := range []struct {
+		text, twin string
+		head, tail int
+	}{
+		{"abcdef", "abXdef", 2, 3},
+		{"abc", "abcpayload", 3, 10},
+		{"aaa", "aaaa", 3, 4},
+		{"abc", "xyz", 0, 3},
+		{"", "x", 0, 1},
+	} {
+		if head, tail := shared(tc.text, tc.twin); head != tc.head || tail != tc.tail {
+			t.Errorf("%q and %q: %d, %d, want %d, %d", tc.text, tc.twin, head, tail, tc.head, tc.tail)
+		}
+	}
+}
+
+func TestOfALongTwinOnlyWhatIsNewIsRead(t *testing.T) {
+	f := newFake()
+	c := openScanning(t, f)
+	text := words(200) + " at\u200btack at\u200btack " + words(200)
+	v := extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+	if raw := (len(text)-6)/18 + 1; v.Label != "jailbreak" || v.Windows < raw/2 || v.Windows > 2*raw {
+		t.Errorf("%q from %d of %d windows", v.Label, v.Read, v.Windows)
+	}
+	plain := extract(t, c, user(strings.ReplaceAll(text, "\u200b", "")), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+	if v.Windows > plain.Windows+8 || v.Read > plain.Read+8 {
+		t.Errorf("%d of %d windows, %d of %d of the same in clear words", v.Read, v.Windows, plain.Read, plain.Windows)
 	}
 }

@@ -13,12 +13,30 @@ import (
 // entities sets v to the personal data in every segment: what patterns prove, and what the model
 // sees. Known without labels means that nothing was found.
 func (p *pass) entities(ctx context.Context, t *task, plan *taskPlan, v *signal.Value) {
-	tokens := p.classifyTokens(t, p.reads[plan.reads.from:plan.reads.to])
-	spansOf(ctx, p.req, t.decoder, tokens, v)
+	v.State = signal.Known
+	for i := plan.shares.from; i < plan.shares.to; i++ {
+		s := &p.shares[i]
+		q := &p.safe.portions[s.portion]
+		if s.hit != noHit {
+			addSpans(v, q.unit.segment, p.safe.hits[s.hit].spans)
+			continue
+		}
+		tokens := p.classifyTokens(t, p.reads[s.reads.from:s.reads.to])
+		spans, err := spansOf(ctx, q.unit.text, t.decoder, tokens)
+		if err != nil {
+			*v = unknown(v, reasonOf(ctx, err))
+			return
+		}
+		addSpans(v, q.unit.segment, spans)
+		p.keep(ctx, t, q, &memory{spans: spans, windows: s.windows, covering: s.covering, read: s.read})
+	}
+	if v.Coverage = signal.Complete; v.Windows > 1 {
+		v.Coverage = signal.Windowed
+	}
 }
 
-// classifyTokens returns the tokens of the reads of a task with their probabilities, in the order of
-// the text. Offsets are bytes in the safety view. Where windows overlap, each half of the overlap
+// classifyTokens returns the tokens of a task's reads of one unit with their probabilities, in the order of
+// the text. Offsets are bytes of the unit. Where windows overlap, each half of the overlap
 // belongs to the window whose middle is nearer: a token is best understood with text on both sides.
 func (p *pass) classifyTokens(t *task, reads []read) []pii.Token {
 	if len(reads) == 0 {
@@ -62,7 +80,7 @@ func (p *pass) classifyTokens(t *task, reads []read) []pii.Token {
 	return tokens
 }
 
-// extentOf returns the bytes of the safety view that a read covers.
+// extentOf returns the bytes of the unit, or of its twin, that a read covers.
 func (p *pass) extentOf(r *read) span {
 	src := &p.readings[r.reading]
 	if r.from == r.to {
@@ -71,41 +89,21 @@ func (p *pass) extentOf(r *read) span {
 	return span{src.key.base + int(src.enc.Start[r.from]), src.key.base + int(src.enc.End[r.to-1])}
 }
 
-// spansOf finds personal data in every segment of req and sets v to it. tokens are in the order of
-// the safety view; dec is nil where there are none. When ctx ends before all is read, v is unknown.
-func spansOf(ctx context.Context, req *request, dec *pii.Decoder, tokens []pii.Token, v *signal.Value) {
-	v.State = signal.Known
-	var patterns, found []pii.Span
-	var err error
-	for i := range req.text.Segments {
-		text := req.text.Segments[i].Text
-		if text == "" {
-			continue
-		}
-		from, to := req.starts[i], req.starts[i]+len(text)
-		first := 0
-		for first < len(tokens) && tokens[first].End <= from {
-			first++
-		}
-		last := first
-		for last < len(tokens) && tokens[last].Start < to {
-			tokens[last].Start = max(tokens[last].Start, from) - from // some tokenizers join a line break to a word
-			tokens[last].End = min(tokens[last].End, to) - from
-			last++
-		}
-		if patterns, err = patternsOf(ctx, text, patterns[:0]); err != nil {
-			*v = unknown(v, reasonOf(ctx, err))
-			return
-		}
-		found = patterns
-		if dec != nil {
-			found = dec.Fuse(text, patterns, tokens[first:last], nil)
-		}
-		tokens = tokens[last:]
-		for _, s := range found {
-			v.Spans = append(v.Spans, signal.Span{Type: s.Type, Segment: i, Start: s.Start, End: s.End, Score: s.Score})
-			note(v, s.Type, s.Score)
-		}
+// spansOf finds personal data in the text of a segment. dec is nil where there are no tokens. The caller
+// owns the result. The error is that of ctx.
+func spansOf(ctx context.Context, text string, dec *pii.Decoder, tokens []pii.Token) ([]pii.Span, error) {
+	patterns, err := patternsOf(ctx, text, nil)
+	if err != nil || dec == nil {
+		return patterns, err
+	}
+	return dec.Fuse(text, patterns, tokens, nil), nil
+}
+
+// addSpans adds what was found in a segment.
+func addSpans(v *signal.Value, segment int, spans []pii.Span) {
+	for _, s := range spans {
+		v.Spans = append(v.Spans, signal.Span{Type: s.Type, Segment: segment, Start: s.Start, End: s.End, Score: s.Score})
+		note(v, s.Type, s.Score)
 	}
 }
 
@@ -139,8 +137,15 @@ func patternsOf(ctx context.Context, text string, dst []pii.Span) ([]pii.Span, e
 // patternsOnly finds personal data without a model, for configurations that ask for that.
 func patternsOnly(ctx context.Context, req *request) signal.Value {
 	start := time.Now()
-	v := signal.Value{Source: PatternsModel}
-	spansOf(ctx, req, nil, nil, &v)
+	v := signal.Value{State: signal.Known, Source: PatternsModel}
+	for i := range req.text.Segments {
+		spans, err := spansOf(ctx, req.text.Segments[i].Text, nil, nil)
+		if err != nil {
+			v = unknown(&v, reasonOf(ctx, err))
+			break
+		}
+		addSpans(&v, i, spans)
+	}
 	v.Elapsed = time.Since(start)
 	return v
 }

@@ -88,11 +88,11 @@ func TestTokensOfOverlappingWindowsAreGivenOnce(t *testing.T) {
 		g.squeeze = squeeze
 		for _, n := range []int{1, 8, 9, 14, 15, 40} {
 			text := user(words(n))
-			req := newRequest(text, everyWindow)
+			o := DefaultOptions()
+			req := newRequest(text, everyWindow, &o)
 			if err := req.prepare(t.Context(), signal.MaskOf(signal.PII)); err != nil {
 				t.Fatal(err)
 			}
-			o := DefaultOptions()
 			p := new(pass)
 			p.reset(e, req, &o)
 			if err := p.plan(t.Context(), signal.MaskOf(signal.PII)); err != nil {
@@ -115,12 +115,12 @@ func TestTokensOfOverlappingWindowsAreGivenOnce(t *testing.T) {
 func TestASelectionFindsPersonalDataWhereItWasRead(t *testing.T) {
 	c := openPersons(t, new(graph))
 	c.sources[0].Engine.scanner = wordScanner{"nothing"}
-	text := user(words(3000) + " attack")
+	text := user(words(3000) + ", said Ann Attack")
 	v := extract(t, c, text, signal.MaskOf(signal.PII)).Values[signal.PII]
 	if v.State != signal.Known || v.Read >= v.Windows || v.Read < 2 {
 		t.Fatalf("state %d, %d of %d windows read, want a selection", v.State, v.Read, v.Windows)
 	}
-	if d := cmp.Diff([]string{"0:attack:PERSON"}, found(text, &v)); d != "" {
+	if d := cmp.Diff([]string{"0:Attack:PERSON"}, found(text, &v)); d != "" {
 		t.Errorf("spans in the tail (-want +got):\n%s", d)
 	}
 }

@@ -16,6 +16,11 @@ func (p *pass) finish(ctx context.Context, need signal.Mask, why signal.Reason) 
 		p.plans[i].ready = true
 	}
 	p.deliver(ctx, why)
+	for i := range p.plans {
+		if p.plans[i].done {
+			need &^= signal.MaskOf(p.e.tasks[p.plans[i].task].kind) // another engine may still be at work on it
+		}
+	}
 	if why == signal.ReasonNone {
 		why = signal.ReasonInternal
 	}
@@ -61,16 +66,18 @@ func (p *pass) value(ctx context.Context, t *task, plan *taskPlan, why signal.Re
 		Coverage: plan.coverage, Windows: plan.windows, Read: plan.read,
 	}
 	switch failed := p.failure(plan, why); {
-	case failed == signal.ReasonNoText && t.kind == signal.Jailbreak:
+	case failed == signal.ReasonNoText && attackKinds.Has(t.kind):
 		harmless(t, &v)
 	case failed == signal.ReasonNoText && t.kind == signal.PII:
-		spansOf(ctx, p.req, t.decoder, nil, &v)
+		p.entities(ctx, t, plan, &v)
 	case failed != signal.ReasonNone:
 		v = unknown(&v, failed)
 	case t.Kind == bundle.Embedding:
 		p.embed(t, plan, &v)
 	case t.Kind == bundle.Token:
 		p.entities(ctx, t, plan, &v)
+	case attackKinds.Has(t.kind):
+		p.judge(ctx, t, plan, &v)
 	default:
 		p.classify(t, plan, &v)
 	}
@@ -123,8 +130,7 @@ func softmax(dst []float64, logits []float32, t float64) {
 	}
 }
 
-// classify sets v to the calibrated probabilities of the plan's windows: of the one with the highest
-// probability of the positive label where the task looks for one, else their average.
+// classify sets v to the calibrated probabilities of the plan's windows, on average.
 func (p *pass) classify(t *task, plan *taskPlan, v *signal.Value) {
 	n := len(t.Labels)
 	if cap(p.probs) < n {
@@ -135,12 +141,6 @@ func (p *pass) classify(t *task, plan *taskPlan, v *signal.Value) {
 	reads := p.reads[plan.reads.from:plan.reads.to]
 	for i := range reads {
 		softmax(probs, reads[i].out, t.Temperature)
-		if t.safety() {
-			if i == 0 || probs[t.positive] > sums[t.positive] {
-				copy(sums, probs)
-			}
-			continue
-		}
 		for j, q := range probs {
 			sums[j] += q / float64(len(reads))
 		}
@@ -154,12 +154,9 @@ func (p *pass) classify(t *task, plan *taskPlan, v *signal.Value) {
 		}
 	}
 	v.State, v.Labels, v.Label, v.Score = signal.Known, t.Labels, t.Labels[best], min(sums[best], 1)
-	if t.kind == signal.Jailbreak {
-		v.Score = min(sums[t.positive], 1)
-	}
 }
 
-// harmless sets v for a request without a word in it: there is nothing that could talk a model into
+// harmless sets v for a request without a word in it that the task reads: there is nothing that could talk a model into
 // anything. Images are not read, here as elsewhere.
 func harmless(t *task, v *signal.Value) {
 	v.State, v.Labels, v.Probs = signal.Known, t.Labels, make([]float32, len(t.Labels))

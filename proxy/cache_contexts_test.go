@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
 	"signalbox/memory"
 )
@@ -63,7 +64,8 @@ func TestAnswersAboutContextsHoldForTheirVersions(t *testing.T) {
 func TestAStoredAnswerIsNoWayAroundALaterVerdict(t *testing.T) {
 	t.Parallel()
 	r := keeping(t, oneModel(testkit.NewUpstream(t, numbered())), nil, caches(cacheExact), func(s *setup) {
-		s.routes = "routes: [{name: safe, when: {jailbreak: true}, on_unknown: skip, block: {message: \"No.\"}}]\ndefault: {models: [small]}\n"
+		s.routes = "routes: [{name: safe, when: {injection: true}, on_unknown: skip, block: {message: \"No.\"}}]\ndefault: {models: [small]}\n"
+		s.classifier.signals |= signal.MaskOf(signal.Injection)
 	})
 	attack := r.keep("an unread jailbreak")
 	body := about(quoted(attack), "what does it say")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,8 +17,9 @@ import (
 
 // classifyBody is the body of POST /signalbox/v1/classify.
 type classifyBody struct {
-	Input   inputs   `json:"input"`
-	Signals []string `json:"signals"`
+	Input    inputs          `json:"input"`
+	Messages json.RawMessage `json:"messages"` // in place of input: those of one chat completion
+	Signals  []string        `json:"signals"`
 }
 
 // inputs is one text or a list of texts.
@@ -51,7 +53,7 @@ func (e notTextError) Error() string { return fmt.Sprintf("input[%d] is null", i
 type signalResult struct {
 	State    string             `json:"state"` // evaluated or unknown
 	Label    string             `json:"label,omitempty"`
-	Score    *float64           `json:"score,omitempty"`  // probability of label; of jailbreak always P(jailbreak); in [0,1]
+	Score    *float64           `json:"score,omitempty"`  // probability of label; of jailbreak and injection always that of an attack; in [0,1]
 	Scores   map[string]float32 `json:"scores,omitempty"` // of every label
 	Matched  []string           `json:"matched,omitempty"`
 	Entities *[]Entity          `json:"entities,omitempty"` // of pii
@@ -59,6 +61,8 @@ type signalResult struct {
 	Windows  int                `json:"windows,omitempty"`  // with windowed: how many cover the text
 	Read     int                `json:"read,omitempty"`     // with windowed: how many of them were read
 	Reason   string             `json:"reason,omitempty"`
+	Verdicts []OriginVerdict    `json:"verdicts,omitempty"` // of jailbreak and injection, by origin
+	NotRead  []string           `json:"not_read,omitempty"` // of these: origins that the messages have and that were not looked at
 }
 
 // Entity is a piece of personal data. Start and End are code points in the text of its segment.
@@ -109,8 +113,8 @@ func coverageOf(v *signal.Value) (coverage string, windows, read int) {
 // maxInputs bounds the texts of one request.
 const maxInputs = 256
 
-// classifyRequest serves POST /signalbox/v1/classify: the signals of some texts, each taken as the
-// only message of a user.
+// classifyRequest serves POST /signalbox/v1/classify: the signals of some texts, each of an origin that nobody told, so that
+// every signal reads it, or of the messages of a chat, whose roles tell.
 func (*Proxy) classifyRequest(st *State, w *reply, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
@@ -124,24 +128,24 @@ func (*Proxy) classifyRequest(st *State, w *reply, r *http.Request) error {
 		return err
 	}
 	results := make([]map[string]signalResult, 0, len(texts))
-	for _, s := range texts {
+	for i := range texts {
 		var set signal.Set
-		text := signal.Text{LastUser: s, Segments: []signal.Segment{{Role: "user", Text: s}}}
-		st.classifier.Extract(r.Context(), &text, need, &set)
+		text := &texts[i]
+		st.classifier.Extract(r.Context(), text, need, &set)
 		set.Fail(need, signal.ReasonInternal)
 		if r.Context().Err() != nil {
 			return errClientGone
 		}
 		result := make(map[string]signalResult, need.Len())
 		for _, k := range need.Kinds() {
-			result[k.String()] = resultOf(k, &set.Values[k], &text)
+			result[k.String()] = st.resultOf(k, &set.Values[k], text)
 		}
 		results = append(results, result)
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{"results": results})
 }
 
-func (st *State) readClassify(body []byte) ([]string, signal.Mask, error) {
+func (st *State) readClassify(body []byte) ([]signal.Text, signal.Mask, error) {
 	invalid := func(param, format string, args ...any) error {
 		return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: fmt.Sprintf(format, args...)}
 	}
@@ -152,13 +156,20 @@ func (st *State) readClassify(body []byte) ([]string, signal.Mask, error) {
 		if null, ok := errors.AsType[notTextError](err); ok {
 			return nil, 0, invalid(fmt.Sprintf("input[%d]", int(null)), "a text is required, not null")
 		}
-		return nil, 0, invalid("", "the body must be an object with input, a text or a list of texts, and optionally signals")
+		return nil, 0, invalid("", "the body must be an object with input, a text or a list of texts, or with messages, and optionally signals")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, 0, invalid("", "something follows the object")
 	}
-	if len(in.Input) == 0 || len(in.Input) > maxInputs {
+	switch {
+	case len(in.Messages) > 0 && in.Input != nil:
+		return nil, 0, invalid("messages", "input and messages are both given: send one of them")
+	case len(in.Messages) == 0 && (len(in.Input) == 0 || len(in.Input) > maxInputs):
 		return nil, 0, invalid("input", "between 1 and %d texts are required", maxInputs)
+	}
+	texts, err := in.texts()
+	if err != nil {
+		return nil, 0, err
 	}
 	const hidden = 1<<signal.Embedding | 1<<signal.Cache // no label to show
 	able := st.classifier.Signals() &^ hidden
@@ -173,7 +184,23 @@ func (st *State) readClassify(body []byte) ([]string, signal.Mask, error) {
 		}
 		need |= signal.MaskOf(k)
 	}
-	return in.Input, need, nil
+	return texts, need, nil
+}
+
+// texts are what signals are asked of. The errors are those of a chat completion.
+func (in *classifyBody) texts() ([]signal.Text, error) {
+	if len(in.Messages) > 0 {
+		req, err := openai.ParseChat(slices.Concat([]byte(`{"model":"-","messages":`), in.Messages, []byte("}")), openai.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		return []signal.Text{req.Text()}, nil
+	}
+	out := make([]signal.Text, 0, len(in.Input))
+	for _, s := range in.Input {
+		out = append(out, signal.Text{LastUser: s, Segments: []signal.Segment{{Role: "user", Text: s, Origin: signal.OriginAny}}})
+	}
+	return out, nil
 }
 
 func names(m signal.Mask) []string {
@@ -184,11 +211,12 @@ func names(m signal.Mask) []string {
 	return out
 }
 
-func resultOf(k signal.Kind, v *signal.Value, text *signal.Text) signalResult {
+func (st *State) resultOf(k signal.Kind, v *signal.Value, text *signal.Text) signalResult {
 	if v.State != signal.Known {
 		return signalResult{State: "unknown", Reason: string(v.Reason)}
 	}
-	r := signalResult{State: "evaluated", Label: v.Label}
+	r := signalResult{State: "evaluated", Label: st.label(k, v), Verdicts: originVerdicts(v, text), NotRead: st.notRead(k, text, false)}
+	quote(r.Verdicts, v, text)
 	r.Coverage, r.Windows, r.Read = coverageOf(v)
 	switch k { //nolint:exhaustive // the rest have a label and scores
 	case signal.Keyword:

@@ -63,6 +63,19 @@ func (p *Proxy) ReadStored(ctx context.Context, text *signal.Text, need signal.M
 	set.Fail(need, signal.ReasonInternal)
 }
 
+// StoredSignals are the signals that stored texts, which are data, are read for: those about attacks that read data, and pii.
+func (p *Proxy) StoredSignals() signal.Mask {
+	st := p.acquire()
+	defer st.release()
+	need := signal.MaskOf(signal.PII)
+	for _, k := range attacks() {
+		if st.identity.ReadsOf(k).Has(signal.OriginData) {
+			need |= signal.MaskOf(k)
+		}
+	}
+	return need
+}
+
 // ReadsSelection reports whether a scan may choose the windows of stored texts that are read for their safety: no route wants
 // all of them, or hides personal data, which has to be found first.
 func (st *State) ReadsSelection() bool {

@@ -45,9 +45,11 @@ func (st *State) decide(ctx context.Context, who Principal, req *openai.Request,
 	}
 	switch {
 	case d.Outcome == rules.Unavailable:
-		return d, errUnavailable
+		return d, d.unavailable()
 	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.late():
 		return d, errOverloaded
+	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed:
+		return d, d.unavailable() // nothing was found that a policy forbids
 	case d.Action.Verb == rules.Block:
 		return d, &blockedError{d.Action.Text}
 	}
@@ -286,17 +288,22 @@ func unread(final *rules.Decision, set *signal.Set) signal.Mask {
 	}
 	var wanted, m signal.Mask
 	if final.Action.Windows == "all" {
-		wanted = signal.MaskOf(signal.Jailbreak, signal.PII)
+		wanted = signal.MaskOf(signal.Jailbreak, signal.Injection, signal.PII)
 	}
 	if final.Action.Redact {
 		wanted |= signal.MaskOf(signal.PII)
 	}
 	for _, k := range wanted.Kinds() {
-		if v := &set.Values[k]; v.State == signal.Known && v.Read < v.Windows {
+		if v := &set.Values[k]; v.State == signal.Known && isSelection(v) {
 			m |= signal.MaskOf(k)
 		}
 	}
 	return m
+}
+
+// isSelection reports that only some of the windows of a text, or of that of one origin, were read.
+func isSelection(v *signal.Value) bool {
+	return v.Read < v.Windows || slices.ContainsFunc(v.Verdicts, func(o signal.Verdict) bool { return o.Read < o.Windows })
 }
 
 // late reports whether a signal is missing only because there was no time for it. The request is
@@ -308,6 +315,21 @@ func (d *decision) late() bool {
 		}
 	}
 	return false
+}
+
+// unavailable is the error of a request that nothing may pass without signals which are unknown.
+func (d *decision) unavailable() error {
+	e := &unavailableError{}
+	for _, k := range d.Failed.Kinds() {
+		e.signals = append(e.signals, k.String())
+		switch v := &d.set.Values[k]; {
+		case v.Reason == signal.ReasonNoModel:
+			e.why = signal.ReasonNoModel // which an operator can do something about
+		case e.why == signal.ReasonNone:
+			e.why = v.Reason
+		}
+	}
+	return e
 }
 
 // degraded names what the decision had to do without.

@@ -65,8 +65,10 @@ func (d *decision) classifyWith(ctx context.Context, need signal.Mask, how exten
 // addStored adds to the signals of need what was found in the contexts when they were stored: their text is not read
 // again.
 func (d *decision) addStored(ctx context.Context, need signal.Mask) {
-	if need.Has(signal.Jailbreak) {
-		d.contexts.addJailbreak(&d.set.Values[signal.Jailbreak])
+	for _, k := range attacks() {
+		if need.Has(k) {
+			d.addAttack(k)
+		}
 	}
 	if need.Has(signal.PII) {
 		d.contexts.addPII(&d.set.Values[signal.PII])
@@ -79,25 +81,69 @@ func (d *decision) addStored(ctx context.Context, need signal.Mask) {
 // sourceStored is the source of a value that stored verdicts decided.
 const sourceStored = "stored context"
 
-// addJailbreak makes v the higher one of what was read of the request and what is stored of its contexts. Without a
-// stored verdict v speaks of a part only.
-func (r *resolved) addJailbreak(v *signal.Value) {
-	stored := r.verdicts.Jailbreak
+// attacks are the kinds of signals about attacks, which tell origins apart.
+func attacks() [2]signal.Kind { return [...]signal.Kind{signal.Jailbreak, signal.Injection} }
+
+// addAttack adds to v, of a kind of signals about attacks, what is stored of the contexts: they are data. Without a stored
+// verdict v speaks of a part only. Of a signal that reads no data nothing changes.
+func (d *decision) addAttack(k signal.Kind) {
+	v, stored, id := &d.set.Values[k], d.contexts.verdicts.Attack(k), &d.state.identity
 	switch {
-	case v.State == signal.NotExtracted:
-	case stored == nil:
-		v.Partial = v.State == signal.Known
-	case v.State == signal.Known && v.Score >= *stored, v.State == signal.Unknown && *stored < 0.5:
-	default:
-		p := float32(*stored)
-		v.Partial = v.State == signal.Unknown // the rest may be worse
-		v.State, v.Reason, v.Score, v.Source = signal.Known, signal.ReasonNone, *stored, sourceStored
-		v.Labels, v.Probs, v.Label = []string{"benign", "jailbreak"}, []float32{1 - p, p}, "benign"
-		if p >= 0.5 {
-			v.Label = "jailbreak"
+	case v.State == signal.NotExtracted, !id.ReadsOf(k).Has(signal.OriginData):
+		return
+	case v.State == signal.Unknown && (stored == nil || *stored < certainAttack):
+		return
+	case v.State == signal.Unknown: // the rest may be worse
+		*v = signal.Value{State: signal.Known, Source: v.Source, Provider: v.Provider, Elapsed: v.Elapsed, Partial: true}
+		for o := signal.OriginInstructions; o < signal.NumOrigins; o++ {
+			if id.ReadsOf(k).Has(o) {
+				v.Verdicts = append(v.Verdicts, signal.Verdict{Origin: o, Partial: true})
+			}
 		}
 	}
+	score := addVerdict(v, stored)
+	if !id.OriginsOf(k).Has(signal.OriginData) {
+		return
+	}
+	if v.Partial = v.Partial || stored == nil; score <= v.Score {
+		return
+	}
+	p := float32(score)
+	v.Score, v.Source = score, sourceStored
+	v.Labels, v.Probs, v.Label = []string{benign, k.String()}, []float32{1 - p, p}, benign
+	if score >= d.state.threshold(k) {
+		v.Label = k.String()
+	}
 }
+
+// certainAttack is the score from which what is stored counts although the request itself could not be read: more likely an
+// attack than not.
+const certainAttack = 0.5
+
+// benign is the label of a text that is no attack.
+const benign = "benign"
+
+// addVerdict makes the verdict of v about data the higher one of what is there and what is stored, which is nil when that is
+// unknown, and returns its score. Where the text was, nobody knows.
+func addVerdict(v *signal.Value, stored *float64) float64 {
+	v.Verdicts = slices.Clone(v.Verdicts)
+	at := slices.IndexFunc(v.Verdicts, func(o signal.Verdict) bool { return o.Origin == signal.OriginData })
+	if at < 0 {
+		at = len(v.Verdicts)
+		v.Verdicts = append(v.Verdicts, signal.Verdict{Origin: signal.OriginData, Segment: storedSegment})
+	}
+	data := &v.Verdicts[at]
+	switch {
+	case stored == nil:
+		data.Partial = true
+	case *stored >= data.Score:
+		data.Score, data.Segment, data.Start, data.End = *stored, storedSegment, 0, 0
+	}
+	return data.Score
+}
+
+// storedSegment stands for the index of a segment where a verdict is about a text of a context.
+const storedSegment = -1
 
 // addPII adds the types of personal data that are stored of the contexts. Without a stored verdict v speaks of a part
 // only.
@@ -174,7 +220,7 @@ func (m *keywordMemo) of(ctx context.Context, c Classifier, s *memory.Snapshot) 
 		return nil, false
 	}
 	var found signal.Set
-	c.Extract(ctx, &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}, signal.MaskOf(signal.Keyword), &found)
+	c.Extract(ctx, &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text, Origin: signal.OriginData}}}, signal.MaskOf(signal.Keyword), &found)
 	v := &found.Values[signal.Keyword]
 	if v.State != signal.Known {
 		return nil, false

@@ -19,6 +19,18 @@ import (
 // Identify says which configuration the state is of. Call it before the state is served from.
 func (st *State) Identify(id decisionlog.Identity) { st.identity = id }
 
+// Flag sets the probabilities from which signals about attacks count as one, as rules take them. A kind without an entry has
+// 0.5. Call it before the state is served from; it keeps the map.
+func (st *State) Flag(thresholds map[signal.Kind]float64) { st.thresholds = thresholds }
+
+// threshold is the probability from which a signal about attacks counts as one.
+func (st *State) threshold(k signal.Kind) float64 {
+	if t, ok := st.thresholds[k]; ok && t > 0 {
+		return t
+	}
+	return 0.5
+}
+
 // decided is what waits to be written. Nothing of it changes once the request has ended.
 type decided struct {
 	st       *State

@@ -7,8 +7,10 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"signalbox/internal/openai"
+	"signalbox/internal/signal"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/contexts"
 	"signalbox/proxy/rate"
@@ -55,6 +57,41 @@ func (e *headerError) Error() string { return "ambiguous header " + e.name }
 type blockedError struct{ message string }
 
 func (*blockedError) Error() string { return "blocked by policy" }
+
+// unavailableError names the signals without which a request is refused, and why they are unknown.
+type unavailableError struct {
+	signals []string      // at least one
+	why     signal.Reason // empty where they are known of a part of the request only
+}
+
+func (e *unavailableError) Error() string { return "unknown: " + strings.Join(e.signals, ", ") }
+
+// Unwrap makes it one of errUnavailable.
+func (*unavailableError) Unwrap() error { return errUnavailable }
+
+// lasting reports that the same request will fare no better soon.
+func (e *unavailableError) lasting() bool {
+	return e.why == signal.ReasonNoModel || e.why == signal.ReasonNoText
+}
+
+// message says to a client what is missing and what to do.
+func (e *unavailableError) message() string {
+	what := "the signal " + e.signals[0] + " is"
+	if len(e.signals) > 1 {
+		what = "the signals " + strings.Join(e.signals, ", ") + " are"
+	}
+	what += " not available"
+	const ending = "; this request's route lets nothing pass without, and nothing was sent to a model"
+	switch e.why { //nolint:exhaustive // the rest may pass
+	case signal.ReasonNoModel:
+		return what + ": no model computes it here" + ending + ". The operator of this server finds what is missing in its log and under /readyz"
+	case signal.ReasonNoText:
+		return what + ": the request holds nothing that can be read as text" + ending
+	case signal.ReasonNone:
+		return what + ": a part of the request could not be read" + ending + ". Try again later"
+	}
+	return what + " at the moment (" + string(e.why) + ")" + ending + ". Try again later"
+}
 
 // tooLongError reports a prompt that is longer than the context window of every model it could go to.
 type tooLongError struct{ param string } // the field that holds it
@@ -186,7 +223,10 @@ func refusal(err error) *openai.Error {
 // failure is the part of the table for what goes wrong behind that.
 func failure(err error, id string) *openai.Error {
 	var timeout net.Error
+	var lacking *unavailableError
 	switch {
+	case errors.As(err, &lacking):
+		return serverError(http.StatusServiceUnavailable, "signal_unavailable", lacking.message())
 	case errors.Is(err, errUnavailable):
 		return serverError(http.StatusServiceUnavailable, "signal_unavailable", "a signal that this request's route depends on is not available")
 	case errors.Is(err, errUnredacted), errors.Is(err, redact.ErrIncomplete):
@@ -225,6 +265,9 @@ func fail(w *reply, err error) {
 		return
 	}
 	h := w.Header()
+	if lacking, ok := errors.AsType[*unavailableError](err); ok && lacking.lasting() {
+		h.Set("X-Should-Retry", "false")
+	}
 	if wait := contexts.RetryAfter(err); wait > 0 {
 		h.Set("Retry-After", strconv.Itoa(wait))
 	}

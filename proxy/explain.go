@@ -29,6 +29,7 @@ type Explanation struct {
 	Routes    []rules.RouteTrace     `json:"routes"`
 
 	Outcome    string      `json:"outcome"`              // matched, fail_closed, unavailable or default
+	Failed     []string    `json:"failed,omitempty"`     // signals that the decision had to do without; a route that blocks for want of them answers 503
 	By         string      `json:"by,omitempty"`         // how one of several models is chosen
 	Candidates []Candidate `json:"candidates,omitempty"` // in the order to try them, those that are left out last; weighted ones, which are drawn for each request, in the order of the file
 	Recall     *Recall     `json:"recall,omitempty"`     // what the cache would do; absent where it is off
@@ -68,6 +69,9 @@ type SignalTrace struct {
 	Read     int       `json:"read,omitempty"`     // with windowed: how many of them were read
 	Reason   string    `json:"reason,omitempty"`   // why it is unknown, or was not computed
 	Ms       float64   `json:"ms"`                 // time spent, in milliseconds; signals of one pass share it
+
+	Verdicts []OriginVerdict `json:"verdicts,omitempty"` // of jailbreak and injection, by origin
+	NotRead  []string        `json:"not_read,omitempty"` // of these: origins that the request has text of and that nothing looked at
 }
 
 // Explain decides a chat completion request as if who had sent it, and forwards nothing. Errors of
@@ -97,6 +101,9 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 		return nil, err
 	}
 	e := d.explain()
+	for _, k := range attacks() {
+		quote(e.Signals[k.String()].Verdicts, &d.set.Values[k], &d.text)
+	}
 	d.tryRecall(ctx, e.Recall)
 	return e, nil
 }
@@ -120,13 +127,15 @@ func parseAny(body []byte) (*openai.Request, error) {
 // explain builds the explanation. It runs the trace, which costs more than the decision did.
 func (d *decision) explain() *Explanation {
 	e := &Explanation{
-		Route: d.Route, Models: []string{}, Guard: "off", Cache: "off", Outcome: decisionlog.OutcomeOf(d.Outcome), Contexts: d.contexts.pointers(),
+		Route: d.Route, Failed: d.degraded(), Models: []string{}, Guard: "off", Cache: "off", Outcome: decisionlog.OutcomeOf(d.Outcome), Contexts: d.contexts.pointers(),
 		Signals: map[string]SignalTrace{}, Routes: d.program.Trace(d.set),
 	}
 	for _, k := range d.program.Kinds().Kinds() {
-		t := traceSignal(k, &d.set.Values[k], &d.text)
+		t := d.state.traceSignal(k, &d.set.Values[k], &d.text)
 		if d.set.Values[k].State == signal.NotExtracted {
 			t.Reason = d.whySkipped(k)
+		} else {
+			t.NotRead = d.state.notRead(k, &d.text, d.contexts.named())
 		}
 		e.Signals[k.String()] = t
 	}
@@ -226,7 +235,7 @@ func (d *decision) whySkipped(k signal.Kind) string {
 	return "only routes behind " + d.Route + " read it"
 }
 
-func traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) SignalTrace {
+func (st *State) traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) SignalTrace {
 	t := SignalTrace{Ms: float64(v.Elapsed.Microseconds()) / 1000}
 	switch v.State {
 	case signal.NotExtracted:
@@ -234,7 +243,8 @@ func traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) SignalTrace 
 	case signal.Unknown:
 		t.State, t.Reason = "unknown", string(v.Reason)
 	case signal.Known:
-		t.State, t.Value = "evaluated", v.Label
+		t.State, t.Value = "evaluated", st.label(k, v)
+		t.Verdicts = originVerdicts(v, text)
 		t.Coverage, t.Windows, t.Read = coverageOf(v)
 		if k == signal.Keyword || k == signal.PII {
 			t.Labels = v.Labels

@@ -3,10 +3,12 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,12 +17,14 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"signalbox/internal/openai"
+	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/memory"
 	"signalbox/proxy/contexts"
 	"signalbox/proxy/framing"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
+	"signalbox/rules"
 )
 
 // Proxy serves the main listener. It is safe for concurrent use.
@@ -303,13 +307,37 @@ type EndpointDetail struct {
 	Inflight int64  `json:"inflight"`
 }
 
+// Refuses says, in words for operators, which routes answer requests with 503 because no model computes a signal that their
+// conditions read; empty when none does. It names what to do.
+func (st *State) Refuses() []string {
+	var out []string
+	able := st.classifier.Signals()
+	remedy := "name a model for it under classify.tasks"
+	if able.Tier(signal.TierNeural) == 0 {
+		remedy = "install ONNX Runtime (make onnxruntime, or classify.library)"
+	}
+	for _, r := range st.program.Routes() {
+		lacking := r.Kinds &^ able
+		closed := r.Verb == rules.Block && r.OnUnknown == rules.Match || r.OnUnknown == rules.Error
+		if lacking == 0 || !closed {
+			continue
+		}
+		out = append(out, fmt.Sprintf("route %q refuses requests with 503 signal_unavailable: no model computes %s; %s",
+			r.Name, strings.Join(names(lacking), ", "), remedy))
+	}
+	return out
+}
+
 // Ready reports whether requests can be served: the proxy is not draining, callers can be told, and some endpoint is not
 // down.
 func (p *Proxy) Ready() (bool, Detail) {
 	st := p.acquire()
 	defer st.release()
 	now := time.Now()
-	d := Detail{Draining: p.draining.Load(), Generation: st.generation, Signals: names(st.classifier.Signals()), Degraded: st.classifier.Degraded()}
+	d := Detail{
+		Draining: p.draining.Load(), Generation: st.generation, Signals: names(st.classifier.Signals()),
+		Degraded: append(st.Refuses(), st.classifier.Degraded()...),
+	}
 	if e, ok := st.classifier.(Engine); ok {
 		d.Engine = e.Engine()
 	}

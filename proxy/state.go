@@ -45,9 +45,10 @@ type State struct {
 	readHeaders []string // canonical names that rules depend on
 	generation  uint64
 	identity    decisionlog.Identity // of the configuration
-	priciest    choose.Price         // what every answer is compared with
-	chooser     choose.Chooser       // its speeds and lengths are of all states of a proxy
-	watch       *watch               // the guard
+	thresholds  map[signal.Kind]float64
+	priciest    choose.Price   // what every answer is compared with
+	chooser     choose.Chooser // its speeds and lengths are of all states of a proxy
+	watch       *watch         // the guard
 	salts       *salts
 	chains      *chains     // of stored contexts; of all states of a proxy
 	salted      bool        // they come from a secret of the configuration

@@ -183,6 +183,19 @@ func (p *Program) Kinds() signal.Mask {
 	return m
 }
 
+// Origins returns the origins that conditions name, for each signal of which they name any. The caller owns the map.
+func (p *Program) Origins() map[signal.Kind]signal.Origins {
+	out := make(map[signal.Kind]signal.Origins)
+	for i := range p.routes {
+		condition.EachLeaf(p.routes[i].When, func(l *condition.Leaf) {
+			if o := l.Origins(); o != 0 {
+				out[l.Kind] |= o
+			}
+		})
+	}
+	return out
+}
+
 // Headers returns the canonical names of the request headers that decisions depend on, sorted.
 func (p *Program) Headers() []string { return slices.Clone(p.headers) }
 

@@ -196,3 +196,24 @@ func TestTraceIsTheDocumentedJSON(t *testing.T) {
 		t.Errorf("trace (-want +got):\n%s", diff)
 	}
 }
+
+// What a program asks a classifier to read is what its routes name, no more.
+func TestOriginsAreThoseThatRoutesName(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, `
+conditions:
+  - {name: unused, when: {jailbreak: {origins: [model]}}}
+routes:
+  - {name: a, when: {any: [{jailbreak: {origins: user}}, {injection: true}]}, block: {message: no}}
+  - {name: b, when: {not: {jailbreak: {min_score: 0.8, origins: [data, user]}}}, use: {models: [qwen-7b]}}
+default: {models: [qwen-7b]}
+`)
+	want := map[signal.Kind]signal.Origins{signal.Jailbreak: signal.OriginsOf(signal.OriginUser, signal.OriginData)} //nolint:exhaustive // no other is named
+	if diff := cmp.Diff(want, p.Origins()); diff != "" {
+		t.Errorf("origins (-want +got):\n%s", diff)
+	}
+	want[signal.Jailbreak] = signal.OriginsOf(signal.OriginUser)
+	if diff := cmp.Diff(want, p.Named().Origins()); diff != "" {
+		t.Errorf("origins of routes that block (-want +got):\n%s", diff)
+	}
+}

@@ -48,6 +48,8 @@ func leafTexts() []string {
 		`{domain: {in: [math], min_score: 0}}`, `{domain: {margin: 0.3}}`, `{domain: {in: [law], margin: 0.3}}`, `{domain: {not_in: [law], min_score: 0.55}}`,
 		`{jailbreak: true}`, `{jailbreak: false}`, `{jailbreak: {min_score: 0.9}}`, `{jailbreak: {max_score: 0.9}}`,
 		`{jailbreak: {min_score: 0.2, max_score: 0.6}}`,
+		`{jailbreak: {origins: user}}`, `{jailbreak: {min_score: 0.9, origins: [user, data]}}`, `{jailbreak: {max_score: 0.9, origins: [data]}}`,
+		`{jailbreak: {max_score: 0.2, origins: [user, data]}}`, `{injection: true}`, `{injection: {origins: [data]}}`,
 		`{pii: true}`, `{pii: US_SSN}`, `{pii: {types: [US_SSN, PERSON], min_score: 0.8}}`,
 		`{complexity: high}`, `{complexity: [low, medium]}`, `{factcheck: true}`, `{factcheck: {max_score: 0.3}}`,
 		`true`, `false`,

@@ -24,7 +24,7 @@ func (c *compiler) threshold(k signal.Kind) float64 {
 
 // scoreIn makes the test of the probability that a binary signal stands for.
 func scoreIn(k signal.Kind, in condition.Range) (l *condition.Leaf, ok bool) {
-	label := "" // jailbreak and cache report the probability that counts as Score
+	label := "" // jailbreak, injection and cache report the probability that counts as Score
 	if k == signal.FactCheck {
 		label = "needs"
 	}
@@ -49,34 +49,77 @@ func inRange(at syntax.Cursor, in condition.Range, test func(condition.Range) (*
 	return l
 }
 
-// readBinary reads jailbreak and factcheck: true, false or bounds of the probability.
+// readBinary reads jailbreak, injection and factcheck: true, false, or bounds of the probability and, for the first two, the
+// origins whose text is meant. Origins without a bound mean the threshold of the task.
 func (c *compiler) readBinary(at syntax.Cursor, k signal.Kind) condition.Node {
 	if at.IsScalar("!!bool") {
 		says, _ := at.Bool()
 		l, _ := scoreIn(k, condition.AtLeast(c.threshold(k)))
 		return holdsWhen(says, l)
 	}
+	keys := []string{"min_score", "max_score"}
+	if signal.DefaultOrigins(k) != 0 {
+		keys = append(keys, "origins")
+	}
+	expected := "{" + strings.Join(keys, ", ") + "}"
 	mark := at.Mark()
-	entries, ok := at.Mapping("true, false or {min_score, max_score}", "min_score", "max_score")
+	entries, ok := at.Mapping("true, false or "+expected, keys...)
 	if !ok {
 		return nil
 	}
 	if len(entries) == 0 {
-		at.Lacking(mark, "found no bound, expected {min_score, max_score}")
+		at.Lacking(mark, "found no bound, expected %s", expected)
 	}
-	in := condition.Unbounded()
+	in, origins, ok := readBounds(entries)
+	if !ok {
+		return nil
+	}
+	if origins == 0 {
+		return inRange(at, in, func(in condition.Range) (*condition.Leaf, bool) { return scoreIn(k, in) })
+	}
+	if in == condition.Unbounded() {
+		in = condition.AtLeast(c.threshold(k))
+	}
+	return inRange(at, in, func(in condition.Range) (*condition.Leaf, bool) { return condition.ScoreOf(k, origins, in) })
+}
+
+// readBounds reads min_score, max_score and origins, which are 0 when they are not given.
+func readBounds(entries []syntax.Entry) (in condition.Range, origins signal.Origins, ok bool) {
+	in, ok = condition.Unbounded(), true
 	for _, e := range entries {
-		x, ok := e.At.Share()
-		switch {
-		case !ok:
-			return nil
-		case e.Key == "min_score":
+		if e.Key == "origins" {
+			origins = readOrigins(e.At)
+			ok = ok && origins != 0
+			continue
+		}
+		x, isShare := e.At.Share()
+		ok = ok && isShare
+		if e.Key == "min_score" {
 			in.Lo = x
-		default:
+		} else {
 			in.Hi = x
 		}
 	}
-	return inRange(at, in, func(in condition.Range) (*condition.Leaf, bool) { return scoreIn(k, in) })
+	return in, origins, ok
+}
+
+// readOrigins reads a word or a list of words; 0 when one of them is no origin.
+func readOrigins(at syntax.Cursor) (set signal.Origins) {
+	words := make([]string, 0, signal.NumOrigins)
+	for o := signal.OriginInstructions; o < signal.NumOrigins; o++ {
+		words = append(words, o.String())
+	}
+	mark := at.Mark()
+	at.Words("origin", func(at syntax.Cursor, word string) {
+		if at.Known("origin", word, words) {
+			o, _ := signal.ParseOrigin(word)
+			set |= signal.OriginsOf(o)
+		}
+	})
+	if at.Mark() != mark {
+		return 0
+	}
+	return set
 }
 
 // readSimilarity reads cache: {similarity: X}.

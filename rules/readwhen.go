@@ -150,7 +150,7 @@ func (c *compiler) leaf(e syntax.Entry) condition.Node {
 		e.At.Warnf("no model provides signal %s, so this is unknown for every request", k)
 	}
 	switch k {
-	case signal.Jailbreak, signal.FactCheck:
+	case signal.Jailbreak, signal.Injection, signal.FactCheck:
 		return c.readBinary(e.At, k)
 	case signal.PII:
 		return c.readEntities(e.At)

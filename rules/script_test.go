@@ -27,7 +27,9 @@ import (
 //	                             role, tenant, model, session, tokens, context_tokens, has (a,b), header.NAME;
 //	                             keyword, pii: names, each with an optional :score, or - for none;
 //	                             domain, intent, complexity, language: LABEL[:score],...;
-//	                             jailbreak, factcheck (P(needs)), cache: a score
+//	                             factcheck (P(needs)), cache: a score;
+//	                             jailbreak, injection: a score, or SCORE/ORIGIN:SCORE,... with what is said of origins, where a
+//	                             score may end in ? for an origin that could not all be read
 //	fail KIND=REASON ...       marks signals as failed
 //	need KIND ...              Step must ask for exactly these
 //	route NAME OUTCOME KIND... Step must decide for NAME; OUTCOME is matched, fail_closed, unavailable
@@ -274,8 +276,10 @@ func (s *script) given(arg string) {
 
 func (s *script) value(k signal.Kind, text string) signal.Value {
 	switch k { //nolint:exhaustive // the rest are labels
-	case signal.Jailbreak, signal.Cache:
+	case signal.Cache:
 		return signal.Value{State: signal.Known, Score: s.number(text)}
+	case signal.Jailbreak, signal.Injection:
+		return s.attack(text)
 	case signal.FactCheck:
 		return signaltest.Labelled([]string{"no", "needs"}, map[string]float64{"needs": s.number(text)})
 	case signal.Keyword, signal.PII:
@@ -309,6 +313,25 @@ func (s *script) value(k signal.Kind, text string) signal.Value {
 		return signal.Value{State: signal.Known, Label: first, Score: scores[first]}
 	}
 	return signaltest.Labelled(labels, scores)
+}
+
+// attack reads SCORE or SCORE/ORIGIN:SCORE,...
+func (s *script) attack(text string) signal.Value {
+	score, rest, told := strings.Cut(text, "/")
+	v := signal.Value{State: signal.Known, Score: s.number(score)}
+	for n := range strings.SplitSeq(rest, ",") {
+		if !told {
+			break
+		}
+		name, score, _ := strings.Cut(n, ":")
+		origin, known := signal.ParseOrigin(name)
+		if !known && name != signal.OriginAny.String() {
+			s.t.Fatalf("%s:%d: unknown origin %q", s.file, s.line, name)
+		}
+		score, partial := strings.CutSuffix(score, "?")
+		v.Verdicts = append(v.Verdicts, signal.Verdict{Origin: origin, Score: s.number(score), Partial: partial})
+	}
+	return v
 }
 
 func (s *script) number(text string) float64 {

@@ -165,6 +165,8 @@ func (t *tracer) describe(v *Visit, l *condition.Leaf) {
 		return
 	case signal.Known:
 	}
-	v.Found = value.Label
+	if signal.DefaultOrigins(l.Kind) == 0 { // the threshold says what a score about attacks comes to
+		v.Found = value.Label
+	}
 	v.Score, v.Threshold = l.Compared(value)
 }

@@ -10,6 +10,7 @@ import (
 const (
 	taskDomain     = "domain"
 	taskJailbreak  = "jailbreak"
+	taskInjection  = "injection"
 	taskPII        = "pii"
 	taskComplexity = "complexity"
 	taskFactCheck  = "factcheck"
@@ -21,6 +22,7 @@ const (
 // Labels of the contract with a role in this file.
 const (
 	labelJailbreak = "jailbreak"
+	labelInjection = "injection"
 	labelBenign    = "benign"
 	labelNeeds     = "needs"
 	labelNeedsNot  = "no"
@@ -63,7 +65,7 @@ var piiSynonyms = map[string]string{
 	"postcode": "ZIP_CODE", "driver license": "US_DRIVER_LICENSE", "driverlicense": "US_DRIVER_LICENSE", "prefix": "TITLE",
 }
 
-// attackLabels are names of the class that a jailbreak model looks for, and benignLabels names of
+// attackLabels are names of the class that a model for jailbreaks or injections looks for, and benignLabels names of
 // the other one, folded; the pairs below them are the same for their tasks. Numbers are there for models that
 // call their classes 0 and 1.
 //
@@ -141,6 +143,8 @@ func meaningOf(t *Task, labels []string, renames map[string]string, positive str
 		return complexityOf(t)
 	case t.Name == taskJailbreak:
 		return binary(t, positive, attackLabels, benignLabels, labelJailbreak, labelBenign)
+	case t.Name == taskInjection:
+		return binary(t, positive, attackLabels, benignLabels, labelInjection, labelBenign)
 	case t.Name == taskFactCheck:
 		return binary(t, positive, needsLabels, needsNotLabels, labelNeeds, labelNeedsNot)
 	}

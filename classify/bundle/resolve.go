@@ -167,14 +167,15 @@ func (r *resolver) judge(t *Task, maxTokens int) {
 // window fills in what the options leave open.
 func (r *resolver) window(maxTokens int) Window {
 	w := r.o.Window
-	all := r.o.Task == taskJailbreak || r.o.Task == taskPII
+	attack := r.o.Task == taskJailbreak || r.o.Task == taskInjection
+	all := attack || r.o.Task == taskPII
 	w.Tokens = cmp.Or(w.Tokens, min(hubWindow, maxTokens))
 	w.Stride = cmp.Or(w.Stride, max(1, w.Tokens*3/4))
 	if w.Max == 0 && !all {
 		w.Max = hubWindows
 	}
 	if w.Combine == "" {
-		if w.Combine = Mean; r.o.Task == taskJailbreak {
+		if w.Combine = Mean; attack {
 			w.Combine = Max
 		}
 	}

@@ -131,11 +131,41 @@ func (c *checker) task(key string, m *Manifest, i int) {
 	if w.Stride < 1 || w.Stride > w.Tokens {
 		c.bad(key+".window.stride", "%d is not between 1 and window.tokens", w.Stride)
 	}
+	if w.Skeleton != 0 && (w.Skeleton < minSkeleton || w.Skeleton > w.Tokens) {
+		c.bad(key+".window.skeleton", "%d is neither 0 nor between %d and window.tokens", w.Skeleton, minSkeleton)
+	}
+	if t.Document != nil {
+		c.document(key+".document", t)
+	}
 	if w.Max < 0 {
 		c.bad(key+".window.max", "%d is negative", w.Max)
 	}
 	c.oneOf(key+".window.combine", string(w.Combine), string(Mean), string(Max))
 }
+
+// document checks how windows become one probability.
+func (c *checker) document(key string, t *Task) {
+	d := t.Document
+	if t.Kind != Sequence || t.Positive == "" {
+		c.bad(key, "only sequence tasks with a positive label have one")
+	}
+	if !finite(d.Bias) {
+		c.bad(key+".bias", "%v is not a number", d.Bias)
+	}
+	if len(d.Top) < 1 || len(d.Top) > MaxTop {
+		c.bad(key+".top", "%d weights, want 1 to %d", len(d.Top), MaxTop)
+	}
+	for i, w := range d.Top {
+		if !finite(w) || w < 0 || i == 0 && w == 0 {
+			c.bad(fmt.Sprintf("%s.top[%d]", key, i), "%v is not positive: more evidence cannot speak for less", w)
+		}
+	}
+	if !finite(d.Length) || d.Length < 0 {
+		c.bad(key+".length", "%v is not a number of at least 0", d.Length)
+	}
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 func (c *checker) token(key string, t *Task) {
 	c.labelled(key, t)

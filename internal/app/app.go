@@ -87,6 +87,9 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	if err != nil {
 		return nil, errors.Join(err, a.Close(ctx))
 	}
+	for _, refusal := range st.Refuses() {
+		tel.Log.WarnContext(ctx, refusal)
+	}
 	a.proxy = proxy.New(cfg.Server, st, tel)
 	return a, nil
 }
@@ -117,6 +120,9 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 		return nil, nil, errors.Join(err, set.discard())
 	}
 	st.Identify(id)
+	st.Flag(map[signal.Kind]float64{ //nolint:exhaustive // the labels of the others need no threshold
+		signal.Jailbreak: cfg.Threshold(signal.Jailbreak), signal.Injection: cfg.Threshold(signal.Injection),
+	})
 	answers, err := a.remember(cfg, st, &id)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("build cache: %w", err), set.discard())
@@ -170,12 +176,19 @@ func (a *App) Explain(ctx context.Context, body []byte, role, tenant string) (*p
 	return a.proxy.Explain(ctx, body, who)
 }
 
-// Extract computes signals of one text, as a single user message.
+// Extract computes signals of one text, as a single user message of which nobody told where it comes from.
 func (a *App) Extract(ctx context.Context, text string, need signal.Mask) *signal.Set {
 	set := &signal.Set{}
 	t := &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}
 	a.classifier.Load().Extract(ctx, t, need, set)
 	return set
+}
+
+// Refuses says which routes answer 503 for want of a model, and what to do; empty when none does.
+func (a *App) Refuses() []string {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	return a.current.Refuses()
 }
 
 // Degraded says why there are no neural signals, or nil when there are.

@@ -108,7 +108,7 @@ func serveWith(t *testing.T, cfg *config.Config, o Options) *server {
 }
 
 // serveDemo runs the demo.
-func serveDemo(t *testing.T) (*server, *Demo) {
+func serveDemo(t *testing.T, change ...func(*config.Config)) (*server, *Demo) {
 	t.Helper()
 	needModels(t)
 	d, err := NewDemo(t.Context())
@@ -120,6 +120,9 @@ func serveDemo(t *testing.T) (*server, *Demo) {
 			t.Errorf("close demo: %v", err)
 		}
 	})
+	for _, f := range change {
+		f(d.Config)
+	}
 	return serve(t, d.Config, settings(t)), d
 }
 
@@ -208,7 +211,7 @@ func TestDemoBlocksAJailbreakWithAnOpenAIError(t *testing.T) {
 	if got.status != http.StatusBadRequest || e.Error.Type != "invalid_request_error" || e.Error.Code != "content_policy_violation" {
 		t.Errorf("status %d, body %s", got.status, got.body)
 	}
-	if route := got.header.Get("x-signalbox-route"); route != "block-jailbreak" {
+	if route := got.header.Get("x-signalbox-route"); route != "block-attacks" {
 		t.Errorf("route %q", route)
 	}
 }
@@ -309,14 +312,14 @@ func TestWithoutONNXRuntimeItServesAndFailsClosed(t *testing.T) {
 		t.Errorf("a route that needs no model answered %d %s", got.status, got.body)
 	}
 	got := s.post(t, "/v1/chat/completions", chat("auto", "hello"), "Authorization", "Bearer guest-key")
-	if got.status != http.StatusBadRequest || got.header.Get("x-signalbox-route") != "safety" {
+	if got.status != http.StatusServiceUnavailable || got.header.Get("x-signalbox-route") != "safety" || !strings.Contains(got.body, `"code":"signal_unavailable"`) {
 		t.Errorf("status %d, route %q, body %s", got.status, got.header.Get("x-signalbox-route"), got.body)
 	}
 	if degraded := got.header.Get("x-signalbox-degraded"); !strings.Contains(degraded, "jailbreak") {
 		t.Errorf("x-signalbox-degraded is %q", degraded)
 	}
 	ready := do(t, http.MethodGet, s.url+"/readyz", "")
-	if !strings.Contains(ready.body, "no_model") && !strings.Contains(ready.body, "jailbreak") {
+	if !strings.Contains(ready.body, `"degraded":["route \"safety\" refuses requests with 503 signal_unavailable: no model computes jailbreak; install ONNX Runtime`) {
 		t.Errorf("readyz does not say what is degraded: %s", ready.body)
 	}
 }

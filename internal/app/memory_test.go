@@ -192,7 +192,9 @@ func TestQuotasOfTenantsChangeWithTheFile(t *testing.T) {
 
 // The safety of a context is read by the model itself, wherever in it an attack stands.
 func TestTheTextOfAContextIsReadForItsSafety(t *testing.T) {
-	s, _ := serveDemo(t)
+	s, _ := serveDemo(t, func(c *config.Config) { // contexts are data
+		c.Classify.Tasks = append(c.Classify.Tasks, config.Task{Name: "jailbreak", Model: config.EmbeddedModel, Origins: []string{"user", "data"}})
+	})
 	clean := strings.Repeat("The lessee pays the rent on the first day of each month. ", 40)
 	for name, c := range map[string]struct {
 		text string

@@ -70,7 +70,8 @@ func openNeural(ctx context.Context, cfg *config.Config, o Options, tel *telemet
 		return nil, err
 	}
 	n.missing = err
-	tel.Log.WarnContext(ctx, "no neural signals: every route that needs one takes its on_unknown action",
+	tel.Log.WarnContext(ctx, "neural signals are unavailable: every route that needs one takes its on_unknown action, and one that fails closed answers 503; "+
+		"install ONNX Runtime (make onnxruntime) or name its library in classify.library",
 		slog.String("cause", err.Error()))
 	return n, nil
 }
@@ -123,6 +124,7 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 	opts.Timeout, opts.Windows = time.Duration(cfg.Classify.Timeout), cfg.Classify.Windows
 	opts.Timeouts = cfg.Classify.SignalTimeouts()
 	opts.Keywords = cfg.Signals.Keywords
+	opts.Origins, opts.Read = cfg.Classify.Origins(), cfg.Reads()
 	opts.Patterns = slices.ContainsFunc(cfg.Classify.Tasks, func(t config.Task) bool { return t.Model == classify.PatternsModel })
 	opts.Logger = n.tel.Log
 	if set.taught != nil {

@@ -28,6 +28,7 @@ func identify(cfg *config.Config) (decisionlog.Identity, error) {
 		Config: cfg.Fingerprint, Provided: cfg.Catalog.Signals, Windows: cfg.Classify.Windows,
 		Definitions: make(map[signal.Kind]string), Keywords: make(map[string]string, len(cfg.Signals.Keywords)),
 		HeaderWords: make(map[string][]string), HeaderPatterns: make(map[string]bool),
+		Origins: cfg.Classify.Origins(), Reads: cfg.Reads(),
 	}
 	for i := range cfg.Signals.Keywords {
 		set := &cfg.Signals.Keywords[i]

@@ -28,6 +28,9 @@ func (p *printer) explanation(x *proxy.Explanation) {
 func (p *printer) outcome(x *proxy.Explanation) {
 	p.field("route", p.good(x.Route)+outcomeNote(x))
 	switch {
+	case x.Blocked && x.Outcome == "fail_closed":
+		p.field("answer", p.bad("503, refused for want of "+strings.Join(x.Failed, ", ")+": nothing was declined by policy"))
+		return
 	case x.Blocked:
 		p.field("answer", p.bad("blocked by policy"))
 		return
@@ -191,6 +194,7 @@ func (p *printer) signals(x *proxy.Explanation) {
 		p.printf("\n")
 		p.table([]string{"signal", "state", "value", "score", "ms"}, rows)
 	}
+	p.origins(x)
 	reasons := make([]string, 0, len(skipped))
 	for reason := range skipped {
 		reasons = append(reasons, reason)
@@ -202,6 +206,46 @@ func (p *printer) signals(x *proxy.Explanation) {
 		}
 		p.hanging("not computed: ", "  ", strings.Join(skipped[reason], ", ")+" ("+reason+")", p.faint)
 	}
+}
+
+// origins prints what signals about attacks say of the text of each origin, with the sentence that weighs most, and what they
+// did not look at.
+func (p *printer) origins(x *proxy.Explanation) {
+	for k := range signal.NumKinds {
+		s := x.Signals[k.String()]
+		for i := range s.Verdicts {
+			p.hanging(k.String()+" of "+s.Verdicts[i].Origin+": ", "  ", verdictNote(&s.Verdicts[i]), p.plain)
+		}
+		if len(s.NotRead) > 0 {
+			p.hanging(k.String()+" ", "  ", "did not look at what is of "+strings.Join(s.NotRead, ", "), p.faint)
+		}
+	}
+}
+
+func (*printer) plain(s string) string { return s }
+
+// maxQuoted is how many characters of a sentence are shown.
+const maxQuoted = 200
+
+func verdictNote(v *proxy.OriginVerdict) string {
+	note := fmt.Sprintf("%.3f", v.Score)
+	if v.Read < v.Windows {
+		note += fmt.Sprintf(", read %d of %d windows", v.Read, v.Windows)
+	}
+	if v.Partial {
+		note += ", some of it could not be read"
+	}
+	if v.Stored {
+		note += ", of a stored context"
+	}
+	if v.Segment == nil || v.Text == "" {
+		return note
+	}
+	text := []rune(v.Text)
+	if len(text) > maxQuoted {
+		text = append(text[:maxQuoted], '…')
+	}
+	return note + fmt.Sprintf(", most by text %d at %d: %q", *v.Segment, *v.Start, string(text))
 }
 
 func (p *printer) signal(name string, s *proxy.SignalTrace) []string {

@@ -67,8 +67,9 @@ func (c *command) load(cmd *cobra.Command) (*config.Config, config.Settings, err
 	return cfg, settings, nil
 }
 
-// runApp builds and serves until the context ends. It owns the SIGHUP subscription.
-func (c *command) runApp(ctx context.Context, cfg *config.Config, o app.Options, ready app.Ready) error {
+// runApp builds and serves until the context ends; ready, unless it is nil, is called once the listeners are open. It owns the
+// SIGHUP subscription.
+func (c *command) runApp(ctx context.Context, cfg *config.Config, o app.Options, ready func(a *app.App, addr, admin net.Addr)) error {
 	o.Version, o.Log, o.Env = c.version, c.Err, c.Env
 	reload := make(chan os.Signal, 1)
 	signal.Notify(reload, syscall.SIGHUP) // from here on it reloads, also while models are loading, and ends nothing
@@ -79,7 +80,11 @@ func (c *command) runApp(ctx context.Context, cfg *config.Config, o app.Options,
 	}
 	log.SetFlags(0)
 	log.SetOutput(a.LibraryLog())
-	err = a.Serve(ctx, reload, ready)
+	err = a.Serve(ctx, reload, func(addr, admin net.Addr) {
+		if ready != nil {
+			ready(a, addr, admin)
+		}
+	})
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if cerr := a.Close(closing); err == nil {
@@ -107,8 +112,9 @@ func (c *command) demo() *cobra.Command {
 			}
 			demo.Config.Override(settings)
 			demo.Config.Telemetry.Log = "warn"
-			err = c.runApp(cmd.Context(), demo.Config, app.Options{Settings: settings}, func(addr, admin net.Addr) {
+			err = c.runApp(cmd.Context(), demo.Config, app.Options{Settings: settings}, func(a *app.App, addr, admin net.Addr) {
 				c.greet(addr, admin, len(demo.Config.Models), time.Since(start))
+				c.warn(a)
 			})
 			return errors.Join(err, demo.Close())
 		},
@@ -131,6 +137,17 @@ func (c *command) greet(addr, admin net.Addr, models int, took time.Duration) {
 	p.table([]string{"question", "expected"}, rows)
 	p.printf("\nWhy a prompt goes where it goes:  %s explain --demo \"%s\"\n", os.Args[0], demoQuestions()[1].text)
 	p.printf("Metrics:                          http://%s/metrics\nStop with Ctrl-C.\n", admin)
+}
+
+// warn says what a newcomer would otherwise take for a decision: without models, routes that fail closed refuse everything.
+func (c *command) warn(a *app.App) {
+	p := c.printer()
+	if why := a.Degraded(); why != nil {
+		p.printf("\n%s no model can run here: %v\n", p.bad("Neural signals are unavailable:"), why)
+	}
+	for _, refusal := range a.Refuses() {
+		p.printf("\n%s\n", p.bad(refusal))
+	}
 }
 
 type demoQuestion struct{ text, expect string }

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // catalog stands for the embedded bundle; the real one is checked in internal/app.
 func catalog(c *config.Classify) (config.Catalog, error) {
 	out := config.Catalog{
-		Signals: signal.MaskOf(signal.Keyword, signal.Language, signal.Domain, signal.Jailbreak, signal.Embedding),
+		Signals: signal.MaskOf(signal.Keyword, signal.Language, signal.Domain, signal.Jailbreak, signal.Injection, signal.Embedding),
 		Labels:  make(map[signal.Kind][]string), Thresholds: make(map[signal.Kind]float64),
 	}
 	out.Thresholds[signal.Jailbreak] = 0.5
@@ -217,4 +217,32 @@ func FuzzParseNeverPanics(f *testing.F) {
 			t.Errorf("configuration %v with error %v", cfg, err)
 		}
 	})
+}
+
+// What is read is what tasks say, and what rules name besides.
+func TestOriginsOfTasksAndRules(t *testing.T) {
+	const file = `
+models:
+  - name: small
+    endpoints: [{name: a, url: http://127.0.0.1:8000/v1}]
+classify: {tasks: [{name: jailbreak, origins: [user, model]}]}
+routes:
+  - name: safe
+    when: {any: [{jailbreak: {origins: [user, data]}}, {injection: true}]}
+    block: {message: no}
+default: {models: [small]}
+`
+	cfg, _, err := config.Parse("f.yaml", []byte(file), noEnv, catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, model, data := signal.OriginUser, signal.OriginModel, signal.OriginData
+	want := map[signal.Kind]signal.Origins{signal.Jailbreak: signal.OriginsOf(user, model), signal.Injection: signal.OriginsOf(data)} //nolint:exhaustive // no others
+	if d := cmp.Diff(want, cfg.Classify.Origins()); d != "" {
+		t.Errorf("by default (-want +got):\n%s", d)
+	}
+	want[signal.Jailbreak] = signal.OriginsOf(user, model, data)
+	if d := cmp.Diff(want, cfg.Reads()); d != "" {
+		t.Errorf("read (-want +got):\n%s", d)
+	}
 }

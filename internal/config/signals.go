@@ -157,7 +157,7 @@ func (c *checker) modelsDir() {
 // task checks what can be said about an entry of classify.tasks without opening its model.
 func (c *checker) task(t *Task, path string) {
 	if t.Name == "" {
-		c.at(path+".name", "a name is required, such as domain, jailbreak or pii")
+		c.at(path+".name", "a name is required, such as domain, jailbreak, injection or pii")
 	}
 	if t.Model == "" {
 		t.Model = EmbeddedModel
@@ -168,6 +168,7 @@ func (c *checker) task(t *Task, path string) {
 	if t.Threshold < 0 || t.Threshold > 1 || math.IsNaN(t.Threshold) {
 		c.at(path+".threshold", "found %v, expected a probability from 0 to 1", t.Threshold)
 	}
+	c.origins(t, path+".origins")
 	if t.Temperature < 0 || math.IsNaN(t.Temperature) || math.IsInf(t.Temperature, 0) {
 		c.at(path+".temperature", "found %v, expected a positive number", t.Temperature)
 	}
@@ -183,6 +184,40 @@ func (c *checker) task(t *Task, path string) {
 	c.remote(t, path)
 	c.oneOf(path+".kind", t.Kind, "sequence", "token", "pair", "embedding")
 	c.oneOf(path+".pooling", t.Pooling, "mean", "cls", "last_token", "none")
+}
+
+// origins checks whose text a task reads.
+func (c *checker) origins(t *Task, path string) {
+	if t.Origins == nil {
+		return
+	}
+	k, ok := signal.ParseKind(t.Name)
+	switch {
+	case !ok || signal.DefaultOrigins(k) == 0:
+		c.at(path, "only jailbreak and injection tell apart whose text they read")
+	case len(t.Origins) == 0:
+		c.at(path, "found an empty list, expected at least one of %s", strings.Join(originWords(), ", "))
+	}
+	for i, word := range t.Origins {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if _, known := signal.ParseOrigin(word); !known {
+			hint := ", expected one of " + strings.Join(originWords(), ", ")
+			if best := slip(word, slices.Values(originWords())); best != "" {
+				hint = fmt.Sprintf(", did you mean %q?", best)
+			}
+			c.at(at, "unknown origin %q%s", word, hint)
+		} else if slices.Contains(t.Origins[:i], word) {
+			c.at(at, "%q is listed twice", word)
+		}
+	}
+}
+
+func originWords() []string {
+	var out []string
+	for o := signal.OriginInstructions; o < signal.NumOrigins; o++ {
+		out = append(out, o.String())
+	}
+	return out
 }
 
 // defaultRemoteTimeout is generous against a network of one site and a batch on a GPU.

@@ -19,6 +19,7 @@ type Task string
 const (
 	Domain     Task = "domain"
 	Jailbreak  Task = "jailbreak"
+	Injection  Task = "injection"
 	PII        Task = "pii"
 	Complexity Task = "complexity"
 	FactCheck  Task = "factcheck"
@@ -32,7 +33,7 @@ const NoIntent = "none"
 
 // Tasks lists every task.
 func Tasks() []Task {
-	return []Task{Domain, Jailbreak, PII, Complexity, FactCheck, Grounding, Intent, Route}
+	return []Task{Domain, Jailbreak, Injection, PII, Complexity, FactCheck, Grounding, Intent, Route}
 }
 
 // Positive returns the label whose probability a task ranks texts by, and false for tasks without.
@@ -40,6 +41,8 @@ func (t Task) Positive() (string, bool) {
 	switch t {
 	case Jailbreak:
 		return "jailbreak", true
+	case Injection:
+		return "injection", true
 	case FactCheck:
 		return "needs", true
 	case Complexity:
@@ -54,7 +57,7 @@ func (t Task) Positive() (string, bool) {
 // negative returns the label of what is below the threshold, where a task has two labels.
 func (t Task) negative() string {
 	switch t {
-	case Jailbreak:
+	case Jailbreak, Injection:
 		return "benign"
 	case FactCheck:
 		return "no"

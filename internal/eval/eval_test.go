@@ -131,7 +131,7 @@ func TestUnknownLabelsAreRefusedWithTheirLine(t *testing.T) {
 	if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), `line 2`) || !strings.Contains(err.Error(), `unknown label "maths", expected one of law, math`) {
 		t.Errorf("got %v", err)
 	}
-	for _, task := range []Task{Jailbreak, FactCheck, Complexity} {
+	for _, task := range []Task{Jailbreak, Injection, FactCheck, Complexity} {
 		if _, err := Read(strings.NewReader(`{"text":"a","label":"perhaps"}`), task, task.Labels(), 0); err == nil {
 			t.Errorf("%s takes any label", task)
 		}

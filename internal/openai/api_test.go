@@ -13,7 +13,18 @@ import (
 	"signalbox/internal/signal"
 )
 
-func seg(role, text string) signal.Segment { return signal.Segment{Role: role, Text: text} }
+// seg is a text of a role with the origin that the role has.
+func seg(role, text string) signal.Segment {
+	origins := map[string]signal.Origin{
+		"system": signal.OriginInstructions, "developer": signal.OriginInstructions, "user": signal.OriginUser,
+		"assistant": signal.OriginModel, "tool": signal.OriginData, "function": signal.OriginData,
+	}
+	return from(origins[role], role, text)
+}
+
+func from(o signal.Origin, role, text string) signal.Segment {
+	return signal.Segment{Role: role, Text: text, Origin: o}
+}
 
 func TestParseCompletionReadsEveryFormOfAPrompt(t *testing.T) {
 	t.Parallel()
@@ -84,11 +95,12 @@ func TestParseResponseReadsEveryItem(t *testing.T) {
 		{
 			"tools, a schema and a stored prompt", `{"model":"m","tools":[{"type":"function","name":"f","description":"T"}],
 			"text":{"format":{"type":"json_schema","schema":{"description":"S"}}},"prompt":{"id":"p","variables":{"x":"V"}}}`,
-			signal.Text{LastUser: "V", Segments: []signal.Segment{seg("tool", "T"), seg("tool", "S"), seg("user", "V")}},
+			signal.Text{LastUser: "V", Segments: []signal.Segment{from(signal.OriginInstructions, "tool", "T"), from(signal.OriginInstructions, "tool", "S"), seg("user", "V")}},
 		},
 		{
-			"earlier turns sent along", `{"model":"m","previous_input_messages":[{"role":"user","content":[{"type":"text","text":"E"}]}]}`,
-			signal.Text{Segments: []signal.Segment{seg("tool", "E")}},
+			"earlier turns sent along", `{"model":"m","previous_response":{"id":"r","output":[{"content":[{"text":"F"}]}]},
+			"previous_input_messages":[{"role":"user","content":[{"type":"text","text":"E"}]}]}`,
+			signal.Text{Segments: []signal.Segment{from(signal.OriginModel, "tool", "F"), from(signal.OriginAny, "tool", "E")}},
 		},
 	}
 	for _, tt := range tests {

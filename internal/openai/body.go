@@ -1,6 +1,10 @@
 package openai
 
-import "slices"
+import (
+	"slices"
+
+	"signalbox/internal/signal"
+)
 
 // The names that ParseBody reads, for the check of case variants.
 //
@@ -48,26 +52,29 @@ func (p *chatParser) bodyField() (err error) {
 	case "prompt", "input", "messages":
 		return p.input()
 	case "query":
-		return p.texts(p.looseText(roleUser))
+		return p.texts(p.looseText(roleUser, signal.OriginUser))
 	case "documents":
-		return p.texts(p.looseText(roleTool))
+		return p.texts(p.looseText(roleTool, signal.OriginData))
 	case "instructions":
-		return p.harvest(p.looseText(roleSystem))
+		return p.harvest(p.looseText(roleSystem, signal.OriginInstructions))
 	default:
 		return p.other(bodyNames)
 	}
 	return err
 }
 
-func (p *chatParser) looseText(role string) func(string) {
-	return func(t string) { p.req.loose = append(p.req.loose, text{role: role, text: t}) }
+// looseText returns what keeps a text that belongs to no message.
+func (p *chatParser) looseText(role string, from signal.Origin) func(string) {
+	return func(t string) {
+		p.req.loose = append(p.req.loose, text{role: role, origin: from, text: t})
+	}
 }
 
 // input reads a text, a list of texts, token ids or items, or null.
 func (p *chatParser) input() error {
 	switch p.kind() {
 	case '"':
-		return p.harvest(p.looseText(roleUser))
+		return p.harvest(p.looseText(roleUser, signal.OriginUser))
 	case 'n':
 		return p.skip()
 	case '[':
@@ -77,7 +84,7 @@ func (p *chatParser) input() error {
 	return p.elements(func() error {
 		switch p.kind() {
 		case '"':
-			return p.harvest(p.looseText(roleUser))
+			return p.harvest(p.looseText(roleUser, signal.OriginUser))
 		case '{':
 			return p.item()
 		default:
@@ -113,13 +120,13 @@ func (p *chatParser) item() error {
 		role = implied
 	}
 	for i := range p.req.loose[first:] {
-		p.req.loose[first+i].role = role
+		p.req.loose[first+i].role, p.req.loose[first+i].origin = role, originOf(role)
 	}
 	return nil
 }
 
 func (p *chatParser) itemField() error {
-	keep := p.looseText(roleUser)
+	keep := p.looseText(roleUser, signal.OriginUser)
 	switch name := string(p.name); {
 	case name == "content":
 		var m Message

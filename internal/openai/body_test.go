@@ -9,7 +9,6 @@ import (
 )
 
 func TestParseBodyReadsTheTextsOfOtherEndpoints(t *testing.T) {
-	seg := func(role, text string) signal.Segment { return signal.Segment{Role: role, Text: text} }
 	tests := []struct {
 		name, body string
 		want       signal.Text

@@ -1,6 +1,10 @@
 package openai
 
-import "slices"
+import (
+	"slices"
+
+	"signalbox/internal/signal"
+)
 
 // The names that ParseCompletion reads, for the check of case variants.
 //
@@ -62,7 +66,7 @@ func (p *chatParser) completionField() (err error) {
 func (p *chatParser) suffix() error {
 	text, err := p.strOrNull()
 	if err == nil && text != "" {
-		p.looseText(roleUser)(text)
+		p.looseText(roleUser, signal.OriginUser)(text)
 	}
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"net/textproto"
 	"strings"
 	"unicode/utf8"
+
+	"signalbox/internal/signal"
 )
 
 // The fields of a form that are read. A prompt guides a transcription and is text that the model sees.
@@ -136,7 +138,7 @@ func (f *formParser) keep(name string, value Span) {
 	if name == formModel {
 		f.req.Model, f.req.modelAt = s, value
 	} else if s != "" {
-		f.req.loose = append(f.req.loose, text{role: roleUser, text: s})
+		f.req.loose = append(f.req.loose, text{role: roleUser, origin: signal.OriginUser, text: s})
 	}
 }
 

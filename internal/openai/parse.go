@@ -1,6 +1,10 @@
 package openai
 
-import "strings"
+import (
+	"strings"
+
+	"signalbox/internal/signal"
+)
 
 const (
 	roleSystem    = "system"
@@ -114,8 +118,12 @@ func (p *chatParser) field() (err error) {
 		r.ChatTemplateKwargs, err = p.templateArguments()
 	case "tools", "functions":
 		return p.tools()
-	case "documents", "prediction", "chat_template":
-		return p.harvest(p.looseText(roleTool))
+	case "documents":
+		return p.harvest(p.looseText(roleTool, signal.OriginData))
+	case "prediction":
+		return p.harvest(p.looseText(roleTool, signal.OriginUser))
+	case "chat_template":
+		return p.harvest(p.looseText(roleTool, signal.OriginInstructions))
 	case "response_format":
 		return p.descriptions()
 	case "signalbox":
@@ -166,7 +174,7 @@ func (p *chatParser) other(names []string) error {
 }
 
 // templateArguments reads chat_template_kwargs and keeps the strings in it: a template may put any of
-// them into the prompt.
+// them into the prompt, nobody here knows where.
 func (p *chatParser) templateArguments() (Span, error) {
 	if p.null() {
 		return Span{}, nil
@@ -175,7 +183,7 @@ func (p *chatParser) templateArguments() (Span, error) {
 		return Span{}, p.mistyped("an object or null")
 	}
 	start := p.start()
-	err := p.harvest(p.looseText(roleTool))
+	err := p.harvest(p.looseText(roleTool, signal.OriginAny))
 	return Span{start, p.end()}, err
 }
 
@@ -201,7 +209,7 @@ func (p *chatParser) descriptions() error {
 	case '{':
 		return p.members(func() error {
 			if string(p.name) == "description" && p.kind() == '"' {
-				return p.harvest(p.looseText(roleTool))
+				return p.harvest(p.looseText(roleTool, signal.OriginInstructions))
 			}
 			if len(p.name) > longestName {
 				if err := p.longText(string(p.name)); err != nil {
@@ -229,7 +237,7 @@ func (p *chatParser) longText(t string) error {
 	if p.parts++; p.parts > p.limits.MaxParts {
 		return p.invalid("holds more than %d long texts", p.limits.MaxParts)
 	}
-	p.looseText(roleTool)(t)
+	p.looseText(roleTool, signal.OriginInstructions)(t)
 	return nil
 }
 

@@ -371,34 +371,34 @@ func TestTextHoldsEveryTextTheModelSees(t *testing.T) {
 	want := signal.Text{
 		LastUser: "second\nhalf",
 		Segments: []signal.Segment{
-			{Role: "system", Text: "S"},
-			{Role: "user", Text: "ann"},
-			{Role: "user", Text: "first"},
-			{Role: "assistant", Text: "f"},
-			{Role: "assistant", Text: `{"q":1}`},
-			{Role: "assistant", Text: "g"},
-			{Role: "assistant", Text: "I"},
-			{Role: "assistant", Text: "R"},
-			{Role: "assistant", Text: "no"},
-			{Role: "tool", Text: "42"},
-			{Role: "assistant", Text: "h"},
-			{Role: "assistant", Text: "A"},
-			{Role: "assistant", Text: "B"},
-			{Role: "assistant", Text: "cannot\nhm"},
-			{Role: "user", Text: "second\nhalf"},
-			{Role: "tool", Text: "what it does"},
-			{Role: "tool", Text: "a value"},
-			{Role: "tool", Text: "a shape"},
-			{Role: "tool", Text: "a title that says more than a name does"},
-			{Role: "tool", Text: "a choice that says more than a name does"},
-			{Role: "tool", Text: "a name that says more than a name does"},
-			{Role: "tool", Text: "content"},
-			{Role: "tool", Text: "guess"},
-			{Role: "tool", Text: "{{ x }}"},
-			{Role: "tool", Text: "P"},
-			{Role: "tool", Text: "Q"},
-			{Role: "tool", Text: "T"},
-			{Role: "tool", Text: "D"},
+			seg("system", "S"),
+			seg("user", "ann"),
+			seg("user", "first"),
+			seg("assistant", "f"),
+			seg("assistant", `{"q":1}`),
+			seg("assistant", "g"),
+			seg("assistant", "I"),
+			seg("assistant", "R"),
+			seg("assistant", "no"),
+			seg("tool", "42"),
+			seg("assistant", "h"),
+			seg("assistant", "A"),
+			seg("assistant", "B"),
+			seg("assistant", "cannot\nhm"),
+			seg("user", "second\nhalf"),
+			from(signal.OriginInstructions, "tool", "what it does"),
+			from(signal.OriginInstructions, "tool", "a value"),
+			from(signal.OriginInstructions, "tool", "a shape"),
+			from(signal.OriginInstructions, "tool", "a title that says more than a name does"),
+			from(signal.OriginInstructions, "tool", "a choice that says more than a name does"),
+			from(signal.OriginInstructions, "tool", "a name that says more than a name does"),
+			from(signal.OriginUser, "tool", "content"),
+			from(signal.OriginUser, "tool", "guess"),
+			from(signal.OriginInstructions, "tool", "{{ x }}"),
+			from(signal.OriginAny, "tool", "P"),
+			from(signal.OriginAny, "tool", "Q"),
+			seg("tool", "T"),
+			seg("tool", "D"),
 		},
 	}
 	if d := cmp.Diff(want, r.Text()); d != "" {
@@ -483,5 +483,22 @@ func TestALargeTextStaysWhatItWasWhenOtherBodiesAreRead(t *testing.T) {
 				t.Error("the text changed")
 			}
 		})
+	}
+}
+
+func TestTextSaysWhereMessagesComeFrom(t *testing.T) {
+	r := mustParse(t, `{"model":"m","messages":[
+		{"role":"developer","name":"dn","content":"d"},
+		{"role":"function","name":"fn","content":"f"},
+		{"role":"assistant","content":"a","reasoning":"r","tool_calls":[{"function":{"name":"c","arguments":"{}"}}]},
+		{"role":"critic","content":"c"},
+		{"role":"user","name":"un","content":[{"type":"text","text":"u"},{"type":"text","text":"v"}]}]}`)
+	want := []signal.Segment{
+		seg("developer", "dn"), seg("developer", "d"), seg("function", "fn"), seg("function", "f"),
+		seg("assistant", "a"), seg("assistant", "r"), seg("assistant", "c"), seg("assistant", "{}"),
+		from(signal.OriginAny, "critic", "c"), seg("user", "un"), seg("user", "u\nv"),
+	}
+	if d := cmp.Diff(want, r.Text().Segments); d != "" {
+		t.Errorf("segments (-want +got):\n%s", d)
 	}
 }

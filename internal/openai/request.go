@@ -172,8 +172,9 @@ type member struct{ name, value Span }
 
 // text is a text that reaches the model from outside a message's content.
 type text struct {
-	message int    // index of the message it belongs to
-	role    string // of a text that belongs to no message
+	message int           // index of the message it belongs to
+	role    string        // of a text that belongs to no message
+	origin  signal.Origin // of a text that belongs to no message
 	text    string
 }
 
@@ -216,25 +217,32 @@ type SaveContext struct {
 // put into the prompt: descriptions of tools and schemas, prediction, chat_template and the strings in
 // chat_template_kwargs. Instructions come first. The last word of the user is that of a message where
 // there is one.
+//
+// A text of a message, its names and calls included, has the origin of the message's role. Outside of
+// messages, descriptions, schemas, chat_template and instructions are instructions; prompts, queries,
+// inputs, suffixes and predictions the user's; documents are data; previous_response is the model's.
+// Texts under a role that the API does not know, of chat_template_kwargs and of
+// previous_input_messages may be anybody's: OriginAny.
 func (r *Request) Text() signal.Text {
 	out := signal.Text{Segments: make([]signal.Segment, 0, len(r.Messages)+len(r.texts)+len(r.loose)+1)}
 	if r.Instructions != "" {
-		out.Segments = append(out.Segments, signal.Segment{Role: roleSystem, Text: r.Instructions})
+		out.Segments = append(out.Segments, signal.Segment{Role: roleSystem, Text: r.Instructions, Origin: signal.OriginInstructions})
 	}
 	next, spoke := 0, false // spoke: the user did, in a message
 	for i := range r.Messages {
 		m := &r.Messages[i]
+		from := originOf(m.Role)
 		if m.Role == roleUser {
 			out.LastUser, spoke = m.Text, true
 		}
 		if m.Name != "" {
-			out.Segments = append(out.Segments, signal.Segment{Role: m.Role, Text: m.Name})
+			out.Segments = append(out.Segments, signal.Segment{Role: m.Role, Text: m.Name, Origin: from})
 		}
 		if m.Text != "" {
-			out.Segments = append(out.Segments, signal.Segment{Role: m.Role, Text: m.Text})
+			out.Segments = append(out.Segments, signal.Segment{Role: m.Role, Text: m.Text, Origin: from})
 		}
 		for ; next < len(r.texts) && r.texts[next].message == i; next++ {
-			out.Segments = append(out.Segments, signal.Segment{Role: m.Role, Text: r.texts[next].text})
+			out.Segments = append(out.Segments, signal.Segment{Role: m.Role, Text: r.texts[next].text, Origin: from})
 		}
 	}
 	for i := range r.loose {
@@ -242,7 +250,23 @@ func (r *Request) Text() signal.Text {
 		if t.role == roleUser && !spoke {
 			out.LastUser = t.text
 		}
-		out.Segments = append(out.Segments, signal.Segment{Role: t.role, Text: t.text})
+		out.Segments = append(out.Segments, signal.Segment{Role: t.role, Text: t.text, Origin: t.origin})
 	}
 	return out
+}
+
+// originOf is where the texts of a message of a role come from: OriginAny for a role that the API does
+// not know.
+func originOf(role string) signal.Origin {
+	switch role {
+	case roleSystem, roleDeveloper:
+		return signal.OriginInstructions
+	case roleUser:
+		return signal.OriginUser
+	case roleAssistant:
+		return signal.OriginModel
+	case roleTool, roleFunction:
+		return signal.OriginData
+	}
+	return signal.OriginAny
 }

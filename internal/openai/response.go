@@ -1,5 +1,7 @@
 package openai
 
+import "signalbox/internal/signal"
+
 // The names that ParseResponse reads, for the check of case variants.
 //
 //nolint:gochecknoglobals // constant tables
@@ -67,9 +69,11 @@ func (p *chatParser) responseField() (err error) {
 	case "tools":
 		return p.tools()
 	case "prompt": // a stored one; its variables are of the user
-		return p.texts(p.looseText(roleUser))
-	case "previous_response", "previous_input_messages": // of vLLM: earlier turns, sent along
-		return p.texts(p.looseText(roleTool))
+		return p.texts(p.looseText(roleUser, signal.OriginUser))
+	case "previous_response": // of vLLM: an earlier turn, sent along
+		return p.texts(p.looseText(roleTool, signal.OriginModel))
+	case "previous_input_messages": // of vLLM: earlier turns of anybody
+		return p.texts(p.looseText(roleTool, signal.OriginAny))
 	case "chat_template_kwargs":
 		r.ChatTemplateKwargs, err = p.templateArguments()
 	case "signalbox":

@@ -174,7 +174,8 @@ type Value struct {
 	// order of the origins. Score is the greatest of the origins that the signal reads by default.
 	Verdicts []Verdict
 	// Partial: some of the request could not be read for it, such as a stored context. What was found is there, and there
-	// may be more: of a test that finds nothing the result is unknown.
+	// may be more: of a test that finds nothing the result is unknown. Of a value with Verdicts it is about Score;
+	// Verdict.Partial is about one origin.
 	Partial bool
 }
 
@@ -196,6 +197,8 @@ type Verdict struct {
 	Segment int     // index in Text.Segments
 	Start   int     // byte offset of the sentence in the segment's text
 	End     int     // byte offset behind it
+	// Partial: some text of this origin could not be read, as with Value.Partial. The score only grows with it.
+	Partial bool
 }
 
 // Prob returns the probability of label, and false when the value does not know the label.

@@ -19,6 +19,9 @@ import (
 type DeriverOptions struct {
 	// Read sets every kind of need in set, from all of the text; see Classifier of the proxy.
 	Read func(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
+	// Needs returns the signals that texts are read for, of jailbreak, injection and pii: jailbreak is no use where it reads no
+	// data. nil: all of them.
+	Needs func() signal.Mask
 	// Selected reports whether a value counts that Read made of a selection of windows, as it does for prompts. nil: never, so
 	// that a text is known only when every window was read.
 	Selected func() bool
@@ -121,14 +124,22 @@ func (d *Deriver) verdicts(ctx context.Context, t memory.Text) (all Verdicts, wh
 		} else {
 			all = all.Merge(v)
 		}
-		if !lasting && all.Jailbreak == nil && all.PII == nil {
+		if !lasting && all.Jailbreak == nil && all.Injection == nil && all.PII == nil {
 			return all, false // nothing is left to be found out
 		}
 	}
 	return all, whole
 }
 
-const safety = 1<<signal.Jailbreak | 1<<signal.PII
+const safety = 1<<signal.Jailbreak | 1<<signal.Injection | 1<<signal.PII
+
+// needs are the signals that texts are read for.
+func (d *Deriver) needs() signal.Mask {
+	if d.o.Needs == nil {
+		return safety
+	}
+	return d.o.Needs() & safety
+}
 
 // piece reads one piece, if it was not read before. lasting is false when another try may say more.
 func (d *Deriver) piece(ctx context.Context, tenant, text string) (v Verdicts, lasting bool) {
@@ -137,9 +148,10 @@ func (d *Deriver) piece(ctx context.Context, tenant, text string) (v Verdicts, l
 		return v, true
 	}
 	var set signal.Set
-	d.o.Read(ctx, &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}, safety, &set)
+	need, read := d.needs(), signal.Segment{Role: "user", Text: text, Origin: signal.OriginData}
+	d.o.Read(ctx, &signal.Text{LastUser: text, Segments: []signal.Segment{read}}, need, &set)
 	v, lasting = d.of(&set), true
-	for _, kind := range []signal.Kind{signal.Jailbreak, signal.PII} {
+	for _, kind := range need.Kinds() {
 		lasting = lasting && settled(&set.Values[kind])
 	}
 	if lasting {

@@ -41,9 +41,15 @@ func (l *lookout) read(ctx context.Context, t *signal.Text, need signal.Mask, se
 		set.Fail(need, l.broken)
 		return
 	}
-	set.Values[signal.Jailbreak] = signal.Value{State: signal.Known, Score: 0.01}
+	score := 0.01
 	if strings.Contains(text, attack) {
-		set.Values[signal.Jailbreak].Score = 0.97
+		score = 0.97
+	}
+	for _, k := range (need & signal.MaskOf(signal.Jailbreak, signal.Injection)).Kinds() {
+		set.Values[k] = signal.Value{State: signal.Known, Score: score}
+		if t.Segments[0].Origin == signal.OriginData { // as all texts of contexts are
+			set.Values[k].Verdicts = []signal.Verdict{{Origin: signal.OriginData, Score: score}}
+		}
 	}
 	set.Values[signal.PII] = signal.Value{State: signal.Known}
 	if strings.Contains(text, "jane@example.com") {
@@ -105,7 +111,7 @@ func TestAnAttackIsFoundWhereverItStands(t *testing.T) {
 	for at := 0; at <= size-len(attack); at += 97 {
 		text := filler(at) + " " + attack + " " + filler(size-at-len(attack))
 		v, _ := derive(t, new(lookout).deriver(), "acme", text)
-		if v.Jailbreak == nil || *v.Jailbreak != 0.97 {
+		if v.Jailbreak == nil || *v.Jailbreak != 0.97 || v.Injection == nil || *v.Injection != 0.97 {
 			t.Fatalf("an attack at byte %d: %v", at, v.Jailbreak)
 		}
 	}
@@ -196,6 +202,17 @@ func TestTheTimeOfADerivationIsBounded(t *testing.T) {
 			t.Errorf("a client that left got %v", err)
 		}
 	})
+}
+
+// A text is read by the signals that read data, and by no other.
+func TestATextIsReadForWhatReadsData(t *testing.T) {
+	d := new(lookout).deriver(func(o *DeriverOptions) {
+		o.Needs = func() signal.Mask { return signal.MaskOf(signal.Injection, signal.PII) }
+	})
+	v, got := derive(t, d, "acme", "read this: "+attack)
+	if v.Jailbreak != nil || v.Injection == nil || *v.Injection != 0.97 || got.Partial {
+		t.Errorf("verdicts %s, partial %v", got.Verdicts, got.Partial)
+	}
 }
 
 func TestWhatGoesWithATextIsThere(t *testing.T) {

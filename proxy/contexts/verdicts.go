@@ -11,12 +11,15 @@ import (
 // Verdicts is what reading the text of a context told of its safety. It is kept with the version, as
 // memory.Derived.Verdicts, in the form
 //
-//	{"jailbreak": 0.03, "pii": {"EMAIL_ADDRESS": 0.99}}
+//	{"jailbreak": 0.03, "injection": 0.01, "pii": {"EMAIL_ADDRESS": 0.99}}
 //
-// A member that is absent was not computed: it is unknown, which is not clean.
+// A member that is absent was not computed: it is unknown, which is not clean. Texts of contexts are data: jailbreak is there
+// only where that signal reads data, injection since there is such a signal.
 type Verdicts struct {
 	// Jailbreak is P(jailbreak), in [0,1]; nil when it is unknown.
 	Jailbreak *float64 `json:"jailbreak,omitempty"`
+	// Injection is P(injection), in [0,1]; nil when it is unknown.
+	Injection *float64 `json:"injection,omitempty"`
 	// PII is the best score of each type of personal data that was found; empty when there is none, nil when it is unknown.
 	PII map[string]float64 `json:"pii,omitzero"`
 }
@@ -33,9 +36,8 @@ func VerdictsOfSelection(set *signal.Set) Verdicts {
 
 func verdictsOf(set *signal.Set, counts func(*signal.Value) bool) Verdicts {
 	var v Verdicts
-	if j := &set.Values[signal.Jailbreak]; counts(j) {
-		v.Jailbreak = &j.Score
-	}
+	v.Jailbreak = attackIn(&set.Values[signal.Jailbreak], counts)
+	v.Injection = attackIn(&set.Values[signal.Injection], counts)
 	if p := &set.Values[signal.PII]; counts(p) {
 		v.PII = make(map[string]float64, len(p.Labels))
 		for i, label := range p.Labels {
@@ -43,6 +45,38 @@ func verdictsOf(set *signal.Set, counts func(*signal.Value) bool) Verdicts {
 		}
 	}
 	return v
+}
+
+// Attack returns the verdict of a kind of attack; nil when it is unknown, and for other kinds.
+func (v Verdicts) Attack(k signal.Kind) *float64 {
+	switch k { //nolint:exhaustive // two kinds are about attacks
+	case signal.Jailbreak:
+		return v.Jailbreak
+	case signal.Injection:
+		return v.Injection
+	}
+	return nil
+}
+
+// attackIn is what a value says of data; of a value that tells no origins apart, its score.
+func attackIn(v *signal.Value, counts func(*signal.Value) bool) *float64 {
+	if !counts(v) {
+		return nil
+	}
+	score := v.Score
+	if len(v.Verdicts) > 0 {
+		score = 0
+	}
+	data := signal.OriginsOf(signal.OriginData)
+	for i := range v.Verdicts {
+		if o := &v.Verdicts[i]; data.Has(o.Origin) {
+			if !counts(&signal.Value{State: v.State, Windows: o.Windows, Read: o.Read}) {
+				return nil
+			}
+			score = max(score, o.Score)
+		}
+	}
+	return &score
 }
 
 // whole reports whether a value speaks for all of the text.
@@ -67,8 +101,10 @@ func ParseVerdicts(b json.RawMessage) (Verdicts, error) {
 	if err := json.Unmarshal(b, &v); err != nil {
 		return Verdicts{}, fmt.Errorf("read verdicts: %w", err)
 	}
-	if v.Jailbreak != nil && !inUnit(*v.Jailbreak) {
-		return Verdicts{}, fmt.Errorf("read verdicts: jailbreak %v is not in [0,1]", *v.Jailbreak)
+	for _, k := range []signal.Kind{signal.Jailbreak, signal.Injection} {
+		if score := v.Attack(k); score != nil && !inUnit(*score) {
+			return Verdicts{}, fmt.Errorf("read verdicts: %s %v is not in [0,1]", k, *score)
+		}
 	}
 	for kind, score := range v.PII {
 		if !inUnit(score) {
@@ -83,11 +119,7 @@ func inUnit(x float64) bool { return x >= 0 && x <= 1 }
 // Merge is what can be said of both texts together: the higher of two scores, all types, and unknown where one
 // of them is.
 func (v Verdicts) Merge(o Verdicts) Verdicts {
-	var out Verdicts
-	if v.Jailbreak != nil && o.Jailbreak != nil {
-		worse := max(*v.Jailbreak, *o.Jailbreak)
-		out.Jailbreak = &worse
-	}
+	out := Verdicts{Jailbreak: worse(v.Jailbreak, o.Jailbreak), Injection: worse(v.Injection, o.Injection)}
 	if v.PII != nil && o.PII != nil {
 		out.PII = make(map[string]float64, len(v.PII)+len(o.PII))
 		for _, m := range []map[string]float64{v.PII, o.PII} {
@@ -97,6 +129,14 @@ func (v Verdicts) Merge(o Verdicts) Verdicts {
 		}
 	}
 	return out
+}
+
+// worse is the higher of two scores, nil when one is unknown.
+func worse(a, b *float64) *float64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	return new(max(*a, *b))
 }
 
 // Types lists the types of personal data, in order.

@@ -13,9 +13,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
-
-	"signalbox/internal/signal"
 )
 
 // Version is the form of the lines that this version writes; it reads no other.
@@ -75,7 +74,7 @@ type Header struct {
 type Signal struct {
 	State      string            `json:"state"` // evaluated or unknown
 	Label      string            `json:"label,omitempty"`
-	Score      float64           `json:"score,omitempty"`  // of the label, in [0,1]; of jailbreak always P(jailbreak)
+	Score      float64           `json:"score,omitempty"`  // of the label, in [0,1]; of jailbreak and injection always that of an attack
 	Labels     []string          `json:"labels,omitempty"` // of keyword the sets that matched, of pii the types found
 	Probs      []float32         `json:"probs,omitempty"`  // of Labels
 	Reason     string            `json:"reason,omitempty"` // why it is unknown
@@ -87,6 +86,10 @@ type Signal struct {
 	Partial    bool              `json:"partial,omitempty"` // of a part of the request: a stored context could not be read for it
 	Limit      int               `json:"limit,omitempty"`   // classify.windows, of a signal that it can keep from reading them all
 	Ms         float64           `json:"ms,omitempty"`
+
+	Origins  []string  `json:"origins,omitempty"`  // of jailbreak and injection: whose text the score speaks for, where that is not the default
+	Reads    []string  `json:"reads,omitempty"`    // whose text was read, where that is more
+	Verdicts []Verdict `json:"verdicts,omitempty"` // by origin; an origin that was read and has none had no text
 }
 
 // Action is what a route asked for. Texts are fingerprints.
@@ -148,9 +151,9 @@ type Text struct {
 
 // Segment is one run of text, who said it and where it comes from.
 type Segment struct {
-	Role   string        `json:"role"`
-	Text   string        `json:"text"`
-	Origin signal.Origin `json:"origin,omitempty"`
+	Role   string `json:"role"`
+	Text   string `json:"text"`
+	Origin string `json:"origin,omitempty"` // any, instructions, user, model or data
 }
 
 // ErrNotADecision reports a line that is no entry of a decision log that this version can read.
@@ -175,8 +178,10 @@ func Parse(line []byte) (*Entry, error) {
 		switch {
 		case s.State != "evaluated" && s.State != "unknown":
 			return nil, fmt.Errorf("%w: signals.%s.state is %q", ErrNotADecision, name, s.State)
-		case !finite(s.Score, s.Probs):
+		case !finite(s.Score, s.Probs), !finiteVerdicts(s.verdicts()):
 			return nil, fmt.Errorf("%w: signals.%s holds a number out of range", ErrNotADecision, name)
+		case slices.ContainsFunc(s.Verdicts, func(v Verdict) bool { return !isOrigin(v.Origin) }):
+			return nil, fmt.Errorf("%w: signals.%s.verdicts names an unknown origin", ErrNotADecision, name)
 		}
 	}
 	return &l, nil

@@ -93,13 +93,14 @@ func (r *recall) remember(l *Entry) {
 	if l.Prompt != nil && len(l.Request.Contexts) == 0 { // what contexts say is not in the log
 		r.text.LastUser = l.Prompt.LastUser
 		for _, s := range l.Prompt.Segments {
-			r.text.Segments = append(r.text.Segments, signal.Segment(s))
+			r.text.Segments = append(r.text.Segments, signal.Segment{Role: s.Role, Text: s.Text, Origin: originOf(s.Origin)})
 		}
 	}
-	id := r.Identity
+	id, named := r.Identity, r.Program.Origins()
 	for name, s := range l.Signals {
-		if k, ok := signal.ParseKind(name); ok && id.still(k, &s) {
+		if k, ok := signal.ParseKind(name); ok && id.still(k, &s) && s.covers(id, k, named[k]) {
 			r.set.Values[k] = s.value()
+			s.speakFor(id, k, &r.set.Values[k])
 		}
 	}
 	r.set.Fail(r.Program.Kinds()&^id.Provided, signal.ReasonNoModel)
@@ -126,7 +127,7 @@ func (id *Identity) still(k signal.Kind, s *Signal) bool {
 func (s *Signal) value() signal.Value {
 	v := signal.Value{
 		State: signal.Known, Reason: signal.Reason(s.Reason), Label: s.Label, Score: s.Score, Labels: s.Labels, Probs: s.Probs, Source: s.Source,
-		Windows: s.Windows, Read: s.Read, Partial: s.Partial,
+		Windows: s.Windows, Read: s.Read, Partial: s.Partial, Verdicts: s.verdicts(),
 	}
 	if s.State == "unknown" {
 		v.State = signal.Unknown

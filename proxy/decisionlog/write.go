@@ -104,7 +104,10 @@ func (id *Identity) SignalOf(k signal.Kind, v *signal.Value) Signal {
 	if k == signal.Keyword {
 		out.Sets = id.Keywords
 	}
-	if !finite(out.Score, out.Probs) { // rules take it for failed; JSON has no number for it
+	if signal.DefaultOrigins(k) != 0 {
+		out.noteOrigins(id, k, v)
+	}
+	if !finite(out.Score, out.Probs) || !finiteVerdicts(v.Verdicts) { // rules take it for failed; JSON has no number for it
 		return Signal{State: "unknown", Reason: string(signal.ReasonInvalid), Source: v.Source, Definition: out.Definition, Ms: out.Ms}
 	}
 	return out
@@ -119,11 +122,20 @@ func finite(x float64, probs []float32) bool {
 	return ok
 }
 
+func finiteVerdicts(all []signal.Verdict) bool {
+	for i := range all {
+		if !finite(all[i].Score, nil) {
+			return false
+		}
+	}
+	return true
+}
+
 // TextOf writes the text of a request down.
 func TextOf(t *signal.Text) *Text {
 	out := &Text{LastUser: t.LastUser, Segments: make([]Segment, len(t.Segments))}
 	for i, s := range t.Segments {
-		out.Segments[i] = Segment{s.Role, s.Text, s.Origin}
+		out.Segments[i] = Segment{s.Role, s.Text, s.Origin.String()}
 	}
 	return out
 }

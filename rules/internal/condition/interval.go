@@ -79,6 +79,8 @@ type interval struct {
 	kind    signal.Kind // with ofScore
 	label   string      // with ofScore: the label whose probability counts; empty for the score itself
 	in      Range
+	// origins, with ofScore: the score is that of the verdicts about these; 0 for the score itself
+	origins signal.Origins
 }
 
 // Tokens tests the estimated length of the prompt. ok is false when no whole number lies in the range.
@@ -102,6 +104,13 @@ func Score(k signal.Kind, label string, in Range) (l *Leaf, ok bool) {
 	return newLeaf(k, t), !t.empty()
 }
 
+// ScoreOf tests the score of what a signal says of the given origins, which are some: the greatest of its verdicts about
+// them, 0 without one. ok is false when no number of [0,1] lies in the range.
+func ScoreOf(k signal.Kind, origins signal.Origins, in Range) (l *Leaf, ok bool) {
+	t := &interval{subject: ofScore, kind: k, in: in, origins: origins}
+	return newLeaf(k, t), !t.empty()
+}
+
 func (t *interval) holds(set *signal.Set) bool {
 	x, lo, hi := float64(set.Facts.Tokens), t.in.Lo, t.in.Hi
 	switch t.subject {
@@ -122,6 +131,9 @@ func single(x float64) float64 { return float64(float32(x)) }
 // score returns P(label) of a value that may list probabilities or only its best label. A value that
 // names the other label of a two-label task gives the complement.
 func (t *interval) score(v *signal.Value) float64 {
+	if t.origins != 0 {
+		return scoreOf(v, t.origins)
+	}
 	if t.label == "" {
 		return v.Score
 	}
@@ -134,9 +146,33 @@ func (t *interval) score(v *signal.Value) float64 {
 	return 1 - v.Score
 }
 
+// scoreOf is the greatest score of the verdicts about origins; an origin without one has no text.
+func scoreOf(v *signal.Value, origins signal.Origins) (score float64) {
+	for i := range v.Verdicts {
+		if origins.Has(v.Verdicts[i].Origin) {
+			score = max(score, v.Verdicts[i].Score)
+		}
+	}
+	return score
+}
+
+// about names origins in the text of a test: nothing for the score itself.
+func about(origins signal.Origins) string {
+	if origins == 0 {
+		return ""
+	}
+	var names []string
+	for o := signal.OriginInstructions; o < signal.NumOrigins; o++ {
+		if origins.Has(o) {
+			names = append(names, o.String())
+		}
+	}
+	return " of [" + strings.Join(names, ", ") + "]"
+}
+
 func (t *interval) text() string {
 	var b strings.Builder
-	b.WriteString(t.subject.name(t.kind))
+	b.WriteString(t.subject.name(t.kind) + about(t.origins))
 	if !math.IsInf(t.in.Lo, -1) {
 		b.WriteString(choose(t.in.LoOpen, " > ", " >= ") + number(t.in.Lo))
 	}
@@ -146,15 +182,43 @@ func (t *interval) text() string {
 	return b.String()
 }
 
+// over is the same test of another range.
+func (t *interval) over(in Range) *interval {
+	out := *t
+	out.in = in
+	return &out
+}
+
 // comparable reports that both tests look at one number.
 func (t *interval) comparable(o *interval) bool {
-	return o.subject == t.subject && o.kind == t.kind && o.label == t.label
+	return o.subject == t.subject && o.kind == t.kind && o.label == t.label && o.origins == t.origins
 }
 
 func (t *interval) implies(other predicate) bool {
 	o, ok := other.(*interval)
-	return ok && t.comparable(o) && t.in.within(o.in)
+	if !ok {
+		return false
+	}
+	if t.comparable(o) {
+		return t.in.within(o.in)
+	}
+	if t.kind != o.kind || t.origins == 0 || o.origins == 0 {
+		return false
+	}
+	switch t.origins & o.origins { // the score of more origins is at least that of fewer
+	case t.origins:
+		return o.upwards() && !o.in.startsAfter(t.in)
+	case o.origins:
+		return o.downwards() && !o.in.endsBefore(t.in)
+	}
+	return false
 }
+
+// upwards reports that with a score every higher one passes.
+func (t *interval) upwards() bool { return !t.in.endsBefore(t.values()) }
+
+// downwards reports that with a score every lower one passes.
+func (t *interval) downwards() bool { return !t.in.startsAfter(t.values()) }
 
 // values is the range that the number lies in for every request.
 func (t *interval) values() Range {

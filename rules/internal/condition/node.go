@@ -144,7 +144,7 @@ func (l *Leaf) Eval(set *signal.Set) Bounds {
 		case signal.Unknown:
 			return Exactly(Unknown)
 		case signal.Known:
-			if set.Values[l.Kind].Partial {
+			if l.partial(&set.Values[l.Kind]) {
 				return certain(l.test, set)
 			}
 		}
@@ -164,11 +164,39 @@ func (*All) sealed()     {}
 func (*Any) sealed()     {}
 func (*Leaf) sealed()    {}
 
-// StateOf returns the state in which conditions see a value. One that is known and whose score is not
+// Origins returns the origins whose verdicts the leaf looks at; 0 when it looks at the whole value.
+func (l *Leaf) Origins() signal.Origins { return originsOf(l.test) }
+
+// partial reports that a known value does not speak for all that the leaf looks at.
+func (l *Leaf) partial(v *signal.Value) bool {
+	origins := l.Origins()
+	if origins == 0 {
+		return v.Partial
+	}
+	return partialOf(v, origins)
+}
+
+func partialOf(v *signal.Value, origins signal.Origins) bool {
+	for i := range v.Verdicts {
+		if v.Verdicts[i].Partial && origins.Has(v.Verdicts[i].Origin) {
+			return true
+		}
+	}
+	return false
+}
+
+// StateOf returns the state in which conditions see a value. One that is known and of which a score is not
 // a number has failed: comparisons with it are all false, and a broken model output must not read as
 // a clean text.
 func StateOf(v *signal.Value) signal.State {
-	if v.State == signal.Known && math.IsNaN(v.Score) {
+	if v.State != signal.Known {
+		return v.State
+	}
+	broken := math.IsNaN(v.Score)
+	for i := range v.Verdicts {
+		broken = broken || math.IsNaN(v.Verdicts[i].Score)
+	}
+	if broken {
 		return signal.Unknown
 	}
 	return v.State
@@ -178,7 +206,7 @@ func StateOf(v *signal.Value) signal.State {
 func Known(set *signal.Set) signal.Mask {
 	var m signal.Mask
 	for k := range signal.NumKinds {
-		if StateOf(&set.Values[k]) == signal.Known && !set.Values[k].Partial {
+		if v := &set.Values[k]; StateOf(v) == signal.Known && !v.Partial && !partialOf(v, ^signal.Origins(0)) {
 			m |= 1 << k
 		}
 	}

@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"math"
 	"testing"
 
 	"signalbox/internal/signal"
@@ -52,5 +53,36 @@ func TestAPartialValueProvesOnlyWhatItFound(t *testing.T) {
 	m := NewSimplifier(nil).Matcher(Entities(0.5, "US_SSN"), 0)
 	if got := m.Failed(&set); got != signal.MaskOf(signal.PII) {
 		t.Errorf("failed are %v", got.Kinds())
+	}
+}
+
+// A test of some origins asks whether those were read, and not whether all were.
+func TestAPartialVerdictIsAboutItsOrigin(t *testing.T) {
+	t.Parallel()
+	user, data := signal.OriginsOf(signal.OriginUser), signal.OriginsOf(signal.OriginData)
+	var set signal.Set
+	set.Values[signal.Injection] = signal.Value{State: signal.Known, Partial: true, Score: 0.2, Verdicts: []signal.Verdict{
+		{Origin: signal.OriginUser, Score: 0.9}, {Origin: signal.OriginData, Score: 0.2, Partial: true},
+	}}
+	for name, c := range map[string]struct {
+		origins signal.Origins
+		in      Range
+		want    Truth
+	}{
+		"an origin that was read":              {user, AtLeast(0.5), True},
+		"an origin that was read, not reached": {user, AtLeast(0.95), False},
+		"a part that may hold more":            {data, AtLeast(0.5), Unknown},
+		"a part that holds enough":             {data, AtLeast(0.1), True},
+		"both, where one holds enough":         {user | data, AtLeast(0.5), True},
+		"an origin without text":               {signal.OriginsOf(signal.OriginModel), AtLeast(0.1), False},
+	} {
+		l, _ := ScoreOf(signal.Injection, c.origins, c.in)
+		if got := l.Eval(&set); got != Exactly(c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	set.Values[signal.Injection].Verdicts[0].Score = math.NaN()
+	if l, _ := ScoreOf(signal.Injection, data, AtLeast(0.1)); l.Eval(&set) != Exactly(Unknown) {
+		t.Error("a score that is no number is taken for one")
 	}
 }

@@ -238,8 +238,9 @@ func (session) implies(predicate) bool { return false }
 // (false): fixed as soon as the signal is known, and unknown when the signal failed, since the law of
 // the excluded middle does not hold for three values.
 type excludedMiddle struct {
-	kind  signal.Kind
-	value bool
+	kind    signal.Kind
+	value   bool
+	origins signal.Origins // of the tests that it stands for
 }
 
 func (e excludedMiddle) holds(*signal.Set) bool { return e.value }
@@ -252,9 +253,25 @@ func (e excludedMiddle) pending() Bounds {
 	return Bounds{False, Unknown}
 }
 
-func (e excludedMiddle) text() string { return choose(e.value, "any ", "no ") + e.kind.String() }
+func (e excludedMiddle) text() string {
+	return choose(e.value, "any ", "no ") + e.kind.String() + about(e.origins)
+}
 
-func (e excludedMiddle) implies(predicate) bool { return !e.value }
+// What is read of one origin may be known where that of another is not.
+func (e excludedMiddle) implies(other predicate) bool {
+	return !e.value && originsOf(other) == e.origins
+}
+
+// originsOf returns the origins whose verdicts a test looks at; 0 for a test of the whole value.
+func originsOf(p predicate) signal.Origins {
+	switch t := p.(type) {
+	case *interval:
+		return t.origins
+	case excludedMiddle:
+		return t.origins
+	}
+	return 0
+}
 
 // Compared returns what the test compares in a known value of its signal, for a reader: the score, in
 // [0,1], and the threshold. Either is nil where the test has none.

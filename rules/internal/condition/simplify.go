@@ -69,18 +69,18 @@ func (s *Simplifier) share(l *Leaf) Node {
 	switch t := l.test.(type) {
 	case *interval:
 		if full := t.full(); full || t.empty() {
-			return s.fixed(l.Kind, full)
+			return s.fixed(l.Kind, l.Origins(), full)
 		}
 	case *best:
 		if t.trivial() {
-			return s.fixed(l.Kind, true)
+			return s.fixed(l.Kind, l.Origins(), true)
 		}
 	case *member:
 		if len(t.in.list) == 0 {
-			return s.fixed(l.Kind, t.in.everything())
+			return s.fixed(l.Kind, l.Origins(), t.in.everything())
 		}
 		if t.subject == ofLabel && s.covers(l.Kind, t.in.list) {
-			return s.fixed(l.Kind, !t.in.except)
+			return s.fixed(l.Kind, l.Origins(), !t.in.except)
 		}
 	}
 	if known, ok := s.leaves[l.text]; ok {
@@ -100,11 +100,11 @@ func (s *Simplifier) covers(k signal.Kind, names []string) bool {
 func (s *Simplifier) leaf(k signal.Kind, p predicate) Node { return s.share(newLeaf(k, p)) }
 
 // fixed is a value that only a failed signal can keep from being definite.
-func (s *Simplifier) fixed(k signal.Kind, value bool) Node {
+func (s *Simplifier) fixed(k signal.Kind, origins signal.Origins, value bool) Node {
 	if k >= signal.NumKinds {
 		return Constant(value)
 	}
-	return s.leaf(k, excludedMiddle{k, value})
+	return s.leaf(k, excludedMiddle{k, value, origins})
 }
 
 // complement negates a leaf, as a leaf where one can say it.
@@ -115,10 +115,10 @@ func (s *Simplifier) complement(l *Leaf) Node {
 	case *keywords:
 		return s.leaf(l.Kind, &keywords{t.in.complement()})
 	case excludedMiddle:
-		return s.leaf(l.Kind, excludedMiddle{t.kind, !t.value})
+		return s.leaf(l.Kind, excludedMiddle{t.kind, !t.value, t.origins})
 	case *interval:
 		if outside, ok := t.in.complement(); ok {
-			return s.leaf(l.Kind, &interval{t.subject, t.kind, t.label, outside})
+			return s.leaf(l.Kind, t.over(outside))
 		}
 	}
 	x := s.share(l)
@@ -223,7 +223,7 @@ func (s *Simplifier) join(a, b Node, either operator) (Node, bool) {
 				return nil, false
 			}
 		}
-		return s.leaf(x.Kind, &interval{t.subject, t.kind, t.label, in}), true
+		return s.leaf(x.Kind, t.over(in)), true
 	}
 	return nil, false
 }
@@ -260,7 +260,8 @@ func (s *Simplifier) related(a, b Node, either operator) (Node, bool) {
 	switch {
 	case either == disjunction && (entails(notA, b) || entails(notB, a)),
 		either == conjunction && (entails(a, notB) || entails(b, notA)):
-		return s.fixed(x.Kind, bool(either)), true
+		// Of two sets of origins one holds the other: what the smaller one says decides.
+		return s.fixed(x.Kind, x.Origins()&y.Origins(), bool(either)), true
 	case entails(a, b):
 		return pick(either, b, a), true
 	case entails(b, a):

@@ -1,0 +1,243 @@
+package classify
+
+import (
+	"context"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"signalbox/internal/signal"
+)
+
+// recall finds what is remembered of a portion.
+func (p *pass) recall(ctx context.Context, q *portion) error {
+	s := &p.safe
+	q.hits.from = len(s.hits)
+	if p.opts.Memo > 0 {
+		for _, k := range q.kinds.Kinds() {
+			key, err := p.keyOf(ctx, q, k)
+			if err != nil {
+				return err
+			}
+			if m, ok := p.e.memo.get(&key); ok {
+				s.hits = append(s.hits, hit{k, m})
+				q.missing &^= signal.MaskOf(k)
+			}
+		}
+	}
+	q.hits.to = len(s.hits)
+	return nil
+}
+
+// keyOf returns what decides over what a signal says of a portion.
+func (p *pass) keyOf(ctx context.Context, q *portion, k signal.Kind) (memoKey, error) {
+	sum, err := q.unit.digest(ctx)
+	key := memoKey{text: sum, kind: k, all: p.safe.all}
+	if k == signal.PII && q.kinds&attackKinds != 0 {
+		key.kinds = attackKinds // which windows are read depends on them
+	}
+	return key, err
+}
+
+// keep remembers what a signal says of a portion, if that is all there is to say.
+func (p *pass) keep(ctx context.Context, t *task, q *portion, m *memory) {
+	if q.cut || p.opts.Memo == 0 {
+		return
+	}
+	if key, err := p.keyOf(ctx, q, t.kind); err == nil {
+		p.e.memo.put(&key, m, p.opts.Memo)
+	}
+}
+
+// verdictOn is what the task says of its share of a text.
+func (p *pass) verdictOn(ctx context.Context, t *task, s *share) memory {
+	if s.hit != noHit {
+		return p.safe.hits[s.hit].memory
+	}
+	m := memory{windows: s.windows, covering: s.covering, read: s.read}
+	var best *read
+	reads := p.reads[s.reads.from:s.reads.to]
+	for i := range reads {
+		if z := t.logOdds(reads[i].out); m.rank(z) == 0 {
+			best = &reads[i]
+		}
+	}
+	q := &p.safe.portions[s.portion]
+	if best != nil {
+		probs := make([]float64, len(t.Labels))
+		softmax(probs, best.out, t.Temperature)
+		m.probs = make([]float32, len(probs))
+		for i, x := range probs {
+			m.probs[i] = float32(x)
+		}
+		m.start, m.end = 0, len(q.unit.text)
+		if p.readings[best.reading].key.source == safety {
+			at := p.extentOf(best)
+			m.start, m.end = p.sentence(q.unit.text, at.from, at.to)
+		}
+	}
+	p.keep(ctx, t, q, &m)
+	return m
+}
+
+// rank puts log-odds among the greatest and returns its place, topWindows if it is not among them.
+func (m *memory) rank(z float64) int {
+	at := m.tops
+	for at > 0 && z > m.top[at-1] {
+		at--
+	}
+	if at < topWindows {
+		copy(m.top[at+1:], m.top[at:])
+		m.top[at] = z
+		m.tops = min(m.tops+1, topWindows)
+	}
+	return at
+}
+
+// logOdds are those of the positive label, given the logits of all, at the task's temperature.
+func (t *task) logOdds(logits []float32) float64 {
+	top := math.Inf(-1)
+	for i, l := range logits {
+		if i != t.positive {
+			top = max(top, float64(l)/t.Temperature)
+		}
+	}
+	sum := 0.0
+	for i, l := range logits {
+		if i != t.positive {
+			sum += math.Exp(float64(l)/t.Temperature - top)
+		}
+	}
+	return float64(logits[t.positive])/t.Temperature - top - math.Log(sum)
+}
+
+// document is the probability that a text holds what the task looks for, given the greatest
+// log-odds of its windows and how many cover it.
+func (t *task) document(top []float64, windows int) float64 {
+	if len(top) == 0 {
+		return 0
+	}
+	z := top[0]
+	if d := t.Document; d != nil {
+		z = d.Bias - d.Length*math.Log(float64(max(windows, 1)))
+		for k, w := range d.Top {
+			z += w * top[min(k, len(top)-1)]
+		}
+	}
+	return 1 / (1 + math.Exp(-z))
+}
+
+// tally adds up what a task says of texts.
+type tally struct {
+	memory
+	unit *unit // that of the window with the greatest log-odds
+}
+
+func (s *tally) add(m *memory, u *unit) {
+	for _, z := range m.top[:m.tops] {
+		if s.rank(z) == 0 {
+			s.unit, s.start, s.end, s.probs = u, m.start, m.end, m.probs
+		}
+	}
+	s.windows, s.covering, s.read = s.windows+m.windows, s.covering+m.covering, s.read+m.read
+}
+
+// judge sets v to the probability that the texts of the origins that the signal speaks for hold an
+// attack, and to the verdicts on every origin that is read.
+func (p *pass) judge(ctx context.Context, t *task, plan *taskPlan, v *signal.Value) {
+	var by [signal.NumOrigins]tally
+	var total tally
+	speaks := p.req.origins.score[t.kind]
+	for i := plan.shares.from; i < plan.shares.to; i++ {
+		s := &p.shares[i]
+		m, u := p.verdictOn(ctx, t, s), p.safe.portions[s.portion].unit
+		by[u.origin].add(&m, u)
+		if speaks.Has(u.origin) {
+			total.add(&m, u)
+		}
+	}
+	for o := range by {
+		s := &by[o]
+		if s.windows == 0 {
+			continue
+		}
+		verdict := signal.Verdict{Origin: signal.Origin(o), Windows: s.windows, Read: s.read}
+		if verdict.Score = t.document(s.top[:s.tops], s.covering); s.unit != nil {
+			verdict.Segment = s.unit.segment
+			verdict.Start, verdict.End = s.unit.place(s.start, s.end)
+		}
+		v.Verdicts = append(v.Verdicts, verdict)
+	}
+	harmless(t, v)
+	v.Windows, v.Read = total.windows, total.read
+	if v.Coverage = signal.Complete; total.windows > 1 {
+		v.Coverage = signal.Windowed
+	}
+	if total.tops > 0 {
+		t.conclude(t.document(total.top[:total.tops], total.covering), total.probs, v)
+	}
+}
+
+// conclude sets score, label and probabilities, given those of one window: what is not the score is
+// shared among the other labels as there. The label is the positive one exactly from the threshold
+// on.
+func (t *task) conclude(score float64, probs []float32, v *signal.Value) {
+	v.Score = score
+	rest := 1 - float64(probs[t.positive])
+	best := -1
+	for i, q := range probs {
+		switch {
+		case i == t.positive:
+			v.Probs[i] = float32(v.Score)
+			continue
+		case rest > 0:
+			v.Probs[i] = float32(float64(q) / rest * (1 - v.Score))
+		default: // none of the others has any probability
+			v.Probs[i] = float32((1 - v.Score) / float64(len(probs)-1))
+		}
+		if best < 0 || v.Probs[i] > v.Probs[best] {
+			best = i
+		}
+	}
+	if v.Label = t.Labels[best]; v.Score >= t.Threshold {
+		v.Label = t.Labels[t.positive]
+	}
+}
+
+// sentence returns the sentence of text[from:to] that the scan finds most like an attack: all of it
+// without a scan.
+func (p *pass) sentence(text string, from, to int) (start, end int) {
+	scanner := p.scanner()
+	if scanner == nil {
+		return from, to
+	}
+	best := float32(-1)
+	start, end = from, to
+	for at := from; at < to; {
+		stop := at + sentenceEnd(text[at:to])
+		if part := strings.TrimSpace(text[at:stop]); part != "" {
+			if score := scanner.Score(part); score > best {
+				first := at + strings.Index(text[at:stop], part)
+				best, start, end = score, first, first+len(part)
+			}
+		}
+		at = stop
+	}
+	return start, end
+}
+
+// sentenceEnd returns where the first sentence of text ends: behind a line break, or behind . ! or
+// ? and the white space that follows it; those of Chinese and Japanese need none.
+func sentenceEnd(text string) int {
+	for i, r := range text {
+		switch r {
+		case '\n', '\u3002', '\uff01', '\uff1f':
+			return i + utf8.RuneLen(r)
+		case '.', '!', '?':
+			if i+1 < len(text) && strings.IndexByte(" \n\r\t", text[i+1]) >= 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(text)
+}

@@ -1,0 +1,125 @@
+package classify
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"sync"
+
+	"signalbox/classify/pii"
+	"signalbox/internal/signal"
+)
+
+// digest is the SHA-256 of a text. Nobody can make two texts with one digest, so that what one
+// tenant sends cannot change what is said of the text of another.
+type digest [sha256.Size]byte
+
+// hashBytes is how much text is hashed between two looks at the context.
+const hashBytes = 64 << 10
+
+// digestOf hashes a text. Its error is that of ctx.
+func digestOf(ctx context.Context, text string) (digest, error) {
+	if len(text) <= hashBytes {
+		return sha256.Sum256([]byte(text)), ctx.Err()
+	}
+	h := sha256.New()
+	buf := make([]byte, hashBytes)
+	for len(text) > 0 {
+		if err := ctx.Err(); err != nil {
+			return digest{}, err
+		}
+		n := copy(buf, text)
+		h.Write(buf[:n])
+		text = text[n:]
+	}
+	var d digest
+	h.Sum(d[:0])
+	return d, nil
+}
+
+// memoKey is a text and how it was read. The engine is that of the memo.
+type memoKey struct {
+	text  digest
+	kind  signal.Kind // what is told
+	kinds signal.Mask // of PII the signals that shared its windows, as they decide which are read
+	all   bool        // every window was read
+}
+
+// topWindows is how many of the windows of a text are remembered, and count for a document at most.
+const topWindows = 3
+
+// memory is what one signal says of one text. It holds nothing of who sent it.
+type memory struct {
+	top        [topWindows]float64 // the greatest log-odds of an attack, the greatest first
+	tops       int                 // how many there are
+	probs      []float32           // of the labels, in the first of them
+	start, end int                 // bytes of the sentence that weighs most
+	spans      []pii.Span          // personal data
+	windows    int                 // that cover the text and its twin
+	covering   int                 // of them, those of the text
+	read       int                 // of windows
+}
+
+// The size of a memory, for the bound of a memo.
+const (
+	memoryBytes = 400 // with its key, its place in the list and in the table
+	spanBytes   = 64
+	// maxMemoryShare is the part of a memo that one memory may take: 1/maxMemoryShare.
+	maxMemoryShare = 64
+)
+
+func (m *memory) bytes() int { return memoryBytes + 4*len(m.probs) + spanBytes*len(m.spans) }
+
+// memo remembers what was read, the latest used longest. The zero value is ready. It is safe for
+// concurrent use.
+type memo struct {
+	mu     sync.Mutex // guards what follows
+	recent list.List  // of *remembered, the latest used first
+	byKey  map[memoKey]*list.Element
+	bytes  int
+}
+
+type remembered struct {
+	key memoKey
+	memory
+}
+
+// get returns what is remembered for key. Its slices are shared and must not be modified.
+func (m *memo) get(key *memoKey) (memory, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, ok := m.byKey[*key]
+	if !ok {
+		return memory{}, false
+	}
+	m.recent.MoveToFront(at)
+	return at.Value.(*remembered).memory, true //nolint:forcetypeassert // nothing else is in the list
+}
+
+// put remembers v, which is not changed afterwards, and forgets what was not used for longest until
+// no more than entries of usual size are left.
+func (m *memo) put(key *memoKey, v *memory, entries int) {
+	room := entries * memoryBytes
+	if size := v.bytes(); size > max(room/maxMemoryShare, memoryBytes+spanBytes) || entries <= 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byKey == nil {
+		m.byKey = make(map[memoKey]*list.Element)
+	}
+	if at, ok := m.byKey[*key]; ok {
+		m.remove(at)
+	}
+	m.byKey[*key] = m.recent.PushFront(&remembered{*key, *v})
+	m.bytes += v.bytes()
+	for m.recent.Len() > 1 && (m.recent.Len() > entries || m.bytes > room+room/2) {
+		m.remove(m.recent.Back())
+	}
+}
+
+func (m *memo) remove(at *list.Element) {
+	r := m.recent.Remove(at).(*remembered) //nolint:forcetypeassert // nothing else is in the list
+	delete(m.byKey, r.key)
+	m.bytes -= r.bytes()
+}

@@ -1,0 +1,105 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"signalbox/classify"
+	"signalbox/internal/signal"
+)
+
+// turns is how many turns a conversation of BenchmarkConversation has.
+const turns = 200
+
+// conversation is that of an agent: a system prompt, and in every turn a question, the call of a tool, its
+// result of about 300 tokens and an answer. Its texts are all different.
+func conversation(tb testing.TB) []signal.Segment {
+	tb.Helper()
+	text := longPrompt(tb, turns*2200)
+	take := func(n int) string {
+		part := text[:n]
+		text = text[n:]
+		return strings.ToValidUTF8(part, "")
+	}
+	out := []signal.Segment{{Role: "system", Origin: signal.OriginInstructions, Text: "You are a helpful assistant with tools."}}
+	for i := range turns {
+		out = append(out,
+			signal.Segment{Role: "user", Origin: signal.OriginUser, Text: fmt.Sprintf("%d: %s", i, take(160))},
+			signal.Segment{Role: "assistant", Origin: signal.OriginModel, Text: fmt.Sprintf(`{"tool":"search","query":%q}`, take(60))},
+			signal.Segment{Role: "tool", Origin: signal.OriginData, Text: take(1200)},
+			signal.Segment{Role: "assistant", Origin: signal.OriginModel, Text: take(600)})
+	}
+	return out
+}
+
+// BenchmarkConversation measures the processor time of the safety signals of a conversation of 200 turns:
+// when it is first seen as a whole, and turn by turn, with what was read remembered and without. Run it with
+// -cpu 1 and -benchtime 1x.
+func BenchmarkConversation(b *testing.B) {
+	m := openModels(b)
+	all := conversation(b)
+	need := signal.MaskOf(signal.Jailbreak, signal.Injection, signal.PII) & m.classifier.Signals()
+	extract := func(c *classify.Classifier, n int) time.Duration {
+		text := &signal.Text{Segments: all[:n]}
+		var set signal.Set
+		start := processorTime(b)
+		c.Extract(b.Context(), text, need, &set)
+		used := processorTime(b) - start
+		for _, k := range need.Kinds() {
+			if v := &set.Values[k]; v.State != signal.Known {
+				b.Fatalf("%v is unknown: %s", k, v.Reason)
+			}
+		}
+		return used
+	}
+	for name, memo := range map[string]int{"with memo": classify.DefaultOptions().Memo, "without": 0} {
+		o := classify.DefaultOptions()
+		o.Memo = memo
+		c, err := classify.New([]classify.Source{{Engine: m.engine}}, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			var used []time.Duration
+			for b.Loop() {
+				first := turns - 20
+				if memo > 0 {
+					first = 1 // a conversation grows turn by turn
+				}
+				for turn := first; turn <= turns; turn++ {
+					d := extract(c, 4*turn-1) // up to the result of the tool
+					if turn > turns-20 {
+						used = append(used, d)
+					}
+				}
+			}
+			b.ReportMetric(float64(median(used).Microseconds())/1000, "cpu-ms/turn")
+		})
+	}
+}
+
+// BenchmarkFirstPrompt measures the processor time of all signals of a first prompt of 11,000 characters.
+func BenchmarkFirstPrompt(b *testing.B) {
+	m := openModels(b)
+	o := classify.DefaultOptions()
+	o.Memo = 0
+	c, err := classify.New([]classify.Source{{Engine: m.engine}}, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := strings.Repeat("Sales of the northern branch rose in the last quarter, after a slow spring. Costs fell by a tenth. ", 112)[:11_000]
+	request := &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Origin: signal.OriginUser, Text: text}}}
+	var used []time.Duration
+	var set signal.Set
+	for b.Loop() {
+		set = signal.Set{}
+		start := processorTime(b)
+		c.Extract(b.Context(), request, c.Signals(), &set)
+		used = append(used, processorTime(b)-start)
+	}
+	b.ReportMetric(float64(median(used).Microseconds())/1000, "cpu-ms")
+	b.ReportMetric(float64(set.Values[signal.Jailbreak].Read), "windows")
+	b.ReportMetric(float64(set.Values[signal.PII].Read), "pii-windows")
+}
