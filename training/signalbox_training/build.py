@@ -11,26 +11,26 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from . import batches, bundle, card, data, evaluate, export, heldout, model, parity, planted, quantise, restore, train, wide
+from . import batches, bundle, card, data, evaluate, export, model, parity, planted, quantise, restore, train, wide
 
 
 def statistics_rows(tok, rows: list[data.Row], each: int = 120) -> list[list[int]]:
     """Training rows for the activation statistics: attacks, personal data and other prompts alike."""
-    kinds = [lambda r: r.jailbreak == 1, lambda r: r.entities, lambda r: r.domain >= 0, lambda r: r.complexity]
+    kinds = [lambda r: 1 in (r.jailbreak, r.injection), lambda r: r.host, lambda r: r.entities, lambda r: r.domain >= 0, lambda r: r.complexity]
     texts = [r.text for kind in kinds for r in [r for r in rows if kind(r)][:each]]
     return [batches.windows(c)[0] for c in batches.content(tok, texts, 6000)]
 
 
-PLANTED = 500  # windows with an attack to fit the mix and the threshold, and as many for the figures
+PLANTED = 500  # windows with an attack for the figures
 
 
-def fit_fusion(net: model.Bundle, tok, table: np.ndarray, layers: dict, held: list[data.Row], hidden: planted.Windows) -> wide.Fusion:
-    """Fit how deep and wide logits are added up, on the first window of the held-out rows and on windows with planted attacks."""
-    sess = evaluate.session(export.build(net, "int8", layers, tasks=tuple(model.SEQUENCE)).SerializeToString())
-    ids = [batches.windows(c)[0] for c in batches.content(tok, [r.text for r in held], 6000)] + hidden.ids
-    held = held + hidden.rows
+def fit_fusion(net: model.Bundle, tok, table: np.ndarray, layers: dict, held: list[data.Row]) -> wide.Fusion:
+    """Fit how deep and wide logits are added up, on the first window of the held-out rows."""
+    sess = evaluate.session(export.build(net, "int8", layers, tasks=tuple(wide.TOPICS)).SerializeToString())
+    held = [r for r in held if r.domain >= 0 or r.complexity or r.factcheck >= 0]
+    ids = [batches.windows(c)[0] for c in batches.content(tok, [r.text for r in held], 6000)]
     found = [evaluate.run(sess, [row]) for row in ids]
-    return wide.fuse(table, tok, [np.concatenate([f[t] for f in found]) for t in model.SEQUENCE], ids, held)
+    return wide.fuse(table, tok, [np.concatenate([f[t] for f in found]) for t in wide.TOPICS], ids, held)
 
 
 def latencies(net: model.Bundle, layers: dict, fusion: wide.Fusion) -> dict:
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1e9, help="bound on training time; the schedule follows it")
     parser.add_argument("--checkpoint", type=Path, help="skip training and use these weights")
     parser.add_argument("--keep-int8", type=Path, help="a graph whose int8 layers are taken as they are; for a checkpoint of settle")
-    parser.add_argument("--held-out-minutes", type=float, default=0, help="train once for each group of left-out sources, this long each")
+    parser.add_argument("--rounded", action="store_true", help="the checkpoint was trained with rounding throughout (train --rounded): round as it was")
     parser.add_argument("--signalbox", type=Path, default=here.parent / "bin" / "signalbox", help="the program that measures the figures of the product")
     parser.add_argument("--fp16", action="store_true", help="also write model_fp16.onnx into the work folder")
     args = parser.parse_args()
@@ -69,8 +69,7 @@ def main() -> None:
     net.centre()
     tok = batches.tokenizer()
     train_rows, held = data.build(args.data)
-    held = [r for i, r in enumerate(held) if i % 2 == 0 or r.jailbreak == 1]  # enough, in half the time
-    hidden = planted.windows(tok, held, PLANTED, 1)
+    held = [r for i, r in enumerate(held) if i % 2 == 0 or 1 in (r.jailbreak, r.injection)]  # enough, in half the time
     random.Random(17).shuffle(train_rows)
 
     table_file = args.work / "wide.npy"
@@ -87,14 +86,14 @@ def main() -> None:
     if not net.layers[0].qkv.limit.isfinite():  # weights from a training without the rounding phase
         train.calibrate(net, rows)
         net.eval()
-    layers = restore.layers(onnx.load(args.keep_int8)) if args.keep_int8 else quantise.quantise(net, rows)
-    fusion = fit_fusion(net, tok, table, layers, held, hidden)
+    layers = restore.layers(onnx.load(args.keep_int8)) if args.keep_int8 else quantise.as_trained(net) if args.rounded else quantise.quantise(net, rows)
+    fusion = fit_fusion(net, tok, table, layers, held)
     note(f"fusion {fusion.mix.tolist()}")
     sess = evaluate.session(export.build(net, "int8", layers, fusion).SerializeToString())
-    calibration, notes = evaluate.calibrate(sess, tok, held, hidden)
+    calibration, notes = evaluate.calibrate(sess, tok, args.data, held)
     fusion.noise = notes["domain_noise"]
     note(f"calibration {calibration} {notes}")
-    for i, task in enumerate(model.SEQUENCE):
+    for i, task in enumerate(wide.TOPICS):
         if calibration[task]["temperature"] > 1 or task == "domain":  # too sure of itself: calm it in the graph
             fusion.fold(i, calibration[task]["temperature"])
             calibration[task]["temperature"] = 1.0
@@ -125,12 +124,11 @@ def main() -> None:
         figures["latency_ms"] = latencies(net, layers, fusion)
     note(json.dumps(figures["latency_ms"]))
     held_file = args.work / "heldout.json"
-    if args.held_out_minutes:
-        held_file.write_text(json.dumps(heldout.measure(args.data, args.work, args.held_out_minutes, note), indent=1) + "\n")
     if held_file.exists():
         figures["left_out"] = json.loads(held_file.read_text())
     if args.signalbox.exists():
         figures["product"] = card.product(args.signalbox, args.data)
+        figures["traffic"] = card.traffic(args.signalbox, args.data)
     (args.work / "figures.json").write_text(json.dumps(figures, indent=1) + "\n")
     bundle.replace(args.out / "default" / "MODEL_CARD.md", card.render(figures).encode())
     note("done")

@@ -11,9 +11,9 @@ import onnx
 import yaml
 
 from .batches import SAFETY_STRIDE, SAFETY_WINDOW, STRIDE, WINDOW
-from .model import HIDDEN, PII, SEQUENCE, VOCAB, base_folder
+from .model import ATTACKS, HIDDEN, PII, SEQUENCE, VOCAB, base_folder
 
-VERSION = "2.4.0"
+VERSION = "3.0.0"
 CANARY = {"text": "What is the derivative of x squared?", "expect": {"domain": "math", "jailbreak": "benign"}}
 
 PROVENANCE = [
@@ -42,8 +42,23 @@ PROVENANCE = [
     ("Fact-check labels by source, sources above", "as named"),
     ("Generated personal data in 13 languages (Faker values, MIT)", "MIT"),
     ("WNUT 2017 and Broad Twitter Corpus: tweets with people, places, organisations", "CC BY 4.0"),
+    ("Universal NER: English EWT, Portuguese Bosque, Chinese GSD, Swedish Talbanken", "CC BY-SA 4.0"),
+    ("JailbreakBench artifacts", "MIT"),
+    ("SAP (Aatrox103)", "Apache-2.0"),
+    ("Giskard prompt-injections", "MIT"),
+    ("langkit themes (whylabs)", "Apache-2.0"),
+    ("FuzzyAI (cyberark)", "Apache-2.0"),
+    ("JailTrickBench", "MIT"),
+    ("TaskTracker triggers (Microsoft), in OpenStax paragraphs", "MIT / CC BY 4.0"),
+    ("AILuminate demo prompts", "Apache-2.0"),
+    ("awesome-chatgpt-prompts", "CC0"),
+    ("fabric (danielmiessler)", "MIT"),
+    ("ChatGPT-System-Prompts (mustvlad)", "MIT"),
+    ("RealGuardrails", "MIT"),
+    ("Self-Instruct", "Apache-2.0"),
+    ("Harmless code, documents, prompts and tool results of 130 public repositories", "MIT, BSD, Apache-2.0, CC0, CC BY 4.0, each as its repository says"),
     ("STS benchmark, machine-translated (English rows: distillation and evaluation)", "CC BY-SA 4.0"),
-    ("Generated texts of this project (training/signalbox_training: synth.py, tasks.py, scan.py)", "Apache-2.0"),
+    ("Generated texts of this project (training/signalbox_training: synth.py, tasks.py, scan.py, prompts/, safety/)", "Apache-2.0"),
 ]
 
 
@@ -67,21 +82,21 @@ def tokenizer_json() -> bytes:
 
 
 # Positive labels of the yes-or-no tasks.
-POSITIVE = {"jailbreak": "jailbreak", "factcheck": "needs"}
+POSITIVE = {"jailbreak": "jailbreak", "factcheck": "needs", "injection": "injection"}
 
 
 def write(folder: Path, proto: onnx.ModelProto, calibration: dict, scan: bytes | None = None) -> dict:
     """Write the bundle, the manifest last. `calibration` holds temperatures and thresholds by task,
     `scan` the table of the long-prompt scanner (scan.py)."""
     graph, tok = proto.SerializeToString(), tokenizer_json()
-    whole = {"tokens": WINDOW, "stride": STRIDE, "max": 4, "combine": "mean"}
+    whole = {"tokens": WINDOW, "stride": STRIDE, "max": 4, "combine": "mean", "skeleton": SAFETY_WINDOW}
     safety = {"tokens": SAFETY_WINDOW, "stride": SAFETY_STRIDE, "max": 0, "combine": "max"}
     tasks = []
     for name, labels in SEQUENCE.items():
         task = {"name": name, "kind": "sequence", "output": f"{name}_logits", "labels": labels}
         if name in POSITIVE:
             task["positive"] = POSITIVE[name]
-        tasks.append({**task, **calibration[name], "window": safety if name == "jailbreak" else whole})
+        tasks.append({**task, **calibration[name], "window": safety if name in ATTACKS else whole})
     tasks.append({"name": "pii", "kind": "token", "output": "pii_logits", "labels": PII, "threshold": 0.5, **calibration["pii"],
                   "window": {**safety, "combine": "mean"}})
     tasks.append({"name": "embedding", "kind": "embedding", "output": "embedding", "dims": HIDDEN, "window": whole})
@@ -89,7 +104,7 @@ def write(folder: Path, proto: onnx.ModelProto, calibration: dict, scan: bytes |
         "format": 1,
         "name": "signalbox-minilm",
         "version": VERSION,
-        "description": "Subject domain, jailbreak, difficulty, need of facts, personal data and a sentence embedding from one pass of a fine-tuned 22M MiniLM.",
+        "description": "Subject domain, jailbreak, injection, difficulty, need of facts, personal data and a sentence embedding from one pass of a fine-tuned 22M MiniLM.",
         "license": "Apache-2.0",
         "languages": ["en"],
         "layout": "shared",

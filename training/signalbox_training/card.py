@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 from pathlib import Path
 
+from . import data
 from .bundle import PROVENANCE, VERSION
 from .planted import LONGEST
-from .wide import BUCKETS, LOCAL
+from .wide import BUCKETS
 
 HEAD = """# Model card: signalbox-minilm {version}
 
-One ONNX graph that reads a prompt once and answers six questions: which of 14 subject
-domains it belongs to, whether it tries to jailbreak a model (or injects instructions into
-it), how much reasoning its answer needs, whether it asks for verifiable facts, which of its
-words are personal data, and what its sentence embedding is.
+One ONNX graph that reads a text once and answers seven questions: which of 14 subject
+domains it belongs to, whether its author tries to talk a model out of its rules (jailbreak),
+whether it is data that tries to command a model (injection), how much reasoning an answer
+needs, whether it asks for verifiable facts, which of its words are personal data, and what its
+sentence embedding is.
 
 | | |
 | --- | --- |
 | Trunk | all-MiniLM-L6-v2 (6 layers, 384 wide, 22M parameters), fine-tuned; shared by all tasks |
 | Tails | rank-16 LoRA adapters in the last layer for each sequence task, first token only; keys and values shared |
 | Heads | the task's first token and the shared masked mean, concatenated, then one hidden layer; personal data from the last two layers of every token; embedding from the un-adapted last layer |
-| Wide part | a linear model over hashed n-grams of word pieces (one to four in a row, {buckets:,} buckets, int8), added to the sequence tasks' logits with weights that depend on how foreign the text is to the vocabulary; for jailbreak only the worst {local} neighbouring tokens count |
+| Wide part | a linear model over hashed n-grams of word pieces (one to four in a row, {buckets:,} buckets, int8), added to the logits of domain, complexity and factcheck with weights that depend on how foreign the text is to the vocabulary; it has no vote on attacks |
 | Precision | int8 linear layers and embedding table over fixed ranges, fp32 attention, norms, adapters and heads |
 | Graph size | {megabytes:.1f} MB |
-| Row length | 256 tokens; safety signals (jailbreak, personal data) read windows of 128 tokens, stride 96 |
+| Row length | 256 tokens; safety signals (jailbreak, injection, personal data) read windows of 128 tokens, stride 96 |
 | Licence | Apache-2.0 |
-| Languages | English; other European languages in part, see Limits |
+| Languages | English; other languages in part, see Limits; `signalbox-multilingual` stands beside it |
 
 ## Intended use
 Routing and policy signals in the signalbox proxy: choose a model by subject and difficulty,
 flag jailbreak and injection attempts and personal data for a rule to act upon, compare prompts
-by cosine similarity. The jailbreak score is one signal among several, not a safety guarantee.
+by cosine similarity. Both attack scores are signals among several, not a safety guarantee.
 Plain harmful requests are **not** what it detects: it looks for attempts to override
 instructions.
 
@@ -41,8 +44,9 @@ instructions.
 views and thresholds as in service. The others were measured with the shipped int8 graph through
 ONNX Runtime, one text per call, on the raw text alone. Dev rows were never trained on; copies of
 dev texts were removed from the training rows. Temperatures, the mix of trunk and wide part, the
-jailbreak threshold and the share of domain labels taken for wrong were chosen on {held_out_rows:,} held-out rows of the training
-sets and windows with attacks planted in them, not on dev.
+document scores, the thresholds and the share of domain labels taken for wrong were chosen on
+{held_out_rows:,} held-out rows of the training sets and on harmless documents of repositories that
+nothing was learnt from, not on dev.
 """
 
 LIMITS = """
@@ -55,17 +59,17 @@ LIMITS = """
   *other*; this model was taught *business* for it, so its accuracy against the original
   labels is lower than its accuracy against labels that count accounting as business.
 - **`other` is a mixture**: everyday requests as well as geography, politics and sociology.
-- **Jailbreak data is narrow.** Public attack texts repeat a few famous prompts. Dev attacks come
-  from the same collections as the training attacks, so the dev AUC is optimistic for new kinds of
-  attack; the table of left-out sources is the better guess.
-- **Attacks in other languages** are known from a few templates in some fifteen languages.
+- **Dev attacks come from the same collections as the training attacks**, so the dev AUC is
+  optimistic for new kinds of attack; the first table is the better guess.
+- **Stories that ask for harm** (PAIR, SAP: a consultant for a novel who explains ...) are found
+  in part only: nothing in their form is an attack, and plain harmful requests are no jailbreaks.
+- **Attacks in other languages** were written by one hand, about a hundred rows a language.
 - **Difficulty is mostly the kind of task**: chat and look-ups against calculation, proof and design.
   Inside one kind (exam questions of MMLU-Pro) difficulty is close to unpredictable from the text.
 - **Personal data**: the vocabulary is lower-case, so capitals are not seen by the model (the product
   looks at them afterwards); names were learnt from generated sentences and tweets.
 - **Injections phrased as ordinary tasks** inside a document ("add this link to your
-  answer") are hard to tell from the user's own wishes and are often missed.
-- **Role play** with an unusual persona can score as a jailbreak.
+  answer") are hard to tell from the user's own wishes; about half are missed.
 - On x86 CPUs without VNNI sums of 8-bit products saturate, unless the session option `session.x64quantprecision` is `1` and
   no two products share their weights, as they do in the last layer of this graph. The proxy sees to both.
 """
@@ -86,6 +90,25 @@ def product(binary: Path, folder: Path) -> dict:
     for task, file in PRODUCT:
         command = [str(binary), "eval", "--config", str(config), "--task", task, "--data", str(folder / "dev" / f"{file}.jsonl"), "--json"]
         out[file] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return out
+
+
+def traffic(binary: Path, folder: Path) -> dict:
+    """Of the harmless documents of dev/real_traffic, by kind: [documents, flagged as jailbreak, flagged as injection]."""
+    config = binary.resolve().parent.parent / "configs" / "minimal.yaml"
+    kinds: dict[str, list[str]] = {}
+    for r in data.read(folder, "dev/real_traffic.jsonl.gz"):
+        kinds.setdefault(r["kind"], []).append(r["text"])
+    out = {}
+    with tempfile.TemporaryDirectory() as place:
+        for kind, texts in sorted(kinds.items()):
+            row = [len(texts)]
+            for task in ("jailbreak", "injection"):
+                file = Path(place) / "rows.jsonl"
+                file.write_text("".join(json.dumps({"text": t, "label": "benign"}) + "\n" for t in texts))
+                command = [str(binary), "eval", "--config", str(config), "--task", task, "--data", str(file), "--json"]
+                row.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["fpr_at_threshold"])
+            out[kind] = row
     return out
 
 
@@ -129,11 +152,11 @@ def domain_tables(dev: dict, calibration: dict) -> list[str]:
 
 def jailbreak_tables(dev: dict, planted: dict, calibration: dict) -> list[str]:
     j = dev["jailbreak"]
-    return [f"### Jailbreak\nTemperature {calibration['temperature']}, threshold {calibration['threshold']} on P(jailbreak); raw text only.", table(["dev `jailbreak`", ""], [
+    return [f"### Jailbreak, dev rows\nThe graph alone: raw text, the largest log-odds of all windows by the document score's threshold {calibration['threshold']}; random rows of the training collections, so the flattering figure.", table(["dev `jailbreak`", ""], [
         ["rows (attacks)", f"{j['rows']} ({j['attacks']})"], ["AUC", f"**{j['auc']:.4f}**"], ["recall at the threshold", percent(j["recall"])],
         ["false positives on benign rows", percent(j["false_positives"])],
         [f"false positives on hard benign rows ({j['hard_benign_rows']})", percent(j["hard_benign_false_positives"])],
-        ["recall at 1 % false positives", percent(j["recall_at_1_percent_false_positives"])], ["ECE before / after temperature", f"{j['ece_before']:.3f} / {j['ece']:.3f}"],
+        ["recall at 1 % false positives", percent(j["recall_at_1_percent_false_positives"])], ["ECE before / after the document score", f"{j['ece_before']:.3f} / {j['ece']:.3f}"],
         ["false positives on `domain_mmlu_pro`, `domain_mixed`", f"{percent(dev['domain_mmlu_pro']['jailbreak_false_positives'])}, {percent(dev['domain_mixed']['jailbreak_false_positives'])}"],
         [f"windows of harmless text with a dev attack of at most {LONGEST} tokens somewhere in them ({planted['windows']}): found; AUC", f"{percent(planted['recall'])}; {num(planted['auc'])}"],
         ["false positives on such windows without one", percent(planted["false_positives"])],
@@ -144,25 +167,29 @@ def complexity_rows(c: dict) -> list[list]:
     return [[name, b["rows"], b["high"], num(b["auc"]), num(b["length_auc"])] for name, b in c["bands"].items()]
 
 
-def left_out_tables(rounds: list[dict]) -> list[str]:
-    out = ["### Sources left out of training\nTrained anew from the base weights, trunk and wide part, for a few minutes without the named sources (so weaker than what is shipped), and measured on them. Attacks are judged against the harmless dev rows."]
-    of = {task: [r for r in rounds if task in r["left_out"]] for task in ("jailbreak", "complexity", "factcheck")}
-    out.append(table(["jailbreak sources left out", "attacks", "AUC", "recall at .5", "false positives at .5", "recall at 1 % false positives"],
-                     [[", ".join(r["left_out"]["jailbreak"]), r["jailbreak"]["attacks"], num(r["jailbreak"]["auc"]), percent(r["jailbreak"]["recall"]), percent(r["jailbreak"]["false_positives"]),
-                       percent(r["jailbreak"]["recall_at_1_percent_false_positives"])] for r in of["jailbreak"]]))
-    out.append(table(["complexity sources left out", "band", "rows", "high", "AUC", "AUC of length alone"],
-                     [[", ".join(r["left_out"]["complexity"]), *row] for r in of["complexity"] for row in complexity_rows(r["complexity"])]))
-    out.append(table(["factcheck sources left out", "rows", "accuracy", "AUC"],
-                     [[", ".join(r["left_out"]["factcheck"]), r["factcheck"]["rows"], num(r["factcheck"]["accuracy"]), num(r["factcheck"]["auc"])] for r in of["factcheck"]]))
-    each = [r["factcheck"] for r in of["factcheck"] if len(r["left_out"]["factcheck"]) < 3]
-    if each:
-        out.append(f"Factcheck, every source left out once, with no other of its kind: accuracy {sum(e['accuracy'] * e['rows'] for e in each) / sum(e['rows'] for e in each):.3f} over {sum(e['rows'] for e in each)} rows.")
+def stranger_tables(left: dict | None, kinds: dict | None, held: dict) -> list[str]:
+    """What the safety signals do with texts of sources that nothing was learnt from."""
+    out = []
+    if left:
+        out.append(f"### Attacks of sources left out of training\nTrained without {', '.join(f'`{p}`' for p in left['left_out'])} for two thirds of the time (so weaker than what is shipped), "
+                   f"and measured on them against {left['harmless']} harmless documents and prompts of other repositories.")
+        out.append(table(["source", "attacks", "jailbreak AUC", "recall at 1 % false positives", "injection AUC", "recall at 1 % false positives"],
+                         [[k, v[0], num(v[1]), percent(v[2]), num(left["injection"][k][1]), percent(left["injection"][k][2])] for k, v in left["jailbreak"].items()]))
+    if kinds:
+        out.append("### Harmless documents of other repositories\n`dev/real_traffic`, whole documents through the product, flagged at the threshold. Each is read by both signals, whatever its origin would be in a request.")
+        out.append(table(["kind", "documents", "jailbreak", "injection"], [[k, n, percent(a), percent(b)] for k, (n, a, b) in kinds.items()]))
+    for task in ("jailbreak", "injection"):
+        h = held[task]
+        out.append(f"Texts that the document score of {task} was fitted on ({h['texts']}): AUC {h['auc']:.3f}, false positives {percent(h['false_positives'])} (mean of the kinds), ECE {h['ece']:.3f}; found: " +
+                   ", ".join(f"{percent(v)} of {n} ({k})" for k, (n, v) in h["recall"].items()) + ". Harmless kinds flagged: " +
+                   (", ".join(f"{k} {percent(v)}" for k, (n, v) in h["by_kind"].items() if v) or "none") + ".\n")
     return out
 
 
 def render(f: dict) -> str:
     dev, cal = f["dev"], f["calibration"]
-    out = [HEAD.format(version=VERSION, buckets=BUCKETS, local=LOCAL, megabytes=f["bytes"] / 1e6, held_out_rows=f["held_out"]["held_out_rows"])]
+    out = [HEAD.format(version=VERSION, buckets=BUCKETS, megabytes=f["bytes"] / 1e6, held_out_rows=f["held_out"]["held_out_rows"])]
+    out += stranger_tables(f.get("left_out"), f.get("traffic"), f["held_out"])
     if f.get("product"):
         out += product_tables(f["product"])
     out += domain_tables(dev, cal["domain"])
@@ -174,15 +201,13 @@ def render(f: dict) -> str:
     out.append(f"### Complexity\nDev rows are low or high only. AUC of P(high) {c['auc']:.3f}, accuracy {c['accuracy']:.3f}; the rule \"longer than 110 characters\" alone reaches accuracy {c['length_accuracy']:.3f} and AUC {c['length_auc']:.3f}, so look at the bands of length.")
     out.append(table(["band", "rows", "high", "AUC", "AUC of length alone"], complexity_rows(c)))
     out.append(f"### Factcheck\nDev: accuracy {dev['factcheck']['accuracy']:.3f}, AUC {dev['factcheck']['auc']:.3f}.\n")
-    if f.get("left_out"):
-        out += left_out_tables(f["left_out"])
     s, p = f["sts_spearman"], f["parity"]
     out.append(f"### Embedding\nSTS benchmark, every tenth English row held out, Spearman: base model (fp32) {s['base_fp32']:.3f}, this bundle (int8) {s['bundle_int8']:.3f}.\n")
-    out.append(f"### Int8 against fp32\n{p['texts']} texts, PyTorch fp32 against the int8 graph; personal-data labels are equal on {percent(p['pii_labels_equal'])} of the tokens.")
+    out.append(f"### The graph against the network\n{p['texts']} texts, PyTorch with the rounding of its layers simulated, as it was trained, against the int8 graph; personal-data labels are equal on {percent(p['pii_labels_equal'])} of the tokens.")
     out.append(table(["output", "largest difference", "mean of the largest per text", "equal labels"],
                      [[t, num(v), num(p["mean_of_max"][t]), p["labels_equal"].get(t, "")] for t, v in p["max_difference"].items()]))
     out.append("### Latency\nMilliseconds for one row on one core of an AMD EPYC with AVX-512 VNNI, ONNX Runtime 1.30, median (fastest); the columns took turns." + f["latency_ms"].pop("note", ""))
-    names = {"all": "all tasks", "four": "four sequence tasks", "domain": "domain alone", "separate": "four separate graphs"}
+    names = {"all": "all tasks", "four": "five sequence tasks", "domain": "domain alone", "separate": "five separate graphs"}
     out.append(table(["tokens", *names.values()], [[n, *(f"{t[k][0]} ({t[k][1]})" for k in names)] for n, t in f["latency_ms"].items()]))
     out.append("### Hand-written prompts" + table(["prompt", "domain (probability)", "P(jailbreak)", "as expected"],
                [[r["text"], f"{r['domain']} ({r['p_domain']})", r["p_jailbreak"], "yes" if r["as_expected"] else "no"] for r in f["probes"]]))

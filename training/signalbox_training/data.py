@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .model import DOMAINS
-from . import everyday, secrecy, synth
+from . import everyday, synth
 
 NONE = -1
 HELD_OUT_ONE_IN = 14
@@ -36,6 +36,8 @@ class Row:
     entities: list[dict] | None = None  # type, start, end in code points; None where nobody looked
     partial: bool = False  # entities are only people, places and organisations; others are not marked
     variant: bool = False  # of another training row, so never held out
+    injection: int = NONE
+    host: bool = False  # a harmless document in which attacks may be planted
 
     def take(self, other: Row) -> None:
         """Add the labels that this row lacks."""
@@ -43,6 +45,9 @@ class Row:
             self.domain, self.weight = other.domain, other.weight
         if other.jailbreak == 1 or self.jailbreak == NONE:
             self.jailbreak = other.jailbreak
+        if other.injection == 1 or self.injection == NONE:
+            self.injection = other.injection
+        self.host = self.host and 1 not in (self.jailbreak, self.injection)
         if self.complexity is None:
             self.complexity = other.complexity
         if self.factcheck == NONE:
@@ -141,21 +146,6 @@ def domain_rows(data: Path) -> list[Row]:
     return rows
 
 
-def jailbreak_rows(data: Path, leave_out: tuple[str, ...] = ()) -> list[Row]:
-    """All jailbreak rows of the mix. Plain harmful requests are no jailbreaks and are left out."""
-    rows = []
-    for raw in read(data, "jailbreak"):
-        if raw["src"].startswith(leave_out):
-            continue
-        if raw["label"] in ("jailbreak", "injection"):
-            rows.append(Row(raw["text"], NONE, 1, 1.0, raw["src"]))
-        elif raw["label"] == "benign":
-            rows.append(Row(raw["text"], NONE, 0, 1.0, raw["src"]))
-    rows = [r for r in rows if r.jailbreak == 1] + subsample([r for r in rows if r.jailbreak == 0], 420, lambda r: r.src)
-    rows += [Row(t, NONE, y, 1.0, "own/jailbreak") for t, y in synth.jailbreak_texts() + secrecy.texts()]
-    return rows
-
-
 def dev_keys(data: Path) -> set[str]:
     """Keys of every text that measures, so that no copy of one is trained on."""
     names = ("domain_mmlu_pro", "domain_mixed", "jailbreak", "pii", "complexity", "factcheck")
@@ -173,7 +163,7 @@ def build(data: Path, leave_out: dict[str, tuple[str, ...]] | None = None) -> tu
     task, the prefixes of the sources that its labels are not taken from."""
     leave_out = leave_out or {}
     banned, seen, train, held = dev_keys(data), {}, [], []
-    rows = domain_rows(data) + jailbreak_rows(data, leave_out.get("jailbreak", ()))
+    rows = domain_rows(data) + attacks.rows(data, leave_out.get("jailbreak", ()))
     rows += tasks.complexity_rows(data, leave_out.get("complexity", ())) + tasks.factcheck_rows(data, leave_out.get("factcheck", ()))
     for row in rows + tasks.pii_rows(data):
         k = key(row.text)
@@ -190,8 +180,8 @@ def build(data: Path, leave_out: dict[str, tuple[str, ...]] | None = None) -> tu
 
 
 def bare(rows: list[Row]) -> list[Row]:
-    """Rows of jailbreak, complexity and factcheck, and a few harmless domain questions."""
-    return [r for r in rows if r.complexity or r.factcheck >= 0 or (r.jailbreak >= 0 and (r.domain == NONE or bucket(r.text, 20) == 3))]
+    """Rows of the safety tasks, complexity and factcheck, and a few harmless domain questions."""
+    return [r for r in rows if r.complexity or r.factcheck >= 0 or r.injection >= 0 or (r.jailbreak >= 0 and (r.domain == NONE or bucket(r.text, 20) == 3))]
 
 
 def dev(data: Path) -> dict[str, list[Row]]:
@@ -212,4 +202,4 @@ def dev(data: Path) -> dict[str, list[Row]]:
 
 
 # At the end, because it builds on Row and read.
-from . import tasks  # noqa: E402
+from . import attacks, tasks  # noqa: E402

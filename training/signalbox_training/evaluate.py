@@ -12,7 +12,7 @@ import onnx
 import onnxruntime as ort
 
 from . import batches, data, planted, tasks, wide
-from .model import DOMAINS, SEQUENCE
+from .model import ATTACKS, DOMAINS, SEQUENCE
 from .train import token_labels
 
 HARD_BENIGN = ("bipia/context", "purplellama/mitre_frr", "hand/", "gpteacher/roleplay", "aisafetylab/demo")
@@ -74,14 +74,15 @@ def run(sess, rows: list[list[int]]) -> dict[str, np.ndarray]:
 
 def logits(sess, tok, texts: list[str]) -> list[dict[str, np.ndarray]]:
     """Per text and sequence task the logits of its windows, one text per call as in service: safety
-    windows for jailbreak, the start of the text for the others."""
+    windows for attacks, the start of the text for the others."""
     out = []
     for content in batches.content(tok, texts):
         whole = run(sess, batches.windows(content)[:1])
         found = {task: whole[task] for task in SEQUENCE}
         if len(content) > batches.SAFETY_WINDOW - 2:
             every = batches.windows(content, size=batches.SAFETY_WINDOW, stride=batches.SAFETY_STRIDE)
-            found["jailbreak"] = np.concatenate([run(sess, every[i : i + 8])["jailbreak"] for i in range(0, len(every), 8)])
+            parts = [run(sess, every[i : i + 8]) for i in range(0, len(every), 8)]
+            found |= {task: np.concatenate([p[task] for p in parts]) for task in ATTACKS}
         out.append(found)
     return out
 
@@ -122,32 +123,31 @@ def coverage(confidence: np.ndarray, correct: np.ndarray, target: float = 0.9) -
     return (0.0, 1.0) if not len(good) else (float((good[-1] + 1) / len(order)), float(confidence[order][good[-1]]))
 
 
-TARGET_FALSE_POSITIVES = 0.004  # of jailbreak, on harmless rows of the safety sources
+def calibrate(sess, tok, folder: Path, held: list[data.Row]) -> tuple[dict, dict]:
+    """Temperatures and thresholds, all on held-out training rows, those of attacks on whole texts (documents.py); in the notes also the share
+    of wrong domain labels."""
+    from . import documents
 
-
-def calibrate(sess, tok, held: list[data.Row], hidden: planted.Windows) -> tuple[dict, dict]:
-    """Temperatures and thresholds, all on held-out training rows and attacks planted in them; in the notes also the share of wrong domain labels."""
-    found = logits(sess, tok, [r.text for r in held]) + [run(sess, [row]) for row in hidden.ids]
-    held = held + hidden.rows
+    topical = [r for r in held if r.domain >= 0 or r.complexity or r.factcheck >= 0]
+    found = [run(sess, batches.windows(c)[:1]) for c in batches.content(tok, [r.text for r in topical])]
+    everything, held = held, topical
     want, weight = wide.targets(held)
     grid = np.round(np.arange(0.4, 2.51, 0.05), 2)
     result, notes = {}, {"held_out_rows": len(held)}
     for i, task in enumerate(SEQUENCE):
+        if task in ATTACKS:
+            continue
         known = np.flatnonzero(weight[i].numpy() > 0)
         rows, y, w = [found[k] for k in known], want[i].numpy()[known], weight[i].numpy()[known]
         result[task] = {"temperature": float(min(grid, key=lambda t: -(y * np.log(probabilities(rows, task, t) + 1e-9)).sum(1) @ w)), "threshold": 0.5}
         notes[f"{task}_rows"] = len(known)
     result["domain"]["temperature"], notes["domain_noise"] = even_domain(found, held, grid)
 
-    p = probabilities(found, "jailbreak", result["jailbreak"]["temperature"])[:, 1]
-    attack = np.array([r.jailbreak == 1 for r in held])
-    harmless = np.array([r.jailbreak == 0 and r.domain == data.NONE for r in held])
-    choices = np.round(np.arange(0.2, 0.96, 0.05), 2)
-    fitting = [t for t in choices if (p[harmless] >= t).mean() <= TARGET_FALSE_POSITIVES]
-    result["jailbreak"]["threshold"] = float(fitting[0] if fitting else choices[-1])
-    hit = p >= result["jailbreak"]["threshold"]
-    notes |= {"attacks": int(attack.sum()), "recall": float(hit[attack].mean()), "false_positives": float(hit[harmless].mean())}
-    result["pii"] = {"temperature": token_temperature(sess, tok, held, grid)}
+    texts = documents.texts(sess, tok, folder, everything)
+    for i, task in enumerate(ATTACKS):
+        shape, threshold, notes[task] = documents.fit(texts, i)
+        result[task] = {"temperature": 1.0, "threshold": threshold, "document": shape}
+    result["pii"] = {"temperature": token_temperature(sess, tok, everything, grid)}
     return result, notes
 
 
@@ -204,10 +204,19 @@ def domain_figures(found, rows, temperature, threshold) -> dict:
     }
 
 
-def jailbreak_figures(found, rows, temperature, threshold) -> dict:
+def attack(found: list[dict], task: str, calibration: dict) -> np.ndarray:
+    """P(attack) of each text by the document score of the manifest, [texts]."""
+    d, out = calibration["document"], []
+    for f in found:
+        z = np.sort(f[task][:, 1] - f[task][:, 0])[::-1]
+        out.append(d["bias"] + sum(w * z[min(k, len(z) - 1)] for k, w in enumerate(d["top"])) - d["length"] * np.log(len(z)))
+    return 1 / (1 + np.exp(-np.array(out)))
+
+
+def jailbreak_figures(found, rows, calibration: dict) -> dict:
     positive = np.array([r.jailbreak == 1 for r in rows])
-    raw, p = (probabilities(found, "jailbreak", t)[:, 1] for t in (1.0, temperature))
-    hit = p >= threshold
+    raw, p = probabilities(found, "jailbreak")[:, 1], attack(found, "jailbreak", calibration)
+    hit = p >= calibration["threshold"]
     hard = np.array([r.src.startswith(HARD_BENIGN) for r in rows]) & ~positive
     sources = defaultdict(list)
     for r, h in zip(rows, hit):
@@ -226,10 +235,10 @@ def jailbreak_figures(found, rows, temperature, threshold) -> dict:
 
 
 def planted_figures(sess, hidden: planted.Windows, calibration: dict) -> dict:
-    p = probabilities([run(sess, [row]) for row in hidden.ids], "jailbreak", calibration["temperature"])[:, 1]
-    attack = np.array([r.jailbreak == 1 for r in hidden.rows])
+    p = attack([run(sess, [row]) for row in hidden.ids], "jailbreak", calibration)
+    positive = np.array([r.jailbreak == 1 for r in hidden.rows])
     hit = p >= calibration["threshold"]
-    return {"windows": int(attack.sum()), "auc": auc(p, attack), "recall": float(hit[attack].mean()), "false_positives": float(hit[~attack].mean())}
+    return {"windows": int(positive.sum()), "auc": auc(p, positive), "recall": float(hit[positive].mean()), "false_positives": float(hit[~positive].mean())}
 
 
 def complexity_figures(found, rows, temperature) -> dict:
@@ -293,8 +302,8 @@ def latency(graphs: dict[str, list], lengths=(16, 128, 256), rounds: int = 60) -
 def probes(sess, tok, calibration) -> list[dict]:
     """A few hand-written prompts that are not in the training mix."""
     out, found = [], logits(sess, tok, [t for t, _, _ in PROBES])
-    domain, attack = (probabilities(found, t, calibration[t]["temperature"]) for t in ("domain", "jailbreak"))
-    for (text, want, verdict), p, q in zip(PROBES, domain, attack[:, 1]):
+    domain, hits = probabilities(found, "domain", calibration["domain"]["temperature"]), attack(found, "jailbreak", calibration["jailbreak"])
+    for (text, want, verdict), p, q in zip(PROBES, domain, hits):
         name = DOMAINS[p.argmax()]
         ok = (want is None or want == name) and (q >= calibration["jailbreak"]["threshold"]) == (verdict == "jailbreak")
         out.append({"text": text, "domain": name, "p_domain": round(float(p.max()), 3), "p_jailbreak": round(float(q), 4), "as_expected": bool(ok)})
@@ -309,7 +318,7 @@ def dev_figures(sess, tok, folder: Path, calibration: dict) -> dict:
         found, task = logits(sess, tok, [r.text for r in rows]), name.split("_")[0]
         c = calibration[task]
         if task == "jailbreak":
-            out[name] = jailbreak_figures(found, rows, **c)
+            out[name] = jailbreak_figures(found, rows, c)
         elif task == "complexity":
             out[name] = complexity_figures(found, rows, c["temperature"])
         elif task == "factcheck":
@@ -317,6 +326,6 @@ def dev_figures(sess, tok, folder: Path, calibration: dict) -> dict:
         else:
             out[name] = domain_figures(found, rows, **c)
             # Every domain row is harmless: a second look at false positives.
-            p = probabilities(found, "jailbreak", calibration["jailbreak"]["temperature"])[:, 1]
+            p = attack(found, "jailbreak", calibration["jailbreak"])
             out[name]["jailbreak_false_positives"] = float((p >= calibration["jailbreak"]["threshold"]).mean())
     return out

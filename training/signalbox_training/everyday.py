@@ -46,5 +46,5 @@ def texts() -> list[tuple[str, str]]:
     for file in sorted((Path(__file__).parent / "prompts").glob("*.tsv")):
         for line in file.read_text(encoding="utf-8").splitlines():
             domain, _, text = line.split("\t")
-            pairs.append((text, domain))
+            pairs.append((text.replace("\\n", "\n"), domain))
     return pairs

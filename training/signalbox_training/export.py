@@ -101,7 +101,7 @@ class Graph:
 
 
 def add_wide(g: Graph, fusion: wide.Fusion, length: str) -> str:
-    """The wide part: [batch, COLUMNS] sums of the table rows of every n-gram, those of jailbreak at the worst place."""
+    """The wide part: [batch, COLUMNS] sums of the table rows of every n-gram."""
     index = lambda name, value: g.const(name, np.array(value, np.int64))
     mask = g.op("Cast", ["attention_mask"], to=TensorProto.INT64)
     room = index("wide.room", [0, 0, 0, wide.ORDERS - 1])
@@ -123,28 +123,7 @@ def add_wide(g: Graph, fusion: wide.Fusion, length: str) -> str:
     scale = g.op("Squeeze", [g.op("Gather", [g.const("wide.scale", fusion.scale), found], axis=0), index("two", [2])])
     weights = g.op("Unsqueeze", [g.op("Mul", [scale, count]), index("one", [1])])
     total = g.op("Squeeze", [g.op("MatMul", [weights, rows]), index("one", [1])])
-    total = g.op("Div", [total, g.op("Sqrt", [g.op("ReduceSum", [count, index("one", [1])], keepdims=1)])])
-    before, after = (g.op("Slice", [total, index(f"wide.column{a}", [a]), index(f"wide.column{b}", [b]), index("one", [1])])
-                     for a, b in ((0, wide.ATTACK.start), (wide.ATTACK.stop, wide.COLUMNS)))
-    return g.op("Concat", [before, add_worst(g, rows, weights, mask), after], axis=1)
-
-
-def add_worst(g: Graph, rows: str, weights: str, mask: str) -> str:
-    """wide.worst: [batch, 2] from the table rows [batch, orders x seq, COLUMNS] and their weights [batch, 1, orders x seq]. Only windows that
-    hold as many real tokens as there can be count, so that padding changes nothing."""
-    index = lambda name, value: g.const(name, np.array(value, np.int64))
-    direction = np.zeros((wide.COLUMNS, 1), np.float32)
-    direction[wide.ATTACK] = [[-1], [1]]
-    margins = g.op("MatMul", [rows, g.const("worst.direction", direction)])
-    margins = g.op("Mul", [g.op("Squeeze", [margins, index("two", [2])]), g.op("Squeeze", [weights, index("one", [1])])])
-    margins = g.op("ReduceSum", [g.op("Reshape", [margins, index("worst.orders", [0, wide.ORDERS, -1])]), index("one", [1])], keepdims=1)
-    real = g.op("Unsqueeze", [g.op("Cast", [mask], to=TensorProto.FLOAT), index("one", [1])])
-    sums, filled = (g.op("AveragePool", [x], kernel_shape=[wide.LOCAL], pads=[0, wide.LOCAL - 1], count_include_pad=1) for x in (margins, real))
-    most = g.op("ReduceMax", [filled], axes=[2], keepdims=1)
-    missing = g.op("Mul", [g.op("Sub", [filled, most]), g.const("worst.barred", np.float32(1e4))])
-    largest = g.op("ReduceMax", [g.op("Add", [sums, missing])], axes=[2], keepdims=0)
-    half = wide.LOCAL / np.sqrt(wide.ORDERS * wide.LOCAL) / 2
-    return g.op("Mul", [largest, g.const("worst.half", np.array([-half, half], np.float32))])
+    return g.op("Div", [total, g.op("Sqrt", [g.op("ReduceSum", [count, index("one", [1])], keepdims=1)])])
 
 
 def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] | None = None,
@@ -225,8 +204,9 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
         turned = g.op("MatMul", [mean, g.floats("metric", np.ascontiguousarray(w["metric.weight"].T))])
         outputs["embedding"] = g.op("Div", [turned, g.op("Max", [
             g.op("ReduceL2", [turned], axes=[1], keepdims=1), g.floats("tiny", np.float32(1e-12))])])
-    if fusion is not None and sequence:
-        add_fusion(g, fusion, sequence, outputs, mask, length)
+    topics = [t for t in sequence if t in wide.TOPICS]
+    if fusion is not None and topics:
+        add_fusion(g, fusion, topics, outputs, mask, length)
     for name in outputs:
         g.nodes.append(helper.make_node("Identity", [outputs[name]], [name], name="out_" + name))
 
@@ -271,7 +251,7 @@ def add_tails(g: Graph, w: dict, sequence: list[str], below: str, qkv: tuple[str
     return rest(first, context, lambda part, given: [delta(part, given)])
 
 
-def add_fusion(g: Graph, fusion: wide.Fusion, sequence: list[str], outputs: dict[str, str], mask: str, length: str) -> None:
+def add_fusion(g: Graph, fusion: wide.Fusion, topics: list[str], outputs: dict[str, str], mask: str, length: str) -> None:
     """Add the wide part's logits to those of the trunk."""
     one = g.const("one", np.array([1], np.int64))
     both = add_wide(g, fusion, length)
@@ -279,14 +259,14 @@ def add_fusion(g: Graph, fusion: wide.Fusion, sequence: list[str], outputs: dict
     strange = g.op("Mul", [g.op("Gather", [g.floats("wide.foreign", fusion.foreign), "input_ids"], axis=0), mask])
     share = g.op("Div", [g.op("ReduceSum", [x, one], keepdims=1) for x in (strange, mask)])
     # One vector over the labels of all tasks, each with the weights of its task.
-    order = list(SEQUENCE)
-    picked = [order.index(t) for t in sequence]
+    order = list(wide.TOPICS)
+    picked = [order.index(t) for t in topics]
     columns = np.split(np.arange(sum(len(x) for x in fusion.shift)), np.cumsum([len(x) for x in fusion.shift])[:-1])
     if len(picked) < len(order):
         both = g.op("Gather", [both, g.const("wide.columns", np.concatenate([columns[i] for i in picked]))], axis=1)
     vector = lambda k: g.floats(f"wide.mix{k}", np.concatenate([np.full(len(columns[i]), fusion.mix[i][k], np.float32) for i in picked]))
     trust = lambda base, slope: g.op("Add", [g.op("Mul", [share, slope]), base])
-    names = [t + "_logits" for t in sequence]
+    names = [t + "_logits" for t in topics]
     deep = g.op("Concat", [outputs[n] for n in names], axis=1) if len(names) > 1 else outputs[names[0]]
     total = g.op("Sum", [g.op("Mul", [deep, trust(vector(0), vector(1))]), g.op("Mul", [both, trust(vector(2), vector(3))]),
                          g.floats("wide.shift", np.concatenate([fusion.shift[i] for i in picked]))])
@@ -294,7 +274,7 @@ def add_fusion(g: Graph, fusion: wide.Fusion, sequence: list[str], outputs: dict
     if len(names) > 1:
         parts = g.op("Split", [total, g.const("wide.widths", np.array([len(columns[i]) for i in picked], np.int64))], outputs=len(names), axis=1)
     outputs.update(zip(names, parts))
-    if fusion.noise and "domain" in sequence:
+    if fusion.noise and "domain" in topics:
         sure = g.op("Mul", [g.op("Softmax", [outputs["domain_logits"]], axis=-1), g.floats("noise.kept", np.float32(1 - fusion.noise))])
         outputs["domain_logits"] = g.op("Log", [g.op("Add", [sure, g.floats("noise.even", np.float32(fusion.noise / len(SEQUENCE["domain"])))])])
 

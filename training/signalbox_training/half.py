@@ -19,7 +19,7 @@ from onnx import numpy_helper
 
 from . import export, restore, wide
 from .bundle import entry, replace
-from .model import SEQUENCE, Bundle
+from .model import Bundle
 
 FILE = "model_fp16.onnx"
 
@@ -27,7 +27,7 @@ FILE = "model_fp16.onnx"
 def fusion_of(graph: onnx.ModelProto) -> wide.Fusion:
     """How the wide part is added up in a graph of export.build."""
     t = {x.name: numpy_helper.to_array(x) for x in graph.graph.initializer}
-    widths = [len(labels) for labels in SEQUENCE.values()]
+    widths = wide.WIDTHS
     first = np.cumsum([0, *widths])[:-1]
     mix = np.stack([t[f"wide.mix{k}"][first] for k in range(4)], axis=1)
     exact = t["wide.table"].astype(np.float32) * t["wide.scale"]

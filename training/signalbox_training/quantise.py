@@ -115,3 +115,15 @@ def quantise(net: Bundle, rows: list[list[int]]) -> dict[str, Quantised]:
         layer = net.get_submodule(name)
         out[name] = Quantised(*round_weights((layer.weight * layer.smooth).detach().numpy().T, s.gram))
     return out
+
+
+def as_trained(net: Bundle) -> dict[str, Quantised]:
+    """Round every linear layer of the trunk as the training simulated it (model.rounded_weights), for weights trained with rounding throughout."""
+    out = {}
+    for i in range(LAYERS):
+        for part in PARTS:
+            layer = getattr(net.layers[i], part)
+            w = (layer.weight * layer.smooth).detach().numpy()
+            step = np.abs(w).max(1, keepdims=True) / 127
+            out[f"layers.{i}.{part}"] = Quantised(np.rint(w / step).astype(np.int8).T.copy(), step[:, 0].astype(np.float32))
+    return out

@@ -29,6 +29,7 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
+from . import attacks as attack_rows
 from . import data, scan_texts, synth
 
 BITS = 19
@@ -315,18 +316,22 @@ def examples(folder: Path, leave_out: tuple[str, ...] = (), seed: int = 5) -> Ex
     foreign, clean = scan_texts.world(rng, 60)
     attacks += foreign
     harmless += clean
-    for r in data.read(folder, "jailbreak"):
-        if source_group(r["src"]) in leave_out or data.key(r["text"]) in banned or held_out(r["text"]):
+    documents = []
+    for r in attack_rows.rows(folder, leave_out):
+        if data.key(r.text) in banned or held_out(r.text):
             continue
-        if r["label"] in ("jailbreak", "injection"):
-            attacks.append(r["text"])
-        elif r["label"] == "benign":
-            harmless.append(r["text"])
+        if 1 in (r.jailbreak, r.injection):
+            attacks.append(r.text)
+        elif r.host:
+            documents.append(r.text)
+        elif r.src != "doc/quotes attacks":
+            harmless.append(r.text)
+    harmless += documents
     hosts = []
-    for text in rng.sample(long, 26_000):
+    for text in rng.sample(long, 16_000) + rng.choices(documents, k=14_000):
         host = text
         while len(host) < SIZE + 50:
-            host += "\n" + rng.choice(long)
+            host += "\n" + rng.choice(documents if rng.random() < 0.5 else long)
         hosts.append(host)
     for number, attack in enumerate(attacks):
         if len(attack) <= 600:

@@ -10,10 +10,11 @@ have in one of them only (see assistant.py).
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from pathlib import Path
 
-from . import assistant, synth
+from . import assistant, personal, synth
 from .data import Row, read, subsample
 
 BANDS = (60, 200)  # characters: short, middle, long
@@ -177,5 +178,21 @@ def pii_rows(data: Path) -> list[Row]:
     """Generated texts with 17 types (other types are not judged), tweets with people, places and organisations, texts without any."""
     rows = [Row(r["text"], src="syn/faker", entities=r["entities"]) for r in read(data, "pii_synthetic")]
     rows += [Row(r["text"], src="ner/" + r["src"], entities=r["entities"], partial=True) for r in subsample(read(data, "ner_real"), 4000, lambda r: r["src"])]
+    rows += [Row(r["text"], src="ner/" + r["src"], entities=r["entities"], partial=True) for r in subsample(read(data, "ner_uner"), 3000, lambda r: r["src"])]
     rows += [Row(r["text"], src="neg", entities=[]) for r in subsample(read(data, "pii_negatives"), 5000, lambda r: 0)]
-    return rows
+    rows += [Row(t, src="own/pii", entities=e) for t, e in personal.texts(read(data, "pii_synthetic"))]
+    return rows + technical_rows(data)
+
+
+NAMED = re.compile(r"@|©|\b(?:copyright|author|maintainer|contact|written by|signed-off|licen[cs]e)\b", re.I)
+
+
+def technical_rows(data: Path) -> list[Row]:
+    """Pieces of code, configuration and results of tools without any sign of a person: no personal data."""
+    from . import attacks
+
+    rng, rows = random.Random(34), []
+    for r in attacks.documents(data, False):
+        if r["kind"] in ("code", "configuration", "tool schemas", "diffs and commits"):
+            rows += [Row(t, src="neg/" + r["kind"], entities=[]) for t in attacks.pieces(r["text"], 1, rng) if not NAMED.search(t)]
+    return subsample(rows, 900, lambda r: r.src)

@@ -23,6 +23,7 @@ TRAIN_TOKENS = 128  # longest training row; the positions beyond keep their base
 EMPTY = -100
 BF16 = torch.cpu._is_avx512_bf16_supported()  # emulated elsewhere, five times slower than fp32
 ROUND_FROM = 0.85  # share of the training after which rounding is simulated
+PLANTED = 0.55  # of the attacks that may stand in data
 GAP = 8.0  # weight of the squared difference that rounding makes to the logits
 TIGHTER = 0.95  # of the clip limits, when rounding is refined
 PARTIAL = torch.tensor([l[2:] not in ("PERSON", "GPE", "ORGANIZATION") for l in model.PII])
@@ -56,8 +57,9 @@ def cut(example: Example, hosts: list[list[int]], rng: random.Random) -> tuple[l
     if row.entities is not None:
         start = rng.randrange(len(ids) - size + 1) if len(ids) > size else 0
         return ids[start : start + size], example.labels[start : start + size]
-    safety = row.domain == data.NONE and row.jailbreak != data.NONE and row.complexity is None and row.factcheck == data.NONE
-    if safety and rng.random() < (0.5 if row.jailbreak == 1 else 0.25):
+    attack = 1 in (row.jailbreak, row.injection)
+    safety = row.domain == data.NONE and row.complexity is None and row.factcheck == data.NONE and row.jailbreak + row.injection > 2 * data.NONE
+    if attack and rng.random() < (PLANTED if row.injection == 1 else 0.15):
         part = ids
         longest = rng.randint(24, 96)
         if len(part) > longest:  # the start and the end of an attack say what it is, its middle often does not
@@ -66,18 +68,49 @@ def cut(example: Example, hosts: list[list[int]], rng: random.Random) -> tuple[l
         host = filler(hosts, room if rng.random() < 0.6 else rng.randint(room // 4, room), rng)
         at = rng.randint(0, len(host))
         return host[:at] + part + host[at:], None
+    if row.host and rng.random() < 0.3:
+        return filler(hosts, size, rng), None
     if len(ids) <= size:
         return ids, None
     if safety:
         draw = rng.random()
-        if row.src.startswith("own/") or (row.jailbreak == 1 and row.src.startswith("syn/injection")):
+        if row.jailbreak == 1 and row.src.startswith("syn/injection"):
             return (ids[:size] if draw < 0.1 else ids[-size:]), None
-        if draw < 0.15 or (row.jailbreak == 0 and draw < 0.5):
+        if draw < 0.15 or (not attack and draw < 0.7):
             start = rng.randrange(len(ids) - size + 1)
             return ids[start : start + size], None
+        if attack and draw < 0.3:
+            return ids[-size:], None
     if row.complexity is not None and rng.random() < 0.3:
         return ids[-size:], None
     return ids[:size], None
+
+
+SHARES = {"domain": 15000, "pii": 11000, "grade": 5000, "distil": 1200}  # rows of an epoch; all of safety
+
+
+def group(row: data.Row) -> str:
+    """Which part of an epoch a row belongs to."""
+    if row.entities is not None:
+        return "pii"
+    if row.domain >= 0:
+        return "domain"
+    if row.complexity or row.factcheck >= 0:
+        return "grade"
+    return "distil" if row.src == "distil" else "safety"
+
+
+def epoch(rows: list[data.Row], rng: random.Random) -> list[int]:
+    """The rows of an epoch: of the large sets a part, drawn anew each time; plain prompts of our own twice as often."""
+    groups: dict[str, list[int]] = {}
+    for i, r in enumerate(rows):
+        groups.setdefault(group(r), []).append(i)
+    picked = groups.pop("safety", [])
+    for name, members in groups.items():
+        own = [i for i in members if rows[i].src == "own/everyday"]
+        others = [i for i in members if rows[i].src != "own/everyday"]
+        picked += own + rng.sample(others, min(len(others), max(0, SHARES[name] - len(own))))
+    return picked
 
 
 def filler(hosts: list[list[int]], length: int, rng: random.Random) -> list[int]:
@@ -202,10 +235,11 @@ class Losses:
             weight = torch.tensor([r.weight for r in rows])
             each = F.cross_entropy(out["domain"], domain, reduction="none", ignore_index=EMPTY, label_smoothing=0.06) * weight
             total = total + self.add("domain", each.sum() / (domain != EMPTY).sum().clamp(min=8))
-        attack = torch.tensor([r.jailbreak if r.jailbreak >= 0 else EMPTY for r in rows])
-        if (attack != EMPTY).any():
-            each = F.cross_entropy(out["jailbreak"], attack, weight=torch.tensor([1.0, 2.0]), reduction="sum", ignore_index=EMPTY, label_smoothing=0.02)
-            total = total + self.add("jailbreak", each / (attack != EMPTY).sum().clamp(min=8))
+        for task in model.ATTACKS:
+            attack = torch.tensor([y if (y := getattr(r, task)) >= 0 else EMPTY for r in rows])
+            if (attack != EMPTY).any():
+                each = F.cross_entropy(out[task], attack, weight=torch.tensor([1.0, 1.5]), reduction="sum", ignore_index=EMPTY, label_smoothing=0.02)
+                total = total + self.add(task, each / (attack != EMPTY).sum().clamp(min=8))
         graded = [i for i, r in enumerate(rows) if r.complexity]
         if graded:
             want = torch.tensor([rows[i].complexity for i in graded])
@@ -252,12 +286,14 @@ def calibrate(net: model.Bundle, rows: list[list[int]]) -> None:
 
 def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dict | None = None, log_every: int = 50,
           threads: int = 2, start_from: Path | None = None, rounding: bool = True, only_bare_tasks: bool = False, tuned: str = "all", refine: bool = False,
-          rate: float = 1.0, round_from: float = ROUND_FROM) -> model.Bundle:
+          rate: float = 1.0, round_from: float = ROUND_FROM, rounded_throughout: bool = False) -> model.Bundle:
     """Train, from `start_from` or the base weights, saving `out` every few hundred steps; `minutes`
     bounds the time (the schedule follows it). `only_bare_tasks` keeps rows of jailbreak, complexity
     and factcheck only, for leave-one-source-out runs. `tuned` is what learns: all, adapters (and heads)
     or heads. `refine` goes on with calibrated weights: rounding from the start, a quarter of the rate
-    and tighter limits. `rate` is a factor of the learning rates, `round_from` the share after which rounding is simulated."""
+    and tighter limits. `rate` is a factor of the learning rates, `round_from` the share after which rounding is simulated.
+    `rounded_throughout` goes on with calibrated weights that compute as their int8 twins do from the first step: what is trained is what is
+    shipped, at the cost of one pass a step."""
     torch.manual_seed(SEED)
     torch.set_num_threads(threads)
     rng = random.Random(SEED)
@@ -266,19 +302,18 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
         rows = data.bare(rows)
     rows += [data.Row(t, src="distil") for t in distil_rows(folder, 500 if only_bare_tasks else 6000)]
     tok = batches.tokenizer()
-    if start_from:  # few against many: seen several times an epoch
-        rows += [r for r in rows if r.src == "own/everyday"] * 2
     examples = [Example(r, e) for r, e in zip(rows, tok.encode_batch([r.text[:6000] for r in rows], add_special_tokens=False))]
-    hosts = [e.ids for e in examples if e.row.jailbreak == 0 and 40 <= len(e.ids)]
+    hosts = [e.ids for e in examples if e.row.host and 40 <= len(e.ids)]
     net = model.load(start_from, 0.1) if start_from else model.from_base(0.1)
     teacher = model.from_base(0.0).eval()
     for name, parameter in net.named_parameters():
         parameter.requires_grad_(name.startswith(TUNED[tuned]) and not name.startswith("metric."))
     net.train()
-    if not refine:
+    if not refine and not rounded_throughout:
         net.uncalibrate()
     opt = torch.optim.AdamW(groups(net, *(rate * r for r in ((8e-5, 5e-4) if start_from else (1e-4, 6e-4))), 0.88), betas=(0.9, 0.98), eps=1e-6, fused=True)
     losses, steps, start, rounded = Losses(rows), 0, time.time(), refine
+    net.round(rounded_throughout)
     if refine:
         net.centre()
         for layer in (m for m in net.modules() if isinstance(m, model.Linear)):
@@ -286,12 +321,13 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
         for group in opt.param_groups:
             group["base"] *= 0.25
     near = None if only_bare_tasks else Neighbours(folder, tok, random.Random(SEED))
-    cuts, order = [], []
+    cuts, order = {}, []
 
     def next_epoch():
         nonlocal cuts, order
-        cuts = [cut(e, hosts, rng) for e in examples]
-        order = batches.by_length([len(c) + 2 for c, _ in cuts], 2048, 48, rng)
+        picked = epoch(rows, rng)
+        cuts = {i: cut(examples[i], hosts, rng) for i in picked}
+        order = [[picked[k] for k in batch] for batch in batches.by_length([len(cuts[i][0]) + 2 for i in picked], 2048, 48, rng)]
 
     next_epoch()
     total = max(1, int(len(order) * epochs))
@@ -303,9 +339,9 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
                 torch.save(net.state_dict(), out)
                 print(f"trained {steps} steps in {(time.time() - start) / 60:.1f} minutes", flush=True)
                 return net.eval()
-            if rounding and not rounded and progress >= round_from:
+            if rounding and not rounded and not rounded_throughout and progress >= round_from:
                 torch.save(net.state_dict(), out.with_suffix(".float.pt"))
-                calibrate(net, [batches.wrap(cuts[i][0]) for i in rng.sample(range(len(cuts)), 300)])
+                calibrate(net, [batches.wrap(cuts[i][0]) for i in rng.sample(sorted(cuts), 300)])
                 rounded = True
             factor = min(1.0, (steps + 1) / 100) * (1 - progress)
             for group in opt.param_groups:
@@ -315,7 +351,7 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
             for n, i in enumerate(batch):
                 if cuts[i][1] is not None:
                     labels[n, 1 : 1 + len(cuts[i][1])] = torch.tensor(cuts[i][1])
-            hold = steps % 3 == 0 or any(r.src == "distil" for r in picked)
+            hold = steps % 6 == 0 or any(r.src == "distil" for r in picked)
             with torch.autocast("cpu", torch.bfloat16, enabled=BF16):
                 if rounded:
                     net.eval()
@@ -328,9 +364,9 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
                         target = teacher(x, mask)["embedding"].float()
             result = {k: v.float() for k, v in result.items()}
             loss = losses(result, picked, labels)
-            if near and steps % 2 == 1:
+            if near and steps % 4 == 1:
                 loss = loss + 0.5 * losses.add("intent", near.same_intent(net))
-            if near and steps % 4 == 2:
+            if near and steps % 8 == 2:
                 loss = loss + 0.5 * losses.add("judged", near.judged(net))
             if hold:
                 loss = loss + 4.0 * losses.add("embedding", held_to_base(result["embedding"], target))
@@ -362,8 +398,10 @@ if __name__ == "__main__":
     parser.add_argument("--start-from", type=Path, help="refine these weights")
     parser.add_argument("--rate", type=float, default=1.0, help="factor of the learning rates")
     parser.add_argument("--round-from", type=float, default=ROUND_FROM, help="share of the training after which rounding is simulated")
+    parser.add_argument("--rounded", action="store_true", help="go on with calibrated weights, rounding simulated from the first step")
+    parser.add_argument("--leave-out", nargs="*", default=[], help="prefixes of sources of attacks that are not learnt from")
     parser.add_argument("--refine-rounding", action="store_true", help="go on with calibrated weights, for closer int8")
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
     train(args.data, args.out, args.epochs, args.minutes, threads=args.threads, start_from=args.start_from, refine=args.refine_rounding,
-          rate=args.rate, round_from=args.round_from)
+          rate=args.rate, round_from=args.round_from, rounded_throughout=args.rounded, leave_out={"jailbreak": tuple(args.leave_out)})

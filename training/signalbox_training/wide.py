@@ -7,14 +7,13 @@ hashes are computed in the graph, so that nobody outside it knows of this part.
     h1 = id,  h_n = (h_{n-1} * MULTIPLIER + id) mod BUCKETS  (salted with n),
     wide = sum over all n-grams of table[h] / sqrt(number of n-grams)
 
-An attack may be one sentence of a long text, of which the sum over all n-grams says little. For jailbreak the
-wide part is therefore that of the worst place: the largest sum over LOCAL neighbouring tokens, each with the
-n-grams that begin at it.
+It serves the topic tasks alone. Attacks share their words and signs with honest text (markdown, code, "you must"),
+which a sum of n-grams cannot tell apart: with it the first bundles read agent prompts and READMEs as attacks.
 
 How far each part is to be trusted depends on how foreign the text is to the vocabulary: x is the
 share of pieces that continue a word or hold a letter beyond ASCII. The logits that leave the graph
 are deep * (a0 + a1 x) + wide * (b0 + b1 x) + c with a0 = 1, fitted for each task on held-out rows
-of the training sets by likelihood, for jailbreak on windows with planted attacks as well (planted.py).
+of the training sets by likelihood.
 Those of the domain are then the logarithm of (1 - e) p + e / classes: the share e of the labels is taken for
 wrong, so that no text is surer than the labels are right.
 """
@@ -31,16 +30,15 @@ import torch
 import torch.nn.functional as F
 
 from . import batches, data, tasks
-from .model import DOMAINS, SEQUENCE
+from .model import ATTACKS, DOMAINS, SEQUENCE
 
 BUCKETS = 3 << 17
 ORDERS = 4
 MULTIPLIER = 1_000_003  # a prime; hash (< 2^19) times it plus an id stays far below 2^63
 SALT = 7_919  # a prime; keeps a bigram from meeting the unigram of the same hash
-WIDTHS = [len(labels) for labels in SEQUENCE.values()]
+TOPICS = {task: labels for task, labels in SEQUENCE.items() if task not in ATTACKS}
+WIDTHS = [len(labels) for labels in TOPICS.values()]
 COLUMNS = sum(WIDTHS)
-LOCAL = 16
-ATTACK = slice(WIDTHS[0], WIDTHS[0] + WIDTHS[1])  # the columns of jailbreak
 
 
 def hashes(ids: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -96,8 +94,6 @@ def extra_rows(folder: Path) -> list[data.Row]:
     for r in data.read(folder, "openstax_text"):
         if r.get("label") in DOMAINS:
             rows.append(data.domain_row(r, weight=0.3))
-    for row in rows:
-        row.jailbreak = 0
     return rows
 
 
@@ -116,7 +112,7 @@ def prepare(folder: Path, leave_out: dict | None = None) -> list[data.Row]:
         if k and k not in seen and data.bucket(row.text, data.HELD_OUT_ONE_IN) != 0:
             seen.add(k)
             train.append(row)
-    return train
+    return [r for r in train if r.domain >= 0 or r.complexity or r.factcheck >= 0]
 
 
 def train(folder: Path, epochs: int = 24, rate: float = 0.06, decay: float = 2e-6, threads: int = 1, log=print, leave_out: dict | None = None,
@@ -149,7 +145,7 @@ def train(folder: Path, epochs: int = 24, rate: float = 0.06, decay: float = 2e-
             out = scores(table, x, picked, drop=0.3)
             loss = sum(
                 (F.cross_entropy(o, y[picked], reduction="none") * w[picked]).sum()
-                for o, y, w in zip(out.split(WIDTHS, 1), want, weight)
+                for o, y, w in zip(out.split(WIDTHS, 1), *topics(want, weight))
             )
             opt.zero_grad(set_to_none=True)
             loss.backward()
@@ -170,7 +166,8 @@ def targets(rows: list[data.Row]) -> tuple[list[torch.Tensor], list[torch.Tensor
     """For each task, the wanted probabilities [rows, classes] and the weight of every row, 0 where it has no label."""
     level = tasks.level_weights(rows)
     columns = {
-        "domain": [(r.domain, r.weight) for r in rows], "jailbreak": [(r.jailbreak, 1.0) for r in rows], "factcheck": [(r.factcheck, 1.0) for r in rows],
+        "domain": [(r.domain, r.weight) for r in rows], "factcheck": [(r.factcheck, 1.0) for r in rows],
+        "jailbreak": [(r.jailbreak, 1.0) for r in rows], "injection": [(r.injection, 1.0) for r in rows],
     }
     want, weight = [], []
     for task, labels in SEQUENCE.items():
@@ -186,6 +183,11 @@ def targets(rows: list[data.Row]) -> tuple[list[torch.Tensor], list[torch.Tensor
     return want, weight
 
 
+def topics(*lists: list) -> list[list]:
+    """Of lists with an item a task those of the tasks that the table serves."""
+    return [[x for task, x in zip(SEQUENCE, items) if task in TOPICS] for items in lists]
+
+
 def scores(table: torch.nn.EmbeddingBag, x: Bags, picked: np.ndarray, drop: float = 0.0) -> torch.Tensor:
     """Summed rows of the table; `drop` leaves out that share of the n-grams."""
     buckets, offsets, weights = x.batch(picked)
@@ -194,34 +196,15 @@ def scores(table: torch.nn.EmbeddingBag, x: Bags, picked: np.ndarray, drop: floa
     return table(buckets, offsets, weights)
 
 
-def worst(table: np.ndarray, ids: list[list[int]]) -> np.ndarray:
-    """The local logits of jailbreak, [rows, 2]: half the largest margin, less and more."""
-    out = np.zeros((len(ids), 2), np.float32)
-    margins = table[:, ATTACK.stop - 1] - table[:, ATTACK.start]
-    for i, row in enumerate(ids):
-        found, _ = hashes(np.asarray(row, np.int64), np.array([0, len(row)]))
-        each, at = np.zeros(len(row)), 0
-        for n in range(1, ORDERS + 1):
-            size = max(0, len(row) - n + 1)
-            each[:size] += margins[found[at : at + size]]
-            at += size
-        width = min(LOCAL, len(row))
-        running = np.concatenate([[0], np.cumsum(each)])
-        out[i] = (running[width:] - running[:-width]).max() / np.sqrt(ORDERS * LOCAL) * np.array([-0.5, 0.5])
-    return out
-
-
 def all_scores(table: np.ndarray, ids: list[list[int]]) -> torch.Tensor:
     """The wide logits of rows, [rows, COLUMNS]."""
     bag, x = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(table), mode="sum"), bags(ids)
-    out = torch.cat([scores(bag, x, np.arange(i, min(i + 2048, len(ids)))) for i in range(0, len(ids), 2048)])
-    out[:, ATTACK] = torch.from_numpy(worst(table, ids))
-    return out
+    return torch.cat([scores(bag, x, np.arange(i, min(i + 2048, len(ids)))) for i in range(0, len(ids), 2048)])
 
 
 @dataclass
 class Fusion:
-    """How the two parts are added up, for each task: see the head of this file."""
+    """How the two parts are added up, for each topic task: see the head of this file."""
 
     exact: np.ndarray  # float32 [BUCKETS, COLUMNS], before quantisation
     table: np.ndarray  # int8 [BUCKETS, COLUMNS]
@@ -243,7 +226,7 @@ class Fusion:
         self.shift[task] = self.shift[task] / np.float32(temperature)
 
     def reference(self, ids: list[list[int]], deep: list[np.ndarray]) -> list[np.ndarray]:
-        """The fused logits of rows in fp32, from the deep logits of each task."""
+        """The fused logits of rows in fp32, from the deep logits of each topic task."""
         wide = np.split(all_scores(self.exact, ids).numpy(), np.cumsum(WIDTHS)[:-1], axis=1)
         x = foreign_share(self.foreign, ids)
         return [self.logits(i, d, w, x) for i, (d, w) in enumerate(zip(deep, wide))]
@@ -281,7 +264,7 @@ def fuse(table: np.ndarray, tok, deep: list[np.ndarray], ids: list[list[int]], r
     wide = all_scores(small * scale, ids)
     share = torch.from_numpy(foreign_share(foreign, ids))
     mixes, shifts = [], []
-    for logits, part, y, importance in zip(deep, wide.split(WIDTHS, 1), *targets(rows)):
+    for logits, part, y, importance in zip(deep, wide.split(WIDTHS, 1), *topics(*targets(rows))):
         known = importance > 0
         d, w, s, y, importance = torch.from_numpy(logits)[known], part[known], share[known], y[known], importance[known]
         mix = torch.tensor([1.0, 0.0, 0.5, 0.0], requires_grad=True)

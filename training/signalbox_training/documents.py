@@ -1,0 +1,132 @@
+"""From the log-odds of windows to the probability that a text holds an attack.
+
+The largest of n scores grows with n, attack or not. What a text is judged by is therefore fitted on whole texts:
+
+    log-odds = bias + w1 z1 + w2 z2 + w3 z3 - length ln(n)
+
+with z1 >= z2 >= z3 the largest log-odds of its windows (the last one again where there are fewer), n the windows that
+cover it, and no weight below zero. Harmless texts are those of repositories that nothing was learnt from, by kind, held-out
+prompts, and texts of up to 150,000 tokens put together from them; attacks are held-out ones, alone and planted in such
+texts. The threshold is the least one at which at most FALSE_POSITIVES of the harmless texts count, every kind alike.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from . import batches, data, evaluate
+from .model import ATTACKS
+
+FALSE_POSITIVES = 0.005
+PRIOR = 0.15  # of attacks; that of the texts that the probabilities are judged on
+PER_KIND, MOST = 110, 24  # texts of a kind, windows of a text that are read
+LONG = (60, 200, 700, 1500)  # windows of texts that are put together
+CHOICES = np.round(np.arange(0.3, 0.981, 0.02), 2)
+
+
+@dataclass
+class Text:
+    """What was read of one text: log-odds [windows, tasks], the windows that cover it, and what it is."""
+
+    odds: np.ndarray
+    windows: int
+    kind: str
+    labels: tuple[int, int]  # jailbreak, injection; data.NONE where open
+
+    def features(self, task: int) -> list[float]:
+        z = np.sort(self.odds[:, task])[::-1]
+        top = [z[min(k, len(z) - 1)] for k in range(3)]
+        return [*top, np.log(self.windows)]
+
+
+def read(sess, tok, texts: list[str], rng: random.Random) -> list[tuple[np.ndarray, int]]:
+    """The log-odds of at most MOST windows of each text, and how many cover it."""
+    out = []
+    for content in batches.content(tok, texts):
+        rows = batches.windows(content, size=batches.SAFETY_WINDOW, stride=batches.SAFETY_STRIDE)
+        n = len(rows)
+        if n > MOST:
+            rows = rows[:1] + rng.sample(rows[1:], MOST - 1)
+        found = [evaluate.run(sess, rows[i : i + 8]) for i in range(0, len(rows), 8)]
+        out.append((np.stack([np.concatenate([f[t][:, 1] - f[t][:, 0] for f in found]) for t in ATTACKS], 1), n))
+    return out
+
+
+def texts(sess, tok, folder, held: list[data.Row], seed: int = 51) -> list[Text]:
+    """The texts to fit on."""
+    from . import attacks
+
+    rng, out, kinds = random.Random(seed), [], {}
+    for r in attacks.documents(folder, True):
+        if r["kind"] != "quotes attacks":
+            kinds.setdefault(r["kind"], []).append(r["text"])
+    for r in held:
+        if r.jailbreak == 0:
+            kinds.setdefault("chat" if r.injection == data.NONE else "held " + r.src.split("/")[0], []).append(r.text)
+    hosts = []
+    for kind, members in sorted(kinds.items()):
+        picked = rng.sample(members, min(len(members), PER_KIND * (4 if kind == "chat" else 1)))
+        chat = kind in ("chat", "clothing")
+        for text, (odds, n) in zip(picked, read(sess, tok, picked, rng)):
+            out.append(Text(odds, n, kind, (0, data.NONE if chat else 0)))
+            if not chat and 200 < len(text) < 20000:
+                hosts.append(text)
+    harmless = [t.odds for t in out if t.labels[1] == 0]
+    for n in LONG:  # long texts of many documents
+        for _ in range(40):
+            odds = np.concatenate([rng.choice(harmless) for _ in range(max(2, n // 8))])
+            out.append(Text(odds[:n], n, f"long {n}", (0, 0)))
+    found = [r for r in held if 1 in (r.jailbreak, r.injection) and not r.variant]
+    rng.shuffle(found)
+    found = found[:900]
+    for r, (odds, n) in zip(found, read(sess, tok, [r.text for r in found], rng)):
+        out.append(Text(odds, n, "attack", (r.jailbreak, r.injection)))
+    able = [r for r in found if r.injection == 1]
+    planted = []
+    for r in rng.choices(able, k=700):
+        host = rng.choice(hosts)
+        at = host.rfind("\n", 0, rng.randrange(len(host))) + 1
+        planted.append((r, host[:at] + r.text[:1500] + "\n" + host[at:]))
+    for (r, _), (odds, n) in zip(planted, read(sess, tok, [t for _, t in planted], rng)):
+        out.append(Text(odds, n, "planted", (r.jailbreak, 1)))
+    return out
+
+
+def fit(found: list[Text], task: int) -> tuple[dict, float, dict]:
+    """(the manifest's `document`, the threshold, figures) of one task."""
+    known = [t for t in found if t.labels[task] != data.NONE]
+    x = np.array([t.features(task) for t in known])
+    y = np.array([t.labels[task] == 1 for t in known])
+    sizes = {}
+    for t in known:
+        sizes[t.kind] = sizes.get(t.kind, 0) + 1
+    weight = np.array([1 / sizes[t.kind] for t in known])
+    weight[y] *= PRIOR / weight[y].sum()
+    weight[~y] *= (1 - PRIOR) / weight[~y].sum()
+    sign = np.where(y, 1.0, -1.0)
+
+    def loss(p):
+        z = p[0] + x[:, :3] @ p[1:4] - p[4] * x[:, 3]
+        value = weight @ np.logaddexp(0, -sign * z) + 1e-3 * np.square(p[1:4] - np.array([1, 0, 0])).sum()
+        g = -weight * sign / (1 + np.exp(sign * z))
+        grad = np.array([g.sum(), *(g @ x[:, :3]), -(g @ x[:, 3])])
+        grad[1:4] += 2e-3 * (p[1:4] - np.array([1, 0, 0]))
+        return value, grad
+
+    p = minimize(loss, np.array([0, 1.0, 0, 0, 0.5]), jac=True, method="L-BFGS-B", bounds=[(None, None)] + [(0, None)] * 4).x
+    score = 1 / (1 + np.exp(-(p[0] + x[:, :3] @ p[1:4] - p[4] * x[:, 3])))
+    kinds = sorted({t.kind for t, a in zip(known, y) if not a})
+    of = {k: score[np.array([t.kind == k for t in known]) & ~y] for k in kinds}
+    rate = lambda t: float(np.mean([(of[k] >= t).mean() for k in kinds]))
+    threshold = next((float(t) for t in CHOICES if rate(t) <= FALSE_POSITIVES), float(CHOICES[-1]))
+    figures = {"texts": len(known), "auc": evaluate.auc(score, y), "false_positives": rate(threshold),
+               "by_kind": {k: [len(of[k]), float((of[k] >= threshold).mean())] for k in kinds},
+               "recall": {k: [int(m.sum()), float((score[m] >= threshold).mean())]
+                          for k in ("attack", "planted") if (m := np.array([t.kind == k for t in known]) & y).any()},
+               "ece": evaluate.ece(np.maximum(score, 1 - score), (score >= 0.5) == y)}
+    shape = {"bias": round(float(p[0]), 4), "top": [round(float(v), 4) for v in p[1:4]], "length": round(float(p[4]), 4)}
+    return shape, threshold, figures
