@@ -95,8 +95,9 @@ type Source struct {
 	Engine  *Engine
 	Signals signal.Mask // 0 for all of the engine's
 	// Foreign: it serves texts in other languages than English, beside a source that serves all. Of the
-	// request it gives ForeignTopics, in place of the other, when the last user message is in such a language.
-	// Attacks it looks for in the texts that are, as the other source does as well: the higher score counts.
+	// request it gives ForeignTopics when the last user message is in such a language: Domain together with the
+	// other source, by the geometric mean of the probabilities, the rest in its place. Attacks it looks for in
+	// the texts that are, as the other source does as well: the higher score counts.
 	Foreign bool
 }
 
@@ -122,6 +123,9 @@ func New(sources []Source, opts Options) (*Classifier, error) {
 	}
 	if alone := c.foreign &^ c.neural; alone != 0 {
 		return nil, fmt.Errorf("%v come from a bundle for other languages alone", alone.Kinds())
+	}
+	if err := c.sameLabels(); err != nil {
+		return nil, err
 	}
 	if opts.Patterns && c.neural.Has(signal.PII) {
 		return nil, errors.New("pii comes from a bundle and from patterns alone")
@@ -312,7 +316,7 @@ func (c *Classifier) runEngines(ctx context.Context, g *gather) {
 	if need == 0 {
 		return
 	}
-	g.req.tongues = c.foreign&need != 0
+	c.askForeign(g.req, need)
 	if err := g.prepare(ctx, need); err != nil {
 		g.fail(need, reasonOf(ctx, err))
 		return
@@ -340,9 +344,10 @@ func (c *Classifier) share(g *gather) []Source {
 				continue
 			}
 			if s.Signals = g.wanted(s.Signals); foreign {
-				s.Signals &= g.req.foreignKinds()
-				elsewhere |= s.Signals & ForeignTopics
-				joint |= s.Signals & attackKinds & c.ready()
+				s.Signals = g.req.foreignKinds(s.Signals)
+				both := s.Signals & jointKinds & c.ready()
+				elsewhere |= s.Signals & ForeignTopics &^ both
+				joint |= both
 			} else {
 				s.Signals &^= elsewhere
 			}

@@ -176,6 +176,16 @@ func (e *Engine) Signals() signal.Mask { return e.signals }
 // Ready reports whether the engine can compute its signals.
 func (e *Engine) Ready() bool { return e.session != nil }
 
+// taskOf returns the task that gives k, nil when there is none.
+func (e *Engine) taskOf(k signal.Kind) *task {
+	for i := range e.tasks {
+		if e.tasks[i].kind == k {
+			return &e.tasks[i]
+		}
+	}
+	return nil
+}
+
 // tasksOf binds the tasks of a manifest to signals. A task that is no signal of this package, or not
 // of its kind, is an error.
 func tasksOf(m *bundle.Manifest) ([]task, error) {

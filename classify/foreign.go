@@ -2,6 +2,8 @@ package classify
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"slices"
 
 	"signalbox/classify/language"
@@ -12,13 +14,55 @@ import (
 // was another one, the source for all texts has read it as well.
 const foreignProbability = 0.8
 
-// isForeign reports whether a text is in another language than English, as far as that can be told.
-func isForeign(text string) bool {
-	code, p, ok := language.Detect(text)
-	return ok && code != "en" && p >= foreignProbability
+// leastProbability is what a label has at least when two engines are asked: less is noise, and nobody
+// rules a label out alone.
+const leastProbability = 1e-9
+
+// tongue is whether a text is in another language than English, as far as that can be told.
+type tongue uint8
+
+const (
+	tongueUntold tongue = iota // nobody asked
+	tongueNative               // it is in English, or in no language that can be told
+	tongueForeign
+)
+
+// tongueOf judges what language.Detect says.
+func tongueOf(code string, p float64, ok bool) tongue {
+	if ok && code != "en" && p >= foreignProbability {
+		return tongueForeign
+	}
+	return tongueNative
 }
 
-// tellLanguages marks the units in other languages.
+// tongues is what tells the texts of a request in other languages: a memo of those that were asked about
+// before. A nil memo says that nobody wants to know.
+type tongues struct {
+	memo    *memo
+	entries int // that it holds at most, 0 for none
+}
+
+// askForeign makes the request tell languages, if a source for others can run and gives some of need.
+func (c *Classifier) askForeign(r *request, need signal.Mask) {
+	for i := range c.sources {
+		if s := &c.sources[i]; s.Foreign && s.Signals&need != 0 && s.Engine.Ready() {
+			r.tongues = tongues{&s.Engine.memo, c.opts.Memo}
+			return
+		}
+	}
+}
+
+// language tells the language of the last user message as language.Detect does, once. It is for the
+// caller's goroutine.
+func (r *request) language() (code string, p float64, ok bool) {
+	if d := &r.detected; !d.told {
+		d.code, d.p, d.ok = language.Detect(r.text.LastUser)
+		d.told = true
+	}
+	return r.detected.code, r.detected.p, r.detected.ok
+}
+
+// tellLanguages marks the units in other languages. Its error is that of ctx.
 func (r *request) tellLanguages(ctx context.Context) error {
 	for i := range r.units {
 		if i&63 == 0 {
@@ -27,39 +71,133 @@ func (r *request) tellLanguages(ctx context.Context) error {
 			}
 		}
 		if u := &r.units[i]; u.kinds&attackKinds != 0 {
-			u.foreign = isForeign(u.text)
+			if err := r.tellLanguage(ctx, u); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// foreignKinds returns the signals that a source for other languages has something to say of.
-func (r *request) foreignKinds() signal.Mask {
+// tellLanguage marks a unit. Of a text that was in an earlier request it costs a look-up by the digest,
+// which engines need in any case. Its error is that of ctx.
+func (r *request) tellLanguage(ctx context.Context, u *unit) error {
+	if r.tongues.entries <= 0 {
+		u.tongue = r.detect(u.text)
+		return nil
+	}
+	sum, err := u.digest(ctx)
+	if err != nil {
+		return err
+	}
+	key := memoKey{text: sum, kind: signal.Language}
+	m, ok := r.tongues.memo.get(&key)
+	if !ok {
+		m.tongue = r.detect(u.text)
+		r.tongues.memo.put(&key, &m, r.tongues.entries)
+	}
+	u.tongue = m.tongue
+	return nil
+}
+
+func (r *request) detect(text string) tongue {
+	if text == r.text.LastUser {
+		return tongueOf(r.language())
+	}
+	return tongueOf(language.Detect(text))
+}
+
+// topicTongue tells that of the last user message, which mostly is a unit as well.
+func (r *request) topicTongue() tongue {
+	for i := len(r.units) - 1; i >= 0; i-- {
+		if u := &r.units[i]; u.tongue != tongueUntold && u.text == r.text.LastUser {
+			return u.tongue
+		}
+	}
+	return tongueOf(r.language())
+}
+
+// foreignKinds returns the members of need that a source for other languages has something to say of.
+func (r *request) foreignKinds(need signal.Mask) signal.Mask {
 	var m signal.Mask
-	if isForeign(r.text.LastUser) {
-		m = ForeignTopics
+	if need&ForeignTopics != 0 && r.topicTongue() == tongueForeign {
+		m = need & ForeignTopics
 	}
 	for i := range r.units {
-		if u := &r.units[i]; u.foreign {
-			m |= u.kinds & attackKinds
+		if u := &r.units[i]; u.tongue == tongueForeign {
+			m |= need & u.kinds & attackKinds
 		}
 	}
 	return m
 }
 
-// merge returns what two engines say of attacks together: the higher score of each origin and of
-// all, by the labels and the threshold of the one that reads every text. Both values are known.
+// jointKinds are the signals that a source for other languages gives together with that for all texts.
+const jointKinds = attackKinds | 1<<signal.Domain
+
+// sameLabels checks that the engines that give the domain together know the same ones.
+func (c *Classifier) sameLabels() error {
+	var have []string
+	for i := range c.sources {
+		s := &c.sources[i]
+		if !s.Signals.Has(signal.Domain) {
+			continue
+		}
+		t := s.Engine.taskOf(signal.Domain)
+		switch {
+		case t == nil: // the bundle is missing
+		case have == nil:
+			have = t.Labels
+		case !slices.Equal(have, t.Labels):
+			return fmt.Errorf("bundle %q: its labels of domain are not those of the bundle for all languages", s.Engine.name)
+		}
+	}
+	return nil
+}
+
+// merge returns what two engines say together. Both values are known. The source is the one that reads
+// every text.
 func (c *Classifier) merge(k signal.Kind, a, b *signal.Value) signal.Value {
 	at := slices.IndexFunc(c.sources, func(s Source) bool { return !s.Foreign && s.Signals.Has(k) })
 	e := c.sources[at].Engine
 	if b.Source == e.name {
 		a, b = b, a
 	}
-	out := *a
+	var out signal.Value
+	if k == signal.Domain {
+		out = mean(a, b)
+	} else {
+		out = worse(e.taskOf(k), a, b)
+	}
 	out.Elapsed = max(a.Elapsed, b.Elapsed)
+	return out
+}
+
+// mean returns the geometric mean of two values with the same labels: two models that were made apart
+// are right more often together than either alone.
+func mean(a, b *signal.Value) signal.Value {
+	out := *a
+	probs, sum, best := make([]float64, len(a.Probs)), 0.0, 0
+	for i := range probs {
+		probs[i] = math.Sqrt(max(float64(a.Probs[i]), leastProbability) * max(float64(b.Probs[i]), leastProbability))
+		sum += probs[i]
+		if probs[i] > probs[best] {
+			best = i
+		}
+	}
+	out.Probs = make([]float32, len(probs))
+	for i, p := range probs {
+		out.Probs[i] = float32(p / sum)
+	}
+	out.Label, out.Score = a.Labels[best], min(probs[best]/sum, 1)
+	return out
+}
+
+// worse returns what two engines say of attacks: the higher score of each origin and of all, by the
+// labels and the threshold of t, the task of the first.
+func worse(t *task, a, b *signal.Value) signal.Value {
+	out := *a
 	if b.Score > a.Score {
 		out.Probs = make([]float32, len(a.Probs))
-		t := &e.tasks[slices.IndexFunc(e.tasks, func(t task) bool { return t.kind == k })]
 		t.conclude(b.Score, a.Probs, &out)
 	}
 	out.Verdicts = slices.Clone(a.Verdicts)

@@ -2,7 +2,13 @@ package classify
 
 import (
 	"context"
+	"fmt"
+	"math"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
@@ -54,20 +60,20 @@ func TestOtherLanguagesAreReadByTheSourceForThem(t *testing.T) {
 		jailbreak string
 		runs      bool
 	}{
-		"English": {user(english), "test", "benign", false},
-		"German":  {user(german), "other", "jailbreak", true},
+		"English": {user(english), "other", "benign", false},
+		"German":  {user(german), "law", "jailbreak", true},
 		"English with German before": {&signal.Text{LastUser: english, Segments: []signal.Segment{
 			{Role: "user", Text: german}, {Role: "user", Text: english},
-		}}, "test", "jailbreak", true},
-		"nothing that can be told": {user("12 34"), "test", "benign", false},
+		}}, "other", "jailbreak", true},
+		"nothing that can be told": {user("12 34"), "other", "benign", false},
 	} {
 		all, other := newFake(), newFake()
 		c := openTwo(t, all, other)
 		other.hook = abroad
 		for range 2 { // read, then remembered
 			set := extract(t, c, tc.text, neural)
-			if v := &set.Values[signal.Domain]; v.State != signal.Known || v.Source != tc.domain {
-				t.Errorf("%s: domain is from %q (%s), want %q", name, v.Source, v.Reason, tc.domain)
+			if v := &set.Values[signal.Domain]; v.State != signal.Known || v.Source != "test" || v.Label != tc.domain {
+				t.Errorf("%s: domain is %q from %q (%s), want %q", name, v.Label, v.Source, v.Reason, tc.domain)
 			}
 			v := &set.Values[signal.Jailbreak]
 			if v.State != signal.Known || v.Label != tc.jailbreak || v.Source != "test" || len(v.Verdicts) != 1 || v.Verdicts[0].Score != v.Score {
@@ -120,5 +126,146 @@ func TestASourceForOtherLanguagesStandsBesideOneForAll(t *testing.T) {
 		if _, err := New(sources, DefaultOptions()); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+func TestTwoModelsGiveTheDomainTogether(t *testing.T) {
+	labels := []string{"math", "law", "other"}
+	for name, tc := range map[string]struct {
+		a, b, want []float32
+		label      string
+	}{
+		"they agree":             {[]float32{.5, .25, .25}, []float32{.5, .25, .25}, []float32{.5, .25, .25}, "math"},
+		"one is sure":            {[]float32{.4, .35, .25}, []float32{.001, .998, .001}, []float32{.0319, .9429, .0252}, "law"},
+		"the second best of two": {[]float32{.6, .39, .01}, []float32{.01, .39, .6}, []float32{.1420, .7155, .1420}, "law"},
+		"one rules all out":      {[]float32{0, 1, 0}, []float32{.5, 0, .5}, []float32{.2929, .4142, .2929}, "law"},
+		"both are sure":          {[]float32{1, 0, 0}, []float32{0, 0, 1}, []float32{.5, 0, .5}, "math"},
+	} {
+		value := func(p []float32) *signal.Value {
+			return &signal.Value{State: signal.Known, Labels: labels, Probs: p}
+		}
+		for _, pair := range [][2][]float32{{tc.a, tc.b}, {tc.b, tc.a}} {
+			got := mean(value(pair[0]), value(pair[1]))
+			if d := cmp.Diff(tc.want, got.Probs, cmpopts.EquateApprox(0, 5e-4)); d != "" || got.Label != tc.label || math.Abs(got.Score-float64(slices.Max(got.Probs))) > 1e-6 {
+				t.Errorf("%s: %q %v (-want +got):\n%s", name, got.Label, got.Score, d)
+			}
+		}
+	}
+}
+
+func TestTheDomainOfAnotherLanguageIsThatOfBothModels(t *testing.T) {
+	all, other := newFake(), newFake()
+	c := openTwo(t, all, other)
+	only := func(f *fake, edit ...string) *signal.Value {
+		one, err := classifierOf(testBundle(t, edit...), f, DefaultOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.hook = nil
+		if len(edit) > 0 {
+			f.hook = abroad
+		}
+		return &extract(t, one, user(german), signal.MaskOf(signal.Domain)).Values[signal.Domain]
+	}
+	a, b := only(newFake()), only(newFake(), "name: test", "name: other")
+	other.hook = abroad
+	got := extract(t, c, user(german), signal.MaskOf(signal.Domain)).Values[signal.Domain]
+	if want := mean(a, b); !slices.Equal(want.Probs, got.Probs) || got.Label != "law" || slices.Equal(got.Probs, b.Probs) {
+		t.Errorf("domain is %q %v, want %v of %v and %v", got.Label, got.Probs, want.Probs, a.Probs, b.Probs)
+	}
+	other.hook = func(context.Context, int, []tensor.Tensor) ([]tensor.Tensor, error) { return nil, overload{} }
+	if v := extract(t, c, user(german), signal.MaskOf(signal.Domain)).Values[signal.Domain]; v.State != signal.Unknown || v.Reason != signal.ReasonOverload {
+		t.Errorf("with half of it domain is %+v", v)
+	}
+}
+
+func TestTwoModelsThatKnowOtherDomainsAreRefused(t *testing.T) {
+	a, err := OpenEngine(testBundle(t), newFake())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := OpenEngine(testBundle(t, "name: test", "name: other", "[math, law, other]", "[math, other, law]"), newFake())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New([]Source{{Engine: a}, {Engine: b, Foreign: true}}, DefaultOptions()); err == nil {
+		t.Error("no error")
+	}
+	if _, err := New([]Source{{Engine: a}, {Engine: b, Foreign: true, Signals: signal.MaskOf(signal.Jailbreak)}}, DefaultOptions()); err != nil {
+		t.Errorf("where the domain is not asked for: %v", err)
+	}
+}
+
+// What was told of a text once is not told again: a text that the memo takes for one in another language
+// is one from then on.
+func TestTheLanguageOfATextIsRemembered(t *testing.T) {
+	all, other := newFake(), newFake()
+	c := openTwo(t, all, other)
+	text := &signal.Text{LastUser: german, Segments: []signal.Segment{{Role: "tool", Text: english}, {Role: "user", Text: german}}}
+	extract(t, c, text, neural)
+	memo := &c.sources[1].Engine.memo
+	for text, want := range map[string]tongue{english: tongueNative, german: tongueForeign} {
+		sum, err := digestOf(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := memoKey{text: sum, kind: signal.Language}
+		m, ok := memo.get(&key)
+		if !ok || m.tongue != want {
+			t.Errorf("%.20q: remembered %v, tongue %d, want %d", text, ok, m.tongue, want)
+		}
+		m.tongue = tongueForeign
+		memo.put(&key, &m, c.opts.Memo)
+	}
+	other.calls = nil
+	extract(t, c, user(english), neural)
+	if len(other.calls) == 0 {
+		t.Error("the language was told again")
+	}
+
+	c.opts.Memo = 0
+	other.calls = nil
+	if extract(t, c, user(english), neural); len(other.calls) != 0 {
+		t.Error("a memo of nothing was asked")
+	}
+}
+
+// A source that cannot run costs nothing.
+func TestLanguagesAreToldForASourceThatCanRun(t *testing.T) {
+	e, err := OpenEngine(testBundle(t), newFake())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := Missing("gone", signal.MaskOf(signal.Jailbreak))
+	c, err := New([]Source{{Engine: e}, {Engine: gone, Foreign: true}}, DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRequest(user(german), bestWindows, &c.opts)
+	if c.askForeign(r, neural); r.tongues.memo != nil {
+		t.Error("languages are told for a model that is missing")
+	}
+}
+
+// BenchmarkKnownConversation is a turn of a conversation of 800 texts that were all read before.
+func BenchmarkKnownConversation(b *testing.B) {
+	text := new(signal.Text)
+	for i := range 800 {
+		text.Segments = append(text.Segments, signal.Segment{Role: "user", Text: fmt.Sprintf("%s %d", english, i)})
+	}
+	text.LastUser = text.Segments[len(text.Segments)-1].Text
+	need := signal.MaskOf(signal.Domain, signal.Jailbreak)
+	two := openTwo(b, newFake(), newFake())
+	one, err := New(two.sources[:1], two.opts)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, c := range map[string]*Classifier{"alone": one, "with another source": two} {
+		b.Run(name, func(b *testing.B) {
+			extract(b, c, text, need)
+			for b.Loop() {
+				extract(b, c, text, need)
+			}
+		})
 	}
 }

@@ -17,10 +17,14 @@ const (
 		"temperature: 1, threshold: 0.5, window: {tokens: 10, stride: 6, max: 0, combine: max}}\n"
 )
 
+// attackTwice is an attack that no window hides.
+const attackTwice = "attack" + " attack"
+
 // openAttacks is a Classifier whose bundle looks for both kinds of attack, and can scan.
 func openAttacks(tb testing.TB, f *fake, o Options) *Classifier {
 	tb.Helper()
-	e, err := OpenEngine(testBundle(tb, "  - {name: embedding", injectionTask+"  - {name: embedding"), f)
+	e, err := OpenEngine(testBundle(tb, "  - {name: embedding",
+		injectionTask+"  - {name: embedding"), f)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -39,7 +43,7 @@ func said(by signal.Origin) *signal.Text {
 	for o := signal.OriginInstructions; o < signal.NumOrigins; o++ {
 		text := "word"
 		if o == by {
-			text = "word. attack attack. math"
+			text = "word. " + attackTwice + ". math"
 		}
 		t.Segments = append(t.Segments, signal.Segment{Role: "user", Origin: o, Text: text})
 	}
@@ -48,18 +52,22 @@ func said(by signal.Origin) *signal.Text {
 
 func TestAttacksAreLookedForByOrigin(t *testing.T) {
 	o := DefaultOptions()
-	o.Read = map[signal.Kind]signal.Origins{signal.Jailbreak: signal.OriginsOf(signal.OriginUser, signal.OriginData)}
+	o.Read = map[signal.Kind]signal.Origins{ //nolint:exhaustive // one kind is looked at
+		signal.Jailbreak: signal.OriginsOf(signal.OriginUser, signal.OriginData),
+	}
 	c := openAttacks(t, newFake(), o)
-	for by, want := range map[signal.Origin]map[signal.Kind]string{
-		signal.OriginInstructions: {signal.Jailbreak: "benign", signal.Injection: "benign"},
-		signal.OriginUser:         {signal.Jailbreak: "jailbreak", signal.Injection: "benign"},
-		signal.OriginModel:        {signal.Jailbreak: "benign", signal.Injection: "benign"},
-		signal.OriginData:         {signal.Jailbreak: "benign", signal.Injection: "injection"},
+	for by, want := range map[signal.Origin][2]string{ //nolint:exhaustive // labels, jailbreak first
+		signal.OriginInstructions: {"benign", "benign"},
+		signal.OriginUser:         {"jailbreak", "benign"},
+		signal.OriginModel:        {"benign", "benign"},
+		signal.OriginData:         {"benign", "injection"},
 	} {
 		set := extract(t, c, said(by), attacks)
-		for k, label := range want {
+		for i, label := range want {
+			k := [...]signal.Kind{signal.Jailbreak, signal.Injection}[i]
 			if v := &set.Values[k]; v.State != signal.Known || v.Label != label {
-				t.Errorf("an attack from %v: %v is %q (%s), want %q", by, k, v.Label, v.Reason, label)
+				t.Errorf("an attack from %v: %v is %q (%s), want %q", by, k, v.Label, v.Reason,
+					label)
 			}
 		}
 		var origins []signal.Origin
@@ -68,7 +76,9 @@ func TestAttacksAreLookedForByOrigin(t *testing.T) {
 			if (v.Score > 0.5) != (v.Origin == by) {
 				t.Errorf("an attack from %v: the verdict on %v is %.2f", by, v.Origin, v.Score)
 			}
-			if v.Origin == by && (v.Segment != int(by)-1 || said(by).Segments[v.Segment].Text[v.Start:v.End] != "attack attack.") {
+			if v.Origin == by &&
+				(v.Segment != int(by)-1 ||
+					said(by).Segments[v.Segment].Text[v.Start:v.End] != attackTwice+".") {
 				t.Errorf("the sentence is [%d,%d) of segment %d", v.Start, v.End, v.Segment)
 			}
 		}
@@ -81,34 +91,41 @@ func TestAttacksAreLookedForByOrigin(t *testing.T) {
 func TestWhatAUserShowsIsData(t *testing.T) {
 	f := newFake()
 	c := openAttacks(t, f, DefaultOptions())
-	message := "math word\n```\nword attack attack\n```\nword math"
+	message := "math word\n```\nword " + attackTwice + "\n```\nword math"
 	text := &signal.Text{LastUser: "math", Segments: []signal.Segment{
-		{Role: "system", Text: "word", Origin: signal.OriginInstructions}, {Role: "user", Text: message, Origin: signal.OriginUser},
+		{Role: "system", Text: "word", Origin: signal.OriginInstructions},
+		{Role: "user", Text: message, Origin: signal.OriginUser},
 	}}
 	set := extract(t, c, text, attacks)
 	if v := &set.Values[signal.Jailbreak]; v.Label != "benign" || v.Windows != 1 {
 		t.Errorf("jailbreak is %q from %d windows", v.Label, v.Windows)
 	}
 	v := &set.Values[signal.Injection]
-	if v.Label != "injection" || len(v.Verdicts) != 1 || v.Verdicts[0].Origin != signal.OriginData || v.Verdicts[0].Segment != 1 {
+	if v.Label != "injection" || len(v.Verdicts) != 1 ||
+		v.Verdicts[0].Origin != signal.OriginData || v.Verdicts[0].Segment != 1 {
 		t.Fatalf("injection is %+v", v)
 	}
-	if got := message[v.Verdicts[0].Start:v.Verdicts[0].End]; got != "word attack attack" {
+	if got := message[v.Verdicts[0].Start:v.Verdicts[0].End]; got != "word "+attackTwice {
 		t.Errorf("the sentence is %q", got)
 	}
 	o := DefaultOptions()
-	o.Origins = map[signal.Kind]signal.Origins{signal.Jailbreak: signal.OriginsOf(signal.OriginUser, signal.OriginData)}
-	if v := extract(t, openAttacks(t, newFake(), o), text, attacks).Values[signal.Jailbreak]; v.Label != "jailbreak" || len(v.Verdicts) != 2 {
-		t.Errorf("with data among its origins jailbreak is %q with verdicts %+v", v.Label, v.Verdicts)
+	o.Origins = map[signal.Kind]signal.Origins{ //nolint:exhaustive // one kind is looked at
+		signal.Jailbreak: signal.OriginsOf(signal.OriginUser, signal.OriginData),
+	}
+	if v := extract(t, openAttacks(t, newFake(), o), text,
+		attacks).Values[signal.Jailbreak]; v.Label != "jailbreak" || len(v.Verdicts) != 2 {
+		t.Errorf("with data among its origins jailbreak is %q with verdicts %+v", v.Label,
+			v.Verdicts)
 	}
 }
 
 func TestTextOfNoOriginIsReadAsItIsByBoth(t *testing.T) {
 	c := openAttacks(t, newFake(), DefaultOptions())
-	set := extract(t, c, user("math\n```\nattack attack\n```\n"), attacks)
+	set := extract(t, c, user("math\n```\n"+attackTwice+"\n```\n"), attacks)
 	for _, k := range []signal.Kind{signal.Jailbreak, signal.Injection} {
 		v := &set.Values[k]
-		if v.Label != k.String() || len(v.Verdicts) != 1 || v.Verdicts[0].Origin != signal.OriginAny {
+		if v.Label != k.String() || len(v.Verdicts) != 1 ||
+			v.Verdicts[0].Origin != signal.OriginAny {
 			t.Errorf("%v is %q with verdicts %+v", k, v.Label, v.Verdicts)
 		}
 	}
@@ -126,12 +143,31 @@ func TestADocumentsScoreIsMadeOfItsBestWindows(t *testing.T) {
 		windows  int
 		want     float64
 	}{
-		"without weights the greatest":      {nil, []float64{2, 1}, 40, logistic(2)},
-		"nothing was read":                  {weighted, nil, 40, 0},
-		"all of them":                       {weighted, []float64{4, 2, 1}, 1, logistic(-1 + 2 + .6 + .2)},
-		"more windows are less":             {weighted, []float64{4, 2, 1}, 10, logistic(-1 + 2 + .6 + .2 - .5*math.Log(10))},
-		"the last one again":                {weighted, []float64{4, 2}, 1, logistic(-1 + 2 + .6 + .4)},
-		"one window is what the model says": {&bundle.Document{Top: []float64{.6, .4}, Length: 3}, []float64{1.5}, 1, logistic(1.5)},
+		"without weights the greatest": {nil, []float64{2, 1}, 40, logistic(2)},
+		"nothing was read":             {weighted, nil, 40, 0},
+		"all of them": {
+			weighted,
+			[]float64{4, 2, 1},
+			1,
+			logistic(-1 + 2 + .6 + .2),
+		},
+		"more windows are less": {
+			weighted,
+			[]float64{4, 2, 1},
+			10,
+			logistic(-1 + 2 + .6 + .2 - .5*math.Log(10)),
+		},
+		"the last one again": {
+			weighted,
+			[]float64{4, 2},
+			1,
+			logistic(-1 + 2 + .6 + .4),
+		},
+		"one window is what the model says": {
+			&bundle.Document{Top: []float64{.6, .4}, Length: 3},
+			[]float64{1.5},
+			1, logistic(1.5),
+		},
 	} {
 		if got := task(tc.document).document(tc.top, tc.windows); math.Abs(got-tc.want) > 1e-12 {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
@@ -140,14 +176,17 @@ func TestADocumentsScoreIsMadeOfItsBestWindows(t *testing.T) {
 	if got := task(nil).logOdds([]float32{1, 4}); math.Abs(got-1.5) > 1e-12 {
 		t.Errorf("log-odds %v, want those at the temperature, 1.5", got)
 	}
-	if got, want := task(nil).logOdds([]float32{1, 4, 1}), 1.5-math.Log(2); math.Abs(got-want) > 1e-12 {
+	if got, want := task(nil).logOdds([]float32{1, 4, 1}),
+		1.5-math.Log(2); math.Abs(got-want) > 1e-12 {
 		t.Errorf("log-odds of one of three labels %v, want %v", got, want)
 	}
 }
 
 func TestTheLabelIsPositiveFromTheThresholdOn(t *testing.T) {
 	for threshold, want := range map[string]string{"0.74": "benign", "0.72": "jailbreak"} {
-		c, err := classifierOf(testBundle(t, "positive: jailbreak, temperature: 1, threshold: 0.5", "positive: jailbreak, temperature: 1, threshold: "+threshold), newFake(), DefaultOptions())
+		c, err := classifierOf(testBundle(t, "positive: jailbreak, temperature: 1, threshold: 0.5",
+			"positive: jailbreak, temperature: 1, threshold: "+threshold), newFake(),
+			DefaultOptions())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,9 +225,10 @@ func TestALongColdConversationIsReadWhereTheScanPoints(t *testing.T) {
 	for i := range 200 {
 		message := words(8 + i%2)
 		if i == 77 {
-			message = "w1 attack attack w2"
+			message = "w1 " + attackTwice + " w2"
 		}
-		text.Segments = append(text.Segments, signal.Segment{Role: "user", Text: message, Origin: signal.OriginUser})
+		text.Segments = append(text.Segments,
+			signal.Segment{Role: "user", Text: message, Origin: signal.OriginUser})
 	}
 	v := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
 	if v.Label != "jailbreak" || v.Verdicts[0].Segment != 77 {
@@ -212,10 +252,14 @@ func TestALongColdConversationIsReadWhereTheScanPoints(t *testing.T) {
 }
 
 func TestAVerdictDependsOnTheTextAlone(t *testing.T) {
-	long := strings.Repeat(words(40)+". ", 20) + "attack attack. " + words(300)
+	long := strings.Repeat(words(40)+". ", 20) + attackTwice + ". " + words(300)
 	segment := signal.Segment{Role: "tool", Text: long, Origin: signal.OriginData}
 	var want signal.Verdict
-	for i, before := range [][]signal.Segment{nil, {{Role: "tool", Text: "word attack", Origin: signal.OriginUser}}, {{Role: "user", Text: words(90), Origin: signal.OriginUser}}} {
+	for i, before := range [][]signal.Segment{
+		nil,
+		{{Role: "tool", Text: "word attack", Origin: signal.OriginUser}},
+		{{Role: "user", Text: words(90), Origin: signal.OriginUser}},
+	} {
 		c := openAttacks(t, newFake(), DefaultOptions())
 		text := &signal.Text{LastUser: "math", Segments: append(before, segment)}
 		got := extract(t, c, text, attacks).Values[signal.Injection].Verdicts[0]

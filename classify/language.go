@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"signalbox/classify/language"
 	"signalbox/internal/signal"
 )
 
@@ -13,7 +12,7 @@ import (
 func detectLanguage(ctx context.Context, req *request) signal.Value {
 	start := time.Now()
 	v := signal.Value{State: signal.Unknown, Reason: signal.ReasonUndecided, Source: "language"}
-	code, p, ok := language.Detect(req.text.LastUser)
+	code, p, ok := req.language()
 	if ok {
 		v.State, v.Reason, v.Label, v.Score = signal.Known, signal.ReasonNone, code, p
 	} else if empty, err := blank(ctx, req.text.LastUser); err != nil {

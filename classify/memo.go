@@ -48,7 +48,7 @@ type memoKey struct {
 // topWindows is how many of the windows of a text are remembered, and count for a document at most.
 const topWindows = 3
 
-// memory is what one signal says of one text. It holds nothing of who sent it.
+// memory is what one signal says of one text, or of Language whether it is in another one. It holds nothing of who sent it.
 type memory struct {
 	top        [topWindows]float64 // the greatest log-odds of an attack, the greatest first
 	tops       int                 // how many there are
@@ -58,6 +58,7 @@ type memory struct {
 	windows    int                 // that cover the text and its twin
 	covering   int                 // of them, those of the text
 	read       int                 // of windows
+	tongue     tongue              // of Language: whether the text is in another one
 }
 
 // The size of a memory, for the bound of a memo.

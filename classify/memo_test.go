@@ -56,7 +56,7 @@ func TestPersonalDataIsRememberedBySegment(t *testing.T) {
 func TestWhatWasNotReadInFullIsNotRemembered(t *testing.T) {
 	f := newFake()
 	c := openAttacks(t, f, DefaultOptions())
-	long := user(words(400) + " attack attack")
+	long := user(words(400) + " " + attackTwice)
 	some := extract(t, c, long, attacks).Values[signal.Jailbreak]
 	set := new(signal.Set)
 	c.ExtractAll(t.Context(), long, attacks, set)
@@ -116,7 +116,7 @@ func TestAMemoIsSharedByRequests(t *testing.T) {
 		group.Go(func() {
 			for i := range 200 {
 				attack := (i+n)%3 == 0
-				text := fmt.Sprintf("w%d w%d", n, i%11)
+				text := fmt.Sprintf("w%d math w%d", n, i%11)
 				if attack {
 					text += strings.Repeat(" attack", 3)
 				}

@@ -120,7 +120,7 @@ type origins struct {
 	read  [signal.NumKinds]signal.Origins // what is read: that, and what has a verdict only
 }
 
-func (o *Options) origins() origins {
+func (o Options) origins() origins {
 	var out origins
 	for _, k := range attackKinds.Kinds() {
 		score, ok := o.Origins[k]

@@ -26,7 +26,13 @@ type request struct {
 	scanner scanner // for bundles without one of their own; may be nil
 	origins origins
 	units   []unit
-	tongues bool // a source for other languages wants to know which units are in one
+	tongues tongues // for a source for other languages, which wants to know which units are in one
+
+	detected struct { // what language tells, once it was asked
+		told, ok bool
+		code     string
+		p        float64
+	}
 }
 
 func newRequest(text *signal.Text, how extent, o *Options) *request {

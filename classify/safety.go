@@ -112,7 +112,6 @@ type candidate struct {
 	score      float32
 	nominated  int // bytes that may be personal data
 	attack     bool
-	personal   bool
 }
 
 // planSafety lets task i read its units: personal data in the text as written, attacks in its
@@ -232,7 +231,7 @@ func (p *pass) layPortions(ctx context.Context, need signal.Mask) (cost int, err
 	for i := range p.req.units {
 		u := &p.req.units[i]
 		kinds := u.kinds & need
-		if kinds == 0 || p.foreign && !u.foreign {
+		if kinds == 0 || p.foreign && u.tongue != tongueForeign {
 			continue
 		}
 		s.portions = append(s.portions, portion{unit: u, kinds: kinds, missing: kinds})

@@ -238,7 +238,7 @@ func TestWhatATwinSharesWithItsText(t *testing.T) {
 func TestOfALongTwinOnlyWhatIsNewIsRead(t *testing.T) {
 	f := newFake()
 	c := openScanning(t, f)
-	text := words(200) + " at\u200btack at\u200btack " + words(200)
+	text := words(200) + " at\u200btack at\u200btack " + words(200) //nolint:dupword // it is to weigh more
 	v := extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
 	if raw := (len(text)-6)/18 + 1; v.Label != "jailbreak" || v.Windows < raw/2 || v.Windows > 2*raw {
 		t.Errorf("%q from %d of %d windows", v.Label, v.Read, v.Windows)

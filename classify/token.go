@@ -96,7 +96,7 @@ func spansOf(ctx context.Context, text string, dec *pii.Decoder, tokens []pii.To
 	if err != nil || dec == nil {
 		return patterns, err
 	}
-	return dec.Fuse(text, patterns, tokens, nil), nil
+	return dec.FuseContext(ctx, text, patterns, tokens, nil)
 }
 
 // addSpans adds what was found in a segment.

@@ -1,13 +1,17 @@
 package classify
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"signalbox/classify/pii"
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
 )
@@ -62,6 +66,35 @@ func TestPersonalDataIsFoundInEverySegment(t *testing.T) {
 	slices.Sort(v.Labels)
 	if d := cmp.Diff([]string{"EMAIL_ADDRESS", "PERSON"}, v.Labels); d != "" || len(v.Probs) != 2 {
 		t.Errorf("types (-want +got), %d scores:\n%s", len(v.Probs), d)
+	}
+}
+
+// Telling what thousands of tokens say together takes milliseconds, which nobody waits for any more
+// when the request has ended.
+func TestAnEndedRequestStopsInTheDecoder(t *testing.T) {
+	c := openPersons(t, new(graph))
+	text := strings.Repeat("attack ", 10_000)
+	tokens := make([]pii.Token, 10_000)
+	for i := range tokens {
+		at := i * len("attack ")
+		tokens[i] = pii.Token{Start: at, End: at + len("attack"), Probs: []float32{0, 1, 0}}
+	}
+	ctx := &looks{Context: t.Context()}
+	ctx.left.Store(math.MaxInt32)
+	if _, err := patternsOf(ctx, text, nil); err != nil {
+		t.Fatal(err)
+	}
+	patterns := math.MaxInt32 - ctx.left.Load() // looks that the patterns take
+	decoder := c.sources[0].Engine.tasks[1].decoder
+	for more := range int64(2) {
+		ctx.left.Store(patterns + more)
+		spans, err := spansOf(ctx, text, decoder, tokens)
+		if !errors.Is(err, context.DeadlineExceeded) || len(spans) > 0 {
+			t.Errorf("%d looks into the decoder: %d spans, error %v", more, len(spans), err)
+		}
+	}
+	if spans, err := spansOf(t.Context(), text, decoder, tokens); err != nil || len(spans) == 0 {
+		t.Errorf("with time: %d spans, error %v", len(spans), err)
 	}
 }
 

@@ -17,7 +17,7 @@ type unit struct {
 	kinds   signal.Mask // the signals that read it
 	text    string
 	pieces  []piece // where the text is in the segment; none: it is the segment
-	foreign bool    // it is in another language than English; told only where a source wants to know
+	tongue  tongue  // told only where a source wants to know
 
 	mu      sync.Mutex // guards what follows
 	twinned bool
@@ -59,7 +59,7 @@ func (r *request) layUnits(ctx context.Context, need signal.Mask) error {
 		r.partial(i, signal.OriginUser, need, parts)
 		r.partial(i, signal.OriginData, need, parts)
 	}
-	if r.tongues {
+	if r.tongues.memo != nil {
 		return r.tellLanguages(ctx)
 	}
 	return nil

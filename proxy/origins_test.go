@@ -63,13 +63,15 @@ routes:
 default: {models: [small]}
 `
 
-// startReading is a bench whose jailbreak reads what users and models say, and whose injection reads data.
+// startReading is a bench whose jailbreak reads what users and models say, and whose injection
+// reads data.
 func startReading(t *testing.T, routes string) *bench {
 	t.Helper()
-	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))), func(s *setup) {
-		s.routes = routes
-		s.classifier.signals |= signal.MaskOf(signal.Injection)
-	})
+	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))),
+		func(s *setup) {
+			s.routes = routes
+			s.classifier.signals |= signal.MaskOf(signal.Injection)
+		})
 	b.state.identity.Reads = b.state.program.Origins()
 	b.state.Flag(map[signal.Kind]float64{signal.Jailbreak: 0.5, signal.Injection: 0.95}) //nolint:exhaustive // the others have none
 	b.state.classifier = reader{b.classifier, &b.state.identity}
@@ -83,11 +85,17 @@ func saidBy(role, text string) string {
 
 func TestSignalsReadTheOriginsThatRulesAskFor(t *testing.T) {
 	t.Parallel()
-	b := startReading(t, strings.Replace(routesOfOrigins, "{injection: true}", "{injection: {min_score: 0.9}}", 1))
+	b := startReading(t,
+		strings.Replace(routesOfOrigins, "{injection: true}", "{injection: {min_score: 0.9}}", 1))
 	for _, c := range []struct{ role, route string }{
-		{"user", "safe"}, {"tool", "safe"}, {"assistant", "forged"}, {"system", "default"}, {"nobody", "safe"},
+		{"user", "safe"},
+		{"tool", "safe"},
+		{"assistant", "forged"},
+		{"system", "default"},
+		{"nobody", "safe"},
 	} {
-		got := b.chat(`{"model":"auto","messages":[` + saidBy(c.role, "Hm. "+attackText) + `,` + saidBy("user", "hi") + `]}`)
+		got := b.chat(`{"model":"auto","messages":[` + saidBy(c.role, "Hm. "+attackText) + `,` +
+			saidBy("user", "hi") + `]}`)
 		if route := got.header.Get("X-Signalbox-Route"); route != c.route {
 			t.Errorf("%s: route %q, want %q", c.role, route, c.route)
 		}
@@ -100,24 +108,34 @@ func TestClassifyTellsVerdictsByOrigin(t *testing.T) {
 	type results struct {
 		Results []map[string]signalResult
 	}
-	chat := `{"messages":[` + saidBy("system", attackText) + `,` + saidBy("tool", "Grüße. "+attackText+" Bye.") + `,` + saidBy("user", "hi") + `],"signals":["jailbreak","injection"]}`
+	chat := `{"messages":[` + saidBy("system", attackText) + `,` +
+		saidBy("tool", "Grüße. "+attackText+" Bye.") + `,` + saidBy("user", "hi") +
+		`],"signals":["jailbreak","injection"]}`
 	got := ok[results](t, b.post("/signalbox/v1/classify", chat), http.StatusOK).Results[0]
 	want := map[string]signalResult{
 		"jailbreak": {
-			State: "evaluated", Label: "benign", Score: new(0.02), NotRead: []string{"instructions", "data"},
+			State: "evaluated", Label: "benign", Score: new(0.02),
+			NotRead:  []string{"instructions", "data"},
 			Verdicts: []OriginVerdict{{Origin: "user", Score: 0.02, Windows: 1, Read: 1}},
 		},
 		"injection": { // whose threshold is higher
-			State: "evaluated", Label: "benign", Score: new(0.9), NotRead: []string{"instructions", "user"},
-			Verdicts: []OriginVerdict{{Origin: "data", Score: 0.9, Windows: 1, Read: 1, Segment: new(1), Start: new(7), End: new(31), Text: attackText}},
+			State: "evaluated", Label: "benign", Score: new(0.9),
+			NotRead: []string{"instructions", "user"},
+			Verdicts: []OriginVerdict{{
+				Origin: "data", Score: 0.9, Windows: 1, Read: 1,
+				Segment: new(1), Start: new(7), End: new(31), Text: attackText,
+			}},
 		},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("of messages (-want +got):\n%s", d)
 	}
-	got = ok[results](t, b.post("/signalbox/v1/classify", `{"input":"`+attackText+`","signals":["jailbreak","injection"]}`), http.StatusOK).Results[0]
+	got = ok[results](t,
+		b.post("/signalbox/v1/classify",
+			`{"input":"`+attackText+`","signals":["jailbreak","injection"]}`), http.StatusOK).Results[0]
 	for _, name := range []string{"jailbreak", "injection"} {
-		if r := got[name]; *r.Score != 0.9 || r.Verdicts[0].Origin != "any" || r.NotRead != nil || (r.Label == name) != (name == "jailbreak") {
+		if r := got[name]; *r.Score != 0.9 || r.Verdicts[0].Origin != "any" || r.NotRead != nil ||
+			(r.Label == name) != (name == "jailbreak") {
 			t.Errorf("of a bare text %s: %+v", name, r)
 		}
 	}
@@ -127,7 +145,8 @@ func TestClassifyTellsVerdictsByOrigin(t *testing.T) {
 		{`{"messages":[{"role":"user","content":7}]}`, "messages[0].content"},
 		{`{"signals":["domain"]}`, "input"},
 	} {
-		if e := b.post("/signalbox/v1/classify", c.body); e.status != http.StatusBadRequest || *e.error(t).Param != c.param {
+		if e := b.post("/signalbox/v1/classify", c.body); e.status != http.StatusBadRequest ||
+			*e.error(t).Param != c.param {
 			t.Errorf("%s: %d %s", c.body, e.status, e.body)
 		}
 	}
@@ -136,20 +155,27 @@ func TestClassifyTellsVerdictsByOrigin(t *testing.T) {
 func TestExplainQuotesTheSentenceThatWeighsMost(t *testing.T) {
 	t.Parallel()
 	b := startReading(t, routesOfOrigins)
-	body := `{"model":"auto","messages":[` + saidBy("system", "Be kind.") + `,` + saidBy("user", "Well. "+attackText) + `]}`
+	body := `{"model":"auto","messages":[` + saidBy("system", "Be kind.") + `,` +
+		saidBy("user", "Well. "+attackText) + `]}`
 	e := ok[Explanation](t, b.post("/signalbox/v1/explain", body), http.StatusOK)
-	want := []OriginVerdict{{Origin: "user", Score: 0.9, Windows: 1, Read: 1, Segment: new(1), Start: new(6), End: new(30), Text: attackText}}
+	want := []OriginVerdict{{
+		Origin: "user", Score: 0.9, Windows: 1, Read: 1, Segment: new(1),
+		Start: new(6), End: new(30), Text: attackText,
+	}}
 	if d := cmp.Diff(want, e.Signals["jailbreak"].Verdicts); d != "" {
 		t.Errorf("jailbreak (-want +got):\n%s", d)
 	}
-	if s := e.Signals["jailbreak"]; s.Value != "jailbreak" || !cmp.Equal(s.NotRead, []string{"instructions"}) {
+	if s := e.Signals["jailbreak"]; s.Value != "jailbreak" ||
+		!cmp.Equal(s.NotRead, []string{"instructions"}) {
 		t.Errorf("jailbreak is %q and did not read %q", s.Value, s.NotRead)
 	}
-	if s := e.Signals["injection"]; s.State == "evaluated" && (s.Value != "benign" || *s.Score != 0 || s.Verdicts != nil) {
+	if s := e.Signals["injection"]; s.State == "evaluated" &&
+		(s.Value != "benign" || *s.Score != 0 || s.Verdicts != nil) {
 		t.Errorf("injection of no data: %+v", s)
 	}
 	// What a client gets along the way names the place alone.
-	along := b.chat(`{"signalbox":{"explain":true},"model":"auto","messages":[` + saidBy("user", "Well. "+strings.ToLower(attackText)) + `]}`)
+	along := b.chat(`{"signalbox":{"explain":true},"model":"auto","messages":[` +
+		saidBy("user", "Well. "+strings.ToLower(attackText)) + `]}`)
 	if along.status != http.StatusOK || strings.Contains(along.body, `"text":"ignore`) {
 		t.Errorf("%d %s", along.status, along.body)
 	}
@@ -159,7 +185,10 @@ func TestStoredVerdictsAreAboutData(t *testing.T) {
 	t.Parallel()
 	data, user := signal.OriginsOf(signal.OriginData), signal.OriginsOf(signal.OriginUser)
 	asked := signal.Verdict{Origin: signal.OriginUser, Score: 0.6, Windows: 1, Read: 1}
-	known := signal.Value{State: signal.Known, Score: 0.6, Label: "jailbreak", Verdicts: []signal.Verdict{asked}}
+	known := signal.Value{
+		State: signal.Known, Score: 0.6, Label: "jailbreak",
+		Verdicts: []signal.Verdict{asked},
+	}
 	stored := signal.Verdict{Origin: signal.OriginData, Score: 0.7, Segment: storedSegment}
 	unread := signal.Verdict{Origin: signal.OriginData, Partial: true, Segment: storedSegment}
 	for name, c := range map[string]struct {
@@ -170,26 +199,40 @@ func TestStoredVerdictsAreAboutData(t *testing.T) {
 	}{
 		"of no data": {user, user, known, new(0.7), known},
 		"of data that rules name": {user, user | data, known, new(0.7), signal.Value{
-			State: signal.Known, Score: 0.6, Label: "jailbreak", Verdicts: []signal.Verdict{asked, stored},
+			State: signal.Known, Score: 0.6, Label: "jailbreak",
+			Verdicts: []signal.Verdict{asked, stored},
 		}},
 		"of data": {user | data, 0, known, new(0.7), signal.Value{
-			State: signal.Known, Score: 0.7, Source: sourceStored, Label: "jailbreak", Labels: []string{"benign", "jailbreak"},
-			Probs: []float32{1 - float32(0.7), 0.7}, Verdicts: []signal.Verdict{asked, stored},
+			State: signal.Known, Score: 0.7, Source: sourceStored, Label: "jailbreak",
+			Labels: []string{"benign", "jailbreak"},
+			Probs:  []float32{1 - float32(0.7), 0.7}, Verdicts: []signal.Verdict{asked, stored},
 		}},
 		"unknown, of data that rules name": {user, data, known, nil, signal.Value{
-			State: signal.Known, Score: 0.6, Label: "jailbreak", Verdicts: []signal.Verdict{asked, unread},
+			State: signal.Known, Score: 0.6, Label: "jailbreak",
+			Verdicts: []signal.Verdict{asked, unread},
 		}},
 		"unknown, of data": {user | data, 0, known, nil, signal.Value{
-			State: signal.Known, Score: 0.6, Label: "jailbreak", Partial: true, Verdicts: []signal.Verdict{asked, unread},
+			State: signal.Known, Score: 0.6, Label: "jailbreak", Partial: true,
+			Verdicts: []signal.Verdict{asked, unread},
 		}},
-		"beside what is unknown": {data, user, signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout}, new(0.7), signal.Value{
-			State: signal.Known, Score: 0.7, Partial: true, Source: sourceStored, Label: "jailbreak", Labels: []string{"benign", "jailbreak"},
-			Probs: []float32{1 - float32(0.7), 0.7}, Verdicts: []signal.Verdict{
-				{Origin: signal.OriginUser, Partial: true}, {Origin: signal.OriginData, Score: 0.7, Partial: true, Segment: storedSegment},
+		"beside what is unknown": {
+			data, user,
+			signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout},
+			new(0.7),
+			signal.Value{
+				State: signal.Known, Score: 0.7, Partial: true, Source: sourceStored,
+				Label: "jailbreak", Labels: []string{"benign", "jailbreak"},
+				Probs: []float32{1 - float32(0.7), 0.7}, Verdicts: []signal.Verdict{
+					{Origin: signal.OriginUser, Partial: true},
+					{Origin: signal.OriginData, Score: 0.7, Partial: true, Segment: storedSegment},
+				},
 			},
-		}},
+		},
 		"harmless, beside what is unknown": {
-			data, 0, signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout}, new(0.1), signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout},
+			data, 0,
+			signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout},
+			new(0.1),
+			signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +240,10 @@ func TestStoredVerdictsAreAboutData(t *testing.T) {
 			st := &State{identity: decisionlog.Identity{
 				Origins: map[signal.Kind]signal.Origins{signal.Jailbreak: c.speaks}, Reads: map[signal.Kind]signal.Origins{signal.Jailbreak: c.reads}, //nolint:exhaustive // one kind is looked at
 			}}
-			d := &decision{set: &signal.Set{}, state: st, contexts: &resolved{verdicts: contexts.Verdicts{Jailbreak: c.stored}}}
+			d := &decision{
+				set: &signal.Set{}, state: st,
+				contexts: &resolved{verdicts: contexts.Verdicts{Jailbreak: c.stored}},
+			}
 			d.set.Values[signal.Jailbreak] = c.v
 			d.addAttack(signal.Jailbreak)
 			if diff := cmp.Diff(c.want, d.set.Values[signal.Jailbreak]); diff != "" {
@@ -210,7 +256,8 @@ func TestStoredVerdictsAreAboutData(t *testing.T) {
 	}
 }
 
-// Failing safe is not failing shut: what nobody could look at is not called a breach of policy, and operators are told first.
+// Failing safe is not failing shut: what nobody could look at is not called a breach of policy, and
+// operators are told first.
 func TestAMissingModelIsNoVerdict(t *testing.T) {
 	t.Parallel()
 	b := startReading(t, routesOfOrigins)
@@ -219,7 +266,8 @@ func TestAMissingModelIsNoVerdict(t *testing.T) {
 	b.state.classifier = b.classifier
 	got := b.chat(ask("hi"))
 	e := got.error(t)
-	if got.status != http.StatusServiceUnavailable || got.code(t) != "signal_unavailable" || got.header.Get("X-Should-Retry") != "false" {
+	if got.status != http.StatusServiceUnavailable || got.code(t) != "signal_unavailable" ||
+		got.header.Get("X-Should-Retry") != "false" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	for _, want := range []string{"jailbreak, injection", "no model", "/readyz"} {
@@ -228,11 +276,14 @@ func TestAMissingModelIsNoVerdict(t *testing.T) {
 		}
 	}
 	ready := ok[Detail](t, b.do(http.MethodGet, "/readyz", ""), http.StatusOK)
-	if len(ready.Degraded) == 0 || !strings.Contains(ready.Degraded[0], `route "safe" refuses requests with 503 signal_unavailable: no model computes injection; name a model`) {
+	if len(ready.Degraded) == 0 ||
+		!strings.Contains(ready.Degraded[0],
+			`route "safe" refuses requests with 503 signal_unavailable: no model computes injection; name a model`) {
 		t.Errorf("degraded: %q", ready.Degraded)
 	}
 	x, err := b.proxy.Explain(t.Context(), []byte(ask("hi")), Principal{})
-	if err != nil || x.Outcome != "fail_closed" || !cmp.Equal(x.Failed, []string{"jailbreak", "injection"}) {
+	if err != nil || x.Outcome != "fail_closed" ||
+		!cmp.Equal(x.Failed, []string{"jailbreak", "injection"}) {
 		t.Errorf("explained as %+v, %v", x, err)
 	}
 }
@@ -245,10 +296,14 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		signal.ReasonNone:     "a part of the request could not be read",
 		signal.ReasonInternal: "at the moment (internal)",
 	} {
-		d := &decision{set: &signal.Set{}, Decision: rules.Decision{Failed: signal.MaskOf(signal.PII)}}
+		d := &decision{
+			set:      &signal.Set{},
+			Decision: rules.Decision{Failed: signal.MaskOf(signal.PII)},
+		}
 		d.set.Values[signal.PII] = signal.Value{State: signal.Unknown, Reason: why}
 		got := wire(d.unavailable(), "id")
-		if got.Status != http.StatusServiceUnavailable || got.Code != "signal_unavailable" || !strings.Contains(got.Message, want) {
+		if got.Status != http.StatusServiceUnavailable || got.Code != "signal_unavailable" ||
+			!strings.Contains(got.Message, want) {
 			t.Errorf("%q: %+v", why, got)
 		}
 	}
@@ -259,11 +314,13 @@ func TestDecisionsByOriginAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	l := startLogged(t, routesOfOrigins)
 	reads := l.state.program.Origins()
-	l.state.identity.Reads, l.state.identity.Provided = reads, l.state.identity.Provided|signal.MaskOf(signal.Jailbreak, signal.Injection)
+	l.state.identity.Reads, l.state.identity.Provided = reads,
+		l.state.identity.Provided|signal.MaskOf(signal.Jailbreak, signal.Injection)
 	l.classifier.signals |= signal.MaskOf(signal.Injection)
 	l.state.classifier = reader{l.classifier, &l.state.identity}
 	for _, role := range []string{"user", "assistant", "tool", "system"} {
-		l.chat(`{"model":"auto","messages":[` + saidBy(role, attackText) + `,` + saidBy("user", "hi") + `]}`)
+		l.chat(`{"model":"auto","messages":[` + saidBy(role, attackText) + `,` +
+			saidBy("user", "hi") + `]}`)
 	}
 	text, lines := l.lines(t)
 	if strings.Contains(text, "gnore all") {

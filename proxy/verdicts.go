@@ -6,8 +6,9 @@ import (
 	"signalbox/internal/signal"
 )
 
-// OriginVerdict is what a signal about attacks says of the text of one origin, and where the sentence stands that speaks most
-// for an attack. Start and End are code points in the text of its segment.
+// OriginVerdict is what a signal about attacks says of the text of one origin, and where the
+// sentence stands that speaks most for an attack. Start and End are code points in the text of its
+// segment.
 type OriginVerdict struct {
 	Origin  string  `json:"origin"`            // any, instructions, user, model or data
 	Score   float64 `json:"score"`             // probability of an attack, in [0,1]
@@ -27,8 +28,9 @@ func originVerdicts(v *signal.Value, text *signal.Text) []OriginVerdict {
 	for i := range v.Verdicts {
 		o := &v.Verdicts[i]
 		w := OriginVerdict{
-			Origin: o.Origin.String(), Score: o.Score, Windows: o.Windows, Read: o.Read, Partial: o.Partial,
-			Stored: o.Segment == storedSegment,
+			Origin: o.Origin.String(), Score: o.Score, Windows: o.Windows, Read: o.Read,
+			Partial: o.Partial,
+			Stored:  o.Segment == storedSegment,
 		}
 		if said, ok := segmentOf(o, text); ok {
 			w.Segment = new(o.Segment)
@@ -58,7 +60,8 @@ func segmentOf(o *signal.Verdict, text *signal.Text) (said string, ok bool) {
 	return said, 0 <= o.Start && o.Start < o.End && o.End <= len(said)
 }
 
-// notRead names the origins that a request has text of and that a signal about attacks does not look at; contexts are data.
+// notRead names the origins that a request has text of and that a signal about attacks does not
+// look at; contexts are data.
 func (st *State) notRead(k signal.Kind, text *signal.Text, contexts bool) []string { //nolint:revive // whether there are contexts
 	reads := st.identity.ReadsOf(k)
 	if reads == 0 {

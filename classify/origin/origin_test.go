@@ -38,30 +38,50 @@ func TestSplitFindsWhatAUserShows(t *testing.T) {
 		text string
 		want []string
 	}{
-		"nothing":                      {"What is the capital of France?", nil},
-		"a fence":                      {"Fix this:\n```go\nx := 1\n```\nplease", []string{"```go\nx := 1\n```\n"}},
-		"a fence of tildes, indented":  {"Fix\n  ~~~\na ``` b\n  ~~~", []string{"  ~~~\na ``` b\n  ~~~"}},
-		"a fence that is not closed":   {"Fix this:\n```go\nx := 1\n", nil},
-		"code within a line":           {"What does ```x``` do?\nand ```y```?", nil},
-		"two quoted lines":             {"He wrote\n> hello\n> world\nWhat now?", []string{"> hello\n> world\n"}},
-		"one quoted line":              {"> hello\nWhat now?", nil},
-		"a document":                   {"Read <document id=\"1\">\nhello\n</document> now", []string{"\nhello\n"}},
+		"nothing": {"What is the capital of France?", nil},
+		"a fence": {
+			"Fix this:\n```go\nx := 1\n```\nplease",
+			[]string{"```go\nx := 1\n```\n"},
+		},
+		"a fence of tildes, indented": {
+			"Fix\n  ~~~\na ``` b\n  ~~~",
+			[]string{"  ~~~\na ``` b\n  ~~~"},
+		},
+		"a fence that is not closed": {"Fix this:\n```go\nx := 1\n", nil},
+		"code within a line":         {"What does ```x``` do?\nand ```y```?", nil},
+		"two quoted lines": {
+			"He wrote\n> hello\n> world\nWhat now?",
+			[]string{"> hello\n> world\n"},
+		},
+		"one quoted line": {"> hello\nWhat now?", nil},
+		"a document": {
+			"Read <document id=\"1\">\nhello\n</document> now",
+			[]string{"\nhello\n"},
+		},
 		"a tag within a line":          {"make <b>this</b> bold", nil},
 		"tags in tags":                 {"<a>\n<a>\nx\n</a>\n</a>y", []string{"\n<a>\nx\n</a>\n"}},
 		"the user's own words in tags": {"<instructions>\nBe brief.\n</instructions>", nil},
 		"a tag that is not closed":     {"<document>\nhello\nthere", nil},
 		"types of a language":          {"Map<String, List<Integer>> or\nSet<String>", nil},
-		"triple quotes":                {"Sum up: \"\"\"hello\nworld\"\"\" thanks", []string{"hello\nworld"}},
-		"a long quotation":             {"She said \"" + long[:240] + "x\" and left", []string{long[:240] + "x"}},
-		"a short quotation":            {"She said \"hello\" and left, " + long + "\"hi\"", nil},
-		"curly quotation marks":        {"\u201c" + long + "\u201d?", []string{long}},
-		"material below a request":     {"Summarise this email\n\n" + long, []string{long}},
-		"material between requests":    {"Translate into French:\n" + long + "\n\nAnd what are the main points?", []string{long + "\n\n"}},
-		"material above a request":     {long + "\n\nSummarize the above.", []string{long + "\n\n"}},
-		"a persona is no request":      {dan, nil},
-		"a long story of the user":     {"I have a question.\n\n" + long, nil},
-		"a request with little below":  {"Summarise this:\n\nshort", nil},
-		"a request in Chinese":         {"\u8bf7\u7ffb\u8bd1\uff1a\n" + long, []string{long}},
+		"triple quotes": {
+			"Sum up: \"\"\"hello\nworld\"\"\" thanks",
+			[]string{"hello\nworld"},
+		},
+		"a long quotation": {"She said \"" + long[:240] +
+			"x\" and left", []string{long[:240] + "x"}},
+		"a short quotation":        {"She said \"hello\" and left, " + long + "\"hi\"", nil},
+		"curly quotation marks":    {"\u201c" + long + "\u201d?", []string{long}},
+		"material below a request": {"Summarise this email\n\n" + long, []string{long}},
+		"material between requests": {"Translate into French:\n" + long +
+			"\n\nAnd what are the main points?", []string{long + "\n\n"}},
+		"material above a request": {
+			long + "\n\nSummarize the above.",
+			[]string{long + "\n\n"},
+		},
+		"a persona is no request":     {dan, nil},
+		"a long story of the user":    {"I have a question.\n\n" + long, nil},
+		"a request with little below": {"Summarise this:\n\nshort", nil},
+		"a request in Chinese":        {"\u8bf7\u7ffb\u8bd1\uff1a\n" + long, []string{long}},
 	} {
 		if d := cmp.Diff(tc.want, dataOf(t, tc.text)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
@@ -83,12 +103,15 @@ func TestSplitIsLinear(t *testing.T) {
 	t.Parallel()
 	const size = 2 << 20
 	for name, part := range map[string]string{
-		"open fences": "```\n~~~~\n", "open tags": "<a>", "many tags": "<a>\n</a>", "angle brackets": "<", "open quotes": " \"a",
-		"triple quotes": "\"\"\"", "quotation marks": "\u201c", "lines": "\n", "quotes": "> a\n", "one word": "a", "tags without an end": "<aaaa bbbb ",
+		"open fences": "```\n~~~~\n", "open tags": "<a>", "many tags": "<a>\n</a>",
+		"angle brackets": "<", "open quotes": " \"a",
+		"triple quotes": "\"\"\"", "quotation marks": "\u201c", "lines": "\n", "quotes": "> a\n",
+		"one word": "a", "tags without an end": "<aaaa bbbb ",
 		"bytes": "\xff", "closing tags": "<a>\n<b>\n</a>\n", "quotation marks that close": "\u201d",
 	} {
 		start := time.Now()
-		if _, err := origin.Split(t.Context(), strings.Repeat(part, size/len(part)), nil); err != nil {
+		if _, err := origin.Split(t.Context(), strings.Repeat(part, size/len(part)),
+			nil); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(start); took > 10*time.Second {
@@ -99,7 +122,8 @@ func TestSplitIsLinear(t *testing.T) {
 
 func FuzzSplit(f *testing.F) {
 	for _, seed := range []string{
-		"Fix:\n```\nx\n```\n", "> a\n> b\n", "<d>\nx\n</d>", "\"\"\"a\"\"\"", "Summarise:\n\n" + strings.Repeat("word ", 200),
+		"Fix:\n```\nx\n```\n", "> a\n> b\n", "<d>\nx\n</d>", "\"\"\"a\"\"\"", "Summarise:\n\n" +
+			strings.Repeat("word ", 200),
 		"\u201cx\u201d \xff <a \u300c", strings.Repeat("word ", 200) + "\n\nsummarize the above",
 	} {
 		f.Add(seed)
@@ -111,7 +135,8 @@ func FuzzSplit(f *testing.F) {
 		}
 		at := 0
 		for i, p := range parts {
-			if p.Start != at || p.End <= p.Start || p.Origin != signal.OriginUser && p.Origin != signal.OriginData {
+			if p.Start != at || p.End <= p.Start || p.Origin != signal.OriginUser &&
+				p.Origin != signal.OriginData {
 				t.Fatalf("part %d of %q is %+v, want one that begins at %d", i, text, p, at)
 			}
 			if i > 0 && p.Origin == parts[i-1].Origin {

@@ -21,10 +21,12 @@ const maxCardGroups = 5
 // number returns the digits up to the end of a group.
 func (p *pan) number(group int) string { return string(p.digits[:p.ends[group].n]) }
 
-// card reads a payment card number: one run of digits, or groups that begin with one of four. Issuer prefix
-// and length fit each other, and the check digit is right; or it is at least laid out, or called, as one.
+// card reads a payment card number: one run of digits, or groups that begin with one of four.
+// Issuer prefix and length fit each other, and the check digit is right; or it is at least laid
+// out, or called, as one.
 func (s *scanner) card(i, first int) int {
-	if b := s.byteAt(i - 1); first-i < 4 || first-i > maxCard || b == '.' || b == '+' || b == '-' || b == '/' {
+	if b := s.byteAt(i - 1); first-i < 4 || first-i > maxCard || b == '.' || b == '+' || b == '-' ||
+		b == '/' {
 		return 0
 	}
 	var p pan
@@ -59,15 +61,16 @@ func (s *scanner) readPAN(i, first int, p *pan) {
 	}
 }
 
-// suspectedCard reports whether what fails the check is meant as a card number all the same, mistyped or
-// made up: 4-4-4-4 or 4-6-5 digits with the first digit of a network, in prose or near a word for cards,
-// or 13 to 19 digits directly behind such a word.
+// suspectedCard reports whether what fails the check is meant as a card number all the same,
+// mistyped or made up: 4-4-4-4 or 4-6-5 digits with the first digit of a network, in prose or near
+// a word for cards, or 13 to 19 digits directly behind such a word.
 func (s *scanner) suspectedCard(i int, p *pan) bool {
 	if p.groups == 0 {
 		return false
 	}
 	number, end := p.number(p.groups-1), p.ends[p.groups-1].end
-	if len(number) < minCard+1 || !s.standsAlone(i, end) || uniformDigits(number) || s.cuedBy(i, beforeCode) {
+	if len(number) < minCard+1 || !s.standsAlone(i, end) || uniformDigits(number) ||
+		s.cuedBy(i, beforeCode) {
 		return false
 	}
 	if s.cuedBy(i, beforeCard) {
@@ -83,26 +86,28 @@ func (p *pan) laidOut() bool {
 	case 3:
 		return p.ends[0].n == 4 && p.ends[1].n == 10 && p.ends[2].n == 15 && first == '3'
 	case 4:
-		return p.ends[0].n == 4 && p.ends[1].n == 8 && p.ends[2].n == 12 && p.ends[3].n == 16 && first >= '2' && first <= '6'
+		return p.ends[0].n == 4 && p.ends[1].n == 8 && p.ends[2].n == 12 && p.ends[3].n == 16 &&
+			first >= '2' && first <= '6'
 	}
 	return false
 }
 
-// standsAlone reports whether [i, end) is all of a number: no group of digits or letters with digits
-// stands beside it, as in an account number.
+// standsAlone reports whether [i, end) is all of a number: no group of digits or letters with
+// digits stands beside it, as in an account number.
 func (s *scanner) standsAlone(i, end int) bool {
 	if s.wordAfter(end) {
 		return false
 	}
-	if b := s.byteAt(end); (b == ' ' || b == '-' || b == '.' || b == '/') && isDigit(s.byteAt(end+1)) {
+	if b := s.byteAt(end); (b == ' ' || b == '-' || b == '.' || b == '/') &&
+		isDigit(s.byteAt(end+1)) {
 		return false
 	}
 	b := s.byteAt(i - 1)
 	return b != ' ' && b != '-' || !isDigit(s.byteAt(i-2))
 }
 
-// isCard judges the number at [i, end). One number in ten passes Luhn, so what no network issues, and
-// what is short and in one piece, needs a word that names it.
+// isCard judges the number at [i, end). One number in ten passes Luhn, so what no network issues,
+// and what is short and in one piece, needs a word that names it.
 func (s *scanner) isCard(number string, i, end int, grouped bool) bool {
 	if s.wordAfter(end) || s.byteAt(end) == '.' && isDigit(s.byteAt(end+1)) {
 		return false
@@ -117,8 +122,11 @@ func (s *scanner) isCard(number string, i, end int, grouped bool) bool {
 //
 //nolint:gochecknoglobals // constant table
 var cardCues = cues{
-	"card", "visa", "mastercard", "amex", "maestro", "diners", "discover", "jcb", "credit", "debit", "pan", "cc",
-	"karte", "karten", "kreditkarte", "kreditkartennummer", "kartennummer", "carte", "tarjeta", "cartão", "carta", "kaart", "kort", "kortet", "karta", "karty", "kartı", "kartım", "карта", "карты", "卡", "カード",
+	"card", "visa", "mastercard", "amex", "maestro", "diners", "discover", "jcb", "credit", "debit",
+	"pan", "cc",
+	"karte", "karten", "kreditkarte", "kreditkartennummer", "kartennummer", "carte", "tarjeta",
+	"cartão", "carta", "kaart", "kort", "kortet", "karta", "karty", "kartı", "kartım", "карта",
+	"карты", "卡", "カード",
 }
 
 func uniformDigits(s string) bool { return strings.Count(s, s[:1]) == len(s) }
@@ -144,8 +152,8 @@ type issuer struct {
 	min, max  int    // digits of the whole number
 }
 
-// issuers are the ranges that the networks publish for merchants (Visa, Mastercard, American Express,
-// Diners Club, Discover, JCB, UnionPay, Maestro, Mir, Troy, RuPay; as of 2025).
+// issuers are the ranges that the networks publish for merchants (Visa, Mastercard, American
+// Express, Diners Club, Discover, JCB, UnionPay, Maestro, Mir, Troy, RuPay; as of 2025).
 //
 //nolint:gochecknoglobals // constant table
 var issuers = []issuer{
@@ -183,7 +191,8 @@ var issuers = []issuer{
 // issued reports whether a network issues numbers of this beginning and length.
 func issued(number string) bool {
 	for _, r := range issuers {
-		if p := number[:len(r.low)]; p >= r.low && p <= r.high && len(number) >= r.min && len(number) <= r.max {
+		if p := number[:len(r.low)]; p >= r.low && p <= r.high && len(number) >= r.min &&
+			len(number) <= r.max {
 			return true
 		}
 	}

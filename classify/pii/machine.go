@@ -5,17 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// Code, logs, configuration and what programs print are full of numbers, capitals and dotted names that
-// are nobody's data. judge tells their lines from prose, by the share of their words that no sentence
-// would have: operators, calls, paths, options, names in camelCase or with underscores.
+// Code, logs, configuration and what programs print are full of numbers, capitals and dotted names
+// that are nobody's data. judge tells their lines from prose, by the share of their words that no
+// sentence would have: operators, calls, paths, options, names in camelCase or with underscores.
 type judge struct {
 	text     string
 	from, to int  // what is judged: a line, or a part of a long one
 	machine  bool // the verdict on it
 }
 
-// Of a line longer than lineReach around a place only that much is looked at, from multiples of lineStep
-// on, so that neighbours share a verdict.
+// Of a line longer than lineReach around a place only that much is looked at, from multiples of
+// lineStep on, so that neighbours share a verdict.
 const (
 	lineReach = 256
 	lineStep  = 128
@@ -44,8 +44,8 @@ func (j *judge) at(i int) bool {
 	return j.machine
 }
 
-// machineLine reports whether at least a third of what a line says is no sentence. A time stamp in front
-// of it tips the balance, and a word that opens a statement does where little else stands.
+// machineLine reports whether at least a third of what a line says is no sentence. A time stamp in
+// front of it tips the balance, and a word that opens a statement does where little else stands.
 func machineLine(line string) bool {
 	odd, words, before := 0, 0, ""
 	rest := strings.TrimLeft(line, " \t")
@@ -70,7 +70,8 @@ func machineLine(line string) bool {
 
 // isHandle reports a handle or a hashtag: such a name may have any capitals and underscores.
 func isHandle(token string) bool {
-	return len(token) > 1 && (token[0] == '@' || token[0] == '#') && !strings.ContainsAny(token[1:len(token)-1], "./()=<>{}")
+	return len(token) > 1 && (token[0] == '@' || token[0] == '#') &&
+		!strings.ContainsAny(token[1:len(token)-1], "./()=<>{}")
 }
 
 // The weights of what only machines begin a line with, in tokens.
@@ -89,8 +90,8 @@ func nextToken(text string) (token, rest string) {
 	return text, ""
 }
 
-// weigh tells how much a token speaks for a machine and for prose. Numbers and addresses of sites and
-// mail stand in both.
+// weigh tells how much a token speaks for a machine and for prose. Numbers and addresses of sites
+// and mail stand in both.
 func weigh(token string) (odd, words int) {
 	bare := strings.Trim(token, ".,;:!?\"'“”‘’()*")
 	switch {
@@ -113,11 +114,13 @@ func weigh(token string) (odd, words int) {
 
 // modes reports the permissions of a file as ls prints them.
 func modes(token string) bool {
-	return len(token) >= len("drwxr-xr-x") && strings.IndexByte("-dlbcps", token[0]) >= 0 && strings.Trim(token[1:], "rwxsStT-.+@") == "" &&
+	return len(token) >= len("drwxr-xr-x") && strings.IndexByte("-dlbcps", token[0]) >= 0 &&
+		strings.Trim(token[1:], "rwxsStT-.+@") == "" &&
 		strings.IndexByte(token, 'r') > 0
 }
 
-// versioned reports a version of three numbers. Dates have four digits in their last part, or two in all.
+// versioned reports a version of three numbers. Dates have four digits in their last part, or two
+// in all.
 func versioned(token string) bool {
 	rest, marked := strings.CutPrefix(token, "v")
 	s := scanner{text: rest}
@@ -165,27 +168,34 @@ func oddToken(token string) bool {
 		return false
 	}
 	switch token {
-	case "+", "-", "*", "/", "%", "&", "|", "#", "//", "--", "/*", "*/", "...", "$", ">", "<", "@@", "+++", "---":
+	case "+", "-", "*", "/", "%", "&", "|", "#", "//", "--", "/*", "*/", "...", "$", ">", "<", "@@",
+		"+++", "---":
 		return len(token) > 1 && token != "--" && token != "..." || token == "|" || token == "$"
 	}
-	return strings.ContainsAny(token, "{}<>=|\\`^~;$") && !closesSentence(token) || opensKey(token) ||
-		strings.Count(token, ",") > 1 && hasLetter(token) || calls(token) || paths(token) || options(token) || hexes(token) || named(token) || suffixed(token)
+	return strings.ContainsAny(token, "{}<>=|\\`^~;$") && !closesSentence(token) ||
+		opensKey(token) ||
+		strings.Count(token, ",") > 1 && hasLetter(token) || calls(token) || paths(token) ||
+		options(token) || hexes(token) || named(token) || suffixed(token)
 }
 
-// closesSentence reports whether the only odd byte of a token is a semicolon, a backtick or a currency
-// sign, which prose has as well.
+// closesSentence reports whether the only odd byte of a token is a semicolon, a backtick or a
+// currency sign, which prose has as well.
 func closesSentence(token string) bool {
 	return !strings.ContainsAny(token, "{}<>=|\\^~") &&
-		(strings.IndexByte(token, ';') < 0 || strings.HasSuffix(token, ";") && !strings.ContainsAny(token, "()\"")) &&
-		strings.IndexByte(token, '$') <= 0 && (token[0] != '$' || len(token) > 1 && isDigit(token[1]))
+		(strings.IndexByte(token, ';') < 0 || strings.HasSuffix(token, ";") &&
+			!strings.ContainsAny(token, "()\"")) &&
+		strings.IndexByte(token, '$') <= 0 &&
+		(token[0] != '$' || len(token) > 1 && isDigit(token[1]))
 }
 
 // opensKey reports a quoted key of JSON, or a name in brackets.
 func opensKey(token string) bool {
-	if k := len(token) - 1; token[k] == ':' && strings.ContainsAny(token[:k], "-_.") && isLetter(token[0]) && fold(token) == token {
+	if k := len(token) - 1; token[k] == ':' && strings.ContainsAny(token[:k], "-_.") &&
+		isLetter(token[0]) && fold(token) == token {
 		return true
 	}
-	return strings.Contains(token, "\":") || strings.Contains(token, "':") || strings.Contains(token, "::") ||
+	return strings.Contains(token, "\":") || strings.Contains(token, "':") ||
+		strings.Contains(token, "::") ||
 		len(token) > 2 && token[0] == '[' && isLetter(token[1]) && strings.HasSuffix(token, "]") ||
 		strings.Contains(token, "](") && strings.Contains(token, "/")
 }
@@ -197,7 +207,8 @@ func calls(token string) bool {
 		return false
 	}
 	inner := token[k+1:]
-	return inner == "" || !strings.HasPrefix(inner, "s)") && strings.HasPrefix(token[:1], strings.ToLower(token[:1]))
+	return inner == "" || !strings.HasPrefix(inner, "s)") &&
+		strings.HasPrefix(token[:1], strings.ToLower(token[:1]))
 }
 
 // paths reports two slashes between names, or one behind a dot, a tilde or nothing.
@@ -207,7 +218,8 @@ func paths(token string) bool {
 	if k < 0 || k+1 >= len(token) || !hasLetter(token) {
 		return false
 	}
-	return k == 0 && isAlnum(token[1]) || strings.HasPrefix(token, "./") || strings.HasPrefix(token, "../") ||
+	return k == 0 && isAlnum(token[1]) || strings.HasPrefix(token, "./") ||
+		strings.HasPrefix(token, "../") ||
 		strings.HasPrefix(token, "~/") || strings.Count(token, "/") > 1
 }
 
@@ -247,8 +259,10 @@ func named(token string) bool {
 			return true
 		case isUpper(b) && isLetter(token[i-1]) && !isUpper(token[i-1]) && !particle(token[:i]):
 			return true
-		case b == '.' && i > 1 && i+2 < len(token) && isLetter(token[i-1]) && isLetter(token[i-2]) && isLetter(token[i+1]) && isLetter(token[i+2]):
-			if dots++; dots > 1 && strings.IndexByte(token, '@') <= 0 && !strings.HasPrefix(token, "www.") {
+		case b == '.' && i > 1 && i+2 < len(token) && isLetter(token[i-1]) &&
+			isLetter(token[i-2]) && isLetter(token[i+1]) && isLetter(token[i+2]):
+			if dots++; dots > 1 && strings.IndexByte(token, '@') <= 0 &&
+				!strings.HasPrefix(token, "www.") {
 				return true
 			}
 		}
@@ -260,7 +274,8 @@ func named(token string) bool {
 func particle(front string) bool {
 	k := strings.LastIndexByte(front, '-') + 1
 	switch front[k:] {
-	case "Mc", "Mac", "De", "Di", "La", "Le", "Fitz", "Van", "Du", "Da", "Del", "Von", "San", "i", "e":
+	case "Mc", "Mac", "De", "Di", "La", "Le", "Fitz", "Van", "Du", "Da", "Del", "Von", "San", "i",
+		"e":
 		return true
 	}
 	return false
@@ -291,8 +306,10 @@ func opensStatement(line string) bool {
 		return false
 	}
 	second, _ := nextToken(rest)
-	return oddToken(strings.TrimRight(second, ",")) || strings.HasSuffix(strings.TrimRight(line, " \t\r"), ":") ||
-		strings.HasSuffix(strings.TrimRight(line, " \t\r"), "{") || strings.ContainsAny(line, ";()=*")
+	return oddToken(strings.TrimRight(second, ",")) ||
+		strings.HasSuffix(strings.TrimRight(line, " \t\r"), ":") ||
+		strings.HasSuffix(strings.TrimRight(line, " \t\r"), "{") ||
+		strings.ContainsAny(line, ";()=*")
 }
 
 // copyrighted reports the notice that code begins with.
@@ -302,11 +319,12 @@ func copyrighted(line string) bool {
 		return false
 	}
 	rest := line[k+len("opyright "):]
-	return rest != "" && (isDigit(rest[0]) || strings.HasPrefix(fold(rest), "(c)") || strings.HasPrefix(rest, "©"))
+	return rest != "" &&
+		(isDigit(rest[0]) || strings.HasPrefix(fold(rest), "(c)") || strings.HasPrefix(rest, "©"))
 }
 
-// stampLen returns the length of a time stamp at the start of a line, brackets and what follows it up to
-// the next space included, or 0.
+// stampLen returns the length of a time stamp at the start of a line, brackets and what follows it
+// up to the next space included, or 0.
 func stampLen(line string) int {
 	s := scanner{text: line}
 	i := 0
@@ -322,15 +340,16 @@ func stampLen(line string) int {
 	return 0
 }
 
-// stamp returns the end of a machine's time stamp at i: date and clock with seconds (ISO 8601 and its
-// relatives), a clock alone with seconds, the month first (RFC 3164, section 4.1.2), or the day first as in
-// the logs of web servers. Else 0.
+// stamp returns the end of a machine's time stamp at i: date and clock with seconds (ISO 8601 and
+// its relatives), a clock alone with seconds, the month first (RFC 3164, section 4.1.2), or the day
+// first as in the logs of web servers. Else 0.
 func (s *scanner) stamp(i int) int {
 	first := s.digitsEnd(i)
 	switch n := first - i; {
 	case n == 4 && (s.byteAt(first) == '-' || s.byteAt(first) == '/' || s.byteAt(first) == '.'):
 		at := first + 1
-		for at < len(s.text) && (isDigit(s.text[at]) || s.text[at] == s.text[first]) && at-i < len("2006-01-02") {
+		for at < len(s.text) && (isDigit(s.text[at]) || s.text[at] == s.text[first]) &&
+			at-i < len("2006-01-02") {
 			at++
 		}
 		if b := s.byteAt(at); b == 'T' || b == ' ' || b == '-' || b == ',' {
@@ -382,7 +401,8 @@ func (s *scanner) secondsEnd(i int) int {
 var (
 	// levels are the words that loggers say how bad it is with, and the verbs of HTTP and of SQL.
 	levels = lookup(wordSet("TRACE DEBUG INFO NOTICE WARN WARNING ERROR FATAL CRITICAL SEVERE PANIC VERBOSE DETAIL STATEMENT LOG SELECT INSERT VALUES ALTER GET POST PUT DELETE PATCH HEAD OPTIONS"))
-	// statements open a line of a programming language, a shell or a query; some open a sentence as well.
+	// statements open a line of a programming language, a shell or a query; some open a sentence as
+	// well.
 	statements = newWordIndex("import from package func def class public private protected static const let var return if else for " +
 		"while switch case try catch except raise throw new struct enum interface impl fn mut pub use using namespace include require " +
 		"extends implements void int string bool select insert update delete create alter drop grant where join " +

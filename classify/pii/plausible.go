@@ -7,9 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// A token model guesses from how words look, and in code and logs much looks like a name or a number of
-// someone. plausible reports whether a span of the model has the form of its type, and in a machine's line
-// or a word of code also what would be said there of a person: a key that announces it, or a full name.
+// A token model guesses from how words look, and in code and logs much looks like a name or a
+// number of someone. plausible reports whether a span of the model has the form of its type, and in
+// a machine's line or a word of code also what would be said there of a person: a key that
+// announces it, or a full name.
 func (r *reader) plausible(p *Span) bool {
 	value := r.text[p.Start:p.End]
 	if !formed(p.Type, value) {
@@ -19,7 +20,8 @@ func (r *reader) plausible(p *Span) bool {
 	machine := r.lines.at(p.Start)
 	switch p.Type {
 	case PhoneNumber:
-		return (s.dialled(value, p.Start, p.End) || trunk(p, value)) && (!machine || s.phoneAt(p.Start, p.End))
+		return (s.dialled(value, p.Start, p.End) || trunk(p, value)) &&
+			(!machine || s.phoneAt(p.Start, p.End))
 	case Person, Organization, Place, Group, Title:
 		return s.nameInContext(p, machine)
 	case StreetAddress:
@@ -56,7 +58,9 @@ func formed(kind, value string) bool {
 	case SSN:
 		return digits == 9
 	case StreetAddress:
-		return letters > 0 && (digits > 0 || len(value) > 2*letters || words > 1 || hasStreet(value)) && !strings.ContainsAny(value, "_=:{}<>@")
+		return letters > 0 &&
+			(digits > 0 || len(value) > 2*letters || words > 1 || hasStreet(value)) &&
+			!strings.ContainsAny(value, "_=:{}<>@")
 	case DateTime:
 		return letters+digits > 1
 	case Person, Organization, Place, Group:
@@ -94,13 +98,15 @@ func census(value string) (letters, digits, words int) {
 	return letters, digits, words
 }
 
-// dialled reports whether a span of the model is written as telephone numbers are: groups that are no
-// decimal, date or range, or a +; or in one piece where a word near it speaks of telephones.
+// dialled reports whether a span of the model is written as telephone numbers are: groups that are
+// no decimal, date or range, or a +; or in one piece where a word near it speaks of telephones.
 func (s *scanner) dialled(value string, from, to int) bool {
-	if b := s.byteAt(from - 1); isAlnum(b) || b == '_' || b == '#' || b == '$' || b == '/' || b == '.' || b == '=' && !s.keyed(from, PhoneNumber) {
+	if b := s.byteAt(from - 1); isAlnum(b) || b == '_' || b == '#' || b == '$' || b == '/' ||
+		b == '.' || b == '=' && !s.keyed(from, PhoneNumber) {
 		return false
 	}
-	if b := s.byteAt(to); isAlnum(b) || b == '_' || b == '/' || b == '%' || b == '@' || (b == '.' || b == ':') && isDigit(s.byteAt(to+1)) {
+	if b := s.byteAt(to); isAlnum(b) || b == '_' || b == '/' || b == '%' || b == '@' ||
+		(b == '.' || b == ':') && isDigit(s.byteAt(to+1)) {
 		return false
 	}
 	groups, longest := groupsOf(value)
@@ -114,8 +120,8 @@ func (s *scanner) dialled(value string, from, to int) bool {
 	return s.cued(from, cueWidth, phoneCues) || s.cuedAfter(to)
 }
 
-// trunk reports a number in one piece that begins with the prefix of a trunk line, and that the model is
-// sure of.
+// trunk reports a number in one piece that begins with the prefix of a trunk line, and that the
+// model is sure of.
 func trunk(p *Span, value string) bool {
 	const least, most = 10, 13 // digits with the prefix: national numbers of the larger countries
 	for i := range len(value) {
@@ -126,8 +132,8 @@ func trunk(p *Span, value string) bool {
 	return value[0] == '0' && len(value) >= least && len(value) <= most && p.Score >= sureName
 }
 
-// groupsOf counts the groups of digits of a telephone number and the digits of the longest; no groups when
-// something stands between them that numbers do not have.
+// groupsOf counts the groups of digits of a telephone number and the digits of the longest; no
+// groups when something stands between them that numbers do not have.
 func groupsOf(value string) (groups, longest int) {
 	n := 0
 	for i := range len(value) {
@@ -138,7 +144,8 @@ func groupsOf(value string) (groups, longest int) {
 			}
 			longest = max(longest, n)
 			continue
-		case strings.IndexByte(" -.()+/", b) < 0 && b < utf8.RuneSelf && strings.IndexByte("xXextEXT,nsio", b) < 0:
+		case strings.IndexByte(" -.()+/", b) < 0 && b < utf8.RuneSelf &&
+			strings.IndexByte("xXextEXT,nsio", b) < 0:
 			return 0, 0
 		}
 		n = 0
@@ -155,7 +162,10 @@ func (*scanner) numericDateAt(value string) bool {
 // cuedAfter reports whether the words behind i say that a telephone number ended there.
 func (s *scanner) cuedAfter(i int) bool {
 	behind := fold(s.text[i:min(len(s.text), i+cueWidth)])
-	for _, w := range [...]string{"my number", "my phone", "my cell", "my mobile", "his number", "her number", "phone number", "to call", "call me", "text me", "whatsapp"} {
+	for _, w := range [...]string{
+		"my number", "my phone", "my cell", "my mobile", "his number",
+		"her number", "phone number", "to call", "call me", "text me", "whatsapp",
+	} {
 		if strings.Contains(behind, w) {
 			return true
 		}
@@ -163,8 +173,8 @@ func (s *scanner) cuedAfter(i int) bool {
 	return false
 }
 
-// phoneAt reports whether a machine's line would have a telephone number at [from, to): with its country
-// code, or behind a word for it.
+// phoneAt reports whether a machine's line would have a telephone number at [from, to): with its
+// country code, or behind a word for it.
 func (s *scanner) phoneAt(from, to int) bool {
 	if s.keyed(from, PhoneNumber) || s.cued(from, cueWidth, phoneCues) {
 		return true
@@ -180,9 +190,9 @@ func (s *scanner) phoneAt(from, to int) bool {
 // startsLine reports whether i begins its line, where + marks what a diff adds.
 func (s *scanner) startsLine(i int) bool { return i == 0 || s.text[i-1] == '\n' }
 
-// nameInContext judges a name. A word of code is none, and in a machine's line a name needs its key, or is
-// a full one that the model is sure of.
-func (s *scanner) nameInContext(p *Span, machine bool) bool {
+// nameInContext judges a name. A word of code is none, and in a machine's line a name needs its
+// key, or is a full one that the model is sure of.
+func (s *scanner) nameInContext(p *Span, machine bool) bool { //nolint:revive // it says where the span is
 	code := s.inCode(p, machine) || s.partOfWord(p)
 	if !code && !machine || s.keyed(p.Start, p.Type) {
 		return true
@@ -190,8 +200,8 @@ func (s *scanner) nameInContext(p *Span, machine bool) bool {
 	return !code && p.Type == Person && p.Score >= sureName && fullNameLike(s.text[p.Start:p.End])
 }
 
-// sureName is the probability from which on a full name in a line of code is one. It is set by hand: class
-// names of two words that follow each other seldom reach it.
+// sureName is the probability from which on a full name in a line of code is one. It is set by
+// hand: class names of two words that follow each other seldom reach it.
 const sureName = 0.9
 
 // fullNameLike reports two or three capitalised words, or initials, of letters alone.
@@ -203,13 +213,18 @@ func fullNameLike(value string) bool {
 			return false
 		}
 		for _, c := range w[size:] {
-			if !unicode.IsLower(c) && c != '.' && c != '-' && c != '\'' && c != '’' && !(unicode.IsUpper(c) && particleOf(w)) {
+			if !inName(c) && (!unicode.IsUpper(c) || !particleOf(w)) {
 				return false
 			}
 		}
 		n++
 	}
 	return n >= 2 && n <= maxName+1
+}
+
+// inName reports a character that names have behind their first.
+func inName(c rune) bool {
+	return unicode.IsLower(c) || c == '.' || c == '-' || c == '\'' || c == '’'
 }
 
 // particleOf reports whether a word may have a capital inside as names have.
@@ -223,9 +238,11 @@ func particleOf(w string) bool {
 }
 
 // inCode reports whether the word that a span begins or ends in is one of code: a path, a call, an
-// assignment, a name with underscores or in camelCase. Companies write themselves in camelCase as well.
-func (s *scanner) inCode(p *Span, machine bool) bool {
-	if machine && (s.byteAt(p.Start) == '@' || s.byteAt(p.Start-1) == '@') { // a decorator, a package
+// assignment, a name with underscores or in camelCase. Companies write themselves in camelCase as
+// well.
+func (s *scanner) inCode(p *Span, machine bool) bool { //nolint:revive // it says where the span is
+	if machine && (s.byteAt(p.Start) == '@' ||
+		s.byteAt(p.Start-1) == '@') { // a decorator, a package
 		return true
 	}
 	for _, i := range [...]int{p.Start, p.End - 1} {
@@ -243,14 +260,16 @@ func (s *scanner) inCode(p *Span, machine bool) bool {
 	return false
 }
 
-// partOfWord reports whether a span without capitals is only a part of a word with hyphens, slashes or an @.
+// partOfWord reports whether a span without capitals is only a part of a word with hyphens, slashes
+// or an @.
 func (s *scanner) partOfWord(p *Span) bool {
 	value := s.text[p.Start:p.End]
 	if value != fold(value) || p.Score >= sureName {
 		return false
 	}
 	before, after := s.byteAt(p.Start-1), s.byteAt(p.End)
-	return strings.IndexByte("-/@", before) >= 0 && isAlnum(s.byteAt(p.Start-2)) || strings.IndexByte("-/@", after) >= 0 && isAlnum(s.byteAt(p.End+1))
+	return strings.IndexByte("-/@", before) >= 0 && isAlnum(s.byteAt(p.Start-2)) ||
+		strings.IndexByte("-/@", after) >= 0 && isAlnum(s.byteAt(p.End+1))
 }
 
 // marked reports whether a token is a name and the punctuation and mark-up around it.
@@ -258,11 +277,13 @@ func marked(token, name string) bool {
 	return strings.Trim(token, "*_`\"'()[].,;:!?<>“”‘’") == name && !named(name)
 }
 
-// namesCompany reports a word of letters alone, whatever their case, with the punctuation of a sentence.
+// namesCompany reports a word of letters alone, whatever their case, with the punctuation of a
+// sentence.
 func namesCompany(token string) bool {
 	token = strings.Trim(token, "\"'“”‘’(),;:.!?*")
 	for i := range len(token) {
-		if !isAlnum(token[i]) && token[i] < utf8.RuneSelf && token[i] != '&' && token[i] != '-' && token[i] != '\'' {
+		if !isAlnum(token[i]) && token[i] < utf8.RuneSelf && token[i] != '&' && token[i] != '-' &&
+			token[i] != '\'' {
 			return false
 		}
 	}
@@ -287,8 +308,8 @@ func (s *scanner) tokenAt(i int) (from, to int) {
 // keyWidth is how far before a value its key may stand, in bytes.
 const keyWidth = 32
 
-// keyed reports whether a key, or a word with a colon, before i announces a value of a type: "name": ,
-// author=, Signed-off-by:.
+// keyed reports whether a key, or a word with a colon, before i announces a value of a type:
+// "name": , author=, Signed-off-by:.
 func (s *scanner) keyed(i int, kind string) bool {
 	from := max(0, i-keyWidth)
 	if k := strings.LastIndexAny(s.text[from:i], "\n,;{&"); k >= 0 {
@@ -343,21 +364,46 @@ func keysOf(kind string) []string {
 //nolint:gochecknoglobals // constant tables
 var (
 	personKeys = []string{
-		"full_name", "fullname", "first_name", "firstname", "last_name", "lastname", "surname", "given_name", "family_name", "author", "customer", "customer_name",
-		"patient", "contact", "owner", "employee", "assignee", "reviewer", "signed-off-by", "co-authored-by", "reported-by", "reviewed-by", "acked-by", "user_name", "display_name", "displayname",
-		"displayname", "recipient", "sender", "holder", "cardholder", "nombre", "nom", "imie", "kunde",
+		"full_name", "fullname", "first_name", "firstname", "last_name", "lastname", "surname",
+		"given_name", "family_name", "author", "customer", "customer_name",
+		"patient", "contact", "owner", "employee", "assignee", "reviewer", "signed-off-by",
+		"co-authored-by", "reported-by", "reviewed-by", "acked-by", "user_name", "display_name",
+		"displayname",
+		"displayname", "recipient", "sender", "holder", "cardholder", "nombre", "nom", "imie",
+		"kunde",
 	}
-	organizationKeys = []string{"company", "employer", "organization", "organisation", "org", "company_name", "firma", "empresa"}
-	placeKeys        = []string{"city", "country", "state", "birthplace", "town", "hometown", "nationality"}
-	groupKeys        = []string{"nationality", "religion", "ethnicity"}
-	phoneKeys        = []string{"phone", "phone_number", "phonenumber", "tel", "telephone", "mobile", "cell", "fax", "msisdn", "whatsapp", "telefon"}
-	streetKeys       = []string{"address", "street", "street_address", "address1", "address_line1", "addr"}
-	ageKeys          = []string{"age"}
-	zipKeys          = []string{"zip", "zipcode", "zip_code", "postcode", "postal_code", "postalcode", "plz"}
-	dateKeys         = []string{"birthday", "birth_date", "birthdate", "date_of_birth", "dateofbirth", "dob", "born"}
-	titleKeys        = []string{"salutation", "honorific"}
-	licenseKeys      = []string{"license_number", "licence_number", "driver_license", "drivers_license", "driver_licence"}
-	ssnKeys          = []string{"ssn", "social_security_number"}
+	organizationKeys = []string{
+		"company", "employer", "organization", "organisation", "org",
+		"company_name", "firma", "empresa",
+	}
+	placeKeys = []string{
+		"city", "country", "state", "birthplace", "town", "hometown",
+		"nationality",
+	}
+	groupKeys = []string{"nationality", "religion", "ethnicity"}
+	phoneKeys = []string{
+		"phone", "phone_number", "phonenumber", "tel", "telephone",
+		"mobile", "cell", "fax", "msisdn", "whatsapp", "telefon",
+	}
+	streetKeys = []string{
+		"address", "street", "street_address", "address1", "address_line1",
+		"addr",
+	}
+	ageKeys = []string{"age"}
+	zipKeys = []string{
+		"zip", "zipcode", "zip_code", "postcode", "postal_code",
+		"postalcode", "plz",
+	}
+	dateKeys = []string{
+		"birthday", "birth_date", "birthdate", "date_of_birth",
+		"dateofbirth", "dob", "born",
+	}
+	titleKeys   = []string{"salutation", "honorific"}
+	licenseKeys = []string{
+		"license_number", "licence_number", "driver_license",
+		"drivers_license", "driver_licence",
+	}
+	ssnKeys = []string{"ssn", "social_security_number"}
 )
 
 // endsInStreet reports whether a value has a house number and the word of a street.

@@ -11,7 +11,10 @@ var sentences = []struct{ text, want string }{
 	{"Call me at (415) 555-0132 after six.", "PHONE_NUMBER:(415) 555-0132"},
 	{"My number is 415-555-0132, thanks.", "PHONE_NUMBER:415-555-0132"},
 	{"You can text 1-800-555-0199 any time.", "PHONE_NUMBER:1-800-555-0199"},
-	{"Her office is at +1 212 555 0187 ext. 12 on weekdays.", "PHONE_NUMBER:+1 212 555 0187 ext. 12"},
+	{
+		"Her office is at +1 212 555 0187 ext. 12 on weekdays.",
+		"PHONE_NUMBER:+1 212 555 0187 ext. 12",
+	},
 	{"Ring us on 020 7946 0958 before noon.", "PHONE_NUMBER:020 7946 0958"},
 	{"His mobile is 07700 900123 I think.", "PHONE_NUMBER:07700 900123"},
 	{"The flat in London has +44 20 7946 0958 as its line.", "PHONE_NUMBER:+44 20 7946 0958"},
@@ -55,14 +58,23 @@ var sentences = []struct{ text, want string }{
 	{"Diners 30569309025904 is what I use abroad.", "CREDIT_CARD:30569309025904"},
 	// Accounts.
 	{"Send the rent to DE89370400440532013000 by Friday.", "IBAN_CODE:DE89370400440532013000"},
-	{"My account is GB82 WEST 1234 5698 7654 32 at the bank.", "IBAN_CODE:GB82 WEST 1234 5698 7654 32"},
-	{"Virement vers FR14 2004 1010 0505 0001 3M02 606 merci.", "IBAN_CODE:FR14 2004 1010 0505 0001 3M02 606"},
+	{
+		"My account is GB82 WEST 1234 5698 7654 32 at the bank.",
+		"IBAN_CODE:GB82 WEST 1234 5698 7654 32",
+	},
+	{
+		"Virement vers FR14 2004 1010 0505 0001 3M02 606 merci.",
+		"IBAN_CODE:FR14 2004 1010 0505 0001 3M02 606",
+	},
 	{"Transfiere a ES91 2100 0418 4502 0005 1332 hoy.", "IBAN_CODE:ES91 2100 0418 4502 0005 1332"},
 	{"Il conto è IT60X0542811101000000123456 da anni.", "IBAN_CODE:IT60X0542811101000000123456"},
 	{"Maak het over naar NL91ABNA0417164300 vandaag.", "IBAN_CODE:NL91ABNA0417164300"},
 	{"Mitt konto är SE45 5000 0000 0583 9825 7466 nu.", "IBAN_CODE:SE45 5000 0000 0583 9825 7466"},
 	{"Przelew na PL61109010140000071219812874 dotarł.", "IBAN_CODE:PL61109010140000071219812874"},
-	{"She moved her savings to CH9300762011623852957 in spring.", "IBAN_CODE:CH9300762011623852957"},
+	{
+		"She moved her savings to CH9300762011623852957 in spring.",
+		"IBAN_CODE:CH9300762011623852957",
+	},
 	// Social security and licences.
 	{"My social security number is 123-45-6789, keep it safe.", "US_SSN:123-45-6789"},
 	{"SSN 078 05 1120 was on the form.", "US_SSN:078 05 1120"},
@@ -74,7 +86,10 @@ var sentences = []struct{ text, want string }{
 	// Mail.
 	{"Write to jo.doe@brightfield.com about it.", "EMAIL_ADDRESS:jo.doe@brightfield.com"},
 	{"Meine Adresse ist müller@bücher.de seit gestern.", "EMAIL_ADDRESS:müller@bücher.de"},
-	{"Mail me (anna+news@mail.brightfield.co.uk) the file.", "EMAIL_ADDRESS:anna+news@mail.brightfield.co.uk"},
+	{
+		"Mail me (anna+news@mail.brightfield.co.uk) the file.",
+		"EMAIL_ADDRESS:anna+news@mail.brightfield.co.uk",
+	},
 	{"我的邮箱是wang@brightfield.cn。", "EMAIL_ADDRESS:wang@brightfield.cn"},
 	{"Is o'neil_7@brightfield.org still yours?", "EMAIL_ADDRESS:o'neil_7@brightfield.org"},
 	{"Cc admin@localhost.test for the demo.", "EMAIL_ADDRESS:admin@localhost.test"},
@@ -111,9 +126,15 @@ var sentences = []struct{ text, want string }{
 	// Addresses of machines and sites.
 	{"My home connection shows 92.127.194.23 as its address.", "IP_ADDRESS:92.127.194.23"},
 	{"Someone from 185.142.197.13 keeps writing to me.", "IP_ADDRESS:185.142.197.13"},
-	{"The router reports 2292:3e84:980f:14af:78b2:3bab:d3b5:218b today.", "IP_ADDRESS:2292:3e84:980f:14af:78b2:3bab:d3b5:218b"},
+	{
+		"The router reports 2292:3e84:980f:14af:78b2:3bab:d3b5:218b today.",
+		"IP_ADDRESS:2292:3e84:980f:14af:78b2:3bab:d3b5:218b",
+	},
 	{"I blog at www.marten-lindqvist.se about birds.", "DOMAIN_NAME:www.marten-lindqvist.se"},
-	{"My shop is https://lindqvist-cheese.com/ and it is new.", "DOMAIN_NAME:https://lindqvist-cheese.com/"},
+	{
+		"My shop is https://lindqvist-cheese.com/ and it is new.",
+		"DOMAIN_NAME:https://lindqvist-cheese.com/",
+	},
 	{"See the photos on fernandez-flores.net tonight.", "DOMAIN_NAME:fernandez-flores.net"},
 	// Postal codes and streets.
 	{"My zip code is 90210 if that helps.", "ZIP_CODE:90210"},
@@ -122,7 +143,10 @@ var sentences = []struct{ text, want string }{
 	{"Mon code postal est 75011 à Paris.", "ZIP_CODE:75011"},
 	{"She lives in Portland, OR 97201 with two dogs.", "ZIP_CODE:97201"},
 	{"Ship it to 221 Baker Street by Monday.", "STREET_ADDRESS:221 Baker Street"},
-	{"I moved to 12 Elm Tree Rd. Apt. 5, Salem, OR 97301 last year.", "STREET_ADDRESS:12 Elm Tree Rd. Apt. 5, Salem, OR 97301"},
+	{
+		"I moved to 12 Elm Tree Rd. Apt. 5, Salem, OR 97301 last year.",
+		"STREET_ADDRESS:12 Elm Tree Rd. Apt. 5, Salem, OR 97301",
+	},
 	{"He parks at 1600 Pennsylvania Avenue most days.", "STREET_ADDRESS:1600 Pennsylvania Avenue"},
 	// Titles, names, groups, homes, companies.
 	{"Please ask Dr. Watson about the dose.", "TITLE:Dr."},

@@ -2,8 +2,8 @@ package pii
 
 import "testing"
 
-// technical are lines that programs write and programmers read. Nothing in them is anyone's, but in those of
-// personalInLines.
+// technical are lines that programs write and programmers read. Nothing in them is anyone's, but in
+// those of personalInLines.
 var technical = []string{
 	// Logs.
 	`2026-06-15 23:58:31,204 ERROR [main-9] com.acme.order.ReportService - Disregarding stale heartbeat 865 from node 297`,
@@ -93,8 +93,8 @@ var technical = []string{
 	// Shell and its answers.
 	`$ kubectl get pods -n kube-system -o wide`,
 	`coredns-5d78c9869d-7xkzr   1/1   Running   0   12d   10.244.0.3   node-1`,
-	`-rw-r--r-- 1 root root 4096 Nov 23 01:35 docker-compose.yml`,
-	`drwxr-xr-x  5 dev dev      160 Mar  9 18:08 node_modules`,
+	`-rw-r--r-- 1 root root 4096 Nov 23 01:35 docker-compose.yml`, //nolint:dupword // user and group
+	`drwxr-xr-x  5 dev dev      160 Mar  9 18:08 node_modules`,    //nolint:dupword // user and group
 	`curl -sSL -H "Accept: application/json" http://localhost:9200/_cat/indices?v`,
 	`docker run --rm -p 127.0.0.1:5432:5432 -e POSTGRES_PASSWORD=secret postgres:16.2-alpine`,
 	`ssh -i ~/.ssh/id_ed25519 -L 8080:localhost:80 deploy@10.1.2.3`,
@@ -180,14 +180,20 @@ var technical = []string{
 
 // personalInLines are the same kinds of lines with someone's data in them.
 var personalInLines = []struct{ text, want string }{
-	{`185.25.93.95 - - [10/Oct/2023:13:55:36 -0700] "GET / HTTP/1.0" 200 2326`, "IP_ADDRESS:185.25.93.95"},
+	{
+		`185.25.93.95 - - [10/Oct/2023:13:55:36 -0700] "GET / HTTP/1.0" 200 2326`,
+		"IP_ADDRESS:185.25.93.95",
+	},
 	{`level=info msg="login" client=92.127.194.23 status=200`, "IP_ADDRESS:92.127.194.23"},
 	{`{"email": "jo.doe@brightfield.com", "ok": true}`, "EMAIL_ADDRESS:jo.doe@brightfield.com"},
 	{`Author: Jo Doe <jo.doe@brightfield.com>`, "EMAIL_ADDRESS:jo.doe@brightfield.com"},
 	{`{"id": 7, "phone": "415-555-0199", "active": true}`, "PHONE_NUMBER:415-555-0199"},
 	{`user=7 phone=+14155550199 sms=sent`, "PHONE_NUMBER:+14155550199"},
 	{`{"card": "4111 1111 1111 1111", "cvv": "***"}`, "CREDIT_CARD:4111 1111 1111 1111"},
-	{`INSERT INTO payee (iban) VALUES ('DE89370400440532013000');`, "IBAN_CODE:DE89370400440532013000"},
+	{
+		`INSERT INTO payee (iban) VALUES ('DE89370400440532013000');`,
+		"IBAN_CODE:DE89370400440532013000",
+	},
 	{`"dob": "1984-03-12", "country": "SE"`, "DATE_TIME:1984-03-12"},
 	{`{"ssn":"123-45-6789"}`, "US_SSN:123-45-6789"},
 	{`"zip": "90210", "state": "CA"`, "ZIP_CODE:90210"},
@@ -210,7 +216,8 @@ func TestTechnicalLinesAreNobodysData(t *testing.T) {
 		}
 	}
 	if share := float64(wrong) / float64(len(technical)); share > maxTechnical {
-		t.Errorf("%d of %d technical lines have personal data, want at most %.0f %%", wrong, len(technical), 100*maxTechnical)
+		t.Errorf("%d of %d technical lines have personal data, want at most %.0f %%", wrong,
+			len(technical), 100*maxTechnical)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -39,6 +40,7 @@ type Options struct {
 
 	mendAfter time.Duration   // when models that could not be opened are tried first; 0: after a second
 	around    func(host) host // what tests put around the host; nil: nothing
+	files     fs.FS           // what tests put in place of the embedded bundles; nil: nothing
 }
 
 // App is a built product.
@@ -88,7 +90,7 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		return nil, errors.Join(err, a.Close(ctx))
 	}
 	for _, refusal := range st.Refuses() {
-		tel.Log.WarnContext(ctx, refusal)
+		tel.Log.WarnContext(ctx, "a route refuses requests for want of a model", slog.String("cause", refusal))
 	}
 	a.proxy = proxy.New(cfg.Server, st, tel)
 	return a, nil

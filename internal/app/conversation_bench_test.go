@@ -13,8 +13,8 @@ import (
 // turns is how many turns a conversation of BenchmarkConversation has.
 const turns = 200
 
-// conversation is that of an agent: a system prompt, and in every turn a question, the call of a tool, its
-// result of about 300 tokens and an answer. Its texts are all different.
+// conversation is that of an agent: a system prompt, and in every turn a question, the call of a
+// tool, its result of about 300 tokens and an answer. Its texts are all different.
 func conversation(tb testing.TB) []signal.Segment {
 	tb.Helper()
 	text := longPrompt(tb, turns*2200)
@@ -23,20 +23,29 @@ func conversation(tb testing.TB) []signal.Segment {
 		text = text[n:]
 		return strings.ToValidUTF8(part, "")
 	}
-	out := []signal.Segment{{Role: "system", Origin: signal.OriginInstructions, Text: "You are a helpful assistant with tools."}}
+	out := []signal.Segment{{
+		Role: "system", Origin: signal.OriginInstructions,
+		Text: "You are a helpful assistant with tools.",
+	}}
 	for i := range turns {
 		out = append(out,
-			signal.Segment{Role: "user", Origin: signal.OriginUser, Text: fmt.Sprintf("%d: %s", i, take(160))},
-			signal.Segment{Role: "assistant", Origin: signal.OriginModel, Text: fmt.Sprintf(`{"tool":"search","query":%q}`, take(60))},
+			signal.Segment{
+				Role: "user", Origin: signal.OriginUser,
+				Text: fmt.Sprintf("%d: %s", i, take(160)),
+			},
+			signal.Segment{
+				Role: "assistant", Origin: signal.OriginModel,
+				Text: fmt.Sprintf(`{"tool":"search","query":%q}`, take(60)),
+			},
 			signal.Segment{Role: "tool", Origin: signal.OriginData, Text: take(1200)},
 			signal.Segment{Role: "assistant", Origin: signal.OriginModel, Text: take(600)})
 	}
 	return out
 }
 
-// BenchmarkConversation measures the processor time of the safety signals of a conversation of 200 turns:
-// when it is first seen as a whole, and turn by turn, with what was read remembered and without. Run it with
-// -cpu 1 and -benchtime 1x.
+// BenchmarkConversation measures the processor time of the safety signals of a conversation of 200
+// turns: when it is first seen as a whole, and turn by turn, with what was read remembered and
+// without. Run it with -cpu 1 and -benchtime 1x.
 func BenchmarkConversation(b *testing.B) {
 	m := openModels(b)
 	all := conversation(b)
@@ -54,7 +63,10 @@ func BenchmarkConversation(b *testing.B) {
 		}
 		return used
 	}
-	for name, memo := range map[string]int{"with memo": classify.DefaultOptions().Memo, "without": 0} {
+	for name, memo := range map[string]int{
+		"with memo": classify.DefaultOptions().Memo,
+		"without":   0,
+	} {
 		o := classify.DefaultOptions()
 		o.Memo = memo
 		c, err := classify.New([]classify.Source{{Engine: m.engine}}, o)
@@ -80,7 +92,8 @@ func BenchmarkConversation(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstPrompt measures the processor time of all signals of a first prompt of 11,000 characters.
+// BenchmarkFirstPrompt measures the processor time of all signals of a first prompt of 11,000
+// characters.
 func BenchmarkFirstPrompt(b *testing.B) {
 	m := openModels(b)
 	o := classify.DefaultOptions()
@@ -90,7 +103,10 @@ func BenchmarkFirstPrompt(b *testing.B) {
 		b.Fatal(err)
 	}
 	text := strings.Repeat("Sales of the northern branch rose in the last quarter, after a slow spring. Costs fell by a tenth. ", 112)[:11_000]
-	request := &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Origin: signal.OriginUser, Text: text}}}
+	request := &signal.Text{
+		LastUser: text,
+		Segments: []signal.Segment{{Role: "user", Origin: signal.OriginUser, Text: text}},
+	}
 	var used []time.Duration
 	var set signal.Set
 	for b.Loop() {

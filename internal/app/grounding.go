@@ -28,7 +28,7 @@ const groundingFolder = "grounding"
 // placeGrounding opens the bundle of the model that judges claims: the one that classify.tasks names, else
 // the embedded one. nil without an error says that there is none. Errors are *config.TaskError.
 func placeGrounding(c *config.Classify) (*placement, error) {
-	p := &placement{model: config.EmbeddedModel, folder: groundingFolder}
+	p := &placement{model: config.EmbeddedModel, files: models.FS, folder: groundingFolder}
 	at := slices.IndexFunc(c.Tasks, func(t config.Task) bool { return t.Name == config.GroundingTask })
 	if at >= 0 {
 		p.model, p.entries, p.remote = c.Tasks[at].Model, []int{at}, c.Tasks[at].Remote

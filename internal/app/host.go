@@ -103,7 +103,7 @@ func (l inProcess) found() hostState {
 
 func (l inProcess) open(ctx context.Context, o worker.SessionOptions) (session, error) {
 	var lost []error
-	for _, c := range l.Choices() {
+	for _, c := range o.Choices(l.Choices()) {
 		graph, err := o.Graph(c)
 		var s *gpu.Session
 		if err == nil {
@@ -155,6 +155,7 @@ func (p *placement) sessionOptions(modelsDir string) worker.SessionOptions {
 		Name:  m.Name,
 		Graph: func(c gpu.Choice) ([]byte, error) { return p.graph(c.Precision, modelsDir) },
 		Pad:   p.padding(),
+		CPU:   p.foreign,
 	}
 }
 

@@ -390,13 +390,7 @@ func TestReloadOpensAndClosesWhatChanged(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "signalbox.yaml")
 	a := build(t, "")
 	a.cfg.Load().File = file
-	open := func() map[string]*loaded {
-		out := map[string]*loaded{}
-		for _, l := range a.neural.loaded {
-			out[l.engine.Name()] = l
-		}
-		return out
-	}
+	open := func() map[string]*loaded { return modelsForAll(a) }
 	know := func() bool { // the folder's model answers, not the embedded one
 		v := a.Extract(t.Context(), "hello", signal.MaskOf(signal.Complexity)).Values[signal.Complexity]
 		return v.State == signal.Known && v.Source != "signalbox-minilm"

@@ -16,21 +16,33 @@ import (
 	"signalbox/models"
 )
 
+// The folders of the embedded bundles of signals.
+const (
+	defaultFolder = "default"
+	foreignFolder = "foreign" // of texts in other languages
+)
+
 // placement is one bundle of the configuration and what it is there for.
 type placement struct {
 	model   string
+	files   fs.FS         // the embedded bundles
 	folder  string        // of the embedded files
 	entries []int         // of classify.tasks; the embedded bundle also gives what no entry names
 	remote  config.Remote // the server that runs it; its URL is empty where this machine does
 	bundle  *bundle.Bundle
 	signals signal.Mask // that it gives
+	foreign bool        // it gives them for texts in other languages, beside a placement that reads all
 	key     string      // differs when the model, how it is read, or its files do
 }
 
-// place opens the bundle of every task of a configuration. It needs no ONNX Runtime. Problems are
-// *config.TaskError values, joined; the placements without one are returned beside them.
-func place(c *config.Classify) ([]placement, error) {
-	all := []placement{{model: config.EmbeddedModel, folder: "default"}}
+// place opens the bundle of every task of a configuration, the embedded one first. It needs no ONNX
+// Runtime. Problems are *config.TaskError values, joined; the placements without one are returned beside
+// them.
+func place(c *config.Classify) ([]placement, error) { return placeFrom(models.FS, c) }
+
+// placeFrom is place with other embedded bundles.
+func placeFrom(files fs.FS, c *config.Classify) ([]placement, error) {
+	all := []placement{{model: config.EmbeddedModel, files: files, folder: defaultFolder}}
 	for i := range c.Tasks {
 		t := &c.Tasks[i]
 		if t.Model == classify.PatternsModel || t.Name == config.GroundingTask {
@@ -43,7 +55,7 @@ func place(c *config.Classify) ([]placement, error) {
 			at = len(all)
 			all = append(all, placement{model: t.Model, remote: t.Remote})
 			if t.Model == config.EmbeddedModel {
-				all[at].folder = all[0].folder
+				all[at].files, all[at].folder = files, defaultFolder
 			}
 		}
 		all[at].entries = append(all[at].entries, i)
@@ -60,7 +72,36 @@ func place(c *config.Classify) ([]placement, error) {
 		}
 		placed = append(placed, p)
 	}
+	other, err := placeForeign(files, c, placed)
+	if err != nil {
+		errs = append(errs, err)
+	} else if other != nil {
+		placed = append(placed, *other)
+	}
 	return placed, errors.Join(errs...)
+}
+
+// placeForeign opens the embedded bundle for other languages. It goes with the embedded bundle, wherever
+// that runs: what comes from another model is what that model says in every language. nil without an
+// error: nothing is asked of it, or this binary does not have it.
+func placeForeign(files fs.FS, c *config.Classify, placed []placement) (*placement, error) {
+	p := &placement{model: config.EmbeddedModel, files: files, folder: foreignFolder, foreign: true}
+	if _, err := fs.Stat(files, foreignFolder+"/"+bundle.ManifestFile); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err := p.open(c); err != nil {
+		return nil, err
+	}
+	var served signal.Mask
+	for i := range placed {
+		if placed[i].model == config.EmbeddedModel {
+			served |= placed[i].signals
+		}
+	}
+	if p.signals = served & p.tasks(); p.signals == 0 {
+		return nil, nil
+	}
+	return p, nil
 }
 
 // shared reports whether several tasks can come from one model: those of a bundle, not those of a
@@ -90,7 +131,7 @@ func (p *placement) open(c *config.Classify) error {
 	var root fs.FS
 	mark := ""
 	if p.model == config.EmbeddedModel {
-		sub, err := fs.Sub(models.FS, p.folder)
+		sub, err := fs.Sub(p.files, p.folder)
 		if err != nil {
 			return fail(err)
 		}
@@ -142,16 +183,21 @@ func describe(o bundle.OpenOptions) string {
 	return fmt.Sprintf("%+v %s", o, prefix)
 }
 
-// choose decides which signals a placement gives, and checks that its bundle has the tasks.
-func (p *placement) choose(c *config.Classify) error {
-	have := signal.Mask(0)
+// tasks returns the signals that the bundle of a placement has tasks for.
+func (p *placement) tasks() signal.Mask {
+	var m signal.Mask
 	for _, t := range p.bundle.Manifest.Tasks {
 		if k, ok := signal.ParseKind(t.Name); ok {
-			have |= signal.MaskOf(k)
+			m |= signal.MaskOf(k)
 		}
 	}
+	return m
+}
+
+// choose decides which signals a placement gives, and checks that its bundle has the tasks.
+func (p *placement) choose(c *config.Classify) error {
 	if p.model == config.EmbeddedModel && p.remote.URL == "" {
-		p.signals = have
+		p.signals = p.tasks()
 		for i := range c.Tasks {
 			if k, ok := signal.ParseKind(c.Tasks[i].Name); ok && (c.Tasks[i].Model != config.EmbeddedModel || c.Tasks[i].Remote.URL != "") {
 				p.signals &^= signal.MaskOf(k)
@@ -219,6 +265,9 @@ func Catalog(c *config.Classify) (config.Catalog, error) {
 	placed, err := place(c)
 	err = errors.Join(err, missing)
 	for _, p := range placed {
+		if p.foreign {
+			continue // what it gives another one gives as well, whose labels and thresholds count
+		}
 		out.Signals |= p.signals
 		for _, t := range p.bundle.Manifest.Tasks {
 			k, ok := signal.ParseKind(t.Name)

@@ -55,7 +55,7 @@ func openModels(tb testing.TB) *embedded {
 	}
 	n.commit(set)
 	placed, err := place(&cfg.Classify)
-	if err != nil || len(placed) != 1 {
+	if err != nil || len(forAll(placed)) != 1 {
 		tb.Fatalf("placements %v, %v, want the embedded bundle", placed, err)
 	}
 	l := n.loaded[placed[0].key]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"signalbox/internal/config"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
+	"signalbox/models"
 	"signalbox/proxy"
 )
 
@@ -24,6 +26,7 @@ import (
 type neural struct {
 	host      host  // nil without ONNX Runtime
 	missing   error // why there is none
+	files     fs.FS // the embedded bundles
 	modelsDir string
 	required  bool // a bundle that cannot be opened is an error
 	tel       *telemetry.Telemetry
@@ -57,7 +60,10 @@ func (l *loaded) close() error {
 // openNeural loads ONNX Runtime. Without it every neural signal is unknown, unless the options
 // require it.
 func openNeural(ctx context.Context, cfg *config.Config, o Options, tel *telemetry.Telemetry) (*neural, error) {
-	n := &neural{tel: tel, required: o.RequireModels, examples: knn.NewCache(examplesDir(o.Settings.CacheDir))}
+	n := &neural{files: o.files, tel: tel, required: o.RequireModels, examples: knn.NewCache(examplesDir(o.Settings.CacheDir))}
+	if n.files == nil {
+		n.files = models.FS
+	}
 	var err error
 	if n.host, err = n.openHost(ctx, cfg, &o); err == nil {
 		if o.around != nil {
@@ -101,7 +107,7 @@ type modelSet struct {
 // bundle that cannot be opened leaves its signals unknown when the product starts; when it is new in
 // a reload it is an error, and the old configuration stays. The set is committed or discarded.
 func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, error) {
-	placed, err := place(&cfg.Classify)
+	placed, err := placeFrom(n.files, &cfg.Classify)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +119,7 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 		if err != nil {
 			return nil, errors.Join(err, set.discard())
 		}
-		sources = append(sources, classify.Source{Engine: l.engine, Signals: placed[i].signals})
+		sources = append(sources, classify.Source{Engine: l.engine, Signals: placed[i].signals, Foreign: placed[i].foreign})
 		if len(cfg.Signals.Intents) > 0 && placed[i].signals.Has(signal.Embedding) && l.err == nil {
 			if set.taught, err = n.teach(ctx, cfg, l.engine.Embed, placed[i].key+placed[i].graphs()); err != nil {
 				return nil, errors.Join(err, set.discard())
@@ -122,7 +128,7 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 	}
 	opts := classify.DefaultOptions()
 	opts.Timeout, opts.Windows = time.Duration(cfg.Classify.Timeout), cfg.Classify.Windows
-	opts.Timeouts = cfg.Classify.SignalTimeouts()
+	opts.Memo, opts.Timeouts = cfg.Classify.Memo, cfg.Classify.SignalTimeouts()
 	opts.Keywords = cfg.Signals.Keywords
 	opts.Origins, opts.Read = cfg.Classify.Origins(), cfg.Reads()
 	opts.Patterns = slices.ContainsFunc(cfg.Classify.Tasks, func(t config.Task) bool { return t.Model == classify.PatternsModel })
@@ -176,7 +182,7 @@ func (n *neural) get(ctx context.Context, p *placement, set *modelSet) (*loaded,
 		}
 		set.fresh = append(set.fresh, l)
 		reloads := n.loaded != nil && old == nil && n.missing == nil && !l.again()
-		if l.err != nil && (n.required || reloads) {
+		if l.err != nil && (n.required || reloads && !p.foreign) { // without the one for other languages all goes on
 			return nil, l.err
 		}
 	}
@@ -208,7 +214,11 @@ func (n *neural) load(ctx context.Context, p *placement) *loaded {
 	}
 	l, err := n.openSession(ctx, p)
 	if err != nil {
-		n.tel.Log.ErrorContext(ctx, "a model cannot be used: its signals are unknown",
+		text := "a model cannot be used: its signals are unknown"
+		if p.foreign {
+			text = "the model for other languages cannot be used: the one for all languages reads them alone"
+		}
+		n.tel.Log.ErrorContext(ctx, text,
 			slog.String("bundle", p.bundle.Manifest.Name), slog.String("cause", err.Error()))
 		return missingEngine(p, err)
 	}

@@ -240,8 +240,12 @@ func embeddedBundle(c *config.Classify) string {
 	if err != nil {
 		return "none"
 	}
-	m := &placed[0].bundle.Manifest
-	return m.Name + " " + m.Version
+	var names []string
+	for i := range placed { // that of all languages and that of the others
+		m := &placed[i].bundle.Manifest
+		names = append(names, m.Name+" "+m.Version)
+	}
+	return strings.Join(names, ", ")
 }
 
 // Probes is Versions with every provider asked, each in a process of its own, so that one which crashes or hangs

@@ -38,13 +38,7 @@ func identify(cfg *config.Config) (decisionlog.Identity, error) {
 	if err != nil {
 		return id, fmt.Errorf("tell the models of the configuration apart: %w", err)
 	}
-	for i := range placed {
-		p := &placed[i]
-		mark := decisionlog.Fingerprint([]byte(p.definition(&cfg.Classify)))
-		for _, k := range p.signals.Kinds() {
-			id.Definitions[k] = mark
-		}
-	}
+	define(placed, &cfg.Classify, id.Definitions)
 	if slices.ContainsFunc(cfg.Classify.Tasks, func(t config.Task) bool { return t.Model == classify.PatternsModel }) {
 		id.Definitions[signal.PII] = classify.PatternsModel
 	}
@@ -55,6 +49,21 @@ func identify(cfg *config.Config) (decisionlog.Identity, error) {
 	headerTests(&cfg.Routes, &id)
 	headerTests(&cfg.Conditions, &id)
 	return id, nil
+}
+
+// define tells which models give which signals. Placements for other languages come last.
+func define(placed []placement, c *config.Classify, out map[signal.Kind]string) {
+	for i := range placed {
+		p := &placed[i]
+		mark := decisionlog.Fingerprint([]byte(p.definition(c)))
+		for _, k := range p.signals.Kinds() {
+			if first := out[k]; p.foreign {
+				out[k] = decisionlog.Fingerprint([]byte(first + " " + mark))
+			} else {
+				out[k] = mark
+			}
+		}
+	}
 }
 
 // definition says which model a placement is and how it is read, the same on every machine.

@@ -25,7 +25,9 @@ func (c *command) eval() *cobra.Command {
 		Use:   "eval (--config FILE | --demo) --task TASK --data FILE.jsonl",
 		Short: "Score the classifiers on labelled data",
 		Long: "Run labelled data, one JSON object a line with text and label, or with text and entities for pii, through\n" +
-			"the real classifiers and print accuracy, per-class precision, recall and F1, confusion and latency.",
+			"the real classifiers and print accuracy, per-class precision, recall and F1, confusion and latency.\n" +
+			"A text is read as one that may be anybody's: jailbreak (labels benign, jailbreak) reads it as what a user\n" +
+			"says, injection (labels benign, injection) as what a tool, a document or a quotation holds.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := eval.Task(task)

@@ -19,7 +19,10 @@ func (c *command) explain() *cobra.Command {
 		Short: "Show what would be decided for a prompt, and why",
 		Long: "Show the decision for a prompt: its signals, the path through the rules, what was not computed and why.\n" +
 			"Nothing is forwarded. - reads the prompt from standard input, which takes longer ones than a command line.\n" +
-			"--request takes a whole chat completion request, - reads it from standard input.",
+			"--request takes a whole chat completion request, - reads it from standard input. Its roles tell whose text\n" +
+			"is whose: a prompt is a user's, which jailbreak reads, and injection reads what the user quotes or pastes,\n" +
+			"results of tools and documents. For each the sentence that speaks most for an attack is shown, and which\n" +
+			"text was not looked at.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == (request != "") {
 				return misuse("explain takes one PROMPT or --request FILE")

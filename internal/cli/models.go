@@ -61,7 +61,7 @@ type embeddedBundle struct {
 	files fs.FS
 }
 
-// embedded returns the bundles in the binary: the default one, then those of single tasks.
+// embedded returns the bundles in the binary: the default one, then the others.
 func embedded() ([]embeddedBundle, error) {
 	out := []embeddedBundle{{name: config.EmbeddedModel}}
 	folders, err := fs.ReadDir(models.FS, ".")

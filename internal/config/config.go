@@ -144,8 +144,10 @@ type Classify struct {
 	Timeout option.Duration `yaml:"timeout"`
 	// Timeouts bounds single signals, as in {jailbreak: 300ms, keyword: 20ms}: one that is not there by then is unknown, which its routes' on_unknown answers, and the others go on. The time counts from when the signal is asked for. Names are keyword, domain, jailbreak, injection, pii, complexity, factcheck, embedding and intent; the time of embedding holds for intent too. Each is at most timeout. Default none. Reloadable.
 	Timeouts map[string]option.Duration `yaml:"timeouts"`
-	// Windows is the most windows that a safety signal reads of a long prompt, beside its first and its last; a fast scan of the whole prompt chooses them. Routes with `windows: all` read every window. Default 12. Reloadable.
+	// Windows bounds what the safety signals read of the texts of one request that they do not remember: so many windows, or as many tokens in shorter texts, and at least what the newest text asks for. The newest text is read first, then those in which a fast scan of all of it finds most. Routes with `windows: all` read every window. Default 12. Reloadable.
 	Windows int `yaml:"windows"`
+	// Memo is how many verdicts on texts each model remembers at most, so that what was read in one turn of a conversation is not read again in the next: about 400 bytes a verdict, named by the SHA-256 of its text, in memory alone. 0 turns it off. Default 65536. Reloadable.
+	Memo int `yaml:"memo"`
 	// Isolation is none (default) or process: models run in a process of their own, which is started again when a fault in native code ends it; signals are unknown meanwhile. Restart needed.
 	Isolation string `yaml:"isolation"`
 	// Tasks says which model computes which signal; a signal without an entry comes from the embedded bundle. Reloadable.
@@ -233,7 +235,7 @@ func Default() Config {
 		Server:    proxy.DefaultOptions(),
 		Limits:    proxy.DefaultLimitOptions(),
 		Auth:      auth.DefaultOptions(),
-		Classify:  Classify{Options: gpu.DefaultOptions(), Timeout: option.Duration(extractor.Timeout), Windows: extractor.Windows},
+		Classify:  Classify{Options: gpu.DefaultOptions(), Timeout: option.Duration(extractor.Timeout), Windows: extractor.Windows, Memo: extractor.Memo},
 		Signals:   Signals{IntentMargin: knn.DefaultOptions().Margin},
 		Guard:     proxy.DefaultGuardOptions(),
 		Memory:    DefaultMemory(),

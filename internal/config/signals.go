@@ -58,6 +58,9 @@ func (c *checker) classify() Catalog {
 	if k.Windows < 1 {
 		c.at("classify.windows", "%d is less than 1", k.Windows)
 	}
+	if k.Memo < 0 {
+		c.at("classify.memo", "%d is negative; 0 turns it off", k.Memo)
+	}
 	for _, path := range []*string{&k.Library, &k.ProviderLibrary, &k.EngineCache} {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(c.dir, *path)

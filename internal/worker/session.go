@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,16 @@ type SessionOptions struct {
 	Graph func(c gpu.Choice) ([]byte, error)
 	// Pad gives the padding of inputs: see gpu.SessionOptions.
 	Pad map[string]int64
+	// CPU: it runs on the CPU, whatever else there is. Small models are faster there.
+	CPU bool
+}
+
+// Choices are those of all that the model may run on.
+func (o *SessionOptions) Choices(all []gpu.Choice) []gpu.Choice {
+	if !o.CPU {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c gpu.Choice) bool { return c.Provider != gpu.ProviderCPU })
 }
 
 // Session is a model in the worker. It is safe for concurrent use, and stays itself when the worker is started
@@ -93,7 +104,7 @@ func (s *Session) reopen(ctx context.Context, client *http.Client, choices []gpu
 // load opens the model in a worker.
 func (s *Session) load(ctx context.Context, client *http.Client, choices []gpu.Choice) (*use, error) {
 	var lost error
-	for _, c := range choices {
+	for _, c := range s.o.Choices(choices) {
 		got, err := s.send(ctx, client, c)
 		if err != nil {
 			lost = errors.Join(lost, fmt.Errorf("%s: %w", c.Provider, err))

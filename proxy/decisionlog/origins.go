@@ -26,7 +26,8 @@ func (s *Signal) verdicts() []signal.Verdict {
 	var out []signal.Verdict
 	for _, v := range s.Verdicts {
 		out = append(out, signal.Verdict{
-			Origin: originOf(v.Origin), Score: v.Score, Windows: v.Windows, Read: v.Read, Partial: v.Partial,
+			Origin: originOf(v.Origin), Score: v.Score, Windows: v.Windows, Read: v.Read,
+			Partial: v.Partial,
 		})
 	}
 	return out
@@ -44,7 +45,8 @@ func isOrigin(name string) bool {
 	return ok || name == signal.OriginAny.String()
 }
 
-// namesOf lists the origins of a set, in order; OriginAny, which is in every set, is not among them.
+// namesOf lists the origins of a set, in order; OriginAny, which is in every set, is not among
+// them.
 func namesOf(set signal.Origins) []string {
 	var out []string
 	for o := signal.OriginInstructions; o < signal.NumOrigins; o++ {
@@ -67,7 +69,8 @@ func setOf(names []string, fallback signal.Origins) signal.Origins {
 	return set
 }
 
-// noteOrigins adds to a line whose text a signal of kind k was read from, where that is not the default.
+// noteOrigins adds to a line whose text a signal of kind k was read from, where that is not the
+// default.
 func (s *Signal) noteOrigins(id *Identity, k signal.Kind, v *signal.Value) {
 	speaks, reads := id.OriginsOf(k), id.ReadsOf(k)
 	if speaks != signal.DefaultOrigins(k) {
@@ -79,8 +82,9 @@ func (s *Signal) noteOrigins(id *Identity, k signal.Kind, v *signal.Value) {
 	s.Verdicts = verdictsOf(v)
 }
 
-// covers reports whether a logged signal of kind k was read from all that the configuration reads; named are the origins
-// that its rules ask about. A line without verdicts and with a score was written before there were any.
+// covers reports whether a logged signal of kind k was read from all that the configuration reads;
+// named are the origins that its rules ask about. A line without verdicts and with a score was
+// written before there were any.
 func (s *Signal) covers(id *Identity, k signal.Kind, named signal.Origins) bool {
 	speaks := setOf(s.Origins, signal.DefaultOrigins(k))
 	reads := speaks | setOf(s.Reads, 0)
@@ -88,7 +92,8 @@ func (s *Signal) covers(id *Identity, k signal.Kind, named signal.Origins) bool 
 	return id.ReadsOf(k)&^reads == 0 && (told || named == 0 && id.OriginsOf(k) == speaks)
 }
 
-// speakFor makes the score of v, which was logged, that of the origins that the configuration wants it to speak for.
+// speakFor makes the score of v, which was logged, that of the origins that the configuration wants
+// it to speak for.
 func (s *Signal) speakFor(id *Identity, k signal.Kind, v *signal.Value) {
 	wanted := id.OriginsOf(k)
 	if wanted == setOf(s.Origins, signal.DefaultOrigins(k)) {

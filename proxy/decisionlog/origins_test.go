@@ -42,9 +42,11 @@ func TestVerdictsAreLoggedWithoutTheirPlaces(t *testing.T) {
 
 func TestALoggedVerdictHoldsWhereAsMuchWasRead(t *testing.T) {
 	t.Parallel()
-	user, data, model := origins(signal.OriginUser), origins(signal.OriginData), origins(signal.OriginModel)
+	user, data, model := origins(signal.OriginUser), origins(signal.OriginData),
+		origins(signal.OriginModel)
 	full := signal.Value{State: signal.Known, Score: 0.2, Verdicts: []signal.Verdict{
-		{Origin: signal.OriginUser, Score: 0.2}, {Origin: signal.OriginData, Score: 0.9, Partial: true},
+		{Origin: signal.OriginUser, Score: 0.2},
+		{Origin: signal.OriginData, Score: 0.9, Partial: true},
 	}}
 	old := signal.Value{State: signal.Known, Score: 0.2, Label: "benign"}
 	for name, c := range map[string]struct {
@@ -55,14 +57,46 @@ func TestALoggedVerdictHoldsWhereAsMuchWasRead(t *testing.T) {
 		score     float64
 		partial   bool
 	}{
-		"the same":                                 {full, reading(user, data), reading(user, data), data, true, 0.2, false},
-		"less is read":                             {full, reading(user, data), reading(user, 0), 0, true, 0.2, false},
-		"more is read":                             {full, reading(user, data), reading(user, data|model), model, false, 0, false},
-		"the score speaks for more":                {full, reading(user, data), reading(user|data, 0), 0, true, 0.9, true},
-		"the score speaks for other text":          {full, reading(user, data), reading(data, 0), 0, true, 0.9, true},
-		"a line without verdicts":                  {old, Identity{}, Identity{}, 0, true, 0.2, false},
-		"a line without verdicts, and rules named": {old, Identity{}, Identity{}, user, false, 0, false},
-		"no text of any origin, and rules named":   {signal.Value{State: signal.Known}, Identity{}, Identity{}, user, true, 0, false},
+		"the same": {
+			full, reading(user, data), reading(user, data),
+			data, true, 0.2, false,
+		},
+		"less is read": {
+			full, reading(user, data), reading(user, 0), 0,
+			true, 0.2, false,
+		},
+		"more is read": {
+			full, reading(user, data),
+			reading(user, data|model), model, false, 0, false,
+		},
+		"the score speaks for more": {
+			full, reading(user, data),
+			reading(user|data, 0), 0, true, 0.9, true,
+		},
+		"the score speaks for other text": {
+			full, reading(user, data), reading(data, 0), 0,
+			true, 0.9, true,
+		},
+		"a line without verdicts": {
+			old,
+			Identity{},
+			Identity{},
+			0, true, 0.2,
+			false,
+		},
+		"a line without verdicts, and rules named": {
+			old,
+			Identity{},
+			Identity{},
+			user, false, 0,
+			false,
+		},
+		"no text of any origin, and rules named": {
+			signal.Value{State: signal.Known},
+			Identity{},
+			Identity{},
+			user, true, 0, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +110,8 @@ func TestALoggedVerdictHoldsWhereAsMuchWasRead(t *testing.T) {
 			v := s.value()
 			s.speakFor(&c.now, signal.Jailbreak, &v)
 			if v.Score != c.score || v.Partial != c.partial {
-				t.Errorf("score %v, partial %v; want %v, %v", v.Score, v.Partial, c.score, c.partial)
+				t.Errorf("score %v, partial %v; want %v, %v", v.Score, v.Partial, c.score,
+					c.partial)
 			}
 			if d := cmp.Diff(c.v.Verdicts, v.Verdicts); d != "" {
 				t.Errorf("verdicts (-want +got):\n%s", d)

@@ -90,7 +90,7 @@ def main() -> None:
     fusion = fit_fusion(net, tok, table, layers, held)
     note(f"fusion {fusion.mix.tolist()}")
     sess = evaluate.session(export.build(net, "int8", layers, fusion).SerializeToString())
-    calibration, notes = evaluate.calibrate(sess, tok, args.data, held)
+    calibration, notes = evaluate.calibrate(sess, tok, args.data, held, scan_file.read_bytes())
     fusion.noise = notes["domain_noise"]
     note(f"calibration {calibration} {notes}")
     for i, task in enumerate(wide.TOPICS):

@@ -4,10 +4,10 @@ The largest of n scores grows with n, attack or not. What a text is judged by is
 
     log-odds = bias + w1 z1 + w2 z2 + w3 z3 - length ln(n)
 
-with z1 >= z2 >= z3 the largest log-odds of its windows (the last one again where there are fewer), n the windows that
-cover it, and no weight below zero. Harmless texts are those of repositories that nothing was learnt from, by kind, held-out
-prompts, and texts of up to 150,000 tokens put together from them; attacks are held-out ones, alone and planted in such
-texts. The threshold is the least one at which at most FALSE_POSITIVES of the harmless texts count, every kind alike.
+with z1 >= z2 >= z3 the largest log-odds of the windows that are read (the last one again where there are fewer), n the windows
+that cover it, and no weight below zero. Read are, as in the product, those that the scan finds most worth it, `budget` of n. Harmless texts are those of repositories that nothing was learnt from, by kind, held-out
+prompts, and texts of up to 150,000 tokens put together from them; attacks are held-out ones, alone and planted in short and
+long texts. The threshold is the least one at which at most FALSE_POSITIVES of the harmless texts count, every kind alike.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from . import batches, data, evaluate
+from . import batches, data, evaluate, scan
 from .model import ATTACKS
 
 FALSE_POSITIVES = 0.005
 PRIOR = 0.15  # of attacks; that of the texts that the probabilities are judged on
 PER_KIND, MOST = 110, 24  # texts of a kind, windows of a text that are read
 LONG = (60, 200, 700, 1500)  # windows of texts that are put together
-CHOICES = np.round(np.arange(0.3, 0.981, 0.02), 2)
+CHOICES = np.round(np.arange(0.2, 0.981, 0.01), 2)
 
 
 @dataclass
@@ -33,34 +33,57 @@ class Text:
     """What was read of one text: log-odds [windows, tasks], the windows that cover it, and what it is."""
 
     odds: np.ndarray
+    worth: np.ndarray  # the scan's evidence of each window
     windows: int
     kind: str
     labels: tuple[int, int]  # jailbreak, injection; data.NONE where open
 
     def features(self, task: int) -> list[float]:
-        z = np.sort(self.odds[:, task])[::-1]
+        read = np.argsort(-self.worth, kind="stable")[: budget(self.windows)]
+        z = np.sort(self.odds[read, task])[::-1]
         top = [z[min(k, len(z) - 1)] for k in range(3)]
         return [*top, np.log(self.windows)]
 
 
-def read(sess, tok, texts: list[str], rng: random.Random) -> list[tuple[np.ndarray, int]]:
-    """The log-odds of at most MOST windows of each text, and how many cover it."""
-    out = []
-    for content in batches.content(tok, texts):
-        rows = batches.windows(content, size=batches.SAFETY_WINDOW, stride=batches.SAFETY_STRIDE)
-        n = len(rows)
-        if n > MOST:
-            rows = rows[:1] + rng.sample(rows[1:], MOST - 1)
-        found = [evaluate.run(sess, rows[i : i + 8]) for i in range(0, len(rows), 8)]
-        out.append((np.stack([np.concatenate([f[t][:, 1] - f[t][:, 0] for f in found]) for t in ATTACKS], 1), n))
-    return out
+def budget(n: int) -> int:
+    """How many of n windows the product reads: see classify/unit.go."""
+    return n if n <= 3 else max(3, min(10, 3 + int(2 * (np.log2(n) - 5))))
 
 
-def texts(sess, tok, folder, held: list[data.Row], seed: int = 51) -> list[Text]:
+@dataclass
+class Reader:
+    """What reads windows: the graph and the scan."""
+
+    sess: object
+    tok: object
+    table: scan.Model
+    rng: random.Random
+
+    def read(self, texts: list[str]) -> list[tuple[np.ndarray, np.ndarray, int]]:
+        """(log-odds [windows, tasks], the scan's evidence, windows that cover the text) of at most MOST windows of each text."""
+        ngrams, out = scan.Reader(self.table.bits), []
+        for text in texts:
+            e = self.tok.encode(text, add_special_tokens=False)
+            size, starts = batches.SAFETY_WINDOW - 2, [0]
+            while starts[-1] + size < len(e.ids):
+                starts.append(starts[-1] + batches.SAFETY_STRIDE)
+            n = len(starts)
+            if n > MOST:
+                starts = starts[:1] + self.rng.sample(starts[1:], MOST - 1)
+            rows = [batches.wrap(e.ids[s : s + size]) for s in starts]
+            found = [evaluate.run(self.sess, rows[i : i + 8]) for i in range(0, len(rows), 8)]
+            spans = [text[e.offsets[s][0] : e.offsets[min(s + size, len(e.ids)) - 1][1]] if e.ids else "" for s in starts]
+            worth = np.array([max((w[2] for w in self.table.windows(ngrams, t)), default=0.0) if t else 0.0 for t in spans])
+            out.append((np.stack([np.concatenate([f[t][:, 1] - f[t][:, 0] for f in found]) for t in ATTACKS], 1), worth, n))
+        return out
+
+
+def texts(sess, tok, folder, held: list[data.Row], table: scan.Model, seed: int = 51) -> list[Text]:
     """The texts to fit on."""
     from . import attacks
 
     rng, out, kinds = random.Random(seed), [], {}
+    reader = Reader(sess, tok, table, rng)
     for r in attacks.documents(folder, True):
         if r["kind"] != "quotes attacks":
             kinds.setdefault(r["kind"], []).append(r["text"])
@@ -71,28 +94,33 @@ def texts(sess, tok, folder, held: list[data.Row], seed: int = 51) -> list[Text]
     for kind, members in sorted(kinds.items()):
         picked = rng.sample(members, min(len(members), PER_KIND * (4 if kind == "chat" else 1)))
         chat = kind in ("chat", "clothing")
-        for text, (odds, n) in zip(picked, read(sess, tok, picked, rng)):
-            out.append(Text(odds, n, kind, (0, data.NONE if chat else 0)))
+        for text, found in zip(picked, reader.read(picked)):
+            out.append(Text(*found, kind, (0, data.NONE if chat else 0)))
             if not chat and 200 < len(text) < 20000:
                 hosts.append(text)
-    harmless = [t.odds for t in out if t.labels[1] == 0]
-    for n in LONG:  # long texts of many documents
-        for _ in range(40):
-            odds = np.concatenate([rng.choice(harmless) for _ in range(max(2, n // 8))])
-            out.append(Text(odds[:n], n, f"long {n}", (0, 0)))
+    harmless = [t for t in out if t.labels[1] == 0]
+
+    def joined(first: list[Text], n: int, kind: str, labels: tuple[int, int]) -> Text:
+        """A text of n windows of many documents, those of `first` among them."""
+        parts = first + [rng.choice(harmless) for _ in range(max(2, n // 8))]
+        return Text(np.concatenate([p.odds for p in parts])[:n], np.concatenate([p.worth for p in parts])[:n], n, kind, labels)
+
+    for n in LONG:
+        out += [joined([], n, f"long {n}", (0, 0)) for _ in range(40)]
     found = [r for r in held if 1 in (r.jailbreak, r.injection) and not r.variant]
     rng.shuffle(found)
     found = found[:900]
-    for r, (odds, n) in zip(found, read(sess, tok, [r.text for r in found], rng)):
-        out.append(Text(odds, n, "attack", (r.jailbreak, r.injection)))
+    for r, got in zip(found, reader.read([r.text for r in found])):
+        out.append(Text(*got, "attack", (r.jailbreak, r.injection)))
     able = [r for r in found if r.injection == 1]
     planted = []
     for r in rng.choices(able, k=700):
         host = rng.choice(hosts)
         at = host.rfind("\n", 0, rng.randrange(len(host))) + 1
         planted.append((r, host[:at] + r.text[:1500] + "\n" + host[at:]))
-    for (r, _), (odds, n) in zip(planted, read(sess, tok, [t for _, t in planted], rng)):
-        out.append(Text(odds, n, "planted", (r.jailbreak, 1)))
+    for (r, _), got in zip(planted, reader.read([t for _, t in planted])):
+        text = Text(*got, "planted", (r.jailbreak, 1))
+        out += [text, joined([text], rng.choice(LONG), "planted, long", (r.jailbreak, 1))]
     return out
 
 
@@ -104,7 +132,7 @@ def fit(found: list[Text], task: int) -> tuple[dict, float, dict]:
     sizes = {}
     for t in known:
         sizes[t.kind] = sizes.get(t.kind, 0) + 1
-    weight = np.array([1 / sizes[t.kind] for t in known])
+    weight = np.array([1 / sizes[t.kind] for t in known])  # every kind alike
     weight[y] *= PRIOR / weight[y].sum()
     weight[~y] *= (1 - PRIOR) / weight[~y].sum()
     sign = np.where(y, 1.0, -1.0)
@@ -126,7 +154,7 @@ def fit(found: list[Text], task: int) -> tuple[dict, float, dict]:
     figures = {"texts": len(known), "auc": evaluate.auc(score, y), "false_positives": rate(threshold),
                "by_kind": {k: [len(of[k]), float((of[k] >= threshold).mean())] for k in kinds},
                "recall": {k: [int(m.sum()), float((score[m] >= threshold).mean())]
-                          for k in ("attack", "planted") if (m := np.array([t.kind == k for t in known]) & y).any()},
+                          for k in ("attack", "planted", "planted, long") if (m := np.array([t.kind == k for t in known]) & y).any()},
                "ece": evaluate.ece(np.maximum(score, 1 - score), (score >= 0.5) == y)}
     shape = {"bias": round(float(p[0]), 4), "top": [round(float(v), 4) for v in p[1:4]], "length": round(float(p[4]), 4)}
     return shape, threshold, figures

