@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -286,9 +285,6 @@ func TestADecisionTellsWhichModelsReadOtherLanguages(t *testing.T) {
 
 // TestTheEmbeddedBundleForOtherLanguages opens the real one.
 func TestTheEmbeddedBundleForOtherLanguages(t *testing.T) {
-	if _, err := os.Stat("../../models/" + foreignFolder + "/" + bundle.ManifestFile); errors.Is(err, fs.ErrNotExist) {
-		t.Skip("it is not made yet")
-	}
 	m := openModels(t)
 	want := signal.MaskOf(signal.Domain, signal.Jailbreak, signal.Injection)
 	placed, err := place(&m.cfg.Classify)
@@ -304,7 +300,7 @@ func TestTheEmbeddedBundleForOtherLanguages(t *testing.T) {
 	}
 	for _, text := range []string{ // of law
 		"¿Puede el casero quedarse con la fianza si el contrato de alquiler no lo menciona y el juez aún no ha decidido?",
-		"Welche Frist gilt für den Widerruf eines Kaufvertrags nach dem Bürgerlichen Gesetzbuch, und welches Gericht ist dafür zuständig?",
+		"Darf mir der Vermieter wegen Eigenbedarf kündigen, obwohl im Mietvertrag steht, dass er darauf verzichtet?",
 	} {
 		set := new(signal.Set)
 		m.classifier.Extract(t.Context(), &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}, last.signals, set)

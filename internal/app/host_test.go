@@ -217,8 +217,10 @@ func TestKillingTheProcessOfTheModelsNeverBreaksARequest(t *testing.T) {
 	_, url := backend(t, nil)
 	s := serve(t, parse(t, url, "classify: {isolation: process}\n"+faultRoutes), settings(t))
 	p := s.app.neural.host.(isolated)
+	var asked atomic.Int64 // no question comes twice: what was read before needs no model
 	ask := func(ctx context.Context, key string) (int, string, string, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/chat/completions", strings.NewReader(chat("auto", "What is the derivative of x^2?")))
+		question := fmt.Sprintf("What is the derivative of x^%d?", 2+asked.Add(1))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/chat/completions", strings.NewReader(chat("auto", question)))
 		if err != nil {
 			return 0, "", "", err
 		}

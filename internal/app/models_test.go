@@ -84,15 +84,16 @@ func oneRow(ids []int64) []tensor.Tensor {
 	}
 }
 
-// What int8 weights and activations may cost against the fp32 model in PyTorch. Complexity and factcheck
-// do not hold the tighter bound on a few texts; see docs/adr/0007-one-base-pass.md.
+// How far the logits of the graph may be from those of PyTorch, which simulates the rounding of the
+// layers as they were trained. Domain does not hold the tighter bound on seven of 218 texts, each time
+// in the logit of a subject that is not the answer; see docs/adr/0007-one-base-pass.md.
 const (
-	maxLogitError = 0.15 // domain, jailbreak
-	maxOtherError = 0.35 // complexity, factcheck
+	maxLogitError  = 0.15 // jailbreak, injection, complexity, factcheck
+	maxDomainError = 0.3
 )
 
 // TestInt8GraphAgreesWithPyTorch compares ids, labels and logits of the embedded graph with those
-// of the fp32 model that training wrote beside it.
+// of the model in PyTorch that training wrote beside it.
 func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 	n := openModels(t)
 	tok := tokenizer(t, n)
@@ -107,6 +108,7 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 		Jailbreak  []float64 `json:"jailbreak_logits"`
 		Complexity []float64 `json:"complexity_logits"`
 		FactCheck  []float64 `json:"factcheck_logits"`
+		Injection  []float64 `json:"injection_logits"`
 
 		PII       []int     `json:"pii_labels"` // of every token
 		Embedding []float64 `json:"embedding"`  // the first dimensions
@@ -117,10 +119,13 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 	if len(rows) < 200 {
 		t.Fatalf("%d texts, want at least 200", len(rows))
 	}
-	var worst [4]float64
+	var worst [5]float64
 	tokens, equal := 0, 0
-	bounds := [4]float64{maxLogitError, maxLogitError, maxOtherError, maxOtherError}
-	outputs := []string{"domain_logits", "jailbreak_logits", "complexity_logits", "factcheck_logits", "pii_logits", "embedding"}
+	bounds := [5]float64{maxDomainError, maxLogitError, maxLogitError, maxLogitError, maxLogitError}
+	outputs := []string{
+		"domain_logits", "jailbreak_logits", "complexity_logits", "factcheck_logits", "injection_logits",
+		"pii_logits", "embedding",
+	}
 	var enc tokenize.Encoding
 	for _, r := range rows {
 		enc.Reset()
@@ -135,25 +140,25 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range [][]float64{r.Domain, r.Jailbreak, r.Complexity, r.FactCheck} {
+		for i, want := range [][]float64{r.Domain, r.Jailbreak, r.Complexity, r.FactCheck, r.Injection} {
 			got := out[i].F32
 			for j := range want {
 				worst[i] = max(worst[i], math.Abs(float64(got[j])-want[j]))
 			}
-			near := bounds[i] > maxLogitError && lead(want) < 2*bounds[i]
+			near := lead(want) < 2*bounds[i]
 			if !near && best(got) != best(want) {
 				t.Errorf("%.40q: label %d of %s, PyTorch says %d", r.Text, best(got), out[i].Name, best(want))
 			}
 		}
-		labels := len(out[4].F32) / len(ids)
+		labels := len(out[5].F32) / len(ids)
 		for j, want := range r.PII {
 			tokens++
-			if best(out[4].F32[j*labels:(j+1)*labels]) == want {
+			if best(out[5].F32[j*labels:(j+1)*labels]) == want {
 				equal++
 			}
 		}
 		for j, want := range r.Embedding {
-			if d := math.Abs(float64(out[5].F32[j]) - want); d > 0.02 {
+			if d := math.Abs(float64(out[6].F32[j]) - want); d > 0.02 {
 				t.Errorf("%.40q: embedding[%d] differs by %.3f", r.Text, j, d)
 			}
 		}
