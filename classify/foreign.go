@@ -27,9 +27,9 @@ const (
 	tongueForeign
 )
 
-// tongueOf judges what language.Detect says.
-func tongueOf(code string, p float64, ok bool) tongue {
-	if ok && code != "en" && p >= foreignProbability {
+// tongueOf judges what language.Detect says; a code that is empty is one that could not be told.
+func tongueOf(code string, p float64, _ bool) tongue {
+	if code != "" && code != "en" && p >= foreignProbability {
 		return tongueForeign
 	}
 	return tongueNative

@@ -94,7 +94,7 @@ func (m *memo) get(key *memoKey) (memory, bool) {
 		return memory{}, false
 	}
 	m.recent.MoveToFront(at)
-	return at.Value.(*remembered).memory, true //nolint:forcetypeassert // nothing else is in the list
+	return at.Value.(*remembered).memory, true //nolint:errcheck // nothing else is in the list
 }
 
 // put remembers v, which is not changed afterwards, and forgets what was not used for longest until
@@ -120,7 +120,7 @@ func (m *memo) put(key *memoKey, v *memory, entries int) {
 }
 
 func (m *memo) remove(at *list.Element) {
-	r := m.recent.Remove(at).(*remembered) //nolint:forcetypeassert // nothing else is in the list
+	r := m.recent.Remove(at).(*remembered) //nolint:errcheck // nothing else is in the list
 	delete(m.byKey, r.key)
 	m.bytes -= r.bytes()
 }

@@ -119,3 +119,41 @@ func BenchmarkFirstPrompt(b *testing.B) {
 	b.ReportMetric(float64(set.Values[signal.Jailbreak].Read), "windows")
 	b.ReportMetric(float64(set.Values[signal.PII].Read), "pii-windows")
 }
+
+// BenchmarkTurn compares the processor time of all signals of the 60th turn of a conversation that
+// adds 1,500 characters with that of a first prompt of as many. No text comes twice, so nothing but
+// the turns before is remembered.
+func BenchmarkTurn(b *testing.B) {
+	const size, last = 1500, 60
+	m := openModels(b)
+	text, n := longPrompt(b, 4<<20), 0
+	next := func() signal.Segment {
+		n++
+		at := n * size % (len(text) - size)
+		part := strings.ToValidUTF8(text[at:at+size], "")
+		return signal.Segment{
+			Role: "user", Origin: signal.OriginUser,
+			Text: fmt.Sprintf("%d: %s", n, part),
+		}
+	}
+	extract := func(segments []signal.Segment) time.Duration {
+		var set signal.Set
+		request := &signal.Text{LastUser: segments[len(segments)-1].Text, Segments: segments}
+		start := processorTime(b)
+		m.classifier.Extract(b.Context(), request, m.classifier.Signals(), &set)
+		return processorTime(b) - start
+	}
+	var turn, first []time.Duration
+	for b.Loop() {
+		var all []signal.Segment
+		for len(all) < last-1 {
+			all = append(all, next())
+			extract(all)
+		}
+		turn = append(turn, extract(append(all, next())))
+		first = append(first, extract([]signal.Segment{next()}))
+	}
+	b.ReportMetric(median(turn).Seconds()*1000, "turn-cpu-ms")
+	b.ReportMetric(median(first).Seconds()*1000, "first-cpu-ms")
+	b.ReportMetric(median(turn).Seconds()/median(first).Seconds(), "ratio")
+}

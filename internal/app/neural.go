@@ -214,11 +214,11 @@ func (n *neural) load(ctx context.Context, p *placement) *loaded {
 	}
 	l, err := n.openSession(ctx, p)
 	if err != nil {
-		text := "a model cannot be used: its signals are unknown"
+		effect := "its signals are unknown"
 		if p.foreign {
-			text = "the model for other languages cannot be used: the one for all languages reads them alone"
+			effect = "the model for all languages reads those that it is for"
 		}
-		n.tel.Log.ErrorContext(ctx, text,
+		n.tel.Log.ErrorContext(ctx, "a model cannot be used", slog.String("effect", effect),
 			slog.String("bundle", p.bundle.Manifest.Name), slog.String("cause", err.Error()))
 		return missingEngine(p, err)
 	}
