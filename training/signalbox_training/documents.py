@@ -23,7 +23,7 @@ from .model import ATTACKS
 
 FALSE_POSITIVES = 0.005
 PRIOR = 0.15  # of attacks; that of the texts that the probabilities are judged on
-PER_KIND, MOST = 110, 24  # texts of a kind, windows of a text that are read
+PER_KIND = 110  # texts of a kind
 LONG = (60, 200, 700, 1500)  # windows of texts that are put together
 CHOICES = np.round(np.arange(0.2, 0.981, 0.01), 2)
 
@@ -57,10 +57,9 @@ class Reader:
     sess: object
     tok: object
     table: scan.Model
-    rng: random.Random
 
     def read(self, texts: list[str]) -> list[tuple[np.ndarray, np.ndarray, int]]:
-        """(log-odds [windows, tasks], the scan's evidence, windows that cover the text) of at most MOST windows of each text."""
+        """(log-odds [windows, tasks], the scan's evidence, windows that cover the text) of the windows of each text that are read."""
         ngrams, out = scan.Reader(self.table.bits), []
         for text in texts:
             e = self.tok.encode(text, add_special_tokens=False)
@@ -68,13 +67,11 @@ class Reader:
             while starts[-1] + size < len(e.ids):
                 starts.append(starts[-1] + batches.SAFETY_STRIDE)
             n = len(starts)
-            if n > MOST:
-                starts = starts[:1] + self.rng.sample(starts[1:], MOST - 1)
-            rows = [batches.wrap(e.ids[s : s + size]) for s in starts]
-            found = [evaluate.run(self.sess, rows[i : i + 8]) for i in range(0, len(rows), 8)]
             spans = [text[e.offsets[s][0] : e.offsets[min(s + size, len(e.ids)) - 1][1]] if e.ids else "" for s in starts]
             worth = np.array([max((w[2] for w in self.table.windows(ngrams, t)), default=0.0) if t else 0.0 for t in spans])
-            out.append((np.stack([np.concatenate([f[t][:, 1] - f[t][:, 0] for f in found]) for t in ATTACKS], 1), worth, n))
+            read = np.argsort(-worth, kind="stable")[: budget(n)]
+            found = [evaluate.run(self.sess, [batches.wrap(e.ids[starts[i] : starts[i] + size])]) for i in read]
+            out.append((np.stack([np.concatenate([f[t][:, 1] - f[t][:, 0] for f in found]) for t in ATTACKS], 1), worth[read], n))
         return out
 
 
@@ -83,7 +80,7 @@ def texts(sess, tok, folder, held: list[data.Row], table: scan.Model, seed: int 
     from . import attacks
 
     rng, out, kinds = random.Random(seed), [], {}
-    reader = Reader(sess, tok, table, rng)
+    reader = Reader(sess, tok, table)
     for r in attacks.documents(folder, True):
         if r["kind"] != "quotes attacks":
             kinds.setdefault(r["kind"], []).append(r["text"])
