@@ -127,19 +127,21 @@ func (t *task) document(top []float64, windows int) float64 {
 	return 1 / (1 + math.Exp(-z))
 }
 
-// tally adds up what a task says of texts.
+// tally is what a task says of several texts: the greatest score of one, so that no harmless text
+// beside it speaks for an attack. What was said before does not raise the score of a conversation
+// either: it had its score when it was the newest.
 type tally struct {
 	memory
-	unit *unit // that of the window with the greatest log-odds
+	score float64
+	unit  *unit // that of the text with the greatest score; nil while none was read
 }
 
-func (s *tally) add(m *memory, u *unit) {
-	for _, z := range m.top[:m.tops] {
-		if s.rank(z) == 0 {
-			s.unit, s.start, s.end, s.probs = u, m.start, m.end, m.probs
-		}
+func (s *tally) add(t *task, m *memory, u *unit) {
+	score := t.document(m.top[:m.tops], m.covering)
+	if m.tops > 0 && (s.unit == nil || score > s.score) {
+		s.score, s.unit, s.start, s.end, s.probs = score, u, m.start, m.end, m.probs
 	}
-	s.windows, s.covering, s.read = s.windows+m.windows, s.covering+m.covering, s.read+m.read
+	s.windows, s.read = s.windows+m.windows, s.read+m.read
 }
 
 // judge sets v to the probability that the texts of the origins that the signal speaks for hold an
@@ -151,9 +153,9 @@ func (p *pass) judge(ctx context.Context, t *task, plan *taskPlan, v *signal.Val
 	for i := plan.shares.from; i < plan.shares.to; i++ {
 		s := &p.shares[i]
 		m, u := p.verdictOn(ctx, t, s), p.safe.portions[s.portion].unit
-		by[u.origin].add(&m, u)
+		by[u.origin].add(t, &m, u)
 		if speaks.Has(u.origin) {
-			total.add(&m, u)
+			total.add(t, &m, u)
 		}
 	}
 	for o := range by {
@@ -162,7 +164,7 @@ func (p *pass) judge(ctx context.Context, t *task, plan *taskPlan, v *signal.Val
 			continue
 		}
 		verdict := signal.Verdict{Origin: signal.Origin(o), Windows: s.windows, Read: s.read}
-		if verdict.Score = t.document(s.top[:s.tops], s.covering); s.unit != nil {
+		if verdict.Score = s.score; s.unit != nil {
 			verdict.Segment = s.unit.segment
 			verdict.Start, verdict.End = s.unit.place(s.start, s.end)
 		}
@@ -173,8 +175,8 @@ func (p *pass) judge(ctx context.Context, t *task, plan *taskPlan, v *signal.Val
 	if v.Coverage = signal.Complete; total.windows > 1 {
 		v.Coverage = signal.Windowed
 	}
-	if total.tops > 0 {
-		t.conclude(t.document(total.top[:total.tops], total.covering), total.probs, v)
+	if total.unit != nil {
+		t.conclude(total.score, total.probs, v)
 	}
 }
 

@@ -91,7 +91,7 @@ func TestAttacksAreLookedForByOrigin(t *testing.T) {
 func TestWhatAUserShowsIsData(t *testing.T) {
 	f := newFake()
 	c := openAttacks(t, f, DefaultOptions())
-	message := "math word\n```\nword " + attackTwice + "\n```\nword math"
+	message := "math word\n```\n" + strings.Repeat("word. ", 60) + "word " + attackTwice + "\n```\nword math"
 	text := &signal.Text{LastUser: "math", Segments: []signal.Segment{
 		{Role: "system", Text: "word", Origin: signal.OriginInstructions},
 		{Role: "user", Text: message, Origin: signal.OriginUser},

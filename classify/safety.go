@@ -204,15 +204,17 @@ func (p *pass) laySafety(ctx context.Context, need signal.Mask) error {
 	}
 	left := math.MaxInt
 	if !s.all && len(s.order) > 1 {
-		if left = p.opts.Windows * s.size; cost > left {
+		if most := p.opts.Windows * s.size; cost > most {
+			left = most
 			if err := p.rank(ctx); err != nil {
 				return err
 			}
 		}
 	}
-	for n, k := range s.order {
+	newest := s.newest()
+	for _, k := range s.order {
 		room := left
-		if n == 0 {
+		if s.portions[k].unit.segment == newest {
 			room = math.MaxInt
 		}
 		used, err := p.lay(ctx, &s.portions[k], room)
@@ -279,18 +281,55 @@ func (p *pass) rank(ctx context.Context) error {
 			}
 		}
 	}
-	newest := s.portions[s.order[len(s.order)-1]].unit.segment
+	newest := s.newest()
 	slices.SortStableFunc(s.order, func(a, b int32) int {
 		x, y := &s.portions[a], &s.portions[b]
-		switch is, other := x.unit.segment == newest, y.unit.segment == newest; {
-		case is && !other:
-			return -1
-		case other && !is:
-			return 1
-		}
-		return cmp.Compare(y.score, x.score)
+		return cmp.Or(
+			first(x.unit.segment == newest, y.unit.segment == newest),
+			first(x.kinds&attackKinds != 0, y.kinds&attackKinds != 0),
+			cmp.Compare(y.score, x.score),
+		)
 	})
 	return nil
+}
+
+// first orders what is so before what is not.
+func first(x, y bool) int {
+	switch {
+	case x && !y:
+		return -1
+	case y && !x:
+		return 1
+	}
+	return 0
+}
+
+// newest returns the segment that is read first and whatever it costs: the last one of the user that
+// signals about attacks read, else the last one that they read, else the last; -1 without any.
+func (s *safetyPlan) newest() int {
+	last, attacked := -1, -1
+	for _, k := range s.order {
+		q := &s.portions[k]
+		last = max(last, q.unit.segment)
+		if q.kinds&attackKinds == 0 {
+			continue
+		}
+		attacked = max(attacked, q.unit.segment)
+	}
+	said := -1
+	for _, k := range s.order {
+		u := s.portions[k].unit
+		if s.portions[k].kinds&attackKinds != 0 && u.origin == signal.OriginUser {
+			said = max(said, u.segment)
+		}
+	}
+	switch {
+	case said >= 0:
+		return said
+	case attacked >= 0:
+		return attacked
+	}
+	return last
 }
 
 // lay makes the readings of a portion, of at most room tokens, and returns how many tokens they

@@ -55,14 +55,35 @@ func (r *request) layUnits(ctx context.Context, need signal.Mask) error {
 			r.unit(i, parts[0].Origin, need)
 			continue
 		}
-		r.unit(i, s.Origin, need&^attackKinds)
-		r.partial(i, signal.OriginUser, need, parts)
+		if torn(parts) {
+			r.unit(i, s.Origin, need) // in one piece, so that no sentence is taken apart
+		} else {
+			r.unit(i, s.Origin, need&^attackKinds)
+			r.partial(i, signal.OriginUser, need, parts)
+		}
 		r.partial(i, signal.OriginData, need, parts)
 	}
 	if r.tongues.memo != nil {
 		return r.tellLanguages(ctx)
 	}
 	return nil
+}
+
+// A message of many parts, or with hardly any data, may be a sentence that is torn apart on purpose.
+const (
+	mostParts = 9
+	leastData = 200 // bytes, as of quotations
+)
+
+// torn reports whether parts are so many, or so little data, that the user may have written one text.
+func torn(parts []origin.Part) bool {
+	data := 0
+	for _, p := range parts {
+		if p.Origin == signal.OriginData {
+			data += p.End - p.Start
+		}
+	}
+	return len(parts) > mostParts || data < leastData
 }
 
 // unit adds a segment as it is.

@@ -10,6 +10,8 @@ const (
 	maxTagName = 48
 	// maxTag is the longest tag with its attributes, in bytes.
 	maxTag = 512
+	// maxOpen is how many tags of different names may be open: what opens beyond is text.
+	maxOpen = 256
 	// minQuotation is the length in bytes from which a quotation is material and no words of the
 	// user.
 	minQuotation = 200
@@ -44,7 +46,7 @@ type quotation struct {
 
 // marks finds what is marked within lines: text between tags, triple quotes and quotation marks.
 func (s *splitter) marks() {
-	s.look = 0
+	s.look, s.seen, s.line = 0, 0, -1
 	tags := make(map[string]opened)
 	triple, straight, curly := -1, -1, quotation{from: -1}
 	for i := 0; i < len(s.text) && !s.ended(i); {
@@ -109,14 +111,15 @@ func (s *splitter) tag(tags map[string]opened, i int) int {
 	case !ends && ok:
 		open.depth++
 		tags[name] = open
-	case !ends:
+	case !ends && len(tags) < maxOpen:
 		tags[name] = opened{i + size, 1}
+	case !ends:
 	case ok && open.depth > 1:
 		open.depth--
 		tags[name] = open
 	case ok:
 		delete(tags, name)
-		if strings.Contains(s.text[open.from:i], "\n") {
+		if s.broken(open.from, i) {
 			s.data = append(s.data, span{open.from, i})
 		}
 	}

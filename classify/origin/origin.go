@@ -56,6 +56,18 @@ type splitter struct {
 	text string
 	data []span
 	look int // byte at which the context is looked at next
+	seen int // up to where marks has looked for line breaks
+	line int // the last line break before seen; -1 for none
+}
+
+// broken reports whether there is a line break between two bytes, the second no smaller than in the
+// calls before: all calls together go through the text once.
+func (s *splitter) broken(from, to int) bool {
+	if at := strings.LastIndexByte(s.text[s.seen:to], '\n'); at >= 0 {
+		s.line = s.seen + at
+	}
+	s.seen = to
+	return s.line >= from
 }
 
 // lookBytes is how much is read between two looks at the context.
