@@ -11,10 +11,10 @@
 // compress, of as many tokens as the bundle says.
 //
 // Jailbreak and injection look for attacks in what somebody said: each in the text of some origins,
-// Options.Origins, and beside them of those of Options.Read, on which there are verdicts alone. A
-// message of a user is split into what the user says and what the user shows, see package origin, and
-// the two are read apart; text of OriginAny is read by both signals as it is. Pii reads every segment
-// that has text, whoever said it. None of them reads a skeleton, and attacks are looked for in the
+// Options.Origins, and beside them of those of Options.Read, on which there are verdicts alone. What
+// a user's message shows, see package origin, is data as well as a part of the message: jailbreak
+// reads all of the message, injection what is shown. Text of OriginAny is read by both as it is. Pii
+// reads every segment that has text, whoever said it. None of them reads a skeleton, and attacks are looked for in the
 // normalised twin of a text as well, where that differs, see package views.
 //
 // These three read text by text, so that what they say of one depends on nothing else. A text of up to
@@ -31,9 +31,9 @@
 // tokens in shorter rows: the newest text first, then those in which the scan finds most, and what was
 // left out is not remembered. In later turns it has its chance.
 //
-// The windows of all texts of an origin, or of those that a signal speaks for, give one probability: that
-// of the window with the greatest, or as bundle.Document says. Its label is the positive one exactly from
-// the threshold of the task on.
+// The windows of a text give one probability: that of the window with the greatest, or as
+// bundle.Document says. Of several texts the greatest counts: no text beside an attack clears it. The
+// label is the positive one exactly from the threshold of the task on.
 //
 // # One pass a bundle
 //

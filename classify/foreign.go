@@ -154,9 +154,17 @@ func (c *Classifier) sameLabels() error {
 	return nil
 }
 
-// merge returns what two engines say together. Both values are known. The source is the one that reads
-// every text.
+// merge returns what two engines say together. The source is the one that reads every text. Where one
+// of them knows nothing the other counts alone: of an attack it speaks of a part then.
 func (c *Classifier) merge(k signal.Kind, a, b *signal.Value) signal.Value {
+	switch {
+	case a.State != signal.Known && b.State != signal.Known:
+		return *a
+	case a.State != signal.Known:
+		return alone(k, b, a.Reason)
+	case b.State != signal.Known:
+		return alone(k, a, b.Reason)
+	}
 	at := slices.IndexFunc(c.sources, func(s Source) bool { return !s.Foreign && s.Signals.Has(k) })
 	e := c.sources[at].Engine
 	if b.Source == e.name {
@@ -169,6 +177,19 @@ func (c *Classifier) merge(k signal.Kind, a, b *signal.Value) signal.Value {
 		out = worse(e.taskOf(k), a, b)
 	}
 	out.Elapsed = max(a.Elapsed, b.Elapsed)
+	return out
+}
+
+// alone returns a value of one of two engines; why says what the other one lacked.
+func alone(k signal.Kind, v *signal.Value, why signal.Reason) signal.Value {
+	out := *v
+	if !attackKinds.Has(k) {
+		return out
+	}
+	out.Partial, out.Reason, out.Verdicts = true, why, slices.Clone(v.Verdicts)
+	for i := range out.Verdicts {
+		out.Verdicts[i].Partial = true
+	}
 	return out
 }
 

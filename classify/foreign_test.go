@@ -89,16 +89,38 @@ func TestOtherLanguagesAreReadByTheSourceForThem(t *testing.T) {
 	}
 }
 
-func TestTheFaultOfTheOtherSourceLeavesItsTextsUnknown(t *testing.T) {
-	all, other := newFake(), newFake()
-	c := openTwo(t, all, other)
-	other.hook = func(context.Context, int, []tensor.Tensor) ([]tensor.Tensor, error) { return nil, overload{} }
-	set := extract(t, c, user(german), neural)
-	if v := &set.Values[signal.Jailbreak]; v.State != signal.Unknown || v.Reason != signal.ReasonOverload {
-		t.Errorf("jailbreak is %+v, want unknown: half of it was not read", v)
+// Where one of two sources fails, what the other found counts, and that it found nothing does not:
+// rules take a partial value for unknown below a bound.
+func TestTheFaultOfOneSourceLeavesThatOfTheOther(t *testing.T) {
+	fault := func(context.Context, int, []tensor.Tensor) ([]tensor.Tensor, error) {
+		return nil, overload{}
 	}
-	if v := extract(t, c, user(english), neural).Values[signal.Jailbreak]; v.State != signal.Known {
-		t.Errorf("jailbreak of an English text is %+v", v)
+	for name, tc := range map[string]struct {
+		text   string
+		all    bool // whether the source for all texts fails, too
+		state  signal.State
+		label  string
+		attack bool
+	}{
+		"nothing was found":     {german, false, signal.Known, "benign", false},
+		"an attack was found":   {german + " " + attackTwice, false, signal.Known, "jailbreak", true},
+		"both fail":             {german, true, signal.Unknown, "", false},
+		"it is not asked about": {english, false, signal.Known, "benign", false},
+	} {
+		all, other := newFake(), newFake()
+		c := openTwo(t, all, other)
+		if other.hook = fault; tc.all {
+			all.hook = fault
+		}
+		v := extract(t, c, user(tc.text), neural).Values[signal.Jailbreak]
+		partial := tc.text != english && !tc.all
+		if v.State != tc.state || v.Label != tc.label || v.Partial != partial {
+			t.Errorf("%s: jailbreak is %+v", name, v)
+		}
+		if partial && (len(v.Verdicts) != 1 || !v.Verdicts[0].Partial ||
+			v.Reason != signal.ReasonOverload) {
+			t.Errorf("%s: %q, verdicts %+v", name, v.Reason, v.Verdicts)
+		}
 	}
 }
 
@@ -174,8 +196,9 @@ func TestTheDomainOfAnotherLanguageIsThatOfBothModels(t *testing.T) {
 		t.Errorf("domain is %q %v, want %v of %v and %v", got.Label, got.Probs, want.Probs, a.Probs, b.Probs)
 	}
 	other.hook = func(context.Context, int, []tensor.Tensor) ([]tensor.Tensor, error) { return nil, overload{} }
-	if v := extract(t, c, user(german), signal.MaskOf(signal.Domain)).Values[signal.Domain]; v.State != signal.Unknown || v.Reason != signal.ReasonOverload {
-		t.Errorf("with half of it domain is %+v", v)
+	v := extract(t, c, user(german), signal.MaskOf(signal.Domain)).Values[signal.Domain]
+	if v.State != signal.Known || !slices.Equal(v.Probs, a.Probs) || v.Partial {
+		t.Errorf("with one of two models domain is %+v", v)
 	}
 }
 

@@ -87,7 +87,10 @@ func (g *gather) close() {
 // expire settles the kinds of m that are open after d.
 func (g *gather) expire(m signal.Mask, d time.Duration) {
 	for _, k := range m.Kinds() {
-		g.store(k, signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout, Elapsed: d})
+		late := signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout, Elapsed: d}
+		if g.store(k, late); g.wanted(signal.MaskOf(k)) != 0 {
+			g.store(k, late) // for the other engine of two
+		}
 	}
 	g.narrow()
 }
@@ -120,7 +123,7 @@ func (g *gather) store(k signal.Kind, v signal.Value) {
 		if d := g.limits[k]; d > 0 && time.Since(g.start) > d {
 			v = signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout, Elapsed: d}
 		}
-		if g.joint.Has(k) && v.State == signal.Known {
+		if g.joint.Has(k) {
 			first, both := g.first[k]
 			if !both {
 				g.first[k] = v
@@ -134,7 +137,7 @@ func (g *gather) store(k signal.Kind, v signal.Value) {
 	}
 }
 
-// join makes kinds such that are settled by two known values, or the first that is unknown.
+// join makes kinds such that are settled by what two engines say of them.
 func (g *gather) join(kinds signal.Mask) {
 	if kinds == 0 {
 		return

@@ -2,6 +2,7 @@ package classify
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,7 +89,8 @@ func TestAttacksAreLookedForByOrigin(t *testing.T) {
 	}
 }
 
-func TestWhatAUserShowsIsData(t *testing.T) {
+// What a user shows is read by both: an attack does not hide in a fence from one or the other.
+func TestWhatAUserShowsIsDataAsWell(t *testing.T) {
 	f := newFake()
 	c := openAttacks(t, f, DefaultOptions())
 	message := "math word\n```\n" + strings.Repeat("word. ", 60) + "word " + attackTwice + "\n```\nword math"
@@ -97,8 +99,14 @@ func TestWhatAUserShowsIsData(t *testing.T) {
 		{Role: "user", Text: message, Origin: signal.OriginUser},
 	}}
 	set := extract(t, c, text, attacks)
-	if v := &set.Values[signal.Jailbreak]; v.Label != "benign" || v.Windows != 1 {
-		t.Errorf("jailbreak is %q from %d windows", v.Label, v.Windows)
+	if v := &set.Values[signal.Jailbreak]; v.Label != "jailbreak" || len(v.Verdicts) != 1 {
+		t.Errorf("jailbreak is %q with verdicts %+v", v.Label, v.Verdicts)
+	}
+	bare := &signal.Text{LastUser: message, Segments: []signal.Segment{
+		{Role: "user", Text: "```\n" + attackTwice + "\n```", Origin: signal.OriginUser},
+	}}
+	if v := &extract(t, c, bare, attacks).Values[signal.Jailbreak]; v.Label != "jailbreak" {
+		t.Errorf("of a message that is a fence jailbreak is %q", v.Label)
 	}
 	v := &set.Values[signal.Injection]
 	if v.Label != "injection" || len(v.Verdicts) != 1 ||
@@ -248,6 +256,50 @@ func TestALongColdConversationIsReadWhereTheScanPoints(t *testing.T) {
 	}
 	if v.Read != v.Windows || v.Label != "jailbreak" {
 		t.Errorf("in the end %d of %d windows were read: %q", v.Read, v.Windows, v.Label)
+	}
+}
+
+// What is new is read although the twins of older texts make them dearer than they look.
+func TestTheNewestMessageIsReadWhateverTheOthersCost(t *testing.T) {
+	say := func(text string) signal.Segment {
+		return signal.Segment{Role: "user", Text: text, Origin: signal.OriginUser}
+	}
+	hidden, attack := say(strings.Repeat("ma\u00adth ", 30)), say("word "+attackTwice)
+	for n := range 5 {
+		text := &signal.Text{LastUser: attack.Text}
+		text.Segments = append(slices.Repeat([]signal.Segment{hidden}, n), attack)
+		c := openAttacks(t, newFake(), DefaultOptions())
+		v := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+		if v.Label != "jailbreak" {
+			t.Errorf("behind %d texts: %q, %d of %d windows", n, v.Label, v.Read, v.Windows)
+		}
+	}
+}
+
+// A text has the score that it has alone, whatever stands beside it.
+func TestHarmlessTextsDoNotClearAnAttack(t *testing.T) {
+	f := newFake()
+	e, err := OpenEngine(testBundle(t, "positive: jailbreak, temperature: 1, threshold: 0.5",
+		"positive: jailbreak, temperature: 1, threshold: 0.5, "+
+			"document: {bias: 0, top: [0.6, 0.4], length: 0.5}"), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := New([]Source{{Engine: e}}, DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	score := func(texts ...string) float64 {
+		text := &signal.Text{LastUser: "math"}
+		for _, s := range texts {
+			text.Segments = append(text.Segments,
+				signal.Segment{Role: "user", Text: s, Origin: signal.OriginUser})
+		}
+		return extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak].Score
+	}
+	alone := score(attackTwice)
+	if got := score("word", "math", attackTwice, "word math"); got != alone || alone < 0.5 {
+		t.Errorf("%.3f beside harmless texts, %.3f alone", got, alone)
 	}
 }
 

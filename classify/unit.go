@@ -10,7 +10,7 @@ import (
 )
 
 // unit is a text that the safety signals read by itself, so that what they say of it depends on
-// nothing else: a segment, or what a user's message holds of one origin.
+// nothing else: a segment, or what a user's message shows.
 type unit struct {
 	segment int
 	origin  signal.Origin
@@ -43,47 +43,20 @@ func (r *request) layUnits(ctx context.Context, need signal.Mask) error {
 		if s.Text == "" {
 			continue
 		}
-		if s.Origin != signal.OriginUser || need&attackKinds == 0 {
-			r.unit(i, s.Origin, need)
+		r.unit(i, s.Origin, need)
+		if s.Origin != signal.OriginUser || r.readers(signal.OriginData, need) == 0 {
 			continue
 		}
 		var err error
 		if parts, err = origin.Split(ctx, s.Text, parts[:0]); err != nil {
 			return err
 		}
-		if len(parts) == 1 {
-			r.unit(i, parts[0].Origin, need)
-			continue
-		}
-		if torn(parts) {
-			r.unit(i, s.Origin, need) // in one piece, so that no sentence is taken apart
-		} else {
-			r.unit(i, s.Origin, need&^attackKinds)
-			r.partial(i, signal.OriginUser, need, parts)
-		}
-		r.partial(i, signal.OriginData, need, parts)
+		r.shown(i, need, parts)
 	}
 	if r.tongues.memo != nil {
 		return r.tellLanguages(ctx)
 	}
 	return nil
-}
-
-// A message of many parts, or with hardly any data, may be a sentence that is torn apart on purpose.
-const (
-	mostParts = 9
-	leastData = 200 // bytes, as of quotations
-)
-
-// torn reports whether parts are so many, or so little data, that the user may have written one text.
-func torn(parts []origin.Part) bool {
-	data := 0
-	for _, p := range parts {
-		if p.Origin == signal.OriginData {
-			data += p.End - p.Start
-		}
-	}
-	return len(parts) > mostParts || data < leastData
 }
 
 // unit adds a segment as it is.
@@ -94,9 +67,9 @@ func (r *request) unit(segment int, o signal.Origin, need signal.Mask) {
 	}
 }
 
-// partial adds what a segment holds of one origin, a line for each part.
-func (r *request) partial(segment int, o signal.Origin, need signal.Mask, parts []origin.Part) {
-	kinds := r.readers(o, need)
+// shown adds what a message of the user shows, a line for each part that is data.
+func (r *request) shown(segment int, need signal.Mask, parts []origin.Part) {
+	kinds := r.readers(signal.OriginData, need)
 	if kinds == 0 {
 		return
 	}
@@ -104,7 +77,7 @@ func (r *request) partial(segment int, o signal.Origin, need signal.Mask, parts 
 	var pieces []piece
 	var b strings.Builder
 	for _, p := range parts {
-		if p.Origin != o || strings.TrimSpace(text[p.Start:p.End]) == "" {
+		if p.Origin != signal.OriginData || strings.TrimSpace(text[p.Start:p.End]) == "" {
 			continue
 		}
 		if b.Len() > 0 {
@@ -115,7 +88,8 @@ func (r *request) partial(segment int, o signal.Origin, need signal.Mask, parts 
 	}
 	if len(pieces) > 0 {
 		r.units = append(r.units, unit{
-			segment: segment, origin: o, kinds: kinds, text: b.String(), pieces: pieces,
+			segment: segment, origin: signal.OriginData, kinds: kinds, text: b.String(),
+			pieces: pieces,
 		})
 	}
 }

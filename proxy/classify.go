@@ -60,7 +60,8 @@ type signalResult struct {
 	Coverage string             `json:"coverage,omitempty"` // windowed or compressed; absent when all was read in one piece
 	Windows  int                `json:"windows,omitempty"`  // with windowed: how many cover the text
 	Read     int                `json:"read,omitempty"`     // with windowed: how many of them were read
-	Reason   string             `json:"reason,omitempty"`
+	Partial  bool               `json:"partial,omitempty"` // some text could not be read
+	Reason   string             `json:"reason,omitempty"`  // why it is unknown or partial
 	Verdicts []OriginVerdict    `json:"verdicts,omitempty"` // of jailbreak and injection, by origin
 	NotRead  []string           `json:"not_read,omitempty"` // of these: origins that the messages have and that were not looked at
 }
@@ -173,7 +174,7 @@ func (st *State) readClassify(body []byte) ([]signal.Text, signal.Mask, error) {
 	}
 	const hidden = 1<<signal.Embedding | 1<<signal.Cache // no label to show
 	able := st.classifier.Signals() &^ hidden
-	need := able
+	need := able | always
 	if len(in.Signals) > 0 {
 		need = 0
 	}
@@ -186,6 +187,11 @@ func (st *State) readClassify(body []byte) ([]signal.Text, signal.Mask, error) {
 	}
 	return texts, need, nil
 }
+
+// always are the signals that a classification without a list tells, unknown where no model computes
+// them.
+const always = 1<<signal.Keyword | 1<<signal.Language | 1<<signal.Domain | 1<<signal.Jailbreak |
+	1<<signal.Injection | 1<<signal.PII | 1<<signal.Complexity | 1<<signal.FactCheck
 
 // texts are what signals are asked of. The errors are those of a chat completion.
 func (in *classifyBody) texts() ([]signal.Text, error) {
@@ -218,6 +224,7 @@ func (st *State) resultOf(k signal.Kind, v *signal.Value, text *signal.Text) sig
 	r := signalResult{State: "evaluated", Label: st.label(k, v), Verdicts: originVerdicts(v, text), NotRead: st.notRead(k, text, false)}
 	quote(r.Verdicts, v, text)
 	r.Coverage, r.Windows, r.Read = coverageOf(v)
+	r.Partial, r.Reason = v.Partial, string(v.Reason)
 	switch k { //nolint:exhaustive // the rest have a label and scores
 	case signal.Keyword:
 		r.Matched = v.Labels

@@ -91,10 +91,13 @@ func (d *decision) addAttack(k signal.Kind) {
 	switch {
 	case v.State == signal.NotExtracted, !id.ReadsOf(k).Has(signal.OriginData):
 		return
-	case v.State == signal.Unknown && (stored == nil || *stored < certainAttack):
+	case v.State == signal.Unknown && stored == nil:
 		return
 	case v.State == signal.Unknown: // the rest may be worse
-		*v = signal.Value{State: signal.Known, Source: v.Source, Provider: v.Provider, Elapsed: v.Elapsed, Partial: true}
+		*v = signal.Value{
+			State: signal.Known, Source: v.Source, Provider: v.Provider, Elapsed: v.Elapsed,
+			Partial: true, Reason: v.Reason,
+		}
 		for o := signal.OriginInstructions; o < signal.NumOrigins; o++ {
 			if id.ReadsOf(k).Has(o) {
 				v.Verdicts = append(v.Verdicts, signal.Verdict{Origin: o, Partial: true})
@@ -115,10 +118,6 @@ func (d *decision) addAttack(k signal.Kind) {
 		v.Label = k.String()
 	}
 }
-
-// certainAttack is the score from which what is stored counts although the request itself could not be read: more likely an
-// attack than not.
-const certainAttack = 0.5
 
 // benign is the label of a text that is no attack.
 const benign = "benign"

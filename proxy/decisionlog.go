@@ -112,7 +112,9 @@ func (l *decided) entry() *decisionlog.Entry {
 		Signals: make(map[string]decisionlog.Signal), DecideMs: decisionlog.Milliseconds(o.elapsed), Status: l.status,
 	}
 	for _, k := range o.set.Have().Kinds() {
-		e.Signals[k.String()] = l.st.identity.SignalOf(k, &o.set.Values[k])
+		v := o.set.Values[k]
+		v.Label = l.st.label(k, &v) // by the configured threshold, as rules and explanations have it
+		e.Signals[k.String()] = l.st.identity.SignalOf(k, &v)
 	}
 	e.Cache, e.Model = l.cache, l.gave
 	if o.wanted != nil {

@@ -67,7 +67,8 @@ type SignalTrace struct {
 	Coverage string    `json:"coverage,omitempty"` // windowed or compressed; absent when all was read in one piece
 	Windows  int       `json:"windows,omitempty"`  // with windowed: how many cover the text
 	Read     int       `json:"read,omitempty"`     // with windowed: how many of them were read
-	Reason   string    `json:"reason,omitempty"`   // why it is unknown, or was not computed
+	Partial  bool      `json:"partial,omitempty"`  // some text could not be read
+	Reason   string    `json:"reason,omitempty"`   // why it is unknown or partial, or was not computed
 	Ms       float64   `json:"ms"`                 // time spent, in milliseconds; signals of one pass share it
 
 	Verdicts []OriginVerdict `json:"verdicts,omitempty"` // of jailbreak and injection, by origin
@@ -244,6 +245,7 @@ func (st *State) traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) 
 		t.State, t.Reason = "unknown", string(v.Reason)
 	case signal.Known:
 		t.State, t.Value = "evaluated", st.label(k, v)
+		t.Partial, t.Reason = v.Partial, string(v.Reason)
 		t.Verdicts = originVerdicts(v, text)
 		t.Coverage, t.Windows, t.Read = coverageOf(v)
 		if k == signal.Keyword || k == signal.PII {

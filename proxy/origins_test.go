@@ -220,7 +220,8 @@ func TestStoredVerdictsAreAboutData(t *testing.T) {
 			signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout},
 			new(0.7),
 			signal.Value{
-				State: signal.Known, Score: 0.7, Partial: true, Source: sourceStored,
+				State: signal.Known, Score: 0.7, Partial: true, Reason: signal.ReasonTimeout,
+				Source: sourceStored,
 				Label: "jailbreak", Labels: []string{"benign", "jailbreak"},
 				Probs: []float32{1 - float32(0.7), 0.7}, Verdicts: []signal.Verdict{
 					{Origin: signal.OriginUser, Partial: true},
@@ -232,7 +233,14 @@ func TestStoredVerdictsAreAboutData(t *testing.T) {
 			data, 0,
 			signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout},
 			new(0.1),
-			signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout},
+			signal.Value{ // a test that it does not reach is unknown, whatever its bound
+				State: signal.Known, Score: 0.1, Partial: true, Reason: signal.ReasonTimeout,
+				Source: sourceStored,
+				Label:  "benign", Labels: []string{"benign", "jailbreak"},
+				Probs: []float32{1 - float32(0.1), 0.1}, Verdicts: []signal.Verdict{
+					{Origin: signal.OriginData, Score: 0.1, Partial: true, Segment: storedSegment},
+				},
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

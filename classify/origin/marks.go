@@ -46,7 +46,7 @@ type quotation struct {
 
 // marks finds what is marked within lines: text between tags, triple quotes and quotation marks.
 func (s *splitter) marks() {
-	s.look, s.seen, s.line = 0, 0, -1
+	s.look, s.line, s.gap = 0, last{}, last{}
 	tags := make(map[string]opened)
 	triple, straight, curly := -1, -1, quotation{from: -1}
 	for i := 0; i < len(s.text) && !s.ended(i); {
@@ -119,7 +119,7 @@ func (s *splitter) tag(tags map[string]opened, i int) int {
 		tags[name] = open
 	case ok:
 		delete(tags, name)
-		if s.broken(open.from, i) {
+		if s.line.since(s.text, "\n", open.from, i) {
 			s.data = append(s.data, span{open.from, i})
 		}
 	}
@@ -135,7 +135,8 @@ func inName(c byte, n int) bool {
 }
 
 // straight takes a quotation mark at byte i that both opens and closes. from is where the quotation
-// that is open begins, -1 for none; so is the result.
+// that is open begins, -1 for none; so is the result. No quotation goes beyond an empty line: a mark
+// that was meant for something else would pair with one of the next paragraph.
 func (s *splitter) straight(from, i int) int {
 	before, after := byte(' '), byte(' ')
 	if i > 0 {
@@ -151,7 +152,7 @@ func (s *splitter) straight(from, i int) int {
 	case opens:
 		return i + 1
 	case closes && from >= 0:
-		if i-from > minQuotation {
+		if i-from > minQuotation && !s.gap.since(s.text, "\n\n", from, i) {
 			s.data = append(s.data, span{from, i})
 		}
 		return -1

@@ -1,11 +1,10 @@
-// Package origin splits a message of a user into what the user says and what the user shows: code
-// in fences, quoted mails, documents between tags, long quotations, and material that was pasted
-// below or above a request about it. Attacks in the first are the user's (jailbreak), in the second
-// they are aimed at the user (injection), and the two are told apart by different models.
+// Package origin tells what the user shows in a message from what the user says: code in fences,
+// quoted mails, documents between tags, long quotations, and material that was pasted below or above
+// a request about it. An attack in what is shown may be aimed at the user (injection); it may as well
+// be the user's own, in quotation marks, so whoever looks for those (jailbreak) reads all of the
+// message.
 //
-// It goes by form alone and by a few words of requests, and in doubt the text is the user's. So a
-// user can put an attack of their own into a fence: it is data then, which the injection signal
-// reads, and that signal is trained on attacks of both kinds in data. Nothing is ever left out: the
+// It goes by form alone and by a few words of requests, and in doubt the text is the user's. The
 // parts of a text cover it.
 //
 // Time is linear in the text. The functions keep no state and are safe for concurrent use.
@@ -55,19 +54,26 @@ type splitter struct {
 	err  error           // of ctx
 	text string
 	data []span
-	look int // byte at which the context is looked at next
-	seen int // up to where marks has looked for line breaks
-	line int // the last line break before seen; -1 for none
+	look int  // byte at which the context is looked at next
+	line last // the last line break that marks has passed
+	gap  last // the last empty line
 }
 
-// broken reports whether there is a line break between two bytes, the second no smaller than in the
-// calls before: all calls together go through the text once.
-func (s *splitter) broken(from, to int) bool {
-	if at := strings.LastIndexByte(s.text[s.seen:to], '\n'); at >= 0 {
-		s.line = s.seen + at
+// last finds the last place of a string before a byte.
+type last struct {
+	seen int // up to where it has looked
+	at   int // the place behind the string; 0 for none
+}
+
+// since reports whether of is in text[from:to], to no smaller than in the calls before: all calls
+// together go through the text once.
+func (l *last) since(text, of string, from, to int) bool {
+	begin := max(0, l.seen-len(of)+1)
+	if n := strings.LastIndex(text[begin:to], of); n >= 0 {
+		l.at = begin + n + len(of)
 	}
-	s.seen = to
-	return s.line >= from
+	l.seen = to
+	return l.at >= from+len(of)
 }
 
 // lookBytes is how much is read between two looks at the context.

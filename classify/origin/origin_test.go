@@ -3,6 +3,7 @@ package origin_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,9 @@ func TestSplitFindsWhatAUserShows(t *testing.T) {
 			[]string{"> hello\n> world\n"},
 		},
 		"one quoted line": {"> hello\nWhat now?", nil},
+		"a mark that pairs with one of another paragraph": {
+			"It says \"auto and\n\n" + long + "\" here", nil,
+		},
 		"a document": {
 			"Read <document id=\"1\">\nhello\n</document> now",
 			[]string{"\nhello\n"},
@@ -102,6 +106,7 @@ func TestSplitEndsWithItsContext(t *testing.T) {
 func TestSplitIsLinear(t *testing.T) {
 	t.Parallel()
 	const size = 2 << 20
+	texts := map[string]string{"nested tags of many names": nested(60_000, 4*size)}
 	for name, part := range map[string]string{
 		"open fences": "```\n~~~~\n", "open tags": "<a>", "many tags": "<a>\n</a>",
 		"angle brackets": "<", "open quotes": " \"a",
@@ -109,15 +114,27 @@ func TestSplitIsLinear(t *testing.T) {
 		"one word": "a", "tags without an end": "<aaaa bbbb ",
 		"bytes": "\xff", "closing tags": "<a>\n<b>\n</a>\n", "quotation marks that close": "\u201d",
 	} {
+		texts[name] = strings.Repeat(part, size/len(part))
+	}
+	for name, text := range texts {
 		start := time.Now()
-		if _, err := origin.Split(t.Context(), strings.Repeat(part, size/len(part)),
-			nil); err != nil {
+		if _, err := origin.Split(t.Context(), text, nil); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("%s: %v for 2 MiB", name, took)
 		}
 	}
+}
+
+// nested returns n tags of different names around size bytes without a line break.
+func nested(n, size int) string {
+	var open, closed []string
+	for i := range n {
+		open = append(open, fmt.Sprintf("<a%d>", i))
+		closed = append(closed, fmt.Sprintf("</a%d>", n-1-i))
+	}
+	return strings.Join(open, "") + strings.Repeat("a", size) + strings.Join(closed, "")
 }
 
 func FuzzSplit(f *testing.F) {

@@ -263,6 +263,12 @@ func (p *printer) signal(name string, s *proxy.SignalTrace) []string {
 	if s.State == "unknown" {
 		state, value = p.bad(s.State), s.Reason
 	}
+	if s.Partial {
+		state = p.bad("partial")
+		if s.Reason != "" {
+			value += " (" + s.Reason + ")"
+		}
+	}
 	return []string{name, state, or(value, "-"), score, fmt.Sprintf("%.2f", s.Ms)}
 }
 

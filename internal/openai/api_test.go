@@ -76,6 +76,16 @@ func TestParseResponseReadsEveryItem(t *testing.T) {
 			signal.Text{LastUser: "a\nb", Segments: []signal.Segment{seg("developer", "D"), seg("user", "a\nb"), seg("assistant", "c")}},
 		},
 		{
+			"what the server's tools gave", `{"model":"m","input":[{"role":"user","content":"u"},
+			{"type":"mcp_call","name":"f","output":"M","server_label":"s"},
+			{"type":"file_search_call","id":"i","results":[{"text":"R"}]},
+			{"type":"code_interpreter_call","id":"i","outputs":[{"type":"logs","logs":"L"}]}]}`,
+			signal.Text{LastUser: "u", Segments: []signal.Segment{
+				seg("user", "u"), seg("tool", "M"), seg("tool", "f"), seg("tool", "R"),
+				seg("tool", "L"),
+			}},
+		},
+		{
 			"a call and what it gave", `{"model":"m","input":[{"role":"user","content":"u"},
 			{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},
 			{"type":"function_call_output","call_id":"c","output":"42"},

@@ -157,7 +157,7 @@ const (
 // Value is one extracted signal. Slices are shared and must not be modified.
 type Value struct {
 	State    State
-	Reason   Reason        // set when State is Unknown
+	Reason   Reason        // set when State is Unknown, and with Partial where a model failed
 	Label    string        // the most probable label; empty for kinds without one
 	Score    float64       // calibrated probability of Label; of Jailbreak and Injection that of an attack; in [0,1]
 	Labels   []string      // every label, in the order of Probs; for Keyword the names of the sets that matched
