@@ -60,8 +60,8 @@ type signalResult struct {
 	Coverage string             `json:"coverage,omitempty"` // windowed or compressed; absent when all was read in one piece
 	Windows  int                `json:"windows,omitempty"`  // with windowed: how many cover the text
 	Read     int                `json:"read,omitempty"`     // with windowed: how many of them were read
-	Partial  bool               `json:"partial,omitempty"` // some text could not be read
-	Reason   string             `json:"reason,omitempty"`  // why it is unknown or partial
+	Partial  bool               `json:"partial,omitempty"`  // some text could not be read
+	Reason   string             `json:"reason,omitempty"`   // why it is unknown or partial
 	Verdicts []OriginVerdict    `json:"verdicts,omitempty"` // of jailbreak and injection, by origin
 	NotRead  []string           `json:"not_read,omitempty"` // of these: origins that the messages have and that were not looked at
 }

@@ -222,7 +222,7 @@ func TestStoredVerdictsAreAboutData(t *testing.T) {
 			signal.Value{
 				State: signal.Known, Score: 0.7, Partial: true, Reason: signal.ReasonTimeout,
 				Source: sourceStored,
-				Label: "jailbreak", Labels: []string{"benign", "jailbreak"},
+				Label:  "jailbreak", Labels: []string{"benign", "jailbreak"},
 				Probs: []float32{1 - float32(0.7), 0.7}, Verdicts: []signal.Verdict{
 					{Origin: signal.OriginUser, Partial: true},
 					{Origin: signal.OriginData, Score: 0.7, Partial: true, Segment: storedSegment},
