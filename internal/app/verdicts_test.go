@@ -249,7 +249,7 @@ func TestToolsTakeNoRoomFromTheUser(t *testing.T) {
 	}
 	for name, segments := range map[string][]signal.Segment{
 		"before": append([]signal.Segment{attack}, tools...),
-		"behind": append(tools[:len(tools):len(tools)], attack),
+		"behind": append(slices.Clip(tools), attack),
 	} {
 		var set signal.Set
 		text := &signal.Text{LastUser: attack.Text, Segments: segments}
