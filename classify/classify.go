@@ -1,8 +1,8 @@
 // Package classify turns the text of a request into signals: keywords and its language by scanning
 // it, the neural signals by one pass of each bundle's graph, private intents by comparing it with
 // examples. It knows labels, probabilities, windows and tokens. It knows no HTTP, no rules and no
-// native code: graphs run behind the Session interface, and without a Session every neural signal is
-// unknown, never a default label.
+// native code: graphs run behind the Session interface, and without a Session every neural signal
+// is unknown, never a default label.
 //
 // # What is read
 //
@@ -11,54 +11,55 @@
 // compress, of as many tokens as the bundle says.
 //
 // Jailbreak and injection look for attacks in what somebody said: each in the text of some origins,
-// Options.Origins, and beside them of those of Options.Read, on which there are verdicts alone. What
-// a user's message shows, see package origin, is data as well as a part of the message: jailbreak
-// reads all of the message, injection what is shown. Text of OriginAny is read by both as it is. Pii
-// reads every segment that has text, whoever said it. None of them reads a skeleton, and attacks are looked for in the
-// normalised twin of a text as well, where that differs, see package views.
+// Options.Origins, and beside them of those of Options.Read, on which there are verdicts alone.
+// What a user's message shows, see package origin, is data as well as a part of the message:
+// jailbreak reads all of the message, injection what is shown. Text of OriginAny is read by both as
+// it is. Pii reads every segment that has text, whoever said it. None of them reads a skeleton, and
+// attacks are looked for in the normalised twin of a text as well, where that differs, see package
+// views.
 //
-// These three read text by text, so that what they say of one depends on nothing else. A text of up to
-// three windows is read whole. Of a longer one, and of its twin, a linear model scans all, see package
-// scan, and the graph reads the windows that the scan puts first: 3 of 11,000 characters, 10 of 50,000
-// tokens and more, and 3 of a twin, among those that are not in the text as well. Pii reads these of the
-// text and two of those with the most that may be personal data, or, where nobody looks for attacks, as
-// many of the latter. Patterns of personal data are looked for in the whole text in any case.
-// Value.Windows and Value.Read say how many windows cover what a signal speaks for and how many of them
-// were read. ExtractAll reads every window.
+// These three read text by text, so that what they say of one depends on nothing else. A text of up
+// to three windows is read whole. Of a longer one, and of its twin, a linear model scans all, see
+// package scan, and the graph reads the windows that the scan puts first: 3 of 11,000 characters,
+// 10 of 50,000 tokens and more, and 3 of a twin, among those that are not in the text as well. Pii
+// reads these of the text and two of those with the most that may be personal data, or, where
+// nobody looks for attacks, as many of the latter. Patterns of personal data are looked for in the
+// whole text in any case. Value.Windows and Value.Read say how many windows cover what a signal
+// speaks for and how many of them were read. ExtractAll reads every window.
 //
-// What an engine said of a text it remembers, see Options.Memo: a turn of a long conversation costs its
-// new text. A conversation that is new as a whole is read up to Options.Windows windows, or as many
-// tokens in shorter rows: the newest text first, then those in which the scan finds most, and what was
-// left out is not remembered. In later turns it has its chance.
+// What an engine said of a text it remembers, see Options.Memo: a turn of a long conversation costs
+// its new text. A conversation that is new as a whole is read up to Options.Windows windows, or as
+// many tokens in shorter rows: the newest text first, then those in which the scan finds most, and
+// what was left out is not remembered. In later turns it has its chance.
 //
 // The windows of a text give one probability: that of the window with the greatest, or as
-// bundle.Document says. Of several texts the greatest counts: no text beside an attack clears it. The
-// label is the positive one exactly from the threshold of the task on.
+// bundle.Document says. Of several texts the greatest counts: no text beside an attack clears it.
+// The label is the positive one exactly from the threshold of the task on.
 //
 // # One pass a bundle
 //
 // All kinds of one Extract that come from one bundle share a pass. Windows with equal tokens become
-// one row, so a short request of a single message is one row and one run. Rows of similar length are
-// batched, up to Options.MaxBatch; the context is checked between runs. Bundles run beside each
+// one row, so a short request of a single message is one row and one run. Rows of similar length
+// are batched, up to Options.MaxBatch; the context is checked between runs. Bundles run beside each
 // other, and the fault of one makes only its own signals unknown. A source for other languages than
 // English can stand beside one for all texts, see Source.
 //
 // # What ends early
 //
-// Options.Timeout bounds all of an Extract, Options.Timeouts a signal: one that is late is unknown, the
-// others go on. With ExtractWhile the caller says what still matters whenever something came in. Either
-// way rows that nobody waits for any more are not run, and a run that works for nobody is cancelled. A
-// task is done with its last row, whatever the pass still runs for others; rows of tasks with the
-// earliest deadline come first. The windows of one safety signal are never cut short by what the first
-// of them say: its value is made of all that were chosen, and every test of it, an upper bound too, is
-// meant for that.
+// Options.Timeout bounds all of an Extract, Options.Timeouts a signal: one that is late is unknown,
+// the others go on. With ExtractWhile the caller says what still matters whenever something came
+// in. Either way rows that nobody waits for any more are not run, and a run that works for nobody
+// is cancelled. A task is done with its last row, whatever the pass still runs for others; rows of
+// tasks with the earliest deadline come first. The windows of one safety signal are never cut short
+// by what the first of them say: its value is made of all that were chosen, and every test of it,
+// an upper bound too, is meant for that.
 //
 // # Concurrency
 //
 // A Classifier is immutable, its live intents and what its engines remember aside, and safe for
-// concurrent use. Extract works on the caller's goroutine, starts one more for every further bundle that
-// it needs, and waits for them and for the deadlines that have passed, cancelled ones included. Nothing outlives it, and no lock
-// is held while a graph runs.
+// concurrent use. Extract works on the caller's goroutine, starts one more for every further bundle
+// that it needs, and waits for them and for the deadlines that have passed, cancelled ones
+// included. Nothing outlives it, and no lock is held while a graph runs.
 package classify
 
 import (
@@ -94,19 +95,21 @@ type Classifier struct {
 type Source struct {
 	Engine  *Engine
 	Signals signal.Mask // 0 for all of the engine's
-	// Foreign: it serves texts in other languages than English, beside a source that serves all. Of the
-	// request it gives ForeignTopics when the last user message is in such a language: Domain together with the
-	// other source, by the geometric mean of the probabilities, the rest in its place. Attacks it looks for in
-	// the texts that are, as the other source does as well: the higher score counts.
+	// Foreign: it serves texts in other languages than English, beside a source that serves all. Of
+	// the request it gives ForeignTopics when the last user message is in such a language: Domain
+	// together with the other source, by the geometric mean of the probabilities, the rest in its
+	// place. Attacks it looks for in the texts that are, as the other source does as well: the
+	// higher score counts.
 	Foreign bool
 }
 
-// ForeignTopics are the kinds about a request that a foreign source can give. Embeddings are none of
-// them: those of two models cannot be compared.
+// ForeignTopics are the kinds about a request that a foreign source can give. Embeddings are none
+// of them: those of two models cannot be compared.
 const ForeignTopics signal.Mask = 1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck
 
-// New makes a Classifier. No signal may have two sources, unless one of them is foreign. It does not own
-// the engines. It starts nothing and is cheap: a reload makes a new one over the engines that stay.
+// New makes a Classifier. No signal may have two sources, unless one of them is foreign. It does
+// not own the engines. It starts nothing and is cheap: a reload makes a new one over the engines
+// that stay.
 func New(sources []Source, opts Options) (*Classifier, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
@@ -147,11 +150,13 @@ func (c *Classifier) take(s Source) error {
 	if s.Foreign {
 		have = &c.foreign
 		if other := s.Signals &^ (ForeignTopics | attackKinds); other != 0 {
-			return fmt.Errorf("bundle %q: %v cannot come from a bundle for other languages", s.Engine.name, other.Kinds())
+			return fmt.Errorf("bundle %q: %v cannot come from a bundle for other languages",
+				s.Engine.name, other.Kinds())
 		}
 	}
 	if twice := *have & s.Signals; twice != 0 {
-		return fmt.Errorf("bundle %q: %v come from another bundle already", s.Engine.name, twice.Kinds())
+		return fmt.Errorf("bundle %q: %v come from another bundle already", s.Engine.name,
+			twice.Kinds())
 	}
 	*have |= s.Signals
 	if c.scanner == nil {
@@ -206,7 +211,8 @@ func (c *Classifier) Thresholds() map[signal.Kind]float64 {
 	out := make(map[signal.Kind]float64)
 	for _, s := range c.sources {
 		for i := range s.Engine.tasks {
-			if t := &s.Engine.tasks[i]; !s.Foreign && s.Signals.Has(t.kind) && t.Kind != bundle.Embedding {
+			if t := &s.Engine.tasks[i]; !s.Foreign && s.Signals.Has(t.kind) &&
+				t.Kind != bundle.Embedding {
 				out[t.kind] = t.Threshold
 			}
 		}
@@ -337,7 +343,8 @@ func (c *Classifier) runEngines(ctx context.Context, g *gather) {
 // share returns the sources that have something to do, with the signals that are taken from them.
 func (c *Classifier) share(g *gather) []Source {
 	var work []Source
-	var elsewhere, joint signal.Mask // what a foreign source gives in place of another, and beside it
+	// what a foreign source gives in place of another, and beside it
+	var elsewhere, joint signal.Mask
 	for _, foreign := range [...]bool{true, false} {
 		for _, s := range c.sources {
 			if s.Foreign != foreign || !s.Engine.Ready() {

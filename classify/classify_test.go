@@ -81,7 +81,10 @@ func TestShortPromptIsOneRowAndOneRun(t *testing.T) {
 		"jailbreak": {
 			State: signal.Known, Label: "benign", Score: jailbreak[1], Labels: []string{"benign", "jailbreak"}, Probs: f32(jailbreak),
 			Source: "test", Provider: "test", Windows: 1, Read: 1,
-			Verdicts: []signal.Verdict{{Score: jailbreak[1], Windows: 1, Read: 1, End: len("math word math")}},
+			Verdicts: []signal.Verdict{{
+				Score: jailbreak[1], Windows: 1, Read: 1,
+				End: len("math word math"),
+			}},
 		},
 		"embedding": {
 			State: signal.Known, Vector: f32([]float64{2 / norm, 0, 1 / norm, 1 / norm}),
@@ -103,10 +106,16 @@ func TestRowsAreSharedWhereTokensAreEqual(t *testing.T) {
 		rows int
 		runs int
 	}{
-		"a single message":                                      {user("math"), all, 1, 1},
-		"segments that differ by white space only":              {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: " "}, {Role: "user", Text: " math\n"}}}, all, 1, 1},
-		"a system prompt beside it":                             {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: "word"}, {Role: "user", Text: "math"}}}, all, 2, 1},
-		"the safety signals alone":                              {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: "word"}, {Role: "user", Text: "math"}}}, signal.MaskOf(signal.Jailbreak), 2, 1},
+		"a single message":                         {user("math"), all, 1, 1},
+		"segments that differ by white space only": {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: " "}, {Role: "user", Text: " math\n"}}}, all, 1, 1},
+		"a system prompt beside it":                {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: "word"}, {Role: "user", Text: "math"}}}, all, 2, 1},
+		"the safety signals alone": {&signal.Text{
+			LastUser: "math",
+			Segments: []signal.Segment{
+				{Role: "system", Text: "word"},
+				{Role: "user", Text: "math"},
+			},
+		}, signal.MaskOf(signal.Jailbreak), 2, 1},
 		"a long single message, as a whole and in four windows": {user(words(26)), all, 5, 2},
 		"the same words over and over":                          {user(strings.Repeat("word ", 26)), all, 2, 2},
 	}
@@ -143,7 +152,10 @@ func TestJailbreakReadsEverySegmentAndEveryWindow(t *testing.T) {
 	want := signal.Value{
 		State: signal.Known, Label: "jailbreak", Score: soft(1, 1, 4)[1], Labels: []string{"benign", "jailbreak"}, Probs: f32(soft(1, 1, 4)),
 		Source: "test", Provider: "test", Coverage: signal.Windowed, Windows: 15, Read: 15,
-		Verdicts: []signal.Verdict{{Score: soft(1, 1, 4)[1], Windows: 15, Read: 15, Segment: 1, Start: 134, End: 171}},
+		Verdicts: []signal.Verdict{{
+			Score: soft(1, 1, 4)[1], Windows: 15, Read: 15, Segment: 1,
+			Start: 134, End: 171,
+		}},
 	}
 	if d := cmp.Diff(want, v, approximately); d != "" {
 		t.Errorf("jailbreak (-want +got):\n%s", d)
@@ -181,7 +193,11 @@ func TestLongTopicsAreReadAsASkeleton(t *testing.T) {
 
 func TestASkeletonIsAsShortAsTheBundleSays(t *testing.T) {
 	f := newFake()
-	c, err := classifierOf(testBundle(t, "name: embedding, kind: embedding, output: e, dims: 4, window: {", "name: embedding, kind: embedding, output: e, dims: 4, window: {skeleton: 24, "), f, DefaultOptions())
+	c,
+		err := classifierOf(testBundle(t,
+		"name: embedding, kind: embedding, output: e, dims: 4, window: {",
+		"name: embedding, kind: embedding, output: e, dims: 4, window: {skeleton: 24, "), f,
+		DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,9 +206,12 @@ func TestASkeletonIsAsShortAsTheBundleSays(t *testing.T) {
 		width int64
 	}{"that fits": {32, 34}, "that does not": {300, 24}} {
 		f.calls = nil
-		v := extract(t, c, user(words(tc.words)), signal.MaskOf(signal.Embedding)).Values[signal.Embedding]
-		if compressed := v.Coverage == signal.Compressed; compressed != (tc.width == 24) || f.calls[0].width > tc.width || f.calls[0].width < tc.width-8 {
-			t.Errorf("a text %s is read in %d tokens, want at most %d", name, f.calls[0].width, tc.width)
+		v := extract(t, c, user(words(tc.words)),
+			signal.MaskOf(signal.Embedding)).Values[signal.Embedding]
+		if compressed := v.Coverage == signal.Compressed; compressed != (tc.width == 24) ||
+			f.calls[0].width > tc.width || f.calls[0].width < tc.width-8 {
+			t.Errorf("a text %s is read in %d tokens, want at most %d", name,
+				f.calls[0].width, tc.width)
 		}
 	}
 }

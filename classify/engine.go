@@ -17,8 +17,9 @@ import (
 )
 
 // Engine is one bundle with the session that runs it: a tokenizer, a graph whose names and shapes
-// were checked, a canary that passed, and a memory of what it said of texts. It is safe for concurrent
-// use, and several Classifiers may share it, one after the other or at once. Make it with OpenEngine or Missing.
+// were checked, a canary that passed, and a memory of what it said of texts. It is safe for
+// concurrent use, and several Classifiers may share it, one after the other or at once. Make it
+// with OpenEngine or Missing.
 type Engine struct {
 	name         string // of the bundle
 	manifest     *bundle.Manifest
@@ -228,9 +229,11 @@ func (t *task) bind() bool {
 	return false
 }
 
-// extract computes the kinds of need in one pass and settles each of them in g; with foreign it looks for
-// attacks in texts of other languages alone. Its error is why kinds are unknown.
-func (e *Engine) extract(ctx context.Context, g *gather, need signal.Mask, foreign bool, o *Options) (err error) {
+// extract computes the kinds of need in one pass and settles each of them in g; with foreign it
+// looks for attacks in texts of other languages alone. Its error is why kinds are unknown.
+func (e *Engine) extract(ctx context.Context, g *gather, need signal.Mask, foreign bool,
+	o *Options,
+) (err error) {
 	start := time.Now()
 	p, ok := e.passes.Get().(*pass)
 	if !ok {

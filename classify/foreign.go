@@ -14,8 +14,8 @@ import (
 // was another one, the source for all texts has read it as well.
 const foreignProbability = 0.8
 
-// leastProbability is what a label has at least when two engines are asked: less is noise, and nobody
-// rules a label out alone.
+// leastProbability is what a label has at least when two engines are asked: less is noise, and
+// nobody rules a label out alone.
 const leastProbability = 1e-9
 
 // tongue is whether a text is in another language than English, as far as that can be told.
@@ -35,14 +35,15 @@ func tongueOf(code string, p float64, _ bool) tongue {
 	return tongueNative
 }
 
-// tongues is what tells the texts of a request in other languages: a memo of those that were asked about
-// before. A nil memo says that nobody wants to know.
+// tongues is what tells the texts of a request in other languages: a memo of those that were asked
+// about before. A nil memo says that nobody wants to know.
 type tongues struct {
 	memo    *memo
 	entries int // that it holds at most, 0 for none
 }
 
-// askForeign makes the request tell languages, if a source for others can run and gives some of need.
+// askForeign makes the request tell languages, if a source for others can run and gives some of
+// need.
 func (c *Classifier) askForeign(r *request, need signal.Mask) {
 	for i := range c.sources {
 		if s := &c.sources[i]; s.Foreign && s.Signals&need != 0 && s.Engine.Ready() {
@@ -79,8 +80,8 @@ func (r *request) tellLanguages(ctx context.Context) error {
 	return nil
 }
 
-// tellLanguage marks a unit. Of a text that was in an earlier request it costs a look-up by the digest,
-// which engines need in any case. Its error is that of ctx.
+// tellLanguage marks a unit. Of a text that was in an earlier request it costs a look-up by the
+// digest, which engines need in any case. Its error is that of ctx.
 func (r *request) tellLanguage(ctx context.Context, u *unit) error {
 	if r.tongues.entries <= 0 {
 		u.tongue = r.detect(u.text)
@@ -117,7 +118,8 @@ func (r *request) topicTongue() tongue {
 	return tongueOf(r.language())
 }
 
-// foreignKinds returns the members of need that a source for other languages has something to say of.
+// foreignKinds returns the members of need that a source for other languages has something to say
+// of.
 func (r *request) foreignKinds(need signal.Mask) signal.Mask {
 	var m signal.Mask
 	if need&ForeignTopics != 0 && r.topicTongue() == tongueForeign {
@@ -131,7 +133,8 @@ func (r *request) foreignKinds(need signal.Mask) signal.Mask {
 	return m
 }
 
-// jointKinds are the signals that a source for other languages gives together with that for all texts.
+// jointKinds are the signals that a source for other languages gives together with that for all
+// texts.
 const jointKinds = attackKinds | 1<<signal.Domain
 
 // sameLabels checks that the engines that give the domain together know the same ones.
@@ -154,8 +157,8 @@ func (c *Classifier) sameLabels() error {
 	return nil
 }
 
-// merge returns what two engines say together. The source is the one that reads every text. Where one
-// of them knows nothing the other counts alone: of an attack it speaks of a part then.
+// merge returns what two engines say together. The source is the one that reads every text. Where
+// one of them knows nothing the other counts alone: of an attack it speaks of a part then.
 func (c *Classifier) merge(k signal.Kind, a, b *signal.Value) signal.Value {
 	switch {
 	case a.State != signal.Known && b.State != signal.Known:
@@ -193,13 +196,14 @@ func alone(k signal.Kind, v *signal.Value, why signal.Reason) signal.Value {
 	return out
 }
 
-// mean returns the geometric mean of two values with the same labels: two models that were made apart
-// are right more often together than either alone.
+// mean returns the geometric mean of two values with the same labels: two models that were made
+// apart are right more often together than either alone.
 func mean(a, b *signal.Value) signal.Value {
 	out := *a
 	probs, sum, best := make([]float64, len(a.Probs)), 0.0, 0
 	for i := range probs {
-		probs[i] = math.Sqrt(max(float64(a.Probs[i]), leastProbability) * max(float64(b.Probs[i]), leastProbability))
+		p, q := max(float64(a.Probs[i]), leastProbability), max(float64(b.Probs[i]), leastProbability)
+		probs[i] = math.Sqrt(p * q)
 		sum += probs[i]
 		if probs[i] > probs[best] {
 			best = i
@@ -223,7 +227,8 @@ func worse(t *task, a, b *signal.Value) signal.Value {
 	}
 	out.Verdicts = slices.Clone(a.Verdicts)
 	for _, v := range b.Verdicts {
-		at := slices.IndexFunc(out.Verdicts, func(o signal.Verdict) bool { return o.Origin == v.Origin })
+		at := slices.IndexFunc(out.Verdicts,
+			func(o signal.Verdict) bool { return o.Origin == v.Origin })
 		if at < 0 {
 			out.Verdicts = append(out.Verdicts, v)
 		} else if have := &out.Verdicts[at]; v.Score > have.Score {

@@ -72,11 +72,14 @@ func TestOtherLanguagesAreReadByTheSourceForThem(t *testing.T) {
 		other.hook = abroad
 		for range 2 { // read, then remembered
 			set := extract(t, c, tc.text, neural)
-			if v := &set.Values[signal.Domain]; v.State != signal.Known || v.Source != "test" || v.Label != tc.domain {
-				t.Errorf("%s: domain is %q from %q (%s), want %q", name, v.Label, v.Source, v.Reason, tc.domain)
+			if v := &set.Values[signal.Domain]; v.State != signal.Known || v.Source != "test" ||
+				v.Label != tc.domain {
+				t.Errorf("%s: domain is %q from %q (%s), want %q", name, v.Label, v.Source,
+					v.Reason, tc.domain)
 			}
 			v := &set.Values[signal.Jailbreak]
-			if v.State != signal.Known || v.Label != tc.jailbreak || v.Source != "test" || len(v.Verdicts) != 1 || v.Verdicts[0].Score != v.Score {
+			if v.State != signal.Known || v.Label != tc.jailbreak || v.Source != "test" ||
+				len(v.Verdicts) != 1 || v.Verdicts[0].Score != v.Score {
 				t.Errorf("%s: jailbreak is %+v, want %s", name, v, tc.jailbreak)
 			}
 			if v := &set.Values[signal.Embedding]; v.State != signal.Known || v.Source != "test" {
@@ -102,8 +105,11 @@ func TestTheFaultOfOneSourceLeavesThatOfTheOther(t *testing.T) {
 		label  string
 		attack bool
 	}{
-		"nothing was found":     {german, false, signal.Known, "benign", false},
-		"an attack was found":   {german + " " + attackTwice, false, signal.Known, "jailbreak", true},
+		"nothing was found": {german, false, signal.Known, "benign", false},
+		"an attack was found": {
+			german + " " + attackTwice, false, signal.Known,
+			"jailbreak", true,
+		},
 		"both fail":             {german, true, signal.Unknown, "", false},
 		"it is not asked about": {english, false, signal.Known, "benign", false},
 	} {
@@ -134,16 +140,24 @@ func TestASourceForOtherLanguagesStandsBesideOneForAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := extract(t, c, user(german), neural).Values[signal.Domain]; v.State != signal.Known || v.Source != "test" {
+	if v := extract(t, c, user(german), neural).Values[signal.Domain]; v.State != signal.Known ||
+		v.Source != "test" {
 		t.Errorf("without the model for it domain is %+v", v)
 	}
 	if d := c.Degraded(); len(d) != 1 {
 		t.Errorf("degraded: %v", d)
 	}
 	for name, sources := range map[string][]Source{
-		"alone":           {{Engine: gone, Foreign: true}},
-		"two of them":     {{Engine: e}, {Engine: gone, Foreign: true}, {Engine: gone, Foreign: true}},
-		"with embeddings": {{Engine: e}, {Engine: e, Foreign: true, Signals: signal.MaskOf(signal.Embedding)}},
+		"alone": {{Engine: gone, Foreign: true}},
+		"two of them": {
+			{Engine: e},
+			{Engine: gone, Foreign: true},
+			{Engine: gone, Foreign: true},
+		},
+		"with embeddings": {{Engine: e}, {
+			Engine: e, Foreign: true,
+			Signals: signal.MaskOf(signal.Embedding),
+		}},
 	} {
 		if _, err := New(sources, DefaultOptions()); err == nil {
 			t.Errorf("%s: no error", name)
@@ -157,18 +171,44 @@ func TestTwoModelsGiveTheDomainTogether(t *testing.T) {
 		a, b, want []float32
 		label      string
 	}{
-		"they agree":             {[]float32{.5, .25, .25}, []float32{.5, .25, .25}, []float32{.5, .25, .25}, "math"},
-		"one is sure":            {[]float32{.4, .35, .25}, []float32{.001, .998, .001}, []float32{.0319, .9429, .0252}, "law"},
-		"the second best of two": {[]float32{.6, .39, .01}, []float32{.01, .39, .6}, []float32{.1420, .7155, .1420}, "law"},
-		"one rules all out":      {[]float32{0, 1, 0}, []float32{.5, 0, .5}, []float32{.2929, .4142, .2929}, "law"},
-		"both are sure":          {[]float32{1, 0, 0}, []float32{0, 0, 1}, []float32{.5, 0, .5}, "math"},
+		"they agree": {
+			[]float32{.5, .25, .25},
+			[]float32{.5, .25, .25},
+			[]float32{.5, .25, .25},
+			"math",
+		},
+		"one is sure": {
+			[]float32{.4, .35, .25},
+			[]float32{.001, .998, .001},
+			[]float32{.0319, .9429, .0252},
+			"law",
+		},
+		"the second best of two": {
+			[]float32{.6, .39, .01},
+			[]float32{.01, .39, .6},
+			[]float32{.1420, .7155, .1420},
+			"law",
+		},
+		"one rules all out": {
+			[]float32{0, 1, 0},
+			[]float32{.5, 0, .5},
+			[]float32{.2929, .4142, .2929},
+			"law",
+		},
+		"both are sure": {
+			[]float32{1, 0, 0},
+			[]float32{0, 0, 1},
+			[]float32{.5, 0, .5},
+			"math",
+		},
 	} {
 		value := func(p []float32) *signal.Value {
 			return &signal.Value{State: signal.Known, Labels: labels, Probs: p}
 		}
 		for _, pair := range [][2][]float32{{tc.a, tc.b}, {tc.b, tc.a}} {
 			got := mean(value(pair[0]), value(pair[1]))
-			if d := cmp.Diff(tc.want, got.Probs, cmpopts.EquateApprox(0, 5e-4)); d != "" || got.Label != tc.label || math.Abs(got.Score-float64(slices.Max(got.Probs))) > 1e-6 {
+			if d := cmp.Diff(tc.want, got.Probs, cmpopts.EquateApprox(0, 5e-4)); d != "" ||
+				got.Label != tc.label || math.Abs(got.Score-float64(slices.Max(got.Probs))) > 1e-6 {
 				t.Errorf("%s: %q %v (-want +got):\n%s", name, got.Label, got.Score, d)
 			}
 		}
@@ -192,10 +232,14 @@ func TestTheDomainOfAnotherLanguageIsThatOfBothModels(t *testing.T) {
 	a, b := only(newFake()), only(newFake(), "name: test", "name: other")
 	other.hook = abroad
 	got := extract(t, c, user(german), signal.MaskOf(signal.Domain)).Values[signal.Domain]
-	if want := mean(a, b); !slices.Equal(want.Probs, got.Probs) || got.Label != "law" || slices.Equal(got.Probs, b.Probs) {
-		t.Errorf("domain is %q %v, want %v of %v and %v", got.Label, got.Probs, want.Probs, a.Probs, b.Probs)
+	if want := mean(a, b); !slices.Equal(want.Probs, got.Probs) || got.Label != "law" ||
+		slices.Equal(got.Probs, b.Probs) {
+		t.Errorf("domain is %q %v, want %v of %v and %v", got.Label, got.Probs, want.Probs,
+			a.Probs, b.Probs)
 	}
-	other.hook = func(context.Context, int, []tensor.Tensor) ([]tensor.Tensor, error) { return nil, overload{} }
+	other.hook = func(context.Context, int, []tensor.Tensor) ([]tensor.Tensor, error) {
+		return nil, overload{}
+	}
 	v := extract(t, c, user(german), signal.MaskOf(signal.Domain)).Values[signal.Domain]
 	if v.State != signal.Known || !slices.Equal(v.Probs, a.Probs) || v.Partial {
 		t.Errorf("with one of two models domain is %+v", v)
@@ -207,24 +251,32 @@ func TestTwoModelsThatKnowOtherDomainsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := OpenEngine(testBundle(t, "name: test", "name: other", "[math, law, other]", "[math, other, law]"), newFake())
+	b, err := OpenEngine(testBundle(t, "name: test", "name: other", "[math, law, other]",
+		"[math, other, law]"), newFake())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New([]Source{{Engine: a}, {Engine: b, Foreign: true}}, DefaultOptions()); err == nil {
+	if _, err := New([]Source{{Engine: a}, {Engine: b, Foreign: true}},
+		DefaultOptions()); err == nil {
 		t.Error("no error")
 	}
-	if _, err := New([]Source{{Engine: a}, {Engine: b, Foreign: true, Signals: signal.MaskOf(signal.Jailbreak)}}, DefaultOptions()); err != nil {
+	if _, err := New([]Source{{Engine: a}, {
+		Engine: b, Foreign: true,
+		Signals: signal.MaskOf(signal.Jailbreak),
+	}}, DefaultOptions()); err != nil {
 		t.Errorf("where the domain is not asked for: %v", err)
 	}
 }
 
-// What was told of a text once is not told again: a text that the memo takes for one in another language
-// is one from then on.
+// What was told of a text once is not told again: a text that the memo takes for one in another
+// language is one from then on.
 func TestTheLanguageOfATextIsRemembered(t *testing.T) {
 	all, other := newFake(), newFake()
 	c := openTwo(t, all, other)
-	text := &signal.Text{LastUser: german, Segments: []signal.Segment{{Role: "tool", Text: english}, {Role: "user", Text: german}}}
+	text := &signal.Text{LastUser: german, Segments: []signal.Segment{
+		{Role: "tool", Text: english},
+		{Role: "user", Text: german},
+	}}
 	extract(t, c, text, neural)
 	memo := &c.sources[1].Engine.memo
 	for text, want := range map[string]tongue{english: tongueNative, german: tongueForeign} {
@@ -274,7 +326,10 @@ func TestLanguagesAreToldForASourceThatCanRun(t *testing.T) {
 func BenchmarkKnownConversation(b *testing.B) {
 	text := new(signal.Text)
 	for i := range 800 {
-		text.Segments = append(text.Segments, signal.Segment{Role: "user", Text: fmt.Sprintf("%s %d", english, i)})
+		text.Segments = append(text.Segments, signal.Segment{
+			Role: "user",
+			Text: fmt.Sprintf("%s %d", english, i),
+		})
 	}
 	text.LastUser = text.Segments[len(text.Segments)-1].Text
 	need := signal.MaskOf(signal.Domain, signal.Jailbreak)

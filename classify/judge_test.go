@@ -57,7 +57,8 @@ func TestAttacksAreLookedForByOrigin(t *testing.T) {
 		signal.Jailbreak: signal.OriginsOf(signal.OriginUser, signal.OriginData),
 	}
 	c := openAttacks(t, newFake(), o)
-	for by, want := range map[signal.Origin][2]string{ //nolint:exhaustive // labels, jailbreak first
+	//nolint:exhaustive // labels, jailbreak first
+	for by, want := range map[signal.Origin][2]string{
 		signal.OriginInstructions: {"benign", "benign"},
 		signal.OriginUser:         {"jailbreak", "benign"},
 		signal.OriginModel:        {"benign", "benign"},
@@ -93,7 +94,8 @@ func TestAttacksAreLookedForByOrigin(t *testing.T) {
 func TestWhatAUserShowsIsDataAsWell(t *testing.T) {
 	f := newFake()
 	c := openAttacks(t, f, DefaultOptions())
-	message := "math word\n```\n" + strings.Repeat("word. ", 60) + "word " + attackTwice + "\n```\nword math"
+	message := "math word\n```\n" + strings.Repeat("word. ",
+		60) + "word " + attackTwice + "\n```\nword math"
 	text := &signal.Text{LastUser: "math", Segments: []signal.Segment{
 		{Role: "system", Text: "word", Origin: signal.OriginInstructions},
 		{Role: "user", Text: message, Origin: signal.OriginUser},

@@ -142,11 +142,26 @@ func TestEmbeddingsArePooledCutAndNormalised(t *testing.T) {
 		row     func(string, map[string][]int64) ([]float32, []int64)
 		want    []float32
 	}{
-		"mean of the tokens, special ones included": {"output: h, dims: 4, pooling: mean, ", three, false, hidden, unitVector(mean, 1.5, 1, 0)},
-		"the first token":          {"output: h, dims: 4, pooling: cls, ", three, false, hidden, unitVector(first, 0, 1, 0)},
-		"the last token":           {"output: h, dims: 4, pooling: last_token, ", three, false, hidden, unitVector(last, 3, 1, 0)},
-		"cut to its first numbers": {"output: h, dims: 2, width: 4, pooling: mean, ", three, false, hidden, unitVector(mean, 1.5)},
-		"squeezed, before pooling": {"output: h, dims: 4, pooling: mean, ", three, true, hidden, unitVector(mean, 1.5, 1, 0)},
+		"mean of the tokens, special ones included": {
+			"output: h, dims: 4, pooling: mean, ", three,
+			false, hidden, unitVector(mean, 1.5, 1, 0),
+		},
+		"the first token": {
+			"output: h, dims: 4, pooling: cls, ", three, false, hidden,
+			unitVector(first, 0, 1, 0),
+		},
+		"the last token": {
+			"output: h, dims: 4, pooling: last_token, ", three, false,
+			hidden, unitVector(last, 3, 1, 0),
+		},
+		"cut to its first numbers": {
+			"output: h, dims: 2, width: 4, pooling: mean, ", three, false,
+			hidden, unitVector(mean, 1.5),
+		},
+		"squeezed, before pooling": {
+			"output: h, dims: 4, pooling: mean, ", three, true, hidden,
+			unitVector(mean, 1.5, 1, 0),
+		},
 		"pooled by the graph": {"output: h, dims: 3, ", []int64{tensor.Dynamic, 3}, false, func(string, map[string][]int64) ([]float32, []int64) {
 			return []float32{3, 0, 4}, []int64{3}
 		}, unitVector(3, 0, 4)},
@@ -180,7 +195,8 @@ func TestPaddingIsNotPooled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([][]float32{unitVector(sepID, 2, 1, 0), unitVector(sepID, 4, 1, 0)}, got, approximately); d != "" {
+	if d := cmp.Diff([][]float32{unitVector(sepID, 2, 1, 0), unitVector(sepID, 4, 1, 0)}, got,
+		approximately); d != "" {
 		t.Errorf("vectors (-want +got):\n%s", d)
 	}
 }

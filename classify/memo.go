@@ -48,7 +48,8 @@ type memoKey struct {
 // topWindows is how many of the windows of a text are remembered, and count for a document at most.
 const topWindows = 3
 
-// memory is what one signal says of one text, or of Language whether it is in another one. It holds nothing of who sent it.
+// memory is what one signal says of one text, or of Language whether it is in another one. It holds
+// nothing of who sent it.
 type memory struct {
 	top        [topWindows]float64 // the greatest log-odds of an attack, the greatest first
 	tops       int                 // how many there are

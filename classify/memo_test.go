@@ -17,8 +17,14 @@ func TestATurnOfAConversationCostsItsNewText(t *testing.T) {
 	text := new(signal.Text)
 	for turn := range 20 {
 		text.Segments = append(text.Segments,
-			signal.Segment{Role: "user", Origin: signal.OriginUser, Text: fmt.Sprintf("w%d math", turn)},
-			signal.Segment{Role: "tool", Origin: signal.OriginData, Text: fmt.Sprintf("w%d attack", turn)})
+			signal.Segment{
+				Role: "user", Origin: signal.OriginUser,
+				Text: fmt.Sprintf("w%d math", turn),
+			},
+			signal.Segment{
+				Role: "tool", Origin: signal.OriginData,
+				Text: fmt.Sprintf("w%d attack", turn),
+			})
 		f.calls = nil
 		set := extract(t, c, text, attacks)
 		if n := rowsOf(f); n != 2 {
@@ -40,15 +46,20 @@ func TestATurnOfAConversationCostsItsNewText(t *testing.T) {
 func TestPersonalDataIsRememberedBySegment(t *testing.T) {
 	g := new(graph)
 	c := openPersons(t, g)
-	text := &signal.Text{Segments: []signal.Segment{{Role: "user", Text: "word attack"}, {Role: "tool", Text: "math ann@example.com"}}}
+	text := &signal.Text{Segments: []signal.Segment{
+		{Role: "user", Text: "word attack"},
+		{Role: "tool", Text: "math ann@example.com"},
+	}}
 	first := extract(t, c, text, signal.MaskOf(signal.PII))
 	runs := g.runs
-	text = &signal.Text{Segments: append([]signal.Segment{{Role: "system", Text: ""}}, text.Segments...)}
+	text = &signal.Text{Segments: append([]signal.Segment{{Role: "system", Text: ""}},
+		text.Segments...)}
 	v := extract(t, c, text, signal.MaskOf(signal.PII)).Values[signal.PII]
 	if g.runs != runs {
 		t.Errorf("%d more runs", g.runs-runs)
 	}
-	if d := cmp.Diff([]string{"1:attack:PERSON", "2:ann@example.com:EMAIL_ADDRESS"}, found(text, &v)); d != "" || len(first.Values[signal.PII].Spans) != 2 {
+	if d := cmp.Diff([]string{"1:attack:PERSON", "2:ann@example.com:EMAIL_ADDRESS"},
+		found(text, &v)); d != "" || len(first.Values[signal.PII].Spans) != 2 {
 		t.Errorf("spans (-want +got):\n%s", d)
 	}
 }
@@ -63,7 +74,8 @@ func TestWhatWasNotReadInFullIsNotRemembered(t *testing.T) {
 	if v := &set.Values[signal.Jailbreak]; v.Read != v.Windows || some.Read >= some.Windows {
 		t.Errorf("%d of %d windows, after %d of %d", v.Read, v.Windows, some.Read, some.Windows)
 	}
-	if again := extract(t, c, long, attacks).Values[signal.Jailbreak]; again.Read != some.Read || again.Windows != some.Windows {
+	if again := extract(t, c, long, attacks).Values[signal.Jailbreak]; again.Read != some.Read ||
+		again.Windows != some.Windows {
 		t.Errorf("%d of %d windows, want the selection again", again.Read, again.Windows)
 	}
 }
@@ -75,7 +87,9 @@ func TestAFaultIsNotRemembered(t *testing.T) {
 	c := openAttacks(t, f, o)
 	extract(t, c, user("attack"), signal.MaskOf(signal.Jailbreak))
 	c.opts.Timeouts[signal.Jailbreak] = 0
-	if v := extract(t, c, user("attack"), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]; v.State != signal.Known || v.Label != "jailbreak" {
+	if v := extract(t, c, user("attack"),
+		signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]; v.State != signal.Known ||
+		v.Label != "jailbreak" {
 		t.Errorf("jailbreak is %+v", v)
 	}
 }
@@ -120,7 +134,9 @@ func TestAMemoIsSharedByRequests(t *testing.T) {
 				if attack {
 					text += strings.Repeat(" attack", 3)
 				}
-				if v := extract(t, c, user(text), attacks).Values[signal.Jailbreak]; v.State != signal.Known || (v.Label == "jailbreak") != attack {
+				if v := extract(t, c, user(text),
+					attacks).Values[signal.Jailbreak]; v.State != signal.Known ||
+					(v.Label == "jailbreak") != attack {
 					t.Errorf("%q is %q", text, v.Label)
 				}
 			}

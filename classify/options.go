@@ -29,20 +29,21 @@ type Options struct {
 	Timeouts [signal.NumKinds]time.Duration `yaml:"-"`
 	// MaxBatch is the most rows of one run, at least 1. Default 8. Reloadable.
 	MaxBatch int `yaml:"max_batch"`
-	// Windows bounds what the safety signals read of the texts of one request that are not remembered: so
-	// many windows of the model, at least 1, or as many tokens in shorter rows. What a scan finds most
-	// like an attack is read first, the newest text before the others. Default 12. It needs a bundle with
-	// a scan table; without one every window is read. Reloadable.
+	// Windows bounds what the safety signals read of the texts of one request that are not
+	// remembered: so many windows of the model, at least 1, or as many tokens in shorter rows. What
+	// a scan finds most like an attack is read first, the newest text before the others. Default
+	// 12. It needs a bundle with a scan table; without one every window is read. Reloadable.
 	Windows int `yaml:"windows"`
-	// Memo is how many verdicts on texts an engine remembers at most, 0 for none: a message that was read
-	// in one turn of a conversation is not read again in the next. About 400 bytes each. Default 65,536.
-	// Reloadable.
+	// Memo is how many verdicts on texts an engine remembers at most, 0 for none: a message that
+	// was read in one turn of a conversation is not read again in the next. About 400 bytes each.
+	// Default 65,536. Reloadable.
 	Memo int `yaml:"memo"`
-	// Origins are the origins of text that the values of Jailbreak and Injection speak for. Default, and
-	// for kinds that are missing: signal.DefaultOrigins. Text of OriginAny always counts. Reloadable.
+	// Origins are the origins of text that the values of Jailbreak and Injection speak for.
+	// Default, and for kinds that are missing: signal.DefaultOrigins. Text of OriginAny always
+	// counts. Reloadable.
 	Origins map[signal.Kind]signal.Origins `yaml:"-"`
-	// Read are the origins that are read for a Verdict, beside those of Origins. Default, and for kinds
-	// that are missing: those of Origins alone. Reloadable.
+	// Read are the origins that are read for a Verdict, beside those of Origins. Default, and for
+	// kinds that are missing: those of Origins alone. Reloadable.
 	Read map[signal.Kind]signal.Origins `yaml:"-"`
 	// Keywords are the sets of the keyword signal. Default none. Reloadable.
 	Keywords []lexical.Options `yaml:"keywords"`
@@ -59,8 +60,8 @@ type Options struct {
 // about 40,000 tokens, window by window, on one core of 2025.
 const defaultTimeout = 10 * time.Second
 
-// defaultWindows keeps the first reading of a long conversation near 150 ms on one core: 12 windows of 128
-// tokens at 9 to 11 ms each with the embedded bundle.
+// defaultWindows keeps the first reading of a long conversation near 150 ms on one core: 12 windows
+// of 128 tokens at 9 to 11 ms each with the embedded bundle.
 const defaultWindows = 12
 
 // defaultMemo remembers some hundred long conversations, in about 25 MB.

@@ -116,7 +116,8 @@ func (p *pass) reset(e *Engine, req *request, o *Options) {
 
 // small reports whether the pass is worth keeping.
 func (p *pass) small() bool {
-	n := len(p.ids) + cap(p.safe.candidates) + cap(p.safe.windows) + cap(p.safe.portions) + cap(p.reads)
+	n := len(p.ids) + cap(p.safe.candidates) + cap(p.safe.windows) +
+		cap(p.safe.portions) + cap(p.reads)
 	for i := range p.texts {
 		n += cap(p.texts[i].IDs)
 	}

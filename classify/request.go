@@ -18,8 +18,8 @@ const (
 	everyWindow
 )
 
-// request is the text of one Extract and what its signals read of it. Its units are laid out once, by
-// prepare, on the caller's goroutine; after that engines read them beside each other.
+// request is the text of one Extract and what its signals read of it. Its units are laid out once,
+// by prepare, on the caller's goroutine; after that engines read them beside each other.
 type request struct {
 	text    *signal.Text
 	extent  extent
@@ -39,8 +39,8 @@ func newRequest(text *signal.Text, how extent, o *Options) *request {
 	return &request{text: text, extent: how, origins: o.origins()}
 }
 
-// prepare lays out what the safety signals among the kinds of need read. Its error is that of ctx; the
-// units are not whole then, and nobody may read them.
+// prepare lays out what the safety signals among the kinds of need read. Its error is that of ctx;
+// the units are not whole then, and nobody may read them.
 func (r *request) prepare(ctx context.Context, need signal.Mask) error {
 	if need&safetyKinds == 0 || r.units != nil {
 		return nil
@@ -48,8 +48,9 @@ func (r *request) prepare(ctx context.Context, need signal.Mask) error {
 	return r.layUnits(ctx, need)
 }
 
-// twins returns the normalised twins of the segments that have one. They are built segment by segment,
-// so that a long conversation with one odd message is not read twice. Its error is that of ctx.
+// twins returns the normalised twins of the segments that have one. They are built segment by
+// segment, so that a long conversation with one odd message is not read twice. Its error is that of
+// ctx.
 func (r *request) twins(ctx context.Context) ([]string, error) {
 	var twins []string
 	for i := range r.text.Segments {

@@ -70,8 +70,9 @@ type portion struct {
 	hits      span        // in safetyPlan.hits
 	picks     span        // in safetyPlan.picks
 	raw, twin reach
-	cut       bool    // the bound of a request left windows out: what is said of it is not remembered
-	score     float32 // the best of its windows in the eyes of the scan, where that was asked
+	// the bound of a request left windows out: what is said of it is not remembered
+	cut   bool
+	score float32 // the best of its windows in the eyes of the scan, where that was asked
 }
 
 // reach says how much of a text is read.
@@ -147,7 +148,10 @@ func (p *pass) share(i int, k int32) share {
 	t, q := &p.e.tasks[i], &p.safe.portions[k]
 	for h := q.hits.from; h < q.hits.to; h++ {
 		if m := &p.safe.hits[h]; m.kind == t.kind {
-			return share{portion: k, windows: m.windows, covering: m.covering, read: m.read, hit: int32(h)}
+			return share{
+				portion: k, windows: m.windows, covering: m.covering, read: m.read,
+				hit: int32(h),
+			}
 		}
 	}
 	s := share{portion: k, reads: span{from: len(p.reads)}, hit: noHit}
@@ -273,7 +277,8 @@ func (p *pass) rank(ctx context.Context) error {
 			}
 		}
 		for _, text := range texts {
-			if s.windows, err = p.scanner().Windows(ctx, text, size, stride, s.windows[:0]); err != nil {
+			s.windows, err = p.scanner().Windows(ctx, text, size, stride, s.windows[:0])
+			if err != nil {
 				return err
 			}
 			for _, w := range s.windows {
@@ -304,8 +309,8 @@ func first(x, y bool) int {
 	return 0
 }
 
-// newest returns the segment that is read first and whatever it costs: the last one of the user that
-// signals about attacks read, else the last one that they read, else the last; -1 without any.
+// newest returns the segment that is read first and whatever it costs: the last one of the user
+// that signals about attacks read, else the last one that they read, else the last; -1 without any.
 func (s *safetyPlan) newest() int {
 	last, attacked := -1, -1
 	for _, k := range s.order {
@@ -427,7 +432,10 @@ func (p *pass) rankWindows(ctx context.Context, text string, from, to int) (err 
 	s.candidates = s.candidates[:0]
 	for _, w := range s.windows {
 		if w.End > from && w.Start < to {
-			s.candidates = append(s.candidates, candidate{start: w.Start, end: w.End, score: w.Score})
+			s.candidates = append(s.candidates, candidate{
+				start: w.Start, end: w.End,
+				score: w.Score,
+			})
 		}
 	}
 	return err
@@ -463,7 +471,8 @@ func choose(candidates []candidate, kinds signal.Mask, most int) []int {
 		personal = personalWindows
 	}
 	if kinds.Has(signal.PII) {
-		out = take(out, candidates, personal, func(c *candidate) float64 { return float64(c.nominated) })
+		out = take(out, candidates, personal,
+			func(c *candidate) float64 { return float64(c.nominated) })
 	}
 	if len(out) == 0 && len(candidates) > 0 {
 		out = append(out, 0)

@@ -27,7 +27,10 @@ func (s wordScanner) Windows(ctx context.Context, text string, size, stride int,
 	return dst, ctx.Err()
 }
 
-func (s wordScanner) Score(text string) float32 { return float32(strings.Count(text, s.word)) / 100 }
+func (s wordScanner) Score(text string) float32 {
+	return float32(strings.Count(text,
+		s.word)) / 100
+}
 
 // openScanning is a Classifier over the test bundle whose engine can scan.
 func openScanning(tb testing.TB, f *fake) *Classifier {
@@ -68,7 +71,8 @@ func TestLongPromptsAreReadWhereTheScanPoints(t *testing.T) {
 		t.Errorf("jailbreak is %q with coverage %d, want the attack found in windows", v.Label, v.Coverage)
 	}
 	// Ten of some 700 windows of ten tokens of about three bytes, six tokens apart.
-	if least, most := len(text)/18, len(text)/16; v.Windows < least || v.Windows > most || v.Read != 10 {
+	if least, most := len(text)/18, len(text)/16; v.Windows < least || v.Windows > most ||
+		v.Read != 10 {
 		t.Errorf("%d of %d windows read, want 10 of %d to %d", v.Read, v.Windows, least, most)
 	}
 	if n := rowsOf(f); n > 10 {
@@ -96,7 +100,10 @@ func TestShortPromptsAreReadWholeWhateverTheScanSays(t *testing.T) {
 }
 
 func TestHowManyWindowsAreWorthReading(t *testing.T) {
-	for n, want := range map[int]int{0: 0, 1: 1, 2: 2, 3: 3, 4: 3, 27: 3, 32: 3, 64: 5, 256: 9, 1600: 10, 1 << 20: 10} {
+	for n, want := range map[int]int{
+		0: 0, 1: 1, 2: 2, 3: 3, 4: 3, 27: 3, 32: 3, 64: 5, 256: 9,
+		1600: 10, 1 << 20: 10,
+	} {
 		if got := worthReading(n); got != want {
 			t.Errorf("%d of %d windows, want %d", got, n, want)
 		}
@@ -108,8 +115,11 @@ func TestSelectionTakesTheMostSuspiciousThenPersonalData(t *testing.T) {
 		kinds signal.Mask
 		want  []int
 	}{
-		"attacks":             {signal.MaskOf(signal.Jailbreak), []int{6, 13, 20}},
-		"attacks and data":    {signal.MaskOf(signal.Injection, signal.PII), []int{6, 13, 20, 24, 5}},
+		"attacks": {signal.MaskOf(signal.Jailbreak), []int{6, 13, 20}},
+		"attacks and data": {
+			signal.MaskOf(signal.Injection, signal.PII),
+			[]int{6, 13, 20, 24, 5},
+		},
 		"personal data alone": {signal.MaskOf(signal.PII), []int{24, 6, 5}},
 	} {
 		candidates := make([]candidate, 25)
@@ -121,7 +131,8 @@ func TestSelectionTakesTheMostSuspiciousThenPersonalData(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
-	if got := choose(make([]candidate, 25), signal.MaskOf(signal.PII), mostWindows); !slices.Equal(got, []int{0}) {
+	if got := choose(make([]candidate, 25), signal.MaskOf(signal.PII),
+		mostWindows); !slices.Equal(got, []int{0}) {
 		t.Errorf("nothing to choose by: %v, want the first window", got)
 	}
 }
@@ -230,7 +241,8 @@ func TestWhatATwinSharesWithItsText(t *testing.T) {
 		{"", "x", 0, 1},
 	} {
 		if head, tail := shared(tc.text, tc.twin); head != tc.head || tail != tc.tail {
-			t.Errorf("%q and %q: %d, %d, want %d, %d", tc.text, tc.twin, head, tail, tc.head, tc.tail)
+			t.Errorf("%q and %q: %d, %d, want %d, %d", tc.text, tc.twin, head, tail,
+				tc.head, tc.tail)
 		}
 	}
 }
@@ -238,13 +250,17 @@ func TestWhatATwinSharesWithItsText(t *testing.T) {
 func TestOfALongTwinOnlyWhatIsNewIsRead(t *testing.T) {
 	f := newFake()
 	c := openScanning(t, f)
-	text := words(200) + " at\u200btack at\u200btack " + words(200) //nolint:dupword // it is to weigh more
+	//nolint:dupword // it is to weigh more
+	text := words(200) + " at\u200btack at\u200btack " + words(200)
 	v := extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
-	if raw := (len(text)-6)/18 + 1; v.Label != "jailbreak" || v.Windows < raw/2 || v.Windows > 2*raw {
+	if raw := (len(text)-6)/18 + 1; v.Label != "jailbreak" || v.Windows < raw/2 ||
+		v.Windows > 2*raw {
 		t.Errorf("%q from %d of %d windows", v.Label, v.Read, v.Windows)
 	}
-	plain := extract(t, c, user(strings.ReplaceAll(text, "\u200b", "")), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+	plain := extract(t, c, user(strings.ReplaceAll(text, "\u200b", "")),
+		signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
 	if v.Windows > plain.Windows+8 || v.Read > plain.Read+8 {
-		t.Errorf("%d of %d windows, %d of %d of the same in clear words", v.Read, v.Windows, plain.Read, plain.Windows)
+		t.Errorf("%d of %d windows, %d of %d of the same in clear words", v.Read, v.Windows,
+			plain.Read, plain.Windows)
 	}
 }

@@ -28,15 +28,18 @@ func (p *pass) entities(ctx context.Context, t *task, plan *taskPlan, v *signal.
 			return
 		}
 		addSpans(v, q.unit.segment, spans)
-		p.keep(ctx, t, q, &memory{spans: spans, windows: s.windows, covering: s.covering, read: s.read})
+		p.keep(ctx, t, q, &memory{
+			spans: spans, windows: s.windows, covering: s.covering,
+			read: s.read,
+		})
 	}
 	if v.Coverage = signal.Complete; v.Windows > 1 {
 		v.Coverage = signal.Windowed
 	}
 }
 
-// classifyTokens returns the tokens of a task's reads of one unit with their probabilities, in the order of
-// the text. Offsets are bytes of the unit. Where windows overlap, each half of the overlap
+// classifyTokens returns the tokens of a task's reads of one unit with their probabilities, in the
+// order of the text. Offsets are bytes of the unit. Where windows overlap, each half of the overlap
 // belongs to the window whose middle is nearer: a token is best understood with text on both sides.
 func (p *pass) classifyTokens(t *task, reads []read) []pii.Token {
 	if len(reads) == 0 {
@@ -89,9 +92,11 @@ func (p *pass) extentOf(r *read) span {
 	return span{src.key.base + int(src.enc.Start[r.from]), src.key.base + int(src.enc.End[r.to-1])}
 }
 
-// spansOf finds personal data in the text of a segment. dec is nil where there are no tokens. The caller
-// owns the result. The error is that of ctx.
-func spansOf(ctx context.Context, text string, dec *pii.Decoder, tokens []pii.Token) ([]pii.Span, error) {
+// spansOf finds personal data in the text of a segment. dec is nil where there are no tokens. The
+// caller owns the result. The error is that of ctx.
+func spansOf(ctx context.Context, text string, dec *pii.Decoder,
+	tokens []pii.Token,
+) ([]pii.Span, error) {
 	patterns, err := patternsOf(ctx, text, nil)
 	if err != nil || dec == nil {
 		return patterns, err
@@ -102,7 +107,10 @@ func spansOf(ctx context.Context, text string, dec *pii.Decoder, tokens []pii.To
 // addSpans adds what was found in a segment.
 func addSpans(v *signal.Value, segment int, spans []pii.Span) {
 	for _, s := range spans {
-		v.Spans = append(v.Spans, signal.Span{Type: s.Type, Segment: segment, Start: s.Start, End: s.End, Score: s.Score})
+		v.Spans = append(v.Spans, signal.Span{
+			Type: s.Type, Segment: segment, Start: s.Start,
+			End: s.End, Score: s.Score,
+		})
 		note(v, s.Type, s.Score)
 	}
 }

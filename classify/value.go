@@ -18,7 +18,8 @@ func (p *pass) finish(ctx context.Context, need signal.Mask, why signal.Reason) 
 	p.deliver(ctx, why)
 	for i := range p.plans {
 		if p.plans[i].done {
-			need &^= signal.MaskOf(p.e.tasks[p.plans[i].task].kind) // another engine may still be at work on it
+			// another engine may still be at work on it
+			need &^= signal.MaskOf(p.e.tasks[p.plans[i].task].kind)
 		}
 	}
 	if why == signal.ReasonNone {
@@ -156,8 +157,8 @@ func (p *pass) classify(t *task, plan *taskPlan, v *signal.Value) {
 	v.State, v.Labels, v.Label, v.Score = signal.Known, t.Labels, t.Labels[best], min(sums[best], 1)
 }
 
-// harmless sets v for a request without a word in it that the task reads: there is nothing that could talk a model into
-// anything. Images are not read, here as elsewhere.
+// harmless sets v for a request without a word in it that the task reads: there is nothing that
+// could talk a model into anything. Images are not read, here as elsewhere.
 func harmless(t *task, v *signal.Value) {
 	v.State, v.Labels, v.Probs = signal.Known, t.Labels, make([]float32, len(t.Labels))
 	for i, l := range t.Labels {

@@ -63,11 +63,12 @@ func loadLibrary(lib Library, plugin string) (backend, error) {
 	return onnxRuntime{}, nil
 }
 
-// quiet turns off the telemetry that the library starts with its environment: official builds from 1.29 on put
-// the command line, the machine id and the models in a database under the user's cache, to be sent to Microsoft.
-// They also take the command line apart with expressions that need a stack as deep as it is long, and a long
-// prompt of explain ends the process (github.com/microsoft/onnxruntime/pull/27379). The library has no call that
-// does this in time, only a variable, which whoever has set it already to another value does not get back.
+// quiet turns off the telemetry that the library starts with its environment: official builds from
+// 1.29 on put the command line, the machine id and the models in a database under the user's cache,
+// to be sent to Microsoft. They also take the command line apart with expressions that need a stack
+// as deep as it is long, and a long prompt of explain ends the process
+// (github.com/microsoft/onnxruntime/pull/27379). The library has no call that does this in time,
+// only a variable, which whoever has set it already to another value does not get back.
 func quiet() error {
 	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
 		return fmt.Errorf("turn telemetry of the library off: %w", err)

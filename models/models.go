@@ -5,9 +5,9 @@ package models
 
 import "embed"
 
-// FS has the bundle of the signals in the folder "default", that of texts in other languages than English,
-// which stands beside it, in "foreign", and that of the guard in "grounding". Files that tests read are not
-// in it.
+// FS has the bundle of the signals in the folder "default", that of texts in other languages than
+// English, which stands beside it, in "foreign", and that of the guard in "grounding". Files that
+// tests read are not in it.
 //
 //go:embed default grounding foreign
 var FS embed.FS

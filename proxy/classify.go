@@ -51,9 +51,10 @@ func (e notTextError) Error() string { return fmt.Sprintf("input[%d] is null", i
 
 // signalResult is one signal of one text.
 type signalResult struct {
-	State    string             `json:"state"` // evaluated or unknown
-	Label    string             `json:"label,omitempty"`
-	Score    *float64           `json:"score,omitempty"`  // probability of label; of jailbreak and injection always that of an attack; in [0,1]
+	State string `json:"state"` // evaluated or unknown
+	Label string `json:"label,omitempty"`
+	// probability of label; of jailbreak and injection always that of an attack; in [0,1]
+	Score    *float64           `json:"score,omitempty"`
 	Scores   map[string]float32 `json:"scores,omitempty"` // of every label
 	Matched  []string           `json:"matched,omitempty"`
 	Entities *[]Entity          `json:"entities,omitempty"` // of pii
@@ -63,7 +64,8 @@ type signalResult struct {
 	Partial  bool               `json:"partial,omitempty"`  // some text could not be read
 	Reason   string             `json:"reason,omitempty"`   // why it is unknown or partial
 	Verdicts []OriginVerdict    `json:"verdicts,omitempty"` // of jailbreak and injection, by origin
-	NotRead  []string           `json:"not_read,omitempty"` // of these: origins that the messages have and that were not looked at
+	// of these: origins that the messages have and that were not looked at
+	NotRead []string `json:"not_read,omitempty"`
 }
 
 // Entity is a piece of personal data. Start and End are code points in the text of its segment.
@@ -114,8 +116,8 @@ func coverageOf(v *signal.Value) (coverage string, windows, read int) {
 // maxInputs bounds the texts of one request.
 const maxInputs = 256
 
-// classifyRequest serves POST /signalbox/v1/classify: the signals of some texts, each of an origin that nobody told, so that
-// every signal reads it, or of the messages of a chat, whose roles tell.
+// classifyRequest serves POST /signalbox/v1/classify: the signals of some texts, each of an origin
+// that nobody told, so that every signal reads it, or of the messages of a chat, whose roles tell.
 func (*Proxy) classifyRequest(st *State, w *reply, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
@@ -157,7 +159,9 @@ func (st *State) readClassify(body []byte) ([]signal.Text, signal.Mask, error) {
 		if null, ok := errors.AsType[notTextError](err); ok {
 			return nil, 0, invalid(fmt.Sprintf("input[%d]", int(null)), "a text is required, not null")
 		}
-		return nil, 0, invalid("", "the body must be an object with input, a text or a list of texts, or with messages, and optionally signals")
+		return nil, 0,
+			invalid("",
+				"the body must be an object with input, a text or a list of texts, or with messages, and optionally signals")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, 0, invalid("", "something follows the object")
@@ -188,15 +192,16 @@ func (st *State) readClassify(body []byte) ([]signal.Text, signal.Mask, error) {
 	return texts, need, nil
 }
 
-// always are the signals that a classification without a list tells, unknown where no model computes
-// them.
+// always are the signals that a classification without a list tells, unknown where no model
+// computes them.
 const always = 1<<signal.Keyword | 1<<signal.Language | 1<<signal.Domain | 1<<signal.Jailbreak |
 	1<<signal.Injection | 1<<signal.PII | 1<<signal.Complexity | 1<<signal.FactCheck
 
 // texts are what signals are asked of. The errors are those of a chat completion.
 func (in *classifyBody) texts() ([]signal.Text, error) {
 	if len(in.Messages) > 0 {
-		req, err := openai.ParseChat(slices.Concat([]byte(`{"model":"-","messages":`), in.Messages, []byte("}")), openai.Limits{})
+		req, err := openai.ParseChat(slices.Concat([]byte(`{"model":"-","messages":`), in.Messages,
+			[]byte("}")), openai.Limits{})
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +209,10 @@ func (in *classifyBody) texts() ([]signal.Text, error) {
 	}
 	out := make([]signal.Text, 0, len(in.Input))
 	for _, s := range in.Input {
-		out = append(out, signal.Text{LastUser: s, Segments: []signal.Segment{{Role: "user", Text: s, Origin: signal.OriginAny}}})
+		out = append(out, signal.Text{LastUser: s, Segments: []signal.Segment{{
+			Role: "user",
+			Text: s, Origin: signal.OriginAny,
+		}}})
 	}
 	return out, nil
 }
@@ -221,7 +229,10 @@ func (st *State) resultOf(k signal.Kind, v *signal.Value, text *signal.Text) sig
 	if v.State != signal.Known {
 		return signalResult{State: "unknown", Reason: string(v.Reason)}
 	}
-	r := signalResult{State: "evaluated", Label: st.label(k, v), Verdicts: originVerdicts(v, text), NotRead: st.notRead(k, text, false)}
+	r := signalResult{
+		State: "evaluated", Label: st.label(k, v), Verdicts: originVerdicts(v, text),
+		NotRead: st.notRead(k, text, false),
+	}
 	quote(r.Verdicts, v, text)
 	r.Coverage, r.Windows, r.Read = coverageOf(v)
 	r.Partial, r.Reason = v.Partial, string(v.Reason)

@@ -63,7 +63,8 @@ func (p *Proxy) ReadStored(ctx context.Context, text *signal.Text, need signal.M
 	set.Fail(need, signal.ReasonInternal)
 }
 
-// StoredSignals are the signals that stored texts, which are data, are read for: those about attacks that read data, and pii.
+// StoredSignals are the signals that stored texts, which are data, are read for: those about
+// attacks that read data, and pii.
 func (p *Proxy) StoredSignals() signal.Mask {
 	st := p.acquire()
 	defer st.release()

@@ -303,7 +303,8 @@ func unread(final *rules.Decision, set *signal.Set) signal.Mask {
 
 // isSelection reports that only some of the windows of a text, or of that of one origin, were read.
 func isSelection(v *signal.Value) bool {
-	return v.Read < v.Windows || slices.ContainsFunc(v.Verdicts, func(o signal.Verdict) bool { return o.Read < o.Windows })
+	return v.Read < v.Windows || slices.ContainsFunc(v.Verdicts,
+		func(o signal.Verdict) bool { return o.Read < o.Windows })
 }
 
 // late reports whether a signal is missing only because there was no time for it. The request is

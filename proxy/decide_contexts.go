@@ -84,8 +84,9 @@ const sourceStored = "stored context"
 // attacks are the kinds of signals about attacks, which tell origins apart.
 func attacks() [2]signal.Kind { return [...]signal.Kind{signal.Jailbreak, signal.Injection} }
 
-// addAttack adds to v, of a kind of signals about attacks, what is stored of the contexts: they are data. Without a stored
-// verdict v speaks of a part only. Of a signal that reads no data nothing changes.
+// addAttack adds to v, of a kind of signals about attacks, what is stored of the contexts: they are
+// data. Without a stored verdict v speaks of a part only. Of a signal that reads no data nothing
+// changes.
 func (d *decision) addAttack(k signal.Kind) {
 	v, stored, id := &d.set.Values[k], d.contexts.verdicts.Attack(k), &d.state.identity
 	switch {
@@ -122,14 +123,18 @@ func (d *decision) addAttack(k signal.Kind) {
 // benign is the label of a text that is no attack.
 const benign = "benign"
 
-// addVerdict makes the verdict of v about data the higher one of what is there and what is stored, which is nil when that is
-// unknown, and returns its score. Where the text was, nobody knows.
+// addVerdict makes the verdict of v about data the higher one of what is there and what is stored,
+// which is nil when that is unknown, and returns its score. Where the text was, nobody knows.
 func addVerdict(v *signal.Value, stored *float64) float64 {
 	v.Verdicts = slices.Clone(v.Verdicts)
-	at := slices.IndexFunc(v.Verdicts, func(o signal.Verdict) bool { return o.Origin == signal.OriginData })
+	at := slices.IndexFunc(v.Verdicts,
+		func(o signal.Verdict) bool { return o.Origin == signal.OriginData })
 	if at < 0 {
 		at = len(v.Verdicts)
-		v.Verdicts = append(v.Verdicts, signal.Verdict{Origin: signal.OriginData, Segment: storedSegment})
+		v.Verdicts = append(v.Verdicts, signal.Verdict{
+			Origin:  signal.OriginData,
+			Segment: storedSegment,
+		})
 	}
 	data := &v.Verdicts[at]
 	switch {
@@ -219,7 +224,10 @@ func (m *keywordMemo) of(ctx context.Context, c Classifier, s *memory.Snapshot) 
 		return nil, false
 	}
 	var found signal.Set
-	c.Extract(ctx, &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text, Origin: signal.OriginData}}}, signal.MaskOf(signal.Keyword), &found)
+	c.Extract(ctx, &signal.Text{LastUser: text, Segments: []signal.Segment{{
+		Role: "user",
+		Text: text, Origin: signal.OriginData,
+	}}}, signal.MaskOf(signal.Keyword), &found)
 	v := &found.Values[signal.Keyword]
 	if v.State != signal.Known {
 		return nil, false

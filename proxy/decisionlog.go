@@ -19,8 +19,8 @@ import (
 // Identify says which configuration the state is of. Call it before the state is served from.
 func (st *State) Identify(id decisionlog.Identity) { st.identity = id }
 
-// Flag sets the probabilities from which signals about attacks count as one, as rules take them. A kind without an entry has
-// 0.5. Call it before the state is served from; it keeps the map.
+// Flag sets the probabilities from which signals about attacks count as one, as rules take them. A
+// kind without an entry has 0.5. Call it before the state is served from; it keeps the map.
 func (st *State) Flag(thresholds map[signal.Kind]float64) { st.thresholds = thresholds }
 
 // threshold is the probability from which a signal about attacks counts as one.
@@ -113,7 +113,8 @@ func (l *decided) entry() *decisionlog.Entry {
 	}
 	for _, k := range o.set.Have().Kinds() {
 		v := o.set.Values[k]
-		v.Label = l.st.label(k, &v) // by the configured threshold, as rules and explanations have it
+		// by the configured threshold, as rules and explanations have it
+		v.Label = l.st.label(k, &v)
 		e.Signals[k.String()] = l.st.identity.SignalOf(k, &v)
 	}
 	e.Cache, e.Model = l.cache, l.gave

@@ -230,7 +230,10 @@ default: {models: [small]}
 	l := startLogged(t, routes, func(o *telemetry.Options) { o.RecordPrompts, o.Decisions.Headers = true, "literal" })
 	l.chat(ask(secret), "X-Team", "blue", "Authorization", "Bearer y")
 	_, lines := l.lines(t)
-	want := &decisionlog.Text{LastUser: secret, Segments: []decisionlog.Segment{{Role: "user", Text: secret, Origin: "user"}}}
+	want := &decisionlog.Text{LastUser: secret, Segments: []decisionlog.Segment{{
+		Role: "user",
+		Text: secret, Origin: "user",
+	}}}
 	if diff := cmp.Diff(want, lines[0].Prompt); diff != "" {
 		t.Errorf("prompt (-want +got):\n%s", diff)
 	}

@@ -84,7 +84,8 @@ func (e *unavailableError) message() string {
 	const ending = "; this request's route lets nothing pass without, and nothing was sent to a model"
 	switch e.why { //nolint:exhaustive // the rest may pass
 	case signal.ReasonNoModel:
-		return what + ": no model computes it here" + ending + ". The operator of this server finds what is missing in its log and under /readyz"
+		return what + ": no model computes it here" + ending +
+			". The operator of this server finds what is missing in its log and under /readyz"
 	case signal.ReasonNoText:
 		return what + ": the request holds nothing that can be read as text" + ending
 	case signal.ReasonNone:

@@ -28,8 +28,9 @@ type Explanation struct {
 	Signals   map[string]SignalTrace `json:"signals"` // every signal that the rules mention
 	Routes    []rules.RouteTrace     `json:"routes"`
 
-	Outcome    string      `json:"outcome"`              // matched, fail_closed, unavailable or default
-	Failed     []string    `json:"failed,omitempty"`     // signals that the decision had to do without; a route that blocks for want of them answers 503
+	Outcome string `json:"outcome"` // matched, fail_closed, unavailable or default
+	// signals that the decision had to do without; a route that blocks for want of them answers 503
+	Failed     []string    `json:"failed,omitempty"`
 	By         string      `json:"by,omitempty"`         // how one of several models is chosen
 	Candidates []Candidate `json:"candidates,omitempty"` // in the order to try them, those that are left out last; weighted ones, which are drawn for each request, in the order of the file
 	Recall     *Recall     `json:"recall,omitempty"`     // what the cache would do; absent where it is off
@@ -68,11 +69,13 @@ type SignalTrace struct {
 	Windows  int       `json:"windows,omitempty"`  // with windowed: how many cover the text
 	Read     int       `json:"read,omitempty"`     // with windowed: how many of them were read
 	Partial  bool      `json:"partial,omitempty"`  // some text could not be read
-	Reason   string    `json:"reason,omitempty"`   // why it is unknown or partial, or was not computed
-	Ms       float64   `json:"ms"`                 // time spent, in milliseconds; signals of one pass share it
+	// why it is unknown or partial, or was not computed
+	Reason string  `json:"reason,omitempty"`
+	Ms     float64 `json:"ms"` // time spent, in milliseconds; signals of one pass share it
 
 	Verdicts []OriginVerdict `json:"verdicts,omitempty"` // of jailbreak and injection, by origin
-	NotRead  []string        `json:"not_read,omitempty"` // of these: origins that the request has text of and that nothing looked at
+	// of these: origins that the request has text of and that nothing looked at
+	NotRead []string `json:"not_read,omitempty"`
 }
 
 // Explain decides a chat completion request as if who had sent it, and forwards nothing. Errors of
@@ -128,7 +131,8 @@ func parseAny(body []byte) (*openai.Request, error) {
 // explain builds the explanation. It runs the trace, which costs more than the decision did.
 func (d *decision) explain() *Explanation {
 	e := &Explanation{
-		Route: d.Route, Failed: d.degraded(), Models: []string{}, Guard: "off", Cache: "off", Outcome: decisionlog.OutcomeOf(d.Outcome), Contexts: d.contexts.pointers(),
+		Route: d.Route, Failed: d.degraded(), Models: []string{}, Guard: "off", Cache: "off",
+		Outcome: decisionlog.OutcomeOf(d.Outcome), Contexts: d.contexts.pointers(),
 		Signals: map[string]SignalTrace{}, Routes: d.program.Trace(d.set),
 	}
 	for _, k := range d.program.Kinds().Kinds() {

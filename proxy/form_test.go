@@ -90,14 +90,16 @@ func TestRecordingsGoToTheModelThatTheFormNames(t *testing.T) {
 	}
 }
 
-// Nobody here can hear a recording: a route that fails closed refuses it, as it does a prompt of token ids, unless it says otherwise.
+// Nobody here can hear a recording: a route that fails closed refuses it, as it does a prompt of
+// token ids, unless it says otherwise.
 func TestARecordingIsNotTakenForHarmless(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, `{"text":"hello"}`))
 	kind, body := recording(t, "small")
 	b := start(t, oneModel(up))
 	b.classifier.broken = b.classifier.signals
-	if got := b.post("/v1/audio/transcriptions", body, "Content-Type", kind); got.status != 503 || got.code(t) != "signal_unavailable" {
+	if got := b.post("/v1/audio/transcriptions", body, "Content-Type", kind); got.status != 503 ||
+		got.code(t) != "signal_unavailable" {
 		t.Errorf("status %d with %s", got.status, got.body)
 	}
 	hint := strings.Replace(body, `name="response_format"`, `name="prompt"`, 1)

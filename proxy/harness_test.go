@@ -101,7 +101,8 @@ func fakeValue(k signal.Kind, text string) signal.Value {
 		}
 	}
 	if k == signal.Injection {
-		v.Labels, v.Probs, v.Label, v.Score = []string{"benign", "injection"}, []float32{0.99, 0.01}, "benign", 0.01
+		v.Labels, v.Probs, v.Label, v.Score = []string{"benign", "injection"},
+			[]float32{0.99, 0.01}, "benign", 0.01
 	}
 	if k == signal.Complexity {
 		v.Labels, v.Probs, v.Label, v.Score = []string{"low", "medium", "high"}, []float32{0.1, 0.2, 0.7}, "high", 0.7

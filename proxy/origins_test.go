@@ -58,7 +58,8 @@ func verdictOn(text *signal.Text, o signal.Origin) (w signal.Verdict, ok bool) {
 
 const routesOfOrigins = `
 routes:
-  - {name: safe, when: {any: [{jailbreak: true}, {injection: true}]}, on_unknown: match, block: {message: "No."}}
+  - {name: safe, when: {any: [{jailbreak: true}, {injection: true}]}, on_unknown: match,
+      block: {message: "No."}}
   - {name: forged, when: {jailbreak: {min_score: 0.8, origins: [model]}}, use: {models: [big]}}
 default: {models: [small]}
 `
@@ -73,7 +74,8 @@ func startReading(t *testing.T, routes string) *bench {
 			s.classifier.signals |= signal.MaskOf(signal.Injection)
 		})
 	b.state.identity.Reads = b.state.program.Origins()
-	b.state.Flag(map[signal.Kind]float64{signal.Jailbreak: 0.5, signal.Injection: 0.95}) //nolint:exhaustive // the others have none
+	//nolint:exhaustive // the others have none
+	b.state.Flag(map[signal.Kind]float64{signal.Jailbreak: 0.5, signal.Injection: 0.95})
 	b.state.classifier = reader{b.classifier, &b.state.identity}
 	return b
 }
@@ -132,7 +134,8 @@ func TestClassifyTellsVerdictsByOrigin(t *testing.T) {
 	}
 	got = ok[results](t,
 		b.post("/signalbox/v1/classify",
-			`{"input":"`+attackText+`","signals":["jailbreak","injection"]}`), http.StatusOK).Results[0]
+			`{"input":"`+attackText+`","signals":["jailbreak","injection"]}`),
+		http.StatusOK).Results[0]
 	for _, name := range []string{"jailbreak", "injection"} {
 		if r := got[name]; *r.Score != 0.9 || r.Verdicts[0].Origin != "any" || r.NotRead != nil ||
 			(r.Label == name) != (name == "jailbreak") {
@@ -246,7 +249,10 @@ func TestStoredVerdictsAreAboutData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			st := &State{identity: decisionlog.Identity{
-				Origins: map[signal.Kind]signal.Origins{signal.Jailbreak: c.speaks}, Reads: map[signal.Kind]signal.Origins{signal.Jailbreak: c.reads}, //nolint:exhaustive // one kind is looked at
+				//nolint:exhaustive // one kind is looked at
+				Origins: map[signal.Kind]signal.Origins{signal.Jailbreak: c.speaks},
+				//nolint:exhaustive // one kind is looked at
+				Reads: map[signal.Kind]signal.Origins{signal.Jailbreak: c.reads},
 			}}
 			d := &decision{
 				set: &signal.Set{}, state: st,
@@ -298,7 +304,8 @@ func TestAMissingModelIsNoVerdict(t *testing.T) {
 
 func TestRefusalsSayWhatToDo(t *testing.T) {
 	t.Parallel()
-	for why, want := range map[signal.Reason]string{ //nolint:exhaustive // the rest read as internal does
+	//nolint:exhaustive // the rest read as internal does
+	for why, want := range map[signal.Reason]string{
 		signal.ReasonNoModel:  "the signal pii is not available: no model computes it here",
 		signal.ReasonNoText:   "the request holds nothing that can be read as text",
 		signal.ReasonNone:     "a part of the request could not be read",

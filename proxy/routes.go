@@ -307,8 +307,8 @@ type EndpointDetail struct {
 	Inflight int64  `json:"inflight"`
 }
 
-// Refuses says, in words for operators, which routes answer requests with 503 because no model computes a signal that their
-// conditions read; empty when none does. It names what to do.
+// Refuses says, in words for operators, which routes answer requests with 503 because no model
+// computes a signal that their conditions read; empty when none does. It names what to do.
 func (st *State) Refuses() []string {
 	var out []string
 	able := st.classifier.Signals()
@@ -322,8 +322,9 @@ func (st *State) Refuses() []string {
 		if lacking == 0 || !closed {
 			continue
 		}
-		out = append(out, fmt.Sprintf("route %q refuses requests with 503 signal_unavailable: no model computes %s; %s",
-			r.Name, strings.Join(names(lacking), ", "), remedy))
+		out = append(out,
+			fmt.Sprintf("route %q refuses requests with 503 signal_unavailable: no model computes %s; %s",
+				r.Name, strings.Join(names(lacking), ", "), remedy))
 	}
 	return out
 }
@@ -335,7 +336,8 @@ func (p *Proxy) Ready() (bool, Detail) {
 	defer st.release()
 	now := time.Now()
 	d := Detail{
-		Draining: p.draining.Load(), Generation: st.generation, Signals: names(st.classifier.Signals()),
+		Draining: p.draining.Load(), Generation: st.generation,
+		Signals:  names(st.classifier.Signals()),
 		Degraded: append(st.Refuses(), st.classifier.Degraded()...),
 	}
 	if e, ok := st.classifier.(Engine); ok {

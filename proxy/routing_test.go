@@ -209,10 +209,18 @@ func TestWhatCouldNotBeComputedIsSaid(t *testing.T) {
 		route  string
 		lost   string
 	}{
-		{"a failed safety signal refuses without blame", []signal.Kind{signal.Jailbreak}, false, "", 503, "signal_unavailable", "block-jailbreak", "jailbreak"},
+		{
+			"a failed safety signal refuses without blame",
+			[]signal.Kind{signal.Jailbreak},
+			false, "",
+			503, "signal_unavailable", "block-jailbreak", "jailbreak",
+		},
 		{"a safety signal that was late refuses without blame", []signal.Kind{signal.Jailbreak}, false, signal.ReasonTimeout, 503, "overloaded", "block-jailbreak", "jailbreak"},
 		{"so does one that found the queue full", []signal.Kind{signal.Jailbreak}, false, signal.ReasonOverload, 503, "overloaded", "block-jailbreak", "jailbreak"},
-		{"a signal that the extractor forgot counts as failed", nil, true, "", 503, "signal_unavailable", "titan", "keyword"},
+		{
+			"a signal that the extractor forgot counts as failed", nil, true, "", 503,
+			"signal_unavailable", "titan", "keyword",
+		},
 		{"a failed signal under on_unknown error is said", []signal.Kind{signal.Domain}, false, "", 503, "signal_unavailable", "law", "domain"},
 		{"a failed signal that only tunes is left out", []signal.Kind{signal.Complexity}, false, "", 200, "", "law", "complexity"},
 	}

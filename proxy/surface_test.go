@@ -193,7 +193,8 @@ func TestWhatNobodyCanReadIsNotTakenForHarmless(t *testing.T) {
 	b := start(t, oneModel(up))
 	for _, model := range []string{"auto", "big"} {
 		got := b.post("/v1/completions", `{"model":"`+model+`","prompt":[1,2,3]}`)
-		if got.status != 503 || got.code(t) != "signal_unavailable" || got.header.Get("X-Should-Retry") != "false" || len(b.classifier.asked()) > 0 {
+		if got.status != 503 || got.code(t) != "signal_unavailable" ||
+			got.header.Get("X-Should-Retry") != "false" || len(b.classifier.asked()) > 0 {
 			t.Errorf("%s: status %d: %s", model, got.status, got.body)
 		}
 	}

@@ -15,11 +15,14 @@ type OriginVerdict struct {
 	Windows int     `json:"windows"`           // that cover the text
 	Read    int     `json:"read"`              // of them
 	Partial bool    `json:"partial,omitempty"` // some text of the origin could not be read
-	Stored  bool    `json:"stored,omitempty"`  // the score is that of a stored context, whose text is not here
-	Segment *int    `json:"segment,omitempty"` // index of the text in the request; absent with stored
-	Start   *int    `json:"start,omitempty"`
-	End     *int    `json:"end,omitempty"`
-	Text    string  `json:"text,omitempty"` // of the sentence; only for those who ask what is decided, never in a log
+	// the score is that of a stored context, whose text is not here
+	Stored bool `json:"stored,omitempty"`
+	// index of the text in the request; absent with stored
+	Segment *int `json:"segment,omitempty"`
+	Start   *int `json:"start,omitempty"`
+	End     *int `json:"end,omitempty"`
+	// of the sentence; only for those who ask what is decided, never in a log
+	Text string `json:"text,omitempty"`
 }
 
 // originVerdicts tells the verdicts of a value, without the text of the sentences.
@@ -62,7 +65,9 @@ func segmentOf(o *signal.Verdict, text *signal.Text) (said string, ok bool) {
 
 // notRead names the origins that a request has text of and that a signal about attacks does not
 // look at; contexts are data.
-func (st *State) notRead(k signal.Kind, text *signal.Text, contexts bool) []string { //nolint:revive // whether there are contexts
+//
+//nolint:revive // whether there are contexts
+func (st *State) notRead(k signal.Kind, text *signal.Text, contexts bool) []string {
 	reads := st.identity.ReadsOf(k)
 	if reads == 0 {
 		return nil

@@ -93,7 +93,8 @@ func TestEntitiesAreGivenInCodePoints(t *testing.T) {
 	if d := cmp.Diff(want, entitiesOf(v, text)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	b, err := json.Marshal((&State{}).resultOf(signal.PII, &signal.Value{State: signal.Known}, text))
+	b, err := json.Marshal((&State{}).resultOf(signal.PII,
+		&signal.Value{State: signal.Known}, text))
 	if err != nil || string(b) != `{"state":"evaluated","entities":[]}` {
 		t.Errorf("nothing found: %s, %v", b, err)
 	}

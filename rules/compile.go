@@ -31,8 +31,8 @@ type Env struct {
 	// keyword sets, the intents, the labels of a model. A kind without an entry is not checked,
 	// except keyword and intent, of which none is then defined.
 	Labels map[signal.Kind][]string
-	// Thresholds holds the probability from which jailbreak, injection, factcheck and pii count as true when
-	// the rule gives none. A kind without an entry has 0.5.
+	// Thresholds holds the probability from which jailbreak, injection, factcheck and pii count as
+	// true when the rule gives none. A kind without an entry has 0.5.
 	Thresholds map[signal.Kind]float64
 	// Defined holds what other sections define for the rules to use. A warning names each that no
 	// rule uses.

@@ -183,7 +183,8 @@ func (p *Program) Kinds() signal.Mask {
 	return m
 }
 
-// Origins returns the origins that conditions name, for each signal of which they name any. The caller owns the map.
+// Origins returns the origins that conditions name, for each signal of which they name any. The
+// caller owns the map.
 func (p *Program) Origins() map[signal.Kind]signal.Origins {
 	out := make(map[signal.Kind]signal.Origins)
 	for i := range p.routes {

@@ -205,10 +205,13 @@ conditions:
   - {name: unused, when: {jailbreak: {origins: [model]}}}
 routes:
   - {name: a, when: {any: [{jailbreak: {origins: user}}, {injection: true}]}, block: {message: no}}
-  - {name: b, when: {not: {jailbreak: {min_score: 0.8, origins: [data, user]}}}, use: {models: [qwen-7b]}}
+  - {name: b, when: {not: {jailbreak: {min_score: 0.8, origins: [data, user]}}},
+      use: {models: [qwen-7b]}}
 default: {models: [qwen-7b]}
 `)
-	want := map[signal.Kind]signal.Origins{signal.Jailbreak: signal.OriginsOf(signal.OriginUser, signal.OriginData)} //nolint:exhaustive // no other is named
+	//nolint:exhaustive // no other is named
+	want := map[signal.Kind]signal.Origins{signal.Jailbreak: signal.OriginsOf(signal.OriginUser,
+		signal.OriginData)}
 	if diff := cmp.Diff(want, p.Origins()); diff != "" {
 		t.Errorf("origins (-want +got):\n%s", diff)
 	}

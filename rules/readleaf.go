@@ -49,8 +49,9 @@ func inRange(at syntax.Cursor, in condition.Range, test func(condition.Range) (*
 	return l
 }
 
-// readBinary reads jailbreak, injection and factcheck: true, false, or bounds of the probability and, for the first two, the
-// origins whose text is meant. Origins without a bound mean the threshold of the task.
+// readBinary reads jailbreak, injection and factcheck: true, false, or bounds of the probability
+// and, for the first two, the origins whose text is meant. Origins without a bound mean the
+// threshold of the task.
 func (c *compiler) readBinary(at syntax.Cursor, k signal.Kind) condition.Node {
 	if at.IsScalar("!!bool") {
 		says, _ := at.Bool()
@@ -75,12 +76,16 @@ func (c *compiler) readBinary(at syntax.Cursor, k signal.Kind) condition.Node {
 		return nil
 	}
 	if origins == 0 {
-		return inRange(at, in, func(in condition.Range) (*condition.Leaf, bool) { return scoreIn(k, in) })
+		score := func(in condition.Range) (*condition.Leaf, bool) { return scoreIn(k, in) }
+		return inRange(at, in, score)
 	}
 	if in == condition.Unbounded() {
 		in = condition.AtLeast(c.threshold(k))
 	}
-	return inRange(at, in, func(in condition.Range) (*condition.Leaf, bool) { return condition.ScoreOf(k, origins, in) })
+	score := func(in condition.Range) (*condition.Leaf, bool) {
+		return condition.ScoreOf(k, origins, in)
+	}
+	return inRange(at, in, score)
 }
 
 // readBounds reads min_score, max_score and origins, which are 0 when they are not given.

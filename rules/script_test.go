@@ -329,7 +329,10 @@ func (s *script) attack(text string) signal.Value {
 			s.t.Fatalf("%s:%d: unknown origin %q", s.file, s.line, name)
 		}
 		score, partial := strings.CutSuffix(score, "?")
-		v.Verdicts = append(v.Verdicts, signal.Verdict{Origin: origin, Score: s.number(score), Partial: partial})
+		v.Verdicts = append(v.Verdicts, signal.Verdict{
+			Origin: origin, Score: s.number(score),
+			Partial: partial,
+		})
 	}
 	return v
 }

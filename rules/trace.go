@@ -165,7 +165,8 @@ func (t *tracer) describe(v *Visit, l *condition.Leaf) {
 		return
 	case signal.Known:
 	}
-	if signal.DefaultOrigins(l.Kind) == 0 { // the threshold says what a score about attacks comes to
+	// the threshold says what a score about attacks comes to
+	if signal.DefaultOrigins(l.Kind) == 0 {
 		v.Found = value.Label
 	}
 	v.Score, v.Threshold = l.Compared(value)

@@ -213,5 +213,6 @@ func (*compiler) warnExempt(drafts []draft) {
 }
 
 func isSafety(d *draft) bool {
-	return d.action.Verb == Block && d.Kinds&signal.MaskOf(signal.Jailbreak, signal.Injection, signal.PII) != 0
+	return d.action.Verb == Block && d.Kinds&signal.MaskOf(signal.Jailbreak, signal.Injection,
+		signal.PII) != 0
 }

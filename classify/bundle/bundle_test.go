@@ -39,8 +39,11 @@ max_tokens: 256
 pad_id: 1
 tasks:
   - {name: domain, kind: sequence, output: d, labels: [math, law], temperature: 1.5, threshold: 0.5, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
-  - {name: jailbreak, kind: sequence, output: j, labels: [benign, jailbreak], positive: jailbreak, temperature: 1, threshold: 0.9, window: {tokens: 128, stride: 96, combine: max}, document: {bias: -1.5, top: [0.6, 0.4], length: 0.25}}
-  - {name: embedding, kind: embedding, output: e, dims: 8, window: {skeleton: 128, tokens: 256, stride: 192, max: 4, combine: mean}}
+  - {name: jailbreak, kind: sequence, output: j, labels: [benign, jailbreak],
+      positive: jailbreak, temperature: 1, threshold: 0.9, window: {tokens: 128, stride: 96, combine: max},
+      document: {bias: -1.5, top: [0.6, 0.4], length: 0.25}}
+  - {name: embedding, kind: embedding, output: e, dims: 8,
+      window: {skeleton: 128, tokens: 256, stride: 192, max: 4, combine: mean}}
   - {name: pii, kind: token, output: p, labels: [O, B-AGE, I-AGE], temperature: 1, threshold: 0.5, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
   - {name: nli, kind: pair, output: n, labels: [entailment, neutral], temperature: 1, threshold: 0.5, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
   - {name: grounding, kind: token, output: g, labels: [supported, unsupported], positive: unsupported, template: separated, temperature: 1, threshold: 0.5, window: {tokens: 256, stride: 192, combine: mean}}
@@ -84,8 +87,16 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		Inputs: Inputs{IDs: "input_ids", Mask: "attention_mask", Types: "token_type_ids", Positions: "position_ids"}, MaxTokens: 256, PadID: 1,
 		Tasks: []Task{
 			{Name: "domain", Kind: Sequence, Output: "d", Labels: []string{"math", "law"}, Temperature: 1.5, Threshold: 0.5, Window: mean},
-			{Name: "jailbreak", Kind: Sequence, Output: "j", Labels: []string{"benign", "jailbreak"}, Positive: "jailbreak", Temperature: 1, Threshold: 0.9, Window: Window{Tokens: 128, Stride: 96, Combine: Max}, Document: &Document{Bias: -1.5, Top: []float64{0.6, 0.4}, Length: 0.25}},
-			{Name: "embedding", Kind: Embedding, Output: "e", Dims: 8, Width: 8, Pooling: NoPooling, Window: Window{Tokens: 256, Skeleton: 128, Stride: 192, Max: 4, Combine: Mean}},
+			{
+				Name: "jailbreak", Kind: Sequence, Output: "j",
+				Labels: []string{"benign", "jailbreak"}, Positive: "jailbreak", Temperature: 1,
+				Threshold: 0.9, Window: Window{Tokens: 128, Stride: 96, Combine: Max},
+				Document: &Document{Bias: -1.5, Top: []float64{0.6, 0.4}, Length: 0.25},
+			},
+			{
+				Name: "embedding", Kind: Embedding, Output: "e", Dims: 8, Width: 8, Pooling: NoPooling,
+				Window: Window{Tokens: 256, Skeleton: 128, Stride: 192, Max: 4, Combine: Mean},
+			},
 			{Name: "pii", Kind: Token, Output: "p", Labels: []string{"O", "B-AGE", "I-AGE"}, Temperature: 1, Threshold: 0.5, Window: mean},
 			{Name: "nli", Kind: Pair, Output: "n", Labels: []string{"entailment", "neutral"}, Temperature: 1, Threshold: 0.5, Window: mean},
 			{
@@ -177,16 +188,41 @@ func TestProblemsNameFileAndKey(t *testing.T) {
 		"a template of another kind of task":   {"dims: 8", "dims: 8, template: passages", "tasks[2].template: only token tasks"},
 		"a judging label twice":                {"[supported, unsupported]", "[unsupported, unsupported]", `tasks[5].labels[1]: "unsupported"`},
 		"a judging task without its label":     {"positive: unsupported, template: separated, ", "", `tasks[5].labels[0]: "supported"`},
-		"a document of another kind of task":   {"dims: 8", "dims: 8, document: {top: [1]}", "tasks[2].document: only sequence tasks with a positive label"},
-		"a document without weights":           {"top: [0.6, 0.4]", "top: []", "tasks[1].document.top: 0 weights, want 1 to 3"},
-		"a document of too many windows":       {"top: [0.6, 0.4]", "top: [1, 1, 1, 1]", "tasks[1].document.top: 4 weights"},
-		"a weight against the evidence":        {"top: [0.6, 0.4]", "top: [0.6, -0.4]", "tasks[1].document.top[1]: -0.4 is not positive"},
-		"a bias that is no number":             {"bias: -1.5", "bias: .nan", "tasks[1].document.bias: NaN"},
-		"a reward for length":                  {"length: 0.25", "length: -1", "tasks[1].document.length: -1"},
-		"an unknown key of a document":         {"length: 0.25", "size: 1", "field size not found"},
-		"a skeleton longer than a row":         {"max: 4, combine: mean}}\n  - {name: jail", "skeleton: 257, max: 4, combine: mean}}\n  - {name: jail", "tasks[0].window.skeleton: 257"},
-		"a skeleton of nothing":                {"max: 4, combine: mean}}\n  - {name: jail", "skeleton: 8, max: 4, combine: mean}}\n  - {name: jail", "tasks[0].window.skeleton: 8"},
-		"no canary":                            {`"two and two"`, `""`, "canary.text: missing"},
+		"a document of another kind of task": {
+			"dims: 8", "dims: 8, document: {top: [1]}",
+			"tasks[2].document: only sequence tasks with a positive label",
+		},
+		"a document without weights": {
+			"top: [0.6, 0.4]", "top: []",
+			"tasks[1].document.top: 0 weights, want 1 to 3",
+		},
+		"a document of too many windows": {
+			"top: [0.6, 0.4]", "top: [1, 1, 1, 1]",
+			"tasks[1].document.top: 4 weights",
+		},
+		"a weight against the evidence": {
+			"top: [0.6, 0.4]", "top: [0.6, -0.4]",
+			"tasks[1].document.top[1]: -0.4 is not positive",
+		},
+		"a bias that is no number": {
+			"bias: -1.5", "bias: .nan",
+			"tasks[1].document.bias: NaN",
+		},
+		"a reward for length": {
+			"length: 0.25", "length: -1",
+			"tasks[1].document.length: -1",
+		},
+		"an unknown key of a document": {"length: 0.25", "size: 1", "field size not found"},
+		"a skeleton longer than a row": {
+			"max: 4, combine: mean}}\n  - {name: jail",
+			"skeleton: 257, max: 4, combine: mean}}\n  - {name: jail",
+			"tasks[0].window.skeleton: 257",
+		},
+		"a skeleton of nothing": {
+			"max: 4, combine: mean}}\n  - {name: jail",
+			"skeleton: 8, max: 4, combine: mean}}\n  - {name: jail", "tasks[0].window.skeleton: 8",
+		},
+		"no canary": {`"two and two"`, `""`, "canary.text: missing"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -348,12 +348,24 @@ func TestWhatIsFoundCanBeOverridden(t *testing.T) {
 		o    OpenOptions
 		want Task
 	}{
-		"nothing": {OpenOptions{}, Task{Pooling: MeanPooling, Dims: 32, Prefix: "s: ", Window: Window{Tokens: 64, Stride: 48, Max: 4, Combine: Mean}}},
+		"nothing": {OpenOptions{}, Task{
+			Pooling: MeanPooling, Dims: 32, Prefix: "s: ",
+			Window: Window{Tokens: 64, Stride: 48, Max: 4, Combine: Mean},
+		}},
 		"everything": {
 			OpenOptions{Pooling: CLSPooling, Dims: 5, Prefix: new(""), MaxTokens: 100, Window: Window{Tokens: 99, Max: 1}},
-			Task{Pooling: CLSPooling, Dims: 5, Window: Window{Tokens: 99, Stride: 74, Max: 1, Combine: Mean}},
+			Task{Pooling: CLSPooling, Dims: 5, Window: Window{
+				Tokens: 99, Stride: 74, Max: 1,
+				Combine: Mean,
+			}},
 		},
-		"a row beyond the model's positions": {OpenOptions{MaxTokens: 512}, Task{Pooling: MeanPooling, Dims: 32, Prefix: "s: ", Window: Window{Tokens: 128, Stride: 96, Max: 4, Combine: Mean}}},
+		"a row beyond the model's positions": {
+			OpenOptions{MaxTokens: 512},
+			Task{
+				Pooling: MeanPooling, Dims: 32, Prefix: "s: ",
+				Window: Window{Tokens: 128, Stride: 96, Max: 4, Combine: Mean},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Task = "embedding"

@@ -102,8 +102,16 @@ func TestLabelsGetTheMeaningOfTheContract(t *testing.T) {
 		"domains in the contract's spelling": {task: "domain", kind: Sequence, labels: []string{"Computer_Science", "Math", "Cooking"}, want: []string{"computer science", "math", "Cooking"}},
 		"jailbreak":                          {task: "jailbreak", kind: Sequence, labels: []string{"jailbreak", "benign"}, want: []string{"jailbreak", "benign"}, found: "jailbreak"},
 		"injection":                          {task: "jailbreak", kind: Sequence, labels: []string{"SAFE", "INJECTION"}, want: []string{"benign", "jailbreak"}, found: "jailbreak"},
-		"injection, as a signal of its own":  {task: "injection", kind: Sequence, labels: []string{"SAFE", "INJECTION"}, want: []string{"benign", "injection"}, found: "injection"},
-		"injection, from unsafe":             {task: "injection", kind: Sequence, labels: []string{"unsafe", "safe"}, want: []string{"injection", "benign"}, found: "injection"},
+		"injection, as a signal of its own": {
+			task: "injection", kind: Sequence,
+			labels: []string{"SAFE", "INJECTION"}, want: []string{"benign", "injection"},
+			found: "injection",
+		},
+		"injection, from unsafe": {
+			task: "injection", kind: Sequence,
+			labels: []string{"unsafe", "safe"}, want: []string{"injection", "benign"},
+			found: "injection",
+		},
 		"unsafe":                             {task: "jailbreak", kind: Sequence, labels: []string{"safe", "unsafe"}, want: []string{"benign", "jailbreak"}, found: "jailbreak"},
 		"0 and 1":                            {task: "jailbreak", kind: Sequence, labels: []string{"0", "1"}, want: []string{"benign", "jailbreak"}, found: "jailbreak"},
 		"generic labels say nothing":         {task: "jailbreak", kind: Sequence, labels: []string{"LABEL_0", "LABEL_1"}, bad: "set positive"},

@@ -179,20 +179,22 @@ type Task struct {
 	AppendID int64 `yaml:"append_id"`
 	// Window says how long texts are read.
 	Window Window `yaml:"window"`
-	// Document says how the windows of a text become one probability. Sequence tasks with a positive label
-	// only, optional: without it the window with the highest probability speaks for the text.
+	// Document says how the windows of a text become one probability. Sequence tasks with a
+	// positive label only, optional: without it the window with the highest probability speaks for
+	// the text.
 	Document *Document `yaml:"document"`
 }
 
-// Document makes the log-odds of a text out of those of its windows, so that the probability means the
-// same for a text of any length: bias + top[0]*z1 + top[1]*z2 + ... - length*ln(n), where z1, z2, ... are
-// the greatest log-odds of the windows that were read, each after the temperature, the last one again
-// where there are fewer, and n is the number of windows that cover the text. With weights that add up to
-// 1 and no bias a text of one window has the probability of the window.
+// Document makes the log-odds of a text out of those of its windows, so that the probability means
+// the same for a text of any length: bias + top[0]*z1 + top[1]*z2 + ... - length*ln(n), where z1,
+// z2, ... are the greatest log-odds of the windows that were read, each after the temperature, the
+// last one again where there are fewer, and n is the number of windows that cover the text. With
+// weights that add up to 1 and no bias a text of one window has the probability of the window.
 type Document struct {
 	// Bias is added to the log-odds.
 	Bias float64 `yaml:"bias"`
-	// Top are the weights of the greatest log-odds, one to three, none negative, the first positive.
+	// Top are the weights of the greatest log-odds, one to three, none negative, the first
+	// positive.
 	Top []float64 `yaml:"top"`
 	// Length is how much the log-odds lose for every e-fold of windows, at least 0.
 	Length float64 `yaml:"length"`
@@ -210,9 +212,9 @@ type Window struct {
 	Tokens int `yaml:"tokens"`
 	// Stride is the distance between the starts of neighbouring rows in tokens.
 	Stride int `yaml:"stride"`
-	// Skeleton is the most tokens of the row, special tokens included, in which a text that does not fit
-	// into one of Tokens is read: its skeleton, see package compress. 0 for Tokens; at least 24. It is for
-	// tasks about what a request is about.
+	// Skeleton is the most tokens of the row, special tokens included, in which a text that does
+	// not fit into one of Tokens is read: its skeleton, see package compress. 0 for Tokens; at
+	// least 24. It is for tasks about what a request is about.
 	Skeleton int `yaml:"skeleton"`
 	// Max is the most rows that are read, 0 for all: the first Max-1 and the last.
 	Max int `yaml:"max"`

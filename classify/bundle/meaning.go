@@ -65,9 +65,9 @@ var piiSynonyms = map[string]string{
 	"postcode": "ZIP_CODE", "driver license": "US_DRIVER_LICENSE", "driverlicense": "US_DRIVER_LICENSE", "prefix": "TITLE",
 }
 
-// attackLabels are names of the class that a model for jailbreaks or injections looks for, and benignLabels names of
-// the other one, folded; the pairs below them are the same for their tasks. Numbers are there for models that
-// call their classes 0 and 1.
+// attackLabels are names of the class that a model for jailbreaks or injections looks for, and
+// benignLabels names of the other one, folded; the pairs below them are the same for their tasks.
+// Numbers are there for models that call their classes 0 and 1.
 //
 //nolint:gochecknoglobals // constant table
 var (

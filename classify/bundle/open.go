@@ -31,9 +31,10 @@ const hubCanary = "What is the derivative of x squared?"
 // OpenOptions says what a Hugging Face folder is used for, and overrides what is found there. Bundles
 // with a manifest say all of it themselves. The zero value of each field but Task means "found out".
 type OpenOptions struct {
-	// Task is the name of the task, required: domain, jailbreak, injection, pii, complexity, factcheck, embedding,
-	// intent or grounding, whose kinds and labels have a meaning, or another name. A model for grounding judges
-	// the tokens of an answer (token) or pairs of a premise and a claim (pair).
+	// Task is the name of the task, required: domain, jailbreak, injection, pii, complexity,
+	// factcheck, embedding, intent or grounding, whose kinds and labels have a meaning, or another
+	// name. A model for grounding judges the tokens of an answer (token) or pairs of a premise and
+	// a claim (pair).
 	Task string
 	// Kind is what the model computes. Default: what config.json, the files beside it and the graph say.
 	Kind Kind
@@ -41,8 +42,9 @@ type OpenOptions struct {
 	Name string
 	// Labels renames labels of the model before they get a meaning, such as LABEL_1 to jailbreak.
 	Labels map[string]string
-	// Positive is the label that a yes-or-no task looks for. Default for jailbreak, injection, factcheck and
-	// grounding: the one of the two whose name is known to mean that; for grounding, 1 of two without names.
+	// Positive is the label that a yes-or-no task looks for. Default for jailbreak, injection,
+	// factcheck and grounding: the one of the two whose name is known to mean that; for grounding,
+	// 1 of two without names.
 	Positive string
 	// Template is how evidence and question are laid out for models that judge the tokens of an answer.
 	// Default: Passages.
@@ -60,9 +62,10 @@ type OpenOptions struct {
 	// MaxTokens is the longest row, 8 to 8192, and never more than the model has positions. Default: what the
 	// files say, at most 8192.
 	MaxTokens int
-	// Window says how long texts are read; each of its fields that is zero has a default: 512 tokens or a row,
-	// a stride of three quarters, 4 windows and their mean, all windows for jailbreak, injection and token
-	// tasks, and for the first two the maximum. Token models for grounding read rows of up to 4096 tokens.
+	// Window says how long texts are read; each of its fields that is zero has a default: 512
+	// tokens or a row, a stride of three quarters, 4 windows and their mean, all windows for
+	// jailbreak, injection and token tasks, and for the first two the maximum. Token models for
+	// grounding read rows of up to 4096 tokens.
 	Window Window
 	// Threshold is the probability from which an answer counts. Default 0.5, which nobody calibrated.
 	Threshold float64

@@ -132,7 +132,8 @@ func (c *checker) task(key string, m *Manifest, i int) {
 		c.bad(key+".window.stride", "%d is not between 1 and window.tokens", w.Stride)
 	}
 	if w.Skeleton != 0 && (w.Skeleton < minSkeleton || w.Skeleton > w.Tokens) {
-		c.bad(key+".window.skeleton", "%d is neither 0 nor between %d and window.tokens", w.Skeleton, minSkeleton)
+		c.bad(key+".window.skeleton", "%d is neither 0 nor between %d and window.tokens",
+			w.Skeleton, minSkeleton)
 	}
 	if t.Document != nil {
 		c.document(key+".document", t)
@@ -157,7 +158,8 @@ func (c *checker) document(key string, t *Task) {
 	}
 	for i, w := range d.Top {
 		if !finite(w) || w < 0 || i == 0 && w == 0 {
-			c.bad(fmt.Sprintf("%s.top[%d]", key, i), "%v is not positive: more evidence cannot speak for less", w)
+			c.bad(fmt.Sprintf("%s.top[%d]", key, i),
+				"%v is not positive: more evidence cannot speak for less", w)
 		}
 	}
 	if !finite(d.Length) || d.Length < 0 {

@@ -135,8 +135,8 @@ func inName(c byte, n int) bool {
 }
 
 // straight takes a quotation mark at byte i that both opens and closes. from is where the quotation
-// that is open begins, -1 for none; so is the result. No quotation goes beyond an empty line: a mark
-// that was meant for something else would pair with one of the next paragraph.
+// that is open begins, -1 for none; so is the result. No quotation goes beyond an empty line: a
+// mark that was meant for something else would pair with one of the next paragraph.
 func (s *splitter) straight(from, i int) int {
 	before, after := byte(' '), byte(' ')
 	if i > 0 {

@@ -96,9 +96,9 @@ func (s *Scanner) Windows(ctx context.Context, text string, size, stride int, ds
 	return dst, nil
 }
 
-// Score is how much a text looks like an attack as a whole, in [0,1], by the same measure as a window's:
-// the spans inside of it are not looked at. It is meant for a sentence; the text is read as if white space
-// were around it.
+// Score is how much a text looks like an attack as a whole, in [0,1], by the same measure as a
+// window's: the spans inside of it are not looked at. It is meant for a sentence; the text is read
+// as if white space were around it.
 func (s *Scanner) Score(text string) float32 {
 	p := pass{s: s, text: text}
 	p.reset()

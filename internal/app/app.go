@@ -90,7 +90,8 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		return nil, errors.Join(err, a.Close(ctx))
 	}
 	for _, refusal := range st.Refuses() {
-		tel.Log.WarnContext(ctx, "a route refuses requests for want of a model", slog.String("cause", refusal))
+		tel.Log.WarnContext(ctx, "a route refuses requests for want of a model",
+			slog.String("cause", refusal))
 	}
 	a.proxy = proxy.New(cfg.Server, st, tel)
 	return a, nil
@@ -122,8 +123,10 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 		return nil, nil, errors.Join(err, set.discard())
 	}
 	st.Identify(id)
-	st.Flag(map[signal.Kind]float64{ //nolint:exhaustive // the labels of the others need no threshold
-		signal.Jailbreak: cfg.Threshold(signal.Jailbreak), signal.Injection: cfg.Threshold(signal.Injection),
+	//nolint:exhaustive // the labels of the others need no threshold
+	st.Flag(map[signal.Kind]float64{
+		signal.Jailbreak: cfg.Threshold(signal.Jailbreak),
+		signal.Injection: cfg.Threshold(signal.Injection),
 	})
 	answers, err := a.remember(cfg, st, &id)
 	if err != nil {
@@ -178,7 +181,8 @@ func (a *App) Explain(ctx context.Context, body []byte, role, tenant string) (*p
 	return a.proxy.Explain(ctx, body, who)
 }
 
-// Extract computes signals of one text, as a single user message of which nobody told where it comes from.
+// Extract computes signals of one text, as a single user message of which nobody told where it
+// comes from.
 func (a *App) Extract(ctx context.Context, text string, need signal.Mask) *signal.Set {
 	set := &signal.Set{}
 	t := &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}

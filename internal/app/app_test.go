@@ -312,14 +312,17 @@ func TestWithoutONNXRuntimeItServesAndFailsClosed(t *testing.T) {
 		t.Errorf("a route that needs no model answered %d %s", got.status, got.body)
 	}
 	got := s.post(t, "/v1/chat/completions", chat("auto", "hello"), "Authorization", "Bearer guest-key")
-	if got.status != http.StatusServiceUnavailable || got.header.Get("x-signalbox-route") != "safety" || !strings.Contains(got.body, `"code":"signal_unavailable"`) {
+	if got.status != http.StatusServiceUnavailable ||
+		got.header.Get("x-signalbox-route") != "safety" ||
+		!strings.Contains(got.body, `"code":"signal_unavailable"`) {
 		t.Errorf("status %d, route %q, body %s", got.status, got.header.Get("x-signalbox-route"), got.body)
 	}
 	if degraded := got.header.Get("x-signalbox-degraded"); !strings.Contains(degraded, "jailbreak") {
 		t.Errorf("x-signalbox-degraded is %q", degraded)
 	}
 	ready := do(t, http.MethodGet, s.url+"/readyz", "")
-	if !strings.Contains(ready.body, `"degraded":["route \"safety\" refuses requests with 503 signal_unavailable: no model computes jailbreak; install ONNX Runtime`) {
+	if !strings.Contains(ready.body,
+		`"degraded":["route \"safety\" refuses requests with 503 signal_unavailable: no model computes jailbreak; install ONNX Runtime`) {
 		t.Errorf("readyz does not say what is degraded: %s", ready.body)
 	}
 }

@@ -193,15 +193,18 @@ func positions() map[string]func(string) string {
 	}
 }
 
-// S17: attacks in every disguise, and in every place of a request, over HTTP and with the embedded model, by a rule that asks about every origin. How many of each are found is
-// in testdata/evasion.golden; none may lose more than one of them, and harmless texts are let through in every place.
+// S17: attacks in every disguise, and in every place of a request, over HTTP and with the embedded
+// model, by a rule that asks about every origin. How many of each are found is in
+// testdata/evasion.golden; none may lose more than one of them, and harmless texts are let through
+// in every place.
 func TestS17AttacksInDisguiseAreFound(t *testing.T) {
 	needModels(t)
 	cfg, _, err := config.Parse("test.yaml", fmt.Appendf(nil, `
 models: [{name: small, endpoints: [{name: a, url: %q}]}]
 auth: {mode: none}
 memory: {enabled: false}
-routes: [{name: jailbreak, when: {jailbreak: {origins: [instructions, user, model, data]}}, on_unknown: match, block: {message: "Declined."}}]
+routes: [{name: jailbreak, when: {jailbreak: {origins: [instructions, user, model, data]}},
+      on_unknown: match, block: {message: "Declined."}}]
 default: {models: [small]}
 `, newPriced(t).URL), os.LookupEnv, Catalog)
 	if err != nil {

@@ -44,8 +44,8 @@ const otherName = "other-languages"
 
 var otherKinds = signal.MaskOf(signal.Domain, signal.Jailbreak)
 
-// withOther is the embedded default bundle and, beside it, some of its tasks as the bundle for other
-// languages.
+// withOther is the embedded default bundle and, beside it, some of its tasks as the bundle for
+// other languages.
 func withOther(tb testing.TB) fs.FS {
 	tb.Helper()
 	root, err := fs.Sub(models.FS, defaultFolder)
@@ -57,7 +57,8 @@ func withOther(tb testing.TB) fs.FS {
 		tb.Fatal(err)
 	}
 	m := b.Manifest
-	m.Name, m.Scan, m.Canary.Expect = otherName, bundle.File{}, map[string]string{"domain": "law", "jailbreak": "jailbreak"}
+	m.Name, m.Scan, m.Canary.Expect = otherName, bundle.File{},
+		map[string]string{"domain": "law", "jailbreak": "jailbreak"}
 	m.Tasks = slices.DeleteFunc(slices.Clone(m.Tasks), func(t bundle.Task) bool {
 		k, ok := signal.ParseKind(t.Name)
 		return !ok || !otherKinds.Has(k)
@@ -67,7 +68,10 @@ func withOther(tb testing.TB) fs.FS {
 		tb.Fatal(err)
 	}
 	out := fstest.MapFS{foreignFolder + "/" + bundle.ManifestFile: {Data: text}}
-	for _, name := range []string{bundle.ManifestFile, m.Graphs[0].Name, m.Tokenizer.Name, "scan.bin"} {
+	for _, name := range []string{
+		bundle.ManifestFile, m.Graphs[0].Name, m.Tokenizer.Name,
+		"scan.bin",
+	} {
 		data, err := fs.ReadFile(root, name)
 		if err != nil {
 			tb.Fatal(err)
@@ -80,8 +84,8 @@ func withOther(tb testing.TB) fs.FS {
 	return out
 }
 
-// fakes is a host without ONNX Runtime. The model for other languages is sure of law and of an attack in
-// every text, the other one of neither.
+// fakes is a host without ONNX Runtime. The model for other languages is sure of law and of an
+// attack in every text, the other one of neither.
 type fakes struct {
 	fail error // of the model for other languages
 	cpu  map[string]bool
@@ -92,7 +96,10 @@ var _ host = (*fakes)(nil)
 
 func (f *fakes) open(_ context.Context, o worker.SessionOptions) (session, error) {
 	f.cpu[o.Name] = o.CPU
-	if _, err := o.Graph(gpu.Choice{Provider: gpu.ProviderCPU, Precision: bundle.Int8}); err != nil {
+	if _, err := o.Graph(gpu.Choice{
+		Provider:  gpu.ProviderCPU,
+		Precision: bundle.Int8,
+	}); err != nil {
 		return nil, err
 	}
 	if o.Name == otherName && f.fail != nil {
@@ -112,12 +119,18 @@ type fakeSession struct {
 
 func (*fakeSession) Inputs() []tensor.Spec {
 	shape := []int64{tensor.Dynamic, tensor.Dynamic}
-	return []tensor.Spec{{Name: "input_ids", DType: tensor.Int64, Shape: shape}, {Name: "attention_mask", DType: tensor.Int64, Shape: shape}}
+	return []tensor.Spec{
+		{Name: "input_ids", DType: tensor.Int64, Shape: shape},
+		{Name: "attention_mask", DType: tensor.Int64, Shape: shape},
+	}
 }
 
 // fakeWidths are the widths of the outputs of the default bundle.
 func fakeWidths() map[string]int {
-	return map[string]int{"domain_logits": 14, "jailbreak_logits": 2, "injection_logits": 2, "complexity_logits": 3, "factcheck_logits": 2, "pii_logits": 35, "embedding": 384}
+	return map[string]int{
+		"domain_logits": 14, "jailbreak_logits": 2, "injection_logits": 2,
+		"complexity_logits": 3, "factcheck_logits": 2, "pii_logits": 35, "embedding": 384,
+	}
 }
 
 func (*fakeSession) Outputs() []tensor.Spec {
@@ -128,7 +141,9 @@ func (*fakeSession) Outputs() []tensor.Spec {
 	return out
 }
 
-func (s *fakeSession) Run(_ context.Context, in []tensor.Tensor, outputs []string) ([]tensor.Tensor, error) {
+func (s *fakeSession) Run(_ context.Context, in []tensor.Tensor,
+	outputs []string,
+) ([]tensor.Tensor, error) {
 	s.host.runs[s.name]++
 	out := make([]tensor.Tensor, len(outputs))
 	for i, name := range outputs {
@@ -163,8 +178,8 @@ func (*fakeSession) Provider() string { return "fake" }
 func (*fakeSession) Fallback() string { return "" }
 func (*fakeSession) Close() error     { return nil }
 
-// prepareOther makes the models of a configuration with sections, of which those of the embedded bundles
-// are fakes.
+// prepareOther makes the models of a configuration with sections, of which those of the embedded
+// bundles are fakes.
 func prepareOther(t *testing.T, f *fakes, log io.Writer, sections string) *modelSet {
 	t.Helper()
 	cfg := parse(t, "http://127.0.0.1:9/v1", sections)
@@ -185,7 +200,11 @@ func prepareOther(t *testing.T, f *fakes, log io.Writer, sections string) *model
 func extractFrom(t *testing.T, s *modelSet, text string) *signal.Set {
 	t.Helper()
 	set := new(signal.Set)
-	s.classifier.Extract(t.Context(), &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}, otherKinds|signal.MaskOf(signal.Complexity), set)
+	s.classifier.Extract(t.Context(), &signal.Text{
+		LastUser: text,
+		Segments: []signal.Segment{{Role: "user", Text: text}},
+	},
+		otherKinds|signal.MaskOf(signal.Complexity), set)
 	return set
 }
 
@@ -213,14 +232,17 @@ func TestTheBundleForOtherLanguagesStandsBesideTheDefaultOne(t *testing.T) {
 	}
 	clear(f.runs)
 	set := extractFrom(t, s, englishText)
-	if d, j := &set.Values[signal.Domain], &set.Values[signal.Jailbreak]; d.Label != "math" || j.Label != "benign" || f.runs[otherName] != 0 {
+	if d, j := &set.Values[signal.Domain], &set.Values[signal.Jailbreak]; d.Label != "math" ||
+		j.Label != "benign" || f.runs[otherName] != 0 {
 		t.Errorf("English: %q, %q, %d runs of the other model", d.Label, j.Label, f.runs[otherName])
 	}
 	set = extractFrom(t, s, germanText)
-	if d, j := &set.Values[signal.Domain], &set.Values[signal.Jailbreak]; d.Label != "law" || j.Label != "jailbreak" || f.runs[otherName] == 0 {
+	if d, j := &set.Values[signal.Domain], &set.Values[signal.Jailbreak]; d.Label != "law" ||
+		j.Label != "jailbreak" || f.runs[otherName] == 0 {
 		t.Errorf("German: %q, %q, %d runs of the other model", d.Label, j.Label, f.runs[otherName])
 	}
-	if c := &set.Values[signal.Complexity]; c.State != signal.Known || c.Source != "signalbox-minilm" {
+	if c := &set.Values[signal.Complexity]; c.State != signal.Known ||
+		c.Source != "signalbox-minilm" {
 		t.Errorf("German: complexity is %+v", c)
 	}
 }
@@ -230,13 +252,18 @@ func TestWithoutTheModelForOtherLanguagesTheDefaultOneGoesOn(t *testing.T) {
 	var log bytes.Buffer
 	s := prepareOther(t, f, &log, "")
 	set := extractFrom(t, s, germanText)
-	if d, j := &set.Values[signal.Domain], &set.Values[signal.Jailbreak]; d.Label != "math" || j.Label != "benign" {
+	if d, j := &set.Values[signal.Domain], &set.Values[signal.Jailbreak]; d.Label != "math" ||
+		j.Label != "benign" {
 		t.Errorf("%+v, %+v", d, j)
 	}
-	if got := strings.Join(s.extractor().Degraded(), "; "); got != `no model "`+otherName+`" for other languages` {
+	if got := strings.Join(s.extractor().Degraded(),
+		"; "); got != `no model "`+otherName+`" for other languages` {
 		t.Errorf("degraded: %s", got)
 	}
-	for _, want := range []string{"the model for all languages reads those", otherName, "it is broken"} {
+	for _, want := range []string{
+		"the model for all languages reads those", otherName,
+		"it is broken",
+	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log does not say %q: %s", want, &log)
 		}
@@ -254,14 +281,21 @@ func TestTheBundleForOtherLanguagesGoesWithTheEmbeddedOne(t *testing.T) {
 		tasks []config.Task
 		want  signal.Mask
 	}{
-		"nothing is named":         {nil, otherKinds},
-		"another task is":          {[]config.Task{task("complexity", "bert-complexity")}, otherKinds},
-		"the embedded one is":      {[]config.Task{task("domain", config.EmbeddedModel)}, otherKinds},
-		"it runs elsewhere":        {[]config.Task{away}, otherKinds},
-		"one comes from elsewhere": {[]config.Task{task("domain", "bert-complexity")}, signal.MaskOf(signal.Jailbreak)},
+		"nothing is named": {nil, otherKinds},
+		"another task is": {[]config.Task{task("complexity",
+			"bert-complexity")}, otherKinds},
+		"the embedded one is": {[]config.Task{task("domain",
+			config.EmbeddedModel)}, otherKinds},
+		"it runs elsewhere": {[]config.Task{away}, otherKinds},
+		"one comes from elsewhere": {
+			[]config.Task{task("domain", "bert-complexity")},
+			signal.MaskOf(signal.Jailbreak),
+		},
 	} {
-		placed, _ := placeFrom(files, &config.Classify{ModelsDir: dir, Tasks: c.tasks}) // a model that has not the task is another test's
-		if last := placed[len(placed)-1]; !last.foreign || last.signals != c.want || last.folder != foreignFolder {
+		// a model that has not the task is another test's
+		placed, _ := placeFrom(files, &config.Classify{ModelsDir: dir, Tasks: c.tasks})
+		if last := placed[len(placed)-1]; !last.foreign || last.signals != c.want ||
+			last.folder != foreignFolder {
 			t.Errorf("%s: %v of %s", name, last.signals.Kinds(), last.folder)
 		}
 	}
@@ -273,12 +307,14 @@ func TestADecisionTellsWhichModelsReadOtherLanguages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, without := map[signal.Kind]string{}, map[signal.Kind]string{} //nolint:exhaustive // the kinds that have one
+	//nolint:exhaustive // the kinds that have one
+	with, without := map[signal.Kind]string{}, map[signal.Kind]string{}
 	define(both, c, with)
 	define(forAll(both), c, without)
 	for k := range without {
 		if (with[k] != without[k]) != otherKinds.Has(k) {
-			t.Errorf("%v is %q with the model for other languages, %q without", k, with[k], without[k])
+			t.Errorf("%v is %q with the model for other languages, %q without", k,
+				with[k], without[k])
 		}
 	}
 }
@@ -292,7 +328,8 @@ func TestTheEmbeddedBundleForOtherLanguages(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := placed[len(placed)-1]
-	if served := placed[0].signals; !last.foreign || last.bundle.Manifest.Name != "signalbox-multilingual" || last.signals != want&served {
+	if served := placed[0].signals; !last.foreign ||
+		last.bundle.Manifest.Name != "signalbox-multilingual" || last.signals != want&served {
 		t.Errorf("%s gives %v", last.bundle.Manifest.Name, last.signals.Kinds())
 	}
 	if d := m.classifier.Degraded(); len(d) > 0 {
@@ -303,12 +340,16 @@ func TestTheEmbeddedBundleForOtherLanguages(t *testing.T) {
 		"Darf mir der Vermieter wegen Eigenbedarf kündigen, obwohl im Mietvertrag steht, dass er darauf verzichtet?",
 	} {
 		set := new(signal.Set)
-		m.classifier.Extract(t.Context(), &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}, last.signals, set)
+		m.classifier.Extract(t.Context(), &signal.Text{
+			LastUser: text,
+			Segments: []signal.Segment{{Role: "user", Text: text}},
+		}, last.signals, set)
 		if v := &set.Values[signal.Domain]; v.State != signal.Known || v.Label != "law" {
 			t.Errorf("%.30q: domain is %q (%s)", text, v.Label, v.Reason)
 		}
 		for _, k := range signal.MaskOf(signal.Jailbreak, signal.Injection).Kinds() {
-			if v := &set.Values[k]; last.signals.Has(k) && (v.State != signal.Known || v.Label != "benign") {
+			if v := &set.Values[k]; last.signals.Has(k) &&
+				(v.State != signal.Known || v.Label != "benign") {
 				t.Errorf("%.30q: %v is %q (%s)", text, k, v.Label, v.Reason)
 			}
 		}

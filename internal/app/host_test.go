@@ -188,7 +188,11 @@ static struct { const void *(*a)(unsigned); const char *(*b)(void); } base = {ap
 			t.Errorf("%d, route %q, degraded %q", got.status, got.header.Get("x-signalbox-route"), got.header.Get("x-signalbox-degraded"))
 		}
 		ready := do(t, http.MethodGet, s.url+"/readyz", "").body
-		for _, want := range []string{`"fallback":"cuda: no: `, `{"name":"cpu","available":"yes"`, `models run on the cpu: cuda: no: `, `"bundles":[{"name":"signalbox-minilm","provider":"cpu"}`} {
+		for _, want := range []string{
+			`"fallback":"cuda: no: `, `{"name":"cpu","available":"yes"`,
+			`models run on the cpu: cuda: no: `,
+			`"bundles":[{"name":"signalbox-minilm","provider":"cpu"}`,
+		} {
 			if !strings.Contains(ready, want) {
 				t.Errorf("readyz does not hold %s: %s", want, ready)
 			}
@@ -220,7 +224,8 @@ func TestKillingTheProcessOfTheModelsNeverBreaksARequest(t *testing.T) {
 	var asked atomic.Int64 // no question comes twice: what was read before needs no model
 	ask := func(ctx context.Context, key string) (int, string, string, error) {
 		question := fmt.Sprintf("What is the derivative of x^%d?", 2+asked.Add(1))
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/chat/completions", strings.NewReader(chat("auto", question)))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/chat/completions",
+			strings.NewReader(chat("auto", question)))
 		if err != nil {
 			return 0, "", "", err
 		}

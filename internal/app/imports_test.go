@@ -27,7 +27,8 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"internal/oip":             vocabulary,
 		"internal/worker":          append([]string{"gpu", "internal/oip"}, vocabulary...),
 		"classify": append([]string{
-			"classify/bundle", "classify/compress", "classify/knn", "classify/language", "classify/lexical", "classify/origin", "classify/pii", "classify/scan",
+			"classify/bundle", "classify/compress", "classify/knn", "classify/language",
+			"classify/lexical", "classify/origin", "classify/pii", "classify/scan",
 			"classify/tokenize", "classify/tokenize/sugarme", "classify/views", "internal/telemetry",
 		}, vocabulary...),
 		"classify/bundle":    {"classify/tokenize", "internal/tensor", "internal/wire"},

@@ -32,7 +32,9 @@ func (a *App) openContexts(cfg *config.Config) (*contextStore, error) {
 	}
 	c := &contextStore{cfg: &a.cfg}
 	c.deriver = contexts.NewDeriver(contexts.DeriverOptions{
-		Read: a.proxy.ReadStored, Needs: a.proxy.StoredSignals, Selected: a.proxy.ReadsSelection, Skeleton: skeleton, Count: a.proxy.CountTokens, Timeout: time.Duration(m.DeriveTimeout), Revision: a.revision(),
+		Read: a.proxy.ReadStored, Needs: a.proxy.StoredSignals, Selected: a.proxy.ReadsSelection,
+		Skeleton: skeleton, Count: a.proxy.CountTokens, Timeout: time.Duration(m.DeriveTimeout),
+		Revision: a.revision(),
 	})
 	var remote memory.Remote
 	if a.redis != nil {
@@ -67,8 +69,8 @@ func skeleton(ctx context.Context, text string) (string, error) {
 	return r.Text, err
 }
 
-// revision names what verdicts on contexts are made of: the models of the safety signals, whether they can run, whether they
-// read data at all, and how much they read.
+// revision names what verdicts on contexts are made of: the models of the safety signals, whether
+// they can run, whether they read data at all, and how much they read.
 func (a *App) revision() string {
 	var b strings.Builder
 	able := a.classifier.Load().Signals()

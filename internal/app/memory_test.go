@@ -193,7 +193,10 @@ func TestQuotasOfTenantsChangeWithTheFile(t *testing.T) {
 // The safety of a context is read by the model itself, wherever in it an attack stands.
 func TestTheTextOfAContextIsReadForItsSafety(t *testing.T) {
 	s, _ := serveDemo(t, func(c *config.Config) { // contexts are data
-		c.Classify.Tasks = append(c.Classify.Tasks, config.Task{Name: "jailbreak", Model: config.EmbeddedModel, Origins: []string{"user", "data"}})
+		c.Classify.Tasks = append(c.Classify.Tasks, config.Task{
+			Name:  "jailbreak",
+			Model: config.EmbeddedModel, Origins: []string{"user", "data"},
+		})
 	})
 	clean := strings.Repeat("The lessee pays the rent on the first day of each month. ", 40)
 	for name, c := range map[string]struct {
@@ -216,7 +219,8 @@ func TestTheTextOfAContextIsReadForItsSafety(t *testing.T) {
 			t.Fatalf("%s: %v %s", name, err, got.body)
 		}
 		const flagged = 0.71 // the threshold of the embedded bundle
-		if attack := *seen.Verdicts.Jailbreak >= flagged; attack != c.bad || len(seen.Tokens) != 5 || seen.Tokens["math-70b"] < len(c.text)/10 {
+		if attack := *seen.Verdicts.Jailbreak >= flagged; attack != c.bad ||
+			len(seen.Tokens) != 5 || seen.Tokens["math-70b"] < len(c.text)/10 {
 			t.Errorf("%s: jailbreak %v, tokens %v", name, *seen.Verdicts.Jailbreak, seen.Tokens)
 		}
 	}

@@ -31,13 +31,14 @@ type placement struct {
 	remote  config.Remote // the server that runs it; its URL is empty where this machine does
 	bundle  *bundle.Bundle
 	signals signal.Mask // that it gives
-	foreign bool        // it gives them for texts in other languages, beside a placement that reads all
-	key     string      // differs when the model, how it is read, or its files do
+	// it gives them for texts in other languages, beside a placement that reads all
+	foreign bool
+	key     string // differs when the model, how it is read, or its files do
 }
 
 // place opens the bundle of every task of a configuration, the embedded one first. It needs no ONNX
-// Runtime. Problems are *config.TaskError values, joined; the placements without one are returned beside
-// them.
+// Runtime. Problems are *config.TaskError values, joined; the placements without one are returned
+// beside them.
 func place(c *config.Classify) ([]placement, error) { return placeFrom(models.FS, c) }
 
 // placeFrom is place with other embedded bundles.
@@ -81,12 +82,13 @@ func placeFrom(files fs.FS, c *config.Classify) ([]placement, error) {
 	return placed, errors.Join(errs...)
 }
 
-// placeForeign opens the embedded bundle for other languages. It goes with the embedded bundle, wherever
-// that runs: what comes from another model is what that model says in every language. nil without an
-// error: nothing is asked of it, or this binary does not have it.
+// placeForeign opens the embedded bundle for other languages. It goes with the embedded bundle,
+// wherever that runs: what comes from another model is what that model says in every language. nil
+// without an error: nothing is asked of it, or this binary does not have it.
 func placeForeign(files fs.FS, c *config.Classify, placed []placement) (*placement, error) {
 	p := &placement{model: config.EmbeddedModel, files: files, folder: foreignFolder, foreign: true}
-	if _, err := fs.Stat(files, foreignFolder+"/"+bundle.ManifestFile); errors.Is(err, fs.ErrNotExist) {
+	_, err := fs.Stat(files, foreignFolder+"/"+bundle.ManifestFile)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err := p.open(c); err != nil {

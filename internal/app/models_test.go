@@ -85,8 +85,8 @@ func oneRow(ids []int64) []tensor.Tensor {
 }
 
 // How far the logits of the graph may be from those of PyTorch, which simulates the rounding of the
-// layers as they were trained. Domain does not hold the tighter bound on seven of 218 texts, each time
-// in the logit of a subject that is not the answer; see docs/adr/0007-one-base-pass.md.
+// layers as they were trained. Domain does not hold the tighter bound on seven of 218 texts, each
+// time in the logit of a subject that is not the answer; see docs/adr/0007-one-base-pass.md.
 const (
 	maxLogitError  = 0.15 // jailbreak, injection, complexity, factcheck
 	maxDomainError = 0.3
@@ -123,7 +123,8 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 	tokens, equal := 0, 0
 	bounds := [5]float64{maxDomainError, maxLogitError, maxLogitError, maxLogitError, maxLogitError}
 	outputs := []string{
-		"domain_logits", "jailbreak_logits", "complexity_logits", "factcheck_logits", "injection_logits",
+		"domain_logits", "jailbreak_logits", "complexity_logits", "factcheck_logits",
+		"injection_logits",
 		"pii_logits", "embedding",
 	}
 	var enc tokenize.Encoding
@@ -140,7 +141,10 @@ func TestInt8GraphAgreesWithPyTorch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range [][]float64{r.Domain, r.Jailbreak, r.Complexity, r.FactCheck, r.Injection} {
+		for i, want := range [][]float64{
+			r.Domain, r.Jailbreak, r.Complexity, r.FactCheck,
+			r.Injection,
+		} {
 			got := out[i].F32
 			for j := range want {
 				worst[i] = max(worst[i], math.Abs(float64(got[j])-want[j]))

@@ -60,7 +60,10 @@ func (l *loaded) close() error {
 // openNeural loads ONNX Runtime. Without it every neural signal is unknown, unless the options
 // require it.
 func openNeural(ctx context.Context, cfg *config.Config, o Options, tel *telemetry.Telemetry) (*neural, error) {
-	n := &neural{files: o.files, tel: tel, required: o.RequireModels, examples: knn.NewCache(examplesDir(o.Settings.CacheDir))}
+	n := &neural{
+		files: o.files, tel: tel, required: o.RequireModels,
+		examples: knn.NewCache(examplesDir(o.Settings.CacheDir)),
+	}
 	if n.files == nil {
 		n.files = models.FS
 	}
@@ -76,8 +79,9 @@ func openNeural(ctx context.Context, cfg *config.Config, o Options, tel *telemet
 		return nil, err
 	}
 	n.missing = err
-	tel.Log.WarnContext(ctx, "neural signals are unavailable: every route that needs one takes its on_unknown action, and one that fails closed answers 503; "+
-		"install ONNX Runtime (make onnxruntime) or name its library in classify.library",
+	tel.Log.WarnContext(ctx,
+		"neural signals are unavailable: every route that needs one takes its on_unknown action, and one that fails closed answers 503; "+
+			"install ONNX Runtime (make onnxruntime) or name its library in classify.library",
 		slog.String("cause", err.Error()))
 	return n, nil
 }
@@ -119,7 +123,10 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 		if err != nil {
 			return nil, errors.Join(err, set.discard())
 		}
-		sources = append(sources, classify.Source{Engine: l.engine, Signals: placed[i].signals, Foreign: placed[i].foreign})
+		sources = append(sources, classify.Source{
+			Engine: l.engine, Signals: placed[i].signals,
+			Foreign: placed[i].foreign,
+		})
 		if len(cfg.Signals.Intents) > 0 && placed[i].signals.Has(signal.Embedding) && l.err == nil {
 			if set.taught, err = n.teach(ctx, cfg, l.engine.Embed, placed[i].key+placed[i].graphs()); err != nil {
 				return nil, errors.Join(err, set.discard())
@@ -182,7 +189,8 @@ func (n *neural) get(ctx context.Context, p *placement, set *modelSet) (*loaded,
 		}
 		set.fresh = append(set.fresh, l)
 		reloads := n.loaded != nil && old == nil && n.missing == nil && !l.again()
-		if l.err != nil && (n.required || reloads && !p.foreign) { // without the one for other languages all goes on
+		// without the one for other languages all goes on
+		if l.err != nil && (n.required || reloads && !p.foreign) {
 			return nil, l.err
 		}
 	}

@@ -60,7 +60,8 @@ func (a *App) Evaluator(task eval.Task) (*Evaluator, error) {
 		e.Labels = append(slices.Clone(cfg.Catalog.Labels[k]), eval.NoIntent)
 	case eval.Domain:
 		e.Labels = cfg.Catalog.Labels[k]
-	case eval.Jailbreak, eval.Injection, eval.Complexity, eval.FactCheck, eval.Grounding, eval.Route:
+	case eval.Jailbreak, eval.Injection, eval.Complexity, eval.FactCheck,
+		eval.Grounding, eval.Route:
 	}
 	return e, nil
 }
@@ -76,7 +77,8 @@ func (a *App) signalEvaluator(k signal.Kind, task eval.Task) eval.Classifier {
 		if out.Known && k == signal.Intent && v.Label == "" {
 			out.Label = eval.NoIntent
 		}
-		if out.Positive = v.Score; signal.DefaultOrigins(k) == 0 { // whose score it is, in full precision
+		// whose score it is, in full precision
+		if out.Positive = v.Score; signal.DefaultOrigins(k) == 0 {
 			out.Positive, _ = v.Prob(positive)
 		}
 		for _, s := range v.Spans {

@@ -29,7 +29,8 @@ func (p *printer) outcome(x *proxy.Explanation) {
 	p.field("route", p.good(x.Route)+outcomeNote(x))
 	switch {
 	case x.Blocked && x.Outcome == "fail_closed":
-		p.field("answer", p.bad("503, refused for want of "+strings.Join(x.Failed, ", ")+": nothing was declined by policy"))
+		p.field("answer", p.bad("503, refused for want of "+strings.Join(x.Failed,
+			", ")+": nothing was declined by policy"))
 		return
 	case x.Blocked:
 		p.field("answer", p.bad("blocked by policy"))
@@ -208,16 +209,18 @@ func (p *printer) signals(x *proxy.Explanation) {
 	}
 }
 
-// origins prints what signals about attacks say of the text of each origin, with the sentence that weighs most, and what they
-// did not look at.
+// origins prints what signals about attacks say of the text of each origin, with the sentence that
+// weighs most, and what they did not look at.
 func (p *printer) origins(x *proxy.Explanation) {
 	for k := range signal.NumKinds {
 		s := x.Signals[k.String()]
 		for i := range s.Verdicts {
-			p.hanging(k.String()+" of "+s.Verdicts[i].Origin+": ", "  ", verdictNote(&s.Verdicts[i]), p.plain)
+			p.hanging(k.String()+" of "+s.Verdicts[i].Origin+": ", "  ",
+				verdictNote(&s.Verdicts[i]), p.plain)
 		}
 		if len(s.NotRead) > 0 {
-			p.hanging(k.String()+" ", "  ", "did not look at what is of "+strings.Join(s.NotRead, ", "), p.faint)
+			p.hanging(k.String()+" ", "  ", "did not look at what is of "+strings.Join(s.NotRead,
+				", "), p.faint)
 		}
 	}
 }

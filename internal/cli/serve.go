@@ -67,9 +67,11 @@ func (c *command) load(cmd *cobra.Command) (*config.Config, config.Settings, err
 	return cfg, settings, nil
 }
 
-// runApp builds and serves until the context ends; ready, unless it is nil, is called once the listeners are open. It owns the
-// SIGHUP subscription.
-func (c *command) runApp(ctx context.Context, cfg *config.Config, o app.Options, ready func(a *app.App, addr, admin net.Addr)) error {
+// runApp builds and serves until the context ends; ready, unless it is nil, is called once the
+// listeners are open. It owns the SIGHUP subscription.
+func (c *command) runApp(ctx context.Context, cfg *config.Config, o app.Options,
+	ready func(a *app.App, addr, admin net.Addr),
+) error {
 	o.Version, o.Log, o.Env = c.version, c.Err, c.Env
 	reload := make(chan os.Signal, 1)
 	signal.Notify(reload, syscall.SIGHUP) // from here on it reloads, also while models are loading, and ends nothing
@@ -112,10 +114,11 @@ func (c *command) demo() *cobra.Command {
 			}
 			demo.Config.Override(settings)
 			demo.Config.Telemetry.Log = "warn"
-			err = c.runApp(cmd.Context(), demo.Config, app.Options{Settings: settings}, func(a *app.App, addr, admin net.Addr) {
-				c.greet(addr, admin, len(demo.Config.Models), time.Since(start))
-				c.warn(a)
-			})
+			err = c.runApp(cmd.Context(), demo.Config, app.Options{Settings: settings},
+				func(a *app.App, addr, admin net.Addr) {
+					c.greet(addr, admin, len(demo.Config.Models), time.Since(start))
+					c.warn(a)
+				})
 			return errors.Join(err, demo.Close())
 		},
 	}
@@ -139,7 +142,8 @@ func (c *command) greet(addr, admin net.Addr, models int, took time.Duration) {
 	p.printf("Metrics:                          http://%s/metrics\nStop with Ctrl-C.\n", admin)
 }
 
-// warn says what a newcomer would otherwise take for a decision: without models, routes that fail closed refuse everything.
+// warn says what a newcomer would otherwise take for a decision: without models, routes that fail
+// closed refuse everything.
 func (c *command) warn(a *app.App) {
 	p := c.printer()
 	if why := a.Degraded(); why != nil {

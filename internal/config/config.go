@@ -89,8 +89,8 @@ func (c *Classify) SignalTimeouts() (out [signal.NumKinds]time.Duration) {
 	return out
 }
 
-// Origins returns the origins of text that the signals about attacks read by default: what their scores speak for. The
-// caller owns the map.
+// Origins returns the origins of text that the signals about attacks read by default: what their
+// scores speak for. The caller owns the map.
 func (c *Classify) Origins() map[signal.Kind]signal.Origins {
 	out := make(map[signal.Kind]signal.Origins)
 	for k := range signal.NumKinds {
@@ -113,8 +113,8 @@ func (c *Classify) Origins() map[signal.Kind]signal.Origins {
 	return out
 }
 
-// Reads returns the origins that the signals about attacks read at all: by default, and because rules name them. The caller
-// owns the map.
+// Reads returns the origins that the signals about attacks read at all: by default, and because
+// rules name them. The caller owns the map.
 func (c *Config) Reads() map[signal.Kind]signal.Origins {
 	out := c.Classify.Origins()
 	if c.Program == nil {
@@ -142,11 +142,20 @@ type Classify struct {
 	ModelsDir string `yaml:"models_dir"`
 	// Timeout bounds the extraction of the signals of one request; those that are not there by then are unknown. The safety signal reads the whole prompt, so this bounds the length of prompts that pass a safety route. Default 10s. Reloadable.
 	Timeout option.Duration `yaml:"timeout"`
-	// Timeouts bounds single signals, as in {jailbreak: 300ms, keyword: 20ms}: one that is not there by then is unknown, which its routes' on_unknown answers, and the others go on. The time counts from when the signal is asked for. Names are keyword, domain, jailbreak, injection, pii, complexity, factcheck, embedding and intent; the time of embedding holds for intent too. Each is at most timeout. Default none. Reloadable.
+	// Timeouts bounds single signals, as in {jailbreak: 300ms, keyword: 20ms}: one that is not
+	// there by then is unknown, which its routes' on_unknown answers, and the others go on. The
+	// time counts from when the signal is asked for. Names are keyword, domain, jailbreak,
+	// injection, pii, complexity, factcheck, embedding and intent; the time of embedding holds for
+	// intent too. Each is at most timeout. Default none. Reloadable.
 	Timeouts map[string]option.Duration `yaml:"timeouts"`
-	// Windows bounds what the safety signals read of the texts of one request that they do not remember: so many windows, or as many tokens in shorter texts, and at least what the newest text asks for. The newest text is read first, then those in which a fast scan of all of it finds most. Routes with `windows: all` read every window. Default 12. Reloadable.
+	// Windows bounds what the safety signals read of the texts of one request that they do not
+	// remember: so many windows, or as many tokens in shorter texts, and at least what the newest
+	// text asks for. The newest text is read first, then those in which a fast scan of all of it
+	// finds most. Routes with `windows: all` read every window. Default 12. Reloadable.
 	Windows int `yaml:"windows"`
-	// Memo is how many verdicts on texts each model remembers at most, so that what was read in one turn of a conversation is not read again in the next: about 400 bytes a verdict, named by the SHA-256 of its text, in memory alone. 0 turns it off. Default 65536. Reloadable.
+	// Memo is how many verdicts on texts each model remembers at most, so that what was read in one
+	// turn of a conversation is not read again in the next: about 400 bytes a verdict, named by the
+	// SHA-256 of its text, in memory alone. 0 turns it off. Default 65536. Reloadable.
 	Memo int `yaml:"memo"`
 	// Isolation is none (default) or process: models run in a process of their own, which is started again when a fault in native code ends it; signals are unknown meanwhile. Restart needed.
 	Isolation string `yaml:"isolation"`
@@ -156,20 +165,26 @@ type Classify struct {
 
 // Task binds one neural signal to a bundle.
 type Task struct {
-	// Name is the signal: domain, jailbreak, injection, pii, complexity, factcheck or embedding; or grounding, the model that judges claims for the guard: one over pairs (premise, claim), or one that marks tokens of the answer.
+	// Name is the signal: domain, jailbreak, injection, pii, complexity, factcheck or embedding; or
+	// grounding, the model that judges claims for the guard: one over pairs (premise, claim), or
+	// one that marks tokens of the answer.
 	Name string `yaml:"name"`
 	// Model is `embedded`, a model of models_dir such as ORG/NAME, or, for pii, `patterns`, which finds what patterns alone can. Default embedded.
 	Model string `yaml:"model"`
 	// Threshold is the probability from which a yes-or-no signal counts as yes, in (0,1]. 0 takes the bundle's.
 	Threshold float64 `yaml:"threshold"`
-	// Origins says whose text jailbreak or injection reads: instructions (system and developer messages, descriptions of tools), user, model (earlier answers and tool calls) and data (results of tools, contexts, documents, quoted material). Rules that name origins read those besides. Default [user] for jailbreak, [data] for injection. Reloadable.
+	// Origins says whose text jailbreak or injection reads: instructions (system and developer
+	// messages, descriptions of tools), user, model (earlier answers and tool calls) and data
+	// (results of tools, contexts, documents, quoted material). Rules that name origins read those
+	// besides. Default [user] for jailbreak, [data] for injection. Reloadable.
 	Origins []string `yaml:"origins"`
 
 	// MaxTokens is the longest row that the model reads. 0 takes what the model says. This key and those below describe models in the Hugging Face layout; a bundle says the same in its own file.
 	MaxTokens int `yaml:"max_tokens"`
 	// Kind is sequence, token, pair or embedding. Default: found in the files.
 	Kind string `yaml:"kind"`
-	// Positive is the model's label that jailbreak, injection or factcheck looks for. Default: found by its name.
+	// Positive is the model's label that jailbreak, injection or factcheck looks for. Default:
+	// found by its name.
 	Positive string `yaml:"positive"`
 	// Labels renames labels of the model, as in {LABEL_1: jailbreak}.
 	Labels map[string]string `yaml:"labels"`
@@ -232,10 +247,14 @@ func (c *Config) Override(s Settings) {
 func Default() Config {
 	extractor := classify.DefaultOptions()
 	return Config{
-		Server:    proxy.DefaultOptions(),
-		Limits:    proxy.DefaultLimitOptions(),
-		Auth:      auth.DefaultOptions(),
-		Classify:  Classify{Options: gpu.DefaultOptions(), Timeout: option.Duration(extractor.Timeout), Windows: extractor.Windows, Memo: extractor.Memo},
+		Server: proxy.DefaultOptions(),
+		Limits: proxy.DefaultLimitOptions(),
+		Auth:   auth.DefaultOptions(),
+		Classify: Classify{
+			Options: gpu.DefaultOptions(),
+			Timeout: option.Duration(extractor.Timeout), Windows: extractor.Windows,
+			Memo: extractor.Memo,
+		},
 		Signals:   Signals{IntentMargin: knn.DefaultOptions().Margin},
 		Guard:     proxy.DefaultGuardOptions(),
 		Memory:    DefaultMemory(),

@@ -23,8 +23,9 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // catalog stands for the embedded bundle; the real one is checked in internal/app.
 func catalog(c *config.Classify) (config.Catalog, error) {
 	out := config.Catalog{
-		Signals: signal.MaskOf(signal.Keyword, signal.Language, signal.Domain, signal.Jailbreak, signal.Injection, signal.Embedding),
-		Labels:  make(map[signal.Kind][]string), Thresholds: make(map[signal.Kind]float64),
+		Signals: signal.MaskOf(signal.Keyword, signal.Language, signal.Domain, signal.Jailbreak,
+			signal.Injection, signal.Embedding),
+		Labels: make(map[signal.Kind][]string), Thresholds: make(map[signal.Kind]float64),
 	}
 	out.Thresholds[signal.Jailbreak] = 0.5
 	out.Labels[signal.Domain] = []string{
@@ -237,7 +238,11 @@ default: {models: [small]}
 		t.Fatal(err)
 	}
 	user, model, data := signal.OriginUser, signal.OriginModel, signal.OriginData
-	want := map[signal.Kind]signal.Origins{signal.Jailbreak: signal.OriginsOf(user, model), signal.Injection: signal.OriginsOf(data)} //nolint:exhaustive // no others
+	//nolint:exhaustive // no others
+	want := map[signal.Kind]signal.Origins{
+		signal.Jailbreak: signal.OriginsOf(user, model),
+		signal.Injection: signal.OriginsOf(data),
+	}
 	if d := cmp.Diff(want, cfg.Classify.Origins()); d != "" {
 		t.Errorf("by default (-want +got):\n%s", d)
 	}

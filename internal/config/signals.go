@@ -199,7 +199,8 @@ func (c *checker) origins(t *Task, path string) {
 	case !ok || signal.DefaultOrigins(k) == 0:
 		c.at(path, "only jailbreak and injection tell apart whose text they read")
 	case len(t.Origins) == 0:
-		c.at(path, "found an empty list, expected at least one of %s", strings.Join(originWords(), ", "))
+		c.at(path, "found an empty list, expected at least one of %s",
+			strings.Join(originWords(), ", "))
 	}
 	for i, word := range t.Origins {
 		at := fmt.Sprintf("%s[%d]", path, i)

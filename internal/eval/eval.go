@@ -33,7 +33,10 @@ const NoIntent = "none"
 
 // Tasks lists every task.
 func Tasks() []Task {
-	return []Task{Domain, Jailbreak, Injection, PII, Complexity, FactCheck, Grounding, Intent, Route}
+	return []Task{
+		Domain, Jailbreak, Injection, PII, Complexity, FactCheck, Grounding,
+		Intent, Route,
+	}
 }
 
 // Positive returns the label whose probability a task ranks texts by, and false for tasks without.

@@ -16,7 +16,8 @@ import (
 // seg is a text of a role with the origin that the role has.
 func seg(role, text string) signal.Segment {
 	origins := map[string]signal.Origin{
-		"system": signal.OriginInstructions, "developer": signal.OriginInstructions, "user": signal.OriginUser,
+		"system": signal.OriginInstructions, "developer": signal.OriginInstructions,
+		"user":      signal.OriginUser,
 		"assistant": signal.OriginModel, "tool": signal.OriginData, "function": signal.OriginData,
 	}
 	return from(origins[role], role, text)
@@ -105,12 +106,16 @@ func TestParseResponseReadsEveryItem(t *testing.T) {
 		{
 			"tools, a schema and a stored prompt", `{"model":"m","tools":[{"type":"function","name":"f","description":"T"}],
 			"text":{"format":{"type":"json_schema","schema":{"description":"S"}}},"prompt":{"id":"p","variables":{"x":"V"}}}`,
-			signal.Text{LastUser: "V", Segments: []signal.Segment{from(signal.OriginInstructions, "tool", "T"), from(signal.OriginInstructions, "tool", "S"), seg("user", "V")}},
+			signal.Text{LastUser: "V", Segments: []signal.Segment{from(signal.OriginInstructions,
+				"tool", "T"), from(signal.OriginInstructions, "tool", "S"), seg("user", "V")}},
 		},
 		{
 			"earlier turns sent along", `{"model":"m","previous_response":{"id":"r","output":[{"content":[{"text":"F"}]}]},
 			"previous_input_messages":[{"role":"user","content":[{"type":"text","text":"E"}]}]}`,
-			signal.Text{Segments: []signal.Segment{from(signal.OriginModel, "tool", "F"), from(signal.OriginAny, "tool", "E")}},
+			signal.Text{Segments: []signal.Segment{
+				from(signal.OriginModel, "tool", "F"),
+				from(signal.OriginAny, "tool", "E"),
+			}},
 		},
 	}
 	for _, tt := range tests {

@@ -211,22 +211,25 @@ type SaveContext struct {
 	TTL  time.Duration // 0 means the default of the store
 }
 
-// Text returns the request's texts for the extractors: contents of all roles, names, tool calls with
-// their arguments, reasoning and refusals of earlier turns, and retrieved documents (as role tool,
-// since like tool results they are data from elsewhere), and what else a chat template or a client may
-// put into the prompt: descriptions of tools and schemas, prediction, chat_template and the strings in
-// chat_template_kwargs. Instructions come first. The last word of the user is that of a message where
-// there is one.
+// Text returns the request's texts for the extractors: contents of all roles, names, tool calls
+// with their arguments, reasoning and refusals of earlier turns, and retrieved documents (as role
+// tool, since like tool results they are data from elsewhere), and what else a chat template or a
+// client may put into the prompt: descriptions of tools and schemas, prediction, chat_template and
+// the strings in chat_template_kwargs. Instructions come first. The last word of the user is that
+// of a message where there is one.
 //
-// A text of a message, its names and calls included, has the origin of the message's role. Outside of
-// messages, descriptions, schemas, chat_template and instructions are instructions; prompts, queries,
-// inputs, suffixes and predictions the user's; documents are data; previous_response is the model's.
-// Texts under a role that the API does not know, of chat_template_kwargs and of
+// A text of a message, its names and calls included, has the origin of the message's role. Outside
+// of messages, descriptions, schemas, chat_template and instructions are instructions; prompts,
+// queries, inputs, suffixes and predictions the user's; documents are data; previous_response is
+// the model's. Texts under a role that the API does not know, of chat_template_kwargs and of
 // previous_input_messages may be anybody's: OriginAny.
 func (r *Request) Text() signal.Text {
 	out := signal.Text{Segments: make([]signal.Segment, 0, len(r.Messages)+len(r.texts)+len(r.loose)+1)}
 	if r.Instructions != "" {
-		out.Segments = append(out.Segments, signal.Segment{Role: roleSystem, Text: r.Instructions, Origin: signal.OriginInstructions})
+		out.Segments = append(out.Segments, signal.Segment{
+			Role: roleSystem, Text: r.Instructions,
+			Origin: signal.OriginInstructions,
+		})
 	}
 	next, spoke := 0, false // spoke: the user did, in a message
 	for i := range r.Messages {
@@ -236,13 +239,22 @@ func (r *Request) Text() signal.Text {
 			out.LastUser, spoke = m.Text, true
 		}
 		if m.Name != "" {
-			out.Segments = append(out.Segments, signal.Segment{Role: m.Role, Text: m.Name, Origin: from})
+			out.Segments = append(out.Segments, signal.Segment{
+				Role: m.Role, Text: m.Name,
+				Origin: from,
+			})
 		}
 		if m.Text != "" {
-			out.Segments = append(out.Segments, signal.Segment{Role: m.Role, Text: m.Text, Origin: from})
+			out.Segments = append(out.Segments, signal.Segment{
+				Role: m.Role, Text: m.Text,
+				Origin: from,
+			})
 		}
 		for ; next < len(r.texts) && r.texts[next].message == i; next++ {
-			out.Segments = append(out.Segments, signal.Segment{Role: m.Role, Text: r.texts[next].text, Origin: from})
+			out.Segments = append(out.Segments, signal.Segment{
+				Role: m.Role,
+				Text: r.texts[next].text, Origin: from,
+			})
 		}
 	}
 	for i := range r.loose {
@@ -250,13 +262,16 @@ func (r *Request) Text() signal.Text {
 		if t.role == roleUser && !spoke {
 			out.LastUser = t.text
 		}
-		out.Segments = append(out.Segments, signal.Segment{Role: t.role, Text: t.text, Origin: t.origin})
+		out.Segments = append(out.Segments, signal.Segment{
+			Role: t.role, Text: t.text,
+			Origin: t.origin,
+		})
 	}
 	return out
 }
 
-// originOf is where the texts of a message of a role come from: OriginAny for a role that the API does
-// not know.
+// originOf is where the texts of a message of a role come from: OriginAny for a role that the API
+// does not know.
 func originOf(role string) signal.Origin {
 	switch role {
 	case roleSystem, roleDeveloper:

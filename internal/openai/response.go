@@ -162,9 +162,11 @@ func impliedRole(kind string) string {
 	switch {
 	case kind == "", kind == "message":
 		return roleUser
-	case len(kind) > len("_output") && kind[len(kind)-len("_output"):] == "_output", kind == "mcp_list_tools",
+	case len(kind) > len("_output") && kind[len(kind)-len("_output"):] == "_output",
+		kind == "mcp_list_tools",
 		// What a tool of the server returned stands in the item of the call.
-		kind == "mcp_call", kind == "file_search_call", kind == "code_interpreter_call", kind == "web_search_call":
+		kind == "mcp_call", kind == "file_search_call", kind == "code_interpreter_call",
+		kind == "web_search_call":
 		return roleTool
 	}
 	return roleAssistant

@@ -32,7 +32,8 @@ const (
 )
 
 var kindNames = [NumKinds]string{ //nolint:gochecknoglobals // constant table
-	"keyword", "language", "domain", "jailbreak", "injection", "pii", "complexity", "factcheck", "embedding", "intent", "cache",
+	"keyword", "language", "domain", "jailbreak", "injection", "pii", "complexity", "factcheck",
+	"embedding", "intent", "cache",
 }
 
 // String returns the name used in YAML, metrics and the API.
@@ -156,10 +157,11 @@ const (
 
 // Value is one extracted signal. Slices are shared and must not be modified.
 type Value struct {
-	State    State
-	Reason   Reason        // set when State is Unknown, and with Partial where a model failed
-	Label    string        // the most probable label; empty for kinds without one
-	Score    float64       // calibrated probability of Label; of Jailbreak and Injection that of an attack; in [0,1]
+	State  State
+	Reason Reason // set when State is Unknown, and with Partial where a model failed
+	Label  string // the most probable label; empty for kinds without one
+	// calibrated probability of Label; of Jailbreak and Injection that of an attack; in [0,1]
+	Score    float64
 	Labels   []string      // every label, in the order of Probs; for Keyword the names of the sets that matched
 	Probs    []float32     // calibrated probabilities, sum 1; empty for Keyword
 	Vector   []float32     // Embedding only: L2-normalised
@@ -170,12 +172,13 @@ type Value struct {
 	Coverage Coverage
 	Windows  int // windows that cover the text
 	Read     int // windows that were read
-	// Verdicts are those of Jailbreak and Injection by origin, one for each origin that was read and has text, in the
-	// order of the origins. Score is the greatest of the origins that the signal reads by default.
+	// Verdicts are those of Jailbreak and Injection by origin, one for each origin that was read
+	// and has text, in the order of the origins. Score is the greatest of the origins that the
+	// signal reads by default.
 	Verdicts []Verdict
-	// Partial: some of the request could not be read for it, such as a stored context. What was found is there, and there
-	// may be more: of a test that finds nothing the result is unknown. Of a value with Verdicts it is about Score;
-	// Verdict.Partial is about one origin.
+	// Partial: some of the request could not be read for it, such as a stored context. What was
+	// found is there, and there may be more: of a test that finds nothing the result is unknown. Of
+	// a value with Verdicts it is about Score; Verdict.Partial is about one origin.
 	Partial bool
 }
 
@@ -188,7 +191,8 @@ type Span struct {
 	Score   float64 // in [0,1]; 1 for patterns with a checksum
 }
 
-// Verdict is what a signal says of the text of one origin, and where the text is that speaks most for an attack.
+// Verdict is what a signal says of the text of one origin, and where the text is that speaks most
+// for an attack.
 type Verdict struct {
 	Origin  Origin
 	Score   float64 // calibrated probability that the text of this origin holds an attack, in [0,1]
@@ -197,7 +201,8 @@ type Verdict struct {
 	Segment int     // index in Text.Segments
 	Start   int     // byte offset of the sentence in the segment's text
 	End     int     // byte offset behind it
-	// Partial: some text of this origin could not be read, as with Value.Partial. The score only grows with it.
+	// Partial: some text of this origin could not be read, as with Value.Partial. The score only
+	// grows with it.
 	Partial bool
 }
 
@@ -283,11 +288,13 @@ const (
 	OriginInstructions               // system and developer messages, Responses instructions
 	OriginUser                       // what the user says
 	OriginModel                      // earlier answers, reasoning and tool calls of a model
-	OriginData                       // results of tools and functions, contexts, facts, documents, quoted material
+	// OriginData is results of tools and functions, contexts, facts, documents, quoted material.
+	OriginData
 	NumOrigins
 )
 
-var originNames = [NumOrigins]string{"any", "instructions", "user", "model", "data"} //nolint:gochecknoglobals // constant table
+//nolint:gochecknoglobals // constant table
+var originNames = [NumOrigins]string{"any", "instructions", "user", "model", "data"}
 
 // String returns the name used in YAML and the API.
 func (o Origin) String() string {
@@ -297,7 +304,8 @@ func (o Origin) String() string {
 	return "invalid"
 }
 
-// ParseOrigin is the inverse of String for the origins that can be asked for; OriginAny is none of them.
+// ParseOrigin is the inverse of String for the origins that can be asked for; OriginAny is none of
+// them.
 func ParseOrigin(name string) (Origin, bool) {
 	for o := OriginInstructions; o < NumOrigins; o++ {
 		if originNames[o] == name {
@@ -322,7 +330,8 @@ func OriginsOf(origins ...Origin) Origins {
 // Has reports whether text of origin o is read by who reads the set: OriginAny always is.
 func (s Origins) Has(o Origin) bool { return o == OriginAny || s&(1<<o) != 0 }
 
-// DefaultOrigins returns the origins that a signal about attacks reads unless told otherwise, and 0 for other kinds.
+// DefaultOrigins returns the origins that a signal about attacks reads unless told otherwise, and 0
+// for other kinds.
 func DefaultOrigins(k Kind) Origins {
 	switch k { //nolint:exhaustive // two kinds have origins
 	case Jailbreak:

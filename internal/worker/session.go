@@ -35,7 +35,8 @@ func (o *SessionOptions) Choices(all []gpu.Choice) []gpu.Choice {
 	if !o.CPU {
 		return all
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(c gpu.Choice) bool { return c.Provider != gpu.ProviderCPU })
+	return slices.DeleteFunc(slices.Clone(all),
+		func(c gpu.Choice) bool { return c.Provider != gpu.ProviderCPU })
 }
 
 // Session is a model in the worker. It is safe for concurrent use, and stays itself when the worker is started

@@ -19,8 +19,8 @@ import (
 type DeriverOptions struct {
 	// Read sets every kind of need in set, from all of the text; see Classifier of the proxy.
 	Read func(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
-	// Needs returns the signals that texts are read for, of jailbreak, injection and pii: jailbreak is no use where it reads no
-	// data. nil: all of them.
+	// Needs returns the signals that texts are read for, of jailbreak, injection and pii: jailbreak
+	// is no use where it reads no data. nil: all of them.
 	Needs func() signal.Mask
 	// Selected reports whether a value counts that Read made of a selection of windows, as it does for prompts. nil: never, so
 	// that a text is known only when every window was read.

@@ -111,7 +111,8 @@ func TestAnAttackIsFoundWhereverItStands(t *testing.T) {
 	for at := 0; at <= size-len(attack); at += 97 {
 		text := filler(at) + " " + attack + " " + filler(size-at-len(attack))
 		v, _ := derive(t, new(lookout).deriver(), "acme", text)
-		if v.Jailbreak == nil || *v.Jailbreak != 0.97 || v.Injection == nil || *v.Injection != 0.97 {
+		if v.Jailbreak == nil || *v.Jailbreak != 0.97 || v.Injection == nil ||
+			*v.Injection != 0.97 {
 			t.Fatalf("an attack at byte %d: %v", at, v.Jailbreak)
 		}
 	}

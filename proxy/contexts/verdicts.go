@@ -13,8 +13,9 @@ import (
 //
 //	{"jailbreak": 0.03, "injection": 0.01, "pii": {"EMAIL_ADDRESS": 0.99}}
 //
-// A member that is absent was not computed: it is unknown, which is not clean. Texts of contexts are data: jailbreak is there
-// only where that signal reads data, injection since there is such a signal.
+// A member that is absent was not computed: it is unknown, which is not clean. Texts of contexts
+// are data: jailbreak is there only where that signal reads data, injection since there is such a
+// signal.
 type Verdicts struct {
 	// Jailbreak is P(jailbreak), in [0,1]; nil when it is unknown.
 	Jailbreak *float64 `json:"jailbreak,omitempty"`
@@ -119,7 +120,10 @@ func inUnit(x float64) bool { return x >= 0 && x <= 1 }
 // Merge is what can be said of both texts together: the higher of two scores, all types, and unknown where one
 // of them is.
 func (v Verdicts) Merge(o Verdicts) Verdicts {
-	out := Verdicts{Jailbreak: worse(v.Jailbreak, o.Jailbreak), Injection: worse(v.Injection, o.Injection)}
+	out := Verdicts{
+		Jailbreak: worse(v.Jailbreak, o.Jailbreak),
+		Injection: worse(v.Injection, o.Injection),
+	}
 	if v.PII != nil && o.PII != nil {
 		out.PII = make(map[string]float64, len(v.PII)+len(o.PII))
 		for _, m := range []map[string]float64{v.PII, o.PII} {

@@ -14,11 +14,23 @@ func TestVerdictsKeepWhatIsUnknownApartFromWhatIsClean(t *testing.T) {
 		v    Verdicts
 		wire string
 	}{
-		"unknown":                      {Verdicts{}, `{}`},
-		"clean":                        {Verdicts{Jailbreak: new(0.0), PII: map[string]float64{}}, `{"jailbreak":0,"pii":{}}`},
+		"unknown": {Verdicts{}, `{}`},
+		"clean": {
+			Verdicts{Jailbreak: new(0.0), PII: map[string]float64{}},
+			`{"jailbreak":0,"pii":{}}`,
+		},
 		"before there were injections": {Verdicts{Jailbreak: new(0.5)}, `{"jailbreak":0.5}`},
-		"an injection":                 {Verdicts{Injection: new(0.9), PII: map[string]float64{}}, `{"injection":0.9,"pii":{}}`},
-		"findings":                     {Verdicts{Jailbreak: new(0.03), PII: map[string]float64{"EMAIL_ADDRESS": 0.99}}, `{"jailbreak":0.03,"pii":{"EMAIL_ADDRESS":0.99}}`},
+		"an injection": {
+			Verdicts{Injection: new(0.9), PII: map[string]float64{}},
+			`{"injection":0.9,"pii":{}}`,
+		},
+		"findings": {
+			Verdicts{
+				Jailbreak: new(0.03),
+				PII:       map[string]float64{"EMAIL_ADDRESS": 0.99},
+			},
+			`{"jailbreak":0.03,"pii":{"EMAIL_ADDRESS":0.99}}`,
+		},
 	} {
 		b, err := c.v.Encode()
 		if err != nil || string(b) != c.wire {
@@ -33,7 +45,10 @@ func TestVerdictsKeepWhatIsUnknownApartFromWhatIsClean(t *testing.T) {
 
 func TestVerdictsThatCannotBeReadAreUnknown(t *testing.T) {
 	t.Parallel()
-	for _, wire := range []string{`{"jailbreak":`, `[]`, `{"jailbreak":"low"}`, `{"jailbreak":1.5}`, `{"injection":-1}`, `{"pii":{"US_SSN":-1},"jailbreak":0}`} {
+	for _, wire := range []string{
+		`{"jailbreak":`, `[]`, `{"jailbreak":"low"}`, `{"jailbreak":1.5}`,
+		`{"injection":-1}`, `{"pii":{"US_SSN":-1},"jailbreak":0}`,
+	} {
 		if v, err := ParseVerdicts([]byte(wire)); err == nil || v.Jailbreak != nil || v.PII != nil {
 			t.Errorf("%s: %+v, %v", wire, v, err)
 		}
@@ -55,9 +70,15 @@ func TestVerdictsOfASelectionAreUnknown(t *testing.T) {
 
 func TestMergedVerdictsAreTheWorseOfBoth(t *testing.T) {
 	t.Parallel()
-	a := Verdicts{Jailbreak: new(0.2), Injection: new(0.6), PII: map[string]float64{"US_SSN": 0.4, "PERSON": 0.9}}
+	a := Verdicts{
+		Jailbreak: new(0.2), Injection: new(0.6),
+		PII: map[string]float64{"US_SSN": 0.4, "PERSON": 0.9},
+	}
 	b := Verdicts{Jailbreak: new(0.7), Injection: new(0.3), PII: map[string]float64{"US_SSN": 0.8}}
-	want := Verdicts{Jailbreak: new(0.7), Injection: new(0.6), PII: map[string]float64{"US_SSN": 0.8, "PERSON": 0.9}}
+	want := Verdicts{
+		Jailbreak: new(0.7), Injection: new(0.6),
+		PII: map[string]float64{"US_SSN": 0.8, "PERSON": 0.9},
+	}
 	if diff := cmp.Diff(want, a.Merge(b)); diff != "" {
 		t.Error(diff)
 	}

@@ -72,9 +72,10 @@ type Header struct {
 
 // Signal is one signal as it was computed.
 type Signal struct {
-	State      string            `json:"state"` // evaluated or unknown
-	Label      string            `json:"label,omitempty"`
-	Score      float64           `json:"score,omitempty"`  // of the label, in [0,1]; of jailbreak and injection always that of an attack
+	State string `json:"state"` // evaluated or unknown
+	Label string `json:"label,omitempty"`
+	// of the label, in [0,1]; of jailbreak and injection always that of an attack
+	Score      float64           `json:"score,omitempty"`
 	Labels     []string          `json:"labels,omitempty"` // of keyword the sets that matched, of pii the types found
 	Probs      []float32         `json:"probs,omitempty"`  // of Labels
 	Reason     string            `json:"reason,omitempty"` // why it is unknown
@@ -87,9 +88,11 @@ type Signal struct {
 	Limit      int               `json:"limit,omitempty"`   // classify.windows, of a signal that it can keep from reading them all
 	Ms         float64           `json:"ms,omitempty"`
 
-	Origins  []string  `json:"origins,omitempty"`  // of jailbreak and injection: whose text the score speaks for, where that is not the default
-	Reads    []string  `json:"reads,omitempty"`    // whose text was read, where that is more
-	Verdicts []Verdict `json:"verdicts,omitempty"` // by origin; an origin that was read and has none had no text
+	// of jailbreak and injection: whose text the score speaks for, where that is not the default
+	Origins []string `json:"origins,omitempty"`
+	Reads   []string `json:"reads,omitempty"` // whose text was read, where that is more
+	// by origin; an origin that was read and has none had no text
+	Verdicts []Verdict `json:"verdicts,omitempty"`
 }
 
 // Action is what a route asked for. Texts are fingerprints.
@@ -181,7 +184,8 @@ func Parse(line []byte) (*Entry, error) {
 		case !finite(s.Score, s.Probs), !finiteVerdicts(s.verdicts()):
 			return nil, fmt.Errorf("%w: signals.%s holds a number out of range", ErrNotADecision, name)
 		case slices.ContainsFunc(s.Verdicts, func(v Verdict) bool { return !isOrigin(v.Origin) }):
-			return nil, fmt.Errorf("%w: signals.%s.verdicts names an unknown origin", ErrNotADecision, name)
+			return nil, fmt.Errorf("%w: signals.%s.verdicts names an unknown origin",
+				ErrNotADecision, name)
 		}
 	}
 	return &l, nil

@@ -19,8 +19,8 @@ type Identity struct {
 	Provided signal.Mask
 	// Windows is classify.windows: the most windows that a safety signal reads of a long text by default.
 	Windows int
-	// Origins are the origins that the scores of signals about attacks speak for, and Reads those that are read at all. A kind
-	// without an entry has signal.DefaultOrigins.
+	// Origins are the origins that the scores of signals about attacks speak for, and Reads those
+	// that are read at all. A kind without an entry has signal.DefaultOrigins.
 	Origins, Reads map[signal.Kind]signal.Origins
 	// HeaderWords are the values that rules compare each header with, by canonical name.
 	HeaderWords map[string][]string
@@ -31,7 +31,8 @@ type Identity struct {
 // selected reports a kind that reads only some windows of a long text, as many as classify.windows says.
 func selected(k signal.Kind) bool { return k == signal.PII || signal.DefaultOrigins(k) != 0 }
 
-// OriginsOf returns the origins that the score of a kind speaks for; 0 for a kind that knows no origins.
+// OriginsOf returns the origins that the score of a kind speaks for; 0 for a kind that knows no
+// origins.
 func (id *Identity) OriginsOf(k signal.Kind) signal.Origins {
 	if o, ok := id.Origins[k]; ok {
 		return o

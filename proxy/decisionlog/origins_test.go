@@ -16,8 +16,10 @@ func origins(o ...signal.Origin) signal.Origins { return signal.OriginsOf(o...) 
 func reading(speaks, reads signal.Origins) Identity {
 	return Identity{
 		Provided: signal.MaskOf(signal.Jailbreak),
-		Origins:  map[signal.Kind]signal.Origins{signal.Jailbreak: speaks}, //nolint:exhaustive // one kind is looked at
-		Reads:    map[signal.Kind]signal.Origins{signal.Jailbreak: reads},  //nolint:exhaustive // one kind is looked at
+		//nolint:exhaustive // one kind is looked at
+		Origins: map[signal.Kind]signal.Origins{signal.Jailbreak: speaks},
+		//nolint:exhaustive // one kind is looked at
+		Reads: map[signal.Kind]signal.Origins{signal.Jailbreak: reads},
 	}
 }
 

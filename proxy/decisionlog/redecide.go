@@ -93,7 +93,10 @@ func (r *recall) remember(l *Entry) {
 	if l.Prompt != nil && len(l.Request.Contexts) == 0 { // what contexts say is not in the log
 		r.text.LastUser = l.Prompt.LastUser
 		for _, s := range l.Prompt.Segments {
-			r.text.Segments = append(r.text.Segments, signal.Segment{Role: s.Role, Text: s.Text, Origin: originOf(s.Origin)})
+			r.text.Segments = append(r.text.Segments, signal.Segment{
+				Role: s.Role, Text: s.Text,
+				Origin: originOf(s.Origin),
+			})
 		}
 	}
 	id, named := r.Identity, r.Program.Origins()

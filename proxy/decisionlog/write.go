@@ -107,7 +107,8 @@ func (id *Identity) SignalOf(k signal.Kind, v *signal.Value) Signal {
 	if signal.DefaultOrigins(k) != 0 {
 		out.noteOrigins(id, k, v)
 	}
-	if !finite(out.Score, out.Probs) || !finiteVerdicts(v.Verdicts) { // rules take it for failed; JSON has no number for it
+	// rules take it for failed; JSON has no number for it
+	if !finite(out.Score, out.Probs) || !finiteVerdicts(v.Verdicts) {
 		return Signal{State: "unknown", Reason: string(signal.ReasonInvalid), Source: v.Source, Definition: out.Definition, Ms: out.Ms}
 	}
 	return out

@@ -104,8 +104,8 @@ func Score(k signal.Kind, label string, in Range) (l *Leaf, ok bool) {
 	return newLeaf(k, t), !t.empty()
 }
 
-// ScoreOf tests the score of what a signal says of the given origins, which are some: the greatest of its verdicts about
-// them, 0 without one. ok is false when no number of [0,1] lies in the range.
+// ScoreOf tests the score of what a signal says of the given origins, which are some: the greatest
+// of its verdicts about them, 0 without one. ok is false when no number of [0,1] lies in the range.
 func ScoreOf(k signal.Kind, origins signal.Origins, in Range) (l *Leaf, ok bool) {
 	t := &interval{subject: ofScore, kind: k, in: in, origins: origins}
 	return newLeaf(k, t), !t.empty()
@@ -191,7 +191,8 @@ func (t *interval) over(in Range) *interval {
 
 // comparable reports that both tests look at one number.
 func (t *interval) comparable(o *interval) bool {
-	return o.subject == t.subject && o.kind == t.kind && o.label == t.label && o.origins == t.origins
+	return o.subject == t.subject && o.kind == t.kind && o.label == t.label &&
+		o.origins == t.origins
 }
 
 func (t *interval) implies(other predicate) bool {

@@ -185,9 +185,9 @@ func partialOf(v *signal.Value, origins signal.Origins) bool {
 	return false
 }
 
-// StateOf returns the state in which conditions see a value. One that is known and of which a score is not
-// a number has failed: comparisons with it are all false, and a broken model output must not read as
-// a clean text.
+// StateOf returns the state in which conditions see a value. One that is known and of which a score
+// is not a number has failed: comparisons with it are all false, and a broken model output must not
+// read as a clean text.
 func StateOf(v *signal.Value) signal.State {
 	if v.State != signal.Known {
 		return v.State
@@ -206,7 +206,8 @@ func StateOf(v *signal.Value) signal.State {
 func Known(set *signal.Set) signal.Mask {
 	var m signal.Mask
 	for k := range signal.NumKinds {
-		if v := &set.Values[k]; StateOf(v) == signal.Known && !v.Partial && !partialOf(v, ^signal.Origins(0)) {
+		if v := &set.Values[k]; StateOf(v) == signal.Known && !v.Partial &&
+			!partialOf(v, ^signal.Origins(0)) {
 			m |= 1 << k
 		}
 	}

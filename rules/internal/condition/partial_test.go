@@ -61,9 +61,15 @@ func TestAPartialVerdictIsAboutItsOrigin(t *testing.T) {
 	t.Parallel()
 	user, data := signal.OriginsOf(signal.OriginUser), signal.OriginsOf(signal.OriginData)
 	var set signal.Set
-	set.Values[signal.Injection] = signal.Value{State: signal.Known, Partial: true, Score: 0.2, Verdicts: []signal.Verdict{
-		{Origin: signal.OriginUser, Score: 0.9}, {Origin: signal.OriginData, Score: 0.2, Partial: true},
-	}}
+	set.Values[signal.Injection] = signal.Value{
+		State: signal.Known, Partial: true, Score: 0.2,
+		Verdicts: []signal.Verdict{
+			{Origin: signal.OriginUser, Score: 0.9}, {
+				Origin: signal.OriginData, Score: 0.2,
+				Partial: true,
+			},
+		},
+	}
 	for name, c := range map[string]struct {
 		origins signal.Origins
 		in      Range
@@ -74,7 +80,10 @@ func TestAPartialVerdictIsAboutItsOrigin(t *testing.T) {
 		"a part that may hold more":            {data, AtLeast(0.5), Unknown},
 		"a part that holds enough":             {data, AtLeast(0.1), True},
 		"both, where one holds enough":         {user | data, AtLeast(0.5), True},
-		"an origin without text":               {signal.OriginsOf(signal.OriginModel), AtLeast(0.1), False},
+		"an origin without text": {
+			signal.OriginsOf(signal.OriginModel),
+			AtLeast(0.1), False,
+		},
 	} {
 		l, _ := ScoreOf(signal.Injection, c.origins, c.in)
 		if got := l.Eval(&set); got != Exactly(c.want) {

@@ -53,8 +53,8 @@ func Labelled(labels []string, scores map[string]float64) signal.Value {
 	return v
 }
 
-// Attack makes a known value about attacks, of which the user's text has one score and data another; the first is that
-// of the value.
+// Attack makes a known value about attacks, of which the user's text has one score and data
+// another; the first is that of the value.
 func Attack(user, data float64) signal.Value {
 	return signal.Value{State: signal.Known, Score: user, Verdicts: []signal.Verdict{
 		{Origin: signal.OriginUser, Score: user}, {Origin: signal.OriginData, Score: data},
@@ -89,7 +89,13 @@ func Values(k signal.Kind) []signal.Value {
 		for _, x := range []float64{0.1, 0.2, 0.4, 0.6, 0.7, 0.9, 0.95} {
 			out = append(out, signal.Value{State: signal.Known, Score: x})
 		}
-		for _, pair := range [][2]float64{{0.1, 0.1}, {0.1, 0.95}, {0.6, 0.2}, {0.95, 0.1}, {0.95, 0.9}} {
+		for _, pair := range [][2]float64{
+			{0.1, 0.1},
+			{0.1, 0.95},
+			{0.6, 0.2},
+			{0.95, 0.1},
+			{0.95, 0.9},
+		} {
 			out = append(out, Attack(pair[0], pair[1]))
 		}
 	case signal.PII:

@@ -13,7 +13,8 @@ func UseKeys() []string {
 // ConditionKeys are the keys of a condition.
 func ConditionKeys() []string {
 	return []string{
-		"all", "any", "not", "condition", "domain", "intent", "keyword", "jailbreak", "injection", "pii", "complexity", "factcheck",
+		"all", "any", "not", "condition", "domain", "intent", "keyword", "jailbreak", "injection",
+		"pii", "complexity", "factcheck",
 		"language", "cache", "role", "tenant", "tokens", "context_tokens", "model", "has", "header", "session",
 	}
 }
