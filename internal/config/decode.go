@@ -153,6 +153,12 @@ func (d *decoder) table(n *yaml.Node, v reflect.Value, path string) {
 }
 
 func (d *decoder) sequence(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" && v.Type().Elem().Kind() == reflect.String {
+		one := reflect.MakeSlice(v.Type(), 1, 1) // a word where a list of words may stand, as in rules
+		d.decode(n, one.Index(0), path)
+		v.Set(one)
+		return
+	}
 	if n.Kind != yaml.SequenceNode {
 		hint := ""
 		if n.Kind == yaml.MappingNode && v.Type().Elem().Kind() == reflect.Struct {

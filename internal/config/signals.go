@@ -3,9 +3,11 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,6 +66,12 @@ func (c *checker) classify() Catalog {
 	for _, path := range []*string{&k.Library, &k.ProviderLibrary, &k.EngineCache} {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(c.dir, *path)
+		}
+	}
+	if k.Library != "" {
+		if _, err := os.Stat(k.Library); errors.Is(err, fs.ErrNotExist) {
+			c.warn("classify.library", "there is no file %s on this machine: without it no model runs, "+
+				"and routes that block on what models say refuse every request", k.Library)
 		}
 	}
 	c.oneOf("classify.isolation", k.Isolation, IsolationNone, IsolationProcess)

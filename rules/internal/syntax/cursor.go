@@ -234,7 +234,7 @@ func (c Cursor) Words(what string, check func(at Cursor, word string)) []string 
 	}
 	var out []string
 	for _, i := range items {
-		s, ok := i.Word("a " + what)
+		s, ok := i.Word(article(what))
 		switch {
 		case !ok:
 		case slices.Contains(out, s):
@@ -245,6 +245,14 @@ func (c Cursor) Words(what string, check func(at Cursor, word string)) []string 
 		}
 	}
 	return out
+}
+
+// article puts "a" or "an" before a word.
+func article(what string) string {
+	if strings.ContainsRune("aeiou", rune(what[0])) {
+		return "an " + what
+	}
+	return "a " + what
 }
 
 // Bool reads true or false.
