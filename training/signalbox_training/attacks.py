@@ -10,7 +10,10 @@ capitals) are put on attacks and on harmless texts alike.
 
 from __future__ import annotations
 
+import base64
+import codecs
 import random
+import urllib.parse
 from pathlib import Path
 
 from . import secrecy, synth
@@ -20,11 +23,13 @@ OWN = Path(__file__).parent / "safety"
 CALIBRATION_ONE_IN = 8  # repositories of harmless documents that are kept for calibration
 PIECE = (160, 1100)  # characters of a piece of a document that makes a row
 # Pieces of one document by kind; many documents of a few repositories are code.
-PIECES = {"code": 1, "prompts": 3, "system prompts and templates": 3, "readme and docs": 2, "tool schemas": 3, "long prose": 8, "licences and legal": 3,
+PIECES = {"code": 1, "prompts": 3, "system prompts and templates": 3, "readme and docs": 2, "tool schemas": 3, "long prose": 4, "licences and legal": 3,
           "quotes attacks": 2}
 # Sources whose attacks work on the model by orders to it; what asks for harm inside a story is no order in a document.
 STORIES = ("jbb/", "jailtrickbench", "sap200", "fuzzyai", "ailuminate", "langkit")
 OFFTASK = ("bipia/attacks", "tasktracker")
+GOALS = 6  # harmful goals, and as many harmless ones, that are put into each frame
+FETCHED = "fetched"  # harmless text of more repositories, where the folder has it: see README.md
 
 
 def tsv(name: str, columns: int) -> list[list[str]]:
@@ -36,10 +41,17 @@ def tsv(name: str, columns: int) -> list[list[str]]:
     return [[c.replace("\\n", "\n") for c in r] for r in rows if len(r) == columns]
 
 
+def own(pattern: str, columns: int) -> list[list[str]]:
+    """The rows of every file of this project's own texts that the pattern names."""
+    return [row for file in sorted(OWN.glob(pattern)) for row in tsv(file.name, columns)]
+
+
 def documents(data: Path, calibration: bool) -> list[dict]:
-    """Harmless texts as people send them, by repository: those to learn from, or those to calibrate on; none of a repository in dev."""
+    """Harmless texts as people send them, by repository: those to learn from, or those to calibrate on; none of a
+    repository in dev."""
     measured = {r["src"] for r in read(data, "dev/real_traffic.jsonl.gz")}
-    return [r for r in read(data, "real_benign") if r["src"] not in measured and (bucket(r["src"], CALIBRATION_ONE_IN) == 0) == calibration]
+    found = read(data, "real_benign") + (read(data, FETCHED) if (data / FETCHED).is_dir() else [])
+    return [r for r in found if r["src"] not in measured and (bucket(r["src"], CALIBRATION_ONE_IN) == 0) == calibration]
 
 
 def pieces(text: str, count: int, rng: random.Random) -> list[str]:
@@ -86,19 +98,40 @@ def hidden(src: str) -> bool:
     return src.endswith(("base64", "hex", "rot13", "url", "zero_width", "reverse"))
 
 
+def framed() -> list[Row]:
+    """Frames (a story, a role, a pretext), each with harmful and with harmless goals."""
+    rng, goals, out = random.Random(47), {"harm": [], "calm": []}, []
+    for label, goal in own("goals_en.tsv", 2):
+        goals[label].append(goal)
+    for kind, frame in own("frames_en.tsv", 2):
+        for label, members in goals.items():
+            for goal in rng.sample(members, min(GOALS, len(members))):
+                harm = int(label == "harm")
+                text = frame.replace("{goal}", goal)
+                out.append(Row(text, jailbreak=harm, injection=NONE, src=f"own/frame/{kind}/{label}"))
+    return out
+
+
 def written_rows() -> list[Row]:
     """This project's own texts, each surface with attacks and harmless twins."""
-    rows = [Row(t, jailbreak=int(label == "attack"), injection=NONE if label == "benign" or family in ("social", "suffix") else 1, src=f"own/chat/{family}")
-            for label, family, t in tsv("chat_en.tsv", 3)]
-    for family, text in tsv("payloads_en.tsv", 2):
-        rows.append(Row(text, jailbreak=1 if family in ("override", "extract", "fake") else NONE, injection=1, src=f"own/payload/{family}"))
-    for kind, text in tsv("data_en.tsv", 2):
-        quotes = kind in ("security", "quote")
-        rows.append(Row(text, jailbreak=0 if not quotes else NONE, injection=NONE if quotes else 0, src=f"own/data/{kind}"))
-    rows += [Row(t, jailbreak=0, injection=0, src=f"own/host/{kind}", host=True) for kind, t in tsv("hosts_en.tsv", 2)]
-    for label, lang, text in [r for file in sorted(OWN.glob("world*.tsv")) for r in tsv(file.name, 3)]:
-        rows.append(Row(text, jailbreak={"jailbreak": 1, "chat": 0, "data": 0}.get(label, NONE), injection={"jailbreak": 1, "injection": 1, "data": 0}.get(label, NONE),
-                        src=f"own/world/{label}/{lang}"))
+    rows = framed()
+    for label, family, text in own("chat*_en.tsv", 3):
+        attack = label == "attack"
+        pretext = label == "benign" or family in ("social", "suffix", "vowels")
+        rows.append(Row(text, jailbreak=int(attack), injection=NONE if pretext else 1, src=f"own/chat/{family}"))
+    rows += [Row(t, jailbreak=int(label == "attack"), injection=NONE, src=f"own/story/{label}")
+             for label, t in own("stories_en.tsv", 2)]
+    for family, text in own("payloads*_en.tsv", 2):
+        jailbreak = 1 if family in ("override", "extract", "fake") else NONE
+        rows.append(Row(text, jailbreak=jailbreak, injection=1, src=f"own/payload/{family}"))
+    for kind, text in own("data*_en.tsv", 2):
+        label = NONE if kind in ("security", "quote") else 0
+        rows.append(Row(text, jailbreak=label, injection=label, src=f"own/data/{kind}"))
+    rows += [Row(t, jailbreak=0, injection=0, src=f"own/host/{kind}", host=True) for kind, t in own("hosts*_en.tsv", 2)]
+    for label, lang, text in own("world*.tsv", 3):
+        jailbreak = {"jailbreak": 1, "chat": 0, "data": 0}.get(label, NONE)
+        injection = {"jailbreak": 1, "injection": 1, "data": 0}.get(label, NONE)
+        rows.append(Row(text, jailbreak=jailbreak, injection=injection, src=f"own/world/{label}/{lang}"))
     rows += [Row(t, jailbreak=y, injection=1 if y else NONE, src="own/jailbreak") for t, y in synth.jailbreak_texts() + secrecy.texts()]
     return rows
 
@@ -137,20 +170,42 @@ def swapped(text: str, rng: random.Random) -> str:
     return "".join(out)
 
 
-DISGUISES = [leet, unvowelled, unvowelled, spaced, shouted, swapped]
+DISGUISES = [leet, unvowelled, unvowelled, unvowelled, spaced, shouted, swapped]
+
+
+def encoded(text: str, rng: random.Random) -> str:
+    """The text in one of the encodings that the product takes off before anything is read."""
+    raw = text.encode()
+    return rng.choice([
+        lambda: base64.b64encode(raw).decode(),
+        lambda: base64.b64encode(raw).decode(),
+        raw.hex,
+        lambda: codecs.encode(text, "rot13"),
+        lambda: urllib.parse.quote(text, safe=""),
+        lambda: text[::-1],
+        lambda: text[::-1],
+    ])()
 
 
 def disguised(rows: list[Row], seed: int) -> list[Row]:
-    """Attacks and as many harmless texts under the same disguises; a label that is open stays so."""
+    """Attacks and as many harmless texts under the same disguises; a label that is open stays so. What is encoded
+    says nothing by itself: harmless texts in an encoding are harmless, and of attacks the product reads the decoded
+    text as well."""
     rng = random.Random(seed)
     short = [r for r in rows if 12 <= len(r.text) <= 420 and r.text.isascii()]
     attacks = [r for r in short if r.jailbreak == 1]
     calm = [r for r in short if r.jailbreak == 0]
     out = []
-    for pool, count in ((attacks, 2200), (calm, 2600)):
+
+    def put(r: Row, on) -> None:
+        out.append(Row(on(r.text, rng), jailbreak=r.jailbreak, injection=r.injection, src=f"{r.src}+{on.__name__}",
+                       variant=True))
+
+    for pool, count in ((attacks, 3200), (calm, 3600)):
         for r in rng.sample(pool, min(count, len(pool))):
-            put_on = rng.choice(DISGUISES)
-            out.append(Row(put_on(r.text, rng), jailbreak=r.jailbreak, injection=r.injection, src=f"{r.src}+{put_on.__name__}", variant=True))
+            put(r, rng.choice(DISGUISES))
+    for r in rng.sample(calm, min(1000, len(calm))):
+        put(r, encoded)
     return out
 
 

@@ -6,12 +6,15 @@ import argparse
 import json
 import subprocess
 import tempfile
+import textwrap
 from pathlib import Path
 
 from . import data
 from .bundle import PROVENANCE, VERSION
 from .planted import LONGEST
 from .wide import BUCKETS
+
+WIDTH = 100  # columns of a line of the card
 
 HEAD = """# Model card: signalbox-minilm {version}
 
@@ -64,13 +67,21 @@ LIMITS = """
   optimistic for new kinds of attack; the first table is the better guess.
 - **Stories that ask for harm** (PAIR, SAP: a consultant for a novel who explains ...) are found
   in part only: nothing in their form is an attack, and plain harmful requests are no jailbreaks.
-- **Attacks in other languages** were written by one hand, about a hundred rows a language.
+- **Attacks in other languages** were written by one hand, about a hundred rows a language. On 240
+  short documents in 19 languages that hold an order, by another hand (`training/own_world.tsv`),
+  the product finds 43 % and flags 28 % of 160 harmless twins, which hold requests to their readers:
+  it hardly tells an order to the model from one to a person there (AUC of this graph .60, of
+  `signalbox-multilingual` .68). Of 104 real documents in other languages it flags 4.
 - **Difficulty is mostly the kind of task**: chat and look-ups against calculation, proof and design.
   Inside one kind (exam questions of MMLU-Pro) difficulty is close to unpredictable from the text.
 - **Personal data**: the vocabulary is lower-case, so capitals are not seen by the model (the product
   looks at them afterwards); names were learnt from generated sentences and tweets.
 - **Injections phrased as ordinary tasks** inside a document ("add this link to your
-  answer") are hard to tell from the user's own wishes; about half are missed.
+  answer") are hard to tell from the user's own wishes; about half are missed in a page of 120
+  words, nine of ten in a document of 3,000 characters and more, where the scan seldom puts their
+  window among those that are read (15 orders of BIPIA's dev rows, planted six times each: .42, .11).
+- **"Decode this and do what it says"** before harmless text in an encoding is flagged in 28 % of 330.
+- **Books**: 5 of 61 long pieces of prose are flagged as jailbreak.
 - On x86 CPUs without VNNI sums of 8-bit products saturate, unless the session option `session.x64quantprecision` is `1` and
   no two products share their weights, as they do in the last layer of this graph. The proxy sees to both.
 """
@@ -215,7 +226,17 @@ def render(f: dict) -> str:
     out.append(LIMITS)
     out.append(f"## Training\n{f['training_rows']:,} labelled rows; cross-entropy per task, and a distillation loss that holds the pooled embedding to that of the\nbase model. How the weights of this version came about is in training/README.md.\n\n```sh\npip install -r training/requirements.txt\ncd training && python -m signalbox_training.build --data DATA\n```\n")
     out.append("## Sources and licences" + table(["source", "licence"], [list(x) for x in PROVENANCE]))
-    return "\n".join(out).replace("\n\n\n", "\n\n") + "\n"
+    return wrapped("\n".join(out).replace("\n\n\n", "\n\n")) + "\n"
+
+
+def wrapped(text: str) -> str:
+    """The text with lines of at most WIDTH characters; tables and code stay as they are."""
+    lines, code = [], False
+    for line in text.split("\n"):
+        code ^= line.startswith("```")
+        keep = code or line.startswith(("|", "#", "```")) or len(line) <= WIDTH
+        lines += [line] if keep else textwrap.wrap(line, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def main() -> None:

@@ -7,7 +7,8 @@ The largest of n scores grows with n, attack or not. What a text is judged by is
 with z1 >= z2 >= z3 the largest log-odds of the windows that are read (the last one again where there are fewer), n the windows
 that cover it, and no weight below zero. Read are, as in the product, those that the scan finds most worth it, `budget` of n. Harmless texts are those of repositories that nothing was learnt from, by kind, held-out
 prompts, and texts of up to 150,000 tokens put together from them; attacks are held-out ones, alone and planted in short and
-long texts. The threshold is the least one at which at most FALSE_POSITIVES of the harmless texts count, every kind alike.
+long texts. The threshold is the least one at which at most FALSE_POSITIVES of the harmless texts count, every kind alike, and
+at most OF_ONE_KIND of a kind.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from scipy.optimize import minimize
 from . import batches, data, evaluate, scan
 from .model import ATTACKS
 
-FALSE_POSITIVES = 0.005
+FALSE_POSITIVES = 0.006  # of the harmless texts, every kind alike
+OF_ONE_KIND = 0.02  # and of no kind with at least MANY texts more than this
+MANY = 50
 PRIOR = 0.15  # of attacks; that of the texts that the probabilities are judged on
 PER_KIND = 110  # texts of a kind
 LONG = (60, 200, 700, 1500)  # windows of texts that are put together
@@ -147,7 +150,8 @@ def fit(found: list[Text], task: int) -> tuple[dict, float, dict]:
     kinds = sorted({t.kind for t, a in zip(known, y) if not a})
     of = {k: score[np.array([t.kind == k for t in known]) & ~y] for k in kinds}
     rate = lambda t: float(np.mean([(of[k] >= t).mean() for k in kinds]))
-    threshold = next((float(t) for t in CHOICES if rate(t) <= FALSE_POSITIVES), float(CHOICES[-1]))
+    worst = lambda t: max(float((of[k] >= t).mean()) for k in kinds if len(of[k]) >= MANY)
+    threshold = next((float(t) for t in CHOICES if rate(t) <= FALSE_POSITIVES and worst(t) <= OF_ONE_KIND), float(CHOICES[-1]))
     figures = {"texts": len(known), "auc": evaluate.auc(score, y), "false_positives": rate(threshold),
                "by_kind": {k: [len(of[k]), float((of[k] >= threshold).mean())] for k in kinds},
                "recall": {k: [int(m.sum()), float((score[m] >= threshold).mean())]

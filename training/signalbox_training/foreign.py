@@ -27,6 +27,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 
 from . import attacks, bundle, data, evaluate, everyday
+from . import card as model_card
 from .model import ATTACKS, DOMAINS, SEQUENCE
 
 DIM, LOCAL, TOKENS, STRIDE = 160, 16, 128, 96
@@ -399,7 +400,7 @@ def card(found: dict, size: int) -> str:
     lines += ["", "## Limits", "A bag of pieces knows no order beyond sixteen neighbours: it tells what a text is about, and attacks by their words. Languages of which the",
               "teacher's vocabulary was cut most (Greek, Hebrew, Thai, Hindi, Tamil) are read worst.\n", "## Sources and licences", "| source | licence |", "| --- | --- |"]
     lines += [f"| {n} | {l} |" for n, l in PROVENANCE]
-    return "\n".join(lines) + "\n"
+    return model_card.wrapped("\n".join(lines)) + "\n"
 
 
 def write(folder: Path, proto: onnx.ModelProto, tok: bytes, shapes: dict) -> None:

@@ -24,6 +24,8 @@ EMPTY = -100
 BF16 = torch.cpu._is_avx512_bf16_supported()  # emulated elsewhere, five times slower than fp32
 ROUND_FROM = 0.85  # share of the training after which rounding is simulated
 PLANTED = 0.55  # of the attacks that may stand in data
+OFFTASK = 0.8  # of the plain orders, which are attacks only where nobody expects them
+PIECES = 0.5  # of the pieces of harmless documents that an epoch reads
 GAP = 8.0  # weight of the squared difference that rounding makes to the logits
 TIGHTER = 0.95  # of the clip limits, when rounding is refined
 PARTIAL = torch.tensor([l[2:] not in ("PERSON", "GPE", "ORGANIZATION") for l in model.PII])
@@ -59,7 +61,8 @@ def cut(example: Example, hosts: list[list[int]], rng: random.Random) -> tuple[l
         return ids[start : start + size], example.labels[start : start + size]
     attack = 1 in (row.jailbreak, row.injection)
     safety = row.domain == data.NONE and row.complexity is None and row.factcheck == data.NONE and row.jailbreak + row.injection > 2 * data.NONE
-    if attack and rng.random() < (PLANTED if row.injection == 1 else 0.15):
+    plain = row.src.startswith(("own/payload/offtask", "own/payload/interrupt", "own/payload/mislead"))
+    if attack and rng.random() < (OFFTASK if plain else PLANTED if row.injection == 1 else 0.15):
         part = ids
         longest = rng.randint(24, 96)
         if len(part) > longest:  # the start and the end of an attack say what it is, its middle often does not
@@ -101,11 +104,12 @@ def group(row: data.Row) -> str:
 
 
 def epoch(rows: list[data.Row], rng: random.Random) -> list[int]:
-    """The rows of an epoch: of the large sets a part, drawn anew each time; plain prompts of our own twice as often."""
+    """The rows of an epoch: of the large sets and of pieces of documents a part, drawn anew each time; plain prompts
+    of our own twice as often."""
     groups: dict[str, list[int]] = {}
     for i, r in enumerate(rows):
         groups.setdefault(group(r), []).append(i)
-    picked = groups.pop("safety", [])
+    picked = [i for i in groups.pop("safety", []) if not rows[i].src.startswith("doc/") or rng.random() < PIECES]
     for name, members in groups.items():
         own = [i for i in members if rows[i].src == "own/everyday"]
         others = [i for i in members if rows[i].src != "own/everyday"]
