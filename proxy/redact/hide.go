@@ -152,10 +152,12 @@ func (h *hider) rewrite() ([]byte, error) {
 			if worth(p.kind, value) {
 				v.mentions.add(p.secret, value)
 				v.mentions.add(p.secret, spoken)
+				v.mentions.add(p.secret, string(quote(spoken))) // as the arguments of a call spell it
 			}
 		}
 	}
 	v.mentions.ready()
+	h.mentionedOverParts()
 	if err := walk(h.req.Raw, h.visit); err != nil {
 		return nil, err
 	}
@@ -297,8 +299,11 @@ func (f *found) part(text string) []piece {
 			break
 		}
 		q := p
-		if q.start < at {
+		switch {
+		case q.start < at:
 			q.secret = &secret{}
+		case q.end > end: // the line break comes from joining the parts
+			q.respell(f.text[q.start:end] + " " + f.text[end+1:q.end])
 		}
 		q.start, q.end = max(q.start, at)-at, min(q.end, end)-at
 		out = append(out, q)
@@ -306,27 +311,50 @@ func (f *found) part(text string) []piece {
 	return out
 }
 
-// mentioned adds the mentions of known values between the pieces of a text.
-func (h *hider) mentioned(text string, pieces []piece) []piece {
-	m := &h.keeper.vault.mentions
-	out, known := slices.Clip(pieces), pieces
-	for from := 0; ; {
-		start, end, s := m.find(text, from)
-		if s == nil {
-			break
-		}
-		for len(known) > 0 && known[0].end <= start {
-			known = known[1:]
-		}
-		if len(known) > 0 && known[0].start < end {
-			from = known[0].end
+// mentionedOverParts adds the mentions in the texts that are joined from parts: one may reach over a
+// break, and no part alone shows it.
+func (h *hider) mentionedOverParts() {
+	done := make(map[string]bool)
+	for i := range h.req.Messages {
+		m := &h.req.Messages[i]
+		if !m.Content.Present() || h.req.Raw[m.Content.Start] != '[' || done[m.Text] {
 			continue
 		}
-		out = append(out, piece{start: start, end: end, secret: s})
-		from = end
+		done[m.Text] = true
+		f := h.texts[m.Text]
+		if f == nil {
+			f = &found{text: m.Text} // nothing has to be found in it: it is not in the order
+			h.texts[m.Text] = f
+		}
+		f.spans = h.mentioned(f.text, f.spans)
 	}
+}
+
+// mentioned adds the mentions of known values between the pieces of a text. What stands on either side of
+// a piece is a word of its own once the piece is replaced, so each gap is searched by itself.
+func (h *hider) mentioned(text string, pieces []piece) []piece {
+	out := slices.Clip(pieces)
+	at := 0
+	for _, p := range pieces {
+		out = h.mentionedIn(text[at:p.start], at, out)
+		at = p.end
+	}
+	out = h.mentionedIn(text[at:], at, out)
 	slices.SortFunc(out, func(a, b piece) int { return cmp.Compare(a.start, b.start) })
 	return out
+}
+
+// mentionedIn appends the mentions in a gap, which stands at an offset of its text.
+func (h *hider) mentionedIn(gap string, offset int, out []piece) []piece {
+	for from := 0; ; {
+		start, end, s := h.keeper.vault.mentions.find(gap, from)
+		if s == nil {
+			return out
+		}
+		s.respell(gap[start:end])
+		out = append(out, piece{start: offset + start, end: offset + end, secret: s})
+		from = end
+	}
 }
 
 // verify checks the rewritten request: every text was met, and no value is left in any.

@@ -294,3 +294,32 @@ func TestHidingTakesTimeInProportionToTheText(t *testing.T) {
 		})
 	}
 }
+
+func TestAValueComesBackOnOneLine(t *testing.T) {
+	const answer = `{"choices":[{"message":{"content":"To [ADDRESS_1]."}}]}`
+	for name, tt := range map[string]struct{ messages, want string }{
+		"found on one line elsewhere":     {`{"role":"user","content":"1 Elm St\nSpringfield, or 1 ELM ST SPRINGFIELD"}`, `To 1 ELM ST SPRINGFIELD.`},
+		"written over two parts":          {`{"role":"user","content":[{"type":"text","text":"at 1 Elm St"},{"type":"text","text":"Springfield."}]}`, `To 1 Elm St Springfield.`},
+		"written over two lines alone":    {`{"role":"user","content":"at 1 Elm St\nSpringfield."}`, `To 1 Elm St\nSpringfield.`},
+		"mentioned over two parts":        {`{"role":"user","content":"1 Elm St\nSpringfield"},{"role":"user","content":[{"type":"text","text":"at 1 ELM ST"},{"type":"text","text":"SPRINGFIELD."}]}`, `To 1 ELM ST SPRINGFIELD.`},
+		"mentioned in a call, as JSON":    {`{"role":"user","content":"1 Elm St\nSpringfield"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":\"1 ELM ST\\nSPRINGFIELD\"}"}}]}`, `To 1 Elm St\nSpringfield.`},
+		"mentioned on one line in a call": {`{"role":"user","content":"1 Elm St\nSpringfield"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":\"1 Elm St Springfield\"}"}}]}`, `To 1 Elm St Springfield.`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, v := hide(t, `{"model":"auto","messages":[`+tt.messages+`]}`)
+			if strings.Contains(strings.ToLower(string(out.Raw)), "springfield") {
+				t.Errorf("a value is left in %s", out.Raw)
+			}
+			if got := string(v.Body().Feed([]byte(answer))); !strings.Contains(got, `"`+tt.want+`"`) {
+				t.Errorf("restored to %s", got)
+			}
+		})
+	}
+}
+
+func TestAWordBesideAHiddenValueIsAWord(t *testing.T) {
+	out, _ := hide(t, `{"model":"auto","messages":[{"role":"user","content":"JOSÉJosé"}]}`)
+	if got := out.Messages[0].Text; got != "[PERSON_1][PERSON_1]" {
+		t.Errorf("hidden as %q", got)
+	}
+}

@@ -25,7 +25,7 @@ type Vault struct {
 // secret is a value and its placeholder.
 type secret struct {
 	placeholder string
-	value       string // as first written
+	value       string // as first written, on one line if it is anywhere
 	quoted      []byte // value inside a JSON string
 	nested      []byte // value inside a JSON string inside a JSON string
 }
@@ -109,9 +109,10 @@ func (k *keeper) keep(kind, value string) *secret {
 	name := nameOf(kind)
 	key := name + "\x00" + canonical(kind, value)
 	if s, ok := k.byKey[key]; ok {
+		s.respell(value)
 		return s
 	}
-	s := &secret{value: value}
+	s := &secret{}
 	for s.placeholder == "" {
 		k.next[name]++
 		p := "[" + name + "_" + strconv.Itoa(k.next[name]) + "]"
@@ -119,8 +120,7 @@ func (k *keeper) keep(kind, value string) *secret {
 			s.placeholder = p
 		}
 	}
-	s.quoted = quote(value)
-	s.nested = quote(string(s.quoted))
+	s.spell(value)
 	k.byKey[key] = s
 	v := k.vault
 	v.secrets[s.placeholder] = s
@@ -130,6 +130,25 @@ func (k *keeper) keep(kind, value string) *secret {
 	}
 	return s
 }
+
+// spell sets what stands in the place of the placeholder.
+func (s *secret) spell(value string) {
+	s.value = value
+	s.quoted = quote(value)
+	s.nested = quote(string(s.quoted))
+}
+
+// respell takes another spelling of a value that is written over several lines, unless that one is too.
+// An answer names a value within a line, where a break would tear it apart. It is for the time before
+// the vault is handed out.
+func (s *secret) respell(value string) {
+	if strings.ContainsAny(s.value, lineBreaks) && !strings.ContainsAny(value, lineBreaks+`\`) {
+		s.spell(value)
+	}
+}
+
+// lineBreaks are the characters that end a line. A backslash may spell one in the arguments of a call.
+const lineBreaks = "\n\v\f\r\u0085\u2028\u2029"
 
 // quote returns s as the inside of a JSON string.
 func quote(s string) []byte {
