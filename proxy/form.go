@@ -7,10 +7,10 @@ import (
 	"signalbox/internal/openai"
 )
 
-// formed reports whether the answer's text has a form to keep, which a marker would break: JSON, or what
-// vLLM calls guided decoding or structured outputs. A client may loosen annotate by it, so only what a model
-// server of this API takes for a form counts: a member of another API, an empty one or one of a wrong type
-// does not.
+// formed reports whether the answer's text has a form to keep, which a marker would break: JSON, or
+// what vLLM calls guided decoding or structured outputs. A client keeps markers out of the text by
+// it, so only what a model server of this API takes for a form counts: a member of another API, an
+// empty one or one of a wrong type does not.
 func formed(req *openai.Request) bool {
 	if structured(req.Field("structured_outputs")) {
 		return true

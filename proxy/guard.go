@@ -155,13 +155,17 @@ func (d *decision) mode() guard.Mode {
 	return guard.Stricter(mode, asked)
 }
 
-// applies is what the engine makes of the mode: an answer that has a form to keep is not annotated.
+// applies is the mode that holds for the answer. Where a form has to be kept the operator may have
+// set a stricter one in place of annotate; never is it a looser one, for the client asks for the
+// form.
 func (d *decision) applies() guard.Mode {
 	mode := d.mode()
-	if mode == guard.Annotate && formed(d.request) {
-		return guard.Observe
+	if mode != guard.Annotate || !formed(d.request) {
+		return mode
 	}
-	return mode
+	// report is no mode: it leaves annotate.
+	instead, _ := guard.ParseMode(d.state.watch.opts.Structured)
+	return guard.Stricter(mode, instead)
 }
 
 // policyFor is the policy of a request in a mode. A client that asks for terminate gets what is stricter than
@@ -188,7 +192,7 @@ func (g *guarding) summarises() bool {
 
 // arm prepares the check of the answer to a request. It sets the header and the words for what is missing.
 func (o *outcome) arm(h http.Header) error {
-	mode := o.mode()
+	mode := o.applies()
 	if mode == guard.Off {
 		return nil
 	}
@@ -208,7 +212,7 @@ func (o *outcome) arm(h http.Header) error {
 	if st.watch.claims.Lacking() != "" {
 		o.lacking = append(o.lacking, lackGrounding)
 	}
-	h["X-Signalbox-Guard"] = []string{o.applies().String()}
+	h["X-Signalbox-Guard"] = []string{mode.String()}
 	o.guarding = &guarding{
 		engine: st.watch.engine(),
 		job:    guard.Job{Evidence: found, Question: question(req), Policy: st.watch.policyFor(req, mode), MayAnnotate: !formed(req)},

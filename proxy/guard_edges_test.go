@@ -121,7 +121,7 @@ func TestATerminateThatAClientAsksForEndsAtTheFirstFailure(t *testing.T) {
 func TestAnExplanationTellsTheModeThatApplies(t *testing.T) {
 	t.Parallel()
 	b := watched(t, "annotate", testkit.NewUpstream(t, testkit.Silent()))
-	for format, want := range map[string]string{"text": "annotate", "json_object": "observe"} {
+	for format, want := range map[string]string{"text": "annotate", "json_object": "annotate"} {
 		body := strings.Replace(ask("hi"), "{", `{"response_format":{"type":"`+format+`"},`, 1)
 		if got := b.post("/signalbox/v1/explain", guarded(body, towerFact)).body; !strings.Contains(got, `"guard":"`+want+`"`) {
 			t.Errorf("%s: %s", format, got)

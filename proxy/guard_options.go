@@ -26,6 +26,11 @@ type GuardOptions struct {
 	MaxHold option.Duration `yaml:"max_hold"`
 	// OnUnchecked is what becomes of a claim whose check was late or had no place in the queue: pass or block, which ends the answer. Default pass. Reloadable.
 	OnUnchecked string `yaml:"on_unchecked"`
+	// Structured is what annotate does with an answer that has a form to keep (`response_format`,
+	// guided decoding), in which a marker would break the form: report leaves the text alone and
+	// tells each failed claim in an `x_signalbox` member, of a chunk without text or of the body;
+	// terminate and hold treat such an answer in that mode. Default report. Reloadable.
+	Structured string `yaml:"structured"`
 	// Failures is how many claims must fail before terminate ends the answer, and before hold does instead of replacing them; 0: hold replaces each and terminate ends at the first. 0 to 1000. Default 1 for terminate, never for hold. Reloadable.
 	Failures int `yaml:"failures"`
 	// ToolResults makes the results of tools in the conversation evidence. Default true. Reloadable.
@@ -49,6 +54,7 @@ const (
 	markAsField   = "field"
 	uncheckedPass = "pass"
 	uncheckedStop = "block"
+	formReport    = "report"
 )
 
 // GuardModes are the modes, from the loosest to the strictest.
@@ -65,6 +71,8 @@ func GuardWords(key string) []string {
 		return []string{markAsText, markAsField}
 	case "on_unchecked":
 		return []string{uncheckedPass, uncheckedStop}
+	case "structured":
+		return []string{formReport, "terminate", "hold"}
 	}
 	return nil
 }
@@ -74,7 +82,7 @@ func GuardWords(key string) []string {
 func DefaultGuardOptions() GuardOptions {
 	return GuardOptions{
 		ActOn: GuardWords("act_on"), Marker: " [unverified]", MarkerAs: markAsText, MaxHold: option.Duration(400 * time.Millisecond),
-		OnUnchecked: uncheckedPass, ToolResults: true, Queue: 256,
+		OnUnchecked: uncheckedPass, Structured: formReport, ToolResults: true, Queue: 256,
 	}
 }
 
@@ -108,6 +116,7 @@ func (o GuardOptions) Validate() error {
 	}
 	word("marker_as", "marker_as", o.MarkerAs)
 	word("on_unchecked", "on_unchecked", o.OnUnchecked)
+	word("structured", "structured", o.Structured)
 	switch {
 	case o.Marker == "" || len(o.Marker) > maxMarker:
 		p.Addf("marker", "%d bytes are not between 1 and %d", len(o.Marker), maxMarker)

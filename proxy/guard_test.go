@@ -114,9 +114,10 @@ func hear(tb testing.TB, body string) said {
 func TestAnswersAreCheckedInEveryMode(t *testing.T) {
 	t.Parallel()
 	const whole = towerTrue + towerFalse + towerRest
+	const marked = towerTrue + towerFalse + " [unverified]" + towerRest
 	for mode, want := range map[string]struct{ text, whole, finish string }{
 		"observe":   {whole, whole, "stop"},
-		"annotate":  {towerTrue + towerFalse + " [unverified]" + towerRest, whole, "stop"}, // a whole answer is marked by its summary
+		"annotate":  {marked, marked, "stop"},
 		"terminate": {"", towerTrue + " ", "content_filter"},
 		"hold":      {towerTrue + " [unverified]" + towerRest, towerTrue + " [unverified]" + towerRest, "stop"},
 	} {
@@ -394,19 +395,56 @@ func TestAnEventThatIsTooLongToBeReadCutsTheStream(t *testing.T) {
 
 func TestJSONIsNeverAnnotatedInside(t *testing.T) {
 	t.Parallel()
-	for _, format := range []string{`"response_format":{"type":"json_object"}`, `"response_format":{"type":"json_schema","json_schema":{}}`, `"guided_regex":"a"`} {
-		up := testkit.NewUpstream(t, testkit.Stream(towerStream(towerTrue, towerFalse, towerRest)...))
-		b := watched(t, "annotate", up)
-		got := b.chat(guarded(strings.Replace(askStream("hi"), "{", "{"+format+",", 1), towerFact))
-		if heard := hear(t, got.body); heard.text != towerTrue+towerFalse+towerRest || got.header.Get("X-Signalbox-Guard") != "observe" {
-			t.Errorf("%s: guard %q: %q", format, got.header.Get("X-Signalbox-Guard"), heard.text)
+	for _, format := range []string{
+		`"response_format":{"type":"json_object"}`,
+		`"response_format":{"type":"json_schema","json_schema":{}}`,
+		`"guided_regex":"a"`, `"guided_grammar":"a"`, `"structured_outputs":{"choice":["a"]}`,
+	} {
+		for _, streamed := range []bool{true, false} {
+			up := testkit.NewUpstream(t, testkit.JSON(200, towerBody()))
+			body := ask("hi")
+			if streamed {
+				up.Next(testkit.Stream(towerStream(towerTrue, towerFalse, towerRest)...))
+				body = askStream("hi")
+			}
+			b := watched(t, "annotate", up)
+			got := b.chat(guarded(strings.Replace(body, "{", "{"+format+",", 1), towerFact))
+			heard := hear(t, got.body)
+			if heard.text != towerTrue+towerFalse+towerRest || heard.finish != "stop" {
+				t.Errorf("%s: ended with %q: %q", format, heard.finish, heard.text)
+			}
+			if mode := got.header.Get("X-Signalbox-Guard"); mode != "annotate" {
+				t.Errorf("%s: guard %q", format, mode)
+			}
+			if s := heard.guard; s == nil || s.Mode != "annotate" || len(s.Failed) != 1 {
+				t.Errorf("%s: summary %+v", format, s)
+			}
+			if told := strings.Count(got.body, `"x_signalbox"`); streamed && told != 2 {
+				t.Errorf("%s: %d chunks tell, want one behind the claim and the last", format, told)
+			}
 		}
 	}
-	up := testkit.NewUpstream(t, testkit.Stream(towerStream(towerTrue, towerFalse, towerRest)...))
-	b := watched(t, "annotate", up)
-	got := b.chat(guarded(strings.Replace(askStream("hi"), "{", `{"response_format":{"type":"text"},`, 1), towerFact))
-	if got.header.Get("X-Signalbox-Guard") != "annotate" {
-		t.Errorf("text has guard %q", got.header.Get("X-Signalbox-Guard"))
+}
+
+func TestAnOperatorSaysWhatAnnotateDoesWithJSON(t *testing.T) {
+	t.Parallel()
+	const form = `{"response_format":{"type":"json_object"},`
+	stream := towerStream(towerTrue, towerFalse, " ", towerRest[1:])
+	for structured, want := range map[string]string{
+		"terminate": towerTrue + towerFalse,
+		"hold":      towerTrue,
+	} {
+		up := testkit.NewUpstream(t, testkit.Stream(stream...))
+		b := watched(t, "annotate", up, func(s *setup) { s.guard.Structured = structured })
+		got := b.chat(guarded(strings.Replace(askStream("hi"), "{", form, 1), towerFact))
+		heard := hear(t, got.body)
+		shown := strings.TrimSpace(heard.text)
+		if heard.finish != "content_filter" || !strings.HasPrefix(want, shown) {
+			t.Errorf("%s: ended with %q: %q", structured, heard.finish, heard.text)
+		}
+		if mode := got.header.Get("X-Signalbox-Guard"); mode != structured {
+			t.Errorf("%s: guard %q", structured, mode)
+		}
 	}
 }
 
@@ -426,10 +464,7 @@ func TestHiddenValuesAreBackBeforeTheCheck(t *testing.T) {
 		}
 		got := b.chat(guarded(body, `"facts":["ann@example.com holds 12 shares."]`))
 		heard := hear(t, got.body)
-		want := "ann@example.com holds 12 shares. ann@example.com holds 99 shares."
-		if streamed {
-			want += " [unverified]"
-		}
+		want := "ann@example.com holds 12 shares. ann@example.com holds 99 shares. [unverified]"
 		if heard.text != want {
 			t.Errorf("streamed %v: %q, want %q", streamed, heard.text, want)
 		}

@@ -28,6 +28,7 @@ func (c *checker) guard(catalog *Catalog) {
 	}
 	c.word("guard.marker_as", "marker_as", g.MarkerAs)
 	c.word("guard.on_unchecked", "on_unchecked", g.OnUnchecked)
+	c.word("guard.structured", "structured", g.Structured)
 	c.section("guard", g.Validate())
 	at := c.guardedAt()
 	c.cfg.Guarded = at != ""

@@ -16,7 +16,8 @@ func TestTheSectionOfTheGuardTurnsItOn(t *testing.T) {
 	t.Parallel()
 	const models = "models: [{name: small, endpoints: [{name: a, url: http://127.0.0.1:8000/v1}]}]\n"
 	strict := proxy.GuardOptions{
-		Mode: "hold", ActOn: []string{"contradicted"}, Marker: " (?)", MarkerAs: "field", MaxHold: option.Duration(time.Second), OnUnchecked: "block",
+		Mode: "hold", ActOn: []string{"contradicted"}, Marker: " (?)", MarkerAs: "field",
+		MaxHold: option.Duration(time.Second), OnUnchecked: "block", Structured: "hold",
 		Failures: 3, Documents: true, Reasoning: true, Workers: 2, Queue: 16,
 	}
 	with := func(change func(*proxy.GuardOptions)) proxy.GuardOptions {
@@ -45,7 +46,8 @@ func TestTheSectionOfTheGuardTurnsItOn(t *testing.T) {
 		},
 		"every key": {
 			"default: {models: [small]}\nguard: {mode: hold, act_on: [contradicted], marker: \" (?)\", marker_as: field, max_hold: 1s, on_unchecked: block, " +
-				"failures: 3, documents: true, tool_results: false, reasoning: true, workers: 2, queue: 16}", strict, true,
+				"structured: hold, failures: 3, documents: true, tool_results: false, " +
+				"reasoning: true, workers: 2, queue: 16}", strict, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

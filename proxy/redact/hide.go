@@ -311,8 +311,8 @@ func (f *found) part(text string) []piece {
 	return out
 }
 
-// mentionedOverParts adds the mentions in the texts that are joined from parts: one may reach over a
-// break, and no part alone shows it.
+// mentionedOverParts adds the mentions in the texts that are joined from parts: one may reach over
+// a break, and no part alone shows it.
 func (h *hider) mentionedOverParts() {
 	done := make(map[string]bool)
 	for i := range h.req.Messages {
@@ -330,8 +330,9 @@ func (h *hider) mentionedOverParts() {
 	}
 }
 
-// mentioned adds the mentions of known values between the pieces of a text. What stands on either side of
-// a piece is a word of its own once the piece is replaced, so each gap is searched by itself.
+// mentioned adds the mentions of known values between the pieces of a text. What stands on either
+// side of a piece is a word of its own once the piece is replaced, so each gap is searched by
+// itself.
 func (h *hider) mentioned(text string, pieces []piece) []piece {
 	out := slices.Clip(pieces)
 	at := 0

@@ -138,16 +138,17 @@ func (s *secret) spell(value string) {
 	s.nested = quote(string(s.quoted))
 }
 
-// respell takes another spelling of a value that is written over several lines, unless that one is too.
-// An answer names a value within a line, where a break would tear it apart. It is for the time before
-// the vault is handed out.
+// respell takes another spelling of a value that is written over several lines, unless that one is
+// too. An answer names a value within a line, where a break would tear it apart. It is for the time
+// before the vault is handed out.
 func (s *secret) respell(value string) {
 	if strings.ContainsAny(s.value, lineBreaks) && !strings.ContainsAny(value, lineBreaks+`\`) {
 		s.spell(value)
 	}
 }
 
-// lineBreaks are the characters that end a line. A backslash may spell one in the arguments of a call.
+// lineBreaks are the characters that end a line. A backslash may spell one in the arguments of a
+// call.
 const lineBreaks = "\n\v\f\r\u0085\u2028\u2029"
 
 // quote returns s as the inside of a JSON string.

@@ -62,16 +62,32 @@ func (s *stream) insertMark(r *record, at int, tail byte) {
 	s.w.Insert(b.DeltaName(), s.buf)
 }
 
-// behind is the marker as it stands behind a byte: behind white space it has its own behind it.
-func (s *stream) behind(tail byte) []byte {
-	switch {
-	case len(s.bare) == len(s.marker):
-	case tail == ' ':
-		return s.spaced
-	case tail == '\n':
-		return s.lined
+// markers are the forms of the marker.
+type markers struct {
+	marker []byte
+	bare   []byte // in place of a claim, which has its blanks before it already
+	spaced []byte // behind a blank
+	lined  []byte // behind a line break
+}
+
+func newMarkers(marker string) markers {
+	bare := bytes.TrimLeft([]byte(marker), " ")
+	return markers{
+		marker: []byte(marker), bare: bare,
+		spaced: append(slices.Clone(bare), ' '), lined: append(slices.Clone(bare), '\n'),
 	}
-	return s.marker
+}
+
+// behind is the marker as it stands behind a byte: behind white space it has its own behind it.
+func (m *markers) behind(tail byte) []byte {
+	switch {
+	case len(m.bare) == len(m.marker):
+	case tail == ' ':
+		return m.spaced
+	case tail == '\n':
+		return m.lined
+	}
+	return m.marker
 }
 
 // cut ends the answer for the client. What was let go before stands.
@@ -118,6 +134,3 @@ func extend(object, value []byte) []byte {
 	object = append(bytes.TrimSuffix(object, []byte("}")), `,"x_signalbox":`...)
 	return append(append(object, value...), '}')
 }
-
-// inPlace is the marker as it stands in place of a claim, which has its blanks before it already.
-func inPlace(marker []byte) []byte { return bytes.TrimLeft(marker, " ") }

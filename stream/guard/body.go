@@ -17,9 +17,11 @@ var ErrOpaque = errors.New("answer cannot be read")
 
 // Body checks an answer in one piece and returns it as the job's policy wants it: the same slice when nothing changes in it.
 //
-// Observe with a summary and Annotate add the member x_signalbox and leave the text alone. Hold replaces failed claims by the
-// marker and keeps the finish_reason. Terminate, and Hold where it would end a stream, cut the text of each choice before its
-// first failed claim, as long as the answer has failed as a whole, and make the finish_reason content_filter.
+// Every mode but Observe without a summary adds the member x_signalbox. Annotate puts the marker
+// behind each failed claim, unless it marks by Field, and Hold in its place; both keep the
+// finish_reason. Terminate, and Hold where it would end a stream, cut the text of each choice
+// before its first failed claim, as long as the answer has failed as a whole, and make the
+// finish_reason content_filter.
 //
 // All claims are there at once, so MaxHold bounds the time until the next verdicts come and not the time of all of them: what a
 // checker says nothing about for that long is shed. A body that is not understood has the State Failed and is returned as
@@ -65,8 +67,10 @@ type bodyCheck struct {
 type bodyText struct {
 	delta int
 	lane  *lane
+	text  []byte
 	to    int
 	cut   bool
+	marks []int // the ends of claims that a marker follows
 }
 
 // read takes in all texts.
@@ -77,7 +81,7 @@ func (b *bodyCheck) read(e *answer.Event) {
 			continue
 		}
 		ln := b.newLane(d, d.Part)
-		b.texts = append(b.texts, bodyText{delta: i, lane: ln, to: len(d.Text)})
+		b.texts = append(b.texts, bodyText{delta: i, lane: ln, text: d.Text, to: len(d.Text)})
 		b.enter(ln, ln.feed(d.Text))
 		b.enter(ln, ln.close())
 	}
@@ -150,6 +154,9 @@ func (b *bodyCheck) conclude() {
 				p.withhold()
 				break
 			}
+			if r.failed && b.Mode == Annotate && b.MarkerAs == Text {
+				p.marks = append(p.marks, r.claim.Bytes.End)
+			}
 		}
 	}
 }
@@ -161,6 +168,18 @@ func (p *bodyText) withhold() {
 	}
 }
 
+// annotate appends what puts the markers into the text. One claim may reach over the end of
+// another, and so over the place where the text is cut.
+func (p *bodyText) annotate(dst []answer.Change, m *markers) []answer.Change {
+	for _, at := range p.marks {
+		if at = min(at, p.to); at > 0 {
+			text := m.behind(p.text[at-1])
+			dst = append(dst, answer.Change{Delta: p.delta, From: at, To: at, Text: text})
+		}
+	}
+	return dst
+}
+
 // write returns the body as it goes to the client.
 func (b *bodyCheck) write(body []byte, e *answer.Event) []byte {
 	var w answer.Rewrite
@@ -168,8 +187,11 @@ func (b *bodyCheck) write(body []byte, e *answer.Event) []byte {
 		w.Finish = cutReason
 		b.pool.observer.Action(Cut)
 	}
-	for _, p := range b.texts {
-		w.Changes = p.lane.changes(w.Changes, p.delta, 0, p.to, inPlace([]byte(b.Marker)))
+	m := newMarkers(b.Marker)
+	for i := range b.texts {
+		p := &b.texts[i]
+		w.Changes = p.lane.changes(w.Changes, p.delta, 0, p.to, m.bare)
+		w.Changes = p.annotate(w.Changes, &m)
 		if p.cut {
 			w.Changes = append(w.Changes, answer.Change{Delta: p.delta, From: p.to, To: p.lane.fed})
 		}

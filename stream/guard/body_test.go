@@ -60,7 +60,30 @@ func TestBody(t *testing.T) {
 	}{
 		{name: "observe", policy: guard.Policy{Mode: guard.Observe}, texts: []string{bad}, want: []string{bad}, finish: "stop"},
 		{name: "observe with a summary", policy: guard.Policy{Mode: guard.Observe, Summary: true}, texts: []string{bad}, want: []string{bad}, finish: "stop", summed: true},
-		{name: "annotate leaves the text", policy: guard.Policy{Mode: guard.Annotate}, texts: []string{bad}, want: []string{bad}, finish: "stop", summed: true},
+		{
+			name: "annotate marks behind the claim", policy: guard.Policy{Mode: guard.Annotate},
+			texts: []string{bad, "Well.\n- This is false.\n- It is old."},
+			want: []string{
+				"Älles is well. This is slow and false. [unverified] It is old.",
+				"Well.\n- This is false. [unverified]\n- It is old.",
+			},
+			finish: "stop", summed: true,
+		},
+		{
+			name: "annotate marks at the end", policy: guard.Policy{Mode: guard.Annotate},
+			texts:  []string{"Well. This is false."},
+			want:   []string{"Well. This is false. [unverified]"},
+			finish: "stop", summed: true,
+		},
+		{
+			name:   "annotate tells beside the text",
+			policy: guard.Policy{Mode: guard.Annotate, MarkerAs: guard.Field},
+			texts:  []string{bad}, want: []string{bad}, finish: "stop", summed: true,
+		},
+		{
+			name: "annotate leaves what must keep its form", policy: guard.Policy{Mode: guard.Annotate},
+			form: true, texts: []string{bad}, want: []string{bad}, finish: "stop", summed: true,
+		},
 		{
 			name: "hold replaces", policy: guard.Policy{Mode: guard.Hold}, texts: []string{bad, "Well."},
 			want: []string{"Älles is well. [unverified] It is old.", "Well."}, finish: "stop", summed: true,
@@ -110,8 +133,9 @@ func TestBody(t *testing.T) {
 				t.Errorf("%d failed, summary %+v", out.Failed, s.Summary)
 			}
 			for _, f := range s.Summary.Guard.Failed {
-				text := string([]rune(c.texts[0])[f.Start:f.End])
-				if stands := strings.Contains(s.Choices[0].Message.Content, text); (f.Text == text) != stands || !stands && f.Text != "" || f.Verdict != "contradicted" || f.Fact != "fact-1" {
+				text := string([]rune(c.texts[f.Choice])[f.Start:f.End])
+				stands := strings.Contains(s.Choices[f.Choice].Message.Content, text)
+				if (f.Text == text) != stands || !stands && f.Text != "" || f.Verdict != "contradicted" || f.Fact != "fact-1" {
 					t.Errorf("%+v for %q", f, text)
 				}
 			}

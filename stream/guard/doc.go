@@ -17,9 +17,10 @@
 // An event or a body of which a part cannot be read (package answer) counts as a claim that is unchecked, and the answer is
 // never supported then. Hold leaves out log probabilities and token ids, which tell a text again, or before it comes.
 //
-// What nobody has to change leaves with the bytes it came with (package sse tells the exceptions); tool calls and refusals
-// always do. An answer that is JSON by request is never changed inside: annotate only observes it, and hold ends it where
-// it would replace.
+// What nobody has to change leaves with the bytes it came with (package sse tells the exceptions);
+// tool calls and refusals always do. An answer that is JSON by request is never changed inside:
+// annotate tells of failed claims in members x_signalbox of chunks without text, and hold ends it
+// where it would replace.
 //
 // # Waiting
 //

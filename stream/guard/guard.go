@@ -35,7 +35,7 @@ type Action uint8
 
 // The actions.
 const (
-	Marked     Action = iota // a marker follows the claim
+	Marked     Action = iota // a marker follows the claim, or tells of it beside the text
 	Replaced                 // the marker stands in its place
 	Cut                      // the answer ended there
 	Shed                     // its check was late or found the queue full
@@ -109,8 +109,8 @@ type Job struct {
 	Evidence *evidence.Evidence // nil or empty: nothing is checked and nothing is touched
 	Question string             // of the user; may be empty
 	Policy   Policy             // valid
-	// MayAnnotate is false for an answer whose text has a form to keep, such as JSON: then Annotate only observes, and Hold
-	// ends the answer at a failed claim in place of replacing it.
+	// MayAnnotate is false for an answer whose text has a form to keep, such as JSON: then Annotate
+	// marks beside the text, and Hold ends the answer at a failed claim in place of replacing it.
 	MayAnnotate bool
 	// Origin names the stored context, as ID@VERSION, that a source of the evidence comes from, for the summary; empty for
 	// one that comes from none. May be nil. It is called from one goroutine.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"signalbox/stream/check"
 	"signalbox/stream/guard"
@@ -191,7 +192,26 @@ func TestTextThatMustKeepItsFormIsNotChanged(t *testing.T) {
 		if err != nil || heard.texts[0] != want || out.Cut != (mode == guard.Hold) || heard.summary == nil {
 			t.Errorf("%v: error %v, text %q, want %q, outcome %+v", mode, err, heard.texts[0], want, out)
 		}
+		if out.Mode != mode {
+			t.Errorf("%v became %v", mode, out.Mode)
+		}
+		if told := heard.marks > 0; told != (mode == guard.Annotate) {
+			t.Errorf("%v: the claim is told by %d chunks in\n%s", mode, heard.marks, got)
+		}
 	}
+}
+
+func TestAFormDoesNotLoosenAnnotate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := guard.New(&judge{gate: make(chan struct{})}, guard.Options{Workers: 1})
+		defer g.Close()
+		job := jobOf(t, guard.Annotate)
+		job.MayAnnotate, job.Policy.OnUnchecked = false, guard.Block
+		got, out, err := pass(t, g, job, words(`{"a": "One is slow."}`)...)
+		if heard := listen(t, got); err != nil || !out.Cut || heard.finish[0] != "content_filter" {
+			t.Errorf("a claim that nobody checked passes: error %v, %+v\n%s", err, out, got)
+		}
+	})
 }
 
 func TestWithoutEvidenceNothingIsTouched(t *testing.T) {

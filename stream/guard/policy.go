@@ -29,8 +29,9 @@ type MarkerAs uint8
 
 // The ways to mark.
 const (
-	Text  MarkerAs = iota // a piece of the answer's text
-	Field                 // a member x_signalbox of a chunk without text
+	Text MarkerAs = iota // a piece of the answer's text
+	// Field is a member x_signalbox of a chunk without text. In a body only the summary tells.
+	Field
 )
 
 // ParseMarkerAs is the way of a name: text or field.
@@ -76,7 +77,7 @@ type Policy struct {
 	// Marker is the text of the mark. Empty: DefaultMarker. Hold leaves out its leading blanks, as it stands in place of a
 	// claim.
 	Marker string
-	// MarkerAs is how Annotate marks.
+	// MarkerAs is how Annotate marks. An answer with a form to keep is always marked by Field.
 	MarkerAs MarkerAs
 	// MaxHold is how long a claim may wait for its verdict, from its last byte on. Zero: DefaultMaxHold. At most a minute.
 	MaxHold time.Duration
@@ -128,7 +129,8 @@ type rules struct {
 	limit int // failed claims that end the answer; 0 for never
 }
 
-// rules works out what applies. An answer that may not be annotated is never changed inside.
+// rules works out what applies. An answer that may not be annotated is never changed inside: its
+// marks stand beside the text.
 func (p Policy) rules(mayAnnotate bool) rules { //nolint:revive // a fact about the answer
 	if p.ActOn == 0 {
 		p.ActOn = VerdictsOf(check.Contradicted, check.Unsupported)
@@ -141,8 +143,8 @@ func (p Policy) rules(mayAnnotate bool) rules { //nolint:revive // a fact about 
 	}
 	r := rules{Policy: p}
 	r.Summary = p.Summary || p.Mode > Observe
-	if p.Mode == Annotate && !mayAnnotate {
-		r.Mode = Observe
+	if !mayAnnotate {
+		r.MarkerAs = Field
 	}
 	switch {
 	case r.Mode == Hold && !mayAnnotate:

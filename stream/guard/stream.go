@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"time"
 
 	"signalbox/stream/answer"
@@ -30,10 +29,7 @@ type stream struct {
 	insert []answer.Change
 	kept   []int
 	moved  bool // something that waits may be free to go
-	marker []byte
-	bare   []byte // the marker in place of a claim
-	spaced []byte // the marker behind a blank
-	lined  []byte // the marker behind a line break
+	markers
 
 	stopped []int // choices that had a finish_reason
 	goesOn  []int // of them those with text behind it: they end with the stream
@@ -49,10 +45,7 @@ type stream struct {
 func newStream(g *Guard, job Job) *stream {
 	s := &stream{ledger: newLedger(g, job), idle: job.idle(), parser: sse.NewParser(0)}
 	s.act = s.mark
-	s.marker = []byte(s.Marker)
-	s.bare = inPlace(s.marker)
-	s.spaced = append(slices.Clone(s.bare), ' ')
-	s.lined = append(slices.Clone(s.bare), '\n')
+	s.markers = newMarkers(s.Marker)
 	return s
 }
 
