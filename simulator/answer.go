@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -125,7 +126,7 @@ func readReasoning(req *chatRequest) reasoning {
 		}
 		said = append(said, "chat_template_kwargs "+clip(string(req.ChatTemplateKwargs)))
 	}
-	r.echo = "not asked for"
+	r.echo = noReasoning
 	if said != nil {
 		r.echo = strings.Join(said, ", ")
 	}
@@ -142,11 +143,21 @@ func (r reasoning) think(model, question string) string {
 	return strings.Join(sentences[:r.sentences], "")
 }
 
-// echo returns the part of an answer that repeats the request.
-func echo(model, question, system, reasoningEcho string, maxTokens int) string {
+// PrefaceHeader is the response header in which a server says what it is and what it was sent: the
+// served model's name in brackets, the question, the system prompt, the reasoning parameters and
+// the token limit. Texts are cut after 80 characters; what is not printable ASCII is escaped as in
+// Go.
+const PrefaceHeader = "X-Simulator"
+
+// noReasoning is what the preface says of a request that does not ask for reasoning.
+const noReasoning = "not asked for"
+
+// preface returns the value of PrefaceHeader. maxTokens is -1 for a request without a limit.
+func preface(model, question, system, reasoningEcho string, maxTokens int) string {
 	var b strings.Builder
 	b.Grow(2*quoteRunes + 128)
-	b.WriteString("[" + model + "] I was asked: " + quoted(question) + ". System prompt: ")
+	b.WriteString("[" + model + "] I am a simulated server. I was asked: " + quoted(question))
+	b.WriteString(". System prompt: ")
 	if system == "" {
 		b.WriteString("none")
 	} else {
@@ -158,8 +169,44 @@ func echo(model, question, system, reasoningEcho string, maxTokens int) string {
 	} else {
 		b.WriteString(strconv.Itoa(maxTokens) + ".")
 	}
-	return b.String()
+	return printable(b.String())
 }
+
+// printable spells what a header cannot hold.
+func printable(s string) string {
+	plain := func(r rune) bool { return r >= ' ' && r <= '~' }
+	if strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	out := make([]byte, 0, 2*len(s))
+	for _, r := range s {
+		if plain(r) {
+			out = append(out, byte(r))
+		} else {
+			q := strconv.AppendQuoteRuneToASCII(nil, r)
+			out = append(out, q[1:len(q)-1]...)
+		}
+	}
+	return string(out)
+}
+
+// names reports whether a text holds the name of a tool as words of its own: get_weather is also
+// named by "get weather".
+func names(text, tool string) bool {
+	text, tool = " "+words(text)+" ", words(tool)
+	return tool != "" && strings.Contains(text, " "+tool+" ")
+}
+
+// words is text in lower case, with a blank between its runs of letters and digits.
+func words(text string) string {
+	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
+	})
+	return strings.Join(list, " ")
+}
+
+// opening begins every answer that is no form: nobody is to take it for that of a model.
+const opening = "This text is simulated."
 
 // fill appends filler sentences, picked by seed, until the answer has at least want tokens.
 func (c *choice) fill(seed uint64, want int) {
@@ -172,7 +219,7 @@ func (c *choice) fill(seed uint64, want int) {
 // fillers returns the sentences that lengthen an answer. Each begins with a space.
 func fillers() [16]string {
 	return [...]string{
-		" This text is simulated.",
+		" Two wagons are left at the end of the yard.",
 		" A real model would answer here.",
 		" The words are chosen by seed.",
 		" Each of them arrives as one token or two.",
@@ -206,45 +253,17 @@ func applyStop(text string, stops []string) (kept, matched string) {
 	return kept, matched
 }
 
-// arguments returns a JSON object that has a value for every required property of a function's
-// parameters: the first of an enum, else the empty value of its type.
+// arguments returns a JSON object that has a valid value for every required property of a
+// function's parameters; an empty one when that cannot be.
 func arguments(parameters jsontext.Value) string {
-	var schema struct {
-		Required   []string `json:"required"`
-		Properties map[string]struct {
-			Type any              `json:"type"`
-			Enum []jsontext.Value `json:"enum"`
-		} `json:"properties"`
-	}
-	if len(parameters) == 0 || json.Unmarshal(parameters, &schema) != nil {
+	if !given(parameters) {
 		return "{}"
 	}
-	out := []byte{'{'}
-	for i, name := range schema.Required {
-		if i > 0 {
-			out = append(out, ", "...)
-		}
-		out = appendQuoted(out, name)
-		out = append(out, ": "...)
-		property := schema.Properties[name]
-		switch {
-		case len(property.Enum) > 0:
-			out = append(out, property.Enum[0]...)
-		case property.Type == "string":
-			out = append(out, `"simulated"`...)
-		case property.Type == "number", property.Type == "integer":
-			out = append(out, '0')
-		case property.Type == "boolean":
-			out = append(out, "false"...)
-		case property.Type == "array":
-			out = append(out, "[]"...)
-		case property.Type == "object":
-			out = append(out, "{}"...)
-		default:
-			out = append(out, "null"...)
-		}
+	text, err := makeValue(parameters, true)
+	if err != nil || !strings.HasPrefix(text, "{") {
+		return "{}"
 	}
-	return string(append(out, '}'))
+	return text
 }
 
 // pick returns the tool that the request forces a call of, or nil.
@@ -279,7 +298,7 @@ func clip(text string) string {
 	}
 	clipped := strings.Join(strings.Fields(text[:end]), " ")
 	if end < len(text) {
-		clipped += "…"
+		clipped += "..."
 	}
 	return clipped
 }

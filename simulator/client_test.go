@@ -28,7 +28,7 @@ func listen(tb testing.TB, s *simulator.Server) *httptest.Server {
 	return server
 }
 
-const answerToHi = `[llama-70b] I was asked: "Hi". System prompt: "Be brief.". Reasoning: effort low. max_tokens: 60.`
+const answerToHi = "This text is simulated. "
 
 func TestOfficialGoClient(t *testing.T) {
 	server := listen(t, newServer(t, nil))

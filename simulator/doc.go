@@ -1,5 +1,5 @@
 // Package simulator is a simulated vLLM server: the HTTP surface, wire format, metric names and
-// pacing of `vllm serve`, with an answer that echoes the request instead of a model that thinks.
+// pacing of `vllm serve`, with filler instead of a model that thinks.
 //
 // It is for `signalbox demo`, `signalbox simulate`, tests and benchmarks. It is no inference engine
 // and no model of GPU performance: times are the ones configured, and token counts come from a rule about
@@ -11,11 +11,17 @@
 // answer it asks for. Servers of one process can take blocks from each other's main memory (Network); all of
 // it is lost by /sleep and by Restart.
 //
-// What an answer says, in this order: the served model's name in brackets, the question, the system
-// prompt, the reasoning parameters and the token limit as the server received them. A person
-// reading a routed answer sees which model was picked and what was rewritten on the way. Filler
-// sentences follow, chosen by seed, so that a stream has a usual length; `min_tokens` and `ignore_eos`
-// make it longer.
+// An answer begins with "This text is simulated."; filler sentences follow, chosen by seed, so that
+// a stream has a usual length; `min_tokens` and `ignore_eos` make it longer. What the server is and
+// what it was sent stands in the response header PrefaceHeader: the served model's name, the
+// question, the system prompt, the reasoning parameters and the token limit. A person reading it
+// sees which model was picked and what was rewritten on the way.
+//
+// An answer has the form that is asked for: response_format and text.format of the API;
+// guided_json, guided_regex, guided_choice and structured_outputs of vLLM. JSON is valid by its
+// schema (see maker for the words that it heeds); grammars are not simulated. A tool is called
+// where tool_choice forces one, and under "auto" where the question names one. Embeddings depend on
+// the words of a text alone: texts that share words lie near each other.
 //
 // Where Options.Answers has an answer to a question, that is given instead, word for word: a script for
 // showing what reads answers, and no less a simulation.

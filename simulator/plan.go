@@ -31,6 +31,7 @@ type generation struct {
 	usage        usageMode
 	logprobs     bool
 	tpot         time.Duration // of a scripted answer; 0 is the server's
+	preface      string        // the value of PrefaceHeader
 }
 
 // completionTokens returns the tokens of all choices.
@@ -103,7 +104,11 @@ func (s *Server) planChat(r *http.Request, req *chatRequest, prefix string) (*ge
 	if err != nil {
 		return nil, err
 	}
-	called, err := req.ToolChoice.pick(req.Tools)
+	called, err := s.called(req, question)
+	if err != nil {
+		return nil, err
+	}
+	form, formed, err := req.formed(opening)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +118,7 @@ func (s *Server) planChat(r *http.Request, req *chatRequest, prefix string) (*ge
 	g.choices = make([]choice, l.choices)
 	why := readReasoning(req)
 	seed := s.fillerSeed(&req.sampling, question)
-	said := echo(s.opt.Model, question, system, why.echo, l.asked)
+	g.preface = preface(s.opt.Model, question, system, why.echo, l.asked)
 	for i := range g.choices {
 		c := &g.choices[i]
 		c.finish = finishStop
@@ -121,10 +126,13 @@ func (s *Server) planChat(r *http.Request, req *chatRequest, prefix string) (*ge
 		if why.wanted {
 			c.add(reasoningPiece, why.think(s.opt.Model, question))
 		}
-		if called == nil {
-			c.write(said, mix(seed+uint64(i)), l.minTokens, req.Stop)
-		} else {
+		switch {
+		case called != nil:
 			c.call(called, req.ToolChoice.mode, g.id, i)
+		case formed:
+			c.add(contentPiece, form)
+		default:
+			c.write(mix(seed+uint64(i)), l.minTokens, req.Stop)
 		}
 		c.cut(l.maxTokens)
 	}
@@ -153,8 +161,13 @@ func (s *Server) planCompletion(r *http.Request, req *completionRequest) (*gener
 	if l.choices*len(req.Prompt) > maxChoices {
 		return nil, badRequest("n", "n times the number of prompts must be at most %d", maxChoices)
 	}
+	form, formed, err := req.formed(opening)
+	if err != nil {
+		return nil, err
+	}
 	g := s.newGeneration(r, "cmpl-", &req.sampling)
 	g.promptTokens = sum
+	g.preface = preface(s.opt.Model, req.Prompt[0].text, "", noReasoning, l.asked)
 	if s.engine != nil {
 		ids := make([][]uint32, len(req.Prompt))
 		for i := range req.Prompt {
@@ -165,10 +178,13 @@ func (s *Server) planCompletion(r *http.Request, req *completionRequest) (*gener
 	g.choices = make([]choice, 0, l.choices*len(req.Prompt))
 	for _, p := range req.Prompt {
 		seed := s.fillerSeed(&req.sampling, p.text)
-		said := echo(s.opt.Model, p.text, "", "not asked for", l.asked)
 		for i := range l.choices {
 			c := choice{finish: finishStop}
-			c.write(said, mix(seed+uint64(i)), l.minTokens, req.Stop)
+			if formed {
+				c.add(contentPiece, form)
+			} else {
+				c.write(mix(seed+uint64(i)), l.minTokens, req.Stop)
+			}
 			c.cut(l.maxTokens)
 			g.choices = append(g.choices, c)
 		}
@@ -177,9 +193,9 @@ func (s *Server) planCompletion(r *http.Request, req *completionRequest) (*gener
 	return g, nil
 }
 
-// write generates the answer text: what the request said, then filler.
-func (c *choice) write(said string, seed uint64, minTokens int, stops stopStrings) {
-	c.add(contentPiece, said)
+// write generates the answer text: the opening, then filler.
+func (c *choice) write(seed uint64, minTokens int, stops stopStrings) {
+	c.add(contentPiece, opening)
 	before := len(c.pieces)
 	c.fill(seed, before+1)
 	c.fill(seed+1, max(usualTokens, minTokens))
@@ -193,13 +209,33 @@ func (c *choice) write(said string, seed uint64, minTokens int, stops stopString
 	}
 }
 
+// called returns the tool that the answer calls: the one that the request forces, or else, where
+// the model may choose, the first whose name the question holds. What a tool has returned, and a
+// scripted question, is answered in words.
+func (s *Server) called(req *chatRequest, question string) (*tool, error) {
+	forced, err := req.ToolChoice.pick(req.Tools)
+	if forced != nil || err != nil || req.ToolChoice.mode == "none" {
+		return forced, err
+	}
+	last := req.Messages[len(req.Messages)-1].Role
+	if last != "user" || scripted(s.opt.Answers, question) != nil {
+		return nil, nil
+	}
+	for i := range req.Tools {
+		if names(question, req.Tools[i].Function.Name) {
+			return &req.Tools[i], nil
+		}
+	}
+	return nil, nil
+}
+
 // call generates a tool call. vLLM finishes with "tool_calls" when the model chose the tool and with
 // "stop" when the request named it (chat_completion/serving.py).
 func (c *choice) call(t *tool, mode, id string, index int) {
 	c.callID = string(appendHexID([]byte("chatcmpl-tool-"), hashString(uint64(index), id), 0))
 	c.pieces = append(c.pieces, piece{callPiece, t.Function.Name})
 	c.add(argumentsPiece, arguments(t.Function.Parameters))
-	if mode == "required" {
+	if mode != "named" {
 		c.finish = finishToolCalls
 	}
 }

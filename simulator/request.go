@@ -38,6 +38,7 @@ type sampling struct {
 	CacheSalt     *string        `json:"cache_salt"`
 	Priority      float64        `json:"priority"`
 	Transfer      transferParams `json:"kv_transfer_params"`
+	forms
 }
 
 // transferParams is the part of kv_transfer_params that is simulated: another server's main memory to take

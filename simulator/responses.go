@@ -21,6 +21,7 @@ type responseRequest struct {
 	ChatTemplateKwargs jsontext.Value `json:"chat_template_kwargs"`
 	Tools              []responseTool `json:"tools"`
 	ToolChoice         toolChoice     `json:"tool_choice"`
+	Text               textParam      `json:"text"`
 	PreviousResponseID string         `json:"previous_response_id"`
 }
 
@@ -83,6 +84,8 @@ func (s *Server) planResponse(r *http.Request, req *responseRequest) (*generatio
 		ChatTemplateKwargs: req.ChatTemplateKwargs, ToolChoice: req.ToolChoice,
 	}
 	chat.N, chat.MaxTokens, chat.StreamOptions = nil, nil, nil
+	chat.ResponseFormat.Type = req.Text.Format.Type
+	chat.ResponseFormat.JSONSchema.Schema = req.Text.Format.Schema
 	if req.Instructions != nil {
 		chat.Messages = append(chat.Messages, message{Role: "system", Content: content{text: *req.Instructions}})
 	}
@@ -98,7 +101,10 @@ func (s *Server) planResponse(r *http.Request, req *responseRequest) (*generatio
 	}
 	g, err := s.planChat(r, chat, "resp_")
 	if e, ok := errors.AsType[*requestError](err); ok {
-		e.param = strings.NewReplacer("messages", "input", "max_tokens", "max_output_tokens").Replace(e.param)
+		e.param = strings.NewReplacer(
+			"messages", "input", "max_tokens", "max_output_tokens",
+			"response_format", "text.format",
+		).Replace(e.param)
 	}
 	return g, err
 }

@@ -42,6 +42,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, g *generation, f 
 		return
 	}
 	defer t.end()
+	w.Header().Set(PrefaceHeader, g.preface)
 	first := func() { m.ttft.Observe(time.Since(arrived).Seconds()) }
 	var complete bool
 	var sent int

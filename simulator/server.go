@@ -55,7 +55,8 @@ func New(opt Options) (*Server, error) {
 	return s, nil
 }
 
-// Handler returns the HTTP surface: POST /v1/chat/completions, /v1/completions, /v1/responses and /tokenize, GET
+// Handler returns the HTTP surface: POST /v1/chat/completions, /v1/completions, /v1/responses,
+// /v1/embeddings and /tokenize, GET
 // /v1/models, /health, /version and /metrics, GET /sim/requests when recording, and in DevMode POST
 // /reset_prefix_cache, /sleep, /wake_up and /sim/restart and GET /is_sleeping. Every other path
 // is 404 and every other method 405, with an error body. The handler is safe for concurrent use and
@@ -72,6 +73,7 @@ func (s *Server) Handler() http.Handler {
 	handle(http.MethodPost, "/v1/chat/completions", s.chat)
 	handle(http.MethodPost, "/v1/completions", s.completion)
 	handle(http.MethodPost, "/v1/responses", s.response)
+	handle(http.MethodPost, "/v1/embeddings", s.embeddings)
 	handle(http.MethodPost, "/tokenize", s.tokenize)
 	handle(http.MethodGet, "/v1/models", s.models)
 	handle(http.MethodGet, "/health", func(http.ResponseWriter, *http.Request) {})

@@ -75,7 +75,7 @@ func TestWireFormat(t *testing.T) {
 	for _, c := range []struct{ name, path, body string }{
 		{"chat", "/v1/chat/completions", `{"model":"llama-70b","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"What is the capital of France?"}]}`},
 		{"chat_stream", "/v1/chat/completions", `{"model":"llama-70b","stream":true,"max_tokens":12,"messages":[{"role":"user","content":"Hi"}]}`},
-		{"chat_stream_stop_usage", "/v1/chat/completions", `{"stream":true,"stream_options":{"include_usage":true},"stop":["asked"],"messages":[{"role":"user","content":"Hi"}]}`},
+		{"chat_stream_stop_usage", "/v1/chat/completions", `{"stream":true,"stream_options":{"include_usage":true},"stop":["simulated"],"messages":[{"role":"user","content":"Hi"}]}`},
 		{"chat_stream_two_choices_every_usage", "/v1/chat/completions", `{"stream":true,"stream_options":{"continuous_usage_stats":true},"n":2,"max_completion_tokens":3,"messages":[{"role":"user","content":"Hi"}]}`},
 		{"chat_stream_reasoning", "/v1/chat/completions", `{"stream":true,"max_tokens":40,"chat_template_kwargs":{"enable_thinking":true},"messages":[{"role":"user","content":"Hi"}]}`},
 		{"chat_stream_tool_named", "/v1/chat/completions", `{"stream":true,` + weather + `,"tool_choice":{"type":"function","function":{"name":"get_weather"}},"messages":[{"role":"user","content":"Hi"}]}`},
@@ -138,7 +138,7 @@ func TestErrorsHaveTheShapeOfVLLM(t *testing.T) {
 		{"a response that was not kept", "/v1/responses", `{"input":"a","previous_response_id":"resp_1"}`, 404, "response_id"},
 		{"an item that is not simulated", "/v1/responses", `{"input":[{"type":"computer_call"}]}`, 400, "input"},
 		{"nothing to tokenize", "/tokenize", `{}`, 400, "prompt"},
-		{"a path that does not exist", "/v1/embeddings", `{}`, 404, ""},
+		{"a path that does not exist", "/v1/rerank", `{}`, 404, ""},
 		{"a method that is not allowed", "/health", ``, 405, ""},
 		{"a body that is too large", "/v1/chat/completions", `{"messages":"` + strings.Repeat("a", 5000) + `"}`, 413, ""},
 	} {
@@ -189,49 +189,58 @@ func chatText(t *testing.T, h http.Handler, body string) string {
 	return answer.Choices[0].Message.Content
 }
 
-func TestAnswerSaysWhatTheServerWasSent(t *testing.T) {
+func TestAHeaderSaysWhatTheServerWasSent(t *testing.T) {
 	h := newServer(t, nil).Handler()
 	long := strings.Repeat("word ", 40)
 	for _, c := range []struct{ name, body, want string }{
 		{
 			"a plain question",
 			`{"messages":[{"role":"user","content":"Why is the sky blue?"}],"max_tokens":100}`,
-			`[llama-70b] I was asked: "Why is the sky blue?". System prompt: none. Reasoning: not asked for. max_tokens: 100.`,
+			`[llama-70b] I am a simulated server. I was asked: "Why is the sky blue?". System prompt: none. Reasoning: not asked for. max_tokens: 100.`,
 		},
 		{
 			"the last question of a conversation and its system prompt",
 			`{"messages":[{"role":"system","content":"You are a\nlawyer."},{"role":"user","content":"One"},{"role":"assistant","content":"1"},{"role":"user","content":"Two"}]}`,
-			`[llama-70b] I was asked: "Two". System prompt: "You are a lawyer.". Reasoning: not asked for. max_tokens: not set.`,
+			`[llama-70b] I am a simulated server. I was asked: "Two". System prompt: "You are a lawyer.". Reasoning: not asked for. max_tokens: not set.`,
 		},
 		{
 			"both reasoning dialects as sent",
 			`{"messages":[{"role":"user","content":"Hi"}],"reasoning_effort":"low","chat_template_kwargs":{"enable_thinking": false},"max_completion_tokens":90,"max_tokens":5}`,
-			`[llama-70b] I was asked: "Hi". System prompt: none. Reasoning: effort low, chat_template_kwargs {"enable_thinking": false}. max_tokens: 90.`,
+			`[llama-70b] I am a simulated server. I was asked: "Hi". System prompt: none. Reasoning: effort low, chat_template_kwargs {"enable_thinking": false}. max_tokens: 90.`,
 		},
 		{
 			"the text of an image question",
 			`{"messages":[{"role":"user","content":[{"type":"text","text":"What is this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`,
-			`[llama-70b] I was asked: "What is this?".`,
+			`[llama-70b] I am a simulated server. I was asked: "What is this?".`,
+		},
+		{
+			"a question that a header cannot hold",
+			`{"messages":[{"role":"user","content":"Größe\u0007 漢"}],"stream":true}`,
+			`[llama-70b] I am a simulated server. I was asked: "Gr\u00f6\u00dfe\a \u6f22".`,
 		},
 		{
 			"a long question cut at 80 characters",
 			`{"messages":[{"role":"user","content":"` + long + `"}]}`,
-			`[llama-70b] I was asked: "` + strings.TrimSpace(long[:80]) + `…".`,
+			`[llama-70b] I am a simulated server. I was asked: "` + strings.TrimSpace(long[:80]) + `...".`,
 		},
 		{
 			"unknown fields and fields of the wrong spelling are ignored",
 			`{"messages":[{"role":"user","content":"Hi","name":"x"}],"guided_json":{"a":1},"MAX_TOKENS":1,"top_k":null,"stop":null,"n":null}`,
-			`[llama-70b] I was asked: "Hi". System prompt: none. Reasoning: not asked for. max_tokens: not set.`,
+			`[llama-70b] I am a simulated server. I was asked: "Hi". System prompt: none. Reasoning: not asked for. max_tokens: not set.`,
 		},
 		{
 			"the last of two equal names holds, as in Python",
 			`{"messages":[{"role":"user","content":"One"}],"messages":[{"role":"user","content":"Two"}]}`,
-			`[llama-70b] I was asked: "Two".`,
+			`[llama-70b] I am a simulated server. I was asked: "Two".`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := chatText(t, h, c.body); !strings.HasPrefix(got, c.want) {
-				t.Errorf("answer\n  %s\ndoes not begin with\n  %s", got, c.want)
+			w := post(t, h, "/v1/chat/completions", c.body)
+			if got := w.Header().Get(simulator.PrefaceHeader); !strings.HasPrefix(got, c.want) {
+				t.Errorf("header\n  %s\ndoes not begin with\n  %s", got, c.want)
+			}
+			if strings.Contains(w.Body.String(), "I was asked") {
+				t.Errorf("the answer repeats it: %s", w.Body)
 			}
 		})
 	}
