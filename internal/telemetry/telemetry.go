@@ -126,8 +126,11 @@ func New(ctx context.Context, o Options, version string, w io.Writer) (*Telemetr
 	if o.Prometheus {
 		t.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	}
-	if err := t.trace(ctx, o, version); err != nil || o.Decisions.File == "" {
+	if err := t.trace(ctx, o, version); err != nil {
 		return t, err
+	}
+	if o.Decisions.File == "" && o.Decisions.To == nil {
+		return t, nil
 	}
 	if t.Decisions, err = openDecisions(o.Decisions, o.RecordPrompts, t.Log, t.Metrics); err != nil {
 		return nil, errors.Join(err, t.Shutdown(ctx))
