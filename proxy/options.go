@@ -136,7 +136,7 @@ func (o Options) Validate() error {
 	var p option.Problems
 	for _, a := range []struct{ field, addr string }{{"listen", o.Listen}, {"admin_listen", o.AdminListen}} {
 		if _, port, err := net.SplitHostPort(a.addr); err != nil || !isPort(port) {
-			p.Addf(a.field, "%q is not HOST:PORT", a.addr)
+			p.Addf(a.field, "%q is not HOST:PORT, with a port of 0 to 65535", a.addr)
 		}
 	}
 	if o.DrainDelay < option.Duration(time.Second) || o.DrainDelay > option.Duration(5*time.Minute) {

@@ -19,12 +19,26 @@ import (
 func (c *command) serve() *cobra.Command {
 	var requireModels bool
 	cmd := &cobra.Command{
-		Use:   "serve [--config FILE] [--listen ADDR]",
+		Use:   "serve [FILE] [--listen ADDR]",
 		Short: "Run the proxy",
 		Long: "Run the proxy. SIGTERM drains and stops, SIGHUP or a changed file reloads.\n" +
+			"FILE is the configuration, as with --config FILE.\n" +
 			"Flags win over SIGNALBOX_CONFIG, SIGNALBOX_LISTEN and SIGNALBOX_ADMIN_LISTEN, which win over the file.",
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return misuse("serve takes one configuration file, found %q besides %q", args[1], args[0])
+			case len(args) == 1 && cmd.Flags().Changed("config"):
+				return misuse("the configuration file is named twice, by --config and by %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if err := cmd.Flags().Set("config", args[0]); err != nil {
+					return misuse("%v", err)
+				}
+			}
 			cfg, settings, err := c.load(cmd)
 			if err != nil {
 				return err

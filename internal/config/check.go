@@ -15,6 +15,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/signal"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
 
@@ -38,6 +39,7 @@ func (c *checker) check() {
 	for i := range c.cfg.Models {
 		c.section(fmt.Sprintf("models[%d]", i), c.cfg.Models[i].Validate())
 	}
+	c.versions()
 	if len(c.cfg.Models) == 0 {
 		c.at("models", "there must be at least one model")
 	}
@@ -56,6 +58,20 @@ func (c *checker) check() {
 	c.rules(catalog)
 	c.guard(&catalog)
 	c.memory()
+}
+
+// versions warns of endpoints whose URL names no version of the API: /v1 is what most servers want,
+// and it is easily forgotten.
+func (c *checker) versions() {
+	for i := range c.cfg.Models {
+		for j := range c.cfg.Models[i].Endpoints {
+			if s := c.cfg.Models[i].Endpoints[j].URL; !pool.Versioned(s) {
+				base := strings.TrimSuffix(s, "/")
+				c.warn(fmt.Sprintf("models[%d].endpoints[%d].url", i, j),
+					"requests go to %s/chat/completions; most servers want %s/v1 here", base, base)
+			}
+		}
+	}
 }
 
 // access looks at who may call from where, and at the models that callers are limited to.

@@ -343,29 +343,19 @@ func document(b []byte) (*yaml.Node, *rules.Problem) {
 		if len(strings.TrimSpace(string(b))) == 0 || err.Error() == "EOF" {
 			return nil, nil
 		}
-		return nil, syntaxProblem(err)
+		return nil, syntaxProblem(string(b), err)
 	}
 	switch err := dec.Decode(&extra); {
 	case err == nil:
 		return nil, &rules.Problem{Line: extra.Line, Col: extra.Column, Msg: "a second YAML document starts here, expected one"}
 	case !errors.Is(err, io.EOF):
-		return nil, syntaxProblem(err)
+		return nil, syntaxProblem(string(b), err)
 	}
 	root := doc.Content[0]
 	if isNull(root) {
 		return nil, nil
 	}
 	return root, nil
-}
-
-// syntaxProblem finds the line in the library's message, `yaml: line N: text`.
-func syntaxProblem(err error) *rules.Problem {
-	msg := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 1
-	if n, scanErr := fmt.Sscanf(msg, "line %d:", &line); scanErr == nil && n == 1 {
-		_, msg, _ = strings.Cut(msg, ": ")
-	}
-	return &rules.Problem{Line: line, Col: 1, Msg: "YAML syntax: " + msg}
 }
 
 // IsInvalid reports whether err is about the content of a file, not about reading it.

@@ -155,7 +155,8 @@ func (q *MemoryQuota) check(p *option.Problems, at string) {
 
 func (r *MemoryRedis) check(p *option.Problems) {
 	if r.URL != "" && !isRedis(r.URL) {
-		p.Addf("redis.url", "not of the form redis://HOST:PORT/DATABASE, rediss:// or unix://PATH") // the value may hold a password
+		p.Addf("redis.url", "not of the form redis://HOST:PORT/DATABASE with a port up to 65535, "+
+			"rediss:// or unix://PATH") // the value may hold a password
 	}
 	if r.Prefix == "" || len(r.Prefix) > 64 || !option.VisibleASCII(r.Prefix) || slices.ContainsFunc([]byte(r.Prefix), isTag) {
 		p.Addf("redis.prefix", "%q is not a word of 1 to 64 visible ASCII characters without braces", r.Prefix)
@@ -180,7 +181,7 @@ func isRedis(text string) bool {
 	}
 	switch u.Scheme {
 	case "redis", "rediss":
-		return u.Host != ""
+		return u.Host != "" && option.Port(u) == nil
 	case "unix":
 		return u.Path != ""
 	}

@@ -247,6 +247,8 @@ func (c *checker) remote(t *Task, path string) {
 	}
 	if u, err := url.Parse(r.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		c.at(path+".url", "found %q, expected the address of a server such as http://triton:8000", r.URL)
+	} else if err := option.Port(u); err != nil {
+		c.at(path+".url", "%v", err)
 	}
 	if r.Model == "" {
 		c.at(path+".model", "the name of the model on the server is required")

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
+	"strconv"
 )
 
 // Problems collects what is wrong with a section, one "field: problem" a line. The zero value is ready
@@ -46,6 +48,19 @@ func VisibleASCII(s string) bool {
 		}
 	}
 	return true
+}
+
+// Port returns an error for a URL whose port no connection can have: one above 65535. A URL without
+// a port has none to complain of.
+func Port(u *url.URL) error {
+	port := u.Port()
+	if port == "" {
+		return nil
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("port %s is not between 1 and 65535", port)
+	}
+	return nil
 }
 
 // Loopback reports whether a host is this machine and no other can reach it: localhost, or an address of loopback.

@@ -27,6 +27,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"signalbox/internal/option"
 )
 
 // Options configure logging, metrics and tracing.
@@ -66,6 +68,8 @@ func (o Options) Validate() error {
 	}
 	if o.OTLPEndpoint != "" && !strings.HasPrefix(o.OTLPEndpoint, "http://") && !strings.HasPrefix(o.OTLPEndpoint, "https://") {
 		errs = append(errs, fmt.Errorf("otlp_endpoint: %q must start with http:// or https://", o.OTLPEndpoint))
+	} else if u, err := url.Parse(o.OTLPEndpoint); err == nil && option.Port(u) != nil {
+		errs = append(errs, fmt.Errorf("otlp_endpoint: %w", option.Port(u)))
 	}
 	if o.Decisions != (DecisionOptions{}) {
 		errs = append(errs, o.Decisions.validate("decisions.")...)

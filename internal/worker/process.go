@@ -52,6 +52,7 @@ type Options struct {
 	Pause time.Duration
 
 	once       bool          // it is not started again
+	quiet      bool          // what libraries print is thrown away
 	closeLimit time.Duration // 0: closeLimit
 }
 
@@ -129,10 +130,10 @@ func (p *Process) started(ctx context.Context) error {
 	}
 }
 
-// Probe starts a worker once, asks which providers work, and ends it. Its error says that the worker ended before
-// it could tell, or that the library cannot be used.
+// Probe starts a worker once, asks which providers work, and ends it. Its error says that the worker
+// ended before it could tell, or that the library cannot be used. What libraries print is thrown away.
 func Probe(ctx context.Context, o Options) ([]gpu.Provider, error) {
-	o.once = true
+	o.once, o.quiet = true, true
 	p, err := Start(ctx, o)
 	if err != nil {
 		return nil, err
@@ -202,7 +203,9 @@ func (p *Process) once(ctx context.Context) error {
 	_ = os.Remove(path)                                                                                                            // of the worker before
 	cmd := exec.CommandContext(ctx, p.o.Command[0], append(p.o.Command[1:len(p.o.Command):len(p.o.Command)], "--socket", path)...) //nolint:gosec // this program
 	cmd.SysProcAttr = attributes()
-	cmd.Stderr = os.Stderr
+	if !p.o.quiet {
+		cmd.Stderr = os.Stderr
+	}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err

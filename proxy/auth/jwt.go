@@ -115,6 +115,8 @@ func (o *JWTOptions) checkSource(p *option.Problems, at string) {
 		u, err := url.Parse(o.JWKSURL)
 		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !option.Loopback(u.Hostname())) {
 			p.Addf(at+".jwks_url", "an https URL is required; http is for loopback only")
+		} else if err := option.Port(u); err != nil {
+			p.Addf(at+".jwks_url", "%v", err)
 		}
 		return
 	}

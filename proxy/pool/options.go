@@ -103,6 +103,32 @@ func (o *HealthOptions) Check(p *option.Problems, at string) {
 	}
 }
 
+// Versioned reports whether the path of an endpoint's URL names a version of the API, such as /v1,
+// as those of most servers do. A URL that cannot be read is not told of.
+func Versioned(s string) bool {
+	u, err := baseURL(s)
+	if err != nil {
+		return true
+	}
+	for part := range strings.SplitSeq(u.Path, "/") {
+		if len(part) > 1 && part[0] == 'v' && part[1] >= '0' && part[1] <= '9' {
+			return true
+		}
+	}
+	return false
+}
+
+// callOf returns the path of the API that a path ends in, empty for that of a base URL.
+func callOf(path string) string {
+	path = strings.TrimSuffix(path, "/")
+	for _, call := range [...]string{"/chat/completions", "/completions", "/responses", "/embeddings"} {
+		if strings.HasSuffix(path, call) {
+			return call
+		}
+	}
+	return ""
+}
+
 // baseURL reads the base URL of an endpoint.
 func baseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
@@ -119,6 +145,12 @@ func baseURL(s string) (*url.URL, error) {
 		return nil, fmt.Errorf("%q names no host", s)
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("%q has a query or a fragment", s)
+	}
+	if err := option.Port(u); err != nil {
+		return nil, fmt.Errorf("%q: %w", s, err)
+	}
+	if call := callOf(u.Path); call != "" {
+		return nil, fmt.Errorf("%q names a call; %s is added to the URL by itself", s, call)
 	}
 	if u.Path = strings.TrimSuffix(u.Path, "/"); u.Path == "" {
 		u.Path = "/" // what is joined to no path begins without a slash, which no server takes
