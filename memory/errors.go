@@ -18,6 +18,8 @@ var (
 	ErrExpired = errors.New("context expired")
 	// ErrFull says that the store, not the tenant, has no room left.
 	ErrFull = errors.New("context store is full")
+	// ErrNoRemote says that a context was to leave RAM, and there is nowhere for it to go.
+	ErrNoRemote = errors.New("no remote store is configured")
 )
 
 // ConflictError says that a context is at another version than the caller expects.

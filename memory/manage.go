@@ -209,16 +209,20 @@ func running(leases []ledger.Lease, now time.Time) []ledger.Lease {
 	return out
 }
 
-// PageOut moves a version to a farther tier at once, L2 or L3; what is in use stays, and without a Remote L2 is
-// as far as it goes. Errors are those of Resolve.
+// PageOut moves a version to a farther tier at once, L2 or L3; what is in use stays. Errors are
+// those of Resolve, and ErrNoRemote where it is to go to L3 without a Remote; it stays where it is
+// then.
 func (s *Store) PageOut(ctx context.Context, owner Owner, ref Ref, to page.Tier) (Context, error) {
 	at, e, err := s.find(ctx, owner, ref)
 	if err != nil {
 		return Context{}, err
 	}
 	v, n, err := pick(e.Record, ref.Version)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Context{}, err
+	case to <= page.L3 && s.remote == nil:
+		return Context{}, ErrNoRemote
 	}
 	known := s.views.find(keyOf(at.Tenant, v), s.now())
 	for _, o := range v.Segments {

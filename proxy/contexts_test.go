@@ -241,6 +241,7 @@ func TestWhatIsWrongWithARequestAboutAContextIsNamed(t *testing.T) {
 		{"PATCH", one, `{"ttl":"1s"}`, 400, "ttl", ""},
 		{"DELETE", one + "@1", ``, 400, "", ""},
 		{"POST", one + "/page_out", `{"to":"disk"}`, 400, "to", ""},
+		{"POST", one + "/page_out", `{"to":"l3"}`, 409, "to", "context_tier_unavailable"},
 		{"POST", one + "/warm", ``, 501, "", "warm_not_supported"},
 		{"POST", one + "/warm", `{"models":["huge"]}`, 400, "models[0]", "model_not_found"},
 		{"POST", one + "/leases", `{}`, 400, "ttl", ""},

@@ -110,7 +110,8 @@ func TestAToolThatTheQuestionNamesIsCalled(t *testing.T) {
 		{"where none may be called", "Call get_weather.", `,"tool_choice":"none"`, ""},
 		{"in a question of the script", "get_weather by heart", "", ""},
 	} {
-		body := `{"messages":[{"role":"user","content":"` + c.question + `"}],` + tools + c.extra + `}`
+		body := `{"messages":[{"role":"user","content":"` + c.question + `"}],` +
+			tools + c.extra + `}`
 		w := post(t, h, "/v1/chat/completions", body)
 		name, finish := called(t, w.Body.Bytes())
 		if name != c.want || (finish == "tool_calls") != (c.want != "") {
@@ -118,7 +119,8 @@ func TestAToolThatTheQuestionNamesIsCalled(t *testing.T) {
 		}
 	}
 	w := post(t, h, "/v1/chat/completions", `{"messages":[{"role":"user","content":"Call now."},`+
-		`{"role":"assistant","content":null},{"role":"tool","tool_call_id":"x","content":"12:00"}],`+tools+`}`)
+		`{"role":"assistant","content":null},`+
+		`{"role":"tool","tool_call_id":"x","content":"12:00"}],`+tools+`}`)
 	if name, finish := called(t, w.Body.Bytes()); name != "" || finish != "stop" {
 		t.Errorf("after its result %q is called again, finish_reason %q", name, finish)
 	}

@@ -113,8 +113,8 @@ const (
 	linesFrom   = 50 << 20 // a smaller download is over before a line of tenths helps anyone
 )
 
-// named is a message with the name of what it is about in front, unless it begins with that already: errors
-// of the hub name a file with its repository.
+// named is a message with the name of what it is about in front, unless it begins with that
+// already: errors of the hub name a file with its repository.
 func named(name, msg string) string {
 	if about, _, _ := strings.Cut(msg, ": "); about == name || strings.HasSuffix(about, "/"+name) {
 		return msg
@@ -167,7 +167,8 @@ func (p *pullProgress) observe(e hub.Event) {
 		}
 		p.advance()
 	case hub.Retrying:
-		p.printf("%s; trying again in %v\n", named(e.Path, firstLine(e.Err)), e.Wait.Round(time.Second))
+		why := named(e.Path, firstLine(e.Err))
+		p.printf("%s; trying again in %v\n", why, e.Wait.Round(time.Second))
 	case hub.Finished:
 		if p.bar == nil {
 			p.printf("%s: %s, verified\n", e.Path, sizeText(e.Bytes))

@@ -3,16 +3,13 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"signalbox/internal/hub"
 	"signalbox/internal/hub/hubtest"
 	"signalbox/internal/hub/local"
 )
@@ -154,21 +151,5 @@ func TestAPullDrawsABarOnATerminal(t *testing.T) {
 	})
 	if code != 0 || !strings.Contains(errs.String(), "downloading") || strings.Contains(errs.String(), "verified") {
 		t.Errorf("exit code %d, errors %q", code, errs.String())
-	}
-}
-
-func TestAPullThatTriesAgainNamesAModelOnce(t *testing.T) {
-	for _, tt := range []struct{ path, err, want string }{
-		{"acme/topics@main", "acme/topics@main: the hub is busy", "acme/topics@main: the hub is busy"},
-		{"model.onnx", "acme/topics/model.onnx: reset by peer", "acme/topics/model.onnx: reset by peer"},
-		{"model.onnx", "unexpected EOF", "model.onnx: unexpected EOF"},
-		{"onnx", "dial tcp: refused", "onnx: dial tcp: refused"},
-	} {
-		var out strings.Builder
-		p := &pullProgress{w: &out}
-		p.observe(hub.Event{Kind: hub.Retrying, Path: tt.path, Err: errors.New(tt.err), Wait: time.Second})
-		if got := out.String(); got != tt.want+"; trying again in 1s\n" {
-			t.Errorf("printed %q, want %q", got, tt.want)
-		}
 	}
 }

@@ -27,9 +27,11 @@ func (c *command) serve() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
-				return misuse("serve takes one configuration file, found %q besides %q", args[1], args[0])
+				return misuse("serve takes one configuration file, found %q besides %q",
+					args[1], args[0])
 			case len(args) == 1 && cmd.Flags().Changed("config"):
-				return misuse("the configuration file is named twice, by --config and by %q", args[0])
+				return misuse("the configuration file is named twice, by --config and by %q",
+					args[0])
 			}
 			return nil
 		},

@@ -21,10 +21,10 @@ func (c *command) simulate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate --listen ADDR --model NAME",
 		Short: "Run one simulated vLLM server",
-		Long: "Run one simulated vLLM server: it answers OpenAI-compatible requests with made-up text at a\n" +
-			"chosen pace, or with JSON by the schema that is asked for, says in the header X-Simulator what\n" +
-			"it was sent, calls a tool that the question names, and serves embeddings and vLLM's metrics.\n" +
-			"With --answers it recites the text\n" +
+		Long: "Run one simulated vLLM server: it answers OpenAI-compatible requests with made-up\n" +
+			"text at a chosen pace, or with JSON by the schema that is asked for, says in the header\n" +
+			"X-Simulator what it was sent, calls a tool that the question names, and serves\n" +
+			"embeddings and vLLM's metrics. With --answers it recites the text\n" +
 			"written for a question instead; each line of the file is a JSON object such as\n\n" +
 			`  {"match": "part of the last user message", "text": "the answer", "chunk": 4, "tpot": "20ms"}` + "\n\n" +
 			"where chunk (code points) and tpot may be left out. Nothing in an answer is computed by a model.\n\n" +

@@ -30,7 +30,8 @@ func syntaxProblem(text string, err error) *rules.Problem {
 	case strings.Contains(msg, "expected '-' indicator"), strings.Contains(msg, "expected key"),
 		strings.Contains(msg, "mapping values"):
 		if line, indent, levels := misplaced(lines); line > 0 {
-			return say(line, indent+1, "this line is indented by %d, the lines above that it could belong to by %s",
+			return say(line, indent+1,
+				"this line is indented by %d, the lines above that it could belong to by %s",
 				indent, levels)
 		}
 	case strings.Contains(msg, "end of stream"):
@@ -64,14 +65,16 @@ func hint(msg string) string {
 
 // holding returns the first line that holds a text, the first of all when none does.
 func holding(lines []string, text string) int {
-	return 1 + max(0, slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, text) }))
+	holds := func(l string) bool { return strings.Contains(l, text) }
+	return 1 + max(0, slices.IndexFunc(lines, holds))
 }
 
 // tabbed returns the first line that a tab indents, and the column of the tab; 0 without one.
 func tabbed(lines []string) (line, col int) {
 	for i, l := range lines {
 		lead := l[:len(l)-len(strings.TrimLeft(l, " \t"))]
-		if tab := strings.IndexByte(lead, '\t'); tab >= 0 && len(lead) < len(strings.TrimRight(l, "\r")) {
+		tab := strings.IndexByte(lead, '\t')
+		if tab >= 0 && len(lead) < len(strings.TrimRight(l, "\r")) {
 			return i + 1, tab + 1
 		}
 	}

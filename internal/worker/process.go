@@ -130,8 +130,9 @@ func (p *Process) started(ctx context.Context) error {
 	}
 }
 
-// Probe starts a worker once, asks which providers work, and ends it. Its error says that the worker
-// ended before it could tell, or that the library cannot be used. What libraries print is thrown away.
+// Probe starts a worker once, asks which providers work, and ends it. Its error says that the
+// worker ended before it could tell, or that the library cannot be used. What libraries print is
+// thrown away.
 func Probe(ctx context.Context, o Options) ([]gpu.Provider, error) {
 	o.once, o.quiet = true, true
 	p, err := Start(ctx, o)

@@ -41,6 +41,9 @@ func Wire(err error) *openai.Error {
 		return is(http.StatusRequestEntityTooLarge, openai.TypeInvalidRequest, "context_quota", "", quota.Error())
 	case errors.Is(err, memory.ErrFull):
 		return is(http.StatusInsufficientStorage, typeServer, "context_store_full", "", "there is no room left for contexts")
+	case errors.Is(err, memory.ErrNoRemote):
+		return is(http.StatusConflict, openai.TypeInvalidRequest, "context_tier_unavailable", "to",
+			"tier l3 is Redis, and this server has none (memory.redis); l2 is packed in RAM")
 	case errors.As(err, &away):
 		return is(http.StatusServiceUnavailable, typeServer, "context_unavailable", "", "the context cannot be reached now")
 	}

@@ -2,6 +2,7 @@ package contexts
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -376,6 +377,9 @@ func (s *Service) pageOut(ctx context.Context, w http.ResponseWriter, r *Request
 		to = page.L2
 	}
 	c, err := s.store.PageOut(ctx, r.Owner, ref, to)
+	if in.To == "" && errors.Is(err, memory.ErrNoRemote) { // as far as it goes
+		c, err = s.store.PageOut(ctx, r.Owner, ref, page.L2)
+	}
 	if err != nil {
 		return err
 	}

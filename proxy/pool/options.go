@@ -121,7 +121,9 @@ func Versioned(s string) bool {
 // callOf returns the path of the API that a path ends in, empty for that of a base URL.
 func callOf(path string) string {
 	path = strings.TrimSuffix(path, "/")
-	for _, call := range [...]string{"/chat/completions", "/completions", "/responses", "/embeddings"} {
+	for _, call := range [...]string{
+		"/chat/completions", "/completions", "/responses", "/embeddings",
+	} {
 		if strings.HasSuffix(path, call) {
 			return call
 		}

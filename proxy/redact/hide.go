@@ -152,7 +152,8 @@ func (h *hider) rewrite() ([]byte, error) {
 			if worth(p.kind, value) {
 				v.mentions.add(p.secret, value)
 				v.mentions.add(p.secret, spoken)
-				v.mentions.add(p.secret, string(quote(spoken))) // as the arguments of a call spell it
+				// As the arguments of a call spell it.
+				v.mentions.add(p.secret, string(quote(spoken)))
 			}
 		}
 	}

@@ -297,20 +297,38 @@ func TestHidingTakesTimeInProportionToTheText(t *testing.T) {
 
 func TestAValueComesBackOnOneLine(t *testing.T) {
 	const answer = `{"choices":[{"message":{"content":"To [ADDRESS_1]."}}]}`
+	user := func(content string) string { return `{"role":"user","content":` + content + `}` }
+	parts := func(one, two string) string {
+		return user(`[{"type":"text","text":"` + one + `"},{"type":"text","text":"` + two + `"}]`)
+	}
+	call := func(arguments string) string {
+		return `{"role":"assistant","tool_calls":[{"id":"c","type":"function",` +
+			`"function":{"name":"f","arguments":"` + arguments + `"}}]}`
+	}
+	lines := user(`"1 Elm St\nSpringfield"`)
 	for name, tt := range map[string]struct{ messages, want string }{
-		"found on one line elsewhere":     {`{"role":"user","content":"1 Elm St\nSpringfield, or 1 ELM ST SPRINGFIELD"}`, `To 1 ELM ST SPRINGFIELD.`},
-		"written over two parts":          {`{"role":"user","content":[{"type":"text","text":"at 1 Elm St"},{"type":"text","text":"Springfield."}]}`, `To 1 Elm St Springfield.`},
-		"written over two lines alone":    {`{"role":"user","content":"at 1 Elm St\nSpringfield."}`, `To 1 Elm St\nSpringfield.`},
-		"mentioned over two parts":        {`{"role":"user","content":"1 Elm St\nSpringfield"},{"role":"user","content":[{"type":"text","text":"at 1 ELM ST"},{"type":"text","text":"SPRINGFIELD."}]}`, `To 1 ELM ST SPRINGFIELD.`},
-		"mentioned in a call, as JSON":    {`{"role":"user","content":"1 Elm St\nSpringfield"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":\"1 ELM ST\\nSPRINGFIELD\"}"}}]}`, `To 1 Elm St\nSpringfield.`},
-		"mentioned on one line in a call": {`{"role":"user","content":"1 Elm St\nSpringfield"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":\"1 Elm St Springfield\"}"}}]}`, `To 1 Elm St Springfield.`},
+		"found on one line elsewhere": {
+			user(`"1 Elm St\nSpringfield, or 1 ELM ST SPRINGFIELD"`), `To 1 ELM ST SPRINGFIELD.`,
+		},
+		"written over two parts":       {parts("at 1 Elm St", "Springfield."), `To 1 Elm St Springfield.`},
+		"written over two lines alone": {lines, `To 1 Elm St\nSpringfield.`},
+		"mentioned over two parts": {
+			lines + "," + parts("at 1 ELM ST", "SPRINGFIELD."), `To 1 ELM ST SPRINGFIELD.`,
+		},
+		"mentioned in a call, as JSON": {
+			lines + "," + call(`{\"a\":\"1 ELM ST\\nSPRINGFIELD\"}`), `To 1 Elm St\nSpringfield.`,
+		},
+		"mentioned on one line in a call": {
+			lines + "," + call(`{\"a\":\"1 Elm St Springfield\"}`), `To 1 Elm St Springfield.`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, v := hide(t, `{"model":"auto","messages":[`+tt.messages+`]}`)
 			if strings.Contains(strings.ToLower(string(out.Raw)), "springfield") {
 				t.Errorf("a value is left in %s", out.Raw)
 			}
-			if got := string(v.Body().Feed([]byte(answer))); !strings.Contains(got, `"`+tt.want+`"`) {
+			got := string(v.Body().Feed([]byte(answer)))
+			if !strings.Contains(got, `"`+tt.want+`"`) {
 				t.Errorf("restored to %s", got)
 			}
 		})

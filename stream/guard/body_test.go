@@ -81,8 +81,9 @@ func TestBody(t *testing.T) {
 			texts:  []string{bad}, want: []string{bad}, finish: "stop", summed: true,
 		},
 		{
-			name: "annotate leaves what must keep its form", policy: guard.Policy{Mode: guard.Annotate},
-			form: true, texts: []string{bad}, want: []string{bad}, finish: "stop", summed: true,
+			name:   "annotate leaves what must keep its form",
+			policy: guard.Policy{Mode: guard.Annotate},
+			form:   true, texts: []string{bad}, want: []string{bad}, finish: "stop", summed: true,
 		},
 		{
 			name: "hold replaces", policy: guard.Policy{Mode: guard.Hold}, texts: []string{bad, "Well."},
@@ -135,7 +136,8 @@ func TestBody(t *testing.T) {
 			for _, f := range s.Summary.Guard.Failed {
 				text := string([]rune(c.texts[f.Choice])[f.Start:f.End])
 				stands := strings.Contains(s.Choices[f.Choice].Message.Content, text)
-				if (f.Text == text) != stands || !stands && f.Text != "" || f.Verdict != "contradicted" || f.Fact != "fact-1" {
+				if (f.Text == text) != stands || !stands && f.Text != "" ||
+					f.Verdict != "contradicted" || f.Fact != "fact-1" {
 					t.Errorf("%+v for %q", f, text)
 				}
 			}
