@@ -55,6 +55,10 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *
 	if who.Models != nil { // an answer of a model that the caller may not use is not for the caller
 		scope.Headers = append(scope.Headers, cache.Header{Name: "\x00models", Value: strings.Join(who.Models, "\n")})
 	}
+	if st.forwards { // the endpoint may know the caller, and answers nobody else the same
+		shown := st.salts.credential(h.Get("Authorization"))
+		scope.Headers = append(scope.Headers, cache.Header{Name: "\x00credential", Value: shown})
+	}
 	if st.program.ReadsSession() {
 		scope.Session = f.Session
 	}

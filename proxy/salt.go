@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"crypto/rand"
-	"sync"
 
 	"signalbox/proxy/affinity"
 )
@@ -11,11 +10,10 @@ import (
 // could find out by timing what others have sent (CVE-2025-46570).
 const fieldSalt = "cache_salt"
 
-// salts are the values of cache_salt. It is safe for concurrent use.
-type salts struct {
-	secret []byte
-	known  sync.Map // tenant -> salt; tenants come from the configuration
-}
+// salts derives what stands for a tenant, or for a credential, where others may see it. It is
+// immutable and safe for concurrent use, and keeps nothing of whom it was asked about: tenants of
+// tokens are as many as the issuer likes.
+type salts struct{ secret []byte }
 
 // newSalts makes salts from a secret, of which all replicas must have the same to share what endpoints hold. Without
 // one it is random.
@@ -26,16 +24,16 @@ func newSalts(secret []byte) *salts {
 	return &salts{secret: secret}
 }
 
-// of is the salt of a tenant.
-func (s *salts) of(tenant string) string {
-	if known, ok := s.known.Load(tenant); ok {
-		return known.(string) //nolint:errcheck,forcetypeassert // only this method stores
-	}
-	salt := affinity.Salt(s.secret, tenant, "")
-	s.known.Store(tenant, salt)
-	return salt
+// of is the salt of a tenant, which is the value of cache_salt.
+func (s *salts) of(tenant string) string { return affinity.Salt(s.secret, tenant, "") }
+
+// credential stands for what a caller shows, in keys of answers: without the secret nobody finds out
+// which credential it is by trying some. No tenant has it for its salt, for no scope of one is the use.
+func (s *salts) credential(shown string) string {
+	return affinity.Salt(s.secret, shown, "cached answers")
 }
 
-// Salt sets the secret that cache salts are made from. Call it before the state is served from; without it, a state
-// takes that of the one before, the first one a random secret.
+// Salt sets the secret that cache salts, and what stands for forwarded credentials in keys of answers,
+// are made from. Call it before the state is served from; without it, a state takes that of the one
+// before, the first one a random secret.
 func (st *State) Salt(secret []byte) { st.salts, st.salted = newSalts(secret), true }

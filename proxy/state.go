@@ -52,6 +52,7 @@ type State struct {
 	salts       *salts
 	chains      *chains     // of stored contexts; of all states of a proxy
 	salted      bool        // they come from a secret of the configuration
+	forwards    bool        // some endpoint gets what callers show
 	notices     *notices    // to and from other replicas; of all states of a proxy
 	answers     *Answers    // that are kept; nil without any
 	caching     *caching    // nil where the cache is off everywhere
@@ -92,6 +93,7 @@ func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, 
 		}
 		st.models = append(st.models, m)
 		st.byName[o.Name], st.chooser.Models[o.Name] = m, m.Model
+		st.forwards = st.forwards || m.ForwardsAuth()
 		if o.Price.Input+o.Price.Output > st.priciest.Input+st.priciest.Output {
 			st.priciest = o.Price
 		}

@@ -39,7 +39,10 @@ type Memory struct {
 	Tenants []MemoryTenant `yaml:"tenants"`
 	// Redis is the third tier, which replicas share. Without it contexts live in this process alone, and end with it.
 	Redis MemoryRedis `yaml:"redis"`
-	// SaltSecret keeps tenants from finding out by the time of an answer what others have asked: prefixes that model servers cache are salted with it. A reference; all replicas need the same. Default: one that is made up at start. Restart needed.
+	// SaltSecret keeps tenants from finding out by the time of an answer what others have asked:
+	// prefixes that model servers cache are salted with it. Forwarded credentials stand under it in
+	// the keys of the answer cache. A reference; all replicas need the same. Default: one that is
+	// made up at start. Restart needed.
 	SaltSecret string `yaml:"salt_secret" secret:"true"`
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 
 	"signalbox/internal/option"
 	"signalbox/proxy/framing"
@@ -151,6 +152,11 @@ func (e *Endpoint) Credential(in http.Header) string {
 		return in.Get("Authorization")
 	}
 	return e.Bearer
+}
+
+// ForwardsAuth reports whether some endpoint gets the credentials of clients.
+func (g *Group) ForwardsAuth() bool {
+	return slices.ContainsFunc(g.Endpoints, func(e *Endpoint) bool { return e.passes })
 }
 
 // CloseIdle closes the idle connections of endpoints that have a transport of their own.

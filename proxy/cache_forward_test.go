@@ -1,0 +1,78 @@
+package proxy
+
+import (
+	"net/http"
+	"testing"
+
+	"signalbox/internal/testkit"
+)
+
+// private answers who asks, and refuses a credential that it does not know.
+func private() testkit.Answer {
+	return func(u *testkit.Upstream, w http.ResponseWriter, r *http.Request) {
+		who := map[string]string{"Bearer alice": "of alice", "Bearer bob": "of bob"}[r.Header.Get("Authorization")]
+		if who == "" {
+			testkit.JSON(http.StatusUnauthorized, `{"error":{"message":"no","type":"x","param":null,"code":null}}`)(u, w, r)
+			return
+		}
+		testkit.JSON(http.StatusOK, `{"id":"c","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"`+
+			who+`"}}]}`)(u, w, r)
+	}
+}
+
+// passesOn makes every endpoint one that knows callers by their own credentials.
+func passesOn(s *setup) {
+	for i := range s.models {
+		for j := range s.models[i].Endpoints {
+			s.models[i].Endpoints[j].APIKey, s.models[i].Endpoints[j].ForwardAuth = "", true
+		}
+	}
+}
+
+// S8: where the model server is who knows the caller, an answer is for those who show what it was
+// given to, in the same words and in others.
+func TestAnAnswerToForwardedCredentialsIsForNobodyElse(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, private())
+	b := start(t, oneModel(up), passesOn, caches(cacheSemantic))
+	same := ask("How do I turn on the lights in the office?")
+	other := ask("How can I turn on the lights in the office?")
+	b.chat(same, "Authorization", "Bearer alice").says(t, "alice", "miss")
+	b.kept(1)
+	b.chat(same, "Authorization", "Bearer alice").says(t, "alice again", "exact")
+	b.chat(other, "Authorization", "Bearer alice").says(t, "alice in other words", "semantic")
+	for name, body := range map[string]string{"the same words": same, "other words": other} {
+		for _, header := range [][]string{{"Authorization", "Bearer wrong"}, {"Authorization", ""}, nil} {
+			got := b.chat(body, header...)
+			if got.status != http.StatusUnauthorized {
+				t.Errorf("%s with %q: status %d from the cache (%s): %s",
+					name, header, got.status, got.header.Get("X-Signalbox-Cache"), got.body)
+			}
+		}
+		if got := b.chat(body, "Authorization", "Bearer bob"); got.content(t) != "of bob" {
+			t.Errorf("%s: bob got the answer %q", name, got.content(t))
+		}
+	}
+}
+
+// Where no endpoint is given credentials they say nothing of the answer, and do not part callers.
+func TestCredentialsThatEndHerePartNoAnswers(t *testing.T) {
+	t.Parallel()
+	b := start(t, oneModel(testkit.NewUpstream(t, numbered())), caches(cacheExact))
+	b.chat(ask("hi"), "Authorization", "Bearer one").says(t, "one", "miss")
+	b.kept(1)
+	b.chat(ask("hi"), "Authorization", "Bearer two").says(t, "two", "exact")
+}
+
+
+// What stands for a credential in keys, which a shared store holds, cannot be found by trying credentials.
+func TestACredentialStandsInKeysUnderASecret(t *testing.T) {
+	t.Parallel()
+	a, again, b := newSalts([]byte("one")), newSalts([]byte("one")), newSalts([]byte("two"))
+	if got := a.credential("Bearer x"); got != again.credential("Bearer x") || got == a.credential("Bearer y") {
+		t.Errorf("%q is not of the credential alone", got)
+	}
+	if a.credential("x") == b.credential("x") || a.credential("x") == a.of("x") {
+		t.Error("the secret, or the use, does not count")
+	}
+}

@@ -1,0 +1,31 @@
+package proxy
+
+import (
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// S3, S23: whoever issues tokens names tenants without end, and none of them may leave anything behind.
+func TestSaltsOfTenantsWithoutEndTakeNoMemory(t *testing.T) {
+	s := newSalts([]byte("secret"))
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC() // what the first one found in pools
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, long := heap(), strings.Repeat("t", 180)
+	for i := range 20_000 {
+		_ = s.of(long + strconv.Itoa(i))
+	}
+	if after := heap(); after > before+2<<20 {
+		t.Errorf("20,000 tenants left %d bytes", after-before)
+	}
+	if s.of("a") != s.of("a") || s.of("a") == s.of("b") {
+		t.Error("a salt is not that of its tenant")
+	}
+	runtime.KeepAlive(s)
+}
