@@ -64,7 +64,6 @@ func TestCredentialsThatEndHerePartNoAnswers(t *testing.T) {
 	b.chat(ask("hi"), "Authorization", "Bearer two").says(t, "two", "exact")
 }
 
-
 // What stands for a credential in keys, which a shared store holds, cannot be found by trying credentials.
 func TestACredentialStandsInKeysUnderASecret(t *testing.T) {
 	t.Parallel()

@@ -91,6 +91,9 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 	if err != nil {
 		return nil, err
 	}
+	if err := st.steering.check(&who, req); err != nil {
+		return nil, err
+	}
 	r, err := p.resolve(ctx, who, req, h)
 	defer r.release()
 	if err != nil {

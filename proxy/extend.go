@@ -7,17 +7,14 @@ import (
 	"signalbox/internal/openai"
 )
 
-// fieldTransfer is what vLLM takes about moving cached blocks, and sourceMember of it where they come from.
-const (
-	fieldTransfer = "kv_transfer_params"
-	sourceMember  = "remote_kv_source"
-)
+// fieldTransfer is what vLLM takes about moving cached blocks.
+const fieldTransfer = "kv_transfer_params"
 
 // transferID names one transfer of blocks. The request's own id will not do: a client may have chosen it.
 func transferID() string { return "kv_" + rand.Text() }
 
-// extend gives the body what its endpoint takes beyond the API, and takes out what no client may say: a salt, and a
-// host that the model server is to connect to.
+// extend gives the body what its endpoint takes beyond the API, and takes out the salt that a client may have
+// sent. What a caller may say of the transfer of blocks was settled before, and stays as it is.
 func (rw rewriter) extend(p *openai.Patch) {
 	switch {
 	case rw.salt != "":
@@ -25,22 +22,7 @@ func (rw rewriter) extend(p *openai.Patch) {
 	case rw.req.Field(fieldSalt) != nil:
 		p.DeleteField(fieldSalt)
 	}
-	own := rw.req.Field(fieldTransfer)
-	switch {
-	case rw.member != "" && !disaggregated(own):
+	if own := rw.req.Field(fieldTransfer); rw.member != "" && (own == nil || neutral(fieldTransfer, own)) {
 		p.SetNested(fieldTransfer, rw.member, []byte(rw.value))
-	case openai.Member(own, sourceMember) != nil:
-		p.DeleteNested(fieldTransfer, sourceMember)
 	}
-}
-
-// disaggregated reports whether the parameters already say that another server computes the prompt, beside which a
-// source of blocks is forbidden.
-func disaggregated(params []byte) bool {
-	for _, name := range [...]string{"remote_prefiller", "do_remote_prefill", "do_remote_decode"} {
-		if v := openai.Member(params, name); v != nil && string(v) != "false" && string(v) != "null" {
-			return true
-		}
-	}
-	return false
 }

@@ -57,6 +57,10 @@ type Options struct {
 	RetryBudget float64 `yaml:"retry_budget"`
 	// AutoModels are the model names that ask for routing. Default [auto]. Reloadable.
 	AutoModels []string `yaml:"auto_models"`
+	// AllowEngineParams lets callers steer the model servers by fields of bodies and headers that are
+	// otherwise kept from them: transfers of cached blocks, priority, ranks and the like. Default: none.
+	// Reloadable.
+	AllowEngineParams []EngineParam `yaml:"allow_engine_params"`
 	// RouteNamedModels evaluates every route also for requests that name a configured model. Default false: such requests only meet routes that block. Reloadable.
 	RouteNamedModels bool `yaml:"route_named_models"`
 	// Placement says how an endpoint is picked among those of a model: `auto` sends a prompt where most of it should be in the cache, weighed against the load there, and any other to the less loaded of two; `off` is the latter for all. Default auto. Reloadable.
@@ -183,6 +187,7 @@ func (o Options) Validate() error {
 		p.Addf("placement", "%q is neither %s nor %s", o.Placement, placementAuto, placementOff)
 	}
 	o.AutoMaxTokens.Check(&p, "auto_max_tokens")
+	checkEngineParams(&p, o.AllowEngineParams)
 	for i, name := range o.AutoModels {
 		p.Name(fmt.Sprintf("auto_models[%d]", i), name)
 	}

@@ -24,6 +24,9 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 		return err
 	}
 	o.req = req
+	if err = st.steering.check(&who, req); err != nil {
+		return err
+	}
 	o.held, err = p.resolve(ctx, who, req, r.Header)
 	defer o.held.release()
 	if err != nil {
@@ -65,5 +68,6 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	if err != nil {
 		return err
 	}
-	return p.forward(ctx, st, w, r.Header, where, change, &o)
+	in := st.steering.without(r.Header, who.Role)
+	return p.forward(ctx, st, w, in, where, change, &o)
 }

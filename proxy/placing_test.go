@@ -265,8 +265,8 @@ func TestAPlainEndpointGetsNoSalt(t *testing.T) {
 	models := oneModel(up)
 	b := start(t, models)
 	for _, model := range []string{"auto", "small"} {
-		b.chat(`{"model":"` + model + `","cache_salt":"mine","kv_transfer_params":{"remote_kv_source":{"remote_host":"10.0.0.1"},"x":1},"messages":[{"role":"user","content":"hello"}]}`)
-		if got := string(up.Last(t).Body); strings.Contains(got, "salt") || strings.Contains(got, "remote_host") || !strings.Contains(got, `"x":1`) {
+		b.chat(`{"model":"` + model + `","cache_salt":"mine","x":1,"messages":[{"role":"user","content":"hello"}]}`)
+		if got := string(up.Last(t).Body); strings.Contains(got, "salt") || !strings.Contains(got, `"x":1`) {
 			t.Errorf("model %s: %s", model, got)
 		}
 	}
@@ -432,7 +432,7 @@ func TestAnEndpointTakesBlocksFromAnother(t *testing.T) {
 			o.Endpoints[i].KV.P2P = kv.Peer{Host: "10.0.0." + strconv.Itoa(i+1), Port: 5710}
 		}
 	}
-	b, servers := placedBench(t, 2, peers)
+	b, servers := placedBench(t, 2, peers, allows(EngineParam{Name: fieldTransfer}))
 	w := b.state.models[0].where
 	system := kib("expert", 16)
 	first := b.told(turns(system, 1), "X-Session-Id", "x")
@@ -449,15 +449,11 @@ func TestAnEndpointTakesBlocksFromAnother(t *testing.T) {
 	if want := fmt.Sprintf(`"remote_host":"10.0.0.%d","remote_port":5710}}`, home+1); !strings.HasPrefix(params, `{"remote_kv_source":{"kv_request_id":"kv_`) || !strings.HasSuffix(params, want) {
 		t.Errorf("kv_transfer_params %s", params)
 	}
-	// Never beside a prompt that another server computes, and never as a client says.
-	body := strings.Replace(turns(kib("other", 16), 1), `"stream"`, `"kv_transfer_params":{"remote_prefiller":{"h":1},"remote_kv_source":{"remote_host":"evil"}},"stream"`, 1)
-	b.told(body, "X-Session-Id", "y")
-	for _, s := range servers {
-		for _, r := range s.requests() {
-			if p := string(r[fieldTransfer]); strings.Contains(p, "evil") || strings.Contains(p, "prefiller") && strings.Contains(p, "source") {
-				t.Errorf("kv_transfer_params %s", p)
-			}
-		}
+	// Who may say it says all of it: nothing is put beside another source, or another server's prompt.
+	const own = `{"remote_prefiller":{"h":1},"remote_kv_source":{"remote_host":"own"}}`
+	b.told(strings.Replace(turns(system, 2), `"stream"`, `"kv_transfer_params":`+own+`,"stream"`, 1), "X-Session-Id", "x")
+	if got := string(lastOf(servers[1-home])[fieldTransfer]); got != own {
+		t.Errorf("kv_transfer_params %s, want %s", got, own)
 	}
 	for i := range tickets {
 		tickets[i].End(time.Now(), affinity.Usage{Failed: true})

@@ -53,6 +53,7 @@ type State struct {
 	chains      *chains     // of stored contexts; of all states of a proxy
 	salted      bool        // they come from a secret of the configuration
 	forwards    bool        // some endpoint gets what callers show
+	steering    *steering   // what callers may say to model servers
 	notices     *notices    // to and from other replicas; of all states of a proxy
 	answers     *Answers    // that are kept; nil without any
 	caching     *caching    // nil where the cache is off everywhere
@@ -76,7 +77,8 @@ func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, 
 	st := &State{
 		opts: opts, limits: DefaultLimitOptions(), auth: keys, byName: make(map[string]*model, len(models)), prompts: make(map[string]string, len(prompts)),
 		program: program, classifier: c, readHeaders: program.Headers(), generation: generation,
-		idle: make(chan struct{}), salts: newSalts(nil), notices: &notices{}, chains: &chains{},
+		steering: newSteering(opts.AllowEngineParams),
+		idle:     make(chan struct{}), salts: newSalts(nil), notices: &notices{}, chains: &chains{},
 		chooser: choose.Chooser{
 			Models: make(map[string]*choose.Model, len(models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Intn: rand.IntN,
 		},

@@ -28,6 +28,7 @@ type checker struct {
 }
 
 func (c *checker) check() {
+	c.engineParams()
 	c.section("server", c.cfg.Server.Validate())
 	if c.cfg.Server.Listen == c.cfg.Server.AdminListen {
 		c.at("server.admin_listen", "must differ from server.listen: clients must not reach it")

@@ -116,6 +116,7 @@ func (f *formParser) part(head []byte, value Span) error {
 	if err != nil {
 		return err
 	}
+	f.req.parts = append(f.req.parts, name)
 	for i, known := range [...]string{formModel, formPrompt} {
 		switch {
 		case name != known && strings.EqualFold(name, known):

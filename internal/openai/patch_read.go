@@ -16,6 +16,14 @@ func (r *Request) Field(name string) []byte {
 	return nil
 }
 
+// Has reports whether the body, or the form, has a field, whatever its value.
+func (r *Request) Has(name string) bool {
+	if r.form {
+		return slices.Contains(r.parts, name)
+	}
+	return r.Field(name) != nil
+}
+
 // Member returns the value of a member of a JSON object, nil when object is none or lacks it. The
 // result aliases object.
 func Member(object []byte, name string) []byte {

@@ -150,8 +150,9 @@ type Request struct {
 
 	instructions Span // the value of instructions; zero when absent
 
-	form    bool // the body is a form and no JSON
-	modelAt Span // the value of the field model of a form
+	form    bool     // the body is a form and no JSON
+	parts   []string // names of the fields of a form
+	modelAt Span     // the value of the field model of a form
 }
 
 // Form reports whether the body is a form and no JSON, of which a Patch edits the model alone.

@@ -129,3 +129,45 @@ func CapRetryAfter(h http.Header, now time.Time, limit time.Duration) {
 	}
 	h["Retry-After"] = []string{strconv.Itoa(int((min(wait, limit) + time.Second - 1) / time.Second))}
 }
+
+// Fold returns the canonical form of a name in the spelling that servers behind this one may take it
+// for: many read an underscore as a dash (RFC 3875, section 4.1.18, has both as one).
+func Fold(name string) string {
+	if strings.Contains(name, "_") {
+		name = strings.ReplaceAll(name, "_", "-")
+	}
+	return http.CanonicalHeaderKey(name)
+}
+
+// engineNames and enginePrefixes are the headers by which parts of serving systems tell each other
+// where a request is to be worked on, and the beginnings of names that their makers keep for
+// themselves: vLLM, the gateway and the sidecar of llm-d, NVIDIA Dynamo, and the gateway of SGLang.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	engineNames = [...]string{
+		"X-Data-Parallel-Rank", "X-Data-Parallel-Host-Port", "X-Prefiller-Host-Port", "X-Encoder-Hosts-Ports",
+		"X-Kv-Cache-Source-Host-Port", "X-Gateway-Destination-Endpoint", "X-Gateway-Destination-Endpoint-Subset",
+		"X-Gateway-Model-Name", "X-Gateway-Model-Name-Rewrite", "X-Worker-Instance-Id", "X-Prefill-Instance-Id",
+	}
+	enginePrefixes = [...]string{"X-Llm-D-", "X-Gateway-Inference-", "X-Dynamo-", "X-Smg-", "X-Sglang-", "X-Vllm-"}
+)
+
+// EngineNames lists the known headers that steer model servers, in canonical form. Others are known by
+// how they begin; see Engine.
+func EngineNames() []string { return slices.Clone(engineNames[:]) }
+
+// Engine reports whether a header, in any spelling, is for parts of a serving system and not for
+// clients.
+func Engine(name string) bool {
+	if len(name) < 2 || name[0]|0x20 != 'x' { // as all of them begin
+		return false
+	}
+	name = Fold(name)
+	for _, prefix := range enginePrefixes {
+		if len(name) > len(prefix) && strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return slices.Contains(engineNames[:], name)
+}

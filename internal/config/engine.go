@@ -1,0 +1,32 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"signalbox/proxy"
+)
+
+// engineParams looks at who may steer the model servers: a word that is nearly one gets that one, and
+// a role is one that some caller can have. What else is wrong the section says itself.
+func (c *checker) engineParams() {
+	known, roles := proxy.EngineParams(), c.roles()
+	for i, x := range c.cfg.Server.AllowEngineParams {
+		at := fmt.Sprintf("server.allow_engine_params[%d]", i)
+		if problem := x.Problem(); problem != "" {
+			if best := slip(x.Name, slices.Values(known)); best != "" {
+				c.at(at+".name", "%q steers no model server; did you mean %q?", x.Name, best)
+			}
+		}
+		for j, role := range x.Roles {
+			if role == "" || roles == nil || slices.Contains(roles, role) {
+				continue
+			}
+			hint := ""
+			if best := slip(role, slices.Values(roles)); best != "" {
+				hint = fmt.Sprintf(", did you mean %q?", best)
+			}
+			c.at(fmt.Sprintf("%s.roles[%d]", at, j), "no key has role %q%s", role, hint)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package proxy
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/option"
+	"signalbox/proxy/headers"
+)
+
+// EngineParam lets callers send one of the fields, or headers, that steer the model server.
+type EngineParam struct {
+	// Name is the field of the body or the header, such as priority or x-data-parallel-rank. Required,
+	// unique; headers in any case. docs/security.md lists them.
+	Name string `yaml:"name"`
+	// Roles are the roles that may send it. Default: every caller may.
+	Roles []string `yaml:"roles"`
+}
+
+// engineFields are the fields of a body that are meant for parts of the serving system, which hold
+// them for the word of another part: where blocks are fetched from and sent to, whose work goes
+// first, which replica does it, what code it runs. vLLM, entrypoints/openai/*/protocol.py of 0.11 and
+// later; SGLang, srt/managers/io_struct.py of 0.5; NVIDIA Dynamo, nvext; TensorRT-LLM,
+// disaggregated_params. cache_salt is apart: see extend.
+func engineFields() []string {
+	return []string{
+		"kv_transfer_params", "ec_transfer_params", "vllm_xargs", "priority", "request_id", "logits_processors",
+		"rid", "bootstrap_host", "bootstrap_port", "bootstrap_room", "bootstrap_pair_key",
+		"data_parallel_rank", "routed_dp_rank", "disagg_prefill_dp_rank", "decode_tp_size",
+		"session_params", "extra_key", "custom_logit_processor", "custom_params", "lora_path",
+		"nvext", "disaggregated_params",
+	}
+}
+
+// EngineParams lists the fields and headers that steer model servers, as a configuration names them.
+func EngineParams() []string {
+	out := engineFields()
+	for _, name := range headers.EngineNames() {
+		out = append(out, strings.ToLower(name))
+	}
+	return out
+}
+
+// Problem says why x can let nothing through, in words for operators; empty when it can.
+func (x *EngineParam) Problem() string {
+	switch {
+	case x.Name == "":
+		return "a name is required"
+	case x.Name == fieldSalt:
+		return fieldSalt + " is made here, from the caller's tenant, and nobody may choose another's"
+	case !slices.Contains(engineFields(), x.Name) && !headers.Engine(x.Name):
+		return fmt.Sprintf("%.200q is none of %s", x.Name, strings.Join(EngineParams(), ", "))
+	}
+	return ""
+}
+
+func checkEngineParams(p *option.Problems, list []EngineParam) {
+	seen := option.Unique{}
+	for i := range list {
+		at := fmt.Sprintf("allow_engine_params[%d]", i)
+		if slices.Contains(list[i].Roles, "") {
+			p.Addf(at+".roles", "a role has no name; without roles every caller may send it")
+		}
+		if problem := list[i].Problem(); problem != "" {
+			p.Addf(at+".name", "%s", problem)
+			continue
+		}
+		seen.Check(p, at+".name", strings.ToLower(list[i].Name))
+	}
+}
+
+// steering is what callers may say to model servers: the compiled option allow_engine_params. It is
+// immutable.
+type steering struct {
+	closed []string             // fields that not every caller may send
+	fields map[string][]string  // roles that may send one of them
+	heads  map[string]*[]string // roles that may send a header, nil for all; by canonical name
+}
+
+func newSteering(list []EngineParam) *steering {
+	s := &steering{closed: engineFields(), fields: map[string][]string{}, heads: map[string]*[]string{}}
+	for _, x := range list {
+		switch {
+		case headers.Engine(x.Name):
+			s.heads[headers.Fold(x.Name)] = nil
+			if len(x.Roles) > 0 {
+				s.heads[headers.Fold(x.Name)] = &x.Roles
+			}
+		case len(x.Roles) == 0:
+			s.closed = slices.DeleteFunc(s.closed, func(name string) bool { return name == x.Name })
+		default:
+			s.fields[x.Name] = x.Roles
+		}
+	}
+	return s
+}
+
+// check refuses a body that steers the model server in the name of somebody who may not. It is refused
+// and not taken out: whoever means it has to know that it has no effect, and whoever forges it is seen
+// in status and metrics. The error names the field.
+func (s *steering) check(who *Principal, req *openai.Request) error {
+	for _, name := range s.closed {
+		if !req.Has(name) || neutral(name, req.Field(name)) || slices.Contains(s.fields[name], who.Role) {
+			continue
+		}
+		message := name + " steers the model server, which callers of this role may not do here"
+		if name == "request_id" || name == "rid" {
+			message += "; the header X-Request-Id names a request"
+		}
+		return invalid(http.StatusBadRequest, "unsupported_parameter", name, message)
+	}
+	return nil
+}
+
+// neutral reports a value of a field that says the same as leaving it out: clients that spell out every
+// default send such ones. A field of a form is never neutral.
+func neutral(name string, value []byte) bool {
+	switch {
+	case len(value) == 0:
+		return false
+	case string(value) == "null", name == "priority" && string(value) == "0":
+		return true
+	}
+	return value[0] == '{' && strings.TrimSpace(string(value[1:len(value)-1])) == ""
+}
+
+// passes reports whether a header of a caller with this role that steers the model server goes on.
+// name is folded.
+func (s *steering) passes(role, name string) bool {
+	roles, ok := s.heads[name]
+	return ok && (roles == nil || slices.Contains(*roles, role))
+}
+
+// without returns the client's head without the headers that steer the model server and that a caller
+// of this role may not send. It is in itself where there is nothing to take out.
+func (s *steering) without(in http.Header, role string) http.Header {
+	out, shared := in, true
+	for name := range in {
+		if !headers.Engine(name) || s.passes(role, headers.Fold(name)) {
+			continue
+		}
+		if shared {
+			out, shared = make(http.Header, len(in)), false
+			for other, values := range in {
+				out[other] = values
+			}
+		}
+		delete(out, name)
+	}
+	return out
+}
