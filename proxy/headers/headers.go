@@ -19,20 +19,50 @@ const OwnPrefix = "X-Signalbox-"
 // limitPrefix starts the headers by which the API tells a client its limits.
 const limitPrefix = "X-Ratelimit-"
 
-// stays reports whether a header of the client ends here: the headers of one connection (RFC 9110, section 7.6.1), and those that belong to the
-// client's side of this proxy: its credentials, its cookies, its word about where it comes from, and its Baggage, which a model server
-// could take for that of whoever operates it (W3C Baggage).
+// The headers of a client that end here beside those of stays. Who or what the client is, and what it
+// may do elsewhere, is told by so many proxies, clouds and vaults that most are known by a part of
+// their name: how it begins, or how it ends.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	privateNames = [...]string{
+		"Authorization", "Cookie", "Api-Key", "Apikey", "X-Auth-Key", "X-Auth-Email", "X-Auth-User",
+		"Forwarded", "X-Real-Ip", "True-Client-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "Fastly-Client-Ip",
+		"Cf-Connecting-Ip", "X-Envoy-External-Address", "Remote-User", "X-Remote-User", "X-Webauth-User",
+		"X-Goog-Iap-Jwt-Assertion", "X-Client-Cert", "X-Ssl-Client-Cert", "Client-Cert", "Client-Cert-Chain",
+		"Metadata", "Metadata-Flavor", // which clouds ask of requests for the credentials of a machine
+		"Baggage",
+	}
+	privatePrefixes = [...]string{
+		OwnPrefix, "X-Forwarded-", "X-Auth-Request-", "X-Goog-", "X-Amzn-Oidc-", "X-Vault-", "X-Aws-Ec2-",
+		"X-Ms-Token-", "X-Ms-Client-Principal", "Cf-Access-", "X-Authentik-", "Tailscale-User-",
+	}
+	privateSuffixes = [...]string{
+		"-Token", "-Api-Key", "-Apikey", "-Secret", "-Password", "-Authorization", "-Jwt", "-Jwt-Assertion",
+		"-Forwarded-For",
+	}
+)
+
+// stays reports whether a header of the client ends here: the headers of one connection (RFC 9110,
+// section 7.6.1), and those that belong to the client's side of this proxy: its credentials, its
+// cookies, its word about where it comes from, and its Baggage, which a model server could take for
+// that of whoever operates it (W3C Baggage). A name with an underscore is taken for the one that a
+// server may read it as.
 func stays(name string) bool {
+	if strings.Contains(name, "_") {
+		name = Fold(name)
+		if name == "Content-Type" || name == "Content-Encoding" { // there would be two, and a body read as the other says
+			return true
+		}
+	}
 	switch name {
-	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-		"Http2-Settings", "Content-Length", "Expect", "Host", "Accept-Encoding",
-		"Authorization", "Cookie", "X-Api-Key", "Api-Key",
-		"X-Goog-Api-Key", "X-Goog-Iap-Jwt-Assertion", "Cf-Access-Jwt-Assertion", "X-Amzn-Oidc-Data", "X-Amzn-Oidc-Accesstoken",
-		"Forwarded", "X-Real-Ip", "True-Client-Ip",
-		"X-Request-Id", "Baggage":
+	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade", "Http2-Settings", "Content-Length", "Expect", "Host", "Accept-Encoding", "X-Request-Id":
 		return true
 	}
-	return strings.HasPrefix(name, OwnPrefix) || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Auth-Request-") // also tokens, which oauth2-proxy sends so
+	return slices.Contains(privateNames[:], name) ||
+		slices.ContainsFunc(privatePrefixes[:], func(p string) bool { return strings.HasPrefix(name, p) }) ||
+		slices.ContainsFunc(privateSuffixes[:], func(s string) bool { return strings.HasSuffix(name, s) })
 }
 
 // ForUpstream makes the head of the upstream request. id is the request's, bearer
@@ -131,7 +161,8 @@ func CapRetryAfter(h http.Header, now time.Time, limit time.Duration) {
 }
 
 // Fold returns the canonical form of a name in the spelling that servers behind this one may take it
-// for: many read an underscore as a dash (RFC 3875, section 4.1.18, has both as one).
+// for: those that hand headers on as variables have one name for both a dash and an underscore
+// (RFC 3875, section 4.1.18).
 func Fold(name string) string {
 	if strings.Contains(name, "_") {
 		name = strings.ReplaceAll(name, "_", "-")
