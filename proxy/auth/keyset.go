@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/json"
@@ -153,13 +154,16 @@ func serves(k *jose.JSONWebKey) bool {
 	return false
 }
 
-// find returns the keys that may verify a token with this id and algorithm. A token that names a key which is not there makes
+// triedKeys is against how many keys one token is tried at most. An issuer that changes its key has two
+// of an algorithm for a while; with several, a token has to name its own (OpenID Connect Core 1.0,
+// section 10.1). Whoever sends a token has not been told apart from anybody yet, and has the proxy
+// compute as many signatures.
+const triedKeys = 4
+
+// find returns the keys that may verify a token with this id and algorithm, triedKeys at most. A token that names a key which is not there makes
 // the set be read, unless it just was, and waits for that.
 func (s *keySet) find(ctx context.Context, id, algorithm string) ([]any, error) {
 	found, told := s.look(id, algorithm)
-	if len(found) > 0 {
-		return found, nil
-	}
 	if told != nil {
 		timer := time.NewTimer(patience)
 		defer timer.Stop()
@@ -170,7 +174,10 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]any, error) 
 		case <-ctx.Done():
 		}
 	}
-	if len(found) > 0 {
+	switch {
+	case len(found) > triedKeys:
+		return nil, bad("the token does not name its key, and too many could be it")
+	case len(found) > 0:
 		return found, nil
 	}
 	if _, blind := s.lacking(); blind {
@@ -179,15 +186,25 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]any, error) 
 	return nil, bad("the token names no known key")
 }
 
-// look returns the keys, and what to wait for when there are none and a reading may bring some.
+// look returns the keys that an algorithm takes: of a token that names one those with that name, or
+// else without any, and all for a token that names none. Where there are none and a reading may bring
+// some, told is what to wait for.
 func (s *keySet) look(id, algorithm string) (found []any, told <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var nameless []any // keys
 	for i := range s.keys {
 		k := &s.keys[i]
-		if (k.KeyID == "" || id == "" || k.KeyID == id) && (k.Algorithm == "" || k.Algorithm == algorithm) && fits(k, algorithm) {
+		switch {
+		case k.Algorithm != "" && k.Algorithm != algorithm || !fits(k, algorithm):
+		case id == "" || k.KeyID == id:
 			found = append(found, k.Key)
+		case k.KeyID == "":
+			nameless = append(nameless, k.Key)
 		}
+	}
+	if len(found) == 0 {
+		found = nameless
 	}
 	if len(found) > 0 || s.client == nil || time.Now().Before(s.next) {
 		return found, nil
@@ -202,17 +219,30 @@ func (s *keySet) look(id, algorithm string) (found []any, told <-chan struct{}) 
 // fits reports whether a key is of the kind that an algorithm takes. The library checks it too; here it keeps a public key from
 // ever being tried as a secret.
 func fits(k *jose.JSONWebKey, algorithm string) bool {
-	switch k.Key.(type) {
+	switch key := k.Key.(type) {
 	case []byte:
 		return strings.HasPrefix(algorithm, "HS")
 	case *rsa.PublicKey:
 		return strings.HasPrefix(algorithm, "RS") || strings.HasPrefix(algorithm, "PS")
 	case *ecdsa.PublicKey:
-		return strings.HasPrefix(algorithm, "ES")
+		return algorithm == curveAlgorithm(key.Curve)
 	case ed25519.PublicKey:
 		return algorithm == "EdDSA"
 	}
 	return false
+}
+
+// curveAlgorithm is the one algorithm that a curve has (RFC 7518, section 3.4), empty for another curve.
+func curveAlgorithm(c elliptic.Curve) string {
+	switch c {
+	case elliptic.P256():
+		return "ES256"
+	case elliptic.P384():
+		return "ES384"
+	case elliptic.P521():
+		return "ES512"
+	}
+	return ""
 }
 
 // retryAfterFailure is how soon a set that could not be read is tried again.
