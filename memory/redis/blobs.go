@@ -101,17 +101,32 @@ func (s *Store) read(ctx context.Context, c rueidis.Client, t ledger.Tenant, o l
 	answers := c.DoMulti(ctx, append(calls, ask())...)
 	before, err := layoutOf(answers[0])
 	if err != nil {
-		return nil, layout{}, err
+		return nil, layout{}, s.absent(ctx, err, s.key(t, "o:"+o.Sum.String()))
 	}
 	after, err := layoutOf(answers[n+1])
 	if err != nil {
-		return nil, layout{}, err
+		return nil, layout{}, s.absent(ctx, err, s.key(t, "o:"+o.Sum.String()))
 	}
 	if before != after || (after != layout{} && after.chunks != n) {
 		return nil, after, errMoved
 	}
+	for i, r := range answers[1 : n+1] {
+		if err := r.Error(); isKind(err) {
+			return nil, after, s.absent(ctx, err, s.chunkKey(t, o, i))
+		}
+	}
 	packed, err := joined(answers[1:n+1], o)
 	return packed, after, err
+}
+
+// absent is ledger.ErrMissing for a key that holds another type than it should, which is logged; any
+// other error is itself.
+func (s *Store) absent(ctx context.Context, err error, key string) error {
+	if !isKind(err) {
+		return err
+	}
+	s.strange(ctx, key, false)
+	return fmt.Errorf("%w: %s holds another type", ledger.ErrMissing, key)
 }
 
 func layoutOf(r rueidis.RedisResult) (layout, error) {
@@ -171,7 +186,12 @@ func (s *Store) Replace(ctx context.Context, t ledger.Tenant, o ledger.Object, p
 				return err
 			}
 		}
-		return s.scripts.replace.Exec(ctx, c, []string{object}, []string{strconv.Itoa(n), unique}).Error()
+		err := s.scripts.replace.Exec(ctx, c, []string{object}, []string{strconv.Itoa(n), unique}).Error()
+		if isKind(err) { // nothing that a record could refer to
+			s.strange(ctx, object, false)
+			return nil
+		}
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("replace object: %w", err)

@@ -45,7 +45,11 @@ func (s *Store) flights(ctx context.Context, t ledger.Tenant, flights []Flight, 
 		args = append(args, strconv.Itoa(f.Room), f.ID)
 	}
 	err = s.do(ctx, rateBudget, func(ctx context.Context, c rueidis.Client) error {
-		reply, err := s.scripts.flights.Exec(ctx, c, keys, args).ToArray()
+		var reply []rueidis.RedisMessage
+		err := s.anew(ctx, c, func() (err error) {
+			reply, err = s.scripts.flights.Exec(ctx, c, keys, args).ToArray()
+			return err
+		}, all(keys, kindSorted)...)
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,11 @@ func (s *Store) Rate(ctx context.Context, t ledger.Tenant, charges []Charge) (fu
 		args = append(args, strconv.Itoa(c.Room), strconv.Itoa(c.N), force)
 	}
 	err = s.do(ctx, rateBudget, func(ctx context.Context, c rueidis.Client) error {
-		reply, err := s.scripts.rate.Exec(ctx, c, keys, args).ToArray()
+		var reply []rueidis.RedisMessage
+		err := s.anew(ctx, c, func() (err error) {
+			reply, err = s.scripts.rate.Exec(ctx, c, keys, args).ToArray()
+			return err
+		}, all(keys, kindHash)...)
 		if err != nil {
 			return err
 		}

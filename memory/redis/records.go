@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -17,7 +18,12 @@ import (
 func (s *Store) Load(ctx context.Context, t ledger.Tenant, id string) (ledger.Entry, error) {
 	var e ledger.Entry
 	err := s.do(ctx, s.o.MetaBudget, func(ctx context.Context, c rueidis.Client) error {
-		fields, err := c.Do(ctx, c.B().Hmget().Key(s.key(t, "c:"+id)).Field("rev", "exp", "rec").Build()).ToArray()
+		key := s.key(t, "c:"+id)
+		fields, err := c.Do(ctx, c.B().Hmget().Key(key).Field("rev", "exp", "rec").Build()).ToArray()
+		if isKind(err) {
+			s.strange(ctx, key, false)
+			return ledger.ErrNotFound
+		}
 		if err != nil {
 			return err
 		}
@@ -72,7 +78,11 @@ const (
 	tooManyContexts
 	tooManyBytes
 	tooManyPinned
+	otherType
 )
+
+// errType says that a script found a key of another type and did nothing.
+var errType = errors.New("a key holds another type than it should")
 
 // Commit applies a change and returns the new revision, and the objects whose references went; others may
 // still refer to them. Errors are ledger.ErrConflict, ErrMissing, ErrFull, ErrUnavailable and
@@ -92,17 +102,49 @@ func (s *Store) Commit(ctx context.Context, c ledger.Change) (int64, []ledger.Ob
 		if err := s.note(ctx, client, &c); err != nil {
 			return err
 		}
-		answer, err := script.Exec(ctx, client, keys, args).AsIntSlice()
-		if err != nil {
+		run := func() error {
+			answer, err := script.Exec(ctx, client, keys, args).AsIntSlice()
+			if err != nil {
+				return err
+			}
+			rev, err = verdict(answer, c.Limits)
 			return err
 		}
-		rev, err = verdict(answer, c.Limits)
+		err := run()
+		if !errors.Is(err, errType) {
+			return err
+		}
+		if err := s.odd(ctx, client, true, s.typesOf(&c)...); err != nil {
+			return err
+		}
+		if err = run(); errors.Is(err, errType) { // somebody goes on writing there
+			err = ledger.ErrConflict
+		}
 		return err
 	})
 	if err != nil {
 		return 0, nil, fmt.Errorf("commit record: %w", err)
 	}
 	return rev, dropped, nil
+}
+
+// typesOf are the keys that a change touches, with their types.
+func (s *Store) typesOf(c *ledger.Change) []typed {
+	out := []typed{
+		{s.key(c.Tenant, "c:"+c.ID), kindHash}, {s.key(c.Tenant, "exp"), kindSorted},
+		{s.key(c.Tenant, "ids"), kindSorted}, {s.key(c.Tenant, "q"), kindHash},
+	}
+	added, dropped := c.Difference()
+	for _, o := range dropped {
+		out = append(out, typed{s.key(c.Tenant, "o:"+o.Sum.String()), kindHash})
+	}
+	for _, o := range added {
+		out = append(out, typed{s.key(c.Tenant, "o:"+o.Sum.String()), kindHash})
+		for n := range chunks(o.Packed) {
+			out = append(out, typed{s.chunkKey(c.Tenant, o, n), kindString})
+		}
+	}
+	return out
 }
 
 // arguments spells a change for commit.lua.
@@ -151,6 +193,8 @@ func verdict(answer []int64, l ledger.Limits) (int64, error) {
 		return 0, &ledger.LimitError{What: "bytes", Limit: l.Bytes}
 	case tooManyPinned:
 		return 0, &ledger.LimitError{What: "pinned bytes", Limit: l.Pinned}
+	case otherType:
+		return 0, errType
 	}
 	return 0, fmt.Errorf("%w: answer %v", ledger.ErrUnavailable, answer)
 }
@@ -168,8 +212,13 @@ func (s *Store) Touch(ctx context.Context, touches []ledger.Touch) error {
 		}
 	}
 	err := s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
-		for _, r := range s.scripts.touch.ExecMulti(ctx, c, calls...) {
-			if err := r.Error(); err != nil {
+		for i, r := range s.scripts.touch.ExecMulti(ctx, c, calls...) {
+			err := r.Error()
+			if isKind(err) { // as if it were gone
+				keys := calls[i].Keys
+				err = s.odd(ctx, c, false, typed{keys[0], kindHash}, typed{keys[1], kindSorted})
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -188,7 +237,12 @@ func (s *Store) List(ctx context.Context, t ledger.Tenant, after string, n int) 
 		from = "(" + after
 	}
 	err = s.do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) (err error) {
-		ids, err = c.Do(ctx, c.B().Zrange().Key(s.key(t, "ids")).Min(from).Max("+").Bylex().Limit(0, int64(n)).Build()).AsStrSlice()
+		key := s.key(t, "ids")
+		ids, err = c.Do(ctx, c.B().Zrange().Key(key).Min(from).Max("+").Bylex().Limit(0, int64(n)).Build()).AsStrSlice()
+		if isKind(err) {
+			s.strange(ctx, key, false)
+			return nil
+		}
 		return err
 	})
 	if err != nil {
@@ -200,7 +254,12 @@ func (s *Store) List(ctx context.Context, t ledger.Tenant, after string, n int) 
 // Usage is how many contexts and bytes a tenant has.
 func (s *Store) Usage(ctx context.Context, t ledger.Tenant) (contexts, bytes int64, err error) {
 	err = s.do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) error {
-		fields, err := c.Do(ctx, c.B().Hmget().Key(s.key(t, "q")).Field("n", "b").Build()).ToArray()
+		key := s.key(t, "q")
+		fields, err := c.Do(ctx, c.B().Hmget().Key(key).Field("n", "b").Build()).ToArray()
+		if isKind(err) {
+			s.strange(ctx, key, false)
+			return nil
+		}
 		if err != nil || len(fields) != 2 || fields[0].IsNil() || fields[1].IsNil() {
 			return err
 		}

@@ -13,7 +13,8 @@
 //	cx:ev            channel: "T ID REV", REV 0 when the record went
 //
 // Chunks are written first, with a time to live, and lose it in the step that commits the record; what a
-// dying replica leaves behind vanishes. An object never changes, but its packed form may be replaced by a smaller one, in one step;
+// dying replica leaves behind vanishes. A key of another type than here counts as absent: it is logged,
+// and replaced by what is written. An object never changes, but its packed form may be replaced by a smaller one, in one step;
 // who reads several chunks looks at f before and behind them. Every call has a budget of time. After several failures in a row a
 // breaker refuses calls for a second, so nobody waits for a Redis that is down.
 //
@@ -90,9 +91,11 @@ type Store struct {
 	known   tenants
 	sweep   atomic.Uint64 // where the next Due goes on among the tenants
 	scripts scripts
+
+	strangers strangers
 }
 
-type scripts struct{ commit, shrink, touch, rate, flights, replace, prune *rueidis.Lua }
+type scripts struct{ commit, shrink, touch, rate, flights, replace, prune, kinds *rueidis.Lua }
 
 //go:embed commit.lua
 var commitScript string
@@ -143,6 +146,7 @@ func New(o Options) (*Store, error) {
 			// What it writes makes room, or almost none.
 			replace: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + replaceScript),
 			prune:   rueidis.NewLuaScript("#!lua flags=allow-oom\n" + pruneScript),
+			kinds:   rueidis.NewLuaScript("#!lua flags=allow-oom\n" + kindsScript),
 		},
 	}, nil
 }
@@ -234,6 +238,9 @@ func translate(err error) error {
 	}
 	if limit := (*ledger.LimitError)(nil); errors.As(err, &limit) {
 		return err
+	}
+	if isKind(err) {
+		return fmt.Errorf("%w: %w: %w", ledger.ErrUnavailable, ledger.ErrDamaged, err)
 	}
 	reply, ok := rueidis.IsRedisErr(err)
 	if ok && (strings.HasPrefix(reply.Error(), "OOM") || strings.Contains(reply.Error(), "-OOM")) {

@@ -61,7 +61,8 @@ func (s *Store) note(ctx context.Context, client rueidis.Client, c *ledger.Chang
 		return nil
 	}
 	entry := client.B().Zadd().Key(s.tenantsKey()).ScoreMember().ScoreMember(float64(now.Unix()), string(c.Tenant)).Build()
-	if err := client.Do(ctx, entry).Error(); err != nil {
+	enter := func() error { return client.Do(ctx, entry.Pin()).Error() }
+	if err := s.anew(ctx, client, enter, typed{s.tenantsKey(), kindSorted}); err != nil {
 		return err
 	}
 	s.known.add(c.Tenant, now)
@@ -80,6 +81,10 @@ const tenantsAtOnce = 512
 // page reads about tenantsAtOnce entries, and where to go on; 0 is the end. A tenant may come twice.
 func (s *Store) page(ctx context.Context, c rueidis.Client, cursor uint64) (list []entered, next uint64, err error) {
 	found, err := c.Do(ctx, c.B().Zscan().Key(s.tenantsKey()).Cursor(cursor).Count(tenantsAtOnce).Build()).AsScanEntry()
+	if isKind(err) {
+		s.strange(ctx, s.tenantsKey(), false)
+		return nil, 0, nil
+	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -129,6 +134,9 @@ func (s *Store) due(ctx context.Context, c rueidis.Client, list []entered, now t
 	for i, r := range c.DoMulti(ctx, asks...) {
 		ids, err := r.AsStrSlice()
 		if _, refused := rueidis.IsRedisErr(err); refused {
+			if isKind(err) {
+				s.strange(ctx, s.key(list[i].tenant, "exp"), false)
+			}
 			continue // somebody else's key: the other tenants have their turn
 		}
 		if err != nil {
@@ -208,8 +216,12 @@ func (s *Store) totals(ctx context.Context, c rueidis.Client, list []entered) (c
 	for i, t := range list {
 		asks[i] = c.B().Hmget().Key(s.key(t.tenant, "q")).Field("n", "b").Build()
 	}
-	for _, r := range c.DoMulti(ctx, asks...) {
+	for i, r := range c.DoMulti(ctx, asks...) {
 		fields, err := r.AsStrSlice()
+		if isKind(err) {
+			s.strange(ctx, s.key(list[i].tenant, "q"), false)
+			continue
+		}
 		if err != nil {
 			return 0, 0, err
 		}

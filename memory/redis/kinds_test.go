@@ -1,0 +1,190 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"signalbox/internal/testkit"
+	"signalbox/memory/ledger"
+)
+
+// page is what a log holds.
+type page struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (p *page) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.b.Write(b)
+}
+
+func (p *page) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.b.String()
+}
+
+// spoiled is a store over a Redis of its own, and what puts a list in the place of a key.
+func spoiled(t *testing.T) (s *Store, spoil func(key string), log *page) {
+	t.Helper()
+	log = &page{}
+	o := patient(testkit.NewRedis(t).URL())
+	o.Log, o.Rest = slog.New(slog.NewJSONHandler(log, nil)), time.Hour
+	s = open(t, o)
+	return s, func(key string) {
+		t.Helper()
+		c := *s.client.Load()
+		if err := c.Do(t.Context(), c.B().Del().Key(key).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Do(t.Context(), c.B().Rpush().Key(key).Element("x").Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}, log
+}
+
+// S12, S13: a key that holds something else than it should is a miss for who asks for it, and nobody
+// else notices.
+func TestAKeyOfAnotherTypeIsAMissAndNoOutage(t *testing.T) {
+	t.Parallel()
+	s, spoil, log := spoiled(t)
+	_, _ = create(t, s, "other", "b", "two", 1000)
+	later := start.Add(9 * time.Hour)
+	for i, x := range []struct {
+		name string
+		key  func(t ledger.Tenant, o ledger.Object) string
+		call func(t ledger.Tenant, o ledger.Object) error
+		want error
+	}{
+		{"a record", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "c:a") },
+			func(of ledger.Tenant, _ ledger.Object) error { return second(s.Load(t.Context(), of, "a")) }, ledger.ErrNotFound},
+		{"the ids", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "ids") },
+			func(of ledger.Tenant, _ ledger.Object) error { return second(s.List(t.Context(), of, "", 5)) }, nil},
+		{"the totals", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "q") },
+			func(of ledger.Tenant, _ ledger.Object) error { return third(s.Usage(t.Context(), of)) }, nil},
+		{"the totals of all", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "q") },
+			func(ledger.Tenant, ledger.Object) error { return third(s.Totals(t.Context())) }, nil},
+		{"an object", func(of ledger.Tenant, o ledger.Object) string { return s.key(of, "o:"+o.Sum.String()) },
+			func(of ledger.Tenant, o ledger.Object) error { return second(s.Get(t.Context(), of, o)) }, ledger.ErrMissing},
+		{"a chunk", func(of ledger.Tenant, o ledger.Object) string { return s.chunkKey(of, o, 0) },
+			func(of ledger.Tenant, o ledger.Object) error { return second(s.Get(t.Context(), of, o)) }, ledger.ErrMissing},
+		{"the ends of lives", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "exp") },
+			func(ledger.Tenant, ledger.Object) error { return second(s.Due(t.Context(), start, 5)) }, nil},
+		{"the end of a life", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "exp") },
+			func(of ledger.Tenant, _ ledger.Object) error {
+				later = later.Add(time.Hour)
+				return s.Touch(t.Context(), []ledger.Touch{{Tenant: of, ID: "a", Expires: later}})
+			}, nil},
+		{"the tenants", func(ledger.Tenant, ledger.Object) string { return s.tenantsKey() },
+			func(ledger.Tenant, ledger.Object) error { return second(s.Due(t.Context(), start, 5)) }, nil},
+		{"the tenants of all", func(ledger.Tenant, ledger.Object) string { return s.tenantsKey() },
+			func(ledger.Tenant, ledger.Object) error { return third(s.Totals(t.Context())) }, nil},
+	} {
+		of := ledger.Tenant(fmt.Sprintf("t%d", i))
+		made, _ := create(t, s, of, "a", "one", 1000)
+		o := made.New.Versions[0].Segments[0]
+		key := x.key(of, o)
+		spoil(key)
+		for range DefaultOptions().Failures + 1 {
+			if err := x.call(of, o); !errors.Is(err, x.want) || err != nil && x.want == nil {
+				t.Errorf("%s: %v, want %v", x.name, err, x.want)
+			}
+		}
+		if !s.Healthy() {
+			t.Fatalf("%s: Redis is taken for one that is away", x.name)
+		}
+		if e, err := s.Load(t.Context(), "other", "b"); err != nil || e.Record.ID != "b" {
+			t.Errorf("%s: another context: %v", x.name, err)
+		}
+		if !strings.Contains(log.String(), key) {
+			t.Errorf("%s: the log does not name %s", x.name, key)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func third[T, U any](_ T, _ U, err error) error { return err }
+
+func TestWhatIsWrittenTakesThePlaceOfAKeyOfAnotherType(t *testing.T) {
+	t.Parallel()
+	s, spoil, log := spoiled(t)
+	o, _, packed := object("x", 2*chunkSize)
+	for i, key := range []string{
+		s.key("t", "c:n0"), s.key("t", "ids"), s.key("t", "exp"), s.key("t", "q"), s.tenantsKey(),
+		s.key("t", "o:"+o.Sum.String()), "a chunk",
+	} {
+		if key == "a chunk" { // of an object that no record refers to yet
+			o, _, packed = object("y", 2*chunkSize)
+			key = s.chunkKey("t", o, 1)
+		}
+		spoil(key)
+		s.known.forget() // so that the tenant is entered again
+		id := "n" + string(rune('0'+i))
+		c := ledger.Change{Tenant: "t", ID: id, New: record(id, o), Expires: start.Add(time.Hour)}
+		var err error
+		for range 2 { // as memory does when a piece is not there
+			if err = s.Put(t.Context(), "t", o, packed); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err = s.Commit(t.Context(), c); !errors.Is(err, ledger.ErrMissing) {
+				break
+			}
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		if _, err := s.Get(t.Context(), "t", o); err != nil {
+			t.Errorf("%s: the bytes: %v", key, err)
+		}
+		if e, err := s.Load(t.Context(), "t", id); err != nil || e.Rev != 1 {
+			t.Errorf("%s: the record: %+v, %v", key, e, err)
+		}
+		if !strings.Contains(log.String(), key) {
+			t.Errorf("the log does not name %s", key)
+		}
+	}
+	if n, b, err := s.Usage(t.Context(), "t"); n < 0 || b < 0 || err != nil {
+		t.Errorf("totals %d and %d, %v", n, b, err)
+	}
+}
+
+// What counts requests lives in the same Redis: it must not cost the contexts.
+func TestCountersOfAnotherTypeBeginAnew(t *testing.T) {
+	t.Parallel()
+	s, spoil, _ := spoiled(t)
+	charge := func() ([]float64, bool, error) {
+		return s.Rate(t.Context(), "t", []Charge{{Bucket: "b", Room: 10, N: 3}})
+	}
+	enter := func() ([]int, bool, error) {
+		return s.Enter(t.Context(), "t", []Flight{{Scope: "s", Room: 5, ID: "1"}}, time.Minute, false)
+	}
+	eventually(t, func() bool { _, ok, err := charge(); return ok && err == nil })
+	eventually(t, func() bool { _, ok, err := enter(); return ok && err == nil })
+	for _, key := range keysOf(t, s, "t") {
+		spoil(key)
+	}
+	eventually(t, func() bool { full, ok, err := charge(); return ok && err == nil && full[0] <= 6 })
+	eventually(t, func() bool { used, ok, err := enter(); return ok && err == nil && used[0] == 1 })
+	if !s.Healthy() {
+		t.Error("Redis is taken for one that is away")
+	}
+}
+
+// eventually repeats what a busy machine may not do within its 8 ms.
+func eventually(t *testing.T, ok func() bool) {
+	t.Helper()
+	for range 20 {
+		if ok() {
+			return
+		}
+	}
+	t.Error("20 calls in vain")
+}
