@@ -90,12 +90,17 @@ func answer(w http.ResponseWriter, status int, v any) error {
 
 // send writes pieces of JSON as one body.
 func send(w http.ResponseWriter, status int, pieces ...[]byte) error {
+	return sendAs(w, status, "application/json", pieces...)
+}
+
+// sendAs writes pieces as one body of a media type.
+func sendAs(w http.ResponseWriter, status int, kind string, pieces ...[]byte) error {
 	n := 0
 	for _, p := range pieces {
 		n += len(p)
 	}
 	h := w.Header()
-	h["Content-Type"] = []string{"application/json"}
+	h["Content-Type"] = []string{kind}
 	h["Content-Length"] = []string{strconv.Itoa(n)}
 	w.WriteHeader(status)
 	for _, p := range pieces {

@@ -310,36 +310,6 @@ type deleted struct {
 	Deleted bool   `json:"deleted"`
 }
 
-// content serves GET /v1/contexts/{id}/content: the bytes as they are stored. It is a use of the context.
-func (s *Service) content(ctx context.Context, w http.ResponseWriter, r *Request) error {
-	ref, err := r.ref()
-	if err != nil {
-		return err
-	}
-	snap, err := s.store.Resolve(ctx, r.Owner, ref)
-	if err != nil {
-		return err
-	}
-	defer snap.Release()
-	etag := "sha256:" + snap.Sum.String()
-	h := w.Header()
-	h["Etag"] = []string{strconv.Quote(etag)}
-	h["X-Signalbox-Context-Tier"] = []string{snap.Tier.String()}
-	head := `{"object":"context.content","id":"` + snap.ID + `","version":` + strconv.Itoa(snap.Version) + `,"etag":"` + etag + `",`
-	opening, closing, glue := `"content":"`, `"}`, ""
-	if messages := snap.Messages(); messages != nil {
-		opening, closing, glue = `"messages":[`, `]}`, ","
-	}
-	pieces := [][]byte{[]byte(head + opening)}
-	for i, f := range snap.Fragments {
-		if i > 0 && glue != "" {
-			pieces = append(pieces, []byte(glue))
-		}
-		pieces = append(pieces, f)
-	}
-	return send(w, http.StatusOK, append(pieces, []byte(closing))...)
-}
-
 // wake serves POST /v1/contexts/{id}/wake: the context is on its way in when the answer comes.
 func (s *Service) wake(ctx context.Context, w http.ResponseWriter, r *Request) error {
 	ref, err := r.ref()
