@@ -92,7 +92,7 @@ func (u *upstream) close() {
 	u.buf.Release()
 	u.flow.release()
 	u.buf, u.flow = nil, nil
-	u.endpoint.Leave()
+	u.lease.Close()
 }
 
 // errNoEnd: a stream that ends without its mark was cut, even when the connection ended in order: [DONE],

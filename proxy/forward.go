@@ -30,6 +30,7 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 	if streams(change.req) {
 		w.keeper = newKeeper(w, time.Duration(st.opts.KeepaliveAfter))
 	}
+	defer func() { where.lease.Close() }() // if a panic left it open
 	err := p.send(ctx, st, w, in, where, change, o)
 	w.keeper.end()
 	err = stopped(ctx, err)
@@ -54,30 +55,30 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 	)
 	defer func() { held.close() }()
 	for n := 1; ; n++ {
-		m, e, err := where.next(ctx)
+		m, lease, err := where.next(ctx)
 		switch {
 		case errors.Is(err, errCrowded):
 			last = err
 		case err != nil:
 			return err
 		}
-		if e == nil {
+		if lease == nil {
 			break
 		}
 		if n > 1 && !p.mayRetry(reason) {
-			e.Leave()
+			lease.Close()
 			break
 		}
 		err = body.fit(ctx, m, where.dress(m))
 		if o.asked = body.asked; err != nil {
-			e.Leave()
+			lease.Close()
 			return err
 		}
-		o.model, o.endpoint = m, e
-		o.decision.describePlace(w.Header(), m, e, o.effort, first)
+		o.model, o.endpoint = m, lease.Endpoint()
+		o.decision.describePlace(w.Header(), m, o.endpoint, o.effort, first)
 		where.describe(w.Header())
 		begun := time.Now()
-		u, err := p.try(ctx, st, w, o, call{in: o.headersFor(in, body.made.vault), id: w.id, to: o.surface, body: body.made, streaming: streams(change.req), plain: o.guarding != nil || o.memo.taping(), extra: o.Action.Headers, choices: choices(change.req), quiet: body.asked.usage, alive: st.opts.CommentsAreProgress, patience: time.Duration(st.opts.MaxRetryAfter)})
+		u, err := p.try(ctx, st, w, o, lease, call{in: o.headersFor(in, body.made.vault), id: w.id, to: o.surface, body: body.made, streaming: streams(change.req), plain: o.guarding != nil || o.memo.taping(), extra: o.Action.Headers, choices: choices(change.req), quiet: body.asked.usage, alive: st.opts.CommentsAreProgress, patience: time.Duration(st.opts.MaxRetryAfter)})
 		switch {
 		case errors.Is(err, errClientGone):
 			return err
@@ -102,11 +103,11 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 	return p.relayRefusal(ctx, w, held, o)
 }
 
-// try makes one attempt at the endpoint of o.
-func (p *Proxy) try(ctx context.Context, st *State, w *reply, o *outcome, c call) (*upstream, error) {
+// try makes one attempt at the endpoint of o, which lease is of.
+func (p *Proxy) try(ctx context.Context, st *State, w *reply, o *outcome, lease *pool.Lease, c call) (*upstream, error) {
 	o.sent = st.chooser.Speeds.Now()
 	w.keeper.watch()
-	u, err := p.attempt(ctx, c, o.model, o.endpoint)
+	u, err := p.attempt(ctx, c, o.model, lease)
 	w.keeper.rest()
 	st.answered(o, err)
 	return u, err
@@ -178,7 +179,8 @@ type call struct {
 type upstream struct {
 	model    *model
 	endpoint *pool.Endpoint
-	effort   string // asked for; set on refusals that are held
+	lease    *pool.Lease // of endpoint; closed with the answer
+	effort   string      // asked for; set on refusals that are held
 	status   int
 	header   http.Header
 	length   int64         // of the body; -1 when not known
@@ -198,10 +200,11 @@ type upstream struct {
 	told     bool // what the client has ends with an error event of the upstream itself
 }
 
-// attempt sends the request to one endpoint, at which it has a place, and waits for the head and the first bytes of the body:
-// until then, the attempt can fail without the client noticing. The caller closes what it returns.
-func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *pool.Endpoint) (*upstream, error) {
-	begun := time.Now()
+// attempt sends the request to the endpoint of a lease and waits for the head and the first bytes of
+// the body: until then, the attempt can fail without the client noticing. It takes the lease over,
+// and closes it on an error; else the caller closes what it returns, and the lease with it.
+func (p *Proxy) attempt(ctx context.Context, c call, m *model, lease *pool.Lease) (*upstream, error) {
+	begun, e := time.Now(), lease.Endpoint()
 	limit := m.answer
 	if c.streaming {
 		limit = m.firstByte
@@ -215,11 +218,11 @@ func (p *Proxy) attempt(ctx context.Context, c call, m *model, e *pool.Endpoint)
 	if err != nil {
 		err = blame(ctx, watch, m, e, err)
 		watch.stop()
-		e.Leave()
+		lease.Close()
 		return nil, err
 	}
 	u := &upstream{
-		model: m, endpoint: e, status: res.StatusCode, header: res.Header, length: res.ContentLength, body: res.Body,
+		model: m, endpoint: e, lease: lease, status: res.StatusCode, header: res.Header, length: res.ContentLength, body: res.Body,
 		events: c.to.api != openai.Other && res.StatusCode < 300 && hasType(res.Header, "text/event-stream"), took: time.Since(begun),
 		buf: answer.Take(), watch: watch, alive: c.alive, patience: c.patience,
 	}

@@ -18,6 +18,7 @@ type plan struct {
 	tried   []*pool.Endpoint
 	intn    func(n int) int
 	metrics *telemetry.Metrics
+	lease   *pool.Lease // of the last attempt; nil before the first
 	placing
 }
 
@@ -70,18 +71,19 @@ func (d *decision) wants() choose.Request {
 	return r
 }
 
-// next takes a place where the request goes now: at an endpoint that was not tried, of the first model that has one. A request
-// that was nowhere yet waits for it where all of a model's endpoints are full. The endpoint is nil when none is left.
-func (p *plan) next(ctx context.Context) (*model, *pool.Endpoint, error) {
+// next takes a slot where the request goes now: at an endpoint that was not tried, of the first model
+// that has one. A request that was nowhere yet waits for it where all of a model's endpoints are
+// full. The lease, which the caller closes, is nil when none is left.
+func (p *plan) next(ctx context.Context) (*model, *pool.Lease, error) {
 	p.leave(time.Now())
 	crowded := false
 	for len(p.models) > 0 {
 		m := p.models[0]
-		e, err := p.enter(ctx, m)
+		lease, err := p.enter(ctx, m)
 		switch {
-		case e != nil:
-			p.tried = append(p.tried, e)
-			return m, e, nil
+		case lease != nil:
+			p.tried, p.lease = append(p.tried, lease.Endpoint()), lease
+			return m, lease, nil
 		case ctx.Err() != nil:
 			return nil, nil, errClientGone
 		case err != nil:
@@ -96,22 +98,22 @@ func (p *plan) next(ctx context.Context) (*model, *pool.Endpoint, error) {
 	return nil, nil, nil
 }
 
-// enter takes a place at an endpoint of m, after those who wait for one.
-func (p *plan) enter(ctx context.Context, m *model) (e *pool.Endpoint, err error) {
+// enter takes a slot at an endpoint of m, after those who wait for one.
+func (p *plan) enter(ctx context.Context, m *model) (lease *pool.Lease, err error) {
 	full := m.Queued() > 0
 	if !full {
-		if e, full = p.pick(m, time.Now()); e != nil {
-			return e, nil
+		if lease, full = p.pick(m, time.Now()); lease != nil {
+			return lease, nil
 		}
 	}
 	if !full || len(p.tried) > 0 { // who was refused elsewhere does not wait again
 		return nil, nil
 	}
 	err = m.Wait(ctx, func() bool {
-		e, _ = p.pick(m, time.Now())
-		return e != nil
+		lease, _ = p.pick(m, time.Now())
+		return lease != nil
 	})
-	return e, err
+	return lease, err
 }
 
 // shed counts a request that got no place at a model.

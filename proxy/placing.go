@@ -42,29 +42,31 @@ func (st *State) placing(change *rewriter, h http.Header) placing {
 	return x
 }
 
-// pick takes a place at an endpoint of m that was not tried; nil when none is left, and then whether one would be there if it
-// were not full. A request that belongs to something goes where its prompt is, any other to the less loaded of two.
-func (p *plan) pick(m *model, now time.Time) (e *pool.Endpoint, full bool) {
+// pick takes a slot at an endpoint of m that was not tried; nil when none is left, and then whether
+// one would be there if it were not full. A request that belongs to something goes where its prompt
+// is, any other to the less loaded of two. The caller closes the lease.
+func (p *plan) pick(m *model, now time.Time) (lease *pool.Lease, full bool) {
 	w := m.where
 	p.of = m
 	if p.on && p.prompt != nil && w.Placer != nil {
 		return p.near(m, now)
 	}
-	for e, full = m.Pick(p.tried, p.intn, now); e != nil && !e.Enter(); { // another request took the place in between
-		e, full = m.Pick(p.tried, p.intn, now)
+	for lease == nil { // until no other request takes the slot in between
+		var e *pool.Endpoint
+		if e, full = m.Pick(p.tried, p.intn, now); e == nil {
+			return nil, full
+		}
+		lease, _ = e.Enter()
 	}
-	if e == nil {
-		return nil, full
-	}
-	if p.at = w.index(e); p.on && w.Placer != nil && len(w.ends) > 1 {
+	if p.at = w.index(lease.Endpoint()); p.on && w.Placer != nil && len(w.ends) > 1 {
 		p.length = w.tokens(p.tokens)
 		p.ticket = w.Sent(now, &affinity.Request{Tokens: p.length}, p.at)
 	}
-	return e, false
+	return lease, false
 }
 
-// near takes the endpoint of m that has most of the prompt for the least wait.
-func (p *plan) near(m *model, now time.Time) (e *pool.Endpoint, full bool) {
+// near takes a slot at the endpoint of m that has most of the prompt for the least wait.
+func (p *plan) near(m *model, now time.Time) (lease *pool.Lease, full bool) {
 	w, x := m.where, p.prompt
 	class := x.class(m)
 	key, by := x.hints.Key(class, x.chain.Blocks(), x.tokens)
@@ -73,17 +75,18 @@ func (p *plan) near(m *model, now time.Time) (e *pool.Endpoint, full bool) {
 	for {
 		full = w.penalties(penalty, p.tried, now)
 		t, ok := w.Place(now, &affinity.Request{
-			Class: class, Key: key, Blocks: x.chain.Blocks(), Bytes: x.chain.Bytes(), Tokens: p.length, Penalty: penalty,
+			Class: class, Key: key, Blocks: x.chain.Blocks(), Bytes: x.chain.Bytes(),
+			Tokens: p.length, Penalty: penalty,
 		})
 		if !ok {
 			return nil, full
 		}
 		p.ticket, p.by, p.at = t, by, t.Endpoint
-		if e = w.ends[t.Endpoint].end; e.Enter() {
+		if lease, ok = w.ends[t.Endpoint].end.Enter(); ok {
 			p.parted = p.parted || x.parts(m, class)
-			return e, false
+			return lease, false
 		}
-		p.leave(now) // another request took the place in between
+		p.leave(now) // another request took the slot in between
 	}
 }
 

@@ -53,11 +53,11 @@ func placer(tb testing.TB, how, body string) func() {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		_, e, err := p.next(tb.Context())
-		if err != nil || e == nil {
+		_, lease, err := p.next(tb.Context())
+		if err != nil || lease == nil {
 			tb.Fatal("no endpoint")
 		}
-		e.Leave()
+		lease.Close()
 		p.leave(time.Now())
 	}
 }

@@ -244,9 +244,11 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 	where := w.m.where
 	penalty := make([]float64, len(where.ends))
 	w.ask.Penalty = penalty
-	where.penalties(penalty, nil, time.Now())
+	full := where.penalties(penalty, nil, time.Now())
 	spot, ok := where.Find(time.Now(), &w.ask)
 	switch {
+	case !ok && full:
+		return "busy", errBusy
 	case !ok:
 		return "failed", errNoEndpoint
 	case float64(spot.Predicted) >= enough*float64(w.ask.Tokens):
@@ -260,7 +262,7 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 	if err := limit.wait(ctx, w.ask.Tokens, where.kv.WarmTokensPerS); err != nil {
 		return "busy", err
 	}
-	if where.crowded(spot.Endpoint, time.Now()) {
+	if w.m.Queued() > 0 || where.crowded(spot.Endpoint, time.Now()) {
 		return "busy", errBusy
 	}
 	name := w.m.Name + ":" + pointer(w.snap) + ":" + where.ends[spot.Endpoint].end.Name
@@ -268,7 +270,10 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 	if !w.st.notices.claim(ctx, name, estimate+time.Second) {
 		return "there", nil // another replica is at it
 	}
-	if err := p.sendWarm(ctx, w); err != nil {
+	switch err := p.sendWarm(ctx, w); {
+	case errors.Is(err, errBusy):
+		return "busy", err
+	case err != nil:
 		return "failed", err
 	}
 	return "read", nil
@@ -295,7 +300,11 @@ func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
 	if err != nil {
 		return err
 	}
-	u, err := p.attempt(ctx, call{in: http.Header{}, id: "warm_" + rand.Text(), to: &surfaces[0], body: payload{whole: body}}, w.m, e.end)
+	lease, ok := e.end.Enter()
+	if !ok {
+		return errBusy
+	}
+	u, err := p.attempt(ctx, call{in: http.Header{}, id: "warm_" + rand.Text(), to: &surfaces[0], body: payload{whole: body}}, w.m, lease)
 	if err != nil {
 		return err
 	}

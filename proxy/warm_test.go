@@ -193,3 +193,31 @@ func TestS3NoReadingStandsForAnother(t *testing.T) {
 		}
 	}
 }
+
+func TestReadingAheadTakesOneSlotAndGivesItBackOnce(t *testing.T) {
+	t.Parallel()
+	b, servers := placedBench(t, 1, func(o *ModelOptions) { o.Endpoints[0].MaxInflight = 1 })
+	owner, ref := stored(t, b)
+	e := b.state.models[0].Endpoints[0]
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	if n := e.Inflight(); n != 0 {
+		t.Errorf("%d requests are in flight behind the reading, want 0", n)
+	}
+	other, ok := e.Enter()
+	if !ok {
+		t.Fatal("the endpoint is full although nothing runs")
+	}
+	b.state.models[0].where.Forget(0)
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, errBusy) {
+		t.Errorf("with max_inflight requests under way: %v", err)
+	}
+	other.Close()
+	if n := len(servers[0].requests()); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+	if n := e.Inflight(); n != 0 {
+		t.Errorf("%d requests are in flight at the end, want 0", n)
+	}
+}

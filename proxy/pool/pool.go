@@ -142,28 +142,7 @@ func (e *Endpoint) URL(path string) *url.URL {
 	return e.base.JoinPath(path)
 }
 
-// Enter takes a place for a request to the endpoint; false when all that it has are taken. Leave has to follow, once.
-func (e *Endpoint) Enter() bool {
-	for {
-		n := e.inflight.Load()
-		if e.cap > 0 && n >= e.cap {
-			return false
-		}
-		if e.inflight.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
-}
-
-// Leave gives the place back when a request to the endpoint has ended.
-func (e *Endpoint) Leave() {
-	e.inflight.Add(-1)
-	if e.cap > 0 {
-		e.queue.wake()
-	}
-}
-
-// Inflight is how many requests are between Enter and Leave.
+// Inflight is how many leases of the endpoint are open.
 func (e *Endpoint) Inflight() int64 { return e.inflight.Load() }
 
 // Full reports whether no request may be added.

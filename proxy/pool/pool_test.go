@@ -41,9 +41,9 @@ func TestEndpointsThatKeepFailingAreEjectedForAWhile(t *testing.T) {
 	expect("the last one is never ejected", Ejected, Fit)
 	now = now.Add(ejectionBase)
 	expect("the time out is over", Fit, Fit)
-	a.Enter()
+	lease, _ := a.Enter()
 	expect("one request tries it", Ejected, Fit)
-	a.Leave()
+	lease.Close()
 	b.Succeeded()
 	fail(a, 1)
 	now = now.Add(ejectionBase)
@@ -65,8 +65,8 @@ func TestPlacementPrefersTheLessLoaded(t *testing.T) {
 	t.Parallel()
 	m := group(t, "a", "b", "c")
 	now := time.Unix(1000, 0)
-	m.Endpoints[0].Enter()
-	m.Endpoints[1].Enter()
+	_, _ = m.Endpoints[0].Enter()
+	_, _ = m.Endpoints[1].Enter()
 	seen := map[string]int{}
 	intn := rand.New(rand.NewPCG(1, 2)).IntN
 	for range 300 {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -25,11 +26,47 @@ func capped(tb testing.TB, n int, line QueueOptions) (*Group, *Endpoint) {
 	return g, g.Endpoints[0]
 }
 
+// taking takes a slot at e, for Group.Wait; the lease goes to where into points, if that is not nil.
+func taking(e *Endpoint, into **Lease) func() bool {
+	return func() bool {
+		lease, ok := e.Enter()
+		if ok && into != nil {
+			*into = lease
+		}
+		return ok
+	}
+}
+
+func TestASlotIsGivenBackOnce(t *testing.T) {
+	t.Parallel()
+	_, e := capped(t, 2, QueueOptions{})
+	one, _ := e.Enter()
+	two, _ := e.Enter()
+	var none *Lease
+	none.Close()
+	for range 3 {
+		one.Close()
+	}
+	if e.Inflight() != 1 || e.Full() {
+		t.Errorf("%d in flight behind one of two leases closed three times, want 1", e.Inflight())
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(two.Close)
+	}
+	wg.Wait()
+	if e.Inflight() != 0 {
+		t.Errorf("%d in flight at the end, want 0", e.Inflight())
+	}
+}
+
 func TestWaitingIsInTurnAndBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g, e := capped(t, 2, QueueOptions{Max: 3, Wait: option.Duration(10 * time.Second)})
-		if first, second, third := e.Enter(), e.Enter(), e.Enter(); !first || !second || third || !e.Full() {
+		one, first := e.Enter()
+		two, second := e.Enter()
+		if none, third := e.Enter(); !first || !second || third || none != nil || !e.Full() {
 			t.Fatal("the cap does not hold")
 		}
 		if got, full := g.Pick(nil, rand.IntN, time.Now()); got != nil || !full {
@@ -37,7 +74,7 @@ func TestWaitingIsInTurnAndBounded(t *testing.T) {
 		}
 		order := make(chan int, 3)
 		wait := func(ctx context.Context, i int) error {
-			err := g.Wait(ctx, e.Enter)
+			err := g.Wait(ctx, taking(e, nil))
 			if err == nil {
 				order <- i
 			}
@@ -58,7 +95,8 @@ func TestWaitingIsInTurnAndBounded(t *testing.T) {
 		if err := <-gone; !errors.Is(err, context.Canceled) {
 			t.Errorf("one that left got %v", err)
 		}
-		e.Leave()
+		one.Close()
+		one.Close()
 		if got := <-order; got != 1 {
 			t.Errorf("%d came first", got)
 		}
@@ -73,6 +111,10 @@ func TestWaitingIsInTurnAndBounded(t *testing.T) {
 		synctest.Wait()
 		if g.Queued() != 0 { // the other was late as well
 			t.Errorf("%d wait", g.Queued())
+		}
+		two.Close()
+		if e.Inflight() != 1 {
+			t.Errorf("%d in flight at the end", e.Inflight())
 		}
 	})
 }
@@ -91,7 +133,8 @@ func TestTheCapHoldsUnderContention(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, time.Duration(i)*time.Millisecond)
 					defer cancel()
 				}
-				if err := g.Wait(ctx, e.Enter); err != nil {
+				var lease *Lease
+				if err := g.Wait(ctx, taking(e, &lease)); err != nil {
 					return
 				}
 				if n := now.Add(1); n > most.Load() {
@@ -100,7 +143,7 @@ func TestTheCapHoldsUnderContention(t *testing.T) {
 				time.Sleep(time.Duration(i%7) * time.Millisecond)
 				now.Add(-1)
 				served.Add(1)
-				e.Leave()
+				lease.Close()
 			}()
 		}
 		time.Sleep(time.Minute)
@@ -126,13 +169,13 @@ func TestNewPlacesGoToAllWhoWait(t *testing.T) {
 		enter := func(g *Group) func() bool {
 			return func() bool {
 				e, _ := g.Pick(nil, rand.IntN, time.Now())
-				return e != nil && e.Enter()
+				return e != nil && taking(e, nil)()
 			}
 		}
 		g := group(2)
 		a, b := g.Endpoints[0], g.Endpoints[1]
 		_, _ = b.checked(errors.New("down")), b.checked(errors.New("down"))
-		a.Enter()
+		_, _ = a.Enter()
 		for range 5 {
 			go func() { _ = g.Wait(t.Context(), enter(g)) }()
 		}
@@ -147,7 +190,7 @@ func TestNewPlacesGoToAllWhoWait(t *testing.T) {
 		}
 
 		small := group(1)
-		small.Endpoints[0].Enter()
+		only, _ := small.Endpoints[0].Enter()
 		go func() { _ = small.Wait(t.Context(), enter(small)) }()
 		synctest.Wait()
 		large := group(2)
@@ -156,7 +199,7 @@ func TestNewPlacesGoToAllWhoWait(t *testing.T) {
 			go func() { _ = large.Wait(t.Context(), enter(large)) }()
 		}
 		synctest.Wait()
-		small.Endpoints[0].Leave() // the one that waited before gets it
+		only.Close() // the one that waited before gets it
 		synctest.Wait()
 		if n := large.Endpoints[1].Inflight(); n != 3 || large.Queued() != 0 {
 			t.Errorf("a larger group: %d of 3 new places are taken, %d wait", n, large.Queued())
@@ -167,18 +210,18 @@ func TestNewPlacesGoToAllWhoWait(t *testing.T) {
 func TestASuccessorSeesTheRequestsOfBoth(t *testing.T) {
 	t.Parallel()
 	old, e := capped(t, 1, QueueOptions{})
-	e.Enter()
+	first, _ := e.Enter()
 	next, twin := capped(t, 1, QueueOptions{})
 	next.Adopt(old)
-	if twin.Enter() || !twin.Full() || len(next.Left(old)) != 0 {
+	if taking(twin, nil)() || !twin.Full() || len(next.Left(old)) != 0 {
 		t.Error("the request of the old group is not seen")
 	}
 	got := make(chan error, 1)
-	go func() { got <- next.Wait(t.Context(), twin.Enter) }()
+	go func() { got <- next.Wait(t.Context(), taking(twin, nil)) }()
 	for next.Queued() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	e.Leave()
+	first.Close()
 	if err := <-got; err != nil {
 		t.Error(err)
 	}
@@ -207,7 +250,7 @@ func TestWeightsShareIdleAndBusyTime(t *testing.T) {
 				a++
 			}
 			if keep {
-				e.Enter()
+				_, _ = e.Enter()
 			}
 		}
 		return float64(a) / 1000
