@@ -122,8 +122,8 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 	h["Server-Timing"] = []string{o.timing(o.queue, u.took)}
 	t := meter{metrics: p.tel.Metrics, model: u.model.Name, usage: o.req.IncludeUsage}
 	t.API, t.ticket = o.req.API, &o.where.ticket
-	if !u.events {
-		t.ticket.First(time.Now()) // all of it is there, or soon will be
+	if !u.events && u.good() {
+		t.ticket.First(time.Now()) // all of it is there, or soon will be; a refusal has computed nothing
 	}
 	var err error
 	switch {

@@ -94,11 +94,6 @@ func (e *unavailableError) message() string {
 	return what + " at the moment (" + string(e.why) + ")" + ending + ". Try again later"
 }
 
-// tooLongError reports a prompt that is longer than the context window of every model it could go to.
-type tooLongError struct{ param string } // the field that holds it
-
-func (*tooLongError) Error() string { return "prompt longer than any context window" }
-
 // unknownModelError names a model that is not configured.
 type unknownModelError struct{ model string }
 
@@ -214,7 +209,7 @@ func refusal(err error) *openai.Error {
 	case errors.As(err, &unknown):
 		return invalid(http.StatusNotFound, "model_not_found", "model", unknown.Error())
 	case errors.As(err, &long):
-		return invalid(http.StatusBadRequest, "context_length_exceeded", long.param, "the prompt is longer than the context window of every model it could go to")
+		return long.wire()
 	case errors.As(err, &blocked):
 		return invalid(http.StatusBadRequest, "content_policy_violation", "", blocked.message)
 	}
@@ -223,8 +218,11 @@ func refusal(err error) *openai.Error {
 
 // failure is the part of the table for what goes wrong behind that.
 func failure(err error, id string) *openai.Error {
-	var timeout net.Error
-	var lacking *unavailableError
+	var (
+		timeout net.Error
+		lacking *unavailableError
+		refused *refusedError
+	)
 	switch {
 	case errors.As(err, &lacking):
 		return serverError(http.StatusServiceUnavailable, "signal_unavailable", lacking.message())
@@ -240,6 +238,8 @@ func failure(err error, id string) *openai.Error {
 		return serverError(http.StatusServiceUnavailable, "overloaded", "every endpoint of this model has as many requests as it may have")
 	case errors.Is(err, errNoEndpoint):
 		return serverError(http.StatusServiceUnavailable, "no_endpoint", "no healthy endpoint serves this model")
+	case errors.As(err, &refused):
+		return refused.wire()
 	case isUpstream(err) && (errors.Is(err, errNoProgress) || errors.As(err, &timeout) && timeout.Timeout()):
 		return serverError(http.StatusGatewayTimeout, "upstream_timeout", "the model server did not answer in time")
 	case isUpstream(err):
@@ -255,8 +255,9 @@ func isUpstream(err error) bool {
 		unanswered *unansweredError
 		misfit     *misfitError
 		cut        *cutError
+		refused    *refusedError
 	)
-	return errors.As(err, &unreached) || errors.As(err, &unanswered) || errors.As(err, &misfit) || errors.As(err, &cut)
+	return errors.As(err, &refused) || errors.As(err, &unreached) || errors.As(err, &unanswered) || errors.As(err, &misfit) || errors.As(err, &cut)
 }
 
 // fail answers with err. It writes nothing for a client that is gone.

@@ -288,6 +288,9 @@ func passTrace(ctx context.Context, h http.Header) {
 // request makes the upstream request. The query of the client's URL is not passed on.
 func (c call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
 	h := headers.ForUpstream(c.in, c.id, e.Credential(c.in))
+	if len(h["Content-Type"]) == 0 && !c.to.form {
+		h["Content-Type"] = []string{"application/json"} // as it was read here; vLLM refuses it without
+	}
 	if c.plain {
 		h["Accept-Encoding"] = []string{"identity"} // RFC 9110, section 12.5.3; without the header a server may choose
 	}

@@ -28,6 +28,8 @@ type kvServer struct {
 	details bool                         // usage tells cached tokens
 	scraped int
 	down    bool
+	asleep  bool   // as the metrics tell; requests are answered nevertheless
+	refusal string // the body of the 400 that answers every request; empty for none
 }
 
 // quick is a server on which 4,000 tokens take 8 ms.
@@ -70,6 +72,19 @@ func (s *kvServer) set(flag *bool, to bool) {
 	*flag = to
 }
 
+// refuse has every request answered with 400 and the body; with none, requests are answered again.
+func (s *kvServer) refuse(body string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusal = body
+}
+
+func (s *kvServer) refuses() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refusal
+}
+
 func (s *kvServer) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,6 +122,12 @@ func (s *kvServer) metrics(w io.Writer, o kv.Options) {
 		return
 	}
 	c.Each(func(name string, value float64) { fmt.Fprintf(w, "%s{engine=\"0\"} %g\n", name, value) })
+	awake := 1
+	if s.is(&s.asleep) {
+		awake = 0
+	}
+	fmt.Fprintf(w, "vllm:engine_sleep_state{engine=\"0\",sleep_state=\"awake\"} %d\n", awake)
+	fmt.Fprintf(w, "vllm:engine_sleep_state{engine=\"0\",sleep_state=\"weights_offloaded\"} %d\n", 1-awake)
 	fmt.Fprintf(w, "vllm:cache_config_info{block_size=\"%d\",enable_prefix_caching=\"True\",num_gpu_blocks=\"%d\"} 1\n", o.BlockTokens, o.Blocks)
 }
 
@@ -125,6 +146,17 @@ func tokensOf(text string) []uint32 {
 func (s *kvServer) chat(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
+		return
+	}
+	refusal := s.refuses()
+	if kind := r.Header.Get("Content-Type"); kind != "application/json" { // as vLLM, whose answer to this it is
+		refusal = `{"error":{"message":"Unsupported Media Type: Only 'application/json' is allowed",` +
+			`"type":"Bad Request","param":null,"code":400}}`
+	}
+	if refusal != "" {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, refusal)
 		return
 	}
 	var body struct {

@@ -54,7 +54,7 @@ func (d *decision) tooLong() error {
 	if d.request == nil {
 		return &tooLongError{}
 	}
-	return &tooLongError{d.request.PromptField()}
+	return &tooLongError{param: d.request.PromptField()}
 }
 
 // wants is what the choice among models looks at.

@@ -104,6 +104,7 @@ func (w *places) told(now time.Time, i int, r kv.Report) (restarted bool) {
 		return false
 	}
 	w.Resize(i, r.Tokens)
+	w.BlockSize(i, r.Block)
 	return w.Observe(now, i, affinity.Status{Started: r.Started, Queries: r.Queries, Running: r.Running, Waiting: r.Waiting})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/affinity"
+	"signalbox/proxy/answer"
 	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
 )
@@ -120,6 +121,15 @@ func (x *placed) attrs() []slog.Attr {
 	return []slog.Attr{slog.String("placed_by", x.by.String()), slog.Bool("home", x.home), slog.Int("predicted_tokens", x.predicted)}
 }
 
+// usageOf is what an answer told of its prompt, as placement takes it.
+func usageOf(told *answer.Usage) affinity.Usage {
+	u := affinity.Usage{Prompt: int(told.Prompt), Cached: int(told.Cached)}
+	if u.Cached == 0 && !told.Uncached {
+		u.Cached = -1 // not told, or none
+	}
+	return u
+}
+
 // settle tells placement how a request ended, once.
 func (p *Proxy) settle(o *outcome, status int, err error) {
 	x := o.where
@@ -127,12 +137,9 @@ func (p *Proxy) settle(o *outcome, status int, err error) {
 		return
 	}
 	now, t, used := time.Now(), &x.ticket, o.told.Usage
-	u := affinity.Usage{
-		Prompt: int(used.Prompt), Cached: int(used.Cached), Failed: err != nil || status != http.StatusOK, Whole: !o.req.Stream && used.Completion != 1,
-	}
-	if u.Cached == 0 {
-		u.Cached = -1 // not told, or none
-	}
+	u := usageOf(&used)
+	u.Failed = err != nil || status != http.StatusOK
+	u.Whole = !o.req.Stream && used.Completion != 1
 	t.End(now, u)
 	if u.Failed {
 		return

@@ -16,6 +16,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/contexts"
 	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
 )
@@ -468,4 +469,62 @@ func hashOf(key string) string {
 func lastOf(s *kvServer) map[string]json.RawMessage {
 	all := s.requests()
 	return all[len(all)-1]
+}
+
+func TestARefusedPromptIsNotPredicted(t *testing.T) {
+	t.Parallel()
+	b, servers := placedBench(t, 2, nil)
+	long := turns(kib("an expert", 16), 1)
+	for n, body := range []string{long, strings.Replace(long, `"stream":true,"stream_options":{"include_usage":true},`, "", 1)} {
+		for _, s := range servers {
+			s.refuse(`{"error":{"message":"no","type":"BadRequestError","param":null,"code":400}}`)
+		}
+		if got := b.chat(body); got.status != http.StatusBadRequest {
+			t.Fatalf("%d: %s", got.status, got.body)
+		}
+		b.recorded(n + 1)
+		for _, s := range servers {
+			s.refuse("")
+		}
+		for i := range servers {
+			if n := b.state.models[0].where.Stats(i).Blocks; n != 0 {
+				t.Errorf("endpoint %d is said to have %d blocks of a prompt that it refused", i, n)
+			}
+		}
+	}
+	if got := b.told(long); got.predicted != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A server takes whole blocks from its cache, never the end of a prompt that it adds itself.
+func TestPredictionsAreWholeBlocksOfTheServer(t *testing.T) {
+	t.Parallel()
+	o := quick()
+	o.BlockTokens = 128
+	servers := []*kvServer{newKVServer(t, o)}
+	b := placedOn(t, servers, nil, func(s *setup) { s.health = true })
+	owner, ref := stored(t, b)
+	b.proxy.ServeContexts(contexts.New(b.proxy.memory, contexts.Options{Resident: b.proxy, Warmer: b.proxy}))
+	waitFor(t, "the first report", func() bool { return servers[0].pages() > 1 }) // the first one was taken in
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	about := `{"model":"auto","stream":true,"stream_options":{"include_usage":true},"signalbox":{"context":"` + ref.ID +
+		`"},"messages":[` + hi + `]}`
+	for n := range 3 {
+		got := b.told(about)
+		if got.predicted%128 != 0 || got.predicted == 0 || got.predicted > got.cached || got.predicted < got.cached-128 {
+			t.Errorf("request %d: %d tokens predicted, %d cached of %d", n, got.predicted, got.cached, got.prompt)
+		}
+	}
+	if at := b.residents(ref.ID); len(at) != 1 || at[0].Tokens%128 != 0 {
+		t.Errorf("the context is at %+v", at)
+	}
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	if n := sampleOf(b.metrics(), `signalbox_warm_calls_total{model="small",result="there"}`); n != 1 {
+		t.Errorf("%v contexts were there, want 1", n)
+	}
 }

@@ -237,7 +237,8 @@ func (p *Proxy) warm(ctx context.Context, w *warmup) error {
 	return err
 }
 
-// enough is the share of a context that an endpoint must have for it not to be sent again.
+// enough is the share of what an endpoint can have of a context, which it must have for the context
+// not to be sent again.
 const enough = 0.9
 
 func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err error) {
@@ -251,7 +252,8 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 		return "busy", errBusy
 	case !ok:
 		return "failed", errNoEndpoint
-	case float64(spot.Predicted) >= enough*float64(w.ask.Tokens):
+	}
+	if most := where.Most(spot.Endpoint, &w.ask); most > 0 && float64(spot.Predicted) >= enough*float64(most) {
 		return "there", nil
 	}
 	limit := where.ends[spot.Endpoint].warm
@@ -310,21 +312,71 @@ func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
 	}
 	defer u.close()
 	whole, err := u.readWhole()
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case !u.good():
-		return &misfitError{"status " + strconv.Itoa(u.status)}
+	}
+	if err := w.refused(u, whole); err != nil {
+		return err
 	}
 	t.First(time.Now())
-	var told answer.Tally
+	told := answer.Tally{API: openai.Chat}
 	told.Body(nil, whole)
-	used = affinity.Usage{Prompt: int(told.Usage.Prompt), Cached: -1}
-	if told.Usage.Cached > 0 {
-		used.Cached = int(told.Usage.Cached)
-	}
+	used = usageOf(&told.Usage)
 	u.endpoint.Succeeded()
 	return nil
+}
+
+// refused is the error of an answer that says that the context was not read; nil for any other.
+func (w *warmup) refused(u *upstream, whole []byte) error {
+	switch {
+	case u.good():
+		return nil
+	case u.refused():
+		return errBusy // the endpoint was told, see tell
+	case u.status < http.StatusBadRequest:
+		return &misfitError{"status " + strconv.Itoa(u.status)}
+	}
+	out := &refusedError{model: w.m.Name, status: u.status}
+	if !isJSON(u.header) || !u.plain() || out.secret() {
+		return out
+	}
+	said := readBackendError(whole)
+	if out.said = shortened(said.Message); u.status == http.StatusBadRequest && said.tooLong() {
+		return &tooLongError{"models", "model " + strconv.Quote(w.m.Name) + ": " + out.said}
+	}
+	return out
+}
+
+// refusedError reports a model server that refused to read a context ahead.
+type refusedError struct {
+	model  string
+	status int    // of its answer, 400 and above
+	said   string // in its own words, of at most maxSaid bytes; empty for none
+}
+
+// Error does not tell what the server said, which may be a part of the context.
+func (e *refusedError) Error() string {
+	return "context refused by the server of model " + strconv.Quote(e.model) +
+		" with status " + strconv.Itoa(e.status)
+}
+
+// secret reports whether the server's words may speak of the credentials that it was sent.
+func (e *refusedError) secret() bool {
+	return e.status == http.StatusUnauthorized || e.status == http.StatusForbidden
+}
+
+// wire is the error as a client sees it.
+func (e *refusedError) wire() *openai.Error {
+	code := "upstream_refused"
+	if e.status >= http.StatusInternalServerError {
+		code = "upstream_error"
+	}
+	says := "the server of model " + strconv.Quote(e.model) + " refused to read the context with status " +
+		strconv.Itoa(e.status)
+	if e.said != "" {
+		says += ": " + strconv.Quote(e.said)
+	}
+	return serverError(http.StatusBadGateway, code, says)
 }
 
 // body is a request with the context in front, as in those that will name it, and with as little else as servers

@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/memory"
 	"signalbox/proxy/affinity"
+	"signalbox/proxy/contexts"
 	"signalbox/proxy/kv"
 )
 
@@ -219,5 +220,50 @@ func TestReadingAheadTakesOneSlotAndGivesItBackOnce(t *testing.T) {
 	}
 	if n := e.Inflight(); n != 0 {
 		t.Errorf("%d requests are in flight at the end, want 0", n)
+	}
+}
+
+// What vLLM 0.32 says of a prompt that is too long.
+const tooLongForVLLM = `{"error":{"message":"This model's maximum context length is 8192 tokens. However, you ` +
+	`requested 1 output tokens and your prompt contains at least 8192 input tokens, for a total of at least 8193 ` +
+	`tokens. Please reduce the length of the input prompt or the number of requested output tokens.",` +
+	`"type":"BadRequestError","param":"input_tokens","code":400}}`
+
+func TestWhatAServerRefusesToReadAheadIsSaidAndNotBelieved(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		refusal string
+		status  int
+		code    string
+		param   string
+		says    string
+	}{
+		"with a reason": {
+			`{"error":{"message":"unknown field cache_salt","type":"BadRequestError","param":null,"code":400}}`,
+			502, "upstream_refused", "", `refused to read the context with status 400: "unknown field cache_salt"`,
+		},
+		"without a reason": {`{}`, 502, "upstream_refused", "", "with status 400"},
+		"as too long":      {tooLongForVLLM, 400, "context_length_exceeded", "models", "maximum context length is 8192 tokens"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, servers := placedBench(t, 1, nil)
+			owner, ref := stored(t, b)
+			b.proxy.ServeContexts(contexts.New(b.proxy.memory, contexts.Options{Resident: b.proxy, Warmer: b.proxy}))
+			servers[0].refuse(tt.refusal)
+			err := b.proxy.Warm(t.Context(), owner, ref, nil, true)
+			if e := wire(err, ""); e.Status != tt.status || e.Code != tt.code || e.Param != tt.param ||
+				!strings.Contains(e.Message, tt.says) {
+				t.Errorf("%d %q at %q: %s", e.Status, e.Code, e.Param, e.Message)
+			}
+			if got := b.residents(ref.ID); len(got) != 0 {
+				t.Errorf("what was refused is said to be at %+v", got)
+			}
+			servers[0].refuse("")
+			got := b.told(`{"model":"auto","signalbox":{"context":"` + ref.ID + `"},"messages":[` + hi + `]}`)
+			if got.predicted != 0 || got.cached != 0 {
+				t.Errorf("%d tokens are predicted of a prompt that was refused, %d were cached", got.predicted, got.cached)
+			}
+		})
 	}
 }

@@ -28,7 +28,7 @@ func (p *Placer) Held(now time.Time, r *Request) []Held {
 		if int(told[i]) > h.Tokens {
 			h = Held{Endpoint: i, Tokens: min(int(told[i]), tokens), Basis: Predicted}
 		}
-		if h.Tokens > 0 {
+		if h.Tokens = p.endpoints[i].usable(h.Tokens, tokens); h.Tokens > 0 {
 			out = append(out, h)
 		}
 	}

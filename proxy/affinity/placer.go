@@ -52,7 +52,8 @@ type server struct {
 	speed speed
 	load  load
 	count counts
-	tells atomic.Bool // its answers report cached tokens when there are any
+	tells atomic.Bool  // its answers report cached tokens when there are any
+	block atomic.Int64 // tokens in a block of its cache; 0 when not known
 }
 
 // New returns a Placer for the endpoints of one model. Endpoints are known by their index from here on. now is the
@@ -88,6 +89,7 @@ func (p *Placer) ticks(at time.Time) uint32 { return uint32(max(0, at.Sub(p.epoc
 // bid is what is known of one endpoint for one request.
 type bid struct {
 	known int     // leading tokens of the prompt that it should have
+	held  int     // and blocks of its chain
 	basis Basis   // why
 	own   float64 // seconds to compute the rest
 	cost  float64 // seconds that count against the endpoint
@@ -183,10 +185,11 @@ func (p *Placer) known(bids *[MaxEndpoints]bid, now time.Time, r *Request, token
 	for i := range p.endpoints {
 		b := &bids[i]
 		blocks, basis := p.endpoints[i].table.match(r.Class, r.Blocks, ticks)
-		b.known, b.basis = r.tokensOf(blocks, tokens), basis
+		b.known, b.held, b.basis = r.tokensOf(blocks, tokens), blocks, basis
 		if others && int(told[i]) > b.known {
 			b.known, b.basis = min(int(told[i]), tokens), Predicted
 		}
+		b.known = p.endpoints[i].usable(b.known, tokens)
 		most = max(most, b.known)
 	}
 	return most
@@ -205,6 +208,28 @@ func (r *Request) tokensOf(blocks, tokens int) int {
 		return 0
 	}
 	return min(tokens, int(float64(tokens)*float64(blocks*BlockBytes)/float64(max(r.Bytes, blocks*BlockBytes))))
+}
+
+// templateTokens is how many tokens chat templates put behind the last text of a prompt: the end of a
+// message and the beginning of the answer, 5 to 8 in those of Llama 3, Qwen3 and Gemma 3. They differ
+// from prompt to prompt, and the last token of a prompt is never taken from a cache.
+const templateTokens = 8
+
+// usable is how many of the first known tokens of a prompt the endpoint takes from its cache: whole
+// blocks, none with a part of what the template ends with. It is known itself where the size of a
+// block is not known.
+func (e *endpoint) usable(known, tokens int) int {
+	block := int(e.block.Load())
+	if block == 0 {
+		return known
+	}
+	return max(0, min(known, tokens-templateTokens)) / block * block
+}
+
+// Most is how many tokens of a prompt endpoint i can be known to have.
+func (p *Placer) Most(i int, r *Request) int {
+	tokens := r.length()
+	return p.endpoints[i].usable(r.tokensOf(len(r.Blocks), tokens), tokens)
 }
 
 // choose returns the index of the endpoint to take, or -1. Of the homes of a key the cheapest one counts as its home, but for a request

@@ -114,7 +114,6 @@ func TestBasesExpire(t *testing.T) {
 			k.First(s.Now())
 			k.End(s.Now(), affinity.Usage{Prompt: 4096})
 		}, 30 * time.Minute, affinity.Confirmed},
-		{"failed", func(s *stage, k *affinity.Ticket) { k.End(s.Now(), affinity.Usage{Failed: true}) }, 2 * time.Second, affinity.Speculative},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, nil)
@@ -133,6 +132,60 @@ func TestBasesExpire(t *testing.T) {
 				t.Errorf("after %v: %d tokens predicted, %v", c.hold, k.Predicted, k.Basis)
 			}
 		})
+	}
+}
+
+func TestARequestThatFailedLeavesNothing(t *testing.T) {
+	failed := affinity.Usage{Failed: true}
+	for name, tt := range map[string]struct {
+		fail  func(s *stage, k *affinity.Ticket)
+		basis affinity.Basis
+	}{
+		"refused": {func(s *stage, k *affinity.Ticket) { k.End(s.Now(), failed) }, affinity.Unknown},
+		"refused beside one that is under way": {func(s *stage, k *affinity.Ticket) {
+			s.place(s.request("a")).End(s.Now(), failed)
+		}, affinity.Speculative},
+		"refused behind an answer": {func(s *stage, k *affinity.Ticket) {
+			k.First(s.Now())
+			k.End(s.Now(), affinity.Usage{Cached: -1})
+			s.place(s.request("a")).End(s.Now(), failed)
+		}, affinity.Predicted},
+		"cut in the middle of the answer": {func(s *stage, k *affinity.Ticket) {
+			k.First(s.Now())
+			k.End(s.Now(), failed)
+		}, affinity.Predicted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, nil)
+			tt.fail(s, s.place(s.request("a")))
+			k := s.place(s.request("a"))
+			if k.Basis != tt.basis || (k.Predicted > 0) != (tt.basis > affinity.Unknown) {
+				t.Errorf("%d tokens are predicted, %v, want %v", k.Predicted, k.Basis, tt.basis)
+			}
+		})
+	}
+}
+
+func TestPredictionsAreWholeBlocks(t *testing.T) {
+	s := newStage(t, nil)
+	r := s.request("a")
+	for i := range 4 {
+		s.BlockSize(i, 128)
+	}
+	for name, tokens := range map[string]int{"short of a block": 130, "some blocks": 2305, "just whole ones": 2304} {
+		r.Tokens = tokens
+		k := s.place(r)
+		k.First(s.Now())
+		k.End(s.Now(), affinity.Usage{Prompt: tokens, Cached: -1})
+		k = s.place(r)
+		want := (tokens - 8) / 128 * 128
+		if k.Predicted != want || s.Most(k.Endpoint, r) != want {
+			t.Errorf("%s: %d of %d tokens predicted, %d at most, want %d", name, k.Predicted, tokens, s.Most(k.Endpoint, r), want)
+		}
+		if at := s.Held(s.Now(), r); want > 0 && (len(at) != 1 || at[0].Tokens != want) {
+			t.Errorf("%s: held are %+v, want %d", name, at, want)
+		}
+		k.End(s.Now(), affinity.Usage{Failed: true})
 	}
 }
 

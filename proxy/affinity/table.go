@@ -130,12 +130,18 @@ func (t *table) touch(class Class, blocks []uint64, basis Basis, now, expires ui
 }
 
 // cut forgets the blocks.
-func (t *table) cut(class Class, blocks []uint64) {
+func (t *table) cut(class Class, blocks []uint64) { t.forget(class, blocks, Confirmed) }
+
+// withdraw forgets those of the blocks that are there on the word of a request under way alone.
+func (t *table) withdraw(class Class, blocks []uint64) { t.forget(class, blocks, Speculative) }
+
+// forget forgets those of the blocks whose basis is at most the given one.
+func (t *table) forget(class Class, blocks []uint64, most Basis) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, text := range blocks {
 		i, ok := t.at[class.block(text)]
-		if !ok {
+		if !ok || t.slots[i].basis > most {
 			continue
 		}
 		t.unlink(i)

@@ -16,6 +16,7 @@ type Ticket struct {
 	class     Class
 	key       uint64
 	blocks    []uint64
+	brought   []uint64  // those of blocks that were not there yet
 	tokens    int       // of the prompt, estimated
 	placed    time.Time // when
 	first     time.Time // when the first token came; zero before
@@ -39,7 +40,7 @@ func (p *Placer) ticket(now time.Time, r *Request, tokens, i, home int, b bid) T
 	e := &p.endpoints[i]
 	t := Ticket{
 		Endpoint: i, Predicted: b.known, Basis: b.basis, Home: i == home, p: p, class: r.Class, key: r.Key,
-		blocks: r.Blocks, tokens: tokens, placed: now, alone: e.idle(),
+		blocks: r.Blocks, brought: r.Blocks[b.held:], tokens: tokens, placed: now, alone: e.idle(),
 	}
 	e.load.queued.Add(t.uncached())
 	e.load.pending.Add(1)
@@ -100,6 +101,9 @@ func (t *Ticket) End(now time.Time, u Usage) (mispredicted bool) {
 	}
 	e.load.running.Add(-1)
 	t.ended = true
+	if t.first.IsZero() {
+		t.withdraw(now)
+	}
 	if u.Failed || t.first.IsZero() {
 		return false
 	}
@@ -122,6 +126,17 @@ func (t *Ticket) End(now time.Time, u Usage) (mispredicted bool) {
 	}
 	t.Cached = u.Cached
 	return t.confirm(now, u)
+}
+
+// withdraw takes back what was assumed while the request was on its way: nothing was computed for it,
+// as far as is known. What other answers have shown stays, and what was on its way before.
+func (t *Ticket) withdraw(now time.Time) {
+	t.p.endpoints[t.Endpoint].table.withdraw(t.class, t.brought)
+	if t.Home || float64(t.Predicted) >= tooLittle*float64(t.tokens) {
+		return // nobody was told
+	}
+	t.p.left.set(t.key, t.Endpoint, 0, 0)
+	t.publish(now, 0, t.p.o.Predicted)
 }
 
 // warm counts the share of the endpoint that the request took: its prompt, and one seat for its answer.

@@ -16,7 +16,10 @@ const (
 )
 
 // Usage is what an answer said about its tokens; zero where it said nothing.
-type Usage struct{ Prompt, Cached, Completion int64 }
+type Usage struct {
+	Prompt, Cached, Completion int64 // tokens
+	Uncached                   bool  // it said that 0 tokens of the prompt were cached
+}
 
 // Tally reads from an answer's bytes, as they pass, how it ended, what it used and, from a stream that
 // does not carry its usage, about how long it was. It knows a few names and no more of JSON; inside a text,
@@ -241,6 +244,17 @@ func (t *Tally) FindUsage(b []byte) {
 	if t.API == openai.Response {
 		t.Usage.Prompt, t.Usage.Completion = numberAfter(b, `"input_tokens"`), numberAfter(b, `"output_tokens"`)
 	}
+	t.Usage.Uncached = t.Usage.Cached == 0 && saysZero(b, `"cached_tokens"`)
+}
+
+// saysZero reports whether the value of a name in b begins with the digit 0.
+func saysZero(b []byte, name string) bool {
+	i := bytes.Index(b, []byte(name))
+	if i < 0 {
+		return false
+	}
+	value := skipBlank(b[i+len(name):])
+	return len(value) > 0 && value[0] == '0'
 }
 
 // numberAfter reads the digits that follow a name in b; 0 without any.

@@ -18,6 +18,7 @@ type Report struct {
 	Running int     // vllm:num_requests_running
 	Waiting int     // vllm:num_requests_waiting
 	Tokens  int     // that its cache holds: num_gpu_blocks x block_size of vllm:cache_config_info
+	Block   int     // tokens in a block of it: block_size of vllm:cache_config_info; the largest of several engines
 	Caching bool    // it shares prefixes: enable_prefix_caching of vllm:cache_config_info
 }
 
@@ -80,6 +81,7 @@ func (r *Report) config(labels []byte) {
 			blocks, _ = strconv.ParseFloat(string(value), 64)
 		case "block_size":
 			size, _ = strconv.ParseFloat(string(value), 64)
+			r.Block = max(r.Block, count(size))
 		case "enable_prefix_caching":
 			r.Caching = r.Caching || strings.EqualFold(string(value), "true")
 		}
