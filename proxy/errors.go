@@ -40,6 +40,7 @@ var (
 	errMethod        = errors.New("method not allowed")
 	errNoEndpoint    = errors.New("no healthy endpoint")
 	errCrowded       = errors.New("every endpoint is full")
+	errAsleep        = errors.New("every endpoint that is up is asleep")
 	errUnavailable   = errors.New("a needed signal is unknown")
 	errOverloaded    = errors.New("signals were not ready in time")
 	errUnredacted    = errors.New("personal data is not known")
@@ -236,6 +237,9 @@ func failure(err error, id string) *openai.Error {
 		return serverError(http.StatusBadGateway, "upstream_error", "the model server's answer cannot be checked, and unchecked ones are withheld here")
 	case errors.Is(err, errCrowded):
 		return serverError(http.StatusServiceUnavailable, "overloaded", "every endpoint of this model has as many requests as it may have")
+	case errors.Is(err, errAsleep):
+		return serverError(http.StatusServiceUnavailable, "model_asleep",
+			"the servers of this model sleep or are paused, and would not answer before they are woken up")
 	case errors.Is(err, errNoEndpoint):
 		return serverError(http.StatusServiceUnavailable, "no_endpoint", "no healthy endpoint serves this model")
 	case errors.As(err, &refused):
@@ -277,7 +281,7 @@ func fail(w *reply, err error) {
 	switch {
 	case e.Status == http.StatusUnauthorized:
 		h.Set("Www-Authenticate", "Bearer")
-	case errors.Is(err, errNoEndpoint):
+	case errors.Is(err, errNoEndpoint), errors.Is(err, errAsleep):
 		h.Set("Retry-After", retryAfterNoEndpoint)
 	case errors.Is(err, errStopped):
 		h.Set("Retry-After", retryAfterOverload) // another replica, or the next process, takes it

@@ -57,7 +57,7 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 	for n := 1; ; n++ {
 		m, lease, err := where.next(ctx)
 		switch {
-		case errors.Is(err, errCrowded):
+		case errors.Is(err, errCrowded), errors.Is(err, errAsleep):
 			last = err
 		case err != nil:
 			return err

@@ -3,6 +3,7 @@ package proxy
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/pool"
@@ -56,9 +57,12 @@ func (d *Detail) add(model string, e EndpointDetail) {
 func (p *Proxy) poolStatus() (s telemetry.PoolStatus) {
 	st := p.acquire()
 	defer st.release()
+	now := time.Now()
 	for _, m := range st.models {
 		for _, e := range m.Endpoints {
-			s.Endpoints = append(s.Endpoints, telemetry.EndpointStatus{Model: m.Name, Endpoint: e.Name, Up: e.Up(), Inflight: e.Inflight()})
+			s.Endpoints = append(s.Endpoints, telemetry.EndpointStatus{
+				Model: m.Name, Endpoint: e.Name, Up: e.Up(now), Asleep: e.Fitness(now) == pool.Asleep, Inflight: e.Inflight(),
+			})
 		}
 		s.Queued = append(s.Queued, telemetry.QueueStatus{Model: m.Name, Requests: m.Queued()})
 	}

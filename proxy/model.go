@@ -192,3 +192,14 @@ func newModel(o ModelOptions, defaults Options, board affinity.Board) (*model, e
 func override(own, fallback option.Duration) time.Duration {
 	return time.Duration(cmp.Or(own, fallback))
 }
+
+// sleeps reports whether requests for the model are refused because what is up of its endpoints is
+// asleep.
+func (m *model) sleeps(now time.Time) bool {
+	for _, e := range m.Endpoints {
+		if e.Fitness(now) < pool.Asleep {
+			return false
+		}
+	}
+	return m.Asleep(now)
+}

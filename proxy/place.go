@@ -76,7 +76,7 @@ func (d *decision) wants() choose.Request {
 // full. The lease, which the caller closes, is nil when none is left.
 func (p *plan) next(ctx context.Context) (*model, *pool.Lease, error) {
 	p.leave(time.Now())
-	crowded := false
+	crowded, asleep := false, false
 	for len(p.models) > 0 {
 		m := p.models[0]
 		lease, err := p.enter(ctx, m)
@@ -90,10 +90,14 @@ func (p *plan) next(ctx context.Context) (*model, *pool.Lease, error) {
 			crowded = true
 			p.shed(m.Name, err)
 		}
+		asleep = asleep || m.Asleep(time.Now())
 		p.models = p.models[1:]
 	}
-	if crowded {
+	switch {
+	case crowded:
 		return nil, nil, errCrowded
+	case asleep && len(p.tried) == 0:
+		return nil, nil, errAsleep
 	}
 	return nil, nil, nil
 }

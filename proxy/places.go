@@ -94,18 +94,36 @@ func (w *places) measured(estimate int, told int64) {
 	w.length.Store(math.Float64bits(now + lengthShare*(ratio-now))) // of two at once, one counts
 }
 
-// told takes in what endpoint i says of itself, and reports whether it was restarted since.
-func (w *places) told(now time.Time, i int, r kv.Report) (restarted bool) {
+// news is what a report of an endpoint tells that the one before did not.
+type news struct{ restarted, slept, woke bool }
+
+// told takes in what endpoint i says of itself, and returns what is new.
+func (w *places) told(now time.Time, i int, r kv.Report) (c news) {
 	x := &w.ends[i]
 	if x.Level == kv.LevelAuto {
 		x.apc.Store(r.VLLM && r.Caching)
 	}
+	if r.Asleep {
+		c.slept = x.end.Sleep(now, now.Add(w.memory()))
+	} else {
+		c.woke = x.end.Wake(now)
+	}
 	if w.Placer == nil {
-		return false
+		return c
 	}
 	w.Resize(i, r.Tokens)
 	w.BlockSize(i, r.Block)
-	return w.Observe(now, i, affinity.Status{Started: r.Started, Queries: r.Queries, Running: r.Running, Waiting: r.Waiting})
+	c.restarted = w.Observe(now, i, affinity.Status{
+		Started: r.Started, Queries: r.Queries, Running: r.Running, Waiting: r.Waiting,
+	})
+	return c
+}
+
+// memory is for how long it is believed that an endpoint sleeps when it says nothing more: some
+// reports may be lost.
+func (w *places) memory() time.Duration {
+	const reports, least = 3, 10 * time.Second
+	return max(reports*time.Duration(w.kv.Scrape.Interval), least)
 }
 
 // index is the place of an endpoint of the group.
@@ -118,8 +136,8 @@ func (w *places) index(e *pool.Endpoint) int {
 	return -1
 }
 
-// penalties rules out, by +Inf, what the group would not pick: endpoints that are down, full, or were tried, and those that
-// something is known against as long as a better one is left. It reports whether one is full that would do otherwise.
+// penalties rules out, by +Inf, what the group would not pick: endpoints that are asleep, down, full, or
+// were tried, and those that something is known against as long as a better one is left. It reports whether one is full that would do otherwise.
 func (w *places) penalties(out []float64, tried []*pool.Endpoint, now time.Time) (full bool) {
 	var fits [affinity.MaxEndpoints]pool.Fitness
 	best := pool.Down
@@ -127,7 +145,7 @@ func (w *places) penalties(out []float64, tried []*pool.Endpoint, now time.Time)
 		e := w.ends[i].end
 		fits[i] = e.Fitness(now)
 		switch {
-		case fits[i] == pool.Down:
+		case fits[i] >= pool.Asleep:
 		case slices.Contains(tried, e):
 			fits[i] = pool.Down
 		case e.Full():
@@ -136,7 +154,7 @@ func (w *places) penalties(out []float64, tried []*pool.Endpoint, now time.Time)
 		best = min(best, fits[i])
 	}
 	for i := range w.ends {
-		if out[i] = 0; fits[i] == pool.Down || fits[i] > best {
+		if out[i] = 0; fits[i] >= pool.Asleep || fits[i] > best {
 			out[i] = math.Inf(1)
 		}
 	}

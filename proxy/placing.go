@@ -210,16 +210,28 @@ func (p *Proxy) scrape(ctx context.Context, st *State) {
 			}
 			targets = append(targets, kv.Target{
 				URL: kv.Metrics(e.end.Chat, m.where.kv.Scrape.Path), Bearer: e.end.Bearer, Options: m.where.kv.Scrape, Transport: e.end.Via(p.transport),
-				Told: func(now time.Time, r kv.Report) {
-					if m.where.told(now, i, r) {
-						p.tel.Metrics.EndpointRestarted(m.Name, e.end.Name)
-						p.tel.Log.LogAttrs(ctx, slog.LevelInfo, "endpoint restarted", slog.String("model", m.Name), slog.String("endpoint", e.end.Name))
-					}
-				},
+				Told: func(now time.Time, r kv.Report) { p.heard(ctx, m, e.end, m.where.told(now, i, r)) },
 			})
 		}
 	}
 	if len(targets) > 0 {
 		kv.Watch(ctx, targets, st.idle)
+	}
+}
+
+// heard counts and logs what an endpoint has told of itself.
+func (p *Proxy) heard(ctx context.Context, m *model, e *pool.Endpoint, c news) {
+	tell := func(level slog.Level, what string) {
+		p.tel.Log.LogAttrs(ctx, level, what, slog.String("model", m.Name), slog.String("endpoint", e.Name))
+	}
+	if c.restarted {
+		p.tel.Metrics.EndpointRestarted(m.Name, e.Name)
+		tell(slog.LevelInfo, "endpoint restarted")
+	}
+	if c.slept {
+		tell(slog.LevelWarn, "endpoint asleep")
+	}
+	if c.woke {
+		tell(slog.LevelInfo, "endpoint awake")
 	}
 }

@@ -303,7 +303,7 @@ type ModelDetail struct {
 // EndpointDetail is the state of one endpoint.
 type EndpointDetail struct {
 	Name     string `json:"name"`
-	State    string `json:"state"` // up, suspect, resting, ejected, down or draining
+	State    string `json:"state"` // up, suspect, resting, ejected, asleep, down or draining
 	Inflight int64  `json:"inflight"`
 }
 
@@ -358,18 +358,21 @@ func (p *Proxy) Ready() (bool, Detail) {
 			d.Degraded = append(d.Degraded, "redis cannot be reached: contexts are served from memory, and new ones are refused unless they are best_effort")
 		}
 	}
-	if d.Degraded == nil {
-		d.Degraded = []string{}
-	}
 	reachable := false
 	for _, m := range st.models {
 		md := ModelDetail{Name: m.Name}
+		if m.sleeps(now) {
+			d.Degraded = append(d.Degraded, fmt.Sprintf("every endpoint of model %q that is up is asleep: requests for it are answered with 503 model_asleep until one is woken up", m.Name))
+		}
 		for _, e := range m.Endpoints {
 			f := e.Fitness(now)
 			reachable = reachable || f != pool.Down
 			md.Endpoints = append(md.Endpoints, EndpointDetail{Name: e.Name, State: e.State(now), Inflight: e.Inflight()})
 		}
 		d.Models = append(d.Models, md)
+	}
+	if d.Degraded == nil {
+		d.Degraded = []string{}
 	}
 	for _, e := range p.leaving.list() {
 		d.add(e.Model, EndpointDetail{Name: e.Name, State: "draining", Inflight: e.Inflight()})

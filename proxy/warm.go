@@ -250,6 +250,8 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 	switch {
 	case !ok && full:
 		return "busy", errBusy
+	case !ok && w.m.Asleep(time.Now()):
+		return "failed", errAsleep
 	case !ok:
 		return "failed", errNoEndpoint
 	}

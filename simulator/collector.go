@@ -12,6 +12,7 @@ type collector struct {
 	engine *engine
 	descs  map[string]*prometheus.Desc // by metric; not changed after newCollector
 	config prometheus.Metric
+	sleep  *prometheus.Desc
 }
 
 func newCollector(o Options, e *engine) *collector {
@@ -28,6 +29,8 @@ func newCollector(o Options, e *engine) *collector {
 	c.config = prometheus.MustNewConstMetric(prometheus.NewDesc("vllm:cache_config_info", "Size of the prefix cache.", nil, prometheus.Labels{
 		"engine": "0", "block_size": strconv.Itoa(o.KV.BlockTokens), "num_gpu_blocks": strconv.Itoa(o.KV.Blocks),
 	}), prometheus.GaugeValue, 1)
+	c.sleep = prometheus.NewDesc("vllm:engine_sleep_state", "1 in the state that the engine is in.",
+		[]string{"sleep_state"}, labels)
 	return c
 }
 
@@ -36,6 +39,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range c.descs {
 		ch <- d
 	}
+	ch <- c.sleep
 }
 
 // Collect implements prometheus.Collector.
@@ -49,4 +53,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(c.descs[name], kind, value)
 	})
 	ch <- c.config
+	awake := 1.0
+	if c.engine.sleeping() {
+		awake = 0
+	}
+	ch <- prometheus.MustNewConstMetric(c.sleep, prometheus.GaugeValue, awake, "awake")
+	ch <- prometheus.MustNewConstMetric(c.sleep, prometheus.GaugeValue, 1-awake, "weights_offloaded")
+	ch <- prometheus.MustNewConstMetric(c.sleep, prometheus.GaugeValue, 0, "discard_all")
 }

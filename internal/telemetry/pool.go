@@ -20,6 +20,7 @@ type PoolStatus struct {
 type EndpointStatus struct {
 	Model, Endpoint string
 	Up              bool // it takes requests as a matter of course
+	Asleep          bool // it says that it does not run requests
 	Inflight        int64
 }
 
@@ -39,9 +40,11 @@ func (m *Metrics) WatchPool(f func() PoolStatus) { m.pool.source.Store(&f) }
 
 func (g *poolGauges) register(meter metric.Meter) error {
 	up, err1 := meter.Int64ObservableGauge("signalbox_endpoint_up", metric.WithDescription("1 while the endpoint takes requests, else 0."))
+	asleep, err4 := meter.Int64ObservableGauge("signalbox_endpoint_asleep",
+		metric.WithDescription("1 while the endpoint says that it sleeps or is paused, else 0."))
 	flight, err2 := meter.Int64ObservableGauge("signalbox_endpoint_inflight", metric.WithDescription("Requests in flight per endpoint."))
 	queued, err3 := meter.Int64ObservableGauge("signalbox_queued_requests", metric.WithDescription("Requests that wait for an endpoint of a model, all of which are full."))
-	if err := errors.Join(err1, err2, err3); err != nil {
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return fmt.Errorf("pool metrics: %w", err)
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
@@ -53,20 +56,25 @@ func (g *poolGauges) register(meter metric.Meter) error {
 		for i := range s.Endpoints {
 			e := &s.Endpoints[i]
 			of := metric.WithAttributeSet(attribute.NewSet(attribute.String("model", e.Model), attribute.String("endpoint", e.Endpoint)))
-			v := int64(0)
-			if e.Up {
-				v = 1
-			}
-			o.ObserveInt64(up, v, of)
+			o.ObserveInt64(up, bit(e.Up), of)
+			o.ObserveInt64(asleep, bit(e.Asleep), of)
 			o.ObserveInt64(flight, e.Inflight, of)
 		}
 		for _, q := range s.Queued {
 			o.ObserveInt64(queued, int64(q.Requests), metric.WithAttributes(attribute.String("model", q.Model)))
 		}
 		return nil
-	}, up, flight, queued)
+	}, up, asleep, flight, queued)
 	if err != nil {
 		return fmt.Errorf("pool metrics: %w", err)
 	}
 	return nil
+}
+
+// bit is 1 for a fact that holds, else 0.
+func bit(fact bool) int64 {
+	if fact {
+		return 1
+	}
+	return 0
 }

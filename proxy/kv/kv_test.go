@@ -32,6 +32,13 @@ process_start_time_seconds 1.7612345678e+09
 http_requests_total{handler="/v1/chat/completions"} 12
 `
 
+// sleepState is what vLLM says of the sleep of one engine.
+func sleepState(awake, offloaded string) string {
+	const name = `vllm:engine_sleep_state{engine="0",model_name="m",sleep_state="`
+	return name + `awake"} ` + awake + ".0\n" + name + `weights_offloaded"} ` + offloaded + ".0\n" +
+		name + `discard_all"} 0.0` + "\n"
+}
+
 func TestAPageIsRead(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -43,6 +50,12 @@ func TestAPageIsRead(t *testing.T) {
 		{"without prefix caching", `vllm:cache_config_info{block_size="16",enable_prefix_caching="False",num_gpu_blocks="None"} 1`, Report{VLLM: true, Block: 16}},
 		{"of numbers that are none", "vllm:num_requests_running NaN\nvllm:num_requests_waiting +Inf\nvllm:prefix_cache_queries_total -3\n", Report{VLLM: true}},
 		{"of halves", "vllm:num_requests_running{\nvllm:num_requests_waiting\n{} 3\nvllm:num_requests_running{a=\"} 4\n", Report{}},
+		{"of a server that is awake", sleepState("1", "0"), Report{VLLM: true}},
+		{"of a server that sleeps", sleepState("0", "1"), Report{VLLM: true, Asleep: true}},
+		{
+			"of two engines, one of which sleeps",
+			sleepState("1", "0") + sleepState("0", "1") + sleepState("1", "0"), Report{VLLM: true, Asleep: true},
+		},
 		{"of nothing", "", Report{}},
 		{"with Windows lines", "vllm:num_requests_running 7\r\nvllm:num_requests_waiting 1\r\n", Report{VLLM: true, Running: 7, Waiting: 1}},
 	} {

@@ -19,6 +19,7 @@ type Report struct {
 	Waiting int     // vllm:num_requests_waiting
 	Tokens  int     // that its cache holds: num_gpu_blocks x block_size of vllm:cache_config_info
 	Block   int     // tokens in a block of it: block_size of vllm:cache_config_info; the largest of several engines
+	Asleep  bool    // an engine of it is not awake: vllm:engine_sleep_state{sleep_state="awake"} is 0
 	Caching bool    // it shares prefixes: enable_prefix_caching of vllm:cache_config_info
 }
 
@@ -69,7 +70,19 @@ func (r *Report) note(name string, labels []byte, value float64) {
 		r.Waiting = count(float64(r.Waiting) + value)
 	case "cache_config_info":
 		r.config(labels)
+	case "engine_sleep_state": // requests that an engine has while it sleeps, or is paused, wait
+		r.Asleep = r.Asleep || value == 0 && labelled(labels, "sleep_state", "awake")
 	}
+}
+
+// labelled reports whether a label has a value.
+func labelled(labels []byte, name, want string) bool {
+	for label, value := range each(labels) {
+		if string(label) == name {
+			return string(value) == want
+		}
+	}
+	return false
 }
 
 // config takes in the labels of vllm:cache_config_info, which are the fields of vLLM's CacheConfig.

@@ -4,7 +4,7 @@
 // It sends no requests but health checks, and does not choose among models; see package choose. Callers
 // tell it how requests ended.
 //
-// Invariants: an endpoint that is down gets no requests; the last endpoint of a model that is not down is
+// Invariants: an endpoint that is down or asleep gets no requests; the last endpoint of a model that is not down is
 // never ejected; an ejected one is used only when no other is left; no endpoint has more requests than its
 // cap, whatever configurations they came by.
 //
@@ -68,6 +68,7 @@ type vitals struct {
 	ejections int        // since the last success; scales the time out
 	until     time.Time  // end of the time out
 	rest      time.Time  // the server asked to be left alone until then
+	asleep    time.Time  // it takes no requests until then, by its own word
 }
 
 const (
@@ -162,6 +163,7 @@ const (
 	Fit     Fitness = iota // nothing
 	Resting                // asked to be left alone for a while; others are asked first
 	Ejected                // failed requests lately; better than nothing
+	Asleep                 // says that it does not run requests; they would wait until it does
 	Down                   // does not answer health checks
 )
 
@@ -174,12 +176,15 @@ func (f Fitness) String() string {
 		return "resting"
 	case Ejected:
 		return "ejected"
+	case Asleep:
+		return "asleep"
 	case Down:
 	}
 	return "down"
 }
 
-// State is what /readyz says of the endpoint: up, suspect when requests or checks have failed lately, resting, ejected or down.
+// State is what /readyz says of the endpoint: up, suspect when requests or checks have failed lately,
+// resting, ejected, asleep or down.
 func (e *Endpoint) State(now time.Time) string {
 	f := e.Fitness(now)
 	e.mu.Lock()
@@ -190,11 +195,11 @@ func (e *Endpoint) State(now time.Time) string {
 	return f.String()
 }
 
-// Up reports whether the endpoint takes requests as a matter of course.
-func (e *Endpoint) Up() bool {
+// Up reports whether the endpoint takes requests as a matter of course at now.
+func (e *Endpoint) Up(now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return !e.down && e.ejections == 0
+	return !e.down && e.ejections == 0 && !now.Before(e.asleep)
 }
 
 // Fitness judges the endpoint at now. One whose time out is over is tried with a single request,
@@ -205,6 +210,8 @@ func (e *Endpoint) Fitness(now time.Time) Fitness {
 	switch {
 	case e.down:
 		return Down
+	case now.Before(e.asleep):
+		return Asleep
 	case e.ejections > 0 && (now.Before(e.until) || e.inflight.Load() > 0):
 		return Ejected
 	case now.Before(e.rest):
@@ -218,6 +225,35 @@ func (e *Endpoint) Rest(until time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.rest = until
+}
+
+// Sleep notes, at now, that the server takes no requests until then, by its own word, and reports
+// whether it did before. A word that is not repeated lapses: a server that tells nothing any more is
+// judged by its health alone.
+func (e *Endpoint) Sleep(now, until time.Time) (changed bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	changed = !now.Before(e.asleep)
+	e.asleep = until
+	return changed
+}
+
+// Wake notes that the server takes requests, lets one that waits for an endpoint try, and reports
+// whether the server was asleep at now.
+func (e *Endpoint) Wake(now time.Time) (changed bool) {
+	e.mu.Lock()
+	changed = now.Before(e.asleep)
+	e.asleep = time.Time{}
+	e.mu.Unlock()
+	if changed {
+		e.queue.wake()
+	}
+	return changed
+}
+
+// Asleep reports whether some endpoint of the group is asleep at now.
+func (g *Group) Asleep(now time.Time) bool {
+	return slices.ContainsFunc(g.Endpoints, func(e *Endpoint) bool { return e.Fitness(now) == Asleep })
 }
 
 // Succeeded notes a request that was answered.

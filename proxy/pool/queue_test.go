@@ -207,6 +207,47 @@ func TestNewPlacesGoToAllWhoWait(t *testing.T) {
 	})
 }
 
+// An endpoint that sleeps gets nothing while another is awake, and takes those who wait as it wakes.
+func TestSleepIsNoPlaceForRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		endpoints := []EndpointOptions{{Name: "a", URL: "http://a/v1", MaxInflight: 1}, {Name: "b", URL: "http://b/v1"}}
+		g, err := New("m", endpoints, HealthOptions{}, QueueOptions{Wait: option.Duration(time.Hour)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := g.Endpoints[0], g.Endpoints[1]
+		pick := func() *Endpoint {
+			e, _ := g.Pick(nil, rand.IntN, time.Now())
+			return e
+		}
+		nap := func() bool { return b.Sleep(time.Now(), time.Now().Add(10*time.Second)) }
+		if !nap() || nap() || b.State(time.Now()) != "asleep" || b.Up(time.Now()) || !g.Asleep(time.Now()) {
+			t.Errorf("the endpoint that sleeps is %s", b.State(time.Now()))
+		}
+		_, _ = a.Enter()
+		if e := pick(); e != nil {
+			t.Errorf("beside a full endpoint %s was picked", e.Name)
+		}
+		got := make(chan error, 1)
+		go func() {
+			got <- g.Wait(t.Context(), func() bool { e := pick(); return e == b && taking(e, nil)() })
+		}()
+		synctest.Wait()
+		if !b.Wake(time.Now()) || b.Wake(time.Now()) {
+			t.Error("waking up once is no change, or twice is one")
+		}
+		if err := <-got; err != nil || b.Inflight() != 1 {
+			t.Errorf("who waited got %v, %d in flight", err, b.Inflight())
+		}
+		nap()
+		time.Sleep(10 * time.Second)
+		if pick() != b || g.Asleep(time.Now()) {
+			t.Error("a word of sleep that was not repeated holds for ever")
+		}
+	})
+}
+
 func TestASuccessorSeesTheRequestsOfBoth(t *testing.T) {
 	t.Parallel()
 	old, e := capped(t, 1, QueueOptions{})
