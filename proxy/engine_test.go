@@ -177,9 +177,12 @@ func TestRolesThatMaySteerTheModelServerDo(t *testing.T) {
 		key, field, value string
 		status            int
 	}{
-		{"ops", "kv_transfer_params", transfer, 200}, {"app", "kv_transfer_params", transfer, 400},
-		{"ops", "priority", "-1", 200}, {"app", "priority", "7", 200},
-		{"ops", "rid", `"r"`, 400}, {"app", "rid", `"r"`, 400},
+		{"ops", "kv_transfer_params", transfer, 200},
+		{"app", "kv_transfer_params", transfer, 400},
+		{"ops", "priority", "-1", 200},
+		{"app", "priority", "7", 200},
+		{"ops", "rid", `"r"`, 400},
+		{"app", "rid", `"r"`, 400},
 	} {
 		body := bodies(tt.field, tt.value)[chatPath]
 		got := b.chat(body, "Authorization", "Bearer "+tt.key, "X-Data-Parallel-Rank", "1", "X-Dynamo-Mode", "m")

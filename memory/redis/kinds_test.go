@@ -63,29 +63,49 @@ func TestAKeyOfAnotherTypeIsAMissAndNoOutage(t *testing.T) {
 		call func(t ledger.Tenant, o ledger.Object) error
 		want error
 	}{
-		{"a record", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "c:a") },
-			func(of ledger.Tenant, _ ledger.Object) error { return second(s.Load(t.Context(), of, "a")) }, ledger.ErrNotFound},
-		{"the ids", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "ids") },
-			func(of ledger.Tenant, _ ledger.Object) error { return second(s.List(t.Context(), of, "", 5)) }, nil},
-		{"the totals", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "q") },
-			func(of ledger.Tenant, _ ledger.Object) error { return third(s.Usage(t.Context(), of)) }, nil},
-		{"the totals of all", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "q") },
-			func(ledger.Tenant, ledger.Object) error { return third(s.Totals(t.Context())) }, nil},
-		{"an object", func(of ledger.Tenant, o ledger.Object) string { return s.key(of, "o:"+o.Sum.String()) },
-			func(of ledger.Tenant, o ledger.Object) error { return second(s.Get(t.Context(), of, o)) }, ledger.ErrMissing},
-		{"a chunk", func(of ledger.Tenant, o ledger.Object) string { return s.chunkKey(of, o, 0) },
-			func(of ledger.Tenant, o ledger.Object) error { return second(s.Get(t.Context(), of, o)) }, ledger.ErrMissing},
-		{"the ends of lives", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "exp") },
-			func(ledger.Tenant, ledger.Object) error { return second(s.Due(t.Context(), start, 5)) }, nil},
-		{"the end of a life", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "exp") },
+		{
+			"a record", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "c:a") },
+			func(of ledger.Tenant, _ ledger.Object) error { return second(s.Load(t.Context(), of, "a")) }, ledger.ErrNotFound,
+		},
+		{
+			"the ids", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "ids") },
+			func(of ledger.Tenant, _ ledger.Object) error { return second(s.List(t.Context(), of, "", 5)) }, nil,
+		},
+		{
+			"the totals", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "q") },
+			func(of ledger.Tenant, _ ledger.Object) error { return third(s.Usage(t.Context(), of)) }, nil,
+		},
+		{
+			"the totals of all", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "q") },
+			func(ledger.Tenant, ledger.Object) error { return third(s.Totals(t.Context())) }, nil,
+		},
+		{
+			"an object", func(of ledger.Tenant, o ledger.Object) string { return s.key(of, "o:"+o.Sum.String()) },
+			func(of ledger.Tenant, o ledger.Object) error { return second(s.Get(t.Context(), of, o)) }, ledger.ErrMissing,
+		},
+		{
+			"a chunk", func(of ledger.Tenant, o ledger.Object) string { return s.chunkKey(of, o, 0) },
+			func(of ledger.Tenant, o ledger.Object) error { return second(s.Get(t.Context(), of, o)) }, ledger.ErrMissing,
+		},
+		{
+			"the ends of lives", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "exp") },
+			func(ledger.Tenant, ledger.Object) error { return second(s.Due(t.Context(), start, 5)) }, nil,
+		},
+		{
+			"the end of a life", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "exp") },
 			func(of ledger.Tenant, _ ledger.Object) error {
 				later = later.Add(time.Hour)
 				return s.Touch(t.Context(), []ledger.Touch{{Tenant: of, ID: "a", Expires: later}})
-			}, nil},
-		{"the tenants", func(ledger.Tenant, ledger.Object) string { return s.tenantsKey() },
-			func(ledger.Tenant, ledger.Object) error { return second(s.Due(t.Context(), start, 5)) }, nil},
-		{"the tenants of all", func(ledger.Tenant, ledger.Object) string { return s.tenantsKey() },
-			func(ledger.Tenant, ledger.Object) error { return third(s.Totals(t.Context())) }, nil},
+			}, nil,
+		},
+		{
+			"the tenants", func(ledger.Tenant, ledger.Object) string { return s.tenantsKey() },
+			func(ledger.Tenant, ledger.Object) error { return second(s.Due(t.Context(), start, 5)) }, nil,
+		},
+		{
+			"the tenants of all", func(ledger.Tenant, ledger.Object) string { return s.tenantsKey() },
+			func(ledger.Tenant, ledger.Object) error { return third(s.Totals(t.Context())) }, nil,
+		},
 	} {
 		of := ledger.Tenant(fmt.Sprintf("t%d", i))
 		made, _ := create(t, s, of, "a", "one", 1000)

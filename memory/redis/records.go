@@ -131,8 +131,10 @@ func (s *Store) Commit(ctx context.Context, c ledger.Change) (int64, []ledger.Ob
 // typesOf are the keys that a change touches, with their types.
 func (s *Store) typesOf(c *ledger.Change) []typed {
 	out := []typed{
-		{s.key(c.Tenant, "c:"+c.ID), kindHash}, {s.key(c.Tenant, "exp"), kindSorted},
-		{s.key(c.Tenant, "ids"), kindSorted}, {s.key(c.Tenant, "q"), kindHash},
+		{s.key(c.Tenant, "c:"+c.ID), kindHash},
+		{s.key(c.Tenant, "exp"), kindSorted},
+		{s.key(c.Tenant, "ids"), kindSorted},
+		{s.key(c.Tenant, "q"), kindHash},
 	}
 	added, dropped := c.Difference()
 	for _, o := range dropped {

@@ -54,7 +54,8 @@ func TestAPageIsRead(t *testing.T) {
 		{"of a server that sleeps", sleepState("0", "1"), Report{VLLM: true, Asleep: true}},
 		{
 			"of two engines, one of which sleeps",
-			sleepState("1", "0") + sleepState("0", "1") + sleepState("1", "0"), Report{VLLM: true, Asleep: true},
+			sleepState("1", "0") + sleepState("0", "1") + sleepState("1", "0"),
+			Report{VLLM: true, Asleep: true},
 		},
 		{"of nothing", "", Report{}},
 		{"with Windows lines", "vllm:num_requests_running 7\r\nvllm:num_requests_waiting 1\r\n", Report{VLLM: true, Running: 7, Waiting: 1}},
