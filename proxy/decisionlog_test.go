@@ -563,7 +563,7 @@ func TestTheLogTellsWhatTheCheckFoundAndNoText(t *testing.T) {
 	if diff := cmp.Diff(want, entries[0].Guard); diff != "" || entries[1].Guard != nil {
 		t.Errorf("guard of the second %+v, of the first (-want +got):\n%s", entries[1].Guard, diff)
 	}
-	if entries[0].Action.Guard != "hold" || strings.Contains(text, "tower") || strings.Contains(text, "1925") {
+	if entries[0].Action.Guard != "hold" || strings.Contains(text, "tower") || strings.Contains(text, "opened") {
 		t.Errorf("log: %s", text)
 	}
 }

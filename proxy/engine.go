@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -143,10 +144,7 @@ func (s *steering) without(in http.Header, role string) http.Header {
 			continue
 		}
 		if shared {
-			out, shared = make(http.Header, len(in)), false
-			for other, values := range in {
-				out[other] = values
-			}
+			out, shared = maps.Clone(in), false
 		}
 		delete(out, name)
 	}

@@ -203,3 +203,7 @@ func (m *model) sleeps(now time.Time) bool {
 	}
 	return m.Asleep(now)
 }
+
+// Versioned reports whether the path of an endpoint's URL names a version of the API, such as /v1,
+// as those of most servers do. A URL that cannot be read is not told of.
+func Versioned(s string) bool { return pool.Versioned(s) }

@@ -221,17 +221,15 @@ func (p *Proxy) scrape(ctx context.Context, st *State) {
 
 // heard counts and logs what an endpoint has told of itself.
 func (p *Proxy) heard(ctx context.Context, m *model, e *pool.Endpoint, c news) {
-	tell := func(level slog.Level, what string) {
-		p.tel.Log.LogAttrs(ctx, level, what, slog.String("model", m.Name), slog.String("endpoint", e.Name))
-	}
+	log := p.tel.Log.With(slog.String("model", m.Name), slog.String("endpoint", e.Name))
 	if c.restarted {
 		p.tel.Metrics.EndpointRestarted(m.Name, e.Name)
-		tell(slog.LevelInfo, "endpoint restarted")
+		log.InfoContext(ctx, "endpoint restarted")
 	}
 	if c.slept {
-		tell(slog.LevelWarn, "endpoint asleep")
+		log.WarnContext(ctx, "endpoint asleep")
 	}
 	if c.woke {
-		tell(slog.LevelInfo, "endpoint awake")
+		log.InfoContext(ctx, "endpoint awake")
 	}
 }

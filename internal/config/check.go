@@ -14,8 +14,8 @@ import (
 
 	"signalbox/internal/option"
 	"signalbox/internal/signal"
+	"signalbox/proxy"
 	"signalbox/proxy/auth"
-	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
 
@@ -66,7 +66,7 @@ func (c *checker) check() {
 func (c *checker) versions() {
 	for i := range c.cfg.Models {
 		for j := range c.cfg.Models[i].Endpoints {
-			if s := c.cfg.Models[i].Endpoints[j].URL; !pool.Versioned(s) {
+			if s := c.cfg.Models[i].Endpoints[j].URL; !proxy.Versioned(s) {
 				base := strings.TrimSuffix(s, "/")
 				c.warn(fmt.Sprintf("models[%d].endpoints[%d].url", i, j),
 					"requests go to %s/chat/completions; most servers want %s/v1 here", base, base)

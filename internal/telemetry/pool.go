@@ -72,7 +72,7 @@ func (g *poolGauges) register(meter metric.Meter) error {
 }
 
 // bit is 1 for a fact that holds, else 0.
-func bit(fact bool) int64 {
+func bit(fact bool) int64 { //nolint:revive // it converts, and decides nothing
 	if fact {
 		return 1
 	}

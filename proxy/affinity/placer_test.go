@@ -142,7 +142,7 @@ func TestARequestThatFailedLeavesNothing(t *testing.T) {
 		basis affinity.Basis
 	}{
 		"refused": {func(s *stage, k *affinity.Ticket) { k.End(s.Now(), failed) }, affinity.Unknown},
-		"refused beside one that is under way": {func(s *stage, k *affinity.Ticket) {
+		"refused beside one that is under way": {func(s *stage, _ *affinity.Ticket) {
 			s.place(s.request("a")).End(s.Now(), failed)
 		}, affinity.Speculative},
 		"refused behind an answer": {func(s *stage, k *affinity.Ticket) {

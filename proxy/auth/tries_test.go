@@ -68,7 +68,7 @@ func TestAKeyWithTheNameOfTheTokenStandsAlone(t *testing.T) {
 	i := newIssuer(t)
 	list, private := curveSet(t, elliptic.P256(), "a", triedKeys+3)
 	for k := range triedKeys + 2 {
-		key := list[k].(jose.JSONWebKey) //nolint:errcheck,forcetypeassert // made above
+		key := list[k].(jose.JSONWebKey) //nolint:forcetypeassert // made above
 		key.KeyID = ""
 		list[k] = key
 	}
