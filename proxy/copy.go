@@ -140,6 +140,9 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 	if u.flow != nil && u.flow.usage != (answer.Usage{}) {
 		t.Usage = u.flow.usage
 	}
+	if u.flow != nil && err == nil {
+		t.pace()
+	}
 	o.told = t.Tally
 	if o.req.API == openai.Response && !t.first.IsZero() {
 		o.first = t.first

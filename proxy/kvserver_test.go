@@ -28,6 +28,7 @@ type kvServer struct {
 	details bool                         // usage tells cached tokens
 	scraped int
 	down    bool
+	window  int    // max_model_len of /v1/models; 0 for none
 	asleep  bool   // as the metrics tell; requests are answered nevertheless
 	refusal string // the body of the 400 that answers every request; empty for none
 }
@@ -50,6 +51,15 @@ func newKVServer(tb testing.TB, o kv.Options) *kvServer {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.chat)
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) { s.metrics(w, o) })
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.window == 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintf(w, `{"object":"list","data":[{"id":"lora","max_model_len":1},{"id":"Org/Small-7B","max_model_len":%d}]}`, s.window)
+	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
 		if s.is(&s.down) {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -77,6 +87,13 @@ func (s *kvServer) refuse(body string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refusal = body
+}
+
+// serves has /v1/models tell a window.
+func (s *kvServer) serves(window int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.window = window
 }
 
 func (s *kvServer) refuses() string {

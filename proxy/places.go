@@ -26,8 +26,9 @@ type places struct {
 type place struct {
 	kv.Options
 
-	end *pool.Endpoint
-	apc *atomic.Bool // it takes a cache_salt
+	end    *pool.Endpoint
+	apc    *atomic.Bool  // it takes a cache_salt
+	window *atomic.Int64 // tokens that the server says its model has room for; 0 when not known
 
 	warm *warmLimit
 }
@@ -38,7 +39,7 @@ func newPlaces(o *ModelOptions, g *pool.Group, board affinity.Board) (*places, e
 	w.length.Store(math.Float64bits(1))
 	ends := make([]affinity.Endpoint, len(g.Endpoints))
 	for i, e := range g.Endpoints {
-		x := place{Options: o.Endpoints[i].KV.Over(&o.KV), end: e, apc: new(atomic.Bool), warm: newWarmLimit()}
+		x := place{Options: o.Endpoints[i].KV.Over(&o.KV), end: e, apc: new(atomic.Bool), window: new(atomic.Int64), warm: newWarmLimit()}
 		x.apc.Store(x.Level == kv.LevelAPC)
 		w.ends = append(w.ends, x)
 		ends[i] = affinity.Endpoint{
@@ -66,7 +67,7 @@ func (w *places) adopt(old *places) {
 		for j := range old.ends {
 			a, b := &w.ends[i], &old.ends[j]
 			if a.end.Name == b.end.Name && *a.end.Chat == *b.end.Chat && a.Level == b.Level {
-				a.apc, a.warm = b.apc, b.warm
+				a.apc, a.window, a.warm = b.apc, b.window, b.warm
 			}
 		}
 	}

@@ -210,7 +210,9 @@ func (p *Proxy) scrape(ctx context.Context, st *State) {
 			}
 			targets = append(targets, kv.Target{
 				URL: kv.Metrics(e.end.Chat, m.where.kv.Scrape.Path), Bearer: e.end.Bearer, Options: m.where.kv.Scrape, Transport: e.end.Via(p.transport),
-				Told: func(now time.Time, r kv.Report) { p.heard(ctx, m, e.end, m.where.told(now, i, r)) },
+				Models: e.end.URL("models"), Served: m.servedAs,
+				Window: func(tokens int) { e.window.Store(int64(tokens)) },
+				Told:   func(now time.Time, r kv.Report) { p.heard(ctx, m, e.end, m.where.told(now, i, r)) },
 			})
 		}
 	}

@@ -186,29 +186,34 @@ func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Hea
 	return d, err
 }
 
-// meter is a tally that measures the gaps of a stream as well. It belongs to one answer.
+// meter is a tally that measures the pace of a stream as well. It belongs to one answer.
 type meter struct {
 	answer.Tally
 
 	metrics *telemetry.Metrics
 	model   string
-	usage   bool // the client asked for usage, so the stream carries it
-	chunks  uint
-	last    time.Time
+	usage   bool             // the client asked for usage, so the stream carries it
+	last    time.Time        // when the last piece came
 	ticket  *affinity.Ticket // told of the first text
 	asked   time.Time        // when the client did; zero when the time to the first token was measured at the head
 	first   time.Time        // when the first text came
 }
 
-// everyGap is of how many gaps between chunks one is measured: a histogram does not need them all.
-const everyGap = 16
+// pace records the mean time between two tokens of a stream that has ended. Tokens are those of its
+// usage, else an estimate from its text: an event may carry several. A stream that came at once has
+// none.
+func (t *meter) pace() {
+	tokens := t.Usage.Completion
+	if tokens == 0 {
+		tokens = t.Length()
+	}
+	if took := t.last.Sub(t.first); tokens > 1 && took > 0 && !t.first.IsZero() {
+		t.metrics.InterToken(t.model, took/time.Duration(tokens-1))
+	}
+}
 
 // chunk notes one piece of the stream f.
 func (t *meter) chunk(f *flow, b []byte, now time.Time) {
-	if t.chunks%everyGap == 1 {
-		t.metrics.InterToken(t.model, now.Sub(t.last))
-	}
-	t.chunks++
 	t.last = now
 	t.Counts(b)
 	if f.finished() {

@@ -210,7 +210,7 @@ func (p *Proxy) listModels(st *State, w *reply, r *http.Request) error {
 	}
 	list := make([]openai.ModelObject, 0, len(st.opts.AutoModels)+len(st.models))
 	for _, name := range st.modelNames(&who) {
-		list = append(list, openai.NewModelObject(name, p.started, "signalbox"))
+		list = append(list, p.object(st, name))
 	}
 	return writeJSON(w, http.StatusOK, openai.NewModelList(list...))
 }
@@ -226,10 +226,19 @@ func (p *Proxy) oneModel(st *State, w *reply, r *http.Request) error {
 	}
 	for _, name := range st.modelNames(&who) {
 		if name == asked {
-			return writeJSON(w, http.StatusOK, openai.NewModelObject(name, p.started, "signalbox"))
+			return writeJSON(w, http.StatusOK, p.object(st, name))
 		}
 	}
 	return &unknownModelError{asked}
+}
+
+// object is a model as the API lists it; names that are routed have no window.
+func (p *Proxy) object(st *State, name string) openai.ModelObject {
+	out := openai.NewModelObject(name, p.started, "signalbox")
+	if m, ok := st.byName[name]; ok {
+		out.MaxModelLen = m.window()
+	}
+	return out
 }
 
 // modelNames lists what a client may ask for. Routing only leads to models that it may use, so everyone may ask for that.

@@ -389,3 +389,39 @@ func TestTheSameTextIsDecidedAlikeEverywhere(t *testing.T) {
 		t.Errorf("signals asked for are %v", sets)
 	}
 }
+
+// Clients such as those of vLLM size their prompts by max_model_len.
+func TestModelsTellHowLongAPromptMayBe(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	b := start(t, oneModel(up), func(s *setup) { s.models[1].ContextWindow = 0 })
+	var list struct {
+		Data []struct {
+			ID          string
+			MaxModelLen *int `json:"max_model_len"`
+		}
+	}
+	if err := json.Unmarshal([]byte(b.do(http.MethodGet, "/v1/models", "").body), &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range list.Data {
+		if known := m.ID == "big" || m.ID == "effort"; known != (m.MaxModelLen != nil) || known && *m.MaxModelLen != 8192 {
+			t.Errorf("%s: %v", m.ID, m.MaxModelLen)
+		}
+	}
+	if got := b.do(http.MethodGet, "/v1/models/big", ""); !strings.Contains(got.body, `"max_model_len":8192`) {
+		t.Error(got.body)
+	}
+}
+
+// Where the configuration says nothing, the servers are asked.
+func TestTheWindowOfAModelIsThatOfItsServers(t *testing.T) {
+	t.Parallel()
+	servers := []*kvServer{newKVServer(t, quick()), newKVServer(t, quick())}
+	b := placedOn(t, servers, func(o *ModelOptions) { o.ContextWindow = 0 }, running)
+	servers[1].serves(4096)
+	servers[0].serves(8192)
+	waitFor(t, "the window", func() bool {
+		return strings.Contains(b.do(http.MethodGet, "/v1/models/small", "").body, `"max_model_len":4096`)
+	})
+}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -125,5 +126,29 @@ func TestMembersAreFoundAtTheTopAlone(t *testing.T) {
 		if got != want {
 			t.Errorf("%s becomes %s, want %s", data, got, want)
 		}
+	}
+}
+
+// The pace of a stream is that of its tokens, of which an event may carry several.
+func TestThePaceOfAStreamIsThatOfItsTokens(t *testing.T) {
+	t.Parallel()
+	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))))
+	begun := time.Now()
+	of := func(model, text string, usage int64) {
+		m := meter{metrics: b.tel.Metrics, model: model, first: begun, last: begun.Add(time.Second)}
+		m.Counts([]byte(`data: {"choices":[{"delta":{"content":"` + text + `"}}]}`))
+		m.Usage.Completion = usage
+		m.pace()
+	}
+	of("told", "some words in one event", 11)
+	of("estimated", strings.Repeat("text", 6), 0)
+	of("one", "a", 0)
+	for model, want := range map[string]float64{"told": 0.1, "estimated": 0.2} {
+		if got := sampleOf(b.metrics(), `signalbox_inter_token_seconds_sum{model="`+model+`"}`); got != want {
+			t.Errorf("%s: %v s between two tokens, want %v", model, got, want)
+		}
+	}
+	if page := b.metrics(); strings.Contains(page, `signalbox_inter_token_seconds_sum{model="one"}`) {
+		t.Error("an answer of one token has a pace")
 	}
 }

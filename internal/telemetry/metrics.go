@@ -90,7 +90,7 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 		skipped:         m.counter("signalbox_signals_skipped_total", "Signals that some rule names and that did not have to be computed.", "signal"),
 		unknown:         m.counter("signalbox_unknown_signals_total", "Signals that could not be extracted, by reason.", "signal", "reason"),
 		ttft:            m.histogram("signalbox_ttft_seconds", "Time to the first byte of a streamed answer's body.", slowBuckets(), "model"),
-		interToken:      m.histogram("signalbox_inter_token_seconds", "Time between chunks of a streamed answer.", slowBuckets(), "model"),
+		interToken:      m.histogram("signalbox_inter_token_seconds", "Time between two tokens of a streamed answer, the mean of an answer.", slowBuckets(), "model"),
 		tokens:          m.counter("signalbox_tokens_total", "Tokens by kind: prompt, cached, completion.", "kind"),
 		prefixTokens:    m.counter("signalbox_prefix_tokens_total", "Prompt tokens that the endpoint was expected to have cached (predicted), and those that it had (confirmed), of answers that tell.", "model", "kind"),
 		placements:      m.counter("signalbox_placements_total", "Requests placed by what they belong to: at its home, or away from it.", "model", "where"),
@@ -171,7 +171,7 @@ func (m *Metrics) TTFT(model string, d time.Duration) {
 	m.ttft.record(background(), d.Seconds(), model)
 }
 
-// InterToken records the time between two chunks of a stream.
+// InterToken records the time between two tokens of a stream, the mean of one answer.
 func (m *Metrics) InterToken(model string, d time.Duration) {
 	m.interToken.record(background(), d.Seconds(), model)
 }

@@ -3,6 +3,7 @@ package kv
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,12 @@ type Target struct {
 	Transport http.RoundTripper
 	// Told gets each report, from one goroutine at a time. It must be quick.
 	Told func(now time.Time, r Report)
+	// Models is where the server lists its models, which is asked once for each start of its process;
+	// Served is the name of the one that counts.
+	Models *url.URL
+	Served string
+	// Window gets the context window of that model, in tokens, where the server tells it; see Told.
+	Window func(tokens int)
 }
 
 // errStatus reports a page that is none.
@@ -47,9 +54,13 @@ func Watch(ctx context.Context, targets []Target, idle <-chan struct{}) {
 func follow(ctx context.Context, t *Target) {
 	tick := time.NewTicker(cmp.Or(time.Duration(t.Options.Interval), defaultInterval))
 	defer tick.Stop()
+	known, since := false, 0.0 // the window, of the process that was started then
 	for {
 		if r, err := ask(ctx, t); err == nil {
 			t.Told(time.Now(), r)
+			if !known || since != r.Started {
+				known, since = askWindow(ctx, t), r.Started
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -60,23 +71,60 @@ func follow(ctx context.Context, t *Target) {
 }
 
 // ask reads one page.
-func ask(ctx context.Context, t *Target) (Report, error) {
+func ask(ctx context.Context, t *Target) (r Report, err error) {
+	err = get(ctx, t, t.URL, "text/plain", func(body io.Reader) error {
+		r, err = Read(body)
+		return err
+	})
+	return r, err
+}
+
+// maxModels bounds a list of models, in bytes.
+const maxModels = 1 << 20
+
+// askWindow asks a server for the window of its model, and reports whether it has a list of models.
+func askWindow(ctx context.Context, t *Target) bool {
+	if t.Models == nil {
+		return true
+	}
+	var list struct {
+		Data []struct {
+			ID     string `json:"id"`
+			Window int    `json:"max_model_len"`
+		} `json:"data"`
+	}
+	err := get(ctx, t, t.Models, "application/json", func(body io.Reader) error {
+		return json.NewDecoder(io.LimitReader(body, maxModels)).Decode(&list)
+	})
+	if err != nil {
+		return false
+	}
+	for _, m := range list.Data {
+		if m.ID == t.Served && m.Window > 0 {
+			t.Window(m.Window)
+		}
+	}
+	return true
+}
+
+// get hands the body of one page to read.
+func get(ctx context.Context, t *Target, from *url.URL, kind string, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(t.Options.Timeout), defaultTimeout))
 	defer cancel()
-	req := (&http.Request{Method: http.MethodGet, URL: t.URL, Header: http.Header{"Accept": {"text/plain"}}}).WithContext(ctx)
+	req := (&http.Request{Method: http.MethodGet, URL: from, Header: http.Header{"Accept": {kind}}}).WithContext(ctx)
 	if t.Bearer != "" {
 		req.Header["Authorization"] = []string{t.Bearer}
 	}
 	res, err := t.Transport.RoundTrip(req)
 	if err != nil {
-		return Report{}, fmt.Errorf("read metrics: %w", err)
+		return fmt.Errorf("read %s: %w", from.Path, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
 		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 4<<10)) // read only to reuse the connection
-		return Report{}, fmt.Errorf("read metrics: %w %d", errStatus, res.StatusCode)
+		return fmt.Errorf("read %s: %w %d", from.Path, errStatus, res.StatusCode)
 	}
-	return Read(res.Body)
+	return read(res.Body)
 }
 
 // Metrics is where a server tells its metrics: path, /metrics unless given, beside the API at base.
