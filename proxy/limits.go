@@ -16,6 +16,11 @@ import (
 
 // LimitOptions is the section `limits`: what keeps requests from using up the process. Limits of callers are in `auth`.
 type LimitOptions struct {
+	// MaxConnections is how many clients may be connected at a time. When one more comes, the
+	// connection that has been idle longest is closed for it, or one that has said nothing for a
+	// second; when all have requests under way, it waits. 0 to 1000000. Default 0: half of the
+	// files that the process may have open (ulimit -n), less 96, and at most 65536. Restart needed.
+	MaxConnections int `yaml:"max_connections"`
 	// MaxBytesInFlight bounds the bodies of all requests that are under way, together; one that does not fit is answered with 503. At least server.max_body_bytes. Default 1GiB. Reloadable.
 	MaxBytesInFlight option.Bytes `yaml:"max_bytes_in_flight"`
 	// MaxMessages is the most messages or input items of a request. 1 to 1000000. Default 16384. Reloadable.
@@ -35,6 +40,9 @@ func DefaultLimitOptions() LimitOptions {
 // Validate reports every bad option, one "field: problem" a line. largest is the largest body that is accepted.
 func (o LimitOptions) Validate(largest option.Bytes) error {
 	var p option.Problems
+	if o.MaxConnections < 0 || o.MaxConnections > 1_000_000 {
+		p.Addf("max_connections", "%d is not between 0 and 1000000", o.MaxConnections)
+	}
 	if o.MaxBytesInFlight < largest {
 		p.Addf("max_bytes_in_flight", "%d is less than server.max_body_bytes, %d: a request of that size would never fit", o.MaxBytesInFlight, largest)
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"signalbox/internal/config"
+	"signalbox/internal/telemetry"
 	"signalbox/proxy"
 )
 
@@ -54,6 +55,11 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 	if err != nil {
 		return errors.Join(err, main.Close())
 	}
+	mainPlaces := bound(main, "main", a.places(ctx))
+	adminPlaces := bound(admin, "admin", adminConnections)
+	a.tel.Metrics.WatchConnections(func() []telemetry.ConnectionStatus {
+		return []telemetry.ConnectionStatus{mainPlaces.status(), adminPlaces.status()}
+	})
 	requests, cut := context.WithCancelCause(context.WithoutCancel(ctx)) // of the main listener
 	defer cut(nil)
 	mainServer := a.server(a.proxy.Handler())
@@ -63,12 +69,14 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 		mainServer.TLSConfig = a.certs.config()
 	}
 	adminServer := a.server(a.admin())
+	mainPlaces.watch(mainServer)
+	adminPlaces.watch(adminServer)
 
 	g, gctx := errgroup.WithContext(ctx)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	g.Go(func() error { return serveUntilClosed(mainServer, main) })
-	g.Go(func() error { return serveUntilClosed(adminServer, admin) })
+	g.Go(func() error { return serveUntilClosed(mainServer, mainPlaces) })
+	g.Go(func() error { return serveUntilClosed(adminServer, adminPlaces) })
 	g.Go(func() error { return a.proxy.Run(background) })
 	g.Go(func() error { return a.contexts.run(background) })
 	g.Go(func() error { return board.run(background) })
@@ -81,11 +89,28 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 		defer stop()
 		return a.drain(background, func() { cut(proxy.ErrStopped) }, mainServer, adminServer)
 	})
-	a.tel.Log.InfoContext(ctx, "listening", slog.String("address", main.Addr().String()), slog.String("admin", admin.Addr().String()))
+	a.tel.Log.InfoContext(ctx, "listening", slog.String("address", main.Addr().String()),
+		slog.String("admin", admin.Addr().String()),
+		slog.Int("max_connections", mainPlaces.limit))
 	if ready != nil {
 		ready(main.Addr(), admin.Addr())
 	}
 	return g.Wait()
+}
+
+// places is how many clients may be connected to the main listener.
+func (a *App) places(ctx context.Context) int {
+	files, limit := openFiles(), a.cfg.Load().Limits.MaxConnections
+	if limit == 0 {
+		return defaultConnections(files)
+	}
+	if files > 0 && uint64(limit)*filesOfARequest+otherFiles > files {
+		a.tel.Log.WarnContext(ctx,
+			"limits.max_connections is more than the process may have files for",
+			slog.Int("max_connections", limit), slog.Uint64("open_files", files),
+			slog.Int("enough_for", defaultConnections(files)))
+	}
+	return limit
 }
 
 // server sets the limits that keep a slow client from holding a connection. There is no

@@ -397,6 +397,7 @@ func (c *Config) RestartNeeded(next *Config) []string {
 		"server.read_header_timeout": {c.Server.ReadHeaderTimeout, next.Server.ReadHeaderTimeout},
 		"server.listen":              {c.Server.Listen, next.Server.Listen},
 		"server.admin_listen":        {c.Server.AdminListen, next.Server.AdminListen},
+		"limits.max_connections":     {c.Limits.MaxConnections, next.Limits.MaxConnections},
 		"cache.max_shared_bytes":     {c.Cache.MaxSharedBytes, next.Cache.MaxSharedBytes},
 		"classify.library":           {c.Classify.Library, next.Classify.Library},
 		"classify.library_sha256":    {c.Classify.LibrarySHA256, next.Classify.LibrarySHA256},
@@ -456,7 +457,8 @@ func (c *Config) KeepRestartOnly(old *Config) {
 	c.Telemetry = old.Telemetry
 	c.Telemetry.RecordPrompts = prompts
 	c.Classify.Options, c.Classify.Isolation = old.Classify.Options, old.Classify.Isolation
-	c.Cache.MaxSharedBytes = old.Cache.MaxSharedBytes
+	c.Cache.MaxSharedBytes, c.Limits.MaxConnections = old.Cache.MaxSharedBytes,
+		old.Limits.MaxConnections
 	quotas, tenants := c.Memory.Quotas, c.Memory.Tenants
 	c.Memory = old.Memory
 	c.Memory.Quotas, c.Memory.Tenants = quotas, tenants

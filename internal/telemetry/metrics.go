@@ -48,6 +48,7 @@ type Metrics struct {
 	costBaseline    floatCounter
 	shed            counter
 	pool            poolGauges
+	connections     connectionGauges
 	retries         counter
 	cache           counter
 	cacheKept       counter
@@ -114,7 +115,7 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 		provider:        m.gauge("signalbox_provider_info", "Execution providers in use; the value is always 1.", "provider", "device"),
 		workerRestarts:  m.counter("signalbox_worker_restarts_total", "Times that the process of the models was started again after it ended."),
 	}
-	m.errs = append(m.errs, out.pool.register(meter))
+	m.errs = append(m.errs, out.pool.register(meter), out.connections.register(meter))
 	return out, errors.Join(m.errs...)
 }
 

@@ -39,6 +39,12 @@ func TestMetricsPageMatchesGolden(t *testing.T) {
 	m.WatchPool(func() PoolStatus {
 		return PoolStatus{Endpoints: []EndpointStatus{{Model: "math-70b", Endpoint: "math-a", Up: true, Inflight: 1}}, Queued: []QueueStatus{{"math-70b", 2}}}
 	})
+	m.WatchConnections(func() []ConnectionStatus {
+		return []ConnectionStatus{{
+			Listener: "main", Limit: 9, New: 1, Active: 2, Idle: 3,
+			Evicted: 4,
+		}}
+	})
 	m.Shed("math-70b", "full")
 	m.Retry("connect")
 	m.Cache("miss")
