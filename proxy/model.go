@@ -207,6 +207,7 @@ func (m *model) sleeps(now time.Time) bool {
 // Versioned reports whether the path of an endpoint's URL names a version of the API, such as /v1,
 // as those of most servers do. A URL that cannot be read is not told of.
 func Versioned(s string) bool { return pool.Versioned(s) }
+
 // window is the context window in tokens that clients are told: the configured one, else the smallest
 // that a server has told; 0 when neither is known.
 func (m *model) window() int {

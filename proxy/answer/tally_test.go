@@ -23,7 +23,8 @@ func TestWhatAnAnswerTellsOfItsEnd(t *testing.T) {
 		{"as many events as bytes", []string{strings.Repeat(event(`{"choices":[{"delta":{"content":"a"}}]}`), 40)}, "", 10},
 		{
 			"several tokens in an event",
-			[]string{strings.Repeat(event(`{"choices":[{"delta":{"content":" some words more"}}]}`), 7)}, "", 28,
+			[]string{strings.Repeat(event(`{"choices":[{"delta":{"content":" some words more"}}]}`), 7)},
+			"", 28,
 		},
 		{"a text that looks like it", []string{event(`{"choices":[{"delta":{"content":"\"finish_reason\":\"stop\""},"finish_reason":null}]}`)}, "", 7},
 		{"text in several places", []string{event(`{"choices":[{"delta":{"role":"assistant","content":null,"reasoning_content":"0123456789\"\\","tool_calls":[{"function":{"arguments":"{\"a\": \"bc\"}"}}]},"logprobs":{"content":[{"token":"a long one that is no text"}]},"finish_reason":null}]}`)}, "", (9 + 14 + 15 + 3) / 4},
