@@ -26,9 +26,9 @@ func unused(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// knocks asks whether the server lives, over a connection of its own that it leaves open. silent sends
-// nothing.
-func knocks(t *testing.T, address string, silent bool) error { //nolint:revive // what the table of the test says
+// knocks asks whether the server lives, over a connection of its own that it leaves open. silent
+// sends nothing.
+func knocks(t *testing.T, address string, silent bool) error { //nolint:revive // a test's table
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 	if err != nil {
@@ -63,13 +63,14 @@ func TestIdleConnectionsShutNobodyOut(t *testing.T) {
 			t.Parallel()
 			main, admin := unused(t), unused(t)
 			file := filepath.Join(t.TempDir(), "signalbox.yaml")
-			text := fmt.Sprintf("server: {listen: '%s', admin_listen: '%s'}\nmodels: [{name: m, endpoints: "+
-				"[{name: a, url: 'http://127.0.0.1:9/v1'}], health: {path: 'off'}}]\ndefault: {models: [m]}\n", main, admin)
+			text := fmt.Sprintf("server: {listen: '%s', admin_listen: '%s'}\n", main, admin) +
+				"models: [{name: m, endpoints: [{name: a, url: 'http://127.0.0.1:9/v1'}], " +
+				"health: {path: 'off'}}]\ndefault: {models: [m]}\n"
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			const limited = `ulimit -n 128; exec "$@"`
-			cmd := exec.CommandContext(t.Context(), "sh", "-c", limited, "sh", bin, "serve", "--config", file)
+			args := []string{"-c", `ulimit -n 128; exec "$@"`, "sh", bin, "serve", "--config", file}
+			cmd := exec.CommandContext(t.Context(), "sh", args...)
 			cmd.Env = bare(t)
 			defer begin(t, cmd)()
 			for end := time.Now().Add(readyTimeout); knocks(t, main, false) != nil; {

@@ -10,13 +10,16 @@ import (
 // private answers who asks, and refuses a credential that it does not know.
 func private() testkit.Answer {
 	return func(u *testkit.Upstream, w http.ResponseWriter, r *http.Request) {
-		who := map[string]string{"Bearer alice": "of alice", "Bearer bob": "of bob"}[r.Header.Get("Authorization")]
+		known := map[string]string{"Bearer alice": "of alice", "Bearer bob": "of bob"}
+		who := known[r.Header.Get("Authorization")]
 		if who == "" {
-			testkit.JSON(http.StatusUnauthorized, `{"error":{"message":"no","type":"x","param":null,"code":null}}`)(u, w, r)
+			testkit.JSON(http.StatusUnauthorized,
+				`{"error":{"message":"no","type":"x","param":null,"code":null}}`)(u, w, r)
 			return
 		}
-		testkit.JSON(http.StatusOK, `{"id":"c","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"`+
-			who+`"}}]}`)(u, w, r)
+		testkit.JSON(http.StatusOK,
+			`{"id":"c","choices":[{"index":0,"finish_reason":"stop",`+
+				`"message":{"role":"assistant","content":"`+who+`"}}]}`)(u, w, r)
 	}
 }
 
@@ -42,7 +45,11 @@ func TestAnAnswerToForwardedCredentialsIsForNobodyElse(t *testing.T) {
 	b.chat(same, "Authorization", "Bearer alice").says(t, "alice again", "exact")
 	b.chat(other, "Authorization", "Bearer alice").says(t, "alice in other words", "semantic")
 	for name, body := range map[string]string{"the same words": same, "other words": other} {
-		for _, header := range [][]string{{"Authorization", "Bearer wrong"}, {"Authorization", ""}, nil} {
+		for _, header := range [][]string{
+			{"Authorization", "Bearer wrong"},
+			{"Authorization", ""},
+			nil,
+		} {
 			got := b.chat(body, header...)
 			if got.status != http.StatusUnauthorized {
 				t.Errorf("%s with %q: status %d from the cache (%s): %s",
@@ -64,11 +71,13 @@ func TestCredentialsThatEndHerePartNoAnswers(t *testing.T) {
 	b.chat(ask("hi"), "Authorization", "Bearer two").says(t, "two", "exact")
 }
 
-// What stands for a credential in keys, which a shared store holds, cannot be found by trying credentials.
+// What stands for a credential in keys, which a shared store holds, cannot be found by trying
+// credentials.
 func TestACredentialStandsInKeysUnderASecret(t *testing.T) {
 	t.Parallel()
 	a, again, b := newSalts([]byte("one")), newSalts([]byte("one")), newSalts([]byte("two"))
-	if got := a.credential("Bearer x"); got != again.credential("Bearer x") || got == a.credential("Bearer y") {
+	if got := a.credential("Bearer x"); got != again.credential("Bearer x") ||
+		got == a.credential("Bearer y") {
 		t.Errorf("%q is not of the credential alone", got)
 	}
 	if a.credential("x") == b.credential("x") || a.credential("x") == a.of("x") {

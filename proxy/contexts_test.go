@@ -82,7 +82,8 @@ func TestAContextLivesItsLife(t *testing.T) {
 		t.Errorf("got %+v", again)
 	}
 	got = b.do(http.MethodGet, one+"/content", "")
-	if text := got.body; got.status != 200 || text != "The rent is 1200 euros." || got.header.Get("X-Signalbox-Context-Tier") != "hot" {
+	if text := got.body; got.status != 200 || text != "The rent is 1200 euros." ||
+		got.header.Get("X-Signalbox-Context-Tier") != "hot" {
 		t.Errorf("content %v from %q", text, got.header.Get("X-Signalbox-Context-Tier"))
 	}
 	second := ok[seen](t, b.do(http.MethodPatch, one, `{"append":{"content":" Deposit: 2400."}}`, "If-Match", `"`+c.ETag+`"`), 200)
@@ -118,7 +119,8 @@ func TestAContextLivesItsLife(t *testing.T) {
 	if code := b.do(http.MethodGet, one+"/content"+leased, "").code(t); code != "context_not_found" {
 		t.Errorf("without its lease: %s", code)
 	}
-	if still := b.do(http.MethodGet, all+"/"+child.ID+"/content", ""); still.body != "The rent is 1200 euros. Pets are allowed." {
+	if still := b.do(http.MethodGet, all+"/"+child.ID+"/content",
+		""); still.body != "The rent is 1200 euros. Pets are allowed." {
 		t.Errorf("the child is %s", still.body)
 	}
 }
@@ -127,19 +129,21 @@ func TestMessagesComeBackAsTheyAreStored(t *testing.T) {
 	b := startContexts(t, memory.Options{})
 	c := ok[seen](t, b.post(all, `{"messages":[{"role":"user","content":"a<b"},{"role":"assistant","content":"c"}]}`), 200)
 	ok[seen](t, b.do(http.MethodPatch, all+"/"+c.ID, `{"append":{"messages":[{"role":"user","content":"d"}]}}`), 200)
-	const list = `[{"content":"a<b","role":"user"},{"content":"c","role":"assistant"},{"content":"d","role":"user"}]`
+	const list = `[{"content":"a<b","role":"user"},{"content":"c","role":"assistant"},` +
+		`{"content":"d","role":"user"}]`
 	got := b.do(http.MethodGet, all+"/"+c.ID+"/content", "")
 	if got.body != list || got.header.Get("Content-Type") != "application/json" {
 		t.Errorf("content %s as %s", got.body, got.header.Get("Content-Type"))
 	}
 	got = b.do(http.MethodGet, all+"/"+c.ID+"/content", "", "Accept", "application/json")
-	if !strings.HasPrefix(got.body, `{"object":"context.content"`) || !strings.HasSuffix(got.body, `"messages":`+list+"}") {
+	if !strings.HasPrefix(got.body, `{"object":"context.content"`) || !strings.HasSuffix(got.body,
+		`"messages":`+list+"}") {
 		t.Errorf("content in an object: %s", got.body)
 	}
 }
 
-// The bytes of a text are those that were stored, whatever JSON would have made of them, and no browser
-// takes them for a page.
+// The bytes of a text are those that were stored, whatever JSON would have made of them, and no
+// browser takes them for a page.
 func TestATextComesBackAsItsBytes(t *testing.T) {
 	b := startContexts(t, memory.Options{})
 	pieces := []string{"<p>\"a\" \\ b\n\t\u0001\u00e9\U0001f600", " and \\u0041 more\r\n", "plain"}
@@ -156,13 +160,17 @@ func TestATextComesBackAsItsBytes(t *testing.T) {
 		c = ok[seen](t, b.do(http.MethodPatch, at, `{"append":{"content":`+quoted(piece)+`}}`), 200)
 	}
 	want := strings.Join(pieces, "")
-	for _, accept := range []string{"", "*/*", "text/plain", "text/html, */*;q=0.8", "application/octet-stream", "application/json;q=0"} {
+	for _, accept := range []string{
+		"", "*/*", "text/plain", "text/html, */*;q=0.8",
+		"application/octet-stream", "application/json;q=0",
+	} {
 		got := b.do(http.MethodGet, at+"/content", "", "Accept", accept)
 		if got.status != 200 || got.body != want {
 			t.Errorf("accept %q: %d %q, want %q", accept, got.status, got.body, want)
 		}
 		for name, value := range map[string]string{
-			"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff", "Vary": "Accept",
+			"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff",
+			"Vary":           "Accept",
 			"Content-Length": strconv.Itoa(len(want)), "Etag": `"` + c.ETag + `"`,
 			"X-Signalbox-Context-Version": c.ID + "@3",
 		} {
@@ -171,9 +179,13 @@ func TestATextComesBackAsItsBytes(t *testing.T) {
 			}
 		}
 	}
-	for _, accept := range []string{"application/json", "Application/JSON; charset=utf-8", "application/json, text/plain;q=0.5"} {
+	for _, accept := range []string{
+		"application/json", "Application/JSON; charset=utf-8",
+		"application/json, text/plain;q=0.5",
+	} {
 		got := b.do(http.MethodGet, at+"/content", "", "Accept", accept)
-		if o := ok[map[string]any](t, got, 200); o["content"] != want || o["object"] != "context.content" || o["version"] != 3.0 {
+		if o := ok[map[string]any](t, got, 200); o["content"] != want ||
+			o["object"] != "context.content" || o["version"] != 3.0 {
 			t.Errorf("accept %q: %s", accept, got.body)
 		}
 	}

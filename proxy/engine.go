@@ -14,8 +14,8 @@ import (
 
 // EngineParam lets callers send one of the fields, or headers, that steer the model server.
 type EngineParam struct {
-	// Name is the field of the body or the header, such as priority or x-data-parallel-rank. Required,
-	// unique; headers in any case. docs/security.md lists them.
+	// Name is the field of the body or the header, such as priority or x-data-parallel-rank.
+	// Required, unique; headers in any case. docs/security.md lists them.
 	Name string `yaml:"name"`
 	// Roles are the roles that may send it. Default: every caller may.
 	Roles []string `yaml:"roles"`
@@ -23,12 +23,13 @@ type EngineParam struct {
 
 // engineFields are the fields of a body that are meant for parts of the serving system, which hold
 // them for the word of another part: where blocks are fetched from and sent to, whose work goes
-// first, which replica does it, what code it runs. vLLM, entrypoints/openai/*/protocol.py of 0.11 and
-// later; SGLang, srt/managers/io_struct.py of 0.5; NVIDIA Dynamo, nvext; TensorRT-LLM,
+// first, which replica does it, what code it runs. vLLM, entrypoints/openai/*/protocol.py of 0.11
+// and later; SGLang, srt/managers/io_struct.py of 0.5; NVIDIA Dynamo, nvext; TensorRT-LLM,
 // disaggregated_params. cache_salt is apart: see extend.
 func engineFields() []string {
 	return []string{
-		"kv_transfer_params", "ec_transfer_params", "vllm_xargs", "priority", "request_id", "logits_processors",
+		"kv_transfer_params", "ec_transfer_params", "vllm_xargs", "priority", "request_id",
+		"logits_processors",
 		"rid", "bootstrap_host", "bootstrap_port", "bootstrap_room", "bootstrap_pair_key",
 		"data_parallel_rank", "routed_dp_rank", "disagg_prefill_dp_rank", "decode_tp_size",
 		"session_params", "extra_key", "custom_logit_processor", "custom_params", "lora_path",
@@ -36,7 +37,8 @@ func engineFields() []string {
 	}
 }
 
-// EngineParams lists the fields and headers that steer model servers, as a configuration names them.
+// EngineParams lists the fields and headers that steer model servers, as a configuration names
+// them.
 func EngineParams() []string {
 	out := engineFields()
 	for _, name := range headers.EngineNames() {
@@ -51,7 +53,7 @@ func (x *EngineParam) Problem() string {
 	case x.Name == "":
 		return "a name is required"
 	case x.Name == fieldSalt:
-		return fieldSalt + " is made here, from the caller's tenant, and nobody may choose another's"
+		return fieldSalt + " is made here, from the caller's tenant: nobody may choose another's"
 	case !slices.Contains(engineFields(), x.Name) && !headers.Engine(x.Name):
 		return fmt.Sprintf("%.200q is none of %s", x.Name, strings.Join(EngineParams(), ", "))
 	}
@@ -82,7 +84,10 @@ type steering struct {
 }
 
 func newSteering(list []EngineParam) *steering {
-	s := &steering{closed: engineFields(), fields: map[string][]string{}, heads: map[string]*[]string{}}
+	s := &steering{
+		closed: engineFields(), fields: map[string][]string{},
+		heads: map[string]*[]string{},
+	}
 	for _, x := range list {
 		switch {
 		case headers.Engine(x.Name):
@@ -99,12 +104,13 @@ func newSteering(list []EngineParam) *steering {
 	return s
 }
 
-// check refuses a body that steers the model server in the name of somebody who may not. It is refused
-// and not taken out: whoever means it has to know that it has no effect, and whoever forges it is seen
-// in status and metrics. The error names the field.
+// check refuses a body that steers the model server in the name of somebody who may not. It is
+// refused and not taken out: whoever means it has to know that it has no effect, and whoever forges
+// it is seen in status and metrics. The error names the field.
 func (s *steering) check(who *Principal, req *openai.Request) error {
 	for _, name := range s.closed {
-		if !req.Has(name) || neutral(name, req.Field(name)) || slices.Contains(s.fields[name], who.Role) {
+		if !req.Has(name) || neutral(name, req.Field(name)) ||
+			slices.Contains(s.fields[name], who.Role) {
 			continue
 		}
 		message := name + " steers the model server, which callers of this role may not do here"
@@ -116,8 +122,8 @@ func (s *steering) check(who *Principal, req *openai.Request) error {
 	return nil
 }
 
-// neutral reports a value of a field that says the same as leaving it out: clients that spell out every
-// default send such ones. A field of a form is never neutral.
+// neutral reports a value of a field that says the same as leaving it out: clients that spell out
+// every default send such ones. A field of a form is never neutral.
 func neutral(name string, value []byte) bool {
 	switch {
 	case len(value) == 0:
@@ -135,8 +141,8 @@ func (s *steering) passes(role, name string) bool {
 	return ok && (roles == nil || slices.Contains(*roles, role))
 }
 
-// without returns the client's head without the headers that steer the model server and that a caller
-// of this role may not send. It is in itself where there is nothing to take out.
+// without returns the client's head without the headers that steer the model server and that a
+// caller of this role may not send. It is in itself where there is nothing to take out.
 func (s *steering) without(in http.Header, role string) http.Header {
 	out, shared := in, true
 	for name := range in {

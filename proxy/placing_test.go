@@ -266,8 +266,10 @@ func TestAPlainEndpointGetsNoSalt(t *testing.T) {
 	models := oneModel(up)
 	b := start(t, models)
 	for _, model := range []string{"auto", "small"} {
-		b.chat(`{"model":"` + model + `","cache_salt":"mine","x":1,"messages":[{"role":"user","content":"hello"}]}`)
-		if got := string(up.Last(t).Body); strings.Contains(got, "salt") || !strings.Contains(got, `"x":1`) {
+		b.chat(`{"model":"` + model +
+			`","cache_salt":"mine","x":1,"messages":[{"role":"user","content":"hello"}]}`)
+		if got := string(up.Last(t).Body); strings.Contains(got, "salt") || !strings.Contains(got,
+			`"x":1`) {
 			t.Errorf("model %s: %s", model, got)
 		}
 	}
@@ -450,9 +452,11 @@ func TestAnEndpointTakesBlocksFromAnother(t *testing.T) {
 	if want := fmt.Sprintf(`"remote_host":"10.0.0.%d","remote_port":5710}}`, home+1); !strings.HasPrefix(params, `{"remote_kv_source":{"kv_request_id":"kv_`) || !strings.HasSuffix(params, want) {
 		t.Errorf("kv_transfer_params %s", params)
 	}
-	// Who may say it says all of it: nothing is put beside another source, or another server's prompt.
+	// Who may say it says all of it: nothing is put beside another source, or another server's
+	// prompt.
 	const own = `{"remote_prefiller":{"h":1},"remote_kv_source":{"remote_host":"own"}}`
-	b.told(strings.Replace(turns(system, 2), `"stream"`, `"kv_transfer_params":`+own+`,"stream"`, 1), "X-Session-Id", "x")
+	b.told(strings.Replace(turns(system, 2), `"stream"`, `"kv_transfer_params":`+own+`,"stream"`,
+		1), "X-Session-Id", "x")
 	if got := string(lastOf(servers[1-home])[fieldTransfer]); got != own {
 		t.Errorf("kv_transfer_params %s, want %s", got, own)
 	}

@@ -92,16 +92,17 @@ func (w *reply) write(b []byte, now time.Time) error {
 // maxRequestID bounds the client's x-request-id, in bytes.
 const maxRequestID = 128
 
-// idWithAddresses stands in ids by which parts of a serving system tell each other where blocks are:
-// ___prefill_addr_HOST:PORT___decode_addr_HOST:PORT_UUID (vLLM 0.11,
+// idWithAddresses stands in ids by which parts of a serving system tell each other where blocks
+// are: ___prefill_addr_HOST:PORT___decode_addr_HOST:PORT_UUID (vLLM 0.11,
 // distributed/kv_transfer/kv_connector/v1/p2p/p2p_nccl_connector.py).
 const idWithAddresses = "___"
 
-// requestID takes the client's id when it is one that headers and logs can carry, and that tells the
-// model server nothing, else makes one.
+// requestID takes the client's id when it is one that headers and logs can carry, and that tells
+// the model server nothing, else makes one.
 func requestID(h http.Header) string {
 	ids := h["X-Request-Id"]
-	if len(ids) == 1 && ids[0] != "" && len(ids[0]) <= maxRequestID && option.VisibleASCII(ids[0]) &&
+	if len(ids) == 1 && ids[0] != "" && len(ids[0]) <= maxRequestID &&
+		option.VisibleASCII(ids[0]) &&
 		!strings.Contains(ids[0], idWithAddresses) {
 		return ids[0]
 	}

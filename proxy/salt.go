@@ -27,13 +27,14 @@ func newSalts(secret []byte) *salts {
 // of is the salt of a tenant, which is the value of cache_salt.
 func (s *salts) of(tenant string) string { return affinity.Salt(s.secret, tenant, "") }
 
-// credential stands for what a caller shows, in keys of answers: without the secret nobody finds out
-// which credential it is by trying some. No tenant has it for its salt, for no scope of one is the use.
+// credential stands for what a caller shows, in keys of answers: without the secret nobody finds
+// out which credential it is by trying some. No tenant has it for its salt, for no scope of one is
+// the use.
 func (s *salts) credential(shown string) string {
 	return affinity.Salt(s.secret, shown, "cached answers")
 }
 
-// Salt sets the secret that cache salts, and what stands for forwarded credentials in keys of answers,
-// are made from. Call it before the state is served from; without it, a state takes that of the one
-// before, the first one a random secret.
+// Salt sets the secret that cache salts, and what stands for forwarded credentials in keys of
+// answers, are made from. Call it before the state is served from; without it, a state takes that
+// of the one before, the first one a random secret.
 func (st *State) Salt(secret []byte) { st.salts, st.salted = newSalts(secret), true }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// S3, S23: whoever issues tokens names tenants without end, and none of them may leave anything behind.
+// S3, S23: whoever issues tokens names tenants without end, and none of them may leave anything
+// behind.
 func TestSaltsOfTenantsWithoutEndTakeNoMemory(t *testing.T) {
 	s := newSalts([]byte("secret"))
 	heap := func() uint64 {
@@ -24,8 +25,7 @@ func TestSaltsOfTenantsWithoutEndTakeNoMemory(t *testing.T) {
 	if after := heap(); after > before+2<<20 {
 		t.Errorf("20,000 tenants left %d bytes", after-before)
 	}
-	first := s.of("a")
-	if first != s.of("a") || s.of("a") == s.of("b") {
+	if again := s.of("a"); again != s.of("a") || again == s.of("b") {
 		t.Error("a salt is not that of its tenant")
 	}
 	runtime.KeepAlive(s)

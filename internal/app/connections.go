@@ -11,16 +11,17 @@ import (
 	"signalbox/internal/telemetry"
 )
 
-// connections bounds the connections of one listener. When one more comes than there may be, the one
-// that has been idle for the longest time gives way, or else one that has not said anything yet for
-// patience; where all are at work the new one waits, and those behind it wait in the queue of the
-// operating system.
+// connections bounds the connections of one listener. When one more comes than there may be, the
+// one that has been idle for the longest time gives way, or else one that has not said anything yet
+// for patience; where all are at work the new one waits, and those behind it wait in the queue of
+// the operating system.
 //
-// netutil.LimitListener bounds them too, but knows nothing of what they do, and what it hands on can no
-// longer be closed in one direction alone, which the HTTP server does so that an early answer is read.
+// netutil.LimitListener bounds them too, but knows nothing of what they do, and what it hands on
+// can no longer be closed in one direction alone, which the HTTP server does so that an early
+// answer is read.
 //
-// It is a net.Listener whose state is to be told by the server; see watch. It is safe for concurrent
-// use, and starts no goroutine.
+// It is a net.Listener whose state is to be told by the server; see watch. It is safe for
+// concurrent use, and starts no goroutine.
 type connections struct {
 	net.Listener
 
@@ -43,8 +44,8 @@ type arrival struct {
 	at   time.Time
 }
 
-// patienceWithSilence is how long a connection may say nothing when its place is needed. A client that
-// means to ask sends at once: this is several round trips, and of TLS as well.
+// patienceWithSilence is how long a connection may say nothing when its place is needed. A client
+// that means to ask sends at once: this is several round trips, and of TLS as well.
 const patienceWithSilence = time.Second
 
 // bound makes a listener that has at most limit connections at a time.
@@ -79,7 +80,8 @@ func (c *connections) Close() error {
 	return c.Listener.Close()
 }
 
-// enter gives a connection a place, and reports false when the listener was closed before there was one.
+// enter gives a connection a place, and reports false when the listener was closed before there was
+// one.
 func (c *connections) enter(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,8 +95,8 @@ func (c *connections) enter(conn net.Conn) bool {
 	return true
 }
 
-// wait waits until something has changed, or the oldest connection that says nothing has done so for
-// long enough.
+// wait waits until something has changed, or the oldest connection that says nothing has done so
+// for long enough.
 func (c *connections) wait() {
 	if first := c.silent.Front(); first != nil {
 		at := first.Value.(arrival).at //nolint:errcheck,forcetypeassert // what the list holds
@@ -108,12 +110,13 @@ func (c *connections) wait() {
 	c.freed.Wait()
 }
 
-// evict closes a connection that nobody needs, and reports false when there is none. The client may be
-// about to use it: clients ask again on another one when an idle one was closed (RFC 9112, section 9.3.1).
+// evict closes a connection that nobody needs, and reports false when there is none. The client may
+// be about to use it: clients ask again on another one when an idle one was closed (RFC 9112,
+// section 9.3.1).
 func (c *connections) evict(now time.Time) bool {
 	var victim net.Conn
 	if e := c.idle.Front(); e != nil {
-		victim = c.idle.Remove(e).(net.Conn) //nolint:errcheck,forcetypeassert // what the list holds
+		victim = c.idle.Remove(e).(net.Conn) //nolint:errcheck,forcetypeassert // as it was put in
 	} else if e := c.silent.Front(); e != nil {
 		a := e.Value.(arrival) //nolint:errcheck,forcetypeassert // what the list holds
 		if now.Sub(a.at) < c.patience {
@@ -176,8 +179,8 @@ func (c *connections) status() telemetry.ConnectionStatus {
 	}
 }
 
-// The files that a process has open beside those of the main listener: its libraries, logs, Redis, what
-// it watches, the admin listener, and a request's upstream connection beside the client's.
+// The files that a process has open beside those of the main listener: its libraries, logs, Redis,
+// what it watches, the admin listener, and a request's upstream connection beside the client's.
 const (
 	otherFiles       = 96
 	filesOfARequest  = 2
@@ -186,8 +189,8 @@ const (
 	fewConnections   = 8
 )
 
-// defaultConnections is how many clients may be connected where the configuration says nothing, for a
-// process that may have so many files open; 0 stands for a limit that is not known.
+// defaultConnections is how many clients may be connected where the configuration says nothing, for
+// a process that may have so many files open; 0 stands for a limit that is not known.
 func defaultConnections(files uint64) int {
 	if files == 0 {
 		return mostConnections

@@ -79,12 +79,13 @@ func newHall(t *testing.T, limit int, patience time.Duration) *hall {
 		held: make(chan struct{}, limit), let: make(chan struct{}),
 	}
 	h.patience = patience
-	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	handle := func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hold" {
 			h.held <- struct{}{}
 			<-h.let
 		}
-	})}
+	}
+	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(handle)}
 	h.watch(s)
 	done := make(chan error, 1)
 	go func() { done <- serveUntilClosed(s, h.connections) }()
@@ -263,7 +264,8 @@ func TestConnectionsAreKnownOverTLS(t *testing.T) {
 func TestTheLimitFollowsTheFilesThatMayBeOpen(t *testing.T) {
 	t.Parallel()
 	for files, want := range map[uint64]int{
-		0: mostConnections, 20: 8, 96: 8, 112: 8, 128: 16, 256: 80, 1024: 464, 65536: 32720, 1 << 20: 1 << 16, 1 << 63: 1 << 16,
+		0: mostConnections, 20: 8, 96: 8, 112: 8, 128: 16, 256: 80, 1024: 464, 65536: 32720,
+		1 << 20: 1 << 16, 1 << 63: 1 << 16,
 	} {
 		if got := defaultConnections(files); got != want {
 			t.Errorf("%d files: %d connections, want %d", files, got, want)
@@ -279,8 +281,10 @@ func TestConnectionsShowInTheMetrics(t *testing.T) {
 	}
 	page := do(t, http.MethodGet, s.admin+"/metrics", "").body
 	for _, want := range []string{
-		`signalbox_connections_limit{listener="main"} 7`, `signalbox_connections_limit{listener="admin"} 32`,
-		`signalbox_connections{listener="admin",state="active"} 1`, `signalbox_connections_evicted_total{listener="main"} 0`,
+		`signalbox_connections_limit{listener="main"} 7`,
+		`signalbox_connections_limit{listener="admin"} 32`,
+		`signalbox_connections{listener="admin",state="active"} 1`,
+		`signalbox_connections_evicted_total{listener="main"} 0`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%s is not in %s", want, page)

@@ -7,8 +7,8 @@ import (
 	"signalbox/proxy"
 )
 
-// engineParams looks at who may steer the model servers: a word that is nearly one gets that one, and
-// a role is one that some caller can have. What else is wrong the section says itself.
+// engineParams looks at who may steer the model servers: a word that is nearly one gets that one,
+// and a role is one that some caller can have. What else is wrong the section says itself.
 func (c *checker) engineParams() {
 	known, roles := proxy.EngineParams(), c.roles()
 	for i, x := range c.cfg.Server.AllowEngineParams {

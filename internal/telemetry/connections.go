@@ -25,7 +25,8 @@ type connectionGauges struct {
 	source atomic.Pointer[func() []ConnectionStatus]
 }
 
-// WatchConnections says where the status of the listeners is read; f is called from many goroutines.
+// WatchConnections says where the status of the listeners is read; f is called from many
+// goroutines.
 func (m *Metrics) WatchConnections(f func() []ConnectionStatus) { m.connections.source.Store(&f) }
 
 func (g *connectionGauges) register(meter metric.Meter) error {
@@ -34,7 +35,8 @@ func (g *connectionGauges) register(meter metric.Meter) error {
 	limit, err2 := meter.Int64ObservableGauge("signalbox_connections_limit",
 		metric.WithDescription("How many connections a listener may have."))
 	evicted, err3 := meter.Int64ObservableCounter("signalbox_connections_evicted_total",
-		metric.WithDescription("Connections that were closed without a request under way, because their place was needed."))
+		metric.WithDescription("Connections without a request that were closed, because their "+
+			"place was needed."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return fmt.Errorf("connection metrics: %w", err)
 	}
@@ -46,7 +48,8 @@ func (g *connectionGauges) register(meter metric.Meter) error {
 		for _, s := range (*f)() {
 			of := attribute.String("listener", s.Listener)
 			for state, n := range map[string]int{"new": s.New, "active": s.Active, "idle": s.Idle} {
-				o.ObserveInt64(open, int64(n), metric.WithAttributes(of, attribute.String("state", state)))
+				in := attribute.String("state", state)
+				o.ObserveInt64(open, int64(n), metric.WithAttributes(of, in))
 			}
 			o.ObserveInt64(limit, int64(s.Limit), metric.WithAttributes(of))
 			o.ObserveInt64(evicted, s.Evicted, metric.WithAttributes(of))

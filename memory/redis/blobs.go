@@ -119,8 +119,8 @@ func (s *Store) read(ctx context.Context, c rueidis.Client, t ledger.Tenant, o l
 	return packed, after, err
 }
 
-// absent is ledger.ErrMissing for a key that holds another type than it should, which is logged; any
-// other error is itself.
+// absent is ledger.ErrMissing for a key that holds another type than it should, which is logged;
+// any other error is itself.
 func (s *Store) absent(ctx context.Context, err error, key string) error {
 	if !isKind(err) {
 		return err
@@ -186,7 +186,8 @@ func (s *Store) Replace(ctx context.Context, t ledger.Tenant, o ledger.Object, p
 				return err
 			}
 		}
-		err := s.scripts.replace.Exec(ctx, c, []string{object}, []string{strconv.Itoa(n), unique}).Error()
+		args := []string{strconv.Itoa(n), unique}
+		err := s.scripts.replace.Exec(ctx, c, []string{object}, args).Error()
 		if isKind(err) { // nothing that a record could refer to
 			s.strange(ctx, object, false)
 			return nil

@@ -4,13 +4,15 @@
 -- ARGV: revision, record ('' = it goes), end of life in ms, id, step of contexts, most contexts (0 = any),
 -- most bytes (0 = any), prefix of objects, channel, message, number of objects added, of objects dropped,
 -- step of pinned bytes, most pinned bytes (0 = any); then sum, size and chunks of each added, and the sum of each dropped.
--- Returns {0, new revision}, {1} conflict, {2} an object is missing, {3} contexts, {4} bytes, {5} pinned bytes,
--- {6} a key holds another type than it should, and nothing was done.
+-- Returns {0, new revision}, {1} conflict, {2} an object is missing, {3} contexts, {4} bytes,
+-- {5} pinned bytes, {6} a key holds another type than it should, and nothing was done.
 local function is(key, kind)
   local found = redis.call('TYPE', key)['ok']
   return found == kind or found == 'none'
 end
-if not (is(KEYS[1], 'hash') and is(KEYS[2], 'zset') and is(KEYS[3], 'zset') and is(KEYS[4], 'hash')) then return {6} end
+for i, kind in ipairs({'hash', 'zset', 'zset', 'hash'}) do
+  if not is(KEYS[i], kind) then return {6} end
+end
 local rev = tonumber(redis.call('HGET', KEYS[1], 'rev') or '0')
 if rev ~= tonumber(ARGV[1]) then return {1} end
 local prefix, added, dropped = ARGV[8], tonumber(ARGV[11]), tonumber(ARGV[12])
@@ -40,7 +42,7 @@ if grows > 0 and bytes > 0 and tonumber(totals[2] or '0') + grows > bytes then r
 local pin, pins = tonumber(ARGV[13]), tonumber(ARGV[14])
 if pin > 0 and pins > 0 and tonumber(totals[3] or '0') + pin > pins then return {5} end
 
-for field, by in pairs({n = step, b = grows, p = pin}) do -- totals that were lost do not go below nothing
+for field, by in pairs({n = step, b = grows, p = pin}) do -- lost totals do not go below nothing
   if redis.call('HINCRBY', KEYS[4], field, by) < 0 then redis.call('HSET', KEYS[4], field, 0) end
 end
 totals = redis.call('HMGET', KEYS[4], 'n', 'b', 'p')

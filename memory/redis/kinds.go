@@ -55,8 +55,8 @@ func (s *Store) odd(ctx context.Context, c rueidis.Client, drop bool, list ...ty
 	return err
 }
 
-// anew runs a command that failed because of the type of a key once more, when its keys are out of its
-// way. Any other result is that of the first run.
+// anew runs a command that failed because of the type of a key once more, when its keys are out of
+// its way. Any other result is that of the first run.
 func (s *Store) anew(ctx context.Context, c rueidis.Client, run func() error, keys ...typed) error {
 	err := run()
 	if !isKind(err) {
@@ -98,6 +98,7 @@ func (s *Store) strange(ctx context.Context, key string, dropped bool) {
 	if !s.strangers.isNew(key, s.o.Now()) {
 		return
 	}
-	s.o.Log.LogAttrs(ctx, slog.LevelWarn, "a key of redis holds another type than it should: it counts as absent",
+	s.o.Log.LogAttrs(ctx, slog.LevelWarn,
+		"a key of redis holds another type than it should: it counts as absent",
 		slog.String("key", key), slog.Bool("replaced", dropped))
 }

@@ -1,5 +1,5 @@
--- Finds keys that hold another type than they should. KEYS: the keys, of one slot. ARGV: 1 to drop those, 0
--- to leave them; then the type of each. Returns those that were found.
+-- Finds keys that hold another type than they should. KEYS: the keys, of one slot. ARGV: 1 to drop
+-- those, 0 to leave them; then the type of each. Returns those that were found.
 local odd = {}
 for i, key in ipairs(KEYS) do
   local kind = redis.call('TYPE', key)['ok']

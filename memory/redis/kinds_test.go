@@ -44,83 +44,69 @@ func spoiled(t *testing.T) (s *Store, spoil func(key string), log *page) {
 		if err := c.Do(t.Context(), c.B().Del().Key(key).Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Do(t.Context(), c.B().Rpush().Key(key).Element("x").Build()).Error(); err != nil {
+		if err := c.Do(t.Context(),
+			c.B().Rpush().Key(key).Element("x").Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
 	}, log
 }
 
-// S12, S13: a key that holds something else than it should is a miss for who asks for it, and nobody
-// else notices.
+// place is a context, with the one object that it is made of.
+type place struct {
+	of ledger.Tenant
+	o  ledger.Object
+}
+
+// S12, S13: a key that holds something else than it should is a miss for who asks for it, and
+// nobody else notices.
 func TestAKeyOfAnotherTypeIsAMissAndNoOutage(t *testing.T) {
 	t.Parallel()
 	s, spoil, log := spoiled(t)
 	_, _ = create(t, s, "other", "b", "two", 1000)
-	later := start.Add(9 * time.Hour)
+	ctx, later := t.Context(), start.Add(9*time.Hour)
+	none, gone := ledger.ErrNotFound, ledger.ErrMissing
+	object := func(at place) string { return s.key(at.of, "o:"+at.o.Sum.String()) }
+	load := func(at place) error { return second(s.Load(ctx, at.of, "a")) }
+	list := func(at place) error { return second(s.List(ctx, at.of, "", 5)) }
+	usage := func(at place) error { return third(s.Usage(ctx, at.of)) }
+	totals := func(place) error { return third(s.Totals(ctx)) }
+	get := func(at place) error { return second(s.Get(ctx, at.of, at.o)) }
+	due := func(place) error { return second(s.Due(ctx, start, 5)) }
+	touch := func(at place) error {
+		later = later.Add(time.Hour)
+		return s.Touch(ctx, []ledger.Touch{{Tenant: at.of, ID: "a", Expires: later}})
+	}
 	for i, x := range []struct {
 		name string
-		key  func(t ledger.Tenant, o ledger.Object) string
-		call func(t ledger.Tenant, o ledger.Object) error
+		key  func(place) string
+		call func(place) error
 		want error
 	}{
-		{
-			"a record", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "c:a") },
-			func(of ledger.Tenant, _ ledger.Object) error { return second(s.Load(t.Context(), of, "a")) }, ledger.ErrNotFound,
-		},
-		{
-			"the ids", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "ids") },
-			func(of ledger.Tenant, _ ledger.Object) error { return second(s.List(t.Context(), of, "", 5)) }, nil,
-		},
-		{
-			"the totals", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "q") },
-			func(of ledger.Tenant, _ ledger.Object) error { return third(s.Usage(t.Context(), of)) }, nil,
-		},
-		{
-			"the totals of all", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "q") },
-			func(ledger.Tenant, ledger.Object) error { return third(s.Totals(t.Context())) }, nil,
-		},
-		{
-			"an object", func(of ledger.Tenant, o ledger.Object) string { return s.key(of, "o:"+o.Sum.String()) },
-			func(of ledger.Tenant, o ledger.Object) error { return second(s.Get(t.Context(), of, o)) }, ledger.ErrMissing,
-		},
-		{
-			"a chunk", func(of ledger.Tenant, o ledger.Object) string { return s.chunkKey(of, o, 0) },
-			func(of ledger.Tenant, o ledger.Object) error { return second(s.Get(t.Context(), of, o)) }, ledger.ErrMissing,
-		},
-		{
-			"the ends of lives", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "exp") },
-			func(ledger.Tenant, ledger.Object) error { return second(s.Due(t.Context(), start, 5)) }, nil,
-		},
-		{
-			"the end of a life", func(of ledger.Tenant, _ ledger.Object) string { return s.key(of, "exp") },
-			func(of ledger.Tenant, _ ledger.Object) error {
-				later = later.Add(time.Hour)
-				return s.Touch(t.Context(), []ledger.Touch{{Tenant: of, ID: "a", Expires: later}})
-			}, nil,
-		},
-		{
-			"the tenants", func(ledger.Tenant, ledger.Object) string { return s.tenantsKey() },
-			func(ledger.Tenant, ledger.Object) error { return second(s.Due(t.Context(), start, 5)) }, nil,
-		},
-		{
-			"the tenants of all", func(ledger.Tenant, ledger.Object) string { return s.tenantsKey() },
-			func(ledger.Tenant, ledger.Object) error { return third(s.Totals(t.Context())) }, nil,
-		},
+		{"a record", func(at place) string { return s.key(at.of, "c:a") }, load, none},
+		{"the ids", func(at place) string { return s.key(at.of, "ids") }, list, nil},
+		{"the totals", func(at place) string { return s.key(at.of, "q") }, usage, nil},
+		{"the totals of all", func(at place) string { return s.key(at.of, "q") }, totals, nil},
+		{"an object", object, get, gone},
+		{"a chunk", func(at place) string { return s.chunkKey(at.of, at.o, 0) }, get, gone},
+		{"the ends of lives", func(at place) string { return s.key(at.of, "exp") }, due, nil},
+		{"the end of a life", func(at place) string { return s.key(at.of, "exp") }, touch, nil},
+		{"the tenants", func(place) string { return s.tenantsKey() }, due, nil},
+		{"the tenants of all", func(place) string { return s.tenantsKey() }, totals, nil},
 	} {
-		of := ledger.Tenant(fmt.Sprintf("t%d", i))
-		made, _ := create(t, s, of, "a", "one", 1000)
-		o := made.New.Versions[0].Segments[0]
-		key := x.key(of, o)
+		at := place{of: ledger.Tenant(fmt.Sprintf("t%d", i))}
+		made, _ := create(t, s, at.of, "a", "one", 1000)
+		at.o = made.New.Versions[0].Segments[0]
+		key := x.key(at)
 		spoil(key)
 		for range DefaultOptions().Failures + 1 {
-			if err := x.call(of, o); !errors.Is(err, x.want) || err != nil && x.want == nil {
+			if err := x.call(at); !errors.Is(err, x.want) || err != nil && x.want == nil {
 				t.Errorf("%s: %v, want %v", x.name, err, x.want)
 			}
 		}
 		if !s.Healthy() {
 			t.Fatalf("%s: Redis is taken for one that is away", x.name)
 		}
-		if e, err := s.Load(t.Context(), "other", "b"); err != nil || e.Record.ID != "b" {
+		if e, err := s.Load(ctx, "other", "b"); err != nil || e.Record.ID != "b" {
 			t.Errorf("%s: another context: %v", x.name, err)
 		}
 		if !strings.Contains(log.String(), key) {
@@ -184,14 +170,19 @@ func TestCountersOfAnotherTypeBeginAnew(t *testing.T) {
 		return s.Rate(t.Context(), "t", []Charge{{Bucket: "b", Room: 10, N: 3}})
 	}
 	enter := func() ([]int, bool, error) {
-		return s.Enter(t.Context(), "t", []Flight{{Scope: "s", Room: 5, ID: "1"}}, time.Minute, false)
+		return s.Enter(t.Context(), "t", []Flight{{Scope: "s", Room: 5, ID: "1"}}, time.Minute,
+			false)
 	}
 	eventually(t, func() bool { _, ok, err := charge(); return ok && err == nil })
 	eventually(t, func() bool { _, ok, err := enter(); return ok && err == nil })
 	for _, key := range keysOf(t, s, "t") {
 		spoil(key)
 	}
-	eventually(t, func() bool { full, ok, err := charge(); return ok && err == nil && full[0] <= 6 })
+	eventually(t, func() bool {
+		full, ok, err := charge()
+		return ok && err == nil &&
+			full[0] <= 6
+	})
 	eventually(t, func() bool { used, ok, err := enter(); return ok && err == nil && used[0] == 1 })
 	if !s.Healthy() {
 		t.Error("Redis is taken for one that is away")

@@ -19,7 +19,8 @@ func (s *Store) Load(ctx context.Context, t ledger.Tenant, id string) (ledger.En
 	var e ledger.Entry
 	err := s.do(ctx, s.o.MetaBudget, func(ctx context.Context, c rueidis.Client) error {
 		key := s.key(t, "c:"+id)
-		fields, err := c.Do(ctx, c.B().Hmget().Key(key).Field("rev", "exp", "rec").Build()).ToArray()
+		ask := c.B().Hmget().Key(key).Field("rev", "exp", "rec").Build()
+		fields, err := c.Do(ctx, ask).ToArray()
 		if isKind(err) {
 			s.strange(ctx, key, false)
 			return ledger.ErrNotFound
@@ -240,7 +241,8 @@ func (s *Store) List(ctx context.Context, t ledger.Tenant, after string, n int) 
 	}
 	err = s.do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) (err error) {
 		key := s.key(t, "ids")
-		ids, err = c.Do(ctx, c.B().Zrange().Key(key).Min(from).Max("+").Bylex().Limit(0, int64(n)).Build()).AsStrSlice()
+		ask := c.B().Zrange().Key(key).Min(from).Max("+").Bylex().Limit(0, int64(n)).Build()
+		ids, err = c.Do(ctx, ask).AsStrSlice()
 		if isKind(err) {
 			s.strange(ctx, key, false)
 			return nil

@@ -12,11 +12,12 @@
 //	cx:ts            sorted set of T by when it was entered (s)
 //	cx:ev            channel: "T ID REV", REV 0 when the record went
 //
-// Chunks are written first, with a time to live, and lose it in the step that commits the record; what a
-// dying replica leaves behind vanishes. A key of another type than here counts as absent: it is logged,
-// and replaced by what is written. An object never changes, but its packed form may be replaced by a smaller one, in one step;
-// who reads several chunks looks at f before and behind them. Every call has a budget of time. After several failures in a row a
-// breaker refuses calls for a second, so nobody waits for a Redis that is down.
+// Chunks are written first, with a time to live, and lose it in the step that commits the record;
+// what a dying replica leaves behind vanishes. A key of another type than here counts as absent: it
+// is logged, and replaced by what is written. An object never changes, but its packed form may be
+// replaced by a smaller one, in one step; who reads several chunks looks at f before and behind
+// them. Every call has a budget of time. After several failures in a row a breaker refuses calls
+// for a second, so nobody waits for a Redis that is down.
 //
 // A Store is safe for concurrent use. The client library runs goroutines until Close; Watch runs one, which makes
 // connections anew, and waits for it.

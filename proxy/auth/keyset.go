@@ -154,14 +154,15 @@ func serves(k *jose.JSONWebKey) bool {
 	return false
 }
 
-// triedKeys is against how many keys one token is tried at most. An issuer that changes its key has two
-// of an algorithm for a while; with several, a token has to name its own (OpenID Connect Core 1.0,
-// section 10.1). Whoever sends a token has not been told apart from anybody yet, and has the proxy
-// compute as many signatures.
+// triedKeys is against how many keys one token is tried at most. An issuer that changes its key has
+// two of an algorithm for a while; with several, a token has to name its own (OpenID Connect Core
+// 1.0, section 10.1). Whoever sends a token has not been told apart from anybody yet, and has the
+// proxy compute as many signatures.
 const triedKeys = 4
 
-// find returns the keys that may verify a token with this id and algorithm, triedKeys at most. A token that names a key which is not there makes
-// the set be read, unless it just was, and waits for that.
+// find returns the keys that may verify a token with this id and algorithm, triedKeys at most. A
+// token that names a key which is not there makes the set be read, unless it just was, and waits
+// for that.
 func (s *keySet) find(ctx context.Context, id, algorithm string) ([]any, error) {
 	found, told := s.look(id, algorithm)
 	if told != nil {
@@ -187,8 +188,8 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]any, error) 
 }
 
 // look returns the keys that an algorithm takes: of a token that names one those with that name, or
-// else without any, and all for a token that names none. Where there are none and a reading may bring
-// some, told is what to wait for.
+// else without any, and all for a token that names none. Where there are none and a reading may
+// bring some, told is what to wait for.
 func (s *keySet) look(id, algorithm string) (found []any, told <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,7 +233,8 @@ func fits(k *jose.JSONWebKey, algorithm string) bool {
 	return false
 }
 
-// curveAlgorithm is the one algorithm that a curve has (RFC 7518, section 3.4), empty for another curve.
+// curveAlgorithm is the one algorithm that a curve has (RFC 7518, section 3.4), empty for another
+// curve.
 func curveAlgorithm(c elliptic.Curve) string {
 	switch c {
 	case elliptic.P256():

@@ -14,9 +14,9 @@ import (
 	"signalbox/memory"
 )
 
-// content serves GET /v1/contexts/{id}/content. It is a use of the context. The body is what is stored:
-// a text as text/plain, byte for byte as it was given, or messages as a JSON list. A client that accepts
-// JSON above all gets an object around it, with what it is the content of.
+// content serves GET /v1/contexts/{id}/content. It is a use of the context. The body is what is
+// stored: a text as text/plain, byte for byte as it was given, or messages as a JSON list. A client
+// that accepts JSON above all gets an object around it, with what it is the content of.
 func (s *Service) content(ctx context.Context, w http.ResponseWriter, r *Request) error {
 	ref, err := r.ref()
 	if err != nil {
@@ -48,7 +48,8 @@ func (s *Service) content(ctx context.Context, w http.ResponseWriter, r *Request
 
 // wrapped is the content in an object that says whose it is.
 func wrapped(snap *memory.Snapshot) [][]byte {
-	head := `{"object":"context.content","id":"` + snap.ID + `","version":` + strconv.Itoa(snap.Version) +
+	head := `{"object":"context.content","id":"` + snap.ID + `","version":` +
+		strconv.Itoa(snap.Version) +
 		`,"etag":"sha256:` + snap.Sum.String() + `",`
 	if snap.Messages() != nil {
 		return between(head+`"messages":[`, "]}", ",", snap.Fragments)
@@ -89,8 +90,8 @@ func plain(fragments [][]byte) ([][]byte, error) {
 	return out, nil
 }
 
-// prefersJSON reports whether a client asks for application/json by name, and for nothing else that is
-// here more than for that (RFC 9110, section 12.5.1).
+// prefersJSON reports whether a client asks for application/json by name, and for nothing else that
+// is here more than for that (RFC 9110, section 12.5.1).
 func prefersJSON(accept []string) bool {
 	asked, other := 0.0, 0.0
 	for _, line := range accept {

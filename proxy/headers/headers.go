@@ -19,27 +19,29 @@ const OwnPrefix = "X-Signalbox-"
 // limitPrefix starts the headers by which the API tells a client its limits.
 const limitPrefix = "X-Ratelimit-"
 
-// The headers of a client that end here beside those of stays. Who or what the client is, and what it
-// may do elsewhere, is told by so many proxies, clouds and vaults that most are known by a part of
-// their name: how it begins, or how it ends.
+// The headers of a client that end here beside those of stays. Who or what the client is, and what
+// it may do elsewhere, is told by so many proxies, clouds and vaults that most are known by a part
+// of their name: how it begins, or how it ends.
 //
 //nolint:gochecknoglobals // constant tables
 var (
 	privateNames = [...]string{
 		"Authorization", "Cookie", "Api-Key", "Apikey", "X-Auth-Key", "X-Auth-Email", "X-Auth-User",
-		"Forwarded", "X-Real-Ip", "True-Client-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "Fastly-Client-Ip",
-		"Cf-Connecting-Ip", "X-Envoy-External-Address", "Remote-User", "X-Remote-User", "X-Webauth-User",
-		"X-Goog-Iap-Jwt-Assertion", "X-Client-Cert", "X-Ssl-Client-Cert", "Client-Cert", "Client-Cert-Chain",
-		"Metadata", "Metadata-Flavor", // which clouds ask of requests for the credentials of a machine
+		"Forwarded", "X-Real-Ip", "True-Client-Ip", "X-Client-Ip", "X-Cluster-Client-Ip",
+		"Fastly-Client-Ip", "Cf-Connecting-Ip", "X-Envoy-External-Address",
+		"Remote-User", "X-Remote-User", "X-Webauth-User",
+		"X-Client-Cert", "X-Ssl-Client-Cert", "Client-Cert", "Client-Cert-Chain",
+		"Metadata", "Metadata-Flavor", // what clouds want of who asks for a machine's credentials
 		"Baggage",
 	}
 	privatePrefixes = [...]string{
-		OwnPrefix, "X-Forwarded-", "X-Auth-Request-", "X-Goog-", "X-Amzn-Oidc-", "X-Vault-", "X-Aws-Ec2-",
-		"X-Ms-Token-", "X-Ms-Client-Principal", "Cf-Access-", "X-Authentik-", "Tailscale-User-",
+		OwnPrefix, "X-Forwarded-", "X-Auth-Request-", "X-Goog-", "X-Amzn-Oidc-", "X-Vault-",
+		"X-Aws-Ec2-", "X-Ms-Token-", "X-Ms-Client-Principal", "Cf-Access-", "X-Authentik-",
+		"Tailscale-User-",
 	}
 	privateSuffixes = [...]string{
-		"-Token", "-Api-Key", "-Apikey", "-Secret", "-Password", "-Authorization", "-Jwt", "-Jwt-Assertion",
-		"-Forwarded-For",
+		"-Token", "-Api-Key", "-Apikey", "-Secret", "-Password", "-Authorization",
+		"-Jwt", "-Jwt-Assertion", "-Forwarded-For",
 	}
 )
 
@@ -51,18 +53,30 @@ var (
 func stays(name string) bool {
 	if strings.Contains(name, "_") {
 		name = Fold(name)
-		if name == "Content-Type" || name == "Content-Encoding" { // there would be two, and a body read as the other says
-			return true
+		if name == "Content-Type" || name == "Content-Encoding" {
+			return true // there would be two, and a body read as the other one says
 		}
 	}
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Te", "Trailer",
-		"Transfer-Encoding", "Upgrade", "Http2-Settings", "Content-Length", "Expect", "Host", "Accept-Encoding", "X-Request-Id":
+		"Transfer-Encoding", "Upgrade", "Http2-Settings", "Content-Length", "Expect", "Host",
+		"Accept-Encoding", "X-Request-Id":
 		return true
 	}
-	return slices.Contains(privateNames[:], name) ||
-		slices.ContainsFunc(privatePrefixes[:], func(p string) bool { return strings.HasPrefix(name, p) }) ||
-		slices.ContainsFunc(privateSuffixes[:], func(s string) bool { return strings.HasSuffix(name, s) })
+	if slices.Contains(privateNames[:], name) {
+		return true
+	}
+	for _, prefix := range privatePrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	for _, suffix := range privateSuffixes {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
 }
 
 // ForUpstream makes the head of the upstream request. id is the request's, bearer
@@ -160,8 +174,8 @@ func CapRetryAfter(h http.Header, now time.Time, limit time.Duration) {
 	h["Retry-After"] = []string{strconv.Itoa(int((min(wait, limit) + time.Second - 1) / time.Second))}
 }
 
-// Fold returns the canonical form of a name in the spelling that servers behind this one may take it
-// for: those that hand headers on as variables have one name for both a dash and an underscore
+// Fold returns the canonical form of a name in the spelling that servers behind this one may take
+// it for: those that hand headers on as variables have one name for both a dash and an underscore
 // (RFC 3875, section 4.1.18).
 func Fold(name string) string {
 	if strings.Contains(name, "_") {
@@ -177,15 +191,19 @@ func Fold(name string) string {
 //nolint:gochecknoglobals // constant tables
 var (
 	engineNames = [...]string{
-		"X-Data-Parallel-Rank", "X-Data-Parallel-Host-Port", "X-Prefiller-Host-Port", "X-Encoder-Hosts-Ports",
-		"X-Kv-Cache-Source-Host-Port", "X-Gateway-Destination-Endpoint", "X-Gateway-Destination-Endpoint-Subset",
-		"X-Gateway-Model-Name", "X-Gateway-Model-Name-Rewrite", "X-Worker-Instance-Id", "X-Prefill-Instance-Id",
+		"X-Data-Parallel-Rank", "X-Data-Parallel-Host-Port", "X-Prefiller-Host-Port",
+		"X-Encoder-Hosts-Ports", "X-Kv-Cache-Source-Host-Port",
+		"X-Gateway-Destination-Endpoint", "X-Gateway-Destination-Endpoint-Subset",
+		"X-Gateway-Model-Name", "X-Gateway-Model-Name-Rewrite",
+		"X-Worker-Instance-Id", "X-Prefill-Instance-Id",
 	}
-	enginePrefixes = [...]string{"X-Llm-D-", "X-Gateway-Inference-", "X-Dynamo-", "X-Smg-", "X-Sglang-", "X-Vllm-"}
+	enginePrefixes = [...]string{
+		"X-Llm-D-", "X-Gateway-Inference-", "X-Dynamo-", "X-Smg-", "X-Sglang-", "X-Vllm-",
+	}
 )
 
-// EngineNames lists the known headers that steer model servers, in canonical form. Others are known by
-// how they begin; see Engine.
+// EngineNames lists the known headers that steer model servers, in canonical form. Others are known
+// by how they begin; see Engine.
 func EngineNames() []string { return slices.Clone(engineNames[:]) }
 
 // Engine reports whether a header, in any spelling, is for parts of a serving system and not for

@@ -53,15 +53,24 @@ func TestWhatAModelServerAnswersReachesTheClientWithoutItsOwn(t *testing.T) {
 func TestCredentialsEndHereInEverySpelling(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"Proxy-Connection", "X_Api_Key", "X_api-key", "API_KEY", "X_Forwarded_For", "X-Forwarded_Client_Cert", "Proxy_Authorization",
-		"X_Signalbox_Session", "X_Request_Id", "Transfer_Encoding", "Content_Length", "Content_Type", "Content_Encoding",
-		"X-Vault-Token", "X-Vault-Namespace", "X-Amz-Security-Token", "X-Aws-Ec2-Metadata-Token", "X-Amzn-Oidc-Identity",
-		"X-Goog-Authenticated-User-Email", "X-Goog-User-Project", "X_Goog_Api_Key", "Metadata-Flavor", "Metadata",
-		"X-Ms-Token-Aad-Access-Token", "X-Ms-Client-Principal", "X-Auth-Token", "X-Access-Token", "X-Consul-Token",
-		"Private-Token", "X-Gitlab-Token", "X-Csrf-Token", "Anthropic-Api-Key", "X-Openai-Apikey", "Client-Secret",
-		"X-Db-Password", "X-Original-Authorization", "X-Client-Jwt", "Cf-Access-Client-Id", "Cf-Access-Client-Secret",
-		"Cf-Connecting-Ip", "X-Client-Ip", "Fastly-Client-Ip", "X-Original-Forwarded-For", "X-Remote-User", "Remote-User",
-		"X-Ssl-Client-Cert", "X-Client-Cert", "X-Webauth-User", "X-Authentik-Username", "X-Auth-Key", "X-Auth-Email",
+		"Proxy-Connection", "X_Api_Key", "X_api-key", "API_KEY", "X_Forwarded_For",
+		"X-Forwarded_Client_Cert", "Proxy_Authorization",
+		"X_Signalbox_Session", "X_Request_Id", "Transfer_Encoding", "Content_Length",
+		"Content_Type", "Content_Encoding",
+		"X-Vault-Token", "X-Vault-Namespace", "X-Amz-Security-Token", "X-Aws-Ec2-Metadata-Token",
+		"X-Amzn-Oidc-Identity",
+		"X-Goog-Authenticated-User-Email", "X-Goog-User-Project", "X_Goog_Api_Key",
+		"Metadata-Flavor", "Metadata",
+		"X-Ms-Token-Aad-Access-Token", "X-Ms-Client-Principal", "X-Auth-Token", "X-Access-Token",
+		"X-Consul-Token",
+		"Private-Token", "X-Gitlab-Token", "X-Csrf-Token", "Anthropic-Api-Key", "X-Openai-Apikey",
+		"Client-Secret",
+		"X-Db-Password", "X-Original-Authorization", "X-Client-Jwt", "Cf-Access-Client-Id",
+		"Cf-Access-Client-Secret",
+		"Cf-Connecting-Ip", "X-Client-Ip", "Fastly-Client-Ip", "X-Original-Forwarded-For",
+		"X-Remote-User", "Remote-User",
+		"X-Ssl-Client-Cert", "X-Client-Cert", "X-Webauth-User", "X-Authentik-Username",
+		"X-Auth-Key", "X-Auth-Email",
 		"Tailscale-User-Login", "X-Envoy-External-Address",
 	} {
 		name = http.CanonicalHeaderKey(name)
@@ -74,8 +83,10 @@ func TestCredentialsEndHereInEverySpelling(t *testing.T) {
 func TestHeadersOfApplicationsPassInEverySpelling(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"X-Custom", "X_custom", "Openai-Organization", "Openai-Project", "Openai-Beta", "X-Stainless-Lang", "Helicone-Cache",
-		"X-Tokenizer", "X-Secretary", "X-Session-Id", "Http-Referer", "X-Title", "Accept-Language", "Content-Type", "X-Max-Tokens",
+		"X-Custom", "X_custom", "Openai-Organization", "Openai-Project", "Openai-Beta",
+		"X-Stainless-Lang", "Helicone-Cache",
+		"X-Tokenizer", "X-Secretary", "X-Session-Id", "Http-Referer", "X-Title", "Accept-Language",
+		"Content-Type", "X-Max-Tokens",
 	} {
 		name = http.CanonicalHeaderKey(name)
 		if got := ForUpstream(http.Header{name: {"v"}}, "ours", ""); len(got[name]) != 1 {

@@ -24,9 +24,9 @@ type EndpointOptions struct {
 	MaxInflight int `yaml:"max_inflight"`
 	// APIKey is sent as a bearer token. A reference, ${NAME} or file:PATH. Default: none is sent.
 	APIKey string `yaml:"api_key" secret:"true"`
-	// ForwardAuth sends the client's own header Authorization on to this endpoint, which then knows who
-	// asks. It stands in place of api_key. Answers of the cache are then kept apart by that header.
-	// Default false: what clients authenticate with ends here.
+	// ForwardAuth sends the client's own header Authorization on to this endpoint, which then knows
+	// who asks. It stands in place of api_key. Answers of the cache are then kept apart by that
+	// header. Default false: what clients authenticate with ends here.
 	ForwardAuth bool `yaml:"forward_auth"`
 	// TLS says how a server with an https URL is trusted, and as whom it knows the proxy. Default: the system's authorities, and no certificate of one's own.
 	TLS TLSOptions `yaml:"tls"`
