@@ -106,6 +106,10 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 	if what := u.misfit(streams(o.req)); what != "" {
 		return &misfitError{what}
 	}
+	if err := u.asTooLong(o.req.PromptField()); err != nil {
+		u.endpoint.Succeeded() // it has answered
+		return err
+	}
 	if w.status != 0 && u.flow == nil { // a comment went out before it
 		return &misfitError{"status " + strconv.Itoa(u.status) + " behind a comment"}
 	}

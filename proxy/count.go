@@ -139,14 +139,19 @@ func (p *Proxy) counter(m *model) *pool.Endpoint {
 	return nil
 }
 
-// count asks an endpoint. The text is quoted JSON.
+// count asks an endpoint for the tokens of a text, which is quoted JSON.
 func (p *Proxy) count(ctx context.Context, e *pool.Endpoint, model string, quoted []byte) (int, bool) {
 	name, err := json.Marshal(model)
 	if err != nil {
 		return 0, false
 	}
 	body := slices.Concat([]byte(`{"model":`), name, []byte(`,"add_special_tokens":false,"prompt":`), quoted, []byte{'}'})
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL("tokenize").String(), bytes.NewReader(body))
+	return p.tokenize(ctx, e, bytes.NewReader(body))
+}
+
+// tokenize asks an endpoint for the tokens of the prompt in a body.
+func (p *Proxy) tokenize(ctx context.Context, e *pool.Endpoint, body io.Reader) (int, bool) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL("tokenize").String(), body)
 	if err != nil {
 		return 0, false
 	}
@@ -160,7 +165,7 @@ func (p *Proxy) count(ctx context.Context, e *pool.Endpoint, model string, quote
 	}
 	defer func() { _ = res.Body.Close() }()
 	n, err := countOf(res)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && res.StatusCode != http.StatusBadRequest { // which is about this prompt
 		p.counters.mute(e.Chat.String(), time.Now())
 	}
 	return n, err == nil

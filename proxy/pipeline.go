@@ -64,7 +64,7 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	}
 	change := st.rewrite(req, o.decision)
 	change.counted = w.lease.Bounds(rate.Tokens)
-	where, err := st.place(&change, r.Header)
+	where, err := st.place(&change, r.Header, p.measure(ctx, st, &change))
 	if err != nil {
 		return err
 	}

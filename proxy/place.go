@@ -22,11 +22,14 @@ type plan struct {
 	placing
 }
 
-// place lists the models that a decision leads to and the caller may use, in the order to try them. change is how the request is put to them,
-// h the client's headers.
-func (st *State) place(change *rewriter, h http.Header) (*plan, error) {
+// place lists the models that a decision leads to and the caller may use, in the order to try them.
+// change is how the request is put to them, h the client's headers, and counted the tokens of the
+// prompt by model, where they were counted.
+func (st *State) place(change *rewriter, h http.Header, counted map[string]int) (*plan, error) {
 	d := change.d
-	cs := st.chooser.Choose(d.wants())
+	wants := d.wants()
+	wants.Prompt.Counted = counted
+	cs := st.chooser.Choose(wants)
 	p := &plan{models: make([]*model, 0, len(cs)), intn: st.chooser.Intn, metrics: st.watch.metrics}
 	denied := false
 	for i := range cs {
@@ -43,18 +46,10 @@ func (st *State) place(change *rewriter, h http.Header) (*plan, error) {
 		return nil, errNoneAllowed
 	}
 	if len(p.models) == 0 {
-		return nil, d.tooLong()
+		return nil, d.tooLong(&wants.Prompt, cs)
 	}
 	p.placing = st.placing(change, h)
 	return p, nil
-}
-
-// tooLong is the error of a prompt that fits no model.
-func (d *decision) tooLong() error {
-	if d.request == nil {
-		return &tooLongError{}
-	}
-	return &tooLongError{param: d.request.PromptField()}
 }
 
 // wants is what the choice among models looks at.
@@ -63,6 +58,7 @@ func (d *decision) wants() choose.Request {
 	if d.request == nil {
 		return r
 	}
+	r.Prompt = d.length()
 	for _, own := range []*int64{d.request.MaxTokens, d.request.MaxCompletionTokens} {
 		if own != nil {
 			r.Limit = *own // of two, the second: that is what vLLM reads

@@ -49,7 +49,7 @@ func placer(tb testing.TB, how, body string) func() {
 	}
 	change := b.state.rewrite(req, d)
 	return func() {
-		p, err := b.state.place(&change, nil)
+		p, err := b.state.place(&change, nil, b.proxy.measure(tb.Context(), b.state, &change))
 		if err != nil {
 			tb.Fatal(err)
 		}

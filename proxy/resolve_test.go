@@ -374,7 +374,9 @@ func TestTheRoutesPromptStandsBesideContexts(t *testing.T) {
 func TestAPromptCountsItsContexts(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
-	r := keeping(t, oneModel(up), nil)
+	models := oneModel(up)
+	models[1].ContextWindow = 128 // 60,000 bytes have at least 234 tokens
+	r := keeping(t, models, nil)
 	got := r.chat(with(quoted(r.keep(strings.Repeat("word ", 12_000))), hi))
 	if e := got.error(t); got.status != 400 || got.code(t) != "context_length_exceeded" || e.Param == nil || *e.Param != "messages" {
 		t.Errorf("%d %s", got.status, got.body)

@@ -99,7 +99,7 @@ func TestErrorsAreThoseOfTheAPI(t *testing.T) {
 	}
 	models := oneModel(up)
 	tiny := modelOptions("tiny", "", reasoning.Options{}, up)
-	tiny.ContextWindow = 100
+	tiny.ContextWindow = 40
 	b.proxy.Swap(b.newState(setup{options: b.state.opts, auth: auth.DefaultOptions(), models: append(models, tiny), routes: testRoutes, classifier: b.classifier}, 2))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,11 +1,17 @@
 package proxy
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/choose"
 )
 
 // codeTooLong is the code of the API for a prompt that does not fit into a context window, whoever
@@ -75,10 +81,160 @@ func (r *backendError) tooLong() bool {
 		strings.Contains(says, "longer than the model's context length")
 }
 
+// asTooLong is the refusal of a prompt for its length in the words of the API; nil for any other
+// answer, and for one that is in these words already. param is the field that holds the prompt.
+func (u *upstream) asTooLong(param string) error {
+	if u.status != http.StatusBadRequest || !isJSON(u.header) || !u.plain() || !errors.Is(u.err, io.EOF) {
+		return nil
+	}
+	r := readBackendError(u.buf.Bytes())
+	if !r.tooLong() || string(r.Code) == `"`+codeTooLong+`"` {
+		return nil
+	}
+	return &tooLongError{param, shortened(r.Message)}
+}
+
 // maxSaid bounds what is repeated of a server's own words, in bytes.
 const maxSaid = 500
 
 // shortened cuts what a server says to maxSaid bytes of valid UTF-8.
 func shortened(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), maxSaid)], "")
+}
+
+// longestToken is the length in bytes that no token of a vocabulary exceeds. The longest of GPT-4,
+// Llama 3 and Qwen3 are 128 spaces; the rest is for those that nobody here has seen.
+const longestToken = 256
+
+// least is how many tokens a text has at least as a message: each begins with one of its own. Space
+// at the ends of a text is taken off by some templates.
+func least(text string) int {
+	return 1 + len(strings.TrimSpace(text))/longestToken
+}
+
+// length is what is known of the length of a request's prompt without a tokenizer. Of several prompts
+// of a completion each has the window for itself.
+func (d *decision) length() (out choose.Prompt) {
+	req := d.request
+	if req.API == openai.Completion {
+		for i := range req.Messages {
+			text := req.Messages[i].Text
+			out.Estimate = max(out.Estimate, len(text)/bytesPerToken+bytesPerToken)
+			out.Least = max(out.Least, least(text))
+		}
+		ids := req.TokenIDs / max(1, req.TokenLists) // the longest list has no fewer
+		out.Estimate, out.Least = max(out.Estimate, ids), max(out.Least, ids)
+	} else {
+		out.Estimate = estimateTokens(req)
+		for i := range req.Messages {
+			out.Least += least(req.Messages[i].Text)
+		}
+		if req.Instructions != "" {
+			out.Least += least(req.Instructions)
+		}
+	}
+	if d.contexts.named() {
+		out.Estimate += d.contexts.tokens
+		for _, s := range d.contexts.snaps {
+			out.Least += int(s.Bytes) / longestToken
+		}
+	}
+	return out
+}
+
+// measureBudget bounds the time in which model servers count the tokens of a prompt that may be too
+// long for them.
+const measureBudget = time.Second
+
+// measure has the servers of models count the tokens of a prompt of which it is doubted that it fits,
+// and returns what was answered in time, by model; nil for nothing. vLLM counts a chat as it would
+// answer it, template and tools included.
+func (p *Proxy) measure(ctx context.Context, st *State, change *rewriter) map[string]int {
+	if !countable(change.req) {
+		return nil
+	}
+	wants := change.d.wants()
+	var out map[string]int
+	for _, m := range st.named(change.d) {
+		if !change.d.who.May(m.Name) || !wants.Doubted(m.Window) || wants.Prompt.Least > m.Window || len(out) == mostCounts {
+			continue
+		}
+		if n, ok := p.measureBy(ctx, change, m); ok {
+			if out == nil {
+				out = make(map[string]int)
+			}
+			out[m.Name] = n
+		}
+	}
+	return out
+}
+
+// countable reports whether /tokenize of vLLM takes the request: a chat of text, or one prompt that is
+// text.
+func countable(req *openai.Request) bool {
+	switch req.API {
+	case openai.Chat:
+		return !req.HasMedia
+	case openai.Completion:
+		return len(req.Messages) == 1 && req.TokenLists == 0 && req.TokenIDs == 0
+	case openai.Response, openai.Other:
+	}
+	return false
+}
+
+// named are the models that a decision leads to.
+func (st *State) named(d *decision) (out []*model) {
+	if len(d.Action.Models) == 0 {
+		if m, ok := st.byName[d.model]; ok {
+			out = append(out, m)
+		}
+		return out
+	}
+	for i := range d.Action.Models {
+		if m, ok := st.byName[d.Action.Models[i].Name]; ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// measureBy has a server of one model count the prompt as the model would get it.
+func (p *Proxy) measureBy(ctx context.Context, change *rewriter, m *model) (tokens int, ok bool) {
+	e := p.counter(m)
+	if e == nil {
+		return 0, false
+	}
+	body, _, err := change.payload(ctx, m)
+	if err != nil || body.size() > maxCounted {
+		return 0, false // what is wrong is told by the attempt
+	}
+	ctx, cancel := context.WithTimeout(ctx, measureBudget)
+	defer cancel()
+	return p.tokenize(ctx, e, body.reader())
+}
+
+// tooLong is the error of a prompt that fits none of the candidates, with figures of the one with the
+// largest window.
+func (d *decision) tooLong(prompt *choose.Prompt, cs []choose.Candidate) error {
+	if d.request == nil {
+		return &tooLongError{}
+	}
+	out := &tooLongError{param: d.request.PromptField()}
+	var largest *model
+	for i := range cs {
+		if m, ok := d.state.byName[cs[i].Name]; ok && (largest == nil || m.Window > largest.Window) {
+			largest = m
+		}
+	}
+	if largest == nil {
+		return out
+	}
+	out.message = fmt.Sprintf("This model's maximum context length is %d tokens, and the prompt has ", largest.Window)
+	if n, ok := prompt.Counted[largest.Name]; ok && n > largest.Window {
+		out.message += fmt.Sprintf("%d by its tokenizer.", n)
+	} else {
+		out.message += fmt.Sprintf("at least %d: no tokenizer has tokens of more than %d bytes.", prompt.Least, longestToken)
+	}
+	out.message += " Shorten it, or ask for a model with a larger window."
+	return out
 }

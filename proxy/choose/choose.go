@@ -10,6 +10,9 @@
 package choose
 
 import (
+	"cmp"
+	"slices"
+
 	"signalbox/internal/signal"
 	"signalbox/proxy/lengths"
 	"signalbox/rules"
@@ -27,6 +30,7 @@ type Candidate struct {
 	model  *Model // nil when no such model is configured
 	weight int
 	class  class
+	fit    fit
 }
 
 // unknown stands for a quality, cost or latency that is not known.
@@ -45,6 +49,7 @@ const (
 // The words of Candidate.Left.
 const (
 	leftWindow  = "its context window is too small for the prompt"
+	leftDoubt   = "its context window may be too small for the prompt"
 	leftAbsent  = "it is not configured"
 	leftSkills  = "its quality is not known"
 	leftQuality = "its quality is below the margin"
@@ -59,8 +64,8 @@ const assumedCompletion = 256
 // closeEnough keeps rounding out of comparisons of quality, whose figures have few digits.
 const closeEnough = 1e-9
 
-// Slack is by how much the estimate of a prompt's length may exceed a context window before the model is
-// left out: the estimate is made without the model's tokenizer.
+// Slack is by how much the estimate of a prompt's length may exceed a context window before it is
+// doubted that the prompt fits: the estimate is made without the model's tokenizer.
 const Slack = 1.3
 
 // Model is what the choice knows of a configured model. It is immutable.
@@ -86,6 +91,43 @@ type Request struct {
 	Set    *signal.Set   // its facts and signals
 	Named  string        // the model to go to where the action names none
 	Limit  int64         // the client's own limit on the answer, in tokens; 0 when it set none
+	Prompt Prompt
+}
+
+// Prompt is what is known of the length of a request's prompt, or of the longest of several, in tokens.
+type Prompt struct {
+	Estimate int            // without a tokenizer; 0 stands for the tokens of the facts
+	Least    int            // no tokenizer could make it shorter
+	Counted  map[string]int // by the tokenizers of models, by their names
+}
+
+// Doubted reports whether the prompt would probably not fit into a window of so many tokens. It is no
+// proof: text that repeats itself, or is mostly space, may be much shorter than the estimate.
+func (r *Request) Doubted(window int) bool {
+	return window > 0 && float64(cmp.Or(r.Prompt.Estimate, r.Set.Facts.Tokens)) > Slack*float64(window)
+}
+
+// fit is whether a prompt fits into a model's window.
+type fit uint8
+
+const (
+	fits fit = iota // as far as is known
+	doubtful
+	never
+)
+
+// fits judges the prompt for a model: by the model's own count where there is one.
+func (r *Request) fits(m *Model) fit {
+	n, counted := r.Prompt.Counted[m.Name]
+	switch {
+	case m.Window <= 0:
+		return fits
+	case counted && n > m.Window, r.Prompt.Least > m.Window:
+		return never
+	case !counted && r.Doubted(m.Window):
+		return doubtful
+	}
+	return fits
 }
 
 // Rank lists the candidates of a request with all their figures, in the order to try them. The same
@@ -98,6 +140,7 @@ func (c *Chooser) Rank(r Request) []Candidate {
 		c.weigh(&cs[i], r)
 	}
 	arrange(cs, r.Action)
+	byRoom(cs)
 	return cs
 }
 
@@ -117,28 +160,49 @@ func (c *Chooser) Choose(r Request) []Candidate {
 	if r.Action.By == "latency" {
 		c.explore(cs)
 	}
+	byRoom(cs)
 	return cs
 }
 
 // candidates lists what an action names, in the order of the file. Models whose context window is
-// certainly too small are marked.
+// too small are marked, and those where that is in doubt as long as another one is left.
 func (c *Chooser) candidates(r Request) []Candidate {
 	n := max(1, len(r.Action.Models))
 	cs := make([]Candidate, n)
+	left := 0 // those that are sure to fit
 	for i := range cs {
 		x := &cs[i]
 		if x.Name, x.weight = r.Named, 1; len(r.Action.Models) > 0 {
 			x.Name, x.weight = r.Action.Models[i].Name, r.Action.Models[i].Weight
 		}
 		x.model = c.Models[x.Name]
-		switch m := x.model; {
-		case m == nil:
+		if x.model == nil {
 			x.Left, x.Out = leftAbsent, true
-		case m.Window > 0 && float64(r.Set.Facts.Tokens) > Slack*float64(m.Window):
+			continue
+		}
+		switch x.fit = r.fits(x.model); x.fit {
+		case never, doubtful:
 			x.Left, x.Out = leftWindow, true
+		case fits:
+			left++
+		}
+	}
+	for i := range cs {
+		if x := &cs[i]; left == 0 && x.fit == doubtful {
+			x.Left, x.Out = leftDoubt, false // the server knows better
 		}
 	}
 	return cs
+}
+
+// byRoom puts candidates of which it is doubted that the prompt fits, which are there only where no
+// other is, in the order of their windows, the largest first.
+func byRoom(cs []Candidate) {
+	n := 0 // those that are tried, which stand in front
+	for n < len(cs) && !cs[n].Out && cs[n].fit == doubtful {
+		n++
+	}
+	slices.SortStableFunc(cs[:n], func(x, y Candidate) int { return y.model.Window - x.model.Window })
 }
 
 // weigh fills in the figures of a candidate.

@@ -2,6 +2,7 @@ package choose
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -398,5 +399,36 @@ func TestWeightsDecideWhichModelComesFirst(t *testing.T) {
 	}
 	if diff := cmp.Diff([]rules.Choice{{Name: "a", Weight: 1}, {Name: "b", Weight: 3}}, choices); diff != "" {
 		t.Errorf("the route's own list was changed:\n%s", diff)
+	}
+}
+
+func TestAWindowIsTooSmallForWhatIsKnownOfThePrompt(t *testing.T) {
+	t.Parallel()
+	c := ranking(nil, rated{name: "small", window: 700}, rated{name: "middle", window: 800}, rated{name: "big", window: 4000})
+	for name, tt := range map[string]struct {
+		models []string
+		prompt Prompt
+		want   string // the order of those that are tried
+	}{
+		"an estimate leaves out what another has room for": {[]string{"small", "big"}, Prompt{Estimate: 2000}, "big"},
+		"an estimate alone refuses nothing":                {[]string{"small", "middle"}, Prompt{Estimate: 2000}, "middle small"},
+		"a bound does":                                     {[]string{"small", "middle"}, Prompt{Estimate: 2000, Least: 750}, "middle"},
+		"a count does":                                     {[]string{"small", "big"}, Prompt{Counted: map[string]int{"small": 701}}, "big"},
+		"a count tells what fits": {
+			[]string{"small", "big"}, Prompt{Estimate: 2000, Counted: map[string]int{"small": 700}}, "small big",
+		},
+		"without an estimate, the tokens of the facts count": {[]string{"small", "big"}, Prompt{}, "big"},
+	} {
+		r := among("order", 0, domainIs(1, 0), tt.models...)
+		r.Prompt = tt.prompt
+		var got []string
+		for _, x := range c.Choose(r) {
+			if !x.Out {
+				got = append(got, x.Name)
+			}
+		}
+		if order := strings.Join(got, " "); order != tt.want {
+			t.Errorf("%s: %q, want %q", name, order, tt.want)
+		}
 	}
 }

@@ -1,0 +1,133 @@
+package proxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"signalbox/internal/testkit"
+	"signalbox/proxy/pool"
+)
+
+// counting is a server that answers every chat, and says of every prompt that it has so many tokens;
+// with a negative number it has no tokenizer.
+func counting(t *testing.T, tokens int) (url string, asked *atomic.Int64) {
+	t.Helper()
+	asked = new(atomic.Int64)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path != "/tokenize":
+			_, _ = io.WriteString(w, testkit.Completion)
+		case tokens < 0:
+			http.NotFound(w, r)
+		default:
+			var body struct {
+				Model    string
+				Messages []json.RawMessage
+			}
+			b, _ := io.ReadAll(r.Body)
+			if json.Unmarshal(b, &body) != nil || body.Model != "m" || len(body.Messages) != 1 {
+				t.Errorf("asked to count %.100s", b)
+			}
+			asked.Add(1)
+			fmt.Fprintf(w, `{"count":%d,"max_model_len":8192,"tokens":[]}`, tokens)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/v1", asked
+}
+
+// 4,000 times "configuration " are 56,000 bytes, 14,000 tokens by the estimate of 4 bytes each, and
+// 4,011 by the tokenizer of Qwen3.
+func TestAPromptIsRefusedForWhatIsKnownOfItsLengthAndNoGuess(t *testing.T) {
+	t.Parallel()
+	words := strings.Repeat("configuration ", 4000)
+	for name, tt := range map[string]struct {
+		tokens, asks int
+		text         string
+		says         string // of the refusal; empty for an answer
+	}{
+		"it fits by the model's own count":         {4011, 1, words, ""},
+		"it does not by the model's own count":     {9000, 1, words, "maximum context length is 8192 tokens, and the prompt has 9000 by its tokenizer"},
+		"nobody counts, and it may fit":            {-1, 0, words, ""},
+		"it is short, and nobody is asked":         {9000, 0, "hello", ""},
+		"no tokenizer could make it fit":           {4011, 0, strings.Repeat("configuration ", 160_000), "the prompt has at least 8750: no tokenizer has tokens of more than 256 bytes"},
+		"space that templates take off is no text": {4011, 1, strings.Repeat(" ", 3<<20), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, asked := counting(t, tt.tokens)
+			o := ModelOptions{Name: "m", ContextWindow: 8192, Endpoints: []pool.EndpointOptions{{Name: "a", URL: url}}}
+			b := start(t, []ModelOptions{o}, func(s *setup) { s.routes = "routes: []\ndefault: {models: [m]}\n" })
+			got := b.chat(ask(tt.text))
+			switch {
+			case tt.says == "" && got.status != http.StatusOK:
+				t.Errorf("%d %s", got.status, got.body)
+			case tt.says != "" && (got.status != http.StatusBadRequest || got.code(t) != codeTooLong ||
+				*got.error(t).Param != "messages" || !strings.Contains(got.body, tt.says)):
+				t.Errorf("%d %s, want it to say %q", got.status, got.body, tt.says)
+			}
+			if n := asked.Load(); n != int64(tt.asks) {
+				t.Errorf("the server counted %d times, want %d", n, tt.asks)
+			}
+		})
+	}
+}
+
+// A prompt that may be too long goes to the model that has most room, or to one that has enough.
+func TestOfSeveralModelsTheOneWithRoomGetsALongPrompt(t *testing.T) {
+	t.Parallel()
+	url, _ := counting(t, -1)
+	var models []ModelOptions
+	for name, window := range map[string]int{"small": 4096, "middle": 8192, "big": 32768} {
+		models = append(models, ModelOptions{Name: name, ContextWindow: window, Endpoints: []pool.EndpointOptions{{Name: name, URL: url}}})
+	}
+	for among, want := range map[string]string{"small, middle": "middle", "small, middle, big": "big"} {
+		b := start(t, models, func(s *setup) { s.routes = "routes: []\ndefault: {models: [" + among + "]}\n" })
+		got := b.chat(ask(strings.Repeat("configuration ", 4000)))
+		if model := got.header.Get("X-Signalbox-Model"); got.status != http.StatusOK || model != want {
+			t.Errorf("among %s: %d from %q, want %q", among, got.status, model, want)
+		}
+	}
+}
+
+func TestWhatAServerSaysOfATooLongPromptHasTheShapeOfTheAPI(t *testing.T) {
+	t.Parallel()
+	const other = `{"error":{"message":"'max_tokens' is too large: 9000. This model's maximum context length is 8192 tokens.",` +
+		`"type":"BadRequestError","param":"max_tokens","code":400}}`
+	const same = `{"error":{"message":"m","type":"invalid_request_error","param":"messages","code":"context_length_exceeded","x":1}}`
+	for name, body := range map[string]string{
+		"vLLM":       tooLongForVLLM,
+		"older vLLM": `{"object":"error","message":"This model's maximum context length is 8192 tokens. However, you requested 9000","type":"BadRequestError","param":null,"code":400}`,
+		"SGLang":     `{"object":"error","message":"The input (9000 tokens) is longer than the model's context length (8192 tokens).","type":"BadRequestError","param":null,"code":400}`,
+		"llama.cpp":  `{"error":{"code":400,"message":"request (9000 tokens) exceeds the available context size (8192 tokens)","type":"exceed_context_size_error","n_ctx":8192}}`,
+	} {
+		up := testkit.NewUpstream(t, testkit.JSON(400, body))
+		b := start(t, oneModel(up))
+		for _, e := range routed() {
+			for _, stream := range []string{"", `,"stream":true`} {
+				got := b.post(e.path, e.ask("hi", stream))
+				x := got.error(t)
+				if got.status != 400 || got.code(t) != codeTooLong || x.Param == nil || *x.Param != e.field() ||
+					x.Type != "invalid_request_error" || !strings.Contains(x.Message, "8192 tokens") {
+					t.Errorf("%s at %s: %d %s", name, e.path, got.status, got.body)
+				}
+			}
+		}
+		if f := b.state.models[1].Endpoints[0].Failures(); f != 0 {
+			t.Errorf("%s: the endpoint is blamed for %d failures", name, f)
+		}
+	}
+	for _, body := range []string{other, same, `{"error":"maximum context length"}`, `{"error":null}`} {
+		b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(400, body))))
+		if got := b.chat(ask("hi")); got.status != 400 || got.body != body {
+			t.Errorf("%d %s, want what the server said: %s", got.status, got.body, body)
+		}
+	}
+}
