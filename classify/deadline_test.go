@@ -19,7 +19,7 @@ func TestADeadlineEndsTheReadingOfALongText(t *testing.T) {
 		late *= 10
 	}
 	o := DefaultOptions()
-	o.Timeout, o.Patterns = 10*time.Millisecond, true
+	o.Timeout, o.Patterns = 2*time.Millisecond, true
 	o.Keywords = []lexical.Options{
 		{Name: "edits", Any: []string{"titanium"}, Fuzzy: 2},
 		{Name: "pattern", Regex: `tit+an\s+[a-z]{3,9}[0-9]`},

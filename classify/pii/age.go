@@ -10,11 +10,16 @@ func (s *scanner) age(i, end int) int {
 	if end-i > 3 || toInt(s.text[i:end]) > maxAge {
 		return 0
 	}
-	if b := s.byteAt(i - 1); b == '.' || b == ',' || b == '-' || b == '/' || b == '$' {
+	switch s.byteAt(i - 1) {
+	case '.', ',', '-', '/', '$':
+		return 0
+	}
+	if s.torn(i, end) {
 		return 0
 	}
 	for _, u := range s.unitsAt(end) {
-		if !strings.HasPrefix(s.text[end:], u.unit) || s.wordAfter(end+len(u.unit)) && isLetter(u.unit[len(u.unit)-1]) {
+		if !strings.HasPrefix(s.text[end:], u.unit) ||
+			isLetter(u.unit[len(u.unit)-1]) && s.wordAfter(end+len(u.unit)) {
 			continue
 		}
 		if u.before == nil || s.cued(i, u.width, u.before) {
@@ -36,13 +41,13 @@ func (s *scanner) age(i, end int) int {
 	return 0
 }
 
-// moreThanAge reports whether what follows at i makes the number before another thing: a share, a time, a
-// part of a word, or one end of a range of ages, which belongs to nobody.
+// moreThanAge reports whether what follows at i makes the number before another thing: a share, a
+// time, a part of a word, or one end of a range of ages, which belongs to nobody.
 func (s *scanner) moreThanAge(i int) bool {
 	switch next := s.byteAt(i); next {
-	case '%', '-', ':', '/':
+	case '%', '-', ':', '/', '_':
 		return true
-	case '.':
+	case '.', ',':
 		return isDigit(s.byteAt(i + 1))
 	default:
 		if isLetter(next) {
@@ -61,10 +66,14 @@ func (s *scanner) moreThanAge(i int) bool {
 var (
 	// ageCues stand directly before an age.
 	ageCues = cues{
-		"aged", "age", "alter", "edad", "idade", "età", "leeftijd", "ålder", "wiek", "wieku", "yaş", "yaşı", "возраст", "年龄", "年齢",
+		"aged", "age", "alter", "edad", "idade", "età", "leeftijd", "ålder", "wiek", "wieku", "yaş",
+		"yaşı", "возраст", "年龄", "年齢",
 	}
-	ownAgeCues = cues{"when i was", "when he was", "when she was", "i am", "i turned", "i turn", "ich bin", "i'm", "i’m"}
-	turnCues   = cues{"turns", "turned", "turning"}
+	ownAgeCues = cues{
+		"when i was", "when he was", "when she was", "i am", "i turned", "i turn", "ich bin",
+		"i'm", "i’m",
+	}
+	turnCues = cues{"turns", "turned", "turning"}
 	// rangeCues speak of an age that people reach, not of someone's.
 	rangeCues = cues{"until age", "at age", "from age", "by age", "to age", "under age", "over age"}
 )
@@ -75,13 +84,15 @@ func (s *scanner) endsClause(i int) bool {
 	return b == 0 || strings.IndexByte(".,;!?\n)", b) >= 0
 }
 
-// turnsAge reports whether what follows at i goes with "she turns 40": an end or a time. Knobs, cars and
-// weeks turn numbers of something.
+// turnsAge reports whether what follows at i goes with "she turns 40": an end or a time. Knobs,
+// cars and weeks turn numbers of something.
 func (s *scanner) turnsAge(i int) bool {
 	if s.endsClause(i) {
 		return true
 	}
-	for _, w := range [...]string{" on ", " today", " tomorrow", " this ", " next ", " in ", " years old"} {
+	for _, w := range [...]string{
+		" on ", " today", " tomorrow", " this ", " next ", " in ", " years old",
+	} {
 		if strings.HasPrefix(s.text[i:], w) {
 			return true
 		}
@@ -89,8 +100,8 @@ func (s *scanner) turnsAge(i int) bool {
 	return false
 }
 
-// ageUnit is what follows the number of an age. Where the same words also measure a time, before holds
-// the words of which one must precede within width bytes.
+// ageUnit is what follows the number of an age. Where the same words also measure a time, before
+// holds the words of which one must precede within width bytes.
 type ageUnit struct {
 	unit   string
 	before cues
@@ -136,8 +147,14 @@ var ageUnits = []ageUnit{
 	{unit: "岁"},
 	{unit: "歲"},
 	{unit: "歳"},
-	{" ans", cues{"j'ai", "j’ai", "il a", "elle a", "âge de", "âgé de", "âgée de", "agé de", "agée de", "avait", "tu as"}, 12},
-	{" años", cues{"tengo", "tiene", "tienes", "cumplo", "cumple", "cumplió", "edad de", "hombre de", "mujer de", "tenía"}, 14},
+	{" ans", cues{
+		"j'ai", "j’ai", "il a", "elle a", "âge de", "âgé de", "âgée de", "agé de", "agée de",
+		"avait", "tu as",
+	}, 12},
+	{" años", cues{
+		"tengo", "tiene", "tienes", "cumplo", "cumple", "cumplió", "edad de", "hombre de",
+		"mujer de", "tenía",
+	}, 14},
 	{" anos", cues{"tenho", "tem", "tinha", "fez", "faz", "idade de", "homem de", "mulher de"}, 14},
 	{" anni", cues{"ho", "ha", "hai", "aveva", "età di", "uomo di", "donna di", "compie"}, 12},
 	{" år", cues{"jag är", "hon är", "han är", "fyller"}, 12},

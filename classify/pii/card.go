@@ -13,64 +13,103 @@ type pan struct {
 	digits [maxCard]byte
 	ends   [maxCardGroups]struct{ n, end int }
 	groups int
+	over   bool // more digits are joined to it than a card and its code have
 }
 
 // maxCardGroups is how many groups a card number has at most: 19 digits in fours.
 const maxCardGroups = 5
 
+// maxCardCode is how many digits the code on the back of a card has at most. Behind the number they
+// are taken with it.
+const maxCardCode = 4
+
 // number returns the digits up to the end of a group.
 func (p *pan) number(group int) string { return string(p.digits[:p.ends[group].n]) }
+
+// end is where the last group ends.
+func (p *pan) end() int { return p.ends[p.groups-1].end }
 
 // card reads a payment card number: one run of digits, or groups that begin with one of four.
 // Issuer prefix and length fit each other, and the check digit is right; or it is at least laid
 // out, or called, as one.
 func (s *scanner) card(i, first int) int {
-	if b := s.byteAt(i - 1); first-i < 4 || first-i > maxCard || b == '.' || b == '+' || b == '-' ||
-		b == '/' {
+	if n := first - i; n != 4 && n < minCard || n > maxCard || !s.opensCard(i, first) {
 		return 0
 	}
 	var p pan
-	s.readPAN(i, first, &p)
-	for g := p.groups - 1; g >= 0 && p.ends[g].n >= minCard; g-- {
-		if end := p.ends[g].end; s.isCard(p.number(g), i, end, g > 0) {
-			return s.add(CreditCard, i, end, scoreChecksum)
+	s.readPAN(i, &p)
+	if p.over {
+		return s.cardRun(i)
+	}
+	last := p.groups - 1
+	for g := last; g >= 0 && p.ends[g].n >= minCard; g-- {
+		if g < last && (p.ends[g].n < 15 || p.ends[last].n-p.ends[g].n > maxCardCode) {
+			break
+		}
+		if s.isCard(p.number(g), i, p.end(), g > 0) {
+			return s.add(CreditCard, i, p.end(), scoreChecksum)
 		}
 	}
 	if s.suspectedCard(i, &p) {
-		return s.add(CreditCard, i, p.ends[p.groups-1].end, scoreSuspected)
+		return s.add(CreditCard, i, p.end(), scoreSuspected)
 	}
 	return 0
 }
 
-// readPAN reads the groups that begin at i, the first of which ends at first.
-func (s *scanner) readPAN(i, first int, p *pan) {
-	n := 0
-	for k := i; p.groups < len(p.ends); {
-		end := s.digitsEnd(k)
-		if n+end-k > len(p.digits) || p.groups == 1 && first-i != 4 {
+// opensCard reports whether a card number may begin with the group [i, first): no number is joined
+// to it, but one that was found, one of another form, or what no card begins with.
+func (s *scanner) opensCard(i, first int) bool {
+	switch s.byteAt(i - 1) {
+	case '.', '+', '-', '/':
+		return false
+	case ' ':
+		return first-i >= minCard || !isDigit(s.byteAt(i-2)) || s.bareBefore(i) != 4 ||
+			s.coveredTo(i-1)
+	}
+	return true
+}
+
+// readPAN reads the groups that begin at i.
+func (s *scanner) readPAN(i int, p *pan) {
+	n, spaces := 0, 0
+	for k := i; ; {
+		end := s.groupEnd(k)
+		if p.groups == len(p.ends) || n+end-k > len(p.digits) {
+			p.over = true
 			return
 		}
 		n += copy(p.digits[n:], s.text[k:end])
 		p.ends[p.groups].n, p.ends[p.groups].end = n, end
 		p.groups++
-		sep := s.byteAt(end)
-		if sep != ' ' && sep != '-' || sep != s.byteAt(first) || !isDigit(s.byteAt(end+1)) {
+		if !s.joinsOn(end) {
 			return
+		}
+		if s.text[end] == ' ' {
+			if n >= minCard && spaces == 0 || s.otherBehindCard(end+1, n) {
+				return
+			}
+			spaces++
 		}
 		k = end + 1
 	}
 }
 
-// suspectedCard reports whether what fails the check is meant as a card number all the same,
-// mistyped or made up: 4-4-4-4 or 4-6-5 digits with the first digit of a network, in prose or near
-// a word for cards, or 13 to 19 digits directly behind such a word.
-func (s *scanner) suspectedCard(i int, p *pan) bool {
-	if p.groups == 0 {
-		return false
+// otherBehindCard reports whether the group at i, behind n digits of a card, is something else: the
+// month and year that it is valid to, a date, a count.
+func (s *scanner) otherBehindCard(i, n int) bool {
+	if n >= 15 {
+		return s.otherAt(i)
 	}
-	number, end := p.number(p.groups-1), p.ends[p.groups-1].end
-	if len(number) < minCard+1 || !s.standsAlone(i, end) || uniformDigits(number) ||
-		s.cuedBy(i, beforeCode) {
+	return s.strange(s.groupEnd(i))
+}
+
+// suspectedCard reports whether what fails the check is meant as a card number all the same,
+// mistyped or made up: in the layout of a card, in prose or near a word for cards, or 13 to 19
+// digits directly behind such a word.
+func (s *scanner) suspectedCard(i int, p *pan) bool {
+	number := p.number(p.groups - 1)
+	if len(number) < minCard+1 || !s.standsAlone(i, p.end()) || uniformDigits(number) ||
+		s.cuedBy(i, beforeCode) || s.goodsBefore(i) {
 		return false
 	}
 	if s.cuedBy(i, beforeCard) {
@@ -79,40 +118,162 @@ func (s *scanner) suspectedCard(i int, p *pan) bool {
 	return p.laidOut() && (!s.lines.at(i) || s.cued(i, cueWidth, cardCues))
 }
 
-// laidOut reports the groups that cards are embossed in, and the first digit of a network.
+// laidOut reports the groups that cards are embossed in. Rows of years and of round numbers have
+// them as well.
 func (p *pan) laidOut() bool {
-	first := p.digits[0]
-	switch p.groups {
+	if p.digits[0] == '0' {
+		return false
+	}
+	var sizes [maxCardGroups]int
+	years, round, from := true, true, 0
+	for g := range p.groups {
+		n := p.ends[g].n
+		sizes[g] = n - from
+		group := string(p.digits[from:n])
+		years = years && len(group) == 4 && validYear(group)
+		round = round && strings.HasSuffix(group, "00")
+		from = n
+	}
+	return cardSizes(sizes[:p.groups]) && !years && !round
+}
+
+// cardSizes reports the sizes of groups that cards have, with or without a code behind: four fours,
+// or 4-6-5.
+func cardSizes(sizes []int) bool {
+	switch len(sizes) {
 	case 3:
-		return p.ends[0].n == 4 && p.ends[1].n == 10 && p.ends[2].n == 15 && first == '3'
-	case 4:
-		return p.ends[0].n == 4 && p.ends[1].n == 8 && p.ends[2].n == 12 && p.ends[3].n == 16 &&
-			first >= '2' && first <= '6'
+		return sizes[0] == 4 && sizes[1] == 6 && sizes[2] == 5
+	case 4, 5:
+		return sizes[0] == 4 && sizes[1] == 4 && sizes[2] == 4 && sizes[3] == 4
 	}
 	return false
 }
 
-// standsAlone reports whether [i, end) is all of a number: no group of digits or letters with
-// digits stands beside it, as in an account number.
+// standsAlone reports whether [i, end) is all of a number, and no account number: no group of
+// digits, or of letters and digits, is joined to it.
 func (s *scanner) standsAlone(i, end int) bool {
-	if s.wordAfter(end) {
+	if s.wordAfter(end) || s.byteAt(end) == '/' && isDigit(s.byteAt(end+1)) || s.torn(i, end) {
 		return false
 	}
-	if b := s.byteAt(end); (b == ' ' || b == '-' || b == '.' || b == '/') &&
-		isDigit(s.byteAt(end+1)) {
+	return !s.joinsBack(i) || !s.codeBehind(i-1)
+}
+
+// codeBehind reports whether the word that ends at i has letters beside its digits.
+func (s *scanner) codeBehind(i int) bool {
+	from, _ := s.tokenAt(i - 1)
+	return hasLetter(s.text[from:i])
+}
+
+// runGroups is how many groups of a long run are judged at once: 16 cards.
+const runGroups = 64
+
+// cardRun reads several cards in one line, or one with a number beside it that could be a part of
+// another: groups of four digits of which every four are a card. A row of numbers of four digits
+// seldom has a valid one in the right place.
+func (s *scanner) cardRun(i int) int {
+	var ends [runGroups]int
+	groups := s.fours(i, &ends)
+	cards, rest := groups/4, groups%4
+	if cards == 0 || s.runGoesOn(ends[groups-1], groups) || s.goodsBefore(i) {
+		return 0
+	}
+	cued := s.cued(i, cueWidth, cardCues)
+	shift := 0
+	if !s.cardsIn(i, ends[:groups], cued) {
+		if rest == 0 || !s.cardsIn(groupStart(i, ends[:], rest), ends[rest:groups], cued) {
+			return 0
+		}
+		shift = rest
+	}
+	if (rest > 0 || cards > 1) && s.tornBefore(i, ends[groups-1]) {
+		return 0
+	}
+	start := i
+	for c := range cards {
+		g := shift + 4*c
+		from := groupStart(i, ends[:], g)
+		end, score := ends[g+3], scoreSuspected
+		if c == cards-1 {
+			end = ends[groups-1]
+		}
+		if s.validFour(from, ends[g+3]) && (cued || cards > 1 || rest == 0) {
+			score = scoreChecksum
+		}
+		s.add(CreditCard, start, end, score)
+		start = end + 1
+	}
+	return ends[groups-1]
+}
+
+// runGoesOn reports whether a run of so many groups ends, at end, within a number. What has another
+// size than the groups of a card, and stands behind a whole one, is another number.
+func (s *scanner) runGoesOn(end, groups int) bool {
+	if groups == runGroups || !s.joinsOn(end) {
 		return false
 	}
-	b := s.byteAt(i - 1)
-	return b != ' ' && b != '-' || !isDigit(s.byteAt(i-2))
+	return s.text[end] != ' ' || groups%4 > 0 && !s.otherAt(end+1)
+}
+
+// groupStart is where group g of a run that begins at i begins.
+func groupStart(i int, ends []int, g int) int {
+	if g == 0 {
+		return i
+	}
+	return ends[g-1] + 1
+}
+
+// fours notes the ends of the groups of four digits that begin at i and returns their number.
+func (s *scanner) fours(i int, ends *[runGroups]int) (groups int) {
+	for groups < len(ends) {
+		end := s.groupEnd(i)
+		if end-i != 4 || s.strange(end) {
+			break
+		}
+		ends[groups] = end
+		groups++
+		if !s.joinsOn(end) {
+			break
+		}
+		i = end + 1
+	}
+	return groups
+}
+
+// cardsIn reports whether the fours of groups that begin at i are cards: the first and at least
+// half of them. In a machine's line it takes all of them, or a word for cards.
+func (s *scanner) cardsIn(i int, ends []int, cued bool) bool {
+	cards, valid := len(ends)/4, 0
+	for c := range cards {
+		if s.validFour(groupStart(i, ends, 4*c), ends[4*c+3]) {
+			valid++
+		} else if c == 0 {
+			return false
+		}
+	}
+	return valid == cards || 2*valid >= cards && (cued || !s.lines.at(i))
+}
+
+// validFour reports whether the four groups of four digits in [from, to) are a card's.
+func (s *scanner) validFour(from, to int) bool {
+	var digits [16]byte
+	n := 0
+	for k := from; k < to && n < len(digits); k++ {
+		if isDigit(s.text[k]) {
+			digits[n] = s.text[k]
+			n++
+		}
+	}
+	number := string(digits[:n])
+	return n == len(digits) && !uniformDigits(number) && luhn(number) && issued(number)
 }
 
 // isCard judges the number at [i, end). One number in ten passes Luhn, so what no network issues,
 // and what is short and in one piece, needs a word that names it.
 func (s *scanner) isCard(number string, i, end int, grouped bool) bool {
-	if s.wordAfter(end) || s.byteAt(end) == '.' && isDigit(s.byteAt(end+1)) {
+	if s.wordAfter(end) || number[0] == '0' || uniformDigits(number) || !luhn(number) {
 		return false
 	}
-	if number[0] == '0' || uniformDigits(number) || !luhn(number) {
+	if s.goodsBefore(i) {
 		return false
 	}
 	return issued(number) && (grouped || len(number) >= 15) || s.cued(i, cueWidth, cardCues)

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// cueWidth is how far before a value a word may stand that says what it is, in bytes: room for a name
-// between the two ("call Anna Maria Lindgren at ...").
+// cueWidth is how far before a value a word may stand that says what it is, in bytes: room for a
+// name between the two ("call Anna Maria Lindgren at ...").
 const cueWidth = 44
 
 // cues are lower-case words or phrases. A cue that begins with a letter must begin a word.
@@ -50,7 +50,8 @@ func hasCue(window []byte, w string) bool {
 		}
 		k += from
 		if starts := k == 0 || !isLetter(window[k-1]); starts {
-			if end := k + len(w); end == len(window) || !isLetter(window[end]) || !isLetter(w[len(w)-1]) {
+			end := k + len(w)
+			if end == len(window) || !isLetter(window[end]) || !isLetter(w[len(w)-1]) {
 				return true
 			}
 		}
@@ -76,17 +77,18 @@ const (
 	beforeCode
 	beforeCard
 	beforeWork
+	beforeQuantity
 	numDirect
 )
 
-// directCues are the lists by their name, and lastWords the lists, as bits, by the last words of their
-// cues: one look at the word before a value rules out nearly all of them.
+// directCues are the lists by their name, and lastWords the lists, as bits, by the last words of
+// their cues: one look at the word before a value rules out nearly all of them.
 //
 //nolint:gochecknoglobals // constant tables
 var (
 	directCues = [numDirect]cues{
-		ageCues, ownAgeCues, turnCues, zipCues, licenseCues, otherNumberCues, ssnCues, phoneCues, nameCues, homeCues, creedCues,
-		codeCues, cardCues, workCues,
+		ageCues, ownAgeCues, turnCues, zipCues, licenseCues, otherNumberCues, ssnCues, phoneCues,
+		nameCues, homeCues, creedCues, codeCues, cardCues, workCues, quantityCues,
 	}
 	lastWords = func() map[string]uint16 {
 		m := make(map[string]uint16)
@@ -110,7 +112,10 @@ var (
 		}
 		return t
 	}()
-	fillers = [...]string{" is", " number", " no.", " no", " code", " num", " nr", " nr.", " was", " id", " ist", " est", " är"}
+	fillers = [...]string{
+		" is", " number", " no.", " no", " code", " num", " nr", " nr.", " was", " id", " ist",
+		" est", " är",
+	}
 )
 
 // filler marks, in lastWords, a word that may stand between a cue and its value.
@@ -128,8 +133,8 @@ func lastWord(b []byte) int {
 // between is what may separate a cue and its value besides fillers.
 const between = " \t:=#-('\"."
 
-// cuedBy reports whether one of the cues of a list stands directly before i, but for fillers, spaces,
-// colons and the like.
+// cuedBy reports whether one of the cues of a list stands directly before i, but for fillers,
+// spaces, colons and the like.
 func (s *scanner) cuedBy(i int, list direct) bool {
 	if s.nearAt != i+1 {
 		s.nearAt, s.near = i+1, s.nearLists(i)
@@ -143,7 +148,8 @@ func (s *scanner) cuedBy(i int, list direct) bool {
 		window = bytes.TrimRight(window, between)
 		for _, w := range directCues[list] {
 			w = strings.TrimRight(w, ".")
-			if k := len(window) - len(w); k >= 0 && string(window[k:]) == w && (k == 0 || !isLetter(window[k-1])) {
+			k := len(window) - len(w)
+			if k >= 0 && string(window[k:]) == w && (k == 0 || !isLetter(window[k-1])) {
 				return true
 			}
 		}
@@ -164,7 +170,8 @@ func (s *scanner) nearLists(i int) uint16 {
 			end--
 		}
 		start := end
-		for start > 0 && end-start < cueWidth && (isLetter(s.text[start-1]) || s.text[start-1] >= utf8.RuneSelf) {
+		for start > 0 && end-start < cueWidth &&
+			(isLetter(s.text[start-1]) || s.text[start-1] >= utf8.RuneSelf) {
 			start--
 		}
 		if start == end {
@@ -172,7 +179,8 @@ func (s *scanner) nearLists(i int) uint16 {
 		}
 		word := s.text[start:end]
 		found := listsOf(word)
-		if found == 0 && word[0] >= utf8.RuneSelf { // in scripts without spaces a cue ends a longer run
+		if found == 0 && word[0] >= utf8.RuneSelf {
+			// In scripts without spaces a cue ends a longer run.
 			return lists | 1<<numDirect - 1
 		}
 		if lists |= found; found&filler == 0 {

@@ -16,7 +16,8 @@ type Token struct {
 	Probs      []float32 // a calibrated probability for each label, sum 1; not kept
 }
 
-// Decoder turns the labels of a token model into spans. It is immutable and safe for concurrent use.
+// Decoder turns the labels of a token model into spans. It is immutable and safe for concurrent
+// use.
 type Decoder struct {
 	types  []string
 	of     []int8 // by label: the index of its type, -1 for O
@@ -26,9 +27,9 @@ type Decoder struct {
 // maxTypes bounds the types of a model, so that the scores of a word fit on the stack.
 const maxTypes = 64
 
-// NewDecoder returns a decoder for a model with the given labels: "O", and for each type "B-" and "I-"
-// before its name, or "I-" or the bare name alone. Types other than those of this package keep their
-// names. It fails without an O, on a label given twice, and on more than 64 types.
+// NewDecoder returns a decoder for a model with the given labels: "O", and for each type "B-" and
+// "I-" before its name, or "I-" or the bare name alone. Types other than those of this package keep
+// their names. It fails without an O, on a label given twice, and on more than 64 types.
 func NewDecoder(labels []string) (*Decoder, error) {
 	d := &Decoder{of: make([]int8, len(labels)), begins: make([]bool, len(labels))}
 	seen := make(map[string]bool, len(labels))
@@ -68,22 +69,24 @@ func (d *Decoder) typeOf(name string) int8 {
 	return int8(len(d.types) - 1)
 }
 
-// Fuse appends to dst the spans of text that its patterns and tokens give together, sorted by start and
-// without overlaps. patterns comes from Patterns on the same text. tokens are in the order of the text;
-// empty ones, ones that begin before the end of the one before (overlapping windows), and ones whose
-// Probs has another length than the labels are ignored.
+// Fuse appends to dst the spans of text that its patterns and tokens give together, sorted by start
+// and without overlaps. patterns comes from Patterns on the same text. tokens are in the order of
+// the text; empty ones, ones that begin before the end of the one before (overlapping windows), and
+// ones whose Probs has another length than the labels are ignored.
 //
-// A word has one type: the one whose probability, B- and I- together, is highest on average over its
-// pieces. Words of one type form a span; a short word between two of them joins them. An I- without a
-// B- begins a span as well.
+// A word has one type: the one whose probability, B- and I- together, is highest on average over
+// its pieces. Words of one type form a span; a short word between two of them joins them. An I-
+// without a B- begins a span as well.
 func (d *Decoder) Fuse(text string, patterns []Span, tokens []Token, dst []Span) []Span {
 	dst, _ = d.FuseContext(context.Background(), text, patterns, tokens, dst)
 	return dst
 }
 
-// FuseContext is Fuse for a text of any size. Its error is that of ctx, which is looked at every few thousand
-// words and spans; nothing is appended then.
-func (d *Decoder) FuseContext(ctx context.Context, text string, patterns []Span, tokens []Token, dst []Span) ([]Span, error) {
+// FuseContext is Fuse for a text of any size. Its error is that of ctx, which is looked at before
+// the first and then every few thousand words and spans; nothing is appended then.
+func (d *Decoder) FuseContext(
+	ctx context.Context, text string, patterns []Span, tokens []Token, dst []Span,
+) ([]Span, error) {
 	out := slices.Concat(patterns)
 	if len(tokens) > 0 {
 		r := reader{d: d, text: text, out: out, lines: judge{text: text}}
@@ -98,11 +101,23 @@ func (d *Decoder) FuseContext(ctx context.Context, text string, patterns []Span,
 	if len(out) == 0 {
 		return dst, nil
 	}
-	return append(dst, resolve(out)...), nil
+	spans, err := resolve(ctx, out)
+	if err != nil {
+		return dst, err
+	}
+	return append(dst, spans...), nil
 }
 
 // itemsPerLook is how many words or spans are read between two looks at the context.
 const itemsPerLook = 4096
+
+// errAt returns the error of ctx at every item of which the number is a multiple of itemsPerLook.
+func errAt(ctx context.Context, item int) error {
+	if item%itemsPerLook != 0 {
+		return nil
+	}
+	return ctx.Err()
+}
 
 // lexeme is a word with what the model thinks of it.
 type lexeme struct {
@@ -125,6 +140,9 @@ type reader struct {
 
 // read collects the words of tokens and adds their spans.
 func (r *reader) read(ctx context.Context, tokens []Token) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	r.words = make([]lexeme, 0, len(tokens))
 	look := itemsPerLook
 	for i := 0; i < len(tokens); {
@@ -140,15 +158,25 @@ func (r *reader) read(ctx context.Context, tokens []Token) error {
 			continue
 		}
 		end := i + 1
-		for end < len(tokens) && r.valid(&tokens[end]) && tokens[end].Start == tokens[end-1].End && r.joined(tokens[end].Start) {
+		for end < len(tokens) && end-i < maxPieces && r.goesOn(&tokens[end-1], &tokens[end]) {
 			end++
 		}
 		r.words = append(r.words, r.judge(tokens[i:end]))
 		i = end
 	}
-	r.fill()
-	r.spans()
-	return nil
+	if err := r.fill(ctx); err != nil {
+		return err
+	}
+	return r.spans(ctx)
+}
+
+// maxPieces is how many pieces of a word are judged together. What has more is no word that has a
+// type.
+const maxPieces = 1024
+
+// goesOn reports whether next is another piece of the word of t.
+func (r *reader) goesOn(t, next *Token) bool {
+	return r.valid(next) && next.Start == t.End && r.joined(next.Start)
 }
 
 func (r *reader) valid(t *Token) bool {
@@ -203,7 +231,8 @@ func (r *reader) judge(pieces []Token) lexeme {
 	return w
 }
 
-// supported is the probability from which on the gazetteer tips the balance for a word that it lists.
+// supported is the probability from which on the gazetteer tips the balance for a word that it
+// lists.
 const supported = 0.25
 
 // listed reports whether a word is in the gazetteer as what the model suspects.
@@ -213,26 +242,34 @@ func (r *reader) listed(w *lexeme) bool {
 
 func (r *reader) listedAs(kind string, start, end int) bool {
 	e := gazetteer.words[r.text[start:end]]
-	return kind == Place && e&entryPlace != 0 || kind == Group && e&entryGroup != 0 || kind == Title && e&entryTitle != 0
+	return kind == Place && e&entryPlace != 0 || kind == Group && e&entryGroup != 0 ||
+		kind == Title && e&entryTitle != 0
 }
 
-// maxGap is the longest word, in bytes, that joins two parts of a name whatever the model says of it:
-// "de la", "van", "and", "&".
+// maxGap is the longest word, in bytes, that joins two parts of a name whatever the model says of
+// it: "de la", "van", "and", "&".
 const maxGap = 4
 
-// fill gives a word between two of one type their type, when it is short or the model was undecided.
-func (r *reader) fill() {
+// fill gives a word between two of one type their type, when it is short or the model was
+// undecided.
+func (r *reader) fill(ctx context.Context) error {
 	for i := 1; i+1 < len(r.words); i++ {
+		if err := errAt(ctx, i); err != nil {
+			return err
+		}
 		w, left, right := &r.words[i], &r.words[i-1], &r.words[i+1]
-		if w.kind >= 0 || left.kind < 0 || left.kind != right.kind || !fillable(r.d.types[left.kind]) {
+		if w.kind >= 0 || left.kind < 0 || left.kind != right.kind ||
+			!fillable(r.d.types[left.kind]) {
 			continue
 		}
 		word := r.text[w.start:w.end]
 		short := len(word) <= maxGap && !strings.ContainsAny(word, ",.;:!?()\"") && !right.begins
-		if (short || w.second == left.kind && w.maybe >= supported) && r.close(left.end, w.start) && r.close(w.end, right.start) {
+		undecided := w.second == left.kind && w.maybe >= supported
+		if (short || undecided) && r.close(left.end, w.start) && r.close(w.end, right.start) {
 			w.kind, w.prob, w.begins = left.kind, max(w.maybe, supported), false
 		}
 	}
+	return nil
 }
 
 func fillable(kind string) bool {
@@ -249,8 +286,15 @@ func (r *reader) close(end, start int) bool {
 }
 
 // spans adds the spans that the words form.
-func (r *reader) spans() {
+func (r *reader) spans(ctx context.Context) error {
+	look := itemsPerLook
 	for i := 0; i < len(r.words); {
+		if i >= look {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			look = i + itemsPerLook
+		}
 		if r.words[i].kind < 0 {
 			i++
 			continue
@@ -262,6 +306,7 @@ func (r *reader) spans() {
 		}
 		r.emit(first, i, sum/float64(i-first))
 	}
+	return nil
 }
 
 // continues reports whether word i belongs to the span of the word before it.
@@ -304,8 +349,8 @@ func threshold(kind string) float64 {
 	return 0.5
 }
 
-// checkable reports whether a type has a syntax or a checksum that Patterns decides by: what it did not
-// accept is none of it, whatever a model thinks.
+// checkable reports whether a type has a syntax or a checksum that Patterns decides by: what it did
+// not accept is none of it, whatever a model thinks.
 func checkable(kind string) bool {
 	switch kind {
 	case CreditCard, DomainName, EmailAddress, IBAN, IPAddress:
@@ -314,16 +359,16 @@ func checkable(kind string) bool {
 	return false
 }
 
-// yield makes the model's spans give way to patterns with a syntax of their own: the parts of a span beside
-// such patterns stay, if they are plausible still. The first n spans are patterns; both lists are in the
-// order of the text. It returns how many pairs it has compared: no more than there are spans, and one for
-// each overlap.
+// yield makes the model's spans give way to patterns with a syntax of their own: the parts of a
+// span beside such patterns stay, if they are plausible still. The first n spans are patterns; both
+// lists are in the order of the text. It returns how many pairs it has compared: no more than there
+// are spans, and one for each overlap.
 func (r *reader) yield(ctx context.Context, n int) (compared int, err error) {
 	guesses, patterns := slices.Clone(r.out[n:]), r.out[:n:n]
 	r.out = r.out[:n]
 	for i, s := range guesses {
-		if i%itemsPerLook == itemsPerLook-1 && ctx.Err() != nil {
-			return compared, ctx.Err()
+		if err := errAt(ctx, i); err != nil {
+			return compared, err
 		}
 		for len(patterns) > 0 && patterns[0].End <= s.Start {
 			patterns = patterns[1:]
@@ -344,23 +389,37 @@ func (r *reader) yield(ctx context.Context, n int) (compared int, err error) {
 // keep adds what [start, end) leaves of the model's span s.
 func (r *reader) keep(s Span, start, end int) {
 	s.Start, s.End = trimSpan(r.text, s.Type, start, max(start, end))
-	if s.Start < s.End && !checkable(s.Type) && r.plausible(&s) {
+	if s.Start < s.End && !checkable(s.Type) && r.whole(&s) && r.plausible(&s) {
 		r.out = append(r.out, s)
 	}
 }
 
-// trimSpan cuts what does not belong to a value off its ends: spaces, punctuation, articles, and the
-// genitive of a name.
+// whole widens a guess at a number to all of it. It reports false where that is no number of its
+// type.
+func (r *reader) whole(s *Span) bool {
+	switch s.Type {
+	case PhoneNumber, ZipCode, SSN, DriverLicense:
+		return (&scanner{text: r.text}).whole(s)
+	case DateTime:
+		(&scanner{text: r.text}).wholeDate(s)
+	}
+	return true
+}
+
+// trimSpan cuts what does not belong to a value off its ends: spaces, punctuation, articles, and
+// the genitive of a name.
 func trimSpan(text, kind string, start, end int) (from, to int) {
+	closed := start + strings.LastIndexByte(text[start:end], ')') // found once: there may be many
 	for start < end {
-		size := opensOutside(text[start:end], kind)
+		size := opensOutside(text[start:end], kind, closed > start)
 		if size == 0 {
 			break
 		}
 		start += size
 	}
+	opened := strings.IndexByte(text[start:end], '(')
 	for start < end {
-		size := endsOutside(text[start:end], kind)
+		size := endsOutside(text[start:end], kind, opened >= 0 && start+opened < end-1)
 		if size == 0 {
 			break
 		}
@@ -379,13 +438,16 @@ func trimSpan(text, kind string, start, end int) (from, to int) {
 const outside = " \t\n\r,;:!?\"“”„«»'‘’`*_<>|/\\。，、；：！？「」『』"
 
 // opensOutside returns the length of the first character of value if it is none of it, else 0.
-func opensOutside(value, kind string) int {
+// closed says that a parenthesis closes in value.
+//
+//nolint:revive // the caller knows, and has not to look each time
+func opensOutside(value, kind string, closed bool) int {
 	r, size := utf8.DecodeRuneInString(value)
 	switch r {
 	case '.', ')', ']':
 		return size
 	case '(', '[':
-		if kind == PhoneNumber && strings.IndexByte(value, ')') >= 0 {
+		if kind == PhoneNumber && closed {
 			return 0
 		}
 		return size
@@ -408,15 +470,16 @@ func spelled(kind string) bool {
 	return false
 }
 
-// endsOutside returns the length of the last character of value if it is none of it, else 0.
-func endsOutside(value, kind string) int {
+// endsOutside returns the length of the last character of value if it is none of it, else 0. opened
+// says that a parenthesis opens in value.
+func endsOutside(value, kind string, opened bool) int {
 	r, size := utf8.DecodeLastRuneInString(value)
 	var out bool
 	switch r {
 	case '(', '[', ']':
 		out = true
 	case ')':
-		out = strings.IndexByte(value, '(') < 0
+		out = !opened
 	case '.':
 		out = !keepsDot(value[:len(value)-size], kind)
 	default:
@@ -438,8 +501,8 @@ func genitive(value string) int {
 	return 0
 }
 
-// article returns the length of the English article that value begins with, unless the gazetteer has the
-// name with it.
+// article returns the length of the English article that value begins with, unless the gazetteer
+// has the name with it.
 func article(value string) int {
 	if gazetteer.words[value] != 0 {
 		return 0
@@ -452,8 +515,8 @@ func article(value string) int {
 	return 0
 }
 
-// keepsDot reports whether the dot behind value belongs to it: an abbreviation of a title, a legal form
-// or an initial.
+// keepsDot reports whether the dot behind value belongs to it: an abbreviation of a title, a legal
+// form or an initial.
 func keepsDot(value, kind string) bool {
 	word := value[strings.LastIndexAny(value, " .")+1:]
 	switch kind {

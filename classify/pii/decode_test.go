@@ -293,8 +293,9 @@ func TestAGuessInsideAPatternDoesNotReplaceIt(t *testing.T) {
 			whole := patterns[0]
 			guess := Span{Type: DateTime, Start: whole.Start, End: whole.Start + 3, Score: 0.99}
 			for _, spans := range [][]Span{{whole, guess}, {guess, whole}} {
-				if got := resolve(spans); len(got) != 1 || got[0] != whole {
-					t.Errorf("left %v, want %v", got, whole)
+				got, err := resolve(t.Context(), spans)
+				if err != nil || len(got) != 1 || got[0] != whole {
+					t.Errorf("left %v, want %v, error %v", got, whole, err)
 				}
 			}
 		})

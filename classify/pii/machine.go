@@ -48,7 +48,7 @@ func (j *judge) at(i int) bool {
 // front of it tips the balance, and a word that opens a statement does where little else stands.
 func machineLine(line string) bool {
 	odd, words, before := 0, 0, ""
-	rest := strings.TrimLeft(line, " \t")
+	rest := strings.TrimLeft(undiffed(line), " \t")
 	if n := stampLen(rest); n > 0 {
 		odd, rest = weightStamp, rest[n:]
 	} else if opensStatement(rest) {
@@ -233,6 +233,9 @@ func options(token string) bool {
 // hexes reports a hash, an id or a UUID: letters and digits in turns, all of them hex.
 func hexes(token string) bool {
 	token = strings.Trim(token, "\"'(),:;.[]")
+	if color(token) {
+		return true
+	}
 	n, turns := 0, 0
 	for i := range len(token) {
 		b := token[i]
@@ -247,6 +250,19 @@ func hexes(token string) bool {
 		}
 	}
 	return n >= 7 && turns > 1
+}
+
+// color reports # and six hex digits of both kinds, as style sheets have them.
+func color(token string) bool {
+	if len(token) != len("#c0ffee") || token[0] != '#' {
+		return false
+	}
+	for i := 1; i < len(token); i++ {
+		if !isHex(token[i]) {
+			return false
+		}
+	}
+	return strings.ContainsAny(token, "0123456789") && hasLetter(token)
 }
 
 // named reports a name in camelCase, with underscores, or with dots between its parts.
@@ -305,11 +321,21 @@ func opensStatement(line string) bool {
 	if !statements.has(strings.Trim(word, "(:")) {
 		return false
 	}
-	second, _ := nextToken(rest)
-	return oddToken(strings.TrimRight(second, ",")) ||
+	second, rest := nextToken(rest)
+	return loneMember(word, second, rest) || oddToken(strings.TrimRight(second, ",")) ||
 		strings.HasSuffix(strings.TrimRight(line, " \t\r"), ":") ||
 		strings.HasSuffix(strings.TrimRight(line, " \t\r"), "{") ||
 		strings.ContainsAny(line, ";()=*")
+}
+
+// loneMember reports a statement that is only about a part of something: return data.size.
+func loneMember(word, second, rest string) bool {
+	switch word {
+	case "return", "import", "yield", "await", "throw", "raise":
+		return strings.IndexByte(strings.TrimRight(second, ".;,"), '.') > 0 &&
+			strings.Trim(rest, " \t\r") == ""
+	}
+	return false
 }
 
 // copyrighted reports the notice that code begins with.
@@ -400,18 +426,27 @@ func (s *scanner) secondsEnd(i int) int {
 //nolint:gochecknoglobals // constant tables
 var (
 	// levels are the words that loggers say how bad it is with, and the verbs of HTTP and of SQL.
-	levels = lookup(wordSet("TRACE DEBUG INFO NOTICE WARN WARNING ERROR FATAL CRITICAL SEVERE PANIC VERBOSE DETAIL STATEMENT LOG SELECT INSERT VALUES ALTER GET POST PUT DELETE PATCH HEAD OPTIONS"))
+	levels = lookup(wordSet("TRACE DEBUG INFO NOTICE WARN WARNING ERROR FATAL CRITICAL SEVERE " +
+		"PANIC VERBOSE DETAIL " +
+		"STATEMENT LOG SELECT INSERT VALUES ALTER GET POST PUT DELETE PATCH HEAD OPTIONS"))
 	// statements open a line of a programming language, a shell or a query; some open a sentence as
 	// well.
-	statements = newWordIndex("import from package func def class public private protected static const let var return if else for " +
-		"while switch case try catch except raise throw new struct enum interface impl fn mut pub use using namespace include require " +
-		"extends implements void int string bool select insert update delete create alter drop grant where join " +
-		"docker kubectl git npm pip go cargo curl sudo apt yarn make export echo cd ls cat grep ssh " +
-		"run copy env arg cmd entrypoint workdir expose at file module type print printf await async yield end begin local set then do fi " +
+	statements = newWordIndex("import from package func def class public private protected " +
+		"static const let var return if else for " +
+		"while switch case try catch except raise throw new struct enum interface impl fn mut " +
+		"pub use using namespace include require " +
+		"extends implements void int string bool select insert update delete create alter drop " +
+		"grant where join " +
+		"docker kubectl git npm pip go cargo curl sudo apt yarn make export echo cd ls cat grep " +
+		"ssh " +
+		"run copy env arg cmd entrypoint workdir expose at file module type print printf await " +
+		"async yield end begin local set then do fi " +
 		"traceback commit diff index merge author-date match data val object trait with")
 	// fileSuffixes end the names of files that programmers handle.
-	fileSuffixes = newWordIndex("go py js ts jsx tsx java kt rs rb php cs cpp cc hpp swift scala sh bash ps1 sql html htm css scss json jsonl yaml yml " +
-		"toml ini cfg conf xml md mdx rst txt log csv tsv lock mod sum proto gradle jar war whl gz tgz tar zip deb rpm exe dll so " +
+	fileSuffixes = newWordIndex("go py js ts jsx tsx java kt rs rb php cs cpp cc hpp swift scala " +
+		"sh bash ps1 sql html htm css scss json jsonl yaml yml " +
+		"toml ini cfg conf xml md mdx rst txt log csv tsv lock mod sum proto gradle jar war whl " +
+		"gz tgz tar zip deb rpm exe dll so " +
 		"pem crt env vue svelte ipynb onnx bin png jpg svg ico tf dockerfile gitignore")
 )
 

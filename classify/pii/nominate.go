@@ -7,31 +7,31 @@ import (
 	"unicode/utf8"
 )
 
-// reach is how much text around a sign is nominated with it, in bytes: a model tells a name from what
-// surrounds it.
+// reach is how much text around a sign is nominated with it, in bytes: a model tells a name from
+// what surrounds it.
 const reach = 96
 
-// Nominate appends to dst the parts of a long text that a token model should read, in the order of the
-// text, without overlaps, each cut at white space where there is some within reach. It looks for signs
-// of what Patterns cannot see:
+// Nominate appends to dst the parts of a long text that a token model should read, in the order of
+// the text, without overlaps, each cut at white space where there is some within reach. It looks
+// for signs of what Patterns cannot see:
 //
-//   - a capitalised word that does not begin a sentence, in any script that has capitals (Latin, Greek,
-//     Cyrillic, Armenian, Georgian);
+//   - a capitalised word that does not begin a sentence, in any script that has capitals (Latin,
+//     Greek, Cyrillic, Armenian, Georgian);
 //   - words that announce a name, a home or an employer, in the languages of the patterns;
 //   - a number next to the word of a street.
 //
-// Scripts without capitals (Han, kana, hangul, Arabic, Hebrew, Thai, Indic) give no sign by themselves.
-// There only the announcing words count, titles and suffixes of names among them (先生, さん, 씨, السيد);
-// a name that nothing announces is not nominated, so a caller that must see those reads such text
-// whole.
+// Scripts without capitals (Han, kana, hangul, Arabic, Hebrew, Thai, Indic) give no sign by
+// themselves. There only the announcing words count, titles and suffixes of names among them (先生,
+// さん, 씨, السيد); a name that nothing announces is not nominated, so a caller that must see those
+// reads such text whole.
 //
 // Range.Weight adds up the signs of a range, so that a caller with room for a few windows takes the
-// heaviest. Time is linear, and nothing but dst is allocated. The error is that of ctx, which is looked
-// at every 64 KiB; the ranges are not whole then.
+// heaviest. Time is linear, and nothing but dst is allocated. The error is that of ctx, which is
+// looked at every 64 KiB; the ranges are not whole then.
 func Nominate(ctx context.Context, text string, dst []Range) ([]Range, error) {
 	n := nominator{s: scanner{text: text}, out: dst}
 	n.initial = true
-	look := bytesPerLook
+	look := 0
 	for i := 0; i < len(text); {
 		if i >= look {
 			if err := ctx.Err(); err != nil {
@@ -60,8 +60,8 @@ func Nominate(ctx context.Context, text string, dst []Range) ([]Range, error) {
 // bytesPerLook is how much text is read between two looks at the context.
 const bytesPerLook = 64 << 10
 
-// longestRun is how much of a run of letters is taken as one word: the cues in a longer one, which a
-// script without spaces may have, are looked for in each of its parts.
+// longestRun is how much of a run of letters is taken as one word: the cues in a longer one, which
+// a script without spaces may have, are looked for in each of its parts.
 const longestRun = 4 << 10
 
 // runEnd returns the end of the letters that begin at i, or of their first part.
@@ -79,19 +79,19 @@ func (n *nominator) runEnd(i int) int {
 	return end
 }
 
-// nominator is one walk over a text. It keeps the range that it is in open, for the next sign may be
-// near.
+// nominator is one walk over a text. It keeps the range that it is in open, for the next sign may
+// be near.
 type nominator struct {
 	s    scanner
 	out  []Range
-	open bool // the last range of out belongs to this walk and may grow; its End is that of its last sign
+	open bool // the last range of out is of this walk and may grow: to the end of its last sign
 	last int  // end of the last capitalised word
 
 	initial bool // the next word begins a sentence
 }
 
-// The weights of signs. A pair of capitalised words is a name more often than one; an announcing word
-// says it outright.
+// The weights of signs. A pair of capitalised words is a name more often than one; an announcing
+// word says it outright.
 const (
 	weightCapital = 1
 	weightPair    = 2
@@ -112,8 +112,8 @@ func (n *nominator) latin(i int) int {
 	return end
 }
 
-// nameLike reports whether the capitalised word [i, end) could be one of a name: months, weekdays and I
-// are none, and neither is a word of capitals only, unless it stands alone among lower case.
+// nameLike reports whether the capitalised word [i, end) could be one of a name: months, weekdays
+// and I are none, and neither is a word of capitals only, unless it stands alone among lower case.
 func (n *nominator) nameLike(i, end int) bool {
 	if end-i < 2 || isUpper(n.s.text[end-1]) && end-i <= 4 {
 		return false
@@ -163,8 +163,8 @@ func (n *nominator) wide(i int) (end int) {
 	return i + size
 }
 
-// holdsCue reports whether a word of a script without capitals holds one of wideCues: their words take
-// endings.
+// holdsCue reports whether a word of a script without capitals holds one of wideCues: their words
+// take endings.
 func holdsCue(word string) bool {
 	for _, cue := range wideCues {
 		if strings.Contains(word, cue) {
@@ -213,7 +213,9 @@ func streetLike(word string) bool {
 		return false
 	}
 	for _, suffix := range streetSuffixes {
-		if k := len(word) - len(suffix); k >= 0 && word[len(word)-1]|0x20 == suffix[len(suffix)-1]|0x20 && strings.EqualFold(word[k:], suffix) {
+		k := len(word) - len(suffix)
+		if k >= 0 && word[len(word)-1]|0x20 == suffix[len(suffix)-1]|0x20 &&
+			strings.EqualFold(word[k:], suffix) {
 			return true
 		}
 	}
@@ -310,21 +312,32 @@ func (x *wordIndex) has(w string) bool {
 //nolint:gochecknoglobals // constant tables
 var (
 	// cueWords announce a name, a home or an employer.
-	cueWords = newWordIndex("name named surname lastname firstname nickname mr mrs ms miss dr prof sir dear sincerely regards signed address resident employer employee colleague " +
-		"wife husband brother sister daughter son mother father boss manager doctor patient client customer born lives lived reside resides born " +
-		"heiße heisse heißt herr frau wohne wohnt adresse name geboren straße nombre llamo llama vivo vive dirección señor señora nacido nacida " +
-		"nom appelle habite monsieur madame né née nome chamo moro mora endereço senhor senhora nascido chiamo abito abita indirizzo signor signora nato nata " +
-		"naam heet woon woont meneer mevrouw namn heter bor född nazywam imię mieszkam pan pani urodzony adım adresim ismim " +
+	cueWords = newWordIndex("name named surname lastname firstname nickname mr mrs ms miss dr " +
+		"prof sir dear sincerely regards signed address resident employer employee colleague " +
+		"wife husband brother sister daughter son mother father boss manager doctor patient " +
+		"client customer born lives lived reside resides born " +
+		"heiße heisse heißt herr frau wohne wohnt adresse name geboren straße nombre llamo llama " +
+		"vivo vive dirección señor señora nacido nacida " +
+		"nom appelle habite monsieur madame né née nome chamo moro mora endereço senhor senhora " +
+		"nascido chiamo abito abita indirizzo signor signora nato nata " +
+		"naam heet woon woont meneer mevrouw namn heter bor född nazywam imię mieszkam pan pani " +
+		"urodzony adım adresim ismim " +
 		"зовут имя фамилия живу адрес улица господин госпожа родился родилась")
-	// wideCues do the same in scripts that set no spaces, or have no capitals; longer ones come first.
+	// wideCues do the same in scripts that set no spaces, or have no capitals; longer ones come
+	// first.
 	wideCues = []string{
-		"我叫", "我是", "姓名", "名叫", "叫做", "先生", "女士", "小姐", "住在", "地址", "名前", "と申します", "住所", "さん", "様", "氏", "殿", "くん", "ちゃん", "이름", "씨", "님", "주소",
-		"اسمي", "اسمه", "اسم", "السيد", "السيدة", "عنوان", "שמי", "שמו", "כתובת", "ชื่อ", "นาย", "นาง", "คุณ", "ที่อยู่", "नाम", "श्री", "पता",
+		"我叫", "我是", "姓名", "名叫", "叫做", "先生", "女士", "小姐", "住在", "地址", "名前", "と申します", "住所", "さん", "様",
+		"氏", "殿", "くん", "ちゃん", "이름", "씨", "님", "주소",
+		"اسمي", "اسمه", "اسم", "السيد", "السيدة", "عنوان", "שמי", "שמו", "כתובת", "ชื่อ", "นาย",
+		"นาง", "คุณ", "ที่อยู่", "नाम", "श्री", "पता",
 	}
 	// streetSuffixes end the words of streets; in Germanic languages the word is one with its name.
 	streetSuffixes = []string{
-		"street", "avenue", "road", "lane", "drive", "boulevard", "straße", "strasse", "weg", "platz", "gasse", "allee", "rue", "chemin", "calle", "avenida", "plaza", "rua", "travessa",
-		"via", "piazza", "viale", "straat", "laan", "plein", "gracht", "singel", "vägen", "gatan", "gränd", "torget", "stigen", "ulica", "aleja", "sokak", "caddesi", "mahallesi", "ул", "улица", "пр", "проспект", "пер",
+		"street", "avenue", "road", "lane", "drive", "boulevard", "straße", "strasse", "weg",
+		"platz", "gasse", "allee", "rue", "chemin", "calle", "avenida", "plaza", "rua", "travessa",
+		"via", "piazza", "viale", "straat", "laan", "plein", "gracht", "singel", "vägen", "gatan",
+		"gränd", "torget", "stigen", "ulica", "aleja", "sokak", "caddesi", "mahallesi", "ул",
+		"улица", "пр", "проспект", "пер",
 	}
 	// streetEnds is a filter in front of streetSuffixes, by the low bits of the last byte.
 	streetEnds = func() (t [32]bool) {
@@ -333,5 +346,6 @@ var (
 		}
 		return t
 	}()
-	calendar = wordSet("Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August September October November December")
+	calendar = wordSet("Monday Tuesday Wednesday Thursday Friday Saturday Sunday January " +
+		"February March April May June July August September October November December")
 )

@@ -1,37 +1,64 @@
 package pii
 
 import (
+	"context"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
 // Patterns appends to dst what can be told from the characters of text, sorted by start and without
-// overlaps; see the package comment for what it leaves to a model. text may have any size; nothing is
-// kept. Without a finding it allocates nothing.
+// overlaps; see the package comment for what it leaves to a model. text may have any size; nothing
+// is kept. Without a finding it allocates nothing.
 func Patterns(text string, dst []Span) []Span {
+	dst, _ = PatternsContext(context.Background(), text, dst)
+	return dst
+}
+
+// PatternsContext is Patterns for a text that somebody may stop waiting for. Its error is that of
+// ctx, which is looked at first and then every 64 KiB; nothing is appended then.
+func PatternsContext(ctx context.Context, text string, dst []Span) ([]Span, error) {
 	s := scanner{text: text, out: dst[len(dst):], lines: judge{text: text}}
 	for i := 0; i < len(text); {
-		if classes[text[i]] == plain {
+		if err := ctx.Err(); err != nil {
+			return dst, err
+		}
+		i = s.part(i, i+bytesPerLook)
+	}
+	if len(s.out) == 0 {
+		return dst, nil
+	}
+	spans, err := resolve(ctx, s.out)
+	if err != nil {
+		return dst, err
+	}
+	return append(dst, spans...), nil
+}
+
+// part reads what begins in [from, to) and returns where to go on.
+func (s *scanner) part(from, to int) int {
+	i, to := from, min(to, len(s.text))
+	for i < to {
+		if classes[s.text[i]] == plain {
 			i++
 			continue
 		}
 		i = s.look(i)
 	}
-	if len(s.out) == 0 {
-		return dst
-	}
-	return append(dst, resolve(s.out)...)
+	return i
 }
 
-// scanner is one reading of a text. Its methods look at a place and, when they find something there,
-// add it to out and return where to go on, behind it; otherwise they return 0.
+// scanner is one reading of a text. Its methods look at a place and, when they find something
+// there, add it to out and return where to go on, behind it; otherwise they return 0.
 type scanner struct {
 	text string
 	out  []Span
 
 	nearAt int    // 1 + the place that near is about
 	near   uint16 // see cuedBy
+
+	runTo int  // up to where run holds
+	run   bool // see phoneRun
 
 	lines judge
 }
@@ -92,15 +119,16 @@ func (s *scanner) add(kind string, start, end int, score float64) int {
 	return end
 }
 
-// machines reports whether a finding is a time stamp that leads a line, or stands in a line of code or of a
-// log without a word or key that makes it someone's. Numbers with a checksum and addresses of mail are
-// someone's everywhere; cards and addresses of machines are judged where they are read.
+// machines reports whether a finding is a time stamp that leads a line, or stands in a line of code
+// or of a log without a word or key that makes it someone's. Numbers with a checksum and addresses
+// of mail are someone's everywhere; cards and addresses of machines are judged where they are read.
 func (s *scanner) machines(kind string, start, end int) bool {
 	switch kind {
 	case EmailAddress, CreditCard, IBAN, IPAddress, SSN:
 		return false
 	case DateTime:
-		if strings.Count(s.text[start:end], ":") > 1 && (s.leads(start) || s.fraction(start, end)) {
+		clock := strings.Count(s.text[start:end], ":") > 1
+		if clock && (s.leads(start) || s.fraction(start, end)) || s.endsKey(end) {
 			return true
 		}
 	}
@@ -115,7 +143,8 @@ func (s *scanner) machines(kind string, start, end int) bool {
 	case StreetAddress:
 		return !s.keyed(start, kind) && !endsInStreet(s.text[start:end])
 	case Age:
-		return !s.keyed(start, kind) && !strings.HasPrefix(strings.TrimLeft(s.text[end:], " -"), "year")
+		return !s.keyed(start, kind) &&
+			!strings.HasPrefix(strings.TrimLeft(s.text[end:min(len(s.text), end+8)], " -"), "year")
 	}
 	return !s.keyed(start, kind)
 }
@@ -154,8 +183,8 @@ func isLetter(b byte) bool { return b|0x20-'a' <= 'z'-'a' }
 func isAlnum(b byte) bool  { return isDigit(b) || isLetter(b) }
 func isHex(b byte) bool    { return isDigit(b) || b|0x20-'a' <= 'f'-'a' }
 
-// wordBefore reports whether a word reaches up to i, so that what begins at i is only its rest. Scripts
-// that set no spaces between words do not count.
+// wordBefore reports whether a word reaches up to i, so that what begins at i is only its rest.
+// Scripts that set no spaces between words do not count.
 func (s *scanner) wordBefore(i int) bool {
 	b := s.byteAt(i - 1)
 	if b < utf8.RuneSelf {
@@ -181,7 +210,8 @@ func spaced(r rune) bool {
 		return isAlnum(byte(r))
 	}
 	return (unicode.IsLetter(r) || unicode.IsDigit(r)) &&
-		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
+			unicode.Khmer, unicode.Myanmar)
 }
 
 // digitsEnd returns the end of the ASCII digits that begin at i.

@@ -2,6 +2,7 @@ package pii
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,22 +21,39 @@ func (r *reader) plausible(p *Span) bool {
 	machine := r.lines.at(p.Start)
 	switch p.Type {
 	case PhoneNumber:
-		return (s.dialled(value, p.Start, p.End) || trunk(p, value)) &&
+		return !s.namedOther(p) && (s.dialled(p) || trunk(p, value)) &&
 			(!machine || s.phoneAt(p.Start, p.End))
 	case Person, Organization, Place, Group, Title:
 		return s.nameInContext(p, machine)
 	case StreetAddress:
 		return !machine || s.keyed(p.Start, p.Type) || endsInStreet(value)
 	case DateTime:
-		if s.inStamp(p.Start) {
-			return false
-		}
-		fallthrough
-	case Age, ZipCode, DriverLicense, SSN:
+		return !s.inStamp(p.Start) && !s.glued(p) && !s.endsKey(p.End) &&
+			(!machine || s.keyed(p.Start, p.Type))
+	case ZipCode, DriverLicense, SSN:
+		return !s.cuedBy(p.Start, beforeOther) && !s.glued(p) &&
+			(!machine || s.keyed(p.Start, p.Type))
+	case Age:
 		return !machine || s.keyed(p.Start, p.Type)
 	}
 	return true
 }
+
+// glued reports whether a date or a code is only a part of a word with hyphens or slashes: of the
+// name of a model, a fraction, a color.
+func (s *scanner) glued(p *Span) bool {
+	before, after := s.byteAt(p.Start-1), s.byteAt(p.End)
+	if before == '#' && p.Type == ZipCode ||
+		strings.IndexByte("-/_", before) >= 0 && isAlnum(s.byteAt(p.Start-2)) {
+		return true
+	}
+	bare := strings.Trim(s.text[p.Start:p.End], "0123456789") == ""
+	return after == '-' && isLetter(s.byteAt(p.End+1)) && p.Type != DateTime ||
+		bare && after == '/' && isAlnum(s.byteAt(p.End+1))
+}
+
+// endsKey reports whether what ends at i ends the key of a value in JSON.
+func (s *scanner) endsKey(i int) bool { return strings.HasPrefix(s.text[i:], "\":") }
 
 // inStamp reports whether i lies in the time stamp that leads its line.
 func (s *scanner) inStamp(i int) bool {
@@ -52,14 +70,16 @@ func formed(kind, value string) bool {
 	case PhoneNumber:
 		return digits >= minPhone && digits <= maxPhone+maxExtension && !quantity(value)
 	case Age:
-		return digits > 0 && digits <= 3 && letters == 0 || digits == 0 && letters > 0
+		return digits > 0 && digits <= 3 && letters == 0 ||
+			digits == 0 && letters > 0 && !ageWords.has(value)
 	case ZipCode, DriverLicense:
 		return digits >= 2 && !strings.ContainsAny(value, "#:_=")
 	case SSN:
 		return digits == 9
 	case StreetAddress:
 		return letters > 0 &&
-			(digits > 0 || len(value) > 2*letters || words > 1 || hasStreet(value)) &&
+			(digits > 0 || words > 1 || hasStreet(value) ||
+				strings.ContainsAny(value, wideStreets)) &&
 			!strings.ContainsAny(value, "_=:{}<>@")
 	case DateTime:
 		return letters+digits > 1
@@ -71,12 +91,31 @@ func formed(kind, value string) bool {
 	return true
 }
 
+// ageWords speak of ages and are none.
+//
+//nolint:gochecknoglobals // constant table
+var ageWords = newWordIndex("age ages aged old older year years")
+
+// wideStreets are in addresses of scripts that set no spaces: street, lane, number, and the
+// divisions of a country.
+const wideStreets = "路街巷弄道号號区區市省县縣镇鎮乡鄉村町丁目番地條条府都동로길구시읍면리"
+
 // quantity reports a decimal or an address of a machine.
 func quantity(value string) bool {
 	if _, err := netip.ParseAddr(value); err == nil {
 		return true
 	}
-	return strings.Count(value, ".") == 1 && strings.Trim(value, "0123456789.") == ""
+	return decimals(value)
+}
+
+// decimals reports numbers with a decimal point each and spaces between: an amount, coordinates.
+func decimals(value string) bool {
+	for part := range strings.FieldsSeq(value) {
+		if strings.Count(part, ".") != 1 || strings.Trim(part, "0123456789.-") != "" {
+			return false
+		}
+	}
+	return value != ""
 }
 
 // maxExtension is how many digits an extension adds to a telephone number.
@@ -100,9 +139,10 @@ func census(value string) (letters, digits, words int) {
 
 // dialled reports whether a span of the model is written as telephone numbers are: groups that are
 // no decimal, date or range, or a +; or in one piece where a word near it speaks of telephones.
-func (s *scanner) dialled(value string, from, to int) bool {
+func (s *scanner) dialled(p *Span) bool {
+	from, to, value := p.Start, p.End, s.text[p.Start:p.End]
 	if b := s.byteAt(from - 1); isAlnum(b) || b == '_' || b == '#' || b == '$' || b == '/' ||
-		b == '.' || b == '=' && !s.keyed(from, PhoneNumber) {
+		b == '.' || b == '=' && !s.keyed(from, PhoneNumber) || s.called(from) || s.called(from-1) {
 		return false
 	}
 	if b := s.byteAt(to); isAlnum(b) || b == '_' || b == '/' || b == '%' || b == '@' ||
@@ -110,14 +150,116 @@ func (s *scanner) dialled(value string, from, to int) bool {
 		return false
 	}
 	groups, longest := groupsOf(value)
-	if groups == 0 || s.cuedBy(from, beforeOther) || s.cuedBy(from, beforeCode) {
+	if groups == 0 {
 		return false
 	}
 	plus := value[0] == '+' || s.byteAt(from-1) == '+'
-	if plus || groups > 1 && longest < 2*minPhone-1 && !s.numericDateAt(value) {
+	if plus || groups > 1 && longest < 2*minPhone-1 && !s.numericDateAt(value) &&
+		!unlikelyPhone(value) && !rangeLike(value) && (p.Score >= sureName || !madeUp(value)) {
 		return true
 	}
 	return s.cued(from, cueWidth, phoneCues) || s.cuedAfter(to)
+}
+
+// namedOther reports whether a span of the model is laid out as a card, or is the number of goods
+// or a measure.
+func (s *scanner) namedOther(p *Span) bool {
+	return cardLike(s.text[p.Start:p.End]) || s.cuedBy(p.Start, beforeOther) ||
+		s.goods(p.Start, p.End) || s.quantity(p.Start, p.End)
+}
+
+// sizesOf returns the sizes of the groups of digits of value, as far as they fit.
+func sizesOf(value string, buf *[maxSizes]int) []int {
+	n := 0
+	for i := range len(value) {
+		if !isDigit(value[i]) {
+			continue
+		}
+		if i == 0 || !isDigit(value[i-1]) {
+			if n++; n > len(buf) {
+				return buf[:]
+			}
+		}
+		buf[n-1]++
+	}
+	return buf[:n]
+}
+
+// maxSizes is how many groups of a number are counted.
+const maxSizes = 12
+
+// cardLike reports the layout of a card number.
+func cardLike(value string) bool {
+	var buf [maxSizes]int
+	return cardSizes(sizesOf(value, &buf))
+}
+
+// unlikelyPhone reports what is no telephone number unless a word says so: decimals, years, numbers
+// that count on by one, three and more of one digit, and the North American layout with an area
+// code that none begins with.
+func unlikelyPhone(value string) bool {
+	var buf [maxSizes]int
+	if decimals(value) || countsOn(value) {
+		return true
+	}
+	digit := strings.IndexAny(value, "0123456789")
+	sizes := sizesOf(value, &buf)
+	singles := 0
+	for _, n := range sizes {
+		if n == 1 {
+			singles++
+		}
+	}
+	if singles > 2 {
+		return true
+	}
+	if len(sizes) == 4 && sizes[0] == 1 && value[digit] == '1' {
+		digit += 1 + strings.IndexAny(value[digit+1:], "0123456789")
+		sizes = sizes[1:]
+	}
+	// 0 is the prefix of a trunk line elsewhere, and parentheses are put around area codes alone.
+	return threeThreeFour(sizes) && value[digit] == '1' && value[0] != '('
+}
+
+// madeUp reports the North American layout with an exchange that none begins with, and no
+// parentheses around the area code.
+func madeUp(value string) bool {
+	var buf [maxSizes]int
+	return threeThreeFour(sizesOf(value, &buf)) && isDigit(value[4]) && value[4] < '2'
+}
+
+// countsOn reports years, or numbers of which each is one more than the one before.
+func countsOn(value string) bool {
+	numbers := numbersOf(value)
+	years, by1 := true, true
+	for i, n := range numbers {
+		years = years && len(n) == 4 && validYear(n)
+		by1 = by1 && (i == 0 || toInt(n) == toInt(numbers[i-1])+1)
+	}
+	return len(numbers) > 1 && (years || by1)
+}
+
+// rangeLike reports two numbers with a dash between, the first less than the second, that are no
+// local number (3-4) and do not begin with the 0 of a trunk line; and numbers that end in a group
+// of one digit.
+func rangeLike(value string) bool {
+	numbers := numbersOf(value)
+	last := len(numbers) - 1
+	if last > 0 && len(numbers[last]) == 1 {
+		return true
+	}
+	if last != 1 || !strings.Contains(value, "-") || value[0] == '0' || value[0] == '(' {
+		return false
+	}
+	a, b := numbers[0], numbers[1]
+	local := len(a) == 3 && len(b) == 4
+	return !local && b[0] != '0' && (len(a) < len(b) || len(a) == len(b) && a < b)
+}
+
+// numbersOf returns the groups of digits of value that are short enough to be counted with.
+func numbersOf(value string) []string {
+	numbers := strings.FieldsFunc(value, func(r rune) bool { return r < '0' || r > '9' })
+	return slices.DeleteFunc(numbers, func(n string) bool { return len(n) > maxPhone })
 }
 
 // trunk reports a number in one piece that begins with the prefix of a trunk line, and that the
@@ -192,7 +334,9 @@ func (s *scanner) startsLine(i int) bool { return i == 0 || s.text[i-1] == '\n' 
 
 // nameInContext judges a name. A word of code is none, and in a machine's line a name needs its
 // key, or is a full one that the model is sure of.
-func (s *scanner) nameInContext(p *Span, machine bool) bool { //nolint:revive // it says where the span is
+//
+//nolint:revive // machine says where the span is
+func (s *scanner) nameInContext(p *Span, machine bool) bool {
 	code := s.inCode(p, machine) || s.partOfWord(p)
 	if !code && !machine || s.keyed(p.Start, p.Type) {
 		return true
@@ -249,7 +393,11 @@ func (s *scanner) inCode(p *Span, machine bool) bool { //nolint:revive // it say
 		a, b := s.tokenAt(i)
 		token := s.text[a:b]
 		switch {
-		case strings.Contains(token, "://") || isMailLike(strings.Trim(token, "<>(),;")):
+		case strings.Contains(token, "://"):
+			if k := strings.Index(token, "://"); i > a+k { // what is found in it stands by itself
+				return true
+			}
+		case isMailLike(strings.Trim(token, "<>(),;")):
 		case p.Type == Organization && !machine && namesCompany(token):
 		case !machine && (isHandle(token) || strings.HasSuffix(s.text[:a], "@ ")):
 		case marked(token, s.text[max(a, p.Start):min(b, p.End)]):
@@ -264,7 +412,7 @@ func (s *scanner) inCode(p *Span, machine bool) bool { //nolint:revive // it say
 // or an @.
 func (s *scanner) partOfWord(p *Span) bool {
 	value := s.text[p.Start:p.End]
-	if value != fold(value) || p.Score >= sureName {
+	if value != fold(value) || p.Score >= sureName && p.Type != Title {
 		return false
 	}
 	before, after := s.byteAt(p.Start-1), s.byteAt(p.End)
@@ -412,10 +560,12 @@ func endsInStreet(value string) bool {
 	if digits == 0 || words < 2 {
 		return false
 	}
+	n := 0
 	for w := range strings.FieldsSeq(value) {
-		if _, ok := streetWords[fold(strings.Trim(w, ".,"))]; ok || streetLike(w) {
-			return true
+		if _, ok := streetWords[fold(strings.Trim(w, ".,"))]; ok && n > 1 || !ok && streetLike(w) {
+			return true // 2022 Square is a year and a company
 		}
+		n++
 	}
 	return false
 }

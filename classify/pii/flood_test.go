@@ -1,0 +1,213 @@
+package pii
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"signalbox/internal/testkit"
+)
+
+// floods are prompts full of one kind of value, or of what looks like one.
+func floods(size int) map[string]string {
+	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }
+	return map[string]string{
+		"mail":                 fill("jo.doe@brightfield.com "),
+		"short mail":           fill("a@b.co,"),
+		"IPv4":                 fill("92.127.194.23 "),
+		"IPv6":                 fill("2a00:1450::2e\n"),
+		"phones with +":        fill("+44 20 7946 0958\n"),
+		"phones":               fill("415-555-0132 "),
+		"phones with spaces":   fill("415 555 0132 "),
+		"phones in brackets":   fill("(415) 555-0132 "),
+		"fours":                fill("4242 "),
+		"fours with dashes":    fill("4242-"),
+		"fours with dots":      fill("4242."),
+		"fours that fail":      fill("4242 4242 4242 4241 "),
+		"fours that are years": fill("2021 "),
+		"cards in one piece":   fill("4242424242424242 "),
+		"a run of digits":      fill("4"),
+		"single digits":        fill("4 "),
+		"digits and spaces":    fill("12 345 6 7890 12345678 1 "),
+		"zeros":                fill("0 "),
+		"accounts":             fill("DE89 3704 0044 0532 0130 00 "),
+		"accounts that fail":   fill("DE89370400440532013001 "),
+		"heads of accounts":    fill("DE89 "),
+		"cued digits":          fill("call 5 card 4242 zip 1 "),
+		"sites":                fill("https://a.brightfield.com/x "),
+		"area codes":           fill("(555) "),
+		"clocks":               fill("12:"),
+		"parentheses":          fill("((1))"),
+	}
+}
+
+// growth tells how much longer f takes on a text four times as long: 4 where the time is linear, 16
+// where it is quadratic. Each time is the least of several.
+func growth(tb testing.TB, f func(size int) func()) float64 {
+	tb.Helper()
+	const size, times = 1 << 16, 3
+	least := func(n int) time.Duration {
+		run, best := f(n), time.Hour
+		for range times {
+			best = min(best, testkit.CPUTime(tb, run))
+		}
+		return best
+	}
+	const noise = 10 * time.Millisecond // the clock of the CPU may tick no faster
+	return float64(least(4*size)) / float64(max(least(size), noise))
+}
+
+// maxGrowth lies between linear and quadratic.
+const maxGrowth = 9
+
+func TestAFloodOfValuesTakesLinearTime(t *testing.T) {
+	for name := range floods(1 << 10) {
+		got := growth(t, func(size int) func() {
+			text := floods(size)[name]
+			return func() { Patterns(text, nil) }
+		})
+		if got > maxGrowth {
+			t.Errorf("%s: four times the text takes %.1f times as long", name, got)
+		}
+	}
+}
+
+// wordTokens calls every word between spaces a value of the kind.
+func wordTokens(tb testing.TB, text, kind string) []Token {
+	tb.Helper()
+	probs := make([]float32, len(bio()))
+	probs[0], probs[slices.Index(bio(), "B-"+kind)] = 0.1, 0.9
+	var toks []Token
+	for i := 0; i < len(text); {
+		end := i
+		for end < len(text) && text[end] != ' ' && end-i < 32 {
+			end++
+		}
+		if end > i {
+			toks = append(toks, Token{i, end, probs})
+		}
+		i = max(end, i+1)
+	}
+	return toks
+}
+
+func TestFusingAFloodTakesLinearTime(t *testing.T) {
+	d := decoder(t)
+	for _, name := range []string{
+		"mail", "IPv4", "phones", "phones with spaces", "fours that fail", "accounts",
+		"single digits", "digits and spaces", "parentheses",
+	} {
+		got := growth(t, func(size int) func() {
+			text := floods(size)[name]
+			patterns, toks := Patterns(text, nil), wordTokens(t, text, PhoneNumber)
+			return func() { d.Fuse(text, patterns, toks, nil) }
+		})
+		if got > maxGrowth {
+			t.Errorf("%s: four times the text takes %.1f times as long", name, got)
+		}
+	}
+}
+
+func TestTrimmingParenthesesTakesLinearTime(t *testing.T) {
+	for _, s := range []string{"(", ")", "().", "a.)"} {
+		got := growth(t, func(size int) func() {
+			text := strings.Repeat(s, size/len(s))
+			return func() { trimSpan(text, PhoneNumber, 0, len(text)) }
+		})
+		if got > maxGrowth {
+			t.Errorf("%q: four times the text takes %.1f times as long", s, got)
+		}
+	}
+}
+
+// countdown is a context that is cancelled when it has been looked at often enough.
+type countdown struct {
+	context.Context
+	left, asked int
+}
+
+func (c *countdown) Err() error {
+	if c.asked++; c.asked > c.left {
+		return context.Canceled
+	}
+	return nil
+}
+
+// checkPatience fails when f, which looks at its context at least looks times, goes on once that is
+// done, or keeps what it has found until then.
+func checkPatience(t *testing.T, looks int, f func(ctx context.Context) (found int, err error)) {
+	t.Helper()
+	all := &countdown{t.Context(), 1 << 30, 0}
+	if n, err := f(all); err != nil || n == 0 || all.asked < looks {
+		t.Fatalf("%d findings, error %v, %d looks, want at least %d", n, err, all.asked, looks)
+	}
+	for _, left := range []int{0, 1, all.asked / 2, all.asked - 1} {
+		ctx := &countdown{t.Context(), left, 0}
+		n, err := f(ctx)
+		if !errors.Is(err, context.Canceled) || n != 0 || ctx.asked != left+1 {
+			t.Errorf("cancelled at %d: %d findings, error %v, %d looks", left, n, err, ctx.asked)
+		}
+	}
+}
+
+func TestNobodyWaitsForPatternsInVain(t *testing.T) {
+	const size = 1 << 18
+	for name, text := range floods(size) {
+		if len(Patterns(text, nil)) == 0 {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			checkPatience(t, len(text)/bytesPerLook, func(ctx context.Context) (int, error) {
+				spans, err := PatternsContext(ctx, text, nil)
+				return len(spans), err
+			})
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	first := []Span{{Type: "X", Start: 3, End: 4}}
+	got, err := PatternsContext(ctx, "a@example.com", first)
+	if !errors.Is(err, context.Canceled) || len(got) != 1 {
+		t.Errorf("%d spans, error %v, want what was there and a cancellation", len(got), err)
+	}
+}
+
+func TestNobodyWaitsForADecoderInVain(t *testing.T) {
+	text, toks := addresses(t, 40_000)
+	patterns, d := Patterns(text, nil), decoder(t)
+	steps := 4 // words are judged, joined, made spans, and these settled
+	checkPatience(t, steps*len(toks)/itemsPerLook, func(ctx context.Context) (int, error) {
+		spans, err := d.FuseContext(ctx, text, patterns, toks, nil)
+		return len(spans), err
+	})
+}
+
+func BenchmarkFloods(b *testing.B) {
+	const size = 1 << 20
+	all := floods(size)
+	names := make([]string, 0, len(all))
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	d := decoder(b)
+	for _, name := range names {
+		text := all[name]
+		b.Run("patterns/"+name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				Patterns(text, nil)
+			}
+		})
+		patterns, toks := Patterns(text, nil), wordTokens(b, text, PhoneNumber)
+		b.Run("fuse/"+name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				d.Fuse(text, patterns, toks, nil)
+			}
+		})
+	}
+}
