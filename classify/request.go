@@ -65,7 +65,7 @@ func (r *request) twins(ctx context.Context) ([]string, error) {
 	return twins, nil
 }
 
-// viewBytes is how much of a segment is normalised, or searched for patterns, between two looks at
+// viewBytes is how much of a segment is normalised between two looks at
 // the context: some 8 ms for the texts that are slowest to normalise.
 const viewBytes = 64 << 10
 

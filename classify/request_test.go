@@ -157,7 +157,7 @@ func TestPersonalDataWherePartsMeetIsFoundOnce(t *testing.T) {
 		}
 		for at := viewBytes - len(data) - 2; at < viewBytes+2; at++ {
 			text := strings.Repeat("a ", at/2) + strings.Repeat(" ", at%2) + data + strings.Repeat(" b", viewBytes)
-			spans, err := patternsOf(t.Context(), text, nil)
+			spans, err := pii.PatternsContext(t.Context(), text, nil)
 			if err != nil || len(spans) != 1 || text[spans[0].Start:spans[0].End] != data[whole[0].Start:whole[0].End] {
 				t.Errorf("%q at %d: %v, error %v", data, at, spans, err)
 			}

@@ -97,7 +97,7 @@ func (p *pass) extentOf(r *read) span {
 func spansOf(ctx context.Context, text string, dec *pii.Decoder,
 	tokens []pii.Token,
 ) ([]pii.Span, error) {
-	patterns, err := patternsOf(ctx, text, nil)
+	patterns, err := pii.PatternsContext(ctx, text, nil)
 	if err != nil || dec == nil {
 		return patterns, err
 	}
@@ -113,33 +113,6 @@ func addSpans(v *signal.Value, segment int, spans []pii.Span) {
 		})
 		note(v, s.Type, s.Score)
 	}
-}
-
-// patternContext is how much text before and behind a part is searched with it: longer than any
-// personal data with the words around it that tell what it is.
-const patternContext = 4 << 10
-
-// patternsOf is pii.Patterns for a text of any size. The context is checked between its parts; each
-// gives the data that begins in it.
-func patternsOf(ctx context.Context, text string, dst []pii.Span) ([]pii.Span, error) {
-	var spans []pii.Span
-	end := 0 // of the last span
-	for from := 0; from < len(text); from += viewBytes {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		to := min(len(text), from+viewBytes)
-		base := max(0, from-patternContext)
-		spans = pii.Patterns(text[base:min(len(text), to+patternContext)], spans[:0])
-		for _, s := range spans {
-			s.Start, s.End = s.Start+base, s.End+base
-			if s.Start < max(from, end) || s.Start >= to {
-				continue
-			}
-			dst, end = append(dst, s), s.End
-		}
-	}
-	return dst, nil
 }
 
 // patternsOnly finds personal data without a model, for configurations that ask for that.

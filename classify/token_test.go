@@ -81,7 +81,7 @@ func TestAnEndedRequestStopsInTheDecoder(t *testing.T) {
 	}
 	ctx := &looks{Context: t.Context()}
 	ctx.left.Store(math.MaxInt32)
-	if _, err := patternsOf(ctx, text, nil); err != nil {
+	if _, err := pii.PatternsContext(ctx, text, nil); err != nil {
 		t.Fatal(err)
 	}
 	patterns := math.MaxInt32 - ctx.left.Load() // looks that the patterns take
