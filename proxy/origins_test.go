@@ -94,13 +94,22 @@ func TestSignalsReadTheOriginsThatRulesAskFor(t *testing.T) {
 		{"tool", "safe"},
 		{"assistant", "forged"},
 		{"system", "default"},
-		{"nobody", "safe"},
 	} {
 		got := b.chat(`{"model":"auto","messages":[` + saidBy(c.role, "Hm. "+attackText) + `,` +
 			saidBy("user", "hi") + `]}`)
 		if route := got.header.Get("X-Signalbox-Route"); route != c.route {
 			t.Errorf("%s: route %q, want %q", c.role, route, c.route)
 		}
+	}
+	anybodys := b.chat(`{"model":"auto","messages":[` + saidBy("user", "hi") +
+		`],"chat_template_kwargs":{"persona":"Hm. ` + attackText + `"}}`)
+	if route := anybodys.header.Get("X-Signalbox-Route"); route != "safe" {
+		t.Errorf("text of anybody: route %q, want safe", route)
+	}
+	nobodys := b.chat(`{"model":"auto","messages":[` + saidBy("nobody", attackText) + `]}`)
+	at := nobodys.error(t).Param
+	if nobodys.status != 400 || at == nil || *at != "messages[0].role" {
+		t.Errorf("a role that the API does not have: %d with %s", nobodys.status, nobodys.body)
 	}
 }
 

@@ -173,6 +173,33 @@ func positions() map[string]func(string) string {
 		"a tool call's arguments": func(s string) string {
 			return body(`"messages":[` + hi + `,{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":` + q(`{"x":`+q(s)+`}`) + `}}]},{"role":"tool","tool_call_id":"c1","content":"ok"}]`)
 		},
+		"the id of a call": func(s string) string {
+			return body(`"messages":[` + hi + `,{"role":"assistant","tool_calls":[{"id":` + q(s) +
+				`,"function":{"name":"f","arguments":"{}"}}]}]`)
+		},
+		"what a result belongs to": func(s string) string {
+			return body(`"messages":[` + hi + `,{"role":"tool","tool_call_id":` + q(s) +
+				`,"content":"ok"}]`)
+		},
+		"short names of parameters": func(s string) string {
+			var names strings.Builder
+			for i, w := range strings.Fields(s) {
+				fmt.Fprintf(&names, `%s:{"minimum":%d},`, q(w), i)
+			}
+			return body(`"messages":[` + hi + `],"tools":[{"type":"function","function":{` +
+				`"name":"f","parameters":{"properties":{` +
+				strings.TrimSuffix(names.String(), ",") + `}}}}]`)
+		},
+		"a name in a document": func(s string) string {
+			return body(`"messages":[` + hi + `],"documents":[{` + q(s) + `:1}]`)
+		},
+		"a part of no known type": func(s string) string {
+			return body(`"messages":[{"role":"user","content":[{"type":"note","note":{"says":` +
+				q(s) + `}}]}]`)
+		},
+		"a member that nobody knows": func(s string) string {
+			return body(`"messages":[` + hi + `],"persona":` + q(s))
+		},
 		"a name": func(s string) string {
 			return body(`"messages":[{"role":"user","name":` + q(s) + `,"content":"Hello"}]`)
 		},

@@ -27,6 +27,11 @@ func from(o signal.Origin, role, text string) signal.Segment {
 	return signal.Segment{Role: role, Text: text, Origin: o}
 }
 
+// short is a text of short strings.
+func short(o signal.Origin, role, text string) signal.Segment {
+	return signal.Segment{Role: role, Text: text, Origin: o, List: true}
+}
+
 func TestParseCompletionReadsEveryFormOfAPrompt(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -82,7 +87,8 @@ func TestParseResponseReadsEveryItem(t *testing.T) {
 			{"type":"file_search_call","id":"i","results":[{"text":"R"}]},
 			{"type":"code_interpreter_call","id":"i","outputs":[{"type":"logs","logs":"L"}]}]}`,
 			signal.Text{LastUser: "u", Segments: []signal.Segment{
-				seg("user", "u"), seg("tool", "M"), seg("tool", "f"), seg("tool", "R"),
+				seg("user", "u"), seg("tool", "M"), seg("tool", "f"),
+				short(signal.OriginData, "tool", "server_label\ns"), seg("tool", "R"),
 				seg("tool", "L"),
 			}},
 		},
@@ -92,7 +98,9 @@ func TestParseResponseReadsEveryItem(t *testing.T) {
 			{"type":"function_call_output","call_id":"c","output":"42"},
 			{"output":[{"type":"input_text","text":"43"}],"type":"custom_tool_call_output"}]}`,
 			signal.Text{LastUser: "u", Segments: []signal.Segment{
-				seg("user", "u"), seg("assistant", "f"), seg("assistant", "{}"), seg("tool", "42"), seg("tool", "43"),
+				seg("user", "u"), seg("assistant", "f"), seg("assistant", "{}"),
+				short(signal.OriginModel, "assistant", "c"), seg("tool", "42"),
+				short(signal.OriginData, "tool", "c"), seg("tool", "43"),
 			}},
 		},
 		{
@@ -106,14 +114,19 @@ func TestParseResponseReadsEveryItem(t *testing.T) {
 		{
 			"tools, a schema and a stored prompt", `{"model":"m","tools":[{"type":"function","name":"f","description":"T"}],
 			"text":{"format":{"type":"json_schema","schema":{"description":"S"}}},"prompt":{"id":"p","variables":{"x":"V"}}}`,
-			signal.Text{LastUser: "V", Segments: []signal.Segment{from(signal.OriginInstructions,
-				"tool", "T"), from(signal.OriginInstructions, "tool", "S"), seg("user", "V")}},
+			signal.Text{LastUser: "V", Segments: []signal.Segment{
+				from(signal.OriginInstructions, "tool", "T"),
+				short(signal.OriginInstructions, "tool", "f"),
+				from(signal.OriginInstructions, "tool", "S"), seg("user", "V"),
+				short(signal.OriginUser, "user", "x"),
+			}},
 		},
 		{
 			"earlier turns sent along", `{"model":"m","previous_response":{"id":"r","output":[{"content":[{"text":"F"}]}]},
 			"previous_input_messages":[{"role":"user","content":[{"type":"text","text":"E"}]}]}`,
 			signal.Text{Segments: []signal.Segment{
 				from(signal.OriginModel, "tool", "F"),
+				short(signal.OriginModel, "tool", "r"),
 				from(signal.OriginAny, "tool", "E"),
 			}},
 		},

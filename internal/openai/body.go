@@ -52,29 +52,22 @@ func (p *chatParser) bodyField() (err error) {
 	case "prompt", "input", "messages":
 		return p.input()
 	case "query":
-		return p.texts(p.looseText(roleUser, signal.OriginUser))
+		return p.as(roleUser, signal.OriginUser).texts()
 	case "documents":
-		return p.texts(p.looseText(roleTool, signal.OriginData))
+		return p.as(roleTool, signal.OriginData).texts()
 	case "instructions":
-		return p.harvest(p.looseText(roleSystem, signal.OriginInstructions))
+		return p.as(roleSystem, signal.OriginInstructions).harvest()
 	default:
-		return p.other(bodyNames)
+		return p.otherField(bodyNames)
 	}
 	return err
-}
-
-// looseText returns what keeps a text that belongs to no message.
-func (p *chatParser) looseText(role string, from signal.Origin) func(string) {
-	return func(t string) {
-		p.req.loose = append(p.req.loose, text{role: role, origin: from, text: t})
-	}
 }
 
 // input reads a text, a list of texts, token ids or items, or null.
 func (p *chatParser) input() error {
 	switch p.kind() {
 	case '"':
-		return p.harvest(p.looseText(roleUser, signal.OriginUser))
+		return p.as(roleUser, signal.OriginUser).harvest()
 	case 'n':
 		return p.skip()
 	case '[':
@@ -84,7 +77,7 @@ func (p *chatParser) input() error {
 	return p.elements(func() error {
 		switch p.kind() {
 		case '"':
-			return p.harvest(p.looseText(roleUser, signal.OriginUser))
+			return p.as(roleUser, signal.OriginUser).harvest()
 		case '{':
 			return p.item()
 		default:
@@ -101,10 +94,11 @@ func (p *chatParser) item() error {
 	}
 	role, implied := "", roleUser
 	first := len(p.req.loose)
+	p.as(roleUser, signal.OriginUser)
 	err := p.members(func() (err error) {
 		switch string(p.name) {
 		case "role":
-			role, err = p.role()
+			role, err = p.oneRole()
 			return err
 		case "arguments": // a call
 			implied = roleAssistant
@@ -116,6 +110,7 @@ func (p *chatParser) item() error {
 	if err != nil {
 		return err
 	}
+	p.keepShort()
 	if role == "" {
 		role = implied
 	}
@@ -126,7 +121,6 @@ func (p *chatParser) item() error {
 }
 
 func (p *chatParser) itemField() error {
-	keep := p.looseText(roleUser, signal.OriginUser)
 	switch name := string(p.name); {
 	case name == "content":
 		var m Message
@@ -134,11 +128,11 @@ func (p *chatParser) itemField() error {
 			return err
 		}
 		if m.Text != "" {
-			keep(m.Text)
+			p.keep(m.Text)
 		}
 		return nil
 	case slices.Contains(itemTexts, name), isTextField(name):
-		return p.harvest(keep)
+		return p.harvest()
 	default:
 		return p.other(itemNames)
 	}

@@ -18,10 +18,17 @@ func TestParseBodyReadsTheTextsOfOtherEndpoints(t *testing.T) {
 		{"several inputs", `{"model":"m","input":["P","Q"]}`, signal.Text{LastUser: "Q", Segments: []signal.Segment{seg("user", "P"), seg("user", "Q")}}, false},
 		{"token ids", `{"model":"m","prompt":[1,2]}`, signal.Text{Segments: []signal.Segment{}}, true},
 		{"lists of token ids", `{"model":"m","input":[[1],[2]]}`, signal.Text{Segments: []signal.Segment{}}, true},
-		{"no text at all", `{"model":"m","input":null,"voice":"v"}`, signal.Text{Segments: []signal.Segment{}}, false},
+		{
+			"no text at all", `{"model":"m","input":null,"voice":"alloy"}`,
+			signal.Text{Segments: []signal.Segment{}},
+			false,
+		},
 		{
 			"texts to rank", `{"model":"m","query":"q","documents":["a",{"text":"b","id":"1"}]}`,
-			signal.Text{LastUser: "q", Segments: []signal.Segment{seg("user", "q"), seg("tool", "a"), seg("tool", "b")}},
+			signal.Text{LastUser: "q", Segments: []signal.Segment{
+				seg("user", "q"), seg("tool", "a"), seg("tool", "b"),
+				short(signal.OriginData, "tool", "1"),
+			}},
 			false,
 		},
 		{

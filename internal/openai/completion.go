@@ -10,7 +10,9 @@ import (
 //
 //nolint:gochecknoglobals // constant table
 var completionNames = []string{
-	"model", "prompt", "prompt_embeds", "suffix", "echo", "n", "max_tokens", "stream", "stream_options", "response_format", "signalbox",
+	"model", "prompt", "prompt_embeds", "suffix", "echo", "n", "max_tokens", "stream",
+	"stream_options", "response_format", "structured_outputs", "guided_json", "guided_regex",
+	"guided_choice", "guided_grammar", "signalbox",
 }
 
 // ParseCompletion reads the body of a completion that is no chat. Each prompt is a message of role user
@@ -52,12 +54,13 @@ func (p *chatParser) completionField() (err error) {
 		r.Stream, err = p.boolOrNull()
 	case "stream_options":
 		return p.streamOptions()
-	case "response_format":
-		return p.descriptions()
+	case "response_format", "structured_outputs", "guided_json", "guided_regex", "guided_choice",
+		"guided_grammar":
+		return p.as(roleTool, signal.OriginInstructions).anything()
 	case "signalbox":
 		return p.extras()
 	default:
-		return p.other(completionNames)
+		return p.otherField(completionNames)
 	}
 	return err
 }
@@ -66,7 +69,7 @@ func (p *chatParser) completionField() (err error) {
 func (p *chatParser) suffix() error {
 	text, err := p.strOrNull()
 	if err == nil && text != "" {
-		p.looseText(roleUser, signal.OriginUser)(text)
+		p.as(roleUser, signal.OriginUser).keep(text)
 	}
 	return err
 }

@@ -12,5 +12,6 @@
 // client sent them.
 //
 // The package has no goroutines and no state. It judges syntax and the types of what it reads, not
-// policy, and what it does not read it does not judge.
+// policy. What it does not know it keeps as text (read.go), since a model may read it; what it
+// skips is listed (exempt.go).
 package openai

@@ -20,14 +20,18 @@ const (
 //nolint:gochecknoglobals // constant tables
 var (
 	chatNames = []string{
-		"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "reasoning_effort",
-		"chat_template", "chat_template_kwargs", "tools", "functions", "response_format", "prediction", "documents", "signalbox",
+		"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens",
+		"reasoning_effort", "chat_template", "chat_template_kwargs", "tools",
+		"functions", "tool_choice", "function_call", "response_format", "prediction", "documents",
+		"web_search_options", "structured_outputs", "guided_json", "guided_regex", "guided_choice",
+		"guided_grammar", "signalbox",
 	}
 	messageNames = []string{
-		"role", "content", "name", "tool_calls", "function_call", "refusal", "reasoning", "reasoning_content", "thinking",
+		"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "tools",
+		"refusal", "reasoning", "reasoning_content", "thinking",
 	}
 	partNames          = []string{"type", "text", "refusal", "thinking", "reasoning", "image_url"}
-	toolCallNames      = []string{"function", "custom"}
+	toolCallNames      = []string{"id", "type", "function", "custom"}
 	functionNames      = []string{"name", "arguments", "input"}
 	streamOptionsNames = []string{"include_usage"}
 )
@@ -42,6 +46,12 @@ type chatParser struct {
 	req   *Request
 	parts int    // content parts and further texts so far
 	text  []byte // the text of the content being read; reused
+
+	// Whose the texts are that are kept: of the message being read, or else of a role and an
+	// origin.
+	inMessage bool
+	role      string
+	origin    signal.Origin
 }
 
 func newParser(api API, raw []byte, l Limits) chatParser {
@@ -82,9 +92,11 @@ func (p *chatParser) body(field func(*chatParser) error) error {
 		}
 		p.kind() // moves on to the value
 		start := p.start()
+		p.as(roleTool, signal.OriginAny)
 		if err := field(p); err != nil {
 			return err
 		}
+		p.keepShort()
 		p.req.members = append(p.req.members, member{name: name, value: Span{start, p.end()}})
 	}
 	if err := p.finish(); err != nil {
@@ -113,25 +125,45 @@ func (p *chatParser) field() (err error) {
 	case "max_completion_tokens":
 		r.MaxCompletionTokens, err = p.intOrNull()
 	case "reasoning_effort":
-		r.ReasoningEffort, err = p.strOrNull()
+		r.ReasoningEffort, err = p.effort()
+	default:
+		return p.chatText()
+	}
+	return err
+}
+
+// chatText reads the value of a member of the body that may hold text for the model.
+func (p *chatParser) chatText() (err error) {
+	switch string(p.name) {
 	case "chat_template_kwargs":
-		r.ChatTemplateKwargs, err = p.templateArguments()
+		p.req.ChatTemplateKwargs, err = p.templateArguments()
+		return err
 	case "tools", "functions":
 		return p.tools()
 	case "documents":
-		return p.harvest(p.looseText(roleTool, signal.OriginData))
+		return p.as(roleTool, signal.OriginData).harvest()
 	case "prediction":
-		return p.harvest(p.looseText(roleTool, signal.OriginUser))
+		return p.as(roleTool, signal.OriginUser).harvest()
 	case "chat_template":
-		return p.harvest(p.looseText(roleTool, signal.OriginInstructions))
-	case "response_format":
-		return p.descriptions()
+		return p.as(roleTool, signal.OriginInstructions).harvest()
+	case "response_format", "tool_choice", "function_call", "web_search_options",
+		"structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar":
+		return p.as(roleTool, signal.OriginInstructions).anything()
 	case "signalbox":
 		return p.extras()
 	default:
-		return p.other(chatNames)
+		return p.otherField(chatNames)
 	}
-	return err
+}
+
+// effort reads a word for how much a model is to think. Some templates put any word into the
+// prompt.
+func (p *chatParser) effort() (string, error) {
+	effort, err := p.strOrNull()
+	if err == nil {
+		err = p.short([]byte(effort))
+	}
+	return effort, err
 }
 
 func (p *chatParser) model() (string, error) {
@@ -165,14 +197,6 @@ func (p *chatParser) oneMember(names []string, read func() error) error {
 	})
 }
 
-// other passes over the value of a member that is not one of names.
-func (p *chatParser) other(names []string) error {
-	if err := p.fold(names); err != nil {
-		return err
-	}
-	return p.skip()
-}
-
 // templateArguments reads chat_template_kwargs and keeps the strings in it: a template may put any of
 // them into the prompt, nobody here knows where.
 func (p *chatParser) templateArguments() (Span, error) {
@@ -183,10 +207,11 @@ func (p *chatParser) templateArguments() (Span, error) {
 		return Span{}, p.mistyped("an object or null")
 	}
 	start := p.start()
-	err := p.harvest(p.looseText(roleTool, signal.OriginAny))
+	err := p.as(roleTool, signal.OriginAny).harvest()
 	return Span{start, p.end()}, err
 }
 
+// tools reads definitions of tools, which chat templates put into the prompt.
 func (p *chatParser) tools() error {
 	if p.null() {
 		return nil
@@ -194,56 +219,12 @@ func (p *chatParser) tools() error {
 	if p.kind() != '[' {
 		return p.mistyped("a list or null")
 	}
+	p.as(roleTool, signal.OriginInstructions)
 	return p.elements(func() error {
 		p.req.HasTools = true
-		return p.descriptions()
+		return p.anything()
 	})
 }
-
-// descriptions passes over a value and keeps the strings in it that are named "description", and all others that are too long for a
-// name, be they a title, a default or a name: chat templates put tools and schemas into the prompt.
-func (p *chatParser) descriptions() error {
-	switch p.kind() {
-	case '[':
-		return p.elements(p.descriptions)
-	case '{':
-		return p.members(func() error {
-			if string(p.name) == "description" && p.kind() == '"' {
-				return p.harvest(p.looseText(roleTool, signal.OriginInstructions))
-			}
-			if len(p.name) > longestName {
-				if err := p.longText(string(p.name)); err != nil {
-					return err
-				}
-			}
-			return p.descriptions()
-		})
-	case '"':
-		quoted, err := p.dec.ReadValue()
-		if err != nil || len(quoted) <= longestName+len(`""`) {
-			return err
-		}
-		return p.longText(p.unquote(quoted))
-	default:
-		return p.skip()
-	}
-}
-
-// longText keeps a string of a tool or a schema that is too long for a name.
-func (p *chatParser) longText(t string) error {
-	if len(t) <= longestName {
-		return nil
-	}
-	if p.parts++; p.parts > p.limits.MaxParts {
-		return p.invalid("holds more than %d long texts", p.limits.MaxParts)
-	}
-	p.looseText(roleTool, signal.OriginInstructions)(t)
-	return nil
-}
-
-// longestName is up to how many bytes a string of a tool or a schema is a name: of a field, a choice, a type. Each text that is read costs a
-// part of a pass, and schemas made by programs have a title for every field.
-const longestName = 32
 
 func (p *chatParser) messages() error {
 	if p.kind() != '[' {
@@ -286,7 +267,10 @@ func (p *chatParser) newMessage(field func(m *Message) error) (*Message, error) 
 	start := p.start()
 	p.req.Messages = append(p.req.Messages, Message{})
 	m := &p.req.Messages[len(p.req.Messages)-1]
+	p.inMessage = true
 	err := p.members(func() error { return field(m) })
+	p.keepShort()
+	p.inMessage = false
 	m.Span = Span{start, p.end()}
 	return m, err
 }
@@ -301,7 +285,7 @@ func (p *chatParser) noteRole(m *Message) {
 func (p *chatParser) messageField(m *Message) (err error) {
 	switch string(p.name) {
 	case "role":
-		m.Role, err = p.role()
+		m.Role, err = p.oneRole()
 	case "content":
 		return p.content(m)
 	case "name":
@@ -310,21 +294,22 @@ func (p *chatParser) messageField(m *Message) (err error) {
 		return p.toolCalls()
 	case "function_call":
 		return p.function()
+	case "tool_call_id", "tools": // tools of a developer's message
+		return p.anything()
 	case "refusal", "reasoning", "reasoning_content", "thinking":
-		return p.harvest(p.messageText)
+		return p.harvest()
 	default:
 		return p.other(messageNames)
 	}
 	return err
 }
 
-// messageText keeps a text that belongs to the message being read.
-func (p *chatParser) messageText(t string) {
-	p.req.texts = append(p.req.texts, text{message: len(p.req.Messages) - 1, text: t})
-}
+// knownRoles names the roles, for errors.
+const knownRoles = "must be one of system, developer, user, assistant, tool, function"
 
-// role reads a role. The usual ones need no memory.
-func (p *chatParser) role() (string, error) {
+// oneRole reads a role. Others than those of the API are refused: templates put a role into the
+// prompt as it is, and some take one that they do not know for one that they do.
+func (p *chatParser) oneRole() (string, error) {
 	if p.kind() != '"' {
 		return "", p.mistyped("a string")
 	}
@@ -345,9 +330,12 @@ func (p *chatParser) role() (string, error) {
 		return roleTool, nil
 	case roleFunction:
 		return roleFunction, nil
-	default:
-		return p.unquote(quoted), nil
 	}
+	switch role := p.unquote(quoted); role { // one that is spelled with escapes
+	case roleUser, roleAssistant, roleSystem, roleDeveloper, roleTool, roleFunction:
+		return role, nil
+	}
+	return "", p.invalid(knownRoles)
 }
 
 func (p *chatParser) content(m *Message) error {
@@ -411,6 +399,8 @@ func (p *chatParser) toolCall() error {
 	}
 	return p.members(func() error {
 		switch string(p.name) {
+		case "id", "type":
+			return p.anything()
 		case "function", "custom":
 			return p.function()
 		default:
@@ -429,32 +419,11 @@ func (p *chatParser) function() error {
 	return p.members(func() error {
 		switch string(p.name) {
 		case "name", "arguments", "input":
-			return p.harvest(p.messageText)
+			return p.harvest()
 		default:
 			return p.other(functionNames)
 		}
 	})
-}
-
-// harvest passes over a value and hands every string in it that is not a name to keep.
-func (p *chatParser) harvest(keep func(string)) error {
-	switch p.kind() {
-	case '"':
-		if err := p.countPart(); err != nil {
-			return err
-		}
-		t, err := p.str()
-		if err == nil && t != "" {
-			keep(t)
-		}
-		return err
-	case '[':
-		return p.elements(func() error { return p.harvest(keep) })
-	case '{':
-		return p.members(func() error { return p.harvest(keep) })
-	default:
-		return p.skip()
-	}
 }
 
 // part tells what one element of a content list holds.
@@ -476,9 +445,15 @@ func (p *chatParser) part() (part, error) {
 		case name == "type":
 			kind, err := p.strOrNull()
 			out.see(kind)
+			if err == nil {
+				err = p.short([]byte(kind))
+			}
 			return err
 		case isTextField(name):
 			return p.partText()
+		case isMedium(name):
+			out.see(name)
+			return p.medium()
 		default:
 			out.see(name)
 			return p.other(partNames)

@@ -193,7 +193,7 @@ func TestPatchChangesOnlyWhatItIsTold(t *testing.T) {
 		},
 		{
 			"last messages go, what was inserted around them stays in order",
-			message(one + ` , {"role":"a"} , {"role":"b"}`),
+			message(one + ` , {"role":"tool"} , {"role":"user"}`),
 			func(p *Patch) {
 				p.InsertMessage(3, "z", "end")
 				p.InsertMessage(2, "y", "between")
@@ -204,13 +204,13 @@ func TestPatchChangesOnlyWhatItIsTold(t *testing.T) {
 		},
 		{
 			"message in the middle goes, whatever else was asked for it",
-			message(one + `,{"role":"a"},` + one),
+			message(one + `,{"role":"tool"},` + one),
 			func(p *Patch) { p.PrependToMessageText(1, "x"); p.DeleteMessage(1); p.ReplaceMessageText(1, "y") },
 			message(one + `,` + one),
 		},
 		{
 			"every message goes and two come",
-			message(`{"role":"a"}, {"role":"b"}`),
+			message(`{"role":"tool"}, {"role":"user"}`),
 			func(p *Patch) {
 				p.DeleteMessage(0)
 				p.DeleteMessage(1)

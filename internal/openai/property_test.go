@@ -93,7 +93,8 @@ func (w *writer) message() {
 		w.member(fields[i], func() {
 			switch fields[i] {
 			case "role":
-				w.str(rapid.SampledFrom([]string{"user", "system", "assistant", "other"}).Draw(w.t, "role"))
+				roles := []string{"user", "system", "assistant", "tool"}
+				w.str(rapid.SampledFrom(roles).Draw(w.t, "role"))
 			case "content":
 				w.content()
 			default:

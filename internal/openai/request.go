@@ -177,6 +177,7 @@ type text struct {
 	role    string        // of a text that belongs to no message
 	origin  signal.Origin // of a text that belongs to no message
 	text    string
+	list    bool // several short strings, one a line
 }
 
 // Extras is the body object "signalbox", which is addressed to the proxy and never forwarded.
@@ -212,18 +213,22 @@ type SaveContext struct {
 	TTL  time.Duration // 0 means the default of the store
 }
 
-// Text returns the request's texts for the extractors: contents of all roles, names, tool calls
-// with their arguments, reasoning and refusals of earlier turns, and retrieved documents (as role
-// tool, since like tool results they are data from elsewhere), and what else a chat template or a
-// client may put into the prompt: descriptions of tools and schemas, prediction, chat_template and
-// the strings in chat_template_kwargs. Instructions come first. The last word of the user is that
-// of a message where there is one.
+// Text returns the request's texts for the extractors: every string and every name of a member of
+// the body but for those that no model reads as text (see docs/security.md), and words of the API.
+// They are contents of all roles, names, tool calls with their arguments and ids, reasoning and
+// refusals of earlier turns, retrieved documents (as role tool, since like tool results they are
+// data from elsewhere), tools and schemas, prediction, chat_template, chat_template_kwargs, and
+// whatever else a body holds that nobody here knows. Instructions come first. The last word of the
+// user is that of a message where there is one.
+//
+// Short strings and names outside of contents are one segment for each message, or for each member
+// of the body, a line each: Segment.List tells.
 //
 // A text of a message, its names and calls included, has the origin of the message's role. Outside
-// of messages, descriptions, schemas, chat_template and instructions are instructions; prompts,
-// queries, inputs, suffixes and predictions the user's; documents are data; previous_response is
-// the model's. Texts under a role that the API does not know, of chat_template_kwargs and of
-// previous_input_messages may be anybody's: OriginAny.
+// of messages, tools, schemas, chat_template and instructions are instructions; prompts, queries,
+// inputs, suffixes and predictions the user's; documents are data; previous_response is the
+// model's. Texts of chat_template_kwargs, of previous_input_messages and of members that the API
+// does not have may be anybody's: OriginAny.
 func (r *Request) Text() signal.Text {
 	out := signal.Text{Segments: make([]signal.Segment, 0, len(r.Messages)+len(r.texts)+len(r.loose)+1)}
 	if r.Instructions != "" {
@@ -252,27 +257,25 @@ func (r *Request) Text() signal.Text {
 			})
 		}
 		for ; next < len(r.texts) && r.texts[next].message == i; next++ {
+			t := &r.texts[next]
 			out.Segments = append(out.Segments, signal.Segment{
-				Role: m.Role,
-				Text: r.texts[next].text, Origin: from,
+				Role: m.Role, Text: t.text, Origin: from, List: t.list,
 			})
 		}
 	}
 	for i := range r.loose {
 		t := &r.loose[i]
-		if t.role == roleUser && !spoke {
+		if t.role == roleUser && !spoke && !t.list {
 			out.LastUser = t.text
 		}
 		out.Segments = append(out.Segments, signal.Segment{
-			Role: t.role, Text: t.text,
-			Origin: t.origin,
+			Role: t.role, Text: t.text, Origin: t.origin, List: t.list,
 		})
 	}
 	return out
 }
 
-// originOf is where the texts of a message of a role come from: OriginAny for a role that the API
-// does not know.
+// originOf is where the texts of a message of a role come from.
 func originOf(role string) signal.Origin {
 	switch role {
 	case roleSystem, roleDeveloper:

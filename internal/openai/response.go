@@ -1,18 +1,25 @@
 package openai
 
-import "signalbox/internal/signal"
+import (
+	"slices"
+
+	"signalbox/internal/signal"
+)
 
 // The names that ParseResponse reads, for the check of case variants.
 //
 //nolint:gochecknoglobals // constant tables
 var (
 	responseNames = []string{
-		"model", "input", "instructions", "max_output_tokens", "reasoning", "stream", "stream_options", "text", "tools", "prompt", "conversation",
+		"model", "input", "instructions", "max_output_tokens", "reasoning", "stream",
+		"stream_options", "text", "tools", "tool_choice", "prompt", "conversation",
 		"previous_response_id", "previous_response", "previous_input_messages", "chat_template_kwargs", "signalbox",
 	}
 	responseItemNames = []string{
-		"type", "role", "content", "output", "name", "arguments", "input", "summary", "code", "action", "queries", "results", "outputs", "tools", "error",
+		"type", "role", "content", "output", "name", "arguments", "input", "summary", "code",
+		"action", "queries", "results", "result", "outputs", "tools", "error", "call_id",
 	}
+	promptNames    = []string{"id", "version", "variables"}
 	reasoningNames = []string{"effort"}
 )
 
@@ -64,31 +71,50 @@ func (p *chatParser) responseField() (err error) {
 		r.Stream, err = p.boolOrNull()
 	case "stream_options":
 		return p.objectOrNull()
-	case "text":
-		return p.descriptions()
+	case "text", "tool_choice":
+		return p.as(roleTool, signal.OriginInstructions).anything()
 	case "tools":
 		return p.tools()
-	case "prompt": // a stored one; its variables are of the user
-		return p.texts(p.looseText(roleUser, signal.OriginUser))
+	case "prompt":
+		return p.storedPrompt()
 	case "previous_response": // of vLLM: an earlier turn, sent along
-		return p.texts(p.looseText(roleTool, signal.OriginModel))
+		return p.as(roleTool, signal.OriginModel).texts()
 	case "previous_input_messages": // of vLLM: earlier turns of anybody
-		return p.texts(p.looseText(roleTool, signal.OriginAny))
+		return p.as(roleTool, signal.OriginAny).texts()
 	case "chat_template_kwargs":
 		r.ChatTemplateKwargs, err = p.templateArguments()
 	case "signalbox":
 		return p.extras()
 	default:
-		return p.other(responseNames)
+		return p.otherField(responseNames)
 	}
 	return err
+}
+
+// storedPrompt reads the name of a prompt that the server keeps, and its variables, which are of
+// the user.
+func (p *chatParser) storedPrompt() error {
+	p.as(roleUser, signal.OriginUser)
+	if p.kind() != '{' {
+		return p.texts()
+	}
+	return p.members(func() error {
+		switch name := string(p.name); {
+		case name == "variables":
+			return p.texts()
+		case exempt(inPrompt, name):
+			return p.skip()
+		default:
+			return p.other(promptNames)
+		}
+	})
 }
 
 func (p *chatParser) objectOrNull() error {
 	if kind := p.kind(); kind != '{' && kind != 'n' {
 		return p.mistyped("an object or null")
 	}
-	return p.skip()
+	return p.anything()
 }
 
 func (p *chatParser) instructions() (err error) {
@@ -101,7 +127,7 @@ func (p *chatParser) instructions() (err error) {
 
 func (p *chatParser) reasoning() error {
 	return p.oneMember(reasoningNames, func() (err error) {
-		p.req.ReasoningEffort, err = p.strOrNull()
+		p.req.ReasoningEffort, err = p.effort()
 		return err
 	})
 }
@@ -122,16 +148,27 @@ func (p *chatParser) responseInput() error {
 
 // responseItem reads a message, a call, what a call gave, or whatever else an input may hold.
 func (p *chatParser) responseItem() error {
-	kind := ""
+	kind, result := "", Span{} // of result: the texts that came from it
 	m, err := p.newMessage(func(m *Message) (err error) {
-		if string(p.name) == "type" {
-			kind, err = p.strOrNull()
+		switch string(p.name) {
+		case "type":
+			if kind, err = p.strOrNull(); err == nil {
+				err = p.short([]byte(kind))
+			}
+			return err
+		case "result":
+			result.Start = len(p.req.texts)
+			err = p.texts()
+			result.End = len(p.req.texts)
 			return err
 		}
 		return p.responseItemField(m)
 	})
 	if err != nil {
 		return err
+	}
+	if kind == "image_generation_call" { // the result is a picture
+		p.req.texts = slices.Delete(p.req.texts, result.Start, result.End)
 	}
 	if m.Role == "" {
 		m.Role = impliedRole(kind)
@@ -141,17 +178,23 @@ func (p *chatParser) responseItem() error {
 }
 
 func (p *chatParser) responseItemField(m *Message) (err error) {
-	switch string(p.name) {
+	switch name := string(p.name); name {
 	case "role":
-		m.Role, err = p.role()
+		m.Role, err = p.oneRole()
 	case "content", "output":
 		if kind := p.kind(); m.Content.Present() || kind == '{' {
-			return p.texts(p.messageText)
+			return p.texts()
 		}
 		return p.content(m)
-	case "name", "arguments", "input", "summary", "code", "action", "queries", "results", "outputs", "tools", "error":
-		return p.texts(p.messageText)
+	case "name", "arguments", "input", "summary", "code", "action", "queries", "results", "outputs",
+		"error":
+		return p.texts()
+	case "tools", "call_id":
+		return p.anything()
 	default:
+		if exempt(inItem, name) {
+			return p.skip()
+		}
 		return p.other(responseItemNames)
 	}
 	return err
@@ -170,31 +213,4 @@ func impliedRole(kind string) string {
 		return roleTool
 	}
 	return roleAssistant
-}
-
-// texts passes over a value and hands every string in it to keep, but for what steers the API and for
-// images, files and what is encrypted.
-func (p *chatParser) texts(keep func(string)) error {
-	switch p.kind() {
-	case '[':
-		return p.elements(func() error { return p.texts(keep) })
-	case '{':
-		return p.members(func() error {
-			if isNoText(p.name) {
-				return p.skip()
-			}
-			return p.texts(keep)
-		})
-	default:
-		return p.harvest(keep)
-	}
-}
-
-// isNoText reports whether a member of an item holds a string that no model reads as text.
-func isNoText(name []byte) bool {
-	switch string(name) {
-	case "type", "id", "call_id", "status", "role", "image_url", "file_data", "file_id", "file_url", "url", "data", "encrypted_content":
-		return true
-	}
-	return false
 }

@@ -31,6 +31,7 @@ type scratch struct {
 	body bytes.Buffer // that dec reads
 	name []byte       // the last member name, decoded; reused
 	buf  []byte       // the last string with escapes, decoded; reused
+	list []byte       // short strings that are read together, a line each; reused
 }
 
 // maxScratch bounds the bodies whose scratch is kept: what is kept holds the names of their objects.
@@ -45,6 +46,7 @@ func newScanner(raw []byte, l Limits) scanner {
 	// The decoder reads straight from a bytes.Buffer, so its offsets are offsets into raw.
 	s.body = *bytes.NewBuffer(raw)
 	s.dec.Reset(&s.body)
+	s.list = s.list[:0] // the last body may have been given up in the middle
 	return scanner{scratch: s, raw: raw, limits: l}
 }
 

@@ -277,6 +277,7 @@ type Segment struct {
 	Role   string // system, developer, user, assistant, tool, function
 	Text   string
 	Origin Origin
+	List   bool // Text is several short strings of the request, such as names and ids, one a line
 }
 
 // Origin tells where a piece of text comes from. Signals about attacks read some origins only.

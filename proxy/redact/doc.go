@@ -1,14 +1,14 @@
 // Package redact keeps personal data from a model server: it replaces what was found in a request by
 // placeholders such as [EMAIL_1], and puts the values back where an answer names them.
 //
-// Hide makes the body that may be sent and the Vault of its placeholders. Every string of the body that
-// is a text of the request is rewritten, and every other mention of the same values with it, whoever
-// said it and wherever it stands: other turns, tool results, arguments of calls, names, metadata. All
-// other bytes stay as they were. Hide either succeeds for every span or fails; a body that could not be
-// rewritten whole is never returned.
+// Hide makes the body that may be sent and the Vault of its placeholders. Every string of the body
+// that is a text of the request is rewritten, and every other mention of the same values with it,
+// whoever said it and wherever it stands: other turns, tool results, arguments and ids of calls,
+// names of members, metadata. All other bytes stay as they were. Hide either succeeds for every
+// span or fails; a body that could not be rewritten whole is never returned.
 //
-// What it cannot see stays: values inside images and files, in the names of JSON members, in JSON
-// numbers, and in encodings such as base64.
+// What it cannot see stays: values inside images and files, in JSON numbers, and in encodings such
+// as base64. So do members by which a server looks something up, and words of the API.
 //
 // Requests are those of chat completions, completions and the Responses API. An answer goes through a Body,
 // when it is one JSON value, or through a Stream, when it is server-sent events. Both take the bytes in any pieces and give back the same text for all of them. A

@@ -92,15 +92,39 @@ func (h *hider) collect(segments []signal.Segment, spans []signal.Span) error {
 		if s.Start < 0 || s.End > len(text) || s.Start >= s.End || !onBoundary(text, s.Start) || !onBoundary(text, s.End) {
 			return fmt.Errorf("%w: a span is outside its segment", ErrIncomplete)
 		}
-		f := h.texts[text]
-		if f == nil {
-			f = &found{text: text}
-			h.texts[text] = f
-			h.order = append(h.order, f)
+		if segments[s.Segment].List {
+			h.inLines(text, s)
+			continue
 		}
-		f.add(piece{start: s.Start, end: s.End, kind: s.Type})
+		h.in(text).add(piece{start: s.Start, end: s.End, kind: s.Type})
 	}
 	return nil
+}
+
+// in returns what was found in a text.
+func (h *hider) in(text string) *found {
+	f := h.texts[text]
+	if f == nil {
+		f = &found{text: text}
+		h.texts[text] = f
+		h.order = append(h.order, f)
+	}
+	return f
+}
+
+// inLines adds a span of a text each of whose lines is a string of its own. One that reaches over
+// several is a value in each of them.
+func (h *hider) inLines(text string, s signal.Span) {
+	for at := strings.LastIndexByte(text[:s.Start], '\n') + 1; at < s.End; {
+		end := len(text)
+		if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
+			end = at + n
+		}
+		if from, to := max(s.Start, at), min(s.End, end); from < to {
+			h.in(text[at:end]).add(piece{start: from - at, end: to - at, kind: s.Type})
+		}
+		at = end + 1
+	}
 }
 
 func onBoundary(text string, i int) bool { return i == len(text) || utf8.RuneStart(text[i]) }
@@ -127,42 +151,47 @@ func (h *hider) rewrite() ([]byte, error) {
 	reserve := func(s *str) {
 		h.keeper.reserve(s.text)
 		h.keeper.vault.json = h.keeper.vault.json || s.asksJSON()
-		if s.name == argumentsName {
+		if s.name == argumentsName && !s.isName {
 			nested[string(s.text)] = true
 		}
 	}
 	if err := walk(h.req.Raw, reserve); err != nil {
 		return nil, err
 	}
-	v := h.keeper.vault
 	for _, f := range h.order {
-		if nested[f.text] {
-			f.unescape()
-		}
-		for i := range f.spans {
-			p := &f.spans[i]
-			value := f.text[p.start:p.end]
-			spoken := value
-			if nested[f.text] {
-				if plain, ok := unquote(value); ok {
-					spoken = plain
-				}
-			}
-			p.secret = h.keeper.keep(p.kind, spoken)
-			if worth(p.kind, value) {
-				v.mentions.add(p.secret, value)
-				v.mentions.add(p.secret, spoken)
-				// As the arguments of a call spell it.
-				v.mentions.add(p.secret, string(quote(spoken)))
-			}
-		}
+		h.name(f, nested[f.text])
 	}
-	v.mentions.ready()
+	h.keeper.vault.mentions.ready()
 	h.mentionedOverParts()
 	if err := walk(h.req.Raw, h.visit); err != nil {
 		return nil, err
 	}
 	return splice(h.req.Raw, h.edits), nil
+}
+
+// name gives each value found in a text its placeholder. nested says that the text is the arguments of
+// a call, which are JSON.
+func (h *hider) name(f *found, nested bool) { //nolint:revive // a fact about the text
+	v := h.keeper.vault
+	if nested {
+		f.unescape()
+	}
+	for i := range f.spans {
+		p := &f.spans[i]
+		value := f.text[p.start:p.end]
+		spoken := value
+		if nested {
+			if plain, ok := unquote(value); ok {
+				spoken = plain
+			}
+		}
+		p.secret = h.keeper.keep(p.kind, spoken)
+		if worth(p.kind, value) {
+			v.mentions.add(p.secret, value)
+			v.mentions.add(p.secret, spoken)
+			v.mentions.add(p.secret, string(quote(spoken))) // as the arguments of a call spell it
+		}
+	}
 }
 
 // unescape moves the ends of spans in a JSON text out of its escapes: a backslash alone would be left
@@ -209,7 +238,7 @@ func (f *found) escapeEnd(i int) int {
 
 // visit rewrites one string of the body.
 func (h *hider) visit(s *str) {
-	if protocol(s) {
+	if stays(s) {
 		return
 	}
 	text := string(s.text)
@@ -220,14 +249,31 @@ func (h *hider) visit(s *str) {
 	}
 }
 
-// protocol reports whether a string steers the API and is no text.
-func protocol(s *str) bool {
-	switch s.name {
-	case "model", "role", "type", "id", "tool_call_id", "call_id", "object", "tool_choice", "reasoning_effort", "service_tier", "detail", "format", "encoding_format",
-		"previous_response_id", "effort", "status", "truncation", "encrypted_content", "file_id":
-		return !s.free
+// stays reports whether a string steers the API and is no text, or must not change for another
+// reason.
+func stays(s *str) bool {
+	switch {
+	case s.isName:
+		return openai.IsWord(s.text) || s.field == "signalbox" ||
+			openai.Stays(s.path[:len(s.path)-1])
+	case openai.Stays(s.path):
+		return true
+	case isMedia(s.name) && bytes.HasPrefix(s.text, []byte("data:")) && len(s.text) > maxLiteral:
+		return true
+	case s.free:
+		return false
 	}
-	return isMedia(s.name) && bytes.HasPrefix(s.text, []byte("data:")) && len(s.text) > maxLiteral
+	switch s.name {
+	case "role":
+		const ofMessage = 3 // messages, its list, role
+		return len(s.path) == ofMessage && (s.field == "messages" || s.field == "input")
+	case "type", "object", "tool_choice", "reasoning_effort", "service_tier", "detail", "format",
+		"encoding_format", "effort", "status", "truncation":
+		return openai.IsWord(s.text)
+	case "data", "file_data", "result":
+		return openai.IsFile(s.text)
+	}
+	return false
 }
 
 // isMedia reports whether a member of this name holds an image, a sound or a file.
@@ -367,7 +413,7 @@ func (h *hider) verify(out *openai.Request) error {
 		}
 	}
 	before, after := h.req.Text().Segments, out.Text().Segments
-	if len(before) < len(after) || len(out.Messages) != len(h.req.Messages) {
+	if texts(before) < texts(after) || len(out.Messages) != len(h.req.Messages) {
 		return fmt.Errorf("%w: the rewritten body has other texts", ErrIncomplete)
 	}
 	for _, s := range after {
@@ -378,22 +424,38 @@ func (h *hider) verify(out *openai.Request) error {
 	return nil
 }
 
+// texts counts the segments that are one text. Of the others there may be more than before, where a
+// word of the API was a value, too.
+func texts(segments []signal.Segment) (n int) {
+	for i := range segments {
+		if !segments[i].List {
+			n++
+		}
+	}
+	return n
+}
+
 // argumentsName is the member that holds the arguments of a call, which are JSON in a string.
 const argumentsName = "arguments"
 
-// str is a string of a body that is no name of a member.
+// str is a string of a body.
 type str struct {
-	start, end int    // in the body, with the quotes
-	text       []byte // decoded; valid during the call
-	name       string // of the nearest member around it
-	field      string // of the body that it is in
-	part       bool   // it is what a content list of a message holds as text
-	free       bool   // around it is a member whose value may be any JSON: its names mean nothing here
+	start, end int      // in the body, with the quotes
+	text       []byte   // decoded; valid during the call
+	name       string   // of the nearest member around it
+	field      string   // of the body that it is in
+	part       bool     // it is what a content list of a message holds as text
+	isName     bool     // it is the name of a member, which the last of path is
+	path       []string // of the member that it is in, "" for each list; valid during the call
+	free       bool     // around it is a member of any JSON: its names mean nothing here
 }
 
 // asksJSON reports whether the string says that the answer's content is to be JSON: response_format of
 // the API, text.format of the Responses API, or guided_json of vLLM.
 func (s *str) asksJSON() bool {
+	if s.isName {
+		return false
+	}
 	switch s.field {
 	case "response_format", "text":
 		return s.name == "type" && bytes.HasPrefix(s.text, []byte("json"))
@@ -401,15 +463,16 @@ func (s *str) asksJSON() bool {
 	return s.field == "guided_json"
 }
 
-// walk calls visit for every string value of a body.
+// walk calls visit for every string of a body, those that are names of members included.
 func walk(raw []byte, visit func(*str)) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	var buf []byte
 	names := make([]string, 1, 16) // by depth, the member being read
+	path := make([]string, 1, 16)  // the same, but empty where a list is read
 	for {
 		tok := dec.PeekKind()
 		depth := dec.StackDepth()
-		names = slices.Grow(names, 1)[:depth+1]
+		names, path = slices.Grow(names, 1)[:depth+1], slices.Grow(path, 1)[:depth+1]
 		if tok != '"' {
 			if _, err := dec.ReadToken(); err != nil {
 				if depth == 0 && errors.Is(err, io.EOF) {
@@ -418,7 +481,7 @@ func walk(raw []byte, visit func(*str)) error {
 				return fmt.Errorf("%w: the body does not parse", ErrIncomplete)
 			}
 			if d := dec.StackDepth(); d > depth {
-				names = append(names, names[depth])
+				names, path = append(names, names[depth]), append(path, "")
 			}
 			continue
 		}
@@ -428,12 +491,18 @@ func walk(raw []byte, visit func(*str)) error {
 		}
 		buf, _ = jsontext.AppendUnquote(buf[:0], quoted) // the decoder has validated it
 		kind, n := dec.StackIndex(depth)
-		if kind == '{' && n%2 == 1 {
+		isName := kind == '{' && n%2 == 1
+		if isName {
 			names[depth] = string(buf)
-			continue
+			path[depth] = names[depth]
 		}
 		end := int(dec.InputOffset())
-		s := str{start: end - len(quoted), end: end, text: buf, name: names[depth], field: names[min(1, depth)], part: isPart(names, depth, kind), free: isFree(names[:depth])}
+		s := str{
+			start: end - len(quoted), end: end, text: buf,
+			name: names[depth], field: names[min(1, depth)],
+			part: !isName && isPart(names, depth, kind), isName: isName, path: path[min(1, depth):],
+			free: isFree(names[:depth]),
+		}
 		visit(&s)
 	}
 }

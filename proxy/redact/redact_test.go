@@ -341,3 +341,65 @@ func TestAWordBesideAHiddenValueIsAWord(t *testing.T) {
 		t.Errorf("hidden as %q", got)
 	}
 }
+
+func TestEveryPlaceThatAModelReadsIsRewritten(t *testing.T) {
+	const v = "ann@example.com"
+	chat := func(member string) string {
+		return `{"model":"auto","messages":[{"role":"user","content":"hi"}],` + member + `}`
+	}
+	for name, tt := range map[string]struct{ body, want string }{
+		"ids of calls, which stay the same": {
+			`{"model":"auto","messages":[{"role":"assistant","tool_calls":[` +
+				`{"id":"ann@example.com","function":{"name":"f","arguments":"{}"}}]},` +
+				`{"role":"tool","tool_call_id":"ann@example.com","content":"x"}]}`,
+			`{"model":"auto","messages":[{"role":"assistant","tool_calls":[{"id":"[EMAIL_1]",` +
+				`"function":{"name":"f","arguments":"{}"}}]},` +
+				`{"role":"tool","tool_call_id":"[EMAIL_1]","content":"x"}]}`,
+		},
+		"a tool, its parameters and choices": {
+			chat(`"tools":[{"function":{"name":"f","parameters":{"properties":{"` + v +
+				`":{"enum":["x","` + v + `"]}},"required":["` + v + `"]}}}]`),
+			chat(`"tools":[{"function":{"name":"f","parameters":{"properties":{"[EMAIL_1]` +
+				`":{"enum":["x","[EMAIL_1]"]}},"required":["[EMAIL_1]"]}}}]`),
+		},
+		"a name in a document": {
+			chat(`"documents":[{"` + v + `":1}]`), chat(`"documents":[{"[EMAIL_1]":1}]`),
+		},
+		"a name in the arguments of a call": {
+			`{"model":"auto","messages":[{"role":"assistant","function_call":{"name":"f",` +
+				`"arguments":{"ann@example.com":1}}}]}`,
+			`{"model":"auto","messages":[{"role":"assistant","function_call":{"name":"f",` +
+				`"arguments":{"[EMAIL_1]":1}}}]}`,
+		},
+		"an unknown part": {
+			`{"model":"auto","messages":[{"role":"user","content":[{"type":"text","text":"a"},` +
+				`{"type":"x","x":{"y":"ann@example.com"}}]}]}`,
+			`{"model":"auto","messages":[{"role":"user","content":[{"type":"text","text":"a"},` +
+				`{"type":"x","x":{"y":"[EMAIL_1]"}}]}]}`,
+		},
+		"an unknown member": {chat(`"x":{"type":"` + v + `"}`), chat(`"x":{"type":"[EMAIL_1]"}`)},
+		"effort": {
+			chat(`"reasoning_effort":"` + v + `"`), chat(`"reasoning_effort":"[EMAIL_1]"`),
+		},
+		"two strings of one list": {
+			chat(`"x":["1 Elm St","Springfield"]`), chat(`"x":["[ADDRESS_1]","[ADDRESS_2]"]`),
+		},
+		"what is not sent to the model, where the value was found elsewhere": {
+			chat(`"x":"` + v + `","user":"` + v + `","metadata":{"` + v + `":"` + v +
+				`"},"stop":["` + v + `"]`),
+			chat(`"x":"[EMAIL_1]","user":"[EMAIL_1]","metadata":{"[EMAIL_1]":"[EMAIL_1]` +
+				`"},"stop":["[EMAIL_1]"]`),
+		},
+		"ids of tokens stay": {
+			chat(`"x":"4111111111111111","logit_bias":{"4111111111111111":1}`),
+			chat(`"x":"[CARD_1]","logit_bias":{"4111111111111111":1}`),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, _ := hide(t, tt.body)
+			if diff := cmp.Diff(tt.want, string(out.Raw)); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

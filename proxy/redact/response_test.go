@@ -51,7 +51,7 @@ func TestEveryAPIIsHidden(t *testing.T) {
 			{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"ann@example.com"}]},
 			{"type":"reasoning","summary":[{"type":"summary_text","text":"ann@example.com"}],"content":[{"type":"reasoning_text","text":"ann@example.com"}]}],"reasoning":{"effort":"low"}}`,
 			`{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"[EMAIL_1]"},{"type":"input_text","text":"and [EMAIL_1]"}]},
-			{"type":"function_call","call_id":"ann@example.com","name":"f","arguments":"{\"n\":\"[PERSON_1]\"}"},
+			{"type":"function_call","call_id":"[EMAIL_1]","name":"f","arguments":"{\"n\":\"[PERSON_1]\"}"},
 			{"type":"function_call_output","call_id":"c","output":"[EMAIL_1]"},
 			{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"[EMAIL_1]"}]},
 			{"type":"reasoning","summary":[{"type":"summary_text","text":"[EMAIL_1]"}],"content":[{"type":"reasoning_text","text":"[EMAIL_1]"}]}],"reasoning":{"effort":"low"}}`,

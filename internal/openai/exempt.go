@@ -1,0 +1,157 @@
+package openai
+
+// scope is the kind of object that an exempt member is in.
+type scope uint8
+
+const (
+	inBody   scope = iota
+	inPart         // of a list of content
+	inMedium       // the object of a part that holds an image, a sound, a video or a file
+	inItem         // of the input of a Response
+	inPrompt       // the stored prompt that a Response names
+)
+
+// exemption is a member whose strings nobody reads: no model reads them as text.
+type exemption struct {
+	in   scope
+	name string
+	why  string
+	// stays: a server looks something up by it, so that another value in its place would be wrong
+	stays bool
+}
+
+// exemptions are all members that are not read, by the objects that they are in. What is not among
+// them is.
+//
+//nolint:gochecknoglobals // constant table
+var exemptions = [...]exemption{
+	{inBody, "model", "chooses the model", true},
+	{inBody, "user", askedBy, false},
+	{inBody, "safety_identifier", askedBy, false},
+	{inBody, "metadata", "is kept beside the answer", false},
+	{inBody, "stop", "is compared with the answer", false},
+	{inBody, "logit_bias", "its names are ids of tokens", true},
+	{inBody, "include", "names parts of the answer", true},
+	{inBody, "prompt_cache_key", caches, false},
+	{inBody, "cache_salt", caches, false},
+	{inBody, "request_id", "names the request in logs", false},
+	{inBody, "kv_transfer_params", caches, true},
+	{inBody, "prompt_embeds", "vectors: signals are unknown", true},
+	{inBody, "previous_response_id", stored, true},
+	{inBody, "conversation", stored, true},
+	{inBody, "signalbox", "is for the proxy and not sent on", false},
+
+	{inPart, "image_url", pictured, false},
+	{inPart, "image", pictured, false},
+	{inPart, "image_embeds", pictured, false},
+	{inPart, "audio_url", pictured, false},
+	{inPart, "audio", pictured, false},
+	{inPart, "audio_embeds", pictured, false},
+	{inPart, "input_audio", pictured, false},
+	{inPart, "video_url", pictured, false},
+	{inPart, "video", pictured, false},
+	{inPart, "file", pictured, false},
+	{inPart, "file_url", pictured, false},
+	{inPart, "file_data", pictured, false},
+	{inPart, "file_id", stored, true},
+
+	{inMedium, "url", pictured, false},
+	{inMedium, "data", pictured, false},
+	{inMedium, "file_data", pictured, false},
+	{inMedium, "file_id", stored, true},
+
+	{inItem, "id", stored, true},
+	{inItem, "status", "says how far the server is", true},
+	{inItem, "result", "of `image_generation_call`: " + pictured, false},
+	{inItem, "encrypted_content", "only the server can read it", true},
+
+	{inPrompt, "id", stored, true},
+	{inPrompt, "version", stored, true},
+}
+
+// Reasons that several members share.
+const (
+	askedBy  = "tells the server who asks"
+	caches   = "is for the server's cache"
+	stored   = "names what the server keeps"
+	pictured = "a picture, a recording or a file"
+)
+
+// exempt reports whether the strings of a member are not read.
+func exempt(in scope, name string) bool { return exemptionOf(in, name) != nil }
+
+func exemptionOf(in scope, name string) *exemption { return exempted[in][name] }
+
+//nolint:gochecknoglobals // the table, by scope and name
+var exempted = func() (by [inPrompt + 1]map[string]*exemption) {
+	for i := range exemptions {
+		e := &exemptions[i]
+		if by[e.in] == nil {
+			by[e.in] = make(map[string]*exemption)
+		}
+		by[e.in][e.name] = e
+	}
+	return by
+}()
+
+// Exemption is a member of a request whose strings nobody reads.
+type Exemption struct {
+	In   string // the object that it is in: body, part, medium, item or prompt
+	Name string
+	Why  string // no model reads it as text
+	// Stays: the server looks something up by it, so that nothing may stand in its place.
+	Stays bool
+}
+
+// Exemptions lists all members that are not read. The caller owns the list.
+func Exemptions() []Exemption {
+	out := make([]Exemption, len(exemptions))
+	for i, e := range exemptions {
+		out[i] = Exemption{In: scopeNames[e.in], Name: e.name, Why: e.why, Stays: e.stays}
+	}
+	return out
+}
+
+//nolint:gochecknoglobals // constant table
+var scopeNames = [...]string{"body", "part", "medium", "item", "prompt"}
+
+// Stays reports whether the strings in a member must reach the server as they are, by the path of
+// its name in the body: the names of the members around it and its own, and an empty one for each
+// list.
+func Stays(path []string) bool {
+	in, name, ok := placeOf(path)
+	if !ok {
+		return false
+	}
+	e := exemptionOf(in, name)
+	return e != nil && e.stays
+}
+
+// placeOf finds the innermost object with exemptions of its own that a member is in.
+func placeOf(path []string) (in scope, name string, ok bool) {
+	const (
+		item   = 2 // input, its list, a member
+		part   = 4 // messages, its list, content, its list, a member
+		medium = 5
+	)
+	if len(path) == 0 {
+		return 0, "", false
+	}
+	if exempt(inBody, path[0]) {
+		return inBody, path[0], true
+	}
+	switch list := len(path) > 1 && path[1] == ""; {
+	case path[0] == "prompt" && len(path) > 1 && !list:
+		return inPrompt, path[1], true
+	case !list || path[0] != "messages" && path[0] != "input":
+		return 0, "", false
+	case len(path) > part && path[3] == "" && (path[2] == "content" || path[2] == "output"):
+		if len(path) > medium && exempt(inPart, path[part]) {
+			return inMedium, path[len(path)-1], true
+		}
+		return inPart, path[part], true
+	case path[0] == "input" && len(path) > item:
+		return inItem, path[item], true
+	}
+	return 0, "", false
+}
