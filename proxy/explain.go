@@ -202,17 +202,15 @@ func (d *decision) sentTo(m *model) *Sent {
 
 func (rw rewriter) sent(m *model, asked asked) *Sent {
 	out := &Sent{Model: m.Name, Reasoning: asked.effort, Prompt: rw.promptFate()}
-	switch own := rw.req.MaxTokens; {
+	switch own, ok := rw.req.AnswerLimit(); {
 	case asked.limit.auto:
 		out.MaxTokens, out.Limit = asked.limit.n, "auto"
 	case asked.limit.n > 0:
 		out.MaxTokens, out.Limit = asked.limit.n, "route"
 	case asked.limit.given:
 		out.Limit = "route"
-	case rw.req.MaxCompletionTokens != nil:
-		out.MaxTokens, out.Limit = int(*rw.req.MaxCompletionTokens), "client"
-	case own != nil:
-		out.MaxTokens, out.Limit = int(*own), "client"
+	case ok:
+		out.MaxTokens, out.Limit = int(own), "client"
 	}
 	return out
 }

@@ -216,11 +216,9 @@ func (w *reply) charge(ctx context.Context, req *openai.Request, held *resolved)
 
 // answerTokens is the most tokens that the client takes for an answer, or for all answers where it asks for several at once.
 func answerTokens(req *openai.Request) int {
-	limit := int64(assumedAnswer)
-	for _, own := range []*int64{req.MaxTokens, req.MaxCompletionTokens} {
-		if own != nil {
-			limit = *own
-		}
+	limit, ok := req.AnswerLimit()
+	if !ok {
+		limit = assumedAnswer
 	}
 	limit = min(max(limit, 0), math.MaxInt32)
 	times := max(choices(req), number(req.Field("best_of"))) // best_of are made to give n of them

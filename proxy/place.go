@@ -59,11 +59,7 @@ func (d *decision) wants() choose.Request {
 		return r
 	}
 	r.Prompt = d.length()
-	for _, own := range []*int64{d.request.MaxTokens, d.request.MaxCompletionTokens} {
-		if own != nil {
-			r.Limit = *own // of two, the second: that is what vLLM reads
-		}
-	}
+	r.Limit, _ = d.request.AnswerLimit()
 	return r
 }
 

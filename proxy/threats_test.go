@@ -234,7 +234,15 @@ func TestS29NoNumberWidensAnAllowance(t *testing.T) {
 	send := func(path, body string) answered { return b.post(path, body, "Authorization", "Bearer limited") }
 	for fields, least := range map[string]int{ // what a request may take, at the least
 		`"max_tokens":1000,"n":50`: 50_000, `"n":100`: 25_600, `"max_completion_tokens":500`: 500, `"max_tokens":-1`: 0, `"max_tokens":10,"n":-5`: 10, `"max_tokens":10,"n":0`: 10,
-		`"max_tokens":1000,"n":4.0`: 4_000, `"max_tokens":1000,"n":1e1`: 10_000, `"max_tokens":1000,"n":null`: 1000,
+		// Of two limits the larger counts: servers differ in which one they take.
+		`"max_tokens":1000,"max_completion_tokens":5`:         1000,
+		`"max_completion_tokens":5,"max_tokens":1000,"n":2`:   2000,
+		`"max_tokens":5,"max_completion_tokens":1000`:         1000,
+		`"max_tokens":1000,"max_completion_tokens":null`:      1000,
+		`"max_tokens":1000,"max_completion_tokens":-1,"n":50`: 50_000,
+		`"max_tokens":1000,"n":4.0`:                           4_000,
+		`"max_tokens":1000,"n":1e1`:                           10_000,
+		`"max_tokens":1000,"n":null`:                          1000,
 	} {
 		fresh()
 		got := send(chatPath, strings.Replace(ask("hello"), `{"model"`, `{`+fields+`,"model"`, 1))
@@ -248,6 +256,16 @@ func TestS29NoNumberWidensAnAllowance(t *testing.T) {
 		fresh()
 		if got := send(chatPath, strings.Replace(ask("hello"), `{"model"`, `{`+fields+`,"model"`, 1)); got.status != 429 {
 			t.Errorf("%s: status %d with %.200s", fields, got.status, got.body)
+		}
+	}
+	for field, value := range map[string]string{
+		"n": `"100"`, "best_of": `"100"`, "max_tokens": `"100000"`, "max_completion_tokens": `[1]`,
+	} {
+		fresh()
+		body := strings.Replace(ask("hello"), `{"model"`, `{"`+field+`":`+value+`,"model"`, 1)
+		got := send(chatPath, body)
+		if at := got.error(t).Param; got.status != 400 || at == nil || *at != field {
+			t.Errorf("%s of %s: status %d with %.200s", field, value, got.status, got.body)
 		}
 	}
 	fresh()

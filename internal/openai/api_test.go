@@ -175,6 +175,7 @@ func TestErrorsNameTheParameter(t *testing.T) {
 		{Completion, "suffix", `{"model":"m","prompt":"a","suffix":1}`, "suffix"},
 		{Completion, "echo", `{"model":"m","prompt":"a","echo":"yes"}`, "echo"},
 		{Completion, "n", `{"model":"m","prompt":"a","n":1.5}`, "n"},
+		{Completion, "best_of", `{"model":"m","prompt":"a","best_of":"20"}`, "best_of"},
 		{Completion, "max_tokens", `{"model":"m","prompt":"a","max_tokens":"1"}`, "max_tokens"},
 		{Response, "no input", `{"model":"m"}`, "input"},
 		{Response, "a null input", `{"model":"m","input":null}`, "input"},

@@ -10,7 +10,7 @@ import (
 //
 //nolint:gochecknoglobals // constant table
 var completionNames = []string{
-	"model", "prompt", "prompt_embeds", "suffix", "echo", "n", "max_tokens", "stream",
+	"model", "prompt", "prompt_embeds", "suffix", "echo", "n", "best_of", "max_tokens", "stream",
 	"stream_options", "response_format", "structured_outputs", "guided_json", "guided_regex",
 	"guided_choice", "guided_grammar", "signalbox",
 }
@@ -46,7 +46,7 @@ func (p *chatParser) completionField() (err error) {
 		return p.suffix()
 	case "echo":
 		r.Echo, err = p.boolOrNull()
-	case "n":
+	case "n", "best_of":
 		_, err = p.intOrNull()
 	case "max_tokens":
 		r.MaxTokens, err = p.intOrNull()

@@ -20,8 +20,8 @@ const (
 //nolint:gochecknoglobals // constant tables
 var (
 	chatNames = []string{
-		"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens",
-		"reasoning_effort", "chat_template", "chat_template_kwargs", "tools",
+		"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "n",
+		"best_of", "reasoning_effort", "chat_template", "chat_template_kwargs", "tools",
 		"functions", "tool_choice", "function_call", "response_format", "prediction", "documents",
 		"web_search_options", "structured_outputs", "guided_json", "guided_regex", "guided_choice",
 		"guided_grammar", "signalbox",
@@ -124,6 +124,8 @@ func (p *chatParser) field() (err error) {
 		r.MaxTokens, err = p.intOrNull()
 	case "max_completion_tokens":
 		r.MaxCompletionTokens, err = p.intOrNull()
+	case "n", "best_of":
+		_, err = p.intOrNull()
 	case "reasoning_effort":
 		r.ReasoningEffort, err = p.effort()
 	default:

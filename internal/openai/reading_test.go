@@ -264,3 +264,24 @@ func TestPicturesAreNoText(t *testing.T) {
 		}
 	}
 }
+
+func TestOfTwoLimitsTheLargerOneCounts(t *testing.T) {
+	t.Parallel()
+	for fields, want := range map[string]int64{
+		``:                           -1,
+		`,"max_tokens":5`:            5,
+		`,"max_completion_tokens":5`: 5,
+		`,"max_tokens":9,"max_completion_tokens":5`:    9,
+		`,"max_completion_tokens":9,"max_tokens":5`:    9,
+		`,"max_tokens":0,"max_completion_tokens":null`: 0,
+		`,"max_tokens":-3,"max_completion_tokens":-7`:  -3,
+	} {
+		got, ok := mustParse(t, user(fields)).AnswerLimit()
+		if !ok {
+			got = -1
+		}
+		if got != want || ok != (fields != "") {
+			t.Errorf("%s: %d, %t", fields, got, ok)
+		}
+	}
+}

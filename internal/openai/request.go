@@ -155,6 +155,19 @@ type Request struct {
 	modelAt Span     // the value of the field model of a form
 }
 
+// AnswerLimit returns how many tokens the client takes for one answer at most, and false when it
+// does not say. Of two limits it is the larger one: vLLM and SGLang take max_completion_tokens
+// where it is not 0, servers that are older than it know max_tokens alone, and OpenAI refuses both
+// together. The upstream judges the range.
+func (r *Request) AnswerLimit() (tokens int64, ok bool) {
+	for _, own := range []*int64{r.MaxTokens, r.MaxCompletionTokens} {
+		if own != nil && (!ok || *own > tokens) {
+			tokens, ok = *own, true
+		}
+	}
+	return tokens, ok
+}
+
 // Form reports whether the body is a form and no JSON, of which a Patch edits the model alone.
 func (r *Request) Form() bool { return r.form }
 
