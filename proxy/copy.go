@@ -127,7 +127,8 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *outcome) er
 	t := meter{metrics: p.tel.Metrics, model: u.model.Name, usage: o.req.IncludeUsage}
 	t.API, t.ticket = o.req.API, &o.where.ticket
 	if !u.events && u.good() {
-		t.ticket.First(time.Now()) // all of it is there, or soon will be; a refusal has computed nothing
+		// All of it is there, or soon will be. A refusal has computed nothing.
+		t.ticket.First(time.Now())
 	}
 	var err error
 	switch {

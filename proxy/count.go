@@ -165,7 +165,8 @@ func (p *Proxy) tokenize(ctx context.Context, e *pool.Endpoint, body io.Reader) 
 	}
 	defer func() { _ = res.Body.Close() }()
 	n, err := countOf(res)
-	if err != nil && ctx.Err() == nil && res.StatusCode != http.StatusBadRequest { // which is about this prompt
+	ofPrompt := res.StatusCode == http.StatusBadRequest // and not of the server
+	if err != nil && ctx.Err() == nil && !ofPrompt {
 		p.counters.mute(e.Chat.String(), time.Now())
 	}
 	return n, err == nil

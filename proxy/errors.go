@@ -239,7 +239,7 @@ func failure(err error, id string) *openai.Error {
 		return serverError(http.StatusServiceUnavailable, "overloaded", "every endpoint of this model has as many requests as it may have")
 	case errors.Is(err, errAsleep):
 		return serverError(http.StatusServiceUnavailable, "model_asleep",
-			"the servers of this model sleep or are paused, and would not answer before they are woken up")
+			"the servers of this model sleep or are paused, and answer nothing until they are woken up")
 	case errors.Is(err, errNoEndpoint):
 		return serverError(http.StatusServiceUnavailable, "no_endpoint", "no healthy endpoint serves this model")
 	case errors.As(err, &refused):
@@ -261,7 +261,8 @@ func isUpstream(err error) bool {
 		cut        *cutError
 		refused    *refusedError
 	)
-	return errors.As(err, &refused) || errors.As(err, &unreached) || errors.As(err, &unanswered) || errors.As(err, &misfit) || errors.As(err, &cut)
+	return errors.As(err, &refused) || errors.As(err, &unreached) || errors.As(err, &unanswered) ||
+		errors.As(err, &misfit) || errors.As(err, &cut)
 }
 
 // fail answers with err. It writes nothing for a client that is gone.

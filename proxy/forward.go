@@ -78,7 +78,12 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 		o.decision.describePlace(w.Header(), m, o.endpoint, o.effort, first)
 		where.describe(w.Header())
 		begun := time.Now()
-		u, err := p.try(ctx, st, w, o, lease, call{in: o.headersFor(in, body.made.vault), id: w.id, to: o.surface, body: body.made, streaming: streams(change.req), plain: o.guarding != nil || o.memo.taping(), extra: o.Action.Headers, choices: choices(change.req), quiet: body.asked.usage, alive: st.opts.CommentsAreProgress, patience: time.Duration(st.opts.MaxRetryAfter)})
+		u, err := p.try(ctx, st, w, o, lease, call{
+			in: o.headersFor(in, body.made.vault), id: w.id, to: o.surface, body: body.made,
+			streaming: streams(change.req), plain: o.guarding != nil || o.memo.taping(),
+			extra: o.Action.Headers, choices: choices(change.req), quiet: body.asked.usage,
+			alive: st.opts.CommentsAreProgress, patience: time.Duration(st.opts.MaxRetryAfter),
+		})
 		switch {
 		case errors.Is(err, errClientGone):
 			return err
@@ -104,7 +109,9 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 }
 
 // try makes one attempt at the endpoint of o, which lease is of.
-func (p *Proxy) try(ctx context.Context, st *State, w *reply, o *outcome, lease *pool.Lease, c call) (*upstream, error) {
+func (p *Proxy) try(
+	ctx context.Context, st *State, w *reply, o *outcome, lease *pool.Lease, c call,
+) (*upstream, error) {
 	o.sent = st.chooser.Speeds.Now()
 	w.keeper.watch()
 	u, err := p.attempt(ctx, c, o.model, lease)
@@ -200,10 +207,12 @@ type upstream struct {
 	told     bool // what the client has ends with an error event of the upstream itself
 }
 
-// attempt sends the request to the endpoint of a lease and waits for the head and the first bytes of
-// the body: until then, the attempt can fail without the client noticing. It takes the lease over,
-// and closes it on an error; else the caller closes what it returns, and the lease with it.
-func (p *Proxy) attempt(ctx context.Context, c call, m *model, lease *pool.Lease) (*upstream, error) {
+// attempt sends the request to the endpoint of a lease and waits for the head and the first bytes
+// of the body: until then, the attempt can fail without the client noticing. It takes the lease
+// over, and closes it on an error; else the caller closes what it returns, and the lease with it.
+func (p *Proxy) attempt(
+	ctx context.Context, c call, m *model, lease *pool.Lease,
+) (*upstream, error) {
 	begun, e := time.Now(), lease.Endpoint()
 	limit := m.answer
 	if c.streaming {
@@ -222,7 +231,8 @@ func (p *Proxy) attempt(ctx context.Context, c call, m *model, lease *pool.Lease
 		return nil, err
 	}
 	u := &upstream{
-		model: m, endpoint: e, lease: lease, status: res.StatusCode, header: res.Header, length: res.ContentLength, body: res.Body,
+		model: m, endpoint: e, lease: lease,
+		status: res.StatusCode, header: res.Header, length: res.ContentLength, body: res.Body,
 		events: c.to.api != openai.Other && res.StatusCode < 300 && hasType(res.Header, "text/event-stream"), took: time.Since(begun),
 		buf: answer.Take(), watch: watch, alive: c.alive, patience: c.patience,
 	}
@@ -289,7 +299,8 @@ func passTrace(ctx context.Context, h http.Header) {
 func (c call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
 	h := headers.ForUpstream(c.in, c.id, e.Credential(c.in))
 	if len(h["Content-Type"]) == 0 && !c.to.form {
-		h["Content-Type"] = []string{"application/json"} // as it was read here; vLLM refuses it without
+		// As it was read here. vLLM refuses a body without.
+		h["Content-Type"] = []string{"application/json"}
 	}
 	if c.plain {
 		h["Accept-Encoding"] = []string{"identity"} // RFC 9110, section 12.5.3; without the header a server may choose

@@ -61,7 +61,8 @@ func (p *Proxy) poolStatus() (s telemetry.PoolStatus) {
 	for _, m := range st.models {
 		for _, e := range m.Endpoints {
 			s.Endpoints = append(s.Endpoints, telemetry.EndpointStatus{
-				Model: m.Name, Endpoint: e.Name, Up: e.Up(now), Asleep: e.Fitness(now) == pool.Asleep, Inflight: e.Inflight(),
+				Model: m.Name, Endpoint: e.Name, Up: e.Up(now),
+				Asleep: e.Fitness(now) == pool.Asleep, Inflight: e.Inflight(),
 			})
 		}
 		s.Queued = append(s.Queued, telemetry.QueueStatus{Model: m.Name, Requests: m.Queued()})

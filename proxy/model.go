@@ -24,7 +24,9 @@ type ModelOptions struct {
 	ServedAs string `yaml:"served_as"`
 	// Endpoints are the servers that serve the model. At least one.
 	Endpoints []pool.EndpointOptions `yaml:"endpoints"`
-	// ContextWindow is the model's context length in tokens, prompt and answer together. Prompts are refused that no tokenizer, or not the model's own, could fit into it. Default 0: not known, nothing is clamped or refused; clients are told what the servers say.
+	// ContextWindow is the model's context length in tokens, prompt and answer together. Prompts
+	// are refused that no tokenizer, or not the model's own, could fit into it. Default 0: not
+	// known, nothing is clamped or refused; clients are told what the servers say.
 	ContextWindow int `yaml:"context_window"`
 	// Price is what the model's tokens cost, for the cost metrics and for `by: cost`.
 	Price choose.Price `yaml:"price"`

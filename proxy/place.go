@@ -63,9 +63,9 @@ func (d *decision) wants() choose.Request {
 	return r
 }
 
-// next takes a slot where the request goes now: at an endpoint that was not tried, of the first model
-// that has one. A request that was nowhere yet waits for it where all of a model's endpoints are
-// full. The lease, which the caller closes, is nil when none is left.
+// next takes a slot where the request goes now: at an endpoint that was not tried, of the first
+// model that has one. A request that was nowhere yet waits for it where all of a model's endpoints
+// are full. The lease, which the caller closes, is nil when none is left.
 func (p *plan) next(ctx context.Context) (*model, *pool.Lease, error) {
 	p.leave(time.Now())
 	crowded, asleep := false, false

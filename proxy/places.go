@@ -39,7 +39,10 @@ func newPlaces(o *ModelOptions, g *pool.Group, board affinity.Board) (*places, e
 	w.length.Store(math.Float64bits(1))
 	ends := make([]affinity.Endpoint, len(g.Endpoints))
 	for i, e := range g.Endpoints {
-		x := place{Options: o.Endpoints[i].KV.Over(&o.KV), end: e, apc: new(atomic.Bool), window: new(atomic.Int64), warm: newWarmLimit()}
+		x := place{
+			Options: o.Endpoints[i].KV.Over(&o.KV), end: e,
+			apc: new(atomic.Bool), window: new(atomic.Int64), warm: newWarmLimit(),
+		}
 		x.apc.Store(x.Level == kv.LevelAPC)
 		w.ends = append(w.ends, x)
 		ends[i] = affinity.Endpoint{
@@ -137,8 +140,9 @@ func (w *places) index(e *pool.Endpoint) int {
 	return -1
 }
 
-// penalties rules out, by +Inf, what the group would not pick: endpoints that are asleep, down, full, or
-// were tried, and those that something is known against as long as a better one is left. It reports whether one is full that would do otherwise.
+// penalties rules out, by +Inf, what the group would not pick: endpoints that are asleep, down,
+// full, or were tried, and those that something is known against as long as a better one is left.
+// It reports whether one is full that would do otherwise.
 func (w *places) penalties(out []float64, tried []*pool.Endpoint, now time.Time) (full bool) {
 	var fits [affinity.MaxEndpoints]pool.Fitness
 	best := pool.Down

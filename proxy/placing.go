@@ -212,7 +212,9 @@ func (p *Proxy) scrape(ctx context.Context, st *State) {
 				URL: kv.Metrics(e.end.Chat, m.where.kv.Scrape.Path), Bearer: e.end.Bearer, Options: m.where.kv.Scrape, Transport: e.end.Via(p.transport),
 				Models: e.end.URL("models"), Served: m.servedAs,
 				Window: func(tokens int) { e.window.Store(int64(tokens)) },
-				Told:   func(now time.Time, r kv.Report) { p.heard(ctx, m, e.end, m.where.told(now, i, r)) },
+				Told: func(now time.Time, r kv.Report) {
+					p.heard(ctx, m, e.end, m.where.told(now, i, r))
+				},
 			})
 		}
 	}

@@ -371,7 +371,8 @@ func (p *Proxy) Ready() (bool, Detail) {
 	for _, m := range st.models {
 		md := ModelDetail{Name: m.Name}
 		if m.sleeps(now) {
-			d.Degraded = append(d.Degraded, fmt.Sprintf("every endpoint of model %q that is up is asleep: requests for it are answered with 503 model_asleep until one is woken up", m.Name))
+			d.Degraded = append(d.Degraded, fmt.Sprintf("every endpoint of model %q that is up is asleep: "+
+				"requests for it are answered with 503 model_asleep until one is woken up", m.Name))
 		}
 		for _, e := range m.Endpoints {
 			f := e.Fitness(now)

@@ -18,8 +18,8 @@ import (
 // refuses it: this proxy, or a model server in words of its own.
 const codeTooLong = "context_length_exceeded"
 
-// tooLongError reports a prompt that does not fit into the context window of any model that it could
-// go to.
+// tooLongError reports a prompt that does not fit into the context window of any model that it
+// could go to.
 type tooLongError struct {
 	param   string // the field that holds the prompt; empty where that is not known
 	message string // for the client; empty for one without figures
@@ -36,17 +36,17 @@ func (e *tooLongError) wire() *openai.Error {
 	return invalid(http.StatusBadRequest, codeTooLong, e.param, message)
 }
 
-// backendError is what a model server says of a request that it refuses. Fields that it does not say
-// are empty.
+// backendError is what a model server says of a request that it refuses. Fields that it does not
+// say are empty.
 type backendError struct {
 	Message string          `json:"message"`
 	Type    string          `json:"type"`
 	Param   string          `json:"param"`
-	Code    json.RawMessage `json:"code"` // a word with most servers, the status as a number with vLLM
+	Code    json.RawMessage `json:"code"` // a word; with vLLM the status, a number
 }
 
-// readBackendError reads an error body: the object `error` of the API, or, as older servers write it, the
-// same members without it. What is neither is empty.
+// readBackendError reads an error body: the object `error` of the API, or, as older servers write
+// it, the same members without it. What is neither is empty.
 func readBackendError(body []byte) (r backendError) {
 	var whole struct {
 		backendError
@@ -65,8 +65,8 @@ func readBackendError(body []byte) (r backendError) {
 	return r
 }
 
-// tooLong reports whether the prompt was refused for its length. A limit on the answer that does not
-// fit beside the prompt is another matter: its param is the limit.
+// tooLong reports whether the prompt was refused for its length. A limit on the answer that does
+// not fit beside the prompt is another matter: its param is the limit.
 func (r *backendError) tooLong() bool {
 	switch {
 	case string(r.Code) == `"`+codeTooLong+`"`, r.Type == "exceed_context_size_error": // llama.cpp
@@ -84,7 +84,8 @@ func (r *backendError) tooLong() bool {
 // asTooLong is the refusal of a prompt for its length in the words of the API; nil for any other
 // answer, and for one that is in these words already. param is the field that holds the prompt.
 func (u *upstream) asTooLong(param string) error {
-	if u.status != http.StatusBadRequest || !isJSON(u.header) || !u.plain() || !errors.Is(u.err, io.EOF) {
+	whole := errors.Is(u.err, io.EOF)
+	if u.status != http.StatusBadRequest || !isJSON(u.header) || !u.plain() || !whole {
 		return nil
 	}
 	r := readBackendError(u.buf.Bytes())
@@ -112,8 +113,8 @@ func least(text string) int {
 	return 1 + len(strings.TrimSpace(text))/longestToken
 }
 
-// length is what is known of the length of a request's prompt without a tokenizer. Of several prompts
-// of a completion each has the window for itself.
+// length is what is known of the length of a request's prompt without a tokenizer. Of several
+// prompts of a completion each has the window for itself.
 func (d *decision) length() (out choose.Prompt) {
 	req := d.request
 	if req.API == openai.Completion {
@@ -146,9 +147,9 @@ func (d *decision) length() (out choose.Prompt) {
 // long for them.
 const measureBudget = time.Second
 
-// measure has the servers of models count the tokens of a prompt of which it is doubted that it fits,
-// and returns what was answered in time, by model; nil for nothing. vLLM counts a chat as it would
-// answer it, template and tools included.
+// measure has the servers of models count the tokens of a prompt of which it is doubted that it
+// fits, and returns what was answered in time, by model; nil for nothing. vLLM counts a chat as it
+// would answer it, template and tools included.
 func (p *Proxy) measure(ctx context.Context, st *State, change *rewriter) map[string]int {
 	if !countable(change.req) {
 		return nil
@@ -156,7 +157,10 @@ func (p *Proxy) measure(ctx context.Context, st *State, change *rewriter) map[st
 	wants := change.d.wants()
 	var out map[string]int
 	for _, m := range st.named(change.d) {
-		if !change.d.who.May(m.Name) || !wants.Doubted(m.Window) || wants.Prompt.Least > m.Window || len(out) == mostCounts {
+		if !change.d.who.May(m.Name) || len(out) == mostCounts {
+			continue
+		}
+		if !wants.Doubted(m.Window) || wants.Prompt.Least > m.Window {
 			continue
 		}
 		if n, ok := p.measureBy(ctx, change, m); ok {
@@ -169,8 +173,8 @@ func (p *Proxy) measure(ctx context.Context, st *State, change *rewriter) map[st
 	return out
 }
 
-// countable reports whether /tokenize of vLLM takes the request: a chat of text, or one prompt that is
-// text.
+// countable reports whether /tokenize of vLLM takes the request: a chat of text, or one prompt that
+// is text.
 func countable(req *openai.Request) bool {
 	switch req.API {
 	case openai.Chat:
@@ -213,8 +217,8 @@ func (p *Proxy) measureBy(ctx context.Context, change *rewriter, m *model) (toke
 	return p.tokenize(ctx, e, body.reader())
 }
 
-// tooLong is the error of a prompt that fits none of the candidates, with figures of the one with the
-// largest window.
+// tooLong is the error of a prompt that fits none of the candidates, with figures of the one with
+// the largest window.
 func (d *decision) tooLong(prompt *choose.Prompt, cs []choose.Candidate) error {
 	if d.request == nil {
 		return &tooLongError{}
@@ -222,18 +226,21 @@ func (d *decision) tooLong(prompt *choose.Prompt, cs []choose.Candidate) error {
 	out := &tooLongError{param: d.request.PromptField()}
 	var largest *model
 	for i := range cs {
-		if m, ok := d.state.byName[cs[i].Name]; ok && (largest == nil || m.Window > largest.Window) {
+		m, ok := d.state.byName[cs[i].Name]
+		if ok && (largest == nil || m.Window > largest.Window) {
 			largest = m
 		}
 	}
 	if largest == nil {
 		return out
 	}
-	out.message = fmt.Sprintf("This model's maximum context length is %d tokens, and the prompt has ", largest.Window)
+	out.message = fmt.Sprintf("This model's maximum context length is %d tokens, and the prompt has ",
+		largest.Window)
 	if n, ok := prompt.Counted[largest.Name]; ok && n > largest.Window {
 		out.message += fmt.Sprintf("%d by its tokenizer.", n)
 	} else {
-		out.message += fmt.Sprintf("at least %d: no tokenizer has tokens of more than %d bytes.", prompt.Least, longestToken)
+		out.message += fmt.Sprintf("at least %d: no tokenizer has tokens of more than %d bytes.",
+			prompt.Least, longestToken)
 	}
 	out.message += " Shorten it, or ask for a model with a larger window."
 	return out

@@ -14,8 +14,8 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// counting is a server that answers every chat, and says of every prompt that it has so many tokens;
-// with a negative number it has no tokenizer.
+// counting is a server that answers every chat, and says of every prompt that it has so many
+// tokens; with a negative number it has no tokenizer.
 func counting(t *testing.T, tokens int) (url string, asked *atomic.Int64) {
 	t.Helper()
 	asked = new(atomic.Int64)

@@ -255,7 +255,8 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 	case !ok:
 		return "failed", errNoEndpoint
 	}
-	if most := where.Most(spot.Endpoint, &w.ask); most > 0 && float64(spot.Predicted) >= enough*float64(most) {
+	most := float64(where.Most(spot.Endpoint, &w.ask))
+	if most > 0 && float64(spot.Predicted) >= enough*most {
 		return "there", nil
 	}
 	limit := where.ends[spot.Endpoint].warm
@@ -308,7 +309,9 @@ func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
 	if !ok {
 		return errBusy
 	}
-	u, err := p.attempt(ctx, call{in: http.Header{}, id: "warm_" + rand.Text(), to: &surfaces[0], body: payload{whole: body}}, w.m, lease)
+	u, err := p.attempt(ctx, call{
+		in: http.Header{}, id: "warm_" + rand.Text(), to: &surfaces[0], body: payload{whole: body},
+	}, w.m, lease)
 	if err != nil {
 		return err
 	}
@@ -373,8 +376,8 @@ func (e *refusedError) wire() *openai.Error {
 	if e.status >= http.StatusInternalServerError {
 		code = "upstream_error"
 	}
-	says := "the server of model " + strconv.Quote(e.model) + " refused to read the context with status " +
-		strconv.Itoa(e.status)
+	says := "the server of model " + strconv.Quote(e.model) +
+		" refused to read the context with status " + strconv.Itoa(e.status)
 	if e.said != "" {
 		says += ": " + strconv.Quote(e.said)
 	}

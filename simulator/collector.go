@@ -57,7 +57,10 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if c.engine.sleeping() {
 		awake = 0
 	}
-	ch <- prometheus.MustNewConstMetric(c.sleep, prometheus.GaugeValue, awake, "awake")
-	ch <- prometheus.MustNewConstMetric(c.sleep, prometheus.GaugeValue, 1-awake, "weights_offloaded")
-	ch <- prometheus.MustNewConstMetric(c.sleep, prometheus.GaugeValue, 0, "discard_all")
+	state := func(name string, value float64) {
+		ch <- prometheus.MustNewConstMetric(c.sleep, prometheus.GaugeValue, value, name)
+	}
+	state("awake", awake)
+	state("weights_offloaded", 1-awake)
+	state("discard_all", 0)
 }

@@ -6,8 +6,8 @@ type ModelObject struct {
 	Object  string `json:"object"`  // "model"
 	Created int64  `json:"created"` // Unix time in seconds
 	OwnedBy string `json:"owned_by"`
-	// MaxModelLen is the context window in tokens, prompt and answer together, as vLLM tells it; 0 when
-	// it is not known.
+	// MaxModelLen is the context window in tokens, prompt and answer together, as vLLM tells it; 0
+	// when it is not known.
 	MaxModelLen int `json:"max_model_len,omitzero"`
 }
 

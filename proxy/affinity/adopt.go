@@ -29,8 +29,8 @@ func (p *Placer) Resize(i, tokens int) {
 	}
 }
 
-// BlockSize notes how many tokens a block of the cache of endpoint i has: what is less than a block is
-// not taken from a cache. 0 changes nothing.
+// BlockSize notes how many tokens a block of the cache of endpoint i has: what is less than a block
+// is not taken from a cache. 0 changes nothing.
 func (p *Placer) BlockSize(i, tokens int) {
 	if tokens > 0 {
 		p.endpoints[i].block.Store(int64(tokens))

@@ -210,9 +210,9 @@ func (r *Request) tokensOf(blocks, tokens int) int {
 	return min(tokens, int(float64(tokens)*float64(blocks*BlockBytes)/float64(max(r.Bytes, blocks*BlockBytes))))
 }
 
-// templateTokens is how many tokens chat templates put behind the last text of a prompt: the end of a
-// message and the beginning of the answer, 5 to 8 in those of Llama 3, Qwen3 and Gemma 3. They differ
-// from prompt to prompt, and the last token of a prompt is never taken from a cache.
+// templateTokens is how many tokens chat templates put behind the last text of a prompt: the end of
+// a message and the beginning of the answer, 5 to 8 in those of Llama 3, Qwen3 and Gemma 3. They
+// differ from prompt to prompt, and the last token of a prompt is never taken from a cache.
 const templateTokens = 8
 
 // usable is how many of the first known tokens of a prompt the endpoint takes from its cache: whole

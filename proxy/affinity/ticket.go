@@ -128,8 +128,8 @@ func (t *Ticket) End(now time.Time, u Usage) (mispredicted bool) {
 	return t.confirm(now, u)
 }
 
-// withdraw takes back what was assumed while the request was on its way: nothing was computed for it,
-// as far as is known. What other answers have shown stays, and what was on its way before.
+// withdraw takes back what was assumed while the request was on its way: nothing was computed for
+// it, as far as is known. What other answers have shown stays, and what was on its way before.
 func (t *Ticket) withdraw(now time.Time) {
 	t.p.endpoints[t.Endpoint].table.withdraw(t.class, t.brought)
 	if t.Home || float64(t.Predicted) >= tooLittle*float64(t.tokens) {

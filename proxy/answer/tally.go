@@ -208,13 +208,14 @@ func finishWord(b []byte) string {
 	return FinishOther
 }
 
-// bytesPerToken is the length of a token in bytes of text where only the text is known: English under
-// byte-pair vocabularies, and near a character for CJK in UTF-8.
+// bytesPerToken is the length of a token in bytes of text where only the text is known: English
+// under byte-pair vocabularies, and near a character for CJK in UTF-8.
 const bytesPerToken = 4
 
-// Length estimates the length of a stream that did not tell it, in tokens, from its text. The number of
-// its events says nothing of it: one may carry several tokens, when a server falls behind, speculates
-// or is told to (vLLM: stream_interval), or a part of one, when a server sends characters.
+// Length estimates the length of a stream that did not tell it, in tokens, from its text. The
+// number of its events says nothing of it: one may carry several tokens, when a server falls
+// behind, speculates or is told to (vLLM: stream_interval), or a part of one, when a server sends
+// characters.
 func (t *Tally) Length() int64 { return int64(t.text+bytesPerToken-1) / bytesPerToken }
 
 // tailSize is how much of the end of a body is searched for usage when it came in several pieces.

@@ -94,17 +94,19 @@ type Request struct {
 	Prompt Prompt
 }
 
-// Prompt is what is known of the length of a request's prompt, or of the longest of several, in tokens.
+// Prompt is what is known of the length of a request's prompt, or of the longest of several, in
+// tokens.
 type Prompt struct {
 	Estimate int            // without a tokenizer; 0 stands for the tokens of the facts
 	Least    int            // no tokenizer could make it shorter
 	Counted  map[string]int // by the tokenizers of models, by their names
 }
 
-// Doubted reports whether the prompt would probably not fit into a window of so many tokens. It is no
-// proof: text that repeats itself, or is mostly space, may be much shorter than the estimate.
+// Doubted reports whether the prompt would probably not fit into a window of so many tokens. It is
+// no proof: text that repeats itself, or is mostly space, may be much shorter than the estimate.
 func (r *Request) Doubted(window int) bool {
-	return window > 0 && float64(cmp.Or(r.Prompt.Estimate, r.Set.Facts.Tokens)) > Slack*float64(window)
+	tokens := cmp.Or(r.Prompt.Estimate, r.Set.Facts.Tokens)
+	return window > 0 && float64(tokens) > Slack*float64(window)
 }
 
 // fit is whether a prompt fits into a model's window.
@@ -202,7 +204,9 @@ func byRoom(cs []Candidate) {
 	for n < len(cs) && !cs[n].Out && cs[n].fit == doubtful {
 		n++
 	}
-	slices.SortStableFunc(cs[:n], func(x, y Candidate) int { return y.model.Window - x.model.Window })
+	slices.SortStableFunc(cs[:n], func(x, y Candidate) int {
+		return cmp.Compare(y.model.Window, x.model.Window)
+	})
 }
 
 // weigh fills in the figures of a candidate.

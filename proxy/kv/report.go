@@ -18,8 +18,8 @@ type Report struct {
 	Running int     // vllm:num_requests_running
 	Waiting int     // vllm:num_requests_waiting
 	Tokens  int     // that its cache holds: num_gpu_blocks x block_size of vllm:cache_config_info
-	Block   int     // tokens in a block of it: block_size of vllm:cache_config_info; the largest of several engines
-	Asleep  bool    // an engine of it is not awake: vllm:engine_sleep_state{sleep_state="awake"} is 0
+	Block   int     // tokens in a block of it: block_size of vllm:cache_config_info, the largest
+	Asleep  bool    // an engine is not: vllm:engine_sleep_state{sleep_state="awake"} is 0
 	Caching bool    // it shares prefixes: enable_prefix_caching of vllm:cache_config_info
 }
 

@@ -22,8 +22,8 @@ type Target struct {
 	Transport http.RoundTripper
 	// Told gets each report, from one goroutine at a time. It must be quick.
 	Told func(now time.Time, r Report)
-	// Models is where the server lists its models, which is asked once for each start of its process;
-	// Served is the name of the one that counts.
+	// Models is where the server lists its models, which is asked once for each start of its
+	// process; Served is the name of the one that counts.
 	Models *url.URL
 	Served string
 	// Window gets the context window of that model, in tokens, where the server tells it; see Told.
@@ -108,10 +108,13 @@ func askWindow(ctx context.Context, t *Target) bool {
 }
 
 // get hands the body of one page to read.
-func get(ctx context.Context, t *Target, from *url.URL, kind string, read func(io.Reader) error) error {
+func get(
+	ctx context.Context, t *Target, from *url.URL, kind string, read func(io.Reader) error,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(t.Options.Timeout), defaultTimeout))
 	defer cancel()
-	req := (&http.Request{Method: http.MethodGet, URL: from, Header: http.Header{"Accept": {kind}}}).WithContext(ctx)
+	head := http.Header{"Accept": {kind}}
+	req := (&http.Request{Method: http.MethodGet, URL: from, Header: head}).WithContext(ctx)
 	if t.Bearer != "" {
 		req.Header["Authorization"] = []string{t.Bearer}
 	}

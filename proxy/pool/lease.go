@@ -2,9 +2,9 @@ package pool
 
 import "sync/atomic"
 
-// Lease is one slot of an endpoint, held by one request from Enter to Close. A request is sent under
-// a lease only, so that what an endpoint counts as in flight is what was sent to it. Its methods are
-// safe for concurrent use.
+// Lease is one slot of an endpoint, held by one request from Enter to Close. A request is sent
+// under a lease only, so that what an endpoint counts as in flight is what was sent to it. Its
+// methods are safe for concurrent use.
 type Lease struct {
 	endpoint *Endpoint
 	closed   atomic.Bool

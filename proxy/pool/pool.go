@@ -4,7 +4,8 @@
 // It sends no requests but health checks, and does not choose among models; see package choose. Callers
 // tell it how requests ended.
 //
-// Invariants: an endpoint that is down or asleep gets no requests; the last endpoint of a model that is not down is
+// Invariants: an endpoint that is down or asleep gets no requests; the last endpoint of a model
+// that is not down is
 // never ejected; an ejected one is used only when no other is left; no endpoint has more requests than its
 // cap, whatever configurations they came by.
 //
@@ -183,8 +184,8 @@ func (f Fitness) String() string {
 	return "down"
 }
 
-// State is what /readyz says of the endpoint: up, suspect when requests or checks have failed lately,
-// resting, ejected, asleep or down.
+// State is what /readyz says of the endpoint: up, suspect when requests or checks have failed
+// lately, resting, ejected, asleep or down.
 func (e *Endpoint) State(now time.Time) string {
 	f := e.Fitness(now)
 	e.mu.Lock()
@@ -228,8 +229,8 @@ func (e *Endpoint) Rest(until time.Time) {
 }
 
 // Sleep notes, at now, that the server takes no requests until then, by its own word, and reports
-// whether it did before. A word that is not repeated lapses: a server that tells nothing any more is
-// judged by its health alone.
+// whether it did before. A word that is not repeated lapses: a server that tells nothing any more
+// is judged by its health alone.
 func (e *Endpoint) Sleep(now, until time.Time) (changed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -253,7 +254,9 @@ func (e *Endpoint) Wake(now time.Time) (changed bool) {
 
 // Asleep reports whether some endpoint of the group is asleep at now.
 func (g *Group) Asleep(now time.Time) bool {
-	return slices.ContainsFunc(g.Endpoints, func(e *Endpoint) bool { return e.Fitness(now) == Asleep })
+	return slices.ContainsFunc(g.Endpoints, func(e *Endpoint) bool {
+		return e.Fitness(now) == Asleep
+	})
 }
 
 // Succeeded notes a request that was answered.

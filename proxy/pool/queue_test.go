@@ -26,7 +26,8 @@ func capped(tb testing.TB, n int, line QueueOptions) (*Group, *Endpoint) {
 	return g, g.Endpoints[0]
 }
 
-// taking takes a slot at e, for Group.Wait; the lease goes to where into points, if that is not nil.
+// taking takes a slot at e, for Group.Wait; the lease goes to where into points, if that is not
+// nil.
 func taking(e *Endpoint, into **Lease) func() bool {
 	return func() bool {
 		lease, ok := e.Enter()
@@ -207,7 +208,8 @@ func TestNewPlacesGoToAllWhoWait(t *testing.T) {
 	})
 }
 
-// An endpoint that sleeps gets nothing while another is awake, and takes those who wait as it wakes.
+// An endpoint that sleeps gets nothing while another is awake, and takes those who wait as it
+// wakes.
 func TestSleepIsNoPlaceForRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
