@@ -106,9 +106,21 @@ func TestRowsAreSharedWhereTokensAreEqual(t *testing.T) {
 		rows int
 		runs int
 	}{
-		"a single message":                         {user("math"), all, 1, 1},
-		"segments that differ by white space only": {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: " "}, {Role: "user", Text: " math\n"}}}, all, 1, 1},
-		"a system prompt beside it":                {&signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "system", Text: "word"}, {Role: "user", Text: "math"}}}, all, 2, 1},
+		"a single message": {user("math"), all, 1, 1},
+		"segments that differ by white space only": {&signal.Text{
+			LastUser: "math",
+			Segments: []signal.Segment{
+				{Role: "system", Text: " "},
+				{Role: "user", Text: " math\n"},
+			},
+		}, all, 1, 1},
+		"a system prompt beside it": {&signal.Text{
+			LastUser: "math",
+			Segments: []signal.Segment{
+				{Role: "system", Text: "word"},
+				{Role: "user", Text: "math"},
+			},
+		}, all, 2, 1},
 		"the safety signals alone": {&signal.Text{
 			LastUser: "math",
 			Segments: []signal.Segment{

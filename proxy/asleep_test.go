@@ -59,11 +59,13 @@ func TestAModelThatSleepsIsNamedAsTheReason(t *testing.T) {
 	servers[0].set(&servers[0].asleep, true)
 	waitFor(t, "sleep", func() bool { return b.endpointState(0) == "asleep" })
 	got := b.chat(ask("hello"))
-	if got.status != http.StatusServiceUnavailable || got.code(t) != "model_asleep" || got.header.Get("Retry-After") == "" {
+	if got.status != http.StatusServiceUnavailable || got.code(t) != "model_asleep" ||
+		got.header.Get("Retry-After") == "" {
 		t.Errorf("%d %s, Retry-After %q", got.status, got.body, got.header.Get("Retry-After"))
 	}
 	ready, d := b.proxy.Ready()
-	if !ready || !strings.Contains(strings.Join(d.Degraded, "\n"), `every endpoint of model "small" that is up is asleep`) {
+	if !ready || !strings.Contains(strings.Join(d.Degraded, "\n"),
+		`every endpoint of model "small" that is up is asleep`) {
 		t.Errorf("ready %v, degraded %q", ready, d.Degraded)
 	}
 	if n := len(servers[0].requests()); n != 0 {

@@ -161,7 +161,8 @@ func (st *State) readClassify(body []byte) ([]signal.Text, signal.Mask, error) {
 		}
 		return nil, 0,
 			invalid("",
-				"the body must be an object with input, a text or a list of texts, or with messages, and optionally signals")
+				"the body must be an object with input, a text or a list of texts, or with "+
+					"messages, and optionally signals")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, 0, invalid("", "something follows the object")

@@ -58,7 +58,9 @@ func newKVServer(tb testing.TB, o kv.Options) *kvServer {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprintf(w, `{"object":"list","data":[{"id":"lora","max_model_len":1},{"id":"Org/Small-7B","max_model_len":%d}]}`, s.window)
+		fmt.Fprintf(w,
+			`{"object":"list","data":[{"id":"lora","max_model_len":1},{"id":"Org/Small-7B",`+
+				`"max_model_len":%d}]}`, s.window)
 	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
 		if s.is(&s.down) {

@@ -479,7 +479,8 @@ func TestARefusedPromptIsNotPredicted(t *testing.T) {
 	t.Parallel()
 	b, servers := placedBench(t, 2, nil)
 	long := turns(kib("an expert", 16), 1)
-	for n, body := range []string{long, strings.Replace(long, `"stream":true,"stream_options":{"include_usage":true},`, "", 1)} {
+	for n, body := range []string{long, strings.Replace(long,
+		`"stream":true,"stream_options":{"include_usage":true},`, "", 1)} {
 		for _, s := range servers {
 			s.refuse(`{"error":{"message":"no","type":"BadRequestError","param":null,"code":400}}`)
 		}
@@ -518,7 +519,8 @@ func TestPredictionsAreWholeBlocksOfTheServer(t *testing.T) {
 		`"},"messages":[` + hi + `]}`
 	for n := range 3 {
 		got := b.told(about)
-		if got.predicted%128 != 0 || got.predicted == 0 || got.predicted > got.cached || got.predicted < got.cached-128 {
+		if got.predicted%128 != 0 || got.predicted == 0 || got.predicted > got.cached ||
+			got.predicted < got.cached-128 {
 			t.Errorf("request %d: %d tokens predicted, %d cached of %d", n, got.predicted, got.cached, got.prompt)
 		}
 	}

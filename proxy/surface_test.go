@@ -287,7 +287,9 @@ func TestEveryEndpointFallsBackAndPassesRefusals(t *testing.T) {
 		if got := b.post(e.path, e.ask("hi", "")); got.status != 404 || got.body != `{"detail":"Not Found"}` {
 			t.Errorf("%s: status %d: %s", e.path, got.status, got.body)
 		}
-		if got := b.post(e.path, e.ask(strings.Repeat("word ", 500_000), "")); got.status != 400 || got.code(t) != "context_length_exceeded" || got.error(t).Param == nil || *got.error(t).Param != e.field() {
+		if got := b.post(e.path, e.ask(strings.Repeat("word ", 500_000), "")); got.status != 400 ||
+			got.code(t) != "context_length_exceeded" || got.error(t).Param == nil ||
+			*got.error(t).Param != e.field() {
 			t.Errorf("%s: status %d: %s", e.path, got.status, got.body)
 		}
 	}
@@ -405,7 +407,8 @@ func TestModelsTellHowLongAPromptMayBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range list.Data {
-		if known := m.ID == "big" || m.ID == "effort"; known != (m.MaxModelLen != nil) || known && *m.MaxModelLen != 8192 {
+		if known := m.ID == "big" || m.ID == "effort"; known != (m.MaxModelLen != nil) ||
+			known && *m.MaxModelLen != 8192 {
 			t.Errorf("%s: %v", m.ID, m.MaxModelLen)
 		}
 	}

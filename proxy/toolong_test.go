@@ -53,11 +53,18 @@ func TestAPromptIsRefusedForWhatIsKnownOfItsLengthAndNoGuess(t *testing.T) {
 		text         string
 		says         string // of the refusal; empty for an answer
 	}{
-		"it fits by the model's own count":         {4011, 1, words, ""},
-		"it does not by the model's own count":     {9000, 1, words, "maximum context length is 8192 tokens, and the prompt has 9000 by its tokenizer"},
-		"nobody counts, and it may fit":            {-1, 0, words, ""},
-		"it is short, and nobody is asked":         {9000, 0, "hello", ""},
-		"no tokenizer could make it fit":           {4011, 0, strings.Repeat("configuration ", 160_000), "the prompt has at least 8750: no tokenizer has tokens of more than 256 bytes"},
+		"it fits by the model's own count": {4011, 1, words, ""},
+		"it does not by the model's own count": {
+			9000, 1, words,
+			"maximum context length is 8192 tokens, and the prompt has 9000 by its tokenizer",
+		},
+		"nobody counts, and it may fit":    {-1, 0, words, ""},
+		"it is short, and nobody is asked": {9000, 0, "hello", ""},
+		"no tokenizer could make it fit": {
+			4011, 0,
+			strings.Repeat("configuration ", 160_000),
+			"the prompt has at least 8750: no tokenizer has tokens of more than 256 bytes",
+		},
 		"space that templates take off is no text": {4011, 1, strings.Repeat(" ", 3<<20), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +93,10 @@ func TestOfSeveralModelsTheOneWithRoomGetsALongPrompt(t *testing.T) {
 	url, _ := counting(t, -1)
 	var models []ModelOptions
 	for name, window := range map[string]int{"small": 4096, "middle": 8192, "big": 32768} {
-		models = append(models, ModelOptions{Name: name, ContextWindow: window, Endpoints: []pool.EndpointOptions{{Name: name, URL: url}}})
+		models = append(models, ModelOptions{
+			Name: name, ContextWindow: window,
+			Endpoints: []pool.EndpointOptions{{Name: name, URL: url}},
+		})
 	}
 	for among, want := range map[string]string{"small, middle": "middle", "small, middle, big": "big"} {
 		b := start(t, models, func(s *setup) { s.routes = "routes: []\ndefault: {models: [" + among + "]}\n" })
@@ -99,14 +109,21 @@ func TestOfSeveralModelsTheOneWithRoomGetsALongPrompt(t *testing.T) {
 
 func TestWhatAServerSaysOfATooLongPromptHasTheShapeOfTheAPI(t *testing.T) {
 	t.Parallel()
-	const other = `{"error":{"message":"'max_tokens' is too large: 9000. This model's maximum context length is 8192 tokens.",` +
+	const other = `{"error":{"message":"'max_tokens' is too large: 9000. This model's maximum ` +
+		`context length is 8192 tokens.",` +
 		`"type":"BadRequestError","param":"max_tokens","code":400}}`
-	const same = `{"error":{"message":"m","type":"invalid_request_error","param":"messages","code":"context_length_exceeded","x":1}}`
+	const same = `{"error":{"message":"m","type":"invalid_request_error","param":"messages",` +
+		`"code":"context_length_exceeded","x":1}}`
 	for name, body := range map[string]string{
-		"vLLM":       tooLongForVLLM,
-		"older vLLM": `{"object":"error","message":"This model's maximum context length is 8192 tokens. However, you requested 9000","type":"BadRequestError","param":null,"code":400}`,
-		"SGLang":     `{"object":"error","message":"The input (9000 tokens) is longer than the model's context length (8192 tokens).","type":"BadRequestError","param":null,"code":400}`,
-		"llama.cpp":  `{"error":{"code":400,"message":"request (9000 tokens) exceeds the available context size (8192 tokens)","type":"exceed_context_size_error","n_ctx":8192}}`,
+		"vLLM": tooLongForVLLM,
+		"older vLLM": `{"object":"error","message":"This model's maximum context length is 8192 ` +
+			`tokens. However, you requested 9000","type":"BadRequestError","param":null,"code":400}`,
+		"SGLang": `{"object":"error","message":"The input (9000 tokens) is longer than the ` +
+			`model's context length (8192 tokens).","type":"BadRequestError","param":null,` +
+			`"code":400}`,
+		"llama.cpp": `{"error":{"code":400,"message":"request (9000 tokens) exceeds the ` +
+			`available context size (8192 tokens)","type":"exceed_context_size_error",` +
+			`"n_ctx":8192}}`,
 	} {
 		up := testkit.NewUpstream(t, testkit.JSON(400, body))
 		b := start(t, oneModel(up))

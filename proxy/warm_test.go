@@ -243,7 +243,10 @@ func TestWhatAServerRefusesToReadAheadIsSaidAndNotBelieved(t *testing.T) {
 			502, "upstream_refused", "", `refused to read the context with status 400: "unknown field cache_salt"`,
 		},
 		"without a reason": {`{}`, 502, "upstream_refused", "", "with status 400"},
-		"as too long":      {tooLongForVLLM, 400, "context_length_exceeded", "models", "maximum context length is 8192 tokens"},
+		"as too long": {
+			tooLongForVLLM, 400, "context_length_exceeded", "models",
+			"maximum context length is 8192 tokens",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -262,7 +265,8 @@ func TestWhatAServerRefusesToReadAheadIsSaidAndNotBelieved(t *testing.T) {
 			servers[0].refuse("")
 			got := b.told(`{"model":"auto","signalbox":{"context":"` + ref.ID + `"},"messages":[` + hi + `]}`)
 			if got.predicted != 0 || got.cached != 0 {
-				t.Errorf("%d tokens are predicted of a prompt that was refused, %d were cached", got.predicted, got.cached)
+				t.Errorf("%d tokens are predicted of a prompt that was refused, %d were cached",
+					got.predicted, got.cached)
 			}
 		})
 	}

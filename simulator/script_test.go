@@ -108,7 +108,10 @@ func TestScriptedAnswers(t *testing.T) {
 	for _, c := range []struct{ name, path, body, want string }{
 		{"the first match is given", "/v1/chat/completions", `{"messages":[{"role":"user","content":"the tower of X?"}]}`, `"content":"Größe: 330 m. Done."`},
 		{"the last user message counts", "/v1/chat/completions", `{"messages":[{"role":"user","content":"tower?"},{"role":"user","content":"river?"}]}`, `"content":"It is long."`},
-		{"no match is filler", "/v1/chat/completions", `{"messages":[{"role":"user","content":"Tower?"}]}`, `This text is simulated. `},
+		{
+			"no match is filler", "/v1/chat/completions",
+			`{"messages":[{"role":"user","content":"Tower?"}]}`, `This text is simulated. `,
+		},
 		{"a limit holds", "/v1/chat/completions", `{"max_tokens":2,"messages":[{"role":"user","content":"tower?"}]}`, `"content":"Größe:"`},
 		{"a stop string holds", "/v1/chat/completions", `{"stop":"330","messages":[{"role":"user","content":"tower?"}]}`, `"stop_reason":"330"`},
 		{"completions too", "/v1/completions", `{"prompt":"tower?"}`, `"text":"Größe: 330 m. Done."`},

@@ -75,7 +75,11 @@ func TestWireFormat(t *testing.T) {
 	for _, c := range []struct{ name, path, body string }{
 		{"chat", "/v1/chat/completions", `{"model":"llama-70b","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"What is the capital of France?"}]}`},
 		{"chat_stream", "/v1/chat/completions", `{"model":"llama-70b","stream":true,"max_tokens":12,"messages":[{"role":"user","content":"Hi"}]}`},
-		{"chat_stream_stop_usage", "/v1/chat/completions", `{"stream":true,"stream_options":{"include_usage":true},"stop":["simulated"],"messages":[{"role":"user","content":"Hi"}]}`},
+		{
+			"chat_stream_stop_usage", "/v1/chat/completions",
+			`{"stream":true,"stream_options":{"include_usage":true},"stop":["simulated"],` +
+				`"messages":[{"role":"user","content":"Hi"}]}`,
+		},
 		{"chat_stream_two_choices_every_usage", "/v1/chat/completions", `{"stream":true,"stream_options":{"continuous_usage_stats":true},"n":2,"max_completion_tokens":3,"messages":[{"role":"user","content":"Hi"}]}`},
 		{"chat_stream_reasoning", "/v1/chat/completions", `{"stream":true,"max_tokens":40,"chat_template_kwargs":{"enable_thinking":true},"messages":[{"role":"user","content":"Hi"}]}`},
 		{"chat_stream_tool_named", "/v1/chat/completions", `{"stream":true,` + weather + `,"tool_choice":{"type":"function","function":{"name":"get_weather"}},"messages":[{"role":"user","content":"Hi"}]}`},
@@ -196,17 +200,21 @@ func TestAHeaderSaysWhatTheServerWasSent(t *testing.T) {
 		{
 			"a plain question",
 			`{"messages":[{"role":"user","content":"Why is the sky blue?"}],"max_tokens":100}`,
-			`[llama-70b] I am a simulated server. I was asked: "Why is the sky blue?". System prompt: none. Reasoning: not asked for. max_tokens: 100.`,
+			`[llama-70b] I am a simulated server. I was asked: "Why is the sky blue?". System ` +
+				`prompt: none. Reasoning: not asked for. max_tokens: 100.`,
 		},
 		{
 			"the last question of a conversation and its system prompt",
 			`{"messages":[{"role":"system","content":"You are a\nlawyer."},{"role":"user","content":"One"},{"role":"assistant","content":"1"},{"role":"user","content":"Two"}]}`,
-			`[llama-70b] I am a simulated server. I was asked: "Two". System prompt: "You are a lawyer.". Reasoning: not asked for. max_tokens: not set.`,
+			`[llama-70b] I am a simulated server. I was asked: "Two". System prompt: "You are a ` +
+				`lawyer.". Reasoning: not asked for. max_tokens: not set.`,
 		},
 		{
 			"both reasoning dialects as sent",
 			`{"messages":[{"role":"user","content":"Hi"}],"reasoning_effort":"low","chat_template_kwargs":{"enable_thinking": false},"max_completion_tokens":90,"max_tokens":5}`,
-			`[llama-70b] I am a simulated server. I was asked: "Hi". System prompt: none. Reasoning: effort low, chat_template_kwargs {"enable_thinking": false}. max_tokens: 90.`,
+			`[llama-70b] I am a simulated server. I was asked: "Hi". System prompt: none. ` +
+				`Reasoning: effort low, chat_template_kwargs {"enable_thinking": false}. ` +
+				`max_tokens: 90.`,
 		},
 		{
 			"the text of an image question",
@@ -226,7 +234,8 @@ func TestAHeaderSaysWhatTheServerWasSent(t *testing.T) {
 		{
 			"unknown fields and fields of the wrong spelling are ignored",
 			`{"messages":[{"role":"user","content":"Hi","name":"x"}],"guided_json":{"a":1},"MAX_TOKENS":1,"top_k":null,"stop":null,"n":null}`,
-			`[llama-70b] I am a simulated server. I was asked: "Hi". System prompt: none. Reasoning: not asked for. max_tokens: not set.`,
+			`[llama-70b] I am a simulated server. I was asked: "Hi". System prompt: none. ` +
+				`Reasoning: not asked for. max_tokens: not set.`,
 		},
 		{
 			"the last of two equal names holds, as in Python",

@@ -322,7 +322,8 @@ func TestWithoutONNXRuntimeItServesAndFailsClosed(t *testing.T) {
 	}
 	ready := do(t, http.MethodGet, s.url+"/readyz", "")
 	if !strings.Contains(ready.body,
-		`"degraded":["route \"safety\" refuses requests with 503 signal_unavailable: no model computes jailbreak; install ONNX Runtime`) {
+		`"degraded":["route \"safety\" refuses requests with 503 signal_unavailable: no model `+
+			`computes jailbreak; install ONNX Runtime`) {
 		t.Errorf("readyz does not say what is degraded: %s", ready.body)
 	}
 }

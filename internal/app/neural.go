@@ -80,7 +80,8 @@ func openNeural(ctx context.Context, cfg *config.Config, o Options, tel *telemet
 	}
 	n.missing = err
 	tel.Log.WarnContext(ctx,
-		"neural signals are unavailable: every route that needs one takes its on_unknown action, and one that fails closed answers 503; "+
+		"neural signals are unavailable: every route that needs one takes its on_unknown action,"+
+			" and one that fails closed answers 503; "+
 			"install ONNX Runtime (make onnxruntime) or name its library in classify.library",
 		slog.String("cause", err.Error()))
 	return n, nil

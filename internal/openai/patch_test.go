@@ -18,7 +18,8 @@ func TestPatchChangesOnlyWhatItIsTold(t *testing.T) {
 			"model is replaced between odd spellings",
 			"{ \"z\" :1.0,\t\"model\" : \"m\" ,\n\"messages\":[" + one + "] , \"seed\":1e400, \"u\":\"\\u00e9\\/\" }\n",
 			func(p *Patch) { p.SetModel(`Qwen/"x"`) },
-			"{ \"z\" :1.0,\t\"model\" : \"Qwen/\\\"x\\\"\" ,\n\"messages\":[" + one + "] , \"seed\":1e400, \"u\":\"\\u00e9\\/\" }\n",
+			"{ \"z\" :1.0,\t\"model\" : \"Qwen/\\\"x\\\"\" ,\n\"messages\":[" + one +
+				"] , \"seed\":1e400, \"u\":\"\\u00e9\\/\" }\n",
 		},
 		{
 			"model under an escaped name",

@@ -180,7 +180,8 @@ func TestPredictionsAreWholeBlocks(t *testing.T) {
 		k = s.place(r)
 		want := (tokens - 8) / 128 * 128
 		if k.Predicted != want || s.Most(k.Endpoint, r) != want {
-			t.Errorf("%s: %d of %d tokens predicted, %d at most, want %d", name, k.Predicted, tokens, s.Most(k.Endpoint, r), want)
+			t.Errorf("%s: %d of %d tokens predicted, %d at most, want %d", name, k.Predicted,
+				tokens, s.Most(k.Endpoint, r), want)
 		}
 		if at := s.Held(s.Now(), r); want > 0 && (len(at) != 1 || at[0].Tokens != want) {
 			t.Errorf("%s: held are %+v, want %d", name, at, want)

@@ -19,16 +19,42 @@ func TestWhatAnAnswerTellsOfItsEnd(t *testing.T) {
 		{"null all the way", []string{event(`{"choices":[{"delta":{"content":"a"},"finish_reason":null}]}`)}, "", 1},
 		{"spaces", []string{event(`{"choices":[{"delta":{}, "finish_reason" : "tool_calls"}]}`)}, "tool_calls", 0},
 		{"a word of its own", []string{event(`{"choices":[{"delta":{},"finish_reason":"eos"}]}`)}, "other", 0},
-		{"several events in one read", []string{strings.Repeat(event(`{"choices":[{"delta":{"content":"a"},"finish_reason":null}]}`), 5) + event(`{"choices":[{"delta":{},"finish_reason":"length"}]}`) + testkit.Done}, "length", 2},
-		{"as many events as bytes", []string{strings.Repeat(event(`{"choices":[{"delta":{"content":"a"}}]}`), 40)}, "", 10},
+		{
+			"several events in one read",
+			[]string{strings.Repeat(event(`{"choices":[{"delta":{"content":"a"},`+
+				`"finish_reason":null}]}`),
+				5) + event(`{"choices":[{"delta":{},"finish_reason":"length"}]}`) + testkit.Done},
+			"length", 2,
+		},
+		{
+			"as many events as bytes",
+			[]string{strings.Repeat(event(`{"choices":[{"delta":{"content":"a"}}]}`), 40)},
+			"", 10,
+		},
 		{
 			"several tokens in an event",
 			[]string{strings.Repeat(event(`{"choices":[{"delta":{"content":" some words more"}}]}`), 7)},
 			"", 28,
 		},
-		{"a text that looks like it", []string{event(`{"choices":[{"delta":{"content":"\"finish_reason\":\"stop\""},"finish_reason":null}]}`)}, "", 7},
-		{"text in several places", []string{event(`{"choices":[{"delta":{"role":"assistant","content":null,"reasoning_content":"0123456789\"\\","tool_calls":[{"function":{"arguments":"{\"a\": \"bc\"}"}}]},"logprobs":{"content":[{"token":"a long one that is no text"}]},"finish_reason":null}]}`)}, "", (9 + 14 + 15 + 3) / 4},
-		{"text that does not end", []string{`{"delta":{"content":"0123456789`, `{"delta":{"content":"01234567\`}, "", 5},
+		{
+			"a text that looks like it",
+			[]string{event(`{"choices":[{"delta":{"content":"\"finish_reason\":\"stop\""},` +
+				`"finish_reason":null}]}`)},
+			"", 7,
+		},
+		{
+			"text in several places",
+			[]string{event(`{"choices":[{"delta":{"role":"assistant","content":null,` +
+				`"reasoning_content":"0123456789\"\\",` +
+				`"tool_calls":[{"function":{"arguments":"{\"a\": \"bc\"}"}}]},` +
+				`"logprobs":{"content":[{"token":"a long one that is no text"}]},` +
+				`"finish_reason":null}]}`)},
+			"", (9 + 14 + 15 + 3) / 4,
+		},
+		{"text that does not end", []string{
+			`{"delta":{"content":"0123456789`,
+			`{"delta":{"content":"01234567\`,
+		}, "", 5},
 		{"cut in the name", []string{`{"finish_rea`, `son":"stop"}`}, "", 0},
 		{"cut in the value", []string{`{"finish_reason":`}, "", 0},
 	}

@@ -404,16 +404,29 @@ func TestWeightsDecideWhichModelComesFirst(t *testing.T) {
 
 func TestAWindowIsTooSmallForWhatIsKnownOfThePrompt(t *testing.T) {
 	t.Parallel()
-	c := ranking(nil, rated{name: "small", window: 700}, rated{name: "middle", window: 800}, rated{name: "big", window: 4000})
+	c := ranking(nil, rated{name: "small", window: 700}, rated{name: "middle", window: 800},
+		rated{name: "big", window: 4000})
 	for name, tt := range map[string]struct {
 		models []string
 		prompt Prompt
 		want   string // the order of those that are tried
 	}{
 		"an estimate leaves out what another has room for": {[]string{"small", "big"}, Prompt{Estimate: 2000}, "big"},
-		"an estimate alone refuses nothing":                {[]string{"small", "middle"}, Prompt{Estimate: 2000}, "middle small"},
-		"a bound does":                                     {[]string{"small", "middle"}, Prompt{Estimate: 2000, Least: 750}, "middle"},
-		"a count does":                                     {[]string{"small", "big"}, Prompt{Counted: map[string]int{"small": 701}}, "big"},
+		"an estimate alone refuses nothing": {
+			[]string{"small", "middle"},
+			Prompt{Estimate: 2000},
+			"middle small",
+		},
+		"a bound does": {
+			[]string{"small", "middle"},
+			Prompt{Estimate: 2000, Least: 750},
+			"middle",
+		},
+		"a count does": {
+			[]string{"small", "big"},
+			Prompt{Counted: map[string]int{"small": 701}},
+			"big",
+		},
 		"a count tells what fits": {
 			[]string{"small", "big"}, Prompt{Estimate: 2000, Counted: map[string]int{"small": 700}}, "small big",
 		},

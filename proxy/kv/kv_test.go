@@ -45,9 +45,17 @@ func TestAPageIsRead(t *testing.T) {
 		name, page string
 		want       Report
 	}{
-		{"of vLLM", page, Report{VLLM: true, Started: 1.7612345678e+09, Queries: 1.2e6, Running: 5, Waiting: 4, Tokens: 27000 * 16, Block: 16, Caching: true}},
+		{"of vLLM", page, Report{
+			VLLM: true, Started: 1.7612345678e+09, Queries: 1.2e6, Running: 5,
+			Waiting: 4, Tokens: 27000 * 16, Block: 16, Caching: true,
+		}},
 		{"of another server", "process_start_time_seconds 12\nfoo{} 3\n", Report{Started: 12}},
-		{"without prefix caching", `vllm:cache_config_info{block_size="16",enable_prefix_caching="False",num_gpu_blocks="None"} 1`, Report{VLLM: true, Block: 16}},
+		{
+			"without prefix caching",
+			`vllm:cache_config_info{block_size="16",enable_prefix_caching="False",` +
+				`num_gpu_blocks="None"} 1`,
+			Report{VLLM: true, Block: 16},
+		},
 		{"of numbers that are none", "vllm:num_requests_running NaN\nvllm:num_requests_waiting +Inf\nvllm:prefix_cache_queries_total -3\n", Report{VLLM: true}},
 		{"of halves", "vllm:num_requests_running{\nvllm:num_requests_waiting\n{} 3\nvllm:num_requests_running{a=\"} 4\n", Report{}},
 		{"of a server that is awake", sleepState("1", "0"), Report{VLLM: true}},
