@@ -68,7 +68,7 @@ LIMITS = """
 - **Stories that ask for harm** (PAIR, SAP: a consultant for a novel who explains ...) are found
   in part only: nothing in their form is an attack, and plain harmful requests are no jailbreaks.
 - **Attacks in other languages** were written by one hand, about a hundred rows a language. On 240
-  short documents in 19 languages that hold an order, by another hand (`training/own_world.tsv`),
+  short documents in 20 languages that hold an order, by another hand (`training/own_world.tsv`; many say the same in several languages),
   the product finds 43 % and flags 28 % of 160 harmless twins, which hold requests to their readers:
   it hardly tells an order to the model from one to a person there (AUC of this graph .60, of
   `signalbox-multilingual` .68). Of 104 real documents in other languages it flags 4.
@@ -230,13 +230,28 @@ def render(f: dict) -> str:
 
 
 def wrapped(text: str) -> str:
-    """The text with lines of at most WIDTH characters; tables and code stay as they are."""
-    lines, code = [], False
+    """The text with paragraphs and list items filled to WIDTH columns; tables, headings and code stay as they are."""
+    out, paragraph, code = [], [], False
+
+    def fill() -> None:
+        if paragraph:
+            hang = "  " if paragraph[0].startswith("- ") else ""
+            whole = " ".join(line.strip() for line in paragraph)
+            out.extend(textwrap.wrap(whole, WIDTH, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False))
+            paragraph.clear()
+
     for line in text.split("\n"):
-        code ^= line.startswith("```")
-        keep = code or line.startswith(("|", "#", "```")) or len(line) <= WIDTH
-        lines += [line] if keep else textwrap.wrap(line, WIDTH, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines)
+        fence = line.startswith("```")
+        if code or fence or not line.strip() or line.startswith(("|", "#")):
+            fill()
+            out.append(line)
+            code ^= fence
+            continue
+        if line.startswith("- "):
+            fill()
+        paragraph.append(line)
+    fill()
+    return "\n".join(out)
 
 
 def main() -> None:

@@ -388,7 +388,7 @@ def main() -> None:
 
 def card(found: dict, size: int) -> str:
     """The model card."""
-    lines = [f"# Model card: signalbox-multilingual {VERSION}\n", __doc__.split("\n\n")[1] + "\n",
+    lines = [f"# Model card: signalbox-multilingual {VERSION}\n", __doc__.split("\n\n")[1].replace("LOCAL", str(LOCAL)) + "\n",
              f"{size / 1e6:.1f} MB; 96,000 pieces; licence Apache-2.0. The product reads texts with it whose language is not English, beside",
              "signalbox-minilm: both answers on the subject are averaged as logarithms, and the higher score of an attack counts.\n",
              "## Figures", "Of the bundle alone. The plain prompts and the attacks were written for this project, a sixth of them held out at random; some",
