@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,10 +122,10 @@ func BenchmarkFirstPrompt(b *testing.B) {
 }
 
 // BenchmarkTurn compares the processor time of all signals of the 60th turn of a conversation that
-// adds 1,500 characters with that of a first prompt of as many. No text comes twice, so nothing but
-// the turns before is remembered.
+// adds 1,500 characters with that of a first prompt of as many, each of several texts: one costs up
+// to twice another. No text comes twice, so nothing but the turns before is remembered.
 func BenchmarkTurn(b *testing.B) {
-	const size, last = 1500, 60
+	const size, last, texts = 1500, 60, 40
 	m := openModels(b)
 	text, n := longPrompt(b, 4<<20), 0
 	next := func() signal.Segment {
@@ -150,8 +151,10 @@ func BenchmarkTurn(b *testing.B) {
 			all = append(all, next())
 			extract(all)
 		}
-		turn = append(turn, extract(append(all, next())))
-		first = append(first, extract([]signal.Segment{next()}))
+		for range texts {
+			turn = append(turn, extract(append(slices.Clip(all), next())))
+			first = append(first, extract([]signal.Segment{next()}))
+		}
 	}
 	b.ReportMetric(median(turn).Seconds()*1000, "turn-cpu-ms")
 	b.ReportMetric(median(first).Seconds()*1000, "first-cpu-ms")
