@@ -1,0 +1,184 @@
+// Package head is a small classifier of one's own: regularised logistic regression over the
+// embedding of a text and its n-grams, with calibrated probabilities and thresholds. Train makes
+// one from labelled texts in seconds, Predict asks it in microseconds. It knows no models, no
+// files' places and no HTTP: who calls it brings the embeddings.
+//
+// A Head is immutable and safe for concurrent use. Train runs Options.Workers goroutines and waits
+// for them.
+package head
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+)
+
+// Mode says how the labels of a head go together.
+type Mode string
+
+// The modes.
+const (
+	// Binary: two labels, one of which is looked for.
+	Binary Mode = "binary"
+	// Classes: labels that exclude each other.
+	Classes Mode = "classes"
+	// Tags: labels of which a text may have several, or none.
+	Tags Mode = "tags"
+)
+
+// Limits of a head.
+const (
+	MaxLabels = 512
+	MaxDims   = 1 << 13 // of an embedding
+)
+
+// ErrDims reports a vector of another length than the head was trained with.
+var ErrDims = errors.New("the embedding has another length")
+
+// Head is a trained classifier. Make it with Train or Decode.
+type Head struct {
+	info  Info
+	vocab vocabulary
+	// [dims+vocabulary+1, outputs], row-major, the last row the bias
+	weights []float32
+	outputs int // 1 for Binary, else one a label
+	pool    sync.Pool
+}
+
+// Info is what a head says of itself. Slices are shared and must not be modified.
+type Info struct {
+	Format    int       `json:"format"`
+	Name      string    `json:"name"`
+	Mode      Mode      `json:"mode"`
+	Labels    []string  `json:"labels"`    // of Binary the one that is looked for comes second
+	Embedding string    `json:"embedding"` // fingerprint of the model that gives the vectors
+	Dims      int       `json:"dims"`      // length of the vectors; 0: n-grams alone
+	Grams     int       `json:"grams"`     // n-grams that are known
+	Scale     []float64 `json:"scale"`     // by output: logits are scaled by it
+	Shift     []float64 `json:"shift"`     // and shifted, before they become probabilities
+	// Thresholds are the probabilities from which labels hold, parallel to Labels: of Binary that
+	// of the second, of Tags each. 0 for Classes, of which the most probable one holds.
+	Thresholds []float64 `json:"thresholds"`
+	SHA256     string    `json:"sha256,omitempty"` // of the file of the weights
+	Report     *Report   `json:"report,omitempty"` // how it did on texts that it had not seen
+}
+
+// Info describes the head.
+func (h *Head) Info() *Info { return &h.info }
+
+// Result is what a head says of one text.
+type Result struct {
+	Label string    // that holds; of Tags the most probable of them; empty when none does
+	Score float64   // its probability; where none holds, the greatest; in [0,1]
+	Probs []float32 // of every label, in the order of Info.Labels; the caller owns it
+}
+
+// Predict classifies a text, of which vector is the embedding, of length Info.Dims; another length
+// is an error (ErrDims). It keeps neither.
+func (h *Head) Predict(text string, vector []float32) (Result, error) {
+	if len(vector) != h.info.Dims {
+		return Result{}, fmt.Errorf("%w: %d, want %d", ErrDims, len(vector), h.info.Dims)
+	}
+	s, ok := h.pool.Get().(*scratch)
+	if !ok {
+		s = new(scratch)
+	}
+	s.scan(text)
+	s.cells = h.vocab.weigh(s.cells[:0], s.grams)
+	logits := make([]float32, h.outputs)
+	copy(logits, h.weights[len(h.weights)-h.outputs:])
+	for i, x := range vector {
+		axpy(logits, x, h.weights[i*h.outputs:(i+1)*h.outputs])
+	}
+	for _, c := range s.cells {
+		at := (h.info.Dims + int(c.at)) * h.outputs
+		axpy(logits, c.value, h.weights[at:at+h.outputs])
+	}
+	h.pool.Put(s)
+	return h.info.result(logits), nil
+}
+
+// result makes probabilities of the logits of a text.
+func (in *Info) result(logits []float32) Result {
+	probs := in.probabilities(logits)
+	r := Result{Probs: probs}
+	best := 0
+	for i, p := range probs {
+		if p > probs[best] {
+			best = i
+		}
+	}
+	switch in.Mode {
+	case Binary:
+		best = 0
+		if float64(probs[1]) >= in.Thresholds[1] {
+			best = 1
+		}
+		r.Label, r.Score = in.Labels[best], float64(probs[best])
+	case Classes:
+		r.Label, r.Score = in.Labels[best], float64(probs[best])
+	case Tags:
+		r.Score = float64(probs[best])
+		held := -1
+		for i, p := range probs {
+			if float64(p) >= in.Thresholds[i] && (held < 0 || p > probs[held]) {
+				held = i
+			}
+		}
+		if held >= 0 {
+			r.Label, r.Score = in.Labels[held], float64(probs[held])
+		}
+	}
+	return r
+}
+
+// probabilities are calibrated: of Classes they add up to 1, of Binary as well, of Tags each stands
+// for itself.
+func (in *Info) probabilities(logits []float32) []float32 {
+	out := make([]float32, len(in.Labels))
+	at := func(i int) float64 { return in.Scale[i]*float64(logits[i]) + in.Shift[i] }
+	switch in.Mode {
+	case Binary:
+		p := sigmoid(at(0))
+		out[0], out[1] = float32(1-p), float32(p)
+	case Tags:
+		for i := range out {
+			out[i] = float32(sigmoid(at(i)))
+		}
+	case Classes:
+		top := math.Inf(-1)
+		for i := range out {
+			top = max(top, at(i))
+		}
+		sum := 0.0
+		for i := range out {
+			sum += math.Exp(at(i) - top)
+		}
+		for i := range out {
+			out[i] = float32(math.Exp(at(i)-top) / sum)
+		}
+	}
+	return out
+}
+
+// WithThreshold returns what the head says with another threshold for every label; 0 changes
+// nothing. Labels that exclude each other have none.
+func (in *Info) WithThreshold(t float64) *Info {
+	if t <= 0 || in.Mode == Classes {
+		return in
+	}
+	out := *in
+	out.Thresholds = make([]float64, len(in.Thresholds))
+	for i := range out.Thresholds {
+		if in.Mode == Tags || i == 1 {
+			out.Thresholds[i] = t
+		}
+	}
+	return &out
+}
+
+// WithThreshold returns the head with another threshold, as that of Info.
+func (h *Head) WithThreshold(t float64) *Head {
+	return &Head{info: *h.info.WithThreshold(t), vocab: h.vocab, weights: h.weights, outputs: h.outputs}
+}

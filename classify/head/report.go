@@ -1,0 +1,220 @@
+package head
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Report says how a head does on rows that it did not see, by cross-validation.
+type Report struct {
+	Rows     int     `json:"rows"`
+	Folds    int     `json:"folds"`
+	Strength float64 `json:"strength"` // of the weights, chosen by cross-validation
+	// Accuracy is the share of rows whose label is told: of Binary at a probability of one half, of
+	// Tags of all labels of all rows.
+	Accuracy float64 `json:"accuracy"`
+	MacroF1  float64 `json:"macro_f1"`
+	AUC      float64 `json:"auc,omitempty"` // of Binary
+	ECE      float64 `json:"ece"`           // expected calibration error, ten bins
+	// by label, in the order of Info.Labels
+	Labels []LabelReport `json:"labels"`
+	// FalsePositives is the share that was asked for.
+	FalsePositives float64     `json:"false_positives,omitempty"`
+	Compared       *Comparison `json:"compared,omitempty"`
+}
+
+// LabelReport is about one label. Precision, Recall and F1 are those of the most probable label, of
+// Tags and of the label that Binary looks for those at the threshold.
+type LabelReport struct {
+	Label          string  `json:"label"`
+	Rows           int     `json:"rows"`
+	Precision      float64 `json:"precision"`
+	Recall         float64 `json:"recall"`
+	F1             float64 `json:"f1"`
+	Threshold      float64 `json:"threshold,omitempty"`
+	FalsePositives float64 `json:"false_positives,omitempty"` // share of rows without the label
+}
+
+// Comparison sets a head against private intents made of the same rows, fold by fold.
+type Comparison struct {
+	Rows    int     `json:"rows"`    // that both were asked about
+	Head    float64 `json:"head"`    // accuracy
+	Intents float64 `json:"intents"` // accuracy
+	Better  string  `json:"better"`  // head, intents or either
+}
+
+// Compare counts rows that one of the two told and the other did not. The difference counts as one
+// where it is more than two standard errors (McNemar's test).
+func Compare(head, intents []bool) *Comparison {
+	c := &Comparison{Rows: len(head), Better: "either"}
+	var only [2]float64
+	for i := range head {
+		if head[i] {
+			c.Head++
+		}
+		if intents[i] {
+			c.Intents++
+		}
+		if head[i] && !intents[i] {
+			only[0]++
+		}
+		if intents[i] && !head[i] {
+			only[1]++
+		}
+	}
+	if d := only[0] - only[1]; math.Abs(d) > 2*math.Sqrt(only[0]+only[1]) {
+		c.Better = "head"
+		if d < 0 {
+			c.Better = "intents"
+		}
+	}
+	c.Head, c.Intents = c.Head/float64(max(1, c.Rows)), c.Intents/float64(max(1, c.Rows))
+	return c
+}
+
+// counts of one label.
+type counts struct{ told, held, both, rows float64 }
+
+func (c *counts) add(told, held bool) { //nolint:revive // two facts about a row
+	c.rows++
+	if told {
+		c.told++
+	}
+	if held {
+		c.held++
+	}
+	if told && held {
+		c.both++
+	}
+}
+
+func (c *counts) report(label string) LabelReport {
+	r := LabelReport{Label: label, Rows: int(c.held)}
+	r.Precision, r.Recall = c.both/max(c.told, 1), c.both/max(c.held, 1)
+	r.F1 = 2 * c.both / max(c.told+c.held, 1)
+	return r
+}
+
+func (t *trainer) report(in *Info, held []float32) *Report {
+	r := &Report{Rows: len(t.rows), Folds: t.Folds}
+	k, n := t.outputs, len(in.Labels)
+	at, most := make([]counts, n), make([]counts, n) // at the threshold; by the most probable label
+	var score []scored
+	var bins [10]bin
+	right := 0.0
+	for i := range t.rows {
+		probs := in.probabilities(held[i*k : (i+1)*k])
+		best := slices.Index(probs, slices.Max(probs))
+		for j, p := range probs {
+			at[j].add(float64(p) >= in.Thresholds[j], t.holds(i, j))
+			most[j].add(best == j, t.holds(i, j))
+		}
+		if t.Mode == Tags {
+			right += t.tagged(in, i, probs, &bins)
+			continue
+		}
+		bins[binOf(float64(probs[best]))].add(float64(probs[best]), t.holds(i, best))
+		if t.holds(i, best) {
+			right++
+		}
+		if t.Mode == Binary {
+			score = append(score, scored{float64(probs[1]), t.holds(i, 1)})
+		}
+	}
+	r.Accuracy, r.ECE = right/float64(len(t.rows)), calibration(bins[:])
+	for j, l := range in.Labels {
+		row := most[j].report(l)
+		if t.Mode == Tags || t.Mode == Binary && j == 1 {
+			row = at[j].report(l)
+			row.Threshold = in.Thresholds[j]
+			row.FalsePositives = (at[j].told - at[j].both) / max(at[j].rows-at[j].held, 1)
+			r.FalsePositives = t.FalsePositives
+		}
+		r.Labels = append(r.Labels, row)
+		if t.Mode == Tags {
+			r.MacroF1 += row.F1 / float64(n)
+		} else {
+			r.MacroF1 += most[j].report(l).F1 / float64(n)
+		}
+	}
+	if t.Mode == Binary {
+		r.AUC = auc(score)
+	}
+	return r
+}
+
+// tagged bins the probabilities of a row of Tags, and returns the share of its labels that were
+// told.
+func (t *trainer) tagged(in *Info, row int, probs []float32, bins *[10]bin) (right float64) {
+	for j, p := range probs {
+		held := t.holds(row, j)
+		bins[binOf(float64(p))].add(float64(p), held)
+		if (float64(p) >= in.Thresholds[j]) == held {
+			right += 1 / float64(len(probs))
+		}
+	}
+	return right
+}
+
+// holds reports whether row i has label j.
+func (t *trainer) holds(i, j int) bool {
+	if t.Mode == Binary {
+		return (t.target[i] == 1) == (j == 1)
+	}
+	return t.target[i*t.outputs+j] == 1
+}
+
+// bin collects probabilities of one tenth of [0,1].
+type bin struct{ n, sum, right float64 }
+
+func binOf(p float64) int { return min(int(p*10), 9) }
+
+func (b *bin) add(p float64, right bool) { //nolint:revive // a fact about the row
+	b.n++
+	b.sum += p
+	if right {
+		b.right++
+	}
+}
+
+// calibration is the expected calibration error (Guo et al., "On Calibration of Modern Neural
+// Networks", section 2).
+func calibration(bins []bin) float64 {
+	n, sum := 0.0, 0.0
+	for _, b := range bins {
+		n += b.n
+		sum += math.Abs(b.sum - b.right)
+	}
+	return sum / max(n, 1)
+}
+
+type scored struct {
+	p   float64
+	yes bool
+}
+
+// auc is the share of pairs of a yes and a no in the right order, equal scores counting half.
+func auc(all []scored) float64 {
+	slices.SortFunc(all, func(a, b scored) int { return cmp.Compare(a.p, b.p) })
+	var rank, yes, no float64
+	for i := 0; i < len(all); {
+		j := i
+		for j < len(all) && all[j].p == all[i].p {
+			j++
+		}
+		for _, s := range all[i:j] {
+			if s.yes {
+				rank += float64(i+j+1) / 2
+				yes++
+			} else {
+				no++
+			}
+		}
+		i = j
+	}
+	if yes == 0 || no == 0 {
+		return 0
+	}
+	return (rank - yes*(yes+1)/2) / (yes * no)
+}

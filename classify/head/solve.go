@@ -1,0 +1,279 @@
+package head
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"github.com/viterin/vek/vek32"
+)
+
+// problem is the training of one head: rows of features, the target of every output, and a weight
+// for every row and output.
+type problem struct {
+	dims    int // of the dense features
+	sparse  int // features of the vocabulary
+	outputs int
+	softmax bool      // outputs exclude each other; else each is a yes or no of its own
+	dense   []float32 // [rows, dims]
+	cells   [][]cell  // by row
+	target  []float32 // [rows, outputs], 0 or 1
+	weight  []float32 // [rows, outputs]; of softmax [rows]
+	decay   float64   // of 1/2 |weights|^2, against the mean loss
+	workers int
+}
+
+// weights of a head: [dims+sparse+1, outputs], row-major; the last row is the bias.
+func (p *problem) size() int { return (p.dims + p.sparse + 1) * p.outputs }
+
+func (p *problem) rows() int { return len(p.cells) }
+
+// chunk is how many rows a goroutine takes at once.
+const chunk = 256
+
+// part is the working space of one goroutine.
+type part struct {
+	grad   []float32 // of the sparse and bias weights and the dense ones
+	scores []float32 // [chunk, outputs]
+	turned []float32 // [dims, chunk]: the transpose of a chunk's dense features
+	dense  []float32 // [dims, outputs]
+	loss   float64
+}
+
+func (p *problem) part() *part {
+	return &part{
+		grad: make([]float32, p.size()), scores: make([]float32, chunk*p.outputs),
+		turned: make([]float32, chunk*p.dims), dense: make([]float32, p.dims*p.outputs),
+	}
+}
+
+// slope returns the objective at w and writes its gradient to grad. parts, one a worker, is working
+// space.
+func (p *problem) slope(w, grad []float32, parts []*part) float64 {
+	var wg sync.WaitGroup
+	for i, s := range parts {
+		wg.Go(func() {
+			s.loss = 0
+			clear(s.grad)
+			for from := i * chunk; from < p.rows(); from += chunk * len(parts) {
+				p.add(w, from, min(from+chunk, p.rows()), s)
+			}
+		})
+	}
+	wg.Wait()
+	loss, n := 0.0, 1/float64(p.rows())
+	clear(grad)
+	for _, s := range parts {
+		loss += s.loss * n
+		vek32.Add_Inplace(grad, s.grad)
+	}
+	vek32.MulNumber_Inplace(grad, float32(n))
+	body := p.size() - p.outputs // the bias is not held back
+	square := 0.0
+	for i, x := range w[:body] {
+		square += float64(x) * float64(x)
+		grad[i] += float32(p.decay) * x
+	}
+	return loss + p.decay*square/2
+}
+
+// score sets s.scores to the logits of rows [from,to).
+func (p *problem) score(w []float32, from, to int, s *part) []float32 {
+	k, n := p.outputs, to-from
+	out := s.scores[:n*k]
+	clear(out)
+	if p.dims > 0 {
+		vek32.MatMul_Into(out, p.dense[from*p.dims:to*p.dims], w[:p.dims*k], p.dims)
+	}
+	bias := w[p.size()-k:]
+	for r := range n {
+		y := out[r*k : (r+1)*k]
+		for j := range y {
+			y[j] += bias[j]
+		}
+		for _, c := range p.cells[from+r] {
+			at := (p.dims + int(c.at)) * k
+			axpy(y, c.value, w[at:at+k])
+		}
+	}
+	return out
+}
+
+// axpy adds a*x to y, of equal length.
+func axpy(y []float32, a float32, x []float32) {
+	x = x[:len(y)]
+	for len(y) >= 4 {
+		y[0] += a * x[0]
+		y[1] += a * x[1]
+		y[2] += a * x[2]
+		y[3] += a * x[3]
+		y, x = y[4:], x[4:]
+	}
+	for i := range y {
+		y[i] += a * x[i]
+	}
+}
+
+// add adds the loss and the gradient of rows [from,to) to s.
+func (p *problem) add(w []float32, from, to int, s *part) {
+	k, n := p.outputs, to-from
+	out := p.score(w, from, to, s)
+	for r := range n {
+		y := out[r*k : (r+1)*k]
+		s.loss += p.residual(y, from+r)
+		for j, d := range y {
+			s.grad[len(s.grad)-k+j] += d
+		}
+		for _, c := range p.cells[from+r] {
+			at := (p.dims + int(c.at)) * k
+			axpy(s.grad[at:at+k], c.value, y)
+		}
+	}
+	if p.dims == 0 {
+		return
+	}
+	turned := s.turned[:n*p.dims]
+	for r := range n {
+		for i, x := range p.dense[(from+r)*p.dims : (from+r+1)*p.dims] {
+			turned[i*n+r] = x
+		}
+	}
+	clear(s.dense)
+	vek32.MatMul_Into(s.dense, turned, out, n)
+	vek32.Add_Inplace(s.grad[:len(s.dense)], s.dense)
+}
+
+// residual replaces the logits y of a row by the derivative of its loss, and returns the loss.
+func (p *problem) residual(y []float32, row int) float64 {
+	k := p.outputs
+	target := p.target[row*k : (row+1)*k]
+	loss := 0.0
+	if !p.softmax {
+		weight := p.weight[row*k : (row+1)*k]
+		for j, z := range y {
+			// log(1+exp(-z)) for a yes, log(1+exp(z)) for a no, without overflow
+			x := float64(z)
+			t, w := float64(target[j]), float64(weight[j])
+			loss += w * (max(x, 0) - x*t + math.Log1p(math.Exp(-math.Abs(x))))
+			y[j] = float32(w * (sigmoid(x) - t))
+		}
+		return loss
+	}
+	top := y[0]
+	for _, z := range y {
+		top = max(top, z)
+	}
+	sum, truth := 0.0, 0.0
+	for j, z := range y {
+		e := math.Exp(float64(z - top))
+		truth += float64(target[j]) * float64(z-top)
+		y[j] = float32(e)
+		sum += e
+	}
+	w := float64(p.weight[row])
+	for j := range y {
+		y[j] = float32(w * (float64(y[j])/sum - float64(target[j])))
+	}
+	return w * (math.Log(sum) - truth)
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+const (
+	history   = 6    // steps that the inverse Hessian is estimated from
+	tolerance = 1e-4 // of the gradient's largest number, as that of scikit-learn's lbfgs
+	decrease  = 1e-4 // the share of the promised decrease that a step has to bring
+)
+
+// solve minimises the problem from w on, in place, by L-BFGS (Nocedal and Wright, "Numerical
+// Optimization", algorithm 7.5) with steps halved until they bring a decrease. The objective is
+// convex. Its error is that of ctx.
+func (p *problem) solve(ctx context.Context, w []float32, steps int) error {
+	parts := make([]*part, p.workers)
+	for i := range parts {
+		parts[i] = p.part()
+	}
+	n := p.size()
+	grad, next, other, dir := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
+	var past memory
+	value := p.slope(w, grad, parts)
+	for step := range steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if largest(grad) < tolerance {
+			return nil
+		}
+		past.direction(dir, grad)
+		promise := float64(vek32.Dot(dir, grad))
+		if promise >= 0 { // rounding has spoilt the estimate
+			past = memory{}
+			vek32.MulNumber_Into(dir, grad, -1)
+			promise = float64(vek32.Dot(dir, grad))
+		}
+		length := 1.0
+		if step == 0 {
+			length = min(1, 1/math.Sqrt(-promise))
+		}
+		for ; ; length /= 2 {
+			vek32.MulNumber_Into(next, dir, float32(length))
+			vek32.Add_Inplace(next, w)
+			v := p.slope(next, other, parts)
+			if v <= value+decrease*length*promise {
+				past.record(next, w, other, grad)
+				value = v
+				break
+			}
+			if length < 1e-6 {
+				return nil // as low as single precision goes
+			}
+		}
+		copy(w, next)
+		grad, other = other, grad
+	}
+	return nil
+}
+
+func largest(x []float32) float64 { return float64(max(vek32.Max(x), -vek32.Min(x))) }
+
+// memory is the last steps and what they did to the gradient.
+type memory struct {
+	steps, changes [][]float32
+	rho            []float64
+}
+
+func (m *memory) record(w, before, grad, gradBefore []float32) {
+	var s, y []float32
+	if len(m.rho) == history {
+		s, y = m.steps[0], m.changes[0]
+		m.steps, m.changes, m.rho = m.steps[1:], m.changes[1:], m.rho[1:]
+	} else {
+		s, y = make([]float32, len(w)), make([]float32, len(w))
+	}
+	vek32.Sub_Into(s, w, before)
+	vek32.Sub_Into(y, grad, gradBefore)
+	curve := float64(vek32.Dot(s, y))
+	if curve <= 1e-12 {
+		return
+	}
+	m.steps, m.changes, m.rho = append(m.steps, s), append(m.changes, y), append(m.rho, 1/curve)
+}
+
+// direction sets dir to minus the estimated inverse Hessian times grad.
+func (m *memory) direction(dir, grad []float32) {
+	copy(dir, grad)
+	alpha := make([]float64, len(m.rho))
+	for i := len(m.rho) - 1; i >= 0; i-- {
+		alpha[i] = m.rho[i] * float64(vek32.Dot(m.steps[i], dir))
+		axpy(dir, float32(-alpha[i]), m.changes[i])
+	}
+	if i := len(m.rho) - 1; i >= 0 {
+		y := m.changes[i]
+		vek32.MulNumber_Inplace(dir, float32(1/(m.rho[i]*float64(vek32.Dot(y, y)))))
+	}
+	for i := range m.rho {
+		beta := m.rho[i] * float64(vek32.Dot(m.changes[i], dir))
+		axpy(dir, float32(alpha[i]-beta), m.steps[i])
+	}
+	vek32.MulNumber_Inplace(dir, -1)
+}
