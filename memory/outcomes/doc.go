@@ -1,0 +1,33 @@
+// Package outcomes remembers how good answers were, and predicts from that how good another model's
+// answer to a request would be, and how long.
+//
+// # What is kept
+//
+// An Outcome is one answer that somebody, or something, has judged: the embedding of the request,
+// the model, a score in [0,1] and the tokens of the answer. Nothing of a text is kept. Outcomes are
+// kept by tenant, whose predictions are made of its own alone; of each tenant the newest, of all
+// tenants those that were used last. A Decision is a request that was answered and that nobody has
+// judged yet: it waits for its judgement in a ring.
+//
+// # Prediction
+//
+// The prior of a model is what the configuration says of it. To that come three corrections, each
+// the mean of what the one before left over, shrunk towards nothing by a number of outcomes that
+// stands for doubt: of the model in this tenant's traffic (shrunk towards what all models have in
+// common), of requests that are near, whichever model answered, and of the model at requests that
+// are near. So a tenant without outcomes gets the prior, and few of them change little.
+//
+// Near means cosine similarity from nearest on, of the embeddings; the signs of the components find
+// the candidates and 8-bit integers rank them, which costs about 0.1 ms at 10,000 outcomes.
+//
+// # File
+//
+// With a path, outcomes are appended to a file of JSON lines as they come, and read from it by
+// Open. The file is written anew, and replaced as a whole, when half of its lines are superseded,
+// and by Close, which adds the decisions that wait.
+//
+// # Concurrency
+//
+// A Store is safe for concurrent use and starts no goroutine. Its one lock is held while a tenant
+// is scanned for reading, and while a line is appended for writing.
+package outcomes

@@ -1,0 +1,418 @@
+package outcomes
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Outcome is an answer that was judged.
+type Outcome struct {
+	Time    time.Time `json:"time"`
+	Tenant  string    `json:"tenant"`
+	ID      string    `json:"id"` // of the request; a second outcome of one id replaces the first
+	Model   string    `json:"model"`
+	Effort  string    `json:"effort,omitempty"` // of reasoning
+	Domain  string    `json:"domain,omitempty"`
+	Prior   float64   `json:"prior"`             // quality that the configuration expected of the model, in [0,1]
+	Score   float64   `json:"score"`             // in [0,1]
+	Weight  float64   `json:"weight"`            // how far the score is to be trusted, in (0,1]
+	Tokens  int       `json:"tokens,omitempty"`  // of the answer; 0 when not known
+	Label   string    `json:"label,omitempty"`   // the caller's own
+	Source  string    `json:"source"`            // who judged, such as feedback
+	Chance  float64   `json:"chance,omitempty"`  // with which the model was chosen, in (0,1]
+	Waiting bool      `json:"waiting,omitempty"` // nobody has judged it yet: Score means nothing
+	Vector  []byte    `json:"vector"`            // of the request, 8 bits a component, two's complement
+
+	codes []int8
+}
+
+// Prediction is what is expected of a model.
+type Prediction struct {
+	Model string
+	Prior float64 // in [0,1]; for the caller to fill in
+
+	Mean      float64 // expected score, in [0,1]
+	Deviation float64 // standard deviation of Mean
+	Outcomes  float64 // of the model that it was made of, by their weights
+	Near      float64 // those of near requests, by weight and nearness
+	Tokens    float64 // expected length of the answer; 0 when not known
+}
+
+// Options says how much is kept.
+type Options struct {
+	Path    string // of the file; empty keeps everything in memory alone
+	Limit   int    // outcomes a tenant, at least 1
+	Tenants int    // that outcomes are kept of, at least 1
+	Waiting int    // decisions that wait for a judgement, of all tenants, at least 1
+	Now     func() time.Time
+}
+
+// Store keeps outcomes. Make it with Open, and Close it.
+type Store struct {
+	opts Options
+
+	mu      sync.RWMutex // guards what follows
+	tenants map[string]*table
+	used    []string // tenants, the one that an outcome came for last at the end
+	waiting map[key]*Outcome
+	ring    []*Outcome // of waiting, the oldest at next once it is full
+	next    int
+	file    *os.File
+	lines   int // in file
+}
+
+type key struct{ tenant, id string }
+
+// maxDims bounds the vectors of a file.
+const maxDims = 1 << 14
+
+// maxLine bounds a line of a file, in bytes.
+const maxLine = 1 << 20
+
+// Open makes a Store and reads what its file has. A file that does not exist is made; lines that
+// cannot be read, as the last one of a process that was ended while it wrote, are counted in lost.
+func Open(o Options) (s *Store, lost int, err error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s = &Store{
+		opts: o, tenants: map[string]*table{}, waiting: map[key]*Outcome{},
+	}
+	if o.Path == "" {
+		return s, 0, nil
+	}
+	b, err := os.ReadFile(o.Path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, 0, fmt.Errorf("read outcomes: %w", err)
+	}
+	sc := bufio.NewScanner(bytes.NewReader(b))
+	sc.Buffer(nil, maxLine)
+	for sc.Scan() {
+		if x, ok := read(sc.Bytes()); ok {
+			s.take(x)
+		} else {
+			lost++
+		}
+	}
+	if sc.Err() != nil {
+		lost++
+	}
+	if err := s.rewrite(); err != nil {
+		return nil, lost, err
+	}
+	return s, lost, nil
+}
+
+// read reads one line.
+func read(line []byte) (*Outcome, bool) {
+	x := new(Outcome)
+	if json.Unmarshal(line, x) != nil || len(x.Vector) == 0 || len(x.Vector) > maxDims || x.Model == "" ||
+		!(x.Score >= 0 && x.Score <= 1) || !(x.Prior >= 0 && x.Prior <= 1) ||
+		!x.Waiting && !(x.Weight > 0 && x.Weight <= 1) || x.Tokens < 0 {
+		return nil, false
+	}
+	x.codes = make([]int8, len(x.Vector))
+	for i, b := range x.Vector {
+		x.codes[i] = int8(b)
+	}
+	return x, true
+}
+
+// take keeps what was read, or was judged.
+func (s *Store) take(x *Outcome) {
+	if x.Waiting {
+		s.wait(x)
+		return
+	}
+	delete(s.waiting, key{x.Tenant, x.ID})
+	t := s.tenants[x.Tenant]
+	if t == nil || t.dims != len(x.codes) { // another model makes the vectors now
+		t = newTable(len(x.codes), s.opts.Limit)
+		s.tenants[x.Tenant] = t
+	}
+	t.put(x)
+	if i := slices.Index(s.used, x.Tenant); i >= 0 {
+		s.used = slices.Delete(s.used, i, i+1)
+	}
+	if s.used = append(s.used, x.Tenant); len(s.used) > s.opts.Tenants {
+		delete(s.tenants, s.used[0])
+		s.used = slices.Delete(s.used, 0, 1)
+	}
+}
+
+// wait puts a decision into the ring.
+func (s *Store) wait(x *Outcome) {
+	k := key{x.Tenant, x.ID}
+	if len(s.ring) < s.opts.Waiting {
+		s.ring = append(s.ring, x)
+	} else {
+		old := s.ring[s.next]
+		if gone := (key{old.Tenant, old.ID}); s.waiting[gone] == old {
+			delete(s.waiting, gone)
+		}
+		s.ring[s.next] = x
+		s.next = (s.next + 1) % s.opts.Waiting
+	}
+	s.waiting[k] = x
+}
+
+// Decided notes a request that a model has answered, so that it can be judged by its id. vector is
+// its embedding, which is copied; without one, or without an id, nothing is kept.
+func (s *Store) Decided(x Outcome, vector []float32) {
+	if x.ID == "" || len(vector) == 0 {
+		return
+	}
+	x.codes, _, _ = quantise(vector, make([]int8, 0, len(vector)), nil)
+	x.Waiting, x.Time = true, s.opts.Now()
+	x.Prior = clamp(x.Prior)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wait(&x)
+}
+
+// Answered notes how many tokens the answer to a request had, also where it was judged already; for
+// less than one nothing is noted.
+func (s *Store) Answered(tenant, id string, tokens int) {
+	if tokens < 1 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.waiting[key{tenant, id}]; x != nil {
+		x.Tokens = tokens
+		return
+	}
+	t := s.tenants[tenant]
+	if t == nil {
+		return
+	}
+	if at, ok := t.byID[id]; ok {
+		x := *t.kept[at]
+		x.Tokens = tokens
+		t.put(&x) // the file has it from the next time that it is written anew
+	}
+}
+
+// ErrUnknown says that no request of the tenant has the id, or that it was too long ago.
+var ErrUnknown = errors.New("no such request")
+
+// Judge keeps the score of a request that was decided or judged before, and returns what was
+// judged. score is in [0,1], weight in (0,1]; a judgement whose weight is less than that of one
+// before changes nothing. Errors are ErrUnknown, and those of the file: the outcome counts then
+// until the process ends.
+func (s *Store) Judge(tenant, id string, score, weight float64, label, source string) (Outcome, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.waiting[key{tenant, id}]
+	if t := s.tenants[tenant]; old == nil && t != nil {
+		if at, ok := t.byID[id]; ok {
+			old = t.kept[at]
+		}
+	}
+	if old == nil {
+		return Outcome{}, ErrUnknown
+	}
+	if !old.Waiting && weight < old.Weight {
+		return *old, nil
+	}
+	x := *old
+	x.Score, x.Weight, x.Label, x.Source = clamp(score), weight, label, source
+	x.Waiting, x.Time = false, s.opts.Now()
+	s.take(&x)
+	return x, s.write(&x)
+}
+
+// Add keeps an outcome as it is, as one that was known before. vector is copied.
+func (s *Store) Add(x Outcome, vector []float32) error {
+	if len(vector) == 0 {
+		return nil
+	}
+	x.codes, _, _ = quantise(vector, make([]int8, 0, len(vector)), nil)
+	x.Score, x.Prior, x.Waiting = clamp(x.Score), clamp(x.Prior), false
+	if x.Time.IsZero() {
+		x.Time = s.opts.Now()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.take(&x)
+	return s.write(&x)
+}
+
+// Predict fills in predictions for a tenant's request, of which vector is the embedding, and
+// reports whether there are outcomes to predict from. It allocates nothing and keeps neither.
+func (s *Store) Predict(tenant string, vector []float32, ps []Prediction) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	t := s.tenants[tenant]
+	if t == nil || t.dims != len(vector) || len(t.rows) == 0 {
+		return false
+	}
+	t.predict(vector, ps)
+	return true
+}
+
+// Len is how many outcomes a tenant has.
+func (s *Store) Len(tenant string) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if t := s.tenants[tenant]; t != nil {
+		return len(t.rows)
+	}
+	return 0
+}
+
+// Export writes the outcomes of a tenant, of all for an empty name, as JSON lines, the oldest of
+// each tenant first. Decisions that wait are not among them.
+func (s *Store) Export(w io.Writer, tenant string) error {
+	s.mu.RLock()
+	judged := s.judged(tenant)
+	s.mu.RUnlock()
+	for _, x := range judged {
+		b, err := x.line()
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Forget drops all that is known of a tenant.
+func (s *Store) Forget(tenant string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tenants, tenant)
+	s.used = slices.DeleteFunc(s.used, func(t string) bool { return t == tenant })
+	for k := range s.waiting {
+		if k.tenant == tenant {
+			delete(s.waiting, k)
+		}
+	}
+	s.ring = slices.DeleteFunc(s.ring, func(x *Outcome) bool { return x.Tenant == tenant })
+	s.next = 0
+	if s.file == nil {
+		return nil
+	}
+	return s.rewriteLocked()
+}
+
+// judged lists the outcomes of a tenant, of all for an empty name, in the order in which they would
+// be read again.
+func (s *Store) judged(tenant string) (out []*Outcome) {
+	for _, name := range s.used {
+		if t := s.tenants[name]; tenant == "" || tenant == name {
+			out = append(append(out, t.kept[t.next:]...), t.kept[:t.next]...)
+		}
+	}
+	return out
+}
+
+// undecided lists the decisions that wait, the oldest first.
+func (s *Store) undecided() (out []*Outcome) {
+	for i := range s.ring {
+		x := s.ring[(s.next+i)%len(s.ring)]
+		if s.waiting[key{x.Tenant, x.ID}] == x {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// line is an outcome as the file has it.
+func (x *Outcome) line() ([]byte, error) {
+	out := *x
+	out.Vector = make([]byte, len(x.codes))
+	for i, c := range x.codes {
+		out.Vector[i] = byte(c)
+	}
+	b, err := json.Marshal(&out)
+	return append(b, '\n'), err
+}
+
+// write appends an outcome to the file.
+func (s *Store) write(x *Outcome) error {
+	if s.file == nil {
+		return nil
+	}
+	b, err := x.line()
+	if err != nil {
+		return fmt.Errorf("write outcomes: %w", err)
+	}
+	if _, err := s.file.Write(b); err != nil {
+		return fmt.Errorf("write outcomes: %w", err)
+	}
+	have := 0
+	for _, t := range s.tenants {
+		have += len(t.rows)
+	}
+	if s.lines++; s.lines > 2*have+1000 {
+		return s.rewriteLocked()
+	}
+	return nil
+}
+
+func (s *Store) rewrite() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rewriteLocked()
+}
+
+// rewriteLocked puts a new file in the place of the old one and leaves it open. The caller holds
+// mu.
+func (s *Store) rewriteLocked() error {
+	f, err := os.CreateTemp(filepath.Dir(s.opts.Path), ".outcomes-*")
+	if err != nil {
+		return fmt.Errorf("write outcomes: %w", err)
+	}
+	w := bufio.NewWriter(f)
+	lines := 0
+	for _, x := range append(s.judged(""), s.undecided()...) {
+		b, err := x.line()
+		if err == nil {
+			_, err = w.Write(b)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("write outcomes: %w", err), f.Close(), os.Remove(f.Name()))
+		}
+		lines++
+	}
+	err = w.Flush()
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), s.opts.Path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write outcomes: %w", err), f.Close(), os.Remove(f.Name()))
+	}
+	if s.file != nil {
+		_ = s.file.Close()
+	}
+	s.file, s.lines = f, lines
+	return nil
+}
+
+// Close writes the file with the decisions that wait. The Store must not be used any more.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil {
+		return nil
+	}
+	err := s.rewriteLocked()
+	err = errors.Join(err, s.file.Close())
+	s.file = nil
+	return err
+}
