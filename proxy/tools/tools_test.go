@@ -1,0 +1,158 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func list(tb testing.TB, entries ...string) *List {
+	tb.Helper()
+	l, err := Parse([]byte("[" + strings.Join(entries, ",") + "]"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
+
+func tool(name, about string, arguments ...string) string {
+	var p []string
+	for _, a := range arguments {
+		p = append(p, fmt.Sprintf(`%q: {"type": "string"}`, a))
+	}
+	return fmt.Sprintf(`{"type": "function", "function": {"name": %q, "description": %q, "parameters": {"type": "object", "properties": {%s}}}}`,
+		name, about, strings.Join(p, ","))
+}
+
+func office(tb testing.TB) *List {
+	tb.Helper()
+	return list(
+		tb,
+		tool("getWeather", "The weather at a place", "city"),
+		tool("send_mail", "Sends a mail", "recipient", "subject"),
+		`{"type": "function", "name": "book_flight", "description": "Books a flight", "parameters": {}}`,
+		`{"name": "create_ticket", "description": "Opens a ticket at the help desk", "input_schema": {"properties": {"priority": {"enum": ["urgent"]}}}}`,
+		`{"type": "web_search"}`,
+	)
+}
+
+func picked(l *List, kept []bool) []string {
+	var out []string
+	for i, k := range kept {
+		if k {
+			out = append(out, l.Name(i))
+		}
+	}
+	return out
+}
+
+func never(string) bool { return false }
+
+func TestPick(t *testing.T) {
+	for name, tc := range map[string]struct {
+		turns []string
+		n     int
+		must  []string
+		want  []string
+	}{
+		"a word of the name":               {[]string{"Will the weather be fine?"}, 1, nil, []string{"getWeather", ""}},
+		"another form of it":               {[]string{"Is any FLIGHTS booking left"}, 1, nil, []string{"book_flight", ""}},
+		"a word of an argument":            {[]string{"It is urgent"}, 1, nil, []string{"create_ticket", ""}},
+		"a turn before stays":              {[]string{"the weather", "now mail it"}, 1, nil, []string{"getWeather", "send_mail", ""}},
+		"a turn without a word of a tool":  {[]string{"the weather", "yes"}, 1, nil, []string{"getWeather", ""}},
+		"what must be kept":                {[]string{"the weather"}, 1, []string{"create_ticket"}, []string{"getWeather", "create_ticket", ""}},
+		"no turn has a word of any tool":   {[]string{"yes", "go on"}, 1, nil, nil},
+		"more than there are":              {[]string{"mail"}, 9, nil, []string{"getWeather", "send_mail", "book_flight", "create_ticket", ""}},
+		"a turn that says nothing, at all": {[]string{""}, 1, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := office(t)
+			var turns []Turn
+			for _, s := range tc.turns {
+				turns = append(turns, Turn{Text: s})
+			}
+			got := l.Pick(turns, make([][]float32, l.Len()), tc.n, func(name string) bool { return slices.Contains(tc.must, name) })
+			if d := cmp.Diff(tc.want, picked(l, got)); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestPickByEmbeddings(t *testing.T) {
+	l := office(t)
+	vectors := [][]float32{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {0, .6, .8}, {}}
+	got := l.Pick([]Turn{{Text: "regnet es?", Vector: []float32{1, 0, 0}}}, vectors, 1, never)
+	if d := cmp.Diff([]string{"getWeather", ""}, picked(l, got)); d != "" {
+		t.Errorf("by meaning alone (-want +got):\n%s", d)
+	}
+	got = l.Pick([]Turn{{Text: "zzz", Vector: []float32{0, 0, 1}}}, vectors, 2, never)
+	if d := cmp.Diff([]string{"book_flight", "create_ticket", ""}, picked(l, got)); d != "" {
+		t.Errorf("what is near comes along (-want +got):\n%s", d)
+	}
+}
+
+func TestJSONIsAsItWasSpelled(t *testing.T) {
+	l := list(t, ` {"name":"a", "x": 1.0}`, `{"name":"b"}`, `{"name":"c"} `)
+	if got := string(l.JSON([]bool{true, false, true})); got != `[{"name":"a", "x": 1.0},{"name":"c"}]` {
+		t.Error(got)
+	}
+}
+
+func TestCalled(t *testing.T) {
+	for in, want := range map[string][]string{
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"a"}},{"function":{"name":"b"}}]}]`: {"a", "b"},
+		`[{"role":"assistant","function_call":{"name":"a"}}]`:                                       {"a"},
+		`[{"type":"function_call","name":"a"},{"type":"message","name":"b"}]`:                       {"a"},
+		`[{"tool_calls":7},{"tool_calls":[{"function":{"name":"b"}}]},3]`:                           {"b"},
+		`"hello"`: nil, ``: nil, `[`: nil,
+	} {
+		var got []string
+		for name := range Called([]byte(in)) {
+			got = append(got, name)
+		}
+		slices.Sort(got)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", in, d)
+		}
+	}
+	if m := Mentions([]byte(`{"type":"function","function":{"name":"a"}}`)); !m["a"] || m["b"] {
+		t.Error(m)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`[{"type":"function","function":{"name":"getX","description":"d"}},{"name":3},7,null,[]]`), "get x")
+	f.Fuzz(func(t *testing.T, raw []byte, said string) {
+		l, err := Parse(raw)
+		if err != nil {
+			return
+		}
+		kept := l.Pick([]Turn{{Text: said}}, make([][]float32, l.Len()), 1, never)
+		if kept == nil {
+			return
+		}
+		again, err := Parse(l.JSON(kept))
+		if err != nil {
+			t.Fatalf("%s: %v", l.JSON(kept), err)
+		}
+		if n := len(picked(l, kept)); again.Len() != n {
+			t.Errorf("%d tools are kept and %d sent", n, again.Len())
+		}
+	})
+}
+
+func BenchmarkPick(b *testing.B) {
+	var entries []string
+	for i := range 100 {
+		entries = append(entries, tool(fmt.Sprintf("do_thing_%d", i), fmt.Sprintf("Does thing number %d to a file, a mail or a flight", i), "city", "file"))
+	}
+	l := list(b, entries...)
+	turns := []Turn{{Text: "Send the file about thing 7 by mail"}, {Text: "and book the flight 12"}}
+	for b.Loop() {
+		l.Pick(turns, make([][]float32, 100), 8, never)
+	}
+}
