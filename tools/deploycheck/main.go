@@ -1,0 +1,256 @@
+// Command deploycheck checks what deploy/ ships with the tools of those who read it: the Helm chart
+// is linted and rendered, and every object decoded strictly into the types of Kubernetes; alert
+// rules are read by Prometheus's own parser, and so is every expression of the dashboard, whose
+// metrics have to be ones that signalbox has.
+//
+// Usage: deploycheck DIR, where DIR holds the product's go.mod.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v3/pkg/lint/support"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: deploycheck DIR")
+		os.Exit(2)
+	}
+	dir := os.Args[1]
+	known, err := metrics(filepath.Join(dir, "internal", "telemetry"))
+	if err == nil {
+		err = errors.Join(chart(filepath.Join(dir, "deploy", "helm", "signalbox")),
+			rules(filepath.Join(dir, "deploy", "prometheus", "rules.yaml"), known),
+			dashboard(filepath.Join(dir, "deploy", "grafana", "signalbox.json"), known))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "deploycheck:", err)
+		os.Exit(1)
+	}
+}
+
+// metric is a name with the labels that it is told with; nil where these are not in its definition.
+type metric map[string]bool
+
+var (
+	name     = regexp.MustCompile(`"(signalbox_[a-z0-9_]+)"`)
+	quotedIn = regexp.MustCompile(`"([a-z_]+)"`)
+)
+
+// metrics reads the names of all metrics from the package that defines them.
+func metrics(dir string) (map[string]metric, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	out := map[string]metric{}
+	for _, f := range files {
+		if strings.HasSuffix(f, "_test.go") {
+			continue
+		}
+		b, err := os.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(b)) {
+			m := name.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			var of metric
+			if at := strings.LastIndex(line, `.", "`); at >= 0 { // behind the text stand the labels
+				of = metric{}
+				for _, l := range quotedIn.FindAllStringSubmatch(line[at+2:], -1) {
+					of[l[1]] = true
+				}
+			}
+			out[m[1]] = of
+		}
+	}
+	if err == nil && len(out) < 30 {
+		err = fmt.Errorf("%s defines %d metrics", dir, len(out))
+	}
+	return out, err
+}
+
+func chart(dir string) error {
+	var errs []error
+	sets := []map[string]any{
+		{},
+		{"autoscaling": on(), "serviceMonitor": on(), "networkPolicy": on(), "redis": map[string]any{"bundled": true}},
+		{"endpointSlices": on()},
+		{"endpointSlices": map[string]any{"enabled": true, "namespaces": []any{"a", "b"}}},
+		{
+			"redis": map[string]any{"existingSecret": "r"}, "envFromSecrets": []any{"keys"},
+			"env":            []any{map[string]any{"name": "A", "value": "b"}},
+			"networkPolicy":  map[string]any{"enabled": true, "clients": peers(), "admin": peers()},
+			"podAnnotations": map[string]any{"a": "b"}, "nodeSelector": map[string]any{"a": "b"},
+			"podDisruptionBudget": map[string]any{"enabled": false},
+		},
+	}
+	kinds := map[string]int{}
+	for _, values := range sets {
+		l := lint.AllWithKubeVersion(dir, values, "default", &chartutil.KubeVersion{Version: "v1.34.0", Major: "1", Minor: "34"})
+		for _, m := range l.Messages {
+			if m.Severity >= support.WarningSev {
+				errs = append(errs, fmt.Errorf("helm lint: %v", m))
+			}
+		}
+		errs = append(errs, render(dir, values, kinds))
+	}
+	if err := render(dir, map[string]any{"redis": map[string]any{"bundled": true, "existingSecret": "r"}}, map[string]int{}); err == nil {
+		errs = append(errs, errors.New("two Redis at once are taken"))
+	}
+	fmt.Printf("chart: %d value sets, objects %v\n", len(sets), kinds)
+	return errors.Join(errs...)
+}
+
+func on() map[string]any { return map[string]any{"enabled": true} }
+
+func peers() []any {
+	return []any{map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}}
+}
+
+// render renders the chart and decodes its objects strictly: a key that Kubernetes does not know is
+// an error. ServiceMonitor is no type of Kubernetes; of it only the form is known to be YAML.
+func render(dir string, values map[string]any, kinds map[string]int) error {
+	c, err := loader.Load(dir)
+	if err != nil {
+		return err
+	}
+	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "r", Namespace: "default", IsInstall: true}, chartutil.DefaultCapabilities)
+	if err != nil {
+		return err
+	}
+	files, err := engine.Render(c, all)
+	if err != nil {
+		return err
+	}
+	codecs := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict)
+	var errs []error
+	for file, text := range files {
+		if !strings.HasSuffix(file, ".yaml") {
+			continue
+		}
+		for _, doc := range regexp.MustCompile(`(?m)^---\s*$`).Split(text, -1) {
+			if strings.TrimSpace(doc) == "" {
+				continue
+			}
+			_, kind, err := codecs.UniversalDeserializer().Decode([]byte(doc), nil, nil)
+			if kind != nil {
+				kinds[kind.Kind]++
+			}
+			if runtime.IsNotRegisteredError(err) && strings.Contains(doc, "kind: ServiceMonitor\n") {
+				kinds["ServiceMonitor (form alone)"]++
+				continue
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", file, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func rules(file string, known map[string]metric) error {
+	groups, errs := rulefmt.ParseFile(file, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	n := 0
+	for _, g := range groups.Groups {
+		for _, r := range g.Rules {
+			n++
+			if err := expression(r.Expr, known); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", r.Alert, err))
+			}
+		}
+	}
+	fmt.Printf("rules: %d\n", n)
+	return errors.Join(errs...)
+}
+
+func dashboard(file string, known map[string]metric) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var d struct {
+		Panels []struct {
+			Title   string `json:"title"`
+			Targets []struct {
+				Expr string `json:"expr"`
+			} `json:"targets"`
+		} `json:"panels"`
+	}
+	if err := json.Unmarshal(b, &d); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	n := 0
+	var errs []error
+	for _, p := range d.Panels {
+		for _, t := range p.Targets {
+			n++
+			if err := expression(strings.ReplaceAll(t.Expr, "$__rate_interval", "5m"), known); err != nil {
+				errs = append(errs, fmt.Errorf("panel %q: %w", p.Title, err))
+			}
+		}
+	}
+	if n < 20 {
+		errs = append(errs, fmt.Errorf("%s has %d expressions", file, n))
+	}
+	fmt.Printf("dashboard: %d expressions\n", n)
+	return errors.Join(errs...)
+}
+
+// expression parses PromQL and looks up its metrics and their labels.
+func expression(text string, known map[string]metric) error {
+	e, err := parser.NewParser(parser.Options{}).ParseExpr(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", text, err)
+	}
+	var errs []error
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		v, ok := n.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		base := v.Name
+		of, ok := known[base]
+		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+			if cut, has := strings.CutSuffix(v.Name, suffix); has && !ok {
+				of, ok = known[cut]
+			}
+		}
+		switch {
+		case strings.HasPrefix(base, "process_"):
+			return nil
+		case !ok:
+			errs = append(errs, fmt.Errorf("there is no metric %s", v.Name))
+		}
+		for _, m := range v.LabelMatchers {
+			if of != nil && m.Name != labels.MetricName && !of[m.Name] && !slices.Contains([]string{"instance", "le"}, m.Name) {
+				errs = append(errs, fmt.Errorf("%s has no label %s", v.Name, m.Name))
+			}
+		}
+		return nil
+	})
+	return errors.Join(errs...)
+}
