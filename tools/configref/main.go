@@ -1,7 +1,9 @@
-// Command configref writes the reference of the configuration from the comments of the option
-// types, so that there is one place to keep right.
+// Command configref writes the reference of the configuration, its JSON Schema, and the OpenAPI
+// description of the HTTP API from the types of the code and their comments, so that there is one
+// place to keep right.
 //
-// Usage: configref DIR, where DIR holds the product's go.mod; writes DIR/docs/config.md.
+// Usage: configref DIR, where DIR holds the product's go.mod; writes DIR/docs/config.md,
+// DIR/configs/signalbox.schema.json and DIR/internal/app/openapi.json.
 package main
 
 import (
@@ -28,6 +30,8 @@ func packages() map[string]string {
 	return map[string]string{
 		"": "internal/config", "proxy": "proxy", "telemetry": "internal/telemetry", "lexical": "classify/lexical", "knn": "classify/knn", "gpu": "gpu",
 		"auth": "proxy/auth", "choose": "proxy/choose", "lengths": "proxy/lengths", "kv": "proxy/kv", "option": "internal/option", "pool": "proxy/pool", "reasoning": "proxy/reasoning",
+		"openai": "internal/openai", "contexts": "proxy/contexts", "memory": "memory", "rules": "rules",
+		"keyring": "proxy/keyring", "budget": "proxy/budget",
 	}
 }
 
@@ -48,6 +52,12 @@ func run(args []string) error {
 	if err := g.section("", "Config", "", 2); err != nil {
 		return err
 	}
+	if err := g.schema(filepath.Join(args[0], "configs", "signalbox.schema.json")); err != nil {
+		return err
+	}
+	if err := g.openapi(filepath.Join(args[0], "internal", "app", "openapi.json")); err != nil {
+		return err
+	}
 	return os.WriteFile(filepath.Join(args[0], "docs", "config.md"), []byte(g.out.String()), 0o600)
 }
 
@@ -57,7 +67,8 @@ type generator struct {
 	out   strings.Builder
 }
 
-// load parses the Go files of one folder. go/parser reads file by file; build tags do not matter here.
+// load parses the Go files of one folder. go/parser reads file by file; build tags do not matter
+// here.
 func (g *generator) load(qualifier, dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

@@ -1,6 +1,7 @@
-// Command h2spec measures how signalbox speaks HTTP/2: it starts the program twice, over cleartext HTTP/2 and over TLS, runs every
-// case of github.com/summerwind/h2spec against both, and compares the cases that are missed with the explained list below. A miss that
-// is not on the list is an error, and so is one on the list that is missed no longer.
+// Command h2spec measures how signalbox speaks HTTP/2: it starts the program twice, over cleartext
+// HTTP/2 and over TLS, runs every case of github.com/summerwind/h2spec against both, and compares
+// the cases that are missed with the explained list below. A miss that is not on the list is an
+// error, and so is one on the list that is missed no longer.
 //
 // Usage: h2spec PROGRAM, where PROGRAM is the built signalbox.
 package main
@@ -44,7 +45,8 @@ const (
 	path       = "/v1/chat/completions" // whose handler reads the whole body before it answers
 )
 
-// misses are the cases that a listener does not pass, and why; docs/security.md says the same. All are choices of the standard library.
+// misses are the cases that a listener does not pass, and why; docs/security.md says the same. All
+// are choices of the standard library.
 func misses(tls bool) map[string]string {
 	out := map[string]string{
 		"http2/6.5.3/1":   "a setting that is given twice is an error of the connection, as an endless list of them would cost us and not who sends it",
@@ -168,7 +170,8 @@ func try(c *config.Config, tc *spec.TestCase) error {
 
 var listening = regexp.MustCompile(`msg=listening address=(\S+)`)
 
-// serve starts the program on free ports and returns the address of its main listener, and what ends it.
+// serve starts the program on free ports and returns the address of its main listener, and what
+// ends it.
 func serve(ctx context.Context, program, dir string, tls bool) (address string, stop func(), err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return "", nil, err
