@@ -94,7 +94,8 @@ def kinds(f: dict) -> list[str]:
 
 def fitted(fusion: dict) -> dict:
     """What the card tells of a fusion."""
-    return {"trees": len(fusion["trees"]), "features": len(fusion["features"]), "thresholds": fusion["thresholds"]}
+    return {"trees": len(fusion["trees"]), "features": len(fusion["features"]), "thresholds": fusion["thresholds"],
+            "short": fusion["thresholds_short"]["unsupported"]}
 
 
 def cuts(found: dict) -> str:
@@ -102,7 +103,7 @@ def cuts(found: dict) -> str:
 
 
 def verdicts(dev: dict, fit: dict) -> list[str]:
-    out = ["", "### Verdicts", "", f"With the thresholds of `fusion.json` ({cuts(fit['thresholds'])}), share of the answers with a contradicted or unsupported claim:", "",
+    out = ["", "### Verdicts", "", f"With the thresholds of `fusion.json` ({cuts(fit['thresholds'])}; beside evidence of at most 150 words unsupported {fit['short']:.2f}), share of the answers with a contradicted or unsupported claim:", "",
            "| dev file | unsupported answers (caught) | supported answers (false alarms) |", "| --- | --- | --- |"]
     return out + [f"| `{n}` | {d['verdicts']['caught']:.3f} | {d['verdicts']['false_alarms']:.3f} |" for n, d in dev.items()]
 

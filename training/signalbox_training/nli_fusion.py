@@ -117,6 +117,10 @@ def forest(names: list[str], used: list[str], fit: Fit, chosen: np.ndarray, tree
     return model.fit(fit.x[chosen][:, columns], fit.y[chosen], fit.weight[chosen])
 
 
+# Of evidence of at most 150 words: a claim fails below it. Chosen on every other real dev row (RESULTS.md).
+SHORT_UNSUPPORTED = 0.25
+
+
 def calibration(raw: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
     """(slope, offset) of the logistic curve from sums of trees to support."""
     def loss(p):
@@ -185,8 +189,9 @@ def make(names: list[str], fit: Fit, trees: int = 100) -> tuple[dict, np.ndarray
         model = forest(names, used, fit, everything, trees)
         base += share * float(np.ravel(model._baseline_prediction)[0])
         found += [tree(step[0].nodes, share, [names.index(n) for n in used]) for step in model._predictors]
+    cuts = thresholds(names, fit, support)
     content = {"format": 1, "features": names, "base": base, "trees": found, "calibration": {"slope": slope, "offset": offset},
-               "thresholds": thresholds(names, fit, support)}
+               "thresholds": cuts, "thresholds_short": cuts | {"unsupported": min(cuts["unsupported"], SHORT_UNSUPPORTED)}}
     return content, support
 
 
