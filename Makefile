@@ -11,7 +11,7 @@ FUZZTIME ?= 30s
 
 export GOFLAGS := -mod=readonly
 
-.PHONY: build run test check bench examples fuzz vuln onnxruntime fmt lint vet test-nocgo generate generated licences h2spec format clean
+.PHONY: build run test test-fast test-timed release check bench examples fuzz vuln onnxruntime deploycheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format clean
 
 ## build: everything needed, then bin/signalbox
 build: onnxruntime
@@ -21,12 +21,20 @@ build: onnxruntime
 run: build
 	bin/signalbox demo
 
-## test: everything needed, then all Go tests
+## test: everything needed, then all Go tests; go vet is a step of its own of check
 test: onnxruntime
-	$(GO) test -race -shuffle=on -timeout 30m ./...
+	@$(GO) run ./tools/progress/main.go -race -shuffle=on -vet=off -timeout 30m ./...
+
+## test-timed: the tests that judge time on the wall, on a machine with nothing else to do
+test-timed: onnxruntime
+	SIGNALBOX_TIMED=1 $(GO) test -count=1 -p 1 $$(grep -rl --include=*_test.go 'testkit\.Timed()' . | xargs -n1 dirname | sort -u)
+
+## test-fast: in under a minute, without ONNX Runtime, cgo, Redis and the race detector
+test-fast:
+	CGO_ENABLED=0 $(GO) test -short $$($(GO) list ./... | grep -vE '^signalbox(/internal/app|/bench/.*)?$$')
 
 ## check: what CI runs
-check: fmt lint vet test test-nocgo generated licences h2spec
+check: fmt lint vet test test-nocgo generated licences h2spec deploycheck
 
 onnxruntime:
 	@tools/fetch-onnxruntime.sh "$(ORT_DIR)"
@@ -47,15 +55,23 @@ vet:
 test-nocgo:
 	CGO_ENABLED=0 $(GO) test -timeout 30m ./...
 
-## generate: rewrite generated files (the config reference)
+## generate: rewrite generated files (config reference, its schema, OpenAPI)
 generate:
 	$(GO) generate ./...
 
 generated: generate
-	@git diff --exit-code -- docs/config.md || { echo "generated files changed: commit them"; exit 1; }
+	@git diff --exit-code -- docs/config.md configs/signalbox.schema.json internal/app/openapi.json || { echo "generated files changed: commit them"; exit 1; }
 
 licences:
 	@cd tools && GOFLAGS=-mod=mod $(GO) run ./licences ..
+
+## deploycheck: chart, alert rules and dashboard of deploy/, with the tools of those who read them
+deploycheck:
+	@cd tools/deploycheck && $(GO) run . ../..
+
+## consolecheck: the console in a headless Chromium (apt-get install chromium); without one it is skipped, in CI it fails
+consolecheck: build
+	@cd tools/consolecheck && SIGNALBOX_BIN="$(CURDIR)/bin/signalbox" $(GO) test -count=1 -v .
 
 ## h2spec: how the main listener speaks HTTP/2, compared with the list in docs/security.md
 h2spec: build
@@ -65,7 +81,11 @@ h2spec: build
 bench: onnxruntime
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-## examples: the official SDKs against the demo
+## release: archive, SBOM, checksums and notes in dist/, for VERSION
+release: onnxruntime
+	GO="$(GO)" tools/release.sh "$(VERSION)" "$(ORT_DIR)"
+
+## examples: the official SDKs, and other clients that people use, against the demo
 examples: build
 	examples/run.sh
 
@@ -81,4 +101,4 @@ vuln:
 	  rc=$$?; [ $$rc -eq 3 ] && exit 3; echo "govulncheck could not finish (rc $$rc); is its database reachable?"; }
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

@@ -24,6 +24,7 @@ import (
 	"signalbox/internal/app"
 	"signalbox/internal/config"
 	"signalbox/internal/hub/hubtest"
+	"signalbox/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -53,7 +54,8 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
-			// The library that make fetched lies in the user's cache; scripts get a home of their own.
+			// The library that make fetched lies in the user's cache; scripts get a home of their
+			// own.
 			dir, err := os.UserCacheDir()
 			if err != nil {
 				return err
@@ -96,8 +98,9 @@ func freePort(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// readyTimeout bounds the wait for a server; a cold model load on a busy machine takes a second or two.
-const readyTimeout = 30 * time.Second
+// readyTimeout bounds the wait for a server; a cold model load on a busy machine takes a second or
+// two.
+const readyTimeout = testkit.Patience
 
 func ready(ts *testscript.TestScript, _ bool, args []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)

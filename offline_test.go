@@ -24,8 +24,8 @@ import (
 
 const offlineEnv = "SIGNALBOX_TEST_OFFLINE" // set in the process that has no network
 
-// F5: the program starts and decides on a machine without a network. This test runs itself in a network namespace that has the loopback
-// device and nothing else, and starts the demo there.
+// F5: the program starts and decides on a machine without a network. This test runs itself in a
+// network namespace that has the loopback device and nothing else, and starts the demo there.
 func TestF5ItStartsWithoutANetwork(t *testing.T) {
 	if os.Getenv(offlineEnv) != "" {
 		demoWithoutANetwork(t)
@@ -77,7 +77,8 @@ func demoWithoutANetwork(t *testing.T) {
 	}
 }
 
-// begin starts the program, and returns what interrupts it and waits for its end. What it wrote is shown when the test failed.
+// begin starts the program, and returns what interrupts it and waits for its end. What it wrote is
+// shown when the test failed.
 func begin(t *testing.T, cmd *exec.Cmd) (end func()) {
 	t.Helper()
 	var log bytes.Buffer

@@ -26,21 +26,30 @@ type process struct {
 	url string
 }
 
+// freeAddress returns an address of this machine on which nothing listened a moment ago.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
 // program runs `signalbox serve` on a file until the test ends, and returns when it is ready.
 func program(t *testing.T, binary, redis string) *process {
 	t.Helper()
-	addr := func() string {
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		return l.Addr().String()
-	}
-	listen := addr()
-	file := filepath.Join(t.TempDir(), "signalbox.yaml")
+	listen := freeAddress(t)
 	text := fmt.Sprintf("server: {listen: %s, admin_listen: %s}\nmodels: [{name: small, endpoints: [{name: a, url: http://127.0.0.1:9/v1}], health: {path: 'off'}}]\n"+
-		"default: {models: [small]}\nmemory: {redis: {url: %q, meta_timeout: 5s, blob_timeout: 5s}}\n", listen, addr(), redis)
+		"default: {models: [small]}\nmemory: {redis: {url: %q, meta_timeout: 5s, blob_timeout: 5s}}\n", listen, freeAddress(t), redis)
+	return start(t, binary, listen, text)
+}
+
+// start is program with a configuration of one's own, whose main listener is at listen.
+func start(t *testing.T, binary, listen, text string) *process {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "signalbox.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -67,13 +76,13 @@ func program(t *testing.T, binary, redis string) *process {
 	}
 }
 
-// TestNoContextThatWasAcknowledgedIsLostWithItsReplica kills a replica while clients create contexts, and looks for those that it
-// had acknowledged on another one.
+// TestNoContextThatWasAcknowledgedIsLostWithItsReplica kills a replica while clients create
+// contexts, and looks for those that it had acknowledged on another one.
 func TestNoContextThatWasAcknowledgedIsLostWithItsReplica(t *testing.T) {
 	redis := testkit.NewRedis(t)
-	binary := filepath.Join(t.TempDir(), "signalbox")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v %s", err, out)
+	binary, err := exec.LookPath("signalbox") // TestMain puts this test's own program there
+	if err != nil {
+		t.Fatal(err)
 	}
 	doomed, other := program(t, binary, redis.URL()), program(t, binary, redis.URL())
 	const clients, enough = 4, 40

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// S38: what the program is built and tried with is named by version, and modules by their sums: nothing is replaced, and nothing is taken as it
-// happens to be on the day. The licences of modules are compared by `make licences`, known vulnerabilities by `make vuln`.
+// S38: what the program is built and tried with is named by version, and modules by their sums:
+// nothing is replaced, and nothing is taken as it happens to be on the day. The licences of modules
+// are compared by `make licences`, known vulnerabilities by `make vuln`.
 func TestS38WhatIsBuiltFromIsPinned(t *testing.T) {
 	t.Parallel()
 	read := func(name string) string {

@@ -137,7 +137,7 @@ func (e *Engine) runCanary() error {
 		return &CanaryError{Bundle: e.name, Reason: reasonOf(ctx, err), Err: err}
 	}
 	if e.signals != 0 {
-		err = e.extract(ctx, newGather(nil, req, e.signals, set, nil), e.signals, false, &o)
+		err = e.extract(ctx, newGather(nil, req, e.signals, set, nil, nil), e.signals, false, &o)
 	}
 	for i := range e.tasks {
 		t := &e.tasks[i]

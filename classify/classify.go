@@ -7,8 +7,10 @@
 // # What is read
 //
 // Domain, complexity, factcheck, embedding and intent are about the request: they read
-// Text.LastUser, in one row. What does not fit into one is compressed to a skeleton, see package
-// compress, of as many tokens as the bundle says.
+// Text.LastUser, in one row. But for the embedding they, and the language, take over what the turns
+// of Text.Before were about as far as the last one follows them, see package lean: Value.Leans.
+// What does not fit into one is compressed to a skeleton, see package compress, of as many tokens
+// as the bundle says.
 //
 // Jailbreak and injection look for attacks in what somebody said: each in the text of some origins,
 // Options.Origins, and beside them of those of Options.Read, on which there are verdicts alone.
@@ -89,6 +91,7 @@ type Classifier struct {
 	neural   signal.Mask // the kinds of sources
 	foreign  signal.Mask // those of them that another source gives for other languages
 	scanner  scanner     // of the first engine that has one; may be nil
+	subjects *subjects   // what conversations are about; nil for none
 }
 
 // Source is an engine and the signals that a Classifier takes from it.
@@ -119,6 +122,9 @@ func New(sources []Source, opts Options) (*Classifier, error) {
 		return nil, err
 	}
 	c := &Classifier{opts: opts, keywords: keywords}
+	if c.subjects, err = newSubjects(opts.Memo); err != nil {
+		return nil, err
+	}
 	for _, s := range sources {
 		if err := c.take(s); err != nil {
 			return nil, err
@@ -177,10 +183,10 @@ func (c *Classifier) Signals() signal.Mask {
 	if c.opts.Patterns {
 		m |= signal.MaskOf(signal.PII)
 	}
-	if c.opts.Intents != nil && m.Has(signal.Embedding) {
-		m |= signal.MaskOf(signal.Intent)
+	if m.Has(signal.Embedding) {
+		m |= c.made()
 	}
-	return m
+	return m | c.opts.judges()
 }
 
 // Degraded names what does not work as configured, in words for people; empty when all is well.
@@ -196,17 +202,23 @@ func (c *Classifier) Degraded() []string {
 			lost |= s.Signals
 		}
 	}
-	if c.opts.Intents != nil && lost.Has(signal.Embedding) {
-		lost |= signal.MaskOf(signal.Intent)
+	if lost.Has(signal.Embedding) {
+		lost |= c.made()
 	}
+	for i := range c.opts.Own {
+		if c.opts.Own[i].Head == nil && c.opts.Own[i].Judge == nil {
+			lost |= signal.MaskOf(ownKind(i))
+		}
+	}
+	names := c.names()
 	for _, k := range lost.Kinds() {
-		out = append(out, "no model for "+k.String())
+		out = append(out, "no model for "+names.Of(k))
 	}
 	return out
 }
 
-// Thresholds returns the threshold of every task with labels, as its bundle gives it: the probability
-// from which its answer counts, in (0,1]. The caller owns the map.
+// Thresholds returns the threshold of every task with labels, as its bundle gives it: the
+// probability from which its answer counts, in (0,1]. The caller owns the map.
 func (c *Classifier) Thresholds() map[signal.Kind]float64 {
 	out := make(map[signal.Kind]float64)
 	for _, s := range c.sources {
@@ -222,24 +234,24 @@ func (c *Classifier) Thresholds() map[signal.Kind]float64 {
 
 // Extract sets every kind of need that set does not have yet to known or unknown: unknown with
 // no_model for kinds that nothing here computes, with no_text where there is nothing to read. For
-// intent it sets embedding as well. It keeps neither text nor set, and what it stored is not changed
-// afterwards. It returns soon after ctx ends.
+// what is made of the embedding it sets that as well. It keeps neither text nor set, and what it
+// stored is not changed afterwards. It returns soon after ctx ends.
 func (c *Classifier) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	c.extract(ctx, newRequest(text, bestWindows, &c.opts), need, set, nil)
 }
 
-// ExtractAll is Extract with safety signals that read every window of the longest prompt, which takes
-// as long as it takes, up to Options.Timeout.
+// ExtractAll is Extract with safety signals that read every window of the longest prompt, which
+// takes as long as it takes, up to Options.Timeout.
 func (c *Classifier) ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	c.extract(ctx, newRequest(text, everyWindow, &c.opts), need, set, nil)
 }
 
-// ExtractWhile is Extract for a caller who can tell early that some kinds do not matter any more. Each
-// time that kinds came in and others did not yet, it calls still, which returns the kinds that still
-// matter, given what set holds by then. Work for kinds outside of them is cancelled, and set is left
-// without a value of them. What mattered once and does not now is not taken up again. still is called
-// by one goroutine at a time, not always the caller's, and may read set; outside of it set is not to be
-// touched before ExtractWhile returns.
+// ExtractWhile is Extract for a caller who can tell early that some kinds do not matter any more.
+// Each time that kinds came in and others did not yet, it calls still, which returns the kinds that
+// still matter, given what set holds by then. Work for kinds outside of them is cancelled, and set
+// is left without a value of them. What mattered once and does not now is not taken up again. still
+// is called by one goroutine at a time, not always the caller's, and may read set; outside of it
+// set is not to be touched before ExtractWhile returns.
 func (c *Classifier) ExtractWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask) {
 	c.extract(ctx, newRequest(text, bestWindows, &c.opts), need, set, still)
 }
@@ -251,22 +263,30 @@ func (c *Classifier) ExtractAllWhile(ctx context.Context, text *signal.Text, nee
 
 func (c *Classifier) extract(ctx context.Context, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask) {
 	need &^= set.Have()
-	req.scanner = c.scanner
 	if c.opts.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.opts.Timeout)
 		defer cancel()
 	}
-	g := newGather(c, req, need, set, still)
+	c.extractTurn(ctx, req, need, set, still, c.open(ctx, req, need))
+}
+
+// extractTurn is extract for a turn whose talk has begun; t is nil where it stands for itself.
+func (c *Classifier) extractTurn(ctx context.Context, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask, t *talk) {
+	req.scanner = c.scanner
+	g := newGather(c, req, need, set, still, t)
 	defer g.close()
 	g.watch(&c.opts.Timeouts)
-	if v := &set.Values[signal.Embedding]; v.State != signal.NotExtracted && need.Has(signal.Intent) && c.opts.Intents != nil {
-		g.store(signal.Intent, c.intent(req, v))
+	if v := &set.Values[signal.Embedding]; v.State != signal.NotExtracted {
+		for _, k := range (need & c.made()).Kinds() {
+			g.store(k, c.derive(k, req, v))
+		}
 	}
 	g.fail(need&^c.Signals(), signal.ReasonNoModel)
 	c.scan(ctx, g)
 	g.narrow()
-	c.runEngines(ctx, g)
+	c.runAll(ctx, g)
+	g.hangUp()
 	g.fail(need, signal.ReasonNoModel)
 }
 
@@ -274,7 +294,7 @@ func (c *Classifier) extract(ctx context.Context, req *request, need signal.Mask
 func (c *Classifier) scan(ctx context.Context, g *gather) {
 	req := g.req
 	if g.wanted(signal.MaskOf(signal.Language)) != 0 {
-		g.put(signal.Language, detectLanguage(ctx, req))
+		g.put(signal.Language, detectLanguage(ctx, req, g.talk))
 	}
 	if keyword := signal.MaskOf(signal.Keyword); g.wanted(keyword) != 0 {
 		start := time.Now()
@@ -314,6 +334,31 @@ func (c *Classifier) matchKeywords(ctx context.Context, req *request) ([]string,
 		both.Segments = append(both.Segments, signal.Segment{Text: t})
 	}
 	return c.keywords.Match(ctx, &both)
+}
+
+// names are those of the configuration's own classifiers.
+func (c *Classifier) names() signal.Names {
+	out := make(signal.Names, len(c.opts.Own))
+	for i := range c.opts.Own {
+		out[i] = c.opts.Own[i].Name
+	}
+	return out
+}
+
+// runAll settles the kinds that models give: those here beside those elsewhere.
+func (c *Classifier) runAll(ctx context.Context, g *gather) {
+	elsewhere := g.wanted(c.opts.judges())
+	if elsewhere == 0 {
+		c.runEngines(ctx, g)
+		return
+	}
+	g.watched = true
+	var wg sync.WaitGroup
+	for _, k := range elsewhere.Kinds() {
+		wg.Go(func() { c.ask(ctx, g, k) })
+	}
+	c.runEngines(ctx, g)
+	wg.Wait()
 }
 
 // runEngines settles the kinds that engines give. Engines run beside each other, one of them here.

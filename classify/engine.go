@@ -40,8 +40,8 @@ type Engine struct {
 
 // scanner ranks the windows of a long text. Implementations are safe for concurrent use.
 type scanner interface {
-	// Windows appends the windows of text, size bytes long and stride bytes apart, in the order of the
-	// text, to dst. Its error is that of ctx, soon after it ends.
+	// Windows appends the windows of text, size bytes long and stride bytes apart, in the order of
+	// the text, to dst. Its error is that of ctx, soon after it ends.
 	Windows(ctx context.Context, text string, size, stride int, dst []scan.Window) ([]scan.Window, error)
 	// Score is how much a short text looks like an attack, in [0,1].
 	Score(text string) float32
@@ -83,10 +83,10 @@ func (t *task) perToken() bool {
 	return t.Kind == bundle.Token || t.Kind == bundle.Embedding && t.Pooling != "" && t.Pooling != bundle.NoPooling
 }
 
-// OpenEngine makes an Engine from a bundle and a session that runs one of its graphs. It checks the tokenizer, the names, types and shapes of the
-// graph (*GraphError) and the labels of the bundle's canary (*CanaryError). session may be nil: then
-// the signals of the bundle are unknown (no_model). The Engine does not own the session; whoever
-// opened it closes it once no Extract is running.
+// OpenEngine makes an Engine from a bundle and a session that runs one of its graphs. It checks the
+// tokenizer, the names, types and shapes of the graph (*GraphError) and the labels of the bundle's
+// canary (*CanaryError). session may be nil: then the signals of the bundle are unknown (no_model).
+// The Engine does not own the session; whoever opened it closes it once no Extract is running.
 func OpenEngine(b *bundle.Bundle, session Session) (*Engine, error) {
 	e := &Engine{name: b.Manifest.Name, manifest: &b.Manifest, session: session}
 	if session != nil {
@@ -187,8 +187,8 @@ func (e *Engine) taskOf(k signal.Kind) *task {
 	return nil
 }
 
-// tasksOf binds the tasks of a manifest to signals. A task that is no signal of this package, or not
-// of its kind, is an error.
+// tasksOf binds the tasks of a manifest to signals. A task that is no signal of this package, or
+// not of its kind, is an error.
 func tasksOf(m *bundle.Manifest) ([]task, error) {
 	tasks := make([]task, 0, len(m.Tasks))
 	for i := range m.Tasks {
@@ -215,7 +215,7 @@ func (t *task) bind() bool {
 	if !ok {
 		return t.Kind == bundle.Pair || t.Judges()
 	}
-	switch kind {
+	switch kind { //nolint:exhaustive // the others come from no bundle
 	case signal.Domain, signal.Complexity, signal.FactCheck:
 		return t.Kind == bundle.Sequence
 	case signal.Jailbreak, signal.Injection:
@@ -224,7 +224,6 @@ func (t *task) bind() bool {
 		return t.Kind == bundle.Token && !t.Judges()
 	case signal.Embedding:
 		return t.Kind == bundle.Embedding
-	case signal.Keyword, signal.Language, signal.Intent, signal.Cache, signal.NumKinds:
 	}
 	return false
 }
@@ -245,7 +244,7 @@ func (e *Engine) extract(ctx context.Context, g *gather, need signal.Mask, forei
 		if v := recover(); v != nil {
 			err = recovered(v)
 			if need.Has(signal.Embedding) {
-				need |= signal.MaskOf(signal.Intent)
+				need |= signal.MaskOf(signal.Intent) | g.c.made()
 			}
 			g.fail(need, signal.ReasonInternal)
 			g.narrow()
@@ -271,7 +270,7 @@ func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error)
 		var set signal.Set
 		t := singleText(text)
 		embedding := signal.MaskOf(signal.Embedding)
-		g := newGather(nil, newRequest(&t, everyWindow, &o), embedding, &set, nil)
+		g := newGather(nil, newRequest(&t, everyWindow, &o), embedding, &set, nil, nil)
 		err := e.extract(ctx, g, embedding, false, &o)
 		v := &set.Values[signal.Embedding]
 		switch {

@@ -11,13 +11,14 @@ import (
 
 // gather is where the signals of one Extract come together. Engines deliver what they have from
 // goroutines of their own, deadlines end what they wait for, and it alone touches the caller's set
-// while Extract runs. A kind that is settled stays as it is, whatever comes later: a value, a deadline
-// that passed, or the caller's word that it does not matter any more.
+// while Extract runs. A kind that is settled stays as it is, whatever comes later: a value, a
+// deadline that passed, or the caller's word that it does not matter any more.
 type gather struct {
-	c       *Classifier // nil where no intent is asked for
+	c       *Classifier // nil where nothing that is made of the embedding is asked for
 	req     *request
 	still   func() signal.Mask             // which kinds still matter; nil: all of them
-	extra   signal.Mask                    // embedding, when it is computed for intent alone
+	extra   signal.Mask                    // embedding, when it is computed for other signals alone
+	talk    *talk                          // nil where topic signals stand for themselves
 	watched bool                           // kinds may be settled while a stage works for them
 	start   time.Time                      // of the deadlines
 	limits  [signal.NumKinds]time.Duration // the deadlines; 0 for none
@@ -40,21 +41,33 @@ type stage struct {
 	cancel context.CancelFunc
 }
 
-// newGather waits for the kinds of need, and for embedding where intent is among them.
-func newGather(c *Classifier, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask) *gather {
-	g := &gather{c: c, req: req, still: still, set: set, open: need}
-	if embedding := signal.MaskOf(signal.Embedding); need.Has(signal.Intent) && c.opts.Intents != nil {
-		g.extra = embedding & c.neural &^ (need | set.Have())
+// newGather waits for the kinds of need, and for embedding where others among them are made of it.
+func newGather(c *Classifier, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask, t *talk) *gather {
+	g := &gather{c: c, req: req, still: still, set: set, open: need, talk: t}
+	if c != nil && need&g.ofEmbedding() != 0 {
+		g.extra = signal.MaskOf(signal.Embedding) & c.neural & c.Signals() &^ (need | set.Have())
 		g.open |= g.extra
 	}
 	return g
 }
 
+// ofEmbedding are the kinds that the embedding has a say in.
+func (g *gather) ofEmbedding() (m signal.Mask) {
+	m = g.c.made()
+	if g.talk != nil {
+		m |= inherited
+	}
+	return m
+}
+
 // watch starts the deadlines of the kinds that are open and have one of their own.
 func (g *gather) watch(timeouts *[signal.NumKinds]time.Duration) {
 	g.start, g.limits = time.Now(), *timeouts
-	if e, i := g.limits[signal.Embedding], &g.limits[signal.Intent]; e > 0 && (*i == 0 || e < *i) {
-		*i = e // is made of it
+	made := g.c.made() | signal.MaskOf(signal.Intent) // of the embedding
+	for _, k := range made.Kinds() {
+		if e, i := g.limits[signal.Embedding], &g.limits[k]; e > 0 && (*i == 0 || e < *i) {
+			*i = e
+		}
 	}
 	waited := g.open // a deadline that has passed already changes it meanwhile
 	for k := range signal.NumKinds {
@@ -63,7 +76,7 @@ func (g *gather) watch(timeouts *[signal.NumKinds]time.Duration) {
 			continue
 		}
 		if k == signal.Embedding {
-			m |= signal.MaskOf(signal.Intent) // is made of it
+			m |= made
 		}
 		g.watched = true
 		g.expiring.Add(1)
@@ -105,17 +118,20 @@ func (g *gather) wanted(m signal.Mask) signal.Mask {
 	return m & g.open
 }
 
-// put settles k with v, if it is open, and intent where v is what it is made of. After the last value
-// that came at once, narrow.
+// put settles k with v, if it is open, and what is made of it where it is the embedding. After the
+// last value that came at once, narrow.
 func (g *gather) put(k signal.Kind, v signal.Value) {
 	g.store(k, v)
-	if k == signal.Embedding && g.wanted(signal.MaskOf(signal.Intent)) != 0 && g.c.opts.Intents != nil {
-		g.store(signal.Intent, g.c.intent(g.req, &v))
+	if k != signal.Embedding {
+		return
+	}
+	for _, made := range g.wanted(g.c.made()).Kinds() {
+		g.store(made, g.c.derive(made, g.req, &v))
 	}
 }
 
-// store settles k with v, if it is open. What comes behind its deadline is late, also when the timer that
-// should have told so has not had its turn yet.
+// store settles k with v, if it is open. What comes behind its deadline is late, also when the
+// timer that should have told so has not had its turn yet.
 func (g *gather) store(k signal.Kind, v signal.Value) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -131,10 +147,60 @@ func (g *gather) store(k signal.Kind, v signal.Value) {
 			}
 			v = g.c.merge(k, &first, &v)
 		}
-		g.set.Values[k] = v
-		g.open &^= signal.MaskOf(k)
-		g.news = true
+		g.accept(k, v)
 	}
+}
+
+// accept settles k with v, or with what it becomes beside the turns before. A value that waits for
+// the embedding, which tells how far the turn follows them, stays open. g.mu is held.
+func (g *gather) accept(k signal.Kind, v signal.Value) {
+	t := g.talk
+	switch {
+	case t == nil:
+	case k == signal.Embedding:
+		t.settle(&v)
+		g.resolve(k, v)
+		g.release()
+		return
+	case v.State == signal.Known && inherited&signal.MaskOf(k) != 0:
+		if t.before != nil && !t.settled {
+			if g.open.Has(signal.Embedding) {
+				t.held[k] = v
+				return
+			}
+			t.settle(&g.set.Values[signal.Embedding])
+		}
+		v = t.take(k, v)
+	}
+	g.resolve(k, v)
+}
+
+// resolve is the end of k. g.mu is held.
+func (g *gather) resolve(k signal.Kind, v signal.Value) {
+	g.set.Values[k] = v
+	g.open &^= signal.MaskOf(k)
+	g.news = true
+}
+
+// release settles the kinds that waited for the embedding. g.mu is held.
+func (g *gather) release() {
+	for k, v := range g.talk.held {
+		if delete(g.talk.held, k); g.open.Has(k) {
+			g.resolve(k, g.talk.take(k, v))
+		}
+	}
+}
+
+// hangUp ends the talk: nothing more comes in.
+func (g *gather) hangUp() {
+	if g.talk == nil {
+		return
+	}
+	g.mu.Lock()
+	g.talk.settle(&g.set.Values[signal.Embedding])
+	g.release()
+	g.mu.Unlock()
+	g.talk.remember()
 }
 
 // join makes kinds such that are settled by what two engines say of them.
@@ -154,7 +220,8 @@ func (g *gather) fail(m signal.Mask, why signal.Reason) {
 	}
 }
 
-// narrow asks what still matters now that something came in, and ends the stages that work for nothing.
+// narrow asks what still matters now that something came in, and ends the stages that work for
+// nothing.
 func (g *gather) narrow() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -164,12 +231,12 @@ func (g *gather) narrow() {
 	g.news = false
 	if g.still != nil && g.open != 0 {
 		keep := g.ask()
-		if keep.Has(signal.Intent) {
+		if keep&g.ofEmbedding() != 0 {
 			keep |= signal.MaskOf(signal.Embedding)
 		}
 		g.open &= keep
 	}
-	if !g.open.Has(signal.Intent) {
+	if g.open&g.ofEmbedding() == 0 {
 		g.open &^= g.extra
 	}
 	for _, s := range g.stages {
@@ -179,8 +246,8 @@ func (g *gather) narrow() {
 	}
 }
 
-// ask calls still. A panic in it would end the process from the goroutine of a deadline: all matters
-// then, and the caller meets its fault where it uses the set.
+// ask calls still. A panic in it would end the process from the goroutine of a deadline: all
+// matters then, and the caller meets its fault where it uses the set.
 func (g *gather) ask() (keep signal.Mask) {
 	defer func() {
 		if recover() != nil {
@@ -190,8 +257,8 @@ func (g *gather) ask() (keep signal.Mask) {
 	return g.still()
 }
 
-// enter begins a stage that works for the given kinds. Its context ends with ctx, and as soon as none
-// of them is open: its error concerns nobody then. The caller calls leave, once.
+// enter begins a stage that works for the given kinds. Its context ends with ctx, and as soon as
+// none of them is open: its error concerns nobody then. The caller calls leave, once.
 func (g *gather) enter(ctx context.Context, kinds signal.Mask) (stageCtx context.Context, leave func()) {
 	if g == nil || !g.watched {
 		return ctx, func() {}

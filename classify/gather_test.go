@@ -16,6 +16,7 @@ import (
 	"signalbox/classify/lexical"
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
+	"signalbox/internal/testkit"
 )
 
 // neural are the signals of the test bundle.
@@ -144,7 +145,7 @@ func TestAValueBehindItsDeadlineIsLateAlsoWhenTheTimerIs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var set signal.Set
 				need := signal.MaskOf(signal.Domain, signal.Jailbreak, signal.Embedding, signal.Intent)
-				g := newGather(&Classifier{}, nil, need, &set, nil)
+				g := newGather(&Classifier{}, nil, need, &set, nil, nil)
 				g.watch(&tc.timeouts)
 				g.close() // the timers never get their turn
 				<-time.After(tc.after)
@@ -252,10 +253,9 @@ func TestADeadlineInTheReadingOfALongTextLeavesTheOthers(t *testing.T) {
 			o.Timeout, o.Timeouts[kind] = time.Minute, time.Millisecond
 			o.Keywords = []lexical.Options{{Name: "pattern", Regex: `tit+an\s+[a-z]{3,9}[0-9]`}}
 			c := open(t, newFake(), o)
-			start := time.Now()
-			set := extract(t, c, text, signal.MaskOf(kind, signal.Domain))
-			if took := time.Since(start); took > late {
-				t.Errorf("took %v", took)
+			var set *signal.Set
+			if took := testkit.ProcessTime(t, func() { set = extract(t, c, text, signal.MaskOf(kind, signal.Domain)) }); took > late {
+				t.Errorf("%v of the processor after the deadline", took)
 			}
 			want := map[string]string{kind.String(): "timeout", "domain": "known"}
 			if d := cmp.Diff(want, statesOf(set, signal.MaskOf(kind, signal.Domain))); d != "" {

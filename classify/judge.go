@@ -39,8 +39,8 @@ func (p *pass) keyOf(ctx context.Context, q *portion, k signal.Kind) (memoKey, e
 	return key, err
 }
 
-// keep remembers what a signal says of a portion, if that is all there is to say.
-func (p *pass) keep(ctx context.Context, t *task, q *portion, m *memory) {
+// remember notes what a signal says of a portion, if that is all there is to say.
+func (p *pass) remember(ctx context.Context, t *task, q *portion, m *memory) {
 	if q.cut || p.opts.Memo == 0 {
 		return
 	}
@@ -76,7 +76,7 @@ func (p *pass) verdictOn(ctx context.Context, t *task, s *share) memory {
 			m.start, m.end = p.sentence(q.unit.text, at.from, at.to)
 		}
 	}
-	p.keep(ctx, t, q, &m)
+	p.remember(ctx, t, q, &m)
 	return m
 }
 

@@ -8,11 +8,15 @@ import (
 )
 
 // detectLanguage tells the language of the last user message. One that is in none, or too short to
-// tell, is unknown for undecided: a guess would be a default label.
-func detectLanguage(ctx context.Context, req *request) signal.Value {
+// tell, is unknown for undecided: a guess would be a default label. In a conversation it is in the
+// language of the turn before.
+func detectLanguage(ctx context.Context, req *request, t *talk) signal.Value {
 	start := time.Now()
 	v := signal.Value{State: signal.Unknown, Reason: signal.ReasonUndecided, Source: "language"}
 	code, p, ok := req.language()
+	if !ok && t != nil && t.before != nil && t.after.language != "" {
+		code, p, ok, v.Leans = t.after.language, t.after.sure, true, 1
+	}
 	if ok {
 		v.State, v.Reason, v.Label, v.Score = signal.Known, signal.ReasonNone, code, p
 	} else if empty, err := blank(ctx, req.text.LastUser); err != nil {

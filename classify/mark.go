@@ -20,25 +20,26 @@ type Mark struct {
 // ErrNoEvidence reports an answer that there is nothing to compare with.
 var ErrNoEvidence = errors.New("no evidence")
 
-// Marks reports whether there is a task of this name that judges the tokens of answers, whether it can run or
-// not. Tasks that judge pairs are those with PairLabels.
+// Marks reports whether there is a task of this name that judges the tokens of answers, whether it
+// can run or not. Tasks that judge pairs are those with PairLabels.
 func (c *Classifier) Marks(task string) bool {
 	_, t := c.judgingTask(task)
 	return t != nil
 }
 
-// MarkTokens finds what evidence does not support in an answer to a question (empty for none), with a model
-// that judges every token of the answer, such as HaluGate or LettuceDetect. Marks are in the order of the
-// answer and do not touch; nil says that all of it is supported. The caller owns them.
+// MarkTokens finds what evidence does not support in an answer to a question (empty for none), with
+// a model that judges every token of the answer, such as HaluGate or LettuceDetect. Marks are in
+// the order of the answer and do not touch; nil says that all of it is supported. The caller owns
+// them.
 //
-// Evidence that does not fit into a row with the answer is read in windows that overlap, each with the
-// question and the whole answer. A token is supported if one window supports it: the others do not hold what
-// it is about. Answers longer than half a row are read in parts, each with all of the evidence. Where
-// Window.Max is set and evidence needs more windows, the first Max-1 and the last are read, and what only the
-// others support is marked.
+// Evidence that does not fit into a row with the answer is read in windows that overlap, each with
+// the question and the whole answer. A token is supported if one window supports it: the others do
+// not hold what it is about. Answers longer than half a row are read in parts, each with all of the
+// evidence. Where Window.Max is set and evidence needs more windows, the first Max-1 and the last
+// are read, and what only the others support is marked.
 //
-// Errors: ErrNoTask, ErrNoEvidence, those of the session, a Reasoned error for invalid output, and ctx's.
-// Options.Timeout does not apply: the caller's context does.
+// Errors: ErrNoTask, ErrNoEvidence, those of the session, a Reasoned error for invalid output, and
+// ctx's. Options.Timeout does not apply: the caller's context does.
 func (c *Classifier) MarkTokens(ctx context.Context, task string, evidence []string, question, answer string) ([]Mark, error) {
 	e, t := c.judgingTask(task)
 	if t == nil || !e.Ready() {
@@ -88,8 +89,9 @@ func (e *Engine) markTokens(ctx context.Context, t *task, evidence []string, que
 	return out, nil
 }
 
-// judgedRows are the rows in which an answer is read: parts of it, each with every window of the evidence. A row
-// of an answer that is one part, and of evidence that is one window, is all there is.
+// judgedRows are the rows in which an answer is read: parts of it, each with every window of the
+// evidence. A row of an answer that is one part, and of evidence that is one window, is all there
+// is.
 type judgedRows struct {
 	t       *task
 	frame   frame
@@ -132,8 +134,9 @@ func (r *judgedRows) add(p *pass) {
 	}
 }
 
-// scores are, for every token of the answer, the probabilities that it is not supported, by the window that
-// supports it best. Where parts overlap, each half of the overlap belongs to the part whose middle is nearer.
+// scores are, for every token of the answer, the probabilities that it is not supported, by the
+// window that supports it best. Where parts overlap, each half of the overlap belongs to the part
+// whose middle is nearer.
 func (r *judgedRows) scores(p *pass) []float64 {
 	out := make([]float64, r.tokens)
 	probs := make([]float64, len(r.t.Labels))
@@ -153,8 +156,8 @@ func (r *judgedRows) scores(p *pass) []float64 {
 	return out
 }
 
-// least is the score of a token of a part, by the window that supports it best. probs is scratch space for
-// those of one token.
+// least is the score of a token of a part, by the window that supports it best. probs is scratch
+// space for those of one token.
 func (r *judgedRows) least(p *pass, part, token int, probs []float64) float64 {
 	least := math.Inf(1)
 	for w := range r.windows {
@@ -166,8 +169,8 @@ func (r *judgedRows) least(p *pass, part, token int, probs []float64) float64 {
 	return least
 }
 
-// marks joins neighbouring tokens from the threshold on. Tokens without text, and spaces between tokens, are
-// part of a mark only inside of it.
+// marks joins neighbouring tokens from the threshold on. Tokens without text, and spaces between
+// tokens, are part of a mark only inside of it.
 func marks(enc *tokenize.Encoding, scores []float64, threshold float64, answer string) []Mark {
 	var out []Mark
 	open := false
@@ -197,7 +200,8 @@ func trimmed(text string, start, end int) (from, to int) {
 	return start, start + len(strings.TrimRight(rest, " \t\r\n"))
 }
 
-// frame is what a row holds before the answer: the evidence, and what stands around it in every row.
+// frame is what a row holds before the answer: the evidence, and what stands around it in every
+// row.
 type frame struct{ head, body, tail []int32 }
 
 // around returns the tokens of a row with the evidence tokens [from,to).
@@ -211,15 +215,16 @@ func (f *frame) around(from, to int) []int32 {
 	return append(row, f.tail...)
 }
 
-// limit cuts what stands around the evidence to so many tokens: the end of the head, where a long question
-// is, then that of the tail.
+// limit cuts what stands around the evidence to so many tokens: the end of the head, where a long
+// question is, then that of the tail.
 func (f *frame) limit(tokens int) {
 	tokens = max(tokens, 0)
 	f.tail = f.tail[:min(len(f.tail), tokens)]
 	f.head = f.head[:min(len(f.head), tokens-len(f.tail))]
 }
 
-// frame lays out evidence and question as the template of t says, with at most fixed tokens around the evidence.
+// frame lays out evidence and question as the template of t says, with at most fixed tokens around
+// the evidence.
 func (e *Engine) frame(p *pass, t *task, evidence []string, question string, fixed int) frame {
 	var f frame
 	if t.Template == bundle.Separated {
@@ -243,8 +248,8 @@ func (e *Engine) separated(p *pass, evidence []string, question string) frame {
 	return f
 }
 
-// passages is the instruction of bundle.Passages. It is one text to the tokenizer, so that a row which holds
-// all of it is what the models were trained on.
+// passages is the instruction of bundle.Passages. It is one text to the tokenizer, so that a row
+// which holds all of it is what the models were trained on.
 func (e *Engine) passages(p *pass, evidence []string, question string) frame {
 	before, body, after := passageTexts(evidence, question)
 	enc := &p.texts[evidenceText]
@@ -264,8 +269,9 @@ func firstAt(enc *tokenize.Encoding, at int) int {
 	return len(enc.Start)
 }
 
-// passageTexts are the three parts of the instruction of bundle.Passages, with a question and without. The
-// words are those of the prompts of RAGTruth as LettuceDetect 0.2 writes them; the models know no others.
+// passageTexts are the three parts of the instruction of bundle.Passages, with a question and
+// without. The words are those of the prompts of RAGTruth as LettuceDetect 0.2 writes them; the
+// models know no others.
 func passageTexts(evidence []string, question string) (before, body, after string) {
 	var b strings.Builder
 	for i, text := range evidence {

@@ -16,8 +16,8 @@ import (
 const judgeTask = "{name: grounding, kind: token, output: g, labels: [supported, unsupported], positive: unsupported, template: separated, " +
 	"temperature: 1, threshold: 0.5, window: {tokens: 33, stride: 30, max: 0, combine: mean}}"
 
-// judge says of every token of the second text that it is supported if the first text has it too. In both
-// texts a separator stands behind.
+// judge says of every token of the second text that it is supported if the first text has it too.
+// In both texts a separator stands behind.
 func judge(_ string, in map[string][]int64) ([]float32, []int64) {
 	ids, types := in["input_ids"], in["token_type_ids"]
 	evidence := map[int64]bool{}
@@ -190,8 +190,8 @@ func TestPassagesKeepTheInstructionAroundEveryWindow(t *testing.T) {
 	if len(got) != 1 || got[0].Start != 3 || got[0].End != 9 {
 		t.Errorf("%v, want attack marked", got)
 	}
-	// "Summarize the following text :" is five unknown words, and "output :" two, of which a quarter of 30
-	// tokens remain.
+	// "Summarize the following text :" is five unknown words, and "output :" two, of which a
+	// quarter of 30 tokens remain.
 	for i, r := range g.seen {
 		ids := r["input_ids"]
 		for k := 1; k <= 5; k++ {

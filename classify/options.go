@@ -13,8 +13,8 @@ import (
 	"signalbox/internal/signal"
 )
 
-// TimedKinds are the kinds that Options.Timeouts can bound. The language is not among them: telling it
-// takes microseconds, however long the text is.
+// TimedKinds are the kinds that Options.Timeouts can bound. The language is not among them: telling
+// it takes microseconds, however long the text is.
 const TimedKinds signal.Mask = 1<<signal.Keyword | 1<<signal.Domain | 1<<signal.Jailbreak | 1<<signal.Injection |
 	1<<signal.PII | 1<<signal.Complexity | 1<<signal.FactCheck | 1<<signal.Embedding | 1<<signal.Intent
 
@@ -23,9 +23,10 @@ type Options struct {
 	// Timeout bounds one Extract; the signals that are not there by then are unknown (timeout).
 	// Default 10s; 0 leaves the caller's context alone. Reloadable.
 	Timeout time.Duration `yaml:"timeout"`
-	// Timeouts bounds single signals of TimedKinds, from the start of the Extract that computes them:
-	// one that is not there by then is unknown (timeout), the others go on. Each is at most Timeout, where
-	// that is set; that of embedding holds for intent as well. Default 0: none of its own. Reloadable.
+	// Timeouts bounds single signals of TimedKinds, from the start of the Extract that computes
+	// them: one that is not there by then is unknown (timeout), the others go on. Each is at most
+	// Timeout, where that is set; that of embedding holds for intent as well. Default 0: none of
+	// its own. Reloadable.
 	Timeouts [signal.NumKinds]time.Duration `yaml:"-"`
 	// MaxBatch is the most rows of one run, at least 1. Default 8. Reloadable.
 	MaxBatch int `yaml:"max_batch"`
@@ -47,12 +48,15 @@ type Options struct {
 	Read map[signal.Kind]signal.Origins `yaml:"-"`
 	// Keywords are the sets of the keyword signal. Default none. Reloadable.
 	Keywords []lexical.Options `yaml:"keywords"`
-	// Patterns makes pii what patterns find, without a model. No engine may give pii then. Reloadable.
+	// Patterns makes pii what patterns find, without a model. No engine may give pii then.
+	// Reloadable.
 	Patterns bool `yaml:"-"`
 	// Intents are the private intents, nil for none. They need an engine that gives embedding.
 	Intents *knn.Index `yaml:"-"`
-	// Logger gets the errors behind signals that are unknown for internal or invalid_output. Default
-	// none.
+	// Own are the configuration's own classifiers: the one at i gives signal.Own+i. Default none.
+	Own []Own `yaml:"-"`
+	// Logger gets the errors behind signals that are unknown for internal or invalid_output.
+	// Default none.
 	Logger *slog.Logger `yaml:"-"`
 }
 
@@ -106,6 +110,9 @@ func (o Options) Validate() error {
 		case o.Timeout > 0 && d > o.Timeout:
 			errs = append(errs, fmt.Errorf("timeouts.%v: %v is longer than the timeout of all, %v", k, d, o.Timeout))
 		}
+	}
+	if err := checkOwn(o.Own); err != nil {
+		errs = append(errs, fmt.Errorf("own: %w", err))
 	}
 	for i, k := range o.Keywords {
 		if err := k.Validate(); err != nil {

@@ -26,11 +26,11 @@ func (c *Classifier) PairLabels(task string) []string {
 	return nil
 }
 
-// ClassifyPairs returns the calibrated probabilities of every pair, [len(pairs)][len(labels)], which
-// the caller owns. A pair that is longer than a row loses the end of its first text; the second one is cut
-// only where it alone would leave less than a quarter of the row to a longer first. Errors: ErrNoTask,
-// those of the session, a Reasoned error for invalid output, and ctx's. Options.Timeout does not apply:
-// the caller's context does.
+// ClassifyPairs returns the calibrated probabilities of every pair, [len(pairs)][len(labels)],
+// which the caller owns. A pair that is longer than a row loses the end of its first text; the
+// second one is cut only where it alone would leave less than a quarter of the row to a longer
+// first. Errors: ErrNoTask, those of the session, a Reasoned error for invalid output, and ctx's.
+// Options.Timeout does not apply: the caller's context does.
 func (c *Classifier) ClassifyPairs(ctx context.Context, task string, pairs []Pair) ([][]float32, error) {
 	e, t := c.pairTask(task)
 	if t == nil || !e.Ready() {
@@ -141,9 +141,9 @@ func (p *pass) probabilities(t *task) [][]float32 {
 	return out
 }
 
-// fit cuts the ends of two texts so that they have at most room tokens together: the first one down to a
-// quarter of the room, and only then the second. Half a claim is another claim, half of what is said about it
-// is still evidence.
+// fit cuts the ends of two texts so that they have at most room tokens together: the first one down
+// to a quarter of the room, and only then the second. Half a claim is another claim, half of what
+// is said about it is still evidence.
 func fit(first, second []int32, room int) (a, b []int32) {
 	room = max(room, 2)
 	keep := min(len(first), max(room/4, 1))

@@ -18,8 +18,8 @@ import (
 // smallestBucket is the row length, in tokens, below which rows share a batch.
 const smallestBucket = 16
 
-// maxBatchTokens is the most tokens of rows that share a run, padding included. Attention takes memory with
-// the square of a row, so that rows of thousands of tokens run alone.
+// maxBatchTokens is the most tokens of rows that share a run, padding included. Attention takes
+// memory with the square of a row, so that rows of thousands of tokens run alone.
 const maxBatchTokens = 8 << 10
 
 // maxPooledTokens is the most tokens for which a pass goes back to the pool.
@@ -72,8 +72,8 @@ type row struct {
 	due   time.Duration // the earliest deadline of its tasks; noDeadline without any
 }
 
-// read is one window of one task. out is what the graph said, set by run: the logits of a label, the
-// vector of an embedding, or the logits of every token of the row, special tokens included.
+// read is one window of one task. out is what the graph said, set by run: the logits of a label,
+// the vector of an embedding, or the logits of every token of the row, special tokens included.
 type read struct {
 	task    int32
 	next    int32 // the next read of the same row, -1 at the end
@@ -251,7 +251,7 @@ func (p *pass) sort() {
 func (p *pass) due(tasks uint32) time.Duration {
 	kinds := p.kindsOf(tasks)
 	if kinds.Has(signal.Embedding) {
-		kinds |= signal.MaskOf(signal.Intent) // is made of it
+		kinds |= signal.MaskOf(signal.Intent) // is made of it, as are heads, which have its deadline
 	}
 	earliest := noDeadline
 	for _, k := range p.g.wanted(kinds & TimedKinds).Kinds() {
@@ -319,8 +319,8 @@ func (p *pass) runFor(ctx context.Context, rows []int32, alive uint32) error {
 	return nil
 }
 
-// runBatch computes the given rows for the given tasks in one run. When the graph's answer is invalid,
-// each output is asked for alone, so that one task's fault leaves its neighbours.
+// runBatch computes the given rows for the given tasks in one run. When the graph's answer is
+// invalid, each output is asked for alone, so that one task's fault leaves its neighbours.
 func (p *pass) runBatch(ctx context.Context, rows []int32, tasks uint32) error {
 	p.fill(rows)
 	p.outputs, p.wanted = p.outputs[:0], p.wanted[:0]
@@ -437,8 +437,8 @@ func (p *pass) collect(i int, rows []int32, out *tensor.Tensor) {
 	}
 }
 
-// shaped reports whether shape is that of the task's output for a batch of rows. Some graphs squeeze
-// a batch of one away.
+// shaped reports whether shape is that of the task's output for a batch of rows. Some graphs
+// squeeze a batch of one away.
 func (t *task) shaped(shape []int64, rows, tokens int) bool {
 	want := []int64{int64(rows), int64(t.width())}
 	if t.perToken() {

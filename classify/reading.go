@@ -12,8 +12,8 @@ import (
 	"signalbox/internal/signal"
 )
 
-// chunkBytes is how much text is tokenised between two looks at the context. No engine reads less at
-// a time.
+// chunkBytes is how much text is tokenised between two looks at the context. No engine reads less
+// at a time.
 const chunkBytes = sugarme.MaxBytes
 
 // maxTokenBytes is a length that texts of so many bytes a token do not have: what is longer than
@@ -119,8 +119,8 @@ func (p *pass) topic(ctx context.Context, key readingKey, text string) (int32, e
 	return at, nil
 }
 
-// compress reads text as a skeleton that fits into room tokens. What a skeleton cannot hold, in rows
-// too short for any, is cut off. Its error is that of ctx.
+// compress reads text as a skeleton that fits into room tokens. What a skeleton cannot hold, in
+// rows too short for any, is cut off. Its error is that of ctx.
 func (p *pass) compress(ctx context.Context, r *reading, text string, room int) error {
 	var enc tokenize.Encoding
 	count := func(s string) int {
@@ -175,7 +175,8 @@ func (p *pass) encode(ctx context.Context, text string, enc *tokenize.Encoding) 
 	return nil
 }
 
-// cutAt returns where to cut text at or before byte n > 0: at white space, else between code points.
+// cutAt returns where to cut text at or before byte n > 0: at white space, else between code
+// points.
 func cutAt(text string, n int) int {
 	if cut := strings.LastIndexAny(text[:n], " \n"); cut > 0 {
 		return cut

@@ -70,24 +70,25 @@ func (r *request) twins(ctx context.Context) ([]string, error) {
 const viewBytes = 64 << 10
 
 const (
-	// minRun is the length from which characters of an encoding without white space but line breaks are
-	// taken for one: no part ends inside of it at a place where its alphabet would get out of step.
+	// minRun is the length from which characters of an encoding without white space but line breaks
+	// are taken for one: no part ends inside of it at a place where its alphabet would get out of
+	// step.
 	minRun = 32
-	// runStep is a number of characters after which base64, base32, hexadecimal and binary digits, and
-	// escapes of two, three, four or six characters are in step, each inside of base64, base32 or
-	// hexadecimal as well: the characters of 24 bytes in every one of them divide it.
+	// runStep is a number of characters after which base64, base32, hexadecimal and binary digits,
+	// and escapes of two, three, four or six characters are in step, each inside of base64, base32
+	// or hexadecimal as well: the characters of 24 bytes in every one of them divide it.
 	runStep = 192
 	// lineStep is the same for one encoding inside of another where the outer one is not base32.
 	lineStep = 48
-	// runOverlap is how much of a run two parts share: a sentence that is encoded in it is whole in one
-	// of them.
+	// runOverlap is how much of a run two parts share: a sentence that is encoded in it is whole in
+	// one of them.
 	runOverlap = 8 * runStep
 	// wordOverlap is the same for other text without white space.
 	wordOverlap = 256
 )
 
-// twinOf is views.Twin for a text of any size. The context is checked between its parts. What two parts
-// share is in the twin twice.
+// twinOf is views.Twin for a text of any size. The context is checked between its parts. What two
+// parts share is in the twin twice.
 func twinOf(ctx context.Context, text string) (twin string, changed bool, err error) {
 	var parts []string
 	for rest := text; ; {
@@ -107,8 +108,8 @@ func twinOf(ctx context.Context, text string) (twin string, changed bool, err er
 	return strings.Join(parts, ""), true, nil
 }
 
-// partOf returns where the first part of text ends, at most viewBytes from its start, and where the next
-// one begins: at white space, or, where there is none, some way before the end of the part.
+// partOf returns where the first part of text ends, at most viewBytes from its start, and where the
+// next one begins: at white space, or, where there is none, some way before the end of the part.
 func partOf(text string) (end, next int) {
 	if len(text) <= viewBytes {
 		return len(text), len(text)
@@ -130,8 +131,8 @@ func partOf(text string) (end, next int) {
 	return end, cutAt(text, end-wordOverlap)
 }
 
-// runBefore returns where the characters of an encoding at the end of text begin, and how many they are,
-// line breaks apart. The lines before the last one belong to it as far as they are long.
+// runBefore returns where the characters of an encoding at the end of text begin, and how many they
+// are, line breaks apart. The lines before the last one belong to it as far as they are long.
 func runBefore(text string) (start, n int) {
 	start = lineBefore(text, len(text))
 	n = len(text) - start
@@ -166,8 +167,9 @@ func runBack(text string, start, end, n int) int {
 	return end
 }
 
-// runResumes returns where in the run that starts at start the next part begins: in step, and with enough
-// of a line in front of the next line break for what follows to be taken for its continuation.
+// runResumes returns where in the run that starts at start the next part begins: in step, and with
+// enough of a line in front of the next line break for what follows to be taken for its
+// continuation.
 func runResumes(text string, start, end int) int {
 	next := runBack(text, start, end, runOverlap)
 	for _, step := range [...]int{runStep, lineStep} {
@@ -184,8 +186,8 @@ func runResumes(text string, start, end int) int {
 
 func lineBreak(c byte) bool { return c == '\n' || c == '\r' }
 
-// encoding holds the characters of base64 in both alphabets, and so of base32, hexadecimal and binary,
-// and those that escapes of bytes and code points are made of.
+// encoding holds the characters of base64 in both alphabets, and so of base32, hexadecimal and
+// binary, and those that escapes of bytes and code points are made of.
 //
 //nolint:gochecknoglobals // constant table
 var encoding = func() (t [256]bool) {

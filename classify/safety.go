@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"signalbox/classify/pii"
@@ -131,7 +133,10 @@ func (p *pass) planSafety(ctx context.Context, i int, need signal.Mask) error {
 		if !q.kinds.Has(t.kind) {
 			continue
 		}
-		s := p.share(i, int32(k))
+		s, err := p.share(ctx, i, int32(k))
+		if err != nil {
+			return err
+		}
 		plan.windows, plan.read = plan.windows+s.windows, plan.read+s.read
 		p.shares = append(p.shares, s)
 	}
@@ -143,15 +148,16 @@ func (p *pass) planSafety(ctx context.Context, i int, need signal.Mask) error {
 	return nil
 }
 
-// share lets task i read portion k, unless what it says of it is remembered.
-func (p *pass) share(i int, k int32) share {
+// share lets task i read portion k, unless what it says of it is remembered. Its error is that of
+// ctx.
+func (p *pass) share(ctx context.Context, i int, k int32) (share, error) {
 	t, q := &p.e.tasks[i], &p.safe.portions[k]
 	for h := q.hits.from; h < q.hits.to; h++ {
 		if m := &p.safe.hits[h]; m.kind == t.kind {
 			return share{
 				portion: k, windows: m.windows, covering: m.covering, read: m.read,
 				hit: int32(h),
-			}
+			}, nil
 		}
 	}
 	s := share{portion: k, reads: span{from: len(p.reads)}, hit: noHit}
@@ -160,7 +166,10 @@ func (p *pass) share(i int, k int32) share {
 		if attack && !w.attack || !attack && w.twin {
 			continue
 		}
-		n := p.cover(i, w.reading)
+		n, err := p.cover(ctx, i, w.reading, q)
+		if err != nil {
+			return s, err
+		}
 		s.read += n
 		if w.twin && !q.twin.selected {
 			s.windows += n
@@ -175,22 +184,57 @@ func (p *pass) share(i int, k int32) share {
 		s.windows += q.twin.windows
 	}
 	s.reads.to = len(p.reads)
-	return s
+	return s, nil
 }
 
-// cover lets task i read every window of a reading, and returns how many these are.
-func (p *pass) cover(i int, reading int32) int {
-	n := len(p.readings[reading].enc.IDs)
-	if n == 0 {
-		return 0
+// cover lets task i read every window of a reading of a portion, and returns how many these are. Of
+// a long text a task that finds personal data is spared those in which there is none for it: that
+// hold no letter but in what patterns find. Its error is that of ctx.
+func (p *pass) cover(ctx context.Context, i int, reading int32, q *portion) (int, error) {
+	r := &p.readings[reading]
+	if len(r.enc.IDs) == 0 {
+		return 0, nil
 	}
-	w := p.e.tasks[i].Window
-	cut := p.e.tokens.Windows(n, w.Tokens, w.Stride)
+	t := &p.e.tasks[i]
+	cut := p.e.tokens.Windows(len(r.enc.IDs), t.Window.Tokens, t.Window.Stride)
+	var found []pii.Span
+	spared := t.decoder != nil && cut.Len() > wholeWindows
+	if spared {
+		var err error
+		if found, err = pii.PatternsContext(ctx, q.unit.text, nil); err != nil {
+			return 0, err
+		}
+	}
 	for k := range cut.Len() {
 		from, to := cut.At(k)
+		if spared {
+			start, end := r.key.base+int(r.enc.Start[from]), r.key.base+int(r.enc.End[to-1])
+			for len(found) > 0 && found[0].End <= start {
+				found = found[1:]
+			}
+			if !speaks(q.unit.text, start, end, found) {
+				continue
+			}
+		}
 		p.add(i, reading, from, to)
 	}
-	return cut.Len()
+	return cut.Len(), nil
+}
+
+// speaks reports whether bytes [start,end) of a text hold a letter outside of the given spans,
+// which are in the order of the text and do not overlap.
+func speaks(text string, start, end int, spans []pii.Span) bool {
+	letter := func(s string) bool { return strings.IndexFunc(s, unicode.IsLetter) >= 0 }
+	for _, s := range spans {
+		if s.Start >= end {
+			break
+		}
+		if s.Start > start && letter(text[start:s.Start]) {
+			return true
+		}
+		start = max(start, s.End)
+	}
+	return start < end && letter(text[start:end])
 }
 
 // laySafety makes the readings of the safety signals of need: of every unit that nothing is

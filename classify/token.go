@@ -28,7 +28,7 @@ func (p *pass) entities(ctx context.Context, t *task, plan *taskPlan, v *signal.
 			return
 		}
 		addSpans(v, q.unit.segment, spans)
-		p.keep(ctx, t, q, &memory{
+		p.remember(ctx, t, q, &memory{
 			spans: spans, windows: s.windows, covering: s.covering,
 			read: s.read,
 		})

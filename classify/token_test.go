@@ -176,3 +176,44 @@ func TestPatternsServeWithoutAModelOnlyWhereThatIsAsked(t *testing.T) {
 		}
 	}
 }
+
+// Of a long text the model reads, where all of it is asked for, what can hold something for it: a
+// window of numbers, or of addresses that patterns find, costs no run.
+func TestTheModelIsSparedWindowsWithoutWords(t *testing.T) {
+	numbers := strings.Repeat("4711 12 ", 400)
+	mails := strings.Repeat("a@b.org ", 200)
+	for _, tc := range []struct {
+		name, text string
+		rows       int // fewer than there are windows; 0 for none at all
+		want       []string
+	}{
+		{"numbers", numbers, 0, nil},
+		{"a name amid numbers", numbers + " Attack " + numbers, 3, []string{"0:Attack:PERSON"}},
+		{"a name amid addresses", mails + " Attack " + mails, 3, []string{"0:Attack:PERSON"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := new(graph)
+			c := openPersons(t, g)
+			before := len(g.seen) // of the canary
+			set := new(signal.Set)
+			text := user(tc.text)
+			c.ExtractAll(t.Context(), text, signal.MaskOf(signal.PII), set)
+			v := &set.Values[signal.PII]
+			if v.State != signal.Known || v.Read != v.Windows || v.Windows < 10 {
+				t.Fatalf("state %d (%s), %d of %d windows", v.State, v.Reason, v.Read, v.Windows)
+			}
+			if n := len(g.seen) - before; n > tc.rows {
+				t.Errorf("the model has read %d rows, at most %d hold a word", n, tc.rows)
+			}
+			var got []string
+			for _, s := range found(text, v) {
+				if strings.HasSuffix(s, ":PERSON") {
+					got = append(got, s)
+				}
+			}
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}

@@ -39,8 +39,8 @@ func (p *pass) report(ctx context.Context) {
 	p.g.narrow()
 }
 
-// deliver settles the tasks that are ready. Those of tokens, for which the whole text is searched for
-// patterns, come last.
+// deliver settles the tasks that are ready. Those of tokens, for which the whole text is searched
+// for patterns, come last.
 func (p *pass) deliver(ctx context.Context, why signal.Reason) {
 	for _, last := range [...]bool{false, true} {
 		for i := range p.plans {
@@ -85,8 +85,8 @@ func (p *pass) value(ctx context.Context, t *task, plan *taskPlan, why signal.Re
 	return v
 }
 
-// failure says why a task of a pass has no answer, or ReasonNone. why is the reason of reads that did
-// not happen.
+// failure says why a task of a pass has no answer, or ReasonNone. why is the reason of reads that
+// did not happen.
 func (p *pass) failure(plan *taskPlan, why signal.Reason) signal.Reason {
 	if plan.failed != signal.ReasonNone {
 		return plan.failed

@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bin=${SIGNALBOX_BIN:-bin/signalbox}
 start_seconds=60   # how long the demo may take until it is ready
-example_seconds=300 # how long one example may take, downloads included
+example_seconds=900 # how long one example may take, downloads included
 
 tmp=$(mktemp -d)
 demo=

@@ -10,9 +10,9 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// attach makes a session use a provider: the way that is built into the library, and where that fails the
-// devices of a plugin. What a strict session cannot run there it does not run at all; other sessions leave it to
-// the CPU.
+// attach makes a session use a provider: the way that is built into the library, and where that
+// fails the devices of a plugin. What a strict session cannot run there it does not run at all;
+// other sessions leave it to the CPU.
 func (n onnxRuntime) attach(o *ort.SessionOptions, cfg *loadOptions) error {
 	if cfg.provider.name == ProviderCPU {
 		return nil
@@ -83,7 +83,8 @@ func attachCUDA(o *ort.SessionOptions, settings map[string]string) error {
 // errNoPlugin: no plugin has a device of the provider.
 var errNoPlugin = errors.New("no device")
 
-// attachPlugin uses the devices that plugins know. The position of a device in their list is its number.
+// attachPlugin uses the devices that plugins know. The position of a device in their list is its
+// number.
 func attachPlugin(o *ort.SessionOptions, cfg *loadOptions) error {
 	all, err := ort.GetEpDevices()
 	if err != nil {

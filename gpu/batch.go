@@ -21,17 +21,18 @@ const (
 	BatchOff  = "off"
 )
 
-// BatchOptions says when runs of several requests become one. Only runs over rows of similar length are put
-// together, so that little is computed for padding.
+// BatchOptions says when runs of several requests become one. Only runs over rows of similar length
+// are put together, so that little is computed for padding.
 type BatchOptions struct {
-	// Mode is auto (default), on or off. auto: on devices other than the CPU always; on the CPU only runs
-	// that have to wait for a place anyway, and only at lengths where rows together have turned out to take
-	// less time than rows alone. on: on the CPU as well, without looking at the gain.
-	Mode string `yaml:"mode"`
+	// Mode is auto (default), on or off. auto: on devices other than the CPU always; on the CPU
+	// only runs that have to wait for a place anyway, and only at lengths where rows together have
+	// turned out to take less time than rows alone. on: on the CPU as well, without looking at the
+	// gain.
+	Mode string `yaml:"mode" words:"auto on off"`
 	// MaxBatch is the most rows of one run, 2 to 256. Default 16.
 	MaxBatch int `yaml:"max_batch"`
-	// MaxWait is how long the first of several requests at once waits for others, up to 100ms. A request that
-	// is alone never waits. On the CPU auto does not wait. Default 1ms.
+	// MaxWait is how long the first of several requests at once waits for others, up to 100ms. A
+	// request that is alone never waits. On the CPU auto does not wait. Default 1ms.
 	MaxWait option.Duration `yaml:"max_wait"`
 }
 
@@ -90,9 +91,9 @@ func bucketOf(width int) int {
 	return min(b, numBuckets-1)
 }
 
-// batcher puts the runs of one session together. The first run of a group leads it: while it waits for a
-// place, others of its length join. Once it has a place, all of them are one run. Nobody waits for company
-// unless the options say so, and never without others about.
+// batcher puts the runs of one session together. The first run of a group leads it: while it waits
+// for a place, others of its length join. Once it has a place, all of them are one run. Nobody
+// waits for company unless the options say so, and never without others about.
 //
 // The lock is held for bookkeeping only, never across a run.
 type batcher struct {
@@ -122,8 +123,8 @@ type group struct {
 	cancel  context.CancelFunc
 }
 
-// member is one run of a group. in is copied before the group runs, so that the run may leave early; after
-// that only who made the member may read it.
+// member is one run of a group. in is copied before the group runs, so that the run may leave
+// early; after that only who made the member may read it.
 type member struct {
 	in          []tensor.Tensor
 	rows, width int
@@ -180,8 +181,8 @@ func (b *batcher) takes(in []tensor.Tensor) bool {
 	return 2*rows <= b.most && 2*rows*width <= maxBatchTokens
 }
 
-// run computes all outputs of one run, in a group or alone. It tells how long the run took, or 0 in a group,
-// of which the observer is told once.
+// run computes all outputs of one run, in a group or alone. It tells how long the run took, or 0 in
+// a group, of which the observer is told once.
 func (b *batcher) run(ctx context.Context, in []tensor.Tensor) ([]tensor.Tensor, time.Duration, error) {
 	b.about.Add(1)
 	defer b.about.Add(-1)
@@ -285,8 +286,8 @@ func (b *batcher) lead(ctx context.Context, g *group, m *member) ([]tensor.Tenso
 	return b.follow(ctx, g, m)
 }
 
-// gather waits for company: for as long as the options say, until the group is full, and not at all when
-// nobody else is about.
+// gather waits for company: for as long as the options say, until the group is full, and not at all
+// when nobody else is about.
 func (b *batcher) gather(ctx context.Context, g *group) {
 	b.mu.Lock()
 	others := b.about.Load() > int64(len(g.members))
@@ -319,8 +320,8 @@ func (b *batcher) follow(ctx context.Context, g *group, m *member) ([]tensor.Ten
 	}
 }
 
-// leave takes a member out of its group. If it led, or was about to, another one does; if it was the last, the
-// run has no purpose any more.
+// leave takes a member out of its group. If it led, or was about to, another one does; if it was
+// the last, the run has no purpose any more.
 func (b *batcher) leave(g *group, m *member) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -339,8 +340,8 @@ func (b *batcher) leave(g *group, m *member) {
 	}
 }
 
-// merge makes the inputs of a group: rows below each other, filled up to the longest. The caller holds the
-// lock, so that no member leaves with what is copied here.
+// merge makes the inputs of a group: rows below each other, filled up to the longest. The caller
+// holds the lock, so that no member leaves with what is copied here.
 func (b *batcher) merge(g *group) (in []tensor.Tensor, width int) {
 	rows := 0
 	for _, m := range g.members {
@@ -364,8 +365,8 @@ func (b *batcher) merge(g *group) (in []tensor.Tensor, width int) {
 	return in, width
 }
 
-// share gives every member its rows of the outputs. When the run failed, or the outputs are not by rows, each
-// runs alone: what one of them brought must not cost the others their answer.
+// share gives every member its rows of the outputs. When the run failed, or the outputs are not by
+// rows, each runs alone: what one of them brought must not cost the others their answer.
 func (b *batcher) share(g *group, width int, all []tensor.Tensor, err error) {
 	rows := 0
 	for _, m := range g.members {
@@ -394,7 +395,8 @@ func (b *batcher) share(g *group, width int, all []tensor.Tensor, err error) {
 // cutting says which rows of the outputs belong to a member, and how long its own rows are.
 type cutting struct{ at, rows, width, have int }
 
-// part cuts a member's rows out of the outputs, and of those with numbers for every token the tokens that it has.
+// part cuts a member's rows out of the outputs, and of those with numbers for every token the
+// tokens that it has.
 func (b *batcher) part(all []tensor.Tensor, c cutting) []tensor.Tensor {
 	out := make([]tensor.Tensor, len(all))
 	for i := range all {
@@ -423,7 +425,8 @@ func (c *core) perToken(output int) bool {
 	return s == nil || len(s) > 1 && s[1] == tensor.Dynamic
 }
 
-// cut returns rows of each numbers, or a copy of their beginnings where the member's rows are shorter.
+// cut returns rows of each numbers, or a copy of their beginnings where the member's rows are
+// shorter.
 func cut[T any](values []T, each int, c cutting) []T {
 	part := values[c.at*each : (c.at+c.rows)*each : (c.at+c.rows)*each]
 	if c.have == c.width {
@@ -437,7 +440,8 @@ func cut[T any](values []T, each int, c cutting) []T {
 	return out
 }
 
-// gain remembers what a row takes alone and in a group, as moving averages in nanoseconds; 0: not known.
+// gain remembers what a row takes alone and in a group, as moving averages in nanoseconds; 0: not
+// known.
 type gain struct {
 	alone, together float64
 	asked           uint

@@ -14,9 +14,9 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// BenchmarkBatching compares what a row of the embedded bundle costs, in CPU time, without batching and with it where
-// it pays, for callers at once and for one caller alone. The modes take turns within one run, and what is told is the
-// median over the turns: the machine may be shared.
+// BenchmarkBatching compares what a row of the embedded bundle costs, in CPU time, without batching
+// and with it where it pays, for callers at once and for one caller alone. The modes take turns
+// within one run, and what is told is the median over the turns: the machine may be shared.
 //
 //	go test ./gpu -run - -bench Batching -benchtime 20x
 func BenchmarkBatching(b *testing.B) {

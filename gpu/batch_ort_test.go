@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// What several callers send at once, of several lengths, is computed in fewer runs, and everybody gets theirs.
+// What several callers send at once, of several lengths, is computed in fewer runs, and everybody
+// gets theirs.
 func TestBatchesOfTheLibrary(t *testing.T) {
 	seen := &countingObserver{}
 	r := openRuntime(t, func(o *Options) {

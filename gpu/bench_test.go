@@ -145,8 +145,8 @@ func BenchmarkTasks(b *testing.B) {
 	}
 }
 
-// textInput makes one row of plausible token ids, all attended to, for whichever of the usual inputs
-// a graph has.
+// textInput makes one row of plausible token ids, all attended to, for whichever of the usual
+// inputs a graph has.
 func textInput(specs []tensor.Spec, tokens int) []tensor.Tensor {
 	in := make([]tensor.Tensor, len(specs))
 	for i, spec := range specs {
@@ -181,8 +181,8 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process has used so far. On a machine that others share it says more than the
-// time on the clock.
+// cpuTime is what this process has used so far. On a machine that others share it says more than
+// the time on the clock.
 func cpuTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage

@@ -18,7 +18,8 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// loadModel makes a session of the library without what is around it, with or without operators of our own.
+// loadModel makes a session of the library without what is around it, with or without operators of
+// our own.
 func loadModel(tb testing.TB, model []byte, threads int, plain bool) executor {
 	tb.Helper()
 	openRuntime(tb, nil)
@@ -69,8 +70,9 @@ func sameBits(want, got []tensor.Tensor) string {
 	return ""
 }
 
-// The operator gives the bits that the library's own operators give, for every number of rows that the kernel treats in another way, on one
-// thread and several. Where the processor has no VNNI both are the library's, and nothing is counted.
+// The operator gives the bits that the library's own operators give, for every number of rows that
+// the kernel treats in another way, on one thread and several. Where the processor has no VNNI both
+// are the library's, and nothing is counted.
 func TestDenseGivesTheBitsOfTheLibrary(t *testing.T) {
 	model := readGraph(t, "layers")
 	plain := loadModel(t, model, 1, true)
@@ -122,7 +124,8 @@ func TestEmbeddedBundlesGiveTheBitsOfTheLibrary(t *testing.T) {
 	}
 }
 
-// A graph that brings the operator along, where the runtime does not know it, is an error of the model and nothing worse.
+// A graph that brings the operator along, where the runtime does not know it, is an error of the
+// model and nothing worse.
 func TestModelsWithOurOperatorAreRefused(t *testing.T) {
 	fused, layers, err := fuse(readGraph(t, "layers"))
 	if err != nil || layers == 0 {

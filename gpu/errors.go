@@ -75,7 +75,8 @@ func (e *RunError) Reason() signal.Reason {
 	return signal.ReasonInternal
 }
 
-// outOfMemory recognises the words of ONNX Runtime 1.30, its arena and CUDA for memory that did not suffice.
+// outOfMemory recognises the words of ONNX Runtime 1.30, its arena and CUDA for memory that did not
+// suffice.
 func outOfMemory(msg string) bool {
 	for _, words := range []string{"out of memory", "Failed to allocate memory", "is smaller than requested bytes", "bad_alloc", "CUBLAS_STATUS_ALLOC_FAILED"} {
 		if strings.Contains(msg, words) {
@@ -85,8 +86,9 @@ func outOfMemory(msg string) bool {
 	return false
 }
 
-// ProviderError says that a provider other than the CPU, which worked when it was probed, could not load a
-// graph: its memory may be full, or it may not know an operator. The CPU may load the same model.
+// ProviderError says that a provider other than the CPU, which worked when it was probed, could not
+// load a graph: its memory may be full, or it may not know an operator. The CPU may load the same
+// model.
 type ProviderError struct {
 	Session  string // name of the session
 	Provider string

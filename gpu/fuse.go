@@ -60,8 +60,9 @@ type fuser struct {
 	odd       bool            // the model has graphs inside nodes, functions or sparse weights, or claims to have our operators
 }
 
-// fuse returns the model with the 8-bit linear layers that package dense can do turned into its operator, and how many there were. Without
-// any the model is returned as it is; it is never written to. What comes out of the graph stays the same, bit for bit.
+// fuse returns the model with the 8-bit linear layers that package dense can do turned into its
+// operator, and how many there were. Without any the model is returned as it is; it is never
+// written to. What comes out of the graph stays the same, bit for bit.
 func fuse(model []byte) (fused []byte, layers int, err error) {
 	f := fuser{from: map[string]*node{}, uses: map[string]int{}, constants: map[string]*constant{}, packed: map[string]bool{}}
 	if err := f.read(model); err != nil || f.odd {
@@ -202,7 +203,8 @@ func (f *fuser) is(name string, elem elemType, dims ...int) bool {
 	return c != nil && c.elem == elem && slices.Equal(c.dims, dims) && c.data != nil
 }
 
-// fits reports whether a node is a product with constant weights behind a rounding, of a shape that package dense can do.
+// fits reports whether a node is a product with constant weights behind a rounding, of a shape that
+// package dense can do.
 func (f *fuser) fits(n *node) bool {
 	if n.op != opProduct || n.domain != microsoft || n.attributes || len(n.inputs) != productInputs || len(n.outputs) != 1 {
 		return false
@@ -228,7 +230,8 @@ func (f *fuser) symmetric(name string) bool {
 	return name == "" || c != nil && c.elem == elemInt8 && c.data != nil && !slices.ContainsFunc(c.data, func(b byte) bool { return b != 0 })
 }
 
-// replace turns a product that fits into the operator, and drops the nodes before it that nobody needs any more.
+// replace turns a product that fits into the operator, and drops the nodes before it that nobody
+// needs any more.
 func (f *fuser) replace(n *node) {
 	round := f.from[n.inputs[productLeft]]
 	x, smooth := round.inputs[roundGiven], ""
@@ -252,7 +255,8 @@ func (f *fuser) replace(n *node) {
 	}
 }
 
-// smoothing takes a Mul apart that multiplies each column of something as wide as the layer by a constant.
+// smoothing takes a Mul apart that multiplies each column of something as wide as the layer by a
+// constant.
 func (f *fuser) smoothing(mul *node, in int) (given, factors string, ok bool) {
 	if mul == nil || mul.op != opMul || mul.domain != "" || len(mul.inputs) != 2 {
 		return "", "", false
@@ -261,8 +265,9 @@ func (f *fuser) smoothing(mul *node, in int) (given, factors string, ok bool) {
 	return given, factors, f.is(factors, elemFloat, in) && f.widthOf(given, widthDepth) == in
 }
 
-// widthOf is the last size of a value, 0 when it is not known. Only the operators of transformers are looked at, and of a sum the first
-// term whose width is known: a model that runs has sums of terms as wide, or repeated to be.
+// widthOf is the last size of a value, 0 when it is not known. Only the operators of transformers
+// are looked at, and of a sum the first term whose width is known: a model that runs has sums of
+// terms as wide, or repeated to be.
 func (f *fuser) widthOf(name string, depth int) int {
 	n := f.from[name]
 	if n == nil || depth == 0 || len(n.inputs) == 0 {
@@ -270,7 +275,8 @@ func (f *fuser) widthOf(name string, depth int) int {
 	}
 	switch {
 	case n.op == "LayerNormalization" && n.domain == "" && len(n.inputs) > 1:
-		// The gain has the sizes of all axes that are normalised; with one size it is the last axis, which is what the product behind it needs.
+		// The gain has the sizes of all axes that are normalised; with one size it is the last
+		// axis, which is what the product behind it needs.
 		if c := f.constants[n.inputs[1]]; c != nil && len(c.dims) == 1 && c.dims[0] > 1 && lastAxis(n) {
 			return c.dims[0]
 		}
@@ -298,7 +304,8 @@ func (f *fuser) columns(name string) int {
 	return 0
 }
 
-// lastAxis reports whether a LayerNormalization is one of the last axis, which is what it is without the attribute axis.
+// lastAxis reports whether a LayerNormalization is one of the last axis, which is what it is
+// without the attribute axis.
 func lastAxis(n *node) bool {
 	last := true
 	err := fields(n.raw, func(num int, b []byte, _ uint64) error {
@@ -332,7 +339,8 @@ func (f *fuser) drop(n *node) {
 	}
 }
 
-// write returns the model with the nodes of f, the weights in the order of package dense, and the operator's domain.
+// write returns the model with the nodes of f, the weights in the order of package dense, and the
+// operator's domain.
 func (f *fuser) write(model []byte) []byte {
 	out := make([]byte, 0, len(model))
 	var graph []byte
@@ -364,7 +372,8 @@ func (f *fuser) write(model []byte) []byte {
 	return appendMessage(appendMessage(out, modelOpset, domain), modelGraph, graph)
 }
 
-// appendConstant adds an initializer, packed where it has to be; what nobody uses any more is left out.
+// appendConstant adds an initializer, packed where it has to be; what nobody uses any more is left
+// out.
 func (f *fuser) appendConstant(graph, field, body []byte) []byte {
 	name, c, err := readConstant(body)
 	if err != nil || f.constants[name] != nil && f.uses[name] == 0 {

@@ -54,7 +54,8 @@ func TestLayersOfBytesBecomeOperators(t *testing.T) {
 	}
 }
 
-// A layer whose weights somebody else reads in their own order stays as it is, and so does the one it shares them with.
+// A layer whose weights somebody else reads in their own order stays as it is, and so does the one
+// it shares them with.
 func TestWeightsThatOthersReadStayInOrder(t *testing.T) {
 	t.Parallel()
 	model := readFile(t, filepath.Join("testdata", "layers.onnx"))
@@ -80,7 +81,8 @@ func TestWeightsThatOthersReadStayInOrder(t *testing.T) {
 	}
 }
 
-// The operator trusts the shapes that fuse has seen, so no layer of a model that brings it along is fused.
+// The operator trusts the shapes that fuse has seen, so no layer of a model that brings it along is
+// fused.
 func TestModelsCannotBringOurOperators(t *testing.T) {
 	t.Parallel()
 	model := readFile(t, filepath.Join("testdata", "layers.onnx"))
@@ -91,7 +93,8 @@ func TestModelsCannotBringOurOperators(t *testing.T) {
 	}
 }
 
-// Models that are put together so that what is checked is not what counts, or that are no models at all.
+// Models that are put together so that what is checked is not what counts, or that are no models at
+// all.
 func TestModelsThatAreNotWhatTheySeemAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	model := readFile(t, filepath.Join("testdata", "layers.onnx"))
@@ -194,7 +197,8 @@ func TestShapesThatFit(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, fuse neither panics nor writes to them, and what it makes of a model is one that it leaves alone.
+// Whatever the bytes are, fuse neither panics nor writes to them, and what it makes of a model is
+// one that it leaves alone.
 func FuzzFuse(f *testing.F) {
 	for _, name := range []string{"layers", "bytes", "add", "slow"} {
 		f.Add(readFile(f, filepath.Join("testdata", name+".onnx")))

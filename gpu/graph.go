@@ -107,12 +107,13 @@ type signature struct {
 	half            bool // most of the weights are of half precision
 }
 
-// cachePrefix begins the names of the inputs through which decoders get the keys and values of earlier
-// tokens, in the exports of Hugging Face's Optimum and Transformers.js: past_key_values.0.key.
+// cachePrefix begins the names of the inputs through which decoders get the keys and values of
+// earlier tokens, in the exports of Hugging Face's Optimum and Transformers.js:
+// past_key_values.0.key.
 const cachePrefix = "past_key_values."
 
-// isCache reports whether v is such an input, [batch, heads, earlier tokens, size]. Embedding models are
-// exported with them as well (Qwen3-Embedding), and read every text at once.
+// isCache reports whether v is such an input, [batch, heads, earlier tokens, size]. Embedding
+// models are exported with them as well (Qwen3-Embedding), and read every text at once.
 func (v *value) isCache() bool {
 	return strings.HasPrefix(v.name, cachePrefix) && (v.elem == elemFloat || v.elem == elemFloat16) &&
 		len(v.shape) == 4 && v.shape[1] > 0 && v.shape[2] == tensor.Dynamic && v.shape[3] > 0

@@ -52,8 +52,8 @@ func LibraryDir(cacheDir string) string {
 // Options.Library, Options.EnvLibrary, the cache directory, the directory of the running binary and
 // the system's library directories. A place that is named explicitly and does not work ends the
 // search. A file counts only when it is a regular file that not everybody may replace, and when its
-// checksum is the expected one: LibrarySHA256 if set, else for the cache directory the built-in pin.
-// The error wraps ErrUnavailable and lists everything that was tried. Safe for concurrent use.
+// checksum is the expected one: LibrarySHA256 if set, else for the cache directory the built-in
+// pin. The error wraps ErrUnavailable and lists everything that was tried. Safe for concurrent use.
 func Locate(o Options) (Library, error) {
 	if err := o.Validate(); err != nil {
 		return Library{}, err

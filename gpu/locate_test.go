@@ -78,7 +78,8 @@ func TestTheSearchOrderIsConfigEnvironmentCacheBinarySystem(t *testing.T) {
 	}
 }
 
-// S32: a library is loaded from a path that is known in full, when nobody else can replace it and its sum is the expected one.
+// S32: a library is loaded from a path that is known in full, when nobody else can replace it and
+// its sum is the expected one.
 func TestLibrariesThatMustNotBeLoaded(t *testing.T) {
 	for _, c := range []struct {
 		name    string

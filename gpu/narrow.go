@@ -11,8 +11,8 @@ import (
 // maxFloat16 is the largest finite number of IEEE 754 binary16.
 const maxFloat16 = 65504
 
-// overflow says which number of t has no place in an input of type e, or nothing. It costs a look at
-// each number for inputs of narrower types only.
+// overflow says which number of t has no place in an input of type e, or nothing. It costs a look
+// at each number for inputs of narrower types only.
 func (e elemType) overflow(t *tensor.Tensor) string {
 	switch e {
 	case elemInt32:
@@ -66,7 +66,8 @@ func float16(f float32) uint16 {
 	case exponent < 1: // below the normal range the leading one becomes part of the fraction
 		return sign | uint16(roundShift(fraction|0x800000, 14-exponent))
 	}
-	// A fraction that rounds up to 1.0 carries into the exponent, from the largest number to infinity.
+	// A fraction that rounds up to 1.0 carries into the exponent, from the largest number to
+	// infinity.
 	half := uint32(exponent)<<10 + roundShift(fraction, 13)
 	return sign | uint16(min(half, 0x7c00))
 }

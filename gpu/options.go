@@ -24,29 +24,31 @@ type Options struct {
 	// the built-in checksums hold for the cache directory, other places are trusted as they are.
 	LibrarySHA256 string `yaml:"library_sha256"`
 	// Provider is the execution provider of sessions that name none: auto (default), cpu, cuda,
-	// tensorrt, migraphx, openvino or webgpu. auto takes cuda or migraphx where one works, else cpu. One
-	// that does not work here is replaced by cpu, and Session.Fallback says why.
-	Provider string `yaml:"provider"`
-	// ProviderLibrary is the absolute path of a plugin of ONNX Runtime that brings execution providers. It
-	// is asked for a provider that the core library does not have. Default none.
+	// tensorrt, migraphx, openvino or webgpu. auto takes cuda or migraphx where one works, else
+	// cpu. One that does not work here is replaced by cpu, and Session.Fallback says why.
+	Provider string `yaml:"provider" words:"auto cpu cuda tensorrt migraphx openvino webgpu"`
+	// ProviderLibrary is the absolute path of a plugin of ONNX Runtime that brings execution
+	// providers. It is asked for a provider that the core library does not have. Default none.
 	ProviderLibrary string `yaml:"provider_library"`
-	// Devices are the numbers of the devices that a provider other than cpu uses, at most 16: every model
-	// is loaded on each of them, and a run goes to the one with the fewest. Default [0].
+	// Devices are the numbers of the devices that a provider other than cpu uses, at most 16: every
+	// model is loaded on each of them, and a run goes to the one with the fewest. Default [0].
 	Devices []int `yaml:"devices"`
-	// MemoryLimit bounds what each model takes of the memory of a device, such as 2GiB; a run that needs
-	// more fails, and its signals are unknown (overload). webgpu and openvino know no limit. Default none.
+	// MemoryLimit bounds what each model takes of the memory of a device, such as 2GiB; a run that
+	// needs more fails, and its signals are unknown (overload). webgpu and openvino know no limit.
+	// Default none.
 	MemoryLimit option.Bytes `yaml:"device_memory"`
-	// EngineCache is the absolute path of the folder where tensorrt, migraphx and openvino keep what they
-	// compiled from models, which takes minutes without it. Default <cache>/signalbox/engines.
+	// EngineCache is the absolute path of the folder where tensorrt, migraphx and openvino keep
+	// what they compiled from models, which takes minutes without it. Default
+	// <cache>/signalbox/engines.
 	EngineCache string `yaml:"engine_cache"`
 	// Batch puts runs of several requests together.
 	Batch BatchOptions `yaml:"batch"`
 	// IntraOpThreads is the number of threads that one run uses, 1 to 256. Default 1: models of up
 	// to 22M parameters gain more from runs side by side.
 	IntraOpThreads int `yaml:"intra_op_threads"`
-	// MaxConcurrent is the number of runs at once, up to 4096; on devices other than the CPU that of each
-	// device. 0 (default): on the CPU GOMAXPROCS divided by IntraOpThreads, at least 1; on a device 2, so
-	// that one run is prepared while another computes.
+	// MaxConcurrent is the number of runs at once, up to 4096; on devices other than the CPU that
+	// of each device. 0 (default): on the CPU GOMAXPROCS divided by IntraOpThreads, at least 1; on
+	// a device 2, so that one run is prepared while another computes.
 	MaxConcurrent int `yaml:"max_concurrent"`
 	// QueueDepth is the number of runs that may wait for one of these places, up to 65536; the next
 	// one gets ErrOverloaded. 0: the default, 256. -1: none may wait.
@@ -54,7 +56,8 @@ type Options struct {
 
 	// EnvLibrary is like Library, from the environment. The caller reads it; this package does not.
 	EnvLibrary string `yaml:"-"`
-	// CacheDir is the user's cache directory, such as /home/u/.cache. Empty: what os.UserCacheDir says.
+	// CacheDir is the user's cache directory, such as /home/u/.cache. Empty: what os.UserCacheDir
+	// says.
 	CacheDir string `yaml:"-"`
 	// ProbeAll asks every provider whether it works, not only those that Provider may lead to.
 	ProbeAll bool `yaml:"-"`
@@ -63,11 +66,12 @@ type Options struct {
 	// Observer is told of every run. Nil: nobody is.
 	Observer Observer `yaml:"-"`
 
-	// HangLimit is how long a run may go on after its context ended. 0: 2 minutes, and 15 of a provider that may be compiling, which
-	// cannot be interrupted.
+	// HangLimit is how long a run may go on after its context ended. 0: 2 minutes, and 15 of a
+	// provider that may be compiling, which cannot be interrupted.
 	HangLimit time.Duration `yaml:"-"`
-	// Hung is told the session of a run that goes on for longer, as when a driver hangs: nothing but the end of the process frees its
-	// thread and its place. It is called on a goroutine of its own, once for each such run. Nil: an error goes to the Logger.
+	// Hung is told the session of a run that goes on for longer, as when a driver hangs: nothing
+	// but the end of the process frees its thread and its place. It is called on a goroutine of its
+	// own, once for each such run. Nil: an error goes to the Logger.
 	Hung func(session string) `yaml:"-" json:"-"`
 
 	deviceRuns int // MaxConcurrent of a device that is not the CPU
@@ -97,7 +101,8 @@ func DefaultOptions() Options {
 
 var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Validate returns every problem at once, each led by its YAML key, or nil. The zero value is valid.
+// Validate returns every problem at once, each led by its YAML key, or nil. The zero value is
+// valid.
 func (o Options) Validate() error {
 	var errs []error
 	for _, p := range []struct{ key, path string }{
@@ -201,8 +206,8 @@ type SessionOptions struct {
 	// IntraOpThreads is the number of threads of one run, up to 256; 0: the runtime's. A run with
 	// more threads than the runtime's setting takes that many more of the places for runs.
 	IntraOpThreads int
-	// Pad gives the value that fills rows of the inputs by name when runs are put together: 0 for those
-	// that are not named. Nil: runs of this session stay alone. See BatchOptions.
+	// Pad gives the value that fills rows of the inputs by name when runs are put together: 0 for
+	// those that are not named. Nil: runs of this session stay alone. See BatchOptions.
 	Pad map[string]int64
 	// Outputs are the outputs that runs may ask for, by name. Empty: all of the graph. Naming fewer
 	// saves copying the others out of the library; the library computes the whole graph either way.

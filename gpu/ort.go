@@ -34,8 +34,9 @@ var loaded struct {
 
 func buildSupport() error { return nil }
 
-// loadLibrary loads the library and the plugin, or finds that the process has them already. They are never
-// unloaded. A plugin that cannot be used is no error: the probe of its provider tells of it.
+// loadLibrary loads the library and the plugin, or finds that the process has them already. They
+// are never unloaded. A plugin that cannot be used is no error: the probe of its provider tells of
+// it.
 func loadLibrary(lib Library, plugin string) (backend, error) {
 	loaded.mu.Lock()
 	defer loaded.mu.Unlock()
@@ -133,8 +134,9 @@ func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loa
 	return &ortSession{native: native, elems: elems, caches: cfg.caches, idle: make(chan *runState, cfg.keep), handles: cfg.handles, limit: cfg.limit, hung: cfg.hung}, nil
 }
 
-// ownOperators gives the model the operators of package dense where they can run. Where they cannot, or the model cannot be read, it stays as
-// it is: they only make it faster, and what is wrong with a model is for the library to say.
+// ownOperators gives the model the operators of package dense where they can run. Where they
+// cannot, or the model cannot be read, it stays as it is: they only make it faster, and what is
+// wrong with a model is for the library to say.
 func ownOperators(o *ort.SessionOptions, model []byte, cfg *loadOptions) []byte {
 	if cfg.plain || cfg.provider.name != ProviderCPU || !dense.Supported() {
 		return model
@@ -152,8 +154,9 @@ func ownOperators(o *ort.SessionOptions, model []byte, cfg *loadOptions) []byte 
 	return fused
 }
 
-// pointerOf returns the OrtSessionOptions that o stands for, nil when the binding keeps it in another way than it does in 1.35: it has no
-// way to register operators that are not in a shared library of their own.
+// pointerOf returns the OrtSessionOptions that o stands for, nil when the binding keeps it in
+// another way than it does in 1.35: it has no way to register operators that are not in a shared
+// library of their own.
 func pointerOf(o *ort.SessionOptions) unsafe.Pointer {
 	field := reflect.ValueOf(o).Elem().FieldByName("o")
 	if field.Kind() != reflect.Pointer {
@@ -162,24 +165,24 @@ func pointerOf(o *ort.SessionOptions) unsafe.Pointer {
 	return field.UnsafePointer()
 }
 
-// saturates reports whether sums of 8-bit products may overflow on this processor: see apart. A no must be
-// certain. Only then is ONNX Runtime told to be exact: it makes weights unsigned on processors with VNNI as
-// well, where nothing overflows, and refuses those that are met twice.
+// saturates reports whether sums of 8-bit products may overflow on this processor: see apart. A no
+// must be certain. Only then is ONNX Runtime told to be exact: it makes weights unsigned on
+// processors with VNNI as well, where nothing overflows, and refuses those that are met twice.
 func saturates() bool { return runtime.GOARCH == "amd64" && !cpu.X86.HasAVX512VNNI }
 
-// noWeightsFolder is where the library may look for weights that are not in the graph: nowhere. Left to
-// itself it would take them from the working directory, and nobody would have checked them.
+// noWeightsFolder is where the library may look for weights that are not in the graph: nowhere.
+// Left to itself it would take them from the working directory, and nobody would have checked them.
 const noWeightsFolder = os.DevNull
 
 // newSessionOptions returns the options for many small runs side by side: few threads each and no
-// busy waiting. The memory pattern is off because it keeps a plan for each shape, and shapes vary; on
-// the embedded 22M int8 graph it gains nothing at 128 tokens and nothing over eight lengths from 16
-// to 256 (CPU time within 3 %, ONNX Runtime 1.30, 2 vCPU of an AMD EPYC). The arena stays on: it
+// busy waiting. The memory pattern is off because it keeps a plan for each shape, and shapes vary;
+// on the embedded 22M int8 graph it gains nothing at 128 tokens and nothing over eight lengths from
+// 16 to 256 (CPU time within 3 %, ONNX Runtime 1.30, 2 vCPU of an AMD EPYC). The arena stays on: it
 // saves 3 to 6 % of CPU time on batches of 8 there, and nothing on single texts.
 //
-// An addition and the layer norm behind it stay two nodes: the CPU kernel of the fused one takes five
-// times as long as both (248 against 36 us on 128 x 384 numbers, same version and machine), and every
-// BERT has two to a layer. Other providers have good kernels for it and keep the fusion.
+// An addition and the layer norm behind it stay two nodes: the CPU kernel of the fused one takes
+// five times as long as both (248 against 36 us on 128 x 384 numbers, same version and machine),
+// and every BERT has two to a layer. Other providers have good kernels for it and keep the fusion.
 func newSessionOptions(threads int, provider string) (*ort.SessionOptions, error) {
 	o, err := ort.NewSessionOptions()
 	if err != nil {
@@ -330,9 +333,9 @@ func (s *ortSession) close() error {
 	return s.native.Destroy()
 }
 
-// wrap makes a native tensor over the caller's slice, without a copy, or over narrow, which it fills,
-// when the graph wants another type. The library keeps the address until the tensor is destroyed,
-// longer than the call that hands it over: the rules of cgo ask for pinned memory then.
+// wrap makes a native tensor over the caller's slice, without a copy, or over narrow, which it
+// fills, when the graph wants another type. The library keeps the address until the tensor is
+// destroyed, longer than the call that hands it over: the rules of cgo ask for pinned memory then.
 func (s *ortSession) wrap(t *tensor.Tensor, elem elemType, narrow *[]byte, pin *runtime.Pinner) (ort.Value, error) {
 	shape := ort.Shape(t.Shape)
 	switch elem {

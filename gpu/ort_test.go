@@ -23,6 +23,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
+	"signalbox/internal/testkit"
 )
 
 // openRuntime opens the library that `make onnxruntime` fetched. Where it is missing the test is
@@ -202,7 +203,8 @@ func TestSpecsDescribeTheGraph(t *testing.T) {
 	}
 }
 
-// A decoder's caches are not the caller's business: they have no tokens in any run, whatever the batch.
+// A decoder's caches are not the caller's business: they have no tokens in any run, whatever the
+// batch.
 func TestCachesAreEmptyInEveryRun(t *testing.T) {
 	r := openRuntime(t, nil)
 	for _, graph := range []string{"cache", "cache_float16"} {
@@ -227,8 +229,8 @@ func TestCachesAreEmptyInEveryRun(t *testing.T) {
 	}
 }
 
-// What is narrowed lies in memory that runs share one after the other, and must not be mixed up by runs
-// side by side or of another length.
+// What is narrowed lies in memory that runs share one after the other, and must not be mixed up by
+// runs side by side or of another length.
 func TestNarrowedInputsStayApart(t *testing.T) {
 	s := openSession(t, openRuntime(t, func(o *Options) { o.MaxConcurrent = 4 }), "int32", nil)
 	if want := (tensor.Spec{Name: "x", DType: tensor.Int64, Shape: []int64{tensor.Dynamic, tensor.Dynamic}}); !cmp.Equal(want, s.Inputs()[0]) {
@@ -385,17 +387,16 @@ func (c *core) inFlight() int {
 }
 
 func TestCancelStopsARunWithin100ms(t *testing.T) {
-	s := openSession(t, openRuntime(t, nil), "slow", nil)
+	s := openSession(t, openRuntime(t, nil), "slow", nil) // it would go on for hours
 	for range 3 {
 		cancel, result := startForever(t, s)
 		start := time.Now()
 		cancel()
-		err := <-result
-		if took := time.Since(start); took > 100*time.Millisecond {
-			t.Errorf("stopped after %v", took)
-		}
-		if !errors.Is(err, context.Canceled) {
+		if err := <-result; !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
+		}
+		if took := time.Since(start); testkit.Timed() && took > 100*time.Millisecond {
+			t.Errorf("stopped after %v", took)
 		}
 	}
 	if _, err := s.Run(t.Context(), slowInput(3), nil); err != nil {
@@ -549,7 +550,7 @@ func TestADroppedSessionIsReported(t *testing.T) {
 			t.Error(s.Name())
 		}
 	}()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(testkit.Patience); time.Now().Before(deadline); {
 		runtime.GC()
 		select {
 		case line := <-log:
@@ -637,8 +638,8 @@ func residentKiB(t *testing.T) int {
 	return resident * os.Getpagesize() / 1024
 }
 
-// TestProductsOfBytesAreExact adds 32 products of the largest bytes: on a processor without VNNI the sums
-// would stop at 16 bits. The weights are shared, which ONNX Runtime alone refuses there.
+// TestProductsOfBytesAreExact adds 32 products of the largest bytes: on a processor without VNNI
+// the sums would stop at 16 bits. The weights are shared, which ONNX Runtime alone refuses there.
 func TestProductsOfBytesAreExact(t *testing.T) {
 	s := openSession(t, openRuntime(t, nil), "bytes", nil)
 	x := tensor.Tensor{Name: "x", Shape: []int64{3, 32}, F32: slices.Repeat([]float32{255}, 96)}

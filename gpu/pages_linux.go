@@ -12,11 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The weights of a graph are read whole in every run, and for short texts that is much of what a run costs: 10 MB for 16 tokens
-// in the embedded bundle. On pages of 4 KiB the processor looks up 2,600 addresses for them, under a hypervisor in two steps each. On
-// huge pages such a run takes a twelfth less (2.58 instead of 2.81 ms: the 5th percentile of a process, medians of ten processes of each
-// kind in turn, 2 vCPU of an AMD EPYC), and one of 128 tokens the same. malloc asks for huge pages only when the environment says so
-// before the program starts (glibc.malloc.hugetlb), so the kernel is asked afterwards.
+// The weights of a graph are read whole in every run, and for short texts that is much of what a
+// run costs: 10 MB for 16 tokens in the embedded bundle. On pages of 4 KiB the processor looks up
+// 2,600 addresses for them, under a hypervisor in two steps each. On huge pages such a run takes a
+// twelfth less (2.58 instead of 2.81 ms: the 5th percentile of a process, medians of ten processes
+// of each kind in turn, 2 vCPU of an AMD EPYC), and one of 128 tokens the same. malloc asks for
+// huge pages only when the environment says so before the program starts (glibc.malloc.hugetlb), so
+// the kernel is asked afterwards.
 
 const (
 	hugePage    = 2 << 20 // bytes, on amd64, and on arm64 with pages of 4 KiB
@@ -26,8 +28,8 @@ const (
 // span is a range of addresses.
 type span struct{ from, to uintptr }
 
-// anonymous lists the memory of this process that malloc may have given, in order of addresses: the heap of C, and what is no file's, may
-// be written to and has no name, but for Go's heap.
+// anonymous lists the memory of this process that malloc may have given, in order of addresses: the
+// heap of C, and what is no file's, may be written to and has no name, but for Go's heap.
 func anonymous() []span {
 	f, err := os.Open("/proc/self/maps")
 	if err != nil {
@@ -56,10 +58,12 @@ func anonymous() []span {
 	return out
 }
 
-// region is the terabyte that an address is in. Go puts its heap into low ones, the kernel what is mapped for malloc into high ones.
+// region is the terabyte that an address is in. Go puts its heap into low ones, the kernel what is
+// mapped for malloc into high ones.
 func region(address uintptr) uintptr { return address >> 40 }
 
-// without are the parts of the spans in list that no span in old covers; both are in order and without overlaps.
+// without are the parts of the spans in list that no span in old covers; both are in order and
+// without overlaps.
 func without(list, old []span) []span {
 	var out []span
 	for _, s := range list {
@@ -79,8 +83,9 @@ func without(list, old []span) []span {
 	return out
 }
 
-// onHugePages asks the kernel to put memory that was taken since old was listed onto huge pages, as far as it is in use, and returns how
-// many bytes it did so for. Where the kernel does not know how (before Linux 6.1), is told never to, or has no room, nothing changes.
+// onHugePages asks the kernel to put memory that was taken since old was listed onto huge pages, as
+// far as it is in use, and returns how many bytes it did so for. Where the kernel does not know how
+// (before Linux 6.1), is told never to, or has no room, nothing changes.
 func onHugePages(old []span) (bytes int64) {
 	if never() {
 		return 0

@@ -17,17 +17,18 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// probeGraph adds two float32 matrices; running it proves a provider. Made by testdata/make_graphs.py.
+// probeGraph adds two float32 matrices; running it proves a provider. Made by
+// testdata/make_graphs.py.
 //
 //go:embed probe.onnx
 var probeGraph []byte
 
-// probeTimeout bounds the probe of a provider other than the CPU. A driver may take many seconds to start
-// and may never answer.
+// probeTimeout bounds the probe of a provider other than the CPU. A driver may take many seconds to
+// start and may never answer.
 const probeTimeout = 60 * time.Second
 
-// probe proves providers by running a graph on them: the CPU, and those that the options may lead to. Its
-// error is that of the CPU, without which nothing runs.
+// probe proves providers by running a graph on them: the CPU, and those that the options may lead
+// to. Its error is that of the CPU, without which nothing runs.
 func (r *Runtime) probe() error {
 	var failed error
 	for i := range providers {
@@ -49,8 +50,8 @@ func (r *Runtime) probe() error {
 	return failed
 }
 
-// probed finds out whether a provider other than the CPU works: a graph runs on it, or it is missing or
-// failed, or that cannot be told, because it does not answer or its memory is full.
+// probed finds out whether a provider other than the CPU works: a graph runs on it, or it is
+// missing or failed, or that cannot be told, because it does not answer or its memory is full.
 func (r *Runtime) probed(p *provider) Provider {
 	found := Provider{Name: p.name}
 	if file := p.beside(r.library); file != "" && r.opts.ProviderLibrary == "" {
@@ -103,10 +104,12 @@ func deviceNames(devices []int) string {
 // longestDetail is how many bytes of a library's message are kept: some hold whole tables.
 const longestDetail = 400
 
-// whereInC is how ONNX Runtime begins many messages: the place in its source, and the kind of error, or the condition that did not hold.
+// whereInC is how ONNX Runtime begins many messages: the place in its source, and the kind of
+// error, or the condition that did not hold.
 var whereInC = regexp.MustCompile(`(/\S+\.(cc|h):\d+ .*?)?\[ONNXRuntimeError\] : \d+ : \w+ : |/\S+\.(cc|h):\d+ .*? was false\. `)
 
-// brief is an error's text on one line, without places in the library's source and the machine's name.
+// brief is an error's text on one line, without places in the library's source and the machine's
+// name.
 func brief(err error) string {
 	s := whereInC.ReplaceAllString(strings.Join(strings.Fields(err.Error()), " "), "")
 	s, _, _ = strings.Cut(s, " ; GPU=") // CUDA's errors go on with the name of the machine
@@ -164,7 +167,8 @@ func (r *Runtime) runProbeOn(p *provider, device int) error {
 	return err
 }
 
-// guarded calls f, which may start a provider, and keeps the process's signal handlers: see keepHandlers.
+// guarded calls f, which may start a provider, and keeps the process's signal handlers: see
+// keepHandlers.
 func (r *Runtime) guarded(p *provider, f func() error) error {
 	if p.name == ProviderCPU {
 		return f()

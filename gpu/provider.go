@@ -28,14 +28,15 @@ const (
 // provider is one row of the table of execution providers.
 type provider struct {
 	name string
-	// ep is the name that ONNX Runtime gives to the provider, and by which the devices of a plugin are known.
+	// ep is the name that ONNX Runtime gives to the provider, and by which the devices of a plugin
+	// are known.
 	ep string
 	// file is the library that has to lie beside the core library; empty for what is part of that.
 	file string
 	// precision is that of the graphs that it runs best.
 	precision string
-	// auto: it may be chosen without being named. Not so TensorRT, which builds engines for minutes, nor
-	// OpenVINO and WebGPU, which also work on devices that are slower than the CPU.
+	// auto: it may be chosen without being named. Not so TensorRT, which builds engines for
+	// minutes, nor OpenVINO and WebGPU, which also work on devices that are slower than the CPU.
 	auto bool
 	// compiles: it keeps what it makes of models in Options.EngineCache.
 	compiles bool
@@ -43,8 +44,8 @@ type provider struct {
 	settings func(o *Options, device int) map[string]string
 }
 
-// providers is the table, best first. The keys of the settings are those of ONNX Runtime 1.30: its pages
-// of execution providers, and migraphx_execution_provider_info.h for MIGraphX.
+// providers is the table, best first. The keys of the settings are those of ONNX Runtime 1.30: its
+// pages of execution providers, and migraphx_execution_provider_info.h for MIGraphX.
 //
 //nolint:gochecknoglobals // constant table
 var providers = [...]provider{
@@ -59,8 +60,8 @@ var providers = [...]provider{
 func cudaSettings(o *Options, device int) map[string]string {
 	s := map[string]string{
 		"device_id": strconv.Itoa(device),
-		// Growing by what is asked for keeps a device shared with other programs free; shapes vary, so
-		// doubling would soon hold twice of what is used.
+		// Growing by what is asked for keeps a device shared with other programs free; shapes vary,
+		// so doubling would soon hold twice of what is used.
 		"arena_extend_strategy": "kSameAsRequested",
 	}
 	if o.MemoryLimit > 0 {
@@ -170,8 +171,9 @@ func (p *Provider) Device() string {
 	return device
 }
 
-// Choice is a provider that a session may run on, and the precision of the graphs that it runs best: int8
-// or fp16. A bundle without such a graph may have one of fp32, which every provider runs.
+// Choice is a provider that a session may run on, and the precision of the graphs that it runs
+// best: int8 or fp16. A bundle without such a graph may have one of fp32, which every provider
+// runs.
 type Choice struct {
 	Provider  string
 	Precision string

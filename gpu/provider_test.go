@@ -15,10 +15,11 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
+	"signalbox/internal/testkit"
 )
 
-// probedRuntime is a runtime over a fake library that lies in a folder with the given provider libraries, after
-// its probes.
+// probedRuntime is a runtime over a fake library that lies in a folder with the given provider
+// libraries, after its probes.
 func probedRuntime(t *testing.T, lib *fakeLibrary, o Options, files ...string) *Runtime {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,7 +29,10 @@ func probedRuntime(t *testing.T, lib *fakeLibrary, o Options, files ...string) *
 		}
 	}
 	r := newRuntime(o, Library{Path: filepath.Join(dir, "libonnxruntime.so")}, lib)
-	r.probeTimeout = 200 * time.Millisecond
+	r.probeTimeout = testkit.Patience
+	if lib.hangs {
+		r.probeTimeout = 200 * time.Millisecond
+	}
 	if err := r.probe(); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +67,7 @@ func TestAProbeHasThreeAnswers(t *testing.T) {
 		{"no device: no", fakeLibrary{loads: on(ProviderCUDA, errors.New("CUDA failure 100: no CUDA-capable device is detected"))}, []string{cudaFile}, SupportNo, "CUDA failure 100"},
 		{"a library of another version: no", fakeLibrary{loads: on(ProviderCUDA, errors.New("libcudnn.so.9: cannot open shared object file"))}, []string{cudaFile}, SupportNo, "libcudnn.so.9"},
 		{"its memory is full: could not tell", fakeLibrary{loads: on(ProviderCUDA, errors.New("CUDA failure 2: out of memory"))}, []string{cudaFile}, SupportUnknown, "CUDA failure 2: out of memory"},
-		{"it does not answer: could not tell", fakeLibrary{loads: func(cfg loadOptions) error {
+		{"it does not answer: could not tell", fakeLibrary{hangs: true, loads: func(cfg loadOptions) error {
 			if cfg.provider.name == ProviderCUDA {
 				defer close(left)
 				<-hang

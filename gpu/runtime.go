@@ -37,8 +37,8 @@ type loadOptions struct {
 
 // executor is one session of the library.
 type executor interface {
-	// run computes all outputs into out. The inputs have been checked; their slices are only read, and
-	// not after the return. It stops early when ctx ends and returns an error then. Safe for
+	// run computes all outputs into out. The inputs have been checked; their slices are only read,
+	// and not after the return. It stops early when ctx ends and returns an error then. Safe for
 	// concurrent use.
 	run(ctx context.Context, in, out []tensor.Tensor) error
 	// close releases the native session. No run is in flight, and it is called once.
@@ -115,18 +115,19 @@ func (r *Runtime) Library() string { return r.library.Path }
 // Located tells where the library was found and whether its checksum was compared.
 func (r *Runtime) Located() Library { return r.library }
 
-// Providers lists every provider that configuration can name, best first, with what its probe found.
+// Providers lists every provider that configuration can name, best first, with what its probe
+// found.
 func (r *Runtime) Providers() []Provider { return slices.Clone(r.providers) }
 
-// Provider is the provider of sessions that ask for none; fallback says why it is not the configured
-// one and is empty when it is.
+// Provider is the provider of sessions that ask for none; fallback says why it is not the
+// configured one and is empty when it is.
 func (r *Runtime) Provider() (name, fallback string) { return choose(r.providers, r.opts.Provider) }
 
 // Precision is the precision of graphs that the default provider runs best: int8 for the CPU.
 func (r *Runtime) Precision() string { return r.Choices()[0].Precision }
 
-// Choices are the providers that a session which asks for none may run on, the default one first. The CPU is
-// the last, and often the only one.
+// Choices are the providers that a session which asks for none may run on, the default one first.
+// The CPU is the last, and often the only one.
 func (r *Runtime) Choices() []Choice {
 	name, _ := r.Provider()
 	out := []Choice{{name, providerNamed(name).precision}}
@@ -149,11 +150,11 @@ func (r *Runtime) Waiting() int {
 	return int(n)
 }
 
-// NewSession reads a serialised ONNX model and makes it ready to run. model is not kept or modified; it
-// must hold all weights, none are taken from files.
-// Loading cannot be interrupted: ctx is looked at before and after. Errors: *ModelError for bytes
-// that are no usable graph, *ProviderError when a provider that works cannot load this graph, ErrClosed,
-// ctx's error. A provider that does not work is replaced by the CPU; see Session.Fallback. Weights of half
+// NewSession reads a serialised ONNX model and makes it ready to run. model is not kept or
+// modified; it must hold all weights, none are taken from files. Loading cannot be interrupted: ctx
+// is looked at before and after. Errors: *ModelError for bytes that are no usable graph,
+// *ProviderError when a provider that works cannot load this graph, ErrClosed, ctx's error. A
+// provider that does not work is replaced by the CPU; see Session.Fallback. Weights of half
 // precision on the CPU are warned of: they take ten times as long.
 func (r *Runtime) NewSession(ctx context.Context, model []byte, o SessionOptions) (*Session, error) {
 	if err := o.validate(); err != nil {

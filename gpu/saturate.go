@@ -7,15 +7,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// apart gives each 8-bit matrix product its own weights and zero points, in a copy of the model; a model
-// where none are shared is returned as it is.
+// apart gives each 8-bit matrix product its own weights and zero points, in a copy of the model; a
+// model where none are shared is returned as it is.
 //
-// Processors without VNNI add products of unsigned and signed bytes in 16 bits, which saturate. Told to be
-// exact there (session.x64quantprecision), ONNX Runtime makes the weights unsigned, each time it meets them,
-// and refuses the graph when it meets them twice (seen in 1.30: "Attempt to replace the existing tensor").
+// Processors without VNNI add products of unsigned and signed bytes in 16 bits, which saturate.
+// Told to be exact there (session.x64quantprecision), ONNX Runtime makes the weights unsigned, each
+// time it meets them, and refuses the graph when it meets them twice (seen in 1.30: "Attempt to
+// replace the existing tensor").
 //
-// A further use gets a name of the same length, written over the old one; the copies of the weights are a
-// second `graph` field, as in widen.
+// A further use gets a name of the same length, written over the old one; the copies of the weights
+// are a second `graph` field, as in widen.
 func apart(model []byte) ([]byte, error) {
 	shared, names, err := sharedBytes(model)
 	if err != nil || len(shared) == 0 {
@@ -58,8 +59,8 @@ func apart(model []byte) ([]byte, error) {
 	return protowire.AppendBytes(out, graph), nil
 }
 
-// sharedBytes returns the signed 8-bit initializers that several products read, as serialised tensors, and
-// every name that the graph uses.
+// sharedBytes returns the signed 8-bit initializers that several products read, as serialised
+// tensors, and every name that the graph uses.
 func sharedBytes(model []byte) (shared map[string][]byte, names map[string]bool, err error) {
 	shared, names = map[string][]byte{}, map[string]bool{}
 	uses := map[string]int{}
@@ -88,8 +89,8 @@ func sharedBytes(model []byte) (shared map[string][]byte, names map[string]bool,
 	return shared, names, err
 }
 
-// eachProduct calls f with the input names of every node that multiplies matrices of bytes. The names are
-// part of the model: who writes to them renames the input.
+// eachProduct calls f with the input names of every node that multiplies matrices of bytes. The
+// names are part of the model: who writes to them renames the input.
 func eachProduct(model []byte, f func(input []byte) error) error {
 	return eachOf(model, modelGraph, func(num int, node []byte) error {
 		if num != graphNode {

@@ -110,8 +110,8 @@ func (s *Session) Fallback() string { return s.fallback }
 func (s *Session) Devices() int { return len(s.devices) }
 
 // Inputs lists what Run needs, with the types in which Run takes it: float32 for a graph that wants
-// float16, int64 for one that wants int32. Caches of a decoder (past_key_values.*) are not among them: they
-// are empty in every run. A dimension that the graph leaves open is tensor.Dynamic; a
+// float16, int64 for one that wants int32. Caches of a decoder (past_key_values.*) are not among
+// them: they are empty in every run. A dimension that the graph leaves open is tensor.Dynamic; a
 // nil shape leaves the rank open too.
 func (s *Session) Inputs() []tensor.Spec { return cloneSpecs(s.inputs) }
 
@@ -126,14 +126,14 @@ func cloneSpecs(in []tensor.Spec) []tensor.Spec {
 	return out
 }
 
-// Run computes the named outputs, or all for nil, and returns them in that order. in holds each input
-// once, in any order; its slices are borrowed until Run returns. The results are owned by the caller:
-// float32 (half precision widened) or int64, row-major, finite.
+// Run computes the named outputs, or all for nil, and returns them in that order. in holds each
+// input once, in any order; its slices are borrowed until Run returns. The results are owned by the
+// caller: float32 (half precision widened) or int64, row-major, finite.
 //
-// Run waits for a place among the concurrent runs, and blocks a thread while it computes; it may become one
-// with runs of other callers (BatchOptions). It returns
-// *InputError for tensors that do not fit the graph, ErrOverloaded when too many wait, an error that
-// wraps ctx.Err() when ctx ends while waiting or computing, ErrClosed, ErrNotFinite, or *RunError.
+// Run waits for a place among the concurrent runs, and blocks a thread while it computes; it may
+// become one with runs of other callers (BatchOptions). It returns *InputError for tensors that do
+// not fit the graph, ErrOverloaded when too many wait, an error that wraps ctx.Err() when ctx ends
+// while waiting or computing, ErrClosed, ErrNotFinite, or *RunError.
 func (s *Session) Run(ctx context.Context, in []tensor.Tensor, outputs []string) ([]tensor.Tensor, error) {
 	defer runtime.KeepAlive(s)
 	picked, err := s.pick(outputs)
@@ -205,8 +205,8 @@ func (c *core) runOn(ctx context.Context, p slot, in []tensor.Tensor) ([]tensor.
 	return all, max(time.Since(start), 1), nil
 }
 
-// Close waits for the runs in flight and releases the native session. Runs that wait for a place, and
-// later ones, get ErrClosed. Closing again waits for the first Close and returns its result.
+// Close waits for the runs in flight and releases the native session. Runs that wait for a place,
+// and later ones, get ErrClosed. Closing again waits for the first Close and returns its result.
 func (s *Session) Close() error {
 	s.cleanup.Stop()
 	return s.close()

@@ -12,6 +12,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
+	"signalbox/internal/testkit"
 )
 
 // reasonOf finds the reason the way a consumer does.
@@ -24,14 +25,15 @@ func reasonOf(t *testing.T, err error) signal.Reason {
 	return r.Reason()
 }
 
-// fakeLibrary is a backend without any native code. Its sessions fill each output with ones, or compute
-// what the test says; the probe of a provider gets the sums that it wants.
+// fakeLibrary is a backend without any native code. Its sessions fill each output with ones, or
+// compute what the test says; the probe of a provider gets the sums that it wants.
 type fakeLibrary struct {
 	refuse   error                           // what load returns
 	loads    func(cfg loadOptions) error     // what load returns, by provider; nil: refuse alone
 	during   func(ctx context.Context) error // called in each run
 	compute  func(device int, in, out []tensor.Tensor) error
 	closeErr error
+	hangs    bool // loads does not answer
 }
 
 func (*fakeLibrary) version() string { return "fake" }
@@ -370,10 +372,10 @@ func TestErrorsSpeakOfWhatHappened(t *testing.T) {
 // waitFor yields until the condition holds.
 func waitFor(t *testing.T, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(testkit.Patience)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatal("waited 20 s for nothing")
+			t.Fatal("waited for nothing")
 		}
 		runtime.Gosched()
 	}

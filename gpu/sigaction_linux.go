@@ -21,15 +21,16 @@ const (
 	sigsetSize = 8 // bytes of a mask
 )
 
-// guarding lets one initialisation of a provider run at a time: two would take each other's handlers for Go's.
+// guarding lets one initialisation of a provider run at a time: two would take each other's
+// handlers for Go's.
 //
 //nolint:gochecknoglobals // signal handlers belong to the process
 var guarding sync.Mutex
 
-// keepHandlers calls f and then gives back every signal handler that f has changed. It returns which. The
-// CUDA provider replaces Go's handlers when it starts (github.com/yalue/onnxruntime_go/issues/140): the next
-// SIGTERM would end the process instead of draining it. The kernel is asked directly, so that what was there
-// is put back bit by bit.
+// keepHandlers calls f and then gives back every signal handler that f has changed. It returns
+// which. The CUDA provider replaces Go's handlers when it starts
+// (github.com/yalue/onnxruntime_go/issues/140): the next SIGTERM would end the process instead of
+// draining it. The kernel is asked directly, so that what was there is put back bit by bit.
 func keepHandlers(f func() error) (changed []os.Signal, err error) {
 	guarding.Lock()
 	defer guarding.Unlock()
@@ -49,8 +50,8 @@ func keepHandlers(f func() error) (changed []os.Signal, err error) {
 	return nil, f()
 }
 
-// rtSigaction sets what happens at a signal, if set is given, and tells what happened before. It cannot fail
-// for signals that can be changed, and leaves alone those that cannot.
+// rtSigaction sets what happens at a signal, if set is given, and tells what happened before. It
+// cannot fail for signals that can be changed, and leaves alone those that cannot.
 func rtSigaction(n int, set, was *sigaction) {
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(n), uintptr(unsafe.Pointer(set)), //nolint:gosec // the kernel reads and writes these structs
 		uintptr(unsafe.Pointer(was)), sigsetSize, 0, 0) //nolint:gosec // as above

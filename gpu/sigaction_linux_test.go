@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"signalbox/internal/testkit"
 )
 
 // ignore does to a signal what a native library may do: it replaces Go's handler behind Go's back.
@@ -46,7 +48,7 @@ func TestHandlersThatAProviderReplacesAreGivenBack(t *testing.T) {
 	if want := []os.Signal{syscall.SIGSEGV, sig}; !slices.Equal(changed, want) {
 		t.Errorf("changed %v, want %v", changed, want)
 	}
-	if !arrives(t, c, sig, 20*time.Second) {
+	if !arrives(t, c, sig, testkit.Patience) {
 		t.Error("the signal did not reach Go's handler")
 	}
 	if changed, err := keepHandlers(func() error { return nil }); err != nil || changed != nil {
@@ -68,7 +70,7 @@ func TestAReplacedHandlerLosesItsSignal(t *testing.T) {
 	if !lost {
 		t.Error("a signal that is ignored arrived")
 	}
-	if !arrives(t, c, sig, 20*time.Second) {
+	if !arrives(t, c, sig, testkit.Patience) {
 		t.Error("the handler is not back")
 	}
 }

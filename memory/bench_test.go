@@ -64,7 +64,8 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkRatio packs 600 KiB of prose, code and JSON: sources of this repository and what is made of them.
+// BenchmarkRatio packs 600 KiB of prose, code and JSON: sources of this repository and what is made
+// of them.
 func BenchmarkRatio(b *testing.B) {
 	for name, text := range map[string]string{"prose": corpus(b, ".md"), "code": corpus(b, ".go"), "json": jsonCorpus(b)} {
 		raw := []byte(text)
@@ -123,7 +124,8 @@ func jsonCorpus(tb testing.TB) string {
 	return all.String()[:min(contract, all.Len())]
 }
 
-// BenchmarkRAMPerContext reports what an idle context of 600 KiB takes in RAM, and how many go into a GiB.
+// BenchmarkRAMPerContext reports what an idle context of 600 KiB takes in RAM, and how many go into
+// a GiB.
 func BenchmarkRAMPerContext(b *testing.B) {
 	const n = 64
 	text := prose("contract", contract)

@@ -78,8 +78,8 @@ func (c *cache) put(r record) {
 	}
 }
 
-// drop forgets a record and returns it, nil when it was not known or is not older than rev. rev 0 is newer
-// than all.
+// drop forgets a record and returns it, nil when it was not known or is not older than rev. rev 0
+// is newer than all.
 func (c *cache) drop(at ledger.Name, rev int64) *ledger.Record {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,9 +21,9 @@ type canonical struct {
 	text     string // what Derive reads
 }
 
-// canon brings content into its canonical form. Text is kept byte for byte, with the shortest escapes of JSON.
-// Messages lose white space, their members are put in order of name, and numbers that are no integers take the
-// form of RFC 8785. Errors are *InvalidError.
+// canon brings content into its canonical form. Text is kept byte for byte, with the shortest
+// escapes of JSON. Messages lose white space, their members are put in order of name, and numbers
+// that are no integers take the form of RFC 8785. Errors are *InvalidError.
 func canon(c Content) (canonical, error) {
 	switch {
 	case c.Text != "" && len(c.Messages) > 0:

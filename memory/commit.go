@@ -13,8 +13,8 @@ import (
 // attempts bound how often a change is tried that others get in the way of.
 const attempts = 5
 
-// commit stores the pieces and makes the change, and returns the new entry. Errors are those of Book.Commit
-// and page.ErrFull; then nothing has changed that anybody sees.
+// commit stores the pieces and makes the change, and returns the new entry. Errors are those of
+// Book.Commit and page.ErrFull; then nothing has changed that anybody sees.
 func (s *Store) commit(ctx context.Context, c ledger.Change, pieces []piece) (ledger.Entry, error) {
 	e := ledger.Entry{Record: c.New, Expires: c.Expires}
 	for _, p := range pieces {
@@ -130,16 +130,16 @@ func (s *Store) enter(ctx context.Context, c ledger.Change, pieces []piece) (int
 	return s.book.Commit(ctx, c)
 }
 
-// edit is a change of a record as update wants it: the new record, nil if it goes, the end of its life, and
-// the objects it brings.
+// edit is a change of a record as update wants it: the new record, nil if it goes, the end of its
+// life, and the objects it brings.
 type edit struct {
 	record  *ledger.Record
 	expires time.Time
 	pieces  []piece
 }
 
-// update changes a record that the owner may use. decide is given the entry, whose record it must not write
-// to, and may be called again when others were faster.
+// update changes a record that the owner may use. decide is given the entry, whose record it must
+// not write to, and may be called again when others were faster.
 func (s *Store) update(ctx context.Context, owner Owner, ref Ref, decide func(ledger.Entry) (edit, error)) (ledger.Name, ledger.Entry, error) {
 	at := ledger.Name{Tenant: ledger.TenantOf(owner.Tenant), ID: ref.ID}
 	if !isID(ref.ID) {

@@ -162,8 +162,8 @@ func (s Status) String() string {
 	return "unknown"
 }
 
-// Snapshot is one version of a context in use by a request. Nothing in it changes or goes away, whatever is
-// done to the context, until Release. All of it is to be read only.
+// Snapshot is one version of a context in use by a request. Nothing in it changes or goes away,
+// whatever is done to the context, until Release. All of it is to be read only.
 type Snapshot struct {
 	ID        string
 	Version   int
@@ -181,8 +181,8 @@ type Snapshot struct {
 	held []page.Held
 }
 
-// Release says that the request is done with the snapshot. Calls after the first do nothing; it is not safe
-// for concurrent use.
+// Release says that the request is done with the snapshot. Calls after the first do nothing; it is
+// not safe for concurrent use.
 func (s *Snapshot) Release() {
 	if s == nil {
 		return

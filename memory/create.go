@@ -25,9 +25,10 @@ func newID() string { return idPrefix + strings.ToLower(rand.Text()) }
 // mostSegments bounds the objects of one version; one more, and they become one.
 const mostSegments = 64
 
-// Create stores a context. It returns when no crash of this process can lose it (with a Remote), or, at best
-// effort while the Remote cannot be reached, when it is in RAM. Errors are *InvalidError, *QuotaError, ErrFull,
-// *UnavailableError, those for a parent, and what Derive and Ground return.
+// Create stores a context. It returns when no crash of this process can lose it (with a Remote),
+// or, at best effort while the Remote cannot be reached, when it is in RAM. Errors are
+// *InvalidError, *QuotaError, ErrFull, *UnavailableError, those for a parent, and what Derive and
+// Ground return.
 func (s *Store) Create(ctx context.Context, owner Owner, d Draft) (Context, error) {
 	content, err := canon(d.Content)
 	if err != nil {
@@ -139,8 +140,8 @@ type made struct {
 	view    *view
 }
 
-// build makes a version of what it begins with and what comes behind it, with the facts and models of a draft. nil facts
-// are those of the basis.
+// build makes a version of what it begins with and what comes behind it, with the facts and models
+// of a draft. nil facts are those of the basis.
 func (s *Store) build(ctx context.Context, owner Owner, from basis, c canonical, d Draft) (made, error) {
 	q, _ := s.quota(owner)
 	facts := d.Facts
@@ -259,7 +260,8 @@ func (s *Store) deriveFor(ctx context.Context, m *made, text Text) error {
 	return s.ground(ctx, text.Tenant, text.Kind, m.view, func() (string, error) { return text.Text, nil })
 }
 
-// seal names what d was made of. What lacks something is of no revision, so it is made anew some day.
+// seal names what d was made of. What lacks something is of no revision, so it is made anew some
+// day.
 func (d *Derived) seal(revision string) {
 	if d.Revision = revision; d.Partial {
 		d.Revision = ""

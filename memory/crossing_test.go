@@ -15,8 +15,9 @@ import (
 	"signalbox/memory/redis"
 )
 
-// S12: everything that Redis has of one tenant is put where the other tenant's is. Neither gets a byte of the other's text, its facts or
-// those of its sessions: what is found in the wrong place cannot be read.
+// S12: everything that Redis has of one tenant is put where the other tenant's is. Neither gets a
+// byte of the other's text, its facts or those of its sessions: what is found in the wrong place
+// cannot be read.
 func TestS12SnapshotsInThePlaceOfAnotherTenantsAreNotRead(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)
@@ -68,7 +69,8 @@ func TestS12SnapshotsInThePlaceOfAnotherTenantsAreNotRead(t *testing.T) {
 	}
 }
 
-// swapTenants gives the keys of each tenant the names of the other, and returns how many there were.
+// swapTenants gives the keys of each tenant the names of the other, and returns how many there
+// were.
 func swapTenants(t *testing.T, link *redis.Store, a, b string) (n int) {
 	t.Helper()
 	hashes := [2]string{string(ledger.TenantOf(a)), string(ledger.TenantOf(b))}
@@ -97,7 +99,8 @@ func swapTenants(t *testing.T, link *redis.Store, a, b string) (n int) {
 	return n
 }
 
-// S12: a record that says of its objects what cannot be is an error, and costs no more than one that is whole.
+// S12: a record that says of its objects what cannot be is an error, and costs no more than one
+// that is whole.
 func TestS12RecordsThatSayWhatCannotBeAreErrors(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)

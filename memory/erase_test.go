@@ -15,8 +15,9 @@ import (
 	"signalbox/memory/page"
 )
 
-// S14: what is deleted is gone everywhere at once: the text of every version, what was worked out of it, its facts and those of its
-// session, in Redis to the last key and in RAM to the last copy; what others have of the same tenant stays. No embedding of a context is stored.
+// S14: what is deleted is gone everywhere at once: the text of every version, what was worked out
+// of it, its facts and those of its session, in Redis to the last key and in RAM to the last copy;
+// what others have of the same tenant stays. No embedding of a context is stored.
 func TestS14WhatIsDeletedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	server, clock := testkit.NewRedis(t), testkit.NewClock()

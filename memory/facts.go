@@ -12,8 +12,9 @@ import (
 	"signalbox/memory/page"
 )
 
-// SetFacts replaces the facts of a version; none takes them away. Versions appended later inherit them, those
-// that were there before keep theirs, and so do requests in flight. Errors are those of Patch.
+// SetFacts replaces the facts of a version; none takes them away. Versions appended later inherit
+// them, those that were there before keep theirs, and so do requests in flight. Errors are those of
+// Patch.
 func (s *Store) SetFacts(ctx context.Context, owner Owner, ref Ref, facts []Fact) (Context, error) {
 	q, _ := s.quota(owner)
 	pieces, object, err := factPieces(facts, q)
@@ -75,8 +76,8 @@ func sessionName(owner Owner) (ledger.Name, error) {
 	return ledger.Name{Tenant: ledger.TenantOf(owner.Tenant), ID: "ses_" + hex.EncodeToString(sum[:16])}, nil
 }
 
-// SetSessionFacts replaces the facts of the owner's session; none takes them away. They live for ttl since
-// their last use, 0 is the default of the store. Errors are those of Create.
+// SetSessionFacts replaces the facts of the owner's session; none takes them away. They live for
+// ttl since their last use, 0 is the default of the store. Errors are those of Create.
 func (s *Store) SetSessionFacts(ctx context.Context, owner Owner, facts []Fact, ttl time.Duration) error {
 	at, err := sessionName(owner)
 	if err != nil {
@@ -109,8 +110,8 @@ func (s *Store) SetSessionFacts(ctx context.Context, owner Owner, facts []Fact, 
 	return &ConflictError{}
 }
 
-// SessionFacts returns the facts of the owner's session, nil when there are none or the owner has no session,
-// and counts as a use of them. Errors are *UnavailableError and those of ctx.
+// SessionFacts returns the facts of the owner's session, nil when there are none or the owner has
+// no session, and counts as a use of them. Errors are *UnavailableError and those of ctx.
 func (s *Store) SessionFacts(ctx context.Context, owner Owner) ([]Fact, error) {
 	if owner.Session == "" {
 		return nil, nil

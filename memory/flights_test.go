@@ -51,8 +51,9 @@ func (g gated) Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byt
 	return g.Remote.Get(ctx, t, o)
 }
 
-// S3: requests that need the same at the same time wait for one of them. Those of different tenants, or for different texts, never do,
-// however long what their names and texts begin with is the same: all are under way before the first one ends, each once.
+// S3: requests that need the same at the same time wait for one of them. Those of different
+// tenants, or for different texts, never do, however long what their names and texts begin with is
+// the same: all are under way before the first one ends, each once.
 func TestS3OnlyTheSameTextOfTheSameTenantIsFetchedAndReadOnceForAll(t *testing.T) {
 	t.Parallel()
 	server, clock := testkit.NewRedis(t), testkit.NewClock()

@@ -18,8 +18,8 @@ type Patch struct {
 	Hints  *Hints
 }
 
-// Patch changes a context; a version in ref must be the latest. Errors are those of Resolve, *ConflictError,
-// *InvalidError and *QuotaError.
+// Patch changes a context; a version in ref must be the latest. Errors are those of Resolve,
+// *ConflictError, *InvalidError and *QuotaError.
 func (s *Store) Patch(ctx context.Context, owner Owner, ref Ref, p Patch) (Context, error) {
 	at, e, err := s.update(ctx, owner, Ref{ID: ref.ID}, func(e ledger.Entry) (edit, error) {
 		if err := expect(e.Record, ref.Version); err != nil {
@@ -95,8 +95,8 @@ func (s *Store) tend(t ledger.Tenant, e ledger.Entry) {
 	}
 }
 
-// Append makes a new version that begins with the latest, which must be that of ref if it names one. Facts are
-// those of the latest version. Errors are those of Create and Patch.
+// Append makes a new version that begins with the latest, which must be that of ref if it names
+// one. Facts are those of the latest version. Errors are those of Create and Patch.
 func (s *Store) Append(ctx context.Context, owner Owner, ref Ref, c Content) (Context, error) {
 	content, err := canon(c)
 	if err != nil {
@@ -142,8 +142,8 @@ func (s *Store) renewed(e ledger.Entry) time.Time {
 	return end
 }
 
-// Delete ends a context: from now on nobody finds it. Its bytes go at once, but for requests in flight, and for
-// leases, which keep them until they end. Errors are those of Patch.
+// Delete ends a context: from now on nobody finds it. Its bytes go at once, but for requests in
+// flight, and for leases, which keep them until they end. Errors are those of Patch.
 func (s *Store) Delete(ctx context.Context, owner Owner, ref Ref) error {
 	_, _, err := s.update(ctx, owner, Ref{ID: ref.ID}, func(e ledger.Entry) (edit, error) {
 		if err := expect(e.Record, ref.Version); err != nil {
@@ -163,8 +163,8 @@ func (s *Store) Delete(ctx context.Context, owner Owner, ref Ref) error {
 // mostLeases bounds the leases of one context.
 const mostLeases = 64
 
-// Lease keeps a context until the returned time, d from now, even when it is deleted; then only a Ref with the
-// lease finds it. Errors are those of Patch.
+// Lease keeps a context until the returned time, d from now, even when it is deleted; then only a
+// Ref with the lease finds it. Errors are those of Patch.
 func (s *Store) Lease(ctx context.Context, owner Owner, ref Ref, d time.Duration) (ledger.Lease, error) {
 	if d <= 0 || d > s.o.MaxTTL {
 		return ledger.Lease{}, &InvalidError{Field: "lease", Reason: "must last longer than 0 and at most " + s.o.MaxTTL.String()}

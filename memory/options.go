@@ -22,7 +22,8 @@ type Quota struct {
 	FactBytes    int64 // text of all facts of one
 }
 
-// DefaultQuota is 10,000 contexts in 1 GiB, a quarter of it pinned; 16 MiB and 1,000 versions a context; 512 facts in 64 KiB.
+// DefaultQuota is 10,000 contexts in 1 GiB, a quarter of it pinned; 16 MiB and 1,000 versions a
+// context; 512 facts in 64 KiB.
 func DefaultQuota() Quota {
 	return Quota{
 		Contexts: 10_000, Bytes: 1 << 30, PinnedBytes: 256 << 20, ContextBytes: 16 << 20,
@@ -69,27 +70,31 @@ type Options struct {
 	Fresh      time.Duration // for which a record is used without asking the Remote again
 	TouchEvery time.Duration // how exactly the end of a life follows use
 
-	// Quota of a tenant; nil: the default for all. Called often; must be fast and safe for concurrent use.
+	// Quota of a tenant; nil: the default for all. Called often; must be fast and safe for
+	// concurrent use.
 	Quota func(tenant string) Quota
-	// Derive works out what is stored with a version; nil: nothing. Its error fails the creation. It must be safe for
-	// concurrent use, and whoever creates waits for it.
+	// Derive works out what is stored with a version; nil: nothing. Its error fails the creation.
+	// It must be safe for concurrent use, and whoever creates waits for it.
 	Derive func(context.Context, Text) (Derived, error)
-	// Revision names what Derive is made of. A version with another is derived anew before it is used. See Store.Revise.
+	// Revision names what Derive is made of. A version with another is derived anew before it is
+	// used. See Store.Revise.
 	Revision string
-	// Ground prepares facts for checks of answers; nil: Snapshot.Grounding is nil. Called when a context is made or comes
-	// back into RAM; safe for concurrent use. Its result must be immutable; one that is large has a method Size() int, in bytes.
+	// Ground prepares facts for checks of answers; nil: Snapshot.Grounding is nil. Called when a
+	// context is made or comes back into RAM; safe for concurrent use. Its result must be
+	// immutable; one that is large has a method Size() int, in bytes.
 	Ground func(context.Context, Text) (any, error)
 
-	// Stored is told how long it took to make the copy of an object that a tier holds: to pack it for L2, to write it to L3.
-	// That is done once, when the object is made; paging out later only forgets. May be nil; must be fast.
+	// Stored is told how long it took to make the copy of an object that a tier holds: to pack it
+	// for L2, to write it to L3. That is done once, when the object is made; paging out later only
+	// forgets. May be nil; must be fast.
 	Stored func(to page.Tier, took time.Duration)
 
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// DefaultOptions are those of page, 100,000 contexts, lives of 1 h and at most 7 days, a day for what is gone,
-// records fresh for 5 s, and touches every 5 s.
+// DefaultOptions are those of page, 100,000 contexts, lives of 1 h and at most 7 days, a day for
+// what is gone, records fresh for 5 s, and touches every 5 s.
 func DefaultOptions() Options {
 	return Options{
 		Pages: page.DefaultOptions(), Contexts: 100_000, TTL: time.Hour, MaxTTL: 7 * 24 * time.Hour, KeepGone: 24 * time.Hour,
@@ -152,7 +157,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Book keeps records; see ledger.Local and memory/redis for what the methods promise. Safe for concurrent use.
+// Book keeps records; see ledger.Local and memory/redis for what the methods promise. Safe for
+// concurrent use.
 type Book interface {
 	Load(ctx context.Context, t ledger.Tenant, id string) (ledger.Entry, error)
 	Commit(ctx context.Context, c ledger.Change) (rev int64, dropped []ledger.Object, err error)
@@ -161,14 +167,14 @@ type Book interface {
 	List(ctx context.Context, t ledger.Tenant, after string, n int) ([]string, error)
 }
 
-// Remote is what replicas share: a book, the packed bytes of objects, and news of changes. Every call bounds
-// the time it takes. Safe for concurrent use.
+// Remote is what replicas share: a book, the packed bytes of objects, and news of changes. Every
+// call bounds the time it takes. Safe for concurrent use.
 type Remote interface {
 	Book
 	// Put writes an object; it stays if a record that refers to it is committed within minutes.
 	Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error
-	// Replace puts another packed form of an object in the place of the stored one. Without a record that refers to it, it does
-	// nothing.
+	// Replace puts another packed form of an object in the place of the stored one. Without a
+	// record that refers to it, it does nothing.
 	Replace(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error
 	// Get reads an object. The result is the caller's.
 	Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byte, error)

@@ -9,9 +9,10 @@ import (
 	"signalbox/memory/page"
 )
 
-// Resolve returns the version of a context that ref names, ready to be spliced, and counts as a use of it. The
-// caller releases the snapshot when the request is done. What is in RAM costs microseconds; else Resolve waits
-// for the Remote within its budgets. Errors are ErrNotFound, ErrExpired and *UnavailableError.
+// Resolve returns the version of a context that ref names, ready to be spliced, and counts as a use
+// of it. The caller releases the snapshot when the request is done. What is in RAM costs
+// microseconds; else Resolve waits for the Remote within its budgets. Errors are ErrNotFound,
+// ErrExpired and *UnavailableError.
 func (s *Store) Resolve(ctx context.Context, owner Owner, ref Ref) (*Snapshot, error) {
 	at, e, err := s.find(ctx, owner, ref)
 	if err != nil {
@@ -80,9 +81,9 @@ func (s *Store) Get(ctx context.Context, owner Owner, ref Ref) (Context, error) 
 	return s.describe(at, e, n, known), nil
 }
 
-// List describes up to n contexts behind the given id, in ascending order of id, n from 1 to 100. next is the
-// id to go on behind, empty at the end. Contexts that the owner may not use are left out, so a page may be
-// short.
+// List describes up to n contexts behind the given id, in ascending order of id, n from 1 to 100.
+// next is the id to go on behind, empty at the end. Contexts that the owner may not use are left
+// out, so a page may be short.
 func (s *Store) List(ctx context.Context, owner Owner, after string, n int) (list []Context, next string, err error) {
 	n = min(max(n, 1), 100)
 	t := ledger.TenantOf(owner.Tenant)

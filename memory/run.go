@@ -23,8 +23,9 @@ const (
 	lastWord = 2 * time.Second // for what is sent when Run ends
 )
 
-// Run keeps time, listens to the Remote and wakes contexts, until ctx is done and all its goroutines have
-// ended. It is called once. The error is that of a Remote that was closed; when ctx ends it is nil.
+// Run keeps time, listens to the Remote and wakes contexts, until ctx is done and all its
+// goroutines have ended. It is called once. The error is that of a Remote that was closed; when ctx
+// ends it is nil.
 func (s *Store) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if s.remote != nil {
@@ -65,8 +66,9 @@ func (s *Store) sweepAll(ctx context.Context) {
 	}
 }
 
-// Sweep does what time asks for: it pages out what is idle, packs tightly what rests, sends what was put off, and ends lives that
-// are over. Run does so every second, and every ten for lives, and packs at leisure; a Sweep in between does no harm.
+// Sweep does what time asks for: it pages out what is idle, packs tightly what rests, sends what
+// was put off, and ends lives that are over. Run does so every second, and every ten for lives, and
+// packs at leisure; a Sweep in between does no harm.
 func (s *Store) Sweep(ctx context.Context) {
 	s.tidy(ctx)
 	s.tightenLoose(ctx, func(time.Duration) {})
@@ -146,7 +148,8 @@ func (s *Store) expire(ctx context.Context) {
 	}
 }
 
-// end replaces a record whose life is over by one that says so, and removes what has said so for long enough.
+// end replaces a record whose life is over by one that says so, and removes what has said so for
+// long enough.
 func (s *Store) end(ctx context.Context, at ledger.Name, now time.Time) error {
 	e, err := s.book.Load(ctx, at.Tenant, at.ID)
 	if err != nil || e.Expires.After(now) {
@@ -180,8 +183,8 @@ type wake struct {
 	ref   Ref
 }
 
-// Wake asks for a version to be brought into RAM, and returns at once; Run does it. It counts as a use. Errors
-// are those of Resolve; *UnavailableError also when too many are waiting.
+// Wake asks for a version to be brought into RAM, and returns at once; Run does it. It counts as a
+// use. Errors are those of Resolve; *UnavailableError also when too many are waiting.
 func (s *Store) Wake(ctx context.Context, owner Owner, ref Ref) (Context, error) {
 	at, e, err := s.find(ctx, owner, ref)
 	if err != nil {

@@ -45,7 +45,8 @@ const (
 	mostPending = 1024
 )
 
-// New returns an empty store. With a remote it serves what is there; nil keeps all in RAM. It starts nothing.
+// New returns an empty store. With a remote it serves what is there; nil keeps all in RAM. It
+// starts nothing.
 func New(o Options, remote Remote) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("memory options: %w", err)
@@ -72,8 +73,8 @@ func New(o Options, remote Remote) (*Store, error) {
 	return s, nil
 }
 
-// Revise says that Derive and Ground are made of something else from now on, which revision names: what was made by
-// then is made anew before it is used.
+// Revise says that Derive and Ground are made of something else from now on, which revision names:
+// what was made by then is made anew before it is used.
 func (s *Store) Revise(revision string) {
 	s.revision.Store(&revision)
 	s.views.dropIf(func(viewKey, time.Time) bool { return true })
@@ -91,14 +92,15 @@ func (s *Store) Reachable() (remote, reachable bool) {
 // Stats counts what is in RAM.
 func (s *Store) Stats() page.Stats { return s.pager.Stats() }
 
-// Census counts contexts by where the bytes of their latest versions are, as seen from this process.
+// Census counts contexts by where the bytes of their latest versions are, as seen from this
+// process.
 type Census struct {
 	Hot, L2, L3                int64 // contexts; L3: those of all tenants in the Remote that are not in RAM here
 	HotBytes, L2Bytes, L3Bytes int64 // unpacked, packed in RAM, and unpacked of all in the Remote
 }
 
-// Census looks at every record that is known here: some 100 ns for each. What the Remote holds is from the last look of Run,
-// and counts sessions with facts as well.
+// Census looks at every record that is known here: some 100 ns for each. What the Remote holds is
+// from the last look of Run, and counts sessions with facts as well.
 func (s *Store) Census() Census {
 	stats := s.pager.Stats()
 	c := Census{HotBytes: stats.HotBytes, L2Bytes: stats.L2Bytes, L3Bytes: s.totals.bytes.Load()}
@@ -152,7 +154,8 @@ func (s *Store) count(ctx context.Context) {
 // now is the time in the resolution in which ends of lives are kept.
 func (s *Store) now() time.Time { return s.o.Now().UTC().Truncate(time.Millisecond) }
 
-// lookup returns a record, from RAM while it is fresh. When the remote cannot be reached, an older one does.
+// lookup returns a record, from RAM while it is fresh. When the remote cannot be reached, an older
+// one does.
 func (s *Store) lookup(ctx context.Context, at ledger.Name) (ledger.Entry, error) {
 	if s.remote == nil {
 		return s.book.Load(ctx, at.Tenant, at.ID)
@@ -208,8 +211,8 @@ func (s *Store) admits(e ledger.Entry, owner Owner, ref Ref) error {
 	return nil
 }
 
-// holder names who may use a record of the given scope, as a hash; empty: the whole tenant. It never returns
-// the empty string for a narrower scope.
+// holder names who may use a record of the given scope, as a hash; empty: the whole tenant. It
+// never returns the empty string for a narrower scope.
 func holder(scope string, owner Owner) string {
 	var who string
 	switch scope {
@@ -296,7 +299,8 @@ func care(e ledger.Entry) page.Care {
 	return c
 }
 
-// open brings objects in, in order. The caller releases what is returned, of which there is nothing on error.
+// open brings objects in, in order. The caller releases what is returned, of which there is nothing
+// on error.
 func (s *Store) open(ctx context.Context, t ledger.Tenant, objects []ledger.Object, c page.Care) ([]page.Held, error) {
 	held := make([]page.Held, 0, len(objects))
 	for _, o := range objects {

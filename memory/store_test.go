@@ -347,7 +347,8 @@ func TestQuotasAndAFullStore(t *testing.T) {
 	create(t, s, other, draft(prose("last", 8000)))
 }
 
-// S11: all pairs of owners, scopes and ways to reach a context; what is not the owner's is an error in the words of what never was.
+// S11: all pairs of owners, scopes and ways to reach a context; what is not the owner's is an error
+// in the words of what never was.
 func TestNobodySeesWhatIsNotTheirs(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, testOptions(testkit.NewClock()), nil)

@@ -9,8 +9,9 @@ import (
 	"signalbox/memory/page"
 )
 
-// Contexts are packed fast when they are stored, since somebody waits, and tightly when they come to rest: once one has left the
-// hot tier, a goroutine of Run packs it again and replaces it in RAM and in the Remote.
+// Contexts are packed fast when they are stored, since somebody waits, and tightly when they come
+// to rest: once one has left the hot tier, a goroutine of Run packs it again and replaces it in RAM
+// and in the Remote.
 
 // tightShare is the part of one processor that packing takes at most in Run, as its inverse.
 const tightShare = 10
@@ -49,7 +50,8 @@ func (s *Store) tightenLoose(ctx context.Context, between func(took time.Duratio
 	}
 }
 
-// tighten packs an object again and returns how long that took. When it cannot be written to the Remote it stays as it is.
+// tighten packs an object again and returns how long that took. When it cannot be written to the
+// Remote it stays as it is.
 func (s *Store) tighten(ctx context.Context, l page.Loose) time.Duration {
 	if _, reachable := s.Reachable(); l.Safe && !reachable {
 		return 0

@@ -51,7 +51,8 @@ func (w *view) size() int {
 	return n
 }
 
-// views holds the views in use. They hold texts and prepared facts, so they are few and leave when idle.
+// views holds the views in use. They hold texts and prepared facts, so they are few and leave when
+// idle.
 type views struct {
 	mu      sync.Mutex // guards what follows
 	bytes   int        // of the items
@@ -103,7 +104,8 @@ func (v *views) keep(k viewKey, made *view, now time.Time) {
 	v.bytes += size
 }
 
-// oldest is the view that was not used for the longest time. It is called with mu held, and there is one.
+// oldest is the view that was not used for the longest time. It is called with mu held, and there
+// is one.
 func (v *views) oldest() (oldest viewKey) {
 	var used time.Time
 	first := true
@@ -156,8 +158,8 @@ func (v *views) land(k viewKey, f *flight) {
 	close(f.done)
 }
 
-// view returns what goes with a version. One request makes it, others that need it wait. text is called when
-// the text itself is needed.
+// view returns what goes with a version. One request makes it, others that need it wait. text is
+// called when the text itself is needed.
 func (s *Store) view(ctx context.Context, tenant string, at ledger.Name, r *ledger.Record, n int, c page.Care, text func() (string, error)) (*view, error) {
 	v := &r.Versions[n-1]
 	k := keyOf(at.Tenant, v)
@@ -220,7 +222,8 @@ func (s *Store) readInto(ctx context.Context, t ledger.Tenant, v *ledger.Version
 	return nil
 }
 
-// deriveAnew replaces what another revision had derived. When that fails the old stays, and its revision says so.
+// deriveAnew replaces what another revision had derived. When that fails the old stays, and its
+// revision says so.
 func (s *Store) deriveAnew(ctx context.Context, t Text, at ledger.Name, n int, revision string, made *view) {
 	var err error
 	if t.Text, err = t.Whole(); err == nil {

@@ -1,6 +1,6 @@
 // Package models holds the model bundles of the binary, so that it classifies and checks without a
-// download. It is a file system and nothing else: package classify/bundle reads it, and the MODEL_CARD.md
-// of each says what the models are, what they were made from and how well they do.
+// download. It is a file system and nothing else: package classify/bundle reads it, and the
+// MODEL_CARD.md of each says what the models are, what they were made from and how well they do.
 package models
 
 import "embed"

@@ -17,8 +17,8 @@ import (
 // Principal is who makes a request.
 type Principal = auth.Principal
 
-// admit lets a request in: headers that can be read in one way only, a caller that is known and within its limits, and a
-// body within bounds, read to its end. The body is the caller's to keep.
+// admit lets a request in: headers that can be read in one way only, a caller that is known and
+// within its limits, and a body within bounds, read to its end. The body is the caller's to keep.
 func (st *State) admit(w *reply, r *http.Request) (Principal, []byte, error) {
 	who, err := st.identify(w, r)
 	if err != nil {
@@ -31,8 +31,9 @@ func (st *State) admit(w *reply, r *http.Request) (Principal, []byte, error) {
 	return who, body, err
 }
 
-// checkMedia refuses a body that is not UTF-8 as it stands, or said not to be: a model server that unpacks it, or reads it in the
-// character set that the client names, would read another text than is checked here. Nothing is unpacked here.
+// checkMedia refuses a body that is not UTF-8 as it stands, or said not to be: a model server that
+// unpacks it, or reads it in the character set that the client names, would read another text than
+// is checked here. Nothing is unpacked here.
 func checkMedia(h http.Header) error {
 	for coding := range strings.SplitSeq(strings.Join(h["Content-Encoding"], ","), ",") {
 		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -59,6 +60,7 @@ func (st *State) identify(w *reply, r *http.Request) (Principal, error) {
 	if err := st.checkHeaders(r.Header); err != nil {
 		return Principal{}, err
 	}
+	adoptKey(r.Header)
 	who, err := st.auth.Identify(r.Context(), r.Header)
 	if err != nil {
 		return Principal{}, err
@@ -72,7 +74,9 @@ const ownPrefix = headers.OwnPrefix
 // checkHeaders refuses what a reader behind us could take for another header: many servers fold an
 // underscore into a dash, and which of two values counts differs from server to server.
 func (st *State) checkHeaders(h http.Header) error {
-	for _, name := range []string{"Authorization", "Content-Type", "X-Signalbox-Session", "X-Signalbox-Context"} {
+	for _, name := range []string{
+		"Authorization", "X-Api-Key", "Content-Type", "X-Signalbox-Session", "X-Signalbox-Context",
+	} {
 		if len(h[name]) > 1 {
 			return &headerError{name}
 		}

@@ -15,8 +15,8 @@ import (
 	"signalbox/rules"
 )
 
-// Answers are the answers that are kept, and the questions that they are to. They outlive the states that use them, for keys
-// tell configurations apart. Safe for concurrent use.
+// Answers are the answers that are kept, and the questions that they are to. They outlive the
+// states that use them, for keys tell configurations apart. Safe for concurrent use.
 type Answers struct {
 	store cache.Store
 	local *cache.Local
@@ -25,23 +25,25 @@ type Answers struct {
 
 	shared *cache.Redis // where other processes keep theirs as well; nil for none
 
-	// taught stands for the examples that intents were given while running: they change decisions, and no file knows them.
+	// taught stands for the examples that intents were given while running: they change decisions,
+	// and no file knows them.
 	taught atomic.Uint64
-	// slots holds a value for each answer that is being kept. When it is full the next one is dropped, and counted.
+	// slots holds a value for each answer that is being kept. When it is full the next one is
+	// dropped, and counted.
 	slots chan struct{}
 }
 
-// The bounds of keeping answers. One answer is read again to see whether it is whole, which costs about a microsecond for
-// each 100 bytes of it.
+// The bounds of keeping answers. A body is read once more, to see whether it is whole.
 const (
 	keptAtOnce  = 64
 	keepTime    = time.Second // for the store to take one
 	longestKept = 1 << 20     // bytes of one answer
 )
 
-// NewAnswers makes room for answers as the options say. shared is where other processes keep theirs as well, which is used
-// where the options say so; nil for none. before are those that the new ones replace, of which only what intents were taught is taken over; nil for none. Errors are
-// those of the options.
+// NewAnswers makes room for answers as the options say. shared is where other processes keep theirs
+// as well, which is used where the options say so; nil for none. before are those that the new ones
+// replace, of which only what intents were taught is taken over; nil for none. Errors are those of
+// the options.
 func NewAnswers(o CacheOptions, shared *cache.Redis, before *Answers) (*Answers, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -89,7 +91,8 @@ func (p *Proxy) LearnQuestion(key cache.Key, q cache.Question, ttl time.Duration
 // Close gives up what is kept. Nobody may use a any more.
 func (a *Answers) Close() { a.local.Close() }
 
-// teach notes that examples were added to an intent. Replicas that are taught the same share answers again.
+// teach notes that examples were added to an intent. Replicas that are taught the same share
+// answers again.
 func (a *Answers) teach(intent string, examples []string) {
 	if a == nil {
 		return
@@ -111,8 +114,9 @@ type caching struct {
 	writes      sync.WaitGroup           // answers that are being kept
 }
 
-// Cache says what answers are kept, where, and under which fingerprint: whatever decides requests, and is not in them, has
-// to change it. Call it after Guard and before the state is served from; without it nothing is kept. Errors name the option.
+// Cache says what answers are kept, where, and under which fingerprint: whatever decides requests,
+// and is not in them, has to change it. Call it after Guard and before the state is served from;
+// without it nothing is kept. Errors name the option.
 func (st *State) Cache(o CacheOptions, a *Answers, fingerprint string) error {
 	if err := o.Validate(); err != nil {
 		return err
@@ -139,7 +143,8 @@ func (st *State) Cache(o CacheOptions, a *Answers, fingerprint string) error {
 	return nil
 }
 
-// treatment tells actions apart that make other requests of one: answers to questions meet only where it agrees.
+// treatment tells actions apart that make other requests of one: answers to questions meet only
+// where it agrees.
 func treatment(a *rules.Action) string {
 	return fmt.Sprintf("%q %t %+v %+v %q %q", a.Reasoning, a.Override, a.Prompt, a.MaxTokens, a.Body, a.Headers)
 }
@@ -157,8 +162,9 @@ func (c *caching) partition(model string, a *rules.Action) string {
 	return model + "\x00" + c.treatments[a]
 }
 
-// keep keeps an answer, unless too many are being kept already. finish makes it; it may take its time. It returns at once.
-func (c *caching) keep(ctx context.Context, finish func(ctx context.Context) error, done func(result string)) {
+// store keeps an answer, unless too many are being kept already. finish makes it; it may take its
+// time. It returns at once.
+func (c *caching) store(ctx context.Context, finish func(ctx context.Context) error, done func(result string)) {
 	select {
 	case c.answers.slots <- struct{}{}:
 	default:

@@ -53,6 +53,21 @@ func TestAnEndpointThatSleepsGetsNoRequestsUntilItIsAwake(t *testing.T) {
 	}
 }
 
+// With vLLM 0.32 the metrics of a paused server say that it is awake; requests hang.
+func TestAnEndpointThatIsPausedGetsNoRequests(t *testing.T) {
+	t.Parallel()
+	b, servers := placedBench(t, 2, nil, running)
+	servers[0].set(&servers[0].paused, true)
+	waitFor(t, "the pause", func() bool { return b.endpointState(0) == "asleep" })
+	for range 8 {
+		if got := b.told(ask("hello")); got.endpoint != "b" {
+			t.Fatalf("a request went to %q", got.endpoint)
+		}
+	}
+	servers[0].set(&servers[0].paused, false)
+	waitFor(t, "its end", func() bool { return b.endpointState(0) == "up" })
+}
+
 func TestAModelThatSleepsIsNamedAsTheReason(t *testing.T) {
 	t.Parallel()
 	b, servers := placedBench(t, 1, nil, running)
@@ -85,13 +100,32 @@ func TestARouteGoesOnToAModelThatIsAwake(t *testing.T) {
 	}
 }
 
+// Without a word about kv a sleeping server is found out as well, where its health is checked.
+func TestSleepIsNoticedAtLevelOpenAI(t *testing.T) {
+	t.Parallel()
+	plain := func(o *ModelOptions) { o.KV.Level, o.Health.Path = "", "/health" }
+	b, servers := placedBench(t, 2, plain, running)
+	servers[0].set(&servers[0].asleep, true)
+	waitFor(t, "sleep", func() bool { return b.endpointState(0) == "asleep" })
+	for range 8 {
+		if got := b.told(ask("hello")); got.endpoint != "b" {
+			t.Fatalf("a request went to %q", got.endpoint)
+		}
+	}
+	servers[0].set(&servers[0].asleep, false)
+	waitFor(t, "the end of the sleep", func() bool { return b.endpointState(0) == "up" })
+	if b.state.models[0].where.ends[0].apc.Load() {
+		t.Error("at level openai the endpoint gets a cache_salt")
+	}
+}
+
 // An endpoint whose metrics are no longer there is not taken for asleep for ever.
 func TestAWordOfSleepLapses(t *testing.T) {
 	t.Parallel()
 	b, _ := placedBench(t, 1, nil)
 	w, e := b.state.models[0].where, b.state.models[0].Endpoints[0]
 	now := b.state.chooser.Speeds.Now()
-	w.told(now, 0, kv.Report{VLLM: true, Asleep: true})
+	w.observe(now, 0, kv.Report{VLLM: true, Asleep: true})
 	if f := e.Fitness(now); f != pool.Asleep {
 		t.Errorf("it says that it sleeps, and is %v", f)
 	}

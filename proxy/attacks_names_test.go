@@ -58,8 +58,9 @@ func (a answered) face() string {
 	return f
 }
 
-// S5: there is no word that lets a request in, past a rule, or to what is not for it: whatever the program has in it that could be the name
-// of a header, alone, behind X- and behind X-Signalbox-, says nothing, or is refused for what it means.
+// S5: there is no word that lets a request in, past a rule, or to what is not for it: whatever the
+// program has in it that could be the name of a header, alone, behind X- and behind X-Signalbox-,
+// says nothing, or is refused for what it means.
 func TestS5NoHeaderOfTheProgramsOwnWordsChangesAVerdict(t *testing.T) {
 	t.Parallel()
 	b, u := target(t, func(s *setup) {

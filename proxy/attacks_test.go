@@ -23,7 +23,8 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// target is a proxy in front of one model server, with a caller of the role guest and the key "guest".
+// target is a proxy in front of one model server, with a caller of the role guest and the key
+// "guest".
 func target(t *testing.T, change ...func(*setup)) (*bench, *testkit.Upstream) {
 	t.Helper()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
@@ -34,7 +35,8 @@ func target(t *testing.T, change ...func(*setup)) (*bench, *testkit.Upstream) {
 // silence is how long a server that has answered is listened to for another answer.
 const silence = 300 * time.Millisecond
 
-// bytes sends bytes as they are and returns the statuses of all answers until the server closes or falls silent.
+// bytes sends bytes as they are and returns the statuses of all answers until the server closes or
+// falls silent.
 func (b *bench) bytes(t *testing.T, request string) (statuses []int, bodies []string) {
 	t.Helper()
 	var d net.Dialer
@@ -65,8 +67,9 @@ const (
 	harmless = `{"role":"user","content":"hello"}`
 )
 
-// S18: two readers of one body that understand it differently are a way around every check: whatever could be read in two ways is
-// refused, and what passes was read as the model will read it.
+// S18: two readers of one body that understand it differently are a way around every check:
+// whatever could be read in two ways is refused, and what passes was read as the model will read
+// it.
 func TestBodiesThatTwoReadersUnderstandDifferentlyAreRefused(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)
@@ -108,7 +111,8 @@ func TestBodiesThatTwoReadersUnderstandDifferentlyAreRefused(t *testing.T) {
 	}
 }
 
-// A name in another case, or with a letter that folds into one, is another name: the model server reads it so, and so do we.
+// A name in another case, or with a letter that folds into one, is another name: the model server
+// reads it so, and so do we.
 func TestNamesThatFoldIntoOthersAreNotThem(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)
@@ -124,7 +128,8 @@ func TestNamesThatFoldIntoOthersAreNotThem(t *testing.T) {
 	}
 }
 
-// S4: whatever a client says of its role or its tenant, in headers or in the body, it is what its key says.
+// S4: whatever a client says of its role or its tenant, in headers or in the body, it is what its
+// key says.
 func TestNobodyBecomesSomebodyElseByAHeader(t *testing.T) {
 	t.Parallel()
 	const routes = `
@@ -194,8 +199,8 @@ default: {models: [small]}
 	}
 }
 
-// However the front of a request is bent, the model server gets whole requests with our own framing, one for each that we
-// answered with success, and never one that was hidden in another.
+// However the front of a request is bent, the model server gets whole requests with our own
+// framing, one for each that we answered with success, and never one that was hidden in another.
 func TestNoRequestIsSmuggledInAnother(t *testing.T) {
 	t.Parallel()
 	body := ask("hello")
@@ -298,7 +303,8 @@ func TestOnlyThePathsOfTheListAreServed(t *testing.T) {
 	}
 }
 
-// S6: nothing in a request chooses where it goes or what it brings along, and a redirect is not followed.
+// S6: nothing in a request chooses where it goes or what it brings along, and a redirect is not
+// followed.
 func TestARequestChoosesNoUpstream(t *testing.T) {
 	t.Parallel()
 	evil := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s was asked with %v", r.URL, r.Header) }))
@@ -323,8 +329,8 @@ func TestARequestChoosesNoUpstream(t *testing.T) {
 // canaries are secrets and texts that must stay where they belong.
 var canaries = []string{"canary-client-key", "canary-backend-key", "canary-prompt", "canary-tool-argument", "canary-answer", "canary-session"}
 
-// F3, S21: TestSecretsAndTextsStayWhereTheyBelong runs requests that end in every way, and looks for canaries in everything that is
-// written down or answered by the proxy itself.
+// F3, S21: TestSecretsAndTextsStayWhereTheyBelong runs requests that end in every way, and looks
+// for canaries in everything that is written down or answered by the proxy itself.
 func TestSecretsAndTextsStayWhereTheyBelong(t *testing.T) {
 	t.Parallel()
 	const reply = `{"choices":[{"message":{"role":"assistant","content":"canary-answer"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`
@@ -415,7 +421,8 @@ func TestNothingIsReadOfARequestWithoutAKey(t *testing.T) {
 	}
 }
 
-// S22: what clients write makes no lines of the log and moves no terminal: every line is one record, and holds no control character.
+// S22: what clients write makes no lines of the log and moves no terminal: every line is one
+// record, and holds no control character.
 func TestS22NobodyWritesTheLogsLines(t *testing.T) {
 	t.Parallel()
 	b, _ := target(t)
@@ -446,7 +453,8 @@ func TestS22NobodyWritesTheLogsLines(t *testing.T) {
 	}
 }
 
-// S40: nobody is let in for being a health check, and what a health check is told does not depend on who asks.
+// S40: nobody is let in for being a health check, and what a health check is told does not depend
+// on who asks.
 func TestS40HealthChecksAreNoWayIn(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)

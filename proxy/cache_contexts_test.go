@@ -60,7 +60,8 @@ func TestAnswersAboutContextsHoldForTheirVersions(t *testing.T) {
 	r.chat(about(latest, lights)).says(t, "without the session", "exact")
 }
 
-// What a context is known to hold decides requests: when that becomes known later, no earlier answer passes by.
+// What a context is known to hold decides requests: when that becomes known later, no earlier
+// answer passes by.
 func TestAStoredAnswerIsNoWayAroundALaterVerdict(t *testing.T) {
 	t.Parallel()
 	r := keeping(t, oneModel(testkit.NewUpstream(t, numbered())), nil, caches(cacheExact), func(s *setup) {

@@ -9,24 +9,33 @@ import (
 	"signalbox/memory/cache"
 )
 
-// CacheOptions is the section `cache`: answers are kept, and given again to the same request, or to one that asks the same
-// in other words.
+// CacheOptions is the section `cache`: answers are kept, and given again to the same request, or to
+// one that asks the same in other words.
 type CacheOptions struct {
-	// Mode holds for routes that do not say `cache` themselves: off, exact (the same request gets the same answer) or semantic (so does one whose last question asks the same in other words). Default off. Reloadable.
-	Mode string `yaml:"mode"`
+	// Mode holds for routes that do not say `cache` themselves: off, exact (the same request gets
+	// the same answer) or semantic (so does one whose last question asks the same in other words).
+	// Default off. Reloadable.
+	Mode string `yaml:"mode" words:"off exact semantic"`
 	// TTL is how long an answer is kept. 1s to 720h. Default 1h. Reloadable.
 	TTL option.Duration `yaml:"ttl"`
-	// MinSimilarity is the cosine of two embeddings from which on their questions are compared word by word, in [0,1]. The default was measured with the embedded model; another model needs another number. Default 0.72. Reloadable.
+	// MinSimilarity is the cosine of two embeddings from which on their questions are compared word
+	// by word, in [0,1]. The default was measured with the embedded model; another model needs
+	// another number. Default 0.72. Reloadable.
 	MinSimilarity float64 `yaml:"min_similarity"`
-	// MaxEntries is how many questions are kept for other wordings; the one that was not asked for the longest time goes first. 1 to 1000000. Default 10000. Reloadable.
+	// MaxEntries is how many questions are kept for other wordings; the one that was not asked for
+	// the longest time goes first. 1 to 1000000. Default 10000. Reloadable.
 	MaxEntries int `yaml:"max_entries"`
-	// MaxBytes is how much memory the answers of this process take; one answer takes at most a quarter of it, and at most 1MiB. 1MiB or more. Default 64MiB. Reloadable.
+	// MaxBytes is how much memory the answers of this process take; one answer takes at most a
+	// quarter of it, and at most 1MiB. 1MiB or more. Default 64MiB. Reloadable.
 	MaxBytes option.Bytes `yaml:"max_bytes"`
-	// Shared keeps answers in the Redis of memory.redis as well, where the replicas of this configuration find them, for the same and for other wordings. Default false. Reloadable.
+	// Shared keeps answers in the Redis of memory.redis as well, where the replicas of this
+	// configuration find them, for the same and for other wordings. Default false. Reloadable.
 	Shared bool `yaml:"shared"`
-	// MaxSharedBytes is how much of that Redis answers take; what ends first is dropped for more. 1MiB or more. Default 256MiB. Restart needed.
+	// MaxSharedBytes is how much of that Redis answers take; what ends first is dropped for more.
+	// 1MiB or more. Default 256MiB. Restart needed.
 	MaxSharedBytes option.Bytes `yaml:"max_shared_bytes"`
-	// MaxTemperature is up to which temperature of a request its answer is kept, in [0,2]; a request that names none counts as fit. Default 0.3. Reloadable.
+	// MaxTemperature is up to which temperature of a request its answer is kept, in [0,2]; a
+	// request that names none counts as fit. Default 0.3. Reloadable.
 	MaxTemperature float64 `yaml:"max_temperature"`
 	// Pace is how fast a stream is given again.
 	Pace PaceOptions `yaml:"pace"`
@@ -34,7 +43,8 @@ type CacheOptions struct {
 
 // PaceOptions is how fast a stream is given again.
 type PaceOptions struct {
-	// Speed is how many times faster than it came a stream is given again; 0 gives it at once. 0 to 1000. Default 4. Reloadable.
+	// Speed is how many times faster than it came a stream is given again; 0 gives it at once. 0 to
+	// 1000. Default 4. Reloadable.
 	Speed float64 `yaml:"speed"`
 	// MaxGap bounds the wait in front of a piece. At most 10s. Default 20ms. Reloadable.
 	MaxGap option.Duration `yaml:"max_gap"`

@@ -21,8 +21,9 @@ func threeTenants(s *setup) {
 	}
 }
 
-// S10: what another tenant has asked shows in nothing: the request goes to the model, the answer and the explanation say what they say of a
-// question that nobody ever asked, and no answer of any kind carries a name under which it is kept. How long it takes is compared by
+// S10: what another tenant has asked shows in nothing: the request goes to the model, the answer
+// and the explanation say what they say of a question that nobody ever asked, and no answer of any
+// kind carries a name under which it is kept. How long it takes is compared by
 // BenchmarkS10ATenantAsksWhatAnotherHasAsked.
 func TestS10WhatAnotherTenantAskedShowsInNothing(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))
@@ -58,8 +59,9 @@ func TestS10WhatAnotherTenantAskedShowsInNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkS10ATenantAsksWhatAnotherHasAsked reports the median time of questions that another tenant has had answered, of those that
-// nobody asked, and of those that the tenant itself has asked, in turn.
+// BenchmarkS10ATenantAsksWhatAnotherHasAsked reports the median time of questions that another
+// tenant has had answered, of those that nobody asked, and of those that the tenant itself has
+// asked, in turn.
 func BenchmarkS10ATenantAsksWhatAnotherHasAsked(b *testing.B) {
 	up := testkit.NewUpstream(b, testkit.JSON(http.StatusOK, testkit.Completion))
 	s := start(b, oneModel(up), caches(cacheExact), threeTenants, func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })

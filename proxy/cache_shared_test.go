@@ -99,7 +99,8 @@ func TestReplicasShareTheirAnswers(t *testing.T) {
 	alone.chat(ask(lights)).says(t, "a replica that shares nothing", "miss")
 }
 
-// S8: every tenant asks the same, the same in other words and for streams, of every replica, after all others have.
+// S8: every tenant asks the same, the same in other words and for streams, of every replica, after
+// all others have.
 func TestSharedAnswersStayWithTheirTenants(t *testing.T) {
 	t.Parallel()
 	server, up := testkit.NewRedis(t), testkit.NewUpstream(t, numbered())
@@ -166,7 +167,8 @@ func TestWithoutItsRedisAReplicaGoesOnAlone(t *testing.T) {
 	})
 }
 
-// hanging is a link to a Redis that answers nothing until its callers give up, and counts how long they would have waited.
+// hanging is a link to a Redis that answers nothing until its callers give up, and counts how long
+// they would have waited.
 type hanging struct {
 	mu     sync.Mutex // guards what follows
 	waited time.Duration

@@ -280,8 +280,8 @@ default: {models: [small]}
 	}
 }
 
-// A decision that had to do without a signal is not that of the next request, and an answer of a model that stood in is not
-// that of the one that was chosen.
+// A decision that had to do without a signal is not that of the next request, and an answer of a
+// model that stood in is not that of the one that was chosen.
 func TestWhatOnlyStoodInIsNotKept(t *testing.T) {
 	up, down := testkit.NewUpstream(t, numbered()), testkit.NewUpstream(t, nil)
 	down.Close()
@@ -339,7 +339,8 @@ func sha(key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// S9: every pair of tenants, roles, models, routes and endpoints asks the same; none gets what another one got, or wrote.
+// S9: every pair of tenants, roles, models, routes and endpoints asks the same; none gets what
+// another one got, or wrote.
 func TestNothingCrossesFromOneToAnother(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
 	var keys []auth.KeyOptions

@@ -48,7 +48,7 @@ func TestAnEndpointNeverHasMoreThanItsCap(t *testing.T) {
 func TestAFullQueueIsAnErrorThatSaysWhenToComeBack(t *testing.T) {
 	t.Parallel()
 	s := hostile.Start(t, hostile.Options{Mode: "watch-ttft"})
-	b := start(t, cappedModels(1, pool.QueueOptions{Max: 1, Wait: option.Duration(100 * time.Millisecond)}, s))
+	b := start(t, cappedModels(1, pool.QueueOptions{Max: 1, Wait: option.Duration(3 * time.Second)}, s))
 	first := b.leaveable(ask("hi"), "")
 	waitFor(t, "the first request", func() bool { return s.Requests() == 1 })
 	second := b.leaveable(ask("hi"), "")
@@ -82,7 +82,8 @@ func TestAFullModelLeavesItsRequestsToTheNext(t *testing.T) {
 	leave()
 }
 
-// Metrics and /readyz tell of the endpoints that are there, and of others only while requests to them are under way.
+// Metrics and /readyz tell of the endpoints that are there, and of others only while requests to
+// them are under way.
 func TestAReloadForgetsEndpointsThatAreGone(t *testing.T) {
 	t.Parallel()
 	old, other := hostile.Start(t, hostile.Options{Mode: "stall"}), hostile.Start(t, hostile.Options{})

@@ -21,7 +21,8 @@ import (
 
 // These are cases that users of other proxies have asked for, each by the name of what they saw.
 
-// D1: a server that is down gets no requests, and gets them again when it is back; checks follow a reload.
+// D1: a server that is down gets no requests, and gets them again when it is back; checks follow a
+// reload.
 func TestD1DeadServersAreLeftOutAndComeBack(t *testing.T) {
 	t.Parallel()
 	a, b := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer)), testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
@@ -108,7 +109,7 @@ func TestD3StreamsFallBackBeforeTheirFirstByte(t *testing.T) {
 				bad.Close()
 			}
 			models := []ModelOptions{modelOptions("big", "", reasoning.Options{}, bad), modelOptions("small", "", reasoning.Options{}, good), modelOptions("effort", "", reasoning.Options{}, good)}
-			b := start(t, models, func(s *setup) { s.options.FirstByteTimeout = option.Duration(200 * time.Millisecond) })
+			b := start(t, models, func(s *setup) { s.options.FirstByteTimeout = option.Duration(2 * time.Second) })
 			got := b.chat(askStream("math"))
 			if got.status != 200 || got.body != stream || got.header.Get("X-Signalbox-Model") != "small" || !strings.Contains(got.header.Get("X-Signalbox-Degraded"), "fallback") {
 				t.Errorf("status %d from %q: %q %v", got.status, got.header.Get("X-Signalbox-Model"), got.body, got.err)
@@ -164,11 +165,12 @@ func TestD5AThousandRequestsAtATime(t *testing.T) {
 	wg.Wait()
 }
 
-// probes is how often clients make things up in TestF2MetricsGrowWithTheConfigurationAlone, in nine requests each: go test ./proxy -run F2 -args -probes 11200.
+// probes is how often clients make things up in TestF2MetricsGrowWithTheConfigurationAlone, in nine
+// requests each: go test ./proxy -run F2 -args -probes 11200.
 var probes = flag.Int("probes", 1000, "probes of the test of metrics")
 
-// F2, S23: what clients make up makes no series of metrics: models, paths, methods, keys, sessions and headers. Requests do not cross a
-// network here, so that there can be many of them.
+// F2, S23: what clients make up makes no series of metrics: models, paths, methods, keys, sessions
+// and headers. Requests do not cross a network here, so that there can be many of them.
 func TestF2MetricsGrowWithTheConfigurationAlone(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))

@@ -11,14 +11,15 @@ import (
 	"signalbox/proxy/affinity"
 )
 
-// chains remembers the chains of stored contexts, so that their text is not read for each request that names them. When
-// the young ones are many, the old ones go. It is safe for concurrent use.
+// chains remembers the chains of stored contexts, so that their text is not read for each request
+// that names them. When the young ones are many, the old ones go. It is safe for concurrent use.
 type chains struct {
 	mu         sync.Mutex // guards what follows
 	young, old map[string]*affinity.Chain
 }
 
-// manyChains is how many are remembered at least, twice as many at most. One of a context of 600 KiB has 5 KiB.
+// manyChains is how many are remembered at least, twice as many at most. One of a context of 600
+// KiB has 5 KiB.
 const manyChains = 1024
 
 // known is the chain of one context, nil when it is not remembered.
@@ -62,8 +63,9 @@ func (c *chains) of(snaps []*memory.Snapshot) *affinity.Chain {
 	return chain
 }
 
-// writeContext adds a context as a client would have sent it: a text as what the system says, joined to the text before
-// it, messages as they are. So who goes on from a pointer is known to go on from what was sent in full.
+// writeContext adds a context as a client would have sent it: a text as what the system says,
+// joined to the text before it, messages as they are. So who goes on from a pointer is known to go
+// on from what was sent in full.
 func writeContext(c *affinity.Chain, s *memory.Snapshot, joined bool) { //nolint:revive // a fact about the text before it
 	if s.Kind == ledger.Messages {
 		const head = `{"model":"none","messages":`
@@ -87,8 +89,8 @@ func writeContext(c *affinity.Chain, s *memory.Snapshot, joined bool) { //nolint
 	}
 }
 
-// writeMessages adds messages, whatever their spelling. What is no text, such as images and calls of tools, counts as
-// it is spelled.
+// writeMessages adds messages, whatever their spelling. What is no text, such as images and calls
+// of tools, counts as it is spelled.
 func writeMessages(c *affinity.Chain, r *openai.Request) {
 	for i := range r.Messages {
 		m := &r.Messages[i]

@@ -63,6 +63,7 @@ type signalResult struct {
 	Read     int                `json:"read,omitempty"`     // with windowed: how many of them were read
 	Partial  bool               `json:"partial,omitempty"`  // some text could not be read
 	Reason   string             `json:"reason,omitempty"`   // why it is unknown or partial
+	Leans    float64            `json:"leans,omitempty"`    // how much of it comes from the turns before, in [0,1]
 	Verdicts []OriginVerdict    `json:"verdicts,omitempty"` // of jailbreak and injection, by origin
 	// of these: origins that the messages have and that were not looked at
 	NotRead []string `json:"not_read,omitempty"`
@@ -141,7 +142,7 @@ func (*Proxy) classifyRequest(st *State, w *reply, r *http.Request) error {
 		}
 		result := make(map[string]signalResult, need.Len())
 		for _, k := range need.Kinds() {
-			result[k.String()] = st.resultOf(k, &set.Values[k], text)
+			result[st.identity.Names.Of(k)] = st.resultOf(k, &set.Values[k], text)
 		}
 		results = append(results, result)
 	}
@@ -184,9 +185,9 @@ func (st *State) readClassify(body []byte) ([]signal.Text, signal.Mask, error) {
 		need = 0
 	}
 	for i, name := range in.Signals {
-		k, ok := signal.ParseKind(name)
+		k, ok := st.identity.Names.Parse(name)
 		if !ok || hidden&signal.MaskOf(k) != 0 {
-			return nil, 0, invalid(fmt.Sprintf("signals[%d]", i), "%.200q is none of %s", name, strings.Join(names(able), ", "))
+			return nil, 0, invalid(fmt.Sprintf("signals[%d]", i), "%.200q is none of %s", name, strings.Join(st.names(able), ", "))
 		}
 		need |= signal.MaskOf(k)
 	}
@@ -218,10 +219,10 @@ func (in *classifyBody) texts() ([]signal.Text, error) {
 	return out, nil
 }
 
-func names(m signal.Mask) []string {
+func (st *State) names(m signal.Mask) []string {
 	out := make([]string, 0, m.Len())
 	for _, k := range m.Kinds() {
-		out = append(out, k.String())
+		out = append(out, st.identity.Names.Of(k))
 	}
 	return out
 }
@@ -236,7 +237,7 @@ func (st *State) resultOf(k signal.Kind, v *signal.Value, text *signal.Text) sig
 	}
 	quote(r.Verdicts, v, text)
 	r.Coverage, r.Windows, r.Read = coverageOf(v)
-	r.Partial, r.Reason = v.Partial, string(v.Reason)
+	r.Partial, r.Reason, r.Leans = v.Partial, string(v.Reason), leaning(v)
 	switch k { //nolint:exhaustive // the rest have a label and scores
 	case signal.Keyword:
 		r.Matched = v.Labels

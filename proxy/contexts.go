@@ -10,8 +10,8 @@ import (
 	"signalbox/proxy/contexts"
 )
 
-// ServeContexts lets s answer the requests below /v1/contexts and /v1/sessions. Call it once, before the first request;
-// without it they are refused.
+// ServeContexts lets s answer the requests below /v1/contexts and /v1/sessions. Call it once,
+// before the first request; without it they are refused.
 func (p *Proxy) ServeContexts(s *contexts.Service) { p.contexts = s }
 
 // contextRoutes registers the API of contexts.
@@ -61,8 +61,8 @@ func (st *State) enter(w *reply, r *http.Request, body bool) (Principal, []byte,
 	return who, nil, err
 }
 
-// pathPart returns what a path names. The router matches the path as it was sent where that differs from its canonical form,
-// and leaves the part escaped then.
+// pathPart returns what a path names. The router matches the path as it was sent where that differs
+// from its canonical form, and leaves the part escaped then.
 func pathPart(r *http.Request, name string) (string, error) {
 	part := chi.URLParam(r, name)
 	if r.URL.RawPath == "" {
@@ -75,7 +75,8 @@ func pathPart(r *http.Request, name string) (string, error) {
 	return plain, nil
 }
 
-// refuseMethod answers a method that a path does not take with those that it does (RFC 9110, section 15.5.6).
+// refuseMethod answers a method that a path does not take with those that it does (RFC 9110,
+// section 15.5.6).
 func refuseMethod(routes chi.Routes) func(*State, *reply, *http.Request) error {
 	return func(_ *State, w *reply, r *http.Request) error {
 		path := r.URL.RawPath

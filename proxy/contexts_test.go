@@ -25,7 +25,15 @@ func startContexts(t *testing.T, o memory.Options, change ...func(*setup)) *benc
 	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"count":7,"max_model_len":8192,"tokens":[1,2,3,4,5,6,7]}`))), change...)
 	if o.Derive == nil {
 		d := contexts.NewDeriver(contexts.DeriverOptions{
-			Read: b.proxy.ReadStored, Count: b.proxy.CountTokens, Timeout: time.Minute, Revision: "r1",
+			Read: b.proxy.ReadStored, Timeout: time.Minute, Revision: "r1",
+			Count: func(ctx context.Context, text string, models []string) (n map[string]int) {
+				for range 5 { // a busy machine may be late for the time limit of a count
+					if n = b.proxy.CountTokens(ctx, text, models); len(n) > 0 {
+						break
+					}
+				}
+				return n
+			},
 			Skeleton: func(_ context.Context, text string) (string, error) { return text, nil },
 		})
 		o.Derive, o.Revision = d.Derive, "r1"
@@ -70,7 +78,7 @@ func TestAContextLivesItsLife(t *testing.T) {
 	b := startContexts(t, memory.Options{}, func(s *setup) { s.classifier.broken = signal.MaskOf(signal.PII) })
 	c := ok[seen](t, b.post(all, `{"name":"lease","content":"The rent is \u0031200 euros.","facts":["rent: 1200",{"id":"f2","text":"notice: 3 months","kind":"statement"}],"ttl":"2h","models":["small"]}`), 200)
 	if c.Object != "context" || c.Version != 1 || c.Bytes != 23 || c.Kind != "text" || c.Tier != "hot" || c.Status != "active" || *c.Facts != 2 ||
-		c.TTL != "2h" || c.ExpiresAt-c.CreatedAt != 7200 || c.Scope != "tenant" || c.Durable || c.Tokens["small"] != 7 || len(c.Tokens) != 1 || c.TokensEstimate != 5 {
+		c.TTL != "2h" || c.ExpiresAt-c.CreatedAt < 7200 || c.ExpiresAt-c.CreatedAt > 7201 || c.Scope != "tenant" || c.Durable || c.Tokens["small"] != 7 || len(c.Tokens) != 1 || c.TokensEstimate != 5 {
 		t.Fatalf("created %+v", c)
 	}
 	if c.Verdicts == nil || c.Verdicts.Jailbreak == nil || *c.Verdicts.Jailbreak != 0.01 || c.Verdicts.PII != nil {

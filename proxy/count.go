@@ -18,8 +18,8 @@ import (
 	"signalbox/rules"
 )
 
-// countBudget bounds the time in which model servers count the tokens of a context, and maxCounted the texts that they are
-// asked to count, in bytes: an estimate takes the place of the rest.
+// countBudget bounds the time in which model servers count the tokens of a context, and maxCounted
+// the texts that they are asked to count, in bytes: an estimate takes the place of the rest.
 const (
 	countBudget = 2 * time.Second
 	maxCounted  = 4 << 20
@@ -32,7 +32,8 @@ type counters struct {
 	mutes map[string]time.Time // by URL: until when
 }
 
-// muted is how long an endpoint without the path is left alone: it may be replaced by one that has it.
+// muted is how long an endpoint without the path is left alone: it may be replaced by one that has
+// it.
 const muted = 10 * time.Minute
 
 func (c *counters) asks(at string, now time.Time) bool {
@@ -50,8 +51,9 @@ func (c *counters) mute(at string, now time.Time) {
 	c.mutes[at] = now.Add(muted)
 }
 
-// ReadStored fills in signals of a text that is stored, with the classifier that requests are decided by now: as those of a
-// prompt, or from every window of it where some route wants that; see ReadsSelection.
+// ReadStored fills in signals of a text that is stored, with the classifier that requests are
+// decided by now: as those of a prompt, or from every window of it where some route wants that; see
+// ReadsSelection.
 func (p *Proxy) ReadStored(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	st := p.acquire()
 	defer st.release()
@@ -77,8 +79,8 @@ func (p *Proxy) StoredSignals() signal.Mask {
 	return need
 }
 
-// ReadsSelection reports whether a scan may choose the windows of stored texts that are read for their safety: no route wants
-// all of them, or hides personal data, which has to be found first.
+// ReadsSelection reports whether a scan may choose the windows of stored texts that are read for
+// their safety: no route wants all of them, or hides personal data, which has to be found first.
 func (st *State) ReadsSelection() bool {
 	return !slices.ContainsFunc(st.program.Actions(), func(a *rules.Action) bool { return a.Windows == "all" || a.Redact })
 }
@@ -90,8 +92,9 @@ func (p *Proxy) ReadsSelection() bool {
 	return st.ReadsSelection()
 }
 
-// CountTokens asks a server of each model, of every model when none is named, how many tokens a text has, and returns what
-// was answered in time. It is empty for texts that are too long to be sent around for that.
+// CountTokens asks a server of each model, of every model when none is named, how many tokens a
+// text has, and returns what was answered in time. It is empty for texts that are too long to be
+// sent around for that.
 func (p *Proxy) CountTokens(ctx context.Context, text string, models []string) map[string]int {
 	if len(text) > maxCounted {
 		return nil
@@ -146,12 +149,17 @@ func (p *Proxy) count(ctx context.Context, e *pool.Endpoint, model string, quote
 		return 0, false
 	}
 	body := slices.Concat([]byte(`{"model":`), name, []byte(`,"add_special_tokens":false,"prompt":`), quoted, []byte{'}'})
-	return p.tokenize(ctx, e, bytes.NewReader(body))
+	return p.tokenize(ctx, e, tokenizePath, bytes.NewReader(body))
 }
 
-// tokenize asks an endpoint for the tokens of the prompt in a body.
-func (p *Proxy) tokenize(ctx context.Context, e *pool.Endpoint, body io.Reader) (int, bool) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL("tokenize").String(), body)
+// tokenizePath is where vLLM counts.
+const tokenizePath = "tokenize"
+
+// tokenize asks an endpoint, at a path that counts, for the tokens of the prompt in a body.
+func (p *Proxy) tokenize(
+	ctx context.Context, e *pool.Endpoint, path string, body io.Reader,
+) (int, bool) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL(path).String(), body)
 	if err != nil {
 		return 0, false
 	}
@@ -183,8 +191,15 @@ func countOf(res *http.Response) (int, error) {
 	}
 	var out struct {
 		Count *int `json:"count"`
+		Input *int `json:"input_tokens"` // of the Messages API
 	}
-	if res.StatusCode != http.StatusOK || json.Unmarshal(b, &out) != nil || out.Count == nil || *out.Count < 0 {
+	if res.StatusCode != http.StatusOK || json.Unmarshal(b, &out) != nil {
+		return 0, fmt.Errorf("tokenize answered %d", res.StatusCode)
+	}
+	if out.Count == nil {
+		out.Count = out.Input
+	}
+	if out.Count == nil || *out.Count < 0 {
 		return 0, fmt.Errorf("tokenize answered %d without a count", res.StatusCode)
 	}
 	return *out.Count, nil

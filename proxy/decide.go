@@ -12,35 +12,15 @@ import (
 	"signalbox/rules"
 )
 
-// decision is where a request goes and what it was based on.
-type decision struct {
-	rules.Decision
-	set        *signal.Set
-	state      *State          // that requests are decided by
-	who        Principal       // that makes the request
-	request    *openai.Request // what was decided; nil where only its signals are known
-	contexts   *resolved       // that it names; nil without any
-	text       signal.Text     // what signals were read from; empty when none was
-	program    *rules.Program  // that made it
-	memo       *memo           // of the cache; nil where it is off everywhere
-	hideAll    bool            // personal data is replaced once the contexts are in the body
-	lacking    []string        // what the check of the answer has to do without
-	dropped    signal.Mask     // signals whose extraction was cancelled because the others settled it
-	model      string          // the configured model that the client named; empty when it asked for routing
-	elapsed    time.Duration   // from the first step to the last, extraction included
-	classified time.Duration   // of it, waiting for signals
-	decided    time.Time
-}
-
-// decide steps through the rules, extracting what they ask for and nothing else. A decision to block
-// is returned beside its error.
+// decide steps through the rules, extracting what they ask for and nothing else. A decision to
+// block is returned beside its error.
 func (st *State) decide(ctx context.Context, who Principal, req *openai.Request, h http.Header, r *resolved, m *memo) (*decision, error) {
 	d, err := st.start(who, req, h, r)
 	if err != nil {
 		return nil, err
 	}
-	d.memo = m
-	if err := st.settle(ctx, d, req); err != nil {
+	d.memo, d.talk = m, st.talk(ctx, d, req, h)
+	if err := st.conclude(ctx, d, req); err != nil {
 		return d, err
 	}
 	switch {
@@ -53,6 +33,7 @@ func (st *State) decide(ctx context.Context, who Principal, req *openai.Request,
 	case d.Action.Verb == rules.Block:
 		return d, &blockedError{d.Action.Text}
 	}
+	st.assign(d, req)
 	return d, nil
 }
 
@@ -127,9 +108,9 @@ func (st *State) facts(who Principal, req *openai.Request, h http.Header, r *res
 	return f
 }
 
-// estimateTokens guesses the prompt's length: 4 bytes of text a token, which holds for English under
-// byte-pair vocabularies and is near 1 token a character for CJK in UTF-8, and 4 tokens of template a
-// message. Rules compare it with round numbers; nothing exact hangs on it.
+// estimateTokens guesses the prompt's length: 4 bytes of text a token, which holds for English
+// under byte-pair vocabularies and is near 1 token a character for CJK in UTF-8, and 4 tokens of
+// template a message. Rules compare it with round numbers; nothing exact hangs on it.
 func estimateTokens(req *openai.Request) int {
 	n := req.TokenIDs
 	if req.Instructions != "" {
@@ -141,18 +122,19 @@ func estimateTokens(req *openai.Request) int {
 	return n
 }
 
-// thorough is a Classifier that reads a selection of a long prompt unless it is told to read it all.
+// thorough is a Classifier that reads a selection of a long prompt unless it is told to read it
+// all.
 type thorough interface {
 	// ExtractAll is Extract with safety signals that read every part of the text.
 	ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
 }
 
-// Interruptible is a Classifier that asks, whenever some signals are there and others are not yet, which
-// ones still matter, and cancels what is left of the work for the rest.
+// Interruptible is a Classifier that asks, whenever some signals are there and others are not yet,
+// which ones still matter, and cancels what is left of the work for the rest.
 type Interruptible interface {
-	// ExtractWhile is Extract that calls still each time that kinds of need were set and others were
-	// not. Kinds that still does not return are left alone. still is called by one goroutine at a time,
-	// while no other touches set, and not after ExtractWhile has returned.
+	// ExtractWhile is Extract that calls still each time that kinds of need were set and others
+	// were not. Kinds that still does not return are left alone. still is called by one goroutine
+	// at a time, while no other touches set, and not after ExtractWhile has returned.
 	ExtractWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask)
 	// ExtractAllWhile is the same with safety signals that read every part of the text.
 	ExtractAllWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask)
@@ -183,9 +165,11 @@ func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
 		return
 	}
 	from := d.memo.sources(need, d.set)
+	from |= d.alongside(from)
 	open := from
 	still := func() signal.Mask {
-		open &= d.memo.sources(d.useful(need), d.set)
+		useful := d.memo.sources(d.useful(need), d.set)
+		open &= useful | d.alongside(useful)
 		return open
 	}
 	switch {
@@ -222,10 +206,10 @@ func (d *decision) classify(ctx context.Context, text *signal.Text, need signal.
 	}
 }
 
-// useful returns the signals of need that can still matter, given those that are there. A decision that
-// is settled needs none, with two exceptions. A route that wants everything read may be left again once
-// it was. And a refusal for a signal that failed may yet become one for what another signal of the same
-// route finds: the client is told then not to try again.
+// useful returns the signals of need that can still matter, given those that are there. A decision
+// that is settled needs none, with two exceptions. A route that wants everything read may be left
+// again once it was. And a refusal for a signal that failed may yet become one for what another
+// signal of the same route finds: the client is told then not to try again.
 func (d *decision) useful(need signal.Mask) signal.Mask {
 	final, next := d.program.Step(d.set)
 	if next != 0 {
@@ -244,40 +228,77 @@ func (d *decision) useful(need signal.Mask) signal.Mask {
 	return 0
 }
 
-// settle steps until the decision is final. A route that says `windows: all`, or `redact: true`, is
-// only taken by what was read whole: what a selection was read of is read again then, and decided again.
-func (st *State) settle(ctx context.Context, d *decision, req *openai.Request) error {
+// conclude decides, and decides again where the conversation stays what it was.
+func (st *State) conclude(ctx context.Context, d *decision, req *openai.Request) error {
 	begun := time.Now()
+	if err := st.steps(ctx, d, req); err != nil {
+		return err
+	}
+	if err := st.stay(ctx, d, req); err != nil {
+		return err
+	}
+	if d.model != "" && d.Outcome == rules.Defaulted {
+		// No route has a say: the client gets the model it named, not the default one.
+		d.Route, d.Action = rules.RouteNamed, &rules.Action{}
+	}
+	d.expect(ctx, req)
+	d.decided = time.Now()
+	d.elapsed = d.decided.Sub(begun)
+	return nil
+}
+
+// steps asks the rules until the decision is final. A route that says `windows: all`, or `redact:
+// true`, is only taken by what was read whole: what a selection was read of is read again then, and
+// decided again.
+func (st *State) steps(ctx context.Context, d *decision, req *openai.Request) error {
 	for {
+		var seen []signal.Value // of a selection, by kind
 		how := selection
 		final, need := d.program.Step(d.set)
 		if need == 0 {
 			if need = unread(&final, d.set); need == 0 || !st.readsAll() {
 				d.Decision = final
-				break
+				return nil
 			}
-			how = everything
+			how, seen = everything, slices.Clone(d.set.Values[:])
 			for _, k := range need.Kinds() {
 				d.set.Values[k] = signal.Value{}
 			}
 		}
 		if d.text.Segments == nil {
 			d.text = req.Text()
+			d.talk.lend(&d.text)
 		}
 		asked := time.Now()
 		d.extract(ctx, need, how)
+		d.fallBack(need, seen)
+		d.talk.hold(d.set)
 		d.classified += time.Since(asked)
 		if ctx.Err() != nil {
 			return errClientGone
 		}
 	}
-	if d.model != "" && d.Outcome == rules.Defaulted {
-		// No route has a say: the client gets the model it named, not the default one.
-		d.Route, d.Action = rules.RouteNamed, &rules.Action{}
+}
+
+// fallBack gives signals that could not be read whole what was seen of a selection, which proves
+// what it has found and nothing else. Without, what shows personal data or an attack at once would
+// be known of a short text and not of one that is too long to be read in time.
+func (d *decision) fallBack(kinds signal.Mask, seen []signal.Value) {
+	if seen == nil {
+		return
 	}
-	d.decided = time.Now()
-	d.elapsed = d.decided.Sub(begun)
-	return nil
+	for _, k := range kinds.Kinds() {
+		v := &d.set.Values[k]
+		if v.State != signal.Unknown {
+			continue
+		}
+		why := v.Reason
+		*v = seen[k]
+		v.Partial, v.Reason, v.Verdicts = true, why, slices.Clone(v.Verdicts)
+		for i := range v.Verdicts {
+			v.Verdicts[i].Partial = true
+		}
+	}
 }
 
 // unread returns the signals of which a route that wants everything read has only seen a selection.
@@ -294,7 +315,9 @@ func unread(final *rules.Decision, set *signal.Set) signal.Mask {
 		wanted |= signal.MaskOf(signal.PII)
 	}
 	for _, k := range wanted.Kinds() {
-		if v := &set.Values[k]; v.State == signal.Known && isSelection(v) {
+		v := &set.Values[k]
+		failed := v.Partial && v.Reason != signal.ReasonNone // all of it was asked for before
+		if v.State == signal.Known && isSelection(v) && !failed {
 			m |= signal.MaskOf(k)
 		}
 	}
@@ -322,7 +345,7 @@ func (d *decision) late() bool {
 func (d *decision) unavailable() error {
 	e := &unavailableError{}
 	for _, k := range d.Failed.Kinds() {
-		e.signals = append(e.signals, k.String())
+		e.signals = append(e.signals, d.signalName(k))
 		switch v := &d.set.Values[k]; {
 		case v.Reason == signal.ReasonNoModel:
 			e.why = signal.ReasonNoModel // which an operator can do something about
@@ -333,11 +356,19 @@ func (d *decision) unavailable() error {
 	return e
 }
 
+// signalName is how the configuration calls a signal.
+func (d *decision) signalName(k signal.Kind) string {
+	if d.state == nil {
+		return k.String()
+	}
+	return d.state.identity.Names.Of(k)
+}
+
 // degraded names what the decision had to do without.
 func (d *decision) degraded() []string {
 	var out []string
 	for _, k := range d.Failed.Kinds() {
-		out = append(out, k.String())
+		out = append(out, d.signalName(k))
 	}
 	return out
 }

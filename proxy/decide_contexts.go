@@ -11,15 +11,16 @@ import (
 	"signalbox/memory/blob"
 )
 
-// asked are signals of what a request is about that are read from its question alone: an intent, and the language of
-// the answer, are the client's and not those of a document.
+// asked are signals of what a request is about that are read from its question alone: an intent,
+// and the language of the answer, are the client's and not those of a document.
 const askedSignals = 1<<signal.Language | 1<<signal.Embedding | 1<<signal.Intent
 
 // topicSignals are read from the question and what the contexts say in short.
 const topicSignals = 1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck
 
-// maxSkeleton is how much of the contexts stands behind the question where topics are read, in bytes: it is to tell a
-// question about a contract from one about a proof, and not to outweigh the question.
+// maxSkeleton is how much of the contexts stands behind the question where topics are read, in
+// bytes: it is to tell a question about a contract from one about a proof, and not to outweigh the
+// question.
 const maxSkeleton = 1 << 10
 
 // skeleton is what the contexts say in short; empty when none does.
@@ -45,8 +46,8 @@ func head(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "")
 }
 
-// classifyWith is classify for a request that names contexts: what it is about is read from its question and what
-// the contexts say in short.
+// classifyWith is classify for a request that names contexts: what it is about is read from its
+// question and what the contexts say in short.
 func (d *decision) classifyWith(ctx context.Context, need signal.Mask, how extent, still func() signal.Mask) {
 	in := d.contexts.skeleton()
 	if in == "" || need&topicSignals == 0 {
@@ -62,8 +63,8 @@ func (d *decision) classifyWith(ctx context.Context, need signal.Mask, how exten
 	d.classify(ctx, &both, rest, how, func() signal.Mask { return still() & rest })
 }
 
-// addStored adds to the signals of need what was found in the contexts when they were stored: their text is not read
-// again.
+// addStored adds to the signals of need what was found in the contexts when they were stored: their
+// text is not read again.
 func (d *decision) addStored(ctx context.Context, need signal.Mask) {
 	for _, k := range attacks() {
 		if need.Has(k) {
@@ -149,8 +150,8 @@ func addVerdict(v *signal.Value, stored *float64) float64 {
 // storedSegment stands for the index of a segment where a verdict is about a text of a context.
 const storedSegment = -1
 
-// addPII adds the types of personal data that are stored of the contexts. Without a stored verdict v speaks of a part
-// only.
+// addPII adds the types of personal data that are stored of the contexts. Without a stored verdict
+// v speaks of a part only.
 func (r *resolved) addPII(v *signal.Value) {
 	stored := r.verdicts
 	switch {
@@ -182,8 +183,8 @@ func (r *resolved) addPII(v *signal.Value) {
 	}
 }
 
-// addKeywords adds the keyword sets that occur in the contexts. A set may be what a route blocks, so contexts must not
-// hide it.
+// addKeywords adds the keyword sets that occur in the contexts. A set may be what a route blocks,
+// so contexts must not hide it.
 func (d *decision) addKeywords(ctx context.Context) {
 	v := &d.set.Values[signal.Keyword]
 	if v.State != signal.Known {
@@ -202,7 +203,8 @@ func (d *decision) addKeywords(ctx context.Context) {
 	v.Labels = labels
 }
 
-// keywordMemo remembers which keyword sets of one configuration occur in which contexts, so that each is read once.
+// keywordMemo remembers which keyword sets of one configuration occur in which contexts, so that
+// each is read once.
 type keywordMemo struct {
 	mu   sync.Mutex // guards sets
 	sets map[blob.Sum][]string

@@ -187,8 +187,8 @@ default: {models: [small]}
 	}
 }
 
-// For random rule sets and requests, whatever order signals come in, a decision that stops waiting is
-// the one that waits for all.
+// For random rule sets and requests, whatever order signals come in, a decision that stops waiting
+// is the one that waits for all.
 func TestStoppingEarlyDecidesAsWaitingDoes(t *testing.T) {
 	req, err := openai.ParseChat([]byte(ask("hello")), openai.Limits{})
 	if err != nil {
@@ -203,7 +203,7 @@ func TestStoppingEarlyDecidesAsWaitingDoes(t *testing.T) {
 			c.plainly = plainly
 			st := &State{program: program, classifier: c}
 			d := &decision{set: &signal.Set{}, state: st, request: req, program: program}
-			if err := st.settle(t.Context(), d, req); err != nil {
+			if err := st.conclude(t.Context(), d, req); err != nil {
 				t.Fatal(err)
 			}
 			if d.dropped&d.set.Have() != 0 {
@@ -271,7 +271,8 @@ func drawProgram(t *rapid.T) *rules.Program {
 	return program
 }
 
-// drawValues draws the order of the signals and what each of them says, of a selection and of everything.
+// drawValues draws the order of the signals and what each of them says, of a selection and of
+// everything.
 func drawValues(t *rapid.T, c *stepwise) {
 	kinds := signal.Mask(1<<signal.NumKinds - 1).Kinds()
 	for len(kinds) > 0 {
@@ -337,7 +338,7 @@ func TestAClientThatLeavesEndsTheDecision(t *testing.T) {
 	c.begin = func(context.Context, int) { leave() }
 	st := &State{program: program, classifier: c}
 	d := &decision{set: &signal.Set{}, state: st, request: req, program: program}
-	if err := st.settle(ctx, d, req); !errors.Is(err, errClientGone) {
+	if err := st.conclude(ctx, d, req); !errors.Is(err, errClientGone) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/affinity"
-	"signalbox/proxy/answer"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
 	"signalbox/rules"
 	"signalbox/stream/guard"
+	"signalbox/stream/response"
 )
 
 // Identify says which configuration the state is of. Call it before the state is served from.
@@ -33,26 +33,43 @@ func (st *State) threshold(k signal.Kind) float64 {
 
 // decided is what waits to be written. Nothing of it changes once the request has ended.
 type decided struct {
-	st       *State
-	o        outcome
-	id       string
-	status   int
-	headers  http.Header // the client's, if rules may read any
-	prompts  bool        // its text was kept; the log may forbid it since
-	log      *telemetry.Decisions
-	literal  bool
-	contexts []string // that it named
-	cache    string   // what became of the request in the cache
-	gave     string   // model of the answer that the cache gave
-	held     int64    // about the bytes that are kept until it is written
+	st         *State
+	o          exchange
+	id         string
+	status     int
+	headers    http.Header          // the client's, if rules may read any
+	prompts    bool                 // its text was kept; the log may forbid it since
+	log        *telemetry.Decisions // that it waits for; nil for none
+	literal    bool
+	contexts   []string // that it named
+	cache      string   // what became of the request in the cache
+	gave       string   // model of the answer that the cache gave
+	talk       *decisionlog.Conversation
+	escalation *decisionlog.Escalation
+	mirror     *decisionlog.Mirror // what became of the copy; nil without one
+	held       int64               // about the bytes that are kept until it is written
 }
 
 // logDecision hands the decision of a request that has ended to the decision log.
-func (st *State) logDecision(log *telemetry.Decisions, id string, o *outcome, status int) {
-	if o.decision == nil || o.Action == nil || !log.Wanted() {
-		return
+func (st *State) logDecision(log *telemetry.Decisions, id string, o *exchange, status int) {
+	if l := st.line(log, id, o, status); l != nil {
+		log.Offer(l)
 	}
-	l := &decided{st: st, log: log, o: *o, id: id, status: status, prompts: log.Prompts(), literal: log.LiteralHeaders()}
+}
+
+// line makes the line of a request that has ended; nil where none is wanted.
+func (st *State) line(log *telemetry.Decisions, id string, o *exchange, status int) *decided {
+	if o.decision == nil || o.Action == nil || !log.Wanted() {
+		return nil
+	}
+	l := st.takeDown(o, id, status, log.Prompts())
+	l.log, l.literal = log, log.LiteralHeaders()
+	return l
+}
+
+// takeDown is what a request that was decided leaves behind, its text only with prompts.
+func (st *State) takeDown(o *exchange, id string, status int, prompts bool) *decided {
+	l := &decided{st: st, o: *o, id: id, status: status, prompts: prompts}
 	l.detach()
 	if len(st.readHeaders) > 0 && o.set.Facts.Header != nil {
 		l.headers = make(http.Header, len(st.readHeaders))
@@ -60,10 +77,11 @@ func (st *State) logDecision(log *telemetry.Decisions, id string, o *outcome, st
 			l.headers[name] = o.set.Facts.Header(name)
 		}
 	}
-	log.Offer(l)
+	return l
 }
 
-// detach lets go of what a line does not tell, so that a waiting line does not keep a request's body.
+// detach lets go of what a line does not tell, so that a waiting line does not keep a request's
+// body.
 func (l *decided) detach() {
 	d, set := *l.o.decision, *l.o.set
 	set.Facts.Header, set.Facts.Model = nil, strings.Clone(set.Facts.Model)
@@ -87,6 +105,12 @@ func (l *decided) detach() {
 		l.gave = a.Model
 	}
 	l.cache = l.o.memo.found()
+	if c := d.talk.explain(); c != nil {
+		l.talk = &decisionlog.Conversation{State: c.State, Reason: c.Reason, Model: c.Model, Kept: c.Kept}
+	}
+	l.escalation = l.o.escalation.logged(l.o.req)
+	l.o.mirror = nil
+	l.o.escalation, d.talk = nil, nil
 	l.o.req, l.o.guarding, l.o.where, l.o.memo, d.memo = nil, nil, nil, nil, nil
 	l.contexts, d.contexts, l.o.held = d.contexts.pointers(), nil, nil
 	d.set, d.request, l.o.decision, l.o.vault = &set, nil, &d, nil
@@ -100,7 +124,11 @@ func (l *decided) Held() int64 { return l.held }
 
 // AppendLine implements telemetry.Line.
 func (l *decided) AppendLine(b []byte) ([]byte, error) {
-	line, err := json.Marshal(l.entry())
+	e := l.entry()
+	if l.log.Prompts() {
+		l.quote(e)
+	}
+	line, err := json.Marshal(e)
 	return append(b, line...), err
 }
 
@@ -110,16 +138,25 @@ func (l *decided) entry() *decisionlog.Entry {
 		Version: decisionlog.Version, Time: o.decided.UTC(), ID: l.id, Generation: l.st.generation, Config: l.st.identity.Config,
 		Request: l.facts(), Route: o.Route, Outcome: decisionlog.OutcomeOf(o.Outcome), Failed: o.degraded(), Action: decisionlog.ActionOf(o.Action, l.st.prompts),
 		Signals: make(map[string]decisionlog.Signal), DecideMs: decisionlog.Milliseconds(o.elapsed), Status: l.status,
+		Error: o.failure, Key: l.o.who.Name, Finish: o.told.Finish,
+		TookMs: decisionlog.Milliseconds(o.took), TTFTMs: decisionlog.Milliseconds(o.ttft),
 	}
 	for _, k := range o.set.Have().Kinds() {
 		v := o.set.Values[k]
 		// by the configured threshold, as rules and explanations have it
 		v.Label = l.st.label(k, &v)
-		e.Signals[k.String()] = l.st.identity.SignalOf(k, &v)
+		e.Signals[l.st.identity.Names.Of(k)] = l.st.identity.SignalOf(k, &v)
 	}
-	e.Cache, e.Model = l.cache, l.gave
+	e.Cache, e.Model, e.Conversation, e.Escalation = l.cache, l.gave, l.talk, l.escalation
+	e.Mirror, e.Budget = l.mirror, o.thrift.String()
+	if l.gave == "" {
+		e.Arm = o.inArm
+	}
 	if o.wanted != nil {
-		e.Chosen = o.wanted.Name
+		e.Chosen, e.Chance = o.wanted.Name, o.chanceOf(o.wanted)
+	}
+	if x := l.escalation; x != nil && len(x.From) > 0 {
+		e.Chosen = x.From[0].Model
 	}
 	if o.model != nil {
 		e.Model, e.Endpoint, e.Reasoning, e.MaxTokens = o.model.Name, o.endpoint.Name, o.effort, o.limit.n
@@ -127,18 +164,34 @@ func (l *decided) entry() *decisionlog.Entry {
 	if by := o.placed.by; by != affinity.NoSource {
 		e.Placed = &decisionlog.Placed{By: by.String(), Home: o.placed.home, Predicted: o.placed.predicted}
 	}
-	if t := o.told.Usage; t != (answer.Usage{}) {
-		e.Tokens = &decisionlog.Tokens{Prompt: t.Prompt, Cached: t.Cached, Completion: t.Completion}
+	if t := o.told.Usage; t != (response.Usage{}) {
+		e.Tokens = loggedTokens(t)
+		if o.model != nil {
+			prompt, completion := float64(t.Input), float64(t.Output)
+			e.Cost, e.Baseline = o.model.Price.Of(prompt, completion), l.st.priciest.Of(prompt, completion)
+		}
 	}
 	if g := &o.guarded; g.Mode != guard.Off {
 		e.Guard = &decisionlog.Guard{
 			Mode: g.Mode.String(), Verdict: g.Verdict.String(), Claims: g.Claims, Failed: g.Failed, Shed: g.Shed, Pending: g.Pending, Cut: g.Cut,
 		}
 	}
-	if l.prompts && l.log.Prompts() {
-		e.Prompt = decisionlog.TextOf(&o.text)
-	}
 	return e
+}
+
+// loggedTokens writes a usage down.
+func loggedTokens(u response.Usage) *decisionlog.Tokens {
+	return &decisionlog.Tokens{
+		Prompt: int64(u.Input), Cached: int64(u.Cached), Completion: int64(u.Output),
+		Reasoning: int64(u.Reasoning),
+	}
+}
+
+// quote adds the text of the request, where it was kept.
+func (l *decided) quote(e *decisionlog.Entry) {
+	if l.prompts {
+		e.Prompt = decisionlog.TextOf(&l.o.text)
+	}
 }
 
 func (l *decided) facts() decisionlog.Facts {
@@ -155,8 +208,8 @@ func (l *decided) facts() decisionlog.Facts {
 	return out
 }
 
-// Redecide decides a logged request by the rules that p serves now; see decisionlog.Redecide. It is safe
-// for concurrent use.
+// Redecide decides a logged request by the rules that p serves now; see decisionlog.Redecide. It is
+// safe for concurrent use.
 func (p *Proxy) Redecide(ctx context.Context, l *decisionlog.Entry) (*decisionlog.Redecision, error) {
 	st := p.acquire()
 	defer st.release()
@@ -177,8 +230,8 @@ func (p *Proxy) Redecide(ctx context.Context, l *decisionlog.Entry) (*decisionlo
 	return decisionlog.Redecide(ctx, c, l)
 }
 
-// programFor picks the program for what a client asked for, and the model that it names, if any; ok is
-// false when nothing has the name.
+// programFor picks the program for what a client asked for, and the model that it names, if any; ok
+// is false when nothing has the name.
 func (st *State) programFor(asked string) (program *rules.Program, model string, ok bool) {
 	name, configured := st.resolve(asked)
 	switch {

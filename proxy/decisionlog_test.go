@@ -113,13 +113,14 @@ func TestADecisionIsLoggedWithItsSignalsAndItsEnd(t *testing.T) {
 		},
 		Chosen: "big", Model: "big", Endpoint: "big-a", Reasoning: "high", Status: 200, Tokens: &decisionlog.Tokens{Prompt: 7, Completion: 3},
 		Placed: &decisionlog.Placed{By: "session", Home: true},
+		Cost:   13e-6, Baseline: 13e-6,
 	}}
-	ignored := cmpopts.IgnoreFields(decisionlog.Entry{}, "Time", "DecideMs", "MaxTokens")
+	ignored := cmpopts.IgnoreFields(decisionlog.Entry{}, "Time", "DecideMs", "MaxTokens", "TookMs")
 	if diff := cmp.Diff(want, lines, ignored, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
-	if lines[0].Time.IsZero() || lines[0].MaxTokens < 1024 {
-		t.Errorf("time %v, limit %d", lines[0].Time, lines[0].MaxTokens)
+	if lines[0].Time.IsZero() || lines[0].MaxTokens < 1024 || lines[0].TookMs < lines[0].DecideMs {
+		t.Errorf("time %v, limit %d, took %v ms", lines[0].Time, lines[0].MaxTokens, lines[0].TookMs)
 	}
 }
 
@@ -174,7 +175,7 @@ func TestAWaitingLineDoesNotKeepTheRequest(t *testing.T) {
 	t.Parallel()
 	set := &signal.Set{Facts: signal.Facts{Model: "auto", Header: func(string) []string { return nil }}}
 	d := &decision{set: set, request: &openai.Request{}, text: signal.Text{LastUser: secret}}
-	l := &decided{o: outcome{decision: d}}
+	l := &decided{o: exchange{decision: d}}
 	l.detach()
 	if l.o.req != nil || l.o.decision.request != nil || l.o.vault != nil || l.o.text.LastUser != "" || l.o.set.Facts.Header != nil {
 		t.Errorf("%+v", l.o)
@@ -189,7 +190,7 @@ func TestAWaitingLineKeepsNothingThatItDoesNotTell(t *testing.T) {
 	set := &signal.Set{}
 	set.Values[signal.PII].Spans = make([]signal.Span, 1000)
 	set.Values[signal.Embedding].Vector = make([]float32, 1000)
-	l := &decided{o: outcome{decision: &decision{set: set}}}
+	l := &decided{o: exchange{decision: &decision{set: set}}}
 	l.detach()
 	if l.o.set.Values[signal.PII].Spans != nil || l.o.set.Values[signal.Embedding].Vector != nil {
 		t.Error("the line keeps places of personal data or a vector")
@@ -209,7 +210,7 @@ func TestAWaitingLineCountsTheTextThatItKeeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]signal.Text{"that signals were read from": req.Text(), "that no signal was read from": {}} {
-		l := &decided{o: outcome{decision: &decision{set: &signal.Set{}, text: text}, req: req}, prompts: true}
+		l := &decided{o: exchange{decision: &decision{set: &signal.Set{}, text: text}, req: req}, prompts: true}
 		l.detach()
 		if want := int64(lineSize + cap(req.Raw) + len(secret)); l.Held() != want {
 			t.Errorf("text %s: %d bytes count as held, want %d", name, l.Held(), want)
@@ -524,8 +525,8 @@ func FuzzRedecide(f *testing.F) {
 	})
 }
 
-// BenchmarkLogDecision is what a logged request pays for its line: a copy of its signals. The log is
-// closed, so that its goroutine, which encodes and writes, is not part of the figure.
+// BenchmarkLogDecision is what a logged request pays for its line: a copy of its signals. The log
+// is closed, so that its goroutine, which encodes and writes, is not part of the figure.
 func BenchmarkLogDecision(b *testing.B) {
 	o := telemetry.Options{Log: "error", LogFormat: "text", Decisions: telemetry.DefaultDecisionOptions()}
 	o.Decisions.File = filepath.Join(b.TempDir(), "decisions.jsonl")
@@ -541,7 +542,7 @@ func BenchmarkLogDecision(b *testing.B) {
 	for _, k := range []signal.Kind{signal.Domain, signal.Jailbreak, signal.Keyword} {
 		set.Values[k] = fakeValue(k, "math")
 	}
-	out := &outcome{decision: &decision{set: set, Decision: rules.Decision{Route: "math", Action: &rules.Action{By: "order"}}}}
+	out := &exchange{decision: &decision{set: set, Decision: rules.Decision{Route: "math", Action: &rules.Action{By: "order"}}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		st.logDecision(tel.Decisions, "r", out, http.StatusOK)

@@ -2,28 +2,43 @@
 // rewrites what the decision asks for, picks an endpoint of the pool, forwards, and streams the
 // answer back. pipeline.go holds the life of a request in one function.
 //
-// What a stage needs to know has a package below this one, which never imports it. Here is what they are used for, in which
-// order, and what a client sees of it.
+// What a stage needs to know has a package below this one, which never imports it. Here is what
+// they are used for, in which order, and what a client sees of it.
 //
-// It holds no store, no model and no judgement of claims: signals come through the Classifier interface, decisions from package
-// rules, contexts and kept answers from memory, and stream/guard checks answers. It reads no files and no environment.
+// It holds no store, no model and no judgement of claims: signals come through the Classifier
+// interface, decisions from package rules, contexts and kept answers from memory, and stream/guard
+// checks answers. It reads no files and no environment.
 //
 // # Files
 //
 // In the order of a request, with the packages that a stage stands on:
 //
-//   - edge: routes (Proxy, its listener and its goroutines), surface (what is served), state (a snapshot), model, options,
-//     reply, errors (the error table), headers, limits, transport; package headers
+//   - edge: routes (the listener), run (its goroutines), surface (what is served), ready and models
+//     (what operators and clients ask for), reply, headers, limits, transport, errors and wire (the
+//     error table); package headers
+//   - what requests are served from: proxy, state and newstate (a snapshot), model, options
+//   - what one request makes: exchange (all of it), decision
 //   - admit: admit; packages auth, rate
-//   - resolve, contexts that a request names: resolve, chains, count; contexts, residency and warm serve the API of package contexts
+//   - resolve, contexts that a request names: resolve, chains, count; contexts, residency and warm
+//     serve the API of package contexts
 //   - recall, answers that are kept: recall, answers, keep, cache_options
-//   - decide: decide, decide_contexts; fixed and fixed_response answer for a route; explain, classify and intents are endpoints of
+//   - decide: decide, decide_contexts, conversation (what stays as it was), stick_options; fixed
+//     and fixed_response answer for a route; explain, classify and intents are endpoints of
 //     the proxy's own
-//   - rewrite: rewrite, payload, redact, salt, extend; packages reasoning, lengths, redact
-//   - place: place (the plan), placing, places, prompt, notices, leaving; packages choose, affinity, kv, pool
-//   - forward: forward (attempts), copy (answers), flow (streams of events), keeper (comments); packages framing, answer
-//   - guard: guard, guard_options, evidence, evidence_contexts, form, extension; verify is an endpoint of the proxy's own
-//   - record: record, learn, decisionlog, save and save_forms (an answer becomes a context); package decisionlog
+//   - rewrite: rewrite, payload, redact, salt, extend, toolpick; packages reasoning, lengths, redact,
+//     tools
+//   - place: place (the plan), placing, places, prompt, notices, leaving; packages choose,
+//     affinity, kv, pool
+//   - forward: forward (which attempt is next), upstream (one attempt and its response), watchdog,
+//     copy (to the client), flow and window (of which a part is held), keeper (comments),
+//     escalation (answers that are thrown away); packages framing, escalate
+//   - guard: guard, guard_options, evidence, evidence_contexts, form, extension; verify is an
+//     endpoint of the proxy's own
+//   - messages: requests to Anthropic's API, which are chats for all stages between
+//   - canary: conversations that go to a model that is tried out
+//   - mirror: copies that another model gets when the client has its answer
+//   - record: record, learn, decisionlog, recent and load (what operators look at), save and
+//     save_forms (an answer becomes a context); package decisionlog
 //
 // # Invariants
 //
@@ -31,7 +46,7 @@
 //     byte except for the ranges that the decision changes.
 //   - Nothing is retried once a byte of the answer went to the client.
 //   - A fault never ends an answer cleanly: before the first byte it is an error of the table in
-//     errors.go, afterwards an error event (streams) and a broken connection.
+//     wire.go, afterwards an error event (streams) and a broken connection.
 //   - A client that leaves cancels whatever runs for it, and no endpoint is blamed.
 //   - Credentials do not cross: the client's stay here, an endpoint's never come back.
 //
@@ -44,10 +59,15 @@
 // # Concurrency
 //
 // Everything exported is safe for concurrent use. Requests run on the goroutines of their HTTP
-// server. Proxy.Run owns one goroutine that reads contexts ahead and three for each State: pool.Watcher, which owns one for each
-// endpoint with health checks, the one that asks servers of their caches, and the one that keeps the key set of tokens fresh.
-// Those of a replaced State end when its last request is done, all of them when Run's context ends, and Run returns after they
+// server. Proxy.Run owns one goroutine that reads contexts ahead and three for each State:
+// pool.Watcher, which owns one for each endpoint with health checks, the one that asks servers of
+// their caches, and the one that keeps the key set of tokens fresh. Those of a replaced State end
+// when its last request is done, all of them when Run's context ends, and Run returns after they
 // did. A request is counted exactly once, by record, on the goroutine that served it.
 //
-// Its locks guard small tables and are leaves, but for that of a keeper, which is held while something is written to the client.
+// Copies of requests run on goroutines of their State, which State.Close ends and waits for; a
+// stream that is held to be judged is read by one for each read, which closing its body waits for.
+//
+// Its locks guard small tables and are leaves, but for that of a keeper, which is held while
+// something is written to the client.
 package proxy

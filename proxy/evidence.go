@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,12 +16,14 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// The bounds of evidence in one request. Facts over theirs are refused, for what a client pins it counts
-// on. Of tool results and documents the latest that fit are read, and the answer says that some were not.
+// The bounds of evidence in one request. Facts over theirs are refused, for what a client pins it
+// counts on. Of tool results and documents the latest that fit are read, and the answer says that
+// some were not.
 const (
 	maxFactBytes     = 64 << 10
 	maxDocumentBytes = 256 << 10
-	// minDocument is how many words make a text of the prompt a document: shorter ones ask or instruct.
+	// minDocument is how many words make a text of the prompt a document: shorter ones ask or
+	// instruct.
 	minDocument = 20
 	// maxQuestion is how much of the end of the last question is kept, in bytes.
 	maxQuestion = 2 << 10
@@ -60,7 +63,7 @@ func (g *grounds) counts() *Evidence {
 }
 
 // prepare indexes the texts. It costs about a microsecond for every word of them.
-func (g *grounds) prepare() (*evidence.Evidence, error) {
+func (g *grounds) prepare(ctx context.Context) (*evidence.Evidence, error) {
 	if g.ready != nil {
 		return g.ready, nil
 	}
@@ -68,7 +71,7 @@ func (g *grounds) prepare() (*evidence.Evidence, error) {
 	for i := range g.facts {
 		n += len(g.sources[i].Text)
 	}
-	e, err := evidence.New(g.sources, evidence.Options{MaxFacts: max(len(g.sources), 1), MaxBytes: n})
+	e, err := evidence.New(ctx, g.sources, evidence.Options{MaxFacts: max(len(g.sources), 1), MaxBytes: n})
 	if err != nil {
 		return nil, fmt.Errorf("prepare evidence: %w", err)
 	}
@@ -92,8 +95,9 @@ func tooLarge(param, message string) error {
 	return &openai.Error{Status: http.StatusRequestEntityTooLarge, Type: openai.TypeInvalidRequest, Code: "request_too_large", Param: param, Message: message}
 }
 
-// gather collects the evidence of a request: the facts that it brings, those of its session and its contexts,
-// and, as far as the options say so, results of tools and documents. What the model itself said before is none.
+// gather collects the evidence of a request: the facts that it brings, those of its session and its
+// contexts, and, as far as the options say so, results of tools and documents. What the model
+// itself said before is none.
 func (o GuardOptions) gather(req *openai.Request, r *resolved) *grounds {
 	g := &grounds{sources: factSources(req.Extras.Facts), facts: len(req.Extras.Facts)}
 	texts := o.texts(req, g)
@@ -133,7 +137,8 @@ func count(n *int, s evidence.Source, add func(evidence.Source)) {
 	}
 }
 
-// messages adds what the messages of a request state. Their sources are named by their places, behind prefix.
+// messages adds what the messages of a request state. Their sources are named by their places,
+// behind prefix.
 func (o GuardOptions) messages(req *openai.Request, prefix string, g *grounds, add func(evidence.Source)) {
 	for i := range req.Messages {
 		m := &req.Messages[i]
@@ -151,8 +156,8 @@ func (o GuardOptions) messages(req *openai.Request, prefix string, g *grounds, a
 	}
 }
 
-// fit adds the latest of the sources that fit, in their order. Of one that is too long its end is added, as
-// long as that leaves a quarter of the room to those before it, if they have use for it.
+// fit adds the latest of the sources that fit, in their order. Of one that is too long its end is
+// added, as long as that leaves a quarter of the room to those before it, if they have use for it.
 func (g *grounds) fit(texts []found) {
 	before := 0 // bytes of the sources before the one at hand
 	for i := range texts {
@@ -180,11 +185,12 @@ func (g *grounds) fit(texts []found) {
 	}
 }
 
-// A part of a source says something from so many bytes on, and begins behind a break within as many.
+// A part of a source says something from so many bytes on, and begins behind a break within as
+// many.
 const minPart = 1 << 10
 
-// lastPart is the end of a text, at most n bytes, without the line or at least the word that is cut: half a
-// number would be another one. It is empty when n is too small for a part.
+// lastPart is the end of a text, at most n bytes, without the line or at least the word that is
+// cut: half a number would be another one. It is empty when n is too small for a part.
 func lastPart(s string, n int) string {
 	if n < minPart {
 		return ""
@@ -255,8 +261,8 @@ func withoutQuestions(text string) string {
 	return out.String()
 }
 
-// Ground prepares what answers to requests that name a context are checked against, within the bounds of a request; see
-// contexts.Ground.
+// Ground prepares what answers to requests that name a context are checked against, within the
+// bounds of a request; see contexts.Ground.
 func Ground(t *memory.Text, documents bool) (any, error) {
 	return contexts.Ground(t, contexts.GroundOptions{Documents: documents, MaxFactBytes: maxFactBytes, MaxDocument: maxDocumentBytes, Last: lastPart})
 }
@@ -264,8 +270,8 @@ func Ground(t *memory.Text, documents bool) (any, error) {
 // title is the member of a document that is read first.
 const title = "title"
 
-// retrieved reads the field documents, a list of texts or of objects that hold texts, such as title and
-// text. What is neither is left out: the upstream judges the field.
+// retrieved reads the field documents, a list of texts or of objects that hold texts, such as title
+// and text. What is neither is left out: the upstream judges the field.
 func retrieved(field []byte) []string {
 	var list []json.RawMessage
 	if json.Unmarshal(field, &list) != nil {

@@ -7,7 +7,8 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// addFacts adds facts that are pinned; origin is the context that they are pinned to, empty for a session.
+// addFacts adds facts that are pinned; origin is the context that they are pinned to, empty for a
+// session.
 func (g *grounds) addFacts(facts []memory.Fact, origin string) {
 	for _, f := range facts {
 		if origin != "" {
@@ -34,8 +35,8 @@ func (g *grounds) origin(source int) string {
 	return g.origins[source]
 }
 
-// ofContexts lists the texts of contexts that are evidence, as those of requests are: documents, and of messages the
-// results of tools.
+// ofContexts lists the texts of contexts that are evidence, as those of requests are: documents,
+// and of messages the results of tools.
 func (o GuardOptions) ofContexts(r *resolved, g *grounds) []found {
 	var out []found
 	if r == nil {
@@ -62,7 +63,8 @@ func (o GuardOptions) ofContexts(r *resolved, g *grounds) []found {
 	return out
 }
 
-// ofMessages is what messages of a context state. What the model itself said in them is no evidence.
+// ofMessages is what messages of a context state. What the model itself said in them is no
+// evidence.
 func (o GuardOptions) ofMessages(s *memory.Snapshot, at string, g *grounds) []found {
 	body := append(append([]byte(`{"model":"none","messages":`), s.Messages()...), '}')
 	req, err := openai.ParseChat(body, contextLimits())

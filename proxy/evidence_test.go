@@ -59,7 +59,7 @@ func TestEvidenceComesFromWhereTheOptionsSay(t *testing.T) {
 			if diff := cmp.Diff(&tt.counts, g.counts()); diff != "" {
 				t.Errorf("counts (-want +got):\n%s", diff)
 			}
-			if e, err := g.prepare(); err != nil || e.Empty() {
+			if e, err := g.prepare(t.Context()); err != nil || e.Empty() {
 				t.Errorf("prepared: %v", err)
 			}
 		})
@@ -84,7 +84,7 @@ func TestOfTooMuchEvidenceTheLatestIsRead(t *testing.T) {
 	if diff := cmp.Diff([]string{"o", "b", "c", "d"}, got); diff != "" || !g.cut || !g.counts().Cut {
 		t.Errorf("cut %v, sources (-want +got):\n%s", g.cut, diff)
 	}
-	if _, err := g.prepare(); err != nil {
+	if _, err := g.prepare(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

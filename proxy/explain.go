@@ -3,11 +3,14 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"math"
 	"net/http"
 	"slices"
 
+	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
+	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
 	"signalbox/rules"
 	"signalbox/stream/guard"
@@ -34,12 +37,18 @@ type Explanation struct {
 	By         string      `json:"by,omitempty"`         // how one of several models is chosen
 	Candidates []Candidate `json:"candidates,omitempty"` // in the order to try them, those that are left out last; weighted ones, which are drawn for each request, in the order of the file
 	Recall     *Recall     `json:"recall,omitempty"`     // what the cache would do; absent where it is off
-	Contexts   []string    `json:"contexts,omitempty"`   // that the request names, each as ID@VERSION
-	Evidence   *Evidence   `json:"evidence,omitempty"`   // what the guard has to check the answer against; absent when it is off or has nothing
-	Sent       *Sent       `json:"sent,omitempty"`       // what the model is asked for; absent when nothing would be forwarded
+	// which answers are thrown away, and what became of this one; absent where the first stands
+	Escalation   *Escalation   `json:"escalation,omitempty"`
+	Canary       *Canary       `json:"canary,omitempty"`       // absent where no model is tried out
+	Conversation *Conversation `json:"conversation,omitempty"` // absent where nothing sticks
+	Budget       string        `json:"budget,omitempty"`       // what is saved with, as a budget is nearly used up: cheaper, less_effort or both; absent where nothing is
+	Contexts     []string      `json:"contexts,omitempty"`     // that the request names, each as ID@VERSION
+	Evidence     *Evidence     `json:"evidence,omitempty"`     // what the guard has to check the answer against; absent when it is off or has nothing
+	Sent         *Sent         `json:"sent,omitempty"`         // what the model is asked for; absent when nothing would be forwarded
 }
 
-// Candidate is a model that a route names, with what the choice looks at. What is not known is absent.
+// Candidate is a model that a route names, with what the choice looks at. What is not known is
+// absent.
 type Candidate struct {
 	Name    string   `json:"name"`
 	Quality *float64 `json:"quality,omitempty"`   // expected share of right answers, in [0,1]
@@ -47,6 +56,17 @@ type Candidate struct {
 	Seconds *float64 `json:"latency_s,omitempty"` // expected, to the end of the answer
 	Left    string   `json:"note,omitempty"`      // why it stands behind others or is left out
 	Out     bool     `json:"left_out,omitempty"`  // it is not tried
+	// what quality was made of; absent where no outcome is known
+	Outcomes *Outcomes `json:"outcomes,omitempty"`
+}
+
+// Outcomes is what the outcomes of earlier requests let one expect of a model.
+type Outcomes struct {
+	Configured float64 `json:"configured"`         // quality by skills alone, in [0,1]; 0.5 without any
+	Deviation  float64 `json:"standard_deviation"` // of quality
+	Judged     float64 `json:"judged"`             // outcomes of the model
+	Near       float64 `json:"near"`               // those of near requests, by how near they are
+	Tokens     float64 `json:"tokens,omitempty"`   // expected length of the answer
 }
 
 // Sent is how a request is rewritten for the model that is tried first, or that has answered.
@@ -55,6 +75,7 @@ type Sent struct {
 	Reasoning string `json:"reasoning"`                 // the effort asked for: none, low, medium or high
 	MaxTokens int    `json:"max_tokens,omitempty"`      // 0: no limit is sent
 	Limit     string `json:"max_tokens_from,omitempty"` // client, route, or auto: from the lengths of earlier answers
+	Tools     string `json:"tools,omitempty"`           // how many of those that the client names, as 8/60; absent for all
 	Prompt    string `json:"prompt,omitempty"`          // what became of the system prompt: inserted, replaced, prefixed or kept; absent where the route has none
 }
 
@@ -69,6 +90,8 @@ type SignalTrace struct {
 	Windows  int       `json:"windows,omitempty"`  // with windowed: how many cover the text
 	Read     int       `json:"read,omitempty"`     // with windowed: how many of them were read
 	Partial  bool      `json:"partial,omitempty"`  // some text could not be read
+	// how much of it comes from the turns before, in [0,1]: the last one follows them
+	Leans float64 `json:"leans,omitempty"`
 	// why it is unknown or partial, or was not computed
 	Reason string  `json:"reason,omitempty"`
 	Ms     float64 `json:"ms"` // time spent, in milliseconds; signals of one pass share it
@@ -103,10 +126,15 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 	if err != nil {
 		return nil, err
 	}
-	d.memo = st.remember(who, req, h, r)
-	if err := st.settle(ctx, d, req); err != nil {
+	d.memo, d.talk = st.remember(who, req, h, r), st.talk(ctx, d, req, h)
+	if err := st.conclude(ctx, d, req); err != nil {
 		return nil, err
 	}
+	if d.Action.Verb == rules.Use {
+		d.pickTools(ctx, req)
+	}
+	st.assign(d, req)
+	d.save(p.spending.Thrift(who.Tenant, who.Budgets))
 	e := d.explain()
 	for _, k := range attacks() {
 		quote(e.Signals[k.String()].Verdicts, &d.set.Values[k], &d.text)
@@ -145,7 +173,7 @@ func (d *decision) explain() *Explanation {
 		} else {
 			t.NotRead = d.state.notRead(k, &d.text, d.contexts.named())
 		}
-		e.Signals[k.String()] = t
+		e.Signals[d.state.identity.Names.Of(k)] = t
 	}
 	if d.Outcome == rules.Unavailable {
 		return e
@@ -170,11 +198,18 @@ func (d *decision) explain() *Explanation {
 
 // explainModels lists the candidates and says how the first one is asked.
 func (d *decision) explainModels(e *Explanation) {
-	e.By = d.Action.By
+	e.By, e.Escalation = d.Action.By, explainEscalation(d.Action)
 	ranked := d.state.chooser.Rank(d.wants())
+	ranked = d.state.arrange(d, ranked)
+	e.Canary = d.explainCanary()
+	e.Budget = d.thrift.String()
+	e.Conversation = d.talk.explain()
 	for i := range ranked {
 		c := &ranked[i]
-		e.Candidates = append(e.Candidates, Candidate{c.Name, known(c.Quality), known(c.Cost), known(c.Latency), c.Left, c.Out})
+		e.Candidates = append(e.Candidates, Candidate{
+			Name: c.Name, Quality: known(c.Quality), Cost: known(c.Cost), Seconds: known(c.Latency),
+			Left: c.Left, Out: c.Out, Outcomes: d.explainOutcomes(c),
+		})
 		if !c.Out {
 			e.Models = append(e.Models, c.Name)
 		}
@@ -182,6 +217,18 @@ func (d *decision) explainModels(e *Explanation) {
 	if len(e.Models) > 0 {
 		e.Model = e.Models[0]
 		e.Sent = d.sentTo(d.state.byName[e.Model])
+	}
+}
+
+// explainOutcomes tells what the quality of a candidate was made of.
+func (d *decision) explainOutcomes(c *choose.Candidate) *Outcomes {
+	e := c.Expected
+	if e == nil {
+		return nil
+	}
+	return &Outcomes{
+		Configured: round(d.prior(c.Name)), Deviation: round(e.Deviation), Judged: round(e.Outcomes),
+		Near: round(e.Near), Tokens: round(e.Tokens),
 	}
 }
 
@@ -201,7 +248,7 @@ func (d *decision) sentTo(m *model) *Sent {
 }
 
 func (rw rewriter) sent(m *model, asked asked) *Sent {
-	out := &Sent{Model: m.Name, Reasoning: asked.effort, Prompt: rw.promptFate()}
+	out := &Sent{Model: m.Name, Reasoning: asked.effort, Prompt: rw.promptFate(), Tools: rw.d.tools.String()}
 	switch own, ok := rw.req.AnswerLimit(); {
 	case asked.limit.auto:
 		out.MaxTokens, out.Limit = asked.limit.n, "auto"
@@ -253,6 +300,7 @@ func (st *State) traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) 
 		t.Partial, t.Reason = v.Partial, string(v.Reason)
 		t.Verdicts = originVerdicts(v, text)
 		t.Coverage, t.Windows, t.Read = coverageOf(v)
+		t.Leans = leaning(v)
 		if k == signal.Keyword || k == signal.PII {
 			t.Labels = v.Labels
 		}
@@ -267,10 +315,13 @@ func (st *State) traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) 
 	return t
 }
 
-// addDecision adds x_signalbox.decision to an answer, beside the summary of the guard. What else a model
-// server put there is replaced: it speaks for nobody here. What is no object stays as it is, and so does one
-// that has the member twice.
-func addDecision(body []byte, o *outcome) []byte {
+// leaning is how much of a value comes from the turns before, to two digits.
+func leaning(v *signal.Value) float64 { return math.Round(v.Leans*100) / 100 }
+
+// addDecision adds x_signalbox.decision to an answer, beside the summary of the guard. What else a
+// model server put there is replaced: it speaks for nobody here. What is no object stays as it is,
+// and so does one that has the member twice.
+func addDecision(body []byte, o *exchange) []byte {
 	at, ok := extensionOf(body)
 	if !ok {
 		return body
@@ -279,6 +330,7 @@ func addDecision(body []byte, o *outcome) []byte {
 	if o.model != nil && o.req != nil {
 		e.Sent = o.state.rewrite(o.req, o.decision).sent(o.model, o.asked)
 	}
+	e.Escalation.found(o.escalation)
 	b, err := encode(e)
 	if err != nil {
 		return body // numbers of a trace are finite; an explanation is not worth the answer
@@ -296,7 +348,8 @@ func addDecision(body []byte, o *outcome) []byte {
 	return slices.Concat(body[:at.value.Start], decision, body[at.value.End:])
 }
 
-// explainRequest serves POST /signalbox/v1/explain.
+// explainRequest serves POST /signalbox/v1/explain. A request that names the version of Anthropic's
+// API is one to its Messages API.
 func (p *Proxy) explainRequest(st *State, w *reply, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
@@ -304,6 +357,13 @@ func (p *Proxy) explainRequest(st *State, w *reply, r *http.Request) error {
 	}
 	if !st.auth.MayExplain(who) {
 		return errForbidden
+	}
+	if len(r.Header["Anthropic-Version"]) > 0 {
+		t, err := anthropic.ToChat(body, anthropic.Options{Limits: st.limits.parse()})
+		if err != nil {
+			return err
+		}
+		body = t.Chat
 	}
 	e, err := p.explain(r.Context(), st, body, who, r.Header)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 // fieldTransfer is what vLLM takes about moving cached blocks.
 const fieldTransfer = "kv_transfer_params"
 
-// transferID names one transfer of blocks. The request's own id will not do: a client may have chosen it.
+// transferID names one transfer of blocks. The request's own id will not do: a client may have
+// chosen it.
 func transferID() string { return "kv_" + rand.Text() }
 
 // extend gives the body what its endpoint takes beyond the API, and takes out the salt that a

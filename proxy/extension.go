@@ -14,8 +14,8 @@ type extension struct {
 	lead  string      // what has to stand before a new value
 }
 
-// extensionOf finds the member x_signalbox at the top level of an answer, or the place for one; false when
-// the answer is no object, or has several.
+// extensionOf finds the member x_signalbox at the top level of an answer, or the place for one;
+// false when the answer is no object, or has several.
 func extensionOf(body []byte) (at extension, ok bool) {
 	const name = "x_signalbox"
 	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))

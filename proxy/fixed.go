@@ -23,7 +23,8 @@ func answerFixed(w *reply, req *openai.Request, text string) error {
 	return answerChat(w, req, text)
 }
 
-// completion is a chat completion of our own, or one that is no chat, for routes that answer themselves.
+// completion is a chat completion of our own, or one that is no chat, for routes that answer
+// themselves.
 type completion struct {
 	ID      string   `json:"id"`
 	Object  string   `json:"object"`
@@ -60,7 +61,7 @@ func answerChat(w *reply, req *openai.Request, text string) error {
 	if !req.Stream {
 		base.Choices = []choice{{Message: &message{Role: "assistant", Content: &text}, FinishReason: &stop}}
 		base.Usage = &usage{}
-		return writeJSON(w, http.StatusOK, base)
+		return writeAnswer(w, base)
 	}
 	base.Object = "chat.completion.chunk"
 	return base.stream(w, req, []choice{
@@ -130,7 +131,19 @@ func (s *eventWriter) send(w *reply) error {
 	h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
 	h["Cache-Control"] = []string{"no-cache"}
 	h["X-Accel-Buffering"] = []string{"no"}
-	return send(w, s.out)
+	return send(w, w.spellStream(s.out))
+}
+
+// writeAnswer answers with an answer of our own.
+func writeAnswer(w *reply, v any) error {
+	b, err := encode(v)
+	if err != nil {
+		return err
+	}
+	if b, err = w.spell(b); err != nil {
+		return err
+	}
+	return writeBytes(w, http.StatusOK, b)
 }
 
 // writeJSON answers with a value.
@@ -139,6 +152,11 @@ func writeJSON(w *reply, status int, v any) error {
 	if err != nil {
 		return err
 	}
+	return writeBytes(w, status, b)
+}
+
+// writeBytes answers with a body that is JSON.
+func writeBytes(w *reply, status int, b []byte) error {
 	h := w.Header()
 	h["Content-Type"] = []string{"application/json"}
 	h["Content-Length"] = []string{strconv.Itoa(len(b))}
@@ -146,7 +164,8 @@ func writeJSON(w *reply, status int, v any) error {
 	return send(w, b)
 }
 
-// encode writes v as JSON. Unlike json.Marshal it leaves < and > readable, of which conditions are full.
+// encode writes v as JSON. Unlike json.Marshal it leaves < and > readable, of which conditions are
+// full.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -8,9 +8,9 @@ import (
 	"signalbox/internal/openai"
 )
 
-// response is a response of our own. Its members are those that the API requires, null where nothing is to
-// be said (OpenAI API reference, the response object).
-type response struct {
+// responseObject is a response of our own. Its members are those that the API requires, null where
+// nothing is to be said (OpenAI API reference, the response object).
+type responseObject struct {
 	ID                string          `json:"id"`
 	Object            string          `json:"object"`
 	CreatedAt         int64           `json:"created_at"`
@@ -61,17 +61,17 @@ type responseUsage struct {
 
 // responseEvent is any of the events that bring a text.
 type responseEvent struct {
-	Type     string      `json:"type"`
-	Sequence int         `json:"sequence_number"`
-	Response *response   `json:"response,omitempty"`
-	ItemID   string      `json:"item_id,omitempty"`
-	Output   *int        `json:"output_index,omitempty"`
-	Content  *int        `json:"content_index,omitempty"`
-	Item     *outputItem `json:"item,omitempty"`
-	Part     *outputText `json:"part,omitempty"`
-	Delta    *string     `json:"delta,omitempty"`
-	Text     *string     `json:"text,omitempty"`
-	Logprobs *[]string   `json:"logprobs,omitempty"`
+	Type     string          `json:"type"`
+	Sequence int             `json:"sequence_number"`
+	Response *responseObject `json:"response,omitempty"`
+	ItemID   string          `json:"item_id,omitempty"`
+	Output   *int            `json:"output_index,omitempty"`
+	Content  *int            `json:"content_index,omitempty"`
+	Item     *outputItem     `json:"item,omitempty"`
+	Part     *outputText     `json:"part,omitempty"`
+	Delta    *string         `json:"delta,omitempty"`
+	Text     *string         `json:"text,omitempty"`
+	Logprobs *[]string       `json:"logprobs,omitempty"`
 }
 
 // The states of a response and its items.
@@ -80,12 +80,12 @@ const (
 	statusCompleted  = "completed"
 )
 
-// answerResponse replies with the text as the only item of a response, as one object or as the events
-// that a server sends for it.
+// answerResponse replies with the text as the only item of a response, as one object or as the
+// events that a server sends for it.
 func answerResponse(w *reply, req *openai.Request, text string) error {
 	part := outputText{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
 	item := outputItem{ID: "msg_" + w.id, Type: "message", Status: statusCompleted, Role: "assistant", Content: []outputText{part}}
-	begun := response{
+	begun := responseObject{
 		ID: "resp_" + w.id, Object: "response", CreatedAt: time.Now().Unix(), Status: statusInProgress, Model: req.Model,
 		Instructions: orNull(req.Field("instructions")), PreviousID: orNull(req.Field("previous_response_id")), Metadata: req.Field("metadata"),
 		MaxOutputTokens: req.MaxCompletionTokens, Output: []outputItem{}, ParallelToolCalls: true, ToolChoice: "auto", Tools: []string{},

@@ -22,8 +22,8 @@ func formed(req *openai.Request) bool {
 		filled(req.Field("guided_grammar"), '"') || formal(req.Field("response_format"))
 }
 
-// formal reports whether a response_format, or text.format, asks for anything but text. The types are those
-// of OpenAI, and structural_tag of vLLM.
+// formal reports whether a response_format, or text.format, asks for anything but text. The types
+// are those of OpenAI, and structural_tag of vLLM.
 func formal(format []byte) bool {
 	var kind string
 	if json.Unmarshal(openai.Member(format, "type"), &kind) != nil {

@@ -18,7 +18,6 @@ import (
 
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
-	"signalbox/proxy/answer"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
@@ -98,7 +97,7 @@ func TestABrokenStreamEndsInAnError(t *testing.T) {
 		})
 	}
 	t.Run("within an event larger than the window, of which nothing was passed on", func(t *testing.T) {
-		up.Next(testkit.Raw(head+testkit.Chunk("data: "+strings.Repeat("x", 3*answer.WindowSize)), testkit.FIN))
+		up.Next(testkit.Raw(head+testkit.Chunk("data: "+strings.Repeat("x", 3*windowSize)), testkit.FIN))
 		if got := b.chat(askStream("hi")); got.status != 502 || got.code(t) != "upstream_error" {
 			t.Errorf("status %d, body %s", got.status, got.body)
 		}
@@ -137,7 +136,7 @@ func TestABrokenBodyIsNeverAWholeOne(t *testing.T) {
 	if got := b.chat(ask("hi")); got.status != 502 || got.code(t) != "upstream_error" || got.header.Get("X-Should-Retry") != "false" {
 		t.Errorf("a short body that is cut: %d %s", got.status, got.body)
 	}
-	long := strings.Repeat("x", 4*answer.WindowSize)
+	long := strings.Repeat("x", 4*windowSize)
 	up.Next(testkit.Raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999999\r\n\r\n"+long, testkit.FIN))
 	if got := b.chat(ask("hi")); got.status != 200 || got.err == nil {
 		t.Errorf("a long body that is cut: %d, %v", got.status, got.err)
@@ -194,8 +193,8 @@ func TestAnswersPassAsTheyAre(t *testing.T) {
 	}
 }
 
-// fastStreams is how many streams TestFastStreamsAreAllWhole reads. Of the full number none must be cut either:
-// go test -run FastStreams ./proxy -streams 100000.
+// fastStreams is how many streams TestFastStreamsAreAllWhole reads. Of the full number none must be
+// cut either: go test -run FastStreams ./proxy -streams 100000.
 var fastStreams = flag.Int("streams", 2000, "fast streams to read")
 
 // TestFastStreams guards against what a stock reverse proxy does: it cut 39 of 2,000.
@@ -262,7 +261,7 @@ func TestAFailedAttemptIsRepeatedElsewhere(t *testing.T) {
 				usual(u, w, r)
 			}
 			a, c := testkit.NewUpstream(t, answer), testkit.NewUpstream(t, answer)
-			b := start(t, oneModel(a, c), func(s *setup) { s.options.FirstByteTimeout = option.Duration(200 * time.Millisecond) })
+			b := start(t, oneModel(a, c), func(s *setup) { s.options.FirstByteTimeout = option.Duration(2 * time.Second) })
 			got := b.chat(tt.body)
 			if tries := len(a.Requests()) + len(c.Requests()); got.status != tt.status || tries != tt.tries {
 				t.Errorf("status %d after %d tries, want %d after %d: %s", got.status, tries, tt.status, tt.tries, got.body)
@@ -343,7 +342,7 @@ func TestWithNowhereElseToGoNothingIsRetried(t *testing.T) {
 	if got := b.chat(ask("hi")); got.status != 429 || got.header.Get("Retry-After") != "1" || len(up.Requests()) != 1 {
 		t.Errorf("got %d after %d tries", got.status, len(up.Requests()))
 	}
-	if strings.Contains(b.metrics(), "signalbox_retries_total{") || left(b.proxy.budget) != burst {
+	if counted(b.metrics(), "signalbox_retries_total") || left(b.proxy.budget) != burst {
 		t.Error("a retry was counted")
 	}
 }
@@ -449,7 +448,7 @@ func TestAClientThatLeavesCancelsWhatRunsForIt(t *testing.T) {
 			left := leave()
 			took := within(t, up.Gone, "the upstream's cancellation").Sub(left)
 			t.Logf("cancelled after %s", took)
-			if took > limit {
+			if testkit.Timed() && took > limit {
 				t.Errorf("the upstream ran on for %s", took)
 			}
 			waitFor(t, "the record", func() bool { return strings.Contains(b.metrics(), `status="499"} 1`) })
@@ -465,7 +464,7 @@ func TestAClientThatLeavesCancelsWhatRunsForIt(t *testing.T) {
 		leave := b.leaveable(ask("hi"), "")
 		within(t, running, "the classification")
 		left := leave()
-		if took := within(t, ended, "the end of the classification").Sub(left); took > limit {
+		if took := within(t, ended, "the end of the classification").Sub(left); testkit.Timed() && took > limit {
 			t.Errorf("the classification ran on for %s", took)
 		}
 		waitFor(t, "the record", func() bool { return strings.Contains(b.metrics(), `status="499"} 1`) })

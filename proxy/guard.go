@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/redact"
 	"signalbox/rules"
 	"signalbox/stream/check"
 	"signalbox/stream/guard"
+	"signalbox/stream/response"
 	"signalbox/stream/sse"
 )
 
@@ -23,8 +25,9 @@ import (
 type Claims struct {
 	// Checker reads claims. nil stands for one that compares numbers alone.
 	Checker *check.Checker
-	// Lacking says, in words for /readyz, why no model reads claims; empty when one does, as far as is known. It is called
-	// for each answer that is checked, from many goroutines. nil says that no model is there.
+	// Lacking says, in words for /readyz, why no model reads claims; empty when one does, as far as
+	// is known. It is called for each answer that is checked, from many goroutines. nil says that
+	// no model is there.
 	Lacking func() string
 	// Wanted: the section or some route turns the guard on, so that /readyz tells what it lacks.
 	Wanted bool
@@ -40,7 +43,8 @@ type watch struct {
 	once  sync.Once
 	guard *guard.Guard
 
-	// verifying holds a value for each text that is verified now. A full one makes the next wait, as long as its client does.
+	// verifying holds a value for each text that is verified now. A full one makes the next wait,
+	// as long as its client does.
 	verifying chan struct{}
 }
 
@@ -77,8 +81,8 @@ func (o GuardOptions) policy() guard.Policy {
 	return p
 }
 
-// verifiers is how many texts are verified at once: half of the cores, or of the workers that the section
-// names, so that answers on their way find one.
+// verifiers is how many texts are verified at once: half of the cores, or of the workers that the
+// section names, so that answers on their way find one.
 func (o GuardOptions) verifiers() int {
 	return max(1, cmp.Or(o.Workers, runtime.GOMAXPROCS(0))/2)
 }
@@ -120,8 +124,9 @@ const (
 // actionSkipped counts an answer of a route with a guard that nothing was there to check against.
 const actionSkipped = "skipped"
 
-// Guard says how answers are checked, and by what; without it the guard is off where nobody asks for it,
-// and compares numbers alone. Call it before the state is served from. Errors name the option.
+// Guard says how answers are checked, and by what; without it the guard is off where nobody asks
+// for it, and compares numbers alone. Call it before the state is served from. Errors name the
+// option.
 func (st *State) Guard(o GuardOptions, c Claims) error {
 	w, err := newWatch(o, c, st.watch.metrics)
 	if err != nil {
@@ -131,18 +136,20 @@ func (st *State) Guard(o GuardOptions, c Claims) error {
 	return nil
 }
 
-// Close ends the workers of the guard and waits for them, and for the answers that are being kept. Call it when Idle is
-// closed, and not twice.
+// Close ends the workers of the guard and waits for them, and for the answers that are being kept.
+// Call it when Idle is closed, and not twice.
 func (st *State) Close() {
 	st.watch.close()
+	st.copies.close()
 	st.caching.close()
 	for _, m := range st.models {
 		m.CloseIdle()
 	}
 }
 
-// mode is how the answer to a decided request is guarded: as the route says, or the section where it says
-// nothing, and more strictly when the client asks for it. An answer that is no text is not guarded.
+// mode is how the answer to a decided request is guarded: as the route says, or the section where
+// it says nothing, and more strictly when the client asks for it. An answer that is no text is not
+// guarded.
 func (d *decision) mode() guard.Mode {
 	if d.Action == nil || d.Action.Verb != rules.Use || d.request.API == openai.Other {
 		return guard.Off
@@ -168,8 +175,8 @@ func (d *decision) applies() guard.Mode {
 	return guard.Stricter(mode, instead)
 }
 
-// policyFor is the policy of a request in a mode. A client that asks for terminate gets what is stricter than
-// any mode it may have loosened: the answer ends at its first claim that fails.
+// policyFor is the policy of a request in a mode. A client that asks for terminate gets what is
+// stricter than any mode it may have loosened: the answer ends at its first claim that fails.
 func (w *watch) policyFor(req *openai.Request, mode guard.Mode) guard.Policy {
 	p := w.policy
 	p.Mode, p.Summary = mode, req.Extras.Guard != ""
@@ -190,56 +197,103 @@ func (g *guarding) summarises() bool {
 	return g != nil && (g.job.Policy.Summary || g.job.Policy.Mode > guard.Observe)
 }
 
-// arm prepares the check of the answer to a request. It sets the header and the words for what is missing.
-func (o *outcome) arm(h http.Header) error {
-	mode := o.applies()
-	if mode == guard.Off {
+// arm prepares the check of the answer to a request. It sets the header and the words for what is
+// missing.
+func (o *exchange) arm(ctx context.Context, h http.Header) error {
+	mode, moderated := o.applies(), o.moderates()
+	if mode == guard.Off && moderated == guard.Off {
 		return nil
 	}
 	st, req := o.state, o.req
-	g := st.watch.opts.gather(req, o.contexts)
+	job := guard.Job{Question: question(req), MayAnnotate: !formed(req)}
+	if mode != guard.Off {
+		if err := o.ground(ctx, &job); err != nil {
+			return err
+		}
+		if job.Evidence.Empty() {
+			mode = guard.Off
+		}
+	}
+	strictest := guard.Stricter(mode, moderated)
+	switch {
+	case strictest == guard.Off:
+		o.skip(h)
+		return nil
+	case moderated != guard.Off:
+		job.Checker = st.moderation(mode, strictest)
+	}
+	h["X-Signalbox-Guard"] = []string{strictest.String()}
+	job.Policy = st.watch.policyFor(req, strictest)
+	o.guarding = &guarding{engine: st.watch.engine(), job: job}
+	return nil
+}
+
+// ground finds what an answer is checked against.
+func (o *exchange) ground(ctx context.Context, job *guard.Job) (err error) {
+	g := o.state.watch.opts.gather(o.req, o.contexts)
 	if g.cut {
 		o.lacking = append(o.lacking, lackEvidence)
 	}
-	found, err := g.prepare()
-	if err != nil {
+	if job.Evidence, err = g.prepare(ctx); err != nil {
 		return err
 	}
-	if found.Empty() {
-		o.skip(h)
-		return nil
-	}
-	if st.watch.claims.Lacking() != "" {
+	if !job.Evidence.Empty() && o.state.watch.claims.Lacking() != "" {
 		o.lacking = append(o.lacking, lackGrounding)
 	}
-	h["X-Signalbox-Guard"] = []string{mode.String()}
-	o.guarding = &guarding{
-		engine: st.watch.engine(),
-		job:    guard.Job{Evidence: found, Question: question(req), Policy: st.watch.policyFor(req, mode), MayAnnotate: !formed(req)},
-	}
 	if o.contexts.named() {
-		o.guarding.job.Origin = g.origin
+		job.Origin = g.origin
 	}
 	return nil
 }
 
+// moderates is the strictest action of classifiers that read the answer to a decided request; off
+// where none does. An answer that is no text is not read.
+func (d *decision) moderates() guard.Mode {
+	if d.Action == nil || d.Action.Verb != rules.Use || d.request.API == openai.Other {
+		return guard.Off
+	}
+	return d.state.watch.outputMode()
+}
+
+// moderation makes what lets classifiers read an answer whose facts are checked in a mode;
+// strictest is the mode that applies.
+func (st *State) moderation(facts, strictest guard.Mode) *moderation {
+	m := &moderation{outputs: st.watch.opts.Outputs, acting: facts == strictest || facts >= guard.Terminate}
+	if m.asked, _ = st.classifier.(Moderator); m.asked == nil {
+		m.asked = nobody{}
+	}
+	if facts != guard.Off {
+		m.facts = st.watch.claims.Checker
+	}
+	return m
+}
+
+// nobody is the Moderator of a Classifier that is none.
+type nobody struct{}
+
+func (nobody) Moderate(context.Context, signal.Kind, signal.Exchange) signal.Value {
+	return signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel}
+}
+
 // skip says that the answer goes out unchecked.
-func (o *outcome) skip(h http.Header) {
+func (o *exchange) skip(h http.Header) {
 	o.guarding = nil
 	h["X-Signalbox-Guard"] = []string{guardUnknown}
 	o.state.watch.metrics.GuardAction(actionSkipped)
 }
 
-// misses is errUncheckable of an answer that must not pass, since it cannot be checked; nil when it can, or may.
-func (o *outcome) misses(u *upstream, h http.Header) error {
+// misses is errUncheckable of an answer that must not pass, since it cannot be checked; nil when it
+// can, or may.
+func (o *exchange) misses(u *upstream, h http.Header) error {
 	if !u.good() || u.plain() && (u.events || isJSON(u.header)) {
 		return nil
 	}
 	return o.forgo(h)
 }
 
-// forgo gives up the check of an answer; the error is errUncheckable when the answer must not pass then.
-func (o *outcome) forgo(h http.Header) error {
+// forgo gives up the check of an answer; the error is errUncheckable when the answer must not pass
+// then.
+func (o *exchange) forgo(h http.Header) error {
 	if o.guarding == nil {
 		return nil
 	}
@@ -250,9 +304,9 @@ func (o *outcome) forgo(h http.Header) error {
 	return nil
 }
 
-// check checks a whole answer. Without a guard the body stays as it is; so does one that cannot be read,
-// unless what is unchecked must not pass.
-func (o *outcome) check(ctx context.Context, body []byte, h http.Header) (out []byte, err error) {
+// check checks a whole answer. Without a guard the body stays as it is; so does one that cannot be
+// read, unless what is unchecked must not pass.
+func (o *exchange) check(ctx context.Context, body []byte, h http.Header) (out []byte, err error) {
 	g := o.guarding
 	if g == nil {
 		return body, nil
@@ -271,86 +325,63 @@ func (o *outcome) check(ctx context.Context, body []byte, h http.Header) (out []
 	return out, nil
 }
 
-// copyChecked passes a stream on through the guard. Values that were hidden from the model are put back
-// before the check: the evidence has them as they are, and places in the text are those that the client
-// sees.
-func (u *upstream) copyChecked(ctx context.Context, w *reply, o *outcome, t *meter) error {
-	if err := w.send(nil, time.Now()); err != nil { // the first text may have to wait for its verdict
+// copyChecked passes a stream on through the guard. Values that were hidden from the model are put
+// back before the check: the evidence has them as they are, and places in the text are those that
+// the client sees.
+func (u *upstream) copyChecked(ctx context.Context, o *exchange, t *meter, client *clientSink, to guard.Sink) error {
+	if err := client.w.send(nil, time.Now()); err != nil { // the first text may have to wait for its verdict
 		return clientError(err)
 	}
-	src := &checkedSource{u: u, t: t, restore: o.vault.Stream()}
 	var (
 		err error
 		cut *cutError
 	)
-	var dst guard.Sink = checkedSink{w}
-	if s := o.saver(); s != nil {
-		dst = savingSink{ctx: ctx, w: w, s: s}
-	}
-	o.guarded, err = o.guarding.engine.Copy(ctx, src, dst, o.guarding.job)
+	o.guarded, err = o.guarding.engine.Copy(ctx, &checkedSource{u: u, t: t, vault: o.vault}, to, o.guarding.job)
 	u.told = o.guarded.State == sse.Failed
 	switch {
 	case err == nil && !o.guarded.Cut:
-		u.drain(w)
+		u.drain(t, client)
 		return nil
 	case err == nil, errors.Is(err, errClientGone), errors.Is(err, errClientStalled), errors.As(err, &cut):
 		return err
-	case errors.Is(err, guard.ErrNoEnd):
-		err = errNoEnd
 	}
 	return &cutError{err}
 }
 
-// checkedSource reads an upstream's stream in whole events, and counts what is in them. Hidden values are
-// put back.
+// checkedSource reads an upstream's stream and counts what is in it. Hidden values are put back.
 type checkedSource struct {
-	u       *upstream
-	t       *meter
-	restore *redact.Stream
-	ended   bool // what was held back behind the last event has been read
+	u     *upstream
+	t     *meter
+	vault *redact.Vault
+	to    response.Sink // by way of what puts them back; nil before the first is read
 }
 
-// Read implements guard.Source.
-func (s *checkedSource) Read() ([]byte, error) {
-	u, f := s.u, s.u.flow
-	for {
-		if out := u.take(); len(out) > 0 {
-			u.watch.expect(0) // the time that the client takes is not the upstream's
-			u.fresh = true
-			s.t.chunk(f, out, time.Now())
-			if out = s.restore.Feed(out); len(out) > 0 {
-				return out, nil
-			}
-		}
-		switch {
-		case f.done:
-			return s.rest()
-		case f.ended:
-			return nil, &cutError{f.err}
-		}
-		u.advance(u.model.gap)
+// Read implements guard.Source. The first part is there already.
+func (s *checkedSource) Read() {
+	if s.to != nil {
+		s.u.advance(s.u.model.gap)
 	}
 }
 
-// rest returns what was held back, and then the end.
-func (s *checkedSource) rest() ([]byte, error) {
-	if rest := s.restore.Rest(); !s.ended && len(rest) > 0 {
-		s.ended = true
-		return rest, nil
+// Deliver implements guard.Source.
+func (s *checkedSource) Deliver(to response.Sink) error {
+	if s.to == nil {
+		s.to = s.vault.Stream(to)
 	}
-	return nil, io.EOF
+	if s.u.deliver(s.to, s.t) {
+		s.u.watch.expect(0) // the time that the client takes is not the upstream's
+		s.u.fresh = true
+		s.u.flow.client.now = time.Time{} // what came may be held
+	}
+	ended, err := s.u.flow.Ended()
+	switch {
+	case s.u.flow.Done():
+		return io.EOF
+	case ended:
+		return &cutError{err}
+	}
+	return nil
 }
 
 // Cancel implements guard.Source.
 func (s *checkedSource) Cancel() { s.u.watch.cancel() }
-
-// checkedSink sends what the guard lets go.
-type checkedSink struct{ w *reply }
-
-// Write implements guard.Sink.
-func (s checkedSink) Write(b []byte) error {
-	if err := s.w.send(b, time.Now()); err != nil {
-		return clientError(err)
-	}
-	return nil
-}

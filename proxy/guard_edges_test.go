@@ -326,7 +326,8 @@ func guardedEvents(path string, pieces []string) []string {
 	return append(out, strings.ReplaceAll(responseEnd, `"text":"hello"`, `"text":"`+strings.Join(pieces, "")+`"`))
 }
 
-// hearOther reads a stream of completions or of Responses: its text in pieces, the text told at the end, and the summary.
+// hearOther reads a stream of completions or of Responses: its text in pieces, the text told at the
+// end, and the summary.
 func hearOther(tb testing.TB, body string) (text, whole string, s *guardSummary) {
 	tb.Helper()
 	for line := range strings.Lines(body) {

@@ -14,35 +14,54 @@ import (
 // GuardOptions is the section `guard`: answers are checked, claim by claim, against the evidence of
 // their request.
 type GuardOptions struct {
-	// Mode is what happens to answers of routes that do not say `guard` themselves: off, observe (verdicts in metrics and log), annotate (a marker behind each claim that failed), terminate (the answer ends there) or hold (text is released claim by claim, after its verdict). Default observe; without the section off. A request may ask for a stricter mode, never for a looser one. Reloadable.
-	Mode string `yaml:"mode"`
-	// ActOn are the verdicts that annotate, terminate and hold act on: contradicted, unsupported, or both. Default [contradicted, unsupported]. Reloadable.
-	ActOn []string `yaml:"act_on"`
-	// Marker is the text that stands behind, or in hold in place of, a claim that failed. 1 to 200 bytes. Default " [unverified]". Reloadable.
+	// Mode is what happens to answers of routes that do not say `guard` themselves: off, observe
+	// (verdicts in metrics and log), annotate (a marker behind each claim that failed), terminate
+	// (the answer ends there) or hold (text is released claim by claim, after its verdict). Default
+	// observe; without the section off. A request may ask for a stricter mode, never for a looser
+	// one. Reloadable.
+	Mode string `yaml:"mode" words:"off observe annotate terminate hold"`
+	// ActOn are the verdicts that annotate, terminate and hold act on: contradicted, unsupported,
+	// or both. Default [contradicted, unsupported]. Reloadable.
+	ActOn []string `yaml:"act_on" words:"contradicted unsupported"`
+	// Marker is the text that stands behind, or in hold in place of, a claim that failed. 1 to 200
+	// bytes. Default " [unverified]". Reloadable.
 	Marker string `yaml:"marker"`
-	// MarkerAs is how annotate marks: text, a piece of the answer itself, or field, an `x_signalbox` member of a chunk without text. Default text. Reloadable.
-	MarkerAs string `yaml:"marker_as"`
-	// MaxHold is how long text may wait for its verdict, and the end of a stream for the last ones. 1ms to 1m. Default 400ms. Reloadable.
+	// MarkerAs is how annotate marks: text, a piece of the answer itself, or field, an
+	// `x_signalbox` member of a chunk without text. Default text. Reloadable.
+	MarkerAs string `yaml:"marker_as" words:"text field"`
+	// MaxHold is how long text may wait for its verdict, and the end of a stream for the last ones.
+	// 1ms to 1m. Default 400ms. Reloadable.
 	MaxHold option.Duration `yaml:"max_hold"`
-	// OnUnchecked is what becomes of a claim whose check was late or had no place in the queue: pass or block, which ends the answer. Default pass. Reloadable.
-	OnUnchecked string `yaml:"on_unchecked"`
+	// OnUnchecked is what becomes of a claim whose check was late or had no place in the queue:
+	// pass or block, which ends the answer. Default pass. Reloadable.
+	OnUnchecked string `yaml:"on_unchecked" words:"pass block"`
 	// Structured is what annotate does with an answer that has a form to keep (`response_format`,
 	// guided decoding), in which a marker would break the form: report leaves the text alone and
 	// tells each failed claim in an `x_signalbox` member, of a chunk without text or of the body;
 	// terminate and hold treat such an answer in that mode. Default report. Reloadable.
-	Structured string `yaml:"structured"`
-	// Failures is how many claims must fail before terminate ends the answer, and before hold does instead of replacing them; 0: hold replaces each and terminate ends at the first. 0 to 1000. Default 1 for terminate, never for hold. Reloadable.
+	Structured string `yaml:"structured" words:"report terminate hold"`
+	// Failures is how many claims must fail before terminate ends the answer, and before hold does
+	// instead of replacing them; 0: hold replaces each and terminate ends at the first. 0 to 1000.
+	// Default 1 for terminate, never for hold. Reloadable.
 	Failures int `yaml:"failures"`
-	// ToolResults makes the results of tools in the conversation evidence. Default true. Reloadable.
+	// ToolResults makes the results of tools in the conversation evidence. Default true.
+	// Reloadable.
 	ToolResults bool `yaml:"tool_results"`
-	// Documents makes documents in the prompt evidence: the field documents of the request, and messages of system, developer and user with at least 20 words, questions aside. A prompt that only instructs counts as a document too, so leave it off where prompts hold none. Default false. Reloadable.
+	// Documents makes documents in the prompt evidence: the field documents of the request, and
+	// messages of system, developer and user with at least 20 words, questions aside. A prompt that
+	// only instructs counts as a document too, so leave it off where prompts hold none. Default
+	// false. Reloadable.
 	Documents bool `yaml:"documents"`
 	// Reasoning checks the model's reasoning as well. Default false. Reloadable.
 	Reasoning bool `yaml:"reasoning"`
-	// Workers is how many checks run beside each other, for all answers together. 1 to 256; 0 is half of the cores, at least one, so that
-	// streams keep the others. Default 0. Reloadable.
+	// Outputs are classifiers of one's own that read every answer while it streams, with or without
+	// evidence. Default none. Reloadable.
+	Outputs []GuardOutput `yaml:"outputs"`
+	// Workers is how many checks run beside each other, for all answers together. 1 to 256; 0 is
+	// half of the cores, at least one, so that streams keep the others. Default 0. Reloadable.
 	Workers int `yaml:"workers"`
-	// Queue is how many claims may wait for a check; what finds it full is unchecked, and counted. 1 to 65536. Default 256. Reloadable.
+	// Queue is how many claims may wait for a check; what finds it full is unchecked, and counted.
+	// 1 to 65536. Default 256. Reloadable.
 	Queue int `yaml:"queue"`
 }
 
@@ -77,8 +96,8 @@ func GuardWords(key string) []string {
 	return nil
 }
 
-// DefaultGuardOptions returns the options of an empty section. Mode is empty: the section being there
-// makes it observe, and its absence off.
+// DefaultGuardOptions returns the options of an empty section. Mode is empty: the section being
+// there makes it observe, and its absence off.
 func DefaultGuardOptions() GuardOptions {
 	return GuardOptions{
 		ActOn: GuardWords("act_on"), Marker: " [unverified]", MarkerAs: markAsText, MaxHold: option.Duration(400 * time.Millisecond),
@@ -113,6 +132,9 @@ func (o GuardOptions) Validate() error {
 		at := fmt.Sprintf("act_on[%d]", i)
 		word(at, "act_on", v)
 		seen.Check(&p, at, v)
+	}
+	for i := range o.Outputs {
+		o.Outputs[i].validate(&p, fmt.Sprintf("outputs[%d]", i))
 	}
 	word("marker_as", "marker_as", o.MarkerAs)
 	word("on_unchecked", "on_unchecked", o.OnUnchecked)

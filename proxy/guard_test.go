@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -293,10 +295,10 @@ func TestTerminateCancelsASilentUpstream(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.Stall(testkit.Event(towerTrue), testkit.Event(towerFalse), testkit.Event(towerRest)))
 	b := watched(t, "terminate", up)
 	got := b.chat(guarded(askStream("hi"), towerFact))
-	within(t, up.Gone, "cancelling the upstream")
 	if heard := hear(t, got.body); got.err != nil || !heard.done || heard.finish != "content_filter" {
 		t.Errorf("%v: %s", got.err, got.body)
 	}
+	within(t, up.Gone, "cancelling the upstream")
 	if e := b.state.models[1].Endpoints[0]; e.Failures() != 0 {
 		t.Error("the cut counts against the endpoint")
 	}
@@ -559,5 +561,21 @@ func TestAGuardWithoutAModelSaysSo(t *testing.T) {
 	}
 	if got := b.do(http.MethodGet, "/readyz", "").body; !strings.Contains(got, "compares numbers alone") {
 		t.Errorf("readyz: %s", got)
+	}
+}
+
+// A server that has all of a short stream at once may say how long it is.
+func TestAStreamOfATellingLengthIsMarkedToItsEnd(t *testing.T) {
+	t.Parallel()
+	const said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Refunds are paid within 15 days.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+	up := testkit.NewUpstream(t, func(_ *testkit.Upstream, w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Content-Length", strconv.Itoa(len(said)))
+		_, _ = io.WriteString(w, said)
+	})
+	b := start(t, oneModel(up))
+	got := b.chat(`{"model":"small","stream":true,"messages":[{"role":"user","content":"x"}],"signalbox":{"guard":"annotate","facts":["Refunds are paid within 5 days."]}}`)
+	if got.err != nil || !strings.Contains(got.body, "[unverified]") || !strings.HasSuffix(got.body, "data: [DONE]\n\n") {
+		t.Errorf("%v after %s", got.err, got.body)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,8 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
+	"signalbox/memory/conversation"
+	"signalbox/memory/outcomes"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/pool"
@@ -36,7 +39,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for what must happen before it fails.
-const patience = 10 * time.Second
+const patience = testkit.Patience
 
 // fakeClassifier knows the domain of a text by its first word and a jailbreak by its name.
 type fakeClassifier struct {
@@ -156,6 +159,10 @@ type setup struct {
 	cache      CacheOptions // no mode: the cache is never set up
 	answers    *Answers     // nil: of the test's own
 	config     string       // fingerprint
+	stick      StickOptions // no age: nothing sticks
+	talks      *conversation.Store
+	outcomes   *outcomes.Store // nil: nothing is learnt
+	explore    ExploreOptions
 }
 
 type syncBuffer struct {
@@ -245,6 +252,23 @@ func (b *bench) newState(s setup, generation uint64) *State {
 	}
 	if err := st.Guard(s.guard, s.claims); err != nil {
 		b.tb.Fatal(err)
+	}
+	if s.stick.MaxAge > 0 {
+		if s.talks == nil {
+			if s.talks, err = conversation.New(nil, ""); err != nil {
+				b.tb.Fatal(err)
+			}
+		}
+		if err := st.Stick(s.stick, s.talks); err != nil {
+			b.tb.Fatal(err)
+		}
+	}
+	if s.outcomes != nil {
+		o := DefaultOutcomeOptions()
+		o.Learn, o.Explore = "feedback", s.explore
+		if err := st.LearnOutcomes(o, s.outcomes); err != nil {
+			b.tb.Fatal(err)
+		}
 	}
 	if s.cache.Mode == "" {
 		return st
@@ -367,4 +391,9 @@ func within[T any](tb testing.TB, c <-chan T, what string) T {
 		tb.Fatalf("%s did not happen within %s", what, patience)
 		panic("unreachable")
 	}
+}
+
+// counted reports whether a page tells more than 0 of a counter, whatever its labels.
+func counted(page, name string) bool {
+	return regexp.MustCompile(`(?m)^` + name + `(\{[^}]*\})? [0-9.e+]*[1-9]`).MatchString(page)
 }

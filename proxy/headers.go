@@ -18,6 +18,10 @@ func (d *decision) describe(h http.Header) {
 	h["X-Signalbox-Cache"] = values[1:2:2]
 	h["X-Signalbox-Guard"] = values[2:3:3]
 	h["Server-Timing"] = values[3:4:4]
+	d.describeArm(h)
+	if saves := d.thrift.String(); saves != "" {
+		h["X-Signalbox-Budget"] = []string{saves}
+	}
 	if v := &d.set.Values[signal.Domain]; v.State == signal.Known {
 		h["X-Signalbox-Domain"] = []string{headerText(v.Label)}
 		h["X-Signalbox-Confidence"] = []string{strconv.FormatFloat(v.Score, 'f', 3, 64)}
@@ -33,6 +37,8 @@ func (d *decision) describePlace(h http.Header, m *model, e *pool.Endpoint, effo
 	h["X-Signalbox-Model"] = values[0:1:1]
 	h["X-Signalbox-Endpoint"] = values[1:2:2]
 	h["X-Signalbox-Reasoning"] = values[2:3:3]
+	d.talk.answeredBy(m)
+	d.talk.describe(h)
 	lost := append(d.degraded(), d.lacking...)
 	if m != first {
 		lost = append(lost, "fallback")
@@ -61,7 +67,8 @@ func (d *decision) timing(queue, upstream time.Duration) string {
 	return string(b)
 }
 
-// maxHeaderText is how much of a label a header shows, in bytes: as much as a name of the configuration may have.
+// maxHeaderText is how much of a label a header shows, in bytes: as much as a name of the
+// configuration may have.
 const maxHeaderText = 200
 
 // headerText makes a label fit for a header; labels come from model files.

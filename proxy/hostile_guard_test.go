@@ -9,7 +9,8 @@ import (
 	"signalbox/stream/guard"
 )
 
-// spoken is the text of an answer up to its end, choice by choice, as far as its events or its body can be read.
+// spoken is the text of an answer up to its end, choice by choice, as far as its events or its body
+// can be read.
 func spoken(body string) string {
 	type message struct{ Content string }
 	var texts [4]string
@@ -33,9 +34,10 @@ func spoken(body string) string {
 	return strings.Join(texts[:], "\n")
 }
 
-// TestAHostileBackendMeetsTheGuard runs every mode with the guard on, in a mode that lets text go and in one that holds it: whatever
-// the client gets without a guard as an error it gets as the same error, what breaks off breaks off, what is whole is whole, and
-// nothing is said that the server has not said.
+// TestAHostileBackendMeetsTheGuard runs every mode with the guard on, in a mode that lets text go
+// and in one that holds it: whatever the client gets without a guard as an error it gets as the
+// same error, what breaks off breaks off, what is whole is whole, and nothing is said that the
+// server has not said.
 func TestAHostileBackendMeetsTheGuard(t *testing.T) {
 	t.Parallel()
 	for _, row := range hostileRows() {

@@ -139,7 +139,8 @@ func hostileModels2(t *testing.T, servers ...*hostile.Server) []ModelOptions {
 	return models
 }
 
-// The table of HTTP/1.1 in frames of HTTP/2, and what only those can do wrong; over TLS as well as without.
+// The table of HTTP/1.1 in frames of HTTP/2, and what only those can do wrong; over TLS as well as
+// without.
 func TestAHostileBackendOverHTTP2GivesItsDocumentedResult(t *testing.T) {
 	t.Parallel()
 	for _, row := range hostileRows2() {
@@ -231,7 +232,8 @@ func TestAFrameThatComesInPiecesIsRead(t *testing.T) {
 	}
 }
 
-// A connection of HTTP/2 carries many requests: what is wrong with one is the others' trouble only where the connection dies.
+// A connection of HTTP/2 carries many requests: what is wrong with one is the others' trouble only
+// where the connection dies.
 func TestAStreamThatIsResetLeavesTheOthersAlone(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

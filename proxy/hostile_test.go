@@ -237,8 +237,8 @@ func (b *bench) raw(body string) answered {
 	return answered{res.StatusCode, res.Header, string(got), err}
 }
 
-// direct is what a client sees that asks the backend itself: all of it, or of a stream that falls silent its first events. A server
-// that waits for its client to go is closed.
+// direct is what a client sees that asks the backend itself: all of it, or of a stream that falls
+// silent its first events. A server that waits for its client to go is closed.
 func direct(tb testing.TB, mode, body string, events int) answered {
 	tb.Helper()
 	return directly(tb, hostile.Options{Mode: mode, Still: true}, body, events)

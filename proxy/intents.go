@@ -20,9 +20,9 @@ import (
 type IntentTeacher interface {
 	// Intents lists the intents in the order of the configuration; nil when there are none.
 	Intents() []IntentSummary
-	// AddExamples adds examples to an intent, at once and for this process only, and returns how many
-	// were new and how many it has then. Errors: ErrUnknownIntent, *ExampleError, ctx's; any other means that examples cannot
-	// be compared now. Nothing was added then.
+	// AddExamples adds examples to an intent, at once and for this process only, and returns how
+	// many were new and how many it has then. Errors: ErrUnknownIntent, *ExampleError, ctx's; any
+	// other means that examples cannot be compared now. Nothing was added then.
 	AddExamples(ctx context.Context, intent string, examples []string) (added, total int, err error)
 }
 
@@ -67,8 +67,8 @@ func (*Proxy) listIntents(st *State, w *reply, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, map[string]any{"intents": list})
 }
 
-// addExamples serves POST /signalbox/v1/intents/{name}/examples. What is added is kept in memory, by
-// this process alone, as long as it runs.
+// addExamples serves POST /signalbox/v1/intents/{name}/examples. What is added is kept in memory,
+// by this process alone, as long as it runs.
 func (*Proxy) addExamples(st *State, w *reply, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {

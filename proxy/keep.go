@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"signalbox/memory/cache"
+	"signalbox/proxy/budget"
 	"signalbox/stream/guard"
+	"signalbox/stream/response"
 )
 
 // What became of an answer that might have been kept, as the metric calls it.
@@ -23,10 +25,35 @@ func keptAs(err error) string {
 	switch {
 	case err == nil:
 		return keptKept
-	case errors.Is(err, cache.ErrIncomplete), errors.Is(err, cache.ErrTooLarge):
+	case errors.Is(err, response.ErrIncomplete), errors.Is(err, cache.ErrTooLarge):
 		return keptRefused
 	}
 	return keptFailed
+}
+
+// tape is an answer that is taken down while it passes.
+type tape struct {
+	*cache.Recorder
+
+	ending response.Ending // of a stream
+}
+
+// Put implements response.Sink.
+func (t *tape) Put(c *response.Chunk) {
+	t.ending.Put(c)
+	_, _ = t.Write(c.Raw) // it never fails
+}
+
+// finish returns the answer, if it is whole and ended well.
+func (t *tape) finish(model, route, contentType string) (*cache.Answer, error) {
+	a, err := t.Finish(model, route, contentType)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Streamed():
+		return a, t.ending.Err()
+	}
+	return a, response.CheckBody(a.Data)
 }
 
 // tap takes the answer down while it passes, if it may be kept.
@@ -42,7 +69,7 @@ func (m *memo) tap(u *upstream) {
 		u.tape = m.tape
 		return
 	}
-	_, _ = m.tape.Write(u.buf.Bytes())
+	_, _ = m.tape.Write(u.buf.bytes())
 	u.body = &taped{u.body, m.tape}
 }
 
@@ -50,7 +77,7 @@ func (m *memo) tap(u *upstream) {
 type taped struct {
 	io.ReadCloser
 
-	tape *cache.Recorder
+	tape *tape
 }
 
 // Read implements io.Reader.
@@ -60,17 +87,18 @@ func (t *taped) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// worth reports whether the answer to a request may be given to others: it came from the model that the rules chose, nothing
-// was missing when they did, and the guard found nothing in it.
-func (o *outcome) worth(status int, err error) bool {
+// worth reports whether the answer to a request may be given to others: it came from the model that
+// the rules chose, nothing was missing when they did, and the guard found nothing in it.
+func (o *exchange) worth(status int, err error) bool {
 	m := o.memo
 	return m != nil && m.tape != nil && err == nil && status == http.StatusOK && o.vault == nil && o.model != nil && o.model == o.wanted &&
-		o.Failed == 0 && o.passed() && m.taught == o.state.caching.answers.taught.Load()
+		o.Failed == 0 && o.inArm != armCanary && o.thrift == (budget.Thrift{}) && o.passed() && o.escalation.storable() && m.taught == o.state.caching.answers.taught.Load()
 }
 
-// passed reports whether the guard, if there is one, has nothing against the answer. One that only observes may still be at it
-// when the answer has ended; whoever gets the answer has it observed again.
-func (o *outcome) passed() bool {
+// passed reports whether the guard, if there is one, has nothing against the answer. One that only
+// observes may still be at it when the answer has ended; whoever gets the answer has it observed
+// again.
+func (o *exchange) passed() bool {
 	g := &o.guarded
 	if o.guarding == nil {
 		return true
@@ -83,8 +111,8 @@ func storedHeaders() [3]string {
 	return [...]string{"X-Signalbox-Domain", "X-Signalbox-Confidence", "X-Signalbox-Reasoning"}
 }
 
-// keep keeps the answer to a request that has ended, off the client's path.
-func (p *Proxy) keep(ctx context.Context, w *reply, o *outcome, err error) {
+// cacheResponse keeps the answer to a request that has ended, off the client's path.
+func (p *Proxy) cacheResponse(ctx context.Context, w *reply, o *exchange, err error) {
 	if !o.worth(w.status, err) {
 		return
 	}
@@ -101,8 +129,8 @@ func (p *Proxy) keep(ctx context.Context, w *reply, o *outcome, err error) {
 			list = append(list, cache.Header{Name: name, Value: value})
 		}
 	}
-	c.keep(ctx, func(ctx context.Context) error {
-		a, err := tape.Finish(model, route, kind)
+	c.store(ctx, func(ctx context.Context) error {
+		a, err := tape.finish(model, route, kind)
 		if err != nil {
 			return err
 		}

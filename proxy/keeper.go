@@ -4,11 +4,14 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"signalbox/stream/messages"
 )
 
-// keeper keeps the connection of a client alive while a stream is silent, by comments, which clients ignore: load balancers
-// close connections that say nothing. The first comment may be sent before there is an answer; then the head is gone, and what
-// goes wrong afterwards is told in the stream. nil never sends any. The lock is a leaf but for the client's connection.
+// keeper keeps the connection of a client alive while a stream is silent, by comments, which
+// clients ignore: load balancers close connections that say nothing. The first comment may be sent
+// before there is an answer; then the head is gone, and what goes wrong afterwards is told in the
+// stream. nil never sends any. The lock is a leaf but for the client's connection.
 type keeper struct {
 	after time.Duration
 	w     *reply
@@ -18,6 +21,7 @@ type keeper struct {
 	quiet time.Time // since when nothing was sent
 	on    bool
 	set   bool // timer is
+	begun bool // the client has a part of the answer
 }
 
 // keepAlive is the comment.
@@ -31,8 +35,8 @@ func newKeeper(w *reply, after time.Duration) *keeper {
 	return &keeper{after: after, w: w}
 }
 
-// watch begins to send comments. Until the matching rest, everything that is written has to go through reply.send, and headers
-// are not to be touched.
+// watch begins to send comments. Until the matching rest, everything that is written has to go
+// through reply.send, and headers are not to be touched.
 func (k *keeper) watch() {
 	if k == nil {
 		return
@@ -72,7 +76,18 @@ func (k *keeper) end() {
 	}
 }
 
-// speak sends a comment if it is time. The timer is not put off by what is sent in between, which is often; it looks again.
+// silent reports whether nothing but comments went out.
+func (k *keeper) silent() bool {
+	if k == nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.begun
+}
+
+// speak sends a comment if it is time. The timer is not put off by what is sent in between, which
+// is often; it looks again.
 func (k *keeper) speak() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -101,8 +116,11 @@ func (k *keeper) comment() bool {
 	}
 	now := time.Now()
 	k.quiet = now
+	if k.begun && k.w.messages != nil {
+		return k.w.write([]byte(messages.Ping), now) == nil
+	}
 	return k.w.write([]byte(keepAlive), now) == nil
 }
 
-// wrote notes that something is sent now, with the lock held.
-func (k *keeper) wrote(now time.Time) { k.quiet = now }
+// wrote notes that b is sent now, with the lock held.
+func (k *keeper) wrote(now time.Time, b []byte) { k.quiet, k.begun = now, k.begun || len(b) > 0 }

@@ -16,7 +16,8 @@ import (
 	"signalbox/simulator/kv"
 )
 
-// kvServer is a model server with a prefix cache: simulator/kv behind enough of the API to place requests by.
+// kvServer is a model server with a prefix cache: simulator/kv behind enough of the API to place
+// requests by.
 type kvServer struct {
 	*httptest.Server
 	tb testing.TB
@@ -30,6 +31,7 @@ type kvServer struct {
 	down    bool
 	window  int    // max_model_len of /v1/models; 0 for none
 	asleep  bool   // as the metrics tell; requests are answered nevertheless
+	paused  bool   // as it tells when it is asked; requests are answered nevertheless
 	refusal string // the body of the 400 that answers every request; empty for none
 }
 
@@ -61,6 +63,10 @@ func newKVServer(tb testing.TB, o kv.Options) *kvServer {
 		fmt.Fprintf(w,
 			`{"object":"list","data":[{"id":"lora","max_model_len":1},{"id":"Org/Small-7B",`+
 				`"max_model_len":%d}]}`, s.window)
+	})
+	// As vLLM 0.32 does: its metrics say that it is awake, and requests wait.
+	mux.HandleFunc("GET /is_paused", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"is_paused":%t}`, s.is(&s.paused))
 	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
 		if s.is(&s.down) {

@@ -5,9 +5,9 @@ import (
 	"net/http"
 
 	"signalbox/internal/signal"
-	"signalbox/proxy/answer"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/lengths"
+	"signalbox/stream/response"
 )
 
 // tokenLimit is the limit on an answer that the proxy put into a request; zero when it put none.
@@ -17,22 +17,23 @@ type tokenLimit struct {
 	given bool // by a field that the route sets
 }
 
-// learn notes how long an answer was and how it ended, and reports whether that widened an automatic
-// limit. Answers that were broken off, that a filter ended or that hold several choices say nothing.
-func (st *State) learn(o *outcome) (widened bool) {
-	if o.decision == nil || o.model == nil || o.guarded.Cut || o.told.Finish == "" || o.told.Finish == answer.FinishOther {
+// learn notes how long an answer was and how it ended, and reports whether that widened an
+// automatic limit. Answers that were broken off, that a filter ended or that hold several choices
+// say nothing.
+func (st *State) learn(o *exchange) (widened bool) {
+	if o.decision == nil || o.model == nil || o.guarded.Cut || o.told.Finish == "" || o.told.Finish == response.FinishOther {
 		return false
 	}
 	if n := o.req.Field("n"); n != nil && string(n) != "1" && string(n) != "null" {
 		return false
 	}
-	length := o.told.Usage.Completion
+	length := int64(o.told.Usage.Output)
 	if length == 0 {
 		length = o.told.Length()
 	}
 	how := lengths.Ended
 	switch {
-	case o.limit.auto && o.told.Finish == answer.FinishLength:
+	case o.limit.auto && o.told.Finish == response.FinishLength:
 		how, length = lengths.Cut, max(length, int64(o.limit.n))
 	case o.limit.auto:
 	case o.limit.n > 0 || o.limit.given || o.req.MaxTokens != nil || o.req.MaxCompletionTokens != nil:
@@ -55,9 +56,9 @@ func (d *decision) kind(m *model, effort string) lengths.Kind {
 	return k
 }
 
-// answered notes when the answer to the last attempt of a request began, or that there was none before
-// the proxy or the client lost patience.
-func (st *State) answered(o *outcome, err error) {
+// answered notes when the answer to the last attempt of a request began, or that there was none
+// before the proxy or the client lost patience.
+func (st *State) answered(o *exchange, err error) {
 	o.first = st.chooser.Speeds.Now()
 	if errors.Is(err, errNoProgress) || errors.Is(err, errClientGone) {
 		st.chooser.Speeds.InVain(o.model.Name, o.first.Sub(o.sent))
@@ -66,11 +67,11 @@ func (st *State) answered(o *outcome, err error) {
 
 // ended observes the answer of a request that was served. Answers that were cut, and refusals, say
 // nothing about how long an answer takes.
-func (st *State) ended(o *outcome, status int, err error) {
+func (st *State) ended(o *exchange, status int, err error) {
 	if err != nil || status != http.StatusOK || o.model == nil || o.guarded.Cut {
 		return
 	}
-	t := choose.Taken{Total: st.chooser.Speeds.Now().Sub(o.sent), Tokens: o.told.Usage.Completion}
+	t := choose.Taken{Total: st.chooser.Speeds.Now().Sub(o.sent), Tokens: int64(o.told.Usage.Output)}
 	if o.req.Stream {
 		t.First = max(o.first.Sub(o.sent), 1)
 		if t.Tokens == 0 {

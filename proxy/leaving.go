@@ -9,7 +9,8 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// leaving is the endpoints that the configuration no longer has, as long as requests to them are under way.
+// leaving is the endpoints that the configuration no longer has, as long as requests to them are
+// under way.
 type leaving struct {
 	mu  sync.Mutex // guards all
 	all []*pool.Endpoint
@@ -52,8 +53,8 @@ func (d *Detail) add(model string, e EndpointDetail) {
 	d.Models = append(d.Models, ModelDetail{Name: model, Endpoints: []EndpointDetail{e}})
 }
 
-// poolStatus is what metrics tell of the endpoints at the moment they are read: those of the current configuration and no others,
-// but for those that still have requests.
+// poolStatus is what metrics tell of the endpoints at the moment they are read: those of the
+// current configuration and no others, but for those that still have requests.
 func (p *Proxy) poolStatus() (s telemetry.PoolStatus) {
 	st := p.acquire()
 	defer st.release()

@@ -31,7 +31,8 @@ func streamOf(n int, word, finish string) testkit.Answer {
 	return testkit.Stream(append(pieces, strings.Replace(testkit.Finish, `"stop"`, `"`+finish+`"`, 1)+testkit.Done)...)
 }
 
-// Each case plays answers and tells the limit that the upstream receives with the request after them.
+// Each case plays answers and tells the limit that the upstream receives with the request after
+// them.
 func TestTheUpstreamReceivesALimitThatLearned(t *testing.T) {
 	t.Parallel()
 	const routes = `
@@ -96,7 +97,8 @@ default: {models: [small], max_tokens: auto}
 	}
 }
 
-// recorded waits until n requests were recorded, which is after their answers have reached the client.
+// recorded waits until n requests were recorded, which is after their answers have reached the
+// client.
 func (b *bench) recorded(n int) {
 	b.tb.Helper()
 	waitFor(b.tb, "the record", func() bool { return strings.Count(b.log.String(), `"msg":"request"`) >= n })

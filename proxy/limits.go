@@ -14,20 +14,25 @@ import (
 	"signalbox/proxy/rate"
 )
 
-// LimitOptions is the section `limits`: what keeps requests from using up the process. Limits of callers are in `auth`.
+// LimitOptions is the section `limits`: what keeps requests from using up the process. Limits of
+// callers are in `auth`.
 type LimitOptions struct {
 	// MaxConnections is how many clients may be connected at a time. When one more comes, the
 	// connection that has been idle longest is closed for it, or one that has said nothing for a
 	// second; when all have requests under way, it waits. 0 to 1000000. Default 0: half of the
 	// files that the process may have open (ulimit -n), less 96, and at most 65536. Restart needed.
 	MaxConnections int `yaml:"max_connections"`
-	// MaxBytesInFlight bounds the bodies of all requests that are under way, together; one that does not fit is answered with 503. At least server.max_body_bytes. Default 1GiB. Reloadable.
+	// MaxBytesInFlight bounds the bodies of all requests that are under way, together; one that
+	// does not fit is answered with 503. At least server.max_body_bytes. Default 1GiB. Reloadable.
 	MaxBytesInFlight option.Bytes `yaml:"max_bytes_in_flight"`
-	// MaxMessages is the most messages or input items of a request. 1 to 1000000. Default 16384. Reloadable.
+	// MaxMessages is the most messages or input items of a request. 1 to 1000000. Default 16384.
+	// Reloadable.
 	MaxMessages int `yaml:"max_messages"`
-	// MaxDepth is how deep objects and arrays of a body may be nested. 8 to 1000. Default 128. Reloadable.
+	// MaxDepth is how deep objects and arrays of a body may be nested. 8 to 1000. Default 128.
+	// Reloadable.
 	MaxDepth int `yaml:"max_depth"`
-	// MinBodyRate is how many bytes a second a client must send of a body, on average, once the first five seconds are over. 0 is no bound. Default 1KiB. Reloadable.
+	// MinBodyRate is how many bytes a second a client must send of a body, on average, once the
+	// first five seconds are over. 0 is no bound. Default 1KiB. Reloadable.
 	MinBodyRate option.Bytes `yaml:"min_body_rate"`
 }
 
@@ -37,7 +42,8 @@ func DefaultLimitOptions() LimitOptions {
 	return LimitOptions{MaxBytesInFlight: 1 << 30, MaxMessages: d.MaxMessages, MaxDepth: d.MaxDepth, MinBodyRate: 1 << 10}
 }
 
-// Validate reports every bad option, one "field: problem" a line. largest is the largest body that is accepted.
+// Validate reports every bad option, one "field: problem" a line. largest is the largest body that
+// is accepted.
 func (o LimitOptions) Validate(largest option.Bytes) error {
 	var p option.Problems
 	if o.MaxConnections < 0 || o.MaxConnections > 1_000_000 {
@@ -69,7 +75,8 @@ func (o LimitOptions) parse() openai.Limits {
 	return openai.Limits{MaxMessages: o.MaxMessages, MaxDepth: o.MaxDepth}
 }
 
-// ShareLimits lets the minutes of callers be counted by remote, for all replicas. Call it once, before the first request.
+// ShareLimits lets the minutes of callers be counted by remote, for all replicas. Call it once,
+// before the first request.
 func (p *Proxy) ShareLimits(remote rate.Remote) { p.limiter.Share(remote) }
 
 // inFlight counts the bytes of bodies. It is safe for concurrent use; the zero value is ready.
@@ -82,8 +89,8 @@ func (f *inFlight) leave(n int64) {
 	}
 }
 
-// hold counts that the request holds n bytes of a body, which is not less than before. It reports false, and counts nothing, when
-// the bodies of all requests together are more than most then.
+// hold counts that the request holds n bytes of a body, which is not less than before. It reports
+// false, and counts nothing, when the bodies of all requests together are more than most then.
 func (w *reply) hold(n int64, most option.Bytes) bool {
 	more := n - w.held
 	if w.bytes == nil || more <= 0 {
@@ -97,7 +104,8 @@ func (w *reply) hold(n int64, most option.Bytes) bool {
 	return true
 }
 
-// maxHeaders is how many header lines a request may have: no client sends half as many, and each costs every hop.
+// maxHeaders is how many header lines a request may have: no client sends half as many, and each
+// costs every hop.
 const maxHeaders = 128
 
 // slowStart is the time that a client has before its pace counts.
@@ -112,7 +120,8 @@ type pace struct {
 	until   time.Time     // the deadline
 }
 
-// expect bounds the time that a body may take which nobody reads: the server reads on before it answers.
+// expect bounds the time that a body may take which nobody reads: the server reads on before it
+// answers.
 func (st *State) expect(w *reply, r *http.Request) {
 	if r.ContentLength == 0 {
 		return
@@ -134,8 +143,8 @@ func (st *State) pace(w *reply) pace {
 	return c
 }
 
-// renew moves the deadline of the read to come; read is how many bytes are here. Moving it costs a system call's worth, so it is
-// moved when it matters.
+// renew moves the deadline of the read to come; read is how many bytes are here. Moving it costs a
+// system call's worth, so it is moved when it matters.
 func (c *pace) renew(w *reply, read int) {
 	now := time.Now()
 	if c.pause <= 0 && c.rate <= 0 {
@@ -169,7 +178,8 @@ func (c *pace) step() time.Duration {
 	return min(c.pause/4, time.Second)
 }
 
-// lift takes the deadline away when the body is here: what is read from then on only tells that the client has gone.
+// lift takes the deadline away when the body is here: what is read from then on only tells that the
+// client has gone.
 func (c *pace) lift(w *reply) {
 	if !c.until.IsZero() {
 		_ = w.rc.SetReadDeadline(time.Time{})
@@ -192,10 +202,12 @@ func (w *reply) count(r *http.Request, who *Principal) (err error) {
 	return nil
 }
 
-// assumedAnswer is what an answer is expected to take, in tokens, of a client that sets no limit on it.
+// assumedAnswer is what an answer is expected to take, in tokens, of a client that sets no limit on
+// it.
 const assumedAnswer = 256
 
-// charge counts what a request may use in the limits of its caller: its prompt, estimated, and the most that it allows for the answer.
+// charge counts what a request may use in the limits of its caller: its prompt, estimated, and the
+// most that it allows for the answer.
 func (w *reply) charge(ctx context.Context, req *openai.Request, held *resolved) error {
 	if w.lease == nil {
 		return nil
@@ -214,7 +226,8 @@ func (w *reply) charge(ctx context.Context, req *openai.Request, held *resolved)
 	return err
 }
 
-// answerTokens is the most tokens that the client takes for an answer, or for all answers where it asks for several at once.
+// answerTokens is the most tokens that the client takes for an answer, or for all answers where it
+// asks for several at once.
 func answerTokens(req *openai.Request) int {
 	limit, ok := req.AnswerLimit()
 	if !ok {
@@ -228,24 +241,27 @@ func answerTokens(req *openai.Request) int {
 	return int(min(float64(limit)*float64(times), math.MaxInt32))
 }
 
-// settle counts what a request really used: what the answer says, or an estimate where it does not say, up to where it was cut. A
-// request that no model saw used nothing.
-func (w *reply) settle(ctx context.Context, o *outcome, status int) {
+// settleLimits counts what a request really used: what the answer says, or an estimate where it
+// does not say, up to where it was cut. A request that no model saw used nothing.
+func (w *reply) settleLimits(ctx context.Context, o *exchange, status int) {
 	if w.lease == nil || o.req == nil {
 		return
 	}
 	used := 0
 	switch u := o.told.Usage; {
 	case o.model == nil, status >= http.StatusBadRequest && status != statusClientGone && w.status != http.StatusOK:
-	case u.Prompt+u.Completion > 0:
-		used = int(min(u.Prompt+u.Completion, math.MaxInt32))
+	case u.Input+u.Output > 0:
+		used = min(u.Input+u.Output, math.MaxInt32)
 	default:
 		used = estimateTokens(o.req) + int(max(o.told.Length(), 0))
 	}
+	thrown := o.escalation.used(o.req)
+	used = min(used+thrown.Input+thrown.Output, math.MaxInt32)
 	w.lease.Settle(context.WithoutCancel(ctx), used)
 }
 
-// describeLimits writes what is left of the caller's limits, as the API does, and when to come again after err.
+// describeLimits writes what is left of the caller's limits, as the API does, and when to come
+// again after err.
 func describeLimits(h http.Header, s *rate.Lease, err error) {
 	for _, x := range []struct {
 		kind rate.Kind

@@ -9,6 +9,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/memory/prefix"
 	"signalbox/proxy/affinity"
+	"signalbox/proxy/budget"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/framing"
 	"signalbox/proxy/kv"
@@ -18,7 +19,8 @@ import (
 
 // ModelOptions is one item of the list `models`.
 type ModelOptions struct {
-	// Name is what routes name and clients may ask for. Required, unique. Reloadable, as everything here.
+	// Name is what routes name and clients may ask for. Required, unique. Reloadable, as everything
+	// here.
 	Name string `yaml:"name"`
 	// ServedAs is the model name sent upstream. Default: Name.
 	ServedAs string `yaml:"served_as"`
@@ -30,25 +32,43 @@ type ModelOptions struct {
 	ContextWindow int `yaml:"context_window"`
 	// Price is what the model's tokens cost, for the cost metrics and for `by: cost`.
 	Price choose.Price `yaml:"price"`
-	// Skills says how well the model answers, for `by: quality` and `quality_margin`: a share of right answers in [0,1] for each domain, and under `default` for all others, such as {default: 0.5, math: 0.8}. Without a default, other domains get the mean of those given. Default: not known.
+	// Budget bounds what all requests to the model may cost by its price. Those that do not fit go
+	// to the next candidate of their route; a request without another one is answered with 429.
+	Budget budget.Options `yaml:"budget"`
+	// Skills says how well the model answers, for `by: quality` and `quality_margin`: a share of
+	// right answers in [0,1] for each domain, and under `default` for all others, such as {default:
+	// 0.5, math: 0.8}. Without a default, other domains get the mean of those given. Default: not
+	// known.
 	Skills map[string]float64 `yaml:"skills"`
-	// SkillsFrom takes the skills from the results of a public model on MMLU-Pro that are built in, such as Meta-Llama-3_1-8B-Instruct; entries of skills stand over them. Default: none.
+	// SkillsFrom takes the skills from the results of a public model on MMLU-Pro that are built in,
+	// such as Meta-Llama-3_1-8B-Instruct; entries of skills stand over them. Default: none.
 	SkillsFrom string `yaml:"skills_from"`
 	// Reasoning says how the model is told to think more or less.
 	Reasoning reasoning.Options `yaml:"reasoning"`
-	// MaxTokensField is the field in which a limit on the answer is sent, max_tokens or max_completion_tokens; a client's limit in the other one is moved there unless the client asked for this very model. OpenAI's o-series and gpt-5 take max_completion_tokens only. Default max_tokens; max_completion_tokens with reasoning dialect openai.
-	MaxTokensField string `yaml:"max_tokens_field"`
-	// StreamUsage says when the servers are asked how many tokens a stream took although its client did not ask, who does not see it then: auto, where a limit on tokens a minute is settled by it; always, also for metrics, costs and the lengths that automatic limits learn from; never, for servers that refuse stream_options. Default auto.
-	StreamUsage string `yaml:"stream_usage"`
-	// ContextRole is who says the stored contexts that a request names, at the start of the prompt: system, or user for models whose template takes no system message. Default system.
-	ContextRole string `yaml:"context_role"`
-	// Tags are words that routes may select models by.
-	Tags []string `yaml:"tags"`
+	// MaxTokensField is the field in which a limit on the answer is sent, max_tokens or
+	// max_completion_tokens; a client's limit in the other one is moved there unless the client
+	// asked for this very model. OpenAI's o-series and gpt-5 take max_completion_tokens only.
+	// Default max_tokens; max_completion_tokens with reasoning dialect openai.
+	MaxTokensField string `yaml:"max_tokens_field" words:"max_tokens max_completion_tokens"`
+	// StreamUsage says when the servers are asked how many tokens a stream took although its client
+	// did not ask, who does not see it then: auto, where a limit on tokens a minute is settled by
+	// it; always, also for metrics, costs and the lengths that automatic limits learn from; never,
+	// for servers that refuse stream_options. Default auto.
+	StreamUsage string `yaml:"stream_usage" words:"auto always never"`
+	// Messages says what becomes of requests to /v1/messages, Anthropic's API: translate makes chat
+	// completions of them, which every server takes; pass sends them on as they came, to servers
+	// with a /messages of their own, as vLLM has, wherever neither the request nor its answer has
+	// to be changed or looked at, and translates the rest. Default translate.
+	Messages string `yaml:"messages" words:"translate pass"`
+	// ContextRole is who says the stored contexts that a request names, at the start of the prompt:
+	// system, or user for models whose template takes no system message. Default system.
+	ContextRole string `yaml:"context_role" words:"system user"`
 	// Health configures the active checks of the endpoints.
 	Health pool.HealthOptions `yaml:"health"`
 	// Queue bounds the requests that wait while all endpoints have max_inflight requests.
 	Queue pool.QueueOptions `yaml:"queue"`
-	// KV says what is known of the key-value caches of the endpoints, which decide where a prompt is answered soonest.
+	// KV says what is known of the key-value caches of the endpoints, which decide where a prompt
+	// is answered soonest.
 	KV kv.ModelOptions `yaml:"kv"`
 	// FirstByteTimeout replaces server.first_byte_timeout for this model. Default 0: not replaced.
 	FirstByteTimeout option.Duration `yaml:"first_byte_timeout"`
@@ -85,6 +105,10 @@ func (o ModelOptions) Validate() error {
 		p.Addf("context_window", "%d is negative", o.ContextWindow)
 	}
 	o.Price.Check(&p, "price")
+	o.Budget.Check(&p, "budget")
+	if o.Budget.USD > 0 && !o.Price.Known() {
+		p.Addf("budget.usd", "a model without a price costs nothing: the budget needs one")
+	}
 	choose.CheckSkills(&p, o.Skills, o.SkillsFrom)
 	o.Reasoning.Check(&p, "reasoning")
 	o.validateTokenField(&p)
@@ -92,6 +116,11 @@ func (o ModelOptions) Validate() error {
 	case "", usageAuto, usageAlways, usageNever:
 	default:
 		p.Addf("stream_usage", "%q is none of %s, %s, %s", o.StreamUsage, usageAuto, usageAlways, usageNever)
+	}
+	switch o.Messages {
+	case "", messagesTranslate, messagesPass:
+	default:
+		p.Addf("messages", "%q is neither %s nor %s", o.Messages, messagesTranslate, messagesPass)
 	}
 	if _, ok := contextRole(o.ContextRole); !ok {
 		p.Addf("context_role", "%q is neither %s nor %s", o.ContextRole, prefix.System, prefix.User)
@@ -148,19 +177,21 @@ func (o ModelOptions) tokenField() string {
 	return fieldMaxTokens
 }
 
-// model is one configured model: what is chosen by, the endpoints that serve it, and how it is spoken to.
-// It is immutable but for what endpoints know of themselves.
+// model is one configured model: what is chosen by, the endpoints that serve it, and how it is
+// spoken to. It is immutable but for what endpoints know of themselves.
 type model struct {
 	*choose.Model
 	*pool.Group
 
-	where    *places
+	where    *serverCaches
 	servedAs string
+	budget   budget.Budget // of all callers together; 0 USD for none
 	dialect  *reasoning.Dialect
 	// tokenField is the field in which it takes a limit on the answer.
 	tokenField  string
 	contextRole prefix.Role // who says contexts
 	streamUsage string      // when servers are asked for the usage of streams
+	messages    bool        // its servers have the Messages API themselves
 	firstByte   time.Duration
 	answer      time.Duration
 	gap         time.Duration
@@ -184,7 +215,9 @@ func newModel(o ModelOptions, defaults Options, board affinity.Board) (*model, e
 		Model:    &choose.Model{Name: o.Name, Window: o.ContextWindow, Price: o.Price, Skills: choose.NewSkills(o.Skills, o.SkillsFrom)},
 		Group:    group,
 		where:    where,
-		servedAs: cmp.Or(o.ServedAs, o.Name), dialect: dialect, tokenField: o.tokenField(), contextRole: role, streamUsage: o.StreamUsage,
+		budget:   o.Budget.Of("model:" + o.Name),
+		servedAs: cmp.Or(o.ServedAs, o.Name), dialect: dialect, tokenField: o.tokenField(),
+		contextRole: role, streamUsage: o.StreamUsage, messages: o.Messages == messagesPass,
 		firstByte: override(o.FirstByteTimeout, defaults.FirstByteTimeout),
 		answer:    override(o.AnswerTimeout, defaults.AnswerTimeout),
 		gap:       override(o.GapTimeout, defaults.GapTimeout),
@@ -210,8 +243,8 @@ func (m *model) sleeps(now time.Time) bool {
 // as those of most servers do. A URL that cannot be read is not told of.
 func Versioned(s string) bool { return pool.Versioned(s) }
 
-// window is the context window in tokens that clients are told: the configured one, else the smallest
-// that a server has told; 0 when neither is known.
+// window is the context window in tokens that clients are told: the configured one, else the
+// smallest that a server has told; 0 when neither is known.
 func (m *model) window() int {
 	if m.Window > 0 {
 		return m.Window

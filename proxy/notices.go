@@ -8,12 +8,13 @@ import (
 	"signalbox/proxy/affinity"
 )
 
-// Board tells other replicas what endpoints hold; what they tell goes to Proxy.Learn. Implementations are safe for
-// concurrent use.
+// Board tells other replicas what endpoints hold; what they tell goes to Proxy.Learn.
+// Implementations are safe for concurrent use.
 type Board interface {
 	// Publish must not block. What is lost costs time only.
 	Publish(model string, r affinity.Residence)
-	// Claim takes a name for a while and reports whether no other replica has it. In doubt it is granted.
+	// Claim takes a name for a while and reports whether no other replica has it. In doubt it is
+	// granted.
 	Claim(ctx context.Context, name string, d time.Duration) bool
 }
 
@@ -29,18 +30,18 @@ func (p *Proxy) Learn(model string, r affinity.Residence) {
 	}
 }
 
-// notices are what goes to the board; until there is one, nowhere.
-type notices struct{ board atomic.Pointer[Board] }
+// boardLink are what goes to the board; until there is one, nowhere.
+type boardLink struct{ board atomic.Pointer[Board] }
 
 // claim takes a name among all replicas.
-func (n *notices) claim(ctx context.Context, name string, d time.Duration) bool {
+func (n *boardLink) claim(ctx context.Context, name string, d time.Duration) bool {
 	b := n.board.Load()
 	return b == nil || (*b).Claim(ctx, name, d)
 }
 
 // notice is the notices of one model.
 type notice struct {
-	to    *notices
+	to    *boardLink
 	model string
 }
 

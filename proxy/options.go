@@ -15,45 +15,68 @@ import (
 type Options struct {
 	// Listen is the address that clients call, HOST:PORT. Default 127.0.0.1:8080. Restart needed.
 	Listen string `yaml:"listen"`
-	// AdminListen is the address of metrics and reload, HOST:PORT. Default 127.0.0.1:9090. Restart needed.
+	// AdminListen is the address of metrics, console and reload, HOST:PORT. Default 127.0.0.1:9090.
+	// Restart needed.
 	AdminListen string `yaml:"admin_listen"`
-	// AdminToken is what requests to the admin listener show as a bearer token to reload or to profile. A reference, ${NAME} or file:PATH. Default: none, which is enough on loopback; on another address reload and profiles are refused without it. Restart needed.
+	// AdminToken is what requests to the admin listener show as a bearer token to reload, to
+	// profile or to read the console's data. A reference, ${NAME} or file:PATH. Default: none,
+	// which is enough on loopback; on another address these are refused without it. Restart needed.
 	AdminToken string `yaml:"admin_token" secret:"true"`
-	// Pprof serves profiles of the process at /debug/pprof of the admin listener. Default false. Restart needed.
+	// Pprof serves profiles of the process at /debug/pprof of the admin listener. Default false.
+	// Restart needed.
 	Pprof bool `yaml:"pprof"`
 	// TLS makes the main listener speak HTTPS. Default: it speaks HTTP.
 	TLS ServerTLS `yaml:"tls"`
-	// MaxBodyBytes is the largest request body, as a number or with a unit such as 64MiB; a larger one is answered with 413. At least 1KiB. Default 64MiB. Reloadable.
+	// MaxBodyBytes is the largest request body, as a number or with a unit such as 64MiB; a larger
+	// one is answered with 413. At least 1KiB. Default 64MiB. Reloadable.
 	MaxBodyBytes option.Bytes `yaml:"max_body_bytes"`
-	// DrainDelay is how long new requests are still served when the process stops and /readyz says 503, each with Connection: close, until load balancers have seen it. 1s to 5m. Default 1s. Restart needed.
+	// DrainDelay is how long new requests are still served when the process stops and /readyz says
+	// 503, each with Connection: close, until load balancers have seen it. 1s to 5m. Default 1s.
+	// Restart needed.
 	DrainDelay option.Duration `yaml:"drain_delay"`
-	// DrainTimeout is how long requests in flight may take to end when the process stops. Default 30s. Restart needed.
+	// DrainTimeout is how long requests in flight may take to end when the process stops. Default
+	// 30s. Restart needed.
 	DrainTimeout option.Duration `yaml:"drain_timeout"`
-	// ReadHeaderTimeout bounds the time in which a client sends the head of a request. At least 1s. Default 10s. Restart needed.
+	// ReadHeaderTimeout bounds the time in which a client sends the head of a request. At least 1s.
+	// Default 10s. Restart needed.
 	ReadHeaderTimeout option.Duration `yaml:"read_header_timeout"`
-	// IdleTimeout is how long a client's connection may stay open between requests. Default 120s. Restart needed.
+	// IdleTimeout is how long a client's connection may stay open between requests. Default 120s.
+	// Restart needed.
 	IdleTimeout option.Duration `yaml:"idle_timeout"`
-	// BodyTimeout is how long a client may pause while it sends a body. Default 30s; 0 never gives up. Reloadable.
+	// BodyTimeout is how long a client may pause while it sends a body. Default 30s; 0 never gives
+	// up. Reloadable.
 	BodyTimeout option.Duration `yaml:"body_timeout"`
-	// WriteTimeout is how long a client may leave an answer unread before its connection is closed. Default 30s; 0 never gives up. Reloadable.
+	// WriteTimeout is how long a client may leave an answer unread before its connection is closed.
+	// Default 30s; 0 never gives up. Reloadable.
 	WriteTimeout option.Duration `yaml:"write_timeout"`
 	// ConnectTimeout bounds the connection to an endpoint. Default 2s. Restart needed.
 	ConnectTimeout option.Duration `yaml:"connect_timeout"`
-	// FirstByteTimeout bounds the time to the first byte of a streamed answer. Default 60s; 0 is no bound. Reloadable.
+	// FirstByteTimeout bounds the time to the first byte of a streamed answer. Default 60s; 0 is no
+	// bound. Reloadable.
 	FirstByteTimeout option.Duration `yaml:"first_byte_timeout"`
-	// AnswerTimeout bounds the time to the head of an answer that is not streamed, which the upstream sends when the whole text is there. Default 10m; 0 is no bound. Reloadable.
+	// AnswerTimeout bounds the time to the head of an answer that is not streamed, which the
+	// upstream sends when the whole text is there. Default 10m; 0 is no bound. Reloadable.
 	AnswerTimeout option.Duration `yaml:"answer_timeout"`
-	// GapTimeout is how long an answer may pause: a stream between two events, another between two reads. Default 300s; 0 is no bound. Reloadable.
+	// GapTimeout is how long an answer may pause: a stream between two events, another between two
+	// reads. Default 300s; 0 is no bound. Reloadable.
 	GapTimeout option.Duration `yaml:"gap_timeout"`
-	// KeepaliveAfter is how long a stream is silent, from the request on, before a comment is sent to the client, and again after each: load balancers close connections that say nothing. The first one may go out before an answer begins, and then no other endpoint is tried. Default 0: none are sent. Reloadable.
+	// KeepaliveAfter is how long a stream is silent, from the request on, before a comment is sent
+	// to the client, and again after each: load balancers close connections that say nothing. The
+	// first one may go out before an answer begins, and then no other endpoint is tried. Default 0:
+	// none are sent. Reloadable.
 	KeepaliveAfter option.Duration `yaml:"keepalive_after"`
-	// CommentsAreProgress says whether comments that a model server sends in a stream, as some do to say that they still work, count for first_byte_timeout and gap_timeout as events do. Default true. Reloadable.
+	// CommentsAreProgress says whether comments that a model server sends in a stream, as some do
+	// to say that they still work, count for first_byte_timeout and gap_timeout as events do.
+	// Default true. Reloadable.
 	CommentsAreProgress bool `yaml:"comments_are_progress"`
-	// MaxRetryAfter is the longest Retry-After of a model server that is waited for and passed on; a longer one is cut to it. Default 60s. Reloadable.
+	// MaxRetryAfter is the longest Retry-After of a model server that is waited for and passed on;
+	// a longer one is cut to it. Default 60s. Reloadable.
 	MaxRetryAfter option.Duration `yaml:"max_retry_after"`
-	// MaxAttempts is how often a request is sent upstream before it fails, the first time included. 1 to 10. Default 3. Reloadable.
+	// MaxAttempts is how often a request is sent upstream before it fails, the first time included.
+	// 1 to 10. Default 3. Reloadable.
 	MaxAttempts int `yaml:"max_attempts"`
-	// RetryBudget is the share of recent requests that may be sent a second time, so that retries cannot multiply the load on a failing pool. 0 to 1. Default 0.2. Reloadable.
+	// RetryBudget is the share of recent requests that may be sent a second time, so that retries
+	// cannot multiply the load on a failing pool. 0 to 1. Default 0.2. Reloadable.
 	RetryBudget float64 `yaml:"retry_budget"`
 	// AutoModels are the model names that ask for routing. Default [auto]. Reloadable.
 	AutoModels []string `yaml:"auto_models"`
@@ -61,24 +84,31 @@ type Options struct {
 	// are otherwise kept from them: transfers of cached blocks, priority, ranks and the like.
 	// Default: none. Reloadable.
 	AllowEngineParams []EngineParam `yaml:"allow_engine_params"`
-	// RouteNamedModels evaluates every route also for requests that name a configured model. Default false: such requests only meet routes that block. Reloadable.
+	// RouteNamedModels evaluates every route also for requests that name a configured model.
+	// Default false: such requests only meet routes that block. Reloadable.
 	RouteNamedModels bool `yaml:"route_named_models"`
-	// Placement says how an endpoint is picked among those of a model: `auto` sends a prompt where most of it should be in the cache, weighed against the load there, and any other to the less loaded of two; `off` is the latter for all. Default auto. Reloadable.
-	Placement string `yaml:"placement"`
-	// VaguePrompts are the system prompts that say nothing, which a route's prompt may replace. Case, spacing and closing punctuation do not matter. The default is a list of common ones. Reloadable.
+	// Placement says how an endpoint is picked among those of a model: `auto` sends a prompt where
+	// most of it should be in the cache, weighed against the load there, and any other to the less
+	// loaded of two; `off` is the latter for all. Default auto. Reloadable.
+	Placement string `yaml:"placement" words:"auto off"`
+	// VaguePrompts are the system prompts that say nothing, which a route's prompt may replace.
+	// Case, spacing and closing punctuation do not matter. The default is a list of common ones.
+	// Reloadable.
 	VaguePrompts []string `yaml:"vague_prompts"`
 	// AutoMaxTokens says how `max_tokens: auto` finds its limit. Reloadable.
 	AutoMaxTokens lengths.Options `yaml:"auto_max_tokens"`
 }
 
-// ServerTLS is how the main listener is secured. Files are read again when one of them changes, without a restart; what was read
-// before stays when they cannot be. Whether there is TLS at all takes a restart to change.
+// ServerTLS is how the main listener is secured. Files are read again when one of them changes,
+// without a restart; what was read before stays when they cannot be. Whether there is TLS at all
+// takes a restart to change.
 type ServerTLS struct {
 	// CertFile holds the certificate of the server, in PEM, with its intermediates.
 	CertFile string `yaml:"cert_file" path:"true"`
 	// KeyFile holds the key of cert_file, in PEM.
 	KeyFile string `yaml:"key_file" path:"true"`
-	// ClientCAFile holds the certificates, in PEM, of the authorities that certificates of clients may come from. With it a client without a certificate gets no connection.
+	// ClientCAFile holds the certificates, in PEM, of the authorities that certificates of clients
+	// may come from. With it a client without a certificate gets no connection.
 	ClientCAFile string `yaml:"client_ca_file" path:"true"`
 }
 

@@ -16,7 +16,8 @@ import (
 	"signalbox/proxy/redact"
 )
 
-// payload is the body that a model receives, which every attempt reads anew. The zero value is empty.
+// payload is the body that a model receives, which every attempt reads anew. The zero value is
+// empty.
 type payload struct {
 	whole  []byte
 	pieces prefix.Body   // in place of whole, where stored contexts are part of it: their bytes are not copied
@@ -121,8 +122,9 @@ func (rw rewriter) beside() string {
 	return rw.st.prompts[rw.d.Action.Prompt.Name]
 }
 
-// clearPrompt takes the client's own prompt out, the messages from first to end, for one that stands beside contexts. A
-// message with media keeps them, and the last message of a request stays, without text.
+// clearPrompt takes the client's own prompt out, the messages from first to end, for one that
+// stands beside contexts. A message with media keeps them, and the last message of a request stays,
+// without text.
 func (rw rewriter) clearPrompt(p *openai.Patch, first, end int) {
 	if rw.req.Instructions != "" {
 		p.DeleteField("instructions")
@@ -146,8 +148,9 @@ func contextLimits() openai.Limits {
 	return l
 }
 
-// hidden is a body with its personal data replaced, that of contexts included. It is read for it here, all of it:
-// what is stored of a context is which types it holds, and not where. Without knowing, nothing is sent.
+// hidden is a body with its personal data replaced, that of contexts included. It is read for it
+// here, all of it: what is stored of a context is which types it holds, and not where. Without
+// knowing, nothing is sent.
 func (d *decision) hidden(ctx context.Context, api openai.API, body []byte) (payload, error) {
 	req, err := openai.Parse(api, body, contextLimits())
 	if err != nil {

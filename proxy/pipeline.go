@@ -3,15 +3,14 @@ package proxy
 import (
 	"net/http"
 
-	"signalbox/proxy/rate"
 	"signalbox/rules"
 )
 
-// answer is the life of a request, one stage after the other. Each takes what the one before it made;
-// the first error ends it, and the error table in errors.go says how.
+// answer is the life of a request, one stage after the other. Each takes what the one before it
+// made; the first error ends it, and the error table in wire.go says how.
 func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err error) {
 	ctx, end := p.trace(r, s.operation)
-	o := outcome{surface: s}
+	o := exchange{surface: s}
 	err = errPanicked // what record sees when a stage panics
 	defer func() { err = stopped(ctx, err); p.record(ctx, st, w, &o, err); end(&o, err) }()
 
@@ -19,7 +18,8 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	if err != nil {
 		return err
 	}
-	req, err := s.decode(r.Header, body, st.limits.parse())
+	o.who = who
+	req, err := st.decode(w, s, r.Header, body)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	if o.Action.Verb == rules.Answer {
 		return answerFixed(w, req, o.Action.Text)
 	}
-	if err = o.arm(w.Header()); err != nil {
+	if err = o.arm(ctx, w.Header()); err != nil {
 		return err
 	}
 	if done, err := p.recallAgain(ctx, w, &o); done || err != nil {
@@ -62,12 +62,13 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	if err != nil {
 		return err
 	}
-	change := st.rewrite(req, o.decision)
-	change.counted = w.lease.Bounds(rate.Tokens)
+	change := o.change(ctx, w, req)
 	where, err := st.place(&change, r.Header, p.measure(ctx, st, &change))
 	if err != nil {
 		return err
 	}
-	in := st.steering.without(r.Header, who.Role)
-	return p.forward(ctx, st, w, in, where, change, &o)
+	if err = p.reserve(ctx, w, &o, where); err != nil {
+		return err
+	}
+	return p.forward(ctx, st, w, st.steering.without(r.Header, who.Role), where, change, &o)
 }

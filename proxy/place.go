@@ -1,12 +1,16 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/budget"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/pool"
 )
@@ -18,7 +22,8 @@ type plan struct {
 	tried   []*pool.Endpoint
 	intn    func(n int) int
 	metrics *telemetry.Metrics
-	lease   *pool.Lease // of the last attempt; nil before the first
+	lease   *pool.Lease                               // of the last attempt; nil before the first
+	afford  func(ctx context.Context, m *model) error // nil where no model has a budget
 	placing
 }
 
@@ -30,6 +35,8 @@ func (st *State) place(change *rewriter, h http.Header, counted map[string]int) 
 	wants := d.wants()
 	wants.Prompt.Counted = counted
 	cs := st.chooser.Choose(wants)
+	st.draw(d, cs)
+	cs = st.arrange(d, cs)
 	p := &plan{models: make([]*model, 0, len(cs)), intn: st.chooser.Intn, metrics: st.watch.metrics}
 	denied := false
 	for i := range cs {
@@ -52,9 +59,44 @@ func (st *State) place(change *rewriter, h http.Header, counted map[string]int) 
 	return p, nil
 }
 
+// save notes what the request saves with. One that goes to the cheapest model tries none out.
+func (d *decision) save(how budget.Thrift) {
+	d.thrift = how
+	if how.Cheaper && d.inArm != "" && !d.callsOf(d.Action.Canary.Model) {
+		d.inArm = ""
+	}
+}
+
+// cheapen puts the cheapest candidates in front, by what the request may cost there, where a budget
+// of the caller is nearly used up; a model without a price costs nothing. What a conversation stays
+// for gives way, but a result of a tool goes to the model that asked for it. cs is changed in place.
+func (st *State) cheapen(d *decision, cs []choose.Candidate) {
+	t := d.talk
+	of := t != nil && t.before != nil
+	if !d.thrift.Cheaper || of && t.tool && t.why == whyTool {
+		return
+	}
+	answer := assumedReply
+	if d.request != nil {
+		answer = answerTokens(d.request)
+	}
+	price := func(c *choose.Candidate) float64 {
+		switch m := st.byName[c.Name]; {
+		case m == nil, c.Out:
+			return math.Inf(1)
+		default:
+			return m.Price.Of(float64(d.set.Facts.Tokens), float64(answer))
+		}
+	}
+	slices.SortStableFunc(cs, func(a, b choose.Candidate) int { return cmp.Compare(price(&a), price(&b)) })
+	if of && !t.told && len(cs) > 0 && cs[0].Name != t.before.Model {
+		t.result, t.why = talkMoved, whyBudget
+	}
+}
+
 // wants is what the choice among models looks at.
 func (d *decision) wants() choose.Request {
-	r := choose.Request{Action: d.Action, Set: d.set, Named: d.model}
+	r := choose.Request{Action: d.Action, Set: d.set, Named: d.model, Expected: d.expected}
 	if d.request == nil {
 		return r
 	}
@@ -69,8 +111,15 @@ func (d *decision) wants() choose.Request {
 func (p *plan) next(ctx context.Context) (*model, *pool.Lease, error) {
 	p.leave(time.Now())
 	crowded, asleep := false, false
+	var spent error // of the first model whose budget the request does not fit in
 	for len(p.models) > 0 {
 		m := p.models[0]
+		if p.afford != nil {
+			if err := p.afford(ctx, m); err != nil {
+				spent, p.models = cmp.Or(spent, err), p.models[1:]
+				continue
+			}
+		}
 		lease, err := p.enter(ctx, m)
 		switch {
 		case lease != nil:
@@ -90,6 +139,8 @@ func (p *plan) next(ctx context.Context) (*model, *pool.Lease, error) {
 		return nil, nil, errCrowded
 	case asleep && len(p.tried) == 0:
 		return nil, nil, errAsleep
+	case len(p.tried) == 0:
+		return nil, nil, spent
 	}
 	return nil, nil, nil
 }

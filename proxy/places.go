@@ -11,9 +11,9 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// places is the endpoints of one model as placement sees them, by their index in the group. It is immutable but for
-// what is learnt.
-type places struct {
+// serverCaches is the endpoints of one model as placement sees them, by their index in the group.
+// It is immutable but for what is learnt.
+type serverCaches struct {
 	*affinity.Placer // nil when there are more endpoints than it can tell apart
 
 	ends   []place
@@ -34,8 +34,8 @@ type place struct {
 }
 
 // newPlaces makes the places of a model from options that are valid.
-func newPlaces(o *ModelOptions, g *pool.Group, board affinity.Board) (*places, error) {
-	w := &places{kv: o.KV, splits: new(splits), length: new(atomic.Uint64)}
+func newPlaces(o *ModelOptions, g *pool.Group, board affinity.Board) (*serverCaches, error) {
+	w := &serverCaches{kv: o.KV, splits: new(splits), length: new(atomic.Uint64)}
 	w.length.Store(math.Float64bits(1))
 	ends := make([]affinity.Endpoint, len(g.Endpoints))
 	for i, e := range g.Endpoints {
@@ -61,7 +61,7 @@ func newPlaces(o *ModelOptions, g *pool.Group, board affinity.Board) (*places, e
 }
 
 // adopt takes over what older places of the model have learnt of endpoints that both have.
-func (w *places) adopt(old *places) {
+func (w *serverCaches) adopt(old *serverCaches) {
 	if w.Placer != nil && old.Placer != nil {
 		w.Adopt(old.Placer)
 	}
@@ -77,7 +77,7 @@ func (w *places) adopt(old *places) {
 }
 
 // tokens corrects an estimated length of a prompt by what answers told of others.
-func (w *places) tokens(estimate int) int {
+func (w *serverCaches) tokens(estimate int) int {
 	return int(float64(estimate) * math.Float64frombits(w.length.Load()))
 }
 
@@ -89,7 +89,7 @@ const (
 )
 
 // measured notes how long a prompt was that had been estimated.
-func (w *places) measured(estimate int, told int64) {
+func (w *serverCaches) measured(estimate int, told int64) {
 	if estimate < lengthFrom || told == 0 {
 		return
 	}
@@ -101,8 +101,8 @@ func (w *places) measured(estimate int, told int64) {
 // news is what a report of an endpoint tells that the one before did not.
 type news struct{ restarted, slept, woke bool }
 
-// told takes in what endpoint i says of itself, and returns what is new.
-func (w *places) told(now time.Time, i int, r kv.Report) (c news) {
+// observe takes in what endpoint i says of itself, and returns what is new.
+func (w *serverCaches) observe(now time.Time, i int, r kv.Report) (c news) {
 	x := &w.ends[i]
 	if x.Level == kv.LevelAuto {
 		x.apc.Store(r.VLLM && r.Caching)
@@ -112,7 +112,7 @@ func (w *places) told(now time.Time, i int, r kv.Report) (c news) {
 	} else {
 		c.woke = x.end.Wake(now)
 	}
-	if w.Placer == nil {
+	if w.Placer == nil || x.Level == kv.LevelOpenAI { // which goes by answers alone
 		return c
 	}
 	w.Resize(i, r.Tokens)
@@ -125,13 +125,13 @@ func (w *places) told(now time.Time, i int, r kv.Report) (c news) {
 
 // memory is for how long it is believed that an endpoint sleeps when it says nothing more: some
 // reports may be lost.
-func (w *places) memory() time.Duration {
+func (w *serverCaches) memory() time.Duration {
 	const reports, least = 3, 10 * time.Second
 	return max(reports*time.Duration(w.kv.Scrape.Interval), least)
 }
 
 // index is the place of an endpoint of the group.
-func (w *places) index(e *pool.Endpoint) int {
+func (w *serverCaches) index(e *pool.Endpoint) int {
 	for i := range w.ends {
 		if w.ends[i].end == e {
 			return i
@@ -143,7 +143,7 @@ func (w *places) index(e *pool.Endpoint) int {
 // penalties rules out, by +Inf, what the group would not pick: endpoints that are asleep, down,
 // full, or were tried, and those that something is known against as long as a better one is left.
 // It reports whether one is full that would do otherwise.
-func (w *places) penalties(out []float64, tried []*pool.Endpoint, now time.Time) (full bool) {
+func (w *serverCaches) penalties(out []float64, tried []*pool.Endpoint, now time.Time) (full bool) {
 	var fits [affinity.MaxEndpoints]pool.Fitness
 	best := pool.Down
 	for i := range w.ends {

@@ -9,9 +9,9 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/affinity"
-	"signalbox/proxy/answer"
 	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
+	"signalbox/stream/response"
 )
 
 // placing is the part of a plan that looks at where prompts are. The zero value looks at nothing.
@@ -122,16 +122,16 @@ func (x *placed) attrs() []slog.Attr {
 }
 
 // usageOf is what an answer told of its prompt, as placement takes it.
-func usageOf(told *answer.Usage) affinity.Usage {
-	u := affinity.Usage{Prompt: int(told.Prompt), Cached: int(told.Cached)}
+func usageOf(told *response.Usage) affinity.Usage {
+	u := affinity.Usage{Prompt: told.Input, Cached: told.Cached}
 	if u.Cached == 0 && !told.Uncached {
 		u.Cached = -1 // not told, or none
 	}
 	return u
 }
 
-// settle tells placement how a request ended, once.
-func (p *Proxy) settle(o *outcome, status int, err error) {
+// settlePlacement tells placement how a request ended, once.
+func (p *Proxy) settlePlacement(o *exchange, status int, err error) {
 	x := o.where
 	if x == nil || x.of == nil {
 		return
@@ -139,12 +139,12 @@ func (p *Proxy) settle(o *outcome, status int, err error) {
 	now, t, used := time.Now(), &x.ticket, o.told.Usage
 	u := usageOf(&used)
 	u.Failed = err != nil || status != http.StatusOK
-	u.Whole = !o.req.Stream && used.Completion != 1
+	u.Whole = !o.req.Stream && used.Output != 1
 	t.End(now, u)
 	if u.Failed {
 		return
 	}
-	x.of.where.measured(x.tokens, used.Prompt)
+	x.of.where.measured(x.tokens, int64(used.Input))
 	if x.by == affinity.NoSource {
 		return
 	}
@@ -159,16 +159,16 @@ func (p *Proxy) settle(o *outcome, status int, err error) {
 		m.Placement(model, "away")
 	}
 	if t.Cached >= 0 {
-		m.PrefixTokens(model, "predicted", int64(t.Predicted)*used.Prompt/int64(max(x.length, 1)))
+		m.PrefixTokens(model, "predicted", int64(t.Predicted)*int64(used.Input)/int64(max(x.length, 1)))
 		m.PrefixTokens(model, "confirmed", int64(t.Cached))
 	}
 }
 
-// KVManager tells an endpoint where to take cached blocks that it lacks. Implementations are safe for concurrent
-// use and do no I/O.
+// KVManager tells an endpoint where to take cached blocks that it lacks. Implementations are safe
+// for concurrent use and do no I/O.
 type KVManager interface {
-	// Hint returns a member of kv_transfer_params by which endpoint to takes the blocks of a prompt from endpoint
-	// from, and its value in JSON; an empty member when it cannot. id is unique.
+	// Hint returns a member of kv_transfer_params by which endpoint to takes the blocks of a prompt
+	// from endpoint from, and its value in JSON; an empty member when it cannot. id is unique.
 	Hint(from, to *kv.Options, id string) (member string, value []byte, err error)
 }
 
@@ -205,15 +205,18 @@ func (p *Proxy) scrape(ctx context.Context, st *State) {
 	for _, m := range st.models {
 		for i := range m.where.ends {
 			e := &m.where.ends[i]
-			if e.Level != kv.LevelAPC && e.Level != kv.LevelAuto {
+			plain := e.Level != kv.LevelAPC && e.Level != kv.LevelAuto
+			if plain && !e.end.Probed() { // who wants no health checks asks nothing
 				continue
 			}
 			targets = append(targets, kv.Target{
 				URL: kv.Metrics(e.end.Chat, m.where.kv.Scrape.Path), Bearer: e.end.Bearer, Options: m.where.kv.Scrape, Transport: e.end.Via(p.transport),
 				Models: e.end.URL("models"), Served: m.servedAs,
+				Paused: kv.Metrics(e.end.Chat, "/is_paused"),
+				Rarely: plain,
 				Window: func(tokens int) { e.window.Store(int64(tokens)) },
 				Told: func(now time.Time, r kv.Report) {
-					p.heard(ctx, m, e.end, m.where.told(now, i, r))
+					p.heard(ctx, m, e.end, m.where.observe(now, i, r))
 				},
 			})
 		}

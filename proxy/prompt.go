@@ -7,8 +7,8 @@ import (
 	"signalbox/proxy/affinity"
 )
 
-// prompt is what placement knows of a request: what it belongs to and, if it is long, its text in blocks. It
-// belongs to one request.
+// prompt is what placement knows of a request: what it belongs to and, if it is long, its text in
+// blocks. It belongs to one request.
 type prompt struct {
 	hints   affinity.Hints
 	chain   affinity.Chain
@@ -19,11 +19,12 @@ type prompt struct {
 	penalty [affinity.MaxEndpoints]float64
 }
 
-// chainFrom is from how many tokens on a prompt is looked at block by block. Computing a shorter one again costs
-// less than finding it.
+// chainFrom is from how many tokens on a prompt is looked at block by block. Computing a shorter
+// one again costs less than finding it.
 const chainFrom = 1024
 
-// promptOf is what placement looks at of a request; nil for one that belongs to nothing and is short.
+// promptOf is what placement looks at of a request; nil for one that belongs to nothing and is
+// short.
 func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 	f, req := &rw.d.set.Facts, rw.req
 	hints := affinity.Hints{
@@ -51,8 +52,8 @@ func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 	return p
 }
 
-// chainOf writes the text of a request in the order in which its model will read it: contexts, the route's prompt, then
-// what the client sent.
+// chainOf writes the text of a request in the order in which its model will read it: contexts, the
+// route's prompt, then what the client sent.
 func (st *State) chainOf(c *affinity.Chain, rw *rewriter) {
 	if rw.d.contexts.named() {
 		c.Resume(st.chains.of(rw.d.contexts.snaps))
@@ -76,7 +77,8 @@ func (p *prompt) class(m *model) affinity.Class {
 	return t.Class()
 }
 
-// textField is a field of the body whose value is a string, in the client's spelling; empty when it is none.
+// textField is a field of the body whose value is a string, in the client's spelling; empty when it
+// is none.
 func textField(req *openai.Request, name string) string {
 	if v := req.Field(name); len(v) > 2 && v[0] == '"' {
 		return string(v)

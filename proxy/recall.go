@@ -13,6 +13,7 @@ import (
 	"signalbox/memory/cache"
 	"signalbox/rules"
 	"signalbox/stream/guard"
+	"signalbox/stream/response"
 )
 
 // What became of a request in the cache, as header, metric and log call it.
@@ -26,8 +27,8 @@ const (
 	recallError      = "error"      // a miss, since the store could not be asked
 )
 
-// memo is what the cache knows of one request. It belongs to the request's goroutine. nil stands for a cache that is off
-// everywhere.
+// memo is what the cache knows of one request. It belongs to the request's goroutine. nil stands
+// for a cache that is off everywhere.
 type memo struct {
 	id        cache.Identity
 	taught    uint64        // at the time of id
@@ -39,10 +40,11 @@ type memo struct {
 
 	answer     *cache.Answer // that was given; nil for none
 	similarity float64       // of its question, with semantic
-	tape       *cache.Recorder
+	tape       *tape
 }
 
-// remember derives what a request is known by. It costs a pass over the body, so it is not done where nothing is kept.
+// remember derives what a request is known by. It costs a pass over the body, so it is not done
+// where nothing is kept.
 func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *resolved) *memo {
 	c := st.caching
 	if c == nil {
@@ -91,8 +93,9 @@ func cacheControl(h http.Header) (fresh, forgetful bool) {
 	return fresh, forgetful
 }
 
-// sources is what a classifier extracts where rules need m: the embedding for what the cache tells, and beside neural signals
-// where a question may be looked up after the decision, so that it costs no run of its own.
+// sources is what a classifier extracts where rules need m: the embedding for what the cache tells,
+// and beside neural signals where a question may be looked up after the decision, so that it costs
+// no run of its own.
 func (m *memo) sources(need signal.Mask, set *signal.Set) signal.Mask {
 	looks := m != nil && m.id.Similar == cache.Eligible && !m.forgetful
 	if looks && need.Tier(signal.TierNeural) != 0 {
@@ -120,8 +123,9 @@ func (m *memo) found() string {
 	return m.result
 }
 
-// caches is the mode of the cache for a decided request: as its route says, or the section where it says nothing. What was
-// hidden from the model differs from request to request, so an answer to that is never kept.
+// caches is the mode of the cache for a decided request: as its route says, or the section where it
+// says nothing. What was hidden from the model differs from request to request, so an answer to
+// that is never kept.
 func (d *decision) caches() string {
 	c := d.state.caching
 	if c == nil || d.Action == nil || d.Action.Verb != rules.Use || d.Action.Redact {
@@ -133,9 +137,10 @@ func (d *decision) caches() string {
 	return c.opts.Mode
 }
 
-// recall answers a request that was answered before. That there is an answer means that the same rules decided the same
-// request, and let its answer be kept; so nothing is decided again. done is false when the request goes on.
-func (p *Proxy) recall(ctx context.Context, st *State, w *reply, who Principal, h http.Header, o *outcome) (done bool, err error) {
+// recall answers a request that was answered before. That there is an answer means that the same
+// rules decided the same request, and let its answer be kept; so nothing is decided again. done is
+// false when the request goes on.
+func (p *Proxy) recall(ctx context.Context, st *State, w *reply, who Principal, h http.Header, o *exchange) (done bool, err error) {
 	m := st.remember(who, o.req, h, o.held)
 	if o.memo = m; m == nil || m.id.Exact != cache.Eligible || m.fresh {
 		return false, nil
@@ -157,7 +162,8 @@ func (p *Proxy) recall(ctx context.Context, st *State, w *reply, who Principal, 
 	return p.give(ctx, w, o, d, a, recallExact)
 }
 
-// retake takes the decision that led to an answer. It reports false when there is no such decision any more.
+// retake takes the decision that led to an answer. It reports false when there is no such decision
+// any more.
 func (d *decision) retake(a *cache.Answer) bool {
 	taken, ok := d.program.Taken(a.Route)
 	if d.model != "" && a.Route == rules.RouteNamed { // as settle has it
@@ -167,9 +173,9 @@ func (d *decision) retake(a *cache.Answer) bool {
 	return ok && d.caches() != cacheOff && d.state.byName[a.Model] != nil
 }
 
-// recallAgain answers a request whose last question asks what another one asked, or prepares that its own answer is kept.
-// done is false when the request goes on.
-func (p *Proxy) recallAgain(ctx context.Context, w *reply, o *outcome) (done bool, err error) {
+// recallAgain answers a request whose last question asks what another one asked, or prepares that
+// its own answer is kept. done is false when the request goes on.
+func (p *Proxy) recallAgain(ctx context.Context, w *reply, o *exchange) (done bool, err error) {
 	m := o.memo
 	if m == nil {
 		return false, nil
@@ -209,12 +215,13 @@ func (p *Proxy) recallAgain(ctx context.Context, w *reply, o *outcome) (done boo
 	}
 	w.Header()["X-Signalbox-Cache"] = []string{recallMiss}
 	if len(o.Failed.Kinds()) == 0 {
-		m.tape = cache.NewRecorder(longestKept, time.Now, streams(o.req))
+		m.tape = &tape{Recorder: cache.NewRecorder(longestKept, time.Now, streams(o.req))}
 	}
 	return false, nil
 }
 
-// embed extracts the embedding of the last question, unless it came with the signals of the decision.
+// embed extracts the embedding of the last question, unless it came with the signals of the
+// decision.
 func (d *decision) embed(ctx context.Context) {
 	need := signal.MaskOf(signal.Embedding)
 	if d.set.Have()&need != 0 || d.state.classifier.Signals()&need == 0 {
@@ -233,8 +240,8 @@ func (d *decision) embed(ctx context.Context) {
 // vector is the embedding of the last question, nil without one.
 func (d *decision) vector() []float32 { return d.set.Values[signal.Embedding].Vector }
 
-// similar finds the answer to a question that asks the same, of the models that the request may go to now. Without one err
-// is that of the last look-up.
+// similar finds the answer to a question that asks the same, of the models that the request may go
+// to now. Without one err is that of the last look-up.
 func (d *decision) similar(ctx context.Context) (hit cache.Hit, ok bool, err error) {
 	v, c := d.vector(), d.state.caching
 	if v == nil {
@@ -251,8 +258,9 @@ func (d *decision) similar(ctx context.Context) (hit cache.Hit, ok bool, err err
 	return hit, false, err
 }
 
-// within bounds further looks for answers of one request. Those that only other processes have may take what the first look left of
-// the time that one may take: an outage costs a request that much and not a multiple.
+// within bounds further looks for answers of one request. Those that only other processes have may
+// take what the first look left of the time that one may take: an outage costs a request that much
+// and not a multiple.
 func (m *memo) within(ctx context.Context, c *caching) (_ context.Context, done func()) {
 	shared := c.answers.shared
 	if shared == nil {
@@ -269,38 +277,45 @@ func (m *memo) within(ctx context.Context, c *caching) (_ context.Context, done 
 // errNoVector: the last question has no embedding to be compared by.
 var errNoVector = errors.New("no embedding of the question")
 
-// eligible lists the models whose answers a request may get: the one that it would go to, or, where weights draw one, all of
-// them.
+// eligible lists the models whose answers a request may get: the one that it would go to, or, where
+// weights draw one, all of them.
 func (d *decision) eligible() []string {
+	if d.inArm == armCanary {
+		return nil // its answers are not kept, and others are not its
+	}
 	ranked := d.state.chooser.Rank(d.wants())
+	d.state.prefer(d, ranked)
 	out := make([]string, 0, len(ranked))
 	for i := range ranked {
 		if ranked[i].Out {
 			continue
 		}
-		if out = append(out, ranked[i].Name); d.Action.By != "weight" {
+		if out = append(out, ranked[i].Name); d.Action.By != "weight" && d.Action.Escalate == nil {
 			break
 		}
 	}
 	return out
 }
 
-// give answers with what is kept. done is false, and nothing was written, when it has not the shape that the client wants.
-func (*Proxy) give(ctx context.Context, w *reply, o *outcome, d *decision, a *cache.Answer, result string) (done bool, err error) {
-	shaped, err := a.As(streams(o.req), o.req.IncludeUsage)
+// give answers with what is kept. done is false, and nothing was written, when it has not the shape
+// that the client wants.
+func (*Proxy) give(ctx context.Context, w *reply, o *exchange, d *decision, a *cache.Answer, result string) (done bool, err error) {
+	data, gone, err := response.As(a.Data, a.Streamed(), streams(o.req), o.req.IncludeUsage)
 	if err != nil {
 		return false, nil //nolint:nilerr // another shape is a miss
 	}
+	shaped := a.As(data, streams(o.req), gone)
 	h := w.Header()
 	if o.decision != d {
 		o.decision = d
 		d.describe(h)
-		if err := o.arm(h); err != nil {
+		if err := o.arm(ctx, h); err != nil {
 			return true, err
 		}
 	}
 	o.memo.result, o.memo.answer = result, a
 	h["X-Signalbox-Cache"] = []string{result}
+	delete(h, "X-Signalbox-Arm") // no model was asked
 	h["X-Signalbox-Model"] = []string{a.Model}
 	for i := range a.Headers {
 		if name := a.Headers[i].Name; h[name] == nil {
@@ -316,13 +331,16 @@ func (*Proxy) give(ctx context.Context, w *reply, o *outcome, d *decision, a *ca
 	return true, o.replay(ctx, w, shaped)
 }
 
-// replay writes a kept answer, through the guard where the request has one: what it would cut of an upstream's answer it
-// cuts of this one.
-func (o *outcome) replay(ctx context.Context, w *reply, a *cache.Answer) error {
+// replay writes a kept answer, through the guard where the request has one: what it would cut of an
+// upstream's answer it cuts of this one.
+func (o *exchange) replay(ctx context.Context, w *reply, a *cache.Answer) error {
 	h := w.Header()
 	if !a.Streamed() {
 		body, err := o.check(ctx, a.Data, h)
 		if err != nil {
+			return err
+		}
+		if body, err = w.spell(body); err != nil {
 			return err
 		}
 		h["Content-Length"] = []string{strconv.Itoa(len(body))}
@@ -333,8 +351,11 @@ func (o *outcome) replay(ctx context.Context, w *reply, a *cache.Answer) error {
 	h["X-Accel-Buffering"] = []string{"no"}
 	w.WriteHeader(http.StatusOK)
 	player := a.Player(o.state.caching.opts.Pace.pace())
-	if o.guarding != nil {
+	switch {
+	case o.guarding != nil:
 		return o.replayChecked(ctx, w, player)
+	case w.translates():
+		return o.replayTranslated(ctx, w, player)
 	}
 	for {
 		b, err := player.Next(ctx.Done())
@@ -351,12 +372,15 @@ func (o *outcome) replay(ctx context.Context, w *reply, a *cache.Answer) error {
 }
 
 // replayChecked writes a kept stream through the guard.
-func (o *outcome) replayChecked(ctx context.Context, w *reply, player *cache.Player) error {
+func (o *exchange) replayChecked(ctx context.Context, w *reply, player *cache.Player) error {
 	if err := w.rc.Flush(); err != nil { // the first text may have to wait for its verdict
 		return clientError(err)
 	}
+	src := &replayed{player: player, stop: make(chan struct{}), flow: takeFlow(response.StreamOptions{API: o.req.API})}
+	defer src.flow.release()
+	src.flow.client.w = w
 	var err error
-	o.guarded, err = o.guarding.engine.Copy(ctx, &replayed{player: player, stop: make(chan struct{})}, checkedSink{w}, o.guarding.job)
+	o.guarded, err = o.guarding.engine.Copy(ctx, src, &src.flow.client, o.guarding.job)
 	if err != nil && ctx.Err() != nil {
 		return errClientGone
 	}
@@ -367,18 +391,36 @@ func (o *outcome) replayChecked(ctx context.Context, w *reply, player *cache.Pla
 type replayed struct {
 	player *cache.Player
 	stop   chan struct{}
+	flow   *flow
+	piece  []byte
+	err    error
 }
 
 var _ guard.Source = (*replayed)(nil)
 
 // Read implements guard.Source.
-func (r *replayed) Read() ([]byte, error) { return r.player.Next(r.stop) }
+func (r *replayed) Read() { r.piece, r.err = r.player.Next(r.stop) }
+
+// Deliver implements guard.Source.
+func (r *replayed) Deliver(to response.Sink) error {
+	r.flow.Feed(r.piece)
+	if r.err != nil {
+		r.flow.End(r.err)
+	}
+	for c := r.flow.Next(); c != nil; c = r.flow.Next() {
+		to.Put(c)
+	}
+	if _, err := r.flow.Ended(); err != nil {
+		return err
+	}
+	return r.err
+}
 
 // Cancel implements guard.Source.
 func (r *replayed) Cancel() { close(r.stop) }
 
-// lookUp computes the signal cache: the similarity of the nearest question that asks the same and has an answer, of any model
-// that answers under one of the rules, and 0 without one.
+// lookUp computes the signal cache: the similarity of the nearest question that asks the same and
+// has an answer, of any model that answers under one of the rules, and 0 without one.
 func (d *decision) lookUp(ctx context.Context) {
 	v := &d.set.Values[signal.Cache]
 	*v = signal.Value{State: signal.Known, Source: recallSemantic}

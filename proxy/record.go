@@ -8,50 +8,24 @@ import (
 	"net/http"
 	"time"
 
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
-
-	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/affinity"
-	"signalbox/proxy/answer"
-	"signalbox/proxy/pool"
-	"signalbox/proxy/redact"
 	"signalbox/stream/guard"
+	"signalbox/stream/response"
 )
 
-// outcome is what the stages of one request made, for its record.
-type outcome struct {
-	*decision // nil until the request was decided
-
-	surface  *surface
-	req      *openai.Request // nil until it was decoded
-	memo     *memo           // of the cache; nil where it is off everywhere
-	held     *resolved       // what its pointers lead to; nil without any
-	vault    *redact.Vault   // nil when nothing was hidden from the model
-	model    *model          // of the last attempt; nil when there was none
-	endpoint *pool.Endpoint
-	wanted   *model        // that the attempts began with
-	asked                  // of the last attempt
-	told     answer.Tally  // by its answer
-	guarding *guarding     // nil when the answer is not checked
-	guarded  guard.Outcome // what the check found; Mode is off when there was none
-	sent     time.Time     // when the last attempt was
-	first    time.Time     // when its answer began
-	queue    time.Duration
-	where    *plan  // nil until the request was sent
-	placed   placed // how its endpoint was picked
-	unsaved  error  // why the answer was not stored as a context; nil when it was, or was not to be
-}
-
 // record counts the request, once, and writes its log line. It holds no text of the request.
-func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err error) {
+func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *exchange, err error) {
 	took := time.Since(w.start)
 	status := w.status
 	if err != nil {
-		status = wire(err, w.id).Status
+		fault := wire(err, w.id)
+		status, o.failure = fault.Status, cmp.Or(fault.Code, fault.Type)
+	}
+	o.took = took
+	if o.told.Began() && o.first.After(w.start) && streams(o.req) {
+		o.ttft = o.first.Sub(w.start)
 	}
 	route, model, endpoint := "none", "none", ""
 	if o.decision != nil {
@@ -67,53 +41,98 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *outcome, err
 	if found := o.memo.found(); found != "" {
 		m.Cache(found)
 	}
-	p.keep(ctx, w, o, err)
-	w.settle(ctx, o, status)
+	p.cacheResponse(ctx, w, o, err)
+	w.settleLimits(ctx, o, status)
+	w.pay(ctx, o, status)
 	m.Request(route, model, status, took)
+	tenant := st.tenantLabel(&o.who)
+	m.TenantRequest(tenant)
+	if isSpent(err) {
+		m.TenantRefused(tenant)
+	}
 	st.ended(o, w.status, err)
-	p.settle(o, status, err)
+	st.measured(o, w.id)
+	p.settlePlacement(o, status, err)
 	if st.learn(o) {
 		m.LimitWidened(o.model.Name)
 	}
-	st.logDecision(p.tel.Decisions, w.id, o, status)
-	if used := o.told.Usage; used != (answer.Usage{}) {
-		m.Tokens("prompt", used.Prompt)
-		m.Tokens("cached", used.Cached)
-		m.Tokens("completion", used.Completion)
-		prompt, completion := float64(used.Prompt), float64(used.Completion)
-		m.Cost(model, o.model.Price.Of(prompt, completion), st.priciest.Of(prompt, completion))
+	p.finish(st, w, o, status, err) //nolint:contextcheck // a copy outlives its request
+	p.recent.note(ctx, st, w, o, status, took)
+	p.countArm(o, status)
+	p.countThrown(o, tenant)
+	if used := o.told.Usage; used != (response.Usage{}) {
+		m.Tokens("prompt", int64(used.Input))
+		m.Tokens("cached", int64(used.Cached))
+		m.Tokens("completion", int64(used.Output))
+		prompt, completion := float64(used.Input), float64(used.Output)
+		usd := o.model.Price.Of(prompt, completion)
+		m.Cost(model, usd, st.priciest.Of(prompt, completion))
+		m.TenantUsage(tenant, int64(used.Input), int64(used.Cached), int64(used.Output), usd)
 	}
+	p.logRequest(ctx, w, o, requestLine{route, model, endpoint, status, took, err})
+}
+
+// requestLine is what the log line of a request says beside its outcome.
+type requestLine struct {
+	route, model, endpoint string
+	status                 int
+	took                   time.Duration
+	err                    error
+}
+
+// logRequest writes the log line of a request: as a warning where the proxy or a server failed.
+func (p *Proxy) logRequest(ctx context.Context, w *reply, o *exchange, l requestLine) {
 	level := slog.LevelInfo
-	if status >= http.StatusInternalServerError {
+	if l.status >= http.StatusInternalServerError {
 		level = slog.LevelWarn
 	}
 	if !p.tel.Log.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 16)
-	attrs = append(attrs, slog.String("id", w.id), slog.String("route", route), slog.String("model", model),
-		slog.String("endpoint", endpoint), slog.Int("status", status), slog.Duration("took", took))
+	attrs := make([]slog.Attr, 0, 20)
+	attrs = append(attrs, slog.String("route", l.route), slog.String("model", l.model),
+		slog.String("endpoint", l.endpoint), slog.Int("status", l.status))
+	if o.told.Usage != (response.Usage{}) {
+		attrs = append(attrs, slog.Int("prompt_tokens", o.told.Usage.Input), slog.Int("completion_tokens", o.told.Usage.Output))
+	}
+	if o.ttft > 0 {
+		attrs = append(attrs, brief("ttft", o.ttft))
+	}
+	attrs = append(attrs, brief("took", l.took))
 	if o.decision != nil {
-		attrs = append(attrs, slog.Duration("decide", o.elapsed), slog.Duration("classify", o.classified))
+		attrs = append(attrs, brief("decide", o.elapsed), brief("classify", o.classified))
 	}
-	if o.told.Usage != (answer.Usage{}) {
-		attrs = append(attrs, slog.Int64("prompt_tokens", o.told.Usage.Prompt), slog.Int64("completion_tokens", o.told.Usage.Completion))
+	if o.who.Tenant != "" {
+		attrs = append(attrs, slog.String("tenant", o.who.Tenant))
 	}
+	if o.who.Name != "" {
+		attrs = append(attrs, slog.String("key", o.who.Name))
+	}
+	attrs = append(attrs, slog.String("id", w.id))
 	attrs = append(append(attrs, o.placed.attrs()...), o.guardAttrs()...)
 	if found := o.memo.found(); found != "" {
 		attrs = append(attrs, slog.String("cache", found))
 	}
+	attrs = append(attrs, o.escalation.attrs()...)
+	if o.decision != nil && o.inArm != "" {
+		attrs = append(attrs, slog.String("arm", o.inArm))
+	}
 	if o.unsaved != nil {
 		attrs = append(attrs, slog.String("unsaved", o.unsaved.Error()))
 	}
-	if err != nil {
-		attrs = append(attrs, slog.String("cause", err.Error()))
+	if l.err != nil {
+		attrs = append(attrs, slog.String("cause", l.err.Error()))
 	}
 	p.tel.Log.LogAttrs(ctx, level, "request", attrs...)
 }
 
+// brief is a time as a person reads it: to a hundredth of a millisecond.
+func brief(key string, d time.Duration) slog.Attr {
+	return slog.Duration(key, d.Round(10*time.Microsecond))
+}
+
 // guardAttrs tells what the check of the answer found; nothing when there was none.
-func (o *outcome) guardAttrs() []slog.Attr {
+func (o *exchange) guardAttrs() []slog.Attr {
 	g := &o.guarded
 	if g.Mode == guard.Off {
 		return nil
@@ -133,44 +152,16 @@ func (o *outcome) guardAttrs() []slog.Attr {
 	return attrs
 }
 
-// trace opens the span of a request and returns what ends it.
-func (p *Proxy) trace(r *http.Request, name string) (ctx context.Context, end func(o *outcome, err error)) {
-	ctx = r.Context()
-	if len(r.Header["Traceparent"]) > 0 {
-		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
-	}
-	ctx, span := p.tel.Tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
-	return ctx, func(o *outcome, err error) {
-		defer span.End()
-		if !span.IsRecording() {
-			return
-		}
-		span.SetAttributes(telemetry.AttrOperation.String(name))
-		if o.decision != nil {
-			span.SetAttributes(telemetry.AttrRoute.String(o.Route))
-		}
-		if o.model != nil {
-			span.SetAttributes(telemetry.AttrRequestModel.String(o.model.Name), telemetry.AttrEndpoint.String(o.endpoint.Name))
-		}
-		if o.told.Usage != (answer.Usage{}) {
-			span.SetAttributes(telemetry.AttrInputTokens.Int64(o.told.Usage.Prompt), telemetry.AttrOutputTokens.Int64(o.told.Usage.Completion))
-		}
-		if err != nil {
-			e := wire(err, "")
-			span.SetAttributes(telemetry.AttrErrorType.String(cmp.Or(e.Code, e.Type)))
-			span.SetStatus(codes.Error, "")
-		}
-	}
-}
-
 // decide wraps the stage in its span and counts what it computed and what it did not have to.
-func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Header, o *outcome) (*decision, error) {
+func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Header, o *exchange) (*decision, error) {
 	ctx, span := p.tel.Tracer.Start(ctx, "decide")
 	defer span.End()
 	d, err := st.decide(ctx, who, o.req, h, o.held, o.memo)
 	if d == nil || errors.Is(err, errClientGone) {
 		return d, err
 	}
+	d.save(p.spending.Thrift(who.Tenant, who.Budgets))
+	tellDecision(span, d)
 	m := p.tel.Metrics
 	m.Decide(d.elapsed)
 	mentioned := d.program.Kinds()
@@ -178,9 +169,9 @@ func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Hea
 		v := &d.set.Values[k]
 		switch {
 		case v.State == signal.Unknown:
-			m.SignalUnknown(k.String(), string(v.Reason))
+			m.SignalUnknown(st.identity.Names.Of(k), string(v.Reason))
 		case v.State == signal.NotExtracted && mentioned.Has(k):
-			m.SignalSkipped(k.String())
+			m.SignalSkipped(st.identity.Names.Of(k))
 		}
 	}
 	return d, err
@@ -188,7 +179,7 @@ func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Hea
 
 // meter is a tally that measures the pace of a stream as well. It belongs to one answer.
 type meter struct {
-	answer.Tally
+	response.Tally
 
 	metrics *telemetry.Metrics
 	model   string
@@ -203,7 +194,7 @@ type meter struct {
 // usage, else an estimate from its text: an event may carry several. A stream that came at once has
 // none.
 func (t *meter) pace() {
-	tokens := t.Usage.Completion
+	tokens := int64(t.Usage.Output)
 	if tokens == 0 {
 		tokens = t.Length()
 	}
@@ -212,21 +203,26 @@ func (t *meter) pace() {
 	}
 }
 
-// chunk notes one piece of the stream f.
-func (t *meter) chunk(f *flow, b []byte, now time.Time) {
-	t.last = now
-	t.Counts(b)
-	if f.finished() {
-		t.Ends(b)
+// chunk notes a unit of a stream.
+func (t *meter) chunk(c *response.Chunk) {
+	if !c.IsMessage() {
+		return
 	}
+	e := c.Content()
+	t.Note(e)
+	if t.usage && e.HasUsage {
+		t.Usage = e.Usage
+	}
+}
+
+// came notes that units have come.
+func (t *meter) came(now time.Time) {
+	t.last = now
 	if t.first.IsZero() && t.Began() {
 		t.first = now
 		t.ticket.First(now)
 		if !t.asked.IsZero() {
 			t.metrics.TTFT(t.model, now.Sub(t.asked))
 		}
-	}
-	if t.usage {
-		t.FindUsage(b)
 	}
 }

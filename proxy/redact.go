@@ -13,9 +13,9 @@ import (
 	"signalbox/proxy/redact"
 )
 
-// hide returns the request as it may be sent: with personal data replaced, when the route asks for it.
-// Without knowing what personal data there is, nothing is sent.
-func (o *outcome) hide() (*openai.Request, error) {
+// hide returns the request as it may be sent: with personal data replaced, when the route asks for
+// it. Without knowing what personal data there is, nothing is sent.
+func (o *exchange) hide() (*openai.Request, error) {
 	if !o.Action.Redact || len(o.req.Text().Segments) == 0 && !o.req.OpaquePrompt {
 		return o.req, nil
 	}
@@ -25,7 +25,7 @@ func (o *outcome) hide() (*openai.Request, error) {
 		return o.req, nil
 	}
 	switch {
-	case v.State == signal.Known:
+	case v.State == signal.Known && !v.Partial:
 	case v.Reason == signal.ReasonTimeout, v.Reason == signal.ReasonOverload:
 		return nil, errOverloaded
 	default:
@@ -36,9 +36,9 @@ func (o *outcome) hide() (*openai.Request, error) {
 	return req, err
 }
 
-// headersFor returns the client's headers without those that mention a value that was hidden. A vault of the body
-// becomes that of the request.
-func (o *outcome) headersFor(in http.Header, body *redact.Vault) http.Header {
+// headersFor returns the client's headers without those that mention a value that was hidden. A
+// vault of the body becomes that of the request.
+func (o *exchange) headersFor(in http.Header, body *redact.Vault) http.Header {
 	if o.hideAll {
 		o.vault = body
 	}
@@ -58,14 +58,14 @@ func (o *outcome) headersFor(in http.Header, body *redact.Vault) http.Header {
 	return out
 }
 
-// copyRestored passes on a JSON body with the hidden values put back. A body that was read whole keeps a
-// length, its new one; a longer one is sent as it comes.
-func (u *upstream) copyRestored(w *reply, o *outcome, t *meter) error {
+// copyRestored passes on a JSON body with the hidden values put back. A body that was read whole
+// keeps a length, its new one; a longer one is sent as it comes.
+func (u *upstream) copyRestored(w *reply, o *exchange, t *meter) error {
 	b := o.vault.Body()
 	h := w.Header()
 	headers.DropStale(h)
 	if errors.Is(u.err, io.EOF) {
-		all := u.buf.Bytes()
+		all := u.buf.bytes()
 		t.Body(nil, all)
 		all = append(bytes.Clone(b.Feed(all)), b.Rest()...)
 		h["Content-Length"] = []string{strconv.Itoa(len(all))}

@@ -32,7 +32,7 @@ func replicas(t *testing.T, n int, url string, prefill float64, servers ...*kvSe
 		if url == "" {
 			continue
 		}
-		redis, err := board.New(board.Options{URL: url, Rest: 20 * time.Millisecond})
+		redis, err := board.New(board.Options{URL: url, Rest: 20 * time.Millisecond, Budget: 10 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,9 +50,9 @@ func replicas(t *testing.T, n int, url string, prefill float64, servers ...*kvSe
 	return out
 }
 
-// agents is the workload of the figures: contexts of some 4,000 tokens, three agents each, of so many turns, 12
-// requests at once, sent to the replicas by turns. It returns the share of prompt tokens that were cached, and the
-// best share that there could be.
+// agents is the workload of the figures: contexts of some 4,000 tokens, three agents each, of so
+// many turns, 12 requests at once, sent to the replicas by turns. It returns the share of prompt
+// tokens that were cached, and the best share that there could be.
 func agents(t *testing.T, via []*bench, contexts, turns int) (share, ideal float64) {
 	t.Helper()
 	type agent struct{ context, id int }
@@ -102,7 +102,8 @@ func agents(t *testing.T, via []*bench, contexts, turns int) (share, ideal float
 	return 100 * float64(cached) / float64(prompt), 100 * float64(best) / float64(prompt)
 }
 
-// TestTwoReplicasFindWhatEitherHasSent measures the figure of two replicas, with nothing named by the clients.
+// TestTwoReplicasFindWhatEitherHasSent measures the figure of two replicas, with nothing named by
+// the clients.
 func TestTwoReplicasFindWhatEitherHasSent(t *testing.T) {
 	t.Parallel()
 	redis := testkit.NewRedis(t)
@@ -114,8 +115,8 @@ func TestTwoReplicasFindWhatEitherHasSent(t *testing.T) {
 	}
 	share, ideal := agents(t, replicas(t, 2, redis.URL(), 30, servers...), 24, 7)
 	t.Logf("two replicas: %.1f %% of prompt tokens were cached, at best %.1f %%", share, ideal)
-	// How many first requests of a context meet a queue and go elsewhere hangs on the clock of this machine, so the
-	// bound is wide; bench/memory holds the demand of 93 % on a clock of its own.
+	// How many first requests of a context meet a queue and go elsewhere hangs on the clock of this
+	// machine, so the bound is wide; bench/memory holds the demand of 93 % on a clock of its own.
 	if share < ideal-8 {
 		t.Errorf("%.1f %% of prompt tokens were cached, at best %.1f %%", share, ideal)
 	}
@@ -142,8 +143,8 @@ func TestReplicasTellOfDeviations(t *testing.T) {
 	for j := range busy {
 		busy[j].End(time.Now(), affinity.Usage{Failed: true})
 	}
-	// The second replica, which has never seen the prompt, hears of both places. When one of them is restarted, it
-	// knows that the other has it.
+	// The second replica, which has never seen the prompt, hears of both places. When one of them
+	// is restarted, it knows that the other has it.
 	second := both[1].state.models[0].where
 	eventually(t, func() bool { return second.Stats(0).Told > 0 && second.Stats(1).Told > 0 }, "news of both endpoints")
 	servers[i].restart()

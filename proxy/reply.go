@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"signalbox/internal/option"
+	"signalbox/proxy/budget"
 	"signalbox/proxy/rate"
 )
 
@@ -22,10 +23,14 @@ type reply struct {
 	renewed time.Time     // when the write deadline was set last
 	expects time.Time     // the deadline of a body that nobody reads; zero when there is no body
 	limiter *rate.Limiter
-	lease   *rate.Lease // of limits; nil for none
+	lease   *rate.Lease         // of limits; nil for none
+	cost    *budget.Reservation // of the caller's budgets; nil for none
+	shares  []share             // of the budgets of models
 	bytes   *inFlight
 	held    int64   // of bytes in flight
 	keeper  *keeper // nil: nobody else writes
+
+	messages *dialogue // of the Messages API; nil for any other
 }
 
 func newReply(w http.ResponseWriter, r *http.Request) *reply {
@@ -48,6 +53,9 @@ func (w *reply) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
 		w.renew(time.Now())
+		if w.messages != nil {
+			renameHeaders(w.Header(), w.id, time.Now())
+		}
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -75,7 +83,7 @@ func (w *reply) send(b []byte, now time.Time) error {
 	if k := w.keeper; k != nil {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		k.wrote(now)
+		k.wrote(now, b)
 	}
 	return w.write(b, now)
 }

@@ -14,8 +14,9 @@ import (
 
 var _ contexts.Resident = (*Proxy)(nil)
 
-// Residency implements contexts.Resident: what requests that name the context alone, without parameters that lead a template,
-// would find. What was never sent from here is known only as far as other replicas have told.
+// Residency implements contexts.Resident: what requests that name the context alone, without
+// parameters that lead a template, would find. What was never sent from here is known only as far
+// as other replicas have told.
 func (p *Proxy) Residency(owner memory.Owner, c *memory.Context) []contexts.Residence {
 	st := p.acquire()
 	defer st.release()
@@ -50,8 +51,9 @@ func (p *Proxy) Residency(owner memory.Owner, c *memory.Context) []contexts.Resi
 	return out
 }
 
-// splits remembers under which class what requests belong to was last sent to a model whose template puts parameters in front:
-// other parameters part its prompts from what servers have of it. Safe for concurrent use.
+// splits remembers under which class what requests belong to was last sent to a model whose
+// template puts parameters in front: other parameters part its prompts from what servers have of
+// it. Safe for concurrent use.
 type splits struct {
 	mu         sync.Mutex // guards what follows
 	young, old map[uint64]affinity.Class
@@ -75,8 +77,8 @@ func (s *splits) parted(key uint64, class affinity.Class) bool {
 	return ok && last != class
 }
 
-// parts reports whether a request that names what it belongs to is parted from the last one that named the same, by what the
-// model's template puts in front.
+// parts reports whether a request that names what it belongs to is parted from the last one that
+// named the same, by what the model's template puts in front.
 func (p *prompt) parts(m *model, class affinity.Class) bool {
 	if !m.where.kv.EffortLeadsPrompt && !m.where.kv.ToolsLeadPrompt || p.hints.Empty() {
 		return false

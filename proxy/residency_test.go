@@ -64,7 +64,8 @@ func mustGet(t *testing.T, b *bench, owner memory.Owner, ref memory.Ref) *memory
 	return &c
 }
 
-// What a template puts in front of the messages parts prompts that begin alike; the metric counts how often.
+// What a template puts in front of the messages parts prompts that begin alike; the metric counts
+// how often.
 func TestEffortInFrontOfThePromptIsCountedAsASplit(t *testing.T) {
 	t.Parallel()
 	ask := func(b *bench, effort string) {

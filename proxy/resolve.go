@@ -19,8 +19,8 @@ import (
 	"signalbox/proxy/contexts"
 )
 
-// UseMemory makes m the store of contexts. Call it once, before the first request; without it requests that name
-// contexts are refused.
+// UseMemory makes m the store of contexts. Call it once, before the first request; without it
+// requests that name contexts are refused.
 func (p *Proxy) UseMemory(m *memory.Store) { p.memory = m }
 
 // ownerOf is whose contexts a request of a caller may use in a session, empty for none.
@@ -28,7 +28,8 @@ func ownerOf(who Principal, session string) memory.Owner {
 	return memory.Owner{Tenant: who.Tenant, Session: session, Subject: who.Name}
 }
 
-// sessionOf is the session that a request names, in its body or else in a header; empty without one.
+// sessionOf is the session that a request names, in its body or else in a header; empty without
+// one.
 func sessionOf(req *openai.Request, h http.Header) string {
 	return cmp.Or(req.Extras.Session, h.Get("X-Signalbox-Session"))
 }
@@ -47,8 +48,9 @@ const (
 	lackSaved        = "save_context"  // the answer was not stored
 )
 
-// resolved is what the pointers of one request lead to. The request owns it until release; nil stands for a request
-// without contexts, without facts of its session and without a wish to be stored.
+// resolved is what the pointers of one request lead to. The request owns it until release; nil
+// stands for a request without contexts, without facts of its session and without a wish to be
+// stored.
 type resolved struct {
 	store    *memory.Store
 	owner    memory.Owner
@@ -74,7 +76,8 @@ func (r *resolved) release() {
 // named reports whether there are contexts to put into the prompt.
 func (r *resolved) named() bool { return r != nil && len(r.snaps) > 0 }
 
-// resolve finds what the pointers of a request lead to. The caller releases it when the answer has ended.
+// resolve finds what the pointers of a request lead to. The caller releases it when the answer has
+// ended.
 func (p *Proxy) resolve(ctx context.Context, who Principal, req *openai.Request, h http.Header) (*resolved, error) {
 	session := sessionOf(req, h)
 	if !req.Extras.Present && session == "" && len(h["X-Signalbox-Context"]) == 0 {
@@ -113,8 +116,8 @@ func (p *Proxy) resolve(ctx context.Context, who Principal, req *openai.Request,
 	return r, nil
 }
 
-// contextsOf reads the pointers of a request. They stand in the body or in a header, and where in both, they are the
-// same.
+// contextsOf reads the pointers of a request. They stand in the body or in a header, and where in
+// both, they are the same.
 func contextsOf(req *openai.Request, h http.Header) ([]openai.ContextRef, error) {
 	refs := req.Extras.Contexts
 	line := h.Get("X-Signalbox-Context")
@@ -146,8 +149,8 @@ func invalidField(param, message string) error {
 	return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: message}
 }
 
-// resolvable refuses what this proxy, or this kind of request, cannot do. Leaving it out without a word would let an
-// answer pass for one that knew its context.
+// resolvable refuses what this proxy, or this kind of request, cannot do. Leaving it out without a
+// word would let an answer pass for one that knew its context.
 func (p *Proxy) resolvable(req *openai.Request, refs []openai.ContextRef) error {
 	var asked string
 	switch {
@@ -207,7 +210,8 @@ func (r *resolved) fetch(ctx context.Context, store *memory.Store, refs []openai
 	return failed
 }
 
-// lacking reports whether an error says that a context is not there, and not that something is wrong.
+// lacking reports whether an error says that a context is not there, and not that something is
+// wrong.
 func lacking(err error) bool {
 	var away *memory.UnavailableError
 	return errors.Is(err, memory.ErrNotFound) || errors.Is(err, memory.ErrExpired) || errors.As(err, &away)
@@ -223,7 +227,8 @@ type contextError struct {
 func (e *contextError) Error() string { return "resolve context " + e.id + ": " + e.err.Error() }
 func (e *contextError) Unwrap() error { return e.err }
 
-// ofContexts is an error about contexts as a client sees it; nil for any other, or one that is not the client's to see.
+// ofContexts is an error about contexts as a client sees it; nil for any other, or one that is not
+// the client's to see.
 func ofContexts(err error) *openai.Error {
 	out := contexts.Wire(err)
 	if at, ok := errors.AsType[*contextError](err); ok && out != nil {

@@ -383,7 +383,8 @@ func TestAPromptCountsItsContexts(t *testing.T) {
 	}
 }
 
-// A snapshot that is not given back would keep its bytes for ever: what is deleted stays in RAM until then.
+// A snapshot that is not given back would keep its bytes for ever: what is deleted stays in RAM
+// until then.
 func TestSnapshotsAreGivenBack(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.Stall(testkit.Event("one"), testkit.Event("two")))

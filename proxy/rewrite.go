@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"strconv"
@@ -11,12 +12,13 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/lengths"
+	"signalbox/proxy/rate"
 	"signalbox/proxy/reasoning"
 	"signalbox/rules"
 )
 
-// rewriter makes the body that a model receives from the one that the client sent. It depends on the
-// model, so a request that falls back to another one is rewritten again, from the original.
+// rewriter makes the body that a model receives from the one that the client sent. It depends on
+// the model, so a request that falls back to another one is rewritten again, from the original.
 type rewriter struct {
 	st  *State
 	req *openai.Request
@@ -31,15 +33,25 @@ func (st *State) rewrite(req *openai.Request, d *decision) rewriter {
 	return rewriter{st: st, req: req, d: d}
 }
 
-// asked is what a body asks of the model beyond its text.
-type asked struct {
-	effort string       // of reasoning, as the header reports it
-	kind   lengths.Kind // of answers that it is like
-	limit  tokenLimit   // that the proxy set
-	usage  bool         // the proxy asked how many tokens the stream takes, and the client did not
+// change is rewrite for a request that is served: with the tools that are offered.
+func (o *exchange) change(ctx context.Context, w *reply, req *openai.Request) rewriter {
+	o.pickTools(ctx, req).describe(w.Header())
+	change := o.state.rewrite(req, o.decision)
+	change.counted = w.lease.Bounds(rate.Tokens)
+	return change
 }
 
-// body returns the body for m, without contexts. When nothing has to change it is the client's body itself.
+// asked is what a body asks of the model beyond its text.
+type asked struct {
+	effort   string       // of reasoning, as the header reports it
+	kind     lengths.Kind // of answers that it is like
+	limit    tokenLimit   // that the proxy set
+	logprobs bool         // the proxy asked for log-probabilities, and the client did not
+	usage    bool         // the proxy asked how many tokens the stream takes, and the client did not
+}
+
+// body returns the body for m, without contexts. When nothing has to change it is the client's body
+// itself.
 func (rw rewriter) body(m *model) ([]byte, asked) {
 	p := openai.NewPatch(rw.req)
 	p.StripExtras()
@@ -48,11 +60,24 @@ func (rw rewriter) body(m *model) ([]byte, asked) {
 		return p.Bytes(), asked{effort: reasoning.None}
 	}
 	rw.prompt(p)
-	effort := m.dialect.Apply(p, rw.req, reasoning.Want{Effort: rw.effort(), Override: rw.d.Action.Override, Named: rw.named(m)})
+	effort := m.dialect.Apply(p, rw.req, reasoning.Want{Effort: rw.effort(), Override: rw.d.Action.Override, Named: rw.named(m), Less: rw.d.thrift.LessEffort})
 	a := asked{effort: cmp.Or(effort, reasoning.None), kind: rw.d.kind(m, effort)}
 	a.limit = rw.limit(p, m, a.kind)
 	rw.extend(p)
+	if t := rw.d.tools; t != nil {
+		p.SetField(t.field, t.json)
+	}
 	rw.set(p, &a)
+	if rw.req.Translated && m.streamUsage == usageNever {
+		p.DeleteField(fieldStreamOptions) // it is the translation that asks
+	}
+	if a.logprobs = rw.asksLogprobs(m); a.logprobs {
+		value := "true"
+		if rw.req.API == openai.Completion {
+			value = "1" // of how many tokens; llama.cpp takes 0 for none
+		}
+		p.SetField(fieldLogprobs, []byte(value))
+	}
 	if a.usage = rw.asksUsage(m); a.usage {
 		p.SetNested(fieldStreamOptions, "include_usage", []byte("true"))
 	}
@@ -62,23 +87,48 @@ func (rw rewriter) body(m *model) ([]byte, asked) {
 // fieldStreamOptions is where a client asks for the usage of a stream.
 const fieldStreamOptions = "stream_options"
 
-// asksUsage reports whether m is asked for the usage of a stream in place of the client; a route that sets the field decides itself.
+// fieldLogprobs is where a client asks for log-probabilities: true in a chat, a number in a
+// completion.
+const fieldLogprobs = "logprobs"
+
+// asksLogprobs reports whether m is asked how sure it is of its answer, in place of the client:
+// where that is judged, and the client has not asked. A route that sets the field decides itself.
+func (rw rewriter) asksLogprobs(m *model) bool {
+	a := rw.d.Action
+	if a.Escalate == nil || !a.Escalate.Logprobs || m.Name == a.Models[len(a.Models)-1].Name ||
+		rw.req.API != openai.Chat && rw.req.API != openai.Completion {
+		return false
+	}
+	switch string(rw.req.Field(fieldLogprobs)) {
+	case "", "null", "false":
+	default:
+		return false
+	}
+	return !slices.ContainsFunc(a.Body, func(f rules.Field) bool { return f.Name == fieldLogprobs })
+}
+
+// asksUsage reports whether m is asked for the usage of a stream in place of the client; a route
+// that sets the field decides itself.
 func (rw rewriter) asksUsage(m *model) bool {
 	if !rw.req.Stream || rw.req.IncludeUsage || rw.req.API != openai.Chat && rw.req.API != openai.Completion {
 		return false
 	}
-	if m.streamUsage == usageNever || m.streamUsage != usageAlways && !rw.counted {
+	if m.streamUsage == usageNever || m.streamUsage != usageAlways && !rw.counted &&
+		rw.d.Action.Escalate == nil && rw.d.Action.Mirror == nil && rw.d.inArm == "" {
 		return false
 	}
 	return !slices.ContainsFunc(rw.d.Action.Body, func(f rules.Field) bool { return f.Name == fieldStreamOptions })
 }
 
-// named reports that the client asked for this very model, and so knows how to speak to it. One that named
-// a model and was routed to another knows as little as one that asked for routing.
-func (rw rewriter) named(m *model) bool { return rw.d.model == m.Name }
+// named reports that the client asked for this very model, and so knows how to speak to it. One
+// that named a model and was routed to another knows as little as one that asked for routing, or in
+// another API.
+func (rw rewriter) named(m *model) bool {
+	return rw.d.model == m.Name && !rw.req.Translated
+}
 
-// set gives the fields that the route sets their values. A limit on the answer among them stands alone:
-// what the body has in the other field goes, unless the route sets that too.
+// set gives the fields that the route sets their values. A limit on the answer among them stands
+// alone: what the body has in the other field goes, unless the route sets that too.
 func (rw rewriter) set(p *openai.Patch, a *asked) {
 	fields := rw.d.Action.Body
 	for _, f := range fields {
@@ -109,7 +159,8 @@ func twinOf(field string) string {
 	return ""
 }
 
-// limitField is the field that a limit on the answer has in this request, which in chat is the given one.
+// limitField is the field that a limit on the answer has in this request, which in chat is the
+// given one.
 func (rw rewriter) limitField(chat string) string {
 	switch rw.req.API {
 	case openai.Completion:
@@ -143,14 +194,14 @@ const (
 	promptKept     = "kept"
 )
 
-// prompt puts the route's system prompt in and tells what became of the client's own; empty when the
-// route has none, or the request has no place for one, as a completion that is no chat. It goes where the
-// client's own stands, or, where the request names contexts, beside those; see compile. A client's own prompt
-// that says something gives way only to mode always.
+// prompt puts the route's system prompt in and tells what became of the client's own; empty when
+// the route has none, or the request has no place for one, as a completion that is no chat. It goes
+// where the client's own stands, or, where the request names contexts, beside those; see compile. A
+// client's own prompt that says something gives way only to mode always.
 //
 // Some clients split their prompt over several messages, of role system or developer, and in the
-// Responses API over instructions and such items. They are one prompt: it is vague when all of it is, and
-// when it is replaced no part of it stays.
+// Responses API over instructions and such items. They are one prompt: it is vague when all of it
+// is, and when it is replaced no part of it stays.
 func (rw rewriter) prompt(p *openai.Patch) (fate string) {
 	want := rw.d.Action.Prompt
 	if want.Name == "" || rw.req.API != openai.Chat && rw.req.API != openai.Response {
@@ -189,7 +240,8 @@ func (rw rewriter) prompt(p *openai.Patch) (fate string) {
 
 func isSystem(m *openai.Message) bool { return m.Role == "system" || m.Role == "developer" }
 
-// putSystem puts text in among the messages of a chat; those from first to end are the client's prompt.
+// putSystem puts text in among the messages of a chat; those from first to end are the client's
+// prompt.
 func putSystem(p *openai.Patch, fate, text string, first, end int) {
 	switch fate {
 	case promptInserted:
@@ -204,8 +256,8 @@ func putSystem(p *openai.Patch, fate, text string, first, end int) {
 	}
 }
 
-// instruct puts text into the instructions of a response. They come before all items, so in front of
-// items of the client's prompt that stay they stand by themselves.
+// instruct puts text into the instructions of a response. They come before all items, so in front
+// of items of the client's prompt that stay they stand by themselves.
 func (rw rewriter) instruct(p *openai.Patch, fate, text string, first, end int) {
 	if fate == promptPrefixed && rw.req.Instructions != "" {
 		p.PrependToInstructions(text + "\n\n")
@@ -226,7 +278,8 @@ func isVague(vague []string, text string) bool {
 // longestVague bounds the prompts that are compared with the vague ones, in bytes.
 const longestVague = 4 << 10
 
-// normalise folds what two spellings of a sentence may differ in: case, spacing, closing punctuation.
+// normalise folds what two spellings of a sentence may differ in: case, spacing, closing
+// punctuation.
 func normalise(s string) string {
 	if len(s) > longestVague {
 		return s
@@ -235,8 +288,8 @@ func normalise(s string) string {
 	return strings.TrimRight(s, ".!? ")
 }
 
-// The fields in which the API takes a limit on the answer. OpenAI deprecated the first in favour of the
-// second, which counts reasoning too, and its o-series and gpt-5 refuse the first
+// The fields in which the API takes a limit on the answer. OpenAI deprecated the first in favour of
+// the second, which counts reasoning too, and its o-series and gpt-5 refuse the first
 // (platform.openai.com/docs/api-reference/chat/create). vLLM reads both, the second one first.
 const (
 	fieldMaxTokens           = "max_tokens"
@@ -244,9 +297,10 @@ const (
 	fieldMaxOutputTokens     = "max_output_tokens" // of the Responses API
 )
 
-// minCompletion is the least room for an answer, in tokens, that an automatic limit is fitted into. With
-// less, the estimate of the prompt's length decides more than the limit does, and the upstream, which
-// counts exactly, is the better judge. A number that a route names is a cap, which no long prompt lifts.
+// minCompletion is the least room for an answer, in tokens, that an automatic limit is fitted into.
+// With less, the estimate of the prompt's length decides more than the limit does, and the
+// upstream, which counts exactly, is the better judge. A number that a route names is a cap, which
+// no long prompt lifts.
 const minCompletion = 256
 
 // limit sets the token limit that the route asks for, unless the client set one, and returns it.
@@ -291,8 +345,8 @@ func (rw rewriter) limit(p *openai.Patch, m *model, like lengths.Kind) tokenLimi
 	return tokenLimit{n: n, auto: want.Auto}
 }
 
-// moveLimit gives a limit of the client the name that the model takes, which a client that asked for this
-// very model knows.
+// moveLimit gives a limit of the client the name that the model takes, which a client that asked
+// for this very model knows.
 func (rw rewriter) moveLimit(p *openai.Patch, m *model) {
 	if rw.req.API != openai.Chat || rw.named(m) || rw.req.MaxTokens == nil || rw.req.MaxCompletionTokens != nil || m.tokenField != fieldMaxCompletionTokens {
 		return
@@ -301,8 +355,9 @@ func (rw rewriter) moveLimit(p *openai.Patch, m *model) {
 	p.SetField(fieldMaxCompletionTokens, strconv.AppendInt(nil, *rw.req.MaxTokens, 10))
 }
 
-// promptTokens is how much of a window the prompt may take. An upstream refuses a limit that does not
-// fit beside the prompt, so what the estimate may be off by, and what it does not see, is left free.
+// promptTokens is how much of a window the prompt may take. An upstream refuses a limit that does
+// not fit beside the prompt, so what the estimate may be off by, and what it does not see, is left
+// free.
 func (rw rewriter) promptTokens() int {
 	n := rw.d.set.Facts.Tokens
 	for _, f := range [...]string{"tools", "functions", "response_format", "text"} {

@@ -320,6 +320,7 @@ func TestTheOtherRoutesAnswer(t *testing.T) {
 		{"a model with a slash", "GET", "/v1/models/org/slashed", "", `{"id":"org/slashed",`},
 		{"a model with an escaped slash", "GET", "/v1/models/org%2Fslashed", "", `{"id":"org/slashed",`},
 		{"health", "GET", "/healthz", "", `{"status":"ok"}`},
+		{"readiness, where clients of vLLM look", "GET", "/health", "", `{"ready":true,`},
 		{"readiness", "GET", "/readyz", "", `{"ready":true,"draining":false,"generation":1,"models":[{"name":"big","endpoints":[{"name":"big-a","state":"up","inflight":0}]},`},
 		{"one text", "POST", "/signalbox/v1/classify", `{"input":"math","signals":["domain"]}`, `{"results":[{"domain":{"state":"evaluated","label":"math","score":0.9,"scores":{"law":0.05,"math":0.9,"other":0.05}}}]}`},
 		{"two texts", "POST", "/signalbox/v1/classify", `{"input":["titan","x"],"signals":["keyword"]}`, `{"results":[{"keyword":{"state":"evaluated","matched":["titan"]}},{"keyword":{"state":"evaluated"}}]}`},

@@ -6,8 +6,8 @@ import (
 	"signalbox/proxy/affinity"
 )
 
-// fieldSalt keeps the prefix caches of tenants apart in vLLM. Only the proxy names one: a client that chose its own
-// could find out by timing what others have sent (CVE-2025-46570).
+// fieldSalt keeps the prefix caches of tenants apart in vLLM. Only the proxy names one: a client
+// that chose its own could find out by timing what others have sent (CVE-2025-46570).
 const fieldSalt = "cache_salt"
 
 // salts derives what stands for a tenant, or for a credential, where others may see it. It is
@@ -15,8 +15,8 @@ const fieldSalt = "cache_salt"
 // tokens are as many as the issuer likes.
 type salts struct{ secret []byte }
 
-// newSalts makes salts from a secret, of which all replicas must have the same to share what endpoints hold. Without
-// one it is random.
+// newSalts makes salts from a secret, of which all replicas must have the same to share what
+// endpoints hold. Without one it is random.
 func newSalts(secret []byte) *salts {
 	if len(secret) == 0 {
 		secret = []byte(rand.Text())

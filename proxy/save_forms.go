@@ -9,10 +9,11 @@ import (
 	"strings"
 
 	"signalbox/internal/openai"
+	"signalbox/stream/response"
 )
 
-// savable refuses requests whose prompt and answer cannot become a context: it takes a prompt of text that is all there, and
-// one answer.
+// savable refuses requests whose prompt and answer cannot become a context: it takes a prompt of
+// text that is all there, and one answer.
 func savable(req *openai.Request) error {
 	asks := func(field string, harmless ...string) bool {
 		v := req.Field(field)
@@ -102,110 +103,47 @@ func asMessages(req *openai.Request) ([]byte, error) {
 	return out, nil
 }
 
-// readSaid reads an answer, or an event of one, in the form of its API as one of a chat.
-func readSaid(api openai.API, data []byte) (a saidAnswer, err error) {
-	switch api {
-	case openai.Completion:
-		return readSaidText(data)
-	case openai.Response:
-		return readSaidResponse(data)
-	case openai.Chat, openai.Other:
-	}
-	if err := json.Unmarshal(data, &a); err != nil {
-		return a, fmt.Errorf("read answer: %w", err)
-	}
-	return a, nil
-}
-
-func readSaidText(data []byte) (a saidAnswer, err error) {
+// readResponse reads a response and returns why it ended, or its status.
+func (s *saver) readResponse(body []byte) (finish string) {
 	var in struct {
-		Choices []struct {
-			Index  int     `json:"index"`
-			Text   *string `json:"text"`
-			Finish string  `json:"finish_reason"`
-		} `json:"choices"`
-		Extension json.RawMessage `json:"x_signalbox"`
-	}
-	if err := json.Unmarshal(data, &in); err != nil {
-		return a, fmt.Errorf("read completion: %w", err)
-	}
-	for _, c := range in.Choices {
-		said := &saidMessage{Content: c.Text}
-		a.Choices = append(a.Choices, saidChoice{Index: c.Index, Delta: said, Message: said, Finish: c.Finish})
-	}
-	return a, a.extend(in.Extension)
-}
-
-// saidResponse is what is read of a response.
-type saidResponse struct {
-	Object string `json:"object"`
-	Status string `json:"status"`
-	Output []struct {
-		Type    string `json:"type"`
-		Content []struct {
+		Status string `json:"status"`
+		Output []struct {
 			Type    string `json:"type"`
-			Text    string `json:"text"`
-			Refusal string `json:"refusal"`
-		} `json:"content"`
-		CallID    string `json:"call_id"`
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"output"`
-}
-
-// readSaidResponse reads a response, or the last event of its stream, which holds it whole; other events say nothing.
-func readSaidResponse(data []byte) (a saidAnswer, err error) {
-	var in struct {
-		saidResponse
-
-		Type      string          `json:"type"`
-		Response  *saidResponse   `json:"response"`
-		Extension json.RawMessage `json:"x_signalbox"`
+			Content []struct {
+				Text    string `json:"text"`
+				Refusal string `json:"refusal"`
+			} `json:"content"`
+			CallID    string `json:"call_id"`
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"output"`
 	}
-	if err := json.Unmarshal(data, &in); err != nil {
-		return a, fmt.Errorf("read response: %w", err)
+	if err := json.Unmarshal(body, &in); err != nil {
+		s.lost = fmt.Errorf("read response: %w", err)
+		return ""
 	}
-	whole := &in.saidResponse
-	if in.Type != "" {
-		if whole = in.Response; in.Type != "response.completed" || whole == nil {
-			return a, nil
-		}
-	}
-	c := saidChoice{Finish: "stop"}
-	if whole.Status != "completed" {
-		c.Finish = whole.Status
-	}
-	said, text := &saidMessage{}, &strings.Builder{}
-	for _, item := range whole.Output {
+	s.whole = new(response.Message)
+	var text strings.Builder
+	for _, item := range in.Output {
 		switch item.Type {
 		case "message":
 			for _, part := range item.Content {
 				text.WriteString(part.Text + part.Refusal)
 			}
 		case "function_call":
-			call := saidCall{ID: item.CallID, Type: "function"}
-			call.Function.Name, call.Function.Arguments = item.Name, item.Arguments
-			said.ToolCalls = append(said.ToolCalls, call)
+			s.whole.ToolCalls = append(s.whole.ToolCalls, response.ToolCall{
+				ID: item.CallID, Type: "function", Function: response.Function{Name: item.Name, Arguments: item.Arguments},
+			})
 		case "reasoning": // is not part of what later turns see
 		default:
-			err = errors.New("a response with " + item.Type)
+			s.lost = errors.New("a response with " + item.Type)
 		}
 	}
-	if s := text.String(); s != "" || len(said.ToolCalls) == 0 {
-		said.Content = &s
+	if said := text.String(); said != "" || len(s.whole.ToolCalls) == 0 {
+		s.whole.Content = &said
 	}
-	c.Delta, c.Message = said, said
-	a.Choices = []saidChoice{c}
-	return a, cmpError(err, a.extend(in.Extension))
-}
-
-// extend reads what the guard said.
-func (a *saidAnswer) extend(own json.RawMessage) error {
-	if len(own) == 0 {
-		return nil
+	if in.Status == "completed" {
+		return "stop"
 	}
-	if err := json.Unmarshal(own, &a.Extension); err != nil {
-		return fmt.Errorf("read x_signalbox: %w", err)
-	}
-	return nil
+	return in.Status
 }

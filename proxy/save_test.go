@@ -203,7 +203,8 @@ func TestASavedContextIsNoWiderThanWhatItHolds(t *testing.T) {
 	}
 }
 
-// A model that contradicts a pinned fact is told of, with where the fact is pinned, and is not stored.
+// A model that contradicts a pinned fact is told of, with where the fact is pinned, and is not
+// stored.
 func TestFactsOfContextsAreEvidence(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.Stream(testkit.Event("The rent is 1200 EUR a month."), testkit.Finish, testkit.Done))

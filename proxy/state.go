@@ -2,18 +2,14 @@ package proxy
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
-	"time"
 
-	"signalbox/internal/option"
 	"signalbox/internal/signal"
-	"signalbox/internal/telemetry"
+	"signalbox/memory/conversation"
+	"signalbox/memory/outcomes"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
-	"signalbox/proxy/lengths"
 	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
@@ -26,7 +22,8 @@ type Classifier interface {
 	Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
 	// Signals returns the kinds that it can compute now.
 	Signals() signal.Mask
-	// Degraded names what does not work as configured, in words for /readyz; empty when all is well.
+	// Degraded names what does not work as configured, in words for /readyz; empty when all is
+	// well.
 	Degraded() []string
 }
 
@@ -50,89 +47,24 @@ type State struct {
 	chooser     choose.Chooser // its speeds and lengths are of all states of a proxy
 	watch       *watch         // the guard
 	salts       *salts
-	chains      *chains     // of stored contexts; of all states of a proxy
-	salted      bool        // they come from a secret of the configuration
-	forwards    bool        // some endpoint gets what callers show
-	steering    *steering   // what callers may say to model servers
-	notices     *notices    // to and from other replicas; of all states of a proxy
-	answers     *Answers    // that are kept; nil without any
-	caching     *caching    // nil where the cache is off everywhere
-	keywords    keywordMemo // of contexts
+	chains      *chains         // of stored contexts; of all states of a proxy
+	salted      bool            // they come from a secret of the configuration
+	tenants     map[string]bool // that the configuration names: they have metrics of their own
+	forwards    bool            // some endpoint gets what callers show
+	steering    *steering       // what callers may say to model servers
+	notices     *boardLink      // to and from other replicas; of all states of a proxy
+	answers     *Answers        // that are kept; nil without any
+	copies      *copies         // of requests that are under way
+	caching     *caching        // nil where the cache is off everywhere
+	keywords    keywordMemo     // of contexts
+	stick       StickOptions
+	talks       *conversation.Store // states of conversations; nil where nothing sticks
+	exploring   ExploreOptions
+	outcomes    *outcomes.Store // that are learnt from; nil where nothing is
+	tools       *toolMemo       // of all states of a proxy
 
 	refs atomic.Int64  // requests that use it, and one for being the current one
 	idle chan struct{} // closed when refs falls to 0
-}
-
-// NewState builds a snapshot and its pool. It reports every bad option, one "section: field: problem"
-// a line. That the program names only these models and prompts is for the caller to have checked.
-// It starts nothing; endpoints count as healthy until a check or a request says otherwise.
-func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, opts Options, program *rules.Program, c Classifier, generation uint64, tel *telemetry.Telemetry) (*State, error) {
-	if err := validateAll(models, prompts, who, opts); err != nil {
-		return nil, err
-	}
-	keys, err := auth.New(who)
-	if err != nil {
-		return nil, fmt.Errorf("auth: %w", err)
-	}
-	st := &State{
-		opts: opts, limits: DefaultLimitOptions(), auth: keys, byName: make(map[string]*model, len(models)), prompts: make(map[string]string, len(prompts)),
-		program: program, classifier: c, readHeaders: program.Headers(), generation: generation,
-		steering: newSteering(opts.AllowEngineParams),
-		idle:     make(chan struct{}), salts: newSalts(nil), notices: &notices{}, chains: &chains{},
-		chooser: choose.Chooser{
-			Models: make(map[string]*choose.Model, len(models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Intn: rand.IntN,
-		},
-	}
-	watch, err := newWatch(DefaultGuardOptions(), Claims{}, tel.Metrics)
-	if err != nil {
-		return nil, err
-	}
-	st.watch = watch
-	for _, o := range models {
-		m, err := newModel(o, opts, &notice{st.notices, o.Name})
-		if err != nil {
-			return nil, err
-		}
-		st.models = append(st.models, m)
-		st.byName[o.Name], st.chooser.Models[o.Name] = m, m.Model
-		st.forwards = st.forwards || m.ForwardsAuth()
-		if o.Price.Input+o.Price.Output > st.priciest.Input+st.priciest.Output {
-			st.priciest = o.Price
-		}
-	}
-	for _, o := range prompts {
-		st.prompts[o.Name] = o.Text
-	}
-	for _, s := range opts.VaguePrompts {
-		st.vague = append(st.vague, normalise(s))
-	}
-	st.refs.Store(1)
-	return st, nil
-}
-
-func validateAll(models []ModelOptions, prompts []PromptOptions, who auth.Options, opts Options) error {
-	var p option.Problems
-	p.Join("server", opts.Validate())
-	p.Join("auth", who.Validate())
-	if len(models) == 0 {
-		p.Addf("models", "at least one is required")
-	}
-	seen := option.Unique{}
-	for i, m := range models {
-		at := fmt.Sprintf("models[%d]", i)
-		p.Join(at, m.Validate())
-		seen.Check(&p, at+".name", m.Name)
-	}
-	named := option.Unique{}
-	for i, o := range prompts {
-		at := fmt.Sprintf("prompts[%d]", i)
-		p.Name(at+".name", o.Name)
-		named.Check(&p, at+".name", o.Name)
-		if o.Text == "" {
-			p.Addf(at+".text", "a text is required")
-		}
-	}
-	return p.Err()
 }
 
 // hold takes a reference; false when the state is no longer served from.
@@ -159,6 +91,9 @@ func (st *State) release() {
 // classifier, may be released then.
 func (st *State) Idle() <-chan struct{} { return st.idle }
 
+// Accept lets callers with virtual keys in. Call it before the state is served from.
+func (st *State) Accept(v auth.Virtual) { st.auth.Accept(v) }
+
 // groups lists the endpoints of every model.
 func (st *State) groups() []*pool.Group {
 	out := make([]*pool.Group, len(st.models))
@@ -172,7 +107,7 @@ func (st *State) groups() []*pool.Group {
 func (st *State) inherit(old *State) {
 	st.chooser.Speeds, st.chooser.Lengths = old.chooser.Speeds, old.chooser.Lengths
 	st.notices.board.Store(old.notices.board.Load())
-	st.chains = old.chains
+	st.chains, st.tools = old.chains, old.tools
 	st.auth.Adopt(old.auth)
 	if !st.salted {
 		st.salts = old.salts

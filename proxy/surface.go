@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
 )
 
@@ -12,20 +13,25 @@ import (
 type surface struct {
 	path string // of the client's URL; behind the base of an endpoint it is the same without /v1
 	api  openai.API
-	// operation names the span, and is gen_ai.operation.name: chat, text_completion and embeddings are the
-	// words of the OTel GenAI conventions, which call a request to the Responses API chat as well.
+	// operation names the span, and is gen_ai.operation.name: chat, text_completion and embeddings
+	// are the words of the OTel GenAI conventions, which call a request to the Responses API chat
+	// as well.
 	operation string
 	form      bool // the body is multipart/form-data
+	// messages: requests are those of Anthropic's Messages API, and are worked on as chat
+	// completions.
+	messages bool
 }
 
-// surfaces lists the endpoints that are forwarded: an allow-list with exact paths. Those of openai.Other
-// go to the model that they name, and are not routed.
+// surfaces lists the endpoints that are forwarded: an allow-list with exact paths. Those of
+// openai.Other go to the model that they name, and are not routed.
 //
 //nolint:gochecknoglobals // constant table
 var surfaces = [...]surface{
 	{path: chatPath, api: openai.Chat, operation: "chat"},
 	{path: "/v1/completions", api: openai.Completion, operation: "text_completion"},
 	{path: "/v1/responses", api: openai.Response, operation: "chat"},
+	{path: messagesPath, api: openai.Chat, operation: "chat", messages: true},
 	{path: "/v1/embeddings", api: openai.Other, operation: "embeddings"},
 	{path: "/v1/rerank", api: openai.Other, operation: "rerank"},
 	{path: "/v1/tokenize", api: openai.Other, operation: "tokenize"},
@@ -35,7 +41,11 @@ var surfaces = [...]surface{
 }
 
 // decode reads the body of a request.
-func (s *surface) decode(h http.Header, body []byte, l openai.Limits) (*openai.Request, error) {
+func (st *State) decode(w *reply, s *surface, h http.Header, body []byte) (*openai.Request, error) {
+	l := st.limits.parse()
+	if s.messages {
+		return st.translate(w, body, anthropic.Options{Limits: l})
+	}
 	if s.form {
 		kind := h["Content-Type"]
 		if len(kind) != 1 {
@@ -65,7 +75,8 @@ func streams(req *openai.Request) bool { return req.Stream && req.API != openai.
 // choices is how many answers req asks for at once.
 func choices(req *openai.Request) int { return max(number(req.Field("n")), 1) }
 
-// number reads a JSON number as a server may that takes 4.0 and 4e0 for 4: rounded up, and from 0 to 2^31-1. What is none is 0.
+// number reads a JSON number as a server may that takes 4.0 and 4e0 for 4: rounded up, and from 0
+// to 2^31-1. What is none is 0.
 func number(b []byte) int {
 	if len(b) == 0 {
 		return 0
@@ -77,8 +88,8 @@ func number(b []byte) int {
 	return int(min(max(math.Ceil(f), 0), math.MaxInt32))
 }
 
-// errNotRouted refuses to route what only a named model can be asked for: a model that answers questions
-// gives no embeddings, and those of two models cannot be compared.
+// errNotRouted refuses to route what only a named model can be asked for: a model that answers
+// questions gives no embeddings, and those of two models cannot be compared.
 func errNotRouted(asked string) error {
 	return &openai.Error{
 		Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: "model",

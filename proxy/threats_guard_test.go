@@ -43,7 +43,8 @@ func officially(ctx context.Context, b *bench, form string) (out assembled, err 
 	return out, stream.Err()
 }
 
-// otherwise reads one with the other client, which has no field for what the request has of ours: header X-Guarded asks for it.
+// otherwise reads one with the other client, which has no field for what the request has of ours:
+// header X-Guarded asks for it.
 func otherwise(ctx context.Context, b *bench, form string) (out assembled, err error) {
 	config := goopenai.DefaultConfig("k")
 	config.BaseURL = b.URL + "/v1"
@@ -79,8 +80,9 @@ func otherwise(ctx context.Context, b *bench, form string) (out assembled, err e
 	}
 }
 
-// S28, SS5: what the guard puts into a stream is what the API has there: both clients read it, every event is a chunk with all members
-// that the API requires, a call of a tool comes out as it was said, and JSON stays JSON or is cut and says so.
+// S28, SS5: what the guard puts into a stream is what the API has there: both clients read it,
+// every event is a chunk with all members that the API requires, a call of a tool comes out as it
+// was said, and JSON stays JSON or is cut and says so.
 func TestS28WhatTheGuardSaysFitsTheAPI(t *testing.T) {
 	t.Parallel()
 	const wrong = "It was opened in 1925."
@@ -118,7 +120,8 @@ func TestS28WhatTheGuardSaysFitsTheAPI(t *testing.T) {
 	testkit.Golden(t, "guarded.golden.txt", golden.String(), update)
 }
 
-// checkChunks holds every event against the schema of a chunk (OpenAI's API, CreateChatCompletionStreamResponse).
+// checkChunks holds every event against the schema of a chunk (OpenAI's API,
+// CreateChatCompletionStreamResponse).
 func checkChunks(t *testing.T, name, body string) {
 	t.Helper()
 	events := strings.Split(strings.TrimSuffix(body, "\n\n"), "\n\n")
@@ -168,9 +171,10 @@ func checkForm(t *testing.T, name, form, mode string, heard assembled) {
 	}
 }
 
-// S30: what counts as true for a caller is pinned by those who may use the same context or session, and by nobody else: not by another
-// tenant under the same names, not by another caller's request, and not by what a user, a model or, where guard.tool_results is off, a
-// tool says in a conversation.
+// S30: what counts as true for a caller is pinned by those who may use the same context or session,
+// and by nobody else: not by another tenant under the same names, not by another caller's request,
+// and not by what a user, a model or, where guard.tool_results is off, a tool says in a
+// conversation.
 func TestS30NobodyPinsFactsForOthers(t *testing.T) {
 	t.Parallel()
 	const truth, lie = "The rent is 1200 EUR a month.", "The rent is 900 EUR a month."

@@ -33,8 +33,8 @@ import (
 	"signalbox/stream/guard"
 )
 
-// S24: what a client says of traces goes no further than its place in them: baggage ends here, and a state without a trace that can be
-// read is nobody's.
+// S24: what a client says of traces goes no further than its place in them: baggage ends here, and
+// a state without a trace that can be read is nobody's.
 func TestS24OfATraceOnlyThePlaceInItGoesOn(t *testing.T) {
 	t.Parallel()
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -64,7 +64,8 @@ func TestS24OfATraceOnlyThePlaceInItGoesOn(t *testing.T) {
 	}
 }
 
-// exactly sends a body in a request of its own and returns all bytes of what comes back, cut behind the head.
+// exactly sends a body in a request of its own and returns all bytes of what comes back, cut behind
+// the head.
 func (b *bench) exactly(tb testing.TB, body string) (head []string, rest string) {
 	tb.Helper()
 	var d net.Dialer
@@ -88,8 +89,9 @@ func (b *bench) exactly(tb testing.TB, body string) (head []string, rest string)
 	return strings.Split(top, "\r\n"), rest
 }
 
-// S26, HC15: whatever the name of a model, a session, a label of a classifier or an answer holds, the head of an answer has the lines of
-// a harmless one, and they stay short; an error is one JSON text.
+// S26, HC15: whatever the name of a model, a session, a label of a classifier or an answer holds,
+// the head of an answer has the lines of a harmless one, and they stay short; an error is one JSON
+// text.
 func FuzzS26NobodyWritesTheHeadOfAnAnswer(f *testing.F) {
 	for _, s := range []string{
 		"", "math", "\r\nSet-Cookie: a=b", "a\nX-Injected: 1", "\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "h\u00e9\u6f22\U0001f642", "\u2028\u0085\u000b", "\x00\x7f\x1b[2J", "\xff\xfe\xc0\xaf",
@@ -145,7 +147,8 @@ func FuzzS26NobodyWritesTheHeadOfAnAnswer(f *testing.F) {
 	})
 }
 
-// S27, JS9: a body that is packed, or in another character set than UTF-8, is refused before it is read, and nobody unpacks it.
+// S27, JS9: a body that is packed, or in another character set than UTF-8, is refused before it is
+// read, and nobody unpacks it.
 func TestS27BodiesAreReadAsTheyStand(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)
@@ -195,7 +198,8 @@ func TestS27BodiesAreReadAsTheyStand(t *testing.T) {
 	}
 }
 
-// S27: an answer that unpacks to a lot is passed on packed, or withheld where it must be checked; in neither case does anybody unpack it.
+// S27: an answer that unpacks to a lot is passed on packed, or withheld where it must be checked;
+// in neither case does anybody unpack it.
 func TestS27AnswersAreNotUnpacked(t *testing.T) {
 	const mb = 96
 	for _, mode := range []string{guard.Off.String(), guard.Hold.String()} {
@@ -215,8 +219,8 @@ func TestS27AnswersAreNotUnpacked(t *testing.T) {
 	}
 }
 
-// S29: whatever a request asks for and whatever a server says that it used, a limit on tokens is reserved in full before the answer, and
-// no number gives tokens back that were not taken.
+// S29: whatever a request asks for and whatever a server says that it used, a limit on tokens is
+// reserved in full before the answer, and no number gives tokens back that were not taken.
 func TestS29NoNumberWidensAnAllowance(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
@@ -298,11 +302,11 @@ func TestS29NoNumberWidensAnAllowance(t *testing.T) {
 	}
 }
 
-// S29, DC4: of a thousand clients that leave in the middle, each has taken what its model has said until then, and a model never has
-// more requests than it may.
+// S29, DC4: of many clients that leave in the middle, each has taken what its model has said until
+// then, and a model never has more requests than it may.
 func TestS29WhoLeavesHasTakenWhatWasSaid(t *testing.T) {
 	t.Parallel()
-	const clients, limit, tokens = 1000, 8, 1_000_000_000
+	const clients, limit, tokens = 200, 8, 1_000_000_000
 	event := testkit.Event(strings.Repeat("word ", 80)) // 100 tokens
 	var up *testkit.Upstream
 	up = testkit.NewUpstream(t, func(_ *testkit.Upstream, w http.ResponseWriter, r *http.Request) {
@@ -312,7 +316,7 @@ func TestS29WhoLeavesHasTakenWhatWasSaid(t *testing.T) {
 	models := oneModel(up)
 	for i := range models {
 		models[i].Endpoints[0].MaxInflight = limit
-		models[i].Queue = pool.QueueOptions{Max: clients, Wait: option.Duration(time.Minute)}
+		models[i].Queue = pool.QueueOptions{Max: clients, Wait: option.Duration(patience)}
 	}
 	b := start(t, models, limited(auth.RateOptions{TPM: tokens}))
 	stands := time.Now()
@@ -331,7 +335,7 @@ func TestS29WhoLeavesHasTakenWhatWasSaid(t *testing.T) {
 				}
 				_, _ = io.WriteString(conn, request)
 				want, got := (c+i)%4, ""
-				_ = conn.SetDeadline(time.Now().Add(time.Minute))
+				_ = conn.SetDeadline(time.Now().Add(patience))
 				for piece := make([]byte, 4096); strings.Count(got, event) < want; {
 					n, err := conn.Read(piece)
 					if got += string(piece[:n]); err != nil {
@@ -367,8 +371,8 @@ func TestS29WhoLeavesHasTakenWhatWasSaid(t *testing.T) {
 	}
 }
 
-// S34: an endpoint whose file of authorities is missing or holds none is refused with the configuration, and one that speaks an old TLS is
-// not spoken to.
+// S34: an endpoint whose file of authorities is missing or holds none is refused with the
+// configuration, and one that speaks an old TLS is not spoken to.
 func TestS34EndpointsFailClosed(t *testing.T) {
 	t.Parallel()
 	ca := testkit.NewAuthority(t)
@@ -395,8 +399,8 @@ func TestS34EndpointsFailClosed(t *testing.T) {
 	}
 }
 
-// S36: what a client shows for itself ends here, in whatever header, and each server gets its own key and nobody else's, also where a request
-// goes on from one to the next.
+// S36: what a client shows for itself ends here, in whatever header, and each server gets its own
+// key and nobody else's, also where a request goes on from one to the next.
 func TestS36CredentialsReachTheirOwnServerAlone(t *testing.T) {
 	t.Parallel()
 	a, c := hostile.Start(t, hostile.Options{Mode: "status?code=503", Still: true}), hostile.Start(t, hostile.Options{Still: true})
@@ -435,8 +439,9 @@ func TestS36CredentialsReachTheirOwnServerAlone(t *testing.T) {
 	}
 }
 
-// S39: what stands in tools, their calls and their results is text to the proxy: messages of other protocols, our own fields and markup go to
-// the model as they were written, and change nothing of the decision.
+// S39: what stands in tools, their calls and their results is text to the proxy: messages of other
+// protocols, our own fields and markup go to the model as they were written, and change nothing of
+// the decision.
 func TestS39ToolsAreInertText(t *testing.T) {
 	t.Parallel()
 	b, u := target(t)

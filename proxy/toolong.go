@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,18 +82,41 @@ func (r *backendError) tooLong() bool {
 		strings.Contains(says, "longer than the model's context length")
 }
 
+// refusal is what the server says of a request that it refuses with 400; empty for any other
+// answer.
+func (u *upstream) refusal() (r backendError) {
+	whole := errors.Is(u.err, io.EOF)
+	if u.status != http.StatusBadRequest || !isJSON(u.header) || !u.plain() || !whole {
+		return r
+	}
+	return readBackendError(u.buf.bytes())
+}
+
 // asTooLong is the refusal of a prompt for its length in the words of the API; nil for any other
 // answer, and for one that is in these words already. param is the field that holds the prompt.
 func (u *upstream) asTooLong(param string) error {
-	whole := errors.Is(u.err, io.EOF)
-	if u.status != http.StatusBadRequest || !isJSON(u.header) || !u.plain() || !whole {
-		return nil
-	}
-	r := readBackendError(u.buf.Bytes())
+	r := u.refusal()
 	if !r.tooLong() || string(r.Code) == `"`+codeTooLong+`"` {
 		return nil
 	}
 	return &tooLongError{param, shortened(r.Message)}
+}
+
+// outgrown reports whether the server refuses the prompt for its length and the plan has a model
+// with a larger window left. It takes the others out of the plan: their servers would refuse it as
+// well.
+func (p *plan) outgrown(u *upstream) bool {
+	window := u.model.window()
+	larger := func(m *model) bool { return m.window() > window }
+	if window == 0 || !slices.ContainsFunc(p.models, larger) {
+		return false
+	}
+	if r := u.refusal(); !r.tooLong() {
+		return false
+	}
+	u.endpoint.Succeeded() // it has answered
+	p.models = slices.DeleteFunc(p.models, func(m *model) bool { return !larger(m) })
+	return true
 }
 
 // maxSaid bounds what is repeated of a server's own words, in bytes.
@@ -214,7 +238,7 @@ func (p *Proxy) measureBy(ctx context.Context, change *rewriter, m *model) (toke
 	}
 	ctx, cancel := context.WithTimeout(ctx, measureBudget)
 	defer cancel()
-	return p.tokenize(ctx, e, body.reader())
+	return p.tokenize(ctx, e, tokenizePath, body.reader())
 }
 
 // tooLong is the error of a prompt that fits none of the candidates, with figures of the one with

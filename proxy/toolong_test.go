@@ -12,6 +12,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/reasoning"
 )
 
 // counting is a server that answers every chat, and says of every prompt that it has so many
@@ -65,12 +66,15 @@ func TestAPromptIsRefusedForWhatIsKnownOfItsLengthAndNoGuess(t *testing.T) {
 			strings.Repeat("configuration ", 160_000),
 			"the prompt has at least 8750: no tokenizer has tokens of more than 256 bytes",
 		},
-		"space that templates take off is no text": {4011, 1, strings.Repeat(" ", 3<<20), ""},
+		"space that templates take off is no text": {511, 1, strings.Repeat(" ", 3<<17), ""}, // of a window of 1024
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url, asked := counting(t, tt.tokens)
 			o := ModelOptions{Name: "m", ContextWindow: 8192, Endpoints: []pool.EndpointOptions{{Name: "a", URL: url}}}
+			if tt.tokens == 511 {
+				o.ContextWindow = 1024 // little to send while the server is given a second to count
+			}
 			b := start(t, []ModelOptions{o}, func(s *setup) { s.routes = "routes: []\ndefault: {models: [m]}\n" })
 			got := b.chat(ask(tt.text))
 			switch {
@@ -146,5 +150,60 @@ func TestWhatAServerSaysOfATooLongPromptHasTheShapeOfTheAPI(t *testing.T) {
 		if got := b.chat(ask("hi")); got.status != 400 || got.body != body {
 			t.Errorf("%d %s, want what the server said: %s", got.status, got.body, body)
 		}
+	}
+}
+
+// The words are those of vLLM 0.32. Its window may be smaller than the prompt by its own tokenizer
+// alone, of which nothing is known before.
+func TestAPromptThatIsTooLongForOneServerGoesOnToALargerWindow(t *testing.T) {
+	t.Parallel()
+	refuses := testkit.JSON(400, tooLongForVLLM)
+	for name, tt := range map[string]struct {
+		windows [3]int // of the models in the order of the route
+		third   testkit.Answer
+		status  int
+		asked   [3]int
+		from    string
+	}{
+		"it has one":                {[3]int{8192, 4096, 32768}, testkit.JSON(200, testkit.Completion), 200, [3]int{1, 0, 1}, "third"},
+		"none is larger":            {[3]int{8192, 4096, 8192}, testkit.JSON(200, testkit.Completion), 400, [3]int{1, 0, 0}, "first"},
+		"windows are not known":     {[3]int{0, 0, 0}, testkit.JSON(200, testkit.Completion), 400, [3]int{1, 0, 0}, "first"},
+		"it is too long there, too": {[3]int{8192, 4096, 32768}, refuses, 400, [3]int{1, 0, 1}, "third"},
+		"the larger one is busy":    {[3]int{8192, 4096, 32768}, testkit.JSON(503, `{"error":{"message":"busy"}}`), 503, [3]int{1, 0, 1}, "third"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			replies := [3]testkit.Answer{refuses, testkit.JSON(200, testkit.Completion), tt.third}
+			var ups [3]*testkit.Upstream
+			var models []ModelOptions
+			for i, name := range [3]string{"first", "second", "third"} {
+				ups[i] = testkit.NewUpstream(t, replies[i])
+				endpoints := []*testkit.Upstream{ups[i]}
+				if i == 0 {
+					endpoints = append(endpoints, ups[i]) // another one would refuse it as well
+				}
+				o := modelOptions(name, "", reasoning.Options{}, endpoints...)
+				o.ContextWindow = tt.windows[i]
+				models = append(models, o)
+			}
+			b := start(t, models, func(s *setup) {
+				s.routes = "routes: []\ndefault: {models: [first, second, third]}\n"
+			})
+			got := b.chat(ask("hi"))
+			if model := got.header.Get("X-Signalbox-Model"); got.status != tt.status || model != tt.from {
+				t.Errorf("%d from %q, want %d from %q: %s", got.status, model, tt.status, tt.from, got.body)
+			}
+			if tt.status == 400 && got.code(t) != codeTooLong {
+				t.Errorf("refused with %s", got.body)
+			}
+			for i, want := range tt.asked {
+				if n := len(ups[i].Requests()); n != want {
+					t.Errorf("model %d was asked %d times, want %d", i+1, n, want)
+				}
+			}
+			if f := b.state.models[0].Endpoints[0].Failures(); f != 0 {
+				t.Errorf("the endpoint is blamed for %d failures", f)
+			}
+		})
 	}
 }

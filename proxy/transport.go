@@ -8,8 +8,8 @@ import (
 	"signalbox/proxy/framing"
 )
 
-// newTransport makes the client side. HTTP/1.1 only, unless an endpoint asks for more: one connection a request in
-// flight is what the model servers are built for.
+// newTransport makes the client side. HTTP/1.1 only, unless an endpoint asks for more: one
+// connection a request in flight is what the model servers are built for.
 func newTransport(o Options) framing.Transport {
 	dialer := &net.Dialer{Timeout: time.Duration(o.ConnectTimeout), KeepAlive: 15 * time.Second}
 	return framing.Transport{Transport: &http.Transport{
@@ -26,8 +26,8 @@ func newTransport(o Options) framing.Transport {
 	}}
 }
 
-// readBuffer is how much of an answer is read at a time, in bytes. A server that sends many events at once is read in a quarter
-// of the calls that 4 KiB, the default, would take.
+// readBuffer is how much of an answer is read at a time, in bytes. A server that sends many events
+// at once is read in a quarter of the calls that 4 KiB, the default, would take.
 const readBuffer = 16 << 10
 
 func http1() *http.Protocols {

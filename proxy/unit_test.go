@@ -14,15 +14,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"signalbox/internal/openai"
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
-	"signalbox/proxy/answer"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
+	"signalbox/stream/response"
 )
 
 func TestEveryBadOptionIsReported(t *testing.T) {
@@ -68,8 +67,8 @@ func TestEveryBadOptionIsReported(t *testing.T) {
 	}
 }
 
-// However a stream is cut into pieces, what passes is the same; what passes without an error has its end mark, and events that
-// nothing has to be mended in pass byte for byte.
+// However a stream is cut into pieces, what passes is the same; what passes without an error has
+// its end mark, and events that nothing has to be mended in pass byte for byte.
 func FuzzStreamSurvivesAnyCut(f *testing.F) {
 	whole := testkit.Event("a") + ": ping\n\n" + testkit.Finish + testkit.Done
 	f.Add([]byte(whole), uint16(3))
@@ -114,11 +113,12 @@ func pass(s []byte, step int) ([]byte, error) {
 	m := &model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, gap: time.Minute}
 	_, watch := newWatchdog(context.Background(), 0)
 	defer watch.stop()
-	u := &upstream{model: m, endpoint: &pool.Endpoint{}, body: &pieces{s, step}, buf: answer.Take(), watch: watch, events: true, flow: takeFlow(openai.Chat, 1), header: http.Header{}}
+	u := &upstream{model: m, endpoint: &pool.Endpoint{}, body: &pieces{s, step}, buf: takeWindow(), watch: watch, events: true, flow: takeFlow(response.StreamOptions{}), header: http.Header{}}
 	rec := httptest.NewRecorder()
 	w := newReply(rec, &http.Request{Header: http.Header{}})
 	tel := telemetry.Discard()
-	err := u.copyEvents(w, &meter{metrics: tel.Metrics, model: "m"}, nil)
+	client := &clientSink{w: w}
+	err := u.copyEvents(&meter{metrics: tel.Metrics, model: "m"}, client, client)
 	return rec.Body.Bytes(), err
 }
 
@@ -160,7 +160,7 @@ func TestTheTimeOfTheClientIsNotTheUpstreams(t *testing.T) {
 			m := &model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, gap: gap}
 			ctx, watch := newWatchdog(t.Context(), gap)
 			u := &upstream{
-				model: m, endpoint: &pool.Endpoint{}, body: &cancellable{pieces{[]byte(stream), len(testkit.Event(" token"))}, ctx}, buf: answer.Take(), watch: watch, header: http.Header{},
+				model: m, endpoint: &pool.Endpoint{}, body: &cancellable{pieces{[]byte(stream), len(testkit.Event(" token"))}, ctx}, buf: takeWindow(), watch: watch, header: http.Header{},
 				length: int64(len(stream)),
 			}
 			rec := httptest.NewRecorder()
@@ -168,13 +168,14 @@ func TestTheTimeOfTheClientIsNotTheUpstreams(t *testing.T) {
 			meter := &meter{metrics: telemetry.Discard().Metrics, model: "m"}
 			pass := func() error { return u.copyBody(w, meter, nil) }
 			if events {
-				u.events, u.flow = true, takeFlow(openai.Chat, 1)
-				pass = func() error { return u.copyEvents(w, meter, nil) }
+				u.events, u.flow = true, takeFlow(response.StreamOptions{})
+				client := &clientSink{w: w}
+				pass = func() error { return u.copyEvents(meter, client, client) }
 			}
 			if err := pass(); err != nil || rec.Body.String() != stream {
 				t.Errorf("%s: %v, sent %q", name, err, rec.Body.String())
 			}
-			if watch.barked() {
+			if watch.expired() {
 				t.Errorf("%s: the upstream is called late", name)
 			}
 			watch.stop()
@@ -183,7 +184,8 @@ func TestTheTimeOfTheClientIsNotTheUpstreams(t *testing.T) {
 	}
 }
 
-// The timer rings at the first of its dates, whatever was expected since, and the attempt ends when it is late and not before.
+// The timer rings at the first of its dates, whatever was expected since, and the attempt ends when
+// it is late and not before.
 func TestTheWatchdogWaitsForWhatIsDue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -198,19 +200,19 @@ func TestTheWatchdogWaitsForWhatIsDue(t *testing.T) {
 		time.Sleep(time.Hour)
 		w.expect(time.Minute)
 		w.expect(time.Second) // sooner than the timer was set for
-		if ctx.Err() != nil || w.barked() {
+		if ctx.Err() != nil || w.expired() {
 			t.Fatal("ended though there was progress")
 		}
 		<-ctx.Done()
-		if took := time.Since(begun); took != 5*900*time.Millisecond+time.Hour+time.Second || !w.barked() {
-			t.Errorf("ended after %v, late: %v", took, w.barked())
+		if took := time.Since(begun); took != 5*900*time.Millisecond+time.Hour+time.Second || !w.expired() {
+			t.Errorf("ended after %v, late: %v", took, w.expired())
 		}
 		ctx, idle := newWatchdog(t.Context(), 0)
 		idle.expect(time.Second)
 		idle.stop()
 		time.Sleep(time.Hour)
-		if ctx.Err() == nil || idle.barked() {
-			t.Errorf("stopped: %v, late: %v", ctx.Err(), idle.barked())
+		if ctx.Err() == nil || idle.expired() {
+			t.Errorf("stopped: %v, late: %v", ctx.Err(), idle.expired())
 		}
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/testkit"
-	"signalbox/proxy/answer"
 	"signalbox/proxy/auth"
+	"signalbox/stream/response"
 )
 
 const (
@@ -17,7 +17,8 @@ const (
 	contentOf  = `data: {"id":"c","choices":[{"index":0,"delta":{"content":"\"usage\":null, {\"usage\": 1}"},"finish_reason":null}],"x":{"usage":null}`
 )
 
-// What the proxy asks for itself the client does not see; everything else of the stream is what the server sent.
+// What the proxy asks for itself the client does not see; everything else of the stream is what the
+// server sent.
 func TestUsageThatOnlyTheProxyAskedForStaysThere(t *testing.T) {
 	t.Parallel()
 	const asks = `,"stream_options":{"include_usage":true}`
@@ -98,46 +99,15 @@ func TestTheQuestionForUsageIsAllThatChanges(t *testing.T) {
 	}
 }
 
-func TestMembersAreFoundAtTheTopAlone(t *testing.T) {
-	t.Parallel()
-	for data, want := range map[string]string{
-		`{"usage":null}`:                            `{}`,
-		`{"usage":null,"a":1}`:                      `{"a":1}`,
-		`{"a":1,"usage":null}`:                      `{"a":1}`,
-		`{"a":1, "usage" : null , "b":2}`:           `{"a":1 , "b":2}`,
-		`{"a":{"usage":1},"b":["usage"]}`:           "",
-		`{"a":"\"usage\":1","usage":"x,}\"y"}`:      `{"a":"\"usage\":1"}`,
-		`{"a":"usage","usage":[{"usage":1}],"b":0}`: `{"a":"usage","b":0}`,
-		`{"usage":12}`:                              `{}`,
-		`{"usage":12`:                               "",
-		`{"usage"`:                                  "",
-		`["usage",1]`:                               "",
-		``:                                          "",
-		`{"usage":{"a":"`:                           "",
-	} {
-		value, from, to, ok := answer.Member([]byte(data), `"usage"`)
-		got := ""
-		if ok {
-			got = data[:from] + data[to:]
-			if !strings.Contains(data, string(value)) {
-				t.Errorf("%s has the value %s", data, value)
-			}
-		}
-		if got != want {
-			t.Errorf("%s becomes %s, want %s", data, got, want)
-		}
-	}
-}
-
 // The pace of a stream is that of its tokens, of which an event may carry several.
 func TestThePaceOfAStreamIsThatOfItsTokens(t *testing.T) {
 	t.Parallel()
 	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))))
 	begun := time.Now()
-	of := func(model, text string, usage int64) {
+	of := func(model, text string, usage int) {
 		m := meter{metrics: b.tel.Metrics, model: model, first: begun, last: begun.Add(time.Second)}
-		m.Counts([]byte(`data: {"choices":[{"delta":{"content":"` + text + `"}}]}`))
-		m.Usage.Completion = usage
+		m.Note(new(response.Reader).Read([]byte(`{"choices":[{"delta":{"content":"` + text + `"}}]}`)))
+		m.Usage.Output = usage
 		m.pace()
 	}
 	of("told", "some words in one event", 11)

@@ -73,13 +73,17 @@ type VerdictClaim struct {
 	Start   int     `json:"start"`
 	End     int     `json:"end"`
 	Verdict string  `json:"verdict"`
-	Score   float64 `json:"score"`             // support by the facts, in [0,1]
-	Fact    any     `json:"fact,omitempty"`    // the id of the fact that decided, or its index where it has none
-	Context string  `json:"context,omitempty"` // that the fact is pinned to, as ID@VERSION
+	Score   float64 `json:"score"` // support by the facts, in [0,1]
+	// Span is where the number, date or name stands in the claim that failed, in its code points
+	// from 0: [start, end).
+	Span    []int  `json:"span,omitempty"`
+	Fact    any    `json:"fact,omitempty"`    // the id of the fact that decided, or its index where it has none
+	Context string `json:"context,omitempty"` // that the fact is pinned to, as ID@VERSION
+	Reason  string `json:"reason,omitempty"`  // why it is unchecked, where the text holds more than is read of one
 }
 
-// verifyRequest serves POST /signalbox/v1/verify: the claims of a text, checked against facts. Whoever may
-// ask for an answer may call it: it tells nothing of the configuration.
+// verifyRequest serves POST /signalbox/v1/verify: the claims of a text, checked against facts.
+// Whoever may ask for an answer may call it: it tells nothing of the configuration.
 func (p *Proxy) verifyRequest(st *State, w *reply, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
@@ -104,7 +108,8 @@ func (p *Proxy) verifyRequest(st *State, w *reply, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, out)
 }
 
-// verifyContexts finds the contexts that a text is verified against. They are all required unless they say otherwise.
+// verifyContexts finds the contexts that a text is verified against. They are all required unless
+// they say otherwise.
 func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *verifyBody) (*resolved, error) {
 	if len(in.Context) == 0 {
 		return nil, nil //nolint:nilnil // a text without any
@@ -189,7 +194,7 @@ func (st *State) verify(ctx context.Context, in *verifyBody, held *resolved) (*V
 		}
 		g.fit(all.ofContexts(held, &g))
 	}
-	e, err := g.prepare()
+	e, err := g.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -208,8 +213,14 @@ func verdictOf(report *check.Report, g *grounds) *Verdict {
 	for i := range report.Claims {
 		c := &report.Claims[i]
 		v := VerdictClaim{Text: c.Text, Start: c.Runes.Start, End: c.Runes.End, Verdict: c.Verdict.String(), Score: c.Score}
+		if c.Span.End > c.Span.Start && (c.Verdict == check.Unsupported || c.Verdict == check.Contradicted) {
+			v.Span = []int{c.Span.Start, c.Span.End}
+		}
 		if c.Source >= 0 {
 			v.Context = g.origin(c.Source)
+		}
+		if c.Verdict == check.Unchecked && errors.Is(c.Err, check.ErrTooMuch) {
+			v.Reason = check.ErrTooMuch.Error()
 		}
 		switch {
 		case c.Source < 0:

@@ -25,7 +25,7 @@ func TestATextIsVerifiedClaimByClaim(t *testing.T) {
 			Verdict{"unsupported", []VerdictClaim{
 				{Text: "Schön, ja!", End: 10, Verdict: "not_checkable"},
 				{Text: "The tower is 330 m high.", Start: 11, End: 35, Verdict: "supported", Fact: 0.0},
-				{Text: "The tower was opened in 1925.", Start: 36, End: 65, Verdict: "contradicted", Fact: "opened"},
+				{Text: "The tower was opened in 1925.", Start: 36, End: 65, Verdict: "contradicted", Span: []int{24, 28}, Fact: "opened"},
 			}},
 		},
 		"one fact": {
@@ -140,4 +140,22 @@ func FuzzReadVerify(f *testing.F) {
 			t.Errorf("accepted %q as %+v", body, in)
 		}
 	})
+}
+
+// What one text may cost is bounded: claims behind that are unchecked, and say why.
+func TestAClaimThatIsNotReadSaysWhy(t *testing.T) {
+	t.Parallel()
+	b := watched(t, "off", testkit.NewUpstream(t, testkit.Silent()))
+	numbers := strings.Repeat("7 ", 30<<10)
+	res := b.post(verifyPath, `{"facts":["`+numbers+`"],"answer":"`+numbers+`"}`)
+	var got Verdict
+	if err := json.Unmarshal([]byte(res.body), &got); err != nil || res.status != 200 || len(got.Claims) < 100 {
+		t.Fatalf("status %d, %v: %.300s", res.status, err, res.body)
+	}
+	if c := got.Claims[0]; c.Reason != "" {
+		t.Errorf("the first claim: %+v", c)
+	}
+	if c := got.Claims[len(got.Claims)-1]; c.Verdict != "unchecked" || c.Reason != "more claims than are read of one text" {
+		t.Errorf("the last claim: %+v", c)
+	}
 }

@@ -15,8 +15,8 @@ import (
 	"signalbox/memory"
 	"signalbox/memory/prefix"
 	"signalbox/proxy/affinity"
-	"signalbox/proxy/answer"
 	"signalbox/proxy/contexts"
+	"signalbox/stream/response"
 )
 
 var _ contexts.Warmer = (*Proxy)(nil)
@@ -50,7 +50,8 @@ func newWarms() *warms {
 	return &warms{queue: make(chan *warmup, manyWarms), flights: make(map[reading]chan struct{})}
 }
 
-// warmup is one context to be read by one model. It holds its state until release, and from open on the context.
+// warmup is one context to be read by one model. It holds its state until release, and from open on
+// the context.
 type warmup struct {
 	st    *State
 	m     *model
@@ -68,9 +69,9 @@ func (w *warmup) release() {
 	w.st.release()
 }
 
-// Warm implements contexts.Warmer: a real request with the context and next to no answer goes to where requests that
-// name the context will. Without names it goes to the models whose endpoints are said to share prefixes: what
-// others charge for it is lost.
+// Warm implements contexts.Warmer: a real request with the context and next to no answer goes to
+// where requests that name the context will. Without names it goes to the models whose endpoints
+// are said to share prefixes: what others charge for it is lost.
 func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) error { //nolint:revive // as contexts.Warmer has it
 	st := p.acquire()
 	defer st.release()
@@ -159,8 +160,8 @@ func (p *Proxy) warmNow(ctx context.Context, all []*warmup) error {
 	return errors.Join(errs...)
 }
 
-// run warms what was asked for in passing, until ctx ends. It owns a goroutine for each context that is read and returns
-// when they have ended.
+// run warms what was asked for in passing, until ctx ends. It owns a goroutine for each context
+// that is read and returns when they have ended.
 func (x *warms) run(ctx context.Context, p *Proxy) {
 	var wg sync.WaitGroup
 	defer x.clear()
@@ -196,7 +197,8 @@ func (x *warms) clear() {
 	}
 }
 
-// enter notes that a context is being read; where it is already, it returns what is closed at the end of that.
+// enter notes that a context is being read; where it is already, it returns what is closed at the
+// end of that.
 func (x *warms) enter(key reading) (others <-chan struct{}, leave func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -213,7 +215,8 @@ func (x *warms) enter(key reading) (others <-chan struct{}, leave func()) {
 	}
 }
 
-// warm has an endpoint read a context, unless it has, and unless somebody would have to wait for that.
+// warm has an endpoint read a context, unless it has, and unless somebody would have to wait for
+// that.
 func (p *Proxy) warm(ctx context.Context, w *warmup) error {
 	defer w.release()
 	if w.m.where.Placer == nil {
@@ -284,9 +287,9 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 	return "read", nil
 }
 
-// crowded reports whether what is sent to endpoint i would delay others: somebody waits, or half of the seats are
-// taken.
-func (w *places) crowded(i int, now time.Time) bool {
+// crowded reports whether what is sent to endpoint i would delay others: somebody waits, or half of
+// the seats are taken.
+func (w *serverCaches) crowded(i int, now time.Time) bool {
 	running, waiting := w.Load(now, i)
 	return waiting > 0 || w.ends[i].Seats > 0 && 2*running >= w.ends[i].Seats
 }
@@ -324,7 +327,7 @@ func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
 		return err
 	}
 	t.First(time.Now())
-	told := answer.Tally{API: openai.Chat}
+	told := response.Tally{API: openai.Chat}
 	told.Body(nil, whole)
 	used = usageOf(&told.Usage)
 	u.endpoint.Succeeded()
@@ -384,8 +387,9 @@ func (e *refusedError) wire() *openai.Error {
 	return serverError(http.StatusBadGateway, code, says)
 }
 
-// body is a request with the context in front, as in those that will name it, and with as little else as servers
-// take: templates want something that the user says, and vLLM wants to answer one token at least.
+// body is a request with the context in front, as in those that will name it, and with as little
+// else as servers take: templates want something that the user says, and vLLM wants to answer one
+// token at least.
 func (w *warmup) body(e *place) ([]byte, error) {
 	b := append([]byte(`{"model":`), strconv.AppendQuote(nil, w.m.servedAs)...)
 	b = append(b, `,"messages":[{"role":"user","content":"."}],"max_tokens":1,"stream":false,"temperature":0`...)
@@ -401,7 +405,8 @@ func (w *warmup) body(e *place) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// warmLimit bounds what one endpoint reads ahead: one context at a time, and so many tokens a second.
+// warmLimit bounds what one endpoint reads ahead: one context at a time, and so many tokens a
+// second.
 type warmLimit struct {
 	busy chan struct{} // holds 1: the one that is read
 
@@ -422,7 +427,8 @@ func (l *warmLimit) enter(ctx context.Context) error {
 
 func (l *warmLimit) leave() { <-l.busy }
 
-// wait waits until there is time for so many tokens, at a rate in tokens a second, 0 standing for the default.
+// wait waits until there is time for so many tokens, at a rate in tokens a second, 0 standing for
+// the default.
 func (l *warmLimit) wait(ctx context.Context, tokens int, rate float64) error {
 	if rate == 0 {
 		rate = defaultWarmRate

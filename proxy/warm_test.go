@@ -90,11 +90,11 @@ func TestNothingIsReadAheadOfPeopleWhoWait(t *testing.T) {
 	for i := range under {
 		under[i].End(time.Now(), affinity.Usage{Failed: true})
 	}
-	w.told(time.Now(), 0, kv.Report{VLLM: true, Waiting: 1})
+	w.observe(time.Now(), 0, kv.Report{VLLM: true, Waiting: 1})
 	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, errBusy) {
 		t.Errorf("somebody waits: %v", err)
 	}
-	w.told(time.Now(), 0, kv.Report{VLLM: true})
+	w.observe(time.Now(), 0, kv.Report{VLLM: true})
 	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
 		t.Errorf("nobody waits: %v", err)
 	}
@@ -155,8 +155,9 @@ func TestContextsLandAtHomeAndWhereTheyWereReadAhead(t *testing.T) {
 	}
 }
 
-// S3: what is being read ahead for one tenant, or by one model, is never taken for what another one asks for at the same time: of two
-// tenants with the same text, and two models that are served under the same name, each is read.
+// S3: what is being read ahead for one tenant, or by one model, is never taken for what another one
+// asks for at the same time: of two tenants with the same text, and two models that are served
+// under the same name, each is read.
 func TestS3NoReadingStandsForAnother(t *testing.T) {
 	t.Parallel()
 	slow := quick()

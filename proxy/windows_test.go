@@ -119,3 +119,59 @@ func TestARouteThatRedactsWantsAllPersonalData(t *testing.T) {
 		})
 	}
 }
+
+// hasty reads a selection, in which there is personal data, and never comes to the end of a text.
+type hasty struct{ *fakeClassifier }
+
+func (*hasty) Extract(_ context.Context, _ *signal.Text, need signal.Mask, set *signal.Set) {
+	for _, k := range need.Kinds() {
+		set.Values[k] = signal.Value{State: signal.Known, Windows: 100, Read: 14}
+	}
+	if need.Has(signal.PII) {
+		v := &set.Values[signal.PII]
+		v.Labels, v.Probs = []string{"EMAIL_ADDRESS"}, []float32{1}
+	}
+	if need.Has(signal.Jailbreak) {
+		v := &set.Values[signal.Jailbreak]
+		v.Label, v.Labels, v.Probs = "benign", []string{"benign", "jailbreak"}, []float32{1, 0}
+		v.Verdicts = []signal.Verdict{{Origin: signal.OriginUser, Windows: 100, Read: 14}}
+	}
+}
+
+func (*hasty) ExtractAll(_ context.Context, _ *signal.Text, need signal.Mask, set *signal.Set) {
+	set.Fail(need, signal.ReasonTimeout)
+}
+
+// A text that is too long to be read in time does not pass by the route that replaces personal
+// data, nor by one that wants all of it read.
+func TestATextThatCannotBeReadInTimeIsNotSent(t *testing.T) {
+	for name, tc := range map[string]struct{ routes, route string }{
+		"found in a selection": {
+			"  - {name: hide, when: {pii: true}, use: {models: [small], redact: true}}\n", "hide",
+		},
+		"not asked for by the rules": {
+			"  - {name: hide, when: {context_tokens: {gte: 0}}, use: {models: [small], redact: true}}\n", "hide",
+		},
+		"wanted whole": {
+			"  - {name: safety, when: {jailbreak: true}, on_unknown: match, block: {message: No.}}\n" +
+				"  - {name: all, when: {pii: true}, use: {models: [small], windows: all}}\n", "safety",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+			c := &fakeClassifier{signals: signal.MaskOf(signal.PII, signal.Jailbreak)}
+			b := start(t, oneModel(up), func(s *setup) {
+				s.routes = "routes:\n" + tc.routes + "default: {models: [small]}\n"
+				s.classifier = c
+			})
+			b.state.classifier = &hasty{c}
+			got := b.chat(ask("hello"))
+			if got.status != 503 || got.header.Get("X-Signalbox-Route") != tc.route {
+				t.Errorf("status %d on route %q: %s", got.status, got.header.Get("X-Signalbox-Route"), got.body)
+			}
+			if n := len(up.Requests()); n > 0 {
+				t.Errorf("%d requests were sent", n)
+			}
+		})
+	}
+}

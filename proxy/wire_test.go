@@ -13,8 +13,8 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// secured is a model server behind TLS, or without it where config is nil, that says in its answer what it was spoken to in, who
-// asked, and with which credentials.
+// secured is a model server behind TLS, or without it where config is nil, that says in its answer
+// what it was spoken to in, who asked, and with which credentials.
 func secured(t *testing.T, config *tls.Config, protocols *http.Protocols) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

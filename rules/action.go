@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"time"
+
 	"signalbox/internal/signal"
 	"signalbox/rules/internal/condition"
 )
@@ -45,6 +47,10 @@ type Action struct {
 	Redact    bool   // personal data is replaced before the request leaves
 	Body      []Field
 	Headers   []Header
+	Escalate  *Escalate // nil: the first answer stands
+	Mirror    *Mirror   // nil: no copies are sent
+	Tools     *Tools    // nil: all tools that the client names are sent
+	Canary    *Canary   // nil: all conversations go to Models
 }
 
 // ranksQuality reports that the choice among several models depends on how well each answers.
@@ -75,6 +81,55 @@ type Prompt struct {
 type MaxTokens struct {
 	Auto  bool // from the lengths seen so far
 	Limit int  // in tokens, at least 1, when not Auto
+}
+
+// Escalate says when the answer of a candidate is thrown away and the next one is asked.
+type Escalate struct {
+	When       []Sign
+	Logprobs   bool          // MinLogprob counts
+	MinLogprob float64       // the least mean log-probability of a token, at most 0
+	Hold       time.Duration // how long a stream is held back at most, to be judged whole
+}
+
+// Sign is what shows that an answer is not good enough.
+type Sign string
+
+// The signs. SignLogprob is that of MinLogprob, the others are the words of `when`.
+const (
+	SignLength   Sign = "length"    // it was cut at the limit on its length
+	SignEmpty    Sign = "empty"     // it has neither text nor a call of a tool
+	SignRefusal  Sign = "refusal"   // the model declines, or a filter ended the answer
+	SignToolCall Sign = "tool_call" // a call of a tool that is not there, or whose arguments do not fit
+	SignJSON     Sign = "json"      // it breaks the format that the request asks for
+	SignGuard    Sign = "guard"     // the guard finds a claim that fails
+	SignLogprob  Sign = "logprob"
+)
+
+// Signs are the words of `when`.
+func Signs() []string {
+	return []string{
+		string(SignLength), string(SignEmpty), string(SignRefusal), string(SignToolCall),
+		string(SignJSON), string(SignGuard),
+	}
+}
+
+// Mirror sends copies of requests to a model whose answers nobody gets.
+type Mirror struct {
+	Model string
+	Share float64 // of requests, in (0,1]
+}
+
+// Tools says how many of the tools that a client names are offered to the model.
+type Tools struct {
+	Keep   int      // for each turn of the user, at least 1
+	Always []string // names of functions that are kept whatever is asked
+}
+
+// Canary sends a share of the conversations to a model that is tried out; Models are what it is
+// compared with, and what answers where it does not.
+type Canary struct {
+	Model string  // none of Models
+	Share float64 // of conversations, in (0,1]
 }
 
 // Field is a top-level field added to the body sent upstream.

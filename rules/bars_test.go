@@ -12,16 +12,19 @@ import (
 	"signalbox/internal/signal"
 )
 
-// BenchmarkBars measures one decision over the sizes that the design sets bars for, with every signal
-// known and every route false only at its last leaf, beside two evaluators that decide the same:
+// BenchmarkBars measures one decision over the sizes that the design sets bars for, with every
+// signal known and every route false only at its last leaf, beside two evaluators that decide the
+// same:
 //
 //   - engine: Program.Step
-//   - eager: the same compiled tests under a plain tree walk that looks at every member of every route
-//   - plain: a tree of operators and tests told apart by their words, signals in a map, and a list of
+//   - eager: the same compiled tests under a plain tree walk that looks at every member of every
+//     route
+//   - plain: a tree of operators and tests told apart by their words, signals in a map, and a list
+//     of
 //     the routes that matched; what one writes first
 //
-// The metric x-engine says how many times the processor time of the engine an evaluator takes, of-bar
-// how much of the bar the engine's is.
+// The metric x-engine says how many times the processor time of the engine an evaluator takes,
+// of-bar how much of the bar the engine's is.
 func BenchmarkBars(b *testing.B) {
 	for _, size := range []struct {
 		routes, leaves int

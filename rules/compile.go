@@ -34,6 +34,11 @@ type Env struct {
 	// Thresholds holds the probability from which jailbreak, injection, factcheck and pii count as
 	// true when the rule gives none. A kind without an entry has 0.5.
 	Thresholds map[signal.Kind]float64
+	// Classifiers are the configuration's own: the one at i gives signal.Own+i.
+	Classifiers []signal.OwnClassifier
+	// Elsewhere holds the kinds that models on other servers give. They are asked for last: only
+	// where all that is computed here does not settle a decision.
+	Elsewhere signal.Mask
 	// Defined holds what other sections define for the rules to use. A warning names each that no
 	// rule uses.
 	Defined []Definition
@@ -41,7 +46,7 @@ type Env struct {
 
 // Definition is a name that the rest of the configuration defines for rules.
 type Definition struct {
-	What string // "model", "prompt", "keyword set" or "intent"
+	What string // "model", "prompt", "keyword set", "intent" or "classifier"
 	Name string
 	Path string // where it is defined, such as prompts[1].name; warnings carry it without line and column
 }
@@ -111,8 +116,11 @@ func (c *compiler) link(drafts []draft, fallback Action) *Program {
 		fallback: fallback, name: RouteDefault, wants: c.wants(&fallback),
 		headers: slices.Sorted(maps.Keys(c.headers)), session: c.session,
 	}
-	p.absent = allKinds &^ c.env.Signals
-	p.named = &Program{name: RouteNamed, headers: p.headers, session: p.session, absent: p.absent}
+	p.absent, p.elsewhere = allKinds&^c.env.Signals, c.env.Elsewhere
+	p.named = &Program{
+		name: RouteNamed, headers: p.headers, session: p.session, absent: p.absent,
+		elsewhere: p.elsewhere,
+	}
 	p.named.named = p.named
 	for i := range drafts {
 		r := drafts[i].route

@@ -9,7 +9,8 @@
 //
 // Logic is three-valued (Kleene): true, false, unknown. A leaf over a signal that was not extracted
 // yet is pending; a leaf over a signal whose extraction failed is unknown for good. A condition
-// therefore has bounds, the least and the greatest value it can still take, and everything else follows:
+// therefore has bounds, the least and the greatest value it can still take, and everything else
+// follows:
 //
 //   - Routes are tried in file order and the first true one wins, so a route is decided only when
 //     every route above it is settled.
@@ -26,20 +27,20 @@
 //
 // # Parts
 //
-// Compile reads the YAML (readroute.go, readwhen.go, readleaf.go, readaction.go), warns (warn.go) and
-// links a Program (program.go), which Trace explains (trace.go). Below this package lie two others,
-// which know nothing of each other: internal/condition is the logic, from truth values to
-// simplification, proofs and blockers; internal/syntax reads YAML word by word and says what to make of
-// a word that is not known. A condition is simplified at load, which keeps its meaning, unknown
-// included.
+// Compile reads the YAML (readroute.go, readwhen.go, readleaf.go, readaction.go), warns (warn.go)
+// and links a Program (program.go), which Trace explains (trace.go). Below this package lie two
+// others, which know nothing of each other: internal/condition is the logic, from truth values to
+// simplification, proofs and blockers; internal/syntax reads YAML word by word and says what to
+// make of a word that is not known. A condition is simplified at load, which keeps its meaning,
+// unknown included.
 //
 // # Warnings
 //
-// Compile also reports what is legal and probably not meant: routes that cannot match, members of an
-// operator that exclude or complete each other, names that nothing uses. It compares conditions in
-// three values, so a route that takes what is unknown is not called dead for standing below one that
-// lets it pass. The analysis is sound (a property test holds every warning against random requests)
-// and not complete: tests of one signal are compared two by two.
+// Compile also reports what is legal and probably not meant: routes that cannot match, members of
+// an operator that exclude or complete each other, names that nothing uses. It compares conditions
+// in three values, so a route that takes what is unknown is not called dead for standing below one
+// that lets it pass. The analysis is sound (a property test holds every warning against random
+// requests) and not complete: tests of one signal are compared two by two.
 //
 // # Requirements on signals
 //

@@ -19,6 +19,11 @@ func testEnv() Env {
 		Prompts:    []string{"finance", "math"},
 		Roles:      []string{"staff", "admin", "customer"},
 		Signals:    1<<signal.NumKinds - 1,
+		Classifiers: []signal.OwnClassifier{
+			{Name: "toxicity", Labels: []string{"fine", "toxic"}, Thresholds: []float64{0, 0.7}},
+			{Name: "team", Labels: []string{"billing", "sales", "support"}, Thresholds: make([]float64, 3)},
+			{Name: "tags", Labels: []string{"rude", "legal"}, Thresholds: []float64{0.3, 0.6}},
+		},
 		Labels:     signaltest.Labels(),
 		Thresholds: map[signal.Kind]float64{signal.Jailbreak: 0.6, signal.PII: 0.4}, //nolint:exhaustive // the others have the default
 	}

@@ -61,10 +61,10 @@ func domainLeaves(*rapid.T) []string {
 	})
 }
 
-// For random rule sets and requests, the engine decides as the evaluator that knows everything does,
-// and runs a neural pass exactly when no engine could do without: an oracle tries every value of
-// the neural signals, failures included, with what is free and lexical as it is. A pass can be saved
-// when they all lead to one decision whose action reads no neural signal.
+// For random rule sets and requests, the engine decides as the evaluator that knows everything
+// does, and runs a neural pass exactly when no engine could do without: an oracle tries every value
+// of the neural signals, failures included, with what is free and lexical as it is. A pass can be
+// saved when they all lead to one decision whose action reads no neural signal.
 func TestEveryPassIsNeeded(t *testing.T) {
 	t.Parallel()
 	cases := minimalCases

@@ -9,14 +9,15 @@ import (
 
 // Program is a compiled set of routes. It is immutable and safe for concurrent use.
 type Program struct {
-	routes   []route
-	fallback Action
-	name     string      // of the decision when no route matches
-	wants    signal.Mask // signals of the fallback action
-	absent   signal.Mask // signals that nothing extracts
-	headers  []string
-	session  bool
-	named    *Program
+	routes    []route
+	fallback  Action
+	name      string      // of the decision when no route matches
+	wants     signal.Mask // signals of the fallback action
+	absent    signal.Mask // signals that nothing extracts
+	elsewhere signal.Mask // kinds that models on other servers give
+	headers   []string
+	session   bool
+	named     *Program
 }
 
 type route struct {
@@ -29,11 +30,11 @@ type route struct {
 }
 
 // Step decides, or says what is missing. When the mask is not zero, the caller extracts those
-// signals, which are all of one tier unless nothing provides them, records each as known or unknown,
-// and steps again; the Decision is then empty. When it is zero the Decision is final. The answer
-// depends on set alone, so stepping twice is stepping once. Step neither keeps nor modifies set. It
-// does not allocate, except where signals are missing and a route tests one of them in several nested
-// places.
+// signals, which are all of one tier unless nothing provides them, records each as known or
+// unknown, and steps again; the Decision is then empty. When it is zero the Decision is final. The
+// answer depends on set alone, so stepping twice is stepping once. Step neither keeps nor modifies
+// set. It does not allocate, except where signals are missing and a route tests one of them in
+// several nested places.
 func (p *Program) Step(set *signal.Set) (Decision, signal.Mask) {
 	var need, wants, failed signal.Mask
 	known := condition.Known(set)
@@ -72,9 +73,9 @@ func (p *Program) Step(set *signal.Set) (Decision, signal.Mask) {
 	return Decision{Route: p.name, Index: -1, Outcome: Defaulted, Action: &p.fallback, Failed: failed}, 0
 }
 
-// outcomeOf tells how a route won: t is what the policy made of its condition, raw the condition and
-// failed the signals that left it unknown. A condition that every value of a pending signal makes
-// true has matched without being asked for.
+// outcomeOf tells how a route won: t is what the policy made of its condition, raw the condition
+// and failed the signals that left it unknown. A condition that every value of a pending signal
+// makes true has matched without being asked for.
 func outcomeOf(t condition.Truth, raw condition.Bounds, failed signal.Mask) Outcome {
 	switch {
 	case t == condition.Unknown:
@@ -106,11 +107,20 @@ func (p *Program) ask(need, wants signal.Mask, set *signal.Set) signal.Mask {
 		return m
 	}
 	for t := range signal.NumTiers {
-		if m := need.Tier(t); m != 0 {
-			return m | missing(wants, set).Tier(t)
+		if m := p.tier(need, t); m != 0 {
+			return m | p.tier(missing(wants, set), t)
 		}
 	}
 	return need
+}
+
+// tier returns the members of m that cost as much as tier t; what other servers compute is the
+// last.
+func (p *Program) tier(m signal.Mask, t signal.Tier) signal.Mask {
+	if t == signal.TierLarge {
+		return m.Tier(t) | m&p.elsewhere
+	}
+	return m.Tier(t) &^ p.elsewhere
 }
 
 // missing returns the members of m that were not extracted.
@@ -154,7 +164,8 @@ func (p *Program) Routes() []Route {
 	return out
 }
 
-// Actions lists the actions of the routes, in their order, and behind them that of requests that no route takes.
+// Actions lists the actions of the routes, in their order, and behind them that of requests that no
+// route takes.
 func (p *Program) Actions() []*Action {
 	out := make([]*Action, 0, len(p.routes)+1)
 	for i := range p.routes {
@@ -163,8 +174,8 @@ func (p *Program) Actions() []*Action {
 	return append(out, &p.fallback)
 }
 
-// Taken returns the decision that ended at the route of a name: Matched, or Defaulted where the name is that of no route.
-// ok is false when p never decides so.
+// Taken returns the decision that ended at the route of a name: Matched, or Defaulted where the
+// name is that of no route. ok is false when p never decides so.
 func (p *Program) Taken(route string) (d Decision, ok bool) {
 	for i := range p.routes {
 		if r := &p.routes[i]; r.name == route {

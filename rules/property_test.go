@@ -36,8 +36,8 @@ func TestLazyDecidesAsEager(t *testing.T) {
 	})
 }
 
-// effect is the part of a decision that a request feels. Whether a route matched or failed closed is
-// not: a failed signal may close it before another one could have made it true.
+// effect is the part of a decision that a request feels. Whether a route matched or failed closed
+// is not: a failed signal may close it before another one could have made it true.
 type effect struct {
 	Route       string
 	Index       int

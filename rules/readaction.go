@@ -44,7 +44,7 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 		return a
 	}
 	misspelt := at.Mark() > mark
-	var models, weighted, by, margin, override syntax.Cursor
+	var models, weighted, by, margin, override, escalate, mirror, canary syntax.Cursor
 	for _, e := range entries {
 		switch e.Key {
 		case "models":
@@ -66,6 +66,14 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 			a.Windows = e.At.Choice("all", "cascade")
 		case "set":
 			readSet(e.At, &a)
+		case "escalate":
+			escalate = e.At
+		case "mirror":
+			mirror = e.At
+		case "tools":
+			a.Tools = readTools(e.At)
+		case "canary":
+			canary = e.At
 		default:
 			c.readWanting(e, &a)
 		}
@@ -80,6 +88,8 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 		override.Warnf("override has no effect without reasoning or max_tokens")
 	}
 	readMargin(margin, &a)
+	a.Escalate, a.Mirror = readEscalate(escalate, &a), c.readMirror(mirror)
+	a.Canary = c.readCanary(canary, &a)
 	c.warnChoice(by, models, &a)
 	return a
 }
@@ -87,8 +97,8 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 // defaultMargin is the Margin of `by: cost`: a cheaper model may be a twentieth worse.
 const defaultMargin = 0.05
 
-// readMargin reads quality_margin, which may be absent. Without one, by: cost keeps close to the best
-// candidate and by: latency does not look at quality.
+// readMargin reads quality_margin, which may be absent. Without one, by: cost keeps close to the
+// best candidate and by: latency does not look at quality.
 func readMargin(at syntax.Cursor, a *Action) {
 	switch a.By {
 	case "cost":
@@ -164,7 +174,8 @@ func (c *compiler) readModels(at syntax.Cursor, a *Action) (weighted syntax.Curs
 	return weighted
 }
 
-// readWeighted reads NAME or {name, weight}. name and at, the weight's place, have no node when absent.
+// readWeighted reads NAME or {name, weight}. name and at, the weight's place, have no node when
+// absent.
 func readWeighted(i syntax.Cursor) (name syntax.Cursor, weight int, at syntax.Cursor) {
 	weight = 1
 	if !i.IsMapping() {

@@ -321,8 +321,8 @@ func (l namesIn) set() condition.Names {
 	return condition.OneOf(slices.DeleteFunc(slices.Clone(l.in), func(n string) bool { return slices.Contains(l.notIn, n) })...)
 }
 
-// readNames reads NAME, [NAME, ...], or the keys in and not_in of a mapping, and checks each name. It
-// returns the other entries, whose keys must be among extra.
+// readNames reads NAME, [NAME, ...], or the keys in and not_in of a mapping, and checks each name.
+// It returns the other entries, whose keys must be among extra.
 func readNames(at syntax.Cursor, what string, check func(syntax.Cursor, string), extra ...string) (l namesIn, rest []syntax.Entry, ok bool) {
 	if !at.IsMapping() {
 		l.in, l.given = at.Words(what, check), true

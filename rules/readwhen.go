@@ -144,12 +144,14 @@ func (c *compiler) leaf(e syntax.Entry) condition.Node {
 		return c.readSession(e.At)
 	case "keyword":
 		return c.readKeyword(e.At)
+	case "classifier":
+		return c.readClassifier(e.At)
 	}
 	k, _ := signal.ParseKind(e.Key)
 	if !c.env.Signals.Has(k) && (k != signal.Intent || len(c.env.Labels[k]) > 0) {
 		e.At.Warnf("no model provides signal %s, so this is unknown for every request", k)
 	}
-	switch k {
+	switch k { //nolint:exhaustive // Own and NumKinds are no keys
 	case signal.Jailbreak, signal.Injection, signal.FactCheck:
 		return c.readBinary(e.At, k)
 	case signal.PII:
@@ -157,7 +159,7 @@ func (c *compiler) leaf(e syntax.Entry) condition.Node {
 	case signal.Cache:
 		return readSimilarity(e.At)
 	case signal.Domain, signal.Intent, signal.Complexity, signal.Language, signal.Keyword,
-		signal.Embedding, signal.NumKinds:
+		signal.Embedding:
 	}
 	return c.readLabels(e.At, k)
 }

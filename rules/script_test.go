@@ -227,7 +227,7 @@ func (s *script) checkPath() {
 }
 
 func (s *script) kind(name string) signal.Kind {
-	k, ok := signal.ParseKind(name)
+	k, ok := signal.Names{"toxicity", "team", "tags"}.Parse(name)
 	if !ok {
 		s.t.Fatalf("%s:%d: unknown signal %q", s.file, s.line, name)
 	}
@@ -274,6 +274,20 @@ func (s *script) given(arg string) {
 	}
 }
 
+// ownValue reads the probabilities of a classifier of one's own, which need not add up to 1.
+func (s *script) ownValue(text string) signal.Value {
+	v := signal.Value{State: signal.Known}
+	for n := range strings.SplitSeq(text, ",") {
+		name, score, _ := strings.Cut(n, ":")
+		p := s.number(score)
+		v.Labels, v.Probs = append(v.Labels, name), append(v.Probs, float32(p))
+		if p > v.Score {
+			v.Label, v.Score = name, p
+		}
+	}
+	return v
+}
+
 func (s *script) value(k signal.Kind, text string) signal.Value {
 	switch k { //nolint:exhaustive // the rest are labels
 	case signal.Cache:
@@ -295,6 +309,9 @@ func (s *script) value(k signal.Kind, text string) signal.Value {
 			}
 		}
 		return v
+	}
+	if k >= signal.Own {
+		return s.ownValue(text)
 	}
 	scores := map[string]float64{}
 	first := ""

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+
 	"signalbox/internal/signal"
 	"signalbox/rules/internal/condition"
 )
@@ -11,7 +13,8 @@ type RouteTrace struct {
 	Value string  `json:"value"` // "true", "false", "unknown" or "not_reached"
 	Path  []Visit `json:"path"`  // the leaves in the order of evaluation
 	// Blockers are the leaves that kept a route which was evaluated from being taken: a minimal set
-	// whose values decide, as Visit.Leaf has them. Empty for the route taken and for those not reached.
+	// whose values decide, as Visit.Leaf has them. Empty for the route taken and for those not
+	// reached.
 	Blockers []string `json:"blockers,omitempty"`
 }
 
@@ -25,9 +28,11 @@ type Visit struct {
 	Score     *float64 `json:"score,omitempty"`     // the score that was compared, in [0,1]
 	Threshold *float64 `json:"threshold,omitempty"` // what it was compared with
 	Source    string   `json:"source,omitempty"`    // the model or component that produced the signal
-	// Reason says why the value is unknown (a signal.Reason, or "not extracted") or why the leaf was
-	// skipped ("short-circuit": its operator was settled; "not needed": a route above won).
+	// Reason says why the value is unknown (a signal.Reason, or "not extracted") or why the leaf
+	// was skipped ("short-circuit": its operator was settled; "not needed": a route above won).
 	Reason string `json:"reason,omitempty"`
+
+	at []int // which member it is of each operator in Group, counted from 0
 }
 
 // The reasons of leaves that were not evaluated.
@@ -70,6 +75,7 @@ func (p *Program) Trace(set *signal.Set) []RouteTrace {
 type tracer struct {
 	set  *signal.Set
 	path []Visit
+	at   []int // of the members that are being visited
 }
 
 // visit evaluates n the way its Eval does and notes the leaves.
@@ -96,51 +102,52 @@ func under(group, op string) string {
 	return group + "/" + op
 }
 
-// members evaluates the members of an operator whose value without any is start, and which the opposite
-// of start settles.
+// members evaluates the members of an operator whose value without any is start, and which the
+// opposite of start settles.
 func (t *tracer) members(
 	xs []condition.Node, group string, start condition.Truth, join func(a, b condition.Bounds) condition.Bounds,
 ) condition.Bounds {
 	out := condition.Exactly(start)
 	for i, x := range xs {
+		t.at = append(t.at, i)
 		out = join(out, t.visit(x, group))
+		t.at = t.at[:len(t.at)-1]
 		if out == condition.Exactly(condition.True-start) {
-			for _, rest := range xs[i+1:] {
-				t.skip(rest, group, reasonShortCircuit)
-			}
+			t.skipAll(xs, i+1, group, reasonShortCircuit)
 			break
 		}
 	}
 	return out
 }
 
+// skipAll skips the members from one on.
+func (t *tracer) skipAll(xs []condition.Node, from int, group, reason string) {
+	for i := from; i < len(xs); i++ {
+		t.at = append(t.at, i)
+		t.skip(xs[i], group, reason)
+		t.at = t.at[:len(t.at)-1]
+	}
+}
+
 func (t *tracer) skip(n condition.Node, group, reason string) {
 	switch n := n.(type) {
 	case *condition.All:
-		for _, x := range n.Xs {
-			t.skip(x, under(group, "all"), reason)
-		}
+		t.skipAll(n.Xs, 0, under(group, "all"), reason)
 	case *condition.Any:
-		for _, x := range n.Xs {
-			t.skip(x, under(group, "any"), reason)
-		}
+		t.skipAll(n.Xs, 0, under(group, "any"), reason)
 	case *condition.Leaf, *condition.Not:
-		v := Visit{Leaf: n.String(), Group: group, Value: "skipped", Reason: reason}
-		condition.EachLeaf(n, func(l *condition.Leaf) { v.Signal = signalName(l) })
+		v := Visit{Leaf: n.String(), Group: group, Value: "skipped", Reason: reason, at: slices.Clone(t.at)}
+		condition.EachLeaf(n, func(l *condition.Leaf) { v.Signal = l.Signal() })
 		t.path = append(t.path, v)
 	}
 }
 
-func signalName(l *condition.Leaf) string {
-	if l.ReadsSignal() {
-		return l.Kind.String()
-	}
-	return ""
-}
-
 // note records the visit of n, which is l or its negation.
 func (t *tracer) note(n condition.Node, l *condition.Leaf, group string) {
-	v := Visit{Leaf: n.String(), Group: group, Signal: signalName(l), Value: condition.Unknown.String()}
+	v := Visit{
+		Leaf: n.String(), Group: group, Signal: l.Signal(), Value: condition.Unknown.String(),
+		at: slices.Clone(t.at),
+	}
 	if b := n.Eval(t.set); b.Settled() {
 		v.Value = b.Lo.String()
 	}

@@ -42,8 +42,8 @@ func (c *compiler) warnFixed(at syntax.Cursor, n condition.Node) {
 	}
 }
 
-// culprits names the two members of n that fix it together. own is false when n is not fixed, or when
-// a single member fixes it.
+// culprits names the two members of n that fix it together. own is false when n is not fixed, or
+// when a single member fixes it.
 func culprits(n condition.Node, fixed func(condition.Node) bool, together func(x, y condition.Node) bool) (who string, own bool) {
 	xs := condition.Members(n)
 	if !fixed(n) || slices.ContainsFunc(xs, fixed) {
@@ -80,7 +80,7 @@ func (c *compiler) warnUnreachable(drafts []draft) {
 			continue
 		case b.Hi == condition.Unknown:
 			d.at.Warnf("route %q matches only when a signal failed: its condition is never true", d.name)
-		case warnAbsent(d, absent):
+		case c.warnAbsent(d, absent):
 		default:
 			warnCovered(d, drafts[:i], &above)
 		}
@@ -88,8 +88,16 @@ func (c *compiler) warnUnreachable(drafts []draft) {
 	}
 }
 
+// signalName is how the configuration calls a signal.
+func (c *compiler) signalName(k signal.Kind) string {
+	if i := int(k) - int(signal.Own); i >= 0 && i < len(c.env.Classifiers) {
+		return c.env.Classifiers[i].Name
+	}
+	return k.String()
+}
+
 // warnAbsent reports a route that signals which nothing provides decide for every request.
-func warnAbsent(d *draft, absent signal.Mask) bool {
+func (c *compiler) warnAbsent(d *draft, absent signal.Mask) bool {
 	raw := condition.Reach(d.When, absent)
 	missing := d.Kinds & absent
 	if missing == 0 || raw.Lo == condition.True || raw.Hi == condition.False {
@@ -97,7 +105,7 @@ func warnAbsent(d *draft, absent signal.Mask) bool {
 	}
 	names := make([]string, 0, missing.Len())
 	for _, k := range missing.Kinds() {
-		names = append(names, k.String())
+		names = append(names, c.signalName(k))
 	}
 	switch b := d.OnUnknown.Resolve(raw); {
 	case !b.Settled():

@@ -100,8 +100,8 @@ type reasoning struct {
 	echo      string // the parameters as sent
 }
 
-// readReasoning derives reasoning from `reasoning_effort` and the two chat template switches in use:
-// `enable_thinking` (Qwen3, GLM) and `thinking` (DeepSeek, Granite).
+// readReasoning derives reasoning from `reasoning_effort` and the two chat template switches in
+// use: `enable_thinking` (Qwen3, GLM) and `thinking` (DeepSeek, Granite).
 func readReasoning(req *chatRequest) reasoning {
 	r := reasoning{sentences: 1}
 	var said []string

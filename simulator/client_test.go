@@ -17,6 +17,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	sashabaranov "github.com/sashabaranov/go-openai"
 
+	"signalbox/internal/testkit"
 	"signalbox/simulator"
 )
 
@@ -150,8 +151,8 @@ func TestSashabaranovGoClient(t *testing.T) {
 	}
 }
 
-// The client leaves while the server waits for the first token, and while it streams. Scheduling on a
-// busy machine may delay one notice; the median of several is what a client sees.
+// The client leaves while the server waits for the first token, and while it streams. Scheduling on
+// a busy machine may delay one notice; the median of several is what a client sees.
 func TestServerNoticesThatItsClientLeft(t *testing.T) {
 	const trials, bound = 5, 100 * time.Millisecond
 	for _, c := range []struct {
@@ -182,12 +183,12 @@ func TestServerNoticesThatItsClientLeft(t *testing.T) {
 				select {
 				case at := <-noticed:
 					delays = append(delays, at.Sub(left))
-				case <-time.After(10 * time.Second):
-					t.Fatal("the server did not notice within 10 s")
+				case <-time.After(testkit.Patience):
+					t.Fatal("the server did not notice")
 				}
 			}
 			slices.Sort(delays)
-			if median := delays[trials/2]; median > bound {
+			if median := delays[trials/2]; testkit.Timed() && median > bound {
 				t.Errorf("noticed after %v, want at most %v (all: %v)", median, bound, delays)
 			}
 			page := get(t, s.Handler(), "/metrics").Body.String()

@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// collector shows what an engine counts, under vLLM's names. Its methods are safe for concurrent use.
+// collector shows what an engine counts, under vLLM's names. Its methods are safe for concurrent
+// use.
 type collector struct {
 	engine *engine
 	descs  map[string]*prometheus.Desc // by metric; not changed after newCollector

@@ -10,11 +10,11 @@ import (
 	"signalbox/simulator/kv"
 )
 
-// KVOptions is the key-value cache of a server and what prompts cost on it. Seats, the time to the first
-// token besides that of the prompt, and the time of further tokens are in Options.
+// KVOptions is the key-value cache of a server and what prompts cost on it. Seats, the time to the
+// first token besides that of the prompt, and the time of further tokens are in Options.
 type KVOptions struct {
-	// Blocks is the size of the cache. 0 means that there is none: nothing is said about cached tokens, and
-	// prompts cost nothing.
+	// Blocks is the size of the cache. 0 means that there is none: nothing is said about cached
+	// tokens, and prompts cost nothing.
 	Blocks int
 	// BlockTokens is the length of a block; at least 1.
 	BlockTokens int
@@ -28,8 +28,8 @@ type KVOptions struct {
 	OffloadBlocks int
 }
 
-// DefaultKV returns a cache of 16384 blocks of 16 tokens and prompts that cost nothing. The size of a block
-// is vLLM's.
+// DefaultKV returns a cache of 16384 blocks of 16 tokens and prompts that cost nothing. The size of
+// a block is vLLM's.
 func DefaultKV() KVOptions {
 	return KVOptions{Blocks: 16384, BlockTokens: 16, Lanes: 1}
 }
@@ -68,9 +68,9 @@ func (o Options) validateKV() []error {
 	return problems
 }
 
-// engine drives a kv.Engine by the clock: a timer stands at its next event, and who waits for one is woken.
-// Its methods are safe for concurrent use. The timer's function is the only thing that runs by itself; it is
-// not armed when nothing is under way.
+// engine drives a kv.Engine by the clock: a timer stands at its next event, and who waits for one
+// is woken. Its methods are safe for concurrent use. The timer's function is the only thing that
+// runs by itself; it is not armed when nothing is under way.
 type engine struct {
 	options kv.Options
 
@@ -102,8 +102,8 @@ type flight struct {
 	lost      bool          // the server dropped it
 }
 
-// submit hands in all choices of a request. It waits while the server sleeps, and returns false when ctx ends
-// meanwhile.
+// submit hands in all choices of a request. It waits while the server sleeps, and returns false
+// when ctx ends meanwhile.
 func (e *engine) submit(ctx context.Context, g *generation) (*flight, bool, error) {
 	if !e.wake(ctx) {
 		return nil, false, nil
@@ -125,7 +125,7 @@ func (e *engine) submit(ctx context.Context, g *generation) (*flight, bool, erro
 		f.sequences = append(f.sequences, s)
 		e.flights[s] = f
 	}
-	e.settle(now)
+	e.advance(now)
 	return f, true, nil
 }
 
@@ -145,8 +145,9 @@ func (e *engine) wake(ctx context.Context) bool {
 	}
 }
 
-// settle lets happen what is due, tells the flights, and sets the timer to what comes next. mu is held.
-func (e *engine) settle(now time.Time) {
+// advance lets happen what is due, tells the flights, and sets the timer to what comes next. mu is
+// held.
+func (e *engine) advance(now time.Time) {
 	events := e.kv.Advance(now)
 	for _, event := range events {
 		if f := e.flights[event.Sequence]; f != nil {
@@ -172,14 +173,14 @@ func (e *engine) settle(now time.Time) {
 func (e *engine) tick() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.settle(time.Now())
+	e.advance(time.Now())
 }
 
 // counters returns what the server tells about itself.
 func (e *engine) counters() kv.Counters {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.settle(time.Now())
+	e.advance(time.Now())
 	return e.kv.Counters()
 }
 
@@ -193,7 +194,7 @@ func (e *engine) drop(restart bool) { //nolint:revive // the two are the same bu
 	} else {
 		e.kv.Drop(now)
 	}
-	e.settle(now)
+	e.advance(now)
 }
 
 // reset forgets what is cached, unless requests run.
@@ -237,7 +238,8 @@ func (f *flight) signal() {
 	}
 }
 
-// leave takes the sequences of a flight off the server, where they have not ended. engine.mu is held.
+// leave takes the sequences of a flight off the server, where they have not ended. engine.mu is
+// held.
 func (f *flight) leave(now time.Time) {
 	for _, s := range f.sequences {
 		f.engine.kv.Cancel(now, s)
@@ -258,7 +260,7 @@ func (f *flight) end() {
 	defer e.mu.Unlock()
 	now := time.Now()
 	f.leave(now)
-	e.settle(now)
+	e.advance(now)
 }
 
 // until implements schedule. It knows the cached tokens when it first returns true.
@@ -294,7 +296,7 @@ func (f *flight) due(k int) (wait time.Duration, known bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	e.settle(now)
+	e.advance(now)
 	for i, s := range f.sequences {
 		at, ok := s.Due(min(k, max(0, len(f.g.choices[i].pieces)-1)))
 		if !ok {
@@ -325,8 +327,8 @@ func (c *choice) ids() []uint32 {
 	return ids
 }
 
-// share says what of a request decides about cached blocks: its prompts, and what besides them has to be
-// equal. Requests to a server without KV share nothing.
+// share says what of a request decides about cached blocks: its prompts, and what besides them has
+// to be equal. Requests to a server without KV share nothing.
 func (s *Server) share(g *generation, p *sampling, effort string, prompts ...[]uint32) {
 	if s.engine == nil {
 		return

@@ -12,8 +12,8 @@ import (
 const finishAbort = "abort"
 
 // metrics are the ones of vLLM that a router reads, with vLLM's names, labels and buckets
-// (vllm/v1/metrics/loggers.py), and the simulator's own count of cancelled requests. All methods are
-// safe for concurrent use.
+// (vllm/v1/metrics/loggers.py), and the simulator's own count of cancelled requests. All methods
+// are safe for concurrent use.
 type metrics struct {
 	registry         *prometheus.Registry
 	running          prometheus.Gauge

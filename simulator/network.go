@@ -8,9 +8,10 @@ import (
 	"signalbox/simulator/kv"
 )
 
-// Network is servers of one process that can take blocks from each other's main memory, as vLLM's offloading
-// connector does over its p2p tier. Nothing is sent over it: servers of different processes do not find each
-// other. The zero value is ready, a nil Network has no servers. It is safe for concurrent use.
+// Network is servers of one process that can take blocks from each other's main memory, as vLLM's
+// offloading connector does over its p2p tier. Nothing is sent over it: servers of different
+// processes do not find each other. The zero value is ready, a nil Network has no servers. It is
+// safe for concurrent use.
 type Network struct {
 	mu sync.Mutex // guards by
 	by map[string]*kv.Tier

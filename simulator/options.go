@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The fields of a delta that vLLM has used for a model's reasoning. `reasoning_content` is the older
-// name and the one most clients know; vLLM's main branch writes `reasoning`.
+// The fields of a delta that vLLM has used for a model's reasoning. `reasoning_content` is the
+// older name and the one most clients know; vLLM's main branch writes `reasoning`.
 const (
 	ReasoningContentField = "reasoning_content"
 	ReasoningField        = "reasoning"
@@ -24,25 +24,27 @@ type Options struct {
 	TPOT time.Duration
 	// Seed fixes request ids and filler sentences.
 	Seed uint64
-	// MaxModelLen is the context window in simulated tokens, prompt and answer together. At least 1.
+	// MaxModelLen is the context window in simulated tokens, prompt and answer together. At least
+	// 1.
 	MaxModelLen int
-	// MaxNumSeqs bounds how many requests run at once; the others wait, with KV in the order of their
-	// arrival, else in none, and count as vllm:num_requests_waiting. 0 means no bound.
+	// MaxNumSeqs bounds how many requests run at once; the others wait, with KV in the order of
+	// their arrival, else in none, and count as vllm:num_requests_waiting. 0 means no bound.
 	MaxNumSeqs int
 	// KV is the prefix cache, and what prompts cost. Without Blocks there is none.
 	KV KVOptions
-	// KVCacheTokens is the capacity behind vllm:kv_cache_usage_perc of a server without KV: the gauge is
-	// the tokens of the running requests divided by it, at most 1. At least 1.
+	// KVCacheTokens is the capacity behind vllm:kv_cache_usage_perc of a server without KV: the
+	// gauge is the tokens of the running requests divided by it, at most 1. At least 1.
 	KVCacheTokens int
-	// PriorityScheduling takes `priority` of requests into account, as --scheduling-policy priority does.
-	// Without it a priority other than 0 is refused. It needs KV.
+	// PriorityScheduling takes `priority` of requests into account, as --scheduling-policy priority
+	// does. Without it a priority other than 0 is refused. It needs KV.
 	PriorityScheduling bool
 	// DevMode adds the paths of VLLM_SERVER_DEV_MODE and /sim/restart. It needs KV.
 	DevMode bool
-	// Network is the servers that this one finds by kv_transfer_params.remote_kv_source; nil means none.
+	// Network is the servers that this one finds by kv_transfer_params.remote_kv_source; nil means
+	// none.
 	Network *Network
-	// TransferAddr is the host and port by which servers of Network name this one's main memory; empty
-	// means that they cannot. It needs KV.OffloadBlocks.
+	// TransferAddr is the host and port by which servers of Network name this one's main memory;
+	// empty means that they cannot. It needs KV.OffloadBlocks.
 	TransferAddr string
 	// MaxBodyBytes bounds a request body; a larger one is answered with 413. At least 1.
 	MaxBodyBytes int64

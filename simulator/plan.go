@@ -229,8 +229,8 @@ func (s *Server) called(req *chatRequest, question string) (*tool, error) {
 	return nil, nil
 }
 
-// call generates a tool call. vLLM finishes with "tool_calls" when the model chose the tool and with
-// "stop" when the request named it (chat_completion/serving.py).
+// call generates a tool call. vLLM finishes with "tool_calls" when the model chose the tool and
+// with "stop" when the request named it (chat_completion/serving.py).
 func (c *choice) call(t *tool, mode, id string, index int) {
 	c.callID = string(appendHexID([]byte("chatcmpl-tool-"), hashString(uint64(index), id), 0))
 	c.pieces = append(c.pieces, piece{callPiece, t.Function.Name})
@@ -250,9 +250,9 @@ func (s *Server) fillerSeed(p *sampling, question string) uint64 {
 	return hashString(seed, question)
 }
 
-// eachPromptToken calls yield with every token of a rendered chat: four tokens of template a message
-// and three to open the answer, if that is wanted, the overhead of ChatML; imageTokens placeholders for a
-// part that is not text; and the text of the tool definitions first.
+// eachPromptToken calls yield with every token of a rendered chat: four tokens of template a
+// message and three to open the answer, if that is wanted, the overhead of ChatML; imageTokens
+// placeholders for a part that is not text; and the text of the tool definitions first.
 func eachPromptToken(messages []message, tools []tool, open bool, yield func(token string)) { //nolint:revive // a parameter of vLLM's own API
 	each := func(text string) { eachToken(text, yield) }
 	for i := range tools {

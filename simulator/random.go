@@ -16,8 +16,8 @@ func hashString(seed uint64, s string) uint64 {
 	return mix(seed ^ xxhash.Sum64String(s))
 }
 
-// appendHexID appends 32 lower-case hexadecimal digits, the shape of vLLM's request ids, that depend
-// on seed and n alone.
+// appendHexID appends 32 lower-case hexadecimal digits, the shape of vLLM's request ids, that
+// depend on seed and n alone.
 func appendHexID(dst []byte, seed, n uint64) []byte {
 	const digits = "0123456789abcdef"
 	for _, word := range [2]uint64{mix(seed ^ mix(n)), mix(mix(seed) + n)} {

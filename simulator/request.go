@@ -41,8 +41,8 @@ type sampling struct {
 	forms
 }
 
-// transferParams is the part of kv_transfer_params that is simulated: another server's main memory to take
-// blocks from (the p2p tier of vLLM's offloading connector).
+// transferParams is the part of kv_transfer_params that is simulated: another server's main memory
+// to take blocks from (the p2p tier of vLLM's offloading connector).
 type transferParams struct {
 	RemoteKVSource struct {
 		Host string `json:"remote_host"`
@@ -141,8 +141,8 @@ func (s *stopStrings) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return json.UnmarshalDecode(dec, &(*s)[0])
 }
 
-// prompts is the `prompt` of a text completion: a string, an array of strings, an array of token ids,
-// or an array of such arrays. Token ids have no text here.
+// prompts is the `prompt` of a text completion: a string, an array of strings, an array of token
+// ids, or an array of such arrays. Token ids have no text here.
 type prompts []prompt
 
 type prompt struct {
@@ -218,8 +218,8 @@ func (c *toolChoice) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// requestError is an answer in vLLM's error shape. kind is the wire's `type`, param its `param` (empty
-// for null).
+// requestError is an answer in vLLM's error shape. kind is the wire's `type`, param its `param`
+// (empty for null).
 type requestError struct {
 	status  int
 	kind    string
@@ -234,8 +234,8 @@ func badRequest(param, format string, args ...any) *requestError {
 	return &requestError{http.StatusBadRequest, "BadRequestError", param, fmt.Sprintf(format, args...)}
 }
 
-// decode parses body the way Python's json module and pydantic do: names are case-sensitive, the last
-// of two equal names holds, invalid UTF-8 is replaced.
+// decode parses body the way Python's json module and pydantic do: names are case-sensitive, the
+// last of two equal names holds, invalid UTF-8 is replaced.
 func decode(body []byte, into any) error {
 	err := json.Unmarshal(body, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err == nil {

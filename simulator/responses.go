@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// responseRequest is the body of a request to the Responses API. Nothing is stored, so nothing can be
-// built upon with previous_response_id.
+// responseRequest is the body of a request to the Responses API. Nothing is stored, so nothing can
+// be built upon with previous_response_id.
 type responseRequest struct {
 	sampling
 	Input              responseInput  `json:"input"`

@@ -104,8 +104,8 @@ func scripted(answers []Answer, question string) *Answer {
 	return nil
 }
 
-// recite puts the scripted answer to a question, when there is one, in place of what the choices of g
-// say. Reasoning stays, and so do tool calls.
+// recite puts the scripted answer to a question, when there is one, in place of what the choices of
+// g say. Reasoning stays, and so do tool calls.
 func (s *Server) recite(g *generation, question string, stops stopStrings, maxTokens int) {
 	a := scripted(s.opt.Answers, question)
 	if a == nil {

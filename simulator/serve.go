@@ -9,8 +9,8 @@ import (
 
 // schedule says when the tokens of one answer are there. It belongs to the request's goroutine.
 type schedule interface {
-	// until waits for token k of every choice that has one. It returns false, at once, when ctx ends or the
-	// answer will not come.
+	// until waits for token k of every choice that has one. It returns false, at once, when ctx
+	// ends or the answer will not come.
 	until(ctx context.Context, k int) bool
 	// dropped tells whether the answer will not come because the server went.
 	dropped() bool
@@ -129,9 +129,9 @@ type chunkWriter struct {
 	buf []byte
 }
 
-// step sends token k of choice i, and what ends the choice after its last token. A choice that ended
-// at its limit carries the finish reason on that token; one that stopped has a chunk of its own for
-// it, as in vLLM where the end-of-sequence token has no text.
+// step sends token k of choice i, and what ends the choice after its last token. A choice that
+// ended at its limit carries the finish reason on that token; one that stopped has a chunk of its
+// own for it, as in vLLM where the end-of-sequence token has no text.
 func (c *chunkWriter) step(g *generation, f framer, i, k int) bool {
 	pieces, finish := g.choices[i].pieces, g.choices[i].finish
 	if k >= len(pieces) {
@@ -163,7 +163,8 @@ func (c *chunkWriter) send() bool {
 	return err == nil && c.rc.Flush() == nil
 }
 
-// cancelled accounts for an answer that was not complete when its client left, or the server was restarted.
+// cancelled accounts for an answer that was not complete when its client left, or the server was
+// restarted.
 func (s *Server) cancelled(g *generation, m *metrics, sent int) {
 	m.generationTokens.Add(float64(sent))
 	m.cancelled.Inc()
@@ -175,9 +176,9 @@ func (s *Server) cancelled(g *generation, m *metrics, sent int) {
 	}
 }
 
-// pacer keeps the schedule of one answer of a server without KV: token k is due at start + TTFT + k * TPOT.
-// A slow client delays no token's due time, so it gets the missed ones in a burst, as from an engine that
-// runs on.
+// pacer keeps the schedule of one answer of a server without KV: token k is due at start + TTFT + k
+// * TPOT. A slow client delays no token's due time, so it gets the missed ones in a burst, as from
+// an engine that runs on.
 type pacer struct {
 	server     *Server
 	metrics    *metrics

@@ -205,8 +205,9 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, into any) bool {
 	return true
 }
 
-// Requests returns the recorded requests, oldest first. It is empty unless Options.Record is positive.
-// The caller owns the slice but not the headers and bodies in it, which it must not change.
+// Requests returns the recorded requests, oldest first. It is empty unless Options.Record is
+// positive. The caller owns the slice but not the headers and bodies in it, which it must not
+// change.
 func (s *Server) Requests() []Request { return s.recorder.list() }
 
 // reply sends v as JSON. The client may be gone; nobody is left to tell then.

@@ -183,8 +183,8 @@ func (f *textFramer) choice(dst []byte, i int, text string, last end) []byte {
 	return append(dst, '}')
 }
 
-// logprob returns the log-probability entry of a token: a made-up value in [-1, 0] that depends on the
-// token alone, and no alternatives.
+// logprob returns the log-probability entry of a token: a made-up value in [-1, 0] that depends on
+// the token alone, and no alternatives.
 func logprob(token string) []byte {
 	dst := append(make([]byte, 0, 128), `{"token":`...)
 	dst = appendQuoted(dst, token)

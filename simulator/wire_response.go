@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// responseBody is a response. Field order is that of vLLM's ResponsesResponse, the order of the API's own
-// documentation.
+// responseBody is a response. Field order is that of vLLM's ResponsesResponse, the order of the
+// API's own documentation.
 type responseBody struct {
 	ID                 string             `json:"id"`
 	CreatedAt          int64              `json:"created_at"`
@@ -166,8 +166,8 @@ func (f *responseFramer) itemID(kind pieceKind) string {
 	return "fc_" + rest
 }
 
-// event appends an event with a member that is a whole value. before holds members in front of it and
-// behind those after it, both with their commas.
+// event appends an event with a member that is a whole value. before holds members in front of it
+// and behind those after it, both with their commas.
 func (f *responseFramer) event(dst []byte, kind, before, name string, value any, behind string) []byte {
 	b, err := json.Marshal(value, json.Deterministic(true))
 	if err != nil {

@@ -130,8 +130,8 @@ func question(feed int, facts []string) []byte {
 // errCut: a stream ended too early.
 var errCut = errors.New("the stream ended without [DONE]")
 
-// post sends a question to base. The mode is that of the guard, or empty for off; an answer under another
-// one is an error. The caller closes the body.
+// post sends a question to base. The mode is that of the guard, or empty for off; an answer under
+// another one is an error. The caller closes the body.
 func (b *bench) post(ctx context.Context, base, mode string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/chat/completions", bytes.NewReader(body))
 	if err != nil {

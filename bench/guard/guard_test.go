@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestEverySectionRuns(t *testing.T) {
 	t.Parallel()
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer stop()
 	var out strings.Builder
 	if err := run(ctx, []string{"--quick"}, &out, io.Discard); err != nil {

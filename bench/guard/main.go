@@ -35,6 +35,9 @@ type effort struct {
 	load   time.Duration // of each run under load
 	crowd  [2]int        // streams of the two runs under load
 	seeds  uint64        // sheets of facts with planted numbers: 67 claims each
+	data   string        // folder of labelled answers, empty for none
+	limit  int           // rows of each of its files, 0 for all
+	out    string        // folder for what was said of each answer, empty for none
 }
 
 func usual() effort {
@@ -59,6 +62,9 @@ func sections() []section {
 		{"verdicts", (*bench).verdicts},
 		{"load", (*bench).load},
 		{"planted", (*bench).planted},
+		{"meaning", (*bench).meaning},
+		{"numbers", (*bench).numbers},
+		{"grounding", (*bench).grounding},
 	}
 }
 
@@ -71,6 +77,9 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		names = append(names, s.name)
 	}
 	only := flags.String("only", strings.Join(names, ","), "what to measure, separated by commas")
+	data := flags.String("data", "", "`folder` of labelled answers: dev/grounding_*.jsonl, grounding_*/rows.jsonl.gz, real_benign/long_prose.jsonl.gz")
+	limit := flags.Int("limit", 0, "rows of each file of --data; 0: all")
+	dump := flags.String("dump", "", "`folder` for what was said of each labelled answer")
 	short := flags.Bool("quick", false, "a short run, to see that everything works")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -85,6 +94,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if *short {
 		e = quick()
 	}
+	e.data, e.limit, e.out = *data, *limit, *dump
 	b, err := open(ctx, e, log)
 	if err != nil {
 		return err

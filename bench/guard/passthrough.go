@@ -17,12 +17,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// lanes is how many streams the pass-through has at once: enough to keep the scheduler from looking for
-// work, which counts as processor time too.
+// lanes is how many streams the pass-through has at once: enough to keep the scheduler from looking
+// for work, which counts as processor time too.
 const lanes = 8
 
 // passthrough compares what a chunk costs with the guard off with what it costs behind the standard
-// library's reverse proxy. Every chunk waits until the one before has arrived, so none are put together.
+// library's reverse proxy. Every chunk waits until the one before has arrived, so none are put
+// together.
 func (b *bench) passthrough(ctx context.Context, r *report) error {
 	bare, err := b.reverseProxy(ctx)
 	if err != nil {

@@ -43,9 +43,9 @@ func (b *bench) planted(ctx context.Context, r *report) error {
 		facts, claims := sheets(firstSeed + seed)
 		for _, c := range claims {
 			g.Go(func() error {
-				verdict, err := b.verify(ctx, facts, c.Text)
+				got, err := b.verify(ctx, facts, "", c.Text)
 				if err == nil {
-					t.add(c, verdict)
+					t.add(c, got.Verdict)
 				}
 				return err
 			})
@@ -73,30 +73,39 @@ func sheets(seed uint64) (facts []string, claims []planted.Claim) {
 
 func percent(n, of int) string { return fmt.Sprintf("%.2f %%", 100*float64(n)/float64(of)) }
 
-func (b *bench) verify(ctx context.Context, facts []string, answer string) (verdict string, err error) {
-	body, err := json.Marshal(map[string]any{"facts": facts, "answer": answer})
+// verified is what the product says of an answer.
+type verified struct {
+	Verdict string `json:"verdict"`
+	Claims  []struct {
+		Score float64 `json:"score"`
+	} `json:"claims"`
+}
+
+func (b *bench) verify(ctx context.Context, facts []string, question, answer string) (got verified, err error) {
+	ask := map[string]any{"facts": facts, "answer": answer}
+	if question != "" {
+		ask["question"] = question
+	}
+	body, err := json.Marshal(ask)
 	if err != nil {
-		return "", fmt.Errorf("encode: %w", err)
+		return got, fmt.Errorf("encode: %w", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url+"/signalbox/v1/verify", bytes.NewReader(body))
 	if err != nil {
-		return "", fmt.Errorf("request: %w", err)
+		return got, fmt.Errorf("request: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	res, err := b.client.Do(req)
 	if err != nil {
-		return "", fmt.Errorf("verify: %w", err)
+		return got, fmt.Errorf("verify: %w", err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	out, err := io.ReadAll(res.Body)
 	if err != nil {
-		return "", fmt.Errorf("verify: %w", err)
-	}
-	var got struct {
-		Verdict string `json:"verdict"`
+		return got, fmt.Errorf("verify: %w", err)
 	}
 	if err := json.Unmarshal(out, &got); err != nil || res.StatusCode != http.StatusOK || got.Verdict == "" {
-		return "", fmt.Errorf("verify: %s: %s", res.Status, out)
+		return got, fmt.Errorf("verify: %s: %s", res.Status, out)
 	}
-	return got.Verdict, nil
+	return got, nil
 }

@@ -2,11 +2,12 @@ package main
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
-// quantile is the value that a share q of the values, in (0,1], does not exceed, by nearest rank. It sorts
-// them. NaN without values.
+// quantile is the value that a share q of the values, in (0,1], does not exceed, by nearest rank.
+// It sorts them. NaN without values.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -16,3 +17,37 @@ func quantile(values []float64, q float64) float64 {
 }
 
 func median(values []float64) float64 { return quantile(values, 0.5) }
+
+// draws is how often a figure is drawn anew for its interval.
+const draws = 400
+
+// bootstrap is the interval in which 95 % of the figures lie that are computed of n rows drawn
+// anew. It is the same every time.
+func bootstrap(n int, figure func(draw []int) float64) (lo, hi float64) {
+	r := rand.New(rand.NewPCG(uint64(n), 1)) //nolint:gosec // nothing here is a secret
+	all, draw := make([]float64, draws), make([]int, n)
+	for i := range all {
+		for k := range draw {
+			draw[k] = r.IntN(n)
+		}
+		all[i] = figure(draw)
+	}
+	return quantile(all, 0.025), quantile(all, 0.975)
+}
+
+// every is each index below n once.
+func every(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+func mean(values []float64, at []int) float64 {
+	sum := 0.0
+	for _, i := range at {
+		sum += values[i]
+	}
+	return sum / float64(max(1, len(at)))
+}

@@ -24,8 +24,8 @@ func (c crowd) String() string {
 	return fmt.Sprintf("%d streams of %.3g tokens a second", c.streams, 1/c.pace.Seconds())
 }
 
-// timing is what clients saw, in milliseconds: the gaps between events, and how long after it was sent
-// each arrived.
+// timing is what clients saw, in milliseconds: the gaps between events, and how long after it was
+// sent each arrived.
 type timing struct{ gaps, delays []float64 }
 
 func (t *timing) add(o timing) {
@@ -83,7 +83,8 @@ func (b *bench) stream(ctx context.Context, c crowd, mode string) (timing, error
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// gaps compares the gaps of eight streams in the modes that pass everything at once with those of none.
+// gaps compares the gaps of eight streams in the modes that pass everything at once with those of
+// none.
 func (b *bench) gaps(ctx context.Context, r *report) error {
 	c := crowd{8, 10 * time.Millisecond, b.tokens}
 	modes := []string{"", "observe", "annotate"}
@@ -178,8 +179,8 @@ func (r rest) String() string {
 // settleTime bounds the wait for goroutines that are about to end.
 const settleTime = 5 * time.Second
 
-// rest waits until there are no more goroutines than in before, or none end any more, and measures. Idle
-// connections are closed first on the client's side.
+// rest waits until there are no more goroutines than in before, or none end any more, and measures.
+// Idle connections are closed first on the client's side.
 func (b *bench) rest(before rest) rest {
 	b.client.CloseIdleConnections()
 	deadline := time.Now().Add(settleTime)

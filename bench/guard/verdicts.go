@@ -55,8 +55,8 @@ type toTime struct {
 	claims []string
 }
 
-// kinds returns n claims that numbers or the sentinel decide at once, and n that a model has to read,
-// as the product itself tells them apart.
+// kinds returns n claims that numbers or the sentinel decide at once, and n that a model has to
+// read, as the product itself tells them apart.
 func kinds(n int) (list [2]toTime, err error) {
 	checker, err := check.New(check.Options{Judge: unasked{}})
 	if err != nil {
@@ -71,7 +71,7 @@ func kinds(n int) (list [2]toTime, err error) {
 		all[0] = append(all[0], c.Text)
 	}
 	for i := range list {
-		e, err := evidence.New(sources(list[i].facts), evidence.Options{})
+		e, err := evidence.New(context.Background(), sources(list[i].facts), evidence.Options{})
 		if err != nil {
 			return list, fmt.Errorf("evidence: %w", err)
 		}
@@ -112,7 +112,7 @@ func (unasked) Judge(context.Context, []check.Pair) ([]check.Inference, error) {
 
 // verdicts times how long after a claim's end its verdict shows, on one stream.
 func (b *bench) verdicts(ctx context.Context, r *report) error {
-	list, err := kinds(b.claims) //nolint:contextcheck // reads a few claims, before anything is measured
+	list, err := kinds(b.claims)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,8 @@ func (b *bench) timed(ctx context.Context, k toTime) (held, off []float64, err e
 // cold is how many claims at the start of a stream are not timed.
 const cold = 3
 
-// timeClaims streams claims one after the other, each when the one before was released, in milliseconds.
+// timeClaims streams claims one after the other, each when the one before was released, in
+// milliseconds.
 func (b *bench) timeClaims(ctx context.Context, k toTime, mode string) ([]float64, error) {
 	shed, _, err := b.checks(ctx)
 	if err != nil {
@@ -197,8 +198,8 @@ func (b *bench) timeClaims(ctx context.Context, k toTime, mode string) ([]float6
 	return took, err
 }
 
-// released reports whether text has a claim, or its marker. With the guard off it has the claim before the
-// server sends what ends it, so that is waited for.
+// released reports whether text has a claim, or its marker. With the guard off it has the claim
+// before the server sends what ends it, so that is waited for.
 func released(text, claim, mode string) bool {
 	if mode == "" {
 		return strings.HasSuffix(text, claim+"\n")

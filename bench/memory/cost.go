@@ -27,7 +27,8 @@ import (
 // owner is who has all contexts.
 var owner = memory.Owner{Tenant: "bench"} //nolint:gochecknoglobals // a constant
 
-// timed is how long something took, and the processor time of the process meanwhile, in milliseconds.
+// timed is how long something took, and the processor time of the process meanwhile, in
+// milliseconds.
 type timed struct{ wall, cpu sample }
 
 // repeat measures n calls of f.
@@ -170,7 +171,8 @@ func (l *live) paging(ctx context.Context, r *report) error {
 	return nil
 }
 
-// density is how many contexts of 600 KiB fit into a GiB of RAM when they are packed: at rest, and before that.
+// density is how many contexts of 600 KiB fit into a GiB of RAM when they are packed: at rest, and
+// before that.
 func (l *live) density(ctx context.Context, r *report) error {
 	texts, err := corpora()
 	if err != nil {

@@ -247,7 +247,8 @@ func (b *bench) restart(r *report) error {
 	return nil
 }
 
-// tenants is the same text by every tenant and scope after every other one, on one server and in one proxy.
+// tenants is the same text by every tenant and scope after every other one, on one server and in
+// one proxy.
 func (b *bench) tenants(r *report) error {
 	type holder struct{ tenant, scope string }
 	var all []holder
@@ -283,8 +284,8 @@ func (b *bench) tenants(r *report) error {
 	return nil
 }
 
-// pair serves a prompt twice, with one salt after another, and returns how many tokens the second found, and how
-// many it was predicted to find.
+// pair serves a prompt twice, with one salt after another, and returns how many tokens the second
+// found, and how many it was predicted to find.
 func (b *bench) pair(j *job, first, second string) (cached, predicted int, err error) {
 	now := start()
 	e, err := kv.New(usualFleet().server, now)

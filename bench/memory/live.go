@@ -18,7 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// live measures the product as a whole: real proxies over loopback in front of four simulated servers.
+// live measures the product as a whole: real proxies over loopback in front of four simulated
+// servers.
 type live struct {
 	seeds   []uint64
 	repeats int // of what has no seed; at least 1
@@ -115,7 +116,8 @@ func (t talk) write(r *rand.Rand) *script {
 	return s
 }
 
-// body is the next request of a session: with the context's text, or with its pointer if id is not empty.
+// body is the next request of a session: with the context's text, or with its pointer if id is not
+// empty.
 func (s *session) body(text, id string) []byte {
 	type message struct {
 		Role    string `json:"role"`
@@ -154,17 +156,18 @@ type way struct {
 	proxies int    // 0: clients go to the servers themselves
 	options string // of the proxies' section server
 	named   bool   // requests name their context instead of sending it
-	pick    func(s *session, at *stand) int
+	pick    func(s *session, at *testbed) int
 }
 
-// ways are what is compared. Policies without a proxy are clients that pick the server themselves.
-func ways() []way {
+// policies are what is compared. Policies without a proxy are clients that pick the server
+// themselves.
+func policies() []way {
 	turnOf := 0
 	return []way{
-		{name: turn, pick: func(*session, *stand) int { turnOf++; return turnOf }},
-		{name: least, pick: func(_ *session, at *stand) int { return at.leastLoaded() }},
-		{name: sticky, pick: func(s *session, _ *stand) int { return hashOf("session", s.number) }},
-		{name: byContext, pick: func(s *session, _ *stand) int { return hashOf("context", s.context) }},
+		{name: turn, pick: func(*session, *testbed) int { turnOf++; return turnOf }},
+		{name: least, pick: func(_ *session, at *testbed) int { return at.leastLoaded() }},
+		{name: sticky, pick: func(s *session, _ *testbed) int { return hashOf("session", s.number) }},
+		{name: byContext, pick: func(s *session, _ *testbed) int { return hashOf("context", s.context) }},
 		{name: "signalbox, placement off", proxies: 1, options: ", placement: off"},
 		{name: text, proxies: 1},
 		{name: own, proxies: 1, named: true},
@@ -175,8 +178,8 @@ func hashOf(what string, n int) int {
 	return int(xxhash.Sum64String(fmt.Sprint(what, " ", n)) % 1024)
 }
 
-// lived is what a run gave.
-type lived struct {
+// liveRun is what a run gave.
+type liveRun struct {
 	outcome
 	ideal   float64
 	errors  int         // answers of 500 and above
@@ -184,15 +187,16 @@ type lived struct {
 	wrongly map[int]int // predictions of which less than half was there, after the restart, by context
 }
 
-// play lets a talk run over a way. restart is after how many requests the first server is restarted; 0: never.
-func (l *live) play(ctx context.Context, t talk, w way, seed uint64, restart int) (out *lived, err error) {
+// play lets a talk run over a way. restart is after how many requests the first server is
+// restarted; 0: never.
+func (l *live) play(ctx context.Context, t talk, w way, seed uint64, restart int) (out *liveRun, err error) {
 	at, err := openStand(ctx, w, l.log)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.name, err)
 	}
 	defer func() { err = errors.Join(err, at.close(ctx)) }()
 	p := &player{log: l.log, stand: at, way: w, script: t.write(source(seed, 1)), restart: restart, rand: source(seed, 2)}
-	p.out = &lived{outcome: outcome{requests: make([]int, len(at.servers))}, wrongly: map[int]int{}}
+	p.out = &liveRun{outcome: outcome{requests: make([]int, len(at.servers))}, wrongly: map[int]int{}}
 	p.left, p.busy = slices.Clone(p.script.order), make([]bool, len(p.script.sessions))
 	if w.named {
 		for _, text := range p.script.contexts {
@@ -218,7 +222,7 @@ func (l *live) play(ctx context.Context, t talk, w way, seed uint64, restart int
 // player is a run under way.
 type player struct {
 	log     io.Writer
-	stand   *stand
+	stand   *testbed
 	way     way
 	script  *script
 	ids     []string // of the contexts, when they are named
@@ -231,7 +235,7 @@ type player struct {
 	busy  []bool
 	sent  int
 	over  bool // the restart is over
-	out   *lived
+	out   *liveRun
 }
 
 // work asks until nothing is left.
@@ -332,7 +336,7 @@ type answer struct {
 }
 
 // ask sends a body and reads the stream.
-func (at *stand) ask(ctx context.Context, base string, body []byte) (answer, error) {
+func (at *testbed) ask(ctx context.Context, base string, body []byte) (answer, error) {
 	var a answer
 	began := time.Now()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/chat/completions", bytes.NewReader(body))

@@ -10,7 +10,7 @@ func TestClientsOfRealServersFindWhatTheirPolicyKeepsTogether(t *testing.T) {
 	talk := l.usualTalk()
 	talk.contextWords = 400
 	share := map[string]float64{}
-	for _, w := range ways() {
+	for _, w := range policies() {
 		if w.proxies > 0 {
 			continue
 		}

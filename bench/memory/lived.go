@@ -31,7 +31,7 @@ func (l *live) compare(ctx context.Context, t talk, list []way) (*results, error
 
 // shared is agents over contexts that fit into half of all caches.
 func (l *live) shared(ctx context.Context, r *report) error {
-	res, err := l.compare(ctx, l.usualTalk(), ways())
+	res, err := l.compare(ctx, l.usualTalk(), policies())
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,8 @@ import (
 	"signalbox/proxy/affinity"
 )
 
-// lookup finds where a text of 600 KiB is cached: when it is sent whole, and when a pointer names it, whose chain is known.
+// lookup finds where a text of 600 KiB is cached: when it is sent whole, and when a pointer names
+// it, whose chain is known.
 func (l *live) lookup(_ context.Context, r *report) error {
 	texts, err := corpora()
 	if err != nil {

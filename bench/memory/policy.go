@@ -54,7 +54,8 @@ func (p *hashed) pick(_ time.Time, j *job, servers []*kv.Engine) (int, follower)
 	return int(xxhash.Sum64String(fmt.Sprint("key ", p.by(j))) % uint64(len(servers))), nil
 }
 
-// product is the placement of this product, by one proxy or by several that share the requests at random.
+// product is the placement of this product, by one proxy or by several that share the requests at
+// random.
 type product struct {
 	placers []*affinity.Placer
 	rand    *rand.Rand
@@ -76,8 +77,8 @@ func (b *board) Publish(r affinity.Residence) {
 	}
 }
 
-// newProduct makes proxies with the given options, for servers of which they know the size of the cache and the
-// number of seats.
+// newProduct makes proxies with the given options, for servers of which they know the size of the
+// cache and the number of seats.
 func newProduct(o affinity.Options, proxies, servers int, server kv.Options, clock func() time.Time, r *rand.Rand, named bool) (*product, error) {
 	p := &product{rand: r, named: named}
 	for i := range proxies {

@@ -95,9 +95,9 @@ const looks = time.Second
 // start is when simulated time begins.
 func start() time.Time { return time.Unix(1_700_000_000, 0) }
 
-// run lets a policy place all requests of a plan. A server answers a request as soon as it can; the next request
-// is sent when one has ended, so that there are always the same number under way. clock, when not nil, is set to
-// the simulated time as it passes.
+// run lets a policy place all requests of a plan. A server answers a request as soon as it can; the
+// next request is sent when one has ended, so that there are always the same number under way.
+// clock, when not nil, is set to the simulated time as it passes.
 func (f fleet) run(p *plan, by policy, clock *time.Time) (*outcome, error) {
 	r := &run{
 		fleet: f, plan: p, policy: by, now: start(), under: map[*kv.Sequence]*flight{}, busy: make([]bool, len(p.sessions)),

@@ -21,8 +21,9 @@ import (
 	"signalbox/simulator"
 )
 
-// stand is four simulated servers, the proxies in front of them, and a Redis when there are several.
-type stand struct {
+// testbed is four simulated servers, the proxies in front of them, and a Redis when there are
+// several.
+type testbed struct {
 	servers []*modelServer
 	proxies []*proxyServer
 	redis   *redisServer
@@ -48,8 +49,8 @@ type proxyServer struct {
 	served chan error
 }
 
-// liveServer is one of four servers with a cache of 48,000 tokens: a third of the times of simulated runs, and answers
-// whose length matters to nobody here.
+// liveServer is one of four servers with a cache of 48,000 tokens: a third of the times of
+// simulated runs, and answers whose length matters to nobody here.
 func liveServer() simulator.Options {
 	o := simulator.DefaultOptions()
 	o.Model, o.TTFT, o.TPOT = "m", 7*time.Millisecond, time.Millisecond
@@ -59,8 +60,8 @@ func liveServer() simulator.Options {
 }
 
 // openStand starts everything for a way. The caller calls close.
-func openStand(ctx context.Context, w way, log io.Writer) (*stand, error) {
-	at := &stand{client: &http.Client{Transport: &http.Transport{
+func openStand(ctx context.Context, w way, log io.Writer) (*testbed, error) {
+	at := &testbed{client: &http.Client{Transport: &http.Transport{
 		DialContext: (&net.Dialer{Timeout: time.Minute}).DialContext, MaxIdleConnsPerHost: 100, DisableCompression: true,
 	}}}
 	for range 4 {
@@ -82,7 +83,7 @@ func openStand(ctx context.Context, w way, log io.Writer) (*stand, error) {
 	return at, nil
 }
 
-func (at *stand) openServer(ctx context.Context) error {
+func (at *testbed) openServer(ctx context.Context) error {
 	sim, err := simulator.New(liveServer())
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func (at *stand) openServer(ctx context.Context) error {
 	return nil
 }
 
-func (at *stand) openProxy(ctx context.Context, w way, log io.Writer) error {
+func (at *testbed) openProxy(ctx context.Context, w way, log io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, `server: {listen: "127.0.0.1:0", admin_listen: "localhost:0", drain_timeout: 1s%s}
 telemetry: {log: error}
@@ -159,14 +160,14 @@ models:
 	}
 }
 
-func (at *stand) redisOptions() string {
+func (at *testbed) redisOptions() string {
 	if at.redis == nil {
 		return ""
 	}
 	return fmt.Sprintf(", redis: {url: %q}", at.redis.url)
 }
 
-func (at *stand) close(ctx context.Context) error {
+func (at *testbed) close(ctx context.Context) error {
 	var errs []error
 	at.client.CloseIdleConnections()
 	for _, p := range at.proxies {
@@ -183,7 +184,7 @@ func (at *stand) close(ctx context.Context) error {
 }
 
 // create stores a context by the first proxy.
-func (at *stand) create(ctx context.Context, text string) (string, error) {
+func (at *testbed) create(ctx context.Context, text string) (string, error) {
 	body, err := json.Marshal(map[string]any{"content": text, "warm": "none"})
 	if err != nil {
 		return "", fmt.Errorf("encode: %w", err)
@@ -210,7 +211,7 @@ func (at *stand) create(ctx context.Context, text string) (string, error) {
 }
 
 // leastLoaded is the server that clients have the fewest requests at.
-func (at *stand) leastLoaded() int {
+func (at *testbed) leastLoaded() int {
 	best := 0
 	for i, s := range at.servers {
 		if s.asked.Load() < at.servers[best].asked.Load() {
@@ -220,8 +221,9 @@ func (at *stand) leastLoaded() int {
 	return best
 }
 
-// ideal is the share of prompt tokens that one endless cache would have had, were each request alone.
-func (at *stand) ideal() (float64, error) {
+// ideal is the share of prompt tokens that one endless cache would have had, were each request
+// alone.
+func (at *testbed) ideal() (float64, error) {
 	o := liveServer()
 	o.TTFT, o.TPOT, o.KV.Prefill, o.KV.Blocks = 0, 0, 0, 1<<17
 	sim, err := simulator.New(o)

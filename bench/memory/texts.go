@@ -22,8 +22,9 @@ type corpus struct {
 	text       []byte
 }
 
-// corpora are texts of several kinds that are on every machine which builds this: of the Go distribution, of the
-// modules that the build downloads, and of this repository. The working directory is its root.
+// corpora are texts of several kinds that are on every machine which builds this: of the Go
+// distribution, of the modules that the build downloads, and of this repository. The working
+// directory is its root.
 func corpora() ([]corpus, error) {
 	root, err := goEnv("GOROOT")
 	if err != nil {
@@ -70,7 +71,8 @@ func goEnv(name string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// gather joins files of 2 to 200 KB below dir in the order of their paths, equal ones once, up to contractBytes.
+// gather joins files of 2 to 200 KB below dir in the order of their paths, equal ones once, up to
+// contractBytes.
 func gather(dir string, fits func(name string) bool) ([]byte, error) {
 	seen := map[[sha256.Size]byte]bool{}
 	var all []byte
@@ -91,7 +93,8 @@ func gather(dir string, fits func(name string) bool) ([]byte, error) {
 	return all[:min(len(all), contractBytes)], err //nolint:wrapcheck // the caller says what was read
 }
 
-// shuffled is the paragraphs of a text in another order: as long, as hard to compress, and another text.
+// shuffled is the paragraphs of a text in another order: as long, as hard to compress, and another
+// text.
 func shuffled(text []byte, r *rand.Rand) []byte {
 	paragraphs := slices.Clone(bytes.SplitAfter(text, []byte("\n\n")))
 	r.Shuffle(len(paragraphs), func(i, j int) { paragraphs[i], paragraphs[j] = paragraphs[j], paragraphs[i] })

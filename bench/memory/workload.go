@@ -20,8 +20,8 @@ type workload struct {
 	zipf                    float64 // skew of the contexts that sessions choose; 0 gives each its agents
 }
 
-// usual is the workload of most rows: 360 requests over 24 contexts, with questions so short that all but the
-// first request of a context could be cached nearly whole.
+// usual is the workload of most rows: 360 requests over 24 contexts, with questions so short that
+// all but the first request of a context could be cached nearly whole.
 func usual() workload {
 	return workload{contexts: 24, agents: 3, turns: 5, contextTokens: 4000, userTokens: 12, answer: 40}
 }

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// promises counts and measures what the proxy must keep whatever happens. A promise that was broken is the error.
+// promises counts and measures what the proxy must keep whatever happens. A promise that was broken
+// is the error.
 func (b *bench) promises(ctx context.Context, out io.Writer, streams int) error {
 	i := slices.IndexFunc(b.ways, func(w *way) bool { return w.name == "signalbox" })
 	cut, err := fastStreams(ctx, b.ways[i], b.ways[0], streams)
@@ -40,7 +41,8 @@ func (b *bench) promises(ctx context.Context, out io.Writer, streams int) error 
 	return errors.Join(errs...)
 }
 
-// fastStreams reads streams of a server that sends all at once, and counts those that are not as long as one that came without a proxy.
+// fastStreams reads streams of a server that sends all at once, and counts those that are not as
+// long as one that came without a proxy.
 func fastStreams(ctx context.Context, w, direct *way, n int) (cut int64, err error) {
 	const clients = 16
 	body := chat(fastModel, "What is a signal box?", true, 16)
@@ -66,7 +68,8 @@ func fastStreams(ctx context.Context, w, direct *way, n int) (cut int64, err err
 	return short.Load(), ctx.Err()
 }
 
-// stream reads a stream to its end and counts its events. One that does not end as it should is an error.
+// stream reads a stream to its end and counts its events. One that does not end as it should is an
+// error.
 func stream(ctx context.Context, client *http.Client, w *way, body string) (events int, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.base[fastModel]+"/chat/completions", strings.NewReader(body))
 	if err != nil {
@@ -93,8 +96,10 @@ const (
 	phaseTime = 10 * time.Second
 )
 
-// withoutRedis sends requests of a caller whose limits are counted in Redis: while that answers, while it hangs, and when it is gone. It
-// returns by how much the slower of the two was slower at most, by median and by 99th percentile. All have to be answered, but for those of the last tenth of a second.
+// withoutRedis sends requests of a caller whose limits are counted in Redis: while that answers,
+// while it hangs, and when it is gone. It returns by how much the slower of the two was slower at
+// most, by median and by 99th percentile. All have to be answered, but for those of the last tenth
+// of a second.
 func (b *bench) withoutRedis(ctx context.Context, out io.Writer) (added time.Duration, err error) {
 	at, err := port(ctx)
 	if err != nil {

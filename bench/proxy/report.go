@@ -92,8 +92,8 @@ func median(values []float64) float64 {
 	return values[half]
 }
 
-// print writes the medians, and in brackets the medians of the ratios to the bare reverse proxy in the same round: what else
-// runs on the machine changes from round to round.
+// print writes the medians, and in brackets the medians of the ratios to the bare reverse proxy in
+// the same round: what else runs on the machine changes from round to round.
 func (r *results) print(out io.Writer) {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer func() { _ = tw.Flush() }()

@@ -51,7 +51,8 @@ func bases(at string) map[string]string {
 	return out
 }
 
-// serveBare is the reverse proxy of the standard library, with the body read first: handing it on as it comes in cuts answers.
+// serveBare is the reverse proxy of the standard library, with the body read first: handing it on
+// as it comes in cuts answers.
 func serveBare(ctx context.Context, to string) error {
 	target, err := url.Parse(to)
 	if err != nil {

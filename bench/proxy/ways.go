@@ -179,7 +179,8 @@ http {
 	return await(ctx, "http://"+at+"/fast/health")
 }
 
-// signalbox adds the product: a rule looks at every request, none at its text, and no model runs. more is put behind its configuration.
+// signalbox adds the product: a rule looks at every request, none at its text, and no model runs.
+// more is put behind its configuration.
 func (b *bench) signalbox(ctx context.Context, name, binary, model, more string) error {
 	at, err := port(ctx)
 	if err != nil {

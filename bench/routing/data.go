@@ -96,10 +96,10 @@ func readData(dir string) (*dataset, error) {
 	return d, nil
 }
 
-// The split of the embedded models' training: a text whose bucket of 14 is the first was kept out of
-// it. Of MMLU-Pro, questions whose bucket of 8 is the first were trained on a second time with their
-// options, under a bucket of their own, so that those are never counted as kept out here.
-// See training/signalbox_training/data.py.
+// The split of the embedded models' training: a text whose bucket of 14 is the first was kept out
+// of it. Of MMLU-Pro, questions whose bucket of 8 is the first were trained on a second time with
+// their options, under a bucket of their own, so that those are never counted as kept out here. See
+// training/signalbox_training/data.py.
 const (
 	heldOutOneIn = 14
 	optionsOneIn = 8

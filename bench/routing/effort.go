@@ -37,8 +37,8 @@ func decideEfforts(ctx context.Context, c *classifier, prompts []labelled, log i
 	return mix, nil
 }
 
-// tokenModel is how many tokens an answer takes at each effort, as a multiple of those at high effort,
-// answer included.
+// tokenModel is how many tokens an answer takes at each effort, as a multiple of those at high
+// effort, answer included.
 type tokenModel struct {
 	name  string
 	share map[string]float64

@@ -38,8 +38,8 @@ type experiment struct {
 	agreed, seen int // questions whose domain the classifier named as the data set does, and all
 }
 
-// policy is a way to choose, and what it chose for each question; hedge marks a uniform draw, which is
-// evaluated in expectation.
+// policy is a way to choose, and what it chose for each question; hedge marks a uniform draw, which
+// is evaluated in expectation.
 type policy struct {
 	name   string
 	chosen []int
@@ -185,7 +185,8 @@ func (e *experiment) worth(from []outcome) []float64 {
 	return out
 }
 
-// routellm evaluates the questions of RouteLLM's own evaluation that the classifier was not trained on.
+// routellm evaluates the questions of RouteLLM's own evaluation that the classifier was not trained
+// on.
 func (d *dataset) routellm(limit int) experiment {
 	as := func(ok bool) float64 {
 		if ok {

@@ -62,7 +62,8 @@ func parse(text string) (*config.Config, error) {
 // asked are the signals that the report needs; one pass computes both.
 func asked() signal.Mask { return signal.MaskOf(signal.Domain, signal.Complexity) }
 
-// Extract implements proxy.Classifier from what was kept. Signals that the report does not need are unknown.
+// Extract implements proxy.Classifier from what was kept. Signals that the report does not need are
+// unknown.
 func (c *classifier) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	found := c.of(ctx, text.LastUser)
 	for _, k := range need.Kinds() {

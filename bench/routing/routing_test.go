@@ -169,7 +169,8 @@ func TestNothingIsEvaluatedThatSkillsOrClassifierLearnedFrom(t *testing.T) {
 			t.Errorf("%q was trained on and is evaluated", question)
 		}
 	}
-	// The outcomes of evaluated questions are turned around: were skills counted from them, they would change.
+	// The outcomes of evaluated questions are turned around: were skills counted from them, they
+	// would change.
 	before, err := d.exact(sevens, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ type figures struct {
 }
 
 // evaluate computes the figures of every policy. Intervals come from a paired bootstrap over the
-// questions (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, percentile intervals); where
-// the worth of an answer is a share, the outcomes behind it are drawn anew as well.
+// questions (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, percentile intervals);
+// where the worth of an answer is a share, the outcomes behind it are drawn anew as well.
 func (e *experiment) evaluate(resamples int) []figures {
 	all := make([]int, len(e.questions))
 	for i := range all {

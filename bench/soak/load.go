@@ -15,7 +15,7 @@ import (
 
 // load is what clients do.
 type load struct {
-	*stand
+	*testbed
 
 	mu       sync.Mutex // guards what follows
 	done     map[string]int
@@ -23,7 +23,8 @@ type load struct {
 	first    map[string]error // of the failures
 }
 
-// patience is how long a request may take at most: longer than every time-out of the configuration together.
+// patience is how long a request may take at most: longer than every time-out of the configuration
+// together.
 const patience = 45 * time.Second
 
 // period keeps the clients busy for a time and returns when nothing is under way.
@@ -75,8 +76,9 @@ func chat(text string, stream bool, tokens int, more string) string {
 	return fmt.Sprintf(`{"model":"auto","stream":%v,"max_tokens":%d,%s"messages":[{"role":"user","content":%s}]}`, stream, tokens, more, quoted)
 }
 
-// texts is how many texts there are of each length. Tables of what was seen lately are bounded but large; with texts that never come
-// again they would fill for hours, and their filling look like a leak. Requests, connections and contexts are new each time.
+// texts is how many texts there are of each length. Tables of what was seen lately are bounded but
+// large; with texts that never come again they would fill for hours, and their filling look like a
+// leak. Requests, connections and contexts are new each time.
 const texts = 4096
 
 // words are one of the texts of a length.
@@ -116,8 +118,8 @@ func (l *load) abort(ctx context.Context) error {
 	return err
 }
 
-// shaky asks the model server that misbehaves. Before its answer has begun another one takes over; what becomes of it then is for
-// the tests of the edge, but it must end. Some clients leave.
+// shaky asks the model server that misbehaves. Before its answer has begun another one takes over;
+// what becomes of it then is for the tests of the edge, but it must end. Some clients leave.
 func (l *load) shaky(ctx context.Context) error {
 	stream := rand.IntN(2) == 0 //nolint:gosec // any
 	part := ctx

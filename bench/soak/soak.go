@@ -37,8 +37,9 @@ func soak(ctx context.Context, o options) (*report, error) {
 		return nil, err
 	}
 	defer s.close()
-	l := &load{stand: s, done: map[string]int{}, failures: map[string]int{}, first: map[string]error{}}
-	// What is made once and kept, such as connections to be used again, buffers and what metrics remember, is there after this.
+	l := &load{testbed: s, done: map[string]int{}, failures: map[string]int{}, first: map[string]error{}}
+	// What is made once and kept, such as connections to be used again, buffers and what metrics
+	// remember, is there after this.
 	l.period(ctx, min(o.every, 5*time.Second), o.clients)
 	base, err := s.idle(ctx, 0)
 	if err != nil {
@@ -58,11 +59,13 @@ func soak(ctx context.Context, o options) (*report, error) {
 	return r, ctx.Err()
 }
 
-// rest is for how long the process is looked at before the load: connections to model servers stay open unused for 4 s of it.
+// rest is for how long the process is looked at before the load: connections to model servers stay
+// open unused for 4 s of it.
 const rest = 8 * time.Second
 
-// idle looks at the process until it is at rest, and returns the least that was seen: what one look asks takes goroutines, too.
-func (s *stand) idle(ctx context.Context, at time.Duration) (least note, err error) {
+// idle looks at the process until it is at rest, and returns the least that was seen: what one look
+// asks takes goroutines, too.
+func (s *testbed) idle(ctx context.Context, at time.Duration) (least note, err error) {
 	since := time.Now()
 	late := await(ctx, "the process to come to rest", func() bool {
 		s.client.CloseIdleConnections()
@@ -82,8 +85,9 @@ func (s *stand) idle(ctx context.Context, at time.Duration) (least note, err err
 	return least, errors.Join(err, late)
 }
 
-// settled looks at the process when it has no more goroutines and descriptors than at the base, or a minute later.
-func (s *stand) settled(ctx context.Context, base note, at time.Duration) (n note, err error) {
+// settled looks at the process when it has no more goroutines and descriptors than at the base, or
+// a minute later.
+func (s *testbed) settled(ctx context.Context, base note, at time.Duration) (n note, err error) {
 	late := await(ctx, "what the load left", func() bool {
 		s.client.CloseIdleConnections()
 		n, err = s.look(ctx, at)

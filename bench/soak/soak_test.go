@@ -1,18 +1,41 @@
 package main
 
 import (
+	"context"
 	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"signalbox/internal/cli"
 )
 
-// The program runs, and the least that it looks for holds in seconds too: every request that should be answered is, and nothing is
-// left. What memory does takes longer to see.
+// TestMain makes the test binary the program as well, under the name signalbox: another build of it
+// would compile everything twice.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"signalbox": func() {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		os.Exit(cli.Main(ctx, "test", os.Args[1:], cli.System()))
+	}})
+}
+
+// The program runs, and the least that it looks for holds in seconds too: every request that should
+// be answered is, and nothing is left. What memory does takes longer to see.
 func TestAFewSecondsLeaveNothing(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds and runs the program")
+		t.Skip("runs the program")
 	}
-	r, err := soak(t.Context(), options{duration: 2 * time.Second, every: 2 * time.Second, clients: 1, log: io.Discard})
+	binary, err := exec.LookPath("signalbox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := soak(t.Context(), options{binary: binary, duration: 2 * time.Second, every: 2 * time.Second, clients: 1, log: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}

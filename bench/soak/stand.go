@@ -23,8 +23,8 @@ import (
 	"signalbox/simulator"
 )
 
-// stand is the program and what is around it.
-type stand struct {
+// testbed is the program and what is around it.
+type testbed struct {
 	dir, config string
 	api, admin  string // base URLs
 	good, bad   string // URLs of the model servers
@@ -34,8 +34,9 @@ type stand struct {
 	closers     []func()
 }
 
-// faults are what the model server does that misbehaves. Those that only end with a time-out, or send hundreds of megabytes, are
-// for the tests of the edge: here they would leave time for little else.
+// faults are what the model server does that misbehaves. Those that only end with a time-out, or
+// send hundreds of megabytes, are for the tests of the edge: here they would leave time for little
+// else.
 func faults() []string {
 	return []string{
 		"ok", "ok", "rst-before-head", "close-before-head", "half-head", "ttft?d=400ms", "head-ttft?d=400ms", "ok-then-rst-next", "1xx", "early-413",
@@ -45,7 +46,8 @@ func faults() []string {
 	}
 }
 
-// owner stands for the test that servers of package hostile are made for; nothing but what they call is there.
+// owner stands for the test that servers of package hostile are made for; nothing but what they
+// call is there.
 type owner struct {
 	testing.TB
 
@@ -61,8 +63,8 @@ func (o *owner) Error(args ...any)        { o.failed.Store(fmt.Sprint(args...)) 
 func (*owner) Fatal(args ...any)          { panic(fmt.Sprint(args...)) }
 
 // newStand starts everything.
-func newStand(ctx context.Context, o options) (s *stand, err error) {
-	s = &stand{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}}
+func newStand(ctx context.Context, o options) (s *testbed, err error) {
+	s = &testbed{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -88,7 +90,7 @@ func newStand(ctx context.Context, o options) (s *stand, err error) {
 	server := httptest.NewServer(sim.Handler())
 	tb := &owner{ctx: ctx}
 	all := faults()
-	bad := hostile.Start(tb, hostile.Options{Still: true, Choose: func() string { return all[rand.IntN(len(all))] }}) //nolint:gosec,contextcheck // a choice; the context is the owner's
+	bad := hostile.Start(tb, hostile.Options{Still: true, Choose: func() string { return all[rand.IntN(len(all))] }}) //nolint:gosec // a choice
 	s.good, s.bad = server.URL+"/v1", bad.URL()
 	s.closers = append(s.closers, s.client.CloseIdleConnections, func() {
 		for _, f := range tb.cleanup {
@@ -99,7 +101,7 @@ func newStand(ctx context.Context, o options) (s *stand, err error) {
 }
 
 // start starts the program and waits until it is ready.
-func (s *stand) start(ctx context.Context, binary string) error {
+func (s *testbed) start(ctx context.Context, binary string) error {
 	for _, base := range []*string{&s.api, &s.admin} {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
@@ -128,7 +130,7 @@ func (s *stand) start(ctx context.Context, binary string) error {
 }
 
 // write writes the configuration; each differs from the one before.
-func (s *stand) write() error {
+func (s *testbed) write() error {
 	s.generation++
 	text := fmt.Sprintf(`server: {listen: %q, admin_listen: %q, pprof: true, first_byte_timeout: 5s, answer_timeout: 5s, gap_timeout: 5s}
 models:
@@ -150,7 +152,7 @@ telemetry: {log: error, prometheus: true}
 }
 
 // reload changes the configuration.
-func (s *stand) reload(ctx context.Context) error {
+func (s *testbed) reload(ctx context.Context) error {
 	if err := s.write(); err != nil {
 		return err
 	}
@@ -162,7 +164,7 @@ func (s *stand) reload(ctx context.Context) error {
 }
 
 // close ends everything.
-func (s *stand) close() {
+func (s *testbed) close() {
 	if s.cmd != nil && s.cmd.Process != nil {
 		_ = s.cmd.Process.Signal(syscall.SIGTERM)
 		late := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
@@ -175,11 +177,11 @@ func (s *stand) close() {
 	_ = os.RemoveAll(s.dir)
 }
 
-func (s *stand) get(ctx context.Context, url string) (status int, body []byte, err error) {
+func (s *testbed) get(ctx context.Context, url string) (status int, body []byte, err error) {
 	return s.send(ctx, http.MethodGet, url, "")
 }
 
-func (s *stand) send(ctx context.Context, method, url, body string) (status int, answer []byte, err error) {
+func (s *testbed) send(ctx context.Context, method, url, body string) (status int, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return 0, nil, err
@@ -201,8 +203,9 @@ type note struct {
 	goroutines, descriptor int
 }
 
-// look forces a collection and looks at the process. Connections to it are closed before: each has a goroutine and a descriptor.
-func (s *stand) look(ctx context.Context, at time.Duration) (n note, err error) {
+// look forces a collection and looks at the process. Connections to it are closed before: each has
+// a goroutine and a descriptor.
+func (s *testbed) look(ctx context.Context, at time.Duration) (n note, err error) {
 	n.at = at
 	for range 2 { // what finalizers hold goes with the second one
 		if _, _, err := s.get(ctx, s.admin+"/debug/pprof/heap?gc=1"); err != nil {

@@ -70,7 +70,8 @@ func Load(files fs.FS) (*Bundle, error) {
 	return &Bundle{Manifest: *m, files: files}, nil
 }
 
-// ParseManifest decodes and checks a manifest. Unknown keys are errors. Problems are *Error values, joined.
+// ParseManifest decodes and checks a manifest. Unknown keys are errors. Problems are *Error values,
+// joined.
 func ParseManifest(data []byte) (*Manifest, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
@@ -113,8 +114,8 @@ func (b *Bundle) Fusion() ([]byte, error) {
 }
 
 // Graph reads and verifies the graph that GraphPrecision names. Weights in files beside the graph
-// are put inside, so that the bytes are all that a session needs; that takes twice their size for as
-// long as the call lasts, and 2 GiB are the most. Errors: ErrNoGraph, and *Error values around
+// are put inside, so that the bytes are all that a session needs; that takes twice their size for
+// as long as the call lasts, and 2 GiB are the most. Errors: ErrNoGraph, and *Error values around
 // ErrChecksum, ErrGraph, ErrExternal or the file system's errors.
 func (b *Bundle) Graph(precision string) ([]byte, error) {
 	g, err := b.graph(precision)
@@ -139,10 +140,10 @@ func (b *Bundle) Graph(precision string) ([]byte, error) {
 	return model, nil
 }
 
-// GraphPrecision is the precision of the graph that Graph gives to who asks for precision (FP32, FP16
-// or Int8): that one, or else FP32. An empty precision asks for the first graph of the manifest. Graphs
-// of half precision are only given to who asks for them: a CPU takes ten times as long for them.
-// ErrNoGraph when the bundle has none that fits.
+// GraphPrecision is the precision of the graph that Graph gives to who asks for precision (FP32,
+// FP16 or Int8): that one, or else FP32. An empty precision asks for the first graph of the
+// manifest. Graphs of half precision are only given to who asks for them: a CPU takes ten times as
+// long for them. ErrNoGraph when the bundle has none that fits.
 func (b *Bundle) GraphPrecision(precision string) (string, error) {
 	g, err := b.graph(precision)
 	if err != nil {
@@ -170,8 +171,9 @@ func (b *Bundle) graph(precision string) (*Graph, error) {
 	return nil, fmt.Errorf("bundle %q: %w: %s, it has %v", b.Manifest.Name, ErrNoGraph, precision, have)
 }
 
-// CheckVocabulary compares the number of ids that a tokenizer can give with the number that the graphs
-// know. ErrVocabulary when the tokenizer has more: its ids would point behind the table of embeddings.
+// CheckVocabulary compares the number of ids that a tokenizer can give with the number that the
+// graphs know. ErrVocabulary when the tokenizer has more: its ids would point behind the table of
+// embeddings.
 func (b *Bundle) CheckVocabulary(size int) error {
 	if known := b.Manifest.Vocab; known > 0 && size > known {
 		return &Error{File: b.Manifest.Tokenizer.Name, Err: fmt.Errorf("%w: %d ids, the graph knows %d", ErrVocabulary, size, known)}
@@ -179,8 +181,8 @@ func (b *Bundle) CheckVocabulary(size int) error {
 	return nil
 }
 
-// Verify reads every file that the manifest names and returns all problems, joined. Of a Hugging Face
-// folder without a record of sums it proves only that the files are there and can be read.
+// Verify reads every file that the manifest names and returns all problems, joined. Of a Hugging
+// Face folder without a record of sums it proves only that the files are there and can be read.
 func (b *Bundle) Verify() error {
 	_, err := b.Tokenizer()
 	errs := []error{err}
@@ -214,8 +216,8 @@ func (b *Bundle) verifyGraph(g *Graph) error {
 	return nil
 }
 
-// readWeights reads a file of external weights. A manifest must name it; in a Hugging Face folder it
-// has the sum of the record, if any.
+// readWeights reads a file of external weights. A manifest must name it; in a Hugging Face folder
+// it has the sum of the record, if any.
 func (b *Bundle) readWeights(name string) ([]byte, error) {
 	f := File{Name: name, Bytes: -1}
 	if b.hub != nil {

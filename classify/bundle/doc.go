@@ -3,8 +3,8 @@
 //
 // # Bundles
 //
-// A bundle is a folder with a manifest (bundle.yaml), one or more ONNX graphs and a tokenizer.json. The
-// manifest is decoded strictly, and every file is checked against the size and SHA-256 that the
+// A bundle is a folder with a manifest (bundle.yaml), one or more ONNX graphs and a tokenizer.json.
+// The manifest is decoded strictly, and every file is checked against the size and SHA-256 that the
 // manifest gives before anyone reads it. See [Load].
 //
 // A bundle for a guard may bring a fusion, a file that says how what its models find is weighed:
@@ -19,8 +19,8 @@
 //
 // # Hugging Face folders
 //
-// [Open] also takes a folder as published models have it, without a change to it, and makes a manifest
-// from what lies there:
+// [Open] also takes a folder as published models have it, without a change to it, and makes a
+// manifest from what lies there:
 //
 //   - graphs: model.onnx (fp32), model_quantized.onnx, model_int8.onnx and model_uint8.onnx (int8),
 //     model_sdpa_fp16.onnx and model_fp16.onnx (fp16), at the root, else in onnx/. The precision is told
@@ -34,8 +34,10 @@
 //     beside real names.
 //   - what it computes: the architectures of config.json, a pooling module (1_Pooling/config.json,
 //     modules.json), else the outputs of the graph, read from the file itself.
-//   - rows: the shortest of max_position_embeddings, model_max_length and max_seq_length, at most 8192.
-//   - sums: those of .signalbox.json, which `signalbox models pull` writes; a folder without it has none,
+//   - rows: the shortest of max_position_embeddings, model_max_length and max_seq_length, at most
+//     8192.
+//   - sums: those of .signalbox.json, which `signalbox models pull` writes; a folder without it has
+//     none,
 //     and its files are taken as they are.
 //
 // The labels of models with a task of signalbox are translated to its own: see [OpenOptions].

@@ -51,8 +51,9 @@ func flip(data []byte) []byte {
 	return data
 }
 
-// S31, CL1: every fault of a model's files is an error that names the file, found before the library sees a byte: missing, empty, cut or of
-// another kind, weights that lie elsewhere, tables that do not fit.
+// S31, CL1: every fault of a model's files is an error that names the file, found before the
+// library sees a byte: missing, empty, cut or of another kind, weights that lie elsewhere, tables
+// that do not fit.
 func TestFaultsOfAFolderAreErrorsOfAType(t *testing.T) {
 	replace := func(name, old, with string) func(fstest.MapFS) {
 		return func(f fstest.MapFS) {

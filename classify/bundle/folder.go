@@ -36,8 +36,8 @@ type modelConfig struct {
 	EndID         jsontext.Value `json:"eos_token_id"` // a number, a list or null
 }
 
-// tokenizerConfig is what tokenizer_config.json says. The length is a number beyond any integer where
-// there is no limit.
+// tokenizerConfig is what tokenizer_config.json says. The length is a number beyond any integer
+// where there is no limit.
 type tokenizerConfig struct {
 	MaxLength float64 `json:"model_max_length"`
 }
@@ -48,8 +48,8 @@ type sentenceModule struct {
 	Type string `json:"type"`
 }
 
-// poolingConfig is the config.json of a pooling module, in the older form, a truth value for each way, or the
-// newer one.
+// poolingConfig is the config.json of a pooling module, in the older form, a truth value for each
+// way, or the newer one.
 type poolingConfig struct {
 	Mode          string `json:"pooling_mode"`
 	CLS           bool   `json:"pooling_mode_cls_token"`
@@ -323,8 +323,8 @@ func (f *folder) readCard() error {
 	return nil
 }
 
-// kind tells what the model computes, from its architecture and the files beside it. It is empty when
-// they do not tell.
+// kind tells what the model computes, from its architecture and the files beside it. It is empty
+// when they do not tell.
 func (f *folder) kind() Kind {
 	for _, a := range f.config.Architectures {
 		switch {
@@ -344,8 +344,8 @@ func (f *folder) kind() Kind {
 	return ""
 }
 
-// poolingOf is how the model's tokens are pooled. Without a file that says so it is known for types of
-// models with one usual way only.
+// poolingOf is how the model's tokens are pooled. Without a file that says so it is known for types
+// of models with one usual way only.
 func (f *folder) poolingOf() Pooling {
 	if f.pooling != "" {
 		return f.pooling

@@ -28,8 +28,8 @@ type judgedFolder struct {
 	Cases    []judgedCase    `json:"cases"`
 }
 
-// judgedCase is what the reference makes of an answer: for each of its tokens, the bytes and the probability
-// that nothing supports it.
+// judgedCase is what the reference makes of an answer: for each of its tokens, the bytes and the
+// probability that nothing supports it.
 type judgedCase struct {
 	Evidence []string  `json:"evidence"`
 	Question string    `json:"question"`
@@ -61,7 +61,8 @@ func openJudge(tb testing.TB, folder string, o bundle.OpenOptions) *classify.Cla
 	return classifierOf(tb, b, openGraph(tb, b, folder))
 }
 
-// openGraph opens the first graph of a bundle. Where ONNX Runtime is missing the test is skipped, except in CI.
+// openGraph opens the first graph of a bundle. Where ONNX Runtime is missing the test is skipped,
+// except in CI.
 func openGraph(tb testing.TB, b *bundle.Bundle, name string) *gpu.Session {
 	tb.Helper()
 	model, err := b.Graph("")
@@ -107,8 +108,8 @@ func classifierOf(tb testing.TB, b *bundle.Bundle, s *gpu.Session) *classify.Cla
 	return c
 }
 
-// TestJudgesOfAnswersSayWhatTheReferenceSays asks for the marks at several thresholds, which shows many of the
-// probabilities of the reference, and with them that rows are laid out as there.
+// TestJudgesOfAnswersSayWhatTheReferenceSays asks for the marks at several thresholds, which shows
+// many of the probabilities of the reference, and with them that rows are laid out as there.
 func TestJudgesOfAnswersSayWhatTheReferenceSays(t *testing.T) {
 	const apart = 1e-3 // probabilities that close may change places
 	for _, f := range readJudged(t) {
@@ -139,7 +140,8 @@ func TestJudgesOfAnswersSayWhatTheReferenceSays(t *testing.T) {
 	}
 }
 
-// marks are those of the reference, and whether no token is so near the threshold that they may differ.
+// marks are those of the reference, and whether no token is so near the threshold that they may
+// differ.
 func (c *judgedCase) marks(threshold, apart float64) (out []classify.Mark, sure bool) {
 	open := false
 	for i, p := range c.Probs {
@@ -182,9 +184,9 @@ func TestJudgesOfAnswersAreUnderstoodUnmodified(t *testing.T) {
 	}
 }
 
-// BenchmarkPairs compares two pairs of a premise and a claim, 96 tokens each, with a bare run of the same rows.
-// The graph is the embedded one, as if one of its heads were for pairs: the work of a trunk of that size is what
-// counts.
+// BenchmarkPairs compares two pairs of a premise and a claim, 96 tokens each, with a bare run of
+// the same rows. The graph is the embedded one, as if one of its heads were for pairs: the work of
+// a trunk of that size is what counts.
 func BenchmarkPairs(b *testing.B) {
 	sub, err := fs.Sub(models.FS, "default")
 	if err != nil {

@@ -249,7 +249,8 @@ func feed(m *Manifest, rows []hubCase) []tensor.Tensor {
 	return in
 }
 
-// answer reads row i of an output as the manifest says: logits, or a pooled, cut and normalised vector.
+// answer reads row i of an output as the manifest says: logits, or a pooled, cut and normalised
+// vector.
 func answer(task *Task, out *tensor.Tensor, i, tokens, rows int) []float64 {
 	values := out.F32
 	per := len(values) / rows
@@ -295,8 +296,9 @@ func answer(task *Task, out *tensor.Tensor, i, tokens, rows int) []float64 {
 	return vector
 }
 
-// tolerance is the largest difference from the reference, which ran the same version of ONNX Runtime,
-// perhaps with other instructions: those of float32, of sums in half precision, and one step of 8 bits.
+// tolerance is the largest difference from the reference, which ran the same version of ONNX
+// Runtime, perhaps with other instructions: those of float32, of sums in half precision, and one
+// step of 8 bits.
 func tolerance(precision string) float64 {
 	switch precision {
 	case FP16:
@@ -362,8 +364,8 @@ func TestHuggingFaceFoldersComputeWhatTheReferenceDoes(t *testing.T) {
 				for i := range cases {
 					check(cases[i : i+1])
 				}
-				// Padding must change nothing, except where the graph takes one text at a time, or takes
-				// the range of all activations together.
+				// Padding must change nothing, except where the graph takes one text at a time, or
+				// takes the range of all activations together.
 				if len(cases[0].Shape) > 1 && precision != Int8 {
 					check(cases)
 				}

@@ -87,7 +87,8 @@ func readMappings(file string, data []byte) ([]labelSource, error) {
 	return out, nil
 }
 
-// readMappingFile is readMappings for a file that is nothing but a mapping, so that it must hold one.
+// readMappingFile is readMappings for a file that is nothing but a mapping, so that it must hold
+// one.
 func readMappingFile(file string, data []byte) ([]labelSource, error) {
 	out, err := readMappings(file, data)
 	if err != nil || len(out) > 0 {
@@ -181,8 +182,8 @@ func inOrder(byIndex map[int]string) ([]string, error) {
 	return labels, nil
 }
 
-// mergeLabels returns what all sources agree on. Generic names give way to real ones. It returns nil
-// when there is no source.
+// mergeLabels returns what all sources agree on. Generic names give way to real ones. It returns
+// nil when there is no source.
 func mergeLabels(sources []labelSource) ([]string, error) {
 	var found *labelSource
 	for i := range sources {

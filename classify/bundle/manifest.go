@@ -41,8 +41,8 @@ type Manifest struct {
 	Tokenizer TokenizerFile `yaml:"tokenizer"`
 	// Scan is the scanner of long prompts, optional: without a name there is none.
 	Scan File `yaml:"scan"`
-	// Fusion is how a guard weighs what the models and the comparison of numbers say, optional: without a
-	// name there is none. This package does not read it.
+	// Fusion is how a guard weighs what the models and the comparison of numbers say, optional:
+	// without a name there is none. This package does not read it.
 	Fusion File `yaml:"fusion"`
 	// Inputs names the inputs of the graphs.
 	Inputs Inputs `yaml:"inputs"`
@@ -134,11 +134,12 @@ type Template string
 
 // The templates. An empty value means Passages.
 const (
-	// Passages is the instruction under which RAGTruth (arXiv 2401.00396) had its answers written, with the
-	// evidence as numbered passages. The models of LettuceDetect (arXiv 2502.17125) were trained on it and read
-	// it in English whatever the language of the texts.
+	// Passages is the instruction under which RAGTruth (arXiv 2401.00396) had its answers written,
+	// with the evidence as numbered passages. The models of LettuceDetect (arXiv 2502.17125) were
+	// trained on it and read it in English whatever the language of the texts.
 	Passages Template = "passages"
-	// Separated is the evidence, the separator of the tokenizer's rows of two texts, and the question.
+	// Separated is the evidence, the separator of the tokenizer's rows of two texts, and the
+	// question.
 	Separated Template = "separated"
 )
 
@@ -150,13 +151,13 @@ type Task struct {
 	Kind Kind `yaml:"kind"`
 	// Output is the name of the graph's output.
 	Output string `yaml:"output"`
-	// Labels are the labels in the order of the logits. Those of token tasks without a positive label are
-	// in BIO form: O, B-PERSON, I-PERSON; in models of other makers two of them may have one name. Empty
-	// for embedding tasks.
+	// Labels are the labels in the order of the logits. Those of token tasks without a positive
+	// label are in BIO form: O, B-PERSON, I-PERSON; in models of other makers two of them may have
+	// one name. Empty for embedding tasks.
 	Labels []string `yaml:"labels"`
-	// Positive is the label that a yes-or-no task looks for. Empty for other tasks. A token task with one
-	// judges an answer by evidence: its row is two texts, and the label means that the evidence does not
-	// support the token.
+	// Positive is the label that a yes-or-no task looks for. Empty for other tasks. A token task
+	// with one judges an answer by evidence: its row is two texts, and the label means that the
+	// evidence does not support the token.
 	Positive string `yaml:"positive"`
 	// Template is how such a row begins. Token tasks with a positive label only.
 	Template Template `yaml:"template"`
@@ -203,7 +204,8 @@ type Document struct {
 // MaxTop is the most weights of a Document.
 const MaxTop = 3
 
-// Judges reports whether the task looks for what evidence does not support in an answer, token by token.
+// Judges reports whether the task looks for what evidence does not support in an answer, token by
+// token.
 func (t *Task) Judges() bool { return t.Kind == Token && t.Positive != "" }
 
 // Window says how a text that is longer than one row is read.

@@ -39,7 +39,8 @@ var domains = []string{
 	"law", "math", "other", "philosophy", "physics", "psychology",
 }
 
-// PIITypes returns the types of personal data that signalbox knows, sorted. The caller owns the slice.
+// PIITypes returns the types of personal data that signalbox knows, sorted. The caller owns the
+// slice.
 func PIITypes() []string { return slices.Clone(piiTypes) }
 
 //nolint:gochecknoglobals // constant table
@@ -208,8 +209,8 @@ func binary(t *Task, positive string, yes, no []string, nameYes, nameNo string) 
 	return nil
 }
 
-// groundingOf finds the label of unsupported tokens. Two classes without names are those of the models that
-// made this kind of task known, HaluGate and LettuceDetect: 1 is unsupported.
+// groundingOf finds the label of unsupported tokens. Two classes without names are those of the
+// models that made this kind of task known, HaluGate and LettuceDetect: 1 is unsupported.
 func groundingOf(t *Task, positive string) error {
 	if positive == "" && len(t.Labels) == 2 && (&labelSource{labels: t.Labels}).isGeneric() {
 		t.Labels, t.Positive = []string{labelSupported, labelUnsupported}, labelUnsupported

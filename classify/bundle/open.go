@@ -28,15 +28,17 @@ const (
 // hubCanary is the text that a Hugging Face model has to give some answer to.
 const hubCanary = "What is the derivative of x squared?"
 
-// OpenOptions says what a Hugging Face folder is used for, and overrides what is found there. Bundles
-// with a manifest say all of it themselves. The zero value of each field but Task means "found out".
+// OpenOptions says what a Hugging Face folder is used for, and overrides what is found there.
+// Bundles with a manifest say all of it themselves. The zero value of each field but Task means
+// "found out".
 type OpenOptions struct {
 	// Task is the name of the task, required: domain, jailbreak, injection, pii, complexity,
 	// factcheck, embedding, intent or grounding, whose kinds and labels have a meaning, or another
 	// name. A model for grounding judges the tokens of an answer (token) or pairs of a premise and
 	// a claim (pair).
 	Task string
-	// Kind is what the model computes. Default: what config.json, the files beside it and the graph say.
+	// Kind is what the model computes. Default: what config.json, the files beside it and the graph
+	// say.
 	Kind Kind
 	// Name is the name of the bundle in metrics and errors. Default: Task.
 	Name string
@@ -46,28 +48,30 @@ type OpenOptions struct {
 	// factcheck and grounding: the one of the two whose name is known to mean that; for grounding,
 	// 1 of two without names.
 	Positive string
-	// Template is how evidence and question are laid out for models that judge the tokens of an answer.
-	// Default: Passages.
+	// Template is how evidence and question are laid out for models that judge the tokens of an
+	// answer. Default: Passages.
 	Template Template
-	// Pooling is how an embedding model's tokens become a vector. Default: its pooling module, or the way of
-	// its type (Qwen3 the last token; EmbeddingGemma and ModernBERT the mean), or none where the graph pools.
+	// Pooling is how an embedding model's tokens become a vector. Default: its pooling module, or
+	// the way of its type (Qwen3 the last token; EmbeddingGemma and ModernBERT the mean), or none
+	// where the graph pools.
 	Pooling Pooling
 	// Dims cuts vectors to their first Dims numbers. Default: whole vectors.
 	Dims int
-	// Prefix is put before every text of an embedding model. Default: its default prompt, else its prompt for
-	// queries, else nothing.
+	// Prefix is put before every text of an embedding model. Default: its default prompt, else its
+	// prompt for queries, else nothing.
 	Prefix *string
 	// Layer is the exit of a two-dimensional Matryoshka model. Default: the deepest.
 	Layer int
-	// MaxTokens is the longest row, 8 to 8192, and never more than the model has positions. Default: what the
-	// files say, at most 8192.
+	// MaxTokens is the longest row, 8 to 8192, and never more than the model has positions.
+	// Default: what the files say, at most 8192.
 	MaxTokens int
 	// Window says how long texts are read; each of its fields that is zero has a default: 512
 	// tokens or a row, a stride of three quarters, 4 windows and their mean, all windows for
 	// jailbreak, injection and token tasks, and for the first two the maximum. Token models for
 	// grounding read rows of up to 4096 tokens.
 	Window Window
-	// Threshold is the probability from which an answer counts. Default 0.5, which nobody calibrated.
+	// Threshold is the probability from which an answer counts. Default 0.5, which nobody
+	// calibrated.
 	Threshold float64
 	// Temperature divides the logits. Default 1.
 	Temperature float64
@@ -80,10 +84,11 @@ type opened struct {
 	kind    Kind // "" when only the graph can tell
 }
 
-// Open reads a bundle when files has a bundle.yaml at its root, and a Hugging Face folder otherwise. The
-// manifest of the latter is complete: inputs and outputs are read from the graph. Problems are *Error
-// values, joined, around ErrLayout, ErrLabels, ErrGraph, ErrExternal, ErrSignature, or errors of the
-// file system. The files that no manifest sums are checked when they are read.
+// Open reads a bundle when files has a bundle.yaml at its root, and a Hugging Face folder
+// otherwise. The manifest of the latter is complete: inputs and outputs are read from the graph.
+// Problems are *Error values, joined, around ErrLayout, ErrLabels, ErrGraph, ErrExternal,
+// ErrSignature, or errors of the file system. The files that no manifest sums are checked when they
+// are read.
 func Open(files fs.FS, o OpenOptions) (*Bundle, error) {
 	if _, err := fs.Stat(files, ManifestFile); err == nil {
 		return Load(files)
@@ -265,8 +270,8 @@ func (f *folder) describeFile(name string) (File, error) {
 	return File{Name: name, Bytes: info.Size()}, nil
 }
 
-// readSignature reads what a graph says about itself, without its weights, and looks for the files of
-// those that are elsewhere.
+// readSignature reads what a graph says about itself, without its weights, and looks for the files
+// of those that are elsewhere.
 func (b *Bundle) readSignature(g *Graph) (*graphFacts, error) {
 	file, err := b.files.Open(g.Name)
 	if err != nil {
@@ -293,8 +298,8 @@ func (b *Bundle) readSignature(g *Graph) (*graphFacts, error) {
 	return facts, nil
 }
 
-// endOfText finds the token that a model whose vector is that of the last token wants behind a text:
-// none when its tokenizer adds a token there by itself.
+// endOfText finds the token that a model whose vector is that of the last token wants behind a
+// text: none when its tokenizer adds a token there by itself.
 func (b *Bundle) endOfText() (int64, error) {
 	data, err := b.Tokenizer()
 	if err != nil {

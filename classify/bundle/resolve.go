@@ -29,10 +29,10 @@ var (
 )
 
 // Resolve completes the manifest of a Hugging Face folder with the inputs and outputs of one of its
-// graphs: names, kind, pooling, lengths. Open has done it for the first graph; it is for another one,
-// such as half precision, whose session was opened, and must come before the bundle is shared. For a
-// bundle with a manifest of its own it changes nothing. Problems are *Error values, joined, around
-// ErrSignature or ErrLabels; the manifest is as it was then.
+// graphs: names, kind, pooling, lengths. Open has done it for the first graph; it is for another
+// one, such as half precision, whose session was opened, and must come before the bundle is shared.
+// For a bundle with a manifest of its own it changes nothing. Problems are *Error values, joined,
+// around ErrSignature or ErrLabels; the manifest is as it was then.
 func (b *Bundle) Resolve(inputs, outputs []tensor.Spec) error {
 	if b.hub == nil {
 		return nil
@@ -101,8 +101,8 @@ func (r *resolver) inputs(specs []tensor.Spec) (Inputs, error) {
 	return in, nil
 }
 
-// isCache reports whether an input takes the keys and values of earlier tokens, of which there are none:
-// package gpu gives such inputs empty.
+// isCache reports whether an input takes the keys and values of earlier tokens, of which there are
+// none: package gpu gives such inputs empty.
 func isCache(s *tensor.Spec) bool {
 	return strings.HasPrefix(s.Name, "past_key_values.") && s.DType == tensor.Float32 &&
 		len(s.Shape) == 4 && s.Shape[1] > 0 && s.Shape[2] == tensor.Dynamic && s.Shape[3] > 0
@@ -143,8 +143,8 @@ func (r *resolver) task(maxTokens int) (*Task, error) {
 	return t, nil
 }
 
-// labels are those of the folder. A model for grounding with the two classes that its library has by default
-// tells none: such libraries do not write what is the default.
+// labels are those of the folder. A model for grounding with the two classes that its library has
+// by default tells none: such libraries do not write what is the default.
 func (r *resolver) labels() []string {
 	if len(r.folder.labels) == 0 && r.o.Task == taskGrounding && r.bundle.hub.kind == Token {
 		return []string{"LABEL_0", "LABEL_1"}
@@ -152,8 +152,8 @@ func (r *resolver) labels() []string {
 	return r.folder.labels
 }
 
-// judge sets what is different for a task that judges an answer: rows hold evidence and answer together, and
-// fewer windows see more of both.
+// judge sets what is different for a task that judges an answer: rows hold evidence and answer
+// together, and fewer windows see more of both.
 func (r *resolver) judge(t *Task, maxTokens int) {
 	t.Template = cmp.Or(r.o.Template, Passages)
 	if r.o.Window.Tokens == 0 {
@@ -182,8 +182,8 @@ func (r *resolver) window(maxTokens int) Window {
 	return w
 }
 
-// kindOfOutputs tells from the outputs alone: a graph with as many numbers at the end as there are labels
-// classifies, anything else embeds.
+// kindOfOutputs tells from the outputs alone: a graph with as many numbers at the end as there are
+// labels classifies, anything else embeds.
 func kindOfOutputs(outputs []tensor.Spec, labels int) Kind {
 	for _, s := range outputs {
 		if n := len(s.Shape); s.DType == tensor.Float32 && labels > 1 && n > 0 && s.Shape[n-1] == int64(labels) {
@@ -196,9 +196,9 @@ func kindOfOutputs(outputs []tensor.Spec, labels int) Kind {
 	return Embedding
 }
 
-// output finds the output, of those that are left, with one of the names whose shape can be of the rank,
-// or one less for graphs that squeeze a batch of one, and ends in width numbers (0: any). Without such a
-// name it takes the only output that fits.
+// output finds the output, of those that are left, with one of the names whose shape can be of the
+// rank, or one less for graphs that squeeze a batch of one, and ends in width numbers (0: any).
+// Without such a name it takes the only output that fits.
 func (r *resolver) output(left []tensor.Spec, names []string, rank int, width int64) (tensor.Spec, error) {
 	var fitting []tensor.Spec
 	for _, s := range left {

@@ -12,7 +12,8 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// taskModel reads one graph of testdata/tasks, with the weights that it has in common with the others.
+// taskModel reads one graph of testdata/tasks, with the weights that it has in common with the
+// others.
 func taskModel(tb testing.TB, name string) []byte {
 	tb.Helper()
 	m := Manifest{Name: name, Graphs: []Graph{{File: File{Name: name, Bytes: -1}, Precision: FP32}}}

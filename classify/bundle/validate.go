@@ -241,8 +241,8 @@ func (c *checker) tags(key string, t *Task) {
 	}
 }
 
-// canary checks the text with known answers. Tasks over single texts or pairs have one at least, where there
-// are any; what a model says of tokens or as a vector cannot be written down.
+// canary checks the text with known answers. Tasks over single texts or pairs have one at least,
+// where there are any; what a model says of tokens or as a vector cannot be written down.
 func (c *checker) canary(m *Manifest) {
 	c.required("canary.text", m.Canary.Text)
 	labelled := slices.ContainsFunc(m.Tasks, func(t Task) bool { return t.Kind == Sequence })

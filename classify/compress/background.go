@@ -2,11 +2,13 @@ package compress
 
 import _ "embed" // the table
 
-// background is what is known of words in ordinary text, made by training/fixtures/background.py. Three
-// parts, sizes in bytes:
+// background is what is known of words in ordinary text, made by training/fixtures/background.py.
+// Three parts, sizes in bytes:
 //
-//   - backgroundHeader: magic, sizes of the parts, probes of the filter, as little-endian 32-bit numbers;
-//   - backgroundSlots: a frequency table by hash. A slot holds -8 log2 of the relative frequency of the most
+//   - backgroundHeader: magic, sizes of the parts, probes of the filter, as little-endian 32-bit
+//     numbers;
+//   - backgroundSlots: a frequency table by hash. A slot holds -8 log2 of the relative frequency of
+//     the most
 //     frequent word with that slot, in the language where it is most frequent; 0 where no word has it;
 //   - backgroundFilter: a Bloom filter of the words that are one token in the vocabulary of BERT.
 //
@@ -22,8 +24,8 @@ const (
 	filterProbes     = 3
 )
 
-// unseenBits is the self-information of a word that the table does not hold: it is rarer than those that
-// it does, of which the rarest have 19.3 bits.
+// unseenBits is the self-information of a word that the table does not hold: it is rarer than those
+// that it does, of which the rarest have 19.3 bits.
 const unseenBits = 21
 
 // backgroundBits is the self-information of the word with hash h in ordinary text, in bits.
@@ -35,8 +37,8 @@ func backgroundBits(h uint32) float32 {
 	return float32(c) / 8
 }
 
-// oneToken reports whether the ASCII word with hash h is in the vocabulary; a word that is not passes for
-// one that is with a probability of about 1 %.
+// oneToken reports whether the ASCII word with hash h is in the vocabulary; a word that is not
+// passes for one that is with a probability of about 1 %.
 func oneToken(h uint32) bool {
 	at, step := mix(h), mix(h^backgroundMagic)
 	for range filterProbes {

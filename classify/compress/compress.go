@@ -1,8 +1,8 @@
-// Package compress shortens a prompt to a skeleton that a small encoder can read in one row: enough of
-// the text, in its own words and order, to tell what the prompt is about and what it asks for.
+// Package compress shortens a prompt to a skeleton that a small encoder can read in one row: enough
+// of the text, in its own words and order, to tell what the prompt is about and what it asks for.
 //
-// The skeleton is for signals. What is sent to a backend is the whole prompt, and safety signals read
-// all of it: words between the kept pieces are not looked at again.
+// The skeleton is for signals. What is sent to a backend is the whole prompt, and safety signals
+// read all of it: words between the kept pieces are not looked at again.
 //
 // Compress is a funnel of three stages, each one pass over what the stage before left:
 //
@@ -14,11 +14,12 @@
 //     they are in any text, and what marks it as an instruction, measured against how common such marks
 //     are in this prompt.
 //
-// Then pick.go fills the budget: the two ends of the text, the rarest instructions, and the best piece of
-// every stretch of the text, in their original order.
+// Then pick.go fills the budget: the two ends of the text, the rarest instructions, and the best
+// piece of every stretch of the text, in their original order.
 //
-// The result is a function of text and options alone. Time and memory are linear in the text up to the
-// logarithm of a sort. The package keeps no state, starts no goroutines and is safe for concurrent use.
+// The result is a function of text and options alone. Time and memory are linear in the text up to
+// the logarithm of a sort. The package keeps no state, starts no goroutines and is safe for
+// concurrent use.
 package compress
 
 import (
@@ -32,15 +33,15 @@ const DefaultBudget = 256
 // MinBudget is the smallest budget: below it nothing readable is left.
 const MinBudget = 16
 
-// Options says how much text to keep. The zero value keeps DefaultBudget tokens by the package's own
-// estimate.
+// Options says how much text to keep. The zero value keeps DefaultBudget tokens by the package's
+// own estimate.
 type Options struct {
-	// Budget is the most tokens of the skeleton, without the special tokens that a model adds. 0 means
-	// DefaultBudget, less than MinBudget counts as MinBudget. Reloadable.
+	// Budget is the most tokens of the skeleton, without the special tokens that a model adds. 0
+	// means DefaultBudget, less than MinBudget counts as MinBudget. Reloadable.
 	Budget int `yaml:"budget"`
-	// Count is the exact number of tokens of a text, for one tokenizer. It has to give the same answer
-	// for the same text, at most MinBudget for a single character, and 0 for no text. Compress calls it
-	// with texts of about the budget, a few times. nil means Estimate.
+	// Count is the exact number of tokens of a text, for one tokenizer. It has to give the same
+	// answer for the same text, at most MinBudget for a single character, and 0 for no text.
+	// Compress calls it with texts of about the budget, a few times. nil means Estimate.
 	Count func(text string) int `yaml:"-"`
 }
 
@@ -65,8 +66,8 @@ type Result struct {
 	Ranges []Range
 	// Tokens is the size of Text, by Options.Count or Estimate.
 	Tokens int
-	// Sentences is how many pieces were read: sentences, lines, or parts of them. 0 where the whole text
-	// fits the budget: then nothing is cut.
+	// Sentences is how many pieces were read: sentences, lines, or parts of them. 0 where the whole
+	// text fits the budget: then nothing is cut.
 	Sentences int
 	// Kept is how many of them Text holds.
 	Kept int
@@ -79,10 +80,10 @@ type Result struct {
 // Compressed reports whether anything was left out.
 func (r *Result) Compressed() bool { return r.Sentences > 0 }
 
-// Compress returns the skeleton of text. Where the text is larger than the budget the skeleton is not
-// empty, never the text itself, and within the budget by o.Count. It returns the text itself where that
-// fits; a text of more than 64 bytes a token of the budget is taken not to fit, whatever Count says. The
-// error is that of ctx, which is looked at every few thousand pieces.
+// Compress returns the skeleton of text. Where the text is larger than the budget the skeleton is
+// not empty, never the text itself, and within the budget by o.Count. It returns the text itself
+// where that fits; a text of more than 64 bytes a token of the budget is taken not to fit, whatever
+// Count says. The error is that of ctx, which is looked at every few thousand pieces.
 func Compress(ctx context.Context, text string, o Options) (Result, error) {
 	budget, count := o.Budget, o.Count
 	if budget == 0 {
@@ -114,8 +115,8 @@ func (f *funnel) run(budget int, count func(string) int) (r Result, ok bool) {
 	return f.pick(budget, count)
 }
 
-// piecesPerLook is how many pieces are worked on between two looks at the context, a power of two: some
-// 400 KB of text, a few milliseconds in the slowest stage.
+// piecesPerLook is how many pieces are worked on between two looks at the context, a power of two:
+// some 400 KB of text, a few milliseconds in the slowest stage.
 const piecesPerLook = 1 << 12
 
 // ended reports whether the context has ended. It looks once in piecesPerLook calls.

@@ -81,8 +81,8 @@ func check(t interface {
 	checkRanges(t, text, r)
 }
 
-// checkRanges holds the ranges to the text and to the skeleton, which is the ranges in order with one
-// space or line break between two, or nothing.
+// checkRanges holds the ranges to the text and to the skeleton, which is the ranges in order with
+// one space or line break between two, or nothing.
 func checkRanges(t interface {
 	Helper()
 	Errorf(format string, args ...any)

@@ -1,7 +1,7 @@
 package compress
 
-// cueSet is what a piece has that instructions have. Each cue counts by how rare it is among the pieces
-// of the prompt, so "must" says little in a contract and much in a log.
+// cueSet is what a piece has that instructions have. Each cue counts by how rare it is among the
+// pieces of the prompt, so "must" says little in a contract and much in a log.
 type cueSet uint32
 
 const (
@@ -56,8 +56,9 @@ func (c cueSet) pairs() cueSet {
 	return c
 }
 
-// phrases are the words of each cue, separated by commas. A phrase matches its words in a row, whatever
-// punctuation is between them; one that ends in * matches every word with its first five letters.
+// phrases are the words of each cue, separated by commas. A phrase matches its words in a row,
+// whatever punctuation is between them; one that ends in * matches every word with its first five
+// letters.
 //
 //nolint:gochecknoglobals // constant table
 var phrases = [...]struct {

@@ -5,17 +5,18 @@ import (
 	"strings"
 )
 
-// Stage 2, words: every piece is read once, word by word. What it says goes into terms and cues, what it
-// is built like into a sketch that near-duplicates share.
+// Stage 2, words: every piece is read once, word by word. What it says goes into terms and cues,
+// what it is built like into a sketch that near-duplicates share.
 
-// term is the hash of a word that carries content: not a function word, not a number. In scripts without
-// spaces it is of two characters in a row.
+// term is the hash of a word that carries content: not a function word, not a number. In scripts
+// without spaces it is of two characters in a row.
 type term uint32
 
-// sketchSize is how many minima of shingle hashes a sketch holds, in two bands. Two pieces that share the
-// part j of their shingles (two words in a row) have a band in common with probability 1-(1-j^3)^2: .93 at
-// nine tenths, .23 at half. A. Broder, "On the resemblance and containment of documents", SEQUENCES 1997;
-// bands as in A. Rajaraman and J. Ullman, "Mining of Massive Datasets", section 3.4.
+// sketchSize is how many minima of shingle hashes a sketch holds, in two bands. Two pieces that
+// share the part j of their shingles (two words in a row) have a band in common with probability
+// 1-(1-j^3)^2: .93 at nine tenths, .23 at half. A. Broder, "On the resemblance and containment of
+// documents", SEQUENCES 1997; bands as in A. Rajaraman and J. Ullman, "Mining of Massive Datasets",
+// section 3.4.
 const sketchSize = 6
 
 // salts make sketchSize hashes of one: odd numbers without structure.
@@ -112,7 +113,8 @@ func (r *reader) read(p *piece) {
 	p.cues = p.cues.pairs()
 }
 
-// markOrSpace takes the ASCII punctuation or white space at text[at], most of what is between words.
+// markOrSpace takes the ASCII punctuation or white space at text[at], most of what is between
+// words.
 func (r *reader) markOrSpace(p *piece, at int) {
 	r.glyphs = -1
 	c := r.text[at]
@@ -180,8 +182,8 @@ func (r *reader) take(p *piece, w *word) {
 	}
 }
 
-// longestCode is the most characters of a word with digits that may mean something: utf8 and CO2 do, an id or
-// a time does not.
+// longestCode is the most characters of a word with digits that may mean something: utf8 and CO2
+// do, an id or a time does not.
 const longestCode = 6
 
 // look adds the cues that end with w, and reports whether w is a function word.
@@ -250,7 +252,8 @@ func mix32(h, salt uint32) uint32 {
 	return h ^ h>>15
 }
 
-// language is the language with most function words, where there are enough and it is clear, else 0.
+// language is the language with most function words, where there are enough and it is clear, else
+// 0.
 func (r *reader) language() uint8 {
 	best, second, at := uint8(0), uint8(0), 0
 	for i, n := range r.tongs {
@@ -266,7 +269,8 @@ func (r *reader) language() uint8 {
 	return uint8(at + 1)
 }
 
-// repeats reports whether p is nearly the same as a piece before it. Pieces with different cues never are.
+// repeats reports whether p is nearly the same as a piece before it. Pieces with different cues
+// never are.
 func (r *reader) repeats(p *piece) bool {
 	const band = sketchSize / 2
 	again := false
@@ -286,7 +290,8 @@ func (r *reader) repeats(p *piece) bool {
 // fnvPrime64 is the multiplier of the 64-bit FNV-1a hash.
 const fnvPrime64 uint64 = 1099511628211
 
-// hashSet is a set of hashes with open addressing: at most half of a power of two of slots is taken.
+// hashSet is a set of hashes with open addressing: at most half of a power of two of slots is
+// taken.
 type hashSet struct {
 	slots []uint64
 	mask  uint64

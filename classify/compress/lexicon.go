@@ -14,9 +14,9 @@ type entry struct {
 	next  bool // longer phrases start so
 }
 
-// lexicon finds words, stems and phrases by hash, with open addressing: at most half of a power of two of
-// slots is taken. Phrases hang together as a trie by combined hashes. Two words with one hash would share
-// their entries; the tests see to it that the words of the lists do not.
+// lexicon finds words, stems and phrases by hash, with open addressing: at most half of a power of
+// two of slots is taken. Phrases hang together as a trie by combined hashes. Two words with one
+// hash would share their entries; the tests see to it that the words of the lists do not.
 type lexicon struct {
 	slots []entry
 	mask  uint32

@@ -22,7 +22,8 @@ const (
 	leastJoined = 1
 )
 
-// tries bounds how often the skeleton is filled again because the caller's count is not the estimate.
+// tries bounds how often the skeleton is filled again because the caller's count is not the
+// estimate.
 const tries = 6
 
 // picker fills a budget from the pieces.
@@ -86,8 +87,8 @@ func (f *funnel) ranked() (s *picker, ok bool) {
 	return s, f.sort(s.byTopic) && f.sort(s.byAlarm)
 }
 
-// sort sorts ranks, part by part and then by merging, so that it can look at the context in between. It
-// reports whether it came to its end.
+// sort sorts ranks, part by part and then by merging, so that it can look at the context in
+// between. It reports whether it came to its end.
 func (f *funnel) sort(ranks []rank) bool {
 	for part := range slices.Chunk(ranks, piecesPerLook) {
 		if f.over() {
@@ -124,8 +125,8 @@ func merge(dst, a, b []rank) {
 	}
 }
 
-// rank is a piece and its score as one number: of two, the lesser has the greater score, or the same and
-// stands first.
+// rank is a piece and its score as one number: of two, the lesser has the greater score, or the
+// same and stands first.
 type rank uint64
 
 func rankOf(score float32, piece int32) rank {
@@ -211,8 +212,9 @@ func (s *picker) best(order []rank, quota int) {
 	}
 }
 
-// joined picks the neighbours of the pieces picked for their alarm that belong to the same instruction: what
-// was cut off them for its size, and what stands on the same line and has cues of its own.
+// joined picks the neighbours of the pieces picked for their alarm that belong to the same
+// instruction: what was cut off them for its size, and what stands on the same line and has cues of
+// its own.
 func (s *picker) joined(quota int) {
 	least := s.room - quota
 	for _, r := range s.byAlarm {
@@ -244,8 +246,9 @@ func (s *picker) continues(i int) bool {
 	return b.marks&goes != 0 || min(a.alarm, b.alarm) >= leastJoined && !strings.Contains(s.text[a.end:b.start], "\n")
 }
 
-// stretches divides the usable pieces into stretches of equal size, as many as the room has parts, and
-// picks the best of each by topic: what makes up most of the prompt makes up most of the skeleton.
+// stretches divides the usable pieces into stretches of equal size, as many as the room has parts,
+// and picks the best of each by topic: what makes up most of the prompt makes up most of the
+// skeleton.
 func (s *picker) stretches() {
 	n := s.room / stretchTokens
 	if n == 0 || len(s.usable) == 0 {

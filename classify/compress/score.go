@@ -7,10 +7,12 @@ import (
 
 // Stage 3, information. Two scores a piece, both in bits:
 //
-//   - topic: how much more frequent its terms are in this prompt than in ordinary text, on average, which is
+//   - topic: how much more frequent its terms are in this prompt than in ordinary text, on average,
+//     which is
 //     the term of each in the Kullback-Leibler divergence of the two distributions; and what its place
 //     says: headings and the first sentences of blocks speak for what follows.
-//   - alarm: how rare its cues are in this prompt. The rarest of the things that instructions have in
+//   - alarm: how rare its cues are in this prompt. The rarest of the things that instructions have
+//     in
 //     common mark the piece that is not like the rest, whatever the rest is.
 
 const (
@@ -63,8 +65,8 @@ func (f *funnel) score() bool {
 	return true
 }
 
-// selfInformation is -log2 of the relative frequency of the terms in this prompt, in slots by hash: the
-// slot of term t is mix(t) & mask.
+// selfInformation is -log2 of the relative frequency of the terms in this prompt, in slots by hash:
+// the slot of term t is mix(t) & mask.
 func (f *funnel) selfInformation() (self []float32, mask uint32) {
 	size := 1 << min(max(bits.Len(uint(2*len(f.terms))), 8), 17)
 	mask = uint32(size - 1)
@@ -83,8 +85,9 @@ func (f *funnel) selfInformation() (self []float32, mask uint32) {
 	return self, mask
 }
 
-// rarities is -log2 of the part of the pieces that have each cue, and that are in each language, with one
-// piece more in either number: bits that grow with the length of the prompt; and the mean tokens of a piece.
+// rarities is -log2 of the part of the pieces that have each cue, and that are in each language,
+// with one piece more in either number: bits that grow with the length of the prompt; and the mean
+// tokens of a piece.
 func (f *funnel) rarities() (cues [cueCount]float32, tongues [len(languages) + 1]float32, mean float64) {
 	var have [cueCount]int
 	var speak [len(languages) + 1]int

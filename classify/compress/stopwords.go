@@ -1,7 +1,8 @@
 package compress
 
-// languages are the function words of the languages that are told apart: words that join and point rather
-// than name. The order gives piece.language. Chinese and Japanese are their characters of grammar.
+// languages are the function words of the languages that are told apart: words that join and point
+// rather than name. The order gives piece.language. Chinese and Japanese are their characters of
+// grammar.
 //
 //nolint:gochecknoglobals // constant table
 var languages = [...]struct{ code, words string }{

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Stage 1, structure: lines are told apart by what they look like, runs of like lines are blocks, and
-// blocks are cut into pieces.
+// Stage 1, structure: lines are told apart by what they look like, runs of like lines are blocks,
+// and blocks are cut into pieces.
 
 // shape is what a line looks like. It decides where pieces may end.
 type shape uint8
@@ -20,7 +20,8 @@ const (
 	logged // starts with a time
 )
 
-// sentences reports whether a full stop ends a piece. In the other shapes only a line does, or size.
+// sentences reports whether a full stop ends a piece. In the other shapes only a line does, or
+// size.
 func (s shape) sentences() bool { return s == prose || s == quoted }
 
 // Line and piece lengths, in bytes.
@@ -114,8 +115,8 @@ func trim(text string, from, to int) (start, end int) {
 	return from, to
 }
 
-// joins reports whether line continues the last piece: both are short, or it is the rest of a sentence
-// that was broken to fit a page.
+// joins reports whether line continues the last piece: both are short, or it is the rest of a
+// sentence that was broken to fit a page.
 func (s *splitter) joins(line string, indent int, sh shape, apart bool) bool {
 	if len(s.pieces) == 0 {
 		return false
@@ -139,7 +140,8 @@ func (s *splitter) joins(line string, indent int, sh shape, apart bool) bool {
 	}
 }
 
-// endsInside reports whether text ends as a line does that goes on in the next: with a letter or a comma.
+// endsInside reports whether text ends as a line does that goes on in the next: with a letter or a
+// comma.
 func endsInside(text string) bool {
 	c := text[len(text)-1]
 	return c == ',' || isLower(c) || c >= utf8.RuneSelf
@@ -171,8 +173,8 @@ func lineShape(line string, indent int) shape {
 	}
 }
 
-// timed reports whether a line starts with a time or a date, possibly after a bracket or a word: most of
-// six digits, and two of the separators of times, in its first bytes.
+// timed reports whether a line starts with a time or a date, possibly after a bracket or a word:
+// most of six digits, and two of the separators of times, in its first bytes.
 func timed(head string) bool {
 	digits, separators := 0, 0
 	for i := range min(len(head), 26) {
@@ -186,8 +188,8 @@ func timed(head string) bool {
 	return digits >= 6 && separators >= 2
 }
 
-// isHeading reports whether a line of prose names what follows: marked so, or short, apart and without
-// punctuation at its end.
+// isHeading reports whether a line of prose names what follows: marked so, or short, apart and
+// without punctuation at its end.
 func (*splitter) isHeading(line string, apart bool) bool {
 	if len(line) > titleLine {
 		return false
@@ -211,9 +213,10 @@ const (
 	sentence // after a full stop
 )
 
-// cut appends the pieces of text[from:to]: at the ends of sentences where the shape has them, around
-// encoded data, and at the best place in their second half where they grow longer than f.longest. A line
-// that is only a little longer is not cut: little would be left. It reports whether it came to its end.
+// cut appends the pieces of text[from:to]: at the ends of sentences where the shape has them,
+// around encoded data, and at the best place in their second half where they grow longer than
+// f.longest. A line that is only a little longer is not cut: little would be left. It reports
+// whether it came to its end.
 func (s *splitter) cut(from, to int, sh shape, first marks) bool {
 	c := cutting{sh: sh, first: first, start: from, at: from, to: to}
 	for c.at < to {
@@ -267,8 +270,8 @@ func (s *splitter) pass(c *cutting) {
 	}
 }
 
-// shorten adds pieces until what was read since is no longer than a piece may be. It reports whether it
-// came to its end.
+// shorten adds pieces until what was read since is no longer than a piece may be. It reports
+// whether it came to its end.
 func (s *splitter) shorten(c *cutting) bool {
 	for c.at-c.start > s.longest && c.to-c.start > s.longest+s.longest/4 {
 		if s.ended() {
@@ -283,8 +286,8 @@ func (s *splitter) shorten(c *cutting) bool {
 	return true
 }
 
-// add appends the piece text[from:to] less the white space at its ends, if anything is left, and returns
-// the marks for the next piece of the line.
+// add appends the piece text[from:to] less the white space at its ends, if anything is left, and
+// returns the marks for the next piece of the line.
 func (s *splitter) add(from, to int, sh shape, m marks) marks {
 	from, to = trim(s.text, from, to)
 	if from == to {
@@ -365,9 +368,9 @@ func wideStop(r rune) bool {
 	return false
 }
 
-// endsSentence reports whether the mark text[at], with closing brackets up to next, ends a sentence: white
-// space follows and then nothing in small letters; and it does not stand after a single capital letter,
-// which would be a name cut short.
+// endsSentence reports whether the mark text[at], with closing brackets up to next, ends a
+// sentence: white space follows and then nothing in small letters; and it does not stand after a
+// single capital letter, which would be a name cut short.
 func endsSentence(text string, at, next, to int) bool {
 	if next >= to {
 		return true
@@ -409,8 +412,8 @@ func runEnd(text string, at, to int) int {
 	return at
 }
 
-// isEncoded reports whether a run of letters and digits is data rather than a word or a path: long, and
-// a sixteenth of it digits. Of random base64 ten characters in sixty-four are.
+// isEncoded reports whether a run of letters and digits is data rather than a word or a path: long,
+// and a sixteenth of it digits. Of random base64 ten characters in sixty-four are.
 func isEncoded(run string) bool {
 	if len(run) < encodedRun {
 		return false

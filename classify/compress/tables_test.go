@@ -20,8 +20,8 @@ func TestBackgroundIsTheTableThisCodeReads(t *testing.T) {
 	}
 }
 
-// The words are hashed twice, by the program that makes the table and here: each of these would be unseen if
-// the two differed.
+// The words are hashed twice, by the program that makes the table and here: each of these would be
+// unseen if the two differed.
 func TestBackgroundKnowsCommonWords(t *testing.T) {
 	order := []string{"the", "which", "water", "government", "photosynthesis", "zzyzxqv"}
 	for i, w := range order[1:] {

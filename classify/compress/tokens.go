@@ -1,8 +1,8 @@
 package compress
 
-// Estimate is the number of tokens of text in the uncased English vocabulary of BERT, rather too many than
-// too few, without special tokens. It is linear in the text, exact for words of the vocabulary and for
-// punctuation, and goes by length for the rest. It allocates nothing.
+// Estimate is the number of tokens of text in the uncased English vocabulary of BERT, rather too
+// many than too few, without special tokens. It is linear in the text, exact for words of the
+// vocabulary and for punctuation, and goes by length for the rest. It allocates nothing.
 func Estimate(text string) int {
 	n := 0
 	for at := 0; ; {
@@ -15,12 +15,14 @@ func Estimate(text string) int {
 	}
 }
 
-// reserve is added, one token in so many, for what the words of a text may have more than their means.
+// reserve is added, one token in so many, for what the words of a text may have more than their
+// means.
 const reserve = 24
 
-// tokens estimates the tokens of w, a word of text. The rates are upper means over texts in ten languages: a
-// word of n Latin letters outside of the vocabulary has 1+0.4n pieces, with accents 1+0.5n; letters of other
-// scripts are a piece each, and a Hangul syllable is taken apart into its letters.
+// tokens estimates the tokens of w, a word of text. The rates are upper means over texts in ten
+// languages: a word of n Latin letters outside of the vocabulary has 1+0.4n pieces, with accents
+// 1+0.5n; letters of other scripts are a piece each, and a Hangul syllable is taken apart into its
+// letters.
 func (w *word) tokens(text string) int32 {
 	n := int32(w.runes)
 	switch w.kind {

@@ -29,8 +29,8 @@ type word struct {
 	foreign    bool // has letters that are not Latin
 }
 
-// stemRunes is how many characters make a stem. Five tell most words apart and are the same in most forms
-// of a word, and for words from Latin often in several languages: ignore, ignorez, ignoriere.
+// stemRunes is how many characters make a stem. Five tell most words apart and are the same in most
+// forms of a word, and for words from Latin often in several languages: ignore, ignorez, ignoriere.
 const stemRunes = 5
 
 // Constants of the 32-bit FNV-1a hash, IETF draft-eastlake-fnv.
@@ -67,8 +67,8 @@ func nextWord(text string, at, to int) (w word, ok bool) {
 	return word{}, false
 }
 
-// run reads the run of letters and digits that starts at text[at]: up to its end, or up to a capital
-// letter after a small one.
+// run reads the run of letters and digits that starts at text[at]: up to its end, or up to a
+// capital letter after a small one.
 func run(text string, at, to int) word {
 	w := word{start: at, ascii: true, joined: at > 0 && continues(text, at), capital: classes[text[at]] == classUpper}
 	hash, runes, digits, small := fnvOffset, 0, 0, false
@@ -122,11 +122,12 @@ scan:
 	return w
 }
 
-// isLatin reports whether r is in one of the blocks of Latin letters, or an accent that combines with them.
+// isLatin reports whether r is in one of the blocks of Latin letters, or an accent that combines
+// with them.
 func isLatin(r rune) bool { return r <= 0x36f || r >= 0x1e00 && r <= 0x1eff }
 
-// continues reports whether the character before text[at] is an ASCII letter or digit, of which the word
-// that starts there is the rest.
+// continues reports whether the character before text[at] is an ASCII letter or digit, of which the
+// word that starts there is the rest.
 func continues(text string, at int) bool {
 	c := classes[text[at-1]]
 	return c == classLower || c == classUpper || c == classDigit

@@ -100,9 +100,9 @@ func (c *Cache) lookup(model string, texts []string, out [][]float32) (missing [
 	return missing
 }
 
-// store keeps vectors, of which those at the places of fresh are new, and writes the new ones to the
-// file of the model. What an index does not use any more is dropped once there are twice as many vectors
-// as an index can have.
+// store keeps vectors, of which those at the places of fresh are new, and writes the new ones to
+// the file of the model. What an index does not use any more is dropped once there are twice as
+// many vectors as an index can have.
 func (c *Cache) store(model string, texts []string, vectors [][]float32, fresh []int) {
 	if c == nil || len(fresh) == 0 {
 		return
@@ -143,8 +143,8 @@ func (c *Cache) store(model string, texts []string, vectors [][]float32, fresh [
 }
 
 // The file: magic and dims, then entries to its end: key, vector, and the CRC-32 (IEEE) of the two;
-// numbers little-endian, vectors as float32 bits. New entries are written behind the old ones. One that
-// was not written whole, by a process that was killed, ends the file when it is read next.
+// numbers little-endian, vectors as float32 bits. New entries are written behind the old ones. One
+// that was not written whole, by a process that was killed, ends the file when it is read next.
 const (
 	cacheMagic  = "SBKNN\x00\x00\x02"
 	cacheHeader = len(cacheMagic) + 4
@@ -224,8 +224,8 @@ func appendEntry(dst []byte, key cacheKey, vector []float32) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[from:]))
 }
 
-// decodeVectors reads the entries of a file up to the first that is not whole, and returns how much of it
-// is good: 0, and dims 0, for what is no such file. It allocates no more than data is long.
+// decodeVectors reads the entries of a file up to the first that is not whole, and returns how much
+// of it is good: 0, and dims 0, for what is no such file. It allocates no more than data is long.
 func decodeVectors(data []byte) (vectors map[cacheKey][]float32, dims, good int) {
 	if len(data) < cacheHeader || string(data[:len(cacheMagic)]) != cacheMagic {
 		return nil, 0, 0

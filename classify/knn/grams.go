@@ -104,7 +104,8 @@ type inverted struct {
 	posts []posting
 }
 
-// newInverted indexes rows. Document frequencies are those of the first documents of them and of extra.
+// newInverted indexes rows. Document frequencies are those of the first documents of them and of
+// extra.
 func newInverted(rows []*example, documents int, extra []*example) inverted {
 	v := inverted{idf: make([]float32, 1<<gramBits), start: make([]uint32, 1<<gramBits+1)}
 	df := make([]uint32, 1<<gramBits)

@@ -14,11 +14,12 @@
 //
 // An intent also has a crowd level h, the mean of the best scores that texts of others reach (one
 // in a hundred, at least ten): examples of other intents and the background. Intents are ranked by
-// score - 0.5 h + 0.6 r + l/n. The second term keeps a broad intent from swallowing its neighbours, the
-// idea of cross-domain local scaling (Lample et al., "Word translation without parallel data", ICLR
-// 2018, section 2.3); r is a ridge regression on the examples, in closed form (regress.go), which
-// tells near intents apart; l is the similarity of the text and the words of the intent's name, which
-// says less the more examples, n, there are. Thresholds are compared with the score, which knows no names.
+// score - 0.5 h + 0.6 r + l/n. The second term keeps a broad intent from swallowing its neighbours,
+// the idea of cross-domain local scaling (Lample et al., "Word translation without parallel data",
+// ICLR 2018, section 2.3); r is a ridge regression on the examples, in closed form (regress.go),
+// which tells near intents apart; l is the similarity of the text and the words of the intent's
+// name, which says less the more examples, n, there are. Thresholds are compared with the score,
+// which knows no names.
 //
 // The automatic threshold of an intent is h + 0.4 (p - h). p is what its examples score when each
 // is left out in turn, shrunk towards the mean over all intents by three pseudo-examples, and that
@@ -58,7 +59,8 @@ type Options struct {
 	// Margin is by how much the best intent must lead the second in the ranking, which is about the
 	// scale of scores, or none is recognised. Default 0, in [0,1). Reloadable.
 	Margin float64 `yaml:"margin"`
-	// Neighbours is how many of an intent's nearest examples vote, at least 1. Default 10. Reloadable.
+	// Neighbours is how many of an intent's nearest examples vote, at least 1. Default 10.
+	// Reloadable.
 	Neighbours int `yaml:"neighbours"`
 	// Model identifies the embedding in the cache, such as the checksum of its graph.
 	Model string `yaml:"-"`
@@ -261,9 +263,9 @@ func (x *Index) Add(ctx context.Context, name string, examples []string) (Counts
 	return Counts{Added: len(fresh), Known: len(examples) - len(fresh), Examples: len(s.intents[at].examples)}, nil
 }
 
-// Restore is Add for examples that another Index was given: those that are not accepted here are left out
-// and returned, the others are added. Of several calls at once, each adds its own. Errors are those of
-// Add but *ExampleError.
+// Restore is Add for examples that another Index was given: those that are not accepted here are
+// left out and returned, the others are added. Of several calls at once, each adds its own. Errors
+// are those of Add but *ExampleError.
 func (x *Index) Restore(ctx context.Context, name string, examples []string) (Counts, []ExampleError, error) {
 	at := slices.Index(x.names, name)
 	if at < 0 {

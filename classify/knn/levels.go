@@ -20,8 +20,8 @@ const (
 const (
 	// fullRebuild is up to how many examples an Add computes the levels of all intents anew.
 	fullRebuild = 2048
-	// levelWork bounds the pairs of examples that are compared for the levels, to some seconds on one
-	// core of 2025. Beyond, evenly spaced examples stand for all.
+	// levelWork bounds the pairs of examples that are compared for the levels, to some seconds on
+	// one core of 2025. Beyond, evenly spaced examples stand for all.
 	levelWork = 1 << 22
 	// fewestReferences are compared with every example whatever the work.
 	fewestReferences = 256

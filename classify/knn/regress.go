@@ -37,10 +37,10 @@ func (s *snapshot) features(grams []gram, b *scratch) []float32 {
 
 // regress returns one weight vector an intent, [intent, dims+sketchDims] row-major: the ridge
 // regression, in closed form, of "is an example of this intent" on the features of all examples, of
-// the names of intents, which count as one more example each, and of the background (Hastie, Tibshirani, Friedman, "The Elements of Statistical Learning", section
-// 3.4.1, without intercept, since the vectors are centred). It weighs the directions in which
-// intents differ more than those in which texts of one intent differ. nil when vectors are longer
-// than regressDims.
+// the names of intents, which count as one more example each, and of the background (Hastie,
+// Tibshirani, Friedman, "The Elements of Statistical Learning", section 3.4.1, without intercept,
+// since the vectors are centred). It weighs the directions in which intents differ more than those
+// in which texts of one intent differ. nil when vectors are longer than regressDims.
 func (s *snapshot) regress() []float32 {
 	if s.dims > regressDims {
 		return nil

@@ -135,7 +135,8 @@ func (s *snapshot) door(at int) *door {
 	return d
 }
 
-// admit takes in a text, unless msg says why not. isNew is false for one that the intent has already.
+// admit takes in a text, unless msg says why not. isNew is false for one that the intent has
+// already.
 func (d *door) admit(text string) (isNew bool, msg string) {
 	if msg := textProblem(text); msg != "" {
 		return false, msg

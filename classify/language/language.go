@@ -7,7 +7,8 @@
 // Devanagari. Texts in Latin, Cyrillic and Arabic letters are scored by a linear model over hashed
 // character n-grams and words, among the languages of their script:
 //
-//   - Latin: Albanian, Catalan, Croatian (which stands for Bosnian and Serbian in Latin letters too),
+//   - Latin: Albanian, Catalan, Croatian (which stands for Bosnian and Serbian in Latin letters
+//     too),
 //     Czech, Danish, Dutch, English, Estonian, Finnish, French, German, Hungarian, Indonesian (Malay),
 //     Italian, Latvian, Lithuanian, Norwegian, Polish, Portuguese, Romanian, Slovak, Slovene, Spanish,
 //     Swahili, Swedish, Tagalog, Turkish, Vietnamese
@@ -40,8 +41,8 @@
 //
 // Belarusian, Catalan, Czech, Danish, Estonian, Finnish, Latvian, Norwegian, Romanian, Slovak,
 // Slovene, Swahili, Tagalog, Ukrainian and Urdu are known from 14 to 38 lines each, written for the
-// purpose: right for 56 of their 67 held-out lines, which is too few for a figure of each. Belarusian,
-// Danish, Slovak, Slovene and Ukrainian are the weakest.
+// purpose: right for 56 of their 67 held-out lines, which is too few for a figure of each.
+// Belarusian, Danish, Slovak, Slovene and Ukrainian are the weakest.
 package language
 
 import (
@@ -54,7 +55,8 @@ import (
 const (
 	maxBytes = 4 << 10 // of a longer text, half of it from either end
 	maxWords = 48      // scored; of a long text, half of them from either end
-	// minLetters is how many letters an alphabetic text must have: two letters are in every language.
+	// minLetters is how many letters an alphabetic text must have: two letters are in every
+	// language.
 	minLetters = 3
 	// minProbability is what the best language must have: below, another one is as likely.
 	minProbability = 0.5
@@ -168,8 +170,8 @@ const (
 	header = 7 + 1 + 3 + 2*columns + 4
 )
 
-// model is made by training/fixtures/language.py. Behind the header, the table is [buckets, columns]
-// int8, row-major.
+// model is made by training/fixtures/language.py. Behind the header, the table is [buckets,
+// columns] int8, row-major.
 //
 //go:embed model.bin
 var model string

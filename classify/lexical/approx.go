@@ -31,8 +31,8 @@ func newApprox(phrase string, edits, set int) approx {
 	return a
 }
 
-// in reports whether text, folded like the phrase, holds it from boundary to boundary. Its error is that
-// of ctx.
+// in reports whether text, folded like the phrase, holds it from boundary to boundary. Its error is
+// that of ctx.
 func (a *approx) in(ctx context.Context, text []byte) (bool, error) {
 	var state [MaxFuzzy + 1]uint64
 	a.start(&state)

@@ -2,9 +2,10 @@ package lexical
 
 import "unicode/utf8"
 
-// filter tells where in a text a phrase may begin, by how the word there begins. It is looked at before the automaton, which
-// takes several times as long for a byte and then sees little of a text that holds no phrase. It misses no phrase: a phrase
-// begins and ends at the boundaries of words, and its words are written as those of the text are.
+// filter tells where in a text a phrase may begin, by how the word there begins. It is looked at
+// before the automaton, which takes several times as long for a byte and then sees little of a text
+// that holds no phrase. It misses no phrase: a phrase begins and ends at the boundaries of words,
+// and its words are written as those of the text are.
 type filter struct {
 	fronts [1 << 16 / 64]uint64 // bits, by hash, of the fronts of first words
 	signs  [256]bool            // first bytes of phrases that do not begin with a word
@@ -26,7 +27,8 @@ func newFilter(phrases []string) *filter {
 	return f
 }
 
-// hashFront mixes the front of the word that begins b: up to frontLen bytes of ASCII, less where the word, or ASCII, ends before.
+// hashFront mixes the front of the word that begins b: up to frontLen bytes of ASCII, less where
+// the word, or ASCII, ends before.
 func hashFront(b []byte) uint32 {
 	key := uint32(0)
 	for i := range min(frontLen, len(b)) {

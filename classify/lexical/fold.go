@@ -40,8 +40,8 @@ func foldAll(ctx context.Context, dst []byte, text string, mode folding) ([]byte
 	return f.dst, nil
 }
 
-// partEnd returns the length of the next part of text: about bytesPerLook, and up to a character with
-// which nothing before it can be composed.
+// partEnd returns the length of the next part of text: about bytesPerLook, and up to a character
+// with which nothing before it can be composed.
 func partEnd(text string) int {
 	if len(text) <= bytesPerLook {
 		return len(text)
@@ -142,7 +142,8 @@ func foldRune(r rune) rune {
 
 func foldSlowly(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
 
-// lowRunes is up to where a table says how a letter is folded: Latin, Greek, Cyrillic and Armenian are below.
+// lowRunes is up to where a table says how a letter is folded: Latin, Greek, Cyrillic and Armenian
+// are below.
 const lowRunes = 0x590
 
 // lowFolds is that table.

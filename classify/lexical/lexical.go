@@ -30,7 +30,8 @@ import (
 // MaxFuzzy is the largest edit distance of a set.
 const MaxFuzzy = 2
 
-// runesPerEdit is how long a phrase has to be for each edit it allows: shorter ones match by chance.
+// runesPerEdit is how long a phrase has to be for each edit it allows: shorter ones match by
+// chance.
 const runesPerEdit = 4
 
 // maxFuzzyRunes is the longest phrase with edits: its prefixes are the bits of one word.
@@ -122,7 +123,8 @@ type namedRegexp struct {
 	set int
 }
 
-// New compiles the sets. Errors name the set; see Options.Validate. Two sets of one name are an error.
+// New compiles the sets. Errors name the set; see Options.Validate. Two sets of one name are an
+// error.
 func New(sets []Options) (*Matcher, error) {
 	m := &Matcher{names: make([]string, len(sets))}
 	var errs []error
@@ -165,9 +167,10 @@ func New(sets []Options) (*Matcher, error) {
 	return m, errors.Join(errs...)
 }
 
-// denseStates is up to how many phrases an automaton has a full table of transitions. That matches up
-// to twice as fast, and 10,000 phrases then take 0.94 s of CPU and 524 MB of allocations to compile
-// instead of 0.18 s and 51 MB, and 26 MB instead of 12 MB to keep (BenchmarkLargeSets, AMD EPYC).
+// denseStates is up to how many phrases an automaton has a full table of transitions. That matches
+// up to twice as fast, and 10,000 phrases then take 0.94 s of CPU and 524 MB of allocations to
+// compile instead of 0.18 s and 51 MB, and 26 MB instead of 12 MB to keep (BenchmarkLargeSets, AMD
+// EPYC).
 const denseStates = 1000
 
 func newAutomaton(phrases map[string][]int) *automaton {
@@ -191,8 +194,8 @@ func newAutomaton(phrases map[string][]int) *automaton {
 // largestKept is the most bytes of a buffer that is kept for the next text.
 const largestKept = 1 << 20
 
-// Match returns the names of the sets found in text, in the order they were declared; nil when none is.
-// Its error is that of ctx, which is looked at every 64 KiB; then nothing is returned.
+// Match returns the names of the sets found in text, in the order they were declared; nil when none
+// is. Its error is that of ctx, which is looked at every 64 KiB; then nothing is returned.
 func (m *Matcher) Match(ctx context.Context, text *signal.Text) ([]string, error) {
 	if m == nil || len(m.names) == 0 {
 		return nil, nil
@@ -268,9 +271,9 @@ func (m *Matcher) scanPatterns(ctx context.Context, text string, found []bool) e
 // bytesPerLook is how much text is read between two looks at the context.
 const bytesPerLook = 64 << 10
 
-// scan marks the sets whose phrases are in text. longest is the length of the longest one: the text is
-// searched where one may begin, and so far behind. Places that are close together are searched at once, so
-// that no byte is read more than twice.
+// scan marks the sets whose phrases are in text. longest is the length of the longest one: the text
+// is searched where one may begin, and so far behind. Places that are close together are searched
+// at once, so that no byte is read more than twice.
 func (a *automaton) scan(ctx context.Context, text []byte, longest int, found []bool) error {
 	if a == nil {
 		return nil

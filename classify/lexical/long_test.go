@@ -35,7 +35,8 @@ func BenchmarkLongText(b *testing.B) {
 	}
 }
 
-// What the automaton is not shown holds no phrase: random texts of few letters, with phrases in them and near them, in parts.
+// What the automaton is not shown holds no phrase: random texts of few letters, with phrases in
+// them and near them, in parts.
 func TestTheFilterMissesNothing(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 6))

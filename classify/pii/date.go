@@ -23,8 +23,8 @@ func (s *scanner) date(i, first int) int {
 	return s.namedDate(i, first)
 }
 
-// numericDate reads year-month-day (ISO 8601), or day and month in either order with a year behind, all
-// with one separator.
+// numericDate reads year-month-day (ISO 8601), or day and month in either order with a year behind,
+// all with one separator.
 func (s *scanner) numericDate(i, first int) int {
 	sep := s.byteAt(first)
 	if sep != '-' && sep != '/' && sep != '.' || !isDigit(s.byteAt(first+1)) {
@@ -136,9 +136,9 @@ func (s *scanner) hanDate(i, first int) int {
 	return s.add(DateTime, i, end, scoreCue)
 }
 
-// namedDate reads a date with the name of a month, the day being [i, first): "24 Jul 1993", "5. März
-// 2020", "3 de mayo de 2011", "September 15, 1999". A year alone beside the month is no day: such a
-// date is left to the model unless a word before says that it is someone's.
+// namedDate reads a date with the name of a month, the day being [i, first): "24 Jul 1993", "5.
+// März 2020", "3 de mayo de 2011", "September 15, 1999". A year alone beside the month is no day:
+// such a date is left to the model unless a word before says that it is someone's.
 func (s *scanner) namedDate(i, first int) int {
 	day := first-i <= 2 && validDay(s.text[i:first], "1")
 	if day {
@@ -306,8 +306,8 @@ func validDay(day, month string) bool {
 }
 
 // The names and usual short forms of months, in the case that dates take, and of weekdays, in the
-// languages that the patterns are made for (Unicode CLDR 44, calendar names). Forms that are words of
-// another kind before a number ("mar" aside, which is March in five of them) are left out.
+// languages that the patterns are made for (Unicode CLDR 44, calendar names). Forms that are words
+// of another kind before a number ("mar" aside, which is March in five of them) are left out.
 //
 //nolint:gochecknoglobals // constant tables
 var (

@@ -32,7 +32,8 @@ func decoder(tb testing.TB) *Decoder {
 	return d
 }
 
-// piece is a token of the text of a test: its bytes, and a label with its probability; the rest is O's.
+// piece is a token of the text of a test: its bytes, and a label with its probability; the rest is
+// O's.
 type piece struct {
 	text  string
 	label string
@@ -163,7 +164,8 @@ func TestFuseIgnoresTokensThatAreNone(t *testing.T) {
 	}
 }
 
-// addresses is a text of n addresses of mail with a name before each, and tokens that call each name a person.
+// addresses is a text of n addresses of mail with a name before each, and tokens that call each
+// name a person.
 func addresses(tb testing.TB, n int) (string, []Token) {
 	tb.Helper()
 	const one = "Jo jo@brightfield.com "

@@ -23,8 +23,8 @@ const maxEntryWords = 4
 // lexicon holds names by their spelling.
 type lexicon struct {
 	words map[string]entry
-	// first holds a bit for each pair of first letters and length (up to 31) of a word in words, so that
-	// most words of a text need no hashing.
+	// first holds a bit for each pair of first letters and length (up to 31) of a word in words, so
+	// that most words of a text need no hashing.
 	first [26][26]uint32
 }
 
@@ -77,9 +77,9 @@ func (l *lexicon) add(name string, kind entry) {
 	}
 }
 
-// The names of this file are common knowledge, written down for it: the members and observers of the
-// United Nations and other territories by their usual English names, their people, the states of the
-// United States, capitals, and the cities that most is written about.
+// The names of this file are common knowledge, written down for it: the members and observers of
+// the United Nations and other territories by their usual English names, their people, the states
+// of the United States, capitals, and the cities that most is written about.
 const (
 	countries = "Afghanistan, Albania, Algeria, Andorra, Angola, Antigua and Barbuda, Argentina, Armenia, Australia, Austria, Azerbaijan, Bahamas, Bahrain, Bangladesh, Barbados, " +
 		"Belarus, Belgium, Belize, Benin, Bhutan, Bolivia, Bosnia, Bosnia and Herzegovina, Botswana, Brazil, Britain, Brunei, Bulgaria, Burkina Faso, Burundi, Cambodia, Cameroon, Canada, " +
@@ -141,8 +141,8 @@ const (
 	legalForms = "Inc, Incorporated, LLC, Ltd, Limited, PLC, Plc, LLP, Corp, Corporation, GmbH, AG, KG, OHG, KGaA, UG, SARL, SAS, SA, SpA, Srl, SRL, BV, NV, AB, HB, Oy, AS, ASA, Holding, Holdings"
 )
 
-// stateCodes are the two letters that the US Postal Service gives to states and the federal district
-// (USPS Publication 28, appendix B).
+// stateCodes are the two letters that the US Postal Service gives to states and the federal
+// district (USPS Publication 28, appendix B).
 var stateCodes = func() map[string]bool { //nolint:gochecknoglobals // constant table
 	m := make(map[string]bool)
 	for c := range strings.FieldsSeq("AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY PR") {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// streetWords are the types of streets (USPS Publication 28, appendix C1, the usual ones, and British
-// and Indian ones), with the short forms that are no other word.
+// streetWords are the types of streets (USPS Publication 28, appendix C1, the usual ones, and
+// British and Indian ones), with the short forms that are no other word.
 //
 //nolint:gochecknoglobals // constant table
 var streetWords = wordSet("street st avenue ave road rd boulevard blvd lane ln drive dr court ct place pl square sq terrace ter way parkway pkwy circle cir highway hwy " +
@@ -47,7 +47,8 @@ func (s *scanner) street(i, first int) int {
 	return 0
 }
 
-// nameEnd returns the end of the word of a name at i, which may have digits, apostrophes and hyphens.
+// nameEnd returns the end of the word of a name at i, which may have digits, apostrophes and
+// hyphens.
 func (s *scanner) nameEnd(i int) int {
 	for i < len(s.text) && (isAlnum(s.text[i]) || s.text[i] >= utf8.RuneSelf || s.text[i] == '\'' || s.text[i] == '-') {
 		i++

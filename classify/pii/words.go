@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// word looks at the capital at i and returns where to go on, inside or behind the word that it begins.
+// word looks at the capital at i and returns where to go on, inside or behind the word that it
+// begins.
 func (s *scanner) word(i int) int {
 	if s.wordBefore(i) {
 		return i + 1
@@ -37,7 +38,8 @@ func (s *scanner) word(i int) int {
 	return end
 }
 
-// lookup returns the longest entry of the gazetteer that begins with the word [i, end), and its kinds.
+// lookup returns the longest entry of the gazetteer that begins with the word [i, end), and its
+// kinds.
 func (s *scanner) lookup(i, end int) (full int, kinds entry) {
 	full, kinds = end, gazetteer.words[s.text[i:end]]
 	if kinds&entryPrefix == 0 {
@@ -90,8 +92,8 @@ func (s *scanner) titled(i int) bool {
 // nameAt reports whether a word begins at i that may be a name: of two letters at least.
 func (s *scanner) nameAt(i int) bool { return s.wordEnd(i) >= i+2 }
 
-// memberOf reports whether the nationality or creed at [i, end) is said of a person: a word for a person
-// or a delegation follows, or an age precedes.
+// memberOf reports whether the nationality or creed at [i, end) is said of a person: a word for a
+// person or a delegation follows, or an age precedes.
 func (s *scanner) memberOf(i, end int) bool {
 	if strings.HasSuffix(s.text[:i], "year-old ") || strings.HasSuffix(s.text[:i], "years old ") {
 		return true
@@ -103,7 +105,8 @@ func (s *scanner) memberOf(i, end int) bool {
 	return ok || s.cuedBy(i, beforeCreed)
 }
 
-// company reports whether the legal form at [i, end) ends the name of a company, and adds that name.
+// company reports whether the legal form at [i, end) ends the name of a company, and adds that
+// name.
 func (s *scanner) company(i, end int) bool {
 	start, n := i, 0
 	for n < maxCompany && start > 1 {
@@ -182,8 +185,8 @@ func (s *scanner) named(i int) int {
 	return s.add(Person, i, end, scoreCue)
 }
 
-// employer reads the name of a company at i behind words that say that someone works there: up to three
-// capitalised words.
+// employer reads the name of a company at i behind words that say that someone works there: up to
+// three capitalised words.
 func (s *scanner) employer(i int) int {
 	if s.byteAt(i-1) != ' ' || !s.cuedBy(i, beforeWork) {
 		return 0

@@ -1,6 +1,7 @@
 package scan
 
-// skip is the symbol of characters that count for nothing: combining accents, characters without width.
+// skip is the symbol of characters that count for nothing: combining accents, characters without
+// width.
 const skip = -1
 
 // asciiSymbols folds ASCII: small letters, one digit for all, white space and control characters

@@ -41,7 +41,8 @@ func (p *pass) reset() {
 	p.c1, p.c2, p.c3, p.c4 = ' ', ' ', ' ', ' '
 }
 
-// readTo adds the n-grams that end before byte offset end. At the end of the text the last word ends.
+// readTo adds the n-grams that end before byte offset end. At the end of the text the last word
+// ends.
 func (p *pass) readTo(end int) {
 	for p.at < end {
 		var sym rune

@@ -1,15 +1,16 @@
 // Package scan ranks the windows of a long text by how much they look like an attack.
 //
-// It is the first stage of the safety cascade: a linear model over hashed n-grams is cheap enough to
-// read every byte of a long prompt, and its ranking says which windows a neural model should read.
-// It is not a classifier: a score orders the windows of one text, and no threshold on it is meant
-// to block anything.
+// It is the first stage of the safety cascade: a linear model over hashed n-grams is cheap enough
+// to read every byte of a long prompt, and its ranking says which windows a neural model should
+// read. It is not a classifier: a score orders the windows of one text, and no threshold on it is
+// meant to block anything.
 //
 // The model: every run of 3, 4 and 5 characters and of 1, 2 and 3 words is hashed into one table of
-// int8 weights. The evidence of a span is bias + scale * (sum of weights) / sqrt(number of n-grams),
-// the scaling that the training (training/signalbox_training/scan.py) uses as well. A window's score
-// is the logistic function of the strongest evidence among the window as a whole and the shorter
-// spans inside it, so that a short attack does not drown in the harmless text around it.
+// int8 weights. The evidence of a span is bias + scale * (sum of weights) / sqrt(number of
+// n-grams), the scaling that the training (training/signalbox_training/scan.py) uses as well. A
+// window's score is the logistic function of the strongest evidence among the window as a whole and
+// the shorter spans inside it, so that a short attack does not drown in the harmless text around
+// it.
 //
 // A text is streamed once: each n-gram is hashed once and added to a running sum, which is noted
 // every 64 bytes; the sum of a span is the difference of two notes. Time is linear in the text and
@@ -61,8 +62,9 @@ type note struct {
 // are size bytes long and start every stride bytes, both rounded up to multiples of 64 and at least
 // that; a stride beyond size counts as size, so that the windows cover the text. The last window
 // ends with the text and is as long as the others. A text shorter than size gives one window, an
-// empty one none. The text may hold anything; bytes that are not UTF-8 count as replacement characters.
-// The error is that of ctx, which is looked at every 64 KiB; what was appended by then is of no use.
+// empty one none. The text may hold anything; bytes that are not UTF-8 count as replacement
+// characters. The error is that of ctx, which is looked at every 64 KiB; what was appended by then
+// is of no use.
 func (s *Scanner) Windows(ctx context.Context, text string, size, stride int, dst []Window) ([]Window, error) {
 	if text == "" {
 		return dst, nil

@@ -117,7 +117,8 @@ func TestWindowsOfNothingAreNone(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	model, _ := readGolden(t)
-	// changed returns the model with an edit and, unless the checksum is the point, a right checksum.
+	// changed returns the model with an edit and, unless the checksum is the point, a right
+	// checksum.
 	changed := func(edit func(m []byte)) []byte {
 		m := bytes.Clone(model)
 		edit(m)

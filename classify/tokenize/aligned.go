@@ -111,7 +111,8 @@ func (a *aligned) origin(i int, p *place) (from, to int32) {
 	return from, from + int32(n)
 }
 
-// load replaces a by text, which starts at byte base of the input. Bytes that are not UTF-8 become U+FFFD.
+// load replaces a by text, which starts at byte base of the input. Bytes that are not UTF-8 become
+// U+FFFD.
 func (a *aligned) load(text string, base int) {
 	a.prepare(len(text))
 	if utf8.ValidString(text) {
@@ -144,7 +145,7 @@ func (a *aligned) copy(src *aligned, from, to int, p *place) {
 			end = min(end, int(src.runs[next].at))
 		}
 		if r.size > 0 {
-			a.stand(r.from, r.size)
+			a.emit(r.from, r.size)
 		} else {
 			a.follow(r.from + int32(i) - r.at)
 		}
@@ -164,8 +165,8 @@ func (a *aligned) follow(from int32) {
 	a.runs = push(a.runs, run{at, from, 0})
 }
 
-// stand says that the bytes to come stand for the size input bytes at from.
-func (a *aligned) stand(from, size int32) {
+// emit says that the bytes to come emit for the size input bytes at from.
+func (a *aligned) emit(from, size int32) {
 	if n := len(a.runs); n > 0 {
 		if last := &a.runs[n-1]; last.from == from && last.size == size {
 			return
@@ -189,7 +190,7 @@ func (a *aligned) rune(r rune, from, to int32) {
 // one prepares for one character of n bytes.
 func (a *aligned) one(n, from, to int32) {
 	if n != to-from {
-		a.stand(from, to-from)
+		a.emit(from, to-from)
 		return
 	}
 	if k := len(a.runs); k > 0 && a.runs[k-1].size == n && a.runs[k-1].from == from {
@@ -203,7 +204,7 @@ func (a *aligned) string(s string, from, to int32) {
 	if s == "" {
 		return
 	}
-	a.stand(from, to-from)
+	a.emit(from, to-from)
 	a.b = append(a.b, s...)
 }
 

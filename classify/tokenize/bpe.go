@@ -227,7 +227,8 @@ func (m *bpe) merge(w *work, word []byte, base int32) {
 	}
 }
 
-// apply carries out a merge, unless an earlier one took a symbol of it, and returns the number done.
+// apply carries out a merge, unless an earlier one took a symbol of it, and returns the number
+// done.
 func (m *bpe) apply(w *work, order uint64) int {
 	s := w.symbols
 	pos := int32(order) // its low half
@@ -312,9 +313,9 @@ func allKnown(ids *[256]int32, b []byte) bool {
 	return true
 }
 
-// pushMerge and popMerge keep w.heap a four-way heap of merges: the rank of the pair in the high half,
-// the position of its left symbol in the low one. Its paths are half as long as a binary heap's;
-// container/heap would box every element.
+// pushMerge and popMerge keep w.heap a four-way heap of merges: the rank of the pair in the high
+// half, the position of its left symbol in the low one. Its paths are half as long as a binary
+// heap's; container/heap would box every element.
 func pushMerge(w *work, order uint64) {
 	w.heap = push(w.heap, order)
 	h := w.heap

@@ -31,8 +31,8 @@ func (c *wordCache) init() {
 // cachedWord is the longest word, in bytes, whose tokens are remembered.
 const cachedWord = 64
 
-// split appends the tokens of a word of w's text to w.pieces. What is not known yet, tokens finds: it appends those of a word that begins at
-// byte base.
+// split appends the tokens of a word of w's text to w.pieces. What is not known yet, tokens finds:
+// it appends those of a word that begins at byte base.
 func (c *wordCache) split(w *work, s span, tokens func(w *work, word []byte, base int32)) {
 	word := w.text.b[s.from:s.to]
 	if len(word) > cachedWord {

@@ -39,10 +39,11 @@ type Alternative struct {
 }
 
 // Open reads a tokenizer.json with the named engine: "native" or "" for the one of this package, or
-// the name of one of the alternatives.
+// the name of one of the alternatives. Of equal files the native engine is the same one, shared as
+// long as somebody uses it.
 func Open(engine string, file []byte, others ...Alternative) (Engine, error) {
 	if engine == "" || engine == Native {
-		return New(file)
+		return shared(file)
 	}
 	for _, o := range others {
 		if o.Name == engine {
@@ -58,9 +59,9 @@ type WordToken struct {
 	Start, End int
 }
 
-// Splitter splits words in the place of the file's model. Split appends the tokens of word, which is
-// normalised and not empty, to dst, in order and without gaps that lose text. It must be safe for
-// concurrent use and keep neither argument.
+// Splitter splits words in the place of the file's model. Split appends the tokens of word, which
+// is normalised and not empty, to dst, in order and without gaps that lose text. It must be safe
+// for concurrent use and keep neither argument.
 type Splitter interface {
 	Split(word string, dst []WordToken) []WordToken
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // normalForm applies a Unicode normalization form. Tables come from x/text; order and composition
-// are done here because x/text breaks up long runs of marks (Stream-Safe Text Format, UAX 15 section
-// 13), which the reference does not, and because offsets have to follow every code point.
+// are done here because x/text breaks up long runs of marks (Stream-Safe Text Format, UAX 15
+// section 13), which the reference does not, and because offsets have to follow every code point.
 type normalForm struct {
 	form       norm.Form
 	full       norm.Form       // the decomposition it starts with

@@ -38,7 +38,8 @@ func tokenizerFile(tb testing.TB, name string) []byte {
 	return data
 }
 
-// open reads a tokenizer for text of users, load one that treats special tokens as the reference does.
+// open reads a tokenizer for text of users, load one that treats special tokens as the reference
+// does.
 func open(tb testing.TB, name string) *Tokenizer {
 	tb.Helper()
 	return with(tb, name, Options{})

@@ -36,7 +36,8 @@ func classOf(r rune) runeClass {
 	return classOther
 }
 
-// gpt2Pattern is the splitting rule of GPT-2 (openai/gpt-2, src/encoder.py), which splitGPT2 scans by hand.
+// gpt2Pattern is the splitting rule of GPT-2 (openai/gpt-2, src/encoder.py), which splitGPT2 scans
+// by hand.
 const gpt2Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 
 func splitGPT2(w *work, s span) {
@@ -167,7 +168,8 @@ func lineBreaks(b []byte, n int) int {
 }
 
 // whiteRun returns the length of the word that b, which starts with white space, starts with: up to
-// the last line break of the run; else all of it but the last character, which goes to the next word.
+// the last line break of the run; else all of it but the last character, which goes to the next
+// word.
 func whiteRun(b []byte) int {
 	n, last, broken := 0, 0, 0
 	for n < len(b) {

@@ -102,7 +102,8 @@ type Options struct {
 	// the id of a special token, the unknown token aside; added tokens that are not special are
 	// recognised either way.
 	SpecialTokens bool
-	// Splitter, when not nil, splits words in the place of the file's model, which must be WordPiece.
+	// Splitter, when not nil, splits words in the place of the file's model, which must be
+	// WordPiece.
 	Splitter Splitter
 }
 

@@ -117,7 +117,8 @@ func lower(w *work) {
 	w.flip()
 }
 
-// caseless is a quick no for the large blocks without case; it may be false for letters without case.
+// caseless is a quick no for the large blocks without case; it may be false for letters without
+// case.
 func caseless(r rune) bool {
 	return r >= 0x0590 && r < 0x10A0 || r >= 0x1100 && r < 0x13A0 || r >= 0x2E80 && r < 0xA640 || r >= 0xAC00 && r < 0xFF00
 }
@@ -144,7 +145,8 @@ type replacer struct {
 	done int
 }
 
-// replace puts with in the place of [from,to). Its origin is the last character replaced, as in the reference.
+// replace puts with in the place of [from,to). Its origin is the last character replaced, as in the
+// reference.
 func (r *replacer) replace(from, to int, with string) {
 	r.w.spare.expect(from, len(r.w.text.b))
 	r.w.spare.copy(&r.w.text, r.done, from, &r.p)

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// whiteSpace is the Unicode property White_Space as the inside of a character class; \s of RE2 is ASCII only.
+// whiteSpace is the Unicode property White_Space as the inside of a character class; \s of RE2 is
+// ASCII only.
 const whiteSpace = `\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}`
 
 // lookahead ends the splitting patterns of GPT-like models. RE2 has no lookahead, so pattern

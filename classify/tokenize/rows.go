@@ -27,7 +27,8 @@ func (p template) specials() int {
 	return n
 }
 
-// check reports a template that does not hold the text, or both of two texts, once, or has a token id out of range.
+// check reports a template that does not hold the text, or both of two texts, once, or has a token
+// id out of range.
 func (p template) check(texts int) error {
 	var found [3]int
 	for _, s := range p {
@@ -196,7 +197,8 @@ func (t *Tokenizer) Specials() int { return t.singleSpecials }
 func (t *Tokenizer) PairSpecials() int { return t.pairSpecials }
 
 // AppendRow appends one model row to dst: ids with the special tokens of the file's post-processor
-// around them. The row has len(ids)+Specials() tokens; all its segment ids are those of the first text.
+// around them. The row has len(ids)+Specials() tokens; all its segment ids are those of the first
+// text.
 func (t *Tokenizer) AppendRow(dst []int64, ids []int32) []int64 {
 	for _, s := range t.single {
 		if s.text == 0 {
@@ -212,7 +214,8 @@ func (t *Tokenizer) AppendRow(dst []int64, ids []int32) []int64 {
 
 // AppendPair appends one model row for two texts, laid out by the pair template of the file's
 // post-processor, to ids, and the segment id (token_type_ids) of each of its tokens to types. Both
-// grow by len(a)+len(b)+PairSpecials(). A file without a template gives a, segment 0, then b, segment 1.
+// grow by len(a)+len(b)+PairSpecials(). A file without a template gives a, segment 0, then b,
+// segment 1.
 func (t *Tokenizer) AppendPair(ids, types []int64, a, b []int32) (rowIDs, rowTypes []int64) {
 	for _, s := range t.pair {
 		text := a

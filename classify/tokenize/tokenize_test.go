@@ -19,7 +19,8 @@ var engines = []string{
 	"sentencepiece_bpe", "unigram_metaspace", "unigram_precompiled",
 }
 
-// TestAgreesWithTheParityFile checks the ids of the file that the training run wrote beside the bundle.
+// TestAgreesWithTheParityFile checks the ids of the file that the training run wrote beside the
+// bundle.
 func TestAgreesWithTheParityFile(t *testing.T) {
 	data, err := os.ReadFile("../../models/testdata/parity.json")
 	if errors.Is(err, fs.ErrNotExist) {

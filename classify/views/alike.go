@@ -171,12 +171,14 @@ func enclosed(c rune) (letter byte, ok bool) {
 	return 0, false
 }
 
-// logographic reports whether a character is a word or a syllable, so that single ones are no disguise.
+// logographic reports whether a character is a word or a syllable, so that single ones are no
+// disguise.
 func logographic(c rune) bool {
 	return c >= 0x2E80 && c <= 0xA4CF || c >= 0xAC00 && c <= 0xD7FF || c >= 0xF900 && c <= 0xFAFF || c >= 0x20000 && c <= 0x3FFFF
 }
 
-// smallCapitals holds capitals of the height of small letters, which have no compatibility decomposition.
+// smallCapitals holds capitals of the height of small letters, which have no compatibility
+// decomposition.
 //
 //nolint:gochecknoglobals // constant table
 var smallCapitals = map[rune]byte{
@@ -184,9 +186,9 @@ var smallCapitals = map[rune]byte{
 	'ᴏ': 'o', 'ᴘ': 'p', 'ʀ': 'r', 'ꜱ': 's', 'ᴛ': 't', 'ᴜ': 'u', 'ᴠ': 'v', 'ᴡ': 'w', 'ʏ': 'y', 'ᴢ': 'z', 'ꞯ': 'q', 'ᴃ': 'b', 'ᴌ': 'l',
 }
 
-// lookOf returns the Latin letter that a letter of another script looks like, 0 if there is none, and
-// whether it looks exactly so or is only used for it. Sources: the shapes themselves, beside the
-// confusables of https://www.unicode.org/reports/tr39/.
+// lookOf returns the Latin letter that a letter of another script looks like, 0 if there is none,
+// and whether it looks exactly so or is only used for it. Sources: the shapes themselves, beside
+// the confusables of https://www.unicode.org/reports/tr39/.
 func lookOf(c rune) (look byte, exact bool) {
 	if c >= firstLook && c < lastLook {
 		l := looks[c-firstLook]
@@ -201,7 +203,8 @@ func lookOf(c rune) (look byte, exact bool) {
 // firstLook and lastLook bound Greek, Cyrillic and Armenian.
 const firstLook, lastLook = 0x370, 0x590
 
-// looks holds what sameLook (with the top bit set) and nearLook say about Greek, Cyrillic and Armenian.
+// looks holds what sameLook (with the top bit set) and nearLook say about Greek, Cyrillic and
+// Armenian.
 //
 //nolint:gochecknoglobals // constant table
 var looks = func() (t [lastLook - firstLook]byte) {

@@ -31,8 +31,8 @@ var inBlob = func() (t [256]bool) {
 	return t
 }()
 
-// blobs decodes the runs of base64 and its kin that start in a token. A run that fills its line goes on
-// in the next one.
+// blobs decodes the runs of base64 and its kin that start in a token. A run that fills its line
+// goes on in the next one.
 func (r *reading) blobs(start, end int) {
 	for i := max(start, r.done); i < end; {
 		if !inBlob[r.text[i]] {
@@ -221,8 +221,8 @@ func (r *reading) decode64(bare string, url bool) (text string, ok bool) {
 	return s, true
 }
 
-// maybeASCII reports whether base64 can stand for printable ASCII: the first of every four characters
-// holds the top six bits of a byte from 0x20 to 0x7f.
+// maybeASCII reports whether base64 can stand for printable ASCII: the first of every four
+// characters holds the top six bits of a byte from 0x20 to 0x7f.
 func maybeASCII(blob string) bool {
 	for i := 0; i < len(blob); i += 4 {
 		if c := blob[i]; (c < 'I' || c > 'Z') && (c < 'a' || c > 'f') {

@@ -64,16 +64,16 @@ func (c *cipherRun) end(r *reading) {
 	}
 }
 
-// weights counts the letters of a text's words of three letters or more, and of those that are in the
-// lexicon as they are, in ROT13 and backwards.
+// weights counts the letters of a text's words of three letters or more, and of those that are in
+// the lexicon as they are, in ROT13 and backwards.
 type weights struct {
 	letters, raw, rotated, reversed int
 	longRotated, longReversed       int // words of four letters or more
 }
 
-// convinces reports whether one reading of the text beats the text: at least 6 letters in 10 in known
-// words, two of them of four letters or more, and three times as many as the text itself has. Honest
-// texts hardly ever meet all three; see the package comment for how often.
+// convinces reports whether one reading of the text beats the text: at least 6 letters in 10 in
+// known words, two of them of four letters or more, and three times as many as the text itself has.
+// Honest texts hardly ever meet all three; see the package comment for how often.
 func (w *weights) convinces(letters, long int) bool {
 	return long >= 2 && 10*letters >= 6*w.letters && letters >= 3*w.raw
 }

@@ -50,8 +50,8 @@ func plainly(token string) (s string, ok bool) {
 }
 
 // unescapeAll returns a token without escapes, how many there were and how many stood for letters.
-// Unclean ones, which stand for control characters or for bytes that are no text, stay as they are or
-// are left out.
+// Unclean ones, which stand for control characters or for bytes that are no text, stay as they are
+// or are left out.
 func unescapeAll(token string) (text string, count, letters, unclean int) {
 	var b strings.Builder
 	for i := 0; i < len(token); {
@@ -101,8 +101,8 @@ type character struct {
 	raw  bool
 }
 
-// unescape reads the escape at the start of s; n is its length, 0 if there is none: %41, \x41, \u0041,
-// \U00000041, \u{41}, &#65; and &#x41;.
+// unescape reads the escape at the start of s; n is its length, 0 if there is none: %41, \x41,
+// \u0041, \U00000041, \u{41}, &#65; and &#x41;.
 func unescape(s string) (c character, n int) {
 	switch s[0] {
 	case '%':

@@ -19,7 +19,8 @@ func variation(c rune) bool {
 const minZeroBits = 32
 
 // smuggled returns the text that a run of invisible characters carries: ASCII in tags, bytes in
-// variation selectors (the n-th selector stands for byte n), bits in two kinds of zero-width characters.
+// variation selectors (the n-th selector stands for byte n), bits in two kinds of zero-width
+// characters.
 func smuggled(run string) (text string, ok bool) {
 	var tags, bytes []byte
 	var zeros []rune

@@ -2,8 +2,8 @@ package views
 
 import "strings"
 
-// leetOf gives the letter that a digit or symbol stands for in leetspeak; '1', '|' and '!' may also be
-// an l. Digits that rarely stand for one letter (2, 6) are left out: product codes have many.
+// leetOf gives the letter that a digit or symbol stands for in leetspeak; '1', '|' and '!' may also
+// be an l. Digits that rarely stand for one letter (2, 6) are left out: product codes have many.
 //
 //nolint:gochecknoglobals // constant table
 var leetOf = [256]byte{
@@ -39,8 +39,8 @@ func (r *reading) leet(start, end int) {
 	}
 }
 
-// weakLeet reports whether a word is leetspeak only in the company of other such words: short ones and
-// those that differ in their first or last character are often names, amounts or codes.
+// weakLeet reports whether a word is leetspeak only in the company of other such words: short ones
+// and those that differ in their first or last character are often names, amounts or codes.
 func weakLeet(word string) bool {
 	if len(word) <= 3 {
 		return true
@@ -64,8 +64,8 @@ func leetByte(c byte) bool {
 }
 
 // unleet gives the word that leetspeak spells. Only words of the lexicon count, with at least two
-// letters of their own, and what is left without a substitute at the start or the end must not be a word
-// itself: "item5" and "$table" are names, not disguises.
+// letters of their own, and what is left without a substitute at the start or the end must not be a
+// word itself: "item5" and "$table" are names, not disguises.
 func unleet(word string) (plain string, ok bool) {
 	if len(word) < 3 || len(word) > maxLeet {
 		return "", false

@@ -14,8 +14,8 @@ import (
 //go:embed words.txt
 var wordList string
 
-// pairCosts holds 28 x 28 bytes: 16 times the negative logarithm of the probability of a letter after
-// another one; 0-25 are letters, 26 is a space, 27 anything else.
+// pairCosts holds 28 x 28 bytes: 16 times the negative logarithm of the probability of a letter
+// after another one; 0-25 are letters, 26 is a space, 27 anything else.
 //
 //go:embed bigrams.bin
 var pairCosts string
@@ -23,10 +23,10 @@ var pairCosts string
 const (
 	pairSpace = 26
 	pairOther = 27
-	// maxCost is the highest mean pair cost of text. On rows of the training sets that the pairs were
-	// not counted on, 1 to 3 % of honest cuts of 16 characters lie above it and 99 % of random base64 of
-	// 24 characters as good as all; letters drawn at random lie below it in 7 % at 16 characters and in
-	// under 1 % at 24.
+	// maxCost is the highest mean pair cost of text. On rows of the training sets that the pairs
+	// were not counted on, 1 to 3 % of honest cuts of 16 characters lie above it and 99 % of random
+	// base64 of 24 characters as good as all; letters drawn at random lie below it in 7 % at 16
+	// characters and in under 1 % at 24.
 	maxCost = 58
 	// minLetters is the least share of letters and spaces among the characters of text.
 	minLetters = 0.7
@@ -44,7 +44,8 @@ const (
 const slots = 1 << 14
 
 // lexicon is a set of words by their hashes, open addressing; 0 marks a free slot. Two of some
-// 6,500 words share a 32-bit hash with a chance of one in 200, and a stranger that does is harmless.
+// 6,500 words share a 32-bit hash with a chance of one in 200, and a stranger that does is
+// harmless.
 type lexicon [slots]uint32
 
 // lexiconWords is the set of wordList.
@@ -90,7 +91,8 @@ func hashWord(word string) uint32 {
 	return h
 }
 
-// known reports whether a word of ASCII letters is in the lexicon, as it is or without a common ending.
+// known reports whether a word of ASCII letters is in the lexicon, as it is or without a common
+// ending.
 func known(word string) bool {
 	if lexiconWords.has(hashWord(word)) {
 		return true
@@ -140,8 +142,8 @@ func isText(s string) bool {
 	return len(s) >= minText && meanCost(s) <= maxCost
 }
 
-// allKnown reports whether at least 4 letters in 5 belong to words of the lexicon of 3 letters or more,
-// and there are at least 4 such letters.
+// allKnown reports whether at least 4 letters in 5 belong to words of the lexicon of 3 letters or
+// more, and there are at least 4 such letters.
 func allKnown(s string) bool {
 	letters, hit := 0, 0
 	for i := 0; i < len(s); {
@@ -200,13 +202,13 @@ func meanCost(s string) float64 {
 // maxWord is the longest word, in letters, that segment looks for.
 const maxWord = 16
 
-// Prices of a word, of a word of one or two letters, which turn up in anything, and of a letter that
-// belongs to no word: a split into long words is the cheapest.
+// Prices of a word, of a word of one or two letters, which turn up in anything, and of a letter
+// that belongs to no word: a split into long words is the cheapest.
 const wordPrice, shortPrice, strayPrice = 4, 14, 20
 
-// segment splits letters without spaces into words of the lexicon, so that as few letters as possible
-// belong to none and then as few words as possible are used. It returns the words separated by spaces
-// and the share of letters that belong to words of three letters or more.
+// segment splits letters without spaces into words of the lexicon, so that as few letters as
+// possible belong to none and then as few words as possible are used. It returns the words
+// separated by spaces and the share of letters that belong to words of three letters or more.
 func segment(letters string) (words string, share float64) {
 	n := len(letters)
 	cost, from := make([]int, n+1), make([]int, n+1)

@@ -59,7 +59,8 @@ func (r *reading) numberList(i int) (list []string, stop int) {
 	return list, stop
 }
 
-// codes reads the numbers in a base, if all of them are bytes written with the usual number of digits.
+// codes reads the numbers in a base, if all of them are bytes written with the usual number of
+// digits.
 func codes(list []string, base int) (raw []byte, ok bool) {
 	for _, s := range list {
 		switch {

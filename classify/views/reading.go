@@ -100,7 +100,8 @@ func (r *reading) run() {
 	r.endLine()
 }
 
-// longLetters is the length from which a token of small letters is taken for something else than a word.
+// longLetters is the length from which a token of small letters is taken for something else than a
+// word.
 const longLetters = 16
 
 // word takes a token of ASCII letters with the given hash.

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// minSingles is the least number of letters with gaps between them that may be words in disguise.
+	// minSingles is the least number of letters with gaps between them that may be words in
+	// disguise.
 	minSingles = 5
 	// minForeignSingles is the same for letters beyond ASCII, for which there is no lexicon.
 	minForeignSingles = 6

@@ -8,9 +8,9 @@ const (
 )
 
 // together puts the spaces back into words that are written as one, such as
-// "ignoreallpreviousinstructions". Long words of other languages are left alone, because hardly any of
-// them is a chain of words of the lexicon. A tokenizer makes one unknown piece of a very long word, so a
-// model would see nothing of it.
+// "ignoreallpreviousinstructions". Long words of other languages are left alone, because hardly any
+// of them is a chain of words of the lexicon. A tokenizer makes one unknown piece of a very long
+// word, so a model would see nothing of it.
 func (r *reading) together(start, end int) {
 	for from := start; from < end; {
 		to := min(from+togetherPart, end)

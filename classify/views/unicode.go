@@ -107,16 +107,19 @@ const maxWordBytes = 512
 // maxStack is the most combining marks on one letter that any orthography uses.
 const maxStack = 2
 
-// minRaised is the least number of superscripts, subscripts or mathematical letters that may be a word.
+// minRaised is the least number of superscripts, subscripts or mathematical letters that may be a
+// word.
 const minRaised = 3
 
 // minSplit is the least number of letters of a word that invisible characters hide.
 const minSplit = 3
 
-// minOperators is the least number of invisible operators in a word of Latin letters that no formula has.
+// minOperators is the least number of invisible operators in a word of Latin letters that no
+// formula has.
 const minOperators = 4
 
-// operator reports whether a character is an invisible sign of mathematics, such as a multiplication sign.
+// operator reports whether a character is an invisible sign of mathematics, such as a
+// multiplication sign.
 func operator(c rune) bool {
 	return c >= 0x2061 && c <= 0x2064
 }
@@ -173,7 +176,8 @@ func (w *word) take(c rune, kind kind) {
 	}
 }
 
-// plain reports whether a word has nothing to undo: Latin letters, with accents as orthographies use them.
+// plain reports whether a word has nothing to undo: Latin letters, with accents as orthographies
+// use them.
 func (w *word) plain() bool {
 	if w.others > 0 || w.noisy() {
 		return false
@@ -267,10 +271,10 @@ func appendCompat(dst []byte, c rune) []byte {
 	return out
 }
 
-// alike returns the Latin reading of a word with letters that look Latin. A word that mixes scripts is
-// read so when all its letters have a Latin look and the result is long or known; a word of one script
-// only when the result is a known word, all letters look exactly alike, and no other letter of
-// that script that looks different is near, as there would be in honest text.
+// alike returns the Latin reading of a word with letters that look Latin. A word that mixes scripts
+// is read so when all its letters have a Latin look and the result is long or known; a word of one
+// script only when the result is a known word, all letters look exactly alike, and no other letter
+// of that script that looks different is near, as there would be in honest text.
 func (n *normaliser) alike(start, end int, s string) (latin string, ok bool) {
 	var buf [maxWordBytes]byte
 	out := buf[:0]
@@ -353,11 +357,12 @@ func (n *normaliser) honest(start, end int) bool {
 	return false
 }
 
-// minSplits words with invisible characters in them show that those between words are no typesetting.
+// minSplits words with invisible characters in them show that those between words are no
+// typesetting.
 const minSplits = 2
 
-// endsWord reports whether an invisible character at i belongs between words and not into one: hidden
-// data, which invisible handles, and the joiners of scripts that need them.
+// endsWord reports whether an invisible character at i belongs between words and not into one:
+// hidden data, which invisible handles, and the joiners of scripts that need them.
 func (n *normaliser) endsWord(i int, c rune) bool {
 	if tag(c) || variation(c) || longRun(n.text[i:]) {
 		return true
@@ -381,7 +386,8 @@ func longRun(text string) bool {
 	return true
 }
 
-// invisible handles the invisible characters from i on, outside of words, and returns where to go on.
+// invisible handles the invisible characters from i on, outside of words, and returns where to go
+// on.
 func (n *normaliser) invisible(i int) int {
 	end, first, count := i, rune(0), 0
 	for end < len(n.text) {

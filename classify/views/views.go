@@ -12,11 +12,12 @@
 // text: words of a lexicon or, for payloads, likely letter pairs (both counted by
 // training/signalbox_training/view_tables.py). Russian or Greek stays as it is, because only words
 // that mix scripts, or whose letters all look Latin while no other letter of the script is near,
-// are folded. Of 629,000 texts of the training sets (prompts, textbooks, code, web pages, 20 languages)
-// 0.06 % have a twin that differs, most of them by a ligature or a misplaced Cyrillic letter.
+// are folded. Of 629,000 texts of the training sets (prompts, textbooks, code, web pages, 20
+// languages) 0.06 % have a twin that differs, most of them by a ligature or a misplaced Cyrillic
+// letter.
 //
-// Time is linear in the text, the twin is at most four times as long as the text plus 256 bytes, and
-// equal texts have equal twins. All functions may be called by any number of goroutines.
+// Time is linear in the text, the twin is at most four times as long as the text plus 256 bytes,
+// and equal texts have equal twins. All functions may be called by any number of goroutines.
 package views
 
 import "strings"
@@ -24,10 +25,10 @@ import "strings"
 const (
 	// maxDepth bounds how many layers of encoding are taken off.
 	maxDepth = 2
-	// roomFactor and roomExtra bound the twin: roomFactor * len(text) + roomExtra bytes. A text written
-	// backwards gives two payloads of its length, and in base64, beside what it decodes to, three of three
-	// quarters of it: with less room than that and the text such filler would push out an attack that is
-	// encoded behind it.
+	// roomFactor and roomExtra bound the twin: roomFactor * len(text) + roomExtra bytes. A text
+	// written backwards gives two payloads of its length, and in base64, beside what it decodes to,
+	// three of three quarters of it: with less room than that and the text such filler would push
+	// out an attack that is encoded behind it.
 	roomFactor, roomExtra = 4, 256
 )
 

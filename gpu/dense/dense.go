@@ -11,8 +11,8 @@ const (
 	//	middle   uint8   [], the rounded zero; constant
 	//	bias     float32 [out]
 	//
-	// and its output, float32 [..., out]: with q = clamp(round_to_even(x * smooth / step), -middle, 255 - middle),
-	// q . weights * (step * scale) + bias.
+	// and its output, float32 [..., out]: with q = clamp(round_to_even(x * smooth / step), -middle,
+	// 255 - middle), q . weights * (step * scale) + bias.
 	Domain = "signalbox"
 	// Op is its name.
 	Op = "Dense"
@@ -33,8 +33,9 @@ func Fits(in, out int) bool {
 	return in > 0 && out > 0 && in <= most && out <= wide && in%lanes == 0 && out%group == 0
 }
 
-// Pack returns the weights [in, out] of a layer that Fits in the order in which the kernel reads them: by groups of 48 columns, in each by
-// four rows, in those by column. len(weights) is in * out.
+// Pack returns the weights [in, out] of a layer that Fits in the order in which the kernel reads
+// them: by groups of 48 columns, in each by four rows, in those by column. len(weights) is in *
+// out.
 func Pack(weights []byte, in, out int) []byte {
 	packed := make([]byte, 0, len(weights))
 	for first := 0; first < out; first += group {

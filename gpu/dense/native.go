@@ -24,8 +24,9 @@ func Supported() bool { return cpu.X86.HasAVX512F && cpu.X86.HasAVX512VNNI }
 //nolint:gochecknoglobals // the C side registers into the process's one library
 var registering sync.Mutex
 
-// Register makes the operator known to the options of a session, an OrtSessionOptions. library is the path from which ONNX Runtime was
-// loaded. Fails where that is older than 1.17. Safe for concurrent use.
+// Register makes the operator known to the options of a session, an OrtSessionOptions. library is
+// the path from which ONNX Runtime was loaded. Fails where that is older than 1.17. Safe for
+// concurrent use.
 func Register(library string, options unsafe.Pointer) error {
 	if options == nil {
 		return errors.New("register operator Dense: no options")

@@ -7,16 +7,25 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/url"
 	"strings"
 
+	"signalbox/internal/console"
 	"signalbox/internal/option"
 	"signalbox/proxy"
+	"signalbox/proxy/keyring"
 )
 
-// admin serves what operators need and clients must not see. Only what tells of the process is open to everyone who reaches the
-// listener; what changes it, or looks into its memory, is for this machine or for the token.
-func (a *App) admin() http.Handler {
+// admin serves what operators need and clients must not see. Only what tells of the process is open
+// to everyone who reaches the listener; what changes it, or looks into its memory or at requests,
+// is for this machine or for the token.
+func (a *App) admin() *gate {
 	open, guarded := http.NewServeMux(), http.NewServeMux()
+	open.Handle("GET /console/{$}", console.Pages())
+	open.Handle("GET /console/{file}", console.Pages())
+	open.Handle("GET /console", http.RedirectHandler("console/", http.StatusPermanentRedirect))
+	live := console.New(consoleSource{a})
+	guarded.Handle("/console/api/", live)
 	open.Handle("GET /metrics", a.tel.Handler())
 	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	open.HandleFunc("GET /readyz", a.detail)
@@ -28,6 +37,11 @@ func (a *App) admin() http.Handler {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
+	guarded.HandleFunc("GET /-/outcomes", a.exportOutcomes)
+	guarded.HandleFunc("DELETE /-/outcomes", a.forgetOutcomes)
+	keys := keyring.Handler(a.keys)
+	guarded.Handle(keyring.Path, keys)
+	guarded.Handle(keyring.Path+"/", keys)
 	o := a.cfg.Load().Server
 	if o.Pprof {
 		guarded.HandleFunc("/debug/pprof/", pprof.Index)
@@ -36,10 +50,22 @@ func (a *App) admin() http.Handler {
 		guarded.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
 	host, _, _ := net.SplitHostPort(o.AdminListen) // was checked
-	return &gate{open: open, guarded: guarded, local: option.Loopback(host), token: sha256.Sum256([]byte(o.AdminToken)), hasToken: o.AdminToken != ""}
+	return &gate{
+		open: open, guarded: guarded, live: live, local: option.Loopback(host),
+		token: sha256.Sum256([]byte(o.AdminToken)), hasToken: o.AdminToken != "",
+	}
 }
 
-// detail tells operators what /readyz of the main listener tells, and why the configuration could not be read again.
+// adminServer serves the admin listener. Streams of the console end when it shuts down.
+func (a *App) adminServer() *http.Server {
+	g := a.admin()
+	s := a.server(g)
+	s.RegisterOnShutdown(g.live.Close)
+	return s
+}
+
+// detail tells operators what /readyz of the main listener tells, and why the configuration could
+// not be read again.
 func (a *App) detail(w http.ResponseWriter, _ *http.Request) {
 	ready, d := a.proxy.Ready()
 	w.Header().Set("Content-Type", "application/json")
@@ -57,20 +83,22 @@ func (a *App) detail(w http.ResponseWriter, _ *http.Request) {
 // gate stands before the admin listener. It is safe for concurrent use.
 type gate struct {
 	open, guarded *http.ServeMux
+	live          *console.Endpoints
 	local         bool // the listener is on loopback
 	hasToken      bool
 	token         [sha256.Size]byte
 }
 
-// ServeHTTP refuses what a web page could send on behalf of its reader: requests of other origins (CSRF), and, on loopback, those to
-// a name that leads here by somebody else's DNS.
+// ServeHTTP refuses what a web page could send on behalf of its reader: requests of other origins
+// than the console's own (CSRF), and, on loopback, those to a name that leads here by somebody
+// else's DNS.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host = r.Host
 	}
 	name := net.ParseIP(strings.Trim(host, "[]")) == nil && host != "localhost"
-	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") == "cross-site" || g.local && name {
+	if foreign(r) || g.local && name {
 		http.Error(w, "requests of web pages are refused here", http.StatusForbidden)
 		return
 	}
@@ -81,7 +109,25 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.open.ServeHTTP(w, r)
 }
 
-// admits reports whether a request may change the process: with the token where there is one, else from a loopback listener.
+// foreign reports whether a web page of another origin sent a request, as far as the browser tells
+// (Fetch, section 3.2; Fetch Metadata, section 2.4).
+func foreign(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+	default:
+		return true
+	}
+	origins := r.Header["Origin"]
+	if len(origins) == 0 {
+		return false
+	}
+	at, err := url.Parse(origins[0])
+	web := err == nil && (at.Scheme == "http" || at.Scheme == "https")
+	return len(origins) > 1 || !web || !strings.EqualFold(at.Host, r.Host)
+}
+
+// admits reports whether a request may change the process: with the token where there is one, else
+// from a loopback listener.
 func (g *gate) admits(r *http.Request) bool {
 	if !g.hasToken {
 		return g.local

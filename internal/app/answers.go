@@ -13,6 +13,7 @@ import (
 
 	"signalbox/internal/config"
 	"signalbox/memory/cache"
+	"signalbox/memory/conversation"
 	"signalbox/memory/ledger"
 	"signalbox/memory/redis"
 	"signalbox/proxy"
@@ -31,7 +32,8 @@ func (a *App) remember(cfg *config.Config, st *proxy.State, id *decisionlog.Iden
 	return answers, st.Cache(cfg.Cache, answers, decides(id, a.opts.Version))
 }
 
-// openRedis makes what is kept in Redis: the connection, which Serve opens, and the answers of all replicas.
+// openRedis makes what is kept in Redis: the connection, which Serve opens, and the answers of all
+// replicas.
 func (a *App) openRedis(cfg *config.Config) error {
 	r := &cfg.Memory.Redis
 	if r.URL == "" {
@@ -39,7 +41,7 @@ func (a *App) openRedis(cfg *config.Config) error {
 	}
 	var err error
 	a.redis, err = redis.New(redis.Options{
-		URL: r.URL, Prefix: r.Prefix, MetaBudget: time.Duration(r.MetaTimeout), BlobBudget: time.Duration(r.BlobTimeout),
+		URL: r.URL, Prefix: r.Prefix, RateBudget: time.Duration(r.LimitTimeout), MetaBudget: time.Duration(r.MetaTimeout), BlobBudget: time.Duration(r.BlobTimeout),
 		WriteBudget: time.Duration(r.WriteTimeout), Log: a.tel.Log,
 	})
 	if err != nil {
@@ -48,6 +50,18 @@ func (a *App) openRedis(cfg *config.Config) error {
 	a.shared = cache.NewRedis(a.redis, cache.RedisOptions{
 		Prefix: r.Prefix, MaxBytes: int64(cfg.Cache.MaxSharedBytes), Budget: time.Duration(r.MetaTimeout), Write: time.Duration(r.WriteTimeout),
 	})
+	return nil
+}
+
+// openTalks makes room for the states of conversations, which replicas share over their Redis.
+func (a *App) openTalks(cfg *config.Config) (err error) {
+	var link conversation.Link
+	if a.redis != nil {
+		link = a.redis
+	}
+	if a.talks, err = conversation.New(link, cfg.Memory.Redis.Prefix); err != nil {
+		return fmt.Errorf("stick: %w", err)
+	}
 	return nil
 }
 
@@ -68,8 +82,8 @@ func (a *App) follow(ctx context.Context) error {
 	return nil
 }
 
-// decides stands for everything that decides requests and shapes their answers, the same in every process: the content of the
-// file, the models behind signals and the version of this program.
+// decides stands for everything that decides requests and shapes their answers, the same in every
+// process: the content of the file, the models behind signals and the version of this program.
 func decides(id *decisionlog.Identity, version string) string {
 	b := fmt.Appendf(nil, "%q %q\n", version, id.Config)
 	for _, k := range slices.Sorted(maps.Keys(id.Definitions)) {

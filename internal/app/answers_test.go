@@ -165,8 +165,9 @@ func (s *server) asked(t *testing.T, question string) (text, cached string) {
 	return out.Choices[0].Message.Content, got.header.Get("X-Signalbox-Cache")
 }
 
-// The bars of the product, over HTTP and with the embedded model: of 320 pairs of questions that differ in what matters none
-// gets the answer of the other, and 60 of 100 of 320 pairs that ask the same do. Every question may meet every other one.
+// The bars of the product, over HTTP and with the embedded model: of 320 pairs of questions that
+// differ in what matters none gets the answer of the other, and 60 of 100 of 320 pairs that ask the
+// same do. Every question may meet every other one.
 func TestNoQuestionGetsTheAnswerOfAnother(t *testing.T) {
 	needModels(t)
 	url := parrot(t)

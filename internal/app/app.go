@@ -23,9 +23,12 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/memory/cache"
+	"signalbox/memory/conversation"
+	"signalbox/memory/outcomes"
 	"signalbox/memory/redis"
 	"signalbox/proxy"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/keyring"
 	"signalbox/stream/check"
 )
 
@@ -38,9 +41,10 @@ type Options struct {
 	Worker        []string  // the command that runs models in a process of their own; empty: this program's
 	Env           func(string) (string, bool)
 
-	mendAfter time.Duration   // when models that could not be opened are tried first; 0: after a second
-	around    func(host) host // what tests put around the host; nil: nothing
-	files     fs.FS           // what tests put in place of the embedded bundles; nil: nothing
+	mendAfter time.Duration    // when models that could not be opened are tried first; 0: after a second
+	around    func(host) host  // what tests put around the host; nil: nothing
+	now       func() time.Time // what tests put in place of the clock of virtual keys; nil: nothing
+	files     fs.FS            // what tests put in place of the embedded bundles; nil: nothing
 }
 
 // App is a built product.
@@ -59,10 +63,14 @@ type App struct {
 	current    *proxy.State           // that requests are served from; guarded by reloading
 	identity   decisionlog.Identity   // of it; guarded by reloading
 	answers    *proxy.Answers         // that are kept; guarded by reloading
+	talks      *conversation.Store    // states of conversations, of all states
+	outcomes   *outcomes.Store        // of answers, of all states
+	keys       *keyring.Ring          // virtual keys, of all states; nil: there are none
 	read       atomic.Pointer[noted]  // the files as they were last read
 	endpoints  atomic.Pointer[string] // addresses of the endpoints that requests are served from
 	problem    atomic.Value           // string: why the last reload failed; empty when it did not
 	certs      certificates           // of the main listener
+	started    time.Time
 
 	reloading  sync.Mutex // one reload at a time; guards neural and generation
 	generation uint64
@@ -76,13 +84,22 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
-	a := &App{opts: o, tel: tel, discovery: newDiscovery()}
+	a := &App{opts: o, tel: tel, discovery: newDiscovery(o.Env), started: time.Now()}
 	a.cfg.Store(cfg)
 	a.noteFiles(files(cfg)) // before models are loaded: what is written meanwhile is a change
 	if a.neural, err = openNeural(ctx, cfg, o, tel); err != nil {
 		return nil, errors.Join(err, tel.Shutdown(ctx))
 	}
 	if err := a.openRedis(cfg); err != nil {
+		return nil, errors.Join(err, a.Close(ctx))
+	}
+	if err := a.openTalks(cfg); err != nil {
+		return nil, errors.Join(err, a.Close(ctx))
+	}
+	if err := a.openOutcomes(ctx, cfg); err != nil {
+		return nil, errors.Join(err, a.Close(ctx))
+	}
+	if err := a.openKeys(ctx, cfg); err != nil {
 		return nil, errors.Join(err, a.Close(ctx))
 	}
 	st, _, err := a.state(ctx, cfg)
@@ -94,14 +111,19 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 			slog.String("cause", refusal))
 	}
 	a.proxy = proxy.New(cfg.Server, st, tel)
+	a.proxy.Recent().Prompts(cfg.Telemetry.RecordPrompts)
+	tel.Metrics.Reloaded(true, a.generation, time.Now())
 	return a, nil
 }
 
-// state compiles a configuration into what the proxy serves requests from. dropped is what closes the
-// models that only the state before uses.
+// state compiles a configuration into what the proxy serves requests from. dropped is what closes
+// the models that only the state before uses.
 func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, dropped []closer, err error) {
 	if err := config.Open(cfg); err != nil { // flags and environment may have changed the address
 		return nil, nil, fmt.Errorf("server.listen %s: %w", cfg.Server.Listen, err)
+	}
+	if err := a.collides(cfg); err != nil {
+		return nil, nil, err
 	}
 	set, err := a.neural.prepare(ctx, cfg)
 	if err != nil {
@@ -118,6 +140,9 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 	if err := st.Guard(cfg.Guard, set.claims); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("build guard: %w", err), set.discard())
 	}
+	if a.keys != nil {
+		st.Accept(a.keys)
+	}
 	id, err := identify(cfg)
 	if err != nil {
 		return nil, nil, errors.Join(err, set.discard())
@@ -128,6 +153,12 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 		signal.Jailbreak: cfg.Threshold(signal.Jailbreak),
 		signal.Injection: cfg.Threshold(signal.Injection),
 	})
+	if err := st.Stick(cfg.Stick, a.talks); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("stick: %w", err), set.discard())
+	}
+	if err := st.LearnOutcomes(cfg.Outcomes, a.outcomes); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("outcomes: %w", err), set.discard())
+	}
 	answers, err := a.remember(cfg, st, &id)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("build cache: %w", err), set.discard())
@@ -146,8 +177,8 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 }
 
 // retire takes over what an index learned until now, and what it may learn from requests that still
-// use its state; once none does, it ends the guard of that state and closes the models that belong to
-// it. The caller holds reloading.
+// use its state; once none does, it ends the guard of that state and closes the models that belong
+// to it. The caller holds reloading.
 func (a *App) retire(ctx context.Context, old *proxy.State, index *taught, models []closer) {
 	a.carry(ctx, index)
 	replaced := index != nil && index != a.neural.taught
@@ -206,8 +237,16 @@ func (a *App) Close(ctx context.Context) error {
 	if a.current != nil {
 		a.current.Close()
 	}
+	if a.talks != nil {
+		a.talks.Close()
+	}
 	if a.redis != nil {
 		a.redis.Close()
+	}
+	if a.outcomes != nil {
+		if err := a.outcomes.Close(); err != nil {
+			return errors.Join(err, a.neural.close(), a.tel.Shutdown(ctx))
+		}
 	}
 	return errors.Join(a.neural.close(), a.tel.Shutdown(ctx))
 }

@@ -18,7 +18,8 @@ import (
 	"signalbox/proxy/contexts"
 )
 
-// longPrompt returns size bytes of the texts of the parity set in a random order: about size/4 tokens.
+// longPrompt returns size bytes of the texts of the parity set in a random order: about size/4
+// tokens.
 func longPrompt(tb testing.TB, size int) string {
 	tb.Helper()
 	data, err := os.ReadFile("../../models/testdata/parity.json")
@@ -50,9 +51,9 @@ func processorTime(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkCascade measures the processor time of all signals, and of the safety signals alone, of a
-// prompt of about 200,000 tokens, and, in turn with it, of one bare run of 128 tokens: how many of these
-// the whole is worth does not depend on what else the machine does. Run it with -cpu 1.
+// BenchmarkCascade measures the processor time of all signals, and of the safety signals alone, of
+// a prompt of about 200,000 tokens, and, in turn with it, of one bare run of 128 tokens: how many
+// of these the whole is worth does not depend on what else the machine does. Run it with -cpu 1.
 func BenchmarkCascade(b *testing.B) {
 	m := openModels(b)
 	text := longPrompt(b, 800_000)
@@ -119,8 +120,8 @@ func slowTexts(size int) map[string]string {
 	}
 }
 
-// BenchmarkDeadline reports how late Extract returns at most, over deadlines in every stage of reading
-// the largest texts.
+// BenchmarkDeadline reports how late Extract returns at most, over deadlines in every stage of
+// reading the largest texts.
 func BenchmarkDeadline(b *testing.B) {
 	m := openModels(b)
 	o := classify.DefaultOptions()
@@ -157,8 +158,8 @@ func BenchmarkDeadline(b *testing.B) {
 	}
 }
 
-// BenchmarkReadingAContext measures the processor time of reading a text of 64 KiB that is stored as a context: as prompts
-// are read, piece by piece, and every window of it. Run it with -cpu 1.
+// BenchmarkReadingAContext measures the processor time of reading a text of 64 KiB that is stored
+// as a context: as prompts are read, piece by piece, and every window of it. Run it with -cpu 1.
 func BenchmarkReadingAContext(b *testing.B) {
 	m := openModels(b)
 	text := longPrompt(b, 64<<10)

@@ -14,9 +14,9 @@ import (
 // turns is how many turns a conversation of BenchmarkConversation has.
 const turns = 200
 
-// conversation is that of an agent: a system prompt, and in every turn a question, the call of a
-// tool, its result of about 300 tokens and an answer. Its texts are all different.
-func conversation(tb testing.TB) []signal.Segment {
+// agentTurns is the conversation of an agent: a system prompt, and in every turn a question, the
+// call of a tool, its result of about 300 tokens and an answer. Its texts are all different.
+func agentTurns(tb testing.TB) []signal.Segment {
 	tb.Helper()
 	text := longPrompt(tb, turns*2200)
 	take := func(n int) string {
@@ -49,7 +49,7 @@ func conversation(tb testing.TB) []signal.Segment {
 // without. Run it with -cpu 1 and -benchtime 1x.
 func BenchmarkConversation(b *testing.B) {
 	m := openModels(b)
-	all := conversation(b)
+	all := agentTurns(b)
 	need := signal.MaskOf(signal.Jailbreak, signal.Injection, signal.PII) & m.classifier.Signals()
 	extract := func(c *classify.Classifier, n int) time.Duration {
 		text := &signal.Text{Segments: all[:n]}
@@ -140,6 +140,9 @@ func BenchmarkTurn(b *testing.B) {
 	extract := func(segments []signal.Segment) time.Duration {
 		var set signal.Set
 		request := &signal.Text{LastUser: segments[len(segments)-1].Text, Segments: segments}
+		for _, s := range segments[:len(segments)-1] {
+			request.Before = append(request.Before, s.Text)
+		}
 		start := processorTime(b)
 		m.classifier.Extract(b.Context(), request, m.classifier.Signals(), &set)
 		return processorTime(b) - start

@@ -26,8 +26,8 @@ type Demo struct {
 	group   errgroup.Group
 }
 
-// The pace of the simulated backends: fast enough not to bore, slow enough to be seen streaming, and to feel
-// that a long prompt is cached: 25,000 tokens that are not take half a second.
+// The pace of the simulated backends: fast enough not to bore, slow enough to be seen streaming,
+// and to feel that a long prompt is cached: 25,000 tokens that are not take half a second.
 const (
 	demoTTFT    = 30 * time.Millisecond
 	demoTPOT    = 12 * time.Millisecond

@@ -22,7 +22,7 @@ import (
 // discovery finds the servers behind names. It is safe for concurrent use.
 type discovery struct {
 	mu     sync.Mutex // guards what follows
-	lookup func(ctx context.Context, kind, host string) ([]found, error)
+	lookup func(ctx context.Context, kind, host, port string) ([]found, error)
 	known  map[string][]found
 }
 
@@ -33,7 +33,18 @@ type found struct {
 	weight  int    // 0 is that of the endpoint
 }
 
-func newDiscovery() *discovery { return &discovery{lookup: lookup, known: make(map[string][]found)} }
+func newDiscovery(env func(string) (string, bool)) *discovery {
+	cluster := newKubernetes(env)
+	return &discovery{
+		known: make(map[string][]found),
+		lookup: func(ctx context.Context, kind, host, port string) ([]found, error) {
+			if kind == pool.ResolveSlices {
+				return cluster.find(ctx, host, port)
+			}
+			return lookup(ctx, kind, host)
+		},
+	}
+}
 
 // lookup asks DNS.
 func lookup(ctx context.Context, kind, host string) (out []found, err error) {
@@ -75,11 +86,11 @@ func (d *discovery) ask(ctx context.Context, models []proxy.ModelOptions) error 
 		endpoints := models[i].Endpoints
 		for j := range endpoints {
 			e := &endpoints[j]
-			key, host := nameOf(e)
+			key, host, port := nameOf(e)
 			if key == "" {
 				continue
 			}
-			now, err := look(ctx, e.Resolve, host)
+			now, err := look(ctx, e.Resolve, host, port)
 			if err == nil && len(now) == 0 {
 				err = fmt.Errorf("%s has no addresses", host)
 			}
@@ -97,19 +108,23 @@ func (d *discovery) ask(ctx context.Context, models []proxy.ModelOptions) error 
 }
 
 // nameOf is what is resolved for an endpoint; an empty key is nothing.
-func nameOf(e *pool.EndpointOptions) (key, host string) {
+func nameOf(e *pool.EndpointOptions) (key, host, port string) {
 	if e.Resolve == "" || e.Resolve == pool.ResolveOff {
-		return "", ""
+		return "", "", ""
 	}
 	u, err := url.Parse(e.URL)
 	if err != nil {
-		return "", ""
+		return "", "", ""
 	}
-	return e.Resolve + " " + u.Hostname(), u.Hostname()
+	key = e.Resolve + " " + u.Hostname()
+	if e.Resolve == pool.ResolveSlices {
+		key = e.Resolve + " " + u.Host
+	}
+	return key, u.Hostname(), u.Port()
 }
 
-// expand puts the servers that are known in place of the endpoints that stand for them. A name of which nothing is known stays
-// an endpoint, which is resolved when it is dialled.
+// expand puts the servers that are known in place of the endpoints that stand for them. A name of
+// which nothing is known stays an endpoint, which is resolved when it is dialled.
 func (d *discovery) expand(models []proxy.ModelOptions) []proxy.ModelOptions {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,7 +132,7 @@ func (d *discovery) expand(models []proxy.ModelOptions) []proxy.ModelOptions {
 	for i := range out {
 		var all []pool.EndpointOptions
 		for _, e := range out[i].Endpoints {
-			key, _ := nameOf(&e)
+			key, _, _ := nameOf(&e)
 			servers := d.known[key]
 			if key == "" || len(servers) == 0 {
 				all = append(all, e)
@@ -160,8 +175,8 @@ func (s found) endpoint(e pool.EndpointOptions) pool.EndpointOptions {
 	return e
 }
 
-// resolveEvery is how often names are asked for: as soon as a headless Kubernetes service tells of a new server, whose records
-// live for 5 to 30 s.
+// resolveEvery is how often names are asked for: as soon as a headless Kubernetes service tells of
+// a new server, whose records live for 5 to 30 s.
 const resolveEvery = 10 * time.Second
 
 // resolve asks for the names of endpoints until ctx ends, and serves from what it finds.
@@ -227,7 +242,8 @@ func (a *App) refresh(ctx context.Context) error {
 	return nil
 }
 
-// pools is the models of a configuration with the endpoints that are known now; names that were never asked for are.
+// pools is the models of a configuration with the endpoints that are known now; names that were
+// never asked for are.
 func (a *App) pools(ctx context.Context, cfg *config.Config) []proxy.ModelOptions {
 	if err := a.discovery.ask(ctx, cfg.Models); err != nil {
 		a.tel.Log.WarnContext(ctx, "a name of an endpoint cannot be resolved", slog.String("cause", err.Error()))

@@ -22,8 +22,8 @@ import (
 
 func TestANameBecomesOneEndpointForEachServer(t *testing.T) {
 	t.Parallel()
-	d := newDiscovery()
-	d.lookup = func(_ context.Context, kind, host string) ([]found, error) {
+	d := newDiscovery(nil)
+	d.lookup = func(_ context.Context, kind, host, _ string) ([]found, error) {
 		switch {
 		case kind == pool.ResolveSRV && host == "_http._tcp.vllm":
 			return []found{{"pod-b", 8001, 5}, {"pod-a", 8000, 0}}, nil
@@ -78,7 +78,7 @@ func TestServersThatComeAndGoAreFollowed(t *testing.T) {
 	var now atomic.Pointer[hostile.Server]
 	now.Store(first)
 	srv.app.discovery.mu.Lock()
-	srv.app.discovery.lookup = func(context.Context, string, string) ([]found, error) {
+	srv.app.discovery.lookup = func(context.Context, string, string, string) ([]found, error) {
 		u, err := url.Parse(now.Load().URL())
 		if err != nil {
 			return nil, err

@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"signalbox/internal/option"
+	"signalbox/internal/testkit"
 	"signalbox/internal/testkit/hostile"
 )
 
-// TestWhatOutlivesTheDrainIsTold stops a process while answers are under way that do not end: clients of streams get an event that
-// says why, whoever waits for an answer a status, nobody an end in order, and the model server sees that nobody waits any more.
+// TestWhatOutlivesTheDrainIsTold stops a process while answers are under way that do not end:
+// clients of streams get an event that says why, whoever waits for an answer a status, nobody an
+// end in order, and the model server sees that nobody waits any more.
 func TestWhatOutlivesTheDrainIsTold(t *testing.T) {
 	t.Parallel()
 	requests := []struct {
@@ -90,7 +92,7 @@ func TestWhatOutlivesTheDrainIsTold(t *testing.T) {
 	}
 	begun.Wait()
 	all := 0
-	if _, ok := model.Wait(20*time.Second, func(e *hostile.Event) bool {
+	if _, ok := model.Wait(testkit.Patience, func(e *hostile.Event) bool {
 		all += map[bool]int{true: 1}[e.Kind == hostile.Received]
 		return all >= len(requests)
 	}); !ok {
@@ -99,7 +101,7 @@ func TestWhatOutlivesTheDrainIsTold(t *testing.T) {
 	stop()
 	clients.Wait()
 	for i := range requests {
-		if _, ok := model.WaitGone(i+1, 20*time.Second); !ok {
+		if _, ok := model.WaitGone(i+1, testkit.Patience); !ok {
 			t.Errorf("the model server works on for request %d", i+1)
 		}
 	}

@@ -25,8 +25,9 @@ import (
 // groundingFolder holds the guard's bundle beside the default one.
 const groundingFolder = "grounding"
 
-// placeGrounding opens the bundle of the model that judges claims: the one that classify.tasks names, else
-// the embedded one. nil without an error says that there is none. Errors are *config.TaskError.
+// placeGrounding opens the bundle of the model that judges claims: the one that classify.tasks
+// names, else the embedded one. nil without an error says that there is none. Errors are
+// *config.TaskError.
 func placeGrounding(c *config.Classify) (*placement, error) {
 	p := &placement{model: config.EmbeddedModel, files: models.FS, folder: groundingFolder}
 	at := slices.IndexFunc(c.Tasks, func(t config.Task) bool { return t.Name == config.GroundingTask })
@@ -62,8 +63,8 @@ func (p *placement) judging() *bundle.Task {
 	return nil
 }
 
-// grounding is the model that judges claims, of one configuration or of several that name the same one. It
-// is opened at the first claim, or before by warm. Safe for concurrent use.
+// grounding is the model that judges claims, of one configuration or of several that name the same
+// one. It is opened at the first claim, or before by warm. Safe for concurrent use.
 type grounding struct {
 	neural *neural
 	place  *placement
@@ -110,8 +111,8 @@ func (g *grounding) close() error {
 	return nil
 }
 
-// lacking says why no model judges claims, as far as is known: one that was not needed yet is taken for
-// good.
+// lacking says why no model judges claims, as far as is known: one that was not needed yet is taken
+// for good.
 func (g *grounding) lacking() string {
 	switch {
 	case g == nil:
@@ -125,8 +126,8 @@ func (g *grounding) lacking() string {
 	return ""
 }
 
-// claims makes what the proxy checks answers with. least is the probability that marks a token; 0 leaves what
-// the bundle says. g may be nil.
+// claims makes what the proxy checks answers with. least is the probability that marks a token; 0
+// leaves what the bundle says. g may be nil.
 func (g *grounding) claims(least float64) (proxy.Claims, error) {
 	out := proxy.Claims{Lacking: g.lacking}
 	o, err := g.readers(least)
@@ -208,8 +209,8 @@ func (p *pairJudge) Judge(ctx context.Context, pairs []check.Pair) ([]check.Infe
 	return out, nil
 }
 
-// inferenceLabels finds the labels of natural language inference, and those of models that only know
-// whether a claim follows: what does not is neutral.
+// inferenceLabels finds the labels of natural language inference, and those of models that only
+// know whether a claim follows: what does not is neutral.
 func inferenceLabels(labels []string) ([3]int, error) {
 	out := [3]int{-1, -1, -1}
 	for i, l := range labels {
@@ -256,8 +257,9 @@ func (m *marker) Mark(ctx context.Context, premises []string, question, answer s
 	return out, nil
 }
 
-// prepareGrounding finds the model that judges claims for a configuration: the one in use when it is the
-// same. When some route uses the guard it is opened now. nil without an error: there is none.
+// prepareGrounding finds the model that judges claims for a configuration: the one in use when it
+// is the same. When some route uses the guard it is opened now. nil without an error: there is
+// none.
 func (n *neural) prepareGrounding(ctx context.Context, cfg *config.Config) (*grounding, error) {
 	p, err := placeGrounding(&cfg.Classify)
 	if err != nil || p == nil {
@@ -289,8 +291,8 @@ func leastMark(c *config.Classify) float64 {
 // defaultDoubt is 1 - support from which eval calls an answer unsupported: support is calibrated.
 const defaultDoubt = 0.5
 
-// groundingEvaluator checks answers as the proxy does. Its score is 1 - the least support of a claim; an
-// answer of which no claim could be judged is unknown.
+// groundingEvaluator checks answers as the proxy does. Its score is 1 - the least support of a
+// claim; an answer of which no claim could be judged is unknown.
 func (a *App) groundingEvaluator() eval.Classifier {
 	return func(ctx context.Context, ex *eval.Example) eval.Answer {
 		start := time.Now()
@@ -320,7 +322,7 @@ func (a *App) verify(ctx context.Context, ex *eval.Example) (check.Report, error
 	for i, f := range ex.Facts {
 		sources[i] = evidence.Source{Text: f, Fact: true}
 	}
-	e, err := evidence.New(sources, evidence.Options{MaxFacts: len(sources), MaxBytes: maxEvaluated})
+	e, err := evidence.New(ctx, sources, evidence.Options{MaxFacts: len(sources), MaxBytes: maxEvaluated})
 	if err != nil {
 		return check.Report{}, fmt.Errorf("evaluate grounding: %w", err)
 	}

@@ -163,15 +163,16 @@ func TestWithoutAModelTheGuardComparesNumbers(t *testing.T) {
 	}
 }
 
-// What the binary holds for the guard, it can use: claims without a number, which only a model can tell.
+// What the binary holds for the guard, it can use: claims without a number, which only a model can
+// tell.
 func TestTheEmbeddedModelJudgesClaims(t *testing.T) {
 	needModels(t)
 	a := build(t, "guard: {}\n")
 	for answer, want := range map[string]check.Verdict{
-		"Refunds are paid after the parcel arrives.":     check.Supported,
+		"After the parcel arrives, refunds are paid.":    check.Supported,
 		"Refunds are not paid after the parcel arrives.": check.Unsupported,
 		"Refunds are never paid.":                        check.Unsupported,
-		"The museum is closed on Mondays.":               check.Supported,
+		"On Mondays the museum is closed.":               check.Supported,
 		"Ann lives in Rome.":                             check.Unsupported,
 		"Ann lives in Paris.":                            check.Supported,
 	} {

@@ -20,7 +20,8 @@ import (
 	"signalbox/proxy"
 )
 
-// host runs graphs: in this process, or in one of its own. Implementations are safe for concurrent use.
+// host runs graphs: in this process, or in one of its own. Implementations are safe for concurrent
+// use.
 type host interface {
 	// open opens a model on the first of the host's providers that can load it.
 	open(ctx context.Context, o worker.SessionOptions) (session, error)
@@ -159,8 +160,9 @@ func (p *placement) sessionOptions(modelsDir string) worker.SessionOptions {
 	}
 }
 
-// padding fills rows of requests that are put together; nil where they stay apart. In 8-bit graphs of other makers
-// the range of a row's numbers may depend on the rows beside it, which must not be those of strangers.
+// padding fills rows of requests that are put together; nil where they stay apart. In 8-bit graphs
+// of other makers the range of a row's numbers may depend on the rows beside it, which must not be
+// those of strangers.
 func (p *placement) padding() map[string]int64 {
 	if p.model != config.EmbeddedModel && slices.ContainsFunc(p.bundle.Manifest.Graphs, func(g bundle.Graph) bool { return g.Precision == bundle.Int8 }) {
 		return nil
@@ -168,10 +170,12 @@ func (p *placement) padding() map[string]int64 {
 	return map[string]int64{p.bundle.Manifest.Inputs.IDs: p.bundle.Manifest.PadID}
 }
 
-// halfModels is the folder of models_dir with the graphs of half precision that the embedded bundles have no room for.
+// halfModels is the folder of models_dir with the graphs of half precision that the embedded
+// bundles have no room for.
 const halfModels = "embedded-fp16"
 
-// graph reads the graph that a provider wants. Graphs of half precision of the embedded bundles lie in models_dir.
+// graph reads the graph that a provider wants. Graphs of half precision of the embedded bundles lie
+// in models_dir.
 func (p *placement) graph(precision, modelsDir string) ([]byte, error) {
 	if p.model != config.EmbeddedModel || precision != bundle.FP16 {
 		return p.bundle.Graph(precision) //nolint:wrapcheck // it names the bundle

@@ -29,6 +29,7 @@ import (
 	"signalbox/internal/oip"
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
+	"signalbox/internal/testkit"
 	"signalbox/internal/worker"
 )
 
@@ -71,8 +72,9 @@ func (s *faultySession) Run(ctx context.Context, in []tensor.Tensor, outputs []s
 const domainRoute = `
   - {name: topics, when: {domain: math}, use: {models: [small]}}`
 
-// degradation asks a product whose models do not work for what it documents: a route that fails closed blocks, a route
-// that does not is passed over, the header and the metric say why, and nothing is a 500.
+// degradation asks a product whose models do not work for what it documents: a route that fails
+// closed blocks, a route that does not is passed over, the header and the metric say why, and
+// nothing is a 500.
 func degradation(t *testing.T, s *server, reason signal.Reason) {
 	t.Helper()
 	guest := []string{"Authorization", "Bearer guest-key"}
@@ -103,7 +105,7 @@ func TestEveryFaultOfAModelHasItsDegradation(t *testing.T) {
 	needModels(t)
 	_, url := backend(t, nil)
 	f := &faulty{}
-	cfg := parse(t, url, "classify: {timeout: 100ms}\n"+faultRoutes)
+	cfg := parse(t, url, "classify: {timeout: 2s}\n"+faultRoutes)
 	s := serveWith(t, cfg, Options{Settings: settings(t), around: func(h host) host { f.host = h; return f }})
 	if got := s.post(t, "/v1/chat/completions", chat("auto", "hello"), "Authorization", "Bearer guest-key"); got.status != http.StatusOK {
 		t.Fatalf("without a fault: %d %s", got.status, got.body)
@@ -154,7 +156,8 @@ func fakeLibrary(t *testing.T, source string) string {
 	return lib
 }
 
-// What is wrong with the library or the provider is found when the product starts: it starts, and degrades.
+// What is wrong with the library or the provider is found when the product starts: it starts, and
+// degrades.
 func TestEveryFaultOfTheLibraryHasItsDegradation(t *testing.T) {
 	needModels(t)
 	_, url := backend(t, nil)
@@ -214,8 +217,8 @@ static struct { const void *(*a)(unsigned); const char *(*b)(void); } base = {ap
 	})
 }
 
-// The process of the models is killed while requests come in. None of them is a 500, routes that fail closed stay
-// closed, and the models are back soon.
+// The process of the models is killed while requests come in. None of them is a 500, routes that
+// fail closed stay closed, and the models are back soon.
 func TestKillingTheProcessOfTheModelsNeverBreaksARequest(t *testing.T) {
 	needModels(t)
 	_, url := backend(t, nil)
@@ -285,15 +288,15 @@ func TestKillingTheProcessOfTheModelsNeverBreaksARequest(t *testing.T) {
 	t.Logf("%d requests whole, %d degraded", whole.Load(), degraded.Load())
 }
 
-// await polls, and fails after a minute.
+// await polls.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(testkit.Patience)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited a minute for %s", what)
+			t.Fatalf("waited in vain for %s", what)
 		}
 		<-tick.C
 	}
@@ -381,8 +384,8 @@ func TestARemoteModelGivesWhatTheSameModelGivesHere(t *testing.T) {
 	}
 }
 
-// A server of models that is not there when the product starts, or has lost the model, costs the signals until it
-// is back.
+// A server of models that is not there when the product starts, or has lost the model, costs the
+// signals until it is back.
 func TestARemoteModelComesBack(t *testing.T) {
 	needModels(t)
 	tr := newTier(t)
@@ -408,7 +411,8 @@ func TestARemoteModelComesBack(t *testing.T) {
 	}
 }
 
-// A model that comes back while no state can be made, as while a folder of models is being replaced, is put into use later.
+// A model that comes back while no state can be made, as while a folder of models is being
+// replaced, is put into use later.
 func TestAModelThatIsBackIsNotForgotten(t *testing.T) {
 	needModels(t)
 	tr := newTier(t)
@@ -467,7 +471,8 @@ func TestARemoteModelIsChecked(t *testing.T) {
 	}
 }
 
-// The graphs of half precision of the embedded bundle lie in models_dir, and only those of the same bundle are taken.
+// The graphs of half precision of the embedded bundle lie in models_dir, and only those of the same
+// bundle are taken.
 func TestAGPUTakesTheGraphOfHalfPrecision(t *testing.T) {
 	dir := t.TempDir()
 	placed, err := place(&config.Classify{ModelsDir: dir})

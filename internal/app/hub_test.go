@@ -323,7 +323,8 @@ func TestABrokenModelCostsItsOwnSignalOnly(t *testing.T) {
 	}
 }
 
-// S31: models whose files lead out of their folder are among them: a graph, the weights beside it, or the tokenizer.
+// S31: models whose files lead out of their folder are among them: a graph, the weights beside it,
+// or the tokenizer.
 func TestModelsThatCannotBeReadAreConfigurationProblems(t *testing.T) {
 	dir := t.TempDir()
 	for org, file := range map[string]string{"graph": "model.onnx", "weights": "model.onnx.data", "tokens": "tokenizer.json"} {

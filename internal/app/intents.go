@@ -16,8 +16,8 @@ import (
 	"signalbox/proxy"
 )
 
-// taught is the index of the private intents and what it was made from. A reload that changes none of
-// it keeps the index, with the examples that were added while it ran.
+// taught is the index of the private intents and what it was made from. A reload that changes none
+// of it keeps the index, with the examples that were added while it ran.
 type taught struct {
 	index   *knn.Index
 	intents []knn.Intent
@@ -25,8 +25,8 @@ type taught struct {
 	model   string
 }
 
-// teach makes the index of a configuration's intents, or takes over that of the one before. embed gives
-// the embedding, key says which model it is.
+// teach makes the index of a configuration's intents, or takes over that of the one before. embed
+// gives the embedding, key says which model it is.
 func (n *neural) teach(ctx context.Context, cfg *config.Config, embed knn.Embedder, key string) (*taught, error) {
 	sum := sha256.Sum256([]byte(key))
 	t := &taught{intents: cfg.Signals.Intents, margin: cfg.Signals.IntentMargin, model: hex.EncodeToString(sum[:])}
@@ -49,8 +49,9 @@ func (n *neural) teach(ctx context.Context, cfg *config.Config, embed knn.Embedd
 	return t, nil
 }
 
-// carry gives the index in use the examples that an index before it was given while its successor was
-// made. Without one in use they are kept for the next; some may be there twice, which Add sorts out.
+// carry gives the index in use the examples that an index before it was given while its successor
+// was made. Without one in use they are kept for the next; some may be there twice, which Add sorts
+// out.
 func (n *neural) carry(ctx context.Context, old *taught) error {
 	switch {
 	case old == nil || old == n.taught:
@@ -66,8 +67,8 @@ func (n *neural) carry(ctx context.Context, old *taught) error {
 	return nil
 }
 
-// remember gives the intents that are still there the examples that were added to those before, except
-// those that the file now has elsewhere: they are its business.
+// remember gives the intents that are still there the examples that were added to those before,
+// except those that the file now has elsewhere: they are its business.
 func (t *taught) remember(ctx context.Context, live map[string][]string) error {
 	for _, name := range t.index.Names() {
 		if examples := live[name]; len(examples) > 0 {
@@ -94,6 +95,7 @@ var (
 	_ proxy.Classifier    = (*extractor)(nil)
 	_ proxy.IntentTeacher = (*extractor)(nil)
 	_ proxy.Interruptible = (*extractor)(nil)
+	_ proxy.Moderator     = (*extractor)(nil)
 )
 
 // extractor returns the set's classifier as the proxy sees it.
@@ -108,8 +110,8 @@ func (s *modelSet) extractor() *extractor {
 	return e
 }
 
-// Intents lists the private intents. Without a model they are as configured; an automatic threshold is
-// 0 then.
+// Intents lists the private intents. Without a model they are as configured; an automatic threshold
+// is 0 then.
 func (e *extractor) Intents() []proxy.IntentSummary {
 	var out []proxy.IntentSummary
 	if e.index == nil {

@@ -9,7 +9,8 @@ import (
 	"signalbox/proxy/rate"
 )
 
-// sharedLimits counts what callers use in Redis, for all replicas. A group is a tenant, whose keys are in one slot.
+// sharedLimits counts what callers use in Redis, for all replicas. A group is a tenant, whose keys
+// are in one slot.
 type sharedLimits struct{ redis *redis.Store }
 
 var _ rate.Remote = sharedLimits{}

@@ -23,8 +23,8 @@ type contextStore struct {
 	cfg     *atomic.Pointer[config.Config]
 }
 
-// openContexts makes the store that the section asks for, and lets the proxy use it. A Redis that cannot be reached is no
-// error: the store keeps trying.
+// openContexts makes the store that the section asks for, and lets the proxy use it. A Redis that
+// cannot be reached is no error: the store keeps trying.
 func (a *App) openContexts(cfg *config.Config) (*contextStore, error) {
 	m := &cfg.Memory
 	if !m.Enabled {
@@ -90,7 +90,8 @@ func (a *App) revision() string {
 	return b.String()
 }
 
-// ground prepares what answers are checked against: all that the section of the guard takes for evidence.
+// ground prepares what answers are checked against: all that the section of the guard takes for
+// evidence.
 func (c *contextStore) ground(_ context.Context, t memory.Text) (any, error) {
 	return proxy.Ground(&t, c.cfg.Load().Guard.Documents)
 }

@@ -251,7 +251,12 @@ func fingerprintDir(root fs.FS) (string, error) {
 
 // Catalog tells what the bundles named by the configuration can compute. It needs no ONNX Runtime.
 // Its errors are *config.TaskError values, joined; what the other bundles give stands beside them.
-func Catalog(c *config.Classify) (config.Catalog, error) {
+func Catalog(c *config.Classify) (config.Catalog, error) { return catalog(c, true) }
+
+// CatalogUntrained is Catalog where classifiers of one's own need not be there yet.
+func CatalogUntrained(c *config.Classify) (config.Catalog, error) { return catalog(c, false) }
+
+func catalog(c *config.Classify, trained bool) (config.Catalog, error) {
 	out := config.Catalog{
 		Signals: classify.LexicalKinds,
 		Labels:  make(map[signal.Kind][]string), Thresholds: make(map[signal.Kind]float64),
@@ -288,7 +293,7 @@ func Catalog(c *config.Classify) (config.Catalog, error) {
 			}
 		}
 	}
-	return out, err
+	return out, errors.Join(err, catalogOwn(c, placed, &out, trained))
 }
 
 // typesOf returns the types of BIO labels, and those that patterns find.

@@ -284,9 +284,9 @@ func throughput(b *testing.B, n int, work func() error) float64 {
 	return float64(n*clients) / time.Since(start).Seconds()
 }
 
-// BenchmarkClients compares the throughput of many clients that classify with that of as many that run
-// the same rows through the bare session, in turn, and reports the ratio of the medians: what lies
-// between must not make them wait for each other.
+// BenchmarkClients compares the throughput of many clients that classify with that of as many that
+// run the same rows through the bare session, in turn, and reports the ratio of the medians: what
+// lies between must not make them wait for each other.
 func BenchmarkClients(b *testing.B) {
 	m := openModels(b)
 	tok := tokenizer(b, m)

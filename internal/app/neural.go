@@ -36,6 +36,7 @@ type neural struct {
 	taught    *taught             // nil without intents, or without a model to compare by
 	kept      map[string][]string // examples that were added to intents, by name, while taught is nil
 	examples  *knn.Cache          // vectors of examples, for the life of the process
+	judges    []*judged           // classifiers on other servers
 }
 
 // closer is a model that is open.
@@ -104,13 +105,14 @@ type modelSet struct {
 	claims     proxy.Claims // that grounding judges
 	intents    []knn.Intent // as configured
 	state      func() hostState
-	fresh      []closer // opened for this set
-	dropped    []closer // that only the set before uses
+	fresh      []closer  // opened for this set
+	judges     []*judged // classifiers on other servers
+	dropped    []closer  // that only the set before uses
 }
 
 // prepare makes the extractor of one configuration. It opens the bundles that are not open yet. A
-// bundle that cannot be opened leaves its signals unknown when the product starts; when it is new in
-// a reload it is an error, and the old configuration stays. The set is committed or discarded.
+// bundle that cannot be opened leaves its signals unknown when the product starts; when it is new
+// in a reload it is an error, and the old configuration stays. The set is committed or discarded.
 func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, error) {
 	placed, err := placeFrom(n.files, &cfg.Classify)
 	if err != nil {
@@ -145,6 +147,9 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 		opts.Intents = set.taught.index
 	} else if len(cfg.Signals.Intents) > 0 {
 		sources = append(sources, classify.Source{Engine: classify.Missing("intents", signal.MaskOf(signal.Intent))})
+	}
+	if opts.Own, err = n.own(&cfg.Classify, set); err != nil {
+		return nil, errors.Join(err, set.discard())
 	}
 	if set.classifier, err = classify.New(sources, opts); err != nil {
 		return nil, errors.Join(fmt.Errorf("classifier: %w", err), set.discard())
@@ -202,6 +207,7 @@ func (n *neural) get(ctx context.Context, p *placement, set *modelSet) (*loaded,
 // commit puts a set into use. What it drops is for the caller to close.
 func (n *neural) commit(set *modelSet) {
 	n.loaded, n.taught, n.grounding = set.loaded, set.taught, set.grounding
+	n.judges = set.judges
 	if n.taught != nil {
 		n.kept = nil
 	}
@@ -263,6 +269,9 @@ func (n *neural) close() error {
 	}
 	for _, l := range n.mended {
 		errs = append(errs, l.close())
+	}
+	for _, j := range n.judges {
+		errs = append(errs, j.close())
 	}
 	if n.host != nil {
 		errs = append(errs, n.host.Close())

@@ -30,7 +30,8 @@ type Evaluator struct {
 	Types     []string // of entities that count, for pii
 }
 
-// Evaluator returns what eval runs for a task. It is an error when nothing computes the task's signal.
+// Evaluator returns what eval runs for a task. It is an error when nothing computes the task's
+// signal.
 func (a *App) Evaluator(task eval.Task) (*Evaluator, error) {
 	cfg := a.cfg.Load()
 	e := &Evaluator{Labels: task.Labels()}
@@ -133,14 +134,12 @@ const probeTimeout = 5 * time.Second
 // Probe opens the models and asks every endpoint for its health, one after the other.
 func Probe(ctx context.Context, cfg *config.Config, s config.Settings) []Probed {
 	out := append([]Probed{probeModels(cfg, s)}, probeRemotes(ctx, cfg)...)
-	client := &http.Client{Timeout: probeTimeout}
-	defer client.CloseIdleConnections()
 	for i := range cfg.Models {
 		m := &cfg.Models[i]
 		for j := range m.Endpoints {
 			e := &m.Endpoints[j]
 			p := Probed{Name: fmt.Sprintf("model %s endpoint %s", m.Name, e.Name)}
-			p.Detail, p.Err = probeEndpoint(ctx, client, e)
+			p.Detail, p.Err = probeEndpoint(ctx, e)
 			out = append(out, p)
 		}
 	}
@@ -191,7 +190,12 @@ func probeModels(cfg *config.Config, s config.Settings) Probed {
 
 // probeEndpoint asks for the list of models, which every OpenAI-compatible server has and which
 // also shows whether the key is right.
-func probeEndpoint(ctx context.Context, client *http.Client, e *pool.EndpointOptions) (string, error) {
+func probeEndpoint(ctx context.Context, e *pool.EndpointOptions) (string, error) {
+	client, err := e.Client(probeTimeout)
+	if err != nil {
+		return "", fmt.Errorf("probe: %w", err)
+	}
+	defer client.CloseIdleConnections()
 	url := strings.TrimSuffix(e.URL, "/") + "/models"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -250,8 +254,8 @@ func embeddedBundle(c *config.Classify) string {
 	return strings.Join(names, ", ")
 }
 
-// Probes is Versions with every provider asked, each in a process of its own, so that one which crashes or hangs
-// when it is started costs its own answer only.
+// Probes is Versions with every provider asked, each in a process of its own, so that one which
+// crashes or hangs when it is started costs its own answer only.
 func Probes(ctx context.Context, o Options) VersionInfo {
 	v := Versions(o.Settings)
 	if v.Err != nil {

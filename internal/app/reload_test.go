@@ -53,10 +53,10 @@ func echo(t *testing.T) string {
 	return s.URL
 }
 
-// generation is a configuration in which everything carries one word: the route, the models and their
-// endpoints, the prompt, the limit, what is set upstream, and the keyword that leads to all of it. Only
-// the name of the keyword set, of one model and of the prompt are the same in all generations, so that
-// an answer which took any of them from another generation shows.
+// generation is a configuration in which everything carries one word: the route, the models and
+// their endpoints, the prompt, the limit, what is set upstream, and the keyword that leads to all
+// of it. Only the name of the keyword set, of one model and of the prompt are the same in all
+// generations, so that an answer which took any of them from another generation shows.
 func generation(word, backend, log string, limit int) string {
 	return fmt.Sprintf(`
 server: {connect_timeout: 60s} # a busy machine with the race detector is no slow network
@@ -193,8 +193,8 @@ func (f *flood) run(ctx context.Context, clients int) *sync.WaitGroup {
 }
 
 // TestReloadUnderLoadMixesNothing reloads the configuration again and again while 200 clients send
-// requests. No request may fail, and each is answered by one configuration: what its headers tell and
-// what reached the model all comes from the same file.
+// requests. No request may fail, and each is answered by one configuration: what its headers tell
+// and what reached the model all comes from the same file.
 func TestReloadUnderLoadMixesNothing(t *testing.T) {
 	const clients, reloads = 200, 12
 	backend, dir := echo(t), t.TempDir()

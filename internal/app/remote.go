@@ -41,7 +41,8 @@ func (n *neural) dialRemote(ctx context.Context, p *placement) (session, error) 
 	return client, nil
 }
 
-// remoteConnections bounds the requests to one server at a time; others wait, as they would for a place to compute.
+// remoteConnections bounds the requests to one server at a time; others wait, as they would for a
+// place to compute.
 const remoteConnections = 64
 
 func dial(ctx context.Context, r config.Remote, name string, seen oip.Observer) (*remoteSession, error) {
@@ -64,8 +65,8 @@ func dial(ctx context.Context, r config.Remote, name string, seen oip.Observer) 
 	return s, nil
 }
 
-// again reports whether a model that could not be opened may be there later, without anything changing here: its
-// server is elsewhere, or its worker was down.
+// again reports whether a model that could not be opened may be there later, without anything
+// changing here: its server is elsewhere, or its worker was down.
 func (l *loaded) again() bool {
 	return l.err != nil && (l.remote || errors.Is(l.err, worker.ErrDown))
 }
@@ -75,8 +76,9 @@ const (
 	mendLast  = 30 * time.Second
 )
 
-// mend opens models again that could not be opened, until ctx ends: after a second, and then after pauses that
-// double up to half a minute. The state that requests are served from is replaced when one can.
+// mend opens models again that could not be opened, until ctx ends: after a second, and then after
+// pauses that double up to half a minute. The state that requests are served from is replaced when
+// one can.
 func (a *App) mend(ctx context.Context) error {
 	first := cmp.Or(a.opts.mendAfter, mendFirst)
 	for pause := first; ; {

@@ -20,9 +20,9 @@ func (a *App) Redecide(ctx context.Context, l *decisionlog.Entry) (*decisionlog.
 	return a.proxy.Redecide(ctx, l)
 }
 
-// identify tells the definitions behind a configuration's signals apart from those of another: which
-// model, read how, computes a signal, from which examples, and which words a keyword set has. A
-// threshold is no part of it: rules apply it to the probabilities that were logged.
+// identify tells the definitions behind a configuration's signals apart from those of another:
+// which model, read how, computes a signal, from which examples, and which words a keyword set has.
+// A threshold is no part of it: rules apply it to the probabilities that were logged.
 func identify(cfg *config.Config) (decisionlog.Identity, error) {
 	id := decisionlog.Identity{
 		Config: cfg.Fingerprint, Provided: cfg.Catalog.Signals, Windows: cfg.Classify.Windows,
@@ -46,6 +46,8 @@ func identify(cfg *config.Config) (decisionlog.Identity, error) {
 		id.Definitions[signal.Intent] = decisionlog.Fingerprint(fmt.Appendf(nil, "%s %+v %v",
 			id.Definitions[signal.Embedding], cfg.Signals.Intents, cfg.Signals.IntentMargin))
 	}
+	id.Names = cfg.Classify.Names()
+	defineOwn(&cfg.Classify, id.Definitions)
 	headerTests(&cfg.Routes, &id)
 	headerTests(&cfg.Conditions, &id)
 	return id, nil

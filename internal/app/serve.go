@@ -29,10 +29,7 @@ type Ready func(main, admin net.Addr)
 // server.drain_timeout. reload is signalled to read the configuration file again; a changed file
 // does the same.
 func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) error {
-	if a.redis != nil {
-		a.redis.Connect(ctx)
-		a.proxy.ShareLimits(sharedLimits{a.redis})
-	}
+	a.share(ctx)
 	var err error
 	if a.contexts, err = a.openContexts(a.cfg.Load()); err != nil {
 		return err
@@ -68,7 +65,7 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 	if o.TLS.CertFile != "" {
 		mainServer.TLSConfig = a.certs.config()
 	}
-	adminServer := a.server(a.admin())
+	adminServer := a.adminServer()
 	mainPlaces.watch(mainServer)
 	adminPlaces.watch(adminServer)
 
@@ -80,6 +77,7 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 	g.Go(func() error { return a.proxy.Run(background) })
 	g.Go(func() error { return a.contexts.run(background) })
 	g.Go(func() error { return board.run(background) })
+	g.Go(func() error { return a.followKeys(background) })
 	g.Go(func() error { return a.follow(background) })
 	g.Go(func() error { return a.watch(gctx, reload) })
 	g.Go(func() error { return a.mend(gctx) })
@@ -96,6 +94,19 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 		ready(main.Addr(), admin.Addr())
 	}
 	return g.Wait()
+}
+
+// share has all replicas count in one Redis, where there is one, and reads its virtual keys.
+func (a *App) share(ctx context.Context) {
+	if a.redis == nil {
+		return
+	}
+	a.redis.Connect(ctx)
+	a.proxy.ShareLimits(sharedLimits{a.redis})
+	a.proxy.ShareBudgets(sharedBudgets{a.redis})
+	if a.keys != nil {
+		_ = a.keys.Look(ctx) // it has told, and looks again
+	}
 }
 
 // places is how many clients may be connected to the main listener.
@@ -126,8 +137,8 @@ func (a *App) server(h http.Handler) *http.Server {
 	}
 }
 
-// http2 lets clients speak HTTP/2, over TLS or without it by prior knowledge (RFC 9113, section 3.3), within bounds: streams at a
-// time, and the memory of what a client sends that is not read.
+// http2 lets clients speak HTTP/2, over TLS or without it by prior knowledge (RFC 9113, section
+// 3.3), within bounds: streams at a time, and the memory of what a client sends that is not read.
 func http2() (*http.Protocols, *http.HTTP2Config) {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
@@ -156,10 +167,11 @@ func serveUntilClosed(s *http.Server, l net.Listener) error {
 	return nil
 }
 
-// drain lets the listener stay open for a while after readyz turned false, so that a load
-// balancer that polls every second stops sending first. Measured elsewhere: a plain Shutdown lost
-// 482 of about 27,000 requests, this order none. Connections are told to close by the answers on them: one that is closed while
-// it is idle may have a request on its way. What is under way when drain_timeout is over is cut, and its clients are told.
+// drain lets the listener stay open for a while after readyz turned false, so that a load balancer
+// that polls every second stops sending first. Measured elsewhere: a plain Shutdown lost 482 of
+// about 27,000 requests, this order none. Connections are told to close by the answers on them: one
+// that is closed while it is idle may have a request on its way. What is under way when
+// drain_timeout is over is cut, and its clients are told.
 func (a *App) drain(ctx context.Context, cut func(), servers ...*http.Server) error {
 	a.proxy.Drain()
 	a.tel.Log.InfoContext(ctx, "draining")
@@ -188,8 +200,9 @@ func (a *App) drain(ctx context.Context, cut func(), servers ...*http.Server) er
 // lastWords is how long clients whose requests are cut have to take the error that says so.
 const lastWords = time.Second
 
-// Reload reads the configuration file and the files that it names again. A bad file changes nothing; what cannot change while
-// running keeps its old value and is logged. What went wrong is told by /readyz until a later Reload goes well.
+// Reload reads the configuration file and the files that it names again. A bad file changes
+// nothing; what cannot change while running keeps its old value and is logged. What went wrong is
+// told by /readyz until a later Reload goes well.
 func (a *App) Reload(ctx context.Context) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
@@ -200,6 +213,7 @@ func (a *App) Reload(ctx context.Context) error {
 	}
 	a.problem.Store(problem)
 	a.proxy.ReloadFailed(err != nil)
+	a.tel.Metrics.Reloaded(err == nil, a.generation, time.Now())
 	return err
 }
 
@@ -237,6 +251,7 @@ func (a *App) reload(ctx context.Context) error {
 	if !cfg.Telemetry.RecordPrompts {
 		a.tel.Decisions.ForbidPrompts()
 	}
+	a.proxy.Recent().Prompts(cfg.Telemetry.RecordPrompts)
 	a.proxy.Swap(st)
 	a.retire(context.WithoutCancel(ctx), before, index, dropped)
 	a.cfg.Store(cfg)
@@ -264,16 +279,17 @@ func (a *App) renew(ctx context.Context, cfg *config.Config) {
 
 var errNoFile = errors.New("this configuration did not come from a file, so there is nothing to read again")
 
-// settle is how long files must be quiet before they are read: editors write in several steps. poll is how often they are
-// looked at where no event tells of changes, as on some network file systems, and how long a folder that is never quiet, as one with a
-// log in it, can put that off.
+// settle is how long files must be quiet before they are read: editors write in several steps. poll
+// is how often they are looked at where no event tells of changes, as on some network file systems,
+// and how long a folder that is never quiet, as one with a log in it, can put that off.
 const (
 	settle = 100 * time.Millisecond
 	poll   = 5 * time.Second
 )
 
-// watch reloads on the signal and on changes of the configuration file and of the files that it names. Folders are watched, not
-// files, so that a rename over one (editors, Kubernetes config maps) is seen.
+// watch reloads on the signal and on changes of the configuration file and of the files that it
+// names. Folders are watched, not files, so that a rename over one (editors, Kubernetes config
+// maps) is seen.
 func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
 	if a.cfg.Load().File == "" {
 		<-ctx.Done()
@@ -328,7 +344,8 @@ func (a *App) watch(ctx context.Context, reload <-chan os.Signal) error {
 	}
 }
 
-// files lists the configuration file and the files that it names and that may change while the process runs.
+// files lists the configuration file and the files that it names and that may change while the
+// process runs.
 func files(cfg *config.Config) []string {
 	out := append([]string{cfg.File}, cfg.SecretFiles...)
 	out = append(out, cfg.Server.TLS.Files()...)
@@ -338,7 +355,7 @@ func files(cfg *config.Config) []string {
 			out = append(out, cfg.Models[i].Endpoints[j].TLS.Files()...)
 		}
 	}
-	return out
+	return append(out, classifierFiles(&cfg.Classify)...)
 }
 
 // named are the files with secrets that a configuration names which is not valid.
@@ -362,8 +379,8 @@ func (n *noted) follow(w *fsnotify.Watcher) {
 	}
 }
 
-// noteFiles remembers files as they are now, before they are read: a change in between is read again
-// rather than missed.
+// noteFiles remembers files as they are now, before they are read: a change in between is read
+// again rather than missed.
 func (a *App) noteFiles(files []string) {
 	a.read.Store(&noted{files, fingerprint(files)})
 }

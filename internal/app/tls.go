@@ -11,7 +11,8 @@ import (
 	"signalbox/proxy"
 )
 
-// certificates is what the main listener shows to clients, and whom it lets in, now. It is safe for concurrent use.
+// certificates is what the main listener shows to clients, and whom it lets in, now. It is safe for
+// concurrent use.
 type certificates struct{ now atomic.Pointer[tls.Config] }
 
 // load reads the files. What was read before stays when one of them cannot be.

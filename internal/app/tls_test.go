@@ -13,8 +13,9 @@ import (
 	"signalbox/internal/testkit"
 )
 
-// S34: the main listener speaks no TLS that something is known against, and lets in whom its authorities vouch for: a file of authorities that
-// is missing or holds none ends the start, and after a reload those that were read before hold on.
+// S34: the main listener speaks no TLS that something is known against, and lets in whom its
+// authorities vouch for: a file of authorities that is missing or holds none ends the start, and
+// after a reload those that were read before hold on.
 func TestS34TLSFailsClosed(t *testing.T) {
 	t.Parallel()
 	ca, clients := testkit.NewAuthority(t), testkit.NewAuthority(t)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -10,44 +11,83 @@ import (
 )
 
 func (c *command) check() *cobra.Command {
-	var online bool
+	var online, unset bool
 	cmd := &cobra.Command{
-		Use:   "check FILE",
+		Use:   "check [FILE]",
 		Short: "Validate a configuration",
-		Long: "Validate a configuration. Every problem is printed as FILE:LINE:COL: path: message.\n" +
-			"Exit code 0 when there is none (warnings are allowed), else 1.",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return misuse("check takes exactly one file")
-			}
-			return nil
-		},
+		Long: "Validate a configuration, or the one that serve would take. Every problem is printed as\n" +
+			"FILE:LINE:COL: path: message. Exit code 0 when there is none (warnings are allowed), else 1.\n" +
+			"With --allow-unset, secrets that are not set here are warnings.",
+		Args: oneFile("check"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, warnings, err := config.Load(args[0], c.Env, app.Catalog)
+			if unset && online {
+				return misuse("--online needs the secrets that --allow-unset does without")
+			}
+			settings, file, err := c.file(cmd, args)
+			if err != nil {
+				return err
+			}
+			read := config.Parse
+			if unset {
+				read = config.Check
+			}
+			b, err := os.ReadFile(file)
+			if err != nil {
+				return fmt.Errorf("read configuration: %w", err)
+			}
+			cfg, warnings, err := read(file, b, c.Env, app.Catalog)
 			if err != nil {
 				return err
 			}
 			p := c.printer()
 			for _, w := range warnings {
-				p.printf("%s\n", p.warn(config.Format(args[0], w)))
+				p.printf("%s\n", p.warn(config.Format(file, w)))
 			}
-			failed := false
-			if online {
-				settings, err := config.ReadSettings(cmd.Flags())
-				if err != nil {
-					return err
-				}
-				failed = c.probe(cmd, cfg, settings)
-			}
-			if failed {
+			if online && c.probe(cmd, cfg, settings) {
 				return errSilent
 			}
-			p.printf("%s: %s (%d models, %d routes, %d warnings)\n", args[0], p.good("valid"), len(cfg.Models), len(cfg.Routes.Content), len(warnings))
+			p.printf("%s: %s (%s, %s, %s)\n", file, p.good("valid"), count(len(cfg.Models), "model"),
+				count(len(cfg.Routes.Content), "route"), count(len(warnings), "warning"))
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&online, "online", false, "also open the models and probe every endpoint")
+	cmd.Flags().BoolVar(&unset, "allow-unset", false,
+		"let secrets be missing, as where the file is written and not served")
 	return cmd
+}
+
+// oneFile lets a command be given one file, or none.
+func oneFile(command string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return misuse("%s takes one configuration file, found %q besides %q", command, args[1], args[0])
+		}
+		return nil
+	}
+}
+
+// file names the configuration that a command is about: its argument, or what serve would take.
+func (*command) file(cmd *cobra.Command, args []string) (config.Settings, string, error) {
+	settings, err := config.ReadSettings(cmd.Flags())
+	if err != nil {
+		return settings, "", err
+	}
+	if len(args) == 1 {
+		settings.File = args[0]
+	}
+	if settings.File == "" {
+		settings.File, err = config.Discover()
+	}
+	return settings, settings.File, err
+}
+
+// count is a number of things in words.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // probe prints what cannot be reached and reports whether anything could not.

@@ -20,6 +20,7 @@ type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Terminal bool // Out is a terminal: colour and tables are welcome
+	Asks     bool // In is a terminal as well: somebody is there to be asked
 	Width    int  // columns of the terminal, 80 when unknown
 	Env      func(string) (string, bool)
 }
@@ -29,7 +30,7 @@ func System() Streams {
 	s := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Width: 80}
 	fd := int(os.Stdout.Fd())
 	if term.IsTerminal(fd) {
-		s.Terminal = true
+		s.Terminal, s.Asks = true, term.IsTerminal(int(os.Stdin.Fd()))
 		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
 			s.Width = w
 		}
@@ -72,8 +73,16 @@ func Main(ctx context.Context, version string, args []string, s Streams) int {
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(c.serve(), c.demo(), c.simulate(), c.check(), c.explain(), c.eval(), c.replay(), c.models(), c.versionCmd(), c.worker())
+	root.AddGroup(
+		&cobra.Group{ID: groupStart, Title: "Start:"}, &cobra.Group{ID: groupAsk, Title: "Look into it:"},
+		&cobra.Group{ID: groupMore, Title: "Other:"},
+	)
+	root.SetHelpCommandGroupID(groupMore)
+	root.SetCompletionCommandGroupID(groupMore)
+	add(root, groupStart, c.demo(), c.init(), c.check(), c.doctor(), c.serve(), c.keys())
+	add(root, groupAsk, c.explain(), c.eval(), c.fit(), c.replay(), c.report(), c.top())
+	add(root, groupMore, c.models(), c.openapi(), c.schema(), c.simulate(), c.versionCmd())
+	root.AddCommand(c.worker())
 	err := root.ExecuteContext(ctx)
 	var usage *usageError
 	switch {
@@ -90,6 +99,20 @@ func Main(ctx context.Context, version string, args []string, s Streams) int {
 	}
 	_, _ = fmt.Fprintf(s.Err, "signalbox: %v\n", err)
 	return 1
+}
+
+// The groups that the help lists commands in.
+const (
+	groupStart = "start"
+	groupAsk   = "ask"
+	groupMore  = "more"
+)
+
+func add(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = group
+	}
+	root.AddCommand(commands...)
 }
 
 // help prints the help of the command that its arguments name.

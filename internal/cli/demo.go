@@ -71,6 +71,7 @@ func greet(p *printer, addr, admin net.Addr, models int, took time.Duration) {
 	p.table([]string{"question", "expected"}, rows)
 	why := demoQuestions()[1].text
 	p.printf("\nWhy a prompt goes where it goes:  %s explain --demo \"%s\"\n", os.Args[0], why)
+	p.printf("Console:                          %s\n", p.bold("http://"+admin.String()+"/console"))
 	p.printf("Metrics:                          http://%s/metrics\nStop with Ctrl-C.\n", admin)
 }
 

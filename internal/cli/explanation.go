@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,8 +12,8 @@ import (
 	"signalbox/rules"
 )
 
-// explanation prints a decision: what was decided and what is sent, which signals it took, and a tree
-// of the routes with the leaves that were read, those that were not, and why.
+// explanation prints a decision: what was decided and what is sent, which signals it took, and a
+// tree of the routes with the leaves that were read, those that were not, and why.
 func (p *printer) explanation(x *proxy.Explanation) {
 	p.outcome(x)
 	p.candidates(x)
@@ -49,6 +51,13 @@ func (p *printer) outcome(x *proxy.Explanation) {
 		p.field("model", "one of "+strings.Join(x.Models, ", ")+", drawn by weight")
 	} else {
 		p.field("model", strings.Join(x.Models, ", then "))
+	}
+	if c := x.Canary; c != nil {
+		note := "the request cannot go to it"
+		if c.Arm != "" {
+			note = "this one is in the arm " + c.Arm
+		}
+		p.field("canary", fmt.Sprintf("%s, for %.4g %% of the conversations; %s", c.Model, 100*c.Share, note))
 	}
 	s := x.Sent
 	if s == nil {
@@ -180,16 +189,13 @@ func figure(format string, x *float64, scale float64) string {
 func (p *printer) signals(x *proxy.Explanation) {
 	var rows [][]string
 	skipped := map[string][]string{} // names by reason
-	for k := range signal.NumKinds {
-		s, ok := x.Signals[k.String()]
-		if !ok {
-			continue
-		}
+	for _, name := range signalNames(x) {
+		s := x.Signals[name]
 		if s.State == "skipped" {
-			skipped[s.Reason] = append(skipped[s.Reason], k.String())
+			skipped[s.Reason] = append(skipped[s.Reason], name)
 			continue
 		}
-		rows = append(rows, p.signal(k.String(), &s))
+		rows = append(rows, p.signal(name, &s))
 	}
 	if len(rows) > 0 {
 		p.printf("\n")
@@ -207,6 +213,17 @@ func (p *printer) signals(x *proxy.Explanation) {
 		}
 		p.hanging("not computed: ", "  ", strings.Join(skipped[reason], ", ")+" ("+reason+")", p.faint)
 	}
+}
+
+// signalNames lists the signals of an explanation, the classifiers of one's own last.
+func signalNames(x *proxy.Explanation) []string {
+	names := slices.Collect(maps.Keys(x.Signals))
+	slices.SortFunc(names, func(a, b string) int {
+		first, _ := signal.ParseKind(a)
+		second, _ := signal.ParseKind(b)
+		return cmp.Or(cmp.Compare(first, second), cmp.Compare(a, b))
+	})
+	return names
 }
 
 // origins prints what signals about attacks say of the text of each origin, with the sentence that
@@ -353,8 +370,8 @@ func scores(v *rules.Visit) string {
 	return s
 }
 
-// hanging prints text behind a head, in lines of the terminal's width; those after the first begin with
-// rest. paint colours every line of the text on its own. A word that is too long stays whole.
+// hanging prints text behind a head, in lines of the terminal's width; those after the first begin
+// with rest. paint colours every line of the text on its own. A word that is too long stays whole.
 func (p *printer) hanging(head, rest, text string, paint func(string) string) {
 	line, start := "", head
 	flush := func() {
@@ -373,8 +390,8 @@ func (p *printer) hanging(head, rest, text string, paint func(string) string) {
 	flush()
 }
 
-// columns is how wide a text is on a terminal; escape sequences that set colours take no room. Names
-// may hold any letter, and each is taken for one column.
+// columns is how wide a text is on a terminal; escape sequences that set colours take no room.
+// Names may hold any letter, and each is taken for one column.
 func columns(s string) int {
 	n, escape := 0, false
 	for _, r := range s {

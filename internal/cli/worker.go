@@ -10,7 +10,8 @@ import (
 	"signalbox/internal/worker"
 )
 
-// worker is the process in which `classify.isolation: process` runs models. It is started by serve, not by people.
+// worker is the process in which `classify.isolation: process` runs models. It is started by serve,
+// not by people.
 func (c *command) worker() *cobra.Command {
 	var socket string
 	cmd := &cobra.Command{
@@ -22,7 +23,8 @@ func (c *command) worker() *cobra.Command {
 			if socket == "" {
 				return misuse("worker is started by `signalbox serve` with classify.isolation: process")
 			}
-			// Whoever stops the service may tell every process of it; the parent ends this one when it has drained.
+			// Whoever stops the service may tell every process of it; the parent ends this one when
+			// it has drained.
 			signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 			log := slog.New(slog.NewJSONHandler(c.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 			return worker.Serve(cmd.Context(), c.In, c.Out, socket, c.version, log)

@@ -18,7 +18,8 @@ const (
 	cacheSemantic = "semantic"
 )
 
-// cache checks the section of the cache. Where some answer may be found by its question, rules may ask for it.
+// cache checks the section of the cache. Where some answer may be found by its question, rules may
+// ask for it.
 func (c *checker) cache(catalog *Catalog) {
 	o := &c.cfg.Cache
 	if known := proxy.CacheModes(); !slices.Contains(known, o.Mode) {
@@ -70,7 +71,8 @@ func (c *checker) cacheModes() []string {
 	return out
 }
 
-// similarityWithoutCache reports conditions that ask for a similar question where none is ever kept.
+// similarityWithoutCache reports conditions that ask for a similar question where none is ever
+// kept.
 func (c *checker) similarityWithoutCache(n *yaml.Node, path string) {
 	switch n.Kind { //nolint:exhaustive // what conditions are made of
 	case yaml.SequenceNode:

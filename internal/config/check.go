@@ -36,6 +36,8 @@ func (c *checker) check() {
 	c.section("limits", c.cfg.Limits.Validate(c.cfg.Server.MaxBodyBytes))
 	c.section("auth", c.cfg.Auth.Validate())
 	c.access()
+	c.section("stick", c.cfg.Stick.Validate())
+	c.section("outcomes", c.cfg.Outcomes.Validate())
 	c.section("telemetry", c.cfg.Telemetry.Validate())
 	for i := range c.cfg.Models {
 		c.section(fmt.Sprintf("models[%d]", i), c.cfg.Models[i].Validate())
@@ -81,21 +83,18 @@ func (c *checker) access() {
 	if err := Open(c.cfg); err != nil {
 		c.at("server.listen", "%v", err)
 	}
-	var names []string
-	for i := range c.cfg.Models {
-		names = append(names, c.cfg.Models[i].Name)
-	}
 	known := func(path string, models []string) {
 		for i, m := range models {
-			if slices.Contains(names, m) {
-				continue
+			if problem := c.cfg.NoModel(m); problem != "" {
+				c.at(fmt.Sprintf("%s.models[%d]", path, i), "%s", problem)
 			}
-			hint := ""
-			if best := slip(m, slices.Values(names)); best != "" {
-				hint = fmt.Sprintf(", did you mean %q?", best)
-			}
-			c.at(fmt.Sprintf("%s.models[%d]", path, i), "there is no model %q%s", m, hint)
 		}
+	}
+	if a.Virtual.On() && a.Mode == auth.ModeNone {
+		c.warn("auth.virtual", "auth.mode none asks nobody for a key, so that virtual keys can be made and change nothing")
+	}
+	if a.Virtual.Redis && c.cfg.Memory.Redis.URL == "" {
+		c.at("auth.virtual.redis", "there is no redis: memory.redis.url is not set")
 	}
 	for i := range a.Keys {
 		known(fmt.Sprintf("auth.keys[%d]", i), a.Keys[i].Models)
@@ -108,7 +107,24 @@ func (c *checker) access() {
 	}
 }
 
-// Open reports a configuration that would let anybody in from other machines without having said so twice.
+// NoModel says that there is no model of a name, and which one may be meant; it is empty where there
+// is one.
+func (c *Config) NoModel(name string) string {
+	names := make([]string, len(c.Models))
+	for i := range c.Models {
+		names[i] = c.Models[i].Name
+	}
+	if slices.Contains(names, name) {
+		return ""
+	}
+	if best := slip(name, slices.Values(names)); best != "" {
+		return fmt.Sprintf("there is no model %q, did you mean %q?", name, best)
+	}
+	return fmt.Sprintf("there is no model %q", name)
+}
+
+// Open reports a configuration that would let anybody in from other machines without having said so
+// twice.
 func Open(cfg *Config) error {
 	host, _, err := net.SplitHostPort(cfg.Server.Listen)
 	if err == nil && !option.Loopback(host) && cfg.Auth.Mode == auth.ModeNone && !cfg.Auth.AllowAnonymous {
@@ -217,6 +233,7 @@ func (c *checker) keywords() {
 func (c *checker) rules(catalog Catalog) {
 	env := rules.Env{
 		AutoModels: c.cfg.Server.AutoModels, Signals: catalog.Signals, Thresholds: catalog.Thresholds,
+		Classifiers: catalog.Own, Elsewhere: catalog.Elsewhere,
 		Labels: maps.Clone(catalog.Labels), Priced: []string{}, Skilled: []string{},
 	}
 	if env.Labels == nil {
@@ -270,6 +287,9 @@ func (c *checker) defined(env *rules.Env) {
 	for i := range c.cfg.Signals.Intents {
 		add("intent", "signals.intents", i, c.cfg.Signals.Intents[i].Name)
 	}
+	for i := range c.cfg.Classify.Classifiers {
+		add("classifier", "classify.classifiers", i, c.cfg.Classify.Classifiers[i].Name)
+	}
 	if len(c.cfg.Signals.Intents) > 0 { // without a model, too, so that their names are known
 		env.Labels[signal.Intent] = names(c.cfg.Signals.Intents)
 	}
@@ -278,8 +298,8 @@ func (c *checker) defined(env *rules.Env) {
 // roles lists what callers can be, or nothing when anybody may call as anything.
 func (c *checker) roles() []string {
 	a := &c.cfg.Auth
-	if a.Mode != auth.ModeKeys {
-		return nil // a token may name any
+	if a.Mode != auth.ModeKeys || a.Virtual.On() {
+		return nil // a token, or a virtual key, may name any
 	}
 	roles := []string{a.DefaultRole}
 	for _, k := range a.Keys {

@@ -55,12 +55,19 @@ type Config struct {
 	Routes yaml.Node `yaml:"routes"`
 	// Default answers what no route matched; it takes the same keys as a route's `use`.
 	Default yaml.Node `yaml:"default"`
-	// Guard checks answers against facts while they stream. Without the section no answer is checked, unless a route or a request asks for it.
+	// Guard checks answers against facts while they stream. Without the section no answer is
+	// checked, unless a route or a request asks for it.
 	Guard proxy.GuardOptions `yaml:"guard"`
 	// Memory keeps contexts, which requests name instead of sending a long text again.
 	Memory Memory `yaml:"memory"`
-	// Cache keeps answers and gives them again. Without the section it is off, unless a route turns it on.
+	// Cache keeps answers and gives them again. Without the section it is off, unless a route turns
+	// it on.
 	Cache proxy.CacheOptions `yaml:"cache"`
+	// Stick keeps conversations with their models. Without the section it is on.
+	Stick proxy.StickOptions `yaml:"stick"`
+	// Outcomes are how good answers were, which the choice among models learns from. Without the
+	// section nothing is learnt.
+	Outcomes proxy.OutcomeOptions `yaml:"outcomes"`
 	// Telemetry configures logs, metrics and traces.
 	Telemetry telemetry.Options `yaml:"telemetry"`
 
@@ -68,6 +75,10 @@ type Config struct {
 	File string `yaml:"-"`
 	// Fingerprint tells the content of the file apart from that of another.
 	Fingerprint string `yaml:"-"`
+	// Text is the content of the file. Its secrets are references.
+	Text string `yaml:"-"`
+	// Warnings are what Load warned of.
+	Warnings []rules.Problem `yaml:"-"`
 	// SecretFiles are the files that references of the form file:PATH were read from.
 	SecretFiles []string `yaml:"-"`
 	// Program is what the routes compile to.
@@ -138,9 +149,12 @@ func (c *Config) Threshold(k signal.Kind) float64 {
 type Classify struct {
 	gpu.Options `yaml:",inline"`
 
-	// ModelsDir is where downloaded models and bundles are looked for. Default ~/.cache/signalbox/models. Reloadable.
+	// ModelsDir is where downloaded models and bundles are looked for. Default
+	// ~/.cache/signalbox/models. Reloadable.
 	ModelsDir string `yaml:"models_dir"`
-	// Timeout bounds the extraction of the signals of one request; those that are not there by then are unknown. The safety signal reads the whole prompt, so this bounds the length of prompts that pass a safety route. Default 10s. Reloadable.
+	// Timeout bounds the extraction of the signals of one request; those that are not there by then
+	// are unknown. The safety signal reads the whole prompt, so this bounds the length of prompts
+	// that pass a safety route. Default 10s. Reloadable.
 	Timeout option.Duration `yaml:"timeout"`
 	// Timeouts bounds single signals, as in {jailbreak: 300ms, keyword: 20ms}: one that is not
 	// there by then is unknown, which its routes' on_unknown answers, and the others go on. The
@@ -157,10 +171,16 @@ type Classify struct {
 	// turn of a conversation is not read again in the next: about 400 bytes a verdict, named by the
 	// SHA-256 of its text, in memory alone. 0 turns it off. Default 65536. Reloadable.
 	Memo int `yaml:"memo"`
-	// Isolation is none (default) or process: models run in a process of their own, which is started again when a fault in native code ends it; signals are unknown meanwhile. Restart needed.
-	Isolation string `yaml:"isolation"`
-	// Tasks says which model computes which signal; a signal without an entry comes from the embedded bundle. Reloadable.
+	// Isolation is none (default) or process: models run in a process of their own, which is
+	// started again when a fault in native code ends it; signals are unknown meanwhile. Restart
+	// needed.
+	Isolation string `yaml:"isolation" words:"none process"`
+	// Tasks says which model computes which signal; a signal without an entry comes from the
+	// embedded bundle. Reloadable.
 	Tasks []Task `yaml:"tasks"`
+	// Classifiers are classifiers of one's own, which rules ask as they ask signals. At most 12.
+	// See classifiers.md. Reloadable.
+	Classifiers []OwnClassifier `yaml:"classifiers"`
 }
 
 // Task binds one neural signal to a bundle.
@@ -169,20 +189,24 @@ type Task struct {
 	// grounding, the model that judges claims for the guard: one over pairs (premise, claim), or
 	// one that marks tokens of the answer.
 	Name string `yaml:"name"`
-	// Model is `embedded`, a model of models_dir such as ORG/NAME, or, for pii, `patterns`, which finds what patterns alone can. Default embedded.
+	// Model is `embedded`, a model of models_dir such as ORG/NAME, or, for pii, `patterns`, which
+	// finds what patterns alone can. Default embedded.
 	Model string `yaml:"model"`
-	// Threshold is the probability from which a yes-or-no signal counts as yes, in (0,1]. 0 takes the bundle's.
+	// Threshold is the probability from which a yes-or-no signal counts as yes, in (0,1]. 0 takes
+	// the bundle's.
 	Threshold float64 `yaml:"threshold"`
 	// Origins says whose text jailbreak or injection reads: instructions (system and developer
 	// messages, descriptions of tools), user, model (earlier answers and tool calls) and data
 	// (results of tools, contexts, documents, quoted material). Rules that name origins read those
 	// besides. Default [user] for jailbreak, [data] for injection. Reloadable.
-	Origins []string `yaml:"origins"`
+	Origins []string `yaml:"origins" words:"instructions user model data"`
 
-	// MaxTokens is the longest row that the model reads. 0 takes what the model says. This key and those below describe models in the Hugging Face layout; a bundle says the same in its own file.
+	// MaxTokens is the longest row that the model reads. 0 takes what the model says. This key and
+	// those below describe models in the Hugging Face layout; a bundle says the same in its own
+	// file.
 	MaxTokens int `yaml:"max_tokens"`
 	// Kind is sequence, token, pair or embedding. Default: found in the files.
-	Kind string `yaml:"kind"`
+	Kind string `yaml:"kind" words:"sequence token pair embedding"`
 	// Positive is the model's label that jailbreak, injection or factcheck looks for. Default:
 	// found by its name.
 	Positive string `yaml:"positive"`
@@ -191,15 +215,18 @@ type Task struct {
 	// Temperature divides the logits before they become probabilities. 0 stands for 1.
 	Temperature float64 `yaml:"temperature"`
 	// Pooling is mean, cls, last_token or none, for embedding. Default: found in the files.
-	Pooling string `yaml:"pooling"`
+	Pooling string `yaml:"pooling" words:"mean cls last_token none"`
 	// Dims cuts the vectors of embedding to their first numbers. 0 keeps all.
 	Dims int `yaml:"dims"`
 	// Prefix is put before every text that embedding reads. Default: found in the files.
 	Prefix *string `yaml:"prefix"`
-	// Layer is the layer at which embedding leaves a model that allows several. 0 takes the deepest.
+	// Layer is the layer at which embedding leaves a model that allows several. 0 takes the
+	// deepest.
 	Layer int `yaml:"layer"`
 
-	// Remote is the server that runs the graph. The model named above still gives tokenizer, labels and thresholds; of a bundle the graph need not be here, a folder in the Hugging Face layout is read with its graph. Default: it runs here.
+	// Remote is the server that runs the graph. The model named above still gives tokenizer, labels
+	// and thresholds; of a bundle the graph need not be here, a folder in the Hugging Face layout
+	// is read with its graph. Default: it runs here.
 	Remote Remote `yaml:"remote"`
 }
 
@@ -209,7 +236,8 @@ const (
 	IsolationProcess = "process"
 )
 
-// Remote is a model on a server that speaks the Open Inference Protocol v2, such as KServe or Triton.
+// Remote is a model on a server that speaks the Open Inference Protocol v2, such as KServe or
+// Triton.
 type Remote struct {
 	// URL is where the server is, as in http://triton:8000, without the /v2.
 	URL string `yaml:"url"`
@@ -217,7 +245,8 @@ type Remote struct {
 	Model string `yaml:"model"`
 	// Version is the version of the model there. Default: the server's choice.
 	Version string `yaml:"version"`
-	// Timeout bounds one request; signals that are not there by then are unknown (timeout). Default 2s.
+	// Timeout bounds one request; signals that are not there by then are unknown (timeout). Default
+	// 2s.
 	Timeout option.Duration `yaml:"timeout"`
 	// APIKey is sent as a bearer token. A reference, ${NAME} or file:PATH. Default: none is sent.
 	APIKey string `yaml:"api_key" secret:"true"`
@@ -225,11 +254,13 @@ type Remote struct {
 
 // Signals is the section of the signals that a user defines.
 type Signals struct {
-	// Keywords are named sets of words and phrases. They are looked for in what a text says and in what it hides behind look-alike letters, invisible characters and encodings.
+	// Keywords are named sets of words and phrases. They are looked for in what a text says and in
+	// what it hides behind look-alike letters, invisible characters and encodings.
 	Keywords []lexical.Options `yaml:"keywords"`
 	// Intents are private intents, each known by a few examples.
 	Intents []knn.Intent `yaml:"intents"`
-	// IntentMargin is how far the score of an intent has to be above the next best for a text to belong to it, in [0,1). Reloadable.
+	// IntentMargin is how far the score of an intent has to be above the next best for a text to
+	// belong to it, in [0,1). Reloadable.
 	IntentMargin float64 `yaml:"intent_margin"`
 }
 
@@ -259,11 +290,14 @@ func Default() Config {
 		Guard:     proxy.DefaultGuardOptions(),
 		Memory:    DefaultMemory(),
 		Cache:     proxy.DefaultCacheOptions(),
+		Stick:     proxy.DefaultStickOptions(),
+		Outcomes:  proxy.DefaultOutcomeOptions(),
 		Telemetry: telemetry.DefaultOptions(),
 	}
 }
 
-// Error is every problem of one file. Its text has one line a problem, `FILE:LINE:COL: path: message`.
+// Error is every problem of one file. Its text has one line a problem, `FILE:LINE:COL: path:
+// message`.
 type Error struct {
 	File     string
 	Problems []rules.Problem
@@ -305,9 +339,20 @@ func Load(file string, env func(string) (string, bool), catalog func(*Classify) 
 
 // Parse is Load for a file that is already in memory. Relative paths resolve against file's folder.
 func Parse(file string, b []byte, env func(string) (string, bool), catalog func(*Classify) (Catalog, error)) (*Config, []rules.Problem, error) {
+	return parse(b, &decoder{dir: filepath.Dir(file), env: env}, file, catalog)
+}
+
+// Check is Parse where secrets may be missing, as on the machine of whoever writes the file: each
+// that is not set is a warning. The configuration is for nothing but to be looked at, since a
+// secret that was missing is one that everybody knows.
+func Check(file string, b []byte, env func(string) (string, bool), catalog func(*Classify) (Catalog, error)) (*Config, []rules.Problem, error) {
+	d := &decoder{dir: filepath.Dir(file), env: env, unset: true}
+	return parse(b, d, file, catalog)
+}
+
+func parse(b []byte, d *decoder, file string, catalog func(*Classify) (Catalog, error)) (*Config, []rules.Problem, error) {
 	cfg := Default()
-	cfg.File, cfg.Fingerprint = file, decisionlog.Fingerprint(b)
-	d := &decoder{dir: filepath.Dir(file), env: env}
+	cfg.File, cfg.Fingerprint, cfg.Text = file, decisionlog.Fingerprint(b), string(b)
 	root, err := document(b)
 	if err != nil {
 		return nil, nil, &Error{File: file, Problems: []rules.Problem{*err}}
@@ -332,6 +377,7 @@ func Parse(file string, b []byte, env func(string) (string, bool), catalog func(
 	if len(warnings) < len(problems) {
 		return nil, nil, &Error{File: file, Problems: problems, SecretFiles: d.files}
 	}
+	cfg.Warnings = warnings
 	return &cfg, warnings, nil
 }
 
@@ -382,8 +428,8 @@ func example(t reflect.Type) string {
 	return known
 }
 
-// RestartNeeded names the settings of next whose changes take effect only after a restart. Names of settings,
-// never values: some are secret.
+// RestartNeeded names the settings of next whose changes take effect only after a restart. Names of
+// settings, never values: some are secret.
 func (c *Config) RestartNeeded(next *Config) []string {
 	var out []string
 	for name, pair := range map[string][2]any{
@@ -416,6 +462,10 @@ func (c *Config) RestartNeeded(next *Config) []string {
 			out = append(out, name)
 		}
 	}
+	learnt := next.Outcomes
+	learnt.Learn, learnt.Explore = c.Outcomes.Learn, c.Outcomes.Explore
+	out = append(out, changedKeys("outcomes", reflect.ValueOf(c.Outcomes), reflect.ValueOf(learnt))...)
+	out = append(out, changedKeys("auth.virtual", reflect.ValueOf(c.Auth.Virtual), reflect.ValueOf(next.Auth.Virtual))...)
 	kept := next.Memory
 	kept.Quotas, kept.Tenants = c.Memory.Quotas, c.Memory.Tenants
 	out = append(out, changedKeys("memory", reflect.ValueOf(c.Memory), reflect.ValueOf(kept))...)
@@ -428,7 +478,8 @@ func (c *Config) RestartNeeded(next *Config) []string {
 	return out
 }
 
-// changedKeys names the keys by which two structs of options differ, each behind the path of the section.
+// changedKeys names the keys by which two structs of options differ, each behind the path of the
+// section.
 func changedKeys(path string, a, b reflect.Value) []string {
 	if a.Kind() != reflect.Struct {
 		if reflect.DeepEqual(a.Interface(), b.Interface()) {
@@ -459,6 +510,10 @@ func (c *Config) KeepRestartOnly(old *Config) {
 	c.Classify.Options, c.Classify.Isolation = old.Classify.Options, old.Classify.Isolation
 	c.Cache.MaxSharedBytes, c.Limits.MaxConnections = old.Cache.MaxSharedBytes,
 		old.Limits.MaxConnections
+	c.Auth.Virtual = old.Auth.Virtual
+	learn, explore := c.Outcomes.Learn, c.Outcomes.Explore
+	c.Outcomes = old.Outcomes
+	c.Outcomes.Learn, c.Outcomes.Explore = learn, explore
 	quotas, tenants := c.Memory.Quotas, c.Memory.Tenants
 	c.Memory = old.Memory
 	c.Memory.Quotas, c.Memory.Tenants = quotas, tenants

@@ -28,6 +28,7 @@ type decoder struct {
 	env      func(string) (string, bool)
 	files    []string // that secrets are read from, those that cannot be read too
 	problems []rules.Problem
+	unset    bool // secrets may be missing
 }
 
 func (d *decoder) report(n *yaml.Node, path, format string, args ...any) {
@@ -216,12 +217,24 @@ func (d *decoder) secret(n *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	value, problem := d.resolve(n.Value)
-	if problem != "" {
+	switch {
+	case problem == "":
+	case d.unset && isReference(n.Value):
+		d.report(n, path, "%s; the rest was checked as if it were", problem)
+		d.problems[len(d.problems)-1].Warning = true
+		value = placeholder
+	default:
 		d.report(n, path, "%s", problem)
 		return
 	}
 	v.SetString(value)
 }
+
+// placeholder stands for a secret that may be missing: long enough for every one, and a URL of
+// none.
+const placeholder = "a-secret-that-was-not-set-when-the-file-was-checked"
+
+func isReference(s string) bool { return envRef.MatchString(s) || strings.HasPrefix(s, "file:") }
 
 // resolve reads what a reference points to, or says why it cannot.
 func (d *decoder) resolve(ref string) (value, problem string) {
@@ -252,8 +265,11 @@ func (d *decoder) resolve(ref string) (value, problem string) {
 
 // address reads a URL, or a reference to one. One with a password must be a reference.
 func (d *decoder) address(n *yaml.Node, v reflect.Value, path string) {
-	if n.Kind == yaml.ScalarNode && (envRef.MatchString(n.Value) || strings.HasPrefix(n.Value, "file:")) {
+	if n.Kind == yaml.ScalarNode && isReference(n.Value) {
 		d.secret(n, v, path)
+		if v.String() == placeholder {
+			v.SetString("")
+		}
 		return
 	}
 	d.scalar(n, v, path)

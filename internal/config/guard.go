@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"signalbox/internal/signal"
 	"signalbox/proxy"
 	"signalbox/rules"
 )
@@ -30,6 +31,7 @@ func (c *checker) guard(catalog *Catalog) {
 	c.word("guard.on_unchecked", "on_unchecked", g.OnUnchecked)
 	c.word("guard.structured", "structured", g.Structured)
 	c.section("guard", g.Validate())
+	c.outputs(catalog)
 	at := c.guardedAt()
 	c.cfg.Guarded = at != ""
 	if !c.cfg.Guarded || rules.HasErrors(c.problems) {
@@ -39,6 +41,57 @@ func (c *checker) guard(catalog *Catalog) {
 		c.warn(at, "no model judges claims, so the guard checks numbers, dates and units alone, and every other claim is unchecked")
 	}
 	c.idleGuardKeys(catalog)
+}
+
+// outputs finds the classifiers that read answers, and their thresholds.
+func (c *checker) outputs(catalog *Catalog) {
+	for i := range c.cfg.Guard.Outputs {
+		o, path := &c.cfg.Guard.Outputs[i], fmt.Sprintf("guard.outputs[%d]", i)
+		at := slices.IndexFunc(catalog.Own, func(x signal.OwnClassifier) bool { return x.Name == o.Classifier })
+		if at >= 0 {
+			o.Kind = signal.Own + signal.Kind(at)
+			c.outputLabels(o, path, &catalog.Own[at])
+			continue
+		}
+		hint := ""
+		if best := slip(o.Classifier, slices.Values(c.cfg.Classify.Names())); best != "" {
+			hint = fmt.Sprintf("; did you mean %q?", best)
+		}
+		if o.Classifier != "" {
+			c.at(path+".classifier", "classify.classifiers has no %q%s", o.Classifier, hint)
+		}
+	}
+}
+
+// outputLabels finds what an answer must not be, and from which probability on it is.
+func (c *checker) outputLabels(o *proxy.GuardOutput, path string, own *signal.OwnClassifier) {
+	if len(o.Labels) == 0 {
+		if o.Labels = lookedFor(own); len(o.Labels) == 0 {
+			c.at(path+".labels", "name what an answer must not be: any of %s", strings.Join(own.Labels, ", "))
+		}
+	}
+	o.Least = make(map[string]float64, len(o.Labels))
+	for j, l := range o.Labels {
+		k := slices.Index(own.Labels, l)
+		if k < 0 && len(own.Labels) > 0 {
+			c.at(fmt.Sprintf("%s.labels[%d]", path, j), "%q is none of %s", l, strings.Join(own.Labels, ", "))
+		}
+		if k >= 0 && k < len(own.Thresholds) {
+			o.Least[l] = own.Thresholds[k]
+		}
+	}
+}
+
+// lookedFor returns the label that a classifier is there for: of two the one with a threshold, of a
+// guard model unsafe; nil when there is no such.
+func lookedFor(own *signal.OwnClassifier) []string {
+	if slices.Contains(own.Labels, "unsafe") {
+		return []string{"unsafe"}
+	}
+	if len(own.Labels) == 2 && own.Thresholds[0] == 0 && own.Thresholds[1] > 0 {
+		return own.Labels[1:]
+	}
+	return nil
 }
 
 // idleGuardKeys warns of keys of the section that nothing comes of.

@@ -14,30 +14,41 @@ import (
 	"signalbox/memory/redis"
 )
 
-// Memory is the section of the contexts: texts that are stored once and then named by requests. Without the section
-// they are kept in RAM, within the default quotas.
+// Memory is the section of the contexts: texts that are stored once and then named by requests.
+// Without the section they are kept in RAM, within the default quotas.
 type Memory struct {
-	// Enabled turns contexts on. Default true; with false requests that name one are refused, and /v1/contexts is not there. Restart needed.
+	// Enabled turns contexts on. Default true; with false requests that name one are refused, and
+	// /v1/contexts is not there. Restart needed.
 	Enabled bool `yaml:"enabled"`
-	// L2Bytes is the most RAM that stored contexts take, ready ones and packed ones together; what requests in flight use may come on top. At least 1MiB. Default 1GiB. Restart needed.
+	// L2Bytes is the most RAM that stored contexts take, ready ones and packed ones together; what
+	// requests in flight use may come on top. At least 1MiB. Default 1GiB. Restart needed.
 	L2Bytes option.Bytes `yaml:"l2_bytes"`
-	// IdleToL2 is how long a context stays ready without use; then it is packed. At least 1s. Default 30s. Restart needed.
+	// IdleToL2 is how long a context stays ready without use; then it is packed. At least 1s.
+	// Default 30s. Restart needed.
 	IdleToL2 option.Duration `yaml:"idle_to_l2"`
-	// IdleToL3 is how long a context stays in RAM without use; then only Redis has it. Without Redis it stays. At least idle_to_l2. Default 5m. Restart needed.
+	// IdleToL3 is how long a context stays in RAM without use; then only Redis has it. Without
+	// Redis it stays. At least idle_to_l2. Default 5m. Restart needed.
 	IdleToL3 option.Duration `yaml:"idle_to_l3"`
-	// DefaultTTL is how long a context that names no time lives after its last use. At least 10s, at most max_ttl. Default 1h. Restart needed.
+	// DefaultTTL is how long a context that names no time lives after its last use. At least 10s,
+	// at most max_ttl. Default 1h. Restart needed.
 	DefaultTTL option.Duration `yaml:"default_ttl"`
 	// MaxTTL is the longest life that may be asked for. At least 10s. Default 168h. Restart needed.
 	MaxTTL option.Duration `yaml:"max_ttl"`
-	// Durability is what a creation that names none gets while Redis cannot be reached: strict, it is refused; best_effort, it is kept in RAM until Redis is back. Default strict. Restart needed.
-	Durability string `yaml:"durability"`
-	// DeriveTimeout bounds the reading of a new context for its safety; what is not read by then is unknown, and routes that fail closed take it for unsafe. At least 1s. Default 5m. Restart needed.
+	// Durability is what a creation that names none gets while Redis cannot be reached: strict, it
+	// is refused; best_effort, it is kept in RAM until Redis is back. Default strict. Restart
+	// needed.
+	Durability string `yaml:"durability" words:"strict best_effort"`
+	// DeriveTimeout bounds the reading of a new context for its safety; what is not read by then is
+	// unknown, and routes that fail closed take it for unsafe. At least 1s. Default 5m. Restart
+	// needed.
 	DeriveTimeout option.Duration `yaml:"derive_timeout"`
 	// Quotas is what one tenant may have. Reloadable.
 	Quotas MemoryQuota `yaml:"quotas"`
-	// Tenants replaces quotas for single tenants; a key that is left out takes the value of quotas. Reloadable.
+	// Tenants replaces quotas for single tenants; a key that is left out takes the value of quotas.
+	// Reloadable.
 	Tenants []MemoryTenant `yaml:"tenants"`
-	// Redis is the third tier, which replicas share. Without it contexts live in this process alone, and end with it.
+	// Redis is the third tier, which replicas share. Without it contexts live in this process
+	// alone, and end with it.
 	Redis MemoryRedis `yaml:"redis"`
 	// SaltSecret keeps tenants from finding out by the time of an answer what others have asked:
 	// prefixes that model servers cache are salted with it. Forwarded credentials stand under it in
@@ -71,12 +82,19 @@ type MemoryTenant struct {
 	MemoryQuota `yaml:",inline"`
 }
 
-// MemoryRedis is where replicas keep what they share: contexts, cached answers and where prompts were sent.
+// MemoryRedis is where replicas keep what they share: contexts, cached answers and where prompts
+// were sent.
 type MemoryRedis struct {
-	// URL is redis://HOST:PORT/DATABASE, rediss:// with TLS, or unix://PATH; with a password in it, it must be a reference such as ${REDIS_URL}. Empty, the default: no Redis. Redis 7 or newer, with maxmemory-policy noeviction. Restart needed.
+	// URL is redis://HOST:PORT/DATABASE, rediss:// with TLS, or unix://PATH; with a password in it,
+	// it must be a reference such as ${REDIS_URL}. Empty, the default: no Redis. Redis 7 or newer,
+	// with maxmemory-policy noeviction. Restart needed.
 	URL string `yaml:"url" secret:"may"`
 	// Prefix starts every key. Default cx. Restart needed.
 	Prefix string `yaml:"prefix"`
+	// LimitTimeout bounds the counting of a request against the limits of its caller, which the
+	// request waits for; one that Redis answers later is counted by this replica alone. Default
+	// 8ms. Restart needed.
+	LimitTimeout option.Duration `yaml:"limit_timeout"`
 	// MetaTimeout bounds the reading of one record. Default 20ms. Restart needed.
 	MetaTimeout option.Duration `yaml:"meta_timeout"`
 	// BlobTimeout bounds the reading of one text. Default 250ms. Restart needed.
@@ -99,7 +117,8 @@ func DefaultMemory() Memory {
 		DefaultTTL: option.Duration(store.TTL), MaxTTL: option.Duration(store.MaxTTL), Durability: DurabilityStrict,
 		DeriveTimeout: option.Duration(5 * time.Minute),
 		Redis: MemoryRedis{
-			Prefix: remote.Prefix, MetaTimeout: option.Duration(remote.MetaBudget), BlobTimeout: option.Duration(remote.BlobBudget),
+			Prefix: remote.Prefix, LimitTimeout: option.Duration(remote.RateBudget),
+			MetaTimeout: option.Duration(remote.MetaBudget), BlobTimeout: option.Duration(remote.BlobBudget),
 			WriteTimeout: option.Duration(remote.WriteBudget),
 		},
 	}
@@ -167,7 +186,7 @@ func (r *MemoryRedis) check(p *option.Problems) {
 	for _, d := range []struct {
 		field string
 		d     option.Duration
-	}{{"meta_timeout", r.MetaTimeout}, {"blob_timeout", r.BlobTimeout}, {"write_timeout", r.WriteTimeout}} {
+	}{{"limit_timeout", r.LimitTimeout}, {"meta_timeout", r.MetaTimeout}, {"blob_timeout", r.BlobTimeout}, {"write_timeout", r.WriteTimeout}} {
 		if d.d < option.Duration(time.Millisecond) {
 			p.Addf("redis."+d.field, "%s is less than 1ms", d.d)
 		}

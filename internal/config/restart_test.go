@@ -8,8 +8,8 @@ import (
 	"signalbox/internal/config"
 )
 
-// F1: what a reload cannot change keeps its value and is named, and everything else changes and is not: for each setting of the file
-// that is a single value.
+// F1: what a reload cannot change keeps its value and is named, and everything else changes and is
+// not: for each setting of the file that is a single value.
 func TestF1AReloadChangesASettingOrNamesIt(t *testing.T) {
 	t.Parallel()
 	const text = "models: [{name: m, endpoints: [{name: a, url: 'http://127.0.0.1:1/v1'}]}]\ndefault: {models: [m]}\n"

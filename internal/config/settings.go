@@ -3,7 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
@@ -20,7 +22,7 @@ type Settings struct {
 }
 
 // ErrNoFile reports that no configuration file was named and none was found.
-var ErrNoFile = errors.New("no configuration file: name one with --config or SIGNALBOX_CONFIG, or put signalbox.yaml here")
+var ErrNoFile = errors.New("no configuration file: name one, or set SIGNALBOX_CONFIG, or put signalbox.yaml here; `signalbox init` writes one")
 
 // ReadSettings merges flags and environment. The file itself never passes through viper, which
 // folds case and splits keys on dots.
@@ -50,18 +52,18 @@ func ReadSettings(flags *pflag.FlagSet) (Settings, error) {
 }
 
 // Discover returns the first signalbox.yaml in the working directory, the user's configuration
-// directory and /etc/signalbox, or ErrNoFile.
+// directory and /etc/signalbox, or ErrNoFile. A file that cannot be read is found too: whoever
+// reads it says why not.
 func Discover() (string, error) {
-	v := viper.New()
-	v.SetConfigName("signalbox")
-	v.SetConfigType("yaml")
-	for _, dir := range []string{".", "$HOME/.config/signalbox", "/etc/signalbox"} {
-		v.AddConfigPath(dir)
+	dirs := []string{"."}
+	if dir, err := os.UserHomeDir(); err == nil {
+		dirs = append(dirs, filepath.Join(dir, ".config", "signalbox"))
 	}
-	err := v.ReadInConfig()
-	var missing viper.ConfigFileNotFoundError
-	if errors.As(err, &missing) || v.ConfigFileUsed() == "" {
-		return "", ErrNoFile
+	for _, dir := range append(dirs, "/etc/signalbox") {
+		file := filepath.Join(dir, "signalbox.yaml")
+		if s, err := os.Stat(file); err == nil && !s.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return file, nil
+		}
 	}
-	return v.ConfigFileUsed(), nil // a broken file is found too: the strict reader says what is wrong
+	return "", ErrNoFile
 }

@@ -29,18 +29,30 @@ type Catalog struct {
 	Labels     map[signal.Kind][]string // what kinds can report, in the order of signal.Value.Labels, where that is known
 	Thresholds map[signal.Kind]float64  // before the configuration's own
 	Grounding  bool                     // some model judges claims for the guard
+	Own        []signal.OwnClassifier   // the classifiers of one's own, in the order of the file
+	Elsewhere  signal.Mask              // those of them that are on other servers
 }
 
-// TaskError is a problem with what one entry of classify.tasks names. A catalog function returns
-// them, joined.
+// TaskError is a problem with what one entry of classify.tasks, or of classify.classifiers, names.
+// A catalog function returns them, joined.
 type TaskError struct {
 	Index int    // in Classify.Tasks; -1 for the embedded bundle that no entry names
 	Field string // of the entry: name, model, ...
 	Err   error
+	Own   bool // Index is in Classify.Classifiers
 }
 
 // Error names the entry and the problem.
-func (e *TaskError) Error() string { return fmt.Sprintf("tasks[%d].%s: %v", e.Index, e.Field, e.Err) }
+func (e *TaskError) Error() string {
+	return fmt.Sprintf("%s[%d].%s: %v", e.list(), e.Index, e.Field, e.Err)
+}
+
+func (e *TaskError) list() string {
+	if e.Own {
+		return "classifiers"
+	}
+	return "tasks"
+}
 
 // Unwrap returns the problem.
 func (e *TaskError) Unwrap() error { return e.Err }
@@ -81,6 +93,7 @@ func (c *checker) classify() Catalog {
 	for i := range k.Tasks {
 		c.task(&k.Tasks[i], fmt.Sprintf("classify.tasks[%d]", i))
 	}
+	c.classifiers()
 	catalog, err := c.catalog(k)
 	c.taskErrors(err)
 	for _, t := range k.Tasks {
@@ -286,6 +299,6 @@ func (c *checker) taskErrors(err error) {
 			c.at("classify.tasks", "%v", err)
 			continue
 		}
-		c.at(fmt.Sprintf("classify.tasks[%d].%s", t.Index, t.Field), "%v", t.Err)
+		c.at(fmt.Sprintf("classify.%s[%d].%s", t.list(), t.Index, t.Field), "%v", t.Err)
 	}
 }

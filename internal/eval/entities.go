@@ -13,7 +13,8 @@ type Entities struct {
 }
 
 // scoreEntities compares what was found with what is there: exactly, and by overlap, which is the
-// same type and a shared code point, one to one. Types that are not listed are ignored on both sides.
+// same type and a shared code point, one to one. Types that are not listed are ignored on both
+// sides.
 func scoreEntities(examples []Example, answers []Answer, types []string) *Report {
 	r := &Report{Task: PII, N: len(examples)}
 	exact, overlap := tallies{}, tallies{}

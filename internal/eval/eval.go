@@ -103,13 +103,14 @@ type Answer struct {
 	Took     time.Duration
 }
 
-// Classifier answers for one example, whose label it does not look at. It is called from one goroutine.
+// Classifier answers for one example, whose label it does not look at. It is called from one
+// goroutine.
 type Classifier func(ctx context.Context, ex *Example) Answer
 
 // Run classifies every example in order and scores the answers. threshold turns the probability of
 // the positive label into that label where the data has two labels; a file that calls texts low or
-// high in complexity is judged by P(high) >= 0.5. types are the types of entities that count in pii.
-// progress, when not nil, is called after every example.
+// high in complexity is judged by P(high) >= 0.5. types are the types of entities that count in
+// pii. progress, when not nil, is called after every example.
 func Run(ctx context.Context, task Task, examples []Example, threshold float64, types []string, c Classifier, progress func(done int)) (*Report, error) {
 	answers := make([]Answer, len(examples))
 	positive, _ := task.Positive()

@@ -83,7 +83,8 @@ func TestJailbreakReportCountsUnknownAsMissed(t *testing.T) {
 	near("recall", *r.RecallAtThreshold, 1.0/3)
 	near("false positives", *r.FPRAtThreshold, 1.0/2)
 	near("auc", *r.AUC, 3.0/4)
-	// Confidences .9 right, .6 wrong, .8 right, .6 wrong, bins of 1/15: |1-.9| + |0-1.2| + |1-.8|, over 4.
+	// Confidences .9 right, .6 wrong, .8 right, .6 wrong, bins of 1/15: |1-.9| + |0-1.2| + |1-.8|,
+	// over 4.
 	near("ece", *r.ECE, (.1+1.2+.2)/4)
 	near("coverage", *r.CoverageAt90, 2.0/5)
 	if r.Unknown != 1 || r.Confusion["jailbreak"][unknownLabel] != 1 {

@@ -17,8 +17,8 @@ type Example struct {
 	Label    string   `json:"label"`    // of every task but pii
 	Entities []Entity `json:"entities"` // of pii
 
-	// Of grounding: what an answer is checked against, what was asked, and what was answered. Spans are
-	// the parts of the answer that the facts do not carry, nil when the data does not say.
+	// Of grounding: what an answer is checked against, what was asked, and what was answered. Spans
+	// are the parts of the answer that the facts do not carry, nil when the data does not say.
 	Facts    Facts   `json:"facts"`
 	Question string  `json:"question"`
 	Answer   string  `json:"answer"`
@@ -56,8 +56,8 @@ func (s *Span) UnmarshalJSON(b []byte) error {
 // ErrFormat reports a line that is not an example.
 var ErrFormat = errors.New("not an example")
 
-// Read decodes one JSON object a line. known are the labels that the data may have, nil for any. limit
-// bounds the number of examples; 0 reads all. Errors name the line and wrap ErrFormat.
+// Read decodes one JSON object a line. known are the labels that the data may have, nil for any.
+// limit bounds the number of examples; 0 reads all. Errors name the line and wrap ErrFormat.
 func Read(r io.Reader, task Task, known []string, limit int) ([]Example, error) {
 	var out []Example
 	sc := bufio.NewScanner(r)

@@ -16,8 +16,8 @@ type Report struct {
 	MacroF1  *float64         `json:"macro_f1,omitempty"`
 	PerClass map[string]Class `json:"per_class,omitempty"`
 
-	// Tasks with a positive label: area under the ROC curve, and recall and false-positive rate where
-	// its probability reaches Threshold.
+	// Tasks with a positive label: area under the ROC curve, and recall and false-positive rate
+	// where its probability reaches Threshold.
 	AUC               *float64 `json:"auc,omitempty"`
 	RecallAtThreshold *float64 `json:"recall_at_threshold,omitempty"`
 	FPRAtThreshold    *float64 `json:"fpr_at_threshold,omitempty"`

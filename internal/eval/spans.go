@@ -1,8 +1,8 @@
 package eval
 
-// Spans tells how well the claims that failed cover the parts of answers that facts do not carry, in
-// code points over all examples whose data has spans. A claim is a whole sentence or clause, so recall
-// says more than precision where spans are single words.
+// Spans tells how well the claims that failed cover the parts of answers that facts do not carry,
+// in code points over all examples whose data has spans. A claim is a whole sentence or clause, so
+// recall says more than precision where spans are single words.
 type Spans struct {
 	N         int     `json:"n"` // examples with spans
 	Precision float64 `json:"precision"`

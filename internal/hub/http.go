@@ -68,8 +68,8 @@ func (e *StatusError) Error() string {
 // Unwrap returns the package's error.
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// get sends one request, follows its redirects and returns an answer of status 200 or 206, or for HEAD
-// the redirect to a storage host, which knows nothing that the hub has not said. Other answers
+// get sends one request, follows its redirects and returns an answer of status 200 or 206, or for
+// HEAD the redirect to a storage host, which knows nothing that the hub has not said. Other answers
 // are errors: *StatusError, inside a temporaryError when another attempt may help.
 func (c *Client) get(ctx context.Context, a ask, header http.Header) (*reply, error) {
 	r, err := c.follow(ctx, a, header)
@@ -204,8 +204,8 @@ func (c *Client) refusal(r *reply, a ask) error {
 		Status: r.StatusCode, Code: clean(r.Header.Get("X-Error-Code")), Host: r.Request.URL.Host, What: a.String(), Err: ErrProtocol,
 	}
 	if !r.fromHub {
-		// A storage host knows nothing of tokens or terms. Its address is signed for a while only, so
-		// another attempt, which asks the hub for a new one, may help whatever it says.
+		// A storage host knows nothing of tokens or terms. Its address is signed for a while only,
+		// so another attempt, which asks the hub for a new one, may help whatever it says.
 		e.Hint = "the storage host behind the hub refused; a proxy in between may be the cause"
 		return &temporaryError{err: e, wait: c.retryAfter(r.Header)}
 	}
@@ -222,8 +222,8 @@ func (c *Client) refusal(r *reply, a ask) error {
 	return e
 }
 
-// explain finds out what 401, 403 and 404 mean. The hub tells in X-Error-Code; for a repository that
-// is private or does not exist it answers 401 to a client without a token.
+// explain finds out what 401, 403 and 404 mean. The hub tells in X-Error-Code; for a repository
+// that is private or does not exist it answers 401 to a client without a token.
 func (c *Client) explain(e *StatusError, a ask, message string) {
 	page := c.endpoint.String() + "/" + a.repo
 	switch {
@@ -266,8 +266,9 @@ func clean(s string) string {
 	return s[:min(len(s), 200)]
 }
 
-// retryAfter returns how long the server asks to wait: Retry-After in seconds or as a date (RFC 9110,
-// section 10.2.3), else the reset time t of the hub's RateLimit header (draft-ietf-httpapi-ratelimit-headers).
+// retryAfter returns how long the server asks to wait: Retry-After in seconds or as a date (RFC
+// 9110, section 10.2.3), else the reset time t of the hub's RateLimit header
+// (draft-ietf-httpapi-ratelimit-headers).
 func (c *Client) retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if n, err := strconv.Atoi(v); err == nil && n >= 0 {

@@ -7,14 +7,16 @@
 // goes on where it stopped.
 //
 // What holds:
-//   - The access token goes to the hub's own scheme, host and port, never to the storage host that a
+//   - The access token goes to the hub's own scheme, host and port, never to the storage host that
+//     a
 //     download is redirected to, and never in clear text over a network.
 //   - No file name of a listing leads out of the model's folder.
-//   - A model folder changes only under its lock and only when every new file is complete and verified.
+//   - A model folder changes only under its lock and only when every new file is complete and
+//     verified.
 //   - Nothing is taken whose digest the hub does not tell.
 //
-// A Client is safe for concurrent use. Pull starts at most Options.Connections goroutines and returns
-// when all of them have ended; cancelling its context ends them.
+// A Client is safe for concurrent use. Pull starts at most Options.Connections goroutines and
+// returns when all of them have ended; cancelling its context ends them.
 package hub
 
 import (
@@ -62,7 +64,8 @@ var (
 
 // Options are the tunables of a client.
 type Options struct {
-	// Endpoint is the URL of the hub or of a mirror, with an optional path. Default DefaultEndpoint.
+	// Endpoint is the URL of the hub or of a mirror, with an optional path. Default
+	// DefaultEndpoint.
 	Endpoint string
 	// Token is the access token, or empty.
 	Token string
@@ -70,11 +73,11 @@ type Options struct {
 	UserAgent string
 	// Connections is the most requests at the same time, in [1,16].
 	Connections int
-	// PartBytes is the size of the ranges that large files are fetched in, at least 1. It is also the
-	// most that a killed process loses of each connection.
+	// PartBytes is the size of the ranges that large files are fetched in, at least 1. It is also
+	// the most that a killed process loses of each connection.
 	PartBytes int64
-	// Attempts is how often a request is tried that fails for a passing reason, in [1,20]. An attempt
-	// that received new bytes does not count.
+	// Attempts is how often a request is tried that fails for a passing reason, in [1,20]. An
+	// attempt that received new bytes does not count.
 	Attempts int
 	// Stall is how long a transfer may bring no byte before it is tried again, more than 0.
 	Stall time.Duration

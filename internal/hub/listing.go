@@ -133,7 +133,8 @@ func (c *Client) list(ctx context.Context, repo, revision string, observe func(E
 		}
 	}
 	for _, f := range out.Files {
-		// Not a matter of taste: a hub serves no such name, so this one is not to be trusted at all.
+		// Not a matter of taste: a hub serves no such name, so this one is not to be trusted at
+		// all.
 		if !fs.ValidPath(f.Path) || strings.ContainsAny(f.Path, "\\\x00") {
 			return nil, fmt.Errorf("%v: %w: the listing names %q", a, local.ErrPath, f.Path)
 		}

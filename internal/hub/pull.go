@@ -37,8 +37,8 @@ type Request struct {
 	ModelsDir string
 	// Selection says which files are wanted.
 	Selection Selection
-	// Observe is told about every step, one at a time, from goroutines of the pull. Optional. It must
-	// not block for long.
+	// Observe is told about every step, one at a time, from goroutines of the pull. Optional. It
+	// must not block for long.
 	Observe func(Event)
 }
 
@@ -56,8 +56,8 @@ type Result struct {
 
 // Pull downloads the files of a model that are wanted into its folder of ModelsDir, and writes a
 // record with their digests. Files that are there already and match are kept; with the same commit,
-// those of earlier pulls too. Unless Pull succeeds the files of the folder stay as they were, and what
-// has arrived waits for the next pull. A second pull of the same model waits for the first.
+// those of earlier pulls too. Unless Pull succeeds the files of the folder stay as they were, and
+// what has arrived waits for the next pull. A second pull of the same model waits for the first.
 //
 // Errors wrap one of the package's errors, local.ErrName, local.ErrPath or the error of ctx.
 func (c *Client) Pull(ctx context.Context, q Request) (*Result, error) {
@@ -306,8 +306,8 @@ func (j *job) transfer(ctx context.Context, r Remote, observe func(Event)) error
 }
 
 // install moves the files into place, writes the record and removes what the commit before had and
-// this one has not. Renames of verified files are all that happens here: a crash in between leaves a
-// record that does not match, which verify finds and the next pull repairs.
+// this one has not. Renames of verified files are all that happens here: a crash in between leaves
+// a record that does not match, which verify finds and the next pull repairs.
 func (j *job) install(ctx context.Context, choice *Choice, fetched []Remote) (*Result, error) {
 	for _, r := range fetched {
 		if dir := path.Dir(r.Path); dir != "." {
@@ -343,8 +343,8 @@ func (j *job) install(ctx context.Context, choice *Choice, fetched []Remote) (*R
 }
 
 // carryOver keeps what an earlier pull took of the same commit, another precision for instance, in
-// the record, and returns the files of another commit that are to be removed. Files that no pull has
-// written are never touched.
+// the record, and returns the files of another commit that are to be removed. Files that no pull
+// has written are never touched.
 func (j *job) carryOver(ctx context.Context, rec *local.Record) (removed []string) {
 	if j.old == nil {
 		return nil

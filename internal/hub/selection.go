@@ -55,7 +55,8 @@ const (
 
 // Choice is what a selection came to.
 type Choice struct {
-	// Graph is the path of the graph, and Precision its precision (empty when its name does not say).
+	// Graph is the path of the graph, and Precision its precision (empty when its name does not
+	// say).
 	Graph, Precision string
 	// Files are the wanted files in the listing's order.
 	Files []Remote
@@ -235,9 +236,9 @@ func (p *picker) folders() []string {
 	return append([]string{".", "onnx"}, layers...)
 }
 
-// graphNames lists the file names of a precision, the preferred first: those that package bundle finds
-// in a folder without a manifest. Graphs of other names, such as those that sentence-transformers
-// quantises for one processor, are taken by name only.
+// graphNames lists the file names of a precision, the preferred first: those that package bundle
+// finds in a folder without a manifest. Graphs of other names, such as those that
+// sentence-transformers quantises for one processor, are taken by name only.
 func graphNames(precision string) []string {
 	switch precision {
 	case fp32:
@@ -261,7 +262,8 @@ func (p *picker) externalData(graph string) {
 }
 
 // manifestFiles is the part of a bundle.yaml that says which files there are. It is read leniently:
-// a manifest of a later format can be downloaded, and is refused by the version that cannot load it.
+// a manifest of a later format can be downloaded, and is refused by the version that cannot load
+// it.
 type manifestFiles struct {
 	Graphs []struct {
 		File      string `yaml:"file"`
@@ -316,7 +318,8 @@ func fileKeys(n *yaml.Node) []string {
 	return out
 }
 
-// isCard matches the files at the root that tell people what a model is and what it may be used for.
+// isCard matches the files at the root that tell people what a model is and what it may be used
+// for.
 func isCard(name string) bool {
 	if strings.Contains(name, "/") {
 		return false

@@ -200,7 +200,8 @@ func TestSelectionsThatCannotBeMet(t *testing.T) {
 	}
 }
 
-// FuzzChoose looks for a manifest that ends a pull badly or takes a file that the listing does not have.
+// FuzzChoose looks for a manifest that ends a pull badly or takes a file that the listing does not
+// have.
 func FuzzChoose(f *testing.F) {
 	f.Add("graphs: [{file: model.onnx, precision: int8}]\ntokenizer: {file: tokenizer.json}", "int8")
 	f.Add("graphs:\n- &a {file: model.onnx}\n- *a\nx: {file: {file: a}}", "")

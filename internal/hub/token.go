@@ -14,9 +14,11 @@ import (
 const maxToken = 4096
 
 // FindToken returns the access token that the environment names, or "" when there is none. It looks
-// where the hub's own tools look (https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables):
-// HF_TOKEN, HUGGING_FACE_HUB_TOKEN, the file HF_TOKEN_PATH, the file "token" in HF_HOME, by default
-// $XDG_CACHE_HOME/huggingface or ~/.cache/huggingface. HF_HUB_DISABLE_IMPLICIT_TOKEN=1 leaves files aside.
+// where the hub's own tools look
+// (https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables): HF_TOKEN,
+// HUGGING_FACE_HUB_TOKEN, the file HF_TOKEN_PATH, the file "token" in HF_HOME, by default
+// $XDG_CACHE_HOME/huggingface or ~/.cache/huggingface. HF_HUB_DISABLE_IMPLICIT_TOKEN=1 leaves files
+// aside.
 func FindToken(env func(string) (string, bool)) (string, error) {
 	for _, name := range []string{"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"} {
 		if v, _ := env(name); strings.TrimSpace(v) != "" {

@@ -38,8 +38,8 @@ type partial struct {
 	Have      []int64 `json:"have"`           // bytes that are there, of each part from its start
 }
 
-// transfer fetches one file into local.PartialDir. Its parts run in parallel; each writes to its own
-// range of the file.
+// transfer fetches one file into local.PartialDir. Its parts run in parallel; each writes to its
+// own range of the file.
 type transfer struct {
 	c       *Client
 	root    *os.Root
@@ -230,8 +230,8 @@ func (t *transfer) fetch(ctx context.Context) error {
 	return group.Wait() //nolint:wrapcheck // the parts name the file
 }
 
-// attempt asks for what is missing of part i and writes what comes. progress says that bytes arrived
-// that the next attempt does not need to ask for.
+// attempt asks for what is missing of part i and writes what comes. progress says that bytes
+// arrived that the next attempt does not need to ask for.
 func (t *transfer) attempt(ctx context.Context, i int) (progress bool, err error) {
 	ctx, watch := t.c.watch(ctx)
 	defer watch.stop()
@@ -380,8 +380,9 @@ func (t *transfer) copy(i int, start, to int64, r io.Reader) (n int64, err error
 	}
 }
 
-// hashes are the digests of a file as it is read: SHA-256, and git's object id where that is what the
-// hub tells. SHA-1 guards against damage in transit only; the hub's connection is what is trusted.
+// hashes are the digests of a file as it is read: SHA-256, and git's object id where that is what
+// the hub tells. SHA-1 guards against damage in transit only; the hub's connection is what is
+// trusted.
 type hashes struct{ sha256, blob hash.Hash }
 
 func newHashes(size int64) hashes {

@@ -42,14 +42,15 @@ func (e *Error) Error() string { return fmt.Sprintf("remote model %q: %s", e.Mod
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Reason is what the signals of the model are unknown for: no_model when the server cannot be reached or has no
-// such model, timeout, overload, invalid_output for an answer that breaks the protocol, internal for a request
-// that the server refuses or fails.
+// Reason is what the signals of the model are unknown for: no_model when the server cannot be
+// reached or has no such model, timeout, overload, invalid_output for an answer that breaks the
+// protocol, internal for a request that the server refuses or fails.
 func (e *Error) Reason() signal.Reason { return e.Why }
 
 // Observer is told of every run that succeeded, on the goroutine that ran. It must not block.
 type Observer interface {
-	// ModelRun: elapsed is from the request to the whole answer, rows the first dimension of the first input.
+	// ModelRun: elapsed is from the request to the whole answer, rows the first dimension of the
+	// first input.
 	ModelRun(session, provider string, elapsed time.Duration, rows int)
 }
 
@@ -75,8 +76,8 @@ type Client struct {
 	binary          bool
 }
 
-// Dial asks a server for its abilities and for the inputs and outputs of the model. Errors are *Error, or wrap
-// ctx's.
+// Dial asks a server for its abilities and for the inputs and outputs of the model. Errors are
+// *Error, or wrap ctx's.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	root := strings.TrimSuffix(o.URL, "/") + "/v2"
 	c := &Client{o: o, base: root + "/models/" + url.PathEscape(o.Model), types: map[string]string{}}
@@ -143,8 +144,8 @@ func (*Client) Close() error { return nil }
 // Ready asks whether the model can run.
 func (c *Client) Ready(ctx context.Context) error { return c.get(ctx, c.base+"/ready", nil) }
 
-// Run sends the tensors of in and returns the named outputs in that order, or all for nil. It returns soon after
-// ctx ends, with an error that wraps its own; other errors are *Error.
+// Run sends the tensors of in and returns the named outputs in that order, or all for nil. It
+// returns soon after ctx ends, with an error that wraps its own; other errors are *Error.
 func (c *Client) Run(ctx context.Context, in []tensor.Tensor, outputs []string) ([]tensor.Tensor, error) {
 	start := time.Now()
 	body, header, err := c.request(in, outputs)
@@ -276,8 +277,8 @@ func (c *Client) do(ctx context.Context, method, to string, body []byte, jsonByt
 	return answer, resp.Header.Get(headerLength), nil
 }
 
-// lost tells an end of the caller's context from an end of the time for one request, and both from a server
-// that is not there.
+// lost tells an end of the caller's context from an end of the time for one request, and both from
+// a server that is not there.
 func (c *Client) lost(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:

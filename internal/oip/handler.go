@@ -31,8 +31,8 @@ type Handler struct {
 	find    func(name string) Model
 }
 
-// NewHandler makes a server of the models that find knows; find returns nil for others. name and version are
-// those of the server.
+// NewHandler makes a server of the models that find knows; find returns nil for others. name and
+// version are those of the server.
 func NewHandler(name, version string, find func(name string) Model) *Handler {
 	h := &Handler{mux: http.NewServeMux(), name: name, version: version, find: find}
 	ok := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }

@@ -27,8 +27,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// tritonish answers as the public servers do, written from the protocol's text and apart from the code under test:
-// the model gives, for token ids, each id as a number (FP16), and the sum of a row (FP32).
+// tritonish answers as the public servers do, written from the protocol's text and apart from the
+// code under test: the model gives, for token ids, each id as a number (FP16), and the sum of a row
+// (FP32).
 type tritonish struct {
 	binary  bool
 	idsType string
@@ -255,7 +256,7 @@ func TestEveryFaultHasItsReason(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := tritonish{idsType: "INT64", infer: c.infer}
 			client, err := dialTo(t, s.start(t), func(o *Options) {
-				o.Timeout = 200 * time.Millisecond
+				o.Timeout = 2 * time.Second
 				o.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 			})
 			if err != nil {
@@ -275,7 +276,8 @@ func TestEveryFaultHasItsReason(t *testing.T) {
 	}
 }
 
-// Integers come through JSON as they are, also those that a float64 cannot hold, in every form that servers write.
+// Integers come through JSON as they are, also those that a float64 cannot hold, in every form that
+// servers write.
 func TestIntegersComeThroughJSON(t *testing.T) {
 	c := &Client{outputs: []tensor.Spec{{Name: "n"}}}
 	out, err := c.read([]byte(`{"outputs":[{"name":"n","datatype":"INT64","shape":[2,3],"data":[[9007199254740993, -1, 3.0 ],[true,false ,2e3]]}]}`), "", nil)

@@ -126,10 +126,12 @@ type serverMetadata struct {
 	Extensions []string `json:"extensions"`
 }
 
-// mostElements bounds a tensor that is read, so that a shape cannot ask for all memory: 64 Mi numbers.
+// mostElements bounds a tensor that is read, so that a shape cannot ask for all memory: 64 Mi
+// numbers.
 const mostElements = 64 << 20
 
-// elements is the number of elements of a shape, or an error for one that no tensor of this size has.
+// elements is the number of elements of a shape, or an error for one that no tensor of this size
+// has.
 func elements(shape []int64) (int, error) {
 	n := int64(1)
 	for _, d := range shape {
@@ -216,7 +218,8 @@ func readInt(datatype string, b []byte, i int) int64 {
 	return int64(b[i])
 }
 
-// fromHalf widens a number of IEEE 754 binary16: 1 bit of sign, 5 of exponent with a bias of 15, 10 of fraction.
+// fromHalf widens a number of IEEE 754 binary16: 1 bit of sign, 5 of exponent with a bias of 15, 10
+// of fraction.
 func fromHalf(h uint16) float32 {
 	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10)&0x1f, uint32(h&0x3ff)
 	switch exponent {
@@ -232,7 +235,8 @@ func fromHalf(h uint16) float32 {
 	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
 }
 
-// appendJSON appends the numbers of t as a flat JSON array. JSON has no word for numbers that are not finite.
+// appendJSON appends the numbers of t as a flat JSON array. JSON has no word for numbers that are
+// not finite.
 func appendJSON(dst []byte, t *tensor.Tensor) ([]byte, error) {
 	dst = append(dst, '[')
 	for i, v := range t.I64 {
@@ -256,8 +260,8 @@ func appendJSON(dst []byte, t *tensor.Tensor) ([]byte, error) {
 // deepest is how far arrays may be nested.
 const deepest = 16
 
-// readJSON fills t from a JSON array of n numbers, flat or nested: the protocol allows both. data is valid JSON. It takes no
-// more memory than the numbers do.
+// readJSON fills t from a JSON array of n numbers, flat or nested: the protocol allows both. data
+// is valid JSON. It takes no more memory than the numbers do.
 func readJSON(t *tensor.Tensor, datatype string, data json.RawMessage, n int) error {
 	number := func(text string) error {
 		if len(t.F32)+len(t.I64) == n {
@@ -344,8 +348,8 @@ func eachNumber(data []byte, f func(text string) error) error {
 	return nil
 }
 
-// readTensors reads the tensors of a body: those with a size from the bytes behind the JSON, in order, the
-// others from the JSON itself.
+// readTensors reads the tensors of a body: those with a size from the bytes behind the JSON, in
+// order, the others from the JSON itself.
 func readTensors(list []wireTensor, blobs []byte) ([]tensor.Tensor, error) {
 	out := make([]tensor.Tensor, len(list))
 	for i := range list {
@@ -377,8 +381,8 @@ func readTensors(list []wireTensor, blobs []byte) ([]tensor.Tensor, error) {
 	return out, nil
 }
 
-// splitBody cuts a body into its JSON and what is behind it. length is the value of headerLength, empty where
-// all of the body is JSON.
+// splitBody cuts a body into its JSON and what is behind it. length is the value of headerLength,
+// empty where all of the body is JSON.
 func splitBody(body []byte, length string) (header, blobs []byte, err error) {
 	if length == "" {
 		return body, nil, nil

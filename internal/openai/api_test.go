@@ -266,8 +266,8 @@ func TestPatchesOfAResponse(t *testing.T) {
 	}
 }
 
-// FuzzParseCompletion checks that nothing panics, that syntax is judged strictly, that every prompt that
-// a plain decoder sees is a text here, and that an edited body is accepted again.
+// FuzzParseCompletion checks that nothing panics, that syntax is judged strictly, that every prompt
+// that a plain decoder sees is a text here, and that an edited body is accepted again.
 func FuzzParseCompletion(f *testing.F) {
 	for _, seed := range []string{
 		`{"model":"m","prompt":"a","suffix":"b","echo":true,"n":2}`, `{"model":"m","prompt":["a","\u0041"]}`, `{"model":"m","prompt":[1,2e0]}`,

@@ -19,11 +19,11 @@ var (
 	itemTexts = []string{"name", "arguments", "output", "input", "tool_calls", "function_call"}
 )
 
-// ParseBody reads the body of an endpoint that has no parser of its own and names a model: embeddings,
-// rerank, tokenize, speech. The request has no Messages, so a Patch of it may edit fields only. Text
-// reports prompt, input and query as said by the user, instructions by the system, documents as role
-// tool, and items of input or messages by their own role. Prompts of token ids have no text here:
-// OpaquePrompt tells. Errors and raw are as for ParseChat.
+// ParseBody reads the body of an endpoint that has no parser of its own and names a model:
+// embeddings, rerank, tokenize, speech. The request has no Messages, so a Patch of it may edit
+// fields only. Text reports prompt, input and query as said by the user, instructions by the
+// system, documents as role tool, and items of input or messages by their own role. Prompts of
+// token ids have no text here: OpaquePrompt tells. Errors and raw are as for ParseChat.
 func ParseBody(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Other, raw, l)
 	defer p.release()

@@ -15,10 +15,11 @@ var completionNames = []string{
 	"guided_choice", "guided_grammar", "signalbox",
 }
 
-// ParseCompletion reads the body of a completion that is no chat. Each prompt is a message of role user
-// whose content is the prompt itself; prompts of token ids, and embeddings in their place, cannot be read
-// here: OpaquePrompt tells. The suffix is a text of the user that is no message. A Patch may edit fields
-// and the texts of messages; there is no place for a message more. Errors and raw are as for ParseChat.
+// ParseCompletion reads the body of a completion that is no chat. Each prompt is a message of role
+// user whose content is the prompt itself; prompts of token ids, and embeddings in their place,
+// cannot be read here: OpaquePrompt tells. The suffix is a text of the user that is no message. A
+// Patch may edit fields and the texts of messages; there is no place for a message more. Errors and
+// raw are as for ParseChat.
 func ParseCompletion(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Completion, raw, l)
 	defer p.release()
@@ -147,8 +148,8 @@ func (p *chatParser) onePrompt() error {
 	return err
 }
 
-// countMessage refuses a message more than the limit allows, and makes room for those that follow when there are many: as many as the rest
-// of the body holds if they go on like those before.
+// countMessage refuses a message more than the limit allows, and makes room for those that follow
+// when there are many: as many as the rest of the body holds if they go on like those before.
 func (p *chatParser) countMessage() error {
 	n := len(p.req.Messages)
 	if n >= p.limits.MaxMessages {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestValuesOfTheCorpus reads bodies that hold each value of testdata/values.txt, as a member that is not known, in a message, and as
-// the arguments of a template, and compares the verdict with that of another reader.
+// TestValuesOfTheCorpus reads bodies that hold each value of testdata/values.txt, as a member that
+// is not known, in a message, and as the arguments of a template, and compares the verdict with
+// that of another reader.
 func TestValuesOfTheCorpus(t *testing.T) {
 	t.Parallel()
 	file, err := os.ReadFile("testdata/values.txt")

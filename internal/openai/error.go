@@ -24,8 +24,8 @@ type Error struct {
 // Error returns the message, which names the field where one is at fault.
 func (e *Error) Error() string { return e.Message }
 
-// MarshalJSON returns the envelope {"error": {...}}. The schema of the API requires all four members,
-// null when there is no value. It never fails.
+// MarshalJSON returns the envelope {"error": {...}}. The schema of the API requires all four
+// members, null when there is no value. It never fails.
 func (e *Error) MarshalJSON() ([]byte, error) { return e.append(nil), nil }
 
 // WriteTo writes the envelope to w.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// extras reads the body object "signalbox". It is ours, so unlike everywhere else an unknown name in
-// it is an error: a misspelled guard must not be a guard that is off.
+// extras reads the body object "signalbox". It is ours, so unlike everywhere else an unknown name
+// in it is an error: a misspelled guard must not be a guard that is off.
 func (p *chatParser) extras() error {
 	if p.null() {
 		p.req.Extras.Present = true
@@ -79,7 +79,8 @@ func (p *chatParser) contexts() ([]ContextRef, error) {
 	return refs, err
 }
 
-// contextRef reads "ctx_a", "ctx_a@3" or {"id": "ctx_a", "version": 3, "required": true, "lease": "..."}.
+// contextRef reads "ctx_a", "ctx_a@3" or {"id": "ctx_a", "version": 3, "required": true, "lease":
+// "..."}.
 func (p *chatParser) contextRef() (ContextRef, error) {
 	if p.kind() == '"' {
 		s, err := p.str()
@@ -117,8 +118,8 @@ func (p *chatParser) contextRef() (ContextRef, error) {
 	return ref, err
 }
 
-// ParseContextRef reads a context's id with an optional version, as ctx_a or ctx_a@3. The context is
-// required. It reports false when the id is empty or the version is not a positive integer.
+// ParseContextRef reads a context's id with an optional version, as ctx_a or ctx_a@3. The context
+// is required. It reports false when the id is empty or the version is not a positive integer.
 func ParseContextRef(s string) (ContextRef, bool) {
 	id, version, versioned := strings.Cut(s, "@")
 	ref := ContextRef{ID: id, Required: true}
@@ -236,8 +237,8 @@ func (p *chatParser) ttl() (time.Duration, error) {
 	return d, nil
 }
 
-// ParseContexts reads the pointers of contexts as signalbox.context has them, from a JSON value of another body; param is
-// the field that it stands in. Errors are *Error with status 400.
+// ParseContexts reads the pointers of contexts as signalbox.context has them, from a JSON value of
+// another body; param is the field that it stands in. Errors are *Error with status 400.
 func ParseContexts(value []byte, param string) ([]ContextRef, error) {
 	p := newParser(Other, value, Limits{})
 	defer p.release()

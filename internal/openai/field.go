@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FieldOf names the field at which reading a body failed, as facts[1].text; empty for the body itself. No member of the
-// body may be a number.
+// FieldOf names the field at which reading a body failed, as facts[1].text; empty for the body
+// itself. No member of the body may be a number.
 func FieldOf(err error) string {
 	var at jsontext.Pointer
 	var semantic *json.SemanticError

@@ -10,7 +10,8 @@ import (
 	"signalbox/internal/signal"
 )
 
-// The fields of a form that are read. A prompt guides a transcription and is text that the model sees.
+// The fields of a form that are read. A prompt guides a transcription and is text that the model
+// sees.
 const (
 	formModel  = "model"
 	formPrompt = "prompt"
@@ -22,13 +23,15 @@ const (
 	maxFormHead  = 8 << 10
 )
 
-// ParseForm reads a body of multipart/form-data (RFC 7578) that names a model in the field model, such as one with a recording to be
-// transcribed. contentType is the header of the request. The request is of kind Other and has media; Text reports the field prompt
-// as said by the user. A Patch of it names another model, and edits nothing else.
+// ParseForm reads a body of multipart/form-data (RFC 7578) that names a model in the field model,
+// such as one with a recording to be transcribed. contentType is the header of the request. The
+// request is of kind Other and has media; Text reports the field prompt as said by the user. A
+// Patch of it names another model, and edits nothing else.
 //
-// What two readers could understand differently is refused: fields of these names that are given twice or in another case, names that
-// are not plain, parts in an encoding, and anything around the parts. Any error is an *Error with status 400 that names the field where
-// one is at fault. raw is kept as it is by ParseChat.
+// What two readers could understand differently is refused: fields of these names that are given
+// twice or in another case, names that are not plain, parts in an encoding, and anything around the
+// parts. Any error is an *Error with status 400 that names the field where one is at fault. raw is
+// kept as it is by ParseChat.
 func ParseForm(contentType string, raw []byte, l Limits) (*Request, error) {
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil || media != "multipart/form-data" || !isBoundary(params["boundary"]) {
@@ -44,8 +47,8 @@ func ParseForm(contentType string, raw []byte, l Limits) (*Request, error) {
 	return f.req, nil
 }
 
-// isBoundary reports whether s is a boundary that every reader takes alike: of 1 to 70 characters of RFC 2046, section 5.1.1, without
-// blanks.
+// isBoundary reports whether s is a boundary that every reader takes alike: of 1 to 70 characters
+// of RFC 2046, section 5.1.1, without blanks.
 func isBoundary(s string) bool {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'()+_,-./:=?"
 	return len(s) >= 1 && len(s) <= 70 && strings.Trim(s, plain) == ""
@@ -68,8 +71,8 @@ type formParser struct {
 	req  *Request
 }
 
-// parts reads all of them. The body begins with the first mark, each part ends in front of one on a line of its own, and nothing but
-// a line break follows the last.
+// parts reads all of them. The body begins with the first mark, each part ends in front of one on a
+// line of its own, and nothing but a line break follows the last.
 func (f *formParser) parts() error {
 	broken := invalidForm("", "the form is malformed")
 	if !bytes.HasPrefix(f.raw, f.mark) {

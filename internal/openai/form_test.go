@@ -107,7 +107,8 @@ func TestFormsThatTwoReadersUnderstandDifferentlyAreRefused(t *testing.T) {
 	}
 }
 
-// What is accepted the standard library reads alike, and naming another model changes the model and nothing else.
+// What is accepted the standard library reads alike, and naming another model changes the model and
+// nothing else.
 func FuzzParseForm(f *testing.F) {
 	for _, s := range []string{
 		form(namesModel, "m"), form(namesFile, "\x00\r\n--Xy", namesModel, "m"), form(namesModel, "m", namesModel, "n"),

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzParseChat checks that nothing panics, that syntax is judged as by an independent strict reading
-// of the whole body, that the text seen here is the text a plain decoder sees, and that a patched body
-// is accepted again.
+// FuzzParseChat checks that nothing panics, that syntax is judged as by an independent strict
+// reading of the whole body, that the text seen here is the text a plain decoder sees, and that a
+// patched body is accepted again.
 func FuzzParseChat(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `[]`, `null`, user(""), user(`,"Model":1`), user(`,"stream":true,"stream_options":{"include_usage":true}`),

@@ -59,7 +59,8 @@ func newParser(api API, raw []byte, l Limits) chatParser {
 }
 
 // ParseChat reads the body of a chat completion. Any error is an *Error with status 400 that names
-// the position or the field. raw is kept and must never change again, as strings of the request may lie in it.
+// the position or the field. raw is kept and must never change again, as strings of the request may
+// lie in it.
 func ParseChat(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Chat, raw, l)
 	defer p.release()
@@ -199,8 +200,8 @@ func (p *chatParser) oneMember(names []string, read func() error) error {
 	})
 }
 
-// templateArguments reads chat_template_kwargs and keeps the strings in it: a template may put any of
-// them into the prompt, nobody here knows where.
+// templateArguments reads chat_template_kwargs and keeps the strings in it: a template may put any
+// of them into the prompt, nobody here knows where.
 func (p *chatParser) templateArguments() (Span, error) {
 	if p.null() {
 		return Span{}, nil
@@ -464,8 +465,8 @@ func (p *chatParser) part() (part, error) {
 	return out, err
 }
 
-// partText reads a text of a part. Something else in its place is refused: what the upstream may read
-// as text must not stay unread here.
+// partText reads a text of a part. Something else in its place is refused: what the upstream may
+// read as text must not stay unread here.
 func (p *chatParser) partText() error {
 	if p.null() {
 		return nil

@@ -177,8 +177,8 @@ func TestParseChatRefusesBadFieldsAndNamesThem(t *testing.T) {
 	}
 }
 
-// Each body is one that two common parsers read differently, or that one of them accepts although it
-// is no JSON.
+// Each body is one that two common parsers read differently, or that one of them accepts although
+// it is no JSON.
 func TestParseChatRefusesWhatParsersDisagreeOn(t *testing.T) {
 	ok := `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
 	tests := []struct{ name, body, message string }{
@@ -368,7 +368,7 @@ func TestTextHoldsEveryTextTheModelSees(t *testing.T) {
 		{"role":"assistant","content":""}
 	]}`)
 	want := signal.Text{
-		LastUser: "second\nhalf",
+		LastUser: "second\nhalf", Before: []string{"first"},
 		Segments: []signal.Segment{
 			seg("system", "S"),
 			seg("user", "ann"),
@@ -435,7 +435,8 @@ func TestParseChatTellsMediaFromText(t *testing.T) {
 	}
 }
 
-// A body that was cut names the field in which it ends, as far as that is known: a name that is not complete names nothing.
+// A body that was cut names the field in which it ends, as far as that is known: a name that is not
+// complete names nothing.
 func TestACutBodyNamesTheFieldWhereItEnds(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{

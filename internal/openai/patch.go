@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Patch collects edits of a request's body. The edits refer to the request as it was parsed: indices
-// of messages do not move when messages are inserted. Bytes applies them all at once.
+// Patch collects edits of a request's body. The edits refer to the request as it was parsed:
+// indices of messages do not move when messages are inserted. Bytes applies them all at once.
 //
 // A Patch belongs to one goroutine. Any number of patches may be made of one request, so that each
 // attempt at an upstream can have its own.
@@ -53,10 +53,10 @@ func (p *Patch) SetModel(model string) {
 	p.SetField("model", appendString(nil, model))
 }
 
-// SetField gives a field of the body a value, in place when the field exists and after the last field
-// otherwise. rawJSON must be one valid JSON value; it is not checked, and not copied before Bytes. The
-// last edit of a field holds, and holds against edits of single messages when the field is messages.
-// The proxy's own object cannot be set.
+// SetField gives a field of the body a value, in place when the field exists and after the last
+// field otherwise. rawJSON must be one valid JSON value; it is not checked, and not copied before
+// Bytes. The last edit of a field holds, and holds against edits of single messages when the field
+// is messages. The proxy's own object cannot be set.
 func (p *Patch) SetField(name string, rawJSON []byte) {
 	if name != extrasField {
 		p.put(fieldEdit{name: name, value: rawJSON})
@@ -67,8 +67,8 @@ func (p *Patch) SetField(name string, rawJSON []byte) {
 func (p *Patch) DeleteField(name string) { p.put(fieldEdit{name: name, removed: true}) }
 
 // SetNested gives a member of a field's object a value and keeps the object's other members as they
-// are. A field that is absent, null or no object becomes an object. The demands on rawJSON are those
-// of SetField.
+// are. A field that is absent, null or no object becomes an object. The demands on rawJSON are
+// those of SetField.
 func (p *Patch) SetNested(field, key string, rawJSON []byte) {
 	edits := []fieldEdit{{name: key, value: rawJSON}}
 	object := p.current(field)
@@ -91,16 +91,16 @@ func (p *Patch) InsertMessage(index int, role, text string) {
 	p.inserts = append(p.inserts, insertEdit{index: index, role: role, text: text})
 }
 
-// ReplaceMessageText makes text the whole text of message i, whether its content is a string, a list
-// of parts, null or absent. In a list the first text takes the new one and the others go; images and
-// other media stay. It replaces what was prepended before. An index out of range panics.
+// ReplaceMessageText makes text the whole text of message i, whether its content is a string, a
+// list of parts, null or absent. In a list the first text takes the new one and the others go;
+// images and other media stay. It replaces what was prepended before. An index out of range panics.
 func (p *Patch) ReplaceMessageText(i int, text string) {
 	e := p.message(i)
 	*e = messageEdit{index: i, removed: e.removed, replaced: true, text: text}
 }
 
-// PrependToMessageText puts text in front of the text of message i; the rest keeps its spelling. What
-// is prepended later comes first. An index out of range panics.
+// PrependToMessageText puts text in front of the text of message i; the rest keeps its spelling.
+// What is prepended later comes first. An index out of range panics.
 func (p *Patch) PrependToMessageText(i int, text string) {
 	e := p.message(i)
 	e.prefix = text + e.prefix
@@ -109,8 +109,8 @@ func (p *Patch) PrependToMessageText(i int, text string) {
 // SetInstructions gives a Response other instructions.
 func (p *Patch) SetInstructions(text string) { p.SetField(instructionsField, appendString(nil, text)) }
 
-// PrependToInstructions puts text in front of the instructions of a Response; they keep their spelling.
-// Without instructions text becomes all of them.
+// PrependToInstructions puts text in front of the instructions of a Response; they keep their
+// spelling. Without instructions text becomes all of them.
 func (p *Patch) PrependToInstructions(text string) {
 	quoted := appendString(nil, text)
 	if at := p.req.instructions; at.Present() && p.req.Raw[at.Start] == '"' {
@@ -121,15 +121,15 @@ func (p *Patch) PrependToInstructions(text string) {
 
 const instructionsField = "instructions"
 
-// StripExtras removes the proxy's own object "signalbox". Bytes does so in any case; the method says
-// it where a reader looks for it.
+// StripExtras removes the proxy's own object "signalbox". Bytes does so in any case; the method
+// says it where a reader looks for it.
 func (p *Patch) StripExtras() { p.DeleteField(extrasField) }
 
 // extrasField is the field of the body that is addressed to the proxy.
 const extrasField = "signalbox"
 
-// Bytes returns the body with the edits applied. Without edits it is the request's Raw itself, so the
-// caller must not write to it. The patch can be edited further and applied again.
+// Bytes returns the body with the edits applied. Without edits it is the request's Raw itself, so
+// the caller must not write to it. The patch can be edited further and applied again.
 func (p *Patch) Bytes() []byte {
 	r := p.req
 	fields := p.fields
@@ -279,8 +279,8 @@ func (e *messageEdit) onParts(edits []edit, r *Request, content Span) []edit {
 	return removeRuns(edits, len(parts), func(i int) Span { return parts[i].span }, func(i int) bool { return dropped[i] })
 }
 
-// textCarrier picks the part whose text an edit works on: the first that is not empty, so that what is
-// prepended meets the text, else the first, else -1.
+// textCarrier picks the part whose text an edit works on: the first that is not empty, so that what
+// is prepended meets the text, else the first, else -1.
 func textCarrier(parts []contentPart) int {
 	first := -1
 	for i, p := range parts {

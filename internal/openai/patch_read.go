@@ -39,8 +39,8 @@ func Member(object []byte, name string) []byte {
 	return nil
 }
 
-// DeleteNested removes a member of a field's object and keeps the others as they are. A field that is
-// absent, no object or without that member stays as it is.
+// DeleteNested removes a member of a field's object and keeps the others as they are. A field that
+// is absent, no object or without that member stays as it is.
 func (p *Patch) DeleteNested(field, key string) {
 	object := p.current(field)
 	members, ok := scanObject(object)

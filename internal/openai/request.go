@@ -6,15 +6,15 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Span is a half-open range of byte offsets into Request.Raw. The zero Span means absent: no value of
-// a body starts at offset 0.
+// Span is a half-open range of byte offsets into Request.Raw. The zero Span means absent: no value
+// of a body starts at offset 0.
 type Span struct{ Start, End int }
 
 // Present reports whether the span refers to anything.
 func (s Span) Present() bool { return s.End > s.Start }
 
-// Limits bounds what one body may contain, so that a small body cannot cost much memory. A field that
-// is zero or negative takes its value from DefaultLimits.
+// Limits bounds what one body may contain, so that a small body cannot cost much memory. A field
+// that is zero or negative takes its value from DefaultLimits.
 type Limits struct {
 	MaxMessages int // elements of messages
 	MaxDepth    int // nested objects and arrays; the body itself is 1
@@ -24,8 +24,9 @@ type Limits struct {
 	MaxFacts    int // entries of signalbox.facts
 }
 
-// DefaultLimits returns limits far above what clients send. The check for duplicate names costs about
-// 180 bytes a name, so MaxMembers also bounds memory; the largest object of the API is logit_bias.
+// DefaultLimits returns limits far above what clients send. The check for duplicate names costs
+// about 180 bytes a name, so MaxMembers also bounds memory; the largest object of the API is
+// logit_bias.
 func DefaultLimits() Limits {
 	return Limits{
 		MaxMessages: 16_384,
@@ -112,9 +113,9 @@ func Parse(api API, raw []byte, l Limits) (*Request, error) {
 	return ParseBody(raw, l)
 }
 
-// Request is the typed view of a request body. It is immutable after parsing and safe for concurrent
-// use. Nobody may write to Raw any more, not even when the request is done with: a text of 16 KiB and more that is at least half
-// of it shares its memory. All other strings are copies.
+// Request is the typed view of a request body. It is immutable after parsing and safe for
+// concurrent use. Nobody may write to Raw any more, not even when the request is done with: a text
+// of 16 KiB and more that is at least half of it shares its memory. All other strings are copies.
 type Request struct {
 	API API
 	Raw []byte // the body as received; the parser neither copies nor changes it
@@ -141,6 +142,11 @@ type Request struct {
 
 	TokenIDs   int // how many token ids the prompts of a Completion hold
 	TokenLists int // how many of its prompts are lists of them
+
+	// Translated: the body is a translation of a request to another API, so that its client knows
+	// neither its members nor which words a model takes. Who translates sets it, before anybody
+	// reads it.
+	Translated bool
 
 	Extras Extras
 
@@ -255,6 +261,9 @@ func (r *Request) Text() signal.Text {
 		m := &r.Messages[i]
 		from := originOf(m.Role)
 		if m.Role == roleUser {
+			if spoke && r.API != Completion { // whose prompts stand beside each other
+				out.Before = append(out.Before, out.LastUser)
+			}
 			out.LastUser, spoke = m.Text, true
 		}
 		if m.Name != "" {

@@ -23,13 +23,14 @@ var (
 	reasoningNames = []string{"effort"}
 )
 
-// ParseResponse reads the body of a request to the Responses API. Each item of the input is a message:
-// one that has no role has the role that its type implies, assistant for calls and reasoning, tool for
-// what a call gave, whose output is the message's content; an input that is one string is one message.
-// Instructions stand beside them. max_output_tokens is in MaxCompletionTokens, reasoning.effort in
-// ReasoningEffort. IncludeUsage is true, since the last event of a stream always tells the usage. What
-// the server has kept, behind previous_response_id or in a conversation, is not read. A Patch may edit
-// fields and the texts of messages and delete messages, but insert none. Errors and raw are as for ParseChat.
+// ParseResponse reads the body of a request to the Responses API. Each item of the input is a
+// message: one that has no role has the role that its type implies, assistant for calls and
+// reasoning, tool for what a call gave, whose output is the message's content; an input that is one
+// string is one message. Instructions stand beside them. max_output_tokens is in
+// MaxCompletionTokens, reasoning.effort in ReasoningEffort. IncludeUsage is true, since the last
+// event of a stream always tells the usage. What the server has kept, behind previous_response_id
+// or in a conversation, is not read. A Patch may edit fields and the texts of messages and delete
+// messages, but insert none. Errors and raw are as for ParseChat.
 func ParseResponse(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Response, raw, l)
 	defer p.release()

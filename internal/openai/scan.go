@@ -34,7 +34,8 @@ type scratch struct {
 	list []byte       // short strings that are read together, a line each; reused
 }
 
-// maxScratch bounds the bodies whose scratch is kept: what is kept holds the names of their objects.
+// maxScratch bounds the bodies whose scratch is kept: what is kept holds the names of their
+// objects.
 const maxScratch = 64 << 10
 
 //nolint:gochecknoglobals // memory that has no owner
@@ -50,7 +51,8 @@ func newScanner(raw []byte, l Limits) scanner {
 	return scanner{scratch: s, raw: raw, limits: l}
 }
 
-// release gives the scanner's memory back. The scanner must not be used after it; what it read stays.
+// release gives the scanner's memory back. The scanner must not be used after it; what it read
+// stays.
 func (s *scanner) release() {
 	if len(s.raw) > maxScratch {
 		return
@@ -97,7 +99,8 @@ func (s *scanner) close() error {
 	return err
 }
 
-// members reads an object, which is next: read reads the value of each of its members, whose name is in s.name.
+// members reads an object, which is next: read reads the value of each of its members, whose name
+// is in s.name.
 func (s *scanner) members(read func() error) error {
 	if err := s.open(); err != nil {
 		return err
@@ -194,8 +197,9 @@ func (s *scanner) str() (string, error) {
 // minShared is from how many bytes on a string that is most of its body is no copy.
 const minShared = 16 << 10
 
-// unquote decodes a valid JSON string. One that is large, and most of the body's memory, shares it: so what keeps it keeps no more
-// than twice its size. Nobody writes to that memory any more, see Request.Raw.
+// unquote decodes a valid JSON string. One that is large, and most of the body's memory, shares it:
+// so what keeps it keeps no more than twice its size. Nobody writes to that memory any more, see
+// Request.Raw.
 func (s *scanner) unquote(quoted []byte) string {
 	text := quoted[1 : len(quoted)-1]
 	shared := len(text) >= max(minShared, cap(s.raw)/2)

@@ -14,7 +14,8 @@ type edit struct {
 }
 
 // apply returns raw with the edits applied, in one allocation, or raw itself when there are none.
-// Edits must not overlap; of those that start at the same offset the earlier in the list comes first.
+// Edits must not overlap; of those that start at the same offset the earlier in the list comes
+// first.
 func apply(raw []byte, edits []edit) []byte {
 	if len(edits) == 0 {
 		return raw
@@ -85,7 +86,8 @@ func newMembers(fields []fieldEdit, seen []bool) []byte {
 	return b
 }
 
-// removeRuns removes elements of a list of n, each run of them with the commas that are no longer due.
+// removeRuns removes elements of a list of n, each run of them with the commas that are no longer
+// due.
 func removeRuns(edits []edit, n int, span func(i int) Span, removed func(i int) bool) []edit {
 	for i := 0; i < n; i++ {
 		if !removed(i) {

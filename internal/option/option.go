@@ -1,7 +1,8 @@
-// Package option holds what the sections of a configuration share: values that carry a unit, and a list
-// of problems that names the field of each.
+// Package option holds what the sections of a configuration share: values that carry a unit, and a
+// list of problems that names the field of each.
 //
-// It knows no section and reads no file. Its types are plain values; a Problems belongs to one goroutine.
+// It knows no section and reads no file. Its types are plain values; a Problems belongs to one
+// goroutine.
 package option
 
 import (
@@ -38,7 +39,8 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 // Bytes is a size in a configuration: a number of bytes, or a number with a unit: 64KiB, 1MiB, 2GB.
 type Bytes int64
 
-// UnmarshalText reads a size. Units are powers of 1024 with i (KiB, MiB, GiB), of 1000 without (KB, MB, GB).
+// UnmarshalText reads a size. Units are powers of 1024 with i (KiB, MiB, GiB), of 1000 without (KB,
+// MB, GB).
 func (n *Bytes) UnmarshalText(b []byte) error {
 	s := strings.TrimSpace(string(b))
 	digits := strings.TrimRight(s, "KMGTiB ")

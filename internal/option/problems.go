@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Problems collects what is wrong with a section, one "field: problem" a line. The zero value is ready
-// for use. It belongs to one goroutine.
+// Problems collects what is wrong with a section, one "field: problem" a line. The zero value is
+// ready for use. It belongs to one goroutine.
 type Problems struct{ list []error }
 
 // Addf notes a problem of a field. The message is formatted as by fmt.Sprintf.
@@ -24,7 +24,8 @@ func (p *Problems) Join(section string, err error) {
 	}
 }
 
-// Name checks a word that ends up in headers, paths and metric labels: 1 to 200 bytes of visible ASCII.
+// Name checks a word that ends up in headers, paths and metric labels: 1 to 200 bytes of visible
+// ASCII.
 func (p *Problems) Name(field, name string) {
 	switch {
 	case name == "":
@@ -39,8 +40,8 @@ func (p *Problems) Name(field, name string) {
 // Err returns all problems joined, nil when there are none.
 func (p *Problems) Err() error { return errors.Join(p.list...) }
 
-// VisibleASCII reports whether s holds nothing but visible ASCII characters, which a header can carry
-// and nothing reads as a separator. It is true for the empty string.
+// VisibleASCII reports whether s holds nothing but visible ASCII characters, which a header can
+// carry and nothing reads as a separator. It is true for the empty string.
 func VisibleASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {
@@ -63,7 +64,8 @@ func Port(u *url.URL) error {
 	return nil
 }
 
-// Loopback reports whether a host is this machine and no other can reach it: localhost, or an address of loopback.
+// Loopback reports whether a host is this machine and no other can reach it: localhost, or an
+// address of loopback.
 func Loopback(host string) bool {
 	if host == "localhost" {
 		return true

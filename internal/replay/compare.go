@@ -17,8 +17,8 @@ const (
 	Undetermined Change = "undetermined" // the log does not hold what the new rules need
 )
 
-// Compare tells what changes for a request, and for Parameters which fields: "model" is the one tried
-// first, "models" the candidates, the others are called as in the log.
+// Compare tells what changes for a request, and for Parameters which fields: "model" is the one
+// tried first, "models" the candidates, the others are called as in the log.
 func Compare(before *decisionlog.Entry, now *decisionlog.Redecision) (Change, []string) {
 	switch {
 	case len(now.Missing) > 0:
@@ -46,6 +46,10 @@ func Compare(before *decisionlog.Entry, now *decisionlog.Redecision) (Change, []
 		{"guard", a.Guard != b.Guard},
 		{"cache", a.Cache != b.Cache},
 		{"windows", a.Windows != b.Windows},
+		{"mirror", a.Mirror != b.Mirror},
+		{"tools", a.Tools != b.Tools},
+		{"canary", a.Canary != b.Canary},
+		{"escalate", a.Escalate != b.Escalate},
 		{"redact", a.Redact != b.Redact},
 		{"set", a.Set != b.Set},
 	} {

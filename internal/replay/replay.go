@@ -1,13 +1,12 @@
 // Package replay compares a log of decisions with what another configuration would decide: which
-// requests would go elsewhere, which would only be sent with other parameters, and for which the log
-// does not say enough. It knows lines and how to count them, not how decisions are made; see
+// requests would go elsewhere, which would only be sent with other parameters, and for which the
+// log does not say enough. It knows lines and how to count them, not how decisions are made; see
 // proxy.Proxy.Redecide for that.
 //
 // Run works on the caller's goroutine and starts none.
 package replay
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,8 @@ import (
 	"signalbox/proxy/decisionlog"
 )
 
-// Decide decides a logged request under the new configuration. It returns an error only when ctx ends.
+// Decide decides a logged request under the new configuration. It returns an error only when ctx
+// ends.
 type Decide func(ctx context.Context, l *decisionlog.Entry) (*decisionlog.Redecision, error)
 
 // Source is one file of a log.
@@ -30,30 +30,30 @@ type Source struct {
 const maxLine = 512 << 20
 
 // Run decides every line of the sources again, in order, and counts what changes. limit bounds the
-// decisions that are read; 0 reads all. progress, when not nil, is called with the bytes read so far,
-// of all sources together, after every line. A line that cannot be read is counted and named, not an
-// error; that a source cannot be read is one.
+// decisions that are read; 0 reads all. progress, when not nil, is called with the bytes read so
+// far, of all sources together, after every line. A line that cannot be read is counted and named,
+// not an error; that a source cannot be read is one.
 func Run(ctx context.Context, sources []Source, limit int, decide Decide, progress func(read int64)) (*Report, error) {
 	t := newTally()
 	var read int64
 	for _, s := range sources {
-		lines := lineReader{r: bufio.NewReaderSize(s.Reader, 64<<10)}
+		lines := decisionlog.NewLines(s.Reader, maxLine)
 		for limit == 0 || t.Decisions < limit {
-			line, err := lines.next()
+			line, err := lines.Next()
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err == nil || errors.Is(err, errLongLine) {
-				err = t.take(ctx, fmt.Sprintf("%s:%d", s.Name, lines.n), line, err, decide)
+			if err == nil || errors.Is(err, decisionlog.ErrLongLine) {
+				err = t.take(ctx, fmt.Sprintf("%s:%d", s.Name, lines.Number()), line, err, decide)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("read %s: %w", s.Name, err)
 			}
 			if progress != nil {
-				progress(read + lines.read)
+				progress(read + lines.Read())
 			}
 		}
-		read += lines.read
+		read += lines.Read()
 	}
 	return t.report(), nil
 }
@@ -80,46 +80,4 @@ func (t *tally) take(ctx context.Context, place string, line []byte, bad error, 
 	}
 	t.count(place, l, now)
 	return nil
-}
-
-var errLongLine = fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
-
-// lineReader reads lines of any length and counts them.
-type lineReader struct {
-	r    *bufio.Reader
-	n    int   // of the last line, from 1
-	read int64 // bytes
-	line []byte
-}
-
-// next returns the next line without its end; it is valid until the next call. After a line that is
-// too long it goes on with the one behind it.
-func (l *lineReader) next() ([]byte, error) {
-	l.line = l.line[:0]
-	long := false
-	for {
-		part, err := l.r.ReadSlice('\n')
-		l.read += int64(len(part))
-		if long = long || len(l.line)+len(part) > maxLine; !long {
-			l.line = append(l.line, part...)
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case err != nil && (!errors.Is(err, io.EOF) || len(l.line) == 0 && !long):
-			return nil, err
-		}
-		l.n++
-		if long {
-			return nil, errLongLine
-		}
-		return trimEnd(l.line), nil
-	}
-}
-
-func trimEnd(b []byte) []byte {
-	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
-		b = b[:len(b)-1]
-	}
-	return b
 }

@@ -8,6 +8,8 @@ package signal
 
 import (
 	"math/bits"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -28,20 +30,91 @@ const (
 	Embedding
 	Intent
 	Cache
-	NumKinds
+	// Own is the first of MaxOwn kinds for the classifiers of a configuration, in its order. Names
+	// tells what they are called there.
+	Own
 )
 
-var kindNames = [NumKinds]string{ //nolint:gochecknoglobals // constant table
+// MaxOwn is how many classifiers of its own a configuration can have.
+const MaxOwn = 12
+
+// NumKinds is the number of kinds, those of a configuration's own classifiers included.
+const NumKinds = Own + MaxOwn
+
+var kindNames = [Own]string{ //nolint:gochecknoglobals // constant table
 	"keyword", "language", "domain", "jailbreak", "injection", "pii", "complexity", "factcheck",
 	"embedding", "intent", "cache",
 }
 
-// String returns the name used in YAML, metrics and the API.
+// String returns the name used in YAML, metrics and the API. That of a configuration's own
+// classifier only Names knows; here it is its number.
 func (k Kind) String() string {
-	if k < NumKinds {
+	switch {
+	case k < Own:
 		return kindNames[k]
+	case k < NumKinds:
+		return "classifier " + strconv.Itoa(int(k-Own)+1)
 	}
 	return "invalid"
+}
+
+// Names are the names of a configuration's own classifiers: that of kind Own+i at index i.
+type Names []string
+
+// Of returns the name of k in metrics and the API.
+func (n Names) Of(k Kind) string {
+	if i := int(k) - int(Own); i >= 0 && i < len(n) {
+		return n[i]
+	}
+	return k.String()
+}
+
+// Parse is the inverse of Of.
+func (n Names) Parse(name string) (Kind, bool) {
+	if i := slices.Index(n, name); i >= 0 && i < MaxOwn {
+		return Own + Kind(i), true
+	}
+	return ParseKind(name)
+}
+
+// Mask returns the kinds that have names here.
+func (n Names) Mask() Mask { return 1<<(Own+Kind(min(len(n), MaxOwn))) - 1<<Own }
+
+// OwnKinds are all kinds of a configuration's own classifiers.
+const OwnKinds Mask = 1<<NumKinds - 1<<Own
+
+// OwnClassifier is what the rest of a configuration may know of a classifier of its own.
+type OwnClassifier struct {
+	Name   string
+	Labels []string // in the order of Value.Labels; empty when they are not known
+	// Thresholds, parallel to Labels, are the probabilities from which each holds; 0 for labels
+	// that exclude each other, of which the most probable one does.
+	Thresholds []float64
+}
+
+// Exchange is what a classifier judges: the answer where there is one, or else the prompt.
+type Exchange struct{ Prompt, Answer string }
+
+// Judged is the text that is judged.
+func (x *Exchange) Judged() string {
+	if x.Answer != "" {
+		return x.Answer
+	}
+	return x.Prompt
+}
+
+// Judgement is what a model elsewhere says of a text. Slices are shared and must not be modified.
+type Judgement struct {
+	Label  string  // that holds; empty when none does
+	Score  float64 // probability of Label, in [0,1]
+	Labels []string
+	Probs  []float32 // parallel to Labels; they need not add up to 1
+	Cut    bool      // only a part of the text was read
+}
+
+// Independent reports whether labels hold from thresholds of their own on.
+func (c *OwnClassifier) Independent() bool {
+	return slices.ContainsFunc(c.Thresholds, func(t float64) bool { return t > 0 })
 }
 
 // ParseKind is the inverse of String.
@@ -68,12 +141,14 @@ const (
 
 // Tier returns the cost tier of the kind.
 func (k Kind) Tier() Tier {
-	switch k {
+	switch k { //nolint:exhaustive // Own and NumKinds are no single kinds
 	case Keyword, Language:
 		return TierLexical
 	case Domain, Jailbreak, Injection, PII, Complexity, FactCheck, Embedding, Intent, Cache:
 		return TierNeural
-	case NumKinds:
+	}
+	if k < NumKinds {
+		return TierNeural
 	}
 	return TierLarge
 }
@@ -138,7 +213,8 @@ const (
 	ReasonOverload Reason = "overload"
 	ReasonNoModel  Reason = "no_model"
 	ReasonNoText   Reason = "no_text" // nothing to read: the view that the signal reads is empty
-	// ReasonUndecided is for a text that was read and that speaks for no answer more than for another.
+	// ReasonUndecided is for a text that was read and that speaks for no answer more than for
+	// another.
 	ReasonUndecided Reason = "undecided"
 	ReasonInvalid   Reason = "invalid_output"
 	ReasonCanceled  Reason = "canceled"
@@ -180,6 +256,9 @@ type Value struct {
 	// found is there, and there may be more: of a test that finds nothing the result is unknown. Of
 	// a value with Verdicts it is about Score; Verdict.Partial is about one origin.
 	Partial bool
+	// Leans is how much of the value is that of the turns before, in [0,1]: of a signal about the
+	// topic, where the last turn follows them. The rest is the last turn's own.
+	Leans float64
 }
 
 // Span is a piece of personal data in one segment of a request.
@@ -269,6 +348,7 @@ func (s *Set) Fail(m Mask, why Reason) {
 // Text is a request's text in the views that extractors read. Strings are shared with the request.
 type Text struct {
 	LastUser string    // the last message of role user: what the request is about
+	Before   []string  // the messages of role user before it, the oldest first
 	Segments []Segment // every text of the request in order: all roles, tool results, names
 }
 

@@ -19,7 +19,8 @@ func (m *Metrics) PageIn(from string, d time.Duration) {
 	m.pageSeconds.record(background(), d.Seconds(), direction)
 }
 
-// PageOut records the time to make the copy of an object that a tier holds: to pack it for l2, or to write it to l3.
+// PageOut records the time to make the copy of an object that a tier holds: to pack it for l2, or
+// to write it to l3.
 func (m *Metrics) PageOut(to string, d time.Duration) {
 	direction := "hot_to_l3"
 	if to == "l2" {
@@ -28,8 +29,8 @@ func (m *Metrics) PageOut(to string, d time.Duration) {
 	m.pageSeconds.record(background(), d.Seconds(), direction)
 }
 
-// WatchContexts reports what census tells whenever the metrics are read: for each tier how many contexts are there, and
-// their bytes. census is called from any goroutine. It is called once.
+// WatchContexts reports what census tells whenever the metrics are read: for each tier how many
+// contexts are there, and their bytes. census is called from any goroutine. It is called once.
 func (m *Metrics) WatchContexts(census func(tell func(tier string, contexts, bytes int64))) error {
 	objects, err := m.meter.Int64ObservableGauge("signalbox_contexts", metric.WithDescription("Contexts by where their latest version is, as seen from this process: hot, l2, and l3 for those that are only in Redis."))
 	size, sizeErr := m.meter.Int64ObservableGauge("signalbox_context_bytes", metric.WithDescription("Bytes of contexts by tier: hot, ready for use; l2, packed in RAM, those of hot ones too; l3, of all in Redis, unpacked."))

@@ -19,16 +19,23 @@ import (
 // DecisionOptions configure the decision log: what was decided for each request, and on which
 // signals, as one JSON object a line. `signalbox replay` reads it.
 type DecisionOptions struct {
-	// File is where decisions are written, readable by its owner only. One process a file. A relative path resolves against the configuration's folder. Empty, the default, logs none. Restart needed.
+	// File is where decisions are written, readable by its owner only. One process a file. A
+	// relative path resolves against the configuration's folder. Empty, the default, logs none.
+	// Restart needed.
 	File string `yaml:"file"`
 	// Sample is the share of requests that are logged, 0 to 1. Default 1. Restart needed.
 	Sample float64 `yaml:"sample"`
-	// MaxBytes is the size at which the file is renamed to FILE.1 and a new one begun. At least 64KiB. Default 100MiB. Restart needed.
+	// MaxBytes is the size at which the file is renamed to FILE.1 and a new one begun. At least
+	// 64KiB. Default 100MiB. Restart needed.
 	MaxBytes option.Bytes `yaml:"max_bytes"`
-	// Backups is how many renamed files are kept, FILE.1 being the newest; 0 to 100. Default 3. Restart needed.
+	// Backups is how many renamed files are kept, FILE.1 being the newest; 0 to 100. Default 3.
+	// Restart needed.
 	Backups int `yaml:"backups"`
-	// Headers is how the values of request headers that rules name are logged: hash, which lets replay compare them with the words of a configuration and shows nothing else, or literal. Headers whose names speak of a credential (key, token, secret, auth, cookie, session, signature, password, credential) are hashed in any case. Default hash. Restart needed.
-	Headers string `yaml:"headers"`
+	// Headers is how the values of request headers that rules name are logged: hash, which lets
+	// replay compare them with the words of a configuration and shows nothing else, or literal.
+	// Headers whose names speak of a credential (key, token, secret, auth, cookie, session,
+	// signature, password, credential) are hashed in any case. Default hash. Restart needed.
+	Headers string `yaml:"headers" words:"hash literal"`
 	// To gets the lines in place of File: whole lines, several at a time, from one goroutine. nil:
 	// they go to File.
 	To io.Writer `yaml:"-"`
@@ -68,15 +75,15 @@ func (o DecisionOptions) validate(prefix string) (errs []error) {
 
 // Line is one entry of the decision log. It is not changed after it was offered.
 type Line interface {
-	// AppendLine appends the entry to b, without a line break, and returns the longer slice, also with
-	// an error. It runs on the log's goroutine.
+	// AppendLine appends the entry to b, without a line break, and returns the longer slice, also
+	// with an error. It runs on the log's goroutine.
 	AppendLine(b []byte) ([]byte, error)
 	// Held is about how many bytes the entry keeps in memory until it is written.
 	Held() int64
 }
 
-// The bounds of what waits to be written. A full queue drops the new line: a request never waits for
-// the disk.
+// The bounds of what waits to be written. A full queue drops the new line: a request never waits
+// for the disk.
 const (
 	decisionQueue = 1024     // lines
 	decisionHeld  = 32 << 20 // bytes that they keep
@@ -85,9 +92,9 @@ const (
 // decisionBatch is how much is collected before it is written while lines keep coming.
 const decisionBatch = 64 << 10
 
-// Decisions is the decision log. A nil one logs nothing. Its methods are safe for concurrent use. It
-// owns one goroutine, which encodes, writes and renames; Telemetry.Shutdown ends it after the last
-// line was written.
+// Decisions is the decision log. A nil one logs nothing. Its methods are safe for concurrent use.
+// It owns one goroutine, which encodes, writes and renames; Telemetry.Shutdown ends it after the
+// last line was written.
 type Decisions struct {
 	opts    DecisionOptions
 	prompts atomic.Bool
@@ -254,7 +261,8 @@ func (d *Decisions) write() {
 	}
 }
 
-// put appends the batch. What a failed write left of a line gets an end, so that it spoils no other.
+// put appends the batch. What a failed write left of a line gets an end, so that it spoils no
+// other.
 func (d *Decisions) put() error {
 	if d.opts.To != nil {
 		_, err := d.opts.To.Write(d.batch)
@@ -279,7 +287,8 @@ func (d *Decisions) put() error {
 	return err
 }
 
-// open opens the file for appending. A file that ends inside a line, as after a crash, goes on in a new line.
+// open opens the file for appending. A file that ends inside a line, as after a crash, goes on in a
+// new line.
 func (d *Decisions) open() error {
 	if d.opts.To != nil {
 		return nil
@@ -319,8 +328,8 @@ func endsInsideLine(name string, size int64) bool {
 // renameAgain is how long a file that could not be renamed grows before the next attempt.
 const renameAgain = time.Minute
 
-// rotate begins a new file when the batch would make this one too long. A file that cannot be renamed
-// goes on beyond the limit: a line too many is better than a line lost.
+// rotate begins a new file when the batch would make this one too long. A file that cannot be
+// renamed goes on beyond the limit: a line too many is better than a line lost.
 func (d *Decisions) rotate() error {
 	if !d.plain || d.file == nil || d.size == 0 || d.size+int64(len(d.batch)) <= int64(d.opts.MaxBytes) {
 		return nil

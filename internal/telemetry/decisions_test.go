@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"signalbox/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -296,7 +298,7 @@ func TestPromptsCanBeForbiddenButNotAllowedAgain(t *testing.T) {
 // awaitWritten waits until n lines were written.
 func (b *bench) awaitWritten(t *testing.T, n int64) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(testkit.Patience)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {

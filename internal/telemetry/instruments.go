@@ -14,8 +14,9 @@ import (
 // labels are the values of an instrument's labels, in the order of their names.
 type labels [3]string
 
-// cells keeps something for each combination of label values that came up. What is there is found without a lock and without
-// memory. It is bounded by what label values there are: names of the configuration, and statuses. Safe for concurrent use.
+// cells keeps something for each combination of label values that came up. What is there is found
+// without a lock and without memory. It is bounded by what label values there are: names of the
+// configuration, and statuses. Safe for concurrent use.
 type cells[T any] struct {
 	names []string
 	fresh func(of metric.MeasurementOption) T
@@ -65,8 +66,8 @@ type sum struct {
 
 func newSum(of metric.MeasurementOption) *sum { return &sum{of: of} }
 
-// counter counts by labels. It keeps its sums itself and tells them when metrics are read: that costs a request a tenth of what it
-// costs to hand each count to the meter.
+// counter counts by labels. It keeps its sums itself and tells them when metrics are read: that
+// costs a request a tenth of what it costs to hand each count to the meter.
 type counter struct{ *cells[*sum] }
 
 // add takes the values of the labels in the order of their names.

@@ -15,15 +15,34 @@ const (
 	attrServiceVersion = attribute.Key("service.version")
 
 	AttrRequestModel  = attribute.Key("gen_ai.request.model")
-	AttrResponseModel = attribute.Key("gen_ai.response.model")
 	AttrOperation     = attribute.Key("gen_ai.operation.name")
 	AttrInputTokens   = attribute.Key("gen_ai.usage.input_tokens")
 	AttrOutputTokens  = attribute.Key("gen_ai.usage.output_tokens")
+	AttrProvider      = attribute.Key("gen_ai.provider.name")
+	AttrMaxTokens     = attribute.Key("gen_ai.request.max_tokens")
+	AttrChoices       = attribute.Key("gen_ai.request.choice.count")
+	AttrSeed          = attribute.Key("gen_ai.request.seed")
+	AttrTemperature   = attribute.Key("gen_ai.request.temperature")
+	AttrTopP          = attribute.Key("gen_ai.request.top_p")
+	AttrFinishReasons = attribute.Key("gen_ai.response.finish_reasons")
+	AttrCachedTokens  = attribute.Key("gen_ai.usage.cache_read.input_tokens")
 	AttrErrorType     = attribute.Key("error.type")
+	AttrServerAddress = attribute.Key("server.address")
+	AttrServerPort    = attribute.Key("server.port")
+	AttrStatus        = attribute.Key("http.response.status_code")
+	AttrHTTPRoute     = attribute.Key("http.route")
+	AttrResend        = attribute.Key("http.request.resend_count")
 	AttrRoute         = attribute.Key("signalbox.route")
 	AttrEndpoint      = attribute.Key("signalbox.endpoint")
-	AttrSignals       = attribute.Key("signalbox.signals")
+	AttrTenant        = attribute.Key("signalbox.tenant")
+	AttrAttempt       = attribute.Key("signalbox.attempt")
+
+	AttrFrequencyPenalty = attribute.Key("gen_ai.request.frequency_penalty")
+	AttrPresencePenalty  = attribute.Key("gen_ai.request.presence_penalty")
 )
+
+// AttrSignal is the key of a signal on the span of a decision; behind it stand .score and .unknown.
+func AttrSignal(kind string) string { return "signalbox.signal." + kind }
 
 // Metrics records every metric of the product. Label values come from the configuration, never
 // from a client; callers pass "other" for what a client made up. Safe for concurrent use.
@@ -45,11 +64,23 @@ type Metrics struct {
 	restarts        counter
 	warms           counter
 	cost            floatCounter
+	tenantRequests  counter
+	tenantTokens    counter
+	tenantCost      floatCounter
+	tenantRefused   counter
 	costBaseline    floatCounter
 	shed            counter
 	pool            poolGauges
 	connections     connectionGauges
 	retries         counter
+	escalations     counter
+	mirrors         counter
+	mirrorTokens    counter
+	mirrorCost      floatCounter
+	mirrorLikeness  histogram
+	arms            counter
+	armTokens       counter
+	armCost         floatCounter
 	cache           counter
 	cacheKept       counter
 	widened         counter
@@ -61,10 +92,13 @@ type Metrics struct {
 	provider        gauge
 	workerRestarts  counter
 	pageSeconds     histogram
+	build           gauge
+	reload          reloadGauges
 	meter           metric.Meter
 }
 
-// Bucket bounds in seconds: neural passes and decisions take 10 us to 1 s, requests 1 ms to minutes.
+// Bucket bounds in seconds: neural passes and decisions take 10 us to 1 s, requests 1 ms to
+// minutes.
 func fastBuckets() []float64 {
 	return []float64{.00001, .000025, .00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}
 }
@@ -101,8 +135,20 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 		warms:           m.counter("signalbox_warm_calls_total", "Contexts read ahead of need by result: read, there (it was), busy, failed.", "model", "result"),
 		cost:            m.floats("signalbox_cost_usd_total", "Cost of answers at the configured prices.", "model"),
 		costBaseline:    m.floats("signalbox_cost_baseline_usd_total", "What the same tokens would have cost on the most expensive model."),
+		tenantRequests:  m.counter("signalbox_tenant_requests_total", "Requests by tenant; other: tenants that the configuration does not name.", "tenant"),
+		tenantTokens:    m.counter("signalbox_tenant_tokens_total", "Tokens by tenant and kind: prompt, cached, completion.", "tenant", "kind"),
+		tenantCost:      m.floats("signalbox_tenant_cost_usd_total", "Cost of answers at the configured prices by tenant.", "tenant"),
+		tenantRefused:   m.counter("signalbox_tenant_budget_refused_total", "Requests that were refused since a budget of their caller or of the models was used up, by tenant.", "tenant"),
 		shed:            m.counter("signalbox_shed_total", "Requests that got no place at any endpoint of a model, by reason: full (the queue), late (too long in it).", "model", "reason"),
 		retries:         m.counter("signalbox_retries_total", "Attempts repeated on another endpoint or model, by reason.", "reason"),
+		escalations:     m.counter("signalbox_escalations_total", "Answers of a model that were thrown away for another model's, by what they showed; failed: and given after all, since no other came.", "route", "model", "reason"),
+		mirrors:         m.counter("signalbox_mirror_total", "Copies of requests by what became of them: answered, failed, dropped (too many, or no free endpoint).", "route", "model", "result"),
+		mirrorTokens:    m.counter("signalbox_mirror_tokens_total", "Tokens of answers to copies by kind: prompt, completion; no other metric counts them.", "model", "kind"),
+		mirrorCost:      m.floats("signalbox_mirror_cost_usd_total", "Cost of answers to copies at the configured prices.", "model"),
+		mirrorLikeness:  m.histogram("signalbox_mirror_similarity", "Share of the words that the answer to a copy has in common with the one that the client got.", []float64{.1, .2, .3, .4, .5, .6, .7, .8, .9, 1}, "model"),
+		arms:            m.counter("signalbox_canary_requests_total", "Requests of routes that try a model out, by arm (control, canary) and status.", "route", "arm", "status"),
+		armTokens:       m.counter("signalbox_canary_tokens_total", "Tokens of their answers by kind: prompt, completion; signalbox_tokens_total counts them too.", "route", "arm", "kind"),
+		armCost:         m.floats("signalbox_canary_cost_usd_total", "Cost of their answers at the configured prices; signalbox_cost_usd_total counts it too.", "route", "arm"),
 		widened:         m.counter("signalbox_auto_limit_widened_total", "Answers that an automatic max_tokens cut short, which widens it.", "model"),
 		cache:           m.counter("signalbox_cache_total", "Requests by what became of them in the answer cache: exact, semantic, miss, off, ineligible, bypass, error.", "result"),
 		cacheKept:       m.counter("signalbox_cache_kept_total", "Answers that might be kept, by result: kept, dropped, refused, failed.", "result"),
@@ -114,10 +160,47 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 		pageSeconds:     m.histogram("signalbox_page_seconds", "Time to bring an object of a context into RAM ready for use (l2_to_hot, l3_to_hot), and to make the copies that paging out falls back on, once, when it is stored (hot_to_l2: packing; hot_to_l3: writing to Redis).", fastBuckets(), "direction"),
 		meter:           meter,
 		provider:        m.gauge("signalbox_provider_info", "Execution providers in use; the value is always 1.", "provider", "device"),
+		build:           m.gauge("signalbox_build_info", "The build that runs; the value is always 1.", "version", "goversion"),
 		workerRestarts:  m.counter("signalbox_worker_restarts_total", "Times that the process of the models was started again after it ended."),
 	}
-	m.errs = append(m.errs, out.pool.register(meter), out.connections.register(meter))
+	m.errs = append(m.errs, out.pool.register(meter), out.connections.register(meter), out.reload.register(meter))
+	out.begin()
 	return out, errors.Join(m.errs...)
+}
+
+// begin lets the counters whose label values are known exist before anything is counted: a rate
+// over one that begins with its first event misses it.
+func (m *Metrics) begin() {
+	for c, values := range map[*counter][]string{
+		&m.retries: {"connect", "broken", "timeout", "status"}, &m.tokens: {"prompt", "cached", "completion"},
+		&m.cache:     {"exact", "semantic", "miss", "off", "ineligible", "bypass", "error"},
+		&m.cacheKept: {"kept", "dropped", "refused", "failed"}, &m.decisions: {"written", "dropped", "failed"},
+		&m.contextRequests: {"hot", "l2", "l3"},
+		&m.guardClaims:     {"supported", "contradicted", "unsupported", "unchecked", "not_checkable"},
+	} {
+		for _, v := range values {
+			c.add(0, v)
+		}
+	}
+	m.workerRestarts.add(0)
+	m.costBaseline.add(0)
+}
+
+// Serves lets the counters of a model exist from when it is configured.
+func (m *Metrics) Serves(model string) {
+	m.shed.add(0, model, "full")
+	m.shed.add(0, model, "late")
+	m.cost.add(0, model)
+	m.widened.add(0, model)
+	m.splits.add(0, model)
+	for _, kind := range []string{"predicted", "confirmed"} {
+		m.prefixTokens.add(0, model, kind)
+	}
+}
+
+// Build tells which build runs.
+func (m *Metrics) Build(version, goVersion string) {
+	m.build.record(background(), 1, version, goVersion)
 }
 
 // Request counts one finished request.
@@ -193,12 +276,14 @@ func (m *Metrics) Placement(model, where string) {
 	m.placements.add(1, model, where)
 }
 
-// PrefixClassSplit counts a request that is parted from the last one of its context or session by what leads the template.
+// PrefixClassSplit counts a request that is parted from the last one of its context or session by
+// what leads the template.
 func (m *Metrics) PrefixClassSplit(model string) {
 	m.splits.add(1, model)
 }
 
-// WarmCall counts a context that was to be read ahead of need. result is read, there, busy or failed.
+// WarmCall counts a context that was to be read ahead of need. result is read, there, busy or
+// failed.
 func (m *Metrics) WarmCall(model, result string) {
 	m.warms.add(1, model, result)
 }
@@ -214,7 +299,34 @@ func (m *Metrics) Cost(model string, usd, baseline float64) {
 	m.costBaseline.add(baseline)
 }
 
-// Shed counts a request that got no place at any endpoint of a model. reason is full, of the queue, or late.
+// ServesTenant lets the counters of a tenant exist from when it is configured.
+func (m *Metrics) ServesTenant(tenant string) {
+	m.tenantRequests.add(0, tenant)
+	m.tenantRefused.add(0, tenant)
+	m.tenantCost.add(0, tenant)
+	for _, kind := range []string{"prompt", "cached", "completion"} {
+		m.tenantTokens.add(0, tenant, kind)
+	}
+}
+
+// TenantRequest counts a finished request of a tenant. The caller bounds the names.
+func (m *Metrics) TenantRequest(tenant string) { m.tenantRequests.add(1, tenant) }
+
+// TenantRefused counts a request of a tenant that a budget had no room for. The caller bounds the
+// names.
+func (m *Metrics) TenantRefused(tenant string) { m.tenantRefused.add(1, tenant) }
+
+// TenantUsage adds the tokens of an answer to a tenant, and its cost in USD. The caller bounds the
+// names.
+func (m *Metrics) TenantUsage(tenant string, prompt, cached, completion int64, usd float64) {
+	m.tenantTokens.add(prompt, tenant, "prompt")
+	m.tenantTokens.add(cached, tenant, "cached")
+	m.tenantTokens.add(completion, tenant, "completion")
+	m.tenantCost.add(usd, tenant)
+}
+
+// Shed counts a request that got no place at any endpoint of a model. reason is full, of the queue,
+// or late.
 func (m *Metrics) Shed(model, reason string) {
 	m.shed.add(1, model, reason)
 }
@@ -222,6 +334,35 @@ func (m *Metrics) Shed(model, reason string) {
 // Retry counts an attempt that was repeated elsewhere.
 func (m *Metrics) Retry(reason string) {
 	m.retries.add(1, reason)
+}
+
+// Escalation counts an answer of a model that was thrown away. reason is a sign, or failed.
+func (m *Metrics) Escalation(route, model, reason string) {
+	m.escalations.add(1, route, model, reason)
+}
+
+// Mirror counts a copy of a request. result is answered, failed or dropped.
+func (m *Metrics) Mirror(route, model, result string) { m.mirrors.add(1, route, model, result) }
+
+// Mirrored counts the answer to a copy: its tokens, its cost in USD, and the share of words in
+// [0,1] that it has in common with the answer that the client got.
+func (m *Metrics) Mirrored(model string, prompt, completion int64, usd, similarity float64) {
+	m.mirrorTokens.add(prompt, model, "prompt")
+	m.mirrorTokens.add(completion, model, "completion")
+	m.mirrorCost.add(usd, model)
+	m.mirrorLikeness.record(background(), similarity, model)
+}
+
+// Arm counts a request of a route that tries a model out. arm is control or canary.
+func (m *Metrics) Arm(route, arm string, status int) {
+	m.arms.add(1, route, arm, statusText(status))
+}
+
+// ArmUsed counts what an answer of such a request took: tokens, and cost in USD.
+func (m *Metrics) ArmUsed(route, arm string, prompt, completion int64, usd float64) {
+	m.armTokens.add(prompt, route, arm, "prompt")
+	m.armTokens.add(completion, route, arm, "completion")
+	m.armCost.add(usd, route, arm)
 }
 
 // Cache counts a look-up. result is exact, semantic, miss, off, ineligible, bypass or error.

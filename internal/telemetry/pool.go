@@ -30,7 +30,8 @@ type QueueStatus struct {
 	Requests int
 }
 
-// poolGauges are read when metrics are, so that an endpoint which the configuration no longer has is no longer told of.
+// poolGauges are read when metrics are, so that an endpoint which the configuration no longer has
+// is no longer told of.
 type poolGauges struct {
 	source atomic.Pointer[func() PoolStatus]
 }

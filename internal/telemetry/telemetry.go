@@ -12,12 +12,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/otlptranslator"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -33,17 +35,25 @@ import (
 
 // Options configure logging, metrics and tracing.
 type Options struct {
-	// Log is the least severe level written: debug, info, warn or error. Default info. Restart needed.
-	Log string `yaml:"log"`
+	// Log is the least severe level written: debug, info, warn or error. Default info. Restart
+	// needed.
+	Log string `yaml:"log" words:"debug info warn error"`
 	// LogFormat is text or json. Default text. Restart needed.
-	LogFormat string `yaml:"log_format"`
-	// OTLPEndpoint is the OTLP/HTTP endpoint that receives traces, such as http://collector:4318. Empty, the default, turns tracing off. Restart needed.
+	LogFormat string `yaml:"log_format" words:"text json"`
+	// OTLPEndpoint is the OTLP/HTTP endpoint that receives traces, such as http://collector:4318.
+	// Empty, the default, turns tracing off. Restart needed.
 	OTLPEndpoint string `yaml:"otlp_endpoint"`
-	// SampleRatio is the share of requests without a sampled parent that are traced, 0 to 1. Default 1. Restart needed.
+	// OTLPMetricsEndpoint is the OTLP/HTTP endpoint that receives metrics every minute, such as
+	// http://collector:4318; they are those of /metrics. Empty, the default, sends none. Restart
+	// needed.
+	OTLPMetricsEndpoint string `yaml:"otlp_metrics_endpoint"`
+	// SampleRatio is the share of requests without a sampled parent that are traced, 0 to 1.
+	// Default 1. Restart needed.
 	SampleRatio float64 `yaml:"sample_ratio"`
 	// Prometheus serves /metrics on the admin listener. Default true. Restart needed.
 	Prometheus bool `yaml:"prometheus"`
-	// RecordPrompts allows prompt text in logs, spans and the decision log. Default false. Turning it off holds at once, turning it on needs a restart.
+	// RecordPrompts allows prompt text in logs, spans and the decision log. Default false. Turning
+	// it off holds at once, turning it on needs a restart.
 	RecordPrompts bool `yaml:"record_prompts"`
 	// Decisions is the decision log.
 	Decisions DecisionOptions `yaml:"decisions"`
@@ -66,10 +76,14 @@ func (o Options) Validate() error {
 	if o.SampleRatio < 0 || o.SampleRatio > 1 {
 		errs = append(errs, fmt.Errorf("sample_ratio: %v is not between 0 and 1", o.SampleRatio))
 	}
-	if o.OTLPEndpoint != "" && !strings.HasPrefix(o.OTLPEndpoint, "http://") && !strings.HasPrefix(o.OTLPEndpoint, "https://") {
-		errs = append(errs, fmt.Errorf("otlp_endpoint: %q must start with http:// or https://", o.OTLPEndpoint))
-	} else if u, err := url.Parse(o.OTLPEndpoint); err == nil && option.Port(u) != nil {
-		errs = append(errs, fmt.Errorf("otlp_endpoint: %w", option.Port(u)))
+	for _, at := range [...]struct{ field, url string }{{"otlp_endpoint", o.OTLPEndpoint}, {"otlp_metrics_endpoint", o.OTLPMetricsEndpoint}} {
+		if at.url != "" && !strings.HasPrefix(at.url, "http://") && !strings.HasPrefix(at.url, "https://") {
+			errs = append(errs, fmt.Errorf("%s: %q must start with http:// or https://", at.field, at.url))
+		} else if u, err := url.Parse(at.url); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %q is not a URL", at.field, at.url))
+		} else if err := option.Port(u); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", at.field, err))
+		}
 	}
 	if o.Decisions != (DecisionOptions{}) {
 		errs = append(errs, o.Decisions.validate("decisions.")...)
@@ -121,16 +135,28 @@ func New(ctx context.Context, o Options, version string, w io.Writer) (*Telemetr
 		return nil, fmt.Errorf("prometheus exporter: %w", err)
 	}
 	// No measurement has the context of a request, so there would be no exemplar.
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))
+	res := resource.NewSchemaless(attrServiceName.String("signalbox"), attrServiceVersion.String(version))
+	with := []sdkmetric.Option{
+		sdkmetric.WithReader(exporter), sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter), sdkmetric.WithResource(res),
+	}
+	if o.OTLPMetricsEndpoint != "" {
+		pushed, err := push(ctx, o.OTLPMetricsEndpoint)
+		if err != nil {
+			return nil, err
+		}
+		with = append(with, sdkmetric.WithReader(pushed))
+	}
+	provider := sdkmetric.NewMeterProvider(with...)
 	t.shutdown = append(t.shutdown, provider.Shutdown)
 	if t.Metrics, err = newMetrics(provider.Meter("signalbox")); err != nil {
 		return nil, err
 	}
+	t.Metrics.Build(version, runtime.Version())
 	t.handler = http.NotFoundHandler()
 	if o.Prometheus {
 		t.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	}
-	if err := t.trace(ctx, o, version); err != nil {
+	if err := t.trace(ctx, o, res); err != nil {
 		return t, err
 	}
 	if o.Decisions.File == "" && o.Decisions.To == nil {
@@ -151,8 +177,9 @@ func handler(w io.Writer, format string, lv slog.Level) slog.Handler {
 	return slog.NewTextHandler(w, opts)
 }
 
-// untraced begins no spans. Other than the tracer of package noop it leaves the context as it is: what a client sent of its trace is
-// found in it all the same, and a request has nothing to pay for.
+// untraced begins no spans. Other than the tracer of package noop it leaves the context as it is:
+// what a client sent of its trace is found in it all the same, and a request has nothing to pay
+// for.
 type untraced struct{ embedded.Tracer }
 
 // Start implements trace.Tracer.
@@ -160,23 +187,51 @@ func (untraced) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption)
 	return ctx, noop.Span{}
 }
 
-func (t *Telemetry) trace(ctx context.Context, o Options, version string) error {
+// Traced reports whether spans lead anywhere: without, nobody need make their names.
+func (t *Telemetry) Traced() bool {
+	_, off := t.Tracer.(untraced)
+	return !off
+}
+
+// push sends metrics by the protocol of OpenTelemetry.
+func push(ctx context.Context, endpoint string) (sdkmetric.Reader, error) {
+	at, err := collector(endpoint, "/v1/metrics")
+	if err != nil {
+		return nil, fmt.Errorf("otlp_metrics_endpoint: %w", err)
+	}
+	exporter, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(at))
+	if err != nil {
+		return nil, fmt.Errorf("otlp exporter of metrics: %w", err)
+	}
+	return sdkmetric.NewPeriodicReader(exporter), nil
+}
+
+// collector is where a collector takes something: an address without a path gets that of the
+// protocol (OpenTelemetry Protocol Exporter, endpoint URLs for OTLP/HTTP).
+func collector(endpoint, path string) (string, error) {
+	at, err := url.Parse(endpoint)
+	if err != nil {
+		return "", fmt.Errorf("not a URL: %w", err)
+	}
+	if strings.Trim(at.Path, "/") == "" {
+		at.Path = path
+	}
+	return at.String(), nil
+}
+
+func (t *Telemetry) trace(ctx context.Context, o Options, res *resource.Resource) error {
 	if o.OTLPEndpoint == "" {
 		t.Tracer = untraced{}
 		return nil
 	}
-	at, err := url.Parse(o.OTLPEndpoint)
+	at, err := collector(o.OTLPEndpoint, "/v1/traces")
 	if err != nil {
 		return fmt.Errorf("otlp_endpoint: %w", err)
 	}
-	if strings.Trim(at.Path, "/") == "" { // a collector, and no path of its own (OpenTelemetry Protocol Exporter, endpoint URLs for OTLP/HTTP)
-		at.Path = "/v1/traces"
-	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(at.String()))
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(at))
 	if err != nil {
 		return fmt.Errorf("otlp exporter: %w", err)
 	}
-	res := resource.NewSchemaless(attrServiceName.String("signalbox"), attrServiceVersion.String(version))
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter), sdktrace.WithResource(res),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(o.SampleRatio))),

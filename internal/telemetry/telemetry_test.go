@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +39,9 @@ func TestMetricsPageMatchesGolden(t *testing.T) {
 	m.InterToken("math-70b", 5*time.Millisecond)
 	m.Tokens("prompt", 12)
 	m.Cost("math-70b", 0.5, 1)
+	m.TenantRequest("lab")
+	m.TenantRefused("lab")
+	m.TenantUsage("lab", 12, 4, 8, 0.5)
 	m.WatchPool(func() PoolStatus {
 		return PoolStatus{Endpoints: []EndpointStatus{{Model: "math-70b", Endpoint: "math-a", Up: true, Inflight: 1}}, Queued: []QueueStatus{{"math-70b", 2}}}
 	})
@@ -47,11 +53,18 @@ func TestMetricsPageMatchesGolden(t *testing.T) {
 	})
 	m.Shed("math-70b", "full")
 	m.Retry("connect")
+	m.Mirror("math", "math-7b", "answered")
+	m.Mirrored("math-7b", 9, 3, 0.5, 0.25)
+	m.Arm("math", "canary", 200)
+	m.ArmUsed("math", "canary", 9, 3, 0.5)
+	m.Escalation("math", "math-7b", "length")
 	m.Cache("miss")
 	m.GuardClaim("supported")
 	m.GuardAction("marked")
 	m.GuardCheck(time.Millisecond)
 	m.Provider("cpu", "x86_64")
+	m.Reloaded(true, 2, time.Unix(1700000000, 0))
+	m.Serves("math-70b")
 
 	rec := httptest.NewRecorder()
 	tel.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
@@ -59,10 +72,61 @@ func TestMetricsPageMatchesGolden(t *testing.T) {
 	for line := range strings.Lines(rec.Body.String()) {
 		// Bucket bounds and the Go runtime's own metrics are not part of the contract.
 		if strings.HasPrefix(line, "signalbox_") && !strings.Contains(line, "_bucket{") {
+			line = regexp.MustCompile(`goversion="[^"]*"`).ReplaceAllString(line, `goversion="GO"`)
 			got = append(got, regexp.MustCompile(`(_sum(\{[^}]*\})?) .*`).ReplaceAllString(line, "$1 SUM"))
 		}
 	}
 	golden(t, "metrics.golden", strings.Join(got, ""))
+	golden(t, "../../../docs/metrics.md", metricsPage(rec.Body.String()))
+}
+
+// metricsPage is the documentation of metrics: what a scrape tells of each.
+func metricsPage(scrape string) string {
+	type family struct {
+		help, kind string
+		labels     map[string]bool
+	}
+	all := map[string]*family{}
+	find := func(name string) *family {
+		if f := all[name]; f != nil {
+			return f
+		}
+		return all[strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_sum"), "_count")]
+	}
+	label := regexp.MustCompile(`([a-z_]+)="`)
+	for line := range strings.Lines(scrape) {
+		word := strings.SplitN(strings.TrimSpace(line), " ", 4)
+		switch {
+		case len(word) == 4 && word[1] == "HELP" && strings.HasPrefix(word[2], "signalbox_"):
+			all[word[2]] = &family{help: word[3], labels: map[string]bool{}}
+		case len(word) == 4 && word[1] == "TYPE" && all[word[2]] != nil:
+			all[word[2]].kind = word[3]
+		case strings.HasPrefix(line, "signalbox_"):
+			name, labels, _ := strings.Cut(strings.TrimSpace(line), "{")
+			if f := find(name); f != nil {
+				for _, m := range label.FindAllStringSubmatch(labels, -1) {
+					if m[1] != "le" {
+						f.labels[m[1]] = true
+					}
+				}
+			}
+		}
+	}
+	var out strings.Builder
+	out.WriteString("# Metrics\n\n" +
+		"`GET /metrics` of the admin listener, in the text format of Prometheus; with\n" +
+		"`telemetry.otlp_endpoint` over OTLP as well. Labels have values of the configuration alone, so that\n" +
+		"no client makes a series. This page is made from a scrape, by a test.\n\n" +
+		"| metric | kind | labels | what it tells |\n| --- | --- | --- | --- |\n")
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		f := all[name]
+		labels := "`" + strings.Join(slices.Sorted(maps.Keys(f.labels)), "`, `") + "`"
+		if len(f.labels) == 0 {
+			labels = ""
+		}
+		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", name, f.kind, labels, f.help)
+	}
+	return out.String()
 }
 
 func golden(t *testing.T, name, got string) {

@@ -81,7 +81,8 @@ func (t *Tensor) Check() error {
 	return nil
 }
 
-// Spec describes one input or output of a graph. A dimension is Dynamic when the graph leaves it open.
+// Spec describes one input or output of a graph. A dimension is Dynamic when the graph leaves it
+// open.
 type Spec struct {
 	Name  string
 	DType DType

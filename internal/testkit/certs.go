@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// Authority issues certificates for tests. Its files lie in a folder of the test. It belongs to one goroutine.
+// Authority issues certificates for tests. Its files lie in a folder of the test. It belongs to one
+// goroutine.
 type Authority struct {
 	File string // its own certificate, in PEM
 
@@ -40,8 +41,8 @@ func NewAuthority(tb testing.TB) *Authority {
 	return a
 }
 
-// Issue writes a certificate for a host or a client of that name, with its key, and returns their files. A second certificate of
-// the same name takes the place of the first. Hosts are on loopback.
+// Issue writes a certificate for a host or a client of that name, with its key, and returns their
+// files. A second certificate of the same name takes the place of the first. Hosts are on loopback.
 func (a *Authority) Issue(name string) (certFile, keyFile string) {
 	a.tb.Helper()
 	template := a.template(name)

@@ -10,21 +10,30 @@ import (
 // threadUsage is RUSAGE_THREAD of getrusage(2), which package syscall does not name.
 const threadUsage = 1
 
-// CPUTime runs f, which must not start goroutines for its work, and returns the CPU time that it took: what else the
-// machine does counts for little. Linux only.
+// CPUTime runs f, which must not start goroutines for its work, and returns the CPU time that it
+// took: what else the machine does counts for little. Linux only.
 func CPUTime(tb testing.TB, f func()) time.Duration {
 	tb.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	before := threadTime(tb)
+	before := usage(tb, threadUsage)
 	f()
-	return threadTime(tb) - before
+	return usage(tb, threadUsage) - before
 }
 
-func threadTime(tb testing.TB) time.Duration {
+// ProcessTime is CPUTime for an f that starts goroutines. Whatever else the process does counts, so
+// that no other test may run.
+func ProcessTime(tb testing.TB, f func()) time.Duration {
+	tb.Helper()
+	before := usage(tb, syscall.RUSAGE_SELF)
+	f()
+	return usage(tb, syscall.RUSAGE_SELF) - before
+}
+
+func usage(tb testing.TB, who int) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(threadUsage, &u); err != nil {
+	if err := syscall.Getrusage(who, &u); err != nil {
 		tb.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())

@@ -9,14 +9,21 @@ import (
 	"go.uber.org/goleak"
 )
 
-// leakPatience is how long goroutines may take to end after the last test. The client of Redis leaves one that sleeps
-// for up to a second when a connection ends (rueidis, clusterRefreshAutoMaxDelay), which goleak alone does not wait for.
+// leakPatience is how long goroutines may take to end after the last test. The client of Redis
+// leaves one that sleeps for up to a second when a connection ends (rueidis,
+// clusterRefreshAutoMaxDelay), which goleak alone does not wait for.
 const leakPatience = 10 * time.Second
 
-// VerifyNoLeaks runs the tests of a package that talks to Redis, fails if goroutines are left, and exits. It belongs
-// into TestMain.
-func VerifyNoLeaks(m *testing.M) {
+// VerifyNoLeaks runs the tests of a package that talks to Redis, releases what they shared, fails
+// if that fails or goroutines are left, and exits. It belongs into TestMain.
+func VerifyNoLeaks(m *testing.M, release ...func() error) {
 	code := m.Run()
+	for _, f := range release {
+		if err := f(); err != nil {
+			fmt.Fprintf(os.Stderr, "after the tests: %v\n", err)
+			code = 1
+		}
+	}
 	if code == 0 {
 		if err := leaks(leakPatience); err != nil {
 			fmt.Fprintf(os.Stderr, "goroutines are left after the tests: %v\n", err)
@@ -26,7 +33,8 @@ func VerifyNoLeaks(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaks looks until no goroutine is left or the patience ends. Each look of goleak takes about half a second.
+// leaks looks until no goroutine is left or the patience ends. Each look of goleak takes about half
+// a second.
 func leaks(patience time.Duration) error {
 	for end := time.Now().Add(patience); ; {
 		err := goleak.Find()

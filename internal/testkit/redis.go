@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Redis is a redis-server of the test's own, on a free port of loopback, with its data in a folder of the
-// test. It ends with the test.
+// Redis is a redis-server of the test's own, on a free port of loopback, with its data in a folder
+// of the test. It ends with the test.
 type Redis struct {
 	tb   testing.TB
 	dir  string
@@ -24,10 +24,14 @@ type Redis struct {
 	gone chan struct{} // closed when cmd has ended
 }
 
-// NewRedis starts a redis-server with additional arguments, such as "--maxmemory", "10mb". Without the program
-// the test is skipped, or fails when CI is set. Data is written to disk before a write is answered.
+// NewRedis starts a redis-server with additional arguments, such as "--maxmemory", "10mb". Data is
+// written to disk before a write is answered. In short mode, and without the program, the test is
+// skipped; without the program it fails when CI is set.
 func NewRedis(tb testing.TB, args ...string) *Redis {
 	tb.Helper()
+	if testing.Short() {
+		tb.Skip("SKIPPED, it needs redis-server")
+	}
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		if os.Getenv("CI") != "" {

@@ -28,7 +28,8 @@ type Answer func(u *Upstream, w http.ResponseWriter, r *http.Request)
 type Upstream struct {
 	// Gone receives the time at which the other side of a Stall, Silent or Raw answer went away.
 	Gone chan time.Time
-	// Arrived receives a value for each chat request, once its body is read. A full channel drops it.
+	// Arrived receives a value for each chat request, once its body is read. A full channel drops
+	// it.
 	Arrived chan struct{}
 
 	server *httptest.Server
@@ -40,7 +41,8 @@ type Upstream struct {
 	requests []Request
 }
 
-// NewUpstream starts an upstream that gives the usual answer whenever no other was scripted with Next.
+// NewUpstream starts an upstream that gives the usual answer whenever no other was scripted with
+// Next.
 func NewUpstream(tb testing.TB, usual Answer) *Upstream {
 	tb.Helper()
 	u := &Upstream{Gone: make(chan time.Time, 64), Arrived: make(chan struct{}, 64), usual: usual}
@@ -83,10 +85,14 @@ func (u *Upstream) Last(tb testing.TB) Request {
 }
 
 func (u *Upstream) serve(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/health" {
+	switch r.URL.Path {
+	case "/health":
 		if u.sick.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
+		return
+	case "/metrics":
+		w.WriteHeader(http.StatusNotFound)
 		return
 	}
 	body, err := io.ReadAll(r.Body)

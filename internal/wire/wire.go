@@ -3,8 +3,9 @@ package wire
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// Fields calls visit for each field of msg with all its bytes, and for length-delimited ones with the bytes of its value, nil for others.
-// Both are parts of msg. It ends with the first error of visit, or with one of protowire where msg is no message.
+// Fields calls visit for each field of msg with all its bytes, and for length-delimited ones with
+// the bytes of its value, nil for others. Both are parts of msg. It ends with the first error of
+// visit, or with one of protowire where msg is no message.
 func Fields(msg []byte, visit func(num int, field, body []byte) error) error {
 	for len(msg) > 0 {
 		num, typ, n := protowire.ConsumeField(msg)

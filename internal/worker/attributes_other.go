@@ -4,5 +4,6 @@ package worker
 
 import "syscall"
 
-// attributes keep the signals of a terminal to the parent. The worker ends when its standard input does.
+// attributes keep the signals of a terminal to the parent. The worker ends when its standard input
+// does.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -15,8 +15,8 @@ import (
 // folderPattern begins the names of the folders of sockets, in the folder for temporary files.
 const folderPattern = "signalbox-models-"
 
-// folder is where the socket of a worker is. Nobody else may read it. It is locked as long as its process lives, and what a process left that
-// was killed goes when another one starts.
+// folder is where the socket of a worker is. Nobody else may read it. It is locked as long as its
+// process lives, and what a process left that was killed goes when another one starts.
 type folder struct {
 	path string
 	lock *os.File // the folder itself; the lock ends with the process; nil where folders cannot be locked
@@ -58,7 +58,8 @@ func lock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes folders in dir that nobody holds. One that was made after before may be about to be locked.
+// sweep removes folders in dir that nobody holds. One that was made after before may be about to be
+// locked.
 func sweep(dir string, before time.Time) {
 	found, _ := os.ReadDir(dir) // one that cannot be read is not swept
 	for _, e := range found {

@@ -47,8 +47,8 @@ type Options struct {
 	Observer oip.Observer // told of every run; nil: nobody is
 	Restart  func()       // called before each start but the first; nil: nobody is told
 	Log      *slog.Logger // nil: nothing is logged
-	// Pause is how long to wait before the second start after a crash, doubled with every further one up to 10 s.
-	// 0: 100 ms.
+	// Pause is how long to wait before the second start after a crash, doubled with every further
+	// one up to 10 s. 0: 100 ms.
 	Pause time.Duration
 
 	once       bool          // it is not started again
@@ -81,9 +81,9 @@ type Process struct {
 	names    int
 }
 
-// Start starts a worker and waits until it is ready. Its error wraps gpu.ErrUnavailable when the library cannot be
-// used. A worker that crashes when it starts is no error: it is started again, and the models that need it are
-// unknown.
+// Start starts a worker and waits until it is ready. Its error wraps gpu.ErrUnavailable when the
+// library cannot be used. A worker that crashes when it starts is no error: it is started again,
+// and the models that need it are unknown.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	dir, err := newFolder()
 	if err != nil {
@@ -110,7 +110,8 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 
 var errStarting = errors.New("it is starting")
 
-// started waits for the first start to succeed or fail. Only a library that cannot be used is an error.
+// started waits for the first start to succeed or fail. Only a library that cannot be used is an
+// error.
 func (p *Process) started(ctx context.Context) error {
 	for {
 		p.mu.Lock()
@@ -146,8 +147,9 @@ func Probe(ctx context.Context, o Options) ([]gpu.Provider, error) {
 	return found, nil
 }
 
-// keep starts the worker, waits for its end and starts it again, until ctx ends. The goroutine keeps its thread:
-// the kernel takes the end of the thread that started a process for the end of the parent.
+// keep starts the worker, waits for its end and starts it again, until ctx ends. The goroutine
+// keeps its thread: the kernel takes the end of the thread that started a process for the end of
+// the parent.
 func (p *Process) keep(ctx context.Context) {
 	defer close(p.done)
 	runtime.LockOSThread()
@@ -225,7 +227,8 @@ func (p *Process) once(ctx context.Context) error {
 	p.mu.Unlock()
 	started := make(chan error, 1)
 	go func() { started <- p.welcome(ctx, stdin, stdout, path) }()
-	// Of the error of a start only what is not the process's own end is of interest: it comes with the end.
+	// Of the error of a start only what is not the process's own end is of interest: it comes with
+	// the end.
 	failed := <-started
 	if failed != nil {
 		_ = stdin.Close()
@@ -253,7 +256,8 @@ func (p *Process) once(ctx context.Context) error {
 	return errors.New("it ended")
 }
 
-// welcome gives a new worker its options, waits until it is ready, and opens the models that are in use.
+// welcome gives a new worker its options, waits until it is ready, and opens the models that are in
+// use.
 func (p *Process) welcome(ctx context.Context, stdin io.Writer, stdout io.Reader, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -293,7 +297,8 @@ func (p *Process) welcome(ctx context.Context, stdin io.Writer, stdout io.Reader
 	return nil
 }
 
-// reopen opens the models that the worker does not have, and reports whether it has all of them now.
+// reopen opens the models that the worker does not have, and reports whether it has all of them
+// now.
 func (p *Process) reopen(ctx context.Context) bool {
 	p.mu.Lock()
 	client, choices, missing := p.client, p.state.Choices, make([]*Session, 0, len(p.sessions))
@@ -313,8 +318,8 @@ func (p *Process) reopen(ctx context.Context) bool {
 	return all
 }
 
-// mend opens models that could not be opened when the worker came back, such as for memory of a device that was not free yet,
-// after pauses that double, until none is missing or ctx ends.
+// mend opens models that could not be opened when the worker came back, such as for memory of a
+// device that was not free yet, after pauses that double, until none is missing or ctx ends.
 func (p *Process) mend(ctx context.Context) {
 	for pause := p.o.Pause; p.Lost() != nil; pause = min(2*pause, lastPause) {
 		t := time.NewTimer(pause)
@@ -330,7 +335,8 @@ func (p *Process) mend(ctx context.Context) {
 	}
 }
 
-// await reads the line in which a worker says that it is ready, or why not. io.EOF: it ended before.
+// await reads the line in which a worker says that it is ready, or why not. io.EOF: it ended
+// before.
 func await(ctx context.Context, stdout io.Reader) (state, error) {
 	type said struct {
 		line []byte
@@ -366,13 +372,15 @@ func (p *Process) Close() error {
 	return p.folder.remove()
 }
 
-// Version is that of ONNX Runtime in the worker, and Library its path; empty before the first start.
+// Version is that of ONNX Runtime in the worker, and Library its path; empty before the first
+// start.
 func (p *Process) Version() string { return p.now().Version }
 
 // Library is the path of the shared library in the worker.
 func (p *Process) Library() string { return p.now().Library }
 
-// Providers lists the execution providers with what their probes found in the worker that started last.
+// Providers lists the execution providers with what their probes found in the worker that started
+// last.
 func (p *Process) Providers() []gpu.Provider { return p.now().Providers }
 
 // Choices are the providers that a session may run on.
@@ -398,7 +406,8 @@ func (p *Process) Fault() error {
 	return p.fault
 }
 
-// Lost says which of the open models the worker that runs could not open again, in the order of their names; nil when it has all.
+// Lost says which of the open models the worker that runs could not open again, in the order of
+// their names; nil when it has all.
 func (p *Process) Lost() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -54,9 +54,10 @@ type server struct {
 	sessions map[string]*gpu.Session
 }
 
-// Serve is the worker's side: it reads its options from the first line of in, opens the library, serves models on the unix socket at
-// path, tells so on out, and returns when in ends. Errors of opening are told on out and returned. When a run hangs it returns at once, with
-// an error: only the end of the process ends such a run.
+// Serve is the worker's side: it reads its options from the first line of in, opens the library,
+// serves models on the unix socket at path, tells so on out, and returns when in ends. Errors of
+// opening are told on out and returned. When a run hangs it returns at once, with an error: only
+// the end of the process ends such a run.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, path, version string, log *slog.Logger) error {
 	lines := bufio.NewReader(in)
 	var o gpu.Options

@@ -39,8 +39,8 @@ func (o *SessionOptions) Choices(all []gpu.Choice) []gpu.Choice {
 		func(c gpu.Choice) bool { return c.Provider != gpu.ProviderCPU })
 }
 
-// Session is a model in the worker. It is safe for concurrent use, and stays itself when the worker is started
-// again.
+// Session is a model in the worker. It is safe for concurrent use, and stays itself when the worker
+// is started again.
 type Session struct {
 	p               *Process
 	o               SessionOptions
@@ -59,8 +59,9 @@ type use struct {
 	ended    atomic.Bool
 }
 
-// Open opens a model in the worker, on the first of its providers that can load it. Errors: ErrDown, and what the
-// worker says, with its reason. It ends after three minutes, for a worker that hangs.
+// Open opens a model in the worker, on the first of its providers that can load it. Errors:
+// ErrDown, and what the worker says, with its reason. It ends after three minutes, for a worker
+// that hangs.
 func (p *Process) Open(ctx context.Context, o SessionOptions) (*Session, error) {
 	p.mu.Lock()
 	client, fault, choices := p.client, p.fault, p.state.Choices
@@ -87,7 +88,8 @@ func (p *Process) Open(ctx context.Context, o SessionOptions) (*Session, error) 
 	return s, nil
 }
 
-// reopen opens the model in a worker that has just started. One that was closed meanwhile is not left behind in it.
+// reopen opens the model in a worker that has just started. One that was closed meanwhile is not
+// left behind in it.
 func (s *Session) reopen(ctx context.Context, client *http.Client, choices []gpu.Choice) error {
 	u, err := s.load(ctx, client, choices)
 	s.p.mu.Lock()
@@ -189,8 +191,8 @@ func (s *Session) Provider() string { return s.use.Load().opened.Provider }
 // Fallback says why Provider is not the one asked for; empty when it is.
 func (s *Session) Fallback() string { return s.use.Load().fallback }
 
-// closeLimit bounds how long a worker may take to close a model: it waits for the runs in flight, which a driver that hangs
-// may never end.
+// closeLimit bounds how long a worker may take to close a model: it waits for the runs in flight,
+// which a driver that hangs may never end.
 const closeLimit = 10 * time.Second
 
 // Close closes the model. Closing one of a worker that has ended does nothing.

@@ -28,6 +28,7 @@ import (
 	"signalbox/gpu"
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
+	"signalbox/internal/testkit"
 )
 
 // TestMain runs the tests. The program is also the worker of a test, and a parent that a test ends.
@@ -114,8 +115,8 @@ func waitFor(t *testing.T, what string, holds func() bool) time.Duration {
 	t.Helper()
 	begun := time.Now()
 	for !holds() {
-		if time.Since(begun) > time.Minute {
-			t.Fatalf("waited a minute for %s", what)
+		if time.Since(begun) > testkit.Patience {
+			t.Fatalf("waited in vain for %s", what)
 		}
 		runtime.Gosched()
 	}
@@ -197,8 +198,8 @@ func TestFaultsKeepTheirReasonAcrossProcesses(t *testing.T) {
 	}
 }
 
-// The worker dies under load, by a fault of its own or by force. No run hangs; those that are lost say so; and the same
-// sessions work again soon.
+// The worker dies under load, by a fault of its own or by force. No run hangs; those that are lost
+// say so; and the same sessions work again soon.
 func TestAWorkerThatDiesComesBack(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGSEGV, syscall.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -235,7 +236,7 @@ func TestAWorkerThatDiesComesBack(t *testing.T) {
 				waitFor(t, "a restart", func() bool { return restarts.Load() == round+1 })
 				took := waitFor(t, "a worker", func() bool { return p.Fault() == nil && p.PID() != was && sum(s, ctx, 1, 2) == nil })
 				t.Logf("back after %v", took)
-				if took > 20*time.Second {
+				if testkit.Timed() && took > 20*time.Second {
 					t.Errorf("back after %v", took)
 				}
 			}
@@ -266,8 +267,8 @@ func TestAModelThatIsOpenedWhileTheWorkerIsDownSaysSo(t *testing.T) {
 	}
 }
 
-// A worker that comes back may not get a model open at once: the memory of a device may still be that of the process before.
-// The model is unknown until then, and said to be.
+// A worker that comes back may not get a model open at once: the memory of a device may still be
+// that of the process before. The model is unknown until then, and said to be.
 func TestAModelThatCannotBeOpenedAgainIsTriedAgain(t *testing.T) {
 	var broken atomic.Bool
 	var tried atomic.Int64
@@ -364,7 +365,8 @@ func TestAModelThatIsClosedWhileItIsOpenedAgainIsNotLeftBehind(t *testing.T) {
 	}
 }
 
-// A run that the worker cannot end, as when a driver hangs, does not keep who closes the model for ever.
+// A run that the worker cannot end, as when a driver hangs, does not keep who closes the model for
+// ever.
 func TestClosingAModelOfAWorkerThatHangsEnds(t *testing.T) {
 	p := start(t, func(o *Options) { o.closeLimit = 100 * time.Millisecond })
 	s, err := p.Open(t.Context(), SessionOptions{Name: "add", Graph: graph("add")})
@@ -389,7 +391,8 @@ func TestClosingAModelOfAWorkerThatHangsEnds(t *testing.T) {
 	}
 }
 
-// A run that goes on though it was told to stop ends its worker, and a new one takes the place. One that only takes long does not.
+// A run that goes on though it was told to stop ends its worker, and a new one takes the place. One
+// that only takes long does not.
 func TestAWorkerWhoseRunDoesNotEndIsReplaced(t *testing.T) {
 	var restarts atomic.Int64
 	p := start(t, func(o *Options) {
@@ -406,12 +409,18 @@ func TestAWorkerWhoseRunDoesNotEndIsReplaced(t *testing.T) {
 	if n := restarts.Load(); n != 0 {
 		t.Fatalf("%d restarts for a run that took long", n)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // in which it has begun
-	defer cancel()
-	if err := run(ctx, 1_000_000); !errors.Is(err, context.DeadlineExceeded) { // some 50 s
-		t.Errorf("got %v", err)
+	for limit := time.Second; restarts.Load() == 0; limit *= 2 { // until it has begun in the time
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		if err := run(ctx, 1_000_000); !errors.Is(err, context.DeadlineExceeded) { // some 50 s
+			t.Fatalf("got %v", err)
+		}
+		<-ctx.Done()
+		cancel()
+		for end := time.Now().Add(limit); restarts.Load() == 0 && time.Now().Before(end); {
+			runtime.Gosched()
+		}
 	}
-	waitFor(t, "a restart", func() bool { return restarts.Load() == 1 && p.Fault() == nil })
+	waitFor(t, "the worker", func() bool { return restarts.Load() == 1 && p.Fault() == nil })
 	waitFor(t, "the models", func() bool { return sum(add, t.Context(), 1, 2) == nil && run(t.Context(), 0) == nil })
 }
 

@@ -1,9 +1,10 @@
-// Package blob packs the bytes of contexts: compressed, with a header that tells how, and named by the
-// SHA-256 of what they hold. The packed form is the same in RAM and in Redis.
+// Package blob packs the bytes of contexts: compressed, with a header that tells how, and named by
+// the SHA-256 of what they hold. The packed form is the same in RAM and in Redis.
 //
-// It knows neither tiers nor tenants. All functions are safe for concurrent use. Pack works on the sum and the payload side by side. The codecs are made by the first
-// call and kept, with channels inside: a test binary that uses synctest must call Pack, Tighten and Unpack once before, Pack with
-// more than Small bytes.
+// It knows neither tiers nor tenants. All functions are safe for concurrent use. Pack works on the
+// sum and the payload side by side. The codecs are made by the first call and kept, with channels
+// inside: a test binary that uses synctest must call Pack, Tighten and Unpack once before, Pack
+// with more than Small bytes.
 package blob
 
 import (
@@ -45,16 +46,19 @@ func (s *Sum) UnmarshalText(b []byte) error {
 // ErrDamaged is wrapped by the errors of Unpack: the packed bytes are not what was packed.
 var ErrDamaged = errors.New("damaged blob")
 
-// HeaderSize is the length of the header in front of the payload, in bytes: the version, the codec, 1 when the
-// payload is packed tightly and else 0, a zero byte, the id of the key that the payload is encrypted with (4 bytes, 0: not encrypted), the
-// length of the unpacked bytes (8 bytes), numbers in big-endian order, and the seal.
+// HeaderSize is the length of the header in front of the payload, in bytes: the version, the codec,
+// 1 when the payload is packed tightly and else 0, a zero byte, the id of the key that the payload
+// is encrypted with (4 bytes, 0: not encrypted), the length of the unpacked bytes (8 bytes),
+// numbers in big-endian order, and the seal.
 const HeaderSize = plainHeader + sealSize
 
-// The seal is the first half of a SHA-256 over the sum of the unpacked bytes, the header before it and the payload. It is a third as long
-// to work out as the sum itself, and damaged bytes do not reach the decoder.
+// The seal is the first half of a SHA-256 over the sum of the unpacked bytes, the header before it
+// and the payload. It is a third as long to work out as the sum itself, and damaged bytes do not
+// reach the decoder.
 const sealSize = sha256.Size / 2
 
-// plainHeader is the length of the header without the seal, which is that of version 1; there the sum was compared after unpacking.
+// plainHeader is the length of the header without the seal, which is that of version 1; there the
+// sum was compared after unpacking.
 const plainHeader = 16
 
 // MaxSize is the most that Unpack makes of one blob, in bytes; Pack refuses more.
@@ -78,8 +82,9 @@ const (
 // Small is up to how many bytes Pack packs tightly at once: that takes a millisecond at most.
 const Small = 64 << 10
 
-// Pack compresses raw and returns its sum too: fast (zstd "fastest"), so that nobody waits, but what is Small tightly. What does not
-// become smaller is kept as it is. raw is at most MaxSize bytes long; longer is a bug of the caller and panics.
+// Pack compresses raw and returns its sum too: fast (zstd "fastest"), so that nobody waits, but
+// what is Small tightly. What does not become smaller is kept as it is. raw is at most MaxSize
+// bytes long; longer is a bug of the caller and panics.
 func Pack(raw []byte) (packed []byte, sum Sum) {
 	if len(raw) <= Small {
 		sum = Of(raw)
@@ -96,12 +101,12 @@ func Pack(raw []byte) (packed []byte, sum Sum) {
 	return seal(packed, sum), sum
 }
 
-// Tighten is Pack for bytes that will rest, whose sum is known: it takes two to three times as long (zstd "better") and saves a tenth
-// or so.
+// Tighten is Pack for bytes that will rest, whose sum is known: it takes two to three times as long
+// (zstd "better") and saves a tenth or so.
 func Tighten(raw []byte, sum Sum) []byte { return seal(pack(raw, thorough(), 1), sum) }
 
-// Repack packs tightly what Pack has packed; size and sum are those of Unpack, as is the error. What does not become smaller stays
-// as it is, and counts as tight.
+// Repack packs tightly what Pack has packed; size and sum are those of Unpack, as is the error.
+// What does not become smaller stays as it is, and counts as tight.
 func Repack(packed []byte, size int64, sum Sum) ([]byte, error) {
 	raw, err := Unpack(packed, size, sum)
 	if err != nil {
@@ -141,7 +146,8 @@ func header(raw []byte, c codec, tight byte, room int) []byte {
 	return dst
 }
 
-// kept is what is kept of packed bytes: raw as it is where they are no shorter, and no more memory than they need.
+// kept is what is kept of packed bytes: raw as it is where they are no shorter, and no more memory
+// than they need.
 func kept(dst, raw []byte) []byte {
 	if len(dst) >= HeaderSize+len(raw) {
 		dst = append(dst[:HeaderSize], raw...)
@@ -169,8 +175,9 @@ func sealOf(packed []byte, sum Sum) (s [sealSize]byte) {
 	return s
 }
 
-// Unpack is the inverse of Pack. It returns size bytes that were packed under the sum want, as the seal says, or an error that wraps
-// ErrDamaged; it never takes more memory than that, whatever packed says.
+// Unpack is the inverse of Pack. It returns size bytes that were packed under the sum want, as the
+// seal says, or an error that wraps ErrDamaged; it never takes more memory than that, whatever
+// packed says.
 func Unpack(packed []byte, size int64, want Sum) ([]byte, error) {
 	if len(packed) < plainHeader {
 		return nil, fmt.Errorf("%w: %d bytes are no header", ErrDamaged, len(packed))
@@ -204,8 +211,9 @@ func Unpack(packed []byte, size int64, want Sum) ([]byte, error) {
 	return nil, fmt.Errorf("%w: header of an unknown version", ErrDamaged)
 }
 
-// slack is how much memory is behind unpacked bytes while they are made: with as much, the decoder copies blocks of 16 bytes up to the
-// end (klauspost/compress v1.20, zstd/blockdec.go, compressedBlockOverAlloc), which takes a seventh less time for 290 KiB of prose.
+// slack is how much memory is behind unpacked bytes while they are made: with as much, the decoder
+// copies blocks of 16 bytes up to the end (klauspost/compress v1.20, zstd/blockdec.go,
+// compressedBlockOverAlloc), which takes a seventh less time for 290 KiB of prose.
 const slack = 16
 
 // decode unpacks a payload into raw, which has slack behind its end.
@@ -227,7 +235,8 @@ func decode(c codec, payload, raw []byte) error {
 	return fmt.Errorf("%w: unknown codec %d", ErrDamaged, c)
 }
 
-// unframe unpacks a frame that holds as many bytes as raw, into raw. It may write up to its capacity.
+// unframe unpacks a frame that holds as many bytes as raw, into raw. It may write up to its
+// capacity.
 func unframe(frame, raw []byte) error {
 	var h zstd.Header
 	if err := h.Decode(frame); err != nil || !h.HasFCS || h.FrameContentSize != uint64(len(raw)) {
@@ -243,8 +252,9 @@ func unframe(frame, raw []byte) error {
 	return nil
 }
 
-// fast and thorough are shared: EncodeAll takes a free one of their inner encoders, so concurrency is bounded and there is
-// no goroutine. A thorough inner encoder has tables of 4 MiB, and its window beside them, so there are few.
+// fast and thorough are shared: EncodeAll takes a free one of their inner encoders, so concurrency
+// is bounded and there is no goroutine. A thorough inner encoder has tables of 4 MiB, and its
+// window beside them, so there are few.
 //
 //nolint:gochecknoglobals // they cost megabytes, and have no state that a caller sees
 var (
@@ -252,8 +262,9 @@ var (
 	thorough = sync.OnceValue(func() *zstd.Encoder { return encoder(zstd.SpeedBetterCompression, min(runtime.GOMAXPROCS(0), 4)) })
 )
 
-// window is how far back repeated text is found, in bytes. Each inner encoder keeps twice as much (klauspost/compress v1.20,
-// zstd/enc_base.go, ensureHist), which is 16 MiB with the default of "better".
+// window is how far back repeated text is found, in bytes. Each inner encoder keeps twice as much
+// (klauspost/compress v1.20, zstd/enc_base.go, ensureHist), which is 16 MiB with the default of
+// "better".
 const window = 2 << 20
 
 func encoder(level zstd.EncoderLevel, concurrency int) *zstd.Encoder {

@@ -150,7 +150,8 @@ func TestPiecesComeBackWhereverTheyWereCut(t *testing.T) {
 	}
 }
 
-// S12: whatever byte of a packed snapshot is changed, wherever it is cut, and whatever other bytes it is taken for.
+// S12: whatever byte of a packed snapshot is changed, wherever it is cut, and whatever other bytes
+// it is taken for.
 func TestNoDamageGoesUnseen(t *testing.T) {
 	t.Parallel()
 	for name, raw := range samples() {
@@ -219,8 +220,8 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// S27: what unpacks to more than was stored is refused before it is unpacked, and what lies about it, as somebody could write it who can
-// reach the store, takes no more memory than what is stored.
+// S27: what unpacks to more than was stored is refused before it is unpacked, and what lies about
+// it, as somebody could write it who can reach the store, takes no more memory than what is stored.
 func TestS27ABombIsNotUnpacked(t *testing.T) {
 	const stored = 1 << 20
 	raw := make([]byte, 64<<20)

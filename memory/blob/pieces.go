@@ -8,10 +8,12 @@ import (
 	"sync"
 )
 
-// Large bytes that somebody waits for are packed in pieces side by side, and unpacked so: one for each processor, of pieceSize
-// bytes or more. The payload begins with their number (1 byte) and the length of each one's frame (4 bytes, big-endian); the seams and
-// the frames follow. Piece i of n holds the bytes from i*size/n on, but for a seam: the first seamSize bytes of each piece but the first,
-// which are kept as they are. So each piece has slack behind it which no other writes to. The codec pieces has no seams.
+// Large bytes that somebody waits for are packed in pieces side by side, and unpacked so: one for
+// each processor, of pieceSize bytes or more. The payload begins with their number (1 byte) and the
+// length of each one's frame (4 bytes, big-endian); the seams and the frames follow. Piece i of n
+// holds the bytes from i*size/n on, but for a seam: the first seamSize bytes of each piece but the
+// first, which are kept as they are. So each piece has slack behind it which no other writes to.
+// The codec pieces has no seams.
 const (
 	pieceSize  = 256 << 10 // smaller ones find less that repeats: two halves of 550 KiB of prose take 1.3 % more than the whole
 	mostPieces = 64

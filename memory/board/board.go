@@ -1,5 +1,5 @@
-// Package board passes on, among the replicas of a proxy, which model servers hold which prompts: what a replica
-// cannot work out by itself, because another one sent the request. Redis carries it.
+// Package board passes on, among the replicas of a proxy, which model servers hold which prompts:
+// what a replica cannot work out by itself, because another one sent the request. Redis carries it.
 //
 // Keys and the channel, P being the prefix:
 //
@@ -8,8 +8,8 @@
 //	P:rv            channel of notes, in JSON
 //	P:w:NAME        string: a claim
 //
-// Everything here is a hint. What is lost costs time and never an answer, so nothing waits: notes are queued, and
-// dropped when the queue is full or Redis is down.
+// Everything here is a hint. What is lost costs time and never an answer, so nothing waits: notes
+// are queued, and dropped when the queue is full or Redis is down.
 //
 // A Board is safe for concurrent use. Run owns two goroutines and returns when they have ended.
 package board
@@ -92,8 +92,8 @@ func (b *Board) Publish(n Note) {
 // Dropped is how many notes were not told.
 func (b *Board) Dropped() int64 { return b.dropped.Load() }
 
-// Run passes notes on until ctx ends. learn gets those of other replicas, from one goroutine at a time, and must be
-// quick. A Redis that is down is tried again. Run returns nil.
+// Run passes notes on until ctx ends. learn gets those of other replicas, from one goroutine at a
+// time, and must be quick. A Redis that is down is tried again. Run returns nil.
 func (b *Board) Run(ctx context.Context, learn func(Note)) error {
 	var wg sync.WaitGroup
 	defer b.disconnect()
@@ -228,7 +228,8 @@ func (b *Board) put(ctx context.Context, n Note) error {
 	return nil
 }
 
-// load reads what other replicas wrote before this one listened, as far as it is still valid: what holds the longest, of very much.
+// load reads what other replicas wrote before this one listened, as far as it is still valid: what
+// holds the longest, of very much.
 func (b *Board) load(ctx context.Context, client rueidis.Client, learn func(Note)) {
 	within, cancel := context.WithTimeout(ctx, b.o.Budget)
 	names, err := client.Do(within, client.B().Zrange().Key(b.index()).Min("+inf").Max(strconv.FormatInt(time.Now().UnixMilli(), 10)).
@@ -267,8 +268,8 @@ func (b *Board) loadPage(ctx context.Context, client rueidis.Client, names []str
 	return nil
 }
 
-// Claim takes a name for a while and reports whether nobody else has it. Without Redis every claim is granted, since
-// what it guards is bounded elsewhere too.
+// Claim takes a name for a while and reports whether nobody else has it. Without Redis every claim
+// is granted, since what it guards is bounded elsewhere too.
 func (b *Board) Claim(ctx context.Context, name string, d time.Duration) bool {
 	c := b.client.Load()
 	if c == nil {

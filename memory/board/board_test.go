@@ -65,7 +65,7 @@ func (r *replica) knows(n Note) bool {
 // eventually waits for what comes through Redis.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(testkit.Patience)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {
@@ -113,7 +113,7 @@ func TestANoteThatEndsSoonEndsNoOther(t *testing.T) {
 	long := note(5, 4000)
 	eventually(t, "a note", func() bool { a.Publish(long); return b.knows(long) })
 	short, gone := long, long
-	short.Endpoint, short.Expires = "another", time.Now().Add(2*time.Second).Truncate(time.Millisecond)
+	short.Endpoint, short.Expires = "another", time.Now().Add(30*time.Second).Truncate(time.Millisecond)
 	gone.Endpoint, gone.Tokens, gone.Expires = "a third", 0, short.Expires
 	for _, n := range []Note{short, gone} {
 		a.Publish(n)
@@ -126,13 +126,14 @@ func TestANoteThatEndsSoonEndsNoOther(t *testing.T) {
 	}
 }
 
-// The set of keys holds those whose notes hold, as one who comes later reads it, and ends with them.
+// The set of keys holds those whose notes hold, as one who comes later reads it, and ends with
+// them.
 func TestTheSetOfKeysEndsWithTheirNotes(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewRedis(t)
 	a, b := start(t, r.URL()), start(t, r.URL())
 	short, long := note(1, 10), note(2, 10)
-	short.Expires = time.Now().Add(time.Second).Truncate(time.Millisecond)
+	short.Expires = time.Now().Add(5 * time.Second).Truncate(time.Millisecond)
 	eventually(t, "a note", func() bool { a.Publish(short); return b.knows(short) })
 	client := *a.client.Load()
 	keys := func() []string {
@@ -159,13 +160,14 @@ func TestAnOutageCostsNothingButNotes(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewRedis(t)
 	a, b := start(t, r.URL(), func(o *Options) { o.Queue = 8 }), start(t, r.URL())
-	eventually(t, "a first note", func() bool { n := note(1, 1); a.Publish(n); return b.knows(n) })
+	first := note(1, 1)
+	eventually(t, "a first note", func() bool { a.Publish(first); return b.knows(first) })
 	r.Kill()
 	begun := time.Now()
 	for i := range 1000 {
 		a.Publish(note(uint64(i), 5))
 	}
-	if took := time.Since(begun); took > time.Second {
+	if took := time.Since(begun); testkit.Timed() && took > time.Second {
 		t.Errorf("1000 notes took %v without Redis", took)
 	}
 	if a.Dropped() == 0 {

@@ -1,14 +1,13 @@
 package cache
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
+
+	"signalbox/internal/openai"
 )
 
-// Answer is what an upstream answered. It is immutable once it is kept; whoever reads Data must not change it.
+// Answer is what an upstream answered. It is immutable once it is kept; whoever reads Data must not
+// change it.
 type Answer struct {
 	Model       string // the name under which the model is configured
 	Route       string // of the decision that led to it
@@ -41,103 +40,29 @@ func (a *Answer) Size() int {
 	return n
 }
 
-// ErrIncomplete is the error of an answer that is not to be kept: it is empty, broke off, ended by a filter, or is an error.
-var ErrIncomplete = errors.New("no complete answer")
-
-// ending is what tells how an answer, or an event of one, ends.
-type ending struct {
-	Error   json.RawMessage `json:"error"`
-	Type    string          `json:"type"`
-	Object  string          `json:"object"`
-	Status  string          `json:"status"`
-	Choices []struct {
-		Finish *string `json:"finish_reason"`
-	} `json:"choices"`
-	Response *struct {
-		Status string `json:"status"`
-	} `json:"response"`
-}
-
-// Check returns nil for an answer that is whole and ended well, else an error that wraps ErrIncomplete.
-func (a *Answer) Check() error {
-	if len(a.Data) == 0 {
-		return fmt.Errorf("%w: empty", ErrIncomplete)
-	}
-	if !a.Streamed() {
-		return a.checkBody()
-	}
-	return a.checkStream()
-}
-
-func (a *Answer) checkBody() error {
-	var e ending
-	if err := json.Unmarshal(a.Data, &e); err != nil {
-		return fmt.Errorf("%w: %w", ErrIncomplete, err)
-	}
-	if err := e.fault(); err != nil {
-		return err
-	}
-	if e.Object == "response" && e.Status != "completed" {
-		return fmt.Errorf("%w: status %q", ErrIncomplete, e.Status)
-	}
-	for _, c := range e.Choices {
-		if c.Finish == nil {
-			return fmt.Errorf("%w: a choice without a reason to end", ErrIncomplete)
-		}
-	}
-	return nil
-}
-
-func (a *Answer) checkStream() error {
-	finished, done := 0, false
-	for data := range events(a.Data) {
-		if string(data) == "[DONE]" { // some servers send it behind the last event of a response as well
-			done = true
-			continue
-		}
-		if done {
-			return fmt.Errorf("%w: events behind the end", ErrIncomplete)
-		}
-		var e ending
-		if err := json.Unmarshal(data, &e); err != nil {
-			return fmt.Errorf("%w: event: %w", ErrIncomplete, err)
-		}
-		if err := e.fault(); err != nil {
-			return err
-		}
-		if e.Type == "response.completed" {
-			finished, done = 1, true
-		}
-		for _, c := range e.Choices {
-			if c.Finish != nil {
-				finished++
+// As returns the answer with other data: those that it amounts to as a body or, streamed, as a
+// stream. Of a stream that stays one, what stood at gone is left out.
+func (a *Answer) As(data []byte, streamed bool, gone openai.Span) *Answer {
+	out := *a
+	out.Data = data
+	switch {
+	case !streamed:
+		out.Pieces, out.ContentType = nil, "application/json"
+	case !a.Streamed():
+		out.Pieces, out.ContentType = []Piece{{End: len(data)}}, "text/event-stream; charset=utf-8"
+	case gone.Present():
+		out.Pieces = nil
+		for _, p := range a.Pieces {
+			switch {
+			case p.End >= gone.End:
+				p.End -= gone.End - gone.Start
+			case p.End > gone.Start:
+				p.End = gone.Start
+			}
+			if n := len(out.Pieces); n == 0 || p.End > out.Pieces[n-1].End {
+				out.Pieces = append(out.Pieces, p)
 			}
 		}
 	}
-	if finished == 0 || !done || a.Pieces[len(a.Pieces)-1].End != len(a.Data) {
-		return fmt.Errorf("%w: the stream broke off", ErrIncomplete)
-	}
-	return nil
-}
-
-// fault tells what is wrong with an answer that ends so.
-func (e *ending) fault() error {
-	if len(e.Error) > 0 && !bytes.Equal(e.Error, []byte("null")) {
-		return fmt.Errorf("%w: an error", ErrIncomplete)
-	}
-	switch e.Type {
-	case "error", "response.failed", "response.incomplete", "response.cancelled":
-		return fmt.Errorf("%w: %s", ErrIncomplete, e.Type)
-	}
-	for _, c := range e.Choices {
-		if c.Finish == nil {
-			continue
-		}
-		switch *c.Finish {
-		case "stop", "length", "tool_calls", "function_call":
-		default:
-			return fmt.Errorf("%w: ended by %q", ErrIncomplete, *c.Finish)
-		}
-	}
-	return nil
+	return &out
 }

@@ -4,29 +4,29 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"signalbox/internal/openai"
 	"signalbox/internal/testkit"
 	"signalbox/memory/cache"
 )
 
 const done = testkit.Done
 
-// failed ends a stream as a filter does.
-var filtered = strings.Replace(testkit.Finish, `"stop"`, `"content_filter"`, 1)
-
 // record takes down pieces, a second apart.
-func record(streamed bool, pieces ...string) (*cache.Answer, error) {
+func record(streamed bool, pieces ...string) (*cache.Answer, error) { //nolint:revive // of which kind it is
 	clock := testkit.NewClock()
 	r := cache.NewRecorder(1<<20, clock.Now, streamed)
 	for _, p := range pieces {
 		clock.Pass(time.Second)
 		r.Write([]byte(p))
+		if streamed {
+			r.Mark()
+		}
 	}
 	return r.Finish("m", "route", "text/event-stream")
 }
@@ -40,49 +40,24 @@ func mustRecord(tb testing.TB, streamed bool, pieces ...string) *cache.Answer {
 	return a
 }
 
-func TestOnlyWholeAnswersAreKept(t *testing.T) {
+// Pieces are runs of whole events, each with the time at which it had come, and an answer without
+// its usage has those of the rest.
+func TestAnAnswerInAnotherShapeHasItsPieces(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name     string
-		streamed bool
-		pieces   []string
-		good     bool
-	}{
-		{"a body", false, []string{testkit.Completion[:40], testkit.Completion[40:]}, true},
-		{"half a body", false, []string{testkit.Completion[:40]}, false},
-		{"nothing", false, nil, false},
-		{"an error", false, []string{`{"error":{"message":"x"}}`}, false},
-		{"an error that is null", false, []string{`{"error":null,"choices":[{"finish_reason":"length"}]}`}, true},
-		{"a filtered body", false, []string{strings.Replace(testkit.Completion, `"stop"`, `"content_filter"`, 1)}, false},
-		{"a body without an end", false, []string{strings.Replace(testkit.Completion, `"stop"`, `null`, 1)}, false},
-		{"a response", false, []string{`{"object":"response","status":"completed"}`}, true},
-		{"a response that broke off", false, []string{`{"object":"response","status":"incomplete"}`}, false},
-		{"a stream", true, []string{testkit.Event("a"), testkit.Event("b"), testkit.Finish, done}, true},
-		{"a stream in odd pieces", true, []string{testkit.Event("a")[:9], testkit.Event("a")[9:] + testkit.Finish + "data: [DO", "NE]\n\n"}, true},
-		{"a stream with comments and CRLF", true, []string{": hi\r\n\r\n", strings.ReplaceAll(testkit.Finish+done, "\n", "\r\n")}, true},
-		{"a stream without its end", true, []string{testkit.Event("a"), testkit.Finish}, false},
-		{"a stream without a reason to end", true, []string{testkit.Event("a"), done}, false},
-		{"a stream cut in its last event", true, []string{testkit.Event("a"), testkit.Finish, "data: [DONE]\n"}, false},
-		{"a stream that goes on", true, []string{testkit.Finish, done, testkit.Event("a")}, false},
-		{"a stream with an error", true, []string{testkit.Event("a"), "data: {\"error\":{}}\n\n", testkit.Finish, done}, false},
-		{"a filtered stream", true, []string{testkit.Event("a"), filtered, done}, false},
-		{"a stream of a response", true, []string{"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{}}\n\n"}, true},
-		{"a stream of a response that failed", true, []string{"data: {\"type\":\"response.failed\"}\n\n"}, false},
+	a := mustRecord(t, true, "one", "two", "three")
+	b := a.As([]byte("onthree"), true, openai.Span{Start: 2, End: 6})
+	if d := cmp.Diff([]cache.Piece{{End: 2, After: time.Second}, {End: 7, After: 3 * time.Second}}, b.Pieces); d != "" || string(b.Data) != "onthree" || string(a.Data) != "onetwothree" {
+		t.Errorf("%q in pieces (-want +got):\n%s", b.Data, d)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			a, err := record(tt.streamed, tt.pieces...)
-			if (err == nil) != tt.good {
-				t.Fatalf("error %v, want kept %v", err, tt.good)
-			}
-			if err != nil && !errors.Is(err, cache.ErrIncomplete) {
-				t.Errorf("error %v, want ErrIncomplete", err)
-			}
-			if err == nil && (string(a.Data) != strings.Join(tt.pieces, "") || a.Streamed() != tt.streamed) {
-				t.Errorf("kept %q, streamed %v", a.Data, a.Streamed())
-			}
-		})
+	if c := a.As(a.Data, true, openai.Span{}); len(c.Pieces) != 3 || !c.Streamed() {
+		t.Errorf("unchanged: %+v", c)
+	}
+	body := a.As([]byte("{}"), false, openai.Span{})
+	if body.Streamed() || body.ContentType != "application/json" {
+		t.Errorf("a body: %+v", body)
+	}
+	if back := body.As([]byte("events"), true, openai.Span{}); len(back.Pieces) != 1 || back.Pieces[0].End != 6 || back.ContentType != "text/event-stream; charset=utf-8" {
+		t.Errorf("a stream: %+v", back)
 	}
 }
 
@@ -157,6 +132,7 @@ func BenchmarkRecord(b *testing.B) {
 		r := cache.NewRecorder(1<<20, time.Now, true)
 		for range 100 {
 			r.Write(event)
+			r.Mark()
 		}
 	}
 }

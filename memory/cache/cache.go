@@ -14,19 +14,20 @@ import (
 type Options struct {
 	// TTL is how long answers are kept. Default 1h.
 	TTL time.Duration `yaml:"ttl"`
-	// MinSimilarity is the cosine of two embeddings from which on their questions are compared word by word, in [0,1].
-	// The default fits the embedded model: see DefaultMinSimilarity.
+	// MinSimilarity is the cosine of two embeddings from which on their questions are compared word
+	// by word, in [0,1]. The default fits the embedded model: see DefaultMinSimilarity.
 	MinSimilarity float64 `yaml:"min_similarity"`
 	// MaxEntries is how many questions are kept for other wordings. Default 10000.
 	MaxEntries int `yaml:"max_entries"`
-	// Index holds the questions; several caches may share one. Default one of its own for MaxEntries.
+	// Index holds the questions; several caches may share one. Default one of its own for
+	// MaxEntries.
 	Index *Index `yaml:"-"`
 	// Now tells the time. Default time.Now.
 	Now func() time.Time `yaml:"-"`
 }
 
-// DefaultMinSimilarity was chosen on the even lines of testdata with the embedded bundle 2.4.0; TestChooseSimilarity tells how and
-// says it again.
+// DefaultMinSimilarity was chosen on the even lines of testdata with the embedded bundle 2.4.0;
+// TestChooseSimilarity tells how and says it again.
 const DefaultMinSimilarity = 0.72
 
 // DefaultOptions returns the defaults.
@@ -70,8 +71,8 @@ func New(store Store, o Options) (*Cache, error) {
 	return &Cache{store: store, index: o.Index, o: o}, nil
 }
 
-// Exact returns the answer to the same request. Errors are ErrMiss, also where the request may not be answered so, and
-// those of a store that cannot be reached.
+// Exact returns the answer to the same request. Errors are ErrMiss, also where the request may not
+// be answered so, and those of a store that cannot be reached.
 func (c *Cache) Exact(ctx context.Context, id *Identity) (*Answer, error) {
 	if id.Exact != Eligible {
 		return nil, ErrMiss
@@ -87,7 +88,8 @@ type Hit struct {
 	Similarity float64 // cosine of the embeddings of the two, in [-1,1]
 }
 
-// MissError is the error of a question that was near enough to one that has an answer, and yet is another. It wraps ErrMiss.
+// MissError is the error of a question that was near enough to one that has an answer, and yet is
+// another. It wraps ErrMiss.
 type MissError struct{ Difference question.Difference }
 
 // Error tells the difference.
@@ -96,8 +98,9 @@ func (e *MissError) Error() string { return "the nearest question differs: " + e
 // Unwrap returns ErrMiss.
 func (*MissError) Unwrap() error { return ErrMiss }
 
-// Similar returns the answer to the nearest question that asks the same, of those that the model of this name answered.
-// vector is the L2-normalised embedding of id.Question. Errors are ErrMiss, a *MissError, and those of the store.
+// Similar returns the answer to the nearest question that asks the same, of those that the model of
+// this name answered. vector is the L2-normalised embedding of id.Question. Errors are ErrMiss, a
+// *MissError, and those of the store.
 func (c *Cache) Similar(ctx context.Context, id *Identity, model string, vector []float32) (Hit, error) {
 	if id.Similar != Eligible {
 		return Hit{}, ErrMiss
@@ -119,9 +122,9 @@ func (c *Cache) Similar(ctx context.Context, id *Identity, model string, vector 
 	return Hit{Answer: a, Question: found.Question, Similarity: found.Similarity}, nil
 }
 
-// Keep keeps an answer for requests that are the same, and, given the embedding of id.Question, for those that ask the same.
-// vector may be nil. Errors are ErrTooLarge and those of the store; an answer of a request that is not eligible is left
-// out without one.
+// Keep keeps an answer for requests that are the same, and, given the embedding of id.Question, for
+// those that ask the same. vector may be nil. Errors are ErrTooLarge and those of the store; an
+// answer of a request that is not eligible is left out without one.
 func (c *Cache) Keep(ctx context.Context, id *Identity, model string, vector []float32, a *Answer) error {
 	if id.Exact != Eligible {
 		return nil

@@ -15,8 +15,9 @@ const version = 3
 
 var errDamaged = errors.New("damaged answer")
 
-// appendAnswer appends the encoded form of the answer of a key: the version, the key, three texts, the times, the headers, the pieces and the data. Numbers
-// are unsigned varints, texts stand behind their length; ends and times of pieces are differences.
+// appendAnswer appends the encoded form of the answer of a key: the version, the key, three texts,
+// the times, the headers, the pieces and the data. Numbers are unsigned varints, texts stand behind
+// their length; ends and times of pieces are differences.
 func appendAnswer(dst []byte, key Key, a *Answer) []byte {
 	dst = append(append(dst, version), key[:]...)
 	for _, s := range [...]string{a.Model, a.Route, a.ContentType} {
@@ -42,8 +43,8 @@ func appendAnswer(dst []byte, key Key, a *Answer) []byte {
 	return append(dst, a.Data...)
 }
 
-// parseAnswer is the inverse of appendAnswer; the answer of another key is an error. The result keeps data. It allocates no more
-// than data is long.
+// parseAnswer is the inverse of appendAnswer; the answer of another key is an error. The result
+// keeps data. It allocates no more than data is long.
 func parseAnswer(data []byte, key Key) (*Answer, error) {
 	rest, err := open(data, version, key)
 	if err != nil {
@@ -122,7 +123,8 @@ func (d *decoder) text() string {
 // questionVersion is the first byte of an encoded question.
 const questionVersion = 2
 
-// appendQuestion appends the encoded form of the question whose answer has a key: the version, the key, the partition, the vector behind its length, and the text.
+// appendQuestion appends the encoded form of the question whose answer has a key: the version, the
+// key, the partition, the vector behind its length, and the text.
 func appendQuestion(dst []byte, key Key, q *Question) []byte {
 	dst = append(append(append(dst, questionVersion), key[:]...), q.Part[:]...)
 	dst = binary.AppendUvarint(dst, uint64(len(q.Vector)))

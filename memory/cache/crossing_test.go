@@ -13,7 +13,8 @@ import (
 	"signalbox/memory/redis"
 )
 
-// S12, S13: an answer in Redis, and its question, tell what they are kept under. In the place of another they are none.
+// S12, S13: an answer in Redis, and its question, tell what they are kept under. In the place of
+// another they are none.
 func TestS12AnswersInThePlaceOfOthersAreMisses(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)

@@ -45,10 +45,11 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// Identifier derives identities under rules of its own. The zero value refuses every temperature but 0; use DefaultIdentifier.
+// Identifier derives identities under rules of its own. The zero value refuses every temperature
+// but 0; use DefaultIdentifier.
 type Identifier struct {
-	// MaxTemperature is up to which temperature answers are kept, in [0,2]. A request that names none counts as fit.
-	// Default 0.3.
+	// MaxTemperature is up to which temperature answers are kept, in [0,2]. A request that names
+	// none counts as fit. Default 0.3.
 	MaxTemperature float64 `yaml:"max_temperature"`
 	// Literal leaves Partition and Question out, which cost as much again as Key.
 	Literal bool `yaml:"-"`
@@ -131,7 +132,8 @@ func (n Identifier) exact(req *openai.Request) Reason {
 	return Eligible
 }
 
-// stateful reports whether an answer depends on what the server keeps, or is to be kept there under a name.
+// stateful reports whether an answer depends on what the server keeps, or is to be kept there under
+// a name.
 func stateful(req *openai.Request) bool {
 	for _, name := range [...]string{"previous_response_id", "previous_response", "conversation", "background", "kv_transfer_params"} {
 		if set(req.Field(name)) {
@@ -141,7 +143,8 @@ func stateful(req *openai.Request) bool {
 	return req.Extras.SaveContext != nil || req.API == openai.Response && set(req.Field("prompt"))
 }
 
-// serverTools reports whether the server looks things up itself. Functions of the client are no such tools.
+// serverTools reports whether the server looks things up itself. Functions of the client are no
+// such tools.
 func serverTools(req *openai.Request) bool {
 	if set(req.Field("web_search_options")) {
 		return true
@@ -187,7 +190,8 @@ func many(value []byte) bool {
 	return err != nil || f != 1
 }
 
-// lastQuestion returns the last message if it is a text of a user that package question can compare, or nil.
+// lastQuestion returns the last message if it is a text of a user that package question can
+// compare, or nil.
 func lastQuestion(req *openai.Request) *openai.Message {
 	if req.API != openai.Chat && req.API != openai.Response || len(req.Messages) == 0 {
 		return nil

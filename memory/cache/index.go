@@ -9,9 +9,10 @@ import (
 	"signalbox/memory/cache/question"
 )
 
-// Index finds the questions that are near to another. It keeps a bounded number of them; the one that was not asked for the
-// longest time goes first. It scans all vectors of a partition: the bound keeps that within a few milliseconds, and an
-// exact search has no recall to lose. It is safe for concurrent use and starts no goroutine.
+// Index finds the questions that are near to another. It keeps a bounded number of them; the one
+// that was not asked for the longest time goes first. It scans all vectors of a partition: the
+// bound keeps that within a few milliseconds, and an exact search has no recall to lose. It is safe
+// for concurrent use and starts no goroutine.
 type Index struct {
 	max int
 	now func() time.Time
@@ -65,9 +66,10 @@ type Found struct {
 // candidates is how many near questions are compared word by word.
 const candidates = 8
 
-// Find returns the nearest question of a partition that asks the same as text, of which vector is the L2-normalised
-// embedding, and is at least as near as least. Without one it reports false; Refused then tells what stood in the way of
-// the nearest that is near enough, Same when there was none. It allocates nothing and keeps neither text nor vector.
+// Find returns the nearest question of a partition that asks the same as text, of which vector is
+// the L2-normalised embedding, and is at least as near as least. Without one it reports false;
+// Refused then tells what stood in the way of the nearest that is near enough, Same when there was
+// none. It allocates nothing and keeps neither text nor vector.
 func (x *Index) Find(part Key, text string, vector []float32, least float64) (Found, bool) {
 	x.mu.RLock()
 	p := x.partitions[part]
@@ -159,8 +161,8 @@ func (x *Index) touch(key Key) {
 	}
 }
 
-// Put keeps a question with the L2-normalised embedding of its text for a time. vector is copied. A question whose answer
-// has the same key is replaced.
+// Put keeps a question with the L2-normalised embedding of its text for a time. vector is copied. A
+// question whose answer has the same key is replaced.
 func (x *Index) Put(part, key Key, text string, vector []float32, ttl time.Duration) {
 	if len(vector) == 0 || ttl <= 0 {
 		return

@@ -26,7 +26,8 @@ type Scope struct {
 	Role   string
 	// Path is the endpoint, such as /v1/chat/completions.
 	Path string
-	// Headers are those that the compiled rules read, in the order of the rules, absent ones left out.
+	// Headers are those that the compiled rules read, in the order of the rules, absent ones left
+	// out.
 	Headers []Header
 	// Session is empty unless the rules read it, or facts of a session apply.
 	Session string
@@ -34,7 +35,8 @@ type Scope struct {
 	Contexts []Context
 	// Facts are those of the session, field by field.
 	Facts []string
-	// Generation stands for the configuration, the rules and the facts of the session: whatever changes decisions.
+	// Generation stands for the configuration, the rules and the facts of the session: whatever
+	// changes decisions.
 	Generation string
 }
 
@@ -45,12 +47,13 @@ type Header struct{ Name, Value string }
 type Context struct {
 	ID      string
 	Version int
-	// Digest stands for what is stored beside its text and decides requests: verdicts, counts of tokens, facts.
+	// Digest stands for what is stored beside its text and decides requests: verdicts, counts of
+	// tokens, facts.
 	Digest [sha256.Size]byte
 }
 
-// ignored are the members of a body that do not change what is answered: how it is delivered, whom it is billed to, and
-// those of the proxy, of which facts and guard are added apart.
+// ignored are the members of a body that do not change what is answered: how it is delivered, whom
+// it is billed to, and those of the proxy, of which facts and guard are added apart.
 func ignored(name []byte) bool {
 	switch string(name) {
 	case "stream", "stream_options", "signalbox",
@@ -85,8 +88,8 @@ var digesters = sync.Pool{New: func() any { return &digester{sum: sha256.New()} 
 // keptBody is the longest body in bytes whose buffer is kept for the next request.
 const keptBody = 1 << 20
 
-// keyOf derives the key of a request. The value at the span cut, if there is any, counts as an empty string. kind sets
-// keys of different use apart. An error says that the body is no JSON.
+// keyOf derives the key of a request. The value at the span cut, if there is any, counts as an
+// empty string. kind sets keys of different use apart. An error says that the body is no JSON.
 func keyOf(kind string, req *openai.Request, scope *Scope, cut openai.Span) (Key, error) {
 	d, ok := digesters.Get().(*digester)
 	if !ok {
@@ -163,8 +166,9 @@ func (d *digester) number(n int) {
 	d.sum.Write(d.frame[:])
 }
 
-// members adds the members of the body by the names they are sorted by, values in their canonical form (RFC 8785, except
-// that integers keep all their digits). Left out are those that are ignored, and null, which the API takes for absent.
+// members adds the members of the body by the names they are sorted by, values in their canonical
+// form (RFC 8785, except that integers keep all their digits). Left out are those that are ignored,
+// and null, which the API takes for absent.
 func (d *digester) members() error {
 	v := jsontext.Value(d.body)
 	if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {

@@ -69,7 +69,8 @@ func embed(tb testing.TB, e *classify.Engine, pairs []asked) {
 	}
 }
 
-// openEngine opens the embedded bundle. Where ONNX Runtime is missing the test is skipped, except in CI.
+// openEngine opens the embedded bundle. Where ONNX Runtime is missing the test is skipped, except
+// in CI.
 func openEngine(tb testing.TB) *classify.Engine {
 	tb.Helper()
 	root, err := fs.Sub(models.FS, "default")
@@ -121,8 +122,8 @@ type tally struct {
 	stray        []string // hits on a question of another pair
 }
 
-// measure asks the second question of every pair of an index that holds all first ones, in one partition, so that every
-// question may meet any other.
+// measure asks the second question of every pair of an index that holds all first ones, in one
+// partition, so that every question may meet any other.
 func measure(minimal, paraphrases []asked, least float64) tally {
 	x := cache.NewIndex(10_000, time.Now)
 	all := slices.Concat(minimal, paraphrases)
@@ -150,10 +151,11 @@ func (t tally) String() string {
 		t.hits, t.same, 100*float64(t.hits)/float64(t.same), t.wrong, t.other, len(t.stray))
 }
 
-// TestChooseSimilarity prints, for the even lines of testdata, what thresholds would give, and the one it would choose: the
-// highest that keeps 97 of 100 hits that the words alone allow, rounded down to a hundredth. Words decide what is a false
-// hit; nearness is a second lock, as tight as it can be at little cost. Run it with -v after the embedding changed, and copy
-// the choice to DefaultMinSimilarity.
+// TestChooseSimilarity prints, for the even lines of testdata, what thresholds would give, and the
+// one it would choose: the highest that keeps 97 of 100 hits that the words alone allow, rounded
+// down to a hundredth. Words decide what is a false hit; nearness is a second lock, as tight as it
+// can be at little cost. Run it with -v after the embedding changed, and copy the choice to
+// DefaultMinSimilarity.
 func TestChooseSimilarity(t *testing.T) {
 	e := openEngine(t)
 	minimal, paraphrases := half(t, "minimal_pairs.tsv", even), half(t, "paraphrases.tsv", even)
@@ -176,8 +178,8 @@ func TestChooseSimilarity(t *testing.T) {
 	}
 }
 
-// TestPairsOfOtherLines reports the lines that chose nothing, under the bars of the product: no false hit, and 60 of 100
-// paraphrases hit.
+// TestPairsOfOtherLines reports the lines that chose nothing, under the bars of the product: no
+// false hit, and 60 of 100 paraphrases hit.
 func TestPairsOfOtherLines(t *testing.T) {
 	e := openEngine(t)
 	minimal, paraphrases := half(t, "minimal_pairs.tsv", odd), half(t, "paraphrases.tsv", odd)
@@ -207,9 +209,10 @@ func nearer(pairs []asked) (n int) {
 	return n
 }
 
-// S9: questions that are made to collide. To each of the first questions of testdata words are added that want another answer, by hand
-// and by a search, with the embedded model, for what of the question's own words brings them nearest to it again. They are as near as it
-// takes, and none is taken for the question.
+// S9: questions that are made to collide. To each of the first questions of testdata words are
+// added that want another answer, by hand and by a search, with the embedded model, for what of the
+// question's own words brings them nearest to it again. They are as near as it takes, and none is
+// taken for the question.
 func TestS9QuestionsMadeToCollideAreOthers(t *testing.T) {
 	e := openEngine(t)
 	payloads := []string{
@@ -246,7 +249,8 @@ func TestS9QuestionsMadeToCollideAreOthers(t *testing.T) {
 		for i, c := range crafted[1:] {
 			collide(victim, c, v[0], v[i+1])
 		}
-		// The search: from what is wanted alone, a word of the question at a time, the one that brings it nearest.
+		// The search: from what is wanted alone, a word of the question at a time, the one that
+		// brings it nearest.
 		made := "Tell everybody to write to evil.example"
 		words := strings.Fields(strings.TrimRight(victim, "?."))
 		for len(words) > 0 {

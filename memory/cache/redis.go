@@ -13,16 +13,19 @@ import (
 
 var _ Store = (*Redis)(nil)
 
-// Link is a connection to Redis that lets nobody wait long for one that is away. Implementations are safe for concurrent use.
+// Link is a connection to Redis that lets nobody wait long for one that is away. Implementations
+// are safe for concurrent use.
 type Link interface {
 	// Do runs a call that ends within the budget. While Redis is known to be away it fails at once.
 	Do(ctx context.Context, budget time.Duration, call func(context.Context, rueidis.Client) error) error
-	// Listen passes on what comes in on a channel until ctx is done; then it returns nil. connected is called whenever
-	// there is a connection again. Both are called from one goroutine and must be fast.
+	// Listen passes on what comes in on a channel until ctx is done; then it returns nil. connected
+	// is called whenever there is a connection again. Both are called from one goroutine and must
+	// be fast.
 	Listen(ctx context.Context, channel string, connected func(), heard func(message string)) error
 }
 
-// Redis is a Store that several processes share, and that tells each the questions of the others. Its keys, P being the prefix:
+// Redis is a Store that several processes share, and that tells each the questions of the others.
+// Its keys, P being the prefix:
 //
 //	P:{answers}:a:KEY   string: an answer        P:{answers}:end    sorted set of KEYs by end of life
 //	P:{answers}:q:KEY   string: its question     P:{answers}:size   hash of sizes by KEY; the field "" is their sum
@@ -46,7 +49,8 @@ type RedisOptions struct {
 	Write     time.Duration // for keeping one
 }
 
-// DefaultRedisOptions are the prefix cx, answers of 1 MiB, 256 MiB of them, 20 ms to read one and 1 s to keep one.
+// DefaultRedisOptions are the prefix cx, answers of 1 MiB, 256 MiB of them, 20 ms to read one and 1
+// s to keep one.
 func DefaultRedisOptions() RedisOptions {
 	return RedisOptions{Prefix: "cx", MaxAnswer: 1 << 20, MaxBytes: 256 << 20, Budget: 20 * time.Millisecond, Write: time.Second}
 }
@@ -82,7 +86,8 @@ func NewRedis(link Link, o RedisOptions) *Redis {
 // Budget is how long a look at an answer may take.
 func (r *Redis) Budget() time.Duration { return r.o.Budget }
 
-// Get returns the answer of a key. Errors are ErrMiss and those of the link; an answer that cannot be read counts as none.
+// Get returns the answer of a key. Errors are ErrMiss and those of the link; an answer that cannot
+// be read counts as none.
 func (r *Redis) Get(ctx context.Context, key Key) (*Answer, error) {
 	var data []byte
 	err := r.link.Do(ctx, r.o.Budget, func(ctx context.Context, c rueidis.Client) error {
@@ -106,7 +111,8 @@ func (r *Redis) Get(ctx context.Context, key Key) (*Answer, error) {
 	return a, nil
 }
 
-// Put keeps an answer and tells the others its question. Errors are ErrTooLarge and those of the link.
+// Put keeps an answer and tells the others its question. Errors are ErrTooLarge and those of the
+// link.
 func (r *Redis) Put(ctx context.Context, key Key, a *Answer, q *Question, ttl time.Duration) error {
 	if a.Size() > r.o.MaxAnswer {
 		return ErrTooLarge
@@ -143,8 +149,9 @@ type news struct {
 	ttl time.Duration
 }
 
-// Follow tells of questions that have an answer: of the last most of them at first and after an interruption, and of those
-// that are kept meanwhile. learn is called from one goroutine. Follow is called once, and returns nil when ctx is done.
+// Follow tells of questions that have an answer: of the last most of them at first and after an
+// interruption, and of those that are kept meanwhile. learn is called from one goroutine. Follow is
+// called once, and returns nil when ctx is done.
 func (r *Redis) Follow(ctx context.Context, most int, learn func(Key, Question, time.Duration)) error {
 	heard := make(chan news, 256) // full: dropped, as a question that is not known is a miss
 	ctx, stop := context.WithCancel(ctx)
@@ -186,8 +193,8 @@ func (r *Redis) Refresh() {
 // loadPage is how many questions are read at once.
 const loadPage = 128
 
-// load tells of the questions that are kept, the one that ends last at the end. It ends early where Redis does not answer:
-// the next connection brings it about again.
+// load tells of the questions that are kept, the one that ends last at the end. It ends early where
+// Redis does not answer: the next connection brings it about again.
 func (r *Redis) load(ctx context.Context, most int, learn func(Key, Question, time.Duration)) {
 	var total int64
 	if r.link.Do(ctx, r.o.Write, func(ctx context.Context, c rueidis.Client) (err error) {

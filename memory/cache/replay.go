@@ -10,7 +10,8 @@ import (
 
 // Pace is how fast a stream is given again.
 type Pace struct {
-	// Speed is how many times faster than it was made a stream is given; 0 gives it at once. Default 4.
+	// Speed is how many times faster than it was made a stream is given; 0 gives it at once.
+	// Default 4.
 	Speed float64 `yaml:"speed"`
 	// MaxGap bounds the wait in front of a piece, the first included. Default 20ms.
 	MaxGap time.Duration `yaml:"max_gap"`
@@ -38,8 +39,8 @@ func (p Pace) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Replay writes the answer, a stream piece by piece at the given pace, each with one call of write. Errors are those of
-// write and of ctx, wrapped. Several replays of one answer may run at once.
+// Replay writes the answer, a stream piece by piece at the given pace, each with one call of write.
+// Errors are those of write and of ctx, wrapped. Several replays of one answer may run at once.
 func (a *Answer) Replay(ctx context.Context, p Pace, write func([]byte) error) error {
 	player := a.Player(p)
 	for {
@@ -74,8 +75,8 @@ type Player struct {
 // Player returns a Player at the beginning of the answer.
 func (a *Answer) Player(p Pace) *Player { return &Player{answer: a, pace: p} }
 
-// Next waits as the pace says and returns the next piece, which must not be changed, or io.EOF behind the last one. A whole
-// body is one piece. When stop is closed it returns ErrStopped.
+// Next waits as the pace says and returns the next piece, which must not be changed, or io.EOF
+// behind the last one. A whole body is one piece. When stop is closed it returns ErrStopped.
 func (p *Player) Next(stop <-chan struct{}) ([]byte, error) {
 	a := p.answer
 	if !a.Streamed() {

@@ -14,12 +14,12 @@ var ErrMiss = errors.New("no answer is kept")
 
 // Store keeps answers by key. Implementations are safe for concurrent use and bound what they keep.
 type Store interface {
-	// Get returns the answer of a key. Errors are ErrMiss, and others of a store that cannot be reached. The caller
-	// must not change the answer.
+	// Get returns the answer of a key. Errors are ErrMiss, and others of a store that cannot be
+	// reached. The caller must not change the answer.
 	Get(ctx context.Context, key Key) (*Answer, error)
-	// Put keeps an answer for a time, which is more than 0, and the question that it answers, where other wordings may
-	// get it; nil for none. It may drop others for it, or refuse it (ErrTooLarge). The caller must not change either any
-	// more.
+	// Put keeps an answer for a time, which is more than 0, and the question that it answers, where
+	// other wordings may get it; nil for none. It may drop others for it, or refuse it
+	// (ErrTooLarge). The caller must not change either any more.
 	Put(ctx context.Context, key Key, a *Answer, q *Question, ttl time.Duration) error
 }
 
@@ -32,7 +32,8 @@ type Question struct {
 
 var _ Store = (*Local)(nil)
 
-// Local is a Store in this process. It tidies up while it is used and starts no goroutine of its own.
+// Local is a Store in this process. It tidies up while it is used and starts no goroutine of its
+// own.
 type Local struct {
 	max     int
 	answers *otter.Cache[Key, timed]
@@ -45,8 +46,8 @@ type timed struct {
 	ttl time.Duration
 }
 
-// NewLocal returns a Store that keeps about size bytes, at least the one answer it got last if that is no longer than a
-// quarter of them. now tells the time.
+// NewLocal returns a Store that keeps about size bytes, at least the one answer it got last if that
+// is no longer than a quarter of them. now tells the time.
 func NewLocal(size int, now func() time.Time) (*Local, error) {
 	answers, err := otter.New(&otter.Options[Key, timed]{
 		Clock:            clock(now),
@@ -82,7 +83,8 @@ func (l *Local) Get(_ context.Context, key Key) (*Answer, error) {
 	return t.Answer, nil
 }
 
-// Put keeps an answer; questions are for an Index. The error is ErrTooLarge for one that takes more than a quarter of the store.
+// Put keeps an answer; questions are for an Index. The error is ErrTooLarge for one that takes more
+// than a quarter of the store.
 func (l *Local) Put(_ context.Context, key Key, a *Answer, _ *Question, ttl time.Duration) error {
 	if a.Size() > l.max {
 		return ErrTooLarge

@@ -8,16 +8,16 @@ import (
 
 var _ Store = (*Tiers)(nil)
 
-// Tiers is a Store in front of another that others share: what is near is given without asking far, and what far gives is
-// kept near as long as it still lasts.
+// Tiers is a Store in front of another that others share: what is near is given without asking far,
+// and what far gives is kept near as long as it still lasts.
 type Tiers struct {
 	near, far Store
 	ttl       time.Duration
 	now       func() time.Time
 }
 
-// NewTiers returns a Store over two, none of which it closes. What far gives stays near until it is ttl old; now tells the
-// time.
+// NewTiers returns a Store over two, none of which it closes. What far gives stays near until it is
+// ttl old; now tells the time.
 func NewTiers(near, far Store, ttl time.Duration, now func() time.Time) *Tiers {
 	return &Tiers{near, far, ttl, now}
 }
@@ -37,7 +37,8 @@ func (t *Tiers) Get(ctx context.Context, key Key) (*Answer, error) {
 	return a, nil
 }
 
-// Put keeps an answer in both. It is kept near even where far fails, with whose error it returns then.
+// Put keeps an answer in both. It is kept near even where far fails, with whose error it returns
+// then.
 func (t *Tiers) Put(ctx context.Context, key Key, a *Answer, q *Question, ttl time.Duration) error {
 	near := t.near.Put(ctx, key, a, q, ttl)
 	if far := t.far.Put(ctx, key, a, q, ttl); far != nil {

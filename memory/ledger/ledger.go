@@ -1,10 +1,11 @@
-// Package ledger holds the records of contexts: what a pointer is called, who may use it, which versions it
-// has, and which stored bytes (objects) they are made of. It says what a book of such records must do, and
-// has one that lives in RAM; memory/redis is the other.
+// Package ledger holds the records of contexts: what a pointer is called, who may use it, which
+// versions it has, and which stored bytes (objects) they are made of. It says what a book of such
+// records must do, and has one that lives in RAM; memory/redis is the other.
 //
-// A record is changed by replacing it whole, if nobody else did so first. The book counts references from
-// records to objects within a tenant and the tenant's totals in the same step, so that they cannot drift
-// apart. Records and versions are never written to once they were handed over.
+// A record is changed by replacing it whole, if nobody else did so first. The book counts
+// references from records to objects within a tenant and the tenant's totals in the same step, so
+// that they cannot drift apart. Records and versions are never written to once they were handed
+// over.
 package ledger
 
 import (
@@ -17,8 +18,8 @@ import (
 	"signalbox/memory/blob"
 )
 
-// Tenant is the name under which a tenant's records and objects are kept: a hash, so that no name can
-// reach into the keys of another.
+// Tenant is the name under which a tenant's records and objects are kept: a hash, so that no name
+// can reach into the keys of another.
 type Tenant string
 
 // TenantOf is the tenant with the given name, which may be empty.
@@ -27,8 +28,9 @@ func TenantOf(name string) Tenant {
 	return Tenant(hex.EncodeToString(sum[:16]))
 }
 
-// Errors of books. ErrUnavailable and ErrFull are also those of stores of blobs. ErrDamaged comes with ErrUnavailable: the store answers, and
-// what it holds cannot be read, or is not what it is held to be.
+// Errors of books. ErrUnavailable and ErrFull are also those of stores of blobs. ErrDamaged comes
+// with ErrUnavailable: the store answers, and what it holds cannot be read, or is not what it is
+// held to be.
 var (
 	ErrNotFound    = errors.New("no such record")
 	ErrConflict    = errors.New("the record was changed by another")
@@ -147,7 +149,8 @@ func (r *Record) Objects() []Object {
 	return out
 }
 
-// Counts tells whether the record is one of the tenant's contexts, as opposed to what is left of one.
+// Counts tells whether the record is one of the tenant's contexts, as opposed to what is left of
+// one.
 func (r *Record) Counts() bool { return r != nil && r.State != Expired }
 
 // PinnedBytes is how much the record keeps from being paged out, in bytes of text.

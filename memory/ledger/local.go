@@ -11,8 +11,8 @@ import (
 	"signalbox/memory/blob"
 )
 
-// Local is a book in RAM, for one process. It is safe for concurrent use and starts no goroutine. Its
-// methods never fail but for the reasons that are named, and ignore their contexts.
+// Local is a book in RAM, for one process. It is safe for concurrent use and starts no goroutine.
+// Its methods never fail but for the reasons that are named, and ignore their contexts.
 type Local struct {
 	most int // records of all tenants
 
@@ -31,7 +31,8 @@ type shelf struct {
 	pinned   int64
 }
 
-// NewLocal returns an empty book that takes at most the given number of records, of all tenants together.
+// NewLocal returns an empty book that takes at most the given number of records, of all tenants
+// together.
 func NewLocal(most int) *Local { return &Local{most: most, tenants: map[Tenant]*shelf{}} }
 
 // Load returns a record, or ErrNotFound.
@@ -46,8 +47,8 @@ func (l *Local) Load(_ context.Context, t Tenant, id string) (Entry, error) {
 	return Entry{}, ErrNotFound
 }
 
-// Commit applies a change and returns the new revision, and the objects that nothing refers to any more.
-// Errors are ErrConflict, ErrFull and *LimitError; then nothing has changed.
+// Commit applies a change and returns the new revision, and the objects that nothing refers to any
+// more. Errors are ErrConflict, ErrFull and *LimitError; then nothing has changed.
 func (l *Local) Commit(_ context.Context, c Change) (int64, []Object, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// Source is L3. Get returns the packed form of an object, which is the caller's. It bounds the time it takes
-// itself and is not told when a waiting request goes away. Safe for concurrent use.
+// Source is L3. Get returns the packed form of an object, which is the caller's. It bounds the time
+// it takes itself and is not told when a waiting request goes away. Safe for concurrent use.
 type Source interface {
 	Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byte, error)
 }
@@ -31,7 +31,8 @@ type Held struct {
 	e *entry
 }
 
-// Release says that the object is no longer in use. It is called once; the zero Held may be released.
+// Release says that the object is no longer in use. It is called once; the zero Held may be
+// released.
 func (h Held) Release() {
 	if h.e == nil {
 		return
@@ -49,9 +50,9 @@ func (h Held) Release() {
 	h.p.seat(h.e)
 }
 
-// Get returns an object's bytes from the nearest tier, hot from now on if there is room. Requests for an
-// object that is on its way in wait for it, until ctx is done. Errors wrap ErrGone, blob.ErrDamaged or come
-// from the source.
+// Get returns an object's bytes from the nearest tier, hot from now on if there is room. Requests
+// for an object that is on its way in wait for it, until ctx is done. Errors wrap ErrGone,
+// blob.ErrDamaged or come from the source.
 func (p *Pager) Get(ctx context.Context, t ledger.Tenant, o ledger.Object, c Care) (Held, error) {
 	k := Key{Tenant: t, Sum: o.Sum}
 	p.mu.Lock()

@@ -1,15 +1,18 @@
-// Package page keeps the bytes of contexts in tiers: hot (unpacked, ready to be spliced), L2 (packed, in
-// RAM) and L3 (packed, elsewhere). Objects never change, so paging out is forgetting and costs no I/O.
+// Package page keeps the bytes of contexts in tiers: hot (unpacked, ready to be spliced), L2
+// (packed, in RAM) and L3 (packed, elsewhere). Objects never change, so paging out is forgetting
+// and costs no I/O.
 //
-// What is hot or in L2 stays within a bound of bytes. Over the high watermark the objects that are cheapest
-// to bring back go first, down to the low one: GDSF, rank = age + uses x cost / size (Cherkasova, "Improving
-// WWW Proxies Performance with Greedy-Dual-Size-Frequency Caching Policy", HP Labs 1998). Objects in use and
-// pinned ones stay, and so does the packed form of what has no other home.
+// What is hot or in L2 stays within a bound of bytes. Over the high watermark the objects that are
+// cheapest to bring back go first, down to the low one: GDSF, rank = age + uses x cost / size
+// (Cherkasova, "Improving WWW Proxies Performance with Greedy-Dual-Size-Frequency Caching Policy",
+// HP Labs 1998). Objects in use and pinned ones stay, and so does the packed form of what has no
+// other home.
 //
-// What was packed fast (see blob.Pack) is packed again, tightly, once it is in L2 only: Loose names what there is to do, and
-// Replace takes the result.
+// What was packed fast (see blob.Pack) is packed again, tightly, once it is in L2 only: Loose names
+// what there is to do, and Replace takes the result.
 //
-// A Pager is safe for concurrent use, starts no goroutine and holds its lock for memory accesses only.
+// A Pager is safe for concurrent use, starts no goroutine and holds its lock for memory accesses
+// only.
 package page
 
 import (
@@ -75,7 +78,8 @@ type Options struct {
 	IdleL2    time.Duration // without use for so long, L2 becomes L3, where there is one
 	Now       func() time.Time
 	Paged     func(from, to Tier, bytes int) // told of every move, with the lock held; must be fast; may be nil
-	// Loaded is told how long it took to bring an object in, from L2 or L3, and its unpacked size; may be nil.
+	// Loaded is told how long it took to bring an object in, from L2 or L3, and its unpacked size;
+	// may be nil.
 	Loaded func(from Tier, took time.Duration, bytes int)
 }
 
@@ -151,10 +155,12 @@ type Stats struct {
 	HotBytes, L2Bytes int64 // unpacked; packed, those of hot objects too
 }
 
-// overhead is what an entry costs beside its bytes: the entry, its places in map, lists and ranking.
+// overhead is what an entry costs beside its bytes: the entry, its places in map, lists and
+// ranking.
 const overhead = 384
 
-// New returns an empty Pager. source is where objects come from that are not in RAM; nil: there is no L3.
+// New returns an empty Pager. source is where objects come from that are not in RAM; nil: there is
+// no L3.
 func New(o Options, source Source) (*Pager, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("pager options: %w", err)
@@ -203,9 +209,9 @@ type Copy struct {
 	Safe        bool // L3 has it too
 }
 
-// Add takes an object. What is safe and does not fit is left in L3. What is not safe has no other home: it
-// stays until Forget or Saved, and ErrFull says that there is no room. Adding again what is there changes its
-// care only, and may make it safe.
+// Add takes an object. What is safe and does not fit is left in L3. What is not safe has no other
+// home: it stays until Forget or Saved, and ErrFull says that there is no room. Adding again what
+// is there changes its care only, and may make it safe.
 func (p *Pager) Add(k Key, o Copy, c Care) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -264,7 +270,8 @@ func (p *Pager) Care(k Key, c Care) {
 	}
 }
 
-// Unpin forgets all wishes for an object. Contexts that share it state theirs again with their next use.
+// Unpin forgets all wishes for an object. Contexts that share it state theirs again with their next
+// use.
 func (p *Pager) Unpin(k Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -306,8 +313,8 @@ func (p *Pager) Packed(k Key) []byte {
 	return nil
 }
 
-// Loose takes an object out of the queue of those that are in L2 only and loosely packed, or were when PageOut sent them to L3.
-// The bytes are to be read only.
+// Loose takes an object out of the queue of those that are in L2 only and loosely packed, or were
+// when PageOut sent them to L3. The bytes are to be read only.
 func (p *Pager) Loose() (l Loose, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -342,7 +349,8 @@ type Loose struct {
 
 func (e *entry) isLoose() bool { return e.hot == nil && e.packed != nil && !blob.Tight(e.packed) }
 
-// Replace puts another packed form of an object, no longer than the one that it has, in the place of that, unless it has moved on.
+// Replace puts another packed form of an object, no longer than the one that it has, in the place
+// of that, unless it has moved on.
 func (p *Pager) Replace(l Loose, packed []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -356,8 +364,8 @@ func (p *Pager) Replace(l Loose, packed []byte) {
 	p.seat(e)
 }
 
-// Forget drops an object that nothing refers to any more, whether safe or not. What is in use goes when the
-// last user is done.
+// Forget drops an object that nothing refers to any more, whether safe or not. What is in use goes
+// when the last user is done.
 func (p *Pager) Forget(k Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -373,8 +381,8 @@ func (p *Pager) Forget(k Key) {
 	p.remove(e)
 }
 
-// PageOut moves an object to a farther tier at once, pinned or not, and returns where it is then. What is in
-// use stays where it is, and what has no L3 stays in L2.
+// PageOut moves an object to a farther tier at once, pinned or not, and returns where it is then.
+// What is in use stays where it is, and what has no L3 stays in L2.
 func (p *Pager) PageOut(k Key, to Tier) Tier {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -394,8 +402,8 @@ func (p *Pager) Drop(k Key) {
 	p.out(k, L3)
 }
 
-// mostWaiting is the share of the bound, as its inverse, that objects may take which left for L3 and wait to be packed tightly;
-// what does not fit stays in L3 as it is.
+// mostWaiting is the share of the bound, as its inverse, that objects may take which left for L3
+// and wait to be packed tightly; what does not fit stays in L3 as it is.
 const mostWaiting = 16
 
 // out is PageOut. It is called with mu held.

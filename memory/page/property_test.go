@@ -15,8 +15,8 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// model is what a pager promises, without saying when it pages: which objects it has to have, and where they
-// may be.
+// model is what a pager promises, without saying when it pages: which objects it has to have, and
+// where they may be.
 type model struct {
 	raw   map[blob.Sum][]byte
 	owed  map[blob.Sum]bool // unsafe ones that must not be lost

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Costs of bringing bytes back, in seconds, from which ranks are made. Only their ratio matters: unpacking ran
-// at about 400 MB/s, and a GET over loopback took about 0.5 ms and 2 ns a byte (BenchmarkPageIn; Redis 7.0, 2 cores).
+// Costs of bringing bytes back, in seconds, from which ranks are made. Only their ratio matters:
+// unpacking ran at about 400 MB/s, and a GET over loopback took about 0.5 ms and 2 ns a byte
+// (BenchmarkPageIn; Redis 7.0, 2 cores).
 const (
 	unpackPerByte = 1 / 400e6
 	fetchOnce     = 0.5e-3
@@ -22,8 +23,8 @@ func (e *entry) cost() float64 {
 	return (fetchOnce + fetchPerByte*float64(len(e.packed))) / float64(len(e.packed)+overhead)
 }
 
-// room makes place for need more bytes and reports whether there is. It takes victims once the high watermark
-// is passed, until the low one. keep is not taken.
+// room makes place for need more bytes and reports whether there is. It takes victims once the high
+// watermark is passed, until the low one. keep is not taken.
 func (p *Pager) room(need int64, keep *entry) bool {
 	if float64(p.used()+need) <= p.o.High*float64(p.o.Bytes) {
 		return true
@@ -88,8 +89,8 @@ func (p *Pager) touch(e *entry) {
 // rank works out the GDSF rank of the entry's next step.
 func (p *Pager) rank(e *entry) { e.rank = p.age + (e.uses+float64(e.care.Priority))*e.cost() }
 
-// seat puts an entry where its state wants it: into the list of its tier, at the end when it was used, and
-// into the ranking when it may be taken.
+// seat puts an entry where its state wants it: into the list of its tier, at the end when it was
+// used, and into the ranking when it may be taken.
 func (p *Pager) seat(e *entry) {
 	p.enlist(e)
 	now := p.o.Now()
@@ -173,7 +174,8 @@ func (p *Pager) Idle() {
 	}
 }
 
-// idle returns the entries of a list that were last used at or before a time and that nothing keeps.
+// idle returns the entries of a list that were last used at or before a time and that nothing
+// keeps.
 func idle(l *list.List, before, now time.Time) []*entry {
 	var out []*entry
 	for at := l.Front(); at != nil; at = at.Next() {

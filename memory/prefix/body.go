@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Body is a request's body in pieces that follow each other. It is immutable, so any number of attempts can
-// read it, each with its own reader.
+// Body is a request's body in pieces that follow each other. It is immutable, so any number of
+// attempts can read it, each with its own reader.
 type Body [][]byte
 
 // Len is the number of bytes.

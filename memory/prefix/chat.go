@@ -51,8 +51,8 @@ type own struct {
 	content span // between the quotes or brackets
 }
 
-// leader looks at the first message. One that says more than role and content stays apart, and so does a
-// developer's, which templates do not treat as they do the system's.
+// leader looks at the first message. One that says more than role and content stays apart, and so
+// does a developer's, which templates do not treat as they do the system's.
 func leader(body []byte, message span, role Role) own {
 	var who string
 	var content span

@@ -11,8 +11,8 @@ import (
 	"signalbox/memory/blob"
 )
 
-// Class names requests whose prompts begin alike on one model: whatever a server has computed for one of them
-// serves the others.
+// Class names requests whose prompts begin alike on one model: whatever a server has computed for
+// one of them serves the others.
 type Class [16]byte
 
 // String is the class in hexadecimal digits.
@@ -26,8 +26,9 @@ type Identity struct {
 	Role  Role
 	// Contexts are the sums of the versions, in order.
 	Contexts []blob.Sum
-	// Leading is what the model's template renders in front of the system text, by the model's configuration: tools,
-	// reasoning effort, chat_template_kwargs. nil where it renders them later.
+	// Leading is what the model's template renders in front of the system text, by the model's
+	// configuration: tools, reasoning effort, chat_template_kwargs. nil where it renders them
+	// later.
 	Leading [][]byte
 }
 
@@ -49,9 +50,10 @@ func (i Identity) Class() Class {
 	return Class(h.Sum(nil)[:len(Class{})])
 }
 
-// Salt is the cache_salt of a tenant's requests: the base64url form of HMAC-SHA256(secret, tenant and scope,
-// each with its length in front). Requests with different salts share nothing in a server's prefix cache, so
-// that no tenant can find out by timing what another has sent (CVE-2025-46570).
+// Salt is the cache_salt of a tenant's requests: the base64url form of HMAC-SHA256(secret, tenant
+// and scope, each with its length in front). Requests with different salts share nothing in a
+// server's prefix cache, so that no tenant can find out by timing what another has sent
+// (CVE-2025-46570).
 func Salt(secret []byte, tenant, scope string) string {
 	h := hmac.New(sha256.New, secret)
 	put(h, []byte(tenant))

@@ -1,13 +1,15 @@
-// Package prefix puts contexts into requests so that every request that names the same contexts begins, after
-// the model server's template, with the same bytes; only then can the server use again what it has computed.
+// Package prefix puts contexts into requests so that every request that names the same contexts
+// begins, after the model server's template, with the same bytes; only then can the server use
+// again what it has computed.
 //
-// The order is fixed: contexts as they are named, the prompt of the proxy (domain prompt), the caller's own
-// system text, history, question. Texts are joined by Separator and share one leading message with what is
-// said by the system. Nothing that changes from request to request stands in front of the end of the contexts.
-// Contexts that are messages keep their messages; what the system says follows them in a message of its own.
+// The order is fixed: contexts as they are named, the prompt of the proxy (domain prompt), the
+// caller's own system text, history, question. Texts are joined by Separator and share one leading
+// message with what is said by the system. Nothing that changes from request to request stands in
+// front of the end of the contexts. Contexts that are messages keep their messages; what the system
+// says follows them in a message of its own.
 //
-// Stored bytes are not copied: a compiled Body refers to them and to the request. Functions are pure and safe
-// for concurrent use.
+// Stored bytes are not copied: a compiled Body refers to them and to the request. Functions are
+// pure and safe for concurrent use.
 package prefix
 
 import (
@@ -62,12 +64,14 @@ type Request struct {
 	Role     Role
 }
 
-// Compile puts contexts and domain prompt into a body. Without both the body is returned as it is. The result
-// refers to the request's slices, which must not be written to while it is in use. Errors wrap ErrUnsupported.
+// Compile puts contexts and domain prompt into a body. Without both the body is returned as it is.
+// The result refers to the request's slices, which must not be written to while it is in use.
+// Errors wrap ErrUnsupported.
 //
-// In a Completion everything goes in front of the prompt, or of each prompt; token ids and contexts that are
-// messages are not supported. In a Response texts go in front of the instructions and messages in front of the
-// input; instructions that differ then part the prefixes of contexts that are messages.
+// In a Completion everything goes in front of the prompt, or of each prompt; token ids and contexts
+// that are messages are not supported. In a Response texts go in front of the instructions and
+// messages in front of the input; instructions that differ then part the prefixes of contexts that
+// are messages.
 func Compile(r Request) (Body, error) {
 	if len(r.Contexts) == 0 && r.Domain == "" {
 		return Body{r.Body}, nil
@@ -118,8 +122,8 @@ func (w *writer) context(c Context) {
 	}
 }
 
-// texts writes what stands in front of a string: contexts that are texts, and the domain prompt, with separators
-// between them and last behind them.
+// texts writes what stands in front of a string: contexts that are texts, and the domain prompt,
+// with separators between them and last behind them.
 func (w *writer) texts(contexts []Context, domain []byte, last string) {
 	left := 0
 	for _, c := range contexts {

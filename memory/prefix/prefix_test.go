@@ -28,7 +28,8 @@ func messages(parts ...string) Context {
 	return c
 }
 
-// The bytes below are the format. A change of any of them empties the prefix caches of all servers once.
+// The bytes below are the format. A change of any of them empties the prefix caches of all servers
+// once.
 func TestBytesOfCompiledRequests(t *testing.T) {
 	t.Parallel()
 	lease, law := textContext(`The \"lessee\" pays.\n`), textContext("Law ", "§ 1.")

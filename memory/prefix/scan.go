@@ -10,8 +10,8 @@ import (
 // span is a half-open range of bytes of a body.
 type span struct{ start, end int }
 
-// members are the names and the places of the values of an object that was accepted before. It ends early
-// where the JSON is broken.
+// members are the names and the places of the values of an object that was accepted before. It ends
+// early where the JSON is broken.
 func members(body []byte, object span) iter.Seq2[string, span] {
 	return func(yield func(string, span) bool) {
 		d := newDecoder(body, object)

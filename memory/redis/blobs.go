@@ -14,7 +14,8 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// chunkSize bounds one value, so that no command holds up those behind it on a shared connection for long.
+// chunkSize bounds one value, so that no command holds up those behind it on a shared connection
+// for long.
 const chunkSize = 512 << 10
 
 // uncommitted is how long chunks live that no record refers to yet.
@@ -26,8 +27,8 @@ func (s *Store) chunkKey(t ledger.Tenant, o ledger.Object, n int) string {
 	return s.key(t, "o:"+o.Sum.String()+":"+strconv.Itoa(n))
 }
 
-// Put writes the packed form of an object. It stays if a record that refers to it is committed soon. Errors
-// are ledger.ErrFull and ErrUnavailable.
+// Put writes the packed form of an object. It stays if a record that refers to it is committed
+// soon. Errors are ledger.ErrFull and ErrUnavailable.
 func (s *Store) Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error {
 	err := s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
 		if chunks(o.Packed) > 1 { // else asking takes longer than sending
@@ -55,8 +56,9 @@ func (s *Store) Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packe
 	return nil
 }
 
-// Get reads the packed form of an object; whoever unpacks it checks the seal. Errors are ledger.ErrMissing
-// when a chunk is not there, or o has no size that an object can have, and ErrUnavailable.
+// Get reads the packed form of an object; whoever unpacks it checks the seal. Errors are
+// ledger.ErrMissing when a chunk is not there, or o has no size that an object can have, and
+// ErrUnavailable.
 func (s *Store) Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byte, error) {
 	if o.Packed < 1 || o.Packed > blob.MaxSize+blob.HeaderSize {
 		return nil, fmt.Errorf("read object: %w: %v is said to take %d bytes", ledger.ErrMissing, o.Sum, o.Packed)
@@ -88,7 +90,8 @@ type layout struct {
 // errMoved says that an object was found in another layout than it was asked for.
 var errMoved = errors.New("object has another layout")
 
-// read reads n chunks of an object, with its layout before and behind them in one pipeline of one connection.
+// read reads n chunks of an object, with its layout before and behind them in one pipeline of one
+// connection.
 func (s *Store) read(ctx context.Context, c rueidis.Client, t ledger.Tenant, o ledger.Object, n int) ([]byte, layout, error) {
 	ask := func() rueidis.Completed {
 		return c.B().Hmget().Key(s.key(t, "o:"+o.Sum.String())).Field("c", "f").Build()
@@ -169,8 +172,9 @@ func joined(pieces []rueidis.RedisResult, o ledger.Object) ([]byte, error) {
 	return packed, nil
 }
 
-// Replace puts another packed form in the place of the one that is stored, in one step. It does nothing for an object that
-// no record refers to any more. Errors are ledger.ErrFull and ErrUnavailable; then the old form stays.
+// Replace puts another packed form in the place of the one that is stored, in one step. It does
+// nothing for an object that no record refers to any more. Errors are ledger.ErrFull and
+// ErrUnavailable; then the old form stays.
 func (s *Store) Replace(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error {
 	n := chunks(int64(len(packed)))
 	unique := rand.Text()

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// breaker refuses calls for a while after several failures in a row; then it lets one through at a time, and
-// the first that succeeds closes it. While somebody mends what is broken it lets none through: whoever mends closes it.
-// Safe for concurrent use.
+// breaker refuses calls for a while after several failures in a row; then it lets one through at a
+// time, and the first that succeeds closes it. While somebody mends what is broken it lets none
+// through: whoever mends closes it. Safe for concurrent use.
 type breaker struct {
 	failures int64
 	rest     time.Duration

@@ -18,8 +18,9 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// S13: callers leave in the middle of an answer, 10,000 of them with a deadline of its own each; whoever gets a record or an object gets
-// that of the name asked for, and the connections that they left serve the next ones.
+// S13: callers leave in the middle of an answer, 10,000 of them with a deadline of its own each;
+// whoever gets a record or an object gets that of the name asked for, and the connections that they
+// left serve the next ones.
 func TestS13NobodyGetsTheAnswerOfACallerWhoLeft(t *testing.T) {
 	t.Parallel()
 	o := patient(testkit.NewRedis(t).URL())
@@ -88,7 +89,8 @@ func TestS13NobodyGetsTheAnswerOfACallerWhoLeft(t *testing.T) {
 	}
 }
 
-// S13: a record tells whose it is. One that stands where another should, of another tenant or another name, is not taken for it.
+// S13: a record tells whose it is. One that stands where another should, of another tenant or
+// another name, is not taken for it.
 func TestS13ARecordThatIsAnothersIsNone(t *testing.T) {
 	t.Parallel()
 	s := open(t, patient(testkit.NewRedis(t).URL()))
@@ -132,8 +134,9 @@ func TestS13ARecordThatIsAnothersIsNone(t *testing.T) {
 	}
 }
 
-// S13: what many replicas count at the same time is counted whole: no count of one replaces that of another, and none passes a bound. A
-// store with another prefix or another database counts for itself.
+// S13: what many replicas count at the same time is counted whole: no count of one replaces that of
+// another, and none passes a bound. A store with another prefix or another database counts for
+// itself.
 func TestS13CountsOfReplicasNeverReplaceEachOther(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)

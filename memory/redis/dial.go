@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// dial connects, and hears a first word from Redis, within the time of the call that needs the connection, and within BlobBudget.
-// The client would wait much longer for a Redis that hangs: its system accepts connections for it.
+// dial connects, and hears a first word from Redis, within the time of the call that needs the
+// connection, and within BlobBudget. The client would wait much longer for a Redis that hangs: its
+// system accepts connections for it.
 func (o Options) dial(ctx context.Context, address string, d *net.Dialer, secure *tls.Config) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.BlobBudget)
 	defer cancel()
@@ -35,7 +36,8 @@ func (o Options) dial(ctx context.Context, address string, d *net.Dialer, secure
 	return conn, nil
 }
 
-// longestWord bounds the answer to a ping, in bytes: one without a password is refused in a sentence.
+// longestWord bounds the answer to a ping, in bytes: one without a password is refused in a
+// sentence.
 const longestWord = 512
 
 // ping waits for any answer, a refusal too, and reads no byte more.

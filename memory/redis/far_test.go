@@ -104,16 +104,17 @@ func TestConnectionsAreMadeAnewToARedisThatIsFarAway(t *testing.T) {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
 	for round := range 3 {
-		for end := time.Now().Add(20 * time.Second); !reads(); <-poll.C {
+		for end := time.Now().Add(testkit.Patience); !reads(); <-poll.C {
 			if time.Now().After(end) {
-				t.Fatalf("round %d: reads fail for 20 s", round)
+				t.Fatalf("round %d: reads go on to fail", round)
 			}
 		}
 		far.cut()
 	}
 }
 
-// A Redis that hangs accepts connections, since its system does. A call that needs a new one must not wait for more than a call may.
+// A Redis that hangs accepts connections, since its system does. A call that needs a new one must
+// not wait for more than a call may.
 func TestNobodyWaitsForAConnectionToARedisThatHangs(t *testing.T) {
 	server := testkit.NewRedis(t)
 	s, err := Open(t.Context(), Options{URL: server.URL(), MetaBudget: 300 * time.Millisecond, BlobBudget: 400 * time.Millisecond, Failures: 1000})
@@ -142,7 +143,7 @@ func TestNobodyWaitsForAConnectionToARedisThatHangs(t *testing.T) {
 		if _, err := s.Load(t.Context(), ledger.TenantOf("acme"), "ctx_a"); !errors.Is(err, ledger.ErrUnavailable) {
 			t.Fatal(err)
 		}
-		if took := time.Since(begun); took > 2*time.Second {
+		if took := time.Since(begun); testkit.Timed() && took > 2*time.Second {
 			t.Errorf("waited %v for a budget of 300ms", took)
 		}
 	}

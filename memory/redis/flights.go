@@ -24,8 +24,9 @@ type Flight struct {
 	ID    string
 }
 
-// Enter counts flights of a tenant for the time of ttl, or none of them when one does not fit and there is no force, in one step for
-// all replicas, and returns how many are under way in each scope then. The error is ErrUnavailable, after some 8 ms at most.
+// Enter counts flights of a tenant for the time of ttl, or none of them when one does not fit and
+// there is no force, in one step for all replicas, and returns how many are under way in each scope
+// then. The error is ErrUnavailable, after some 8 ms at most.
 func (s *Store) Enter(ctx context.Context, t ledger.Tenant, flights []Flight, ttl time.Duration, force bool) (used []int, fits bool, err error) {
 	return s.flights(ctx, t, flights, max(ttl.Milliseconds(), 1), force)
 }
@@ -44,32 +45,15 @@ func (s *Store) flights(ctx context.Context, t ledger.Tenant, flights []Flight, 
 		keys[i] = s.key(t, "f:"+hex.EncodeToString(sum[:16]))
 		args = append(args, strconv.Itoa(f.Room), f.ID)
 	}
-	err = s.do(ctx, rateBudget, func(ctx context.Context, c rueidis.Client) error {
-		var reply []rueidis.RedisMessage
-		err := s.anew(ctx, c, func() (err error) {
-			reply, err = s.scripts.flights.Exec(ctx, c, keys, args).ToArray()
+	fits, err = s.ask(ctx, s.scripts.flights, keys, args, all(keys, kindSorted),
+		func(list *rueidis.RedisMessage) error {
+			counts, err := list.AsIntSlice()
+			used = make([]int, len(counts))
+			for i, n := range counts {
+				used[i] = int(n)
+			}
 			return err
-		}, all(keys, kindSorted)...)
-		if err != nil {
-			return err
-		}
-		if len(reply) != 2 {
-			return fmt.Errorf("%d parts in the answer", len(reply))
-		}
-		ok, err := reply[0].AsInt64()
-		if err != nil {
-			return err
-		}
-		counts, err := reply[1].AsIntSlice()
-		if err != nil {
-			return err
-		}
-		fits, used = ok == 1, make([]int, len(counts))
-		for i, n := range counts {
-			used[i] = int(n)
-		}
-		return nil
-	})
+		})
 	if err != nil {
 		return nil, false, fmt.Errorf("count requests under way: %w", err)
 	}

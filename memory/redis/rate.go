@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -17,9 +16,6 @@ import (
 //go:embed rate.lua
 var rateScript string
 
-// rateBudget bounds a charge: a request waits for it.
-const rateBudget = 8 * time.Millisecond
-
 // Charge is an amount for a bucket that leaks out in a minute.
 type Charge struct {
 	Bucket string
@@ -28,8 +24,9 @@ type Charge struct {
 	Force  bool
 }
 
-// Rate makes all charges to the buckets of a tenant, or none when one does not fit, in one step for all replicas, and returns how
-// full each bucket is then. The error is ErrUnavailable, after some 8 ms at most.
+// Rate makes all charges to the buckets of a tenant, or none when one does not fit, in one step for
+// all replicas, and returns how full each bucket is then. The error is ErrUnavailable, after some 8
+// ms at most.
 func (s *Store) Rate(ctx context.Context, t ledger.Tenant, charges []Charge) (full []float64, fits bool, err error) {
 	keys, args := make([]string, len(charges)), make([]string, 0, 3*len(charges))
 	for i, c := range charges {
@@ -41,12 +38,29 @@ func (s *Store) Rate(ctx context.Context, t ledger.Tenant, charges []Charge) (fu
 		}
 		args = append(args, strconv.Itoa(c.Room), strconv.Itoa(c.N), force)
 	}
-	err = s.do(ctx, rateBudget, func(ctx context.Context, c rueidis.Client) error {
+	fits, err = s.ask(ctx, s.scripts.rate, keys, args, all(keys, kindHash),
+		func(list *rueidis.RedisMessage) (err error) {
+			full, err = list.AsFloatSlice()
+			return err
+		})
+	if err != nil {
+		return nil, false, fmt.Errorf("charge: %w", err)
+	}
+	return full, fits, nil
+}
+
+// ask runs one of the scripts that say whether something fits and a list, which read takes, within
+// the budget of limits. kinds are what the keys have to be.
+func (s *Store) ask(
+	ctx context.Context, script *rueidis.Lua, keys, args []string, kinds []typed,
+	read func(list *rueidis.RedisMessage) error,
+) (fits bool, err error) {
+	err = s.do(ctx, s.o.RateBudget, func(ctx context.Context, c rueidis.Client) error {
 		var reply []rueidis.RedisMessage
 		err := s.anew(ctx, c, func() (err error) {
-			reply, err = s.scripts.rate.Exec(ctx, c, keys, args).ToArray()
+			reply, err = script.Exec(ctx, c, keys, args).ToArray()
 			return err
-		}, all(keys, kindHash)...)
+		}, kinds...)
 		if err != nil {
 			return err
 		}
@@ -58,11 +72,7 @@ func (s *Store) Rate(ctx context.Context, t ledger.Tenant, charges []Charge) (fu
 			return err
 		}
 		fits = ok == 1
-		full, err = reply[1].AsFloatSlice()
-		return err
+		return read(&reply[1])
 	})
-	if err != nil {
-		return nil, false, fmt.Errorf("charge: %w", err)
-	}
-	return full, fits, nil
+	return fits, err
 }

@@ -13,8 +13,8 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// Load returns a record. Errors are ledger.ErrNotFound, and ledger.ErrUnavailable when Redis cannot be reached
-// within the budget or gives what is no record, or that of another name.
+// Load returns a record. Errors are ledger.ErrNotFound, and ledger.ErrUnavailable when Redis cannot
+// be reached within the budget or gives what is no record, or that of another name.
 func (s *Store) Load(ctx context.Context, t ledger.Tenant, id string) (ledger.Entry, error) {
 	var e ledger.Entry
 	err := s.do(ctx, s.o.MetaBudget, func(ctx context.Context, c rueidis.Client) error {
@@ -37,7 +37,8 @@ func (s *Store) Load(ctx context.Context, t ledger.Tenant, id string) (ledger.En
 	return e, nil
 }
 
-// stored is a record as Redis has it. It says whose it is, so that one that came in the place of another is none.
+// stored is a record as Redis has it. It says whose it is, so that one that came in the place of
+// another is none.
 type stored struct {
 	Tenant ledger.Tenant `json:"tenant"`
 
@@ -85,9 +86,10 @@ const (
 // errType says that a script found a key of another type and did nothing.
 var errType = errors.New("a key holds another type than it should")
 
-// Commit applies a change and returns the new revision, and the objects whose references went; others may
-// still refer to them. Errors are ledger.ErrConflict, ErrMissing, ErrFull, ErrUnavailable and
-// *ledger.LimitError. After ErrUnavailable the change may or may not have been made.
+// Commit applies a change and returns the new revision, and the objects whose references went;
+// others may still refer to them. Errors are ledger.ErrConflict, ErrMissing, ErrFull,
+// ErrUnavailable and *ledger.LimitError. After ErrUnavailable the change may or may not have been
+// made.
 func (s *Store) Commit(ctx context.Context, c ledger.Change) (int64, []ledger.Object, error) {
 	args, dropped, err := s.arguments(&c)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package redis keeps records and packed bytes of contexts in Redis, for any number of replicas: the book of
-// memory/ledger, the third tier of memory/page, and the news of changes that other replicas made.
+// Package redis keeps records and packed bytes of contexts in Redis, for any number of replicas:
+// the book of memory/ledger, the third tier of memory/page, and the news of changes that other
+// replicas made.
 //
 // Keys, where T is the hash of the tenant and the hash tag that keeps a tenant in one slot:
 //
@@ -9,6 +10,8 @@
 //	cx:{T}:exp       sorted set of ids by end of life   cx:{T}:ids  sorted set of ids
 //	cx:{T}:q         hash  n (contexts), b (bytes), p (pinned bytes)
 //	cx:{T}:r:B       hash  f (how full), t (ms)   a bucket of the limits, by the hash of its name; it ends when it is empty
+//	cx:{vk}:keys  hash    name -> JSON: the records of virtual keys
+//	cx:{vk}:rev   string  another one after each change of them
 //	cx:ts            sorted set of T by when it was entered (s)
 //	cx:ev            channel: "T ID REV", REV 0 when the record went
 //
@@ -19,8 +22,8 @@
 // them. Every call has a budget of time. After several failures in a row a breaker refuses calls
 // for a second, so nobody waits for a Redis that is down.
 //
-// A Store is safe for concurrent use. The client library runs goroutines until Close; Watch runs one, which makes
-// connections anew, and waits for it.
+// A Store is safe for concurrent use. The client library runs goroutines until Close; Watch runs
+// one, which makes connections anew, and waits for it.
 package redis
 
 import (
@@ -42,6 +45,7 @@ import (
 type Options struct {
 	URL         string        // redis://, rediss:// or unix://, as redis-cli takes it; required
 	Prefix      string        // of all keys and of the channel
+	RateBudget  time.Duration // for a charge of a limit, which a request waits for
 	MetaBudget  time.Duration // for reading a record
 	BlobBudget  time.Duration // for reading an object
 	WriteBudget time.Duration // for a commit, or for writing an object
@@ -51,10 +55,11 @@ type Options struct {
 	Log         *slog.Logger // of what an operator should know; nil discards it
 }
 
-// DefaultOptions are the prefix cx, budgets of 20 ms, 250 ms and 5 s, and a breaker that opens for 1 s after 3 failures.
+// DefaultOptions are the prefix cx, budgets of 8 ms, 20 ms, 250 ms and 5 s, and a breaker that
+// opens for 1 s after 3 failures.
 func DefaultOptions() Options {
 	return Options{
-		Prefix: "cx", MetaBudget: 20 * time.Millisecond, BlobBudget: 250 * time.Millisecond, WriteBudget: 5 * time.Second,
+		Prefix: "cx", RateBudget: 8 * time.Millisecond, MetaBudget: 20 * time.Millisecond, BlobBudget: 250 * time.Millisecond, WriteBudget: 5 * time.Second,
 		Failures: 3, Rest: time.Second, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	}
 }
@@ -65,7 +70,7 @@ func (o Options) withDefaults() Options {
 		o.Prefix = d.Prefix
 	}
 	for _, f := range []struct{ v, def *time.Duration }{
-		{&o.MetaBudget, &d.MetaBudget}, {&o.BlobBudget, &d.BlobBudget}, {&o.WriteBudget, &d.WriteBudget}, {&o.Rest, &d.Rest},
+		{&o.RateBudget, &d.RateBudget}, {&o.MetaBudget, &d.MetaBudget}, {&o.BlobBudget, &d.BlobBudget}, {&o.WriteBudget, &d.WriteBudget}, {&o.Rest, &d.Rest},
 	} {
 		if *f.v <= 0 {
 			*f.v = *f.def
@@ -96,7 +101,7 @@ type Store struct {
 	strangers strangers
 }
 
-type scripts struct{ commit, shrink, touch, rate, flights, replace, prune, kinds *rueidis.Lua }
+type scripts struct{ commit, shrink, touch, rate, flights, budget, replace, prune, kinds, virtual, unvirtual *rueidis.Lua }
 
 //go:embed commit.lua
 var commitScript string
@@ -120,8 +125,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// New returns a Store without a connection: until Connect or Watch made one, all calls fail with ledger.ErrUnavailable. A
-// URL that cannot be read is an error.
+// New returns a Store without a connection: until Connect or Watch made one, all calls fail with
+// ledger.ErrUnavailable. A URL that cannot be read is an error.
 func New(o Options) (*Store, error) {
 	o = o.withDefaults()
 	address, err := rueidis.ParseURL(o.URL)
@@ -138,12 +143,17 @@ func New(o Options) (*Store, error) {
 		o: o, address: address,
 		brake: breaker{failures: int64(o.Failures), rest: o.Rest, now: o.Now},
 		scripts: scripts{
-			// With a shebang Redis 7 refuses a script as a whole when memory is full; what frees memory must not be refused.
+			// With a shebang Redis 7 refuses a script as a whole when memory is full; what frees
+			// memory must not be refused.
 			commit:  rueidis.NewLuaScript("#!lua\n" + commitScript),
 			shrink:  rueidis.NewLuaScript("#!lua flags=allow-oom\n" + commitScript),
 			touch:   rueidis.NewLuaScript("#!lua\n" + touchScript),
 			rate:    rueidis.NewLuaScript("#!lua\n" + rateScript),
+			budget:  rueidis.NewLuaScript("#!lua\n" + budgetScript),
 			flights: rueidis.NewLuaScript("#!lua\n" + flightsScript),
+			virtual: rueidis.NewLuaScript("#!lua\n" + virtualScript),
+			// A key is revoked when memory is full, too.
+			unvirtual: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + virtualScript),
 			// What it writes makes room, or almost none.
 			replace: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + replaceScript),
 			prune:   rueidis.NewLuaScript("#!lua flags=allow-oom\n" + pruneScript),
@@ -152,8 +162,8 @@ func New(o Options) (*Store, error) {
 	}, nil
 }
 
-// Connect connects to Redis. One that cannot be reached is logged and no error, since Watch keeps trying. It is called
-// before Watch.
+// Connect connects to Redis. One that cannot be reached is logged and no error, since Watch keeps
+// trying. It is called before Watch.
 func (s *Store) Connect(ctx context.Context) {
 	if err := s.connect(ctx); err != nil {
 		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "redis cannot be reached, trying again", slog.String("error", err.Error()))
@@ -208,8 +218,9 @@ func (s *Store) Close() {
 	}
 }
 
-// Do runs a call of somebody who keeps other things in the same Redis, under the same breaker. Errors are ledger.ErrFull and
-// ledger.ErrUnavailable; a key that is not there is none, which the call has to tell apart itself.
+// Do runs a call of somebody who keeps other things in the same Redis, under the same breaker.
+// Errors are ledger.ErrFull and ledger.ErrUnavailable; a key that is not there is none, which the
+// call has to tell apart itself.
 func (s *Store) Do(ctx context.Context, budget time.Duration, call func(context.Context, rueidis.Client) error) error {
 	return s.do(ctx, budget, call)
 }

@@ -28,7 +28,8 @@ func (g *guarded) String() string {
 	return g.b.String()
 }
 
-// S33: a password is in no error and in no line of the log, whatever is wrong with it or with the address beside it.
+// S33: a password is in no error and in no line of the log, whatever is wrong with it or with the
+// address beside it.
 func TestAPasswordIsInNoErrorAndInNoLog(t *testing.T) {
 	const password = "canary-password"
 	server := testkit.NewRedis(t, "--requirepass", "another")

@@ -13,15 +13,18 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// The set of tenants is what Due and Totals go through. A tenant enters it before its first record, and again with a new record when
-// that was notedFor ago or longer; it leaves when it has no records and was not entered for forgottenAfter. A replica that knows of an
-// entry and does not repeat it therefore never relies on one that another takes away, unless their clocks differ by the two hours between.
+// The set of tenants is what Due and Totals go through. A tenant enters it before its first record,
+// and again with a new record when that was notedFor ago or longer; it leaves when it has no
+// records and was not entered for forgottenAfter. A replica that knows of an entry and does not
+// repeat it therefore never relies on one that another takes away, unless their clocks differ by
+// the two hours between.
 const (
 	notedFor       = time.Hour
 	forgottenAfter = 3 * time.Hour
 )
 
-// tenants remembers which tenants this replica has entered into the set, and when. It is safe for concurrent use.
+// tenants remembers which tenants this replica has entered into the set, and when. It is safe for
+// concurrent use.
 type tenants struct {
 	mu    sync.Mutex // guards known
 	known map[ledger.Tenant]time.Time
@@ -78,7 +81,8 @@ type entered struct {
 // tenantsAtOnce is how many tenants are asked about in one exchange.
 const tenantsAtOnce = 512
 
-// page reads about tenantsAtOnce entries, and where to go on; 0 is the end. A tenant may come twice.
+// page reads about tenantsAtOnce entries, and where to go on; 0 is the end. A tenant may come
+// twice.
 func (s *Store) page(ctx context.Context, c rueidis.Client, cursor uint64) (list []entered, next uint64, err error) {
 	found, err := c.Do(ctx, c.B().Zscan().Key(s.tenantsKey()).Cursor(cursor).Count(tenantsAtOnce).Build()).AsScanEntry()
 	if isKind(err) {
@@ -97,8 +101,8 @@ func (s *Store) page(ctx context.Context, c rueidis.Client, cursor uint64) (list
 // pagesAtOnce bounds what one call of Due looks at; the next goes on from there.
 const pagesAtOnce = 16
 
-// Due returns up to n records, of all tenants, that have expired by now. Of more than some 8,000 tenants a call looks at as many, and
-// the next call at others.
+// Due returns up to n records, of all tenants, that have expired by now. Of more than some 8,000
+// tenants a call looks at as many, and the next call at others.
 func (s *Store) Due(ctx context.Context, now time.Time, n int) (names []ledger.Name, err error) {
 	err = s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
 		cursor := s.sweep.Load()
@@ -180,7 +184,8 @@ func (s *Store) prune(ctx context.Context, c rueidis.Client, list []entered) err
 	return nil
 }
 
-// Totals is how many contexts and sessions with facts all tenants have, and the unpacked bytes of all their objects.
+// Totals is how many contexts and sessions with facts all tenants have, and the unpacked bytes of
+// all their objects.
 func (s *Store) Totals(ctx context.Context) (contexts, bytes int64, err error) {
 	err = s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
 		seen := make(map[ledger.Tenant]bool)

@@ -15,10 +15,10 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// Watch connects if that is still to do, and tells of changes until ctx is done. Since news may be lost while
-// there is no connection, missed is called whenever one was made. Both are called from one goroutine and must
-// be fast. Watch returns nil when ctx is done, and an error after Close; the goroutine that makes connections anew while
-// the breaker is open has ended then.
+// Watch connects if that is still to do, and tells of changes until ctx is done. Since news may be
+// lost while there is no connection, missed is called whenever one was made. Both are called from
+// one goroutine and must be fast. Watch returns nil when ctx is done, and an error after Close; the
+// goroutine that makes connections anew while the breaker is open has ended then.
 func (s *Store) Watch(ctx context.Context, changed func(ledger.News), missed func()) error {
 	var mending sync.WaitGroup
 	defer mending.Wait()
@@ -44,8 +44,8 @@ func (s *Store) Watch(ctx context.Context, changed func(ledger.News), missed fun
 	}
 }
 
-// mend connects again while the breaker is open: the budget of a call that reads is too short for a new connection to a
-// Redis that is some milliseconds away.
+// mend connects again while the breaker is open: the budget of a call that reads is too short for a
+// new connection to a Redis that is some milliseconds away.
 func (s *Store) mend(ctx context.Context) {
 	s.brake.mended.Store(true)
 	defer s.brake.mended.Store(false)
@@ -63,8 +63,8 @@ func (s *Store) mend(ctx context.Context) {
 	}
 }
 
-// The client has two connections for calls with a key, and picks one by chance: so many greetings use both, but for one time
-// in 65,000.
+// The client has two connections for calls with a key, and picks one by chance: so many greetings
+// use both, but for one time in 65,000.
 const (
 	multiplex = 1 // the logarithm to base 2
 	greetings = 17
@@ -99,8 +99,8 @@ func (s *Store) listen(ctx context.Context, changed func(ledger.News), missed fu
 	})
 }
 
-// receive passes on what comes in on a channel, until the connection is lost or ctx is done. connected is called when there
-// is one.
+// receive passes on what comes in on a channel, until the connection is lost or ctx is done.
+// connected is called when there is one.
 func (s *Store) receive(ctx context.Context, channel string, connected func(), heard func(message string)) error {
 	client := *s.client.Load()
 	hooked := rueidis.WithOnSubscriptionHook(ctx, func(p rueidis.PubSubSubscription) {
@@ -115,9 +115,10 @@ func (s *Store) receive(ctx context.Context, channel string, connected func(), h
 	return nil
 }
 
-// Listen passes on what comes in on a channel, until ctx is done; then it returns nil. Since messages may be lost while there
-// is no connection, connected is called whenever there is one again. Both are called from one goroutine and must be fast.
-// It needs Watch beside it, which connects.
+// Listen passes on what comes in on a channel, until ctx is done; then it returns nil. Since
+// messages may be lost while there is no connection, connected is called whenever there is one
+// again. Both are called from one goroutine and must be fast. It needs Watch beside it, which
+// connects.
 func (s *Store) Listen(ctx context.Context, channel string, connected func(), heard func(message string)) error {
 	retry := time.NewTicker(s.o.Rest)
 	defer retry.Stop()

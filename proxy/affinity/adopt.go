@@ -1,8 +1,8 @@
 package affinity
 
-// Adopt takes over what an older Placer has learnt of endpoints that both have: those of the same name and
-// address. Requests that the older one has placed count for both until they end. It must be called before p is
-// used.
+// Adopt takes over what an older Placer has learnt of endpoints that both have: those of the same
+// name and address. Requests that the older one has placed count for both until they end. It must
+// be called before p is used.
 func (p *Placer) Adopt(old *Placer) {
 	p.epoch, p.heat = old.epoch, old.heat
 	from := make([]int, len(p.endpoints)) // index among the old ones, -1 for a new one

@@ -93,13 +93,13 @@ func TestATableThatShrinksKeepsWhatWasUsedLast(t *testing.T) {
 	p.Resize(0, 2*4096) // room for two of them
 	for i, want := range []bool{7: true, 6: true} {
 		c := longChain(fmt.Sprintf("prompt %d ", i))
-		n, _ := p.endpoints[0].table.match(0, c.Blocks(), p.ticks(epoch))
+		n, _, _ := p.endpoints[0].table.match(0, c.Blocks(), p.ticks(epoch))
 		if (n > 0) != want {
 			t.Errorf("prompt %d has %d blocks left", i, n)
 		}
 	}
-	if n := p.Stats(0).Blocks; n > 32 {
-		t.Errorf("%d blocks in a cache of 32", n)
+	if n, room := p.Stats(0).Blocks, blocksOf(2*4096); n > room {
+		t.Errorf("%d blocks in a cache of %d", n, room)
 	}
 	p.Resize(0, 1<<20)
 	for i := range 20 {

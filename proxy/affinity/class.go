@@ -41,8 +41,8 @@ func sum(seed uint64, fields ...string) uint64 {
 	return d.Sum64()
 }
 
-// mix spreads the bits of x: the finalizer of SplitMix64 (Steele, Lea, Flood, Fast Splittable Pseudorandom
-// Number Generators, 2014, with the constants of Stafford's variant 13).
+// mix spreads the bits of x: the finalizer of SplitMix64 (Steele, Lea, Flood, Fast Splittable
+// Pseudorandom Number Generators, 2014, with the constants of Stafford's variant 13).
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -51,10 +51,10 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Salt returns the cache_salt of a tenant's requests in a scope, such as the whole tenant or one session: 43
-// characters that nobody can guess without the secret. Requests of different tenants or scopes never share
-// cached blocks, so that the time of an answer tells nothing about the prompts of others (CVE-2025-46570). A
-// salt that a client sends itself must not reach the server.
+// Salt returns the cache_salt of a tenant's requests in a scope, such as the whole tenant or one
+// session: 43 characters that nobody can guess without the secret. Requests of different tenants or
+// scopes never share cached blocks, so that the time of an answer tells nothing about the prompts
+// of others (CVE-2025-46570). A salt that a client sends itself must not reach the server.
 func Salt(secret []byte, tenant, scope string) string {
 	mac := hmac.New(sha256.New, secret)
 	for _, f := range [...]string{tenant, scope} {

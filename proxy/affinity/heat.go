@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// heatWindow is over what time the load of a key is averaged. A key that is hot for less than that is over
-	// before another copy of its prompt pays.
+	// heatWindow is over what time the load of a key is averaged. A key that is hot for less than
+	// that is over before another copy of its prompt pays.
 	heatWindow = 10 * time.Second
 	// heatStart is how long a key must be known for its load to be taken at face value.
 	heatStart = 2 * time.Second
@@ -16,8 +16,8 @@ const (
 	heatKeys = 4096
 )
 
-// heat knows how much of an endpoint each key has kept busy lately. Keys that were not used for long are
-// forgotten: there are two generations, and when the young one is full the old one goes.
+// heat knows how much of an endpoint each key has kept busy lately. Keys that were not used for
+// long are forgotten: there are two generations, and when the young one is full the old one goes.
 type heat struct {
 	mu         sync.Mutex // guards what follows
 	young, old map[uint64]warmth

@@ -14,16 +14,17 @@ type Held struct {
 func (p *Placer) Held(now time.Time, r *Request) []Held {
 	var out []Held
 	var told [MaxEndpoints]int32
-	tokens, ticks := r.length(), p.ticks(now)
+	var bids [MaxEndpoints]bid
+	tokens, ticks := p.look(&bids, now, r), p.ticks(now)
 	if r.Key != 0 {
 		p.residences.read(&told, r.Key, ticks)
 	}
 	for i := range p.endpoints {
-		blocks, basis := p.endpoints[i].table.match(r.Class, r.Blocks, ticks)
-		h := Held{Endpoint: i, Tokens: r.tokensOf(blocks, tokens), Basis: basis}
-		if blocks > 0 {
-			end := p.endpoints[i].table.end(r.Class, r.Blocks[blocks-1])
-			h.Age = p.age(basis, end, ticks)
+		b := &bids[i]
+		h := Held{Endpoint: i, Tokens: r.known(b, tokens), Basis: b.basis}
+		if b.held > 0 {
+			end := p.endpoints[i].table.end(r.Class, r.Blocks[b.held-1])
+			h.Age = p.age(b.basis, end, ticks)
 		}
 		if int(told[i]) > h.Tokens {
 			h = Held{Endpoint: i, Tokens: min(int(told[i]), tokens), Basis: Predicted}

@@ -43,8 +43,8 @@ func (s Source) String() string {
 	return "prefix"
 }
 
-// A prompt without a name is kept together by its first text only if it is long enough for a cache to pay: 1,024
-// tokens is also where providers begin to cache prompts.
+// A prompt without a name is kept together by its first text only if it is long enough for a cache
+// to pay: 1,024 tokens is also where providers begin to cache prompts.
 const (
 	prefixBlocks = 4 // of 1 KiB
 	prefixTokens = 1024
@@ -65,9 +65,9 @@ func (h *Hints) Empty() bool {
 	return len(h.Contexts) == 0 && h.Session == "" && h.PromptCacheKey == "" && h.SessionID == "" && h.ClaudeSession == "" && h.PreviousResponse == ""
 }
 
-// Key returns what a request of a class belongs to, for Request.Key, and what that was made of. The key is 0
-// when there is nothing. Equal names of different classes are different keys. blocks is the chain of the prompt,
-// tokens the estimate of its length.
+// Key returns what a request of a class belongs to, for Request.Key, and what that was made of. The
+// key is 0 when there is nothing. Equal names of different classes are different keys. blocks is
+// the chain of the prompt, tokens the estimate of its length.
 func (h *Hints) Key(class Class, blocks []uint64, tokens int) (uint64, Source) {
 	if len(h.Contexts) > 0 {
 		key := uint64(class)

@@ -27,10 +27,12 @@ type load struct {
 // holdShare is the weight of a new sample of how long seats are kept.
 const holdShare = 0.1
 
-// assumedSeats stands for the number of seats that is not known where a share of an endpoint is needed.
+// assumedSeats stands for the number of seats that is not known where a share of an endpoint is
+// needed.
 const assumedSeats = 64
 
-// wait is the seconds before an endpoint would begin with another prompt, and what company costs besides.
+// wait is the seconds before an endpoint would begin with another prompt, and what company costs
+// besides.
 func (e *endpoint) wait(now time.Time, crowd float64) float64 {
 	running := float64(e.load.running.Load())
 	if now.UnixNano()-e.load.seen.Load() < int64(stale) {
@@ -49,8 +51,8 @@ func (e *endpoint) idle() bool {
 		(e.Seats == 0 || e.load.running.Load() < int64(e.Seats))
 }
 
-// Load is what runs at endpoint i, requests of others included as far as it was observed lately, and what waits there
-// for a seat.
+// Load is what runs at endpoint i, requests of others included as far as it was observed lately,
+// and what waits there for a seat.
 func (p *Placer) Load(now time.Time, i int) (running, waiting int) {
 	l := &p.endpoints[i].load
 	running = int(l.running.Load())
@@ -85,8 +87,8 @@ type Status struct {
 	Waiting int     // vllm:num_requests_waiting
 }
 
-// Observe takes in what endpoint i says of itself, and reports whether it was restarted since the last time: then
-// what it held is forgotten.
+// Observe takes in what endpoint i says of itself, and reports whether it was restarted since the
+// last time: then what it held is forgotten.
 func (p *Placer) Observe(now time.Time, i int, s Status) (restarted bool) {
 	e := &p.endpoints[i]
 	if restarted = e.load.observe(now, s); restarted {
@@ -96,8 +98,8 @@ func (p *Placer) Observe(now time.Time, i int, s Status) (restarted bool) {
 	return restarted
 }
 
-// observe notes a status and reports whether it is one of another process than the last. Start times are compared
-// to the second, since some servers compute them anew.
+// observe notes a status and reports whether it is one of another process than the last. Start
+// times are compared to the second, since some servers compute them anew.
 func (l *load) observe(now time.Time, s Status) (restarted bool) {
 	l.foreign.Store(max(0, int64(s.Running+s.Waiting)-l.running.Load()))
 	l.waiting.Store(int64(s.Waiting))

@@ -23,28 +23,31 @@ type Options struct {
 	Prefill time.Duration
 	// Crowd is what each running request is assumed to cost a new one.
 	Crowd time.Duration
-	// Speculative, Predicted and Confirmed are how long a block counts as held on each basis. A speculative
-	// block holds for longer while the request that brings it is expected to take longer.
+	// Speculative, Predicted and Confirmed are how long a block counts as held on each basis. A
+	// speculative block holds for longer while the request that brings it is expected to take
+	// longer.
 	Speculative, Predicted, Confirmed time.Duration
-	// Leave and LeaveBy are what must be saved for a request not to go home: a share of the cost at home in
-	// [0,1), and a time. Both must be exceeded.
+	// Leave and LeaveBy are what must be saved for a request not to go home: a share of the cost at
+	// home in [0,1), and a time. Both must be exceeded.
 	Leave   float64
 	LeaveBy time.Duration
-	// Burden is how many seconds a second of computing a prompt counts, at least 1: it also delays whatever comes
-	// after it, and pushes other prompts out of the cache.
+	// Burden is how many seconds a second of computing a prompt counts, at least 1: it also delays
+	// whatever comes after it, and pushes other prompts out of the cache.
 	Burden float64
-	// Prior is the share of a prompt, in [0,1], that its home is taken to have when nothing is known of it.
+	// Prior is the share of a prompt, in [0,1], that its home is taken to have when nothing is
+	// known of it.
 	Prior float64
-	// Hot is the share of an endpoint above which a key gets another home; Homes is how many it gets at most.
+	// Hot is the share of an endpoint above which a key gets another home; Homes is how many it
+	// gets at most.
 	Hot   float64
 	Homes int
 	// Board tells other proxies; nil when there are none.
 	Board Board
 }
 
-// DefaultOptions returns the usual options. The times are those of the design; a prompt token takes what it
-// takes an 8B model on one GPU, and is learnt after a few requests; the burden and the prior were chosen by
-// bench/memory.
+// DefaultOptions returns the usual options. The times are those of the design; a prompt token takes
+// what it takes an 8B model on one GPU, and is learnt after a few requests; the burden and the
+// prior were chosen by bench/memory.
 func DefaultOptions() Options {
 	return Options{
 		Prefill: 60 * time.Microsecond, Crowd: 5 * time.Millisecond,

@@ -8,11 +8,13 @@ import (
 	"time"
 )
 
-// tokensPerByte is assumed of a prompt whose length in tokens is not known: English, four bytes a token.
+// tokensPerByte is assumed of a prompt whose length in tokens is not known: English, four bytes a
+// token.
 const tokensPerByte = 0.25
 
-// defaultTokens is the cache that an endpoint is taken to have when its size is not known: that of an 8B model
-// with 16 bits a value on a GPU of 80 GB, 131,072 bytes a token and some 52 GB left beside the weights.
+// defaultTokens is the cache that an endpoint is taken to have when its size is not known: that of
+// an 8B model with 16 bits a value on a GPU of 80 GB, 131,072 bytes a token and some 52 GB left
+// beside the weights.
 const defaultTokens = 400_000
 
 // Request is what placement looks at.
@@ -22,8 +24,8 @@ type Request struct {
 	Blocks []uint64 // Chain.Blocks of its prompt; must not change until its Ticket has ended
 	Bytes  int      // Chain.Bytes
 	Tokens int      // estimated length of the prompt; 0 means not known
-	// Penalty is what speaks against each endpoint besides, in seconds, such as failures; +Inf rules it out. It has
-	// an entry for each endpoint of the Placer, or is nil.
+	// Penalty is what speaks against each endpoint besides, in seconds, such as failures; +Inf
+	// rules it out. It has an entry for each endpoint of the Placer, or is nil.
 	Penalty []float64
 }
 
@@ -33,8 +35,8 @@ type Placer struct {
 	epoch      time.Time // expiry is counted from here
 	endpoints  []endpoint
 	heat       *heat
-	residences residences
-	left       residences    // where this proxy has sent prompts whose home was busy
+	residences residencies
+	left       residencies   // where this proxy has sent prompts whose home was busy
 	drawn      atomic.Uint64 // requests without a key so far
 }
 
@@ -56,8 +58,8 @@ type server struct {
 	block atomic.Int64 // tokens in a block of its cache; 0 when not known
 }
 
-// New returns a Placer for the endpoints of one model. Endpoints are known by their index from here on. now is the
-// earliest time that its methods will be given.
+// New returns a Placer for the endpoints of one model. Endpoints are known by their index from here
+// on. now is the earliest time that its methods will be given.
 func New(endpoints []Endpoint, o Options, now time.Time) (*Placer, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("affinity options: %w", err)
@@ -83,25 +85,28 @@ func New(endpoints []Endpoint, o Options, now time.Time) (*Placer, error) {
 // blocksOf is how many blocks of a chain tokens of a cache hold.
 func blocksOf(tokens int) int { return max(1, int(float64(tokens)/(BlockBytes*tokensPerByte))) }
 
-// ticks is a time in ticks since the epoch. What expires at a tick has expired when the tick is there.
+// ticks is a time in ticks since the epoch. What expires at a tick has expired when the tick is
+// there.
 func (p *Placer) ticks(at time.Time) uint32 { return uint32(max(0, at.Sub(p.epoch)/tick)) }
 
 // bid is what is known of one endpoint for one request.
 type bid struct {
 	known int     // leading tokens of the prompt that it should have
 	held  int     // and blocks of its chain
+	told  int     // tokens of those blocks as answers told; 0 for not told
 	basis Basis   // why
 	own   float64 // seconds to compute the rest
 	cost  float64 // seconds that count against the endpoint
 }
 
-// Place picks an endpoint. It reports false when all are ruled out. The ticket that it returns must be told of the
-// first token and of the end. Place allocates nothing.
+// Place picks an endpoint. It reports false when all are ruled out. The ticket that it returns must
+// be told of the first token and of the end. Place allocates nothing.
 func (p *Placer) Place(now time.Time, r *Request) (Ticket, bool) {
 	return p.place(now, r, p.ticket)
 }
 
-// Find is Place of a request that is not sent: its ticket counts for nothing and need not be told of anything.
+// Find is Place of a request that is not sent: its ticket counts for nothing and need not be told
+// of anything.
 func (p *Placer) Find(now time.Time, r *Request) (Ticket, bool) {
 	return p.place(now, r, func(_ time.Time, _ *Request, _, i, home int, b bid) Ticket {
 		return Ticket{Endpoint: i, Predicted: b.known, Basis: b.basis, Home: i == home}
@@ -110,18 +115,18 @@ func (p *Placer) Find(now time.Time, r *Request) (Ticket, bool) {
 
 // place picks an endpoint and makes a ticket for it.
 func (p *Placer) place(now time.Time, r *Request, ticket func(now time.Time, r *Request, tokens, i, home int, b bid) Ticket) (Ticket, bool) {
-	tokens := r.length()
+	var bids [MaxEndpoints]bid
+	tokens := p.look(&bids, now, r)
 	key := r.Key
 	if key == 0 {
 		key = p.drawn.Add(1) // any order is as good as another, as long as it is not always the same
 	}
 	var order ranking
-	var bids [MaxEndpoints]bid
 	rank(&order, key, p.endpoints)
 	home, homes := int(order[0]), p.homes(r.Key, now)
 	p.bid(&bids, now, r, tokens, home)
 	if homes > 1 {
-		p.unburden(&bids, order[:homes])
+		p.shareCost(&bids, order[:homes])
 	}
 	at := p.choose(order[:len(p.endpoints)], &bids, homes, p.kept(now, r, &bids, home, homes, tokens))
 	if at < 0 {
@@ -132,8 +137,9 @@ func (p *Placer) place(now time.Time, r *Request, ticket func(now time.Time, r *
 	return t, true
 }
 
-// Sent notes a request that another choice than Place sent to endpoint i, so that it counts there as what it is:
-// load, and a measure of speed. Its ticket is as those of Place. Sent allocates nothing.
+// Sent notes a request that another choice than Place sent to endpoint i, so that it counts there
+// as what it is: load, and a measure of speed. Its ticket is as those of Place. Sent allocates
+// nothing.
 func (p *Placer) Sent(now time.Time, r *Request, i int) Ticket {
 	t := p.ticket(now, r, r.length(), i, i, bid{})
 	t.Holder = i
@@ -148,8 +154,8 @@ func (r *Request) length() int {
 	return int(float64(r.Bytes) * tokensPerByte)
 }
 
-// holder returns the endpoint that should have most of the prompt of those that are not ruled out, which is the
-// chosen one unless another should have more.
+// holder returns the endpoint that should have most of the prompt of those that are not ruled out,
+// which is the chosen one unless another should have more.
 func (p *Placer) holder(bids *[MaxEndpoints]bid, chosen int) (i, tokens int) {
 	i, tokens = chosen, bids[chosen].known
 	for j := range p.endpoints {
@@ -177,15 +183,44 @@ func (p *Placer) bid(bids *[MaxEndpoints]bid, now time.Time, r *Request, tokens,
 	}
 }
 
-// known fills in what endpoints should have of the prompt, and returns the most that one of them should have, in tokens.
+// look fills in which blocks of the prompt endpoints should have, and returns its length in tokens:
+// as answers told of its beginning, and estimated from there on.
+func (p *Placer) look(bids *[MaxEndpoints]bid, now time.Time, r *Request) (tokens int) {
+	ticks, deepest := p.ticks(now), 0
+	tokens = r.length()
+	for i := range p.endpoints {
+		b := &bids[i]
+		b.held, b.basis, b.told = p.endpoints[i].table.match(r.Class, r.Blocks, ticks)
+		if b.told > 0 && b.held > deepest {
+			deepest, tokens = b.held, r.lengthFrom(b.held, b.told)
+		}
+	}
+	return tokens
+}
+
+// known is how many of the prompt's tokens the blocks have that an endpoint should have.
+func (r *Request) known(b *bid, tokens int) int {
+	if b.told > 0 {
+		return b.told
+	}
+	return r.tokensOf(b.held, tokens)
+}
+
+// lengthFrom is the length of the prompt in tokens when its first blocks have told ones.
+func (r *Request) lengthFrom(blocks, told int) int {
+	rest := float64(r.Bytes-blocks*BlockBytes) / float64(max(r.Bytes, 1))
+	return told + int(max(0, rest)*float64(r.length()))
+}
+
+// known fills in what endpoints should have of the prompt, and returns the most that one of them
+// should have, in tokens.
 func (p *Placer) known(bids *[MaxEndpoints]bid, now time.Time, r *Request, tokens int) (most int) {
 	var told [MaxEndpoints]int32
 	ticks := p.ticks(now)
 	others := r.Key != 0 && p.residences.read(&told, r.Key, ticks)
 	for i := range p.endpoints {
 		b := &bids[i]
-		blocks, basis := p.endpoints[i].table.match(r.Class, r.Blocks, ticks)
-		b.known, b.held, b.basis = r.tokensOf(blocks, tokens), blocks, basis
+		b.known = r.known(b, tokens)
 		if others && int(told[i]) > b.known {
 			b.known, b.basis = min(int(told[i]), tokens), Predicted
 		}
@@ -195,8 +230,9 @@ func (p *Placer) known(bids *[MaxEndpoints]bid, now time.Time, r *Request, token
 	return most
 }
 
-// unburden counts a prompt that several homes are to have once only: it is computed for those that follow too.
-func (p *Placer) unburden(bids *[MaxEndpoints]bid, homes []uint8) {
+// shareCost counts a prompt that several homes are to have once only: it is computed for those that
+// follow too.
+func (p *Placer) shareCost(bids *[MaxEndpoints]bid, homes []uint8) {
 	for _, i := range homes {
 		bids[i].cost -= (p.o.Burden - 1) * bids[i].own
 	}
@@ -229,12 +265,17 @@ func (e *endpoint) usable(known, tokens int) int {
 // Most is how many tokens of a prompt endpoint i can be known to have.
 func (p *Placer) Most(i int, r *Request) int {
 	tokens := r.length()
-	return p.endpoints[i].usable(r.tokensOf(len(r.Blocks), tokens), tokens)
+	known := r.tokensOf(len(r.Blocks), tokens)
+	if n, _, told := p.endpoints[i].table.match(r.Class, r.Blocks, 0); told > 0 && n == len(r.Blocks) {
+		known, tokens = told, r.lengthFrom(n, told)
+	}
+	return p.endpoints[i].usable(known, tokens)
 }
 
-// choose returns the index of the endpoint to take, or -1. Of the homes of a key the cheapest one counts as its home, but for a request
-// that is kept by another endpoint; kept is -1 when it is not. It stays there unless another endpoint is enough better. Others are asked in
-// the order of the key whether they are as good as the best one. homes is how many the key has.
+// choose returns the index of the endpoint to take, or -1. Of the homes of a key the cheapest one
+// counts as its home, but for a request that is kept by another endpoint; kept is -1 when it is
+// not. It stays there unless another endpoint is enough better. Others are asked in the order of
+// the key whether they are as good as the best one. homes is how many the key has.
 func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, homes, kept int) int {
 	best := math.Inf(1)
 	for _, i := range order {
@@ -263,9 +304,10 @@ func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, homes, kept int)
 	return -1 // not reached: the best one is near itself
 }
 
-// kept returns the endpoint that keeps a request as its home would, -1 for none: prompts of its key went there when home was busy, it should
-// have most of this one, and the only home less than half of that. To go home would be to compute it again. What prompts of several keys have
-// in common does not count, or who was first with it would get them all.
+// kept returns the endpoint that keeps a request as its home would, -1 for none: prompts of its key
+// went there when home was busy, it should have most of this one, and the only home less than half
+// of that. To go home would be to compute it again. What prompts of several keys have in common
+// does not count, or who was first with it would get them all.
 func (p *Placer) kept(now time.Time, r *Request, bids *[MaxEndpoints]bid, home, homes, tokens int) int {
 	if r.Key == 0 || homes > 1 {
 		return -1

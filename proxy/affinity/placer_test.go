@@ -166,6 +166,39 @@ func TestARequestThatFailedLeavesNothing(t *testing.T) {
 	}
 }
 
+// Servers have another tokenizer than the estimate: what an answer tells of a prompt counts for
+// every prompt that begins like it.
+func TestLengthsAreThoseThatAnswersTell(t *testing.T) {
+	s := newStage(t, nil)
+	for i := range 4 {
+		s.BlockSize(i, 128)
+	}
+	r := s.request("a") // estimated at 4,096 tokens
+	k := s.place(r)
+	k.First(s.Now())
+	k.End(s.Now(), affinity.Usage{Prompt: 6000, Cached: 0})
+	if k = s.place(r); k.Predicted != 5888 {
+		t.Errorf("the same again: %d tokens predicted, want 5888 of 6000", k.Predicted)
+	}
+	k.End(s.Now(), affinity.Usage{Failed: true})
+
+	c := chainOf(text("a", 16<<10), text("b", 8<<10))
+	longer := &affinity.Request{
+		Class: s.class, Key: r.Key, Blocks: c.Blocks(), Bytes: c.Bytes(), Tokens: 6144,
+	}
+	if k = s.place(longer); k.Predicted != 5888 {
+		t.Errorf("the next turn: %d tokens predicted, want 5888", k.Predicted)
+	}
+	k.First(s.Now())
+	k.End(s.Now(), affinity.Usage{Prompt: 7000, Cached: 5888})
+	if k = s.place(longer); k.Predicted != 6912 {
+		t.Errorf("the next turn again: %d tokens predicted, want 6912 of 7000", k.Predicted)
+	}
+	if most := s.Most(k.Endpoint, r); most != 5888 {
+		t.Errorf("of the first prompt %d tokens can be known, want 5888", most)
+	}
+}
+
 func TestPredictionsAreWholeBlocks(t *testing.T) {
 	s := newStage(t, nil)
 	r := s.request("a")
@@ -260,7 +293,8 @@ func TestAHomeIsBelievedToHaveNothingThatIsKnownToBeElsewhere(t *testing.T) {
 	if holder.Home {
 		t.Fatal("10 s against the home, and the request went there")
 	}
-	// To compute the prompt takes 0.4 s, which count twice. With a quarter of it taken for granted, home would be as good.
+	// To compute the prompt takes 0.4 s, which count twice. With a quarter of it taken for granted,
+	// home would be as good.
 	r := s.request("a")
 	r.Penalty = against(holder.Endpoint, 0.6)
 	if k := s.place(r); k.Endpoint != holder.Endpoint {
@@ -276,8 +310,8 @@ func TestAHomeIsBelievedToHaveNothingThatIsKnownToBeElsewhere(t *testing.T) {
 	}
 }
 
-// Sessions that have most of their prompts in common each belong to an endpoint of their own: who was first with what they share does not
-// get all of them while the others do nothing.
+// Sessions that have most of their prompts in common each belong to an endpoint of their own: who
+// was first with what they share does not get all of them while the others do nothing.
 func TestSessionsWithACommonPromptSpread(t *testing.T) {
 	for _, sizes := range []struct{ common, own, running int }{{2048, 952, 10}, {2048, 952, 20}, {8192, 1808, 40}} {
 		s := newStage(t, func(o *affinity.Options, _ []affinity.Endpoint) { o.Prefill = affinity.DefaultOptions().Prefill })
@@ -305,7 +339,8 @@ func TestSessionsWithACommonPromptSpread(t *testing.T) {
 	}
 }
 
-// A prompt that went elsewhere while its home was busy is not computed again at home to save nothing.
+// A prompt that went elsewhere while its home was busy is not computed again at home to save
+// nothing.
 func TestAPromptStaysWhereItIsOnceItLeftHome(t *testing.T) {
 	for _, c := range []struct {
 		penalty float64 // seconds, at the holder; 0.4 s are to compute at home, which count twice

@@ -8,10 +8,10 @@ const MaxEndpoints = 64
 // ranking is endpoints by their place in the order of a key.
 type ranking [MaxEndpoints]uint8
 
-// rank puts endpoints in the order in which a key prefers them: its home first. An endpoint that goes or comes
-// moves only the keys that it had or gets, and weights are kept on average (Schindelhauer and Schomaker, Weighted
-// Distributed Hash Tables, 2005: the score of an endpoint is -w/ln(u), with u uniform in (0,1)). names are
-// hashes of the names, weights are positive.
+// rank puts endpoints in the order in which a key prefers them: its home first. An endpoint that
+// goes or comes moves only the keys that it had or gets, and weights are kept on average
+// (Schindelhauer and Schomaker, Weighted Distributed Hash Tables, 2005: the score of an endpoint is
+// -w/ln(u), with u uniform in (0,1)). names are hashes of the names, weights are positive.
 func rank(order *ranking, key uint64, endpoints []endpoint) {
 	var scores [MaxEndpoints]float64
 	for i := range endpoints {

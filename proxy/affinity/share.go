@@ -13,19 +13,20 @@ type Residence struct {
 	Expires  time.Time // after which it does not hold
 }
 
-// Board tells other proxies what endpoints hold. It is told when an endpoint has got a prompt that it did not have,
-// and when it turns out not to have one: once for each key and endpoint as a rule, not once a request. What others
-// tell goes to Placer.Learn.
+// Board tells other proxies what endpoints hold. It is told when an endpoint has got a prompt that
+// it did not have, and when it turns out not to have one: once for each key and endpoint as a rule,
+// not once a request. What others tell goes to Placer.Learn.
 type Board interface {
-	// Publish must not block and is called by any number of goroutines. What is lost costs time only.
+	// Publish must not block and is called by any number of goroutines. What is lost costs time
+	// only.
 	Publish(r Residence)
 }
 
 // residentKeys is how many keys are remembered at most.
 const residentKeys = 4096
 
-// residences is what is known of keys, such as what other proxies have told.
-type residences struct {
+// residencies is what is known of keys, such as what other proxies have told.
+type residencies struct {
 	mu    sync.Mutex // guards byKey
 	byKey map[uint64]*resident
 }
@@ -37,7 +38,7 @@ type resident struct {
 }
 
 // set notes what endpoint i has.
-func (d *residences) set(key uint64, i, tokens int, expires uint32) {
+func (d *residencies) set(key uint64, i, tokens int, expires uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	x := d.byKey[key]
@@ -57,9 +58,9 @@ func (d *residences) set(key uint64, i, tokens int, expires uint32) {
 	x.tokens[i], x.expires[i] = int32(tokens), expires
 }
 
-// moveTo copies what was told to the residences of other endpoints, of which from says which ones they were here,
-// -1 for none. Nobody uses those yet.
-func (d *residences) moveTo(to *residences, from []int) {
+// moveTo copies what was told to the residences of other endpoints, of which from says which ones
+// they were here, -1 for none. Nobody uses those yet.
+func (d *residencies) moveTo(to *residencies, from []int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for key, x := range d.byKey {
@@ -74,7 +75,7 @@ func (d *residences) moveTo(to *residences, from []int) {
 }
 
 // drop forgets what was told of endpoint i.
-func (d *residences) drop(i int) {
+func (d *residencies) drop(i int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, x := range d.byKey {
@@ -82,9 +83,9 @@ func (d *residences) drop(i int) {
 	}
 }
 
-// read fills in how many tokens of the key's prompts each endpoint has at a time. It reports false when nothing
-// was told.
-func (d *residences) read(tokens *[MaxEndpoints]int32, key uint64, now uint32) bool {
+// read fills in how many tokens of the key's prompts each endpoint has at a time. It reports false
+// when nothing was told.
+func (d *residencies) read(tokens *[MaxEndpoints]int32, key uint64, now uint32) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	x := d.byKey[key]

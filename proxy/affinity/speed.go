@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// speed is the seconds that an endpoint takes for a token of a prompt, learnt from the times to the first
-// token: the slope of a line through (tokens computed, seconds), older points counting less.
+// speed is the seconds that an endpoint takes for a token of a prompt, learnt from the times to the
+// first token: the slope of a line through (tokens computed, seconds), older points counting less.
 type speed struct {
 	seed    float64 // what is assumed at first
 	current atomic.Uint64
@@ -23,8 +23,8 @@ const (
 	keep = 0.95
 	// minSamples is how many are needed before they count.
 	minSamples = 4
-	// minTokens is how long prompts have to be, in the root of the mean square, for times to say something about
-	// their tokens rather than about everything else that a first token takes.
+	// minTokens is how long prompts have to be, in the root of the mean square, for times to say
+	// something about their tokens rather than about everything else that a first token takes.
 	minTokens = 256
 	// speedRange bounds how far the estimate may go from what was configured.
 	speedRange = 20
@@ -38,7 +38,8 @@ func (s *speed) start(seed float64) {
 // perToken is the estimate in seconds.
 func (s *speed) perToken() float64 { return math.Float64frombits(s.current.Load()) }
 
-// learn adds a request that found the endpoint idle: prompt tokens that it computed, seconds to its first token.
+// learn adds a request that found the endpoint idle: prompt tokens that it computed, seconds to its
+// first token.
 func (s *speed) learn(tokens, seconds float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,8 +57,8 @@ func (s *speed) learn(tokens, seconds float64) {
 	s.learnt.Store(true)
 }
 
-// level gives endpoints of which nothing was learnt the mean speed of the others: they are likely alike, and one
-// that is thought to be slow would never get a request to be measured by.
+// level gives endpoints of which nothing was learnt the mean speed of the others: they are likely
+// alike, and one that is thought to be slow would never get a request to be measured by.
 func (p *Placer) level() {
 	n, sum := 0, 0.0
 	for i := range p.endpoints {

@@ -1,6 +1,7 @@
 package affinity
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -34,8 +35,9 @@ func (b Basis) String() string {
 // tick is the unit of expiry. 32 bits of it last for 13 years.
 const tick = 100 * time.Millisecond
 
-// table is the blocks that one endpoint should have: as many as its cache holds, those used last. Of blocks that
-// were used together the last one goes first, as in vLLM, so that what is there of a chain is its beginning.
+// table is the blocks that one endpoint should have: as many as its cache holds, those used last.
+// Of blocks that were used together the last one goes first, as in vLLM, so that what is there of a
+// chain is its beginning.
 type table struct {
 	mu       sync.RWMutex     // guards what follows
 	capacity int              // blocks; at least 1
@@ -51,6 +53,7 @@ type slot struct {
 	block        uint64
 	older, newer int32
 	expires      uint32 // in ticks since the placer's epoch
+	tokens       uint32 // of the prompt up to the end of the block, as answers told; 0 for not told
 	basis        Basis
 }
 
@@ -77,9 +80,10 @@ func (t *table) len() int {
 	return len(t.at)
 }
 
-// match returns how many leading blocks are there at a time, and the basis of the last of them. It relies on
-// what is there being a beginning, and so looks at the logarithm of the length only.
-func (t *table) match(class Class, blocks []uint64, now uint32) (n int, basis Basis) {
+// match returns how many leading blocks are there at a time, the basis of the last of them, and how
+// many tokens a prompt has up to its end, 0 where no answer told. It relies on what is there being
+// a beginning, and so looks at the logarithm of the length only.
+func (t *table) match(class Class, blocks []uint64, now uint32) (n int, basis Basis, tokens int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	low, high := 0, len(blocks) // blocks before low are there, high and after are not
@@ -90,9 +94,43 @@ func (t *table) match(class Class, blocks []uint64, now uint32) (n int, basis Ba
 			high = middle
 			continue
 		}
-		low, basis = middle+1, t.slots[i].basis
+		low, basis, tokens = middle+1, t.slots[i].basis, int(t.slots[i].tokens)
 	}
-	return low, basis
+	return low, basis, tokens
+}
+
+// measured notes how many tokens a prompt of so many bytes has whose first blocks these are. Blocks
+// whose place is known already, from a shorter prompt, keep it; the others lie evenly between. A
+// length that contradicts that of the same blocks before replaces all of it.
+func (t *table) measured(class Class, blocks []uint64, bytes, tokens int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	span := float64(max(bytes, len(blocks)*BlockBytes))
+	last := t.tokens(class, blocks[len(blocks)-1])
+	told := float64(tokens) * float64(len(blocks)*BlockBytes) / span
+	anew := last > 0 && math.Abs(told-float64(last)) > told/16
+	from, at := 0, 0.0 // the blocks before, and the tokens up to there
+	for n, text := range blocks {
+		i, ok := t.at[class.block(text)]
+		if !ok {
+			return
+		}
+		s := &t.slots[i]
+		if s.tokens > 0 && int(s.tokens) < tokens && !anew {
+			from, at = n+1, float64(s.tokens)
+			continue
+		}
+		part := float64((n+1-from)*BlockBytes) / (span - float64(from*BlockBytes))
+		s.tokens = uint32(at + part*(float64(tokens)-at))
+	}
+}
+
+// tokens is what is known of the length of prompts up to the end of a block, 0 for nothing.
+func (t *table) tokens(class Class, block uint64) uint32 {
+	if i, ok := t.at[class.block(block)]; ok {
+		return t.slots[i].tokens
+	}
+	return 0
 }
 
 // end is until when a block is there; 0 when it is not.
@@ -105,8 +143,8 @@ func (t *table) end(class Class, block uint64) uint32 {
 	return 0
 }
 
-// touch notes that the blocks are used, with a basis that holds until expires. What is known better, or for
-// longer, stays so; what has expired does not count.
+// touch notes that the blocks are used, with a basis that holds until expires. What is known
+// better, or for longer, stays so; what has expired does not count.
 func (t *table) touch(class Class, blocks []uint64, basis Basis, now, expires uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

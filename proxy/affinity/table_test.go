@@ -34,7 +34,7 @@ func TestBasisOnlyGetsBetterUntilItExpires(t *testing.T) {
 		{Speculative, 100, 120, 110, 3, Speculative},
 	} {
 		tb.touch(0, blocks, c.touch, c.now, c.expires)
-		if n, basis := tb.match(0, blocks, c.at); n != c.n || basis != c.want {
+		if n, basis, _ := tb.match(0, blocks, c.at); n != c.n || basis != c.want {
 			t.Errorf("after %v until %d: at %d %d blocks, %v; want %d, %v", c.touch, c.expires, c.at, n, basis, c.n, c.want)
 		}
 	}
@@ -43,7 +43,7 @@ func TestBasisOnlyGetsBetterUntilItExpires(t *testing.T) {
 func TestAChainLongerThanTheTableKeepsItsBeginning(t *testing.T) {
 	tb := newTable(4)
 	tb.touch(0, seq(1, 10), Predicted, 0, 10)
-	if n, _ := tb.match(0, seq(1, 10), 1); n != 4 {
+	if n, _, _ := tb.match(0, seq(1, 10), 1); n != 4 {
 		t.Errorf("%d blocks in a table of 4", n)
 	}
 }
@@ -89,7 +89,7 @@ func TestTableAgreesWithANaiveOne(t *testing.T) {
 				for chain := range uint64(5) {
 					for i := range uint64(12) {
 						one := seq(100*chain+i, 1)
-						n, _ := fast.match(Class(c), one, now)
+						n, _, _ := fast.match(Class(c), one, now)
 						want := 0
 						if slices.ContainsFunc(slow, func(e entry) bool { return e.block == Class(c).block(one[0]) && e.expires > now }) {
 							want = 1
@@ -109,7 +109,7 @@ func TestMatchIsTheBeginningThatIsThere(t *testing.T) {
 		n, m := rapid.Uint64Range(1, 700).Draw(t, "length"), rapid.Uint64Range(0, 700).Draw(t, "there")
 		tb := newTable(1000)
 		tb.touch(7, seq(1, m), Predicted, 0, 10)
-		if got, _ := tb.match(7, seq(1, n), 1); got != int(min(n, m)) {
+		if got, _, _ := tb.match(7, seq(1, n), 1); got != int(min(n, m)) {
 			t.Fatalf("%d of %d blocks match, want %d", got, n, min(n, m))
 		}
 	})
@@ -187,7 +187,7 @@ func BenchmarkMatchPointer(b *testing.B) {
 	blocks := seq(1000*800, 600)
 	b.ReportAllocs()
 	for b.Loop() {
-		if n, _ := tb.match(0, blocks, 1); n != 600 {
+		if n, _, _ := tb.match(0, blocks, 1); n != 600 {
 			b.Fatal(n)
 		}
 	}

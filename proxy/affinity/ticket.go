@@ -2,8 +2,8 @@ package affinity
 
 import "time"
 
-// Ticket is a request that was placed. It belongs to one goroutine and is not to be copied once First or End was
-// called.
+// Ticket is a request that was placed. It belongs to one goroutine and is not to be copied once
+// First or End was called.
 type Ticket struct {
 	Endpoint  int   // index of the endpoint
 	Predicted int   // prompt tokens that the endpoint should have
@@ -17,6 +17,7 @@ type Ticket struct {
 	key       uint64
 	blocks    []uint64
 	brought   []uint64  // those of blocks that were not there yet
+	bytes     int       // of the prompt
 	tokens    int       // of the prompt, estimated
 	placed    time.Time // when
 	first     time.Time // when the first token came; zero before
@@ -40,7 +41,7 @@ func (p *Placer) ticket(now time.Time, r *Request, tokens, i, home int, b bid) T
 	e := &p.endpoints[i]
 	t := Ticket{
 		Endpoint: i, Predicted: b.known, Basis: b.basis, Home: i == home, p: p, class: r.Class, key: r.Key,
-		blocks: r.Blocks, brought: r.Blocks[b.held:], tokens: tokens, placed: now, alone: e.idle(),
+		blocks: r.Blocks, brought: r.Blocks[b.held:], bytes: r.Bytes, tokens: tokens, placed: now, alone: e.idle(),
 	}
 	e.load.queued.Add(t.uncached())
 	e.load.pending.Add(1)
@@ -50,7 +51,8 @@ func (p *Placer) ticket(now time.Time, r *Request, tokens, i, home int, b bid) T
 		e.count.deviated.Add(1)
 		p.left.set(r.Key, i, max(1, tokens), p.ticks(now.Add(p.o.Predicted)))
 	}
-	// A request that comes before this one's first token is best sent after it: the blocks will be there.
+	// A request that comes before this one's first token is best sent after it: the blocks will be
+	// there.
 	valid := max(p.o.Speculative, time.Duration(2*min(b.cost, 3600)*float64(time.Second)))
 	t.touch(now, Speculative, valid)
 	if !t.Home {
@@ -70,8 +72,8 @@ func (t *Ticket) touch(now time.Time, basis Basis, valid time.Duration) {
 	t.p.endpoints[t.Endpoint].table.touch(t.class, t.blocks, basis, t.p.ticks(now), t.p.ticks(now.Add(valid)))
 }
 
-// First notes that the first token of the answer, or the answer itself, has come: the prompt is computed. Only the
-// first call counts.
+// First notes that the first token of the answer, or the answer itself, has come: the prompt is
+// computed. Only the first call counts.
 func (t *Ticket) First(now time.Time) {
 	if t == nil || t.p == nil || t.ended || !t.first.IsZero() {
 		return
@@ -88,8 +90,8 @@ func (t *Ticket) settle() {
 	l.pending.Add(-1)
 }
 
-// End notes the end of the request, answered or not, and reports whether the endpoint had less than half of what
-// was predicted. Only the first call counts.
+// End notes the end of the request, answered or not, and reports whether the endpoint had less than
+// half of what was predicted. Only the first call counts.
 func (t *Ticket) End(now time.Time, u Usage) (mispredicted bool) {
 	if t.p == nil || t.ended {
 		return false
@@ -121,11 +123,21 @@ func (t *Ticket) End(now time.Time, u Usage) (mispredicted bool) {
 		u.Cached = 0 // vLLM leaves the field out when it is 0
 	}
 	if u.Cached < 0 {
+		t.measured(u.Prompt)
 		t.gained(now, t.p.o.Predicted)
 		return false
 	}
 	t.Cached = u.Cached
-	return t.confirm(now, u)
+	mispredicted = t.confirm(now, u)
+	t.measured(u.Prompt)
+	return mispredicted
+}
+
+// measured notes the real length of the prompt with its blocks.
+func (t *Ticket) measured(prompt int) {
+	if prompt > 0 && len(t.blocks) > 0 {
+		t.p.endpoints[t.Endpoint].table.measured(t.class, t.blocks, t.bytes, prompt)
+	}
 }
 
 // withdraw takes back what was assumed while the request was on its way: nothing was computed for
@@ -139,7 +151,8 @@ func (t *Ticket) withdraw(now time.Time) {
 	t.publish(now, 0, t.p.o.Predicted)
 }
 
-// warm counts the share of the endpoint that the request took: its prompt, and one seat for its answer.
+// warm counts the share of the endpoint that the request took: its prompt, and one seat for its
+// answer.
 func (t *Ticket) warm(now time.Time, held float64) {
 	if t.key == 0 {
 		return
@@ -153,8 +166,8 @@ func (t *Ticket) warm(now time.Time, held float64) {
 	t.p.heat.add(t.key, prompt+max(0, held-prompt)/float64(seats), now)
 }
 
-// confirm compares what was predicted with what was reported. Estimates of tokens are corrected by the real length
-// of the prompt.
+// confirm compares what was predicted with what was reported. Estimates of tokens are corrected by
+// the real length of the prompt.
 func (t *Ticket) confirm(now time.Time, u Usage) (mispredicted bool) {
 	e := &t.p.endpoints[t.Endpoint]
 	scale := 1.0
@@ -173,8 +186,8 @@ func (t *Ticket) confirm(now time.Time, u Usage) (mispredicted bool) {
 		t.gained(now, t.p.o.Confirmed)
 		return false
 	}
-	// The prompt is there by now, as far as one can tell, but what was predicted was not: believe only what was
-	// seen until an answer says more.
+	// The prompt is there by now, as far as one can tell, but what was predicted was not: believe
+	// only what was seen until an answer says more.
 	e.count.mispredicted.Add(1)
 	there := int(float64(len(t.blocks)) * float64(u.Cached) / max(1, scale*float64(t.tokens)))
 	e.table.cut(t.class, t.blocks[min(there, len(t.blocks)):])

@@ -1,33 +1,40 @@
-// Package auth says who calls, and what a caller may do: it compares the bearer token of a request with the configured keys, or
-// reads it as a signed token.
+// Package auth says who calls, and what a caller may do: it compares the bearer token of a request
+// with the configured keys, or reads it as a signed token.
 //
-// Roles and tenants are words that rules read; here they lead to the models that a caller may use and to the limits that hold
-// for it, which others keep. The package holds hashes of keys and never a key.
+// Roles and tenants are words that rules read; here they lead to the models that a caller may use
+// and to the limits that hold for it, which others keep. The package holds hashes of keys and never
+// a key.
 //
-// A Keys is immutable but for the key set that it verifies tokens with, and safe for concurrent use. Watch owns one goroutine's
-// worth of work, on the caller's goroutine; nothing else runs.
+// A Keys is immutable but for the key set that it verifies tokens with, and safe for concurrent
+// use. Watch owns one goroutine's worth of work, on the caller's goroutine; nothing else runs.
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"signalbox/proxy/budget"
 )
 
-// Principal is who makes a request. Name, tenant and role of a caller with a token come from the token, bounded and printable;
-// all else comes from the configuration.
+// Principal is who makes a request. Name, tenant and role of a caller with a token come from the
+// token, bounded and printable; all else comes from the configuration.
 type Principal struct {
 	Name   string   // of the key, or who the token is about; empty without authentication
 	Tenant string   // whom the caller belongs to
 	Role   string   // what rules may read; may be empty
 	Models []string // that requests may go to, sorted; nil for all
 	Limits []Limit  // that hold for the request; none where nothing is bounded
+
+	Budgets []budget.Budget // that its cost is taken from
 }
 
 // Limit bounds the requests of one scope, which is a caller or a tenant.
@@ -45,12 +52,32 @@ func (p *Principal) May(model string) bool {
 type Keys struct {
 	open     bool // mode none
 	keys     []key
-	tokens   *tokens // nil: none are accepted
+	tokens   *tokens         // nil: none are accepted
+	virtual  Virtual         // nil: none are accepted
+	taken    map[string]bool // names of keys
 	admins   []string
 	fallback Principal
 	roles    map[string]RoleOptions
 	tenants  map[string]TenantOptions
+
+	defaultTenant, defaultRole string
 }
+
+// Virtual finds keys that were made while the process runs. Implementations are safe for concurrent
+// use, and quick: every request asks.
+type Virtual interface {
+	// Find returns the key that a caller shows, of which sum is the SHA-256; nil when there is none
+	// or it does not hold now. The error is that keys are not known yet. The key is not changed by
+	// either side.
+	Find(shown string, sum *[sha256.Size]byte) (*KeyOptions, error)
+	// Lacking says what is wrong with the keys, in words for /readyz; empty when nothing is. blind:
+	// none are known.
+	Lacking() (what string, blind bool)
+}
+
+// Accept has Identify accept virtual keys too. A key of the configuration keeps its name from them.
+// Call it before the first Identify.
+func (a *Keys) Accept(v Virtual) { a.virtual = v }
 
 type key struct {
 	hash [sha256.Size]byte
@@ -62,6 +89,7 @@ func New(o Options) (*Keys, error) {
 	a := &Keys{
 		open: o.Mode != ModeKeys && o.Mode != ModeJWT, admins: o.AdminRoles,
 		roles: make(map[string]RoleOptions, len(o.Roles)), tenants: make(map[string]TenantOptions, len(o.Tenants)),
+		defaultTenant: o.DefaultTenant, defaultRole: o.DefaultRole, taken: make(map[string]bool, len(o.Keys)),
 	}
 	for _, r := range o.Roles {
 		a.roles[r.Name] = r
@@ -70,19 +98,14 @@ func New(o Options) (*Keys, error) {
 		a.tenants[t.Name] = t
 	}
 	a.fallback = a.allow("anyone", Principal{Tenant: o.DefaultTenant, Role: o.DefaultRole}, nil, RateOptions{})
-	for _, k := range o.Keys {
-		who := Principal{Name: k.Name, Tenant: k.Tenant, Role: k.Role}
-		if who.Tenant == "" {
-			who.Tenant = o.DefaultTenant
-		}
-		if who.Role == "" {
-			who.Role = o.DefaultRole
-		}
+	for i := range o.Keys {
+		k := &o.Keys[i]
+		a.taken[k.Name] = true
 		var hash [sha256.Size]byte
 		if _, err := hex.Decode(hash[:], []byte(k.SHA256)); err != nil {
 			continue // refused by Validate
 		}
-		a.keys = append(a.keys, key{hash, a.allow("key", who, k.Models, k.Rate)})
+		a.keys = append(a.keys, key{hash, a.caller(k)})
 	}
 	if o.Mode == ModeJWT {
 		var err error
@@ -93,8 +116,16 @@ func New(o Options) (*Keys, error) {
 	return a, nil
 }
 
-// allow adds what a caller may do: what its own entry says, cut by its role and its tenant. kind keeps callers apart that show
-// different things and have the same name.
+// caller is who shows a key.
+func (a *Keys) caller(k *KeyOptions) Principal {
+	who := Principal{
+		Name: k.Name, Tenant: cmp.Or(k.Tenant, a.defaultTenant), Role: cmp.Or(k.Role, a.defaultRole),
+	}
+	return withBudget(a.allow("key", who, k.Models, k.Rate), k.Budget)
+}
+
+// allow adds what a caller may do: what its own entry says, cut by its role and its tenant. kind
+// keeps callers apart that show different things and have the same name.
 func (a *Keys) allow(kind string, who Principal, models []string, rate RateOptions) Principal {
 	role, tenant := a.roles[who.Role], a.tenants[who.Tenant]
 	who.Models = cut(cut(sorted(models), sorted(role.Models)), sorted(tenant.Models))
@@ -106,6 +137,17 @@ func (a *Keys) allow(kind string, who Principal, models []string, rate RateOptio
 	}
 	if tenant.Rate != (RateOptions{}) {
 		who.Limits = append(who.Limits, Limit{Scope: "tenant:" + who.Tenant, Rate: tenant.Rate})
+	}
+	if tenant.Budget.USD > 0 {
+		who.Budgets = append(who.Budgets, tenant.Budget.of("tenant:"+who.Tenant))
+	}
+	return who
+}
+
+// withBudget adds the budget of a key to what the key may do.
+func withBudget(who Principal, o BudgetOptions) Principal {
+	if o.USD > 0 {
+		who.Budgets = append(who.Budgets, o.of("key:"+who.Name))
 	}
 	return who
 }
@@ -138,13 +180,15 @@ func cut(a, b []string) []string {
 var (
 	// ErrBadKey reports a request without credentials, or with some that are not valid.
 	ErrBadKey = errors.New("no valid API key")
-	// ErrNoKeySet reports a token that cannot be verified now, because the key set was never read.
-	ErrNoKeySet = errors.New("the key set that tokens are verified with is not known yet")
+	// ErrNoKeySet reports a token or a key that cannot be verified now, because the key set, or the
+	// virtual keys, were never read.
+	ErrNoKeySet = errors.New("what tokens and keys are verified with is not known yet")
 )
 
 // Identify finds the caller of a request by its header Authorization, a bearer token. Every key is
-// compared, in constant time, so that the time taken tells nothing about which one came close. A token whose key is not
-// known yet waits for the key set, at most for patience. Errors are ErrBadKey and ErrNoKeySet, and may say more.
+// compared, in constant time, so that the time taken tells nothing about which one came close. A
+// token whose key is not known yet waits for the key set, at most for patience. Errors are
+// ErrBadKey and ErrNoKeySet, and may say more.
 func (a *Keys) Identify(ctx context.Context, h http.Header) (Principal, error) {
 	if a.open {
 		return a.fallback, nil
@@ -161,10 +205,19 @@ func (a *Keys) Identify(ctx context.Context, h http.Header) (Principal, error) {
 			found = i
 		}
 	}
-	switch {
-	case found >= 0:
+	if found >= 0 {
 		return a.keys[found].who, nil
-	case a.tokens == nil:
+	}
+	if a.virtual != nil {
+		k, err := a.virtual.Find(token, &sum)
+		switch {
+		case err != nil:
+			return Principal{}, fmt.Errorf("%w: %w", ErrNoKeySet, err)
+		case k != nil && !a.taken[k.Name]:
+			return a.caller(k), nil
+		}
+	}
+	if a.tokens == nil {
 		return Principal{}, ErrBadKey
 	}
 	who, err := a.tokens.caller(ctx, token)
@@ -177,22 +230,28 @@ func (a *Keys) Identify(ctx context.Context, h http.Header) (Principal, error) {
 // MayExplain reports whether the caller may see thresholds and scores.
 func (a *Keys) MayExplain(who Principal) bool { return a.open || slices.Contains(a.admins, who.Role) }
 
-// Watch keeps the key set fresh until ctx ends or idle is closed. It returns at once where there is none to keep.
+// Watch keeps the key set fresh until ctx ends or idle is closed. It returns at once where there is
+// none to keep.
 func (a *Keys) Watch(ctx context.Context, idle <-chan struct{}) {
 	if a.tokens != nil {
 		a.tokens.set.watch(ctx, idle, time.Duration(a.tokens.o.Refresh))
 	}
 }
 
-// Lacking says what is missing to let callers in, in words for /readyz; empty when nothing is. blind: no token can be verified.
+// Lacking says what is missing to let callers in, in words for /readyz; empty when nothing is.
+// blind: no token can be verified.
 func (a *Keys) Lacking() (what string, blind bool) {
-	if a.tokens == nil {
-		return "", false
+	if a.tokens != nil {
+		what, blind = a.tokens.set.lacking()
 	}
-	return a.tokens.set.lacking()
+	if a.virtual == nil || what != "" {
+		return what, blind
+	}
+	return a.virtual.Lacking()
 }
 
-// Adopt takes over what an older Keys has read from the same URL. What comes from a file was read anew with a.
+// Adopt takes over what an older Keys has read from the same URL. What comes from a file was read
+// anew with a.
 func (a *Keys) Adopt(old *Keys) {
 	if a.tokens != nil && old.tokens != nil && a.tokens.set.url != "" && a.tokens.set.url == old.tokens.set.url {
 		a.tokens.set = old.tokens.set

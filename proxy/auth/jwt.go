@@ -16,30 +16,39 @@ import (
 	"signalbox/internal/option"
 )
 
-// JWTOptions says which tokens are accepted, and who their callers are. Exactly one of jwks_url, jwks_file, public_key_file and
-// secret says what they are signed with.
+// JWTOptions says which tokens are accepted, and who their callers are. Exactly one of jwks_url,
+// jwks_file, public_key_file and secret says what they are signed with.
 type JWTOptions struct {
-	// JWKSURL is where the issuer publishes its keys, an https URL. They are read again every refresh, and when a token names a key that is not among them; when they cannot be read, those that are known stay.
+	// JWKSURL is where the issuer publishes its keys, an https URL. They are read again every
+	// refresh, and when a token names a key that is not among them; when they cannot be read, those
+	// that are known stay.
 	JWKSURL string `yaml:"jwks_url"`
 	// JWKSFile is a file with a key set in the same format.
 	JWKSFile string `yaml:"jwks_file" path:"true"`
 	// PublicKeyFile is a file with one public key in PEM.
 	PublicKeyFile string `yaml:"public_key_file" path:"true"`
-	// Secret is the shared secret of tokens with an HS algorithm, of at least 32 bytes. A reference, ${NAME} or file:PATH.
+	// Secret is the shared secret of tokens with an HS algorithm, of at least 32 bytes. A
+	// reference, ${NAME} or file:PATH.
 	Secret string `yaml:"secret" secret:"true"`
-	// Algorithms are those that a token may be signed with: RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA; or HS256, HS384, HS512 with secret, and no others then. Default [RS256, ES256, EdDSA], and [HS256] with secret.
-	Algorithms []string `yaml:"algorithms"`
+	// Algorithms are those that a token may be signed with: RS256, RS384, RS512, PS256, PS384,
+	// PS512, ES256, ES384, ES512, EdDSA; or HS256, HS384, HS512 with secret, and no others then.
+	// Default [RS256, ES256, EdDSA], and [HS256] with secret.
+	Algorithms []string `yaml:"algorithms" words:"RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA HS256 HS384 HS512"`
 	// Issuer is what the claim iss must be. Required.
 	Issuer string `yaml:"issuer"`
 	// Audience are the names of this service, one of which the claim aud must hold. Required.
 	Audience []string `yaml:"audience"`
-	// Leeway is by how much clocks may differ where exp, nbf and iat are compared. At most 5m. Default 30s.
+	// Leeway is by how much clocks may differ where exp, nbf and iat are compared. At most 5m.
+	// Default 30s.
 	Leeway option.Duration `yaml:"leeway"`
-	// NameClaim is the claim that names the caller, for logs, limits and what belongs to the caller alone. Dots lead into objects. Default sub.
+	// NameClaim is the claim that names the caller, for logs, limits and what belongs to the caller
+	// alone. Dots lead into objects. Default sub.
 	NameClaim string `yaml:"name_claim"`
-	// TenantClaim is the claim that names the tenant; a token without it is refused. Default: none, every caller belongs to default_tenant.
+	// TenantClaim is the claim that names the tenant; a token without it is refused. Default: none,
+	// every caller belongs to default_tenant.
 	TenantClaim string `yaml:"tenant_claim"`
-	// RoleClaim is the claim that names the role; of a list, the first that has an entry in roles, in their order, or the first of all. A token without it has default_role. Default: none.
+	// RoleClaim is the claim that names the role; of a list, the first that has an entry in roles,
+	// in their order, or the first of all. A token without it has default_role. Default: none.
 	RoleClaim string `yaml:"role_claim"`
 	// Refresh is how often jwks_url is read. At least 10s. Default 10m.
 	Refresh option.Duration `yaml:"refresh"`
@@ -255,7 +264,8 @@ func (t *tokens) read(claims map[string]any) (Principal, error) {
 	return who, nil
 }
 
-// pick takes one of several roles: the first that has an entry, in the order of entries, else the first word.
+// pick takes one of several roles: the first that has an entry, in the order of entries, else the
+// first word.
 func (t *tokens) pick(list []any) (string, bool) {
 	var words []string
 	for _, v := range list {

@@ -262,8 +262,8 @@ func TestTokensMayBeSignedWithASecretOrAStaticKey(t *testing.T) {
 	}
 }
 
-// Keys rotate: a token signed with a new one is verified at the first request, without a failure in between, and an issuer
-// that is down takes nothing away.
+// Keys rotate: a token signed with a new one is verified at the first request, without a failure in
+// between, and an issuer that is down takes nothing away.
 func TestKeySetsAreReadAgainWhenAKeyIsNew(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
@@ -330,7 +330,8 @@ func TestKeySetsAreReadAgainWhenAKeyIsNew(t *testing.T) {
 	}
 }
 
-// What a reload reads from a file holds, whatever the state before knew: a key that was taken out of it verifies nothing any more.
+// What a reload reads from a file holds, whatever the state before knew: a key that was taken out
+// of it verifies nothing any more.
 func TestAKeyThatWasTakenOutOfAFileVerifiesNothing(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// keySet is the keys that tokens are verified with. It is safe for concurrent use. Those of a URL come in by watch; all
-// others are there from the start and do not change.
+// keySet is the keys that tokens are verified with. It is safe for concurrent use. Those of a URL
+// come in by watch; all others are there from the start and do not change.
 type keySet struct {
 	url    string       // where they come from; empty: they are there
 	client *http.Client // nil: there is nothing to read again
@@ -37,8 +37,8 @@ type keySet struct {
 	told chan struct{} // closed at the end of the reading to come
 }
 
-// patience bounds how long a request waits for a key set that is being read, and minPause how often tokens with unknown keys lead
-// to a reading.
+// patience bounds how long a request waits for a key set that is being read, and minPause how often
+// tokens with unknown keys lead to a reading.
 const (
 	patience = 2 * time.Second
 	minPause = 5 * time.Second
@@ -112,8 +112,8 @@ func parsePublic(b []byte) (jose.JSONWebKey, error) {
 // maxKeys bounds a key set.
 const maxKeys = 128
 
-// parseSet reads a JWK Set (RFC 7517, section 5). Keys that no token may be verified with are left out, as the RFC asks for
-// those of an unknown kind; a set without any other is an error.
+// parseSet reads a JWK Set (RFC 7517, section 5). Keys that no token may be verified with are left
+// out, as the RFC asks for those of an unknown kind; a set without any other is an error.
 func parseSet(b []byte) ([]jose.JSONWebKey, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -140,7 +140,8 @@ func parseSet(b []byte) ([]jose.JSONWebKey, error) {
 // minRSA is the shortest RSA key, in bits (RFC 7518, section 3.3).
 const minRSA = 2048
 
-// serves reports whether k is a public key for signatures. A symmetric key in a published set would let everyone sign.
+// serves reports whether k is a public key for signatures. A symmetric key in a published set would
+// let everyone sign.
 func serves(k *jose.JSONWebKey) bool {
 	if k.Use != "" && k.Use != "sig" {
 		return false
@@ -217,8 +218,8 @@ func (s *keySet) look(id, algorithm string) (found []any, told <-chan struct{}) 
 	return nil, s.told
 }
 
-// fits reports whether a key is of the kind that an algorithm takes. The library checks it too; here it keeps a public key from
-// ever being tried as a secret.
+// fits reports whether a key is of the kind that an algorithm takes. The library checks it too;
+// here it keeps a public key from ever being tried as a secret.
 func fits(k *jose.JSONWebKey, algorithm string) bool {
 	switch key := k.Key.(type) {
 	case []byte:

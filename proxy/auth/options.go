@@ -1,11 +1,14 @@
 package auth
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"time"
 
 	"signalbox/internal/option"
+	"signalbox/proxy/budget"
 )
 
 // The modes of authentication.
@@ -20,19 +23,26 @@ const (
 
 // Options is the section `auth`.
 type Options struct {
-	// Mode is none, keys, or jwt. With jwt a caller shows a JSON Web Token or one of keys. Default none, which is refused where server.listen is not on loopback, unless allow_anonymous says that it is meant. Reloadable, as everything here.
-	Mode string `yaml:"mode"`
-	// AllowAnonymous says for a second time that everyone may call: mode none on an address that others can reach. Default false.
+	// Mode is none, keys, or jwt. With jwt a caller shows a JSON Web Token or one of keys. Default
+	// none, which is refused where server.listen is not on loopback, unless allow_anonymous says
+	// that it is meant. Reloadable, as everything here but virtual.
+	Mode string `yaml:"mode" words:"none keys jwt"`
+	// AllowAnonymous says for a second time that everyone may call: mode none on an address that
+	// others can reach. Default false.
 	AllowAnonymous bool `yaml:"allow_anonymous"`
 	// Keys are the keys that modes keys and jwt accept.
 	Keys []KeyOptions `yaml:"keys"`
+	// Virtual are keys that operators make, change and revoke while the proxy runs, by /-/keys of
+	// the admin listener. Modes keys and jwt accept them.
+	Virtual VirtualOptions `yaml:"virtual"`
 	// JWT says which tokens mode jwt accepts, and who their callers are.
 	JWT JWTOptions `yaml:"jwt"`
 	// Roles says what callers of a role may do. A role needs no entry here to be read by rules.
 	Roles []RoleOptions `yaml:"roles"`
 	// Tenants says what the callers of a tenant may do, all of them together.
 	Tenants []TenantOptions `yaml:"tenants"`
-	// AdminRoles are the roles that may see explanations and call the classify endpoint when mode is not none. Default [admin].
+	// AdminRoles are the roles that may see explanations and call the classify endpoint when mode
+	// is not none. Default [admin].
 	AdminRoles []string `yaml:"admin_roles"`
 	// DefaultRole is the role of a request without a role of its own. Default empty.
 	DefaultRole string `yaml:"default_role"`
@@ -50,10 +60,54 @@ type KeyOptions struct {
 	Tenant string `yaml:"tenant"`
 	// Role is what rules may read as the caller's role. Default: default_role.
 	Role string `yaml:"role"`
-	// Models are the models that requests with the key may go to, by name or by routing. Default: all. What the role and the tenant allow is cut by it.
+	// Models are the models that requests with the key may go to, by name or by routing. Default:
+	// all. What the role and the tenant allow is cut by it.
 	Models []string `yaml:"models"`
 	// Rate bounds what the key may be used for. Default: what the role says.
 	Rate RateOptions `yaml:"rate"`
+	// Budget bounds what requests with the key may cost.
+	Budget BudgetOptions `yaml:"budget"`
+}
+
+// VirtualOptions says where virtual keys are kept. See keys.md.
+type VirtualOptions struct {
+	// File keeps them on this machine: JSON, of hashes, written anew with every change. Several
+	// processes of a machine may share one. Default: there are no virtual keys. Restart needed.
+	File string `yaml:"file" path:"true"`
+	// Redis keeps them in memory.redis, for all replicas, in place of a file. Default false.
+	// Restart needed.
+	Redis bool `yaml:"redis"`
+	// Max is how many there may be, expired ones included. Default 10000, at most 100000. Restart
+	// needed.
+	Max int `yaml:"max"`
+	// Refresh is how often a replica looks for changes that others made, 100ms to 1m: a revoked key
+	// works elsewhere for so long, and for the time to read the keys. Default 2s. Restart needed.
+	Refresh option.Duration `yaml:"refresh"`
+}
+
+// On reports whether there are virtual keys.
+func (o VirtualOptions) On() bool { return o.File != "" || o.Redis }
+
+// Bounds of the section `virtual`.
+const (
+	mostVirtual = 100_000
+	soonestLook = 100 * time.Millisecond
+	latestLook  = time.Minute
+)
+
+func (o VirtualOptions) check(p *option.Problems) {
+	if o == (VirtualOptions{}) {
+		return // nothing was said, not even the defaults
+	}
+	if o.File != "" && o.Redis {
+		p.Addf("virtual.redis", "virtual keys are kept in a file or in redis, not in both")
+	}
+	if o.Max < 1 || o.Max > mostVirtual {
+		p.Addf("virtual.max", "%d is not between 1 and %d", o.Max, mostVirtual)
+	}
+	if d := time.Duration(o.Refresh); d < soonestLook || d > latestLook {
+		p.Addf("virtual.refresh", "%s is not between %s and %s", d, soonestLook, latestLook)
+	}
 }
 
 // RoleOptions is what callers of one role may do.
@@ -74,36 +128,63 @@ type TenantOptions struct {
 	Models []string `yaml:"models"`
 	// Rate bounds all callers of the tenant together.
 	Rate RateOptions `yaml:"rate"`
+	// Budget bounds what all callers of the tenant together may cost.
+	Budget BudgetOptions `yaml:"budget"`
 }
 
-// RateOptions bounds requests. A request that is over one of the bounds is answered with 429. Minutes roll: an allowance
-// comes back bit by bit, and can be used at once as far as it has.
+// BudgetOptions bounds what requests cost by models[].price in a period. A request whose estimated
+// cost does not fit is answered with 429. Models without a price cost nothing.
+type BudgetOptions struct {
+	// Soft makes requests cheaper when the budget is nearly used up.
+	Soft budget.SoftOptions `yaml:"soft" json:"soft,omitzero"`
+
+	// USD is how many US dollars may be spent in a period, over all replicas with memory.redis,
+	// else in each process. 0 is no bound.
+	USD float64 `yaml:"usd" json:"usd,omitzero"`
+	// Period is day or month, of the calendar in UTC. Default month.
+	Period string `yaml:"period" json:"period,omitzero" words:"day month"`
+}
+
+func (o BudgetOptions) check(p *option.Problems, prefix string) {
+	budget.Options{USD: o.USD, Period: o.Period}.Check(p, prefix+"budget")
+	o.Soft.Check(p, prefix+"budget.soft")
+}
+
+// of returns the budget under a name.
+func (o BudgetOptions) of(name string) budget.Budget {
+	return budget.Budget{Name: name, USD: o.USD, Period: budget.Period(cmp.Or(o.Period, string(budget.Month))), Soft: o.Soft.Of()}
+}
+
+// RateOptions bounds requests. A request that is over one of the bounds is answered with 429.
+// Minutes roll: an allowance comes back bit by bit, and can be used at once as far as it has.
 type RateOptions struct {
 	// RPM is how many requests a minute are allowed. 0 is no bound.
-	RPM int `yaml:"rpm"`
-	// TPM is how many tokens a minute are allowed, of prompts and answers. A request is let in by an estimate, which is settled with what it used. 0 is no bound.
-	TPM int `yaml:"tpm"`
-	// Concurrency is how many requests may be under way at a time: over all replicas with memory.redis, else in each process. 0 is no bound.
-	Concurrency int `yaml:"concurrency"`
+	RPM int `yaml:"rpm" json:"rpm,omitzero"`
+	// TPM is how many tokens a minute are allowed, of prompts and answers. A request is let in by
+	// an estimate, which is settled with what it used. 0 is no bound.
+	TPM int `yaml:"tpm" json:"tpm,omitzero"`
+	// Concurrency is how many requests may be under way at a time: over all replicas with
+	// memory.redis, else in each process. 0 is no bound.
+	Concurrency int `yaml:"concurrency" json:"concurrency,omitzero"`
 }
 
 // maxRate keeps the arithmetic of limits far from overflow.
 const maxRate = 1_000_000_000
 
-func (o RateOptions) check(p *option.Problems, at string) {
+func (o RateOptions) check(p *option.Problems, prefix string) {
 	for _, x := range []struct {
 		field string
 		n     int
 	}{{"rpm", o.RPM}, {"tpm", o.TPM}, {"concurrency", o.Concurrency}} {
 		if x.n < 0 || x.n > maxRate {
-			p.Addf(at+".rate."+x.field, "%d is not between 0 and %d", x.n, maxRate)
+			p.Addf(prefix+"rate."+x.field, "%d is not between 0 and %d", x.n, maxRate)
 		}
 	}
 }
 
 // DefaultOptions returns the options of an empty section.
 func DefaultOptions() Options {
-	return Options{Mode: ModeNone, JWT: defaultJWT(), AdminRoles: []string{"admin"}, DefaultTenant: "default"}
+	return Options{Mode: ModeNone, JWT: defaultJWT(), AdminRoles: []string{"admin"}, DefaultTenant: "default", Virtual: VirtualOptions{Max: 10_000, Refresh: option.Duration(2 * time.Second)}}
 }
 
 // Validate reports every bad option, one "field: problem" a line.
@@ -112,8 +193,8 @@ func (o Options) Validate() error {
 	switch o.Mode {
 	case ModeNone:
 	case ModeKeys:
-		if len(o.Keys) == 0 {
-			p.Addf("keys", "mode keys needs at least one")
+		if len(o.Keys) == 0 && !o.Virtual.On() {
+			p.Addf("keys", "mode keys needs at least one, or virtual keys")
 		}
 	case ModeJWT:
 		o.JWT.check(&p, "jwt")
@@ -124,17 +205,37 @@ func (o Options) Validate() error {
 	hashes := option.Unique{}
 	for i, k := range o.Keys {
 		at := fmt.Sprintf("keys[%d]", i)
-		p.Name(at+".name", k.Name)
+		k.checkGrants(&p, at+".")
 		seen.Check(&p, at+".name", k.Name)
-		k.Rate.check(&p, at)
 		if b, err := hex.DecodeString(k.SHA256); err != nil || len(b) != 32 {
 			p.Addf(at+".sha256", "expected the 64 hexadecimal digits of a SHA-256 hash")
 			continue
 		}
 		hashes.Check(&p, at+".sha256", strings.ToLower(k.SHA256))
 	}
+	o.Virtual.check(&p)
 	o.checkGroups(&p)
 	return p.Err()
+}
+
+// CheckGrants reports every problem of what a key is called and may do, one "field: problem" a
+// line; its hash is not looked at.
+func (k *KeyOptions) CheckGrants() error {
+	var p option.Problems
+	k.checkGrants(&p, "")
+	return p.Err()
+}
+
+// checkGrants checks all but the hash; prefix stands before the names of fields.
+func (k *KeyOptions) checkGrants(p *option.Problems, prefix string) {
+	p.Name(prefix+"name", k.Name)
+	for _, f := range [...]struct{ field, value string }{{"tenant", k.Tenant}, {"role", k.Role}} {
+		if _, ok := word(f.value); !ok && f.value != "" {
+			p.Addf(prefix+f.field, "it is longer than %d bytes, or holds control characters", maxWord)
+		}
+	}
+	k.Rate.check(p, prefix)
+	k.Budget.check(p, prefix)
 }
 
 func (o Options) checkGroups(p *option.Problems) {
@@ -143,12 +244,13 @@ func (o Options) checkGroups(p *option.Problems) {
 		at := fmt.Sprintf("roles[%d]", i)
 		p.Name(at+".name", r.Name)
 		roles.Check(p, at+".name", r.Name)
-		r.Rate.check(p, at)
+		r.Rate.check(p, at+".")
 	}
 	for i, t := range o.Tenants {
 		at := fmt.Sprintf("tenants[%d]", i)
 		p.Name(at+".name", t.Name)
 		tenants.Check(p, at+".name", t.Name)
-		t.Rate.check(p, at)
+		t.Rate.check(p, at+".")
+		t.Budget.check(p, at+".")
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// S1: how long a key is looked for tells nothing about it. Every stored hash is compared, in constant time, and nothing ends the loop
-// early; a stopwatch could not tell on a machine that does other things too, so what is read is the code.
+// S1: how long a key is looked for tells nothing about it. Every stored hash is compared, in
+// constant time, and nothing ends the loop early; a stopwatch could not tell on a machine that does
+// other things too, so what is read is the code.
 func TestS1EveryKeyIsComparedInConstantTime(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "auth.go", nil, 0)
@@ -48,7 +49,8 @@ func TestS1EveryKeyIsComparedInConstantTime(t *testing.T) {
 	}
 }
 
-// S1: a key that is nearly right is refused in the same words as one that is nothing like any, or none.
+// S1: a key that is nearly right is refused in the same words as one that is nothing like any, or
+// none.
 func TestS1KeysThatAreWrongAreRefusedAlike(t *testing.T) {
 	t.Parallel()
 	const key = "sk-a-key-of-some-length"

@@ -1,12 +1,12 @@
-// Package choose puts the models that a route names in the order to try them: as the file lists them, by
-// weight, by quality, by cost or by latency.
+// Package choose puts the models that a route names in the order to try them: as the file lists
+// them, by weight, by quality, by cost or by latency.
 //
-// It picks no endpoint and knows nothing of their health; see package pool. Which models come into question
-// is for the rules to say.
+// It picks no endpoint and knows nothing of their health; see package pool. Which models come into
+// question is for the rules to say.
 //
-// Invariants: what is not known is never taken for good or for bad, but stands behind what is known, with
-// a word that says so; equals keep the order of the file. Nothing here starts a goroutine. The locks of
-// Speeds are leaves.
+// Invariants: what is not known is never taken for good or for bad, but stands behind what is
+// known, with a word that says so; equals keep the order of the file. Nothing here starts a
+// goroutine. The locks of Speeds are leaves.
 package choose
 
 import (
@@ -26,6 +26,8 @@ type Candidate struct {
 	Latency float64 // expected time to the end of the completion in seconds; negative when not known
 	Left    string  // why it stands behind others or is left out; empty otherwise
 	Out     bool    // it is not tried at all
+	// Expected is what Quality was made of; nil where that is the configuration's word.
+	Expected *Expected
 
 	model  *Model // nil when no such model is configured
 	weight int
@@ -57,8 +59,9 @@ const (
 	leftSpeed   = "no answer of it was observed yet"
 )
 
-// assumedCompletion is the length of an answer, in tokens, of a model that has not given any yet. It
-// is an assumption; what models are compared by changes little with it, since it is the same for all.
+// assumedCompletion is the length of an answer, in tokens, of a model that has not given any yet.
+// It is an assumption; what models are compared by changes little with it, since it is the same for
+// all.
 const assumedCompletion = 256
 
 // closeEnough keeps rounding out of comparisons of quality, whose figures have few digits.
@@ -76,8 +79,8 @@ type Model struct {
 	Skills Skills
 }
 
-// Chooser knows the models of one configuration and what was observed of them. It is immutable once it
-// is used, but for what it has learnt, and safe for concurrent use.
+// Chooser knows the models of one configuration and what was observed of them. It is immutable once
+// it is used, but for what it has learnt, and safe for concurrent use.
 type Chooser struct {
 	Models  map[string]*Model // by name
 	Speeds  *Speeds
@@ -92,6 +95,28 @@ type Request struct {
 	Named  string        // the model to go to where the action names none
 	Limit  int64         // the client's own limit on the answer, in tokens; 0 when it set none
 	Prompt Prompt
+	// Expected is what outcomes let one expect of the candidates, in any order; empty without any.
+	Expected []Expected
+}
+
+// Expected is what the outcomes of earlier requests let one expect of a model.
+type Expected struct {
+	Model     string
+	Quality   float64 // in [0,1]
+	Deviation float64 // standard deviation of Quality
+	Tokens    float64 // length of the answer; 0 when not known
+	Outcomes  float64 // of the model that it was made of, by their weights
+	Near      float64 // those of near requests, by weight and nearness
+}
+
+// expected is what is expected of a model; nil without outcomes that say anything of it.
+func (r *Request) expected(m *Model) *Expected {
+	for i := range r.Expected {
+		if e := &r.Expected[i]; e.Model == m.Name && (e.Outcomes > 0 || m.Skills.known) {
+			return e
+		}
+	}
+	return nil
 }
 
 // Prompt is what is known of the length of a request's prompt, or of the longest of several, in
@@ -146,8 +171,8 @@ func (c *Chooser) Rank(r Request) []Candidate {
 	return cs
 }
 
-// Choose is Rank for a request that is sent. Figures that do not decide are left at zero. It allocates
-// its result and nothing else.
+// Choose is Rank for a request that is sent. Figures that do not decide are left at zero. It
+// allocates its result and nothing else.
 func (c *Chooser) Choose(r Request) []Candidate {
 	cs := c.candidates(r)
 	switch r.Action.By {
@@ -216,6 +241,9 @@ func (c *Chooser) weigh(x *Candidate, r Request) {
 		return
 	}
 	x.Quality = x.model.Skills.Quality(&r.Set.Values[signal.Domain])
+	if x.Expected = r.expected(x.model); x.Expected != nil {
+		x.Quality = x.Expected.Quality
+	}
 	completion := c.completion(x.model, r)
 	if p := x.model.Price; p.Known() {
 		x.Cost = p.Of(float64(r.Set.Facts.Tokens), completion)
@@ -226,12 +254,15 @@ func (c *Chooser) weigh(x *Candidate, r Request) {
 }
 
 // completion is the expected length of a model's answer in tokens: the mean of those it gave to
-// requests of the same domain, as far as the limit that holds lets them grow: the client's own, or the
-// route's when there is none or the route overrides it.
+// requests of the same domain, as far as the limit that holds lets them grow: the client's own, or
+// the route's when there is none or the route overrides it.
 func (c *Chooser) completion(m *Model, r Request) float64 {
 	n := float64(assumedCompletion)
 	if mean, ok := c.Lengths.Mean(m.Name, r.Set.Values[signal.Domain].Label); ok {
 		n = mean
+	}
+	if e := r.expected(m); e != nil && e.Tokens > 0 {
+		n = e.Tokens
 	}
 	limit := r.Limit
 	if own := int64(r.Action.MaxTokens.Limit); own > 0 && (limit <= 0 || r.Action.Override) {

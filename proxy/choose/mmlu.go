@@ -13,9 +13,9 @@ type measured struct {
 }
 
 // mmluPro holds the results of 29 public models on the 12,032 questions of MMLU-Pro (Wang et al.,
-// MMLU-Pro: A More Robust and Challenging Multi-Task Language Understanding Benchmark, 2024), counted
-// from the answer files that its authors publish under Apache-2.0: github.com/TIGER-AI-Lab/MMLU-Pro,
-// eval_results at f418b116. Names are those of the files.
+// MMLU-Pro: A More Robust and Challenging Multi-Task Language Understanding Benchmark, 2024),
+// counted from the answer files that its authors publish under Apache-2.0:
+// github.com/TIGER-AI-Lab/MMLU-Pro, eval_results at f418b116. Names are those of the files.
 var mmluPro = [...]measured{ //nolint:gochecknoglobals // constant table
 	{"c4ai-command-r-v01", [...]float64{0.536, 0.361, 0.194, 0.373, 0.511, 0.232, 0.485, 0.475, 0.336, 0.235, 0.461, 0.421, 0.259, 0.584}},
 	{"DeepSeek-Coder-V2", [...]float64{0.766, 0.733, 0.669, 0.688, 0.746, 0.517, 0.611, 0.518, 0.351, 0.634, 0.654, 0.562, 0.681, 0.721}},

@@ -23,8 +23,8 @@ type Skills struct {
 }
 
 // NewSkills joins what is stated, a share of right answers in [0,1] by domain and "default" for all
-// others, with the results of the public model that from names: what is stated stands over them. Without a
-// default, a domain that has no entry is taken for the mean of those that have one.
+// others, with the results of the public model that from names: what is stated stands over them.
+// Without a default, a domain that has no entry is taken for the mean of those that have one.
 func NewSkills(stated map[string]float64, from string) Skills {
 	s := Skills{domain: make(map[string]float64, len(mmluProDomains))}
 	if m, ok := findMeasured(from); ok {
@@ -46,7 +46,8 @@ func NewSkills(stated map[string]float64, from string) Skills {
 }
 
 // Quality is the expected share of right answers, in [0,1], for a request whose domain is v: the
-// skills weighted by the probabilities of the domains. It is negative when nothing is known of the model.
+// skills weighted by the probabilities of the domains. It is negative when nothing is known of the
+// model.
 func (s *Skills) Quality(v *signal.Value) float64 {
 	switch {
 	case !s.known:
@@ -75,7 +76,8 @@ func (s *Skills) of(domain string) float64 {
 }
 
 // findMeasured finds a model of the built-in table. Case does not matter, nor does the name of an
-// organisation before a slash, and a dot may stand for the underscore of names such as Meta-Llama-3_1-8B.
+// organisation before a slash, and a dot may stand for the underscore of names such as
+// Meta-Llama-3_1-8B.
 func findMeasured(name string) (*measured, bool) {
 	key := measuredKey(name)
 	for i := range mmluPro {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Speeds remembers how fast models answered. An answer takes a fixed time, which is that to its first
-// token, plus a time for every token; both come from real answers, each of which counts half as much
-// after every speedHalfLife. Answers whose first token was not seen by itself tell the two times apart
-// by their lengths. The length of the prompt is not part of the model: it is in the fixed time, as the
-// mean over the prompts that the model was sent. It is safe for concurrent use and allocates only when
-// it meets a model for the first time, so its size is the number of models ever configured. It is meant
-// to outlive a configuration, so that a reload forgets nothing.
+// Speeds remembers how fast models answered. An answer takes a fixed time, which is that to its
+// first token, plus a time for every token; both come from real answers, each of which counts half
+// as much after every speedHalfLife. Answers whose first token was not seen by itself tell the two
+// times apart by their lengths. The length of the prompt is not part of the model: it is in the
+// fixed time, as the mean over the prompts that the model was sent. It is safe for concurrent use
+// and allocates only when it meets a model for the first time, so its size is the number of models
+// ever configured. It is meant to outlive a configuration, so that a reload forgets nothing.
 type Speeds struct {
 	now func() time.Time
 
@@ -44,18 +44,19 @@ const (
 	// the answers of a busy minute. It is a choice, not a measurement.
 	speedHalfLife = time.Minute
 
-	// fixedTokens is how many tokens take as long as the fixed time, for a model whose answers are all
-	// of one length and do not tell. An assumption: it keeps a short answer from being stretched to a
-	// very long time, and counts as one answer that lies so far from the others.
+	// fixedTokens is how many tokens take as long as the fixed time, for a model whose answers are
+	// all of one length and do not tell. An assumption: it keeps a short answer from being
+	// stretched to a very long time, and counts as one answer that lies so far from the others.
 	fixedTokens = 32
 
-	// faint is the number of answers, and of times to the first token, below which they are forgotten: what is left of
-	// one after half an hour.
+	// faint is the number of answers, and of times to the first token, below which they are
+	// forgotten: what is left of one after half an hour.
 	faint = 1e-9
 
-	// A model of which nothing is known gets a request to learn from at most once in exploreEvery, one
-	// that was not heard of for so long, be it an answer or a wait in vain, only after exploreShare requests went elsewhere: choosing by
-	// latency sends no more than that share of the traffic to a model that is known to be slower.
+	// A model of which nothing is known gets a request to learn from at most once in exploreEvery,
+	// one that was not heard of for so long, be it an answer or a wait in vain, only after
+	// exploreShare requests went elsewhere: choosing by latency sends no more than that share of
+	// the traffic to a model that is known to be slower.
 	exploreEvery = 30 * time.Second
 	exploreShare = 50
 )
@@ -101,18 +102,18 @@ func (s *Speeds) Observe(model string, t Taken) {
 }
 
 // InVain adds a request that was given up for want of an answer after waited: its answer would have
-// taken longer, nobody knows how much. So it is no observation, and can only raise what is expected of
-// a model that was observed.
+// taken longer, nobody knows how much. So it is no observation, and can only raise what is expected
+// of a model that was observed.
 func (s *Speeds) InVain(model string, waited time.Duration) {
 	v, now := s.of(model), s.now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.wait = max(v.wait*keep(v.waited, now), waited.Seconds())
+	v.wait = max(v.wait*decay(v.waited, now), waited.Seconds())
 	v.waited, v.heard, v.passed = now, now, 0
 }
 
-// keep is the share that is left at now of what counted in full at then.
-func keep(then, now time.Time) float64 {
+// decay is the share that is left at now of what counted in full at then.
+func decay(then, now time.Time) float64 {
 	old := now.Sub(then)
 	if then.IsZero() || old <= 0 {
 		return 1
@@ -121,7 +122,7 @@ func keep(then, now time.Time) float64 {
 }
 
 func (v *speed) add(t Taken, now time.Time) {
-	share := keep(v.seen, now)
+	share := decay(v.seen, now)
 	v.firstTime, v.firstSeen, v.textTime, v.tokens = v.firstTime*share, v.firstSeen*share, v.textTime*share, v.tokens*share
 	v.whole.fade(share)
 	if v.whole.n < faint {
@@ -131,7 +132,7 @@ func (v *speed) add(t Taken, now time.Time) {
 		v.firstTime, v.firstSeen, v.textTime, v.tokens = 0, 0, 0, 0
 	}
 	// That the model answers is a better witness than a request that it did not answer in time.
-	v.wait, v.waited = v.wait*keep(v.waited, now)/2, now
+	v.wait, v.waited = v.wait*decay(v.waited, now)/2, now
 	v.seen, v.heard, v.passed = now, now, 0
 	n := float64(t.Tokens)
 	if n <= 0 {
@@ -186,8 +187,9 @@ func (l *line) fade(share float64) {
 	l.n, l.tokens, l.seconds, l.squares, l.products = l.n*share, l.tokens*share, l.seconds*share, l.squares*share, l.products*share
 }
 
-// fit returns the fixed time and the time for each token, in seconds; neither is negative. The less the
-// lengths differ, the nearer the fixed time is to that of fixedTokens tokens. It needs an answer.
+// fit returns the fixed time and the time for each token, in seconds; neither is negative. The less
+// the lengths differ, the nearer the fixed time is to that of fixedTokens tokens. It needs an
+// answer.
 func (l *line) fit() (fixed, each float64) {
 	assumed := l.seconds / (l.tokens + fixedTokens*l.n)
 	spread := max(0, l.squares-l.tokens*l.tokens/l.n)
@@ -198,8 +200,8 @@ func (l *line) fit() (fixed, each float64) {
 	return (l.seconds - each*l.tokens) / l.n, each
 }
 
-// Expect returns how long a completion of so many tokens is expected to take, in seconds. ok is false
-// when the model was not observed.
+// Expect returns how long a completion of so many tokens is expected to take, in seconds. ok is
+// false when the model was not observed.
 func (s *Speeds) Expect(model string, tokens float64) (seconds float64, ok bool) {
 	s.mu.RLock()
 	v := s.byModel[model]
@@ -212,8 +214,9 @@ func (s *Speeds) Expect(model string, tokens float64) (seconds float64, ok bool)
 	return v.expect(tokens)
 }
 
-// Explore reports whether the request at hand should go to a model that is not the fastest, to learn
-// how fast it is now. Every true is noted, so that one request is sent and not all that come at once.
+// Explore reports whether the request at hand should go to a model that is not the fastest, to
+// learn how fast it is now. Every true is noted, so that one request is sent and not all that come
+// at once.
 func (s *Speeds) Explore(model string) bool {
 	v, now := s.of(model), s.now()
 	v.mu.Lock()

@@ -15,20 +15,21 @@ import (
 	"signalbox/memory"
 )
 
-// DeriverOptions are what a Deriver works with. All functions are required, and safe for concurrent use.
+// DeriverOptions are what a Deriver works with. All functions are required, and safe for concurrent
+// use.
 type DeriverOptions struct {
 	// Read sets every kind of need in set, from all of the text; see Classifier of the proxy.
 	Read func(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
 	// Needs returns the signals that texts are read for, of jailbreak, injection and pii: jailbreak
 	// is no use where it reads no data. nil: all of them.
 	Needs func() signal.Mask
-	// Selected reports whether a value counts that Read made of a selection of windows, as it does for prompts. nil: never, so
-	// that a text is known only when every window was read.
+	// Selected reports whether a value counts that Read made of a selection of windows, as it does
+	// for prompts. nil: never, so that a text is known only when every window was read.
 	Selected func() bool
 	// Skeleton is the text in short.
 	Skeleton func(ctx context.Context, text string) (string, error)
-	// Count asks servers of the models how many tokens a text has, of every model when none is named, and returns what came
-	// in time.
+	// Count asks servers of the models how many tokens a text has, of every model when none is
+	// named, and returns what came in time.
 	Count func(ctx context.Context, text string, models []string) map[string]int
 	// Timeout bounds one derivation.
 	Timeout time.Duration
@@ -54,8 +55,8 @@ func NewDeriver(o DeriverOptions) *Deriver {
 // Revise says that Read is made of something else from now on.
 func (d *Deriver) Revise(revision string) { d.revision.Store(&revision) }
 
-// Derive works out what goes with a text. What could not be read in time, or at all, is unknown and leaves the result partial.
-// The only error is that of ctx.
+// Derive works out what goes with a text. What could not be read in time, or at all, is unknown and
+// leaves the result partial. The only error is that of ctx.
 func (d *Deriver) Derive(ctx context.Context, t memory.Text) (memory.Derived, error) {
 	var counted map[string]int
 	var counting sync.WaitGroup
@@ -76,14 +77,16 @@ func (d *Deriver) Derive(ctx context.Context, t memory.Text) (memory.Derived, er
 	return memory.Derived{Tokens: counted, Verdicts: raw, Skeleton: skeleton, Partial: !whole}, nil
 }
 
-// The pieces in which a text is read. They overlap by more than a window of any model, so what stands at a cut is read whole
-// in one of them. A cut depends on what stands before it alone: of a text that has grown, only the end is read again.
+// The pieces in which a text is read. They overlap by more than a window of any model, so what
+// stands at a cut is read whole in one of them. A cut depends on what stands before it alone: of a
+// text that has grown, only the end is read again.
 const (
 	pieceBytes   = 16 << 10
 	overlapBytes = 2 << 10
 )
 
-// cut returns the end of the piece that begins at from, and where the next one begins; the length of the text when there is none.
+// cut returns the end of the piece that begins at from, and where the next one begins; the length
+// of the text when there is none.
 func cut(text string, from int) (end, next int) {
 	if len(text)-from <= pieceBytes {
 		return len(text), len(text)
@@ -104,7 +107,8 @@ func wordAt(text string, at int) int {
 	return at
 }
 
-// verdicts reads a text piece by piece. whole is false when something is unknown that a later try may find out.
+// verdicts reads a text piece by piece. whole is false when something is unknown that a later try
+// may find out.
 func (d *Deriver) verdicts(ctx context.Context, t memory.Text) (all Verdicts, whole bool) {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
 	defer cancel()
@@ -155,7 +159,7 @@ func (d *Deriver) piece(ctx context.Context, tenant, text string) (v Verdicts, l
 		lasting = lasting && settled(&set.Values[kind])
 	}
 	if lasting {
-		d.known.keep(k, v)
+		d.known.add(k, v)
 	}
 	return v, lasting
 }
@@ -168,7 +172,8 @@ func (d *Deriver) of(set *signal.Set) Verdicts {
 	return VerdictsOf(set)
 }
 
-// settled reports whether reading again would find the same: there is a value, or no model for one, or nothing to read.
+// settled reports whether reading again would find the same: there is a value, or no model for one,
+// or nothing to read.
 func settled(v *signal.Value) bool {
 	switch v.State {
 	case signal.Known:
@@ -180,7 +185,8 @@ func settled(v *signal.Value) bool {
 	return false
 }
 
-// pieceKey names a piece that was read. Tenants share none: the time of an answer would tell what others have stored.
+// pieceKey names a piece that was read. Tenants share none: the time of an answer would tell what
+// others have stored.
 type pieceKey struct {
 	text             [sha256.Size]byte
 	tenant, revision string
@@ -207,7 +213,7 @@ func (r *recent) find(k pieceKey) (Verdicts, bool) {
 	return v, ok
 }
 
-func (r *recent) keep(k pieceKey, v Verdicts) {
+func (r *recent) add(k pieceKey, v Verdicts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.put(k, v)

@@ -14,7 +14,8 @@ import (
 	"signalbox/memory"
 )
 
-// lookout is a reader that finds an attack by its words, and personal data by an address. It notes what it was given.
+// lookout is a reader that finds an attack by its words, and personal data by an address. It notes
+// what it was given.
 type lookout struct {
 	mu     sync.Mutex
 	pieces []string

@@ -15,7 +15,8 @@ var ErrOff = errors.New("contexts are turned off")
 // typeServer is the error type of the API for what is not the client's fault.
 const typeServer = "server_error"
 
-// Wire gives the errors of a memory.Store their place on the wire, and ErrOff; nil for any other error.
+// Wire gives the errors of a memory.Store their place on the wire, and ErrOff; nil for any other
+// error.
 func Wire(err error) *openai.Error {
 	var (
 		bad      *memory.InvalidError
@@ -50,7 +51,8 @@ func Wire(err error) *openai.Error {
 	return nil
 }
 
-// RetryAfter is how many seconds to wait before asking again for what could not be reached, 0 for any other error.
+// RetryAfter is how many seconds to wait before asking again for what could not be reached, 0 for
+// any other error.
 func RetryAfter(err error) int {
 	var away *memory.UnavailableError
 	if !errors.As(err, &away) {

@@ -63,7 +63,8 @@ func (s *Service) create(ctx context.Context, w http.ResponseWriter, r *Request)
 	return r.showAs(w, http.StatusOK, o)
 }
 
-// warmed warms a context that was just made and says what became of it: the context is there either way.
+// warmed warms a context that was just made and says what became of it: the context is there either
+// way.
 func (s *Service) warmed(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) string {
 	switch err := s.o.Warmer.Warm(ctx, owner, ref, models, wait); {
 	case err != nil:
@@ -133,8 +134,8 @@ type listObject struct {
 	HasMore bool      `json:"has_more"`
 }
 
-// list serves GET /v1/contexts. What the caller may not use is passed over without a trace, so a page is full unless the
-// list ends.
+// list serves GET /v1/contexts. What the caller may not use is passed over without a trace, so a
+// page is full unless the list ends.
 func (s *Service) list(ctx context.Context, w http.ResponseWriter, r *Request) error {
 	limit := defaultLimit
 	if r.Limit != "" {
@@ -206,7 +207,8 @@ type appendBody struct {
 
 const patchForm = "an object with name, ttl, fixed, pin or hints, or with append, and optionally version"
 
-// patch serves PATCH /v1/contexts/{id}: what surrounds the content, or a new version that begins with the latest.
+// patch serves PATCH /v1/contexts/{id}: what surrounds the content, or a new version that begins
+// with the latest.
 func (s *Service) patch(ctx context.Context, w http.ResponseWriter, r *Request) error {
 	ref, err := r.ref()
 	if err != nil {
@@ -266,8 +268,8 @@ func (in *patchBody) patch() (memory.Patch, error) {
 	return p, nil
 }
 
-// expected is the version that a change is meant for: that of the path or body, or of the header If-Match, which names
-// the content; 0 for any.
+// expected is the version that a change is meant for: that of the path or body, or of the header
+// If-Match, which names the content; 0 for any.
 func (s *Service) expected(ctx context.Context, r *Request, ref memory.Ref) (int, error) {
 	match := strings.TrimSpace(r.Header.Get("If-Match"))
 	if match == "" || match == "*" {
@@ -407,7 +409,8 @@ type leaseObject struct {
 	ExpiresAt int64  `json:"expires_at"`
 }
 
-// lease serves POST /v1/contexts/{id}/leases: until its end the context stays, even when it is deleted.
+// lease serves POST /v1/contexts/{id}/leases: until its end the context stays, even when it is
+// deleted.
 func (s *Service) lease(ctx context.Context, w http.ResponseWriter, r *Request) error {
 	ref, err := r.ref()
 	if err != nil {

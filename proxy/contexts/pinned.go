@@ -25,7 +25,8 @@ type factsBody struct {
 
 const factsForm = "an object with facts, a list of texts or of objects {id, text, source, kind}"
 
-// setFacts serves PUT /v1/contexts/{id}/facts: those of the latest version, or of the one that the path names.
+// setFacts serves PUT /v1/contexts/{id}/facts: those of the latest version, or of the one that the
+// path names.
 func (s *Service) setFacts(ctx context.Context, w http.ResponseWriter, r *Request) error {
 	ref, err := r.ref()
 	if err != nil {

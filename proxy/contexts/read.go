@@ -15,8 +15,9 @@ import (
 	"signalbox/memory"
 )
 
-// readBody reads a body strictly into a struct: a member that is unknown, given twice or of another type is an error that
-// names it. An empty body is an empty object where one may be left out. form says in words what the body is.
+// readBody reads a body strictly into a struct: a member that is unknown, given twice or of another
+// type is an error that names it. An empty body is an empty object where one may be left out. form
+// says in words what the body is.
 func readBody(body []byte, into any, form string) error {
 	err := json.Unmarshal(body, into, json.RejectUnknownMembers(true))
 	if err == nil {

@@ -10,9 +10,10 @@ import (
 
 // Warmer lets model servers read a context before it is needed. It is safe for concurrent use.
 type Warmer interface {
-	// Warm sends the version that ref names, of the owner, to where requests with it would go, for each of the models; without
-	// names for every model that is configured. With wait it returns when they have read it, else as soon as they were
-	// asked. Errors are those of memory.Store.Resolve and what the proxy's table of errors knows.
+	// Warm sends the version that ref names, of the owner, to where requests with it would go, for
+	// each of the models; without names for every model that is configured. With wait it returns
+	// when they have read it, else as soon as they were asked. Errors are those of
+	// memory.Store.Resolve and what the proxy's table of errors knows.
 	Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) error
 }
 
@@ -39,7 +40,8 @@ type Resident interface {
 
 // Options of a Service.
 type Options struct {
-	// BestEffort keeps what is created while the remote store cannot be reached in RAM, where a request does not say.
+	// BestEffort keeps what is created while the remote store cannot be reached in RAM, where a
+	// request does not say.
 	BestEffort bool
 	// Models are the names that requests may use; called for each request that does.
 	Models func() []string

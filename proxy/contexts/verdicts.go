@@ -8,8 +8,8 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Verdicts is what reading the text of a context told of its safety. It is kept with the version, as
-// memory.Derived.Verdicts, in the form
+// Verdicts is what reading the text of a context told of its safety. It is kept with the version,
+// as memory.Derived.Verdicts, in the form
 //
 //	{"jailbreak": 0.03, "injection": 0.01, "pii": {"EMAIL_ADDRESS": 0.99}}
 //
@@ -21,16 +21,17 @@ type Verdicts struct {
 	Jailbreak *float64 `json:"jailbreak,omitempty"`
 	// Injection is P(injection), in [0,1]; nil when it is unknown.
 	Injection *float64 `json:"injection,omitempty"`
-	// PII is the best score of each type of personal data that was found; empty when there is none, nil when it is unknown.
+	// PII is the best score of each type of personal data that was found; empty when there is none,
+	// nil when it is unknown.
 	PII map[string]float64 `json:"pii,omitzero"`
 }
 
-// VerdictsOf takes the verdicts of a set. What was read in part only is unknown here: a request that names the
-// context has nothing else to go by.
+// VerdictsOf takes the verdicts of a set. What was read in part only is unknown here: a request
+// that names the context has nothing else to go by.
 func VerdictsOf(set *signal.Set) Verdicts { return verdictsOf(set, whole) }
 
-// VerdictsOfSelection is VerdictsOf for texts that are read as prompts are: what was read in part, because a scan of the whole
-// chose the windows that are worth reading, speaks for all of it.
+// VerdictsOfSelection is VerdictsOf for texts that are read as prompts are: what was read in part,
+// because a scan of the whole chose the windows that are worth reading, speaks for all of it.
 func VerdictsOfSelection(set *signal.Set) Verdicts {
 	return verdictsOf(set, func(v *signal.Value) bool { return v.State == signal.Known })
 }
@@ -92,8 +93,8 @@ func (v Verdicts) Encode() (json.RawMessage, error) {
 	return b, nil
 }
 
-// ParseVerdicts reads what Encode wrote. Nothing, and what cannot be read, is unknown throughout; the error says
-// why it cannot.
+// ParseVerdicts reads what Encode wrote. Nothing, and what cannot be read, is unknown throughout;
+// the error says why it cannot.
 func ParseVerdicts(b json.RawMessage) (Verdicts, error) {
 	if len(b) == 0 {
 		return Verdicts{}, nil
@@ -117,8 +118,8 @@ func ParseVerdicts(b json.RawMessage) (Verdicts, error) {
 
 func inUnit(x float64) bool { return x >= 0 && x <= 1 }
 
-// Merge is what can be said of both texts together: the higher of two scores, all types, and unknown where one
-// of them is.
+// Merge is what can be said of both texts together: the higher of two scores, all types, and
+// unknown where one of them is.
 func (v Verdicts) Merge(o Verdicts) Verdicts {
 	out := Verdicts{
 		Jailbreak: worse(v.Jailbreak, o.Jailbreak),

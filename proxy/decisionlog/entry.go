@@ -1,12 +1,13 @@
-// Package decisionlog is the form of the decision log: what a line says, how it is made from a decision,
-// how it is read, and how a logged request would be decided under another configuration.
+// Package decisionlog is the form of the decision log: what a line says, how it is made from a
+// decision, how it is read, and how a logged request would be decided under another configuration.
 //
-// It writes no files; package telemetry does. It decides nothing itself: rules do, from what the log holds.
+// It writes no files; package telemetry does. It decides nothing itself: rules do, from what the
+// log holds.
 //
-// Invariants: a line holds no text of a request unless prompts are recorded; texts of the configuration
-// and values of headers appear as fingerprints; a request decided again under the configuration that
-// logged it ends as it did. Entries are plain values; everything else is safe for concurrent use. Nothing
-// here starts a goroutine.
+// Invariants: a line holds no text of a request unless prompts are recorded; texts of the
+// configuration and values of headers appear as fingerprints; a request decided again under the
+// configuration that logged it ends as it did. Entries are plain values; everything else is safe
+// for concurrent use. Nothing here starts a goroutine.
 package decisionlog
 
 import (
@@ -37,18 +38,78 @@ type Entry struct {
 	Signals    map[string]Signal `json:"signals"` // those that were asked for; what is absent was not computed
 	DecideMs   float64           `json:"decide_ms"`
 
-	Chosen    string  `json:"chosen,omitempty"`     // the model that the route chose; empty when nothing was to be forwarded
+	Chosen string `json:"chosen,omitempty"` // the model that the route chose; empty when nothing was to be forwarded
+	// the probability with which it did, where outcomes chose; absent where it is not known
+	Chance    float64 `json:"chance,omitempty"`
 	Model     string  `json:"model,omitempty"`      // that answered in the end
 	Endpoint  string  `json:"endpoint,omitempty"`   // of it
 	Reasoning string  `json:"reasoning,omitempty"`  // the effort that was asked for in the end
 	MaxTokens int     `json:"max_tokens,omitempty"` // the limit that was sent in place of the client's; 0 when none was
 	Status    int     `json:"status"`
-	Placed    *Placed `json:"placed,omitempty"` // why that endpoint; absent when any would have done
-	Tokens    *Tokens `json:"tokens,omitempty"` // as the answer told them
-	Cache     string  `json:"cache,omitempty"`  // what became of it in the cache: exact, semantic, miss, off, ineligible, bypass or error; absent where that is off everywhere. With exact no signal was computed, and Model is who answered then
-	Guard     *Guard  `json:"guard,omitempty"`  // what the check of the answer found; absent when it was not checked
+	Error     string  `json:"error,omitempty"`   // code of the error that the client got, its type where that has none; empty for an upstream's own
+	Key       string  `json:"key,omitempty"`     // name of the key that was shown, or who the token is about
+	Finish    string  `json:"finish,omitempty"`  // why the answer ended: stop, length, tool_calls, function_call or other; the last of several choices
+	TookMs    float64 `json:"took_ms,omitempty"` // all of it, to the end of the answer
+	TTFTMs    float64 `json:"ttft_ms,omitempty"` // until the answer began, of a stream
+	// what the answer cost at the configured prices, in USD; 0 where its tokens or the price are not
+	// known. Answers that were thrown away have their own
+	Cost float64 `json:"cost_usd,omitempty"`
+	// what the same tokens cost at the price of the dearest model of the configuration, in USD
+	Baseline float64 `json:"baseline_usd,omitempty"`
+	Placed   *Placed `json:"placed,omitempty"` // why that endpoint; absent when any would have done
+	Tokens   *Tokens `json:"tokens,omitempty"` // as the answer told them
+	Cache    string  `json:"cache,omitempty"`  // what became of it in the cache: exact, semantic, miss, off, ineligible, bypass or error; absent where that is off everywhere. With exact no signal was computed, and Model is who answered then
+	// what became of the conversation that it belongs to; absent where nothing sticks
+	Conversation *Conversation `json:"conversation,omitempty"`
+	// what was saved with, as a budget was nearly used up: cheaper, less_effort or both, with a comma
+	Budget string `json:"budget,omitempty"`
+	// what became of answers that were judged; absent where none was
+	Escalation *Escalation `json:"escalation,omitempty"`
+	// control or canary, where the route tries a model out; absent where the request is in no arm
+	Arm string `json:"arm,omitempty"`
+	// what became of a copy of the request; absent where none was sent
+	Mirror *Mirror `json:"mirror,omitempty"`
+	// what the check of the answer found; absent when it was not checked
+	Guard *Guard `json:"guard,omitempty"`
 
 	Prompt *Text `json:"prompt,omitempty"` // only with telemetry.record_prompts
+}
+
+// Conversation is what became of a conversation.
+type Conversation struct {
+	State  string   `json:"state"`            // new, kept or moved
+	Reason string   `json:"reason,omitempty"` // why it was kept or moved
+	Model  string   `json:"model,omitempty"`  // that answered the turn before
+	Kept   []string `json:"kept,omitempty"`   // signals that stayed what they were
+}
+
+// Escalation is what became of the answers of a route that escalates.
+type Escalation struct {
+	Result string   `json:"result"`           // kept, late, unread, escalated or failed
+	Reason string   `json:"reason,omitempty"` // the sign that was found last
+	From   []Thrown `json:"from,omitempty"`   // answers that nobody got, in order
+}
+
+// Thrown is an answer that nobody got.
+type Thrown struct {
+	Model  string  `json:"model"`
+	Reason string  `json:"reason"`
+	Tokens Tokens  `json:"tokens"`             // estimated where the answer does not tell them
+	Cost   float64 `json:"cost_usd,omitempty"` // at the configured price
+}
+
+// Mirror is the answer to a copy of a request, beside the one that the client got.
+type Mirror struct {
+	Model      string  `json:"model"`
+	Result     string  `json:"result"` // answered, failed or dropped; the rest is there with answered alone
+	Finish     string  `json:"finish,omitempty"`
+	Same       bool    `json:"same_finish,omitempty"`   // both ended for the same reason
+	Bytes      int     `json:"bytes,omitempty"`         // of text
+	Against    int     `json:"against_bytes,omitempty"` // of the text that the client got
+	Tokens     *Tokens `json:"tokens,omitempty"`
+	Cost       float64 `json:"cost_usd,omitempty"`
+	Similarity float64 `json:"similarity,omitempty"` // share of the words that both have, in [0,1]
+	Ms         float64 `json:"ms,omitempty"`         // to its end
 }
 
 // Facts is what rules can read about a request without its text.
@@ -112,7 +173,11 @@ type Action struct {
 	Cache     string   `json:"cache,omitempty"`
 	Windows   string   `json:"windows,omitempty"`
 	Redact    bool     `json:"redact,omitempty"`
-	Set       string   `json:"set,omitempty"` // fields and headers
+	Mirror    string   `json:"mirror,omitempty"`   // the model, and its share
+	Tools     string   `json:"tools,omitempty"`    // how many are kept, and which always
+	Canary    string   `json:"canary,omitempty"`   // the model, and its share
+	Escalate  string   `json:"escalate,omitempty"` // which answers are thrown away
+	Set       string   `json:"set,omitempty"`      // fields and headers
 }
 
 // Choice is a candidate model.
@@ -133,6 +198,7 @@ type Tokens struct {
 	Prompt     int64 `json:"prompt"`
 	Cached     int64 `json:"cached,omitempty"`
 	Completion int64 `json:"completion"`
+	Reasoning  int64 `json:"reasoning,omitempty"` // of Completion, where the answer tells it
 }
 
 // Guard is what the check of an answer found. It holds no text of the answer.
@@ -149,6 +215,7 @@ type Guard struct {
 // Text is the text of a request in the views that signals are read from.
 type Text struct {
 	LastUser string    `json:"last_user"`
+	Before   []string  `json:"before,omitempty"` // what the user said before it
 	Segments []Segment `json:"segments"`
 }
 

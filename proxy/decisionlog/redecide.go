@@ -36,12 +36,13 @@ type Configuration struct {
 
 	// Unread returns the signals of which the route of a decision wants more read than was.
 	Unread func(d *rules.Decision, set *signal.Set) signal.Mask
-	// First is the model that the action tries first; empty when there is none. It is asked only when that
-	// depends neither on chance nor on what was observed.
+	// First is the model that the action tries first; empty when there is none. It is asked only
+	// when that depends neither on chance nor on what was observed.
 	First func(a *rules.Action, set *signal.Set) string
 }
 
-// Extract sets every kind of need in set to known or unknown, from text. It returns soon after ctx ends.
+// Extract sets every kind of need in set to known or unknown, from text. It returns soon after ctx
+// ends.
 type Extract func(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
 
 // NotFound is what becomes of a request that names a model which is not configured.
@@ -49,9 +50,10 @@ func NotFound() *Redecision {
 	return &Redecision{Route: RouteNotFound, Outcome: "model_not_found", Action: Action{Verb: "block"}}
 }
 
-// Redecide decides a logged request by c, from the signals in the log. What the log lacks, or has from
-// another model or another definition, is extracted again where the text of the request was recorded and c
-// can; else it is named as missing. It returns an error only when ctx ends. It is safe for concurrent use.
+// Redecide decides a logged request by c, from the signals in the log. What the log lacks, or has
+// from another model or another definition, is extracted again where the text of the request was
+// recorded and c can; else it is named as missing. It returns an error only when ctx ends. It is
+// safe for concurrent use.
 func Redecide(ctx context.Context, c Configuration, l *Entry) (*Redecision, error) {
 	r := &recall{Configuration: c}
 	r.remember(l)
@@ -91,7 +93,7 @@ func (r *recall) remember(l *Entry) {
 		}
 	}
 	if l.Prompt != nil && len(l.Request.Contexts) == 0 { // what contexts say is not in the log
-		r.text.LastUser = l.Prompt.LastUser
+		r.text.LastUser, r.text.Before = l.Prompt.LastUser, l.Prompt.Before
 		for _, s := range l.Prompt.Segments {
 			r.text.Segments = append(r.text.Segments, signal.Segment{
 				Role: s.Role, Text: s.Text,
@@ -101,7 +103,7 @@ func (r *recall) remember(l *Entry) {
 	}
 	id, named := r.Identity, r.Program.Origins()
 	for name, s := range l.Signals {
-		if k, ok := signal.ParseKind(name); ok && id.still(k, &s) && s.covers(id, k, named[k]) {
+		if k, ok := id.Names.Parse(name); ok && id.still(k, &s) && s.covers(id, k, named[k]) {
 			r.set.Values[k] = s.value()
 			s.speakFor(id, k, &r.set.Values[k])
 		}
@@ -165,8 +167,9 @@ func (r *recall) doubtKeywords(then map[string]string) {
 	}
 }
 
-// headers makes the request's headers readable: literal values as they are, hashed ones by the words
-// that rules compare them with. A header that the log does not have was absent or any of these words.
+// headers makes the request's headers readable: literal values as they are, hashed ones by the
+// words that rules compare them with. A header that the log does not have was absent or any of
+// these words.
 func (r *recall) headers(logged map[string]Header) {
 	id := r.Identity
 	known := make(map[string][]string, len(logged))
@@ -221,7 +224,7 @@ func (r *recall) decide(ctx context.Context) (*Redecision, error) {
 			d.take(rest % d.choices)
 			rest /= d.choices
 		}
-		final, lacks, err := r.settle(ctx)
+		final, lacks, err := r.conclude(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -273,11 +276,11 @@ func merge(a, b []string) []string {
 	return a
 }
 
-// choice is the model that a decision tries first. What is drawn by weight, or depends on lengths and
-// latencies that were observed, is not known here.
+// choice is the model that a decision tries first. What is drawn by weight or by conversation, or
+// depends on lengths and latencies that were observed, is not known here.
 func (r *recall) choice(final *rules.Decision) string {
 	switch a := final.Action; {
-	case final.Outcome == rules.Unavailable, a.Verb != rules.Use, a.By == "weight", a.By == "cost", a.By == "latency":
+	case final.Outcome == rules.Unavailable, a.Verb != rules.Use, a.By == "weight", a.By == "cost", a.By == "latency", a.Canary != nil:
 		return ""
 	}
 	return r.First(final.Action, &r.set)
@@ -289,8 +292,8 @@ func (r *recall) reread() {
 	r.set.Values[signal.Keyword] = signal.Value{}
 }
 
-// settle steps to the end, extracting again what it can, or names what is missing.
-func (r *recall) settle(ctx context.Context) (final rules.Decision, missing []string, err error) {
+// conclude steps to the end, extracting again what it can, or names what is missing.
+func (r *recall) conclude(ctx context.Context) (final rules.Decision, missing []string, err error) {
 	for {
 		clearMarks(r.opaque)
 		var need signal.Mask
@@ -304,7 +307,7 @@ func (r *recall) settle(ctx context.Context) (final rules.Decision, missing []st
 		}
 		extract, ok := r.extractor(need, whole)
 		if !ok {
-			return final, needed(need, whole), nil
+			return final, r.Identity.needed(need, whole), nil
 		}
 		for _, k := range need.Kinds() {
 			r.set.Values[k] = signal.Value{}
@@ -337,10 +340,10 @@ func (r *recall) extractor(need signal.Mask, whole bool) (Extract, bool) { //nol
 	return r.ExtractAll, r.ExtractAll != nil
 }
 
-func needed(need signal.Mask, whole bool) []string { //nolint:revive // whole chooses a word
+func (id *Identity) needed(need signal.Mask, whole bool) []string { //nolint:revive // whole chooses a word
 	var out []string
 	for _, k := range need.Kinds() {
-		name := k.String()
+		name := id.Names.Of(k)
 		if whole {
 			name += " (every window)"
 		}

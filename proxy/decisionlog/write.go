@@ -3,6 +3,7 @@ package decisionlog
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,8 +38,8 @@ func OutcomeOf(o rules.Outcome) string {
 // Milliseconds is how a line gives a time: with three decimals at most.
 func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// HeaderOf writes the values of a request header of canonical name down: hashed, or as they are when
-// literal is set and its name is not one of a credential.
+// HeaderOf writes the values of a request header of canonical name down: hashed, or as they are
+// when literal is set and its name is not one of a credential.
 func HeaderOf(name string, values []string, literal bool) Header { //nolint:revive // literal is how the configuration wants it
 	var h Header
 	for _, v := range values {
@@ -54,15 +55,15 @@ func HeaderOf(name string, values []string, literal bool) Header { //nolint:revi
 // credentialWords are what the name of a header that carries a credential has in it, in lower case.
 var credentialWords = [...]string{"key", "token", "secret", "auth", "cookie", "session", "signature", "password", "credential"} //nolint:gochecknoglobals // constant table
 
-// isCredential reports a header whose values are never logged as they are, by its name. A name too many costs
-// replay a comparison; one too few shows a secret.
+// isCredential reports a header whose values are never logged as they are, by its name. A name too
+// many costs replay a comparison; one too few shows a secret.
 func isCredential(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc(credentialWords[:], func(word string) bool { return strings.Contains(name, word) })
 }
 
-// HashHeader is what stands for a header's value: the first 64 bits of SHA-256 over name, a zero byte
-// and value. It tells values apart and does not show them. A value that can be guessed can be
+// HashHeader is what stands for a header's value: the first 64 bits of SHA-256 over name, a zero
+// byte and value. It tells values apart and does not show them. A value that can be guessed can be
 // checked against it, so it is a pseudonym and not more.
 func HashHeader(name, value string) string {
 	sum := sha256.Sum256([]byte(name + "\x00" + value))
@@ -86,7 +87,8 @@ func FeaturesOf(f signal.Features) []string {
 	return out
 }
 
-// SignalOf writes a signal of kind k down. It leaves out what could give a text away: vectors and the places of personal data.
+// SignalOf writes a signal of kind k down. It leaves out what could give a text away: vectors and
+// the places of personal data.
 func (id *Identity) SignalOf(k signal.Kind, v *signal.Value) Signal {
 	out := Signal{
 		State: "evaluated", Label: v.Label, Score: v.Score, Labels: v.Labels, Probs: v.Probs, Source: v.Source,
@@ -134,16 +136,16 @@ func finiteVerdicts(all []signal.Verdict) bool {
 
 // TextOf writes the text of a request down.
 func TextOf(t *signal.Text) *Text {
-	out := &Text{LastUser: t.LastUser, Segments: make([]Segment, len(t.Segments))}
+	out := &Text{LastUser: t.LastUser, Before: t.Before, Segments: make([]Segment, len(t.Segments))}
 	for i, s := range t.Segments {
 		out.Segments[i] = Segment{s.Role, s.Text, s.Origin.String()}
 	}
 	return out
 }
 
-// ActionOf writes an action down; prompts are the texts of the configuration's system prompts by name. Texts
-// of the configuration become fingerprints: they tell a change and do not fill the log, and the values of
-// headers may be secrets.
+// ActionOf writes an action down; prompts are the texts of the configuration's system prompts by
+// name. Texts of the configuration become fingerprints: they tell a change and do not fill the log,
+// and the values of headers may be secrets.
 func ActionOf(a *rules.Action, prompts map[string]string) Action {
 	out := Action{
 		Verb: a.Verb.String(), By: a.By, Margin: a.Margin, Reasoning: a.Reasoning, Override: a.Override, Prompt: a.Prompt.Name, Mode: a.Prompt.Mode,
@@ -166,6 +168,21 @@ func ActionOf(a *rules.Action, prompts map[string]string) Action {
 		out.MaxTokens = "auto"
 	} else if a.MaxTokens.Limit > 0 {
 		out.MaxTokens = strconv.Itoa(a.MaxTokens.Limit)
+	}
+	if t := a.Tools; t != nil {
+		out.Tools = fmt.Sprint(t.Keep, t.Always)
+	}
+	if m := a.Mirror; m != nil {
+		out.Mirror = fmt.Sprintf("%s %v", m.Model, m.Share)
+	}
+	if c := a.Canary; c != nil {
+		out.Canary = fmt.Sprintf("%s %v", c.Model, c.Share)
+	}
+	if e := a.Escalate; e != nil {
+		out.Escalate = fmt.Sprintf("%v hold %s", e.When, e.Hold)
+		if e.Logprobs {
+			out.Escalate += fmt.Sprintf(" min_logprob %v", e.MinLogprob)
+		}
 	}
 	if len(a.Body)+len(a.Headers) > 0 {
 		var b []byte

@@ -1,13 +1,14 @@
-// Package framing refuses answers whose head net/http would read in a way of its own: two lengths, a length beside a transfer
-// coding, a lone CR or a NUL in a field, more fields than any server sends. Such an answer means something else to another
-// reader, which is how one answer is smuggled into the place of the next (RFC 9112, sections 6.3 and 11.2), so its connection
-// ends.
+// Package framing refuses answers whose head net/http would read in a way of its own: two lengths,
+// a length beside a transfer coding, a lone CR or a NUL in a field, more fields than any server
+// sends. Such an answer means something else to another reader, which is how one answer is smuggled
+// into the place of the next (RFC 9112, sections 6.3 and 11.2), so its connection ends.
 //
-// What a server sends before it was asked, or behind an answer of a known length, ends the connection too: it would begin the
-// answer of the next request.
+// What a server sends before it was asked, or behind an answer of a known length, ends the
+// connection too: it would begin the answer of the next request.
 //
-// It looks at plain connections only; what is inside of TLS passes as it is. It starts no goroutine. A Conn is read by one
-// goroutine and written by another at a time, as net/http does, and Expect may be called from a third while no request is sent.
+// It looks at plain connections only; what is inside of TLS passes as it is. It starts no
+// goroutine. A Conn is read by one goroutine and written by another at a time, as net/http does,
+// and Expect may be called from a third while no request is sent.
 package framing
 
 import (
@@ -41,8 +42,8 @@ func (d Dialer) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return out, nil
 }
 
-// Plain opens connections by d that are not looked at, even if d is a Dialer's: those of HTTP/2, of which any piece may begin like a
-// head while another request is sent.
+// Plain opens connections by d that are not looked at, even if d is a Dialer's: those of HTTP/2, of
+// which any piece may begin like a head while another request is sent.
 func (d Dialer) Plain(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := d(ctx, network, address)
 	if looked, ok := c.(*Conn); ok {
@@ -51,7 +52,8 @@ func (d Dialer) Plain(ctx context.Context, network, address string) (net.Conn, e
 	return c, err
 }
 
-// TooMany reports whether a head that came over HTTP/2 has more fields than one over HTTP/1.1 may have.
+// TooMany reports whether a head that came over HTTP/2 has more fields than one over HTTP/1.1 may
+// have.
 func TooMany(h http.Header) bool {
 	n := 0
 	for _, values := range h {
@@ -60,7 +62,8 @@ func TooMany(h http.Header) bool {
 	return n > maxFields
 }
 
-// Transport sends requests by a transport that dials by a Dialer. It is safe for concurrent use, as that is.
+// Transport sends requests by a transport that dials by a Dialer. It is safe for concurrent use, as
+// that is.
 type Transport struct{ *http.Transport }
 
 // RoundTrip implements http.RoundTripper.
@@ -71,8 +74,8 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.Transport.RoundTrip(r) //nolint:wrapcheck // as it came
 }
 
-// Trace tells a request's connection that it asks, beside what traces ctx already. Its result is for RoundTrip, which copies a request
-// that has none.
+// Trace tells a request's connection that it asks, beside what traces ctx already. Its result is
+// for RoundTrip, which copies a request that has none.
 func Trace(ctx context.Context) context.Context {
 	switch httptrace.ContextClientTrace(ctx) {
 	case trace:
@@ -118,9 +121,10 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b) //nolint:wrapcheck // as it came
 }
 
-// Read implements io.Reader. A refused head gives ErrMalformed, behind one byte of it: an answer has begun, so that nobody takes
-// the request for one that was never seen, and repeats it. Behind a body of a known length the connection ends for the reader, so that
-// what a server sends too much does not meet the next request.
+// Read implements io.Reader. A refused head gives ErrMalformed, behind one byte of it: an answer
+// has begun, so that nobody takes the request for one that was never seen, and repeats it. Behind a
+// body of a known length the connection ends for the reader, so that what a server sends too much
+// does not meet the next request.
 func (c *Conn) Read(b []byte) (int, error) {
 	if c.err != nil {
 		return 0, c.err
@@ -197,7 +201,8 @@ func (h *head) read(b []byte) (v verdict, n int) {
 	return more, len(b)
 }
 
-// body is how long the body is behind a complete head (RFC 9112, section 6.3); that of an answer to HEAD never comes.
+// body is how long the body is behind a complete head (RFC 9112, section 6.3); that of an answer to
+// HEAD never comes.
 func (h *head) body() int64 {
 	switch status := string(h.status[:]); {
 	case status == "204" || status == "304":

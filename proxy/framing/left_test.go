@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What a server sends behind a body of a known length reaches nobody; other answers pass as they are.
+// What a server sends behind a body of a known length reaches nobody; other answers pass as they
+// are.
 func TestNothingBehindABodyIsRead(t *testing.T) {
 	t.Parallel()
 	const head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"

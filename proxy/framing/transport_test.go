@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// A connection whose server sends more than its answer is never used again, however many wait for one.
+// A connection whose server sends more than its answer is never used again, however many wait for
+// one.
 func TestAConnectionWithMoreThanTheAnswerIsNotUsedAgain(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -1,8 +1,9 @@
-// Package headers says which headers cross the proxy, and which end at it: those of one connection, and the
-// credentials of either side.
+// Package headers says which headers cross the proxy, and which end at it: those of one connection,
+// and the credentials of either side.
 //
-// It writes no headers of the proxy's own. Names are in canonical form, as net/http has them. Its functions
-// keep no state and are safe for concurrent use as long as nobody changes the headers they are given.
+// It writes no headers of the proxy's own. Names are in canonical form, as net/http has them. Its
+// functions keep no state and are safe for concurrent use as long as nobody changes the headers
+// they are given.
 package headers
 
 import (
@@ -79,10 +80,10 @@ func stays(name string) bool {
 	return false
 }
 
-// ForUpstream makes the head of the upstream request. id is the request's, bearer
-// the endpoint's header Authorization, empty when it has none. Values are shared with in and must not be
-// changed. Accept-Encoding stays here: streams are read on their way, and a compressed one could not
-// be checked for its end.
+// ForUpstream makes the head of the upstream request. id is the request's, bearer the endpoint's
+// header Authorization, empty when it has none. Values are shared with in and must not be changed.
+// Accept-Encoding stays here: streams are read on their way, and a compressed one could not be
+// checked for its end.
 func ForUpstream(in http.Header, id, bearer string) http.Header {
 	out := make(http.Header, len(in)+4)
 	listed := connectionListed(in)
@@ -98,8 +99,9 @@ func ForUpstream(in http.Header, id, bearer string) http.Header {
 	if _, ok := out["User-Agent"]; !ok {
 		out["User-Agent"] = nil // or the transport adds its own
 	}
-	// Present but empty, it is not sent, and tells the transport that it may repeat the request on a
-	// fresh connection when a reused one ended without a byte of an answer (net/http, Request.isReplayable).
+	// Present but empty, it is not sent, and tells the transport that it may repeat the request on
+	// a fresh connection when a reused one ended without a byte of an answer (net/http,
+	// Request.isReplayable).
 	if _, ok := out["X-Idempotency-Key"]; !ok {
 		out["X-Idempotency-Key"] = nil
 	}
@@ -117,8 +119,8 @@ func connectionListed(h http.Header) []string {
 	return out
 }
 
-// ForClient passes an upstream's head, src, on to dst, less what belongs to its connection, its cookies and
-// what only the proxy may say. Values are shared with src.
+// ForClient passes an upstream's head, src, on to dst, less what belongs to its connection, its
+// cookies and what only the proxy may say. Values are shared with src.
 func ForClient(dst, src http.Header) {
 	listed := connectionListed(src)
 	for name, values := range src {
@@ -137,15 +139,17 @@ func ForClient(dst, src http.Header) {
 	}
 }
 
-// DropStale removes the headers that speak of the bytes of an answer as the upstream sent it (RFC 9530; RFC 9110, section 8.8).
+// DropStale removes the headers that speak of the bytes of an answer as the upstream sent it (RFC
+// 9530; RFC 9110, section 8.8).
 func DropStale(h http.Header) {
 	for _, name := range [...]string{"Content-Length", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5", "Etag"} {
 		delete(h, name)
 	}
 }
 
-// RetryAfter reads how long a server asks to be left alone: seconds or a date (RFC 9110, section 10.2.3). It is not ok without
-// one, or with one that cannot be read or is negative. A date that has passed is 0.
+// RetryAfter reads how long a server asks to be left alone: seconds or a date (RFC 9110, section
+// 10.2.3). It is not ok without one, or with one that cannot be read or is negative. A date that
+// has passed is 0.
 func RetryAfter(h http.Header, now time.Time) (wait time.Duration, ok bool) {
 	s := h.Get("Retry-After")
 	if n, err := strconv.ParseUint(s, 10, 63); err == nil {
@@ -160,8 +164,8 @@ func RetryAfter(h http.Header, now time.Time) (wait time.Duration, ok bool) {
 // maxSeconds is more than any wait and less than a time.Duration holds.
 const maxSeconds = 1 << 32
 
-// CapRetryAfter leaves in h a Retry-After that a client can take at its word: in seconds, of at most limit, or none where what
-// is there cannot be read.
+// CapRetryAfter leaves in h a Retry-After that a client can take at its word: in seconds, of at
+// most limit, or none where what is there cannot be read.
 func CapRetryAfter(h http.Header, now time.Time, limit time.Duration) {
 	if len(h["Retry-After"]) == 0 {
 		return

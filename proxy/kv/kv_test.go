@@ -1,7 +1,9 @@
 package kv
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"signalbox/internal/option"
+	"signalbox/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -138,12 +141,33 @@ func TestTargetsAreAskedUntilTheEnd(t *testing.T) {
 			if r.Running != 5 {
 				t.Errorf("told %+v", r)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(testkit.Patience):
 			t.Fatal("nothing was told")
 		}
 	}
 	close(idle)
 	<-done
+}
+
+// A server that is not vLLM is not asked every two seconds for what it does not have.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	const interval = 2 * time.Second
+	for name, test := range map[string]struct {
+		r    Report
+		err  error
+		want time.Duration
+	}{
+		"vLLM":                   {r: Report{VLLM: true}, want: interval},
+		"another server":         {r: Report{Started: 1}, want: rareInterval},
+		"a server without it":    {err: fmt.Errorf("read: %w 404", errStatus), want: rareInterval},
+		"a page of another kind": {err: bufio.ErrTooLong, want: rareInterval},
+		"a server that is down":  {err: fmt.Errorf("read: %w: refused", errUnreached), want: interval},
+	} {
+		if got := pause(interval, &test.r, test.err); got != test.want {
+			t.Errorf("%s: asked again after %s, want %s", name, got, test.want)
+		}
+	}
 }
 
 func TestOptionsAreChecked(t *testing.T) {

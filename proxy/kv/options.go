@@ -19,36 +19,52 @@ const (
 
 // Options is the section `kv` of an endpoint.
 type Options struct {
-	// Level says what the endpoint can do beyond the OpenAI API: `openai` nothing; `apc`, vLLM with automatic prefix caching, gets a cache_salt that keeps tenants apart and is asked for its /metrics; `auto` finds out from /metrics and counts as openai until then. Default: that of the model.
-	Level string `yaml:"level"`
-	// PrefillUsPerToken is what the endpoint takes for a token of a prompt before that was observed, in microseconds. Default: that of the model.
+	// Level says what the endpoint can do beyond the OpenAI API: `openai` nothing; `apc`, vLLM with
+	// automatic prefix caching, gets a cache_salt that keeps tenants apart and is asked for its
+	// /metrics; `auto` finds out from /metrics and counts as openai until then. Default: that of
+	// the model.
+	Level string `yaml:"level" words:"openai apc auto"`
+	// PrefillUsPerToken is what the endpoint takes for a token of a prompt before that was
+	// observed, in microseconds. Default: that of the model.
 	PrefillUsPerToken float64 `yaml:"prefill_us_per_token"`
-	// Seats is how many requests the endpoint runs at once, vLLM's --max-num-seqs. Default: that of the model.
+	// Seats is how many requests the endpoint runs at once, vLLM's --max-num-seqs. Default: that of
+	// the model.
 	Seats int `yaml:"seats"`
-	// Tokens is how many tokens the endpoint's key-value cache holds; vLLM logs it at start as `GPU KV cache size`. At levels apc and auto the endpoint's own word counts. Default: that of the model.
+	// Tokens is how many tokens the endpoint's key-value cache holds; vLLM logs it at start as `GPU
+	// KV cache size`. At levels apc and auto the endpoint's own word counts. Default: that of the
+	// model.
 	Tokens int `yaml:"tokens"`
-	// P2P is where other endpoints of the model can take cached blocks from this one, vLLM's offloading connector with the p2p tier. Where two endpoints both have one, a request that goes to the one that lacks its prefix names the other. Default: none.
+	// P2P is where other endpoints of the model can take cached blocks from this one, vLLM's
+	// offloading connector with the p2p tier. Where two endpoints both have one, a request that
+	// goes to the one that lacks its prefix names the other. Default: none.
 	P2P Peer `yaml:"p2p"`
 }
 
-// ModelOptions is the section `kv` of a model: what holds for its endpoints unless they say otherwise, and how the
-// model's chat template begins.
+// ModelOptions is the section `kv` of a model: what holds for its endpoints unless they say
+// otherwise, and how the model's chat template begins.
 type ModelOptions struct {
 	// Level is the level of endpoints that name none: openai, apc or auto. Default openai.
-	Level string `yaml:"level"`
-	// PrefillUsPerToken is what an endpoint takes for a token of a prompt before that was observed, in microseconds. Default 60.
+	Level string `yaml:"level" words:"openai apc auto"`
+	// PrefillUsPerToken is what an endpoint takes for a token of a prompt before that was observed,
+	// in microseconds. Default 60.
 	PrefillUsPerToken float64 `yaml:"prefill_us_per_token"`
 	// Seats is how many requests an endpoint runs at once. Default 0: not known.
 	Seats int `yaml:"seats"`
-	// Tokens is how many tokens the key-value cache of an endpoint holds. Default 0: not known, 400,000 are assumed.
+	// Tokens is how many tokens the key-value cache of an endpoint holds. Default 0: not known,
+	// 400,000 are assumed.
 	Tokens int `yaml:"tokens"`
-	// EffortLeadsPrompt says that the chat template puts the reasoning effort in front of the system prompt, as that of gpt-oss does: then prompts with different efforts share nothing. Default false.
+	// EffortLeadsPrompt says that the chat template puts the reasoning effort in front of the
+	// system prompt, as that of gpt-oss does: then prompts with different efforts share nothing.
+	// Default false.
 	EffortLeadsPrompt bool `yaml:"effort_leads_prompt"`
-	// ToolsLeadPrompt says that the chat template puts the tools in front of the system prompt: then prompts with different tools share nothing. Default false.
+	// ToolsLeadPrompt says that the chat template puts the tools in front of the system prompt:
+	// then prompts with different tools share nothing. Default false.
 	ToolsLeadPrompt bool `yaml:"tools_lead_prompt"`
-	// WarmTokensPerS bounds how many tokens of contexts an endpoint is made to read ahead of need, in a second. Default 20000.
+	// WarmTokensPerS bounds how many tokens of contexts an endpoint is made to read ahead of need,
+	// in a second. Default 20000.
 	WarmTokensPerS float64 `yaml:"warm_tokens_per_s"`
-	// Scrape says how endpoints of level apc or auto are asked what they do.
+	// Scrape says how endpoints are asked what they do. Those of level openai are asked for sleep
+	// alone, unless `health.path` is `off`, and where no vLLM answers every 5 minutes only.
 	Scrape ScrapeOptions `yaml:"scrape"`
 }
 
@@ -75,8 +91,8 @@ const (
 	defaultInterval = 2 * time.Second
 	defaultTimeout  = time.Second
 	minInterval     = 100 * time.Millisecond
-	// maxPrefill bounds what a token of a prompt may be said to take, in microseconds, and how many of them are read a
-	// second.
+	// maxPrefill bounds what a token of a prompt may be said to take, in microseconds, and how many
+	// of them are read a second.
 	maxPrefill = 1e6
 )
 

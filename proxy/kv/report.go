@@ -23,16 +23,17 @@ type Report struct {
 	Caching bool    // it shares prefixes: enable_prefix_caching of vllm:cache_config_info
 }
 
-// The bounds of what is read of a page, in bytes. vLLM's has some 100 KiB, a few hundred bytes a line.
+// The bounds of what is read of a page, in bytes. vLLM's has some 100 KiB, a few hundred bytes a
+// line.
 const (
 	maxPage = 4 << 20
 	maxLine = 64 << 10
 )
 
 // Read reads a page in the text format of Prometheus, as far as it is about a cache
-// (https://prometheus.io/docs/instrumenting/exposition_formats/). Numbers of several engines or models on one page
-// are added up. Lines that it does not understand are left out. Its only errors are those of r and a page that is
-// too long.
+// (https://prometheus.io/docs/instrumenting/exposition_formats/). Numbers of several engines or
+// models on one page are added up. Lines that it does not understand are left out. Its only errors
+// are those of r and a page that is too long.
 func Read(r io.Reader) (Report, error) {
 	var out Report
 	limited := &io.LimitedReader{R: r, N: maxPage + 1}
@@ -142,8 +143,8 @@ func sample(line []byte) (name, labels []byte, value float64, ok bool) {
 	return name, labels, value, true
 }
 
-// closing is the index of the brace that ends the labels at the front of b, -1 when there is none. Values are
-// in quotes and may hold braces.
+// closing is the index of the brace that ends the labels at the front of b, -1 when there is none.
+// Values are in quotes and may hold braces.
 func closing(b []byte) int {
 	quoted := false
 	for i := 0; i < len(b); i++ {

@@ -26,15 +26,27 @@ type Target struct {
 	// process; Served is the name of the one that counts.
 	Models *url.URL
 	Served string
+	// Paused is where vLLM's development servers tell whether they are paused, which their metrics
+	// do not; nil: nobody asks.
+	Paused *url.URL
+	// Rarely asks a server that is no vLLM, or has no such page, every rareInterval alone.
+	Rarely bool
 	// Window gets the context window of that model, in tokens, where the server tells it; see Told.
 	Window func(tokens int)
 }
 
-// errStatus reports a page that is none.
-var errStatus = errors.New("unexpected status")
+// rareInterval is how often a server is asked that turned out to be another one: often enough to
+// find out when it is replaced, seldom enough for a public API.
+const rareInterval = 5 * time.Minute
 
-// Watch reads the metrics of servers: it asks every target, at once and then at every interval, until ctx ends or idle is closed. It returns when its
-// goroutines have. A server that does not answer is asked again at the next interval; its health is another's matter.
+var (
+	errStatus    = errors.New("unexpected status") // a page that is none
+	errUnreached = errors.New("no response")       // a server that is down
+)
+
+// Watch reads the metrics of servers: it asks every target, at once and then at every interval,
+// until ctx ends or idle is closed. It returns when its goroutines have. A server that does not
+// answer is asked again at the next interval; its health is another's matter.
 func Watch(ctx context.Context, targets []Target, idle <-chan struct{}) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -52,11 +64,23 @@ func Watch(ctx context.Context, targets []Target, idle <-chan struct{}) {
 
 // follow asks one target.
 func follow(ctx context.Context, t *Target) {
-	tick := time.NewTicker(cmp.Or(time.Duration(t.Options.Interval), defaultInterval))
+	interval := cmp.Or(time.Duration(t.Options.Interval), defaultInterval)
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	known, since := false, 0.0 // the window, of the process that was started then
+	pausable := true           // as far as is known of that process
 	for {
-		if r, err := ask(ctx, t); err == nil {
+		r, err := ask(ctx, t)
+		if t.Rarely {
+			tick.Reset(pause(interval, &r, err))
+		}
+		if err == nil && (r.VLLM || !t.Rarely) {
+			pausable = pausable || since != r.Started
+			if pausable && r.VLLM && t.Paused != nil {
+				var paused bool
+				paused, pausable = askPaused(ctx, t)
+				r.Asleep = r.Asleep || paused
+			}
 			t.Told(time.Now(), r)
 			if !known || since != r.Started {
 				known, since = askWindow(ctx, t), r.Started
@@ -68,6 +92,14 @@ func follow(ctx context.Context, t *Target) {
 		case <-tick.C:
 		}
 	}
+}
+
+// pause is when a server is asked again that said r, or failed.
+func pause(interval time.Duration, r *Report, err error) time.Duration {
+	if err == nil && r.VLLM || errors.Is(err, errUnreached) {
+		return interval
+	}
+	return max(interval, rareInterval)
 }
 
 // ask reads one page.
@@ -107,6 +139,18 @@ func askWindow(ctx context.Context, t *Target) bool {
 	return true
 }
 
+// askPaused asks a server whether it is paused, and reports false for pausable when it is none that
+// tells.
+func askPaused(ctx context.Context, t *Target) (paused, pausable bool) {
+	var says struct {
+		Paused bool `json:"is_paused"`
+	}
+	err := get(ctx, t, t.Paused, "application/json", func(body io.Reader) error {
+		return json.NewDecoder(io.LimitReader(body, maxModels)).Decode(&says)
+	})
+	return err == nil && says.Paused, !errors.Is(err, errStatus)
+}
+
 // get hands the body of one page to read.
 func get(
 	ctx context.Context, t *Target, from *url.URL, kind string, read func(io.Reader) error,
@@ -120,7 +164,7 @@ func get(
 	}
 	res, err := t.Transport.RoundTrip(req)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", from.Path, err)
+		return fmt.Errorf("read %s: %w: %w", from.Path, errUnreached, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {

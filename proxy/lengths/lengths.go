@@ -1,12 +1,12 @@
-// Package lengths remembers how long the answers of models were, and says from it which token limit the
-// coming ones need and how long they will be on average.
+// Package lengths remembers how long the answers of models were, and says from it which token limit
+// the coming ones need and how long they will be on average.
 //
-// It is no source of exact figures: quantiles come from sketches with a known relative error, and old
-// answers fade. It reads no answers; see package answer.
+// It is no source of exact figures: quantiles come from sketches with a known relative error, and
+// old answers fade. it reads no answers; see stream/response.
 //
-// Invariants: memory is bounded, however many kinds of answers there are; an automatic limit is never
-// below its floor; noting an answer of a known kind, and asking for a limit, allocates nothing. A Sketches
-// is safe for concurrent use; its one lock is a leaf.
+// Invariants: memory is bounded, however many kinds of answers there are; an automatic limit is
+// never below its floor; noting an answer of a known kind, and asking for a limit, allocates
+// nothing. A Sketches is safe for concurrent use; its one lock is a leaf.
 package lengths
 
 import (
@@ -21,14 +21,14 @@ import (
 )
 
 // Sketches remembers how long the answers of each model were, by the subject and the difficulty of
-// what was asked and by the effort of reasoning, and says which token limit the coming ones need. It
-// outlives a reload of the configuration. It is safe for concurrent use, holds at most maxSketches
-// sketches, and noting an answer allocates nothing once a sketch for its kind exists.
+// what was asked and by the effort of reasoning, and says which token limit the coming ones need.
+// It outlives a reload of the configuration. It is safe for concurrent use, holds at most
+// maxSketches sketches, and noting an answer allocates nothing once a sketch for its kind exists.
 //
 // A sketch is a DDSketch (Masson, Rim and Lee, DDSketch: a fast and fully-mergeable quantile sketch
-// with relative-error guarantees, VLDB 2019): its quantiles are off by sketchError at most, relative to
-// the true one, however long the tail is. Old answers fade: their weight halves with every halfLife
-// answers of the same kind.
+// with relative-error guarantees, VLDB 2019): its quantiles are off by sketchError at most,
+// relative to the true one, however long the tail is. Old answers fade: their weight halves with
+// every halfLife answers of the same kind.
 type Sketches struct {
 	buckets mapping.IndexMapping
 
@@ -37,8 +37,8 @@ type Sketches struct {
 	clock uint64 // counts uses, to tell which sketch was used last
 }
 
-// Kind names the answers that share a sketch. An empty Domain or Complexity is one that was not known.
-// An empty Effort is that of a model that could be told and was not.
+// Kind names the answers that share a sketch. An empty Domain or Complexity is one that was not
+// known. An empty Effort is that of a model that could be told and was not.
 type Kind struct {
 	Model      string // as the configuration names it
 	Domain     string // a label of the signal
@@ -49,7 +49,8 @@ type Kind struct {
 // all is the kind that holds every answer of the model at the same effort.
 func (k Kind) all() Kind { return Kind{Model: k.Model, Effort: k.Effort} }
 
-// key names a sketch. With neither domain nor complexity, it holds every answer of the model at an effort.
+// key names a sketch. With neither domain nor complexity, it holds every answer of the model at an
+// effort.
 type key struct {
 	Kind
 
@@ -77,9 +78,9 @@ const (
 	halfLife = 512
 	// widening is by how much an answer that was cut short is taken to be longer than its limit.
 	widening = 2
-	// longestAnswer bounds automatic limits and what sketches hold, in tokens, and with it their memory.
-	// It is above the longest answers that models are run with: for its greatest effort, DeepSeek-V4-Pro
-	// wants a window of 384k (recipes.vllm.ai/deepseek-ai/DeepSeek-V4-Pro).
+	// longestAnswer bounds automatic limits and what sketches hold, in tokens, and with it their
+	// memory. It is above the longest answers that models are run with: for its greatest effort,
+	// DeepSeek-V4-Pro wants a window of 384k (recipes.vllm.ai/deepseek-ai/DeepSeek-V4-Pro).
 	longestAnswer = 1 << 19
 	// enoughForMean is how many answers an average needs.
 	enoughForMean = 10
@@ -152,9 +153,9 @@ func (l *Sketches) Limit(k Kind, o *Options) int {
 	return int(math.Ceil(min(max(n, float64(o.Floor)), longestAnswer)))
 }
 
-// Mean is the average length of a model's answers in a domain, in tokens, or of all its answers while
-// there are too few in the domain. known is false when there are too few of any. An empty domain asks
-// for all.
+// Mean is the average length of a model's answers in a domain, in tokens, or of all its answers
+// while there are too few in the domain. known is false when there are too few of any. An empty
+// domain asks for all.
 func (l *Sketches) Mean(model, domain string) (tokens float64, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

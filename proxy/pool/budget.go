@@ -2,8 +2,8 @@ package pool
 
 import "sync/atomic"
 
-// Budget bounds retries to a share of the requests. It holds tokens in thousandths, so that counting
-// needs one atomic word. It is safe for concurrent use; NewBudget makes one.
+// Budget bounds retries to a share of the requests. It holds tokens in thousandths, so that
+// counting needs one atomic word. It is safe for concurrent use; NewBudget makes one.
 type Budget struct{ tokens atomic.Int64 }
 
 const (

@@ -17,8 +17,8 @@ type Watcher struct {
 	Log       *slog.Logger      // gets a line when an endpoint goes down or up
 }
 
-// Watch checks every endpoint of the groups, at once and then at every interval, until ctx ends or idle is
-// closed. It returns when its goroutines have.
+// Watch checks every endpoint of the groups, at once and then at every interval, until ctx ends or
+// idle is closed. It returns when its goroutines have.
 func (w Watcher) Watch(ctx context.Context, groups []*Group, idle <-chan struct{}) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -38,11 +38,12 @@ func (w Watcher) Watch(ctx context.Context, groups []*Group, idle <-chan struct{
 	wg.Wait()
 }
 
-// longestPause is how long an endpoint that is down is left alone at most, unless its interval is longer: as long as one that is
-// ejected for the first time.
+// longestPause is how long an endpoint that is down is left alone at most, unless its interval is
+// longer: as long as one that is ejected for the first time.
 const longestPause = ejectionBase
 
-// check asks one endpoint at every interval, first at once. One that is down is asked less and less often.
+// check asks one endpoint at every interval, first at once. One that is down is asked less and less
+// often.
 func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 	interval := time.Duration(o.Interval)
 	next := time.NewTimer(interval)
@@ -76,8 +77,9 @@ func (w Watcher) report(ctx context.Context, e *Endpoint, err error) {
 	w.Log.LogAttrs(ctx, slog.LevelInfo, "endpoint up", where...)
 }
 
-// ask makes one check: of the path of health checks and, where a server has none, of the list of its models. A status below 500
-// counts as alive, so that servers with other ideas about who may ask are not taken for dead.
+// ask makes one check: of the path of health checks and, where a server has none, of the list of
+// its models. A status below 500 counts as alive, so that servers with other ideas about who may
+// ask are not taken for dead.
 func (w Watcher) ask(ctx context.Context, e *Endpoint, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -31,7 +31,8 @@ func (s *sickServer) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }
 
-// pauses returns those between the checks since the last call, and sets how the server is from now on.
+// pauses returns those between the checks since the last call, and sets how the server is from now
+// on.
 func (s *sickServer) pauses(sick bool) (out []time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

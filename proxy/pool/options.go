@@ -18,9 +18,14 @@ type EndpointOptions struct {
 	URL string `yaml:"url"`
 	// Weight is the endpoint's share of the load relative to the others. 1 to 1000. Default 1.
 	Weight int `yaml:"weight"`
-	// Resolve makes one endpoint of each server behind the name in the URL, and looks every 10s whether they have changed: `a` takes the addresses of the host, as a headless Kubernetes service has them, `srv` the records of a service, named as in _http._tcp.vllm.default.svc, with their ports and weights. Default off: the name is one endpoint.
-	Resolve string `yaml:"resolve"`
-	// MaxInflight is how many requests the server may have at once; further ones wait, see queue. 0 to 100000. Default 0: no bound.
+	// Resolve makes one endpoint of each server behind the name in the URL, and looks every 10s
+	// whether they have changed: `a` takes the addresses of the host, as a headless Kubernetes
+	// service has them, `srv` the records of a service, named as in _http._tcp.vllm.default.svc,
+	// with their ports and weights, `endpointslice` the Pods of a Kubernetes service, SERVICE or
+	// SERVICE.NAMESPACE, that are ready, by the API server. Default off: the name is one endpoint.
+	Resolve string `yaml:"resolve" words:"off a srv endpointslice"`
+	// MaxInflight is how many requests the server may have at once; further ones wait, see queue. 0
+	// to 100000. Default 0: no bound.
 	MaxInflight int `yaml:"max_inflight"`
 	// APIKey is sent as a bearer token. A reference, ${NAME} or file:PATH. Default: none is sent.
 	APIKey string `yaml:"api_key" secret:"true"`
@@ -28,11 +33,14 @@ type EndpointOptions struct {
 	// who asks. It stands in place of api_key. Answers of the cache are then kept apart by that
 	// header. Default false: what clients authenticate with ends here.
 	ForwardAuth bool `yaml:"forward_auth"`
-	// TLS says how a server with an https URL is trusted, and as whom it knows the proxy. Default: the system's authorities, and no certificate of one's own.
+	// TLS says how a server with an https URL is trusted, and as whom it knows the proxy. Default:
+	// the system's authorities, and no certificate of one's own.
 	TLS TLSOptions `yaml:"tls"`
-	// Protocol is what the server is spoken to in: http1, h2 (over TLS), or h2c (HTTP/2 without TLS, for servers known to speak it). Default http1.
-	Protocol string `yaml:"protocol"`
-	// KV says what is known of the server's key-value cache. Default: what the model's section kv says.
+	// Protocol is what the server is spoken to in: http1, h2 (over TLS), or h2c (HTTP/2 without
+	// TLS, for servers known to speak it). Default http1.
+	Protocol string `yaml:"protocol" words:"http1 h2 h2c"`
+	// KV says what is known of the server's key-value cache. Default: what the model's section kv
+	// says.
 	KV kv.Options `yaml:"kv"`
 }
 
@@ -41,10 +49,12 @@ const (
 	ResolveOff = "off"
 	ResolveA   = "a"
 	ResolveSRV = "srv"
+	// ResolveSlices asks the API server of Kubernetes.
+	ResolveSlices = "endpointslice"
 )
 
-// Check reports every bad option to p, at being the path of the endpoint. That names are unique is for the
-// caller to check.
+// Check reports every bad option to p, at being the path of the endpoint. That names are unique is
+// for the caller to check.
 func (o *EndpointOptions) Check(p *option.Problems, at string) {
 	p.Name(at+".name", o.Name)
 	if _, err := baseURL(o.URL); err != nil {
@@ -54,9 +64,9 @@ func (o *EndpointOptions) Check(p *option.Problems, at string) {
 		p.Addf(at+".weight", "%d is not between 1 and 1000", o.Weight)
 	}
 	switch o.Resolve {
-	case "", ResolveOff, ResolveA, ResolveSRV:
+	case "", ResolveOff, ResolveA, ResolveSRV, ResolveSlices:
 	default:
-		p.Addf(at+".resolve", "%q is neither %s, %s nor %s", o.Resolve, ResolveOff, ResolveA, ResolveSRV)
+		p.Addf(at+".resolve", "%q is neither %s, %s, %s nor %s", o.Resolve, ResolveOff, ResolveA, ResolveSRV, ResolveSlices)
 	}
 	if o.MaxInflight < 0 || o.MaxInflight > 100_000 {
 		p.Addf(at+".max_inflight", "%d is not between 0 and 100000", o.MaxInflight)
@@ -72,11 +82,14 @@ func (o *EndpointOptions) Check(p *option.Problems, at string) {
 }
 
 // HealthOptions configures active checks. An endpoint is down after two checks in a row that were
-// refused, timed out or answered with a status of 500 or above, and up again after one that was not.
+// refused, timed out or answered with a status of 500 or above, and up again after one that was
+// not.
 type HealthOptions struct {
-	// Path is asked with GET on the endpoint's host. `off` turns the checks off. Default /health, and where a server has no such path, the list of models of its API.
+	// Path is asked with GET on the endpoint's host. `off` turns the checks off. Default /health,
+	// and where a server has no such path, the list of models of its API.
 	Path string `yaml:"path"`
-	// Interval is the time between two checks. While the server is down it doubles with each, up to 30s. At least 10ms. Default 5s.
+	// Interval is the time between two checks. While the server is down it doubles with each, up to
+	// 30s. At least 10ms. Default 5s.
 	Interval option.Duration `yaml:"interval"`
 	// Timeout bounds one check. Default 2s.
 	Timeout option.Duration `yaml:"timeout"`

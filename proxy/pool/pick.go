@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// Pick takes the less loaded of two endpoints drawn at random by their weights (Mitzenmacher, The Power of Two
-// Choices in Randomized Load Balancing, 2001), which spreads load almost as well as comparing all without sending every
-// proxy to the same one; of two that are as loaded, the one drawn first. Endpoints that rest are drawn only when no other is
-// left, ejected ones only when none of those are; those that are asleep, down, full, or were tried,
-// never. It returns nil when none is
-// left, and then whether one would be there but for its cap. intn draws from [0,n). The endpoint is not entered.
+// Pick takes the less loaded of two endpoints drawn at random by their weights (Mitzenmacher, The
+// Power of Two Choices in Randomized Load Balancing, 2001), which spreads load almost as well as
+// comparing all without sending every proxy to the same one; of two that are as loaded, the one
+// drawn first. Endpoints that rest are drawn only when no other is left, ejected ones only when
+// none of those are; those that are asleep, down, full, or were tried, never. It returns nil when
+// none is left, and then whether one would be there but for its cap. intn draws from [0,n). The
+// endpoint is not entered.
 func (g *Group) Pick(tried []*Endpoint, intn func(n int) int, now time.Time) (e *Endpoint, full bool) {
 	var space [16]*Endpoint
 	for _, want := range [...]Fitness{Fit, Resting, Ejected} {

@@ -1,17 +1,16 @@
-// Package pool holds the servers of each model: which of them is up, which to send a request to, and how
-// many retries the pool can bear.
+// Package pool holds the servers of each model: which of them is up, which to send a request to,
+// and how many retries the pool can bear.
 //
-// It sends no requests but health checks, and does not choose among models; see package choose. Callers
-// tell it how requests ended.
+// It sends no requests but health checks, and does not choose among models; see package choose.
+// Callers tell it how requests ended.
 //
 // Invariants: an endpoint that is down or asleep gets no requests; the last endpoint of a model
-// that is not down is
-// never ejected; an ejected one is used only when no other is left; no endpoint has more requests than its
-// cap, whatever configurations they came by.
+// that is not down is never ejected; an ejected one is used only when no other is left; no endpoint
+// has more requests than its cap, whatever configurations they came by.
 //
-// Everything is safe for concurrent use. Watch owns one goroutine for each endpoint with health checks and
-// returns when they have ended; nothing else starts one. The lock of an endpoint is a leaf: nothing is called
-// under it.
+// Everything is safe for concurrent use. Watch owns one goroutine for each endpoint with health
+// checks and returns when they have ended; nothing else starts one. The lock of an endpoint is a
+// leaf: nothing is called under it.
 package pool
 
 import (
@@ -28,8 +27,8 @@ import (
 	"signalbox/proxy/framing"
 )
 
-// Group is the endpoints that serve one model. It is immutable but for what endpoints know of themselves,
-// and safe for concurrent use.
+// Group is the endpoints that serve one model. It is immutable but for what endpoints know of
+// themselves, and safe for concurrent use.
 type Group struct {
 	Endpoints []*Endpoint // in the order of the configuration
 	health    HealthOptions
@@ -39,8 +38,8 @@ type Group struct {
 }
 
 // Endpoint is one server of a model. It is up unless active checks say otherwise, and ejected for a
-// while when requests to it keep failing. It is safe for concurrent use; its exported fields are not to
-// be changed.
+// while when requests to it keep failing. It is safe for concurrent use; its exported fields are
+// not to be changed.
 type Endpoint struct {
 	Model, Name string   // as the configuration has them
 	Chat        *url.URL // of chat completions, which URL returns as well
@@ -58,7 +57,8 @@ type Endpoint struct {
 	queue  *queue
 }
 
-// vitals is what an endpoint knows of itself. It goes from an endpoint to its successor, so that both see the requests of both.
+// vitals is what an endpoint knows of itself. It goes from an endpoint to its successor, so that
+// both see the requests of both.
 type vitals struct {
 	inflight atomic.Int64
 
@@ -75,8 +75,8 @@ type vitals struct {
 const (
 	// Failed checks in a row after which an endpoint is down: one lost packet is no outage.
 	missesToDown = 2
-	// Failed requests in a row after which an endpoint is ejected, and for how long: the defaults of
-	// Envoy's outlier detection (consecutive_5xx 5, base_ejection_time 30s, growing with each
+	// Failed requests in a row after which an endpoint is ejected, and for how long: the defaults
+	// of Envoy's outlier detection (consecutive_5xx 5, base_ejection_time 30s, growing with each
 	// ejection, max_ejection_time 300s).
 	failuresToEject = 5
 	ejectionBase    = 30 * time.Second
@@ -84,8 +84,8 @@ const (
 )
 
 // New makes the group of a model from options that are valid. It starts nothing; endpoints count as
-// healthy until a check or a request says otherwise. transport makes what requests to an endpoint are sent through when its
-// options ask for one of its own; CloseIdle is for those.
+// healthy until a check or a request says otherwise. transport makes what requests to an endpoint
+// are sent through when its options ask for one of its own; CloseIdle is for those.
 func New(model string, endpoints []EndpointOptions, health HealthOptions, line QueueOptions, transport func() framing.Transport) (*Group, error) {
 	g := &Group{health: health, line: line, queue: new(queue)}
 	byDefault := g.health.Path == ""
@@ -122,16 +122,16 @@ func New(model string, endpoints []EndpointOptions, health HealthOptions, line Q
 	return g, nil
 }
 
-// The paths that are not joined like all others: the most frequent one, and one that vLLM serves beside
-// the API and not below it (vllm/entrypoints/serve/tokenize/api_router.py).
+// The paths that are not joined like all others: the most frequent one, and one that vLLM serves
+// beside the API and not below it (vllm/entrypoints/serve/tokenize/api_router.py).
 const (
 	chatPath     = "chat/completions"
 	tokenizePath = "tokenize"
 	modelsPath   = "models"
 )
 
-// URL returns where the endpoint serves a path of the API, such as completions or audio/speech. It is not
-// to be changed.
+// URL returns where the endpoint serves a path of the API, such as completions or audio/speech. It
+// is not to be changed.
 func (e *Endpoint) URL(path string) *url.URL {
 	switch path {
 	case chatPath:
@@ -144,14 +144,17 @@ func (e *Endpoint) URL(path string) *url.URL {
 	return e.base.JoinPath(path)
 }
 
+// Probed reports whether active checks ask the endpoint.
+func (e *Endpoint) Probed() bool { return e.probe != nil }
+
 // Inflight is how many leases of the endpoint are open.
 func (e *Endpoint) Inflight() int64 { return e.inflight.Load() }
 
 // Full reports whether no request may be added.
 func (e *Endpoint) Full() bool { return e.cap > 0 && e.inflight.Load() >= e.cap }
 
-// load is what placement compares: requests in flight for each unit of weight, which count for more at an endpoint that failed
-// lately.
+// load is what placement compares: requests in flight for each unit of weight, which count for more
+// at an endpoint that failed lately.
 func (e *Endpoint) load() float64 {
 	return float64(e.inflight.Load()) * float64(1+e.Failures()) / e.weight
 }
@@ -259,6 +262,13 @@ func (g *Group) Asleep(now time.Time) bool {
 	})
 }
 
+// Serves reports whether some endpoint of the group takes requests at now, as far as is known.
+func (g *Group) Serves(now time.Time) bool {
+	return slices.ContainsFunc(g.Endpoints, func(e *Endpoint) bool {
+		return e.Fitness(now) <= Resting
+	})
+}
+
 // Succeeded notes a request that was answered.
 func (e *Endpoint) Succeeded() {
 	e.mu.Lock()
@@ -273,7 +283,8 @@ func (e *Endpoint) Failures() int {
 	return e.failures
 }
 
-// Failed notes, at now, a request that endpoint e of the group did not answer or answered with a status of 500 or above.
+// Failed notes, at now, a request that endpoint e of the group did not answer or answered with a
+// status of 500 or above.
 func (g *Group) Failed(e *Endpoint, now time.Time) {
 	last := true
 	for _, other := range g.Endpoints {
@@ -315,8 +326,9 @@ func (e *Endpoint) checked(err error) (changed bool) {
 	return changed
 }
 
-// Adopt makes the group the successor of an older one of the same model: endpoints that both have, by name and address, go on
-// with what is known of them, and those who wait do so in one line. To be called before the group is used.
+// Adopt makes the group the successor of an older one of the same model: endpoints that both have,
+// by name and address, go on with what is known of them, and those who wait do so in one line. To
+// be called before the group is used.
 func (g *Group) Adopt(old *Group) {
 	g.queue = old.queue
 	for _, e := range g.Endpoints {

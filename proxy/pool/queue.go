@@ -10,11 +10,14 @@ import (
 	"signalbox/internal/option"
 )
 
-// QueueOptions bounds the requests that wait for an endpoint of a model when all of them have max_inflight requests.
+// QueueOptions bounds the requests that wait for an endpoint of a model when all of them have
+// max_inflight requests.
 type QueueOptions struct {
-	// Max is how many requests may wait; one more goes to the route's next model, and is answered with 503 where there is none. At least 1. Default 100.
+	// Max is how many requests may wait; one more goes to the route's next model, and is answered
+	// with 503 where there is none. At least 1. Default 100.
 	Max int `yaml:"max"`
-	// Wait is how long a request waits before it goes to the route's next model, or is answered with 503. Default 30s.
+	// Wait is how long a request waits before it goes to the route's next model, or is answered
+	// with 503. Default 30s.
 	Wait option.Duration `yaml:"wait"`
 }
 
@@ -115,9 +118,9 @@ func (q *queue) length() int {
 // Queued is how many requests wait for an endpoint of the group.
 func (g *Group) Queued() int { return g.queue.length() }
 
-// Wait waits until try, which is called at once and whenever something may have become free, returns true. Whoever gets
-// something lets the next in the line try: an endpoint that comes up, or a new one, has more than one place. The error is
-// ErrQueueFull, ErrQueueLate, or that of ctx.
+// Wait waits until try, which is called at once and whenever something may have become free,
+// returns true. Whoever gets something lets the next in the line try: an endpoint that comes up, or
+// a new one, has more than one place. The error is ErrQueueFull, ErrQueueLate, or that of ctx.
 func (g *Group) Wait(ctx context.Context, try func() bool) error {
 	q := g.queue
 	turn, ok := q.join(g.line.Max)

@@ -155,7 +155,8 @@ func TestTheCapHoldsUnderContention(t *testing.T) {
 	})
 }
 
-// An endpoint that comes up, and one that a reload brings, takes as many of those who wait as it has places, not one.
+// An endpoint that comes up, and one that a reload brings, takes as many of those who wait as it
+// has places, not one.
 func TestNewPlacesGoToAllWhoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

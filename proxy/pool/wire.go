@@ -6,10 +6,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"slices"
+	"time"
 
 	"signalbox/internal/option"
 	"signalbox/proxy/framing"
@@ -22,12 +24,14 @@ const (
 	protocolH2C   = "h2c"
 )
 
-// TLSOptions is how an endpoint is trusted and as whom it knows the proxy. Files are read at start and at every reload; a change
-// of one of them is a reason to reload.
+// TLSOptions is how an endpoint is trusted and as whom it knows the proxy. Files are read at start
+// and at every reload; a change of one of them is a reason to reload.
 type TLSOptions struct {
-	// CAFile holds the certificates, in PEM, of the authorities that the server's certificate may come from. Default: those of the system.
+	// CAFile holds the certificates, in PEM, of the authorities that the server's certificate may
+	// come from. Default: those of the system.
 	CAFile string `yaml:"ca_file" path:"true"`
-	// CertFile holds the certificate, in PEM, that the proxy shows to the server, with its intermediates.
+	// CertFile holds the certificate, in PEM, that the proxy shows to the server, with its
+	// intermediates.
 	CertFile string `yaml:"cert_file" path:"true"`
 	// KeyFile holds the key of cert_file, in PEM.
 	KeyFile string `yaml:"key_file" path:"true"`
@@ -98,7 +102,8 @@ type wire struct {
 	http2 bool              // is spoken, where the server does too
 }
 
-// equip gives the endpoint a transport of its own where its options ask for one. base makes one that is like those of the others.
+// equip gives the endpoint a transport of its own where its options ask for one. base makes one
+// that is like those of the others.
 func (e *Endpoint) equip(o *EndpointOptions, base func() framing.Transport) error {
 	if o.TLS == (TLSOptions{}) && (o.Protocol == "" || o.Protocol == protocolHTTP1) {
 		return nil
@@ -121,6 +126,20 @@ func (e *Endpoint) equip(o *EndpointOptions, base func() framing.Transport) erro
 	}
 	e.own = &wire{t, o.mark(), o.Protocol == protocolH2 || o.Protocol == protocolH2C}
 	return nil
+}
+
+// Client returns what somebody asks the endpoint by who is no request: it is spoken to and trusted
+// as by requests, but for a bound of all of it. The caller closes its idle connections.
+func (o *EndpointOptions) Client(timeout time.Duration) (*http.Client, error) {
+	base := func() framing.Transport {
+		dialer := &net.Dialer{Timeout: timeout}
+		return framing.Transport{Transport: &http.Transport{DialContext: dialer.DialContext}}
+	}
+	e := &Endpoint{}
+	if err := e.equip(o, base); err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: e.Via(base()), Timeout: timeout}, nil
 }
 
 // mark is the same for options that make the same transport, contents of files included.
@@ -146,7 +165,8 @@ func (e *Endpoint) Via(shared http.RoundTripper) http.RoundTripper {
 	return shared
 }
 
-// Credential is the header Authorization of a request to the endpoint, empty for none. in is the client's head.
+// Credential is the header Authorization of a request to the endpoint, empty for none. in is the
+// client's head.
 func (e *Endpoint) Credential(in http.Header) string {
 	if e.passes {
 		return in.Get("Authorization")

@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
-// flightTTL is how long a Remote counts a request that nobody counts again, as after the death of its process. It is renewed three
-// times in that time, so that one answer that is late costs nothing.
+// flightTTL is how long a Remote counts a request that nobody counts again, as after the death of
+// its process. It is renewed three times in that time, so that one answer that is late costs
+// nothing.
 const flightTTL = 30 * time.Second
 
-// flights is what a Limiter has to tell its Remote of requests under way. Its Limiter's lock guards it.
+// flights is what a Limiter has to tell its Remote of requests under way. Its Limiter's lock guards
+// it.
 type flights struct {
 	held     map[*Lease]struct{} // counted by the remote, and under way
 	left     []landing           // to be taken out
@@ -23,13 +25,15 @@ type landing struct {
 	flights []Flight
 }
 
-// maxLeft bounds the landings that a Remote was not told of. Those beyond are forgotten: it counts them until their time is over.
+// maxLeft bounds the landings that a Remote was not told of. Those beyond are forgotten: it counts
+// them until their time is over.
 const maxLeft = 4096
 
 // renewed is how many flights are counted again in one call.
 const renewed = 256
 
-// depart counts the request in the remote. Where that does not answer, the count of this process stands in.
+// depart counts the request in the remote. Where that does not answer, the count of this process
+// stands in.
 func (l *Limiter) depart(ctx context.Context, s *Lease) error {
 	if l.remote == nil {
 		return nil
@@ -68,8 +72,8 @@ func (l *Limiter) depart(ctx context.Context, s *Lease) error {
 	return &ExceededError{Kind: Parallel, Limit: full[0].Room, Used: used[0], Asked: 1, Wait: time.Second}
 }
 
-// arrive takes the request out of the remote, at once where it answers, and else when it is told next. What is counted again at this
-// moment must not be taken out before.
+// arrive takes the request out of the remote, at once where it answers, and else when it is told
+// next. What is counted again at this moment must not be taken out before.
 func (l *Limiter) arrive(s *Lease) {
 	if s.flying == nil {
 		return
@@ -98,7 +102,8 @@ func (l *Limiter) defers(end landing) {
 	}
 }
 
-// Run keeps the requests under way counted in the Remote until ctx ends. Without a Remote it only waits.
+// Run keeps the requests under way counted in the Remote until ctx ends. Without a Remote it only
+// waits.
 func (l *Limiter) Run(ctx context.Context) {
 	tick := time.NewTicker(flightTTL / 3)
 	defer tick.Stop()

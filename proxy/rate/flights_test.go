@@ -108,7 +108,8 @@ func TestRequestsAtATimeAreCountedForAllReplicas(t *testing.T) {
 		t.Errorf("%d are counted", w.counted("caller"))
 	}
 
-	// One that goes on for long is counted as long as its process says so, and no longer when that died.
+	// One that goes on for long is counted as long as its process says so, and no longer when that
+	// died.
 	for range 5 {
 		c.pass(flightTTL / 3)
 		a.renew(t.Context())

@@ -1,17 +1,19 @@
 // Package rate keeps limits: requests and tokens a minute, and requests at a time.
 //
-// A limit on a minute is a bucket that leaks: what is used goes in, the allowance of a minute leaks out over a minute, evenly,
-// and what does not fit is refused. So a caller that was idle may use its whole minute at once, and over any time t uses no more
-// than the allowance of t and one minute's. Tokens go in by an estimate before the answer, and the difference to what was used
-// goes in, or is taken out, after it.
+// A limit on a minute is a bucket that leaks: what is used goes in, the allowance of a minute leaks
+// out over a minute, evenly, and what does not fit is refused. So a caller that was idle may use
+// its whole minute at once, and over any time t uses no more than the allowance of t and one
+// minute's. Tokens go in by an estimate before the answer, and the difference to what was used goes
+// in, or is taken out, after it.
 //
-// Buckets are in this process, or in a Remote that replicas share. A Remote that does not answer is asked no more for the request,
-// and the bucket of this process stands in. Requests at a time are counted in this process, and in the Remote for all of them: there
-// each is counted for a while and counted again as long as it is under way, so that those of a process that died are not counted
+// Buckets are in this process, or in a Remote that replicas share. A Remote that does not answer is
+// asked no more for the request, and the bucket of this process stands in. Requests at a time are
+// counted in this process, and in the Remote for all of them: there each is counted for a while and
+// counted again as long as it is under way, so that those of a process that died are not counted
 // for long.
 //
-// It knows nothing of HTTP but the names of headers. A Limiter is safe for concurrent use; it starts no goroutine, and Run needs
-// one. Its lock is a leaf.
+// It knows nothing of HTTP but the names of headers. A Limiter is safe for concurrent use; it
+// starts no goroutine, and Run needs one. Its lock is a leaf.
 package rate
 
 import (
@@ -36,14 +38,15 @@ type Charge struct {
 	Force  bool // whether it fits or not
 }
 
-// Remote keeps buckets for several processes. Implementations are safe for concurrent use and answer, or give up, within
-// milliseconds.
+// Remote keeps buckets for several processes. Implementations are safe for concurrent use and
+// answer, or give up, within milliseconds.
 type Remote interface {
-	// Charge makes all charges, or none when one of them does not fit, and returns how full each bucket is then. group is the
-	// same for buckets that may be charged together.
+	// Charge makes all charges, or none when one of them does not fit, and returns how full each
+	// bucket is then. group is the same for buckets that may be charged together.
 	Charge(ctx context.Context, group string, charges []Charge) (full []float64, fits bool, err error)
-	// Enter counts flights for the time of ttl, or none of them when one does not fit, and returns how many are under way in each
-	// scope then. With force they are counted whether they fit or not.
+	// Enter counts flights for the time of ttl, or none of them when one does not fit, and returns
+	// how many are under way in each scope then. With force they are counted whether they fit or
+	// not.
 	Enter(ctx context.Context, group string, flights []Flight, ttl time.Duration, force bool) (used []int, fits bool, err error)
 	// Leave takes flights out. Those that are not counted do not matter.
 	Leave(ctx context.Context, group string, flights []Flight) error
@@ -114,7 +117,8 @@ func (e *ExceededError) Error() string {
 	return fmt.Sprintf("Rate limit reached for %s per minute: limit %d, used %d, requested %d. Please try again in %s.", e.Kind, e.Limit, e.Used, e.Asked, e.Wait)
 }
 
-// Lease is one request that was let in. It belongs to one goroutine. A nil Lease is of a request that nothing bounds.
+// Lease is one request that was let in. It belongs to one goroutine. A nil Lease is of a request
+// that nothing bounds.
 type Lease struct {
 	l        *Limiter
 	group    string
@@ -133,7 +137,8 @@ type Room struct {
 	Reset       time.Duration // until all of it is there again
 }
 
-// Admit lets a request in, or returns an *ExceededError. Without limits the Lease is nil. Close gives a Lease back.
+// Admit lets a request in, or returns an *ExceededError. Without limits the Lease is nil. Close
+// gives a Lease back.
 func (l *Limiter) Admit(ctx context.Context, group string, limits []Limit) (*Lease, error) {
 	if len(limits) == 0 {
 		return nil, nil
@@ -314,7 +319,8 @@ func (s *Lease) apply(ctx context.Context, charges []Charge) (full []float64, fi
 	return full, true
 }
 
-// bucket returns the bucket of a charge as it is now. The caller holds the lock. A clock that goes back lets nothing leak.
+// bucket returns the bucket of a charge as it is now. The caller holds the lock. A clock that goes
+// back lets nothing leak.
 func (l *Limiter) bucket(c Charge, now time.Time) *bucket {
 	b := l.buckets[c.Bucket]
 	if b == nil {

@@ -166,7 +166,8 @@ func TestLimitsHoldTogether(t *testing.T) {
 	s.Close()
 }
 
-// S29: over any time t no more is let in than the allowance of t and one minute's, whatever the order of requests.
+// S29: over any time t no more is let in than the allowance of t and one minute's, whatever the
+// order of requests.
 func TestNeverMoreThanTheAllowance(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,16 +1,16 @@
-// Package reasoning tells a model how much to think, in the words that the model understands, and reads
-// what a client said about it in any of the dialects in use.
+// Package reasoning tells a model how much to think, in the words that the model understands, and
+// reads what a client said about it in any of the dialects in use.
 //
 // A dialect is written for chat completions. In the Responses API the field reasoning_effort is
-// reasoning.effort, and all else stands where it stands in chat: vLLM reads chat_template_kwargs there as
-// well (ResponsesRequest, vllm/entrypoints/openai/responses/protocol.py at 055e47c2). A completion that is
-// no chat is rendered by no template, so nothing is said in it.
+// reasoning.effort, and all else stands where it stands in chat: vLLM reads chat_template_kwargs
+// there as well (ResponsesRequest, vllm/entrypoints/openai/responses/protocol.py at 055e47c2). A
+// completion that is no chat is rendered by no template, so nothing is said in it.
 //
-// It does not decide how much thinking a request deserves: a route says that. It edits no body; it notes
-// edits in a patch.
+// It does not decide how much thinking a request deserves: a route says that. It edits no body; it
+// notes edits in a patch.
 //
-// A route speaks of four efforts, None, Low, Medium and High. Models and clients have more words; each
-// has a rank, and an effort that a model lacks becomes its nearest.
+// A route speaks of four efforts, None, Low, Medium and High. Models and clients have more words;
+// each has a rank, and an effort that a model lacks becomes its nearest.
 package reasoning
 
 import (
@@ -32,8 +32,8 @@ const (
 	High   = "high"
 )
 
-// effortWords are the efforts that clients and models speak of, from least to most: those that vLLM takes
-// as reasoning_effort (vllm/entrypoints/openai/chat_completion/protocol.py at 002032ee).
+// effortWords are the efforts that clients and models speak of, from least to most: those that vLLM
+// takes as reasoning_effort (vllm/entrypoints/openai/chat_completion/protocol.py at 002032ee).
 //
 //nolint:gochecknoglobals // constant table
 var effortWords = [...]string{None, "minimal", Low, Medium, High, "xhigh", "max"}
@@ -57,7 +57,8 @@ func fold(effort string) string {
 	return High
 }
 
-// Dialect is how a model is told to reason more or less. It is immutable and safe for concurrent use.
+// Dialect is how a model is told to reason more or less. It is immutable and safe for concurrent
+// use.
 type Dialect struct {
 	chat, responses *tongue
 }
@@ -170,8 +171,8 @@ func customSettings(fields map[string]any) ([]setting, error) {
 	return out, nil
 }
 
-// nearest is the rank of the effort that the model has and that is closest to the given one, the lower
-// of two that are equally close; -1 when the model cannot be told.
+// nearest is the rank of the effort that the model has and that is closest to the given one, the
+// lower of two that are equally close; -1 when the model cannot be told.
 func (d *tongue) nearest(rank int) int {
 	best := -1
 	for i, level := range &d.levels {
@@ -180,6 +181,21 @@ func (d *tongue) nearest(rank int) int {
 		}
 	}
 	return best
+}
+
+// below is the rank of the next lower effort than the one that the model would be told for the given
+// one; -1 where it has none, or the given one is no word that is known.
+func (d *tongue) below(rank int) int {
+	if rank < 0 {
+		return -1
+	}
+	from := d.nearest(rank)
+	for i := from - 1; i >= 0; i-- {
+		if level := d.levels[i]; level != nil && !slices.EqualFunc(level, d.levels[from], sameSetting) {
+			return i
+		}
+	}
+	return -1
 }
 
 func abs(n int) int { return max(n, -n) }
@@ -212,15 +228,18 @@ type Want struct {
 	Effort   string // None, Low, Medium or High; empty when the route asks for nothing
 	Override bool   // the effort stands over what the client said
 	Named    bool   // the client named this very model, and so knows which dialect it speaks
+	// Less is one step less than what would be asked for, if the model has less. A request that
+	// says nothing counts as one for Medium.
+	Less bool
 }
 
-// Apply tells the model how much to think, in its dialect: it notes in p what has to change in req. It
-// returns the effort that the request asks for in the end, None, Low, Medium or High: empty when nobody
-// asks a model that can be told, which then does as it pleases.
+// Apply tells the model how much to think, in its dialect: it notes in p what has to change in req.
+// It returns the effort that the request asks for in the end, None, Low, Medium or High: empty when
+// nobody asks a model that can be told, which then does as it pleases.
 //
-// What a client said, in whatever dialect, wins unless the route overrides it. A client that asked for
-// routing, or for another model, does not know which one answers, so its effort is translated; one that
-// named this model gets its words through as they are.
+// What a client said, in whatever dialect, wins unless the route overrides it. A client that asked
+// for routing, or for another model, does not know which one answers, so its effort is translated;
+// one that named this model gets its words through as they are.
 //
 // A request that no effort can be told in comes back as None.
 func (d *Dialect) Apply(p *openai.Patch, req *openai.Request, w Want) (effort string) {
@@ -237,6 +256,15 @@ func (d *Dialect) Apply(p *openai.Patch, req *openai.Request, w Want) (effort st
 func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort string) {
 	said, want := d.said(req), w.Effort
 	override := w.Override && want != ""
+	if w.Less {
+		if said.effort != "" && !override {
+			want = said.effort
+		}
+		if rank := d.below(rankOf(cmp.Or(want, Medium))); rank >= 0 {
+			d.silence(p, req, rank)
+			return d.tell(p, rank)
+		}
+	}
 	if said.effort != "" && !override {
 		rank := rankOf(said.effort)
 		if w.Named || said.final || rank < 0 || d.nearest(rank) < 0 {
@@ -260,8 +288,8 @@ func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort str
 	return d.tell(p, rank)
 }
 
-// silence removes what a client said about reasoning in other places than those that a level sets. A
-// model that cannot be told has rank -1.
+// silence removes what a client said about reasoning in other places than those that a level sets.
+// A model that cannot be told has rank -1.
 func (d *tongue) silence(p *openai.Patch, req *openai.Request, rank int) {
 	remove := func(at place) {
 		if rank >= 0 && slices.ContainsFunc(d.levels[rank], func(s setting) bool { return s.place == at }) {
@@ -305,7 +333,8 @@ func (d *tongue) said(req *openai.Request) spoken {
 	return spoken{}
 }
 
-// heard reads what a client said in this dialect: the least of the efforts that its words stand for.
+// heard reads what a client said in this dialect: the least of the efforts that its words stand
+// for.
 func (d *tongue) heard(req *openai.Request) spoken {
 	matches := func(s setting) bool { return bytes.Equal(valueAt(req, s.place), s.json) }
 	var found []byte
@@ -352,7 +381,8 @@ var responsesFields = []spokenField{
 //
 //   - reasoning_effort: OpenAI, vLLM, Mistral;
 //   - chat_template_kwargs: the templates that vLLM and SGLang render;
-//   - thinking {type: enabled|disabled}: DeepSeek's own API (api-docs.deepseek.com/guides/thinking_mode);
+//   - thinking {type: enabled|disabled}: DeepSeek's own API
+//     (api-docs.deepseek.com/guides/thinking_mode);
 //   - reasoning {effort, enabled}: OpenRouter (openrouter.ai/docs, reasoning tokens);
 //   - prompt_mode: reasoning: Magistral at Mistral's API.
 //

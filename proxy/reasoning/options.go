@@ -36,15 +36,26 @@ const (
 // Options names a dialect. A route's effort that the model lacks becomes its nearest, the lower
 // of two that are equally near.
 type Options struct {
-	// Dialect is openai, gpt_oss, qwen3, deepseek, mistral, reasoning_effort, chat_template_kwargs, custom or none. Default none: nothing is sent. The named ones are presets: openai, gpt_oss and mistral of reasoning_effort, qwen3 and deepseek of chat_template_kwargs. Models that always reason, such as Magistral and DeepSeek-R1, have none.
-	Dialect string `yaml:"dialect"`
-	// Key is the member of chat_template_kwargs, such as enable_thinking (Qwen3, GLM) or thinking (DeepSeek, Granite). Required by that dialect; qwen3 and deepseek have theirs.
+	// Dialect is openai, gpt_oss, qwen3, deepseek, mistral, reasoning_effort, chat_template_kwargs,
+	// custom or none. Default none: nothing is sent. The named ones are presets: openai, gpt_oss
+	// and mistral of reasoning_effort, qwen3 and deepseek of chat_template_kwargs. Models that
+	// always reason, such as Magistral and DeepSeek-R1, have none.
+	Dialect string `yaml:"dialect" words:"openai gpt_oss qwen3 deepseek mistral reasoning_effort chat_template_kwargs custom none"`
+	// Key is the member of chat_template_kwargs, such as enable_thinking (Qwen3, GLM) or thinking
+	// (DeepSeek, Granite). Required by that dialect; qwen3 and deepseek have theirs.
 	Key string `yaml:"key"`
-	// Efforts are the words of reasoning_effort that the model takes, out of none, minimal, low, medium, high, xhigh and max. Only with dialects of that field. Default none, low, medium and high; with gpt_oss low, medium and high, since it has no off; with mistral none and high.
+	// Efforts are the words of reasoning_effort that the model takes, out of none, minimal, low,
+	// medium, high, xhigh and max. Only with dialects of that field. Default none, low, medium and
+	// high; with gpt_oss low, medium and high, since it has no off; with mistral none and high.
 	Efforts []string `yaml:"efforts"`
-	// Values are what key is set to, by effort, such as {none: false, high: true}; an effort left out becomes its nearest. Only with dialects of chat_template_kwargs. Default false for none and low, true for medium and high.
+	// Values are what key is set to, by effort, such as {none: false, high: true}; an effort left
+	// out becomes its nearest. Only with dialects of chat_template_kwargs. Default false for none
+	// and low, true for medium and high.
 	Values map[string]any `yaml:"values"`
-	// Custom holds the fields of the body to set, by effort: {none: {FIELD: VALUE}, high: {FIELD: VALUE}}. Where VALUE is a mapping, its members are set beside those that the client sent. Required by dialect custom, and only with it; an effort left out becomes its nearest. Limits on the answer, n, tools and stream_options are refused.
+	// Custom holds the fields of the body to set, by effort: {none: {FIELD: VALUE}, high: {FIELD:
+	// VALUE}}. Where VALUE is a mapping, its members are set beside those that the client sent.
+	// Required by dialect custom, and only with it; an effort left out becomes its nearest. Limits
+	// on the answer, n, tools and stream_options are refused.
 	Custom map[string]map[string]any `yaml:"custom"`
 }
 
@@ -58,19 +69,24 @@ type preset struct {
 
 // presetOf looks a dialect up.
 //
-//   - openai: gpt-5.1 and later take none, low, medium and high; models before it no none, gpt-5 also
+//   - openai: gpt-5.1 and later take none, low, medium and high; models before it no none, gpt-5
+//     also
 //     minimal, the last ones xhigh (OpenAI API reference, chat completions, reasoning_effort, as quoted
 //     at learn.microsoft.com/javascript/api/@azure/ai-projects/reasoningeffort). What a model lacks is
 //     for `efforts` to say.
-//   - gpt_oss: low, medium and high, no off (huggingface.co/openai/gpt-oss-20b, "Reasoning levels"; vLLM
+//   - gpt_oss: low, medium and high, no off (huggingface.co/openai/gpt-oss-20b, "Reasoning levels";
+//     vLLM
 //     vllm/entrypoints/openai/parser/harmony_utils.py, REASONING_EFFORT).
-//   - qwen3: enable_thinking, on unless told otherwise; deepseek: thinking, off unless told otherwise
+//   - qwen3: enable_thinking, on unless told otherwise; deepseek: thinking, off unless told
+//     otherwise
 //     (docs.vllm.ai/en/v0.26.0/features/reasoning_outputs, docs.vllm.ai/projects/recipes,
 //     DeepSeek-V3.1).
-//   - mistral: none and high for Small 4 and Medium 3.5 (docs.mistral.ai/capabilities/reasoning/adjustable);
+//   - mistral: none and high for Small 4 and Medium 3.5
+//     (docs.mistral.ai/capabilities/reasoning/adjustable);
 //     later ones take more words. Magistral always reasons and takes no parameter
 //     (docs.mistral.ai/capabilities/reasoning/native): for it, dialect none.
-//   - vLLM itself takes none, minimal, low, medium, high, xhigh and max as reasoning_effort, hands them to
+//   - vLLM itself takes none, minimal, low, medium, high, xhigh and max as reasoning_effort, hands
+//     them to
 //     the chat template, and sets enable_thinking from them when a client did not
 //     (vllm/entrypoints/openai/chat_completion/protocol.py, build_chat_params, at 002032ee).
 func presetOf(dialect string) (p preset, ok bool) {

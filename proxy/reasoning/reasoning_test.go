@@ -133,3 +133,35 @@ func FuzzWhatClientsSayAboutReasoning(f *testing.F) {
 		}
 	})
 }
+
+func TestLessIsTheNextLowerEffortThatTheModelHas(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		o          Options
+		body, want string // what the client says, and what the model is told
+		want0      Want
+	}{
+		{Options{Dialect: DialectEffort}, ``, `"reasoning_effort":"medium"`, Want{Effort: High}},
+		{Options{Dialect: DialectEffort}, ``, `"reasoning_effort":"low"`, Want{}},
+		{Options{Dialect: DialectEffort}, `"reasoning_effort":"high",`, `"reasoning_effort":"medium"`, Want{Effort: Low}},
+		{Options{Dialect: DialectEffort}, `"reasoning_effort":"high",`, `"reasoning_effort":"medium"`, Want{Named: true}},
+		{Options{Dialect: DialectEffort, Efforts: []string{"low", "high"}}, ``, `"reasoning_effort":"low"`, Want{Effort: High}},
+		{Options{Dialect: DialectEffort, Efforts: []string{"low", "high"}}, ``, `"reasoning_effort":"low"`, Want{Effort: Low}},
+		{Options{Dialect: DialectKwargs, Key: "enable_thinking"}, ``, `"enable_thinking":false`, Want{Effort: High}},
+	} {
+		d, err := New(&tt.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := openai.ParseChat([]byte(`{`+tt.body+`"model":"m","messages":[{"role":"user","content":"x"}]}`), openai.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := openai.NewPatch(req)
+		tt.want0.Less = true
+		d.Apply(p, req, tt.want0)
+		if got := string(p.Bytes()); !strings.Contains(got, tt.want) {
+			t.Errorf("%+v, %s, %+v: sent %s, want %s", tt.o, tt.body, tt.want0, got, tt.want)
+		}
+	}
+}

@@ -6,8 +6,8 @@ import (
 	"signalbox/internal/openai"
 )
 
-// Body restores an answer that is one JSON value, in pieces of any size. The zero value and nil pass
-// everything on as it is.
+// Body restores an answer that is one JSON value, in pieces of any size. The zero value and nil
+// pass everything on as it is.
 type Body struct {
 	v *Vault
 
@@ -31,8 +31,8 @@ func (v *Vault) Body() *Body {
 	return &Body{v: v}
 }
 
-// Feed returns the next part of the answer, restored. It may be empty, may share memory with piece, and
-// is valid until the next call.
+// Feed returns the next part of the answer, restored. It may be empty, may share memory with piece,
+// and is valid until the next call.
 func (b *Body) Feed(piece []byte) []byte {
 	if b == nil || b.v == nil {
 		return piece
@@ -141,8 +141,8 @@ func (s *secret) as(nested bool) []byte { //nolint:revive // a fact about the pl
 	return s.quoted
 }
 
-// restore replaces the placeholders in the inside of a JSON string. It appends to dst and returns, as
-// rest, the front of what may become a placeholder; with whole set there is no such front.
+// restore replaces the placeholders in the inside of a JSON string. It appends to dst and returns,
+// as rest, the front of what may become a placeholder; with whole set there is no such front.
 func (v *Vault) restore(dst, inside []byte, nested, whole bool) (out, rest []byte) {
 	for {
 		at := bytes.IndexByte(inside, '[')

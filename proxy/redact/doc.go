@@ -1,5 +1,5 @@
-// Package redact keeps personal data from a model server: it replaces what was found in a request by
-// placeholders such as [EMAIL_1], and puts the values back where an answer names them.
+// Package redact keeps personal data from a model server: it replaces what was found in a request
+// by placeholders such as [EMAIL_1], and puts the values back where an answer names them.
 //
 // Hide makes the body that may be sent and the Vault of its placeholders. Every string of the body
 // that is a text of the request is rewritten, and every other mention of the same values with it,
@@ -10,11 +10,12 @@
 // What it cannot see stays: values inside images and files, in JSON numbers, and in encodings such
 // as base64. So do members by which a server looks something up, and words of the API.
 //
-// Requests are those of chat completions, completions and the Responses API. An answer goes through a Body,
-// when it is one JSON value, or through a Stream, when it is server-sent events. Both take the bytes in any pieces and give back the same text for all of them. A
-// placeholder that the request did not make is left alone. Nothing is held back but the front of what
-// may become a placeholder.
+// Requests are those of chat completions, completions and the Responses API. An answer goes through
+// a Body, when it is one JSON value, or through a Stream, when it is server-sent events. Both take
+// the bytes in any pieces and give back the same text for all of them. A placeholder that the
+// request did not make is left alone. Nothing is held back but the front of what may become a
+// placeholder.
 //
-// The package has no goroutines. A Vault is immutable once Hide has returned it and safe for concurrent
-// use; a Body and a Stream belong to one answer.
+// The package has no goroutines. A Vault is immutable once Hide has returned it and safe for
+// concurrent use; a Body and a Stream belong to one answer.
 package redact

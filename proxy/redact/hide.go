@@ -20,9 +20,9 @@ import (
 var ErrIncomplete = errors.New("personal data could not be replaced")
 
 // Hide returns a request with the spans replaced by placeholders, parsed, and the vault that
-// restores an answer to it. spans refer to the segments of req.Text(), in any order; overlapping ones
-// are taken as one. Without spans the request itself comes back, with a nil vault. An error wraps
-// ErrIncomplete, holds nothing of the text, and means that nothing may be sent.
+// restores an answer to it. spans refer to the segments of req.Text(), in any order; overlapping
+// ones are taken as one. Without spans the request itself comes back, with a nil vault. An error
+// wraps ErrIncomplete, holds nothing of the text, and means that nothing may be sent.
 func Hide(req *openai.Request, spans []signal.Span) (*openai.Request, *Vault, error) {
 	if len(spans) == 0 {
 		return req, nil, nil
@@ -40,6 +40,7 @@ func Hide(req *openai.Request, spans []signal.Span) (*openai.Request, *Vault, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: the rewritten body does not parse", ErrIncomplete)
 	}
+	out.Translated = req.Translated
 	if err := h.verify(out); err != nil {
 		return nil, nil, err
 	}
@@ -129,8 +130,8 @@ func (h *hider) inLines(text string, s signal.Span) {
 
 func onBoundary(text string, i int) bool { return i == len(text) || utf8.RuneStart(text[i]) }
 
-// add inserts a piece; of overlapping ones the first gives the type. A text that occurs twice may bring
-// its spans twice.
+// add inserts a piece; of overlapping ones the first gives the type. A text that occurs twice may
+// bring its spans twice.
 func (f *found) add(p piece) {
 	at, _ := slices.BinarySearchFunc(f.spans, p, func(a, b piece) int { return cmp.Compare(a.start, b.start) })
 	if at > 0 && f.spans[at-1].end > p.start {
@@ -169,8 +170,8 @@ func (h *hider) rewrite() ([]byte, error) {
 	return splice(h.req.Raw, h.edits), nil
 }
 
-// name gives each value found in a text its placeholder. nested says that the text is the arguments of
-// a call, which are JSON.
+// name gives each value found in a text its placeholder. nested says that the text is the arguments
+// of a call, which are JSON.
 func (h *hider) name(f *found, nested bool) { //nolint:revive // a fact about the text
 	v := h.keeper.vault
 	if nested {
@@ -185,7 +186,7 @@ func (h *hider) name(f *found, nested bool) { //nolint:revive // a fact about th
 				spoken = plain
 			}
 		}
-		p.secret = h.keeper.keep(p.kind, spoken)
+		p.secret = h.keeper.intern(p.kind, spoken)
 		if worth(p.kind, value) {
 			v.mentions.add(p.secret, value)
 			v.mentions.add(p.secret, spoken)
@@ -194,8 +195,8 @@ func (h *hider) name(f *found, nested bool) { //nolint:revive // a fact about th
 	}
 }
 
-// unescape moves the ends of spans in a JSON text out of its escapes: a backslash alone would be left
-// behind, and the text would not parse any more.
+// unescape moves the ends of spans in a JSON text out of its escapes: a backslash alone would be
+// left behind, and the text would not parse any more.
 func (f *found) unescape() {
 	kept, i := f.spans[:0], 0
 	for _, p := range f.spans {
@@ -323,9 +324,9 @@ func (h *hider) messageAt(offset int) *openai.Message {
 	return nil
 }
 
-// part returns the pieces that lie in the next part of a text, which is joined from its parts with line
-// breaks. A piece that reaches over a break is replaced in the part where it begins and cut out of the
-// others.
+// part returns the pieces that lie in the next part of a text, which is joined from its parts with
+// line breaks. A piece that reaches over a break is replaced in the part where it begins and cut
+// out of the others.
 func (f *found) part(text string) []piece {
 	at := f.covered
 	if at > 0 {
@@ -450,8 +451,8 @@ type str struct {
 	free       bool     // around it is a member of any JSON: its names mean nothing here
 }
 
-// asksJSON reports whether the string says that the answer's content is to be JSON: response_format of
-// the API, text.format of the Responses API, or guided_json of vLLM.
+// asksJSON reports whether the string says that the answer's content is to be JSON: response_format
+// of the API, text.format of the Responses API, or guided_json of vLLM.
 func (s *str) asksJSON() bool {
 	if s.isName {
 		return false
@@ -507,9 +508,9 @@ func walk(raw []byte, visit func(*str)) error {
 	}
 }
 
-// isFree reports whether one of the members is among those that hold JSON of the client's own; members[d]
-// is the one at depth d. Input and reasoning are none where they are fields of the body: there they are
-// those of the Responses API.
+// isFree reports whether one of the members is among those that hold JSON of the client's own;
+// members[d] is the one at depth d. Input and reasoning are none where they are fields of the body:
+// there they are those of the Responses API.
 func isFree(members []string) bool {
 	for depth, name := range members {
 		if depth <= 2 && (name == "input" || name == "reasoning") {
@@ -523,8 +524,9 @@ func isFree(members []string) bool {
 	return false
 }
 
-// isPart reports whether a string is text in a content list: an element of messages[i].content itself, in
-// the Responses API of input[i].content or input[i].output, or the text of one. names[d] is the member read at depth d; a list repeats the one around it.
+// isPart reports whether a string is text in a content list: an element of messages[i].content
+// itself, in the Responses API of input[i].content or input[i].output, or the text of one. names[d]
+// is the member read at depth d; a list repeats the one around it.
 func isPart(names []string, depth int, kind jsontext.Kind) bool {
 	const list = 4 // {"messages":[{"content":[
 	if depth < list || names[1] != "messages" && names[1] != "input" || names[3] != "content" && names[3] != "output" {
@@ -540,8 +542,8 @@ func isPart(names []string, depth int, kind jsontext.Kind) bool {
 	return false
 }
 
-// rewriteString replaces pieces of the text of a JSON string, given with its quotes. What stays keeps its
-// spelling.
+// rewriteString replaces pieces of the text of a JSON string, given with its quotes. What stays
+// keeps its spelling.
 func rewriteString(quoted []byte, pieces []piece) []byte {
 	out := make([]byte, 0, len(quoted)+16*len(pieces))
 	at := 0 // offset in the decoded text
@@ -566,8 +568,8 @@ func rewriteString(quoted []byte, pieces []piece) []byte {
 	return out
 }
 
-// unit returns the bytes of the first character of the inside of a JSON string, as it is spelled and
-// as it is decoded.
+// unit returns the bytes of the first character of the inside of a JSON string, as it is spelled
+// and as it is decoded.
 func unit(b []byte) (size, decoded int) {
 	switch {
 	case b[0] != '\\':

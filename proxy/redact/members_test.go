@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 )
@@ -25,13 +26,56 @@ const membersDoc = "../../docs/members.md"
 // wholes are requests that hold every member that a parser reads; openai checks that they do. known
 // is a text in them that every signal reads.
 var wholes = []struct {
-	api               openai.API
+	parse             parser
 	title, file, text string
 }{
-	{openai.Chat, "Chat Completions", "chat", "messages[].content"},
-	{openai.Completion, "Completions", "completion", "suffix"},
-	{openai.Response, "Responses", "response", "instructions"},
-	{openai.Other, "Embeddings and other endpoints", "other", "instructions"},
+	{parser{api: openai.Chat}, "Chat Completions", "chat", "messages[].content"},
+	{parser{api: openai.Completion}, "Completions", "completion", "suffix"},
+	{parser{api: openai.Response}, "Responses", "response", "instructions"},
+	{parser{api: openai.Chat, messages: true}, "Messages (Anthropic)", "messages", "messages[].content"},
+	{parser{api: openai.Other}, "Embeddings and other endpoints", "other", "instructions"},
+}
+
+// parser reads the bodies of an API.
+type parser struct {
+	api      openai.API
+	messages bool // those of the Messages API, as chats
+}
+
+func (p parser) read(body []byte) (*openai.Request, error) {
+	if !p.messages {
+		return openai.Parse(p.api, body, openai.Limits{})
+	}
+	r, err := anthropic.ToChat(body, anthropic.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return openai.Parse(p.api, r.Chat, openai.Limits{})
+}
+
+// String names it in errors.
+func (p parser) String() string {
+	if p.messages {
+		return "message"
+	}
+	return p.api.String()
+}
+
+// leftOut is what the page says of what no server gets.
+const leftOut = "left out, no server gets it"
+
+// why is the reason for which a mark is not read that was planted at path and is sent.
+func (p parser) why(t *testing.T, path, mark string, sent []byte) string {
+	t.Helper()
+	if !p.messages {
+		return whyNot(path)
+	}
+	for _, s := range spotsIn(t, sent) { // under the name that it has in the chat
+		if bytes.Contains(sent[s.start:s.end], []byte(mark)) {
+			return whyNot(s.path)
+		}
+	}
+	return ""
 }
 
 // A string that is planted: short as most names are, and too long for one.
@@ -110,10 +154,10 @@ type reading struct {
 }
 
 // readingOf plants mark in p and looks where it comes out. form is what is written around it.
-func readingOf(t *testing.T, api openai.API, raw []byte, p, known spot, mark, form string) reading {
+func readingOf(t *testing.T, api parser, raw []byte, p, known spot, mark, form string) reading {
 	t.Helper()
 	body := plant(raw, map[spot]string{p: fmt.Sprintf(form, mark)})
-	req, err := openai.Parse(api, body, openai.Limits{})
+	req, err := api.read(body)
 	if wire, ok := errors.AsType[*openai.Error](err); ok {
 		at := withoutIndexes(wire.Param) + "."
 		if wire.Status != 400 || !strings.HasPrefix(at, strings.TrimSuffix(p.path, ".")) {
@@ -133,13 +177,18 @@ func readingOf(t *testing.T, api openai.API, raw []byte, p, known spot, mark, fo
 		}
 		return out
 	}
-	if !bytes.Contains(openai.NewPatch(req).Bytes(), []byte(mark)) {
-		return reading{how: whyNot(p.path), hidden: "not sent"}
+	sent := openai.NewPatch(req).Bytes()
+	switch {
+	case bytes.Contains(sent, []byte(mark)):
+	case api.messages && !bytes.Contains(req.Raw, []byte(mark)):
+		return reading{how: leftOut, hidden: "not sent"}
+	default:
+		return reading{how: api.why(t, p.path, mark, req.Raw), hidden: "not sent"}
 	}
 	// What is not read: is it hidden when the value is found elsewhere?
-	out.how = whyNot(p.path)
+	out.how = api.why(t, p.path, mark, sent)
 	body = plant(raw, map[spot]string{p: fmt.Sprintf(form, mark), known: fmt.Sprintf("%q", mark)})
-	req, err = openai.Parse(api, body, openai.Limits{})
+	req, err = api.read(body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,6 +264,20 @@ func isIn(scope, path string) bool {
 	return false
 }
 
+// What hiding makes of a translated request is one whose client knows no model's own words, too.
+func TestAHiddenRequestStaysTranslated(t *testing.T) {
+	t.Parallel()
+	req, err := openai.ParseChat([]byte(`{"model":"m","messages":[{"role":"user","content":"`+shortMark+`"}]}`), openai.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Translated = true
+	hidden, _, err := Hide(req, spansOfMark(req, shortMark))
+	if err != nil || !hidden.Translated || bytes.Contains(hidden.Raw, []byte(shortMark)) {
+		t.Errorf("%v, %+v", err, hidden)
+	}
+}
+
 // TestEveryMemberOfARequestHasAReader plants a mark into every string of a body that has all
 // members, and as a member more, and as the name of one, into every object. Each mark has to come
 // out among the texts that signals and keywords read and has to be gone after redaction, or the
@@ -239,7 +302,7 @@ func TestEveryMemberOfARequestHasAReader(t *testing.T) {
 			}
 			for _, form := range forms {
 				for _, mark := range []string{shortMark, longMark} {
-					got := readingOf(t, w.api, raw, p, known, mark, form)
+					got := readingOf(t, w.parse, raw, p, known, mark, form)
 					if got.how == "" {
 						t.Errorf("%s: nobody reads %s (%s)", w.title, p.path, form)
 					}
@@ -355,4 +418,7 @@ in 'internal/openai/words.go'). Where several origins stand, it is that of the m
 member that is not read is replaced if it was found elsewhere in the request. What *stays* reaches
 the server as it came, because the server looks something up by it or could do nothing with another
 value. Members that are not listed hold numbers or booleans.
+
+A request to the Messages API is read as the chat completion that it becomes
+([anthropic.md](anthropic.md)); members of its blocks and tools that are not listed are left out.
 `

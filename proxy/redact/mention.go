@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// mentions finds the values of a vault in other texts, whatever their case and spacing. The time of a
-// search does not depend on how many values begin alike.
+// mentions finds the values of a vault in other texts, whatever their case and spacing. The time of
+// a search does not depend on how many values begin alike.
 type mentions struct {
 	ascii [utf8.RuneSelf]bool // first characters, in lower case
 	wide  bool                // some value begins with another character
@@ -24,8 +24,8 @@ type mention struct {
 	*secret
 }
 
-// worth reports whether a value is looked for beyond the places where it was found. Ages, titles and
-// short numbers are in every text and tell nothing by themselves.
+// worth reports whether a value is looked for beyond the places where it was found. Ages, titles
+// and short numbers are in every text and tell nothing by themselves.
 func worth(kind, value string) bool {
 	if kind == "AGE" || kind == "TITLE" {
 		return false
@@ -44,8 +44,8 @@ func worth(kind, value string) bool {
 	return letters >= 3 || digits >= 5
 }
 
-// ambiguous are English words that are names, months or places too. As such they are capitalised, so
-// these are looked for in the case in which they were found.
+// ambiguous are English words that are names, months or places too. As such they are capitalised,
+// so these are looked for in the case in which they were found.
 //
 //nolint:gochecknoglobals // constant table
 var ambiguous = func() map[string]bool {
@@ -126,8 +126,8 @@ func (m *mentions) longest(text string, i int) (end int, s *secret) {
 	return end, s
 }
 
-// narrow returns the part of a sorted list whose values have b behind their first depth bytes, in which
-// all are equal.
+// narrow returns the part of a sorted list whose values have b behind their first depth bytes, in
+// which all are equal.
 func narrow(list []mention, depth int, b byte) []mention {
 	from := sort.Search(len(list), func(k int) bool { f := list[k].folded; return len(f) > depth && f[depth] >= b })
 	list = list[from:]

@@ -80,8 +80,8 @@ func responseEvent(kind string, item int, fields string) string {
 	return "event: response." + kind + "\ndata: {" + fields + `,"output_index":` + strconv.Itoa(item) + `,"sequence_number":1,"type":"response.` + kind + "\"}\n\n"
 }
 
-// answered is what a client puts together from the deltas of a stream, by type and item, and what the
-// events with whole texts say.
+// answered is what a client puts together from the deltas of a stream, by type and item, and what
+// the events with whole texts say.
 func answered(tb testing.TB, stream string) (deltas, wholes map[string]string) {
 	tb.Helper()
 	deltas, wholes = map[string]string{}, map[string]string{}
@@ -227,7 +227,7 @@ func TestABodyOfEveryAPIIsRestored(t *testing.T) {
 }
 
 func TestAResponseStreamWithoutBracketsCostsNoAllocation(t *testing.T) {
-	s := responseVault(t, "").Stream()
+	s := feed(responseVault(t, ""))
 	plain := []byte(responseEvent("output_text.delta", 0, `"delta":"hello"`))
 	s.Feed(plain)
 	if n := testing.AllocsPerRun(200, func() { s.Feed(plain) }); n > 0 {

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/json"
+	"io"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/openai"
+	"signalbox/stream/response"
 )
 
 // spoken is what a client puts together from a stream: the texts of its choices, by field.
@@ -77,8 +79,50 @@ func vault(tb testing.TB) *Vault {
 	return v
 }
 
+// feeder takes a stream through what restores it.
+type feeder struct {
+	*Stream
+
+	in  *response.Stream
+	out []byte
+}
+
+func feed(v *Vault) *feeder {
+	f := &feeder{in: response.NewStream()}
+	f.in.Reset(response.StreamOptions{API: v.api})
+	f.Stream = v.Stream(&collected{&f.out}).(*Stream)
+	return f
+}
+
+// collected is a Sink.
+type collected struct{ out *[]byte }
+
+func (c *collected) Put(chunk *response.Chunk) { *c.out = append(*c.out, chunk.Raw...) }
+
+func (f *feeder) Feed(piece []byte) []byte {
+	f.out = f.out[:0]
+	f.in.Feed(piece)
+	return f.pass()
+}
+
+func (f *feeder) pass() []byte {
+	for c := f.in.Next(); c != nil; c = f.in.Next() {
+		f.Put(c)
+	}
+	return f.out
+}
+
+// Rest is what leaves at the end, and what is held back then.
+func (f *feeder) Rest() []byte {
+	f.out = f.out[:0]
+	f.in.End(io.ErrUnexpectedEOF)
+	f.pass()
+	f.flush(nil)
+	return f.out
+}
+
 func restored(v *Vault, pieces ...string) string {
-	s := v.Stream()
+	s := feed(v)
 	var out strings.Builder
 	for _, p := range pieces {
 		out.Write(s.Feed([]byte(p)))
@@ -136,7 +180,7 @@ func TestAStreamIsRestored(t *testing.T) {
 
 // What cannot begin a placeholder leaves with the piece that it came in, as it came.
 func TestAStreamDelaysOnlyTheFrontOfAPlaceholder(t *testing.T) {
-	s := vault(t).Stream()
+	s := feed(vault(t))
 	tests := []struct{ name, in, want string }{
 		{"a text without a bracket", event(0, `"content":"hello"`), event(0, `"content":"hello"`)},
 		{"a comment", ": ping\n\n", ": ping\n\n"},
@@ -165,7 +209,7 @@ func TestDataOfSeveralLinesIsRestoredOnOne(t *testing.T) {
 }
 
 func TestAStreamWithoutBracketsCostsNoAllocation(t *testing.T) {
-	s := vault(t).Stream()
+	s := feed(vault(t))
 	plain := []byte(event(0, `"content":"hello there, \"you\""`))
 	cut := plain[:len(plain)/2]
 	s.Feed(cut) // the buffers grow
@@ -178,8 +222,8 @@ func TestAStreamWithoutBracketsCostsNoAllocation(t *testing.T) {
 	}
 }
 
-// FuzzStream checks that the same bytes restore to the same text in any pieces, and to the text in which
-// each placeholder is its value.
+// FuzzStream checks that the same bytes restore to the same text in any pieces, and to the text in
+// which each placeholder is its value.
 func FuzzStream(f *testing.F) {
 	for _, s := range []string{
 		"To [EMAIL_1]!", "[[PERSON_1]", "[EMAIL_1][EMAIL_2]", "[EMAIL_", "\"[PERSON_1]\"\\", "é[EMAIL_1]ü", "[EMAIL_1", "]]][[[",
@@ -218,7 +262,8 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// FuzzHide checks that no value survives and that an answer that repeats the request brings all back.
+// FuzzHide checks that no value survives and that an answer that repeats the request brings all
+// back.
 func FuzzHide(f *testing.F) {
 	for _, s := range []string{
 		"ann@example.com", "Ann O'Neil wrote to bob@example.org [EMAIL_1]", "4111111111111111 \n Jo \"JJ\" Doe", "José\u0000José", "1 Elm St\nSpringfield", "\U0001F600ann@example.com\U0001F600",
@@ -265,26 +310,9 @@ func textsOf(req *openai.Request) string {
 	return b.String()
 }
 
-func TestAnEventInManyPiecesIsSearchedOnce(t *testing.T) {
-	s := vault(t).Stream()
-	for n, piece := range []string{"data: {", `"a":`, "\ndata: ", "1", "}\r"} {
-		if got := s.Feed([]byte(piece)); len(got) > 0 {
-			t.Fatalf("piece %d gave %q", n, got)
-		}
-		want := len(s.pending) - strings.Count(piece, "\r") // an LF may follow
-		if s.seen.next != want {
-			t.Errorf("after piece %d the search goes on at %d of %d", n, s.seen.next, want)
-		}
-	}
-	const want = "data: {\"a\":\ndata: 1}\r\n\r\n"
-	if got := string(s.Feed([]byte("\n\r\n"))); got != want || s.seen != (seen{}) {
-		t.Errorf("got %q, want %q; the next search begins at %+v", got, want, s.seen)
-	}
-}
-
 func TestWhatAStreamHoldsIsBounded(t *testing.T) {
 	const more = 10
-	s := vault(t).Stream()
+	s := feed(vault(t))
 	var out strings.Builder
 	feed := func(piece string) {
 		out.Write(s.Feed([]byte(piece)))
@@ -320,28 +348,11 @@ func TestWhatAStreamHoldsIsBounded(t *testing.T) {
 }
 
 func TestALongHeadIsNotRepeated(t *testing.T) {
-	s := vault(t).Stream()
+	s := feed(vault(t))
 	for c := range 8 {
 		s.Feed([]byte(strings.Replace(event(c, `"content":"[EMA"`), "c-1", strings.Repeat("x", 1<<16), 1)))
 	}
-	if n := len(s.Rest()); n == 0 || n > 8*maxHead {
+	if n := len(s.Rest()); n == 0 || n > 8*maxFrame {
 		t.Errorf("the held texts of 8 choices leave in %d bytes", n)
-	}
-}
-
-func TestTheSearchBeginsAnewAfterAnEventThatIsTooLong(t *testing.T) {
-	s := vault(t).Stream()
-	long := strings.Repeat("x", maxEvent)
-	s.Feed([]byte("x"))
-	if n := len(s.Feed([]byte(long))); n != maxEvent+1 {
-		t.Fatalf("%d bytes of an event that is too long", n)
-	}
-	whole := event(0, `"content":"[EMAIL_1]"`)
-	var out strings.Builder
-	for _, piece := range []string{whole[:20], whole[20:]} {
-		out.Write(s.Feed([]byte(piece)))
-	}
-	if diff := cmp.Diff(event(0, `"content":"ann@example.com"`), out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

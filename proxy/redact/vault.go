@@ -103,9 +103,9 @@ func (k *keeper) reserve(text []byte) {
 // maxLiteral is longer than any placeholder, in bytes.
 const maxLiteral = 64
 
-// keep returns the placeholder of a value. Spellings that differ in case, in spacing or, in a number,
-// in what separates its digits are one value.
-func (k *keeper) keep(kind, value string) *secret {
+// intern returns the placeholder of a value. Spellings that differ in case, in spacing or, in a
+// number, in what separates its digits are one value.
+func (k *keeper) intern(kind, value string) *secret {
 	name := nameOf(kind)
 	key := name + "\x00" + canonical(kind, value)
 	if s, ok := k.byKey[key]; ok {

@@ -60,9 +60,10 @@ func (c *Cache) Match(chain []Hash) int {
 	return len(chain)
 }
 
-// Take gives a request total blocks. The first ones are those of chain that are in the cache, at most reuse of
-// them; the others are new, and computed only when Compute says so. It takes nothing and reports false when
-// too few blocks are idle. chain may be shorter than total, and must not change as long as the lease is used.
+// Take gives a request total blocks. The first ones are those of chain that are in the cache, at
+// most reuse of them; the others are new, and computed only when Compute says so. It takes nothing
+// and reports false when too few blocks are idle. chain may be shorter than total, and must not
+// change as long as the lease is used.
 func (c *Cache) Take(chain []Hash, reuse, total int) (*Lease, bool) {
 	hits := c.Match(chain[:min(reuse, len(chain), total)])
 	asleep := 0 // hits that are idle, and so no room for others
@@ -106,8 +107,8 @@ func (c *Cache) Release(l *Lease) {
 	l.blocks = nil
 }
 
-// Reset forgets every name. Like vLLM's /reset_prefix_cache it does nothing and reports false while blocks
-// are in use.
+// Reset forgets every name. Like vLLM's /reset_prefix_cache it does nothing and reports false while
+// blocks are in use.
 func (c *Cache) Reset() bool {
 	if c.InUse() > 0 {
 		return false
@@ -159,7 +160,8 @@ func (c *Cache) wake(i int32) int32 {
 	return i
 }
 
-// park puts block i at the end of the list of idle blocks, or at its beginning when it holds nothing of use.
+// park puts block i at the end of the list of idle blocks, or at its beginning when it holds
+// nothing of use.
 func (c *Cache) park(i int32) {
 	b := &c.blocks[i]
 	c.idle++

@@ -88,8 +88,8 @@ func TestBlocksThatAreBeingComputedAreNotFound(t *testing.T) {
 	}
 }
 
-// naive is the cache again, as slow as it can be and with nothing shared: what is idle is one list, the
-// next to be given up first, and blocks are looked for by walking.
+// naive is the cache again, as slow as it can be and with nothing shared: what is idle is one list,
+// the next to be given up first, and blocks are looked for by walking.
 type naive struct {
 	idle []*naiveBlock
 	all  []*naiveBlock

@@ -47,10 +47,12 @@ func New(o Options, now time.Time) (*Engine, error) {
 // Cache is the server's cache, for reading.
 func (e *Engine) Cache() *Cache { return e.cache }
 
-// Tier is the server's main memory, which others may name as their Request.Remote; nil when it has none.
+// Tier is the server's main memory, which others may name as their Request.Remote; nil when it has
+// none.
 func (e *Engine) Tier() *Tier { return e.tier }
 
-// Submit hands in a request. It starts at once when there is room. Errors are ErrTooLong and ErrEmpty.
+// Submit hands in a request. It starts at once when there is room. Errors are ErrTooLong and
+// ErrEmpty.
 func (e *Engine) Submit(now time.Time, r Request) (*Sequence, error) {
 	if len(r.Prompt) == 0 || len(r.Answer) == 0 {
 		return nil, ErrEmpty
@@ -72,8 +74,8 @@ func (e *Engine) Submit(now time.Time, r Request) (*Sequence, error) {
 	return s, nil
 }
 
-// Cancel ends a sequence whose client has left. What it computed stays in the cache. A sequence that has ended
-// stays as it is.
+// Cancel ends a sequence whose client has left. What it computed stays in the cache. A sequence
+// that has ended stays as it is.
 func (e *Engine) Cancel(now time.Time, s *Sequence) {
 	e.run(now)
 	if s.State >= Finished {
@@ -92,16 +94,16 @@ func (e *Engine) Next() (time.Time, bool) {
 	return e.upcoming()
 }
 
-// Advance moves time on and returns what has happened since the last call, in its order. The slice is valid
-// until the next call.
+// Advance moves time on and returns what has happened since the last call, in its order. The slice
+// is valid until the next call.
 func (e *Engine) Advance(now time.Time) []Event {
 	e.run(now)
 	e.handed, e.events = e.events, e.handed[:0]
 	return e.handed
 }
 
-// Reset empties the cache, and the main memory as well if external is set. It does nothing and reports false
-// while requests run.
+// Reset empties the cache, and the main memory as well if external is set. It does nothing and
+// reports false while requests run.
 func (e *Engine) Reset(now time.Time, external bool) bool { //nolint:revive // the flag is one of vLLM's own API
 	e.run(now)
 	if !e.cache.Reset() {
@@ -151,7 +153,8 @@ func (e *Engine) blocks(r *Request) int {
 	return (len(r.Prompt) + len(r.Answer) - 1 + e.o.BlockTokens - 1) / e.o.BlockTokens
 }
 
-// run lets happen what happens until now. What it does depends on events alone, not on how often it is called.
+// run lets happen what happens until now. What it does depends on events alone, not on how often it
+// is called.
 func (e *Engine) run(now time.Time) {
 	for {
 		at, ok := e.upcoming()
@@ -160,7 +163,7 @@ func (e *Engine) run(now time.Time) {
 		}
 		e.now = at
 		e.compute()
-		e.settle()
+		e.advance()
 	}
 	e.now = now
 }
@@ -177,7 +180,8 @@ func (e *Engine) upcoming() (next time.Time, ok bool) {
 	return next, ok
 }
 
-// Generated is how many tokens of its answer a sequence has by the time of the last call that took one.
+// Generated is how many tokens of its answer a sequence has by the time of the last call that took
+// one.
 func (e *Engine) Generated(s *Sequence) int {
 	switch {
 	case s.State < Decode:
@@ -235,8 +239,8 @@ func (e *Engine) paceOf(s *Sequence) time.Duration {
 	return max(1, cmp.Or(s.req.Decode, e.o.Decode)+e.company)
 }
 
-// settle ends what is complete and lets others start.
-func (e *Engine) settle() {
+// advance ends what is complete and lets others start.
+func (e *Engine) advance() {
 	for _, s := range slices.Clone(e.prefills) {
 		if s.ready.After(e.now) {
 			continue
@@ -302,8 +306,8 @@ func (e *Engine) start(s *Sequence, reuse int) {
 	e.enter(s, Prefill)
 }
 
-// external is how many leading blocks of chain come from main memory, of this server or of the one that the
-// request names, whichever has more.
+// external is how many leading blocks of chain come from main memory, of this server or of the one
+// that the request names, whichever has more.
 func (e *Engine) external(s *Sequence, chain []Hash) int {
 	n := 0
 	if e.tier != nil {

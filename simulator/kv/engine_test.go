@@ -12,7 +12,8 @@ import (
 	"signalbox/simulator/kv"
 )
 
-// plain is a server whose times are easy to add up: 1 ms a prompt token, 10 ms a token of the answer.
+// plain is a server whose times are easy to add up: 1 ms a prompt token, 10 ms a token of the
+// answer.
 func plain() kv.Options {
 	return kv.Options{Blocks: 1000, BlockTokens: 16, Lanes: 1, Prefill: time.Millisecond, Decode: 10 * time.Millisecond}
 }

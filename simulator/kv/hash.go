@@ -6,12 +6,12 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Hash names a full block and all that stands before it. vLLM uses SHA-256 by default; 64 bits are enough
-// for a simulation of some million blocks.
+// Hash names a full block and all that stands before it. vLLM uses SHA-256 by default; 64 bits are
+// enough for a simulation of some million blocks.
 type Hash uint64
 
-// Seed is what decides besides tokens whether blocks are the same. It enters the first block and, through
-// the chain, all that follow.
+// Seed is what decides besides tokens whether blocks are the same. It enters the first block and,
+// through the chain, all that follow.
 type Seed struct {
 	Salt   string // cache_salt of the request
 	LoRA   string // name of the adapter
@@ -31,7 +31,8 @@ func (s Seed) hash() Hash {
 	return Hash(d.Sum64())
 }
 
-// AppendChain appends to dst the hashes of the full blocks of tokens, in their order. blockTokens is at least 1.
+// AppendChain appends to dst the hashes of the full blocks of tokens, in their order. blockTokens
+// is at least 1.
 func AppendChain(dst []Hash, seed Seed, tokens []uint32, blockTokens int) []Hash {
 	parent := seed.hash()
 	var d xxhash.Digest

@@ -24,9 +24,9 @@ type Options struct {
 	OffloadBlocks int // of main memory; 0 means that there is no such tier
 }
 
-// DefaultOptions returns a small server. The size of a block and the number of seats are vLLM's defaults; a
-// prompt token takes 60 microseconds, which is about an 8B model on one GPU of the class of an A100, and one
-// from main memory a twentieth of that. The other times are made up.
+// DefaultOptions returns a small server. The size of a block and the number of seats are vLLM's
+// defaults; a prompt token takes 60 microseconds, which is about an 8B model on one GPU of the
+// class of an A100, and one from main memory a twentieth of that. The other times are made up.
 func DefaultOptions() Options {
 	return Options{
 		Blocks: 16384, BlockTokens: 16, Seats: 256, Lanes: 1,

@@ -64,7 +64,8 @@ func TestDueTellsWhenTokensAreThere(t *testing.T) {
 		t.Error("a token that a cancelled request never had is due")
 	}
 	r.Advance(r.at(1000))
-	// One token after 16 ms, half of the way to the next at 40 ms each, then the rest of it at 30 ms each.
+	// One token after 16 ms, half of the way to the next at 40 ms each, then the rest of it at 30
+	// ms each.
 	if got := r.ms(own.Ended); got < 80 || got > 86 {
 		t.Errorf("a request with a pace of its own ended at %d ms, want about 81", got)
 	}

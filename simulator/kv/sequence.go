@@ -7,12 +7,14 @@ type Request struct {
 	Seed   Seed
 	Prompt []uint32 // token ids; at least one
 	Answer []uint32 // token ids that will be given; at least one
-	// Remote is the main memory of another server, to take blocks from that are in neither memory of this one;
-	// nil means none. It stands for kv_transfer_params.remote_kv_source.
+	// Remote is the main memory of another server, to take blocks from that are in neither memory
+	// of this one; nil means none. It stands for kv_transfer_params.remote_kv_source.
 	Remote *Tier
-	// Decode is what a token of the answer after the first takes when nothing else runs; 0 means Options.Decode.
+	// Decode is what a token of the answer after the first takes when nothing else runs; 0 means
+	// Options.Decode.
 	Decode time.Duration
-	// Priority orders requests that wait: lower ones first, equal ones in the order of their arrival.
+	// Priority orders requests that wait: lower ones first, equal ones in the order of their
+	// arrival.
 	Priority int
 }
 
@@ -65,8 +67,8 @@ type Sequence struct {
 // Prompt is the length of the prompt in tokens.
 func (s *Sequence) Prompt() int { return len(s.req.Prompt) }
 
-// Due is when token k of the answer, counted from 0, will be there as things stand, or was there. It is
-// false before Decode, and for tokens that a sequence which is Gone never had.
+// Due is when token k of the answer, counted from 0, will be there as things stand, or was there.
+// It is false before Decode, and for tokens that a sequence which is Gone never had.
 func (s *Sequence) Due(k int) (time.Time, bool) {
 	switch s.State {
 	case Decode:

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Tier is a copy of computed blocks in a server's main memory, as vLLM's offloading connector keeps them. The
-// blocks that were not asked for the longest are given up first. It is safe for concurrent use, so that other
-// servers can read it: what a request calls its remote_kv_source.
+// Tier is a copy of computed blocks in a server's main memory, as vLLM's offloading connector keeps
+// them. The blocks that were not asked for the longest are given up first. It is safe for
+// concurrent use, so that other servers can read it: what a request calls its remote_kv_source.
 type Tier struct {
 	mu    sync.Mutex // guards what follows
 	size  int
@@ -21,8 +21,8 @@ func NewTier(n int) *Tier {
 	return &Tier{size: n, order: list.New(), at: make(map[Hash]*list.Element, n)}
 }
 
-// Match returns how many leading blocks of chain the tier holds, and counts them as used: the first of them
-// last, so that what stays of a chain is its beginning.
+// Match returns how many leading blocks of chain the tier holds, and counts them as used: the first
+// of them last, so that what stays of a chain is its beginning.
 func (t *Tier) Match(chain []Hash) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

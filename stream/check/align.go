@@ -6,9 +6,10 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// align pairs the words of the claim with those of a sentence so that as many as possible stand in the same order: the
-// longest common subsequence by dynamic programming (Wagner and Fischer, "The string-to-string correction problem", JACM 21,
-// 1974). It fills m.match and returns the first and the last place in the sentence that has a partner; -1 when none has.
+// align pairs the words of the claim with those of a sentence so that as many as possible stand in
+// the same order: the longest common subsequence by dynamic programming (Wagner and Fischer, "The
+// string-to-string correction problem", JACM 21, 1974). It fills m.match and returns the first and
+// the last place in the sentence that has a partner; -1 when none has.
 func (m *matcher) align(sentence []words.Word) (first, last int) {
 	n, width := len(m.claim), len(sentence)+1
 	m.grid = slices.Grow(m.grid[:0], (n+1)*width)[:(n+1)*width]
@@ -43,8 +44,8 @@ func (m *matcher) align(sentence []words.Word) (first, last int) {
 	return first, last
 }
 
-// gaps compares what stands between the aligned words on both sides. Words before the first and after the last count as
-// replaced at most: a claim may be a part of a sentence.
+// gaps compares what stands between the aligned words on both sides. Words before the first and
+// after the last count as replaced at most: a claim may be a part of a sentence.
 func (m *matcher) gaps(o *overlap, sentence []words.Word) {
 	from, at := 0, 0 // the gap begins here, in the claim and in the sentence
 	for i := 0; i <= len(m.claim); i++ {
@@ -64,8 +65,8 @@ func (m *matcher) gaps(o *overlap, sentence []words.Word) {
 	}
 }
 
-// gap compares one stretch that is not aligned and counts the words that stand in each other's place. It returns what is
-// left of the sentence's.
+// gap compares one stretch that is not aligned and counts the words that stand in each other's
+// place. It returns what is left of the sentence's.
 func (o *overlap) gap(claim, sentence []words.Word) (left int) {
 	said, there := weighty(claim), weighty(sentence)
 	both := min(said, there)
@@ -79,7 +80,8 @@ func (o *overlap) gap(claim, sentence []words.Word) (left int) {
 	return there - both
 }
 
-// turned counts the words of a stretch between aligned ones in whose place the sentence says the opposite.
+// turned counts the words of a stretch between aligned ones in whose place the sentence says the
+// opposite.
 func (o *overlap) turned(claim, sentence []words.Word) {
 	for _, w := range claim {
 		if oppositeIn(sentence, w.Hash) >= 0 {

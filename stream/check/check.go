@@ -16,8 +16,9 @@ type Pair struct {
 // Inference is what a Judge says of a pair: three probabilities in [0,1] that sum to 1.
 type Inference struct{ Entailment, Neutral, Contradiction float32 }
 
-// Judge tells whether premises entail claims. Judge returns one Inference for each pair, in order, or an error, also the
-// context's; it does not keep the slice. Implementations are safe for concurrent use.
+// Judge tells whether premises entail claims. Judge returns one Inference for each pair, in order,
+// or an error, also the context's; it does not keep the slice. Implementations are safe for
+// concurrent use.
 type Judge interface {
 	Judge(ctx context.Context, pairs []Pair) ([]Inference, error)
 }
@@ -28,8 +29,9 @@ type Mark struct {
 	Score      float64 // probability that it is not carried, [0,1]
 }
 
-// Marker finds the stretches of an answer that the evidence does not carry. Mark returns those that pass the model's
-// threshold, or an error, also the context's. It does not keep the evidence. Implementations are safe for concurrent use.
+// Marker finds the stretches of an answer that the evidence does not carry. Mark returns those that
+// pass the model's threshold, or an error, also the context's. It does not keep the evidence.
+// Implementations are safe for concurrent use.
 type Marker interface {
 	Mark(ctx context.Context, evidence []string, question, answer string) ([]Mark, error)
 }
@@ -37,8 +39,8 @@ type Marker interface {
 // Claim is a claim with what is needed to understand it.
 type Claim struct {
 	Text string
-	// Context is the claim before it in the same choice, which a pronoun may point to, or the heads of a Cell. May be
-	// empty.
+	// Context is the claim before it in the same choice, which a pronoun may point to, or the heads
+	// of a Cell. May be empty.
 	Context string
 	Kind    claims.Kind
 }
@@ -50,20 +52,23 @@ type Result struct {
 	Source  int     // index of the source that decided, -1 when none did
 	ID      string  // of that source; may be empty
 	Premise string  // text of the evidence that decided; empty with Source -1
-	By      Stage
-	Reason  string // a few words for the log
-	Err     error  // why a model that should have read the claim did not
+	// Span is where the number, the date or the name stands that failed, in code points of the
+	// claim; empty where none decided.
+	Span   claims.Span
+	By     Stage
+	Reason string // a few words for the log
+	Err    error  // why a model that should have read the claim did not
 }
 
 // Options are the readers of a Checker. Without Judge and Marker it works on numbers alone.
 type Options struct {
 	Judge  Judge
 	Marker Marker
-	// Fusion weighs the features of a claim together with the Judge's probabilities; nil compares the probabilities
-	// with DefaultThresholds. It is not used when there is no Judge.
+	// Fusion weighs the features of a claim together with the Judge's probabilities; nil compares
+	// the probabilities with DefaultThresholds. It is not used when there is no Judge.
 	Fusion *Fusion
-	// Premises is how many premises of a claim the Judge reads, [1, 8]; 0 is 2. Beside a source of more than
-	// 150 words it may read one more, gathered from it (evidence.Gather).
+	// Premises is how many premises of a claim the Judge reads, [1, 8]; 0 is 2. Beside a source of
+	// more than 150 words it may read one more, gathered from it (evidence.Gather).
 	Premises int
 }
 

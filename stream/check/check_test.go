@@ -89,7 +89,7 @@ func facts(tb testing.TB, texts ...string) *evidence.Evidence {
 	for i, s := range texts {
 		list = append(list, evidence.Source{ID: fmt.Sprintf("f%d", i), Text: s, Fact: true})
 	}
-	e, err := evidence.New(list, evidence.Options{})
+	e, err := evidence.New(tb.Context(), list, evidence.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -116,6 +116,11 @@ func TestRules(t *testing.T) {
 		{"code is not checkable", "x = 500", claims.Code, always(contradicts), check.NotCheckable, check.Sentinel, ""},
 		{"small talk is not checkable", "sure, gladly", 0, always(contradicts), check.NotCheckable, check.Sentinel, ""},
 		{"a question states nothing", "Shall we go to the Louvre?", 0, always(contradicts), check.NotCheckable, check.Sentinel, ""},
+		{"an echo of the question states nothing", "How much did the Louvre pay in March", 0, always(entails), check.NotCheckable, check.Sentinel, ""},
+		{"nor does one to be answered with yes", "Is the Louvre in Paris open on Tuesdays", 0, always(entails), check.NotCheckable, check.Sentinel, ""},
+		{"nor does talk about it", "You asked whether the Louvre is open on Tuesdays.", 0, always(entails), check.NotCheckable, check.Sentinel, ""},
+		{"a clause that only begins so is read", "When the Louvre opened, Paris had a museum.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
+		{"two of what the evidence does not speak of are unsupported", "a museum has two lanes", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
 		{"thanks state nothing", "Thanks for asking about the Louvre!", 0, always(contradicts), check.NotCheckable, check.Sentinel, ""},
 		{"thanks to a cause state something", "Thanks to its guards, the Louvre is safe.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
 		{"a heading states nothing", "The Louvre in Paris", claims.Heading, always(contradicts), check.NotCheckable, check.Sentinel, ""},
@@ -127,6 +132,7 @@ func TestRules(t *testing.T) {
 		{"a wrong number in an offer is contradicted", "I'll say the Eiffel Tower is 500 m tall.", 0, always(entails), check.Contradicted, check.Numeric, "f0"},
 		{"an apology that goes on is read", "I'm sorry that the Louvre is in Rome.", 0, always(contradicts), check.Contradicted, check.NLI, "f2"},
 		{"a sentence that only begins alike is read", "Sorrythorpe is near the Louvre.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
+		{"a sentence of the evidence is supported whatever a judge says", "The **Tokyo Tower** is 332.9 m tall", 0, always(contradicts), check.Supported, check.Sentinel, "f1"},
 		{"entailment is supported", "The Louvre stands in Paris.", 0, always(entails), check.Supported, check.NLI, "f2"},
 		{"contradiction is contradicted", "The Louvre is open on Tuesdays.", 0, always(contradicts), check.Contradicted, check.NLI, "f2"},
 		{"neutral with a name is unsupported", "The Louvre pleases many.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
@@ -145,7 +151,7 @@ func TestRules(t *testing.T) {
 		{"a claim that shares no word with the evidence is read all the same", "Gerda lives near Hamburg.", 0, always(entails), check.Supported, check.NLI, "f0"},
 		{"a claim that shares no word with the evidence is unsupported when the judge is neutral", "Gerda lives near Hamburg.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
 		{"a name in a script without case does not show", "埃菲尔铁塔", 0, always(isNeutral), check.NotCheckable, check.NLI, ""},
-		{"without a judge the right number word for word is supported", "The Tokyo Tower is 332.9 m tall.", 0, nil, check.Supported, check.Numeric, "f1"},
+		{"without a judge the right number word for word is supported", "Tokyo Tower is 332.9 m tall.", 0, nil, check.Supported, check.Numeric, "f1"},
 		{"without a judge other words leave it unchecked", "The Tokyo Tower, painted in Rome, is 332.9 m tall.", 0, nil, check.Unchecked, check.Sentinel, ""},
 		{"without a judge a word too many leaves it unchecked", "The Tokyo Tower is sadly 332.9 m tall.", 0, nil, check.Unchecked, check.Sentinel, ""},
 		{"without a judge a word left out leaves it unchecked", "The Tower is 332.9 m tall.", 0, nil, check.Unchecked, check.Sentinel, ""},
@@ -153,7 +159,7 @@ func TestRules(t *testing.T) {
 		{"without a judge a name is unchecked", "The Louvre stands in Paris.", 0, nil, check.Unchecked, check.Sentinel, ""},
 		{"without a judge a wrong number is contradicted", "The Tokyo Tower is 400 m tall.", 0, nil, check.Contradicted, check.Numeric, "f1"},
 		{"without a judge a number found nowhere is unsupported", "Gerda bought 77 apples.", 0, nil, check.Unsupported, check.Numeric, ""},
-		{"a judge that fails leaves what numbers say", "The Tokyo Tower is 332.9 m tall.", 0, &judge{err: errors.New("down")}, check.Supported, check.Numeric, "f1"},
+		{"a judge that fails leaves what numbers say", "Tokyo Tower is 332.9 m tall.", 0, &judge{err: errors.New("down")}, check.Supported, check.Numeric, "f1"},
 		{"a judge that fails supports nothing else", "The Louvre stands in Paris.", 0, &judge{err: errors.New("down")}, check.Unchecked, check.Sentinel, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

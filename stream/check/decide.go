@@ -26,24 +26,33 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 		return quick
 	}
 	if r.final {
-		quick.Score = c.cap(quick, support)
+		if quick.Verdict != Supported { // that needs no model: it stands in the evidence
+			quick.Score = c.cap(quick, support)
+		}
 		return quick
 	}
 	out := c.rule(e, r, support, says)
+	if r.verbatim >= 0 && (out.Verdict == Unsupported || out.Verdict == Contradicted) {
+		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: out.By, Reason: "stands in the evidence, perhaps of something else"}
+	}
 	out.Err = errors.Join(r.judgeErr, r.markErr)
 	return out
 }
 
-// cap is the support of a claim whose verdict was fixed without a model: the fused one knows of the numbers, that of a
-// judge alone does not.
+// cap is the support of a claim whose verdict was fixed without a model: the fused one knows of the
+// numbers, that of a judge alone does not.
 func (c *Checker) cap(quick Result, support float64) float64 {
-	if c.opts.Fusion != nil || quick.Verdict == NotCheckable {
+	switch {
+	case quick.Verdict == NotCheckable:
 		return support
+	case c.opts.Fusion != nil:
+		return min(support, halfDoubt) // a number failed
 	}
 	return min(quick.Score, support)
 }
 
-// weigh is the support of the claim and what the models say of it. A Marker that marks outweighs a Judge that does not.
+// weigh is the support of the claim and what the models say of it. A Marker that marks outweighs a
+// Judge that does not.
 func (c *Checker) weigh(r *reading) (float64, opinion) {
 	if len(r.inf) == 0 {
 		switch r.marks {
@@ -70,11 +79,14 @@ func (c *Checker) judged(r *reading) (float64, opinion) {
 	support, t := entail, DefaultThresholds()
 	if c.opts.Fusion != nil {
 		support, t = c.fused(r), c.opts.Fusion.thresholds
+		if len(r.found) > 0 && r.found[0].Page <= pageFrom {
+			t = c.opts.Fusion.short
+		}
 	}
 	switch {
 	case support >= t.Supported && (c.opts.Fusion != nil || entail >= contra):
 		return support, entailed
-	case contra >= t.Contradicted:
+	case contra >= t.Contradicted && (c.opts.Fusion == nil || support < t.Unsupported):
 		return support, refuted
 	case support < t.Unsupported || c.opts.Fusion == nil:
 		return support, neutral
@@ -92,6 +104,8 @@ func (c *Checker) fused(r *reading) float64 {
 func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opinion) Result {
 	out := Result{Score: support, Source: -1, By: r.by()}
 	switch {
+	case says == entailed && len(r.inf) > 0 && !r.bet(r.found):
+		out.Verdict, out.Reason = Unchecked, "entailed, but put another way than in the evidence"
 	case says == entailed:
 		out.Verdict, out.Reason = Supported, "entailed"
 		r.name(&out, func(p Inference) float32 { return p.Entailment })
@@ -106,7 +120,7 @@ func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opi
 	case r.held(e):
 		out.Verdict, out.Reason = Unchecked, "its numbers are in the evidence, its words neither entailed nor contradicted"
 	case r.signs&carried != 0:
-		out.Verdict, out.Reason = Unsupported, "neither entailed nor contradicted"
+		out.Verdict, out.Reason, out.Span = Unsupported, "neither entailed nor contradicted", r.strangerName()
 	default:
 		out.Verdict, out.Reason = NotCheckable, "neither entailed nor contradicted, and names nothing"
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"signalbox/stream/claims"
 	"signalbox/stream/evidence"
 )
 
-// Examined is a claim of a text with everything that its verdict was made from, for those who fit a Fusion.
+// Examined is a claim of a text with everything that its verdict was made from, for those who fit a
+// Fusion.
 type Examined struct {
 	claims.Claim
 
@@ -20,18 +22,19 @@ type Examined struct {
 	Result     Result
 }
 
-// Examine is Text for training: it returns the claims that count for Report.Support, with their features. An error of
-// the Judge is one of Examine, so that no features are taken for complete that are not.
+// Examine is Text for training: it returns the claims that count for Report.Support, with their
+// features. An error of the Judge is one of Examine, so that no features are taken for complete
+// that are not.
 func (c *Checker) Examine(ctx context.Context, e *evidence.Evidence, question, answer string) ([]Examined, error) {
 	list, err := split(answer)
 	if err != nil {
 		return nil, err
 	}
-	open, spans := readings(ctx, e, list)
+	_, open, spans := readings(ctx, e, list, math.MaxInt)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("examine text: %w", err)
 	}
-	c.ask(ctx, e, question, answer, spans, open)
+	c.ask(ctx, e, question, answer, spans, open, math.MaxInt)
 	out := make([]Examined, len(open))
 	for i, r := range open {
 		if err := errors.Join(r.judgeErr, r.markErr); err != nil {

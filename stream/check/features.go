@@ -11,7 +11,8 @@ import (
 // Feature is the place of one feature in what Features gives.
 type feature int
 
-// The features, in their order. A Fusion names those it uses, so that new ones may be added at the end.
+// The features, in their order. A Fusion names those it uses, so that new ones may be added at the
+// end.
 const (
 	entailMax     feature = iota // highest probability of entailment over the premises read by the judge
 	entailBest                   // that of the best window
@@ -68,10 +69,11 @@ func FeatureNames() []string { return slices.Clone(featureNames[:]) }
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var matchers = sync.Pool{New: func() any { return new(matcher) }}
 
-// Features appends the features of a claim to dst, in the order of FeatureNames, and returns it. Premises are those that
-// evidence gave for the claim, best first; findings are what the numbers said; inf is what a Judge said of what it read, of
-// the first of the premises first, and with none its features are 0. Counts are at least 0, shares and probabilities in [0,1]. Safe for
-// concurrent use; allocates only to grow dst.
+// Features appends the features of a claim to dst, in the order of FeatureNames, and returns it.
+// Premises are those that evidence gave for the claim, best first; findings are what the numbers
+// said; inf is what a Judge said of what it read, of the first of the premises first, and with none
+// its features are 0. Counts are at least 0, shares and probabilities in [0,1]. Safe for concurrent
+// use; allocates only to grow dst.
 func Features(dst []float64, claim Claim, premises []evidence.Premise, findings []numeric.Finding, inf []Inference) []float64 {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)

@@ -11,7 +11,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// seen is the feature of a claim by name, with the premises and findings that evidence gives for it.
+// seen is the feature of a claim by name, with the premises and findings that evidence gives for
+// it.
 func seen(tb testing.TB, e *evidence.Evidence, claim check.Claim, inf ...check.Inference) map[string]float64 {
 	tb.Helper()
 	_, findings := e.Numbers().Check([]numeric.Finding{}, claim.Text, claim.Context)
@@ -107,7 +108,7 @@ func FuzzFeatures(f *testing.F) {
 	f.Add("埃菲尔铁塔 330 m", "埃菲尔铁塔位于巴黎。")
 	f.Add("a\xffb not no", "\xff")
 	f.Fuzz(func(t *testing.T, claim, fact string) {
-		e, err := evidence.New([]evidence.Source{{Text: fact}}, evidence.Options{})
+		e, err := evidence.New(t.Context(), []evidence.Source{{Text: fact}}, evidence.Options{})
 		if err != nil {
 			t.Skip()
 		}
@@ -185,7 +186,8 @@ func BenchmarkFeatures(b *testing.B) {
 	}
 }
 
-// BenchmarkCheck is a batch of four claims with a judge that costs nothing: what a check adds to the model.
+// BenchmarkCheck is a batch of four claims with a judge that costs nothing: what a check adds to
+// the model.
 func BenchmarkCheck(b *testing.B) {
 	c, e := checker(b, check.Options{Judge: free{}, Fusion: fusion(b, byEntailment)}), library(b)
 	b.ReportAllocs()

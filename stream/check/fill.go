@@ -7,10 +7,11 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// fill adds windows of the evidence to premises until there are k, so that a claim in other words than those of the
-// evidence is read as well. Windows at the start of their source come first, of equals the one whose text sorts first, so
-// that the order of facts changes nothing. What is added has score 0. It looks at all of the evidence, well under a
-// millisecond for 64 KiB, but only for claims that share words with less than k of its sentences.
+// fill adds windows of the evidence to premises until there are k, so that a claim in other words
+// than those of the evidence is read as well. Windows at the start of their source come first, of
+// equals the one whose text sorts first, so that the order of facts changes nothing. What is added
+// has score 0. It looks at all of the evidence, well under a millisecond for 64 KiB, but only for
+// claims that share words with less than k of its sentences.
 func fill(e *evidence.Evidence, premises []evidence.Premise, k int) []evidence.Premise {
 	for len(premises) < k {
 		p, ok := opening(e, premises)

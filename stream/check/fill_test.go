@@ -49,7 +49,8 @@ func reversed(list []string) []string {
 	return out
 }
 
-// BenchmarkCheckFilled is a claim that shares no word with 64 KiB of facts, beside one that the premises are found for.
+// BenchmarkCheckFilled is a claim that shares no word with 64 KiB of facts, beside one that the
+// premises are found for.
 func BenchmarkCheckFilled(b *testing.B) {
 	var list []string
 	for i := range 480 {

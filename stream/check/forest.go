@@ -16,9 +16,9 @@ type node struct {
 	value       float64
 }
 
-// forest is a sum of regression trees, the result of gradient boosting: Friedman, "Greedy function approximation: a
-// gradient boosting machine", Annals of Statistics 29 (2001). A node tests whether its feature is at most its value and
-// goes left if so. Immutable.
+// forest is a sum of regression trees, the result of gradient boosting: Friedman, "Greedy function
+// approximation: a gradient boosting machine", Annals of Statistics 29 (2001). A node tests whether
+// its feature is at most its value and goes left if so. Immutable.
 type forest struct {
 	base  float64
 	roots []int32
@@ -48,7 +48,8 @@ const (
 	maxNodes = 1023 // of a tree
 )
 
-// grow makes a forest of trees whose features are indices into names, which gives their place in Features.
+// grow makes a forest of trees whose features are indices into names, which gives their place in
+// Features.
 func grow(base float64, trees []treeData, names []int32) (forest, error) {
 	f := forest{base: base}
 	if !finite(base) {
@@ -65,7 +66,8 @@ func grow(base float64, trees []treeData, names []int32) (forest, error) {
 	return f, nil
 }
 
-// add appends a tree. Features of the tree are indices into names, which gives their place in Features.
+// add appends a tree. Features of the tree are indices into names, which gives their place in
+// Features.
 func (f *forest) add(t *treeData, names []int32) error {
 	n := len(t.Feature)
 	switch {
@@ -98,7 +100,8 @@ func (f *forest) add(t *treeData, names []int32) error {
 	return nil
 }
 
-// inner checks node i, a test. Children come after their parent and have no other, so that there is no cycle.
+// inner checks node i, a test. Children come after their parent and have no other, so that there is
+// no cycle.
 func (t *treeData) inner(i, features int, parents []bool) error {
 	if t.Feature[i] < 0 || int(t.Feature[i]) >= features {
 		return fmt.Errorf("feature %d: not in [0, %d)", t.Feature[i], features)

@@ -10,25 +10,26 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Fusion turns the features of a claim into its support: a forest of regression trees over Features, a logistic
-// calibration of its sum, and the thresholds of the verdicts. It is data that comes with a model. Make one with ReadFusion; it is
-// immutable and safe for concurrent use.
+// Fusion turns the features of a claim into its support: a forest of regression trees over
+// Features, a logistic calibration of its sum, and the thresholds of the verdicts. It is data that
+// comes with a model. Make one with ReadFusion; it is immutable and safe for concurrent use.
 type Fusion struct {
 	forest     forest
 	slope      float64
 	offset     float64
 	thresholds Thresholds
+	short      Thresholds // beside short evidence
 }
 
 // Thresholds turn support and the probability of contradiction, both in [0,1], into verdicts.
 type Thresholds struct {
 	Supported    float64 `json:"supported"`    // support from here on is entailment
-	Contradicted float64 `json:"contradicted"` // below it, a judge's probability of contradiction from here on is one
+	Contradicted float64 `json:"contradicted"` // of neutral support, a judge's probability of contradiction from here on is one
 	Unsupported  float64 `json:"unsupported"`  // support below here is neutral; between it and Supported nobody can tell
 }
 
-// DefaultThresholds are those of a judge without a Fusion: what is more likely than not. Support is then the highest
-// probability of entailment.
+// DefaultThresholds are those of a judge without a Fusion: what is more likely than not. Support is
+// then the highest probability of entailment.
 func DefaultThresholds() Thresholds {
 	return Thresholds{Supported: 0.5, Contradicted: 0.5, Unsupported: 0.5}
 }
@@ -62,10 +63,11 @@ type fusionData struct {
 	Trees       []treeData      `json:"trees"`
 	Calibration calibrationData `json:"calibration"`
 	Thresholds  Thresholds      `json:"thresholds"`
+	Short       *Thresholds     `json:"thresholds_short"`
 }
 
-// treeData is a tree as arrays over its nodes; node 0 is the root. Feature is an index into features, or -1 for a leaf,
-// whose value counts; a test reads threshold, left and right.
+// treeData is a tree as arrays over its nodes; node 0 is the root. Feature is an index into
+// features, or -1 for a leaf, whose value counts; a test reads threshold, left and right.
 type treeData struct {
 	Feature   []int32   `json:"feature"`
 	Threshold []float64 `json:"threshold"`
@@ -93,10 +95,12 @@ func (c calibrationData) validate() error {
 //	 "base": 0.1,                                           // the sum begins with it
 //	 "trees": [{"feature": [0, -1, -1], "threshold": [0.5, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0], "value": [0, -1, 1]}],
 //	 "calibration": {"slope": 1, "offset": 0},              // support = 1 / (1 + exp(-(slope * sum + offset)))
-//	 "thresholds": {"supported": 0.5, "contradicted": 0.5, "unsupported": 0.4}}
+//	 "thresholds": {"supported": 0.5, "contradicted": 0.5, "unsupported": 0.4},
+//	 "thresholds_short": {...}}                             // where the best premise is of at most 150 words; may be left out
 //
-// A test goes left when its feature is at most its threshold. Unknown and repeated keys, unknown features, indices out of
-// range, nodes with two parents or none, numbers that are not finite and a slope that is not above 0 are errors.
+// A test goes left when its feature is at most its threshold. Unknown and repeated keys, unknown
+// features, indices out of range, nodes with two parents or none, numbers that are not finite and a
+// slope that is not above 0 are errors.
 func ReadFusion(r io.Reader) (*Fusion, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFusionBytes+1))
 	if err != nil {
@@ -127,7 +131,14 @@ func (d *fusionData) fusion() (*Fusion, error) {
 	if err := errors.Join(d.Calibration.validate(), d.Thresholds.validate()); err != nil {
 		return nil, err
 	}
-	f := &Fusion{slope: d.Calibration.Slope, offset: d.Calibration.Offset, thresholds: d.Thresholds}
+	short := d.Thresholds
+	if d.Short != nil {
+		short = *d.Short
+	}
+	if err := short.validate(); err != nil {
+		return nil, fmt.Errorf("thresholds_short: %w", err)
+	}
+	f := &Fusion{short: short, slope: d.Calibration.Slope, offset: d.Calibration.Offset, thresholds: d.Thresholds}
 	if f.forest, err = grow(d.Base, d.Trees, names); err != nil {
 		return nil, err
 	}
@@ -150,7 +161,8 @@ func (d *fusionData) places() ([]int32, error) {
 	return at, nil
 }
 
-// Support is the support of a claim with these features, which are those of Features, in [0,1]. It does not allocate.
+// Support is the support of a claim with these features, which are those of Features, in [0,1]. It
+// does not allocate.
 func (f *Fusion) Support(features []float64) float64 {
 	return logistic(f.slope*f.forest.sum(features) + f.offset)
 }

@@ -12,7 +12,8 @@ import (
 	"signalbox/stream/check"
 )
 
-// Beside a long source the judge reads the best window and what the page says of the claim in several places; beside short ones windows.
+// Beside a long source the judge reads the best window and what the page says of the claim in
+// several places; beside short ones windows.
 func TestFactsFromAllOverAPageAreReadTogether(t *testing.T) {
 	t.Parallel()
 	filler := strings.Repeat("Bananas ripen on the way to the market in spring. ", 12)
@@ -74,7 +75,8 @@ func TestAFactBesideAPageIsRead(t *testing.T) {
 	}
 }
 
-// A source of 150 words is read in windows, one of more is a page; the words are looked for in the same premises either way.
+// A source of 150 words is read in windows, one of more is a page; the words are looked for in the
+// same premises either way.
 func TestAPageHasMoreThan150Words(t *testing.T) {
 	t.Parallel()
 	const claim = "The Astra harbour, opened by Anna Berg, has a lighthouse of granite."

@@ -9,8 +9,8 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// continues reports whether a claim begins with a word that points back: a pronoun, a demonstrative or a possessive. Such
-// a claim is read together with the one before it.
+// continues reports whether a claim begins with a word that points back: a pronoun, a demonstrative
+// or a possessive. Such a claim is read together with the one before it.
 func continues(claim string) bool {
 	start := strings.IndexFunc(claim, unicode.IsLetter)
 	if start < 0 {
@@ -35,8 +35,8 @@ func continues(claim string) bool {
 	return pointers[string(form[:n])]
 }
 
-// pointers are words that stand for something said before, of English, German, French and Spanish. Left out are those
-// that are articles as well in one of them ("die", "la").
+// pointers are words that stand for something said before, of English, German, French and Spanish.
+// Left out are those that are articles as well in one of them ("die", "la").
 //
 //nolint:gochecknoglobals // constant table
 var pointers = set(`it he she they its his her their him them this that these those both former latter such

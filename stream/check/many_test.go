@@ -18,7 +18,7 @@ func numbersOf(tb testing.TB, size int) (*evidence.Evidence, check.Claim) {
 	for i := 1; len(text) < size; i++ {
 		text = fmt.Appendf(text, "%d ", i*7919%99991)
 	}
-	e, err := evidence.New([]evidence.Source{{ID: "tool", Text: string(text)}}, evidence.Options{MaxBytes: 1 << 20})
+	e, err := evidence.New(tb.Context(), []evidence.Source{{ID: "tool", Text: string(text)}}, evidence.Options{MaxBytes: 1 << 20})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestManyNumbersAreNotComparedForNobody(t *testing.T) {
 
 func TestAClaimThatIsTooMuchForCheckIsUnchecked(t *testing.T) {
 	t.Parallel()
-	e, err := evidence.New([]evidence.Source{{Text: strings.Repeat("a 1;", 64<<10)}}, evidence.Options{MaxBytes: 1 << 20})
+	e, err := evidence.New(t.Context(), []evidence.Source{{Text: strings.Repeat("a 1;", 64<<10)}}, evidence.Options{MaxBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,8 @@ func TestQuickOfManyNumbersDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkManyNumbers is a claim of 48 numbers beside 250 KiB of them: on the way of the stream, and on a worker.
+// BenchmarkManyNumbers is a claim of 48 numbers beside 250 KiB of them: on the way of the stream,
+// and on a worker.
 func BenchmarkManyNumbers(b *testing.B) {
 	e, claim := numbersOf(b, 250<<10)
 	c := checker(b, check.Options{})

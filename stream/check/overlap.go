@@ -9,8 +9,9 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// overlap tells how the words of a claim stand in its premises. Content words are those that are neither function words
-// nor part of a number that was checked; a sentence of the premises is best when it holds most of them.
+// overlap tells how the words of a claim stand in its premises. Content words are those that are
+// neither function words nor part of a number that was checked; a sentence of the premises is best
+// when it holds most of them.
 type overlap struct {
 	words         int     // of the claim
 	content       int     // content words of the claim
@@ -43,6 +44,9 @@ type matcher struct {
 	run     []int32 // length of the common run that ends at a word of the premise
 	at      []int32 // places of the claim's content words in the best sentence
 	grid    []int32 // of align
+	clauses []int32 // of the words of the best sentence
+	stretch [2]int  // words of it around what the claim took from it
+	best    part    // the sentence that the claim was compared with last
 	match   []int32 // place of claim word i in the best sentence, aligned; -1 when it has none
 }
 
@@ -50,9 +54,11 @@ type matcher struct {
 type part struct {
 	from, to int // words of matcher.premise
 	hits     int
+	of       int // index of the premise
 }
 
-// nameWeight is how much more a missing name weighs than another word; the ranking of evidence uses the same.
+// nameWeight is how much more a missing name weighs than another word; the ranking of evidence uses
+// the same.
 const nameWeight = 1.5
 
 // read compares a claim with its premises.
@@ -63,7 +69,7 @@ func (m *matcher) read(claim string, premises []evidence.Premise, findings []num
 	pairs := 0
 	for i := range premises {
 		from := len(m.premise)
-		m.scanPremise(premises[i].Text)
+		m.scanPremise(premises[i].Text, i)
 		run := m.longestRun(m.premise[from:])
 		o.run = max(o.run, share(run, len(m.claim)))
 		n := m.neighbours(m.premise[from:])
@@ -71,7 +77,8 @@ func (m *matcher) read(claim string, premises []evidence.Premise, findings []num
 	}
 	o.bigrams = share(pairs, len(m.claim)-1)
 	m.count(&o)
-	m.compare(&o, m.bestPart(&o))
+	m.best = m.bestPart(&o)
+	m.compare(&o, m.best)
 	return o
 }
 
@@ -102,18 +109,18 @@ func inNumber(w words.Word, findings []numeric.Finding) bool {
 }
 
 // scanPremise adds the words of a premise and cuts them into sentences.
-func (m *matcher) scanPremise(text string) {
+func (m *matcher) scanPremise(text string, of int) {
 	from := len(m.premise)
 	m.premise = words.Scan(m.premise, text)
 	start := from
 	for i := from + 1; i < len(m.premise); i++ {
 		if a, b := m.premise[i-1].End, m.premise[i].Start; a < b && strings.ContainsAny(text[a:b], ".!?\n。！？") {
-			m.parts = append(m.parts, part{from: start, to: i})
+			m.parts = append(m.parts, part{from: start, to: i, of: of})
 			start = i
 		}
 	}
 	if start < len(m.premise) {
-		m.parts = append(m.parts, part{from: start, to: len(m.premise)})
+		m.parts = append(m.parts, part{from: start, to: len(m.premise), of: of})
 	}
 	for i := range m.claim {
 		if !m.found[i] {
@@ -187,8 +194,8 @@ func (m *matcher) count(o *overlap) {
 	}
 }
 
-// bestPart finds the sentence that holds most content words of the claim; of equals the first. It is empty when there is
-// no premise.
+// bestPart finds the sentence that holds most content words of the claim; of equals the first. It
+// is empty when there is no premise.
 func (m *matcher) bestPart(o *overlap) part {
 	best := part{}
 	for _, p := range m.parts {
@@ -207,19 +214,22 @@ func (m *matcher) bestPart(o *overlap) part {
 	return best
 }
 
-// margin is how many words around the aligned stretch of a sentence belong to it: room for "not" and "all".
+// margin is how many words around the aligned stretch of a sentence belong to it: room for "not"
+// and "all".
 const margin = 3
 
 // compare fills in what concerns the best sentence.
 func (m *matcher) compare(o *overlap, best part) {
 	sentence := m.premise[best.from:best.to]
+	m.stretch = [2]int{}
 	m.order(o, sentence)
 	first, last := m.align(sentence)
 	if first < 0 {
 		o.inserted = weighty(m.claim)
 		return
 	}
-	stretch := sentence[max(0, first-margin):min(len(sentence), last+1+margin)]
+	m.stretch = [2]int{max(0, first-margin), min(len(sentence), last+1+margin)}
+	stretch := sentence[m.stretch[0]:m.stretch[1]]
 	delta := negations(m.claim) - negations(stretch)
 	o.negated, o.denied = max(0, delta), max(0, -delta)
 	o.amount = amountsDiffer(m.claim, stretch)
@@ -229,8 +239,8 @@ func (m *matcher) compare(o *overlap, best part) {
 	}
 }
 
-// opposed counts the words of the claim that the sentence lacks while the stretch has their opposite, which the claim
-// lacks.
+// opposed counts the words of the claim that the sentence lacks while the stretch has their
+// opposite, which the claim lacks.
 func (m *matcher) opposed(sentence, stretch []words.Word) int {
 	n := 0
 	for _, w := range m.claim {

@@ -4,22 +4,23 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"signalbox/stream/claims"
 	"signalbox/stream/evidence"
 	"signalbox/stream/numeric"
 )
 
-// What of a claim makes a neutral judge's verdict unsupported: something that evidence would have to name. Scripts
-// without letter case do not show their names, so that they do not count here.
+// What of a claim makes a neutral judge's verdict unsupported: something that evidence would have
+// to name. Scripts without letter case do not show their names, so that they do not count here.
 const (
 	countable = numeric.HasNumber | numeric.HasDate
-	carried   = countable | numeric.HasName
+	carried   = countable | numeric.HasName | numeric.HasFew
 )
 
-// Shares of a claim's words, our choice: a claim without a sign of anything checkable is read only when a premise holds
-// closeShare of its words by weight; calculated numbers settle a claim only when at most restShare of its other words are
-// missing.
+// Shares of a claim's words, our choice: a claim without a sign of anything checkable is read only
+// when a premise holds closeShare of its words by weight; calculated numbers settle a claim only
+// when at most restShare of its other words are missing.
 const (
 	closeShare = 0.5
 	restShare  = 0.5
@@ -28,6 +29,7 @@ const (
 // Support by numbers alone, where no model has read the claim.
 const (
 	noDoubt       = 1.0 // states nothing
+	wordForWord   = 0.99
 	halfDoubt     = 0.5 // nobody read it
 	absentNumber  = 0.2
 	refutedNumber = 0.1 // less as the words around the numbers agree
@@ -41,23 +43,26 @@ type sight struct {
 	numbers  numeric.Verdict
 	findings []numeric.Finding
 	premises []evidence.Premise
+	verbatim int   // sentence of the evidence that is the claim word for word, or -1
 	stopped  error // why numbers of the claim were not looked at
 }
 
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var sights = sync.Pool{New: func() any { return new(sight) }}
 
-// What numbers of one claim may cost, in steps of numeric.CheckWithin: under a millisecond where a stream waits, and some
-// fifty where a worker does it. Claims of a few numbers need a tenth of the first beside 64 KiB of facts.
+// What numbers of one claim may cost, in steps of numeric.CheckWithin: under a millisecond where a
+// stream waits, and some fifty where a worker does it. Claims of a few numbers need a tenth of the
+// first beside 64 KiB of facts.
 const (
 	quickSteps = 150_000
 	checkSteps = 20_000_000
 )
 
-// Quick gives the verdict of the sentinel and of the numbers, in microseconds and without a model. final is false when a
-// model should read the claim; the result is then what stands if none can. final is also false, with and without models,
-// and the result Unchecked, when comparing the numbers would take a millisecond or more: that is for Check. It does not
-// allocate in steady state.
+// Quick gives the verdict of the sentinel and of the numbers, in microseconds and without a model.
+// final is false when a model should read the claim; the result is then what stands if none can.
+// final is also false, with and without models, and the result Unchecked, when comparing the
+// numbers would take a millisecond or more: that is for Check. It does not allocate in steady
+// state.
 func (c *Checker) Quick(e *evidence.Evidence, claim Claim) (r Result, final bool) {
 	s := sights.Get().(*sight) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer sights.Put(s)
@@ -71,34 +76,43 @@ func (c *Checker) Quick(e *evidence.Evidence, claim Claim) (r Result, final bool
 	return r, final
 }
 
-// lookWithin reads the signs and the numbers of a claim. Where numbers are so many that they take time, it takes no more
-// than checkSteps and ends with the context.
-func (s *sight) lookWithin(ctx context.Context, e *evidence.Evidence, claim Claim) {
-	s.glance(e, claim) //nolint:contextcheck // is over sooner than a context could end
+// lookWithin reads the signs and the numbers of a claim. Where numbers are so many that they take
+// time, it takes no more than steps and ends with the context. It returns how many it took.
+func (s *sight) lookWithin(ctx context.Context, e *evidence.Evidence, claim Claim, steps int) (took int) {
+	took = s.glance(e, claim) //nolint:contextcheck // is over sooner than a context could end
 	if s.stopped != nil {
-		s.compare(ctx, e, checkSteps)
+		took += s.compare(ctx, e, steps)
 	}
+	return took
 }
 
 // glance reads the signs of a claim, and its numbers as far as that is quick.
-func (s *sight) glance(e *evidence.Evidence, claim Claim) {
+func (s *sight) glance(e *evidence.Evidence, claim Claim) (took int) {
 	if s.findings == nil {
 		s.findings = make([]numeric.Finding, 0, 8)
 	}
 	s.claim, s.findings, s.signs, s.numbers, s.stopped = claim, s.findings[:0], 0, numeric.NotCheckable, nil
+	s.verbatim = -1
 	if claim.Kind == claims.Code {
-		return
+		return 0
 	}
 	s.signs = numeric.Look(claim.Text)
 	s.mute = claim.Kind == claims.Heading || asks(claim.Text) || addresses(claim.Text)
-	if !e.Empty() {
-		s.compare(context.Background(), e, quickSteps)
+	if !s.mute && claim.Kind != claims.Cell {
+		s.verbatim = e.Says(claim.Text)
 	}
+	if e.Empty() {
+		return 0
+	}
+	return s.compare(context.Background(), e, quickSteps)
 }
 
-// compare compares the numbers of the claim with the evidence.
-func (s *sight) compare(ctx context.Context, e *evidence.Evidence, steps int) {
-	s.numbers, s.findings, s.stopped = e.Numbers().CheckWithin(ctx, s.findings[:0], s.claim.Text, s.claim.Context, steps)
+// compare compares the numbers of the claim with the evidence, and returns how many steps that
+// took.
+func (s *sight) compare(ctx context.Context, e *evidence.Evidence, steps int) (took int) {
+	left := steps
+	s.numbers, s.findings, s.stopped = e.Numbers().CheckFrom(ctx, s.findings[:0], s.claim.Text, s.claim.Context, &left)
+	return steps - left
 }
 
 // verdict is what stands without a model, and whether a model could change it.
@@ -110,6 +124,10 @@ func (s *sight) verdict(e *evidence.Evidence) (r Result, final bool) {
 		return Result{Verdict: Unchecked, Score: halfDoubt, Source: -1, Reason: "no evidence"}, true
 	case e.Empty():
 		return silent("nothing to check"), true
+	case s.verbatim >= 0 && !continues(s.claim.Text):
+		return s.repeated(e), true
+	case s.verbatim >= 0 && s.numbers >= numeric.Unsupported:
+		return Result{Verdict: Unchecked, Score: halfDoubt, Source: -1, By: Numeric, Reason: "stands in the evidence, perhaps of something else"}, true
 	case s.numbers == numeric.Contradicted:
 		return s.refuted(e), true
 	case s.mute:
@@ -133,12 +151,27 @@ func silent(reason string) Result {
 // refuted is the result of a number that is contradicted.
 func (s *sight) refuted(e *evidence.Evidence) Result {
 	f := s.worst(numeric.Contradicted)
-	return s.numbered(e, f, Contradicted, refutedNumber*(1-min(1, max(0, f.Score))))
+	r := s.numbered(e, f, Contradicted, refutedNumber*(1-min(1, max(0, f.Score))))
+	r.Span = spanOf(s.claim.Text, f.Start, f.End)
+	return r
+}
+
+// spanOf is a place in bytes of a text in code points.
+func spanOf(text string, start, end int) claims.Span {
+	from := utf8.RuneCountInString(text[:start])
+	return claims.Span{Start: from, End: from + utf8.RuneCountInString(text[start:end])}
+}
+
+// repeated is the result of a claim that the evidence says word for word.
+func (s *sight) repeated(e *evidence.Evidence) Result {
+	p := e.Premise(s.verbatim)
+	return Result{Verdict: Supported, Score: wordForWord, Source: p.Source, ID: p.ID, Premise: p.Text, By: Sentinel, Reason: "stands in the evidence"}
 }
 
 func (s *sight) absent() Result {
 	f := s.worst(numeric.Unsupported)
-	return Result{Verdict: Unsupported, Score: absentNumber, Source: -1, By: Numeric, Reason: string(f.Reason)}
+	span := spanOf(s.claim.Text, f.Start, f.End)
+	return Result{Verdict: Unsupported, Score: absentNumber, Source: -1, By: Numeric, Reason: string(f.Reason), Span: span}
 }
 
 func (s *sight) supported(e *evidence.Evidence) Result {
@@ -166,13 +199,15 @@ func (*sight) numbered(e *evidence.Evidence, f numeric.Finding, v Verdict, score
 	return r
 }
 
-// close reports whether the evidence speaks of what the claim speaks of, so that a claim without any sign is worth a model.
+// close reports whether the evidence speaks of what the claim speaks of, so that a claim without
+// any sign is worth a model.
 func (s *sight) close(e *evidence.Evidence) bool {
 	s.premises = e.For(s.premises[:0], s.claim.Text, s.findings, 1)
 	return len(s.premises) > 0 && s.premises[0].Score >= closeShare
 }
 
-// rest compares the claim with the premises that a judge would read, the sentences that decided about its numbers first.
+// rest compares the claim with the premises that a judge would read, the sentences that decided
+// about its numbers first.
 func (s *sight) rest(e *evidence.Evidence) overlap {
 	s.premises = e.For(s.premises[:0], s.claim.Text, s.findings, featurePremises)
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
@@ -180,8 +215,8 @@ func (s *sight) rest(e *evidence.Evidence) overlap {
 	return m.read(s.claim.Text, s.premises, s.findings)
 }
 
-// worded reports whether a claim whose numbers are all supported says nothing else that its premises do not say, word for
-// word.
+// worded reports whether a claim whose numbers are all supported says nothing else that its
+// premises do not say, word for word.
 func (s *sight) worded(e *evidence.Evidence) bool {
 	if s.numbers != numeric.Supported || s.signs&countable == 0 {
 		return false
@@ -190,8 +225,8 @@ func (s *sight) worded(e *evidence.Evidence) bool {
 	return plainly(&o) && o.replaced == 0 && o.inserted == 0 && o.dropped == 0 && o.amount == 0
 }
 
-// settled reports whether supported numbers settle a claim that a judge of language does not find entailed: they had to be
-// calculated, and the premises hold its names and most of its other words.
+// settled reports whether supported numbers settle a claim that a judge of language does not find
+// entailed: they had to be calculated, and the premises hold its names and most of its other words.
 func (s *sight) settled(e *evidence.Evidence) bool {
 	if s.signs&countable == 0 || !s.calculated() {
 		return false
@@ -200,9 +235,10 @@ func (s *sight) settled(e *evidence.Evidence) bool {
 	return plainly(&o) && share(o.missing, o.content) <= restShare
 }
 
-// held reports whether the evidence holds every number of the claim, as it stands or worked out, and every name: then it
-// carries nothing that the evidence does not hold, and words that a judge cannot place (a sum of "the two firms", another
-// language) are no reason to call it unsupported, unless they are nearly all of it.
+// held reports whether the evidence holds every number of the claim, as it stands or worked out,
+// and every name: then it carries nothing that the evidence does not hold, and words that a judge
+// cannot place (a sum of "the two firms", another language) are no reason to call it unsupported,
+// unless they are nearly all of it.
 func (s *sight) held(e *evidence.Evidence) bool {
 	if s.signs&countable == 0 || s.numbers != numeric.Supported {
 		return false
@@ -211,23 +247,24 @@ func (s *sight) held(e *evidence.Evidence) bool {
 	return plainly(&o) && (s.derived() || share(o.missing, o.content) <= heldShare)
 }
 
-// derived reports whether a number of the claim was worked out of others, for which the claim needs words of its own
-// ("total", "longer") that no evidence has.
+// derived reports whether a number of the claim was worked out of others, for which the claim needs
+// words of its own ("total", "longer") that no evidence has.
 func (s *sight) derived() bool {
 	return slices.ContainsFunc(s.findings, func(f numeric.Finding) bool { return f.Verdict == numeric.Supported && f.Reason == numeric.Derived })
 }
 
-// heldShare is the share of a claim's words, numbers aside, that the evidence may lack where it holds the numbers; chosen on
-// made-up sums and translations.
+// heldShare is the share of a claim's words, numbers aside, that the evidence may lack where it
+// holds the numbers; chosen on made-up sums and translations.
 const heldShare = 0.7
 
-// plainly reports whether nothing turns a claim against its premises: a name, a negation, an opposite, a quantity word.
+// plainly reports whether nothing turns a claim against its premises: a name, a negation, an
+// opposite, a quantity word.
 func plainly(o *overlap) bool {
 	return o.missingNames == 0 && o.negated == 0 && o.denied == 0 && o.opposed == 0 && o.amount < 1
 }
 
-// calculated reports whether all numbers are supported and at least one of them needed rounding, conversion or
-// calculation, which a judge of language is no good at.
+// calculated reports whether all numbers are supported and at least one of them needed rounding,
+// conversion or calculation, which a judge of language is no good at.
 func (s *sight) calculated() bool {
 	if s.numbers != numeric.Supported {
 		return false

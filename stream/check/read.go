@@ -1,9 +1,11 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -12,17 +14,18 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// featurePremises is how many premises the features look at; the judge reads the first Options.Premises of them, and of a page what
-// pageFrom says.
+// featurePremises is how many premises the features look at; the judge reads the first
+// Options.Premises of them, and of a page what pageFrom says.
 const featurePremises = 4
 
-// pageFrom is how many words a source has at most of which windows are read alone. A longer one is a page: of the best premise's page
-// the judge reads the sentences that hold most of the claim between them as well, in the place of the last window if that is of
-// the same page. What another source says is read in any case.
+// pageFrom is how many words a source has at most of which windows are read alone. A longer one is
+// a page: of the best premise's page the judge reads the sentences that hold most of the claim
+// between them as well, in the place of the last window if that is of the same page. What another
+// source says is read in any case.
 const pageFrom = 150
 
-// maxContext bounds what of the claim before is read with one that begins with a pronoun, in bytes: enough for a sentence,
-// and little enough that premise and claim still fit a row of the model.
+// maxContext bounds what of the claim before is read with one that begins with a pronoun, in bytes:
+// enough for a sentence, and little enough that premise and claim still fit a row of the model.
 const maxContext = 200
 
 // errJudge is wrapped when a Judge answers with something that is no answer.
@@ -55,15 +58,15 @@ const (
 	marked
 )
 
-// Check gives the verdicts on claims, in their order. All pairs of all claims go to the Judge in one call, each once;
-// claims for which Quick is final do not. A Judge or Marker that fails, or a ctx that ends, leaves what Quick says, with
-// Err set.
+// Check gives the verdicts on claims, in their order. All pairs of all claims go to the Judge in
+// one call, each once; claims for which Quick is final do not. A Judge or Marker that fails, or a
+// ctx that ends, leaves what Quick says, with Err set.
 func (c *Checker) Check(ctx context.Context, e *evidence.Evidence, question string, list []Claim) []Result {
 	out := make([]Result, len(list))
 	open := make([]*reading, 0, len(list))
 	for i := range list {
 		r := &reading{at: i}
-		r.lookWithin(ctx, e, list[i])
+		r.lookWithin(ctx, e, list[i], checkSteps)
 		r.quick, r.final = r.verdict(e)
 		out[i] = r.quick
 		if !r.final && c.models() {
@@ -74,14 +77,15 @@ func (c *Checker) Check(ctx context.Context, e *evidence.Evidence, question stri
 		return out
 	}
 	answer, spans := join(open)
-	c.ask(ctx, e, question, answer, spans, open)
+	c.ask(ctx, e, question, answer, spans, open, math.MaxInt)
 	for _, r := range open {
 		out[r.at] = c.decide(e, r)
 	}
 	return out
 }
 
-// join puts the claims behind each other as an answer that a Marker can read, and tells where each of them stands.
+// join puts the claims behind each other as an answer that a Marker can read, and tells where each
+// of them stands.
 func join(open []*reading) (string, []claims.Span) {
 	var b strings.Builder
 	spans := make([]claims.Span, len(open))
@@ -96,26 +100,39 @@ func join(open []*reading) (string, []claims.Span) {
 	return b.String(), spans
 }
 
-// ask lets the models read the open claims. Claim i stands at spans[i] of the answer.
-func (c *Checker) ask(ctx context.Context, e *evidence.Evidence, question, answer string, spans []claims.Span, open []*reading) {
-	c.judge(ctx, e, open)
+// ask lets the models read the open claims, the Judge as long as its pairs hold about so many
+// tokens. Claim i stands at spans[i] of the answer.
+func (c *Checker) ask(
+	ctx context.Context, e *evidence.Evidence, question, answer string, spans []claims.Span,
+	open []*reading, tokens int,
+) {
+	c.judge(ctx, e, open, tokens)
 	c.mark(ctx, e, question, answer, spans, open)
 }
 
-// judge finds the premises of the claims and lets the Judge read all pairs in one batch.
-func (c *Checker) judge(ctx context.Context, e *evidence.Evidence, open []*reading) {
+// judge finds the premises of the claims and lets the Judge read all pairs in one batch. Claims for
+// whose premises there is no more room are left with ErrTooMuch.
+func (c *Checker) judge(ctx context.Context, e *evidence.Evidence, open []*reading, room int) {
 	if c.opts.Judge == nil {
 		return
 	}
 	var batch []Pair
 	place := map[Pair]int{}
-	for _, r := range open {
+	for i, r := range open {
 		if ctx.Err() != nil {
 			break // infer says so
+		}
+		if room <= 0 {
+			for _, r := range open[i:] {
+				r.judgeErr = fmt.Errorf("judge claims: %w", ErrTooMuch)
+			}
+			open = open[:i]
+			break
 		}
 		r.prepare(e, c.opts.Premises)
 		for _, p := range r.read {
 			pair := Pair{Premise: p.Text, Claim: r.hypothesis}
+			room -= pair.tokens()
 			at, known := place[pair]
 			if !known {
 				at = len(batch)
@@ -133,6 +150,29 @@ func (c *Checker) judge(ctx context.Context, e *evidence.Evidence, open []*readi
 			}
 		}
 	}
+}
+
+// tokens is about how many tokens a pair has: a word has one for each four letters, anything else
+// one for each byte.
+func (p *Pair) tokens() int {
+	n, letters := 3, 0 // special tokens
+	for _, s := range [...]string{p.Premise, p.Claim} {
+		for i := range len(s) {
+			switch c := s[i]; {
+			case 'a' <= c|0x20 && c|0x20 <= 'z':
+				if letters%4 == 0 {
+					n++
+				}
+				letters++
+				continue
+			case c != ' ' && c != '\n':
+				n++
+			}
+			letters = 0
+		}
+		letters = 0
+	}
+	return n
 }
 
 // infer asks the Judge and checks its answer.
@@ -160,8 +200,8 @@ func (c *Checker) infer(ctx context.Context, batch []Pair) ([]Inference, error) 
 	return inf, nil
 }
 
-// prepare finds the premises of a claim, read of them for the judge. One that begins with a pronoun is looked for, and
-// read, with the claim before it.
+// prepare finds the premises of a claim, read of them for the judge. One that begins with a pronoun
+// is looked for, and read, with the claim before it.
 func (r *reading) prepare(e *evidence.Evidence, read int) {
 	r.hypothesis = r.claim.alone()
 	r.found = fill(e, e.For(nil, r.hypothesis, r.findings, max(featurePremises, read)), read)
@@ -179,8 +219,8 @@ func (r *reading) prepare(e *evidence.Evidence, read int) {
 	}
 }
 
-// alone is the claim as a text that can be understood without the rest of the answer: a cell with its heads, a claim that
-// begins with a pronoun with the one before it.
+// alone is the claim as a text that can be understood without the rest of the answer: a cell with
+// its heads, a claim that begins with a pronoun with the one before it.
 func (c *Claim) alone() string {
 	switch {
 	case c.Context == "":
@@ -217,16 +257,17 @@ func (c *Checker) mark(ctx context.Context, e *evidence.Evidence, question, answ
 	if err == nil {
 		marks, err = c.opts.Marker.Mark(ctx, e.Texts(), question, answer)
 	}
-	for i, r := range open {
+	for _, r := range open {
 		if err != nil {
 			r.markErr = fmt.Errorf("mark answer: %w", err)
 			continue
 		}
 		r.marks = clean
-		for _, m := range marks {
-			if m.Start < spans[i].End && spans[i].Start < m.End {
-				r.marks, r.mark = marked, max(r.mark, min(1, m.Score))
-			}
+	}
+	for _, m := range marks {
+		i, _ := slices.BinarySearchFunc(spans, m.Start, func(s claims.Span, at int) int { return cmp.Compare(s.End, at+1) })
+		for ; i < len(spans) && spans[i].Start < m.End; i++ {
+			open[i].marks, open[i].mark = marked, max(open[i].mark, min(1, m.Score))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,12 +12,59 @@ func asks(claim string) bool {
 	claim = strings.TrimRightFunc(claim, func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune(`"'”’»)*_`, r)
 	})
-	return strings.HasSuffix(claim, "?") || strings.HasSuffix(claim, "？") || strings.HasSuffix(claim, "؟")
+	return strings.HasSuffix(claim, "?") || strings.HasSuffix(claim, "？") || strings.HasSuffix(claim, "؟") || echoes(claim)
 }
 
-// addresses reports whether a claim speaks of the conversation and not of the world: offers, thanks, apologies, that
-// something is not known. It goes by how the claim begins; one that goes on with "that", a colon or a semicolon may state
-// something behind it.
+// echoes reports whether a claim is a question without its mark, such as a title that repeats it: a
+// question word, perhaps the word that it asks for, and a verb that stands before its subject ("How
+// much did the company pay"), or such a verb alone ("Is it open").
+func echoes(claim string) bool {
+	var form [maxTalk]byte
+	folded := foldTo(&form, strings.TrimLeft(claim, " *_#\"“"))
+	if beginsWith(folded, asked) {
+		return true
+	}
+	if !beginsWith(folded, questionWords) {
+		return false
+	}
+	for range 3 {
+		at := bytes.IndexByte(folded, ' ')
+		if at < 0 {
+			return false
+		}
+		folded = folded[at+1:]
+		if beginsWith(folded, inverted) {
+			return true
+		}
+	}
+	return false
+}
+
+// questionWords begin questions, of English.
+//
+//nolint:gochecknoglobals // constant table
+var questionWords = []string{
+	"how much", "how many", "how long", "how far", "how often", "how old", "how", "why", "when",
+	"where", "who", "what", "which",
+}
+
+// asked are verbs that begin questions and hardly a statement, of English.
+//
+//nolint:gochecknoglobals // constant table
+var asked = []string{"is", "are", "was", "were", "does", "did", "has"}
+
+// inverted are verbs that stand before the subject in a question alone, of English: "what is"
+// begins statements as well.
+//
+//nolint:gochecknoglobals // constant table
+var inverted = []string{
+	"did the", "does the", "do the", "did a", "does a", "did it", "does it", "did they", "do they",
+	"do you", "did you", "do i", "does he", "did he", "did she", "does she", "did we", "do we",
+}
+
+// addresses reports whether a claim speaks of the conversation and not of the world: offers,
+// thanks, apologies, that something is not known. It goes by how the claim begins; one that goes on
+// with "that", a colon or a semicolon may state something behind it.
 func addresses(claim string) bool {
 	for len(claim) > 0 { // marks of emphasis and quotation
 		r, size := utf8.DecodeRuneInString(claim)
@@ -66,7 +114,8 @@ func letterFirst(s []byte) bool {
 	return unicode.IsLetter(r)
 }
 
-// talk is how sentences begin that are about the conversation, in English, German, French and Spanish.
+// talk is how sentences begin that are about the conversation, in English, German, French and
+// Spanish.
 //
 //nolint:gochecknoglobals // constant table
 var talk = []string{
@@ -74,7 +123,7 @@ var talk = []string{
 	"i am happy", "i'm glad", "i am glad", "i'm sorry", "i am sorry", "i'm unable", "i am unable", "i'm not able", "i am not able", "i'm not sure", "i am not sure",
 	"i don't have", "i do not have", "i don't know", "i do not know", "i have no information", "i hope", "i apologize", "i apologise", "let me", "let us", "let's",
 	"feel free", "thank you", "thanks", "if you have any", "if you need any", "if you need more", "if you'd like", "if you would like", "if you want to know",
-	"happy to help", "glad to help", "sorry",
+	"you asked", "you want to know", "you wanted to know", "your question", "happy to help", "glad to help", "sorry",
 	"ich kann ihnen", "ich kann dir", "ich habe keine informationen", "ich weiß nicht", "ich hoffe", "es tut mir leid", "vielen dank", "gerne helfe ich",
 	"je peux vous", "je ne peux pas", "je ne sais pas", "je n'ai pas d'information", "n'hésitez pas", "j'espère", "merci", "désolé",
 	"puedo ayudar", "no puedo", "no tengo información", "no sé", "espero que", "gracias", "lo siento",

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -15,8 +16,9 @@ import (
 type Report struct {
 	Verdict Verdict
 	Claims  []Checked
-	// Support is the least support of a claim that states something, [0,1]. Where none does, headings, questions and talk
-	// count instead, if a model read them; 1 without any words. The score of a text in the grounding task is 1 - Support.
+	// Support is the least support of a claim that states something, [0,1]. Where none does,
+	// headings, questions and talk count instead, if a model read them; 1 without any words. The
+	// score of a text in the grounding task is 1 - Support.
 	Support float64
 }
 
@@ -26,42 +28,54 @@ type Checked struct {
 	Result
 }
 
-// Text splits a whole text and checks its claims, each with the one before it as context. Other than Check it lets the
-// models read every claim that counts for Report.Support, also where that cannot change the verdict, so that each of
-// these has a model's Score. Models that fail show in the results; an error is one of the splitter's options, or that of
-// ctx, when it ends before all claims were looked at.
+// Text splits a whole text and checks its claims, each with the one before it as context. Other
+// than Check it lets the models read every claim that counts for Report.Support, also where that
+// cannot change the verdict, so that each of these has a model's Score, as far as the work for one
+// text goes: claims behind that are Unchecked with ErrTooMuch. Models that fail show in the
+// results; an error is one of the splitter's options, or that of ctx, when it ends before all
+// claims were looked at.
 func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answer string) (Report, error) {
 	list, err := split(answer)
 	if err != nil {
 		return Report{}, err
 	}
-	open, spans := readings(ctx, e, list)
+	seen, open, spans := readings(ctx, e, list, textSteps)
 	if err := ctx.Err(); err != nil {
 		return Report{}, fmt.Errorf("check text: %w", err)
 	}
 	if c.models() {
-		c.ask(ctx, e, question, answer, spans, open)
+		c.ask(ctx, e, question, answer, spans, open, textTokens)
 	}
 	report := Report{Claims: make([]Checked, len(list)), Support: noDoubt}
-	next := 0
-	verdicts := make([]Verdict, len(list))
 	for i := range list {
-		at := &report.Claims[i]
-		at.Claim = list[i]
-		if next < len(open) && open[next].at == i {
-			at.Result = c.decide(e, open[next])
-			report.Support = min(report.Support, at.Score)
-			next++
-		} else {
-			var s sight
-			s.lookWithin(ctx, e, contextual(list, i))
-			at.Result, _ = s.verdict(e)
-		}
-		verdicts[i] = at.Verdict
+		report.Claims[i] = Checked{list[i], seen[i]}
+	}
+	for _, r := range open {
+		at := &report.Claims[r.at]
+		at.Result = c.decide(e, r)
+		report.Support = min(report.Support, at.Score)
+	}
+	verdicts := make([]Verdict, len(list))
+	for i := range report.Claims {
+		verdicts[i] = report.Claims[i].Verdict
 	}
 	report.Verdict = Overall(verdicts)
 	return report, nil
 }
+
+// What is done for one text. Prose of 64 KiB beside as much evidence takes a tenth of the steps;
+// texts made up to take long use up either in one or two seconds.
+const (
+	textSteps  = 200_000_000 // as numeric.CheckWithin counts them
+	textTokens = 32_000      // of the pairs that a Judge reads; about 180 claims of prose
+	// lookSteps is what looking for the words of a claim in one sentence of the evidence counts
+	// for.
+	lookSteps = 10
+)
+
+// ErrTooMuch is wrapped by Result.Err for claims behind those for which the work that is done for
+// one text was enough.
+var ErrTooMuch = errors.New("more claims than are read of one text")
 
 func split(answer string) ([]claims.Claim, error) {
 	splitter, err := claims.New(claims.Options{})
@@ -72,41 +86,44 @@ func split(answer string) ([]claims.Claim, error) {
 	return append(list, splitter.Flush()...), nil
 }
 
-// contextual is claim i with what it may point back to: the last claim before it that is text, or the heads of a cell.
-func contextual(list []claims.Claim, i int) Claim {
-	c := Claim{Text: list[i].Text, Context: list[i].Context, Kind: list[i].Kind}
-	if c.Kind == claims.Cell || c.Context != "" {
-		return c
-	}
-	for i--; i >= 0; i-- {
-		if list[i].Kind != claims.Code {
-			c.Context = list[i].Text
-			break
-		}
-	}
-	return c
-}
-
-// readings are the claims that count for the support of a text, with their places in it: those that state something, or,
-// where none does, all that have words. Code never counts. They are of no use when ctx has ended.
-func readings(ctx context.Context, e *evidence.Evidence, list []claims.Claim) ([]*reading, []claims.Span) {
-	if e.Empty() {
-		return nil, nil
-	}
+// readings looks at all claims of a text with what each may point back to, the last claim before it
+// that is text, or the heads of a cell. It gives the results that stand without a model, and, with
+// their places, the claims that count for the support of the text: those that state something, or,
+// where none does, all that have words. Code never counts. Claims for which steps do not suffice
+// are Unchecked with ErrTooMuch and count as stating. Nothing of it is of use when ctx has ended.
+func readings(
+	ctx context.Context, e *evidence.Evidence, list []claims.Claim, steps int,
+) ([]Result, []*reading, []claims.Span) {
 	var stating, mute []*reading
+	seen, before := make([]Result, len(list)), ""
 	for i := range list {
 		if ctx.Err() != nil {
-			return nil, nil
+			return nil, nil, nil
 		}
-		if list[i].Kind == claims.Code || !hasWord(list[i].Text) {
-			continue
+		claim := Claim{Text: list[i].Text, Context: list[i].Context, Kind: list[i].Kind}
+		if claim.Kind != claims.Cell && claim.Context == "" {
+			claim.Context = before
+		}
+		if claim.Kind != claims.Code {
+			before = claim.Text
 		}
 		r := &reading{at: i}
-		r.lookWithin(ctx, e, contextual(list, i))
+		if steps < 0 && claim.Kind != claims.Code {
+			seen[i] = Result{Verdict: Unchecked, Score: halfDoubt, Source: -1, Err: ErrTooMuch}
+			seen[i].Reason = ErrTooMuch.Error()
+			continue
+		}
+		steps -= r.lookWithin(ctx, e, claim, min(checkSteps, steps))
+		if !e.Empty() {
+			steps -= lookSteps * e.Len()
+		}
 		r.quick, r.final = r.verdict(e)
-		if r.mute && r.numbers != numeric.Contradicted {
+		seen[i] = r.quick
+		switch {
+		case e.Empty() || claim.Kind == claims.Code || !hasWord(claim.Text):
+		case r.mute && r.numbers != numeric.Contradicted:
 			mute = append(mute, r)
-		} else {
+		default:
 			stating = append(stating, r)
 		}
 	}
@@ -118,7 +135,7 @@ func readings(ctx context.Context, e *evidence.Evidence, list []claims.Claim) ([
 	for i, r := range open {
 		spans[i] = list[r.at].Bytes
 	}
-	return open, spans
+	return seen, open, spans
 }
 
 // hasWord reports whether there is anything to read but punctuation and pictures.

@@ -34,8 +34,8 @@ func ParseVerdict(s string) (v Verdict, ok bool) {
 	return Verdict(i), true
 }
 
-// Overall is the verdict on an answer from those on its claims: Unsupported when a claim is contradicted or unsupported,
-// else Supported when one is supported, else Unchecked.
+// Overall is the verdict on an answer from those on its claims: Unsupported when a claim is
+// contradicted or unsupported, else Supported when one is supported, else Unchecked.
 func Overall(verdicts []Verdict) Verdict {
 	overall := Unchecked
 	for _, v := range verdicts {
@@ -55,14 +55,15 @@ type Stage uint8
 
 // The stages, cheapest first.
 const (
-	Sentinel Stage = iota // nothing to check, or nothing to check against
-	Numeric               // numbers and dates
-	NLI                   // a Judge, alone or fused with the features
-	Tokens                // a Marker
+	Sentinel   Stage = iota // nothing to check, or nothing to check against
+	Numeric                 // numbers and dates
+	NLI                     // a Judge, alone or fused with the features
+	Tokens                  // a Marker
+	Moderation              // a classifier of answers, whatever the evidence says
 )
 
 //nolint:gochecknoglobals // constant table
-var stageNames = [...]string{"sentinel", "numeric", "nli", "tokens"}
+var stageNames = [...]string{"sentinel", "numeric", "nli", "tokens", "moderation"}
 
 // String is the name of the stage in metrics and in the log.
 func (s Stage) String() string {

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxAhead bounds in bytes how far a boundary is looked for beyond its terminal. Past it the place counts as decided.
+// maxAhead bounds in bytes how far a boundary is looked for beyond its terminal. Past it the place
+// counts as decided.
 const maxAhead = 64
 
 // ends judges whether the rune at pos ends the claim, and closes it when it does.
@@ -203,8 +204,8 @@ func (s *Splitter) lastWord() []byte {
 	return s.buf[i:s.pos]
 }
 
-// nextWord is the first word after at, past spaces and opening marks. It is complete when the verdict is yes; no means
-// that the text or the line ends first.
+// nextWord is the first word after at, past spaces and opening marks. It is complete when the
+// verdict is yes; no means that the text or the line ends first.
 func (s *Splitter) nextWord(at int) ([]byte, verdict) {
 	limit := at + maxAhead
 	for at < limit {
@@ -276,7 +277,8 @@ func (s *Splitter) nextAfterDay(at int) verdict {
 	return yes
 }
 
-// nextStarter judges a stop after an initial or a dotted acronym: only a word that begins sentences ends the claim.
+// nextStarter judges a stop after an initial or a dotted acronym: only a word that begins sentences
+// ends the claim.
 func (s *Splitter) nextStarter(at int) verdict {
 	word, v := s.nextWord(at)
 	switch v {

@@ -1,18 +1,21 @@
-// Package claims cuts the text of an answer into claims while it streams: sentences and clauses, list items, table
-// cells. A claim is the unit that is checked against evidence.
+// Package claims cuts the text of an answer into claims while it streams: sentences and clauses,
+// list items, table cells. A claim is the unit that is checked against evidence.
 //
-// A Splitter takes text in pieces of any size. Where the pieces are cut changes nothing: the claims of a text are the
-// same for every way to feed it. Claims come in order, and between them lies only white space, mark-up (bullets, heading
-// marks, table bars) and punctuation that stands alone. Text of code blocks is handed out line by line as claims of kind Code, which carry nothing
-// to check; the caller that holds text back can let it go.
+// A Splitter takes text in pieces of any size. Where the pieces are cut changes nothing: the claims
+// of a text are the same for every way to feed it. Claims come in order, and between them lies only
+// white space, mark-up (bullets, heading marks, table bars) and punctuation that stands alone. Text
+// of code blocks is handed out line by line as claims of kind Code, which carry nothing to check;
+// the caller that holds text back can let it go.
 //
-// The sentence rules of UAX 29 are not followed to the letter, for two reasons: its rule SB8 may look ahead without
-// bound before it decides about a full stop, which a stream cannot wait for, and it breaks after abbreviations and
-// initials. Taken from it are the classes (sentence terminals, closing marks) and the order: terminal, closing marks,
-// spaces. A claim that runs on without an end is closed after Options.MaxWords words; the next one begins Options.Stride
-// words after its start, so that every stretch of text is seen with what stands around it.
+// The sentence rules of UAX 29 are not followed to the letter, for two reasons: its rule SB8 may
+// look ahead without bound before it decides about a full stop, which a stream cannot wait for, and
+// it breaks after abbreviations and initials. Taken from it are the classes (sentence terminals,
+// closing marks) and the order: terminal, closing marks, spaces. A claim that runs on without an
+// end is closed after Options.MaxWords words; the next one begins Options.Stride words after its
+// start, so that every stretch of text is seen with what stands around it.
 //
-// A Splitter holds no more than a claim of MaxBytes and a few words after it, and starts no goroutine.
+// A Splitter holds no more than a claim of MaxBytes and a few words after it, and starts no
+// goroutine.
 package claims
 
 import (
@@ -65,17 +68,18 @@ type Claim struct {
 
 // Options are the limits of a Splitter. Zero fields take the value of DefaultOptions.
 type Options struct {
-	// MaxWords closes a claim that has no boundary for so many words; a Han or Kana character counts as a word. [8, 1000].
+	// MaxWords closes a claim that has no boundary for so many words; a Han or Kana character
+	// counts as a word. [8, 1000].
 	MaxWords int
-	// Stride is the number of words between the start of a claim closed by length and the start of the next,
-	// [MaxWords/2, MaxWords].
+	// Stride is the number of words between the start of a claim closed by length and the start of
+	// the next, [MaxWords/2, MaxWords].
 	Stride int
 	// MaxBytes closes a claim without words (a base64 string). At least 256.
 	MaxBytes int
 }
 
-// DefaultOptions are 48 words, which with two premises fit the 96 tokens that a checker reads at once, a stride of 32
-// words and 2 KiB.
+// DefaultOptions are 48 words, which with two premises fit the 96 tokens that a checker reads at
+// once, a stride of 32 words and 2 KiB.
 func DefaultOptions() Options { return Options{MaxWords: 48, Stride: 32, MaxBytes: 2 << 10} }
 
 // Validate reports every field out of its range.
@@ -108,7 +112,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// feedPiece is how much of a delta is taken in at once, so that the buffer stays small for a delta of any size.
+// feedPiece is how much of a delta is taken in at once, so that the buffer stays small for a delta
+// of any size.
 const feedPiece = 1 << 10
 
 // Splitter cuts the text of one choice. Not safe for concurrent use.
@@ -155,8 +160,9 @@ func (s *Splitter) Reset() {
 	*s = Splitter{opts: s.opts, out: s.out[:0], buf: s.buf[:0], lineStart: true, table: table{heads: s.table.heads[:0]}}
 }
 
-// Feed takes the next piece of text and returns the claims that it finished, in order. The slice is valid until the
-// next call; the strings in it stay. Pieces may be cut anywhere, also inside a character.
+// Feed takes the next piece of text and returns the claims that it finished, in order. The slice is
+// valid until the next call; the strings in it stay. Pieces may be cut anywhere, also inside a
+// character.
 func (s *Splitter) Feed(delta string) []Claim { return feed(s, delta) }
 
 // FeedBytes is Feed for text in bytes, which it does not keep.
@@ -174,8 +180,8 @@ func feed[text ~string | ~[]byte](s *Splitter, delta text) []Claim {
 	return s.out
 }
 
-// Flush tells that no text follows and returns the claims that were still open. After it the splitter takes text again
-// only after Reset.
+// Flush tells that no text follows and returns the claims that were still open. After it the
+// splitter takes text again only after Reset.
 func (s *Splitter) Flush() []Claim {
 	s.out = s.out[:0]
 	s.final = true

@@ -17,8 +17,8 @@ type fence struct {
 // maxPrefix bounds in bytes the indentation and marks that are read to tell what a line is.
 const maxPrefix = 48
 
-// wrapAt is the length in code points from which on a line is taken to be wrapped by hand, so that its end is no
-// boundary when the next one goes on with text.
+// wrapAt is the length in code points from which on a line is taken to be wrapped by hand, so that
+// its end is no boundary when the next one goes on with text.
 const wrapAt = 60
 
 // beginLine reads what stands at the start of a line; false means that more text is needed.

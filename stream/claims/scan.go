@@ -254,8 +254,8 @@ func (s *Splitter) backslash() bool {
 	return true
 }
 
-// dollar opens and closes formulas. One dollar opens a formula only before a letter, a backslash or a brace: before a
-// digit it is money.
+// dollar opens and closes formulas. One dollar opens a formula only before a letter, a backslash or
+// a brace: before a digit it is money.
 func (s *Splitter) dollar(run int) bool {
 	if s.pos+run >= len(s.buf) && !s.final {
 		return false

@@ -1,13 +1,14 @@
-// Package evidence prepares facts and documents so that a claim finds the sentences to be checked against: which
-// sentence speaks of the same thing, and which gives it another number.
+// Package evidence prepares facts and documents so that a claim finds the sentences to be checked
+// against: which sentence speaks of the same thing, and which gives it another number.
 //
-// An Evidence is built once, is immutable and safe for concurrent use. It holds the sentences of its sources, an index of
-// their words weighted by rarity, with names above other words, and the index of their numbers and dates
-// (numeric.Index). Asking it costs well under a millisecond for 64 KiB of facts and needs no model; a caller with
-// embeddings may re-rank through Options.Rerank.
+// An Evidence is built once, is immutable and safe for concurrent use. It holds the sentences of
+// its sources, an index of their words weighted by rarity, with names above other words, and the
+// index of their numbers and dates (numeric.Index). Asking it costs well under a millisecond for 64
+// KiB of facts and needs no model; a caller with embeddings may re-rank through Options.Rerank.
 package evidence
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,7 +17,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// ErrTooLarge is wrapped by the errors of New when facts or documents are over the limits of the options.
+// ErrTooLarge is wrapped by the errors of New when facts or documents are over the limits of the
+// options.
 var ErrTooLarge = errors.New("evidence too large")
 
 // Source is one fact, or one document, that claims are checked against.
@@ -30,11 +32,12 @@ type Source struct {
 type Options struct {
 	MaxFacts int // sources with Fact set
 	MaxBytes int // text of all sources together
-	// WindowWords is the length to which a premise is filled up with the sentences around it; 0 is the default, 1 turns
-	// it off. Facts of fewer words are one premise each.
+	// WindowWords is the length to which a premise is filled up with the sentences around it; 0 is
+	// the default, 1 turns it off. Facts of fewer words are one premise each.
 	WindowWords int
-	// Rerank, when set, puts the premises of a claim into a better order and may change scores; it gets up to four times
-	// as many as were asked for. It must be safe for concurrent use and must not keep the slice.
+	// Rerank, when set, puts the premises of a claim into a better order and may change scores; it
+	// gets up to four times as many as were asked for. It must be safe for concurrent use and must
+	// not keep the slice.
 	Rerank func(claim string, premises []Premise)
 }
 
@@ -110,6 +113,7 @@ type Evidence struct {
 	lengths   []int // words of each source
 	numbers   *numeric.Index
 	words     lexical
+	said      map[uint64]int32 // what a sentence says, to the first that says it
 }
 
 type sentence struct {
@@ -119,8 +123,9 @@ type sentence struct {
 	words      int
 }
 
-// New prepares the sources, in order. It fails when the options do not hold or the sources are over their limits.
-func New(sources []Source, o Options) (*Evidence, error) {
+// New prepares the sources, in order. It fails when the options do not hold, the sources are over
+// their limits, or ctx ends, which it looks at every few kilobytes.
+func New(ctx context.Context, sources []Source, o Options) (*Evidence, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("evidence options: %w", err)
 	}
@@ -139,15 +144,26 @@ func New(sources []Source, o Options) (*Evidence, error) {
 		return nil, fmt.Errorf("%d bytes, limit %d: %w", bytes, o.MaxBytes, ErrTooLarge)
 	}
 	e := &Evidence{opts: o, sources: sources}
-	if err := e.cut(); err != nil {
+	if err := e.cut(ctx); err != nil {
 		return nil, err
 	}
 	list := make([]numeric.Sentence, len(e.sentences))
 	for i, s := range e.sentences {
 		list[i] = numeric.Sentence{Text: s.text, Group: s.source}
 	}
-	e.numbers = numeric.NewIndex(list)
+	e.numbers = numeric.NewIndex(ctx, list)
+	if err := ctx.Err(); err != nil {
+		return nil, err //nolint:wrapcheck // the caller's own
+	}
 	e.words = newLexical(e.sentences)
+	e.said = make(map[uint64]int32, len(e.sentences))
+	for i := range e.sentences {
+		if sum, ok := said(e.sentences[i].text); ok {
+			if _, known := e.said[sum]; !known {
+				e.said[sum] = int32(i)
+			}
+		}
+	}
 	e.lengths = make([]int, len(sources))
 	for _, s := range e.sentences {
 		e.lengths[s.source] += s.words
@@ -155,11 +171,16 @@ func New(sources []Source, o Options) (*Evidence, error) {
 	return e, nil
 }
 
-// sentenceWords is where a sentence of the evidence is cut at the latest; longer than a claim, for nobody waits.
+// sentenceWords is where a sentence of the evidence is cut at the latest; longer than a claim, for
+// nobody waits.
 const sentenceWords = 96
 
-// cut splits the sources into sentences. The cells of a table row become one sentence with the heads of their columns.
-func (e *Evidence) cut() error {
+// feed is how much of a text is cut between two looks at the context, in bytes.
+const feed = 16 << 10
+
+// cut splits the sources into sentences. The cells of a table row become one sentence with the
+// heads of their columns.
+func (e *Evidence) cut(ctx context.Context) error {
 	split, err := claims.New(claims.Options{MaxWords: sentenceWords, Stride: sentenceWords})
 	if err != nil {
 		return fmt.Errorf("cut evidence: %w", err)
@@ -167,8 +188,15 @@ func (e *Evidence) cut() error {
 	for i, src := range e.sources {
 		split.Reset()
 		var row tableRow
-		for _, c := range split.Feed(src.Text) {
-			e.add(i, c, &row)
+		for rest := src.Text; rest != ""; {
+			if err := ctx.Err(); err != nil {
+				return err //nolint:wrapcheck // the caller's own
+			}
+			n := min(feed, len(rest))
+			for _, c := range split.Feed(rest[:n]) {
+				e.add(i, c, &row)
+			}
+			rest = rest[n:]
 		}
 		for _, c := range split.Flush() {
 			e.add(i, c, &row)
@@ -178,8 +206,9 @@ func (e *Evidence) cut() error {
 	return nil
 }
 
-// maxRow is the length of a table row in bytes after which its cells go on in another sentence that begins with the head of
-// the row: reading the numbers of a sentence costs the square of its length.
+// maxRow is the length of a table row in bytes after which its cells go on in another sentence that
+// begins with the head of the row: reading the numbers of a sentence costs the square of its
+// length.
 const maxRow = 1 << 10
 
 // tableRow collects the cells of one row.
@@ -207,10 +236,10 @@ func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 		row.text.WriteString(" | ")
 	}
 	if headed {
-		row.text.WriteString(head)
-		row.text.WriteByte(' ')
+		writeCell(&row.text, head, c.Text)
+	} else {
+		row.text.WriteString(c.Text)
 	}
-	row.text.WriteString(c.Text)
 	row.end = c.Bytes.End
 }
 
@@ -248,8 +277,8 @@ func (e *Evidence) Premise(i int) Premise {
 	return Premise{Source: s.source, ID: e.sources[s.source].ID, Sentence: i, Text: e.window(i), Page: e.lengths[s.source]}
 }
 
-// window is sentence i with as many of the sentences before and after it in its source as fit Options.WindowWords.
-// The one before comes first, for what a pronoun stands for is said before it.
+// window is sentence i with as many of the sentences before and after it in its source as fit
+// Options.WindowWords. The one before comes first, for what a pronoun stands for is said before it.
 func (e *Evidence) window(i int) string {
 	s := e.sentences[i]
 	if s.start < 0 {

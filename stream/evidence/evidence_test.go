@@ -15,7 +15,7 @@ import (
 
 func build(tb testing.TB, o evidence.Options, sources ...evidence.Source) *evidence.Evidence {
 	tb.Helper()
-	e, err := evidence.New(sources, o)
+	e, err := evidence.New(tb.Context(), sources, o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -139,12 +139,12 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := evidence.New(tt.src, tt.opts); !errors.Is(err, evidence.ErrTooLarge) {
+			if _, err := evidence.New(t.Context(), tt.src, tt.opts); !errors.Is(err, evidence.ErrTooLarge) {
 				t.Errorf("error %v, want ErrTooLarge", err)
 			}
 		})
 	}
-	if _, err := evidence.New(nil, evidence.Options{MaxBytes: -1}); err == nil {
+	if _, err := evidence.New(t.Context(), nil, evidence.Options{MaxBytes: -1}); err == nil {
 		t.Error("negative limit is taken")
 	}
 }

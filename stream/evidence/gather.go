@@ -8,8 +8,9 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// What is gathered from a long source, in words where nothing else is said. Chosen on training rows of claims about pages
-// (training/RESULTS.md); the training reads pages much the same (nli_data.gathered).
+// What is gathered from a long source, in words where nothing else is said. Chosen on training rows
+// of claims about pages (training/RESULTS.md); the training reads pages much the same
+// (nli_data.gathered).
 const (
 	gatherWords    = 72   // of the sentences together
 	gatherSentence = 48   // a longer sentence counts as so many of them
@@ -38,11 +39,13 @@ type term struct {
 	sentences []int32 // of the source, ascending
 }
 
-// Gather is the text of the sentences of a source that hold most of a claim between them: what a claim states may stand in several
-// places of a page, where no window around one sentence holds all of it. They come in their order, as one premise without Score whose
-// Sentence is the first of them; each is picked for the words that those before it lack, rare ones counting more. They are 72
-// words together at most, of which a sentence of more than 48 takes no more than 48. Where no word is shared, the Text is empty and the
-// Sentence -1. Source is an index into the sources of New, and e not empty. Safe for concurrent use; takes about as long as For.
+// Gather is the text of the sentences of a source that hold most of a claim between them: what a
+// claim states may stand in several places of a page, where no window around one sentence holds all
+// of it. They come in their order, as one premise without Score whose Sentence is the first of
+// them; each is picked for the words that those before it lack, rare ones counting more. They are
+// 72 words together at most, of which a sentence of more than 48 takes no more than 48. Where no
+// word is shared, the Text is empty and the Sentence -1. Source is an index into the sources of
+// New, and e not empty. Safe for concurrent use; takes about as long as For.
 func (e *Evidence) Gather(claim string, source int) Premise {
 	r := rankers.Get().(*ranker) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer rankers.Put(r)
@@ -100,7 +103,8 @@ func (g *gatherer) begin(e *Evidence, claim string, source int) {
 	}
 }
 
-// narrow finds the sentences to pick from, and which words each of them holds. It uses the scores of r.
+// narrow finds the sentences to pick from, and which words each of them holds. It uses the scores
+// of r.
 func (g *gatherer) narrow(e *Evidence, r *ranker) {
 	r.scores = slices.Grow(r.scores[:0], len(e.sentences))[:len(e.sentences)]
 	clear(r.scores)
@@ -122,7 +126,8 @@ func (g *gatherer) narrow(e *Evidence, r *ranker) {
 	}
 }
 
-// next is the sentence of from that brings most for its length, of those that fit into so many words.
+// next is the sentence of from that brings most for its length, of those that fit into so many
+// words.
 func (g *gatherer) next(e *Evidence, room int) (best int, ok bool) {
 	most := 0.0
 	for i, s := range g.from {

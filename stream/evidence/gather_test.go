@@ -30,7 +30,7 @@ func pages(tb testing.TB, sources ...string) *evidence.Evidence {
 	for i, s := range sources {
 		list[i] = evidence.Source{ID: fmt.Sprintf("s%d", i), Text: s}
 	}
-	e, err := evidence.New(list, evidence.Options{})
+	e, err := evidence.New(tb.Context(), list, evidence.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -42,7 +42,8 @@ func TestWhatAClaimStatesIsGatheredFromSeveralPlaces(t *testing.T) {
 	const born, opened, closed = "Anna Berg was born in Lund.", "She opened the Astra harbour.", "The harbour closed in 1962."
 	const want = born + " " + opened + " " + closed
 	const claim = "Anna Berg, born in Lund, opened the Astra harbour, which closed in 1962."
-	// Found in another order than they stand in: the sentence with most of the claim's rare words comes last.
+	// Found in another order than they stand in: the sentence with most of the claim's rare words
+	// comes last.
 	e := pages(t, "Anna Berg is in another source, with Lund and Astra and 1962.", page(map[int]string{60: closed, 5: born, 30: opened}))
 	p := e.Gather(claim, 1)
 	if p.Text != want {
@@ -93,7 +94,8 @@ func TestWhatIsGathered(t *testing.T) {
 	}
 }
 
-// Of many sentences that hold the same only so many are picked as 72 words allow, the earlier and shorter first.
+// Of many sentences that hold the same only so many are picked as 72 words allow, the earlier and
+// shorter first.
 func TestWhatIsGatheredIsShortAndSaysNothingTwice(t *testing.T) {
 	t.Parallel()
 	same, other := map[int]string{}, map[int]string{}
@@ -114,7 +116,8 @@ func TestWhatIsGatheredIsShortAndSaysNothingTwice(t *testing.T) {
 	}
 }
 
-// However the text is cut, what is gathered takes about as long as a ranking, and is the same as ever.
+// However the text is cut, what is gathered takes about as long as a ranking, and is the same as
+// ever.
 func BenchmarkGatherWorst(b *testing.B) {
 	var claim []string
 	for i := range 60 {
@@ -126,7 +129,7 @@ func BenchmarkGatherWorst(b *testing.B) {
 		lines.WriteString(claim[i%60] + "\n")
 	}
 	for name, text := range map[string]string{"lines of a word": lines.String(), "sentences of two words": words.String()} {
-		e, err := evidence.New([]evidence.Source{{Text: text}}, evidence.Options{MaxBytes: 1 << 20})
+		e, err := evidence.New(b.Context(), []evidence.Source{{Text: text}}, evidence.Options{MaxBytes: 1 << 20})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -161,8 +164,9 @@ func BenchmarkGather(b *testing.B) {
 	}
 }
 
-// gathered is Gather by its definition: while one fits into 72 words, the sentence whose words weigh most for its length, where a word
-// weighs its rarity in the page and, found before, .15 of it and what .2 leaves each time.
+// gathered is Gather by its definition: while one fits into 72 words, the sentence whose words
+// weigh most for its length, where a word weighs its rarity in the page and, found before, .15 of
+// it and what .2 leaves each time.
 func gathered(sentences []string, claim string) string {
 	fields := func(s string) []string { return strings.Fields(strings.ToLower(strings.Trim(s, "."))) }
 	weight, left := map[string]float64{}, map[string]float64{}

@@ -1,7 +1,9 @@
 package evidence_test
 
-// handmade are facts with claims about them, written by hand and before anyone asked the code: what a reader would
-// say. The last sheets, from the hospital on, were written after the code had been corrected for the others. Claims of holds are true, rounded, converted or worked out; claims of fails have a number that is not.
+// handmade are facts with claims about them, written by hand and before anyone asked the code: what
+// a reader would say. The last sheets, from the hospital on, were written after the code had been
+// corrected for the others. Claims of holds are true, rounded, converted or worked out; claims of
+// fails have a number that is not.
 var handmade = []struct {
 	name         string
 	facts        []string
@@ -438,7 +440,8 @@ var handmade = []struct {
 			"El parque recibió 2,15 millones de visitantes en 2019.",
 			"El parque se creó en 1996.",
 		},
-		// "creado" is another word than "creó" to a reader of stems, and the sentence before has a date and the park.
+		// "creado" is another word than "creó" to a reader of stems, and the sentence before has a
+		// date and the park.
 		[]string{"El parque fue creado en los años sesenta."},
 	},
 	{

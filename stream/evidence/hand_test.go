@@ -8,7 +8,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// TestHandmadeClaims checks the numbers of every claim of the table, cut out of a text as an answer would hold it.
+// TestHandmadeClaims checks the numbers of every claim of the table, cut out of a text as an answer
+// would hold it.
 func TestHandmadeClaims(t *testing.T) {
 	t.Parallel()
 	var n, alarms, misses int
@@ -17,7 +18,7 @@ func TestHandmadeClaims(t *testing.T) {
 		for _, f := range sheet.facts {
 			sources = append(sources, evidence.Source{Text: f, Fact: true})
 		}
-		e, err := evidence.New(sources, evidence.DefaultOptions())
+		e, err := evidence.New(t.Context(), sources, evidence.DefaultOptions())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,9 @@ import (
 	"signalbox/stream/numeric/planted"
 )
 
-// TestPlantedNumbersOfWholeFacts holds the bar on the path of the product: facts of several sentences, lists with
-// semicolons and claims cut as an answer is. The sheets are those of bench/guard.
+// TestPlantedNumbersOfWholeFacts holds the bar on the path of the product: facts of several
+// sentences, lists with semicolons and claims cut as an answer is. The sheets are those of
+// bench/guard.
 func TestPlantedNumbersOfWholeFacts(t *testing.T) {
 	t.Parallel()
 	const firstSeed = 1_000_000

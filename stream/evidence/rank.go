@@ -55,15 +55,15 @@ func rarity(n, df float64) float32 {
 	return float32(math.Log(1 + (n-df+0.5)/(df+0.5)))
 }
 
-// Okapi BM25 with term frequency 1; k1 and b as recommended by Robertson and Zaragoza, "The Probabilistic Relevance
-// Framework" (2009), section 4.
+// Okapi BM25 with term frequency 1; k1 and b as recommended by Robertson and Zaragoza, "The
+// Probabilistic Relevance Framework" (2009), section 4.
 const (
 	bm25K1 = 1.2
 	bm25B  = 0.75
 )
 
-// Weights of the ranking. Our choice: a number that is at odds always comes before words, and names count half as much
-// again as other words.
+// Weights of the ranking. Our choice: a number that is at odds always comes before words, and names
+// count half as much again as other words.
 const (
 	nameWeight  = 1.5
 	otherNumber = 2.0
@@ -84,9 +84,10 @@ type ranker struct {
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var rankers = sync.Pool{New: func() any { return new(ranker) }}
 
-// For appends to dst the k best premises for a claim, best first, and returns it. Findings are those that
-// Numbers().Check gave for the claim; with nil they are worked out here. Text that shares nothing with the claim is
-// never a premise, so fewer than k may come. Safe for concurrent use; allocates only to grow dst.
+// For appends to dst the k best premises for a claim, best first, and returns it. Findings are
+// those that Numbers().Check gave for the claim; with nil they are worked out here. Text that
+// shares nothing with the claim is never a premise, so fewer than k may come. Safe for concurrent
+// use; allocates only to grow dst.
 func (e *Evidence) For(dst []Premise, claim string, findings []numeric.Finding, k int) []Premise {
 	if e.Empty() || k <= 0 {
 		return dst
@@ -131,8 +132,8 @@ func why(findings []numeric.Finding, sentence int) Why {
 	return w
 }
 
-// score fills r.scores: the share of the claim's weight that a sentence holds, with the length factor of BM25, in [0,1],
-// and what numbers add.
+// score fills r.scores: the share of the claim's weight that a sentence holds, with the length
+// factor of BM25, in [0,1], and what numbers add.
 func (r *ranker) score(e *Evidence, claim string, findings []numeric.Finding) {
 	r.scores = slices.Grow(r.scores[:0], len(e.sentences))[:len(e.sentences)]
 	clear(r.scores)
@@ -179,7 +180,8 @@ func (r *ranker) score(e *Evidence, claim string, findings []numeric.Finding) {
 	}
 }
 
-// best puts the k sentences with the highest scores into r.top, best first; of equals the earlier one.
+// best puts the k sentences with the highest scores into r.top, best first; of equals the earlier
+// one.
 func (r *ranker) best(k int) {
 	r.top = r.top[:0]
 	for s, score := range r.scores {

@@ -1,6 +1,7 @@
 package evidence
 
-// Texts are the texts of the sources, in order, for readers that take all of it at once. The caller owns the slice.
+// Texts are the texts of the sources, in order, for readers that take all of it at once. The caller
+// owns the slice.
 func (e *Evidence) Texts() []string {
 	if e == nil {
 		return nil

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"signalbox/stream/answer"
+	"signalbox/stream/response"
 )
 
 // cutReason is the finish_reason of an answer that is ended.
@@ -23,8 +23,9 @@ func (s *stream) mark(r *record) {
 	}
 }
 
-// markWithin marks a claim in the text of the event that has just been read, where the claim ends, or at the front of that
-// text when it ended before: only what follows tells that a sentence is over.
+// markWithin marks a claim in the text of the event that has just been read, where the claim ends,
+// or at the front of that text when it ended before: only what follows tells that a sentence is
+// over.
 func (s *stream) markWithin(r *record) {
 	var p *passage
 	for i := range s.now.texts {
@@ -42,10 +43,11 @@ func (s *stream) markWithin(r *record) {
 	s.now.inside = append(s.now.inside, splice{p.delta, at - p.from, text})
 }
 
-// insertMark writes the event that marks a claim, behind the text that was written: at is its length and tail its last byte. In
-// the Responses API it can only bring the answer's text, and a text that did not come in pieces gets its marks inside.
+// insertMark writes the event that marks a claim, behind the text that was written: at is its
+// length and tail its last byte. In the Responses API it can only bring the answer's text, and a
+// text that did not come in pieces gets its marks inside.
 func (s *stream) insertMark(r *record, at int, tail byte) {
-	if !r.lane.streamed || s.in.Shape() == answer.Response && r.lane.kind == answer.Reasoning {
+	if !r.lane.streamed || s.in.Shape() == response.Response && r.lane.kind == response.Reasoning {
 		if s.MarkerAs == Text {
 			r.lane.marked = append(r.lane.marked, mark{r.claim.Bytes.End, s.marker})
 		}
@@ -59,7 +61,7 @@ func (s *stream) insertMark(r *record, at int, tail byte) {
 	} else {
 		s.buf = extend(b.AppendDelta(s.buf[:0], r.lane.like, nil), appendMark(nil, r, s.origin(r)))
 	}
-	s.w.Insert(b.DeltaName(), s.buf)
+	s.inject(b.DeltaName(), s.buf)
 }
 
 // markers are the forms of the marker.
@@ -104,17 +106,17 @@ func (s *stream) cut() {
 	for _, choice := range s.open() {
 		s.buf = b.AppendFinish(s.buf[:0], choice, cutReason)
 		s.buf = extend(s.buf, told)
-		s.w.Insert(b.FinishName(), s.buf)
+		s.inject(b.FinishName(), s.buf)
 	}
-	if s.in.Shape() != answer.Response {
-		s.w.InsertDone()
+	if s.in.Shape() != response.Response {
+		s.inject("", []byte("[DONE]"))
 	}
-	s.out.State = s.w.State()
+	s.out.State = s.state
 }
 
 // open lists the choices whose end the client has not seen.
 func (s *stream) open() []int {
-	if s.in.Shape() == answer.Response || s.in.Shape() == answer.Opaque {
+	if s.in.Shape() == response.Response || s.in.Shape() == response.Opaque {
 		return []int{0}
 	}
 	var list []int

@@ -32,8 +32,9 @@ func (n *null) Write(b []byte) error {
 	return nil
 }
 
-// handedOver copies as Copy does, one goroutine that reads and one that writes, and looks at nothing.
-func handedOver(src guard.Source, dst guard.Sink) {
+// handedOver copies as Copy does, one goroutine that reads and one that writes, and looks at
+// nothing.
+func handedOver(src byteSource, dst writer) {
 	pieces, next := make(chan []byte), make(chan struct{})
 	go func() {
 		defer close(pieces)
@@ -52,8 +53,8 @@ func handedOver(src guard.Source, dst guard.Sink) {
 	}
 }
 
-// BenchmarkChunk is the cost of one chunk with a word in it. plain is a copy between two goroutines, the least that a stream
-// costs whose verdicts must not wait for the upstream.
+// BenchmarkChunk is the cost of one chunk with a word in it. plain is a copy between two
+// goroutines, the least that a stream costs whose verdicts must not wait for the upstream.
 func BenchmarkChunk(b *testing.B) {
 	g := guard.New(&quick{}, guard.Options{Workers: 1})
 	b.Cleanup(g.Close)
@@ -72,7 +73,7 @@ func BenchmarkChunk(b *testing.B) {
 			b.Run(c.name+"/"+m.String(), func(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(len(c.piece)))
-				_, _ = g.Copy(b.Context(), &endless{c.piece, b.N}, &null{}, jobOf(b, m))
+				_, _ = g.Copy(b.Context(), source(&endless{c.piece, b.N}), sink(&null{}), jobOf(b, m))
 			})
 		}
 	}
@@ -85,7 +86,7 @@ func TestOnlyClaimsAllocate(t *testing.T) {
 		// A claim of words without an end is closed by length, once in 32 words.
 		allocs := func(n int) float64 {
 			return testing.AllocsPerRun(5, func() {
-				_, _ = g.Copy(t.Context(), &endless{[]byte(chunk("word ")), n}, &null{}, job)
+				_, _ = g.Copy(t.Context(), source(&endless{[]byte(chunk("word ")), n}), sink(&null{}), job)
 			})
 		}
 		if few, many := allocs(320), allocs(1600); many-few > 1280/32*20 {
@@ -105,7 +106,7 @@ func BenchmarkStory(b *testing.B) {
 			b.SetBytes(int64(len(stream)))
 			b.ReportAllocs()
 			for b.Loop() {
-				_, _ = g.Copy(b.Context(), &endless{stream, 1}, &null{}, jobOf(b, m))
+				_, _ = g.Copy(b.Context(), source(&endless{stream, 1}), sink(&null{}), jobOf(b, m))
 			}
 		})
 	}

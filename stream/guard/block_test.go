@@ -28,7 +28,8 @@ func (u unsure) Check(_ context.Context, _ *evidenceOf, _ string, list []check.C
 	return out
 }
 
-// A claim that was read and could not be told is no fault of the guard: only a check that got lost blocks.
+// A claim that was read and could not be told is no fault of the guard: only a check that got lost
+// blocks.
 func TestOnlyAClaimWhoseCheckGotLostIsBlocked(t *testing.T) {
 	for name, tt := range map[string]struct {
 		checker unsure

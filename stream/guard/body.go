@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"time"
 
-	"signalbox/stream/answer"
 	"signalbox/stream/check"
+	"signalbox/stream/response"
 	"signalbox/stream/sse"
 )
 
 // ErrOpaque: a body cannot be read, so it cannot be checked.
 var ErrOpaque = errors.New("answer cannot be read")
 
-// Body checks an answer in one piece and returns it as the job's policy wants it: the same slice when nothing changes in it.
+// Body checks an answer in one piece and returns it as the job's policy wants it: the same slice
+// when nothing changes in it.
 //
 // Every mode but Observe without a summary adds the member x_signalbox. Annotate puts the marker
 // behind each failed claim, unless it marks by Field, and Hold in its place; both keep the
@@ -23,9 +24,10 @@ var ErrOpaque = errors.New("answer cannot be read")
 // before its first failed claim, as long as the answer has failed as a whole, and make the
 // finish_reason content_filter.
 //
-// All claims are there at once, so MaxHold bounds the time until the next verdicts come and not the time of all of them: what a
-// checker says nothing about for that long is shed. A body that is not understood has the State Failed and is returned as
-// it is, or, where OnUnchecked blocks, not at all: the error is ErrOpaque. The other error is that of ctx.
+// All claims are there at once, so MaxHold bounds the time until the next verdicts come and not the
+// time of all of them: what a checker says nothing about for that long is shed. A body that is not
+// understood has the State Failed and is returned as it is, or, where OnUnchecked blocks, not at
+// all: the error is ErrOpaque. The other error is that of ctx.
 func (g *Guard) Body(ctx context.Context, body []byte, job Job) ([]byte, Outcome, error) {
 	b := bodyCheck{ledger: newLedger(g, job)}
 	b.act, b.late = func(*record) {}, true
@@ -34,17 +36,17 @@ func (g *Guard) Body(ctx context.Context, body []byte, job Job) ([]byte, Outcome
 		b.out.State = sse.Done
 		return body, b.out, nil
 	}
-	var r answer.Reader
+	var r response.Reader
 	e := r.ReadBody(body)
 	b.read(e)
-	if e.Shape == answer.Opaque || e.Unread {
+	if e.Shape == response.Opaque || e.Unread {
 		b.unread()
 	}
 	err := b.wait(ctx)
 	b.conclude()
 	b.finish(err)
 	b.out.State = sse.Done
-	if e.Shape == answer.Opaque || e.Failed {
+	if e.Shape == response.Opaque || e.Failed {
 		b.out.State = sse.Failed
 	}
 	if err == nil && b.unreads > 0 && b.blocks(check.Unchecked) {
@@ -74,7 +76,7 @@ type bodyText struct {
 }
 
 // read takes in all texts.
-func (b *bodyCheck) read(e *answer.Event) {
+func (b *bodyCheck) read(e *response.Event) {
 	for i := range e.Deltas {
 		d := &e.Deltas[i]
 		if !b.checked(d.Kind) {
@@ -108,7 +110,8 @@ func (b *bodyCheck) wait(ctx context.Context) error {
 	return nil
 }
 
-// await waits for the claims that were sent. When none of them gets a verdict in time the rest is shed.
+// await waits for the claims that were sent. When none of them gets a verdict in time the rest is
+// shed.
 func (b *bodyCheck) await(ctx context.Context) error {
 	before := b.out.Shed
 	sent := len(b.pending)
@@ -170,19 +173,19 @@ func (p *bodyText) withhold() {
 
 // annotate appends what puts the markers into the text. One claim may reach over the end of
 // another, and so over the place where the text is cut.
-func (p *bodyText) annotate(dst []answer.Change, m *markers) []answer.Change {
+func (p *bodyText) annotate(dst []response.Change, m *markers) []response.Change {
 	for _, at := range p.marks {
 		if at = min(at, p.to); at > 0 {
 			text := m.behind(p.text[at-1])
-			dst = append(dst, answer.Change{Delta: p.delta, From: at, To: at, Text: text})
+			dst = append(dst, response.Change{Delta: p.delta, From: at, To: at, Text: text})
 		}
 	}
 	return dst
 }
 
 // write returns the body as it goes to the client.
-func (b *bodyCheck) write(body []byte, e *answer.Event) []byte {
-	var w answer.Rewrite
+func (b *bodyCheck) write(body []byte, e *response.Event) []byte {
+	var w response.Rewrite
 	if b.out.Cut {
 		w.Finish = cutReason
 		b.pool.observer.Action(Cut)
@@ -193,13 +196,13 @@ func (b *bodyCheck) write(body []byte, e *answer.Event) []byte {
 		w.Changes = p.lane.changes(w.Changes, p.delta, 0, p.to, m.bare)
 		w.Changes = p.annotate(w.Changes, &m)
 		if p.cut {
-			w.Changes = append(w.Changes, answer.Change{Delta: p.delta, From: p.to, To: p.lane.fed})
+			w.Changes = append(w.Changes, response.Change{Delta: p.delta, From: p.to, To: p.lane.fed})
 		}
 	}
 	if b.Summary {
 		w.Extension = b.summary()
 	}
-	if e.Shape == answer.Opaque || e.Shape == answer.Failure || len(w.Changes) == 0 && len(w.Extension) == 0 {
+	if e.Shape == response.Opaque || e.Shape == response.Failure || len(w.Changes) == 0 && len(w.Extension) == 0 {
 		return body
 	}
 	return e.Append(nil, w)

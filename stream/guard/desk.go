@@ -28,6 +28,7 @@ type reply struct {
 // desk is where one answer leaves its tasks and gets its verdicts.
 type desk struct {
 	pool     *pool
+	checker  Checker
 	evidence *evidence.Evidence
 	question string
 	wake     chan struct{} // holds 1: there are replies
@@ -49,8 +50,8 @@ const (
 	closed                    // nobody wants the verdicts
 )
 
-func newDesk(p *pool, e *evidence.Evidence, question string) *desk {
-	return &desk{pool: p, evidence: e, question: question, wake: make(chan struct{}, 1), running: map[int]context.CancelFunc{}}
+func newDesk(p *pool, c Checker, e *evidence.Evidence, question string) *desk {
+	return &desk{pool: p, checker: c, evidence: e, question: question, wake: make(chan struct{}, 1), running: map[int]context.CancelFunc{}}
 }
 
 // submit leaves tasks, in the order of their deadlines, and returns how many of them found a place.
@@ -70,7 +71,8 @@ func (d *desk) submit(list []task) int {
 	return n
 }
 
-// take returns the tasks that come next, and whether there are more; then the desk has to go back into the queue.
+// take returns the tasks that come next, and whether there are more; then the desk has to go back
+// into the queue.
 func (d *desk) take() (list []task, more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,8 +150,8 @@ func (d *desk) leave() []reply {
 	return out
 }
 
-// close tells that no verdict is wanted any more, and ends the checks that run. Tasks that wait keep their places until a
-// worker comes by.
+// close tells that no verdict is wanted any more, and ends the checks that run. Tasks that wait
+// keep their places until a worker comes by.
 func (d *desk) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

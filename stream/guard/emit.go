@@ -4,16 +4,42 @@ import (
 	"bytes"
 	"slices"
 
-	"signalbox/stream/answer"
+	"signalbox/stream/response"
 	"signalbox/stream/sse"
 )
 
-// builder is the reader that makes events of our own. In the Responses API they have to fit to what the client has got.
-func (s *stream) builder() *answer.Reader {
-	if s.in.Shape() == answer.Response {
+// builder is the reader that makes events of our own. In the Responses API they have to fit to what
+// the client has got.
+func (s *stream) builder() *response.Reader {
+	if s.in.Shape() == response.Response {
 		return &s.back
 	}
-	return &s.in
+	return s.in
+}
+
+// pass puts a unit into the sink. Behind [DONE] there is nothing.
+func (s *stream) pass(c *response.Chunk) {
+	if s.closed {
+		return
+	}
+	s.state, s.closed = s.state.After(c.Name, c.Data), sse.IsDone(c.Data)
+	s.wrote = true
+	s.dst.Put(c)
+}
+
+// inject passes an event of our own.
+func (s *stream) inject(name string, data []byte) {
+	s.late.Build(name, data, &s.back)
+	s.pass(&s.late)
+}
+
+// chunk is the unit of an item.
+func (s *stream) chunk(it *item) *response.Chunk {
+	if it.chunk != nil {
+		return it.chunk
+	}
+	s.late.Reset(it.event, &s.back)
+	return &s.late
 }
 
 // release writes what waits and may go now, in order.
@@ -50,7 +76,7 @@ func (s *stream) emit(it *item) {
 		s.emitText(p, it.spare)
 	case it.done:
 		s.total()
-		s.w.Pass(it.event)
+		s.pass(s.chunk(it))
 	default:
 		s.emitEvent(it)
 	}
@@ -70,14 +96,15 @@ func (s *stream) emit(it *item) {
 	}
 }
 
-// total tells the summary at the end of the stream when a choice went on behind its own: the one there was too early.
+// total tells the summary at the end of the stream when a choice went on behind its own: the one
+// there was too early.
 func (s *stream) total() {
 	if !s.Summary || len(s.goesOn) == 0 {
 		return
 	}
 	b := s.builder()
-	s.buf = extend(b.AppendDelta(s.buf[:0], answer.Delta{Choice: s.goesOn[0]}, nil), s.summary())
-	s.w.Insert(b.DeltaName(), s.buf)
+	s.buf = extend(b.AppendDelta(s.buf[:0], response.Delta{Choice: s.goesOn[0]}, nil), s.summary())
+	s.inject(b.DeltaName(), s.buf)
 	s.goesOn = nil
 }
 
@@ -89,23 +116,22 @@ func (s *stream) emitText(p passage, text []byte) {
 	}
 	r := s.builder()
 	s.buf = r.AppendDelta(s.buf[:0], p.lane.like, text)
-	s.w.Insert(r.DeltaName(), s.buf)
+	s.inject(r.DeltaName(), s.buf)
 }
 
 // emitEvent writes an event, as it came if nothing changes in it.
 func (s *stream) emitEvent(it *item) {
 	summed := len(it.ends) > 0 && s.Summary
 	if !summed && !s.changes(it) {
-		if s.in.Shape() == answer.Response && s.Mode > Observe {
+		if s.in.Shape() == response.Response && s.Mode > Observe {
 			s.back.Read(it.event.Data)
 		}
-		s.w.Pass(it.event)
+		s.pass(s.chunk(it))
 		return
 	}
 	a := s.back.Read(it.event.Data)
-	w := answer.Rewrite{Changes: s.edits(it, a), Unspelled: it.spelled}
+	w := response.Rewrite{Changes: s.edits(it, a), Unspelled: it.spelled}
 	if it.bare && emptied(a, w.Changes) {
-		s.w.Drop(it.event)
 		return
 	}
 	switch {
@@ -115,7 +141,10 @@ func (s *stream) emitEvent(it *item) {
 		w.Extension = nothing
 	}
 	s.buf = a.Append(s.buf[:0], w)
-	s.w.Replace(it.event, s.buf)
+	c := s.chunk(it)
+	c.SetData(s.buf)
+	c.Unsupported = len(it.ends) > 0 && s.rejected()
+	s.pass(c)
 }
 
 // nothing stands where a server has written what only the guard may say.
@@ -140,12 +169,12 @@ func (s *stream) changes(it *item) bool {
 }
 
 // edits lists what changes in the texts of an event.
-func (s *stream) edits(it *item, a *answer.Event) []answer.Change {
+func (s *stream) edits(it *item, a *response.Event) []response.Change {
 	list := s.insert[:0]
 	for _, p := range it.texts {
 		switch {
 		case it.strip:
-			list = append(list, answer.Change{Delta: p.delta, To: len(a.Deltas[p.delta].Text)})
+			list = append(list, response.Change{Delta: p.delta, To: len(a.Deltas[p.delta].Text)})
 		case s.Mode == Hold:
 			list = p.lane.changes(list, p.delta, p.from, p.to, s.bare)
 		}
@@ -153,11 +182,11 @@ func (s *stream) edits(it *item, a *answer.Event) []answer.Change {
 	for _, p := range it.wholes {
 		list = p.lane.changes(list, p.delta, 0, p.to, s.bare)
 		for _, m := range p.lane.marked {
-			list = append(list, answer.Change{Delta: p.delta, From: m.at, To: m.at, Text: m.text})
+			list = append(list, response.Change{Delta: p.delta, From: m.at, To: m.at, Text: m.text})
 		}
 	}
 	for _, m := range it.inside {
-		list = append(list, answer.Change{Delta: m.delta, From: m.at, To: m.at, Text: m.text})
+		list = append(list, response.Change{Delta: m.delta, From: m.at, To: m.at, Text: m.text})
 	}
 	if len(it.ends) > 0 {
 		list = s.markInside(it, list)
@@ -166,8 +195,9 @@ func (s *stream) edits(it *item, a *answer.Event) []answer.Change {
 	return list
 }
 
-// markInside puts the marks of an event that ends a choice into its text: behind the event they would come too late.
-func (s *stream) markInside(it *item, list []answer.Change) []answer.Change {
+// markInside puts the marks of an event that ends a choice into its text: behind the event they
+// would come too late.
+func (s *stream) markInside(it *item, list []response.Change) []response.Change {
 	if s.MarkerAs == Field {
 		for _, r := range it.marks {
 			p := it.passage(r.lane)
@@ -186,7 +216,7 @@ func (s *stream) markInside(it *item, list []answer.Change) []answer.Change {
 			}
 		}
 		if len(text) > 0 {
-			list = append(list, answer.Change{Delta: p.delta, From: p.to - p.from, To: p.to - p.from, Text: text})
+			list = append(list, response.Change{Delta: p.delta, From: p.to - p.from, To: p.to - p.from, Text: text})
 		}
 	}
 	it.marks = it.marks[:0]
@@ -194,7 +224,7 @@ func (s *stream) markInside(it *item, list []answer.Change) []answer.Change {
 }
 
 // emptied reports whether the changes leave no text of an event.
-func emptied(a *answer.Event, list []answer.Change) bool {
+func emptied(a *response.Event, list []response.Change) bool {
 	left := 0
 	for i := range a.Deltas {
 		left += len(a.Deltas[i].Text)
@@ -205,15 +235,15 @@ func emptied(a *answer.Event, list []answer.Change) bool {
 	return left <= 0
 }
 
-// emitFront writes the front of an item's text, up to where it is free to go. The event goes with the front, and what is left
-// goes by itself.
+// emitFront writes the front of an item's text, up to where it is free to go. The event goes with
+// the front, and what is left goes by itself.
 func (s *stream) emitFront(it *item) {
 	if len(it.texts) != 1 || it.last || it.strip {
 		return
 	}
 	p := &it.texts[0]
 	n := p.lane.clear - p.from
-	if n <= 0 || s.in.Shape() == answer.Response && p.lane.kind == answer.Reasoning {
+	if n <= 0 || s.in.Shape() == response.Response && p.lane.kind == response.Reasoning {
 		return // no event of our own brings reasoning in the Responses API
 	}
 	if it.synthetic {
@@ -234,15 +264,15 @@ func (s *stream) emitCut(it *item, n int) {
 	if k := len(list); k > 0 && list[k-1].To == n {
 		list[k-1].To = len(text)
 	} else {
-		list = append(list, answer.Change{Delta: p.delta, From: n, To: len(text)})
+		list = append(list, response.Change{Delta: p.delta, From: n, To: len(text)})
 	}
 	s.insert = list
 	rest := bytes.Clone(text[n:])
-	if it.bare && emptied(a, list) {
-		s.w.Drop(it.event)
-	} else {
-		s.buf = a.Append(s.buf[:0], answer.Rewrite{Changes: list, Unspelled: it.spelled})
-		s.w.Replace(it.event, s.buf)
+	if !it.bare || !emptied(a, list) {
+		s.buf = a.Append(s.buf[:0], response.Rewrite{Changes: list, Unspelled: it.spelled})
+		c := s.chunk(it)
+		c.SetData(s.buf)
+		s.pass(c)
 	}
 	s.queue.bytes -= it.size()
 	it.spare = append(it.spare[:0], rest...)

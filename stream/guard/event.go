@@ -3,44 +3,53 @@ package guard
 import (
 	"slices"
 
-	"signalbox/stream/answer"
+	"signalbox/stream/response"
 	"signalbox/stream/sse"
 )
 
-// event takes in one unit of the upstream's stream.
-func (s *stream) event(e sse.Event) {
-	s.now.reset(e)
+// Put implements response.Sink: it takes in one unit of the upstream's stream.
+func (s *stream) Put(c *response.Chunk) {
+	if s.over || s.cutting {
+		return
+	}
+	if r := c.Reader(); r != nil {
+		s.in = r
+	}
+	s.now.reset(c.Event)
+	s.now.chunk = c
 	s.moved = true
 	switch {
-	case sse.IsDone(e.Data):
+	case sse.IsDone(c.Data):
 		s.done()
-	case e.Kind != sse.Message || e.Cut || len(e.Data) == 0:
-		s.w.Pass(e) // clients see nothing in it
-	case s.idle:
-		s.w.Pass(e)
+	case s.idle, !c.IsMessage():
+		s.pass(c) // clients see nothing in it
 	default:
-		s.message(s.in.Read(e.Data))
+		s.message(c.Content())
+	}
+	s.relieve()
+	if s.moved {
+		s.release()
 	}
 }
 
 // done takes in [DONE].
 func (s *stream) done() {
 	if s.idle {
-		s.w.Pass(s.now.event)
+		s.pass(s.now.chunk)
 		s.over = true
 		return
 	}
-	s.close(answer.Everything)
-	s.now.choice, s.now.done = answer.Everything, true
+	s.close(response.Everything)
+	s.now.choice, s.now.done = response.Everything, true
 	if s.Mode > Observe {
-		s.await(answer.Everything)
+		s.await(response.Everything)
 	}
 	s.dispatch()
 	s.over = true
 }
 
 // message takes in an event with JSON.
-func (s *stream) message(a *answer.Event) {
+func (s *stream) message(a *response.Event) {
 	it := &s.now
 	it.bare, it.spelled, it.forged = a.Bare(), s.Mode == Hold && a.Spelled(), s.Summary && a.Extension.Present()
 	for i := range a.Deltas {
@@ -48,7 +57,7 @@ func (s *stream) message(a *answer.Event) {
 		switch {
 		case s.checked(d.Kind):
 			s.text(it, i, d, a.Shape)
-		case a.Shape == answer.Chat && (d.Kind == answer.Tool || d.Kind == answer.ToolName):
+		case a.Shape == response.Chat && (d.Kind == response.Tool || d.Kind == response.ToolName):
 			s.toolCall(d.Choice)
 		}
 	}
@@ -56,9 +65,9 @@ func (s *stream) message(a *answer.Event) {
 		s.finished(a.Finishes[i].Choice)
 	}
 	if a.Failed {
-		s.close(answer.Everything)
+		s.close(response.Everything)
 	}
-	if a.Shape == answer.Opaque || a.Unread {
+	if a.Shape == response.Opaque || a.Unread {
 		s.unread()
 	}
 	it.choice = s.order(a)
@@ -67,7 +76,8 @@ func (s *stream) message(a *answer.Event) {
 	s.dispatch()
 }
 
-// toolCall ends the text of a choice that calls a tool: it must not wait for the end of the call, and the call follows it.
+// toolCall ends the text of a choice that calls a tool: it must not wait for the end of the call,
+// and the call follows it.
 func (s *stream) toolCall(choice int) {
 	s.now.calls = append(s.now.calls, choice)
 	for _, ln := range s.lanes {
@@ -78,7 +88,8 @@ func (s *stream) toolCall(choice int) {
 	}
 }
 
-// finished takes in the end of a choice. One of a choice that went on behind another is none: servers send several.
+// finished takes in the end of a choice. One of a choice that went on behind another is none:
+// servers send several.
 func (s *stream) finished(choice int) {
 	s.now.stops = append(s.now.stops, choice)
 	if slices.Contains(s.goesOn, choice) {
@@ -101,9 +112,9 @@ func (s *stream) resume(choice int) {
 }
 
 // text takes in one text that is checked.
-func (s *stream) text(it *item, delta int, d *answer.Delta, shape answer.Shape) {
+func (s *stream) text(it *item, delta int, d *response.Delta, shape response.Shape) {
 	part := 0
-	if shape == answer.Response || d.Whole {
+	if shape == response.Response || d.Whole {
 		part = d.Part
 	}
 	if d.Whole {
@@ -111,10 +122,10 @@ func (s *stream) text(it *item, delta int, d *answer.Delta, shape answer.Shape) 
 		it.wholes = append(it.wholes, passage{delta: delta, lane: ln, to: ln.fed})
 		return
 	}
-	if s.Reasoning && d.Kind == answer.Text {
+	if s.Reasoning && d.Kind == response.Text {
 		s.closeThoughts(d.Choice)
 	}
-	if shape != answer.Response {
+	if shape != response.Response {
 		s.resume(d.Choice)
 	}
 	ln := s.lane(d, part)
@@ -136,18 +147,20 @@ func (s *stream) advance(ln *lane) {
 	}
 }
 
-// closeThoughts ends the reasoning of a choice, whose answer begins: the answer must not wait for more of it.
+// closeThoughts ends the reasoning of a choice, whose answer begins: the answer must not wait for
+// more of it.
 func (s *stream) closeThoughts(choice int) {
 	for _, ln := range s.lanes {
-		if ln.choice == choice && ln.kind == answer.Reasoning && !ln.closed {
+		if ln.choice == choice && ln.kind == response.Reasoning && !ln.closed {
 			s.enter(ln, ln.close())
 			s.now.moves = true
 		}
 	}
 }
 
-// whole returns the lane of a text that stands in one piece: the one that has brought it, or a new one.
-func (s *stream) whole(d *answer.Delta, part int) *lane {
+// whole returns the lane of a text that stands in one piece: the one that has brought it, or a new
+// one.
+func (s *stream) whole(d *response.Delta, part int) *lane {
 	ln := s.lane(d, part)
 	if ln.is(d.Text) {
 		s.enter(ln, ln.close())
@@ -162,16 +175,17 @@ func (s *stream) whole(d *answer.Delta, part int) *lane {
 	return ln
 }
 
-// order returns the choice whose order an event has to keep. Events of the Responses API are numbered and keep theirs.
-func (s *stream) order(a *answer.Event) int {
+// order returns the choice whose order an event has to keep. Events of the Responses API are
+// numbered and keep theirs.
+func (s *stream) order(a *response.Event) int {
 	it := &s.now
-	if a.Shape != answer.Chat && a.Shape != answer.Completion || a.Failed {
-		return answer.Everything
+	if a.Shape != response.Chat && a.Shape != response.Completion || a.Failed {
+		return response.Everything
 	}
 	choice := anyTime
 	add := func(c int) {
 		if choice != anyTime && choice != c {
-			c = answer.Everything
+			c = response.Everything
 		}
 		choice = c
 	}
@@ -188,14 +202,14 @@ func (s *stream) order(a *answer.Event) int {
 		add(c)
 	}
 	if choice == anyTime && a.HasUsage {
-		return answer.Everything // the sum at the end
+		return response.Everything // the sum at the end
 	}
 	return choice
 }
 
-// last lets an event wait for verdicts that has to: the end of a choice, which a mark or a cut has to come before and which
-// carries the summary, and a text told as a whole.
-func (s *stream) last(a *answer.Event) {
+// last lets an event wait for verdicts that has to: the end of a choice, which a mark or a cut has
+// to come before and which carries the summary, and a text told as a whole.
+func (s *stream) last(a *response.Event) {
 	it := &s.now
 	if s.Mode <= Observe && !s.Summary {
 		return
@@ -211,7 +225,7 @@ func (s *stream) last(a *answer.Event) {
 		it.last = true
 	}
 	if a.Failed {
-		s.await(answer.Everything)
+		s.await(response.Everything)
 	}
 }
 
@@ -220,7 +234,7 @@ func (s *stream) await(choice int) {
 	it := &s.now
 	it.last = true
 	for _, ln := range s.lanes {
-		if (choice == answer.Everything || ln.choice == choice) && len(ln.open) > 0 {
+		if (choice == response.Everything || ln.choice == choice) && len(ln.open) > 0 {
 			it.waits = append(it.waits, wait{ln, ln.entered})
 		}
 	}
@@ -234,7 +248,6 @@ func (s *stream) dispatch() {
 	}
 	if s.Mode == Hold && len(it.texts) > 1 {
 		if s.split(it); it.bare {
-			s.w.Drop(it.event)
 			return
 		}
 	}
@@ -242,7 +255,7 @@ func (s *stream) dispatch() {
 		s.emit(it)
 		return
 	}
-	s.queue.keep(it)
+	s.queue.putCopy(it)
 	s.moved = it.moves || len(it.texts) != 1 || len(it.stops) > 0
 }
 
@@ -271,7 +284,8 @@ func (s *stream) free(it *item) bool {
 	return true
 }
 
-// split lets each of several texts of an event go by itself, as soon as it may; the event follows without them.
+// split lets each of several texts of an event go by itself, as soon as it may; the event follows
+// without them.
 func (s *stream) split(it *item) {
 	a := s.back.Read(it.event.Data)
 	for _, p := range it.texts {

@@ -11,7 +11,8 @@ import (
 	"signalbox/stream/guard"
 )
 
-// quick is a judge that never needs a model: what it says is there at once, whatever the pieces are.
+// quick is a judge that never needs a model: what it says is there at once, whatever the pieces
+// are.
 type quick struct{ judge }
 
 func (*quick) Quick(_ *evidence.Evidence, c check.Claim) (check.Result, bool) {
@@ -19,7 +20,7 @@ func (*quick) Quick(_ *evidence.Evidence, c check.Claim) (check.Result, bool) {
 }
 
 func FuzzPiecesChangeNothing(f *testing.F) {
-	list, _ := filepath.Glob("../answer/testdata/*.sse")
+	list, _ := filepath.Glob("../response/testdata/*.sse")
 	if len(list) == 0 {
 		f.Fatal("no streams to begin with")
 	}

@@ -19,7 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// judge is a Checker that goes by words: a claim with "false" is contradicted, one with "slow" needs a model.
+// judge is a Checker that goes by words: a claim with "false" is contradicted, one with "slow"
+// needs a model.
 type judge struct {
 	gate  chan struct{} // when set, every Check takes a value from it first, or ends with its context
 	deaf  bool          // it does not heed the end of the context at the gate
@@ -176,7 +177,7 @@ func (r *record) String() string {
 
 func facts(tb testing.TB) *evidence.Evidence {
 	tb.Helper()
-	e, err := evidence.New([]evidence.Source{{ID: "fact-1", Text: "The tower is 330 metres tall.", Fact: true}}, evidence.Options{})
+	e, err := evidence.New(tb.Context(), []evidence.Source{{ID: "fact-1", Text: "The tower is 330 metres tall.", Fact: true}}, evidence.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func guardOf(tb testing.TB, c guard.Checker, o guard.Options) *guard.Guard {
 func pass(tb testing.TB, g *guard.Guard, job guard.Job, pieces ...string) (string, guard.Outcome, error) {
 	tb.Helper()
 	var dst record
-	out, err := g.Copy(tb.Context(), newScript(pieces...), &dst, job)
+	out, err := g.Copy(tb.Context(), source(newScript(pieces...)), sink(&dst), job)
 	return dst.String(), out, err
 }
 

@@ -5,20 +5,21 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"signalbox/stream/answer"
 	"signalbox/stream/check"
 	"signalbox/stream/claims"
+	"signalbox/stream/response"
 )
 
-// lane is one text of an answer: that of a choice, or of a part of an output item. Offsets are in bytes from its start.
+// lane is one text of an answer: that of a choice, or of a part of an output item. Offsets are in
+// bytes from its start.
 type lane struct {
 	choice, part int
-	kind         answer.Kind
-	like         answer.Delta // the last piece of it, without the text
-	last         *item        // with the last piece, as long as that is not written
-	streamed     bool         // it came in pieces
-	marked       []mark       // the marks in it
-	tail         byte         // of the text so far
+	kind         response.Kind
+	like         response.Delta // the last piece of it, without the text
+	last         *item          // with the last piece, as long as that is not written
+	streamed     bool           // it came in pieces
+	marked       []mark         // the marks in it
+	tail         byte           // of the text so far
 
 	split    *claims.Splitter
 	hash     maphash.Hash
@@ -55,7 +56,7 @@ type record struct {
 	deadline time.Time // for a model to say something
 }
 
-func newLane(d *answer.Delta, part int, seed maphash.Seed) *lane {
+func newLane(d *response.Delta, part int, seed maphash.Seed) *lane {
 	split, err := claims.New(claims.Options{})
 	if err != nil {
 		panic(err) // the defaults hold
@@ -65,7 +66,8 @@ func newLane(d *answer.Delta, part int, seed maphash.Seed) *lane {
 	return l
 }
 
-// feed takes the next piece of text and returns the claims that it finished, valid until the next call.
+// feed takes the next piece of text and returns the claims that it finished, valid until the next
+// call.
 func (l *lane) feed(text []byte) []claims.Claim {
 	if l.closed {
 		l.reopen()
@@ -107,8 +109,8 @@ func (l *lane) is(text []byte) bool {
 	return l.fed == len(text) && l.hash.Sum64() == maphash.Bytes(l.hash.Seed(), text)
 }
 
-// advance works out how far the text is free to go. That is up to the first claim without a verdict; where two claims
-// overlap, both need one.
+// advance works out how far the text is free to go. That is up to the first claim without a
+// verdict; where two claims overlap, both need one.
 func (l *lane) advance() {
 	switch {
 	case len(l.open) > 0:
@@ -120,7 +122,8 @@ func (l *lane) advance() {
 	}
 }
 
-// refuse notes that a stretch of text may not go. Claims come in order, and one may begin before the one ahead ends.
+// refuse notes that a stretch of text may not go. Claims come in order, and one may begin before
+// the one ahead ends.
 func (l *lane) refuse(at claims.Span) {
 	if n := len(l.refused); n > 0 && at.Start < l.refused[n-1].End {
 		l.refused[n-1].End = max(l.refused[n-1].End, at.End)
@@ -139,14 +142,14 @@ func (l *lane) touches(from, to int) bool {
 	return false
 }
 
-// changes appends what has to be done to a text that stands at from in the lane, for what is refused in it. The marker comes
-// where a refused stretch begins.
-func (l *lane) changes(dst []answer.Change, delta, from, to int, marker []byte) []answer.Change {
+// changes appends what has to be done to a text that stands at from in the lane, for what is
+// refused in it. The marker comes where a refused stretch begins.
+func (l *lane) changes(dst []response.Change, delta, from, to int, marker []byte) []response.Change {
 	for _, r := range l.refused {
 		if r.Start >= to || r.End <= from {
 			continue
 		}
-		c := answer.Change{Delta: delta, From: max(r.Start, from) - from, To: min(r.End, to) - from}
+		c := response.Change{Delta: delta, From: max(r.Start, from) - from, To: min(r.End, to) - from}
 		if r.Start >= from {
 			c.Text = marker
 		}

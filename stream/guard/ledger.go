@@ -5,16 +5,16 @@ import (
 	"slices"
 	"time"
 
-	"signalbox/stream/answer"
 	"signalbox/stream/check"
 	"signalbox/stream/claims"
+	"signalbox/stream/response"
 )
 
 // maxTold bounds how many failed claims a summary tells.
 const maxTold = 100
 
-// ledger keeps the claims of one answer, from their text to what follows from their verdicts. Everything but its desk is for
-// one goroutine.
+// ledger keeps the claims of one answer, from their text to what follows from their verdicts.
+// Everything but its desk is for one goroutine.
 type ledger struct {
 	rules
 	job     Job
@@ -38,12 +38,15 @@ type ledger struct {
 
 func newLedger(g *Guard, job Job) ledger {
 	l := ledger{rules: job.Policy.rules(job.MayAnnotate), job: job, checker: g.checker, pool: g.pool, seed: maphash.MakeSeed()}
-	l.desk = newDesk(g.pool, job.Evidence, job.Question)
+	if job.Checker != nil {
+		l.checker = job.Checker
+	}
+	l.desk = newDesk(g.pool, l.checker, job.Evidence, job.Question)
 	return l
 }
 
 // lane returns the lane of a text, the newest if there are several.
-func (l *ledger) lane(d *answer.Delta, part int) *lane {
+func (l *ledger) lane(d *response.Delta, part int) *lane {
 	for _, ln := range slices.Backward(l.lanes) {
 		if ln.choice == d.Choice && ln.part == part && ln.kind == d.Kind {
 			return ln
@@ -52,21 +55,21 @@ func (l *ledger) lane(d *answer.Delta, part int) *lane {
 	return l.newLane(d, part)
 }
 
-func (l *ledger) newLane(d *answer.Delta, part int) *lane {
+func (l *ledger) newLane(d *response.Delta, part int) *lane {
 	ln := newLane(d, part, l.seed)
 	l.lanes = append(l.lanes, ln)
 	return ln
 }
 
 // checked reports whether texts of a kind are checked.
-func (l *ledger) checked(k answer.Kind) bool {
-	return k == answer.Text || k == answer.Reasoning && l.Reasoning
+func (l *ledger) checked(k response.Kind) bool {
+	return k == response.Text || k == response.Reasoning && l.Reasoning
 }
 
 // close ends the texts of a choice.
 func (l *ledger) close(choice int) {
 	for _, ln := range l.lanes {
-		if !ln.closed && (choice == answer.Everything || ln.choice == choice) {
+		if !ln.closed && (choice == response.Everything || ln.choice == choice) {
 			l.enter(ln, ln.close())
 		}
 	}
@@ -241,7 +244,8 @@ func (l *ledger) follow(r *record) {
 	}
 }
 
-// unread takes in a piece of the answer that may say anything and cannot be read: a claim that nobody could check.
+// unread takes in a piece of the answer that may say anything and cannot be read: a claim that
+// nobody could check.
 func (l *ledger) unread() {
 	l.unreads++
 	l.out.Claims++
@@ -251,7 +255,8 @@ func (l *ledger) unread() {
 	l.cutting = l.cutting || l.blocks(check.Unchecked)
 }
 
-// finish ends the ledger. In mode Observe an answer that came to its end has its last claims checked yet.
+// finish ends the ledger. In mode Observe an answer that came to its end has its last claims
+// checked yet.
 func (l *ledger) finish(err error) {
 	if err == nil && l.Mode == Observe {
 		l.receive(l.desk.leave())
@@ -282,3 +287,6 @@ func (l *ledger) verdict() check.Verdict {
 	}
 	return v
 }
+
+// rejected reports whether the answer so far is unsupported, in a mode that acts on it.
+func (l *ledger) rejected() bool { return l.Mode > Observe && l.verdict() == check.Unsupported }

@@ -11,8 +11,8 @@ import (
 	"signalbox/stream/guard"
 )
 
-// TestManyNumbersAreComparedByAWorkerWithoutAModel lets an answer of wrong numbers pass beside 250 KiB of them: Quick leaves
-// them open, and they are withheld all the same.
+// TestManyNumbersAreComparedByAWorkerWithoutAModel lets an answer of wrong numbers pass beside 250
+// KiB of them: Quick leaves them open, and they are withheld all the same.
 func TestManyNumbersAreComparedByAWorkerWithoutAModel(t *testing.T) {
 	text, claim := []byte("Stock: "), "The stock is "
 	for i := 1; len(text) < 250<<10; i++ {
@@ -21,7 +21,7 @@ func TestManyNumbersAreComparedByAWorkerWithoutAModel(t *testing.T) {
 	for i := range 40 {
 		claim += fmt.Sprintf("%d ", 900_000_001+i)
 	}
-	e, err := evidence.New([]evidence.Source{{ID: "tool", Text: string(text)}}, evidence.Options{MaxBytes: 1 << 20})
+	e, err := evidence.New(t.Context(), []evidence.Source{{ID: "tool", Text: string(text)}}, evidence.Options{MaxBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

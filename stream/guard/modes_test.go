@@ -142,7 +142,7 @@ func TestHoldEndsAfterSoManyFailures(t *testing.T) {
 	job.Policy.Failures = 2
 	src, dst := newScript(words("Well. This is false. Good. That is false. More.")...), record{}
 	src.hangs = true
-	out, err := g.Copy(t.Context(), src, &dst, job)
+	out, err := g.Copy(t.Context(), source(src), sink(&dst), job)
 	heard := listen(t, dst.String())
 	if want := "Well. [unverified] Good. "; err != nil || heard.texts[0] != want || heard.finish[0] != "content_filter" || !heard.done {
 		t.Errorf("error %v, %+v", err, heard)
@@ -155,7 +155,7 @@ func TestHoldEndsAfterSoManyFailures(t *testing.T) {
 func TestTerminateEndsAtTheClaim(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	src, dst := newScript(words(story)...), record{}
-	out, err := g.Copy(t.Context(), src, &dst, jobOf(t, guard.Terminate))
+	out, err := g.Copy(t.Context(), source(src), sink(&dst), jobOf(t, guard.Terminate))
 	heard := listen(t, dst.String())
 	if err != nil || heard.finish[0] != "content_filter" || !heard.done || heard.usage || !out.Cut || src.canceled.IsZero() {
 		t.Errorf("error %v, %+v, %+v", err, heard, out)

@@ -30,7 +30,7 @@ func TestTheMarkerStandsAtTheEndOfItsClaim(t *testing.T) {
 			if heard := listen(t, got); err != nil || heard.texts[0] != c.want {
 				t.Errorf("error %v, text %q, want %q", err, heard.texts[0], c.want)
 			}
-			got, _, err = pass(t, g, jobOf(t, guard.Annotate), response(c.pieces...))
+			got, _, err = pass(t, g, jobOf(t, guard.Annotate), responseOf(c.pieces...))
 			deltas, wholes, _ := answerOf(t, got)
 			if err != nil || deltas != c.want {
 				t.Errorf("response: error %v, deltas %q, want %q", err, deltas, c.want)
@@ -49,12 +49,12 @@ func TestDeltasAndWholesOfAResponseAgreeWhenTheVerdictIsLate(t *testing.T) {
 	g := guardOf(t, &judge{gate: gate}, guard.Options{})
 	job := jobOf(t, guard.Annotate)
 	job.Policy.MaxHold = 60e9
-	parts := strings.SplitAfter(response("This is slow and false.", " The", " sky."), "\n\n")
+	parts := strings.SplitAfter(responseOf("This is slow and false.", " The", " sky."), "\n\n")
 	src, dst := newScript(parts...), &record{wrote: make(chan struct{}, 100)}
 	src.gate = make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		_, err := g.Copy(t.Context(), src, dst, job)
+		_, err := g.Copy(t.Context(), source(src), sink(dst), job)
 		ended <- err
 	}()
 	for range 5 { // up to " sky."

@@ -45,8 +45,9 @@ func ParseMarkerAs(name string) (m MarkerAs, ok bool) {
 	return Text, false
 }
 
-// OnUnchecked is what becomes of a claim whose check was late, had no place in the queue or failed, and that nothing else
-// decides, and of an answer that cannot be read. A claim that the checker could read and not tell passes.
+// OnUnchecked is what becomes of a claim whose check was late, had no place in the queue or failed,
+// and that nothing else decides, and of an answer that cannot be read. A claim that the checker
+// could read and not tell passes.
 type OnUnchecked uint8
 
 // The choices.
@@ -71,21 +72,23 @@ type Policy struct {
 	Mode Mode
 	// ActOn are the verdicts that count as failed. Zero: contradicted and unsupported.
 	ActOn Verdicts
-	// Failures is the number of failed claims at which the answer ends: for Terminate, where 0 means 1, and for Hold, where
-	// 0 means never. Not negative.
+	// Failures is the number of failed claims at which the answer ends: for Terminate, where 0
+	// means 1, and for Hold, where 0 means never. Not negative.
 	Failures int
-	// Marker is the text of the mark. Empty: DefaultMarker. Hold leaves out its leading blanks, as it stands in place of a
-	// claim.
+	// Marker is the text of the mark. Empty: DefaultMarker. Hold leaves out its leading blanks, as
+	// it stands in place of a claim.
 	Marker string
 	// MarkerAs is how Annotate marks. An answer with a form to keep is always marked by Field.
 	MarkerAs MarkerAs
-	// MaxHold is how long a claim may wait for its verdict, from its last byte on. Zero: DefaultMaxHold. At most a minute.
+	// MaxHold is how long a claim may wait for its verdict, from its last byte on. Zero:
+	// DefaultMaxHold. At most a minute.
 	MaxHold time.Duration
 	// OnUnchecked decides about claims whose check got lost, and about what cannot be read.
 	OnUnchecked OnUnchecked
 	// Reasoning: the model's reasoning is checked as well. Otherwise it passes.
 	Reasoning bool
-	// Summary: the answer's last chunk tells the verdicts in mode Observe too. The stricter modes always do.
+	// Summary: the answer's last chunk tells the verdicts in mode Observe too. The stricter modes
+	// always do.
 	Summary bool
 }
 

@@ -78,7 +78,7 @@ func TestAWrongNumberIsHeldBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := evidence.New([]evidence.Source{{ID: "height", Text: "The Eiffel Tower is 330 metres tall.", Fact: true}}, evidence.Options{})
+	e, err := evidence.New(t.Context(), []evidence.Source{{ID: "height", Text: "The Eiffel Tower is 330 metres tall.", Fact: true}}, evidence.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,14 +10,13 @@ import (
 	"signalbox/stream/check"
 )
 
-// batchSize is how many claims of one answer are checked in one call: enough to fill a model's run, few enough that the
-// first verdict does not wait for the last.
+// batchSize is how many claims of one answer are checked in one call: enough to fill a model's run,
+// few enough that the first verdict does not wait for the last.
 const batchSize = 16
 
-// pool runs checks for all answers. Its queue holds desks, each of them once and only while claims wait at it; as no more
-// claims wait than the queue has places, sending to it never blocks.
+// pool runs checks for all answers. Its queue holds desks, each of them once and only while claims
+// wait at it; as no more claims wait than the queue has places, sending to it never blocks.
 type pool struct {
-	checker  Checker
 	observer Observer
 	queue    chan *desk
 	limit    int64
@@ -26,9 +25,9 @@ type pool struct {
 	workers  sync.WaitGroup
 }
 
-func newPool(checker Checker, o Options) *pool {
+func newPool(o Options) *pool {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &pool{checker: checker, observer: o.Observer, queue: make(chan *desk, o.Queue), limit: int64(o.Queue), stop: stop}
+	p := &pool{observer: o.Observer, queue: make(chan *desk, o.Queue), limit: int64(o.Queue), stop: stop}
 	for range o.Workers {
 		p.workers.Go(func() { p.work(ctx) })
 	}
@@ -93,13 +92,13 @@ func (p *pool) serve(ctx context.Context, d *desk) {
 	ctx, cancel := context.WithDeadline(ctx, fresh[len(fresh)-1].deadline)
 	defer cancel()
 	if id, wanted := d.start(cancel); wanted {
-		d.deliver(fresh, p.check(ctx, d, fresh))
+		d.deliver(fresh, ask(ctx, d, fresh))
 		d.end(id)
 	}
 }
 
-// check asks the checker. It returns nil when that breaks its contract.
-func (p *pool) check(ctx context.Context, d *desk, list []task) (results []check.Result) {
+// ask asks the checker of an answer. It returns nil when that breaks its contract.
+func ask(ctx context.Context, d *desk, list []task) (results []check.Result) {
 	defer func() {
 		if fault := recover(); fault != nil { // it must not end the process: it is one check of many
 			results = failed(len(list), fmt.Errorf("check: panic: %v", fault))
@@ -109,7 +108,7 @@ func (p *pool) check(ctx context.Context, d *desk, list []task) (results []check
 	for i := range list {
 		asked[i] = list[i].claim
 	}
-	results = p.checker.Check(ctx, d.evidence, d.question, asked)
+	results = d.checker.Check(ctx, d.evidence, d.question, asked)
 	if len(results) != len(list) {
 		return failed(len(list), fmt.Errorf("check: %d results for %d claims", len(results), len(list)))
 	}

@@ -1,12 +1,12 @@
 package guard
 
 import (
-	"signalbox/stream/answer"
+	"signalbox/stream/response"
 	"signalbox/stream/sse"
 )
 
 // anyTime is the choice of an item that no text has to wait for.
-const anyTime = answer.Everything - 1
+const anyTime = response.Everything - 1
 
 // passage is a piece of a lane in an event.
 type passage struct {
@@ -33,20 +33,21 @@ type splice struct {
 // item is an event of the upstream, or text of one, on its way to the client.
 type item struct {
 	event  sse.Event
-	choice int       // items of one choice keep their order; Everything: all before, all after; anyTime: as it comes
-	texts  []passage // pieces of lanes that are checked
-	wholes []passage // texts that repeat a lane as a whole
-	ends   []int     // choices that end in the event
-	last   bool      // it waits for verdicts
-	waits  []wait    // which ones
-	bare   bool      // nothing is lost without its texts
-	strip  bool      // its texts go by themselves
-	done   bool      // it is [DONE]
-	moves  bool      // its text lets text go
-	marks  []*record // failed claims to mark right behind it
-	inside []splice  // marks in its texts
-	stops  []int     // choices with a finish_reason in the event, which may be no end
-	calls  []int     // choices that call a tool in it
+	chunk  *response.Chunk // with the event, as long as it is the one that has just come
+	choice int             // items of one choice keep their order; Everything: all before, all after; anyTime: as it comes
+	texts  []passage       // pieces of lanes that are checked
+	wholes []passage       // texts that repeat a lane as a whole
+	ends   []int           // choices that end in the event
+	last   bool            // it waits for verdicts
+	waits  []wait          // which ones
+	bare   bool            // nothing is lost without its texts
+	strip  bool            // its texts go by themselves
+	done   bool            // it is [DONE]
+	moves  bool            // its text lets text go
+	marks  []*record       // failed claims to mark right behind it
+	inside []splice        // marks in its texts
+	stops  []int           // choices with a finish_reason in the event, which may be no end
+	calls  []int           // choices that call a tool in it
 
 	spelled bool // log probabilities or token ids tell its texts again
 	forged  bool // the server wrote what only the guard may say
@@ -92,7 +93,7 @@ func (q *queue) blocks(choice int) bool {
 }
 
 func blocks(ahead, choice int) bool {
-	return ahead == answer.Everything || choice == answer.Everything || ahead == choice && choice != anyTime
+	return ahead == response.Everything || choice == response.Everything || ahead == choice && choice != anyTime
 }
 
 // take returns an empty item.
@@ -111,8 +112,8 @@ func (q *queue) put(it *item) {
 	q.bytes += it.size()
 }
 
-// keep appends a copy of an item whose event belongs to the parser.
-func (q *queue) keep(from *item) *item {
+// putCopy appends a copy of an item whose event belongs to the parser.
+func (q *queue) putCopy(from *item) *item {
 	it := q.take()
 	it.reset(from.event)
 	it.choice, it.last, it.bare, it.strip, it.done = from.choice, from.last, from.bare, from.strip, from.done

@@ -21,7 +21,8 @@ type generator struct {
 
 func (g *generator) pick(list ...string) string { return list[g.r.IntN(len(list))] }
 
-// sentence makes a claim, with "false" or "slow" in it at times. Each has a word of its own, so that a part of it can be told.
+// sentence makes a claim, with "false" or "slow" in it at times. Each has a word of its own, so
+// that a part of it can be told.
 func (g *generator) sentence(n int) string {
 	list := []string{fmt.Sprintf("Wörd%d", n)}
 	for range g.r.IntN(12) {
@@ -122,9 +123,9 @@ func (g *generator) pieces(stream string, longest int) []string {
 	return out
 }
 
-// mended is the text as hold has to give it out, worked out from the claims of the whole text: characters of a failed claim are
-// gone, and where a run of failed claims begins stands the marker. A tool call ends a claim. It also returns the words that must
-// be nowhere.
+// mended is the text as hold has to give it out, worked out from the claims of the whole text:
+// characters of a failed claim are gone, and where a run of failed claims begins stands the marker.
+// A tool call ends a claim. It also returns the words that must be nowhere.
 func mended(t *testing.T, text string, calls []int) (want string, never []string) {
 	t.Helper()
 	s, err := claims.New(claims.Options{})

@@ -14,8 +14,8 @@ func event(name, rest string) string {
 	return "event: " + name + "\ndata: {\"type\":\"" + name + "\"," + rest + "}\n\n"
 }
 
-// response is a stream of the Responses API with one message of the given pieces.
-func response(pieces ...string) string {
+// responseOf is a stream of the Responses API with one message of the given pieces.
+func responseOf(pieces ...string) string {
 	text := quote(strings.Join(pieces, ""))
 	part := `{"type":"output_text","annotations":[],"text":` + text + `}`
 	item := `{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[` + part + `]}`
@@ -32,7 +32,8 @@ func response(pieces ...string) string {
 	return b.String()
 }
 
-// answerOf returns the joined deltas of a stream of the Responses API, its texts told as a whole, and its last event.
+// answerOf returns the joined deltas of a stream of the Responses API, its texts told as a whole,
+// and its last event.
 func answerOf(tb testing.TB, stream string) (deltas string, wholes []string, last map[string]any) {
 	tb.Helper()
 	for line := range strings.SplitSeq(stream, "\n") {
@@ -75,7 +76,7 @@ func textsOf(v any) []string {
 
 func TestHoldReplacesInTextsToldAsAWholeToo(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
-	stream := response("All is well. T", "his is slow and fal", "se. It is o", "ld.")
+	stream := responseOf("All is well. T", "his is slow and fal", "se. It is o", "ld.")
 	got, out, err := pass(t, g, jobOf(t, guard.Hold), stream)
 	deltas, wholes, last := answerOf(t, got)
 	const want = "All is well. [unverified] It is old."
@@ -94,7 +95,7 @@ func TestHoldReplacesInTextsToldAsAWholeToo(t *testing.T) {
 
 func TestATextThatOnlyComesAsAWholeIsChecked(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
-	stream := response("All is well. This is false.")
+	stream := responseOf("All is well. This is false.")
 	from, to := strings.Index(stream, "event: response.output_text.delta"), strings.Index(stream, "event: response.output_text.done")
 	stream = stream[:from] + stream[to:]
 	for _, c := range []struct {
@@ -117,7 +118,7 @@ func TestATextThatOnlyComesAsAWholeIsChecked(t *testing.T) {
 
 func TestAWholeThatSaysSomethingElseIsCheckedAgain(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
-	stream := strings.Replace(response("All is well. Good."), `"text":"All is well. Good."}],"`, `"text":"All is false. Good."}],"`, 1)
+	stream := strings.Replace(responseOf("All is well. Good."), `"text":"All is well. Good."}],"`, `"text":"All is false. Good."}],"`, 1)
 	stream = strings.ReplaceAll(stream, `"content_index":0,"text":"All is well. Good."`, `"content_index":0,"text":"All is false. Good."`)
 	got, out, err := pass(t, g, jobOf(t, guard.Hold), stream)
 	if err != nil || out.Failed != 1 || strings.Contains(got, "false") {
@@ -127,7 +128,7 @@ func TestAWholeThatSaysSomethingElseIsCheckedAgain(t *testing.T) {
 
 func TestAnnotateMarksBeforeTheTextIsDone(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
-	got, _, err := pass(t, g, jobOf(t, guard.Annotate), response("All is well. T", "his is slow and fal", "se."))
+	got, _, err := pass(t, g, jobOf(t, guard.Annotate), responseOf("All is well. T", "his is slow and fal", "se."))
 	deltas, wholes, last := answerOf(t, got)
 	const want = "All is well. This is slow and false. [unverified]"
 	if err != nil || deltas != want || last["x_signalbox"] == nil {
@@ -145,7 +146,7 @@ func TestAnnotateMarksBeforeTheTextIsDone(t *testing.T) {
 
 func TestTerminateEndsAResponse(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
-	got, out, err := pass(t, g, jobOf(t, guard.Terminate), response("All is well. T", "his is slow and fal", "se."))
+	got, out, err := pass(t, g, jobOf(t, guard.Terminate), responseOf("All is well. T", "his is slow and fal", "se."))
 	_, wholes, last := answerOf(t, got)
 	reason := fmt.Sprint(last["response"])
 	if err != nil || !out.Cut || out.State != sse.Done || len(wholes) > 0 || last["type"] != "response.incomplete" ||

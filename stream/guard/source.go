@@ -1,23 +1,20 @@
 package guard
 
-// piece is what one Read gave.
-type piece struct {
-	data []byte
-	err  error
-}
-
-// reading calls a Source on a goroutine of its own, one piece at a time: the next Read begins once next was called.
+// reading calls Source.Read on a goroutine of its own: the next Read begins once next was called.
 type reading struct {
-	src    Source
-	pieces chan piece
-	ready  chan struct{}
-	quit   chan struct{}
-	done   chan struct{}
-	gone   bool // the source was cancelled
+	src   Source
+	came  chan struct{}
+	ready chan struct{}
+	quit  chan struct{}
+	done  chan struct{}
+	gone  bool // the source was cancelled
 }
 
 func read(src Source) *reading {
-	r := &reading{src: src, pieces: make(chan piece), ready: make(chan struct{}), quit: make(chan struct{}), done: make(chan struct{})}
+	r := &reading{
+		src: src, came: make(chan struct{}), ready: make(chan struct{}), quit: make(chan struct{}),
+		done: make(chan struct{}),
+	}
 	go r.loop()
 	return r
 }
@@ -25,13 +22,10 @@ func read(src Source) *reading {
 func (r *reading) loop() {
 	defer close(r.done)
 	for {
-		data, err := r.src.Read()
+		r.src.Read()
 		select {
-		case r.pieces <- piece{data, err}:
+		case r.came <- struct{}{}:
 		case <-r.quit:
-			return
-		}
-		if err != nil {
 			return
 		}
 		select {
@@ -42,7 +36,7 @@ func (r *reading) loop() {
 	}
 }
 
-// next tells that the piece is used up. The last one, which came with an error, needs none.
+// next tells that what came is used up, and that there may be more.
 func (r *reading) next() { r.ready <- struct{}{} }
 
 // cancel ends a Read that waits.
@@ -53,7 +47,8 @@ func (r *reading) cancel() {
 	}
 }
 
-// close ends the goroutine and waits for it. It must not be in Read, or the source has to be cancelled.
+// close ends the goroutine and waits for it. It must not be in Read, or the source has to be
+// cancelled.
 func (r *reading) close() {
 	close(r.quit)
 	<-r.done

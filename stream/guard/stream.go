@@ -6,27 +6,30 @@ import (
 	"io"
 	"time"
 
-	"signalbox/stream/answer"
+	"signalbox/stream/response"
 	"signalbox/stream/sse"
 )
 
-// maxHeld is how many bytes of events wait before the upstream has to. As many as a few hundred tokens of several choices
-// need, and few enough for hundreds of streams.
+// maxHeld is how many bytes of events wait before the upstream has to. As many as a few hundred
+// tokens of several choices need, and few enough for hundreds of streams.
 const maxHeld = 1 << 20
 
 // stream is one answer on its way.
 type stream struct {
 	ledger
 	idle   bool
-	parser *sse.Parser
-	w      sse.Writer
-	in     answer.Reader // has read what came
-	back   answer.Reader // reads again what leaves changed or late; in the Responses API all that leaves, as the order counts
+	dst    Sink
+	wrote  bool             // something was put that was not flushed
+	state  sse.State        // of what was
+	closed bool             // [DONE] was put
+	in     *response.Reader // has read what came
+	back   response.Reader  // reads again what leaves changed or late; in the Responses API all that leaves, as the order counts
 	queue  queue
-	now    item  // the event that was read last
-	ended  []int // choices whose end the client has seen
+	now    item           // the event that was read last
+	late   response.Chunk // an event of our own, or one that has waited
+	ended  []int          // choices whose end the client has seen
 	buf    []byte
-	insert []answer.Change
+	insert []response.Change
 	kept   []int
 	moved  bool // something that waits may be free to go
 	markers
@@ -42,19 +45,19 @@ type stream struct {
 	timer  *time.Timer
 }
 
-func newStream(g *Guard, job Job) *stream {
-	s := &stream{ledger: newLedger(g, job), idle: job.idle(), parser: sse.NewParser(0)}
+func newStream(g *Guard, job Job, dst Sink) *stream {
+	s := &stream{ledger: newLedger(g, job), idle: job.idle(), dst: dst, in: new(response.Reader)}
 	s.act = s.mark
 	s.markers = newMarkers(s.Marker)
 	return s
 }
 
 // run moves the stream, and ends what it has begun.
-func (s *stream) run(ctx context.Context, src Source, dst Sink) error {
+func (s *stream) run(ctx context.Context, src Source) error {
 	r := read(src)
 	defer r.close()
 	defer s.stop()
-	err := s.loop(ctx, r, dst)
+	err := s.loop(ctx, r)
 	switch {
 	case err == nil || s.told:
 		s.finish(nil)
@@ -66,14 +69,15 @@ func (s *stream) run(ctx context.Context, src Source, dst Sink) error {
 }
 
 // loop moves the stream until its end.
-func (s *stream) loop(ctx context.Context, r *reading, dst Sink) error {
+func (s *stream) loop(ctx context.Context, r *reading) error {
 	for {
-		s.settle()
+		s.applyVerdicts()
 		if s.out.Cut {
 			r.cancel()
 		}
-		if b := s.w.Take(); b != nil {
-			if err := dst.Write(b); err != nil {
+		if s.wrote {
+			s.wrote = false
+			if err := s.dst.Flush(); err != nil {
 				s.told = false
 				return err
 			}
@@ -89,16 +93,18 @@ func (s *stream) loop(ctx context.Context, r *reading, dst Sink) error {
 
 // wait takes in what happens next.
 func (s *stream) wait(ctx context.Context, r *reading) error {
-	pieces := r.pieces
+	came := r.came
 	if s.over || s.full() {
-		pieces = nil
+		came = nil
 	}
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case p := <-pieces:
-		s.take(p)
-		if p.err == nil && !s.over {
+	case <-came:
+		if err := r.src.Deliver(s); err != nil {
+			s.end(err)
+		}
+		if !s.over {
 			r.next()
 		}
 	case <-s.desk.wake:
@@ -135,42 +141,17 @@ func (s *stream) stop() {
 	}
 }
 
-// take reads a piece of the stream, up to its end.
-func (s *stream) take(p piece) {
-	s.parser.Feed(p.data)
-	for !s.over && !s.cutting {
-		e, ok := s.parser.Next()
-		if !ok {
-			break
-		}
-		s.event(e)
-		s.relieve()
-		if s.moved {
-			s.release()
-		}
-	}
-	if err := s.parser.Err(); err != nil {
-		s.end(err)
-	}
-	if p.err != nil {
-		s.end(p.err)
-	}
-}
-
 // end tells that the upstream sends nothing more. What it has sent gets its verdicts yet.
 func (s *stream) end(err error) {
 	if s.over {
 		return
 	}
-	if e, ok := s.parser.End(); ok {
-		s.event(e)
-	}
 	s.over, s.err = true, err
-	s.close(answer.Everything)
+	s.close(response.Everything)
 }
 
-// settle does what has become possible since it was called last.
-func (s *stream) settle() {
+// applyVerdicts does what has become possible since it was called last.
+func (s *stream) applyVerdicts() {
 	if s.told {
 		return
 	}
@@ -187,7 +168,7 @@ func (s *stream) settle() {
 // relieve closes the open claims when too much waits for nothing but their end.
 func (s *stream) relieve() {
 	if s.queue.bytes > maxHeld && len(s.pending)+len(s.batch) == 0 {
-		s.close(answer.Everything)
+		s.close(response.Everything)
 	}
 }
 
@@ -205,16 +186,14 @@ func (s *stream) conclude() {
 		s.total()
 	}
 	switch {
-	case s.faulty:
-		s.w.Note(sse.Failed)
-	case s.in.Shape() != answer.Opaque && !s.in.Complete():
-		s.w.Note(sse.Running)
-	}
-	s.out.State = s.w.End(err)
-	switch {
-	case s.out.State == sse.Done:
+	case s.state == sse.Done:
 		s.err = nil
-	case err == nil:
+	case s.state == sse.Failed || s.faulty:
+		s.state = sse.Failed
+	default:
+		s.state = sse.Truncated
+	}
+	if s.out.State = s.state; s.state != sse.Done && err == nil {
 		s.err = ErrNoEnd
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// summary is the value of x_signalbox: the verdicts so far. With several choices every end tells it, so the last one is
-// complete.
+// summary is the value of x_signalbox: the verdicts so far. With several choices every end tells
+// it, so the last one is complete.
 func (l *ledger) summary() []byte {
 	dst := append([]byte(`{"guard":{"mode":"`), l.Mode.String()...)
 	dst = append(append(dst, `","verdict":"`...), l.verdict().String()...)
@@ -37,8 +37,8 @@ func appendMark(dst []byte, r *record, origin string) []byte {
 	return append(appendFailure(dst, r, true, origin), "]}}"...)
 }
 
-// appendFailure appends a failed claim. Its place is in code points of the choice's text as the model wrote it. Its text is left
-// out where it was withheld from the answer.
+// appendFailure appends a failed claim. Its place is in code points of the choice's text as the
+// model wrote it. Its text is left out where it was withheld from the answer.
 func appendFailure(dst []byte, r *record, shown bool, origin string) []byte { //nolint:revive // a fact about the claim
 	dst = append(dst, '{')
 	if r.lane.choice > 0 {
@@ -49,6 +49,10 @@ func appendFailure(dst []byte, r *record, shown bool, origin string) []byte { //
 	}
 	dst = strconv.AppendInt(append(dst, `"start":`...), int64(r.claim.Runes.Start), 10)
 	dst = strconv.AppendInt(append(dst, `,"end":`...), int64(r.claim.Runes.End), 10)
+	if s := r.result.Span; s.End > s.Start {
+		dst = strconv.AppendInt(append(dst, `,"span":[`...), int64(s.Start), 10)
+		dst = append(strconv.AppendInt(append(dst, ','), int64(s.End), 10), ']')
+	}
 	dst = append(append(dst, `,"verdict":"`...), r.result.Verdict.String()...)
 	dst = strconv.AppendFloat(append(dst, `","score":`...), min(max(r.result.Score, 0), 1), 'f', 4, 64)
 	switch {

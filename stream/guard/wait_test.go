@@ -22,10 +22,10 @@ type result struct {
 }
 
 // start runs Copy on a goroutine.
-func start(ctx context.Context, g *guard.Guard, src guard.Source, dst guard.Sink, job guard.Job) <-chan result {
+func start(ctx context.Context, g *guard.Guard, src byteSource, dst writer, job guard.Job) <-chan result {
 	c := make(chan result, 1)
 	go func() {
-		out, err := g.Copy(ctx, src, dst, job)
+		out, err := g.Copy(ctx, source(src), sink(dst), job)
 		c <- result{out, err, time.Now()}
 	}()
 	return c
@@ -227,7 +227,7 @@ func TestErrorsOfTheUpstreamComeOutAsTheyAre(t *testing.T) {
 			t.Run(c.name+" in mode "+m.String(), func(t *testing.T) {
 				src, dst := newScript(c.pieces...), record{}
 				src.err = c.err
-				out, err := g.Copy(t.Context(), src, &dst, jobOf(t, m))
+				out, err := g.Copy(t.Context(), source(src), sink(&dst), jobOf(t, m))
 				if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || out.State != c.state {
 					t.Errorf("error %v, want %v, state %v", err, c.want, out.State)
 				}
@@ -359,7 +359,7 @@ func TestBytesMayComeWithTheEnd(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	for m := guard.Off; m <= guard.Hold; m++ {
 		var dst record
-		out, err := g.Copy(t.Context(), joined(strings.Join(words("All is well."), "")), &dst, jobOf(t, m))
+		out, err := g.Copy(t.Context(), source(joined(strings.Join(words("All is well."), ""))), sink(&dst), jobOf(t, m))
 		if heard := listen(t, dst.String()); err != nil || heard.texts[0] != "All is well." || !heard.done || out.State != sse.Done {
 			t.Errorf("%v: error %v, %+v", m, err, heard)
 		}

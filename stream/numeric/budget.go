@@ -20,16 +20,25 @@ type budget struct {
 	left int             // steps; below 0 the check ends
 }
 
-// CheckWithin is Check within a number of steps, a step being a word or a number that is looked at: one or two
-// nanoseconds. It fails with ErrBudget when they do not suffice, and with the context's error when that ends. The findings
-// and the verdict are then those of the numbers before, each as Check finds it. It overruns its steps by no more than the
-// words of two sentences.
+// CheckWithin is Check within a number of steps, a step being a word or a number that is looked at:
+// one or two nanoseconds. It fails with ErrBudget when they do not suffice, and with the context's
+// error when that ends. The findings and the verdict are then those of the numbers before, each as
+// Check finds it. It overruns its steps by no more than the words of two sentences.
 func (x *Index) CheckWithin(ctx context.Context, dst []Finding, claim, before string, steps int) (Verdict, []Finding, error) {
-	t := DefaultThresholds()
-	return x.check(dst, claim, before, &t, budget{ctx: ctx, left: steps})
+	return x.CheckFrom(ctx, dst, claim, before, &steps)
 }
 
-// spent reports whether the check should end. A context that has ended takes the steps that are left.
+// CheckFrom is CheckWithin for several claims that share their steps: it takes those that it needs
+// from steps, which are less than 0 after an error.
+func (x *Index) CheckFrom(ctx context.Context, dst []Finding, claim, before string, steps *int) (Verdict, []Finding, error) {
+	t, b := DefaultThresholds(), budget{ctx: ctx, left: *steps}
+	verdict, dst, err := x.check(dst, claim, before, &t, &b)
+	*steps = b.left
+	return verdict, dst, err
+}
+
+// spent reports whether the check should end. A context that has ended takes the steps that are
+// left.
 func (b *budget) spent() bool {
 	if b.left >= 0 && b.ctx.Err() != nil {
 		b.left = -1

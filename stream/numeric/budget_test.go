@@ -18,7 +18,7 @@ func ledgerOf(n int) *numeric.Index {
 	for i := range n {
 		list = append(list, numeric.Sentence{Text: fmt.Sprintf("Store %d sold %d pumps, %d hoses and %d valves.", i, 7*i+3, 11*i+5, 13*i+7), Group: i})
 	}
-	return numeric.NewIndex(list)
+	return numeric.NewIndex(context.Background(), list)
 }
 
 func TestCheckWithinFindsWhatCheckFinds(t *testing.T) {
@@ -54,8 +54,8 @@ func TestCheckWithinEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestStepsBoundTheWork counts numbers that are looked at by their effect: what a claim of many numbers is charged grows with
-// the numbers of the claim, so that a bound leaves most of them out.
+// TestStepsBoundTheWork counts numbers that are looked at by their effect: what a claim of many
+// numbers is charged grows with the numbers of the claim, so that a bound leaves most of them out.
 func TestStepsBoundTheWork(t *testing.T) {
 	t.Parallel()
 	x := ledgerOf(1000)

@@ -46,8 +46,8 @@ func stands(s string) bool {
 	return false
 }
 
-// refers reports pronouns that go back to what was named before, of English, German, French and Spanish. Some are
-// other words inside a sentence: "Las torres son", "la tour est".
+// refers reports pronouns that go back to what was named before, of English, German, French and
+// Spanish. Some are other words inside a sentence: "Las torres son", "la tour est".
 func refers(s string, first bool) bool {
 	if stands(s) {
 		return true
@@ -96,9 +96,9 @@ func (c *carrier) next(i int32, s Sentence, r *reading) carry {
 	return how
 }
 
-// standing is how much the names before a sentence count for it. An item of a list speaks of what stands before the
-// colon: "Orrin Building: height 241 m; Opened 1883; by Jon Marlow". With a colon as the first item has, it names its own
-// subject: "Brixa: 120 people; Oltmann: 340 people".
+// standing is how much the names before a sentence count for it. An item of a list speaks of what
+// stands before the colon: "Orrin Building: height 241 m; Opened 1883; by Jon Marlow". With a colon
+// as the first item has, it names its own subject: "Brixa: 120 people; Oltmann: 340 people".
 func (c *carrier) standing(text string, r *reading) standing {
 	opening := r.opens(text)
 	switch {

@@ -63,10 +63,10 @@ type Finding struct {
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var checkers = sync.Pool{New: func() any { return new(checker) }}
 
-// Check compares every number of a claim with the evidence. The text before is what the claim continues, such as the
-// sentence before it or the head of its table row; it may be empty. Findings are appended to dst, one a number, in
-// order; the verdict is the worst of them. Its cost grows with the numbers of both; CheckWithin bounds it. Safe for
-// concurrent use.
+// Check compares every number of a claim with the evidence. The text before is what the claim
+// continues, such as the sentence before it or the head of its table row; it may be empty. Findings
+// are appended to dst, one a number, in order; the verdict is the worst of them. Its cost grows
+// with the numbers of both; CheckWithin bounds it. Safe for concurrent use.
 func (x *Index) Check(dst []Finding, claim, before string) (Verdict, []Finding) {
 	t := DefaultThresholds()
 	return x.CheckWith(dst, claim, before, &t)
@@ -74,14 +74,14 @@ func (x *Index) Check(dst []Finding, claim, before string) (Verdict, []Finding) 
 
 // CheckWith is Check under thresholds of the caller's choice.
 func (x *Index) CheckWith(dst []Finding, claim, before string, t *Thresholds) (Verdict, []Finding) {
-	verdict, dst, _ := x.check(dst, claim, before, t, budget{ctx: context.Background(), left: math.MaxInt})
+	verdict, dst, _ := x.check(dst, claim, before, t, &budget{ctx: context.Background(), left: math.MaxInt})
 	return verdict, dst
 }
 
-func (x *Index) check(dst []Finding, claim, before string, t *Thresholds, b budget) (Verdict, []Finding, error) {
+func (x *Index) check(dst []Finding, claim, before string, t *Thresholds, b *budget) (Verdict, []Finding, error) {
 	c := checkers.Get().(*checker) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer checkers.Put(c)
-	c.x, c.limit, c.budget = x, *t, b
+	c.x, c.limit, c.budget = x, *t, *b
 	defer func() { c.x, c.claim, c.ctx = nil, "", nil }()
 	worst := NotCheckable
 	c.prepare(claim, before)
@@ -96,6 +96,7 @@ func (x *Index) check(dst []Finding, claim, before string, t *Thresholds, b budg
 		worst = max(worst, f.Verdict)
 		dst = append(dst, f)
 	}
+	b.left = c.left
 	return worst, dst, c.err()
 }
 
@@ -104,14 +105,15 @@ type checker struct {
 	reading
 	budget
 
-	x     *Index
-	limit Thresholds
-	claim string
-	cues  cue
-	noun  uint64       // what the number that is being judged counts, 0 when that is not told
-	all   float64      // weight of the terms that tell the subject of the number that is being judged
-	said  []words.Word // of the text before
-	homes []int32      // clauses of the claim's numbers
+	x      *Index
+	limit  Thresholds
+	claim  string
+	cues   cue
+	noun   uint64       // what the number that is being judged counts, 0 when that is not told
+	all    float64      // weight of the terms that tell the subject of the number that is being judged
+	said   []words.Word // of the text before
+	homes  []int32      // clauses of the claim's numbers
+	places []around     // of the claim's numbers
 
 	terms  []claimTerm
 	scores []float32 // a sentence each
@@ -161,6 +163,7 @@ func (c *checker) prepare(claim, before string) {
 	for i := range c.values {
 		c.homes = append(c.homes, c.clause(c.values[i].Start))
 	}
+	c.places = c.placesOf(c.places[:0])
 	c.cues = cuesOf(claim)
 	named := false
 	for _, w := range c.words {
@@ -206,8 +209,8 @@ func (c *checker) addTerm(w words.Word, clause int32, factor float64) {
 	})
 }
 
-// rank finds the sentences of the evidence that share most with the claim. A sentence that goes on about what another
-// names shares those names.
+// rank finds the sentences of the evidence that share most with the claim. A sentence that goes on
+// about what another names shares those names.
 func (c *checker) rank() {
 	c.left -= 2 * len(c.x.sentences)
 	for i := range c.terms {
@@ -268,7 +271,7 @@ func (c *checker) judge(i int) Finding {
 	if c.noun = 0; v.Dim == quantity.Plain && v.Kind == quantity.Count {
 		c.noun = c.reading.noun(c.claim, v)
 	}
-	c.stand(v)
+	c.locate(v)
 	f := Finding{Start: v.Start, End: v.End, Sentence: -1}
 	match, how := c.bestMatch(v)
 	other := c.bestOther(v)
@@ -279,6 +282,9 @@ func (c *checker) judge(i int) Finding {
 	case match.sentence >= 0 && c.swapped(v, match, other):
 		return c.found(f, Contradicted, OtherSubject, other)
 	case match.sentence >= 0:
+		if at := c.exchanged(i, match); at.sentence >= 0 && !v.Weak {
+			return c.found(f, Contradicted, OtherSubject, at)
+		}
 		return c.found(f, Supported, how, match)
 	}
 	if from, reason := c.derive(v, other); from.sentence >= 0 {
@@ -295,8 +301,8 @@ func (c *checker) judge(i int) Finding {
 	return f
 }
 
-// coincidence reports whether a matching number shares nothing with the claim but its value, while the evidence has a
-// sentence about what the claim speaks of.
+// coincidence reports whether a matching number shares nothing with the claim but its value, while
+// the evidence has a sentence about what the claim speaks of.
 func (c *checker) coincidence(match candidate) bool {
 	if match.score >= c.limit.Stray || len(c.top) == 0 || c.all == 0 {
 		return false
@@ -304,8 +310,8 @@ func (c *checker) coincidence(match candidate) bool {
 	return float64(c.scores[c.top[0]]) >= c.limit.Topic*c.all && c.foreignName(match.known)
 }
 
-// swapped reports whether the number of the claim belongs to another subject: other fits the claim better than match,
-// and match stands with words that the claim lacks.
+// swapped reports whether the number of the claim belongs to another subject: other fits the claim
+// better than match, and match stands with words that the claim lacks.
 func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	if other.sentence < 0 || other.score < c.limit.SwapFloor {
 		return false
@@ -326,14 +332,14 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	return c.foreignClause(match.known) || match.sentence != other.sentence && c.foreignName(match.known)
 }
 
-// sameNoun reports whether the number that is being judged counts what a number of the evidence counts: the word behind
-// both is the same.
+// sameNoun reports whether the number that is being judged counts what a number of the evidence
+// counts: the word behind both is the same.
 func (c *checker) sameNoun(by candidate) bool {
 	return c.noun != 0 && by.known >= 0 && c.x.known[by.known].noun == c.noun
 }
 
-// foreignClause reports whether number k stands in a clause with a word that the claim does not have. A clause without
-// words of its own speaks of the subject of its sentence.
+// foreignClause reports whether number k stands in a clause with a word that the claim does not
+// have. A clause without words of its own speaks of the subject of its sentence.
 func (c *checker) foreignClause(k int32) bool {
 	e := &c.x.known[k]
 	in := &c.x.sentences[e.sentence]
@@ -348,8 +354,8 @@ func (c *checker) foreignClause(k int32) bool {
 	return false
 }
 
-// foreignName reports whether the sentence of number k names something that the claim does not, or goes on about
-// something that it does not name.
+// foreignName reports whether the sentence of number k names something that the claim does not, or
+// goes on about something that it does not name.
 func (c *checker) foreignName(k int32) bool {
 	e := &c.x.known[k]
 	in := &c.x.sentences[e.sentence]
@@ -380,7 +386,8 @@ func (*checker) found(f Finding, v Verdict, r Reason, by candidate) Finding {
 	return f
 }
 
-// bestOther finds the comparable value of the evidence that differs from v and whose words agree best.
+// bestOther finds the comparable value of the evidence that differs from v and whose words agree
+// best.
 func (c *checker) bestOther(v *quantity.Value) candidate {
 	best := nobody
 	for _, s := range c.top {

@@ -1,6 +1,7 @@
 package numeric_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -14,7 +15,7 @@ func index(facts ...string) *numeric.Index {
 	for i, s := range facts {
 		list = append(list, numeric.Sentence{Text: s, Group: i})
 	}
-	return numeric.NewIndex(list)
+	return numeric.NewIndex(context.Background(), list)
 }
 
 func TestCheck(t *testing.T) {
@@ -71,9 +72,9 @@ func TestCheck(t *testing.T) {
 func TestContextNamesTheSubject(t *testing.T) {
 	t.Parallel()
 	x := index("The Eiffel Tower is 330 m tall.", "The Tokyo Tower is 333 m tall.")
-	for context, want := range map[string]numeric.Verdict{"Eiffel Tower, height": numeric.Contradicted, "Tokyo Tower, height": numeric.Supported} {
-		if got, found := x.Check(nil, "333 m tall", context); got != want {
-			t.Errorf("context %q: %v, want %v: %+v", context, got, want, found)
+	for about, want := range map[string]numeric.Verdict{"Eiffel Tower, height": numeric.Contradicted, "Tokyo Tower, height": numeric.Supported} {
+		if got, found := x.Check(nil, "333 m tall", about); got != want {
+			t.Errorf("context %q: %v, want %v: %+v", about, got, want, found)
 		}
 	}
 }
@@ -109,7 +110,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// library is about n bytes of facts of one kind about many things: the worst case for telling subjects apart.
+// library is about n bytes of facts of one kind about many things: the worst case for telling
+// subjects apart.
 func library(n int) *numeric.Index {
 	var list []string
 	for i := 0; n > 0; i++ {

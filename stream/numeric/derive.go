@@ -7,12 +7,12 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// maxOperands bounds the values that arithmetic may combine: the more there are, the likelier a false number is the sum
-// of two of them by chance.
+// maxOperands bounds the values that arithmetic may combine: the more there are, the likelier a
+// false number is the sum of two of them by chance.
 const maxOperands = 8
 
-// derive looks for v among sums, differences, ratios, shares and counts of values of the evidence, each only when the
-// claim has a word for it.
+// derive looks for v among sums, differences, ratios, shares and counts of values of the evidence,
+// each only when the claim has a word for it.
 func (c *checker) derive(v *quantity.Value, other candidate) (candidate, Reason) {
 	if v.Kind != quantity.Count && v.Kind != quantity.Fraction || v.Range() {
 		return nobody, NoSuchNumber
@@ -110,7 +110,8 @@ func (c *checker) combine(v *quantity.Value) candidate {
 	return c.combineSentence(v)
 }
 
-// combineSentence tries the sum and the mean of all numbers of one sentence, and of all the evidence when it is small.
+// combineSentence tries the sum and the mean of all numbers of one sentence, and of all the
+// evidence when it is small.
 func (c *checker) combineSentence(v *quantity.Value) candidate {
 	all := 0.0
 	count, last := 0, int32(-1)
@@ -137,8 +138,8 @@ func (c *checker) combineSentence(v *quantity.Value) candidate {
 	return c.combineUnit(v)
 }
 
-// combineUnit tries the sum and the mean of all numbers of the evidence that are written in the unit of v. It helps
-// claims that sum up a list without naming what is in it.
+// combineUnit tries the sum and the mean of all numbers of the evidence that are written in the
+// unit of v. It helps claims that sum up a list without naming what is in it.
 func (c *checker) combineUnit(v *quantity.Value) candidate {
 	sum, n, last := 0.0, 0, int32(-1)
 	if c.left -= len(c.x.byDim[v.Dim]); c.left < 0 {
@@ -204,8 +205,8 @@ func (c *checker) between(v *quantity.Value) candidate {
 // maxAge is the greatest age in years that a bare number is taken for.
 const maxAge = 120
 
-// age tries a bare number as the years between two dates of the evidence, the last of them perhaps not full: "was 27
-// when".
+// age tries a bare number as the years between two dates of the evidence, the last of them perhaps
+// not full: "was 27 when".
 func (c *checker) age(v *quantity.Value) candidate {
 	if v.Dim != quantity.Plain || v.Kind != quantity.Count || v.Step != 1 || v.Raw < 1 || v.Raw > maxAge || c.cues&cueAge == 0 {
 		return nobody

@@ -1,6 +1,7 @@
 package numeric
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -8,18 +9,21 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// Sentence is one sentence of the evidence. Sentences of one Group (a fact, a document) follow each other: one that names
-// no subject of its own goes on about that of the one before, as do the items of a list cut at its semicolons.
+// Sentence is one sentence of the evidence. Sentences of one Group (a fact, a document) follow each
+// other: one that names no subject of its own goes on about that of the one before, as do the items
+// of a list cut at its semicolons.
 type Sentence struct {
 	Text  string
 	Group int
 }
 
-// Index holds the numbers of the evidence with the words around them. It is immutable and safe for concurrent use.
+// Index holds the numbers of the evidence with the words around them. It is immutable and safe for
+// concurrent use.
 type Index struct {
 	sentences []indexed
 	terms     []term                   // of all sentences, one after the other
 	known     []known                  // numbers of all sentences, in order
+	places    []around                 // of the known numbers
 	postings  map[uint64][]int32       // word to the sentences that hold it, ascending
 	byDim     map[quantity.Dim][]int32 // dimension to known numbers
 	idf       map[uint64]float32
@@ -40,6 +44,7 @@ type term struct {
 	clause int32
 	class  words.Class
 	date   bool // part of a date
+	behind bool // a number of its clause stands before it
 }
 
 type known struct {
@@ -50,8 +55,9 @@ type known struct {
 	bare     bool // its clause has names and no other words: it goes on with the words of the clause before
 }
 
-// NewIndex reads the sentences once. Sentence i of the result of a check is sentences[i].
-func NewIndex(sentences []Sentence) *Index {
+// NewIndex reads the sentences once. Sentence i of the result of a check is sentences[i]. Of an
+// index whose ctx ended before it was whole nothing may be asked.
+func NewIndex(ctx context.Context, sentences []Sentence) *Index {
 	x := &Index{
 		sentences: make([]indexed, 0, len(sentences)),
 		postings:  make(map[uint64][]int32),
@@ -60,6 +66,9 @@ func NewIndex(sentences []Sentence) *Index {
 	var r reading
 	var c carrier
 	for i, s := range sentences {
+		if i%64 == 0 && ctx.Err() != nil {
+			return x
+		}
 		r.read(s.Text)
 		x.add(int32(i), s, &r, c.next(int32(i), s, &r))
 	}
@@ -73,6 +82,7 @@ func NewIndex(sentences []Sentence) *Index {
 
 func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 	in := indexed{carry: from, group: int32(s.Group), terms: int32(len(x.terms)), known: int32(len(x.known)), list: listed(s.Text, r)}
+	r.numbersOfClauses()
 	for _, w := range r.words {
 		if isRespectively(s.Text[w.Start:w.End]) {
 			in.mixed = true
@@ -81,6 +91,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 			continue
 		}
 		t := term{hash: w.Hash, clause: r.clause(w.Start), class: w.Class, date: w.Has(words.Number) && r.inValue(w, true)}
+		t.behind = r.behindNumber(w.Start, t.clause)
 		x.terms = append(x.terms, t)
 		if list := x.postings[w.Hash]; len(list) == 0 || list[len(list)-1] != i {
 			x.postings[w.Hash] = append(list, i)
@@ -92,6 +103,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 		k.bare = onlyNames(x.terms[in.terms:], k.clause)
 		x.known = append(x.known, k)
 	}
+	x.places = r.placesOf(x.places)
 	in.termEnd, in.knownEnd = int32(len(x.terms)), int32(len(x.known))
 	x.sentences = append(x.sentences, in)
 }

@@ -9,7 +9,8 @@ import (
 	"signalbox/stream/numeric/planted"
 )
 
-// TestPlantedNumbers holds the bar: at least 95 % of the false claims are caught, and at most 2 % of the true ones.
+// TestPlantedNumbers holds the bar: at least 95 % of the false claims are caught, and at most 2 %
+// of the true ones.
 func TestPlantedNumbers(t *testing.T) {
 	t.Parallel()
 	type cell struct{ n, flagged int }
@@ -30,7 +31,7 @@ func TestPlantedNumbers(t *testing.T) {
 				}
 			}
 		}
-		x := numeric.NewIndex(regroup(list))
+		x := numeric.NewIndex(t.Context(), regroup(list))
 		for _, s := range sheets {
 			for _, c := range s.Claims {
 				verdict, found := x.Check(nil, c.Text, "")

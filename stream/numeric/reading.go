@@ -1,6 +1,7 @@
 package numeric
 
 import (
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -13,6 +14,7 @@ type reading struct {
 	words  []words.Word
 	values []quantity.Value
 	bounds []int // byte offsets at which a new clause begins
+	ends   []int // of numbersOfClauses
 }
 
 func (r *reading) read(text string) {
@@ -57,6 +59,25 @@ func (r *reading) clause(at int) int32 {
 	return n
 }
 
+// numbersOfClauses notes, for each clause, where its first number ends; -1 for one without any.
+func (r *reading) numbersOfClauses() {
+	r.ends = slices.Grow(r.ends[:0], len(r.bounds)+1)[:len(r.bounds)+1]
+	for i := range r.ends {
+		r.ends[i] = -1
+	}
+	for i := range r.values {
+		if n := r.clause(r.values[i].Start); r.ends[n] < 0 {
+			r.ends[n] = r.values[i].End
+		}
+	}
+}
+
+// behindNumber reports whether a number of the clause stands before an offset in it, after
+// numbersOfClauses.
+func (r *reading) behindNumber(at int, clause int32) bool {
+	return r.ends[clause] >= 0 && r.ends[clause] <= at
+}
+
 // noun is the word right behind a value, what it counts; 0 when there is none.
 func (r *reading) noun(text string, v *quantity.Value) uint64 {
 	for _, w := range r.words {
@@ -71,7 +92,8 @@ func (r *reading) noun(text string, v *quantity.Value) uint64 {
 	return 0
 }
 
-// inValue reports whether bytes [start, end) lie in a number that is no date; such words tell no subject.
+// inValue reports whether bytes [start, end) lie in a number that is no date; such words tell no
+// subject.
 func (r *reading) inValue(w words.Word, dates bool) bool {
 	for i := range r.values {
 		v := &r.values[i]

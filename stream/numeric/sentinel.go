@@ -20,6 +20,7 @@ const (
 	HasName                       // a name: capitals inside a sentence, a capitalised run, a quotation
 	HasQuantity                   // a quantity without a number: all, most, none, several
 	HasNegation                   // denies something
+	HasFew                        // a small number in words before what it counts: "two lanes", "both" not among them
 	Uncased                       // of a script without letter case, where names cannot be told: to be checked to be safe
 )
 
@@ -34,8 +35,9 @@ type sentinel struct {
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var sentinels = sync.Pool{New: func() any { return new(sentinel) }}
 
-// Look tells what a claim holds that can be checked. It takes microseconds and needs no evidence; most sentences of
-// small talk have no sign and need no further check. Safe for concurrent use; does not allocate in steady state.
+// Look tells what a claim holds that can be checked. It takes microseconds and needs no evidence;
+// most sentences of small talk have no sign and need no further check. Safe for concurrent use;
+// does not allocate in steady state.
 func Look(claim string) Signs {
 	s := sentinels.Get().(*sentinel) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer sentinels.Put(s)
@@ -47,12 +49,24 @@ func Look(claim string) Signs {
 		case quantity.Date, quantity.Clock:
 			signs |= HasDate
 		case quantity.Count, quantity.Ordinal, quantity.Fraction:
-			if !s.values[i].Weak {
+			if v := &s.values[i]; !v.Weak {
 				signs |= HasNumber
+			} else if v.Kind == quantity.Count && v.Raw >= 2 && s.counts(claim, v) {
+				signs |= HasFew
 			}
 		}
 	}
 	return signs | s.wordSigns(claim) | quoted(claim)
+}
+
+// counts reports whether a word that is no function word stands right behind a number.
+func (s *sentinel) counts(claim string, v *quantity.Value) bool {
+	for _, w := range s.words {
+		if w.Start >= v.End {
+			return w.Start == v.End+1 && claim[v.End] == ' ' && !w.Has(words.Stop)
+		}
+	}
+	return false
 }
 
 func (s *sentinel) wordSigns(claim string) Signs {
@@ -77,8 +91,8 @@ func (s *sentinel) wordSigns(claim string) Signs {
 	return signs
 }
 
-// name reports whether word i is part of a name. "I" is none; the first word of a sentence is one only when a second
-// capital follows it (New York is) or it is in capitals (NASA is).
+// name reports whether word i is part of a name. "I" is none; the first word of a sentence is one
+// only when a second capital follows it (New York is) or it is in capitals (NASA is).
 func (s *sentinel) name(i int, claim string) bool {
 	w := s.words[i]
 	text := claim[w.Start:w.End]

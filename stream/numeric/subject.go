@@ -20,12 +20,12 @@ const (
 	inClause            // in the clause of the number
 )
 
-// neighbourName weighs a name of the sentence before. Names nearer than that are weighed up to one in the same sentence;
-// our choice.
+// neighbourName weighs a name of the sentence before. Names nearer than that are weighed up to one
+// in the same sentence; our choice.
 const neighbourName = 0.5
 
-// together weighs a shared word by where it stands in the claim and in the evidence. A word in the clause of another
-// number on one side only tells that the numbers belong to different things.
+// together weighs a shared word by where it stands in the claim and in the evidence. A word in the
+// clause of another number on one side only tells that the numbers belong to different things.
 func together(claim, evidence standing) float64 {
 	switch {
 	case evidence == absent:
@@ -66,8 +66,8 @@ func (c *checker) affinity(k int32) float64 {
 	return got / c.all
 }
 
-// stand notes where the words of the claim stand with respect to its number v.
-func (c *checker) stand(v *quantity.Value) {
+// locate notes where the words of the claim stand with respect to its number v.
+func (c *checker) locate(v *quantity.Value) {
 	home := c.clause(v.Start)
 	c.all = 0
 	c.left -= len(c.terms)
@@ -139,8 +139,9 @@ func (c *checker) place(t *claimTerm, e *known) standing {
 	return best
 }
 
-// placeAround looks for word t, as a name, in the sentence whose subject goes on in that of number e, and in the first
-// of its group. A sentence with a subject of its own takes nothing from one that says the same kind of thing of another.
+// placeAround looks for word t, as a name, in the sentence whose subject goes on in that of number
+// e, and in the first of its group. A sentence with a subject of its own takes nothing from one
+// that says the same kind of thing of another.
 func (c *checker) placeAround(t *claimTerm, e *known, in *indexed) standing {
 	switch {
 	case in.from < 0:
@@ -196,7 +197,8 @@ func (c *checker) groupHead(s int32) int32 {
 	return int32(lo)
 }
 
-// foreignSubject reports whether a sentence goes on about what another names, and the claim has none of those names.
+// foreignSubject reports whether a sentence goes on about what another names, and the claim has
+// none of those names.
 func (c *checker) foreignSubject(in *indexed) bool {
 	if in.from < 0 || in.as < neighbour {
 		return false
@@ -213,11 +215,13 @@ func (c *checker) foreignSubject(in *indexed) bool {
 	return foreign
 }
 
-// apart is how much of the claim must stand with a number for names alone to tell it from one that matches.
+// apart is how much of the claim must stand with a number for names alone to tell it from one that
+// matches.
 const apart = 0.9
 
-// namedApart reports whether two numbers have the words of the claim but not its names: other has them, and match is
-// that of something the claim does not name. However common a name is in the evidence, it tells the two apart.
+// namedApart reports whether two numbers have the words of the claim but not its names: other has
+// them, and match is that of something the claim does not name. However common a name is in the
+// evidence, it tells the two apart.
 func (c *checker) namedApart(match, other candidate) bool {
 	margin := c.limit.SwapMargin * c.limit.SwapMargin
 	if other.score < apart || other.score-match.score < margin || match.sentence == other.sentence || !c.foreignName(match.known) {

@@ -58,7 +58,8 @@ type match struct {
 	how Reason
 }
 
-// bestMatch finds the value of the evidence that agrees with v and whose words agree best, of equals the first.
+// bestMatch finds the value of the evidence that agrees with v and whose words agree best, of
+// equals the first.
 func (c *checker) bestMatch(v *quantity.Value) (candidate, Reason) {
 	m := match{nobody, NoSuchNumber}
 	if !single(v) {

@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzPieces: however a stream is cut into pieces, the units and the output are the same; the events are
-// those of the reference, and a client reads the output as the input, but for the list in the package's
-// comment.
+// FuzzPieces: however a stream is cut into pieces, the units and the output are the same; the
+// events are those of the reference, and a client reads the output as the input, but for the list
+// in the package's comment.
 func FuzzPieces(f *testing.F) {
 	for _, c := range streams {
 		f.Add([]byte(c.in), []byte{3, 1, 60})

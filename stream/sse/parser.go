@@ -6,11 +6,12 @@ import (
 	"fmt"
 )
 
-// DefaultMaxEventBytes bounds an event unless told otherwise: 8 MiB, the room for an image in base64.
+// DefaultMaxEventBytes bounds an event unless told otherwise: 8 MiB, the room for an image in
+// base64.
 const DefaultMaxEventBytes = 8 << 20
 
-// keptBytes is how much of a buffer that has grown is kept for the next event: a stream of tokens needs
-// far less, and hundreds of streams are open at once.
+// keptBytes is how much of a buffer that has grown is kept for the next event: a stream of tokens
+// needs far less, and hundreds of streams are open at once.
 const keptBytes = 64 << 10
 
 // Kind is what a unit of a stream is.
@@ -19,7 +20,8 @@ type Kind uint8
 const (
 	// Message is an event with data, possibly empty: what clients see.
 	Message Kind = iota
-	// Fields is a block without data, such as a lone retry: or event:. Clients take note and show nothing.
+	// Fields is a block without data, such as a lone retry: or event:. Clients take note and show
+	// nothing.
 	Fields
 	// Comment is one comment line outside of an event, without the blank line that often follows.
 	Comment
@@ -27,20 +29,20 @@ const (
 	Blank
 )
 
-// Event is a unit of a stream. Its slices belong to the Parser or to the piece it was fed, and are valid
-// until the next call of Feed, Next or End.
+// Event is a unit of a stream. Its slices belong to the Parser or to the piece it was fed, and are
+// valid until the next call of Feed, Next or End.
 type Event struct {
 	Kind Kind
 	// Cut: the stream ended before the event's blank line. Clients ignore such an event.
 	Cut bool
-	// Raw is the unit with all its line ends. The Raws of a stream, joined, are the stream without its
-	// byte order marks and without any LF that directly follows a blank line of a bare CR behind another
-	// bare CR: those two end the event at once, whatever comes next.
+	// Raw is the unit with all its line ends. The Raws of a stream, joined, are the stream without
+	// its byte order marks and without any LF that directly follows a blank line of a bare CR
+	// behind another bare CR: those two end the event at once, whatever comes next.
 	Raw []byte
 	// Name is the value of the last event field; empty means message.
 	Name []byte
-	// Data is the values of the data fields, joined by LF. It may hold any bytes, in any encoding, but no
-	// CR and no LF other than the joints.
+	// Data is the values of the data fields, joined by LF. It may hold any bytes, in any encoding,
+	// but no CR and no LF other than the joints.
 	Data []byte
 	// At is the offset of Data in Raw, or -1 when it is joined from several lines or there is none.
 	At int
@@ -49,7 +51,8 @@ type Event struct {
 	lines  int // of data
 }
 
-// TooLargeError is the end of reading: an event, or a line outside of one, is larger than the limit.
+// TooLargeError is the end of reading: an event, or a line outside of one, is larger than the
+// limit.
 type TooLargeError struct {
 	Limit int // bytes
 }
@@ -59,11 +62,12 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("event of more than %d bytes", e.Limit)
 }
 
-// ErrUnread is the end of reading: Feed was called before Next had returned everything. It is a fault of
-// the caller.
+// ErrUnread is the end of reading: Feed was called before Next had returned everything. It is a
+// fault of the caller.
 var ErrUnread = errors.New("sse: piece fed before the one before it was read")
 
-// Parser cuts a stream into units. It is for one stream and one goroutine. The zero value is not usable.
+// Parser cuts a stream into units. It is for one stream and one goroutine. The zero value is not
+// usable.
 type Parser struct {
 	max int
 	err error
@@ -95,8 +99,8 @@ type unit struct {
 	name   [2]int
 }
 
-// NewParser returns a Parser that refuses events of more than maxEventBytes, all their lines counted.
-// Zero and less mean DefaultMaxEventBytes.
+// NewParser returns a Parser that refuses events of more than maxEventBytes, all their lines
+// counted. Zero and less mean DefaultMaxEventBytes.
 func NewParser(maxEventBytes int) *Parser {
 	if maxEventBytes <= 0 {
 		maxEventBytes = DefaultMaxEventBytes
@@ -138,8 +142,8 @@ func (p *Parser) Next() (Event, bool) {
 // Err returns why reading ended: a *TooLargeError, ErrUnread, or nil while it goes on.
 func (p *Parser) Err() error { return p.err }
 
-// End tells that no more bytes come. It returns what is left: an event that is whole because its last line
-// ended in a bare CR, or a Cut one. To be called once Next has returned false.
+// End tells that no more bytes come. It returns what is left: an event that is whole because its
+// last line ended in a bare CR, or a Cut one. To be called once Next has returned false.
 func (p *Parser) End() (Event, bool) {
 	p.release()
 	p.chunk, p.pos, p.start = nil, 0, 0
@@ -184,8 +188,8 @@ const (
 	behindMark    = -1
 )
 
-// skipMark passes over a byte order mark at the start of the stream, which may come in pieces, and over
-// further ones behind it: once the first is gone, a client takes the next for a mark.
+// skipMark passes over a byte order mark at the start of the stream, which may come in pieces, and
+// over further ones behind it: once the first is gone, a client takes the next for a mark.
 func (p *Parser) skipMark() {
 	for p.mark != behindMark && p.pos < len(p.chunk) {
 		if p.chunk[p.pos] != byteOrderMark[p.mark] {
@@ -199,8 +203,8 @@ func (p *Parser) skipMark() {
 	p.start = p.pos // what was taken for a mark and is none is held now
 }
 
-// endLine moves pos behind the end of the current line and returns how many bytes that end has. Without
-// one in this piece it holds the piece back and reports false.
+// endLine moves pos behind the end of the current line and returns how many bytes that end has.
+// Without one in this piece it holds the piece back and reports false.
 func (p *Parser) endLine() (width int, ok bool) {
 	if p.pos < len(p.chunk) && p.dropLF {
 		p.dropLF = false
@@ -245,8 +249,8 @@ func (p *Parser) endLine() (width int, ok bool) {
 	return 2, true
 }
 
-// lineBreak returns the offset of the first CR or LF at or behind pos, len(chunk) without one. Each byte
-// is looked at twice at most, whatever the lines end in.
+// lineBreak returns the offset of the first CR or LF at or behind pos, len(chunk) without one. Each
+// byte is looked at twice at most, whatever the lines end in.
 func (p *Parser) lineBreak() int {
 	if p.nextLF < p.pos {
 		p.nextLF = index(p.chunk, p.pos, len(p.chunk), '\n')
@@ -291,8 +295,8 @@ func (p *Parser) fits(pos int) bool {
 	return true
 }
 
-// line takes the line before pos, of which the last width bytes are its end. It returns the unit that the
-// line completes.
+// line takes the line before pos, of which the last width bytes are its end. It returns the unit
+// that the line completes.
 func (p *Parser) line(width int) (Event, bool) {
 	raw := p.chunk[p.start:p.pos]
 	if len(p.held) > 0 {

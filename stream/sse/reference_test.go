@@ -8,8 +8,8 @@ import (
 // message is an event as a client sees it.
 type message struct{ Name, Data string }
 
-// reference reads a whole stream in the plainest way that follows WHATWG HTML, section 9.2.6. It is the
-// oracle for the parser.
+// reference reads a whole stream in the plainest way that follows WHATWG HTML, section 9.2.6. It is
+// the oracle for the parser.
 func reference(stream string) []message {
 	for strings.HasPrefix(stream, "\ufeff") {
 		stream = stream[len("\ufeff"):]
@@ -39,7 +39,7 @@ func reference(stream string) []message {
 	return out
 }
 
-// passed is what a client has to see of messages once a Writer has passed them on, without the end of
+// passed is what a client has to see of messages once they were passed on, without the end of
 // the stream.
 func passed(in []message) []message {
 	var out []message
@@ -64,14 +64,14 @@ type copied struct {
 	At              int
 }
 
-// cut gives stream to a parser in pieces of the given sizes, which are taken in turn, and returns the
-// units, what a writer that passes all of them on writes, and its state behind the end.
+// cut gives stream to a parser in pieces of the given sizes, which are taken in turn, and returns
+// the units, what a client gets of them, and its state behind the end.
 func cut(stream []byte, limit int, sizes ...int) (units []copied, out string, state State, err error) {
-	p, w := NewParser(limit), new(Writer)
+	p, w := NewParser(limit), new(passer)
 	var sent bytes.Buffer
 	take := func(e Event) {
 		units = append(units, copied{e.Kind, e.Cut, string(e.Raw), string(e.Name), string(e.Data), e.At})
-		w.Pass(e)
+		w.pass(e)
 	}
 	piece := make([]byte, 0, len(stream))
 	for i := 0; len(stream) > 0; i++ {
@@ -87,13 +87,13 @@ func cut(stream []byte, limit int, sizes ...int) (units []copied, out string, st
 			take(e)
 		}
 		clear(piece) // what is left has to be the parser's own
-		sent.Write(w.Take())
+		sent.Write(w.take())
 	}
 	if e, ok := p.End(); ok {
 		take(e)
 	}
-	sent.Write(w.Take())
-	state = w.State()
+	sent.Write(w.take())
+	state = w.state
 	return units, sent.String(), state, p.Err()
 }
 

@@ -3,7 +3,6 @@ package sse
 import (
 	"bytes"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -49,8 +48,8 @@ func TestAStreamIsReadTheSameInAnyPieces(t *testing.T) {
 	}
 }
 
-// streams are the cases of the WHATWG grammar and of servers that misread it, with what a client is to
-// get. An empty want means the same bytes.
+// streams are the cases of the WHATWG grammar and of servers that misread it, with what a client is
+// to get. An empty want means the same bytes.
 var streams = []struct{ name, in, want string }{
 	{"events that end in LF stay", text + finish + done, text + finish + done},
 	{"CRLF stays", strings.ReplaceAll(text+done, "\n", "\r\n"), strings.ReplaceAll(text+done, "\n", "\r\n")},
@@ -144,129 +143,86 @@ func TestAPieceBeforeTheLastWasReadIsRefused(t *testing.T) {
 	}
 }
 
-func TestHowAStreamEnds(t *testing.T) {
+func TestTheStateBehindAnEvent(t *testing.T) {
 	for _, c := range []struct {
 		name, in string
-		err      error
 		state    State
-		adds     string
 	}{
-		{"with [DONE]", text + finish + done, nil, Done, ""},
-		{"with [DONE] before the connection breaks", text + finish + done, io.ErrUnexpectedEOF, Done, ""},
-		{"with [DONE] and no finish_reason", text + done, nil, Done, ""},
-		{"with finish_reason alone, in order", text + finish, nil, Done, done},
-		{"with finish_reason alone, the connection broken", text + finish, io.ErrUnexpectedEOF, Truncated, ""},
-		{"in the middle, in order", text, nil, Truncated, ""},
-		{"in the middle, the connection broken", text, io.ErrUnexpectedEOF, Truncated, ""},
-		{"before anything", "", nil, Truncated, ""},
-		{"with a comment alone", ": ping\n\n", nil, Truncated, ""},
-		{"with an error", text + failure, nil, Failed, ""},
-		{"with a named error", "event: error\ndata: {}\n\n", nil, Failed, ""},
-		{"with an error and [DONE]", text + failure + done, nil, Failed, ""},
-		{"with an error behind the finish_reason", finish + failure, nil, Failed, ""},
-		{"with an error member that is null", `data: {"error":null,"choices":[]}` + "\n\n", nil, Truncated, ""},
-		{"with the last event of a response", complete, nil, Done, ""},
-		{"with the last event of a response, unnamed", unnamed, nil, Done, ""},
-		{"with a finish_reason inside a text", `data: {"choices":[{"delta":{"content":"\"finish_reason\":\"stop\""}}]}` + "\n\n", nil, Truncated, ""},
-		{"with a spaced finish_reason", `data: {"choices": [{"finish_reason" : "stop"}]}` + "\n\n", nil, Done, done},
-		{"with finish_reason in an event that is cut", text + strings.TrimSuffix(finish, "\n"), nil, Truncated, ""},
+		{"with [DONE]", text + finish + done, Done},
+		{"with [DONE] and no finish_reason", text + done, Done},
+		{"with finish_reason alone", text + finish, Finished},
+		{"in the middle", text, Running},
+		{"before anything", "", Running},
+		{"with a comment alone", ": ping\n\n", Running},
+		{"with an error", text + failure, Failed},
+		{"with a named error", "event: error\ndata: {}\n\n", Failed},
+		{"with an error and [DONE]", text + failure + done, Failed},
+		{"with an error behind the finish_reason", finish + failure, Failed},
+		{"with an error member that is null", `data: {"error":null,"choices":[]}` + "\n\n", Running},
+		{"with the last event of a response", complete, Done},
+		{"with the last event of a response, unnamed", unnamed, Done},
+		{"with a finish_reason inside a text", `data: {"choices":[{"delta":{"content":"\"finish_reason\":\"stop\""}}]}` + "\n\n", Running},
+		{"with a spaced finish_reason", `data: {"choices": [{"finish_reason" : "stop"}]}` + "\n\n", Finished},
+		{"with finish_reason in an event that is cut", text + strings.TrimSuffix(finish, "\n"), Running},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, w := NewParser(0), new(Writer)
+			p, w := NewParser(0), new(passer)
 			p.Feed([]byte(c.in))
 			for e, ok := p.Next(); ok; e, ok = p.Next() {
-				w.Pass(e)
+				w.pass(e)
 			}
 			if e, ok := p.End(); ok {
-				w.Pass(e)
+				w.pass(e)
 			}
-			w.Take()
-			if got := w.End(c.err); got != c.state || w.State() != got {
-				t.Errorf("state %v, want %v", got, c.state)
-			}
-			if got := string(w.Take()); got != c.adds {
-				t.Errorf("adds %q, want %q", got, c.adds)
+			if w.state != c.state {
+				t.Errorf("state %v, want %v", w.state, c.state)
 			}
 		})
 	}
 }
 
-func TestANoteCorrectsTheState(t *testing.T) {
-	p, w := NewParser(0), new(Writer)
-	pass := func(s string) {
-		p.Feed([]byte(s))
-		for e, ok := p.Next(); ok; e, ok = p.Next() {
-			w.Pass(e)
-		}
+func TestAnEventIsGivenOtherData(t *testing.T) {
+	p := NewParser(0)
+	p.Feed([]byte("id: 1\r\ndata:{\"a\":1}\r\nx: y\r\n\r\n"))
+	e, _ := p.Next()
+	e, buf := e.Mended(nil)
+	if buf != nil {
+		t.Error("an event that needs no mending was copied")
 	}
-	pass(finish)
-	w.Note(Running) // another choice goes on
-	if w.State() != Running {
-		t.Errorf("state %v", w.State())
-	}
-	w.Note(Finished)
-	pass(done)
-	w.Note(Running)
-	if w.State() != Done {
-		t.Errorf("state %v after [DONE]", w.State())
+	got, _ := e.With(nil, []byte("{\"a\":\n2}"))
+	if want := "id: 1\r\ndata:{\"a\": 2}\r\nx: y\r\n\r\n"; string(got.Raw) != want || string(got.Raw[got.At:got.At+len(got.Data)]) != string(got.Data) {
+		t.Errorf("became %q with the data %q", got.Raw, got.Data)
 	}
 }
 
-func TestEventsAreInsertedReplacedAndDropped(t *testing.T) {
-	p, w := NewParser(0), new(Writer)
-	p.Feed([]byte("id: 1\r\ndata:{\"a\":1}\r\nx: y\r\n\r\n" + ": ping\n" + text + finish + done + text))
-	next := func() Event {
-		t.Helper()
-		e, ok := p.Next()
-		if !ok {
-			t.Fatal("no event")
+func TestAnEventOfOurOwnIsOneOfTheirs(t *testing.T) {
+	for name, data := range map[string]string{"": `{"marker":true}`, "response.output_text.delta": "{\n}"} {
+		e, _ := NewEvent(nil, name, []byte(data))
+		p := NewParser(0)
+		p.Feed(e.Raw)
+		again, ok := p.Next()
+		if diff := cmp.Diff(copied{again.Kind, again.Cut, string(again.Raw), string(again.Name), string(again.Data), again.At},
+			copied{e.Kind, e.Cut, string(e.Raw), string(e.Name), string(e.Data), e.At}); diff != "" || !ok {
+			t.Errorf("%q (-read +made):\n%s", name, diff)
 		}
-		return e
 	}
-	w.Replace(next(), []byte("{\"a\":\n2}"))
-	w.Pass(next())
-	w.Insert("", []byte(`{"marker":true}`))
-	w.InsertComment("wait")
-	w.Insert("response.output_text.delta", []byte(`{}`))
-	w.Drop(next())
-	w.Drop(next()) // the finish_reason counts
-	if w.State() != Finished {
-		t.Errorf("state %v", w.State())
-	}
-	w.Drop(next()) // [DONE] does not
-	if w.State() != Finished {
-		t.Errorf("state %v without [DONE]", w.State())
-	}
-	w.InsertDone()
-	w.Pass(next())
-	w.Insert("", []byte(`{}`))
-	w.InsertComment("late")
-	w.InsertDone()
-	want := "id: 1\r\ndata:{\"a\": 2}\r\nx: y\r\n\r\n: ping\ndata: {\"marker\":true}\n\n: wait\n\n" +
-		"event: response.output_text.delta\ndata: {}\n\n" + done
-	if diff := cmp.Diff(want, string(w.Take())); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
-	if got := w.Take(); got != nil {
-		t.Errorf("taken twice: %q", got)
-	}
-	if w.State() != Done {
-		t.Errorf("state %v", w.State())
+	if string(DoneEvent().Raw) != done {
+		t.Errorf("the end is %q", DoneEvent().Raw)
 	}
 }
 
 func TestBuffersAreReleasedAfterALargeEvent(t *testing.T) {
-	p, w := NewParser(0), new(Writer)
+	p, w := NewParser(0), new(passer)
 	large := []byte("data: " + strings.Repeat("A", 1<<20) + "\ndata: B\n\n")
 	for _, piece := range [][]byte{large[:100], large[100:], []byte(text), []byte(text)} {
 		p.Feed(piece)
 		for e, ok := p.Next(); ok; e, ok = p.Next() {
-			w.Pass(e)
+			w.pass(e)
 		}
-		w.Take()
+		w.take()
 	}
-	if cap(p.held) > keptBytes || cap(p.data) > keptBytes || cap(w.out) > keptBytes {
-		t.Errorf("kept %d, %d and %d bytes", cap(p.held), cap(p.data), cap(w.out))
+	if cap(p.held) > keptBytes || cap(p.data) > keptBytes {
+		t.Errorf("kept %d and %d bytes", cap(p.held), cap(p.data))
 	}
 }
 
@@ -278,15 +234,15 @@ func chunks(n int) []byte {
 
 // copier returns a function that passes pieces on.
 func copier() func(pieces ...[]byte) int {
-	p, w := NewParser(0), new(Writer)
+	p, w := NewParser(0), new(passer)
 	return func(pieces ...[]byte) int {
 		n := 0
 		for _, piece := range pieces {
 			p.Feed(piece)
 			for e, ok := p.Next(); ok; e, ok = p.Next() {
-				w.Pass(e)
+				w.pass(e)
 			}
-			n += len(w.Take())
+			n += len(w.take())
 		}
 		return n
 	}

@@ -26,7 +26,8 @@ type judge struct {
 
 var _ check.Judge = (*judge)(nil)
 
-// openJudge opens a bundle; library is the path of ONNX Runtime, empty to look for it where the product does.
+// openJudge opens a bundle; library is the path of ONNX Runtime, empty to look for it where the
+// product does.
 func openJudge(ctx context.Context, dir, library string) (*judge, error) {
 	b, err := bundle.Open(os.DirFS(dir), bundle.OpenOptions{})
 	if err != nil {

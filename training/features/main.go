@@ -1,15 +1,17 @@
-// Command features prints what the guard sees in the claims of labelled answers, so that a fusion is fitted on exactly
-// what the product computes.
+// Command features prints what the guard sees in the claims of labelled answers, so that a fusion
+// is fitted on exactly what the product computes.
 //
-// It reads rows in the format of the grounding task from standard input, one JSON object a line: "facts", a text or a
-// list of texts, each a source of its own; "question"; "answer"; "label". The answer is split into claims like one on its
-// way through the proxy. Standard output gets a line {"features": [names]} and then a line a claim: the number of its row
-// from 0, its number within the row, the row's label, the features in the order of the names, and the verdict, score and
-// stage of the checker. Code has no line, and headings, questions and talk have one only in a row that states nothing else. The
-// grounding score of a row is 1 minus the least support of its claims.
+// It reads rows in the format of the grounding task from standard input, one JSON object a line:
+// "facts", a text or a list of texts, each a source of its own; "question"; "answer"; "label". The
+// answer is split into claims like one on its way through the proxy. Standard output gets a line
+// {"features": [names]} and then a line a claim: the number of its row from 0, its number within
+// the row, the row's label, the features in the order of the names, and the verdict, score and
+// stage of the checker. Code has no line, and headings, questions and talk have one only in a row
+// that states nothing else. The grounding score of a row is 1 minus the least support of its
+// claims.
 //
-// With --bundle the task nli of that bundle reads the claims first, in the same batches and windows as in the product;
-// without it the features of the judge are 0.
+// With --bundle the task nli of that bundle reads the claims first, in the same batches and windows
+// as in the product; without it the features of the judge are 0.
 package main
 
 import (
@@ -195,7 +197,7 @@ func examine(ctx context.Context, checker *check.Checker, r *row, number int) ([
 	for i, text := range r.Facts {
 		sources[i] = evidence.Source{Text: text, Fact: true}
 	}
-	e, err := evidence.New(sources, evidence.Options{MaxFacts: len(sources), MaxBytes: maxRow})
+	e, err := evidence.New(ctx, sources, evidence.Options{MaxFacts: len(sources), MaxBytes: maxRow})
 	if err != nil {
 		return nil, fmt.Errorf("facts: %w", err)
 	}

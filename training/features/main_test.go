@@ -29,7 +29,7 @@ func TestFeaturesOfRows(t *testing.T) {
 		want := []line{
 			{Row: 0, Claim: 0, Label: "unsupported", Text: "The Eiffel Tower is 350 m tall.", Verdict: "contradicted"},
 			{Row: 0, Claim: 1, Label: "unsupported", Text: "It is in Paris.", Verdict: "unchecked"},
-			{Row: 1, Claim: 0, Label: "supported", Text: "The Louvre is in Paris.", Verdict: "unchecked"},
+			{Row: 1, Claim: 0, Label: "supported", Text: "The Louvre is in Paris.", Verdict: "supported"},
 			{Row: 2, Claim: 0, Label: "supported", Text: "Is it?", Verdict: "not_checkable"},
 			{Row: 3, Claim: 0, Text: "The Tokyo Tower is 333 m tall.", Verdict: "supported"},
 		}

@@ -44,7 +44,8 @@ func compare(tb testing.TB, native *tokenize.Tokenizer, other *Engine, text stri
 	}
 }
 
-// texts cover the paths of the model: whole words, pieces, unknown and overlong words, many scripts.
+// texts cover the paths of the model: whole words, pieces, unknown and overlong words, many
+// scripts.
 func texts() []string {
 	return []string{
 		"", " ", "What is the derivative of x squared?", "unbelievably antidisestablishmentarianism",

@@ -1,7 +1,8 @@
 // Command openai-go drives signalbox with the official Go SDK: only the base URL is different.
 //
-// SIGNALBOX_URL is the base URL (default http://127.0.0.1:8080/v1), SIGNALBOX_MODEL a model to ask by
-// name (default general-7b). It exits with 1 and a message when an answer is not what it should be.
+// SIGNALBOX_URL is the base URL (default http://127.0.0.1:8080/v1), SIGNALBOX_MODEL a model to ask
+// by name (default general-7b). It exits with 1 and a message when an answer is not what it should
+// be.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Package hubtest is a model hub for tests: two servers on the loopback interface, one that speaks the
-// Hugging Face HTTP layout and one that stands for the storage host which large files are redirected
-// to. Production code does not import it.
+// Package hubtest is a model hub for tests: two servers on the loopback interface, one that speaks
+// the Hugging Face HTTP layout and one that stands for the storage host which large files are
+// redirected to. Production code does not import it.
 package hubtest
 
 import (

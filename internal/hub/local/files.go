@@ -6,9 +6,10 @@ import (
 	"path/filepath"
 )
 
-// Files returns the files of a model's folder. A link that is absolute or leads out of the folder is an error: a model that somebody
-// else made must not name whatever it likes on this machine. dir itself may be a link, also to a snapshot in the cache of Hugging Face's own
-// tools, whose files are links to the blobs of the same model. Nothing is kept open in between.
+// Files returns the files of a model's folder. A link that is absolute or leads out of the folder
+// is an error: a model that somebody else made must not name whatever it likes on this machine. dir
+// itself may be a link, also to a snapshot in the cache of Hugging Face's own tools, whose files
+// are links to the blobs of the same model. Nothing is kept open in between.
 func Files(dir string) fs.FS {
 	if cached, ok := snapshot(dir); ok {
 		return cached
@@ -19,8 +20,9 @@ func Files(dir string) fs.FS {
 // folder is a folder that no link may leave, and where in it the files are.
 type folder struct{ root, at string }
 
-// snapshot finds the folder of the model around a snapshot in a cache of huggingface_hub: MODEL/snapshots/REVISION, whose files are links
-// into MODEL/blobs (huggingface.co/docs/huggingface_hub/guides/manage-cache).
+// snapshot finds the folder of the model around a snapshot in a cache of huggingface_hub:
+// MODEL/snapshots/REVISION, whose files are links into MODEL/blobs
+// (huggingface.co/docs/huggingface_hub/guides/manage-cache).
 func snapshot(dir string) (folder, bool) {
 	revision, err := filepath.EvalSymlinks(dir)
 	if err != nil {

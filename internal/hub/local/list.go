@@ -27,7 +27,8 @@ const (
 	Broken      Kind = "broken"       // none of these; Problem says why
 )
 
-// Model describes one model for a list. It is read from names and small files; no digest is computed.
+// Model describes one model for a list. It is read from names and small files; no digest is
+// computed.
 type Model struct {
 	// Name is what classify.tasks[].model calls the model.
 	Name string `json:"name"`
@@ -52,7 +53,8 @@ type Model struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// List describes the models below modelsDir, sorted by name. A modelsDir that does not exist has none.
+// List describes the models below modelsDir, sorted by name. A modelsDir that does not exist has
+// none.
 func List(modelsDir string) ([]Model, error) {
 	entries, err := os.ReadDir(modelsDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -198,8 +200,8 @@ func Precision(name string) string {
 	return ""
 }
 
-// architecture reads what a Hugging Face model computes from its config.json, or from the modules.json
-// that sentence-transformers writes.
+// architecture reads what a Hugging Face model computes from its config.json, or from the
+// modules.json that sentence-transformers writes.
 func architecture(files fs.FS) (string, error) {
 	if _, err := fs.Stat(files, "modules.json"); err == nil {
 		return "embedding", nil

@@ -43,7 +43,8 @@ var ErrName = errors.New("not a model name; want NAME or ORG/NAME of letters, di
 // ErrPath reports a file name that does not stay inside a model folder.
 var ErrPath = errors.New("unsafe file name")
 
-// ErrLocked reports that another process, or another caller in this one, is changing a model folder.
+// ErrLocked reports that another process, or another caller in this one, is changing a model
+// folder.
 var ErrLocked = errors.New("another process is changing this model")
 
 // namePart is one part of a repository name. The hub allows 96 characters in all, and neither "--"
@@ -192,7 +193,8 @@ func ReadRecord(dir string) (*Record, error) {
 	return r, nil
 }
 
-// ParseRecord decodes and checks a record. Unknown keys are ignored, so that a later version may add some.
+// ParseRecord decodes and checks a record. Unknown keys are ignored, so that a later version may
+// add some.
 func ParseRecord(data []byte) (*Record, error) {
 	r := new(Record)
 	if err := json.Unmarshal(data, r); err != nil {

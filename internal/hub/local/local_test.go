@@ -466,7 +466,8 @@ func TestFilesOfAModelLieInItsFolder(t *testing.T) {
 	}
 }
 
-// A snapshot in the cache of Hugging Face's tools is a folder of links to blobs: those of the same model are read, those of another are not.
+// A snapshot in the cache of Hugging Face's tools is a folder of links to blobs: those of the same
+// model are read, those of another are not.
 func TestFilesOfACachedSnapshotAreRead(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()

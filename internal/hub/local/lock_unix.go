@@ -14,7 +14,8 @@ import (
 // the process ends, however it ends.
 type Lock struct{ file *os.File }
 
-// TryLock takes the lock of a folder, which must exist, or returns an error that wraps ErrLocked at once.
+// TryLock takes the lock of a folder, which must exist, or returns an error that wraps ErrLocked at
+// once.
 func TryLock(dir string) (*Lock, error) {
 	name := filepath.Join(dir, LockFile)
 	for {

@@ -36,7 +36,8 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // Verify reads every file of the model in dir and returns the problems, none when all match. The
 // record is checked where there is one, and the bundle manifest where there is one; a folder with
-// neither is a problem (ErrUnchecked). ctx ends the reading early; its error is then among the problems.
+// neither is a problem (ErrUnchecked). ctx ends the reading early; its error is then among the
+// problems.
 func Verify(ctx context.Context, dir string) []error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -149,9 +150,10 @@ func (c *contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p) //nolint:wrapcheck // io.Reader's contract
 }
 
-// MarkVerified notes in the record of a folder when its files were last found to match: at, or never
-// when at is zero. checked is the record that the check read; the note is dropped when the folder
-// has another one by now, is being changed by a pull, or cannot be written to (a read-only volume).
+// MarkVerified notes in the record of a folder when its files were last found to match: at, or
+// never when at is zero. checked is the record that the check read; the note is dropped when the
+// folder has another one by now, is being changed by a pull, or cannot be written to (a read-only
+// volume).
 func MarkVerified(dir string, checked *Record, at time.Time) error {
 	lock, err := TryLock(dir)
 	if errors.Is(err, ErrLocked) || errors.Is(err, fs.ErrPermission) || isReadOnly(err) {

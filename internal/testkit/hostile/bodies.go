@@ -125,8 +125,8 @@ func bomb(mb int) []byte {
 	return b.Bytes()
 }
 
-// deflated is s in the format of zlib, which HTTP calls deflate (RFC 9110, section 8.4.1.2), or without its wrapper, as some
-// servers send it.
+// deflated is s in the format of zlib, which HTTP calls deflate (RFC 9110, section 8.4.1.2), or
+// without its wrapper, as some servers send it.
 func deflated(s string, wrapped bool) []byte { //nolint:revive // a fact
 	var b bytes.Buffer
 	var z io.WriteCloser = zlib.NewWriter(&b)
@@ -147,8 +147,9 @@ func zstandard(s string) []byte {
 	return z.EncodeAll([]byte(s), nil)
 }
 
-// brotli writes s as one uncompressed meta-block (RFC 7932, section 9.2): a window of 16 bits is the bit 0, then ISLAST 0,
-// MNIBBLES 4 as 00, the length less one in 16 bits, and ISUNCOMPRESSED 1; an empty last meta-block is 11.
+// brotli writes s as one uncompressed meta-block (RFC 7932, section 9.2): a window of 16 bits is
+// the bit 0, then ISLAST 0, MNIBBLES 4 as 00, the length less one in 16 bits, and ISUNCOMPRESSED 1;
+// an empty last meta-block is 11.
 func brotli(s string) []byte {
 	head := uint32(len(s)-1)<<4 | 1<<20
 	out := []byte{byte(head), byte(head >> 8), byte(head >> 16)}

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// maxUnread is how many bytes a connection may have waiting before its reader lets the other side wait.
+// maxUnread is how many bytes a connection may have waiting before its reader lets the other side
+// wait.
 const maxUnread = 256 << 10
 
-// conn is a connection whose other side is watched at all times: a goroutine of its own reads, so that its going is stamped
-// even while a mode is silent.
+// conn is a connection whose other side is watched at all times: a goroutine of its own reads, so
+// that its going is stamped even while a mode is silent.
 type conn struct {
 	net.Conn
 	id  int

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// fullListener is a listener that nobody accepts from and whose queue is full, and the connections that fill it: the SYN of
-// a further one is dropped (listen(2), tcp_abort_on_overflow).
+// fullListener is a listener that nobody accepts from and whose queue is full, and the connections
+// that fill it: the SYN of a further one is dropped (listen(2), tcp_abort_on_overflow).
 func fullListener(ctx context.Context) (net.Listener, []net.Conn, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {

@@ -24,7 +24,8 @@ type Options struct {
 	HTTP2 bool
 	// Secure serves over TLS with a certificate of the test authority.
 	Secure bool
-	// Choose, when not nil, is asked for the mode of each request before anything else; empty leaves it to the others.
+	// Choose, when not nil, is asked for the mode of each request before anything else; empty
+	// leaves it to the others.
 	Choose func() string
 	// Unix serves on a socket of this path in place of a port of loopback.
 	Unix string

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// conn2 is a connection that speaks HTTP/2, frame by frame: its streams play modes, each in a goroutine of its own.
+// conn2 is a connection that speaks HTTP/2, frame by frame: its streams play modes, each in a
+// goroutine of its own.
 type conn2 struct {
 	s *Server
 	c *conn
@@ -47,7 +48,8 @@ type stream2 struct {
 // play2 answers the request of a stream.
 type play2 func(x *stream2)
 
-// The windows of HTTP/2 before anybody says otherwise, and the largest frame (RFC 9113, sections 6.9.2 and 4.2).
+// The windows of HTTP/2 before anybody says otherwise, and the largest frame (RFC 9113, sections
+// 6.9.2 and 4.2).
 const (
 	defaultWindow = 65_535
 	largestFrame  = 16_384
@@ -305,11 +307,12 @@ func (x *stream2) events(n int) bool {
 	return true
 }
 
-// before sends the head and the k events that come before a fault, and then leaves them time to arrive.
+// before sends the head and the k events that come before a fault, and then leaves them time to
+// arrive.
 func (x *stream2) before() bool { return x.open() && x.events(x.num("k", 2)) && x.settle() }
 
-// settle waits until what was sent has arrived: a ping behind it would be answered, but resets overtake what the other side has not
-// read yet, which nothing tells.
+// settle waits until what was sent has arrived: a ping behind it would be answered, but resets
+// overtake what the other side has not read yet, which nothing tells.
 func (x *stream2) settle() bool { return x.pause(x.wait("d", 20*time.Millisecond)) }
 
 // pause waits between two pieces; false when the other side has gone.

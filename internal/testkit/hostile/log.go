@@ -66,7 +66,8 @@ func (s *Server) Events() []Event {
 	return all
 }
 
-// Wait returns the first event that is wanted, now or until the limit has passed; false when there is none.
+// Wait returns the first event that is wanted, now or until the limit has passed; false when there
+// is none.
 func (s *Server) Wait(limit time.Duration, wanted func(*Event) bool) (Event, bool) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -86,8 +87,8 @@ func (s *Server) Wait(limit time.Duration, wanted func(*Event) bool) (Event, boo
 	}
 }
 
-// WaitGone returns when the other side of request req went away, which a read or a write told, and whether it did within the
-// limit.
+// WaitGone returns when the other side of request req went away, which a read or a write told, and
+// whether it did within the limit.
 func (s *Server) WaitGone(req int, limit time.Duration) (time.Time, bool) {
 	e, ok := s.Wait(limit, func(e *Event) bool { return (e.Kind == PeerGone || e.Kind == WriteErr) && e.Req == req })
 	return e.At, ok

@@ -13,7 +13,8 @@ import (
 // catalogue2 is the modes of HTTP/2 by name.
 var catalogue2 = sync.OnceValue(newCatalogue2) //nolint:gochecknoglobals // constant table
 
-// Modes2 lists the names of all modes of HTTP/2, sorted. Those that Modes has too do the same in other frames.
+// Modes2 lists the names of all modes of HTTP/2, sorted. Those that Modes has too do the same in
+// other frames.
 func Modes2() []string { return slices.Sorted(maps.Keys(catalogue2())) }
 
 func newCatalogue2() map[string]play2 {
@@ -191,7 +192,8 @@ func breaks2() map[string]play2 {
 	}
 }
 
-// frameInTwo sends the second part of a frame, which begins like a head of HTTP/1.1, when another request has come over the connection.
+// frameInTwo sends the second part of a frame, which begins like a head of HTTP/1.1, when another
+// request has come over the connection.
 func frameInTwo(x *stream2) {
 	_ = x.open() && x.events(1)
 	if x.id == 1 {

@@ -24,8 +24,8 @@ const (
 	End = "0\r\n\r\n"
 )
 
-// EventOf is event i of a stream with a text, and the time it was made at: an unknown field, by which a client tells how long
-// it was under way. A time of 0 makes it the same each time.
+// EventOf is event i of a stream with a text, and the time it was made at: an unknown field, by
+// which a client tells how long it was under way. A time of 0 makes it the same each time.
 func EventOf(i int, text string, at time.Time) string {
 	quoted, _ := json.Marshal(text)
 	var t int64

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// authority signs the certificates of all servers, so that a client which trusts it sees nothing wrong but the fault.
+// authority signs the certificates of all servers, so that a client which trusts it sees nothing
+// wrong but the fault.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -58,7 +59,8 @@ func RootsPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
 
-// Certificate is a certificate of the test authority for 127.0.0.1, or for name where that is not empty.
+// Certificate is a certificate of the test authority for 127.0.0.1, or for name where that is not
+// empty.
 func Certificate(name string, until time.Time) (tls.Certificate, error) {
 	a, err := root()
 	if err != nil {

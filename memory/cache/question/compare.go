@@ -31,7 +31,8 @@ func (d Difference) String() string {
 // maxSoft is how many words that may stand alone do so on one side.
 const maxSoft = 2
 
-// Compare returns why a and b may not share an answer, or Same. It is symmetric and does not allocate.
+// Compare returns why a and b may not share an answer, or Same. It is symmetric and does not
+// allocate.
 func Compare(a, b *Reading) Difference {
 	switch {
 	case a.long || b.long || len(a.words) == 0 || len(b.words) == 0:
@@ -135,8 +136,8 @@ func (m *match) leftovers() Difference {
 	return Same
 }
 
-// spare is how many words may stand alone: none where only one other word speaks for the pair, or where one of the two is
-// no question.
+// spare is how many words may stand alone: none where only one other word speaks for the pair, or
+// where one of the two is no question.
 func (m *match) spare() int {
 	if m.keys < 2 || m.a.bare != m.b.bare {
 		return 0
@@ -144,7 +145,8 @@ func (m *match) spare() int {
 	return maxSoft
 }
 
-// empty reports whether a word says no more than the question word does: "what does it mean", "how does it work".
+// empty reports whether a word says no more than the question word does: "what does it mean", "how
+// does it work".
 func empty(form []byte) bool {
 	switch string(form) {
 	case "mean", "means", "meaning", "meant", "work", "works", "possible", "available", "located":
@@ -153,7 +155,8 @@ func empty(form []byte) bool {
 	return false
 }
 
-// unpaired counts the words of r without a partner that may be so, or tells what is wrong with one that may not.
+// unpaired counts the words of r without a partner that may be so, or tells what is wrong with one
+// that may not.
 func unpaired(r, other *Reading, partner *[MaxWords]int8) (n int, d Difference) {
 	for i := range r.words {
 		w := &r.words[i]
@@ -202,7 +205,8 @@ func (m *match) swapped() bool {
 	return false
 }
 
-// mutual reports whether both ask for something that two things have of each other: a distance, a difference.
+// mutual reports whether both ask for something that two things have of each other: a distance, a
+// difference.
 func (m *match) mutual() bool {
 	for i := range m.a.words {
 		switch string(m.a.words[i].form) {

@@ -2,8 +2,8 @@ package question
 
 import "bytes"
 
-// sameForm reports whether two words are forms of one: equal up to an ending of English, of inflection ("merge",
-// "merging") or derivation ("found", "founder").
+// sameForm reports whether two words are forms of one: equal up to an ending of English, of
+// inflection ("merge", "merging") or derivation ("found", "founder").
 func sameForm(a, b []byte) bool {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -46,7 +46,8 @@ func tails(stem, x, y []byte) bool {
 	return len(stem) >= derivedStem
 }
 
-// derivedStem is how long a stem has to be for endings of derivation: "state" is no form of "station".
+// derivedStem is how long a stem has to be for endings of derivation: "state" is no form of
+// "station".
 const derivedStem = 5
 
 // ending classes an ending: 0 none, e the letter, i inflection, d derivation.

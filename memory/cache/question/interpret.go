@@ -61,7 +61,8 @@ func (r *Reading) takePhrase(p *phrase, quoted bool, ahead role) {
 	}
 }
 
-// take keeps a word if it matters, and reports whether it does. e is nil for a word that the lexicon does not know.
+// take keeps a word if it matters, and reports whether it does. e is nil for a word that the
+// lexicon does not know.
 func (r *Reading) take(e *word, w *rawWord) bool {
 	t := token{form: r.arena[w.from:w.to], name: w.capital, quoted: w.quoted}
 	switch {
@@ -90,8 +91,8 @@ func (r *Reading) take(e *word, w *rawWord) bool {
 	return true
 }
 
-// phraseAt returns the longest phrase that begins at raw word i, and how many raw words it covers; 0 for none. Quoted
-// words are nobody's phrase.
+// phraseAt returns the longest phrase that begins at raw word i, and how many raw words it covers;
+// 0 for none. Quoted words are nobody's phrase.
 func (l *lexicon) phraseAt(r *Reading, i int) (*phrase, int) {
 	w := &r.raw[i]
 	if w.quoted || w.sign || w.digits {
@@ -106,7 +107,8 @@ func (l *lexicon) phraseAt(r *Reading, i int) (*phrase, int) {
 	return nil, 0
 }
 
-// follows reports how many raw words a phrase covers of which the rest stands from i on; 0 when it does not.
+// follows reports how many raw words a phrase covers of which the rest stands from i on; 0 when it
+// does not.
 func (r *Reading) follows(i int, rest []string) int {
 	covered := 1
 	for _, want := range rest {
@@ -136,7 +138,8 @@ func skippedForm(form []byte) bool {
 	return false
 }
 
-// orders reports whether a text that begins with the word orders what a question with "what" asks for.
+// orders reports whether a text that begins with the word orders what a question with "what" asks
+// for.
 func orders(form []byte) bool {
 	switch string(form) {
 	case "list", "name", "calculate", "compute", "define", "state":
@@ -181,7 +184,8 @@ func directed(form []byte) bool {
 	return false
 }
 
-// measure makes "how much" a word that may be left out where a number or a word of measure says as much.
+// measure makes "how much" a word that may be left out where a number or a word of measure says as
+// much.
 func (r *Reading) measure() {
 	told := false
 	for i := range r.words {

@@ -47,8 +47,8 @@ type outWord struct {
 //nolint:gochecknoglobals // constant table
 var theLexicon = sync.OnceValue(loadLexicon)
 
-// loadLexicon reads the files of folder lexicon. They are part of the binary, so what is wrong with them is a fault of
-// ours.
+// loadLexicon reads the files of folder lexicon. They are part of the binary, so what is wrong with
+// them is a fault of ours.
 func loadLexicon() *lexicon {
 	l := &lexicon{words: map[string]*word{}, phrases: map[string][]phrase{}}
 	each("fillers", func(_ int, line string) { l.classes(line, filler) })

@@ -77,7 +77,8 @@ func TestQuestionsInOtherWordsAreTheSame(t *testing.T) {
 	}
 }
 
-// TestPairsByHand holds the lexicon alone, without an embedding, to the pairs that the cache is measured on.
+// TestPairsByHand holds the lexicon alone, without an embedding, to the pairs that the cache is
+// measured on.
 func TestPairsByHand(t *testing.T) {
 	t.Parallel()
 	for _, l := range pairs(t, "minimal_pairs.tsv") {

@@ -26,9 +26,9 @@ const (
 	sign                // + or $
 )
 
-// Reading is a question as Compare sees it. It does not refer to the text it was read from. The zero value is an empty
-// question, which is the same as none. A Reading may be read again into; as long as nobody does, it is safe for
-// concurrent use.
+// Reading is a question as Compare sees it. It does not refer to the text it was read from. The
+// zero value is an empty question, which is the same as none. A Reading may be read again into; as
+// long as nobody does, it is safe for concurrent use.
 type Reading struct {
 	kind      Kind
 	negations int
@@ -99,7 +99,8 @@ func (r *Reading) Clone() *Reading {
 	return &out
 }
 
-// Read makes r the reading of text. It allocates only to grow what r holds. What stood in r before is gone.
+// Read makes r the reading of text. It allocates only to grow what r holds. What stood in r before
+// is gone.
 func (r *Reading) Read(text string) {
 	*r = Reading{words: r.words[:0], arena: r.arena[:0], raw: r.raw[:0]}
 	if len(text) > MaxBytes {

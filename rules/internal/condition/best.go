@@ -51,7 +51,8 @@ func (t *best) holds(set *signal.Set) bool {
 	return single(in) >= single(t.Min) && single(in) <= single(t.Max) && single(in-out) >= single(t.Margin)
 }
 
-// quick is scores without the labels outside, for a value that has its labels where they are expected.
+// quick is scores without the labels outside, for a value that has its labels where they are
+// expected.
 func (t *best) quick(v *signal.Value) (in float32, ok bool) {
 	for i, n := range t.in.list {
 		j := t.at[i]
@@ -63,9 +64,9 @@ func (t *best) quick(v *signal.Value) (in float32, ok bool) {
 	return in, true
 }
 
-// scores returns the highest probability inside and outside of the set; with every label inside, the
-// two highest. A value without probabilities speaks only for its label: the other side can then hold
-// at most the rest.
+// scores returns the highest probability inside and outside of the set; with every label inside,
+// the two highest. A value without probabilities speaks only for its label: the other side can then
+// hold at most the rest.
 func (t *best) scores(v *signal.Value) (in, out float64) {
 	if len(v.Probs) == 0 {
 		if t.in.has(v.Label) {
@@ -172,8 +173,8 @@ func (t *best) excludes(o *best) bool {
 // least is the smallest probability that the best label inside has when the test holds.
 func (t *best) least() float64 { return max(t.Min, t.Margin) }
 
-// wins reports that the test can only hold when the predicted label is inside: more than half of the
-// probability, or a lead over everything outside, belongs to a label of the set.
+// wins reports that the test can only hold when the predicted label is inside: more than half of
+// the probability, or a lead over everything outside, belongs to a label of the set.
 func (t *best) wins() bool {
 	return t.Min > 0.5 || t.Margin > 0 && !t.in.everything()
 }

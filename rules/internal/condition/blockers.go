@@ -7,8 +7,9 @@ import (
 )
 
 // Blockers names the literals that keep the matcher from matching, by their text: with their values
-// fixed, nothing that the others could be would make a difference, and none of them can be left out.
-// raw is the first result of Eval for set. Nothing is named for a matcher that matches or is open.
+// fixed, nothing that the others could be would make a difference, and none of them can be left
+// out. raw is the first result of Eval for set. Nothing is named for a matcher that matches or is
+// open.
 //
 // Where evaluation stopped at one member of an operator, that member is named, not an equally good
 // one that was never looked at. So the set is minimal, though not always the smallest there is.
@@ -20,8 +21,8 @@ func (m *Matcher) Blockers(set *signal.Set, raw Bounds) []string {
 		kept := m.blocking(m.When, set, nil)
 		return texts(minimal(kept, func(fewer []Node) bool { return m.rejects(m.onlyKnown(fewer).Eval(set)) }))
 	}
-	// Tests of one missing signal exclude each other: no leaf on its own blocks, so the condition is
-	// simplified as Eval does.
+	// Tests of one missing signal exclude each other: no leaf on its own blocks, so the condition
+	// is simplified as Eval does.
 	simplifier := NewSimplifier(m.labels)
 	return texts(minimal(literals(m.When), func(fewer []Node) bool {
 		return m.rejects(simplifier.Simplify(substitute(m.onlyKnown(fewer), set, m.OnUnknown)).Eval(set))

@@ -19,8 +19,8 @@ func must(l *Leaf, possible bool) *Leaf { //nolint:revive // takes the results o
 	return l
 }
 
-// leafPool is what random conditions draw from: few signals and many tests of each, so that tests of
-// one signal meet, contradict and imply each other.
+// leafPool is what random conditions draw from: few signals and many tests of each, so that tests
+// of one signal meet, contradict and imply each other.
 func leafPool() []Node {
 	domain := func(in Names, b BestBounds) Node {
 		return Best(signal.Domain, in, b, signaltest.Labels()[signal.Domain])
@@ -163,8 +163,8 @@ func TestPendingSignalsAreThoseThatCanStillMatter(t *testing.T) {
 	})
 }
 
-// With the signals and facts that the blockers of a matcher read as they are, no value of the others
-// makes it match; one that matches, or may still, has none; and none of them is superfluous.
+// With the signals and facts that the blockers of a matcher read as they are, no value of the
+// others makes it match; one that matches, or may still, has none; and none of them is superfluous.
 func TestBlockersAreWhatKeepsAMatcherFromMatching(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

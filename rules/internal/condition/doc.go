@@ -15,13 +15,14 @@
 // Simplifier brings a condition into negation normal form, folds constants, flattens nested
 // operators of one sort, shares equal leaves, intersects or unites label sets and ranges of one
 // signal, and joins tests that exclude or imply each other: x with not x becomes a leaf that is
-// settled as soon as the signal is known. Each step holds for unknown, too, because all tests of one
-// signal are unknown together.
+// settled as soon as the signal is known. Each step holds for unknown, too, because all tests of
+// one signal are unknown together.
 //
 // # Proofs
 //
 // Implies and Reach are sound and incomplete: what they say holds for every request, failed signals
-// included, and where they cannot tell they say nothing. Tests of one signal are compared two by two.
+// included, and where they cannot tell they say nothing. Tests of one signal are compared two by
+// two.
 //
 // # Concurrency
 //

@@ -6,12 +6,12 @@ import (
 	"signalbox/internal/signal"
 )
 
-// maxProofSteps bounds the comparisons of one pair of conditions: a nested pair can be taken apart in
-// exponentially many orders.
+// maxProofSteps bounds the comparisons of one pair of conditions: a nested pair can be taken apart
+// in exponentially many orders.
 const maxProofSteps = 4096
 
-// Implies reports that b is true whenever a is, and at least unknown whenever a is unknown. False may
-// mean that it cannot tell. It expects conditions of one simplifier.
+// Implies reports that b is true whenever a is, and at least unknown whenever a is unknown. False
+// may mean that it cannot tell. It expects conditions of one simplifier.
 func Implies(a, b Node) bool {
 	p := prover{left: maxProofSteps}
 	return p.implies(a, b)

@@ -83,7 +83,8 @@ type interval struct {
 	origins signal.Origins
 }
 
-// Tokens tests the estimated length of the prompt. ok is false when no whole number lies in the range.
+// Tokens tests the estimated length of the prompt. ok is false when no whole number lies in the
+// range.
 func Tokens(in Range) (l *Leaf, ok bool) { return lengthIn(ofTokens, in) }
 
 // ContextTokens tests the length of the stored contexts that the request refers to, as Tokens does.
@@ -97,8 +98,8 @@ func lengthIn(of subject, in Range) (l *Leaf, ok bool) {
 	return newLeaf(signal.NumKinds, t), !t.empty()
 }
 
-// Score tests the score of a signal or, when label is not empty, P(label). ok is false when no number
-// of [0,1] lies in the range.
+// Score tests the score of a signal or, when label is not empty, P(label). ok is false when no
+// number of [0,1] lies in the range.
 func Score(k signal.Kind, label string, in Range) (l *Leaf, ok bool) {
 	t := &interval{subject: ofScore, kind: k, label: label, in: in}
 	return newLeaf(k, t), !t.empty()
@@ -124,12 +125,12 @@ func (t *interval) holds(set *signal.Set) bool {
 	return (x > lo || x == lo && !t.in.LoOpen) && (x < hi || x == hi && !t.in.HiOpen)
 }
 
-// single rounds to the precision that models report, so that a probability of 0.7 reaches a bound of
-// 0.7.
+// single rounds to the precision that models report, so that a probability of 0.7 reaches a bound
+// of 0.7.
 func single(x float64) float64 { return float64(float32(x)) }
 
-// score returns P(label) of a value that may list probabilities or only its best label. A value that
-// names the other label of a two-label task gives the complement.
+// score returns P(label) of a value that may list probabilities or only its best label. A value
+// that names the other label of a two-label task gives the complement.
 func (t *interval) score(v *signal.Value) float64 {
 	if t.origins != 0 {
 		return scoreOf(v, t.origins)

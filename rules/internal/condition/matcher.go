@@ -12,17 +12,19 @@ type Matcher struct {
 	tangled bool // see Eval
 }
 
-// Matcher simplifies a condition and joins it with a policy. It keeps no reference to the simplifier.
+// Matcher simplifies a condition and joins it with a policy. It keeps no reference to the
+// simplifier.
 func (s *Simplifier) Matcher(when Node, u OnUnknown) Matcher {
 	when = s.Simplify(when)
 	return Matcher{When: when, OnUnknown: u, Kinds: KindsOf(when), labels: s.labels, tangled: isTangled(when)}
 }
 
 // Eval returns what the condition can still become for set, before OnUnknown, and the residual
-// condition, which is where Pending finds what is missing. Where several tests of one signal are spread
-// over a condition, known facts may leave two of them side by side that contradict each other, such
-// as `domain is math` and `domain is not math`; what is left is then simplified again, so that no pass
-// is run for a value that cannot matter. That allocates, and happens only before signals are asked for.
+// condition, which is where Pending finds what is missing. Where several tests of one signal are
+// spread over a condition, known facts may leave two of them side by side that contradict each
+// other, such as `domain is math` and `domain is not math`; what is left is then simplified again,
+// so that no pass is run for a value that cannot matter. That allocates, and happens only before
+// signals are asked for.
 func (m *Matcher) Eval(set *signal.Set) (Bounds, Node) {
 	b := m.When.Eval(set)
 	if !m.tangled || m.OnUnknown.Resolve(b).Settled() {

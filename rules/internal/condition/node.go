@@ -132,6 +132,17 @@ func newLeaf(k signal.Kind, p predicate) *Leaf { return &Leaf{Kind: k, test: p, 
 // ReadsSignal reports whether the leaf reads a signal and not a fact.
 func (l *Leaf) ReadsSignal() bool { return l.Kind < signal.NumKinds }
 
+// Signal is the name of the signal that is read; empty for facts.
+func (l *Leaf) Signal() string {
+	if t, ok := l.test.(*own); ok {
+		return t.name
+	}
+	if l.ReadsSignal() {
+		return l.Kind.String()
+	}
+	return ""
+}
+
 // Eval implements Node.
 func (l *Leaf) Eval(set *signal.Set) Bounds {
 	if l.ReadsSignal() {
@@ -225,8 +236,8 @@ func Members(n Node) []Node {
 	return nil
 }
 
-// Literal returns the leaf of a literal, which is a leaf or its negation, and whether it is negated.
-// The leaf is nil for anything else.
+// Literal returns the leaf of a literal, which is a leaf or its negation, and whether it is
+// negated. The leaf is nil for anything else.
 func Literal(n Node) (l *Leaf, negated bool) {
 	switch n := n.(type) {
 	case *Leaf:

@@ -6,8 +6,8 @@ import (
 	"signalbox/internal/signal"
 )
 
-// certain is the range of a test whose signal is known of a part of the request only: what was found there is
-// there, and the rest may hold as much, or more.
+// certain is the range of a test whose signal is known of a part of the request only: what was
+// found there is there, and the rest may hold as much, or more.
 func certain(test predicate, set *signal.Set) Bounds {
 	found := test.holds(set)
 	switch t := test.(type) {

@@ -103,7 +103,8 @@ func (m *member) implies(other predicate) bool {
 	return false
 }
 
-// keywords tests that one of the listed keyword sets matched or, with except, that none of them did.
+// keywords tests that one of the listed keyword sets matched or, with except, that none of them
+// did.
 type keywords struct{ in Names }
 
 // Keywords tests which keyword sets matched: one of those listed, or none of those excepted. A text
@@ -235,8 +236,8 @@ func (session) text() string { return "session is present" }
 func (session) implies(predicate) bool { return false }
 
 // excludedMiddle is what simplification makes of `x or not x` (value: true) and of `x and not x`
-// (false): fixed as soon as the signal is known, and unknown when the signal failed, since the law of
-// the excluded middle does not hold for three values.
+// (false): fixed as soon as the signal is known, and unknown when the signal failed, since the law
+// of the excluded middle does not hold for three values.
 type excludedMiddle struct {
 	kind    signal.Kind
 	value   bool
@@ -273,8 +274,8 @@ func originsOf(p predicate) signal.Origins {
 	return 0
 }
 
-// Compared returns what the test compares in a known value of its signal, for a reader: the score, in
-// [0,1], and the threshold. Either is nil where the test has none.
+// Compared returns what the test compares in a known value of its signal, for a reader: the score,
+// in [0,1], and the threshold. Either is nil where the test has none.
 func (l *Leaf) Compared(v *signal.Value) (score, threshold *float64) {
 	switch t := l.test.(type) {
 	case *best:
@@ -286,6 +287,9 @@ func (l *Leaf) Compared(v *signal.Value) (score, threshold *float64) {
 		return nil, new(t.min)
 	case *member:
 		return new(v.Score), nil
+	case *own:
+		score, least := t.compared(v)
+		return &score, least
 	}
 	return nil, nil
 }

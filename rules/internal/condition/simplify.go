@@ -10,8 +10,8 @@ import (
 // known of a kind without an entry.
 type Labels map[signal.Kind][]string
 
-// operator is the sort of a group: any when true, all when false. It is also the constant that decides
-// the group on its own; the opposite constant has no effect in it.
+// operator is the sort of a group: any when true, all when false. It is also the constant that
+// decides the group on its own; the opposite constant has no effect in it.
 type operator bool
 
 const (
@@ -27,7 +27,8 @@ func pick[T any](o operator, ifAny, ifAll T) T {
 	return ifAll
 }
 
-// Simplifier rewrites conditions and shares equal leaves between all of them. It is for one goroutine.
+// Simplifier rewrites conditions and shares equal leaves between all of them. It is for one
+// goroutine.
 type Simplifier struct {
 	leaves map[string]*Leaf // by text
 	labels Labels

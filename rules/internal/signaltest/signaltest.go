@@ -1,5 +1,5 @@
-// Package signaltest makes the requests and signals that tests of rules are held against. Only tests
-// import it.
+// Package signaltest makes the requests and signals that tests of rules are held against. Only
+// tests import it.
 package signaltest
 
 import (

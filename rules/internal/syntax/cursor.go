@@ -15,8 +15,9 @@ import (
 // writes.
 const MaxDepth = 64
 
-// Cursor is a place in the YAML tree. Its readers report what does not fit, and say so with false or
-// an empty result. The zero value stands for a place that does not exist; only Node may be read of it.
+// Cursor is a place in the YAML tree. Its readers report what does not fit, and say so with false
+// or an empty result. The zero value stands for a place that does not exist; only Node may be read
+// of it.
 type Cursor struct {
 	Node *yaml.Node // nil where the file has nothing
 
@@ -24,8 +25,8 @@ type Cursor struct {
 	path   string
 }
 
-// At returns the cursor of a node, or of the content of a document, whose problems go to report. path
-// is what problems name the place by.
+// At returns the cursor of a node, or of the content of a document, whose problems go to report.
+// path is what problems name the place by.
 func At(report *[]Problem, n *yaml.Node, path string) Cursor {
 	if n != nil && n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
 		n = n.Content[0]
@@ -134,8 +135,8 @@ func (c Cursor) item(i int) Cursor {
 	return Cursor{c.Node.Content[i], c.report, c.path + "[" + strconv.Itoa(i) + "]"}
 }
 
-// Mapping returns the entries whose keys are known, in order; all are when none is given. Others, and
-// repeated ones, are errors. ok is false when the node is no mapping.
+// Mapping returns the entries whose keys are known, in order; all are when none is given. Others,
+// and repeated ones, are errors. ok is false when the node is no mapping.
 func (c Cursor) Mapping(what string, known ...string) (entries []Entry, ok bool) {
 	if !c.plain() {
 		return nil, false

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// JSON encodes the value, keeping the order of keys. What JSON has no form for is an error, apart from
-// what YAML alone tells from text, such as dates, which stay text.
+// JSON encodes the value, keeping the order of keys. What JSON has no form for is an error, apart
+// from what YAML alone tells from text, such as dates, which stay text.
 func (c Cursor) JSON() (text []byte, ok bool) {
 	var b bytes.Buffer
 	ok = c.appendJSON(&b, 0)

@@ -7,6 +7,7 @@ func RouteKeys() []string { return []string{"name", "when", "on_unknown", "use",
 func UseKeys() []string {
 	return []string{
 		"models", "by", "quality_margin", "reasoning", "override", "prompt", "max_tokens", "guard", "cache", "redact", "windows", "set",
+		"escalate", "mirror", "tools", "canary",
 	}
 }
 
@@ -14,7 +15,7 @@ func UseKeys() []string {
 func ConditionKeys() []string {
 	return []string{
 		"all", "any", "not", "condition", "domain", "intent", "keyword", "jailbreak", "injection",
-		"pii", "complexity", "factcheck",
+		"pii", "complexity", "factcheck", "classifier",
 		"language", "cache", "role", "tenant", "tokens", "context_tokens", "model", "has", "header", "session",
 	}
 }

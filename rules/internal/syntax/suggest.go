@@ -51,8 +51,8 @@ func Suggestion(word string, known []string) string {
 	return "; expected " + OneOf(known)
 }
 
-// keySuggestion is Suggestion for a key, which may have an explanation instead of a near word, or be
-// right in another place.
+// keySuggestion is Suggestion for a key, which may have an explanation instead of a near word, or
+// be right in another place.
 func keySuggestion(key string, known []string) string {
 	at := func(word string) bool { return slices.Contains(known, word) }
 	switch {

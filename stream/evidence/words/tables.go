@@ -1,6 +1,7 @@
 package words
 
-// stopWords are function words of English, German, French and Spanish: they say nothing about the subject of a sentence.
+// stopWords are function words of English, German, French and Spanish: they say nothing about the
+// subject of a sentence.
 //
 //nolint:gochecknoglobals // constant table
 var stopWords = table(

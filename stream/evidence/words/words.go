@@ -1,8 +1,10 @@
-// Package words cuts text into the words that evidence and number checks compare: folded to lower case, stemmed lightly,
-// hashed, with a note of which are names, numbers, function words or negations.
+// Package words cuts text into the words that evidence and number checks compare: folded to lower
+// case, stemmed lightly, hashed, with a note of which are names, numbers, function words or
+// negations.
 //
-// Scripts that write no spaces (Han, Kana, Thai and their like) give overlapping pairs of characters, the usual stand-in
-// for words in retrieval. The package holds no state and is safe for concurrent use.
+// Scripts that write no spaces (Han, Kana, Thai and their like) give overlapping pairs of
+// characters, the usual stand-in for words in retrieval. The package holds no state and is safe for
+// concurrent use.
 package words
 
 import (
@@ -33,7 +35,8 @@ type Word struct {
 // Has reports whether the word has all bits of c.
 func (w Word) Has(c Class) bool { return w.Class&c == c }
 
-// maxForm is the longest folded form in bytes that counts; what is longer is cut, so that a word needs no heap.
+// maxForm is the longest folded form in bytes that counts; what is longer is cut, so that a word
+// needs no heap.
 const maxForm = 64
 
 // FNV-1a, 64 bit: http://www.isthe.com/chongo/tech/comp/fnv/.
@@ -125,8 +128,8 @@ func finish(folded []byte, w Word) Word {
 	return w
 }
 
-// continues reports whether the rune at pos belongs to the word being read. Separators inside numbers and apostrophes
-// inside words belong to it when a digit or a letter follows.
+// continues reports whether the rune at pos belongs to the word being read. Separators inside
+// numbers and apostrophes inside words belong to it when a digit or a letter follows.
 func (s *scanner) continues(r rune, size int) bool {
 	if spaceless(r) {
 		return false
@@ -149,8 +152,8 @@ func before(text string, pos int) rune {
 	return r
 }
 
-// pairs reads a run of a script without spaces and appends one word for each pair of neighbours; a run of one rune is
-// one word.
+// pairs reads a run of a script without spaces and appends one word for each pair of neighbours; a
+// run of one rune is one word.
 func (s *scanner) pairs(dst []Word) []Word {
 	var prev rune
 	prevAt, count := s.pos, 0
@@ -218,8 +221,9 @@ func hash(form []byte) uint64 {
 	return h
 }
 
-// stem takes common endings off, so that "offices" meets "office" and "measured" meets "measures". It is made for
-// comparing, not for reading: the form need not be a word. Words of fewer than five bytes stay as they are.
+// stem takes common endings off, so that "offices" meets "office" and "measured" meets "measures".
+// It is made for comparing, not for reading: the form need not be a word. Words of fewer than five
+// bytes stay as they are.
 func stem(w []byte) []byte {
 	if hasSuffix(w, "'s") || hasSuffix(w, "n't") {
 		w = w[:len(w)-2]

@@ -1,6 +1,7 @@
-// Package planted makes up fact sheets, and claims about them whose truth is known because they are made
-// from the same values. True claims are reworded, reformatted, rounded, converted or worked out; false ones
-// have a digit changed, a unit swapped, the value of another subject, or a wrong result.
+// Package planted makes up fact sheets, and claims about them whose truth is known because they are
+// made from the same values. True claims are reworded, reformatted, rounded, converted or worked
+// out; false ones have a digit changed, a unit swapped, the value of another subject, or a wrong
+// result.
 //
 // Names are invented, so that no model can know the values. It is for tests and measurements only.
 package planted
@@ -25,7 +26,8 @@ type Sheet struct {
 	Claims []Claim
 }
 
-// Sheets makes up one sheet of each kind: towers, firms and rivers. The same seed gives the same sheets.
+// Sheets makes up one sheet of each kind: towers, firms and rivers. The same seed gives the same
+// sheets.
 func Sheets(seed uint64) []*Sheet {
 	r := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // nothing here is a secret
 	return []*Sheet{towers(r), firms(r), rivers(r)}

@@ -71,8 +71,8 @@ func (p *parser) shortDecade(i int, v *Value) int {
 	return next
 }
 
-// numberDate reads dates that begin with a number: 12 May 1889, 1990s, 2024年5月12日, 1889, 19th century. It returns i
-// when there is none.
+// numberDate reads dates that begin with a number: 12 May 1889, 1990s, 2024年5月12日, 1889, 19th
+// century. It returns i when there is none.
 func (p *parser) numberDate(i int, v *Value) int {
 	t := p.tok(i)
 	if next := p.dayFirst(i, v); next > i {
@@ -144,7 +144,8 @@ func decadeEnd(n int) int {
 
 func (p *parser) era(i int) bool { return p.has(i, roleEra) }
 
-// yearStands tells a year from a count: a year follows "in", a month, a bracket, or ends its clause.
+// yearStands tells a year from a count: a year follows "in", a month, a bracket, or ends its
+// clause.
 func (p *parser) yearStands(i int) bool {
 	if p.money(i-1) || p.money(i+1) || p.magnitude(i+1) > 0 || p.has(i-1, roleHedge) && !p.has(i-1, roleYearCue) {
 		return false
@@ -329,8 +330,8 @@ func (p *parser) tokText(i int) string {
 	return p.text[t.start:t.end]
 }
 
-// roman reads a small Roman numeral, with the French ordinal endings; 0 when s is none. One letter alone is no numeral
-// but an initial.
+// roman reads a small Roman numeral, with the French ordinal endings; 0 when s is none. One letter
+// alone is no numeral but an initial.
 func roman(s string) int {
 	for len(s) > 1 && (s[len(s)-1] == 'e' || s[len(s)-1] > 0x7f || s[len(s)-1] == 'm') {
 		s = s[:len(s)-1]

@@ -52,8 +52,9 @@ func han(r rune) hanRune {
 	return hanRune{}
 }
 
-// hanNumeral takes a number in ideographs of at least two of them: 一百五十六万, 十二, 二〇二一. Alone they are parts of
-// words as often as numbers, and so are runs that begin with a multiplier other than ten (万一, 千万).
+// hanNumeral takes a number in ideographs of at least two of them: 一百五十六万, 十二, 二〇二一. Alone they are
+// parts of words as often as numbers, and so are runs that begin with a multiplier other than ten
+// (万一, 千万).
 func (l *lexer) hanNumeral() bool {
 	end, count := l.pos, 0
 	digits := true // nothing but digits: a year, read digit by digit

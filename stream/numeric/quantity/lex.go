@@ -17,8 +17,8 @@ const (
 	tokOpaque           // version, identifier, address, code: no fact
 )
 
-// token is one piece of the text. Numbers with letters glued on (12k, 5km, 3rd, 1990s) are a number and a word that
-// touch.
+// token is one piece of the text. Numbers with letters glued on (12k, 5km, 3rd, 1990s) are a number
+// and a word that touch.
 type token struct {
 	start, end int
 	kind       tokenKind
@@ -84,7 +84,8 @@ func (l *lexer) symbol(r rune, size int) {
 	l.pos = end
 }
 
-// code skips text between backticks; an unpaired run is a symbol like any other.
+// code reads text between backticks that is plain ("port 8080") and skips what is not; an unpaired run is a symbol like
+// any other.
 func (l *lexer) code() {
 	run := 1
 	for l.pos+run < len(l.text) && l.text[l.pos+run] == '`' {
@@ -96,7 +97,27 @@ func (l *lexer) code() {
 		l.pos += run
 		return
 	}
-	l.opaque(l.pos + run + end + run)
+	if !plainCode(rest[:end]) {
+		l.opaque(l.pos + run + end + run)
+		return
+	}
+	whole := l.text
+	l.text = whole[:l.pos+run+end]
+	l.pos += run
+	l.run() // holds no backtick
+	l.text = whole
+	l.pos += run
+}
+
+// plainCode reports whether code reads like text: words, and numbers with their separators and
+// units.
+func plainCode(s string) bool {
+	for _, r := range s {
+		if !unicode.IsLetter(r) && !isDigit(r) && !strings.ContainsRune(" .,:%-_$€£°'", r) {
+			return false
+		}
+	}
+	return true
 }
 
 func (l *lexer) opaque(end int) {
@@ -119,8 +140,9 @@ func (l *lexer) citation() bool {
 	return false
 }
 
-// wordOrName takes a word. A word with a digit in it is an identifier, unless it is a unit (m2) or a quarter (Q3); a
-// hyphen and digits after a capitalised word or an abbreviation belong to it (COVID-19).
+// wordOrName takes a word. A word with a digit in it is an identifier, unless it is a unit (m2) or
+// a quarter (Q3); a hyphen and digits after a capitalised word or an abbreviation belong to it
+// (COVID-19).
 func (l *lexer) wordOrName() {
 	start := l.pos
 	end, digits := start, false
@@ -165,8 +187,8 @@ func (l *lexer) wordOrName() {
 	l.pos = end
 }
 
-// joins reports whether a mark inside a word belongs to it: an apostrophe, the dot of a.m. and B.C., the hyphen of
-// per-cent and year-old. A hyphen joins only what the lexicon knows.
+// joins reports whether a mark inside a word belongs to it: an apostrophe, the dot of a.m. and
+// B.C., the hyphen of per-cent and year-old. A hyphen joins only what the lexicon knows.
 func (l *lexer) joins(r rune, at, size int) bool {
 	rest := l.text[at+size:]
 	switch r {

@@ -79,7 +79,8 @@ func buildLexicon() map[string]word {
 	return b
 }
 
-// cardinals leaves out the Spanish "once", eleven: in English it is a frequent word for something else.
+// cardinals leaves out the Spanish "once", eleven: in English it is a frequent word for something
+// else.
 func (b lexiconBuilder) cardinals() {
 	for n, list := range []string{
 		0: "zero null zéro cero", 1: "one eins une uno", 2: "two zwei deux dos", 3: "three drei trois tres", 4: "four vier quatre cuatro",

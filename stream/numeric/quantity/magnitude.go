@@ -79,7 +79,8 @@ func (p *parser) magnitudes(v Value, i int) (Value, int) {
 	}
 }
 
-// andMore reports whether token i says that a little more is meant, behind a number of a script without spaces.
+// andMore reports whether token i says that a little more is meant, behind a number of a script
+// without spaces.
 func (p *parser) andMore(i int) bool { return p.word(i, "多") || p.word(i, "余") }
 
 func (p *parser) magnitude(i int) float64 {

@@ -5,11 +5,12 @@ import "math"
 // exactly is the relative difference that arithmetic on float64 may leave between equal amounts.
 const exactly = 1e-9
 
-// How far a rounded number may lie from the truth, as a share of it, however few digits it is written with: "about 300"
-// may stand for 329, not for 400. Our choice.
+// How far a rounded number may lie from the truth, as a share of it, however few digits it is
+// written with: "about 300" may stand for 329, not for 400. Our choice.
 const (
 	looseShare  = 0.18 // hedged, or in another unit
 	strictShare = 0.12
+	spanShare   = 0.09 // a length of time in another unit: "one month" may stand for 28 days, not for 27
 )
 
 // Agreement is how a number of a claim and one of the evidence relate.
@@ -23,7 +24,8 @@ const (
 	Converted           // the same value in another unit, perhaps rounded
 )
 
-// Commensurable reports whether two values measure the same thing, so that a difference between them means something.
+// Commensurable reports whether two values measure the same thing, so that a difference between
+// them means something.
 func Commensurable(c, e *Value) bool {
 	if c.Kind == Fraction || e.Kind == Fraction {
 		return (c.Kind == Fraction || c.Dim == Percent) && (e.Kind == Fraction || e.Dim == Percent)
@@ -31,18 +33,19 @@ func Commensurable(c, e *Value) bool {
 	return c.Kind == e.Kind && c.Dim == e.Dim
 }
 
-// Compare compares number c of a claim with number e of the evidence. Beyond comparable ones it lets numbers without a
-// unit meet numbers with one, for units often stand in a heading: equal as written, they agree.
+// Compare compares number c of a claim with number e of the evidence. Beyond comparable ones it
+// lets numbers without a unit meet numbers with one, for units often stand in a heading: equal as
+// written, they agree.
 func Compare(c, e *Value) Agreement {
 	switch {
 	case c.Kind == Date && e.Kind == Date:
 		return sameDate(c, e)
 	case c.Kind == Clock && e.Kind == Clock:
-		return when(c.Lo == e.Lo || math.Abs(c.Lo-e.Lo) == 12*60 && min(c.Lo, e.Lo) < 13*60 && c.End-c.Start <= 5, Equal)
+		return when(c.Lo == e.Lo || (c.Half || e.Half) && math.Abs(c.Lo-e.Lo) == 12*60, Equal)
 	case c.Kind == Ordinal || e.Kind == Ordinal:
 		return when(c.Kind == e.Kind && c.Raw == e.Raw, Equal)
 	case c.Kind == Clock || e.Kind == Clock:
-		return Differs
+		return when(hoursMinutes(c, e) || hoursMinutes(e, c), Equal)
 	case c.Kind == Date || e.Kind == Date:
 		return yearAsCount(c, e)
 	case c.Kind == Fraction || e.Kind == Fraction:
@@ -58,8 +61,18 @@ func Compare(c, e *Value) Agreement {
 	return amounts(c, e)
 }
 
-// slackShare is how much weaker than the evidence's own bound one of the claim may be: "under 2.4 GB" lets "under 2.5 GB"
-// pass. Much more is another limit, though it follows: "for children under 15". Our choice.
+// hoursMinutes reports whether four digits without a unit say a time of the day: 2100 for 21:00.
+func hoursMinutes(clock, digits *Value) bool {
+	if clock.Kind != Clock || digits.End-digits.Start != 4 || digits.Range() || digits.Dim != Plain && digits.Dim != calendar {
+		return false
+	}
+	hours := math.Floor(digits.Raw / 100)
+	return hours*60+digits.Raw-100*hours == clock.Lo
+}
+
+// slackShare is how much weaker than the evidence's own bound one of the claim may be: "under 2.4
+// GB" lets "under 2.5 GB" pass. Much more is another limit, though it follows: "for children under
+// 15". Our choice.
 const slackShare = 0.05
 
 // weaker reports whether the claim's bound is that of the evidence, made a little wider.
@@ -67,8 +80,9 @@ func weaker(c *Value, truth float64) bool {
 	return (c.Hedge == Over || c.Hedge == Under) && math.Abs(c.Raw-truth) <= slackShare*math.Abs(truth)
 }
 
-// rateOf reports whether rate is an amount per something, and sum the same without: claims leave out what the money is
-// paid for, or say "of vitamin C a day". Lengths are not among them: 90 km is no 90 km/h.
+// rateOf reports whether rate is an amount per something, and sum the same without: claims leave
+// out what the money is paid for, or say "of vitamin C a day". Lengths are not among them: 90 km is
+// no 90 km/h.
 func rateOf(rate, sum *Value) bool {
 	if sum.Dim>>8 != 0 || rate.Dim>>8 == 0 || rate.Dim&0xff != sum.Dim || rate.Range() || sum.Range() {
 		return false
@@ -76,7 +90,8 @@ func rateOf(rate, sum *Value) bool {
 	return (sum.Dim.currency() || sum.Dim == mass || sum.Dim == volume) && perOf(rate, sum) > 0
 }
 
-// perOf is the unit below the line of rate, in base units, when the one above it is that of sum; 0 when it is not.
+// perOf is the unit below the line of rate, in base units, when the one above it is that of sum; 0
+// when it is not.
 func perOf(rate, sum *Value) float64 {
 	for _, per := range [...]float64{1, minute, hour, day, 7 * day, month, year, 1e-3} {
 		if near(rate.Factor*per, sum.Factor, exactly*sum.Factor) {
@@ -129,7 +144,8 @@ func yearAsCount(c, e *Value) Agreement {
 	return when(c.Lo == e.Lo || c.Range() && c.Lo <= e.Lo && e.Lo <= c.Hi, Equal)
 }
 
-// sameDate holds when everything that the claim says of the date stands in the evidence; a claim may say less, not more.
+// sameDate holds when everything that the claim says of the date stands in the evidence; a claim
+// may say less, not more.
 func sameDate(c, e *Value) Agreement {
 	if !dayFits(c, e, c.Month, c.Day) && (!c.Swap || !dayFits(c, e, c.Day, c.Month)) {
 		return Differs
@@ -152,7 +168,8 @@ func dayFits(c, e *Value, month, day uint8) bool {
 	return fits(e.Month, e.Day) || e.Swap && fits(e.Day, e.Month) || c.Month == 0 && c.Day == 0
 }
 
-// quarterOf reports whether month m lies in the third, quarter or half of the year that part codes (see parser.quarter).
+// quarterOf reports whether month m lies in the third, quarter or half of the year that part codes
+// (see parser.quarter).
 func quarterOf(part, m uint8) bool {
 	if part < 100 || m == 0 || m > 12 {
 		return false
@@ -244,8 +261,9 @@ func amounts(c, e *Value) Agreement {
 	return when(near(c.Raw, truth, tolerance(c, e)), kind)
 }
 
-// Reach is how far from v, a single amount of a claim, a single amount of the evidence can lie and still agree with it:
-// in the unit of v, or as both are written. It is a bound for searching; Compare decides.
+// Reach is how far from v, a single amount of a claim, a single amount of the evidence can lie and
+// still agree with it: in the unit of v, or as both are written. It is a bound for searching;
+// Compare decides.
 func (v *Value) Reach() float64 {
 	size := math.Abs(v.Raw)
 	reach := min(max(v.Place, v.Step)/2, looseShare*size) + 1e-6*max(1, size)
@@ -259,8 +277,8 @@ func (v *Value) Reach() float64 {
 	return reach
 }
 
-// Says reports whether v says base, an amount in base units that was worked out from others, by the precision that v is
-// written with.
+// Says reports whether v says base, an amount in base units that was worked out from others, by the
+// precision that v is written with.
 func (v *Value) Says(base float64) bool {
 	e := *v
 	e.Hedge = Exact
@@ -280,8 +298,8 @@ func opposed(a, b Hedge) bool {
 	return up(a) && down(b) || down(a) && up(b)
 }
 
-// tolerance is how far the claim may lie from the truth by the precision it is written with. Rounding goes from fine to
-// coarse: a number not coarser than its source must equal it.
+// tolerance is how far the claim may lie from the truth by the precision it is written with.
+// Rounding goes from fine to coarse: a number not coarser than its source must equal it.
 func tolerance(c, e *Value) float64 {
 	same := c.Factor == e.Factor && c.Offset == e.Offset
 	hedged := c.Hedge == About // what is nearly so is less: see bound
@@ -294,14 +312,19 @@ func tolerance(c, e *Value) float64 {
 		return 0
 	}
 	limit := strictShare
-	if hedged || !same {
+	switch {
+	case hedged:
+		limit = looseShare
+	case !same && c.Dim == Duration:
+		limit = spanShare
+	case !same:
 		limit = looseShare
 	}
 	return min(place/2, limit*math.Abs(c.Raw)) * (1 + 1e-6)
 }
 
-// bound reports whether truth fits a claim that gives only a bound: more than 300, up to 5 km. A bound far from the
-// truth is one of something else.
+// bound reports whether truth fits a claim that gives only a bound: more than 300, up to 5 km. A
+// bound far from the truth is one of something else.
 func bound(c *Value, truth float64) bool {
 	if c.Raw == 0 {
 		return false

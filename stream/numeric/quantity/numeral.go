@@ -12,8 +12,8 @@ func nan() float64 { return math.NaN() }
 // isDigit reports whether r is a decimal digit of a script that digitOf reads.
 func isDigit(r rune) bool { return digitOf(r) >= 0 }
 
-// digitOf is the value of a decimal digit, or -1. The blocks are those of Unicode's general category Nd that are in
-// everyday use.
+// digitOf is the value of a decimal digit, or -1. The blocks are those of Unicode's general
+// category Nd that are in everyday use.
 func digitOf(r rune) int {
 	if r >= '0' && r <= '9' {
 		return int(r - '0')
@@ -29,7 +29,8 @@ func digitOf(r rune) int {
 	return -1
 }
 
-// maxGroups bounds the groups of digits of one numeral; 12 groups of three are more than any amount needs.
+// maxGroups bounds the groups of digits of one numeral; 12 groups of three are more than any amount
+// needs.
 const maxGroups = 12
 
 // group is a run of digits with the separator before it.
@@ -89,7 +90,8 @@ func separator(r rune) bool {
 	return false
 }
 
-// special takes what is no plain number: clock times, numeric dates, versions, addresses, telephone numbers.
+// special takes what is no plain number: clock times, numeric dates, versions, addresses, telephone
+// numbers.
 func (l *lexer) special(g []group) bool {
 	if len(g) < 2 {
 		return false
@@ -180,7 +182,8 @@ func (l *lexer) phone(g []group) bool {
 	return true
 }
 
-// thousands reports whether the separators of g can stand between thousands, or between lakhs (12,34,567).
+// thousands reports whether the separators of g can stand between thousands, or between lakhs
+// (12,34,567).
 func thousands(g []group) bool {
 	if g[0].digits > 3 || g[0].digits == 0 {
 		return false
@@ -234,8 +237,8 @@ func assemble(g []group) (int, token) {
 
 func decimalAfter(sep rune, g group) bool { return normalSep(g.sep) != sep }
 
-// ambiguous settles 1,234 and 1.234, which are a thousand or a fraction by country: the comma is read the English way,
-// the full stop as a decimal sign, and the other reading is kept.
+// ambiguous settles 1,234 and 1.234, which are a thousand or a fraction by country: the comma is
+// read the English way, the full stop as a decimal sign, and the other reading is kept.
 func ambiguous(t *token, whole float64, g group, sep rune) {
 	var other token
 	fraction(&other, whole, g)
@@ -264,7 +267,8 @@ func normalSep(r rune) rune {
 	return r
 }
 
-// suffix takes letters glued to a number: 3rd, 1990s, 12k, 5km stay a word beside it; 3D, 4K0, 14h30 do not.
+// suffix takes letters glued to a number: 3rd, 1990s, 12k, 5km stay a word beside it; 3D, 4K0,
+// 14h30 do not.
 func (l *lexer) suffix() {
 	rest := l.text[l.pos:]
 	r, _ := utf8.DecodeRuneInString(rest)

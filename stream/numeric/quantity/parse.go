@@ -8,9 +8,9 @@ import (
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
-// Parse appends the numbers, dates and times of text to dst, in order, and returns it. What is no fact is left out:
-// list numbers, "step 2", versions, citations, identifiers, addresses, code. Safe for concurrent use; allocates only to
-// grow dst.
+// Parse appends the numbers, dates and times of text to dst, in order, and returns it. What is no
+// fact is left out: list numbers, "step 2", versions, citations, identifiers, addresses, code. Safe
+// for concurrent use; allocates only to grow dst.
 func Parse(dst []Value, text string) []Value {
 	p := parsers.Get().(*parser) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer parsers.Put(p)
@@ -110,7 +110,8 @@ func (p *parser) touches(i int) bool {
 	return i > 0 && i < len(p.toks) && p.toks[i-1].end == p.toks[i].start
 }
 
-// listNumber is the number of tokens that a list mark takes at the start: 3. or (3) or 3) or a bullet.
+// listNumber is the number of tokens that a list mark takes at the start: 3. or (3) or 3) or a
+// bullet.
 func (p *parser) listNumber() int {
 	i := 0
 	for p.sym(i, '-') || p.sym(i, '*') || p.sym(i, '•') || p.sym(i, '|') || p.sym(i, '>') {
@@ -140,7 +141,8 @@ func (p *parser) listNumber() int {
 	return n + 2
 }
 
-// labelled reports whether the number at i is a name by the word before it (step 2) or by what is around it.
+// labelled reports whether the number at i is a name by the word before it (step 2) or by what is
+// around it.
 func (p *parser) labelled(i int) bool {
 	t, before := p.tok(i), p.tok(i-1)
 	if t.kind == tokDate || t.kind == tokClock {
@@ -166,7 +168,8 @@ func (p *parser) labelled(i int) bool {
 	return true
 }
 
-// percentile reports whether the rank before token i is that of a percentile, which names a measure and counts nothing.
+// percentile reports whether the rank before token i is that of a percentile, which names a measure
+// and counts nothing.
 func (p *parser) percentile(i int) bool {
 	for _, s := range [...]string{"percentile", "percentil", "Perzentil", "centile"} {
 		if p.word(i, s) {
@@ -219,7 +222,8 @@ func (p *parser) word(i int, s string) bool {
 	return t.kind == tokWord && p.text[t.start:t.end] == s
 }
 
-// weaken marks small numbers in words that carry no unit: "one of them", "the two". "One" alone with no unit is a pronoun.
+// weaken marks small numbers in words that carry no unit: "one of them", "the two". "One" alone
+// with no unit is a pronoun.
 func (p *parser) weaken(i, j int, v *Value) {
 	t := p.tok(i)
 	if t.kind == tokWord && j == i+1 && v.Dim == Plain && v.Raw < 4 {

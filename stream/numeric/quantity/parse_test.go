@@ -51,8 +51,8 @@ func show(text string) []string {
 	return out
 }
 
-// TestParse spells out values as "written=read": dates as year/month/day, ranks with #, shares with f, d and the number
-// of the dimension, h and the number of the hedge.
+// TestParse spells out values as "written=read": dates as year/month/day, ranks with #, shares with
+// f, d and the number of the dimension, h and the number of the hedge.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -12,6 +12,9 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 	next = i + 1
 	switch {
 	case t.kind == tokClock:
+		v.Half = minutes < 13*60 && p.text[t.start] != '0'
+	case p.hourOfDay(i):
+		minutes = 60 * max(t.num, t.word.num)
 	case t.kind == tokNumber && t.step == 1 && t.num <= 24 && t.digits > 0 && (p.has(next, roleClockCue) || p.has(next, roleMeridiem)):
 		minutes *= 60
 	case p.dottedClock(t, next):
@@ -25,17 +28,61 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 	}
 	switch {
 	case p.has(next, roleMeridiem):
-		if minutes >= 12*60 {
-			minutes -= 12 * 60
-		}
-		minutes += p.tok(next).word.num * 60
+		minutes, v.Half = inHalf(minutes, p.tok(next).word.num), false
 		next++
 	case p.has(next, roleClockCue):
+		v.Half = p.word(next, "o'clock") || p.word(next, "o’clock")
 		next++
+	}
+	if v.Half || minutes <= 12*60 {
+		if later, end := p.partOfDay(next, minutes); end > next {
+			minutes, v.Half, next = inHalf(minutes, later), false, end
+		}
 	}
 	v.Raw, v.RawHi, v.Lo, v.Hi = minutes, minutes, minutes, minutes
 	v.End = p.tok(next - 1).end
 	return v, next, true
+}
+
+// inHalf is a time in the first half of the day or, with later 12, in the second.
+func inHalf(minutes, later float64) float64 {
+	if minutes >= 12*60 {
+		minutes -= 12 * 60
+	}
+	return minutes + later*60
+}
+
+// partOfDay reads "in the morning" and its like at token i: the hours that it adds, and the token
+// after it. It is i where none stands.
+func (p *parser) partOfDay(i int, minutes float64) (later float64, next int) {
+	switch {
+	case p.word(i, "in") && p.word(i+1, "the") && p.word(i+2, "morning"):
+		return 0, i + 3
+	case p.word(i, "in") && p.word(i+1, "the") && (p.word(i+2, "afternoon") || p.word(i+2, "evening")):
+		return 12, i + 3
+	case p.word(i, "at") && p.word(i+1, "night"):
+		if minutes >= 6*60 && minutes < 12*60 {
+			return 12, i + 2
+		}
+		return 0, i + 2
+	}
+	return 0, i
+}
+
+// hourOfDay reports whether token i is an hour by what stands around it: at six in the morning.
+func (p *parser) hourOfDay(i int) bool {
+	t := p.tok(i)
+	hour := t.kind == tokNumber && t.step == 1 && t.digits > 0 || t.kind == tokWord && t.word.role&roleCardinal != 0
+	if !hour || t.num > 12 || t.word.num > 12 {
+		return false
+	}
+	for _, before := range [...]string{"at", "until", "till", "from", "to", "by", "before", "after", "around", "about", "since"} {
+		if p.word(i-1, before) {
+			_, next := p.partOfDay(i+1, 0)
+			return next > i+1
+		}
+	}
+	return false
 }
 
 // dottedClock reports whether token t is 7.42 before Uhr.
@@ -96,7 +143,8 @@ func (p *parser) fractionWords(i int) (v Value, next int, ok bool) {
 	return p.fractionValue(i, j+1, count*share), j + 1, true
 }
 
-// fractionOf reads what a share in words is taken of: half an hour, three quarters of a mile, half a million.
+// fractionOf reads what a share in words is taken of: half an hour, three quarters of a mile, half
+// a million.
 func (p *parser) fractionOf(i, j int, n float64) (v Value, next int, ok bool) {
 	if p.has(j, roleOf) {
 		j++

@@ -1,6 +1,7 @@
 package quantity
 
-// spelled reads a number in words: two hundred and thirty-four thousand; treinta y cinco; quatre-vingt-dix.
+// spelled reads a number in words: two hundred and thirty-four thousand; treinta y cinco;
+// quatre-vingt-dix.
 func (p *parser) spelled(i int) (v Value, next int, ok bool) {
 	var total, part, last float64
 	j, seen := i, false
@@ -38,7 +39,8 @@ func (p *parser) spelled(i int) (v Value, next int, ok bool) {
 	}
 }
 
-// bareMagnitude allows hundert, mil, cent, mille without a number before them; English says "a hundred".
+// bareMagnitude allows hundert, mil, cent, mille without a number before them; English says "a
+// hundred".
 func (p *parser) bareMagnitude(i int) bool {
 	t := p.tok(i)
 	if t.word.role&roleMagnitude == 0 || t.word.num > 1000 {

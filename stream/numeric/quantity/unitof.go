@@ -72,7 +72,8 @@ func (p *parser) poweredUnit(j, n int) (u unit, next int, ok bool) {
 	return u, j + 2, ok
 }
 
-// unitTail reads what belongs to unit u after it: an exponent, the scale of degrees, "points" after percent.
+// unitTail reads what belongs to unit u after it: an exponent, the scale of degrees, "points" after
+// percent.
 func (p *parser) unitTail(u unit, next int) (tail unit, end int) {
 	t := p.tok(next)
 	switch {
@@ -94,8 +95,8 @@ func (p *parser) unitTail(u unit, next int) (tail unit, end int) {
 	return u, next
 }
 
-// unitStands tells units from the words they look like: "in" must touch its number, and so must "d" and "x"; "m" and
-// other letters must not be followed by an apostrophe or begin a name.
+// unitStands tells units from the words they look like: "in" must touch its number, and so must "d"
+// and "x"; "m" and other letters must not be followed by an apostrophe or begin a name.
 func (p *parser) unitStands(j int) bool {
 	t := p.tok(j)
 	s := p.text[t.start:t.end]
@@ -119,7 +120,8 @@ func (p *parser) tokStartsName(j int) bool {
 	return next.kind == tokWord && next.start < len(p.text) && p.text[next.start] >= 'A' && p.text[next.start] <= 'Z'
 }
 
-// perUnit reads "/h" and "per hour" after a unit. The unit below the line needs a dimension of its own.
+// perUnit reads "/h" and "per hour" after a unit. The unit below the line needs a dimension of its
+// own.
 func (p *parser) perUnit(j int, v *Value) int {
 	slash := p.sym(j, '/')
 	if !slash && !p.has(j, rolePer) || v.Dim > 0xff {
@@ -210,7 +212,8 @@ func (p *parser) dashRange(k int) bool {
 	return spacedBefore == spacedAfter
 }
 
-// opens reports whether a word of role r stands before the number at i, with at most a hedge or a currency between.
+// opens reports whether a word of role r stands before the number at i, with at most a hedge or a
+// currency between.
 func (p *parser) opens(i int, r role) bool {
 	for k := i - 1; k >= 0 && k >= i-3; k-- {
 		if p.has(k, r) {

@@ -1,11 +1,12 @@
 package quantity
 
-// Dim is a dimension: what a unit measures. Values compare only within one dimension. The low byte is the dimension
-// above the line, the high byte the one below it: metres per second is length over time.
+// Dim is a dimension: what a unit measures. Values compare only within one dimension. The low byte
+// is the dimension above the line, the high byte the one below it: metres per second is length over
+// time.
 type Dim uint16
 
-// The dimensions that arithmetic treats in ways of their own. There is one for each currency, too, as there are no
-// exchange rates here.
+// The dimensions that arithmetic treats in ways of their own. There is one for each currency, too,
+// as there are no exchange rates here.
 const (
 	Plain    Dim = 0 // no unit
 	Percent  Dim = 1
@@ -57,7 +58,8 @@ const (
 
 func (d Dim) per(below Dim) Dim { return d | below<<8 }
 
-// Top is the dimension above the line: mass for grams per day. Lists often name what a number is per only once.
+// Top is the dimension above the line: mass for grams per day. Lists often name what a number is
+// per only once.
 func (d Dim) Top() Dim { return d & 0xff }
 
 func (d Dim) currency() bool { d &= 0xff; return d >= firstCurrency && d <= lastCurrency }
@@ -68,7 +70,8 @@ type unit struct {
 	offset float64
 }
 
-// Lengths of the imperial units are exact by the international yard and pound agreement (1959); see NIST SP 811, appendix B.
+// Lengths of the imperial units are exact by the international yard and pound agreement (1959); see
+// NIST SP 811, appendix B.
 const (
 	inch   = 0.0254
 	foot   = 0.3048

@@ -28,8 +28,8 @@ const (
 	Most                // at most, up to: the truth is this or less
 )
 
-// Value is one number, date or time of a text. Amounts are kept twice: as written (Raw, RawHi, in the written unit) and
-// in the base unit of their dimension (Lo, Hi).
+// Value is one number, date or time of a text. Amounts are kept twice: as written (Raw, RawHi, in
+// the written unit) and in the base unit of their dimension (Lo, Hi).
 type Value struct {
 	Start, End int // byte offsets into the text: number with its sign, magnitude and unit, without the hedge
 
@@ -49,6 +49,7 @@ type Value struct {
 
 	Year, YearTo int   // first and last year of a Date; 0 when it names none; BC years are negative
 	Month, Day   uint8 // of a Date; 0 when it names none; a Month above 100 codes a quarter or half of the year
+	Half         bool  // of a Clock: which half of the day is not told, "7:30" may be in the evening
 	Swap         bool  // 05/12/1889: Month and Day may be the other way round
 }
 
@@ -74,7 +75,8 @@ func plainValue(raw, step float64) Value {
 	}
 }
 
-// placeOf is the place value of the last digit of raw that is not 0, where step is the place of the last one written.
+// placeOf is the place value of the last digit of raw that is not 0, where step is the place of the
+// last one written.
 func placeOf(raw, step float64) float64 {
 	n := math.Round(math.Abs(raw) / step)
 	if n == 0 || n > 1e15 {

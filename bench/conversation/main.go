@@ -1,0 +1,329 @@
+// Command conversation measures whether the topic of a conversation survives its follow-ups and
+// moves with a change of subject, as the product decides it: every turn is a request of its own,
+// with the turns before as its history, and App.Explain says its domain.
+//
+//	go run ./bench/conversation [-dialogues mtbench101.jsonl] [-mtbench question.jsonl]
+//
+// Dialogues are those of MT-Bench-101, {"id", "task", "history": [{"user", "bot"}]}; every second
+// of them, with an even id, fitted the weights of package classify/lean, and is not counted.
+// Questions are those of MT-bench, {"turns": [first, second]}. Sentences of our own are in
+// testdata.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"signalbox/internal/app"
+	"signalbox/internal/config"
+)
+
+//go:embed testdata/own.jsonl
+var own []byte
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench/conversation:", err)
+		os.Exit(1)
+	}
+}
+
+type turn struct {
+	User string `json:"user"`
+	Bot  string `json:"bot"`
+}
+
+// bench asks the product.
+type bench struct {
+	app   *app.App
+	alone map[string]string // the domain of a text that stands for itself
+}
+
+func run(ctx context.Context) error {
+	dialogues := flag.String("dialogues", "", "a file of MT-Bench-101")
+	questions := flag.String("mtbench", "", "a file of MT-bench")
+	flag.Parse()
+	b, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = b.app.Close(context.WithoutCancel(ctx)) }()
+	fmt.Println("| set | turns | now | last turn alone |\n| --- | --- | --- | --- |")
+	if err := b.ours(ctx); err != nil {
+		return err
+	}
+	if *dialogues != "" {
+		if err := b.dialogues(ctx, *dialogues); err != nil {
+			return err
+		}
+	}
+	if *questions != "" {
+		return b.questions(ctx, *questions)
+	}
+	return nil
+}
+
+func open(ctx context.Context) (*bench, error) {
+	const text = "models: [{name: m, endpoints: [{name: e, url: http://127.0.0.1:9/v1}]}]\n" +
+		"routes: [{name: r, when: {domain: {in: [math], min_score: 0.99}}, use: {models: [m]}}]\n" +
+		"default: {models: [m]}\n"
+	noEnv := func(string) (string, bool) { return "", false }
+	cfg, _, err := config.Parse("bench.yaml", []byte(text), noEnv, app.Catalog)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	cfg.Telemetry.Log = "error"
+	settings := config.Settings{Library: os.Getenv("SIGNALBOX_ONNXRUNTIME")}
+	if settings.CacheDir, err = os.UserCacheDir(); err != nil {
+		return nil, fmt.Errorf("find the cache: %w", err)
+	}
+	a, err := app.Build(ctx, cfg, app.Options{
+		Version: "bench", Settings: settings, RequireModels: true, Log: io.Discard, Env: noEnv,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the product: %w", err)
+	}
+	return &bench{a, map[string]string{}}, nil
+}
+
+// domain is that of the last user turn of a dialogue, of which the last answer is not sent.
+func (b *bench) domain(ctx context.Context, turns []turn) (string, error) {
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	var list []message
+	for i, t := range turns {
+		list = append(list, message{"user", t.User})
+		if i < len(turns)-1 {
+			list = append(list, message{"assistant", t.Bot})
+		}
+	}
+	body, err := json.Marshal(map[string]any{"model": "auto", "messages": list})
+	if err != nil {
+		return "", fmt.Errorf("write a request: %w", err)
+	}
+	e, err := b.app.Explain(ctx, body, "", "")
+	if err != nil {
+		return "", fmt.Errorf("explain: %w", err)
+	}
+	return e.Signals["domain"].Value, nil
+}
+
+// of is the domain of a text that stands for itself.
+func (b *bench) of(ctx context.Context, text string) (string, error) {
+	if d, ok := b.alone[text]; ok {
+		return d, nil
+	}
+	d, err := b.domain(ctx, []turn{{User: text}})
+	b.alone[text] = d
+	return d, err
+}
+
+// count is how many turns were decided as they should be.
+type count struct{ all, now, alone int }
+
+// add counts a turn that should have a domain, the one that it got, and the one that it has by
+// itself.
+func (c *count) add(want, got, alone string) {
+	c.all++
+	if got == want {
+		c.now++
+	}
+	if alone == want {
+		c.alone++
+	}
+}
+
+func (c *count) print(name string) {
+	share := func(n int) float64 { return 100 * float64(n) / float64(max(c.all, 1)) }
+	fmt.Printf("| %s | %d | %.1f %% | %.1f %% |\n", name, c.all, share(c.now), share(c.alone))
+}
+
+// The two kinds of turns.
+const (
+	follows = "follows" // it has the domain of the first turn
+	changes = "changes" // it has its own; between two texts of one domain nothing moves
+)
+
+// pair counts the last turn of a conversation.
+func (b *bench) pair(ctx context.Context, before []turn, last, kind string, c *count) error {
+	first, err := b.of(ctx, before[0].User)
+	if err != nil {
+		return err
+	}
+	alone, err := b.of(ctx, last)
+	if err != nil {
+		return err
+	}
+	want := first
+	if kind == changes {
+		if want = alone; alone == first {
+			return nil
+		}
+	}
+	got, err := b.domain(ctx, append(slices.Clip(before), turn{User: last}))
+	if err != nil {
+		return err
+	}
+	c.add(want, got, alone)
+	return nil
+}
+
+// lines reads a file of JSON lines.
+func lines[T any](data []byte) (out []T, err error) {
+	in := bufio.NewScanner(bytes.NewReader(data))
+	in.Buffer(nil, 1<<24)
+	for in.Scan() {
+		var v T
+		if err := json.Unmarshal(in.Bytes(), &v); err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(out)+1, err)
+		}
+		out = append(out, v)
+	}
+	return out, in.Err()
+}
+
+func (b *bench) ours(ctx context.Context) error {
+	type row struct{ Kind, Language, First, Second string }
+	list, err := lines[row](own)
+	if err != nil {
+		return err
+	}
+	for _, kind := range []string{follows, changes} {
+		for _, english := range []bool{true, false} {
+			var c count
+			for _, r := range list {
+				if r.Kind != kind || (r.Language == "en") != english {
+					continue
+				}
+				before := []turn{{User: r.First, Bot: "Here is the answer."}}
+				if err := b.pair(ctx, before, r.Second, kind, &c); err != nil {
+					return err
+				}
+			}
+			language := "English"
+			if !english {
+				language = "six other languages"
+			}
+			c.print(fmt.Sprintf("our own sentences, %s, second turn %s", language, kind))
+		}
+	}
+	return nil
+}
+
+// shifting are the tasks of MT-Bench-101 whose turns change the subject.
+func shifting(task string) bool { return task == "TS" || task == "CC" }
+
+func (b *bench) dialogues(ctx context.Context, file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("dialogues: %w", err)
+	}
+	type dialogue struct {
+		ID      int
+		Task    string
+		History []turn
+	}
+	list, err := lines[dialogue](data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	var second, later count
+	var firsts [][]turn
+	for _, d := range list {
+		if d.ID%2 == 0 || shifting(d.Task) {
+			continue
+		}
+		if d.Task != "SI" { // whose first turn announces what comes
+			firsts = append(firsts, d.History)
+		}
+		for n := 1; n < len(d.History); n++ {
+			c := &later
+			if n == 1 {
+				c = &second
+			}
+			if err := b.pair(ctx, d.History[:n], d.History[n].User, follows, c); err != nil {
+				return err
+			}
+		}
+	}
+	second.print("MT-Bench-101, held-out half, second turns, the domain of the first")
+	later.print("the same, later turns")
+	return b.shifts(ctx, firsts)
+}
+
+// shifts lets first turns of dialogues follow others.
+func (b *bench) shifts(ctx context.Context, firsts [][]turn) error {
+	var soon, late count
+	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a sample
+	for range 600 {
+		a, o := firsts[r.IntN(len(firsts))], firsts[r.IntN(len(firsts))]
+		if err := b.pair(ctx, a[:1], o[0].User, changes, &soon); err != nil {
+			return err
+		}
+		if err := b.moved(ctx, a, o[0].User, &late); err != nil {
+			return err
+		}
+	}
+	soon.print("the same, a first turn of another dialogue follows the first, its own domain")
+	late.print("the same, it follows the whole dialogue")
+	return nil
+}
+
+// moved counts a change of subject behind a whole dialogue, as it is decided then.
+func (b *bench) moved(ctx context.Context, before []turn, last string, c *count) error {
+	was, err := b.domain(ctx, before)
+	if err != nil {
+		return err
+	}
+	want, err := b.of(ctx, last)
+	if err != nil || want == was {
+		return err
+	}
+	got, err := b.domain(ctx, append(slices.Clip(before), turn{User: last}))
+	if err != nil {
+		return err
+	}
+	c.add(want, got, want)
+	return nil
+}
+
+func (b *bench) questions(ctx context.Context, file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("questions: %w", err)
+	}
+	type question struct{ Turns []string }
+	list, err := lines[question](data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	var c count
+	for _, q := range list {
+		if len(q.Turns) < 2 {
+			return errors.New("a question of one turn")
+		}
+		first := []turn{{User: q.Turns[0], Bot: strings.Repeat("An answer. ", 8)}}
+		if err := b.pair(ctx, first, q.Turns[1], follows, &c); err != nil {
+			return err
+		}
+	}
+	c.print("MT-bench, second turns, the domain of the first")
+	return nil
+}

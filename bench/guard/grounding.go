@@ -1,0 +1,394 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	_ "embed" // of what package main reads
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// pair is an answer beside its evidence, whose truth is known.
+type pair struct {
+	Facts    facts  `json:"facts"`
+	Question string `json:"question"`
+	Answer   string `json:"answer"`
+	Label    string `json:"label"` // supported or unsupported
+	Source   string `json:"src"`
+}
+
+// facts are a text or a list of texts.
+type facts []string
+
+// UnmarshalJSON reads either.
+func (f *facts) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*f = facts{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(f)) //nolint:wrapcheck // the caller names the line
+}
+
+// judged is a pair with what the product says of it.
+type judged struct {
+	*pair
+
+	verdict string
+	doubt   float64 // 1 - the least score of a claim
+}
+
+// The labels of a pair, which are verdicts on answers as well.
+const (
+	supported   = "supported"
+	unsupported = "unsupported"
+)
+
+// tooLarge is what facts may be in bytes, by the limits of the product.
+const tooLarge = 64 << 10
+
+// judgeAll asks the product about the pairs, in their order.
+func (b *bench) judgeAll(ctx context.Context, list []pair) ([]judged, error) {
+	out := make([]judged, len(list))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range list {
+		g.Go(func() error {
+			got, err := b.verify(ctx, list[i].Facts, list[i].Question, list[i].Answer)
+			if err != nil {
+				return err
+			}
+			out[i] = judged{pair: &list[i], verdict: got.Verdict}
+			for _, c := range got.Claims {
+				out[i].doubt = max(out[i].doubt, 1-c.Score)
+			}
+			return nil
+		})
+	}
+	return out, g.Wait()
+}
+
+// The first set was looked at while the rules of stream/check were made, the second was written
+// after them.
+var (
+	//go:embed testdata/meaning.tsv
+	meanings string
+	//go:embed testdata/meaning_held.tsv
+	meaningsHeld string
+)
+
+// meaning asks about falsehoods in plain words and about true paraphrases of the same evidence.
+func (b *bench) meaning(ctx context.Context, r *report) error {
+	if err := b.meaningOf(ctx, r, "in plain words", meanings); err != nil {
+		return err
+	}
+	return b.meaningOf(ctx, r, "in plain words, held out", meaningsHeld)
+}
+
+func (b *bench) meaningOf(ctx context.Context, r *report, name, set string) error {
+	var list []pair
+	for line := range strings.Lines(set) {
+		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(row) != 4 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		list = append(list,
+			pair{Source: row[0], Facts: facts{row[1]}, Answer: row[2], Label: supported},
+			pair{Source: row[0], Facts: facts{row[1]}, Answer: row[3], Label: unsupported})
+	}
+	if b.seeds == quick().seeds {
+		list = list[:20]
+	}
+	all, err := b.judgeAll(ctx, list)
+	if err != nil {
+		return err
+	}
+	r.figure("falsehoods "+name+": called supported", share(all, unsupported, supported), "at most 12 %")
+	r.figure("falsehoods "+name+": flagged", share(all, unsupported, unsupported), "")
+	r.figure("true paraphrases, "+name+": flagged", share(all, supported, unsupported), "at most 6 %")
+	r.figure("true paraphrases, "+name+": called supported", share(all, supported, supported), "")
+	for _, kind := range sourcesOf(all) {
+		of := of(all, kind)
+		r.note("Meaning %s, %s: %s of the falsehoods called supported, %s flagged; %s of the true paraphrases flagged, %s called supported.", name, kind,
+			share(of, unsupported, supported), share(of, unsupported, unsupported), share(of, supported, unsupported), share(of, supported, supported))
+	}
+	b.dump("meaning "+name, all)
+	return nil
+}
+
+// share is how many of the pairs with a label got a verdict, with its interval.
+func share(list []judged, label, verdict string) string {
+	var hits []float64
+	for _, p := range list {
+		if p.Label == label {
+			hits = append(hits, one(p.verdict == verdict))
+		}
+	}
+	lo, hi := bootstrap(len(hits), func(draw []int) float64 { return 100 * mean(hits, draw) })
+	return fmt.Sprintf("%.1f %% (%.1f to %.1f) of %d", 100*mean(hits, every(len(hits))), lo, hi, len(hits))
+}
+
+// one is 1 for true.
+func one(b bool) float64 { //nolint:revive // a number, not a way
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func sourcesOf(list []judged) []string {
+	names := map[string]bool{}
+	for _, p := range list {
+		names[p.Source] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func of(list []judged, source string) []judged {
+	return slices.Collect(func(yield func(judged) bool) {
+		for _, p := range list {
+			if p.Source == source && !yield(p) {
+				return
+			}
+		}
+	})
+}
+
+// grounding asks about every set of labelled answers of a data folder.
+func (b *bench) grounding(ctx context.Context, r *report) error {
+	if b.data == "" {
+		r.note("Labelled answers were not measured: --data names no folder of them.")
+		return nil
+	}
+	names, err := filepath.Glob(filepath.Join(b.data, "dev", "grounding_*.jsonl"))
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	more, err := filepath.Glob(filepath.Join(b.data, "grounding_*", "rows.jsonl.gz"))
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	for _, name := range append(names, more...) {
+		list, err := readPairs(name)
+		if err != nil {
+			return err
+		}
+		if b.limit > 0 {
+			list = list[:min(len(list), b.limit)]
+		}
+		set := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), "grounding_"), ".jsonl")
+		if strings.HasSuffix(name, ".gz") {
+			set = strings.TrimPrefix(filepath.Base(filepath.Dir(name)), "grounding_")
+		}
+		all, err := b.judgeAll(ctx, list)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		r.figure(set, scores(all), "")
+		for _, source := range sourcesOf(all) {
+			if s := of(all, source); len(s) < len(all) {
+				r.note("%s, %s: %s", set, source, scores(s))
+			}
+		}
+		b.dump(set, all)
+	}
+	return nil
+}
+
+// numbers asks about sentences of texts whose numbers were changed or exchanged.
+func (b *bench) numbers(ctx context.Context, r *report) error {
+	if b.data == "" {
+		r.note("Changed numbers were not measured: --data names no folder of texts.")
+		return nil
+	}
+	pages, err := readPairs(filepath.Join(b.data, "dev", "grounding_wice.jsonl"))
+	if err != nil {
+		return err
+	}
+	texts := map[string][]string{}
+	for _, p := range pages {
+		if text := p.Facts[0]; !slices.Contains(texts["pages"], text) {
+			texts["pages"] = append(texts["pages"], text)
+		}
+	}
+	if texts["reports"], err = readTexts(filepath.Join(b.data, "real_benign", "long_prose.jsonl.gz")); err != nil {
+		return err
+	}
+	for _, kind := range slices.Sorted(maps.Keys(texts)) {
+		list := changed(texts[kind], 150)
+		all, err := b.judgeAll(ctx, list)
+		if err != nil {
+			return err
+		}
+		for _, how := range sourcesOf(all) {
+			r.figure(kind+": "+how+", flagged", share(of(all, how), of(all, how)[0].Label, unsupported), "")
+		}
+		b.dump("numbers_"+kind, all)
+	}
+	return nil
+}
+
+// scores are the figures of a binary task, unsupported being what is looked for.
+func scores(list []judged) string {
+	figure := func(name string, of func([]judged) float64) string {
+		lo, hi := bootstrap(len(list), func(draw []int) float64 {
+			drawn := make([]judged, len(draw))
+			for i, at := range draw {
+				drawn[i] = list[at]
+			}
+			return of(drawn)
+		})
+		return fmt.Sprintf("%s %.3f (%.3f to %.3f)", name, of(list), lo, hi)
+	}
+	return fmt.Sprintf("%d: %s; %s; %s; flagged %.3f of false, %.3f of true; called supported %.3f of false, %.3f of true", len(list),
+		figure("AUC", auc), figure("recall at 5 % false alarms", recall), figure("balanced accuracy", balanced),
+		rate(list, unsupported, unsupported), rate(list, supported, unsupported), rate(list, unsupported, supported), rate(list, supported, supported))
+}
+
+// auc is the chance that a false pair has more doubt than a true one; 0.5 where one of the kinds is
+// missing.
+func auc(list []judged) float64 {
+	sorted := slices.Clone(list)
+	slices.SortFunc(sorted, func(a, b judged) int { return compare(a.doubt, b.doubt) })
+	sum, n, m := 0.0, 0.0, 0.0
+	for from := 0; from < len(sorted); {
+		to, high := from, 0.0
+		for ; to < len(sorted) && sorted[to].doubt == sorted[from].doubt; to++ {
+			high += one(sorted[to].Label == unsupported)
+		}
+		low := float64(to-from) - high
+		sum += high * (m + low/2)
+		n, m, from = n+high, m+low, to
+	}
+	if n*m == 0 {
+		return 0.5
+	}
+	return sum / (n * m)
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// recall is the share of the false pairs with more doubt than all but 5 % of the true ones.
+func recall(list []judged) float64 {
+	var low, high []float64
+	for _, p := range list {
+		if p.Label == unsupported {
+			high = append(high, p.doubt)
+		} else {
+			low = append(low, p.doubt)
+		}
+	}
+	if len(low) == 0 || len(high) == 0 {
+		return 0
+	}
+	limit, found := quantile(low, 0.95), 0
+	for _, d := range high {
+		if d > limit {
+			found++
+		}
+	}
+	return float64(found) / float64(len(high))
+}
+
+// balanced is the mean of the shares of false pairs that are flagged and of true ones that are not.
+func balanced(list []judged) float64 {
+	return (rate(list, unsupported, unsupported) + 1 - rate(list, supported, unsupported)) / 2
+}
+
+func rate(list []judged, label, verdict string) float64 {
+	n, hits := 0.0, 0.0
+	for _, p := range list {
+		if p.Label == label {
+			n++
+			hits += one(p.verdict == verdict)
+		}
+	}
+	return hits / max(1, n)
+}
+
+// lines calls each with every line of a file, which may be compressed.
+func lines(name string, each func(line []byte) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	var in io.Reader = f
+	if strings.HasSuffix(name, ".gz") {
+		if in, err = gzip.NewReader(f); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	scan := bufio.NewScanner(in)
+	scan.Buffer(nil, 16<<20)
+	for n := 1; scan.Scan(); n++ {
+		if err := each(scan.Bytes()); err != nil {
+			return fmt.Errorf("%s, line %d: %w", name, n, err)
+		}
+	}
+	return scan.Err()
+}
+
+func readPairs(name string) (list []pair, err error) {
+	err = lines(name, func(line []byte) error {
+		var p pair
+		if err := json.Unmarshal(line, &p); err != nil {
+			return err //nolint:wrapcheck // lines names the place
+		}
+		size := 0
+		for i := range p.Facts {
+			size += len(p.Facts[i])
+		}
+		if size <= tooLarge {
+			list = append(list, p)
+		}
+		return nil
+	})
+	return list, err
+}
+
+func readTexts(name string) (list []string, err error) {
+	err = lines(name, func(line []byte) error {
+		var row struct{ Text, Lang string }
+		if err := json.Unmarshal(line, &row); err != nil {
+			return err //nolint:wrapcheck // lines names the place
+		}
+		list = append(list, row.Text[:min(len(row.Text), tooLarge/2)])
+		return nil
+	})
+	return list, err
+}
+
+// dump writes what was said of each pair to a file of the folder --dump, for those who look at
+// mistakes.
+func (b *bench) dump(name string, all []judged) {
+	if b.out == "" {
+		return
+	}
+	var w bytes.Buffer
+	for _, p := range all {
+		_, _ = fmt.Fprintf(&w, "%s\t%s\t%s\t%.4f\t%s\t%.300q\n", p.Source, p.Label, p.verdict, p.doubt, strings.ReplaceAll(p.Answer, "\n", " "), strings.Join(p.Facts, " | "))
+	}
+	if err := os.WriteFile(filepath.Join(b.out, name+".tsv"), w.Bytes(), 0o600); err != nil {
+		_, _ = fmt.Fprintln(b.log, err)
+	}
+}

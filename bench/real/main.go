@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench/real:", err)
+		os.Exit(1)
+	}
+}
+
+// errBroken ends the program when the report has said why.
+var errBroken = errors.New("something does not hold: see the report")
+
+func run(ctx context.Context) error {
+	home, err := os.UserCacheDir()
+	if err != nil {
+		return fmt.Errorf("find the cache: %w", err)
+	}
+	cache := flag.String("cache", filepath.Join(home, "signalbox/real"), "where install.sh put the servers")
+	only := flag.String("only", "", "sections to run, separated by commas; all when empty")
+	out := flag.String("out", "", "a file that the report is written to as well")
+	flag.Parse()
+	var report bytes.Buffer
+	b := &bench{cache: *cache, out: io.MultiWriter(os.Stdout, &report)}
+	err = b.run(ctx, strings.FieldsFunc(*only, func(r rune) bool { return r == ',' }))
+	b.close()
+	if *out != "" {
+		err = errors.Join(err, os.WriteFile(*out, report.Bytes(), 0o600))
+	}
+	return err
+}
+
+// bench is the servers, the product in front of them, and the report.
+type bench struct {
+	cache string
+	dir   string // of logs and the binary
+	out   io.Writer
+
+	a, b    *process // two vLLMs; b is started when it is needed
+	llama   *process
+	product *process
+	admin   string // of the product
+
+	broken int
+}
+
+// section is a part of the report.
+type section struct {
+	name, title string
+	run         func(b *bench, ctx context.Context) error
+}
+
+func sections() []section {
+	return []section{
+		{"differences", "Differences to vLLM, direct against through", (*bench).differences},
+		{"cached", "Predicted and real cached tokens", (*bench).cached},
+		{"salt", "Tenants share no prefix", (*bench).salt},
+		{"warm", "Reading ahead", (*bench).warm},
+		{"window", "Prompts near the context window", (*bench).window},
+		{"tokens", "Tokens in streams of several tokens an event", (*bench).tokens},
+		{"first", "Time to the first byte", (*bench).first},
+		{"cancel", "A client that leaves", (*bench).cancel},
+		{"sleep", "A server that sleeps or is paused", (*bench).sleep},
+		{"kill", "kill -9, and a restart", (*bench).kill},
+		{"llama", "Differences to llama.cpp's server", (*bench).differencesLlama},
+	}
+}
+
+func (b *bench) run(ctx context.Context, only []string) (err error) {
+	if b.dir, err = os.MkdirTemp("", "signalbox-real"); err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	if err := b.build(ctx); err != nil {
+		return err
+	}
+	port, err := freePort(ctx)
+	if err != nil {
+		return err
+	}
+	if b.a, err = vllm(ctx, b.cache, b.dir, "a", port); err != nil {
+		return err
+	}
+	if port, err = freePort(ctx); err != nil {
+		return err
+	}
+	if b.b, err = vllm(ctx, b.cache, b.dir, "b", port); err != nil {
+		return err
+	}
+	if err := b.serve(ctx); err != nil {
+		return err
+	}
+	b.sayf("Model servers: %s. Written by `go run ./bench/real`.\n", b.versions(ctx))
+	for _, s := range sections() {
+		if len(only) > 0 && !slices.Contains(only, s.name) {
+			continue
+		}
+		b.sayf("\n## %s\n\n", s.title)
+		if err := s.run(b, ctx); err != nil {
+			return fmt.Errorf("%s: %w (logs in %s)", s.name, err, b.dir)
+		}
+	}
+	if b.broken > 0 {
+		return fmt.Errorf("%w (logs in %s)", errBroken, b.dir)
+	}
+	return os.RemoveAll(b.dir)
+}
+
+// build makes the product of this checkout.
+func (b *bench) build(ctx context.Context) error {
+	//nolint:gosec // a folder of its own
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(b.dir, "signalbox"), "signalbox").
+		CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("build: %w: %s", err, out)
+	}
+	return nil
+}
+
+// keys of two tenants.
+const (
+	keyOne = "key-of-tenant-one"
+	keyTwo = "key-of-tenant-two"
+)
+
+// serve starts the product. Model tiny-real is server a alone, both is a and b.
+func (b *bench) serve(ctx context.Context) error {
+	ports := make([]string, 2)
+	for i := range ports {
+		var err error
+		if ports[i], err = freePort(ctx); err != nil {
+			return err
+		}
+	}
+	llama, first := "", ""
+	if b.llama != nil {
+		llama = fmt.Sprintf("  - {name: %s, context_window: %d, endpoints: [{name: l, url: %s/v1}]}\n",
+			gemma, llamaWindow, b.llama.url)
+		first = gemma + ", "
+	}
+	text := fmt.Sprintf(configuration, ports[0], ports[1], sum(keyOne), sum(keyTwo), first, b.a.url, b.a.url, b.b.url) + llama
+	file := filepath.Join(b.dir, "signalbox.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	b.admin = "http://127.0.0.1:" + ports[1]
+	var err error
+	b.product, err = start(ctx, b.dir, "signalbox", ports[0], []string{"SALT=0123456789abcdef0123456789abcdef"},
+		filepath.Join(b.dir, "signalbox"), "serve", "--config", file)
+	if err != nil {
+		return err
+	}
+	return b.product.ready(ctx, "/readyz")
+}
+
+// configuration of the product. The limits on time are those of a machine that does other things.
+const configuration = `
+server: {listen: "127.0.0.1:%s", admin_listen: "127.0.0.1:%s", drain_timeout: 1s}
+auth:
+  mode: keys
+  keys:
+    - {name: one, sha256: %s, tenant: one, role: user}
+    - {name: two, sha256: %s, tenant: two, role: user}
+memory: {salt_secret: "${SALT}"}
+default: {models: [%stiny-real]}
+models:
+  - name: tiny-real
+    kv: {level: apc, scrape: {interval: 250ms}}
+    health: {path: "off"}
+    endpoints: [{name: a, url: %s/v1}]
+  - name: both
+    served_as: tiny-real
+    kv: {level: apc, scrape: {interval: 250ms}}
+    health: {path: /health, interval: 500ms, timeout: 2s}
+    endpoints: [{name: a, url: %s/v1}, {name: b, url: %s/v1}]
+`
+
+func (b *bench) close() {
+	for _, p := range []*process{b.product, b.a, b.b, b.llama} {
+		if p != nil {
+			p.end(syscall.SIGTERM)
+		}
+	}
+}
+
+func (b *bench) sayf(format string, args ...any) { _, _ = fmt.Fprintf(b.out, format, args...) }
+
+// holds reports a promise.
+func (b *bench) holds(ok bool, format string, args ...any) { //nolint:revive // the fact reported
+	word := "holds"
+	if !ok {
+		word = "**does not hold**"
+		b.broken++
+	}
+	b.sayf("- %s: %s\n", fmt.Sprintf(format, args...), word)
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// process is a server that runs until stop or kill. Its children end with it: it leads a process
+// group.
+type process struct {
+	name string
+	url  string // without a path
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when it has ended
+	log  string        // file
+}
+
+// freePort returns a port of loopback that nobody listens on now.
+func freePort(ctx context.Context) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a port: %w", err)
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, errors.Join(err, l.Close())
+}
+
+// start runs a program that is to listen on port of loopback. Its output goes to a file in dir.
+func start(
+	ctx context.Context, dir, name, port string, env []string, program string, args ...string,
+) (*process, error) {
+	p := &process{
+		name: name, url: "http://127.0.0.1:" + port, gone: make(chan struct{}),
+		log: filepath.Join(dir, name+".log"),
+	}
+	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	defer func() { _ = out.Close() }()
+	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // what was installed
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.gone)
+	}()
+	return p, nil
+}
+
+// ready waits until path answers 200.
+func (p *process) ready(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	for {
+		if status, _, err := get(ctx, p.url+path); err == nil && status == http.StatusOK {
+			return nil
+		}
+		select {
+		case <-p.gone:
+			return fmt.Errorf("%s ended before it was ready: see %s", p.name, p.log)
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready: see %s", p.name, p.log)
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// end sends s to the process and its children, and waits until it has ended.
+func (p *process) end(s syscall.Signal) {
+	_ = syscall.Kill(-p.cmd.Process.Pid, s)
+	select {
+	case <-p.gone:
+	case <-time.After(20 * time.Second):
+	}
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // what is left of its children
+}
+
+// vllm is one vLLM with the tiny model.
+func vllm(ctx context.Context, cache, dir, name, port string) (*process, error) {
+	p, err := start(ctx, dir, name, port, []string{
+		"VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=nobind", "OMP_NUM_THREADS=1",
+		"TORCHDYNAMO_DISABLE=1", "VLLM_SERVER_DEV_MODE=1", "VLLM_CPU_SGL_KERNEL=0",
+		"VLLM_NO_USAGE_STATS=1", "DO_NOT_TRACK=1", "HF_HUB_OFFLINE=1",
+	}, filepath.Join(cache, "vllm/bin/python"), "-m", "vllm.entrypoints.cli.main",
+		"serve", filepath.Join(cache, "tiny"), "--host", "127.0.0.1", "--port", port,
+		"--load-format", "dummy", "--dtype", "bfloat16", "--enforce-eager",
+		"--enable-prefix-caching", "--enable-prompt-tokens-details",
+		"--max-model-len", strconv.Itoa(window), "--served-model-name", tiny,
+		"--max-num-seqs", "16", "--reasoning-parser", "qwen3",
+		"--tool-call-parser", "hermes", "--enable-auto-tool-choice")
+	if err != nil {
+		return nil, err
+	}
+	return p, p.ready(ctx, "/health")
+}
+
+const (
+	llamaServer = "llama/bin/llama-server" // below the cache
+	llamaWindow = 4096
+)
+
+// llama is one llama.cpp server with Gemma 3 270M.
+func llama(ctx context.Context, cache, dir, port string) (*process, error) {
+	p, err := start(ctx, dir, "llama", port, nil, filepath.Join(cache, llamaServer),
+		"-m", filepath.Join(cache, "gemma.gguf"), "--host", "127.0.0.1", "--port", port,
+		"-c", strconv.Itoa(llamaWindow), "-np", "1", "-t", "2", "--alias", gemma, "--metrics")
+	if err != nil {
+		return nil, err
+	}
+	return p, p.ready(ctx, "/health")
+}

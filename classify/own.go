@@ -1,0 +1,170 @@
+package classify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	trained "signalbox/classify/head"
+	"signalbox/internal/signal"
+)
+
+// Own is a configuration's own classifier: a head over the embedding, or a model elsewhere. It
+// reads Text.LastUser.
+type Own struct {
+	Name string
+	Head *trained.Head // nil for a model elsewhere
+	// Judge is asked where there is no head. Neither: the classifier is unknown (no_model).
+	Judge Judge
+}
+
+// Judge is a model elsewhere that says what a text is. Implementations are safe for concurrent use.
+type Judge interface {
+	// Judge returns the labels of a text with their probabilities in [0,1], which need not add up
+	// to 1, and the label that holds, empty for none. It keeps no text. Its errors are Reasoned or
+	// wrap ctx's.
+	Judge(ctx context.Context, x signal.Exchange) (signal.Judgement, error)
+}
+
+// ownKind is the kind of the classifier at i.
+func ownKind(i int) signal.Kind { return signal.Own + signal.Kind(i) }
+
+// checkOwn reports what cannot be.
+func checkOwn(own []Own) error {
+	if len(own) > signal.MaxOwn {
+		return fmt.Errorf("%d classifiers of one's own, want at most %d", len(own), signal.MaxOwn)
+	}
+	for i := range own {
+		if own[i].Name == "" || own[i].Head != nil && own[i].Judge != nil {
+			return errors.New("a classifier of one's own has a name, and a head or a judge")
+		}
+	}
+	return nil
+}
+
+// heads are the classifiers of one's own that are made of the embedding.
+func (o Options) heads() signal.Mask {
+	var m signal.Mask
+	for i := range o.Own {
+		if o.Own[i].Head != nil {
+			m |= signal.MaskOf(ownKind(i))
+		}
+	}
+	return m
+}
+
+// judges are those that are asked elsewhere.
+func (o Options) judges() signal.Mask {
+	var m signal.Mask
+	for i := range o.Own {
+		if o.Own[i].Judge != nil {
+			m |= signal.MaskOf(ownKind(i))
+		}
+	}
+	return m
+}
+
+// made are the kinds that are made of the embedding; none for a nil Classifier.
+func (c *Classifier) made() signal.Mask {
+	if c == nil {
+		return 0
+	}
+	m := c.opts.heads()
+	if c.opts.Intents != nil {
+		m |= signal.MaskOf(signal.Intent)
+	}
+	return m
+}
+
+// derive returns the value of a kind that is made of the embedding.
+func (c *Classifier) derive(k signal.Kind, req *request, embedding *signal.Value) signal.Value {
+	if k == signal.Intent {
+		return c.intent(req, embedding)
+	}
+	own := &c.opts.Own[k-signal.Own]
+	v := signal.Value{Source: own.Name, Provider: embedding.Provider, Elapsed: embedding.Elapsed}
+	if embedding.State != signal.Known {
+		why := embedding.Reason
+		if embedding.State == signal.NotExtracted {
+			why = signal.ReasonNoModel
+		}
+		return unknown(&v, why)
+	}
+	start := time.Now()
+	r, err := own.Head.Predict(req.text.LastUser, embedding.Vector)
+	if err != nil {
+		return unknown(&v, signal.ReasonInvalid)
+	}
+	v.State, v.Label, v.Score = signal.Known, r.Label, r.Score
+	v.Labels, v.Probs = own.Head.Info().Labels, r.Probs
+	v.Coverage, v.Windows, v.Read = embedding.Coverage, embedding.Windows, embedding.Read
+	v.Elapsed += time.Since(start)
+	return v
+}
+
+// ask settles the kind of a classifier that is a model elsewhere.
+func (c *Classifier) ask(ctx context.Context, g *gather, k signal.Kind) {
+	own := &c.opts.Own[k-signal.Own]
+	v := signal.Value{Source: own.Name, Provider: "remote"}
+	text := g.req.text.LastUser
+	if text == "" {
+		g.put(k, unknown(&v, signal.ReasonNoText))
+		return
+	}
+	start := time.Now()
+	stageCtx, leave := g.enter(ctx, signal.MaskOf(k))
+	j, err := own.Judge.Judge(stageCtx, signal.Exchange{Prompt: text})
+	why := reasonOf(stageCtx, err)
+	leave()
+	v.Elapsed = time.Since(start)
+	if err != nil {
+		if why == signal.ReasonInternal || why == signal.ReasonInvalid {
+			c.logOwn(ctx, own, why, err)
+		}
+		g.put(k, unknown(&v, why))
+	} else {
+		v.State, v.Label, v.Score, v.Labels, v.Probs = signal.Known, j.Label, j.Score, j.Labels, j.Probs
+		if j.Cut {
+			v.Coverage = signal.Compressed
+		}
+		g.put(k, v)
+	}
+	g.narrow()
+}
+
+func (c *Classifier) logOwn(ctx context.Context, own *Own, why signal.Reason, err error) {
+	if c.opts.Logger != nil {
+		c.opts.Logger.ErrorContext(ctx, "a classifier is unknown",
+			slog.String("classifier", own.Name), slog.String("reason", string(why)),
+			slog.String("error", err.Error()))
+	}
+}
+
+// Moderate classifies an answer, or a piece of it, by a classifier of one's own.
+func (c *Classifier) Moderate(ctx context.Context, k signal.Kind, x signal.Exchange) signal.Value {
+	if i := int(k) - int(signal.Own); i < 0 || i >= len(c.opts.Own) {
+		return signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel}
+	}
+	own := &c.opts.Own[k-signal.Own]
+	if own.Judge == nil {
+		var set signal.Set
+		text := singleText(x.Judged())
+		c.Extract(ctx, &text, signal.MaskOf(k), &set)
+		return set.Values[k]
+	}
+	v := signal.Value{Source: own.Name, Provider: "remote"}
+	start := time.Now()
+	j, err := own.Judge.Judge(ctx, x)
+	v.Elapsed = time.Since(start)
+	if err != nil {
+		why := reasonOf(ctx, err)
+		if why == signal.ReasonInternal || why == signal.ReasonInvalid {
+			c.logOwn(ctx, own, why, err)
+		}
+		return unknown(&v, why)
+	}
+	v.State, v.Label, v.Score, v.Labels, v.Probs = signal.Known, j.Label, j.Score, j.Labels, j.Probs
+	return v
+}

@@ -1,0 +1,296 @@
+package classify
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"signalbox/classify/lean"
+	"signalbox/internal/signal"
+)
+
+// inherited are the signals that say of a turn what the conversation is about. The embedding is
+// that of the last turn alone: cached answers are found by it.
+const inherited = 1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck | 1<<signal.Intent
+
+// blended are those of them that are probabilities of labels.
+const blended = inherited &^ (1 << signal.Intent)
+
+const (
+	// maxTurns is how many turns before the last are read at most where what they say is not
+	// remembered, as in a process that has just started.
+	maxTurns = 4
+	// nearTurns is with how many turns before it a turn is compared word by word.
+	nearTurns = 3
+	// maxRoot bounds the text of a turn that is kept for the turns that follow it, in bytes.
+	maxRoot = 2 << 10
+	// wholeWeight is how close to all turns of a subject a turn may be instead of to the last one
+	// alone; chosen with the weights of package lean.
+	wholeWeight = .8
+	// memosPerSubject is how many verdicts take the room of one subject.
+	memosPerSubject = 32
+)
+
+// subject is what a conversation is about after one of its turns. It is not changed once it is
+// kept.
+type subject struct {
+	kinds signal.Mask // of blended that were told
+	probs [signal.NumKinds][]float32
+	last  []float32 // the embedding of the turn; nil where there was none
+	all   []float32 // the sum of the embeddings of its turns, older ones fading
+	// The turn that began it, for intents, and its embedding.
+	root       string
+	rootVector []float32
+	language   string
+	sure       float64 // of language
+}
+
+// talk is what the last turn of a conversation takes over from the turns before. Nothing of it is
+// for more than one goroutine at a time: a gather guards it.
+type talk struct {
+	c       *Classifier
+	req     *request
+	key     digest   // of the turns, the last one included
+	before  *subject // nil where nothing is known, and for a first turn
+	near    []string // the turns before the last, at most nearTurns of them
+	english bool
+
+	settled bool // weight holds
+	weight  float64
+	held    map[signal.Kind]signal.Value // until it does
+	after   subject
+}
+
+// subjects is a bounded memo of subjects by the digest of the turns that led to them. It is nil
+// where nothing is to be remembered.
+type subjects = otter.Cache[digest, *subject]
+
+func newSubjects(memo int) (*subjects, error) {
+	n := memo / memosPerSubject
+	if n == 0 {
+		return nil, nil //nolint:nilnil // none is wanted
+	}
+	m, err := otter.New(&otter.Options[digest, *subject]{
+		MaximumSize: n,
+		Executor:    func(tidy func()) { tidy() }, // at once: it starts no goroutine
+	})
+	if err != nil {
+		return nil, fmt.Errorf("memo of subjects: %w", err)
+	}
+	return m, nil
+}
+
+// digestsOf returns the digest of the turns up to each of them. Its error is that of ctx.
+func digestsOf(ctx context.Context, turns []string) ([]digest, error) {
+	out := make([]digest, len(turns))
+	var before digest
+	for i, t := range turns {
+		d, err := digestOf(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		both := [2 * sha256.Size]byte(append(before[:], d[:]...))
+		before = sha256.Sum256(both[:])
+		out[i] = before
+	}
+	return out, nil
+}
+
+// open begins the talk of a request whose topic signals are asked for; nil where nothing can be
+// taken over or kept.
+func (c *Classifier) open(ctx context.Context, req *request, need signal.Mask) *talk {
+	kinds := need & inherited & c.Signals()
+	if kinds == 0 && !need.Has(signal.Language) || strings.TrimSpace(req.text.LastUser) == "" {
+		return nil
+	}
+	turns := append(append(make([]string, 0, len(req.text.Before)+1), req.text.Before...), req.text.LastUser)
+	keys, err := digestsOf(ctx, turns)
+	if err != nil {
+		return nil
+	}
+	t := &talk{c: c, req: req, key: keys[len(keys)-1], held: make(map[signal.Kind]signal.Value)}
+	if n := len(turns) - 1; n > 0 {
+		t.near = turns[max(0, n-nearTurns):n]
+		t.before = c.subjectAfter(ctx, turns[:n], keys[:n], kinds&blended)
+	}
+	code, p, ok := req.language()
+	t.english = tongueOf(code, p, ok) != tongueForeign
+	t.after.language, t.after.sure = code, p
+	if !ok && t.before != nil {
+		t.after.language, t.after.sure = t.before.language, t.before.sure
+	}
+	return t
+}
+
+// subjectAfter returns what the conversation is about after the turns, with the given kinds as far
+// as they can be told: what is remembered, or else what the last maxTurns of the turns say.
+func (c *Classifier) subjectAfter(ctx context.Context, turns []string, keys []digest, kinds signal.Mask) *subject {
+	first := max(0, len(turns)-maxTurns)
+	var s *subject
+	for i := len(turns) - 1; i >= first && c.subjects != nil; i-- {
+		if known, ok := c.subjects.GetIfPresent(keys[i]); ok && kinds&^known.kinds == 0 {
+			s, first = known, i+1
+			break
+		}
+	}
+	for i := first; i < len(turns); i++ {
+		if strings.TrimSpace(turns[i]) == "" {
+			continue
+		}
+		req := newRequest(&signal.Text{LastUser: turns[i]}, bestWindows, &c.opts)
+		code, p, ok := req.language()
+		t := &talk{
+			c: c, req: req, key: keys[i], before: s, held: make(map[signal.Kind]signal.Value),
+			english: tongueOf(code, p, ok) != tongueForeign,
+		}
+		if t.after.language, t.after.sure = code, p; !ok && s != nil {
+			t.after.language, t.after.sure = s.language, s.sure
+		}
+		t.near = turns[max(0, i-nearTurns):i]
+		var set signal.Set
+		c.extractTurn(ctx, req, kinds|signal.MaskOf(signal.Embedding), &set, nil, t)
+		if ctx.Err() != nil {
+			return nil
+		}
+		s = &t.after
+	}
+	return s
+}
+
+// settle finds out how far the turn follows the one before. The embedding is that of the turn, and
+// unknown where it is not to be had.
+func (t *talk) settle(embedding *signal.Value) {
+	if t.settled {
+		return
+	}
+	t.settled = true
+	if embedding != nil && embedding.State == signal.Known {
+		t.after.last = embedding.Vector
+	}
+	v := t.after.last
+	t.after.root, t.after.rootVector, t.after.all = head(t.req.text.LastUser, maxRoot), v, v
+	b := t.before
+	if b == nil {
+		return
+	}
+	near := make([]*lean.Turn, len(t.near))
+	for i, text := range t.near {
+		near[i] = lean.Read(text)
+	}
+	nearest := float64(lean.NoCosine)
+	if t.english && len(v) > 0 && len(v) == len(b.last) {
+		nearest = max(cosine(v, b.last), wholeWeight*cosine(v, b.all))
+	}
+	t.weight = lean.Weight(lean.Read(t.req.text.LastUser).LogOdds(near, nearest))
+	if t.weight < .5 {
+		return
+	}
+	t.after.root, t.after.rootVector = b.root, b.rootVector
+	if len(v) == 0 || len(v) != len(b.all) {
+		t.after.all = b.all
+		return
+	}
+	t.after.all = make([]float32, len(v))
+	for i := range v {
+		t.after.all[i] = v[i] + float32(t.weight)*b.all[i]
+	}
+}
+
+// take returns what a value becomes beside what the conversation was about, and remembers it. The
+// talk is settled, or nothing was before.
+func (t *talk) take(k signal.Kind, v signal.Value) signal.Value {
+	switch {
+	case v.State != signal.Known || inherited&signal.MaskOf(k) == 0:
+		return v
+	case k == signal.Intent:
+		return t.intent(v)
+	}
+	if b := t.before; b != nil && len(b.probs[k]) == len(v.Probs) && t.weight > 0 {
+		v = mixed(&v, b.probs[k], t.weight)
+	}
+	t.after.probs[k] = v.Probs
+	t.after.kinds |= signal.MaskOf(k)
+	return v
+}
+
+// mixed returns v with the probabilities before to the power of weight times its own to the power
+// of the rest.
+func mixed(v *signal.Value, before []float32, weight float64) signal.Value {
+	out := *v
+	logs, sum, best := make([]float64, len(before)), 0.0, 0
+	for i := range logs {
+		p, q := max(float64(before[i]), leastProbability), max(float64(v.Probs[i]), leastProbability)
+		logs[i] = math.Exp(weight*math.Log(p) + (1-weight)*math.Log(q))
+		if sum += logs[i]; logs[i] > logs[best] {
+			best = i
+		}
+	}
+	out.Probs = make([]float32, len(logs))
+	for i, p := range logs {
+		out.Probs[i] = float32(p / sum)
+	}
+	out.Label, out.Score, out.Leans = v.Labels[best], min(logs[best]/sum, 1), weight
+	return out
+}
+
+// intent returns that of the turn which began the subject, where this one follows it and says less.
+func (t *talk) intent(v signal.Value) signal.Value {
+	if t.before == nil || t.weight < .5 || len(t.before.rootVector) == 0 {
+		return v
+	}
+	start := time.Now()
+	r, err := t.c.opts.Intents.Lookup(t.before.root, t.before.rootVector)
+	if err != nil || r.Intent == "" || v.Label != "" && v.Score >= r.Score {
+		return v
+	}
+	out := v
+	out.Label, out.Score, out.Probs, out.Leans = r.Intent, r.Score, r.Scores, t.weight
+	out.Elapsed += time.Since(start)
+	return out
+}
+
+// remember notes what the conversation is about now.
+func (t *talk) remember() {
+	if t.c.subjects == nil || t.after.kinds == 0 ||
+		len(t.after.last) == 0 && t.c.Signals().Has(signal.Embedding) { // it was not waited for
+		return
+	}
+	s := t.after
+	if have, ok := t.c.subjects.GetIfPresent(t.key); ok {
+		more := have.kinds &^ s.kinds
+		if s.kinds&^have.kinds == 0 {
+			return
+		}
+		for _, k := range more.Kinds() {
+			s.probs[k] = have.probs[k]
+		}
+		s.kinds |= more
+	}
+	t.c.subjects.Set(t.key, &s)
+}
+
+// head is the front of s, at most n bytes of it.
+func head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.Clone(strings.ToValidUTF8(s[:n], ""))
+}
+
+// cosine of two vectors of one length; 0 where one has no direction.
+func cosine(a, b []float32) float64 {
+	var dot, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
+	}
+	if aa == 0 || bb == 0 {
+		return 0
+	}
+	return dot / math.Sqrt(aa*bb)
+}

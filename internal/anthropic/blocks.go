@@ -1,0 +1,605 @@
+package anthropic
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// piece is a part of a content: a text, or a part of a chat's content.
+type piece struct {
+	text []byte // without quotes, as it is spelled
+	part []byte // JSON; nil for a text
+}
+
+// newline stands between texts that were blocks.
+const newline = `\n`
+
+// appendContent appends the value of a content: one string where all of it is text, which every
+// server takes, else a list of parts.
+func appendContent(b []byte, pieces []piece) []byte {
+	list := false
+	for i := range pieces {
+		list = list || pieces[i].part != nil
+	}
+	if !list {
+		b = append(b, '"')
+		for i := range pieces {
+			if i > 0 {
+				b = append(b, newline...)
+			}
+			b = append(b, pieces[i].text...)
+		}
+		return append(b, '"')
+	}
+	for i := range pieces {
+		b = append(b, "[,"[min(i, 1)])
+		if p := &pieces[i]; p.part != nil {
+			b = append(b, p.part...)
+			continue
+		}
+		b = append(append(append(b, `{"type":"text","text":"`...), pieces[i].text...), `"}`...)
+	}
+	return append(b, ']')
+}
+
+// count counts a block.
+func (t *translator) count() error {
+	if t.parts++; t.parts > t.opts.Limits.MaxParts {
+		return bad("messages", "holds more than %d blocks", t.opts.Limits.MaxParts)
+	}
+	return nil
+}
+
+// conversation translates system and messages.
+func (t *translator) conversation(b *top) error {
+	t.member("messages", []byte{'['})
+	n := 0
+	if b.system != nil {
+		if err := t.system(b.system, "system"); err != nil {
+			return err
+		}
+	}
+	err := elements(b.messages, "messages", func(at string, v []byte) error {
+		if n++; n > t.opts.Limits.MaxMessages {
+			return bad("messages", "holds more than %d messages", t.opts.Limits.MaxMessages)
+		}
+		return t.message(v, at)
+	})
+	if err == nil && n == 0 {
+		err = bad("messages", "must not be empty")
+	}
+	t.out.Chat = append(t.out.Chat, ']')
+	return err
+}
+
+// open begins a message of the chat.
+func (t *translator) open(role string) {
+	if last := t.out.Chat[len(t.out.Chat)-1]; last != '[' {
+		t.out.Chat = append(t.out.Chat, ',')
+	}
+	t.out.Chat = append(append(append(t.out.Chat, `{"role":"`...), role...), '"')
+}
+
+// say appends a message that is a content alone.
+func (t *translator) say(role string, content []piece) {
+	t.open(role)
+	t.out.Chat = appendContent(append(t.out.Chat, `,"content":`...), content)
+	t.out.Chat = append(t.out.Chat, '}')
+}
+
+// billing begins a block of system prompts in which a coding agent tells Anthropic for what it
+// asks. It is another with each request, so that no prompt would begin like the one before, and it
+// says nothing to a model.
+const billing = "x-anthropic-billing-header"
+
+// system translates instructions: a text, or blocks of text, which become one message.
+func (t *translator) system(v []byte, at string) error {
+	var texts []piece
+	if v[0] == '"' {
+		texts = append(texts, piece{text: v[1 : len(v)-1]})
+	} else {
+		err := elements(v, at, func(at string, v []byte) error {
+			b, err := t.block(v, at)
+			switch {
+			case err != nil:
+				return err
+			case b.kind != "text":
+				return bad(join(at, "type"), "must be text")
+			case len(b.text) > 0:
+				texts = append(texts, piece{text: b.text})
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	kept := texts[:0]
+	for _, p := range texts {
+		if bytes.HasPrefix(p.text, []byte(billing)) {
+			t.leaveOut("system.billing_header")
+			continue
+		}
+		kept = append(kept, p)
+	}
+	if len(kept) > 0 {
+		t.say("system", kept)
+	}
+	return nil
+}
+
+// block is one block of a content, with the members that some kind of it has; nil where they are
+// not.
+type block struct {
+	kind                      string
+	text, thinking            []byte // without quotes
+	source, content           []byte
+	id, name, input, toolUse  []byte
+	title, context, citations []byte
+	isError                   bool
+}
+
+// block reads a block. The caller judges what kind it may be of.
+func (t *translator) block(raw []byte, at string) (b block, err error) {
+	if err := t.count(); err != nil {
+		return b, err
+	}
+	var names []string
+	err = members(raw, at, func(name string, v []byte) (err error) {
+		in := join(at, name)
+		names = append(names, name)
+		switch name {
+		case "type":
+			b.kind, err = word(v, in)
+		case "text":
+			b.text, err = text(v, in)
+		case "thinking":
+			b.thinking, err = text(v, in)
+		case "id":
+			_, err = text(v, in)
+			b.id = v
+		case "name":
+			_, err = text(v, in)
+			b.name = v
+		case "tool_use_id":
+			_, err = text(v, in)
+			b.toolUse = v
+		case "is_error":
+			b.isError, err = flag(v, in)
+		case "source":
+			b.source = v
+		case "content":
+			b.content = v
+		case "input":
+			b.input = v
+		case "title":
+			b.title, err = text(v, in)
+		case "context":
+			b.context, err = text(v, in)
+		case "citations":
+			b.citations = v
+		case "cache_control":
+			t.cacheControl(v, "cache_control")
+		}
+		return err
+	})
+	if err == nil && b.kind == "" {
+		err = bad(join(at, "type"), "is required")
+	}
+	for _, name := range names {
+		if name != "type" && name != "cache_control" && !slices.Contains(membersOf(b.kind), name) {
+			t.unknown(b.kind, name)
+		}
+	}
+	return b, err
+}
+
+// membersOf are the members that a kind of block has beside type and cache_control. The signature
+// of thinking, and data in place of it, are for who made them.
+func membersOf(kind string) []string {
+	switch kind {
+	case "text":
+		return []string{"text", "citations"}
+	case "image":
+		return []string{"source"}
+	case "document":
+		return []string{"source", "title", "context", "citations"}
+	case "search_result":
+		return []string{"source", "title", "content", "citations"}
+	case "tool_use":
+		return []string{"id", "name", "input"}
+	case "tool_result":
+		return []string{"tool_use_id", "content", "is_error"}
+	case "thinking":
+		return []string{"thinking", "signature"}
+	case "redacted_thinking":
+		return []string{"data"}
+	}
+	return nil
+}
+
+// message translates a turn.
+func (t *translator) message(raw []byte, at string) error {
+	role, content := "", []byte(nil)
+	err := members(raw, at, func(name string, v []byte) (err error) {
+		switch name {
+		case "role":
+			role, err = word(v, join(at, name))
+		case "content":
+			content = v
+		default:
+			t.unknown("messages", name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	in := join(at, "content")
+	switch role {
+	case "user", "assistant", "system":
+	case "":
+		return bad(join(at, "role"), "is required")
+	default:
+		return bad(join(at, "role"), "must be one of user, assistant, system")
+	}
+	switch {
+	case content == nil:
+		return bad(in, "is required")
+	case content[0] != '"' && content[0] != '[':
+		return bad(in, "must be a string or a list of blocks")
+	case role == "system": // between turns, as coding agents remind a model of something
+		return t.system(content, in)
+	case content[0] == '"':
+		t.say(role, []piece{{text: content[1 : len(content)-1]}})
+		return nil
+	case role == "user":
+		return t.user(content, in)
+	}
+	return t.assistant(content, in)
+}
+
+// user translates a turn of the user: results of tools become messages of their own, which have to
+// follow the calls at once, and pictures in results go to the user's message behind, as a chat's
+// tools return no pictures.
+func (t *translator) user(content []byte, at string) error {
+	var rest []piece
+	results := false
+	err := elements(content, at, func(at string, v []byte) error {
+		b, err := t.block(v, at)
+		if err != nil {
+			return err
+		}
+		if b.kind != "tool_result" {
+			rest, err = t.piece(rest, &b, at)
+			return err
+		}
+		results = true
+		shown, err := t.result(&b, at)
+		rest = append(rest, shown...)
+		return err
+	})
+	if err == nil && (len(rest) > 0 || !results) {
+		t.say("user", rest)
+	}
+	return err
+}
+
+// result translates the result of a tool, and returns the pictures in it.
+func (t *translator) result(b *block, at string) (shown []piece, err error) {
+	if b.toolUse == nil {
+		return nil, bad(join(at, "tool_use_id"), "is required")
+	}
+	pieces, err := t.inner(b.content, join(at, "content"))
+	if err != nil {
+		return nil, err
+	}
+	var texts []piece
+	for _, p := range pieces {
+		if p.part != nil {
+			shown = append(shown, p)
+			p = piece{text: []byte("[" + p.medium() + "]")}
+		}
+		texts = append(texts, p)
+	}
+	if b.isError { // a chat has no place for it but the text
+		texts = append([]piece{{text: []byte("Error:")}}, texts...)
+	}
+	t.open("tool")
+	t.out.Chat = append(append(t.out.Chat, `,"tool_call_id":`...), b.toolUse...)
+	t.out.Chat = appendContent(append(t.out.Chat, `,"content":`...), texts)
+	t.out.Chat = append(t.out.Chat, '}')
+	return shown, nil
+}
+
+// medium says what a part is, where it stood.
+func (p *piece) medium() string {
+	if bytes.HasPrefix(p.part, []byte(fileHead)) {
+		return "document"
+	}
+	return "image"
+}
+
+// inner translates a content within a block: absent, a text, or blocks without results and calls.
+func (t *translator) inner(v []byte, at string) (pieces []piece, err error) {
+	switch {
+	case v == nil:
+		return nil, nil
+	case v[0] == '"':
+		return []piece{{text: v[1 : len(v)-1]}}, nil
+	case v[0] != '[':
+		return nil, bad(at, "must be a string or a list of blocks")
+	}
+	err = elements(v, at, func(at string, v []byte) error {
+		b, err := t.block(v, at)
+		if err == nil {
+			pieces, err = t.piece(pieces, &b, at)
+		}
+		return err
+	})
+	return pieces, err
+}
+
+// piece translates what a user shows or says.
+func (t *translator) piece(to []piece, b *block, at string) ([]piece, error) {
+	switch b.kind {
+	case "text":
+		if b.text == nil {
+			return to, bad(join(at, "text"), "is required")
+		}
+		if b.citations != nil && string(b.citations) != "[]" {
+			t.leaveOut("text.citations")
+		}
+		return append(to, piece{text: b.text}), nil
+	case "image":
+		part, err := t.image(b.source, join(at, "source"))
+		return append(to, piece{part: part}), err
+	case "document":
+		return t.document(to, b, at)
+	case "search_result":
+		return t.searchResult(to, b, at)
+	}
+	return to, bad(join(at, "type"), "%.100q has no counterpart in a chat completion; "+
+		"known here are text, image, document, search_result, and in turns tool_result (user), "+
+		"tool_use and thinking (assistant)",
+		b.kind)
+}
+
+// source is where the bytes of an image or a document are.
+type source struct {
+	kind           string
+	media          []byte // without quotes
+	data, url, raw []byte // data and url without quotes
+}
+
+func (t *translator) source(raw []byte, at string) (s source, err error) {
+	if raw == nil {
+		return s, bad(at, "is required")
+	}
+	var names []string
+	err = members(raw, at, func(name string, v []byte) (err error) {
+		in := join(at, name)
+		names = append(names, name)
+		switch name {
+		case "type":
+			s.kind, err = word(v, in)
+		case "media_type":
+			s.media, err = text(v, in)
+		case "data":
+			s.data, err = text(v, in)
+		case "url":
+			s.url, err = text(v, in)
+		case "content":
+			s.raw = v
+		}
+		return err
+	})
+	for _, name := range names {
+		if name != "type" && !slices.Contains(membersOfSource(s.kind), name) {
+			t.unknown("source", name)
+		}
+	}
+	return s, err
+}
+
+func membersOfSource(kind string) []string {
+	switch kind {
+	case "base64", "text":
+		return []string{"media_type", "data"}
+	case "url":
+		return []string{"url"}
+	case "content":
+		return []string{"content"}
+	}
+	return nil
+}
+
+// citing refuses a block of which the model is to cite.
+func (t *translator) citing(b *block, at string) error {
+	if b.citations == nil {
+		return nil
+	}
+	at = join(at, "citations")
+	return members(b.citations, at, func(name string, v []byte) error {
+		if name != "enabled" {
+			t.unknown("citations", name)
+			return nil
+		}
+		cite, err := flag(v, join(at, name))
+		if err == nil && cite {
+			err = bad(join(at, name), "must be false: models here do not cite")
+		}
+		return err
+	})
+}
+
+// dataURL appends a data URL (RFC 2397), without quotes. A media type that is none is refused: it
+// could be a URL of another kind.
+func (s *source) dataURL(b []byte, at string) ([]byte, error) {
+	switch {
+	case len(s.data) == 0:
+		return nil, bad(join(at, "data"), "is required")
+	case len(s.media) == 0:
+		return nil, bad(join(at, "media_type"), "is required")
+	case bytes.ContainsAny(s.media, `;,\" `):
+		return nil, bad(join(at, "media_type"), "must be a media type, as image/png")
+	}
+	b = append(append(append(b, "data:"...), s.media...), ";base64,"...)
+	return append(b, s.data...), nil
+}
+
+func (t *translator) image(raw []byte, at string) ([]byte, error) {
+	s, err := t.source(raw, at)
+	if err != nil {
+		return nil, err
+	}
+	out := []byte(`{"type":"image_url","image_url":{"url":"`)
+	switch s.kind {
+	case "base64":
+		if out, err = s.dataURL(out, at); err != nil {
+			return nil, err
+		}
+	case "url":
+		if len(s.url) == 0 {
+			return nil, bad(join(at, "url"), "is required")
+		}
+		out = append(out, s.url...)
+	default:
+		return nil, bad(join(at, "type"), "must be base64 or url: files are not kept here")
+	}
+	return append(out, `"}}`...), nil
+}
+
+// fileHead begins a part that is a file.
+const fileHead = `{"type":"file","file":{"filename":"`
+
+// document translates a document: what is text becomes text, with its title and what is told of it,
+// and a file stays one.
+func (t *translator) document(to []piece, b *block, at string) ([]piece, error) {
+	if err := t.citing(b, at); err != nil {
+		return to, err
+	}
+	for _, text := range [][]byte{b.title, b.context} {
+		if len(text) > 0 {
+			to = append(to, piece{text: text})
+		}
+	}
+	from := join(at, "source")
+	s, err := t.source(b.source, from)
+	if err != nil {
+		return to, err
+	}
+	switch s.kind {
+	case "text":
+		switch {
+		case s.data == nil:
+			return to, bad(join(from, "data"), "is required")
+		case s.media != nil && string(s.media) != "text/plain":
+			return to, bad(join(from, "media_type"), "must be text/plain")
+		}
+		return append(to, piece{text: s.data}), nil
+	case "content":
+		pieces, err := t.inner(s.raw, join(from, "content"))
+		return append(to, pieces...), err
+	case "base64":
+		name := b.title
+		if len(name) == 0 {
+			name = []byte("document.pdf")
+		}
+		out := append(append([]byte(fileHead), name...), `","file_data":"`...)
+		if out, err = s.dataURL(out, from); err != nil {
+			return to, err
+		}
+		return append(to, piece{part: append(out, `"}}`...)}), nil
+	}
+	return to, bad(join(from, "type"),
+		"must be one of text, content, base64: nothing is fetched, and files are not kept here")
+}
+
+// searchResult translates a result of a search to its title, where it is from and its texts.
+func (t *translator) searchResult(to []piece, b *block, at string) ([]piece, error) {
+	if err := t.citing(b, at); err != nil {
+		return to, err
+	}
+	if len(b.title) > 0 {
+		to = append(to, piece{text: b.title})
+	}
+	if b.source != nil {
+		from, err := text(b.source, join(at, "source"))
+		if err != nil {
+			return to, err
+		}
+		to = append(to, piece{text: from})
+	}
+	pieces, err := t.inner(b.content, join(at, "content"))
+	return append(to, pieces...), err
+}
+
+// assistant translates a turn of the model: what it said, thought and called.
+func (t *translator) assistant(content []byte, at string) error {
+	var said, thought []piece
+	var calls []byte
+	err := elements(content, at, func(at string, v []byte) error {
+		b, err := t.block(v, at)
+		if err != nil {
+			return err
+		}
+		switch b.kind {
+		case "text":
+			said, err = t.piece(said, &b, at)
+		case "thinking":
+			if len(b.thinking) > 0 {
+				thought = append(thought, piece{text: b.thinking})
+			}
+		case "redacted_thinking": // only who made it can read it
+			t.leaveOut("redacted_thinking")
+		case "tool_use":
+			calls, err = appendCall(calls, &b, at)
+		default:
+			err = bad(join(at, "type"), "%.100q has no counterpart in a chat "+
+				"completion; known here are text, thinking and tool_use", b.kind)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	t.open("assistant")
+	t.out.Chat = append(t.out.Chat, `,"content":`...)
+	if len(said) == 0 && calls != nil {
+		t.out.Chat = append(t.out.Chat, "null"...)
+	} else {
+		t.out.Chat = appendContent(t.out.Chat, said)
+	}
+	if len(thought) > 0 {
+		t.out.Chat = appendContent(append(t.out.Chat, `,"reasoning_content":`...), thought)
+	}
+	if calls != nil {
+		t.out.Chat = append(append(append(t.out.Chat, `,"tool_calls":[`...), calls...), ']')
+	}
+	t.out.Chat = append(t.out.Chat, '}')
+	return nil
+}
+
+// appendCall appends a call of a tool.
+func appendCall(calls []byte, b *block, at string) ([]byte, error) {
+	switch {
+	case b.id == nil:
+		return nil, bad(join(at, "id"), "is required")
+	case b.name == nil:
+		return nil, bad(join(at, "name"), "is required")
+	case b.input == nil:
+		b.input = []byte("{}")
+	case b.input[0] != '{':
+		return nil, bad(join(at, "input"), "must be an object")
+	}
+	if calls != nil {
+		calls = append(calls, ',')
+	}
+	calls = append(append(calls, `{"id":`...), b.id...)
+	calls = append(append(calls, `,"type":"function","function":{"name":`...), b.name...)
+	calls, err := jsontext.AppendQuote(append(calls, `,"arguments":`...), b.input)
+	return append(calls, "}}"...), err
+}

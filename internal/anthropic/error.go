@@ -1,0 +1,53 @@
+package anthropic
+
+import (
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
+)
+
+// ErrorType is the type of an error with an HTTP status (API reference, errors). full: a 503 says
+// that too much is asked at the moment.
+func ErrorType(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusNotFound:
+		return "not_found_error"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	case http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case http.StatusServiceUnavailable, 529:
+		return "overloaded_error"
+	case http.StatusGatewayTimeout, http.StatusRequestTimeout:
+		return "timeout_error"
+	}
+	if status >= http.StatusBadRequest && status < http.StatusInternalServerError {
+		return openai.TypeInvalidRequest
+	}
+	return "api_error"
+}
+
+// AppendError appends the body of an error, {"type":"error","error":{...},"request_id":"..."}. The
+// message of e names the field where one is at fault. An empty id is left out.
+func AppendError(b []byte, e *openai.Error, id string) []byte {
+	b = append(append(b, `{"type":"error","error":{"type":"`...), ErrorType(e.Status)...)
+	b = append(b, `","message":`...)
+	b, _ = jsontext.AppendQuote(b, e.Message) // what is no UTF-8 is replaced
+	b = append(b, '}')
+	if id != "" {
+		b, _ = jsontext.AppendQuote(append(b, `,"request_id":`...), id)
+	}
+	return append(b, '}')
+}
+
+// AppendStreamError appends an error as an event of a stream.
+func AppendStreamError(b []byte, e *openai.Error, id string) []byte {
+	b = AppendError(append(b, "event: error\ndata: "...), e, id)
+	return append(b, "\n\n"...)
+}

@@ -1,0 +1,186 @@
+package anthropic
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
+)
+
+// walker reads one JSON value a level at a time. The decoder refuses duplicate names, invalid UTF-8
+// and lone surrogates in all of it.
+type walker struct {
+	dec  jsontext.Decoder
+	body bytes.Buffer
+}
+
+//nolint:gochecknoglobals // memory that has no owner
+var walkers = sync.Pool{New: func() any { return new(walker) }}
+
+func takeWalker(raw []byte) *walker {
+	w := walkers.Get().(*walker) //nolint:errcheck,forcetypeassert // the pool holds nothing else
+	w.body = *bytes.NewBuffer(raw)
+	w.dec.Reset(&w.body)
+	return w
+}
+
+func (w *walker) release() {
+	w.body = bytes.Buffer{}
+	w.dec.Reset(&w.body) // so that the body is not held
+	walkers.Put(w)
+}
+
+// value returns the next value, which aliases raw, the text that the walker reads.
+func (w *walker) value(raw []byte) ([]byte, error) {
+	v, err := w.dec.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	end := int(w.dec.InputOffset())
+	return raw[end-len(v) : end], nil
+}
+
+// members calls f for each member of an object, which at names in errors. A member that is null is
+// passed over: it says the same as none.
+func members(raw []byte, at string, f func(name string, v []byte) error) error {
+	w := takeWalker(raw)
+	defer w.release()
+	if kind := w.dec.PeekKind(); kind != '{' {
+		if _, err := w.value(raw); err != nil {
+			return malformed(err)
+		}
+		return bad(at, "must be an object")
+	}
+	if _, err := w.dec.ReadToken(); err != nil {
+		return malformed(err)
+	}
+	for w.dec.PeekKind() == '"' {
+		tok, err := w.dec.ReadToken()
+		if err != nil {
+			return malformed(err)
+		}
+		name := tok.String()
+		v, err := w.value(raw)
+		if err != nil {
+			return malformed(err)
+		}
+		if v[0] == 'n' {
+			continue
+		}
+		if err := f(name, v); err != nil {
+			return err
+		}
+	}
+	if _, err := w.dec.ReadToken(); err != nil {
+		return malformed(err)
+	}
+	switch _, err := w.dec.ReadToken(); {
+	case err == nil:
+		return bad("", "invalid JSON at byte %d: data after the body's object", w.dec.InputOffset())
+	case !errors.Is(err, io.EOF):
+		return malformed(err)
+	}
+	return nil
+}
+
+// elements calls f for each element of a list that is valid JSON. at names the list in errors.
+func elements(raw []byte, at string, f func(at string, v []byte) error) error {
+	if raw[0] != '[' {
+		return bad(at, "must be a list")
+	}
+	w := takeWalker(raw)
+	defer w.release()
+	if _, err := w.dec.ReadToken(); err != nil {
+		return malformed(err)
+	}
+	for i := 0; w.dec.PeekKind() != ']'; i++ {
+		v, err := w.value(raw)
+		if err != nil {
+			return malformed(err)
+		}
+		if err := f(at+"["+strconv.Itoa(i)+"]", v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bad is an error about a field.
+func bad(at, format string, args ...any) *openai.Error {
+	msg := fmt.Sprintf(format, args...)
+	if at != "" {
+		msg = at + " " + msg
+	}
+	return &openai.Error{
+		Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: at, Message: msg,
+	}
+}
+
+// malformed is the error of a body that is no JSON.
+func malformed(err error) error {
+	if e, ok := errors.AsType[*openai.Error](err); ok {
+		return e
+	}
+	if se, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		e := bad("", "invalid JSON at byte %d: %s", se.ByteOffset,
+			strings.TrimPrefix(se.Err.Error(), "jsontext: "))
+		e.Param = openai.FieldOf(err)
+		return e
+	}
+	return bad("", "invalid JSON at byte 0: empty body")
+}
+
+// join is the path of a member.
+func join(at, name string) string {
+	if at == "" {
+		return name
+	}
+	return at + "." + name
+}
+
+// text checks that a value is a string, and returns it without its quotes, spelled as it came.
+func text(v []byte, at string) ([]byte, error) {
+	if v[0] != '"' {
+		return nil, bad(at, "must be a string")
+	}
+	return v[1 : len(v)-1], nil
+}
+
+// word reads a string that one of a few values is expected of.
+func word(v []byte, at string) (string, error) {
+	s, err := text(v, at)
+	if err != nil {
+		return "", err
+	}
+	if bytes.IndexByte(s, '\\') < 0 {
+		return string(s), nil
+	}
+	out, err := jsontext.AppendUnquote(nil, v)
+	return string(out), err
+}
+
+// flag reads true or false.
+func flag(v []byte, at string) (bool, error) {
+	switch v[0] {
+	case 't', 'f':
+		return v[0] == 't', nil
+	}
+	return false, bad(at, "must be true or false")
+}
+
+// whole reads an integer of at least least.
+func whole(v []byte, at string, least int64) (int64, error) {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil || n < least {
+		return 0, bad(at, "must be an integer of at least %d", least)
+	}
+	return n, nil
+}

@@ -1,0 +1,35 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"signalbox/memory/ledger"
+	"signalbox/memory/redis"
+	"signalbox/proxy/budget"
+)
+
+// sharedBudgets keeps what callers spend in Redis, for all replicas. A group is a tenant.
+type sharedBudgets struct{ redis *redis.Store }
+
+var _ budget.Remote = sharedBudgets{}
+
+// Reserve implements budget.Remote.
+func (s sharedBudgets) Reserve(
+	ctx context.Context, group, id string, spends []budget.Spend, ttl time.Duration,
+) ([]int64, bool, error) {
+	return s.redis.Reserve(ctx, ledger.TenantOf(group), id, spendsOf(spends), ttl)
+}
+
+// Settle implements budget.Remote.
+func (s sharedBudgets) Settle(ctx context.Context, group, id string, spends []budget.Spend, owed bool) error {
+	return s.redis.Settle(ctx, ledger.TenantOf(group), id, spendsOf(spends), owed)
+}
+
+func spendsOf(spends []budget.Spend) []redis.Spend {
+	out := make([]redis.Spend, len(spends))
+	for i, x := range spends {
+		out[i] = redis.Spend(x)
+	}
+	return out
+}

@@ -1,0 +1,484 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"signalbox/gpu"
+	"signalbox/internal/config"
+	"signalbox/internal/modelserver"
+	"signalbox/internal/option"
+	"signalbox/memory/redis"
+	"signalbox/proxy"
+	"signalbox/proxy/pool"
+	"signalbox/rules"
+)
+
+// Level is how much a finding matters.
+type Level string
+
+// The levels of findings.
+const (
+	LevelOK      Level = "ok"      // it is as it should be
+	LevelWarning Level = "warning" // it works, but not as well as it could
+	LevelProblem Level = "problem" // requests fail, or the process does not start
+)
+
+// Finding is one thing that was looked at.
+type Finding struct {
+	// Area is what it is about: configuration, runtime, models, ports, endpoints, redis, clock or
+	// files.
+	Area string `json:"area"`
+	// Level is ok, warning or problem.
+	Level Level `json:"level"`
+	// Subject names it, such as the path of an endpoint in the configuration.
+	Subject string `json:"subject"`
+	// Text says what was found.
+	Text string `json:"text"`
+	// Do says what to do about it; empty when nothing has to be done.
+	Do string `json:"do,omitempty"`
+}
+
+// examination is one run of the doctor.
+type examination struct {
+	cfg      *config.Config
+	settings config.Settings
+	opts     Options
+
+	mu    sync.Mutex
+	found []Finding
+	ahead map[string]time.Duration // clocks of others against this one's
+}
+
+// Examine looks at everything that a configuration needs, and changes nothing. A file that is not
+// valid is a finding; what can be looked at without one is looked at. file names it in findings.
+// Listeners are opened for a moment.
+func Examine(ctx context.Context, file string, o Options) []Finding {
+	x := &examination{settings: o.Settings, opts: o, ahead: map[string]time.Duration{}}
+	valid := x.configuration(file)
+	x.runtime(ctx)
+	if valid {
+		x.models()
+		x.refusals()
+		x.ports(ctx)
+		x.endpoints(ctx)
+		x.remotes(ctx)
+		x.redis(ctx)
+		x.clock()
+	}
+	x.files(valid)
+	return x.found
+}
+
+func (x *examination) say(area string, level Level, subject, do, format string, args ...any) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.found = append(x.found, Finding{area, level, subject, fmt.Sprintf(format, args...), do})
+}
+
+// configuration reads the file, and reports whether it is valid.
+func (x *examination) configuration(file string) bool {
+	const area = "configuration"
+	d := config.Default()
+	x.cfg = &d
+	cfg, warnings, err := config.Load(file, x.opts.Env, Catalog)
+	var invalid *config.Error
+	switch {
+	case errors.As(err, &invalid):
+		for _, p := range invalid.Problems {
+			x.complain(file, &p)
+		}
+		return false
+	case err != nil:
+		x.say(area, LevelProblem, file, "write one with `signalbox init`, or name another file", "%v", err)
+		return false
+	}
+	for i := range warnings {
+		if !strings.HasSuffix(warnings[i].Path, "].url") { // the endpoint itself is asked below
+			x.complain(file, &warnings[i])
+		}
+	}
+	cfg.Override(x.settings)
+	x.cfg = cfg
+	x.say(area, LevelOK, file, "", "valid, models: %d, routes: %d", len(cfg.Models), len(cfg.Routes.Content))
+	return true
+}
+
+func (x *examination) complain(file string, p *rules.Problem) {
+	level := LevelProblem
+	if p.Warning {
+		level = LevelWarning
+	}
+	do := "change it as it says"
+	if strings.Contains(p.Msg, "environment variable") {
+		do = "set the variable, also where signalbox is started"
+	}
+	subject := fmt.Sprintf("%s:%d:%d", file, p.Line, p.Col)
+	if p.Path != "" {
+		subject += " " + p.Path
+	}
+	x.say("configuration", level, subject, do, "%s", p.Msg)
+}
+
+// runtime opens ONNX Runtime and tries the execution provider that is configured.
+func (x *examination) runtime(ctx context.Context) {
+	const area = "runtime"
+	rt, err := gpu.Open(x.cfg.Classify.GPU(x.settings))
+	if err != nil {
+		x.say(area, LevelProblem, "ONNX Runtime",
+			"run `make onnxruntime`, or name the library with classify.library or SIGNALBOX_ONNXRUNTIME; "+
+				"without it neural signals are unknown, and routes that fail closed refuse",
+			"%v", err)
+		return
+	}
+	version, library := rt.Version(), rt.Library()
+	auto, _ := rt.Provider()
+	_ = rt.Close()
+	x.say(area, LevelOK, "ONNX Runtime", "", "%s at %s", version, library)
+	wanted := x.cfg.Classify.Provider
+	if wanted == "" || wanted == gpu.ProviderAuto {
+		x.say(area, LevelOK, "provider", "", "auto takes %s here", auto)
+		return
+	}
+	o := x.opts
+	o.Settings = x.settings
+	for _, p := range Probes(ctx, o).Providers {
+		if p.Name != wanted {
+			continue
+		}
+		if p.State == gpu.SupportYes {
+			x.say(area, LevelOK, "provider", "", "%s works", wanted)
+			return
+		}
+		x.say(area, LevelProblem, "classify.provider", "see docs/gpu.md, or set it to auto, which takes "+auto,
+			"%s is not available: %s", wanted, p.Detail)
+		return
+	}
+	x.say(area, LevelProblem, "classify.provider", "install a build of ONNX Runtime that has it, or set it to auto",
+		"this ONNX Runtime has no provider %s", wanted)
+}
+
+// models looks for the bundles.
+func (x *examination) models() {
+	p := probeModels(x.cfg, x.settings)
+	if p.Err != nil {
+		x.say("models", LevelProblem, "bundles", "`signalbox models list` says what is there, `signalbox models pull` fetches",
+			"%v", p.Err)
+		return
+	}
+	x.say("models", LevelOK, "bundles", "", "%s", p.Detail)
+}
+
+// refusals finds routes that would refuse everything for want of a model.
+func (x *examination) refusals() {
+	for _, r := range x.cfg.Program.Routes() {
+		lacking := r.Kinds &^ x.cfg.Catalog.Signals
+		if closed := r.Verb == rules.Block && r.OnUnknown == rules.Match || r.OnUnknown == rules.Error; lacking != 0 && closed {
+			x.say("models", LevelProblem, "route "+r.Name, "name a model for it under classify.tasks",
+				"it answers every request with 503: no model computes a signal that it reads")
+		}
+	}
+}
+
+// ports opens the listeners for a moment.
+func (x *examination) ports(ctx context.Context) {
+	for _, l := range []struct{ path, addr string }{
+		{"server.listen", x.cfg.Server.Listen}, {"server.admin_listen", x.cfg.Server.AdminListen},
+	} {
+		open, err := listen(ctx, l.addr)
+		if err == nil {
+			_ = open.Close()
+			x.say("ports", LevelOK, l.path, "", "%s is free", l.addr)
+			continue
+		}
+		if runs(ctx, l.addr) {
+			x.say("ports", LevelOK, l.path, "", "a signalbox runs on %s", l.addr)
+			continue
+		}
+		x.say("ports", LevelProblem, l.path, "end what listens there, or choose another address", "%v", err)
+	}
+}
+
+// runs reports a signalbox at an address.
+func runs(ctx context.Context, addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = res.Body.Close() }()
+	b := make([]byte, 4<<10)
+	n, _ := res.Body.Read(b)
+	return strings.Contains(string(b[:n]), `"generation"`)
+}
+
+// lookers is how many endpoints are asked at a time.
+const lookers = 8
+
+// endpoints asks every server what it is.
+func (x *examination) endpoints(ctx context.Context) {
+	var g errgroup.Group
+	g.SetLimit(lookers)
+	before := len(x.found)
+	for i := range x.cfg.Models {
+		m := &x.cfg.Models[i]
+		for j := range m.Endpoints {
+			g.Go(func() error {
+				x.endpoint(ctx, m, &m.Endpoints[j])
+				return nil
+			})
+		}
+	}
+	_ = g.Wait() // none fails
+	slices.SortStableFunc(x.found[before:], func(a, b Finding) int { return strings.Compare(a.Subject, b.Subject) })
+}
+
+func (x *examination) endpoint(ctx context.Context, m *proxy.ModelOptions, e *pool.EndpointOptions) {
+	const area = "endpoints"
+	subject := m.Name + "/" + e.Name
+	if e.Resolve != "" && e.Resolve != pool.ResolveOff {
+		x.say(area, LevelOK, subject, "", "behind the name %s: `check --online` and /readyz tell of its servers", e.URL)
+		return
+	}
+	client, err := e.Client(probeTimeout)
+	if err != nil {
+		x.say(area, LevelProblem, subject, "correct the files that tls names", "%v", err)
+		return
+	}
+	defer client.CloseIdleConnections()
+	s, err := modelserver.Look(ctx, client, e.URL, e.APIKey)
+	if err != nil {
+		x.unseen(subject, e, err)
+		return
+	}
+	x.mu.Lock()
+	x.ahead[subject+" at "+e.URL] = s.Clock
+	x.mu.Unlock()
+	before := x.problems(subject)
+	x.compare(m, e, s, subject)
+	if x.problems(subject) == before {
+		what := strings.TrimSpace(string(s.Kind) + " " + s.Version)
+		x.say(area, LevelOK, subject, "", "%s at %s", what, e.URL)
+	}
+}
+
+// problems counts the findings about an endpoint.
+func (x *examination) problems(subject string) (n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for i := range x.found {
+		if x.found[i].Subject == subject {
+			n++
+		}
+	}
+	return n
+}
+
+// unseen says why a server could not be asked.
+func (x *examination) unseen(subject string, e *pool.EndpointOptions, err error) {
+	do := "see whether it runs and can be reached from here"
+	switch {
+	case errors.Is(err, modelserver.ErrKey) && e.ForwardAuth:
+		x.say("endpoints", LevelOK, subject, "", "%s wants the key of a caller, who sends it (forward_auth)", e.URL)
+		return
+	case errors.Is(err, modelserver.ErrKey) && e.APIKey == "":
+		do = "set api_key: \"${NAME}\" in the configuration, and the variable"
+	case errors.Is(err, modelserver.ErrKey):
+		do = "set the variable or the file that api_key names to the key of this server"
+	case errors.Is(err, modelserver.ErrNotReady):
+		do = "wait until it has loaded its model, else read its log"
+	case errors.Is(err, modelserver.ErrNoModels):
+		do = "url must be the base of an OpenAI-compatible API, mostly http://HOST:PORT/v1"
+	}
+	x.say("endpoints", LevelProblem, subject, do, "%v", err)
+}
+
+// compare says where a server is not what the configuration takes it for.
+func (x *examination) compare(m *proxy.ModelOptions, e *pool.EndpointOptions, s *modelserver.Server, subject string) {
+	const area = "endpoints"
+	if base := strings.TrimSuffix(e.URL, "/"); s.Base != base {
+		level := LevelProblem
+		if s.Kind == modelserver.LlamaCPP { // answers there as well
+			level = LevelWarning
+		}
+		x.say(area, level, subject, fmt.Sprintf("set url to %s", s.Base),
+			"its API is at %s, requests go to %s/chat/completions", s.Base, base)
+	}
+	served := m.ServedAs
+	if served == "" {
+		served = m.Name
+	}
+	ids := make([]string, len(s.Models))
+	at := -1
+	for i := range s.Models {
+		if ids[i] = s.Models[i].ID; ids[i] == served {
+			at = i
+		}
+	}
+	if at < 0 {
+		do := "start the server with that model, or correct served_as"
+		if len(ids) == 1 {
+			do = fmt.Sprintf("set served_as to %q", ids[0])
+		}
+		x.say(area, LevelProblem, subject, do, "it serves %s, and not %q", strings.Join(ids, ", "), served)
+	} else if window := s.Models[at].Window; window > 0 && m.ContextWindow > window {
+		x.say(area, LevelProblem, subject,
+			fmt.Sprintf("set context_window to %d, or start the server with a longer one", window),
+			"context_window is %d, the server refuses prompts over %d", m.ContextWindow, window)
+	} else if window > 0 && m.ContextWindow > 0 && m.ContextWindow < window {
+		x.say(area, LevelWarning, subject, fmt.Sprintf("set context_window to %d, unless that is meant", window),
+			"context_window is %d, the server takes %d: longer prompts are refused here", m.ContextWindow, window)
+	}
+	if s.Asleep {
+		x.say(area, LevelProblem, subject, "wake it up: POST /wake_up, or /resume for one that is paused",
+			"the server sleeps or is paused, and answers nothing")
+	}
+	if s.Kind == modelserver.Signalbox {
+		x.say(area, LevelProblem, subject, "name the model server behind it", "this is a signalbox, not a model server")
+	}
+}
+
+// remotes asks the servers of remote models.
+func (x *examination) remotes(ctx context.Context) {
+	for _, p := range probeRemotes(ctx, x.cfg) {
+		if p.Err != nil {
+			x.say("models", LevelProblem, p.Name, "see whether it runs and has the model; its signals are unknown until then", "%v", p.Err)
+			continue
+		}
+		x.say("models", LevelOK, p.Name, "", "%s", p.Detail)
+	}
+}
+
+// maxSkew is by how much clocks may differ before it matters: tokens and shared times to live are
+// compared across machines, tokens with a leeway of 30 s (auth.jwt.leeway).
+const maxSkew = 5 * time.Second
+
+func (x *examination) redis(ctx context.Context) {
+	const area, subject = "redis", "memory.redis"
+	o := &x.cfg.Memory.Redis
+	if o.URL == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	c, err := redis.Examine(ctx, redis.Options{URL: o.URL, Prefix: o.Prefix})
+	if err != nil {
+		x.say(area, LevelProblem, subject, "see whether it runs, can be reached from here, and takes this user and password", "%v", err)
+		return
+	}
+	x.ahead["Redis"] = c.Clock
+	sound := true
+	worse := func(level Level, do, format string, args ...any) {
+		sound = false
+		x.say(area, level, subject, do, format, args...)
+	}
+	if c.Old() {
+		worse(LevelProblem, "run Redis 7 or newer", "version %s refuses the scripts", c.Version)
+	}
+	if c.Replica {
+		worse(LevelProblem, "name the primary", "it is a replica, which takes no writes")
+	}
+	if c.Policy != "" && c.Policy != "noeviction" {
+		worse(LevelWarning, "CONFIG SET maxmemory-policy noeviction", "it may evict contexts: maxmemory-policy is %s", c.Policy)
+	}
+	if c.MaxMemory > 0 && c.Used > c.MaxMemory/10*9 {
+		worse(LevelWarning, "give it more memory, or keep less", "%d of %d MiB are used", c.Used>>20, c.MaxMemory>>20)
+	}
+	if budget := time.Duration(o.MetaTimeout); budget > 0 && c.Took > budget/2 {
+		worse(LevelWarning, "put it nearer, or raise memory.redis.meta_timeout", "a question takes %s of the %s that a request waits", c.Took.Round(time.Microsecond), budget)
+	}
+	if sound {
+		x.say(area, LevelOK, subject, "", "Redis %s, %s, answers in %s", c.Version, c.Policy, c.Took.Round(time.Microsecond))
+	}
+}
+
+// clock compares this machine's with those of the others.
+func (x *examination) clock() {
+	worst, whose := time.Duration(0), ""
+	for name, d := range x.ahead {
+		if d.Abs() > worst.Abs() {
+			worst, whose = d, name
+		}
+	}
+	switch {
+	case worst.Abs() > maxSkew:
+		way := "behind"
+		if worst < 0 {
+			way = "ahead of"
+		}
+		x.say("clock", LevelWarning, "this machine", "synchronise the clocks (chrony, systemd-timesyncd)",
+			"its clock is %s %s that of %s", worst.Abs().Round(time.Second), way, whose)
+	case len(x.ahead) > 0:
+		x.say("clock", LevelOK, "this machine", "", "its clock agrees with that of %d others", len(x.ahead))
+	}
+}
+
+// few is how many open files are too few for a server.
+const few = 4096
+
+func (x *examination) files(valid bool) { //nolint:revive // whether there is a configuration to look at
+	n := openFiles()
+	limit := x.cfg.Limits.MaxConnections
+	switch {
+	case n == 0:
+	case valid && limit > 0 && uint64(limit)*filesOfARequest+otherFiles > n:
+		x.say("files", LevelProblem, "limits.max_connections",
+			fmt.Sprintf("raise the limit (ulimit -n %d; systemd: LimitNOFILE), or lower max_connections to %d",
+				uint64(limit)*filesOfARequest+otherFiles, defaultConnections(n)),
+			"%d connections need more than the %d open files that are allowed", limit, n)
+	case n < few:
+		x.say("files", LevelWarning, "open files", "raise the limit: ulimit -n 65536; systemd: LimitNOFILE",
+			"%d open files are allowed, which is enough for %d clients at a time", n, defaultConnections(n))
+	default:
+		x.say("files", LevelOK, "open files", "", "%d are allowed, enough for %d clients at a time", n, defaultConnections(n))
+	}
+	if !valid {
+		return
+	}
+	if f := x.cfg.Telemetry.Decisions.File; f != "" {
+		x.decisions(f)
+	}
+	if host, _, err := net.SplitHostPort(x.cfg.Server.AdminListen); err == nil && !option.Loopback(host) && x.cfg.Server.AdminToken == "" {
+		x.say("configuration", LevelWarning, "server.admin_token", "set it, or listen on a loopback address",
+			"the admin listener is open to other machines without a token: "+
+				"reload, profiles and the console's data are refused")
+	}
+}
+
+// decisions tries whether the decision log can be written.
+func (x *examination) decisions(file string) {
+	_, err := os.Stat(file)
+	isNew := errors.Is(err, os.ErrNotExist)
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		x.say("files", LevelProblem, "telemetry.decisions.file", "let the user of the process write there", "%v", err)
+		return
+	}
+	_ = f.Close()
+	if isNew {
+		_ = os.Remove(file)
+	}
+	x.say("files", LevelOK, "telemetry.decisions.file", "", "%s can be written", file)
+}

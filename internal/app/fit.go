@@ -1,0 +1,347 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"signalbox/classify/head"
+	"signalbox/classify/knn"
+	"signalbox/internal/hub/local"
+	"signalbox/internal/signal"
+)
+
+// FitOptions say what Fit makes.
+type FitOptions struct {
+	Name           string
+	Positive       string  // of two labels the one that is looked for; empty: found by their names
+	FalsePositives float64 // share of texts without a label that may be given it
+	Balanced       bool
+	Embed          bool // use the embedding; without it n-grams alone
+	Compare        bool // with private intents
+	Progress       func(done, of int)
+}
+
+// Fitted is what Fit has made and how.
+type Fitted struct {
+	Info       *head.Info `json:"classifier"`
+	Dropped    int        `json:"dropped"` // rows with a text that another row has
+	EmbedTook  float64    `json:"embed_s"`
+	TrainTook  float64    `json:"train_s"`
+	HeadFile   []byte     `json:"-"`
+	WeightFile []byte     `json:"-"`
+}
+
+const (
+	// maxFitRows bounds the rows of a training, which are held in memory.
+	maxFitRows = 200_000
+	maxFitLine = 1 << 20
+)
+
+// RowError is a line that cannot be learnt from.
+type RowError struct {
+	Line int
+	Msg  string
+}
+
+// Error names the line.
+func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Msg) }
+
+// ReadRows reads one JSON object a line: {"text", "label"}, or {"text", "labels": [...]} for
+// several labels or none. Other members are skipped. tags: some row has labels. A row whose text
+// another one has, but for case and spacing, is dropped where their labels are equal and an error
+// else.
+func ReadRows(r io.Reader) (rows []head.Row, tags bool, dropped int, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxFitLine)
+	seen := make(map[string]int)
+	single := 0 // the first line with a label
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
+			continue
+		}
+		row, several, err := readRow(line)
+		if err != nil {
+			return nil, false, 0, &RowError{n, err.Error()}
+		}
+		switch {
+		case several && single > 0, !several && tags:
+			return nil, false, 0, &RowError{n, fmt.Sprintf(
+				"some lines have label and others labels, as line %d", max(single, 1))}
+		case several:
+			tags = true
+		case single == 0:
+			single = n
+		}
+		key := strings.ToLower(strings.Join(strings.Fields(row.Text), " "))
+		if at, twice := seen[key]; twice {
+			if !slices.Equal(rows[at].Labels, row.Labels) {
+				return nil, false, 0, &RowError{n, fmt.Sprintf("its text has the labels %q here and "+
+					"%q before", row.Labels, rows[at].Labels)}
+			}
+			dropped++
+			continue
+		}
+		seen[key] = len(rows)
+		if rows = append(rows, row); len(rows) > maxFitRows {
+			return nil, false, 0, &RowError{n, fmt.Sprintf("more than %d rows", maxFitRows)}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, false, 0, fmt.Errorf("read rows: %w", err)
+	}
+	return rows, tags, dropped, nil
+}
+
+func readRow(line string) (row head.Row, several bool, err error) {
+	var in struct {
+		Text   *string   `json:"text"`
+		Label  *string   `json:"label"`
+		Labels *[]string `json:"labels"`
+	}
+	if err := json.Unmarshal([]byte(line), &in); err != nil {
+		return row, false, errors.New("expected a JSON object with text and label, or labels")
+	}
+	switch {
+	case in.Text == nil || strings.TrimSpace(*in.Text) == "":
+		return row, false, errors.New("text is missing or empty")
+	case (in.Label == nil) == (in.Labels == nil):
+		return row, false, errors.New("expected label, a text, or labels, a list")
+	case in.Label != nil && strings.TrimSpace(*in.Label) == "":
+		return row, false, errors.New("label is empty")
+	}
+	row.Text = *in.Text
+	if in.Label != nil {
+		row.Labels = []string{*in.Label}
+		return row, false, nil
+	}
+	row.Labels = slices.Clone(*in.Labels)
+	slices.Sort(row.Labels)
+	row.Labels = slices.Compact(row.Labels)
+	if slices.Contains(row.Labels, "") {
+		return row, false, errors.New("labels has an empty one")
+	}
+	return row, true, nil
+}
+
+// harmlessLabels are names of the label that nobody looks for.
+func harmlessLabels() []string {
+	return []string{
+		"benign", "clean", "fine", "ham", "harmless", "neither", "neutral", "no", "none", "normal",
+		"not", "0", "negative", "ok", "other", "safe", "false",
+	}
+}
+
+// labelsOf lists the labels in order; of two the one that is looked for comes second: the positive
+// one, else the one whose name is not that of harmless texts, else the rarer one.
+func labelsOf(rows []head.Row, tags bool, positive string) (labels []string, mode head.Mode, err error) { //nolint:revive // a fact about the rows
+	counts := make(map[string]int)
+	for i := range rows {
+		for _, l := range rows[i].Labels {
+			if counts[l]++; counts[l] == 1 {
+				labels = append(labels, l)
+			}
+		}
+	}
+	slices.Sort(labels)
+	if positive != "" && (tags || len(labels) != 2 || !slices.Contains(labels, positive)) {
+		return nil, "", fmt.Errorf("%q cannot be the label that is looked for: that is one of two, "+
+			"and the rows have %.300q", positive, labels)
+	}
+	switch {
+	case tags:
+		return labels, head.Tags, nil
+	case len(labels) != 2:
+		return labels, head.Classes, nil
+	}
+	isHarmless := func(l string) bool {
+		l = strings.ToLower(l)
+		return slices.Contains(harmlessLabels(), l) || strings.HasPrefix(l, "not_") ||
+			strings.HasPrefix(l, "non_") || strings.HasPrefix(l, "not ") || strings.HasPrefix(l, "non-")
+	}
+	a, b := isHarmless(labels[0]), isHarmless(labels[1])
+	first := counts[labels[0]] < counts[labels[1]] // then it is the one that is looked for
+	if a != b {
+		first = b
+	}
+	if positive != "" {
+		first = positive == labels[0]
+	}
+	if first {
+		labels[0], labels[1] = labels[1], labels[0]
+	}
+	return labels, head.Binary, nil
+}
+
+// Fit trains a classifier of rows on the embedding of the configuration.
+func (a *App) Fit(ctx context.Context, rows []head.Row, tags bool, o FitOptions) (*Fitted, error) { //nolint:revive // a fact about the rows
+	opts := head.DefaultOptions()
+	opts.Name, opts.FalsePositives, opts.Balanced = o.Name, o.FalsePositives, o.Balanced
+	opts.Workers = runtime.GOMAXPROCS(0)
+	var err error
+	if opts.Labels, opts.Mode, err = labelsOf(rows, tags, o.Positive); err != nil {
+		return nil, err
+	}
+	f := &Fitted{}
+	start := time.Now()
+	vectors := make(map[string][]float32, len(rows))
+	if o.Embed {
+		if err := a.embedRows(ctx, rows, o.Progress); err != nil {
+			return nil, err
+		}
+		opts.Embedding = a.identity.Definitions[signal.Embedding]
+		for i := range rows {
+			vectors[rows[i].Text] = rows[i].Vector
+		}
+	}
+	f.EmbedTook = time.Since(start).Seconds()
+	start = time.Now()
+	h, trial, err := head.Train(ctx, rows, opts)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	f.TrainTook = time.Since(start).Seconds()
+	if f.Info = h.Info(); o.Embed && o.Compare && !tags {
+		if f.Info.Report.Compared, err = a.compare(ctx, rows, trial, vectors); err != nil {
+			return nil, fmt.Errorf("compare with private intents: %w", err)
+		}
+	}
+	f.HeadFile, f.WeightFile, err = h.Encode()
+	return f, err
+}
+
+// embedRows sets the vectors of rows, on as many goroutines as there are cores.
+func (a *App) embedRows(ctx context.Context, rows []head.Row, progress func(done, of int)) error {
+	work, ctx := errgroup.WithContext(ctx)
+	var next, done atomic.Int64
+	for range runtime.GOMAXPROCS(0) {
+		work.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(rows) {
+					return nil
+				}
+				set := a.Extract(ctx, rows[i].Text, signal.MaskOf(signal.Embedding))
+				v := &set.Values[signal.Embedding]
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if v.State != signal.Known {
+					return fmt.Errorf("embed row %d: the embedding is unknown (%s)", i+1, v.Reason)
+				}
+				rows[i].Vector = v.Vector
+				if n := done.Add(1); progress != nil {
+					progress(int(n), len(rows))
+				}
+			}
+		})
+	}
+	return work.Wait()
+}
+
+// comparedRows bounds how many rows private intents are asked about.
+const comparedRows = 2000
+
+// compare asks private intents, made of the rows that a head of the trial saw, about those that it
+// did not see: fold by fold, until enough rows were asked about.
+func (a *App) compare(ctx context.Context, rows []head.Row, trial *head.Trial,
+	vectors map[string][]float32,
+) (*head.Comparison, error) {
+	embed := a.embedder(vectors)
+	var ours, theirs []bool
+	for f := 0; f <= slices.Max(trial.Folds) && len(ours) < comparedRows; f++ {
+		x, err := knn.New(ctx, intentsOf(rows, trial.Folds, f), knn.DefaultOptions(), embed)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			if trial.Folds[i] != f {
+				continue
+			}
+			r, err := x.Lookup(rows[i].Text, rows[i].Vector)
+			if err != nil {
+				return nil, err
+			}
+			ours = append(ours, trial.Told[i] == rows[i].Labels[0])
+			theirs = append(theirs, r.Best == rows[i].Labels[0])
+		}
+	}
+	return head.Compare(ours, theirs), nil
+}
+
+// embedder gives the vectors of texts, and keeps those that it computes.
+func (a *App) embedder(vectors map[string][]float32) knn.Embedder {
+	return func(ctx context.Context, texts []string) ([][]float32, error) {
+		out := make([][]float32, len(texts))
+		for i, t := range texts {
+			if out[i] = vectors[t]; out[i] != nil {
+				continue
+			}
+			set := a.Extract(ctx, t, signal.MaskOf(signal.Embedding))
+			v := &set.Values[signal.Embedding]
+			if v.State != signal.Known {
+				return nil, fmt.Errorf("the embedding is unknown (%s)", v.Reason)
+			}
+			out[i], vectors[t] = v.Vector, v.Vector
+		}
+		return out, nil
+	}
+}
+
+// intentsOf makes private intents of the rows that are not in a fold. Their thresholds do not
+// matter: the nearest intent counts.
+func intentsOf(rows []head.Row, folds []int, fold int) []knn.Intent {
+	var out []knn.Intent
+	at := make(map[string]int)
+	for i := range rows {
+		if folds[i] == fold || len(rows[i].Text) > knn.MaxExampleBytes {
+			continue
+		}
+		name := rows[i].Labels[0]
+		if _, ok := at[name]; !ok {
+			at[name] = len(out)
+			out = append(out, knn.Intent{Name: name, Threshold: 0.5})
+		}
+		in := &out[at[name]]
+		in.Examples = append(in.Examples, rows[i].Text)
+	}
+	return out
+}
+
+// Write writes the files of a classifier to a folder below dir, which is made when needed. The file
+// that is watched comes last, so that nobody reads it beside old weights.
+func (f *Fitted) Write(dir string) (string, error) {
+	folder, err := local.Dir(dir, f.Info.Name)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // read by the proxy's user
+		return "", fmt.Errorf("make folder: %w", err)
+	}
+	for _, file := range []struct {
+		name string
+		data []byte
+	}{{head.WeightsFile, f.WeightFile}, {head.InfoFile, f.HeadFile}} {
+		tmp := filepath.Join(folder, "."+file.name+".tmp")
+		if err := os.WriteFile(tmp, file.data, 0o644); err != nil { //nolint:gosec // as above
+			return "", fmt.Errorf("write classifier: %w", err)
+		}
+		if err := os.Rename(tmp, filepath.Join(folder, file.name)); err != nil {
+			return "", errors.Join(fmt.Errorf("write classifier: %w", err), os.Remove(tmp))
+		}
+	}
+	return folder, nil
+}

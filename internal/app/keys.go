@@ -1,0 +1,110 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"signalbox/internal/config"
+	"signalbox/internal/option"
+	"signalbox/memory/ledger"
+	"signalbox/memory/redis"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/keyring"
+)
+
+// openKeys makes room for virtual keys, and reads those of a file; those in Redis are read from
+// Serve on.
+func (a *App) openKeys(ctx context.Context, cfg *config.Config) error {
+	o := &cfg.Auth.Virtual
+	if !o.On() {
+		return nil
+	}
+	var store keyring.Store = sharedKeys{a.redis}
+	if o.File != "" {
+		file, err := keyring.OpenFile(o.File)
+		if err != nil {
+			return fmt.Errorf("auth.virtual.file: %w", err)
+		}
+		store = file
+	}
+	a.keys = keyring.New(store, keyring.Options{
+		Max: o.Max, Refresh: time.Duration(o.Refresh), Now: a.opts.now, Log: a.tel.Log,
+		Check: func(k *auth.KeyOptions) error { return knownModels(a.cfg.Load(), k) },
+		Taken: func(name string) bool { return slices.Contains(keyNames(a.cfg.Load()), name) },
+	})
+	if o.File == "" {
+		return nil
+	}
+	return a.keys.Look(ctx)
+}
+
+// knownModels reports models that a key names and that are not there.
+func knownModels(cfg *config.Config, k *auth.KeyOptions) error {
+	var p option.Problems
+	for i, m := range k.Models {
+		if problem := cfg.NoModel(m); problem != "" {
+			p.Addf(fmt.Sprintf("models[%d]", i), "%s", problem)
+		}
+	}
+	return p.Err()
+}
+
+func keyNames(cfg *config.Config) []string {
+	names := make([]string, len(cfg.Auth.Keys))
+	for i := range cfg.Auth.Keys {
+		names[i] = cfg.Auth.Keys[i].Name
+	}
+	return names
+}
+
+// collides refuses a configuration with a key of the name of a virtual one, as far as those are
+// known.
+func (a *App) collides(cfg *config.Config) error {
+	if a.keys == nil {
+		return nil
+	}
+	if name := a.keys.Collision(keyNames(cfg)); name != "" {
+		return fmt.Errorf("auth.keys: %q is the name of a virtual key: revoke that one, or choose another name", name)
+	}
+	return nil
+}
+
+// followKeys looks for changes of virtual keys until ctx ends.
+func (a *App) followKeys(ctx context.Context) error {
+	if a.keys == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return a.keys.Run(ctx)
+}
+
+// sharedKeys keeps virtual keys in Redis, for all replicas.
+type sharedKeys struct{ redis *redis.Store }
+
+var _ keyring.Store = sharedKeys{}
+
+// Load implements keyring.Store.
+func (s sharedKeys) Load(ctx context.Context, known string) (map[string]string, string, error) {
+	texts, revision, err := s.redis.VirtualKeys(ctx, known)
+	return texts, revision, keyError(err)
+}
+
+// Swap implements keyring.Store.
+func (s sharedKeys) Swap(ctx context.Context, name, was, text string, most int) error {
+	return keyError(s.redis.SwapVirtualKey(ctx, name, was, text, most))
+}
+
+func keyError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ledger.ErrConflict):
+		return keyring.ErrConflict
+	case errors.Is(err, redis.ErrTooMany):
+		return keyring.ErrTooMany
+	}
+	return fmt.Errorf("%w: %w", keyring.ErrUnavailable, err)
+}

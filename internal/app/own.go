@@ -1,0 +1,240 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"time"
+
+	"signalbox/classify"
+	"signalbox/classify/head"
+	"signalbox/internal/config"
+	"signalbox/internal/hub/local"
+	elsewhere "signalbox/internal/judge"
+	"signalbox/internal/signal"
+	"signalbox/proxy/decisionlog"
+)
+
+var _ classify.Judge = (*elsewhere.Client)(nil)
+
+// judged is a classifier on another server. A reload that changes nothing of it keeps it, with what
+// it remembers.
+type judged struct {
+	*elsewhere.Client
+
+	options config.HTTPClassifier
+	mark    float64 // its threshold
+	http    *http.Client
+}
+
+func (j *judged) close() error {
+	j.http.CloseIdleConnections()
+	return nil
+}
+
+// headDir is the folder of a trained classifier.
+func headDir(c *config.Classify, o *config.OwnClassifier) (string, error) {
+	return local.Dir(c.ModelsDir, o.Model)
+}
+
+// classifierFiles are the files that tell whether a trained classifier has changed: each names the
+// checksum of its weights.
+func classifierFiles(c *config.Classify) []string {
+	var out []string
+	for i := range c.Classifiers {
+		if o := &c.Classifiers[i]; !o.Remote() {
+			if dir, err := headDir(c, o); err == nil {
+				out = append(out, filepath.Join(dir, head.InfoFile))
+			}
+		}
+	}
+	return out
+}
+
+// readInfo reads what a trained classifier says of itself.
+func readInfo(c *config.Classify, o *config.OwnClassifier) (*head.Info, error) {
+	dir, err := headDir(c, o)
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(filepath.Join(dir, head.InfoFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no trained classifier in %s: train one with "+
+			"`signalbox fit --name %s --data ROWS.jsonl --out %s`", dir, o.Name, c.ModelsDir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read classifier: %w", err)
+	}
+	return head.DecodeInfo(data)
+}
+
+// readHead reads a trained classifier.
+func readHead(c *config.Classify, o *config.OwnClassifier) (*head.Head, error) {
+	dir, err := headDir(c, o)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.ReadFile(filepath.Join(dir, head.InfoFile))
+	if err != nil {
+		return nil, fmt.Errorf("read classifier: %w", err)
+	}
+	weights, err := os.ReadFile(filepath.Join(dir, head.WeightsFile))
+	if err != nil {
+		return nil, fmt.Errorf("read classifier: %w", err)
+	}
+	h, err := head.Decode(info, weights)
+	if err != nil {
+		return nil, err
+	}
+	return h.WithThreshold(o.Threshold), nil
+}
+
+// embeddingOf is the fingerprint of the model that gives the embedding; empty when none does.
+func embeddingOf(placed []placement, c *config.Classify) string {
+	marks := make(map[signal.Kind]string)
+	define(placed, c, marks)
+	return marks[signal.Embedding]
+}
+
+// catalogOwn adds what the classifiers of one's own can say. Errors are *config.TaskError, joined.
+func catalogOwn(c *config.Classify, placed []placement, out *config.Catalog, trained bool) error {
+	var errs []error
+	embedding := embeddingOf(placed, c)
+	for i := range c.Classifiers {
+		o, kind := &c.Classifiers[i], signal.Own+signal.Kind(i)
+		own := signal.OwnClassifier{Name: o.Name}
+		fail := func(err error) {
+			errs = append(errs, &config.TaskError{Index: i, Field: "model", Err: err, Own: true})
+		}
+		switch {
+		case o.Remote():
+			out.Elsewhere |= signal.MaskOf(kind)
+			out.Signals |= signal.MaskOf(kind)
+			own.Labels, own.Thresholds = remoteLabels(o)
+		case o.Model != "" && trained:
+			info, err := readInfo(c, o)
+			switch {
+			case err != nil:
+				fail(err)
+			case embedding == "": // no model: the classifier is unknown, and rules warn of it
+			case info.Embedding != embedding:
+				fail(fmt.Errorf("it was trained on another embedding than classify.tasks name now: " +
+					"train it again with `signalbox fit`"))
+			default:
+				out.Signals |= signal.MaskOf(kind)
+			}
+			if err == nil {
+				info = info.WithThreshold(o.Threshold)
+				own.Labels, own.Thresholds = info.Labels, info.Thresholds
+			}
+		}
+		out.Own = append(out.Own, own)
+	}
+	return errors.Join(errs...)
+}
+
+// remoteLabels are the labels of a classifier on another server and the thresholds that rules
+// without a min_score take. Those of Llama Guard and Qwen3Guard beside the verdict hold together
+// with it.
+func remoteLabels(o *config.OwnClassifier) (labels []string, thresholds []float64) {
+	client, err := elsewhere.New(judgeOptions(o, nil))
+	if err != nil {
+		return nil, nil // the configuration tells of it elsewhere
+	}
+	labels = client.Labels()
+	thresholds = make([]float64, len(labels))
+	if t := elsewhere.Template(o.HTTP.Template); t == elsewhere.LlamaGuard || t == elsewhere.Qwen3Guard ||
+		o.Threshold > 0 {
+		for i := range thresholds {
+			if thresholds[i] = o.Threshold; o.Threshold == 0 {
+				thresholds[i] = defaultMark
+			}
+		}
+	}
+	return labels, thresholds
+}
+
+// defaultMark is the probability from which a label of a guard model holds.
+const defaultMark = 0.5
+
+func judgeOptions(o *config.OwnClassifier, client *http.Client) elsewhere.Options {
+	h := &o.HTTP
+	return elsewhere.Options{
+		URL: h.URL, API: elsewhere.API(h.API), Model: h.Model, Template: elsewhere.Template(h.Template),
+		Policy: h.Policy, Labels: h.Labels, Timeout: time.Duration(h.Timeout), Key: h.APIKey,
+		Memo: max(h.Memo, 0), MaxBytes: int(h.MaxBytes), Threshold: o.Threshold, HTTP: client,
+	}
+}
+
+// own opens the classifiers of one's own. Those on other servers are kept where nothing changed.
+func (n *neural) own(c *config.Classify, set *modelSet) ([]classify.Own, error) {
+	out := make([]classify.Own, len(c.Classifiers))
+	for i := range c.Classifiers {
+		o := &c.Classifiers[i]
+		out[i].Name = o.Name
+		if !o.Remote() {
+			h, err := readHead(c, o)
+			if err != nil {
+				return nil, fmt.Errorf("classifier %q: %w", o.Name, err)
+			}
+			out[i].Head = h
+			continue
+		}
+		j, err := n.judge(o)
+		if err != nil {
+			return nil, fmt.Errorf("classifier %q: %w", o.Name, err)
+		}
+		if !slices.Contains(n.judges, j) {
+			set.fresh = append(set.fresh, j)
+		}
+		set.judges, out[i].Judge = append(set.judges, j), j
+	}
+	for _, j := range n.judges {
+		if !slices.Contains(set.judges, j) {
+			set.dropped = append(set.dropped, j)
+		}
+	}
+	return out, nil
+}
+
+// judge returns the classifier on another server that options name, the one in use where there is
+// one.
+func (n *neural) judge(o *config.OwnClassifier) (*judged, error) {
+	for _, j := range n.judges {
+		if j.mark == o.Threshold && reflect.DeepEqual(j.options, o.HTTP) {
+			return j, nil
+		}
+	}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: remoteConnections,
+		MaxIdleConnsPerHost: remoteConnections, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
+	}
+	j := &judged{options: o.HTTP, mark: o.Threshold, http: &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	var err error
+	j.Client, err = elsewhere.New(judgeOptions(o, j.http))
+	return j, err
+}
+
+// defineOwn tells which models the classifiers of one's own are, for the decision log.
+func defineOwn(c *config.Classify, out map[signal.Kind]string) {
+	for i := range c.Classifiers {
+		o := &c.Classifiers[i]
+		what := ""
+		if o.Remote() {
+			h := o.HTTP
+			h.APIKey, h.Timeout, h.Memo = "", 0, 0
+			what = fmt.Sprintf("%+v %v", h, o.Threshold)
+		} else if info, err := readInfo(c, o); err == nil {
+			what = fmt.Sprintf("%s %s %v", info.SHA256, info.Embedding, o.Threshold)
+		}
+		out[signal.Own+signal.Kind(i)] = decisionlog.Fingerprint([]byte(what))
+	}
+}

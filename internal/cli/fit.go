@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"signalbox/classify/head"
+	"signalbox/internal/app"
+	"signalbox/internal/config"
+	"signalbox/internal/telemetry"
+)
+
+// fitFlags are those of fit.
+type fitFlags struct {
+	data, out, weights string
+	bare, asJSON       bool
+	o                  app.FitOptions
+}
+
+func (c *command) fit() *cobra.Command {
+	f := fitFlags{o: app.FitOptions{Compare: true}}
+	cmd := &cobra.Command{
+		Use:   "fit --name NAME --data ROWS.jsonl [--out DIR] [--config FILE]",
+		Short: "Train a classifier of your own on labelled texts",
+		Long: "Train a classifier on labelled texts, one JSON object a line: {\"text\", \"label\"} where labels exclude\n" +
+			"each other, {\"text\", \"labels\": [...]} where a text has several or none. It reads the embedding that\n" +
+			"the proxy computes anyway, and n-grams. The report is of texts that were not trained on. Written is\n" +
+			"DIR/NAME; a running proxy that names it under classify.classifiers takes it up.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runFit(cmd, &f) },
+	}
+	cmd.Flags().String("config", "", "configuration file whose embedding counts; without one the embedded model's")
+	cmd.Flags().StringVar(&f.o.Name, "name", "", "what rules call the classifier, and its folder")
+	cmd.Flags().StringVar(&f.data, "data", "", "file with one JSON object a line")
+	cmd.Flags().StringVar(&f.out, "out", "", "folder to write it to; default: classify.models_dir")
+	cmd.Flags().StringVar(&f.o.Positive, "positive", "", "of two labels the one that is looked for; default: told by their names")
+	cmd.Flags().Float64Var(&f.o.FalsePositives, "fpr", 0.01, "share of texts without a label that may be given it")
+	cmd.Flags().StringVar(&f.weights, "class-weights", "balanced", "balanced: rare labels count as much as frequent ones; or none")
+	cmd.Flags().BoolVar(&f.bare, "ngrams-only", false, "do not use the embedding: for texts of which it knows nothing")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func (c *command) runFit(cmd *cobra.Command, f *fitFlags) error {
+	switch {
+	case f.o.Name == "" || f.data == "":
+		return misuse("--name and --data are required")
+	case f.weights != "balanced" && f.weights != "none":
+		return misuse("--class-weights %q is none of balanced, none", f.weights)
+	case !(f.o.FalsePositives > 0 && f.o.FalsePositives < 1):
+		return misuse("--fpr %v is not above 0 and below 1", f.o.FalsePositives)
+	}
+	f.o.Balanced, f.o.Embed = f.weights == "balanced", !f.bare
+	file, err := os.Open(f.data)
+	if err != nil {
+		return fmt.Errorf("read data: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	rows, tags, dropped, err := app.ReadRows(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.data, err)
+	}
+	a, dir, err := c.fitter(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = a.Close(context.WithoutCancel(cmd.Context())) }()
+	if f.out == "" {
+		f.out = dir
+	}
+	if bar := c.progress(len(rows)); bar != nil {
+		f.o.Progress = func(done, _ int) { bar(done) }
+	}
+	fitted, err := a.Fit(cmd.Context(), rows, tags, f.o)
+	if err != nil {
+		return fmt.Errorf("fit: %w", err)
+	}
+	fitted.Dropped = dropped
+	folder, err := fitted.Write(f.out)
+	if err != nil {
+		return err
+	}
+	p := c.printer()
+	if f.asJSON {
+		return p.json(fitted)
+	}
+	p.fitted(fitted, folder)
+	return nil
+}
+
+// fitter builds what gives the embedding of a configuration, and names the folder of its models.
+// The classifiers that the configuration names need not be there yet.
+func (c *command) fitter(cmd *cobra.Command) (*app.App, string, error) {
+	settings, err := config.ReadSettings(cmd.Flags())
+	if err != nil {
+		return nil, "", err
+	}
+	var cfg *config.Config
+	if settings.File == "" {
+		cfg, err = app.DemoConfig()
+	} else {
+		cfg, _, err = config.Load(settings.File, c.Env, app.CatalogUntrained)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	cfg.Classify.Classifiers = nil
+	cfg.Telemetry.Log, cfg.Telemetry.Decisions = "error", telemetry.DecisionOptions{}
+	a, err := app.Build(cmd.Context(), cfg, app.Options{
+		Version: c.version, Settings: settings, Log: c.Err, Env: c.Env,
+	})
+	return a, cfg.Classify.ModelsDir, err
+}
+
+// mostLabels is how many labels the report lists: those that are told worst.
+const mostLabels = 20
+
+func (p *printer) fitted(f *app.Fitted, folder string) {
+	in, r := f.Info, f.Info.Report
+	p.printf("%s  %s   rows %d", p.bold(in.Name), in.Mode, r.Rows)
+	if f.Dropped > 0 {
+		p.printf(" (%d twice, left out)", f.Dropped)
+	}
+	p.printf("   labels %d   n-grams %d\n", len(in.Labels), in.Grams)
+	p.printf("embedding %.1f s, training %.1f s; strength %g, %d-fold cross-validation:\n",
+		f.EmbedTook, f.TrainTook, r.Strength, r.Folds)
+	p.printf("accuracy %.4f   macro F1 %.4f   calibration error %.4f", r.Accuracy, r.MacroF1, r.ECE)
+	if r.AUC > 0 {
+		p.printf("   AUC %.4f", r.AUC)
+	}
+	p.printf("\n\n")
+	labels := slices.Clone(r.Labels)
+	slices.SortStableFunc(labels, func(a, b head.LabelReport) int {
+		return int(1e6 * (a.F1 - b.F1))
+	})
+	rows := make([][]string, 0, len(labels))
+	for _, l := range labels[:min(len(labels), mostLabels)] {
+		threshold, wrong := "", ""
+		if l.Threshold > 0 {
+			threshold, wrong = fmt.Sprintf("%.3f", l.Threshold), fmt.Sprintf("%.4f", l.FalsePositives)
+		}
+		rows = append(rows, []string{
+			l.Label, fmt.Sprintf("%.3f", l.Precision), fmt.Sprintf("%.3f", l.Recall),
+			fmt.Sprintf("%.3f", l.F1), fmt.Sprint(l.Rows), threshold, wrong,
+		})
+	}
+	p.table([]string{"label", "precision", "recall", "F1", "n", "threshold", "false positives"}, rows)
+	if hidden := len(labels) - len(rows); hidden > 0 {
+		p.printf("and %d labels that are told better\n", hidden)
+	}
+	p.advice(r)
+	p.printf("\nwritten to %s\n", folder)
+}
+
+// advice says which of a head and private intents to use.
+func (p *printer) advice(r *head.Report) {
+	x := r.Compared
+	if x == nil {
+		return
+	}
+	p.printf("\naccuracy on %d texts that neither saw: this classifier %.4f, private intents of the same "+
+		"texts %.4f\n", x.Rows, x.Head, x.Intents)
+	switch x.Better {
+	case "head":
+		p.printf("use this classifier\n")
+	case "intents":
+		p.printf("use private intents (signals.intents) until there are more texts\n")
+	default:
+		p.printf("the difference is within chance: private intents take new examples without training, " +
+			"this classifier gives probabilities\n")
+	}
+}

@@ -1,0 +1,351 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"signalbox/internal/report"
+)
+
+// The formats of a report.
+const (
+	formatTable = "table"
+	formatCSV   = "csv"
+	formatJSON  = "json"
+	formatHTML  = "html"
+)
+
+func formats() []string { return []string{formatTable, formatCSV, formatJSON, formatHTML} }
+
+func (c *command) report() *cobra.Command {
+	var since, until, format, outcomes string
+	var o report.Options
+	cmd := &cobra.Command{
+		Use:   "report FILE... [--by DIMENSION] [--since TIME] [--until TIME] [--tenant NAME] [--format table|csv|json|html]",
+		Short: "Sum up what requests cost, from a decision log",
+		Long: "Read decision logs (telemetry.decisions), renamed ones and those compressed by gzip too, and print what requests\n" +
+			"cost, by which route they went to which model, what became of them and how long they took. - reads standard\n" +
+			"input. --format html writes a page that needs nothing else, to standard output.\n\n" +
+			"A TIME is a day (2026-05-01), a time (2026-05-01T12:00:00Z), or how long ago it was (24h, 7d); a day and a time\n" +
+			"without a zone are of UTC. Lines that cannot be read are counted and named.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return misuse("name the decision logs: signalbox report FILE..., or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			now := time.Now()
+			if o.Since, err = timeFlag("--since", since, now); err != nil {
+				return err
+			}
+			if o.Until, err = timeFlag("--until", until, now); err != nil {
+				return err
+			}
+			if !slices.Contains(formats(), format) {
+				return misuse("--format %q is none of %s", format, strings.Join(formats(), ", "))
+			}
+			if err := o.Validate(); err != nil {
+				return misuse("report: %v", err)
+			}
+			if o.Ratings, err = readRatings(outcomes); err != nil {
+				return fmt.Errorf("report: %w", err)
+			}
+			r, err := c.runReport(cmd.Context(), args, o)
+			if err != nil {
+				return fmt.Errorf("report: %w", err)
+			}
+			return c.printReport(r, format)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&since, "since", "", "the first time that counts")
+	f.StringVar(&until, "until", "", "the first time that does not")
+	f.StringVar(&o.Tenant, "tenant", "", "count the requests of this tenant alone")
+	f.StringSliceVar(&o.By, "by", report.Defaults(), strings.Join(report.Dimensions(), ", ")+"; several by commas")
+	f.StringVar(&outcomes, "outcomes", "", "an export of outcomes (GET /-/outcomes): how good answers were")
+	f.IntVar(&o.Top, "top", 20, "names that are shown of each; the others are summed up, days are all shown")
+	f.StringVar(&format, "format", formatTable, strings.Join(formats(), ", "))
+	words := func(words []string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	}
+	for flag, of := range map[string][]string{"format": formats(), "by": report.Dimensions()} {
+		if err := cmd.RegisterFlagCompletionFunc(flag, words(of)); err != nil {
+			panic(err) // both flags are there
+		}
+	}
+	return cmd
+}
+
+// timeFlag reads a time; the zero time for an empty text.
+func timeFlag(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", "2006-01-02T15:04"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return now.AddDate(0, 0, -int(n)), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, misuse("%s %q is no day such as 2026-05-01, no time such as 2026-05-01T12:00:00Z, and not how long ago, such as 24h or 7d", flag, text)
+}
+
+// readRatings reads an export of outcomes; none for an empty name.
+func readRatings(name string) (report.Ratings, error) {
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
+	defer func() { _ = f.Close() }()
+	r, err := report.ReadRatings(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
+// runReport opens all logs before it reads the first.
+func (c *command) runReport(ctx context.Context, names []string, o report.Options) (*report.Report, error) {
+	var sources []report.Source
+	var size int64
+	done := &counted{}
+	for _, name := range names {
+		if name == "-" {
+			sources, size = append(sources, report.Source{Name: name, Reader: c.In}), -1
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it names the file
+		}
+		defer func() { _ = f.Close() }()
+		sources = append(sources, report.Source{Name: name, Reader: done.of(f)})
+		if info, err := f.Stat(); err == nil && size >= 0 {
+			size += info.Size()
+		}
+	}
+	if !c.Terminal {
+		return report.Run(ctx, sources, o, nil)
+	}
+	bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(c.Err), progressbar.OptionSetDescription("reading"),
+		progressbar.OptionShowBytes(true), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
+	r, err := report.Run(ctx, sources, o, func() { _ = bar.Set64(done.n) })
+	_ = bar.Clear()
+	return r, err
+}
+
+// counted counts what is read of files.
+type counted struct{ n int64 }
+
+type countedReader struct {
+	io.Reader
+
+	all *counted
+}
+
+func (c *counted) of(r io.Reader) io.Reader { return countedReader{r, c} }
+
+// Read implements io.Reader.
+func (r countedReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	r.all.n += int64(n)
+	return n, err //nolint:wrapcheck // a reader's own error
+}
+
+func (c *command) printReport(r *report.Report, format string) error {
+	p := c.printer()
+	switch format {
+	case formatJSON:
+		return p.json(r)
+	case formatHTML:
+		return r.WriteHTML(c.Out, c.version) //nolint:wrapcheck // it says what it was doing
+	case formatCSV:
+		for _, bad := range r.BadLines {
+			_, _ = fmt.Fprintf(c.Err, "signalbox: %s\n", bad)
+		}
+		if r.Broken > 0 {
+			_, _ = fmt.Fprintf(c.Err, "signalbox: %d lines could not be read\n", r.Broken)
+		}
+		return r.WriteCSV(c.Out) //nolint:wrapcheck // it says what it was doing
+	}
+	p.reported(r)
+	return nil
+}
+
+// reported prints a report for a person.
+func (p *printer) reported(r *report.Report) {
+	n, g := report.Thousands, &r.Total
+	files := "files"
+	if r.Files == 1 {
+		files = "file"
+	}
+	p.printf("%s decisions of %d %s", p.bold(n(r.Decisions)), r.Files, files)
+	if r.Decisions > 0 {
+		p.printf(", %s", report.Span(r.From, r.To))
+	}
+	if r.Left > 0 {
+		p.printf("; %s left out", n(r.Left))
+	}
+	p.printf("\n\n")
+	p.ends(g)
+	if g.Baseline > 0 {
+		p.fact("cost", report.USD(g.Cost))
+		p.fact("  at the dearest", report.USD(g.Baseline))
+		p.fact("  saved", fmt.Sprintf("%s, %.1f %%", report.USD(g.Saved), g.SavedShare()))
+	}
+	if g.Thrown.Answers > 0 {
+		p.fact("  thrown away", fmt.Sprintf("%s of it for %s answers, %s tokens", report.USD(g.Thrown.Cost), n(g.Thrown.Answers), n(g.Thrown.Tokens)))
+	}
+	if g.Mirrored.Copies > 0 {
+		p.fact("  copies", fmt.Sprintf("%s besides, for %s copies", report.USD(g.Mirrored.Cost), n(g.Mirrored.Copies)))
+	}
+	t := &g.Tokens
+	p.fact("tokens", fmt.Sprintf("prompt %s (cached %s), completion %s (reasoning %s)", n(t.Prompt), n(t.Cached), n(t.Completion), n(t.Reasoning)))
+	if g.Untold > 0 {
+		p.fact("  untold", n(g.Untold)+" answers told none and count as free")
+	}
+	p.fact("first token", times(&g.TTFT))
+	p.fact("whole answer", times(&g.Took))
+	p.fact("ended by", tallied(g.Finish))
+	if v := &g.Guard; v.Supported+v.Unsupported+v.Unchecked > 0 {
+		p.fact("guard", fmt.Sprintf("supported %s, unsupported %s, unchecked %s; cut %s; %s of %s claims failed",
+			n(v.Supported), n(v.Unsupported), n(v.Unchecked), n(v.Cut), n(v.Failed), n(v.Claims)))
+	}
+	if v := &g.Rated; v.Answers > 0 {
+		p.fact("rated", fmt.Sprintf("%s answers, %.3f in the mean (0 to 1)", n(v.Answers), v.Mean))
+	}
+	if v := &g.Conversations; v.New+v.Kept+v.Moved > 0 {
+		p.fact("conversations", fmt.Sprintf("new %s, kept %s, moved %s", n(v.New), n(v.Kept), n(v.Moved)))
+	}
+	if x := &g.Escalations; x.Kept+x.Escalated+x.Failed+x.Late+x.Unread > 0 {
+		p.fact("escalation", fmt.Sprintf("kept %s, escalated %s, failed %s, late %s, unread %s",
+			n(x.Kept), n(x.Escalated), n(x.Failed), n(x.Late), n(x.Unread)))
+	}
+	for i := range r.By {
+		p.section(&r.By[i], g.Requests)
+	}
+	if len(r.By) == 1 && r.By[0].By == report.ByArm && len(r.By[0].Groups) == 0 {
+		p.printf("\nno request was in an arm: no route of the log tries a model out (use: {canary: ...})\n")
+	}
+	if g.Baseline > 0 {
+		p.printf("\n")
+		p.hanging("", "", r.Note+".", p.faint)
+	}
+	if r.Broken > 0 {
+		p.printf("\n%s\n", p.bad(n(r.Broken)+" lines could not be read"))
+		for _, bad := range r.BadLines {
+			p.printf("%s\n", bad)
+		}
+	}
+}
+
+// fact prints a value with its name; none where there is nothing to say.
+func (p *printer) fact(name, text string) {
+	if text != "" {
+		p.hanging(fmt.Sprintf("%-*s", factWidth, name), strings.Repeat(" ", factWidth), text, func(s string) string { return s })
+	}
+}
+
+const factWidth = 18
+
+// ends prints what became of requests.
+func (p *printer) ends(g *report.Group) {
+	p.printf("%-*s%12s\n", factWidth, "requests", report.Thousands(g.Requests))
+	for _, row := range []struct {
+		name  string
+		n     int64
+		paint func(string) string
+		note  string
+	}{
+		{"answered", g.Answered, p.good, ""},
+		{"from the cache", g.Cached, p.good, ""},
+		{"fixed answers", g.Fixed, p.good, ""},
+		{"blocked", g.Blocked, p.warn, ""},
+		{"declined", g.Declined, p.warn, ""},
+		{"client left", g.Gone, p.warn, ""},
+		{"errors", g.Failed, p.bad, tallied(g.Errors)},
+	} {
+		if row.n == 0 {
+			continue
+		}
+		p.printf("  %s%12s%10s\n", row.paint(fmt.Sprintf("%-*s", factWidth-2, row.name)), report.Thousands(row.n), report.Share(row.n, g.Requests))
+		if row.note != "" {
+			p.hanging("    ", "    ", row.note, p.faint)
+		}
+	}
+}
+
+func tallied(cs []report.Count) string {
+	parts := make([]string, 0, len(cs))
+	for _, c := range cs {
+		parts = append(parts, c.Name+" "+report.Thousands(c.N))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func times(t *report.Percentiles) string {
+	if t.Count == 0 {
+		return ""
+	}
+	ms := report.Milliseconds
+	return fmt.Sprintf("p50 %s, p90 %s, p95 %s, p99 %s", ms(t.P50), ms(t.P90), ms(t.P95), ms(t.P99))
+}
+
+// section prints the requests by one dimension.
+func (p *printer) section(s *report.Section, all int64) {
+	rows := make([][]string, 0, len(s.Groups))
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		saved := "-"
+		if g.Baseline > 0 {
+			saved = fmt.Sprintf("%.1f %%", g.SavedShare())
+		}
+		rows = append(rows, []string{
+			g.Name, report.Thousands(g.Requests), report.Share(g.Requests, all), report.Thousands(g.Blocked), report.Thousands(g.Failed),
+			report.Thousands(g.Tokens.Prompt), report.Thousands(g.Tokens.Completion), report.USD(g.Cost), saved,
+			report.Milliseconds(g.TTFT.P50), report.Milliseconds(g.Took.P50), report.Milliseconds(g.Took.P95),
+		})
+	}
+	if len(rows) == 0 {
+		return
+	}
+	p.printf("\n%s\n", p.bold("by "+s.By))
+	defer p.arms(s.Comparisons)
+	p.table([]string{s.By, "requests", "share", "blocked", "errors", "prompt", "completion", "spent", "saved", "ttft p50", "took p50", "p95"}, rows)
+}
+
+// arms prints the arms of routes side by side.
+func (p *printer) arms(all []report.Comparison) {
+	for i := range all {
+		c := &all[i]
+		p.printf("\n%s\n", p.bold("route "+c.Route+": without and with the canary ("+c.Canary+" of the conversations)"))
+		rows := make([][]string, 0, len(c.Shares)+len(c.Means))
+		for _, row := range c.Texts() {
+			rows = append(rows, row[:])
+		}
+		p.table([]string{"figure", "control", "canary", "difference"}, rows)
+	}
+	if len(all) > 0 {
+		p.hanging("", "", report.ArmsNote+".", p.faint)
+	}
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// run runs a command line and returns what it printed.
+func run(t *testing.T, in string, args ...string) (code int, out, problems string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = Main(t.Context(), "v1.2.3", args, Streams{In: strings.NewReader(in), Out: &stdout, Err: &stderr, Width: 100, Env: os.LookupEnv})
+	return code, stdout.String(), stderr.String()
+}
+
+// The log is one that the product wrote: five simulated models, keys of two tenants, the cache, the
+// guard and escalation, and a server that was away in the end.
+const reportLog = "../report/testdata/decisions.jsonl"
+
+func TestAReportIsPrintedInEveryFormat(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"table", "csv", "json", "html"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			code, got, problems := run(t, "", "report", reportLog, "--format", format)
+			if code != 0 || problems != "" {
+				t.Fatalf("exit code %d, %s", code, problems)
+			}
+			golden := filepath.Join("testdata", "report."+format)
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAReportReadsSeveralLogsAndStandardInput(t *testing.T) {
+	t.Parallel()
+	log, err := os.ReadFile(reportLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, got, problems := run(t, string(log)+"{\"v\":1\n", "report", reportLog, "-", "--by", "tenant", "--format", "csv")
+	if code != 0 || !strings.Contains(got, "\nall,all,66,") || strings.Contains(got, "\nroute,") || !strings.Contains(got, "\ntenant,shop,") {
+		t.Errorf("exit code %d:\n%s", code, got)
+	}
+	if !strings.Contains(problems, "signalbox: -:34: not a line of a decision log") || !strings.Contains(problems, "1 lines could not be read") {
+		t.Errorf("problems: %s", problems)
+	}
+}
+
+func TestAReportSaysWhatItDoesNotUnderstand(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{nil, 2, "name the decision logs"},
+		{[]string{"no-such.jsonl"}, 1, "no-such.jsonl: no such file"},
+		{[]string{reportLog, "--by", "colour"}, 2, `"colour" is none of route, model`},
+		{[]string{reportLog, "--format", "xml"}, 2, `--format "xml" is none of table, csv, json, html`},
+		{[]string{reportLog, "--since", "yesterday"}, 2, `--since "yesterday" is no day`},
+		{[]string{reportLog, "--since", "2026-05-02", "--until", "2026-05-01"}, 2, "nothing lies between"},
+		{[]string{reportLog, "--outcomes", reportLog}, 1, "decisions.jsonl: line 1: id or score is missing"},
+		{[]string{reportLog, "--top", "0"}, 2, "0 names are not 1 to 200"},
+	} {
+		if code, out, problems := run(t, "", append([]string{"report"}, tt.args...)...); code != tt.code || out != "" || !strings.Contains(problems, tt.want) {
+			t.Errorf("%v: exit code %d, %q, want %d, %q", tt.args, code, problems, tt.code, tt.want)
+		}
+	}
+	for _, ago := range []string{"24h", "7d", "2026-05-01", "2026-05-01T12:00", "2026-05-01T12:00:00+02:00"} {
+		if code, _, problems := run(t, "", "report", reportLog, "--since", ago); code != 0 {
+			t.Errorf("--since %s: %s", ago, problems)
+		}
+	}
+}
+
+func TestTheWordsOfAReportAreCompleted(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"--format": "table\ncsv\njson\nhtml\n", "--by": "route\nmodel\ntenant\nkey\nday\narm\n"} {
+		if _, got, _ := run(t, "", "__complete", "report", name, ""); !strings.HasPrefix(got, want) {
+			t.Errorf("%s is completed by %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,355 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/term"
+)
+
+func (c *command) top() *cobra.Command {
+	var at string
+	var once bool
+	cmd := &cobra.Command{
+		Use:   "top [--admin URL]",
+		Short: "Show what a running proxy decides, and what its endpoints are busy with",
+		Long: "Show what a running proxy decides, and what its endpoints are busy with: the live part of\n" +
+			"its console. On a terminal the screen is drawn anew every second, until Ctrl-C; in a pipe\n" +
+			"every decision is a line. SIGNALBOX_ADMIN_TOKEN is sent where server.admin_token is set.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			token, _ := c.Env("SIGNALBOX_ADMIN_TOKEN")
+			t := &top{
+				command: c, p: c.printer(), at: strings.TrimSuffix(at, "/") + "/console/api/",
+				token: token,
+			}
+			switch {
+			case !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://"):
+				return misuse("--admin takes a URL such as http://127.0.0.1:9090, found %q", at)
+			case once:
+				return t.once(cmd.Context())
+			case c.Terminal:
+				return t.screen(cmd.Context())
+			}
+			return t.follow(cmd.Context(), func(l *topLine) { t.print(l.Decisions) })
+		},
+	}
+	cmd.Flags().StringVar(&at, "admin", "http://127.0.0.1:9090", "address of the admin listener")
+	cmd.Flags().BoolVar(&once, "once", false, "print the endpoints and the last decisions once")
+	return cmd
+}
+
+// top reads the console of a running proxy.
+type top struct {
+	*command
+
+	p         *printer
+	at, token string
+
+	last    []topDecision // the newest last; of the goroutine that draws
+	skipped uint64
+	before  *topState
+}
+
+// topLine is a line of the stream of decisions.
+type topLine struct {
+	Decisions []topDecision
+	Skipped   uint64
+}
+
+type topDecision struct {
+	Decision decisionLine
+	Took     float64  `json:"took_ms"`
+	Cost     *float64 `json:"cost_usd"`
+}
+
+// topState is what is shown of the overview.
+type topState struct {
+	Version, Dearest string
+	Now, Started     time.Time
+	Ready, Draining  bool
+	Generation       uint64
+	Degraded         []string
+	Models           []struct {
+		Model     string
+		Queued    int
+		Endpoints []struct {
+			Name, State                string
+			Inflight, Running, Waiting int
+			Prefix                     *struct {
+				Tokens int
+				Cached int64 `json:"cached_tokens"`
+			}
+		}
+	}
+	Tally struct {
+		Decided int64
+		Spent   []struct {
+			Cost     float64 `json:"cost_usd"`
+			Baseline float64 `json:"baseline_usd"`
+		}
+	}
+}
+
+// topDecisions is how many decisions are kept to be drawn.
+const topDecisions = 200
+
+// open makes a request to the admin listener and explains what it refuses.
+func (t *top) open(ctx context.Context, path string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.at+path, http.NoBody)
+	if err != nil {
+		return nil, misuse("--admin: %v", err)
+	}
+	if t.token != "" {
+		req.Header.Set("Authorization", "Bearer "+t.token)
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: 10 * time.Second}}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("the admin listener does not answer; --admin names another: %w", err)
+	}
+	if res.StatusCode == http.StatusOK {
+		return res, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
+	text := strings.TrimSpace(string(b))
+	if strings.Contains(text, "admin_token") {
+		text += "; set SIGNALBOX_ADMIN_TOKEN to it"
+	}
+	return nil, errors.Join(fmt.Errorf("the admin listener answers %s: %s", res.Status, text), err, res.Body.Close())
+}
+
+func (t *top) state(ctx context.Context) (*topState, error) {
+	res, err := t.open(ctx, "overview")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	var s topState
+	if err := json.NewDecoder(res.Body).Decode(&s); err != nil {
+		return nil, fmt.Errorf("read the overview: %w", err)
+	}
+	return &s, nil
+}
+
+// follow reads the stream of decisions until ctx ends, which is no error, or the proxy does.
+func (t *top) follow(ctx context.Context, each func(*topLine)) error {
+	res, err := t.open(ctx, "live")
+	if err != nil {
+		return ended(ctx, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	for lines := bufio.NewReader(res.Body); ; {
+		b, err := lines.ReadBytes('\n')
+		if err != nil {
+			return ended(ctx, fmt.Errorf("the stream of decisions has ended: %w", err))
+		}
+		var l topLine
+		if err := json.Unmarshal(b, &l); err != nil {
+			return fmt.Errorf("a line of the stream of decisions: %w", err)
+		}
+		each(&l)
+	}
+}
+
+func ended(ctx context.Context, err error) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	default:
+		return err
+	}
+}
+
+func (t *top) print(list []topDecision) {
+	for i := range list {
+		t.p.printf("%s\n", t.row(&list[i]))
+	}
+}
+
+func (t *top) row(d *topDecision) string {
+	return decisionPrinter{t.p}.line(&d.Decision)
+}
+
+// once prints what there is now.
+func (t *top) once(ctx context.Context) error {
+	s, err := t.state(ctx)
+	if err != nil {
+		return err
+	}
+	stop := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err = t.follow(ctx, func(l *topLine) {
+		t.last = l.Decisions
+		cancel(stop) // the first line holds all
+	})
+	if err != nil {
+		return err
+	}
+	t.p.printf("%s\n", strings.Join(t.head(s), "\n"))
+	t.print(t.last)
+	return nil
+}
+
+// The sequences of a terminal (ECMA-48, and xterm's for its other screen).
+const (
+	otherScreen = "\x1b[?1049h\x1b[?25l"
+	firstScreen = "\x1b[?25h\x1b[?1049l"
+	home        = "\x1b[H"
+	restOfLine  = "\x1b[K"
+	restOfPage  = "\x1b[J"
+)
+
+// screen draws until ctx ends.
+func (t *top) screen(ctx context.Context) error {
+	s, err := t.state(ctx) // before the screen is another: this may fail, and say why
+	if err != nil {
+		return ended(ctx, err)
+	}
+	t.p.printf(otherScreen)
+	defer t.p.printf(firstScreen)
+	came := make(chan *topLine)
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		return t.follow(gctx, func(l *topLine) {
+			select {
+			case came <- l:
+			case <-gctx.Done():
+			}
+		})
+	})
+	g.Go(func() error {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			t.draw(s)
+			t.before = s
+			for drawn := false; !drawn; {
+				select {
+				case <-gctx.Done():
+					return nil
+				case l := <-came:
+					t.skipped = l.Skipped
+					t.last = append(t.last, l.Decisions...)
+					t.last = t.last[max(0, len(t.last)-topDecisions):]
+				case <-tick.C:
+					drawn = true
+				}
+			}
+			var err error
+			if s, err = t.state(gctx); err != nil {
+				return ended(gctx, err)
+			}
+		}
+	})
+	return g.Wait()
+}
+
+// draw fills the screen: what endpoints do, then as many decisions as there is room for, newest
+// first.
+func (t *top) draw(s *topState) {
+	width, height := t.Width, 24
+	if f, ok := t.Out.(*os.File); ok {
+		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			width, height = w, h
+		}
+	}
+	lines := append(t.head(s), "")
+	title := "Decisions, newest first"
+	if t.skipped > 0 {
+		title += fmt.Sprintf("; %d more were made than are shown", t.skipped)
+	}
+	lines = append(lines, t.p.bold(title))
+	for _, d := range slices.Backward(t.last) {
+		lines = append(lines, t.row(&d))
+	}
+	var b bytes.Buffer
+	b.WriteString(home)
+	cut := t.p.render.NewStyle().MaxWidth(width)
+	for i, l := range lines[:min(len(lines), height)] {
+		if i > 0 {
+			b.WriteString("\r\n")
+		}
+		b.WriteString(cut.Render(l) + restOfLine)
+	}
+	b.WriteString(restOfPage)
+	t.p.printf("%s", b.String())
+}
+
+// head is the state of the process and of its endpoints.
+func (t *top) head(s *topState) []string {
+	p := t.p
+	state := p.good("ready")
+	switch {
+	case s.Draining:
+		state = p.warn("draining")
+	case !s.Ready:
+		state = p.bad("not ready")
+	case len(s.Degraded) > 0:
+		state = p.warn("ready, degraded")
+	}
+	first := fmt.Sprintf("%s %s  %s  up %s  configuration %d  %d requests", p.bold("signalbox"), s.Version, state,
+		s.Now.Sub(s.Started).Round(time.Second), s.Generation, s.Tally.Decided)
+	if b := t.before; b != nil && s.Now.After(b.Now) {
+		first += fmt.Sprintf("  %.1f/s", float64(s.Tally.Decided-b.Tally.Decided)/s.Now.Sub(b.Now).Seconds())
+	}
+	var cost, base float64
+	for i := range s.Tally.Spent {
+		cost, base = cost+s.Tally.Spent[i].Cost, base+s.Tally.Spent[i].Baseline
+	}
+	if base > 0 {
+		first += fmt.Sprintf("  $%.4f, %.0f %% less than always %s", cost, 100*(1-cost/base), s.Dearest)
+	}
+	out := []string{first}
+	for _, why := range s.Degraded {
+		out = append(out, p.warn("  "+why))
+	}
+	wide := len("endpoint")
+	for i := range s.Models {
+		for _, e := range s.Models[i].Endpoints {
+			wide = max(wide, len(e.Name)+len(s.Models[i].Model)+1)
+		}
+	}
+	out = append(out, "", p.faint(pad("endpoint", wide)+"  state      flight  run  wait  cached prefixes  reused"))
+	for i := range s.Models {
+		m := &s.Models[i]
+		for _, e := range m.Endpoints {
+			paint := p.warn
+			switch e.State {
+			case "up":
+				paint = p.good
+			case "down", "ejected":
+				paint = p.bad
+			}
+			line := fmt.Sprintf(
+				"%s  %s  %6d  %3d  %4d",
+				pad(m.Model+"/"+e.Name, wide),
+				paint(pad(e.State, 9)),
+				e.Inflight,
+				e.Running,
+				e.Waiting,
+			)
+			if e.Prefix != nil {
+				line += fmt.Sprintf("  %15d  %6d", e.Prefix.Tokens, e.Prefix.Cached)
+			}
+			out = append(out, line)
+		}
+		if m.Queued > 0 {
+			out = append(out, p.warn(fmt.Sprintf("%s: %d requests wait for an endpoint", m.Model, m.Queued)))
+		}
+	}
+	return out
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// virtualKey is what the admin listener tells of a key.
+type virtualKey struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	State   string    `json:"state"`
+	Tenant  string    `json:"tenant"`
+	Role    string    `json:"role"`
+	Expires time.Time `json:"expires_at"`
+	Until   time.Time `json:"previous_until"`
+	Secret  string    `json:"secret"`
+}
+
+// virtualKeys are the commands about keys of a running proxy.
+func (c *command) virtualKeys() []*cobra.Command {
+	var create struct {
+		Name   string `json:"name"`
+		Tenant string `json:"tenant,omitempty"`
+		Role   string `json:"role,omitempty"`
+		TTL    string `json:"ttl,omitempty"`
+	}
+	var grace, tenant string
+	add := keyCommand("create NAME", "Make a virtual key of a running proxy, which needs no reload", 1,
+		func(ctx context.Context, at string, args []string) error {
+			create.Name = args[0]
+			var k virtualKey
+			if err := c.askAdmin(ctx, http.MethodPost, at+keysPath, create, &k); err != nil {
+				return err
+			}
+			c.printer().printf("%s\n%s\n", k.ID, k.Secret)
+			return nil
+		})
+	add.Long = "Make a virtual key of a running proxy, which needs no reload, and print its id and the key,\n" +
+		"which is shown this once. Models, rates and budgets are given by its API: docs/keys.md."
+	add.Flags().StringVar(&create.Tenant, "tenant", "", "whom the caller belongs to; default: auth.default_tenant")
+	add.Flags().StringVar(&create.Role, "role", "", "what rules may read; default: auth.default_role")
+	add.Flags().StringVar(&create.TTL, "ttl", "", "how long it holds, as 720h; default: without end")
+	list := keyCommand("list", "List the virtual keys of a running proxy", 0,
+		func(ctx context.Context, at string, _ []string) error {
+			var all struct{ Keys []virtualKey }
+			if err := c.askAdmin(ctx, http.MethodGet, at+keysPath+"?tenant="+url.QueryEscape(tenant), nil, &all); err != nil {
+				return err
+			}
+			rows := make([][]string, len(all.Keys))
+			for i, k := range all.Keys {
+				rows[i] = []string{k.ID, k.Name, k.State, k.Tenant, k.Role, date(k.Expires)}
+			}
+			c.printer().table([]string{"id", "name", "state", "tenant", "role", "expires"}, rows)
+			return nil
+		})
+	list.Flags().StringVar(&tenant, "tenant", "", "those of one tenant alone")
+	rotate := keyCommand("rotate ID", "Print another secret for a virtual key of a running proxy", 1,
+		func(ctx context.Context, at string, args []string) error {
+			var k virtualKey
+			err := c.askAdmin(ctx, http.MethodPost, at+keysPath+"/"+url.PathEscape(args[0])+"/rotate", map[string]string{"grace": grace}, &k)
+			if err != nil {
+				return err
+			}
+			c.printer().printf("%s\n", k.Secret)
+			return nil
+		})
+	rotate.Flags().StringVar(&grace, "grace", "0s", "how long the secret before goes on to work")
+	revoke := keyCommand("revoke ID", "Revoke a virtual key of a running proxy", 1,
+		func(ctx context.Context, at string, args []string) error {
+			return c.askAdmin(ctx, http.MethodDelete, at+keysPath+"/"+url.PathEscape(args[0]), nil, nil)
+		})
+	return []*cobra.Command{add, list, rotate, revoke}
+}
+
+const keysPath = "/-/keys"
+
+// keyCommand is a command that asks the admin listener, whose address run gets without a slash at
+// its end.
+func keyCommand(use, short string, takes int, run func(ctx context.Context, at string, args []string) error) *cobra.Command {
+	var at string
+	cmd := &cobra.Command{
+		Use: use, Short: short,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != takes {
+				return misuse("keys %s: found %d arguments", cmd.Use, len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
+				return misuse("--admin takes a URL such as http://127.0.0.1:9090, found %q", at)
+			}
+			return run(cmd.Context(), strings.TrimSuffix(at, "/"), args)
+		},
+	}
+	cmd.Flags().StringVar(&at, "admin", "http://127.0.0.1:9090", "address of the admin listener; SIGNALBOX_ADMIN_TOKEN is sent")
+	return cmd
+}
+
+// adminTime is how long the admin listener may take.
+const adminTime = 30 * time.Second
+
+// maxAnswer bounds an answer of the admin listener, in bytes.
+const maxAnswer = 256 << 20
+
+// askAdmin sends body as JSON, unless it is nil, and reads the answer into out, unless that is nil.
+func (c *command) askAdmin(ctx context.Context, method, at string, body, out any) error {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	if body == nil {
+		b = nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, adminTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(b))
+	if err != nil {
+		return misuse("--admin: %v", err)
+	}
+	if token, _ := c.Env("SIGNALBOX_ADMIN_TOKEN"); token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	client := http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("the admin listener does not answer; --admin names another: %w", err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("read the answer of the admin listener: %w", err)
+	}
+	if res.StatusCode >= http.StatusMultipleChoices {
+		return refusal(res.Status, text)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return fmt.Errorf("read the answer of the admin listener: %w", err)
+	}
+	return nil
+}
+
+// refusal is what the admin listener says instead of an answer.
+func refusal(status string, text []byte) error {
+	var e struct{ Error struct{ Message string } }
+	message := strings.TrimSpace(string(text[:min(len(text), 1<<10)]))
+	if json.Unmarshal(text, &e) == nil && e.Error.Message != "" {
+		message = e.Error.Message
+	}
+	if strings.Contains(message, "admin_token") {
+		message += "; set SIGNALBOX_ADMIN_TOKEN to it"
+	}
+	return errors.New("the admin listener answers " + status + ": " + message)
+}
+
+func date(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,187 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+
+	"signalbox/internal/judge"
+	"signalbox/internal/option"
+	"signalbox/internal/signal"
+)
+
+// OwnClassifier is a classifier of one's own: trained by `signalbox fit`, or a model on another
+// server. It reads the last user message; rules ask it by `classifier: {name, label, min_score}`.
+type OwnClassifier struct {
+	// Name is what rules and requests call it. Required; not the name of a signal.
+	Name string `yaml:"name"`
+	// Model is the folder of models_dir that `signalbox fit` wrote. Default the name. Reloadable,
+	// also when the folder is written anew.
+	Model string `yaml:"model"`
+	// Threshold is the probability from which a label holds when a rule gives no min_score, in
+	// (0,1]. Default: of a trained one that for the share of false positives it was trained for; of
+	// a model elsewhere 0.5. It has no meaning for labels that exclude each other, of which the
+	// most probable one holds. Reloadable.
+	Threshold float64 `yaml:"threshold"`
+	// HTTP is the server that is asked in place of a trained classifier.
+	HTTP HTTPClassifier `yaml:"http"`
+}
+
+// HTTPClassifier is a model on another server that says what a text is. It is asked only where all
+// that is computed here does not settle a decision.
+type HTTPClassifier struct {
+	// URL is the server without the last part of the path, as http://guard:8000/v1.
+	URL string `yaml:"url"`
+	// API is classify or pooling (vLLM), tei (Text Embeddings Inference, /predict), or chat (a
+	// guard model of any OpenAI-compatible server). Default chat.
+	API string `yaml:"api"`
+	// Model is the name that the model has there. tei needs none.
+	Model string `yaml:"model"`
+	// Template, of chat, is how the model is asked and how its answer is read: llama_guard,
+	// qwen3guard, shieldgemma, gpt_oss_safeguard, or instruct for any other model, which then
+	// answers with one of labels.
+	Template string `yaml:"template"`
+	// Policy is what shieldgemma, gpt_oss_safeguard and instruct are to look for, in words.
+	Policy string `yaml:"policy"`
+	// Labels are those of the model in its order, for classify, pooling and tei, and those to
+	// choose from for instruct. Default: what the server or the template says.
+	Labels []string `yaml:"labels"`
+	// Timeout bounds one request; the classifier is unknown (timeout) then. Default 2s.
+	Timeout option.Duration `yaml:"timeout"`
+	// APIKey is sent as a bearer token. A reference, ${NAME} or file:PATH. Default: none is sent.
+	APIKey string `yaml:"api_key" secret:"true"`
+	// Memo is how many answers are remembered, each by the SHA-256 of its text. Default 4096; -1
+	// turns it off.
+	Memo int `yaml:"memo"`
+	// MaxBytes is how much of a text is sent; of a longer one the start and the end are. Default
+	// 32KiB.
+	MaxBytes option.Bytes `yaml:"max_bytes"`
+}
+
+// Remote reports whether the classifier is on another server.
+func (o *OwnClassifier) Remote() bool { return o.HTTP.URL != "" }
+
+// Names are the names of the classifiers of one's own.
+func (c *Classify) Names() signal.Names {
+	out := make(signal.Names, len(c.Classifiers))
+	for i := range c.Classifiers {
+		out[i] = c.Classifiers[i].Name
+	}
+	return out
+}
+
+const defaultMemo = 4096
+
+// classifiers checks the classifiers of one's own without opening any.
+func (c *checker) classifiers() {
+	list := c.cfg.Classify.Classifiers
+	c.names("classify.classifiers", len(list), func(i int) string { return list[i].Name })
+	if len(list) > signal.MaxOwn {
+		c.at("classify.classifiers", "%d of them, at most %d can be configured", len(list), signal.MaxOwn)
+		c.cfg.Classify.Classifiers = list[:signal.MaxOwn]
+		list = c.cfg.Classify.Classifiers
+	}
+	for i := range list {
+		o, path := &list[i], fmt.Sprintf("classify.classifiers[%d]", i)
+		if _, taken := signal.ParseKind(o.Name); taken {
+			c.at(path+".name", "%q is a signal of its own", o.Name)
+		}
+		if o.Name == "" || strings.TrimSpace(o.Name) != o.Name {
+			c.at(path+".name", "a name is required, such as toxicity")
+		}
+		if o.Threshold < 0 || o.Threshold > 1 || math.IsNaN(o.Threshold) {
+			c.at(path+".threshold", "found %v, expected a probability from 0 to 1", o.Threshold)
+		}
+		if o.HTTP.isZero() {
+			if o.Model == "" {
+				o.Model = o.Name
+			}
+			continue
+		}
+		if o.Model != "" {
+			c.at(path+".model", "it names what `signalbox fit` wrote; the model of the server is http.model")
+		}
+		c.httpClassifier(o, path+".http")
+	}
+}
+
+func (h *HTTPClassifier) isZero() bool {
+	return h.URL == "" && h.API == "" && h.Model == "" && h.Template == "" && h.Policy == "" &&
+		h.Labels == nil && h.Timeout == 0 && h.APIKey == "" && h.Memo == 0 && h.MaxBytes == 0
+}
+
+func (c *checker) httpClassifier(o *OwnClassifier, path string) {
+	h := &o.HTTP
+	if u, err := url.Parse(h.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		c.at(path+".url", "found %q, expected the address of a server such as http://guard:8000/v1", h.URL)
+	} else if err := option.Port(u); err != nil {
+		c.at(path+".url", "%v", err)
+	}
+	c.asked(h, path)
+	c.bounds(h, path)
+}
+
+// asked checks how a model is asked.
+func (c *checker) asked(h *HTTPClassifier, path string) {
+	if h.API == "" {
+		h.API = string(judge.Chat)
+	}
+	c.oneOf(path+".api", h.API, judge.APIs()...)
+	chat, template := h.API == string(judge.Chat), judge.Template(h.Template)
+	c.oneOf(path+".template", h.Template, judge.Templates()...)
+	switch {
+	case chat && h.Template == "":
+		c.at(path+".template", "one is required for api chat: %s", strings.Join(judge.Templates(), ", "))
+	case !chat && h.Template != "":
+		c.at(path+".template", "only api chat has templates")
+	case chat && template.TakesPolicy() && strings.TrimSpace(h.Policy) == "":
+		c.at(path+".policy", "template %s is told what to look for", h.Template)
+	case h.Policy != "" && (!chat || !template.TakesPolicy()):
+		c.at(path+".policy", "the model has a policy of its own and takes none")
+	}
+	if h.Model == "" && h.API != string(judge.TEI) {
+		c.at(path+".model", "the name of the model on the server is required")
+	}
+	c.labels(h, path, chat && template == judge.Instruct, chat)
+}
+
+// bounds checks the key and the numbers, and sets those that are not given.
+func (c *checker) bounds(h *HTTPClassifier, path string) {
+	if !option.VisibleASCII(h.APIKey) {
+		c.at(path+".api_key", "it holds characters that no header can hold")
+	}
+	if h.Timeout < 0 {
+		c.at(path+".timeout", "must be longer than 0s")
+	}
+	if h.MaxBytes < 0 || h.MaxBytes > 1<<20 {
+		c.at(path+".max_bytes", "found %d, expected at most 1MiB", h.MaxBytes)
+	}
+	switch {
+	case h.Memo < -1:
+		c.at(path+".memo", "%d is negative; -1 turns it off", h.Memo)
+	case h.Memo == 0:
+		h.Memo = defaultMemo
+	}
+	if h.Timeout == 0 {
+		h.Timeout = defaultRemoteTimeout
+	}
+}
+
+// labels checks those of a model: needed where it chooses from them, not taken by other templates.
+func (c *checker) labels(h *HTTPClassifier, path string, chooses, chat bool) {
+	for i, l := range h.Labels {
+		if l == "" || slices.Contains(h.Labels[:i], l) {
+			c.at(fmt.Sprintf("%s.labels[%d]", path, i), "%q is empty or listed twice", l)
+		}
+	}
+	switch {
+	case chooses && len(h.Labels) < 2:
+		c.at(path+".labels", "at least two labels are required for the model to choose from")
+	case chat && !chooses && h.Labels != nil:
+		c.at(path+".labels", "the template has labels of its own")
+	case !chat && len(h.Labels) == 1:
+		c.at(path+".labels", "at least two labels are required")
+	}
+}

@@ -1,0 +1,38 @@
+package config_test
+
+import (
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"signalbox/internal/config"
+)
+
+// What deploy/ starts with is a configuration that serves, and fits the schema.
+func TestConfigurationsOfDeploymentsAreValid(t *testing.T) {
+	t.Parallel()
+	var values struct {
+		Config string `yaml:"config"`
+	}
+	if err := yaml.Unmarshal(read(t, "../../deploy/helm/signalbox/values.yaml"), &values); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{
+		"deploy/helm/signalbox/values.yaml": []byte(values.Config),
+		"deploy/compose/signalbox.yaml":     read(t, "../../deploy/compose/signalbox.yaml"),
+	} {
+		env := func(string) (string, bool) { return "redis://h:6379", true }
+		cfg, warnings, err := config.Parse(name, text, env, catalog)
+		if err != nil || len(warnings) > 0 {
+			t.Errorf("%s: %v %v", name, err, warnings)
+			continue
+		}
+		cfg.Server.Listen = "0.0.0.0:8080" // as the chart sets it
+		if err := config.Open(cfg); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := fits(t, schema(t), text); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

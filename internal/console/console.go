@@ -1,0 +1,260 @@
+// Package console is the web page that operators look at a running proxy with, and the endpoints
+// that it reads. Its files are embedded and need nothing from elsewhere: no build step, no other
+// origin. They hold no secrets; what the endpoints tell is for who may see it, which the admin
+// listener decides before it asks this package.
+//
+// It decides nothing about requests and keeps nothing: a Source tells what there is. Everything
+// here is safe for concurrent use. It starts no goroutines; Close ends the streams that are being
+// read.
+package console
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"signalbox/proxy"
+)
+
+//go:embed static
+var static embed.FS
+
+// Source is what a console shows. Implementations are safe for concurrent use.
+type Source interface {
+	// Recent returns what was decided lately.
+	Recent() *proxy.Recent
+	// Overview returns the state of the process.
+	Overview() *Overview
+	// Configuration returns what requests are served by, and how the file differs from it.
+	Configuration(ctx context.Context) *Configuration
+	// Preview says what would become of a text as the configuration. It changes nothing.
+	Preview(ctx context.Context, text []byte) *Preview
+	// API serves requests as the main listener does.
+	API() http.Handler
+}
+
+// Overview is the state of the process.
+type Overview struct {
+	Version    string    `json:"version"`
+	Now        time.Time `json:"now"`
+	Started    time.Time `json:"started"`
+	Ready      bool      `json:"ready"`
+	Draining   bool      `json:"draining"`
+	Generation uint64    `json:"generation"` // of the configuration
+	Degraded   []string  `json:"degraded"`   // what does not work as configured
+	Signals    []string  `json:"signals"`    // that can be computed
+	Prompts    bool      `json:"prompts"`    // the text of requests is shown
+	Marker     string    `json:"guard_marker"`
+	// the model that costs are compared with; empty where no price is known
+	Dearest  string            `json:"dearest"`
+	Models   []proxy.ModelLoad `json:"models"`
+	Tally    proxy.Tally       `json:"tally"`
+	Contexts []Tier            `json:"contexts"` // empty where contexts are turned off
+	Redis    string            `json:"redis"`    // none, reachable or unreachable
+}
+
+// Tier is the contexts in one tier of the store.
+type Tier struct {
+	Name     string `json:"name"` // hot, l2 or l3
+	Contexts int64  `json:"contexts"`
+	Bytes    int64  `json:"bytes"` // as that tier keeps them
+}
+
+// Configuration is what requests are served by.
+type Configuration struct {
+	File       string   `json:"file"` // empty for one that came from none
+	Generation uint64   `json:"generation"`
+	Text       string   `json:"text"`           // as it was read; secrets are references
+	Warnings   []Note   `json:"warnings"`       // of it
+	Problem    string   `json:"problem"`        // why the last reload failed; empty when it went well
+	Disk       *Preview `json:"disk,omitempty"` // of the file as it is now; absent where it is what is served by
+}
+
+// Preview is what would become of a text as the configuration.
+type Preview struct {
+	Valid    bool     `json:"valid"`
+	Problems []Note   `json:"problems"` // warnings included
+	Restart  []string `json:"restart"`  // settings whose changes take a restart
+	Diff     string   `json:"diff"`     // unified, from what is served by; empty without a difference
+}
+
+// Note is a problem of a configuration, or a warning.
+type Note struct {
+	Line    int    `json:"line"` // from 1; 0 where there is none
+	Column  int    `json:"column"`
+	Path    string `json:"path"`
+	Text    string `json:"text"`
+	Warning bool   `json:"warning"`
+}
+
+// Pages serves the static files below /console/.
+func Pages() http.Handler {
+	files, err := fs.Sub(static, "static")
+	if err != nil {
+		panic(err) // the name is constant
+	}
+	serve := http.StripPrefix("/console/", http.FileServerFS(files))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-cache")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		serve.ServeHTTP(w, r)
+	})
+}
+
+// policy lets the page load its own files and nothing else, be framed by nobody, and, where the
+// browser knows of it, make no markup of strings (W3C Content Security Policy, Trusted Types).
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types 'none'"
+
+// Endpoints are what the page reads.
+type Endpoints struct {
+	source Source
+	api    http.Handler
+	mux    *http.ServeMux
+	closed chan struct{}
+	once   sync.Once
+}
+
+// New returns the endpoints below /console/api/. Who may use them is for the caller to have
+// checked.
+func New(s Source) *Endpoints {
+	e := &Endpoints{source: s, api: s.API(), mux: http.NewServeMux(), closed: make(chan struct{})}
+	e.mux.HandleFunc("GET /console/api/live", e.live)
+	e.mux.HandleFunc("GET /console/api/decisions/{id}", e.decision)
+	e.mux.HandleFunc("POST /console/api/ask", e.ask)
+	e.mux.HandleFunc("GET /console/api/overview", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, s.Overview())
+	})
+	e.mux.HandleFunc("GET /console/api/configuration", func(w http.ResponseWriter, r *http.Request) {
+		reply(w, s.Configuration(r.Context()))
+	})
+	e.mux.HandleFunc("POST /console/api/preview", e.preview)
+	return e
+}
+
+// Close ends streams of decisions, so that the listener can drain.
+func (e *Endpoints) Close() { e.once.Do(func() { close(e.closed) }) }
+
+// ServeHTTP implements http.Handler.
+func (e *Endpoints) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.mux.ServeHTTP(w, r) }
+
+// Line is one line of the stream of decisions.
+type Line struct {
+	Decisions []*proxy.Seen `json:"decisions"`
+	Skipped   uint64        `json:"skipped"` // that were never kept, since the process started
+}
+
+const (
+	liveLines = 200              // decisions that a stream begins with, and sends at once
+	liveBeat  = 15 * time.Second // how long a stream is silent before it shows that it is there
+	liveWrite = 10 * time.Second // how long a reader may take for a line
+)
+
+// live streams decisions as lines of JSON: first the last ones behind ?after=SEQ, then each as it
+// is made. A silent stream sends lines without decisions.
+func (e *Endpoints) live(w http.ResponseWriter, r *http.Request) {
+	after, err := strconv.ParseUint(cmp.Or(r.FormValue("after"), "0"), 10, 64)
+	if err != nil {
+		http.Error(w, "after: not a whole number from 0 on", http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Cache-Control", "no-store")
+	out, rc := json.NewEncoder(w), http.NewResponseController(w)
+	beat := time.NewTimer(liveBeat)
+	defer beat.Stop()
+	for {
+		list, skipped, more := e.source.Recent().After(after, liveLines)
+		if len(list) > 0 {
+			after = list[len(list)-1].Seq
+		}
+		deadline := rc.SetWriteDeadline(time.Now().Add(liveWrite))
+		if err := errors.Join(deadline, out.Encode(Line{list, skipped}), rc.Flush()); err != nil {
+			return
+		}
+		beat.Reset(liveBeat)
+		select {
+		case <-more:
+		case <-beat.C:
+		case <-r.Context().Done():
+			return
+		case <-e.closed:
+			return
+		}
+	}
+}
+
+// settle is how long a request for a decision waits for it: an answer ends a moment before its
+// record is there.
+const settle = 2 * time.Second
+
+// decision tells all of one decision, by the x-request-id of its request.
+func (e *Endpoints) decision(w http.ResponseWriter, r *http.Request) {
+	patience := time.NewTimer(settle)
+	defer patience.Stop()
+	for {
+		_, _, more := e.source.Recent().After(0, 0)
+		if s := e.source.Recent().Find(r.PathValue("id")); s != nil {
+			reply(w, s)
+			return
+		}
+		select {
+		case <-more:
+			continue
+		case <-r.Context().Done():
+		case <-patience.C:
+		case <-e.closed:
+		}
+		http.Error(w, "no decision is kept of this request", http.StatusNotFound)
+		return
+	}
+}
+
+// KeyHeader carries the key that a request of the playground shows the API.
+const KeyHeader = "X-Signalbox-Console-Key"
+
+// ask sends a chat completion as a client of the main listener would. What the browser says of
+// itself stays here.
+func (e *Endpoints) ask(w http.ResponseWriter, r *http.Request) {
+	to := r.Clone(proxy.Shown(r.Context()))
+	to.URL.Path, to.URL.RawPath, to.URL.RawQuery = "/v1/chat/completions", "", ""
+	to.Header = http.Header{"Content-Type": {"application/json"}, "User-Agent": {"signalbox-console"}}
+	if key := r.Header.Get(KeyHeader); key != "" {
+		to.Header.Set("Authorization", "Bearer "+key)
+	}
+	e.api.ServeHTTP(w, to)
+}
+
+// maxText is how much of a configuration is looked at.
+const maxText = 1 << 20
+
+func (e *Endpoints) preview(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxText))
+	if err != nil {
+		http.Error(w, fmt.Sprintf("the configuration could not be read: %v", err), http.StatusBadRequest)
+		return
+	}
+	reply(w, e.source.Preview(r.Context(), text))
+}
+
+func reply(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_ = json.NewEncoder(w).Encode(v) // the reader has gone
+}

@@ -1,0 +1,92 @@
+// The pages that show the state of the process, as the frame reads it every two seconds.
+import { h, pill, table, number, tokens, usd, bytes, percent } from './dom.js';
+
+// live is a page that is drawn from each overview.
+function live(title, draw) {
+  return {
+    title,
+    show(main, signal) {
+      const body = h('div', {}, h('p', { class: 'quiet' }, 'Reading…'));
+      main.append(h('h1', {}, title), body);
+      let before;
+      document.addEventListener('overview', ({ detail }) => {
+        const text = JSON.stringify({ ...detail, now: 0 });
+        if (text === before) return;
+        before = text;
+        body.replaceChildren(...[draw(detail)].flat(Infinity).filter(Boolean));
+      }, { signal });
+    },
+  };
+}
+
+const states = { up: 'good', suspect: 'warn', resting: 'warn', asleep: 'warn', draining: 'warn', ejected: 'bad', down: 'bad' };
+
+export const endpoints = live('Endpoints', (o) => [
+  o.degraded.length > 0 && h('section', { class: 'card' }, h('h2', {}, 'What does not work as configured'),
+    h('ul', {}, o.degraded.map((text) => h('li', { class: 'wrap' }, text)))),
+  h('section', { class: 'card' }, table(
+    'Requests of this process, and of others as far as the model server tells. Cached prefixes are what a server should have of prompts; reused is what answers told of. Short prompts are not followed.',
+    [['Endpoint', 'wrap'], ['Model', 'wrap'], ['State', ''], ['In flight', 'num'], ['Running', 'num'], ['Waiting', 'num'], ['Queued tokens', 'num'],
+      ['Cached prefixes', 'num'], ['Reused', 'num'], ['Placed', 'num'], ['Away from home', 'num'], ['Restarts', 'num']],
+    o.models.flatMap((m) => m.endpoints.map((e) => [
+      e.name, m.model, pill(e.state, states[e.state]), number(e.inflight), number(e.running), number(e.waiting), tokens(e.queued_tokens),
+      e.prefix ? `${tokens(e.prefix.tokens)} tokens` : 'not kept', e.prefix ? `${tokens(e.prefix.cached_tokens)} tokens` : '',
+      e.prefix ? number(e.prefix.placed) : '', e.prefix ? number(e.prefix.away) : '', e.prefix ? number(e.prefix.restarts) : '',
+    ])))),
+  o.models.some((m) => m.queued) && h('section', { class: 'card' }, table('Requests that wait for an endpoint', [['Model', ''], ['Waiting', 'num']],
+    o.models.filter((m) => m.queued).map((m) => [m.model, number(m.queued)]))),
+]);
+
+// bar is as long as share, in [0,1].
+function bar(share, kind = '') {
+  if (!(share > 0)) return '';
+  const el = h('div', { class: `bar ${kind}`, 'aria-hidden': 'true' });
+  el.style.width = `${Math.max(0, Math.min(1, share)) * 100}%`;
+  return el;
+}
+
+const tiers = { hot: 'unpacked in RAM', l2: 'packed in RAM', l3: 'in Redis' };
+
+export const memory = live('Memory', (o) => {
+  const most = Math.max(1, ...o.contexts.map((t) => t.bytes));
+  const talks = o.tally.conversations;
+  const turns = Object.values(talks).reduce((a, b) => a + b, 0);
+  const kinds = [['new', 'first turns, and those whose conversation was not known'],
+    ['kept', 'answered by the model of the turn before'], ['moved', 'given to another model']];
+  return [
+    h('section', { class: 'card' }, h('h2', {}, 'Contexts by tier'), o.contexts.length === 0
+      ? h('p', { class: 'quiet' }, 'Contexts are turned off.')
+      : [table('Each context is where its farthest part is.', [['Tier', ''], ['Where', ''], ['Contexts', 'num'], ['Size', 'num'], ['', 'bars']],
+        o.contexts.map((t) => [t.name, tiers[t.name] ?? '', number(t.contexts), bytes(t.bytes), bar(t.bytes / most, 'own')])),
+      h('p', { class: 'quiet' }, `Redis: ${o.redis}.`)]),
+    h('section', { class: 'card' }, h('h2', {}, 'Conversations'), turns === 0
+      ? h('p', { class: 'quiet' }, 'No request since the start belonged to a conversation that could be followed.')
+      : table('Requests since the process started', [['Conversation', ''], ['Meaning', ''], ['Requests', 'num'], ['Share', 'num'], ['', 'bars']],
+        kinds.map(([kind, meaning]) => {
+          const n = talks[kind] ?? 0;
+          return [kind, meaning, number(n), percent(n / turns), bar(n / turns, 'own')];
+        }))),
+  ];
+});
+
+export const cost = live('Cost', (o) => {
+  const sum = (key) => o.tally.spent.reduce((a, s) => a + s[key], 0);
+  const spent = sum('cost_usd'), baseline = sum('baseline_usd');
+  const most = Math.max(1e-12, ...o.tally.spent.map((s) => s.baseline_usd));
+  const tile = (name, value, note) => h('div', { class: 'tile' }, h('span', { class: 'quiet' }, name), h('b', {}, value), h('span', { class: 'quiet' }, note));
+  return [
+    h('div', { class: 'tiles' },
+      tile('Spent', usd(spent), 'since the process started'),
+      tile('Always the largest', usd(baseline), o.dearest ? `had ${o.dearest} answered all` : 'no model has a price'),
+      tile('Saved', baseline > 0 ? percent(1 - spent / baseline) : 'nothing yet', baseline > 0 ? usd(baseline - spent) : ''),
+      tile('Requests', number(o.tally.decided), 'that were decided')),
+    h('section', { class: 'card' }, h('h2', {}, 'By model'), o.tally.spent.length === 0
+      ? h('p', { class: 'quiet' }, 'No answer has told its tokens yet.')
+      : table('Upper bar: what it cost. Lower bar: what the dearest model would have cost for the same tokens.',
+        [['Model', 'wrap'], ['Requests', 'num'], ['Prompt tokens', 'num'], ['Cached', 'num'], ['Completion tokens', 'num'], ['Cost', 'num'], ['Largest', 'num'], ['', 'bars']],
+        o.tally.spent.map((s) => [s.model, number(s.requests), tokens(s.prompt_tokens), tokens(s.cached_tokens), tokens(s.completion_tokens),
+          usd(s.cost_usd), usd(s.baseline_usd), [bar(s.cost_usd / most, 'own'), bar(s.baseline_usd / most)]]))),
+    h('section', { class: 'card' }, h('h2', {}, 'Requests by route'), table('Since the process started', [['Route', 'wrap'], ['Requests', 'num'], ['', 'bars']],
+      Object.entries(o.tally.routes).sort((a, b) => b[1] - a[1]).map(([route, n]) => [route, number(n), bar(n / o.tally.decided, 'own')]))),
+  ];
+});

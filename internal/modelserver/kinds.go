@@ -1,0 +1,235 @@
+package modelserver
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+
+	"signalbox/proxy/kv"
+)
+
+// identify fills in what the server is. Who owns the models tells most; a server that is silent
+// there is asked for the page that only one kind has.
+func (a *asker) identify(ctx context.Context, s *Server, list *models, got *answer) {
+	s.Models = make([]Model, 0, len(list.Data))
+	owner := ""
+	for i := range list.Data {
+		m := &list.Data[i]
+		if m.ID == "" || m.ID != printable(m.ID) {
+			continue // no client could ask for it, and no terminal should show it
+		}
+		owner = cmp.Or(owner, m.OwnedBy)
+		s.Models = append(s.Models, Model{
+			ID: m.ID, Window: cmp.Or(m.Window, m.Context, m.LlamaCPP.Window),
+			Embedding: embeds(m.ID),
+		})
+	}
+	switch {
+	case owner == "vllm":
+		a.vllm(ctx, s)
+	case owner == "sglang":
+		a.sglang(ctx, s)
+	case owner == "llamacpp" || got.header.Get("Server") == "llama.cpp":
+		a.llama(ctx, s)
+	case owner == "signalbox":
+		s.Kind = Signalbox
+	case a.ollama(ctx, s), a.tgi(ctx, s), a.sglang(ctx, s), a.vllm(ctx, s):
+	default:
+		s.Kind = Other
+	}
+	s.Version = printable(s.Version)
+	for i := range s.Models {
+		m := &s.Models[i]
+		if m.Thinking == "" && (s.Kind == VLLM || s.Kind == SGLang) {
+			m.Thinking = thinking(m.ID)
+		}
+	}
+}
+
+// printable leaves out what moves a cursor or ends a line, and bounds the length.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, s)
+	if len(s) > 200 {
+		s = strings.ToValidUTF8(s[:200], "")
+	}
+	return s
+}
+
+// versioned is a page that tells a version.
+type versioned struct {
+	Version string `json:"version"`
+}
+
+// vllm reads the pages of vLLM; /is_sleeping and /is_paused are there in its development mode only.
+func (a *asker) vllm(ctx context.Context, s *Server) bool {
+	var v versioned
+	if !a.read(ctx, "/version", &v) || v.Version == "" {
+		return false
+	}
+	s.Kind, s.Version = VLLM, v.Version
+	var state struct {
+		Sleeping bool `json:"is_sleeping"`
+		Paused   bool `json:"is_paused"`
+	}
+	s.Asleep = a.read(ctx, "/is_sleeping", &state) && state.Sleeping ||
+		a.read(ctx, "/is_paused", &state) && state.Paused
+	if got, err := a.get(ctx, "/metrics"); err == nil && got.status == http.StatusOK {
+		if r, err := kv.Read(bytes.NewReader(got.body)); err == nil {
+			s.Metrics, s.Asleep = r.VLLM, s.Asleep || r.Asleep
+		}
+	}
+	return true
+}
+
+// sglang reads SGLang's pages: srt/entrypoints/http_server.py.
+func (a *asker) sglang(ctx context.Context, s *Server) bool {
+	var info struct {
+		Path       string `json:"model_path"`
+		Generation *bool  `json:"is_generation"`
+	}
+	if !a.read(ctx, "/get_model_info", &info) || info.Path == "" {
+		return false
+	}
+	s.Kind = SGLang
+	for i := range s.Models {
+		s.Models[i].Embedding = s.Models[i].Embedding || info.Generation != nil && !*info.Generation
+	}
+	var v versioned
+	if a.read(ctx, "/server_info", &v) || a.read(ctx, "/get_server_info", &v) {
+		s.Version = v.Version
+	}
+	return true
+}
+
+// llama reads llama.cpp's /props; the window is that of one slot.
+func (a *asker) llama(ctx context.Context, s *Server) {
+	s.Kind = LlamaCPP
+	var props struct {
+		Build    string `json:"build_info"`
+		Template string `json:"chat_template"`
+		Sleeping bool   `json:"is_sleeping"`
+		Settings struct {
+			Window int `json:"n_ctx"`
+		} `json:"default_generation_settings"`
+	}
+	if !a.read(ctx, "/props", &props) {
+		return
+	}
+	s.Version = props.Build // it wakes up by itself with the next request, so that it sleeps is no fault
+	for i := range s.Models {
+		m := &s.Models[i]
+		m.Window = cmp.Or(props.Settings.Window, m.Window)
+		if strings.Contains(props.Template, "enable_thinking") {
+			m.Thinking = "qwen3"
+		}
+	}
+}
+
+// ollama reads the pages of Ollama: docs/api.md there.
+func (a *asker) ollama(ctx context.Context, s *Server) bool {
+	var v versioned
+	home, err := a.get(ctx, "/")
+	if err != nil || !strings.Contains(string(home.body), "Ollama") ||
+		!a.read(ctx, "/api/version", &v) {
+		return false
+	}
+	s.Kind, s.Version = Ollama, v.Version
+	var loaded struct {
+		Models []struct {
+			Model  string `json:"model"`
+			Window int    `json:"context_length"`
+		} `json:"models"`
+	}
+	_ = a.read(ctx, "/api/ps", &loaded)
+	for i := range s.Models {
+		m := &s.Models[i]
+		for _, l := range loaded.Models {
+			if l.Model == m.ID {
+				m.Window = l.Window
+			}
+		}
+		a.ollamaModel(ctx, m)
+	}
+	return true
+}
+
+// ollamaModel asks what a model can do. The context length that it tells there is that of the
+// weights, not the one that Ollama runs it with, and is left out.
+func (a *asker) ollamaModel(ctx context.Context, m *Model) {
+	body, err := json.Marshal(map[string]string{"model": m.ID})
+	if err != nil {
+		return
+	}
+	var show struct {
+		Capabilities []string `json:"capabilities"`
+	}
+	got, err := a.ask(ctx, http.MethodPost, "/api/show", body)
+	if err != nil || got.status != http.StatusOK || json.Unmarshal(got.body, &show) != nil {
+		return
+	}
+	if len(show.Capabilities) > 0 {
+		m.Embedding = !slices.Contains(show.Capabilities, "completion")
+	}
+	if slices.Contains(show.Capabilities, "thinking") {
+		m.Thinking = "reasoning_effort"
+	}
+}
+
+// tgi reads the page /info of Text Generation Inference: router/src/server.rs.
+func (a *asker) tgi(ctx context.Context, s *Server) bool {
+	var info struct {
+		Model   string `json:"model_id"`
+		Version string `json:"version"`
+		Total   int    `json:"max_total_tokens"`
+		Input   int    `json:"max_input_tokens"`
+		Router  string `json:"router"`
+	}
+	if !a.read(ctx, "/info", &info) || info.Model == "" ||
+		info.Total == 0 && info.Input == 0 && info.Router == "" {
+		return false
+	}
+	s.Kind, s.Version = TGI, info.Version
+	for i := range s.Models {
+		s.Models[i].Window = cmp.Or(info.Total, s.Models[i].Window)
+	}
+	return true
+}
+
+// embeds guesses from a name that a model makes vectors: no list of models tells.
+func embeds(id string) bool {
+	id = strings.ToLower(id)
+	for _, word := range []string{"embed", "bge-", "e5-", "gte-", "minilm", "rerank"} {
+		if strings.Contains(id, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// thinking guesses from a name how the template of a model is told to think: docs/parameters.md has
+// the dialects. Models that always or never think have none.
+func thinking(id string) string {
+	id = strings.ToLower(id)
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(id, w) })
+	}
+	switch {
+	case has("gpt-oss"):
+		return "gpt_oss"
+	case has("deepseek-v3.1", "deepseek-v3.2", "deepseek-v4"):
+		return "deepseek"
+	case has("qwen3") && !has("instruct", "thinking", "coder", "embed"):
+		return "qwen3"
+	}
+	return ""
+}

@@ -1,0 +1,218 @@
+package modelserver_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/modelserver"
+	"signalbox/simulator"
+)
+
+// pages is a server that answers as real ones do: those of llama.cpp and vLLM were recorded from
+// llama-server and vLLM 0.32, the others follow the sources of each program.
+type pages map[string]string
+
+func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, ok := p[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	if p["Server"] != "" {
+		w.Header().Set("Server", p["Server"])
+	}
+	_, _ = w.Write([]byte(body))
+}
+
+func llamaPages() pages {
+	return pages{
+		"Server": "llama.cpp",
+		"/v1/models": `{"models":[{"name":"gemma"}],"object":"list","data":[{"id":"gemma","object":"model",` +
+			`"created":1795445745,"owned_by":"llamacpp","meta":{"n_ctx":8192,"n_ctx_train":32768}}]}`,
+		"/models": `{"object":"list","data":[{"id":"gemma","owned_by":"llamacpp"}]}`,
+		"/props": `{"default_generation_settings":{"n_ctx":2048},"total_slots":4,` +
+			`"chat_template":"{% if enable_thinking %}","build_info":"b9993-1","is_sleeping":false}`,
+	}
+}
+
+func ollamaPages() pages {
+	return pages{
+		"/":            "Ollama is running",
+		"/v1/models":   `{"object":"list","data":[{"id":"qwen3:8b","owned_by":"library"},{"id":"nomic:latest","owned_by":"library"}]}`,
+		"/api/ps":      `{"models":[{"name":"qwen3:8b","model":"qwen3:8b","context_length":4096}]}`,
+		"/api/show":    `{"capabilities":["completion","tools","thinking"],"model_info":{"qwen3.context_length":40960}}`,
+		"/api/version": `{"version":"0.12.6"}`,
+	}
+}
+
+func TestServersAreToldApartByTheirAnswers(t *testing.T) {
+	t.Parallel()
+	vllm := pages{
+		"/v1/models": `{"object":"list","data":[{"id":"Qwen/Qwen3-8B","object":"model","owned_by":"vllm",` +
+			`"root":"Qwen/Qwen3-8B","parent":null,"max_model_len":32768}]}`,
+		"/version": `{"version":"0.32.0+cpu"}`,
+		"/metrics": "vllm:num_requests_running{engine=\"0\"} 0.0\n",
+	}
+	asleep := pages{
+		"/v1/models": vllm["/v1/models"], "/version": vllm["/version"],
+		"/metrics": "vllm:engine_sleep_state{engine=\"0\",sleep_state=\"awake\"} 0.0\n",
+	}
+	tests := []struct {
+		name  string
+		pages pages
+		want  modelserver.Server
+	}{
+		{"vLLM", vllm, modelserver.Server{
+			Kind: modelserver.VLLM, Version: "0.32.0+cpu", Metrics: true,
+			Models: []modelserver.Model{{ID: "Qwen/Qwen3-8B", Window: 32768, Thinking: "qwen3"}},
+		}},
+		{"a vLLM that sleeps, outside development mode", asleep, modelserver.Server{
+			Kind: modelserver.VLLM, Version: "0.32.0+cpu", Metrics: true, Asleep: true,
+			Models: []modelserver.Model{{ID: "Qwen/Qwen3-8B", Window: 32768, Thinking: "qwen3"}},
+		}},
+		{"a vLLM that is paused", pages{
+			"/v1/models": vllm["/v1/models"], "/version": vllm["/version"],
+			"/is_sleeping": `{"is_sleeping":false}`, "/is_paused": `{"is_paused":true}`,
+		}, modelserver.Server{
+			Kind: modelserver.VLLM, Version: "0.32.0+cpu", Asleep: true,
+			Models: []modelserver.Model{{ID: "Qwen/Qwen3-8B", Window: 32768, Thinking: "qwen3"}},
+		}},
+		{"llama.cpp, whose window is that of one slot", llamaPages(), modelserver.Server{
+			Kind: modelserver.LlamaCPP, Version: "b9993-1",
+			Models: []modelserver.Model{{ID: "gemma", Window: 2048, Thinking: "qwen3"}},
+		}},
+		{"Ollama, whose window is that of the loaded model", ollamaPages(), modelserver.Server{
+			Kind: modelserver.Ollama, Version: "0.12.6",
+			Models: []modelserver.Model{
+				{ID: "qwen3:8b", Window: 4096, Thinking: "reasoning_effort"},
+				{ID: "nomic:latest", Thinking: "reasoning_effort"},
+			},
+		}},
+		{"TGI", pages{
+			"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","created":0,"owned_by":"m"}]}`,
+			"/info":      `{"model_id":"m","max_total_tokens":4096,"max_input_tokens":4095,"router":"text-generation-router","version":"3.3.4"}`,
+		}, modelserver.Server{
+			Kind: modelserver.TGI, Version: "3.3.4",
+			Models: []modelserver.Model{{ID: "m", Window: 4096}},
+		}},
+		{"SGLang", pages{
+			"/v1/models":      `{"object":"list","data":[{"id":"gpt-oss-20b","owned_by":"sglang","root":"x","max_model_len":131072}]}`,
+			"/get_model_info": `{"model_path":"openai/gpt-oss-20b","is_generation":true}`,
+			"/server_info":    `{"version":"0.5.6"}`,
+		}, modelserver.Server{
+			Kind: modelserver.SGLang, Version: "0.5.6",
+			Models: []modelserver.Model{{ID: "gpt-oss-20b", Window: 131072, Thinking: "gpt_oss"}},
+		}},
+		{"another program", pages{
+			"/v1/models": `{"object":"list","data":[{"id":"text-embedding-3-small","owned_by":"somebody"}]}`,
+		}, modelserver.Server{
+			Kind:   modelserver.Other,
+			Models: []modelserver.Model{{ID: "text-embedding-3-small", Embedding: true}},
+		}},
+		{"this program itself", pages{
+			"/v1/models": `{"object":"list","data":[{"id":"auto","owned_by":"signalbox"}]}`,
+		}, modelserver.Server{Kind: modelserver.Signalbox, Models: []modelserver.Model{{ID: "auto"}}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(tt.pages)
+			defer server.Close()
+			for _, address := range []string{server.URL, server.URL + "/v1", server.URL + "/v1/"} {
+				got, err := modelserver.Look(t.Context(), server.Client(), address, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				tt.want.Base = server.URL + "/v1"
+				if diff := cmp.Diff(&tt.want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", address, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestASimulatedServerIsTakenForTheOneItSimulates(t *testing.T) {
+	t.Parallel()
+	o := simulator.DefaultOptions()
+	o.Model, o.MaxModelLen, o.KV = "sim/7B", 4096, simulator.DefaultKV()
+	s, err := simulator.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s.Handler())
+	defer server.Close()
+	got, err := modelserver.Look(t.Context(), server.Client(), server.URL, "")
+	if err != nil || got.Kind != modelserver.VLLM || got.Models[0].Window != 4096 || !got.Metrics {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestWhyAServerCannotBeLookedAt(t *testing.T) {
+	t.Parallel()
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	tests := []struct {
+		name    string
+		handler http.HandlerFunc
+		want    error
+		says    string
+	}{
+		{"it wants a key", status(http.StatusUnauthorized), modelserver.ErrKey, "/v1/models answered 401"},
+		{"it loads", status(http.StatusServiceUnavailable), modelserver.ErrNotReady, "503"},
+		{"it has no such API", status(http.StatusNotFound), modelserver.ErrNoModels, "/v1/models answered 404"},
+		{"it is a web page", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("<html>"))
+		}, modelserver.ErrNoModels, "is none"},
+		{"it never ends", func(w http.ResponseWriter, _ *http.Request) {
+			for range 3 << 10 {
+				_, _ = w.Write([]byte(strings.Repeat(" ", 1<<10)))
+			}
+		}, modelserver.ErrNoModels, "is none"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(tt.handler)
+			defer server.Close()
+			_, err := modelserver.Look(t.Context(), server.Client(), server.URL, "")
+			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("%v, want %v with %q", err, tt.want, tt.says)
+			}
+		})
+	}
+	for _, address := range []string{"http://127.0.0.1:1", "ftp://x", "http://u:secret@h:1"} {
+		_, err := modelserver.Look(t.Context(), http.DefaultClient, address, "")
+		if !errors.Is(err, modelserver.ErrUnreachable) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+func TestTheKeyIsSentAndClocksAreCompared(t *testing.T) {
+	t.Parallel()
+	late := time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer k" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		w.Header().Set("Date", late)
+		llamaPages().ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	got, err := modelserver.Look(t.Context(), server.Client(), server.URL, "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off := got.Clock + time.Hour; off.Abs() > 2*time.Minute {
+		t.Errorf("the clock is %s ahead, want an hour behind", got.Clock)
+	}
+}

@@ -1,0 +1,100 @@
+package setup
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+)
+
+// What can be kept is, what cannot is told, and no secret of the file is in what is written.
+func TestOtherRoutersAreKeptAsFarAsTheyCan(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]struct{ kept, told []string }{
+		"litellm.yaml": {
+			kept: []string{
+				"price: {input: 2.5, output: 10}", "context_window: 128000", `api_key: "${OPENAI_API_KEY}"`,
+				"served_as: meta-llama/Llama-3.1-8B-Instruct", "url: http://10.0.0.1:8000/v1, weight: 3", "url: http://localhost:11434/v1",
+				"max_attempts: 3", "answer_timeout: 120s", "when: {model: llama}\n    use: {models: [llama, gpt-4o]}", "cache: {mode: exact}",
+			},
+			told: []string{
+				`"claude": anthropic does not speak`, `"*": a pattern`, "rpm and tpm", "LLAMA_API_KEY", "master_key", "routing_strategy",
+				"guardrails", "router_settings.redis_host", "litellm_settings.callbacks", "general_settings.database_url",
+			},
+		},
+		"vllm-sr.yaml": {
+			kept: []string{
+				"served_as: openai/gpt-oss-20b", "url: http://172.28.0.21:8002/v1, weight: 2", "dialect: qwen3", "dialect: reasoning_effort",
+				"price: {input: 0.5, output: 1.5}", `in: [math], min_score: 0.5}}` + "\n    use: {models: [qwen3, gpt-oss-20b], reasoning: medium, prompt: math}",
+				"in: [law, history]", "use: {models: [gpt-oss-20b], reasoning: none}", `mathematician: show each step."`, "cache: {mode: semantic, ttl: 3600s}",
+				"was prompt_guard", "default: {models: [qwen3, gpt-oss-20b]}",
+			},
+			told: []string{`"cooking"`, `"keyworded"`, "plugin jailbreak", "pii_policy", "not kept: tools", "threshold 0.7"},
+		},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			b, err := os.ReadFile("testdata/" + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := FromFile(file, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := p.YAML()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range want.kept {
+				if !strings.Contains(string(text), w) {
+					t.Errorf("not kept: %s", w)
+				}
+			}
+			notes := strings.Join(p.Notes, "\n")
+			for _, w := range want.told {
+				if !strings.Contains(notes, w) {
+					t.Errorf("not told: %s in\n%s", w, notes)
+				}
+			}
+			if strings.Contains(string(text), "canary") {
+				t.Errorf("a secret was written:\n%s", text)
+			}
+			if t.Failed() {
+				t.Logf("%s", text)
+			}
+		})
+	}
+}
+
+func TestFilesOfNobodyAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "models: []\n", "- a\n", "model_list: 7\n", "model_list: []\n", "{", "vllm_endpoints: {}\n"} {
+		if p, err := FromFile("f.yaml", []byte(text)); err == nil {
+			t.Errorf("%q is taken: %+v", text, p)
+		}
+	}
+	if _, err := FromFile("f.yaml", []byte("a: 1\n")); !errors.Is(err, ErrForeign) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Whatever a file holds, reading it ends, and no secret gets out.
+func FuzzFromFile(f *testing.F) {
+	for _, name := range []string{"litellm.yaml", "vllm-sr.yaml"} {
+		b, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(b))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := FromFile("f.yaml", []byte(text))
+		if err != nil {
+			return
+		}
+		if _, err := p.YAML(); err != nil {
+			t.Errorf("%v of %q", err, text)
+		}
+	})
+}

@@ -1,0 +1,53 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+)
+
+// reloadGauges tell how the last reading of the configuration went. They are read when metrics are.
+type reloadGauges struct {
+	failed     atomic.Bool
+	at         atomic.Int64 // Unix seconds of the last one that went well; 0: none did yet
+	generation atomic.Uint64
+}
+
+// Reloaded notes that the configuration was read, at the start too, and of which generation the one
+// in use is then.
+func (m *Metrics) Reloaded(ok bool, generation uint64, now time.Time) { //nolint:revive // it is what the gauge tells
+	m.reload.failed.Store(!ok)
+	if ok {
+		m.reload.at.Store(now.Unix())
+		m.reload.generation.Store(generation)
+	}
+}
+
+func (g *reloadGauges) register(meter metric.Meter) error {
+	ok, err1 := meter.Int64ObservableGauge("signalbox_config_last_reload_successful",
+		metric.WithDescription("1 when the configuration could be used as it was last read, else 0."))
+	at, err2 := meter.Int64ObservableGauge("signalbox_config_last_reload_success_timestamp_seconds",
+		metric.WithDescription("When the configuration in use was read, Unix time."))
+	generation, err3 := meter.Int64ObservableGauge("signalbox_config_generation",
+		metric.WithDescription("How often a configuration was taken into use since the start."))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return fmt.Errorf("reload metrics: %w", err)
+	}
+	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		if g.at.Load() == 0 {
+			return nil
+		}
+		o.ObserveInt64(ok, bit(!g.failed.Load()))
+		o.ObserveInt64(at, g.at.Load())
+		o.ObserveInt64(generation, int64(g.generation.Load()))
+		return nil
+	}, ok, at, generation)
+	if err != nil {
+		return fmt.Errorf("reload metrics: %w", err)
+	}
+	return nil
+}

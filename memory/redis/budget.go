@@ -1,0 +1,84 @@
+package redis
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"signalbox/memory/ledger"
+)
+
+//go:embed budget.lua
+var budgetScript string
+
+// Spend is an amount that is taken from a budget, in billionths of a dollar.
+type Spend struct {
+	Account string // of the budget in its period
+	Room, N int64
+	Until   time.Time // when the account may be forgotten
+}
+
+// Reserve takes amounts from budgets of a tenant for the time of ttl, or none of them when one does
+// not fit, in one step for all replicas, and returns what was taken from each before. id names the
+// reservation. The error is ErrUnavailable, after some 8 ms at most.
+func (s *Store) Reserve(
+	ctx context.Context,
+	t ledger.Tenant,
+	id string,
+	spends []Spend,
+	ttl time.Duration,
+) (taken []int64, fits bool, err error) {
+	return s.budget(ctx, t, "reserve", id, spends, ttl)
+}
+
+// Settle replaces a reservation with what was spent. Where there is none it does nothing, unless
+// the amount is owed. Its error is that of Reserve.
+//
+//nolint:revive // owed is told by the caller's books and not a choice between two functions
+func (s *Store) Settle(ctx context.Context, t ledger.Tenant, id string, spends []Spend, owed bool) error {
+	op := "settle"
+	if owed {
+		op = "owed"
+	}
+	_, _, err := s.budget(ctx, t, op, id, spends, 0)
+	return err
+}
+
+func (s *Store) budget(
+	ctx context.Context,
+	t ledger.Tenant,
+	op, id string,
+	spends []Spend,
+	ttl time.Duration,
+) (taken []int64, fits bool, err error) {
+	keys, args := make([]string, 0, 2*len(spends)), make([]string, 0, 3+3*len(spends))
+	kinds := make([]typed, 0, 2*len(spends))
+	args = append(args, op, "i:"+id, strconv.FormatInt(ttl.Milliseconds(), 10))
+	for _, x := range spends {
+		sum := sha256.Sum256([]byte(x.Account))
+		name := hex.EncodeToString(sum[:16])
+		hash, set := s.key(t, "b:"+name), s.key(t, "h:"+name)
+		keys, kinds = append(keys, hash, set), append(kinds, typed{hash, kindHash}, typed{set, kindSorted})
+		args = append(
+			args,
+			strconv.FormatInt(x.Room, 10),
+			strconv.FormatInt(x.N, 10),
+			strconv.FormatInt(x.Until.UnixMilli(), 10),
+		)
+	}
+	fits, err = s.ask(ctx, s.scripts.budget, keys, args, kinds,
+		func(list *rueidis.RedisMessage) (err error) {
+			taken, err = list.AsIntSlice()
+			return err
+		})
+	if err != nil {
+		return nil, false, fmt.Errorf("%s of a budget: %w", op, err)
+	}
+	return taken, fits, nil
+}

@@ -1,0 +1,75 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// Condition is what a Redis tells of itself to somebody who looks after it.
+type Condition struct {
+	Version string
+	// Policy is its maxmemory-policy. What must not be lost needs noeviction.
+	Policy string
+	// MaxMemory and Used are in bytes; MaxMemory is 0 without a bound.
+	MaxMemory, Used int64
+	// Replica: it is a copy, and takes no writes.
+	Replica bool
+	// Clock is by how much its clock is ahead of this machine's, give or take Took.
+	Clock time.Duration
+	// Took is how long a question takes.
+	Took time.Duration
+}
+
+// Old reports a version whose scripts are not those that a Store needs.
+func (c *Condition) Old() bool {
+	major, _, _ := strings.Cut(c.Version, ".")
+	n, err := strconv.Atoi(major)
+	return err == nil && n < 7
+}
+
+// Examine connects to a Redis, asks it about itself and leaves. No error holds the URL, which may
+// hold a password.
+func Examine(ctx context.Context, o Options) (*Condition, error) {
+	s, err := New(o)
+	if err != nil {
+		return nil, err
+	}
+	client, err := rueidis.NewClient(s.address)
+	if err != nil {
+		return nil, fmt.Errorf("connect to redis: %w", err)
+	}
+	defer client.Close()
+	text, err := client.Do(ctx, client.B().Info().Build()).ToString()
+	if err != nil {
+		return nil, fmt.Errorf("ask redis about itself: %w", err)
+	}
+	out := &Condition{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch name {
+		case "redis_version":
+			out.Version = value
+		case "maxmemory_policy":
+			out.Policy = value
+		case "maxmemory":
+			out.MaxMemory, _ = strconv.ParseInt(value, 10, 64)
+		case "used_memory":
+			out.Used, _ = strconv.ParseInt(value, 10, 64)
+		case "role":
+			out.Replica = value != "master"
+		}
+	}
+	start := time.Now()
+	now, err := client.Do(ctx, client.B().Time().Build()).AsIntSlice()
+	if err != nil || len(now) != 2 {
+		return nil, fmt.Errorf("ask redis for the time: %w", err)
+	}
+	out.Took = time.Since(start)
+	out.Clock = time.Unix(now[0], now[1]*1000).Sub(start.Add(out.Took / 2))
+	return out, nil
+}

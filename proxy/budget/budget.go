@@ -1,0 +1,354 @@
+// Package budget keeps budgets in US dollars over a day or a month of the calendar in UTC.
+//
+// Before a request its estimated price is reserved, and afterwards what it cost takes its place. A
+// request whose estimate no longer fits is refused, so a budget is exceeded by no more than what
+// estimates fall short of. Reservations of a process that died are free again after a while.
+//
+// Accounts are kept in this process, and in a Remote for all replicas. While the Remote does not
+// answer, the account of this process stands in; what was spent meanwhile is told to the Remote
+// when it answers again.
+//
+// A Keeper is safe for concurrent use and starts no goroutine. Its lock is a leaf.
+package budget
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Period is the time that a budget is for.
+type Period string
+
+// The periods. They begin at 00:00 UTC.
+const (
+	Day   Period = "day"
+	Month Period = "month"
+)
+
+// Bounds returns the period that now is in: from its begin until before its end.
+func (p Period) Bounds(now time.Time) (begin, end time.Time) {
+	y, m, d := now.UTC().Date()
+	if p == Month {
+		begin = time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
+		return begin, begin.AddDate(0, 1, 0)
+	}
+	begin = time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+	return begin, begin.AddDate(0, 0, 1)
+}
+
+// Budget is what may be spent in a period.
+type Budget struct {
+	Name   string // of the budget, unique in its group
+	USD    float64
+	Period Period
+	Soft   Soft
+}
+
+// Spend is an amount of an account, in billionths of a dollar.
+type Spend struct {
+	Account string // of a budget in one period
+	Room, N int64
+	Until   time.Time // when the account may be forgotten
+}
+
+// Remote keeps accounts for several processes. Implementations are safe for concurrent use and
+// answer, or give up, within milliseconds.
+type Remote interface {
+	// Reserve takes all amounts for the time of ttl, or none when one does not fit, and returns
+	// what was taken from each account before.
+	Reserve(
+		ctx context.Context, group, id string, spends []Spend, ttl time.Duration,
+	) (taken []int64, fits bool, err error)
+	// Settle replaces a reservation with what was spent. Where there is none it does nothing,
+	// unless the amount is owed.
+	Settle(ctx context.Context, group, id string, spends []Spend, owed bool) error
+}
+
+// TTL is how long a reservation counts that nobody settles. What a request cost that takes longer
+// is counted when it ends.
+const TTL = 10 * time.Minute
+
+// ExceededError reports a budget that a request would exceed.
+type ExceededError struct {
+	Budget Budget
+	Taken  float64 // USD, spent and reserved
+	Asked  float64 // USD
+	Resets time.Time
+	Wait   time.Duration // until then; 0 when the request alone is more than the budget
+}
+
+// Error names the budget and when it resets.
+func (e *ExceededError) Error() string {
+	if e.Wait == 0 {
+		return fmt.Sprintf(
+			"Request too expensive: it may cost $%.6g, and the budget %s is $%.6g a %s.",
+			e.Asked,
+			e.Budget.Name,
+			e.Budget.USD,
+			e.Budget.Period,
+		)
+	}
+	return fmt.Sprintf("Budget %s exceeded: $%.6g a %s, $%.6g spent or reserved, $%.6g requested. It resets at %s.",
+		e.Budget.Name, e.Budget.USD, e.Budget.Period, e.Taken, e.Asked, e.Resets.Format(time.RFC3339))
+}
+
+// maxUnsettled bounds what is kept for a Remote that does not answer. What is beyond is counted in
+// this process only.
+const maxUnsettled = 4096
+
+// flushAtOnce bounds how much of it one request tells, since each takes an exchange.
+const flushAtOnce = 16
+
+// Keeper keeps budgets.
+type Keeper struct {
+	now    func() time.Time
+	remote Remote // nil: there is none
+
+	mu        sync.Mutex // guards what follows
+	accounts  map[string]*account
+	unsettled []settlement
+	swept     time.Time
+}
+
+type account struct {
+	spent, reserved int64
+	told            int64 // spent and reserved as the remote told it last, with what came since from here
+	until           time.Time
+}
+
+type settlement struct {
+	group, id string
+	spends    []Spend
+	owed      bool
+}
+
+// New makes a Keeper. remote may be nil.
+func New(remote Remote, now func() time.Time) *Keeper {
+	return &Keeper{now: now, remote: remote, accounts: map[string]*account{}}
+}
+
+// Share lets accounts be kept by remote from now on. Call it before the first request.
+func (k *Keeper) Share(remote Remote) { k.remote = remote }
+
+// Reservation is the price of one request. It belongs to one goroutine. A nil Reservation is of a
+// request without budgets.
+type Reservation struct {
+	k         *Keeper
+	group, id string
+	spends    []Spend
+	at        time.Time
+	lost      bool // the remote did not answer
+	done      bool
+}
+
+// Reserve takes usd from all budgets of a group, or returns an *ExceededError. Without budgets the
+// Reservation is nil. Settle ends it.
+func (k *Keeper) Reserve(ctx context.Context, group string, budgets []Budget, usd float64) (*Reservation, error) {
+	if len(budgets) == 0 {
+		return nil, nil
+	}
+	now := k.now()
+	r := &Reservation{k: k, group: group, id: rand.Text(), at: now, spends: make([]Spend, len(budgets))}
+	for i := range budgets {
+		b := &budgets[i]
+		begin, end := b.Period.Bounds(now)
+		r.spends[i] = Spend{
+			Account: accountOf(group, b, begin), Room: nano(b.USD), N: nano(usd), Until: end.Add(2 * TTL),
+		}
+	}
+	taken, fits := r.reserve(ctx)
+	if fits {
+		return r, nil
+	}
+	var worst *ExceededError
+	for i, s := range r.spends {
+		if taken[i]+s.N <= s.Room {
+			continue
+		}
+		_, end := budgets[i].Period.Bounds(now)
+		e := &ExceededError{
+			Budget: budgets[i],
+			Taken:  float64(taken[i]) / 1e9,
+			Asked:  usd,
+			Resets: end,
+			Wait:   end.Sub(now),
+		}
+		if s.N > s.Room {
+			e.Wait = 0
+			return nil, e
+		}
+		if worst == nil || e.Wait > worst.Wait {
+			worst = e
+		}
+	}
+	return nil, worst
+}
+
+// nano is an amount in billionths of a dollar, rounded up, and at most what a double holds exactly.
+func nano(usd float64) int64 {
+	return int64(math.Ceil(math.Min(math.Max(usd, 0)*1e9, 1<<52)))
+}
+
+// reserve takes the amounts where accounts are kept; in this process in any case, so that it knows
+// them when the remote does not answer.
+func (r *Reservation) reserve(ctx context.Context) (taken []int64, fits bool) {
+	k := r.k
+	if k.remote != nil {
+		k.flush(ctx)
+		taken, fits, err := k.remote.Reserve(ctx, r.group, r.id, r.spends, TTL)
+		switch {
+		case err != nil || len(taken) != len(r.spends):
+			r.lost = true
+		case !fits:
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.hear(r, taken)
+			return taken, false
+		default:
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.hear(r, taken)
+			k.take(r)
+			return taken, true
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	taken, fits = make([]int64, len(r.spends)), true
+	for i, s := range r.spends {
+		if a := k.accounts[s.Account]; a != nil {
+			taken[i] = a.spent + a.reserved
+		}
+		fits = fits && taken[i]+s.N <= s.Room
+	}
+	if fits {
+		k.take(r)
+	}
+	return taken, fits
+}
+
+// take reserves the amounts in this process. The caller holds the lock.
+func (k *Keeper) take(r *Reservation) {
+	k.sweep(r.at)
+	for _, s := range r.spends {
+		a := k.account(s)
+		a.reserved += s.N
+		a.told += s.N
+	}
+}
+
+// hear notes what the remote said was taken before. The caller holds the lock.
+func (k *Keeper) hear(r *Reservation, taken []int64) {
+	for i, s := range r.spends {
+		k.account(s).told = taken[i]
+	}
+}
+
+// account is that of an amount. The caller holds the lock.
+func (k *Keeper) account(s Spend) *account {
+	a := k.accounts[s.Account]
+	if a == nil {
+		a = &account{until: s.Until}
+		k.accounts[s.Account] = a
+	}
+	return a
+}
+
+// Thrift is what a request of the group has to save money with: that of all budgets of which a share
+// from their soft bound on is spent or reserved. It asks nobody: of what other processes spend it
+// knows what the Remote told with the last request of this one.
+func (k *Keeper) Thrift(group string, budgets []Budget) (t Thrift) {
+	for i := range budgets {
+		b := &budgets[i]
+		if b.Soft.At <= 0 {
+			continue
+		}
+		begin, _ := b.Period.Bounds(k.now())
+		k.mu.Lock()
+		if a := k.accounts[accountOf(group, b, begin)]; a != nil &&
+			float64(max(a.spent+a.reserved, a.told)) >= b.Soft.At*float64(nano(b.USD)) {
+			t.Cheaper = t.Cheaper || b.Soft.Then.Cheaper
+			t.LessEffort = t.LessEffort || b.Soft.Then.LessEffort
+		}
+		k.mu.Unlock()
+	}
+	return t
+}
+
+// accountOf is the account of a budget in the period that begins then.
+func accountOf(group string, b *Budget, begin time.Time) string {
+	return group + "\x00" + b.Name + "\x00" + string(b.Period) + begin.Format(time.DateOnly)
+}
+
+// sweep forgets accounts of periods that are over. The caller holds the lock.
+func (k *Keeper) sweep(now time.Time) {
+	if now.Sub(k.swept) < TTL {
+		return
+	}
+	k.swept = now
+	for name, a := range k.accounts {
+		if a.reserved == 0 && now.After(a.until) {
+			delete(k.accounts, name)
+		}
+	}
+}
+
+// Settle replaces the reservation with what the request cost in USD. A second call does nothing.
+func (r *Reservation) Settle(ctx context.Context, usd float64) {
+	if r == nil || r.done {
+		return
+	}
+	r.done = true
+	k, spent := r.k, make([]Spend, len(r.spends))
+	k.mu.Lock()
+	for i, s := range r.spends {
+		spent[i] = s
+		spent[i].N = nano(usd)
+		a := k.accounts[s.Account]
+		a.reserved -= s.N
+		a.spent += spent[i].N
+		a.told += spent[i].N - s.N
+	}
+	k.mu.Unlock()
+	if k.remote == nil {
+		return
+	}
+	end := settlement{r.group, r.id, spent, r.lost || k.now().Sub(r.at) >= TTL}
+	if k.remote.Settle(ctx, end.group, end.id, end.spends, end.owed) != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.later(end)
+	}
+}
+
+// later keeps a settlement that the remote was not told of. The caller holds the lock.
+func (k *Keeper) later(end settlement) {
+	if len(k.unsettled) < maxUnsettled {
+		k.unsettled = append(k.unsettled, end)
+	}
+}
+
+// flush tells the remote some of what it has missed, until it does not answer.
+func (k *Keeper) flush(ctx context.Context) {
+	k.mu.Lock()
+	n := min(len(k.unsettled), flushAtOnce)
+	ends := slices.Clone(k.unsettled[:n])
+	k.unsettled = slices.Delete(k.unsettled, 0, n)
+	k.mu.Unlock()
+	for i, end := range ends {
+		if k.remote.Settle(ctx, end.group, end.id, end.spends, end.owed) == nil {
+			continue
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		for _, rest := range ends[i:] {
+			k.later(rest)
+		}
+		return
+	}
+}

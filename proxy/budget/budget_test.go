@@ -1,0 +1,276 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"signalbox/internal/testkit"
+	"signalbox/memory/ledger"
+	"signalbox/memory/redis"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shared keeps accounts in a Redis.
+type shared struct {
+	s    *redis.Store
+	gone bool
+}
+
+func spends(in []Spend) []redis.Spend {
+	out := make([]redis.Spend, len(in))
+	for i, s := range in {
+		out[i] = redis.Spend(s)
+	}
+	return out
+}
+
+// again repeats what a busy machine answered too late. Only calls that may be repeated use it.
+func again(t *testing.T, f func() error) {
+	t.Helper()
+	for end := time.Now().Add(testkit.Patience); ; {
+		err := f()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (r *shared) Reserve(ctx context.Context, group, id string, s []Spend, ttl time.Duration) ([]int64, bool, error) {
+	if r.gone {
+		return nil, false, errors.New("gone")
+	}
+	return r.s.Reserve(ctx, ledger.TenantOf(group), id, spends(s), ttl)
+}
+
+func (r *shared) Settle(ctx context.Context, group, id string, s []Spend, owed bool) error {
+	if r.gone {
+		return errors.New("gone")
+	}
+	return r.s.Settle(ctx, ledger.TenantOf(group), id, spends(s), owed)
+}
+
+func open(t *testing.T, server *testkit.Redis) *shared {
+	t.Helper()
+	s, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), RateBudget: testkit.Patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return &shared{s: s}
+}
+
+var cent = []Budget{{Name: "team", USD: 0.01, Period: Month}}
+
+func TestReplicasInARaceDoNotExceedABudget(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	passed, now := 0, time.Now() // one month, also at its end
+	for range 2 {
+		k := New(open(t, server), func() time.Time { return now })
+		for range 8 {
+			wg.Go(func() {
+				for range 20 {
+					r, err := k.Reserve(t.Context(), "acme", cent, 0.0003)
+					var over *ExceededError
+					if err != nil && !errors.As(err, &over) {
+						t.Error(err)
+					}
+					if r == nil {
+						continue
+					}
+					if r.lost {
+						t.Error("Redis did not answer")
+					}
+					r.Settle(t.Context(), 0.0003)
+					mu.Lock()
+					passed++
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if passed != 33 { // of 320; one more would be $0.0102
+		t.Errorf("%d requests of $0.0003 passed a budget of $0.01, want 33", passed)
+	}
+}
+
+func TestAReservationIsReplacedByWhatWasSpent(t *testing.T) {
+	t.Parallel()
+	for name, remote := range map[string]Remote{"process": nil, "redis": open(t, testkit.NewRedis(t))} {
+		k := New(remote, time.Now)
+		first, err := k.Reserve(t.Context(), "acme", cent, 0.009)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		_, err = k.Reserve(t.Context(), "acme", cent, 0.002)
+		over, ok := errors.AsType[*ExceededError](err)
+		if !ok || over.Wait <= 0 || over.Resets.Day() != 1 || !strings.Contains(err.Error(), "team") {
+			t.Fatalf("%s: %v", name, err)
+		}
+		first.Settle(t.Context(), 0.001)
+		first.Settle(t.Context(), 0.001)
+		if _, err = k.Reserve(t.Context(), "acme", cent, 0.009); err != nil {
+			t.Errorf("%s: after it was settled: %v", name, err)
+		}
+		_, err = k.Reserve(t.Context(), "acme", cent, 0.02)
+		if over, ok := errors.AsType[*ExceededError](err); !ok || over.Wait != 0 {
+			t.Errorf("%s: more than the budget: %v", name, err)
+		}
+	}
+}
+
+func TestReservationsOfADeadProcessExpire(t *testing.T) {
+	t.Parallel()
+	r := open(t, testkit.NewRedis(t))
+	hold := []Spend{{Account: "a", Room: 10, N: 10, Until: time.Now().Add(time.Hour)}}
+	if _, fits, err := r.Reserve(t.Context(), "acme", "dead", hold, time.Millisecond); err != nil || !fits {
+		t.Fatal(fits, err)
+	}
+	again(t, func() error {
+		_, fits, err := r.Reserve(t.Context(), "acme", "next", hold, time.Hour)
+		if err == nil && !fits {
+			err = errors.New("it is still reserved")
+		}
+		return err
+	})
+	// The process was only slow: what it spent counts, once.
+	for range 2 {
+		again(t, func() error { return r.Settle(t.Context(), "acme", "next", hold, false) })
+	}
+	again(t, func() error { return r.Settle(t.Context(), "acme", "dead", hold, true) })
+	taken, fits, err := r.Reserve(t.Context(), "acme", "last", hold, time.Hour)
+	if err != nil || fits || taken[0] != 20 {
+		t.Errorf("%v taken, fits: %v, %v; want 20", taken, fits, err)
+	}
+}
+
+func TestTheAccountOfTheProcessStandsInForRedis(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	r := open(t, server)
+	k := New(r, time.Now)
+	spend := func(usd float64) error {
+		s, err := k.Reserve(t.Context(), "acme", cent, usd)
+		s.Settle(t.Context(), usd)
+		return err
+	}
+	if err := spend(0.004); err != nil {
+		t.Fatal(err)
+	}
+	r.gone = true
+	if err := spend(0.004); err != nil {
+		t.Fatalf("without Redis: %v", err)
+	}
+	if err := spend(0.004); err == nil {
+		t.Error("without Redis the budget of the process is exceeded")
+	}
+	r.gone = false
+	if err := spend(0.001); err != nil { // tells Redis of the rest
+		t.Fatal(err)
+	}
+	if _, err := New(open(t, server), time.Now).Reserve(t.Context(), "acme", cent, 0.002); err == nil {
+		t.Error("another replica does not know what was spent without Redis")
+	}
+}
+
+// What Redis has missed is told by many requests, not by one.
+func TestOneRequestTellsABoundedNumberOfSettlements(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	r := open(t, server)
+	r.gone = true
+	k := New(r, time.Now)
+	const missed = 3 * flushAtOnce
+	spend := func() {
+		s, err := k.Reserve(t.Context(), "acme", cent, 0.0001)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Settle(t.Context(), 0.0001)
+	}
+	for range missed {
+		spend()
+	}
+	r.gone = false
+	for left := missed - flushAtOnce; left >= 0; left -= flushAtOnce {
+		if spend(); len(k.unsettled) != left {
+			t.Fatalf("%d settlements are left, want %d", len(k.unsettled), left)
+		}
+	}
+	// 51 of 100 parts are spent.
+	other := New(open(t, server), time.Now)
+	if _, err := other.Reserve(t.Context(), "acme", cent, 0.005); err == nil {
+		t.Error("another replica does not know all that was spent")
+	}
+	if _, err := other.Reserve(t.Context(), "acme", cent, 0.0049); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPeriodsAreThoseOfTheCalendarInUTC(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2028, 2, 29, 23, 30, 0, 0, time.FixedZone("", -2*3600)) // 1 March in UTC
+	for p, want := range map[Period]string{Day: "2028-03-01 2028-03-02", Month: "2028-03-01 2028-04-01"} {
+		if b, e := p.Bounds(at); b.Format(time.DateOnly)+" "+e.Format(time.DateOnly) != want {
+			t.Errorf("%s: %v to %v, want %s", p, b, e, want)
+		}
+	}
+	now := time.Date(2026, 1, 31, 23, 59, 59, 0, time.UTC)
+	k := New(nil, func() time.Time { return now })
+	if _, err := k.Reserve(t.Context(), "acme", cent, 0.01); err != nil {
+		t.Fatal(err)
+	}
+	_, err := k.Reserve(t.Context(), "acme", cent, 0.01)
+	if over, ok := errors.AsType[*ExceededError](err); !ok || over.Wait != time.Second {
+		t.Errorf("at the end of the month: %v", err)
+	}
+	now = now.Add(time.Second)
+	if _, err := k.Reserve(t.Context(), "acme", cent, 0.01); err != nil {
+		t.Errorf("in the next month: %v", err)
+	}
+}
+
+// A replica hears of what others spent with its own next request, and saves from then on.
+func TestTheSoftBoundCountsWhatOthersSpent(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	soft := []Budget{{
+		Name: "team", USD: 0.01, Period: Month, Soft: SoftOptions{At: .5, Then: thenBoth}.Of(),
+	}}
+	spend := func(k *Keeper, usd float64) {
+		t.Helper()
+		r, err := k.Reserve(t.Context(), "acme", soft, usd)
+		if err != nil || r.lost {
+			t.Fatal(err, "lost")
+		}
+		r.Settle(t.Context(), usd)
+	}
+	a, b := New(open(t, server), time.Now), New(open(t, server), time.Now)
+	if got := a.Thrift("acme", soft).String(); got != "" {
+		t.Errorf("of a budget that nobody used: %q", got)
+	}
+	spend(a, .005)
+	if got := a.Thrift("acme", soft).String(); got != "cheaper,less_effort" {
+		t.Errorf("of half a budget: %q", got)
+	}
+	spend(b, .0001)
+	if got := b.Thrift("acme", soft).String(); got != "cheaper,less_effort" {
+		t.Errorf("where another spent half: %q", got)
+	}
+	if got := b.Thrift("shop", soft).String(); got != "" {
+		t.Errorf("of another tenant: %q", got)
+	}
+}

@@ -1,0 +1,98 @@
+package budget
+
+import (
+	"cmp"
+
+	"signalbox/internal/option"
+)
+
+// Options bounds what requests cost in a period by the model's price.
+type Options struct {
+	// USD is how many US dollars may be spent in a period, over all replicas with memory.redis,
+	// else in each process. 0 is no bound.
+	USD float64 `yaml:"usd"`
+	// Period is day or month, of the calendar in UTC. Default month.
+	Period string `yaml:"period" words:"day month"`
+}
+
+// Max, in USD, is what accounts count exactly.
+const Max = 1_000_000
+
+// Check reports every bad option, as a problem of a field of at.
+func (o Options) Check(p *option.Problems, at string) {
+	if !(o.USD >= 0 && o.USD <= Max) {
+		p.Addf(at+".usd", "%v is not between 0 and %d", o.USD, Max)
+	}
+	switch Period(o.Period) {
+	case "", Day, Month:
+	default:
+		p.Addf(at+".period", "%q is none of %s, %s", o.Period, Day, Month)
+	}
+}
+
+// Of returns the budget under a name.
+func (o Options) Of(name string) Budget {
+	return Budget{Name: name, USD: o.USD, Period: Period(cmp.Or(o.Period, string(Month)))}
+}
+
+// SoftOptions says what becomes of requests whose budget is nearly used up.
+type SoftOptions struct {
+	// At is the share of the budget, spent and reserved, from which on requests are made cheaper,
+	// in (0,1]. Default 0: they are not.
+	At float64 `yaml:"at" json:"at,omitzero"`
+	// Then is what is done: cheaper sends requests to the cheapest candidate of their route,
+	// less_effort lets models reason one step less, both does both. Default cheaper.
+	Then string `yaml:"then" json:"then,omitzero" words:"cheaper less_effort both"`
+}
+
+// The values of SoftOptions.Then.
+const (
+	thenCheaper    = "cheaper"
+	thenLessEffort = "less_effort"
+	thenBoth       = "both"
+)
+
+// Check reports every bad option, as a problem of a field of at.
+func (o SoftOptions) Check(p *option.Problems, at string) {
+	if !(o.At >= 0 && o.At <= 1) {
+		p.Addf(at+".at", "%v is not between 0 and 1", o.At)
+	}
+	switch o.Then {
+	case "", thenCheaper, thenLessEffort, thenBoth:
+	default:
+		p.Addf(at+".then", "%q is none of %s, %s, %s", o.Then, thenCheaper, thenLessEffort, thenBoth)
+	}
+	if o.Then != "" && o.At == 0 {
+		p.Addf(at+".at", "a share is required: then alone does nothing")
+	}
+}
+
+// Thrift is what is done with requests to save money.
+type Thrift struct {
+	Cheaper    bool // they go to the cheapest candidate
+	LessEffort bool // models reason one step less
+}
+
+// String lists what is done; empty for nothing.
+func (t Thrift) String() string {
+	switch {
+	case t.Cheaper && t.LessEffort:
+		return thenCheaper + "," + thenLessEffort
+	case t.Cheaper:
+		return thenCheaper
+	case t.LessEffort:
+		return thenLessEffort
+	}
+	return ""
+}
+
+// Soft is the part of a budget from which on requests are made cheaper.
+type Soft struct {
+	At   float64 // share of the budget; 0 for none
+	Then Thrift
+}
+
+// Of compiles options that are valid.
+func (o SoftOptions) Of() Soft {
+	return Soft{At: o.At, Then: Thrift{Cheaper: o.Then != thenLessEffort, LessEffort: o.Then == thenLessEffort || o.Then == thenBoth}}
+}

@@ -1,0 +1,265 @@
+package escalate
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"signalbox/internal/openai"
+	"signalbox/rules"
+	"signalbox/stream/response"
+)
+
+// SignFailed is the sign of an answer that holds an error, which needs no asking for.
+const SignFailed rules.Sign = "failed"
+
+// Answer is an answer that is to be judged. New makes one; a stream is put into it event by event,
+// a body is given to Body.
+type Answer struct {
+	response.Tally
+
+	expected *Expected
+	choices  []choice
+	opaque   bool
+	failed   bool
+	filtered bool
+	cut      bool
+
+	tokens  int // with a log-probability
+	logprob float64
+}
+
+// choice is one choice of an answer, or one item of a response.
+type choice struct {
+	index   int
+	text    strings.Builder
+	refusal strings.Builder
+	calls   []*call
+}
+
+type call struct {
+	part            int
+	name, arguments strings.Builder
+	free            bool // the arguments are no JSON
+}
+
+// New makes an empty answer to a request that expects what is said.
+func New(api openai.API, expected *Expected) *Answer {
+	return &Answer{Tally: response.Tally{API: api}, expected: expected}
+}
+
+// Put implements response.Sink.
+func (a *Answer) Put(c *response.Chunk) {
+	if !c.IsMessage() {
+		return
+	}
+	e := c.Content()
+	a.Note(e)
+	if e.HasUsage {
+		a.Usage = e.Usage
+	}
+	a.take(e)
+}
+
+// Body takes in an answer that is no stream.
+func (a *Answer) Body(body []byte) {
+	a.Tally.Body(nil, body)
+	a.take(new(response.Reader).ReadBody(body))
+}
+
+func (a *Answer) take(e *response.Event) {
+	a.failed = a.failed || e.Failed
+	a.opaque = a.opaque || e.Unread || e.Shape == response.Opaque && !e.Foreign()
+	// Of a response the end repeats all of it, so that nothing before counts.
+	if e.Shape == response.Response && len(e.Finishes) == 0 {
+		return
+	}
+	for i := range e.Deltas {
+		a.add(&e.Deltas[i])
+	}
+	for i := range e.Finishes {
+		switch string(e.Finishes[i].Reason) {
+		case response.FinishLength, "max_output_tokens":
+			a.cut = true
+		case "content_filter":
+			a.filtered = true
+		}
+	}
+	for b := range e.Logprobs {
+		a.weigh(b)
+	}
+}
+
+func (a *Answer) add(d *response.Delta) {
+	c := a.choice(d.Choice)
+	switch d.Kind {
+	case response.Text:
+		_, _ = c.text.Write(d.Text)
+	case response.Refusal:
+		_, _ = c.refusal.Write(d.Text)
+	case response.Tool:
+		k := c.call(d.Part)
+		k.free = k.free || !d.JSON()
+		_, _ = k.arguments.Write(d.Text)
+	case response.ToolName:
+		_, _ = c.call(d.Part).name.Write(d.Text)
+	case response.Reasoning:
+	}
+}
+
+func (a *Answer) choice(index int) *choice {
+	at, found := slices.BinarySearchFunc(a.choices, index, func(c choice, i int) int { return c.index - i })
+	if !found {
+		a.choices = slices.Insert(a.choices, at, choice{index: index})
+	}
+	return &a.choices[at]
+}
+
+func (c *choice) call(part int) *call {
+	if n := len(c.calls); n > 0 && c.calls[n-1].part == part {
+		return c.calls[n-1]
+	}
+	for _, k := range c.calls {
+		if k.part == part {
+			return k
+		}
+	}
+	c.calls = append(c.calls, &call{part: part})
+	return c.calls[len(c.calls)-1]
+}
+
+// weigh takes in log-probabilities as they stand in the JSON: of a chat, a completion or a
+// response.
+func (a *Answer) weigh(b []byte) {
+	type token struct {
+		Logprob *float64 `json:"logprob"`
+	}
+	var of struct {
+		Content []token    `json:"content"`
+		Tokens  []*float64 `json:"token_logprobs"`
+	}
+	if len(b) > 0 && b[0] == '[' {
+		if json.Unmarshal(b, &of.Content) != nil {
+			return
+		}
+	} else if json.Unmarshal(b, &of) != nil {
+		return
+	}
+	for _, t := range of.Content {
+		of.Tokens = append(of.Tokens, t.Logprob)
+	}
+	for _, x := range of.Tokens {
+		if x != nil { // the first of a prompt that is repeated has none
+			a.logprob += *x
+			a.tokens++
+		}
+	}
+}
+
+// Logprob is the mean log-probability of a token; ok is false where none was told.
+func (a *Answer) Logprob() (mean float64, ok bool) {
+	if a.tokens == 0 {
+		return 0, false
+	}
+	return a.logprob / float64(a.tokens), true
+}
+
+// Readable reports whether all of the answer could be read, so that finding nothing says something.
+func (a *Answer) Readable() bool { return !a.opaque }
+
+// Judge returns the first sign that the answer is not good enough, of those that are looked for; it
+// is empty where there is none. The guard's is not looked for here.
+func (a *Answer) Judge(look *rules.Escalate) rules.Sign {
+	for _, s := range [...]struct {
+		sign rules.Sign
+		bad  func() bool
+	}{
+		{rules.SignRefusal, a.declines},
+		{rules.SignLength, func() bool { return a.cut }},
+		{rules.SignEmpty, a.empty},
+		{rules.SignToolCall, a.miscalls},
+		{rules.SignJSON, a.misshapen},
+	} {
+		switch {
+		case a.failed:
+			return SignFailed
+		case a.opaque:
+			return ""
+		case slices.Contains(look.When, s.sign) && s.bad():
+			return s.sign
+		}
+	}
+	if mean, ok := a.Logprob(); look.Logprobs && ok && mean < look.MinLogprob {
+		return rules.SignLogprob
+	}
+	return ""
+}
+
+// declines reports whether a choice declines, or a filter ended one.
+func (a *Answer) declines() bool {
+	return a.filtered || slices.ContainsFunc(a.choices, func(c choice) bool {
+		return c.refusal.Len() > 0 || len(c.calls) == 0 && Refuses(c.text.String())
+	})
+}
+
+// empty reports whether a choice says nothing and calls nothing. Of a response it is all items
+// together that say something.
+func (a *Answer) empty() bool {
+	silent := func(c choice) bool {
+		return len(c.calls) == 0 && c.refusal.Len() == 0 && strings.TrimSpace(c.text.String()) == ""
+	}
+	if a.API == openai.Response || len(a.choices) == 0 {
+		return !slices.ContainsFunc(a.choices, func(c choice) bool { return !silent(c) })
+	}
+	return slices.ContainsFunc(a.choices, silent)
+}
+
+// miscalls reports whether a call cannot be made.
+func (a *Answer) miscalls() bool {
+	return slices.ContainsFunc(a.choices, func(c choice) bool {
+		return slices.ContainsFunc(c.calls, func(k *call) bool {
+			return !k.free && !a.expected.call(k.name.String(), k.arguments.String())
+		})
+	})
+}
+
+// misshapen reports whether a text is not what was asked for.
+func (a *Answer) misshapen() bool {
+	return a.expected.json && slices.ContainsFunc(a.choices, func(c choice) bool {
+		return c.text.Len() > 0 && !fits(c.text.String(), a.expected.form)
+	})
+}
+
+// Text is the text of all choices, one behind the other.
+func (a *Answer) Text() string {
+	var all strings.Builder
+	for i := range a.choices {
+		_, _ = all.WriteString(a.choices[i].text.String())
+	}
+	return all.String()
+}
+
+// longest bounds the words of an answer that are compared.
+const longest = 4096
+
+// Similarity is the share of words that two texts have in common (Dice's coefficient of their
+// words, each as often as it stands there), in [0,1]; of long texts that of their beginnings.
+func Similarity(a, b string) float64 {
+	x, y := strings.Fields(strings.ToLower(a)), strings.Fields(strings.ToLower(b))
+	x, y = x[:min(len(x), longest)], y[:min(len(y), longest)]
+	if len(x)+len(y) == 0 {
+		return 1
+	}
+	left := make(map[string]int, len(x))
+	for _, w := range x {
+		left[w]++
+	}
+	both := 0
+	for _, w := range y {
+		if left[w] > 0 {
+			left[w]--
+			both++
+		}
+	}
+	return 2 * float64(both) / float64(len(x)+len(y))
+}

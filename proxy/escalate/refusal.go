@@ -1,0 +1,36 @@
+package escalate
+
+import (
+	"regexp"
+	"strings"
+)
+
+// refusal is how models begin when they decline: an apology, if any, and what they cannot or will
+// not do. The words are those that chat models are known for; an answer that declines in others is
+// not noticed.
+var refusal = regexp.MustCompile(`^\W*(?:` +
+	`(?:(?:i'm|i am|we're|we are)? ?(?:very |so |really )?(?:sorry|afraid)|i apologi[sz]e|my apologies|apologies` +
+	`|unfortunately)?[,.;:!-]* *(?:but |that |as an ai[^,]{0,40}, *)?` +
+	`(?:i|we)(?:'m| am| are)? *(?:can't|cannot|can not|won't|will not|unable to|not able to` +
+	`|not allowed to|must decline|have to decline|decline|couldn't|don't feel comfortable|not comfortable) *` +
+	`(?:to |with |directly |in good conscience )*(?:help|assist|provid|answer` +
+	`|comply|fulfil|do that|do this|creat|generat|writ|shar|support|engag|discuss` +
+	`|continu|complet|process|offer|giv|respond|take part|that request|this request)` +
+	`|as an ai(?:(?: language)? model| assistant)?,` +
+	` *(?:i|we)(?:'m| am)? *(?:can't|cannot|unable|not able|do not|don't)` +
+	`|lo siento,? (?:pero )?no puedo|je suis désolée?,? (?:mais )?je ne peux pas` +
+	`|es tut mir leid,? (?:aber )?(?:ich kann|dabei kann ich|das kann ich)` +
+	`|mi dispiace,? (?:ma )?non posso` +
+	`)`)
+
+// lead is how much of a text is read for a refusal, in bytes.
+const lead = 240
+
+// Refuses reports whether a text begins like one that declines to answer.
+func Refuses(text string) bool {
+	text = strings.TrimSpace(text)
+	if len(text) > lead {
+		text = text[:lead]
+	}
+	return refusal.MatchString(strings.ReplaceAll(strings.ToLower(text), "’", "'"))
+}

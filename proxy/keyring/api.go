@@ -1,0 +1,379 @@
+package keyring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/option"
+)
+
+// createBody asks for a key.
+type createBody struct {
+	Grants
+
+	// Name appears in logs, as that of a key of the configuration, and is nobody else's. Required.
+	Name string `json:"name"`
+	// Expires is when the key ends to hold. Default: never.
+	Expires time.Time `json:"expires_at"`
+	// TTL says it from now on, as 720h.
+	TTL option.Duration `json:"ttl"`
+}
+
+// patchBody changes a key: what is left out stays, null is the default.
+type patchBody struct {
+	Grants
+
+	// Expires is when the key ends to hold; a time that has passed ends it, null lets it hold.
+	Expires time.Time `json:"expires_at"`
+	// TTL says it from now on, as 720h.
+	TTL option.Duration `json:"ttl"`
+}
+
+// rotateBody asks for another secret of a key.
+type rotateBody struct {
+	// Grace is how long the secret before goes on to work, at most 720h. Default 0.
+	Grace option.Duration `json:"grace"`
+}
+
+// Key is what operators see of a key.
+type Key struct {
+	// ID names the key, and stands in its secret.
+	ID string `json:"id"`
+	// Name appears in logs.
+	Name string `json:"name"`
+	// State is active, expired, or shadowed: the configuration has a key of the name.
+	State string `json:"state"`
+
+	Grants
+
+	Created time.Time `json:"created_at"`
+	Updated time.Time `json:"updated_at"`
+	// Expires is when the key ends to hold.
+	Expires time.Time `json:"expires_at,omitzero"`
+	// Rotated is when the secret was made anew.
+	Rotated time.Time `json:"rotated_at,omitzero"`
+	// Until is how long the secret before works.
+	Until time.Time `json:"previous_until,omitzero"`
+}
+
+// shownKey is a key with its secret.
+type shownKey struct {
+	Key
+
+	// Secret is what the caller shows. It is told this once and kept nowhere.
+	Secret string `json:"secret"`
+}
+
+// revoked says that a key is gone.
+type revoked struct {
+	ID      string `json:"id"`
+	Deleted bool   `json:"deleted"`
+}
+
+// The states of a key.
+const (
+	stateActive   = "active"
+	stateExpired  = "expired"
+	stateShadowed = "shadowed"
+)
+
+func (r *Ring) view(rec *Record) Key {
+	k := Key{
+		ID: rec.ID, Name: rec.Name, State: stateActive, Grants: rec.Grants, Created: rec.Created,
+		Updated: rec.Updated, Expires: rec.Expires, Rotated: rec.Rotated, Until: rec.Until,
+	}
+	switch {
+	case rec.expired(r.o.Now()):
+		k.State = stateExpired
+	case r.o.Taken(rec.Name):
+		k.State = stateShadowed
+	}
+	return k
+}
+
+// Path is where the API is.
+const Path = "/-/keys"
+
+// Handler serves the API below Path. r may be nil: then every request is told that there are no
+// virtual keys. Who may ask is for the caller to have checked.
+func Handler(r *Ring) http.Handler {
+	mux := http.NewServeMux()
+	for pattern, serve := range map[string]func(*Ring, http.ResponseWriter, *http.Request) error{
+		"POST " + Path: (*Ring).create, "GET " + Path: (*Ring).list,
+		"GET " + Path + "/{id}": (*Ring).get, "PATCH " + Path + "/{id}": (*Ring).patch,
+		"DELETE " + Path + "/{id}": (*Ring).remove, "POST " + Path + "/{id}/rotate": (*Ring).rotate,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("Cache-Control", "no-store")
+			err := errOff
+			if r != nil {
+				err = serve(r, w, req)
+			}
+			if err != nil {
+				e := wire(err)
+				if e.Status == http.StatusServiceUnavailable {
+					w.Header().Set("Retry-After", "1")
+				}
+				openai.WriteError(w, e)
+			}
+		})
+	}
+	return mux
+}
+
+func (r *Ring) list(w http.ResponseWriter, req *http.Request) error {
+	list, err := r.List(req.URL.Query().Get("tenant"))
+	if err != nil {
+		return err
+	}
+	keys := make([]Key, len(list))
+	for i := range list {
+		keys[i] = r.view(&list[i])
+	}
+	return answer(w, http.StatusOK, struct {
+		Keys []Key `json:"keys"`
+	}{keys})
+}
+
+func (r *Ring) get(w http.ResponseWriter, req *http.Request) error {
+	rec, err := r.Key(req.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, r.view(&rec))
+}
+
+func (r *Ring) create(w http.ResponseWriter, req *http.Request) error {
+	var b createBody
+	if err := read(w, req, &b); err != nil {
+		return err
+	}
+	ends, err := r.ends(b.Expires, b.TTL)
+	if err != nil {
+		return err
+	}
+	rec, secret, err := r.Create(req.Context(), b.Name, &b.Grants, ends)
+	if err != nil {
+		return err
+	}
+	r.audit(req, "create", &rec)
+	return answer(w, http.StatusCreated, shownKey{r.view(&rec), secret})
+}
+
+func (r *Ring) rotate(w http.ResponseWriter, req *http.Request) error {
+	var b rotateBody
+	if err := read(w, req, &b); err != nil {
+		return err
+	}
+	if b.Grace < 0 || time.Duration(b.Grace) > maxGrace {
+		return &FieldError{"grace", fmt.Sprintf("%s is not between 0 and %s", b.Grace, maxGrace)}
+	}
+	rec, secret, err := r.Rotate(req.Context(), req.PathValue("id"), time.Duration(b.Grace))
+	if err != nil {
+		return err
+	}
+	r.audit(req, "rotate", &rec)
+	return answer(w, http.StatusOK, shownKey{r.view(&rec), secret})
+}
+
+func (r *Ring) patch(w http.ResponseWriter, req *http.Request) error {
+	body, err := readAll(w, req)
+	if err != nil {
+		return err
+	}
+	rec, err := r.Change(req.Context(), req.PathValue("id"), func(rec *Record) error {
+		b := patchBody{Grants: rec.Grants, Expires: rec.Expires}
+		if err := parseBody(body, &b); err != nil {
+			return err
+		}
+		was := b.Expires
+		if b.TTL != 0 && was.Equal(rec.Expires) {
+			was = time.Time{} // it stood there already
+		}
+		ends, err := r.ends(was, b.TTL)
+		rec.Grants, rec.Expires = b.Grants, ends
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.audit(req, "change", &rec)
+	return answer(w, http.StatusOK, r.view(&rec))
+}
+
+func (r *Ring) remove(w http.ResponseWriter, req *http.Request) error {
+	rec, err := r.Revoke(req.Context(), req.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	r.audit(req, "revoke", &rec)
+	return answer(w, http.StatusOK, revoked{rec.ID, true})
+}
+
+// Bounds of what may be asked for.
+const (
+	maxGrace = 30 * 24 * time.Hour
+	maxTTL   = 100 * 365 * 24 * time.Hour
+	maxBody  = 64 << 10 // bytes
+)
+
+// ends is when a key that expires at a time, or after one, ends.
+func (r *Ring) ends(at time.Time, ttl option.Duration) (time.Time, error) {
+	switch {
+	case ttl == 0:
+		return at.UTC().Truncate(time.Second), nil
+	case !at.IsZero():
+		return at, &FieldError{"ttl", "expires_at says it already"}
+	case ttl < 0 || time.Duration(ttl) > maxTTL:
+		return at, &FieldError{"ttl", fmt.Sprintf("%s is not between 0 and %s", ttl, maxTTL)}
+	}
+	return r.now().Add(time.Duration(ttl)), nil
+}
+
+// audit writes down a change: who made it from where, and of which key; nothing that is secret.
+func (r *Ring) audit(req *http.Request, action string, rec *Record) {
+	attrs := []slog.Attr{
+		slog.String("action", action), slog.String("by", "admin"), slog.String("remote", req.RemoteAddr),
+		slog.String("key_id", rec.ID), slog.String("key_name", rec.Name),
+		slog.String("tenant", rec.Tenant), slog.String("role", rec.Role),
+	}
+	if !rec.Expires.IsZero() {
+		attrs = append(attrs, slog.Time("expires_at", rec.Expires))
+	}
+	if !rec.Until.IsZero() {
+		attrs = append(attrs, slog.Time("previous_until", rec.Until))
+	}
+	r.o.Log.LogAttrs(context.WithoutCancel(req.Context()), slog.LevelInfo, "virtual key", attrs...)
+}
+
+// read reads the body of a request; an empty one is {}.
+func read(w http.ResponseWriter, req *http.Request, into any) error {
+	b, err := readAll(w, req)
+	if err != nil {
+		return err
+	}
+	return parseBody(b, into)
+}
+
+var errBody = errors.New("the body could not be read")
+
+// bodyTime is how long a body may take.
+const bodyTime = 10 * time.Second
+
+func readAll(w http.ResponseWriter, req *http.Request) ([]byte, error) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // not every writer can
+	b, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, errBody
+	}
+	return b, nil
+}
+
+// parseBody reads one JSON object over what is there.
+func parseBody(b []byte, into any) error {
+	if len(b) == 0 {
+		return nil
+	}
+	err := json.Unmarshal(b, into, json.RejectUnknownMembers(true))
+	if err == nil {
+		return nil
+	}
+	at := func(p jsontext.Pointer) string {
+		return strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", ".")
+	}
+	if bad, ok := errors.AsType[*json.SemanticError](err); ok {
+		switch {
+		case errors.Is(err, json.ErrUnknownName):
+			return &FieldError{at(bad.JSONPointer), "there is no such field here"}
+		case bad.GoType != nil && bad.GoType.Name() == "Duration" && bad.Err != nil:
+			return &FieldError{at(bad.JSONPointer), bad.Err.Error()}
+		}
+		return &FieldError{at(bad.JSONPointer), "it cannot be " + kindOf(bad.JSONKind)}
+	}
+	if bad, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
+		return &FieldError{at(bad.JSONPointer), "it is given twice"}
+	}
+	return &FieldError{"", "the body is not a JSON object"}
+}
+
+// kindOf names a kind of JSON values.
+func kindOf(k jsontext.Kind) string {
+	switch k.String() {
+	case "{":
+		return "an object"
+	case "[":
+		return "an array"
+	case "true", "false":
+		return "a boolean"
+	case "null":
+		return "null"
+	}
+	return "this " + k.String()
+}
+
+func answer(w http.ResponseWriter, status int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write an answer: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(b) // the reader has gone
+	return nil
+}
+
+var errOff = errors.New("there are no virtual keys here: auth.virtual names neither a file nor redis")
+
+// wire gives errors their place on the wire.
+func wire(err error) *openai.Error {
+	is := func(status int, code, param string) *openai.Error {
+		kind := openai.TypeInvalidRequest
+		if status >= http.StatusInternalServerError {
+			kind = "server_error"
+		}
+		return &openai.Error{Status: status, Type: kind, Code: code, Param: param, Message: err.Error()}
+	}
+	if bad, ok := errors.AsType[*FieldError](err); ok {
+		return is(http.StatusBadRequest, "", bad.Field)
+	}
+	if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		err = fmt.Errorf("the body is longer than %d bytes", long.Limit)
+		return is(http.StatusRequestEntityTooLarge, "request_too_large", "")
+	}
+	for _, known := range []struct {
+		err         error
+		status      int
+		code, param string
+	}{
+		{errOff, http.StatusNotFound, "virtual_keys_off", ""},
+		{errBody, http.StatusBadRequest, "", ""},
+		{ErrNotFound, http.StatusNotFound, "key_not_found", ""},
+		{ErrTaken, http.StatusConflict, "key_name_taken", "name"},
+		{ErrConflict, http.StatusConflict, "key_conflict", ""},
+		{ErrTooMany, http.StatusConflict, "too_many_keys", ""},
+	} {
+		if errors.Is(err, known.err) {
+			err = known.err
+			return is(known.status, known.code, known.param)
+		}
+	}
+	if errors.Is(err, ErrUnavailable) {
+		err = errors.New("the store of virtual keys cannot be reached: list the keys to see whether the change was made, and try again")
+		return is(http.StatusServiceUnavailable, "keys_unavailable", "")
+	}
+	err = errors.New("internal error")
+	return is(http.StatusInternalServerError, "internal_error", "")
+}

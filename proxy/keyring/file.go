@@ -1,0 +1,190 @@
+package keyring
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// File is a Store in one file, which processes of a machine may share: each change is made under a
+// lock on a file beside it, and the file is replaced as a whole. On other systems than Unix only one
+// process may use it. It is safe for concurrent use.
+type File struct {
+	path string
+
+	mu       sync.Mutex // guards what follows
+	seen     os.FileInfo
+	at       time.Time // when seen was looked at
+	revision string    // of what was read then
+}
+
+// content is the file.
+type content struct {
+	Version int                       `json:"version"`
+	Keys    map[string]jsontext.Value `json:"keys"` // records by name
+}
+
+const version = 1
+
+// OpenFile returns the Store in a file, which need not exist yet, in a folder that does and can be
+// written to. A file that cannot be read is an error.
+func OpenFile(path string) (*File, error) {
+	f := &File{path: path}
+	release, err := lock(context.Background(), f.lockPath())
+	if err != nil {
+		return nil, err
+	}
+	release()
+	_, _, err = f.Load(context.Background(), "")
+	return f, err
+}
+
+func (f *File) lockPath() string { return f.path + ".lock" }
+
+// settled is how long a file must have been left alone for its time of change to tell that nothing
+// has changed since: clocks of file systems tick slowly.
+const settled = time.Second
+
+// Load implements Store.
+func (f *File) Load(_ context.Context, known string) (texts map[string]string, revision string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	info, err := os.Stat(f.path)
+	if err == nil && f.seen != nil && known != "" && known == f.revision && os.SameFile(info, f.seen) &&
+		info.Size() == f.seen.Size() && info.ModTime().Equal(f.seen.ModTime()) && f.at.Sub(info.ModTime()) > settled {
+		return nil, known, nil
+	}
+	texts, revision, err = f.read()
+	if err != nil {
+		return nil, "", err
+	}
+	f.seen, f.at, f.revision = info, now, revision
+	if revision == known {
+		return nil, known, nil
+	}
+	return texts, revision, nil
+}
+
+// read reads the file, and names its content.
+func (f *File) read() (texts map[string]string, revision string, err error) {
+	b, err := os.ReadFile(f.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && f.seen == nil:
+		return map[string]string{}, "none", nil
+	case err != nil:
+		return nil, "", fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if texts, err = decode(b); err != nil {
+		return nil, "", fmt.Errorf("%w: %s: %w", ErrUnavailable, f.path, err)
+	}
+	sum := sha256.Sum256(b)
+	return texts, hex.EncodeToString(sum[:]), nil
+}
+
+// decode reads the content of a file.
+func decode(b []byte) (map[string]string, error) {
+	var c content
+	if err := json.Unmarshal(b, &c, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("read the file of virtual keys: %w", err)
+	}
+	if c.Version != version {
+		return nil, fmt.Errorf("read the file of virtual keys: version %d, expected %d", c.Version, version)
+	}
+	texts := make(map[string]string, len(c.Keys))
+	for name, v := range c.Keys {
+		if err := v.Compact(); err != nil {
+			return nil, fmt.Errorf("read the file of virtual keys: %w", err)
+		}
+		texts[name] = string(v)
+	}
+	return texts, nil
+}
+
+// encode is the inverse of decode.
+func encode(texts map[string]string) ([]byte, error) {
+	c := content{Version: version, Keys: make(map[string]jsontext.Value, len(texts))}
+	for name, text := range texts {
+		c.Keys[name] = jsontext.Value(text)
+	}
+	b, err := json.Marshal(c, json.Deterministic(true), jsontext.WithIndent(" "))
+	if err != nil {
+		return nil, fmt.Errorf("write the file of virtual keys: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+// patience is how long a change waits for that of another process.
+const patience = 5 * time.Second
+
+// Swap implements Store.
+func (f *File) Swap(ctx context.Context, name, was, text string, most int) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	release, err := lock(ctx, f.lockPath())
+	if err != nil {
+		return err
+	}
+	defer release()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	texts, _, err := f.read()
+	if err != nil {
+		return err
+	}
+	switch {
+	case texts[name] != was:
+		return ErrConflict
+	case text == "":
+		delete(texts, name)
+	case was == "" && len(texts) >= most:
+		return ErrTooMany
+	default:
+		texts[name] = text
+	}
+	b, err := encode(texts)
+	if err != nil {
+		return err
+	}
+	if err := replace(f.path, b); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if f.seen == nil { // it is there now, and must not vanish
+		f.seen, _ = os.Stat(f.path)
+	}
+	return nil
+}
+
+// replace writes a file that is there as a whole or not at all, after a loss of power too. Only its
+// owner can read it.
+func replace(path string, b []byte) error {
+	dir := filepath.Dir(path)
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.ReadFrom(bytes.NewReader(b))
+	err = errors.Join(err, tmp.Sync(), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	_ = folder.Sync() // some file systems cannot; the file itself is written
+	return folder.Close()
+}

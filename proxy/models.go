@@ -1,0 +1,60 @@
+package proxy
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/go-chi/chi/v5"
+
+	"signalbox/internal/openai"
+)
+
+func (p *Proxy) listModels(st *State, w *reply, r *http.Request) error {
+	who, err := st.identify(w, r)
+	if err != nil {
+		return err
+	}
+	list := make([]openai.ModelObject, 0, len(st.opts.AutoModels)+len(st.models))
+	for _, name := range st.modelNames(&who) {
+		list = append(list, p.object(st, name))
+	}
+	return writeJSON(w, http.StatusOK, openai.NewModelList(list...))
+}
+
+func (p *Proxy) oneModel(st *State, w *reply, r *http.Request) error {
+	who, err := st.identify(w, r)
+	if err != nil {
+		return err
+	}
+	asked, err := url.PathUnescape(chi.URLParam(r, "*"))
+	if err != nil {
+		return errNoRoute
+	}
+	for _, name := range st.modelNames(&who) {
+		if name == asked {
+			return writeJSON(w, http.StatusOK, p.object(st, name))
+		}
+	}
+	return &unknownModelError{asked}
+}
+
+// object is a model as the API lists it; names that are routed have no window.
+func (p *Proxy) object(st *State, name string) openai.ModelObject {
+	out := openai.NewModelObject(name, p.started, "signalbox")
+	if m, ok := st.byName[name]; ok {
+		out.MaxModelLen = m.window()
+	}
+	return out
+}
+
+// modelNames lists what a client may ask for. Routing only leads to models that it may use, so
+// everyone may ask for that.
+func (st *State) modelNames(who *Principal) []string {
+	out := append([]string(nil), st.opts.AutoModels...)
+	for _, m := range st.models {
+		if who.May(m.Name) {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}

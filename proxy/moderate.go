@@ -1,0 +1,184 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"signalbox/internal/option"
+	"signalbox/internal/signal"
+	"signalbox/stream/check"
+	"signalbox/stream/evidence"
+	"signalbox/stream/guard"
+)
+
+// GuardOutput lets a classifier of one's own read the answers, sentence by sentence.
+type GuardOutput struct {
+	// Classifier is the name of one of classify.classifiers. Required.
+	Classifier string `yaml:"classifier"`
+	// Labels are what an answer must not be. Default: of two labels the one that is looked for, of
+	// a guard model unsafe. Reloadable.
+	Labels []string `yaml:"labels"`
+	// MinScore is the probability from which a label counts, in (0,1]. Default: the classifier's
+	// own threshold. Reloadable.
+	MinScore float64 `yaml:"min_score"`
+	// Action is what happens at a sentence that is so: observe, annotate, terminate or hold, as the
+	// modes of the guard. Default terminate. Reloadable.
+	Action string `yaml:"action"`
+
+	// Kind is the signal of the classifier, and Least the probability of each label; without one
+	// the label counts that the classifier says. Whoever reads the configuration sets them.
+	Kind  signal.Kind        `yaml:"-"`
+	Least map[string]float64 `yaml:"-"`
+}
+
+// mode is that of the action.
+func (o *GuardOutput) mode() guard.Mode {
+	if o.Action == "" {
+		return guard.Terminate
+	}
+	m, _ := guard.ParseMode(o.Action)
+	return m
+}
+
+// validate reports what is wrong with an output.
+func (o *GuardOutput) validate(p *option.Problems, at string) {
+	if o.Classifier == "" {
+		p.Addf(at+".classifier", "a name is required")
+	}
+	if !(o.MinScore >= 0 && o.MinScore <= 1) {
+		p.Addf(at+".min_score", "%v is not between 0 and 1", o.MinScore)
+	}
+	if modes := GuardModes()[1:]; o.Action != "" && !slices.Contains(modes, o.Action) {
+		p.Addf(at+".action", "%q is none of %s", o.Action, strings.Join(modes, ", "))
+	}
+}
+
+// found returns the label that a value has to answer for; empty for none.
+func (o *GuardOutput) found(v *signal.Value) (label string, score float64) {
+	for _, l := range o.Labels {
+		p, known := v.Prob(l)
+		if !known && v.Label == l {
+			p = v.Score
+		}
+		least := o.MinScore
+		if least == 0 {
+			least = o.Least[l]
+		}
+		if least == 0 && v.Label != l || float32(p) < float32(least) {
+			continue
+		}
+		if p >= score {
+			label, score = l, p
+		}
+	}
+	return label, score
+}
+
+// Moderator classifies pieces of answers. A Classifier may be one.
+type Moderator interface {
+	// Moderate returns the value of a classifier of one's own for an answer, or a piece of it, and
+	// the prompt that it answers. It returns soon after ctx ends.
+	Moderate(ctx context.Context, k signal.Kind, x signal.Exchange) signal.Value
+}
+
+// moderation checks the sentences of one answer with classifiers, and against the evidence where
+// there is some.
+type moderation struct {
+	outputs []GuardOutput
+	asked   Moderator
+	facts   guard.Checker // nil without evidence
+	// acting: what the evidence does not carry counts as failed. Else only classifiers decide.
+	acting bool
+}
+
+var _ guard.Checker = (*moderation)(nil)
+
+// askedAtOnce is how many sentences of an answer classifiers read at a time.
+const askedAtOnce = 4
+
+// Quick implements guard.Checker: a classifier has to read every sentence.
+func (m *moderation) Quick(e *evidence.Evidence, c check.Claim) (r check.Result, final bool) {
+	if m.facts != nil {
+		r, _ = m.facts.Quick(e, c)
+		return m.mild(r), false
+	}
+	return check.Result{Verdict: check.Unchecked, Score: 0.5, Source: -1}, false
+}
+
+// mild is a verdict on facts where these are only observed.
+func (m *moderation) mild(r check.Result) check.Result {
+	if !m.acting && (r.Verdict == check.Unsupported || r.Verdict == check.Contradicted) {
+		r.Verdict = check.Unchecked
+	}
+	return r
+}
+
+// Check implements guard.Checker.
+func (m *moderation) Check(ctx context.Context, e *evidence.Evidence, question string, list []check.Claim) []check.Result {
+	out := make([]check.Result, len(list))
+	if m.facts != nil {
+		for i, r := range m.facts.Check(ctx, e, question, list) {
+			out[i] = m.mild(r)
+		}
+	} else {
+		for i := range out {
+			out[i] = check.Result{Verdict: check.NotCheckable, Score: 1, Source: -1}
+		}
+	}
+	var work errgroup.Group
+	work.SetLimit(askedAtOnce)
+	for i := range list {
+		work.Go(func() error {
+			m.moderate(ctx, question, &list[i], &out[i])
+			return nil
+		})
+	}
+	_ = work.Wait() // no function returns an error
+	return out
+}
+
+// errModeration is why a sentence is unchecked.
+var errModeration = errors.New("no classifier could read it")
+
+// moderate lets every classifier read a sentence, and sets its verdict where one has something
+// against it, or could not read it.
+func (m *moderation) moderate(ctx context.Context, question string, c *check.Claim, r *check.Result) {
+	defer func() {
+		if fault := recover(); fault != nil { // it must not end the process: it is one check of many
+			r.Verdict, r.Err = check.Unchecked, fmt.Errorf("%w: panic: %v", errModeration, fault)
+		}
+	}()
+	x := signal.Exchange{Prompt: question, Answer: strings.TrimSpace(c.Context + " " + c.Text)}
+	for i := range m.outputs {
+		o := &m.outputs[i]
+		v := m.asked.Moderate(ctx, o.Kind, x)
+		if v.State != signal.Known {
+			if r.Err == nil && r.Verdict != check.Unsupported && r.Verdict != check.Contradicted {
+				r.Verdict = check.Unchecked
+				r.Err = fmt.Errorf("%w: %s (%s)", errModeration, o.Classifier, v.Reason)
+			}
+			continue
+		}
+		if label, p := o.found(&v); label != "" {
+			*r = check.Result{
+				Verdict: check.Unsupported, Score: 1 - p, Source: -1, By: check.Moderation,
+				Reason: o.Classifier + ": " + label,
+			}
+			return
+		}
+	}
+}
+
+// outputMode is the strictest action of the outputs; off without any.
+func (w *watch) outputMode() guard.Mode {
+	mode := guard.Off
+	for i := range w.opts.Outputs {
+		mode = guard.Stricter(mode, w.opts.Outputs[i].mode())
+	}
+	return mode
+}

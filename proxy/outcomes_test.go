@@ -1,0 +1,231 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+
+	"signalbox/internal/signal"
+	"signalbox/internal/testkit"
+	"signalbox/memory/outcomes"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/choose"
+)
+
+// learns is a bench whose default route chooses among two models by quality, of which the
+// configuration takes praised for the better one.
+func learns(tb testing.TB, change ...func(*setup)) (*bench, *outcomes.Store) {
+	tb.Helper()
+	up := testkit.NewUpstream(tb, testkit.JSON(200, testkit.Completion))
+	models := oneModel(up)
+	models[0].Skills = map[string]float64{"default": 0.8}
+	models[1].Skills = map[string]float64{"default": 0.6}
+	s, _, err := outcomes.Open(outcomes.Options{Limit: 1000, Tenants: 10, Waiting: 100})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	all := append([]func(*setup){func(x *setup) {
+		x.outcomes = s
+		x.classifier.signals |= signal.MaskOf(signal.Embedding)
+		x.routes = "routes: []\ndefault: {models: [big, small], by: quality}\n"
+	}}, change...)
+	return start(tb, models, all...), s
+}
+
+const onTaxes, onPoems = "please explain the taxes of small shops", "write poems about autumn rain again"
+
+// deserves is how good an answer is in truth: the praised model is the worse one.
+func deserves(a answered) float64 {
+	if a.header.Get("X-Signalbox-Model") == "big" {
+		return 0.1
+	}
+	return 0.9
+}
+
+func (b *bench) judge(id string, score float64, header ...string) answered {
+	b.tb.Helper()
+	return b.post("/signalbox/v1/feedback", fmt.Sprintf(`{"request_id":%q,"outcome":%v}`, id, score), header...)
+}
+
+func TestFeedbackMovesRequestsLikeTheJudgedOnesToAnotherModel(t *testing.T) {
+	t.Parallel()
+	b, s := learns(t)
+	if got := b.chat(ask(onTaxes)).header.Get("X-Signalbox-Model"); got != "big" {
+		t.Fatalf("without feedback %s answers", got)
+	}
+	for range 40 {
+		a := b.chat(ask(onTaxes))
+		if got := b.judge(a.header.Get("X-Request-Id"), deserves(a)); got.status != http.StatusOK {
+			t.Fatalf("feedback: %d %s", got.status, got.body)
+		}
+	}
+	a := b.chat(ask(onTaxes))
+	if got := a.header.Get("X-Signalbox-Model"); got != "small" {
+		t.Errorf("after bad answers of big, %s answers", got)
+	}
+	var e Explanation
+	got := b.post("/signalbox/v1/explain", ask(onTaxes))
+	if err := json.Unmarshal([]byte(got.body), &e); err != nil || e.Model != "small" || len(e.Candidates) != 2 {
+		t.Fatalf("%v, %s", err, got.body)
+	}
+	for _, c := range e.Candidates {
+		if o := c.Outcomes; o == nil ||
+			c.Name == "big" && (o.Judged < 10 || o.Near < 10 || o.Configured != 0.8 || o.Tokens <= 0) {
+			t.Errorf("explanation of %s: %+v", c.Name, o)
+		}
+	}
+	if n := s.Len("default"); n < 20 || n > 41 {
+		t.Errorf("%d outcomes", n)
+	}
+}
+
+func TestFeedbackOfOneTenantDecidesNothingForAnother(t *testing.T) {
+	t.Parallel()
+	keys := func(s *setup) {
+		s.auth = auth.Options{Mode: auth.ModeKeys, Keys: []auth.KeyOptions{
+			{Name: "a", SHA256: sha("ka"), Tenant: "a"}, {Name: "b", SHA256: sha("kb"), Tenant: "b"},
+		}}
+	}
+	b, s := learns(t, keys)
+	a, other := []string{"Authorization", "Bearer ka"}, []string{"Authorization", "Bearer kb"}
+	for range 40 {
+		said := b.chat(ask(onTaxes), a...)
+		id := said.header.Get("X-Request-Id")
+		if got := b.judge(id, 1, other...); got.status != http.StatusNotFound || got.code(t) != "request_not_found" {
+			t.Fatalf("feedback of another tenant: %d %s", got.status, got.body)
+		}
+		if got := b.judge(id, deserves(said), a...); got.status != http.StatusOK {
+			t.Fatalf("feedback: %d %s", got.status, got.body)
+		}
+	}
+	if got := b.chat(ask(onTaxes), a...).header.Get("X-Signalbox-Model"); got != "small" {
+		t.Errorf("%s answers tenant a", got)
+	}
+	if got := b.chat(ask(onTaxes), other...).header.Get("X-Signalbox-Model"); got != "big" || s.Len("b") != 0 {
+		t.Errorf("%s answers tenant b, which has %d outcomes", got, s.Len("b"))
+	}
+}
+
+func TestBadFeedbackIsRefusedByField(t *testing.T) {
+	t.Parallel()
+	b, _ := learns(t)
+	id := b.chat(ask(onPoems)).header.Get("X-Request-Id")
+	for name, c := range map[string]struct{ body, param string }{
+		"no id":        {`{"outcome":1}`, "request_id"},
+		"no outcome":   {`{"request_id":"ID"}`, "outcome"},
+		"too high":     {`{"request_id":"ID","outcome":1.5}`, "outcome"},
+		"both":         {`{"request_id":"ID","outcome":1,"rating":"up"}`, "rating"},
+		"a word":       {`{"request_id":"ID","rating":"great"}`, "rating"},
+		"a long label": {`{"request_id":"ID","rating":"up","label":"` + strings.Repeat("x", 129) + `"}`, "label"},
+		"no object":    {`[]`, ""},
+		"a spare word": {`{"request_id":"ID","rating":"up"} x`, ""},
+		"a wrong key":  {`{"request_id":"ID","ratings":"up"}`, ""},
+	} {
+		got := b.post("/signalbox/v1/feedback", strings.Replace(c.body, "ID", id, 1))
+		var e struct {
+			Error struct {
+				Param *string `json:"param"`
+			} `json:"error"`
+		}
+		if err := json.Unmarshal([]byte(got.body), &e); err != nil || got.status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		} else if p := e.Error.Param; c.param != "" && (p == nil || *p != c.param) {
+			t.Errorf("%s: %s", name, got.body)
+		}
+	}
+	got := b.post("/signalbox/v1/feedback", `{"request_id":"`+id+`","rating":"up","label":"kept"}`)
+	if got.status != http.StatusOK || !strings.Contains(got.body, `"label":"kept"`) {
+		t.Errorf("good feedback: %d %s", got.status, got.body)
+	}
+}
+
+func TestWithoutOutcomesFeedbackIsRefusedAndNoEmbeddingIsAskedFor(t *testing.T) {
+	t.Parallel()
+	b, _ := learns(t, func(s *setup) { s.outcomes = nil })
+	a := b.chat(ask(onPoems))
+	if got := b.judge(
+		a.header.Get("X-Request-Id"),
+		1,
+	); got.status != http.StatusNotFound ||
+		got.code(t) != "feedback_off" {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	for _, m := range b.classifier.asked() {
+		if m.Has(signal.Embedding) {
+			t.Errorf("asked for %v", m.Kinds())
+		}
+	}
+}
+
+func TestExplorationStaysWithinItsShareAndItsLoss(t *testing.T) {
+	t.Parallel()
+	o := ExploreOptions{Share: 0.1, MaxQualityLoss: 0.02} // 0.2 below the best at most
+	r := rand.New(rand.NewPCG(1, 2))
+	const n = 20_000
+	first := map[string]int{}
+	for range n {
+		cs := []choose.Candidate{
+			{Name: "best", Quality: 0.8},
+			{Name: "near", Quality: 0.7},
+			{Name: "far", Quality: 0.5},
+			{Name: "nearer", Quality: 0.75},
+			{Name: "out", Quality: 0.79, Out: true},
+			{Name: "unknown", Quality: -1},
+		}
+		got := o.explore(cs, r.IntN)
+		first[cs[0].Name]++
+		want := 0.05
+		if cs[0].Name == "best" {
+			want = 0.9
+		}
+		if math.Abs(got-want) > 1e-9 || len(cs) != 6 {
+			t.Fatalf("%s in front with chance %v, want %v", cs[0].Name, got, want)
+		}
+	}
+	for name, want := range map[string]float64{"best": 0.9, "near": 0.05, "nearer": 0.05} {
+		if got := float64(first[name]) / n; math.Abs(got-want) > 0.01 {
+			t.Errorf("%s is first in %.3f, want %.3f", name, got, want)
+		}
+	}
+	if len(first) != 3 {
+		t.Errorf("first: %v", first)
+	}
+}
+
+func TestExplorationFindsABetterModelWhoseAnswersNobodyKnew(t *testing.T) {
+	t.Parallel()
+	b, s := learns(t, func(x *setup) { x.explore = ExploreOptions{Share: 0.5, MaxQualityLoss: 1} })
+	good := func(a answered) float64 { // the praised model is no disappointment
+		if a.header.Get("X-Signalbox-Model") == "small" {
+			return 1
+		}
+		return 0.8
+	}
+	for range 80 {
+		a := b.chat(ask(onPoems))
+		b.judge(a.header.Get("X-Request-Id"), good(a))
+	}
+	var e Explanation
+	got := b.post("/signalbox/v1/explain", ask(onPoems))
+	if err := json.Unmarshal([]byte(got.body), &e); err != nil || e.Model != "small" {
+		t.Errorf("%v, %s", err, got.body)
+	}
+	var out bytes.Buffer
+	if err := s.Export(&out, ""); err != nil || !strings.Contains(out.String(), `"chance":0.5`) {
+		t.Errorf("%v, no chance in %.300s", err, out.String())
+	}
+}
+
+func TestTheEmbeddingComesFromThePassOfTheDecision(t *testing.T) {
+	t.Parallel()
+	b, _ := learns(t)
+	b.chat(ask(onPoems))
+	if got := b.classifier.asked(); len(got) != 1 || !got[0].Has(signal.Embedding) || !got[0].Has(signal.Domain) {
+		t.Errorf("passes: %v", got)
+	}
+}

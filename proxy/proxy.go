@@ -1,0 +1,43 @@
+package proxy
+
+import (
+	"sync/atomic"
+
+	"signalbox/internal/telemetry"
+	"signalbox/memory"
+	"signalbox/proxy/budget"
+	"signalbox/proxy/contexts"
+	"signalbox/proxy/framing"
+	"signalbox/proxy/pool"
+	"signalbox/proxy/rate"
+)
+
+// Proxy serves the main listener. It is safe for concurrent use.
+type Proxy struct {
+	tel       *telemetry.Telemetry
+	transport framing.Transport
+	budget    *pool.Budget
+	memory    *memory.Store // of contexts; nil without one
+	warms     *warms
+	contexts  *contexts.Service
+	limiter   *rate.Limiter
+	spending  *budget.Keeper
+	bytes     inFlight
+	counters  counters
+	recent    *Recent
+	state     atomic.Pointer[State]
+	swapped   chan struct{} // holds 1: a swap that Run has not seen yet; more of them are one
+	draining  atomic.Bool
+	leaving   leaving
+	stale     atomic.Bool // the configuration has changed and could not be read
+	started   int64       // Unix time in seconds; what /v1/models gives as created
+}
+
+// acquire takes the current state for one request; the caller releases it.
+func (p *Proxy) acquire() *State {
+	for {
+		if st := p.state.Load(); st.hold() {
+			return st
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package proxy
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"signalbox/internal/signal"
+	"signalbox/proxy/pool"
+	"signalbox/rules"
+)
+
+func (*Proxy) live(_ *State, w *reply, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+func (p *Proxy) ready(_ *State, w *reply, _ *http.Request) error {
+	ok, detail := p.Ready()
+	status := http.StatusOK
+	if !ok {
+		status = http.StatusServiceUnavailable
+	}
+	return writeJSON(w, status, detail)
+}
+
+// Detail is what /readyz tells. It holds no addresses.
+type Detail struct {
+	Ready      bool          `json:"ready"`
+	Draining   bool          `json:"draining"`
+	Generation uint64        `json:"generation"` // of the configuration
+	Models     []ModelDetail `json:"models"`
+	Signals    []string      `json:"signals"`  // that can be computed now
+	Degraded   []string      `json:"degraded"` // what does not work as configured
+	Engine     *EngineDetail `json:"engine,omitempty"`
+}
+
+// Engine is a Classifier that tells what its models run on.
+type Engine interface {
+	// Engine returns what is known now, nil for nothing.
+	Engine() *EngineDetail
+}
+
+// EngineDetail is what the models of signals run on.
+type EngineDetail struct {
+	Version   string           `json:"onnxruntime"`
+	Fallback  string           `json:"fallback,omitempty"` // why the provider is not the configured one
+	Providers []ProviderDetail `json:"providers"`
+	Bundles   []BundleDetail   `json:"bundles"`
+}
+
+// ProviderDetail is what the probe of an execution provider found.
+type ProviderDetail struct {
+	Name      string `json:"name"`
+	Available string `json:"available"` // yes, no or unknown
+	Detail    string `json:"detail,omitempty"`
+}
+
+// BundleDetail is where a bundle runs.
+type BundleDetail struct {
+	Name     string `json:"name"`
+	Provider string `json:"provider"`
+}
+
+// ModelDetail is the state of one model's endpoints.
+type ModelDetail struct {
+	Name      string           `json:"name"`
+	Endpoints []EndpointDetail `json:"endpoints"`
+}
+
+// EndpointDetail is the state of one endpoint.
+type EndpointDetail struct {
+	Name     string `json:"name"`
+	State    string `json:"state"` // up, suspect, resting, ejected, asleep, down or draining
+	Inflight int64  `json:"inflight"`
+}
+
+// Refuses says, in words for operators, which routes answer requests with 503 because no model
+// computes a signal that their conditions read; empty when none does. It names what to do.
+func (st *State) Refuses() []string {
+	var out []string
+	able := st.classifier.Signals()
+	remedy := "name a model for it under classify.tasks"
+	if able.Tier(signal.TierNeural) == 0 {
+		remedy = "install ONNX Runtime (make onnxruntime, or classify.library)"
+	}
+	for _, r := range st.program.Routes() {
+		lacking := r.Kinds &^ able
+		closed := r.Verb == rules.Block && r.OnUnknown == rules.Match || r.OnUnknown == rules.Error
+		if lacking == 0 || !closed {
+			continue
+		}
+		out = append(out,
+			fmt.Sprintf("route %q refuses requests with 503 signal_unavailable: no model computes %s; %s",
+				r.Name, strings.Join(st.names(lacking), ", "), remedy))
+	}
+	return out
+}
+
+// Ready reports whether requests can be served: the proxy is not draining, callers can be told, and
+// some endpoint is not down.
+func (p *Proxy) Ready() (bool, Detail) {
+	st := p.acquire()
+	defer st.release()
+	now := time.Now()
+	d := Detail{
+		Draining: p.draining.Load(), Generation: st.generation,
+		Signals:  st.names(st.classifier.Signals()),
+		Degraded: append(st.Refuses(), st.classifier.Degraded()...),
+	}
+	if e, ok := st.classifier.(Engine); ok {
+		d.Engine = e.Engine()
+	}
+	if lacking := st.watch.claims.Lacking(); lacking != "" && st.watch.claims.Wanted {
+		d.Degraded = append(d.Degraded, lacking)
+	}
+	if p.stale.Load() {
+		d.Degraded = append(d.Degraded, "the configuration has changed and cannot be used: the one read before is; the log and /readyz of the admin listener say why")
+	}
+	what, blind := st.auth.Lacking()
+	if what != "" {
+		d.Degraded = append(d.Degraded, what)
+	}
+	if p.memory != nil {
+		if remote, reachable := p.memory.Reachable(); remote && !reachable {
+			d.Degraded = append(d.Degraded, "redis cannot be reached: contexts are served from memory, and new ones are refused unless they are best_effort")
+		}
+	}
+	reachable := false
+	for _, m := range st.models {
+		md := ModelDetail{Name: m.Name}
+		if m.sleeps(now) {
+			d.Degraded = append(d.Degraded, fmt.Sprintf("every endpoint of model %q that is up is asleep: "+
+				"requests for it are answered with 503 model_asleep until one is woken up", m.Name))
+		}
+		for _, e := range m.Endpoints {
+			f := e.Fitness(now)
+			reachable = reachable || f != pool.Down
+			md.Endpoints = append(md.Endpoints, EndpointDetail{Name: e.Name, State: e.State(now), Inflight: e.Inflight()})
+		}
+		d.Models = append(d.Models, md)
+	}
+	if d.Degraded == nil {
+		d.Degraded = []string{}
+	}
+	for _, e := range p.leaving.list() {
+		d.add(e.Model, EndpointDetail{Name: e.Name, State: "draining", Inflight: e.Inflight()})
+	}
+	d.Ready = reachable && !d.Draining && !blind
+	return d.Ready, d
+}

@@ -1,0 +1,77 @@
+package proxy
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"signalbox/internal/telemetry"
+	"signalbox/proxy/budget"
+	"signalbox/proxy/pool"
+	"signalbox/proxy/rate"
+)
+
+// New makes a proxy that serves from st. It starts nothing; see Run.
+func New(opts Options, st *State, tel *telemetry.Telemetry) *Proxy {
+	p := &Proxy{
+		tel: tel, transport: newTransport(opts), budget: pool.NewBudget(), swapped: make(chan struct{}, 1),
+		started: time.Now().Unix(), warms: newWarms(), limiter: rate.New(nil, time.Now),
+		recent: newRecent(), spending: budget.New(nil, time.Now),
+	}
+	p.state.Store(st)
+	tel.Metrics.WatchPool(p.poolStatus)
+	return p
+}
+
+// Swap serves later requests from st; those under way keep the state they have. st takes over what
+// the old state knows about the health of endpoints that both have. A State serves once: after it
+// was replaced it must not be swapped in again.
+func (p *Proxy) Swap(st *State) {
+	st.inherit(p.state.Load())
+	old := p.state.Swap(st)
+	p.leaving.add(st, old)
+	p.recent.adopt(st)
+	old.release()
+	select {
+	case p.swapped <- struct{}{}:
+	default:
+	}
+}
+
+// Generation counts the configurations that were served from, this one included.
+func (p *Proxy) Generation() uint64 {
+	st := p.acquire()
+	defer st.release()
+	return st.generation
+}
+
+// Run checks the health of endpoints until ctx ends. It returns nil when its goroutines have ended.
+func (p *Proxy) Run(ctx context.Context) error {
+	health := pool.Watcher{Transport: p.transport, Log: p.tel.Log}
+	var wg sync.WaitGroup
+	defer p.transport.CloseIdleConnections()
+	defer wg.Wait()
+	wg.Go(func() { p.warms.run(ctx, p) })
+	wg.Go(func() { p.limiter.Run(ctx) })
+	var checked *State
+	for {
+		if st := p.state.Load(); st != checked {
+			checked = st
+			wg.Go(func() { health.Watch(ctx, st.groups(), st.idle) })
+			wg.Go(func() { p.scrape(ctx, st) })
+			wg.Go(func() { st.auth.Watch(ctx, st.idle) })
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.swapped:
+		}
+	}
+}
+
+// Drain turns /readyz to 503, so that load balancers stop sending. Requests are served as before.
+func (p *Proxy) Drain() { p.draining.Store(true) }
+
+// ReloadFailed notes whether the last attempt to read the configuration again failed, which /readyz
+// tells.
+func (p *Proxy) ReloadFailed(failed bool) { p.stale.Store(failed) }

@@ -1,0 +1,121 @@
+package proxy
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"signalbox/internal/openai"
+	"signalbox/proxy/budget"
+)
+
+// ShareBudgets lets budgets be kept by remote, for all replicas. Call it once, before the first
+// request.
+func (p *Proxy) ShareBudgets(remote budget.Remote) { p.spending.Share(remote) }
+
+// modelBudgets is the group of the budgets of models. No tenant is called so: their names can be
+// printed.
+const modelBudgets = "\x00models"
+
+// share is what a request has reserved of the budget of a model.
+type share struct {
+	of   *model
+	cost *budget.Reservation
+}
+
+// reserve takes what a request may cost from the budgets of its caller: its prompt, estimated, and
+// the most that it allows for the answer, by the price of the dearest model that it may go to, or,
+// where the next model is asked when an answer is not good enough, of all of them. What it takes
+// from the budgets of models is taken when it comes to them.
+func (p *Proxy) reserve(ctx context.Context, w *reply, o *exchange, where *plan) (err error) {
+	ofModels := slices.ContainsFunc(where.models, func(m *model) bool { return m.budget.USD > 0 })
+	if len(o.who.Budgets) == 0 && !ofModels {
+		return nil
+	}
+	prompt, answer := float64(estimateTokens(o.req)), 0.0
+	if o.held.named() {
+		prompt += float64(o.held.tokens)
+	}
+	if o.req.API != openai.Other {
+		answer = float64(answerTokens(o.req))
+	}
+	if ofModels {
+		where.afford = func(ctx context.Context, m *model) error {
+			return p.share(ctx, w, m, m.Price.Of(prompt, answer))
+		}
+	}
+	usd := 0.0
+	for _, m := range where.models {
+		if price := m.Price.Of(prompt, answer); o.Action.Escalate != nil {
+			usd += price
+		} else {
+			usd = math.Max(usd, price)
+		}
+	}
+	w.cost, err = p.spending.Reserve(ctx, o.who.Tenant, o.who.Budgets, usd)
+	return err
+}
+
+// share takes what a request may cost at a model from the budget of that, once.
+func (p *Proxy) share(ctx context.Context, w *reply, m *model, usd float64) error {
+	if m.budget.USD == 0 || slices.ContainsFunc(w.shares, func(s share) bool { return s.of == m }) {
+		return nil
+	}
+	r, err := p.spending.Reserve(ctx, modelBudgets, []budget.Budget{m.budget}, usd)
+	if err == nil {
+		w.shares = append(w.shares, share{m, r})
+	}
+	return err
+}
+
+// pay replaces what was reserved with what the request cost: by the usage that the answer tells, or
+// an estimate where it tells none, up to where it was cut. Answers that were thrown away for a
+// better one are paid as well. Each model's budget pays for what that model answered.
+func (w *reply) pay(ctx context.Context, o *exchange, status int) {
+	if w.cost == nil && len(w.shares) == 0 {
+		return
+	}
+	last := 0.0
+	switch u := o.told.Usage; {
+	case o.model == nil, status >= http.StatusBadRequest && status != statusClientGone && w.status != http.StatusOK:
+	case u.Input+u.Output > 0:
+		last = o.model.Price.Of(float64(u.Input), float64(u.Output))
+	default:
+		last = o.model.Price.Of(float64(estimateTokens(o.req)), float64(max(o.told.Length(), 0)))
+	}
+	ctx = context.WithoutCancel(ctx)
+	usd, thrown := last, o.escalation.thrown()
+	for i := range thrown {
+		usd += thrown[i].price(o.req)
+	}
+	w.cost.Settle(ctx, usd)
+	for _, s := range w.shares {
+		usd = 0
+		if s.of == o.model {
+			usd = last
+		}
+		for i := range thrown {
+			if thrown[i].model == s.of {
+				usd += thrown[i].price(o.req)
+			}
+		}
+		s.cost.Settle(ctx, usd)
+	}
+}
+
+// price is what an answer cost that was thrown away, in USD.
+func (x *thrown) price(req *openai.Request) float64 {
+	u := x.usage(req)
+	return x.model.Price.Of(float64(u.Input), float64(u.Output))
+}
+
+// describeBudget says when to come again: not soon, so clients are told not to try by themselves.
+func describeBudget(h http.Header, over *budget.ExceededError) {
+	h.Set("X-Should-Retry", "false")
+	if over.Wait > 0 {
+		h.Set("Retry-After", strconv.Itoa(int((over.Wait+time.Second-1)/time.Second)))
+	}
+}

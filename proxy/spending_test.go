@@ -1,0 +1,155 @@
+package proxy
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"signalbox/internal/testkit"
+	"signalbox/memory/ledger"
+	"signalbox/memory/redis"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/budget"
+	"signalbox/proxy/choose"
+)
+
+// budgetsIn keeps budgets in a Redis, as the application does.
+type budgetsIn struct{ *redis.Store }
+
+func (budgetsIn) spends(in []budget.Spend) (out []redis.Spend) {
+	for _, s := range in {
+		out = append(out, redis.Spend(s))
+	}
+	return out
+}
+
+func (b budgetsIn) Reserve(
+	ctx context.Context,
+	group, id string,
+	s []budget.Spend,
+	ttl time.Duration,
+) ([]int64, bool, error) {
+	return b.Store.Reserve(ctx, ledger.TenantOf(group), id, b.spends(s), ttl)
+}
+
+func (b budgetsIn) Settle(ctx context.Context, group, id string, s []budget.Spend, owed bool) error {
+	return b.Store.Settle(ctx, ledger.TenantOf(group), id, b.spends(s), owed)
+}
+
+// priced is one model whose answers cost $0.01 each, by a price of the answer's tokens alone, and a
+// caller with a budget.
+func priced(t *testing.T, u *testkit.Upstream, usd float64) *bench {
+	t.Helper()
+	return start(
+		t,
+		oneModel(u),
+		withKeys(auth.KeyOptions{Name: "team", Budget: auth.BudgetOptions{USD: usd}}, auth.KeyOptions{Name: "free"}),
+		func(s *setup) {
+			for i := range s.models {
+				s.models[i].Price = choose.Price{Output: 1000}
+			}
+		},
+	)
+}
+
+const tenTokens = `{"id":"x","object":"chat.completion","choices":[{"index":0,` +
+	`"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],` +
+	`"usage":{"prompt_tokens":5,"completion_tokens":10,"total_tokens":15}}`
+
+// upTo asks for an answer of n tokens at most.
+func upTo(n int) string {
+	return strings.Replace(ask("hello"), `{"model"`, `{"max_tokens":`+strconv.Itoa(n)+`,"model"`, 1)
+}
+
+func TestACallerOverItsBudgetIsToldWhenItResets(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))
+	b := priced(t, u, 0.035)
+	now := time.Date(2026, 3, 31, 23, 0, 0, 0, time.UTC)
+	b.proxy.spending = budget.New(nil, func() time.Time { return now })
+	send := func(n int) answered { return b.chat(upTo(n), "Authorization", "Bearer team") }
+	for i := range 3 { // each may cost $0.015 and costs $0.01: what is left over is given back
+		if got := send(15); got.status != 200 {
+			t.Fatalf("request %d: %d %s", i, got.status, got.body)
+		}
+	}
+	got := send(15)
+	if got.status != 429 || got.code(t) != "insufficient_quota" || got.header.Get("Retry-After") != "3600" ||
+		got.header.Get("X-Should-Retry") != "false" {
+		t.Fatalf("over the budget: %d %s %v", got.status, got.body, got.header)
+	}
+	if m := got.error(t).Message; !strings.Contains(m, "key:team") || !strings.Contains(m, "2026-04-01T00:00:00Z") {
+		t.Errorf("the message does not name the budget and its reset: %s", m)
+	}
+	if got := send(100); got.status != 429 || got.header.Get("Retry-After") != "" {
+		t.Errorf("more than the budget: %d %s %v", got.status, got.body, got.header)
+	}
+	if got := b.chat(upTo(15), "Authorization", "Bearer free"); got.status != 200 {
+		t.Errorf("another caller: %d %s", got.status, got.body)
+	}
+	if n := len(u.Requests()); n != 4 {
+		t.Errorf("%d requests reached the model, want 4", n)
+	}
+}
+
+// An answer that was thrown away for a better one counts to the budget, and is reserved for.
+func TestAThrownAnswerIsPaid(t *testing.T) {
+	t.Parallel()
+	p := escalating(t, everySign, testkit.JSON(200, tooShort), testkit.JSON(200, testkit.Completion),
+		withKeys(auth.KeyOptions{Name: "team", Budget: auth.BudgetOptions{USD: .05}}), func(s *setup) {
+			for i := range s.models {
+				s.models[i].Price = choose.Price{Output: 1000}
+			}
+		})
+	// Each may cost 2 x $0.012 and costs $0.003 and $0.012.
+	for i, want := range []int{200, 200, 429} {
+		if got := p.chat(upTo(12), "Authorization", "Bearer team"); got.status != want {
+			t.Errorf("request %d: %d %s", i, got.status, got.body)
+		}
+	}
+}
+
+func TestTwoReplicasInARaceKeepOneBudget(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))
+	server := testkit.NewRedis(t)
+	var wg sync.WaitGroup
+	var passed, refused atomic.Int64
+	now := time.Now() // one month, also at its end
+	for range 2 {
+		store, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), RateBudget: testkit.Patience})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		b := priced(t, u, 0.205)
+		b.proxy.spending = budget.New(budgetsIn{store}, func() time.Time { return now })
+		for range 6 {
+			wg.Go(func() {
+				for range 10 {
+					switch got := b.chat(upTo(10), "Authorization", "Bearer team"); got.status {
+					case 200:
+						passed.Add(1)
+					case 429:
+						refused.Add(1)
+					default:
+						t.Errorf("%d %s", got.status, got.body)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if passed.Load() != 20 || refused.Load() != 100 {
+		t.Errorf(
+			"%d requests of $0.01 passed a budget of $0.205 and %d did not, want 20 and 100",
+			passed.Load(),
+			refused.Load(),
+		)
+	}
+}

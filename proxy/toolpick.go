@@ -1,0 +1,168 @@
+package proxy
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+	"signalbox/proxy/tools"
+)
+
+const (
+	// toolTime bounds what embeddings of tools may take. What is embedded is remembered, so a list
+	// that is too long for it is known when it comes again.
+	toolTime = 500 * time.Millisecond
+	// toolTurns is how many turns of the user are embedded, the latest ones.
+	toolTurns = 16
+	// toolLists and toolVectors are how many lists and embeddings are remembered: 512 lists of some
+	// 60 KiB and 6 MiB.
+	toolLists   = 512
+	toolVectors = 4096
+)
+
+// headerTools tells how many tools went to the model and how many the client had named, as 8/60.
+const headerTools = ownPrefix + "Tools"
+
+// toolMemo remembers lists of tools and embeddings by the digest of their text.
+type toolMemo struct {
+	lists   *otter.Cache[[sha256.Size]byte, *tools.List]
+	vectors *otter.Cache[[sha256.Size]byte, []float32]
+}
+
+func newToolMemo() *toolMemo {
+	return &toolMemo{
+		lists: otter.Must(&otter.Options[[sha256.Size]byte, *tools.List]{MaximumSize: toolLists}),
+		vectors: otter.Must(&otter.Options[[sha256.Size]byte, []float32]{
+			MaximumSize: toolVectors,
+		}),
+	}
+}
+
+// toolset is a list of tools of which some stay away from the model.
+type toolset struct {
+	field string // of the body
+	json  []byte // its value
+	kept  int
+	named int
+}
+
+// pickTools leaves out the tools that the conversation cannot need, where the route asks for that.
+// It never fails a request: what cannot be read is sent as it is.
+func (d *decision) pickTools(ctx context.Context, req *openai.Request) *toolset {
+	d.tools = d.toolset(ctx, req)
+	return d.tools
+}
+
+// toolset returns what is kept of the tools of a request; nil where that is all of them.
+func (d *decision) toolset(ctx context.Context, req *openai.Request) *toolset {
+	want := d.Action.Tools
+	if want == nil || !req.HasTools {
+		return nil
+	}
+	field := "tools"
+	if !req.Has(field) {
+		field = "functions"
+	}
+	raw := req.Field(field)
+	m := d.state.tools
+	key := sha256.Sum256(raw)
+	list, ok := m.lists.GetIfPresent(key)
+	if !ok {
+		var err error
+		if list, err = tools.Parse(raw); err != nil {
+			return nil
+		}
+		m.lists.Set(key, list)
+	}
+	if list.Len() <= want.Keep {
+		return nil
+	}
+	turns, vectors := d.toolVectors(ctx, req, list)
+	called := tools.Called(req.Field(req.PromptField()))
+	forced := tools.Mentions(req.Field("tool_choice"))
+	if field == "functions" {
+		forced = tools.Mentions(req.Field("function_call"))
+	}
+	kept := list.Pick(turns, vectors, want.Keep, func(name string) bool {
+		return called[name] || forced[name] || slices.Contains(want.Always, name)
+	})
+	out := &toolset{field: field, named: list.Len()}
+	for _, k := range kept {
+		if k {
+			out.kept++
+		}
+	}
+	if kept == nil || out.kept == out.named {
+		return nil
+	}
+	out.json = list.JSON(kept)
+	return out
+}
+
+// toolVectors returns the turns of the user and the embeddings of the tools, as far as there is
+// time for them.
+func (d *decision) toolVectors(ctx context.Context, req *openai.Request, list *tools.List) (turns []tools.Turn, vectors [][]float32) {
+	for i := range req.Messages {
+		if x := &req.Messages[i]; x.Role == "user" && x.Text != "" {
+			turns = append(turns, tools.Turn{Text: x.Text})
+		}
+	}
+	vectors = make([][]float32, list.Len())
+	if !d.state.classifier.Signals().Has(signal.Embedding) {
+		return turns, vectors
+	}
+	ctx, done := context.WithTimeout(ctx, toolTime)
+	defer done()
+	for i := max(0, len(turns)-toolTurns); i < len(turns); i++ {
+		turns[i].Vector = d.state.embedded(ctx, turns[i].Text)
+	}
+	for i := range vectors {
+		if list.Name(i) == "" {
+			vectors[i] = []float32{} // is always kept
+			continue
+		}
+		vectors[i] = d.state.embedded(ctx, list.Text(i))
+	}
+	return turns, vectors
+}
+
+// embedded returns the embedding of a text; nil where there is no time for it.
+func (st *State) embedded(ctx context.Context, text string) []float32 {
+	key := sha256.Sum256([]byte(text))
+	if v, ok := st.tools.vectors.GetIfPresent(key); ok {
+		return v
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	var set signal.Set
+	t := signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}
+	st.classifier.Extract(ctx, &t, signal.MaskOf(signal.Embedding), &set)
+	v := &set.Values[signal.Embedding]
+	if v.State != signal.Known {
+		return nil
+	}
+	st.tools.vectors.Set(key, v.Vector)
+	return v.Vector
+}
+
+// describe tells the client how many tools the model was offered.
+func (t *toolset) describe(h http.Header) {
+	if t != nil {
+		h.Set(headerTools, t.String())
+	}
+}
+
+func (t *toolset) String() string {
+	if t == nil {
+		return ""
+	}
+	return strconv.Itoa(t.kept) + "/" + strconv.Itoa(t.named)
+}

@@ -1,0 +1,77 @@
+package rules
+
+import (
+	"slices"
+
+	"signalbox/rules/internal/syntax"
+)
+
+// readMirror reads mirror, which may be absent.
+func (c *compiler) readMirror(at syntax.Cursor) *Mirror {
+	if at.Node == nil {
+		return nil
+	}
+	m, ok := c.readTrial(at, "share")
+	if !ok {
+		return nil
+	}
+	return &Mirror{Model: m.model, Share: m.share}
+}
+
+// trial is a model that gets a share of what a route gets.
+type trial struct {
+	model string
+	share float64
+}
+
+// readTrial reads {model, KEY}, both required.
+func (c *compiler) readTrial(at syntax.Cursor, key string) (t trial, ok bool) {
+	mark := at.Mark()
+	entries, ok := at.Mapping("{model: NAME, "+key+": NUMBER}", "model", key)
+	if !ok {
+		return t, false
+	}
+	var model, share syntax.Cursor
+	for _, e := range entries {
+		if e.Key == "model" {
+			model = e.At
+		} else {
+			share = e.At
+		}
+	}
+	if model.Node == nil || share.Node == nil {
+		at.Lacking(mark, "found no model or no %s, expected {model: NAME, %s: NUMBER}", key, key)
+		return t, false
+	}
+	if s, ok := model.Word("a model name"); ok && model.Known("model", s, c.env.Models) {
+		c.use("model", s)
+		t.model = s
+	}
+	if x, ok := share.Share(); ok {
+		if t.share = x; x == 0 {
+			share.Errorf("found 0, expected a number above 0 and up to 1; leave the key out to turn it off")
+		}
+	}
+	return t, t.model != "" && t.share > 0
+}
+
+// readCanary reads canary, which may be absent. What would mix the answers of the canary with those
+// that it is compared with is refused.
+func (c *compiler) readCanary(at syntax.Cursor, a *Action) *Canary {
+	if at.Node == nil {
+		return nil
+	}
+	t, ok := c.readTrial(at, "share")
+	if !ok {
+		return nil
+	}
+	switch {
+	case slices.ContainsFunc(a.Models, func(x Choice) bool { return x.Name == t.model }):
+		at.Errorf("model %q is among the models of the route, so its answers could not be told from theirs", t.model)
+	case a.Escalate != nil:
+		at.Errorf("canary and escalate exclude each other: an answer of the canary is not judged, so the two could not be compared")
+	case a.Mirror != nil && a.Mirror.Model == t.model:
+		at.Errorf("model %q gets copies of the same requests by mirror: a canary answers clients, a mirror nobody", t.model)
+	}
+	return &Canary{Model: t.model, Share: t.share}
+}

@@ -1,0 +1,335 @@
+package check
+
+import (
+	_ "embed" // of the table of opposites
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"signalbox/stream/claims"
+	"signalbox/stream/evidence"
+	"signalbox/stream/evidence/words"
+)
+
+// force is how firmly a sentence puts something.
+type force uint8
+
+const (
+	asIs    force = iota
+	perhaps       // may, might, plans to, almost: what is said need not be so
+	surely        // must, required, always: nothing else can be
+)
+
+// forces are words that tell how firmly something is put, of English, by hash.
+//
+//nolint:gochecknoglobals // constant table
+var forces = func() map[uint64]force {
+	m := map[uint64]force{}
+	lists := [...]string{
+		perhaps: `may might could can perhaps possibly possible probably likely unlikely should ought expected plans planned plan hopes hope hoped
+			suspect suspects suspected suspicion believed believes claimed claims claim alleged allegedly reportedly rumoured rumored considering
+			considered consider intends intended intend aims proposed proposes trying tries tried attempted seeks almost nearly promised promises
+			optional allowed allows permitted free advised recommended refused failed denied going would`,
+		surely: "must required requires require obliged obliges oblige mandatory compulsory necessary certain certainly definitely proved proven guaranteed forced",
+	}
+	for f, list := range lists {
+		for w := range strings.FieldsSeq(list) {
+			if h := hashOf(w); m[h] == 0 {
+				m[h] = force(f)
+			}
+		}
+	}
+	return m
+}()
+
+// Words that a statement depends on, of English, by hash: when, on what condition, with what
+// exception. Without one that is binding it says more.
+const (
+	loose   = 1
+	binding = 2
+)
+
+//nolint:gochecknoglobals // constant table
+var terms = func() map[uint64]int {
+	m := map[uint64]int{}
+	for w := range strings.FieldsSeq("since during while even already still again ago") {
+		m[hashOf(w)] = loose
+	}
+	for w := range strings.FieldsSeq("if unless until till except without only before after") {
+		m[hashOf(w)] = binding
+	}
+	return m
+}()
+
+// turns tells what of a claim may turn it round although its words are those of the sentence that
+// fits it best. A judge of language this small hardly sees the order of words, and not always a
+// small word.
+type turns struct {
+	firmer   bool // the sentence says that something may be, or must not be so: the claim says that it is
+	terms    bool // the claim depends on something else, or on nothing
+	reversed bool // three words or more stand the other way round, and no passive tells why
+	contrary bool // a word of the claim is the opposite of one that it leaves out
+	mixed    bool // what one clause says is said of the subject of another
+}
+
+func (t turns) any() bool { return t.firmer || t.terms || t.reversed || t.mixed || t.contrary }
+
+// turned compares the claim with the sentence that fits it best.
+func (m *matcher) turned(sentence []words.Word, text string) turns {
+	return turns{
+		firmer:   firmer(m.claim, sentence[m.stretch[0]:m.stretch[1]], m.premise),
+		terms:    m.termsDiffer(sentence[m.stretch[0]:m.stretch[1]]) || amountTurned(m.claim, sentence[m.stretch[0]:m.stretch[1]]),
+		reversed: m.reversed(sentence),
+		mixed:    m.mixed(sentence, text),
+		contrary: m.contrary(sentence),
+	}
+}
+
+func forceOf(list []words.Word) (has [3]bool) {
+	for i := range list {
+		has[forces[list[i].Hash]] = true
+	}
+	return has
+}
+
+// firmer reports whether the claim is put more firmly than the stretch that it takes its words
+// from: that says that something may be, or no premise says that it must.
+func firmer(claim, stretch, premises []words.Word) bool {
+	said, there := forceOf(claim), forceOf(stretch)
+	return there[perhaps] && !said[perhaps] || said[surely] && !forceOf(premises)[surely]
+}
+
+// termsDiffer reports whether the claim has a condition that no premise has, or lacks one of the
+// stretch that it takes its words from, without which that does not hold.
+func (m *matcher) termsDiffer(stretch []words.Word) bool {
+	for i := range m.claim {
+		if terms[m.claim[i].Hash] != 0 && indexOf(m.premise, m.claim[i].Hash) < 0 {
+			return true
+		}
+	}
+	for i := range stretch {
+		if terms[stretch[i].Hash] == binding && indexOf(m.claim, stretch[i].Hash) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// amountTurned reports whether the claim has another quantity word than the stretch: one that it
+// lacks, or none for one that says less than all.
+func amountTurned(claim, stretch []words.Word) bool {
+	said, there := amountsOf(claim), amountsOf(stretch)
+	const full = 1<<allOf | 1<<manyOf
+	return said&^there != 0 || there&^said&^full != 0
+}
+
+//nolint:gochecknoglobals // constants
+var (
+	by    = hashOf("by")
+	from  = hashOf("from")
+	to    = hashOf("to")
+	joint = [...]uint64{hashOf("and"), hashOf("or")}
+)
+
+// reversed reports whether who does it to whom is another: three content words of the claim stand
+// in the sentence the other way round ("The builder sued the city" of "The city sued the builder")
+// without a word that tells why, or they stand in the same order though one of both is in the
+// passive.
+func (m *matcher) reversed(sentence []words.Word) bool {
+	m.at = m.at[:0]
+	for i, w := range m.claim {
+		if m.content[i] {
+			if j := indexOf(sentence, w.Hash); j >= 0 {
+				m.at = append(m.at, int32(j))
+			}
+		}
+	}
+	turned := m.falls()
+	if agent(m.claim, sentence) != agent(sentence, m.claim) {
+		return !turned
+	}
+	return turned && !differ(m.claim, sentence, by) && !differ(m.claim, sentence, from) && !differ(m.claim, sentence, to)
+}
+
+// differ reports whether one of both alone has a word.
+func differ(a, b []words.Word, hash uint64) bool {
+	return (indexOf(a, hash) >= 0) != (indexOf(b, hash) >= 0)
+}
+
+// agent reports whether "by" stands before a word that other has as well.
+func agent(list, other []words.Word) bool {
+	at := indexOf(list, by)
+	for i := max(at, 0) + 1; at >= 0 && i < len(list); i++ {
+		if !list[i].Has(words.Stop) {
+			return indexOf(other, list[i].Hash) >= 0
+		}
+	}
+	return false
+}
+
+// falls reports whether three of the places in m.at come one before the other.
+func (m *matcher) falls() bool {
+	m.run = slices.Grow(m.run[:0], len(m.at))[:len(m.at)]
+	for i := range m.at { // run[i]: the longest fall that ends at i
+		m.run[i] = 1
+		for k := range i {
+			if m.at[k] > m.at[i] {
+				m.run[i] = max(m.run[i], m.run[k]+1)
+			}
+		}
+		if m.run[i] >= 3 {
+			return true
+		}
+	}
+	return false
+}
+
+//go:embed opposites.txt
+var antonyms string
+
+// contraries holds, for a word by hash, the words of opposite meaning: those of opposites and of
+// WordNet. The fusion was fitted with opposites alone.
+//
+//nolint:gochecknoglobals // constant table
+var contraries = sync.OnceValue(func() map[uint64][]uint64 {
+	m := maps.Clone(opposites)
+	for line := range strings.Lines(antonyms) {
+		a, b, ok := strings.Cut(strings.TrimSpace(line), "/")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		left, right := hashOf(a), hashOf(b)
+		m[left], m[right] = append(slices.Clip(m[left]), right), append(slices.Clip(m[right]), left)
+	}
+	return m
+})
+
+// contrary reports whether the sentence has, in the place of a word of the claim, one of opposite
+// meaning.
+func (m *matcher) contrary(sentence []words.Word) bool {
+	table := contraries()
+	for _, w := range m.claim {
+		if indexOf(sentence, w.Hash) >= 0 {
+			continue
+		}
+		for _, other := range table[w.Hash] {
+			if indexOf(sentence, other) >= 0 && indexOf(m.claim, other) < 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// clausesOf numbers the clauses of a sentence: a comma, a semicolon, a colon, a bracket or a
+// joining word begins another.
+func clausesOf(dst []int32, sentence []words.Word, text string) []int32 {
+	n := int32(0)
+	for i := range sentence {
+		w := &sentence[i]
+		if i > 0 && (sentence[i-1].End < w.Start && strings.ContainsAny(text[sentence[i-1].End:w.Start], ",;:()—") || joins(text[w.Start:w.End])) {
+			n++
+		}
+		dst = append(dst, n)
+	}
+	return dst
+}
+
+func joins(s string) bool {
+	switch s {
+	case "and", "while", "whereas", "but", "although", "though":
+		return true
+	}
+	return false
+}
+
+// mixed reports whether the claim, one clause, takes the first word of one clause of the sentence
+// and other words of another whose first word it leaves out: "Petra plays the trumpet" of "Petra
+// plays the cello and Jonas plays the trumpet".
+func (m *matcher) mixed(sentence []words.Word, text string) bool {
+	m.clauses = clausesOf(m.clauses[:0], sentence, text)
+	last := m.clauses[max(0, len(m.clauses)-1):]
+	if len(last) == 0 || last[0] == 0 || last[0] > maxClauses {
+		return false
+	}
+	for _, h := range joint {
+		if indexOf(m.claim, h) >= 0 {
+			return false
+		}
+	}
+	var heads [maxClauses + 1]uint64 // first content word of each
+	var led, took [maxClauses + 1]bool
+	for i := range sentence {
+		w, n := &sentence[i], m.clauses[i]
+		if w.Has(words.Stop) || w.Has(words.Negation) {
+			continue
+		}
+		said, alone := indexOf(m.claim, w.Hash) >= 0, m.once(sentence, i)
+		switch {
+		case heads[n] == 0:
+			heads[n] = w.Hash
+			led[n] = said
+		case said && alone:
+			took[n] = true
+		}
+	}
+	for a := range last[0] + 1 {
+		for b := range last[0] + 1 {
+			if a != b && led[a] && took[b] && heads[b] != 0 && !led[b] && heads[a] != heads[b] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxClauses bounds the clauses that are compared; a sentence of more is a list.
+const maxClauses = 6
+
+// once reports whether word i of the sentence stands in no other clause of it.
+func (m *matcher) once(sentence []words.Word, i int) bool {
+	for k := range sentence {
+		if sentence[k].Hash == sentence[i].Hash && m.clauses[k] != m.clauses[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// strangerName is where the claim has names that no premise has: the first of them with those right
+// behind it. It is empty where there is none.
+func (r *reading) strangerName() (span claims.Span) {
+	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	defer matchers.Put(m)
+	m.read(r.claim.Text, r.found, r.findings)
+	first, last := -1, -1
+	for i, w := range m.claim {
+		strange := m.content[i] && w.Has(words.Name) && !m.found[i]
+		switch {
+		case strange && (first < 0 || last == i-1):
+			last = i
+			if first < 0 {
+				first = i
+			}
+		case first >= 0:
+			return spanOf(r.claim.Text, m.claim[first].Start, m.claim[last].End)
+		}
+	}
+	if first < 0 {
+		return span
+	}
+	return spanOf(r.claim.Text, m.claim[first].Start, m.claim[last].End)
+}
+
+// bet reports whether a reader who finds the claim entailed should believe it: nothing that a small
+// judge overlooks tells the claim from the sentence that fits it best.
+func (s *sight) bet(premises []evidence.Premise) bool {
+	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	defer matchers.Put(m)
+	o := m.read(s.claim.Text, premises, s.findings)
+	if len(premises) == 0 || o.negated > 0 || o.denied > 0 {
+		return false
+	}
+	return !m.turned(m.premise[m.best.from:m.best.to], premises[m.best.of].Text).any()
+}

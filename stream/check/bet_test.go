@@ -1,0 +1,54 @@
+package check_test
+
+import (
+	"testing"
+
+	"signalbox/stream/check"
+)
+
+// What a judge finds entailed is supported only where nothing tells the claim from the sentence
+// that it was taken from.
+func TestEntailedIsNotAlwaysSupported(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, fact, claim string
+		want              check.Verdict
+	}{
+		{"roles exchanged", "The city fined the harbour for the spill.", "The harbour fined the city for the spill.", check.Unchecked},
+		{"in the passive", "The city fined the harbour for the spill.", "The harbour was fined by the city for the spill.", check.Supported},
+		{"no passive any more", "The harbour was fined by the city for the spill.", "The harbour fined the city for the spill.", check.Unchecked},
+		{"an adjunct moved", "The pool is heated on Sundays in March.", "On Sundays in March the pool is heated.", check.Supported},
+		{"another subject", "The kiosk sells maps and the office sells stamps.", "The kiosk sells stamps.", check.Unchecked},
+		{"its own subject", "The kiosk sells maps and the office sells stamps.", "The office sells stamps.", check.Supported},
+		{"an opposite", "The gravel road is smooth near the farm.", "The gravel road is rough near the farm.", check.Unchecked},
+		{"a possibility told as a fact", "The harbour may freeze near the pier.", "The harbour freezes near the pier.", check.Unchecked},
+		{"a fact told as a duty", "Guests pay at the harbour desk.", "Guests must pay at the harbour desk.", check.Unchecked},
+		{"a quantity that is not there", "The boats are painted at the harbour.", "All the boats are painted at the harbour.", check.Unchecked},
+		{"every year of one date", "The harbour feast took place on 12 May 2019.", "The harbour feast takes place every year.", check.Unchecked},
+		{"without its condition", "The ferry is free if the harbour is closed.", "The ferry is free.", check.Unchecked},
+		{"a condition changed", "The ferry leaves after the harbour bell rings.", "The ferry leaves before the harbour bell rings.", check.Unchecked},
+		{"a negation more", "The ferry stops at the harbour.", "The ferry does not stop at the harbour.", check.Unchecked},
+	} {
+		got := checker(t, check.Options{Judge: always(entails)}).Check(t.Context(), facts(t, c.fact), "", []check.Claim{{Text: c.claim}})[0]
+		if got.Verdict != c.want {
+			t.Errorf("%s: %q of %q: %s (%s), want %s", c.name, c.claim, c.fact, got.Verdict, got.Reason, c.want)
+		}
+	}
+}
+
+// A sentence that the evidence says is never worse than unchecked, whatever a judge says; one that
+// points back may be about something else.
+func TestWhatTheEvidenceSaysIsNeverUnsupported(t *testing.T) {
+	t.Parallel()
+	e := facts(t, "The server listens on `port 8080`. It was installed by Nora Quist in 2019.")
+	for claim, want := range map[string]check.Verdict{
+		"The server listens on port 8080.":           check.Supported,
+		"It was installed by Nora Quist in 2019.":    check.Unchecked,
+		"It was installed by Nora Quist in **2019**": check.Unchecked,
+	} {
+		got := checker(t, check.Options{Judge: always(contradicts)}).Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]
+		if got.Verdict != want {
+			t.Errorf("%q: %s (%s), want %s", claim, got.Verdict, got.Reason, want)
+		}
+	}
+}

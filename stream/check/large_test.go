@@ -1,0 +1,185 @@
+package check_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"signalbox/stream/check"
+	"signalbox/stream/evidence"
+)
+
+// larges are texts of some size bytes that are worst for one of the readers each.
+func larges(size int) map[string]string {
+	fill := func(part func(i int) string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < size; i++ {
+			b.WriteString(part(i))
+		}
+		return b.String()[:b.Len()]
+	}
+	same := func(part string) string { return fill(func(int) string { return part }) }
+	counted := func(format string, factors ...int) string { // of i, times each factor, below 100,000
+		args := make([]any, len(factors))
+		return fill(func(i int) string {
+			for k, f := range factors {
+				args[k] = i * f % 99_991
+			}
+			return fmt.Sprintf(format, args...)
+		})
+	}
+	return map[string]string{
+		"short sentences":      counted("Ann met Bo%d. ", 1),
+		"a word a sentence":    same("Paris. "),
+		"words of their own":   counted("Ab%dcd. ", 1),
+		"numbers":              counted("%d ", 7919),
+		"numbers as sentences": counted("Store %d sold %d. ", 1, 7919),
+		"one number":           same("7 "),
+		"addresses":            counted("ann%d@brightfield.com, 12 Main Street, Apt %d; ", 1, 1),
+		"one line":             same("a"),
+		"one line of digits":   same("7"),
+		"identical words":      same("tower "),
+		"identical sentences":  same("The tower is 330 m high. "),
+		"deep lists": fill(func(i int) string {
+			return strings.Repeat(" ", i%100*2) + "- The tower is 330 m high\n"
+		}),
+		"quotes":        same("> The tower is 330 m high.\n"),
+		"nested quotes": same("> > > > \"'“"),
+		"tables":        "| a | b | c |\n|---|---|---|\n" + counted("| x%d | %d | %d |\n", 1, 1, 7),
+		"a wide table": "| " + same("a | ") + "\n|" + strings.Repeat("---|", size/4) +
+			"\n| " + same("7 | ") + "\n",
+		"dates":         counted("On 7 May %d it rained. ", 1),
+		"brackets":      same("[a]("),
+		"headings":      same("# Paris\n"),
+		"semicolons":    counted("a %d; ", 1),
+		"clauses":       counted("and %d, ", 1),
+		"backticks":     same("`a"),
+		"names":         counted("Bo%d ", 1),
+		"many pronouns": same("It is 7 and it was 8. "),
+	}
+}
+
+// BenchmarkLargeTexts checks texts against themselves, and against prose.
+func BenchmarkLargeTexts(b *testing.B) {
+	for _, size := range []int{16 << 10, 64 << 10} {
+		for name, text := range larges(size) {
+			for _, against := range []string{"itself", "prose"} {
+				ev := text
+				if against == "prose" {
+					ev = larges(size)["identical sentences"]
+				}
+				b.Run(fmt.Sprintf("%s/%s/%dK", name, against, size>>10), func(b *testing.B) {
+					for b.Loop() {
+						e, err := evidence.New(b.Context(),
+							[]evidence.Source{{Text: ev, Fact: true}}, evidence.Options{MaxBytes: 2 << 20})
+						if err != nil {
+							b.Fatal(err)
+						}
+						j := always(isNeutral)
+						r, err := checker(b, check.Options{Judge: j}).Text(b.Context(), e, "", text)
+						if err != nil {
+							b.Fatal(err)
+						}
+						b.ReportMetric(float64(len(r.Claims)), "claims")
+						b.ReportMetric(float64(len(j.asked())), "pairs")
+					}
+				})
+			}
+		}
+	}
+}
+
+// What a judge reads of one text has a bound, whatever the text; what is behind it is unchecked and
+// says why.
+func TestAJudgeReadsSoManyClaimsOfOneText(t *testing.T) {
+	t.Parallel()
+	const claims = 1000
+	var text strings.Builder
+	for i := range claims {
+		fmt.Fprintf(&text, "Ann met Bo%d in Paris. ", i)
+	}
+	j := always(entails)
+	got, err := checker(t, check.Options{Judge: j}).Text(t.Context(), facts(t, towers...), "", text.String())
+	if err != nil || len(got.Claims) != claims {
+		t.Fatalf("%d claims, %v", len(got.Claims), err)
+	}
+	if n := len(j.asked()); n < 500 || n > 1500 {
+		t.Errorf("the judge read %d pairs", n)
+	}
+	first, last := got.Claims[0], got.Claims[claims-1]
+	if first.Verdict != check.Supported || first.Err != nil {
+		t.Errorf("the first claim: %+v", first.Result)
+	}
+	if last.Verdict != check.Unchecked || !errors.Is(last.Err, check.ErrTooMuch) {
+		t.Errorf("the last claim: %+v", last.Result)
+	}
+	// A claim that is told twice costs its premises twice, for they have to be found.
+	j = always(entails)
+	same := strings.Repeat("Ann met Bo in Paris. ", claims)
+	got, err = checker(t, check.Options{Judge: j}).Text(t.Context(), facts(t, towers...), "", same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := got.Claims[claims-1]; !errors.Is(last.Err, check.ErrTooMuch) {
+		t.Errorf("the last of equal claims: %+v", last.Result)
+	}
+}
+
+// Comparing each claim of a text with each sentence of the evidence is quadratic: that ends at a
+// bound which prose never gets to.
+func TestTheWorkForOneTextHasABound(t *testing.T) {
+	t.Parallel()
+	const size = 64 << 10
+	unread := func(text, against string) (n int) {
+		t.Helper()
+		e, err := evidence.New(t.Context(), []evidence.Source{{Text: against, Fact: true}}, evidence.Options{MaxBytes: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := checker(t, check.Options{}).Text(t.Context(), e, "", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got.Claims {
+			if c := &got.Claims[i]; errors.Is(c.Err, check.ErrTooMuch) {
+				n++
+				if c.Verdict != check.Unchecked {
+					t.Errorf("%+v", c.Result)
+				}
+			}
+		}
+		return n
+	}
+	all := larges(size)
+	for _, name := range []string{"one number", "semicolons", "a word a sentence", "a wide table"} {
+		if n := unread(all[name], all[name]); n == 0 {
+			t.Errorf("%s: every claim was read", name)
+		}
+	}
+	var prose strings.Builder
+	for i := 0; prose.Len() < size; i++ {
+		fmt.Fprintf(&prose, "The bridge number %d over the river Aare in Bern was opened in %d by Ann Miller "+
+			"and carries some %d cars a day. ", i, 1800+i%200, 100*i)
+	}
+	if n := unread(prose.String(), prose.String()); n > 0 {
+		t.Errorf("%d claims of prose were not read", n)
+	}
+}
+
+// Who leaves while the premises of claims are found ends that at the next claim.
+func TestPremisesAreNotFoundForNobody(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("The Louvre stands in Paris. ", 100)
+	all := &impatient{Context: t.Context(), left: 1 << 30}
+	j := always(entails)
+	if _, err := checker(t, check.Options{Judge: j}).Text(all, facts(t, towers...), "", text); err != nil {
+		t.Fatal(err)
+	}
+	gone := &impatient{Context: t.Context(), left: all.looks - 50} // among the claims whose premises are found
+	j = always(entails)
+	_, _ = checker(t, check.Options{Judge: j}).Text(gone, facts(t, towers...), "", text)
+	if len(j.asked()) > 0 || gone.looks > gone.left+5 {
+		t.Errorf("%d pairs were read, %d looks after the end", len(j.asked()), gone.looks-gone.left)
+	}
+}

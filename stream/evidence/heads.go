@@ -1,0 +1,102 @@
+package evidence
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// writeCell writes a cell behind the head of its column. Where the head has a unit in brackets and
+// the cell is a bare number, the unit stands with the number: 12 under "Revenue (EUR million)" is
+// "Revenue EUR 12 million".
+func writeCell(b *strings.Builder, head, cell string) {
+	name, unit, ok := strings.Cut(strings.TrimSuffix(strings.TrimSpace(head), ")"), "(")
+	number := strings.Trim(cell, "*_` ")
+	if !ok || !strings.HasSuffix(strings.TrimSpace(head), ")") || !bareNumber(number) {
+		b.WriteString(head)
+		b.WriteByte(' ')
+		b.WriteString(cell)
+		return
+	}
+	b.WriteString(strings.TrimSpace(name))
+	var behind []string
+	glued, money := false, false
+	for word := range strings.FieldsSeq(strings.ReplaceAll(unit, ",", " ")) {
+		sign, rest := currencySign(word)
+		switch {
+		case sign != "":
+			b.WriteString(" " + sign)
+			glued, money = true, true
+			if rest != "" {
+				behind = append(behind, rest)
+			}
+		case currencyCode(word):
+			b.WriteString(" " + word)
+			glued, money = false, true
+		case word != "in":
+			behind = append(behind, word)
+		}
+	}
+	if !glued {
+		b.WriteByte(' ')
+	}
+	b.WriteString(number)
+	for _, word := range behind {
+		b.WriteByte(' ')
+		b.WriteString(magnitudeOf(word, money))
+	}
+}
+
+// bareNumber reports whether a cell is digits with their separators and nothing else.
+func bareNumber(s string) bool {
+	digits := false
+	for _, r := range s {
+		digits = digits || unicode.IsDigit(r)
+		if !unicode.IsDigit(r) && !strings.ContainsRune(".,'’-+−  ", r) {
+			return false
+		}
+	}
+	return digits
+}
+
+// currencySign cuts the sign of a currency off a word: €m.
+func currencySign(word string) (sign, rest string) {
+	r, size := utf8.DecodeRuneInString(word)
+	if unicode.Is(unicode.Sc, r) {
+		return word[:size], word[size:]
+	}
+	return "", word
+}
+
+// currencyCode reports the codes of currencies that numbers are read with.
+func currencyCode(word string) bool {
+	switch word {
+	case "EUR", "USD", "GBP", "JPY", "CHF", "CNY", "INR", "CAD", "AUD", "SEK", "BRL", "RUB", "MXN", "KRW", "US$":
+		return true
+	}
+	return false
+}
+
+// magnitudeOf writes out what stands for a magnitude in the head of a column, letters only beside a
+// currency; other words stay.
+func magnitudeOf(word string, money bool) string { //nolint:revive // a fact about the head
+	switch word {
+	case "mn", "mln", "mio", "millions":
+		return "million"
+	case "bn", "mrd", "billions":
+		return "billion"
+	case "'000", "’000", "000", "thousands":
+		return "thousand"
+	}
+	if money {
+		switch word {
+		case "m", "M":
+			return "million"
+		case "B":
+			return "billion"
+		case "k", "K":
+			return "thousand"
+		}
+	}
+	return word
+}

@@ -1,0 +1,417 @@
+package messages
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"signalbox/internal/anthropic"
+	"signalbox/internal/openai"
+	"signalbox/stream/response"
+	"signalbox/stream/sse"
+)
+
+// ErrUnreadable: an event, or a body, is no answer that can be read.
+var ErrUnreadable = errors.New("an answer that cannot be read")
+
+// Answer is one answer on its way. Its fields are set before the first call.
+type Answer struct {
+	ID       string // of the request; the message's begins with msg_
+	Thinking anthropic.Thinking
+
+	begun   bool
+	blocks  int    // that were begun
+	open    bool   // items[0] is the block that is open
+	items   []item // the open block, and those that wait behind it
+	reason  string // of the end; empty as long as none is told
+	stop    []byte // the sequence that it stopped at, without quotes
+	called  bool   // a tool was
+	usage   response.Usage
+	summary []byte // the value of x_signalbox
+	held    int    // bytes of items, which wait
+	failed  bool
+	over    bool
+}
+
+// item is a block.
+type item struct {
+	kind     response.Kind // Text, Reasoning or Tool
+	part     int           // of a call
+	id, name []byte        // of a call, without quotes
+	text     []byte        // that waits, spelled as in JSON
+	started  bool          // content_block_start is out
+}
+
+// Put appends the events that a chunk of a chat completion becomes.
+func (a *Answer) Put(dst []byte, c *response.Chunk) []byte {
+	switch {
+	case a.failed, a.over:
+		return dst
+	case c.Kind != sse.Message:
+		return append(dst, c.Raw...)
+	case sse.IsDone(c.Data):
+		return a.end(dst)
+	case len(c.Data) == 0:
+		return dst
+	}
+	e := c.Content()
+	switch e.Shape {
+	case response.Chat:
+		return a.chunk(dst, e)
+	case response.Failure:
+		return a.error(dst, e)
+	case response.Opaque:
+		a.failed = !e.Foreign() // what is no answer at all is not for the client
+	case response.Completion, response.Response:
+		a.failed = true
+	}
+	return dst
+}
+
+// Err returns ErrUnreadable once a chunk could not be read. What was appended before may go out.
+func (a *Answer) Err() error {
+	if a.failed {
+		return ErrUnreadable
+	}
+	return nil
+}
+
+func (a *Answer) chunk(dst []byte, e *response.Event) []byte {
+	if e.HasUsage {
+		a.usage = e.Usage
+	}
+	if !a.begun {
+		a.begun = true
+		dst = a.start(dst, e)
+	}
+	for i := range e.Calls {
+		if k := &e.Calls[i]; k.Choice == 0 && len(k.ID) > 0 {
+			dst = a.call(dst, k.Part)
+			if to := a.find(k.Part); len(to.id) == 0 {
+				to.id = append(to.id, k.ID...)
+			}
+		}
+	}
+	for i := range e.Deltas {
+		if d := &e.Deltas[i]; d.Choice == 0 {
+			dst = a.delta(dst, d, e.Data()[d.At.Start:d.At.End])
+		}
+	}
+	if e.Extension.Present() {
+		a.summary = append(a.summary[:0], e.Data()[e.Extension.Start:e.Extension.End]...)
+	}
+	for i := range e.Finishes {
+		if f := &e.Finishes[i]; f.Choice == 0 {
+			a.finish(f.Reason, e.Stop)
+			dst = a.flush(dst)
+		}
+	}
+	if e.Failed {
+		dst = a.error(dst, e)
+	}
+	return dst
+}
+
+// finish notes why the answer ended, by the words of the API reference (stop_reason). A guard that
+// cuts an answer says content_filter, as a server's own does.
+func (a *Answer) finish(reason, stop []byte) {
+	switch string(reason) {
+	case response.FinishLength:
+		a.reason = "max_tokens"
+	case response.FinishTools, response.FinishFunction:
+		a.reason = "tool_use"
+	case "content_filter":
+		a.reason = "refusal"
+	default:
+		a.reason = "end_turn"
+		if a.called { // some servers say stop of a call that was asked for
+			a.reason = "tool_use"
+		}
+		if len(stop) > 0 {
+			a.reason, a.stop = "stop_sequence", append(a.stop[:0], stop...)
+		}
+	}
+}
+
+// delta takes a piece of a text, spelled as in JSON.
+func (a *Answer) delta(dst []byte, d *response.Delta, raw []byte) []byte {
+	switch d.Kind {
+	case response.Reasoning:
+		if a.Thinking == anthropic.Unseen {
+			return dst
+		}
+		dst = a.become(dst, response.Reasoning)
+	case response.Text, response.Refusal:
+		dst = a.become(dst, response.Text)
+	case response.ToolName:
+		dst = a.call(dst, d.Part)
+		to := a.find(d.Part)
+		to.name = a.hold(to.name, raw)
+		return dst
+	case response.Tool:
+		dst = a.call(dst, d.Part)
+		if to := a.find(d.Part); to != &a.items[0] || !a.open {
+			to.text = a.hold(to.text, raw)
+			return dst
+		}
+		return a.appendDelta(a.appendStart(dst), raw)
+	}
+	if last := &a.items[len(a.items)-1]; len(a.items) > 1 {
+		last.text = a.hold(last.text, raw)
+		return dst
+	}
+	return a.appendDelta(dst, raw)
+}
+
+// Bounds of what waits behind a call: no answer of a model comes near.
+const (
+	maxHeld  = 8 << 20
+	maxItems = 1 << 10
+)
+
+// hold appends to what waits, within the bounds.
+func (a *Answer) hold(to, raw []byte) []byte {
+	if a.held += len(raw); a.held > maxHeld || len(a.items) > maxItems {
+		a.failed = true
+		return to
+	}
+	return append(to, raw...)
+}
+
+// become makes the last item a text or a reasoning: the one that is open, or one that waits behind
+// a call.
+func (a *Answer) become(dst []byte, kind response.Kind) []byte {
+	n := len(a.items)
+	switch {
+	case n > 0 && a.items[n-1].kind == kind:
+		return dst
+	case n > 0 && a.items[0].kind == response.Tool:
+		a.items = append(a.items, item{kind: kind})
+		return dst
+	}
+	dst = a.close(dst)
+	a.items, a.open = append(a.items, item{kind: kind}), true
+	return a.appendStart(dst)
+}
+
+// call makes sure that there is an item for a call.
+func (a *Answer) call(dst []byte, part int) []byte {
+	a.called = true
+	if a.find(part) != nil {
+		return dst
+	}
+	if len(a.items) > 0 && a.items[0].kind != response.Tool {
+		dst = a.close(dst)
+	}
+	a.items, a.open = append(a.items, item{kind: response.Tool, part: part}), true
+	return dst
+}
+
+func (a *Answer) find(part int) *item {
+	for i := range a.items {
+		if it := &a.items[i]; it.kind == response.Tool && it.part == part {
+			return it
+		}
+	}
+	return nil
+}
+
+// flush closes the open block and appends all that waits.
+func (a *Answer) flush(dst []byte) []byte {
+	for len(a.items) > 0 {
+		a.open = true
+		dst = a.appendStart(dst)
+		if text := a.items[0].text; len(text) > 0 {
+			dst = a.appendDelta(dst, text)
+		}
+		dst = a.close(dst)
+	}
+	return dst
+}
+
+// close ends the open block and drops it.
+func (a *Answer) close(dst []byte) []byte {
+	if len(a.items) == 0 {
+		return dst
+	}
+	if a.items[0].kind == response.Reasoning {
+		dst = a.appendIndex(append(dst, deltaHead...))
+		dst = append(dst, `,"delta":{"type":"signature_delta","signature":"`+signature+"\"}}\n\n"...)
+	}
+	dst = a.appendIndex(append(dst, stopHead...))
+	dst = append(dst, "}\n\n"...)
+	a.items = append(a.items[:0], a.items[1:]...)
+	a.open = false
+	return dst
+}
+
+// signature stands where Anthropic signs its thinking, since clients drop blocks without one. It is
+// not looked at when it comes back.
+const signature = "signalbox"
+
+// The beginnings of the events of blocks, up to the index.
+const (
+	startHead = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":"
+	deltaHead = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":"
+	stopHead  = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":"
+)
+
+func (a *Answer) appendIndex(dst []byte) []byte {
+	return strconv.AppendInt(dst, int64(a.blocks-1), 10)
+}
+
+// appendStart appends the start of the open block, once.
+func (a *Answer) appendStart(dst []byte) []byte {
+	it := &a.items[0]
+	if it.started {
+		return dst
+	}
+	it.started = true
+	a.blocks++
+	dst = a.appendIndex(append(dst, startHead...))
+	dst = append(dst, `,"content_block":`...)
+	switch it.kind { //nolint:exhaustive // the rest is text
+	case response.Reasoning:
+		dst = append(dst, `{"type":"thinking","thinking":"","signature":""}`...)
+	case response.Tool:
+		dst = append(a.appendCall(dst, it), `,"input":{}}`...)
+	default:
+		dst = append(dst, `{"type":"text","text":""}`...)
+	}
+	return append(dst, "}\n\n"...)
+}
+
+// appendCall appends a block that is a call, up to its input.
+func (a *Answer) appendCall(dst []byte, it *item) []byte {
+	dst = append(dst, `{"type":"tool_use","id":"`...)
+	if dst = append(dst, it.id...); len(it.id) == 0 { // a client could not name it in the result
+		dst = append(append(dst, "toolu_"...), a.ID...)
+		dst = strconv.AppendInt(append(dst, '_'), int64(it.part), 10)
+	}
+	return append(append(append(dst, `","name":"`...), it.name...), '"')
+}
+
+// appendDelta appends a piece of the open block's text.
+func (a *Answer) appendDelta(dst, raw []byte) []byte {
+	kind := a.items[0].kind
+	if kind == response.Reasoning && a.Thinking == anthropic.Omitted {
+		return dst
+	}
+	dst = a.appendIndex(append(dst, deltaHead...))
+	switch kind { //nolint:exhaustive // the rest is text
+	case response.Reasoning:
+		dst = append(dst, `,"delta":{"type":"thinking_delta","thinking":"`...)
+	case response.Tool:
+		dst = append(dst, `,"delta":{"type":"input_json_delta","partial_json":"`...)
+	default:
+		dst = append(dst, `,"delta":{"type":"text_delta","text":"`...)
+	}
+	return append(append(dst, raw...), "\"}}\n\n"...)
+}
+
+// start appends the first events of a stream. Servers that tell the usage at the end have told none
+// yet.
+func (a *Answer) start(dst []byte, e *response.Event) []byte {
+	dst = append(dst, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":"...)
+	dst = append(a.appendHead(dst, e), `"content":[],"stop_reason":null,"stop_sequence":null,`...)
+	dst = append(a.appendUsage(append(dst, `"usage":`...)), "}}\n\n"...)
+	return append(dst, Ping...)
+}
+
+// Ping is an event that says nothing, for clients that wait.
+const Ping = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
+
+// appendHead appends an open message with what is known at its start, and a comma.
+func (a *Answer) appendHead(dst []byte, e *response.Event) []byte {
+	dst = append(append(dst, `{"id":"msg_`...), a.ID...)
+	dst = append(dst, `","type":"message","role":"assistant","model":`...)
+	if model := e.Head("model"); len(model) > 0 && model[0] == '"' {
+		dst = append(dst, model...)
+	} else {
+		dst = append(dst, `""`...)
+	}
+	return append(dst, ',')
+}
+
+// appendUsage appends what is known of the usage. The API counts what came from a cache apart.
+func (a *Answer) appendUsage(dst []byte) []byte {
+	u := &a.usage
+	dst = strconv.AppendInt(append(dst, `{"input_tokens":`...), int64(max(u.Input-u.Cached, 0)), 10)
+	if u.Cached > 0 || u.Uncached {
+		dst = append(dst, `,"cache_creation_input_tokens":0,"cache_read_input_tokens":`...)
+		dst = strconv.AppendInt(dst, int64(u.Cached), 10)
+	}
+	dst = strconv.AppendInt(append(dst, `,"output_tokens":`...), int64(u.Output), 10)
+	return append(dst, '}')
+}
+
+// appendEnd appends why the answer ended, as two members.
+func (a *Answer) appendEnd(dst []byte) []byte {
+	reason := a.reason
+	if reason == "" {
+		reason = "end_turn"
+	}
+	dst = append(append(append(dst, `"stop_reason":"`...), reason...), `","stop_sequence":`...)
+	if a.stop == nil {
+		return append(dst, "null"...)
+	}
+	return append(append(append(dst, '"'), a.stop...), '"')
+}
+
+// end appends the last events. An answer without any text has a block that is empty, since clients
+// look into the first.
+func (a *Answer) end(dst []byte) []byte {
+	a.over = true
+	if !a.begun {
+		a.failed = true
+		return dst
+	}
+	if dst = a.flush(dst); a.blocks == 0 {
+		dst = a.flush(a.become(dst, response.Text))
+	}
+	dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"...)
+	dst = append(a.appendEnd(dst), `},"usage":`...)
+	dst = a.appendUsage(dst)
+	if len(a.summary) > 0 {
+		dst = append(append(dst, `,"x_signalbox":`...), a.summary...)
+	}
+	return append(dst, "}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...)
+}
+
+// error appends an error that the upstream tells in the stream.
+func (a *Answer) error(dst []byte, e *response.Event) []byte {
+	a.over = true
+	return anthropic.AppendStreamError(dst, errorIn(e.Data(), http.StatusBadGateway), a.ID)
+}
+
+// errorIn reads what a server says of an error. A code that is an HTTP status stands over status.
+func errorIn(data []byte, status int) *openai.Error {
+	out := &openai.Error{Status: status, Message: "the model server reports an error"}
+	var said struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(data, &said) != nil || said.Error == nil {
+		said.Error = data
+	}
+	var in struct {
+		Message string `json:"message"`
+		Code    any    `json:"code"`
+	}
+	_ = json.Unmarshal(said.Error, &in.Message) // an error that is a string
+	_ = json.Unmarshal(said.Error, &in)
+	if in.Message != "" {
+		out.Message = in.Message
+	}
+	if code, ok := in.Code.(float64); ok && code >= 400 && code < 600 {
+		out.Status = int(code)
+	}
+	return out
+}
+
+// Error spells the body of an error that a server answered with a status.
+func (a *Answer) Error(body []byte, status int) []byte {
+	e := errorIn(body, status)
+	e.Status = status
+	return anthropic.AppendError(nil, e, a.ID)
+}

@@ -1,0 +1,64 @@
+package response_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"signalbox/stream/response"
+)
+
+// BenchmarkRead reads chunks of an ordinary size.
+func BenchmarkRead(b *testing.B) {
+	plain := []byte(`{"id":"chatcmpl-7f3a1c","object":"chat.completion.chunk","created":1760000000,"model":"qwen-32b",` +
+		`"choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}`)
+	event := []byte(`{"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":0,"delta":" token","logprobs":[],"sequence_number":7}`)
+	b.Run("json.Valid", func(b *testing.B) { // what checking the same chunk costs the standard library
+		for b.Loop() {
+			if !json.Valid(plain) {
+				b.Fatal("not JSON")
+			}
+		}
+	})
+	for name, data := range map[string][]byte{
+		"chat":     plain,
+		"escaped":  bytes.Replace(plain, []byte(" token"), []byte(`\n\u00e9\"`), 1),
+		"response": event,
+	} {
+		b.Run(name, func(b *testing.B) {
+			var r response.Reader
+			b.ReportAllocs()
+			for b.Loop() {
+				if len(r.Read(data).Deltas) != 1 {
+					b.Fatal("no text")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReadBody reads a body of 1 MiB with 64 KiB of escapes.
+func BenchmarkReadBody(b *testing.B) {
+	body := []byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":"` + strings.Repeat(`A line of text.\n`, 64<<10) + `"},"finish_reason":"stop"}]}`)
+	var r response.Reader
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if len(r.ReadBody(body).Deltas) != 1 {
+			b.Fatal("no text")
+		}
+	}
+}
+
+// BenchmarkAppend takes the front of a chunk's text out.
+func BenchmarkAppend(b *testing.B) {
+	var r response.Reader
+	data := chunk(`One claim. Another`)
+	changes := []response.Change{{From: 0, To: 11}}
+	var out []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		out = r.Read(data).Append(out[:0], response.Rewrite{Changes: changes})
+	}
+}

@@ -1,0 +1,80 @@
+package response
+
+import (
+	"errors"
+	"fmt"
+
+	"signalbox/stream/sse"
+)
+
+// ErrIncomplete is the error of an answer that is not to be repeated: it is empty, broke off, ended
+// by a filter, or is an error.
+var ErrIncomplete = errors.New("no complete answer")
+
+// Ending watches how an answer ends. The zero value is ready for one.
+type Ending struct {
+	finished, done bool
+	err            error
+}
+
+// Put implements Sink: it takes note of a chunk of a stream.
+func (x *Ending) Put(c *Chunk) {
+	switch {
+	case x.err != nil:
+	case sse.IsDone(c.Data): // some servers send it behind the last event of a response as well
+		x.done = true
+	case !c.IsMessage():
+	case x.done:
+		x.err = fmt.Errorf("%w: events behind the end", ErrIncomplete)
+	default:
+		e := c.Content()
+		x.err = e.fault()
+		x.finished = x.finished || len(e.Finishes) > 0
+		x.done = x.done || string(e.Type) == typeCompleted
+	}
+}
+
+// Err is nil behind a stream that is whole and ended well, else an error that wraps ErrIncomplete.
+func (x *Ending) Err() error {
+	if x.err == nil && (!x.finished || !x.done) {
+		return fmt.Errorf("%w: the stream broke off", ErrIncomplete)
+	}
+	return x.err
+}
+
+// CheckBody returns nil for a body that is whole and ended well, else an error that wraps
+// ErrIncomplete.
+func CheckBody(body []byte) error {
+	e := new(Reader).ReadBody(body)
+	switch err := e.fault(); {
+	case err != nil:
+		return err
+	case len(e.Finishes) < len(e.layout.choices):
+		return fmt.Errorf("%w: a choice without a reason to end", ErrIncomplete)
+	}
+	return nil
+}
+
+// fault tells what is wrong with an answer that has such an event, or is such a body.
+func (e *Event) fault() error {
+	switch string(e.Type) {
+	case "error", typeFailed, typeIncomplete, "response.cancelled":
+		return fmt.Errorf("%w: %s", ErrIncomplete, e.Type)
+	}
+	switch {
+	case e.Failed:
+		return fmt.Errorf("%w: an error", ErrIncomplete)
+	case e.Shape == Opaque && !e.Foreign():
+		return fmt.Errorf("%w: %s", ErrIncomplete, e.Why)
+	}
+	for i := range e.Finishes {
+		switch why := string(e.Finishes[i].Reason); why {
+		case FinishStop, FinishLength, FinishTools, FinishFunction:
+		default:
+			if e.Shape != Response || why != "completed" && string(e.Type) != typeCompleted {
+				return fmt.Errorf("%w: ended by %q", ErrIncomplete, why)
+			}
+		}
+	}
+	return nil
+}

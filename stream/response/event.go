@@ -1,0 +1,485 @@
+package response
+
+import (
+	"bytes"
+	"slices"
+
+	"signalbox/internal/openai"
+)
+
+// Shape is the API that an event belongs to.
+type Shape uint8
+
+const (
+	// Opaque is what cannot be read; Event.Why tells.
+	Opaque Shape = iota
+	// Chat is a chat completion or a chunk of one.
+	Chat
+	// Completion is a completion that is no chat, or a chunk of one.
+	Completion
+	// Response is an event or a body of the Responses API.
+	Response
+	// Failure is an error and nothing else.
+	Failure
+)
+
+// String returns the name in lower case.
+func (s Shape) String() string {
+	switch s {
+	case Opaque:
+		return "opaque"
+	case Chat:
+		return "chat"
+	case Completion:
+		return "completion"
+	case Response:
+		return "response"
+	case Failure:
+		return "failure"
+	}
+	return "unknown"
+}
+
+// Kind is what a text is to the client.
+type Kind uint8
+
+const (
+	// Text is the answer.
+	Text Kind = iota
+	// Refusal is what the model says instead of an answer; clients show it as one.
+	Refusal
+	// Reasoning is the thinking before the answer, and its summary.
+	Reasoning
+	// Tool is the arguments of a tool call, most often JSON inside of the string.
+	Tool
+	// ToolName is the name of the tool that is called.
+	ToolName
+)
+
+// Visible reports whether clients show the text as the answer.
+func (k Kind) Visible() bool { return k == Text || k == Refusal }
+
+// String returns the name in lower case.
+func (k Kind) String() string {
+	switch k {
+	case Text:
+		return "text"
+	case Refusal:
+		return "refusal"
+	case Reasoning:
+		return "reasoning"
+	case Tool:
+		return "tool"
+	case ToolName:
+		return "tool name"
+	}
+	return "unknown"
+}
+
+// Delta is one text that is not empty.
+type Delta struct {
+	// Choice is the index of the choice; in the Responses API that of the output item.
+	Choice int
+	// Part is the index of the tool call for Tool and ToolName, else that of the part of the
+	// content; 0 where the content is one string.
+	Part int
+	Kind Kind
+	// Whole: the text is all of its field and not what is added to it. In a stream such a text
+	// repeats what deltas have brought before.
+	Whole bool
+	// Text is the text without escapes, always valid UTF-8: a lone surrogate and each byte that is
+	// no UTF-8 are U+FFFD.
+	Text []byte
+	// At is where the text stands in the data, without the quotes.
+	At openai.Span
+
+	field   role
+	json    bool
+	slot    int
+	twin    openai.Span // where the same text stands once more, without the quotes
+	spelled bool        // the twin's bytes are not Text
+	escaped bool        // Text is not the bytes at At
+	high    bool        // there are bytes beyond ASCII
+}
+
+// Finish is the end of a choice.
+type Finish struct {
+	// Choice is the index of the choice; Everything in the Responses API.
+	Choice int
+	// Reason is as it stands in the JSON: stop, length, tool_calls, content_filter and others. In
+	// the Responses API it is the reason of an incomplete response or else the status.
+	Reason []byte
+	at     openai.Span // of the value, with quotes
+}
+
+// Call is a call of a tool that is named in a chat, or a piece of one.
+type Call struct {
+	Choice, Part int    // as the deltas of its name and arguments have them
+	ID, Type     []byte // as they stand in the JSON, without the quotes; nil where they do not
+}
+
+// Everything is the Choice of what ends all of an answer.
+const Everything = -1
+
+// Usage is the cost of an answer in tokens. What was not told is 0.
+type Usage struct {
+	Input, Output, Total int
+	Cached               int // of Input
+	Reasoning            int // of Output
+	// Uncached: it was told that nothing of Input was cached, and not only nothing told.
+	Uncached bool
+}
+
+// JSON reports whether the text is JSON itself: the arguments of a function.
+func (d *Delta) JSON() bool { return d.json }
+
+// Like returns what the delta has in common with others of its text, to be compared and to build
+// more of it.
+func (d *Delta) Like() Delta {
+	return Delta{Choice: d.Choice, Part: d.Part, Kind: d.Kind, field: d.field, json: d.json}
+}
+
+// Same reports whether two deltas are pieces of one text.
+func (d *Delta) Same(o *Delta) bool {
+	return d.Choice == o.Choice && d.Part == o.Part && d.Kind == o.Kind && d.field == o.field && d.json == o.json
+}
+
+// Twin returns where the same text stands once more in the data, without the quotes; zero where it
+// does not.
+func (d *Delta) Twin() openai.Span { return d.twin }
+
+// Event is what was read of one event of a stream, or of a body. It and all its slices belong to
+// the Reader and to the data, and are valid until the next Read or ReadBody and as long as the data
+// is unchanged.
+type Event struct {
+	Shape Shape
+	// Why tells what is wrong with an Opaque event, for logs.
+	Why string
+	// Type is the type of an event of the Responses API, such as response.output_text.delta.
+	Type []byte
+	// Deltas are in the order in which they stand in the data.
+	Deltas   []Delta
+	Finishes []Finish
+	Calls    []Call
+	// Role is the role of a message, empty where none is told.
+	Role []byte
+	// Stop is the text that a choice stopped at, as it stands in the JSON without the quotes; nil
+	// where none is told, as most servers do.
+	Stop []byte
+	// Failed: the event carries an error, alone or beside an answer.
+	Failed bool
+	Usage  Usage
+	// HasUsage: there is a usage that is not null.
+	HasUsage bool
+	// Unread: there is something for the client that says something and is no text that is read:
+	// speech, or a text of all the answer that is not the answer's.
+	Unread bool
+	// Extension is the value of a member x_signalbox that the server sent. Zero without one. No
+	// server has a reason to send it.
+	Extension openai.Span
+
+	data   []byte
+	layout layout
+	text   []byte // unescaped
+	edits  []edit
+	patch  []byte // what edits put in
+}
+
+// Data returns the data that was read.
+func (e *Event) Data() []byte { return e.data }
+
+// Head returns the value of a member of the top level that the chunks of a stream share, such as id
+// or model, as it stands in the JSON; nil without one.
+func (e *Event) Head(name string) []byte {
+	for _, at := range e.layout.head {
+		quoted, value, _ := bytes.Cut(e.data[at.Start:at.End], []byte(":"))
+		quoted = bytes.TrimSpace(quoted)
+		if string(quoted[1:len(quoted)-1]) == name {
+			return bytes.TrimSpace(value)
+		}
+	}
+	return nil
+}
+
+// Bare reports whether the event brings nothing but texts, so that nothing is lost without them
+// when it is left out: no end, no usage, no role of a new choice, no tool call, nothing unknown.
+func (e *Event) Bare() bool {
+	if len(e.Deltas) == 0 || e.layout.extra || e.HasUsage || len(e.Finishes) > 0 || e.Failed {
+		return false
+	}
+	for i := range e.Deltas {
+		if e.Deltas[i].Whole || !e.Deltas[i].Kind.Visible() && e.Deltas[i].Kind != Reasoning {
+			return false
+		}
+	}
+	return true
+}
+
+// Reader reads the events of one answer. The zero value is ready for use.
+type Reader struct {
+	event Event
+	scan  scanner
+
+	shape    Shape  // of the last event that was not opaque
+	twins    bool   // its choices hold their text twice, as text and as a delta
+	head     []byte // members that the chunks share, spelled "id":"...",; with a comma behind each
+	choices  []choiceState
+	over     bool // the Responses API's last event was read
+	overflow bool // a choice beyond maxChoices was read
+
+	count    int // of events read
+	pattern  pattern
+	response []byte // of response.created, to end with
+	item     []byte // item_id of the last text, with quotes
+	output   int    // output_index of the last text
+	part     int    // content_index of the last text
+	sequence int    // the last sequence_number, -1 for none
+}
+
+// Bounds of what a Reader keeps.
+const (
+	maxChoices  = 1 << 10
+	maxHead     = 4 << 10
+	maxItemID   = 1 << 10
+	maxResponse = 64 << 10
+	keptText    = 64 << 10
+)
+
+type choiceState uint8
+
+const (
+	unseen choiceState = iota
+	open
+	finished
+)
+
+// Read reads the data of one event of a stream. It never fails: what it does not understand is
+// Opaque.
+func (r *Reader) Read(data []byte) *Event {
+	r.count++
+	if r.follow(data) {
+		return &r.event
+	}
+	e := r.read(data)
+	if e.Shape != Opaque {
+		r.remember(e)
+	}
+	return e
+}
+
+// readAgain reads the data of the event that was read last, which have changed.
+func (r *Reader) readAgain(data []byte, fresh bool) *Event { //nolint:revive // a fact about the event
+	e := r.Read(data)
+	if fresh && e.Shape != Opaque {
+		e.layout.fresh, e.layout.extra = true, true
+		r.pattern.before = r.pattern.before[:0]
+	}
+	return e
+}
+
+// reset forgets the answer and keeps memory.
+func (r *Reader) reset() {
+	e := &r.event
+	e.reset(nil)
+	*e = Event{Deltas: e.Deltas[:0], Finishes: e.Finishes[:0], Calls: e.Calls[:0], text: e.text, edits: e.edits, patch: e.patch, layout: e.layout.empty()}
+	*r = Reader{
+		event: *e, scan: scanner{name: r.scan.name}, head: r.head[:0], choices: r.choices[:0], response: r.response[:0], item: r.item[:0],
+		pattern: pattern{r.pattern.before[:0], r.pattern.behind[:0]},
+	}
+}
+
+// last reports whether the event is the last of a stream of the Responses API. Whether a server
+// names its events does not matter: clients read the type alone.
+func (e *Event) last() bool {
+	switch string(e.Type) {
+	case typeCompleted, typeIncomplete, typeFailed:
+		return true
+	}
+	return false
+}
+
+// Odd reports whether the event tells more than texts, calls of functions, ends and usage.
+func (e *Event) Odd() bool {
+	return e.layout.odd || e.Unread || e.Failed || e.Extension.Present() || e.Spelled()
+}
+
+// Foreign reports whether an Opaque event is JSON of another kind than answers have.
+func (e *Event) Foreign() bool { return e.Why == whyUnknown }
+
+// Ends reports whether a choice ends with the event; in the Responses API an output item, or a part
+// of one.
+func (e *Event) Ends(choice int) bool {
+	if e.Shape == Response {
+		return len(e.Finishes) > 0 || e.layout.outputIndex == choice && bytes.HasSuffix(e.Type, []byte(".done"))
+	}
+	return slices.ContainsFunc(e.Finishes, func(f Finish) bool { return f.Choice == choice })
+}
+
+// GoesOn reports whether a text may go on in the next event, and one can be built that brings more
+// of it.
+func (d *Delta) GoesOn() bool {
+	switch d.field { //nolint:exhaustive // no event of our own brings the rest
+	case content, completionText, refusal, reasoning, reasoningContent, arguments, toolName, callArguments, topDelta:
+		return !d.Whole
+	}
+	return false
+}
+
+// around widens the place of a member of the top level by the comma before it, or behind the first
+// by the one after.
+func (e *Event) around(at openai.Span) (from, to int) {
+	const blanks = " \t\r\n"
+	if before := bytes.TrimRight(e.data[:at.Start], blanks); before[len(before)-1] == ',' {
+		return len(before) - 1, at.End
+	}
+	if behind := bytes.TrimLeft(e.data[at.End:], blanks); behind[0] == ',' {
+		return at.Start, len(e.data) - len(behind) + 1
+	}
+	return at.Start, at.End
+}
+
+// ReadBody reads an answer that is no stream. All its texts are Whole.
+func (r *Reader) ReadBody(body []byte) *Event {
+	r.count++
+	e := r.read(body)
+	r.pattern.before = r.pattern.before[:0]
+	for i := range e.Deltas {
+		e.Deltas[i].Whole = true
+	}
+	if e.Shape != Opaque {
+		r.remember(e)
+	}
+	return e
+}
+
+// Shape returns the shape of the stream so far, Opaque before anything was read.
+func (r *Reader) Shape() Shape { return r.shape }
+
+// Complete reports whether the answer has come to its end: every choice that was begun has a finish
+// reason, and at least one was. In the Responses API it is the last event that tells.
+func (r *Reader) Complete() bool {
+	if r.over {
+		return true
+	}
+	ended := false
+	for _, c := range r.choices {
+		if c == open {
+			return false
+		}
+		ended = ended || c == finished
+	}
+	return ended && !r.overflow
+}
+
+// Begun appends the indexes of the choices that were read so far, in ascending order, and returns
+// dst. The Responses API has none: it ends as a whole.
+func (r *Reader) Begun(dst []int) []int {
+	for i, c := range r.choices {
+		if c != unseen {
+			dst = append(dst, i)
+		}
+	}
+	return dst
+}
+
+func (r *Reader) read(data []byte) *Event {
+	e := &r.event
+	e.reset(data)
+	*e = Event{
+		data: data, Deltas: e.Deltas[:0], Finishes: e.Finishes[:0], Calls: e.Calls[:0], text: e.text, edits: e.edits, patch: e.patch, layout: e.layout.empty(),
+	}
+	r.scan.read(e)
+	e.layout.fresh = e.layout.role && !r.seen(e.layout.choices)
+	e.layout.extra = e.layout.extra || e.layout.fresh
+	for i := range e.Deltas {
+		e.unescape(&e.Deltas[i])
+	}
+	if e.layout.twins {
+		e.pair()
+	}
+	r.keepPattern(e)
+	return e
+}
+
+// unescape sets the Text of a delta.
+func (e *Event) unescape(d *Delta) {
+	inside := e.data[d.At.Start:d.At.End]
+	if d.Text = inside; !d.escaped && (!d.high || isUTF8(inside)) {
+		return
+	}
+	d.escaped = true
+	from := len(e.text)
+	e.text = appendText(slices.Grow(e.text, len(inside)), inside)
+	d.Text = e.text[from:len(e.text):len(e.text)]
+}
+
+// remember takes note of what later chunks have to fit to, and of the choices that are open.
+func (r *Reader) remember(e *Event) {
+	l := &e.layout
+	if e.Shape == Failure {
+		return
+	}
+	r.shape = e.Shape
+	if e.Shape == Response {
+		r.rememberResponse(e)
+		return
+	}
+	r.head = r.head[:0]
+	for _, m := range l.head {
+		if len(r.head)+m.End-m.Start < maxHead {
+			r.head = append(append(r.head, e.data[m.Start:m.End]...), ',')
+		}
+	}
+	r.twins = r.twins || l.chat && l.completion
+	for _, c := range l.choices {
+		r.see(c, open)
+	}
+	for i := range e.Finishes {
+		r.see(e.Finishes[i].Choice, finished)
+	}
+}
+
+// seen reports whether all of the choices have been read before.
+func (r *Reader) seen(choices []int) bool {
+	for _, c := range choices {
+		if c < 0 || c >= len(r.choices) || r.choices[c] == unseen {
+			return false
+		}
+	}
+	return true
+}
+
+// see sets the state of a choice. A choice that has finished does not open again.
+func (r *Reader) see(choice int, state choiceState) {
+	if choice < 0 || choice >= maxChoices {
+		r.overflow = true
+		return
+	}
+	for len(r.choices) <= choice {
+		r.choices = append(r.choices, unseen)
+	}
+	r.choices[choice] = max(r.choices[choice], state)
+}
+
+func (r *Reader) rememberResponse(e *Event) {
+	l := &e.layout
+	r.over = r.over || len(e.Finishes) > 0
+	r.sequence = -1
+	if l.hasSequence {
+		r.sequence = l.sequence
+	}
+	switch string(e.Type) {
+	case "response.created", "response.in_progress":
+		if at := l.response; at.End-at.Start <= maxResponse {
+			r.response = append(r.response[:0], e.data[at.Start:at.End]...)
+		}
+	case typeTextDelta:
+		r.output, r.part = l.outputIndex, l.contentIndex
+		if at := l.itemID; at.End-at.Start <= maxItemID {
+			r.item = append(r.item[:0], e.data[at.Start:at.End]...)
+		}
+	}
+}
+
+// typeTextDelta is the type of the event that brings text in the Responses API.
+const typeTextDelta = "response.output_text.delta"

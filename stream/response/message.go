@@ -1,0 +1,178 @@
+package response
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Message is what an assistant said in one choice, as the API spells it in a body.
+type Message struct {
+	Content          *string    `json:"content"`
+	Reasoning        string     `json:"reasoning,omitempty"`
+	ReasoningContent string     `json:"reasoning_content,omitempty"`
+	Refusal          string     `json:"refusal,omitempty"`
+	Role             string     `json:"role"`
+	ToolCalls        []ToolCall `json:"tool_calls,omitempty"`
+}
+
+// ToolCall is a call of a function.
+type ToolCall struct {
+	ID       string   `json:"id,omitempty"`
+	Type     string   `json:"type,omitempty"`
+	Function Function `json:"function"`
+}
+
+// Function is what is called.
+type Function struct {
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments"`
+}
+
+// ErrCallOrder: a stream names calls of tools in an order that leaves some out.
+var ErrCallOrder = errors.New("tool calls out of order")
+
+// maxCalls bounds the calls of one choice.
+const maxCalls = 1 << 10
+
+// Collector puts the messages of an answer together from its events, or from a body that was read
+// as one.
+type Collector struct {
+	choices []collected // by index
+	err     error
+}
+
+type collected struct {
+	index  int
+	role   string
+	finish string
+	texts  map[role]*strings.Builder
+	calls  []*call
+}
+
+type call struct {
+	ToolCall
+
+	name, arguments strings.Builder
+}
+
+// Add takes in an event; of a stream only what is no repetition of others. Texts of the Responses
+// API are not collected: its last event holds the answer.
+func (c *Collector) Add(e *Event) {
+	if e.Shape != Chat && e.Shape != Completion {
+		return
+	}
+	for i := range e.Calls {
+		k := &e.Calls[i]
+		to := c.choice(k.Choice).call(k.Part)
+		if to == nil {
+			c.err = ErrCallOrder
+			return
+		}
+		fill(&to.ID, k.ID)
+		fill(&to.Type, k.Type)
+	}
+	for i := range e.Deltas {
+		d := &e.Deltas[i]
+		to := c.choice(d.Choice)
+		switch d.field { //nolint:exhaustive // the rest is text
+		case arguments:
+			if k := to.call(d.Part); k != nil {
+				_, _ = k.arguments.Write(d.Text)
+			}
+		case toolName:
+			if k := to.call(d.Part); k != nil {
+				_, _ = k.name.Write(d.Text)
+			}
+		case callArguments:
+		default:
+			_, _ = to.text(d).Write(d.Text)
+		}
+	}
+	for _, index := range e.layout.choices {
+		if to := c.choice(index); len(e.Role) > 0 {
+			to.role = string(e.Role)
+		}
+	}
+	for i := range e.Finishes {
+		c.choice(e.Finishes[i].Choice).finish = string(e.Finishes[i].Reason)
+	}
+}
+
+func fill(to *string, inside []byte) {
+	if *to == "" && len(inside) > 0 {
+		*to = string(appendText(nil, inside))
+	}
+}
+
+func (c *Collector) choice(index int) *collected {
+	at, found := slices.BinarySearchFunc(c.choices, index, func(x collected, index int) int {
+		return x.index - index
+	})
+	if !found {
+		c.choices = slices.Insert(c.choices, at, collected{index: index})
+	}
+	return &c.choices[at]
+}
+
+// call returns the call at an index, nil for one that is not next.
+func (c *collected) call(index int) *call {
+	if index < 0 || index > len(c.calls) || index >= maxCalls {
+		return nil
+	}
+	if index == len(c.calls) {
+		c.calls = append(c.calls, new(call))
+	}
+	return c.calls[index]
+}
+
+// text returns what the pieces of a text are joined in.
+func (c *collected) text(d *Delta) *strings.Builder {
+	field := content
+	switch {
+	case d.Kind == Refusal:
+		field = refusal
+	case d.field == reasoning:
+		field = reasoning
+	case d.Kind == Reasoning:
+		field = reasoningContent
+	}
+	if c.texts == nil {
+		c.texts = make(map[role]*strings.Builder, 1)
+	}
+	if c.texts[field] == nil {
+		c.texts[field] = new(strings.Builder)
+	}
+	return c.texts[field]
+}
+
+// Len is how many choices there are, and err why what was collected is not all of them.
+func (c *Collector) Len() (n int, err error) { return len(c.choices), c.err }
+
+// Message returns choice i, of those that there are, its index and why it ended; empty when it has
+// not.
+func (c *Collector) Message(i int) (m Message, index int, finish string) {
+	from := &c.choices[i]
+	text := func(field role) string {
+		if b := from.texts[field]; b != nil {
+			return b.String()
+		}
+		return ""
+	}
+	m = Message{
+		Role: from.role, Reasoning: text(reasoning), ReasoningContent: text(reasoningContent),
+		Refusal: text(refusal),
+	}
+	if m.Role == "" {
+		m.Role = "assistant"
+	}
+	for k := range from.calls {
+		one := from.calls[k]
+		one.Function = Function{one.name.String(), one.arguments.String()}
+		m.ToolCalls = append(m.ToolCalls, one.ToolCall)
+	}
+	if s := text(content); s != "" || len(m.ToolCalls) == 0 && m.Refusal == "" {
+		m.Content = &s
+	}
+	return m, from.index, from.finish
+}

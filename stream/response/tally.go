@@ -1,0 +1,201 @@
+package response
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+
+	"signalbox/internal/openai"
+	"signalbox/stream/sse"
+)
+
+// The finish reasons of the API that say something about an answer's length.
+const (
+	FinishStop     = "stop"
+	FinishLength   = "length"
+	FinishTools    = "tool_calls"
+	FinishFunction = "function_call"
+	FinishOther    = "other" // any other, such as content_filter
+)
+
+// Tally sums up an answer: how it ended, what it used and, for a stream that does not tell its
+// usage, about how long it was. The zero value is ready for one answer to a chat completion.
+type Tally struct {
+	API    openai.API // of the request
+	Usage  Usage
+	Finish string // one of the finish reasons; empty as long as there is none
+
+	begun bool
+	text  int // bytes
+}
+
+// Note takes in an event of a stream.
+func (t *Tally) Note(e *Event) {
+	for i := range e.Deltas {
+		if d := &e.Deltas[i]; !d.Whole {
+			t.begun = true
+			t.text += d.At.End - d.At.Start
+		}
+	}
+	t.begun = t.begun || e.Shape != Response && len(e.layout.choices) > 0
+	for i := range e.Finishes {
+		t.finish(e.Finishes[i].Reason)
+	}
+	if string(e.Type) == typeFailed {
+		t.Finish = FinishOther
+	}
+}
+
+// finish notes why an answer ended. A response tells the status in place of a reason unless it is
+// incomplete, also one that called a tool.
+func (t *Tally) finish(reason []byte) {
+	switch string(reason) {
+	case FinishStop, "completed":
+		t.Finish = FinishStop
+	case FinishLength, "max_output_tokens":
+		t.Finish = FinishLength
+	case FinishTools:
+		t.Finish = FinishTools
+	case FinishFunction:
+		t.Finish = FinishFunction
+	default:
+		if t.Finish = FinishOther; len(reason) == 0 { // of a response that tells none
+			t.Finish = FinishStop
+		}
+	}
+}
+
+// NoteMessage takes in an event of a stream of Anthropic's Messages API.
+func (t *Tally) NoteMessage(c *Chunk) {
+	switch {
+	case c.Kind != sse.Message:
+	case isMessage(c.Name, c.Data, "content_block_delta"):
+		t.begun = true
+		const around = `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}`
+		t.text += max(0, len(c.Data)-len(around))
+	case isMessage(c.Name, c.Data, "message_start"), isMessage(c.Name, c.Data, "message_delta"):
+		t.noteEnd(c.Data)
+	}
+}
+
+// noteEnd reads the usage and the reason of an end, of which the last that is told stands.
+func (t *Tally) noteEnd(data []byte) {
+	type usage struct {
+		Input   *int `json:"input_tokens"`
+		Output  *int `json:"output_tokens"`
+		Read    int  `json:"cache_read_input_tokens"`
+		Created int  `json:"cache_creation_input_tokens"`
+	}
+	var e struct {
+		Message struct {
+			Usage usage `json:"usage"`
+		} `json:"message"`
+		Delta struct {
+			Reason string `json:"stop_reason"`
+		} `json:"delta"`
+		Usage usage `json:"usage"`
+	}
+	if json.Unmarshal(data, &e) != nil {
+		return
+	}
+	for _, u := range [...]usage{e.Message.Usage, e.Usage} {
+		if u.Input != nil {
+			t.Usage.Input = max(0, *u.Input) + max(0, u.Read) + max(0, u.Created)
+			t.Usage.Cached = max(0, u.Read)
+		}
+		if u.Output != nil {
+			t.Usage.Output = max(0, *u.Output)
+		}
+	}
+	switch e.Delta.Reason {
+	case "":
+	case "end_turn", "stop_sequence":
+		t.Finish = FinishStop
+	case "max_tokens":
+		t.Finish = FinishLength
+	case "tool_use":
+		t.Finish = FinishTools
+	default:
+		t.Finish = FinishOther
+	}
+}
+
+// isMessage reports whether an event of the Messages API is of a type, by its name, or where it has
+// none by its data, of which the type is the first member with every server known.
+func isMessage(name, data []byte, kind string) bool {
+	if len(name) > 0 {
+		return string(name) == kind
+	}
+	rest, ok := bytes.CutPrefix(data, []byte(`{"type":"`))
+	return ok && bytes.HasPrefix(rest, []byte(kind)) && bytes.HasPrefix(rest[len(kind):], []byte(`"`))
+}
+
+// Began reports whether a stream has brought anything of the answer.
+func (t *Tally) Began() bool { return t.begun }
+
+// bytesPerToken is the length of a token in bytes of text where only the text is known: English
+// under byte-pair vocabularies, and near a character for CJK in UTF-8.
+const bytesPerToken = 4
+
+// Length estimates the length of a stream that did not tell it, in tokens, from its text. The
+// number of its events says nothing of it: one may carry several tokens, when a server falls
+// behind, speculates or is told to (vLLM: stream_interval), or a part of one, when a server sends
+// characters.
+func (t *Tally) Length() int64 { return int64(t.text+bytesPerToken-1) / bytesPerToken }
+
+// TailSize is how much of the end of a body is searched when it came in several pieces, in bytes.
+const TailSize = 1 << 10
+
+// Body notes the end of an answer that is no stream, which may have been passed on before all of it
+// was there: before is the end of what was passed on before last. What it tells is found by name
+// there; inside a text the quotes around a name would be escaped.
+func (t *Tally) Body(before, last []byte) {
+	if len(last) < TailSize && len(before) > 0 {
+		last = append(bytes.Clone(before), last...)
+	}
+	e := bodies.Get().(*Event) //nolint:errcheck,forcetypeassert // only events are in it
+	defer bodies.Put(e)
+	if e.readMember(last, `"usage"`, usage); e.HasUsage {
+		t.Usage = e.Usage
+	}
+	if t.API != openai.Response {
+		e.readMember(last, `"finish_reason"`, finishReason)
+		for i := range e.Finishes {
+			t.finish(e.Finishes[i].Reason)
+		}
+		return
+	}
+	if !bytes.Contains(last, []byte(`"status"`)) {
+		return
+	}
+	e.readMember(last, `"incomplete_details"`, incomplete)
+	l := &e.layout
+	switch {
+	case !l.incomplete.Present() || last[l.incomplete.Start] != '{':
+		t.Finish = FinishStop
+	case string(last[l.reason.Start:l.reason.End]) == `"max_output_tokens"`:
+		t.Finish = FinishLength
+	default:
+		t.Finish = FinishOther
+	}
+}
+
+var bodies = sync.Pool{New: func() any { return new(Event) }} //nolint:gochecknoglobals // buffers, no state
+
+// readMember reads the last member of a name in b, a part of a body, for what it is.
+func (e *Event) readMember(b []byte, name string, as role) {
+	*e = Event{data: b, Finishes: e.Finishes[:0]}
+	i := bytes.LastIndex(b, []byte(name))
+	if i < 0 {
+		return
+	}
+	s := scanner{e: e, b: b, i: i + len(name)}
+	if s.peek() != ':' {
+		return
+	}
+	s.i++
+	s.peek()
+	if at := s.i; s.value(as, 0) {
+		s.note(ignored, as, openai.Span{Start: at, End: s.i}, i)
+	}
+}

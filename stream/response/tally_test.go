@@ -1,0 +1,187 @@
+package response
+
+import (
+	"strings"
+	"testing"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/testkit"
+)
+
+// tallied sums up a stream of events.
+func tallied(t *Tally, events ...string) {
+	var r Reader
+	for _, data := range events {
+		e := r.Read([]byte(data))
+		t.Note(e)
+		if e.HasUsage {
+			t.Usage = e.Usage
+		}
+	}
+}
+
+func TestWhatAnAnswerTellsOfItsEnd(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		events []string
+		finish string
+		tokens int64
+	}{
+		{"nothing", nil, "", 0},
+		{"null all the way", []string{`{"choices":[{"delta":{"content":"a"},"finish_reason":null}]}`}, "", 1},
+		{"spaces", []string{`{"choices":[{"delta":{}, "finish_reason" : "tool_calls"}]}`}, "tool_calls", 0},
+		{"a word of its own", []string{`{"choices":[{"delta":{},"finish_reason":"eos"}]}`}, "other", 0},
+		{"a call in the older form", []string{`{"choices":[{"delta":{},"finish_reason":"function_call"}]}`}, "function_call", 0},
+		{
+			"several events",
+			append(repeated(5, `{"choices":[{"delta":{"content":"a"},"finish_reason":null}]}`), `{"choices":[{"delta":{},"finish_reason":"length"}]}`, "[DONE]"),
+			"length", 2,
+		},
+		{"as many events as bytes", repeated(40, `{"choices":[{"delta":{"content":"a"}}]}`), "", 10},
+		{"several tokens in an event", repeated(7, `{"choices":[{"delta":{"content":" some words more"}}]}`), "", 28},
+		{"a text that looks like it", []string{`{"choices":[{"delta":{"content":"\"finish_reason\":\"stop\""},"finish_reason":null}]}`}, "", 7},
+		{
+			"text in several places",
+			[]string{`{"choices":[{"delta":{"role":"assistant","content":null,"reasoning_content":"0123456789\"\\",` +
+				`"tool_calls":[{"function":{"arguments":"{\"a\": \"bc\"}"}}]},` +
+				`"logprobs":{"content":[{"token":"a long one that is no text"}]},"finish_reason":null}]}`},
+			"", (14 + 15 + 3) / 4,
+		},
+		{"text that does not end", []string{`{"delta":{"content":"0123456789`, `{"delta":{"content":"01234567\`}, "", 0},
+		{"cut in the name", []string{`{"finish_rea`, `son":"stop"}`}, "", 0},
+		{"cut in the value", []string{`{"finish_reason":`}, "", 0},
+		{
+			"deltas wherever they stand", []string{
+				`{"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`,
+				`{"id":"c","choices":[{"index":0,"delta":{"content":"word"},"finish_reason":null}]}`,
+				`{"choices":[{"finish_reason":null,"delta":{"content":"\"delta\": no"},"index":0}],"id":"c"}`,
+				`{"id":"c","choices":[],"usage":{"completion_tokens":3}}`,
+			}, "", (4 + 13 + 3) / 4,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var m Tally
+			tallied(&m, tt.events...)
+			if m.Finish != tt.finish || m.Length() != tt.tokens {
+				t.Errorf("finish %q after %d tokens, want %q after %d", m.Finish, m.Length(), tt.finish, tt.tokens)
+			}
+		})
+	}
+}
+
+func repeated(n int, s string) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = s
+	}
+	return out
+}
+
+func TestTheTallyReadsEachAPI(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		api    openai.API
+		events []string
+		want   Tally
+	}{
+		{
+			"a completion", openai.Completion,
+			[]string{`{"choices":[{"index":0,"text":"ab","finish_reason":null}]}`, `{"choices":[{"index":0,"text":" \"c","finish_reason":"length"}]}`, `{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2}}`},
+			Tally{API: openai.Completion, Usage: Usage{Input: 5, Output: 2}, Finish: FinishLength, begun: true, text: 6},
+		},
+		{
+			"a response", openai.Response,
+			[]string{
+				`{"type":"response.created","response":{"usage":null}}`, `{"type":"response.output_text.delta","delta":"abcd","logprobs":[],"item_id":"msg_1"}`,
+				`{"response":{"usage":{"input_tokens":5,"input_tokens_details":{"cached_tokens":4},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":1},"total_tokens":7}},"type":"response.completed"}`,
+			},
+			Tally{API: openai.Response, Usage: Usage{Input: 5, Cached: 4, Output: 2, Reasoning: 1, Total: 7}, Finish: FinishStop, begun: true, text: 4},
+		},
+		{"one that has only begun", openai.Response, []string{`{"type":"response.created","response":{"usage":null}}`}, Tally{API: openai.Response}},
+		{
+			"one at its limit", openai.Response,
+			[]string{`{"type":"response.incomplete","response":{"max_output_tokens":1,"incomplete_details":{"reason":"max_output_tokens"}}}`},
+			Tally{API: openai.Response, Finish: FinishLength},
+		},
+		{
+			"one that a filter ended", openai.Response,
+			[]string{`{"type":"response.incomplete","response":{"incomplete_details":{"reason":"content_filter"}}}`},
+			Tally{API: openai.Response, Finish: FinishOther},
+		},
+		{
+			"one at its limit, in vLLM's words", openai.Response,
+			[]string{`{"response":{"incomplete_details":{"reason":"max_output_tokens"}},"type":"response.completed"}`},
+			Tally{API: openai.Response, Finish: FinishLength},
+		},
+		{"one that failed", openai.Response, []string{`{"type":"response.failed","response":{}}`}, Tally{API: openai.Response, Finish: FinishOther}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := Tally{API: tt.api}
+			if tallied(&got, tt.events...); got != tt.want {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+	for body, want := range map[string]Tally{
+		`{"incomplete_details":{"reason":"max_output_tokens"},"status":"incomplete","output":[{"status":"completed"}],"usage":{"input_tokens":1,"output_tokens":9}}`: {API: openai.Response, Finish: FinishLength, Usage: Usage{Input: 1, Output: 9}},
+		`{"incomplete_details":{"reason":"content_filter"},"status":"incomplete"}`:                                                                                   {API: openai.Response, Finish: FinishOther},
+		`{"incomplete_details":null,"status":"completed"}`:                                                                                                           {API: openai.Response, Finish: FinishStop},
+		`{"status":"completed"}`:                   {API: openai.Response, Finish: FinishStop},
+		`"the end of a text"`:                      {API: openai.Response},
+		`{"choices":[{"finish_reason":"length"}]}`: {Finish: FinishLength},
+	} {
+		got := Tally{API: want.API}
+		if got.Body(nil, []byte(body)); got != want {
+			t.Errorf("of the body %s: %+v, want %+v", body, got, want)
+		}
+	}
+}
+
+func BenchmarkMeasureChunk(b *testing.B) {
+	chunk := []byte(strings.TrimSpace(strings.TrimPrefix(testkit.Event(" token"), "data: ")))
+	var m Tally
+	var r Reader
+	b.ReportAllocs()
+	for range b.N {
+		m.Note(r.Read(chunk))
+	}
+}
+
+func TestUsageIsFoundWhereverItStands(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"compact":           testkit.Completion,
+		"spaced":            `{ "usage" : { "prompt_tokens" : 9, "completion_tokens" : 12, "prompt_tokens_details" : {"cached_tokens": 4} } }`,
+		"quoted in a text":  `{"choices":[{"text":"\"usage\":{\"prompt_tokens\":1}"}],"usage":{"prompt_tokens":9,"cached_tokens":4,"completion_tokens":12}}`,
+		"null, then filled": `{"usage":null}{"usage":{"prompt_tokens":9,"cached_tokens":4,"completion_tokens":12}}`,
+	} {
+		var c Tally
+		c.Body(nil, []byte(body))
+		if u := c.Usage; u.Input != 9 || u.Cached != 4 || u.Output != 12 || u.Uncached {
+			t.Errorf("%s: %+v", name, c.Usage)
+		}
+		var split Tally
+		at := strings.LastIndex(body, "usage") + 2
+		split.Body([]byte(body[:at]), []byte(body[at:]))
+		if split.Usage != c.Usage {
+			t.Errorf("%s, split: %+v", name, split.Usage)
+		}
+	}
+	for _, body := range []string{"", `{"usage":null}`, `{"usage"`, `{"usage":{"prompt_tokens":"9"}}`} {
+		var c Tally
+		c.Body(nil, []byte(body))
+		if c.Usage != (Usage{}) {
+			t.Errorf("%q: %+v", body, c.Usage)
+		}
+	}
+	var none Tally
+	if none.Body(nil, []byte(`{"usage":{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":0}}}`)); !none.Usage.Uncached {
+		t.Errorf("none of the prompt was cached: %+v", none.Usage)
+	}
+}

@@ -1,0 +1,222 @@
+package sse
+
+import "bytes"
+
+// State is how far a stream has come.
+type State uint8
+
+const (
+	// Running: nothing has been seen that ends an answer.
+	Running State = iota
+	// Finished: a finish_reason has been seen; [DONE] is still due.
+	Finished
+	// Done: [DONE] has been seen, or the last event of a Responses API stream. The answer is
+	// complete.
+	Done
+	// Failed: an error event has been seen. A client raises it; the answer is not complete.
+	Failed
+	// Truncated: the stream ended before any of these. Clients in use take that for a complete
+	// answer, so an error event has to follow, and the connection must not end in order.
+	Truncated
+)
+
+// String returns the name in lower case.
+func (s State) String() string {
+	switch s {
+	case Running:
+		return "running"
+	case Finished:
+		return "finished"
+	case Done:
+		return "done"
+	case Failed:
+		return "failed"
+	case Truncated:
+		return "truncated"
+	}
+	return "unknown"
+}
+
+// After returns the state behind an event. [DONE] does not heal a stream that has failed.
+func (s State) After(name, data []byte) State {
+	switch {
+	case s == Failed:
+	case IsDone(data):
+		return Done
+	case isError(name) || hasError(data):
+		return Failed
+	case s == Done:
+	case isLast(name, data):
+		return Done
+	case s == Running && finishes(data):
+		return Finished
+	}
+	return s
+}
+
+// IsDone reports whether data is the end mark of a stream. Official SDKs look at its front only.
+func IsDone(data []byte) bool { return bytes.HasPrefix(data, []byte("[DONE]")) }
+
+func isError(name []byte) bool { return string(name) == "error" }
+
+// hasError reports whether data is an error: an object that begins with a member error that is not
+// null. Every server known to send one in a stream sends nothing before it.
+func hasError(data []byte) bool {
+	rest, ok := bytes.CutPrefix(data, []byte("{"))
+	if !ok {
+		return false
+	}
+	rest, ok = bytes.CutPrefix(skipBlank(rest), []byte(`"error"`))
+	if !ok {
+		return false
+	}
+	value := memberValue(rest)
+	return len(value) > 0 && value[0] != 'n'
+}
+
+// isLast reports whether an event is the last of a Responses API stream, which has no [DONE]. The
+// name says it, or the type where it stands first.
+func isLast(name, data []byte) bool {
+	if len(name) == 0 {
+		rest, ok := bytes.CutPrefix(data, []byte(`{"type":"`))
+		if !ok {
+			return false
+		}
+		name, _, _ = bytes.Cut(rest, []byte(`"`))
+	}
+	switch string(name) {
+	case "response.completed", "response.incomplete", "response.failed":
+		return true
+	}
+	return false
+}
+
+// finishes reports whether data has a member finish_reason that is a string and not empty. In a
+// text its quotes would be escaped.
+func finishes(data []byte) bool {
+	name := []byte(`finish_reason"`) // an f is rarer than the quote before it
+	for from := 0; ; {
+		i := bytes.Index(data[from:], name)
+		if i < 0 {
+			return false
+		}
+		at := from + i
+		from = at + len(name)
+		value := memberValue(data[from:])
+		if at > 0 && data[at-1] == '"' && len(value) > 1 && value[0] == '"' && value[1] != '"' {
+			return true
+		}
+	}
+}
+
+// memberValue returns b, which follows a member's name, from the member's value on, nil without a
+// colon.
+func memberValue(b []byte) []byte {
+	rest, ok := bytes.CutPrefix(skipBlank(b), []byte(":"))
+	if !ok {
+		return nil
+	}
+	return skipBlank(rest)
+}
+
+func skipBlank(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\n' || b[0] == '\r') {
+		b = b[1:]
+	}
+	return b
+}
+
+// DoneEvent returns [DONE] as most servers write it.
+func DoneEvent() Event {
+	e, _ := NewEvent(nil, "", []byte("[DONE]"))
+	return e
+}
+
+// Mended returns a unit as a client may get it, see the package's comment: the same, or a copy in
+// buf, which is returned as well. It has its data in one piece.
+func (e Event) Mended(buf []byte) (Event, []byte) {
+	if !e.bareCR && e.lines <= 1 && !isError(e.Name) {
+		return e, buf
+	}
+	unnamed, at, size, name := isError(e.Name), -1, 0, [2]int{}
+	buf = buf[:0]
+	for raw := e.Raw; len(raw) > 0; {
+		end := bytes.IndexAny(raw, "\r\n")
+		width, mark := 1, "\n"
+		if raw[end] == '\r' && end+1 < len(raw) && raw[end+1] == '\n' {
+			width, mark = 2, "\r\n"
+		}
+		line := raw[:end]
+		raw = raw[end+width:]
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		switch {
+		case string(field) == "data" && at >= 0, string(field) == "event" && unnamed:
+			continue
+		case string(field) == "data":
+			buf = appendField(buf, line[len(field):], e.Data)
+			at, size = len(buf), len(e.Data)
+			buf = appendLine(buf, e.Data)
+		case string(field) == "event":
+			buf = append(buf, line...)
+			name = [2]int{len(buf) - len(bytes.TrimPrefix(value, []byte(" "))), len(buf)}
+		default:
+			buf = append(buf, line...)
+		}
+		buf = append(buf, mark...)
+	}
+	e.Raw, e.Name, e.At, e.bareCR, e.lines = buf, buf[name[0]:name[1]], at, false, min(e.lines, 1)
+	if at >= 0 {
+		e.Data = buf[at : at+size]
+	}
+	return e, buf
+}
+
+// With returns a mended Message with other data, in buf, which is returned as well. Its other lines
+// and its line ends stay. A line break in the data becomes a blank.
+func (e Event) With(buf, data []byte) (Event, []byte) {
+	buf = append(buf[:0], e.Raw[:e.At]...)
+	buf = append(appendLine(buf, data), e.Raw[e.At+len(e.Data):]...)
+	e.Raw, e.Data = buf, buf[e.At:e.At+len(data)]
+	return e, buf
+}
+
+// NewEvent returns an event of our own, in buf, which is returned as well. An empty name means
+// none. A line break in the data becomes a blank; the name must not hold any.
+func NewEvent(buf []byte, name string, data []byte) (Event, []byte) {
+	e := Event{Kind: Message, lines: 1}
+	buf = buf[:0]
+	if name != "" {
+		buf = append(append(append(buf, "event: "...), name...), '\n')
+	}
+	e.At = len(buf) + len("data: ")
+	buf = append(appendLine(append(buf, "data: "...), data), "\n\n"...)
+	if e.Raw, e.Data = buf, buf[e.At:len(buf)-2]; name != "" {
+		e.Name = buf[len("event: "):][:len(name)]
+	}
+	return e, buf
+}
+
+// appendField appends what stands before data on its line: with a colon and a blank as in old, what
+// followed the name.
+func appendField(dst, old, data []byte) []byte {
+	dst = append(dst, "data"...)
+	switch {
+	case bytes.HasPrefix(old, []byte(": ")), len(data) > 0 && (len(old) == 0 || data[0] == ' ' || data[0] == '\n'):
+		return append(dst, ": "...)
+	case len(old) > 0:
+		return append(dst, ':')
+	}
+	return dst
+}
+
+// appendLine appends data with a blank for each line break.
+func appendLine(dst, data []byte) []byte {
+	n := len(dst)
+	dst = append(dst, data...)
+	for i := n; i < len(dst); i++ {
+		if dst[i] == '\n' || dst[i] == '\r' {
+			dst[i] = ' '
+		}
+	}
+	return dst
+}
