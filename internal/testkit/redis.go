@@ -3,10 +3,12 @@ package testkit
 import (
 	"bytes"
 	"context"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -39,21 +41,38 @@ func NewRedis(tb testing.TB, args ...string) *Redis {
 		}
 		tb.Skipf("SKIPPED, redis-server is not installed: %v", err)
 	}
-	l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		tb.Fatal(err)
-	}
-	r := &Redis{tb: tb, dir: tb.TempDir(), port: port, args: append([]string{program}, args...)}
+	r := &Redis{tb: tb, dir: tb.TempDir(), args: append([]string{program}, args...)}
 	tb.Cleanup(r.Stop)
-	r.Start()
-	return r
+	for range 20 {
+		r.port = freePort(tb)
+		if said := r.start(); said == "" {
+			return r
+		} else if !strings.Contains(said, "Address already in use") {
+			tb.Fatalf("redis-server ended: %s", said)
+		}
+	}
+	tb.Fatal("20 ports that were free were taken before redis-server had them")
+	return nil
+}
+
+// freePort is a port of loopback that nobody listens on. It is below those that Linux gives to
+// connections and to listeners on port 0 (32768 and up, ip(7)), so that it is still free when a
+// server that was ended starts again.
+func freePort(tb testing.TB) string {
+	tb.Helper()
+	for range 1000 {
+		port := strconv.Itoa(10000 + rand.IntN(22768))
+		l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:"+port)
+		if err != nil {
+			continue
+		}
+		if err := l.Close(); err != nil {
+			tb.Fatal(err)
+		}
+		return port
+	}
+	tb.Fatal("no port is free")
+	return ""
 }
 
 // URL is where clients find it.
@@ -64,6 +83,14 @@ func (r *Redis) Addr() string { return "127.0.0.1:" + r.port }
 
 // Start starts it, with the data that Stop or Kill left, and returns when it is ready.
 func (r *Redis) Start() {
+	r.tb.Helper()
+	if said := r.start(); said != "" {
+		r.tb.Fatalf("redis-server ended: %s", said)
+	}
+}
+
+// start starts it and returns when it is ready, or what it said when it ended before.
+func (r *Redis) start() string {
 	r.tb.Helper()
 	args := append([]string{
 		"--port", r.port, "--bind", "127.0.0.1", "--dir", r.dir, "--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--daemonize", "no",
@@ -83,10 +110,11 @@ func (r *Redis) Start() {
 	case <-log.ready:
 	case <-r.gone:
 		r.cmd = nil
-		r.tb.Fatalf("redis-server ended: %s", log.text.String())
+		return log.text.String()
 	case <-time.After(time.Minute):
 		r.tb.Fatal("redis-server is not ready after a minute")
 	}
+	return ""
 }
 
 // readyLog closes ready when the server says that it is.
