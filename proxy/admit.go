@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"signalbox/proxy/auth"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 )
 
@@ -37,7 +38,7 @@ func (st *State) admit(w *reply, r *http.Request) (Principal, []byte, error) {
 func checkMedia(h http.Header) error {
 	for coding := range strings.SplitSeq(strings.Join(h["Content-Encoding"], ","), ",") {
 		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
-			return errMedia
+			return fault.ErrMedia
 		}
 	}
 	kind := h.Get("Content-Type")
@@ -46,13 +47,13 @@ func checkMedia(h http.Header) error {
 	}
 	_, params, err := mime.ParseMediaType(kind)
 	if err != nil && strings.Contains(strings.ToLower(kind), "charset") { // what names none is read as it is; a form says what it lacks
-		return errMedia
+		return fault.ErrMedia
 	}
 	switch strings.ToLower(params["charset"]) {
 	case "", "utf-8", "utf8", "us-ascii", "ascii":
 		return nil
 	}
-	return errMedia
+	return fault.ErrMedia
 }
 
 // identify finds who makes a request, from headers that can be read in one way only, and counts it.
@@ -78,20 +79,20 @@ func (st *State) checkHeaders(h http.Header) error {
 		"Authorization", "X-Api-Key", "Content-Type", "X-Signalbox-Session", "X-Signalbox-Context",
 	} {
 		if len(h[name]) > 1 {
-			return &headerError{name}
+			return &fault.HeaderError{Name: name}
 		}
 	}
 	lines := 0
 	for name, values := range h {
 		if lines += len(values); lines > maxHeaders {
-			return errManyHeaders
+			return fault.ErrManyHeaders
 		}
 		if !strings.Contains(name, "_") {
 			continue
 		}
 		twin := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
 		if strings.HasPrefix(twin, ownPrefix) || slices.Contains(st.readHeaders, twin) {
-			return &headerError{twin}
+			return &fault.HeaderError{Name: twin}
 		}
 	}
 	return nil
@@ -106,14 +107,14 @@ const firstRead = 1 << 20
 func (st *State) readBody(w *reply, r *http.Request) ([]byte, error) {
 	limit := int64(st.opts.MaxBodyBytes)
 	if r.ContentLength > limit {
-		return nil, errBodyTooLarge
+		return nil, fault.ErrBodyTooLarge
 	}
 	size := int64(4 << 10)
 	if r.ContentLength >= 0 {
 		size = min(r.ContentLength, firstRead) + 1 // one more than the body, so that its end is seen without growing
 	}
 	if !w.hold(max(r.ContentLength, size), st.limits.MaxBytesInFlight) {
-		return nil, errFull
+		return nil, fault.ErrTooManyBytes
 	}
 	buf := make([]byte, 0, size)
 	pace := st.pace(w)
@@ -121,7 +122,7 @@ func (st *State) readBody(w *reply, r *http.Request) ([]byte, error) {
 		if len(buf) == cap(buf) {
 			more := min(len(buf), int(limit)-len(buf)) + 1
 			if !w.hold(int64(len(buf)+more), st.limits.MaxBytesInFlight) {
-				return nil, errFull
+				return nil, fault.ErrTooManyBytes
 			}
 			buf = slices.Grow(buf, more)
 		}
@@ -129,7 +130,7 @@ func (st *State) readBody(w *reply, r *http.Request) ([]byte, error) {
 		n, err := r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		if int64(len(buf)) > limit {
-			return nil, errBodyTooLarge
+			return nil, fault.ErrBodyTooLarge
 		}
 		if err == nil {
 			continue
@@ -146,9 +147,9 @@ func bodyError(err error) error {
 	var network *net.OpError
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return errBodyTimeout
+		return fault.ErrBodyTimeout
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &network):
-		return errClientGone
+		return fault.ErrClientGone
 	}
-	return errBodyBroken
+	return fault.ErrBodyBroken
 }

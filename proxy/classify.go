@@ -13,6 +13,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
+	"signalbox/proxy/fault"
 )
 
 // classifyBody is the body of POST /signalbox/v1/classify.
@@ -125,7 +126,7 @@ func (*Proxy) classifyRequest(st *State, w *reply, r *http.Request) error {
 		return err
 	}
 	if !st.auth.MayExplain(who) {
-		return errForbidden
+		return fault.ErrForbidden
 	}
 	texts, need, err := st.readClassify(body)
 	if err != nil {
@@ -138,7 +139,7 @@ func (*Proxy) classifyRequest(st *State, w *reply, r *http.Request) error {
 		st.classifier.Extract(r.Context(), text, need, &set)
 		set.Fail(need, signal.ReasonInternal)
 		if r.Context().Err() != nil {
-			return errClientGone
+			return fault.ErrClientGone
 		}
 		result := make(map[string]signalResult, need.Len())
 		for _, k := range need.Kinds() {

@@ -8,6 +8,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/fault"
 )
 
 // ServeContexts lets s answer the requests below /v1/contexts and /v1/sessions. Call it once,
@@ -47,7 +48,7 @@ func (p *Proxy) serveContext(st *State, w *reply, r *http.Request, e *contexts.E
 		After: q.Get("after"), Limit: q.Get("limit"), Body: body,
 	})
 	if err != nil && r.Context().Err() != nil {
-		return errClientGone
+		return fault.ErrClientGone
 	}
 	return err
 }
@@ -70,7 +71,7 @@ func pathPart(r *http.Request, name string) (string, error) {
 	}
 	plain, err := url.PathUnescape(part)
 	if err != nil {
-		return "", errNoRoute
+		return "", fault.ErrNoRoute
 	}
 	return plain, nil
 }
@@ -93,6 +94,6 @@ func refuseMethod(routes chi.Routes) func(*State, *reply, *http.Request) error {
 			}
 		}
 		w.Header()["Allow"] = []string{strings.Join(allowed, ", ")}
-		return errMethod
+		return fault.ErrMethod
 	}
 }

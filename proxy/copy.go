@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 	"signalbox/proxy/redact"
 	"signalbox/stream/guard"
@@ -62,17 +63,17 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *exchange) e
 		w.messages.direct = u.direct
 	}
 	if what := u.misfit(streams(o.req)); what != "" {
-		return &misfitError{what}
+		return &fault.UnusableError{Problem: what}
 	}
 	if err := u.asTooLong(o.req.PromptField()); err != nil {
 		u.endpoint.Succeeded() // it has answered
 		return err
 	}
 	if w.status != 0 && u.flow == nil { // a comment went out before it
-		return &misfitError{"status " + strconv.Itoa(u.status) + " behind a comment"}
+		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.status) + " behind a comment"}
 	}
 	if o.vault != nil && !u.plain() {
-		return &misfitError{"a body in an encoding that was not asked for"} // hidden values could not be put back
+		return &fault.UnusableError{Problem: "a body in an encoding that was not asked for"} // hidden values could not be put back
 	}
 	h := w.Header()
 	if err := o.misses(u, h); err != nil {
@@ -119,7 +120,7 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *exchange) e
 
 // settleAnswer tells the endpoint's part in how the answer ended.
 func settleAnswer(ctx context.Context, w *reply, u *upstream, err error) error {
-	var cut *cutError
+	var cut *fault.InterruptedError
 	switch {
 	case err == nil:
 		if u.status < http.StatusInternalServerError && u.status != http.StatusTooManyRequests {
@@ -131,15 +132,15 @@ func settleAnswer(ctx context.Context, w *reply, u *upstream, err error) error {
 	case ctx.Err() == nil:
 		u.model.Failed(u.endpoint, time.Now())
 		if u.watch.expired() {
-			cut.err = errNoProgress
+			cut.Err = fault.ErrNoProgress
 		}
-	case stopped(ctx, errClientGone) != errStopped: //nolint:errorlint // returned as it is
-		return errClientGone
+	case fault.Stopped(ctx, fault.ErrClientGone) != fault.ErrStopped: //nolint:errorlint // returned as it is
+		return fault.ErrClientGone
 	default:
-		cut.err = errStopped
+		cut.Err = fault.ErrStopped
 	}
 	if u.flow != nil && !u.told && !u.flow.Failed() {
-		_ = w.send(w.errorEvent(wire(cut, w.id)), time.Now()) // the connection is broken off next
+		_ = w.send(w.errorEvent(fault.Wire(cut, w.id)), time.Now()) // the connection is broken off next
 	}
 	return cut
 }
@@ -160,9 +161,9 @@ const maxWhole = 8 << 20
 // clientError classifies a failed write.
 func clientError(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return errClientStalled
+		return fault.ErrClientStalled
 	}
-	return errClientGone
+	return fault.ErrClientGone
 }
 
 // deliver puts what has come of a stream of events, and reports whether anything has.
@@ -232,7 +233,7 @@ func (u *upstream) copyEvents(t *meter, to response.Sink, client *clientSink) er
 			u.drain(t, client)
 			return nil
 		case ended:
-			return &cutError{err}
+			return &fault.InterruptedError{Err: err}
 		}
 		u.advance(u.model.gap)
 	}
@@ -270,7 +271,7 @@ func (u *upstream) copyBody(w *reply, t *meter, r *redact.Body) error {
 			return send(w, r.Rest())
 		}
 		if u.err != nil {
-			return &cutError{u.err}
+			return &fault.InterruptedError{Err: u.err}
 		}
 		if u.length < 0 {
 			if err := w.rc.Flush(); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
+	"signalbox/proxy/fault"
 	"signalbox/rules"
 )
 
@@ -27,11 +28,11 @@ func (st *State) decide(ctx context.Context, who Principal, req *openai.Request,
 	case d.Outcome == rules.Unavailable:
 		return d, d.unavailable()
 	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.late():
-		return d, errOverloaded
+		return d, fault.ErrOverloaded
 	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed:
 		return d, d.unavailable() // nothing was found that a policy forbids
 	case d.Action.Verb == rules.Block:
-		return d, &blockedError{d.Action.Text}
+		return d, &fault.BlockedError{Message: d.Action.Text}
 	}
 	st.assign(d, req)
 	return d, nil
@@ -49,14 +50,14 @@ func (st *State) start(who Principal, req *openai.Request, h http.Header, r *res
 	}
 	switch {
 	case configured && !who.May(name):
-		return nil, &unknownModelError{req.Model} // as if there were none: names of models tell something
+		return nil, &fault.UnknownModelError{Model: req.Model} // as if there were none: names of models tell something
 	case configured:
 		d.model = name
 		if !st.opts.RouteNamedModels || req.API == openai.Other {
 			d.program = st.program.Named()
 		}
 	case !st.isAuto(name):
-		return nil, &unknownModelError{req.Model}
+		return nil, &fault.UnknownModelError{Model: req.Model}
 	case req.API == openai.Other:
 		return nil, errNotRouted(req.Model)
 	}
@@ -275,7 +276,7 @@ func (st *State) steps(ctx context.Context, d *decision, req *openai.Request) er
 		d.talk.hold(d.set)
 		d.classified += time.Since(asked)
 		if ctx.Err() != nil {
-			return errClientGone
+			return fault.ErrClientGone
 		}
 	}
 }
@@ -343,14 +344,14 @@ func (d *decision) late() bool {
 
 // unavailable is the error of a request that nothing may pass without signals which are unknown.
 func (d *decision) unavailable() error {
-	e := &unavailableError{}
+	e := &fault.SignalError{}
 	for _, k := range d.Failed.Kinds() {
-		e.signals = append(e.signals, d.signalName(k))
+		e.Signals = append(e.Signals, d.signalName(k))
 		switch v := &d.set.Values[k]; {
 		case v.Reason == signal.ReasonNoModel:
-			e.why = signal.ReasonNoModel // which an operator can do something about
-		case e.why == signal.ReasonNone:
-			e.why = v.Reason
+			e.Reason = signal.ReasonNoModel // which an operator can do something about
+		case e.Reason == signal.ReasonNone:
+			e.Reason = v.Reason
 		}
 	}
 	return e

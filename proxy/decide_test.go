@@ -14,6 +14,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/fault"
 	"signalbox/rules"
 )
 
@@ -338,7 +339,7 @@ func TestAClientThatLeavesEndsTheDecision(t *testing.T) {
 	c.begin = func(context.Context, int) { leave() }
 	st := &State{program: program, classifier: c}
 	d := &decision{set: &signal.Set{}, state: st, request: req, program: program}
-	if err := st.conclude(ctx, d, req); !errors.Is(err, errClientGone) {
+	if err := st.conclude(ctx, d, req); !errors.Is(err, fault.ErrClientGone) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/option"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 )
 
@@ -117,7 +118,7 @@ func (s *steering) check(who *Principal, req *openai.Request) error {
 		if name == "request_id" || name == "rid" {
 			message += "; the header X-Request-Id names a request"
 		}
-		return invalid(http.StatusBadRequest, "unsupported_parameter", name, message)
+		return fault.Invalid(http.StatusBadRequest, "unsupported_parameter", name, message)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/escalate"
+	"signalbox/proxy/fault"
 	"signalbox/rules"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
@@ -141,8 +142,8 @@ func (e *escalation) spared() bool { return e != nil && e.spare != nil }
 // falls reports whether the answer that was thrown away is given after all: no other came, and
 // nothing of one went out.
 func (e *escalation) falls(ctx context.Context, w *reply, err error) bool {
-	return e.spared() && err != nil && ctx.Err() == nil && !errors.Is(err, errClientGone) &&
-		!errors.Is(err, errClientStalled) && (w.status == 0 || w.keeper.silent())
+	return e.spared() && err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrClientGone) &&
+		!errors.Is(err, fault.ErrClientStalled) && (w.status == 0 || w.keeper.silent())
 }
 
 // storable reports whether the answer that the client got may be given to others.
@@ -317,7 +318,7 @@ func (p *Proxy) relaySpare(ctx context.Context, w *reply, o *exchange) error {
 	})
 	if err := u.peek(); err != nil { // it was read before
 		u.close()
-		return &unansweredError{err}
+		return &fault.NoResponseError{Err: err}
 	}
 	o.model, o.endpoint, o.asked = u.model, u.endpoint, s.asked
 	o.describeAnswer(w, u.model)

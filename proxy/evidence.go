@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,6 +12,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/memory"
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/fault"
 	"signalbox/stream/evidence"
 )
 
@@ -87,12 +87,7 @@ func checkFacts(facts []openai.Fact, param string) error {
 	if n <= maxFactBytes {
 		return nil
 	}
-	return tooLarge(param, fmt.Sprintf("%s holds %d bytes of text, at most %d are read", param, n, maxFactBytes))
-}
-
-// tooLarge is the error of a field that holds more than is read.
-func tooLarge(param, message string) error {
-	return &openai.Error{Status: http.StatusRequestEntityTooLarge, Type: openai.TypeInvalidRequest, Code: "request_too_large", Param: param, Message: message}
+	return fault.TooLarge(param, fmt.Sprintf("%s holds %d bytes of text, at most %d are read", param, n, maxFactBytes))
 }
 
 // gather collects the evidence of a request: the facts that it brings, those of its session and its

@@ -12,6 +12,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/fault"
 	"signalbox/rules"
 	"signalbox/stream/guard"
 )
@@ -356,7 +357,7 @@ func (p *Proxy) explainRequest(st *State, w *reply, r *http.Request) error {
 		return err
 	}
 	if !st.auth.MayExplain(who) {
-		return errForbidden
+		return fault.ErrForbidden
 	}
 	if len(r.Header["Anthropic-Version"]) > 0 {
 		t, err := anthropic.ToChat(body, anthropic.Options{Limits: st.limits.parse()})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/pool"
 )
 
@@ -24,13 +25,13 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 		err = p.relaySpare(ctx, w, o)
 	}
 	w.keeper.end()
-	err = stopped(ctx, err)
-	var cut *cutError
-	if err == nil || w.keeper == nil || w.status == 0 || errors.As(err, &cut) || errors.Is(err, errClientGone) || errors.Is(err, errClientStalled) {
+	err = fault.Stopped(ctx, err)
+	var cut *fault.InterruptedError
+	if err == nil || w.keeper == nil || w.status == 0 || errors.As(err, &cut) || errors.Is(err, fault.ErrClientGone) || errors.Is(err, fault.ErrClientStalled) {
 		return err
 	}
 	// The head went out with a comment; the connection is broken off next.
-	_ = w.send(w.errorEvent(wire(err, w.id)), time.Now())
+	_ = w.send(w.errorEvent(fault.Wire(err, w.id)), time.Now())
 	return err
 }
 
@@ -41,7 +42,7 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 	o.escalation = o.escalates(change.req)
 	var (
 		held   *upstream // an answer that another attempt may better
-		last   = errNoEndpoint
+		last   = fault.ErrNoEndpoint
 		reason string // of the coming attempt, when it is a retry
 		body   = fitted{rewriter: change}
 	)
@@ -49,7 +50,7 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 	for n := 1; ; n++ {
 		m, lease, err := where.next(ctx)
 		switch {
-		case errors.Is(err, errCrowded), errors.Is(err, errAsleep):
+		case errors.Is(err, fault.ErrEndpointsFull), errors.Is(err, fault.ErrAsleep):
 			last = err
 		case err != nil:
 			return err
@@ -69,7 +70,7 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 		o.model, o.endpoint = m, lease.Endpoint()
 		u, err := p.put(ctx, st, w, in, o, lease, &body, n)
 		switch {
-		case errors.Is(err, errClientGone):
+		case errors.Is(err, fault.ErrClientGone):
 			return err
 		case err != nil:
 			last = err
@@ -179,8 +180,8 @@ func (p *Proxy) mayRetry(reason string) bool {
 // retry says why an attempt may be repeated elsewhere, or that it may not.
 func retry(u *upstream, err error) (reason string, ok bool) {
 	var (
-		unreached  *unreachedError
-		unanswered *unansweredError
+		unreached  *fault.ConnectError
+		unanswered *fault.NoResponseError
 	)
 	switch {
 	case u != nil && u.status == http.StatusBadRequest:
@@ -189,7 +190,7 @@ func retry(u *upstream, err error) (reason string, ok bool) {
 		return reasonStatus, true
 	case errors.As(err, &unreached):
 		return reasonConnect, true
-	case errors.As(err, &unanswered) && errors.Is(err, errNoProgress):
+	case errors.As(err, &unanswered) && errors.Is(err, fault.ErrNoProgress):
 		return reasonTimeout, true
 	case errors.As(err, &unanswered):
 		return reasonBroken, true

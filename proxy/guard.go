@@ -13,6 +13,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/redact"
 	"signalbox/rules"
 	"signalbox/stream/check"
@@ -298,7 +299,7 @@ func (o *exchange) forgo(h http.Header) error {
 		return nil
 	}
 	if p := &o.guarding.job.Policy; p.OnUnchecked == guard.Block && p.Mode > guard.Observe {
-		return errUncheckable
+		return fault.ErrUncheckable
 	}
 	o.skip(h)
 	return nil
@@ -314,9 +315,9 @@ func (o *exchange) check(ctx context.Context, body []byte, h http.Header) (out [
 	out, o.guarded, err = g.engine.Body(ctx, body, g.job)
 	switch {
 	case ctx.Err() != nil:
-		return nil, errClientGone
+		return nil, fault.ErrClientGone
 	case errors.Is(err, guard.ErrOpaque):
-		return nil, errUncheckable
+		return nil, fault.ErrUncheckable
 	case err != nil:
 		return nil, err
 	case o.guarded.State == sse.Failed:
@@ -334,7 +335,7 @@ func (u *upstream) copyChecked(ctx context.Context, o *exchange, t *meter, clien
 	}
 	var (
 		err error
-		cut *cutError
+		cut *fault.InterruptedError
 	)
 	o.guarded, err = o.guarding.engine.Copy(ctx, &checkedSource{u: u, t: t, vault: o.vault}, to, o.guarding.job)
 	u.told = o.guarded.State == sse.Failed
@@ -342,10 +343,10 @@ func (u *upstream) copyChecked(ctx context.Context, o *exchange, t *meter, clien
 	case err == nil && !o.guarded.Cut:
 		u.drain(t, client)
 		return nil
-	case err == nil, errors.Is(err, errClientGone), errors.Is(err, errClientStalled), errors.As(err, &cut):
+	case err == nil, errors.Is(err, fault.ErrClientGone), errors.Is(err, fault.ErrClientStalled), errors.As(err, &cut):
 		return err
 	}
-	return &cutError{err}
+	return &fault.InterruptedError{Err: err}
 }
 
 // checkedSource reads an upstream's stream and counts what is in it. Hidden values are put back.
@@ -378,7 +379,7 @@ func (s *checkedSource) Deliver(to response.Sink) error {
 	case s.u.flow.Done():
 		return io.EOF
 	case ended:
-		return &cutError{err}
+		return &fault.InterruptedError{Err: err}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/fault"
 	"signalbox/stream/check"
 	"signalbox/stream/evidence"
 )
@@ -268,11 +269,11 @@ func TestTextsAreVerifiedInTurnAndNoLongerThanTheirClientsWait(t *testing.T) {
 	within(t, begun, "the first check")
 	second, leaveToo := context.WithCancel(t.Context())
 	leaveToo()
-	if _, err := b.state.verify(second, in, nil); !errors.Is(err, errClientGone) || len(begun) > 0 {
+	if _, err := b.state.verify(second, in, nil); !errors.Is(err, fault.ErrClientGone) || len(begun) > 0 {
 		t.Errorf("the second: %v, %d checks began", err, len(begun))
 	}
 	leave()
-	if err := <-ended; !errors.Is(err, errClientGone) {
+	if err := <-ended; !errors.Is(err, fault.ErrClientGone) {
 		t.Errorf("the first: %v", err)
 	}
 	if n := len(b.state.watch.verifying); n > 0 {

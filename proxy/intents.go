@@ -13,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/fault"
 )
 
 // IntentTeacher is implemented by a Classifier whose private intents can be looked at and added to
@@ -58,7 +59,7 @@ func (*Proxy) listIntents(st *State, w *reply, r *http.Request) error {
 		return err
 	}
 	if !st.auth.MayExplain(who) {
-		return errForbidden
+		return fault.ErrForbidden
 	}
 	list := []IntentSummary{}
 	if t, ok := st.classifier.(IntentTeacher); ok {
@@ -75,7 +76,7 @@ func (*Proxy) addExamples(st *State, w *reply, r *http.Request) error {
 		return err
 	}
 	if !st.auth.MayExplain(who) {
-		return errForbidden
+		return fault.ErrForbidden
 	}
 	examples, err := readExamples(body)
 	if err != nil {
@@ -99,11 +100,11 @@ func (*Proxy) addExamples(st *State, w *reply, r *http.Request) error {
 	case errors.Is(err, ErrUnknownIntent):
 		return intentNotFound(name)
 	case errors.As(err, &bad):
-		return invalidExamples(fmt.Sprintf("examples[%d]", bad.Index), bad.Msg)
+		return fault.InvalidField(fmt.Sprintf("examples[%d]", bad.Index), bad.Msg)
 	case r.Context().Err() != nil:
-		return errClientGone
+		return fault.ErrClientGone
 	}
-	return fmt.Errorf("%w: %w", errUnavailable, err)
+	return fmt.Errorf("%w: %w", fault.ErrSignalUnavailable, err)
 }
 
 // intentName returns the intent that a path names. The router matches the path as it was sent where
@@ -127,10 +128,6 @@ func intentNotFound(name string) error {
 	}
 }
 
-func invalidExamples(param, msg string) error {
-	return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: msg}
-}
-
 func readExamples(body []byte) ([]string, error) {
 	var in struct {
 		Examples []string `json:"examples"`
@@ -138,13 +135,13 @@ func readExamples(body []byte) ([]string, error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
-		return nil, invalidExamples("", "the body must be an object with examples, a list of texts")
+		return nil, fault.InvalidField("", "the body must be an object with examples, a list of texts")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, invalidExamples("", "something follows the object")
+		return nil, fault.InvalidField("", "something follows the object")
 	}
 	if len(in.Examples) == 0 || len(in.Examples) > maxExamples {
-		return nil, invalidExamples("examples", fmt.Sprintf("between 1 and %d texts are required", maxExamples))
+		return nil, fault.InvalidField("examples", fmt.Sprintf("between 1 and %d texts are required", maxExamples))
 	}
 	return in.Examples, nil
 }

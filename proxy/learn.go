@@ -6,6 +6,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/lengths"
 	"signalbox/stream/response"
 )
@@ -60,7 +61,7 @@ func (d *decision) kind(m *model, effort string) lengths.Kind {
 // before the proxy or the client lost patience.
 func (st *State) answered(o *exchange, err error) {
 	o.first = st.chooser.Speeds.Now()
-	if errors.Is(err, errNoProgress) || errors.Is(err, errClientGone) {
+	if errors.Is(err, fault.ErrNoProgress) || errors.Is(err, fault.ErrClientGone) {
 		st.chooser.Speeds.InVain(o.model.Name, o.first.Sub(o.sent))
 	}
 }

@@ -2,15 +2,14 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"math"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	"signalbox/internal/openai"
 	"signalbox/internal/option"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/rate"
 )
 
@@ -198,7 +197,7 @@ func (w *reply) count(r *http.Request, who *Principal) (err error) {
 	if w.lease, err = w.limiter.Admit(r.Context(), who.Tenant, limits); err != nil {
 		return err
 	}
-	describeLimits(w.Header(), w.lease, nil)
+	w.lease.Describe(w.Header())
 	return nil
 }
 
@@ -221,7 +220,7 @@ func (w *reply) charge(ctx context.Context, req *openai.Request, held *resolved)
 	}
 	err := w.lease.Tokens(ctx, n)
 	if err == nil {
-		describeLimits(w.Header(), w.lease, nil)
+		w.lease.Describe(w.Header())
 	}
 	return err
 }
@@ -249,7 +248,7 @@ func (w *reply) settleLimits(ctx context.Context, o *exchange, status int) {
 	}
 	used := 0
 	switch u := o.told.Usage; {
-	case o.model == nil, status >= http.StatusBadRequest && status != statusClientGone && w.status != http.StatusOK:
+	case o.model == nil, status >= http.StatusBadRequest && status != fault.StatusClientGone && w.status != http.StatusOK:
 	case u.Input+u.Output > 0:
 		used = min(u.Input+u.Output, math.MaxInt32)
 	default:
@@ -258,41 +257,4 @@ func (w *reply) settleLimits(ctx context.Context, o *exchange, status int) {
 	thrown := o.escalation.used(o.req)
 	used = min(used+thrown.Input+thrown.Output, math.MaxInt32)
 	w.lease.Settle(context.WithoutCancel(ctx), used)
-}
-
-// describeLimits writes what is left of the caller's limits, as the API does, and when to come
-// again after err.
-func describeLimits(h http.Header, s *rate.Lease, err error) {
-	for _, x := range []struct {
-		kind rate.Kind
-		name string
-	}{{rate.Requests, "Requests"}, {rate.Tokens, "Tokens"}} {
-		if left := s.Left(x.kind); left.Limit > 0 {
-			h["X-Ratelimit-Limit-"+x.name] = []string{strconv.Itoa(left.Limit)}
-			h["X-Ratelimit-Remaining-"+x.name] = []string{strconv.Itoa(left.Left)}
-			h["X-Ratelimit-Reset-"+x.name] = []string{left.Reset.String()}
-		}
-	}
-	var over *rate.ExceededError
-	if !errors.As(err, &over) {
-		return
-	}
-	if over.Wait == 0 {
-		h["X-Should-Retry"] = []string{"false"}
-		return
-	}
-	h["Retry-After"] = []string{strconv.Itoa(int((over.Wait + time.Second - 1) / time.Second))}
-	h["Retry-After-Ms"] = []string{strconv.FormatInt(over.Wait.Milliseconds(), 10)}
-	if over.Kind != rate.Parallel {
-		h["X-Ratelimit-Limit-"+limitWord(over.Kind)] = []string{strconv.Itoa(over.Limit)}
-		h["X-Ratelimit-Remaining-"+limitWord(over.Kind)] = []string{strconv.Itoa(max(over.Limit-over.Used, 0))}
-		h["X-Ratelimit-Reset-"+limitWord(over.Kind)] = []string{over.Wait.String()}
-	}
-}
-
-func limitWord(k rate.Kind) string {
-	if k == rate.Tokens {
-		return "Tokens"
-	}
-	return "Requests"
 }

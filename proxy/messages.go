@@ -14,6 +14,7 @@ import (
 	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
 	"signalbox/memory/cache"
+	"signalbox/proxy/fault"
 	"signalbox/rules"
 	"signalbox/stream/messages"
 	"signalbox/stream/response"
@@ -71,7 +72,7 @@ func (st *State) translate(w *reply, body []byte, o anthropic.Options) (*openai.
 		return nil, err
 	}
 	if !w.hold(int64(len(body)+len(t.Chat)), st.limits.MaxBytesInFlight) {
-		return nil, errFull
+		return nil, fault.ErrTooManyBytes
 	}
 	req, err := openai.ParseChat(t.Chat, o.Limits)
 	if err != nil {
@@ -141,7 +142,7 @@ func (w *reply) unreadable() error {
 		return nil
 	}
 	if err := w.messages.Err(); err != nil {
-		return &cutError{err}
+		return &fault.InterruptedError{Err: err}
 	}
 	return nil
 }
@@ -153,7 +154,7 @@ func (w *reply) spell(body []byte) ([]byte, error) {
 	}
 	out, err := w.messages.Body(body)
 	if err != nil {
-		return nil, &misfitError{err.Error()}
+		return nil, &fault.UnusableError{Problem: err.Error()}
 	}
 	return out, nil
 }
@@ -174,13 +175,13 @@ func (w *reply) spellStream(events []byte) []byte {
 	return bytes.Clone(f.client.out)
 }
 
-var errLongMessage = &misfitError{"a body that is too long to be turned into a message"}
+var errLongMessage = &fault.UnusableError{Problem: "a body that is too long to be turned into a message"}
 
 // copyRefusal passes on what is no answer: an error in the words of the server, as the API spells
 // it.
 func (u *upstream) copyRefusal(w *reply) error {
 	if u.good() {
-		return &misfitError{"a body that is no JSON"}
+		return &fault.UnusableError{Problem: "a body that is no JSON"}
 	}
 	came, err := u.readWhole()
 	if err != nil {
@@ -209,7 +210,7 @@ func (*exchange) replayTranslated(ctx context.Context, w *reply, player *cache.P
 		}
 		switch {
 		case errors.Is(err, cache.ErrStopped):
-			return errClientGone
+			return fault.ErrClientGone
 		case err != nil:
 			return nil // the end
 		}

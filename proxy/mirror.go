@@ -12,6 +12,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/escalate"
+	"signalbox/proxy/fault"
 	"signalbox/rules"
 )
 
@@ -218,7 +219,7 @@ func (u *upstream) readInto(a *escalate.Answer) error {
 		case u.flow.Done():
 			return nil
 		case ended:
-			return &cutError{err}
+			return &fault.InterruptedError{Err: err}
 		}
 		u.advance(u.model.gap)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/fault"
 )
 
 func (p *Proxy) listModels(st *State, w *reply, r *http.Request) error {
@@ -28,14 +29,14 @@ func (p *Proxy) oneModel(st *State, w *reply, r *http.Request) error {
 	}
 	asked, err := url.PathUnescape(chi.URLParam(r, "*"))
 	if err != nil {
-		return errNoRoute
+		return fault.ErrNoRoute
 	}
 	for _, name := range st.modelNames(&who) {
 		if name == asked {
 			return writeJSON(w, http.StatusOK, p.object(st, name))
 		}
 	}
-	return &unknownModelError{asked}
+	return &fault.UnknownModelError{Model: asked}
 }
 
 // object is a model as the API lists it; names that are routed have no window.

@@ -13,6 +13,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/proxy/contexts"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/fault"
 	"signalbox/rules"
 )
 
@@ -325,7 +326,7 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 			Decision: rules.Decision{Failed: signal.MaskOf(signal.PII)},
 		}
 		d.set.Values[signal.PII] = signal.Value{State: signal.Unknown, Reason: why}
-		got := wire(d.unavailable(), "id")
+		got := fault.Wire(d.unavailable(), "id")
 		if got.Status != http.StatusServiceUnavailable || got.Code != "signal_unavailable" ||
 			!strings.Contains(got.Message, want) {
 			t.Errorf("%q: %+v", why, got)

@@ -13,6 +13,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/memory/ledger"
 	"signalbox/memory/prefix"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/redact"
 )
 
@@ -88,7 +89,7 @@ func unsupportedContexts(req *openai.Request) error {
 		why = contextField + " needs instructions that are text, and an input that is text or a list"
 	case openai.Chat, openai.Other:
 	}
-	return invalidField(contextField, why)
+	return fault.InvalidField(contextField, why)
 }
 
 // compile puts contexts, and the route's prompt where it stands beside them, into a body for m.
@@ -154,7 +155,7 @@ func contextLimits() openai.Limits {
 func (d *decision) hidden(ctx context.Context, api openai.API, body []byte) (payload, error) {
 	req, err := openai.Parse(api, body, contextLimits())
 	if err != nil {
-		return payload{}, fmt.Errorf("%w: %w", errUnredacted, err)
+		return payload{}, fmt.Errorf("%w: %w", fault.ErrNotRedacted, err)
 	}
 	text := req.Text()
 	v, err := d.state.personal(ctx, &text)
@@ -183,11 +184,11 @@ func (st *State) personal(ctx context.Context, text *signal.Text) (*signal.Value
 	v := &set.Values[signal.PII]
 	switch {
 	case ctx.Err() != nil:
-		return nil, errClientGone
+		return nil, fault.ErrClientGone
 	case v.State == signal.Known && v.Read >= v.Windows, v.Reason == signal.ReasonNoText:
 		return v, nil
 	case v.Reason == signal.ReasonTimeout, v.Reason == signal.ReasonOverload:
-		return nil, errOverloaded
+		return nil, fault.ErrOverloaded
 	}
-	return nil, errUnredacted
+	return nil, fault.ErrNotRedacted
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"net/http"
 
+	"signalbox/proxy/fault"
 	"signalbox/rules"
 )
 
@@ -11,8 +12,8 @@ import (
 func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err error) {
 	ctx, end := p.trace(r, s.operation)
 	o := exchange{surface: s}
-	err = errPanicked // what record sees when a stage panics
-	defer func() { err = stopped(ctx, err); p.record(ctx, st, w, &o, err); end(&o, err) }()
+	err = fault.ErrPanicked // what record sees when a stage panics
+	defer func() { err = fault.Stopped(ctx, err); p.record(ctx, st, w, &o, err); end(&o, err) }()
 
 	who, body, err := st.admit(w, r)
 	if err != nil {
@@ -47,7 +48,7 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 		return err
 	}
 	if req.Extras.Explain && !st.auth.MayExplain(who) {
-		return errForbidden
+		return fault.ErrForbidden
 	}
 	if o.Action.Verb == rules.Answer {
 		return answerFixed(w, req, o.Action.Text)

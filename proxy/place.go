@@ -12,6 +12,7 @@ import (
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/pool"
 )
 
@@ -42,7 +43,7 @@ func (st *State) place(change *rewriter, h http.Header, counted map[string]int) 
 	for i := range cs {
 		switch m, ok := st.byName[cs[i].Name]; {
 		case !ok:
-			return nil, &unknownModelError{cs[i].Name}
+			return nil, &fault.UnknownModelError{Model: cs[i].Name}
 		case !d.who.May(m.Name):
 			denied = true
 		case !cs[i].Out:
@@ -50,7 +51,7 @@ func (st *State) place(change *rewriter, h http.Header, counted map[string]int) 
 		}
 	}
 	if len(p.models) == 0 && denied {
-		return nil, errNoneAllowed
+		return nil, fault.ErrNoModelAllowed
 	}
 	if len(p.models) == 0 {
 		return nil, d.tooLong(&wants.Prompt, cs)
@@ -126,7 +127,7 @@ func (p *plan) next(ctx context.Context) (*model, *pool.Lease, error) {
 			p.tried, p.lease = append(p.tried, lease.Endpoint()), lease
 			return m, lease, nil
 		case ctx.Err() != nil:
-			return nil, nil, errClientGone
+			return nil, nil, fault.ErrClientGone
 		case err != nil:
 			crowded = true
 			p.shed(m.Name, err)
@@ -136,9 +137,9 @@ func (p *plan) next(ctx context.Context) (*model, *pool.Lease, error) {
 	}
 	switch {
 	case crowded:
-		return nil, nil, errCrowded
+		return nil, nil, fault.ErrEndpointsFull
 	case asleep && len(p.tried) == 0:
-		return nil, nil, errAsleep
+		return nil, nil, fault.ErrAsleep
 	case len(p.tried) == 0:
 		return nil, nil, spent
 	}

@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/memory/cache"
+	"signalbox/proxy/fault"
 	"signalbox/rules"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
@@ -203,7 +204,7 @@ func (p *Proxy) recallAgain(ctx context.Context, w *reply, o *exchange) (done bo
 			}
 		}
 		if ctx.Err() != nil {
-			return false, errClientGone
+			return false, fault.ErrClientGone
 		}
 		m.failed = m.failed || err != nil && !errors.Is(err, cache.ErrMiss)
 	}
@@ -361,7 +362,7 @@ func (o *exchange) replay(ctx context.Context, w *reply, a *cache.Answer) error 
 		b, err := player.Next(ctx.Done())
 		switch {
 		case errors.Is(err, cache.ErrStopped):
-			return errClientGone
+			return fault.ErrClientGone
 		case err != nil:
 			return nil //nolint:nilerr // the end
 		}
@@ -382,7 +383,7 @@ func (o *exchange) replayChecked(ctx context.Context, w *reply, player *cache.Pl
 	var err error
 	o.guarded, err = o.guarding.engine.Copy(ctx, src, &src.flow.client, o.guarding.job)
 	if err != nil && ctx.Err() != nil {
-		return errClientGone
+		return fault.ErrClientGone
 	}
 	return err
 }

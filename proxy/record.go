@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/affinity"
+	"signalbox/proxy/fault"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
@@ -20,8 +21,8 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *exchange, er
 	took := time.Since(w.start)
 	status := w.status
 	if err != nil {
-		fault := wire(err, w.id)
-		status, o.failure = fault.Status, cmp.Or(fault.Code, fault.Type)
+		e := fault.Wire(err, w.id)
+		status, o.failure = e.Status, cmp.Or(e.Code, e.Type)
 	}
 	o.took = took
 	if o.told.Began() && o.first.After(w.start) && streams(o.req) {
@@ -157,7 +158,7 @@ func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Hea
 	ctx, span := p.tel.Tracer.Start(ctx, "decide")
 	defer span.End()
 	d, err := st.decide(ctx, who, o.req, h, o.held, o.memo)
-	if d == nil || errors.Is(err, errClientGone) {
+	if d == nil || errors.Is(err, fault.ErrClientGone) {
 		return d, err
 	}
 	d.save(p.spending.Thrift(who.Tenant, who.Budgets))

@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 	"signalbox/proxy/redact"
 )
@@ -27,9 +28,9 @@ func (o *exchange) hide() (*openai.Request, error) {
 	switch {
 	case v.State == signal.Known && !v.Partial:
 	case v.Reason == signal.ReasonTimeout, v.Reason == signal.ReasonOverload:
-		return nil, errOverloaded
+		return nil, fault.ErrOverloaded
 	default:
-		return nil, errUnredacted
+		return nil, fault.ErrNotRedacted
 	}
 	req, vault, err := redact.Hide(o.req, v.Spans)
 	o.vault = vault

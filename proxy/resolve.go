@@ -17,6 +17,7 @@ import (
 	tiers "signalbox/memory/page"
 	"signalbox/memory/prefix"
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/fault"
 )
 
 // UseMemory makes m the store of contexts. Call it once, before the first request; without it
@@ -104,7 +105,7 @@ func (p *Proxy) resolve(ctx context.Context, who Principal, req *openai.Request,
 		if r.facts, err = p.memory.SessionFacts(ctx, r.owner); err != nil {
 			if ctx.Err() != nil {
 				r.release()
-				return nil, errClientGone
+				return nil, fault.ErrClientGone
 			}
 			r.left = append(r.left, lackSessionFacts)
 		}
@@ -128,25 +129,20 @@ func contextsOf(req *openai.Request, h http.Header) ([]openai.ContextRef, error)
 	for s := range strings.SplitSeq(line, ",") {
 		ref, ok := openai.ParseContextRef(strings.TrimSpace(s))
 		if !ok {
-			return nil, invalidField(contextHeader, "the header "+contextHeader+" must list ids of contexts, as ctx_a@3,ctx_b")
+			return nil, fault.InvalidField(contextHeader, "the header "+contextHeader+" must list ids of contexts, as ctx_a@3,ctx_b")
 		}
 		named = append(named, ref)
 	}
 	most := openai.DefaultLimits().MaxContexts
 	switch {
 	case len(named) > most:
-		return nil, invalidField(contextHeader, fmt.Sprintf("the header %s names more than %d contexts", contextHeader, most))
+		return nil, fault.InvalidField(contextHeader, fmt.Sprintf("the header %s names more than %d contexts", contextHeader, most))
 	case len(refs) == 0:
 		return named, nil
 	case !slices.EqualFunc(refs, named, func(a, b openai.ContextRef) bool { return a.ID == b.ID && a.Version == b.Version }):
-		return nil, invalidField(contextField, contextField+" and the header "+contextHeader+" name different contexts: send one of them")
+		return nil, fault.InvalidField(contextField, contextField+" and the header "+contextHeader+" name different contexts: send one of them")
 	}
 	return refs, nil
-}
-
-// invalidField is the error of a field that cannot be what it is.
-func invalidField(param, message string) error {
-	return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: message}
 }
 
 // resolvable refuses what this proxy, or this kind of request, cannot do. Leaving it out without a
@@ -163,9 +159,9 @@ func (p *Proxy) resolvable(req *openai.Request, refs []openai.ContextRef) error 
 	}
 	switch {
 	case p.memory == nil:
-		return invalidField(asked, asked+" needs contexts, which are turned off here")
+		return fault.InvalidField(asked, asked+" needs contexts, which are turned off here")
 	case req.API == openai.Other:
-		return invalidField(asked, asked+" is for requests with a prompt, and this endpoint's have none")
+		return fault.InvalidField(asked, asked+" is for requests with a prompt, and this endpoint's have none")
 	case req.Extras.SaveContext != nil:
 		return savable(req)
 	}
@@ -185,7 +181,7 @@ func (r *resolved) fetch(ctx context.Context, store *memory.Store, refs []openai
 		var wg sync.WaitGroup
 		for i := range refs {
 			wg.Go(func() {
-				errs[i] = errPanicked
+				errs[i] = fault.ErrPanicked
 				defer func() { _ = recover() }() // the error says it; a panic here would end the process
 				one(i)
 			})
@@ -198,13 +194,13 @@ func (r *resolved) fetch(ctx context.Context, store *memory.Store, refs []openai
 		case err == nil:
 			r.snaps, r.refs = append(r.snaps, snaps[i]), append(r.refs, refs[i])
 		case ctx.Err() != nil:
-			failed = errClientGone
+			failed = fault.ErrClientGone
 		case !refs[i].Required && lacking(err):
 			if !slices.Contains(r.left, lackContext) {
 				r.left = append(r.left, lackContext)
 			}
 		case failed == nil:
-			failed = &contextError{refs[i].ID, contextField, err}
+			failed = &fault.ContextError{ContextID: refs[i].ID, Param: contextField, Err: err}
 		}
 	}
 	return failed
@@ -215,26 +211,6 @@ func (r *resolved) fetch(ctx context.Context, store *memory.Store, refs []openai
 func lacking(err error) bool {
 	var away *memory.UnavailableError
 	return errors.Is(err, memory.ErrNotFound) || errors.Is(err, memory.ErrExpired) || errors.As(err, &away)
-}
-
-// contextError says why a context that a request names cannot be used.
-type contextError struct {
-	id    string
-	param string // the field that names it
-	err   error
-}
-
-func (e *contextError) Error() string { return "resolve context " + e.id + ": " + e.err.Error() }
-func (e *contextError) Unwrap() error { return e.err }
-
-// ofContexts is an error about contexts as a client sees it; nil for any other, or one that is not
-// the client's to see.
-func ofContexts(err error) *openai.Error {
-	out := contexts.Wire(err)
-	if at, ok := errors.AsType[*contextError](err); ok && out != nil {
-		out.Param, out.Message = at.param, out.Message+": "+strconv.Quote(at.id)
-	}
-	return out
 }
 
 // bytesPerToken is the estimate where no count was stored; see estimateTokens.

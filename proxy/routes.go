@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+
+	"signalbox/proxy/fault"
 )
 
 // Handler returns the routes of the main listener: exact paths, everything else is an error of the
@@ -41,7 +43,7 @@ func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
 	r.Get("/healthz", p.serve(p.live))
 	r.Get("/readyz", p.serve(p.ready))
 	r.Get("/health", p.serve(p.ready)) // where clients of vLLM look
-	r.NotFound(p.serve(func(*State, *reply, *http.Request) error { return errNoRoute }))
+	r.NotFound(p.serve(func(*State, *reply, *http.Request) error { return fault.ErrNoRoute }))
 	r.MethodNotAllowed(p.serve(refuseMethod(r)))
 	return r, forwarded
 }
@@ -61,7 +63,7 @@ func straight(forwarded map[string]http.HandlerFunc, next http.Handler) http.Han
 // refuseUpgrades stands before the router: CONNECT has no path to match, and a request to switch
 // protocols is no request of this API.
 func refuseUpgrades(p *Proxy, next http.Handler) http.Handler {
-	refuse := p.serve(func(*State, *reply, *http.Request) error { return errMethod })
+	refuse := p.serve(func(*State, *reply, *http.Request) error { return fault.ErrMethod })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect || r.Method == http.MethodTrace || len(r.Header["Upgrade"]) > 0 {
 			refuse(w, r)
@@ -86,11 +88,11 @@ func (p *Proxy) serve(h func(st *State, w *reply, r *http.Request) error) http.H
 		}
 		st.expect(w, r)
 		defer p.recovered(w, r)
-		err := stopped(r.Context(), h(st, w, r))
+		err := fault.Stopped(r.Context(), h(st, w, r))
 		switch {
 		case err == nil:
-		case w.status == 0 && !errors.Is(err, errClientGone):
-			if e := wire(err, w.id); e.Status >= http.StatusInternalServerError && !isForwarded(r.URL.Path) {
+		case w.status == 0 && !errors.Is(err, fault.ErrClientGone):
+			if e := fault.Wire(err, w.id); e.Status >= http.StatusInternalServerError && !isForwarded(r.URL.Path) {
 				p.tel.Log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("id", w.id),
 					slog.String("path", r.URL.Path), slog.Int("status", e.Status), slog.String("cause", err.Error()))
 			}
@@ -110,7 +112,7 @@ func (p *Proxy) recovered(w *reply, r *http.Request) {
 	if v != http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked, not wrapped
 		p.tel.Log.LogAttrs(r.Context(), slog.LevelError, "panic", slog.String("id", w.id), slog.Any("value", v), slog.String("stack", string(debug.Stack())))
 		if w.status == 0 {
-			fail(w, errPanicked)
+			fail(w, fault.ErrPanicked)
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/fault"
 	"signalbox/stream/response"
 )
 
@@ -21,13 +22,13 @@ func savable(req *openai.Request) error {
 	}
 	switch {
 	case len(req.Extras.SaveContext.Name) > maxSaveName:
-		return invalidField(saveContextField+".name", fmt.Sprintf("%s.name is longer than %d bytes", saveContextField, maxSaveName))
+		return fault.InvalidField(saveContextField+".name", fmt.Sprintf("%s.name is longer than %d bytes", saveContextField, maxSaveName))
 	case req.API == openai.Chat && asks("n", "1", "null"), req.API == openai.Completion && (asks("n", "1", "null") || asks("best_of", "1", "null")):
-		return invalidField(saveContextField, saveContextField+" is for one answer: n must be 1")
+		return fault.InvalidField(saveContextField, saveContextField+" is for one answer: n must be 1")
 	case req.API == openai.Completion && (req.OpaquePrompt || len(req.Messages) != 1):
-		return invalidField(saveContextField, saveContextField+" is for a prompt that is one text")
+		return fault.InvalidField(saveContextField, saveContextField+" is for a prompt that is one text")
 	case req.API == openai.Completion && asks("echo", "false", "null"):
-		return invalidField(saveContextField, saveContextField+" and echo do not go together: the prompt is stored already")
+		return fault.InvalidField(saveContextField, saveContextField+" and echo do not go together: the prompt is stored already")
 	case req.API == openai.Response:
 		return savableResponse(req)
 	}
@@ -38,12 +39,12 @@ func savable(req *openai.Request) error {
 func savableResponse(req *openai.Request) error {
 	for _, field := range []string{"prompt", "previous_response_id", "previous_response", "previous_input_messages", "conversation"} {
 		if v := req.Field(field); v != nil && string(v) != "null" {
-			return invalidField(saveContextField, saveContextField+" is for a prompt that is all there, and "+field+" stands for something else")
+			return fault.InvalidField(saveContextField, saveContextField+" is for a prompt that is all there, and "+field+" stands for something else")
 		}
 	}
 	for i := range req.Messages {
 		if m := &req.Messages[i]; !plainItem(req.Raw[m.Span.Start:m.Span.End]) {
-			return invalidField(saveContextField, fmt.Sprintf("%s takes messages of text from /v1/responses, and input[%d] is something else", saveContextField, i))
+			return fault.InvalidField(saveContextField, fmt.Sprintf("%s takes messages of text from /v1/responses, and input[%d] is something else", saveContextField, i))
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/pool"
 	"signalbox/rules"
 	"signalbox/stream/response"
@@ -63,7 +64,7 @@ func failed(span trace.Span, err error) {
 	if err == nil {
 		return
 	}
-	e := wire(err, "")
+	e := fault.Wire(err, "")
 	span.SetAttributes(telemetry.AttrErrorType.String(cmp.Or(e.Code, e.Type)))
 	span.SetStatus(codes.Error, "")
 }

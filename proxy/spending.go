@@ -5,11 +5,10 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strconv"
-	"time"
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/budget"
+	"signalbox/proxy/fault"
 )
 
 // ShareBudgets lets budgets be kept by remote, for all replicas. Call it once, before the first
@@ -80,7 +79,7 @@ func (w *reply) pay(ctx context.Context, o *exchange, status int) {
 	}
 	last := 0.0
 	switch u := o.told.Usage; {
-	case o.model == nil, status >= http.StatusBadRequest && status != statusClientGone && w.status != http.StatusOK:
+	case o.model == nil, status >= http.StatusBadRequest && status != fault.StatusClientGone && w.status != http.StatusOK:
 	case u.Input+u.Output > 0:
 		last = o.model.Price.Of(float64(u.Input), float64(u.Output))
 	default:
@@ -110,12 +109,4 @@ func (w *reply) pay(ctx context.Context, o *exchange, status int) {
 func (x *thrown) price(req *openai.Request) float64 {
 	u := x.usage(req)
 	return x.model.Price.Of(float64(u.Input), float64(u.Output))
-}
-
-// describeBudget says when to come again: not soon, so clients are told not to try by themselves.
-func describeBudget(h http.Header, over *budget.ExceededError) {
-	h.Set("X-Should-Retry", "false")
-	if over.Wait > 0 {
-		h.Set("Retry-After", strconv.Itoa(int((over.Wait+time.Second-1)/time.Second)))
-	}
 }

@@ -13,29 +13,8 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/fault"
 )
-
-// codeTooLong is the code of the API for a prompt that does not fit into a context window, whoever
-// refuses it: this proxy, or a model server in words of its own.
-const codeTooLong = "context_length_exceeded"
-
-// tooLongError reports a prompt that does not fit into the context window of any model that it
-// could go to.
-type tooLongError struct {
-	param   string // the field that holds the prompt; empty where that is not known
-	message string // for the client; empty for one without figures
-}
-
-func (*tooLongError) Error() string { return "prompt longer than any context window" }
-
-// wire is the error as a client sees it.
-func (e *tooLongError) wire() *openai.Error {
-	message := e.message
-	if message == "" {
-		message = "the prompt is longer than the context window of every model it could go to"
-	}
-	return invalid(http.StatusBadRequest, codeTooLong, e.param, message)
-}
 
 // backendError is what a model server says of a request that it refuses. Fields that it does not
 // say are empty.
@@ -70,7 +49,7 @@ func readBackendError(body []byte) (r backendError) {
 // not fit beside the prompt is another matter: its param is the limit.
 func (r *backendError) tooLong() bool {
 	switch {
-	case string(r.Code) == `"`+codeTooLong+`"`, r.Type == "exceed_context_size_error": // llama.cpp
+	case string(r.Code) == `"`+fault.CodeTooLong+`"`, r.Type == "exceed_context_size_error": // llama.cpp
 		return true
 	case r.Param == "input_tokens": // vLLM 0.32
 		return true
@@ -96,10 +75,10 @@ func (u *upstream) refusal() (r backendError) {
 // answer, and for one that is in these words already. param is the field that holds the prompt.
 func (u *upstream) asTooLong(param string) error {
 	r := u.refusal()
-	if !r.tooLong() || string(r.Code) == `"`+codeTooLong+`"` {
+	if !r.tooLong() || string(r.Code) == `"`+fault.CodeTooLong+`"` {
 		return nil
 	}
-	return &tooLongError{param, shortened(r.Message)}
+	return &fault.TooLongError{Param: param, Message: shortened(r.Message)}
 }
 
 // outgrown reports whether the server refuses the prompt for its length and the plan has a model
@@ -245,9 +224,9 @@ func (p *Proxy) measureBy(ctx context.Context, change *rewriter, m *model) (toke
 // the largest window.
 func (d *decision) tooLong(prompt *choose.Prompt, cs []choose.Candidate) error {
 	if d.request == nil {
-		return &tooLongError{}
+		return &fault.TooLongError{}
 	}
-	out := &tooLongError{param: d.request.PromptField()}
+	out := &fault.TooLongError{Param: d.request.PromptField()}
 	var largest *model
 	for i := range cs {
 		m, ok := d.state.byName[cs[i].Name]
@@ -258,14 +237,14 @@ func (d *decision) tooLong(prompt *choose.Prompt, cs []choose.Candidate) error {
 	if largest == nil {
 		return out
 	}
-	out.message = fmt.Sprintf("This model's maximum context length is %d tokens, and the prompt has ",
+	out.Message = fmt.Sprintf("This model's maximum context length is %d tokens, and the prompt has ",
 		largest.Window)
 	if n, ok := prompt.Counted[largest.Name]; ok && n > largest.Window {
-		out.message += fmt.Sprintf("%d by its tokenizer.", n)
+		out.Message += fmt.Sprintf("%d by its tokenizer.", n)
 	} else {
-		out.message += fmt.Sprintf("at least %d: no tokenizer has tokens of more than %d bytes.",
+		out.Message += fmt.Sprintf("at least %d: no tokenizer has tokens of more than %d bytes.",
 			prompt.Least, longestToken)
 	}
-	out.message += " Shorten it, or ask for a model with a larger window."
+	out.Message += " Shorten it, or ask for a model with a larger window."
 	return out
 }

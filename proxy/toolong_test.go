@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
 )
@@ -80,7 +81,7 @@ func TestAPromptIsRefusedForWhatIsKnownOfItsLengthAndNoGuess(t *testing.T) {
 			switch {
 			case tt.says == "" && got.status != http.StatusOK:
 				t.Errorf("%d %s", got.status, got.body)
-			case tt.says != "" && (got.status != http.StatusBadRequest || got.code(t) != codeTooLong ||
+			case tt.says != "" && (got.status != http.StatusBadRequest || got.code(t) != fault.CodeTooLong ||
 				*got.error(t).Param != "messages" || !strings.Contains(got.body, tt.says)):
 				t.Errorf("%d %s, want it to say %q", got.status, got.body, tt.says)
 			}
@@ -135,7 +136,7 @@ func TestWhatAServerSaysOfATooLongPromptHasTheShapeOfTheAPI(t *testing.T) {
 			for _, stream := range []string{"", `,"stream":true`} {
 				got := b.post(e.path, e.ask("hi", stream))
 				x := got.error(t)
-				if got.status != 400 || got.code(t) != codeTooLong || x.Param == nil || *x.Param != e.field() ||
+				if got.status != 400 || got.code(t) != fault.CodeTooLong || x.Param == nil || *x.Param != e.field() ||
 					x.Type != "invalid_request_error" || !strings.Contains(x.Message, "8192 tokens") {
 					t.Errorf("%s at %s: %d %s", name, e.path, got.status, got.body)
 				}
@@ -193,7 +194,7 @@ func TestAPromptThatIsTooLongForOneServerGoesOnToALargerWindow(t *testing.T) {
 			if model := got.header.Get("X-Signalbox-Model"); got.status != tt.status || model != tt.from {
 				t.Errorf("%d from %q, want %d from %q: %s", got.status, model, tt.status, tt.from, got.body)
 			}
-			if tt.status == 400 && got.code(t) != codeTooLong {
+			if tt.status == 400 && got.code(t) != fault.CodeTooLong {
 				t.Errorf("refused with %s", got.body)
 			}
 			for i, want := range tt.asked {

@@ -16,6 +16,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/escalate"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/framing"
 	"signalbox/proxy/headers"
 	"signalbox/proxy/pool"
@@ -213,17 +214,17 @@ func (u *upstream) tell(now time.Time) {
 // has gone.
 func blame(ctx context.Context, watch *watchdog, m *model, e *pool.Endpoint, err error) error {
 	if ctx.Err() != nil {
-		return errClientGone
+		return fault.ErrClientGone
 	}
 	m.Failed(e, time.Now())
 	if watch.expired() {
-		return &unansweredError{errNoProgress}
+		return &fault.NoResponseError{Err: fault.ErrNoProgress}
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
-		return &unreachedError{err}
+		return &fault.ConnectError{Err: err}
 	}
-	return &unansweredError{err}
+	return &fault.NoResponseError{Err: err}
 }
 
 // refused reports an answer that another endpoint may well not give: busy, or a gateway before it
@@ -383,7 +384,7 @@ func (u *upstream) readWhole() ([]byte, error) {
 	}
 	u.watch.expect(0)
 	if u.err != nil && !errors.Is(u.err, io.EOF) {
-		return nil, &unansweredError{u.err} // nothing was sent yet
+		return nil, &fault.NoResponseError{Err: u.err} // nothing was sent yet
 	}
 	return all, nil
 }

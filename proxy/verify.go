@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/fault"
 	"signalbox/stream/check"
 )
 
@@ -121,12 +122,12 @@ func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *verifyBody) (
 	case err != nil:
 		return nil, err
 	case p.memory == nil:
-		return nil, invalidField(verifyContext, verifyContext+" needs contexts, which are turned off here")
+		return nil, fault.InvalidField(verifyContext, verifyContext+" needs contexts, which are turned off here")
 	}
 	held := &resolved{store: p.memory, owner: ownerOf(who, r.Header.Get("X-Signalbox-Session"))}
 	if err := held.fetch(r.Context(), p.memory, refs); err != nil {
-		if stored, ok := errors.AsType[*contextError](err); ok {
-			stored.param = verifyContext
+		if stored, ok := errors.AsType[*fault.ContextError](err); ok {
+			stored.Param = verifyContext
 		}
 		return held, err
 	}
@@ -157,9 +158,9 @@ func readVerify(body []byte) (*verifyBody, error) {
 	case len(*in.Facts) > maxVerifyFact:
 		return nil, invalid("facts", fmt.Sprintf("holds more than %d facts", maxVerifyFact))
 	case len(in.Answer) > maxVerified:
-		return nil, tooLarge("answer", fmt.Sprintf("answer holds %d bytes, at most %d are read", len(in.Answer), maxVerified))
+		return nil, fault.TooLarge("answer", fmt.Sprintf("answer holds %d bytes, at most %d are read", len(in.Answer), maxVerified))
 	case len(in.Question) > maxVerified:
-		return nil, tooLarge("question", fmt.Sprintf("question holds %d bytes, at most %d are read", len(in.Question), maxVerified))
+		return nil, fault.TooLarge("question", fmt.Sprintf("question holds %d bytes, at most %d are read", len(in.Question), maxVerified))
 	}
 	for i, f := range *in.Facts {
 		if strings.TrimSpace(f.Text) == "" {
@@ -183,7 +184,7 @@ func (st *State) verify(ctx context.Context, in *verifyBody, held *resolved) (*V
 	case st.watch.verifying <- struct{}{}:
 		defer func() { <-st.watch.verifying }()
 	case <-ctx.Done():
-		return nil, errClientGone
+		return nil, fault.ErrClientGone
 	}
 	g := grounds{sources: factSources(in.facts()), facts: len(*in.Facts)}
 	if held.named() {
@@ -200,7 +201,7 @@ func (st *State) verify(ctx context.Context, in *verifyBody, held *resolved) (*V
 	}
 	report, err := st.watch.claims.Checker.Text(ctx, e, in.Question, in.Answer)
 	if ctx.Err() != nil {
-		return nil, errClientGone
+		return nil, fault.ErrClientGone
 	}
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)

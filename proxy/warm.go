@@ -16,15 +16,11 @@ import (
 	"signalbox/memory/prefix"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/fault"
 	"signalbox/stream/response"
 )
 
 var _ contexts.Warmer = (*Proxy)(nil)
-
-// errBusy refuses to read ahead where somebody would have to wait for it.
-var errBusy = &openai.Error{
-	Status: http.StatusServiceUnavailable, Type: typeServer, Code: "overloaded", Message: "the model servers are busy; contexts are read ahead only where nobody waits",
-}
 
 // warms is the contexts that are read ahead of need.
 type warms struct {
@@ -80,7 +76,7 @@ func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, mo
 		return err
 	}
 	if p.memory == nil {
-		return errNoRoute
+		return fault.ErrNoRoute
 	}
 	all := make([]*warmup, len(list))
 	for i, m := range list {
@@ -97,7 +93,7 @@ func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, mo
 			for _, left := range all[i:] {
 				left.release()
 			}
-			return errBusy
+			return fault.ErrBusy
 		}
 	}
 	return nil
@@ -109,7 +105,7 @@ func (st *State) warmable(names []string) ([]*model, error) {
 	for _, name := range names {
 		m, ok := st.byName[name]
 		if !ok {
-			return nil, &unknownModelError{name}
+			return nil, &fault.UnknownModelError{Model: name}
 		}
 		out = append(out, m)
 	}
@@ -220,7 +216,7 @@ func (x *warms) enter(key reading) (others <-chan struct{}, leave func()) {
 func (p *Proxy) warm(ctx context.Context, w *warmup) error {
 	defer w.release()
 	if w.m.where.Placer == nil {
-		return errNoEndpoint
+		return fault.ErrNoEndpoint
 	}
 	if err := w.open(ctx, p.memory); err != nil {
 		return err
@@ -231,7 +227,7 @@ func (p *Proxy) warm(ctx context.Context, w *warmup) error {
 		case <-others:
 			return nil
 		case <-ctx.Done():
-			return errClientGone
+			return fault.ErrClientGone
 		}
 	}
 	defer leave()
@@ -252,11 +248,11 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 	spot, ok := where.Find(time.Now(), &w.ask)
 	switch {
 	case !ok && full:
-		return "busy", errBusy
+		return "busy", fault.ErrBusy
 	case !ok && w.m.Asleep(time.Now()):
-		return "failed", errAsleep
+		return "failed", fault.ErrAsleep
 	case !ok:
-		return "failed", errNoEndpoint
+		return "failed", fault.ErrNoEndpoint
 	}
 	most := float64(where.Most(spot.Endpoint, &w.ask))
 	if most > 0 && float64(spot.Predicted) >= enough*most {
@@ -271,7 +267,7 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 		return "busy", err
 	}
 	if w.m.Queued() > 0 || where.crowded(spot.Endpoint, time.Now()) {
-		return "busy", errBusy
+		return "busy", fault.ErrBusy
 	}
 	name := w.m.Name + ":" + pointer(w.snap) + ":" + where.ends[spot.Endpoint].end.Name
 	estimate := time.Duration(2 * float64(w.ask.Tokens) * where.Stats(spot.Endpoint).Prefill * float64(time.Second))
@@ -279,7 +275,7 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 		return "there", nil // another replica is at it
 	}
 	switch err := p.sendWarm(ctx, w); {
-	case errors.Is(err, errBusy):
+	case errors.Is(err, fault.ErrBusy):
 		return "busy", err
 	case err != nil:
 		return "failed", err
@@ -299,7 +295,7 @@ func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
 	where := w.m.where
 	t, ok := where.Place(time.Now(), &w.ask)
 	if !ok {
-		return errNoEndpoint
+		return fault.ErrNoEndpoint
 	}
 	e := &where.ends[t.Endpoint]
 	used := affinity.Usage{Cached: -1, Failed: true}
@@ -310,7 +306,7 @@ func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
 	}
 	lease, ok := e.end.Enter()
 	if !ok {
-		return errBusy
+		return fault.ErrBusy
 	}
 	u, err := p.attempt(ctx, call{
 		in: http.Header{}, id: "warm_" + rand.Text(), to: &surfaces[0], body: payload{whole: body},
@@ -340,51 +336,19 @@ func (w *warmup) refused(u *upstream, whole []byte) error {
 	case u.good():
 		return nil
 	case u.refused():
-		return errBusy // the endpoint was told, see tell
+		return fault.ErrBusy // the endpoint was told, see tell
 	case u.status < http.StatusBadRequest:
-		return &misfitError{"status " + strconv.Itoa(u.status)}
+		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.status)}
 	}
-	out := &refusedError{model: w.m.Name, status: u.status}
-	if !isJSON(u.header) || !u.plain() || out.secret() {
+	out := &fault.WarmRefusedError{Model: w.m.Name, Status: u.status}
+	if !isJSON(u.header) || !u.plain() || out.Secret() {
 		return out
 	}
 	said := readBackendError(whole)
-	if out.said = shortened(said.Message); u.status == http.StatusBadRequest && said.tooLong() {
-		return &tooLongError{"models", "model " + strconv.Quote(w.m.Name) + ": " + out.said}
+	if out.Message = shortened(said.Message); u.status == http.StatusBadRequest && said.tooLong() {
+		return &fault.TooLongError{Param: "models", Message: "model " + strconv.Quote(w.m.Name) + ": " + out.Message}
 	}
 	return out
-}
-
-// refusedError reports a model server that refused to read a context ahead.
-type refusedError struct {
-	model  string
-	status int    // of its answer, 400 and above
-	said   string // in its own words, of at most maxSaid bytes; empty for none
-}
-
-// Error does not tell what the server said, which may be a part of the context.
-func (e *refusedError) Error() string {
-	return "context refused by the server of model " + strconv.Quote(e.model) +
-		" with status " + strconv.Itoa(e.status)
-}
-
-// secret reports whether the server's words may speak of the credentials that it was sent.
-func (e *refusedError) secret() bool {
-	return e.status == http.StatusUnauthorized || e.status == http.StatusForbidden
-}
-
-// wire is the error as a client sees it.
-func (e *refusedError) wire() *openai.Error {
-	code := "upstream_refused"
-	if e.status >= http.StatusInternalServerError {
-		code = "upstream_error"
-	}
-	says := "the server of model " + strconv.Quote(e.model) +
-		" refused to read the context with status " + strconv.Itoa(e.status)
-	if e.said != "" {
-		says += ": " + strconv.Quote(e.said)
-	}
-	return serverError(http.StatusBadGateway, code, says)
 }
 
 // body is a request with the context in front, as in those that will name it, and with as little
@@ -421,7 +385,7 @@ func (l *warmLimit) enter(ctx context.Context) error {
 	case l.busy <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return errBusy
+		return fault.ErrBusy
 	}
 }
 
@@ -447,6 +411,6 @@ func (l *warmLimit) wait(ctx context.Context, tokens int, rate float64) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return errBusy
+		return fault.ErrBusy
 	}
 }

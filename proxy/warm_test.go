@@ -12,6 +12,7 @@ import (
 	"signalbox/memory"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/kv"
 )
 
@@ -84,14 +85,14 @@ func TestNothingIsReadAheadOfPeopleWhoWait(t *testing.T) {
 	for range 2 {
 		under = append(under, w.Sent(time.Now(), &affinity.Request{Tokens: 10}, 0))
 	}
-	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, errBusy) {
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, fault.ErrBusy) {
 		t.Errorf("half of the seats are taken: %v", err)
 	}
 	for i := range under {
 		under[i].End(time.Now(), affinity.Usage{Failed: true})
 	}
 	w.observe(time.Now(), 0, kv.Report{VLLM: true, Waiting: 1})
-	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, errBusy) {
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, fault.ErrBusy) {
 		t.Errorf("somebody waits: %v", err)
 	}
 	w.observe(time.Now(), 0, kv.Report{VLLM: true})
@@ -117,7 +118,7 @@ func TestWhatCannotBeReadAhead(t *testing.T) {
 	if err := b.proxy.Warm(t.Context(), memory.Owner{Tenant: "other"}, ref, []string{"small"}, true); !errors.Is(err, memory.ErrNotFound) {
 		t.Errorf("another tenant: %v", err)
 	}
-	if err := b.proxy.Warm(t.Context(), owner, ref, []string{"none"}, true); wire(err, "").Status != 404 {
+	if err := b.proxy.Warm(t.Context(), owner, ref, []string{"none"}, true); fault.Wire(err, "").Status != 404 {
 		t.Errorf("a model that is not there: %v", err)
 	}
 }
@@ -212,7 +213,7 @@ func TestReadingAheadTakesOneSlotAndGivesItBackOnce(t *testing.T) {
 		t.Fatal("the endpoint is full although nothing runs")
 	}
 	b.state.models[0].where.Forget(0)
-	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, errBusy) {
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, fault.ErrBusy) {
 		t.Errorf("with max_inflight requests under way: %v", err)
 	}
 	other.Close()
@@ -256,7 +257,7 @@ func TestWhatAServerRefusesToReadAheadIsSaidAndNotBelieved(t *testing.T) {
 			b.proxy.ServeContexts(contexts.New(b.proxy.memory, contexts.Options{Resident: b.proxy, Warmer: b.proxy}))
 			servers[0].refuse(tt.refusal)
 			err := b.proxy.Warm(t.Context(), owner, ref, nil, true)
-			if e := wire(err, ""); e.Status != tt.status || e.Code != tt.code || e.Param != tt.param ||
+			if e := fault.Wire(err, ""); e.Status != tt.status || e.Code != tt.code || e.Param != tt.param ||
 				!strings.Contains(e.Message, tt.says) {
 				t.Errorf("%d %q at %q: %s", e.Status, e.Code, e.Param, e.Message)
 			}

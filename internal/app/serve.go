@@ -18,7 +18,7 @@ import (
 
 	"signalbox/internal/config"
 	"signalbox/internal/telemetry"
-	"signalbox/proxy"
+	"signalbox/proxy/fault"
 )
 
 // Ready is called once the listeners are open, with their addresses.
@@ -85,7 +85,7 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 	g.Go(func() error {
 		<-gctx.Done()
 		defer stop()
-		return a.drain(background, func() { cut(proxy.ErrStopped) }, mainServer, adminServer)
+		return a.drain(background, func() { cut(fault.ErrStopped) }, mainServer, adminServer)
 	})
 	a.tel.Log.InfoContext(ctx, "listening", slog.String("address", main.Addr().String()),
 		slog.String("admin", admin.Addr().String()),

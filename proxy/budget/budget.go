@@ -16,7 +16,9 @@ import (
 	"crypto/rand"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -350,5 +352,14 @@ func (k *Keeper) flush(ctx context.Context) {
 			k.later(rest)
 		}
 		return
+	}
+}
+
+// Describe sets the headers that tell the client when to retry. That is not soon, so that client
+// libraries are told not to retry by themselves.
+func (e *ExceededError) Describe(h http.Header) {
+	h.Set("X-Should-Retry", "false")
+	if e.Wait > 0 {
+		h.Set("Retry-After", strconv.Itoa(int((e.Wait+time.Second-1)/time.Second)))
 	}
 }

@@ -1,0 +1,206 @@
+// Package fault holds the errors of the request path and the one table from them to what a client
+// sees. Stages return these errors; nothing but Wire gives them a status, and nothing but Describe
+// a header. It writes no response.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+)
+
+// The error types of the API that are not the client's fault.
+const (
+	typeServer = "server_error"
+	typeRate   = "rate_limit_error"
+)
+
+// ErrStopped is the cause with which the context of a request is cancelled when the process ends
+// and waits for the request no longer. The client is told, unlike one that has disconnected.
+var ErrStopped = errors.New("the process ends")
+
+// Errors without details. Wire has their statuses.
+var (
+	ErrClientGone        = errors.New("client went away")
+	ErrClientStalled     = errors.New("client did not read its answer")
+	ErrBodyTooLarge      = errors.New("request body too large")
+	ErrBodyTimeout       = errors.New("request body did not arrive in time")
+	ErrBodyBroken        = errors.New("request body is malformed")
+	ErrNoModelAllowed    = errors.New("no model that the caller may use")
+	ErrForbidden         = errors.New("role may not do this")
+	ErrTooManyBytes      = errors.New("too many bytes in flight")
+	ErrManyHeaders       = errors.New("too many headers")
+	ErrMedia             = errors.New("a coding or a character set that is not read")
+	ErrNoRoute           = errors.New("no such path")
+	ErrMethod            = errors.New("method not allowed")
+	ErrNoEndpoint        = errors.New("no healthy endpoint")
+	ErrEndpointsFull     = errors.New("every endpoint is full")
+	ErrAsleep            = errors.New("every endpoint that is up is asleep")
+	ErrSignalUnavailable = errors.New("a needed signal is unknown")
+	ErrOverloaded        = errors.New("signals were not ready in time")
+	ErrNotRedacted       = errors.New("personal data is not known")
+	ErrPanicked          = errors.New("panic")
+	ErrNoProgress        = errors.New("no progress in time")
+	// ErrUncheckable: the guard must check the response and cannot.
+	ErrUncheckable = &UnusableError{"a body that cannot be checked"}
+)
+
+// HeaderError reports an ambiguous request header: two readers could take it for two values.
+type HeaderError struct{ Name string }
+
+func (e *HeaderError) Error() string { return "ambiguous header " + e.Name }
+
+// BlockedError carries the message of a route that blocks.
+type BlockedError struct{ Message string }
+
+func (*BlockedError) Error() string { return "blocked by policy" }
+
+// SignalError names the unknown signals without which a request is refused, and the reason.
+type SignalError struct {
+	Signals []string      // at least one
+	Reason  signal.Reason // empty when they are known for a part of the request only
+}
+
+func (e *SignalError) Error() string { return "unknown: " + strings.Join(e.Signals, ", ") }
+
+// Unwrap returns ErrSignalUnavailable.
+func (*SignalError) Unwrap() error { return ErrSignalUnavailable }
+
+// Lasting reports whether a retry of the same request would fail as well.
+func (e *SignalError) Lasting() bool {
+	return e.Reason == signal.ReasonNoModel || e.Reason == signal.ReasonNoText
+}
+
+// message is the text for the client: the missing signals and what to do about them.
+func (e *SignalError) message() string {
+	what := "the signal " + e.Signals[0] + " is"
+	if len(e.Signals) > 1 {
+		what = "the signals " + strings.Join(e.Signals, ", ") + " are"
+	}
+	what += " not available"
+	const ending = "; this request's route lets nothing pass without, and nothing was sent to a model"
+	switch e.Reason { //nolint:exhaustive // the rest may pass
+	case signal.ReasonNoModel:
+		return what + ": no model computes it here" + ending +
+			". The operator of this server finds what is missing in its log and under /readyz"
+	case signal.ReasonNoText:
+		return what + ": the request holds nothing that can be read as text" + ending
+	case signal.ReasonNone:
+		return what + ": a part of the request could not be read" + ending + ". Try again later"
+	}
+	return what + " at the moment (" + string(e.Reason) + ")" + ending + ". Try again later"
+}
+
+// UnknownModelError names a model that is not configured.
+type UnknownModelError struct{ Model string }
+
+// Error quotes at most 200 bytes of the name.
+func (e *UnknownModelError) Error() string { return fmt.Sprintf("unknown model %.200q", e.Model) }
+
+// ConnectError reports a failed connection: the endpoint has not seen the request.
+type ConnectError struct{ Err error }
+
+func (e *ConnectError) Error() string { return "connect: " + e.Err.Error() }
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+// NoResponseError reports an endpoint that took the request and failed before the client got a byte.
+type NoResponseError struct{ Err error }
+
+func (e *NoResponseError) Error() string { return "no answer: " + e.Err.Error() }
+func (e *NoResponseError) Unwrap() error { return e.Err }
+
+// UnusableError reports a response that no client of the API expects.
+type UnusableError struct{ Problem string }
+
+func (e *UnusableError) Error() string { return "unusable answer: " + e.Problem }
+
+// InterruptedError reports a response that broke off after the client had received a part of it.
+type InterruptedError struct{ Err error }
+
+func (e *InterruptedError) Error() string { return "answer cut: " + e.Err.Error() }
+func (e *InterruptedError) Unwrap() error { return e.Err }
+
+// ContextError reports a stored context that a request names and cannot use.
+type ContextError struct {
+	ContextID string
+	Param     string // the request field that names it
+	Err       error
+}
+
+func (e *ContextError) Error() string { return "resolve context " + e.ContextID + ": " + e.Err.Error() }
+
+func (e *ContextError) Unwrap() error { return e.Err }
+
+// CodeTooLong is the API's error code for a prompt that does not fit into a context window, whether
+// the proxy or a model server refuses it.
+const CodeTooLong = "context_length_exceeded"
+
+// TooLongError reports a prompt that does not fit into the context window of any candidate model.
+type TooLongError struct {
+	Param   string // the field that holds the prompt; empty where that is not known
+	Message string // for the client; empty for one without numbers
+}
+
+func (*TooLongError) Error() string { return "prompt longer than any context window" }
+
+// wire returns the error of the response.
+func (e *TooLongError) wire() *openai.Error {
+	message := e.Message
+	if message == "" {
+		message = "the prompt is longer than the context window of every model it could go to"
+	}
+	return Invalid(http.StatusBadRequest, CodeTooLong, e.Param, message)
+}
+
+// ErrBusy refuses to warm a context where another request would have to wait for it.
+var ErrBusy = &openai.Error{
+	Status: http.StatusServiceUnavailable, Type: typeServer, Code: "overloaded",
+	Message: "the model servers are busy; contexts are read ahead only where nobody waits",
+}
+
+// WarmRefusedError reports a model server that refused the request that warms a context.
+type WarmRefusedError struct {
+	Model   string
+	Status  int    // of the server's response, 400 and above
+	Message string // of the server, shortened; may be empty
+}
+
+// Error leaves out the message of the server, which may quote the context.
+func (e *WarmRefusedError) Error() string {
+	return "context refused by the server of model " + strconv.Quote(e.Model) +
+		" with status " + strconv.Itoa(e.Status)
+}
+
+// Secret reports whether the message of the server may quote the endpoint's credentials.
+func (e *WarmRefusedError) Secret() bool {
+	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
+}
+
+// wire returns the error of the response.
+func (e *WarmRefusedError) wire() *openai.Error {
+	code := "upstream_refused"
+	if e.Status >= http.StatusInternalServerError {
+		code = "upstream_error"
+	}
+	says := "the server of model " + strconv.Quote(e.Model) +
+		" refused to read the context with status " + strconv.Itoa(e.Status)
+	if e.Message != "" {
+		says += ": " + strconv.Quote(e.Message)
+	}
+	return serverError(http.StatusBadGateway, code, says)
+}
+
+// Stopped returns ErrStopped for an ErrClientGone that the end of the process caused, and any other
+// error as it is.
+func Stopped(ctx context.Context, err error) error {
+	if errors.Is(err, ErrClientGone) && errors.Is(context.Cause(ctx), ErrStopped) {
+		return ErrStopped
+	}
+	return err
+}

@@ -1,0 +1,96 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/budget"
+	"signalbox/proxy/rate"
+)
+
+func TestWire(t *testing.T) {
+	t.Parallel()
+	timeout := &NoResponseError{ErrNoProgress}
+	tests := []struct {
+		err    error
+		status int
+		code   string
+		header string // set by Describe, as name=value; empty for none
+	}{
+		{ErrClientGone, StatusClientGone, "", ""},
+		{context.Canceled, StatusClientGone, "", ""},
+		{&NoResponseError{context.Canceled}, http.StatusBadGateway, "upstream_error", "X-Should-Retry=false"},
+		{ErrStopped, http.StatusServiceUnavailable, "server_shutdown", "Retry-After=1"},
+		{ErrBodyTooLarge, http.StatusRequestEntityTooLarge, "request_too_large", "Connection=close"},
+		{auth.ErrBadKey, http.StatusUnauthorized, "invalid_api_key", "Www-Authenticate=Bearer"},
+		{
+			&rate.ExceededError{Kind: rate.Tokens, Limit: 10, Used: 9, Asked: 5, Wait: 1500 * time.Millisecond},
+			http.StatusTooManyRequests, "rate_limit_exceeded", "Retry-After=2",
+		},
+		{&rate.ExceededError{Kind: rate.Tokens}, http.StatusTooManyRequests, "rate_limit_exceeded", "X-Should-Retry=false"},
+		{&budget.ExceededError{Wait: time.Minute}, http.StatusTooManyRequests, "insufficient_quota", "Retry-After=60"},
+		{&UnknownModelError{"nobody"}, http.StatusNotFound, "model_not_found", ""},
+		{&BlockedError{"no"}, http.StatusBadRequest, "content_policy_violation", ""},
+		{&TooLongError{}, http.StatusBadRequest, CodeTooLong, ""},
+		{ErrNoEndpoint, http.StatusServiceUnavailable, "no_endpoint", "Retry-After=5"},
+		{timeout, http.StatusGatewayTimeout, "upstream_timeout", "X-Should-Retry=false"},
+		{&InterruptedError{errors.New("reset")}, http.StatusBadGateway, "upstream_error", "X-Should-Retry=false"},
+		{&WarmRefusedError{Status: 500}, http.StatusBadGateway, "upstream_error", "X-Should-Retry=false"},
+		{
+			&SignalError{Signals: []string{"pii"}, Reason: signal.ReasonNoModel},
+			http.StatusServiceUnavailable, "signal_unavailable", "X-Should-Retry=false",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.err.Error(), func(t *testing.T) {
+			t.Parallel()
+			err := fmt.Errorf("stage: %w", tt.err)
+			e := Wire(err, "req_1")
+			if e.Status != tt.status || e.Code != tt.code {
+				t.Errorf("got %d %q, want %d %q", e.Status, e.Code, tt.status, tt.code)
+			}
+			h := http.Header{}
+			Describe(h, err)
+			if name, want, ok := strings.Cut(tt.header, "="); ok && h.Get(name) != want {
+				t.Errorf("%s is %q, want %q", name, h.Get(name), want)
+			} else if !ok && len(h) > 0 {
+				t.Errorf("headers %v, want none", h)
+			}
+		})
+	}
+}
+
+func TestWireHidesErrorsThatItDoesNotList(t *testing.T) {
+	t.Parallel()
+	e := Wire(errors.New("secret of the backend"), "req_1")
+	want := openai.Error{
+		Status: http.StatusInternalServerError, Type: "server_error", Code: "internal_error",
+		Message: "internal error, request req_1",
+	}
+	if *e != want {
+		t.Errorf("got %+v, want %+v", *e, want)
+	}
+}
+
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if err := Stopped(ctx, ErrClientGone); !errors.Is(err, ErrClientGone) {
+		t.Errorf("before the end of the process: %v", err)
+	}
+	cancel(ErrStopped)
+	if err := Stopped(ctx, ErrClientGone); !errors.Is(err, ErrStopped) {
+		t.Errorf("at the end of the process: %v", err)
+	}
+	if err := Stopped(ctx, ErrNoRoute); !errors.Is(err, ErrNoRoute) {
+		t.Errorf("another error became %v", err)
+	}
+}

@@ -1,0 +1,212 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+
+	"signalbox/internal/openai"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/budget"
+	"signalbox/proxy/contexts"
+	"signalbox/proxy/rate"
+	"signalbox/proxy/redact"
+)
+
+// StatusClientGone is the status in logs and metrics for a client that has disconnected; nothing is
+// sent.
+const StatusClientGone = 499
+
+// Wire returns the error response for err. It is the one table from errors to responses. An error
+// that is not listed is an internal error and shows no text but the request id.
+func Wire(err error, id string) *openai.Error {
+	var bad *openai.Error
+	if e := ofContexts(err); e != nil {
+		return e
+	}
+	switch {
+	case errors.As(err, &bad):
+		return bad
+	case errors.Is(err, ErrClientGone), errors.Is(err, ErrClientStalled), errors.Is(err, context.Canceled) && !isUpstream(err):
+		return serverError(StatusClientGone, "", "client closed the request")
+	}
+	if errors.Is(err, ErrStopped) {
+		return serverError(http.StatusServiceUnavailable, "server_shutdown", "this server is being stopped, and the request took longer than it may wait for")
+	}
+	if e := refusal(err); e != nil {
+		return e
+	}
+	return failure(err, id)
+}
+
+// serverError is an error of the server and not of the request.
+func serverError(status int, code, message string) *openai.Error {
+	return &openai.Error{Status: status, Type: typeServer, Code: code, Message: message}
+}
+
+// Invalid is an error of the request. code and param may be empty.
+func Invalid(status int, code, param, message string) *openai.Error {
+	return &openai.Error{Status: status, Type: openai.TypeInvalidRequest, Code: code, Param: param, Message: message}
+}
+
+// refusal is the part of the table up to the decision: errors of the request, of its caller and of
+// policy. It returns nil for all others.
+func refusal(err error) *openai.Error {
+	var (
+		header   *HeaderError
+		blocked  *BlockedError
+		unknown  *UnknownModelError
+		long     *TooLongError
+		exceeded *rate.ExceededError
+		spent    *budget.ExceededError
+	)
+	switch {
+	case errors.As(err, &header):
+		return Invalid(http.StatusBadRequest, "", "", "the header "+header.Name+" is given twice or with an underscore")
+	case errors.Is(err, ErrBodyTooLarge):
+		return Invalid(http.StatusRequestEntityTooLarge, "request_too_large", "", "the request body is larger than this server accepts")
+	case errors.Is(err, ErrBodyTimeout):
+		return Invalid(http.StatusRequestTimeout, "", "", "the request body did not arrive in time")
+	case errors.Is(err, ErrMedia):
+		return Invalid(http.StatusUnsupportedMediaType, "", "", "the request body must be sent as it is and in UTF-8: without Content-Encoding, and with no other charset in Content-Type")
+	case errors.Is(err, ErrBodyBroken):
+		return Invalid(http.StatusBadRequest, "", "", "the request body could not be read")
+	case errors.Is(err, auth.ErrBadKey):
+		return Invalid(http.StatusUnauthorized, "invalid_api_key", "", "Incorrect API key provided.")
+	case errors.Is(err, auth.ErrNoKeySet):
+		return serverError(http.StatusServiceUnavailable, "auth_unavailable", "keys and tokens cannot be verified at the moment")
+	case errors.Is(err, ErrNoModelAllowed):
+		return Invalid(http.StatusForbidden, "model_not_allowed", "model", "none of the models that this request could go to may be used with these credentials")
+	case errors.Is(err, ErrForbidden):
+		return Invalid(http.StatusForbidden, "insufficient_permissions", "", "your role may not use this")
+	case errors.Is(err, ErrNoRoute):
+		return Invalid(http.StatusNotFound, "", "", "there is nothing at this path")
+	case errors.Is(err, ErrMethod):
+		return Invalid(http.StatusMethodNotAllowed, "", "", "this path does not take this method")
+	case errors.As(err, &exceeded):
+		return &openai.Error{Status: http.StatusTooManyRequests, Type: typeRate, Code: "rate_limit_exceeded", Message: exceeded.Error()}
+	case errors.As(err, &spent):
+		return &openai.Error{
+			Status: http.StatusTooManyRequests, Type: "insufficient_quota", Code: "insufficient_quota",
+			Message: spent.Error(),
+		}
+	case errors.Is(err, ErrTooManyBytes):
+		return serverError(http.StatusServiceUnavailable, "overloaded", "too many bytes of requests are held at the moment")
+	case errors.Is(err, ErrManyHeaders):
+		return Invalid(http.StatusRequestHeaderFieldsTooLarge, "", "", "the request has more headers than this server accepts")
+	case errors.As(err, &unknown):
+		return Invalid(http.StatusNotFound, "model_not_found", "model", unknown.Error())
+	case errors.As(err, &long):
+		return long.wire()
+	case errors.As(err, &blocked):
+		return Invalid(http.StatusBadRequest, "content_policy_violation", "", blocked.Message)
+	}
+	return nil
+}
+
+// failure is the part of the table from the decision on.
+func failure(err error, id string) *openai.Error {
+	var (
+		timeout net.Error
+		lacking *SignalError
+		refused *WarmRefusedError
+	)
+	switch {
+	case errors.As(err, &lacking):
+		return serverError(http.StatusServiceUnavailable, "signal_unavailable", lacking.message())
+	case errors.Is(err, ErrSignalUnavailable):
+		return serverError(http.StatusServiceUnavailable, "signal_unavailable", "a signal that this request's route depends on is not available")
+	case errors.Is(err, ErrNotRedacted), errors.Is(err, redact.ErrIncomplete):
+		return serverError(http.StatusServiceUnavailable, "signal_unavailable", "this request's route replaces personal data, which could not be done; nothing was sent to a model")
+	case errors.Is(err, ErrOverloaded):
+		return serverError(http.StatusServiceUnavailable, "overloaded", "this request could not be classified in time")
+	case errors.Is(err, ErrUncheckable):
+		return serverError(http.StatusBadGateway, "upstream_error", "the model server's answer cannot be checked, and unchecked ones are withheld here")
+	case errors.Is(err, ErrEndpointsFull):
+		return serverError(http.StatusServiceUnavailable, "overloaded", "every endpoint of this model has as many requests as it may have")
+	case errors.Is(err, ErrAsleep):
+		return serverError(http.StatusServiceUnavailable, "model_asleep",
+			"the servers of this model sleep or are paused, and answer nothing until they are woken up")
+	case errors.Is(err, ErrNoEndpoint):
+		return serverError(http.StatusServiceUnavailable, "no_endpoint", "no healthy endpoint serves this model")
+	case errors.As(err, &refused):
+		return refused.wire()
+	case isUpstream(err) && (errors.Is(err, ErrNoProgress) || errors.As(err, &timeout) && timeout.Timeout()):
+		return serverError(http.StatusGatewayTimeout, "upstream_timeout", "the model server did not answer in time")
+	case isUpstream(err):
+		return serverError(http.StatusBadGateway, "upstream_error", "the model server could not be reached or broke off")
+	}
+	return serverError(http.StatusInternalServerError, "internal_error", "internal error, request "+id)
+}
+
+// isUpstream reports whether err is a fault of an endpoint.
+func isUpstream(err error) bool {
+	var (
+		unreached  *ConnectError
+		unanswered *NoResponseError
+		misfit     *UnusableError
+		cut        *InterruptedError
+		refused    *WarmRefusedError
+	)
+	return errors.As(err, &refused) || errors.As(err, &unreached) || errors.As(err, &unanswered) ||
+		errors.As(err, &misfit) || errors.As(err, &cut)
+}
+
+// ofContexts returns the error response for an error of stored contexts; nil for any other, and for
+// one that clients must not see.
+func ofContexts(err error) *openai.Error {
+	out := contexts.Wire(err)
+	if at, ok := errors.AsType[*ContextError](err); ok && out != nil {
+		out.Param, out.Message = at.Param, out.Message+": "+strconv.Quote(at.ContextID)
+	}
+	return out
+}
+
+// InvalidField is the error, with status 400, of a field with a value that is not allowed.
+func InvalidField(param, message string) error {
+	return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: message}
+}
+
+// TooLarge is the error, with status 413, of a field with more data than the proxy reads.
+func TooLarge(param, message string) error {
+	return &openai.Error{Status: http.StatusRequestEntityTooLarge, Type: openai.TypeInvalidRequest, Code: "request_too_large", Param: param, Message: message}
+}
+
+// Describe sets the headers of an error response: when to retry, and that the connection ends.
+func Describe(h http.Header, err error) {
+	if lacking, ok := errors.AsType[*SignalError](err); ok && lacking.Lasting() {
+		h.Set("X-Should-Retry", "false")
+	}
+	if wait := contexts.RetryAfter(err); wait > 0 {
+		h.Set("Retry-After", strconv.Itoa(wait))
+	}
+	if over, ok := errors.AsType[*rate.ExceededError](err); ok {
+		over.Describe(h)
+	}
+	if over, ok := errors.AsType[*budget.ExceededError](err); ok {
+		over.Describe(h)
+	}
+	switch {
+	case errors.Is(err, auth.ErrBadKey):
+		h.Set("Www-Authenticate", "Bearer")
+	case errors.Is(err, ErrNoEndpoint), errors.Is(err, ErrAsleep):
+		h.Set("Retry-After", retryAfterNoEndpoint)
+	case errors.Is(err, ErrStopped):
+		h.Set("Retry-After", retryAfterOverload) // another replica, or the next process, takes it
+	case errors.Is(err, ErrOverloaded), errors.Is(err, ErrEndpointsFull), errors.Is(err, ErrBusy), errors.Is(err, ErrTooManyBytes), errors.Is(err, auth.ErrNoKeySet):
+		h.Set("Retry-After", retryAfterOverload)
+	case isUpstream(err):
+		// Retries are spent here; a client that repeats at once adds load to a failing pool.
+		h.Set("X-Should-Retry", "false")
+	case errors.Is(err, ErrBodyTooLarge), errors.Is(err, ErrBodyTimeout), errors.Is(err, ErrBodyBroken), errors.Is(err, ErrManyHeaders), errors.Is(err, ErrMedia):
+		h.Set("Connection", "close") // the rest of the body is not worth reading
+	}
+}
+
+// retryAfterOverload, in seconds: a queue of passes of some 10 ms each has moved on by then.
+const retryAfterOverload = "1"
+
+// retryAfterNoEndpoint, in seconds, is one round of health checks at the default interval.
+const retryAfterNoEndpoint = "5"

@@ -1,0 +1,42 @@
+package rate
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Describe sets the x-ratelimit-* headers to the state of the caller's limits, as OpenAI's API
+// names them. A nil lease, and a kind without a limit, set none.
+func (l *Lease) Describe(h http.Header) {
+	for _, kind := range [...]Kind{Requests, Tokens} {
+		if left := l.Left(kind); left.Limit > 0 {
+			describe(h, kind, left.Limit, left.Left, left.Reset)
+		}
+	}
+}
+
+// Describe sets the headers that tell the client when to retry, and the x-ratelimit-* headers of
+// the limit that was exceeded.
+func (e *ExceededError) Describe(h http.Header) {
+	if e.Wait == 0 {
+		h["X-Should-Retry"] = []string{"false"}
+		return
+	}
+	h["Retry-After"] = []string{strconv.Itoa(int((e.Wait + time.Second - 1) / time.Second))}
+	h["Retry-After-Ms"] = []string{strconv.FormatInt(e.Wait.Milliseconds(), 10)}
+	if e.Kind != Parallel {
+		describe(h, e.Kind, e.Limit, max(e.Limit-e.Used, 0), e.Wait)
+	}
+}
+
+// describe sets the three headers of one kind of limit.
+func describe(h http.Header, kind Kind, limit, left int, reset time.Duration) {
+	name := "Requests"
+	if kind == Tokens {
+		name = "Tokens"
+	}
+	h["X-Ratelimit-Limit-"+name] = []string{strconv.Itoa(limit)}
+	h["X-Ratelimit-Remaining-"+name] = []string{strconv.Itoa(left)}
+	h["X-Ratelimit-Reset-"+name] = []string{reset.String()}
+}
