@@ -17,15 +17,15 @@ import (
 
 // result is what one model made of one prompt.
 type result struct {
-	score  float64 // in [0,1]
-	tokens float64 // of the answer, reasoning included
+	score     float64 // in [0,1]
+	tokens    float64 // of the answer, reasoning included
+	reasoning float64 // of tokens; 0 where it is not told
 }
 
 // prompt is one line of a file.
 type prompt struct {
 	id, src, task, text string
 	out                 map[string]result
-	vector              []float32 // of the product's embedding
 }
 
 // line is a prompt as files have it. A score is a number or a boolean.
@@ -144,6 +144,11 @@ func (l *line) prompt() (*prompt, error) {
 		if len(fields) > 1 {
 			if r.tokens, err = number(fields[1]); err != nil || !(r.tokens >= 0) {
 				return nil, fmt.Errorf("out.%s: %s is no number of tokens", model, fields[1])
+			}
+		}
+		if len(fields) > 2 {
+			if r.reasoning, err = number(fields[2]); err != nil || !(r.reasoning >= 0) {
+				return nil, fmt.Errorf("out.%s: %s is no number of tokens", model, fields[2])
 			}
 		}
 		p.out[model] = r

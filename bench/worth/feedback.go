@@ -1,10 +1,17 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"signalbox/memory/outcomes"
+	"signalbox/proxy"
 )
 
 // counts is after how many rated answers a policy is looked at.
@@ -12,53 +19,97 @@ import (
 //nolint:gochecknoglobals // constant table
 var counts = []int{0, 50, 200, 1000}
 
-// feedback tells how soon ratings make up for priors that are wrong, and whether they do harm where
-// priors are right. Requests come one by one in random order; each is answered by one of four
-// models, whose answer alone is rated. Policies are judged on prompts that are never asked.
-func (r *report) feedback(s *set) error {
+// mostTests is how many prompts a policy is judged on at most.
+const mostTests = 400
+
+// rater is whose answers are rated.
+type rater struct {
+	name    string
+	random  bool // of a model drawn evenly, as a mixture that is rated first; else of the product's choice
+	explore proxy.ExploreOptions
+}
+
+// raters are those that are compared.
+func raters() []rater {
+	return []rater{
+		{name: "at random", random: true},
+		{name: "as chosen"},
+		{name: "explored", explore: proxy.ExploreOptions{Share: 0.1, MaxQualityLoss: 0.02}},
+	}
+}
+
+// lesson is one experiment: requests come one by one in random order, each is answered by one of
+// four models, and that answer alone is rated.
+type lesson struct {
+	models      []string
+	train, test []*prompt
+	right       map[string]float64 // skills as measured
+	wrong       map[string]float64 // the worst model is taken for the best
+	best        float64            // quality of the best policy
+}
+
+// lessonOf takes four models of a set; nil where it has too few models or prompts.
+func lessonOf(s *set) *lesson {
 	models := s.models()
 	if len(models) < 4 {
 		return nil
 	}
-	n := len(models) - 1
-	models = []string{models[0], models[n/4], models[n/2], models[3*n/4]}
-	ps := whole(s.prompts, models)
-	var train, test []*prompt
-	for _, p := range ps {
+	n := len(models)
+	l := &lesson{models: []string{models[0], models[n/4], models[n/2], models[3*n/4]}}
+	for _, p := range whole(s.prompts, l.models...) {
 		if p.fold() < 2 {
-			test = append(test, p)
+			l.test = append(l.test, p)
 		} else {
-			train = append(train, p)
+			l.train = append(l.train, p)
 		}
 	}
-	if len(test) < fewest/2 {
+	if len(l.test) < fewest/2 {
 		return nil
 	}
-	right := priorsOf(train, models)
-	wrong := make(map[string]float64, len(models)) // the worst model is taken for the best
-	for i, m := range models {
-		wrong[m] = right[models[len(models)-1-i]]
+	l.test = spread(l.test, mostTests)
+	l.right, l.wrong = map[string]float64{}, map[string]float64{}
+	for _, m := range l.models {
+		l.right[m] = mean(l.train, m)
 	}
-	full, err := taught(train, models, right)
+	for i, m := range l.models {
+		l.wrong[m] = l.right[l.models[len(l.models)-1-i]]
+	}
+	return l
+}
+
+// open makes a product that chooses among the models of a lesson.
+func (l *lesson) open(ctx context.Context, r *report, prior map[string]float64, e proxy.ExploreOptions) (*product, error) {
+	s := setup{arms: arms(l.models...), prior: prior, prices: r.prices, explore: e}
+	return open(ctx, s, r.read, append(slices.Clone(l.train), l.test...))
+}
+
+// feedback tells how soon ratings make up for skills that are wrong, and whether they do harm where
+// skills are right. Policies are judged on prompts that are never asked.
+func (r *report) feedback(ctx context.Context, s *set) error {
+	l := lessonOf(s)
+	if l == nil {
+		return nil
+	}
+	full, err := l.open(ctx, r, l.right, proxy.ExploreOptions{})
 	if err != nil {
 		return err
 	}
-	best := max(policy(full, test, models, right), mean(test, models[0]))
-	r.printf(
-		"Feedback one by one, on %v; the best policy, with all %d prompts' outcomes of all models: %.3f\n\n",
-		models,
-		len(train),
-		best,
-	)
-	r.printf(
-		"| priors | who answers meanwhile | without | after 50 | 200 | 1,000 | share of the gap | worst draw, points |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
-	)
-	for _, c := range []struct {
-		name  string
-		prior map[string]float64
-	}{{"turned round", wrong}, {"right", right}} {
-		for _, how := range []string{"at random", "as predicted", "explored"} {
-			if err := r.learns(c.name, how, models, c.prior, train, test, best); err != nil {
+	err = full.teach(ctx, l.train)
+	if err == nil {
+		l.best, err = full.policy(ctx, l.test)
+	}
+	if err = errors.Join(err, full.close()); err != nil {
+		return err
+	}
+	l.best = max(l.best, mean(l.test, l.models[0]))
+	r.printf("Feedback one by one, on %v; the best policy, with all outcomes of %d prompts: %.3f\n\n",
+		l.models, len(l.train), l.best)
+	r.printf("| skills | whose answers are rated | without | after 50 | 200 | 1,000 | share of the gap | " +
+		"worst order, points | meanwhile, points | worst order |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, how := range raters() {
+		for _, right := range []bool{false, true} {
+			if err := r.learns(ctx, l, how, right); err != nil {
 				return err
 			}
 		}
@@ -67,98 +118,145 @@ func (r *report) feedback(s *set) error {
 	return r.err
 }
 
-// learns prints one row.
-func (r *report) learns(
-	name, how string, models []string, prior map[string]float64, train, test []*prompt, best float64,
-) error {
+// learns prints one row, over several orders of the requests.
+func (r *report) learns(ctx context.Context, l *lesson, how rater, right bool) error {
+	name, prior := "turned round", l.wrong
+	if right {
+		name, prior = "right", l.right
+	}
 	sum := make([]float64, len(counts))
-	worst := make([]float64, len(counts)) // of all draws, against none
+	worst, meanwhile, worstMeanwhile := 0.0, 0.0, 0.0
 	for d := range r.draws {
-		qs, err := learn(how, models, prior, train, test, uint64(d))
+		c, err := r.course(ctx, l, how, prior, uint64(d))
 		if err != nil {
 			return err
 		}
-		for i, q := range qs {
+		for i, q := range c.after {
 			sum[i] += q / float64(r.draws)
-			worst[i] = min(worst[i], q-qs[0])
+			worst = min(worst, q-c.after[0])
 		}
+		meanwhile += c.meanwhile / float64(r.draws)
+		worstMeanwhile = min(worstMeanwhile, c.meanwhile)
 	}
-	r.printf("| %s | %s | %.3f | %.3f | %.3f | %.3f |", name, how, sum[0], sum[1], sum[2], sum[3])
-	for i := 1; i < len(sum); i++ {
-		if name == "right" {
-			break
-		}
-		r.printf(" %.0f %%", 100*(sum[i]-sum[0])/(best-sum[0]))
+	r.printf("| %s | %s | %.3f | %.3f | %.3f | %.3f |", name, how.name, sum[0], sum[1], sum[2], sum[3])
+	for i := 1; i < len(sum) && !right; i++ {
+		r.printf(" %.0f %%", 100*(sum[i]-sum[0])/(l.best-sum[0]))
 	}
-	r.printf(" | %.1f |\n", 100*slices.Min(worst))
+	r.printf(" | %.1f | %.1f | %.1f |\n", 100*worst, 100*meanwhile, 100*worstMeanwhile)
 	return r.err
 }
 
-// learn gives the quality of the policy after each of counts ratings.
-func learn(
-	how string, models []string, prior map[string]float64, train, test []*prompt, seed uint64,
-) (out []float64, err error) {
+// course is what became of a product that learned.
+type course struct {
+	after     []float64 // quality of its policy after each of counts ratings
+	meanwhile float64   // mean score of the answers that were rated, over that of the first choice by skills
+}
+
+// course lets a product learn from the requests in one order.
+func (r *report) course(
+	ctx context.Context, l *lesson, how rater, prior map[string]float64, seed uint64,
+) (c course, err error) {
 	rnd := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // reproducible, not secret
-	order := rnd.Perm(len(train))
-	st, err := taught(nil, models, prior)
+	p, err := l.open(ctx, r, prior, how.explore)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	without := l.models[0]
+	for _, m := range l.models {
+		if prior[m] > prior[without] {
+			without = m
+		}
+	}
+	order := rnd.Perm(len(l.train))
+	order = order[:min(len(order), counts[len(counts)-1])]
 	for n := 0; ; n++ {
 		if slices.Contains(counts, n) || n == len(order) {
-			out = append(out, policy(st, test, models, prior))
+			q, err := p.policy(ctx, l.test)
+			if err != nil {
+				return c, err
+			}
+			c.after = append(c.after, q)
 		}
-		if n == len(order) || n == counts[len(counts)-1] {
+		if n == len(order) {
 			break
 		}
-		p := train[order[n]]
-		preds := ask(st, p, models, prior)
-		i := top(preds)
-		if how == "explored" && rnd.Float64() < exploreShare {
-			i = explore(preds, i, rnd)
+		x := l.train[order[n]]
+		score, err := p.learn(ctx, x, how, rnd)
+		if err != nil {
+			return c, err
 		}
-		if how == "at random" {
-			i = rnd.IntN(len(models))
-		}
-		o := outcomes.Outcome{
-			Tenant: tenant, ID: p.id, Model: models[i], Prior: prior[models[i]],
-			Score: p.out[models[i]].score, Weight: 1, Tokens: int(p.out[models[i]].tokens),
-		}
-		if err := st.Add(o, p.vector); err != nil {
-			return nil, err
-		}
+		c.meanwhile += (score - x.out[without].score) / float64(len(order))
 	}
-	for len(out) < len(counts) { // fewer prompts than ratings
-		out = append(out, out[len(out)-1])
+	for len(c.after) < len(counts) { // fewer prompts than ratings
+		c.after = append(c.after, c.after[len(c.after)-1])
 	}
-	return out, nil
+	return c, nil
 }
 
-// What the product would be told in outcomes.explore.
-const (
-	exploreShare = 0.1
-	exploreLoss  = 0.02
-)
-
-// explore draws as the product does, for a request that explores.
-func explore(preds []outcomes.Prediction, best int, rnd *rand.Rand) int {
-	var fit []int
-	for i := range preds {
-		if i != best && exploreShare*(preds[best].Mean-preds[i].Mean) <= exploreLoss {
-			fit = append(fit, i)
-		}
+// learn asks a prompt and rates the answer.
+func (p *product) learn(ctx context.Context, x *prompt, how rater, rnd *rand.Rand) (float64, error) {
+	if how.random {
+		a := &p.arms[rnd.IntN(len(p.arms))]
+		v, _ := p.read.vector(ctx, x.text)
+		got := x.out[a.of]
+		return got.score, p.store.Add(outcomes.Outcome{
+			Tenant: tenant, ID: x.id, Model: a.model, Prior: p.prior[a.model], Score: got.score, Weight: 1,
+			Tokens: int(got.tokens), Source: "bench",
+		}, v)
 	}
-	if len(fit) == 0 {
-		return best
+	s, err := p.ask(ctx, x, byQuality)
+	if err != nil {
+		return 0, err
 	}
-	return fit[rnd.IntN(len(fit))]
+	score := x.out[s.arm.of].score
+	return score, p.rate(ctx, s, score)
 }
 
-// policy is the quality of the best prediction.
-func policy(st *outcomes.Store, ps []*prompt, models []string, prior map[string]float64) float64 {
+// policy is the mean score of the model that the product expects most of, as it explains, without
+// exploring.
+func (p *product) policy(ctx context.Context, ps []*prompt) (float64, error) {
+	scores := make([]float64, len(ps))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for i, x := range ps {
+		g.Go(func() error {
+			m, err := p.explain(ctx, x)
+			if err == nil {
+				scores[i] = x.out[m].score
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	return average(scores), err
+}
+
+// explain asks the product which model it would send a prompt to.
+func (p *product) explain(ctx context.Context, x *prompt) (string, error) {
+	body, err := json.Marshal(map[string]any{
+		"model": "auto", "messages": []any{map[string]any{"role": "user", "content": x.text}},
+	})
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", x.id, err)
+	}
+	_, answer, err := p.post(ctx, "/signalbox/v1/explain", body, byQuality)
+	if err != nil {
+		return "", fmt.Errorf("explain %s: %w", x.id, err)
+	}
+	var got struct {
+		Model string `json:"model"`
+	}
+	if err := json.Unmarshal(answer, &got); err != nil {
+		return "", fmt.Errorf("explain %s: %w", x.id, err)
+	}
+	return got.Model, nil
+}
+
+func average(xs []float64) float64 {
 	sum := 0.0
-	for _, p := range ps {
-		sum += p.out[models[top(ask(st, p, models, prior))]].score
+	for _, x := range xs {
+		sum += x
 	}
-	return sum / float64(len(ps))
+	return sum / float64(len(xs))
 }

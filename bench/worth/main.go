@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 )
 
@@ -30,10 +31,11 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	flags.SetOutput(log)
 	data := flags.String("data", "", "folder with outcomes")
 	path := flags.String("vectors", "", "file that keeps embeddings between runs")
-	limit := flags.Int("limit", 0, "prompts of each set at most, evenly spread; 0 for all")
+	limit := flags.Int("limit", 2000, "prompts of each set at most, evenly spread; 0 for all")
 	pairs := flags.String("pairs", "", "SMALL:LARGE,... beside the built-in pairs")
+	usd := flags.String("prices", "", "MODEL=USD,... per million tokens of an answer; 1 for all others")
 	resamples := flags.Int("resamples", 200, "bootstrap resamples behind each interval")
-	draws := flags.Int("draws", 10, "orders in which feedback comes, over which its figures are means")
+	draws := flags.Int("draws", 5, "orders in which feedback comes, over which its figures are means")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -44,12 +46,16 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		return errors.New("--limit is at least 0, --resamples and --draws at least 1")
 	}
 	r := &report{out: out, resamples: *resamples, draws: *draws, pairs: builtin()}
-	for p := range strings.SplitSeq(*pairs, ",") {
-		if small, large, ok := strings.Cut(p, ":"); ok {
-			r.pairs = append(r.pairs, pair{small, large})
-		} else if p != "" {
+	for _, p := range list(*pairs) {
+		small, large, ok := strings.Cut(p, ":")
+		if !ok {
 			return fmt.Errorf("--pairs: %q is not SMALL:LARGE", p)
 		}
+		r.pairs = append(r.pairs, pair{small, large})
+	}
+	var err error
+	if r.prices, err = readPrices(*usd); err != nil {
+		return err
 	}
 	sets, err := load(*data, log)
 	if err != nil {
@@ -58,17 +64,43 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	for _, s := range sets {
 		s.prompts = spread(s.prompts, *limit)
 	}
-	v, err := openVectors(*path)
+	a, err := build(ctx, log)
 	if err != nil {
 		return err
 	}
-	if err := embed(ctx, sets, v, log); err != nil {
-		return err
+	r.read = &reader{extract: a.Extract, known: map[uint64][]float32{}}
+	err = r.read.load(*path)
+	if err == nil {
+		err = errors.Join(r.read.read(ctx, sets, log), r.read.save(*path))
 	}
-	return r.run(ctx, sets)
+	if err == nil {
+		err = r.run(ctx, sets)
+	}
+	return errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 }
 
-// spread takes n of the items, evenly.
+// list parts what has commas between its items; none for an empty text.
+func list(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}
+
+func readPrices(s string) (prices, error) {
+	out := prices{}
+	for _, x := range list(s) {
+		model, price, ok := strings.Cut(x, "=")
+		usd, err := strconv.ParseFloat(price, 64)
+		if !ok || err != nil || !(usd > 0) {
+			return nil, fmt.Errorf("--prices: %q is not MODEL=USD", x)
+		}
+		out[model] = usd
+	}
+	return out, nil
+}
+
+// spread takes n of the items, evenly; all for 0.
 func spread[T any](xs []T, n int) []T {
 	if n == 0 || len(xs) <= n {
 		return xs

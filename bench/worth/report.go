@@ -6,11 +6,9 @@ import (
 	"io"
 	"math"
 	"slices"
-
-	"signalbox/memory/outcomes"
 )
 
-// pair is a cheap way to answer and a dear one: two models, or two efforts of one.
+// pair is a cheap way to answer and a dear one.
 type pair struct{ small, large string }
 
 // builtin are pairs of public models whose prices differ at least threefold.
@@ -29,9 +27,11 @@ func builtin() []pair {
 // report prints Markdown.
 type report struct {
 	out       io.Writer
+	read      *reader
 	resamples int
 	draws     int
 	pairs     []pair
+	prices    prices
 	err       error
 }
 
@@ -51,11 +51,8 @@ func (r *report) run(ctx context.Context, sets []*set) error {
 			r.printf("%d prompts: too few to be measured.\n", len(s.prompts))
 			continue
 		}
-		for _, part := range [...]func(*set) error{r.answers, r.pool, r.choices, r.feedback} {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := part(s); err != nil {
+		for _, part := range [...]func(context.Context, *set) error{r.pool, r.choices, r.feedback} {
+			if err := part(ctx, s); err != nil {
 				return err
 			}
 		}
@@ -63,48 +60,60 @@ func (r *report) run(ctx context.Context, sets []*set) error {
 	return r.err
 }
 
-// way is what is left out together when outcomes are predicted.
-type way struct {
-	name string
-	part func(*prompt) string
-}
-
-// ways are those of a set: with one benchmark there is none that could be left out.
-func (s *set) ways() []way {
-	out := []way{{"same benchmarks", s.foldOf}}
-	if len(s.benchmarks()) > 1 {
-		out = append(out, way{"unseen benchmark", s.benchmark})
-	}
-	return out
-}
-
 // ofRows makes a figure of predictions one of prompts, of each of which there are several.
 func ofRows(of func([]judged) float64) func([][]judged) float64 {
 	return func(rows [][]judged) float64 { return of(slices.Concat(rows...)) }
 }
 
-// answers tells how well P(good answer) is predicted.
-func (r *report) answers(s *set) error {
+// pool tells how well P(good answer) is predicted, and what choosing among all models is worth.
+func (r *report) pool(ctx context.Context, s *set) error {
 	models := s.models()
+	ps := whole(s.prompts, models...)
 	r.printf("%d prompts, %d models, benchmarks %v\n\n", len(s.prompts), len(models), s.benchmarks())
-	r.printf(
-		"| P(good answer) | AUC over models and prompts | ECE | AUC within a model, mean |\n| --- | --- | --- | --- |\n",
-	)
-	for _, way := range s.ways() {
-		byPrompt := [][]judged{}
-		by := make([][]judged, len(models))
-		err := each(s.prompts, models, way.part, func(p *prompt, ps []outcomes.Prediction) {
-			var row []judged
-			for i := range ps {
-				if res, ok := p.out[models[i]]; ok {
-					j := judged{ps[i].Mean, res.score}
-					row, by[i] = append(row, j), append(by[i], j)
-				}
-			}
-			byPrompt = append(byPrompt, row)
-		})
+	if len(ps) < fewest || len(models) < 2 {
+		r.printf("Too few prompts have answers of the same models.\n\n")
+		return r.err
+	}
+	routes := []string{byQuality}
+	for _, m := range margins {
+		routes = append(routes, byCost(m))
+	}
+	set := setup{arms: arms(models...), prices: r.prices}
+	byWay := map[string][]asked{}
+	for _, w := range s.ways() {
+		got, err := replay(ctx, r.read, set, ps, w.part, routes...)
 		if err != nil {
 			return err
+		}
+		byWay[w.name] = got
+	}
+	r.answers(s, models, byWay)
+	r.references(ps, models)
+	for _, w := range s.ways() {
+		r.served(w.name, models[0], byWay[w.name], routes)
+	}
+	r.printf("\n")
+	for _, w := range s.ways() {
+		r.costs(w.name, models, byWay[w.name])
+	}
+	return r.err
+}
+
+// answers tells how well P(good answer) is predicted.
+func (r *report) answers(s *set, models []string, byWay map[string][]asked) {
+	r.printf("| P(good answer) | AUC over models and prompts | ECE | AUC within a model, mean |\n")
+	r.printf("| --- | --- | --- | --- |\n")
+	for _, w := range s.ways() {
+		byPrompt := [][]judged{}
+		by := make([][]judged, len(models))
+		for _, a := range byWay[w.name] {
+			var row []judged
+			for _, f := range a.served[byQuality].expect {
+				j := judged{f.quality, a.out[f.model].score}
+				i := slices.Index(models, f.model)
+				row, by[i] = append(row, j), append(by[i], j)
+			}
+			byPrompt = append(byPrompt, row)
 		}
 		n := min(r.resamples, 50) // each sorts all models' predictions
 		within, k := 0.0, 0.0
@@ -115,79 +124,160 @@ func (r *report) answers(s *set) error {
 			}
 		}
 		r.printf(
-			"| %s | %v | %v | %.3f |\n",
-			way.name,
-			bootstrap(byPrompt, n, ofRows(auc)),
-			bootstrap(byPrompt, n, ofRows(ece)),
-			within/k,
+			"| %s | %v | %v | %.3f |\n", w.name,
+			bootstrap(byPrompt, n, ofRows(auc)), bootstrap(byPrompt, n, ofRows(ece)), within/k,
 		)
 	}
 	r.printf("\n")
-	return r.err
 }
 
-// pool tells what choosing among all models is worth.
-func (r *report) pool(s *set) error {
-	models := s.models()
-	ps := whole(s.prompts, models)
-	if len(ps) < fewest || len(models) < 2 {
-		return nil
+// references prints what there is to compare with.
+func (r *report) references(ps []*prompt, models []string) {
+	single := r.singles(ps, models)
+	random := point{}
+	for _, x := range single {
+		random.quality += x.quality / float64(len(single))
+		random.cost += x.cost / float64(len(single))
 	}
-	best, random, oracle := mean(ps, models[0]), 0.0, 0.0
-	for _, m := range models {
-		random += mean(ps, m) / float64(len(models))
+	oracle := bootstrap(ps, r.resamples, func(ps []*prompt) float64 { return r.oracle(ps, models).quality })
+	r.printf("| all models | quality | cost of a prompt |\n| --- | --- | --- |\n")
+	best := bootstrap(ps, r.resamples, func(ps []*prompt) float64 { return mean(ps, models[0]) })
+	r.printf("| best single, %s | %v | %.0f |\n", models[0], best, single[0].cost)
+	r.printf("| random mix of all | %.3f | %.0f |\n", random.quality, random.cost)
+	r.printf("| oracle: the cheapest right one | %v | %.0f |\n", oracle, r.oracle(ps, models).cost)
+}
+
+// costOf is what an answer of a model costs, in millionths of a USD.
+func (r *report) costOf(model string, x result) float64 { return r.prices.of(model) * x.tokens }
+
+// singles are quality and cost of each model alone.
+func (r *report) singles(ps []*prompt, models []string) []point {
+	out := make([]point, len(models))
+	for i, m := range models {
+		for _, p := range ps {
+			out[i].quality += p.out[m].score / float64(len(ps))
+			out[i].cost += r.costOf(m, p.out[m]) / float64(len(ps))
+		}
 	}
+	return out
+}
+
+// oracle takes for each prompt the cheapest of the best answers.
+func (r *report) oracle(ps []*prompt, models []string) (out point) {
 	for _, p := range ps {
-		top := 0.0
-		for _, m := range models {
-			top = max(top, p.out[m].score)
+		best := models[0]
+		for _, m := range models[1:] {
+			a, b := p.out[m], p.out[best]
+			if a.score > b.score || a.score == b.score && r.costOf(m, a) < r.costOf(best, b) {
+				best = m
+			}
 		}
-		oracle += top / float64(len(ps))
+		out.quality += p.out[best].score / float64(len(ps))
+		out.cost += r.costOf(best, p.out[best]) / float64(len(ps))
 	}
-	r.printf(
-		"All models, the one with the best prediction: best single %s %.3f, random %.3f, oracle %.3f\n\n",
-		models[0],
-		best,
-		random,
-		oracle,
-	)
-	for _, way := range s.ways() {
-		var gains []float64
-		err := each(ps, models, way.part, func(p *prompt, preds []outcomes.Prediction) {
-			gains = append(gains, p.out[models[top(preds)]].score-p.out[models[0]].score)
+	return out
+}
+
+// served prints what the routes of the product gave.
+func (r *report) served(way, best string, as []asked, routes []string) {
+	for _, route := range routes {
+		quality := bootstrap(as, r.resamples, func(as []asked) float64 {
+			sum := 0.0
+			for i := range as {
+				sum += as[i].got(route).score
+			}
+			return sum / float64(len(as))
 		})
-		if err != nil {
-			return err
+		over := bootstrap(as, r.resamples, func(as []asked) float64 {
+			sum := 0.0
+			for i := range as {
+				sum += as[i].got(route).score - as[i].out[best].score
+			}
+			return sum / float64(len(as))
+		})
+		cost := 0.0
+		for i := range as {
+			s := as[i].served[route]
+			cost += r.prices.of(s.arm.of) * s.tokens / float64(len(as))
 		}
-		r.printf("- %s: over the best single %v\n", way.name, bootstrap(gains, r.resamples, average))
+		r.printf("| served by %s, %s | %v; over the best single %v | %.0f |\n", route, way, quality, over, cost)
 	}
-	r.printf("\n")
-	return r.err
 }
 
-func top(ps []outcomes.Prediction) int {
-	best := 0
-	for i := range ps {
-		if ps[i].Mean > ps[best].Mean {
-			best = i
-		}
+// costs tells what a share of the best model's quality costs, as a share of what that model costs:
+// by the cheapest expected model within a margin of the best expected one, as the product chooses
+// by cost, at the best of all margins; by the best model alone where no margin does.
+func (r *report) costs(way string, models []string, as []asked) {
+	ps := make([]*prompt, len(as))
+	for i := range as {
+		ps[i] = as[i].prompt
 	}
-	return best
+	best := r.singles(ps, models)[0]
+	r.printf("Cost of 95 / 99 / 100 %% of the best model's quality, as a share of its own, %s:", way)
+	for _, part := range parts {
+		cost := bootstrap(as, min(r.resamples, 100), func(as []asked) float64 {
+			at, single := r.margins(as, models[0])
+			return cheapest(append(at, single), part*single.quality) / single.cost
+		})
+		r.printf(" %v;", cost)
+	}
+	hull := r.singles(ps, models)
+	r.printf(" random mix of two models")
+	for i, part := range parts {
+		r.printf("%s %.2f", []string{"", " /", " /"}[i], mixed(hull, part*best.quality)/best.cost)
+	}
+	r.printf("\n\n")
 }
 
-func average(xs []float64) float64 {
-	sum := 0.0
-	for _, x := range xs {
-		sum += x
+// parts are the shares of the best model's quality that costs are told of.
+//
+//nolint:gochecknoglobals // constant table
+var parts = []float64{0.95, 0.99, 1}
+
+// margins are quality and cost of choosing by cost at many margins, and those of the best model.
+func (r *report) margins(as []asked, best string) (at []point, single point) {
+	const steps = 60
+	at = make([]point, steps+1)
+	n := float64(len(as))
+	for i := range as {
+		a := &as[i]
+		single.quality += a.out[best].score / n
+		single.cost += r.costOf(best, a.out[best]) / n
+		figures := a.served[byQuality].expect
+		for k := range at {
+			x := float64(k) / steps
+			m := withinMargin(figures, x*x*x) // finer where qualities are near each other
+			at[k].quality += a.out[m].score / n
+			at[k].cost += r.costOf(m, a.out[m]) / n
+		}
 	}
-	return sum / float64(len(xs))
+	return at, single
+}
+
+// withinMargin is the model with the least expected cost whose expected quality is within a margin
+// of the best; of equals, the better one.
+func withinMargin(figures []figure, margin float64) string {
+	top := math.Inf(-1)
+	for i := range figures {
+		top = max(top, figures[i].quality)
+	}
+	var chosen *figure
+	for i := range figures {
+		f := &figures[i]
+		if f.quality < top-margin-1e-9 {
+			continue
+		}
+		if chosen == nil || f.cost < chosen.cost || f.cost == chosen.cost && f.quality > chosen.quality {
+			chosen = f
+		}
+	}
+	return chosen.model
 }
 
 // choices tells what choosing between two models is worth.
-func (r *report) choices(s *set) error {
+func (r *report) choices(ctx context.Context, s *set) error {
 	for _, pr := range r.pairs {
-		models := []string{pr.small, pr.large}
-		ps := whole(s.prompts, models)
+		ps := whole(s.prompts, pr.small, pr.large)
 		if len(ps) < fewest {
 			continue
 		}
@@ -195,24 +285,39 @@ func (r *report) choices(s *set) error {
 			r.printf("%s is no better than %s here (%.3f, %.3f).\n\n", pr.large, pr.small, hi, lo)
 			continue
 		}
-		for i, way := range s.ways() {
-			var cs []choice
-			var parts []int
-			err := each(ps, models, way.part, func(p *prompt, preds []outcomes.Prediction) {
-				cs = append(cs, choice{preds[1].Mean - preds[0].Mean, p.out[pr.small], p.out[pr.large]})
-				parts = append(parts, p.fold())
-			})
+		for i, w := range s.ways() {
+			set := setup{arms: arms(pr.small, pr.large), prices: r.prices}
+			got, err := replay(ctx, r.read, set, ps, w.part, byQuality)
 			if err != nil {
 				return err
 			}
+			cs := choicesOf(pr, got)
 			if i == 0 {
 				r.pairHead(pr, cs)
 			}
-			r.pairRow(way.name, cs, parts)
+			r.pairRow(w.name, cs)
 		}
 		r.printf("\n")
 	}
 	return r.err
+}
+
+// choicesOf are the prompts of a pair with what the product expects the large one to gain.
+func choicesOf(pr pair, as []asked) []choice {
+	out := make([]choice, len(as))
+	for i := range as {
+		a := &as[i]
+		c := choice{small: a.out[pr.small], large: a.out[pr.large], part: a.fold()}
+		for _, f := range a.served[byQuality].expect {
+			if f.model == pr.large {
+				c.gain += f.quality
+			} else {
+				c.gain -= f.quality
+			}
+		}
+		out[i] = c
+	}
+	return out
 }
 
 func (r *report) pairHead(pr pair, cs []choice) {
@@ -228,54 +333,19 @@ func (r *report) pairHead(pr pair, cs []choice) {
 	r.printf("%s -> %s: %.3f -> %.3f, tokens %.0f -> %.0f; the oracle %.3f with %.2f to the large one\n\n",
 		pr.small, pr.large, q[0], q[n], tok[0], tok[n], both, sent)
 	r.printf("| | APGR | share to the large one for 95 / 99 / 100 %% of its quality | a random mix | " +
-		"thresholds from other folds: 0.5 points less allowed: lost points; share; tokens of all-large |\n| --- | --- | --- | --- | --- |\n")
+		"thresholds from other folds: 0.5 points less allowed: lost points; share; tokens of all-large |\n" +
+		"| --- | --- | --- | --- | --- |\n")
 }
 
-func (r *report) pairRow(name string, cs []choice, parts []int) {
-	lost, share, tokens := honest(cs, parts, 0.005)
+// pointAllowed is what honest thresholds may lose: half a point.
+const pointAllowed = 0.005
+
+func (r *report) pairRow(name string, cs []choice) {
+	lost, share, tokens := honest(cs, pointAllowed)
 	r.printf(
 		"| %s | %v | %.2f / %v / %.2f | %.2f / %.2f / 1 | %.2f; %.2f; %.2f |\n",
-		name,
-		bootstrap(cs, r.resamples, apgr),
-		shareFor(cs, 0.95),
+		name, bootstrap(cs, r.resamples, apgr), shareFor(cs, 0.95),
 		bootstrap(cs, r.resamples, func(cs []choice) float64 { return shareFor(cs, 0.99) }),
-		shareFor(cs, 1),
-		randomShare(cs, 0.95),
-		randomShare(cs, 0.99),
-		100*lost,
-		share,
-		tokens,
+		shareFor(cs, 1), randomShare(cs, 0.95), randomShare(cs, 0.99), 100*lost, share, tokens,
 	)
-}
-
-// honest sends to the large model what is predicted to gain more than a threshold, which for each
-// fold is the greatest at which the others lose at most allowed; it returns what is lost of the
-// large model's quality, the share that it gets, and the tokens as a share of its own.
-func honest(cs []choice, parts []int, allowed float64) (lost, share, tokens float64) {
-	var used, all float64
-	for f := range folds {
-		var others []choice
-		for i := range cs {
-			if parts[i] != f {
-				others = append(others, cs[i])
-			}
-		}
-		at := threshold(others, allowed)
-		for i := range cs {
-			if parts[i] != f {
-				continue
-			}
-			c := &cs[i]
-			chosen := c.small
-			if c.gain >= at {
-				chosen = c.large
-				share++
-			}
-			lost += c.large.score - chosen.score
-			used += chosen.tokens
-			all += c.large.tokens
-		}
-	}
-	n := float64(len(cs))
-	return lost / n, share / n, used / all
 }

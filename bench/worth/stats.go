@@ -54,6 +54,7 @@ func ece(js []judged) float64 {
 type choice struct {
 	gain         float64 // predicted, of the large one
 	small, large result
+	part         int // of the set
 }
 
 // curve is the quality of sending the k prompts with the greatest predicted gain to the large
@@ -151,4 +152,65 @@ func threshold(cs []choice, allowed float64) float64 {
 		return cs[k-1].gain
 	}
 	return math.Inf(-1)
+}
+
+// honest sends to the large model what is predicted to gain more than a threshold, which for each
+// part is the greatest at which the others lose at most allowed; it returns what is lost of the
+// large model's quality, the share that it gets, and the tokens as a share of its own.
+func honest(cs []choice, allowed float64) (lost, share, tokens float64) {
+	var used, all float64
+	for f := range folds {
+		var others []choice
+		for i := range cs {
+			if cs[i].part != f {
+				others = append(others, cs[i])
+			}
+		}
+		at := threshold(others, allowed)
+		for i := range cs {
+			if cs[i].part != f {
+				continue
+			}
+			c := &cs[i]
+			chosen := c.small
+			if c.gain >= at {
+				chosen = c.large
+				share++
+			}
+			lost += c.large.score - chosen.score
+			used += chosen.tokens
+			all += c.large.tokens
+		}
+	}
+	n := float64(len(cs))
+	return lost / n, share / n, used / all
+}
+
+// point is what a way to choose makes of a set, as means over its prompts.
+type point struct{ quality, cost float64 }
+
+// cheapest is the least cost of the points that have a quality; infinite where none has.
+func cheapest(ps []point, quality float64) float64 {
+	least := math.Inf(1)
+	for _, p := range ps {
+		if p.quality >= quality-1e-12 {
+			least = min(least, p.cost)
+		}
+	}
+	return least
+}
+
+// mixed is the least cost at which drawing between two of the points at random gives a quality;
+// infinite where no mix does.
+func mixed(ps []point, quality float64) float64 {
+	least := cheapest(ps, quality)
+	for _, a := range ps {
+		for _, b := range ps {
+			if a.quality < quality && b.quality > quality {
+				share := (quality - a.quality) / (b.quality - a.quality)
+				least = min(least, a.cost+share*(b.cost-a.cost))
+			}
+		}
+	}
+	return least
 }

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+
+	"signalbox/internal/app"
+	"signalbox/internal/config" //nolint:depguard // the report builds the product as its commands do
+	"signalbox/internal/signal"
+	"signalbox/proxy"
+)
+
+const plain = "models: [{name: m, endpoints: [{name: e, url: http://127.0.0.1:9}]}]\n" +
+	"default: {models: [m]}\n"
+
+func noEnv(string) (string, bool) { return "", false }
+
+// parse reads a configuration as the product's commands do.
+func parse(text string) (*config.Config, error) {
+	cfg, _, err := config.Parse("bench.yaml", []byte(text), noEnv, app.Catalog)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Telemetry.Log = "error"
+	return cfg, nil
+}
+
+// build makes the product with its embedded models, which read the prompts.
+func build(ctx context.Context, log io.Writer) (*app.App, error) {
+	cfg, err := parse(plain)
+	if err != nil {
+		return nil, err
+	}
+	settings := config.Settings{Library: os.Getenv("SIGNALBOX_ONNXRUNTIME")}
+	if settings.CacheDir, err = os.UserCacheDir(); err != nil {
+		settings.CacheDir = ""
+	}
+	a, err := app.Build(ctx, cfg, app.Options{
+		Version: "bench", Settings: settings, RequireModels: true, Log: log, Env: noEnv,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("build the product: %w", err)
+	}
+	return a, nil
+}
+
+// reader is the product's classifier, which reads each prompt once: the same prompt is asked many
+// times, and its embedding does not change. It tells the embedding alone. Safe for concurrent use.
+type reader struct {
+	extract func(ctx context.Context, text string, need signal.Mask) *signal.Set
+
+	mu    sync.Mutex // guards known
+	known map[uint64][]float32
+}
+
+var _ proxy.Classifier = (*reader)(nil)
+
+// Signals implements proxy.Classifier.
+func (*reader) Signals() signal.Mask { return signal.MaskOf(signal.Embedding) }
+
+// Degraded implements proxy.Classifier.
+func (*reader) Degraded() []string { return nil }
+
+// Extract implements proxy.Classifier.
+func (r *reader) Extract(ctx context.Context, text *signal.Text, _ signal.Mask, set *signal.Set) {
+	v := &set.Values[signal.Embedding]
+	vector, reason := r.vector(ctx, text.LastUser)
+	if vector == nil {
+		v.State, v.Reason = signal.Unknown, reason
+		return
+	}
+	v.State, v.Vector = signal.Known, vector
+}
+
+// vector is the embedding of a text, or why there is none.
+func (r *reader) vector(ctx context.Context, text string) ([]float32, signal.Reason) {
+	h := xxhash.Sum64String(text)
+	r.mu.Lock()
+	known := r.known[h]
+	r.mu.Unlock()
+	if known != nil {
+		return known, ""
+	}
+	found := r.extract(ctx, text, signal.MaskOf(signal.Embedding))
+	e := &found.Values[signal.Embedding]
+	if e.State != signal.Known {
+		return nil, e.Reason
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known[h] = e.Vector
+	return e.Vector, ""
+}
+
+// read embeds all prompts that no file had, and tells how far it is.
+func (r *reader) read(ctx context.Context, sets []*set, log io.Writer) error {
+	n := 0
+	for _, s := range sets {
+		for _, p := range s.prompts {
+			if n++; n%1000 == 0 {
+				_, _ = fmt.Fprintf(log, "read %d prompts\n", n)
+			}
+			if v, why := r.vector(ctx, p.text); v == nil {
+				return fmt.Errorf("%s: no embedding: %s", p.id, why)
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// load reads embeddings that an earlier run kept: the number of dimensions, and behind the 64-bit
+// hash of each text its float32 row, all little-endian. A file that is not there is an empty one.
+func (r *reader) load(path string) error {
+	b, err := os.ReadFile(path)
+	if path == "" || errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil || len(b) < 4 {
+		return err
+	}
+	row := make([]float32, binary.LittleEndian.Uint32(b))
+	size := 8 + 4*len(row)
+	for b = b[4:]; len(b) >= size; b = b[size:] {
+		row = make([]float32, len(row))
+		for i := range row {
+			row[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[8+4*i:]))
+		}
+		r.known[binary.LittleEndian.Uint64(b)] = row
+	}
+	return nil
+}
+
+// save keeps the embeddings for the next run.
+func (r *reader) save(path string) error {
+	if path == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	for h, row := range r.known {
+		if b.Len() == 0 {
+			b.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(row))))
+		}
+		b.Write(binary.LittleEndian.AppendUint64(nil, h))
+		for _, x := range row {
+			b.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)))
+		}
+	}
+	return os.WriteFile(path, b.Bytes(), 0o600)
+}
