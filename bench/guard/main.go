@@ -63,6 +63,7 @@ func sections() []section {
 		{"load", (*bench).load},
 		{"planted", (*bench).planted},
 		{"meaning", (*bench).meaning},
+		{"languages", (*bench).languages},
 		{"numbers", (*bench).numbers},
 		{"grounding", (*bench).grounding},
 	}

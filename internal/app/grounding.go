@@ -153,6 +153,7 @@ func (g *grounding) readers(least float64) (o check.Options, err error) {
 		return o, fmt.Errorf("bundle %q, task %s: %w", g.place.bundle.Manifest.Name, task.Name, err)
 	}
 	o.Judge = &pairJudge{g, task.Name, labels}
+	o.English = slices.Equal(g.place.bundle.Manifest.Languages, []string{"en"})
 	o.Fusion, err = fusionOf(g.place.bundle)
 	return o, err
 }

@@ -70,6 +70,10 @@ type Options struct {
 	// Premises is how many premises of a claim the Judge reads, [1, 8]; 0 is 2. Beside a source of
 	// more than 150 words it may read one more, gathered from it (evidence.Gather).
 	Premises int
+	// English says that the Judge reads English alone. What it says of a claim in another language,
+	// or beside evidence in one, then counts only where the claim has the words of the evidence;
+	// numbers and names decide as far as they can, and the rest is Unchecked.
+	English bool
 }
 
 const (

@@ -31,6 +31,12 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 		}
 		return quick
 	}
+	if c.opts.English && len(r.inf) > 0 && r.marks != marked {
+		if out, ok := r.alien(support, says); ok {
+			out.Err = errors.Join(r.judgeErr, r.markErr)
+			return out
+		}
+	}
 	out := c.rule(e, r, support, says)
 	if r.verbatim >= 0 && (out.Verdict == Unsupported || out.Verdict == Contradicted) {
 		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: out.By, Reason: "stands in the evidence, perhaps of something else"}

@@ -32,6 +32,11 @@
 //     every other word of the
 //     claim as well, else unchecked. Nothing becomes supported for want of a model.
 //
+// With Options.English, a claim that is not English, or stands beside evidence that is not, is told
+// by numbers and names alone: a name that the evidence does not hold makes it unsupported, a
+// negation more or less in an otherwise equal sentence contradicted; it is supported only where it
+// is entailed and has the words of the evidence; else it is unchecked, never neutral.
+//
 // A claim without a sign of anything checkable (package numeric, Signs) is read by models only when
 // the evidence speaks of the same things, so that small talk costs nothing. In scripts without
 // letter case names do not show: there a neutral claim without a number is not checkable.

@@ -22,6 +22,7 @@ type judge struct {
 	session    *gpu.Session
 	classifier *classify.Classifier
 	order      [3]int // of entailment, neutral and contradiction among the labels
+	english    bool   // the bundle's only language
 }
 
 var _ check.Judge = (*judge)(nil)
@@ -63,6 +64,7 @@ func (j *judge) load(ctx context.Context, b *bundle.Bundle) error {
 	if j.classifier, err = classify.New([]classify.Source{{Engine: engine}}, classify.DefaultOptions()); err != nil {
 		return fmt.Errorf("classifier: %w", err)
 	}
+	j.english = slices.Equal(b.Manifest.Languages, []string{"en"})
 	labels := j.classifier.PairLabels(task)
 	for i, name := range [...]string{"entailment", "neutral", "contradiction"} {
 		if j.order[i] = slices.Index(labels, name); j.order[i] < 0 {

@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, problems io.Writ
 			return err
 		}
 		defer func() { err = errors.Join(err, j.close()) }()
-		o.Judge = j
+		o.Judge, o.English = j, j.english
 	}
 	checker, err := check.New(o)
 	if err != nil {

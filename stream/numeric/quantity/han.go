@@ -1,6 +1,10 @@
 package quantity
 
-import "unicode/utf8"
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+)
 
 // hanKind is what an ideograph is in a number.
 type hanKind uint8
@@ -118,4 +122,86 @@ func (l *lexer) hanDecimals(n float64, end int) (num, step float64, next int) {
 		next = at
 	}
 	return n, step, next
+}
+
+// hanUnits are units in ideographs, longer ones before those that they begin with. They count right
+// behind a number alone, for each of them is a part of other words.
+//
+//nolint:gochecknoglobals // constant table
+var hanUnits = []struct {
+	name string
+	unit
+}{
+	{"公里", unit{length, 1e3, 0}},
+	{"厘米", unit{length, 1e-2, 0}},
+	{"毫米", unit{length, 1e-3, 0}},
+	{"平方公里", unit{area, 1e6, 0}},
+	{"平方米", unit{area, 1, 0}},
+	{"公顷", unit{area, 1e4, 0}},
+	{"米", unit{length, 1, 0}},
+	{"公斤", unit{mass, 1, 0}},
+	{"毫克", unit{mass, 1e-6, 0}},
+	{"克", unit{mass, 1e-3, 0}},
+	{"吨", unit{mass, 1e3, 0}},
+	{"毫升", unit{volume, 1e-3, 0}},
+	{"升", unit{volume, 1, 0}},
+	{"个小时", unit{Duration, hour, 0}},
+	{"小时", unit{Duration, hour, 0}},
+	{"分钟", unit{Duration, minute, 0}},
+	{"秒", unit{Duration, 1, 0}},
+	{"个月", unit{Duration, month, 0}},
+	{"周", unit{Duration, 7 * day, 0}},
+	{"天", unit{Duration, day, 0}},
+	{"欧元", unit{eur, 1, 0}},
+	{"美元", unit{usd, 1, 0}},
+	{"英镑", unit{gbp, 1, 0}},
+	{"日元", unit{jpy, 1, 0}},
+}
+
+// behindNumber reports whether the last token is a number, or what multiplies one, that ends where
+// the lexer stands.
+func (l *lexer) behindNumber() bool {
+	if len(l.toks) == 0 {
+		return false
+	}
+	last := &l.toks[len(l.toks)-1]
+	return last.end == l.pos && (last.kind == tokNumber || last.word.role&(roleMagnitude|roleCardinal) != 0)
+}
+
+// hanUnit takes a unit in ideographs behind a number: 1240米, 2.3公斤.
+func (l *lexer) hanUnit() bool {
+	if !l.behindNumber() {
+		return false
+	}
+	for i := range hanUnits {
+		if name := hanUnits[i].name; strings.HasPrefix(l.text[l.pos:], name) {
+			end := l.pos + len(name)
+			l.toks = append(l.toks, token{start: l.pos, end: end, kind: tokWord, unit: hanUnits[i].unit})
+			l.pos = end
+			return true
+		}
+	}
+	return false
+}
+
+// hanClock makes a time of the day of an hour and minutes in ideographs: 8点30分.
+func (l *lexer) hanClock() bool {
+	if !l.behindNumber() {
+		return false
+	}
+	last := &l.toks[len(l.toks)-1]
+	rest := l.text[l.pos:]
+	for _, o := range [...]string{"点", "點", "时", "時"} {
+		if minutes, ok := strings.CutPrefix(rest, o); ok && last.kind == tokNumber && last.num < 25 && last.num == math.Trunc(last.num) {
+			digits := len(minutes) - len(strings.TrimLeft(minutes, "0123456789"))
+			if digits != 2 || !isMinutes(minutes[:2]) || !strings.HasPrefix(minutes[2:], "分") {
+				return false
+			}
+			last.kind, last.num = tokClock, last.num*60+float64(minutes[0]-'0')*10+float64(minutes[1]-'0')
+			last.end = l.pos + len(o) + 2 + len("分")
+			l.pos = last.end
+			return true
+		}
+	}
+	return false
 }

@@ -147,6 +147,9 @@ func (l *lexer) wordOrName() {
 	start := l.pos
 	end, digits := start, false
 	first, _ := utf8.DecodeRuneInString(l.text[start:])
+	if ideographic(first) && (l.hanClock() || l.hanUnit()) {
+		return
+	}
 	for end < len(l.text) {
 		r, size := utf8.DecodeRuneInString(l.text[end:])
 		if !unicode.IsLetter(r) && !unicode.IsMark(r) && !isDigit(r) && r != '_' && r != '@' && !l.joins(r, end, size) {

@@ -254,6 +254,10 @@ func amounts(c, e *Value) Agreement {
 	kind := Rounded
 	if !same {
 		kind = Converted
+		other := (e.Alt*e.Factor + e.Offset - c.Offset) / c.Factor
+		if near(c.Raw, other, exactly*math.Abs(c.Raw)) || near(c.Alt, truth, exactly*math.Abs(truth)) {
+			return Converted // "1.240 Meter" is 1.24 km where the full stop stands between thousands
+		}
 	}
 	if bound(c, truth) && (c.Hedge != e.Hedge || weaker(c, truth)) {
 		return kind

@@ -37,6 +37,7 @@ func (p *parser) parse(dst []Value, text string) []Value {
 		case ok && (p.labelled(i) || v.Kind == Ordinal && p.percentile(next)):
 			i = next
 		case ok:
+			p.withOne(i, &v)
 			dst = p.push(dst, first, v)
 			i, p.free = next, next
 		case next > i:
@@ -86,6 +87,23 @@ func (p *parser) push(dst []Value, first int, v Value) []Value {
 	last.End = v.End
 	last.scaled()
 	return dst
+}
+
+// withOne adds the "an hour and" that stands before v, which begins at token i: an article is no
+// number by itself.
+func (p *parser) withOne(i int, v *Value) {
+	if i < 3 || i-3 < p.free || v.Kind != Count || v.Range() || v.Dim != length && v.Dim != Duration && v.Dim != mass {
+		return
+	}
+	one, u := p.tok(i-3), p.tok(i-2).unit
+	if one.word.role&roleArticle == 0 || u.dim != v.Dim || u.factor <= v.Factor || v.Lo >= u.factor || !p.word(i-1, "and") && !p.word(i-1, "und") && !p.word(i-1, "et") && !p.word(i-1, "y") {
+		return
+	}
+	step := v.Step * v.Factor / u.factor
+	v.Raw = 1 + v.Lo/u.factor
+	v.RawHi, v.Step, v.Place, v.Alt = v.Raw, step, step, math.NaN()
+	v.Start = one.start
+	v.setUnit(u)
 }
 
 func (p *parser) tok(i int) *token {

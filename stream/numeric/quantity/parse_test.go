@@ -71,6 +71,15 @@ func TestParse(t *testing.T) {
 		{"days", "12 May 1889, May 12, 1889, 12th of May 1889, 1889-05-12, 05/12/1889, 12.05.1889, 12. Mai 1889, 12 de mayo de 1889, 2024年5月12日", []string{"12 May 1889=1889/5/12", "May 12, 1889=1889/5/12", "12th of May 1889=1889/5/12", "1889-05-12=1889/5/12", "05/12/1889=1889/12/5", "12.05.1889=1889/5/12", "12. Mai 1889=1889/5/12", "12 de mayo de 1889=1889/5/12", "2024年5月12日=2024/5/12"}},
 		{"years, decades, centuries", "in 1889, the 1990s, the 19th century, nineteenth century, XIXe siècle, siglo XIX, 19. Jahrhundert, Q3 2024, 300 BC", []string{"1889=1889", "1990s=1990..1999", "19th century=1800..1900", "nineteenth century=1800..1900", "XIXe siècle=1800..1900", "siglo XIX=1800..1900", "19. Jahrhundert=1800..1900", "Q3 2024=2024/113", "300 BC=-300"}},
 		{"times of day", "14:30, 2:30 pm, 9 am, 14h30, 14 Uhr, 9 a.m. sharp", []string{"14:30=14:30", "2:30 pm=14:30", "9 am=09:00", "14h30=14:30", "14 Uhr=14:00", "9 a.m=09:00"}},
+		{
+			"one in words of two units", "The ride takes an hour and 20 minutes, eine Stunde und 20 Minuten, una hora y 20 minutos; a day and 3 metres",
+			[]string{"an hour and 20 minutes=4800d6", "eine Stunde und 20 Minuten=4800d6", "una hora y 20 minutos=4800d6", "3 metres=3d2"},
+		},
+		{
+			"units in ideographs", "桥长1240米, 1.24公里, 2.3公斤, 2300克, 12小时, 6个月, 14欧元, 250万美元, 3米粉",
+			[]string{"1240米=1240d2", "1.24公里=1240d2", "2.3公斤=2.3d5", "2300克=2.3d5", "12小时=43200d6", "6个月=1.57788e+07d6", "14欧元=14d23", "250万美元=2.5e+06d22", "3米=3d2"},
+		},
+		{"a time in ideographs", "8点30分开门, 第8点, 20時05分", []string{"8点30分=08:30", "8=8", "20時05分=20:05"}},
 		{"units", "2 hours and 30 minutes, 5 ft 10 in, 2h 30min, 90 km/h, 5 metres per second, 20 °C, 68 degrees Fahrenheit, 20°C, 5 m², 30 square feet", []string{"2 hours and 30 minutes=9000d6", "5 ft 10 in=1.778d2", "2h 30min=9000d6", "90 km/h=25d1538", "5 metres per second=5d1538", "20 °C=293.15d7", "68 degrees Fahrenheit=293.15d7", "20°C=293.15d7", "5 m²=5d3", "30 square feet=2.78709d3"}},
 		{"powers of ten", "1.2 × 10^3 kg, 1.2e-3 m, 3.5×10⁻⁶ m", []string{"1.2 × 10^3 kg=1200d5", "1.2e-3 m=0.0012d2", "3.5×10⁻⁶ m=3.5e-06d2"}},
 		{"ranges and years", "between 5 and 10 people, from 5 to 10 km, 3-4 million, 10–15 %, 1914–1918", []string{"5 and 10=5..10", "5=5", "10 km=10000d2", "3-4 million=3e+06..4e+06", "10–15 %=10..15d1", "1914=1914", "1918=1918"}},

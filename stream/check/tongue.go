@@ -1,0 +1,169 @@
+package check
+
+import (
+	"strings"
+	"unicode"
+
+	"signalbox/stream/claims"
+	"signalbox/stream/evidence"
+	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric"
+)
+
+// Function words that tell English from other languages that write Latin letters, by hash. Words of
+// both sides are left out of the second.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	english = hashes(`the of and is are to has have had with for from by that this it its was were at be been not he she they which who will would his her their
+		or but as can may must there than into about after before when where what all some no on an do does did if we you i my our each only also more most near over between per so such both`)
+	strange = hashes(`der das den dem des ein eine einen einem einer eines und ist nicht im vom zum zur mit auf für von zu bei nach aus auch sich sie wird wurde
+		wurden werden sind haben über unter dass wie nur noch als kein keine keinen um bis ab oder aber ihr ihre ihren ihrem ihrer sein seine seinen wir er es durch gegen ohne beträgt hat
+		le la les un une du et est sont dans avec au aux ce cette ces qui que ne pas il elle ils elles sa ses été se en de ou mais à leur
+		el los las una del y fue era por para con su sus lo como están está al sin pero más muy cada desde hasta ha han
+		di che è per non sono gli nel della dei delle alla uno anche più
+		os um uma da em não com são foi pelo pela mais ao dos das het een op niet zijn voor te uit naar ook wordt werd aan
+		och att det som är av inte ett og til ikke jest się nie że był była oraz przez`)
+	// german are words of the languages that write every noun with a capital.
+	german = hashes(`der das den dem des ein eine einen einem einer eines und ist nicht im vom zum zur auf für von bei nach aus auch wird wurde
+		wurden werden sind mit sich um als kein keine ab bis man oder aber sein seine ihren ihrem ihrer hat`)
+)
+
+func hashes(list string) map[uint64]bool {
+	m := map[uint64]bool{}
+	for w := range strings.FieldsSeq(list) {
+		m[hashOf(w)] = true
+	}
+	return m
+}
+
+// foreign reports whether a text is in another language than English, told by its letters and its
+// function words; a text that shows neither counts as English.
+func foreign(list []words.Word, text string) bool {
+	other, latin, votes := 0, 0, 0
+	for i := range list {
+		w := &list[i]
+		s := text[w.Start:w.End]
+		switch {
+		case w.Has(words.Number):
+			continue
+		case strings.ContainsFunc(s, elsewhere):
+			other++
+			continue
+		}
+		latin++
+		if english[w.Hash] {
+			votes++
+		}
+		if strange[w.Hash] || s == "Die" || elided(s) || !w.Has(words.Capital) && strings.ContainsFunc(s, accented) {
+			votes--
+		}
+	}
+	return other > latin || votes < 0
+}
+
+// elsewhere reports whether a letter is of no Latin script.
+func elsewhere(r rune) bool { return r > 0x24f && unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) }
+
+// accented reports whether a letter is one that English words hardly have.
+func accented(r rune) bool { return r > 0x7f && unicode.IsLetter(r) }
+
+// elided reports whether a word begins with an article that lost its vowel: l'eau, d'accord.
+func elided(s string) bool {
+	head, rest, found := strings.Cut(strings.ReplaceAll(s, "’", "'"), "'")
+	return found && len(rest) > 1 && len(head) <= 2 && strings.Contains(" l d qu j c n s m t ", " "+strings.ToLower(head)+" ")
+}
+
+// tongues is what a claim and its evidence are written in, as far as a Judge of English alone must
+// know.
+type tongues struct {
+	alien  bool // one of both is not English: the Judge cannot read it
+	across bool // only one of both is
+}
+
+// tongues looks at a claim and the premise that fits it best.
+func (m *matcher) tongues(text string, premises []evidence.Premise) (t tongues) {
+	claim, premise := foreign(m.claim, text), false
+	if len(premises) > 0 {
+		at := 0
+		for at < len(m.parts) && m.parts[at].of == 0 {
+			at++
+		}
+		if at > 0 {
+			premise = foreign(m.premise[:m.parts[at-1].to], premises[0].Text)
+		}
+	}
+	return tongues{alien: claim || premise, across: claim != premise}
+}
+
+// alien is the verdict on a claim that a Judge of English was asked about though it, or its
+// evidence, is in another language. Numbers and names decide; its words count where they are those
+// of the evidence. ok is false where both are English.
+func (r *reading) alien(support float64, says opinion) (out Result, ok bool) {
+	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	defer matchers.Put(m)
+	o := m.read(r.claim.Text, r.found, r.findings)
+	t := m.tongues(r.claim.Text, r.found)
+	if !t.alien {
+		return out, false
+	}
+	name := m.stranger(r.claim.Text, t.across)
+	switch {
+	case name != claims.Span{}:
+		out = Result{Verdict: Unsupported, Score: min(support, halfDoubt), Source: -1, By: NLI, Reason: "a name that the evidence does not hold", Span: name}
+	case !t.across && denies(&o):
+		out = Result{Verdict: Contradicted, Score: min(support, halfDoubt), Source: r.found[0].Source, ID: r.found[0].ID, Premise: r.found[0].Text, By: NLI, Reason: "a negation more or less"}
+	case says == entailed && !t.across && r.repeats(&o) && r.bet(r.found):
+		out = Result{Verdict: Supported, Score: support, Source: -1, By: NLI, Reason: "entailed"}
+		r.name(&out, func(p Inference) float32 { return p.Entailment })
+	default:
+		out = Result{Verdict: Unchecked, Score: max(support, halfDoubt), Source: -1, By: NLI, Reason: "in a language that the model does not read"}
+	}
+	return out, true
+}
+
+// denies reports whether the claim has all of its words from the evidence, but for a negation that
+// only one of both has.
+func denies(o *overlap) bool {
+	return o.content > 1 && o.missing == 0 && o.negated+o.denied == 1 && o.replaced == 0 && o.opposed == 0
+}
+
+// repeats reports whether the claim has no words of its own, or numbers that are those of the
+// evidence and few such words.
+func (r *reading) repeats(o *overlap) bool {
+	if !plainly(o) {
+		return false
+	}
+	return o.missing == 0 || r.signs&countable != 0 && r.numbers == numeric.Supported && share(o.missing, o.content) <= restShare
+}
+
+// stranger is where the claim has a name that no premise has. Where nouns have capitals like names
+// only two such words beside each other count; beside evidence in another language, which may write
+// places and countries otherwise, as well, and where both is so nothing tells.
+func (m *matcher) stranger(text string, across bool) (span claims.Span) {
+	nouns := false
+	for i := range m.claim {
+		nouns = nouns || german[m.claim[i].Hash]
+	}
+	if nouns && across {
+		return span
+	}
+	for i := range m.claim {
+		w := &m.claim[i]
+		if !m.unknown(i) || nouns && !w.Has(words.Name) {
+			continue
+		}
+		if !nouns && !across && w.Has(words.Name) {
+			return spanOf(text, w.Start, w.End)
+		}
+		if next := i + 1; next < len(m.claim) && m.unknown(next) && text[w.End:m.claim[next].Start] == " " {
+			return spanOf(text, w.Start, m.claim[next].End)
+		}
+	}
+	return span
+}
+
+// unknown reports whether word i of the claim begins with a capital and stands in no premise.
+func (m *matcher) unknown(i int) bool {
+	return m.content[i] && m.claim[i].Has(words.Capital) && !m.found[i]
+}

@@ -1,0 +1,43 @@
+package check_test
+
+import (
+	"testing"
+
+	"signalbox/stream/check"
+)
+
+// A judge of English says something of every text, also of one that it cannot read: what it says
+// then never flags a claim, and never supports one in other words.
+func TestAJudgeOfEnglishBesideOtherLanguages(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, fact, claim string
+		judge             check.Inference
+		want              check.Verdict
+	}{
+		{"German beside German, doubted", "Der Akku reicht für zwölf Stunden.", "Der Akku hält 12 Stunden.", contradicts, check.Unchecked},
+		{"German beside English, doubted", "Admission costs 14 euros.", "Der Eintritt kostet 14 Euro.", isNeutral, check.Unchecked},
+		{"Chinese beside English, doubted", "Admission costs 14 euros.", "门票要14欧元。", isNeutral, check.Unchecked},
+		{"English beside Spanish, doubted", "La entrada cuesta 14 euros por persona.", "Admission is 14 euros for each person.", isNeutral, check.Unchecked},
+		{"a wrong number", "Admission costs 14 euros.", "Der Eintritt kostet 19 Euro.", entails, check.Unsupported},
+		{"believed, in the same words", "Die Prüfung dauert 90 Minuten und ist mündlich.", "Die Prüfung dauert 90 Minuten.", entails, check.Supported},
+		{"believed, in other words", "Le locataire paie la réparation du toit.", "Le propriétaire paie le toit en 2024.", entails, check.Unsupported},
+		{"believed, another person", "Le locataire paie la réparation du toit.", "Le propriétaire ne paie pas la réparation.", entails, check.Unchecked},
+		{"a negation more", "El tren a Jaca sale cada hora.", "El tren a Jaca no sale cada hora.", entails, check.Contradicted},
+		{"a strange name", "La directrice du laboratoire est Camille Verdier.", "La directrice du laboratoire est Sophie Langlois.", entails, check.Unsupported},
+		{"a noun is no name in German", "The head office of the company is in Lindau.", "Die Firma hat ihren Sitz in Lindau.", isNeutral, check.Unchecked},
+		{"a place may be called otherwise", "The head office of the company is in Vienna.", "La société a son siège à Vienne.", isNeutral, check.Unchecked},
+		{"a person is not", "The head of the laboratory is Marta Quiroga.", "El laboratorio lo dirige Elena Robledo.", isNeutral, check.Unsupported},
+		{"English with a foreign word", "The café in León opens at 8:30.", "The café in León opens at 9:30.", isNeutral, check.Contradicted},
+		{"English with foreign names", "The coach of the team is José Muñoz.", "The coach of the team is Iñaki Peña.", isNeutral, check.Unsupported},
+	} {
+		got := checker(t, check.Options{Judge: always(c.judge), English: true}).Check(t.Context(), facts(t, c.fact), "", []check.Claim{{Text: c.claim}})[0]
+		if got.Verdict != c.want {
+			t.Errorf("%s: %q of %q: %s (%s), want %s", c.name, c.claim, c.fact, got.Verdict, got.Reason, c.want)
+		}
+	}
+	got := checker(t, check.Options{Judge: always(isNeutral)}).Check(t.Context(), facts(t, "Admission costs 14 euros."), "", []check.Claim{{Text: "L'entrée pour Bob Kent coûte 14 euros."}})[0]
+	if got.Verdict != check.Unsupported {
+		t.Errorf("a judge of more languages is heard: %s (%s)", got.Verdict, got.Reason)
+	}
+}
