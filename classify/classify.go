@@ -206,8 +206,9 @@ func (c *Classifier) Degraded() []string {
 		lost |= c.made()
 	}
 	for i := range c.opts.Own {
-		if c.opts.Own[i].Head == nil && c.opts.Own[i].Judge == nil {
-			lost |= signal.MaskOf(ownKind(i))
+		kind := signal.MaskOf(ownKind(i))
+		if c.opts.Own[i].Head == nil && c.opts.Own[i].Judge == nil && c.Signals()&kind == 0 {
+			lost |= kind
 		}
 	}
 	names := c.names()
@@ -224,7 +225,7 @@ func (c *Classifier) Thresholds() map[signal.Kind]float64 {
 	for _, s := range c.sources {
 		for i := range s.Engine.tasks {
 			if t := &s.Engine.tasks[i]; !s.Foreign && s.Signals.Has(t.kind) &&
-				t.Kind != bundle.Embedding {
+				t.Kind != bundle.Embedding && t.tail == nil {
 				out[t.kind] = t.Threshold
 			}
 		}

@@ -34,7 +34,7 @@ type Engine struct {
 	pairLead     int         // of them, those in front of the second text
 	separator    []int32     // and those between the texts
 	scanner      scanner     // nil when the bundle has none
-	memo         memo        // of what was read
+	memo         *memo       // of what was read; shared with the engines that have more tails
 	passes       sync.Pool   // of *pass
 }
 
@@ -55,6 +55,7 @@ type task struct {
 	kind     signal.Kind  // NumKinds for tasks that are no signal, such as the pairs of the guard
 	positive int          // index of the positive label, -1 when there is none
 	decoder  *pii.Decoder // of token tasks that find personal data
+	tail     *tail        // of tasks that adapters add
 }
 
 const (
@@ -69,6 +70,9 @@ func (t *task) safety() bool { return safetyKinds.Has(t.kind) }
 
 // width is the length of the task's output for one row or token.
 func (t *task) width() int {
+	if t.tail != nil {
+		return t.tail.width
+	}
 	if t.Kind != bundle.Embedding {
 		return len(t.Labels)
 	}
@@ -88,7 +92,7 @@ func (t *task) perToken() bool {
 // canary (*CanaryError). session may be nil: then the signals of the bundle are unknown (no_model).
 // The Engine does not own the session; whoever opened it closes it once no Extract is running.
 func OpenEngine(b *bundle.Bundle, session Session) (*Engine, error) {
-	e := &Engine{name: b.Manifest.Name, manifest: &b.Manifest, session: session}
+	e := &Engine{name: b.Manifest.Name, manifest: &b.Manifest, session: session, memo: new(memo)}
 	if session != nil {
 		if err := b.Resolve(session.Inputs(), session.Outputs()); err != nil {
 			return nil, fmt.Errorf("bundle %q: %w", e.name, err)
@@ -166,7 +170,9 @@ func (e *Engine) measureRows() {
 
 // Missing stands for a bundle that could not be opened: its signals are unknown (no_model), and the
 // rest goes on without them.
-func Missing(name string, signals signal.Mask) *Engine { return &Engine{name: name, signals: signals} }
+func Missing(name string, signals signal.Mask) *Engine {
+	return &Engine{name: name, signals: signals, memo: new(memo)}
+}
 
 // Name is the name of the bundle.
 func (e *Engine) Name() string { return e.name }

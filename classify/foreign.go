@@ -47,7 +47,7 @@ type tongues struct {
 func (c *Classifier) askForeign(r *request, need signal.Mask) {
 	for i := range c.sources {
 		if s := &c.sources[i]; s.Foreign && s.Signals&need != 0 && s.Engine.Ready() {
-			r.tongues = tongues{&s.Engine.memo, c.opts.Memo}
+			r.tongues = tongues{s.Engine.memo, c.opts.Memo}
 			return
 		}
 	}

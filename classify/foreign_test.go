@@ -278,7 +278,7 @@ func TestTheLanguageOfATextIsRemembered(t *testing.T) {
 		{Role: "user", Text: german},
 	}}
 	extract(t, c, text, neural)
-	memo := &c.sources[1].Engine.memo
+	memo := c.sources[1].Engine.memo
 	for text, want := range map[string]tongue{english: tongueNative, german: tongueForeign} {
 		sum, err := digestOf(t.Context(), text)
 		if err != nil {

@@ -11,12 +11,13 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Own is a configuration's own classifier: a head over the embedding, or a model elsewhere. It
-// reads Text.LastUser.
+// Own is a configuration's own classifier: a head over the embedding, a model elsewhere, or an
+// adapter of a bundle, see Engine.WithTail. It reads Text.LastUser.
 type Own struct {
 	Name string
-	Head *trained.Head // nil for a model elsewhere
-	// Judge is asked where there is no head. Neither: the classifier is unknown (no_model).
+	Head *trained.Head // nil for others
+	// Judge is asked where there is no head. Neither: an engine with a tail of that kind gives it,
+	// and without one the classifier is unknown (no_model).
 	Judge Judge
 }
 

@@ -3,6 +3,7 @@ package classify
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -57,6 +58,7 @@ type pass struct {
 	in        []tensor.Tensor
 	outputs   []string
 	wanted    []int // by output, the index of its task
+	tails     []int // tasks that adapters give
 
 	probs []float64
 	sums  []float64
@@ -323,29 +325,46 @@ func (p *pass) runFor(ctx context.Context, rows []int32, alive uint32) error {
 // invalid, each output is asked for alone, so that one task's fault leaves its neighbours.
 func (p *pass) runBatch(ctx context.Context, rows []int32, tasks uint32) error {
 	p.fill(rows)
-	p.outputs, p.wanted = p.outputs[:0], p.wanted[:0]
+	p.outputs, p.wanted, p.tails = p.outputs[:0], p.wanted[:0], p.tails[:0]
 	for i := range p.e.tasks {
-		if tasks>>i&1 == 1 {
+		switch {
+		case tasks>>i&1 == 0:
+		case p.e.tasks[i].tail != nil:
+			p.tails = append(p.tails, i)
+		default:
 			p.outputs, p.wanted = append(p.outputs, p.e.tasks[i].Output), append(p.wanted, i)
 		}
 	}
-	err := p.runOutputs(ctx, rows, p.outputs, p.wanted)
-	if err == nil || reasonOf(ctx, err) != signal.ReasonInvalid {
+	own := len(p.outputs)
+	p.outputs = p.e.appendTaps(p.outputs, p.tails)
+	err := p.runOutputs(ctx, rows, p.outputs, p.wanted, p.tails)
+	if _, one := errors.AsType[*tailError](err); one || err == nil || reasonOf(ctx, err) != signal.ReasonInvalid {
 		return err
 	}
-	for k := range p.outputs {
+	for k := range p.wanted {
 		alone := err
 		if len(p.outputs) > 1 {
-			alone = p.runOutputs(ctx, rows, p.outputs[k:k+1], p.wanted[k:k+1])
+			alone = p.runOutputs(ctx, rows, p.outputs[k:k+1], p.wanted[k:k+1], nil)
 		}
 		if alone != nil {
 			p.planOf(p.wanted[k]).failed = reasonOf(ctx, alone)
 		}
 	}
+	if len(p.tails) == 0 {
+		return err
+	}
+	alone := p.runOutputs(ctx, rows, p.outputs[own:], nil, p.tails)
+	if _, one := errors.AsType[*tailError](alone); alone != nil && !one {
+		for _, i := range p.tails {
+			p.planOf(i).failed = reasonOf(ctx, alone)
+		}
+	}
 	return err
 }
 
-func (p *pass) runOutputs(ctx context.Context, rows []int32, outputs []string, wanted []int) error {
+// runOutputs computes outputs: those of the tasks of wanted, and behind them the taps that tails go
+// on from, which it runs.
+func (p *pass) runOutputs(ctx context.Context, rows []int32, outputs []string, wanted, tails []int) error {
 	out, err := p.e.session.Run(ctx, p.in, outputs)
 	if err != nil {
 		return err
@@ -356,7 +375,11 @@ func (p *pass) runOutputs(ctx context.Context, rows []int32, outputs []string, w
 	for k, i := range wanted {
 		p.collect(i, rows, &out[k])
 	}
-	return nil
+	taps := out[len(wanted):]
+	for k := range taps {
+		taps[k].Name = outputs[len(wanted)+k]
+	}
+	return p.runTails(ctx, rows, tails, taps)
 }
 
 func (p *pass) planOf(task int) *taskPlan {

@@ -66,6 +66,9 @@ func (p *pass) value(ctx context.Context, t *task, plan *taskPlan, why signal.Re
 		Source: p.e.name, Provider: p.e.provider, Elapsed: time.Since(p.begun),
 		Coverage: plan.coverage, Windows: plan.windows, Read: plan.read,
 	}
+	if t.tail != nil {
+		v.Source = t.Name
+	}
 	switch failed := p.failure(plan, why); {
 	case failed == signal.ReasonNoText && attackKinds.Has(t.kind):
 		harmless(t, &v)
@@ -77,6 +80,8 @@ func (p *pass) value(ctx context.Context, t *task, plan *taskPlan, why signal.Re
 		p.embed(t, plan, &v)
 	case t.Kind == bundle.Token:
 		p.entities(ctx, t, plan, &v)
+	case t.tail != nil:
+		p.adapted(t, plan, &v)
 	case attackKinds.Has(t.kind):
 		p.judge(ctx, t, plan, &v)
 	default:

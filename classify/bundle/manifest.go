@@ -84,6 +84,18 @@ type Graph struct {
 	Precision string `yaml:"precision"`
 	// Weights are the files beside the graph that hold its weights; usually it holds them itself.
 	Weights []File `yaml:"weights"`
+	// Taps are values inside the graph that adapters go on from, optional. See [Adapter].
+	Taps []Tap `yaml:"taps"`
+}
+
+// Tap is a value inside a graph, float32, that a graph of its own can go on from.
+type Tap struct {
+	// Name is what adapters call it, such as keys.
+	Name string `yaml:"name"`
+	// Value is its name in the graph. It need not be an output.
+	Value string `yaml:"value"`
+	// Shape is its shape, -1 for rows and tokens: [-1, -1, 384] is a vector for every token.
+	Shape []int64 `yaml:"shape"`
 }
 
 // Inputs names the inputs of a graph; each is int64 of shape [batch, sequence].

@@ -56,6 +56,9 @@ func (m *Manifest) check(c *checker) error {
 		for j, w := range g.Weights {
 			c.sum(fmt.Sprintf("%s.weights[%d]", key, j), w)
 		}
+		for j := range g.Taps {
+			c.tap(fmt.Sprintf("%s.taps[%d]", key, j), g.Taps, j)
+		}
 	}
 	c.sum("tokenizer", m.Tokenizer.File)
 	c.oneOf("tokenizer.engine", m.Tokenizer.Engine, "", "native", "sugarme")
@@ -87,6 +90,31 @@ func (m *Manifest) check(c *checker) error {
 	}
 	return errors.Join(c.errs...)
 }
+
+// tap checks the tap at i of a graph.
+func (c *checker) tap(key string, taps []Tap, i int) {
+	t := &taps[i]
+	c.required(key+".name", t.Name)
+	c.required(key+".value", t.Value)
+	for j := range i {
+		if taps[j].Name == t.Name || taps[j].Value == t.Value {
+			c.bad(key, "%q or its value is used twice", t.Name)
+		}
+	}
+	if n := len(t.Shape); n < 2 || n > maxTapRank || t.Shape[0] != -1 || t.Shape[n-1] < 1 {
+		c.bad(key+".shape", "%v is not [-1, ..., width], of at most %d dimensions", t.Shape, maxTapRank)
+	}
+	for _, d := range t.Shape {
+		if d != -1 && (d < 1 || d > maxTapWidth) {
+			c.bad(key+".shape", "%d is neither -1 nor between 1 and %d", d, maxTapWidth)
+		}
+	}
+}
+
+const (
+	maxTapRank  = 4
+	maxTapWidth = 1 << 16
+)
 
 func (c *checker) sum(key string, f File) {
 	if f.Name == "." || !fs.ValidPath(f.Name) {

@@ -96,11 +96,25 @@ func (h *Head) Predict(text string, vector []float32) (Result, error) {
 		axpy(logits, c.value, h.weights[at:at+h.outputs])
 	}
 	h.pool.Put(s)
-	return h.info.result(logits), nil
+	return h.info.Result(logits), nil
 }
 
-// result makes probabilities of the logits of a text.
-func (in *Info) result(logits []float32) Result {
+// NewInfo describes how logits that something else than a Head computed become labels, such as those
+// of an adapter: scale and shift have one number for each logit, thresholds one for each label. Its
+// errors name what does not go together.
+func NewInfo(mode Mode, labels []string, scale, shift, thresholds []float64) (*Info, error) {
+	in := &Info{
+		Format: format, Mode: mode, Labels: labels, Scale: scale, Shift: shift, Thresholds: thresholds,
+	}
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// Result makes probabilities of the logits of a text, of which there is one for Binary and one for
+// each label else, and tells which label holds.
+func (in *Info) Result(logits []float32) Result {
 	probs := in.probabilities(logits)
 	r := Result{Probs: probs}
 	best := 0

@@ -178,7 +178,7 @@ const halfModels = "embedded-fp16"
 // in models_dir.
 func (p *placement) graph(precision, modelsDir string) ([]byte, error) {
 	if p.model != config.EmbeddedModel || precision != bundle.FP16 {
-		return p.bundle.Graph(precision) //nolint:wrapcheck // it names the bundle
+		return p.bundle.Tapped(precision, p.tapped, p.taps) //nolint:wrapcheck // it names the bundle
 	}
 	dir := filepath.Join(modelsDir, halfModels, p.folder)
 	half, err := bundle.Load(local.Files(dir))

@@ -34,6 +34,17 @@ type placement struct {
 	// it gives them for texts in other languages, beside a placement that reads all
 	foreign bool
 	key     string // differs when the model, how it is read, or its files do
+	// values of its graph that adapters go on from, and the sum of the graph that has them
+	taps   []string
+	tapped string
+}
+
+// opened is what tells sessions of a placement apart.
+func (p *placement) opened() string {
+	if len(p.taps) == 0 {
+		return p.key
+	}
+	return p.key + "\x00" + strings.Join(p.taps, " ")
 }
 
 // place opens the bundle of every task of a configuration, the embedded one first. It needs no ONNX

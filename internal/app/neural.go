@@ -30,13 +30,15 @@ type neural struct {
 	modelsDir string
 	required  bool // a bundle that cannot be opened is an error
 	tel       *telemetry.Telemetry
-	loaded    map[string]*loaded  // of the current configuration, by placement.key
+	loaded    map[string]*loaded  // of the current configuration, by placement.opened
 	mended    map[string]*loaded  // that could not be opened before, for the next set
 	grounding *grounding          // judges claims; nil without a model for it
 	taught    *taught             // nil without intents, or without a model to compare by
 	kept      map[string][]string // examples that were added to intents, by name, while taught is nil
 	examples  *knn.Cache          // vectors of examples, for the life of the process
 	judges    []*judged           // classifiers on other servers
+	tails     map[string]*tailed  // graphs of adapters, by the sum of their files
+	unusable  map[string]bool     // adapters that cannot be used, by the sum of their files
 }
 
 // closer is a model that is open.
@@ -107,7 +109,9 @@ type modelSet struct {
 	state      func() hostState
 	fresh      []closer  // opened for this set
 	judges     []*judged // classifiers on other servers
-	dropped    []closer  // that only the set before uses
+	tails      map[string]*tailed
+	unusable   map[string]bool
+	dropped    []closer // that only the set before uses
 }
 
 // prepare makes the extractor of one configuration. It opens the bundles that are not open yet. A
@@ -119,7 +123,14 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 		return nil, err
 	}
 	n.modelsDir = cfg.Classify.ModelsDir
-	set := &modelSet{loaded: make(map[string]*loaded, len(placed)), intents: cfg.Signals.Intents, state: n.state}
+	list, err := adapters(&cfg.Classify, placed)
+	if err != nil {
+		return nil, err
+	}
+	set := &modelSet{
+		loaded: make(map[string]*loaded, len(placed)), intents: cfg.Signals.Intents, state: n.state,
+		tails: make(map[string]*tailed), unusable: make(map[string]bool),
+	}
 	sources := make([]classify.Source, 0, len(placed))
 	for i := range placed {
 		l, err := n.get(ctx, &placed[i], set)
@@ -136,6 +147,9 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 			}
 		}
 	}
+	if err := n.attach(ctx, list, sources, set); err != nil {
+		return nil, errors.Join(err, set.discard())
+	}
 	opts := classify.DefaultOptions()
 	opts.Timeout, opts.Windows = time.Duration(cfg.Classify.Timeout), cfg.Classify.Windows
 	opts.Memo, opts.Timeouts = cfg.Classify.Memo, cfg.Classify.SignalTimeouts()
@@ -148,7 +162,7 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 	} else if len(cfg.Signals.Intents) > 0 {
 		sources = append(sources, classify.Source{Engine: classify.Missing("intents", signal.MaskOf(signal.Intent))})
 	}
-	if opts.Own, err = n.own(&cfg.Classify, set); err != nil {
+	if opts.Own, err = n.own(&cfg.Classify, list, set); err != nil {
 		return nil, errors.Join(err, set.discard())
 	}
 	if set.classifier, err = classify.New(sources, opts); err != nil {
@@ -185,11 +199,11 @@ func (n *neural) prepareClaims(ctx context.Context, cfg *config.Config, set *mod
 
 // get returns the bundle of a placement, opening it when it is not open.
 func (n *neural) get(ctx context.Context, p *placement, set *modelSet) (*loaded, error) {
-	old := n.loaded[p.key]
+	old := n.loaded[p.opened()]
 	l := old
 	if old == nil || old.err != nil {
-		if l = n.mended[p.key]; l != nil {
-			delete(n.mended, p.key)
+		if l = n.mended[p.opened()]; l != nil {
+			delete(n.mended, p.opened())
 		} else {
 			l = n.load(ctx, p)
 		}
@@ -200,14 +214,14 @@ func (n *neural) get(ctx context.Context, p *placement, set *modelSet) (*loaded,
 			return nil, l.err
 		}
 	}
-	set.loaded[p.key] = l
+	set.loaded[p.opened()] = l
 	return l, nil
 }
 
 // commit puts a set into use. What it drops is for the caller to close.
 func (n *neural) commit(set *modelSet) {
 	n.loaded, n.taught, n.grounding = set.loaded, set.taught, set.grounding
-	n.judges = set.judges
+	n.judges, n.tails, n.unusable = set.judges, set.tails, set.unusable
 	if n.taught != nil {
 		n.kept = nil
 	}
@@ -272,6 +286,9 @@ func (n *neural) close() error {
 	}
 	for _, j := range n.judges {
 		errs = append(errs, j.close())
+	}
+	for _, t := range n.tails {
+		errs = append(errs, t.close())
 	}
 	if n.host != nil {
 		errs = append(errs, n.host.Close())

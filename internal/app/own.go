@@ -49,7 +49,7 @@ func classifierFiles(c *config.Classify) []string {
 	for i := range c.Classifiers {
 		if o := &c.Classifiers[i]; !o.Remote() {
 			if dir, err := headDir(c, o); err == nil {
-				out = append(out, filepath.Join(dir, head.InfoFile))
+				out = append(out, filepath.Join(dir, head.InfoFile), dir+".onnx")
 			}
 		}
 	}
@@ -64,8 +64,8 @@ func readInfo(c *config.Classify, o *config.OwnClassifier) (*head.Info, error) {
 	}
 	data, err := os.ReadFile(filepath.Join(dir, head.InfoFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no trained classifier in %s: train one with "+
-			"`signalbox fit --name %s --data ROWS.jsonl --out %s`", dir, o.Name, c.ModelsDir)
+		return nil, fmt.Errorf("there is no trained classifier in %s, and no adapter %s.onnx: train one with "+
+			"`signalbox fit --name %s --data ROWS.jsonl --out %s`", dir, dir, o.Name, c.ModelsDir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read classifier: %w", err)
@@ -117,25 +117,46 @@ func catalogOwn(c *config.Classify, placed []placement, out *config.Catalog, tra
 			out.Signals |= signal.MaskOf(kind)
 			own.Labels, own.Thresholds = remoteLabels(o)
 		case o.Model != "" && trained:
-			info, err := readInfo(c, o)
-			switch {
-			case err != nil:
+			ready, err := trainedHere(c, o, placed, embedding, &own)
+			if err != nil {
 				fail(err)
-			case embedding == "": // no model: the classifier is unknown, and rules warn of it
-			case info.Embedding != embedding:
-				fail(fmt.Errorf("it was trained on another embedding than classify.tasks name now: " +
-					"train it again with `signalbox fit`"))
-			default:
+			} else if ready {
 				out.Signals |= signal.MaskOf(kind)
-			}
-			if err == nil {
-				info = info.WithThreshold(o.Threshold)
-				own.Labels, own.Thresholds = info.Labels, info.Thresholds
 			}
 		}
 		out.Own = append(out.Own, own)
 	}
 	return errors.Join(errs...)
+}
+
+// trainedHere sets what a trained classifier or an adapter can say, and reports whether the models of
+// the configuration let it.
+func trainedHere(c *config.Classify, o *config.OwnClassifier, placed []placement, embedding string,
+	own *signal.OwnClassifier,
+) (ready bool, err error) {
+	a, err := readAdapter(c, o)
+	if err != nil {
+		return false, err
+	}
+	if a != nil {
+		own.Labels, own.Thresholds = a.Labels, a.Thresholds
+		_, err := baseOf(a, placed)
+		return err == nil, err
+	}
+	info, err := readInfo(c, o)
+	if err != nil {
+		return false, err
+	}
+	info = info.WithThreshold(o.Threshold)
+	own.Labels, own.Thresholds = info.Labels, info.Thresholds
+	switch {
+	case embedding == "": // no model: the classifier is unknown, and rules warn of it
+		return false, nil
+	case info.Embedding != embedding:
+		return false, errors.New("it was trained on another embedding than classify.tasks name now: " +
+			"train it again with `signalbox fit`")
+	}
+	return true, nil
 }
 
 // remoteLabels are the labels of a classifier on another server and the thresholds that rules
@@ -171,12 +192,16 @@ func judgeOptions(o *config.OwnClassifier, client *http.Client) elsewhere.Option
 	}
 }
 
-// own opens the classifiers of one's own. Those on other servers are kept where nothing changed.
-func (n *neural) own(c *config.Classify, set *modelSet) ([]classify.Own, error) {
+// own opens the classifiers of one's own that are no adapters. Those on other servers are kept where
+// nothing changed.
+func (n *neural) own(c *config.Classify, list []adapted, set *modelSet) ([]classify.Own, error) {
 	out := make([]classify.Own, len(c.Classifiers))
 	for i := range c.Classifiers {
 		o := &c.Classifiers[i]
 		out[i].Name = o.Name
+		if slices.ContainsFunc(list, func(a adapted) bool { return a.kind == signal.Own+signal.Kind(i) }) {
+			continue // an engine gives it
+		}
 		if !o.Remote() {
 			h, err := readHead(c, o)
 			if err != nil {
@@ -232,6 +257,8 @@ func defineOwn(c *config.Classify, out map[signal.Kind]string) {
 			h := o.HTTP
 			h.APIKey, h.Timeout, h.Memo = "", 0, 0
 			what = fmt.Sprintf("%+v %v", h, o.Threshold)
+		} else if a, err := readAdapter(c, o); err == nil && a != nil {
+			what = fmt.Sprintf("%s %v", a.Sum, o.Threshold)
 		} else if info, err := readInfo(c, o); err == nil {
 			what = fmt.Sprintf("%s %s %v", info.SHA256, info.Embedding, o.Threshold)
 		}

@@ -11,6 +11,7 @@ import onnx
 import yaml
 
 from .batches import SAFETY_STRIDE, SAFETY_WINDOW, STRIDE, WINDOW
+from .export import taps
 from .model import ATTACKS, HIDDEN, PII, SEQUENCE, VOCAB, base_folder
 
 VERSION = "3.0.0"
@@ -108,7 +109,7 @@ def write(folder: Path, proto: onnx.ModelProto, calibration: dict, scan: bytes |
         "license": "Apache-2.0",
         "languages": ["en"],
         "layout": "shared",
-        "graphs": [entry("model_int8.onnx", graph, precision="int8")],
+        "graphs": [{**entry("model_int8.onnx", graph, precision="int8"), "taps": taps(proto)}],
         "tokenizer": entry("tokenizer.json", tok),
         **({"scan": entry("scan.bin", scan)} if scan else {}),
         "inputs": {"ids": "input_ids", "mask": "attention_mask"},

@@ -279,6 +279,29 @@ def add_fusion(g: Graph, fusion: wide.Fusion, topics: list[str], outputs: dict[s
         outputs["domain_logits"] = g.op("Log", [g.op("Add", [sure, g.floats("noise.even", np.float32(fusion.noise / len(SEQUENCE["domain"])))])])
 
 
+def taps(proto: onnx.ModelProto) -> list[dict]:
+    """The values of a graph of `build` that adapters can go on from (bundle.yaml, adapter.py): the hidden states below
+    the last layer, of all tokens and of the first one, the queries of the first token and the keys and values of all
+    that the last layer has before any task changes it, and the mean of the un-adapted last layer. Values carry the
+    smoothing of the layer behind the attention."""
+    users: dict[str, list[onnx.NodeProto]] = {}
+    made = {}
+    for node in proto.graph.node:
+        for name in node.input:
+            users.setdefault(name, []).append(node)
+        for name in node.output:
+            made[name] = node
+    product = next(n for n in proto.graph.node if f"layers.{LAYERS - 1}.qkv.q" in n.input)
+    hidden = made[made[product.input[0]].input[0]].input[0]  # behind rounding and smoothing
+    split = users[product.output[0]][0]
+    first_of = lambda name: next(n.output[0] for n in users[name] if n.op_type == "Slice")
+    mean = next(n.input[0] for n in proto.graph.node if "metric" in n.input)
+    tokens, one, row = [-1, -1, HIDDEN], [-1, 1, HIDDEN], [-1, HIDDEN]
+    return [{"name": name, "value": value, "shape": list(shape)} for name, value, shape in (
+        ("hidden", hidden, tokens), ("first", first_of(hidden), one), ("query", first_of(split.output[0]), one),
+        ("keys", split.output[1], tokens), ("values", split.output[2], tokens), ("mean", mean, row))]
+
+
 def save(proto: onnx.ModelProto, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(proto.SerializeToString())

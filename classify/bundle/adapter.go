@@ -1,0 +1,282 @@
+package bundle
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"signalbox/internal/tensor"
+	"signalbox/internal/wire"
+)
+
+// ErrAdapter reports a file that is no adapter, or one of another format.
+var ErrAdapter = errors.New("not an adapter")
+
+// AdapterFormat is the version of the description that this package reads.
+const AdapterFormat = 1
+
+// AdapterKey is the key of the description among the metadata of an adapter's graph.
+const AdapterKey = "signalbox.adapter"
+
+// Field numbers of onnx.proto3 for metadata.
+const (
+	modelMetadata = 14
+	metadataKey   = 1
+	metadataValue = 2
+)
+
+const (
+	// MaxAdapterBytes bounds the file of an adapter.
+	MaxAdapterBytes = 256 << 20
+	maxAdapterInfo  = 1 << 20
+)
+
+// Adapter is a task that is added to a bundle: a graph of its own that goes on from the taps of one
+// of the bundle's graphs, such as the hidden states of its last shared layer. It is one ONNX file,
+// which says in its metadata, under AdapterKey, what it is (AdapterInfo as JSON). Its inputs are
+// taps, by their names, and optionally attention_mask, int64 [rows, tokens]; its only output is
+// logits, float32 [rows, AdapterInfo.Width]. An Adapter is immutable.
+type Adapter struct {
+	AdapterInfo
+
+	// Taps are the names of the taps that it takes.
+	Taps []string
+	// Masked: it takes attention_mask as well.
+	Masked bool
+	// File is the whole file, which a session runs. It must not be modified.
+	File []byte
+	// Sum is the SHA-256 of the file, in hexadecimal.
+	Sum string
+}
+
+// The names of the inputs and the output of an adapter's graph that are no taps.
+const (
+	AdapterMask   = "attention_mask"
+	AdapterOutput = "logits"
+)
+
+// AdapterInfo is what an adapter says of itself.
+type AdapterInfo struct {
+	Format int `json:"format"`
+	// Base is the graph whose taps it was trained on.
+	Base AdapterBase `json:"base"`
+	// Mode is binary, classes or tags: two labels of which the second is looked for, labels that
+	// exclude each other, or labels of which a text may have several.
+	Mode   string   `json:"mode"`
+	Labels []string `json:"labels"`
+	// Scale and Shift calibrate the logits, one of each for every output.
+	Scale []float64 `json:"scale"`
+	Shift []float64 `json:"shift"`
+	// Thresholds are the probabilities from which labels hold, parallel to Labels; 0 for labels
+	// that exclude each other and for the first of two.
+	Thresholds []float64 `json:"thresholds"`
+	// Tokens is the longest row that it reads, special tokens included. A text that does not fit is
+	// read as a skeleton of at most Skeleton tokens.
+	Tokens   int `json:"tokens"`
+	Skeleton int `json:"skeleton"`
+	// GraphSHA256 is the digest of the graph, the field of the ONNX file of that name: what was
+	// damaged on its way is refused.
+	GraphSHA256 string `json:"graph_sha256"`
+	// Report is how it did on texts that it had not seen, for people. May be empty.
+	Report map[string]any `json:"report,omitempty"`
+}
+
+// AdapterBase names a graph of a bundle.
+type AdapterBase struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	SHA256  string `json:"sha256"` // of the graph's file
+}
+
+// Width is how many numbers its graph gives for a row.
+func (a *AdapterInfo) Width() int {
+	if a.Mode == "binary" {
+		return 1
+	}
+	return len(a.Labels)
+}
+
+// ReadAdapter reads and checks the file of an adapter. It runs nothing. Errors wrap ErrAdapter or
+// ErrGraph; one whose graph is not what its description was written for wraps ErrChecksum.
+func ReadAdapter(file []byte) (*Adapter, error) {
+	if len(file) > MaxAdapterBytes {
+		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrAdapter, len(file), MaxAdapterBytes)
+	}
+	info, graph, err := description(file)
+	if err != nil {
+		return nil, err
+	}
+	a := &Adapter{File: file}
+	if err := json.Unmarshal(info, &a.AdapterInfo); err != nil {
+		return nil, fmt.Errorf("%w: its description: %w", ErrAdapter, err)
+	}
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(graph); hex.EncodeToString(sum[:]) != a.GraphSHA256 {
+		return nil, fmt.Errorf("%w: the graph is not the one that it was written with", ErrChecksum)
+	}
+	if err := a.readSignature(); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(file)
+	a.Sum = hex.EncodeToString(sum[:])
+	return a, nil
+}
+
+// description finds the description of an adapter, and its graph as it is serialised.
+func description(file []byte) (info, graph []byte, err error) {
+	graphs := 0
+	err = wire.Fields(file, func(num int, _, body []byte) error {
+		switch num {
+		case modelGraph:
+			graph = body
+			graphs++
+		case modelMetadata:
+			var key, value []byte
+			if err := wire.Fields(body, func(num int, _, body []byte) error {
+				switch num {
+				case metadataKey:
+					key = body
+				case metadataValue:
+					value = body
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+			if string(key) == AdapterKey {
+				info = value
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("%w: %w", ErrGraph, err)
+	case graphs != 1:
+		return nil, nil, fmt.Errorf("%w: %d graphs, want one", ErrGraph, graphs)
+	case info == nil:
+		return nil, nil, fmt.Errorf("%w: its metadata have no %s", ErrAdapter, AdapterKey)
+	case len(info) > maxAdapterInfo:
+		return nil, nil, fmt.Errorf("%w: its description has %d bytes", ErrAdapter, len(info))
+	}
+	return info, graph, nil
+}
+
+// check reports the first thing that is wrong with a description. Modes, calibration and thresholds
+// are looked at by whoever uses them.
+func (a *AdapterInfo) check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrAdapter, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case a.Format != AdapterFormat:
+		return bad("format %d, want %d", a.Format, AdapterFormat)
+	case a.Base.Name == "" || a.Base.SHA256 == "":
+		return bad("base: a name and a sha256 are required")
+	case len(a.Labels) == 0 || len(a.Labels) > maxLabels:
+		return bad("labels: %d of them", len(a.Labels))
+	case a.Tokens < minRowTokens || a.Tokens > maxRowTokens:
+		return bad("tokens: %d is not between %d and %d", a.Tokens, minRowTokens, maxRowTokens)
+	case a.Skeleton != 0 && (a.Skeleton < minSkeleton || a.Skeleton > a.Tokens):
+		return bad("skeleton: %d is neither 0 nor between %d and tokens", a.Skeleton, minSkeleton)
+	}
+	return nil
+}
+
+// readSignature reads the inputs and outputs of the graph.
+func (a *Adapter) readSignature() error {
+	facts, err := readGraphFacts(bytes.NewReader(a.File), int64(len(a.File)))
+	if err != nil {
+		return err
+	}
+	if len(facts.external) > 0 {
+		return fmt.Errorf("%w: its weights are in another file", ErrAdapter)
+	}
+	if len(facts.outputs) != 1 || facts.outputs[0].Name != AdapterOutput {
+		return fmt.Errorf("%w: its outputs are not %s alone", ErrAdapter, AdapterOutput)
+	}
+	for _, in := range facts.inputs {
+		switch {
+		case in.Name == AdapterMask && in.DType == tensor.Int64:
+			a.Masked = true
+		case in.DType == tensor.Float32:
+			a.Taps = append(a.Taps, in.Name)
+		default:
+			return fmt.Errorf("%w: its input %q is no tap, which are float32", ErrAdapter, in.Name)
+		}
+	}
+	if len(a.Taps) == 0 {
+		return fmt.Errorf("%w: it takes no taps", ErrAdapter)
+	}
+	return nil
+}
+
+// Taps returns the taps that the graph of a bundle with the given sum has, by precision of the
+// graph. ErrNoGraph: no graph has that sum.
+func (m *Manifest) Taps(sum string) (precision string, taps []Tap, err error) {
+	for i := range m.Graphs {
+		if g := &m.Graphs[i]; g.SHA256 == sum {
+			return g.Precision, g.Taps, nil
+		}
+	}
+	return "", nil, fmt.Errorf("bundle %q: %w: none has the sha256 %.12s", m.Name, ErrNoGraph, sum)
+}
+
+// Tapped is Graph with taps among the outputs of the graph, by the names of their values, where the
+// graph that GraphPrecision names is the one with the given sum: of another one nobody knows where
+// they are. The computation is the same; what is shown is copied out of every run in addition. A
+// name that is no tap of the graph is left out.
+func (b *Bundle) Tapped(precision, sum string, names []string) ([]byte, error) {
+	model, err := b.Graph(precision)
+	if err != nil || len(names) == 0 {
+		return model, err
+	}
+	if g, err := b.graph(precision); err != nil || g.SHA256 != sum {
+		return model, err
+	}
+	_, taps, err := b.Manifest.Taps(sum)
+	if err != nil {
+		return nil, err
+	}
+	shown := slices.DeleteFunc(slices.Clone(taps), func(t Tap) bool { return !slices.Contains(names, t.Name) })
+	if len(shown) == 0 {
+		return model, nil
+	}
+	return expose(model, shown), nil
+}
+
+// expose adds outputs to a serialised ModelProto: a second `graph` field, whose lists protobuf puts
+// behind those of the first (protobuf encoding guide, "Last One Wins").
+func expose(model []byte, taps []Tap) []byte {
+	message := func(b []byte, num protowire.Number, body []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), body)
+	}
+	varint := func(b []byte, num protowire.Number, v uint64) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), v)
+	}
+	const float = 1 // TensorProto.FLOAT
+	var graph []byte
+	for _, t := range taps {
+		var shape []byte
+		for _, d := range t.Shape {
+			var dim []byte // without a value: any size
+			if d >= 0 {
+				dim = varint(nil, dimValue, uint64(d))
+			}
+			shape = message(shape, shapeDim, dim)
+		}
+		typ := message(varint(nil, tensorElem, float), tensorShape, shape)
+		info := message(nil, valueName, []byte(t.Value))
+		info = message(info, valueType, message(nil, typeTensor, typ))
+		graph = message(graph, graphOutput, info)
+	}
+	return message(slices.Clip(model), modelGraph, graph)
+}

@@ -1,0 +1,153 @@
+package classify
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"signalbox/classify/bundle"
+	"signalbox/internal/signal"
+	"signalbox/internal/tensor"
+)
+
+// tapping is a fake whose graph shows a tap: of each row the number of its tokens.
+type tapping struct{ *fake }
+
+const tapValue = "inner/7"
+
+func (s tapping) Outputs() []tensor.Spec {
+	shape := []int64{tensor.Dynamic, 1}
+	return append(s.fake.Outputs(), tensor.Spec{Name: tapValue, DType: tensor.Float32, Shape: shape})
+}
+
+func (s tapping) Run(ctx context.Context, in []tensor.Tensor, outputs []string) ([]tensor.Tensor, error) {
+	out, err := s.fake.Run(ctx, in, outputs)
+	for k := range out {
+		if out[k].Name == tapValue {
+			rows := in[1].Shape[0]
+			out[k].Shape, out[k].F32 = []int64{rows, 1}, make([]float32, rows)
+			for i, m := range in[1].I64 {
+				out[k].F32[int64(i)/in[1].Shape[1]] += float32(m)
+			}
+		}
+	}
+	return out, err
+}
+
+// tailFake says yes of rows with more than mark tokens.
+type tailFake struct {
+	mark  float32
+	fails error
+	runs  int
+}
+
+func (*tailFake) Inputs() []tensor.Spec {
+	return []tensor.Spec{{Name: "length", DType: tensor.Float32, Shape: []int64{tensor.Dynamic, 1}}}
+}
+func (*tailFake) Outputs() []tensor.Spec { return nil }
+func (*tailFake) Provider() string       { return "test" }
+func (*tailFake) Close() error           { return nil }
+
+func (s *tailFake) Run(_ context.Context, in []tensor.Tensor, _ []string) ([]tensor.Tensor, error) {
+	if s.runs++; s.fails != nil {
+		return nil, s.fails
+	}
+	out := tensor.Tensor{Name: bundle.AdapterOutput, Shape: []int64{in[0].Shape[0], 1}}
+	for _, n := range in[0].F32 {
+		out.F32 = append(out.F32, n-s.mark)
+	}
+	return []tensor.Tensor{out}, nil
+}
+
+func tappedBundle(t *testing.T) *bundle.Bundle {
+	return testBundle(t, "bytes: 1}]", "bytes: 1, taps: [{name: length, value: "+tapValue+", shape: [-1, 1]}]}]")
+}
+
+func adapterOf(b *bundle.Bundle, taps ...string) *bundle.Adapter {
+	return &bundle.Adapter{
+		Taps: taps,
+		AdapterInfo: bundle.AdapterInfo{
+			Base: bundle.AdapterBase{Name: "test", Version: "1", SHA256: b.Manifest.Graphs[0].SHA256}, Mode: "binary",
+			Labels: []string{"short", "long"}, Scale: []float64{1}, Shift: []float64{0}, Thresholds: []float64{0, 0.5},
+			Tokens: 34,
+		},
+	}
+}
+
+func TestTailsGoOnFromOneRunAndFailAlone(t *testing.T) {
+	b := tappedBundle(t)
+	f := newFake()
+	e, err := OpenEngine(b, tapping{f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tails := []*tailFake{{mark: 4.5}, {mark: 0}, {mark: 0}}
+	for k, s := range tails {
+		if e, err = e.WithTail("t", signal.Own+signal.Kind(k), adapterOf(b, "length"), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tails[1].fails = errors.New("boom")
+	opts := DefaultOptions()
+	opts.Own = []Own{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	c, err := New([]Source{{Engine: e}}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range tails {
+		tails[i].runs = 0
+	}
+	f.calls = nil
+	need := signal.MaskOf(signal.Domain) | signal.MaskOf(signal.Own) | signal.MaskOf(signal.Own+1) | signal.MaskOf(signal.Own+2)
+	text := singleText("math word word")
+	set := extract(t, c, &text, need)
+	if len(f.calls) != 1 || tails[0].runs != 1 || tails[2].runs != 1 {
+		t.Errorf("%d runs of the base, %d and %d of tails, want one each", len(f.calls), tails[0].runs, tails[2].runs)
+	}
+	for k, want := range map[signal.Kind]string{signal.Domain: "math", signal.Own: "long", signal.Own + 2: "long"} {
+		if v := &set.Values[k]; v.State != signal.Known || v.Label != want {
+			t.Errorf("kind %d: %v %q (%s), want %q", k, v.State, v.Label, v.Reason, want)
+		}
+	}
+	if v := &set.Values[signal.Own+1]; v.State != signal.Unknown || v.Reason != signal.ReasonInternal {
+		t.Errorf("the adapter that fails: %v (%s)", v.State, v.Reason)
+	}
+	text = singleText("word")
+	if set := extract(t, c, &text, signal.MaskOf(signal.Own)); set.Values[signal.Own].Label != "short" {
+		t.Errorf("one word of three tokens: %+v", set.Values[signal.Own])
+	}
+}
+
+func TestATailThatDoesNotFitIsRefused(t *testing.T) {
+	b := tappedBundle(t)
+	e, err := OpenEngine(b, tapping{newFake()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := OpenEngine(b, newFake())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		engine *Engine
+		change func(*bundle.Adapter)
+		tail   *tailFake
+		says   string
+	}{
+		"another base":    {e, func(a *bundle.Adapter) { a.Base.SHA256 = "0" }, &tailFake{}, "trained on another model"},
+		"an unknown tap":  {e, func(a *bundle.Adapter) { a.Taps[0] = "keys" }, &tailFake{}, "is no tap"},
+		"not shown":       {plain, func(*bundle.Adapter) {}, &tailFake{}, "is not given by the graph"},
+		"long rows":       {e, func(a *bundle.Adapter) { a.Tokens = 99 }, &tailFake{}, "rows of 99 tokens"},
+		"bad thresholds":  {e, func(a *bundle.Adapter) { a.Thresholds = nil }, &tailFake{}, "thresholds"},
+		"no answer":       {e, func(*bundle.Adapter) {}, &tailFake{fails: errors.New("boom")}, "canary"},
+		"a wrong width":   {e, func(a *bundle.Adapter) { a.Mode, a.Scale, a.Shift = "tags", []float64{1, 1}, []float64{0, 0} }, &tailFake{}, "canary"},
+		"without session": {Missing("test", 0), func(*bundle.Adapter) {}, &tailFake{}, "no session"},
+	} {
+		a := adapterOf(b, "length")
+		c.change(a)
+		if _, err := c.engine.WithTail("t", signal.Own, a, c.tail); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+}
