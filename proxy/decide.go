@@ -83,6 +83,7 @@ func (st *State) isAuto(name string) bool {
 
 func (st *State) facts(who Principal, req *openai.Request, h http.Header, r *resolved) signal.Facts {
 	f := signal.Facts{Role: who.Role, Tenant: who.Tenant, Model: req.Model, Session: sessionOf(req, h), Tokens: estimateTokens(req)}
+	f.Turns, f.Results, f.ToolLoop = req.Shape()
 	if len(st.readHeaders) > 0 {
 		f.Header = func(name string) []string {
 			name = http.CanonicalHeaderKey(name)

@@ -198,6 +198,7 @@ func (l *decided) facts() decisionlog.Facts {
 	f := &l.o.set.Facts
 	out := decisionlog.Facts{
 		Model: f.Model, Role: f.Role, Tenant: f.Tenant, Tokens: f.Tokens, Context: f.Context, Contexts: l.contexts, Features: decisionlog.FeaturesOf(f.Features), Session: f.Session != "",
+		Turns: f.Turns, Results: f.Results, ToolLoop: f.ToolLoop,
 	}
 	if len(l.headers) > 0 {
 		out.Headers = make(map[string]decisionlog.Header, len(l.headers))

@@ -39,6 +39,8 @@ func leafTexts() []string {
 	return []string{
 		`{role: staff}`, `{role: [staff, admin]}`, `{role: {not_in: [admin]}}`, `{tenant: acme}`,
 		`{tokens: {gt: 100}}`, `{tokens: {lte: 100}}`, `{tokens: {gte: 50, lt: 200}}`,
+		`{conversation: {turns: {gt: 3}}}`, `{conversation: {turns: {lte: 3}, tool_loop: true}}`,
+		`{conversation: {tool_loop: false}}`, `{conversation: {tool_results: {gte: 1, lt: 5}}}`,
 		`{has: tools}`, `{has: [tools, images]}`, `{session: {present: true}}`,
 		`{header: {name: X-Team, equals: ads}}`, `{header: {name: X-Team, matches: "^a"}}`,
 		`{keyword: urgent}`, `{keyword: [urgent, internal]}`, `{keyword: {not_in: [internal]}}`,

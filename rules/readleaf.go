@@ -216,6 +216,43 @@ func readTokens(at syntax.Cursor, test func(condition.Range) (*condition.Leaf, b
 	return inRange(at, in, test)
 }
 
+// readConversation reads conversation: {turns, tool_results, tool_loop}, all of which hold.
+func readConversation(at syntax.Cursor) condition.Node {
+	const expected = "{turns: {gt: 3}, tool_results, tool_loop: true}"
+	mark := at.Mark()
+	entries, ok := at.Mapping(expected, "turns", "tool_results", "tool_loop")
+	if !ok {
+		return nil
+	}
+	if len(entries) == 0 {
+		at.Lacking(mark, "found no test, expected %s", expected)
+		return nil
+	}
+	var all []condition.Node
+	for _, e := range entries {
+		var test condition.Node
+		switch e.Key {
+		case "turns":
+			test = readTokens(e.At, condition.Turns)
+		case "tool_results":
+			test = readTokens(e.At, condition.Results)
+		case "tool_loop":
+			says, isBool := e.At.Bool()
+			if test = holdsWhen(says, condition.ToolLoop()); !isBool {
+				test = nil
+			}
+		}
+		if test == nil {
+			return nil
+		}
+		all = append(all, test)
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return &condition.All{Xs: all}
+}
+
 // readFeatures reads has: NAME or [NAME, ...], all of which are wanted.
 func (c *compiler) readFeatures(at syntax.Cursor) condition.Node {
 	words := []string{"tools", "images", "context", "facts"}

@@ -136,6 +136,8 @@ func (c *compiler) leaf(e syntax.Entry) condition.Node {
 		return readTokens(e.At, condition.Tokens)
 	case "context_tokens":
 		return readTokens(e.At, condition.ContextTokens)
+	case "conversation":
+		return readConversation(e.At)
 	case "has":
 		return c.readFeatures(e.At)
 	case "header":

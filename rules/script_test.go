@@ -24,7 +24,8 @@ import (
 //	case NAME                  starts a case with nothing known
 //	named                      the case uses the program of requests that name a model
 //	given KEY=VALUE ...        adds facts and signals, where KEY is
-//	                             role, tenant, model, session, tokens, context_tokens, has (a,b), header.NAME;
+//	                             role, tenant, model, session, tokens, context_tokens, turns,
+//	                             tool_results, tool_loop (true), has (a,b), header.NAME;
 //	                             keyword, pii: names, each with an optional :score, or - for none;
 //	                             domain, intent, complexity, language: LABEL[:score],...;
 //	                             factcheck (P(needs)), cache: a score;
@@ -258,6 +259,12 @@ func (s *script) given(arg string) {
 		f.Tokens = int(s.number(value))
 	case "context_tokens":
 		f.Context = int(s.number(value))
+	case "turns":
+		f.Turns = int(s.number(value))
+	case "tool_results":
+		f.Results = int(s.number(value))
+	case "tool_loop":
+		f.ToolLoop = value == "true"
 	case "has":
 		bits := map[string]signal.Features{
 			"tools": signal.HasTools, "images": signal.HasImages, "context": signal.HasContext, "facts": signal.HasFacts,

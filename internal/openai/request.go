@@ -297,6 +297,26 @@ func (r *Request) Text() signal.Text {
 	return out
 }
 
+// Shape is what the messages of a request tell of the conversation: how many are of the user, how
+// many results of tools came after the last of these, and whether one of them is the last message,
+// with which an agent calls the model again. What a server remembers of earlier turns
+// (previous_response_id, a stored context) is not among them.
+func (r *Request) Shape() (turns, results int, loop bool) {
+	for i := range r.Messages {
+		switch r.Messages[i].Role {
+		case roleUser:
+			turns++
+			results, loop = 0, false
+		case roleTool, roleFunction:
+			results++
+			loop = true
+		default:
+			loop = false
+		}
+	}
+	return turns, results, loop
+}
+
 // originOf is where the texts of a message of a role come from.
 func originOf(role string) signal.Origin {
 	switch role {

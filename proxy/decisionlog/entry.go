@@ -122,6 +122,9 @@ type Facts struct {
 	Contexts []string          `json:"contexts,omitempty"`       // those, each as ID@VERSION
 	Features []string          `json:"features,omitempty"`       // tools, images, context, facts
 	Session  bool              `json:"session,omitempty"`        // one was named
+	Turns    int               `json:"turns,omitempty"`          // messages of the user
+	Results  int               `json:"tool_results,omitempty"`   // results of tools behind the last of them
+	ToolLoop bool              `json:"tool_loop,omitempty"`      // the last message is one
 	Headers  map[string]Header `json:"headers,omitempty"`        // those that the rules name; empty where the request had none of the name
 }
 

@@ -90,6 +90,12 @@ func Tokens(in Range) (l *Leaf, ok bool) { return lengthIn(ofTokens, in) }
 // ContextTokens tests the length of the stored contexts that the request refers to, as Tokens does.
 func ContextTokens(in Range) (l *Leaf, ok bool) { return lengthIn(ofContextTokens, in) }
 
+// Turns tests how many messages of the user a request has, as Tokens does.
+func Turns(in Range) (l *Leaf, ok bool) { return lengthIn(ofTurns, in) }
+
+// Results tests how many results of tools came after the last of them, as Tokens does.
+func Results(in Range) (l *Leaf, ok bool) { return lengthIn(ofResults, in) }
+
 func lengthIn(of subject, in Range) (l *Leaf, ok bool) {
 	if in.LoOpen && in.HiOpen && in.Hi-in.Lo == 1 {
 		in.Hi = in.Lo // nothing lies between two neighbours that are both excluded
@@ -117,6 +123,10 @@ func (t *interval) holds(set *signal.Set) bool {
 	switch t.subject {
 	case ofContextTokens:
 		x = float64(set.Facts.Context)
+	case ofTurns:
+		x = float64(set.Facts.Turns)
+	case ofResults:
+		x = float64(set.Facts.Results)
 	case ofScore:
 		x = single(t.score(&set.Values[t.kind]))
 		lo, hi = single(lo), single(hi)

@@ -28,6 +28,8 @@ const (
 	ofModel                        // Facts.Model
 	ofTokens                       // Facts.Tokens
 	ofContextTokens                // Facts.Context
+	ofTurns                        // Facts.Turns
+	ofResults                      // Facts.Results
 	ofLabel                        // the label of a signal
 	ofScore                        // the score of a signal
 )
@@ -44,6 +46,10 @@ func (s subject) name(k signal.Kind) string {
 		return "tokens"
 	case ofContextTokens:
 		return "context_tokens"
+	case ofTurns:
+		return "conversation turns"
+	case ofResults:
+		return "conversation tool_results"
 	case ofLabel, ofScore:
 	}
 	return k.String()
@@ -82,7 +88,7 @@ func (m *member) value(set *signal.Set) string {
 		return set.Facts.Tenant
 	case ofModel:
 		return set.Facts.Model
-	case ofLabel, ofTokens, ofContextTokens, ofScore:
+	case ofLabel, ofTokens, ofContextTokens, ofTurns, ofResults, ofScore:
 	}
 	return set.Values[m.kind].Label
 }
@@ -234,6 +240,21 @@ func (session) holds(set *signal.Set) bool { return set.Facts.Session != "" }
 func (session) text() string { return "session is present" }
 
 func (session) implies(predicate) bool { return false }
+
+type toolLoop struct{}
+
+// ToolLoop tests that the last message of the request is the result of a tool.
+func ToolLoop() *Leaf { return newLeaf(signal.NumKinds, toolLoop{}) }
+
+func (toolLoop) holds(set *signal.Set) bool { return set.Facts.ToolLoop }
+
+func (toolLoop) text() string { return "conversation is in a tool loop" }
+
+// Whoever goes on from the result of a tool has one.
+func (toolLoop) implies(other predicate) bool {
+	o, ok := other.(*interval)
+	return ok && o.subject == ofResults && o.upwards() && AtLeast(1).within(o.in)
+}
 
 // excludedMiddle is what simplification makes of `x or not x` (value: true) and of `x and not x`
 // (false): fixed as soon as the signal is known, and unknown when the signal failed, since the law

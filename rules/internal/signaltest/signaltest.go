@@ -95,6 +95,7 @@ func Values(k signal.Kind) []signal.Value {
 			{0.6, 0.2},
 			{0.95, 0.1},
 			{0.95, 0.9},
+			{0.95, 0.95},
 		} {
 			out = append(out, Attack(pair[0], pair[1]))
 		}
@@ -133,9 +134,12 @@ func Draw(t *rapid.T) *signal.Set {
 		Model:    "auto",
 		Session:  rapid.SampledFrom([]string{"", "s1"}).Draw(t, "session"),
 		Tokens:   rapid.SampledFrom([]int{0, 50, 100, 101, 200}).Draw(t, "tokens"),
+		Turns:    rapid.SampledFrom([]int{1, 3, 4}).Draw(t, "turns"),
+		Results:  rapid.SampledFrom([]int{0, 1, 5}).Draw(t, "results"),
 		Features: signal.Features(rapid.IntRange(0, 15).Draw(t, "features")),
 		Header:   Headers("X-Team", rapid.SampledFrom([]string{"ads", "art", "sales"}).Draw(t, "team")),
 	}}
+	set.Facts.ToolLoop = set.Facts.Results > 0 && rapid.Bool().Draw(t, "loop")
 	for k := range signal.NumKinds {
 		set.Values[k] = rapid.SampledFrom(Values(k)).Draw(t, k.String())
 	}

@@ -16,7 +16,7 @@ func ConditionKeys() []string {
 	return []string{
 		"all", "any", "not", "condition", "domain", "intent", "keyword", "jailbreak", "injection",
 		"pii", "complexity", "factcheck", "classifier",
-		"language", "cache", "role", "tenant", "tokens", "context_tokens", "model", "has", "header", "session",
+		"language", "cache", "role", "tenant", "tokens", "context_tokens", "conversation", "model", "has", "header", "session",
 	}
 }
 
