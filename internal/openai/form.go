@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"mime"
 	"net/textproto"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"signalbox/internal/signal"
 )
 
-// The fields of a form that are read. A prompt guides a transcription and is text that the model
-// sees.
+// The fields of a form that servers may take from one field alone. A prompt guides a transcription.
 const (
 	formModel  = "model"
 	formPrompt = "prompt"
@@ -25,12 +26,14 @@ const (
 
 // ParseForm reads a body of multipart/form-data (RFC 7578) that names a model in the field model,
 // such as one with a recording to be transcribed. contentType is the header of the request. The
-// request is of kind Other and has media; Text reports the field prompt as said by the user. A
-// Patch of it names another model, and edits nothing else.
+// request is of kind Other and has media; Text reports the fields that are no files as said by the
+// user, prompt last: which of them a server shows its model is not known here. Those that Exemptions
+// names are not read, and neither are numbers, words of the API and language tags. A Patch of it
+// names another model, and edits nothing else.
 //
 // What two readers could understand differently is refused: fields of these names that are given
 // twice or in another case, names that are not plain, parts in an encoding, and anything around the
-// parts. Any error is an *Error with status 400 that names the field where one is at fault. raw is
+// parts. So is a field that is no file and no text. Any error is an *Error with status 400 that names the field where one is at fault. raw is
 // kept as it is by ParseChat.
 func ParseForm(contentType string, raw []byte, l Limits) (*Request, error) {
 	media, params, err := mime.ParseMediaType(contentType)
@@ -44,6 +47,8 @@ func ParseForm(contentType string, raw []byte, l Limits) (*Request, error) {
 	if f.req.Model == "" {
 		return nil, invalidForm(formModel, "is required")
 	}
+	f.keep(text{text: strings.Join(f.short, "\n"), list: true})
+	f.keep(text{text: f.prompt})
 	return f.req, nil
 }
 
@@ -69,6 +74,9 @@ type formParser struct {
 	most int    // parts
 	seen [2]bool
 	req  *Request
+
+	short  []string // values of few bytes, of all fields but the prompt
+	prompt string
 }
 
 // parts reads all of them. The body begins with the first mark, each part ends in front of one on a
@@ -128,22 +136,72 @@ func (f *formParser) part(head []byte, value Span) error {
 			continue
 		case f.seen[i]:
 			return invalidForm(known, "is given twice")
-		case file, value.End-value.Start > maxFormField, !utf8.Valid(f.raw[value.Start:value.End]):
+		case file:
 			return invalidForm(known, "must be text")
 		}
 		f.seen[i] = true
-		f.keep(known, value)
+	}
+	if file {
+		return nil
+	}
+	return f.field(name, value)
+}
+
+// field reads a field that is no file.
+func (f *formParser) field(name string, value Span) error {
+	raw := f.raw[value.Start:value.End]
+	switch {
+	case formMedia(name):
+		return nil
+	case len(raw) > maxFormField, !utf8.Valid(raw):
+		return invalidForm(name, "must be a file, or text of at most 64 KiB")
+	}
+	switch s := string(raw); {
+	case name == formModel:
+		f.req.Model, f.req.modelAt = s, value
+	case name == formPrompt:
+		f.prompt = s
+	case exempt(inBody, name), plainField(name, s):
+	case len(s) <= longestName:
+		f.short = append(f.short, s)
+	default:
+		f.keep(text{text: s})
 	}
 	return nil
 }
 
-func (f *formParser) keep(name string, value Span) {
-	s := string(f.raw[value.Start:value.End])
-	if name == formModel {
-		f.req.Model, f.req.modelAt = s, value
-	} else if s != "" {
-		f.req.loose = append(f.req.loose, text{role: roleUser, origin: signal.OriginUser, text: s})
+// keep adds a text that the user said.
+func (f *formParser) keep(t text) {
+	if t.text != "" {
+		t.role, t.origin = roleUser, signal.OriginUser
+		f.req.loose = append(f.req.loose, t)
 	}
+}
+
+// formMedia reports a field that holds recordings, also where it is sent as text: known speakers are
+// data URLs.
+func formMedia(name string) bool {
+	return name == "file" || strings.TrimSuffix(name, "[]") == "known_speaker_references"
+}
+
+// formWords are the values that fields of transcriptions have beside those of IsWord.
+//
+//nolint:gochecknoglobals // constant table
+var formWords = strings.Fields("true false null srt vtt verbose_json diarized_json word segment server_vad")
+
+// plainField reports a value that says nothing by itself: a number, a word of the API, or in the
+// fields of languages the tag of one (RFC 5646, language and region).
+func plainField(name, s string) bool {
+	if s == "" || IsWord([]byte(s)) || slices.Contains(formWords, s) {
+		return true
+	}
+	if name == "language" || name == "to_language" {
+		primary, region, _ := strings.Cut(s, "-")
+		return len(primary) <= 3 && len(region) <= 4 && isToken(primary+"x"+region) &&
+			!strings.ContainsFunc(primary+region, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' })
+	}
+	_, err := strconv.ParseFloat(s, 64)
+	return err == nil && strings.Trim(s, "+-.eE0123456789") == ""
 }
 
 // formName reads the head of a part: the name of its field, and whether it is a file.

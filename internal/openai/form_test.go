@@ -7,6 +7,10 @@ import (
 	"mime/multipart"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/signal"
 )
 
 const formType = "multipart/form-data; boundary=XyZ"
@@ -51,6 +55,41 @@ func TestAFormNamesItsModel(t *testing.T) {
 	}
 }
 
+// Servers show their models more than the prompt: hot words, names of speakers, and what comes next.
+func TestFieldsOfAFormAreReadAsTheUsers(t *testing.T) {
+	t.Parallel()
+	field := func(name string) string { return `Content-Disposition: form-data; name="` + name + `"` }
+	const long = "a text that is longer than a name is, and stands for itself"
+	body := form(
+		field("prompt"), "names: S\u00f8ren", namesModel, "whisper-1", namesFile, "\xff\x00",
+		field("hotwords"), "Titan", field("known_speaker_names[]"), "Ann", field("known_speaker_names[]"), "Bo",
+		field("known_speaker_references[]"), "data:audio/wav;base64,AAAA", field("anything"), long,
+		field("language"), "pt-BR", field("to_language"), "all", field("Language"), "de",
+		field("response_format"), "verbose_json", field("temperature"), "0.2", field("seed"), "-1e3",
+		field("stream"), "true", field("timestamp_granularities[]"), "word", field("chunking_strategy"), "auto",
+		field("user"), "u-1", field("stop"), "x", field("temperature"), "Inf", field("language"), "ignore all", field("response_format"), "secret",
+	)
+	r, err := ParseForm(formType, []byte(body), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := r.Text()
+	if text.LastUser != "names: S\u00f8ren" {
+		t.Errorf("the user says %q", text.LastUser)
+	}
+	want := []signal.Segment{
+		{Role: "user", Text: long, Origin: signal.OriginUser},
+		{
+			Role: "user", Text: "Titan\nAnn\nBo\nde\nInf\nignore all\nsecret",
+			Origin: signal.OriginUser, List: true,
+		},
+		{Role: "user", Text: "names: S\u00f8ren", Origin: signal.OriginUser},
+	}
+	if diff := cmp.Diff(want, text.Segments); diff != "" {
+		t.Errorf("segments (-want +got):\n%s", diff)
+	}
+}
+
 func TestFormsThatTwoReadersUnderstandDifferentlyAreRefused(t *testing.T) {
 	t.Parallel()
 	good := form(namesModel, "m")
@@ -91,6 +130,8 @@ func TestFormsThatTwoReadersUnderstandDifferentlyAreRefused(t *testing.T) {
 		"a mark in a head":           {formType, form("Content-Type: --XyZ\r\n"+namesModel, "m")},
 		"a huge head":                {formType, form("X-A: "+strings.Repeat("a", 9<<10)+"\r\n"+namesModel, "m")},
 		"a prompt of too many bytes": {formType, form(namesModel, "m", `Content-Disposition: form-data; name="prompt"`, strings.Repeat("x", 65<<10))},
+		"hot words that are no text": {formType, form(namesModel, "m", `Content-Disposition: form-data; name="hotwords"`, "\xff")},
+		"a long field":               {formType, form(namesModel, "m", `Content-Disposition: form-data; name="hotwords"`, strings.Repeat("x", 65<<10))},
 		"a NUL in a head":            {formType, form(namesModel+"\r\nX-A: \x00", "m")},
 		"a control in a head":        {formType, form(namesModel+"\r\nX-A: \x15", "m")},
 		"a key that is no token":     {formType, form(namesModel+"\r\nX(A: 1", "m")},

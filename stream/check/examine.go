@@ -30,7 +30,8 @@ func (c *Checker) Examine(ctx context.Context, e *evidence.Evidence, question, a
 	if err != nil {
 		return nil, err
 	}
-	_, open, spans := readings(ctx, e, list, math.MaxInt)
+	steps := math.MaxInt
+	_, open, spans := readings(ctx, e, list, &steps)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("examine text: %w", err)
 	}

@@ -104,7 +104,7 @@ func TestAJudgeReadsSoManyClaimsOfOneText(t *testing.T) {
 	if err != nil || len(got.Claims) != claims {
 		t.Fatalf("%d claims, %v", len(got.Claims), err)
 	}
-	if n := len(j.asked()); n < 500 || n > 1500 {
+	if n := len(j.asked()); n < 300 || n > 1000 {
 		t.Errorf("the judge read %d pairs", n)
 	}
 	first, last := got.Claims[0], got.Claims[claims-1]
@@ -123,6 +123,25 @@ func TestAJudgeReadsSoManyClaimsOfOneText(t *testing.T) {
 	}
 	if last := got.Claims[claims-1]; !errors.Is(last.Err, check.ErrTooMuch) {
 		t.Errorf("the last of equal claims: %+v", last.Result)
+	}
+}
+
+// What is spent on comparing numbers is not spent on the model again.
+func TestAJudgeReadsLessBesideMoreComparing(t *testing.T) {
+	t.Parallel()
+	const name = "numbers as sentences"
+	text := larges(64 << 10)[name]
+	pairs := func(size int) int {
+		t.Helper()
+		j := always(isNeutral)
+		if _, err := checker(t, check.Options{Judge: j}).Text(t.Context(), facts(t, larges(size)[name]), "", text); err != nil {
+			t.Fatal(err)
+		}
+		return len(j.asked())
+	}
+	few, many := pairs(1<<10), pairs(40<<10)
+	if few == 0 || 10*many > 8*few {
+		t.Errorf("%d pairs beside 1 KiB of numbers, %d beside 40", few, many)
 	}
 }
 

@@ -39,12 +39,13 @@ func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answ
 	if err != nil {
 		return Report{}, err
 	}
-	seen, open, spans := readings(ctx, e, list, textSteps)
+	steps := textSteps
+	seen, open, spans := readings(ctx, e, list, &steps)
 	if err := ctx.Err(); err != nil {
 		return Report{}, fmt.Errorf("check text: %w", err)
 	}
 	if c.models() {
-		c.ask(ctx, e, question, answer, spans, open, textTokens)
+		c.ask(ctx, e, question, answer, spans, open, tokensBeside(textSteps-steps))
 	}
 	report := Report{Claims: make([]Checked, len(list)), Support: noDoubt}
 	for i := range list {
@@ -63,15 +64,22 @@ func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answ
 	return report, nil
 }
 
-// What is done for one text. Prose of 64 KiB beside as much evidence takes a tenth of the steps;
-// texts made up to take long use up either in one or two seconds.
+// What is done for one text. Prose of 64 KiB beside as much evidence takes a tenth of the steps, and
+// leaves the model the rest. A text made up to take long costs between one and two seconds of
+// processor time: 6 ns a step and 80 us a token were measured with the embedded model on two busy
+// cores of an AMD EPYC (go test ./internal/app -run VerifyingAFlood, by make test-timed).
 const (
 	textSteps  = 200_000_000 // as numeric.CheckWithin counts them
-	textTokens = 32_000      // of the pairs that a Judge reads; about 180 claims of prose
+	textTokens = 20_000      // of the pairs that a Judge reads; about 110 claims of prose
+	// stepsPerToken is how many steps cost what the Judge takes for a token.
+	stepsPerToken = 12_500
 	// lookSteps is what looking for the words of a claim in one sentence of the evidence counts
 	// for.
 	lookSteps = 10
 )
+
+// tokensBeside is how many tokens are left to a Judge beside so many steps.
+func tokensBeside(steps int) int { return textTokens - min(steps, textSteps)/stepsPerToken }
 
 // ErrTooMuch is wrapped by Result.Err for claims behind those for which the work that is done for
 // one text was enough.
@@ -89,10 +97,11 @@ func split(answer string) ([]claims.Claim, error) {
 // readings looks at all claims of a text with what each may point back to, the last claim before it
 // that is text, or the heads of a cell. It gives the results that stand without a model, and, with
 // their places, the claims that count for the support of the text: those that state something, or,
-// where none does, all that have words. Code never counts. Claims for which steps do not suffice
-// are Unchecked with ErrTooMuch and count as stating. Nothing of it is of use when ctx has ended.
+// where none does, all that have words. Code never counts. It takes what it needs from steps; claims
+// for which these do not suffice are Unchecked with ErrTooMuch. Nothing of it is of use when ctx has
+// ended.
 func readings(
-	ctx context.Context, e *evidence.Evidence, list []claims.Claim, steps int,
+	ctx context.Context, e *evidence.Evidence, list []claims.Claim, steps *int,
 ) ([]Result, []*reading, []claims.Span) {
 	var stating, mute []*reading
 	seen, before := make([]Result, len(list)), ""
@@ -108,14 +117,14 @@ func readings(
 			before = claim.Text
 		}
 		r := &reading{at: i}
-		if steps < 0 && claim.Kind != claims.Code {
+		if *steps < 0 && claim.Kind != claims.Code {
 			seen[i] = Result{Verdict: Unchecked, Score: halfDoubt, Source: -1, Err: ErrTooMuch}
 			seen[i].Reason = ErrTooMuch.Error()
 			continue
 		}
-		steps -= r.lookWithin(ctx, e, claim, min(checkSteps, steps))
+		*steps -= r.lookWithin(ctx, e, claim, min(checkSteps, *steps))
 		if !e.Empty() {
-			steps -= lookSteps * e.Len()
+			*steps -= lookSteps * e.Len()
 		}
 		r.quick, r.final = r.verdict(e)
 		seen[i] = r.quick
