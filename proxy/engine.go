@@ -34,9 +34,14 @@ func engineFields() []string {
 		"rid", "bootstrap_host", "bootstrap_port", "bootstrap_room", "bootstrap_pair_key",
 		"data_parallel_rank", "routed_dp_rank", "disagg_prefill_dp_rank", "decode_tp_size",
 		"session_params", "extra_key", "custom_logit_processor", "custom_params", "lora_path",
-		"nvext", "disaggregated_params",
+		"nvext", "disaggregated_params", fieldMediaID,
 	}
 }
+
+// fieldMediaID is the member of content parts, not of the body, under which vLLM keeps a picture or
+// a recording for whoever names it, without a salt: whoever guesses it is told of another's, or
+// puts one in its place.
+const fieldMediaID = "uuid"
 
 // EngineParams lists the fields and headers that steer model servers, as a configuration names
 // them.
@@ -110,15 +115,21 @@ func newSteering(list []EngineParam) *steering {
 // it is seen in status and metrics. The error names the field.
 func (s *steering) check(who *Principal, req *openai.Request) error {
 	for _, name := range s.closed {
-		if !req.Has(name) || neutral(name, req.Field(name)) ||
-			slices.Contains(s.fields[name], who.Role) {
+		at := name
+		switch {
+		case name == fieldMediaID:
+			at = req.MediaID
+		case !req.Has(name) || neutral(name, req.Field(name)):
+			continue
+		}
+		if at == "" || slices.Contains(s.fields[name], who.Role) {
 			continue
 		}
 		message := name + " steers the model server, which callers of this role may not do here"
 		if name == "request_id" || name == "rid" {
 			message += "; the header X-Request-Id names a request"
 		}
-		return fault.Invalid(http.StatusBadRequest, "unsupported_parameter", name, message)
+		return fault.Invalid(http.StatusBadRequest, "unsupported_parameter", at, message)
 	}
 	return nil
 }

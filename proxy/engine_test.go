@@ -69,6 +69,53 @@ func TestFieldsThatSteerTheModelServerAreRefusedByName(t *testing.T) {
 	}
 }
 
+// vLLM keeps a picture under the uuid of its part and gives it to whoever names it next, of any
+// tenant.
+func TestAPictureIsNotNamedForAllTenants(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	b := start(t, oneModel(up))
+	const text, stolen = `{"type":"text","text":"hi"}`, `{"type":"image_url","image_url":null,"uuid":"u"}`
+	chats := `{"model":"small","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":[` + text + `,%s]}]}`
+	for _, c := range []struct{ path, body, at string }{
+		{chatPath, chats, "messages[1].content[1].uuid"},
+		{"/v1/responses", `{"model":"small","input":[{"role":"user","content":[%s]}]}`, "input[0].content[0].uuid"},
+		{"/v1/embeddings", `{"model":"small","messages":[{"role":"user","content":[%s]}]}`, "messages[0].content[0].uuid"},
+		{"/v1/embeddings", `{"model":"small","input":[%s]}`, "input[0].uuid"},
+		{"/v1/tokenize", chats, "messages[1].content[1].uuid"},
+	} {
+		got := b.post(c.path, strings.Replace(c.body, "%s", stolen, 1))
+		if e := got.error(t); got.status != 400 || e.Param == nil || *e.Param != c.at ||
+			e.Code == nil || *e.Code != "unsupported_parameter" {
+			t.Errorf("%s: status %d: %s", c.path, got.status, got.body)
+		}
+		spelled := strings.Replace(stolen, "uuid", `\u0075uid`, 1)
+		if got := b.post(c.path, strings.Replace(c.body, "%s", spelled, 1)); got.status != 400 {
+			t.Errorf("%s: in another spelling: status %d: %s", c.path, got.status, got.body)
+		}
+	}
+	if n := len(up.Requests()); n != 0 {
+		t.Errorf("%d requests arrived", n)
+	}
+	b = start(t, oneModel(up), withKeys(auth.KeyOptions{Name: "k", Role: "camera"}, auth.KeyOptions{Name: "g"}),
+		func(s *setup) {
+			s.options.AllowEngineParams = []EngineParam{{Name: "uuid", Roles: []string{"camera"}}}
+			s.routes = "routes: []\ndefault: {models: [small]}"
+		})
+	body := strings.Replace(chats, "%s", stolen, 1)
+	if got := b.chat(body, "Authorization", "Bearer k"); got.status != 200 ||
+		!strings.Contains(string(up.Last(t).Body), stolen) {
+		t.Errorf("a role that may: status %d: %s", got.status, got.body)
+	}
+	if got := b.chat(body, "Authorization", "Bearer g"); got.status != 400 {
+		t.Errorf("a role that may not: status %d: %s", got.status, got.body)
+	}
+	null := strings.Replace(body, `"uuid":"u"`, `"uuid":null`, 1)
+	if got := b.chat(null, "Authorization", "Bearer g"); got.status != 200 {
+		t.Errorf("no name: status %d: %s", got.status, got.body)
+	}
+}
+
 func TestAFormThatSteersTheModelServerIsRefused(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, `{"text":"hi"}`))

@@ -133,6 +133,8 @@ func (p *chatParser) itemField() error {
 		return nil
 	case slices.Contains(itemTexts, name), isTextField(name):
 		return p.harvest()
+	case name == mediaID: // of an item that is a content part
+		return p.mediaID()
 	default:
 		return p.other(itemNames)
 	}

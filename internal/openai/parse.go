@@ -457,12 +457,30 @@ func (p *chatParser) part() (part, error) {
 		case isMedium(name):
 			out.see(name)
 			return p.medium()
+		case name == mediaID:
+			return p.mediaID()
 		default:
 			out.see(name)
 			return p.other(partNames)
 		}
 	})
 	return out, err
+}
+
+// mediaID is the member of a content part that names what vLLM keeps of it
+// (vllm/entrypoints/chat_utils.py of 0.10.2 and later).
+const mediaID = "uuid"
+
+// mediaID reads the value of that member, and notes where one stands.
+func (p *chatParser) mediaID() error {
+	if p.null() {
+		return nil
+	}
+	err := p.named(p.anything)
+	if err == nil && p.req.MediaID == "" {
+		p.req.MediaID = param(p.dec.StackPointer())
+	}
+	return err
 }
 
 // partText reads a text of a part. Something else in its place is refused: what the upstream may

@@ -143,6 +143,10 @@ type Request struct {
 	TokenIDs   int // how many token ids the prompts of a Completion hold
 	TokenLists int // how many of its prompts are lists of them
 
+	// MediaID is the path of the first uuid of a content part, as messages[0].content[1].uuid, empty
+	// where no part has one: vLLM keeps pictures and recordings under such names, whoever sent them.
+	MediaID string
+
 	// Translated: the body is a translation of a request to another API, so that its client knows
 	// neither its members nor which words a model takes. Who translates sets it, before anybody
 	// reads it.
