@@ -63,7 +63,7 @@ func start(
 
 // ready waits until path answers 200.
 func (p *process) ready(ctx context.Context, path string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute) // importing PyTorch on a busy machine
 	defer cancel()
 	for {
 		if status, _, err := get(ctx, p.url+path); err == nil && status == http.StatusOK {

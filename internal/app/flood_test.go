@@ -21,9 +21,9 @@ import (
 // has left, or a request whose time is over.
 const (
 	floodSize  = 1 << 20
-	floodLimit = 2 * time.Second       // of processor time, for one request
+	floodLimit = 2 * time.Second        // of processor time, for one request
 	goneLimit  = 100 * time.Millisecond // after which nothing is done any more
-	goneNoise  = 50 * time.Millisecond // of processor time: what the process does for itself meanwhile
+	goneNoise  = 50 * time.Millisecond  // of processor time: what the process does for itself meanwhile
 )
 
 // floods are texts of about size bytes that hold one kind of value, or what looks like one.
