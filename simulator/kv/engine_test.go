@@ -226,8 +226,8 @@ func TestMainMemoryGivesBackWhatTheCacheLost(t *testing.T) {
 	if s.Cached != 144 || s.External != 144 {
 		t.Errorf("%d cached, %d of them from main memory; want 144 and 144", s.Cached, s.External)
 	}
-	if got := s.First.Sub(r.at(2000)); got != 14400*time.Microsecond+16*time.Millisecond {
-		t.Errorf("first token after %v", got)
+	if want := r.at(2000).Add(14400*time.Microsecond + 16*time.Millisecond); !s.First.Equal(want) {
+		t.Errorf("first token at %v, want %v", s.First, want)
 	}
 	c := r.Counters()
 	if c.ExternalHits != 144 || c.ExternalQueries != 480 {
