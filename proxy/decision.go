@@ -24,6 +24,7 @@ type decision struct {
 	talk       *talk             // the conversation that it belongs to; nil for none
 	hideAll    bool              // personal data is replaced once the contexts are in the body
 	tools      *toolset          // that the model is offered; nil for all of them
+	results    *resultset        // results of tools that are sent in short; nil for none
 	lacking    []string          // what the check of the answer has to do without
 	dropped    signal.Mask       // signals whose extraction was cancelled because the others settled it
 	model      string            // the configured model that the client named; empty when it asked for routing

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
@@ -77,6 +78,7 @@ type Sent struct {
 	MaxTokens int    `json:"max_tokens,omitempty"`      // 0: no limit is sent
 	Limit     string `json:"max_tokens_from,omitempty"` // client, route, or auto: from the lengths of earlier answers
 	Tools     string `json:"tools,omitempty"`           // how many of those that the client names, as 8/60; absent for all
+	Results   string `json:"tool_results,omitempty"`    // how many results of tools are shortened, as 3/12; absent for none
 	Prompt    string `json:"prompt,omitempty"`          // what became of the system prompt: inserted, replaced, prefixed or kept; absent where the route has none
 }
 
@@ -250,6 +252,11 @@ func (d *decision) sentTo(m *model) *Sent {
 
 func (rw rewriter) sent(m *model, asked asked) *Sent {
 	out := &Sent{Model: m.Name, Reasoning: asked.effort, Prompt: rw.promptFate(), Tools: rw.d.tools.String()}
+	if want := rw.d.Action.Results; want != nil {
+		if picked, n := stale(rw.req, want); len(picked) > 0 {
+			out.Results = strconv.Itoa(len(picked)) + "/" + strconv.Itoa(n)
+		}
+	}
 	switch own, ok := rw.req.AnswerLimit(); {
 	case asked.limit.auto:
 		out.MaxTokens, out.Limit = asked.limit.n, "auto"

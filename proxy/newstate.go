@@ -61,7 +61,7 @@ func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, 
 	for _, s := range opts.VaguePrompts {
 		st.vague = append(st.vague, normalise(s))
 	}
-	st.copies, st.tools = newCopies(), newToolMemo()
+	st.copies, st.tools, st.results = newCopies(), newToolMemo(), newResultMemo()
 	st.refs.Store(1)
 	return st, nil
 }

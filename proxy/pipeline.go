@@ -63,6 +63,7 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	if err != nil {
 		return err
 	}
+	p.shorten(ctx, w, &o, req, sessionOf(o.req, r.Header))
 	change := o.change(ctx, w, req)
 	where, err := st.place(&change, r.Header, p.measure(ctx, st, &change))
 	if err != nil {

@@ -67,6 +67,7 @@ func (rw rewriter) body(m *model) ([]byte, asked) {
 	if t := rw.d.tools; t != nil {
 		p.SetField(t.field, t.json)
 	}
+	rw.d.results.apply(p)
 	rw.set(p, &a)
 	if rw.req.Translated && m.streamUsage == usageNever {
 		p.DeleteField(fieldStreamOptions) // it is the translation that asks

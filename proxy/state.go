@@ -62,6 +62,7 @@ type State struct {
 	exploring   ExploreOptions
 	outcomes    *outcomes.Store // that are learnt from; nil where nothing is
 	tools       *toolMemo       // of all states of a proxy
+	results     *resultMemo     // short forms of results of tools
 
 	refs atomic.Int64  // requests that use it, and one for being the current one
 	idle chan struct{} // closed when refs falls to 0

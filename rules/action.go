@@ -50,6 +50,7 @@ type Action struct {
 	Escalate  *Escalate // nil: the first answer stands
 	Mirror    *Mirror   // nil: no copies are sent
 	Tools     *Tools    // nil: all tools that the client names are sent
+	Results   *Results  // nil: results of tools are sent as they are
 	Canary    *Canary   // nil: all conversations go to Models
 }
 
@@ -123,6 +124,12 @@ type Mirror struct {
 type Tools struct {
 	Keep   int      // for each turn of the user, at least 1
 	Always []string // names of functions that are kept whatever is asked
+}
+
+// Results bounds what the results of tools take of a prompt.
+type Results struct {
+	Budget int // tokens of all of them, at least 1; beyond it the oldest are shortened
+	Each   int // tokens that one is shortened to
 }
 
 // Canary sends a share of the conversations to a model that is tried out; Models are what it is

@@ -72,6 +72,8 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 			mirror = e.At
 		case "tools":
 			a.Tools = readTools(e.At)
+		case "tool_results":
+			a.Results = readResults(e.At)
 		case "canary":
 			canary = e.At
 		default:

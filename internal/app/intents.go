@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"signalbox/classify"
+	"signalbox/classify/compress"
 	"signalbox/classify/knn"
 	"signalbox/internal/config"
 	"signalbox/proxy"
@@ -96,6 +97,7 @@ var (
 	_ proxy.IntentTeacher = (*extractor)(nil)
 	_ proxy.Interruptible = (*extractor)(nil)
 	_ proxy.Moderator     = (*extractor)(nil)
+	_ proxy.Shortener     = (*extractor)(nil)
 )
 
 // extractor returns the set's classifier as the proxy sees it.
@@ -151,4 +153,10 @@ func (e *extractor) AddExamples(ctx context.Context, intent string, examples []s
 		return 0, 0, fmt.Errorf("add examples: %w", err)
 	}
 	return counts.Added, counts.Examples, nil
+}
+
+// Shorten implements proxy.Shortener: the skeleton of a text.
+func (*extractor) Shorten(ctx context.Context, text string, tokens int) (string, error) {
+	r, err := compress.Compress(ctx, text, compress.Options{Budget: max(tokens, compress.MinBudget)})
+	return r.Text, err //nolint:wrapcheck // that of ctx
 }

@@ -52,7 +52,7 @@ HARMLESS = {"benign", "clean", "fine", "ham", "harmless", "neither", "neutral", 
 def read_rows(path: Path) -> tuple[list[str], list[list[str]], bool]:
     """Texts, their labels, and whether a text may have several."""
     texts, labels, several = {}, [], None
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(path.read_text().split("\n"), 1):
         if not line.strip():
             continue
         row = json.loads(line)

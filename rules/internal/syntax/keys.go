@@ -7,7 +7,7 @@ func RouteKeys() []string { return []string{"name", "when", "on_unknown", "use",
 func UseKeys() []string {
 	return []string{
 		"models", "by", "quality_margin", "reasoning", "override", "prompt", "max_tokens", "guard", "cache", "redact", "windows", "set",
-		"escalate", "mirror", "tools", "canary",
+		"escalate", "mirror", "tools", "tool_results", "canary",
 	}
 }
 

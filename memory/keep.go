@@ -1,0 +1,74 @@
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"strings"
+
+	"signalbox/memory/ledger"
+)
+
+// keepTries is how many ids a text can have: one that was deleted or has expired is not used again
+// for a while.
+const keepTries = 3
+
+// Keep stores a text as a context, unless the owner has stored the same text with it before, and
+// returns its id, which is the same for the same text, tenant and holder on every replica. Either way
+// it counts as a use, so that it lives on as long as it is asked for. What Derive works out is worked
+// out when the context is first used in a prompt. Errors are those of Create.
+func (s *Store) Keep(ctx context.Context, owner Owner, name, text string, scope Scope) (id string, err error) {
+	content, err := canon(Content{Text: text})
+	if err != nil {
+		return "", err
+	}
+	r, err := s.newRecord(owner, Draft{Name: name, Scope: scope})
+	if err != nil {
+		return "", err
+	}
+	q, limits := s.quota(owner)
+	for try := range keepTries {
+		r.ID = keptID(owner.Tenant, r.Holder, text, try)
+		at, e, err := s.find(ctx, owner, Ref{ID: r.ID})
+		switch {
+		case err == nil:
+			s.use(ctx, at, e)
+			return r.ID, nil
+		case !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrExpired):
+			return "", err
+		}
+		m := made{version: ledger.Version{Kind: content.kind, Created: s.now()}, view: &view{}}
+		if _, _, err := m.content(basis{}, content, q); err != nil {
+			return "", err
+		}
+		m.version.Sum = m.pieces[0].object.Sum
+		record := *r
+		record.Versions = []ledger.Version{m.version}
+		c := ledger.Change{
+			Tenant: at.Tenant, ID: r.ID, New: &record, Expires: s.now().Add(r.TTL), Limits: limits,
+		}
+		_, err = s.commit(ctx, c, m.pieces)
+		if err == nil {
+			return r.ID, nil
+		}
+		if !errors.Is(err, ledger.ErrConflict) {
+			return "", public(err)
+		}
+		if _, _, err := s.find(ctx, owner, Ref{ID: r.ID}); err == nil {
+			return r.ID, nil // somebody else was faster
+		}
+	}
+	return "", fmt.Errorf("keep a text: %w", ErrNotFound)
+}
+
+// keptID is the id of a text that is kept, of the form of newID.
+func keptID(tenant, holder, text string, try int) string {
+	h := sha256.New()
+	for _, part := range []string{"kept", tenant, holder, fmt.Sprint(try), text} {
+		_, _ = fmt.Fprintf(h, "%d ", len(part))
+		_, _ = h.Write([]byte(part))
+	}
+	return idPrefix + strings.ToLower(base32.StdEncoding.EncodeToString(h.Sum(nil)))[:idLength]
+}
