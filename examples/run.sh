@@ -78,10 +78,12 @@ done
 passed=0 failed=0
 for name in "${examples[@]}"; do
   echo "== $name"
+  began=$SECONDS
   if SIGNALBOX_URL="http://127.0.0.1:$port/v1" timeout "$example_seconds" "examples/$name/run.sh"; then
     passed=$((passed + 1))
+    echo "== $name passed in $((SECONDS - began)) s"
   else
-    echo "== $name failed" >&2
+    echo "== $name failed after $((SECONDS - began)) s" >&2
     failed=$((failed + 1))
   fi
 done

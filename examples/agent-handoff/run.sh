@@ -65,6 +65,7 @@ python() {
   local venv
   venv="${XDG_CACHE_HOME:-$HOME/.cache}/signalbox/examples/python-$(cksum < "$here/requirements.txt" | cut -d' ' -f1)"
   if [ ! -e "$venv/installed" ]; then
+    echo "installing requirements.txt" >&2
     python3 -m venv --clear "$venv"
     "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
     touch "$venv/installed"

@@ -6,6 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 key=$(cksum < package-lock.json | cut -d' ' -f1)
 dir="${XDG_CACHE_HOME:-$HOME/.cache}/signalbox/examples/anthropic-node-$key"
 if [ ! -e "$dir/installed" ]; then
+  echo "installing package-lock.json" >&2
   mkdir -p "$dir"
   cp package.json package-lock.json "$dir/"
   npm ci --prefix "$dir" --ignore-scripts --no-audit --no-fund --loglevel=error

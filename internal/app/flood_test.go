@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,8 @@ const (
 	floodSize  = 1 << 20
 	floodLimit = 2 * time.Second        // of processor time, for one request
 	goneLimit  = 100 * time.Millisecond // after which nothing is done any more
-	goneNoise  = 50 * time.Millisecond  // of processor time: what the process does for itself meanwhile
+	goneWindow = 300 * time.Millisecond // of which, looked at behind it,
+	goneNoise  = 50 * time.Millisecond  // of processor time is what the process does for itself
 )
 
 // floods are texts of about size bytes that hold one kind of value, or what looks like one.
@@ -109,7 +111,7 @@ func (s *server) leave(t *testing.T, path, body string, after time.Duration) {
 func idle(t *testing.T, name string) {
 	t.Helper()
 	time.Sleep(goneLimit)
-	if used := testkit.ProcessTime(t, func() { time.Sleep(time.Second) }); used > goneNoise {
+	if used := testkit.ProcessTime(t, func() { time.Sleep(goneWindow) }); used > goneNoise {
 		t.Errorf("%s: %v of processor time from %v after the end on", name, used, goneLimit)
 	}
 }
@@ -139,6 +141,9 @@ func TestAFloodOfValuesCostsABoundedTime(t *testing.T) {
 				return `{"model":"auto","messages":[` + tool + `{"role":"tool","tool_call_id":"c","content":` + asJSON(t, text) + `}]}`
 			},
 		} {
+			if where == "of a tool" && !slices.Contains([]string{"addresses", "numbers", "a table"}, name) {
+				continue
+			}
 			t.Run(name+" "+where, func(t *testing.T) {
 				var got answer
 				used := testkit.ProcessTime(t, func() { got = s.post(t, chatPath, body(text)) })
@@ -162,13 +167,16 @@ func TestAFloodIsReadNoLongerThanTheTimeForIt(t *testing.T) {
 	s := flooded(t, "routes: [{name: all, when: true, use: {models: [small], redact: true}}]\n", func(c *config.Config) {
 		c.Classify.Timeout = option.Duration(limit)
 	})
-	for name, text := range floods(floodSize) {
+	all := floods(floodSize)
+	all["prose"] = longPrompt(t, floodSize) // of which every window goes through the model
+	for _, name := range []string{"addresses", "numbers", "cards", "accounts", "a table", "prose"} {
 		t.Run(name, func(t *testing.T) {
 			begun := time.Now()
-			got := s.post(t, "/v1/chat/completions", chat("auto", text))
+			got := s.post(t, "/v1/chat/completions", chat("auto", all[name]))
 			took := time.Since(begun)
 			t.Logf("%v, status %d", took, got.status)
-			if took > limit+2*goneLimit+time.Second/2 {
+			// Reading and parsing a megabyte comes before that time, and a refusal behind it.
+			if took > limit+goneLimit+time.Second/2 {
 				t.Errorf("took %v, status %d: %.200s", took, got.status, got.body)
 			}
 			idle(t, "the time was over")
@@ -197,8 +205,14 @@ func TestVerifyingAFloodCostsABoundedTime(t *testing.T) {
 		}
 	}
 	all := floods(most - 1024)
-	for _, facts := range []string{"addresses", "numbers", "one number", "sales", "a table", "wide rows"} {
-		for _, text := range []string{"addresses", "numbers", "one number", "sales", "a table", "wide rows"} {
+	for facts, texts := range map[string][]string{
+		"addresses":  {"addresses", "a table"},
+		"numbers":    {"numbers"},
+		"one number": {"one number", "sales", "a table"},
+		"sales":      {"sales"},
+		"a table":    {"a table", "wide rows"},
+	} {
+		for _, text := range texts {
 			t.Run(facts+" and "+text, func(t *testing.T) {
 				body := asJSON(t, map[string]any{"facts": []string{all[facts]}, "answer": all[text]})
 				var got answer
