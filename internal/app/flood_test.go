@@ -65,7 +65,7 @@ const floodRoutes = `signals: {keywords: [{name: titan, any: [Project Titan]}, {
 routes:
   - {name: words, when: {any: [{keyword: titan}, {keyword: near}, {keyword: shape}]}, block: {message: no}}
   - {name: attacks, when: {any: [{jailbreak: true}, {injection: true}]}, block: {message: no}}
-  - {name: private, when: {pii: {types: [PASSPORT]}}, block: {message: no}}
+  - {name: private, when: {pii: {types: [AGE]}}, block: {message: no}}
   - {name: law, when: {domain: {in: [law]}}, use: {models: [small]}}
 `
 
@@ -147,7 +147,7 @@ func TestAFloodOfValuesCostsABoundedTime(t *testing.T) {
 			t.Run(name+" "+where, func(t *testing.T) {
 				var got answer
 				used := testkit.ProcessTime(t, func() { got = s.post(t, chatPath, body(text)) })
-				t.Logf("%v, status %d", used, got.status)
+				t.Logf("%v, status %d: %.120s", used, got.status, got.body)
 				if used > floodLimit || got.status != http.StatusOK && got.status != http.StatusBadRequest {
 					t.Errorf("%v of processor time, status %d: %.200s", used, got.status, got.body)
 				}
