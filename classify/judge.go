@@ -76,6 +76,12 @@ func (p *pass) verdictOn(ctx context.Context, t *task, s *share) memory {
 			m.start, m.end = p.sentence(q.unit.text, at.from, at.to)
 		}
 	}
+	if closest, z := p.highest(t, s.close); closest != nil {
+		w := t.Document.Close.Weight
+		m.top[0] = (1-w)*m.top[0] + w*z
+		at := p.extentOf(closest)
+		m.start, m.end = at.from, at.to
+	}
 	p.remember(ctx, t, q, &m)
 	return m
 }

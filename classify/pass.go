@@ -89,6 +89,8 @@ type read struct {
 type taskPlan struct {
 	task     int
 	reads    span // in pass.reads
+	close    span // in pass.reads: those of second looks
+	closed   bool // what is to be looked at again is known
 	shares   span // in pass.shares
 	windows  int  // that cover the text
 	read     int  // of them
@@ -285,7 +287,11 @@ func (p *pass) run(ctx context.Context) error {
 			}
 			fault = err // the tasks at fault know it; the others are read on
 		}
-		if rest = rest[n:]; len(rest) > 0 && p.g != nil {
+		again, err := p.lookClosely(ctx)
+		if err != nil {
+			return err
+		}
+		if rest = append(rest[n:], again...); len(rest) > 0 && p.g != nil {
 			p.report(ctx)
 		}
 	}

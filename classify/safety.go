@@ -100,6 +100,7 @@ type pick struct {
 type share struct {
 	portion  int32
 	reads    span // in pass.reads
+	close    span // in pass.reads: the second look at one of its windows
 	windows  int  // that cover the text and its twin
 	covering int  // of them, those of the text
 	read     int  // of windows

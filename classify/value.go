@@ -96,9 +96,11 @@ func (p *pass) failure(plan *taskPlan, why signal.Reason) signal.Reason {
 	if plan.failed != signal.ReasonNone {
 		return plan.failed
 	}
-	for i := plan.reads.from; i < plan.reads.to; i++ {
-		if p.reads[i].out == nil {
-			return why
+	for _, reads := range [...]span{plan.reads, plan.close} {
+		for i := reads.from; i < reads.to; i++ {
+			if p.reads[i].out == nil {
+				return why
+			}
 		}
 	}
 	return signal.ReasonNone

@@ -212,6 +212,22 @@ func TestProblemsNameFileAndKey(t *testing.T) {
 			"length: 0.25", "length: -1",
 			"tasks[1].document.length: -1",
 		},
+		"a second look of no weight": {
+			"length: 0.25", "length: 0.25, close: {weight: 0, sentences: 4}",
+			"tasks[1].document.close.weight: 0 is not above 0",
+		},
+		"a second look from anywhere": {
+			"length: 0.25", "length: 0.25, close: {from: .inf, weight: 0.5, sentences: 4}",
+			"tasks[1].document.close.from: +Inf is not a number",
+		},
+		"a second look at too many sentences": {
+			"length: 0.25", "length: 0.25, close: {weight: 0.5, sentences: 17}",
+			"tasks[1].document.close.sentences: 17 is not between 1 and 16",
+		},
+		"a second look at pairs longer than a window": {
+			"length: 0.25", "length: 0.25, close: {weight: 0.5, sentences: 4, tokens: 4096}",
+			"tasks[1].document.close.tokens: 4096 is neither 0 nor between",
+		},
 		"an unknown key of a document": {"length: 0.25", "size: 1", "field size not found"},
 		"a skeleton longer than a row": {
 			"max: 4, combine: mean}}\n  - {name: jail",

@@ -211,7 +211,28 @@ type Document struct {
 	Top []float64 `yaml:"top"`
 	// Length is how much the log-odds lose for every e-fold of windows, at least 0.
 	Length float64 `yaml:"length"`
+	// Close says which window is read a second time, sentence by sentence; nil for none.
+	Close *Close `yaml:"close"`
 }
+
+// Close is a second look at the window with the greatest log-odds z1, where these are at least
+// From: its sentences are read alone, and in pairs of neighbours. With s, the greatest log-odds of
+// these, (1-Weight)*z1 + Weight*s takes the place of z1. An order of one sentence is diluted by
+// what stands around it in a window; alone it is not.
+type Close struct {
+	// From are the log-odds from which a window is read again.
+	From float64 `yaml:"from"`
+	// Weight is that of the sentences, more than 0 and at most 1.
+	Weight float64 `yaml:"weight"`
+	// Sentences is how many sentences are read at most, those that the scan puts first, 1 to 16.
+	Sentences int `yaml:"sentences"`
+	// Tokens is the most tokens of two neighbours that are read together, special tokens included;
+	// 0 for none.
+	Tokens int `yaml:"tokens"`
+}
+
+// MaxClose is the most sentences of a Close.
+const MaxClose = 16
 
 // MaxTop is the most weights of a Document.
 const MaxTop = 3

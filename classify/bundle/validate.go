@@ -193,6 +193,26 @@ func (c *checker) document(key string, t *Task) {
 	if !finite(d.Length) || d.Length < 0 {
 		c.bad(key+".length", "%v is not a number of at least 0", d.Length)
 	}
+	if d.Close != nil {
+		c.close(key+".close", d.Close, t.Window.Tokens)
+	}
+}
+
+// close checks the second look at a window of so many tokens.
+func (c *checker) close(key string, d *Close, window int) {
+	if !finite(d.From) {
+		c.bad(key+".from", "%v is not a number", d.From)
+	}
+	if !finite(d.Weight) || d.Weight <= 0 || d.Weight > 1 {
+		c.bad(key+".weight", "%v is not above 0 and at most 1", d.Weight)
+	}
+	if d.Sentences < 1 || d.Sentences > MaxClose {
+		c.bad(key+".sentences", "%d is not between 1 and %d", d.Sentences, MaxClose)
+	}
+	if d.Tokens != 0 && (d.Tokens < minRowTokens || d.Tokens > window) {
+		c.bad(key+".tokens", "%d is neither 0 nor between %d and window.tokens",
+			d.Tokens, minRowTokens)
+	}
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
