@@ -398,8 +398,12 @@ func TestEmbeddingsAreKeptBetweenRuns(t *testing.T) {
 func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{}, {"--data", t.TempDir()}, {"--data", "x", "--limit", "-1"}, {"--data", "x", "--pairs", "a"},
-		{"--data", "x", "--prices", "a=0"}, {"--data", "x", "--prices", "a"},
+		{},
+		{"--data", t.TempDir()},
+		{"--data", "x", "--limit", "-1"},
+		{"--data", "x", "--pairs", "a"},
+		{"--data", "x", "--prices", "a=0"},
+		{"--data", "x", "--prices", "a"},
 	} {
 		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil {
 			t.Errorf("%v is taken", args)

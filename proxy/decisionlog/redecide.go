@@ -83,8 +83,10 @@ const maxDoubts = 64
 
 // remember fills in what the log knows.
 func (r *recall) remember(l *Entry) {
-	r.set.Facts = signal.Facts{Role: l.Request.Role, Tenant: l.Request.Tenant, Model: l.Request.Model, Tokens: l.Request.Tokens, Context: l.Request.Context,
-		Turns: l.Request.Turns, Results: l.Request.Results, ToolLoop: l.Request.ToolLoop}
+	r.set.Facts = signal.Facts{
+		Role: l.Request.Role, Tenant: l.Request.Tenant, Model: l.Request.Model, Tokens: l.Request.Tokens, Context: l.Request.Context,
+		Turns: l.Request.Turns, Results: l.Request.Results, ToolLoop: l.Request.ToolLoop,
+	}
 	if l.Request.Session {
 		r.set.Facts.Session = "named"
 	}
