@@ -85,7 +85,7 @@ func (c *Checker) judged(r *reading) (float64, opinion) {
 	support, t := entail, DefaultThresholds()
 	if c.opts.Fusion != nil {
 		support, t = c.fused(r), c.opts.Fusion.thresholds
-		if len(r.found) > 0 && r.found[0].Page <= pageFrom {
+		if len(r.found) > 0 && !r.long() {
 			t = c.opts.Fusion.short
 		}
 	}
@@ -103,8 +103,11 @@ func (c *Checker) judged(r *reading) (float64, opinion) {
 // fused is the fused support of a claim.
 func (c *Checker) fused(r *reading) float64 {
 	var room [numFeatures]float64
-	return c.opts.Fusion.Support(Features(room[:0], r.claim, r.found, r.findings, r.inf))
+	return c.opts.Fusion.Support(Features(room[:0], r.claim, r.found, r.findings, r.inf), r.long())
 }
+
+// long reports whether the best premise is of a page.
+func (r *reading) long() bool { return len(r.found) > 0 && r.found[0].Page > pageFrom }
 
 // rule turns what the models say into a verdict, by the rules of the package comment.
 func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opinion) Result {

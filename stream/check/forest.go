@@ -25,9 +25,9 @@ type forest struct {
 	nodes []node
 }
 
-// sum is the value of the forest for the features x. It does not allocate.
-func (f *forest) sum(x []float64) float64 {
-	total := f.base
+// sum is from and the value of the forest for the features x. It does not allocate.
+func (f *forest) sum(from float64, x []float64) float64 {
+	total := from + f.base
 	for _, at := range f.roots {
 		for f.nodes[at].feature != leaf {
 			n := &f.nodes[at]

@@ -15,8 +15,9 @@ import (
 // comes with a model. Make one with ReadFusion; it is immutable and safe for concurrent use.
 type Fusion struct {
 	forest     forest
-	slope      float64
-	offset     float64
+	long       forest // added beside long evidence; empty where there is none
+	scale      calibrationData
+	longScale  calibrationData
 	thresholds Thresholds
 	short      Thresholds // beside short evidence
 }
@@ -64,6 +65,14 @@ type fusionData struct {
 	Calibration calibrationData `json:"calibration"`
 	Thresholds  Thresholds      `json:"thresholds"`
 	Short       *Thresholds     `json:"thresholds_short"`
+	Long        *longData       `json:"long"`
+}
+
+// longData is what is added to the sum beside long evidence, and the calibration that holds then.
+type longData struct {
+	Base        float64         `json:"base"`
+	Trees       []treeData      `json:"trees"`
+	Calibration calibrationData `json:"calibration"`
 }
 
 // treeData is a tree as arrays over its nodes; node 0 is the root. Feature is an index into
@@ -96,7 +105,8 @@ func (c calibrationData) validate() error {
 //	 "trees": [{"feature": [0, -1, -1], "threshold": [0.5, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0], "value": [0, -1, 1]}],
 //	 "calibration": {"slope": 1, "offset": 0},              // support = 1 / (1 + exp(-(slope * sum + offset)))
 //	 "thresholds": {"supported": 0.5, "contradicted": 0.5, "unsupported": 0.4},
-//	 "thresholds_short": {...}}                             // where the best premise is of at most 150 words; may be left out
+//	 "thresholds_short": {...},                             // where the best premise is of at most 150 words; may be left out
+//	 "long": {"base": 0, "trees": [...], "calibration": {...}}} // where it is of more: added to the sum, and the calibration; may be left out
 //
 // A test goes left when its feature is at most its threshold. Unknown and repeated keys, unknown
 // features, indices out of range, nodes with two parents or none, numbers that are not finite and a
@@ -138,9 +148,19 @@ func (d *fusionData) fusion() (*Fusion, error) {
 	if err := short.validate(); err != nil {
 		return nil, fmt.Errorf("thresholds_short: %w", err)
 	}
-	f := &Fusion{short: short, slope: d.Calibration.Slope, offset: d.Calibration.Offset, thresholds: d.Thresholds}
+	f := &Fusion{short: short, scale: d.Calibration, longScale: d.Calibration, thresholds: d.Thresholds}
 	if f.forest, err = grow(d.Base, d.Trees, names); err != nil {
 		return nil, err
+	}
+	if d.Long == nil {
+		return f, nil
+	}
+	if err := d.Long.Calibration.validate(); err != nil {
+		return nil, fmt.Errorf("long: %w", err)
+	}
+	f.longScale = d.Long.Calibration
+	if f.long, err = grow(d.Long.Base, d.Long.Trees, names); err != nil {
+		return nil, fmt.Errorf("long: %w", err)
 	}
 	return f, nil
 }
@@ -161,10 +181,14 @@ func (d *fusionData) places() ([]int32, error) {
 	return at, nil
 }
 
-// Support is the support of a claim with these features, which are those of Features, in [0,1]. It
-// does not allocate.
-func (f *Fusion) Support(features []float64) float64 {
-	return logistic(f.slope*f.forest.sum(features) + f.offset)
+// Support is the support of a claim with these features, which are those of Features, in [0,1].
+// long says that the source of its best premise has more than 150 words. It does not allocate.
+func (f *Fusion) Support(features []float64, long bool) float64 {
+	sum, scale := f.forest.sum(0, features), f.scale
+	if long {
+		sum, scale = f.long.sum(sum, features), f.longScale
+	}
+	return logistic(scale.Slope*sum + scale.Offset)
 }
 
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

@@ -16,6 +16,11 @@ const byEntailment = `{"format": 1, "features": ["entail_max", "words_missing"],
 		{"feature": [1, 0, -1, -1, -1], "threshold": [1, 0.8, 0, 0, 0], "left": [1, 2, 0, 0, 0], "right": [4, 3, 0, 0, 0], "value": [0, 0, 0.25, 1, -1]}],
 	"calibration": {"slope": 2, "offset": -0.5}, "thresholds": {"supported": 0.6, "contradicted": 0.7, "unsupported": 0.3}}`
 
+// byLength is byEntailment with more trees, and a flatter curve, beside long evidence.
+var byLength = strings.TrimSuffix(byEntailment, "}") + `,
+	"long": {"base": 0.25, "trees": [{"feature": [1, -1, -1], "threshold": [0.5, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0], "value": [0, 1, -3]}],
+		"calibration": {"slope": 0.5, "offset": 0.125}}}`
+
 func fusion(tb testing.TB, data string) *check.Fusion {
 	tb.Helper()
 	f, err := check.ReadFusion(strings.NewReader(data))
@@ -50,8 +55,32 @@ func TestSupportIsTheCalibratedSumOfTheTrees(t *testing.T) {
 		{0.4, 0, 0.5 - 2 + 0.25}, {0.41, 0, 0.5 + 2 + 0.25}, {0.9, 1, 0.5 + 2 + 1}, {0.9, 2, 0.5 + 2 - 1}, {0, 5, 0.5 - 2 - 1},
 	} {
 		want := 1 / (1 + math.Exp(-(2*tt.sum - 0.5)))
-		if got := f.Support(at(t, map[string]float64{"entail_max": tt.entail, "words_missing": tt.missing})); math.Abs(got-want) > 1e-12 {
+		if got := f.Support(at(t, map[string]float64{"entail_max": tt.entail, "words_missing": tt.missing}), false); math.Abs(got-want) > 1e-12 {
 			t.Errorf("entailment %v, %v missing: %v, want %v", tt.entail, tt.missing, got, want)
+		}
+	}
+}
+
+func TestLongEvidenceHasTreesAndACurveOfItsOwn(t *testing.T) {
+	t.Parallel()
+	f, without := fusion(t, byLength), fusion(t, byEntailment)
+	for missing, more := range map[float64]float64{0: 1, 2: -3} {
+		x := at(t, map[string]float64{"entail_max": 0.9, "words_missing": missing})
+		if got, want := f.Support(x, false), without.Support(x, false); got != want {
+			t.Errorf("short, %v missing: %v, want %v", missing, got, want)
+		}
+		if got, want := without.Support(x, true), without.Support(x, false); got != want {
+			t.Errorf("no trees of its own, %v missing: %v, want %v", missing, got, want)
+		}
+		sum := 0.5 + 2 + map[float64]float64{0: 1, 2: -1}[missing] + 0.25 + more
+		if got, want := f.Support(x, true), 1/(1+math.Exp(-(0.5*sum+0.125))); math.Abs(got-want) > 1e-12 {
+			t.Errorf("long, %v missing: %v, want %v", missing, got, want)
+		}
+	}
+	for _, change := range [][2]string{{`"slope": 0.5`, `"slope": 0`}, {`"feature": [1, -1, -1]`, `"feature": [2, -1, -1]`}, {`"base": 0.25`, `"base": 1e999`}} {
+		data := strings.Replace(byLength, change[0], change[1], 1)
+		if _, err := check.ReadFusion(strings.NewReader(data)); data == byLength || !errors.Is(err, check.ErrFusion) {
+			t.Errorf("%s: %v, want ErrFusion", change[1], err)
 		}
 	}
 }
@@ -100,6 +129,7 @@ func TestReadFusionRefuses(t *testing.T) {
 
 func FuzzReadFusion(f *testing.F) {
 	f.Add(byEntailment)
+	f.Add(byLength)
 	f.Add(`{"format":1,"features":[],"base":0,"trees":[{"feature":[-1],"threshold":[0],"left":[0],"right":[0],"value":[1]}],"calibration":{"slope":1,"offset":0},"thresholds":{}}`)
 	f.Add(`{"format":1,"trees":[{"feature":[0,0],"threshold":[0,0],"left":[1,0],"right":[1,0],"value":[0,0]}]}`)
 	x := make([]float64, len(check.FeatureNames()))
@@ -112,8 +142,10 @@ func FuzzReadFusion(f *testing.F) {
 			for i := range x {
 				x[i] = v
 			}
-			if s := fusion.Support(x); !(s >= 0 && s <= 1) {
-				t.Errorf("support %v is not in [0, 1]", s)
+			for _, long := range []bool{false, true} {
+				if s := fusion.Support(x, long); !(s >= 0 && s <= 1) {
+					t.Errorf("support %v is not in [0, 1]", s)
+				}
 			}
 		}
 	})
@@ -150,8 +182,27 @@ func TestFusionDecidesByItsThresholds(t *testing.T) {
 }
 
 func TestSupportDoesNotAllocate(t *testing.T) {
-	f, x := fusion(t, byEntailment), at(t, nil)
-	if n := testing.AllocsPerRun(100, func() { f.Support(x) }); n > 0 {
+	f, x := fusion(t, byLength), at(t, nil)
+	if n := testing.AllocsPerRun(100, func() { f.Support(x, true) }); n > 0 {
 		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+// The source of the best premise decides which of both weighs a claim, not the other sources.
+func TestTheLengthOfTheSourceDecidesWhichTreesWeigh(t *testing.T) {
+	t.Parallel()
+	f := fusion(t, byLength)
+	c := checker(t, check.Options{Judge: always(entails), Fusion: f})
+	filler := strings.Repeat("The ferry to the island leaves from the eastern pier every day. ", 20)
+	for claim, long := range map[string]bool{"The Louvre stands in Paris near the river.": true, "The Prado stands in Madrid near the park.": false} {
+		e := facts(t, filler+"The Louvre stands in Paris beside the river.", "The Prado stands in Madrid beside the park.")
+		list, err := c.Examine(t.Context(), e, "", claim)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%d claims, %v", len(list), err)
+		}
+		got, want := list[0].Result.Score, f.Support(list[0].Features, long)
+		if math.Abs(got-want) > 1e-12 || math.Abs(want-f.Support(list[0].Features, !long)) < 1e-3 {
+			t.Errorf("%q: score %v, want %v, with the other trees %v", claim, got, want, f.Support(list[0].Features, !long))
+		}
 	}
 }

@@ -206,7 +206,7 @@ func (r *reading) prepare(e *evidence.Evidence, read int) {
 	r.hypothesis = r.claim.alone()
 	r.found = fill(e, e.For(nil, r.hypothesis, r.findings, max(featurePremises, read)), read)
 	r.read = r.found[:min(len(r.found), read)]
-	if len(r.read) == 0 || r.found[0].Page <= pageFrom {
+	if len(r.read) == 0 || !r.long() {
 		return
 	}
 	page := r.found[0].Source

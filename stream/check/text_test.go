@@ -192,7 +192,7 @@ func TestExamineGivesTheFeaturesThatTheFusionWeighs(t *testing.T) {
 		if x.Claim != cl.Claim || x.Result != cl.Result || len(x.Inferences) == 0 {
 			t.Errorf("examined %+v, checked %+v", x, cl)
 		}
-		if want := f.Support(x.Features); math.Abs(cl.Score-want) > 1e-12 {
+		if want := f.Support(x.Features, false); math.Abs(cl.Score-want) > 1e-12 {
 			t.Errorf("%q: score %v, support of the features %v", cl.Text, cl.Score, want)
 		}
 	}

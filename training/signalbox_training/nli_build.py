@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 
-from . import batches, nli_bundle, nli_card, nli_cross, nli_data, nli_evaluate, nli_export, nli_fusion, nli_model, nli_product, nli_train, quantise
+from . import batches, nli_bundle, nli_card, nli_cross, nli_data, nli_evaluate, nli_export, nli_fusion, nli_long, nli_model, nli_product, nli_train, quantise
 from .bundle import replace
 
 FINAL_MINUTES = 14.0  # of the training with all claims about pages
@@ -124,6 +124,9 @@ def main() -> None:
     names, given, lines = fit_rows(args)
     fit = nli_fusion.gather(names, lines, given)
     fusion, support = nli_fusion.make(names, fit, args.trees)
+    nli_bundle.write(args.out, graph, heat, fusion)
+    figures["left_out"], summaries, pages = nli_long.left_out(args, fusion)
+    fusion = nli_long.added(fusion, nli_long.fit(summaries, pages, np.ones(len(summaries.given), bool)))
     nli_bundle.write(args.out, graph, heat, fusion)
     figures["fit"] = nli_card.fitted(fusion) | {"rows": len(given), "claims": len(fit.y), "auc_by_group": {g: nli_evaluate.auc(1 - support[m], ~fit.y[m]) for g in nli_fusion.GROUPS
                                                                                 for m in [np.array([given[i]["group"] == g for i in fit.row])]}}

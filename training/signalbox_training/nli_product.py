@@ -114,10 +114,12 @@ def main() -> None:
         given = made_pages(args.data)
         names, lines = nli_fusion.features(args.repository, given, args.out, args.out / "fusion.json")
         print("made pages", measured(names, lines, given, fusion)["fused"], flush=True)
+    from . import nli_long  # which needs this module
+
     card = (args.out / "MODEL_CARD.md").read_text()
     figures = {"held_out": {"temperature": heat}, "bytes": len(graph), "training_rows": int(re.search(r"([\d,]+) pairs were", card)[1].replace(",", "")),
-               "fit": nli_card.fitted(fusion), "dev": product(args, fusion)}
-    replace(args.out / "MODEL_CARD.md", nli_card.render(figures, card[card.index(COPIED):card.index(nli_card.LIMITS)]).encode())
+               "fit": nli_card.fitted(fusion), "left_out": nli_long.left_out(args, fusion)[0], "dev": product(args, fusion)}
+    replace(args.out / "MODEL_CARD.md", nli_card.render(figures, card[card.index(COPIED):card.index(nli_card.LIMITS.split("\n")[1])]).encode())
 
 
 if __name__ == "__main__":

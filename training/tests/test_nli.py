@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from signalbox_training import nli_changes, nli_data, nli_evaluate, nli_facts, nli_fusion, nli_model, nli_train, nli_values
+from signalbox_training import nli_changes, nli_data, nli_evaluate, nli_facts, nli_fusion, nli_long, nli_model, nli_product, nli_train, nli_values
 
 
 def test_a_long_premise_is_cut_before_the_claim():
@@ -127,3 +127,23 @@ def test_words_that_another_window_may_bear_out_are_not_learnt():
 def test_pages_choose_in_folds_alone():
     assert not any(nli_data.held_out(nli_data.Pair(f"premise {i}", "c", nli_data.UNSUPPORTED, "wice", root="c")) for i in range(200))
     assert any(nli_data.held_out(nli_data.Pair(f"premise {i}", "c", nli_data.UNSUPPORTED, "begin")) for i in range(200))
+
+
+def test_what_is_added_beside_long_evidence_adds_to_the_log_odds():
+    rng = np.random.default_rng(4)
+    x = rng.random((400, 3))
+    model = HistGradientBoostingClassifier(max_iter=12, max_leaf_nodes=5).fit(x, x[:, 0] + 0.3 * x[:, 1] > 0.6)
+    fusion = {"features": ["a", "b", "c"], "base": 0.2, "trees": [], "calibration": {"slope": 1.7, "offset": -0.4}, "thresholds": {"supported": 0.5, "unsupported": 0.3}}
+    out = nli_long.added(fusion, model)
+    long = out["long"]
+    odds = long["calibration"]["slope"] * (fusion["base"] + long["base"] + nli_product.total(long["trees"], x)) + long["calibration"]["offset"]
+    np.testing.assert_allclose(odds, nli_long.CURVE * (1.7 * 0.2 - 0.4 + model.decision_function(x)), atol=1e-4)
+    assert out["thresholds"]["supported"] == nli_long.CUTS["supported"] and fusion["thresholds"]["supported"] == 0.5 and "long" not in fusion
+
+
+def test_of_a_false_answer_the_claim_in_doubt_counts_alone():
+    rows = nli_long.Rows.__new__(nli_long.Rows)
+    rows.names, rows.wrong, rows.row = ["entail_max"], np.array([True, False]), np.array([0, 0, 1, 1])
+    rows.x = np.array([[0.9], [0.2], [0.3], [0.8]])
+    assert rows.counted(np.array([True, True])).tolist() == [False, True, True, True]
+    assert rows.counted(np.array([False, True])).tolist() == [False, False, True, True]
