@@ -152,8 +152,11 @@ func grows(name string) bool {
 func joined(events []any) []any {
 	var out []any
 	split := make([]any, 0, len(events))
+	before := map[int]any{} // the last event of a choice
 	for _, e := range events {
-		split = append(split, ended(without(e))...)
+		e = without(e)
+		split = append(split, ended(e, before[choiceOf(e)])...)
+		before[choiceOf(e)] = e
 	}
 	events = split
 	for from := 0; from < len(events); {
@@ -178,8 +181,9 @@ func joined(events []any) []any {
 	return out
 }
 
-// ended takes an event that ends a choice apart: the last tokens of the choice, and its end.
-func ended(v any) []any {
+// ended takes an event that ends a choice apart: the last tokens of the choice, with the members
+// that the event before had, and its end.
+func ended(v, before any) []any {
 	if choiceOf(v) < 0 {
 		return []any{v}
 	}
@@ -195,8 +199,21 @@ func ended(v any) []any {
 			choice(last)[name] = nil
 		}
 	}
+	if choiceOf(before) >= 0 {
+		keep(last.(map[string]any), before.(map[string]any)) //nolint:errcheck,forcetypeassert // they have choices
+		keep(choice(last), choice(before))
+	}
 	blank(choice(end))
 	return []any{last, end}
+}
+
+// keep takes out of m the members that like lacks.
+func keep(m, like map[string]any) {
+	for name := range m {
+		if _, ok := like[name]; !ok {
+			delete(m, name)
+		}
+	}
 }
 
 // copyOf copies a JSON value.

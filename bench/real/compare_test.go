@@ -21,6 +21,19 @@ func TestLastTokensMayComeWithTheEnd(t *testing.T) {
 	if got, pieces, err := compare(stream(apart), stream(together)); err != nil || len(got) > 0 || !pieces {
 		t.Errorf("got %v, %v, %v", got, pieces, err)
 	}
+	// The event with the end tells more than those before it.
+	more := func(s string) string {
+		return strings.Replace(s, `"stop"}]}`, `"stop","stop_reason":null}],"system_fingerprint":"v"}`, 1)
+	}
+	const three = `data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}` + "\n\n" +
+		`data: {"choices":[{"index":0,"delta":{"content":"bc"},"finish_reason":"stop"}]}` + "\n\n"
+	moved := strings.Replace(strings.Replace(three, `"a"`, `"ab"`, 1), `"bc"`, `"c"`, 1)
+	if got, pieces, err := compare(stream(more(three)), stream(more(moved))); err != nil || len(got) > 0 || !pieces {
+		t.Errorf("with more members: got %v, %v, %v", got, pieces, err)
+	}
+	if got, _, _ := compare(stream(more(three)), stream(moved)); len(got) == 0 {
+		t.Error("an end without them is no difference")
+	}
 	other := strings.Replace(together, "stop", "length", 1)
 	if got, _, _ := compare(stream(apart), stream(other)); len(got) == 0 {
 		t.Error("another end is no difference")
