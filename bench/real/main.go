@@ -107,7 +107,7 @@ func (b *bench) run(ctx context.Context, only []string) (err error) {
 	if err := b.serve(ctx); err != nil {
 		return err
 	}
-	b.sayf("Model servers: %s. Written by `go run ./bench/real`.\n", b.versions(ctx))
+	b.sayf("signalbox %s before %s.\n", revision(ctx), b.versions(ctx))
 	for _, s := range sections() {
 		if len(only) > 0 && !slices.Contains(only, s.name) {
 			continue

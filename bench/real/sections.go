@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +48,15 @@ func (b *bench) versions(ctx context.Context) string {
 		return "vLLM of an unknown version"
 	}
 	return "vLLM " + v.Version + " on the CPU, a Qwen3 of two layers with random weights"
+}
+
+// revision is that of the product, as git names the checkout.
+func revision(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "git", "describe", "--tags", "--always", "--dirty").Output()
+	if err != nil {
+		return "of an unknown revision"
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // explained says why a difference is meant to be; empty for one that is not.
@@ -492,7 +502,7 @@ func (b *bench) first(ctx context.Context) error {
 		slices.Sort(list)
 	}
 	half := len(direct) / 2
-	b.sayf("Median of %d, in turn: direct %.1f ms, through %.1f ms; ratio %.2f.\n",
+	b.sayf("Medians of %d, in turn: direct %.1f ms, through %.1f ms; of the ratios of each pair %.2f.\n",
 		len(direct), direct[half], via[half], ratio[half])
 	return nil
 }
