@@ -27,7 +27,7 @@ type answer struct {
 // send sends a request and reads the whole response. An error means that no response was read
 // whole.
 func send(ctx context.Context, base string, c testCase) (*answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute) // a busy machine, and 4,096 tokens
 	defer cancel()
 	began := time.Now()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+c.path, strings.NewReader(c.body))
