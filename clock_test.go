@@ -91,7 +91,7 @@ func judgements(path string, src any) ([]string, error) {
 					return false
 				}
 				longer := n.X
-				switch n.Op {
+				switch n.Op { //nolint:exhaustive // what compares
 				case token.LSS, token.LEQ:
 					longer = n.Y
 				case token.GTR, token.GEQ, token.NEQ, token.EQL:

@@ -32,7 +32,7 @@ func TestTheSentencesOfASuspiciousWindowAreReadAlone(t *testing.T) {
 	}{
 		"one attack in a window of three sentences": {
 			// window 3, the line of three 5, with the line before it as well
-			"w1\nw2 attack attack w3\nw4", 0.5*3 + 0.5*3, 4,
+			"w1\nw2 attack w5 attack\nw4", 0.5*3 + 0.5*3, 4,
 		},
 		"two sentences, an attack in each": {
 			// the window and the pair have both, so nothing is lost
@@ -61,13 +61,13 @@ func TestTheSentencesOfASuspiciousWindowAreReadAlone(t *testing.T) {
 
 func TestASecondLookNamesItsSentence(t *testing.T) {
 	c := closeClassifier(t, newFake())
-	text := "w1 w2\nattack attack\nw3 w4 w5 w6"
+	text := "w1 w2\nattack w9 attack\nw3 w4"
 	v := extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
 	if len(v.Verdicts) != 1 {
 		t.Fatalf("verdicts %v, want one", v.Verdicts)
 	}
 	got := text[v.Verdicts[0].Start:v.Verdicts[0].End]
-	if want := "attack attack"; got != want {
+	if want := "attack w9 attack"; got != want {
 		t.Errorf("%q weighs most, want %q", got, want)
 	}
 }
@@ -75,7 +75,7 @@ func TestASecondLookNamesItsSentence(t *testing.T) {
 func TestASecondLookIsRemembered(t *testing.T) {
 	f := newFake()
 	c := closeClassifier(t, f)
-	text := user("w1\nw2 attack attack w3\nw4")
+	text := user("w1\nw2 attack w5 attack\nw4")
 	first := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
 	ran := len(f.calls)
 	second := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]

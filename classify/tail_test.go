@@ -61,6 +61,7 @@ func (s *tailFake) Run(_ context.Context, in []tensor.Tensor, _ []string) ([]ten
 }
 
 func tappedBundle(t *testing.T) *bundle.Bundle {
+	t.Helper()
 	return testBundle(t, "bytes: 1}]", "bytes: 1, taps: [{name: length, value: "+tapValue+", shape: [-1, 1]}]}]")
 }
 
@@ -100,12 +101,14 @@ func TestTailsGoOnFromOneRunAndFailAlone(t *testing.T) {
 	}
 	f.calls = nil
 	need := signal.MaskOf(signal.Domain) | signal.MaskOf(signal.Own) | signal.MaskOf(signal.Own+1) | signal.MaskOf(signal.Own+2)
-	text := singleText("math word word")
+	text := singleText("math word w1")
 	set := extract(t, c, &text, need)
 	if len(f.calls) != 1 || tails[0].runs != 1 || tails[2].runs != 1 {
 		t.Errorf("%d runs of the base, %d and %d of tails, want one each", len(f.calls), tails[0].runs, tails[2].runs)
 	}
-	for k, want := range map[signal.Kind]string{signal.Domain: "math", signal.Own: "long", signal.Own + 2: "long"} {
+	for k, want := range map[signal.Kind]string{ //nolint:exhaustive // those that were asked for
+		signal.Domain: "math", signal.Own: "long", signal.Own + 2: "long",
+	} {
 		if v := &set.Values[k]; v.State != signal.Known || v.Label != want {
 			t.Errorf("kind %d: %v %q (%s), want %q", k, v.State, v.Label, v.Reason, want)
 		}

@@ -219,7 +219,7 @@ func TestEndlessAnswersStayWithinTheirBounds(t *testing.T) {
 // largestBuffer is the largest size of a buffer of a connection, in bytes.
 func largestBuffer(t *testing.T, name string) int64 {
 	t.Helper()
-	text, err := os.ReadFile("/proc/sys/net/ipv4/" + name) //nolint:gosec // a setting of the system
+	text, err := os.ReadFile("/proc/sys/net/ipv4/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}

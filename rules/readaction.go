@@ -83,9 +83,7 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 	if models.Node == nil && !misspelt {
 		at.Errorf("found no models, expected {models: [NAME]}")
 	}
-	if weighted.Node != nil && a.By != "weight" && a.By != "" {
-		weighted.Warnf("weights have no effect without `by: weight`")
-	}
+	warnWeights(weighted, &a)
 	if a.Override && a.Reasoning == "" && a.MaxTokens == (MaxTokens{}) && at.Mark() == mark {
 		override.Warnf("override has no effect without reasoning or max_tokens")
 	}
@@ -94,6 +92,13 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 	a.Canary = c.readCanary(canary, &a)
 	c.warnChoice(by, models, &a)
 	return a
+}
+
+// warnWeights says that weights without a choice by them do nothing.
+func warnWeights(weighted syntax.Cursor, a *Action) {
+	if weighted.Node != nil && a.By != "weight" && a.By != "" {
+		weighted.Warnf("weights have no effect without `by: weight`")
+	}
 }
 
 // defaultMargin is the Margin of `by: cost`: a cheaper model may be a twentieth worse.

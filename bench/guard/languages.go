@@ -20,7 +20,7 @@ var (
 func (b *bench) languages(ctx context.Context, r *report) error {
 	for _, set := range []struct{ name, rows string }{{"", languageRows}, {", held out", languageRowsHeld}} {
 		for _, beside := range []string{"the same language", "English"} {
-			list := languagePairs(set.rows, beside == "English")
+			list := languagePairs(set.rows, beside)
 			if b.seeds == quick().seeds {
 				list = list[:20]
 			}
@@ -72,14 +72,14 @@ func understood(all []judged) (told, rest []judged) {
 }
 
 // languagePairs are the claims beside what is said in their language or, translated, in English.
-func languagePairs(rows string, english bool) (list []pair) {
+func languagePairs(rows, beside string) (list []pair) {
 	for line := range strings.Lines(rows) {
 		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(row) != 6 || strings.HasPrefix(line, "#") {
 			continue
 		}
 		text := row[2]
-		if english {
+		if beside == "English" {
 			text = row[3]
 		}
 		source := row[0] + " " + row[1]

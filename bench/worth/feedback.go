@@ -108,8 +108,8 @@ func (r *report) feedback(ctx context.Context, s *set) error {
 		"worst order, points | meanwhile, points | worst order |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, how := range raters() {
-		for _, right := range []bool{false, true} {
-			if err := r.learns(ctx, l, how, right); err != nil {
+		for _, p := range []prior{{"turned round", l.wrong}, {"right", l.right}} {
+			if err := r.learns(ctx, l, how, p); err != nil {
 				return err
 			}
 		}
@@ -118,16 +118,18 @@ func (r *report) feedback(ctx context.Context, s *set) error {
 	return r.err
 }
 
+// prior is what the product believes of the models before it learns.
+type prior struct {
+	name   string
+	skills map[string]float64
+}
+
 // learns prints one row, over several orders of the requests.
-func (r *report) learns(ctx context.Context, l *lesson, how rater, right bool) error {
-	name, prior := "turned round", l.wrong
-	if right {
-		name, prior = "right", l.right
-	}
+func (r *report) learns(ctx context.Context, l *lesson, how rater, p prior) error {
 	sum := make([]float64, len(counts))
 	worst, meanwhile, worstMeanwhile := 0.0, 0.0, 0.0
 	for d := range r.draws {
-		c, err := r.course(ctx, l, how, prior, uint64(d))
+		c, err := r.course(ctx, l, how, p.skills, uint64(d))
 		if err != nil {
 			return err
 		}
@@ -138,8 +140,8 @@ func (r *report) learns(ctx context.Context, l *lesson, how rater, right bool) e
 		meanwhile += c.meanwhile / float64(r.draws)
 		worstMeanwhile = min(worstMeanwhile, c.meanwhile)
 	}
-	r.printf("| %s | %s | %.3f | %.3f | %.3f | %.3f |", name, how.name, sum[0], sum[1], sum[2], sum[3])
-	for i := 1; i < len(sum) && !right; i++ {
+	r.printf("| %s | %s | %.3f | %.3f | %.3f | %.3f |", p.name, how.name, sum[0], sum[1], sum[2], sum[3])
+	for i := 1; i < len(sum) && p.name != "right"; i++ {
 		r.printf(" %.0f %%", 100*(sum[i]-sum[0])/(l.best-sum[0]))
 	}
 	r.printf(" | %.1f | %.1f | %.1f |\n", 100*worst, 100*meanwhile, 100*worstMeanwhile)

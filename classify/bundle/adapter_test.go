@@ -47,8 +47,8 @@ func goodAdapter() adapterParts {
 	}
 }
 
-func (p *adapterParts) file(t testing.TB) []byte {
-	t.Helper()
+func (p *adapterParts) file(tb testing.TB) []byte {
+	tb.Helper()
 	var graph []byte
 	for _, in := range p.inputs {
 		graph = field(graph, graphInput, in)
@@ -61,7 +61,7 @@ func (p *adapterParts) file(t testing.TB) []byte {
 	}
 	text, err := json.Marshal(&p.info)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	entry := field(field(nil, metadataKey, AdapterKey), metadataValue, string(text))
 	return field(field(nil, modelGraph, string(graph)), modelMetadata, string(entry))

@@ -61,7 +61,7 @@ func NewRedis(tb testing.TB, args ...string) *Redis {
 func freePort(tb testing.TB) string {
 	tb.Helper()
 	for range 1000 {
-		port := strconv.Itoa(10000 + rand.IntN(22768))
+		port := strconv.Itoa(10000 + rand.IntN(22768)) //nolint:gosec // no secret
 		l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:"+port)
 		if err != nil {
 			continue

@@ -54,11 +54,13 @@ var (
 // HeaderError reports an ambiguous request header: two readers could take it for two values.
 type HeaderError struct{ Name string }
 
+// Error names the header.
 func (e *HeaderError) Error() string { return "ambiguous header " + e.Name }
 
 // BlockedError carries the message of a route that blocks.
 type BlockedError struct{ Message string }
 
+// Error holds no text of the request, nor the message.
 func (*BlockedError) Error() string { return "blocked by policy" }
 
 // SignalError names the unknown signals without which a request is refused, and the reason.
@@ -67,6 +69,7 @@ type SignalError struct {
 	Reason  signal.Reason // empty when they are known for a part of the request only
 }
 
+// Error names the signals.
 func (e *SignalError) Error() string { return "unknown: " + strings.Join(e.Signals, ", ") }
 
 // Unwrap returns ErrSignalUnavailable.
@@ -106,24 +109,34 @@ func (e *UnknownModelError) Error() string { return fmt.Sprintf("unknown model %
 // ConnectError reports a failed connection: the endpoint has not seen the request.
 type ConnectError struct{ Err error }
 
+// Error tells the cause.
 func (e *ConnectError) Error() string { return "connect: " + e.Err.Error() }
+
+// Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
 // NoResponseError reports an endpoint that took the request and failed before the client got a byte.
 type NoResponseError struct{ Err error }
 
+// Error tells the cause.
 func (e *NoResponseError) Error() string { return "no answer: " + e.Err.Error() }
+
+// Unwrap returns the cause.
 func (e *NoResponseError) Unwrap() error { return e.Err }
 
 // UnusableError reports a response that no client of the API expects.
 type UnusableError struct{ Problem string }
 
+// Error tells the problem.
 func (e *UnusableError) Error() string { return "unusable answer: " + e.Problem }
 
 // InterruptedError reports a response that broke off after the client had received a part of it.
 type InterruptedError struct{ Err error }
 
+// Error tells the cause.
 func (e *InterruptedError) Error() string { return "answer cut: " + e.Err.Error() }
+
+// Unwrap returns the cause.
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
 // ContextError reports a stored context that a request names and cannot use.
@@ -133,8 +146,10 @@ type ContextError struct {
 	Err       error
 }
 
+// Error names the context and tells the cause.
 func (e *ContextError) Error() string { return "resolve context " + e.ContextID + ": " + e.Err.Error() }
 
+// Unwrap returns the cause.
 func (e *ContextError) Unwrap() error { return e.Err }
 
 // CodeTooLong is the API's error code for a prompt that does not fit into a context window, whether
@@ -147,6 +162,7 @@ type TooLongError struct {
 	Message string // for the client; empty for one without numbers
 }
 
+// Error is the same for all; Message is what the client gets.
 func (*TooLongError) Error() string { return "prompt longer than any context window" }
 
 // wire returns the error of the response.

@@ -8,9 +8,9 @@ import (
 
 // Describe sets the x-ratelimit-* headers to the state of the caller's limits, as OpenAI's API
 // names them. A nil lease, and a kind without a limit, set none.
-func (l *Lease) Describe(h http.Header) {
+func (s *Lease) Describe(h http.Header) {
 	for _, kind := range [...]Kind{Requests, Tokens} {
-		if left := l.Left(kind); left.Limit > 0 {
+		if left := s.Left(kind); left.Limit > 0 {
 			describe(h, kind, left.Limit, left.Left, left.Reset)
 		}
 	}

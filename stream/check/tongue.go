@@ -68,10 +68,15 @@ func elsewhere(r rune) bool { return r > 0x24f && unicode.IsLetter(r) && !unicod
 // accented reports whether a letter is one that English words hardly have.
 func accented(r rune) bool { return r > 0x7f && unicode.IsLetter(r) }
 
+// elisions are the French and Italian articles and pronouns that lose their vowel.
+var elisions = map[string]bool{
+	"l": true, "d": true, "qu": true, "j": true, "c": true, "n": true, "s": true, "m": true, "t": true,
+}
+
 // elided reports whether a word begins with an article that lost its vowel: l'eau, d'accord.
 func elided(s string) bool {
 	head, rest, found := strings.Cut(strings.ReplaceAll(s, "’", "'"), "'")
-	return found && len(rest) > 1 && len(head) <= 2 && strings.Contains(" l d qu j c n s m t ", " "+strings.ToLower(head)+" ")
+	return found && len(rest) > 1 && len(head) <= 2 && elisions[strings.ToLower(head)]
 }
 
 // tongues is what a claim and its evidence are written in, as far as a Judge of English alone must
@@ -107,7 +112,7 @@ func (r *reading) alien(support float64, says opinion) (out Result, ok bool) {
 	if !t.alien {
 		return out, false
 	}
-	name := m.stranger(r.claim.Text, t.across)
+	name := m.stranger(r.claim.Text, t)
 	switch {
 	case name != claims.Span{}:
 		out = Result{Verdict: Unsupported, Score: min(support, halfDoubt), Source: -1, By: NLI, Reason: "a name that the evidence does not hold", Span: name}
@@ -140,12 +145,12 @@ func (r *reading) repeats(o *overlap) bool {
 // stranger is where the claim has a name that no premise has. Where nouns have capitals like names
 // only two such words beside each other count; beside evidence in another language, which may write
 // places and countries otherwise, as well, and where both is so nothing tells.
-func (m *matcher) stranger(text string, across bool) (span claims.Span) {
+func (m *matcher) stranger(text string, t tongues) (span claims.Span) {
 	nouns := false
 	for i := range m.claim {
 		nouns = nouns || german[m.claim[i].Hash]
 	}
-	if nouns && across {
+	if nouns && t.across {
 		return span
 	}
 	for i := range m.claim {
@@ -153,7 +158,7 @@ func (m *matcher) stranger(text string, across bool) (span claims.Span) {
 		if !m.unknown(i) || nouns && !w.Has(words.Name) {
 			continue
 		}
-		if !nouns && !across && w.Has(words.Name) {
+		if !nouns && !t.across && w.Has(words.Name) {
 			return spanOf(text, w.Start, w.End)
 		}
 		if next := i + 1; next < len(m.claim) && m.unknown(next) && text[w.End:m.claim[next].Start] == " " {

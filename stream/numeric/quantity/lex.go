@@ -145,22 +145,11 @@ func (l *lexer) citation() bool {
 // (COVID-19).
 func (l *lexer) wordOrName() {
 	start := l.pos
-	end, digits := start, false
 	first, _ := utf8.DecodeRuneInString(l.text[start:])
 	if ideographic(first) && (l.hanClock() || l.hanUnit()) {
 		return
 	}
-	for end < len(l.text) {
-		r, size := utf8.DecodeRuneInString(l.text[end:])
-		if !unicode.IsLetter(r) && !unicode.IsMark(r) && !isDigit(r) && r != '_' && r != '@' && !l.joins(r, end, size) {
-			break
-		}
-		digits = digits || isDigit(r)
-		end += size
-		if ideographic(r) {
-			break
-		}
-	}
+	end, digits := l.wordEnd(start)
 	switch {
 	case end == start:
 		l.pos += utf8.RuneLen(first)
@@ -188,6 +177,22 @@ func (l *lexer) wordOrName() {
 	}
 	l.toks = append(l.toks, t)
 	l.pos = end
+}
+
+// wordEnd returns the end of the word that begins at start, and whether it has a digit in it.
+func (l *lexer) wordEnd(start int) (end int, digits bool) {
+	for end = start; end < len(l.text); {
+		r, size := utf8.DecodeRuneInString(l.text[end:])
+		if !unicode.IsLetter(r) && !unicode.IsMark(r) && !isDigit(r) && r != '_' && r != '@' && !l.joins(r, end, size) {
+			break
+		}
+		digits = digits || isDigit(r)
+		end += size
+		if ideographic(r) {
+			break
+		}
+	}
+	return end, digits
 }
 
 // joins reports whether a mark inside a word belongs to it: an apostrophe, the dot of a.m. and
