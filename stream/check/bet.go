@@ -322,6 +322,27 @@ func (r *reading) strangerName() (span claims.Span) {
 	return spanOf(r.claim.Text, m.claim[first].Start, m.claim[last].End)
 }
 
+// kinds are words for a person, an animal or a thing of any kind, by hash: who is named in the
+// evidence may be called so.
+//
+//nolint:gochecknoglobals // constant table
+var kinds = hashes(`person people someone somebody human man woman men women boy girl child children kid kids adult adults individual individuals animal animals
+	group team company firm building place vehicle thing something`)
+
+// otherSubject reports whether all that the claim has of its own is the first word of what it
+// speaks of: "The tenant pays for the repair" of "The landlord pays for the repair".
+func (m *matcher) otherSubject(o *overlap) bool {
+	if o.missing != 1 || o.content < 3 {
+		return false
+	}
+	for i := range m.claim {
+		if m.content[i] {
+			return !m.found[i] && !kinds[m.claim[i].Hash]
+		}
+	}
+	return false
+}
+
 // bet reports whether a reader who finds the claim entailed should believe it: nothing that a small
 // judge overlooks tells the claim from the sentence that fits it best.
 func (s *sight) bet(premises []evidence.Premise) bool {
@@ -329,6 +350,9 @@ func (s *sight) bet(premises []evidence.Premise) bool {
 	defer matchers.Put(m)
 	o := m.read(s.claim.Text, premises, s.findings)
 	if len(premises) == 0 || o.negated > 0 || o.denied > 0 {
+		return false
+	}
+	if m.otherSubject(&o) {
 		return false
 	}
 	return !m.turned(m.premise[m.best.from:m.best.to], premises[m.best.of].Text).any()

@@ -19,6 +19,8 @@ func TestEntailedIsNotAlwaysSupported(t *testing.T) {
 		{"no passive any more", "The harbour was fined by the city for the spill.", "The harbour fined the city for the spill.", check.Unchecked},
 		{"an adjunct moved", "The pool is heated on Sundays in March.", "On Sundays in March the pool is heated.", check.Supported},
 		{"another subject", "The kiosk sells maps and the office sells stamps.", "The kiosk sells stamps.", check.Unchecked},
+		{"somebody else", "The landlord pays for repairs of the roof.", "The tenant pays for repairs of the roof.", check.Unchecked},
+		{"a person", "The gardener waters the roses every day.", "A person waters the roses every day.", check.Supported},
 		{"its own subject", "The kiosk sells maps and the office sells stamps.", "The office sells stamps.", check.Supported},
 		{"an opposite", "The gravel road is smooth near the farm.", "The gravel road is rough near the farm.", check.Unchecked},
 		{"a possibility told as a fact", "The harbour may freeze near the pier.", "The harbour freezes near the pier.", check.Unchecked},
