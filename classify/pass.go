@@ -192,7 +192,12 @@ func (p *pass) kindsOf(tasks uint32) signal.Mask {
 
 // add lets task i read tokens [from,to) of a reading.
 func (p *pass) add(i int, reading int32, from, to int) {
-	r := p.row(p.readings[reading].enc.IDs[from:to])
+	p.addRow(i, reading, from, to, p.readings[reading].enc.IDs[from:to])
+}
+
+// addRow is add where the row holds other tokens besides.
+func (p *pass) addRow(i int, reading int32, from, to int, ids []int32) {
+	r := p.row(ids)
 	p.reads = append(p.reads, read{task: int32(i), next: r.first, reading: reading, from: int32(from), to: int32(to)})
 	r.tasks |= 1 << i
 	r.first = int32(len(p.reads) - 1)

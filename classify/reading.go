@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"signalbox/classify/bundle"
 	"signalbox/classify/compress"
 	"signalbox/classify/tokenize"
 	"signalbox/classify/tokenize/sugarme"
@@ -71,6 +72,9 @@ func (p *pass) planTopic(ctx context.Context, i int, _ signal.Mask) error {
 		p.plans = append(p.plans, taskPlan{task: i, failed: signal.ReasonNoText})
 		return nil
 	}
+	if t.Window.Long == bundle.Windows {
+		return p.planLong(ctx, i, text)
+	}
 	key := readingKey{
 		source: topic, prefix: t.Prefix, room: t.Window.Tokens - p.e.specials,
 		short: cmp.Or(t.Window.Skeleton, t.Window.Tokens) - p.e.specials, extra: t.AppendID,
@@ -89,6 +93,81 @@ func (p *pass) planTopic(ctx context.Context, i int, _ signal.Mask) error {
 	})
 	p.add(i, at, 0, len(r.enc.IDs))
 	return nil
+}
+
+// planLong lets task i read all of a text, in one row or, where it does not fit, in overlapping ones,
+// each with the prefix and the last token of the task: the first ones and the last, up to the most
+// that the task reads.
+func (p *pass) planLong(ctx context.Context, i int, text string) error {
+	t := &p.e.tasks[i]
+	var prefix tokenize.Encoding
+	if t.Prefix != "" {
+		p.e.tokens.Encode(t.Prefix, &prefix)
+	}
+	r, at := p.reading(readingKey{source: topic, prefix: t.Prefix, extra: t.AppendID})
+	// A prefix and the text after it are one text to the tokenizer, as they are in one row.
+	if err := p.encode(ctx, t.Prefix+text, &r.enc); err != nil {
+		return err
+	}
+	room := t.Window.Tokens - p.e.specials
+	if t.AppendID != 0 {
+		room--
+	}
+	ids := r.enc.IDs
+	if len(ids) == 0 {
+		p.plans = append(p.plans, taskPlan{task: i, failed: signal.ReasonNoText})
+		return nil
+	}
+	if len(ids) <= room {
+		p.planWindows(i, at, nil, [][2]int{{0, len(ids)}}, 1)
+		return nil
+	}
+	lead := min(len(prefix.IDs), room-1)
+	starts := windowStarts(len(ids)-lead, room-lead, max(1, min(t.Window.Stride, room-lead)))
+	total := len(starts)
+	if most := t.Window.Max; most > 0 && total > most {
+		starts = append(starts[:most-1:most-1], starts[total-1])
+	}
+	spans := make([][2]int, len(starts))
+	for k, s := range starts {
+		spans[k] = [2]int{lead + s, min(lead+s+room-lead, len(ids))}
+	}
+	p.planWindows(i, at, ids[:lead], spans, total)
+	return nil
+}
+
+// windowStarts are where windows of a size begin that cover n tokens: stride apart, the last one at
+// the end.
+func windowStarts(n, size, stride int) []int {
+	var out []int
+	for s := 0; ; s += stride {
+		if s+size >= n {
+			return append(out, max(0, n-size))
+		}
+		out = append(out, s)
+	}
+}
+
+// planWindows lets task i read spans of a reading, each behind the tokens of lead and before the
+// task's last token. total is how many windows cover the text.
+func (p *pass) planWindows(i int, at int32, lead []int32, spans [][2]int, total int) {
+	t := &p.e.tasks[i]
+	plan := taskPlan{task: i, windows: total, read: len(spans), coverage: signal.Complete}
+	if total > 1 {
+		plan.coverage = signal.Windowed
+	}
+	plan.reads = span{len(p.reads), len(p.reads) + len(spans)}
+	for _, s := range spans {
+		ids := p.readings[at].enc.IDs[s[0]:s[1]]
+		if len(lead) > 0 || t.AppendID != 0 {
+			ids = append(append(make([]int32, 0, len(lead)+len(ids)+1), lead...), ids...)
+			if t.AppendID != 0 {
+				ids = append(ids, int32(t.AppendID))
+			}
+		}
+		p.addRow(i, at, s[0], s[1], ids)
+	}
+	p.plans = append(p.plans, plan)
 }
 
 // topic returns the reading of text for rows as key says.

@@ -35,7 +35,7 @@
 //   - what it computes: the architectures of config.json, a pooling module (1_Pooling/config.json,
 //     modules.json), else the outputs of the graph, read from the file itself.
 //   - rows: the shortest of max_position_embeddings, model_max_length and max_seq_length, at most
-//     8192.
+//     32768.
 //   - sums: those of .signalbox.json, which `signalbox models pull` writes; a folder without it has
 //     none,
 //     and its files are taken as they are.

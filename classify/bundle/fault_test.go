@@ -108,7 +108,7 @@ func TestFaultsOfAFolderAreErrorsOfAType(t *testing.T) {
 		"pooling in a graph that does not":    {"minilm-embedding", OpenOptions{Task: "embedding", Pooling: NoPooling}, nil, ErrSignature, "no one output is float32 [batch, numbers]"},
 		"a prompt that pooling leaves out":    {"minilm-embedding", OpenOptions{Task: "embedding", Prefix: new("q: ")}, replace("1_Pooling/config.json", `"include_prompt": true`, `"include_prompt": false`), ErrLayout, "include_prompt"},
 		"no task":                             {"bert-domain", OpenOptions{}, nil, nil, "options: task: missing"},
-		"options of no kind":                  {"bert-domain", OpenOptions{Task: "x", Kind: "y", Pooling: "z", Dims: -1, MaxTokens: 8193}, nil, nil, "max_tokens: 8193"},
+		"options of no kind":                  {"bert-domain", OpenOptions{Task: "x", Kind: "y", Pooling: "z", Dims: -1, MaxTokens: 32769}, nil, nil, "max_tokens: 32769"},
 		"a window longer than a row":          {"bert-domain", OpenOptions{Task: "domain", Window: Window{Tokens: 129}}, nil, nil, "tasks[0].window.tokens: 129"},
 		"a threshold beyond one":              {"bert-domain", OpenOptions{Task: "domain", Threshold: 2}, nil, nil, "tasks[0].threshold: 2"},
 		"a record that is no JSON":            {"bert-domain", OpenOptions{Task: "domain"}, put(".signalbox.json", "["), nil, ".signalbox.json"},

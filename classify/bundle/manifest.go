@@ -141,6 +141,15 @@ const (
 	Max  Combine = "max"  // the window with the highest probability of the positive label
 )
 
+// Long says how a text is read that does not fit into one row.
+type Long string
+
+// The ways to read long texts. An empty value means Skeleton.
+const (
+	Skeleton Long = "skeleton" // one row of what says most of the text
+	Windows  Long = "windows"  // all of it, in overlapping rows, up to Window.Max
+)
+
 // Template says how evidence and question are laid out before an answer whose tokens are judged.
 type Template string
 
@@ -251,6 +260,10 @@ type Window struct {
 	// not fit into one of Tokens is read: its skeleton, see package compress. 0 for Tokens; at
 	// least 24. It is for tasks about what a request is about.
 	Skeleton int `yaml:"skeleton"`
+	// Long is how a text about what a request is about is read where it does not fit into one row:
+	// by its skeleton, which is the default, or window by window. Tasks that read every text of a
+	// request read windows in any case.
+	Long Long `yaml:"long"`
 	// Max is the most rows that are read, 0 for all: the first Max-1 and the last.
 	Max int `yaml:"max"`
 	// Combine is mean or max.

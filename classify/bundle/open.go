@@ -17,10 +17,10 @@ import (
 var ErrLayout = errors.New("no model that can be used")
 
 const (
-	hubRowTokens   = 8192 // longest row of a Hugging Face model, whatever it claims
-	hubWindow      = 512  // default tokens of a window
-	hubWindows     = 4    // default number of windows of tasks that take an average
-	hubGrounding   = 4096 // tokens of a window of evidence and answer: what LettuceDetect trains and reads with
+	hubRowTokens   = maxRowTokens // longest row of a Hugging Face model, whatever it claims
+	hubWindow      = 512          // default tokens of a window
+	hubWindows     = 4            // default number of windows of tasks that take an average
+	hubGrounding   = 4096         // tokens of a window of evidence and answer: what LettuceDetect trains and reads with
 	hubThreshold   = 0.5
 	hubTemperature = 1
 )
@@ -62,8 +62,8 @@ type OpenOptions struct {
 	Prefix *string
 	// Layer is the exit of a two-dimensional Matryoshka model. Default: the deepest.
 	Layer int
-	// MaxTokens is the longest row, 8 to 8192, and never more than the model has positions.
-	// Default: what the files say, at most 8192.
+	// MaxTokens is the longest row, 8 to 32768, and never more than the model has positions.
+	// Default: what the files say, at most 32768.
 	MaxTokens int
 	// Window says how long texts are read; each of its fields that is zero has a default: 512
 	// tokens or a row, a stride of three quarters, 4 windows and their mean, all windows for

@@ -163,6 +163,7 @@ func (c *checker) task(key string, m *Manifest, i int) {
 		c.bad(key+".window.skeleton", "%d is neither 0 nor between %d and window.tokens",
 			w.Skeleton, minSkeleton)
 	}
+	c.oneOf(key+".window.long", string(w.Long), "", string(Skeleton), string(Windows))
 	if t.Document != nil {
 		c.document(key+".document", t)
 	}

@@ -183,6 +183,9 @@ func openOptions(t *config.Task) bundle.OpenOptions {
 		Task: t.Name, Kind: bundle.Kind(t.Kind), Name: t.Model, Positive: t.Positive, Labels: t.Labels,
 		Pooling: bundle.Pooling(t.Pooling), Dims: t.Dims, Prefix: t.Prefix, Layer: t.Layer,
 		MaxTokens: t.MaxTokens, Temperature: t.Temperature,
+		Window: bundle.Window{
+			Tokens: t.Window.Tokens, Stride: t.Window.Stride, Max: t.Window.Max, Long: bundle.Long(t.Window.Long),
+		},
 	}
 }
 

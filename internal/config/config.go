@@ -205,6 +205,8 @@ type Task struct {
 	// those below describe models in the Hugging Face layout; a bundle says the same in its own
 	// file.
 	MaxTokens int `yaml:"max_tokens"`
+	// Window is how a text is read that is longer than one row.
+	Window TaskWindow `yaml:"window"`
 	// Kind is sequence, token, pair or embedding. Default: found in the files.
 	Kind string `yaml:"kind" words:"sequence token pair embedding"`
 	// Positive is the model's label that jailbreak, injection or factcheck looks for. Default:
@@ -228,6 +230,24 @@ type Task struct {
 	// and thresholds; of a bundle the graph need not be here, a folder in the Hugging Face layout
 	// is read with its graph. Default: it runs here.
 	Remote Remote `yaml:"remote"`
+}
+
+// TaskWindow is how a model reads a text that is longer than one row.
+type TaskWindow struct {
+	// Tokens is the length of a row, 8 to 32768, special tokens included, and at most max_tokens.
+	// Memory and time of most models grow with its square. Default: 512, or max_tokens where that
+	// is less; 4096 for models that judge the tokens of an answer.
+	Tokens int `yaml:"tokens"`
+	// Stride is the distance between the starts of two rows; they overlap by the rest. Default:
+	// three quarters of tokens.
+	Stride int `yaml:"stride"`
+	// Max is the most rows of a text that are read: the first ones and the last. Default 4; all for
+	// jailbreak, injection and pii.
+	Max int `yaml:"max"`
+	// Long, of domain, complexity, factcheck and embedding, is how a text is read that does not fit
+	// into one row: skeleton, one row of what says most of it, or windows, all of it, row by row, of
+	// which the mean counts. Default skeleton.
+	Long string `yaml:"long" words:"skeleton windows"`
 }
 
 // Where models run.

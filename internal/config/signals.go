@@ -61,7 +61,7 @@ func (e *TaskError) Unwrap() error { return e.Err }
 const GroundingTask = "grounding"
 
 // maxRowTokens bounds max_tokens; attention is quadratic in it.
-const maxRowTokens = 8192
+const maxRowTokens = 32768
 
 func (c *checker) classify() Catalog {
 	k := &c.cfg.Classify
@@ -199,6 +199,7 @@ func (c *checker) task(t *Task, path string) {
 	if t.MaxTokens < 0 || t.MaxTokens > maxRowTokens {
 		c.at(path+".max_tokens", "%d is not between 0 and %d", t.MaxTokens, maxRowTokens)
 	}
+	c.window(t, path+".window")
 	if t.Dims < 0 {
 		c.at(path+".dims", "%d is negative", t.Dims)
 	}
@@ -209,6 +210,27 @@ func (c *checker) task(t *Task, path string) {
 	c.oneOf(path+".kind", t.Kind, "sequence", "token", "pair", "embedding")
 	c.oneOf(path+".pooling", t.Pooling, "mean", "cls", "last_token", "none")
 }
+
+// window checks how long texts are read, as far as that does not depend on the model.
+func (c *checker) window(t *Task, path string) {
+	w := &t.Window
+	if w.Tokens != 0 && (w.Tokens < minRowTokens || w.Tokens > maxRowTokens) {
+		c.at(path+".tokens", "%d is not between %d and %d", w.Tokens, minRowTokens, maxRowTokens)
+	}
+	if t.MaxTokens > 0 && w.Tokens > t.MaxTokens {
+		c.at(path+".tokens", "%d is more than max_tokens, %d", w.Tokens, t.MaxTokens)
+	}
+	if w.Stride < 0 || w.Tokens > 0 && w.Stride > w.Tokens {
+		c.at(path+".stride", "%d is not between 1 and tokens", w.Stride)
+	}
+	if w.Max < 0 {
+		c.at(path+".max", "%d is negative", w.Max)
+	}
+	c.oneOf(path+".long", w.Long, "skeleton", "windows")
+}
+
+// minRowTokens is the shortest row that a model reads.
+const minRowTokens = 8
 
 // origins checks whose text a task reads.
 func (c *checker) origins(t *Task, path string) {

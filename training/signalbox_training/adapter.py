@@ -447,7 +447,7 @@ def main() -> None:
     parser.add_argument("--no-balance", action="store_true", help="frequent labels count more")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--width", type=int, default=128, help="of the head's hidden layer")
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,0 +1,360 @@
+// Command adapters measures what adapters cost beside one pass of the embedded model, and whether
+// they give what the same tail gives as a part of the graph.
+//
+//	cd training && python -m signalbox_training.adapter --name a --data rows.jsonl --out DIR --fused fused.onnx
+//	go run ./bench/adapters --adapter DIR/a.onnx [--fused fused.onnx] [--texts rows.jsonl] [--rounds 200]
+//
+// For rows of several lengths it times one pass, the same with one and with three adapters (three
+// sessions, each with weights of its own), and three models, each a pass of its own. What is compared
+// is measured in turn, and the ratios are medians of those of each round: of processor time, which
+// other work on the machine does not disturb much, and of time on the wall. One core: runs come one
+// after the other.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"signalbox/classify"
+	"signalbox/classify/bundle"
+	"signalbox/classify/tokenize"
+	"signalbox/gpu"
+	"signalbox/internal/signal"
+	"signalbox/internal/tensor"
+	"signalbox/models"
+)
+
+// added is how many adapters are added, and how many models they stand for.
+const added = 3
+
+func main() {
+	adapter := flag.String("adapter", "", "file of an adapter of the embedded model")
+	fused := flag.String("fused", "", "base and adapter as one graph; without it nothing is compared")
+	texts := flag.String("texts", "", "rows with texts to compare on; without it those of models/testdata")
+	rounds := flag.Int("rounds", 200, "how often each is timed")
+	cores := flag.Int("cores", 1, "runs at a time")
+	flag.Parse()
+	if err := run(*adapter, *fused, *texts, *rounds, *cores); err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "bench/adapters: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// bench holds what is measured.
+type bench struct {
+	rt      *gpu.Runtime
+	bundle  *bundle.Bundle
+	adapter *bundle.Adapter
+}
+
+func run(adapter, fused, texts string, rounds, cores int) error {
+	if adapter == "" {
+		return errors.New("--adapter: a file is required")
+	}
+	file, err := os.ReadFile(adapter)
+	if err != nil {
+		return err
+	}
+	b := &bench{}
+	if b.adapter, err = bundle.ReadAdapter(file); err != nil {
+		return err
+	}
+	root, err := fs.Sub(models.FS, "default")
+	if err != nil {
+		return err
+	}
+	if b.bundle, err = bundle.Load(root); err != nil {
+		return err
+	}
+	o := gpu.DefaultOptions()
+	o.EnvLibrary, o.MaxConcurrent = os.Getenv("SIGNALBOX_ONNXRUNTIME"), cores
+	if b.rt, err = gpu.Open(o); err != nil {
+		return err
+	}
+	defer func() { _ = b.rt.Close() }()
+	if fused != "" {
+		if err := b.compare(fused, texts); err != nil {
+			return err
+		}
+	}
+	return b.cost(rounds, cores)
+}
+
+// session opens a graph of the embedded bundle, with taps where it is to be gone on from.
+func (b *bench) session(name string, tapped bool) (*gpu.Session, error) { //nolint:revive // two graphs
+	var taps []string
+	if tapped {
+		taps = b.adapter.Taps
+	}
+	model, err := b.bundle.Tapped(bundle.Int8, b.adapter.Base.SHA256, taps)
+	if err != nil {
+		return nil, err
+	}
+	return b.rt.NewSession(context.Background(), model, gpu.SessionOptions{Name: name})
+}
+
+// engine is the embedded bundle with so many adapters.
+func (b *bench) engine(adapters int) (*classify.Engine, signal.Mask, error) {
+	kinds := signal.MaskOf(signal.Domain) | signal.MaskOf(signal.Embedding)
+	s, err := b.session("base", adapters > 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	e, err := classify.OpenEngine(b.bundle, s)
+	if err != nil {
+		return nil, 0, err
+	}
+	for k := range signal.Kind(adapters) {
+		tail, err := b.rt.NewSession(context.Background(), b.adapter.File, gpu.SessionOptions{Name: "tail"})
+		if err != nil {
+			return nil, 0, err
+		}
+		if e, err = e.WithTail(fmt.Sprint("adapter", k), signal.Own+k, b.adapter, tail); err != nil {
+			return nil, 0, err
+		}
+		kinds |= signal.MaskOf(signal.Own + k)
+	}
+	return e, kinds, nil
+}
+
+// way is something that reads a text.
+type way struct {
+	name  string
+	reads []*classify.Classifier
+	need  signal.Mask
+}
+
+func (w *way) read(text string) error {
+	for _, c := range w.reads {
+		var set signal.Set
+		t := signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}
+		c.Extract(context.Background(), &t, w.need, &set)
+		for _, k := range w.need.Kinds() {
+			if v := &set.Values[k]; v.State != signal.Known {
+				return fmt.Errorf("%s: kind %d is unknown: %s", w.name, k, v.Reason)
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bench) way(name string, models, adapters int) (*way, error) {
+	w := &way{name: name}
+	for range models {
+		e, need, err := b.engine(adapters)
+		if err != nil {
+			return nil, err
+		}
+		o := classify.DefaultOptions()
+		o.Own = make([]classify.Own, adapters)
+		for k := range o.Own {
+			o.Own[k].Name = fmt.Sprint("adapter", k)
+		}
+		c, err := classify.New([]classify.Source{{Engine: e}}, o)
+		if err != nil {
+			return nil, err
+		}
+		w.reads, w.need = append(w.reads, c), need
+	}
+	return w, nil
+}
+
+// spent is the processor time of this process.
+func spent() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func (b *bench) cost(rounds, cores int) error {
+	var ways []*way
+	for _, w := range []struct {
+		name             string
+		models, adapters int
+	}{{"one pass", 1, 0}, {"and one adapter", 1, 1}, {"and three adapters", 1, added}, {"three models", added, 0}} {
+		made, err := b.way(w.name, w.models, w.adapters)
+		if err != nil {
+			return err
+		}
+		ways = append(ways, made)
+	}
+	runtime.GC()
+	fmt.Printf("%d rounds, %d run(s) at a time; ratios to one pass: processor time (wall)\n\n", rounds, cores)
+	fmt.Println("| tokens | one pass, ms | and one adapter | and three adapters | three models |")
+	fmt.Println("| --- | --- | --- | --- | --- |")
+	for _, tokens := range []int{16, 64, 128, 256} {
+		if err := row(ways, tokens, rounds); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row times texts of a length. Each round has a text of its own, of other words.
+func row(ways []*way, tokens, rounds int) error {
+	const warm = 10
+	cpu, wall := make([][]float64, len(ways)), make([][]float64, len(ways))
+	words := []string{"train", "signal", "point", "track", "station", "engine", "guard", "line"}
+	for round := range rounds + warm {
+		var text strings.Builder
+		for k := range tokens - 2 { // a word of the vocabulary is a token
+			text.WriteString(words[(round*7+k*(round%5+1))%len(words)] + " ")
+		}
+		for i, w := range ways {
+			from, begun := spent(), time.Now()
+			if err := w.read(text.String()); err != nil {
+				return err
+			}
+			if took, used := time.Since(begun), spent()-from; round >= warm {
+				cpu[i], wall[i] = append(cpu[i], used.Seconds()), append(wall[i], took.Seconds())
+			}
+		}
+	}
+	fmt.Printf("| %d | %.2f (%.2f) |", tokens, 1000*median(cpu[0]), 1000*median(wall[0]))
+	for i := 1; i < len(ways); i++ {
+		fmt.Printf(" %.2f (%.2f) |", median(ratios(cpu[i], cpu[0])), median(ratios(wall[i], wall[0])))
+	}
+	fmt.Println()
+	return nil
+}
+
+func ratios(a, b []float64) []float64 {
+	out := make([]float64, 0, len(a))
+	for i := range a {
+		if b[i] > 0 {
+			out = append(out, a[i]/b[i])
+		}
+	}
+	return out
+}
+
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return math.NaN()
+	}
+	x = slices.Sorted(slices.Values(x))
+	return x[len(x)/2]
+}
+
+// texts are those to compare on.
+func textsOf(path string) ([]string, error) {
+	if path == "" {
+		path = "models/testdata/parity.json"
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	var out []string
+	s := bufio.NewScanner(f)
+	s.Buffer(nil, 16<<20)
+	for s.Scan() {
+		var row struct{ Text string }
+		line := strings.Trim(strings.TrimSpace(s.Text()), ",")
+		if json.Unmarshal([]byte(line), &row) == nil && row.Text != "" {
+			out = append(out, row.Text)
+		}
+	}
+	return out, s.Err()
+}
+
+// compare runs base and adapter as one graph and as two.
+func (b *bench) compare(fused, path string) error {
+	texts, err := textsOf(path)
+	if err != nil {
+		return err
+	}
+	file, err := os.ReadFile(fused)
+	if err != nil {
+		return err
+	}
+	whole, err := b.rt.NewSession(context.Background(), file, gpu.SessionOptions{Name: "fused"})
+	if err != nil {
+		return err
+	}
+	base, err := b.session("base", true)
+	if err != nil {
+		return err
+	}
+	tail, err := b.rt.NewSession(context.Background(), b.adapter.File, gpu.SessionOptions{Name: "tail"})
+	if err != nil {
+		return err
+	}
+	data, err := b.bundle.Tokenizer()
+	if err != nil {
+		return err
+	}
+	tok, err := tokenize.New(data)
+	if err != nil {
+		return err
+	}
+	_, taps, err := b.bundle.Manifest.Taps(b.adapter.Base.SHA256)
+	if err != nil {
+		return err
+	}
+	worst, largest := 0.0, 0.0
+	var enc tokenize.Encoding
+	for _, text := range texts {
+		tok.Encode(text, &enc)
+		ids := tok.AppendRow(nil, enc.IDs[:min(len(enc.IDs), b.bundle.Manifest.MaxTokens-2)])
+		shape := []int64{1, int64(len(ids))}
+		in := []tensor.Tensor{
+			{Name: "input_ids", Shape: shape, I64: ids},
+			{Name: "attention_mask", Shape: shape, I64: slices.Repeat([]int64{1}, len(ids))},
+		}
+		want, err := whole.Run(context.Background(), in, []string{"adapter_logits"})
+		if err != nil {
+			return err
+		}
+		got, err := apart(base, tail, b.adapter, taps, in)
+		if err != nil {
+			return err
+		}
+		for k := range want[0].F32 {
+			worst = max(worst, math.Abs(float64(want[0].F32[k]-got[k])))
+			largest = max(largest, math.Abs(float64(want[0].F32[k])))
+		}
+	}
+	fmt.Printf("base and adapter against both as one graph, %d texts: a logit differs by at most %.2g "+
+		"(the largest is %.1f)\n\n", len(texts), worst, largest)
+	return nil
+}
+
+// apart runs the base, and from its taps the adapter.
+func apart(base, tail *gpu.Session, a *bundle.Adapter, taps []bundle.Tap, in []tensor.Tensor) ([]float32, error) {
+	values := make([]string, len(a.Taps))
+	for i, name := range a.Taps {
+		at := slices.IndexFunc(taps, func(t bundle.Tap) bool { return t.Name == name })
+		values[i] = taps[at].Value
+	}
+	out, err := base.Run(context.Background(), in, values)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		out[i].Name = a.Taps[i]
+	}
+	if a.Masked {
+		out = append(out, in[1])
+	}
+	got, err := tail.Run(context.Background(), out, []string{bundle.AdapterOutput})
+	if err != nil {
+		return nil, err
+	}
+	return got[0].F32, nil
+}
