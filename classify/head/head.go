@@ -196,3 +196,17 @@ func (in *Info) WithThreshold(t float64) *Info {
 func (h *Head) WithThreshold(t float64) *Head {
 	return &Head{info: *h.info.WithThreshold(t), vocab: h.vocab, weights: h.weights, outputs: h.outputs}
 }
+
+// Features are the numbers that a head weighs: those of the vector, then the n-grams that it knows,
+// by their place behind them; only the ones that are not zero. The caller owns both slices.
+func (h *Head) Features(text string, vector []float32) (at []int, values []float32) {
+	var s scratch
+	s.scan(text)
+	for i, x := range vector {
+		at, values = append(at, i), append(values, x)
+	}
+	for _, c := range h.vocab.weigh(nil, s.grams) {
+		at, values = append(at, h.info.Dims+int(c.at)), append(values, c.value)
+	}
+	return at, values
+}
