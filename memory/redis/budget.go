@@ -37,8 +37,8 @@ func (s *Store) Reserve(
 	return s.budget(ctx, t, "reserve", id, spends, ttl)
 }
 
-// Settle replaces a reservation with what was spent. Where there is none it does nothing, unless
-// the amount is owed. Its error is that of Reserve.
+// Settle replaces a reservation with what was spent, also one whose time is over. Where there was
+// none it does nothing, unless the amount is owed. It may be repeated. Its error is that of Reserve.
 //
 //nolint:revive // owed is told by the caller's books and not a choice between two functions
 func (s *Store) Settle(ctx context.Context, t ledger.Tenant, id string, spends []Spend, owed bool) error {

@@ -1,8 +1,9 @@
 -- Keeps what is spent of budgets, and what is reserved of them, in billionths of a dollar. KEYS: for each budget a hash (s: spent, r:
 -- reserved, by id: one reservation) and a sorted set of ids by the time until which they count. ARGV: reserve, settle or owed; the id;
 -- for how many milliseconds it counts; then for each budget its room, the amount, and when its keys may go (Unix milliseconds). Settle
--- does nothing where there is no reservation, so it may be said twice; owed adds the amount whether there is one or not. Returns 1 or
--- 0, and what was spent and reserved of each budget before. The time is that of Redis.
+-- counts an amount in place of its reservation, also of one that nobody settled in time (x before its id), and does nothing where there
+-- is none; owed counts it in any case, once (o before its id). So both may be said twice. Returns 1 or 0, and what was spent and
+-- reserved of each budget before. The time is that of Redis.
 local t = redis.call('TIME')
 local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
 local op, id, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -18,7 +19,7 @@ end
 for i = 1, #KEYS / 2 do
   local hash, set = KEYS[2 * i - 1], KEYS[2 * i]
   for _, old in ipairs(redis.call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', 0, 1000)) do
-    drop(hash, set, old)
+    if drop(hash, set, old) then redis.call('ZADD', set, ARGV[3 * i + 3], 'x' .. old) end
   end
   local h = redis.call('HMGET', hash, 's', 'r')
   local sum = tonumber(h[1] or 0) + tonumber(h[2] or 0)
@@ -32,8 +33,11 @@ for i = 1, #KEYS / 2 do
     redis.call('HSET', hash, id, n)
     redis.call('HINCRBY', hash, 'r', n)
     redis.call('ZADD', set, now + ttl, id)
-  elseif drop(hash, set, id) or op == 'owed' then
-    redis.call('HINCRBY', hash, 's', n)
+  else
+    local counts = drop(hash, set, id)
+    counts = redis.call('ZREM', set, 'x' .. id) == 1 or counts
+    if op == 'owed' then counts = redis.call('ZADD', set, ARGV[3 * i + 3], 'o' .. id) == 1 end
+    if counts then redis.call('HINCRBY', hash, 's', n) end
   end
   redis.call('PEXPIREAT', hash, ARGV[3 * i + 3])
   redis.call('PEXPIREAT', set, ARGV[3 * i + 3])

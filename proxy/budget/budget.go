@@ -66,8 +66,8 @@ type Remote interface {
 	Reserve(
 		ctx context.Context, group, id string, spends []Spend, ttl time.Duration,
 	) (taken []int64, fits bool, err error)
-	// Settle replaces a reservation with what was spent. Where there is none it does nothing,
-	// unless the amount is owed.
+	// Settle replaces a reservation with what was spent, also one whose time is over. Where there
+	// was none it does nothing, unless the amount is owed. What is repeated counts once.
 	Settle(ctx context.Context, group, id string, spends []Spend, owed bool) error
 }
 
@@ -103,8 +103,11 @@ func (e *ExceededError) Error() string {
 // this process only.
 const maxUnsettled = 4096
 
-// flushAtOnce bounds how much of it one request tells, since each takes an exchange.
-const flushAtOnce = 16
+// flushAtOnce and flushTime bound how much of it one request tells, since each takes an exchange.
+const (
+	flushAtOnce = 16
+	flushTime   = 4 * time.Millisecond
+)
 
 // Keeper keeps budgets.
 type Keeper struct {
@@ -320,7 +323,7 @@ func (r *Reservation) Settle(ctx context.Context, usd float64) {
 	if k.remote == nil {
 		return
 	}
-	end := settlement{r.group, r.id, spent, r.lost || k.now().Sub(r.at) >= TTL}
+	end := settlement{r.group, r.id, spent, r.lost}
 	if k.remote.Settle(ctx, end.group, end.id, end.spends, end.owed) != nil {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -335,16 +338,19 @@ func (k *Keeper) later(end settlement) {
 	}
 }
 
-// flush tells the remote some of what it has missed, until it does not answer.
+// flush tells the remote some of what it has missed, until it does not answer or time is up.
 func (k *Keeper) flush(ctx context.Context) {
+	begin := k.now()
 	k.mu.Lock()
 	n := min(len(k.unsettled), flushAtOnce)
 	ends := slices.Clone(k.unsettled[:n])
 	k.unsettled = slices.Delete(k.unsettled, 0, n)
 	k.mu.Unlock()
 	for i, end := range ends {
-		if k.remote.Settle(ctx, end.group, end.id, end.spends, end.owed) == nil {
-			continue
+		if i == 0 || k.now().Sub(begin) < flushTime {
+			if k.remote.Settle(ctx, end.group, end.id, end.spends, end.owed) == nil {
+				continue
+			}
 		}
 		k.mu.Lock()
 		defer k.mu.Unlock()
