@@ -18,10 +18,7 @@ func (d *decision) describe(h http.Header) {
 	h["X-Signalbox-Cache"] = values[1:2:2]
 	h["X-Signalbox-Guard"] = values[2:3:3]
 	h["Server-Timing"] = values[3:4:4]
-	d.describeArm(h)
-	if saves := d.thrift.String(); saves != "" {
-		h["X-Signalbox-Budget"] = []string{saves}
-	}
+	d.describeThrift(h)
 	if v := &d.set.Values[signal.Domain]; v.State == signal.Known {
 		h["X-Signalbox-Domain"] = []string{headerText(v.Label)}
 		h["X-Signalbox-Confidence"] = []string{strconv.FormatFloat(v.Score, 'f', 3, 64)}
@@ -29,6 +26,16 @@ func (d *decision) describe(h http.Header) {
 	if lost := append(d.degraded(), d.lacking...); len(lost) > 0 {
 		h["X-Signalbox-Degraded"] = []string{strings.Join(lost, ",")}
 	}
+}
+
+// describeThrift writes the headers that say what the request saves with, and its arm, which
+// depends on that.
+func (d *decision) describeThrift(h http.Header) {
+	if saves := d.thrift.String(); saves != "" {
+		h["X-Signalbox-Budget"] = []string{saves}
+	}
+	delete(h, "X-Signalbox-Arm")
+	d.describeArm(h)
 }
 
 // describePlace writes the headers that say where the request went; first is where it should have.

@@ -65,11 +65,8 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	}
 	p.shorten(ctx, w, &o, req, sessionOf(o.req, r.Header))
 	change := o.change(ctx, w, req)
-	where, err := st.place(&change, r.Header, p.measure(ctx, st, &change))
+	where, err := p.within(ctx, st, w, r.Header, &change, &o)
 	if err != nil {
-		return err
-	}
-	if err = p.reserve(ctx, w, &o, where); err != nil {
 		return err
 	}
 	return p.forward(ctx, st, w, st.steering.without(r.Header, who.Role), where, change, &o)

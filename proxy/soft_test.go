@@ -3,9 +3,13 @@ package proxy
 import (
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"signalbox/internal/testkit"
+	"signalbox/memory/redis"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/budget"
 )
@@ -44,6 +48,46 @@ func TestFromItsSoftBoundABudgetSendsRequestsToTheCheapestModel(t *testing.T) {
 	e, err := b.proxy.Explain(t.Context(), []byte(ask("hello")), p)
 	if err != nil || e.Budget != "cheaper" || e.Model != "small" || strings.Join(e.Models, " ") != "small big" {
 		t.Errorf("explained as %+v (%v)", e, err)
+	}
+}
+
+// Of all requests that two replicas get at once, one alone is dear beyond the soft bound: that which
+// crosses it. Each costs $0.01 at the dear model.
+func TestTwoReplicasInARaceKeepASoftBound(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))
+	server := testkit.NewRedis(t)
+	var wg sync.WaitGroup
+	var dear atomic.Int64
+	now := time.Now() // one month, also at its end
+	for range 2 {
+		store, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), RateBudget: testkit.Patience})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		b := bounded(t, u, u, 0, withKeys(auth.KeyOptions{Name: "team", Budget: auth.BudgetOptions{
+			USD: 1, Soft: budget.SoftOptions{At: .205},
+		}}))
+		b.proxy.spending = budget.New(budgetsIn{store}, func() time.Time { return now })
+		for range 6 {
+			wg.Go(func() {
+				for range 10 {
+					got := b.chat(upTo(10), "Authorization", "Bearer team")
+					where, saves := got.header.Get("X-Signalbox-Model"), got.header.Get("X-Signalbox-Budget")
+					if where == "big" {
+						dear.Add(1)
+					}
+					if (where == "small") != (saves == "cheaper") {
+						t.Errorf("%d from %q, which saves %q", got.status, where, saves)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if dear.Load() != 21 {
+		t.Errorf("%d requests of $0.01 were dear with a soft bound of $0.205, want 21", dear.Load())
 	}
 }
 

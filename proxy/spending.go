@@ -25,6 +25,33 @@ type share struct {
 	cost *budget.Reservation
 }
 
+// within places a request and reserves what it may cost. One that finds a soft bound reached only
+// then, for others were let in between, is placed again, so that no more than one of all replicas is
+// dear beyond the bound.
+func (p *Proxy) within(
+	ctx context.Context, st *State, w *reply, h http.Header, change *rewriter, o *exchange,
+) (*plan, error) {
+	counted := p.measure(ctx, st, change)
+	where, err := st.place(change, h, counted)
+	if err != nil {
+		return nil, err
+	}
+	if err = p.reserve(ctx, w, o, where); err != nil {
+		return nil, err
+	}
+	how := o.thrift.And(w.cost.Thrift())
+	if how == o.thrift {
+		return where, nil
+	}
+	o.save(how)
+	o.describeThrift(w.Header())
+	afford := where.afford
+	if where, err = st.place(change, h, counted); err == nil {
+		where.afford = afford
+	}
+	return where, err
+}
+
 // reserve takes what a request may cost from the budgets of its caller: its prompt, estimated, and
 // the most that it allows for the answer, by the price of the dearest model that it may go to, or,
 // where the next model is asked when an answer is not good enough, of all of them. What it takes

@@ -8,7 +8,9 @@
 // Processor time is what the kernel charged to the processes of the way (user and system), in steps
 // of 10 ms; memory is their resident size.
 //
-//	go run ./bench/proxy [-rounds 5] [-time 3s] [-signalbox FILE]
+//	go run ./bench/proxy [-rounds 5] [-time 3s] [-signalbox FILE,FILE]
+//
+// measures one or several programs; further ones are compared with the first in the same rounds.
 //
 //	go run ./bench/proxy -promises [-streams 100000]
 //

@@ -25,7 +25,7 @@ func run(ctx context.Context) error {
 	to := flag.String("to", "", "where the role forwards to")
 	rounds := flag.Int("rounds", 5, "rounds; the medians count")
 	length := flag.Duration("time", 3*time.Second, "time of each workload on each way")
-	binary := flag.String("signalbox", "", "the program to measure; built from this checkout when empty; several, separated by commas, are measured beside each other")
+	binary := flag.String("signalbox", "", "the program to measure; built from this checkout when empty; several, separated by commas, are measured beside each other, and compared with the first")
 	only := flag.String("only", "", "workloads whose names contain this")
 	ways := flag.String("ways", "", "ways to measure beside the bare proxy, separated by commas: direct, nginx, signalbox; all when empty")
 	promises := flag.Bool("promises", false, "count what must not be lost and measure what faults cost, instead of comparing")
@@ -47,7 +47,9 @@ func run(ctx context.Context) error {
 	if *promises {
 		return errors.Join(b.promises(ctx, os.Stdout, *streams), b.close())
 	}
-	b.keep(*ways)
+	if err := b.keep(*ways); err != nil {
+		return errors.Join(err, b.close())
+	}
 	results, err := b.measure(ctx, *only, *rounds, *length)
 	if err == nil {
 		results.print(os.Stdout)

@@ -16,13 +16,23 @@ type results struct {
 	loads []workload
 	ways  []string
 	all   [][][]sample
+
+	first, others int // columns of the first program and of those behind it, which are compared with it
 }
 
-// measure runs the rounds. The first one warms up and does not count.
+// measure runs the rounds. The first one warms up and does not count. Every second one takes the
+// ways backwards, so that none of two profits from coming later.
 func (b *bench) measure(ctx context.Context, only string, rounds int, length time.Duration) (*results, error) {
 	r := &results{loads: slices.DeleteFunc(workloads(), func(x workload) bool { return !strings.Contains(x.name, only) })}
-	for _, w := range b.ways {
+	for i, w := range b.ways {
 		r.ways = append(r.ways, w.name)
+		switch {
+		case !w.product:
+		case r.first == 0: // that of column 0 is never a program: the bare proxy is before it
+			r.first = i
+		default:
+			r.others++
+		}
 	}
 	r.all = make([][][]sample, len(r.loads))
 	for i := range r.all {
@@ -30,7 +40,11 @@ func (b *bench) measure(ctx context.Context, only string, rounds int, length tim
 	}
 	for round := range rounds + 1 {
 		for i := range r.loads {
-			for j, w := range b.ways {
+			for j := range b.ways {
+				if round%2 == 1 {
+					j = len(b.ways) - 1 - j
+				}
+				w := b.ways[j]
 				s := put(ctx, w, &r.loads[i], length)
 				if ctx.Err() != nil {
 					return nil, ctx.Err()
@@ -93,13 +107,17 @@ func median(values []float64) float64 {
 }
 
 // print writes the medians, and in brackets the medians of the ratios to the bare reverse proxy in
-// the same round: what else runs on the machine changes from round to round.
+// the same round: what else runs on the machine changes from round to round. Behind them stand the
+// medians of the ratios of further programs to the first, with the lowest and the highest.
 func (r *results) print(out io.Writer) {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer func() { _ = tw.Flush() }()
 	_, _ = fmt.Fprint(tw, "workload\tfigure\t")
 	for _, name := range r.ways {
 		_, _ = fmt.Fprintf(tw, "%s\t", name)
+	}
+	for j := range r.others {
+		_, _ = fmt.Fprintf(tw, "%s / %s\t", r.ways[r.first+1+j], r.ways[r.first])
 	}
 	_, _ = fmt.Fprintln(tw)
 	bare := slices.Index(r.ways, bareWay)
@@ -118,6 +136,14 @@ func (r *results) print(out io.Writer) {
 					values[k] /= base[k]
 				}
 				_, _ = fmt.Fprintf(tw, "%.4g (%.2f)\t", v, median(values))
+			}
+			base = r.values(i, r.first, f)
+			for j := range r.others {
+				values := r.values(i, r.first+1+j, f)
+				for k := range values {
+					values[k] /= base[k]
+				}
+				_, _ = fmt.Fprintf(tw, "%.3f (%.2f-%.2f)\t", median(values), slices.Min(values), slices.Max(values))
 			}
 			_, _ = fmt.Fprintln(tw)
 		}

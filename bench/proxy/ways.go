@@ -23,6 +23,8 @@ type way struct {
 	base map[string]string // URL of the API by model
 	cmd  *exec.Cmd         // nil: there is nothing between
 	key  string            // that requests show; "": none
+
+	product bool // it is signalbox
 }
 
 type bench struct {
@@ -66,27 +68,68 @@ func newBench(ctx context.Context, binary string) (*bench, error) {
 	if err := b.nginx(ctx, strings.TrimPrefix(model, "http://")); err != nil {
 		return b, err
 	}
-	for i, program := range strings.Split(binary, ",") {
-		name := "signalbox"
-		if i > 0 {
-			name = filepath.Base(program)
-		}
-		if err := b.signalbox(ctx, name, program, model, ""); err != nil {
+	programs := strings.Split(binary, ",")
+	for i, name := range columns(programs) {
+		if err := b.signalbox(ctx, name, programs[i], model, ""); err != nil {
 			return b, err
 		}
 	}
-	b.model, b.program = model, strings.Split(binary, ",")[0]
+	b.model, b.program = model, programs[0]
 	return b, nil
 }
 
-// keep leaves out the ways that are not named, but for the one that the others are compared with.
-func (b *bench) keep(names string) {
-	if names == "" {
-		return
+// columns are the names under which programs are measured, each another one: signalbox for a single
+// one, else that of the file, with as many of the folders above it as it takes to tell them apart;
+// a file that is measured against itself gets a number.
+func columns(programs []string) []string {
+	if len(programs) == 1 {
+		return []string{productWay}
 	}
-	wanted := append(strings.Split(names, ","), bareWay)
-	b.ways = slices.DeleteFunc(b.ways, func(w *way) bool { return !slices.Contains(wanted, w.name) })
+	names := make([]string, len(programs))
+	for depth := 1; ; depth++ {
+		seen, cut := map[string]bool{}, false
+		for i, p := range programs {
+			parts := strings.Split(strings.Trim(filepath.ToSlash(filepath.Clean(p)), "/"), "/")
+			cut = cut || len(parts) > depth
+			names[i] = strings.Join(parts[max(0, len(parts)-depth):], "/")
+			seen[names[i]] = true
+		}
+		if len(seen) == len(names) {
+			return names
+		}
+		if !cut {
+			break
+		}
+	}
+	for i := range names {
+		names[i] += "#" + strconv.Itoa(i+1)
+	}
+	return names
 }
+
+// keep leaves out the ways that are not named, but for the one that the others are compared with.
+// signalbox names all programs that are measured. A name that is none of the ways is an error.
+func (b *bench) keep(names string) error {
+	if names == "" {
+		return nil
+	}
+	wanted, have := strings.Split(names, ","), []string{productWay}
+	for _, w := range b.ways {
+		have = append(have, w.name)
+	}
+	for _, name := range wanted {
+		if !slices.Contains(have, name) {
+			return fmt.Errorf("-ways: %q is none of %s", name, strings.Join(have, ", "))
+		}
+	}
+	b.ways = slices.DeleteFunc(b.ways, func(w *way) bool {
+		return w.name != bareWay && !slices.Contains(wanted, w.name) && !(w.product && slices.Contains(wanted, productWay))
+	})
+	return nil
+}
+
+// productWay is the way through signalbox, where one program is measured.
+const productWay = "signalbox"
 
 // bareWay is the way that the others are compared with.
 const bareWay = "bare"
@@ -191,7 +234,7 @@ func (b *bench) signalbox(ctx context.Context, name, binary, model, more string)
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "profiles of signalbox: http://%s/debug/pprof/\n", admin)
-	config := filepath.Join(b.dir, name+".yaml")
+	config := filepath.Join(b.dir, strings.ReplaceAll(name, "/", "_")+".yaml")
 	text := fmt.Sprintf(`server: {listen: %q, admin_listen: %q, pprof: true}
 models:
   - {name: fast, endpoints: [{name: a, url: "%[3]s/fast/v1"}], health: {path: "off"}}
@@ -209,7 +252,7 @@ telemetry: {log: error, prometheus: true}
 	if err := b.run(cmd); err != nil {
 		return err
 	}
-	b.ways = append(b.ways, &way{name: name, cmd: cmd, base: map[string]string{fastModel: "http://" + at + "/v1", paceModel: "http://" + at + "/v1", slowModel: "http://" + at + "/v1"}})
+	b.ways = append(b.ways, &way{name: name, product: true, cmd: cmd, base: map[string]string{fastModel: "http://" + at + "/v1", paceModel: "http://" + at + "/v1", slowModel: "http://" + at + "/v1"}})
 	return await(ctx, "http://"+at+"/healthz")
 }
 

@@ -147,6 +147,7 @@ type Reservation struct {
 	group, id string
 	spends    []Spend
 	at        time.Time
+	thrift    Thrift
 	lost      bool // the remote did not answer
 	done      bool
 }
@@ -168,6 +169,11 @@ func (k *Keeper) Reserve(ctx context.Context, group string, budgets []Budget, us
 	}
 	taken, fits := r.reserve(ctx)
 	if fits {
+		for i, s := range r.spends {
+			if soft := &budgets[i].Soft; soft.reached(taken[i], s.Room) {
+				r.thrift = r.thrift.And(soft.Then)
+			}
+		}
 		return r, nil
 	}
 	var worst *ExceededError
@@ -276,11 +282,20 @@ func (k *Keeper) Thrift(group string, budgets []Budget) (t Thrift) {
 		begin, _ := b.Period.Bounds(k.now())
 		k.mu.Lock()
 		if a := k.accounts[accountOf(group, b, begin)]; a != nil &&
-			float64(max(a.spent+a.reserved, a.told)) >= b.Soft.At*float64(nano(b.USD)) {
-			t.Cheaper = t.Cheaper || b.Soft.Then.Cheaper
-			t.LessEffort = t.LessEffort || b.Soft.Then.LessEffort
+			b.Soft.reached(max(a.spent+a.reserved, a.told), nano(b.USD)) {
+			t = t.And(b.Soft.Then)
 		}
 		k.mu.Unlock()
+	}
+	return t
+}
+
+// Thrift is what the request has to save money with by the accounts as they were when its amounts
+// were taken: of all that were let in at once, only those before the one that crossed a soft bound,
+// and that one, have nothing to save. Of a nil Reservation it is nothing.
+func (r *Reservation) Thrift() (t Thrift) {
+	if r != nil {
+		t = r.thrift
 	}
 	return t
 }

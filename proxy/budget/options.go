@@ -73,6 +73,11 @@ type Thrift struct {
 	LessEffort bool // models reason one step less
 }
 
+// And is what both do.
+func (t Thrift) And(more Thrift) Thrift {
+	return Thrift{Cheaper: t.Cheaper || more.Cheaper, LessEffort: t.LessEffort || more.LessEffort}
+}
+
 // String lists what is done; empty for nothing.
 func (t Thrift) String() string {
 	switch {
@@ -90,6 +95,11 @@ func (t Thrift) String() string {
 type Soft struct {
 	At   float64 // share of the budget; 0 for none
 	Then Thrift
+}
+
+// reached reports whether what was taken of room is the share from which on is saved.
+func (s *Soft) reached(taken, room int64) bool {
+	return s.At > 0 && float64(taken) >= s.At*float64(room)
 }
 
 // Of compiles options that are valid.
