@@ -60,6 +60,7 @@ const policy = signal.Mask(1<<signal.Jailbreak | 1<<signal.Injection | 1<<signal
 // goroutine. Nil stands for a request that belongs to none, as where stickiness is off.
 type talk struct {
 	keys   []conversation.Key  // under which the next turn will look
+	found  []conversation.Key  // under one of which the turn before was found
 	before *conversation.State // nil where nothing is known
 	named  bool                // the client names it, so that requests may leave out what was said
 	short  bool                // this one does
@@ -96,8 +97,8 @@ func (st *State) talk(ctx context.Context, d *decision, req *openai.Request, h h
 		return nil
 	}
 	t := &talk{result: talkNew}
-	find := t.name(namer{d.who.Tenant, d.who.Role}, sessionOf(req, h), req)
-	if t.before = st.talks.Find(ctx, find...); t.before == nil {
+	t.found = t.name(namer{d.who.Tenant, d.who.Role}, sessionOf(req, h), req)
+	if t.before = st.talks.Find(ctx, t.found...); t.before == nil {
 		return t
 	}
 	t.tool = bringsResults(req)
@@ -517,6 +518,7 @@ func (st *State) follow(ctx context.Context, d *decision, req *openai.Request, u
 	if u.identify(); u.id != "" {
 		keys = append(slices.Clip(keys), namer{d.who.Tenant, d.who.Role}.key(byResponse, u.id))
 	}
+	t.keys = keys
 	st.talks.Keep(ctx, s, time.Duration(st.stick.MaxAge), keys...)
 }
 

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"time"
 
 	"signalbox/proxy/affinity"
@@ -64,4 +65,45 @@ func (p *Proxy) Load() []ModelLoad {
 		out = append(out, l)
 	}
 	return out
+}
+
+// HeldPrefix is what requests that belong to the same have left in the cache of an endpoint, as
+// operators see it.
+type HeldPrefix struct {
+	Key      string    `json:"key"`      // a fingerprint of what they belong to
+	By       string    `json:"by"`       // what that is: contexts, session, prompt_cache_key, ..., prefix
+	Tokens   int       `json:"tokens"`   // of the last one's prompt
+	Requests int64     `json:"requests"` // that were answered there
+	Cached   int64     `json:"cached"`   // tokens of their prompts that the endpoint said it had
+	Last     time.Time `json:"last"`     // when the last one was answered
+	ID       string    `json:"id"`       // x-request-id of that
+	Held     bool      `json:"held"`     // all of its prompt should still be there
+}
+
+// Prefixes lists what was sent to an endpoint of a model lately, by what it belongs to, the last
+// one first; false where the configuration has no such endpoint.
+func (p *Proxy) Prefixes(model, endpoint string) ([]HeldPrefix, bool) {
+	st := p.acquire()
+	defer st.release()
+	m := st.byName[model]
+	if m == nil {
+		return nil, false
+	}
+	for i, e := range m.Endpoints {
+		if e.Name != endpoint {
+			continue
+		}
+		out := []HeldPrefix{}
+		if m.where.Placer == nil {
+			return out, true
+		}
+		for _, x := range m.where.Placer.Prefixes(time.Now(), i) {
+			out = append(out, HeldPrefix{
+				Key: fmt.Sprintf("%08x", uint32(x.Key)), By: x.Source.String(), Tokens: x.Tokens, Requests: x.Requests,
+				Cached: x.Cached, Last: x.Last, ID: x.Of, Held: x.Held,
+			})
+		}
+		return out, true
+	}
+	return nil, false
 }

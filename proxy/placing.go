@@ -17,6 +17,7 @@ import (
 // placing is the part of a plan that looks at where prompts are. The zero value looks at nothing.
 type placing struct {
 	on     bool
+	id     string  // of the request
 	tokens int     // of the prompt, estimated
 	prompt *prompt // nil for a request that is at home nowhere
 	tenant string
@@ -76,7 +77,7 @@ func (p *plan) near(m *model, now time.Time) (lease *pool.Lease, full bool) {
 	for {
 		full = w.penalties(penalty, p.tried, now)
 		t, ok := w.Place(now, &affinity.Request{
-			Class: class, Key: key, Blocks: x.chain.Blocks(), Bytes: x.chain.Bytes(),
+			Class: class, Key: key, Source: by, Blocks: x.chain.Blocks(), Bytes: x.chain.Bytes(),
 			Tokens: p.length, Penalty: penalty,
 		})
 		if !ok {
@@ -139,7 +140,7 @@ func (p *Proxy) settlePlacement(o *exchange, status int, err error) {
 	now, t, used := time.Now(), &x.ticket, o.told.Usage
 	u := usageOf(&used)
 	u.Failed = err != nil || status != http.StatusOK
-	u.Whole = !o.req.Stream && used.Output != 1
+	u.Whole, u.Of = !o.req.Stream && used.Output != 1, x.id
 	t.End(now, u)
 	if u.Failed {
 		return

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"signalbox/internal/signal"
+	"signalbox/memory/conversation"
 	"signalbox/proxy/decisionlog"
 	"signalbox/rules"
 	"signalbox/stream/response"
@@ -30,19 +31,20 @@ const (
 type Recent struct {
 	prompts atomic.Bool // whether the text of requests may be kept and shown
 
-	mu      sync.Mutex  // guards what follows; a leaf
-	current *State      // that requests are served from; nil until there was another before
-	lines   []*sighting // in the order of seq
-	held    int64
-	last    uint64 // seq of the newest
-	skipped uint64 // decisions that were not kept
-	second  int64  // Unix time that taken is of
-	taken   int
-	waiting chan struct{} // closed with the next one; nil while nobody waits
-	decided int64
-	talks   map[string]int64
-	routes  map[string]int64
-	spent   map[string]*Spent
+	mu       sync.Mutex  // guards what follows; a leaf
+	current  *State      // that requests are served from; nil until there was another before
+	lines    []*sighting // in the order of seq
+	held     int64
+	last     uint64 // seq of the newest
+	skipped  uint64 // decisions that were not kept
+	second   int64  // Unix time that taken is of
+	taken    int
+	waiting  chan struct{} // closed with the next one; nil while nobody waits
+	decided  int64
+	talks    map[string]int64
+	followed followed
+	routes   map[string]int64
+	spent    map[string]*Spent
 }
 
 // Spent is what the answers of a model cost, those that were thrown away for another's included.
@@ -104,7 +106,10 @@ type times struct {
 }
 
 func newRecent() *Recent {
-	return &Recent{talks: make(map[string]int64), routes: make(map[string]int64), spent: make(map[string]*Spent)}
+	return &Recent{
+		talks: make(map[string]int64), routes: make(map[string]int64), spent: make(map[string]*Spent),
+		followed: followed{at: make(map[conversation.Key]*followedTalk)},
+	}
 }
 
 // Recent returns what was decided lately.
@@ -130,7 +135,7 @@ func (r *Recent) note(ctx context.Context, st *State, w *reply, o *exchange, sta
 	if o.first.After(w.start) {
 		t.first = o.first.Sub(w.start)
 	}
-	if !r.count(ctx, st, o, &t, w.start.Add(took)) {
+	if !r.count(ctx, st, o, w.id, &t, w.start.Add(took)) {
 		return
 	}
 	l := st.takeDown(o, w.id, status, r.prompts.Load())
@@ -141,13 +146,14 @@ func (r *Recent) note(ctx context.Context, st *State, w *reply, o *exchange, sta
 }
 
 // count sums the request up and reports whether it is to be kept.
-func (r *Recent) count(ctx context.Context, st *State, o *exchange, t *times, now time.Time) bool {
+func (r *Recent) count(ctx context.Context, st *State, o *exchange, id string, t *times, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.decided++
 	r.routes[o.Route]++
 	if o.talk != nil && o.talk.result != "" {
 		r.talks[o.talk.result]++
+		r.followed.turn(o, id, now)
 	}
 	if used := &o.told.Usage; *used != (response.Usage{}) && o.model != nil {
 		s := r.spentOn(o.model.Name)

@@ -174,15 +174,15 @@ func TestDecisionsBeyondWhatAPersonReadsAreCounted(t *testing.T) {
 	st, o := &State{}, &exchange{decision: &decision{}}
 	kept := 0
 	for range recentRate + 5 {
-		if r.count(t.Context(), st, o, &times{}, now) {
+		if r.count(t.Context(), st, o, "", &times{}, now) {
 			kept++
 		}
 	}
 	if _, skipped, _ := r.After(0, 1); kept != recentRate || skipped != 5 {
 		t.Errorf("%d kept, %d skipped", kept, skipped)
 	}
-	if !r.count(Shown(t.Context()), st, o, &times{}, now) ||
-		!r.count(t.Context(), st, o, &times{}, now.Add(time.Second)) {
+	if !r.count(Shown(t.Context()), st, o, "", &times{}, now) ||
+		!r.count(t.Context(), st, o, "", &times{}, now.Add(time.Second)) {
 		t.Error("one that is to be shown, or of the next second, is not kept")
 	}
 }
@@ -195,7 +195,7 @@ func BenchmarkRecent(b *testing.B) {
 	o.told.Usage.Input, o.told.Usage.Output = 100, 100
 	b.ReportAllocs()
 	for b.Loop() {
-		r.count(b.Context(), st, o, &times{}, now)
+		r.count(b.Context(), st, o, "", &times{}, now)
 	}
 }
 

@@ -36,6 +36,7 @@ func (p *Proxy) within(
 	if err != nil {
 		return nil, err
 	}
+	where.id = w.id
 	if err = p.reserve(ctx, w, o, where); err != nil {
 		return nil, err
 	}
@@ -45,11 +46,11 @@ func (p *Proxy) within(
 	}
 	o.save(how)
 	o.describeThrift(w.Header())
-	afford := where.afford
-	if where, err = st.place(change, h, counted); err == nil {
-		where.afford = afford
+	again, err := st.place(change, h, counted)
+	if err == nil {
+		again.id, again.afford = w.id, where.afford
 	}
-	return where, err
+	return again, err
 }
 
 // reserve takes what a request may cost from the budgets of its caller: its prompt, estimated, and

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"net/http"
 	"os"
 	"time"
 
@@ -21,11 +20,8 @@ type consoleSource struct{ *App }
 
 var _ console.Source = consoleSource{}
 
-// Recent implements console.Source.
-func (s consoleSource) Recent() *proxy.Recent { return s.proxy.Recent() }
-
-// API implements console.Source.
-func (s consoleSource) API() http.Handler { return s.proxy.Handler() }
+// Proxy implements console.Source.
+func (s consoleSource) Proxy() *proxy.Proxy { return s.proxy }
 
 // Overview implements console.Source.
 func (s consoleSource) Overview() *console.Overview {

@@ -123,6 +123,30 @@ func TestDecisionsAreStreamedAsTheyAreMade(t *testing.T) {
 	}
 }
 
+func TestPrefixesAndConversationsAreListed(t *testing.T) {
+	t.Parallel()
+	s := serve(t, configure(t, ""), config.Settings{})
+	body := chat("auto", "a secret thing "+strings.Repeat("and so on ", 500))
+	for range 2 {
+		s.post(t, "/v1/chat/completions", body, "X-Request-Id", "r-1", "X-Signalbox-Session", "my-name")
+	}
+	s.stream(t, "").decisions(2)
+	held := do(t, http.MethodGet, s.admin+"/console/api/prefixes?model=m&endpoint=a", "")
+	if list := *read[[]proxy.HeldPrefix](t, held); len(list) != 1 || list[0].By != "session" || list[0].ID != "r-1" {
+		t.Errorf("prefixes: %s", held.body)
+	}
+	talks := do(t, http.MethodGet, s.admin+"/console/api/conversations", "")
+	if list := *read[[]proxy.Followed](t, talks); len(list) != 1 || list[0].Kept != 1 || !list[0].Named {
+		t.Errorf("conversations: %s", talks.body)
+	}
+	if all := held.body + talks.body; strings.Contains(all, "secret") || strings.Contains(all, "my-name") {
+		t.Errorf("what clients say is shown: %s", all)
+	}
+	if a := do(t, http.MethodGet, s.admin+"/console/api/prefixes?model=m&endpoint=none", ""); a.status != http.StatusNotFound {
+		t.Errorf("of no endpoint: %d %s", a.status, a.body)
+	}
+}
+
 func TestTextOfRequestsIsShownWhereItIsRecorded(t *testing.T) {
 	t.Parallel()
 	s := serve(t, configure(t, "telemetry: {record_prompts: true}\n"), config.Settings{})

@@ -30,16 +30,14 @@ var static embed.FS
 
 // Source is what a console shows. Implementations are safe for concurrent use.
 type Source interface {
-	// Recent returns what was decided lately.
-	Recent() *proxy.Recent
+	// Proxy returns what serves requests, as the main listener does.
+	Proxy() *proxy.Proxy
 	// Overview returns the state of the process.
 	Overview() *Overview
 	// Configuration returns what requests are served by, and how the file differs from it.
 	Configuration(ctx context.Context) *Configuration
 	// Preview says what would become of a text as the configuration. It changes nothing.
 	Preview(ctx context.Context, text []byte) *Preview
-	// API serves requests as the main listener does.
-	API() http.Handler
 }
 
 // Overview is the state of the process.
@@ -133,18 +131,32 @@ type Endpoints struct {
 // New returns the endpoints below /console/api/. Who may use them is for the caller to have
 // checked.
 func New(s Source) *Endpoints {
-	e := &Endpoints{source: s, api: s.API(), mux: http.NewServeMux(), closed: make(chan struct{})}
+	e := &Endpoints{source: s, api: s.Proxy().Handler(), mux: http.NewServeMux(), closed: make(chan struct{})}
 	e.mux.HandleFunc("GET /console/api/live", e.live)
 	e.mux.HandleFunc("GET /console/api/decisions/{id}", e.decision)
 	e.mux.HandleFunc("POST /console/api/ask", e.ask)
 	e.mux.HandleFunc("GET /console/api/overview", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, s.Overview())
 	})
+	e.mux.HandleFunc("GET /console/api/conversations", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, s.Proxy().Recent().Talks())
+	})
+	e.mux.HandleFunc("GET /console/api/prefixes", e.prefixes)
 	e.mux.HandleFunc("GET /console/api/configuration", func(w http.ResponseWriter, r *http.Request) {
 		reply(w, s.Configuration(r.Context()))
 	})
 	e.mux.HandleFunc("POST /console/api/preview", e.preview)
 	return e
+}
+
+// prefixes lists what an endpoint of a model should have of prompts.
+func (e *Endpoints) prefixes(w http.ResponseWriter, r *http.Request) {
+	list, ok := e.source.Proxy().Prefixes(r.FormValue("model"), r.FormValue("endpoint"))
+	if !ok {
+		http.Error(w, "no endpoint of the configuration is called so", http.StatusNotFound)
+		return
+	}
+	reply(w, list)
 }
 
 // Close ends streams of decisions, so that the listener can drain.
@@ -179,7 +191,7 @@ func (e *Endpoints) live(w http.ResponseWriter, r *http.Request) {
 	beat := time.NewTimer(liveBeat)
 	defer beat.Stop()
 	for {
-		list, skipped, more := e.source.Recent().After(after, liveLines)
+		list, skipped, more := e.source.Proxy().Recent().After(after, liveLines)
 		if len(list) > 0 {
 			after = list[len(list)-1].Seq
 		}
@@ -208,8 +220,8 @@ func (e *Endpoints) decision(w http.ResponseWriter, r *http.Request) {
 	patience := time.NewTimer(settle)
 	defer patience.Stop()
 	for {
-		_, _, more := e.source.Recent().After(0, 0)
-		if s := e.source.Recent().Find(r.PathValue("id")); s != nil {
+		_, _, more := e.source.Proxy().Recent().After(0, 0)
+		if s := e.source.Proxy().Recent().Find(r.PathValue("id")); s != nil {
 			reply(w, s)
 			return
 		}

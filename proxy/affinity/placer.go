@@ -21,6 +21,7 @@ const defaultTokens = 400_000
 type Request struct {
 	Class  Class
 	Key    uint64   // what it belongs to, see Hints.Key; 0 means nothing
+	Source Source   // of Key
 	Blocks []uint64 // Chain.Blocks of its prompt; must not change until its Ticket has ended
 	Bytes  int      // Chain.Bytes
 	Tokens int      // estimated length of the prompt; 0 means not known
@@ -56,6 +57,8 @@ type server struct {
 	count counts
 	tells atomic.Bool  // its answers report cached tokens when there are any
 	block atomic.Int64 // tokens in a block of its cache; 0 when not known
+
+	prefixes prefixes // that were sent to it lately
 }
 
 // New returns a Placer for the endpoints of one model. Endpoints are known by their index from here

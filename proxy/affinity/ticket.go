@@ -15,6 +15,7 @@ type Ticket struct {
 	p         *Placer
 	class     Class
 	key       uint64
+	source    Source
 	blocks    []uint64
 	brought   []uint64  // those of blocks that were not there yet
 	bytes     int       // of the prompt
@@ -30,7 +31,8 @@ type Usage struct {
 	Prompt int // usage.prompt_tokens; 0 means not told
 	Cached int // usage.prompt_tokens_details.cached_tokens; negative means not told
 	Failed bool
-	Whole  bool // the answer came in one piece, when all of it was there
+	Whole  bool   // the answer came in one piece, when all of it was there
+	Of     string // what Prefixes calls the request
 }
 
 // tooLittle is the share of the predicted tokens below which a prediction was wrong.
@@ -40,7 +42,7 @@ const tooLittle = 0.5
 func (p *Placer) ticket(now time.Time, r *Request, tokens, i, home int, b bid) Ticket {
 	e := &p.endpoints[i]
 	t := Ticket{
-		Endpoint: i, Predicted: b.known, Basis: b.basis, Home: i == home, p: p, class: r.Class, key: r.Key,
+		Endpoint: i, Predicted: b.known, Basis: b.basis, Home: i == home, p: p, class: r.Class, key: r.Key, source: r.Source,
 		blocks: r.Blocks, brought: r.Blocks[b.held:], bytes: r.Bytes, tokens: tokens, placed: now, alone: e.idle(),
 	}
 	e.load.queued.Add(t.uncached())
@@ -116,6 +118,7 @@ func (t *Ticket) End(now time.Time, u Usage) (mispredicted bool) {
 		e.load.release(now.Sub(t.first).Seconds() + float64(t.uncached())*e.speed.perToken())
 	}
 	t.warm(now, held)
+	defer e.prefixes.note(now, t, u)
 	switch {
 	case u.Cached > 0:
 		e.tells.Store(true)

@@ -280,6 +280,23 @@ func TestTheConsoleShowsWhatTheProxyDoes(t *testing.T) {
 		t.Errorf("decisions: %s", rows)
 	}
 
+	// A conversation of which the last turn changes the subject, and a long prompt of a session.
+	talk := func(session string, texts ...string) {
+		var messages []map[string]string
+		for i, text := range texts {
+			messages = append(messages, map[string]string{"role": [...]string{"user", "assistant"}[i%2], "content": text})
+		}
+		body, err := json.Marshal(map[string]any{"model": "auto", "messages": messages, "signalbox": map[string]string{"session": session}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.ask(t, string(body))
+	}
+	talk("one", "What is the derivative of x^3 * sin(x)?")
+	talk("one", "What is the derivative of x^3 * sin(x)?", "It is 3x^2 sin(x) + x^3 cos(x).", "How long do I simmer risotto for four people?")
+	talk("two", "How long do I simmer risotto for four people? "+strings.Repeat("The rice of Vercelli takes a little longer. ", 200))
+	b.until(`document.querySelectorAll("tbody tr").length === 7`)
+
 	// One is opened by keyboard.
 	b.do(chromedp.Focus(`tbody tr:last-child button`, chromedp.ByQuery), chromedp.KeyEvent("\r"))
 	b.until(`document.querySelector("aside .route.taken")`)
@@ -459,6 +476,19 @@ func (b *tab) state() {
 				b.Errorf("%s does not tell of %s: %s", page, want, got)
 			}
 		}
+	}
+	b.turn("endpoints")
+	b.do(chromedp.Click(`a[href="#endpoints/general-7b/general-a"]`, chromedp.ByQuery))
+	b.until(`document.querySelector("#prefixes tbody")?.textContent.includes("a session")`)
+	if got := b.text("#prefixes"); !strings.Contains(got, "general-a") || !strings.Contains(got, "should be") {
+		b.Errorf("the prefixes of an endpoint: %s", got)
+	}
+	b.picture("prefixes")
+	b.look("prefixes")
+	b.turn("memory")
+	b.until(`document.querySelector("#conversations tbody")?.textContent.includes("the subject changed")`)
+	if got := b.text("#conversations"); !strings.Contains(got, "math-70b → general-7b") {
+		b.Errorf("conversations: %s", got)
 	}
 }
 

@@ -1,13 +1,29 @@
 // The pages that show the state of the process, as the frame reads it every two seconds.
+import { get } from './api.js';
 import { h, pill, table, number, tokens, usd, bytes, percent } from './dom.js';
 
-// live is a page that is drawn from each overview.
-function live(title, draw) {
+// live is a page that is drawn from each overview. below, where there is one, is a part under it
+// that reads more: it gets the element to draw into, a signal that ends with the page, and the
+// argument of the page, and returns what is to be called with each overview.
+function live(title, draw, below) {
+  let page; // what turn needs of the page that is shown
+  const turn = (argument) => {
+    const { part, signal } = page;
+    page.read = below(part, signal, argument);
+    page.read();
+  };
   return {
     title,
-    show(main, signal) {
+    turn: below && turn,
+    show(main, signal, argument) {
       const body = h('div', {}, h('p', { class: 'quiet' }, 'Reading…'));
-      main.append(h('h1', {}, title), body);
+      const part = h('div');
+      main.append(h('h1', {}, title), body, part);
+      if (below) {
+        page = { part, signal };
+        turn(argument);
+        document.addEventListener('overview', () => page.read(), { signal });
+      }
       let before;
       document.addEventListener('overview', ({ detail }) => {
         const text = JSON.stringify({ ...detail, now: 0 });
@@ -25,17 +41,61 @@ export const endpoints = live('Endpoints', (o) => [
   o.degraded.length > 0 && h('section', { class: 'card' }, h('h2', {}, 'What does not work as configured'),
     h('ul', {}, o.degraded.map((text) => h('li', { class: 'wrap' }, text)))),
   h('section', { class: 'card' }, table(
-    'Requests of this process, and of others as far as the model server tells. Cached prefixes are what a server should have of prompts; reused is what answers told of. Short prompts are not followed.',
+    'Requests of this process, and of others as far as the model server tells. Cached prefixes are what a server should have of prompts; reused is what answers told of. Short prompts are not followed. Open an endpoint to see what it should have.',
     [['Endpoint', 'wrap'], ['Model', 'wrap'], ['State', ''], ['In flight', 'num'], ['Running', 'num'], ['Waiting', 'num'], ['Queued tokens', 'num'],
       ['Cached prefixes', 'num'], ['Reused', 'num'], ['Placed', 'num'], ['Away from home', 'num'], ['Restarts', 'num']],
     o.models.flatMap((m) => m.endpoints.map((e) => [
-      e.name, m.model, pill(e.state, states[e.state]), number(e.inflight), number(e.running), number(e.waiting), tokens(e.queued_tokens),
+      e.prefix ? h('a', { href: `#endpoints/${encodeURIComponent(m.model)}/${encodeURIComponent(e.name)}` }, e.name) : e.name,
+      m.model, pill(e.state, states[e.state]), number(e.inflight), number(e.running), number(e.waiting), tokens(e.queued_tokens),
       e.prefix ? `${tokens(e.prefix.tokens)} tokens` : 'not kept', e.prefix ? `${tokens(e.prefix.cached_tokens)} tokens` : '',
       e.prefix ? number(e.prefix.placed) : '', e.prefix ? number(e.prefix.away) : '', e.prefix ? number(e.prefix.restarts) : '',
     ])))),
   o.models.some((m) => m.queued) && h('section', { class: 'card' }, table('Requests that wait for an endpoint', [['Model', ''], ['Waiting', 'num']],
     o.models.filter((m) => m.queued).map((m) => [m.model, number(m.queued)]))),
-]);
+], prefixes);
+
+const sources = {
+  contexts: 'stored contexts', session: 'a session', session_id: 'a session', claude_session: 'a session of a coding agent',
+  prompt_cache_key: 'prompt_cache_key', previous_response: 'a response before', prefix: 'the first 4 KiB of text',
+};
+
+const when = (time) => new Date(time).toLocaleTimeString('en-GB');
+const decision = (id, time) => h('a', { class: 'mono', href: `#decisions/${encodeURIComponent(id)}`, 'aria-label': `Decision of ${when(time)}` }, when(time));
+
+// filled reads a list with each overview and draws it where it has changed.
+function filled(into, path, signal, draw) {
+  let before;
+  return async () => {
+    try {
+      const list = await get(path, { signal });
+      const text = JSON.stringify(list);
+      if (text === before || signal.aborted) return;
+      before = text;
+      into.replaceChildren(draw(list));
+    } catch (problem) {
+      if (!signal.aborted) into.replaceChildren(h('p', { class: 'problem', role: 'alert' }, problem.message));
+    }
+  };
+}
+
+// prefixes lists what one endpoint should have.
+function prefixes(part, signal, argument) {
+  part.replaceChildren();
+  if (!argument) return () => {};
+  const [model, endpoint] = argument.split('/').map(decodeURIComponent);
+  const heading = h('h2', { tabindex: '-1' }, `Cached prefixes of ${endpoint}, ${model}`);
+  const body = h('div');
+  part.append(h('section', { class: 'card', id: 'prefixes' }, h('div', { class: 'row' }, heading,
+    h('button', { type: 'button', onclick: () => { location.hash = 'endpoints'; } }, 'Close')), body));
+  heading.focus();
+  const path = `api/prefixes?model=${encodeURIComponent(model)}&endpoint=${encodeURIComponent(endpoint)}`;
+  return filled(body, path, signal, (list) => (list.length === 0
+    ? h('p', { class: 'quiet' }, 'No prompt that is followed was answered here: one that names a context or a session, or has 1,024 tokens or more.')
+    : table('By what prompts belonged to, the newest first, 64 at most. Blocks that were not used for longest leave the cache first.',
+      [['Belongs to', 'wrap'], ['Fingerprint', 'mono'], ['Last answered', ''], ['Prompt', 'num'], ['Requests', 'num'], ['Reused', 'num'], ['In the cache', '']],
+      list.map((x) => [sources[x.by] ?? x.by, x.key, decision(x.id, x.last), `${tokens(x.tokens)} tokens`, number(x.requests),
+        `${tokens(x.cached)} tokens`, x.held ? pill('should be', 'good') : pill('gone', '')]))));
+}
 
 // bar is as long as share, in [0,1].
 function bar(share, kind = '') {
@@ -67,7 +127,26 @@ export const memory = live('Memory', (o) => {
           return [kind, meaning, number(n), percent(n / turns), bar(n / turns, 'own')];
         }))),
   ];
-});
+}, conversations);
+
+const reasons = {
+  same: 'nothing speaks for another model', prefill: 'a move is not worth the prefill', tool_result: 'the result of a tool', subject: 'the subject changed',
+  figures: 'another model is better, cheaper or faster', rules: 'the rules took another route', escalated: 'the answer was not good enough',
+  unavailable: 'no endpoint was healthy', window: 'the window is too small', not_permitted: 'the caller may not use it', canary: 'a model is tried out',
+  budget: 'a budget is nearly used up',
+};
+
+// conversations lists those of more than one turn.
+function conversations(part, signal) {
+  const body = h('div');
+  part.replaceChildren(h('section', { class: 'card', id: 'conversations' }, h('h2', {}, 'Conversations of more than one turn'), body));
+  return filled(body, 'api/conversations', signal, (list) => (list.length === 0
+    ? h('p', { class: 'quiet' }, 'None yet.')
+    : table('The newest first, 128 at most. Turns after the first are kept with the model of the turn before, or moved.',
+      [['Last turn', ''], ['Tenant', 'wrap'], ['Told by', ''], ['Model', 'wrap'], ['Prompt', 'num'], ['Kept', 'num'], ['Moved', 'num'], ['Last move', 'wrap']],
+      list.map((x) => [decision(x.id, x.last), x.tenant, x.named ? 'its name' : 'its turns', x.model, `${tokens(x.tokens)} tokens`, number(x.kept), number(x.moved),
+        x.from ? [`${x.from} → ${x.to}`, h('span', { class: 'quiet' }, `: ${reasons[x.reason] ?? x.reason}`)] : '']))));
+}
 
 export const cost = live('Cost', (o) => {
   const sum = (key) => o.tally.spent.reduce((a, s) => a + s[key], 0);
