@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -61,6 +62,7 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *exchange) e
 	defer u.close()
 	if w.messages != nil {
 		w.messages.direct = u.direct
+		w.messages.Prompt = cmp.Or(o.where.length, w.messages.Prompt)
 	}
 	if what := u.misfit(streams(o.req)); what != "" {
 		return &fault.UnusableError{Problem: what}

@@ -37,7 +37,7 @@
 //   - messages: requests to Anthropic's API, which are chats for all stages between
 //   - canary: conversations that go to a model that is tried out
 //   - mirror: copies that another model gets when the client has its answer
-//   - record: record, learn, decisionlog, recent and load (what operators look at), save and
+//   - record: record, learn, decisionlog, recent, talks and load (what operators look at), save and
 //     save_forms (an answer becomes a context); package decisionlog
 //
 // # Invariants

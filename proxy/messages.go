@@ -78,8 +78,8 @@ func (st *State) translate(w *reply, body []byte, o anthropic.Options) (*openai.
 	if err != nil {
 		return nil, err
 	}
-	req.Translated = true
-	w.messages.Thinking = t.Thinking
+	req.Translated, req.ThinkingBudget = true, t.Budget
+	w.messages.Thinking, w.messages.Prompt = t.Thinking, estimateTokens(req)
 	if len(t.LeftOut) > 0 {
 		w.Header()["X-Signalbox-Left-Out"] = []string{strings.Join(t.LeftOut, ",")}
 	}

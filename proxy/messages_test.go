@@ -376,6 +376,56 @@ func TestThinkingIsToldInTheWordsOfTheModel(t *testing.T) {
 	}
 }
 
+func TestABudgetOfThinkingIsToldWhereTheModelHasAFieldForIt(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	qwen := reasoning.Options{Dialect: reasoning.DialectQwen3}
+	bounded := qwen
+	bounded.Budget = "thinking_token_budget"
+	models := []ModelOptions{
+		modelOptions("free", "", qwen, up), modelOptions("bounded", "", bounded, up),
+		modelOptions("always", "", reasoning.Options{Budget: "thinking_budget_tokens"}, up),
+	}
+	b := start(t, models, func(s *setup) {
+		s.routes = "routes: [{name: off, when: {header: {name: x-off, equals: '1'}}, use: {models: [bounded], reasoning: none, override: true}}]\n" +
+			"default: {models: [bounded]}\n"
+	})
+	const thinks, not = `"enable_thinking":true`, `"enable_thinking":false`
+	for _, x := range []struct {
+		model, budget string
+		want, lacks   string
+	}{
+		{"bounded", "1024", thinks + `},"thinking_token_budget":1024`, not}, // on, where an effort alone would be off
+		{"bounded", "30000", thinks + `},"thinking_token_budget":30000`, not},
+		{"free", "1024", not, "_budget"},
+		{"always", "4000", `"thinking_budget_tokens":4000`, "thinking_token"},
+	} {
+		b.message(strings.Replace(askMessage("hi", `,"thinking":{"type":"enabled","budget_tokens":`+x.budget+`}`), "auto", x.model, 1))
+		if sent := string(up.Last(t).Body); !strings.Contains(sent, x.want) || strings.Contains(sent, x.lacks) {
+			t.Errorf("%s of %s received %s", x.model, x.budget, sent)
+		}
+	}
+	b.message(askMessage("hi", `,"thinking":{"type":"disabled"}`))
+	if sent := string(up.Last(t).Body); !strings.Contains(sent, not) || strings.Contains(sent, "budget") {
+		t.Errorf("without thinking: %s", sent)
+	}
+	b.message(askMessage("hi", `,"thinking":{"type":"enabled","budget_tokens":30000}`), "X-Off", "1")
+	if sent := string(up.Last(t).Body); !strings.Contains(sent, not) || strings.Contains(sent, "budget") {
+		t.Errorf("on a route that turns it off: %s", sent)
+	}
+}
+
+func TestAStreamBeginsWithTheLengthOfThePrompt(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.Stream(testkit.Event("hel"), testkit.Finish, testkit.Done))
+	b := start(t, oneModel(up))
+	got := b.message(askMessage(strings.Repeat("all that was said ", 100), `,"stream":true`))
+	head, _, _ := strings.Cut(got.body, "\n\n")
+	if !regexp.MustCompile(`"usage":\{"input_tokens":4[0-9]{2},"output_tokens":0\}`).MatchString(head) {
+		t.Errorf("1,800 bytes begin with %s", head)
+	}
+}
+
 func TestARequestPassesAsItIsToAServerOfTheAPI(t *testing.T) {
 	t.Parallel()
 	const whole = `{"id":"m","type":"message","content":[{"type":"text","text":"x"}],` +

@@ -61,6 +61,7 @@ func (rw rewriter) body(m *model) ([]byte, asked) {
 	}
 	rw.prompt(p)
 	effort := m.dialect.Apply(p, rw.req, reasoning.Want{Effort: rw.effort(), Override: rw.d.Action.Override, Named: rw.named(m), Less: rw.d.thrift.LessEffort})
+	m.dialect.Bound(p, rw.req, effort)
 	a := asked{effort: cmp.Or(effort, reasoning.None), kind: rw.d.kind(m, effort)}
 	a.limit = rw.limit(p, m, a.kind)
 	rw.extend(p)

@@ -53,7 +53,9 @@ func TestWaysThatAreKept(t *testing.T) {
 
 func TestFurtherProgramsAreComparedWithTheFirst(t *testing.T) {
 	t.Parallel()
-	sampleOf := func(cpu time.Duration) sample { return sample{requests: 100, took: time.Second, cpu: cpu, first: []time.Duration{1}} }
+	sampleOf := func(cpu time.Duration) sample {
+		return sample{requests: 100, took: time.Second, cpu: cpu, first: []time.Duration{1}}
+	}
 	r := &results{
 		loads: []workload{{name: "plain", each: true}}, ways: []string{bareWay, "old", "new"}, first: 1, others: 1,
 		all: [][][]sample{{

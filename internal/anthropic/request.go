@@ -26,6 +26,7 @@ const (
 type Request struct {
 	Chat     []byte // the body of the chat completion
 	Thinking Thinking
+	Budget   int64 // of thinking, in tokens; 0 where the body names none
 	// LeftOut names what the body holds that was left out, as tools.defer_loading, and no index:
 	// members that say something to Anthropic's own servers, and those that nobody here knows. Each
 	// once, in order.
@@ -382,7 +383,7 @@ func (t *translator) thinking(b *top) error {
 	case "disabled":
 		effort = "none"
 	case "enabled":
-		t.out.Thinking = shown
+		t.out.Thinking, t.out.Budget = shown, budget
 		switch {
 		case budget == 0:
 			return bad("thinking.budget_tokens", "is required")

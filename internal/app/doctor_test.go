@@ -3,12 +3,16 @@ package app
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"signalbox/internal/config"
 	"signalbox/internal/testkit"
@@ -87,6 +91,124 @@ default: {models: [served, other]}
 	}
 	if t.Failed() {
 		t.Log(got)
+	}
+}
+
+// older stands in front of a Redis and makes it look like one of version 6.
+func older(t *testing.T, server *testkit.Redis) string {
+	t.Helper()
+	to, err := url.Parse(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			real, err := new(net.Dialer).DialContext(t.Context(), "tcp", to.Host)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(real, client); _ = real.Close() }()
+			go func() {
+				defer func() { _ = client.Close() }()
+				b := make([]byte, 64<<10)
+				for {
+					n, err := real.Read(b)
+					if err != nil {
+						return
+					}
+					out := regexp.MustCompile(`redis_version:[0-9]`).ReplaceAll(b[:n], []byte("redis_version:6"))
+					if _, err := client.Write(out); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return "redis://" + l.Addr().String()
+}
+
+// Each fault that docs/start.md says the doctor finds is made, and found.
+func TestTheDoctorFindsEachFault(t *testing.T) {
+	t.Parallel()
+	plain := func(h http.HandlerFunc) string {
+		server := httptest.NewServer(h)
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	models := func(w http.ResponseWriter, r *http.Request, id string) {
+		if r.URL.Path != "/v1/models" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"`+id+`","object":"model","max_model_len":4096}]}`)
+	}
+	sound := plain(func(w http.ResponseWriter, r *http.Request) { models(w, r, "m") })
+	late := plain(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
+		models(w, r, "m")
+	})
+	loading := plain(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	page := plain(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>hello</html>") })
+	server := testkit.NewRedis(t)
+	replica := testkit.NewRedis(t, "--replicaof", "127.0.0.1", "1")
+	full := testkit.NewRedis(t, "--maxmemory", "1mb", "--maxmemory-policy", "noeviction")
+	aside := serve(t, configure(t, ""), config.Settings{})
+	const m = "models: [{name: m, MORE endpoints: [{name: a, url: 'URL/v1'}]}]\ndefault: {models: [m]}\n"
+	at := func(url string, more ...string) string {
+		return strings.NewReplacer("URL", url, "MORE", strings.Join(more, "")).Replace(m)
+	}
+	for name, c := range map[string]struct {
+		file string
+		want string // a finding begins so: LEVEL AREA SUBJECT: ...
+		do   string // what to do
+	}{
+		"a mistake in the file":   {"modls: []\n", "problem configuration signalbox.yaml:1:1", "change it as it says"},
+		"no library":              {at(sound), "problem runtime ONNX Runtime: ", "make onnxruntime"},
+		"nobody at an endpoint":   {at("http://127.0.0.1:1"), "problem endpoints m/a: nothing answers", "see whether it runs"},
+		"a server that loads":     {at(loading), "problem endpoints m/a: ", "wait until it has loaded"},
+		"a page":                  {at(page), "problem endpoints m/a: ", "http://HOST:PORT/v1"},
+		"another signalbox":       {at(aside.url), "problem endpoints m/a: ", "name the model server behind it"},
+		"a window that is longer": {at(sound, "context_window: 9000,"), "problem endpoints m/a: context_window is 9000", "set context_window to 4096"},
+		"a shorter one":           {at(sound, "context_window: 90,"), "warning endpoints m/a: context_window is 90", "set context_window to 4096"},
+		"another name":            {at(sound, "served_as: n,"), `problem endpoints m/a: it serves m, and not "n"`, `set served_as to "m"`},
+		"a clock that is wrong":   {at(late), "warning clock this machine: its clock is 1h0m0s ahead of", "synchronise"},
+		"no redis":                {at(sound) + "memory: {redis: {url: 'redis://127.0.0.1:1'}}\n", "problem redis memory.redis: ", "see whether it runs"},
+		"an old redis":            {at(sound) + "memory: {redis: {url: '" + older(t, server) + "'}}\n", "problem redis memory.redis: version 6", "run Redis 7 or newer"},
+		"a replica":               {at(sound) + "memory: {redis: {url: '" + replica.URL() + "'}}\n", "problem redis memory.redis: it is a replica", "name the primary"},
+		"a full redis":            {at(sound) + "memory: {redis: {url: '" + full.URL() + "'}}\n", "warning redis memory.redis: ", "give it more memory"},
+		"a log nobody can write":  {at(sound) + "telemetry: {decisions: {file: /proc/none/x}}\n", "problem files telemetry.decisions.file: ", "let the user of the process write there"},
+		"an open admin listener":  {"server: {admin_listen: '0.0.0.0:0'}\n" + at(sound), "warning configuration server.admin_token: ", "set it, or listen on a loopback"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file := filepath.Join(dir, "signalbox.yaml")
+			if err := os.WriteFile(file, []byte(c.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			none := func(string) (string, bool) { return "", false }
+			o := Options{Env: none, Log: io.Discard, Settings: config.Settings{Listen: "127.0.0.1:0", Library: filepath.Join(dir, "none.so")}}
+			if !strings.Contains(c.file, "admin_listen") {
+				o.Settings.AdminListen = "127.0.0.1:0"
+			}
+			for _, f := range Examine(t.Context(), file, o) {
+				line := strings.ReplaceAll(said([]Finding{f}), dir+string(filepath.Separator), "")
+				if strings.HasPrefix(line, c.want) && strings.Contains(f.Do, c.do) {
+					return
+				}
+			}
+			t.Errorf("not found: %s -> %s in\n%s", c.want, c.do, said(Examine(t.Context(), file, o)))
+		})
 	}
 }
 

@@ -151,6 +151,9 @@ type Request struct {
 	// neither its members nor which words a model takes. Who translates sets it, before anybody
 	// reads it.
 	Translated bool
+	// ThinkingBudget is how many tokens the client of a translated request has the model reason
+	// for; 0 where it does not say. Who translates sets it.
+	ThinkingBudget int64
 
 	Extras Extras
 

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"signalbox/internal/openai"
 )
@@ -61,6 +62,8 @@ func fold(effort string) string {
 // use.
 type Dialect struct {
 	chat, responses *tongue
+
+	budget string // the field that bounds reasoning in tokens; empty for none
 }
 
 // tongue is a dialect as one API spells it.
@@ -89,7 +92,7 @@ func New(o *Options) (*Dialect, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dialect{chat: chat, responses: chat.inResponses()}, nil
+	return &Dialect{chat: chat, responses: chat.inResponses(), budget: o.Budget}, nil
 }
 
 // inResponses is the same in the Responses API.
@@ -198,6 +201,17 @@ func (d *tongue) below(rank int) int {
 	return -1
 }
 
+// reasons is the rank of the least effort, from one on, with which the model reasons at all: a
+// budget bounds that, so it need not be turned off. Where there is none, it is the rank itself.
+func (d *tongue) reasons(rank int) int {
+	for i := rank; i > 0 && i < len(d.levels); i++ {
+		if d.levels[i] != nil && d.says(i) != None {
+			return i
+		}
+	}
+	return rank
+}
+
 func abs(n int) int { return max(n, -n) }
 
 // says is the effort that the header reports when the model was told of a level: what switches
@@ -231,6 +245,8 @@ type Want struct {
 	// Less is one step less than what would be asked for, if the model has less. A request that
 	// says nothing counts as one for Medium.
 	Less bool
+
+	bounded bool // a budget is told besides
 }
 
 // Apply tells the model how much to think, in its dialect: it notes in p what has to change in req.
@@ -245,12 +261,21 @@ type Want struct {
 func (d *Dialect) Apply(p *openai.Patch, req *openai.Request, w Want) (effort string) {
 	switch req.API {
 	case openai.Chat:
+		w.bounded = d.budget != "" && req.ThinkingBudget > 0
 		return d.chat.apply(p, req, w)
 	case openai.Response:
 		return d.responses.apply(p, req, w)
 	case openai.Completion, openai.Other:
 	}
 	return None
+}
+
+// Bound sets the budget that the client of a translated request named, where the model has a field
+// for it and is to reason with an effort, as Apply returned it.
+func (d *Dialect) Bound(p *openai.Patch, req *openai.Request, effort string) {
+	if d.budget != "" && req.ThinkingBudget > 0 && effort != None {
+		p.SetField(d.budget, strconv.AppendInt(nil, req.ThinkingBudget, 10))
+	}
 }
 
 func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort string) {
@@ -270,7 +295,11 @@ func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort str
 		if w.Named || said.final || rank < 0 || d.nearest(rank) < 0 {
 			return fold(said.effort)
 		}
-		return d.tell(p, d.nearest(rank))
+		rank = d.nearest(rank)
+		if w.bounded {
+			rank = d.reasons(rank)
+		}
+		return d.tell(p, rank)
 	}
 	if want == "" {
 		if d.nearest(0) < 0 {

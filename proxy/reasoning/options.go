@@ -57,6 +57,11 @@ type Options struct {
 	// Required by dialect custom, and only with it; an effort left out becomes its nearest. Limits
 	// on the answer, n, tools and stream_options are refused.
 	Custom map[string]map[string]any `yaml:"custom"`
+	// Budget is the field of the body that bounds reasoning in tokens: thinking_token_budget (vLLM
+	// 0.20 and later; without its --reasoning-parser it refuses such requests) or
+	// thinking_budget_tokens (llama.cpp). It is set to the budget that a client of the Messages API
+	// names, where the model is to reason. Default none: a budget is an effort alone.
+	Budget string `yaml:"budget"`
 }
 
 // preset is what the name of a dialect stands for.
@@ -130,6 +135,9 @@ func (o *Options) Check(p *option.Problems, at string) {
 	case o.Key == "" && kwargs && with.key == "":
 		p.Addf(at+".key", "the dialect %s needs one, such as enable_thinking", DialectKwargs)
 	}
+	if o.Budget != "" {
+		checkField(p, at+".budget", o.Budget)
+	}
 	if o.Efforts != nil && with.field != DialectEffort {
 		p.Addf(at+".efforts", "only dialects that send %s have efforts", DialectEffort)
 	}
@@ -179,16 +187,21 @@ func (o *Options) checkCustom(p *option.Problems, section string) {
 			p.Addf(at, "%q is none of %s", e, strings.Join(effortWords[:], ", "))
 		}
 		for _, field := range slices.Sorted(maps.Keys(o.Custom[e])) {
-			switch field {
-			case "", "model", "messages", "prompt", "input", "stream", "signalbox":
-				p.Addf(at+"."+field, "the field %q is not for a dialect to set", field)
-			case "max_tokens", "max_completion_tokens", "n", "tools", "stream_options":
-				p.Addf(at+"."+field, "the field %q does not say how much to think: leave it to clients and routes", field)
-			}
+			checkField(p, at+"."+field, field)
 			if _, err := valueJSON(o.Custom[e][field]); err != nil {
 				p.Addf(at+"."+field, "%v", err)
 			}
 		}
+	}
+}
+
+// checkField reports a field that no dialect may set.
+func checkField(p *option.Problems, at, field string) {
+	switch field {
+	case "", "model", "messages", "prompt", "input", "stream", "signalbox":
+		p.Addf(at, "the field %q is not for a dialect to set", field)
+	case "max_tokens", "max_completion_tokens", "n", "tools", "stream_options":
+		p.Addf(at, "the field %q does not say how much to think: leave it to clients and routes", field)
 	}
 }
 

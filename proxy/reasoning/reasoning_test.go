@@ -58,6 +58,8 @@ func TestBadOptionsAreReported(t *testing.T) {
 		"custom without fields":                 {Options{Dialect: "custom"}, []string{"custom"}},
 		"fields without custom":                 {Options{Dialect: "openai", Custom: map[string]map[string]any{"low": {"x": 1}}}, []string{"custom"}},
 		"fields that others decide, of nothing": {Options{Dialect: "custom", Custom: map[string]map[string]any{"off": {"model": 1}, "high": {"x": map[any]any{1: 2}}}}, []string{"custom.high.x", "custom.off", "custom.off.model"}},
+		"a budget in a field of others":         {Options{Budget: "max_tokens"}, []string{"budget"}},
+		"a budget":                              {Options{Dialect: "qwen3", Budget: "thinking_token_budget"}, nil},
 		"nothing":                               {Options{}, nil},
 		"a preset with its own key":             {Options{Dialect: "qwen3", Key: "enable_thinking", Values: high}, nil},
 	}

@@ -19,6 +19,9 @@ var ErrUnreadable = errors.New("an answer that cannot be read")
 type Answer struct {
 	ID       string // of the request; the message's begins with msg_
 	Thinking anthropic.Thinking
+	// Prompt is about how many tokens the prompt has: what the beginning of a stream tells where
+	// the server tells it at the end. 0: not known.
+	Prompt int
 
 	begun   bool
 	blocks  int    // that were begun
@@ -311,11 +314,16 @@ func (a *Answer) appendDelta(dst, raw []byte) []byte {
 }
 
 // start appends the first events of a stream. Servers that tell the usage at the end have told none
-// yet.
+// yet: the length of the prompt is an estimate then, and message_delta has the figures.
 func (a *Answer) start(dst []byte, e *response.Event) []byte {
 	dst = append(dst, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":"...)
 	dst = append(a.appendHead(dst, e), `"content":[],"stop_reason":null,"stop_sequence":null,`...)
+	told := a.usage
+	if told == (response.Usage{}) {
+		a.usage.Input = max(a.Prompt, 0)
+	}
 	dst = append(a.appendUsage(append(dst, `"usage":`...)), "}}\n\n"...)
+	a.usage = told
 	return append(dst, Ping...)
 }
 
@@ -372,7 +380,11 @@ func (a *Answer) end(dst []byte) []byte {
 	}
 	dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"...)
 	dst = append(a.appendEnd(dst), `},"usage":`...)
-	dst = a.appendUsage(dst)
+	if a.usage == (response.Usage{}) {
+		dst = append(dst, `{"output_tokens":0}`...) // the server told none: the estimate stands
+	} else {
+		dst = a.appendUsage(dst)
+	}
 	if len(a.summary) > 0 {
 		dst = append(append(dst, `,"x_signalbox":`...), a.summary...)
 	}

@@ -146,7 +146,7 @@ func or(v any) any {
 }
 
 const (
-	none = `{"input_tokens":0,"output_tokens":0}`
+	none = `{"output_tokens":0}`
 	all  = `{"input_tokens":5,"cache_creation_input_tokens":0,"cache_read_input_tokens":4,"output_tokens":12}`
 )
 
@@ -310,6 +310,28 @@ func TestAStreamBecomesEventsOfMessages(t *testing.T) {
 				t.Errorf("(-want +got, %v):\n%s", a.Err(), d)
 			}
 		})
+	}
+}
+
+func TestTheBeginningOfAStreamTellsTheLengthOfThePrompt(t *testing.T) {
+	t.Parallel()
+	early := `data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":0}}` + "\n\n"
+	for name, tt := range map[string]struct {
+		prompt      int
+		in          string
+		start, last string
+	}{
+		"an estimate, then the figures": {30, text("a") + finish("stop") + usage + done, `{"input_tokens":30,"output_tokens":0}`, all},
+		"an estimate alone":             {30, text("a") + finish("stop") + done, `{"input_tokens":30,"output_tokens":0}`, none},
+		"what the server tells first":   {30, early + text("a") + finish("stop") + done, `{"input_tokens":9,"output_tokens":0}`, `{"input_tokens":9,"output_tokens":0}`},
+		"nothing is known":              {0, text("a") + finish("stop") + done, `{"input_tokens":0,"output_tokens":0}`, none},
+	} {
+		a := &messages.Answer{ID: "req", Prompt: tt.prompt}
+		got := turned(a, tt.in)
+		start, _, _ := strings.Cut(got, "\n\n")
+		if !strings.HasSuffix(start, `"usage":`+tt.start+"}}") || !strings.Contains(got, `"stop_sequence":null},"usage":`+tt.last) {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 
