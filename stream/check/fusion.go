@@ -183,7 +183,7 @@ func (d *fusionData) places() ([]int32, error) {
 
 // Support is the support of a claim with these features, which are those of Features, in [0,1].
 // long says that the source of its best premise has more than 150 words. It does not allocate.
-func (f *Fusion) Support(features []float64, long bool) float64 {
+func (f *Fusion) Support(features []float64, long bool) float64 { //nolint:revive // a feature of the claim
 	sum, scale := f.forest.sum(0, features), f.scale
 	if long {
 		sum, scale = f.long.sum(sum, features), f.longScale

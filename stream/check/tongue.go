@@ -68,15 +68,14 @@ func elsewhere(r rune) bool { return r > 0x24f && unicode.IsLetter(r) && !unicod
 // accented reports whether a letter is one that English words hardly have.
 func accented(r rune) bool { return r > 0x7f && unicode.IsLetter(r) }
 
-// elisions are the French and Italian articles and pronouns that lose their vowel.
-var elisions = map[string]bool{
-	"l": true, "d": true, "qu": true, "j": true, "c": true, "n": true, "s": true, "m": true, "t": true,
-}
-
 // elided reports whether a word begins with an article that lost its vowel: l'eau, d'accord.
 func elided(s string) bool {
 	head, rest, found := strings.Cut(strings.ReplaceAll(s, "’", "'"), "'")
-	return found && len(rest) > 1 && len(head) <= 2 && elisions[strings.ToLower(head)]
+	switch strings.ToLower(head) { // articles and pronouns of French and Italian
+	case "l", "d", "qu", "j", "c", "n", "s", "m", "t":
+		return found && len(rest) > 1
+	}
+	return false
 }
 
 // tongues is what a claim and its evidence are written in, as far as a Judge of English alone must
