@@ -98,7 +98,7 @@ func TestADecisionIsLoggedWithItsSignalsAndItsEnd(t *testing.T) {
 	_, lines := l.lines(t)
 	want := []*decisionlog.Entry{{
 		Version: 1, ID: "r-1", Generation: 1, Config: "cafe",
-		Request: decisionlog.Facts{Model: "auto", Tenant: "default", Tokens: 8, Session: true, Headers: map[string]decisionlog.Header{"X-Greet": {}}},
+		Request: decisionlog.Facts{Model: "auto", Tenant: "default", Tokens: 8, Session: true, Turns: 1, Headers: map[string]decisionlog.Header{"X-Greet": {}}},
 		Route:   "math", Outcome: "matched",
 		Action: decisionlog.Action{
 			Verb: "use", Models: []decisionlog.Choice{{Name: "big"}, {Name: "small"}}, By: "order", Reasoning: "high",
