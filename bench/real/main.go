@@ -66,21 +66,23 @@ type bench struct {
 type section struct {
 	name, title string
 	run         func(b *bench, ctx context.Context) error
+	alone       bool // it brings the servers that it needs
 }
 
 func sections() []section {
 	return []section{
-		{"differences", "Differences to vLLM, direct against through", (*bench).differences},
-		{"cached", "Predicted and real cached tokens", (*bench).cached},
-		{"salt", "Tenants share no prefix", (*bench).salt},
-		{"warm", "Reading ahead", (*bench).warm},
-		{"window", "Prompts near the context window", (*bench).window},
-		{"tokens", "Tokens in streams of several tokens an event", (*bench).tokens},
-		{"first", "Time to the first byte", (*bench).first},
-		{"cancel", "A client that leaves", (*bench).cancel},
-		{"sleep", "A server that sleeps or is paused", (*bench).sleep},
-		{"kill", "kill -9, and a restart", (*bench).kill},
-		{"llama", "Differences to llama.cpp's server", (*bench).differencesLlama},
+		{"differences", "Differences to vLLM, direct against through", (*bench).differences, false},
+		{"cached", "Predicted and real cached tokens", (*bench).cached, false},
+		{"salt", "Tenants share no prefix", (*bench).salt, false},
+		{"warm", "Reading ahead", (*bench).warm, false},
+		{"window", "Prompts near the context window", (*bench).window, false},
+		{"tokens", "Tokens in streams of several tokens an event", (*bench).tokens, false},
+		{"first", "Time to the first byte", (*bench).first, false},
+		{"cancel", "A client that leaves", (*bench).cancel, false},
+		{"sleep", "A server that sleeps or is paused", (*bench).sleep, false},
+		{"kill", "kill -9, and a restart", (*bench).kill, false},
+		{"llama", "Differences to llama.cpp's server", (*bench).differencesLlama, false},
+		{"classifier", "A model elsewhere as a classifier", (*bench).classifier, true},
 	}
 }
 
@@ -91,6 +93,31 @@ func (b *bench) run(ctx context.Context, only []string) (err error) {
 	if err := b.build(ctx); err != nil {
 		return err
 	}
+	if slices.ContainsFunc(sections(), func(s section) bool { return !s.alone && s.asked(only) }) {
+		if err := b.servers(ctx); err != nil {
+			return err
+		}
+	}
+	for _, s := range sections() {
+		if !s.asked(only) {
+			continue
+		}
+		b.sayf("\n## %s\n\n", s.title)
+		if err := s.run(b, ctx); err != nil {
+			return fmt.Errorf("%s: %w (logs in %s)", s.name, err, b.dir)
+		}
+	}
+	if b.broken > 0 {
+		return fmt.Errorf("%w (logs in %s)", errBroken, b.dir)
+	}
+	return os.RemoveAll(b.dir)
+}
+
+// asked reports whether a section is one of those to run.
+func (s *section) asked(only []string) bool { return len(only) == 0 || slices.Contains(only, s.name) }
+
+// servers starts the vLLMs and the product in front of them.
+func (b *bench) servers(ctx context.Context) (err error) {
 	port, err := freePort(ctx)
 	if err != nil {
 		return err
@@ -108,19 +135,7 @@ func (b *bench) run(ctx context.Context, only []string) (err error) {
 		return err
 	}
 	b.sayf("signalbox %s before %s.\n", revision(ctx), b.versions(ctx))
-	for _, s := range sections() {
-		if len(only) > 0 && !slices.Contains(only, s.name) {
-			continue
-		}
-		b.sayf("\n## %s\n\n", s.title)
-		if err := s.run(b, ctx); err != nil {
-			return fmt.Errorf("%s: %w (logs in %s)", s.name, err, b.dir)
-		}
-	}
-	if b.broken > 0 {
-		return fmt.Errorf("%w (logs in %s)", errBroken, b.dir)
-	}
-	return os.RemoveAll(b.dir)
+	return nil
 }
 
 // build makes the product of this checkout.

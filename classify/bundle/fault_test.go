@@ -74,7 +74,11 @@ func TestFaultsOfAFolderAreErrorsOfAType(t *testing.T) {
 		want   error
 		text   string // in the error
 	}{
-		"no graph":                            {"bert-domain", OpenOptions{Task: "domain"}, remove("model.onnx"), ErrLayout, "no graph in"},
+		"no graph": {"bert-domain", OpenOptions{Task: "domain"}, remove("model.onnx"), ErrLayout, "no graph in"},
+		"weights of PyTorch alone": {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) {
+			f["model.safetensors"] = &fstest.MapFile{Data: []byte("1")}
+			delete(f, "model.onnx")
+		}, ErrLayout, "optimum-cli export onnx --model . --task text-classification ."},
 		"only a graph for one vendor":         {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) { f["model_fa_fp16.onnx"] = f["model.onnx"]; delete(f, "model.onnx") }, ErrLayout, "no graph in"},
 		"no tokenizer":                        {"bert-domain", OpenOptions{Task: "domain"}, remove("tokenizer.json"), fs.ErrNotExist, "tokenizer.json"},
 		"no config":                           {"bert-domain", OpenOptions{Task: "domain"}, remove("config.json"), ErrLayout, "config.json"},

@@ -240,9 +240,33 @@ func (f *folder) findGraphs(layer int) ([]Graph, error) {
 		for i, g := range hubGraphs {
 			names[i] = g.Name
 		}
-		return nil, fmt.Errorf("%w: no graph in %q: looked for %s: %w", ErrLayout, dirs, strings.Join(names, ", "), fs.ErrNotExist)
+		return nil, fmt.Errorf("%w: no graph in %q: looked for %s: %w%s", ErrLayout, dirs, strings.Join(names, ", "), fs.ErrNotExist, f.export())
 	}
 	return out, nil
+}
+
+// export tells how a graph is made of weights of PyTorch; empty where there are none.
+func (f *folder) export() string {
+	weights := ""
+	for _, name := range []string{"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"} {
+		if info, err := fs.Stat(f.files, name); err == nil && info.Mode().IsRegular() {
+			weights = name
+			break
+		}
+	}
+	if weights == "" {
+		return ""
+	}
+	task := "feature-extraction"
+	switch f.kind() {
+	case Sequence, Pair:
+		task = "text-classification"
+	case Token:
+		task = "token-classification"
+	case Embedding:
+	}
+	return fmt.Sprintf("; it has %s alone: export a graph, in the folder: pip install \"optimum[onnxruntime]\" && "+
+		"optimum-cli export onnx --model . --task %s .", weights, task)
 }
 
 func (f *folder) findTokenizer() (File, error) {

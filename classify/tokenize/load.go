@@ -184,10 +184,10 @@ func (t *Tokenizer) addTokens(tokens []addedToken) error {
 		if a.ID < 0 || a.ID > maxID {
 			return fmt.Errorf("[%d]: id %d", i, a.ID)
 		}
-		t.vocab = max(t.vocab, int(a.ID)+1)
 		if a.Special && !t.options.SpecialTokens {
-			continue
+			continue // no text leads to it: the tokens for images of Gemma 3 are behind the table of embeddings
 		}
+		t.vocab = max(t.vocab, int(a.ID)+1)
 		if !a.Normalized {
 			literal = append(literal, a)
 			continue

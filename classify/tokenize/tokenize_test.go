@@ -341,3 +341,22 @@ func FuzzNew(f *testing.F) {
 		}
 	})
 }
+
+// A special token that no text leads to does not count: EmbeddingGemma's tokenizer has one for images
+// that its table of embeddings has no row for.
+func TestTheVocabularyHoldsWhatCanBeGiven(t *testing.T) {
+	const file = `{"model":{"type":"WordPiece","unk_token":"[UNK]","vocab":{"[UNK]":0,"a":1}},
+		"added_tokens":[{"id":2,"content":"<word>","special":false},{"id":3,"content":"<image>","special":true}]}`
+	for _, c := range []struct {
+		o    Options
+		want int
+	}{{Options{}, 3}, {Options{SpecialTokens: true}, 4}} {
+		tok, err := NewWith([]byte(file), c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tok.VocabSize(); got != c.want {
+			t.Errorf("%+v: %d ids, want %d", c.o, got, c.want)
+		}
+	}
+}

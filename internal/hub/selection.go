@@ -158,7 +158,7 @@ func (p *picker) graphs() string {
 // huggingFace picks from the hub's usual layout.
 func (p *picker) huggingFace() (graph, precision string, err error) {
 	if graph, err = p.graph(); err != nil {
-		return "", "", err
+		return "", "", errors.Join(append([]error{err}, p.lacks()...)...)
 	}
 	dir := path.Dir(graph)
 	for _, base := range []string{tokenizer, "tokenizer_config.json", "special_tokens_map.json"} {
@@ -168,7 +168,7 @@ func (p *picker) huggingFace() (graph, precision string, err error) {
 		}
 	}
 	if !p.want[tokenizer] && !p.want[path.Join(dir, tokenizer)] {
-		return "", "", fmt.Errorf("%w: it has no %s, and no other tokenizer format is read", ErrNoModel, tokenizer)
+		return "", "", errors.Join(p.lacks()...)
 	}
 	for _, name := range []string{"config.json", "modules.json", "config_sentence_transformers.json", "sentence_bert_config.json", "1_Pooling/config.json"} {
 		p.take(name)
@@ -183,6 +183,47 @@ func (p *picker) huggingFace() (graph, precision string, err error) {
 		}
 	}
 	return graph, local.Precision(graph), nil
+}
+
+// lacks lists what the repository does not have beside a graph, before anything is downloaded.
+func (p *picker) lacks() []error {
+	var out []error
+	has := func(names ...string) (found []string) {
+		for _, n := range names {
+			if _, ok := p.index[n]; ok {
+				found = append(found, n)
+			}
+		}
+		return found
+	}
+	if has(tokenizer, "onnx/"+tokenizer) == nil {
+		other := ""
+		if f := has("vocab.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "vocab.json"); f != nil {
+			other = fmt.Sprintf(" (it has %s): AutoTokenizer.from_pretrained(%q).save_pretrained(DIR) of transformers "+
+				"writes one", strings.Join(f, ", "), p.listing.Repo)
+		}
+		out = append(out, fmt.Errorf("%w: it has no %s, and no other tokenizer format is read%s", ErrNoModel, tokenizer, other))
+	}
+	if has("config.json", "onnx/config.json") == nil {
+		out = append(out, fmt.Errorf("%w: it has no config.json, which tells what the outputs mean", ErrNoModel))
+	}
+	return out
+}
+
+// pytorch lists the weights that a repository has in other formats.
+func (p *picker) pytorch() []string {
+	var out []string
+	for _, f := range p.listing.Files {
+		switch ext := path.Ext(f.Path); {
+		case ext == ".safetensors", ext == ".bin" && strings.HasPrefix(path.Base(f.Path), "pytorch_model"):
+			out = append(out, f.Path)
+		}
+	}
+	const most = 3
+	if len(out) > most {
+		out = append(out[:most], "...")
+	}
+	return out
 }
 
 // graph picks one graph: by precision, then by folder (the root, onnx/, then the deepest
@@ -207,7 +248,16 @@ func (p *picker) graph() (string, error) {
 	graphs := p.graphs()
 	switch {
 	case graphs == "it has none":
-		return "", fmt.Errorf("%w: it has no ONNX graph; export one (optimum-cli export onnx) and put it beside the tokenizer", ErrNoModel)
+		weights := ""
+		if w := p.pytorch(); w != nil {
+			weights = fmt.Sprintf(", only %s", strings.Join(w, ", "))
+		}
+		folder, err := local.FolderName(p.listing.Repo)
+		if err != nil {
+			return "", fmt.Errorf("%w: it has no ONNX graph%s", ErrNoModel, weights)
+		}
+		return "", fmt.Errorf("%w: it has no ONNX graph%s; export one into models_dir: pip install \"optimum[onnxruntime]\" && "+
+			"optimum-cli export onnx --model %s %s", ErrNoModel, weights, p.listing.Repo, folder)
 	case p.s.Precision != "":
 		return "", fmt.Errorf("%w: it has no graph of precision %s; it has %s", ErrNoModel, p.s.Precision, graphs)
 	}

@@ -176,6 +176,9 @@ func TestSelectionsThatCannotBeMet(t *testing.T) {
 		text     string
 	}{
 		"a graph that needs another runtime":    {published, Selection{Graph: "onnx/model_fa_fp16.onnx"}, "", ErrNoModel, "com.ck"},
+		"weights of PyTorch alone":              {[]string{"config.json", "tokenizer.json", "model.safetensors"}, Selection{}, "", ErrNoModel, "optimum-cli export onnx --model org/x org--x"},
+		"all that it lacks":                     {[]string{"vocab.txt", "model.safetensors"}, Selection{}, "", ErrNoModel, "it has no tokenizer.json, and no other tokenizer format is read (it has vocab.txt)"},
+		"what the outputs mean":                 {[]string{"model.onnx", "README.md"}, Selection{}, "", ErrNoModel, "it has no config.json"},
 		"only graphs that need another runtime": {[]string{"tokenizer.json", "model_fa.onnx"}, Selection{}, "", ErrNoModel, "no ONNX graph"},
 		"only graphs of unusual names":          {[]string{"tokenizer.json", "model_q4.onnx"}, Selection{}, "", ErrNoModel, "--graph: model_q4.onnx"},
 		"a graph that is not there":             {published, Selection{Graph: "model.onnx"}, "", ErrNoFile, "onnx/model.onnx"},

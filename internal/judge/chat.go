@@ -187,7 +187,7 @@ func choiceOf(labels []string) any {
 }
 
 // topLogprobs is how many alternatives of a token are asked for.
-const topLogprobs = 10
+const topLogprobs = 20
 
 var (
 	errNoVerdict = errors.New("the answer holds no verdict")
@@ -320,6 +320,9 @@ func (c *Client) readChat(body []byte) (signal.Judgement, error) {
 	}
 	answer := in.Choices[0].Message.Content
 	verdict, at, also, err := c.chat.tell(c, answer)
+	if err != nil && c.o.Template == ShieldGemma {
+		verdict, err = c.likelier(in.Choices[0].Logprobs.Content)
+	}
 	if err != nil {
 		return signal.Judgement{}, fmt.Errorf("%w: %.60q", err, answer)
 	}
@@ -342,6 +345,16 @@ func (c *Client) readChat(body []byte) (signal.Judgement, error) {
 		j.Probs[slices.Index(labels, l)] = float32(1 - shares[0])
 	}
 	return checked(j)
+}
+
+// likelier is the likelier one of the verdicts at the start of an answer that begins with neither. The
+// model card of ShieldGemma compares the two, whatever else is likelier.
+func (c *Client) likelier(tokens []choice) (int, error) {
+	shares := c.shares(tokens, 0, len(c.chat.verdicts))
+	if shares == nil {
+		return 0, errNoVerdict
+	}
+	return slices.Index(shares, slices.Max(shares)), nil
 }
 
 // choice is a token of an answer and what might have stood in its place.

