@@ -130,13 +130,46 @@ def build(name, out, tokenizer, small):
     print(f"{name}: quantised after {time.time() - begun:.0f} s", flush=True)
 
 
+def real(name, source, out, texts):
+    """A model whose weights a package brings: BERT-like, mean of the tokens."""
+    folder = out / name
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "onnx").mkdir(parents=True)
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling/config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+    for file in ("config.json", "tokenizer.json"):
+        shutil.copy(source / file, folder / file)
+    config = transformers.AutoConfig.from_pretrained(source, attn_implementation="eager")
+    body = Body(transformers.BertModel.from_pretrained(source, config=config, add_pooling_layer=False).eval())
+    tok = Tokenizer.from_file(str(source / "tokenizer.json"))
+    tok.no_truncation()
+    tok.no_padding()
+    rows = []
+    for text in TEXTS + texts:
+        ids = tok.encode(text).ids
+        if len(ids) <= config.max_position_embeddings:
+            rows.append({"text": text, "ids": ids, "vector": vector(body, "mean", ids)})
+    (folder / "reference.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    export(body, folder / "onnx/model.onnx")
+    quantize_dynamic(str(folder / "onnx/model.onnx"), str(folder / "onnx/model_int8.onnx"), weight_type=QuantType.QInt8, per_channel=True,
+                     op_types_to_quantize=["MatMul", "Gather", "Gemm"])
+    print(f"{name}: {len(rows)} texts", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--only", nargs="*", default=list(MODELS))
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--tokenizer", nargs="*", default=[], help="NAME=tokenizer.json")
+    parser.add_argument("--real", nargs="*", default=[], help="NAME=FOLDER with config.json, tokenizer.json and model.safetensors of a BertModel")
+    parser.add_argument("--texts", type=pathlib.Path, help="rows with more texts for --real")
     o = parser.parse_args()
+    texts = [json.loads(line)["text"] for line in o.texts.read_text().split("\n") if line.strip()] if o.texts else []
+    for name, source in (r.split("=", 1) for r in o.real):
+        real(name, pathlib.Path(source), o.out, texts)
+    if o.real:
+        return
     tokenizers = dict(t.split("=", 1) for t in o.tokenizer)
     for name in o.only:
         build(name, o.out, pathlib.Path(tokenizers[name]), o.small)
