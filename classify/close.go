@@ -88,12 +88,19 @@ func (p *pass) highest(t *task, reads span) (best *read, z float64) {
 	return best, z
 }
 
+// shortSentence is how many bytes a sentence has at least: what is shorter is read with what follows
+// it. Words in lines of their own say nothing alone, and must not clear what they say together.
+const shortSentence = 32
+
 // sentences are those of text[from:to], in its order, each with what the scan says of it.
 func (p *pass) sentences(text string, from, to int) []sentence {
 	scanner := p.scanner()
 	var found []sentence
 	for at := from; at < to; {
 		stop := at + sentenceEnd(text[at:to])
+		for stop < to && len(strings.TrimSpace(text[at:stop])) < shortSentence {
+			stop += sentenceEnd(text[stop:to])
+		}
 		if part := strings.TrimSpace(text[at:stop]); part != "" {
 			s := sentence{start: at + strings.Index(text[at:stop], part)}
 			s.end = s.start + len(part)

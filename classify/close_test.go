@@ -23,6 +23,9 @@ func closeClassifier(t *testing.T, f *fake) *Classifier {
 	return c
 }
 
+// long is one token that makes a sentence of what it stands in.
+var long = strings.Repeat("x", shortSentence)
+
 // Log-odds of a row of the fake are twice the number of "attack" in it, less one.
 func TestTheSentencesOfASuspiciousWindowAreReadAlone(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -31,16 +34,18 @@ func TestTheSentencesOfASuspiciousWindowAreReadAlone(t *testing.T) {
 		rows int // of second looks
 	}{
 		"one attack in a window of three sentences": {
-			// window 3, the line of three 5, with the line before it as well
-			"w1\nw2 attack w5 attack\nw4", 0.5*3 + 0.5*3, 4,
+			long + "\nattack " + long + " attack\n" + long, 0.5*3 + 0.5*3, 4,
 		},
 		"two sentences, an attack in each": {
 			// the window and the pair have both, so nothing is lost
-			"attack w1\nattack w2", 0.5*3 + 0.5*3, 3,
+			"attack " + long + "\nattack " + long, 0.5*3 + 0.5*3, 3,
 		},
-		"one sentence is the window":        {"w1 attack w2", 1, 0},
-		"nothing suspicious":                {"w1\nw2\nw3", -1, 0},
-		"neighbours that are long together": {"attack w1 w2 w3\nattack w5 w6 w7", 0.5*3 + 0.5*1, 2},
+		"one sentence is the window":      {"w1 attack w2", 1, 0},
+		"words in lines are one sentence": {"attack\nattack\nw1\nw2", 3, 0},
+		"nothing suspicious":              {"w1\nw2\nw3", -1, 0},
+		"neighbours that are long together": {
+			"attack w1 w2 " + long + "\nattack w5 w6 " + long, 0.5*3 + 0.5*1, 2,
+		},
 	} {
 		f := newFake()
 		c := closeClassifier(t, f)
@@ -61,13 +66,14 @@ func TestTheSentencesOfASuspiciousWindowAreReadAlone(t *testing.T) {
 
 func TestASecondLookNamesItsSentence(t *testing.T) {
 	c := closeClassifier(t, newFake())
-	text := "w1 w2\nattack w9 attack\nw3 w4"
+	order := "attack " + long + " attack"
+	text := long + "\n" + order + "\n" + long
 	v := extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
 	if len(v.Verdicts) != 1 {
 		t.Fatalf("verdicts %v, want one", v.Verdicts)
 	}
 	got := text[v.Verdicts[0].Start:v.Verdicts[0].End]
-	if want := "attack w9 attack"; got != want {
+	if want := order; got != want {
 		t.Errorf("%q weighs most, want %q", got, want)
 	}
 }
@@ -75,7 +81,7 @@ func TestASecondLookNamesItsSentence(t *testing.T) {
 func TestASecondLookIsRemembered(t *testing.T) {
 	f := newFake()
 	c := closeClassifier(t, f)
-	text := user("w1\nw2 attack w5 attack\nw4")
+	text := user(long + "\nattack " + long + " attack\n" + long)
 	first := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
 	ran := len(f.calls)
 	second := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
@@ -87,7 +93,7 @@ func TestASecondLookIsRemembered(t *testing.T) {
 func TestWhatASecondLookCosts(t *testing.T) {
 	f := newFake()
 	c := closeClassifier(t, f)
-	line := "w1 attack\n"
+	line := long + " attack\n"
 	set := extract(t, c, user(strings.Repeat(line, 2000)), signal.MaskOf(signal.Jailbreak))
 	if v := set.Values[signal.Jailbreak]; v.State != signal.Known {
 		t.Fatalf("%v", v.Reason)

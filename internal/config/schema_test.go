@@ -169,6 +169,7 @@ func TestWordsOfTheSchemaAreThoseThatCheckTakes(t *testing.T) {
 		"Classify.provider": "classify: {provider: %s}\n" + good,
 		"Task.kind":         "classify: {tasks: [{name: domain, model: a/b, kind: %s}]}\n" + good,
 		"Task.pooling":      "classify: {tasks: [{name: embedding, model: a/b, pooling: %s}]}\n" + good,
+		"TaskWindow.long":   "classify: {tasks: [{name: domain, model: a/b, window: {tokens: 64, long: %s}}]}\n" + good,
 		"Task.origins":      "classify: {tasks: [{name: jailbreak, origins: [%s]}]}\n" + good,
 		"Memory.durability": "memory: {durability: %s}\n" + good, "proxy.Options.placement": "server: {placement: %s}\n" + good,
 		"proxy.OutcomeOptions.learn": "outcomes: {learn: %s}\n" + good,

@@ -42,6 +42,7 @@ LONG = (60, 200, 700, 1500)  # windows of texts that are put together
 LENGTHS = (0.17, 0.25, 0.34, 0.42, 0.5)
 ATTACKED = ("attack", "planted", "planted, long")  # kinds of texts with attacks
 FROM, WEIGHTS = (-3.0, -2.0, -1.5, -1.0), (0.0, 0.3, 0.4, 0.5, 0.6)  # of the second look
+SHORT = 32  # bytes of a sentence at least: shorter ones are read with what follows
 SENTENCES, TOGETHER = 6, 48  # sentences that are read, tokens of a pair
 END = re.compile("\n|[\u3002\uff01\uff1f]|[.!?](?=[ \n\r\t])")
 CHOICES = np.round(np.arange(0.2, 0.981, 0.01), 2)
@@ -74,6 +75,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
     at, out = 0, []
     for end in [m.end() for m in END.finditer(text)] + [len(text)]:
         part = text[at:end]
+        if len(part.strip().encode()) < SHORT and end < len(text):
+            continue
         if part.strip():
             start = at + len(part) - len(part.lstrip())
             out.append((start, start + len(part.strip())))
