@@ -41,7 +41,7 @@ func TestTheSentencesOfASuspiciousWindowAreReadAlone(t *testing.T) {
 			"attack " + long + "\nattack " + long, 0.5*3 + 0.5*3, 3,
 		},
 		"one sentence is the window":      {"w1 attack w2", 1, 0},
-		"words in lines are one sentence": {"attack\nattack\nw1\nw2", 3, 0},
+		"words in lines are one sentence": {"attack\nw3\nattack\nw2", 3, 0},
 		"nothing suspicious":              {"w1\nw2\nw3", -1, 0},
 		"neighbours that are long together": {
 			"attack w1 w2 " + long + "\nattack w5 w6 " + long, 0.5*3 + 0.5*1, 2,

@@ -150,9 +150,9 @@ func (w *way) read(text string) error {
 	return nil
 }
 
-func (b *bench) way(name string, models, adapters int) (*way, error) {
+func (b *bench) way(name string, copies, adapters int) (*way, error) {
 	w := &way{name: name}
-	for range models {
+	for range copies {
 		e, need, err := b.engine(adapters)
 		if err != nil {
 			return nil, err

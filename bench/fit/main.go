@@ -77,7 +77,7 @@ func spent() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func run(ctx context.Context, train, test, features string) error {
+func run(ctx context.Context, train, test, features string) error { //nolint:gocognit,funlen // steps in a row
 	rows, err := readRows(train)
 	if err != nil {
 		return fmt.Errorf("--train: %w", err)
@@ -168,7 +168,7 @@ func run(ctx context.Context, train, test, features string) error {
 	return nil
 }
 
-func one(b bool) int {
+func one(b bool) int { //nolint:revive // a label as a number
 	if b {
 		return 1
 	}

@@ -91,7 +91,7 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	graph = nil
+	graph = nil //nolint:ineffassign,wastedassign // the memory that is measured is without it
 	e, err := classify.OpenEngine(b, s)
 	if err != nil {
 		return err

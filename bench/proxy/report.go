@@ -22,7 +22,7 @@ type results struct {
 
 // measure runs the rounds. The first one warms up and does not count. Every second one takes the
 // ways backwards, so that none of two profits from coming later.
-func (b *bench) measure(ctx context.Context, only string, rounds int, length time.Duration) (*results, error) {
+func (b *bench) measure(ctx context.Context, only string, rounds int, length time.Duration) (*results, error) { //nolint:gocognit // rounds of ways of loads
 	r := &results{loads: slices.DeleteFunc(workloads(), func(x workload) bool { return !strings.Contains(x.name, only) })}
 	for i, w := range b.ways {
 		r.ways = append(r.ways, w.name)
@@ -109,7 +109,7 @@ func median(values []float64) float64 {
 // print writes the medians, and in brackets the medians of the ratios to the bare reverse proxy in
 // the same round: what else runs on the machine changes from round to round. Behind them stand the
 // medians of the ratios of further programs to the first, with the lowest and the highest.
-func (r *results) print(out io.Writer) {
+func (r *results) print(out io.Writer) { //nolint:gocognit // a row for each figure
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer func() { _ = tw.Flush() }()
 	_, _ = fmt.Fprint(tw, "workload\tfigure\t")

@@ -123,7 +123,7 @@ func (b *bench) keep(names string) error {
 		}
 	}
 	b.ways = slices.DeleteFunc(b.ways, func(w *way) bool {
-		return w.name != bareWay && !slices.Contains(wanted, w.name) && !(w.product && slices.Contains(wanted, productWay))
+		return w.name != bareWay && !slices.Contains(wanted, w.name) && (!w.product || !slices.Contains(wanted, productWay))
 	})
 	return nil
 }

@@ -140,7 +140,7 @@ func ask(ctx context.Context, p *process, text string, signals ...string) (map[s
 }
 
 // judged asks what the texts are, twice.
-func (b *bench) judged(ctx context.Context, product *process) error {
+func (b *bench) judged(ctx context.Context, product *process) error { //nolint:gocognit // a row for each template
 	b.sayf("| template | answered | right | unknown | p50 of a question | of the same again |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, name := range []string{"tone", "shield", "llama"} {
 		answered, right := 0, 0

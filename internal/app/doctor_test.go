@@ -112,17 +112,17 @@ func older(t *testing.T, server *testkit.Redis) string {
 			if err != nil {
 				return
 			}
-			real, err := new(net.Dialer).DialContext(t.Context(), "tcp", to.Host)
+			upstream, err := new(net.Dialer).DialContext(t.Context(), "tcp", to.Host)
 			if err != nil {
 				_ = client.Close()
 				continue
 			}
-			go func() { _, _ = io.Copy(real, client); _ = real.Close() }()
+			go func() { _, _ = io.Copy(upstream, client); _ = upstream.Close() }()
 			go func() {
 				defer func() { _ = client.Close() }()
 				b := make([]byte, 64<<10)
 				for {
-					n, err := real.Read(b)
+					n, err := upstream.Read(b)
 					if err != nil {
 						return
 					}
@@ -164,8 +164,8 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 	full := testkit.NewRedis(t, "--maxmemory", "1mb", "--maxmemory-policy", "noeviction")
 	aside := serve(t, configure(t, ""), config.Settings{})
 	const m = "models: [{name: m, MORE endpoints: [{name: a, url: 'URL/v1'}]}]\ndefault: {models: [m]}\n"
-	at := func(url string, more ...string) string {
-		return strings.NewReplacer("URL", url, "MORE", strings.Join(more, "")).Replace(m)
+	at := func(address string, more ...string) string {
+		return strings.NewReplacer("URL", address, "MORE", strings.Join(more, "")).Replace(m)
 	}
 	for name, c := range map[string]struct {
 		file string

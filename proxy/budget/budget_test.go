@@ -263,7 +263,7 @@ type late struct {
 	told int
 }
 
-func (l *late) Reserve(context.Context, string, string, []Spend, time.Duration) ([]int64, bool, error) {
+func (*late) Reserve(context.Context, string, string, []Spend, time.Duration) ([]int64, bool, error) {
 	return nil, false, errors.New("not asked here")
 }
 
