@@ -18,6 +18,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/internal/testkit/hostile"
+	"signalbox/proxy/framing"
 )
 
 // What users of other gateways report is tested here by the name of the complaint.
@@ -194,7 +195,7 @@ func TestConnectionsToBackends(t *testing.T) {
 	})
 	t.Run("C4: idle connections are closed before a backend of vLLM closes them", func(t *testing.T) {
 		t.Parallel()
-		if d := newTransport(DefaultOptions()).IdleConnTimeout; d <= 0 || d > 4*time.Second {
+		if d := framing.NewTransport(time.Second).IdleConnTimeout; d <= 0 || d > 4*time.Second {
 			t.Errorf("after %s", d)
 		}
 		s := hostile.Start(t, hostile.Options{Mode: "ok-then-rst-next"})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"signalbox/proxy/backend"
 	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
 )
@@ -91,7 +92,7 @@ func TestAModelThatSleepsIsNamedAsTheReason(t *testing.T) {
 func TestARouteGoesOnToAModelThatIsAwake(t *testing.T) {
 	t.Parallel()
 	servers := []*kvServer{newKVServer(t, quick()), newKVServer(t, quick())}
-	models := append(kvModel(nil, servers[0]), kvModel(func(o *ModelOptions) { o.Name = "twin" }, servers[1])...)
+	models := append(kvModel(nil, servers[0]), kvModel(func(o *backend.ModelOptions) { o.Name = "twin" }, servers[1])...)
 	b := start(t, models, running, func(s *setup) { s.routes = "routes: []\ndefault: {models: [small, twin]}\n" })
 	servers[0].set(&servers[0].asleep, true)
 	waitFor(t, "sleep", func() bool { return b.endpointState(0) == "asleep" })
@@ -103,7 +104,7 @@ func TestARouteGoesOnToAModelThatIsAwake(t *testing.T) {
 // Without a word about kv a sleeping server is found out as well, where its health is checked.
 func TestSleepIsNoticedAtLevelOpenAI(t *testing.T) {
 	t.Parallel()
-	plain := func(o *ModelOptions) { o.KV.Level, o.Health.Path = "", "/health" }
+	plain := func(o *backend.ModelOptions) { o.KV.Level, o.Health.Path = "", "/health" }
 	b, servers := placedBench(t, 2, plain, running)
 	servers[0].set(&servers[0].asleep, true)
 	waitFor(t, "sleep", func() bool { return b.endpointState(0) == "asleep" })
@@ -114,7 +115,7 @@ func TestSleepIsNoticedAtLevelOpenAI(t *testing.T) {
 	}
 	servers[0].set(&servers[0].asleep, false)
 	waitFor(t, "the end of the sleep", func() bool { return b.endpointState(0) == "up" })
-	if b.state.models[0].where.ends[0].apc.Load() {
+	if b.state.models[0].Servers.All[0].Salted.Load() {
 		t.Error("at level openai the endpoint gets a cache_salt")
 	}
 }
@@ -123,13 +124,13 @@ func TestSleepIsNoticedAtLevelOpenAI(t *testing.T) {
 func TestAWordOfSleepLapses(t *testing.T) {
 	t.Parallel()
 	b, _ := placedBench(t, 1, nil)
-	w, e := b.state.models[0].where, b.state.models[0].Endpoints[0]
+	w, e := b.state.models[0].Servers, b.state.models[0].Endpoints[0]
 	now := b.state.chooser.Speeds.Now()
-	w.observe(now, 0, kv.Report{VLLM: true, Asleep: true})
+	w.Report(now, 0, kv.Report{VLLM: true, Asleep: true})
 	if f := e.Fitness(now); f != pool.Asleep {
 		t.Errorf("it says that it sleeps, and is %v", f)
 	}
-	if f := e.Fitness(now.Add(w.memory())); f != pool.Fit {
+	if f := e.Fitness(now.Add(w.SleepMemory())); f != pool.Fit {
 		t.Errorf("long after its last word it is %v", f)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 )
 
@@ -341,7 +342,7 @@ func TestSecretsAndTextsStayWhereTheyBelong(t *testing.T) {
 			models[i].Endpoints[j].APIKey = "canary-backend-key"
 		}
 	}
-	models = append(models, ModelOptions{Name: "down", Endpoints: []pool.EndpointOptions{{Name: "a", URL: "http://127.0.0.1:1/v1", APIKey: "canary-backend-key"}}})
+	models = append(models, backend.ModelOptions{Name: "down", Endpoints: []pool.EndpointOptions{{Name: "a", URL: "http://127.0.0.1:1/v1", APIKey: "canary-backend-key"}}})
 	b := start(t, models, withKeys(auth.KeyOptions{Name: "canary-client-key", Rate: auth.RateOptions{RPM: 1000}}))
 	b.state.auth, _ = auth.New(auth.Options{Mode: auth.ModeKeys, DefaultTenant: "default", Keys: []auth.KeyOptions{{Name: "caller", SHA256: sumOf("canary-client-key"), Rate: auth.RateOptions{RPM: 25}}}})
 	spans := tracetest.NewInMemoryExporter()

@@ -21,9 +21,14 @@ import (
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
 	"signalbox/memory/cache"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/framing"
+	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/redact"
+	"signalbox/proxy/resolve"
+	"signalbox/proxy/upstream"
 	"signalbox/rules"
 	"signalbox/stream/evidence"
 	"signalbox/stream/guard"
@@ -95,7 +100,7 @@ func (f filters) outcome(tb testing.TB, tel *telemetry.Telemetry) *exchange {
 		}
 	}
 	if f.saved {
-		o.contexts, o.req.Extras.SaveContext = &resolved{}, &openai.SaveContext{}
+		o.contexts, o.req.Extras.SaveContext = &resolve.Contexts{}, &openai.SaveContext{}
 	}
 	return o
 }
@@ -104,44 +109,42 @@ func (f filters) outcome(tb testing.TB, tel *telemetry.Telemetry) *exchange {
 func copier(tb testing.TB, event string, f filters) (run func(n int)) {
 	tb.Helper()
 	tel := telemetry.Discard()
-	m := &model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, gap: time.Minute}
-	_, watch := newWatchdog(context.Background(), 0)
-	tb.Cleanup(watch.stop)
+	m := &backend.Model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, Gap: time.Minute}
 	src := &endless{event: []byte(event)}
-	u := &upstream{model: m, endpoint: &pool.Endpoint{}, body: src, buf: takeWindow(), watch: watch, events: true, status: 200}
 	w := newReply(&sink{http.Header{}}, &http.Request{Header: http.Header{}})
 	w.patient = 30 * time.Second
 	t := &meter{metrics: tel.Metrics, model: "m"}
 	o := f.outcome(tb, tel)
 	return func(n int) {
-		src.left, u.err = n, nil
-		u.buf.clear()
-		u.flow.release()
-		u.flow = takeFlow(response.StreamOptions{})
+		src.left = n
+		u := upstream.Open(context.Background(), m, &pool.Endpoint{}, 0,
+			func(context.Context) io.ReadCloser { return src }, &response.StreamOptions{})
+		defer u.Close()
+		u.Tap(t)
 		if f.kept {
-			u.tape = &tape{Recorder: cache.NewRecorder(longestKept, time.Now, true)}
+			u.Tap(&tape{Recorder: cache.NewRecorder(longestKept, time.Now, true)})
 		}
-		if err := u.copyStream(context.Background(), w, o, t); err != nil {
+		if err := copyStream(context.Background(), w, u, o, t); err != nil {
 			tb.Fatal(err)
 		}
 	}
 }
 
 // guardingFor prepares the check of an answer against one fact.
-func guardingFor(tb testing.TB, m *telemetry.Metrics, mode guard.Mode) *guarding {
+func guardingFor(tb testing.TB, m *telemetry.Metrics, mode guard.Mode) *guardrail.Check {
 	tb.Helper()
-	w, err := newWatch(DefaultGuardOptions(), Claims{}, m)
+	w, err := guardrail.New(guardrail.DefaultOptions(), guardrail.Claims{}, m)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(w.close)
+	tb.Cleanup(w.Close)
 	e, err := evidence.New(tb.Context(), []evidence.Source{{Text: "The tower is 330 m high.", Fact: true}}, evidence.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	policy := w.policy
+	policy := w.Policy
 	policy.Mode = mode
-	return &guarding{engine: w.engine(), job: guard.Job{Evidence: e, Policy: policy, MayAnnotate: true}}
+	return &guardrail.Check{Job: guard.Job{Evidence: e, Policy: policy, MayAnnotate: true}, Guard: w}
 }
 
 // An event that nobody has to change passes all filters without an allocation: a call of a tool,
@@ -245,7 +248,7 @@ func reverseProxy(b *testing.B, up *testkit.Upstream) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	transport := newTransport(DefaultOptions())
+	transport := framing.NewTransport(time.Second)
 	b.Cleanup(transport.CloseIdleConnections)
 	rp := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -280,7 +283,7 @@ func processTime(b *testing.B) time.Duration {
 func hammer(b *testing.B, base, body string) {
 	b.Helper()
 	b.ReportAllocs()
-	transport := newTransport(DefaultOptions())
+	transport := framing.NewTransport(time.Second)
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
 	before := processTime(b)
@@ -314,11 +317,11 @@ func BenchmarkContext(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		held, err := r.proxy.resolve(b.Context(), Principal{Tenant: anyone().Tenant}, req, http.Header{})
+		held, err := r.proxy.resolver.Resolve(b.Context(), Principal{Tenant: anyone().Tenant}, req, http.Header{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer held.release()
+		defer held.Release()
 		d, err := r.state.start(Principal{Tenant: anyone().Tenant}, req, http.Header{}, held)
 		if err != nil {
 			b.Fatal(err)
@@ -328,7 +331,7 @@ func BenchmarkContext(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		return out.size()
+		return out.Size()
 	}
 	quotedText, err := json.Marshal(text)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/memory/cache"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 )
 
 // numbered answers with a number that counts its answers, whole or as a stream.
@@ -285,7 +286,7 @@ default: {models: [small]}
 func TestWhatOnlyStoodInIsNotKept(t *testing.T) {
 	up, down := testkit.NewUpstream(t, numbered()), testkit.NewUpstream(t, nil)
 	down.Close()
-	models := []ModelOptions{oneModel(down)[0], oneModel(up)[1], oneModel(up)[2]}
+	models := []backend.ModelOptions{oneModel(down)[0], oneModel(up)[1], oneModel(up)[2]}
 	b := start(t, models, caches(cacheExact))
 	for range 2 {
 		if got := b.chat(ask("math of fallbacks")).says(t, "fallback", "miss"); got.header.Get("X-Signalbox-Degraded") != "fallback" {

@@ -114,8 +114,8 @@ func (d *decision) seedOf(req *openai.Request) uint64 {
 	}
 	write(d.who.Tenant)
 	write(d.who.Name)
-	previous := textField(req, "previous_response_id")
-	switch session, object := d.set.Facts.Session, objectField(req); {
+	previous := req.QuotedField("previous_response_id")
+	switch session, object := d.set.Facts.Session, req.ConversationID(); {
 	case session != "":
 		write(session)
 		return sum.Sum64()
@@ -133,7 +133,7 @@ func (d *decision) seedOf(req *openai.Request) uint64 {
 	said := false
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		if isAnswer(m) && said {
+		if m.FromModel() && said {
 			break
 		}
 		said = said || m.Role == "user"

@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/memory/conversation"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/reasoning"
 )
 
@@ -19,7 +20,7 @@ import (
 func trying(tb testing.TB, share, action string, change ...func(*setup)) *pair {
 	tb.Helper()
 	p := &pair{small: okUpstream(tb), big: okUpstream(tb)}
-	models := []ModelOptions{
+	models := []backend.ModelOptions{
 		modelOptions("small", "", reasoning.Options{}, p.small), modelOptions("big", "", reasoning.Options{}, p.big),
 		modelOptions("effort", "", reasoning.Options{}, p.small),
 	}

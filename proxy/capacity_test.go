@@ -10,11 +10,12 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/internal/testkit/hostile"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 )
 
 // cappedModels are models whose endpoints take n requests at once.
-func cappedModels(n int, line pool.QueueOptions, servers ...*hostile.Server) []ModelOptions {
+func cappedModels(n int, line pool.QueueOptions, servers ...*hostile.Server) []backend.ModelOptions {
 	models := hostileModels(servers...)
 	for i := range models {
 		models[i].Queue = line

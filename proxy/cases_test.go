@@ -15,6 +15,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
 )
@@ -108,7 +109,7 @@ func TestD3StreamsFallBackBeforeTheirFirstByte(t *testing.T) {
 			if answer == nil {
 				bad.Close()
 			}
-			models := []ModelOptions{modelOptions("big", "", reasoning.Options{}, bad), modelOptions("small", "", reasoning.Options{}, good), modelOptions("effort", "", reasoning.Options{}, good)}
+			models := []backend.ModelOptions{modelOptions("big", "", reasoning.Options{}, bad), modelOptions("small", "", reasoning.Options{}, good), modelOptions("effort", "", reasoning.Options{}, good)}
 			b := start(t, models, func(s *setup) { s.options.FirstByteTimeout = option.Duration(2 * time.Second) })
 			got := b.chat(askStream("math"))
 			if got.status != 200 || got.body != stream || got.header.Get("X-Signalbox-Model") != "small" || !strings.Contains(got.header.Get("X-Signalbox-Degraded"), "fallback") {
@@ -127,7 +128,7 @@ func TestD4WaitsArePassedOnAndAnswersAreNotReplayed(t *testing.T) {
 		t.Errorf("status %d, Retry-After %q", got.status, got.header.Get("Retry-After"))
 	}
 	cut, next := testkit.NewUpstream(t, testkit.Stream(`data: {"choices":[{"index":0,"delta":{"content":"a"}}]}`+"\n\n")), testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
-	models := []ModelOptions{modelOptions("big", "", reasoning.Options{}, cut), modelOptions("small", "", reasoning.Options{}, next), modelOptions("effort", "", reasoning.Options{}, next)}
+	models := []backend.ModelOptions{modelOptions("big", "", reasoning.Options{}, cut), modelOptions("small", "", reasoning.Options{}, next), modelOptions("effort", "", reasoning.Options{}, next)}
 	b = start(t, models)
 	got := b.chat(askStream("math"))
 	if strings.Contains(got.body, "[DONE]") || !strings.Contains(got.body, `"error"`) {

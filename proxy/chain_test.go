@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -15,8 +16,10 @@ import (
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
 	"signalbox/memory/cache"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/upstream"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
@@ -38,21 +41,18 @@ func (c *cuts) Read(b []byte) (int, error) {
 func filtered(t *testing.T, stream string, seed uint64, f filters) (got, kept string, err error) {
 	t.Helper()
 	tel := telemetry.Discard()
-	m := &model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, gap: time.Minute}
-	_, watch := newWatchdog(context.Background(), 0)
-	defer watch.stop()
-	u := &upstream{
-		model: m, endpoint: &pool.Endpoint{}, body: &cuts{pieces{s: []byte(stream)}, rand.New(rand.NewPCG(seed, 1))}, buf: takeWindow(), watch: watch, events: true, status: 200,
-		flow: takeFlow(response.StreamOptions{}), header: http.Header{},
-	}
-	defer u.flow.release()
-	if f.kept {
-		u.tape = &tape{Recorder: cache.NewRecorder(longestKept, time.Now, true)}
+	m := &backend.Model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, Gap: time.Minute}
+	body := &cuts{pieces{s: []byte(stream)}, rand.New(rand.NewPCG(seed, 1))}
+	u := upstream.Open(t.Context(), m, &pool.Endpoint{}, 0, func(context.Context) io.ReadCloser { return body }, &response.StreamOptions{})
+	defer u.Close()
+	taken, counted := &tape{Recorder: cache.NewRecorder(longestKept, time.Now, true)}, &meter{metrics: tel.Metrics, model: "m"}
+	if u.Tap(counted); f.kept {
+		u.Tap(taken)
 	}
 	rec := httptest.NewRecorder()
-	err = u.copyStream(t.Context(), newReply(rec, &http.Request{Header: http.Header{}}), f.outcome(t, tel), &meter{metrics: tel.Metrics, model: "m"})
+	err = copyStream(t.Context(), newReply(rec, &http.Request{Header: http.Header{}}), u, f.outcome(t, tel), counted)
 	if f.kept {
-		a, err := u.tape.Finish("m", "r", "")
+		a, err := taken.Finish("m", "r", "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,9 +7,15 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"signalbox/memory"
 	"signalbox/proxy/contexts"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/resolve"
 )
+
+// UseMemory makes m the store of contexts. Call it once, before the first request; without it
+// requests that name contexts are refused.
+func (p *Proxy) UseMemory(m *memory.Store) { p.resolver.Store = m }
 
 // ServeContexts lets s answer the requests below /v1/contexts and /v1/sessions. Call it once,
 // before the first request; without it they are refused.
@@ -44,7 +50,7 @@ func (p *Proxy) serveContext(st *State, w *reply, r *http.Request, e *contexts.E
 		lease = q.Get("lease")
 	}
 	err = e.Serve(r.Context(), p.contexts, w, &contexts.Request{
-		Owner: ownerOf(who, r.Header.Get("X-Signalbox-Session")), May: who.May, Verdicts: st.auth.MayExplain(who), ID: id, Lease: lease, Header: r.Header,
+		Owner: resolve.Owner(who, r.Header.Get("X-Signalbox-Session")), May: who.May, Verdicts: st.auth.MayExplain(who), ID: id, Lease: lease, Header: r.Header,
 		After: q.Get("after"), Limit: q.Get("limit"), Body: body,
 	})
 	if err != nil && r.Context().Err() != nil {

@@ -16,6 +16,7 @@ import (
 	"signalbox/memory"
 	pages "signalbox/memory/page"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/contexts"
 )
 
@@ -477,7 +478,7 @@ func TestContextsOfOthersDoNotExist(t *testing.T) {
 func TestTokensAreCountedByAModelServerThatCan(t *testing.T) {
 	able := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"count":5}`))
 	unable := testkit.NewUpstream(t, testkit.JSON(http.StatusNotFound, `{"detail":"Not Found"}`))
-	models := []ModelOptions{oneModel(able)[1], oneModel(unable)[0]}
+	models := []backend.ModelOptions{oneModel(able)[1], oneModel(unable)[0]}
 	b := start(t, models, func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })
 	for range 3 {
 		if got := b.proxy.CountTokens(t.Context(), `a "text"`, nil); len(got) != 1 || got["small"] != 5 {

@@ -1,13 +1,11 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +15,10 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/memory/conversation"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/resolve"
+	"signalbox/proxy/upstream"
 	"signalbox/rules"
 )
 
@@ -43,10 +44,6 @@ const (
 	whyCanary    = "canary"        // it is one that goes to the model that is tried out
 	whyBudget    = "budget"        // another model is cheaper, and a budget is nearly used up
 )
-
-// assumedReply is the length of an answer, in tokens, beside which the tokens that a move throws
-// away are weighed. It matters to short conversations alone, which have little to lose.
-const assumedReply = 256
 
 // sticky are the signals of which a conversation keeps what they said: those of its subject. All
 // others, and the facts of the request, are those of the request whatever the conversation was.
@@ -97,13 +94,14 @@ func (st *State) talk(ctx context.Context, d *decision, req *openai.Request, h h
 		return nil
 	}
 	t := &talk{result: talkNew}
-	t.found = t.name(namer{d.who.Tenant, d.who.Role}, sessionOf(req, h), req)
+	t.found = t.name(namer{d.who.Tenant, d.who.Role}, resolve.Session(req, h), req)
 	if t.before = st.talks.Find(ctx, t.found...); t.before == nil {
 		return t
 	}
-	t.tool = bringsResults(req)
+	t.tool = req.EndsWithToolResult()
 	lost, all := t.cached(d), t.tokens(d)
-	t.price = st.stick.Margin * float64(lost) / float64(max(all, 1)+assumedReply)
+	// The answer counts as well. It matters to short conversations alone, which have little to lose.
+	t.price = st.stick.Margin * float64(lost) / float64(max(all, 1)+openai.AssumedOutputTokens)
 	return t
 }
 
@@ -139,9 +137,17 @@ func (t *talk) said(text *signal.Text) []string {
 	all := append(slices.Clip(text.Before), text.LastUser)
 	all = slices.Clone(all[max(0, len(all)-keptTurns):])
 	for i, s := range all {
-		all[i] = strings.Clone(head(s, keptTurnBytes))
+		all[i] = strings.Clone(front(s, keptTurnBytes))
 	}
 	return all
+}
+
+// front is the beginning of s: whole characters, at most n bytes.
+func front(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
 }
 
 // namer makes keys of what the callers of one tenant and role send: a role may be what a route asks
@@ -185,10 +191,10 @@ func (t *talk) name(n namer, session string, req *openai.Request) (find []conver
 		t.named, t.short = true, before == ""
 		return t.keys
 	}
-	if id := textField(req, "previous_response_id"); id != "" {
+	if id := req.QuotedField("previous_response_id"); id != "" {
 		find = append(find, n.key(byResponse, id))
 	}
-	if id := objectField(req); id != "" {
+	if id := req.ConversationID(); id != "" {
 		k := n.key(byObject, id)
 		find, t.keys = append(find, k), append(t.keys, k)
 	}
@@ -199,35 +205,19 @@ func (t *talk) name(n namer, session string, req *openai.Request) (find []conver
 		}
 		t.keys = append(t.keys, n.key(byTurns, all))
 	}
-	if name := textField(req, "prompt_cache_key"); name != "" {
+	if name := req.QuotedField("prompt_cache_key"); name != "" {
 		k := n.key(byCacheKey, name)
 		find, t.keys = append(find, k), append(t.keys, k)
 	}
 	return find
 }
 
-// objectField is the id of the conversation that the Responses API keeps, empty without one.
-func objectField(req *openai.Request) string {
-	v := bytes.TrimSpace(req.Field("conversation"))
-	if len(v) > 0 && v[0] == '{' {
-		v = bytes.TrimSpace(openai.Member(v, "id"))
-	}
-	if len(v) > 2 && v[0] == '"' {
-		return string(v)
-	}
-	return ""
-}
-
-// isAnswer reports whether a message is a model's. Items of the Responses API without a role are
-// calls of tools, unless they bring an output.
-func isAnswer(m *openai.Message) bool { return m.Role == "assistant" }
-
 // turnsOf returns digests of what was said but for the answers: up to the last answer, empty where
 // there is none or nothing before it, and of all.
 func turnsOf(req *openai.Request) (before, all string) {
 	end := -1 // where the last answer begins
 	for i := len(req.Messages) - 1; i >= 0; i-- {
-		if isAnswer(&req.Messages[i]) {
+		if req.Messages[i].FromModel() {
 			end = i
 		} else if end >= 0 {
 			break
@@ -255,7 +245,7 @@ func turnsOf(req *openai.Request) (before, all string) {
 		if i == end && said {
 			before = state()
 		}
-		if isAnswer(m) {
+		if m.FromModel() {
 			continue
 		}
 		said = said || m.Role == "user"
@@ -266,15 +256,6 @@ func turnsOf(req *openai.Request) (before, all string) {
 		}
 	}
 	return before, state()
-}
-
-// bringsResults reports whether the last message is the result of a tool.
-func bringsResults(req *openai.Request) bool {
-	if len(req.Messages) == 0 {
-		return false
-	}
-	role := req.Messages[len(req.Messages)-1].Role
-	return role == "tool" || role == "function"
 }
 
 // stay decides a request of a conversation again by the subject that it had, where what the request
@@ -454,7 +435,7 @@ func (d *decision) figures(cs []choose.Candidate, at int) float64 {
 }
 
 // answeredBy says what became of the conversation when m was asked.
-func (t *talk) answeredBy(m *model) {
+func (t *talk) answeredBy(m *backend.Model) {
 	if t == nil || t.before == nil {
 		return
 	}
@@ -481,18 +462,15 @@ func (t *talk) describe(h http.Header) {
 	}
 }
 
-// responseID finds the id of a response where its body, or its stream, begins.
-var responseID = regexp.MustCompile(`"id"\s*:\s*("[^"\\]{1,200}")`)
-
 // follow keeps what the conversation was answered with, for its next turn: before the client sees
 // any of the answer, so that the next turn cannot come first.
-func (st *State) follow(ctx context.Context, d *decision, req *openai.Request, u *upstream) {
+func (st *State) follow(ctx context.Context, d *decision, req *openai.Request, u *upstream.Response) {
 	t := d.talk
-	if t == nil || u.status != http.StatusOK {
+	if t == nil || u.Status != http.StatusOK {
 		return
 	}
 	s := &conversation.State{
-		Model: u.model.Name, Route: d.Route, Tokens: t.tokens(d),
+		Model: u.Model.Name, Route: d.Route, Tokens: t.tokens(d),
 		Topics: make(map[string]conversation.Topic), Seed: d.seed,
 	}
 	if s.Seed == 0 && t.before != nil {
@@ -515,8 +493,8 @@ func (st *State) follow(ctx context.Context, d *decision, req *openai.Request, u
 		}
 	}
 	keys := t.keys
-	if u.identify(); u.id != "" {
-		keys = append(slices.Clip(keys), namer{d.who.Tenant, d.who.Role}.key(byResponse, u.id))
+	if id := u.ID(); id != "" {
+		keys = append(slices.Clip(keys), namer{d.who.Tenant, d.who.Role}.key(byResponse, id))
 	}
 	t.keys = keys
 	st.talks.Keep(ctx, s, time.Duration(st.stick.MaxAge), keys...)

@@ -17,6 +17,8 @@ import (
 	"signalbox/memory/ledger"
 	"signalbox/memory/redis"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
+	"signalbox/proxy/guardrail"
 )
 
 // sticks turns stickiness on, as by default.
@@ -79,7 +81,7 @@ func (c doubtful) Extract(ctx context.Context, text *signal.Text, need signal.Ma
 }
 
 // unsure makes a bench with it.
-func unsure(tb testing.TB, models []ModelOptions, change ...func(*setup)) *bench {
+func unsure(tb testing.TB, models []backend.ModelOptions, change ...func(*setup)) *bench {
 	tb.Helper()
 	b := start(tb, models, append([]func(*setup){sticks}, change...)...)
 	b.state.classifier = doubtful{b.classifier}
@@ -316,7 +318,7 @@ func TestAReloadKeepsConversations(t *testing.T) {
 	b.chat(chatOf("", first)).goes(t, "the first turn", "new  big high")
 	s := setup{
 		options: DefaultOptions(), auth: auth.DefaultOptions(), models: oneModel(up)[1:], routes: strings.Replace(testRoutes, "[big, small]", "[small]", 1),
-		classifier: b.classifier, guard: DefaultGuardOptions(), stick: DefaultStickOptions(), talks: talks,
+		classifier: b.classifier, guard: guardrail.DefaultOptions(), stick: DefaultStickOptions(), talks: talks,
 	}
 	next := b.newState(s, 2)
 	next.classifier = b.state.classifier

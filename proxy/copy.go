@@ -9,14 +9,17 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 	"signalbox/proxy/redact"
+	"signalbox/proxy/upstream"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
+	"signalbox/stream/sse"
 )
 
 // clientSink sends a stream to the client.
@@ -24,6 +27,20 @@ type clientSink struct {
 	w   *reply
 	out []byte
 	now time.Time // when what comes next came; zero where that is longer ago
+}
+
+var sinks = sync.Pool{New: func() any { return new(clientSink) }} //nolint:gochecknoglobals // buffers, no state
+
+// takeSink returns the sink of a client, which release gives back.
+func takeSink(w *reply) *clientSink {
+	s := sinks.Get().(*clientSink) //nolint:errcheck,forcetypeassert // only sinks are in it
+	*s = clientSink{w: w, out: s.out[:0]}
+	return s
+}
+
+func (s *clientSink) release() {
+	s.w = nil
+	sinks.Put(s)
 }
 
 // Put implements response.Sink.
@@ -58,23 +75,23 @@ func (s *clientSink) Flush() error {
 const keptOut = 64 << 10
 
 // relay passes an answer on to the client.
-func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *exchange) error {
-	defer u.close()
+func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream.Response, o *exchange) error {
+	defer u.Close()
 	if w.messages != nil {
-		w.messages.direct = u.direct
+		w.messages.direct = u.Direct
 		w.messages.Prompt = cmp.Or(o.where.length, w.messages.Prompt)
 	}
-	if what := u.misfit(streams(o.req)); what != "" {
+	if what := u.Misfit(o.req.Streams()); what != "" {
 		return &fault.UnusableError{Problem: what}
 	}
-	if err := u.asTooLong(o.req.PromptField()); err != nil {
-		u.endpoint.Succeeded() // it has answered
+	if err := u.TooLong(o.req.PromptField()); err != nil {
+		u.Endpoint.Succeeded() // it has answered
 		return err
 	}
-	if w.status != 0 && u.flow == nil { // a comment went out before it
-		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.status) + " behind a comment"}
+	if w.status != 0 && u.Stream == nil { // a comment went out before it
+		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.Status) + " behind a comment"}
 	}
-	if o.vault != nil && !u.plain() {
+	if o.vault != nil && !u.Plain() {
 		return &fault.UnusableError{Problem: "a body in an encoding that was not asked for"} // hidden values could not be put back
 	}
 	h := w.Header()
@@ -83,57 +100,63 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream, o *exchange) e
 	}
 	o.memo.tap(u)
 	o.mirror.tap(u)
-	headers.ForClient(h, u.header)
-	headers.CapRetryAfter(h, time.Now(), u.patience)
-	h["Server-Timing"] = []string{o.timing(o.queue, u.took)}
-	t := meter{metrics: p.tel.Metrics, model: u.model.Name, usage: o.req.IncludeUsage}
+	headers.ForClient(h, u.Header)
+	headers.CapRetryAfter(h, time.Now(), u.MaxRetryAfter)
+	h["Server-Timing"] = []string{o.timing(o.queue, u.Took)}
+	t := &meter{
+		metrics: p.tel.Metrics, model: u.Model.Name, usage: o.req.IncludeUsage, direct: u.Direct,
+	}
 	t.API, t.ticket = o.req.API, &o.where.ticket
-	if !u.events && u.good() {
+	if !u.Events && u.Good() {
 		// All of it is there, or soon will be. A refusal has computed nothing.
 		t.ticket.First(time.Now())
 	}
 	var err error
 	switch {
-	case u.flow != nil:
-		err = u.copyStream(ctx, w, o, &t)
+	case u.Stream != nil:
+		u.Tap(t)
+		err = copyStream(ctx, w, u, o, t)
 	case (o.guarding != nil || o.req.Extras.Explain || o.saves() || w.translates()) &&
-		u.good() && isJSON(u.header) && u.plain():
-		err = u.copyWhole(ctx, w, o, &t)
+		u.Good() && u.JSON() && u.Plain():
+		err = copyWhole(ctx, w, u, o, t)
 	case w.translates():
-		err = u.copyRefusal(w)
-	case o.vault != nil && isJSON(u.header) && u.plain():
-		err = u.copyRestored(w, o, &t)
+		err = copyRefusal(w, u)
+	case o.vault != nil && u.JSON() && u.Plain():
+		err = copyRestored(w, u, o, t)
 	default:
-		w.WriteHeader(u.status)
-		err = u.copyBody(w, &t, nil)
+		w.WriteHeader(u.Status)
+		err = copyBody(w, u, t, nil)
 	}
-	if u.flow != nil && u.flow.HiddenUsage() != (response.Usage{}) {
-		t.Usage = u.flow.HiddenUsage()
+	if u.Stream != nil && u.Stream.HiddenUsage() != (response.Usage{}) {
+		t.Usage = u.Stream.HiddenUsage()
 	}
-	if u.flow != nil && err == nil {
+	if u.Stream != nil && err == nil {
 		t.pace()
 	}
 	o.told = t.Tally
 	if o.req.API == openai.Response && !t.first.IsZero() {
 		o.first = t.first
 	}
-	return settleAnswer(ctx, w, u, err)
+	return concluded(ctx, w, u, err, o.guarded.State == sse.Failed)
 }
 
-// settleAnswer tells the endpoint's part in how the answer ended.
-func settleAnswer(ctx context.Context, w *reply, u *upstream, err error) error {
+// concluded tells the endpoint its part in how the response ended. told: the client has an error event
+// of the endpoint itself.
+func concluded(
+	ctx context.Context, w *reply, u *upstream.Response, err error, told bool, //nolint:revive // a fact
+) error {
 	var cut *fault.InterruptedError
 	switch {
 	case err == nil:
-		if u.status < http.StatusInternalServerError && u.status != http.StatusTooManyRequests {
-			u.endpoint.Succeeded()
+		if u.Status < http.StatusInternalServerError && u.Status != http.StatusTooManyRequests {
+			u.Endpoint.Succeeded()
 		}
 		return nil
 	case !errors.As(err, &cut):
 		return err
 	case ctx.Err() == nil:
-		u.model.Failed(u.endpoint, time.Now())
-		if u.watch.expired() {
+		u.Model.Failed(u.Endpoint, time.Now())
+		if u.Late() {
 			cut.Err = fault.ErrNoProgress
 		}
 	case fault.Stopped(ctx, fault.ErrClientGone) != fault.ErrStopped: //nolint:errorlint // returned as it is
@@ -141,24 +164,11 @@ func settleAnswer(ctx context.Context, w *reply, u *upstream, err error) error {
 	default:
 		cut.Err = fault.ErrStopped
 	}
-	if u.flow != nil && !u.told && !u.flow.Failed() {
+	if u.Stream != nil && !told && !u.Stream.Failed() {
 		_ = w.send(w.errorEvent(fault.Wire(cut, w.id)), time.Now()) // the connection is broken off next
 	}
 	return cut
 }
-
-// After the end mark the client has all there is. The upstream gets a moment to end its body in
-// order, so that the connection can be used again, and no more. What it still says is dropped, but
-// for a [DONE] behind the last event of a response: some servers send one, and their clients may
-// wait for it.
-const (
-	drainTime  = 50 * time.Millisecond
-	drainReads = 4
-)
-
-// maxWhole bounds an answer that is read whole, to be checked or to have an explanation added, in
-// bytes; a larger one stays as it is.
-const maxWhole = 8 << 20
 
 // clientError classifies a failed write.
 func clientError(err error) error {
@@ -168,133 +178,97 @@ func clientError(err error) error {
 	return fault.ErrClientGone
 }
 
-// deliver puts what has come of a stream of events, and reports whether anything has.
-func (u *upstream) deliver(to response.Sink, t *meter) (came bool) {
-	for c := u.flow.Next(); c != nil; c = u.flow.Next() {
-		came = true
-		if u.direct {
-			t.NoteMessage(c)
-		} else {
-			t.chunk(c)
-		}
-		if u.tape != nil {
-			u.tape.Put(c)
-		}
-		if u.copied != nil {
-			u.copied.Put(c)
-		}
-		to.Put(c)
-	}
-	if u.tape != nil && came {
-		u.tape.Mark()
-	}
-	u.fresh = u.fresh || u.flow.Progress()
-	if came {
-		u.flow.client.now = time.Now()
-		t.came(u.flow.client.now)
-	}
-	return came
-}
-
-// copyStream passes a stream of events on.
-func (u *upstream) copyStream(ctx context.Context, w *reply, o *exchange, t *meter) error {
+// copyStream passes a stream of events on. t is a tap of it.
+func copyStream(ctx context.Context, w *reply, u *upstream.Response, o *exchange, t *meter) error {
 	w.Header()["X-Accel-Buffering"] = []string{"no"}
 	if w.status == 0 {
 		headers.DropStale(w.Header()) // what checks, restores or ends a stream changes its length
-		w.WriteHeader(u.status)
+		w.WriteHeader(u.Status)
 	}
 	if o.req.API == openai.Response { // announced before there is any of it
 		t.asked = w.start
 	} else {
-		t.metrics.TTFT(u.model.Name, time.Since(w.start))
+		t.metrics.TTFT(u.Model.Name, time.Since(w.start))
 	}
 	w.keeper.watch()
-	client := &u.flow.client
-	client.w = w
+	client := takeSink(w)
+	defer client.release()
 	var to guard.Sink = client
-	if o.saves() && u.good() {
+	if o.saves() && u.Good() {
 		to = &saver{ctx: ctx, o: o, next: to}
 	}
 	if o.guarding != nil {
-		return u.copyChecked(ctx, o, t, client, to)
+		return copyChecked(ctx, u, o, client, to)
 	}
-	return u.copyEvents(t, o.vault.Stream(to), client)
+	return copyEvents(u, o.vault.Stream(to), client)
 }
 
 // copyEvents passes a stream on by way of its filters, flushed after each read, in whole events. It
 // allocates nothing for a chunk.
-func (u *upstream) copyEvents(t *meter, to response.Sink, client *clientSink) error {
+func copyEvents(u *upstream.Response, to response.Sink, client *clientSink) error {
 	for {
-		u.deliver(to, t)
+		if now, came := u.Deliver(to); came {
+			client.now = now
+		}
 		if err := client.Flush(); err != nil {
 			return err
 		}
-		ended, err := u.flow.Ended()
+		ended, err := u.Stream.Ended()
 		switch {
-		case u.flow.Done():
-			u.drain(t, client)
+		case u.Stream.Done():
+			drain(u, client)
 			return nil
 		case ended:
 			return &fault.InterruptedError{Err: err}
 		}
-		u.advance(u.model.gap)
+		u.Advance(u.Model.Gap)
 	}
 }
 
-func (u *upstream) drain(t *meter, client *clientSink) {
-	u.watch.expect(drainTime)
-	u.fresh = false
-	if u.direct {
-		return // nothing comes behind the last event
-	}
-	for range drainReads {
-		if u.err != nil {
-			return
-		}
-		u.advance(drainTime)
-		u.deliver(client, t)
-		_ = client.Flush() // the client has its answer, and may be gone
-	}
+// drain passes on what comes after the last event.
+func drain(u *upstream.Response, client *clientSink) {
+	u.Drain(func() {
+		u.Deliver(client)
+		_ = client.Flush() // the client has its response, and may be gone
+	})
 }
 
 // copyBody passes on a body that is no stream of events, through r when hidden values are to be put
 // back.
-func (u *upstream) copyBody(w *reply, t *meter, r *redact.Body) error {
-	b := u.buf
+func copyBody(w *reply, u *upstream.Response, t *meter, r *redact.Body) error {
 	for {
-		if len(b.bytes()) > 0 {
+		piece, err := u.Piece(), u.Err()
+		if len(piece) > 0 {
 			w.renew(time.Now())
-			if err := send(w, r.Feed(b.bytes())); err != nil {
+			if err := send(w, r.Feed(piece)); err != nil {
 				return err
 			}
 		}
-		if errors.Is(u.err, io.EOF) {
-			t.Body(b.last(), b.bytes())
+		if errors.Is(err, io.EOF) {
+			t.Body(u.Previous(), piece)
 			return send(w, r.Rest())
 		}
-		if u.err != nil {
-			return &fault.InterruptedError{Err: u.err}
+		if err != nil {
+			return &fault.InterruptedError{Err: err}
 		}
-		if u.length < 0 {
+		if u.Length < 0 {
 			if err := w.rc.Flush(); err != nil {
 				return clientError(err)
 			}
 		}
-		b.pass()
-		u.watch.expect(u.model.gap)
-		u.read()
+		u.Next()
 	}
 }
 
 // copyWhole passes on a JSON object that may change: hidden values are put back, its claims are
 // checked, the decision is added.
-func (u *upstream) copyWhole(ctx context.Context, w *reply, o *exchange, t *meter) error {
-	came, err := u.readWhole()
+func copyWhole(ctx context.Context, w *reply, u *upstream.Response, o *exchange, t *meter) error {
+	came, err := u.ReadWhole()
 	if err != nil {
 		return err
 	}
 	t.Body(nil, came)
-	whole := errors.Is(u.err, io.EOF)
+	whole := errors.Is(u.Err(), io.EOF)
 	if !whole && w.translates() {
 		return errLongMessage
 	}
@@ -312,12 +286,12 @@ func (u *upstream) copyWhole(ctx context.Context, w *reply, o *exchange, t *mete
 		if r != nil {
 			headers.DropStale(h)
 		}
-		w.WriteHeader(u.status)
+		w.WriteHeader(u.Status)
 		if err := send(w, out); err != nil {
 			return err
 		}
-		u.buf.clear()
-		return u.copyBody(w, t, r)
+		u.Discard()
+		return copyBody(w, u, t, r)
 	}
 	if out, err = o.check(ctx, out, h); err != nil {
 		return err
@@ -335,6 +309,6 @@ func (u *upstream) copyWhole(ctx context.Context, w *reply, o *exchange, t *mete
 		headers.DropStale(h)
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
-	w.WriteHeader(u.status)
+	w.WriteHeader(u.Status)
 	return send(w, out)
 }

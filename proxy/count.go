@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"signalbox/internal/signal"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
@@ -120,7 +121,7 @@ func (p *Proxy) CountTokens(ctx context.Context, text string, models []string) m
 		}
 		asked++
 		wg.Go(func() {
-			if n, ok := p.count(ctx, at, m.servedAs, quoted); ok {
+			if n, ok := p.count(ctx, at, m.ServedAs, quoted); ok {
 				mu.Lock()
 				defer mu.Unlock()
 				out[m.Name] = n
@@ -132,7 +133,7 @@ func (p *Proxy) CountTokens(ctx context.Context, text string, models []string) m
 }
 
 // counter is an endpoint of a model that may count tokens, nil when none does.
-func (p *Proxy) counter(m *model) *pool.Endpoint {
+func (p *Proxy) counter(m *backend.Model) *pool.Endpoint {
 	now := time.Now()
 	for _, e := range m.Endpoints {
 		if e.Fitness(now) == pool.Fit && p.counters.asks(e.Chat.String(), now) {

@@ -10,12 +10,14 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/guardrail"
+	"signalbox/proxy/resolve"
 	"signalbox/rules"
 )
 
 // decide steps through the rules, extracting what they ask for and nothing else. A decision to
 // block is returned beside its error.
-func (st *State) decide(ctx context.Context, who Principal, req *openai.Request, h http.Header, r *resolved, m *memo) (*decision, error) {
+func (st *State) decide(ctx context.Context, who Principal, req *openai.Request, h http.Header, r *resolve.Contexts, m *memo) (*decision, error) {
 	d, err := st.start(who, req, h, r)
 	if err != nil {
 		return nil, err
@@ -39,14 +41,14 @@ func (st *State) decide(ctx context.Context, who Principal, req *openai.Request,
 }
 
 // start collects what is known without looking into the text, and picks the program.
-func (st *State) start(who Principal, req *openai.Request, h http.Header, r *resolved) (*decision, error) {
-	if err := checkFacts(req.Extras.Facts, "signalbox.facts"); err != nil {
+func (st *State) start(who Principal, req *openai.Request, h http.Header, r *resolve.Contexts) (*decision, error) {
+	if err := guardrail.CheckFacts(req.Extras.Facts, "signalbox.facts"); err != nil {
 		return nil, err
 	}
 	name, configured := st.resolve(req.Model)
 	d := &decision{set: &signal.Set{Facts: st.facts(who, req, h, r)}, state: st, who: who, request: req, program: st.program, contexts: r}
 	if r != nil {
-		d.lacking = slices.Clone(r.left)
+		d.lacking = slices.Clone(r.Left)
 	}
 	switch {
 	case configured && !who.May(name):
@@ -81,8 +83,8 @@ func (st *State) isAuto(name string) bool {
 	return slices.Contains(st.opts.AutoModels, name)
 }
 
-func (st *State) facts(who Principal, req *openai.Request, h http.Header, r *resolved) signal.Facts {
-	f := signal.Facts{Role: who.Role, Tenant: who.Tenant, Model: req.Model, Session: sessionOf(req, h), Tokens: estimateTokens(req)}
+func (st *State) facts(who Principal, req *openai.Request, h http.Header, r *resolve.Contexts) signal.Facts {
+	f := signal.Facts{Role: who.Role, Tenant: who.Tenant, Model: req.Model, Session: resolve.Session(req, h), Tokens: req.EstimateTokens()}
 	f.Turns, f.Results, f.ToolLoop = req.Shape()
 	if len(st.readHeaders) > 0 {
 		f.Header = func(name string) []string {
@@ -99,29 +101,15 @@ func (st *State) facts(who Principal, req *openai.Request, h http.Header, r *res
 	if req.HasImages {
 		f.Features |= signal.HasImages
 	}
-	if r.named() {
+	if r.Named() {
 		f.Features |= signal.HasContext
-		f.Context = r.tokens
-		f.Tokens += r.tokens
+		f.Context = r.Tokens
+		f.Tokens += r.Tokens
 	}
-	if len(req.Extras.Facts) > 0 || r.hasFacts() {
+	if len(req.Extras.Facts) > 0 || r.HasFacts() {
 		f.Features |= signal.HasFacts
 	}
 	return f
-}
-
-// estimateTokens guesses the prompt's length: 4 bytes of text a token, which holds for English
-// under byte-pair vocabularies and is near 1 token a character for CJK in UTF-8, and 4 tokens of
-// template a message. Rules compare it with round numbers; nothing exact hangs on it.
-func estimateTokens(req *openai.Request) int {
-	n := req.TokenIDs
-	if req.Instructions != "" {
-		n += len(req.Instructions)/4 + 4
-	}
-	for i := range req.Messages {
-		n += len(req.Messages[i].Text)/4 + 4
-	}
-	return n
 }
 
 // thorough is a Classifier that reads a selection of a long prompt unless it is told to read it
@@ -176,13 +164,13 @@ func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
 	}
 	switch {
 	case from == 0:
-	case d.contexts.named():
+	case d.contexts.Named():
 		d.classifyWith(ctx, from, how, still)
 	default:
 		d.classify(ctx, &d.text, from, how, still)
 	}
 	d.set.Fail(from&open, signal.ReasonInternal) // so that a kind that was left out is not asked for again
-	if d.contexts.named() {
+	if d.contexts.Named() {
 		d.addStored(ctx, from)
 	}
 	if need.Has(signal.Cache) && from&^open&signal.MaskOf(signal.Embedding)&^d.set.Have() == 0 {

@@ -9,6 +9,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/memory"
 	"signalbox/memory/blob"
+	"signalbox/proxy/contexts"
 )
 
 // asked are signals of what a request is about that are read from its question alone: an intent,
@@ -18,38 +19,10 @@ const askedSignals = 1<<signal.Language | 1<<signal.Embedding | 1<<signal.Intent
 // topicSignals are read from the question and what the contexts say in short.
 const topicSignals = 1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck
 
-// maxSkeleton is how much of the contexts stands behind the question where topics are read, in
-// bytes: it is to tell a question about a contract from one about a proof, and not to outweigh the
-// question.
-const maxSkeleton = 1 << 10
-
-// skeleton is what the contexts say in short; empty when none does.
-func (r *resolved) skeleton() string {
-	if !r.named() {
-		return ""
-	}
-	var b strings.Builder
-	for _, s := range r.snaps {
-		if s.Derived.Skeleton != "" && b.Len() < maxSkeleton {
-			b.WriteString(s.Derived.Skeleton)
-			b.WriteByte('\n')
-		}
-	}
-	return head(strings.TrimSpace(b.String()), maxSkeleton)
-}
-
-// head is the front of s, whole characters of at most n bytes.
-func head(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
-}
-
 // classifyWith is classify for a request that names contexts: what it is about is read from its
 // question and what the contexts say in short.
 func (d *decision) classifyWith(ctx context.Context, need signal.Mask, how extent, still func() signal.Mask) {
-	in := d.contexts.skeleton()
+	in := d.contexts.Skeleton()
 	if in == "" || need&topicSignals == 0 {
 		d.classify(ctx, &d.text, need, how, still)
 		return
@@ -72,7 +45,7 @@ func (d *decision) addStored(ctx context.Context, need signal.Mask) {
 		}
 	}
 	if need.Has(signal.PII) {
-		d.contexts.addPII(&d.set.Values[signal.PII])
+		addPII(d.contexts.Verdicts, &d.set.Values[signal.PII])
 	}
 	if need.Has(signal.Keyword) {
 		d.addKeywords(ctx)
@@ -89,7 +62,7 @@ func attacks() [2]signal.Kind { return [...]signal.Kind{signal.Jailbreak, signal
 // data. Without a stored verdict v speaks of a part only. Of a signal that reads no data nothing
 // changes.
 func (d *decision) addAttack(k signal.Kind) {
-	v, stored, id := &d.set.Values[k], d.contexts.verdicts.Attack(k), &d.state.identity
+	v, stored, id := &d.set.Values[k], d.contexts.Verdicts.Attack(k), &d.state.identity
 	switch {
 	case v.State == signal.NotExtracted, !id.ReadsOf(k).Has(signal.OriginData):
 		return
@@ -152,8 +125,7 @@ const storedSegment = -1
 
 // addPII adds the types of personal data that are stored of the contexts. Without a stored verdict
 // v speaks of a part only.
-func (r *resolved) addPII(v *signal.Value) {
-	stored := r.verdicts
+func addPII(stored contexts.Verdicts, v *signal.Value) {
 	switch {
 	case v.State == signal.NotExtracted, v.State == signal.Unknown && len(stored.PII) == 0:
 		return
@@ -191,7 +163,7 @@ func (d *decision) addKeywords(ctx context.Context) {
 		return
 	}
 	labels := slices.Clone(v.Labels)
-	for _, s := range d.contexts.snaps {
+	for _, s := range d.contexts.Snaps {
 		found, ok := d.state.keywords.of(ctx, d.state.classifier, s)
 		v.Partial = v.Partial || !ok
 		for _, name := range found {

@@ -7,6 +7,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/resolve"
 	"signalbox/rules"
 )
 
@@ -17,7 +18,7 @@ type decision struct {
 	state      *State            // that requests are decided by
 	who        Principal         // that makes the request
 	request    *openai.Request   // what was decided; nil where only its signals are known
-	contexts   *resolved         // that it names; nil without any
+	contexts   *resolve.Contexts // that it names; nil without any
 	text       signal.Text       // what signals were read from; empty when none was
 	program    *rules.Program    // that made it
 	memo       *memo             // of the cache; nil where it is off everywhere

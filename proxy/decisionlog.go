@@ -112,7 +112,7 @@ func (l *decided) detach() {
 	l.o.mirror = nil
 	l.o.escalation, d.talk = nil, nil
 	l.o.req, l.o.guarding, l.o.where, l.o.memo, d.memo = nil, nil, nil, nil, nil
-	l.contexts, d.contexts, l.o.held = d.contexts.pointers(), nil, nil
+	l.contexts, d.contexts, l.o.held = d.contexts.Pointers(), nil, nil
 	d.set, d.request, l.o.decision, l.o.vault = &set, nil, &d, nil
 }
 

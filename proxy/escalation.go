@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -12,11 +11,12 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/affinity"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/escalate"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/upstream"
 	"signalbox/rules"
-	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
 
@@ -45,7 +45,7 @@ type escalation struct {
 
 // thrown is an answer that nobody gets.
 type thrown struct {
-	model *model
+	model *backend.Model
 	why   rules.Sign
 	told  response.Tally
 }
@@ -54,7 +54,7 @@ type thrown struct {
 func (x *thrown) usage(req *openai.Request) response.Usage {
 	u := x.told.Usage
 	if u.Input+u.Output == 0 {
-		u.Input, u.Output = estimateTokens(req), int(max(x.told.Length(), 0))
+		u.Input, u.Output = req.EstimateTokens(), int(max(x.told.Length(), 0))
 	}
 	return u
 }
@@ -64,31 +64,27 @@ func (x *thrown) usage(req *openai.Request) response.Usage {
 // what the server of a model keeps, which no other server has.
 func (o *exchange) escalates(req *openai.Request) *escalation {
 	look := o.Action.Escalate
-	if look == nil || req.API == openai.Other || bringsResults(req) {
-		return nil
-	}
-	if textField(req, "previous_response_id") != "" || objectField(req) != "" ||
-		string(req.Field("background")) == "true" {
+	if look == nil || req.API == openai.Other || req.EndsWithToolResult() || req.Continues() {
 		return nil
 	}
 	return &escalation{look: look, sent: req, expected: escalate.Expect(req), order: o.Action.Models}
 }
 
 // behind reports whether a model comes behind another one in the order of the route.
-func (e *escalation) behind(m, other *model) bool {
-	at := func(m *model) int {
+func (e *escalation) behind(m, other *backend.Model) bool {
+	at := func(m *backend.Model) int {
 		return slices.IndexFunc(e.order, func(c rules.Choice) bool { return c.Name == m.Name })
 	}
 	return at(m) > at(other)
 }
 
 // try prepares the judgement of the answer of m, where there is another model to ask.
-func (e *escalation) try(m *model, where *plan) *trial {
+func (e *escalation) try(m *backend.Model, where *plan) *trial {
 	if e == nil {
 		return nil
 	}
 	e.trial = nil
-	if slices.ContainsFunc(where.models, func(next *model) bool { return e.behind(next, m) }) {
+	if slices.ContainsFunc(where.models, func(next *backend.Model) bool { return e.behind(next, m) }) {
 		e.trial = &trial{escalation: e}
 	}
 	return e.trial
@@ -100,7 +96,7 @@ func (e *escalation) judging() bool { return e != nil && e.trial != nil }
 // passes reports that an answer was judged and found wanting, so that the next model is to be
 // asked: the plan begins with that one, and the answer is kept for the case that nobody gives
 // another.
-func (e *escalation) passes(st *State, p *Proxy, o *exchange, u *upstream) bool {
+func (e *escalation) passes(st *State, p *Proxy, o *exchange, u *upstream.Response) bool {
 	if !e.judging() {
 		return false
 	}
@@ -108,21 +104,21 @@ func (e *escalation) passes(st *State, p *Proxy, o *exchange, u *upstream) bool 
 	if e.result = t.result; t.sign == "" {
 		return false
 	}
-	u.endpoint.Succeeded()
+	u.Endpoint.Succeeded()
 	o.endAttempt(nil)
 	o.upstream = nil
-	e.from = append(e.from, thrown{model: u.model, why: t.sign, told: t.answer.Tally})
+	e.from = append(e.from, thrown{model: u.Model, why: t.sign, told: t.answer.Tally})
 	e.why, e.result = t.sign, escalationDone
-	e.spare = u.spare(o, t)
+	e.spare = &spare{u.Keep(), o.asked}
 	was := *o
 	was.told = t.answer.Tally
-	st.ended(&was, u.status, nil)
+	st.ended(&was, u.Status, nil)
 	st.learn(&was)
-	p.settlePlacement(&was, u.status, nil)
-	p.tel.Metrics.Escalation(o.Route, u.model.Name, string(t.sign))
+	p.settlePlacement(&was, u.Status, nil)
+	p.tel.Metrics.Escalation(o.Route, u.Model.Name, string(t.sign))
 	where := o.where
 	where.ticket, where.by = affinity.Ticket{}, affinity.NoSource
-	where.models = slices.DeleteFunc(where.models, func(m *model) bool { return !e.behind(m, u.model) })
+	where.models = slices.DeleteFunc(where.models, func(m *backend.Model) bool { return !e.behind(m, u.Model) })
 	where.tried = where.tried[:0] // a request that comes to a model for the first time may wait
 	o.wanted = where.models[0]
 	if c := o.talk; c != nil && c.before != nil {
@@ -132,8 +128,8 @@ func (e *escalation) passes(st *State, p *Proxy, o *exchange, u *upstream) bool 
 }
 
 // worse reports an answer that is none, where there is one that was thrown away.
-func (e *escalation) worse(u *upstream, streaming bool) bool {
-	return e.spared() && (!u.good() || u.misfit(streaming) != "")
+func (e *escalation) worse(u *upstream.Response, streaming bool) bool {
+	return e.spared() && (!u.Good() || u.Misfit(streaming) != "")
 }
 
 // spared reports whether there is an answer that was thrown away.
@@ -275,33 +271,11 @@ func (x *Escalation) found(e *escalation) {
 	}
 }
 
-// spare is an answer that was thrown away, as it can be given after all.
+// spare is a response that was thrown away, as it can be given after all.
 type spare struct {
+	*upstream.Kept
+
 	asked asked
-	model *model
-	head  upstream // without what belongs to its connection
-	body  []byte
-}
-
-// spare keeps the answer of u and gives its connection back.
-func (u *upstream) spare(o *exchange, t *trial) *spare {
-	s := &spare{asked: o.asked, model: u.model, body: t.held.all, head: upstream{
-		model: u.model, endpoint: u.endpoint, lease: u.lease, status: u.status, header: u.header, length: u.length,
-		events: u.events, took: u.took, patience: u.patience, names: u.names,
-	}}
-	u.close()
-	return s
-}
-
-// open makes an answer of it again.
-func (s *spare) open(ctx context.Context, c response.StreamOptions) *upstream {
-	u := s.head
-	_, u.watch = newWatchdog(ctx, 0)
-	u.buf, u.body = takeWindow(), io.NopCloser(&held{all: s.body, err: io.EOF})
-	if u.events {
-		u.flow = takeFlow(c)
-	}
-	return &u
 }
 
 // relaySpare gives the answer that was thrown away, since no other came.
@@ -310,25 +284,25 @@ func (p *Proxy) relaySpare(ctx context.Context, w *reply, o *exchange) error {
 	s := e.spare
 	e.spare, e.result = nil, escalationFailed
 	e.from = e.from[:len(e.from)-1] // it is the answer now
-	p.tel.Metrics.Escalation(o.Route, s.model.Name, escalationFailed)
+	p.tel.Metrics.Escalation(o.Route, s.Model.Name, escalationFailed)
 	o.where.leave(time.Now())
 	o.where.of = nil // what it took is settled
-	u := s.open(ctx, response.StreamOptions{
-		API: o.req.API, Choices: choices(o.req), Quiet: s.asked.usage && w.messages == nil, Unweighed: s.asked.logprobs,
+	u := s.Open(ctx, response.StreamOptions{
+		API: o.req.API, Choices: o.req.Choices(), Quiet: s.asked.usage && w.messages == nil, Unweighed: s.asked.logprobs,
 	})
-	if err := u.peek(); err != nil { // it was read before
-		u.close()
+	if err := u.Peek(); err != nil { // it was read before
+		u.Close()
 		return &fault.NoResponseError{Err: err}
 	}
-	o.model, o.endpoint, o.asked = u.model, u.endpoint, s.asked
-	o.describeAnswer(w, u.model)
+	o.model, o.endpoint, o.asked = u.Model, u.Endpoint, s.asked
+	o.describeAnswer(w, u.Model)
 	o.state.follow(ctx, o.decision, e.sent, u)
-	o.state.await(o.decision, w.id, u.model, o.effort)
+	o.state.await(o.decision, w.id, u.Model, o.effort)
 	return p.relay(ctx, w, u, o)
 }
 
 // describeAnswer writes the headers of an answer that was judged, unless the head is gone.
-func (o *exchange) describeAnswer(w *reply, first *model) {
+func (o *exchange) describeAnswer(w *reply, first *backend.Model) {
 	if w.status != 0 {
 		return
 	}
@@ -341,40 +315,34 @@ func (o *exchange) describeAnswer(w *reply, first *model) {
 type trial struct {
 	*escalation
 
-	answer *escalate.Answer
-	held   *held
-	sign   rules.Sign
-	result string
+	answer   *escalate.Answer
+	response *upstream.Response // that is held
+	sign     rules.Sign
+	result   string
 }
 
-// maxHeld bounds an answer that is held to be judged, in bytes; a longer one stands unjudged.
-const maxHeld = maxWhole
-
-// hold reads an answer ahead, to its end or as long as it may be held, and judges it. What was read
-// is read again afterwards. The error is that of an answer that broke off: nothing of it has gone
-// to the client, so another endpoint may give a whole one.
-func (t *trial) hold(u *upstream, c *call) error {
-	if t == nil {
-		return nil
-	}
-	if !u.good() {
+// hold reads a response ahead, to its end or as long as it may be held, and judges it. The error is
+// that of a response that broke off: nothing of it has gone to the client, so another endpoint may
+// give a whole one.
+func (t *trial) hold(u *upstream.Response, c *upstream.Call) (err error) {
+	if !u.Good() {
 		return nil
 	}
 	t.result = escalationUnread
-	if !u.plain() || u.flow == nil && !isJSON(u.header) {
+	if !u.Plain() || u.Stream == nil && !u.JSON() {
 		return nil
 	}
-	t.answer = escalate.New(c.to.api, t.expected)
-	t.held = &held{ReadCloser: u.body}
-	u.body = t.held
-	var whole bool
-	var err error
-	if u.flow != nil {
-		whole, err = t.holdStream(u, c.to.api, c.choices)
-	} else {
-		whole, err = t.holdBody(u)
+	t.answer, t.response = escalate.New(c.API, t.expected), u
+	var whole, late bool
+	if u.Stream != nil {
+		o := response.StreamOptions{API: c.API, Choices: c.Choices}
+		whole, late, err = u.ReadEventsAhead(o, t.look.Hold, t.answer)
+	} else if whole, err = u.ReadAhead(); whole {
+		t.answer.Body(u.Ahead())
 	}
-	u.watch.asleep.Store(true)
+	if late {
+		t.result = escalationLate
+	}
 	if err != nil || !whole {
 		return err
 	}
@@ -382,67 +350,10 @@ func (t *trial) hold(u *upstream, c *call) error {
 	if !t.answer.Readable() {
 		t.result = escalationUnread
 	}
-	if c.unweighed {
+	if c.Unweighed && u.Stream == nil {
 		t.unweigh(u)
 	}
 	return nil
-}
-
-// holdBody reads a body to its end.
-func (t *trial) holdBody(u *upstream) (whole bool, err error) {
-	h, piece := t.held, make([]byte, windowSize)
-	for h.err == nil && len(h.all) < maxHeld {
-		n, err := h.ReadCloser.Read(piece)
-		h.take(piece[:n], err)
-		u.watch.expect(u.model.gap)
-	}
-	switch {
-	case h.err == nil:
-		return false, nil
-	case !errors.Is(h.err, io.EOF):
-		return false, h.err
-	}
-	t.answer.Body(h.all)
-	return true, nil
-}
-
-// holdStream reads a stream to its end, for as long as it may be held.
-func (t *trial) holdStream(u *upstream, api openai.API, choices int) (whole bool, err error) {
-	h := t.held
-	flow := takeFlow(response.StreamOptions{API: api, Choices: choices})
-	defer flow.release()
-	timer := time.NewTimer(t.look.Hold)
-	defer timer.Stop()
-	piece := make([]byte, windowSize)
-	for len(h.all) < maxHeld {
-		h.begin(piece)
-		select {
-		case <-timer.C:
-			t.result = escalationLate
-			return false, nil
-		case r := <-h.came:
-			h.came = nil
-			h.take(piece[:r.n], r.err)
-			flow.Feed(piece[:r.n])
-		}
-		if h.err != nil {
-			flow.End(h.err)
-		}
-		for c := flow.Next(); c != nil; c = flow.Next() {
-			t.answer.Put(c)
-		}
-		if flow.Progress() {
-			u.watch.expect(u.model.gap)
-		}
-		ended, err := flow.Ended()
-		switch {
-		case flow.Done(), flow.Failed():
-			return true, nil
-		case ended:
-			return false, err
-		}
-	}
-	return false, nil
 }
 
 // conclude has the guard check an answer that shows no other sign, where the route looks for that.
@@ -451,8 +362,8 @@ func (t *trial) conclude(ctx context.Context, o *exchange) {
 		!slices.Contains(t.look.When, rules.SignGuard) {
 		return
 	}
-	body := t.held.all
-	if streams(o.req) {
+	body := t.response.Ahead()
+	if o.req.Streams() {
 		var err error
 		if body, _, err = response.As(body, true, false, false); err != nil {
 			return // it has no body to check
@@ -461,92 +372,16 @@ func (t *trial) conclude(ctx context.Context, o *exchange) {
 	if r := o.vault.Body(); r != nil {
 		body = append(slices.Clone(r.Feed(body)), r.Rest()...)
 	}
-	job := o.guarding.job
-	job.Policy.Mode, job.Policy.Summary = guard.Observe, false
-	if _, found, err := o.guarding.engine.Body(ctx, body, job); err == nil && found.Failed > 0 {
+	if o.guarding.Observe(ctx, body) {
 		t.sign = rules.SignGuard
 	}
 }
 
-// unweigh takes the log-probabilities out of a body that the client did not ask for them in.
-func (t *trial) unweigh(u *upstream) {
-	if u.flow != nil {
-		return
+// unweigh takes the log-probabilities out of a body whose client did not ask for them.
+func (*trial) unweigh(u *upstream.Response) {
+	body := u.Ahead()
+	out := new(response.Reader).ReadBody(body).Append(nil, response.Rewrite{Unweighed: true})
+	if len(out) != len(body) {
+		u.ReplaceAhead(out)
 	}
-	out := new(response.Reader).ReadBody(t.held.all).Append(nil, response.Rewrite{Unweighed: true})
-	if len(out) == len(t.held.all) {
-		return
-	}
-	t.held.all = out
-	if u.header = u.header.Clone(); u.length >= 0 {
-		u.length = int64(len(out))
-		u.header["Content-Length"] = []string{strconv.Itoa(len(out))}
-	}
-	for _, name := range [...]string{"Content-Digest", "Repr-Digest", "Digest", "Content-Md5", "Etag"} {
-		delete(u.header, name)
-	}
-}
-
-// held is a body of which the beginning was read ahead, and is read again.
-type held struct {
-	io.ReadCloser
-
-	all  []byte // read ahead
-	at   int    // how much of it was read again
-	err  error  // that came behind it
-	came chan piece
-	last []byte // that the read under way fills
-}
-
-// piece is what a read has brought.
-type piece struct {
-	n   int
-	err error
-}
-
-// begin starts a read in the background, which nobody has to wait for: the next to read takes what
-// it brings.
-func (h *held) begin(b []byte) {
-	came := make(chan piece, 1)
-	h.came, h.last = came, b
-	go func(from io.Reader) {
-		n, err := from.Read(b)
-		came <- piece{n, err}
-	}(h.ReadCloser)
-}
-
-// take notes what a read has brought.
-func (h *held) take(b []byte, err error) { h.all, h.err = append(h.all, b...), err }
-
-// Read implements io.Reader.
-func (h *held) Read(b []byte) (int, error) {
-	if h.at == len(h.all) && h.came != nil {
-		r := <-h.came
-		h.came, h.err = nil, r.err
-		h.all, h.at = append(h.all[:0], h.last[:r.n]...), 0
-	}
-	if h.at < len(h.all) {
-		n := copy(b, h.all[h.at:])
-		h.at += n
-		return n, nil
-	}
-	if h.err != nil {
-		return 0, h.err
-	}
-	h.all, h.last = nil, nil
-	h.at = 0
-	return h.ReadCloser.Read(b)
-}
-
-// Close implements io.Closer. It waits for a read under way.
-func (h *held) Close() error {
-	if h.ReadCloser == nil {
-		return nil
-	}
-	err := h.ReadCloser.Close()
-	if h.came != nil {
-		<-h.came
-		h.came = nil
-	}
-	return err
 }

@@ -14,6 +14,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/reasoning"
 )
 
@@ -40,7 +41,7 @@ type pair struct {
 func escalating(tb testing.TB, how string, small, big testkit.Answer, change ...func(*setup)) *pair {
 	tb.Helper()
 	p := &pair{small: testkit.NewUpstream(tb, small), big: testkit.NewUpstream(tb, big)}
-	models := []ModelOptions{
+	models := []backend.ModelOptions{
 		modelOptions("small", "", reasoning.Options{}, p.small), modelOptions("big", "", reasoning.Options{}, p.big),
 	}
 	p.bench = start(tb, models, append([]func(*setup){func(s *setup) {

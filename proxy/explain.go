@@ -11,11 +11,12 @@ import (
 	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/guardrail"
 	"signalbox/rules"
-	"signalbox/stream/guard"
 )
 
 // Explanation is a decision with its reasons. It is what the explain endpoint, the CLI and
@@ -40,13 +41,13 @@ type Explanation struct {
 	Candidates []Candidate `json:"candidates,omitempty"` // in the order to try them, those that are left out last; weighted ones, which are drawn for each request, in the order of the file
 	Recall     *Recall     `json:"recall,omitempty"`     // what the cache would do; absent where it is off
 	// which answers are thrown away, and what became of this one; absent where the first stands
-	Escalation   *Escalation   `json:"escalation,omitempty"`
-	Canary       *Canary       `json:"canary,omitempty"`       // absent where no model is tried out
-	Conversation *Conversation `json:"conversation,omitempty"` // absent where nothing sticks
-	Budget       string        `json:"budget,omitempty"`       // what is saved with, as a budget is nearly used up: cheaper, less_effort or both; absent where nothing is
-	Contexts     []string      `json:"contexts,omitempty"`     // that the request names, each as ID@VERSION
-	Evidence     *Evidence     `json:"evidence,omitempty"`     // what the guard has to check the answer against; absent when it is off or has nothing
-	Sent         *Sent         `json:"sent,omitempty"`         // what the model is asked for; absent when nothing would be forwarded
+	Escalation   *Escalation         `json:"escalation,omitempty"`
+	Canary       *Canary             `json:"canary,omitempty"`       // absent where no model is tried out
+	Conversation *Conversation       `json:"conversation,omitempty"` // absent where nothing sticks
+	Budget       string              `json:"budget,omitempty"`       // what is saved with, as a budget is nearly used up: cheaper, less_effort or both; absent where nothing is
+	Contexts     []string            `json:"contexts,omitempty"`     // that the request names, each as ID@VERSION
+	Evidence     *guardrail.Evidence `json:"evidence,omitempty"`     // what the guard has to check the answer against; absent when it is off or has nothing
+	Sent         *Sent               `json:"sent,omitempty"`         // what the model is asked for; absent when nothing would be forwarded
 }
 
 // Candidate is a model that a route names, with what the choice looks at. What is not known is
@@ -120,8 +121,8 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 	if err := st.steering.check(&who, req); err != nil {
 		return nil, err
 	}
-	r, err := p.resolve(ctx, who, req, h)
-	defer r.release()
+	r, err := p.resolver.Resolve(ctx, who, req, h)
+	defer r.Release()
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func parseAny(body []byte) (*openai.Request, error) {
 func (d *decision) explain() *Explanation {
 	e := &Explanation{
 		Route: d.Route, Failed: d.degraded(), Models: []string{}, Guard: "off", Cache: "off",
-		Outcome: decisionlog.OutcomeOf(d.Outcome), Contexts: d.contexts.pointers(),
+		Outcome: decisionlog.OutcomeOf(d.Outcome), Contexts: d.contexts.Pointers(),
 		Signals: map[string]SignalTrace{}, Routes: d.program.Trace(d.set),
 	}
 	for _, k := range d.program.Kinds().Kinds() {
@@ -174,7 +175,7 @@ func (d *decision) explain() *Explanation {
 		if d.set.Values[k].State == signal.NotExtracted {
 			t.Reason = d.whySkipped(k)
 		} else {
-			t.NotRead = d.state.notRead(k, &d.text, d.contexts.named())
+			t.NotRead = d.state.notRead(k, &d.text, d.contexts.Named())
 		}
 		e.Signals[d.state.identity.Names.Of(k)] = t
 	}
@@ -185,9 +186,7 @@ func (d *decision) explain() *Explanation {
 	e.Blocked = a.Verb == rules.Block
 	e.Reasoning, e.Prompt = a.Reasoning, a.Prompt.Name
 	e.Cache, e.Recall = d.caches(), d.explainRecall()
-	if mode := d.applies(); mode != guard.Off {
-		e.Guard, e.Evidence = mode.String(), d.state.watch.opts.gather(d.request, d.contexts).counts()
-	}
+	e.Guard, e.Evidence = d.state.guard.Evidence(d.ask())
 	if a.MaxTokens.Auto {
 		e.MaxTokens = "auto"
 	} else if a.MaxTokens.Limit > 0 {
@@ -244,13 +243,13 @@ func known(x float64) *float64 {
 }
 
 // sentTo rewrites the request for m, as forward does, and says what became of it.
-func (d *decision) sentTo(m *model) *Sent {
+func (d *decision) sentTo(m *backend.Model) *Sent {
 	rw := d.state.rewrite(d.request, d)
 	_, asked := rw.body(m)
 	return rw.sent(m, asked)
 }
 
-func (rw rewriter) sent(m *model, asked asked) *Sent {
+func (rw rewriter) sent(m *backend.Model, asked asked) *Sent {
 	out := &Sent{Model: m.Name, Reasoning: asked.effort, Prompt: rw.promptFate(), Tools: rw.d.tools.String()}
 	if want := rw.d.Action.Results; want != nil {
 		if picked, n := stale(rw.req, want); len(picked) > 0 {
@@ -348,7 +347,7 @@ func addDecision(body []byte, o *exchange) []byte {
 	switch {
 	case len(own) == 0:
 		decision = append(append([]byte(at.lead), decision...), '}')
-	case o.guarding.summarises() && bytes.HasPrefix(own, []byte(`{"`)):
+	case o.guarding.Summarises() && bytes.HasPrefix(own, []byte(`{"`)):
 		decision = append(append(decision, ','), own[1:]...)
 	default:
 		decision = append(decision, '}')

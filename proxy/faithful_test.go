@@ -10,6 +10,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/internal/testkit/hostile"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/reasoning"
 )
 
@@ -86,7 +87,7 @@ func TestA8StoredAnswersAreStreamsAsServersSendThem(t *testing.T) {
 func TestB3ReasoningSurvivesTheNamesOfModels(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
-	models := []ModelOptions{
+	models := []backend.ModelOptions{
 		modelOptions("thinker", "Qwen/Qwen3-32B", reasoning.Options{Dialect: "qwen3"}, up),
 		modelOptions("deep", "deepseek-ai/DeepSeek-V3.1", reasoning.Options{Dialect: "deepseek"}, up),
 		modelOptions("cloud", "gpt-5.1", reasoning.Options{Dialect: "openai"}, up),

@@ -9,13 +9,14 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/upstream"
 )
 
 // forward sends the request along its plan until an endpoint answers, and passes the answer on.
 // Nothing is repeated once the client has seen a byte. When the last word is an upstream's refusal,
 // such as 429, that refusal is the answer.
 func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header, where *plan, change rewriter, o *exchange) error {
-	if streams(change.req) {
+	if change.req.Streams() {
 		w.keeper = newKeeper(w, time.Duration(st.opts.KeepaliveAfter))
 	}
 	defer func() { where.lease.Close() }() // if a panic left it open
@@ -41,12 +42,13 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 	o.wanted, o.where = where.models[0], where
 	o.escalation = o.escalates(change.req)
 	var (
-		held   *upstream // an answer that another attempt may better
+		held   *upstream.Response // a refusal that another attempt may better
+		effort string             // that held was asked for
 		last   = fault.ErrNoEndpoint
 		reason string // of the coming attempt, when it is a retry
 		body   = fitted{rewriter: change}
 	)
-	defer func() { held.close() }()
+	defer func() { held.Close() }()
 	for n := 1; ; n++ {
 		m, lease, err := where.next(ctx)
 		switch {
@@ -74,18 +76,19 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 			return err
 		case err != nil:
 			last = err
-		case u.refused(), where.outgrown(u):
-			u.effort = o.effort
-			held = better(held, u)
-		case o.escalation.worse(u, streams(change.req)):
-			u.close()
+		case u.Refused(), where.outgrown(u):
+			if held = upstream.Better(held, u); held == u {
+				effort = o.effort
+			}
+		case o.escalation.worse(u, change.req.Streams()):
+			u.Close()
 			n = st.opts.MaxAttempts // what was thrown away is better
 		case o.escalation.passes(st, p, o, u):
-			held.close()
+			held.Close()
 			held, n, reason = nil, 0, ""
 			continue
 		default:
-			held.close()
+			held.Close()
 			return p.pass(ctx, st, w, o, change.req, u)
 		}
 		var again bool
@@ -97,13 +100,13 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 	if held == nil || o.escalation.spared() {
 		return last
 	}
-	return p.relayRefusal(ctx, w, held, o)
+	return p.relayRefusal(ctx, w, held, effort, o)
 }
 
 // put makes attempt n, at the endpoint of o, which lease is of.
 func (p *Proxy) put(
 	ctx context.Context, st *State, w *reply, in http.Header, o *exchange, lease *pool.Lease, body *fitted, n int,
-) (*upstream, error) {
+) (*upstream.Response, error) {
 	t := o.escalation.try(o.model, o.where)
 	if t == nil { // else what is judged may not be what is given
 		o.describeAnswer(w, o.wanted)
@@ -111,20 +114,33 @@ func (p *Proxy) put(
 	made, direct := o.direct(w, o.model, body)
 	o.queue = time.Since(o.decided)
 	attemptCtx, span := p.attempting(ctx, o, n)
-	u, err := p.try(attemptCtx, st, w, o, lease, call{
-		in: o.headersFor(in, body.made.vault), id: w.id, to: o.surface, body: made,
-		streaming: streams(body.req),
-		plain:     o.guarding != nil || o.memo.taping() || w.messages != nil || t != nil || o.mirror != nil,
-		extra:     o.Action.Headers, choices: choices(body.req),
-		quiet: body.asked.usage && w.messages == nil, direct: direct, trial: t, unweighed: body.asked.logprobs,
-		alive: st.opts.CommentsAreProgress, patience: time.Duration(st.opts.MaxRetryAfter),
-	})
+	call := &upstream.Call{
+		ID: w.id, Headers: o.headersFor(in, body.made.vault), Extra: o.Action.Headers, Body: made,
+		Path: o.surface.upstreamPath(direct), API: o.surface.api, Form: o.surface.form,
+		Translated: o.surface.messages && !direct, Messages: direct,
+		Streaming: body.req.Streams(), Choices: body.req.Choices(),
+		Readable: o.guarding != nil || o.memo.taping() || w.messages != nil || t != nil || o.mirror != nil,
+		Quiet:    body.asked.usage && w.messages == nil, Unweighed: body.asked.logprobs,
+		CommentsAreProgress: st.opts.CommentsAreProgress,
+		MaxRetryAfter:       time.Duration(st.opts.MaxRetryAfter),
+	}
+	if t != nil {
+		call.Hold = func(u *upstream.Response) error { return t.hold(u, call) }
+	}
+	o.sent = st.chooser.Speeds.Now()
+	w.keeper.watch()
+	u, err := upstream.Do(attemptCtx, p.transport, call, o.model, lease)
+	if err == nil {
+		t.conclude(attemptCtx, o)
+	}
+	w.keeper.rest()
+	st.answered(o, err)
 	o.attempted(span, u, err)
 	return u, err
 }
 
 // pass gives an answer to what was sent to the client.
-func (p *Proxy) pass(ctx context.Context, st *State, w *reply, o *exchange, sent *openai.Request, u *upstream) error {
+func (p *Proxy) pass(ctx context.Context, st *State, w *reply, o *exchange, sent *openai.Request, u *upstream.Response) error {
 	if o.escalation.judging() {
 		o.describeAnswer(w, o.wanted)
 	}
@@ -133,28 +149,15 @@ func (p *Proxy) pass(ctx context.Context, st *State, w *reply, o *exchange, sent
 	return p.relay(ctx, w, u, o)
 }
 
-// try makes one attempt at the endpoint of o, which lease is of.
-func (p *Proxy) try(
-	ctx context.Context, st *State, w *reply, o *exchange, lease *pool.Lease, c call,
-) (*upstream, error) {
-	o.sent = st.chooser.Speeds.Now()
-	w.keeper.watch()
-	u, err := p.attempt(ctx, c, o.model, lease)
-	if err == nil {
-		c.trial.conclude(ctx, o)
-	}
-	w.keeper.rest()
-	st.answered(o, err)
-	return u, err
-}
-
 // relayRefusal passes on the refusal that no attempt has bettered.
-func (p *Proxy) relayRefusal(ctx context.Context, w *reply, held *upstream, o *exchange) error {
+func (p *Proxy) relayRefusal(
+	ctx context.Context, w *reply, held *upstream.Response, effort string, o *exchange,
+) error {
 	o.where.leave(time.Now())
 	o.where.describe(w.Header())
-	o.model, o.endpoint, o.effort = held.model, held.endpoint, held.effort
-	o.queue = time.Since(o.decided) - held.took
-	o.decision.describePlace(w.Header(), held.model, held.endpoint, held.effort, o.wanted)
+	o.model, o.endpoint, o.effort = held.Model, held.Endpoint, effort
+	o.queue = time.Since(o.decided) - held.Took
+	o.decision.describePlace(w.Header(), held.Model, held.Endpoint, effort, o.wanted)
 	return p.relay(ctx, w, held, o)
 }
 
@@ -178,13 +181,13 @@ func (p *Proxy) mayRetry(reason string) bool {
 }
 
 // retry says why an attempt may be repeated elsewhere, or that it may not.
-func retry(u *upstream, err error) (reason string, ok bool) {
+func retry(u *upstream.Response, err error) (reason string, ok bool) {
 	var (
 		unreached  *fault.ConnectError
 		unanswered *fault.NoResponseError
 	)
 	switch {
-	case u != nil && u.status == http.StatusBadRequest:
+	case u != nil && u.Status == http.StatusBadRequest:
 		return reasonLength, true
 	case u != nil:
 		return reasonStatus, true

@@ -21,6 +21,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/upstream"
 )
 
 func TestStreamsAreByteIdentical(t *testing.T) {
@@ -97,7 +98,7 @@ func TestABrokenStreamEndsInAnError(t *testing.T) {
 		})
 	}
 	t.Run("within an event larger than the window, of which nothing was passed on", func(t *testing.T) {
-		up.Next(testkit.Raw(head+testkit.Chunk("data: "+strings.Repeat("x", 3*windowSize)), testkit.FIN))
+		up.Next(testkit.Raw(head+testkit.Chunk("data: "+strings.Repeat("x", 3*upstream.WindowSize)), testkit.FIN))
 		if got := b.chat(askStream("hi")); got.status != 502 || got.code(t) != "upstream_error" {
 			t.Errorf("status %d, body %s", got.status, got.body)
 		}
@@ -136,7 +137,7 @@ func TestABrokenBodyIsNeverAWholeOne(t *testing.T) {
 	if got := b.chat(ask("hi")); got.status != 502 || got.code(t) != "upstream_error" || got.header.Get("X-Should-Retry") != "false" {
 		t.Errorf("a short body that is cut: %d %s", got.status, got.body)
 	}
-	long := strings.Repeat("x", 4*windowSize)
+	long := strings.Repeat("x", 4*upstream.WindowSize)
 	up.Next(testkit.Raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999999\r\n\r\n"+long, testkit.FIN))
 	if got := b.chat(ask("hi")); got.status != 200 || got.err == nil {
 		t.Errorf("a long body that is cut: %d, %v", got.status, got.err)

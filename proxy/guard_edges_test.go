@@ -5,17 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"signalbox/internal/openai"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/guardrail"
 	"signalbox/stream/check"
-	"signalbox/stream/evidence"
 )
 
 func TestAnAnswerIsCheckedWhateverItsSuccessIsCalled(t *testing.T) {
@@ -52,54 +50,6 @@ func TestAWithheldAnswerIsNotCalledABrokenUpstream(t *testing.T) {
 	got := b.chat(guarded(ask("hi"), towerFact))
 	if e := got.error(t); got.status != 502 || !strings.Contains(e.Message, "cannot be checked") || got.header.Get("X-Should-Retry") != "false" {
 		t.Errorf("status %d: %s", got.status, got.body)
-	}
-}
-
-func TestOnlyAFormOfTheAPIKeepsMarkersOut(t *testing.T) {
-	t.Parallel()
-	chat := func(more string) string {
-		return `{"model":"m","messages":[{"role":"user","content":"hi"}],` + more + `}`
-	}
-	completion := func(more string) string { return `{"model":"m","prompt":"hi",` + more + `}` }
-	response := func(more string) string { return `{"model":"m","input":"hi",` + more + `}` }
-	for _, tt := range []struct {
-		api  openai.API
-		body string
-		want bool
-	}{
-		{openai.Chat, chat(`"response_format":{"type":"json_object"}`), true},
-		{openai.Chat, chat(`"response_format":{"type":"json_schema","json_schema":{}}`), true},
-		{openai.Chat, chat(`"response_format":{"type":"structural_tag","structures":[]}`), true},
-		{openai.Chat, chat(`"response_format":{"type":"text"}`), false},
-		{openai.Chat, chat(`"response_format":{"type":"x"}`), false},
-		{openai.Chat, chat(`"response_format":{"type":7}`), false},
-		{openai.Chat, chat(`"response_format":"json_object"`), false},
-		{openai.Chat, chat(`"text":{"format":{"type":"json_object"}}`), false},
-		{openai.Chat, chat(`"guided_regex":"a+"`), true},
-		{openai.Chat, chat(`"guided_regex":""`), false},
-		{openai.Chat, chat(`"guided_regex":["a"]`), false},
-		{openai.Chat, chat(`"guided_choice":["a"]`), true},
-		{openai.Chat, chat(`"guided_choice":[]`), false},
-		{openai.Chat, chat(`"guided_json":{"type":"object"}`), true},
-		{openai.Chat, chat(`"guided_json":{}`), false},
-		{openai.Chat, chat(`"guided_json":null`), false},
-		{openai.Chat, chat(`"structured_outputs":{"regex":"a+"}`), true},
-		{openai.Chat, chat(`"structured_outputs":{"json_object":true}`), true},
-		{openai.Chat, chat(`"structured_outputs":{"json_object":false}`), false},
-		{openai.Chat, chat(`"structured_outputs":{"x":"a"}`), false},
-		{openai.Chat, chat(`"structured_outputs":[1]`), false},
-		{openai.Completion, completion(`"response_format":{"type":"json_object"}`), true},
-		{openai.Response, response(`"text":{"format":{"type":"json_schema","schema":{}}}`), true},
-		{openai.Response, response(`"text":{"format":{"type":"text"}}`), false},
-		{openai.Response, response(`"response_format":{"type":"json_object"}`), false},
-		{openai.Response, response(`"guided_regex":"a+"`), false},
-	} {
-		req, err := openai.Parse(tt.api, []byte(tt.body), openai.Limits{})
-		if err != nil {
-			t.Errorf("%s: %v", tt.body, err)
-		} else if got := formed(req); got != tt.want {
-			t.Errorf("%s: formed %v", tt.body, got)
-		}
 	}
 }
 
@@ -186,50 +136,6 @@ func TestOtherAnswersKeepTheirPlaceForAnExplanation(t *testing.T) {
 	}
 }
 
-func TestOfALongSourceTheEndIsRead(t *testing.T) {
-	t.Parallel()
-	lines := func(n int) string { // of 16 bytes
-		var out strings.Builder
-		for i := range n {
-			out.WriteString("row " + strconv.Itoa(1e10+i) + "\n")
-		}
-		return out.String()
-	}
-	long := lines(maxDocumentBytes / 16 * 2)
-	for name, tt := range map[string]struct {
-		texts []string
-		want  []int // bytes kept of each
-	}{
-		"alone":                     {[]string{long}, []int{maxDocumentBytes - 16}},
-		"behind a short one":        {[]string{lines(10), long}, []int{160, maxDocumentBytes - 160 - 16}},
-		"before a short one":        {[]string{long, lines(10)}, []int{maxDocumentBytes - 160 - 16, 160}},
-		"behind another long one":   {[]string{long, long}, []int{maxDocumentBytes/4 + 16 - 16, maxDocumentBytes*3/4 - 16}},
-		"one word":                  {[]string{strings.Repeat("7", maxDocumentBytes+1)}, []int{0}},
-		"with no room for its part": {[]string{lines(2000), lines(maxDocumentBytes/16 - 10)}, []int{0, maxDocumentBytes - 160}},
-	} {
-		g := &grounds{}
-		var texts []found
-		for _, text := range tt.texts {
-			texts = append(texts, found{Source: evidence.Source{Text: text}})
-		}
-		g.fit(texts)
-		var want []string
-		for i, n := range tt.want {
-			if text := tt.texts[i]; n > 0 {
-				want = append(want, text[len(text)-n:])
-			}
-		}
-		if len(g.sources) != len(want) || !g.cut {
-			t.Fatalf("%s: %d sources, cut %v", name, len(g.sources), g.cut)
-		}
-		for i, s := range g.sources {
-			if s.Text != want[i] {
-				t.Errorf("%s: source %d has %d bytes, want %d", name, i, len(s.Text), len(want[i]))
-			}
-		}
-	}
-}
-
 func TestALongToolResultLeavesTheGuardOn(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, towerBody()))
@@ -238,7 +144,7 @@ func TestALongToolResultLeavesTheGuardOn(t *testing.T) {
 			s.models[i].ContextWindow = 0
 		}
 	})
-	result := strings.Repeat("nothing of note\\n", maxDocumentBytes/16+1) + "The tower is 330 m high. It was opened in 1889."
+	result := strings.Repeat("nothing of note\\n", guardrail.MaxDocumentBytes/16+1) + "The tower is 330 m high. It was opened in 1889."
 	got := b.chat(`{"model":"auto","messages":[{"role":"tool","tool_call_id":"c","content":"` + result + `"},{"role":"user","content":"hi"}]}`)
 	if got.header.Get("X-Signalbox-Guard") != "hold" || strings.Contains(got.body, "1925") || !strings.Contains(got.header.Get("X-Signalbox-Degraded"), "evidence") {
 		t.Errorf("guard %q, degraded %q: %s", got.header.Get("X-Signalbox-Guard"), got.header.Get("X-Signalbox-Degraded"), got.body)
@@ -259,24 +165,25 @@ func TestTextsAreVerifiedInTurnAndNoLongerThanTheirClientsWait(t *testing.T) {
 	begun := make(chan struct{}, 2)
 	b := watched(t, "off", testkit.NewUpstream(t, testkit.Silent()), judged(t, gatedJudge{begun}, ""), func(s *setup) { s.guard.Workers = 1 })
 	const body = `{"facts":["The tower stands in Paris."],"answer":"The tower stands in Rome."}`
-	in, err := readVerify([]byte(body))
+	got, err := readVerify([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
+	in := &guardrail.Text{Facts: got.facts(), Answer: got.Answer}
 	first, leave := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { _, err := b.state.verify(first, in, nil); ended <- err }()
+	go func() { _, err := b.state.guard.Verify(first, in); ended <- err }()
 	within(t, begun, "the first check")
 	second, leaveToo := context.WithCancel(t.Context())
 	leaveToo()
-	if _, err := b.state.verify(second, in, nil); !errors.Is(err, fault.ErrClientGone) || len(begun) > 0 {
+	if _, err := b.state.guard.Verify(second, in); !errors.Is(err, fault.ErrClientGone) || len(begun) > 0 {
 		t.Errorf("the second: %v, %d checks began", err, len(begun))
 	}
 	leave()
 	if err := <-ended; !errors.Is(err, fault.ErrClientGone) {
 		t.Errorf("the first: %v", err)
 	}
-	if n := len(b.state.watch.verifying); n > 0 {
+	if n := b.state.guard.Verifying(); n > 0 {
 		t.Errorf("%d places are still taken", n)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/guardrail"
 	"signalbox/stream/check"
 	"signalbox/stream/sse"
 )
@@ -230,7 +231,7 @@ func TestWithoutGuardOrEvidenceNotAByteChanges(t *testing.T) {
 
 func TestAClientMayOnlyMakeTheGuardStricter(t *testing.T) {
 	t.Parallel()
-	modes := GuardModes()
+	modes := guardrail.Modes()
 	for i, route := range modes {
 		for j, asked := range append([]string{""}, modes...) {
 			up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
@@ -306,7 +307,7 @@ func TestTerminateCancelsASilentUpstream(t *testing.T) {
 
 func TestAClientThatLeavesAGuardedAnswerCancelsTheUpstream(t *testing.T) {
 	t.Parallel()
-	for _, mode := range GuardModes()[1:] {
+	for _, mode := range guardrail.Modes()[1:] {
 		up := testkit.NewUpstream(t, testkit.Stall(testkit.Event("The tower is")))
 		b := watched(t, mode, up)
 		ctx, leave := context.WithCancel(t.Context())
@@ -333,7 +334,7 @@ func TestAGuardedStreamThatBreaksOffNeverEndsCleanly(t *testing.T) {
 		"inside of an event": testkit.Raw(testkit.StreamHead+begun+testkit.Chunk(`data: {"id":"c-1","cho`)+"0\r\n\r\n", testkit.FIN),
 		"silent":             testkit.Raw(testkit.StreamHead+begun, testkit.WaitGone),
 	} {
-		for _, mode := range GuardModes()[1:] {
+		for _, mode := range guardrail.Modes()[1:] {
 			t.Run(name+", "+mode, func(t *testing.T) {
 				t.Parallel()
 				up := testkit.NewUpstream(t, answer)
@@ -461,7 +462,7 @@ func TestHiddenValuesAreBackBeforeTheCheck(t *testing.T) {
 		}
 		c := &piiClassifier{}
 		b := startRedacting(t, c, up)
-		if err := b.state.Guard(func() GuardOptions { o := DefaultGuardOptions(); o.Mode = "annotate"; return o }(), Claims{}); err != nil {
+		if err := b.state.Guard(func() guardrail.Options { o := guardrail.DefaultOptions(); o.Mode = "annotate"; return o }(), guardrail.Claims{}); err != nil {
 			t.Fatal(err)
 		}
 		got := b.chat(guarded(body, `"facts":["ann@example.com holds 12 shares."]`))
@@ -494,7 +495,7 @@ func TestAnExplanationStandsBesideTheSummary(t *testing.T) {
 		d := body.Signalbox.Decision
 		if (body.Signalbox.Guard != nil) != wanted || d == nil || d.Guard != mode || strings.Count(got.body, `"x_signalbox"`) != 1 {
 			t.Errorf("%s: %s", mode, got.body)
-		} else if diff := gocmp.Diff(&Evidence{Facts: 2}, d.Evidence); diff != "" {
+		} else if diff := gocmp.Diff(&guardrail.Evidence{Facts: 2}, d.Evidence); diff != "" {
 			t.Errorf("%s: evidence (-want +got):\n%s", mode, diff)
 		}
 	}
@@ -531,7 +532,7 @@ func judged(tb testing.TB, j check.Judge, lacking string) func(*setup) {
 		tb.Fatal(err)
 	}
 	return func(s *setup) {
-		s.claims = Claims{Checker: c, Lacking: func() string { return lacking }, Wanted: true}
+		s.claims = guardrail.Claims{Checker: c, Lacking: func() string { return lacking }, Wanted: true}
 	}
 }
 

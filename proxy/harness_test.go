@@ -25,7 +25,9 @@ import (
 	"signalbox/memory/conversation"
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
 	"signalbox/rules"
@@ -150,12 +152,12 @@ type bench struct {
 type setup struct {
 	options    Options
 	auth       auth.Options
-	models     []ModelOptions
+	models     []backend.ModelOptions
 	routes     string
 	classifier *fakeClassifier
 	health     bool // run the health checks
-	guard      GuardOptions
-	claims     Claims
+	guard      guardrail.Options
+	claims     guardrail.Claims
 	cache      CacheOptions // no mode: the cache is never set up
 	answers    *Answers     // nil: of the test's own
 	config     string       // fingerprint
@@ -183,29 +185,29 @@ func (s *syncBuffer) String() string {
 }
 
 // oneModel serves every model of testRoutes from the given upstreams.
-func oneModel(ups ...*testkit.Upstream) []ModelOptions {
+func oneModel(ups ...*testkit.Upstream) []backend.ModelOptions {
 	kwargs := reasoning.Options{Dialect: reasoning.DialectKwargs, Key: "enable_thinking"}
-	return []ModelOptions{
+	return []backend.ModelOptions{
 		modelOptions("big", "Org/Big-70B", kwargs, ups...),
 		modelOptions("small", "Org/Small-7B", reasoning.Options{}, ups...),
 		modelOptions("effort", "", reasoning.Options{Dialect: reasoning.DialectEffort}, ups...),
 	}
 }
 
-func modelOptions(name, served string, r reasoning.Options, ups ...*testkit.Upstream) ModelOptions {
-	o := ModelOptions{Name: name, ServedAs: served, Reasoning: r, ContextWindow: 8192, Price: choose.Price{Input: 1, Output: 2}}
+func modelOptions(name, served string, r reasoning.Options, ups ...*testkit.Upstream) backend.ModelOptions {
+	o := backend.ModelOptions{Name: name, ServedAs: served, Reasoning: r, ContextWindow: 8192, Price: choose.Price{Input: 1, Output: 2}}
 	for i, u := range ups {
 		o.Endpoints = append(o.Endpoints, pool.EndpointOptions{Name: name + "-" + string(rune('a'+i)), URL: u.URL(), APIKey: "backend-secret"})
 	}
 	return o
 }
 
-func start(tb testing.TB, models []ModelOptions, change ...func(*setup)) *bench {
+func start(tb testing.TB, models []backend.ModelOptions, change ...func(*setup)) *bench {
 	tb.Helper()
 	s := setup{
 		options: DefaultOptions(), auth: auth.DefaultOptions(), models: models, routes: testRoutes,
 		classifier: &fakeClassifier{signals: signal.MaskOf(signal.Keyword, signal.Domain, signal.Jailbreak, signal.Complexity)},
-		guard:      DefaultGuardOptions(),
+		guard:      guardrail.DefaultOptions(),
 	}
 	for _, f := range change {
 		f(&s)
@@ -248,7 +250,7 @@ func (b *bench) newState(s setup, generation uint64) *State {
 		b.tb.Fatal(err)
 	}
 	if s.guard.Marker == "" { // a setup of its own says nothing of the guard
-		s.guard = DefaultGuardOptions()
+		s.guard = guardrail.DefaultOptions()
 	}
 	if err := st.Guard(s.guard, s.claims); err != nil {
 		b.tb.Fatal(err)

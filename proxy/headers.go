@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"signalbox/internal/signal"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 )
 
@@ -39,7 +40,7 @@ func (d *decision) describeThrift(h http.Header) {
 }
 
 // describePlace writes the headers that say where the request went; first is where it should have.
-func (d *decision) describePlace(h http.Header, m *model, e *pool.Endpoint, effort string, first *model) {
+func (d *decision) describePlace(h http.Header, m *backend.Model, e *pool.Endpoint, effort string, first *backend.Model) {
 	values := [...]string{m.Name, e.Name, effort} // in one piece
 	h["X-Signalbox-Model"] = values[0:1:1]
 	h["X-Signalbox-Endpoint"] = values[1:2:2]

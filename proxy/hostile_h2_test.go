@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"signalbox/internal/testkit/hostile"
+	"signalbox/proxy/backend"
 )
 
 // hostileRows2 is the table of documented results over HTTP/2.
@@ -120,7 +121,7 @@ func TestEveryHostileModeOfHTTP2HasARow(t *testing.T) {
 }
 
 // hostileModels2 are models that servers serve over HTTP/2, in clear text or over TLS.
-func hostileModels2(t *testing.T, servers ...*hostile.Server) []ModelOptions {
+func hostileModels2(t *testing.T, servers ...*hostile.Server) []backend.ModelOptions {
 	t.Helper()
 	models := hostileModels(servers...)
 	file := filepath.Join(t.TempDir(), "roots.pem")

@@ -17,6 +17,7 @@ import (
 
 	"signalbox/internal/option"
 	"signalbox/internal/testkit/hostile"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 )
 
@@ -250,9 +251,8 @@ func directly(tb testing.TB, o hostile.Options, body string, events int) answere
 	var silent sync.WaitGroup
 	defer silent.Wait()
 	defer s.Close()
-	tr := &http.Transport{DisableCompression: true, DisableKeepAlives: true, Protocols: http1()}
-	if o.HTTP2 {
-		tr.Protocols = new(http.Protocols)
+	tr := &http.Transport{DisableCompression: true, DisableKeepAlives: true, Protocols: new(http.Protocols)}
+	if tr.Protocols.SetHTTP1(!o.HTTP2); o.HTTP2 {
 		tr.Protocols.SetUnencryptedHTTP2(true)
 	}
 	defer tr.CloseIdleConnections()
@@ -361,10 +361,10 @@ func TestAHostileBackendGivesItsDocumentedResult(t *testing.T) {
 }
 
 // hostileModels are models that servers serve.
-func hostileModels(servers ...*hostile.Server) []ModelOptions {
-	var out []ModelOptions
+func hostileModels(servers ...*hostile.Server) []backend.ModelOptions {
+	var out []backend.ModelOptions
 	for _, name := range []string{"big", "small", "effort"} {
-		m := ModelOptions{Name: name, ContextWindow: 8192}
+		m := backend.ModelOptions{Name: name, ContextWindow: 8192}
 		for i, s := range servers {
 			m.Endpoints = append(m.Endpoints, pool.EndpointOptions{Name: "node-" + string(rune('a'+i)), URL: s.URL(), APIKey: "backend-secret"})
 		}

@@ -3,12 +3,13 @@ package proxy
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"signalbox/memory/cache"
 	"signalbox/proxy/budget"
+	"signalbox/proxy/upstream"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
@@ -56,35 +57,20 @@ func (t *tape) finish(model, route, contentType string) (*cache.Answer, error) {
 	return a, response.CheckBody(a.Data)
 }
 
-// tap takes the answer down while it passes, if it may be kept.
-func (m *memo) tap(u *upstream) {
-	if m == nil || m.tape == nil {
-		return
-	}
-	if u.status != http.StatusOK || !u.plain() || !u.events && !isJSON(u.header) {
+// Mark implements upstream.Tap.
+func (t *tape) Mark(time.Time) { t.Recorder.Mark() }
+
+// tap records the response while it passes, if it may be stored.
+func (m *memo) tap(u *upstream.Response) {
+	switch {
+	case m == nil || m.tape == nil:
+	case u.Status != http.StatusOK || !u.Plain() || !u.Events && !u.JSON():
 		m.tape = nil
-		return
+	case u.Stream != nil:
+		u.Tap(m.tape)
+	default:
+		u.Tee(m.tape)
 	}
-	if u.flow != nil {
-		u.tape = m.tape
-		return
-	}
-	_, _ = m.tape.Write(u.buf.bytes())
-	u.body = &taped{u.body, m.tape}
-}
-
-// taped is a body that is taken down while it is read.
-type taped struct {
-	io.ReadCloser
-
-	tape *tape
-}
-
-// Read implements io.Reader.
-func (t *taped) Read(b []byte) (int, error) {
-	n, err := t.ReadCloser.Read(b)
-	_, _ = t.tape.Write(b[:n])
-	return n, err
 }
 
 // worth reports whether the answer to a request may be given to others: it came from the model that

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"signalbox/internal/signal"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/lengths"
@@ -46,7 +47,7 @@ func (st *State) learn(o *exchange) (widened bool) {
 
 // kind names the answers that one of model m to this request is like. effort is that of the
 // dialect.
-func (d *decision) kind(m *model, effort string) lengths.Kind {
+func (d *decision) kind(m *backend.Model, effort string) lengths.Kind {
 	k := lengths.Kind{Model: m.Name, Effort: effort}
 	if v := &d.set.Values[signal.Domain]; v.State == signal.Known {
 		k.Domain = v.Label

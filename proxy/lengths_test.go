@@ -10,6 +10,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/reasoning"
 )
@@ -139,7 +140,7 @@ func TestTheFieldOfALimitIsTheOneThatTheModelTakes(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	old, wide := modelOptions("old", "", reasoning.Options{}, up), modelOptions("wide", "", reasoning.Options{}, up)
 	old.MaxTokensField, wide.ContextWindow = "max_completion_tokens", 0
-	models := []ModelOptions{modelOptions("vllm", "", reasoning.Options{}, up), modelOptions("gpt", "", reasoning.Options{Dialect: "openai"}, up), old, wide}
+	models := []backend.ModelOptions{modelOptions("vllm", "", reasoning.Options{}, up), modelOptions("gpt", "", reasoning.Options{Dialect: "openai"}, up), old, wide}
 	var routes strings.Builder
 	routes.WriteString("routes:\n")
 	for _, m := range models {

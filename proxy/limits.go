@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/rate"
+	"signalbox/proxy/resolve"
 )
 
 // LimitOptions is the section `limits`: what keeps requests from using up the process. Limits of
@@ -201,43 +202,24 @@ func (w *reply) count(r *http.Request, who *Principal) (err error) {
 	return nil
 }
 
-// assumedAnswer is what an answer is expected to take, in tokens, of a client that sets no limit on
-// it.
-const assumedAnswer = 256
-
 // charge counts what a request may use in the limits of its caller: its prompt, estimated, and the
 // most that it allows for the answer.
-func (w *reply) charge(ctx context.Context, req *openai.Request, held *resolved) error {
+func (w *reply) charge(ctx context.Context, req *openai.Request, held *resolve.Contexts) error {
 	if w.lease == nil {
 		return nil
 	}
-	n := estimateTokens(req)
-	if held.named() {
-		n += held.tokens
+	n := req.EstimateTokens()
+	if held.Named() {
+		n += held.Tokens
 	}
 	if req.API != openai.Other {
-		n += answerTokens(req)
+		n += req.MaxOutputTokens()
 	}
 	err := w.lease.Tokens(ctx, n)
 	if err == nil {
 		w.lease.Describe(w.Header())
 	}
 	return err
-}
-
-// answerTokens is the most tokens that the client takes for an answer, or for all answers where it
-// asks for several at once.
-func answerTokens(req *openai.Request) int {
-	limit, ok := req.AnswerLimit()
-	if !ok {
-		limit = assumedAnswer
-	}
-	limit = min(max(limit, 0), math.MaxInt32)
-	times := max(choices(req), number(req.Field("best_of"))) // best_of are made to give n of them
-	if req.API == openai.Completion {
-		times *= max(len(req.Messages)+req.TokenLists, 1) // prompts
-	}
-	return int(min(float64(limit)*float64(times), math.MaxInt32))
 }
 
 // settleLimits counts what a request really used: what the answer says, or an estimate where it
@@ -252,7 +234,7 @@ func (w *reply) settleLimits(ctx context.Context, o *exchange, status int) {
 	case u.Input+u.Output > 0:
 		used = min(u.Input+u.Output, math.MaxInt32)
 	default:
-		used = estimateTokens(o.req) + int(max(o.told.Length(), 0))
+		used = o.req.EstimateTokens() + int(max(o.told.Length(), 0))
 	}
 	thrown := o.escalation.used(o.req)
 	used = min(used+thrown.Input+thrown.Output, math.MaxInt32)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/reasoning"
 )
 
@@ -22,7 +23,7 @@ routes:
   - {name: forced, when: {header: {name: X-Route, equals: forced}}, use: {models: [full], max_tokens: 50, override: true}}
 default: {models: [narrow], max_tokens: auto}
 `
-	b := start(t, []ModelOptions{narrow, full}, func(s *setup) { s.routes = routes })
+	b := start(t, []backend.ModelOptions{narrow, full}, func(s *setup) { s.routes = routes })
 	for _, tt := range []struct{ route, model, client, want string }{
 		{"narrow", "narrow", "", `,"max_tokens":50`},
 		{"tight", "narrow", "", `,"max_tokens":94`},
@@ -48,7 +49,7 @@ routes:
   - {name: plain, when: {header: {name: X-Route, equals: plain}}, use: {models: [gpt]}}
 default: {models: [qwen]}
 `
-	models := []ModelOptions{modelOptions("qwen", "", reasoning.Options{Dialect: "qwen3"}, up), modelOptions("gpt", "", reasoning.Options{Dialect: "openai"}, up)}
+	models := []backend.ModelOptions{modelOptions("qwen", "", reasoning.Options{Dialect: "qwen3"}, up), modelOptions("gpt", "", reasoning.Options{Dialect: "openai"}, up)}
 	b := start(t, models, func(s *setup) { s.routes, s.options.RouteNamedModels = routes, true })
 	const off = `,"chat_template_kwargs":{"enable_thinking":false}`
 	for _, tt := range []struct{ name, asked, route, client, want string }{
@@ -80,7 +81,7 @@ func TestALimitThatARouteSetsStandsAlone(t *testing.T) {
 		routes.WriteString(`  - {name: "` + name + `", when: {header: {name: X-Route, equals: "` + name + `"}}, use: {models: [small], max_tokens: auto, set: {body: ` + body + "}}}\n")
 	}
 	routes.WriteString("default: {models: [small]}\n")
-	b := start(t, []ModelOptions{modelOptions("small", "", reasoning.Options{}, up)}, func(s *setup) { s.routes = routes.String() })
+	b := start(t, []backend.ModelOptions{modelOptions("small", "", reasoning.Options{}, up)}, func(s *setup) { s.routes = routes.String() })
 	for _, tt := range []struct{ route, client, want string }{
 		{"new", `,"max_tokens":900`, `,"max_completion_tokens":7`},
 		{"new", "", `,"max_completion_tokens":7`},

@@ -51,9 +51,9 @@ func (p *Proxy) Load() []ModelLoad {
 		l := ModelLoad{Model: m.Name, Queued: m.Queued(), Endpoints: make([]EndpointLoad, 0, len(m.Endpoints))}
 		for i, e := range m.Endpoints {
 			x := EndpointLoad{Name: e.Name, State: e.State(now), Inflight: e.Inflight(), Running: int(e.Inflight())}
-			if m.where.Placer != nil {
-				s := m.where.Stats(i)
-				x.Running, x.Waiting = m.where.Load(now, i)
+			if m.Servers.Placer != nil {
+				s := m.Servers.Stats(i)
+				x.Running, x.Waiting = m.Servers.Load(now, i)
 				x.Queued = s.Queued
 				x.Prefix = &PrefixLoad{
 					Tokens: s.Blocks * affinity.BlockBytes / bytesPerCachedToken, Placed: s.Placed, Away: s.Deviated,
@@ -94,10 +94,10 @@ func (p *Proxy) Prefixes(model, endpoint string) ([]HeldPrefix, bool) {
 			continue
 		}
 		out := []HeldPrefix{}
-		if m.where.Placer == nil {
+		if m.Servers.Placer == nil {
 			return out, true
 		}
-		for _, x := range m.where.Placer.Prefixes(time.Now(), i) {
+		for _, x := range m.Servers.Placer.Prefixes(time.Now(), i) {
 			out = append(out, HeldPrefix{
 				Key: fmt.Sprintf("%08x", uint32(x.Key)), By: x.Source.String(), Tokens: x.Tokens, Requests: x.Requests,
 				Cached: x.Cached, Last: x.Last, ID: x.Of, Held: x.Held,

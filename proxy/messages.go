@@ -14,7 +14,9 @@ import (
 	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
 	"signalbox/memory/cache"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/upstream"
 	"signalbox/rules"
 	"signalbox/stream/messages"
 	"signalbox/stream/response"
@@ -26,12 +28,6 @@ import (
 const (
 	messagesPath = "/v1/messages"
 	countPath    = messagesPath + "/count_tokens"
-)
-
-// The values of ModelOptions.Messages.
-const (
-	messagesTranslate = "translate"
-	messagesPass      = "pass"
 )
 
 // dialogue is a request to the Messages API and its answer.
@@ -79,7 +75,7 @@ func (st *State) translate(w *reply, body []byte, o anthropic.Options) (*openai.
 		return nil, err
 	}
 	req.Translated, req.ThinkingBudget = true, t.Budget
-	w.messages.Thinking, w.messages.Prompt = t.Thinking, estimateTokens(req)
+	w.messages.Thinking, w.messages.Prompt = t.Thinking, req.EstimateTokens()
 	if len(t.LeftOut) > 0 {
 		w.Header()["X-Signalbox-Left-Out"] = []string{strings.Join(t.LeftOut, ",")}
 	}
@@ -91,25 +87,25 @@ func (st *State) translate(w *reply, body []byte, o anthropic.Options) (*openai.
 
 // direct is the body for m, and whether it is the client's own: where a server speaks the API
 // itself, and the decision changes nothing but the name of the model, and nobody reads the answer.
-func (o *exchange) direct(w *reply, m *model, made *fitted) (payload, bool) {
+func (o *exchange) direct(w *reply, m *backend.Model, made *fitted) (payload, bool) {
 	d := w.messages
-	if d == nil || !m.messages || d.raw == nil || made.made.pieces != nil ||
+	if d == nil || !m.Messages || d.raw == nil || made.made.pieces != nil ||
 		o.escalation.judging() || o.mirror != nil ||
 		o.guarding != nil || o.vault != nil || o.memo.taping() || o.req.Extras.Present ||
 		made.member != "" || o.req.Has(fieldSalt) {
 		return made.made, false
 	}
 	same := openai.NewPatch(o.req)
-	same.SetModel(m.servedAs)
+	same.SetModel(m.ServedAs)
 	made.extend(same)
 	if !bytes.Equal(same.Bytes(), made.made.whole) {
 		return made.made, false
 	}
-	if made.salt == "" && m.servedAs == o.req.Model {
+	if made.salt == "" && m.ServedAs == o.req.Model {
 		return payload{whole: d.raw}, true
 	}
 	name := openai.NewPatch(o.req) // which spells it
-	name.SetModel(m.servedAs)
+	name.SetModel(m.ServedAs)
 	whole := append(make([]byte, 0, len(d.raw)+128), d.raw[:d.model.Start]...)
 	whole = append(whole, openai.Member(name.Bytes(), "model")...)
 	if made.salt != "" {
@@ -164,26 +160,26 @@ func (w *reply) spellStream(events []byte) []byte {
 	if !w.translates() {
 		return events
 	}
-	f := takeFlow(response.StreamOptions{})
-	defer f.release()
-	f.client.w = w
-	f.Feed(events)
-	f.End(io.EOF)
-	for c := f.Next(); c != nil; c = f.Next() {
-		f.client.Put(c)
+	s := response.TakeStream(response.StreamOptions{})
+	defer s.Release()
+	client := clientSink{w: w}
+	s.Feed(events)
+	s.End(io.EOF)
+	for c := s.Next(); c != nil; c = s.Next() {
+		client.Put(c)
 	}
-	return bytes.Clone(f.client.out)
+	return client.out
 }
 
 var errLongMessage = &fault.UnusableError{Problem: "a body that is too long to be turned into a message"}
 
 // copyRefusal passes on what is no answer: an error in the words of the server, as the API spells
 // it.
-func (u *upstream) copyRefusal(w *reply) error {
-	if u.good() {
+func copyRefusal(w *reply, u *upstream.Response) error {
+	if u.Good() {
 		return &fault.UnusableError{Problem: "a body that is no JSON"}
 	}
-	came, err := u.readWhole()
+	came, err := u.ReadWhole()
 	if err != nil {
 		return err
 	}
@@ -191,16 +187,15 @@ func (u *upstream) copyRefusal(w *reply) error {
 	for _, name := range [...]string{"Content-Encoding", "Etag", "Content-Md5", "Digest"} {
 		delete(h, name)
 	}
-	return writeBytes(w, u.status, w.messages.Error(came, u.status))
+	return writeBytes(w, u.Status, w.messages.Error(came, u.Status))
 }
 
-// replayTranslated writes a kept stream as a message.
+// replayTranslated writes a stored stream as a message.
 func (*exchange) replayTranslated(ctx context.Context, w *reply, player *cache.Player) error {
-	src := &replayed{player: player, stop: make(chan struct{})}
-	src.flow = takeFlow(response.StreamOptions{})
-	defer src.flow.release()
-	client := &src.flow.client
-	client.w = w
+	src := newReplayed(player, response.StreamOptions{})
+	defer src.stream.Release()
+	client := takeSink(w)
+	defer client.release()
 	defer context.AfterFunc(ctx, src.Cancel)()
 	for {
 		src.Read()
@@ -222,15 +217,6 @@ func (*exchange) replayTranslated(ctx context.Context, w *reply, player *cache.P
 func adoptKey(h http.Header) {
 	if key := h["X-Api-Key"]; len(key) == 1 && len(h["Authorization"]) == 0 {
 		h["Authorization"] = []string{"Bearer " + key[0]}
-	}
-}
-
-// dropAnthropic takes out of the head of a chat completion what is said of another API.
-func dropAnthropic(h http.Header) {
-	for name := range h {
-		if strings.HasPrefix(name, "Anthropic-") {
-			delete(h, name)
-		}
 	}
 }
 
@@ -273,8 +259,8 @@ func (p *Proxy) countMessage(st *State, w *reply, r *http.Request) error {
 	if err = st.steering.check(&who, req); err != nil {
 		return err
 	}
-	held, err := p.resolve(r.Context(), who, req, r.Header)
-	defer held.release()
+	held, err := p.resolver.Resolve(r.Context(), who, req, r.Header)
+	defer held.Release()
 	if err != nil {
 		return err
 	}
@@ -287,9 +273,9 @@ func (p *Proxy) countMessage(st *State, w *reply, r *http.Request) error {
 	}
 	n, exact := p.countFor(r.Context(), st, w, d)
 	if !exact {
-		n = estimateTokens(req) + (len(req.Field("tools"))+3)/bytesPerToken
-		if held.named() {
-			n += held.tokens
+		n = req.EstimateTokens() + (len(req.Field("tools"))+3)/openai.BytesPerToken
+		if held.Named() {
+			n += held.Tokens
 		}
 		w.Header()["X-Signalbox-Degraded"] = []string{"tokenize"}
 	}
@@ -311,8 +297,8 @@ func (p *Proxy) countFor(ctx context.Context, st *State, w *reply, d *decision) 
 		made := fitted{rewriter: change}
 		if e := p.counter(m); e != nil && made.fit(ctx, m, dress{}) == nil {
 			o := exchange{decision: d, req: d.request}
-			if body, direct := o.direct(w, m, &made); direct && body.size() <= maxCounted {
-				return p.tokenize(ctx, e, strings.TrimPrefix(countPath, "/v1/"), body.reader())
+			if body, direct := o.direct(w, m, &made); direct && body.Size() <= maxCounted {
+				return p.tokenize(ctx, e, strings.TrimPrefix(countPath, "/v1/"), body.Reader())
 			}
 		}
 		if !countable(d.request) {

@@ -13,6 +13,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/reasoning"
 )
 
@@ -119,7 +120,7 @@ func TestAStreamedMessageIsToldAsEvents(t *testing.T) {
 		t,
 		testkit.Stream(testkit.Event("hel"), testkit.Event("lo"), testkit.Finish, usageChunk, testkit.Done),
 	)
-	for _, asks := range []string{"", usageNever} {
+	for _, asks := range []string{"", backend.UsageNever} {
 		models := oneModel(up)
 		for i := range models {
 			models[i].StreamUsage = asks
@@ -382,7 +383,7 @@ func TestABudgetOfThinkingIsToldWhereTheModelHasAFieldForIt(t *testing.T) {
 	qwen := reasoning.Options{Dialect: reasoning.DialectQwen3}
 	bounded := qwen
 	bounded.Budget = "thinking_token_budget"
-	models := []ModelOptions{
+	models := []backend.ModelOptions{
 		modelOptions("free", "", qwen, up), modelOptions("bounded", "", bounded, up),
 		modelOptions("always", "", reasoning.Options{Budget: "thinking_budget_tokens"}, up),
 	}
@@ -441,11 +442,11 @@ func TestARequestPassesAsItIsToAServerOfTheAPI(t *testing.T) {
 		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 	}
 	up := testkit.NewUpstream(t, testkit.JSON(200, whole))
-	models := []ModelOptions{
+	models := []backend.ModelOptions{
 		modelOptions("small", "", reasoning.Options{}, up),
 		modelOptions("other", "Org/Other", reasoning.Options{}, up),
 	}
-	models[0].Messages, models[1].Messages = messagesPass, messagesPass
+	models[0].Messages, models[1].Messages = backend.MessagesPass, backend.MessagesPass
 	b := start(t, models, func(s *setup) {
 		s.routes = "routes: [{name: math, when: {domain: math}, use: {models: [small], " +
 			"max_tokens: 5, override: true}}]\ndefault: {models: [small]}"
@@ -514,8 +515,8 @@ func TestTokensOfAMessageAreCounted(t *testing.T) {
 		!strings.Contains(string(sent.Body), `"tools"`) {
 		t.Errorf("%s received %s", sent.Path, sent.Body)
 	}
-	models := []ModelOptions{modelOptions("small", "Org/Small", reasoning.Options{}, up)}
-	models[0].Messages = messagesPass
+	models := []backend.ModelOptions{modelOptions("small", "Org/Small", reasoning.Options{}, up)}
+	models[0].Messages = backend.MessagesPass
 	direct := start(t, models, func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })
 	up.Next(testkit.JSON(200, `{"input_tokens":7}`))
 	got = direct.post(countPath, body)

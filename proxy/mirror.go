@@ -3,16 +3,16 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/escalate"
-	"signalbox/proxy/fault"
+	"signalbox/proxy/upstream"
 	"signalbox/rules"
 )
 
@@ -69,11 +69,11 @@ func (c *copies) close() {
 
 // mirrored is the copy of one request. nil stands for none.
 type mirrored struct {
-	model *model
+	model *backend.Model
 	api   openai.API
 	body  payload
 	got   *escalate.Answer // what the client gets
-	tee   *tee             // that reads it, where it is no stream
+	whole *capped          // the body that it gets, where it is no stream
 }
 
 // mirror makes the copy of a request, where its route wants one of it; nil where not. It is made
@@ -82,7 +82,7 @@ type mirrored struct {
 // contexts.
 func (st *State) mirror(ctx context.Context, change rewriter, o *exchange) *mirrored {
 	want, req := o.Action.Mirror, change.req
-	if want == nil || req.API == openai.Other || o.contexts.named() || !stateless(req) {
+	if want == nil || req.API == openai.Other || o.contexts.Named() || !req.Stateless() {
 		return nil
 	}
 	const grain = 1 << 20
@@ -97,47 +97,29 @@ func (st *State) mirror(ctx context.Context, change rewriter, o *exchange) *mirr
 	return &mirrored{model: m, api: req.API, body: body}
 }
 
-// stateless reports whether a request leaves nothing at the server, and needs nothing that is
-// there. Responses are stored unless the request says otherwise, other answers only where it asks
-// for it.
-func stateless(req *openai.Request) bool {
-	stored := string(req.Field("store"))
-	if stored == "true" || req.API == openai.Response && stored != "false" {
-		return false
-	}
-	return textField(req, "previous_response_id") == "" && objectField(req) == "" &&
-		string(req.Field("background")) != "true"
-}
-
-// tee keeps what is read of a body.
-type tee struct {
-	io.ReadCloser
-
-	all bytes.Buffer
-}
-
-// Read implements io.Reader.
-func (t *tee) Read(b []byte) (int, error) {
-	n, err := t.ReadCloser.Read(b)
-	if t.all.Len() < maxWhole {
-		_, _ = t.all.Write(b[:n])
-	}
-	return n, err
-}
-
-// tap has the answer to the client read for the comparison.
-func (m *mirrored) tap(u *upstream) {
-	if m == nil || !u.good() || !u.plain() {
+// tap has the response to the client read for the comparison.
+func (m *mirrored) tap(u *upstream.Response) {
+	if m == nil || !u.Good() || !u.Plain() {
 		return
 	}
 	m.got = escalate.New(m.api, &escalate.Expected{})
-	if u.flow != nil {
-		u.copied = m.got
+	if u.Stream != nil {
+		u.Tap(m.got)
 		return
 	}
-	m.tee = &tee{ReadCloser: u.body}
-	_, _ = m.tee.all.Write(u.buf.bytes())
-	u.body = m.tee
+	m.whole = new(capped)
+	u.Tee(m.whole)
+}
+
+// capped keeps what is written to it, up to about upstream.MaxWhole bytes.
+type capped struct{ bytes.Buffer }
+
+// Write implements io.Writer.
+func (b *capped) Write(p []byte) (int, error) {
+	if b.Len() >= upstream.MaxWhole {
+		return len(p), nil
+	}
+	return b.Buffer.Write(p)
 }
 
 // finish hands the decision to the log, behind the answer to a copy where there is one: that is
@@ -149,9 +131,11 @@ func (p *Proxy) finish(st *State, w *reply, o *exchange, status int, err error) 
 		return
 	}
 	line, route := st.line(p.tel.Decisions, w.id, o, status), o.Route
-	c := call{
-		in: http.Header{}, id: w.id, to: o.surface, body: m.body, streaming: streams(o.req), plain: true,
-		extra: o.Action.Headers, choices: choices(o.req), patience: time.Duration(st.opts.MaxRetryAfter),
+	c := &upstream.Call{
+		Headers: http.Header{}, ID: w.id, Path: o.surface.upstreamPath(false), API: o.surface.api,
+		Translated: o.surface.messages, Body: m.body, Extra: o.Action.Headers,
+		Streaming: o.req.Streams(), Readable: true, Choices: o.req.Choices(),
+		MaxRetryAfter: time.Duration(st.opts.MaxRetryAfter),
 	}
 	tell := func(x *decisionlog.Mirror) {
 		p.tel.Metrics.Mirror(route, m.model.Name, x.Result)
@@ -166,7 +150,7 @@ func (p *Proxy) finish(st *State, w *reply, o *exchange, status int, err error) 
 }
 
 // copy sends a copy and compares its answer.
-func (p *Proxy) copy(ctx context.Context, st *State, m *mirrored, c call) *decisionlog.Mirror {
+func (p *Proxy) copy(ctx context.Context, st *State, m *mirrored, c *upstream.Call) *decisionlog.Mirror {
 	out := &decisionlog.Mirror{Model: m.model.Name, Result: mirrorDropped}
 	begun := time.Now()
 	e, _ := m.model.Pick(nil, st.chooser.Intn, begun)
@@ -178,19 +162,19 @@ func (p *Proxy) copy(ctx context.Context, st *State, m *mirrored, c call) *decis
 		return out
 	}
 	out.Result = mirrorFailed
-	u, err := p.attempt(ctx, c, m.model, lease)
+	u, err := upstream.Do(ctx, p.transport, c, m.model, lease)
 	if err != nil {
-		p.tel.Log.LogAttrs(ctx, slog.LevelInfo, "copy failed", slog.String("id", c.id),
+		p.tel.Log.LogAttrs(ctx, slog.LevelInfo, "copy failed", slog.String("id", c.ID),
 			slog.String("model", out.Model), slog.String("cause", err.Error()))
 		return out
 	}
-	defer u.close()
-	got := escalate.New(c.to.api, &escalate.Expected{})
-	if !u.good() || u.misfit(c.streaming) != "" || u.readInto(got) != nil || !got.Readable() ||
+	defer u.Close()
+	got := escalate.New(c.API, &escalate.Expected{})
+	if !u.Good() || u.Misfit(c.Streaming) != "" || readInto(u, got) != nil || !got.Readable() ||
 		got.Judge(&rules.Escalate{}) != "" {
 		return out
 	}
-	u.endpoint.Succeeded()
+	u.Endpoint.Succeeded()
 	out.Result = mirrorAnswered
 	m.compare(out, got)
 	out.Ms = decisionlog.Milliseconds(time.Since(begun))
@@ -200,35 +184,22 @@ func (p *Proxy) copy(ctx context.Context, st *State, m *mirrored, c call) *decis
 	return out
 }
 
-// readInto reads an answer to its end.
-func (u *upstream) readInto(a *escalate.Answer) error {
-	if u.flow == nil {
-		all, err := u.readWhole()
-		if err == nil {
-			a.Body(all)
-		}
-		return err
+// readInto reads a response to its end.
+func readInto(u *upstream.Response, a *escalate.Answer) error {
+	if u.Stream != nil {
+		return u.ReadEvents(a)
 	}
-	for {
-		for x := u.flow.Next(); x != nil; x = u.flow.Next() {
-			a.Put(x)
-		}
-		u.fresh = u.fresh || u.flow.Progress()
-		ended, err := u.flow.Ended()
-		switch {
-		case u.flow.Done():
-			return nil
-		case ended:
-			return &fault.InterruptedError{Err: err}
-		}
-		u.advance(u.model.gap)
+	all, err := u.ReadWhole()
+	if err == nil {
+		a.Body(all)
 	}
+	return err
 }
 
 // compare tells how the answer to the copy differs from the one that the client got.
 func (m *mirrored) compare(out *decisionlog.Mirror, got *escalate.Answer) {
-	if m.tee != nil {
-		m.got.Body(m.tee.all.Bytes())
+	if m.whole != nil {
+		m.got.Body(m.whole.Bytes())
 	}
 	mine, theirs := got.Text(), m.got.Text()
 	out.Finish, out.Same = got.Finish, got.Finish == m.got.Finish

@@ -43,7 +43,7 @@ func (p *Proxy) oneModel(st *State, w *reply, r *http.Request) error {
 func (p *Proxy) object(st *State, name string) openai.ModelObject {
 	out := openai.NewModelObject(name, p.started, "signalbox")
 	if m, ok := st.byName[name]; ok {
-		out.MaxModelLen = m.window()
+		out.MaxModelLen = m.ContextWindow()
 	}
 	return out
 }

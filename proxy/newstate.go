@@ -8,7 +8,9 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/guardrail"
 	"signalbox/proxy/lengths"
 	"signalbox/rules"
 )
@@ -16,7 +18,7 @@ import (
 // NewState builds a snapshot and its pool. It reports every bad option, one "section: field:
 // problem" a line. That the program names only these models and prompts is for the caller to have
 // checked. It starts nothing; endpoints count as healthy until a check or a request says otherwise.
-func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, opts Options, program *rules.Program, c Classifier, generation uint64, tel *telemetry.Telemetry) (*State, error) {
+func NewState(models []backend.ModelOptions, prompts []PromptOptions, who auth.Options, opts Options, program *rules.Program, c Classifier, generation uint64, tel *telemetry.Telemetry) (*State, error) {
 	if err := validateAll(models, prompts, who, opts); err != nil {
 		return nil, err
 	}
@@ -25,21 +27,26 @@ func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, 
 		return nil, fmt.Errorf("auth: %w", err)
 	}
 	st := &State{
-		opts: opts, limits: DefaultLimitOptions(), auth: keys, byName: make(map[string]*model, len(models)), prompts: make(map[string]string, len(prompts)),
+		opts: opts, limits: DefaultLimitOptions(), auth: keys, byName: make(map[string]*backend.Model, len(models)), prompts: make(map[string]string, len(prompts)),
 		program: program, classifier: c, readHeaders: program.Headers(), generation: generation,
 		steering: newSteering(opts.AllowEngineParams),
-		idle:     make(chan struct{}), salts: newSalts(nil), notices: &boardLink{}, chains: &chains{},
+		idle:     make(chan struct{}), salts: newSalts(nil), notices: &backend.Boards{}, chains: &chains{},
 		chooser: choose.Chooser{
 			Models: make(map[string]*choose.Model, len(models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Intn: rand.IntN,
 		},
 	}
-	watch, err := newWatch(DefaultGuardOptions(), Claims{}, tel.Metrics)
+	watch, err := guardrail.New(guardrail.DefaultOptions(), guardrail.Claims{}, tel.Metrics)
 	if err != nil {
 		return nil, err
 	}
-	st.watch = watch
+	st.guard, st.metrics = watch, tel.Metrics
+	defaults := &backend.Defaults{
+		FirstByte: time.Duration(opts.FirstByteTimeout), Answer: time.Duration(opts.AnswerTimeout),
+		Gap: time.Duration(opts.GapTimeout), Connect: time.Duration(opts.ConnectTimeout),
+		Board: st.notices.Of,
+	}
 	for _, o := range models {
-		m, err := newModel(o, opts, &notice{st.notices, o.Name})
+		m, err := backend.New(o, defaults)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +73,7 @@ func NewState(models []ModelOptions, prompts []PromptOptions, who auth.Options, 
 	return st, nil
 }
 
-func validateAll(models []ModelOptions, prompts []PromptOptions, who auth.Options, opts Options) error {
+func validateAll(models []backend.ModelOptions, prompts []PromptOptions, who auth.Options, opts Options) error {
 	var p option.Problems
 	p.Join("server", opts.Validate())
 	p.Join("auth", who.Validate())

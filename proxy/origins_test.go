@@ -14,6 +14,7 @@ import (
 	"signalbox/proxy/contexts"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/resolve"
 	"signalbox/rules"
 )
 
@@ -266,7 +267,7 @@ func TestStoredVerdictsAreAboutData(t *testing.T) {
 			}}
 			d := &decision{
 				set: &signal.Set{}, state: st,
-				contexts: &resolved{verdicts: contexts.Verdicts{Jailbreak: c.stored}},
+				contexts: &resolve.Contexts{Verdicts: contexts.Verdicts{Jailbreak: c.stored}},
 			}
 			d.set.Values[signal.Jailbreak] = c.v
 			d.addAttack(signal.Jailbreak)

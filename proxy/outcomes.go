@@ -13,6 +13,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/signal"
 	"signalbox/memory/outcomes"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/rules"
 )
@@ -226,7 +227,7 @@ func (d *decision) prior(model string) float64 {
 
 // await notes that a request is answered by m, so that it can be judged: before the client sees any
 // of the answer, so that its judgement cannot come first.
-func (st *State) await(d *decision, id string, m *model, effort string) {
+func (st *State) await(d *decision, id string, m *backend.Model, effort string) {
 	v := &d.set.Values[signal.Embedding]
 	if !d.choosesByOutcome() || v.State != signal.Known {
 		return
@@ -242,7 +243,7 @@ func (st *State) await(d *decision, id string, m *model, effort string) {
 }
 
 // chanceOf is the chance with which m was chosen; 0 where it is not known, as after a fallback.
-func (d *decision) chanceOf(m *model) float64 {
+func (d *decision) chanceOf(m *backend.Model) float64 {
 	if m.Name != d.drawn {
 		return 0
 	}

@@ -13,8 +13,10 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/memory/ledger"
 	"signalbox/memory/prefix"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/redact"
+	"signalbox/proxy/resolve"
 )
 
 // payload is the body that a model receives, which every attempt reads anew. The zero value is
@@ -29,13 +31,13 @@ type payload struct {
 type fitted struct {
 	rewriter
 
-	model *model
+	model *backend.Model
 	made  payload
 	asked asked
 }
 
 // fit makes the body again if m, or what its endpoint takes beyond the API, is another than before.
-func (f *fitted) fit(ctx context.Context, m *model, x dress) (err error) {
+func (f *fitted) fit(ctx context.Context, m *backend.Model, x dress) (err error) {
 	if m == f.model && x == f.dress {
 		return nil
 	}
@@ -44,16 +46,16 @@ func (f *fitted) fit(ctx context.Context, m *model, x dress) (err error) {
 	return err
 }
 
-// reader reads the body from its start, once.
-func (b payload) reader() io.ReadCloser {
+// Reader reads the body from its start, once.
+func (b payload) Reader() io.ReadCloser {
 	if b.pieces != nil {
 		return io.NopCloser(b.pieces.Reader())
 	}
 	return io.NopCloser(bytes.NewReader(b.whole))
 }
 
-// size is the number of bytes.
-func (b payload) size() int64 {
+// Size is the number of bytes.
+func (b payload) Size() int64 {
 	if b.pieces != nil {
 		return int64(b.pieces.Len())
 	}
@@ -61,9 +63,9 @@ func (b payload) size() int64 {
 }
 
 // payload makes the body for m. Without contexts it is that of body and costs nothing more.
-func (rw rewriter) payload(ctx context.Context, m *model) (payload, asked, error) {
+func (rw rewriter) payload(ctx context.Context, m *backend.Model) (payload, asked, error) {
 	body, a := rw.body(m)
-	if !rw.d.contexts.named() {
+	if !rw.d.contexts.Named() {
 		return payload{whole: body}, a, nil
 	}
 	pieces, err := rw.compile(body, m)
@@ -81,20 +83,20 @@ func (rw rewriter) payload(ctx context.Context, m *model) (payload, asked, error
 
 // unsupportedContexts says why contexts have no place in a request.
 func unsupportedContexts(req *openai.Request) error {
-	why := contextField + " cannot be put into this request"
+	why := resolve.ContextField + " cannot be put into this request"
 	switch req.API {
 	case openai.Completion:
-		why = contextField + " needs a prompt that is text, and contexts that are text: one that is messages needs a chat"
+		why = resolve.ContextField + " needs a prompt that is text, and contexts that are text: one that is messages needs a chat"
 	case openai.Response:
-		why = contextField + " needs instructions that are text, and an input that is text or a list"
+		why = resolve.ContextField + " needs instructions that are text, and an input that is text or a list"
 	case openai.Chat, openai.Other:
 	}
-	return fault.InvalidField(contextField, why)
+	return fault.InvalidField(resolve.ContextField, why)
 }
 
 // compile puts contexts, and the route's prompt where it stands beside them, into a body for m.
-func (rw rewriter) compile(body []byte, m *model) (prefix.Body, error) {
-	r := prefix.Request{API: rw.req.API, Body: body, Contexts: rw.d.contexts.prefix(), Role: m.contextRole}
+func (rw rewriter) compile(body []byte, m *backend.Model) (prefix.Body, error) {
+	r := prefix.Request{API: rw.req.API, Body: body, Contexts: rw.d.contexts.Prefix(), Role: m.ContextRole}
 	text := rw.beside()
 	switch {
 	case text == "":
@@ -141,19 +143,11 @@ func (rw rewriter) clearPrompt(p *openai.Patch, first, end int) {
 	}
 }
 
-// contextLimits are those of bodies that contexts were put into: each part was accepted before.
-func contextLimits() openai.Limits {
-	const parts = 9 // contexts and the request
-	l := openai.DefaultLimits()
-	l.MaxMessages, l.MaxParts = parts*l.MaxMessages, parts*l.MaxParts
-	return l
-}
-
 // hidden is a body with its personal data replaced, that of contexts included. It is read for it
 // here, all of it: what is stored of a context is which types it holds, and not where. Without
 // knowing, nothing is sent.
 func (d *decision) hidden(ctx context.Context, api openai.API, body []byte) (payload, error) {
-	req, err := openai.Parse(api, body, contextLimits())
+	req, err := openai.Parse(api, body, resolve.Limits())
 	if err != nil {
 		return payload{}, fmt.Errorf("%w: %w", fault.ErrNotRedacted, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"signalbox/proxy/fault"
+	"signalbox/proxy/resolve"
 	"signalbox/rules"
 )
 
@@ -28,12 +29,12 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	if err = st.steering.check(&who, req); err != nil {
 		return err
 	}
-	o.held, err = p.resolve(ctx, who, req, r.Header)
-	defer o.held.release()
+	o.held, err = p.resolver.Resolve(ctx, who, req, r.Header)
+	defer o.held.Release()
 	if err != nil {
 		return err
 	}
-	o.held.describe(w.Header())
+	o.held.Describe(w.Header())
 	if err = w.charge(ctx, req, o.held); err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	if err != nil {
 		return err
 	}
-	p.shorten(ctx, w, &o, req, sessionOf(o.req, r.Header))
+	p.shorten(ctx, w, &o, req, resolve.Session(o.req, r.Header))
 	change := o.change(ctx, w, req)
 	where, err := p.within(ctx, st, w, r.Header, &change, &o)
 	if err != nil {

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"signalbox/internal/openai"
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/fault"
@@ -19,12 +21,12 @@ import (
 // plan is the order in which a request meets models and endpoints: every endpoint of the first
 // model, then those of the next. It belongs to one request.
 type plan struct {
-	models  []*model
+	models  []*backend.Model
 	tried   []*pool.Endpoint
 	intn    func(n int) int
 	metrics *telemetry.Metrics
-	lease   *pool.Lease                               // of the last attempt; nil before the first
-	afford  func(ctx context.Context, m *model) error // nil where no model has a budget
+	lease   *pool.Lease                                       // of the last attempt; nil before the first
+	afford  func(ctx context.Context, m *backend.Model) error // nil where no model has a budget
 	placing
 }
 
@@ -38,7 +40,7 @@ func (st *State) place(change *rewriter, h http.Header, counted map[string]int) 
 	cs := st.chooser.Choose(wants)
 	st.draw(d, cs)
 	cs = st.arrange(d, cs)
-	p := &plan{models: make([]*model, 0, len(cs)), intn: st.chooser.Intn, metrics: st.watch.metrics}
+	p := &plan{models: make([]*backend.Model, 0, len(cs)), intn: st.chooser.Intn, metrics: st.metrics}
 	denied := false
 	for i := range cs {
 		switch m, ok := st.byName[cs[i].Name]; {
@@ -77,9 +79,9 @@ func (st *State) cheapen(d *decision, cs []choose.Candidate) {
 	if !d.thrift.Cheaper || of && t.tool && t.why == whyTool {
 		return
 	}
-	answer := assumedReply
+	answer := openai.AssumedOutputTokens
 	if d.request != nil {
-		answer = answerTokens(d.request)
+		answer = d.request.MaxOutputTokens()
 	}
 	price := func(c *choose.Candidate) float64 {
 		switch m := st.byName[c.Name]; {
@@ -109,7 +111,7 @@ func (d *decision) wants() choose.Request {
 // next takes a slot where the request goes now: at an endpoint that was not tried, of the first
 // model that has one. A request that was nowhere yet waits for it where all of a model's endpoints
 // are full. The lease, which the caller closes, is nil when none is left.
-func (p *plan) next(ctx context.Context) (*model, *pool.Lease, error) {
+func (p *plan) next(ctx context.Context) (*backend.Model, *pool.Lease, error) {
 	p.leave(time.Now())
 	crowded, asleep := false, false
 	var spent error // of the first model whose budget the request does not fit in
@@ -147,7 +149,7 @@ func (p *plan) next(ctx context.Context) (*model, *pool.Lease, error) {
 }
 
 // enter takes a slot at an endpoint of m, after those who wait for one.
-func (p *plan) enter(ctx context.Context, m *model) (lease *pool.Lease, err error) {
+func (p *plan) enter(ctx context.Context, m *backend.Model) (lease *pool.Lease, err error) {
 	full := m.Queued() > 0
 	if !full {
 		if lease, full = p.pick(m, time.Now()); lease != nil {

@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/affinity"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
 	"signalbox/stream/response"
@@ -28,7 +29,7 @@ type placing struct {
 	at     int             // index of its endpoint
 	length int             // of its prompt, as the model counts
 	parted bool            // from the last request that belongs to the same, by what leads the template
-	of     *model          // that it is to
+	of     *backend.Model  // that it is to
 }
 
 // placing looks at a request before its first attempt.
@@ -47,8 +48,8 @@ func (st *State) placing(change *rewriter, h http.Header) placing {
 // pick takes a slot at an endpoint of m that was not tried; nil when none is left, and then whether
 // one would be there if it were not full. A request that belongs to something goes where its prompt
 // is, any other to the less loaded of two. The caller closes the lease.
-func (p *plan) pick(m *model, now time.Time) (lease *pool.Lease, full bool) {
-	w := m.where
+func (p *plan) pick(m *backend.Model, now time.Time) (lease *pool.Lease, full bool) {
+	w := m.Servers
 	p.of = m
 	if p.on && p.prompt != nil && w.Placer != nil {
 		return p.near(m, now)
@@ -60,22 +61,22 @@ func (p *plan) pick(m *model, now time.Time) (lease *pool.Lease, full bool) {
 		}
 		lease, _ = e.Enter()
 	}
-	if p.at = w.index(lease.Endpoint()); p.on && w.Placer != nil && len(w.ends) > 1 {
-		p.length = w.tokens(p.tokens)
+	if p.at = w.Index(lease.Endpoint()); p.on && w.Placer != nil && len(w.All) > 1 {
+		p.length = w.Correct(p.tokens)
 		p.ticket = w.Sent(now, &affinity.Request{Tokens: p.length}, p.at)
 	}
 	return lease, false
 }
 
 // near takes a slot at the endpoint of m that has most of the prompt for the least wait.
-func (p *plan) near(m *model, now time.Time) (lease *pool.Lease, full bool) {
-	w, x := m.where, p.prompt
+func (p *plan) near(m *backend.Model, now time.Time) (lease *pool.Lease, full bool) {
+	w, x := m.Servers, p.prompt
 	class := x.class(m)
 	key, by := x.hints.Key(class, x.chain.Blocks(), x.tokens)
-	penalty := x.penalty[:len(w.ends)]
-	p.length = w.tokens(p.tokens)
+	penalty := x.penalty[:len(w.All)]
+	p.length = w.Correct(p.tokens)
 	for {
-		full = w.penalties(penalty, p.tried, now)
+		full = w.Penalties(penalty, p.tried, now)
 		t, ok := w.Place(now, &affinity.Request{
 			Class: class, Key: key, Source: by, Blocks: x.chain.Blocks(), Bytes: x.chain.Bytes(),
 			Tokens: p.length, Penalty: penalty,
@@ -84,7 +85,7 @@ func (p *plan) near(m *model, now time.Time) (lease *pool.Lease, full bool) {
 			return nil, full
 		}
 		p.ticket, p.by, p.at = t, by, t.Endpoint
-		if lease, ok = w.ends[t.Endpoint].end.Enter(); ok {
+		if lease, ok = w.All[t.Endpoint].Endpoint.Enter(); ok {
 			p.parted = p.parted || x.parts(m, class)
 			return lease, false
 		}
@@ -145,7 +146,7 @@ func (p *Proxy) settlePlacement(o *exchange, status int, err error) {
 	if u.Failed {
 		return
 	}
-	x.of.where.measured(x.tokens, int64(used.Input))
+	x.of.Servers.Learn(x.tokens, int64(used.Input))
 	if x.by == affinity.NoSource {
 		return
 	}
@@ -183,16 +184,16 @@ type dress struct {
 }
 
 // dress says what the endpoint of the attempt under way takes.
-func (p *placing) dress(m *model) (d dress) {
+func (p *placing) dress(m *backend.Model) (d dress) {
 	if p.salts == nil || p.at < 0 {
 		return d
 	}
-	to := &m.where.ends[p.at]
-	if to.apc.Load() {
+	to := &m.Servers.All[p.at]
+	if to.Salted.Load() {
 		d.salt = p.salts.of(p.tenant)
 	}
 	if t := &p.ticket; p.by != affinity.NoSource && t.Held-t.Predicted >= kv.MinTokens {
-		member, value, err := p.hints.Hint(&m.where.ends[t.Holder].Options, &to.Options, transferID())
+		member, value, err := p.hints.Hint(&m.Servers.All[t.Holder].Options, &to.Options, transferID())
 		if err == nil {
 			d.member, d.value = member, string(value)
 		}
@@ -204,20 +205,20 @@ func (p *placing) dress(m *model) (d dress) {
 func (p *Proxy) scrape(ctx context.Context, st *State) {
 	var targets []kv.Target
 	for _, m := range st.models {
-		for i := range m.where.ends {
-			e := &m.where.ends[i]
+		for i := range m.Servers.All {
+			e := &m.Servers.All[i]
 			plain := e.Level != kv.LevelAPC && e.Level != kv.LevelAuto
-			if plain && !e.end.Probed() { // who wants no health checks asks nothing
+			if plain && !e.Endpoint.Probed() { // who wants no health checks asks nothing
 				continue
 			}
 			targets = append(targets, kv.Target{
-				URL: kv.Metrics(e.end.Chat, m.where.kv.Scrape.Path), Bearer: e.end.Bearer, Options: m.where.kv.Scrape, Transport: e.end.Via(p.transport),
-				Models: e.end.URL("models"), Served: m.servedAs,
-				Paused: kv.Metrics(e.end.Chat, "/is_paused"),
+				URL: kv.Metrics(e.Endpoint.Chat, m.Servers.KV.Scrape.Path), Bearer: e.Endpoint.Bearer, Options: m.Servers.KV.Scrape, Transport: e.Endpoint.Via(p.transport),
+				Models: e.Endpoint.URL("models"), Served: m.ServedAs,
+				Paused: kv.Metrics(e.Endpoint.Chat, "/is_paused"),
 				Rarely: plain,
-				Window: func(tokens int) { e.window.Store(int64(tokens)) },
+				Window: func(tokens int) { e.ModelLen.Store(int64(tokens)) },
 				Told: func(now time.Time, r kv.Report) {
-					p.heard(ctx, m, e.end, m.where.observe(now, i, r))
+					p.heard(ctx, m, e.Endpoint, m.Servers.Report(now, i, r))
 				},
 			})
 		}
@@ -228,16 +229,16 @@ func (p *Proxy) scrape(ctx context.Context, st *State) {
 }
 
 // heard counts and logs what an endpoint has told of itself.
-func (p *Proxy) heard(ctx context.Context, m *model, e *pool.Endpoint, c news) {
+func (p *Proxy) heard(ctx context.Context, m *backend.Model, e *pool.Endpoint, c backend.Change) {
 	log := p.tel.Log.With(slog.String("model", m.Name), slog.String("endpoint", e.Name))
-	if c.restarted {
+	if c.Restarted {
 		p.tel.Metrics.EndpointRestarted(m.Name, e.Name)
 		log.InfoContext(ctx, "endpoint restarted")
 	}
-	if c.slept {
+	if c.Slept {
 		log.WarnContext(ctx, "endpoint asleep")
 	}
-	if c.woke {
+	if c.Woke {
 		log.InfoContext(ctx, "endpoint awake")
 	}
 }

@@ -16,14 +16,15 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/contexts"
 	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
 )
 
 // kvModel is a model that servers with caches serve, each an endpoint named a, b, ...
-func kvModel(change func(*ModelOptions), servers ...*kvServer) []ModelOptions {
-	o := ModelOptions{Name: "small", ServedAs: "Org/Small-7B", ContextWindow: 1 << 20, Health: pool.HealthOptions{Path: "off"}}
+func kvModel(change func(*backend.ModelOptions), servers ...*kvServer) []backend.ModelOptions {
+	o := backend.ModelOptions{Name: "small", ServedAs: "Org/Small-7B", ContextWindow: 1 << 20, Health: pool.HealthOptions{Path: "off"}}
 	o.KV.PrefillUsPerToken, o.KV.Level = 60, kv.LevelAPC
 	o.KV.Scrape.Interval = option.Duration(100 * time.Millisecond)
 	for i, s := range servers {
@@ -32,13 +33,13 @@ func kvModel(change func(*ModelOptions), servers ...*kvServer) []ModelOptions {
 	if change != nil {
 		change(&o)
 	}
-	return []ModelOptions{o}
+	return []backend.ModelOptions{o}
 }
 
 const toSmall = "routes: []\ndefault: {models: [small]}\n"
 
 // placedBench is a proxy in front of n servers with caches.
-func placedBench(t *testing.T, n int, change func(*ModelOptions), more ...func(*setup)) (*bench, []*kvServer) {
+func placedBench(t *testing.T, n int, change func(*backend.ModelOptions), more ...func(*setup)) (*bench, []*kvServer) {
 	t.Helper()
 	var servers []*kvServer
 	for range n {
@@ -48,7 +49,7 @@ func placedBench(t *testing.T, n int, change func(*ModelOptions), more ...func(*
 }
 
 // placedOn is placedBench with servers that are there.
-func placedOn(t *testing.T, servers []*kvServer, change func(*ModelOptions), more ...func(*setup)) *bench {
+func placedOn(t *testing.T, servers []*kvServer, change func(*backend.ModelOptions), more ...func(*setup)) *bench {
 	t.Helper()
 	plain := func(s *setup) { s.routes = toSmall }
 	b := start(t, kvModel(change, servers...), append([]func(*setup){plain}, more...)...)
@@ -284,12 +285,12 @@ func TestAPlainEndpointGetsNoSalt(t *testing.T) {
 
 func TestALevelIsFoundOut(t *testing.T) {
 	t.Parallel()
-	auto := func(o *ModelOptions) { o.KV.Level = kv.LevelAuto }
+	auto := func(o *backend.ModelOptions) { o.KV.Level = kv.LevelAuto }
 	servers := []*kvServer{newKVServer(t, quick()), newKVServer(t, quick())}
 	servers[1].set(&servers[1].silent, true) // before anybody has looked at its metrics
 	b := placedOn(t, servers, auto, func(s *setup) { s.health = true })
-	w := b.state.models[0].where
-	eventually(t, func() bool { return w.ends[0].apc.Load() }, "the level of a vLLM")
+	w := b.state.models[0].Servers
+	eventually(t, func() bool { return w.All[0].Salted.Load() }, "the level of a vLLM")
 	for i := range 12 {
 		b.told(turns("short", 1), "X-Session-Id", strconv.Itoa(i))
 	}
@@ -327,7 +328,7 @@ func eventually(t *testing.T, done func() bool, what string) {
 func TestARestartIsNoticed(t *testing.T) {
 	t.Parallel()
 	b, servers := placedBench(t, 2, nil, func(s *setup) { s.health = true })
-	w := b.state.models[0].where
+	w := b.state.models[0].Servers
 	system := kib("expert", 16)
 	first := b.told(turns(system, 1))
 	i := int(first.endpoint[0] - 'a')
@@ -391,7 +392,7 @@ func TestHotSpotsSpillAndComeBack(t *testing.T) {
 	slow := quick()
 	slow.Seats, slow.Prefill, slow.Decode = 2, 20*time.Microsecond, 10*time.Millisecond
 	servers := []*kvServer{newKVServer(t, slow), newKVServer(t, slow), newKVServer(t, slow)}
-	b := start(t, kvModel(func(o *ModelOptions) { o.KV.Seats, o.KV.PrefillUsPerToken = 2, 20 }, servers...), func(s *setup) { s.routes = toSmall })
+	b := start(t, kvModel(func(o *backend.ModelOptions) { o.KV.Seats, o.KV.PrefillUsPerToken = 2, 20 }, servers...), func(s *setup) { s.routes = toSmall })
 	system := kib("expert", 16)
 	home := b.told(turns(system, 1), "X-Session-Id", "hot").endpoint
 	ends := map[string]int{}
@@ -437,13 +438,13 @@ func TestWhatWasLearntSurvivesAReload(t *testing.T) {
 
 func TestAnEndpointTakesBlocksFromAnother(t *testing.T) {
 	t.Parallel()
-	peers := func(o *ModelOptions) {
+	peers := func(o *backend.ModelOptions) {
 		for i := range o.Endpoints {
 			o.Endpoints[i].KV.P2P = kv.Peer{Host: "10.0.0." + strconv.Itoa(i+1), Port: 5710}
 		}
 	}
 	b, servers := placedBench(t, 2, peers, allows(EngineParam{Name: fieldTransfer}))
-	w := b.state.models[0].where
+	w := b.state.models[0].Servers
 	system := kib("expert", 16)
 	first := b.told(turns(system, 1), "X-Session-Id", "x")
 	home := int(first.endpoint[0] - 'a')
@@ -499,7 +500,7 @@ func TestARefusedPromptIsNotPredicted(t *testing.T) {
 			s.refuse("")
 		}
 		for i := range servers {
-			if n := b.state.models[0].where.Stats(i).Blocks; n != 0 {
+			if n := b.state.models[0].Servers.Stats(i).Blocks; n != 0 {
 				t.Errorf("endpoint %d is said to have %d blocks of a prompt that it refused", i, n)
 			}
 		}
@@ -517,7 +518,7 @@ func TestPredictionsAreWholeBlocksOfTheServer(t *testing.T) {
 	servers := []*kvServer{newKVServer(t, o)}
 	b := placedOn(t, servers, nil, func(s *setup) { s.health = true })
 	owner, ref := stored(t, b)
-	b.proxy.ServeContexts(contexts.New(b.proxy.memory, contexts.Options{Resident: b.proxy, Warmer: b.proxy}))
+	b.proxy.ServeContexts(contexts.New(b.proxy.resolver.Store, contexts.Options{Resident: b.proxy, Warmer: b.proxy}))
 	waitFor(t, "the first report", func() bool { return servers[0].pages() > 1 }) // the first one was taken in
 	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
 		t.Fatal(err)

@@ -3,8 +3,9 @@ package proxy
 import (
 	"net/http"
 
-	"signalbox/internal/openai"
 	"signalbox/proxy/affinity"
+	"signalbox/proxy/backend"
+	"signalbox/proxy/resolve"
 )
 
 // prompt is what placement knows of a request: what it belongs to and, if it is long, its text in
@@ -29,14 +30,14 @@ func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 	f, req := &rw.d.set.Facts, rw.req
 	hints := affinity.Hints{
 		Session:          f.Session,
-		PromptCacheKey:   textField(req, "prompt_cache_key"),
+		PromptCacheKey:   req.QuotedField("prompt_cache_key"),
 		SessionID:        first(h[affinity.SessionHeader]),
 		ClaudeSession:    first(h[affinity.ClaudeSessionHeader]),
-		PreviousResponse: textField(req, "previous_response_id"),
+		PreviousResponse: req.QuotedField("previous_response_id"),
 	}
-	if rw.d.contexts.named() {
-		for _, s := range rw.d.contexts.snaps {
-			hints.Contexts = append(hints.Contexts, pointer(s))
+	if rw.d.contexts.Named() {
+		for _, s := range rw.d.contexts.Snaps {
+			hints.Contexts = append(hints.Contexts, resolve.Pointer(s))
 		}
 	}
 	if f.Tokens < chainFrom && hints.Empty() {
@@ -55,8 +56,8 @@ func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 // chainOf writes the text of a request in the order in which its model will read it: contexts, the
 // route's prompt, then what the client sent.
 func (st *State) chainOf(c *affinity.Chain, rw *rewriter) {
-	if rw.d.contexts.named() {
-		c.Resume(st.chains.of(rw.d.contexts.snaps))
+	if rw.d.contexts.Named() {
+		c.Resume(st.chains.of(rw.d.contexts.Snaps))
 	}
 	if name := rw.d.Action.Prompt.Name; name != "" {
 		c.Message("system", st.prompts[name])
@@ -66,24 +67,15 @@ func (st *State) chainOf(c *affinity.Chain, rw *rewriter) {
 }
 
 // class is what the prompt must have in common with others on model m to share their blocks.
-func (p *prompt) class(m *model) affinity.Class {
-	t := affinity.Traits{Model: m.servedAs, Salt: p.salt}
-	if m.where.kv.EffortLeadsPrompt {
+func (p *prompt) class(m *backend.Model) affinity.Class {
+	t := affinity.Traits{Model: m.ServedAs, Salt: p.salt}
+	if m.Servers.KV.EffortLeadsPrompt {
 		t.Template = p.effort
 	}
-	if m.where.kv.ToolsLeadPrompt {
+	if m.Servers.KV.ToolsLeadPrompt {
 		t.Template += "\x1f" + string(p.tools)
 	}
 	return t.Class()
-}
-
-// textField is a field of the body whose value is a string, in the client's spelling; empty when it
-// is none.
-func textField(req *openai.Request, name string) string {
-	if v := req.Field(name); len(v) > 2 && v[0] == '"' {
-		return string(v)
-	}
-	return ""
 }
 
 func first(values []string) string {

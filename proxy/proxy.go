@@ -4,12 +4,12 @@ import (
 	"sync/atomic"
 
 	"signalbox/internal/telemetry"
-	"signalbox/memory"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/contexts"
 	"signalbox/proxy/framing"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
+	"signalbox/proxy/resolve"
 )
 
 // Proxy serves the main listener. It is safe for concurrent use.
@@ -17,7 +17,7 @@ type Proxy struct {
 	tel       *telemetry.Telemetry
 	transport framing.Transport
 	budget    *pool.Budget
-	memory    *memory.Store // of contexts; nil without one
+	resolver  resolve.Resolver
 	warms     *warms
 	contexts  *contexts.Service
 	limiter   *rate.Limiter

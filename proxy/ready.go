@@ -111,7 +111,7 @@ func (p *Proxy) Ready() (bool, Detail) {
 	if e, ok := st.classifier.(Engine); ok {
 		d.Engine = e.Engine()
 	}
-	if lacking := st.watch.claims.Lacking(); lacking != "" && st.watch.claims.Wanted {
+	if lacking := st.guard.Lacking(); lacking != "" && st.guard.Claims.Wanted {
 		d.Degraded = append(d.Degraded, lacking)
 	}
 	if p.stale.Load() {
@@ -121,15 +121,15 @@ func (p *Proxy) Ready() (bool, Detail) {
 	if what != "" {
 		d.Degraded = append(d.Degraded, what)
 	}
-	if p.memory != nil {
-		if remote, reachable := p.memory.Reachable(); remote && !reachable {
+	if p.resolver.Store != nil {
+		if remote, reachable := p.resolver.Store.Reachable(); remote && !reachable {
 			d.Degraded = append(d.Degraded, "redis cannot be reached: contexts are served from memory, and new ones are refused unless they are best_effort")
 		}
 	}
 	reachable := false
 	for _, m := range st.models {
 		md := ModelDetail{Name: m.Name}
-		if m.sleeps(now) {
+		if m.Sleeps(now) {
 			d.Degraded = append(d.Degraded, fmt.Sprintf("every endpoint of model %q that is up is asleep: "+
 				"requests for it are answered with 503 model_asleep until one is woken up", m.Name))
 		}

@@ -9,6 +9,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/reasoning"
@@ -16,13 +17,13 @@ import (
 )
 
 // reasoningModels are one model for each dialect, all served by one upstream.
-func reasoningModels(up *testkit.Upstream) []ModelOptions {
+func reasoningModels(up *testkit.Upstream) []backend.ModelOptions {
 	custom := map[string]map[string]any{
 		"none": {"thinking": map[string]any{"type": "disabled"}, "verbosity": "low"},
 		"high": {"thinking": map[string]any{"type": "enabled"}, "budget": 4096},
 	}
 	steps := map[string]any{"none": "off", "low": "low", "high": "xhigh"}
-	return []ModelOptions{
+	return []backend.ModelOptions{
 		modelOptions("plain", "", reasoning.Options{}, up),
 		modelOptions("effort", "", reasoning.Options{Dialect: "reasoning_effort"}, up),
 		modelOptions("openai", "", reasoning.Options{Dialect: "openai"}, up),
@@ -194,13 +195,13 @@ func FuzzARewrittenBodyIsARequest(f *testing.F) {
 		f.Add(s)
 	}
 	st := &State{chooser: choose.Chooser{Lengths: lengths.New()}, opts: DefaultOptions(), prompts: map[string]string{"p": "P"}, vague: []string{"you are an assistant"}}
-	var models []*model
+	var models []*backend.Model
 	for _, o := range reasoningModels(testkit.NewUpstream(f, testkit.Silent())) {
 		d, err := reasoning.New(&o.Reasoning)
 		if err != nil {
 			f.Fatal(err)
 		}
-		models = append(models, &model{Model: &choose.Model{Name: o.Name, Window: 8192}, servedAs: o.Name, dialect: d, tokenField: o.tokenField()})
+		models = append(models, &backend.Model{Model: &choose.Model{Name: o.Name, Window: 8192}, ServedAs: o.Name, Dialect: d, TokenField: o.TokenField()})
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		req, err := openai.ParseChat([]byte(body), openai.Limits{})

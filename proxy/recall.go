@@ -12,6 +12,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/memory/cache"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/resolve"
 	"signalbox/rules"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
@@ -46,7 +47,7 @@ type memo struct {
 
 // remember derives what a request is known by. It costs a pass over the body, so it is not done
 // where nothing is kept.
-func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *resolved) *memo {
+func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *resolve.Contexts) *memo {
 	c := st.caching
 	if c == nil {
 		return nil
@@ -70,8 +71,8 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *
 			scope.Headers = append(scope.Headers, cache.Header{Name: name, Value: value})
 		}
 	}
-	r.mark(&scope)
-	if r.lacks() || req.Extras.SaveContext != nil {
+	r.AddTo(&scope)
+	if r.Incomplete() || req.Extras.SaveContext != nil {
 		m.id = cache.Identity{Exact: cache.State, Similar: cache.State}
 		return m
 	}
@@ -216,7 +217,7 @@ func (p *Proxy) recallAgain(ctx context.Context, w *reply, o *exchange) (done bo
 	}
 	w.Header()["X-Signalbox-Cache"] = []string{recallMiss}
 	if len(o.Failed.Kinds()) == 0 {
-		m.tape = &tape{Recorder: cache.NewRecorder(longestKept, time.Now, streams(o.req))}
+		m.tape = &tape{Recorder: cache.NewRecorder(longestKept, time.Now, o.req.Streams())}
 	}
 	return false, nil
 }
@@ -301,11 +302,11 @@ func (d *decision) eligible() []string {
 // give answers with what is kept. done is false, and nothing was written, when it has not the shape
 // that the client wants.
 func (*Proxy) give(ctx context.Context, w *reply, o *exchange, d *decision, a *cache.Answer, result string) (done bool, err error) {
-	data, gone, err := response.As(a.Data, a.Streamed(), streams(o.req), o.req.IncludeUsage)
+	data, gone, err := response.As(a.Data, a.Streamed(), o.req.Streams(), o.req.IncludeUsage)
 	if err != nil {
 		return false, nil //nolint:nilerr // another shape is a miss
 	}
-	shaped := a.As(data, streams(o.req), gone)
+	shaped := a.As(data, o.req.Streams(), gone)
 	h := w.Header()
 	if o.decision != d {
 		o.decision = d
@@ -377,11 +378,12 @@ func (o *exchange) replayChecked(ctx context.Context, w *reply, player *cache.Pl
 	if err := w.rc.Flush(); err != nil { // the first text may have to wait for its verdict
 		return clientError(err)
 	}
-	src := &replayed{player: player, stop: make(chan struct{}), flow: takeFlow(response.StreamOptions{API: o.req.API})}
-	defer src.flow.release()
-	src.flow.client.w = w
+	src := newReplayed(player, response.StreamOptions{API: o.req.API})
+	defer src.stream.Release()
+	client := takeSink(w)
+	defer client.release()
 	var err error
-	o.guarded, err = o.guarding.engine.Copy(ctx, src, &src.flow.client, o.guarding.job)
+	o.guarded, err = o.guarding.Copy(ctx, src, client)
 	if err != nil && ctx.Err() != nil {
 		return fault.ErrClientGone
 	}
@@ -392,26 +394,31 @@ func (o *exchange) replayChecked(ctx context.Context, w *reply, player *cache.Pl
 type replayed struct {
 	player *cache.Player
 	stop   chan struct{}
-	flow   *flow
+	stream *response.Stream
 	piece  []byte
 	err    error
 }
 
 var _ guard.Source = (*replayed)(nil)
 
+// newReplayed reads a stored stream. The caller releases its stream.
+func newReplayed(player *cache.Player, o response.StreamOptions) *replayed {
+	return &replayed{player: player, stop: make(chan struct{}), stream: response.TakeStream(o)}
+}
+
 // Read implements guard.Source.
 func (r *replayed) Read() { r.piece, r.err = r.player.Next(r.stop) }
 
 // Deliver implements guard.Source.
 func (r *replayed) Deliver(to response.Sink) error {
-	r.flow.Feed(r.piece)
+	r.stream.Feed(r.piece)
 	if r.err != nil {
-		r.flow.End(r.err)
+		r.stream.End(r.err)
 	}
-	for c := r.flow.Next(); c != nil; c = r.flow.Next() {
+	for c := r.stream.Next(); c != nil; c = r.stream.Next() {
 		to.Put(c)
 	}
-	if _, err := r.flow.Ended(); err != nil {
+	if _, err := r.stream.Ended(); err != nil {
 		return err
 	}
 	return r.err

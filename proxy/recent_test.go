@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 )
 
@@ -190,7 +191,7 @@ func TestDecisionsBeyondWhatAPersonReadsAreCounted(t *testing.T) {
 // BenchmarkRecent is what a request pays for what operators look at, once a second has enough.
 func BenchmarkRecent(b *testing.B) {
 	r, now := newRecent(), time.Unix(1000, 0)
-	st, o := &State{}, &exchange{decision: &decision{}, model: &model{}}
+	st, o := &State{}, &exchange{decision: &decision{}, model: &backend.Model{}}
 	o.model.Model = &choose.Model{}
 	o.told.Usage.Input, o.told.Usage.Output = 100, 100
 	b.ReportAllocs()

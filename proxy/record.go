@@ -25,7 +25,7 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *exchange, er
 		status, o.failure = e.Status, cmp.Or(e.Code, e.Type)
 	}
 	o.took = took
-	if o.told.Began() && o.first.After(w.start) && streams(o.req) {
+	if o.told.Began() && o.first.After(w.start) && o.req.Streams() {
 		o.ttft = o.first.Sub(w.start)
 	}
 	route, model, endpoint := "none", "none", ""
@@ -185,6 +185,7 @@ type meter struct {
 	metrics *telemetry.Metrics
 	model   string
 	usage   bool             // the client asked for usage, so the stream carries it
+	direct  bool             // the stream is of the Messages API
 	last    time.Time        // when the last piece came
 	ticket  *affinity.Ticket // told of the first text
 	asked   time.Time        // when the client did; zero when the time to the first token was measured at the head
@@ -204,8 +205,12 @@ func (t *meter) pace() {
 	}
 }
 
-// chunk notes a unit of a stream.
-func (t *meter) chunk(c *response.Chunk) {
+// Put implements response.Sink.
+func (t *meter) Put(c *response.Chunk) {
+	if t.direct {
+		t.NoteMessage(c)
+		return
+	}
 	if !c.IsMessage() {
 		return
 	}
@@ -216,8 +221,8 @@ func (t *meter) chunk(c *response.Chunk) {
 	}
 }
 
-// came notes that units have come.
-func (t *meter) came(now time.Time) {
+// Mark implements upstream.Tap.
+func (t *meter) Mark(now time.Time) {
 	t.last = now
 	if t.first.IsZero() && t.Began() {
 		t.first = now

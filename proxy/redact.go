@@ -12,6 +12,7 @@ import (
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 	"signalbox/proxy/redact"
+	"signalbox/proxy/upstream"
 )
 
 // hide returns the request as it may be sent: with personal data replaced, when the route asks for
@@ -21,7 +22,7 @@ func (o *exchange) hide() (*openai.Request, error) {
 		return o.req, nil
 	}
 	v := &o.set.Values[signal.PII]
-	if o.contexts.named() && (v.State != signal.Known || v.Partial || len(v.Labels) > 0) {
+	if o.contexts.Named() && (v.State != signal.Known || v.Partial || len(v.Labels) > 0) {
 		o.hideAll = true // a value of the request may stand in a context, too
 		return o.req, nil
 	}
@@ -61,20 +62,20 @@ func (o *exchange) headersFor(in http.Header, body *redact.Vault) http.Header {
 
 // copyRestored passes on a JSON body with the hidden values put back. A body that was read whole
 // keeps a length, its new one; a longer one is sent as it comes.
-func (u *upstream) copyRestored(w *reply, o *exchange, t *meter) error {
+func copyRestored(w *reply, u *upstream.Response, o *exchange, t *meter) error {
 	b := o.vault.Body()
 	h := w.Header()
 	headers.DropStale(h)
-	if errors.Is(u.err, io.EOF) {
-		all := u.buf.bytes()
+	if errors.Is(u.Err(), io.EOF) {
+		all := u.Piece()
 		t.Body(nil, all)
 		all = append(bytes.Clone(b.Feed(all)), b.Rest()...)
 		h["Content-Length"] = []string{strconv.Itoa(len(all))}
-		w.WriteHeader(u.status)
+		w.WriteHeader(u.Status)
 		return send(w, all)
 	}
-	w.WriteHeader(u.status)
-	return u.copyBody(w, t, b)
+	w.WriteHeader(u.Status)
+	return copyBody(w, u, t, b)
 }
 
 // send writes a part of a body.

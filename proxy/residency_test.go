@@ -13,6 +13,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/memory"
 	"signalbox/proxy/affinity"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/contexts"
 )
 
@@ -31,7 +32,7 @@ func TestTheAPITellsWhichServersShouldHaveAContext(t *testing.T) {
 	t.Parallel()
 	b, servers := placedBench(t, 3, nil)
 	owner, ref := stored(t, b)
-	b.proxy.ServeContexts(contexts.New(b.proxy.memory, contexts.Options{Resident: b.proxy, Warmer: b.proxy}))
+	b.proxy.ServeContexts(contexts.New(b.proxy.resolver.Store, contexts.Options{Resident: b.proxy, Warmer: b.proxy}))
 	if got := b.residents(ref.ID); len(got) != 0 {
 		t.Errorf("a context that nobody has read is at %+v", got)
 	}
@@ -49,7 +50,7 @@ func TestTheAPITellsWhichServersShouldHaveAContext(t *testing.T) {
 	}
 	i := int(first.endpoint[0] - 'a')
 	servers[i].restart()
-	b.state.models[0].where.Forget(i)
+	b.state.models[0].Servers.Forget(i)
 	if got := b.residents(ref.ID); len(got) != 0 {
 		t.Errorf("after a restart: %+v", got)
 	}
@@ -57,7 +58,7 @@ func TestTheAPITellsWhichServersShouldHaveAContext(t *testing.T) {
 
 func mustGet(t *testing.T, b *bench, owner memory.Owner, ref memory.Ref) *memory.Context {
 	t.Helper()
-	c, err := b.proxy.memory.Get(t.Context(), owner, ref)
+	c, err := b.proxy.resolver.Store.Get(t.Context(), owner, ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestEffortInFrontOfThePromptIsCountedAsASplit(t *testing.T) {
 		}
 	}
 	for leads, want := range map[bool]float64{true: 2, false: 0} {
-		b, _ := placedBench(t, 2, func(o *ModelOptions) { o.KV.EffortLeadsPrompt = leads })
+		b, _ := placedBench(t, 2, func(o *backend.ModelOptions) { o.KV.EffortLeadsPrompt = leads })
 		for _, effort := range []string{"low", "low", "high", "high", "low"} {
 			ask(b, effort)
 		}
@@ -117,7 +118,7 @@ func TestOfSeveralReplicasOneReadsAhead(t *testing.T) {
 		if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
 			t.Fatal(err)
 		}
-		b.state.models[0].where.Forget(0) // from here on it knows no more than another replica, and what was claimed stays so
+		b.state.models[0].Servers.Forget(0) // from here on it knows no more than another replica, and what was claimed stays so
 	}
 	page := b.metrics()
 	if read, there := sampleOf(page, `signalbox_warm_calls_total{model="small",result="read"}`), sampleOf(page, `signalbox_warm_calls_total{model="small",result="there"}`); read != 1 || there != 1 {
@@ -135,24 +136,24 @@ func TestOfSeveralReplicasOneReadsAhead(t *testing.T) {
 
 func TestReadingAheadKeepsToItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, begun := newWarmLimit(), time.Now()
+		l, begun := backend.NewWarmLimit(), time.Now()
 		for range 4 { // the first one waits for nobody
-			if err := l.wait(t.Context(), 10_000, 5_000); err != nil {
+			if err := l.Wait(t.Context(), 10_000, 5_000); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if took := time.Since(begun); took != 6*time.Second {
 			t.Errorf("four contexts of 10,000 tokens at 5,000 a second were begun within %s, want 6s", took)
 		}
-		if err := l.enter(t.Context()); err != nil {
+		if err := l.Enter(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := l.enter(ctx); err == nil {
+		if err := l.Enter(ctx); err == nil {
 			t.Error("an endpoint reads two contexts at a time")
 		}
-		l.leave()
+		l.Leave()
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"signalbox/memory"
 	"signalbox/memory/redis"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/contexts"
 )
 
@@ -50,7 +51,7 @@ func deriveTest(_ context.Context, t memory.Text) (memory.Derived, error) {
 	return d, err
 }
 
-func keeping(tb testing.TB, models []ModelOptions, remote memory.Remote, change ...func(*setup)) *remembering {
+func keeping(tb testing.TB, models []backend.ModelOptions, remote memory.Remote, change ...func(*setup)) *remembering {
 	tb.Helper()
 	store, err := memory.New(memory.Options{Derive: deriveTest, Revision: "r1"}, remote)
 	if err != nil {

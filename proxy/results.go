@@ -12,6 +12,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/memory"
+	"signalbox/proxy/resolve"
 	"signalbox/rules"
 )
 
@@ -122,7 +123,7 @@ func stale(req *openai.Request, want *rules.Results) (picked []int, results int)
 func (p *Proxy) shorten(ctx context.Context, w *reply, o *exchange, req *openai.Request, session string) {
 	want := o.Action.Results
 	shortener, ok := o.state.classifier.(Shortener)
-	if want == nil || !ok || p.memory == nil || o.hideAll {
+	if want == nil || !ok || p.resolver.Store == nil || o.hideAll {
 		return
 	}
 	picked, results := stale(req, want)
@@ -133,7 +134,7 @@ func (p *Proxy) shorten(ctx context.Context, w *reply, o *exchange, req *openai.
 	defer done()
 	out := &resultset{texts: make(map[int]string, len(picked)), named: results}
 	for _, i := range picked {
-		text, err := p.shortOf(ctx, shortener, ownerOf(o.who, session), o.state.results, req.Messages[i].Text, want.Each)
+		text, err := p.shortOf(ctx, shortener, resolve.Owner(o.who, session), o.state.results, req.Messages[i].Text, want.Each)
 		if err == nil {
 			out.texts[i] = text
 		}
@@ -161,7 +162,7 @@ func (p *Proxy) shortOf(ctx context.Context, by Shortener, owner memory.Owner, k
 	if owner.Subject != "" {
 		scope = memory.PrivateScope
 	}
-	id, err := p.memory.Keep(ctx, owner, resultName, whole, scope)
+	id, err := p.resolver.Store.Keep(ctx, owner, resultName, whole, scope)
 	if err != nil {
 		return "", fmt.Errorf("store a result: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/rate"
@@ -52,16 +53,16 @@ type asked struct {
 
 // body returns the body for m, without contexts. When nothing has to change it is the client's body
 // itself.
-func (rw rewriter) body(m *model) ([]byte, asked) {
+func (rw rewriter) body(m *backend.Model) ([]byte, asked) {
 	p := openai.NewPatch(rw.req)
 	p.StripExtras()
-	p.SetModel(m.servedAs)
+	p.SetModel(m.ServedAs)
 	if rw.req.Form() {
 		return p.Bytes(), asked{effort: reasoning.None}
 	}
 	rw.prompt(p)
-	effort := m.dialect.Apply(p, rw.req, reasoning.Want{Effort: rw.effort(), Override: rw.d.Action.Override, Named: rw.named(m), Less: rw.d.thrift.LessEffort})
-	m.dialect.Bound(p, rw.req, effort)
+	effort := m.Dialect.Apply(p, rw.req, reasoning.Want{Effort: rw.effort(), Override: rw.d.Action.Override, Named: rw.named(m), Less: rw.d.thrift.LessEffort})
+	m.Dialect.Bound(p, rw.req, effort)
 	a := asked{effort: cmp.Or(effort, reasoning.None), kind: rw.d.kind(m, effort)}
 	a.limit = rw.limit(p, m, a.kind)
 	rw.extend(p)
@@ -70,7 +71,7 @@ func (rw rewriter) body(m *model) ([]byte, asked) {
 	}
 	rw.d.results.apply(p)
 	rw.set(p, &a)
-	if rw.req.Translated && m.streamUsage == usageNever {
+	if rw.req.Translated && m.StreamUsage == backend.UsageNever {
 		p.DeleteField(fieldStreamOptions) // it is the translation that asks
 	}
 	if a.logprobs = rw.asksLogprobs(m); a.logprobs {
@@ -95,7 +96,7 @@ const fieldLogprobs = "logprobs"
 
 // asksLogprobs reports whether m is asked how sure it is of its answer, in place of the client:
 // where that is judged, and the client has not asked. A route that sets the field decides itself.
-func (rw rewriter) asksLogprobs(m *model) bool {
+func (rw rewriter) asksLogprobs(m *backend.Model) bool {
 	a := rw.d.Action
 	if a.Escalate == nil || !a.Escalate.Logprobs || m.Name == a.Models[len(a.Models)-1].Name ||
 		rw.req.API != openai.Chat && rw.req.API != openai.Completion {
@@ -111,11 +112,11 @@ func (rw rewriter) asksLogprobs(m *model) bool {
 
 // asksUsage reports whether m is asked for the usage of a stream in place of the client; a route
 // that sets the field decides itself.
-func (rw rewriter) asksUsage(m *model) bool {
+func (rw rewriter) asksUsage(m *backend.Model) bool {
 	if !rw.req.Stream || rw.req.IncludeUsage || rw.req.API != openai.Chat && rw.req.API != openai.Completion {
 		return false
 	}
-	if m.streamUsage == usageNever || m.streamUsage != usageAlways && !rw.counted &&
+	if m.StreamUsage == backend.UsageNever || m.StreamUsage != backend.UsageAlways && !rw.counted &&
 		rw.d.Action.Escalate == nil && rw.d.Action.Mirror == nil && rw.d.inArm == "" {
 		return false
 	}
@@ -125,7 +126,7 @@ func (rw rewriter) asksUsage(m *model) bool {
 // named reports that the client asked for this very model, and so knows how to speak to it. One
 // that named a model and was routed to another knows as little as one that asked for routing, or in
 // another API.
-func (rw rewriter) named(m *model) bool {
+func (rw rewriter) named(m *backend.Model) bool {
 	return rw.d.model == m.Name && !rw.req.Translated
 }
 
@@ -153,10 +154,10 @@ func (rw rewriter) set(p *openai.Patch, a *asked) {
 // twinOf is the other one of the two fields for a limit on the answer, empty for any other field.
 func twinOf(field string) string {
 	switch field {
-	case fieldMaxTokens:
-		return fieldMaxCompletionTokens
-	case fieldMaxCompletionTokens:
-		return fieldMaxTokens
+	case openai.FieldMaxTokens:
+		return openai.FieldMaxCompletionTokens
+	case openai.FieldMaxCompletionTokens:
+		return openai.FieldMaxTokens
 	}
 	return ""
 }
@@ -166,9 +167,9 @@ func twinOf(field string) string {
 func (rw rewriter) limitField(chat string) string {
 	switch rw.req.API {
 	case openai.Completion:
-		return fieldMaxTokens
+		return openai.FieldMaxTokens
 	case openai.Response:
-		return fieldMaxOutputTokens
+		return openai.FieldMaxOutputTokens
 	case openai.Chat, openai.Other:
 	}
 	return chat
@@ -228,7 +229,7 @@ func (rw rewriter) prompt(p *openai.Patch) (fate string) {
 		return promptKept
 	}
 	switch {
-	case rw.d.contexts.named():
+	case rw.d.contexts.Named():
 		if fate == promptReplaced {
 			rw.clearPrompt(p, first, end)
 		}
@@ -290,15 +291,6 @@ func normalise(s string) string {
 	return strings.TrimRight(s, ".!? ")
 }
 
-// The fields in which the API takes a limit on the answer. OpenAI deprecated the first in favour of
-// the second, which counts reasoning too, and its o-series and gpt-5 refuse the first
-// (platform.openai.com/docs/api-reference/chat/create). vLLM reads both, the second one first.
-const (
-	fieldMaxTokens           = "max_tokens"
-	fieldMaxCompletionTokens = "max_completion_tokens"
-	fieldMaxOutputTokens     = "max_output_tokens" // of the Responses API
-)
-
 // minCompletion is the least room for an answer, in tokens, that an automatic limit is fitted into.
 // With less, the estimate of the prompt's length decides more than the limit does, and the
 // upstream, which counts exactly, is the better judge. A number that a route names is a cap, which
@@ -306,9 +298,9 @@ const (
 const minCompletion = 256
 
 // limit sets the token limit that the route asks for, unless the client set one, and returns it.
-func (rw rewriter) limit(p *openai.Patch, m *model, like lengths.Kind) tokenLimit {
+func (rw rewriter) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) tokenLimit {
 	want := rw.d.Action.MaxTokens
-	field := m.tokenField
+	field := m.TokenField
 	if rw.req.MaxTokens != nil || rw.req.MaxCompletionTokens != nil {
 		// An automatic limit never shrinks what the client asked for, override or not.
 		if !rw.d.Action.Override || want.Auto || want.Limit == 0 {
@@ -316,9 +308,9 @@ func (rw rewriter) limit(p *openai.Patch, m *model, like lengths.Kind) tokenLimi
 			return tokenLimit{}
 		}
 		if rw.req.MaxCompletionTokens != nil {
-			field = fieldMaxCompletionTokens
+			field = openai.FieldMaxCompletionTokens
 		} else if rw.named(m) {
-			field = fieldMaxTokens
+			field = openai.FieldMaxTokens
 		}
 	}
 	n := want.Limit
@@ -340,8 +332,8 @@ func (rw rewriter) limit(p *openai.Patch, m *model, like lengths.Kind) tokenLimi
 			n = min(n, room)
 		}
 	}
-	if field = rw.limitField(field); field == fieldMaxCompletionTokens {
-		p.DeleteField(fieldMaxTokens) // two limits would contradict each other
+	if field = rw.limitField(field); field == openai.FieldMaxCompletionTokens {
+		p.DeleteField(openai.FieldMaxTokens) // two limits would contradict each other
 	}
 	p.SetField(field, strconv.AppendInt(nil, int64(n), 10))
 	return tokenLimit{n: n, auto: want.Auto}
@@ -349,12 +341,12 @@ func (rw rewriter) limit(p *openai.Patch, m *model, like lengths.Kind) tokenLimi
 
 // moveLimit gives a limit of the client the name that the model takes, which a client that asked
 // for this very model knows.
-func (rw rewriter) moveLimit(p *openai.Patch, m *model) {
-	if rw.req.API != openai.Chat || rw.named(m) || rw.req.MaxTokens == nil || rw.req.MaxCompletionTokens != nil || m.tokenField != fieldMaxCompletionTokens {
+func (rw rewriter) moveLimit(p *openai.Patch, m *backend.Model) {
+	if rw.req.API != openai.Chat || rw.named(m) || rw.req.MaxTokens == nil || rw.req.MaxCompletionTokens != nil || m.TokenField != openai.FieldMaxCompletionTokens {
 		return
 	}
-	p.DeleteField(fieldMaxTokens)
-	p.SetField(fieldMaxCompletionTokens, strconv.AppendInt(nil, *rw.req.MaxTokens, 10))
+	p.DeleteField(openai.FieldMaxTokens)
+	p.SetField(openai.FieldMaxCompletionTokens, strconv.AppendInt(nil, *rw.req.MaxTokens, 10))
 }
 
 // promptTokens is how much of a window the prompt may take. An upstream refuses a limit that does

@@ -7,14 +7,16 @@ import (
 
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/budget"
+	"signalbox/proxy/framing"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
+	"signalbox/proxy/resolve"
 )
 
 // New makes a proxy that serves from st. It starts nothing; see Run.
 func New(opts Options, st *State, tel *telemetry.Telemetry) *Proxy {
 	p := &Proxy{
-		tel: tel, transport: newTransport(opts), budget: pool.NewBudget(), swapped: make(chan struct{}, 1),
+		tel: tel, resolver: resolve.Resolver{Tel: tel}, transport: framing.NewTransport(time.Duration(opts.ConnectTimeout)), budget: pool.NewBudget(), swapped: make(chan struct{}, 1),
 		started: time.Now().Unix(), warms: newWarms(), limiter: rate.New(nil, time.Now),
 		recent: newRecent(), spending: budget.New(nil, time.Now),
 	}

@@ -16,16 +16,15 @@ import (
 	"signalbox/memory"
 	"signalbox/memory/ledger"
 	"signalbox/memory/prefix"
+	"signalbox/proxy/resolve"
 	"signalbox/stream/check"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
 
-// The bounds of storing an answer.
-const (
-	maxSave     = time.Minute // that the end of an answer waits for it: 100,000 words are read for their safety first
-	maxSaveName = 256         // bytes
-)
+// maxSave bounds how long the end of a response waits for the context to be stored: 100,000 words are
+// read for their safety first.
+const maxSave = time.Minute
 
 // saver stores the prompt and the answer of one request as a context, once the answer has ended
 // well: with finish_reason stop, tool_calls or function_call, and not as one that the guard found
@@ -42,6 +41,9 @@ type saver struct {
 }
 
 var _ guard.Sink = (*saver)(nil)
+
+// notSaved is the word of the header for degraded responses when the response could not be stored.
+const notSaved = "save_context"
 
 // saves reports whether the answer is to be stored.
 func (o *exchange) saves() bool { return o.contexts != nil && o.req.Extras.SaveContext != nil }
@@ -64,7 +66,7 @@ func (o *exchange) saveWhole(ctx context.Context, body []byte, h http.Header) []
 	}
 	id, err := s.create(ctx)
 	if err != nil {
-		h["X-Signalbox-Degraded"] = []string{strings.TrimPrefix(h.Get("X-Signalbox-Degraded")+","+lackSaved, ",")}
+		h["X-Signalbox-Degraded"] = []string{strings.TrimPrefix(h.Get("X-Signalbox-Degraded")+","+notSaved, ",")}
 	}
 	return withSaved(body, id)
 }
@@ -127,7 +129,7 @@ func (s *saver) create(ctx context.Context) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	c, err := s.o.contexts.store.Create(ctx, s.o.contexts.owner, draft)
+	c, err := s.o.contexts.Store.Create(ctx, s.o.contexts.Owner, draft)
 	if err != nil {
 		return "", fmt.Errorf("store context: %w", err)
 	}
@@ -157,29 +159,29 @@ func (s *saver) message() ([]byte, error) {
 func (s *saver) draft(ctx context.Context, said []byte) (d memory.Draft, err error) {
 	r, asked := s.o.contexts, s.o.req.Extras.SaveContext
 	d = memory.Draft{Name: asked.Name, TTL: asked.TTL}
-	snaps := r.snaps
+	snaps := r.Snaps
 	if len(snaps) > 0 && snaps[0].Kind == ledger.Messages {
 		d.Parent = memory.Ref{ID: snaps[0].ID, Version: snaps[0].Version}
-		if r.refs[0].Lease != "" {
-			d.Parent.Lease = r.refs[0].Lease
+		if r.Refs[0].Lease != "" {
+			d.Parent.Lease = r.Refs[0].Lease
 		}
 		snaps = snaps[1:]
 	}
 	if len(snaps) > 0 {
-		for _, one := range r.snaps {
+		for _, one := range r.Snaps {
 			d.Facts = append(d.Facts, one.Facts...)
 		}
 	}
-	if d.Scope, err = r.scope(ctx); err != nil {
+	if d.Scope, err = r.Scope(ctx); err != nil {
 		return d, err
 	}
 	body, err := asMessages(s.o.req)
 	if err != nil {
 		return d, err
 	}
-	in := resolved{snaps: snaps}
-	if in.named() {
-		pieces, err := prefix.Compile(prefix.Request{API: openai.Chat, Body: body, Contexts: in.prefix()})
+	in := resolve.Contexts{Snaps: snaps}
+	if in.Named() {
+		pieces, err := prefix.Compile(prefix.Request{API: openai.Chat, Body: body, Contexts: in.Prefix()})
 		if err != nil {
 			return d, fmt.Errorf("join contexts: %w", err)
 		}
@@ -193,24 +195,6 @@ func (s *saver) draft(ctx context.Context, said []byte) (d memory.Draft, err err
 	return d, nil
 }
 
-// scope is the narrowest of the contexts' scopes: what is kept to a session or to a key stays so.
-func (r *resolved) scope(ctx context.Context) (memory.Scope, error) {
-	narrow := memory.TenantScope
-	for i, s := range r.snaps {
-		c, err := r.store.Get(ctx, r.owner, memory.Ref{ID: s.ID, Version: s.Version, Lease: r.refs[i].Lease})
-		switch {
-		case err != nil:
-			return narrow, fmt.Errorf("look up scope: %w", err)
-		case c.Scope == memory.TenantScope || c.Scope == narrow:
-		case narrow == memory.TenantScope:
-			narrow = c.Scope
-		default:
-			return narrow, errors.New("one context is kept to a session and another to a key")
-		}
-	}
-	return narrow, nil
-}
-
 // withSaved is an answer, or a chunk of one, with the id of the stored context in x_signalbox;
 // without an id it says that there is none. What is no object stays as it is.
 func withSaved(body []byte, id string) []byte {
@@ -218,7 +202,7 @@ func withSaved(body []byte, id string) []byte {
 	if !ok {
 		return body
 	}
-	member := []byte(`"degraded":["` + lackSaved + `"]`)
+	member := []byte(`"degraded":["` + notSaved + `"]`)
 	if id != "" {
 		quoted, err := json.Marshal(id)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -17,7 +16,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/fault"
-	"signalbox/proxy/pool"
+	"signalbox/proxy/upstream"
 	"signalbox/rules"
 	"signalbox/stream/response"
 )
@@ -48,7 +47,7 @@ func (p *Proxy) trace(r *http.Request, name string) (ctx context.Context, end fu
 		}
 		if o.model != nil {
 			span.SetName(name + " " + o.model.Name)
-			span.SetAttributes(telemetry.AttrProvider.String(o.model.provider(o.endpoint)),
+			span.SetAttributes(telemetry.AttrProvider.String(o.model.Provider(o.endpoint)),
 				telemetry.AttrRequestModel.String(o.model.Name), telemetry.AttrEndpoint.String(o.endpoint.Name))
 		}
 		if o.req != nil {
@@ -75,13 +74,13 @@ func (p *Proxy) attempting(ctx context.Context, o *exchange, n int) (context.Con
 		return ctx, nil
 	}
 	operation := o.surface.operation
-	ctx, span := p.tel.Tracer.Start(ctx, operation+" "+o.model.servedAs, trace.WithSpanKind(trace.SpanKindClient))
+	ctx, span := p.tel.Tracer.Start(ctx, operation+" "+o.model.ServedAs, trace.WithSpanKind(trace.SpanKindClient))
 	if !span.IsRecording() {
 		return ctx, span
 	}
 	span.SetAttributes(telemetry.AttrOperation.String(operation),
-		telemetry.AttrProvider.String(o.model.provider(o.endpoint)),
-		telemetry.AttrRequestModel.String(o.model.servedAs), telemetry.AttrEndpoint.String(o.endpoint.Name),
+		telemetry.AttrProvider.String(o.model.Provider(o.endpoint)),
+		telemetry.AttrRequestModel.String(o.model.ServedAs), telemetry.AttrEndpoint.String(o.endpoint.Name),
 		telemetry.AttrServerAddress.String(o.endpoint.Chat.Hostname()), telemetry.AttrAttempt.Int(n))
 	if port, err := strconv.Atoi(o.endpoint.Chat.Port()); err == nil {
 		span.SetAttributes(telemetry.AttrServerPort.Int(port))
@@ -95,7 +94,7 @@ func (p *Proxy) attempting(ctx context.Context, o *exchange, n int) (context.Con
 
 // attempted notes how an attempt began, and ends its span unless its answer is the one that is
 // passed on, which ends it then.
-func (o *exchange) attempted(span trace.Span, u *upstream, err error) {
+func (o *exchange) attempted(span trace.Span, u *upstream.Response, err error) {
 	if span == nil {
 		return
 	}
@@ -103,12 +102,12 @@ func (o *exchange) attempted(span trace.Span, u *upstream, err error) {
 	case err != nil:
 		failed(span, err)
 		span.End()
-	case u.refused():
-		span.SetAttributes(telemetry.AttrStatus.Int(u.status), telemetry.AttrErrorType.Int(u.status))
+	case u.Refused():
+		span.SetAttributes(telemetry.AttrStatus.Int(u.Status), telemetry.AttrErrorType.Int(u.Status))
 		span.SetStatus(codes.Error, "")
 		span.End()
 	default:
-		span.SetAttributes(telemetry.AttrStatus.Int(u.status))
+		span.SetAttributes(telemetry.AttrStatus.Int(u.Status))
 		o.upstream = span
 	}
 }
@@ -196,33 +195,4 @@ func tellDecision(span trace.Span, d *decision) {
 		case signal.NotExtracted:
 		}
 	}
-}
-
-// provider is gen_ai.provider.name: a word of the conventions for the APIs that they name, else
-// what the server is known to be.
-func (m *model) provider(e *pool.Endpoint) string {
-	host := e.Chat.Hostname()
-	for _, known := range [...]struct{ suffix, name string }{
-		{"api.openai.com", "openai"},
-		{".openai.azure.com", "azure.ai.openai"},
-		{"api.anthropic.com", "anthropic"},
-		{"api.mistral.ai", "mistral_ai"},
-		{"api.deepseek.com", "deepseek"},
-		{"api.groq.com", "groq"},
-		{"api.x.ai", "x_ai"},
-		{"api.cohere.com", "cohere"},
-		{"api.perplexity.ai", "perplexity"},
-		{"generativelanguage.googleapis.com", "gcp.gemini"},
-		{"aiplatform.googleapis.com", "gcp.vertex_ai"},
-	} {
-		if strings.HasSuffix(host, known.suffix) {
-			return known.name
-		}
-	}
-	for i := range m.where.ends {
-		if m.where.ends[i].end == e && m.where.ends[i].apc.Load() {
-			return "vllm"
-		}
-	}
-	return "openai_compatible"
 }

@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/reasoning"
 )
@@ -36,13 +37,13 @@ func ticking(c *testkit.Clock, first, rest time.Duration) testkit.Answer {
 	}
 }
 
-func latencyBench(t *testing.T) (b *bench, c *testkit.Clock, models []ModelOptions) {
+func latencyBench(t *testing.T) (b *bench, c *testkit.Clock, models []backend.ModelOptions) {
 	t.Helper()
 	c = testkit.NewClock()
 	one := testkit.NewUpstream(t, ticking(c, 300*time.Millisecond, time.Second))
 	two := testkit.NewUpstream(t, ticking(c, 200*time.Millisecond, 0))
 	three := testkit.NewUpstream(t, ticking(c, 2*time.Second, 0))
-	models = []ModelOptions{
+	models = []backend.ModelOptions{
 		modelOptions("one", "", reasoning.Options{}, one), modelOptions("two", "", reasoning.Options{}, two), modelOptions("three", "", reasoning.Options{}, three),
 	}
 	b = start(t, models, func(s *setup) { s.routes = latencyRoutes })
@@ -100,7 +101,7 @@ func TestAModelThatAnswersTooLateIsSlow(t *testing.T) {
 	})
 	late := modelOptions("one", "", reasoning.Options{}, slow)
 	late.AnswerTimeout = option.Duration(50 * time.Millisecond)
-	b := start(t, []ModelOptions{late, modelOptions("two", "", reasoning.Options{}, quick)}, func(s *setup) {
+	b := start(t, []backend.ModelOptions{late, modelOptions("two", "", reasoning.Options{}, quick)}, func(s *setup) {
 		s.routes = "routes: [{name: fast, when: true, use: {models: [one, two], by: latency}}]\ndefault: {models: [one]}\n"
 	})
 	b.state.chooser.Speeds = choose.NewSpeeds(c.Now)
@@ -125,7 +126,7 @@ func TestTheClientsLimitBoundsTheAnswerThatModelsAreComparedBy(t *testing.T) {
 		t.Run(limit, func(t *testing.T) {
 			t.Parallel()
 			answer := testkit.JSON(http.StatusOK, testkit.Completion)
-			models := []ModelOptions{
+			models := []backend.ModelOptions{
 				modelOptions("one", "", reasoning.Options{}, testkit.NewUpstream(t, answer)),
 				modelOptions("two", "", reasoning.Options{}, testkit.NewUpstream(t, answer)),
 			}

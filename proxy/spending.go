@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/fault"
 )
@@ -21,7 +22,7 @@ const modelBudgets = "\x00models"
 
 // share is what a request has reserved of the budget of a model.
 type share struct {
-	of   *model
+	of   *backend.Model
 	cost *budget.Reservation
 }
 
@@ -58,19 +59,19 @@ func (p *Proxy) within(
 // where the next model is asked when an answer is not good enough, of all of them. What it takes
 // from the budgets of models is taken when it comes to them.
 func (p *Proxy) reserve(ctx context.Context, w *reply, o *exchange, where *plan) (err error) {
-	ofModels := slices.ContainsFunc(where.models, func(m *model) bool { return m.budget.USD > 0 })
+	ofModels := slices.ContainsFunc(where.models, func(m *backend.Model) bool { return m.Budget.USD > 0 })
 	if len(o.who.Budgets) == 0 && !ofModels {
 		return nil
 	}
-	prompt, answer := float64(estimateTokens(o.req)), 0.0
-	if o.held.named() {
-		prompt += float64(o.held.tokens)
+	prompt, answer := float64(o.req.EstimateTokens()), 0.0
+	if o.held.Named() {
+		prompt += float64(o.held.Tokens)
 	}
 	if o.req.API != openai.Other {
-		answer = float64(answerTokens(o.req))
+		answer = float64(o.req.MaxOutputTokens())
 	}
 	if ofModels {
-		where.afford = func(ctx context.Context, m *model) error {
+		where.afford = func(ctx context.Context, m *backend.Model) error {
 			return p.share(ctx, w, m, m.Price.Of(prompt, answer))
 		}
 	}
@@ -87,11 +88,11 @@ func (p *Proxy) reserve(ctx context.Context, w *reply, o *exchange, where *plan)
 }
 
 // share takes what a request may cost at a model from the budget of that, once.
-func (p *Proxy) share(ctx context.Context, w *reply, m *model, usd float64) error {
-	if m.budget.USD == 0 || slices.ContainsFunc(w.shares, func(s share) bool { return s.of == m }) {
+func (p *Proxy) share(ctx context.Context, w *reply, m *backend.Model, usd float64) error {
+	if m.Budget.USD == 0 || slices.ContainsFunc(w.shares, func(s share) bool { return s.of == m }) {
 		return nil
 	}
-	r, err := p.spending.Reserve(ctx, modelBudgets, []budget.Budget{m.budget}, usd)
+	r, err := p.spending.Reserve(ctx, modelBudgets, []budget.Budget{m.Budget}, usd)
 	if err == nil {
 		w.shares = append(w.shares, share{m, r})
 	}
@@ -111,7 +112,7 @@ func (w *reply) pay(ctx context.Context, o *exchange, status int) {
 	case u.Input+u.Output > 0:
 		last = o.model.Price.Of(float64(u.Input), float64(u.Output))
 	default:
-		last = o.model.Price.Of(float64(estimateTokens(o.req)), float64(max(o.told.Length(), 0)))
+		last = o.model.Price.Of(float64(o.req.EstimateTokens()), float64(max(o.told.Length(), 0)))
 	}
 	ctx = context.WithoutCancel(ctx)
 	usd, thrown := last, o.escalation.thrown()

@@ -10,6 +10,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/memory/redis"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/reasoning"
@@ -19,7 +20,7 @@ import (
 // budget.
 func bounded(t *testing.T, big, small *testkit.Upstream, usd float64, change ...func(*setup)) *bench {
 	t.Helper()
-	models := []ModelOptions{
+	models := []backend.ModelOptions{
 		modelOptions("big", "", reasoning.Options{}, big), modelOptions("small", "", reasoning.Options{}, small),
 	}
 	models[0].Price, models[0].Budget = choose.Price{Output: 1000}, budget.Options{USD: usd}
@@ -73,7 +74,7 @@ func TestAFailedAttemptGivesTheBudgetOfItsModelBack(t *testing.T) {
 			t.Fatalf("request %d: %d %s", i, got.status, got.body)
 		}
 	}
-	r, err := b.proxy.spending.Reserve(t.Context(), modelBudgets, []budget.Budget{b.state.byName["big"].budget}, .015)
+	r, err := b.proxy.spending.Reserve(t.Context(), modelBudgets, []budget.Budget{b.state.byName["big"].Budget}, .015)
 	if err != nil {
 		t.Error(err)
 	}

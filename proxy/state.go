@@ -5,11 +5,14 @@ import (
 	"sync/atomic"
 
 	"signalbox/internal/signal"
+	"signalbox/internal/telemetry"
 	"signalbox/memory/conversation"
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
@@ -33,8 +36,8 @@ type State struct {
 	opts        Options
 	limits      LimitOptions
 	auth        *auth.Keys
-	models      []*model // in the order of the configuration
-	byName      map[string]*model
+	models      []*backend.Model // in the order of the configuration
+	byName      map[string]*backend.Model
 	prompts     map[string]string
 	vague       []string // normalised
 	program     *rules.Program
@@ -45,14 +48,15 @@ type State struct {
 	thresholds  map[signal.Kind]float64
 	priciest    choose.Price   // what every answer is compared with
 	chooser     choose.Chooser // its speeds and lengths are of all states of a proxy
-	watch       *watch         // the guard
+	metrics     *telemetry.Metrics
+	guard       *guardrail.Guard // the guard
 	salts       *salts
 	chains      *chains         // of stored contexts; of all states of a proxy
 	salted      bool            // they come from a secret of the configuration
 	tenants     map[string]bool // that the configuration names: they have metrics of their own
 	forwards    bool            // some endpoint gets what callers show
 	steering    *steering       // what callers may say to model servers
-	notices     *boardLink      // to and from other replicas; of all states of a proxy
+	notices     *backend.Boards // to and from other replicas; of all states of a proxy
 	answers     *Answers        // that are kept; nil without any
 	copies      *copies         // of requests that are under way
 	caching     *caching        // nil where the cache is off everywhere
@@ -107,7 +111,7 @@ func (st *State) groups() []*pool.Group {
 // inherit takes over what an older state learned about endpoints that both have.
 func (st *State) inherit(old *State) {
 	st.chooser.Speeds, st.chooser.Lengths = old.chooser.Speeds, old.chooser.Lengths
-	st.notices.board.Store(old.notices.board.Load())
+	st.notices.Adopt(old.notices)
 	st.chains, st.tools = old.chains, old.tools
 	st.auth.Adopt(old.auth)
 	if !st.salted {
@@ -116,7 +120,7 @@ func (st *State) inherit(old *State) {
 	for _, m := range st.models {
 		if before, ok := old.byName[m.Name]; ok {
 			m.Adopt(before.Group)
-			m.where.adopt(before.where)
+			m.Servers.Inherit(before.Servers)
 		}
 	}
 }

@@ -1,9 +1,8 @@
 package proxy
 
 import (
-	"math"
 	"net/http"
-	"strconv"
+	"strings"
 
 	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
@@ -21,6 +20,16 @@ type surface struct {
 	// messages: requests are those of Anthropic's Messages API, and are worked on as chat
 	// completions.
 	messages bool
+}
+
+// upstreamPath is the path below the base of an endpoint, without a slash in front. direct: the
+// body is one of the Messages API.
+func (s *surface) upstreamPath(direct bool) string { //nolint:revive // what the body is
+	path := s.path
+	if s.messages && !direct {
+		path = chatPath
+	}
+	return strings.TrimPrefix(path, "/v1/")
 }
 
 // surfaces lists the endpoints that are forwarded: an allow-list with exact paths. Those of
@@ -67,25 +76,6 @@ func isForwarded(path string) bool {
 		}
 	}
 	return false
-}
-
-// streams reports whether the answer to req comes as events whose end is known.
-func streams(req *openai.Request) bool { return req.Stream && req.API != openai.Other }
-
-// choices is how many answers req asks for at once.
-func choices(req *openai.Request) int { return max(number(req.Field("n")), 1) }
-
-// number reads a JSON number as a server may that takes 4.0 and 4e0 for 4: rounded up, and from 0
-// to 2^31-1. What is none is 0.
-func number(b []byte) int {
-	if len(b) == 0 {
-		return 0
-	}
-	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil && !math.IsInf(f, 1) {
-		return 0
-	}
-	return int(min(max(math.Ceil(f), 0), math.MaxInt32))
 }
 
 // errNotRouted refuses to route what only a named model can be asked for: a model that answers

@@ -10,6 +10,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/backend"
 )
 
 // What a server answers on the endpoints beside chat, with members that nobody here knows.
@@ -421,7 +422,7 @@ func TestModelsTellHowLongAPromptMayBe(t *testing.T) {
 func TestTheWindowOfAModelIsThatOfItsServers(t *testing.T) {
 	t.Parallel()
 	servers := []*kvServer{newKVServer(t, quick()), newKVServer(t, quick())}
-	b := placedOn(t, servers, func(o *ModelOptions) { o.ContextWindow = 0 }, running)
+	b := placedOn(t, servers, func(o *backend.ModelOptions) { o.ContextWindow = 0 }, running)
 	servers[1].serves(4096)
 	servers[0].serves(8192)
 	waitFor(t, "the window", func() bool {

@@ -28,6 +28,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/internal/testkit/hostile"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
 	"signalbox/stream/guard"
@@ -381,12 +382,12 @@ func TestS34EndpointsFailClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{empty, empty + ".missing"} {
-		m := ModelOptions{Name: "m", Endpoints: []pool.EndpointOptions{{Name: "a", URL: "https://127.0.0.1/v1", TLS: pool.TLSOptions{CAFile: file}}}}
+		m := backend.ModelOptions{Name: "m", Endpoints: []pool.EndpointOptions{{Name: "a", URL: "https://127.0.0.1/v1", TLS: pool.TLSOptions{CAFile: file}}}}
 		if err := m.Validate(); err == nil || !strings.Contains(err.Error(), "ca_file") {
 			t.Errorf("%s: %v", file, err)
 		}
-		program := compile(t, setup{options: DefaultOptions(), models: []ModelOptions{m}, routes: "routes: []\ndefault: {models: [m]}\n", classifier: &fakeClassifier{}})
-		if st, err := NewState([]ModelOptions{m}, nil, auth.DefaultOptions(), DefaultOptions(), program, &fakeClassifier{}, 1, telemetry.Discard()); err == nil {
+		program := compile(t, setup{options: DefaultOptions(), models: []backend.ModelOptions{m}, routes: "routes: []\ndefault: {models: [m]}\n", classifier: &fakeClassifier{}})
+		if st, err := NewState([]backend.ModelOptions{m}, nil, auth.DefaultOptions(), DefaultOptions(), program, &fakeClassifier{}, 1, telemetry.Discard()); err == nil {
 			st.Close()
 			t.Errorf("%s: it is served", file)
 		}

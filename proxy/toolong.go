@@ -2,108 +2,33 @@ package proxy
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/upstream"
 )
-
-// backendError is what a model server says of a request that it refuses. Fields that it does not
-// say are empty.
-type backendError struct {
-	Message string          `json:"message"`
-	Type    string          `json:"type"`
-	Param   string          `json:"param"`
-	Code    json.RawMessage `json:"code"` // a word; with vLLM the status, a number
-}
-
-// readBackendError reads an error body: the object `error` of the API, or, as older servers write
-// it, the same members without it. What is neither is empty.
-func readBackendError(body []byte) (r backendError) {
-	var whole struct {
-		backendError
-
-		Error json.RawMessage `json:"error"`
-	}
-	if json.Unmarshal(body, &whole) != nil {
-		return backendError{}
-	}
-	if whole.Error == nil {
-		return whole.backendError
-	}
-	if json.Unmarshal(whole.Error, &r) != nil {
-		return backendError{}
-	}
-	return r
-}
-
-// tooLong reports whether the prompt was refused for its length. A limit on the answer that does
-// not fit beside the prompt is another matter: its param is the limit.
-func (r *backendError) tooLong() bool {
-	switch {
-	case string(r.Code) == `"`+fault.CodeTooLong+`"`, r.Type == "exceed_context_size_error": // llama.cpp
-		return true
-	case r.Param == "input_tokens": // vLLM 0.32
-		return true
-	case strings.HasPrefix(r.Param, "max_"):
-		return false
-	}
-	says := strings.ToLower(r.Message) // older vLLM, SGLang
-	return strings.Contains(says, "maximum context length") ||
-		strings.Contains(says, "longer than the model's context length")
-}
-
-// refusal is what the server says of a request that it refuses with 400; empty for any other
-// answer.
-func (u *upstream) refusal() (r backendError) {
-	whole := errors.Is(u.err, io.EOF)
-	if u.status != http.StatusBadRequest || !isJSON(u.header) || !u.plain() || !whole {
-		return r
-	}
-	return readBackendError(u.buf.bytes())
-}
-
-// asTooLong is the refusal of a prompt for its length in the words of the API; nil for any other
-// answer, and for one that is in these words already. param is the field that holds the prompt.
-func (u *upstream) asTooLong(param string) error {
-	r := u.refusal()
-	if !r.tooLong() || string(r.Code) == `"`+fault.CodeTooLong+`"` {
-		return nil
-	}
-	return &fault.TooLongError{Param: param, Message: shortened(r.Message)}
-}
 
 // outgrown reports whether the server refuses the prompt for its length and the plan has a model
 // with a larger window left. It takes the others out of the plan: their servers would refuse it as
 // well.
-func (p *plan) outgrown(u *upstream) bool {
-	window := u.model.window()
-	larger := func(m *model) bool { return m.window() > window }
+func (p *plan) outgrown(u *upstream.Response) bool {
+	window := u.Model.ContextWindow()
+	larger := func(m *backend.Model) bool { return m.ContextWindow() > window }
 	if window == 0 || !slices.ContainsFunc(p.models, larger) {
 		return false
 	}
-	if r := u.refusal(); !r.tooLong() {
+	if r := u.Refusal(); !r.TooLong() {
 		return false
 	}
-	u.endpoint.Succeeded() // it has answered
-	p.models = slices.DeleteFunc(p.models, func(m *model) bool { return !larger(m) })
+	u.Endpoint.Succeeded() // it has answered
+	p.models = slices.DeleteFunc(p.models, func(m *backend.Model) bool { return !larger(m) })
 	return true
-}
-
-// maxSaid bounds what is repeated of a server's own words, in bytes.
-const maxSaid = 500
-
-// shortened cuts what a server says to maxSaid bytes of valid UTF-8.
-func shortened(s string) string {
-	return strings.ToValidUTF8(s[:min(len(s), maxSaid)], "")
 }
 
 // longestToken is the length in bytes that no token of a vocabulary exceeds. The longest of GPT-4,
@@ -123,13 +48,13 @@ func (d *decision) length() (out choose.Prompt) {
 	if req.API == openai.Completion {
 		for i := range req.Messages {
 			text := req.Messages[i].Text
-			out.Estimate = max(out.Estimate, len(text)/bytesPerToken+bytesPerToken)
+			out.Estimate = max(out.Estimate, len(text)/openai.BytesPerToken+openai.BytesPerToken)
 			out.Least = max(out.Least, least(text))
 		}
 		ids := req.TokenIDs / max(1, req.TokenLists) // the longest list has no fewer
 		out.Estimate, out.Least = max(out.Estimate, ids), max(out.Least, ids)
 	} else {
-		out.Estimate = estimateTokens(req)
+		out.Estimate = req.EstimateTokens()
 		for i := range req.Messages {
 			out.Least += least(req.Messages[i].Text)
 		}
@@ -137,9 +62,9 @@ func (d *decision) length() (out choose.Prompt) {
 			out.Least += least(req.Instructions)
 		}
 	}
-	if d.contexts.named() {
-		out.Estimate += d.contexts.tokens
-		for _, s := range d.contexts.snaps {
+	if d.contexts.Named() {
+		out.Estimate += d.contexts.Tokens
+		for _, s := range d.contexts.Snaps {
 			out.Least += int(s.Bytes) / longestToken
 		}
 	}
@@ -190,7 +115,7 @@ func countable(req *openai.Request) bool {
 }
 
 // named are the models that a decision leads to.
-func (st *State) named(d *decision) (out []*model) {
+func (st *State) named(d *decision) (out []*backend.Model) {
 	if len(d.Action.Models) == 0 {
 		if m, ok := st.byName[d.model]; ok {
 			out = append(out, m)
@@ -206,18 +131,18 @@ func (st *State) named(d *decision) (out []*model) {
 }
 
 // measureBy has a server of one model count the prompt as the model would get it.
-func (p *Proxy) measureBy(ctx context.Context, change *rewriter, m *model) (tokens int, ok bool) {
+func (p *Proxy) measureBy(ctx context.Context, change *rewriter, m *backend.Model) (tokens int, ok bool) {
 	e := p.counter(m)
 	if e == nil {
 		return 0, false
 	}
 	body, _, err := change.payload(ctx, m)
-	if err != nil || body.size() > maxCounted {
+	if err != nil || body.Size() > maxCounted {
 		return 0, false // what is wrong is told by the attempt
 	}
 	ctx, cancel := context.WithTimeout(ctx, measureBudget)
 	defer cancel()
-	return p.tokenize(ctx, e, tokenizePath, body.reader())
+	return p.tokenize(ctx, e, tokenizePath, body.Reader())
 }
 
 // tooLong is the error of a prompt that fits none of the candidates, with figures of the one with
@@ -227,7 +152,7 @@ func (d *decision) tooLong(prompt *choose.Prompt, cs []choose.Candidate) error {
 		return &fault.TooLongError{}
 	}
 	out := &fault.TooLongError{Param: d.request.PromptField()}
-	var largest *model
+	var largest *backend.Model
 	for i := range cs {
 		m, ok := d.state.byName[cs[i].Name]
 		if ok && (largest == nil || m.Window > largest.Window) {

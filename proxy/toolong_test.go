@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
@@ -72,11 +73,11 @@ func TestAPromptIsRefusedForWhatIsKnownOfItsLengthAndNoGuess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url, asked := counting(t, tt.tokens)
-			o := ModelOptions{Name: "m", ContextWindow: 8192, Endpoints: []pool.EndpointOptions{{Name: "a", URL: url}}}
+			o := backend.ModelOptions{Name: "m", ContextWindow: 8192, Endpoints: []pool.EndpointOptions{{Name: "a", URL: url}}}
 			if tt.tokens == 511 {
 				o.ContextWindow = 1024 // little to send while the server is given a second to count
 			}
-			b := start(t, []ModelOptions{o}, func(s *setup) { s.routes = "routes: []\ndefault: {models: [m]}\n" })
+			b := start(t, []backend.ModelOptions{o}, func(s *setup) { s.routes = "routes: []\ndefault: {models: [m]}\n" })
 			got := b.chat(ask(tt.text))
 			switch {
 			case tt.says == "" && got.status != http.StatusOK:
@@ -96,9 +97,9 @@ func TestAPromptIsRefusedForWhatIsKnownOfItsLengthAndNoGuess(t *testing.T) {
 func TestOfSeveralModelsTheOneWithRoomGetsALongPrompt(t *testing.T) {
 	t.Parallel()
 	url, _ := counting(t, -1)
-	var models []ModelOptions
+	var models []backend.ModelOptions
 	for name, window := range map[string]int{"small": 4096, "middle": 8192, "big": 32768} {
-		models = append(models, ModelOptions{
+		models = append(models, backend.ModelOptions{
 			Name: name, ContextWindow: window,
 			Endpoints: []pool.EndpointOptions{{Name: name, URL: url}},
 		})
@@ -176,7 +177,7 @@ func TestAPromptThatIsTooLongForOneServerGoesOnToALargerWindow(t *testing.T) {
 			t.Parallel()
 			replies := [3]testkit.Answer{refuses, testkit.JSON(200, testkit.Completion), tt.third}
 			var ups [3]*testkit.Upstream
-			var models []ModelOptions
+			var models []backend.ModelOptions
 			for i, name := range [3]string{"first", "second", "third"} {
 				ups[i] = testkit.NewUpstream(t, replies[i])
 				endpoints := []*testkit.Upstream{ups[i]}

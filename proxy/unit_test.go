@@ -17,10 +17,12 @@ import (
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/upstream"
 	"signalbox/stream/response"
 )
 
@@ -37,14 +39,14 @@ func TestEveryBadOptionIsReported(t *testing.T) {
 			"listen: ", "admin_listen: ", "drain_delay: ", "max_body_bytes: ", "read_header_timeout: ", "connect_timeout: ", "gap_timeout: ", "max_attempts: ", "retry_budget: ", "auto_models: ",
 		}},
 		{auth.Options{Mode: "open", Keys: []auth.KeyOptions{{Name: "a", SHA256: "12"}, {Name: "a"}}}.Validate(), []string{"mode: ", "keys[0].sha256: ", `keys[1].name: "a" is used twice`, "keys[1].sha256: "}},
-		{ModelOptions{
+		{backend.ModelOptions{
 			ContextWindow: -1, Price: choose.Price{Input: -1}, Reasoning: reasoning.Options{Dialect: "x"}, Health: pool.HealthOptions{Path: "x", Interval: 1}, AnswerTimeout: -1,
 			Endpoints: []pool.EndpointOptions{{Name: "a b", URL: "ftp://x", Weight: -1, APIKey: "a\nb"}, {Name: "c", URL: "http://u:p@h/v1"}, {Name: "c", URL: "http://h?q"}},
 		}.Validate(), []string{
 			"name: ", "endpoints[0].name: ", "endpoints[0].url: ", "endpoints[0].weight: ", "endpoints[0].api_key: ", "endpoints[1].url: ", "endpoints[2].name: ", "endpoints[2].url: ",
 			"context_window: ", "price: ", "reasoning.dialect: ", "health.path: ", "health.interval: ", "answer_timeout: ",
 		}},
-		{ModelOptions{Name: "a", Reasoning: reasoning.Options{Dialect: reasoning.DialectKwargs}}.Validate(), []string{"endpoints: ", "reasoning.key: "}},
+		{backend.ModelOptions{Name: "a", Reasoning: reasoning.Options{Dialect: reasoning.DialectKwargs}}.Validate(), []string{"endpoints: ", "reasoning.key: "}},
 		{validateAll(nil, []PromptOptions{{Name: "p"}}, auth.Options{}, DefaultOptions()), []string{"auth: mode: ", "models: ", "prompts[0].text: "}},
 	}
 	for i, tt := range bad {
@@ -62,7 +64,7 @@ func TestEveryBadOptionIsReported(t *testing.T) {
 			}
 		}
 	}
-	if err := (ModelOptions{Name: "a", Endpoints: []pool.EndpointOptions{{Name: "e", URL: "http://h", APIKey: "top secret"}}}).Validate(); err == nil || strings.Contains(err.Error(), "top secret") {
+	if err := (backend.ModelOptions{Name: "a", Endpoints: []pool.EndpointOptions{{Name: "e", URL: "http://h", APIKey: "top secret"}}}).Validate(); err == nil || strings.Contains(err.Error(), "top secret") {
 		t.Errorf("a bad key gives %v", err)
 	}
 }
@@ -110,15 +112,14 @@ func (*pieces) Close() error { return nil }
 
 // pass sends a stream through the copy loop.
 func pass(s []byte, step int) ([]byte, error) {
-	m := &model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, gap: time.Minute}
-	_, watch := newWatchdog(context.Background(), 0)
-	defer watch.stop()
-	u := &upstream{model: m, endpoint: &pool.Endpoint{}, body: &pieces{s, step}, buf: takeWindow(), watch: watch, events: true, flow: takeFlow(response.StreamOptions{}), header: http.Header{}}
+	m := &backend.Model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, Gap: time.Minute}
+	u := upstream.Open(context.Background(), m, &pool.Endpoint{}, 0,
+		func(context.Context) io.ReadCloser { return &pieces{s, step} }, &response.StreamOptions{})
+	defer u.Close()
 	rec := httptest.NewRecorder()
-	w := newReply(rec, &http.Request{Header: http.Header{}})
-	tel := telemetry.Discard()
-	client := &clientSink{w: w}
-	err := u.copyEvents(&meter{metrics: tel.Metrics, model: "m"}, client, client)
+	client := &clientSink{w: newReply(rec, &http.Request{Header: http.Header{}})}
+	u.Tap(&meter{metrics: telemetry.Discard().Metrics, model: "m"})
+	err := copyEvents(u, client, client)
 	return rec.Body.Bytes(), err
 }
 
@@ -157,62 +158,32 @@ func TestTheTimeOfTheClientIsNotTheUpstreams(t *testing.T) {
 	stream := strings.Repeat(testkit.Event(" token"), 3) + testkit.Done
 	for name, events := range map[string]bool{"a stream of events": true, "another body": false} {
 		synctest.Test(t, func(t *testing.T) {
-			m := &model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, gap: gap}
-			ctx, watch := newWatchdog(t.Context(), gap)
-			u := &upstream{
-				model: m, endpoint: &pool.Endpoint{}, body: &cancellable{pieces{[]byte(stream), len(testkit.Event(" token"))}, ctx}, buf: takeWindow(), watch: watch, header: http.Header{},
-				length: int64(len(stream)),
+			m := &backend.Model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, Gap: gap}
+			var o *response.StreamOptions
+			if events {
+				o = new(response.StreamOptions)
 			}
+			u := upstream.Open(t.Context(), m, &pool.Endpoint{}, gap, func(ctx context.Context) io.ReadCloser {
+				return &cancellable{pieces{[]byte(stream), len(testkit.Event(" token"))}, ctx}
+			}, o)
+			u.Length = int64(len(stream))
 			rec := httptest.NewRecorder()
 			w := newReply(&slowReader{rec, 2 * gap}, &http.Request{Header: http.Header{}})
 			meter := &meter{metrics: telemetry.Discard().Metrics, model: "m"}
-			pass := func() error { return u.copyBody(w, meter, nil) }
+			pass := func() error { return copyBody(w, u, meter, nil) }
 			if events {
-				u.events, u.flow = true, takeFlow(response.StreamOptions{})
+				u.Tap(meter)
 				client := &clientSink{w: w}
-				pass = func() error { return u.copyEvents(meter, client, client) }
+				pass = func() error { return copyEvents(u, client, client) }
 			}
 			if err := pass(); err != nil || rec.Body.String() != stream {
 				t.Errorf("%s: %v, sent %q", name, err, rec.Body.String())
 			}
-			if watch.expired() {
+			if u.Late() {
 				t.Errorf("%s: the upstream is called late", name)
 			}
-			watch.stop()
+			u.Close()
 			time.Sleep(time.Hour) // nothing is left that ticks
 		})
 	}
-}
-
-// The timer rings at the first of its dates, whatever was expected since, and the attempt ends when
-// it is late and not before.
-func TestTheWatchdogWaitsForWhatIsDue(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, w := newWatchdog(t.Context(), time.Second)
-		defer w.stop()
-		begun := time.Now()
-		for range 5 { // progress each 0.9 s
-			time.Sleep(900 * time.Millisecond)
-			w.expect(time.Second)
-		}
-		w.expect(0)
-		time.Sleep(time.Hour)
-		w.expect(time.Minute)
-		w.expect(time.Second) // sooner than the timer was set for
-		if ctx.Err() != nil || w.expired() {
-			t.Fatal("ended though there was progress")
-		}
-		<-ctx.Done()
-		if took := time.Since(begun); took != 5*900*time.Millisecond+time.Hour+time.Second || !w.expired() {
-			t.Errorf("ended after %v, late: %v", took, w.expired())
-		}
-		ctx, idle := newWatchdog(t.Context(), 0)
-		idle.expect(time.Second)
-		idle.stop()
-		time.Sleep(time.Hour)
-		if ctx.Err() == nil || idle.expired() {
-			t.Errorf("stopped: %v, late: %v", ctx.Err(), idle.expired())
-		}
-	})
 }

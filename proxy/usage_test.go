@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/stream/response"
 )
 
@@ -38,8 +39,8 @@ func TestUsageThatOnlyTheProxyAskedForStaysThere(t *testing.T) {
 		{name: "null in front", limit: true, sent: `data: { "usage" : null , "id":"c"}` + "\r\n\r\n" + testkit.Finish + usageEvent + testkit.Done, seen: `data: {  "id":"c"}` + "\r\n\r\n" + testkit.Finish + testkit.Done, wants: true, tokens: 18},
 		{name: "no limit", sent: chunk + testkit.Finish + testkit.Done, seen: chunk + testkit.Finish + testkit.Done},
 		{name: "no limit, and the server tells it all the same", sent: chunk + testkit.Finish + usageEvent + testkit.Done, seen: chunk + testkit.Finish + usageEvent + testkit.Done},
-		{name: "always", setting: usageAlways, sent: chunk + testkit.Finish + usageEvent + testkit.Done, seen: chunk + testkit.Finish + testkit.Done, wants: true, tokens: 18},
-		{name: "never", setting: usageNever, limit: true, sent: chunk + testkit.Finish + testkit.Done, seen: chunk + testkit.Finish + testkit.Done},
+		{name: "always", setting: backend.UsageAlways, sent: chunk + testkit.Finish + usageEvent + testkit.Done, seen: chunk + testkit.Finish + testkit.Done, wants: true, tokens: 18},
+		{name: "never", setting: backend.UsageNever, limit: true, sent: chunk + testkit.Finish + testkit.Done, seen: chunk + testkit.Finish + testkit.Done},
 		{name: "the client asks too", limit: true, extra: asks, sent: chunk + testkit.Finish + usageEvent + testkit.Done, seen: chunk + testkit.Finish + usageEvent + testkit.Done, wants: true, tokens: 18},
 		{name: "the client asks not to", limit: true, extra: `,"stream_options":{"include_usage":false}`, sent: chunk + testkit.Finish + usageEvent + testkit.Done, seen: chunk + testkit.Finish + testkit.Done, wants: true, tokens: 18},
 		{name: "beside a choice it is the server's own", limit: true, sent: `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}` + "\n\n" + testkit.Done, seen: `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}` + "\n\n" + testkit.Done, wants: true},
@@ -83,7 +84,7 @@ func TestTheQuestionForUsageIsAllThatChanges(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.Stream(testkit.Finish+usageEvent+testkit.Done))
 	models := oneModel(up)
 	for i := range models {
-		models[i].ServedAs, models[i].StreamUsage = "", usageAlways
+		models[i].ServedAs, models[i].StreamUsage = "", backend.UsageAlways
 	}
 	b := start(t, models)
 	for sent, want := range map[string]string{

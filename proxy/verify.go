@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,7 +10,8 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/fault"
-	"signalbox/stream/check"
+	"signalbox/proxy/guardrail"
+	"signalbox/proxy/resolve"
 )
 
 // verifyBody is the body of POST /signalbox/v1/verify.
@@ -56,33 +55,6 @@ func (f *givenFact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// The bounds of what is verified at once.
-const (
-	maxVerified   = 64 << 10 // bytes of the answer
-	maxVerifyFact = 512      // facts
-)
-
-// Verdict is the answer of POST /signalbox/v1/verify.
-type Verdict struct {
-	Verdict string         `json:"verdict"` // supported, unsupported or unchecked
-	Claims  []VerdictClaim `json:"claims"`  // in the order of the answer
-}
-
-// VerdictClaim is the verdict on one claim. Start and End are code points in the answer.
-type VerdictClaim struct {
-	Text    string  `json:"text"`
-	Start   int     `json:"start"`
-	End     int     `json:"end"`
-	Verdict string  `json:"verdict"`
-	Score   float64 `json:"score"` // support by the facts, in [0,1]
-	// Span is where the number, date or name stands in the claim that failed, in its code points
-	// from 0: [start, end).
-	Span    []int  `json:"span,omitempty"`
-	Fact    any    `json:"fact,omitempty"`    // the id of the fact that decided, or its index where it has none
-	Context string `json:"context,omitempty"` // that the fact is pinned to, as ID@VERSION
-	Reason  string `json:"reason,omitempty"`  // why it is unchecked, where the text holds more than is read of one
-}
-
 // verifyRequest serves POST /signalbox/v1/verify: the claims of a text, checked against facts.
 // Whoever may ask for an answer may call it: it tells nothing of the configuration.
 func (p *Proxy) verifyRequest(st *State, w *reply, r *http.Request) error {
@@ -95,23 +67,25 @@ func (p *Proxy) verifyRequest(st *State, w *reply, r *http.Request) error {
 		return err
 	}
 	held, err := p.verifyContexts(r, who, in)
-	defer held.release()
+	defer held.Release()
 	if err != nil {
 		return err
 	}
-	out, err := st.verify(r.Context(), in, held)
+	out, err := st.guard.Verify(r.Context(), &guardrail.Text{
+		Facts: in.facts(), Contexts: held, Question: in.Question, Answer: in.Answer,
+	})
 	if err != nil {
 		return err
 	}
-	if st.watch.claims.Lacking() != "" {
-		w.Header()["X-Signalbox-Degraded"] = []string{lackGrounding}
+	if st.guard.Lacking() != "" {
+		w.Header()["X-Signalbox-Degraded"] = []string{guardrail.LackGrounding}
 	}
 	return writeJSON(w, http.StatusOK, out)
 }
 
 // verifyContexts finds the contexts that a text is verified against. They are all required unless
 // they say otherwise.
-func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *verifyBody) (*resolved, error) {
+func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *verifyBody) (*resolve.Contexts, error) {
 	if len(in.Context) == 0 {
 		return nil, nil //nolint:nilnil // a text without any
 	}
@@ -121,17 +95,8 @@ func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *verifyBody) (
 		return nil, nil //nolint:nilnil // a text without any
 	case err != nil:
 		return nil, err
-	case p.memory == nil:
-		return nil, fault.InvalidField(verifyContext, verifyContext+" needs contexts, which are turned off here")
 	}
-	held := &resolved{store: p.memory, owner: ownerOf(who, r.Header.Get("X-Signalbox-Session"))}
-	if err := held.fetch(r.Context(), p.memory, refs); err != nil {
-		if stored, ok := errors.AsType[*fault.ContextError](err); ok {
-			stored.Param = verifyContext
-		}
-		return held, err
-	}
-	return held, nil
+	return p.resolver.Find(r.Context(), resolve.Owner(who, r.Header.Get("X-Signalbox-Session")), refs, verifyContext)
 }
 
 // verifyContext is the field that names contexts.
@@ -167,7 +132,7 @@ func readVerify(body []byte) (*verifyBody, error) {
 			return nil, invalid(fmt.Sprintf("facts[%d].text", i), "a fact must not be empty")
 		}
 	}
-	return &in, checkFacts(in.facts(), "facts")
+	return &in, guardrail.CheckFacts(in.facts(), "facts")
 }
 
 func (in *verifyBody) facts() []openai.Fact {
@@ -178,59 +143,8 @@ func (in *verifyBody) facts() []openai.Fact {
 	return out
 }
 
-// verify checks a text, when its turn comes, as long as its client waits.
-func (st *State) verify(ctx context.Context, in *verifyBody, held *resolved) (*Verdict, error) {
-	select {
-	case st.watch.verifying <- struct{}{}:
-		defer func() { <-st.watch.verifying }()
-	case <-ctx.Done():
-		return nil, fault.ErrClientGone
-	}
-	g := grounds{sources: factSources(in.facts()), facts: len(*in.Facts)}
-	if held.named() {
-		all := st.watch.opts // what a text is verified against is all that the contexts say
-		all.Documents, all.ToolResults = true, true
-		for _, s := range held.snaps {
-			g.addFacts(s.Facts, pointer(s))
-		}
-		g.fit(all.ofContexts(held, &g))
-	}
-	e, err := g.prepare(ctx)
-	if err != nil {
-		return nil, err
-	}
-	report, err := st.watch.claims.Checker.Text(ctx, e, in.Question, in.Answer)
-	if ctx.Err() != nil {
-		return nil, fault.ErrClientGone
-	}
-	if err != nil {
-		return nil, fmt.Errorf("verify: %w", err)
-	}
-	return verdictOf(&report, &g), nil
-}
-
-func verdictOf(report *check.Report, g *grounds) *Verdict {
-	out := &Verdict{Verdict: report.Verdict.String(), Claims: make([]VerdictClaim, len(report.Claims))}
-	for i := range report.Claims {
-		c := &report.Claims[i]
-		v := VerdictClaim{Text: c.Text, Start: c.Runes.Start, End: c.Runes.End, Verdict: c.Verdict.String(), Score: c.Score}
-		if c.Span.End > c.Span.Start && (c.Verdict == check.Unsupported || c.Verdict == check.Contradicted) {
-			v.Span = []int{c.Span.Start, c.Span.End}
-		}
-		if c.Source >= 0 {
-			v.Context = g.origin(c.Source)
-		}
-		if c.Verdict == check.Unchecked && errors.Is(c.Err, check.ErrTooMuch) {
-			v.Reason = check.ErrTooMuch.Error()
-		}
-		switch {
-		case c.Source < 0:
-		case c.ID != "":
-			v.Fact = c.ID
-		default:
-			v.Fact = c.Source
-		}
-		out.Claims[i] = v
-	}
-	return out
-}
+// The bounds of what is verified at once.
+const (
+	maxVerified   = 64 << 10 // bytes of the answer
+	maxVerifyFact = 512      // facts
+)

@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/guardrail"
 )
 
 const verifyPath = "/signalbox/v1/verify"
@@ -18,11 +19,11 @@ func TestATextIsVerifiedClaimByClaim(t *testing.T) {
 	b := watched(t, "off", testkit.NewUpstream(t, testkit.Silent()))
 	for name, tt := range map[string]struct {
 		body string
-		want Verdict
+		want guardrail.Verdict
 	}{
 		"facts of every form": {
 			`{"facts":["The tower is 330 m high.",{"id":"opened","text":"The tower was opened in 1889.","kind":"date"}],"question":"?","answer":"Schön, ja! The tower is 330 m high. The tower was opened in 1925."}`,
-			Verdict{"unsupported", []VerdictClaim{
+			guardrail.Verdict{Verdict: "unsupported", Claims: []guardrail.VerdictClaim{
 				{Text: "Schön, ja!", End: 10, Verdict: "not_checkable"},
 				{Text: "The tower is 330 m high.", Start: 11, End: 35, Verdict: "supported", Fact: 0.0},
 				{Text: "The tower was opened in 1925.", Start: 36, End: 65, Verdict: "contradicted", Span: []int{24, 28}, Fact: "opened"},
@@ -30,21 +31,21 @@ func TestATextIsVerifiedClaimByClaim(t *testing.T) {
 		},
 		"one fact": {
 			`{"facts":"The tower is 330 m high.","answer":"The tower is 330 m high."}`,
-			Verdict{"supported", []VerdictClaim{{Text: "The tower is 330 m high.", End: 24, Verdict: "supported", Fact: 0.0}}},
+			guardrail.Verdict{Verdict: "supported", Claims: []guardrail.VerdictClaim{{Text: "The tower is 330 m high.", End: 24, Verdict: "supported", Fact: 0.0}}},
 		},
 		"no facts": {
 			`{"facts":[],"answer":"The tower is 330 m high.","question":null}`,
-			Verdict{"unchecked", []VerdictClaim{{Text: "The tower is 330 m high.", End: 24, Verdict: "unchecked"}}},
+			guardrail.Verdict{Verdict: "unchecked", Claims: []guardrail.VerdictClaim{{Text: "The tower is 330 m high.", End: 24, Verdict: "unchecked"}}},
 		},
 		"nothing to check": {
 			`{"facts":["The tower is 330 m high."],"answer":"Hello there."}`,
-			Verdict{"unchecked", []VerdictClaim{{Text: "Hello there.", End: 12, Verdict: "not_checkable"}}},
+			guardrail.Verdict{Verdict: "unchecked", Claims: []guardrail.VerdictClaim{{Text: "Hello there.", End: 12, Verdict: "not_checkable"}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			res := b.post(verifyPath, tt.body)
-			var got Verdict
+			var got guardrail.Verdict
 			if err := json.Unmarshal([]byte(res.body), &got); err != nil || res.status != 200 {
 				t.Fatalf("status %d, %v: %s", res.status, err, res.body)
 			}
@@ -148,7 +149,7 @@ func TestAClaimThatIsNotReadSaysWhy(t *testing.T) {
 	b := watched(t, "off", testkit.NewUpstream(t, testkit.Silent()))
 	numbers := strings.Repeat("7 ", 30<<10)
 	res := b.post(verifyPath, `{"facts":["`+numbers+`"],"answer":"`+numbers+`"}`)
-	var got Verdict
+	var got guardrail.Verdict
 	if err := json.Unmarshal([]byte(res.body), &got); err != nil || res.status != 200 || len(got.Claims) < 100 {
 		t.Fatalf("status %d, %v: %.300s", res.status, err, res.body)
 	}

@@ -15,8 +15,11 @@ import (
 	"signalbox/memory"
 	"signalbox/memory/prefix"
 	"signalbox/proxy/affinity"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/contexts"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/resolve"
+	"signalbox/proxy/upstream"
 	"signalbox/stream/response"
 )
 
@@ -38,8 +41,6 @@ const (
 	warmsAtOnce = 16  // over all endpoints; each has one at most
 	// longestWarm bounds the wait for an endpoint to have time, and the reading.
 	longestWarm = 10 * time.Minute
-	// defaultWarmRate is how many tokens an endpoint is made to read ahead in a second.
-	defaultWarmRate = 20_000
 )
 
 func newWarms() *warms {
@@ -50,7 +51,7 @@ func newWarms() *warms {
 // the context.
 type warmup struct {
 	st    *State
-	m     *model
+	m     *backend.Model
 	owner memory.Owner
 	ref   memory.Ref
 
@@ -75,7 +76,7 @@ func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, mo
 	if err != nil {
 		return err
 	}
-	if p.memory == nil {
+	if p.resolver.Store == nil {
 		return fault.ErrNoRoute
 	}
 	all := make([]*warmup, len(list))
@@ -100,8 +101,8 @@ func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, mo
 }
 
 // warmable is the models of the given names or, without any, those whose endpoints share prefixes.
-func (st *State) warmable(names []string) ([]*model, error) {
-	var out []*model
+func (st *State) warmable(names []string) ([]*backend.Model, error) {
+	var out []*backend.Model
 	for _, name := range names {
 		m, ok := st.byName[name]
 		if !ok {
@@ -113,8 +114,8 @@ func (st *State) warmable(names []string) ([]*model, error) {
 		return out, nil
 	}
 	for _, m := range st.models {
-		for i := range m.where.ends {
-			if m.where.ends[i].apc.Load() {
+		for i := range m.Servers.All {
+			if m.Servers.All[i].Salted.Load() {
 				out = append(out, m)
 				break
 			}
@@ -136,10 +137,10 @@ func (w *warmup) open(ctx context.Context, store *memory.Store) (err error) {
 	}
 	w.salt = w.st.salts.of(w.owner.Tenant)
 	w.chain.Resume(w.st.chains.of([]*memory.Snapshot{w.snap}))
-	x := prompt{hints: affinity.Hints{Contexts: []string{pointer(w.snap)}}, salt: w.salt}
+	x := prompt{hints: affinity.Hints{Contexts: []string{resolve.Pointer(w.snap)}}, salt: w.salt}
 	w.ask = affinity.Request{Class: x.class(w.m), Blocks: w.chain.Blocks(), Bytes: w.chain.Bytes(), Tokens: w.snap.Derived.Tokens[w.m.Name]}
 	if w.ask.Tokens == 0 {
-		w.ask.Tokens = w.m.where.tokens(int(w.snap.Bytes / 4))
+		w.ask.Tokens = w.m.Servers.Correct(int(w.snap.Bytes / 4))
 	}
 	w.ask.Key, _ = x.hints.Key(w.ask.Class, w.ask.Blocks, w.ask.Tokens)
 	return nil
@@ -215,13 +216,13 @@ func (x *warms) enter(key reading) (others <-chan struct{}, leave func()) {
 // that.
 func (p *Proxy) warm(ctx context.Context, w *warmup) error {
 	defer w.release()
-	if w.m.where.Placer == nil {
+	if w.m.Servers.Placer == nil {
 		return fault.ErrNoEndpoint
 	}
-	if err := w.open(ctx, p.memory); err != nil {
+	if err := w.open(ctx, p.resolver.Store); err != nil {
 		return err
 	}
-	others, leave := p.warms.enter(reading{w.owner.Tenant, w.m.Name, pointer(w.snap)})
+	others, leave := p.warms.enter(reading{w.owner.Tenant, w.m.Name, resolve.Pointer(w.snap)})
 	if leave == nil {
 		select {
 		case <-others:
@@ -241,10 +242,10 @@ func (p *Proxy) warm(ctx context.Context, w *warmup) error {
 const enough = 0.9
 
 func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err error) {
-	where := w.m.where
-	penalty := make([]float64, len(where.ends))
+	where := w.m.Servers
+	penalty := make([]float64, len(where.All))
 	w.ask.Penalty = penalty
-	full := where.penalties(penalty, nil, time.Now())
+	full := where.Penalties(penalty, nil, time.Now())
 	spot, ok := where.Find(time.Now(), &w.ask)
 	switch {
 	case !ok && full:
@@ -258,20 +259,20 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 	if most > 0 && float64(spot.Predicted) >= enough*most {
 		return "there", nil
 	}
-	limit := where.ends[spot.Endpoint].warm
-	if err := limit.enter(ctx); err != nil {
+	limit := where.All[spot.Endpoint].Warming
+	if err := limit.Enter(ctx); err != nil {
 		return "busy", err
 	}
-	defer limit.leave()
-	if err := limit.wait(ctx, w.ask.Tokens, where.kv.WarmTokensPerS); err != nil {
+	defer limit.Leave()
+	if err := limit.Wait(ctx, w.ask.Tokens, where.KV.WarmTokensPerS); err != nil {
 		return "busy", err
 	}
-	if w.m.Queued() > 0 || where.crowded(spot.Endpoint, time.Now()) {
+	if w.m.Queued() > 0 || where.Crowded(spot.Endpoint, time.Now()) {
 		return "busy", fault.ErrBusy
 	}
-	name := w.m.Name + ":" + pointer(w.snap) + ":" + where.ends[spot.Endpoint].end.Name
+	name := w.m.Name + ":" + resolve.Pointer(w.snap) + ":" + where.All[spot.Endpoint].Endpoint.Name
 	estimate := time.Duration(2 * float64(w.ask.Tokens) * where.Stats(spot.Endpoint).Prefill * float64(time.Second))
-	if !w.st.notices.claim(ctx, name, estimate+time.Second) {
+	if !w.st.notices.Claim(ctx, name, estimate+time.Second) {
 		return "there", nil // another replica is at it
 	}
 	switch err := p.sendWarm(ctx, w); {
@@ -283,39 +284,33 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 	return "read", nil
 }
 
-// crowded reports whether what is sent to endpoint i would delay others: somebody waits, or half of
-// the seats are taken.
-func (w *serverCaches) crowded(i int, now time.Time) bool {
-	running, waiting := w.Load(now, i)
-	return waiting > 0 || w.ends[i].Seats > 0 && 2*running >= w.ends[i].Seats
-}
-
 // sendWarm makes the request.
 func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
-	where := w.m.where
+	where := w.m.Servers
 	t, ok := where.Place(time.Now(), &w.ask)
 	if !ok {
 		return fault.ErrNoEndpoint
 	}
-	e := &where.ends[t.Endpoint]
+	e := &where.All[t.Endpoint]
 	used := affinity.Usage{Cached: -1, Failed: true}
 	defer func() { t.End(time.Now(), used) }()
 	body, err := w.body(e)
 	if err != nil {
 		return err
 	}
-	lease, ok := e.end.Enter()
+	lease, ok := e.Endpoint.Enter()
 	if !ok {
 		return fault.ErrBusy
 	}
-	u, err := p.attempt(ctx, call{
-		in: http.Header{}, id: "warm_" + rand.Text(), to: &surfaces[0], body: payload{whole: body},
+	u, err := upstream.Do(ctx, p.transport, &upstream.Call{
+		Headers: http.Header{}, ID: "warm_" + rand.Text(), API: openai.Chat,
+		Path: surfaces[0].upstreamPath(false), Body: payload{whole: body},
 	}, w.m, lease)
 	if err != nil {
 		return err
 	}
-	defer u.close()
-	whole, err := u.readWhole()
+	defer u.Close()
+	whole, err := u.ReadWhole()
 	if err != nil {
 		return err
 	}
@@ -326,26 +321,26 @@ func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
 	told := response.Tally{API: openai.Chat}
 	told.Body(nil, whole)
 	used = usageOf(&told.Usage)
-	u.endpoint.Succeeded()
+	u.Endpoint.Succeeded()
 	return nil
 }
 
 // refused is the error of an answer that says that the context was not read; nil for any other.
-func (w *warmup) refused(u *upstream, whole []byte) error {
+func (w *warmup) refused(u *upstream.Response, whole []byte) error {
 	switch {
-	case u.good():
+	case u.Good():
 		return nil
-	case u.refused():
+	case u.Refused():
 		return fault.ErrBusy // the endpoint was told, see tell
-	case u.status < http.StatusBadRequest:
-		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.status)}
+	case u.Status < http.StatusBadRequest:
+		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.Status)}
 	}
-	out := &fault.WarmRefusedError{Model: w.m.Name, Status: u.status}
-	if !isJSON(u.header) || !u.plain() || out.Secret() {
+	out := &fault.WarmRefusedError{Model: w.m.Name, Status: u.Status}
+	if !u.JSON() || !u.Plain() || out.Secret() {
 		return out
 	}
-	said := readBackendError(whole)
-	if out.Message = shortened(said.Message); u.status == http.StatusBadRequest && said.tooLong() {
+	said := upstream.ReadRefusal(whole)
+	if out.Message = said.Short(); u.Status == http.StatusBadRequest && said.TooLong() {
 		return &fault.TooLongError{Param: "models", Message: "model " + strconv.Quote(w.m.Name) + ": " + out.Message}
 	}
 	return out
@@ -354,63 +349,17 @@ func (w *warmup) refused(u *upstream, whole []byte) error {
 // body is a request with the context in front, as in those that will name it, and with as little
 // else as servers take: templates want something that the user says, and vLLM wants to answer one
 // token at least.
-func (w *warmup) body(e *place) ([]byte, error) {
-	b := append([]byte(`{"model":`), strconv.AppendQuote(nil, w.m.servedAs)...)
+func (w *warmup) body(e *backend.Server) ([]byte, error) {
+	b := append([]byte(`{"model":`), strconv.AppendQuote(nil, w.m.ServedAs)...)
 	b = append(b, `,"messages":[{"role":"user","content":"."}],"max_tokens":1,"stream":false,"temperature":0`...)
-	if e.apc.Load() {
+	if e.Salted.Load() {
 		b = strconv.AppendQuote(append(b, `,"cache_salt":`...), w.salt)
 	}
 	out, err := prefix.Compile(prefix.Request{
-		API: openai.Chat, Body: append(b, '}'), Contexts: []prefix.Context{{Kind: w.snap.Kind, Fragments: w.snap.Fragments}}, Role: w.m.contextRole,
+		API: openai.Chat, Body: append(b, '}'), Contexts: []prefix.Context{{Kind: w.snap.Kind, Fragments: w.snap.Fragments}}, Role: w.m.ContextRole,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("put context into a request: %w", err)
 	}
 	return out.Bytes(), nil
-}
-
-// warmLimit bounds what one endpoint reads ahead: one context at a time, and so many tokens a
-// second.
-type warmLimit struct {
-	busy chan struct{} // holds 1: the one that is read
-
-	mu   sync.Mutex // guards next
-	next time.Time  // when there is time for more
-}
-
-func newWarmLimit() *warmLimit { return &warmLimit{busy: make(chan struct{}, 1)} }
-
-func (l *warmLimit) enter(ctx context.Context) error {
-	select {
-	case l.busy <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fault.ErrBusy
-	}
-}
-
-func (l *warmLimit) leave() { <-l.busy }
-
-// wait waits until there is time for so many tokens, at a rate in tokens a second, 0 standing for
-// the default.
-func (l *warmLimit) wait(ctx context.Context, tokens int, rate float64) error {
-	if rate == 0 {
-		rate = defaultWarmRate
-	}
-	l.mu.Lock()
-	now := time.Now()
-	pause := l.next.Sub(now)
-	l.next = now.Add(max(pause, 0) + time.Duration(float64(tokens)/rate*float64(time.Second)))
-	l.mu.Unlock()
-	if pause <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return fault.ErrBusy
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/memory"
 	"signalbox/proxy/affinity"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/contexts"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/kv"
@@ -78,9 +79,9 @@ func TestAContextIsReadAheadInPassing(t *testing.T) {
 
 func TestNothingIsReadAheadOfPeopleWhoWait(t *testing.T) {
 	t.Parallel()
-	b, servers := placedBench(t, 1, func(o *ModelOptions) { o.KV.Seats = 4 })
+	b, servers := placedBench(t, 1, func(o *backend.ModelOptions) { o.KV.Seats = 4 })
 	owner, ref := stored(t, b)
-	w := b.state.models[0].where
+	w := b.state.models[0].Servers
 	var under []affinity.Ticket
 	for range 2 {
 		under = append(under, w.Sent(time.Now(), &affinity.Request{Tokens: 10}, 0))
@@ -91,11 +92,11 @@ func TestNothingIsReadAheadOfPeopleWhoWait(t *testing.T) {
 	for i := range under {
 		under[i].End(time.Now(), affinity.Usage{Failed: true})
 	}
-	w.observe(time.Now(), 0, kv.Report{VLLM: true, Waiting: 1})
+	w.Report(time.Now(), 0, kv.Report{VLLM: true, Waiting: 1})
 	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, fault.ErrBusy) {
 		t.Errorf("somebody waits: %v", err)
 	}
-	w.observe(time.Now(), 0, kv.Report{VLLM: true})
+	w.Report(time.Now(), 0, kv.Report{VLLM: true})
 	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
 		t.Errorf("nobody waits: %v", err)
 	}
@@ -106,7 +107,7 @@ func TestNothingIsReadAheadOfPeopleWhoWait(t *testing.T) {
 
 func TestWhatCannotBeReadAhead(t *testing.T) {
 	t.Parallel()
-	b, _ := placedBench(t, 1, func(o *ModelOptions) { o.KV.Level = kv.LevelOpenAI })
+	b, _ := placedBench(t, 1, func(o *backend.ModelOptions) { o.KV.Level = kv.LevelOpenAI })
 	owner, ref := stored(t, b)
 	var bad *openai.Error
 	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.As(err, &bad) || bad.Param != "models" {
@@ -164,7 +165,7 @@ func TestS3NoReadingStandsForAnother(t *testing.T) {
 	slow := quick()
 	slow.Overhead = 100 * time.Millisecond // so that they are under way together
 	servers := []*kvServer{newKVServer(t, slow), newKVServer(t, slow)}
-	b := start(t, append(kvModel(nil, servers[0]), kvModel(func(o *ModelOptions) { o.Name = "twin" }, servers[1])...), func(s *setup) { s.routes = toSmall })
+	b := start(t, append(kvModel(nil, servers[0]), kvModel(func(o *backend.ModelOptions) { o.Name = "twin" }, servers[1])...), func(s *setup) { s.routes = toSmall })
 	store, err := memory.New(memory.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +200,7 @@ func TestS3NoReadingStandsForAnother(t *testing.T) {
 
 func TestReadingAheadTakesOneSlotAndGivesItBackOnce(t *testing.T) {
 	t.Parallel()
-	b, servers := placedBench(t, 1, func(o *ModelOptions) { o.Endpoints[0].MaxInflight = 1 })
+	b, servers := placedBench(t, 1, func(o *backend.ModelOptions) { o.Endpoints[0].MaxInflight = 1 })
 	owner, ref := stored(t, b)
 	e := b.state.models[0].Endpoints[0]
 	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
@@ -212,7 +213,7 @@ func TestReadingAheadTakesOneSlotAndGivesItBackOnce(t *testing.T) {
 	if !ok {
 		t.Fatal("the endpoint is full although nothing runs")
 	}
-	b.state.models[0].where.Forget(0)
+	b.state.models[0].Servers.Forget(0)
 	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, fault.ErrBusy) {
 		t.Errorf("with max_inflight requests under way: %v", err)
 	}
@@ -254,7 +255,7 @@ func TestWhatAServerRefusesToReadAheadIsSaidAndNotBelieved(t *testing.T) {
 			t.Parallel()
 			b, servers := placedBench(t, 1, nil)
 			owner, ref := stored(t, b)
-			b.proxy.ServeContexts(contexts.New(b.proxy.memory, contexts.Options{Resident: b.proxy, Warmer: b.proxy}))
+			b.proxy.ServeContexts(contexts.New(b.proxy.resolver.Store, contexts.Options{Resident: b.proxy, Warmer: b.proxy}))
 			servers[0].refuse(tt.refusal)
 			err := b.proxy.Warm(t.Context(), owner, ref, nil, true)
 			if e := fault.Wire(err, ""); e.Status != tt.status || e.Code != tt.code || e.Param != tt.param ||

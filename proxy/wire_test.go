@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 )
 
@@ -43,7 +44,7 @@ func secured(t *testing.T, config *tls.Config, protocols *http.Protocols) *httpt
 func through(t *testing.T, e pool.EndpointOptions, header ...string) answered {
 	t.Helper()
 	e.Name = "a"
-	models := []ModelOptions{{Name: "big", Endpoints: []pool.EndpointOptions{e}}, {Name: "small", Endpoints: []pool.EndpointOptions{e}}, {Name: "effort", Endpoints: []pool.EndpointOptions{e}}}
+	models := []backend.ModelOptions{{Name: "big", Endpoints: []pool.EndpointOptions{e}}, {Name: "small", Endpoints: []pool.EndpointOptions{e}}, {Name: "effort", Endpoints: []pool.EndpointOptions{e}}}
 	return start(t, models).chat(ask("hello"), header...)
 }
 
@@ -169,7 +170,7 @@ func TestOptionsOfTheWireAreChecked(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.e.Name = "a"
-			err := ModelOptions{Name: "m", Endpoints: []pool.EndpointOptions{tt.e}}.Validate()
+			err := backend.ModelOptions{Name: "m", Endpoints: []pool.EndpointOptions{tt.e}}.Validate()
 			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("problems %v, want %q", err, tt.want)
 			}

@@ -69,7 +69,7 @@ func (s *server) kept(t *testing.T, n int) {
 }
 
 func TestAReloadKeepsTheAnswers(t *testing.T) {
-	_, url := backend(t, nil)
+	_, url := startBackend(t, nil)
 	file := cacheFile(t, filepath.Join(t.TempDir(), "signalbox.yaml"), url, "", "")
 	s := cached(t, file)
 	reload := func(extra string) {
@@ -94,7 +94,7 @@ func TestAReloadKeepsTheAnswers(t *testing.T) {
 
 func TestReplicasOfOneFileShareAnswers(t *testing.T) {
 	redis := testkit.NewRedis(t)
-	sim, url := backend(t, func(o *simulator.Options) { o.Record = 10 })
+	sim, url := startBackend(t, func(o *simulator.Options) { o.Record = 10 })
 	file := cacheFile(t, filepath.Join(t.TempDir(), "signalbox.yaml"), url, redis.URL(), ", shared: true")
 	a, b := cached(t, file), cached(t, file)
 	a.says(t, "first", "hello", "miss")

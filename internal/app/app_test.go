@@ -224,8 +224,8 @@ func TestDemoBlocksAJailbreakWithAnOpenAIError(t *testing.T) {
 	}
 }
 
-// backend starts one simulated server.
-func backend(t *testing.T, change func(*simulator.Options)) (*simulator.Server, string) {
+// startBackend starts one simulated server.
+func startBackend(t *testing.T, change func(*simulator.Options)) (*simulator.Server, string) {
 	t.Helper()
 	o := simulator.DefaultOptions()
 	o.Model, o.TTFT, o.TPOT = "small", 0, 0
@@ -292,7 +292,7 @@ func TestRoutesAboveTheSafetyRouteRunNoNeuralPass(t *testing.T) {
 		"two neural signals share the one pass": {safety + "\n  - {name: math, when: {domain: math}, use: {models: [small]}}", "guest-key", "What is the derivative of x squared?", "math", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, url := backend(t, nil)
+			_, url := startBackend(t, nil)
 			s := serve(t, parse(t, url, "routes:"+c.routes), settings(t))
 			before := s.modelRuns(t) // the canary may have run
 			got := s.post(t, "/v1/chat/completions", chat("auto", c.prompt), "Authorization", "Bearer "+c.key)
@@ -307,7 +307,7 @@ func TestRoutesAboveTheSafetyRouteRunNoNeuralPass(t *testing.T) {
 }
 
 func TestWithoutONNXRuntimeItServesAndFailsClosed(t *testing.T) {
-	_, url := backend(t, nil)
+	_, url := startBackend(t, nil)
 	missing := config.Settings{Library: filepath.Join(t.TempDir(), "libonnxruntime.so")}
 	cfg := parse(t, url, "routes:\n  - {name: trusted, when: {role: ops}, use: {models: [small]}}"+safety)
 	_, err := Build(t.Context(), cfg, Options{Settings: missing, RequireModels: true, Log: io.Discard})
@@ -337,7 +337,7 @@ func TestWithoutONNXRuntimeItServesAndFailsClosed(t *testing.T) {
 }
 
 func TestUnknownFieldsToolsAndImagesReachTheBackendByteForByte(t *testing.T) {
-	sim, url := backend(t, func(o *simulator.Options) { o.Record = 1 })
+	sim, url := startBackend(t, func(o *simulator.Options) { o.Record = 1 })
 	s := serve(t, parse(t, url, "routes: []"), config.Settings{})
 	// Odd but valid spelling, on purpose: the proxy may change the model name and nothing else.
 	const rest = `, "temperature":1e-1,  "top_k":40, "seed":9007199254740993, "guided_json":{"b":1,"a":[1.0,2]},
@@ -363,7 +363,7 @@ func TestUnknownFieldsToolsAndImagesReachTheBackendByteForByte(t *testing.T) {
 // A client that leaves in the middle of a stream is seen by the backend.
 func TestAClientThatLeavesMidStreamIsSeenByTheBackend(t *testing.T) {
 	canceled := make(chan time.Time, 1)
-	_, url := backend(t, func(o *simulator.Options) {
+	_, url := startBackend(t, func(o *simulator.Options) {
 		o.TPOT = 5 * time.Millisecond
 		o.OnCancel = func(string) { canceled <- time.Now() }
 	})
@@ -400,7 +400,7 @@ func TestAClientThatLeavesMidStreamIsSeenByTheBackend(t *testing.T) {
 }
 
 func TestReloadSwapsRoutesAndKeepsTheOldOnesWhenTheFileIsBad(t *testing.T) {
-	_, url := backend(t, nil)
+	_, url := startBackend(t, nil)
 	file := filepath.Join(t.TempDir(), "signalbox.yaml")
 	write := func(text string) {
 		t.Helper()
@@ -441,7 +441,7 @@ func TestReloadSwapsRoutesAndKeepsTheOldOnesWhenTheFileIsBad(t *testing.T) {
 // TestAReloadEndsTheRecordingOfPromptsAndNamesWhatNeedsARestart turns record_prompts off and on
 // again while the process runs, beside settings that need a restart.
 func TestAReloadEndsTheRecordingOfPromptsAndNamesWhatNeedsARestart(t *testing.T) {
-	_, url := backend(t, nil)
+	_, url := startBackend(t, nil)
 	dir := t.TempDir()
 	file, decisions := filepath.Join(dir, "signalbox.yaml"), filepath.Join(dir, "decisions.jsonl")
 	write := func(options string) {

@@ -10,6 +10,7 @@ import (
 	"signalbox/memory/board"
 	"signalbox/proxy"
 	"signalbox/proxy/affinity"
+	"signalbox/proxy/backend"
 )
 
 // prompts tells other replicas where prompts are. nil: there are none.
@@ -18,7 +19,7 @@ type prompts struct {
 	proxy *proxy.Proxy
 }
 
-var _ proxy.Board = (*prompts)(nil)
+var _ backend.Board = (*prompts)(nil)
 
 // openBoard lets the proxy tell the replicas that share its Redis where prompts are.
 func (a *App) openBoard(ctx context.Context, cfg *config.Config) (*prompts, error) {

@@ -13,7 +13,7 @@ import (
 
 	"signalbox/configs"
 	"signalbox/internal/config"
-	"signalbox/proxy"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 	"signalbox/simulator"
 )
@@ -68,7 +68,7 @@ func DemoConfig() (*config.Config, error) {
 	return cfg, nil
 }
 
-func (d *Demo) start(ctx context.Context, m *proxy.ModelOptions, e *pool.EndpointOptions) error {
+func (d *Demo) start(ctx context.Context, m *backend.ModelOptions, e *pool.EndpointOptions) error {
 	o := simulator.DefaultOptions()
 	o.Model, o.TTFT, o.TPOT, o.MaxModelLen = cmp.Or(m.ServedAs, m.Name), demoTTFT, demoTPOT, m.ContextWindow
 	o.KV = simulator.DefaultKV()

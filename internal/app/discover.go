@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"signalbox/internal/config"
-	"signalbox/proxy"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 )
 
@@ -75,7 +75,7 @@ func lookup(ctx context.Context, kind, host string) (out []found, err error) {
 const resolveTimeout = 5 * time.Second
 
 // ask asks for every name of models. Names that cannot be resolved keep what is known of them.
-func (d *discovery) ask(ctx context.Context, models []proxy.ModelOptions) error {
+func (d *discovery) ask(ctx context.Context, models []backend.ModelOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
 	var errs []error
@@ -125,7 +125,7 @@ func nameOf(e *pool.EndpointOptions) (key, host, port string) {
 
 // expand puts the servers that are known in place of the endpoints that stand for them. A name of
 // which nothing is known stays an endpoint, which is resolved when it is dialled.
-func (d *discovery) expand(models []proxy.ModelOptions) []proxy.ModelOptions {
+func (d *discovery) expand(models []backend.ModelOptions) []backend.ModelOptions {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	out := slices.Clone(models)
@@ -211,7 +211,7 @@ func (a *App) rediscover(ctx context.Context) {
 }
 
 // addresses tells the endpoints of models apart from others.
-func addresses(models []proxy.ModelOptions) string {
+func addresses(models []backend.ModelOptions) string {
 	var b strings.Builder
 	for i := range models {
 		m := &models[i]
@@ -244,7 +244,7 @@ func (a *App) refresh(ctx context.Context) error {
 
 // pools is the models of a configuration with the endpoints that are known now; names that were
 // never asked for are.
-func (a *App) pools(ctx context.Context, cfg *config.Config) []proxy.ModelOptions {
+func (a *App) pools(ctx context.Context, cfg *config.Config) []backend.ModelOptions {
 	if err := a.discovery.ask(ctx, cfg.Models); err != nil {
 		a.tel.Log.WarnContext(ctx, "a name of an endpoint cannot be resolved", slog.String("cause", err.Error()))
 	}

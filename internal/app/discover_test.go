@@ -17,6 +17,7 @@ import (
 	"signalbox/internal/config"
 	"signalbox/internal/testkit/hostile"
 	"signalbox/proxy"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 )
 
@@ -32,7 +33,7 @@ func TestANameBecomesOneEndpointForEachServer(t *testing.T) {
 		}
 		return nil, errors.New("no such host")
 	}
-	models := []proxy.ModelOptions{{Name: "m", Endpoints: []pool.EndpointOptions{
+	models := []backend.ModelOptions{{Name: "m", Endpoints: []pool.EndpointOptions{
 		{Name: "plain", URL: "http://h/v1"},
 		{Name: "a", URL: "https://pods:8443/v1", Resolve: "a", Weight: 2},
 		{Name: "s", URL: "http://_http._tcp.vllm/v1", Resolve: "srv", Weight: 3},
@@ -60,7 +61,7 @@ func TestANameBecomesOneEndpointForEachServer(t *testing.T) {
 	if len(models[0].Endpoints) != 4 {
 		t.Error("the configuration was changed")
 	}
-	if err := (proxy.ModelOptions{Name: "m", Endpoints: want}).Validate(); err != nil {
+	if err := (backend.ModelOptions{Name: "m", Endpoints: want}).Validate(); err != nil {
 		t.Errorf("they are refused: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"signalbox/internal/modelserver"
 	"signalbox/internal/option"
 	"signalbox/memory/redis"
-	"signalbox/proxy"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
@@ -255,7 +255,7 @@ func (x *examination) endpoints(ctx context.Context) {
 	slices.SortStableFunc(x.found[before:], func(a, b Finding) int { return strings.Compare(a.Subject, b.Subject) })
 }
 
-func (x *examination) endpoint(ctx context.Context, m *proxy.ModelOptions, e *pool.EndpointOptions) {
+func (x *examination) endpoint(ctx context.Context, m *backend.ModelOptions, e *pool.EndpointOptions) {
 	const area = "endpoints"
 	subject := m.Name + "/" + e.Name
 	if e.Resolve != "" && e.Resolve != pool.ResolveOff {
@@ -316,7 +316,7 @@ func (x *examination) unseen(subject string, e *pool.EndpointOptions, err error)
 }
 
 // compare says where a server is not what the configuration takes it for.
-func (x *examination) compare(m *proxy.ModelOptions, e *pool.EndpointOptions, s *modelserver.Server, subject string) {
+func (x *examination) compare(m *backend.ModelOptions, e *pool.EndpointOptions, s *modelserver.Server, subject string) {
 	const area = "endpoints"
 	if base := strings.TrimSuffix(e.URL, "/"); s.Base != base {
 		level := LevelProblem

@@ -73,7 +73,7 @@ routes:
 func flooded(t *testing.T, routes string, change func(*config.Config)) *server {
 	t.Helper()
 	needModels(t)
-	_, url := backend(t, nil)
+	_, url := startBackend(t, nil)
 	text := "models: [{name: small, endpoints: [{name: a, url: '" + url + "'}]}]\n" + routes +
 		"default: {models: [small], guard: observe}\n"
 	cfg, _, err := config.Parse("test.yaml", []byte(text), os.LookupEnv, Catalog)

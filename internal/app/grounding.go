@@ -17,7 +17,7 @@ import (
 	"signalbox/internal/config"
 	"signalbox/internal/eval"
 	"signalbox/models"
-	"signalbox/proxy"
+	"signalbox/proxy/guardrail"
 	"signalbox/stream/check"
 	"signalbox/stream/evidence"
 )
@@ -128,8 +128,8 @@ func (g *grounding) lacking() string {
 
 // claims makes what the proxy checks answers with. least is the probability that marks a token; 0
 // leaves what the bundle says. g may be nil.
-func (g *grounding) claims(least float64) (proxy.Claims, error) {
-	out := proxy.Claims{Lacking: g.lacking}
+func (g *grounding) claims(least float64) (guardrail.Claims, error) {
+	out := guardrail.Claims{Lacking: g.lacking}
 	o, err := g.readers(least)
 	if err != nil {
 		return out, err

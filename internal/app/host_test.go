@@ -103,7 +103,7 @@ const faultRoutes = `routes:
 
 func TestEveryFaultOfAModelHasItsDegradation(t *testing.T) {
 	needModels(t)
-	_, url := backend(t, nil)
+	_, url := startBackend(t, nil)
 	f := &faulty{}
 	cfg := parse(t, url, "classify: {timeout: 2s}\n"+faultRoutes)
 	s := serveWith(t, cfg, Options{Settings: settings(t), around: func(h host) host { f.host = h; return f }})
@@ -160,7 +160,7 @@ func fakeLibrary(t *testing.T, source string) string {
 // degrades.
 func TestEveryFaultOfTheLibraryHasItsDegradation(t *testing.T) {
 	needModels(t)
-	_, url := backend(t, nil)
+	_, url := startBackend(t, nil)
 	wrong := fakeLibrary(t, `static const void *api(unsigned v) { return 0; } static const char *name(void) { return "1.2.3"; }
 static struct { const void *(*a)(unsigned); const char *(*b)(void); } base = {api, name}; const void *OrtGetApiBase(void) { return &base; }`)
 	crash := fakeLibrary(t, "#include <stdlib.h>\nconst void *OrtGetApiBase(void) { abort(); }")
@@ -221,7 +221,7 @@ static struct { const void *(*a)(unsigned); const char *(*b)(void); } base = {ap
 // fail closed stay closed, and the models are back soon.
 func TestKillingTheProcessOfTheModelsNeverBreaksARequest(t *testing.T) {
 	needModels(t)
-	_, url := backend(t, nil)
+	_, url := startBackend(t, nil)
 	s := serve(t, parse(t, url, "classify: {isolation: process}\n"+faultRoutes), settings(t))
 	p := s.app.neural.host.(isolated)
 	var asked atomic.Int64 // no question comes twice: what was read before needs no model
@@ -391,7 +391,7 @@ func TestARemoteModelComesBack(t *testing.T) {
 	tr := newTier(t)
 	model := tr.model.Load()
 	tr.model.Store(nil)
-	_, url := backend(t, nil)
+	_, url := startBackend(t, nil)
 	cfg := parse(t, url, "classify: {models_dir: '"+t.TempDir()+"', tasks: ["+tr.task("domain", "jailbreak")+"]}\n"+faultRoutes)
 	s := serveWith(t, cfg, Options{Settings: settings(t), mendAfter: 20 * time.Millisecond})
 	degradation(t, s, signal.ReasonNoModel)
@@ -418,7 +418,7 @@ func TestAModelThatIsBackIsNotForgotten(t *testing.T) {
 	tr := newTier(t)
 	model := tr.model.Load()
 	tr.model.Store(nil)
-	_, url := backend(t, nil)
+	_, url := startBackend(t, nil)
 	cfg := parse(t, url, "classify: {models_dir: '"+t.TempDir()+"', tasks: ["+tr.task("domain", "jailbreak")+"]}\n"+faultRoutes)
 	s := serveWith(t, cfg, Options{Settings: settings(t), mendAfter: time.Hour})
 	tr.model.Store(model)

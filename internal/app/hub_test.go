@@ -443,7 +443,7 @@ func TestReloadOpensAndClosesWhatChanged(t *testing.T) {
 }
 
 func TestRedactedTextNeverReachesTheBackend(t *testing.T) {
-	sim, url := backend(t, func(o *simulator.Options) { o.Record = 1 })
+	sim, url := startBackend(t, func(o *simulator.Options) { o.Record = 1 })
 	text := "models: [{name: small, endpoints: [{name: a, url: '" + url + "'}]}]\n" +
 		"classify: {tasks: [{name: pii, model: patterns}]}\nroutes: [{name: all, when: true, use: {models: [small], redact: true}}]\ndefault: {models: [small]}\n"
 	cfg, _, err := config.Parse("test.yaml", []byte(text), os.LookupEnv, Catalog)

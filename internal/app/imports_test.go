@@ -50,7 +50,8 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"internal/hub":       {"classify/bundle", "internal/hub/local"},
 		"internal/hub/local": {"classify/bundle"},
 		"proxy": {
-			"proxy/budget", "proxy/escalate", "proxy/fault",
+			"proxy/backend", "proxy/budget", "proxy/escalate", "proxy/fault", "proxy/guardrail",
+			"proxy/resolve", "proxy/upstream",
 			"proxy/affinity", "proxy/kv", "proxy/auth", "proxy/choose", "proxy/decisionlog", "proxy/headers", "proxy/lengths", "internal/option", "proxy/pool", "proxy/framing", "proxy/rate", "proxy/reasoning",
 			"proxy/tools", "proxy/redact", "memory", "memory/blob", "memory/cache", "memory/conversation", "memory/ledger", "memory/outcomes", "memory/page", "memory/prefix", "proxy/contexts", "rules", "stream/check", "stream/evidence", "stream/guard", "stream/messages", "stream/response", "stream/sse", "internal/anthropic", "internal/signal", "internal/openai", "internal/telemetry",
 		},
@@ -101,7 +102,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"simulator/kv":            nil,
 		"configs":                 nil,
 		"models":                  nil,
-		"internal/config":         {"classify", "classify/knn", "classify/lexical", "internal/hub/local", "internal/judge", "gpu", "memory", "memory/page", "memory/redis", "proxy", "proxy/auth", "proxy/decisionlog", "internal/option", "rules", "internal/signal", "internal/telemetry"},
+		"internal/config":         {"classify", "classify/knn", "classify/lexical", "internal/hub/local", "internal/judge", "gpu", "memory", "memory/page", "memory/redis", "proxy", "proxy/auth", "proxy/backend", "proxy/decisionlog", "proxy/guardrail", "internal/option", "rules", "internal/signal", "internal/telemetry"},
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", "signalbox/...").Output()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"signalbox/classify/knn"
 	"signalbox/internal/config"
 	"signalbox/proxy"
+	"signalbox/proxy/guardrail"
 )
 
 // taught is the index of the private intents and what it was made from. A reload that changes none
@@ -96,7 +97,7 @@ var (
 	_ proxy.Classifier    = (*extractor)(nil)
 	_ proxy.IntentTeacher = (*extractor)(nil)
 	_ proxy.Interruptible = (*extractor)(nil)
-	_ proxy.Moderator     = (*extractor)(nil)
+	_ guardrail.Moderator = (*extractor)(nil)
 	_ proxy.Shortener     = (*extractor)(nil)
 )
 

@@ -12,8 +12,8 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/memory"
 	"signalbox/memory/page"
-	"signalbox/proxy"
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/guardrail"
 )
 
 // contextStore owns the store of contexts. nil: contexts are turned off.
@@ -93,7 +93,7 @@ func (a *App) revision() string {
 // ground prepares what answers are checked against: all that the section of the guard takes for
 // evidence.
 func (c *contextStore) ground(_ context.Context, t memory.Text) (any, error) {
-	return proxy.Ground(&t, c.cfg.Load().Guard.Documents)
+	return guardrail.Ground(&t, c.cfg.Load().Guard.Documents)
 }
 
 // models are the names that requests may use.

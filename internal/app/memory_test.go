@@ -18,7 +18,7 @@ import (
 // replica is a product over one simulated backend, with contexts in a Redis.
 func replica(t *testing.T, redis *testkit.Redis, change func(*config.Memory)) *server {
 	t.Helper()
-	_, url := backend(t, nil)
+	_, url := startBackend(t, nil)
 	cfg := parse(t, url, "routes: []")
 	cfg.Auth.Mode = "none"
 	if redis != nil {
@@ -258,7 +258,7 @@ func caching(o *simulator.Options) {
 }
 
 func TestAContextIsReadAheadWhenItIsAskedForAndWhenItWakes(t *testing.T) {
-	sim, url := backend(t, caching)
+	sim, url := startBackend(t, caching)
 	text := "models: [{name: small, kv: {level: apc}, endpoints: [{name: a, url: '" + url + "'}]}]\nauth: {mode: none}\nroutes: []\ndefault: {models: [small]}\n"
 	cfg, _, err := config.Parse("test.yaml", []byte(text), os.LookupEnv, Catalog)
 	if err != nil {
@@ -306,8 +306,8 @@ func TestAContextIsReadAheadWhenItIsAskedForAndWhenItWakes(t *testing.T) {
 
 func TestReplicasTellEachOtherWhereContextsAre(t *testing.T) {
 	redis := testkit.NewRedis(t)
-	_, first := backend(t, caching)
-	_, second := backend(t, caching)
+	_, first := startBackend(t, caching)
+	_, second := startBackend(t, caching)
 	t.Setenv("SALT", "the same on both")
 	text := fmt.Sprintf("models: [{name: small, kv: {level: apc}, endpoints: [{name: a, url: %q}, {name: b, url: %q}]}]\nauth: {mode: none}\n"+
 		"memory: {redis: {url: %q, meta_timeout: 10s, blob_timeout: 10s}, salt_secret: '${SALT}'}\nroutes: []\ndefault: {models: [small]}\n", first, second, redis.URL())

@@ -17,7 +17,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/models"
-	"signalbox/proxy"
+	"signalbox/proxy/guardrail"
 )
 
 // neural owns the ONNX Runtime library and a session for every bundle in use. A classifier of one
@@ -104,8 +104,8 @@ type modelSet struct {
 	loaded     map[string]*loaded
 	taught     *taught
 	grounding  *grounding
-	claims     proxy.Claims // that grounding judges
-	intents    []knn.Intent // as configured
+	claims     guardrail.Claims // that grounding judges
+	intents    []knn.Intent     // as configured
 	state      func() hostState
 	fresh      []closer  // opened for this set
 	judges     []*judged // classifiers on other servers

@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/proxy"
+	"signalbox/proxy/guardrail"
 	"signalbox/rules"
 )
 
@@ -83,7 +84,7 @@ func (p *printer) outcome(x *proxy.Explanation) {
 }
 
 // evidenceNote says what an answer is checked against.
-func evidenceNote(e *proxy.Evidence) string {
+func evidenceNote(e *guardrail.Evidence) string {
 	if e == nil {
 		return "but there is nothing to check the answer against"
 	}

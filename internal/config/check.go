@@ -14,8 +14,8 @@ import (
 
 	"signalbox/internal/option"
 	"signalbox/internal/signal"
-	"signalbox/proxy"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/rules"
 )
 
@@ -68,7 +68,7 @@ func (c *checker) check() {
 func (c *checker) versions() {
 	for i := range c.cfg.Models {
 		for j := range c.cfg.Models[i].Endpoints {
-			if s := c.cfg.Models[i].Endpoints[j].URL; !proxy.Versioned(s) {
+			if s := c.cfg.Models[i].Endpoints[j].URL; !backend.Versioned(s) {
 				base := strings.TrimSuffix(s, "/")
 				c.warn(fmt.Sprintf("models[%d].endpoints[%d].url", i, j),
 					"requests go to %s/chat/completions; most servers want %s/v1 here", base, base)

@@ -29,7 +29,9 @@ import (
 	"signalbox/internal/telemetry"
 	"signalbox/proxy"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/guardrail"
 	"signalbox/rules"
 )
 
@@ -42,7 +44,7 @@ type Config struct {
 	// Auth says who may call and as whom.
 	Auth auth.Options `yaml:"auth"`
 	// Models is the pool: what routes name and clients may ask for.
-	Models []proxy.ModelOptions `yaml:"models"`
+	Models []backend.ModelOptions `yaml:"models"`
 	// Classify configures the neural signals.
 	Classify Classify `yaml:"classify"`
 	// Signals declares keywords and private intents.
@@ -57,7 +59,7 @@ type Config struct {
 	Default yaml.Node `yaml:"default"`
 	// Guard checks answers against facts while they stream. Without the section no answer is
 	// checked, unless a route or a request asks for it.
-	Guard proxy.GuardOptions `yaml:"guard"`
+	Guard guardrail.Options `yaml:"guard"`
 	// Memory keeps contexts, which requests name instead of sending a long text again.
 	Memory Memory `yaml:"memory"`
 	// Cache keeps answers and gives them again. Without the section it is off, unless a route turns
@@ -307,7 +309,7 @@ func Default() Config {
 			Memo: extractor.Memo,
 		},
 		Signals:   Signals{IntentMargin: knn.DefaultOptions().Margin},
-		Guard:     proxy.DefaultGuardOptions(),
+		Guard:     guardrail.DefaultOptions(),
 		Memory:    DefaultMemory(),
 		Cache:     proxy.DefaultCacheOptions(),
 		Stick:     proxy.DefaultStickOptions(),

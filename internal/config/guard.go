@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"signalbox/internal/signal"
-	"signalbox/proxy"
+	"signalbox/proxy/guardrail"
 	"signalbox/rules"
 )
 
@@ -64,7 +64,7 @@ func (c *checker) outputs(catalog *Catalog) {
 }
 
 // outputLabels finds what an answer must not be, and from which probability on it is.
-func (c *checker) outputLabels(o *proxy.GuardOutput, path string, own *signal.OwnClassifier) {
+func (c *checker) outputLabels(o *guardrail.Output, path string, own *signal.OwnClassifier) {
 	if len(o.Labels) == 0 {
 		if o.Labels = lookedFor(own); len(o.Labels) == 0 {
 			c.at(path+".labels", "name what an answer must not be: any of %s", strings.Join(own.Labels, ", "))
@@ -127,7 +127,7 @@ func (c *checker) routeModes() []string {
 
 // word reports a word that a key of the section does not know, with the nearest one that it does.
 func (c *checker) word(path, key, word string) {
-	known := proxy.GuardWords(key)
+	known := guardrail.Words(key)
 	if slices.Contains(known, word) {
 		return
 	}

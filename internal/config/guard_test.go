@@ -9,40 +9,40 @@ import (
 
 	"signalbox/internal/config"
 	"signalbox/internal/option"
-	"signalbox/proxy"
+	"signalbox/proxy/guardrail"
 )
 
 func TestTheSectionOfTheGuardTurnsItOn(t *testing.T) {
 	t.Parallel()
 	const models = "models: [{name: small, endpoints: [{name: a, url: http://127.0.0.1:8000/v1}]}]\n"
-	strict := proxy.GuardOptions{
+	strict := guardrail.Options{
 		Mode: "hold", ActOn: []string{"contradicted"}, Marker: " (?)", MarkerAs: "field",
 		MaxHold: option.Duration(time.Second), OnUnchecked: "block", Structured: "hold",
 		Failures: 3, Documents: true, Reasoning: true, Workers: 2, Queue: 16,
 	}
-	with := func(change func(*proxy.GuardOptions)) proxy.GuardOptions {
-		o := proxy.DefaultGuardOptions()
+	with := func(change func(*guardrail.Options)) guardrail.Options {
+		o := guardrail.DefaultOptions()
 		change(&o)
 		return o
 	}
 	for name, tt := range map[string]struct {
 		text    string
-		want    proxy.GuardOptions
+		want    guardrail.Options
 		guarded bool
 	}{
-		"no section": {"default: {models: [small]}", with(func(o *proxy.GuardOptions) { o.Mode = "off" }), false},
+		"no section": {"default: {models: [small]}", with(func(o *guardrail.Options) { o.Mode = "off" }), false},
 		"an empty section": {
-			"default: {models: [small]}\nguard: {}", with(func(o *proxy.GuardOptions) { o.Mode = "observe" }), true,
+			"default: {models: [small]}\nguard: {}", with(func(o *guardrail.Options) { o.Mode = "observe" }), true,
 		},
 		"a section without a mode": {
 			"default: {models: [small]}\nguard: {max_hold: 1s}",
-			with(func(o *proxy.GuardOptions) { o.Mode, o.MaxHold = "observe", option.Duration(time.Second) }), true,
+			with(func(o *guardrail.Options) { o.Mode, o.MaxHold = "observe", option.Duration(time.Second) }), true,
 		},
 		"a section that is off": {
-			"default: {models: [small]}\nguard: {mode: off}", with(func(o *proxy.GuardOptions) { o.Mode = "off" }), false,
+			"default: {models: [small]}\nguard: {mode: off}", with(func(o *guardrail.Options) { o.Mode = "off" }), false,
 		},
 		"no section, and a route that asks": {
-			"default: {models: [small], guard: hold}", with(func(o *proxy.GuardOptions) { o.Mode = "off" }), true,
+			"default: {models: [small], guard: hold}", with(func(o *guardrail.Options) { o.Mode = "off" }), true,
 		},
 		"every key": {
 			"default: {models: [small]}\nguard: {mode: hold, act_on: [contradicted], marker: \" (?)\", marker_as: field, max_hold: 1s, on_unchecked: block, " +

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"signalbox/internal/openai"
 	"signalbox/rules"
@@ -60,6 +61,9 @@ func (a *Answer) Put(c *response.Chunk) {
 	}
 	a.take(e)
 }
+
+// Mark implements upstream.Tap.
+func (*Answer) Mark(time.Time) {}
 
 // Body takes in an answer that is no stream.
 func (a *Answer) Body(body []byte) {

@@ -224,3 +224,12 @@ func Engine(name string) bool {
 	}
 	return slices.Contains(engineNames[:], name)
 }
+
+// DropAnthropic takes the headers of Anthropic's API out of the head of a chat completion.
+func DropAnthropic(h http.Header) {
+	for name := range h {
+		if strings.HasPrefix(name, "Anthropic-") {
+			delete(h, name)
+		}
+	}
+}

@@ -55,7 +55,7 @@ func operations() []operation {
 
 		{method: "post", path: "/signalbox/v1/classify", tag: look, summary: "Compute the signals of texts, or of one conversation", body: "proxy.classifyBody", result: "results=[{proxy.signalResult}]"},
 		{method: "post", path: "/signalbox/v1/explain", tag: look, summary: "Decide a chat completion request and forward nothing", body: "#Chat", result: "proxy.Explanation"},
-		{method: "post", path: "/signalbox/v1/verify", tag: look, summary: "Check the claims of a text against facts", body: "proxy.verifyBody", result: "proxy.Verdict"},
+		{method: "post", path: "/signalbox/v1/verify", tag: look, summary: "Check the claims of a text against facts", body: "proxy.verifyBody", result: "guardrail.Verdict"},
 		{method: "post", path: "/signalbox/v1/feedback", tag: look, summary: "Say how good an answer was", body: "proxy.feedbackBody", result: "proxy.Judged"},
 		{method: "get", path: "/signalbox/v1/intents", tag: look, summary: "List the private intents", result: "intents=[proxy.IntentSummary]"},
 		{method: "post", path: "/signalbox/v1/intents/{name}/examples", tag: look, summary: "Add examples to an intent, in this process", body: "#Examples", result: "#Taught"},
@@ -228,11 +228,22 @@ func (g *generator) named(schemas map[string]any, name string, isBody bool) (obj
 	return g.component(schemas, q, typ, isBody)
 }
 
+// publicName is the name of a schema. It stays what it was when a type moves from package proxy to
+// one below it: programs are generated from these names.
+func publicName(qualifier, name string) string {
+	switch qualifier {
+	case "guardrail":
+		qualifier = "proxy"
+	}
+	return join(qualifier, name)
+}
+
 // component adds a struct by its JSON members, and returns a reference to it.
 func (g *generator) component(schemas map[string]any, qualifier, name string, isBody bool) (object, error) {
 	full := join(qualifier, name)
-	ref := object{"$ref": "#/components/schemas/" + full}
-	if schemas[full] != nil {
+	public := publicName(qualifier, name)
+	ref := object{"$ref": "#/components/schemas/" + public}
+	if schemas[public] != nil {
 		return ref, nil
 	}
 	st, ok := g.types[full]
@@ -241,7 +252,7 @@ func (g *generator) component(schemas map[string]any, qualifier, name string, is
 	}
 	properties, required := object{}, []string{}
 	out := object{"type": "object", "properties": properties}
-	schemas[full] = out
+	schemas[public] = out
 	for _, f := range g.members(st, qualifier) {
 		if f.Tag == nil {
 			continue

@@ -1,4 +1,4 @@
-package proxy
+package guardrail
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"signalbox/memory"
 	"signalbox/proxy/contexts"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/resolve"
 	"signalbox/stream/evidence"
 )
 
@@ -21,7 +22,7 @@ import (
 // some were not.
 const (
 	maxFactBytes     = 64 << 10
-	maxDocumentBytes = 256 << 10
+	MaxDocumentBytes = 256 << 10
 	// minDocument is how many words make a text of the prompt a document: shorter ones ask or
 	// instruct.
 	minDocument = 20
@@ -67,7 +68,7 @@ func (g *grounds) prepare(ctx context.Context) (*evidence.Evidence, error) {
 	if g.ready != nil {
 		return g.ready, nil
 	}
-	n := maxFactBytes + maxDocumentBytes // facts of contexts and sessions are within quotas
+	n := maxFactBytes + MaxDocumentBytes // facts of contexts and sessions are within quotas
 	for i := range g.facts {
 		n += len(g.sources[i].Text)
 	}
@@ -78,8 +79,8 @@ func (g *grounds) prepare(ctx context.Context) (*evidence.Evidence, error) {
 	return e, nil
 }
 
-// checkFacts refuses more text in facts than is read.
-func checkFacts(facts []openai.Fact, param string) error {
+// CheckFacts refuses more text in facts than is read.
+func CheckFacts(facts []openai.Fact, param string) error {
 	n := 0
 	for i := range facts {
 		n += len(facts[i].Text)
@@ -93,16 +94,16 @@ func checkFacts(facts []openai.Fact, param string) error {
 // gather collects the evidence of a request: the facts that it brings, those of its session and its
 // contexts, and, as far as the options say so, results of tools and documents. What the model
 // itself said before is none.
-func (o GuardOptions) gather(req *openai.Request, r *resolved) *grounds {
+func (o Options) gather(req *openai.Request, r *resolve.Contexts) *grounds {
 	g := &grounds{sources: factSources(req.Extras.Facts), facts: len(req.Extras.Facts)}
 	texts := o.texts(req, g)
 	if len(texts) == 0 && g.alone(o, r) {
 		return g
 	}
 	if r != nil {
-		g.addFacts(r.facts, "")
-		for _, s := range r.snaps {
-			g.addFacts(s.Facts, pointer(s))
+		g.addFacts(r.Facts, "")
+		for _, s := range r.Snaps {
+			g.addFacts(s.Facts, resolve.Pointer(s))
 		}
 		texts = append(o.ofContexts(r, g), texts...)
 	}
@@ -111,7 +112,7 @@ func (o GuardOptions) gather(req *openai.Request, r *resolved) *grounds {
 }
 
 // texts lists the documents and results of tools in a request.
-func (o GuardOptions) texts(req *openai.Request, g *grounds) []found {
+func (o Options) texts(req *openai.Request, g *grounds) []found {
 	var out []found
 	add := func(s evidence.Source) { out = append(out, found{Source: s}) }
 	if o.Documents {
@@ -134,7 +135,7 @@ func count(n *int, s evidence.Source, add func(evidence.Source)) {
 
 // messages adds what the messages of a request state. Their sources are named by their places,
 // behind prefix.
-func (o GuardOptions) messages(req *openai.Request, prefix string, g *grounds, add func(evidence.Source)) {
+func (o Options) messages(req *openai.Request, prefix string, g *grounds, add func(evidence.Source)) {
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		id := fmt.Sprintf("%s%s[%d]", prefix, req.PromptField(), i)
@@ -158,7 +159,7 @@ func (g *grounds) fit(texts []found) {
 	for i := range texts {
 		before += len(texts[i].Text)
 	}
-	room := maxDocumentBytes
+	room := MaxDocumentBytes
 	kept := len(texts) // texts[kept:] are added
 	for _, s := range slices.Backward(texts) {
 		before -= len(s.Text)
@@ -259,7 +260,7 @@ func withoutQuestions(text string) string {
 // Ground prepares what answers to requests that name a context are checked against, within the
 // bounds of a request; see contexts.Ground.
 func Ground(t *memory.Text, documents bool) (any, error) {
-	return contexts.Ground(t, contexts.GroundOptions{Documents: documents, MaxFactBytes: maxFactBytes, MaxDocument: maxDocumentBytes, Last: lastPart})
+	return contexts.Ground(t, contexts.GroundOptions{Documents: documents, MaxFactBytes: maxFactBytes, MaxDocument: MaxDocumentBytes, Last: lastPart})
 }
 
 // title is the member of a document that is read first.

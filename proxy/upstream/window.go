@@ -1,4 +1,4 @@
-package proxy
+package upstream
 
 import (
 	"io"
@@ -7,12 +7,12 @@ import (
 	"signalbox/stream/response"
 )
 
-// windowSize is how much of an answer is held at a time, in bytes.
-const windowSize = 32 << 10
+// WindowSize is how much of an answer is held at a time, in bytes.
+const WindowSize = 32 << 10
 
 // window holds the part of an answer that was read and not passed on. takeWindow makes one.
 type window struct {
-	b       [windowSize]byte
+	b       [WindowSize]byte
 	n       int                     // bytes in use
 	tail    [response.TailSize]byte // the end of what was passed on
 	tailLen int
@@ -42,7 +42,7 @@ func (w *window) read(r io.Reader) error {
 func (w *window) bytes() []byte { return w.b[:w.n] }
 
 // full reports whether nothing more can be read before something was dropped.
-func (w *window) full() bool { return w.n == windowSize }
+func (w *window) full() bool { return w.n == WindowSize }
 
 // clear empties the window.
 func (w *window) clear() { w.n = 0 }

@@ -1,9 +1,10 @@
-package proxy
+package guardrail
 
 import (
 	"signalbox/internal/openai"
 	"signalbox/memory"
 	"signalbox/memory/ledger"
+	"signalbox/proxy/resolve"
 	"signalbox/stream/evidence"
 )
 
@@ -37,13 +38,13 @@ func (g *grounds) origin(source int) string {
 
 // ofContexts lists the texts of contexts that are evidence, as those of requests are: documents,
 // and of messages the results of tools.
-func (o GuardOptions) ofContexts(r *resolved, g *grounds) []found {
+func (o Options) ofContexts(r *resolve.Contexts, g *grounds) []found {
 	var out []found
 	if r == nil {
 		return nil
 	}
-	for _, s := range r.snaps {
-		at := pointer(s)
+	for _, s := range r.Snaps {
+		at := resolve.Pointer(s)
 		if s.Kind == ledger.Messages {
 			if o.ToolResults || o.Documents {
 				out = append(out, o.ofMessages(s, at, g)...)
@@ -65,9 +66,9 @@ func (o GuardOptions) ofContexts(r *resolved, g *grounds) []found {
 
 // ofMessages is what messages of a context state. What the model itself said in them is no
 // evidence.
-func (o GuardOptions) ofMessages(s *memory.Snapshot, at string, g *grounds) []found {
+func (o Options) ofMessages(s *memory.Snapshot, at string, g *grounds) []found {
 	body := append(append([]byte(`{"model":"none","messages":`), s.Messages()...), '}')
-	req, err := openai.ParseChat(body, contextLimits())
+	req, err := openai.ParseChat(body, resolve.Limits())
 	if err != nil {
 		g.cut = true
 		return nil
@@ -78,18 +79,18 @@ func (o GuardOptions) ofMessages(s *memory.Snapshot, at string, g *grounds) []fo
 }
 
 // alone uses what was prepared when the only context was stored, where nothing else is evidence.
-func (g *grounds) alone(o GuardOptions, r *resolved) bool {
-	if !r.named() || len(r.snaps) != 1 || len(r.facts) > 0 || len(g.sources) > 0 || r.snaps[0].Kind != ledger.Text {
+func (g *grounds) alone(o Options, r *resolve.Contexts) bool {
+	if !r.Named() || len(r.Snaps) != 1 || len(r.Facts) > 0 || len(g.sources) > 0 || r.Snaps[0].Kind != ledger.Text {
 		return false
 	}
-	s := r.snaps[0]
+	s := r.Snaps[0]
 	e, ok := s.Grounding.(*evidence.Evidence)
 	if !ok {
 		return false
 	}
-	g.ready, g.only, g.facts = e, pointer(s), len(s.Facts)
+	g.ready, g.only, g.facts = e, resolve.Pointer(s), len(s.Facts)
 	if o.Documents {
-		g.documents, g.cut = 1, s.Bytes > maxDocumentBytes
+		g.documents, g.cut = 1, s.Bytes > MaxDocumentBytes
 	}
 	return true
 }

@@ -1,4 +1,4 @@
-package proxy
+package guardrail
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"signalbox/internal/option"
 )
 
-// GuardOptions is the section `guard`: answers are checked, claim by claim, against the evidence of
+// Options is the section `guard`: answers are checked, claim by claim, against the evidence of
 // their request.
-type GuardOptions struct {
+type Options struct {
 	// Mode is what happens to answers of routes that do not say `guard` themselves: off, observe
 	// (verdicts in metrics and log), annotate (a marker behind each claim that failed), terminate
 	// (the answer ends there) or hold (text is released claim by claim, after its verdict). Default
@@ -56,7 +56,7 @@ type GuardOptions struct {
 	Reasoning bool `yaml:"reasoning"`
 	// Outputs are classifiers of one's own that read every answer while it streams, with or without
 	// evidence. Default none. Reloadable.
-	Outputs []GuardOutput `yaml:"outputs"`
+	Outputs []Output `yaml:"outputs"`
 	// Workers is how many checks run beside each other, for all answers together. 1 to 256; 0 is
 	// half of the cores, at least one, so that streams keep the others. Default 0. Reloadable.
 	Workers int `yaml:"workers"`
@@ -76,14 +76,14 @@ const (
 	formReport    = "report"
 )
 
-// GuardModes are the modes, from the loosest to the strictest.
-func GuardModes() []string { return []string{guardOff, "observe", "annotate", "terminate", "hold"} }
+// Modes are the modes, from the loosest to the strictest.
+func Modes() []string { return []string{guardOff, "observe", "annotate", "terminate", "hold"} }
 
-// GuardWords returns the words that a key of the section may hold, nil for keys that hold no words.
-func GuardWords(key string) []string {
+// Words returns the words that a key of the section may hold, nil for keys that hold no words.
+func Words(key string) []string {
 	switch key {
 	case "mode":
-		return GuardModes()
+		return Modes()
 	case "act_on":
 		return []string{"contradicted", "unsupported"}
 	case "marker_as":
@@ -96,11 +96,11 @@ func GuardWords(key string) []string {
 	return nil
 }
 
-// DefaultGuardOptions returns the options of an empty section. Mode is empty: the section being
+// DefaultOptions returns the options of an empty section. Mode is empty: the section being
 // there makes it observe, and its absence off.
-func DefaultGuardOptions() GuardOptions {
-	return GuardOptions{
-		ActOn: GuardWords("act_on"), Marker: " [unverified]", MarkerAs: markAsText, MaxHold: option.Duration(400 * time.Millisecond),
+func DefaultOptions() Options {
+	return Options{
+		ActOn: Words("act_on"), Marker: " [unverified]", MarkerAs: markAsText, MaxHold: option.Duration(400 * time.Millisecond),
 		OnUnchecked: uncheckedPass, Structured: formReport, ToolResults: true, Queue: 256,
 	}
 }
@@ -114,10 +114,10 @@ const (
 )
 
 // Validate reports every bad option, one "field: problem" a line. An empty mode stands for off.
-func (o GuardOptions) Validate() error {
+func (o Options) Validate() error {
 	var p option.Problems
 	word := func(field, key, s string) {
-		if known := GuardWords(key); !slices.Contains(known, s) {
+		if known := Words(key); !slices.Contains(known, s) {
 			p.Addf(field, "%q is none of %s", s, strings.Join(known, ", "))
 		}
 	}

@@ -1,4 +1,4 @@
-package proxy
+package guardrail
 
 import (
 	"encoding/json"

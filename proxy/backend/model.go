@@ -1,4 +1,4 @@
-package proxy
+package backend
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"signalbox/internal/openai"
 	"signalbox/internal/option"
 	"signalbox/memory/prefix"
 	"signalbox/proxy/affinity"
@@ -81,8 +82,8 @@ type ModelOptions struct {
 // The values of ModelOptions.StreamUsage.
 const (
 	usageAuto   = "auto"
-	usageAlways = "always"
-	usageNever  = "never"
+	UsageAlways = "always"
+	UsageNever  = "never"
 )
 
 // Validate reports every bad option, one "field: problem" a line.
@@ -113,14 +114,14 @@ func (o ModelOptions) Validate() error {
 	o.Reasoning.Check(&p, "reasoning")
 	o.validateTokenField(&p)
 	switch o.StreamUsage {
-	case "", usageAuto, usageAlways, usageNever:
+	case "", usageAuto, UsageAlways, UsageNever:
 	default:
-		p.Addf("stream_usage", "%q is none of %s, %s, %s", o.StreamUsage, usageAuto, usageAlways, usageNever)
+		p.Addf("stream_usage", "%q is none of %s, %s, %s", o.StreamUsage, usageAuto, UsageAlways, UsageNever)
 	}
 	switch o.Messages {
-	case "", messagesTranslate, messagesPass:
+	case "", messagesTranslate, MessagesPass:
 	default:
-		p.Addf("messages", "%q is neither %s nor %s", o.Messages, messagesTranslate, messagesPass)
+		p.Addf("messages", "%q is neither %s nor %s", o.Messages, messagesTranslate, MessagesPass)
 	}
 	if _, ok := contextRole(o.ContextRole); !ok {
 		p.Addf("context_role", "%q is neither %s nor %s", o.ContextRole, prefix.System, prefix.User)
@@ -149,9 +150,9 @@ func (o ModelOptions) validateTimes(p *option.Problems) {
 
 func (o ModelOptions) validateTokenField(p *option.Problems) {
 	switch o.MaxTokensField {
-	case "", fieldMaxTokens, fieldMaxCompletionTokens:
+	case "", openai.FieldMaxTokens, openai.FieldMaxCompletionTokens:
 	default:
-		p.Addf("max_tokens_field", "%q is neither %s nor %s", o.MaxTokensField, fieldMaxTokens, fieldMaxCompletionTokens)
+		p.Addf("max_tokens_field", "%q is neither %s nor %s", o.MaxTokensField, openai.FieldMaxTokens, openai.FieldMaxCompletionTokens)
 	}
 }
 
@@ -166,71 +167,76 @@ func contextRole(s string) (role prefix.Role, ok bool) {
 	return prefix.System, false
 }
 
-// tokenField is the field in which the model takes a limit.
-func (o ModelOptions) tokenField() string {
+// TokenField is the field in which the model takes a limit.
+func (o ModelOptions) TokenField() string {
 	switch {
 	case o.MaxTokensField != "":
 		return o.MaxTokensField
 	case o.Reasoning.Dialect == reasoning.DialectOpenAI:
-		return fieldMaxCompletionTokens
+		return openai.FieldMaxCompletionTokens
 	}
-	return fieldMaxTokens
+	return openai.FieldMaxTokens
 }
 
-// model is one configured model: what is chosen by, the endpoints that serve it, and how it is
+// Model is one configured model: what is chosen by, the endpoints that serve it, and how it is
 // spoken to. It is immutable but for what endpoints know of themselves.
-type model struct {
+type Model struct {
 	*choose.Model
 	*pool.Group
 
-	where    *serverCaches
-	servedAs string
-	budget   budget.Budget // of all callers together; 0 USD for none
-	dialect  *reasoning.Dialect
-	// tokenField is the field in which it takes a limit on the answer.
-	tokenField  string
-	contextRole prefix.Role // who says contexts
-	streamUsage string      // when servers are asked for the usage of streams
-	messages    bool        // its servers have the Messages API themselves
-	firstByte   time.Duration
-	answer      time.Duration
-	gap         time.Duration
+	Servers  *Servers
+	ServedAs string
+	Budget   budget.Budget // of all callers together; 0 USD for none
+	Dialect  *reasoning.Dialect
+	// TokenField is the field in which it takes a limit on the answer.
+	TokenField  string
+	ContextRole prefix.Role // who says contexts
+	StreamUsage string      // when servers are asked for the usage of streams
+	Messages    bool        // its servers have the Messages API themselves
+	FirstByte   time.Duration
+	Answer      time.Duration
+	Gap         time.Duration
 }
 
-func newModel(o ModelOptions, defaults Options, board affinity.Board) (*model, error) {
+// Defaults are what models have in common.
+type Defaults struct {
+	// The timeouts of models that set none, and the time to connect.
+	FirstByte, Answer, Gap, Connect time.Duration
+	// Board takes the notices of one model to other replicas.
+	Board func(model string) affinity.Board
+}
+
+// New makes a model from options that are valid.
+func New(o ModelOptions, defaults *Defaults) (*Model, error) {
 	dialect, err := reasoning.New(&o.Reasoning)
 	if err != nil {
 		return nil, fmt.Errorf("reasoning.%w", err)
 	}
-	group, err := pool.New(o.Name, o.Endpoints, o.Health, o.Queue, func() framing.Transport { return newTransport(defaults) })
+	group, err := pool.New(o.Name, o.Endpoints, o.Health, o.Queue, func() framing.Transport { return framing.NewTransport(defaults.Connect) })
 	if err != nil {
 		return nil, err
 	}
-	where, err := newPlaces(&o, group, board)
+	where, err := newServers(&o, group, defaults.Board(o.Name))
 	if err != nil {
 		return nil, err
 	}
 	role, _ := contextRole(o.ContextRole)
-	return &model{
+	return &Model{
 		Model:    &choose.Model{Name: o.Name, Window: o.ContextWindow, Price: o.Price, Skills: choose.NewSkills(o.Skills, o.SkillsFrom)},
 		Group:    group,
-		where:    where,
-		budget:   o.Budget.Of("model:" + o.Name),
-		servedAs: cmp.Or(o.ServedAs, o.Name), dialect: dialect, tokenField: o.tokenField(),
-		contextRole: role, streamUsage: o.StreamUsage, messages: o.Messages == messagesPass,
-		firstByte: override(o.FirstByteTimeout, defaults.FirstByteTimeout),
-		answer:    override(o.AnswerTimeout, defaults.AnswerTimeout),
-		gap:       override(o.GapTimeout, defaults.GapTimeout),
+		Servers:  where,
+		Budget:   o.Budget.Of("model:" + o.Name),
+		ServedAs: cmp.Or(o.ServedAs, o.Name), Dialect: dialect, TokenField: o.TokenField(),
+		ContextRole: role, StreamUsage: o.StreamUsage, Messages: o.Messages == MessagesPass,
+		FirstByte: cmp.Or(time.Duration(o.FirstByteTimeout), defaults.FirstByte),
+		Answer:    cmp.Or(time.Duration(o.AnswerTimeout), defaults.Answer),
+		Gap:       cmp.Or(time.Duration(o.GapTimeout), defaults.Gap),
 	}, nil
 }
 
-func override(own, fallback option.Duration) time.Duration {
-	return time.Duration(cmp.Or(own, fallback))
-}
-
-// sleeps reports whether requests for the model are refused because what is up of its endpoints is
+// Sleeps reports whether requests for the model are refused because what is up of its endpoints is
 // asleep.
-func (m *model) sleeps(now time.Time) bool {
+func (m *Model) Sleeps(now time.Time) bool {
 	for _, e := range m.Endpoints {
 		if e.Fitness(now) < pool.Asleep {
 			return false
@@ -243,17 +249,52 @@ func (m *model) sleeps(now time.Time) bool {
 // as those of most servers do. A URL that cannot be read is not told of.
 func Versioned(s string) bool { return pool.Versioned(s) }
 
-// window is the context window in tokens that clients are told: the configured one, else the
+// ContextWindow is the context window in tokens that clients are told: the configured one, else the
 // smallest that a server has told; 0 when neither is known.
-func (m *model) window() int {
+func (m *Model) ContextWindow() int {
 	if m.Window > 0 {
 		return m.Window
 	}
 	least := int64(0)
-	for i := range m.where.ends {
-		if n := m.where.ends[i].window.Load(); n > 0 && (least == 0 || n < least) {
+	for i := range m.Servers.All {
+		if n := m.Servers.All[i].ModelLen.Load(); n > 0 && (least == 0 || n < least) {
 			least = n
 		}
 	}
 	return int(least)
+}
+
+// The values of ModelOptions.Messages.
+const (
+	messagesTranslate = "translate"
+	MessagesPass      = "pass"
+)
+
+// Provider is gen_ai.provider.name: a word of the conventions for the APIs that they name, else
+// what the server is known to be.
+func (m *Model) Provider(e *pool.Endpoint) string {
+	host := e.Chat.Hostname()
+	for _, known := range [...]struct{ suffix, name string }{
+		{"api.openai.com", "openai"},
+		{".openai.azure.com", "azure.ai.openai"},
+		{"api.anthropic.com", "anthropic"},
+		{"api.mistral.ai", "mistral_ai"},
+		{"api.deepseek.com", "deepseek"},
+		{"api.groq.com", "groq"},
+		{"api.x.ai", "x_ai"},
+		{"api.cohere.com", "cohere"},
+		{"api.perplexity.ai", "perplexity"},
+		{"generativelanguage.googleapis.com", "gcp.gemini"},
+		{"aiplatform.googleapis.com", "gcp.vertex_ai"},
+	} {
+		if strings.HasSuffix(host, known.suffix) {
+			return known.name
+		}
+	}
+	for i := range m.Servers.All {
+		if m.Servers.All[i].Endpoint == e && m.Servers.All[i].Salted.Load() {
+			return "vllm"
+		}
+	}
+	return "openai_compatible"
 }

@@ -1,4 +1,4 @@
-package proxy
+package guardrail
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"signalbox/stream/guard"
 )
 
-// GuardOutput lets a classifier of one's own read the answers, sentence by sentence.
-type GuardOutput struct {
+// Output lets a classifier of one's own read the answers, sentence by sentence.
+type Output struct {
 	// Classifier is the name of one of classify.classifiers. Required.
 	Classifier string `yaml:"classifier"`
 	// Labels are what an answer must not be. Default: of two labels the one that is looked for, of
@@ -37,7 +37,7 @@ type GuardOutput struct {
 }
 
 // mode is that of the action.
-func (o *GuardOutput) mode() guard.Mode {
+func (o *Output) mode() guard.Mode {
 	if o.Action == "" {
 		return guard.Terminate
 	}
@@ -46,20 +46,20 @@ func (o *GuardOutput) mode() guard.Mode {
 }
 
 // validate reports what is wrong with an output.
-func (o *GuardOutput) validate(p *option.Problems, at string) {
+func (o *Output) validate(p *option.Problems, at string) {
 	if o.Classifier == "" {
 		p.Addf(at+".classifier", "a name is required")
 	}
 	if !(o.MinScore >= 0 && o.MinScore <= 1) {
 		p.Addf(at+".min_score", "%v is not between 0 and 1", o.MinScore)
 	}
-	if modes := GuardModes()[1:]; o.Action != "" && !slices.Contains(modes, o.Action) {
+	if modes := Modes()[1:]; o.Action != "" && !slices.Contains(modes, o.Action) {
 		p.Addf(at+".action", "%q is none of %s", o.Action, strings.Join(modes, ", "))
 	}
 }
 
 // found returns the label that a value has to answer for; empty for none.
-func (o *GuardOutput) found(v *signal.Value) (label string, score float64) {
+func (o *Output) found(v *signal.Value) (label string, score float64) {
 	for _, l := range o.Labels {
 		p, known := v.Prob(l)
 		if !known && v.Label == l {
@@ -89,7 +89,7 @@ type Moderator interface {
 // moderation checks the sentences of one answer with classifiers, and against the evidence where
 // there is some.
 type moderation struct {
-	outputs []GuardOutput
+	outputs []Output
 	asked   Moderator
 	facts   guard.Checker // nil without evidence
 	// acting: what the evidence does not carry counts as failed. Else only classifiers decide.
@@ -175,7 +175,7 @@ func (m *moderation) moderate(ctx context.Context, question string, c *check.Cla
 }
 
 // outputMode is the strictest action of the outputs; off without any.
-func (w *watch) outputMode() guard.Mode {
+func (w *Guard) outputMode() guard.Mode {
 	mode := guard.Off
 	for i := range w.opts.Outputs {
 		mode = guard.Stricter(mode, w.opts.Outputs[i].mode())

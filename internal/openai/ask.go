@@ -1,0 +1,124 @@
+package openai
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+)
+
+// BytesPerToken is how many bytes of text one token stands for where nobody has counted: about
+// right for English under byte-pair vocabularies, and near one token a character for CJK in UTF-8.
+const BytesPerToken = 4
+
+// EstimateTokens estimates the length of the prompt in tokens: its text by BytesPerToken and, for
+// each message, four tokens of template. Ids of tokens count as they are.
+func (r *Request) EstimateTokens() int {
+	const template = 4
+	n := r.TokenIDs
+	if r.Instructions != "" {
+		n += len(r.Instructions)/BytesPerToken + template
+	}
+	for i := range r.Messages {
+		n += len(r.Messages[i].Text)/BytesPerToken + template
+	}
+	return n
+}
+
+// Streams reports whether the response is a stream of events with a known end.
+func (r *Request) Streams() bool { return r.Stream && r.API != Other }
+
+// Choices is the number of answers that the request asks for, at least 1.
+func (r *Request) Choices() int { return max(Number(r.Field("n")), 1) }
+
+// AssumedOutputTokens is the assumed length of an answer, in tokens, where the client sets no limit.
+const AssumedOutputTokens = 256
+
+// MaxOutputTokens is the most tokens that the response may have, over all its choices and prompts,
+// up to 2^31-1. Without a limit in the request each answer counts as AssumedOutputTokens.
+func (r *Request) MaxOutputTokens() int {
+	limit, ok := r.AnswerLimit()
+	if !ok {
+		limit = AssumedOutputTokens
+	}
+	limit = min(max(limit, 0), math.MaxInt32)
+	times := max(r.Choices(), Number(r.Field("best_of"))) // best_of are made to give n of them
+	if r.API == Completion {
+		times *= max(len(r.Messages)+r.TokenLists, 1) // prompts
+	}
+	return int(min(float64(limit)*float64(times), math.MaxInt32))
+}
+
+// QuotedField is the value of a field that is a string, as it is spelled, quotes included. It is
+// empty when the field is absent, empty or of another type.
+func (r *Request) QuotedField(name string) string {
+	if v := r.Field(name); len(v) > 2 && v[0] == '"' {
+		return string(v)
+	}
+	return ""
+}
+
+// ConversationID is the id of the conversation that the server of the Responses API keeps, as it is
+// spelled, quotes included; empty when the request names none.
+func (r *Request) ConversationID() string {
+	v := bytes.TrimSpace(r.Field("conversation"))
+	if len(v) > 0 && v[0] == '{' {
+		v = bytes.TrimSpace(Member(v, "id"))
+	}
+	if len(v) > 2 && v[0] == '"' {
+		return string(v)
+	}
+	return ""
+}
+
+// EndsWithToolResult reports whether the last message is the result of a tool call.
+func (r *Request) EndsWithToolResult() bool {
+	if len(r.Messages) == 0 {
+		return false
+	}
+	role := r.Messages[len(r.Messages)-1].Role
+	return role == "tool" || role == "function"
+}
+
+// Stateless reports whether the request leaves nothing at the server and needs nothing that the
+// server has stored. Responses are stored unless the request says otherwise, chats and completions
+// only if it asks for it.
+func (r *Request) Stateless() bool {
+	stored := string(r.Field("store"))
+	if stored == "true" || r.API == Response && stored != "false" {
+		return false
+	}
+	return !r.Continues()
+}
+
+// Continues reports whether the request goes on with data that one server has: an earlier response,
+// a conversation, or work in the background.
+func (r *Request) Continues() bool {
+	return r.QuotedField("previous_response_id") != "" || r.ConversationID() != "" ||
+		string(r.Field("background")) == "true"
+}
+
+// FromModel reports whether a message is the model's own. Items of the Responses API without a role
+// are its tool calls, unless they bring an output.
+func (m *Message) FromModel() bool { return m.Role == "assistant" }
+
+// Number reads a JSON number as lenient servers do, which take 4.0 and 4e0 for 4: rounded up, from
+// 0 to 2^31-1. Any other value is 0.
+func Number(b []byte) int {
+	if len(b) == 0 {
+		return 0
+	}
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil && !math.IsInf(f, 1) {
+		return 0
+	}
+	return int(min(max(math.Ceil(f), 0), math.MaxInt32))
+}
+
+// The fields that limit the length of the answer. OpenAI deprecated the first in favour of the
+// second, which counts reasoning too, and its o-series and gpt-5 refuse the first
+// (platform.openai.com/docs/api-reference/chat/create). vLLM reads both, the second one first.
+const (
+	FieldMaxTokens           = "max_tokens"
+	FieldMaxCompletionTokens = "max_completion_tokens"
+	FieldMaxOutputTokens     = "max_output_tokens" // of the Responses API
+)

@@ -1,0 +1,71 @@
+package openai
+
+import "testing"
+
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name      string
+		api       API
+		body      string
+		choices   int
+		output    int
+		stateless bool
+		continues bool
+	}{
+		{"a chat without limits", Chat, `{"model":"m","messages":[{"role":"user","content":"x"}]}`, 1, AssumedOutputTokens, true, false},
+		{"several choices share no limit", Chat, `{"model":"m","messages":[{"role":"user","content":"x"}],"n":2,"max_tokens":10}`, 2, 20, true, false},
+		{"a number as lenient servers read it", Chat, `{"model":"m","messages":[{"role":"user","content":"x"}],"n":3e0,"max_tokens":1}`, 3, 3, true, false},
+		{"best_of counts", Completion, `{"model":"m","prompt":["a","b"],"best_of":3,"max_tokens":5}`, 1, 30, true, false},
+		{"a chat that is stored", Chat, `{"model":"m","messages":[{"role":"user","content":"x"}],"store":true}`, 1, AssumedOutputTokens, false, false},
+		{"a response is stored unless it says otherwise", Response, `{"model":"m","input":"x"}`, 1, AssumedOutputTokens, false, false},
+		{"a response that is not stored", Response, `{"model":"m","input":"x","store":false}`, 1, AssumedOutputTokens, true, false},
+		{
+			"a response that goes on", Response, `{"model":"m","input":"x","store":false,"previous_response_id":"r"}`,
+			1, AssumedOutputTokens, false, true,
+		},
+		{
+			"a conversation by its id", Response, `{"model":"m","input":"x","store":false,"conversation":{"id":"c"}}`,
+			1, AssumedOutputTokens, false, true,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, err := Parse(tt.api, []byte(tt.body), Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.Choices(); got != tt.choices {
+				t.Errorf("Choices: got %d, want %d", got, tt.choices)
+			}
+			if got := r.MaxOutputTokens(); got != tt.output {
+				t.Errorf("MaxOutputTokens: got %d, want %d", got, tt.output)
+			}
+			if got := r.Stateless(); got != tt.stateless {
+				t.Errorf("Stateless: got %t, want %t", got, tt.stateless)
+			}
+			if got := r.Continues(); got != tt.continues {
+				t.Errorf("Continues: got %t, want %t", got, tt.continues)
+			}
+		})
+	}
+}
+
+func TestEndsWithToolResult(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]bool{
+		`{"model":"m","messages":[{"role":"user","content":"x"}]}`:                              false,
+		`{"model":"m","messages":[{"role":"tool","tool_call_id":"a","content":"x"}]}`:           true,
+		`{"model":"m","messages":[{"role":"function","name":"f","content":"x"}]}`:               true,
+		`{"model":"m","messages":[{"role":"tool","content":"x"},{"role":"user","content":""}]}`: false,
+	} {
+		r, err := ParseChat([]byte(body), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.EndsWithToolResult(); got != want {
+			t.Errorf("%s: got %t, want %t", body, got, want)
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package guardrail
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+	"signalbox/internal/telemetry"
+	"signalbox/proxy/fault"
+	"signalbox/proxy/resolve"
+	"signalbox/rules"
+	"signalbox/stream/check"
+	"signalbox/stream/guard"
+)
+
+// Claims judges the claims of answers.
+type Claims struct {
+	// Checker reads claims. nil stands for one that compares numbers alone.
+	Checker *check.Checker
+	// Lacking says, in words for /readyz, why no model reads claims; empty when one does, as far as
+	// is known. It is called for each answer that is checked, from many goroutines. nil says that
+	// no model is there.
+	Lacking func() string
+	// Wanted: the section or some route turns the guard on, so that /readyz tells what it lacks.
+	Wanted bool
+}
+
+// Guard is the guard of a state. Its workers start with the first answer that is checked.
+type Guard struct {
+	opts    Options
+	Policy  guard.Policy // with the mode of the section
+	Claims  Claims
+	metrics *telemetry.Metrics
+
+	once  sync.Once
+	guard *guard.Guard
+
+	// verifying holds a value for each text that is verified now. A full one makes the next wait,
+	// as long as its client does.
+	verifying chan struct{}
+}
+
+// New checks the options and makes a guard that has no workers yet.
+func New(o Options, c Claims, m *telemetry.Metrics) (*Guard, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Checker == nil {
+		numbers, err := check.New(check.Options{})
+		if err != nil {
+			return nil, err
+		}
+		c.Checker = numbers
+	}
+	if c.Lacking == nil {
+		c.Lacking = func() string { return "no model judges claims: the guard compares numbers alone" }
+	}
+	return &Guard{opts: o, Policy: o.policy(), Claims: c, metrics: m, verifying: make(chan struct{}, o.verifiers())}, nil
+}
+
+// policy translates options that are valid.
+func (o Options) policy() guard.Policy {
+	p := guard.Policy{
+		Failures: o.Failures, Marker: o.Marker, MaxHold: time.Duration(o.MaxHold), Reasoning: o.Reasoning,
+	}
+	p.Mode, _ = guard.ParseMode(o.Mode)
+	p.MarkerAs, _ = guard.ParseMarkerAs(o.MarkerAs)
+	p.OnUnchecked, _ = guard.ParseOnUnchecked(o.OnUnchecked)
+	for _, name := range o.ActOn {
+		v, _ := check.ParseVerdict(name)
+		p.ActOn |= guard.VerdictsOf(v)
+	}
+	return p
+}
+
+// verifiers is how many texts are verified at once: half of the cores, or of the workers that the
+// section names, so that answers on their way find one.
+func (o Options) verifiers() int {
+	return max(1, cmp.Or(o.Workers, runtime.GOMAXPROCS(0))/2)
+}
+
+// engine starts the workers at the first call. After close it is nil.
+func (w *Guard) engine() *guard.Guard {
+	w.once.Do(func() {
+		w.guard = guard.New(w.Claims.Checker, guard.Options{Workers: w.opts.Workers, Queue: w.opts.Queue, Observer: observer{w.metrics}})
+	})
+	return w.guard
+}
+
+// Close ends the workers, if there are any.
+func (w *Guard) Close() {
+	w.once.Do(func() {})
+	if w.guard != nil {
+		w.guard.Close()
+	}
+}
+
+// Lacking says, in words for /readyz, why no model judges claims; empty when one does.
+func (w *Guard) Lacking() string { return w.Claims.Lacking() }
+
+// Verifying is the number of texts that are verified now.
+func (w *Guard) Verifying() int { return len(w.verifying) }
+
+// observer counts what the guard finds and does.
+type observer struct{ metrics *telemetry.Metrics }
+
+// Claim implements guard.Observer.
+func (o observer) Claim(v check.Verdict, took time.Duration) {
+	o.metrics.GuardClaim(v.String())
+	o.metrics.GuardCheck(took)
+}
+
+// Action implements guard.Observer.
+func (o observer) Action(a guard.Action) { o.metrics.GuardAction(a.String()) }
+
+// What the header for degraded answers says of the guard.
+const (
+	LackGrounding = "grounding" // no model judges claims
+	lackEvidence  = "evidence"  // some of it was too long to be read
+)
+
+// actionSkipped counts an answer of a route with a guard that nothing was there to check against.
+const actionSkipped = "skipped"
+
+// Ask is a decided request whose response may have to be checked.
+type Ask struct {
+	Action     *rules.Action // nil for none
+	Request    *openai.Request
+	Contexts   *resolve.Contexts // that the request names; nil for none
+	Classifier any               // asked by Outputs if it is a Moderator
+}
+
+// text reports whether the response is text that a model writes.
+func (a *Ask) text() bool {
+	return a.Action != nil && a.Action.Verb == rules.Use && a.Request.API != openai.Other
+}
+
+// mode is the mode of the route, or that of the section where the route names none, and stricter
+// when the client asks for it.
+func (w *Guard) mode(a *Ask) guard.Mode {
+	if !a.text() {
+		return guard.Off
+	}
+	mode := w.Policy.Mode
+	if a.Action.Guard != "" {
+		mode, _ = guard.ParseMode(a.Action.Guard)
+	}
+	asked, _ := guard.ParseMode(a.Request.Extras.Guard)
+	return guard.Stricter(mode, asked)
+}
+
+// applies is the mode that holds for the response. Where its text has a form to keep, the operator
+// may have set a stricter mode in place of annotate.
+func (w *Guard) applies(a *Ask) guard.Mode {
+	mode := w.mode(a)
+	if mode != guard.Annotate || !formed(a.Request) {
+		return mode
+	}
+	// report is no mode: it leaves annotate.
+	instead, _ := guard.ParseMode(w.opts.Structured)
+	return guard.Stricter(mode, instead)
+}
+
+// moderates is the strictest action of the classifiers that read the response; off without any.
+func (w *Guard) moderates(a *Ask) guard.Mode {
+	if !a.text() {
+		return guard.Off
+	}
+	return w.outputMode()
+}
+
+// policyFor is the policy of a request in a mode. A client that asks for terminate gets what is
+// stricter than any mode it may have loosened: the answer ends at its first claim that fails.
+func (w *Guard) policyFor(req *openai.Request, mode guard.Mode) guard.Policy {
+	p := w.Policy
+	p.Mode, p.Summary = mode, req.Extras.Guard != ""
+	if mode == guard.Terminate && req.Extras.Guard == mode.String() {
+		p.Failures = 1
+	}
+	return p
+}
+
+// Plan is how one response is checked.
+type Plan struct {
+	Header  string   // value of X-Signalbox-Guard; empty when the guard is off for the request
+	Lacking []string // words of the header for degraded responses
+	Check   *Check   // nil when the response is not checked
+}
+
+// Plan prepares the check of a response: it collects and indexes the evidence.
+func (w *Guard) Plan(ctx context.Context, a *Ask) (p Plan, err error) {
+	mode, moderated := w.applies(a), w.moderates(a)
+	if mode == guard.Off && moderated == guard.Off {
+		return p, nil
+	}
+	job := guard.Job{Question: question(a.Request), MayAnnotate: !formed(a.Request)}
+	if mode != guard.Off {
+		if err := w.ground(ctx, a, &job, &p); err != nil {
+			return p, err
+		}
+		if job.Evidence.Empty() {
+			mode = guard.Off
+		}
+	}
+	strictest := guard.Stricter(mode, moderated)
+	switch {
+	case strictest == guard.Off:
+		p.Header = w.skip()
+		return p, nil
+	case moderated != guard.Off:
+		job.Checker = w.moderation(a.Classifier, mode, strictest)
+	}
+	p.Header = strictest.String()
+	job.Policy = w.policyFor(a.Request, strictest)
+	p.Check = &Check{Job: job, Guard: w}
+	return p, nil
+}
+
+// ground finds the evidence of a response.
+func (w *Guard) ground(ctx context.Context, a *Ask, job *guard.Job, p *Plan) (err error) {
+	g := w.opts.gather(a.Request, a.Contexts)
+	if g.cut {
+		p.Lacking = append(p.Lacking, lackEvidence)
+	}
+	if job.Evidence, err = g.prepare(ctx); err != nil {
+		return err
+	}
+	if !job.Evidence.Empty() && w.Claims.Lacking() != "" {
+		p.Lacking = append(p.Lacking, LackGrounding)
+	}
+	if a.Contexts.Named() {
+		job.Origin = g.origin
+	}
+	return nil
+}
+
+// Evidence counts what the response to a request would be checked against; nil when the guard is
+// off or has nothing. mode is the mode that applies.
+func (w *Guard) Evidence(a *Ask) (mode string, found *Evidence) {
+	m := w.applies(a)
+	if m == guard.Off {
+		return m.String(), nil
+	}
+	return m.String(), w.opts.gather(a.Request, a.Contexts).counts()
+}
+
+// moderation lets classifiers read a response whose claims are checked in a mode; strictest is the
+// mode that applies.
+func (w *Guard) moderation(classifier any, facts, strictest guard.Mode) *moderation {
+	m := &moderation{
+		outputs: w.opts.Outputs, acting: facts == strictest || facts >= guard.Terminate,
+	}
+	if m.asked, _ = classifier.(Moderator); m.asked == nil {
+		m.asked = nobody{}
+	}
+	if facts != guard.Off {
+		m.facts = w.Claims.Checker
+	}
+	return m
+}
+
+// nobody is the Moderator of a classifier that is none.
+type nobody struct{}
+
+func (nobody) Moderate(context.Context, signal.Kind, signal.Exchange) signal.Value {
+	return signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel}
+}
+
+// skip counts a response that goes out unchecked, and returns the value of its header.
+func (w *Guard) skip() string {
+	w.metrics.GuardAction(actionSkipped)
+	return guardUnknown
+}
+
+// Check is the check of one response. nil checks nothing.
+type Check struct {
+	Job   guard.Job
+	Guard *Guard
+}
+
+// Summarises reports whether the guard writes its verdicts into the response.
+func (c *Check) Summarises() bool {
+	return c != nil && (c.Job.Policy.Summary || c.Job.Policy.Mode > guard.Observe)
+}
+
+// Forgo gives up the check of a response that cannot be read, and returns the value of its header.
+// The error is ErrUncheckable when an unchecked response must not pass.
+func (c *Check) Forgo() (header string, err error) {
+	if p := &c.Job.Policy; p.OnUnchecked == guard.Block && p.Mode > guard.Observe {
+		return "", fault.ErrUncheckable
+	}
+	return c.Skip(), nil
+}
+
+// Skip gives up the check, and returns the value of the header.
+func (c *Check) Skip() (header string) { return c.Guard.skip() }
+
+// Body checks a response in one piece. A body that cannot be read stays as it is, with the outcome
+// sse.Failed, unless what is unchecked must not pass.
+func (c *Check) Body(ctx context.Context, body []byte) (out []byte, found guard.Outcome, err error) {
+	out, found, err = c.Guard.engine().Body(ctx, body, c.Job)
+	switch {
+	case ctx.Err() != nil:
+		return nil, found, fault.ErrClientGone
+	case errors.Is(err, guard.ErrOpaque):
+		return nil, found, fault.ErrUncheckable
+	}
+	return out, found, err
+}
+
+// Observe checks a body without changing it, and reports whether a claim failed.
+func (c *Check) Observe(ctx context.Context, body []byte) bool {
+	job := c.Job
+	job.Policy.Mode, job.Policy.Summary = guard.Observe, false
+	_, found, err := c.Guard.engine().Body(ctx, body, job)
+	return err == nil && found.Failed > 0
+}
+
+// Copy checks a stream on its way from src to dst.
+func (c *Check) Copy(ctx context.Context, src guard.Source, dst guard.Sink) (guard.Outcome, error) {
+	return c.Guard.engine().Copy(ctx, src, dst, c.Job)
+}

@@ -1,0 +1,99 @@
+package guardrail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"signalbox/internal/openai"
+	"signalbox/proxy/fault"
+	"signalbox/proxy/resolve"
+	"signalbox/stream/check"
+)
+
+// Verdict is the response of POST /signalbox/v1/verify.
+type Verdict struct {
+	Verdict string         `json:"verdict"` // supported, unsupported or unchecked
+	Claims  []VerdictClaim `json:"claims"`  // in the order of the answer
+}
+
+// VerdictClaim is the verdict on one claim. Start and End are code points in the answer.
+type VerdictClaim struct {
+	Text    string  `json:"text"`
+	Start   int     `json:"start"`
+	End     int     `json:"end"`
+	Verdict string  `json:"verdict"`
+	Score   float64 `json:"score"` // support by the facts, in [0,1]
+	// Span is where the number, date or name stands in the claim that failed, in its code points
+	// from 0: [start, end).
+	Span    []int  `json:"span,omitempty"`
+	Fact    any    `json:"fact,omitempty"`    // the id of the fact that decided, or its index where it has none
+	Context string `json:"context,omitempty"` // that the fact is pinned to, as ID@VERSION
+	Reason  string `json:"reason,omitempty"`  // why it is unchecked, where the text holds more than is read of one
+}
+
+// Text is a text whose claims are to be verified.
+type Text struct {
+	Facts    []openai.Fact
+	Contexts *resolve.Contexts // whose facts and texts count as well; nil for none
+	Question string            // that Answer answers; may be empty
+	Answer   string
+}
+
+// Verify checks the claims of a text. At most Options.verifiers texts are verified at a time, so it
+// may wait for its turn, as long as ctx lasts.
+func (w *Guard) Verify(ctx context.Context, in *Text) (*Verdict, error) {
+	select {
+	case w.verifying <- struct{}{}:
+		defer func() { <-w.verifying }()
+	case <-ctx.Done():
+		return nil, fault.ErrClientGone
+	}
+	g := grounds{sources: factSources(in.Facts), facts: len(in.Facts)}
+	if held := in.Contexts; held.Named() {
+		all := w.opts // all texts of the contexts are evidence
+		all.Documents, all.ToolResults = true, true
+		for _, s := range held.Snaps {
+			g.addFacts(s.Facts, resolve.Pointer(s))
+		}
+		g.fit(all.ofContexts(held, &g))
+	}
+	e, err := g.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report, err := w.Claims.Checker.Text(ctx, e, in.Question, in.Answer)
+	if ctx.Err() != nil {
+		return nil, fault.ErrClientGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	return verdictOf(&report, &g), nil
+}
+
+func verdictOf(report *check.Report, g *grounds) *Verdict {
+	out := &Verdict{Verdict: report.Verdict.String(), Claims: make([]VerdictClaim, len(report.Claims))}
+	for i := range report.Claims {
+		c := &report.Claims[i]
+		v := VerdictClaim{Text: c.Text, Start: c.Runes.Start, End: c.Runes.End, Verdict: c.Verdict.String(), Score: c.Score}
+		if c.Span.End > c.Span.Start && (c.Verdict == check.Unsupported || c.Verdict == check.Contradicted) {
+			v.Span = []int{c.Span.Start, c.Span.End}
+		}
+		if c.Source >= 0 {
+			v.Context = g.origin(c.Source)
+		}
+		if c.Verdict == check.Unchecked && errors.Is(c.Err, check.ErrTooMuch) {
+			v.Reason = check.ErrTooMuch.Error()
+		}
+		switch {
+		case c.Source < 0:
+		case c.ID != "":
+			v.Fact = c.ID
+		default:
+			v.Fact = c.Source
+		}
+		out.Claims[i] = v
+	}
+	return out
+}

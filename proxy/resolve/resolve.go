@@ -1,0 +1,365 @@
+package resolve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/telemetry"
+	"signalbox/memory"
+	"signalbox/memory/cache"
+	tiers "signalbox/memory/page"
+	"signalbox/memory/prefix"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/contexts"
+	"signalbox/proxy/fault"
+)
+
+// Resolver finds the stored contexts that requests name.
+type Resolver struct {
+	Store *memory.Store // nil: requests that name contexts are refused
+	Tel   *telemetry.Telemetry
+}
+
+// Owner is whose contexts a request of a caller may use in a session, empty for none.
+func Owner(who auth.Principal, session string) memory.Owner {
+	return memory.Owner{Tenant: who.Tenant, Session: session, Subject: who.Name}
+}
+
+// Session is the session that a request names, in its body or else in a header; empty without
+// one.
+func Session(req *openai.Request, h http.Header) string {
+	return cmp.Or(req.Extras.Session, h.Get("X-Signalbox-Session"))
+}
+
+// The fields that name contexts, as errors call them.
+const (
+	ContextField     = "signalbox.context"
+	contextHeader    = "x-signalbox-context"
+	saveContextField = "signalbox.save_context"
+)
+
+// What the header for degraded answers says of contexts.
+const (
+	lackContext      = "context"       // one that is not required was left out
+	lackSessionFacts = "session_facts" // they could not be reached
+)
+
+// Contexts is what the pointers of one request lead to. The request owns it until release; nil
+// stands for a request without contexts, without facts of its session and without a wish to be
+// stored.
+type Contexts struct {
+	Store    *memory.Store
+	Owner    memory.Owner
+	Refs     []openai.ContextRef // of snaps
+	Snaps    []*memory.Snapshot  // in the order in which they stand in the prompt
+	Left     []string            // what the request goes without, in the words of the header
+	Verdicts contexts.Verdicts   // of all contexts together
+	Tokens   int                 // of all contexts; an estimate where no count was stored
+	tier     tiers.Tier          // the farthest that bytes came from
+	Facts    []memory.Fact       // of the session
+}
+
+// Release gives the snapshots back. Later calls do nothing.
+func (r *Contexts) Release() {
+	if r == nil {
+		return
+	}
+	for _, s := range r.Snaps {
+		s.Release()
+	}
+}
+
+// Named reports whether there are contexts to put into the prompt.
+func (r *Contexts) Named() bool { return r != nil && len(r.Snaps) > 0 }
+
+// Resolve finds what the pointers of a request lead to. The caller releases it when the answer has
+// ended.
+func (p *Resolver) Resolve(ctx context.Context, who auth.Principal, req *openai.Request, h http.Header) (*Contexts, error) {
+	session := Session(req, h)
+	if !req.Extras.Present && session == "" && len(h["X-Signalbox-Context"]) == 0 {
+		return nil, nil //nolint:nilnil // a request without any
+	}
+	refs, err := contextsOf(req, h)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.resolvable(req, refs); err != nil {
+		return nil, err
+	}
+	if p.Store == nil || len(refs) == 0 && session == "" && req.Extras.SaveContext == nil {
+		return nil, nil //nolint:nilnil // a request without any
+	}
+	ctx, span := p.Tel.Tracer.Start(ctx, "resolve")
+	defer span.End()
+	r := &Contexts{Store: p.Store, Owner: Owner(who, session), tier: tiers.Hot}
+	if err := r.fetch(ctx, p.Store, refs); err != nil {
+		r.Release()
+		return nil, err
+	}
+	if session != "" {
+		if r.Facts, err = p.Store.SessionFacts(ctx, r.Owner); err != nil {
+			if ctx.Err() != nil {
+				r.Release()
+				return nil, fault.ErrClientGone
+			}
+			r.Left = append(r.Left, lackSessionFacts)
+		}
+	}
+	if r.Named() {
+		r.sum()
+		p.Tel.Metrics.ContextRequest(r.tier.String())
+	}
+	return r, nil
+}
+
+// Find returns the contexts of refs. param is the field of the request that names them.
+func (p *Resolver) Find(
+	ctx context.Context, owner memory.Owner, refs []openai.ContextRef, param string,
+) (*Contexts, error) {
+	if p.Store == nil {
+		return nil, fault.InvalidField(param, param+" needs contexts, which are turned off here")
+	}
+	r := &Contexts{Store: p.Store, Owner: owner}
+	if err := r.fetch(ctx, p.Store, refs); err != nil {
+		if stored, ok := errors.AsType[*fault.ContextError](err); ok {
+			stored.Param = param
+		}
+		r.Release()
+		return nil, err
+	}
+	return r, nil
+}
+
+// contextsOf reads the pointers of a request. They stand in the body or in a header, and where in
+// both, they are the same.
+func contextsOf(req *openai.Request, h http.Header) ([]openai.ContextRef, error) {
+	refs := req.Extras.Contexts
+	line := h.Get("X-Signalbox-Context")
+	if line == "" {
+		return refs, nil
+	}
+	var named []openai.ContextRef
+	for s := range strings.SplitSeq(line, ",") {
+		ref, ok := openai.ParseContextRef(strings.TrimSpace(s))
+		if !ok {
+			return nil, fault.InvalidField(contextHeader, "the header "+contextHeader+" must list ids of contexts, as ctx_a@3,ctx_b")
+		}
+		named = append(named, ref)
+	}
+	most := openai.DefaultLimits().MaxContexts
+	switch {
+	case len(named) > most:
+		return nil, fault.InvalidField(contextHeader, fmt.Sprintf("the header %s names more than %d contexts", contextHeader, most))
+	case len(refs) == 0:
+		return named, nil
+	case !slices.EqualFunc(refs, named, func(a, b openai.ContextRef) bool { return a.ID == b.ID && a.Version == b.Version }):
+		return nil, fault.InvalidField(ContextField, ContextField+" and the header "+contextHeader+" name different contexts: send one of them")
+	}
+	return refs, nil
+}
+
+// resolvable refuses what this proxy, or this kind of request, cannot do. Leaving it out without a
+// word would let an answer pass for one that knew its context.
+func (p *Resolver) resolvable(req *openai.Request, refs []openai.ContextRef) error {
+	var asked string
+	switch {
+	case len(refs) > 0:
+		asked = ContextField
+	case req.Extras.SaveContext != nil:
+		asked = saveContextField
+	default:
+		return nil
+	}
+	switch {
+	case p.Store == nil:
+		return fault.InvalidField(asked, asked+" needs contexts, which are turned off here")
+	case req.API == openai.Other:
+		return fault.InvalidField(asked, asked+" is for requests with a prompt, and this endpoint's have none")
+	case req.Extras.SaveContext != nil:
+		return savable(req)
+	}
+	return nil
+}
+
+// fetch takes snapshots of the contexts, several of them at once, in the order of refs.
+func (r *Contexts) fetch(ctx context.Context, store *memory.Store, refs []openai.ContextRef) error {
+	snaps, errs := make([]*memory.Snapshot, len(refs)), make([]error, len(refs))
+	one := func(i int) {
+		ref := memory.Ref{ID: refs[i].ID, Version: refs[i].Version, Lease: refs[i].Lease}
+		snaps[i], errs[i] = store.Resolve(ctx, r.Owner, ref)
+	}
+	if len(refs) == 1 {
+		one(0)
+	} else {
+		var wg sync.WaitGroup
+		for i := range refs {
+			wg.Go(func() {
+				errs[i] = fault.ErrPanicked
+				defer func() { _ = recover() }() // the error says it; a panic here would end the process
+				one(i)
+			})
+		}
+		wg.Wait()
+	}
+	var failed error
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			r.Snaps, r.Refs = append(r.Snaps, snaps[i]), append(r.Refs, refs[i])
+		case ctx.Err() != nil:
+			failed = fault.ErrClientGone
+		case !refs[i].Required && lacking(err):
+			if !slices.Contains(r.Left, lackContext) {
+				r.Left = append(r.Left, lackContext)
+			}
+		case failed == nil:
+			failed = &fault.ContextError{ContextID: refs[i].ID, Param: ContextField, Err: err}
+		}
+	}
+	return failed
+}
+
+// lacking reports whether an error says that a context is not there, and not that something is
+// wrong.
+func lacking(err error) bool {
+	var away *memory.UnavailableError
+	return errors.Is(err, memory.ErrNotFound) || errors.Is(err, memory.ErrExpired) || errors.As(err, &away)
+}
+
+// sum works out what is true of all contexts together.
+func (r *Contexts) sum() {
+	for i, s := range r.Snaps {
+		r.tier = min(r.tier, s.Tier)
+		n := 0
+		for _, counted := range s.Derived.Tokens {
+			n = max(n, counted)
+		}
+		r.Tokens += cmp.Or(n, int(s.Bytes)/openai.BytesPerToken+openai.BytesPerToken)
+		v, err := contexts.ParseVerdicts(s.Derived.Verdicts)
+		if err != nil {
+			v = contexts.Verdicts{} // what cannot be read is unknown
+		}
+		if i == 0 {
+			r.Verdicts = v
+		} else {
+			r.Verdicts = r.Verdicts.Merge(v)
+		}
+	}
+}
+
+// Describe writes the headers that say which contexts were used, and from where.
+func (r *Contexts) Describe(h http.Header) {
+	if !r.Named() {
+		return
+	}
+	h["X-Signalbox-Context-Tier"] = []string{r.tier.String()}
+	h["X-Signalbox-Context-Version"] = []string{strings.Join(r.Pointers(), ",")}
+}
+
+// Pointers are the versions that were used, each as ID@VERSION.
+func (r *Contexts) Pointers() []string {
+	if !r.Named() {
+		return nil
+	}
+	out := make([]string, len(r.Snaps))
+	for i, s := range r.Snaps {
+		out[i] = Pointer(s)
+	}
+	return out
+}
+
+func Pointer(s *memory.Snapshot) string { return s.ID + "@" + strconv.Itoa(s.Version) }
+
+// Prefix is the contexts as the prefix compiler takes them.
+func (r *Contexts) Prefix() []prefix.Context {
+	out := make([]prefix.Context, len(r.Snaps))
+	for i, s := range r.Snaps {
+		out[i] = prefix.Context{Kind: s.Kind, Fragments: s.Fragments}
+	}
+	return out
+}
+
+// HasFacts reports whether facts are pinned to the contexts or to the session.
+func (r *Contexts) HasFacts() bool {
+	return r != nil && (len(r.Facts) > 0 || slices.ContainsFunc(r.Snaps, func(s *memory.Snapshot) bool { return len(s.Facts) > 0 }))
+}
+
+// Incomplete reports whether the answer is one to less than the request names.
+func (r *Contexts) Incomplete() bool { return r != nil && len(r.Left) > 0 }
+
+// AddTo adds what is stored for the request to what its answer depends on.
+func (r *Contexts) AddTo(s *cache.Scope) {
+	if r == nil {
+		return
+	}
+	for _, snap := range r.Snaps {
+		s.Contexts = append(s.Contexts, cache.Context{ID: snap.ID, Version: snap.Version, Digest: snap.Digest})
+	}
+	for i := range r.Facts {
+		f := &r.Facts[i]
+		s.Facts = append(s.Facts, f.ID, f.Text, f.Source, f.Kind)
+	}
+}
+
+// Skeleton is what the contexts say in short; empty when none does.
+func (r *Contexts) Skeleton() string {
+	if !r.Named() {
+		return ""
+	}
+	var b strings.Builder
+	for _, s := range r.Snaps {
+		if s.Derived.Skeleton != "" && b.Len() < maxSkeleton {
+			b.WriteString(s.Derived.Skeleton)
+			b.WriteByte('\n')
+		}
+	}
+	return head(strings.TrimSpace(b.String()), maxSkeleton)
+}
+
+// maxSkeleton is how much of the contexts stands behind the question where topics are read, in
+// bytes: it is to tell a question about a contract from one about a proof, and not to outweigh the
+// question.
+const maxSkeleton = 1 << 10
+
+// Scope is the narrowest scope of the contexts. A context of a session and one of a key have none in
+// common, which is an error.
+func (r *Contexts) Scope(ctx context.Context) (memory.Scope, error) {
+	narrow := memory.TenantScope
+	for i, s := range r.Snaps {
+		c, err := r.Store.Get(ctx, r.Owner, memory.Ref{ID: s.ID, Version: s.Version, Lease: r.Refs[i].Lease})
+		switch {
+		case err != nil:
+			return narrow, fmt.Errorf("look up scope: %w", err)
+		case c.Scope == memory.TenantScope || c.Scope == narrow:
+		case narrow == memory.TenantScope:
+			narrow = c.Scope
+		default:
+			return narrow, errors.New("one context is kept to a session and another to a key")
+		}
+	}
+	return narrow, nil
+}
+
+// head is the front of s, whole characters of at most n bytes.
+func head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}
+
+// Limits are those of bodies that contexts were put into: each part was accepted before.
+func Limits() openai.Limits {
+	const parts = 9 // contexts and the request
+	l := openai.DefaultLimits()
+	l.MaxMessages, l.MaxParts = parts*l.MaxMessages, parts*l.MaxParts
+	return l
+}
