@@ -14,39 +14,39 @@
 // In the order of a request, with the packages that a stage stands on:
 //
 //   - edge: routes (the listener), run (its goroutines), surface (what is served), ready and models
-//     (what operators and clients ask for), reply, headers, limits, transport, errors and wire (the
-//     error table); package headers
-//   - what requests are served from: proxy, state and newstate (a snapshot), model, options
+//     (what operators and clients ask for), reply, limits, fail (errors as responses); packages
+//     headers, fault (the error table)
+//   - what requests are served from: proxy, state and newstate (a snapshot), options, engine;
+//     package backend (models, and their servers)
 //   - what one request makes: exchange (all of it), decision
-//   - admit: admit; packages auth, rate
-//   - resolve, contexts that a request names: resolve, chains, count; contexts, residency and warm
-//     serve the API of package contexts
-//   - recall, answers that are kept: recall, answers, keep, cache_options
+//   - admit: admit; packages auth, keyring, rate, budget
+//   - resolve, contexts that a request names: package resolve; chains, count; contexts, residency
+//     and warm serve the API of package contexts
+//   - recall, responses that are cached: recall, answers, keep, cache_options
 //   - decide: decide, decide_contexts, conversation (what stays as it was), stick_options; fixed
 //     and fixed_response answer for a route; explain, classify and intents are endpoints of
 //     the proxy's own
-//   - rewrite: rewrite, payload, redact, salt, extend, toolpick; packages reasoning, lengths, redact,
-//     tools
-//   - place: place (the plan), placing, places, prompt, notices, leaving; packages choose,
-//     affinity, kv, pool
-//   - forward: forward (which attempt is next), upstream (one attempt and its response), watchdog,
-//     copy (to the client), flow and window (of which a part is held), keeper (comments),
-//     escalation (answers that are thrown away); packages framing, escalate
-//   - guard: guard, guard_options, evidence, evidence_contexts, form, extension; verify is an
-//     endpoint of the proxy's own
+//   - rewrite: rewrite, payload, redact, salt, extend, toolpick, results; packages reasoning,
+//     lengths, redact, tools
+//   - place: place (the plan), placing, prompt, notices, leaving; packages choose, affinity, kv, pool
+//   - forward: forward (which attempt is next), copy (to the client), keeper (comments), escalation
+//     (responses that are thrown away); packages upstream (one attempt, its response, and the part
+//     of it that is held), framing, escalate
+//   - guard: guard, extension; package guardrail (evidence, and what is checked in which form);
+//     verify is an endpoint of the proxy's own
 //   - messages: requests to Anthropic's API, which are chats for all stages between
 //   - canary: conversations that go to a model that is tried out
-//   - mirror: copies that another model gets when the client has its answer
+//   - mirror: copies that another model gets when the client has its response
 //   - record: record, learn, decisionlog, recent, talks and load (what operators look at), save and
-//     save_forms (an answer becomes a context); package decisionlog
+//     save_forms (a response becomes a context); package decisionlog
 //
 // # Invariants
 //
 //   - The client's body is read to its end before anything goes upstream, and is forwarded byte for
 //     byte except for the ranges that the decision changes.
 //   - Nothing is retried once a byte of the answer went to the client.
-//   - A fault never ends an answer cleanly: before the first byte it is an error of the table in
-//     wire.go, afterwards an error event (streams) and a broken connection.
+//   - A fault never ends an answer cleanly: before the first byte it is an error of package
+//     fault's table, afterwards an error event (streams) and a broken connection.
 //   - A client that leaves cancels whatever runs for it, and no endpoint is blamed.
 //   - Credentials do not cross: the client's stay here, an endpoint's never come back.
 //
