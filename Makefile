@@ -11,7 +11,7 @@ FUZZTIME ?= 30s
 
 export GOFLAGS := -mod=readonly
 
-.PHONY: build run test test-fast test-timed release check bench examples fuzz vuln onnxruntime deploycheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format clean
+.PHONY: build run test test-fast test-timed release check bench examples fuzz vuln onnxruntime deploycheck otelcheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format clean
 
 ## build: everything needed, then bin/signalbox
 build: onnxruntime
@@ -68,6 +68,10 @@ licences:
 ## deploycheck: chart, alert rules and dashboard of deploy/, with the tools of those who read them
 deploycheck:
 	@cd tools/deploycheck && $(GO) run . ../..
+
+## otelcheck: what a real OpenTelemetry Collector, built from its modules, gets to see of requests
+otelcheck: build
+	@cd tools/otelcheck && $(GO) run . "$(CURDIR)/bin/signalbox"
 
 ## consolecheck: the console in a headless Chromium (apt-get install chromium); without one it is skipped, in CI it fails
 consolecheck: build

@@ -115,8 +115,8 @@ func metricsPage(scrape string) string {
 	var out strings.Builder
 	out.WriteString("# Metrics\n\n" +
 		"`GET /metrics` of the admin listener, in the text format of Prometheus; with\n" +
-		"`telemetry.otlp_endpoint` over OTLP as well. Labels have values of the configuration alone, so that\n" +
-		"no client makes a series. This page is made from a scrape, by a test.\n\n" +
+		"`telemetry.otlp_metrics_endpoint` over OTLP as well. Labels have values of the configuration alone,\n" +
+		"so that no client makes a series. This page is made from a scrape, by a test.\n\n" +
 		"| metric | kind | labels | what it tells |\n| --- | --- | --- | --- |\n")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		f := all[name]
