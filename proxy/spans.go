@@ -103,7 +103,7 @@ func (o *exchange) attempted(span trace.Span, u *upstream.Response, err error) {
 		failed(span, err)
 		span.End()
 	case u.Refused():
-		span.SetAttributes(telemetry.AttrStatus.Int(u.Status), telemetry.AttrErrorType.Int(u.Status))
+		span.SetAttributes(telemetry.AttrStatus.Int(u.Status), telemetry.AttrErrorType.String(strconv.Itoa(u.Status)))
 		span.SetStatus(codes.Error, "")
 		span.End()
 	default:

@@ -59,7 +59,8 @@ func TestSpansFollowTheConventionsForGenerativeAI(t *testing.T) {
 	if len(attempts) != 2 {
 		t.Fatalf("%d attempts: %v", len(attempts), attempts)
 	}
-	has(&attempts[0], attribute.Int("signalbox.attempt", 1), attribute.Int("http.response.status_code", 503), attribute.Int("error.type", 503))
+	has(&attempts[0], attribute.Int("signalbox.attempt", 1), attribute.Int("http.response.status_code", 503),
+		attribute.String("error.type", "503"))
 	has(&attempts[1], attribute.Int("signalbox.attempt", 2), attribute.Int("http.request.resend_count", 1),
 		attribute.Int("http.response.status_code", 200), attribute.Int("gen_ai.usage.output_tokens", 1))
 	if attempts[0].Status.Code != codes.Error || attempts[1].Status.Code != codes.Unset {
