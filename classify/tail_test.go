@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"signalbox/classify/bundle"
@@ -119,6 +120,71 @@ func TestTailsGoOnFromOneRunAndFailAlone(t *testing.T) {
 	text = singleText("word")
 	if set := extract(t, c, &text, signal.MaskOf(signal.Own)); set.Values[signal.Own].Label != "short" {
 		t.Errorf("one word of three tokens: %+v", set.Values[signal.Own])
+	}
+}
+
+// meeting is a tail that tells how many run at once, and waits a while for others to come.
+type meeting struct {
+	*tailFake
+
+	now, most *atomic.Int32
+	all       chan struct{} // is closed when so many as are wanted run
+	want      int32
+}
+
+func (s meeting) Run(ctx context.Context, in []tensor.Tensor, outputs []string) ([]tensor.Tensor, error) {
+	n := s.now.Add(1)
+	defer s.now.Add(-1)
+	if n > s.most.Load() {
+		s.most.Store(n)
+	}
+	if s.want > 0 {
+		if n == s.want {
+			close(s.all)
+		}
+		select {
+		case <-s.all:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return s.tailFake.Run(ctx, in, outputs)
+}
+
+// Tails of a few tokens run one after the other, those of many beside each other.
+func TestTailsOfLongRunsRunBesideEachOther(t *testing.T) {
+	b := tappedBundle(t)
+	for _, c := range []struct{ tokens, beside int64 }{{16, 1}, {besideTokens - 1, 1}, {besideTokens, 3}} {
+		var now, most atomic.Int32
+		e, err := OpenEngine(b, tapping{newFake()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range signal.Kind(3) {
+			if e, err = e.WithTail("t", signal.Own+k, adapterOf(b, "length"), meeting{&tailFake{}, &now, &most, nil, 0}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := &pass{e: e, shape: [2]int64{1, c.tokens}, rows: []row{{first: -1}}}
+		all := make(chan struct{})
+		for i := range e.tasks {
+			if tail := e.tasks[i].tail; tail != nil {
+				s := meeting{&tailFake{}, &now, &most, all, 0}
+				if c.beside > 1 {
+					s.want = int32(c.beside)
+				}
+				tail.session = s
+				p.tails, p.plans = append(p.tails, i), append(p.plans, taskPlan{task: i})
+			}
+		}
+		most.Store(0)
+		taps := []tensor.Tensor{{Name: tapValue, Shape: []int64{1, 1}, F32: []float32{float32(c.tokens)}}}
+		if err := p.runTails(t.Context(), []int32{0}, p.tails, taps); err != nil {
+			t.Errorf("%d tokens: %v", c.tokens, err)
+		}
+		if n := most.Load(); int64(n) != c.beside {
+			t.Errorf("%d tokens: %d at once, want %d", c.tokens, n, c.beside)
+		}
 	}
 }
 

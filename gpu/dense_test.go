@@ -170,6 +170,79 @@ func TestDenseRunsSideBySide(t *testing.T) {
 	wait.Wait()
 }
 
+// Sessions with the same weights read one copy of them, as long as there are two; others do not.
+// Sessions come and go while one is run.
+func TestSessionsShareWeights(t *testing.T) {
+	model := readGraph(t, "layers")
+	sig, err := readSignature(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() executor {
+		exec, err := onnxRuntime{}.load(model, sig, []string{sig.outputs[0].name}, loadOptions{
+			provider: &provider{name: ProviderCPU}, threads: 1, keep: 1, handles: new(atomic.Int64),
+			limit: time.Minute, hung: func() { t.Error("the run hangs") },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return exec
+	}
+	shut := func(exec executor) {
+		if err := exec.close(); err != nil {
+			t.Error(err)
+		}
+	}
+	openRuntime(t, nil)
+	before := dense.Shared()
+	first := open()
+	alone := dense.Shared()
+	in := f32("x", []int64{1, 20, 48}, slices.Repeat([]float32{0.5}, 20*48)...)
+	want := outputsOf(t, first, 1, in)
+	var runs sync.WaitGroup
+	done := make(chan struct{})
+	runs.Go(func() {
+		out := make([]tensor.Tensor, 1)
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if err := first.run(t.Context(), []tensor.Tensor{in}, out); err != nil {
+				t.Error(err)
+				return
+			}
+			if wrong := sameBits(want, out); wrong != "" {
+				t.Error(wrong)
+				return
+			}
+		}
+	})
+	for range 20 {
+		second, third := open(), open()
+		if n := dense.Shared(); dense.Supported() && n <= alone {
+			t.Errorf("%d layers are shared by three sessions, %d in one", n, alone)
+		}
+		shut(second)
+		if wrong := sameBits(want, outputsOf(t, third, 1, in)); wrong != "" {
+			t.Error(wrong)
+		}
+		shut(third)
+	}
+	close(done)
+	runs.Wait()
+	second := open()
+	shut(first)
+	if wrong := sameBits(want, outputsOf(t, second, 1, in)); wrong != "" {
+		t.Errorf("when the first is gone: %s", wrong)
+	}
+	shut(second)
+	if n := dense.Shared(); n != before {
+		t.Errorf("%d layers are shared when all are gone, want %d", n, before)
+	}
+}
+
 func TestOptionsOfTheBindingHaveAPointer(t *testing.T) {
 	openRuntime(t, nil)
 	o, err := newSessionOptions(1, ProviderCPU)

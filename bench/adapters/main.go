@@ -5,14 +5,20 @@
 //	go run ./bench/adapters --adapter DIR/a.onnx [--fused fused.onnx] [--texts rows.jsonl] [--rounds 200]
 //
 // For rows of several lengths it times one pass, the same with one and with three adapters (three
-// sessions, each with weights of its own), and three models, each a pass of its own. What is compared
-// is measured in turn, and the ratios are medians of those of each round: of processor time, which
-// other work on the machine does not disturb much, and of time on the wall. One core: runs come one
-// after the other.
+// sessions, each with low-rank changes and a head of its own), and three models, each a pass of its
+// own. What is compared is measured in turn, and the ratios are medians of those of each round: of
+// processor time, which other work on the machine does not disturb much, and of time on the wall. One
+// core: runs come one after the other.
+//
+// Layers with equal weights share them within a process, so that weights which one of them has read
+// are in the caches for the next. No model here may profit of another's: each gets weights of its own,
+// a bit of every layer changed, and an adapter those of its base, which it shares with it in the
+// product as well.
 package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,9 +29,12 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"signalbox/classify"
 	"signalbox/classify/bundle"
@@ -33,6 +42,7 @@ import (
 	"signalbox/gpu"
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
+	"signalbox/internal/wire"
 	"signalbox/models"
 )
 
@@ -45,8 +55,9 @@ func main() {
 	texts := flag.String("texts", "", "rows with texts to compare on; without it those of models/testdata")
 	rounds := flag.Int("rounds", 200, "how often each is timed")
 	cores := flag.Int("cores", 1, "runs at a time")
+	lengths := flag.String("tokens", "16,64,128,256", "lengths of rows")
 	flag.Parse()
-	if err := run(*adapter, *fused, *texts, *rounds, *cores); err != nil {
+	if err := run(*adapter, *fused, *texts, *lengths, *rounds, *cores); err != nil {
 		_, _ = fmt.Fprintf(os.Stderr, "bench/adapters: %v\n", err)
 		os.Exit(1)
 	}
@@ -57,9 +68,10 @@ type bench struct {
 	rt      *gpu.Runtime
 	bundle  *bundle.Bundle
 	adapter *bundle.Adapter
+	models  byte // that were opened to be timed
 }
 
-func run(adapter, fused, texts string, rounds, cores int) error {
+func run(adapter, fused, texts, lengths string, rounds, cores int) error {
 	if adapter == "" {
 		return errors.New("--adapter: a file is required")
 	}
@@ -89,11 +101,12 @@ func run(adapter, fused, texts string, rounds, cores int) error {
 			return err
 		}
 	}
-	return b.cost(rounds, cores)
+	return b.cost(lengths, rounds, cores)
 }
 
-// session opens a graph of the embedded bundle, with taps where it is to be gone on from.
-func (b *bench) session(name string, tapped bool) (*gpu.Session, error) { //nolint:revive // two graphs
+// session opens a graph of the embedded bundle, with taps where it is to be gone on from. Models with
+// another salt have other weights; with 0 it is the one that is shipped.
+func (b *bench) session(name string, tapped bool, salt byte) (*gpu.Session, error) { //nolint:revive // two graphs
 	var taps []string
 	if tapped {
 		taps = b.adapter.Taps
@@ -102,13 +115,63 @@ func (b *bench) session(name string, tapped bool) (*gpu.Session, error) { //noli
 	if err != nil {
 		return nil, err
 	}
+	return b.open(name, model, salt)
+}
+
+// open opens a graph with weights that are changed by a salt.
+func (b *bench) open(name string, model []byte, salt byte) (*gpu.Session, error) {
+	model, err := salted(model, salt)
+	if err != nil {
+		return nil, err
+	}
 	return b.rt.NewSession(context.Background(), model, gpu.SessionOptions{Name: name})
 }
 
+// Field numbers of onnx.proto3, and its 8-bit integers.
+const (
+	modelGraph, graphInitializer, tensorType, tensorRaw = 7, 5, 2, 9
+	int8Type                                            = 3
+	leastLayer                                          = 4096 // bytes; what is smaller are zero points
+)
+
+// salted changes the first of the 8-bit weights of every layer.
+func salted(model []byte, salt byte) ([]byte, error) {
+	model = bytes.Clone(model)
+	err := wire.Fields(model, func(num int, _, graph []byte) error {
+		if num != modelGraph {
+			return nil
+		}
+		return wire.Fields(graph, func(num int, _, tensor []byte) error {
+			if num != graphInitializer {
+				return nil
+			}
+			var typ uint64
+			var raw []byte
+			if err := wire.Fields(tensor, func(num int, field, body []byte) error {
+				switch num {
+				case tensorType:
+					_, _, n := protowire.ConsumeTag(field)
+					typ, _ = protowire.ConsumeVarint(field[n:])
+				case tensorRaw:
+					raw = body
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+			if typ == int8Type && len(raw) > leastLayer {
+				raw[0] ^= salt
+			}
+			return nil
+		})
+	})
+	return model, err
+}
+
 // engine is the embedded bundle with so many adapters.
-func (b *bench) engine(adapters int) (*classify.Engine, signal.Mask, error) {
+func (b *bench) engine(adapters int, salt byte) (*classify.Engine, signal.Mask, error) {
 	kinds := signal.MaskOf(signal.Domain) | signal.MaskOf(signal.Embedding)
-	s, err := b.session("base", adapters > 0)
+	s, err := b.session("base", adapters > 0, salt)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -117,7 +180,7 @@ func (b *bench) engine(adapters int) (*classify.Engine, signal.Mask, error) {
 		return nil, 0, err
 	}
 	for k := range signal.Kind(adapters) {
-		tail, err := b.rt.NewSession(context.Background(), b.adapter.File, gpu.SessionOptions{Name: "tail"})
+		tail, err := b.open("tail", b.adapter.File, salt)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -153,7 +216,8 @@ func (w *way) read(text string) error {
 func (b *bench) way(name string, copies, adapters int) (*way, error) {
 	w := &way{name: name}
 	for range copies {
-		e, need, err := b.engine(adapters)
+		b.models++
+		e, need, err := b.engine(adapters, b.models)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +244,7 @@ func spent() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func (b *bench) cost(rounds, cores int) error {
+func (b *bench) cost(lengths string, rounds, cores int) error {
 	var ways []*way
 	for _, w := range []struct {
 		name             string
@@ -196,7 +260,11 @@ func (b *bench) cost(rounds, cores int) error {
 	fmt.Printf("%d rounds, %d run(s) at a time; ratios to one pass: processor time (wall)\n\n", rounds, cores)
 	fmt.Println("| tokens | one pass, ms | and one adapter | and three adapters | three models |")
 	fmt.Println("| --- | --- | --- | --- | --- |")
-	for _, tokens := range []int{16, 64, 128, 256} {
+	for length := range strings.SplitSeq(lengths, ",") {
+		tokens, err := strconv.Atoi(length)
+		if err != nil {
+			return fmt.Errorf("--tokens: %w", err)
+		}
 		if err := row(ways, tokens, rounds); err != nil {
 			return err
 		}
@@ -287,11 +355,11 @@ func (b *bench) compare(fused, path string) error {
 	if err != nil {
 		return err
 	}
-	base, err := b.session("base", true)
+	base, err := b.session("base", true, 0)
 	if err != nil {
 		return err
 	}
-	tail, err := b.rt.NewSession(context.Background(), b.adapter.File, gpu.SessionOptions{Name: "tail"})
+	tail, err := b.open("tail", b.adapter.File, 0)
 	if err != nil {
 		return err
 	}

@@ -25,4 +25,7 @@ const char *signalbox_dense_register(const char *library, void *session_options)
 // How many times the operator has run in this process.
 uint64_t signalbox_dense_runs(void);
 
+// How many layers have weights that several nodes read.
+uint64_t signalbox_dense_shared(void);
+
 #endif

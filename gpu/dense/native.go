@@ -43,3 +43,7 @@ func Register(library string, options unsafe.Pointer) error {
 
 // Runs is how often the operator has run in this process. Safe for concurrent use.
 func Runs() uint64 { return uint64(C.signalbox_dense_runs()) }
+
+// Shared is how many layers have weights that several nodes of sessions read: nodes that came with
+// the same weights read one copy of them. Safe for concurrent use.
+func Shared() uint64 { return uint64(C.signalbox_dense_shared()) }

@@ -5,9 +5,11 @@
 #include "dense.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 // What follows describes onnxruntime_c_api.h of ONNX Runtime. Its tables of functions grow at their ends only, so a position that holds in
 // one version holds in every later one; those below are there since 1.17.
@@ -107,11 +109,80 @@ static _Atomic uint64_t runs;
 
 uint64_t signalbox_dense_runs(void) { return runs; }
 
-// What a node of a graph keeps.
+// Weights that several nodes have, of one session or of several: a copy that all of them read, so that what one has read is in the
+// caches for the next.
 typedef struct {
+	size_t users; // guarded by sharing
+	int8_t weights[];
+} block;
+
+// What a node of a graph keeps.
+typedef struct kernel {
 	size_t in, out;
+	uint64_t hash; // of own
+	const int8_t *own; // the weights as its session has them
+	_Atomic(block *) shared; // NULL while nobody else has the same
+	struct kernel *next, **back; // of those that there are, guarded by sharing
 	int32_t sums[];
 } kernel;
+
+static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
+static kernel *kernels;
+static _Atomic uint64_t blocks;
+
+uint64_t signalbox_dense_shared(void) { return blocks; }
+
+static size_t size_of(const kernel *k) { return k->in * k->out; }
+
+static uint64_t hash_of(const int8_t *weights, size_t n) {
+	uint64_t h = n;
+	for (size_t i = 0; i + sizeof h <= n; i += sizeof h) { // n is a multiple of 16 * 48
+		uint64_t eight;
+		memcpy(&eight, weights + i, sizeof eight);
+		h = (h ^ eight) * 0x9e3779b97f4a7c15;
+		h ^= h >> 32;
+	}
+	return h;
+}
+
+// Notes a kernel, and lets it share its weights with one that has the same. Without memory for that each goes on with its own.
+static void join(kernel *k) {
+	pthread_mutex_lock(&sharing);
+	kernel *like = kernels;
+	while (like && (like->hash != k->hash || like->in != k->in || like->out != k->out || memcmp(like->own, k->own, size_of(k))))
+		like = like->next;
+	if (like) {
+		block *b = atomic_load(&like->shared);
+		if (!b && (b = malloc(sizeof *b + size_of(k)))) {
+			b->users = 1;
+			memcpy(b->weights, k->own, size_of(k));
+			atomic_store(&like->shared, b); // a run that has begun ends with its own
+			blocks++;
+		}
+		if (b) {
+			b->users++;
+			atomic_store(&k->shared, b);
+		}
+	}
+	k->next = kernels, k->back = &kernels;
+	if (kernels)
+		kernels->back = &k->next;
+	kernels = k;
+	pthread_mutex_unlock(&sharing);
+}
+
+static void leave(kernel *k) {
+	pthread_mutex_lock(&sharing);
+	*k->back = k->next;
+	if (k->next)
+		k->next->back = k->back;
+	block *b = atomic_load(&k->shared);
+	if (b && !--b->users) {
+		free(b);
+		blocks--;
+	}
+	pthread_mutex_unlock(&sharing);
+}
 
 static status *invalid(const char *message) { return create_status(INVALID_ARGUMENT, message); }
 
@@ -161,7 +232,7 @@ static status *create(const op *o, void *const *api, const info *at, void **made
 	kernel *k = calloc(1, sizeof *k + size[1] * sizeof k->sums[0]);
 	if (!k)
 		return invalid("Dense: out of memory");
-	k->in = size[0], k->out = size[1];
+	k->in = size[0], k->out = size[1], k->own = w, k->hash = hash_of(w, size_of(k));
 	const int8_t *next = w;
 	enum { GROUP = 48, DEEP = 4 }; // as in dense.go
 	for (size_t first = 0; first < k->out; first += GROUP)
@@ -169,11 +240,15 @@ static status *create(const op *o, void *const *api, const info *at, void **made
 			for (size_t c = first; c < first + GROUP; c++)
 				for (int d = 0; d < DEEP; d++)
 					k->sums[c] += *next++ * *(uint8_t *)m;
+	join(k);
 	*made = k;
 	return NULL;
 }
 
-static void destroy(void *k) { free(k); }
+static void destroy(void *k) {
+	leave(k);
+	free(k);
+}
 
 typedef struct {
 	signalbox_dense layer;
@@ -189,7 +264,7 @@ static void part(void *of, size_t i) {
 }
 
 static status *compute(void *made, context *c) {
-	const kernel *k = made;
+	kernel *k = made;
 	const value *v[INPUTS];
 	void *data[INPUTS];
 	const size_t counts[INPUTS] = {[SMOOTH] = k->in, [WEIGHTS] = k->in * k->out, [STEP] = 1, [SCALE] = k->out, [MIDDLE] = 1, [BIAS] = k->out};
@@ -221,9 +296,10 @@ static status *compute(void *made, context *c) {
 	void *y;
 	TRY(output(c, 0, size, n, &out));
 	TRY(tensor_data(out, &y));
+	const block *b = atomic_load(&k->shared);
 	job j = {
 		.layer = {
-			.in = k->in, .out = k->out, .smooth = data[SMOOTH], .weights = data[WEIGHTS], .sums = k->sums, .scale = data[SCALE],
+			.in = k->in, .out = k->out, .smooth = data[SMOOTH], .weights = b ? b->weights : data[WEIGHTS], .sums = k->sums, .scale = data[SCALE],
 			.bias = data[BIAS], .step = *(float *)data[STEP], .middle = *(uint8_t *)data[MIDDLE],
 		},
 		.x = data[X], .y = y, .rows = rows,
