@@ -153,3 +153,15 @@ func bodyError(err error) error {
 	}
 	return fault.ErrBodyBroken
 }
+
+// adoptKey takes the key that clients of this API show for the bearer token that others show. A
+// client that shows both is known by the token.
+func adoptKey(h http.Header) {
+	if key := h["X-Api-Key"]; len(key) == 1 && len(h["Authorization"]) == 0 {
+		h["Authorization"] = []string{"Bearer " + key[0]}
+	}
+}
+
+// maxHeaders is how many header lines a request may have: no client sends half as many, and each
+// costs every hop.
+const maxHeaders = 128

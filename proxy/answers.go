@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -81,13 +80,6 @@ func (a *Answers) learn(key cache.Key, q cache.Question, ttl time.Duration) {
 	}
 }
 
-// LearnQuestion takes in a question that another replica has the answer to.
-func (p *Proxy) LearnQuestion(key cache.Key, q cache.Question, ttl time.Duration) {
-	st := p.acquire()
-	defer st.release()
-	st.answers.learn(key, q, ttl)
-}
-
 // Close gives up what is kept. Nobody may use a any more.
 func (a *Answers) Close() { a.local.Close() }
 
@@ -112,35 +104,6 @@ type caching struct {
 	similar     bool                     // some route may be answered from another question
 	treatments  map[*rules.Action]string // what each action does to a request
 	writes      sync.WaitGroup           // answers that are being kept
-}
-
-// Cache says what answers are kept, where, and under which fingerprint: whatever decides requests,
-// and is not in them, has to change it. Call it after Guard and before the state is served from;
-// without it nothing is kept. Errors name the option.
-func (st *State) Cache(o CacheOptions, a *Answers, fingerprint string) error {
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	st.answers = a
-	actions := st.program.Actions()
-	uses := func(mode string) bool {
-		return o.Mode == mode || slices.ContainsFunc(actions, func(a *rules.Action) bool { return a.Cache == mode })
-	}
-	c := &caching{opts: o, answers: a, fingerprint: fingerprint, similar: uses(cacheSemantic), treatments: make(map[*rules.Action]string, len(actions))}
-	if !c.similar && !uses(cacheExact) {
-		return nil
-	}
-	c.identifier = cache.Identifier{MaxTemperature: o.MaxTemperature, Literal: !c.similar}
-	var err error
-	c.cache, err = cache.New(a.store, cache.Options{TTL: time.Duration(o.TTL), MinSimilarity: o.MinSimilarity, MaxEntries: o.MaxEntries, Index: a.index})
-	if err != nil {
-		return err
-	}
-	for _, a := range actions {
-		c.treatments[a] = treatment(a)
-	}
-	st.caching = c
-	return nil
 }
 
 // treatment tells actions apart that make other requests of one: answers to questions meet only

@@ -53,39 +53,6 @@ const sticky = signal.Mask(1<<signal.Domain | 1<<signal.Complexity | 1<<signal.F
 // request holds, not what it is about.
 const policy = signal.Mask(1<<signal.Jailbreak | 1<<signal.Injection | 1<<signal.PII | 1<<signal.Keyword)
 
-// talk is what is known of the conversation that a request belongs to. It belongs to the request's
-// goroutine. Nil stands for a request that belongs to none, as where stickiness is off.
-type talk struct {
-	keys   []conversation.Key  // under which the next turn will look
-	found  []conversation.Key  // under one of which the turn before was found
-	before *conversation.State // nil where nothing is known
-	named  bool                // the client names it, so that requests may leave out what was said
-	short  bool                // this one does
-	tool   bool                // the request brings results of tools to the model that asked for them
-	price  float64             // the gain that a move has to bring, in [0,1]
-	gain   float64             // the greatest of a topic that was kept
-	held   [signal.NumKinds]signal.Value
-	holds  signal.Mask // the kinds of held
-	moved  bool        // the subject did
-	result string
-	why    string
-	told   bool // a model was asked: result holds
-}
-
-// Stick makes conversations stay with their models as the options say, by the states in s, which
-// other states of the proxy may use as well. Call it before the state is served from; without it,
-// or with a MaxAge of 0, every turn is decided anew.
-func (st *State) Stick(o StickOptions, s *conversation.Store) error {
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	st.stick = o
-	if st.talks = s; o.MaxAge <= 0 {
-		st.talks = nil
-	}
-	return nil
-}
-
 // talk finds the conversation that a request belongs to. Only requests that ask for routing belong
 // to one: who names a model has chosen.
 func (st *State) talk(ctx context.Context, d *decision, req *openai.Request, h http.Header) *talk {

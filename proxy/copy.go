@@ -7,72 +7,17 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"strconv"
-	"sync"
 	"time"
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
-	"signalbox/proxy/redact"
 	"signalbox/proxy/upstream"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 	"signalbox/stream/sse"
 )
-
-// clientSink sends a stream to the client.
-type clientSink struct {
-	w   *reply
-	out []byte
-	now time.Time // when what comes next came; zero where that is longer ago
-}
-
-var sinks = sync.Pool{New: func() any { return new(clientSink) }} //nolint:gochecknoglobals // buffers, no state
-
-// takeSink returns the sink of a client, which release gives back.
-func takeSink(w *reply) *clientSink {
-	s := sinks.Get().(*clientSink) //nolint:errcheck,forcetypeassert // only sinks are in it
-	*s = clientSink{w: w, out: s.out[:0]}
-	return s
-}
-
-func (s *clientSink) release() {
-	s.w = nil
-	sinks.Put(s)
-}
-
-// Put implements response.Sink.
-func (s *clientSink) Put(c *response.Chunk) {
-	if s.w != nil && s.w.translates() {
-		s.out = s.w.messages.Put(s.out, c)
-		return
-	}
-	s.out = append(s.out, c.Raw...)
-}
-
-// Flush implements guard.Sink.
-func (s *clientSink) Flush() error {
-	if len(s.out) == 0 {
-		return s.w.unreadable()
-	}
-	if s.now.IsZero() {
-		s.now = time.Now()
-	}
-	err := s.w.send(s.out, s.now)
-	s.now = time.Time{}
-	if s.out = s.out[:0]; cap(s.out) > keptOut {
-		s.out = nil
-	}
-	if err != nil {
-		return clientError(err)
-	}
-	return s.w.unreadable()
-}
-
-// keptOut is how much of a buffer that has grown is kept, in bytes.
-const keptOut = 64 << 10
 
 // relay passes an answer on to the client.
 func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream.Response, o *exchange) error {
@@ -170,14 +115,6 @@ func concluded(
 	return cut
 }
 
-// clientError classifies a failed write.
-func clientError(err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fault.ErrClientStalled
-	}
-	return fault.ErrClientGone
-}
-
 // copyStream passes a stream of events on. t is a tap of it.
 func copyStream(ctx context.Context, w *reply, u *upstream.Response, o *exchange, t *meter) error {
 	w.Header()["X-Accel-Buffering"] = []string{"no"}
@@ -222,41 +159,6 @@ func copyEvents(u *upstream.Response, to response.Sink, client *clientSink) erro
 			return &fault.InterruptedError{Err: err}
 		}
 		u.Advance(u.Model.Gap)
-	}
-}
-
-// drain passes on what comes after the last event.
-func drain(u *upstream.Response, client *clientSink) {
-	u.Drain(func() {
-		u.Deliver(client)
-		_ = client.Flush() // the client has its response, and may be gone
-	})
-}
-
-// copyBody passes on a body that is no stream of events, through r when hidden values are to be put
-// back.
-func copyBody(w *reply, u *upstream.Response, t *meter, r *redact.Body) error {
-	for {
-		piece, err := u.Piece(), u.Err()
-		if len(piece) > 0 {
-			w.renew(time.Now())
-			if err := send(w, r.Feed(piece)); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			t.Body(u.Previous(), piece)
-			return send(w, r.Rest())
-		}
-		if err != nil {
-			return &fault.InterruptedError{Err: err}
-		}
-		if u.Length < 0 {
-			if err := w.rc.Flush(); err != nil {
-				return clientError(err)
-			}
-		}
-		u.Next()
 	}
 }
 
@@ -311,4 +213,23 @@ func copyWhole(ctx context.Context, w *reply, u *upstream.Response, o *exchange,
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	w.WriteHeader(u.Status)
 	return send(w, out)
+}
+
+var errLongMessage = &fault.UnusableError{Problem: "a body that is too long to be turned into a message"}
+
+// copyRefusal passes on what is no answer: an error in the words of the server, as the API spells
+// it.
+func copyRefusal(w *reply, u *upstream.Response) error {
+	if u.Good() {
+		return &fault.UnusableError{Problem: "a body that is no JSON"}
+	}
+	came, err := u.ReadWhole()
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	for _, name := range [...]string{"Content-Encoding", "Etag", "Content-Md5", "Digest"} {
+		delete(h, name)
+	}
+	return writeBytes(w, u.Status, w.messages.Error(came, u.Status))
 }

@@ -362,3 +362,20 @@ func (d *decision) degraded() []string {
 	}
 	return out
 }
+
+// classifyWith is classify for a request that names contexts: what it is about is read from its
+// question and what the contexts say in short.
+func (d *decision) classifyWith(ctx context.Context, need signal.Mask, how extent, still func() signal.Mask) {
+	in := d.contexts.Skeleton()
+	if in == "" || need&topicSignals == 0 {
+		d.classify(ctx, &d.text, need, how, still)
+		return
+	}
+	own := need & askedSignals
+	if own != 0 {
+		d.classify(ctx, &d.text, own, how, func() signal.Mask { return still() & own })
+	}
+	rest, both := need&^own, d.text
+	both.LastUser = strings.TrimSpace(both.LastUser + "\n\n" + in)
+	d.classify(ctx, &both, rest, how, func() signal.Mask { return still() & rest })
+}

@@ -3,12 +3,8 @@ package proxy
 import (
 	"context"
 	"slices"
-	"strings"
-	"sync"
 
 	"signalbox/internal/signal"
-	"signalbox/memory"
-	"signalbox/memory/blob"
 	"signalbox/proxy/contexts"
 )
 
@@ -18,23 +14,6 @@ const askedSignals = 1<<signal.Language | 1<<signal.Embedding | 1<<signal.Intent
 
 // topicSignals are read from the question and what the contexts say in short.
 const topicSignals = 1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck
-
-// classifyWith is classify for a request that names contexts: what it is about is read from its
-// question and what the contexts say in short.
-func (d *decision) classifyWith(ctx context.Context, need signal.Mask, how extent, still func() signal.Mask) {
-	in := d.contexts.Skeleton()
-	if in == "" || need&topicSignals == 0 {
-		d.classify(ctx, &d.text, need, how, still)
-		return
-	}
-	own := need & askedSignals
-	if own != 0 {
-		d.classify(ctx, &d.text, own, how, func() signal.Mask { return still() & own })
-	}
-	rest, both := need&^own, d.text
-	both.LastUser = strings.TrimSpace(both.LastUser + "\n\n" + in)
-	d.classify(ctx, &both, rest, how, func() signal.Mask { return still() & rest })
-}
 
 // addStored adds to the signals of need what was found in the contexts when they were stored: their
 // text is not read again.
@@ -173,44 +152,4 @@ func (d *decision) addKeywords(ctx context.Context) {
 		}
 	}
 	v.Labels = labels
-}
-
-// keywordMemo remembers which keyword sets of one configuration occur in which contexts, so that
-// each is read once.
-type keywordMemo struct {
-	mu   sync.Mutex // guards sets
-	sets map[blob.Sum][]string
-}
-
-// maxKeywordMemo bounds the memo; a full one starts anew.
-const maxKeywordMemo = 4096
-
-// of returns the keyword sets in a context; ok is false when they could not be looked for.
-func (m *keywordMemo) of(ctx context.Context, c Classifier, s *memory.Snapshot) (sets []string, ok bool) {
-	m.mu.Lock()
-	sets, ok = m.sets[s.Sum]
-	m.mu.Unlock()
-	if ok {
-		return sets, true
-	}
-	text, err := s.Text()
-	if err != nil {
-		return nil, false
-	}
-	var found signal.Set
-	c.Extract(ctx, &signal.Text{LastUser: text, Segments: []signal.Segment{{
-		Role: "user",
-		Text: text, Origin: signal.OriginData,
-	}}}, signal.MaskOf(signal.Keyword), &found)
-	v := &found.Values[signal.Keyword]
-	if v.State != signal.Known {
-		return nil, false
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.sets == nil || len(m.sets) >= maxKeywordMemo {
-		m.sets = make(map[blob.Sum][]string)
-	}
-	m.sets[s.Sum] = v.Labels
-	return v.Labels, true
 }

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -9,19 +8,10 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/affinity"
-	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
-	"signalbox/rules"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
-
-// Identify says which configuration the state is of. Call it before the state is served from.
-func (st *State) Identify(id decisionlog.Identity) { st.identity = id }
-
-// Flag sets the probabilities from which signals about attacks count as one, as rules take them. A
-// kind without an entry has 0.5. Call it before the state is served from; it keeps the map.
-func (st *State) Flag(thresholds map[signal.Kind]float64) { st.thresholds = thresholds }
 
 // threshold is the probability from which a signal about attacks counts as one.
 func (st *State) threshold(k signal.Kind) float64 {
@@ -179,14 +169,6 @@ func (l *decided) entry() *decisionlog.Entry {
 	return e
 }
 
-// loggedTokens writes a usage down.
-func loggedTokens(u response.Usage) *decisionlog.Tokens {
-	return &decisionlog.Tokens{
-		Prompt: int64(u.Input), Cached: int64(u.Cached), Completion: int64(u.Output),
-		Reasoning: int64(u.Reasoning),
-	}
-}
-
 // quote adds the text of the request, where it was kept.
 func (l *decided) quote(e *decisionlog.Entry) {
 	if l.prompts {
@@ -209,47 +191,13 @@ func (l *decided) facts() decisionlog.Facts {
 	return out
 }
 
-// Redecide decides a logged request by the rules that p serves now; see decisionlog.Redecide. It is
-// safe for concurrent use.
-func (p *Proxy) Redecide(ctx context.Context, l *decisionlog.Entry) (*decisionlog.Redecision, error) {
-	st := p.acquire()
-	defer st.release()
-	program, model, ok := st.programFor(l.Request.Model)
-	if !ok {
-		return decisionlog.NotFound(), nil
-	}
-	c := decisionlog.Configuration{
-		Identity: &st.identity, Program: program, Named: model, Prompts: st.prompts,
-		Able: st.classifier.Signals(), Extract: st.classifier.Extract, Unread: unread,
-		First: func(a *rules.Action, set *signal.Set) string {
-			return st.first(choose.Request{Action: a, Set: set, Named: model})
-		},
-	}
-	if all, able := st.classifier.(thorough); able {
-		c.ExtractAll = all.ExtractAll
-	}
-	return decisionlog.Redecide(ctx, c, l)
-}
-
-// programFor picks the program for what a client asked for, and the model that it names, if any; ok
-// is false when nothing has the name.
-func (st *State) programFor(asked string) (program *rules.Program, model string, ok bool) {
-	name, configured := st.resolve(asked)
+// label is that of a value, as rules take it: a signal about attacks is one from its threshold on.
+func (st *State) label(k signal.Kind, v *signal.Value) string {
 	switch {
-	case configured && !st.opts.RouteNamedModels:
-		return st.program.Named(), name, true
-	case configured:
-		return st.program, name, true
+	case signal.DefaultOrigins(k) == 0:
+		return v.Label
+	case float32(v.Score) >= float32(st.threshold(k)): // in the precision that rules compare in
+		return k.String()
 	}
-	return st.program, "", st.isAuto(name)
-}
-
-// first is the model that is tried first; empty when there is none.
-func (st *State) first(r choose.Request) string {
-	for _, c := range st.chooser.Rank(r) {
-		if !c.Out {
-			return c.Name
-		}
-	}
-	return ""
+	return benign
 }

@@ -47,7 +47,7 @@ func startLogged(t *testing.T, routes string, change ...func(*telemetry.Options)
 			s.routes = routes
 		}
 	})
-	b.state.Identify(testIdentity())
+	b.state.identity = testIdentity()
 	b.tel.Decisions = tel.Decisions
 	t.Cleanup(func() { _ = tel.Shutdown(context.Background()) })
 	b.tb = t
@@ -282,7 +282,7 @@ func again(t *testing.T, l *decisionlog.Entry, routes string, change func(*setup
 			change(s, &id)
 		}
 	})
-	b.state.Identify(id)
+	b.state.identity = id
 	got, err := b.proxy.Redecide(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
@@ -493,7 +493,7 @@ func FuzzRedecide(f *testing.F) {
 	f.Add([]byte(`{"v":1,"request":{"model":"auto","headers":{"X":{"sha256":["00"]}}},"route":"r","outcome":"matched","action":{"verb":"use"},"signals":{"domain":{"state":"evaluated","labels":["a"],"probs":[0.5]}}}`))
 	f.Add([]byte(`{"v":1,"request":{"model":"small"},"route":"named","outcome":"default","action":{"verb":"use"},"signals":{"keyword":{"state":"evaluated","labels":["a"],"sets":{"a":"1"}}},"prompt":{"last_user":"x","segments":[]}}`))
 	b := start(f, oneModel(testkit.NewUpstream(f, testkit.JSON(http.StatusOK, `{}`))))
-	b.state.Identify(testIdentity())
+	b.state.identity = testIdentity()
 	f.Fuzz(func(t *testing.T, line []byte) {
 		l, err := decisionlog.Parse(line)
 		if err != nil {

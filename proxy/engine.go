@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/option"
+	"signalbox/proxy/auth"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 )
@@ -113,7 +114,7 @@ func newSteering(list []EngineParam) *steering {
 // check refuses a body that steers the model server in the name of somebody who may not. It is
 // refused and not taken out: whoever means it has to know that it has no effect, and whoever forges
 // it is seen in status and metrics. The error names the field.
-func (s *steering) check(who *Principal, req *openai.Request) error {
+func (s *steering) check(who *auth.Principal, req *openai.Request) error {
 	for _, name := range s.closed {
 		at := name
 		switch {

@@ -29,27 +29,6 @@ const (
 	escalationFailed = "failed"    // it was to be, but no other model answered, so it stands
 )
 
-// escalation is what becomes of the answers to one request of a route that escalates. It belongs to
-// the request's goroutine. nil stands for a request whose first answer stands.
-type escalation struct {
-	look     *rules.Escalate
-	sent     *openai.Request // to the models; values may be hidden in it
-	expected *escalate.Expected
-	order    []rules.Choice // of the models, from the first to ask
-	trial    *trial         // of the attempt under way; nil where its answer stands as it is
-	result   string         // empty until an answer was judged
-	why      rules.Sign     // that an answer was, or was to be, thrown away for; empty for none
-	from     []thrown       // the answers that were, in order
-	spare    *spare         // the last of them
-}
-
-// thrown is an answer that nobody gets.
-type thrown struct {
-	model *backend.Model
-	why   rules.Sign
-	told  response.Tally
-}
-
 // usage is what the answer took; what it does not tell is estimated.
 func (x *thrown) usage(req *openai.Request) response.Usage {
 	u := x.told.Usage
@@ -271,13 +250,6 @@ func (x *Escalation) found(e *escalation) {
 	}
 }
 
-// spare is a response that was thrown away, as it can be given after all.
-type spare struct {
-	*upstream.Kept
-
-	asked asked
-}
-
 // relaySpare gives the answer that was thrown away, since no other came.
 func (p *Proxy) relaySpare(ctx context.Context, w *reply, o *exchange) error {
 	e := o.escalation
@@ -309,16 +281,6 @@ func (o *exchange) describeAnswer(w *reply, first *backend.Model) {
 	o.decision.describePlace(w.Header(), o.model, o.endpoint, o.effort, first)
 	o.where.describe(w.Header())
 	o.escalation.describe(w.Header(), o.req)
-}
-
-// trial is the judgement of one answer.
-type trial struct {
-	*escalation
-
-	answer   *escalate.Answer
-	response *upstream.Response // that is held
-	sign     rules.Sign
-	result   string
 }
 
 // hold reads a response ahead, to its end or as long as it may be held, and judges it. The error is
@@ -384,4 +346,10 @@ func (*trial) unweigh(u *upstream.Response) {
 	if len(out) != len(body) {
 		u.ReplaceAhead(out)
 	}
+}
+
+// price is what an answer cost that was thrown away, in USD.
+func (x *thrown) price(req *openai.Request) float64 {
+	u := x.usage(req)
+	return x.model.Price.Of(float64(u.Input), float64(u.Output))
 }

@@ -1,16 +1,22 @@
 package proxy
 
 import (
+	"bytes"
+	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/escalate"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/redact"
 	"signalbox/proxy/resolve"
+	"signalbox/proxy/upstream"
+	"signalbox/rules"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
@@ -44,4 +50,76 @@ type exchange struct {
 
 	who      Principal  // the zero value until it was identified
 	upstream trace.Span // of the attempt that is answered; nil without one
+}
+
+// mirrored is the copy of one request. nil stands for none.
+type mirrored struct {
+	model *backend.Model
+	api   openai.API
+	body  payload
+	got   *escalate.Answer // what the client gets
+	whole *capped          // the body that it gets, where it is no stream
+}
+
+// placed is how the endpoint of a request was picked; zero when any would have done.
+type placed struct {
+	by        affinity.Source
+	home      bool
+	predicted int
+}
+
+func (x *placed) attrs() []slog.Attr {
+	if x.by == affinity.NoSource {
+		return nil
+	}
+	return []slog.Attr{slog.String("placed_by", x.by.String()), slog.Bool("home", x.home), slog.Int("predicted_tokens", x.predicted)}
+}
+
+// escalation is what becomes of the answers to one request of a route that escalates. It belongs to
+// the request's goroutine. nil stands for a request whose first answer stands.
+type escalation struct {
+	look     *rules.Escalate
+	sent     *openai.Request // to the models; values may be hidden in it
+	expected *escalate.Expected
+	order    []rules.Choice // of the models, from the first to ask
+	trial    *trial         // of the attempt under way; nil where its answer stands as it is
+	result   string         // empty until an answer was judged
+	why      rules.Sign     // that an answer was, or was to be, thrown away for; empty for none
+	from     []thrown       // the answers that were, in order
+	spare    *spare         // the last of them
+}
+
+// thrown is an answer that nobody gets.
+type thrown struct {
+	model *backend.Model
+	why   rules.Sign
+	told  response.Tally
+}
+
+// spare is a response that was thrown away, as it can be given after all.
+type spare struct {
+	*upstream.Kept
+
+	asked asked
+}
+
+// trial is the judgement of one answer.
+type trial struct {
+	*escalation
+
+	answer   *escalate.Answer
+	response *upstream.Response // that is held
+	sign     rules.Sign
+	result   string
+}
+
+// capped keeps what is written to it, up to about upstream.MaxWhole bytes.
+type capped struct{ bytes.Buffer }
+
+// Write implements io.Writer.
+func (b *capped) Write(p []byte) (int, error) {
+	if b.Len() >= upstream.MaxWhole {
+		return len(p), nil
+	}
+	return b.Buffer.Write(p)
 }

@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -269,11 +268,6 @@ func (rw rewriter) sent(m *backend.Model, asked asked) *Sent {
 	return out
 }
 
-// promptFate tells what putting the route's prompt in made of the client's.
-func (rw rewriter) promptFate() string {
-	return rw.prompt(openai.NewPatch(rw.req))
-}
-
 // whySkipped says why a signal that the rules mention was not computed.
 func (d *decision) whySkipped(k signal.Kind) string {
 	if d.dropped.Has(k) {
@@ -321,9 +315,6 @@ func (st *State) traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) 
 	}
 	return t
 }
-
-// leaning is how much of a value comes from the turns before, to two digits.
-func leaning(v *signal.Value) float64 { return math.Round(v.Leans*100) / 100 }
 
 // addDecision adds x_signalbox.decision to an answer, beside the summary of the guard. What else a
 // model server put there is replaced: it speaks for nobody here. What is no object stays as it is,

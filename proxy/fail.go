@@ -1,6 +1,11 @@
 package proxy
 
 import (
+	"cmp"
+	"net/http"
+	"strconv"
+
+	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
 	"signalbox/proxy/fault"
 )
@@ -19,4 +24,14 @@ func fail(w *reply, err error) {
 		return
 	}
 	openai.WriteError(w, e)
+}
+
+// fail answers with an error.
+func (*dialogue) fail(w *reply, e *openai.Error) {
+	body := anthropic.AppendError(nil, e, w.id)
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(cmp.Or(e.Status, http.StatusInternalServerError))
+	_, _ = w.Write(body)
 }

@@ -9,6 +9,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/rate"
 	"signalbox/proxy/upstream"
 )
 
@@ -199,4 +200,12 @@ func retry(u *upstream.Response, err error) (reason string, ok bool) {
 		return reasonBroken, true
 	}
 	return "", false
+}
+
+// change is rewrite for a request that is served: with the tools that are offered.
+func (o *exchange) change(ctx context.Context, w *reply, req *openai.Request) rewriter {
+	o.pickTools(ctx, req).describe(w.Header())
+	change := o.state.rewrite(req, o.decision)
+	change.counted = w.lease.Bounds(rate.Tokens)
+	return change
 }

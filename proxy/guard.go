@@ -16,18 +16,6 @@ import (
 	"signalbox/stream/sse"
 )
 
-// Guard says how answers are checked, and by what; without it the guard is off where nobody asks
-// for it, and compares numbers alone. Call it before the state is served from. Errors name the
-// option.
-func (st *State) Guard(o guardrail.Options, c guardrail.Claims) error {
-	w, err := guardrail.New(o, c, st.metrics)
-	if err != nil {
-		return err
-	}
-	st.guard = w
-	return nil
-}
-
 // Close ends the workers of the guard and waits for them, and for the answers that are being kept.
 // Call it when Idle is closed, and not twice.
 func (st *State) Close() {

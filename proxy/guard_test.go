@@ -462,7 +462,11 @@ func TestHiddenValuesAreBackBeforeTheCheck(t *testing.T) {
 		}
 		c := &piiClassifier{}
 		b := startRedacting(t, c, up)
-		if err := b.state.Guard(func() guardrail.Options { o := guardrail.DefaultOptions(); o.Mode = "annotate"; return o }(), guardrail.Claims{}); err != nil {
+		o := guardrail.DefaultOptions()
+		o.Mode = "annotate"
+		b.state.guard.Close()
+		var err error
+		if b.state.guard, err = guardrail.New(o, guardrail.Claims{}, b.tel.Metrics); err != nil {
 			t.Fatal(err)
 		}
 		got := b.chat(guarded(body, `"facts":["ann@example.com holds 12 shares."]`))

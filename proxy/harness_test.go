@@ -245,42 +245,32 @@ func start(tb testing.TB, models []backend.ModelOptions, change ...func(*setup))
 
 func (b *bench) newState(s setup, generation uint64) *State {
 	b.tb.Helper()
-	st, err := NewState(s.models, []PromptOptions{{Name: "mathematician", Text: "You are a careful \"mathematician\"."}}, s.auth, s.options, compile(b.tb, s), s.classifier, generation, b.tel)
-	if err != nil {
-		b.tb.Fatal(err)
+	o := &StateOptions{
+		Models: s.models, Auth: s.auth, Server: s.options, Program: compile(b.tb, s),
+		Prompts:    []PromptOptions{{Name: "mathematician", Text: "You are a careful \"mathematician\"."}},
+		Classifier: s.classifier, Generation: generation, Claims: s.claims,
+		Stick: s.stick, Talks: s.talks, Outcomes: DefaultOutcomeOptions(), Learnt: s.outcomes,
+		Cache: s.cache, Answers: s.answers, Fingerprint: s.config,
 	}
-	if s.guard.Marker == "" { // a setup of its own says nothing of the guard
-		s.guard = guardrail.DefaultOptions()
+	if s.guard.Marker != "" { // else a setup of its own says nothing of the guard
+		o.Guard = &s.guard
 	}
-	if err := st.Guard(s.guard, s.claims); err != nil {
-		b.tb.Fatal(err)
-	}
-	if s.stick.MaxAge > 0 {
-		if s.talks == nil {
-			if s.talks, err = conversation.New(nil, ""); err != nil {
-				b.tb.Fatal(err)
-			}
-		}
-		if err := st.Stick(s.stick, s.talks); err != nil {
+	var err error
+	if s.stick.MaxAge > 0 && s.talks == nil {
+		if o.Talks, err = conversation.New(nil, ""); err != nil {
 			b.tb.Fatal(err)
 		}
 	}
 	if s.outcomes != nil {
-		o := DefaultOutcomeOptions()
-		o.Learn, o.Explore = "feedback", s.explore
-		if err := st.LearnOutcomes(o, s.outcomes); err != nil {
+		o.Outcomes.Learn, o.Outcomes.Explore = "feedback", s.explore
+	}
+	if s.cache.Mode != "" && s.answers == nil {
+		if o.Answers, err = NewAnswers(s.cache, nil, nil); err != nil {
 			b.tb.Fatal(err)
 		}
 	}
-	if s.cache.Mode == "" {
-		return st
-	}
-	if s.answers == nil {
-		if s.answers, err = NewAnswers(s.cache, nil, nil); err != nil {
-			b.tb.Fatal(err)
-		}
-	}
-	if err := st.Cache(s.cache, s.answers, s.config); err != nil {
+	st, err := NewState(o, b.tel)
+	if err != nil {
 		b.tb.Fatal(err)
 	}
 	return st

@@ -2,76 +2,13 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"signalbox/memory/cache"
 	"signalbox/proxy/budget"
-	"signalbox/proxy/upstream"
 	"signalbox/stream/guard"
-	"signalbox/stream/response"
 )
-
-// What became of an answer that might have been kept, as the metric calls it.
-const (
-	keptKept    = "kept"
-	keptDropped = "dropped" // too many were being kept
-	keptRefused = "refused" // it is not whole, did not end well, or is too long
-	keptFailed  = "failed"  // the store did not take it
-)
-
-func keptAs(err error) string {
-	switch {
-	case err == nil:
-		return keptKept
-	case errors.Is(err, response.ErrIncomplete), errors.Is(err, cache.ErrTooLarge):
-		return keptRefused
-	}
-	return keptFailed
-}
-
-// tape is an answer that is taken down while it passes.
-type tape struct {
-	*cache.Recorder
-
-	ending response.Ending // of a stream
-}
-
-// Put implements response.Sink.
-func (t *tape) Put(c *response.Chunk) {
-	t.ending.Put(c)
-	_, _ = t.Write(c.Raw) // it never fails
-}
-
-// finish returns the answer, if it is whole and ended well.
-func (t *tape) finish(model, route, contentType string) (*cache.Answer, error) {
-	a, err := t.Finish(model, route, contentType)
-	switch {
-	case err != nil:
-		return nil, err
-	case a.Streamed():
-		return a, t.ending.Err()
-	}
-	return a, response.CheckBody(a.Data)
-}
-
-// Mark implements upstream.Tap.
-func (t *tape) Mark(time.Time) { t.Recorder.Mark() }
-
-// tap records the response while it passes, if it may be stored.
-func (m *memo) tap(u *upstream.Response) {
-	switch {
-	case m == nil || m.tape == nil:
-	case u.Status != http.StatusOK || !u.Plain() || !u.Events && !u.JSON():
-		m.tape = nil
-	case u.Stream != nil:
-		u.Tap(m.tape)
-	default:
-		u.Tee(m.tape)
-	}
-}
 
 // worth reports whether the answer to a request may be given to others: it came from the model that
 // the rules chose, nothing was missing when they did, and the guard found nothing in it.

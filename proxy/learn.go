@@ -3,21 +3,14 @@ package proxy
 import (
 	"errors"
 	"net/http"
+	"time"
 
-	"signalbox/internal/signal"
-	"signalbox/proxy/backend"
+	"signalbox/proxy/affinity"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/lengths"
 	"signalbox/stream/response"
 )
-
-// tokenLimit is the limit on an answer that the proxy put into a request; zero when it put none.
-type tokenLimit struct {
-	n     int // in tokens; 0 with given when its value is no number of tokens
-	auto  bool
-	given bool // by a field that the route sets
-}
 
 // learn notes how long an answer was and how it ended, and reports whether that widened an
 // automatic limit. Answers that were broken off, that a filter ended or that hold several choices
@@ -45,19 +38,6 @@ func (st *State) learn(o *exchange) (widened bool) {
 	return how == lengths.Cut
 }
 
-// kind names the answers that one of model m to this request is like. effort is that of the
-// dialect.
-func (d *decision) kind(m *backend.Model, effort string) lengths.Kind {
-	k := lengths.Kind{Model: m.Name, Effort: effort}
-	if v := &d.set.Values[signal.Domain]; v.State == signal.Known {
-		k.Domain = v.Label
-	}
-	if v := &d.set.Values[signal.Complexity]; v.State == signal.Known {
-		k.Complexity = v.Label
-	}
-	return k
-}
-
 // answered notes when the answer to the last attempt of a request began, or that there was none
 // before the proxy or the client lost patience.
 func (st *State) answered(o *exchange, err error) {
@@ -83,4 +63,47 @@ func (st *State) ended(o *exchange, status int, err error) {
 		t.Total = o.first.Sub(o.sent) // what follows waits for the client
 	}
 	st.chooser.Speeds.Observe(o.model.Name, t)
+}
+
+// usageOf is what an answer told of its prompt, as placement takes it.
+func usageOf(told *response.Usage) affinity.Usage {
+	u := affinity.Usage{Prompt: told.Input, Cached: told.Cached}
+	if u.Cached == 0 && !told.Uncached {
+		u.Cached = -1 // not told, or none
+	}
+	return u
+}
+
+// settlePlacement tells placement how a request ended, once.
+func (p *Proxy) settlePlacement(o *exchange, status int, err error) {
+	x := o.where
+	if x == nil || x.of == nil {
+		return
+	}
+	now, t, used := time.Now(), &x.ticket, o.told.Usage
+	u := usageOf(&used)
+	u.Failed = err != nil || status != http.StatusOK
+	u.Whole, u.Of = !o.req.Stream && used.Output != 1, x.id
+	t.End(now, u)
+	if u.Failed {
+		return
+	}
+	x.of.Servers.Learn(x.tokens, int64(used.Input))
+	if x.by == affinity.NoSource {
+		return
+	}
+	o.placed = placed{by: x.by, home: t.Home, predicted: t.Predicted}
+	m, model := p.tel.Metrics, x.of.Name
+	if x.parted {
+		m.PrefixClassSplit(model)
+	}
+	if t.Home {
+		m.Placement(model, "home")
+	} else {
+		m.Placement(model, "away")
+	}
+	if t.Cached >= 0 {
+		m.PrefixTokens(model, "predicted", int64(t.Predicted)*int64(used.Input)/int64(max(x.length, 1)))
+		m.PrefixTokens(model, "confirmed", int64(t.Cached))
+	}
 }

@@ -3,9 +3,7 @@ package proxy
 import (
 	"slices"
 	"sync"
-	"time"
 
-	"signalbox/internal/telemetry"
 	"signalbox/proxy/pool"
 )
 
@@ -40,36 +38,4 @@ func (l *leaving) list() []*pool.Endpoint {
 
 func (l *leaving) forget() {
 	l.all = slices.DeleteFunc(l.all, func(e *pool.Endpoint) bool { return e.Inflight() == 0 })
-}
-
-// add puts an endpoint to its model.
-func (d *Detail) add(model string, e EndpointDetail) {
-	for i := range d.Models {
-		if d.Models[i].Name == model {
-			d.Models[i].Endpoints = append(d.Models[i].Endpoints, e)
-			return
-		}
-	}
-	d.Models = append(d.Models, ModelDetail{Name: model, Endpoints: []EndpointDetail{e}})
-}
-
-// poolStatus is what metrics tell of the endpoints at the moment they are read: those of the
-// current configuration and no others, but for those that still have requests.
-func (p *Proxy) poolStatus() (s telemetry.PoolStatus) {
-	st := p.acquire()
-	defer st.release()
-	now := time.Now()
-	for _, m := range st.models {
-		for _, e := range m.Endpoints {
-			s.Endpoints = append(s.Endpoints, telemetry.EndpointStatus{
-				Model: m.Name, Endpoint: e.Name, Up: e.Up(now),
-				Asleep: e.Fitness(now) == pool.Asleep, Inflight: e.Inflight(),
-			})
-		}
-		s.Queued = append(s.Queued, telemetry.QueueStatus{Model: m.Name, Requests: m.Queued()})
-	}
-	for _, e := range p.leaving.list() {
-		s.Endpoints = append(s.Endpoints, telemetry.EndpointStatus{Model: e.Model, Endpoint: e.Name, Inflight: e.Inflight()})
-	}
-	return s
 }

@@ -1,15 +1,11 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
-	"net/http"
-	"sync"
 	"time"
 
 	"signalbox/internal/openai"
-	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/escalate"
 	"signalbox/proxy/upstream"
@@ -22,59 +18,6 @@ const (
 	mirrorFailed   = "failed"
 	mirrorDropped  = "dropped" // too many were under way, or no endpoint had a free slot
 )
-
-// The bounds of copies: how many of one state are under way, and how long one may take. One more is
-// dropped.
-const (
-	copiesAtOnce = 16
-	copyTime     = 5 * time.Minute
-)
-
-// copies are the copies of requests of a state that are under way, each on a goroutine that close
-// ends and waits for.
-type copies struct {
-	slots chan struct{}
-	done  context.Context //nolint:containedctx // of the state, which outlives requests
-	stop  context.CancelFunc
-	all   sync.WaitGroup
-}
-
-func newCopies() *copies {
-	c := &copies{slots: make(chan struct{}, copiesAtOnce)}
-	c.done, c.stop = context.WithCancel(context.Background())
-	return c
-}
-
-// start runs f, unless too many run.
-func (c *copies) start(f func(ctx context.Context)) bool {
-	select {
-	case c.slots <- struct{}{}:
-	default:
-		return false
-	}
-	c.all.Go(func() {
-		defer func() { <-c.slots }()
-		ctx, cancel := context.WithTimeout(c.done, copyTime)
-		defer cancel()
-		f(ctx)
-	})
-	return true
-}
-
-// close ends all copies and waits for them.
-func (c *copies) close() {
-	c.stop()
-	c.all.Wait()
-}
-
-// mirrored is the copy of one request. nil stands for none.
-type mirrored struct {
-	model *backend.Model
-	api   openai.API
-	body  payload
-	got   *escalate.Answer // what the client gets
-	whole *capped          // the body that it gets, where it is no stream
-}
 
 // mirror makes the copy of a request, where its route wants one of it; nil where not. It is made
 // from what the models of the route get, so what is hidden from them is hidden here. What a server
@@ -109,44 +52,6 @@ func (m *mirrored) tap(u *upstream.Response) {
 	}
 	m.whole = new(capped)
 	u.Tee(m.whole)
-}
-
-// capped keeps what is written to it, up to about upstream.MaxWhole bytes.
-type capped struct{ bytes.Buffer }
-
-// Write implements io.Writer.
-func (b *capped) Write(p []byte) (int, error) {
-	if b.Len() >= upstream.MaxWhole {
-		return len(p), nil
-	}
-	return b.Buffer.Write(p)
-}
-
-// finish hands the decision to the log, behind the answer to a copy where there is one: that is
-// asked for now, when the client has its answer.
-func (p *Proxy) finish(st *State, w *reply, o *exchange, status int, err error) {
-	m := o.mirror
-	if m == nil || m.got == nil || err != nil || status != http.StatusOK {
-		st.logDecision(p.tel.Decisions, w.id, o, status)
-		return
-	}
-	line, route := st.line(p.tel.Decisions, w.id, o, status), o.Route
-	c := &upstream.Call{
-		Headers: http.Header{}, ID: w.id, Path: o.surface.upstreamPath(false), API: o.surface.api,
-		Translated: o.surface.messages, Body: m.body, Extra: o.Action.Headers,
-		Streaming: o.req.Streams(), Readable: true, Choices: o.req.Choices(),
-		MaxRetryAfter: time.Duration(st.opts.MaxRetryAfter),
-	}
-	tell := func(x *decisionlog.Mirror) {
-		p.tel.Metrics.Mirror(route, m.model.Name, x.Result)
-		if line != nil {
-			line.mirror = x
-			line.log.Offer(line)
-		}
-	}
-	if !st.copies.start(func(ctx context.Context) { tell(p.copy(ctx, st, m, c)) }) {
-		tell(&decisionlog.Mirror{Model: m.model.Name, Result: mirrorDropped})
-	}
 }
 
 // copy sends a copy and compares its answer.

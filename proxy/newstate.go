@@ -3,97 +3,217 @@ package proxy
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"signalbox/internal/option"
+	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
+	"signalbox/memory/cache"
+	"signalbox/memory/conversation"
+	"signalbox/memory/outcomes"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/lengths"
 	"signalbox/rules"
 )
 
+// StateOptions is what a State is made of: the sections of one configuration, and what outlives it.
+type StateOptions struct {
+	Models     []backend.ModelOptions // at least one
+	Prompts    []PromptOptions
+	Auth       auth.Options
+	Virtual    auth.Virtual // callers with virtual keys; nil for none
+	Server     Options
+	Limits     *LimitOptions // nil for the defaults
+	Program    *rules.Program
+	Classifier Classifier
+	Generation uint64 // of the configuration
+
+	// Guard says how responses are checked, and Claims by what. Without options the guard is off
+	// where nobody asks for it, and compares numbers alone.
+	Guard  *guardrail.Options
+	Claims guardrail.Claims
+
+	Identity   decisionlog.Identity    // of the configuration
+	Thresholds map[signal.Kind]float64 // from which a label is told; a kind that is not there has none
+
+	// Stick makes conversations stay with their models, by the states in Talks, which other states
+	// of a proxy may use as well. Without a store, or with a MaxAge of 0, every turn is decided
+	// anew.
+	Stick StickOptions
+	Talks *conversation.Store
+
+	// Outcomes says how the choice among models learns from what Learnt keeps; nil for nothing.
+	Outcomes OutcomeOptions
+	Learnt   *outcomes.Store
+
+	// Cache says which responses are stored, in Answers, and under which fingerprint: whatever
+	// decides requests, and is not in them, has to change it. Nothing is stored without Answers.
+	Cache       CacheOptions
+	Answers     *Answers
+	Fingerprint string
+
+	// Salt is the secret that cache salts, and what stands for forwarded credentials in keys of
+	// responses, are made from. Without one, a state takes that of the one before, the first one a
+	// random secret.
+	Salt []byte
+}
+
 // NewState builds a snapshot and its pool. It reports every bad option, one "section: field:
 // problem" a line. That the program names only these models and prompts is for the caller to have
 // checked. It starts nothing; endpoints count as healthy until a check or a request says otherwise.
-func NewState(models []backend.ModelOptions, prompts []PromptOptions, who auth.Options, opts Options, program *rules.Program, c Classifier, generation uint64, tel *telemetry.Telemetry) (*State, error) {
-	if err := validateAll(models, prompts, who, opts); err != nil {
+func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	keys, err := auth.New(who)
+	st, err := o.bare(tel)
+	if err != nil {
+		return nil, err
+	}
+	if o.Virtual != nil {
+		st.auth.Accept(o.Virtual)
+	}
+	if o.Limits != nil {
+		st.limits = *o.Limits
+	}
+	st.identity, st.thresholds = o.Identity, o.Thresholds
+	if o.Salt != nil {
+		st.salts, st.salted = newSalts(o.Salt), true
+	}
+	if st.stick = o.Stick; o.Stick.MaxAge > 0 {
+		st.talks = o.Talks
+	}
+	if o.Learnt != nil && o.Outcomes.On() {
+		st.outcomes, st.exploring = o.Learnt, o.Outcomes.Explore
+	}
+	if o.Answers != nil {
+		if err := st.cache(o); err != nil {
+			return nil, fmt.Errorf("cache: %w", err)
+		}
+	}
+	st.refs.Store(1)
+	watch := guardrail.DefaultOptions()
+	if o.Guard != nil {
+		watch = *o.Guard
+	}
+	if st.guard, err = guardrail.New(watch, o.Claims, tel.Metrics); err != nil { // starts its workers
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	return st, nil
+}
+
+// bare is a state of models, keys and rules alone.
+func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
+	keys, err := auth.New(o.Auth)
 	if err != nil {
 		return nil, fmt.Errorf("auth: %w", err)
 	}
 	st := &State{
-		opts: opts, limits: DefaultLimitOptions(), auth: keys, byName: make(map[string]*backend.Model, len(models)), prompts: make(map[string]string, len(prompts)),
-		program: program, classifier: c, readHeaders: program.Headers(), generation: generation,
-		steering: newSteering(opts.AllowEngineParams),
-		idle:     make(chan struct{}), salts: newSalts(nil), notices: &backend.Boards{}, chains: &chains{},
+		opts: o.Server, limits: DefaultLimitOptions(), auth: keys,
+		byName: make(map[string]*backend.Model, len(o.Models)), prompts: make(map[string]string, len(o.Prompts)),
+		program: o.Program, classifier: o.Classifier, readHeaders: o.Program.Headers(), generation: o.Generation,
+		steering: newSteering(o.Server.AllowEngineParams), metrics: tel.Metrics,
+		idle: make(chan struct{}), salts: newSalts(nil), notices: &backend.Boards{}, chains: &chains{},
 		chooser: choose.Chooser{
-			Models: make(map[string]*choose.Model, len(models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Intn: rand.IntN,
+			Models: make(map[string]*choose.Model, len(o.Models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Intn: rand.IntN,
 		},
 	}
-	watch, err := guardrail.New(guardrail.DefaultOptions(), guardrail.Claims{}, tel.Metrics)
-	if err != nil {
-		return nil, err
-	}
-	st.guard, st.metrics = watch, tel.Metrics
 	defaults := &backend.Defaults{
-		FirstByte: time.Duration(opts.FirstByteTimeout), Answer: time.Duration(opts.AnswerTimeout),
-		Gap: time.Duration(opts.GapTimeout), Connect: time.Duration(opts.ConnectTimeout),
+		FirstByte: time.Duration(o.Server.FirstByteTimeout), Answer: time.Duration(o.Server.AnswerTimeout),
+		Gap: time.Duration(o.Server.GapTimeout), Connect: time.Duration(o.Server.ConnectTimeout),
 		Board: st.notices.Of,
 	}
-	for _, o := range models {
-		m, err := backend.New(o, defaults)
+	for _, x := range o.Models {
+		m, err := backend.New(x, defaults)
 		if err != nil {
 			return nil, err
 		}
 		st.models = append(st.models, m)
-		tel.Metrics.Serves(o.Name)
-		st.byName[o.Name], st.chooser.Models[o.Name] = m, m.Model
+		tel.Metrics.Serves(x.Name)
+		st.byName[x.Name], st.chooser.Models[x.Name] = m, m.Model
 		st.forwards = st.forwards || m.ForwardsAuth()
-		if o.Price.Input+o.Price.Output > st.priciest.Input+st.priciest.Output {
-			st.priciest = o.Price
+		if x.Price.Input+x.Price.Output > st.priciest.Input+st.priciest.Output {
+			st.priciest = x.Price
 		}
 	}
-	st.tenants = tenantsOf(&who)
+	st.tenants = tenantsOf(&o.Auth)
 	for t := range st.tenants {
 		tel.Metrics.ServesTenant(t)
 	}
-	for _, o := range prompts {
-		st.prompts[o.Name] = o.Text
+	for _, x := range o.Prompts {
+		st.prompts[x.Name] = x.Text
 	}
-	for _, s := range opts.VaguePrompts {
+	for _, s := range o.Server.VaguePrompts {
 		st.vague = append(st.vague, normalise(s))
 	}
 	st.copies, st.tools, st.results = newCopies(), newToolMemo(), newResultMemo()
-	st.refs.Store(1)
 	return st, nil
 }
 
-func validateAll(models []backend.ModelOptions, prompts []PromptOptions, who auth.Options, opts Options) error {
+// validate reports every bad option.
+func (o *StateOptions) validate() error {
 	var p option.Problems
-	p.Join("server", opts.Validate())
-	p.Join("auth", who.Validate())
-	if len(models) == 0 {
+	p.Join("server", o.Server.Validate())
+	p.Join("auth", o.Auth.Validate())
+	if o.Limits != nil {
+		p.Join("limits", o.Limits.Validate(o.Server.MaxBodyBytes))
+	}
+	if o.Talks != nil {
+		p.Join("stick", o.Stick.Validate())
+	}
+	if o.Learnt != nil {
+		p.Join("outcomes", o.Outcomes.Validate())
+	}
+	if o.Answers != nil {
+		p.Join("cache", o.Cache.Validate())
+	}
+	if len(o.Models) == 0 {
 		p.Addf("models", "at least one is required")
 	}
 	seen := option.Unique{}
-	for i, m := range models {
+	for i := range o.Models {
+		m := &o.Models[i]
 		at := fmt.Sprintf("models[%d]", i)
 		p.Join(at, m.Validate())
 		seen.Check(&p, at+".name", m.Name)
 	}
 	named := option.Unique{}
-	for i, o := range prompts {
+	for i, x := range o.Prompts {
 		at := fmt.Sprintf("prompts[%d]", i)
-		p.Name(at+".name", o.Name)
-		named.Check(&p, at+".name", o.Name)
-		if o.Text == "" {
+		p.Name(at+".name", x.Name)
+		named.Check(&p, at+".name", x.Name)
+		if x.Text == "" {
 			p.Addf(at+".text", "a text is required")
 		}
 	}
 	return p.Err()
+}
+
+// cache makes what stores responses; nothing where no route stores any.
+func (st *State) cache(from *StateOptions) error {
+	o, a := from.Cache, from.Answers
+	st.answers = a
+	actions := st.program.Actions()
+	uses := func(mode string) bool {
+		return o.Mode == mode || slices.ContainsFunc(actions, func(a *rules.Action) bool { return a.Cache == mode })
+	}
+	c := &caching{opts: o, answers: a, fingerprint: from.Fingerprint, similar: uses(cacheSemantic), treatments: make(map[*rules.Action]string, len(actions))}
+	if !c.similar && !uses(cacheExact) {
+		return nil
+	}
+	c.identifier = cache.Identifier{MaxTemperature: o.MaxTemperature, Literal: !c.similar}
+	var err error
+	c.cache, err = cache.New(a.store, cache.Options{TTL: time.Duration(o.TTL), MinSimilarity: o.MinSimilarity, MaxEntries: o.MaxEntries, Index: a.index})
+	if err != nil {
+		return err
+	}
+	for _, a := range actions {
+		c.treatments[a] = treatment(a)
+	}
+	st.caching = c
+	return nil
 }

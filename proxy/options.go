@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"signalbox/internal/openai"
 	"signalbox/internal/option"
 	"signalbox/proxy/lengths"
 )
@@ -244,4 +245,56 @@ type PromptOptions struct {
 	Name string `yaml:"name"`
 	// Text is the system prompt. Required.
 	Text string `yaml:"text"`
+}
+
+// LimitOptions is the section `limits`: what keeps requests from using up the process. Limits of
+// callers are in `auth`.
+type LimitOptions struct {
+	// MaxConnections is how many clients may be connected at a time. When one more comes, the
+	// connection that has been idle longest is closed for it, or one that has said nothing for a
+	// second; when all have requests under way, it waits. 0 to 1000000. Default 0: half of the
+	// files that the process may have open (ulimit -n), less 96, and at most 65536. Restart needed.
+	MaxConnections int `yaml:"max_connections"`
+	// MaxBytesInFlight bounds the bodies of all requests that are under way, together; one that
+	// does not fit is answered with 503. At least server.max_body_bytes. Default 1GiB. Reloadable.
+	MaxBytesInFlight option.Bytes `yaml:"max_bytes_in_flight"`
+	// MaxMessages is the most messages or input items of a request. 1 to 1000000. Default 16384.
+	// Reloadable.
+	MaxMessages int `yaml:"max_messages"`
+	// MaxDepth is how deep objects and arrays of a body may be nested. 8 to 1000. Default 128.
+	// Reloadable.
+	MaxDepth int `yaml:"max_depth"`
+	// MinBodyRate is how many bytes a second a client must send of a body, on average, once the
+	// first five seconds are over. 0 is no bound. Default 1KiB. Reloadable.
+	MinBodyRate option.Bytes `yaml:"min_body_rate"`
+}
+
+// DefaultLimitOptions returns the options of an empty section.
+func DefaultLimitOptions() LimitOptions {
+	d := openai.DefaultLimits()
+	return LimitOptions{MaxBytesInFlight: 1 << 30, MaxMessages: d.MaxMessages, MaxDepth: d.MaxDepth, MinBodyRate: 1 << 10}
+}
+
+// Validate reports every bad option, one "field: problem" a line. largest is the largest body that
+// is accepted.
+func (o LimitOptions) Validate(largest option.Bytes) error {
+	var p option.Problems
+	if o.MaxConnections < 0 || o.MaxConnections > 1_000_000 {
+		p.Addf("max_connections", "%d is not between 0 and 1000000", o.MaxConnections)
+	}
+	if o.MaxBytesInFlight < largest {
+		p.Addf("max_bytes_in_flight", "%d is less than server.max_body_bytes, %d: a request of that size would never fit", o.MaxBytesInFlight, largest)
+	}
+	if o.MaxMessages < 1 || o.MaxMessages > 1_000_000 {
+		p.Addf("max_messages", "%d is not between 1 and 1000000", o.MaxMessages)
+	}
+	if o.MaxDepth < 8 || o.MaxDepth > 1000 {
+		p.Addf("max_depth", "%d is not between 8 and 1000", o.MaxDepth)
+	}
+	return p.Err()
+}
+
+// parse is what bounds the reading of a body.
+func (o LimitOptions) parse() openai.Limits {
+	return openai.Limits{MaxMessages: o.MaxMessages, MaxDepth: o.MaxDepth}
 }

@@ -77,7 +77,7 @@ func startReading(t *testing.T, routes string) *bench {
 		})
 	b.state.identity.Reads = b.state.program.Origins()
 	//nolint:exhaustive // the others have none
-	b.state.Flag(map[signal.Kind]float64{signal.Jailbreak: 0.5, signal.Injection: 0.95})
+	b.state.thresholds = map[signal.Kind]float64{signal.Jailbreak: 0.5, signal.Injection: 0.95}
 	b.state.classifier = reader{b.classifier, &b.state.identity}
 	return b
 }

@@ -113,36 +113,6 @@ func (rw rewriter) compile(body []byte, m *backend.Model) (prefix.Body, error) {
 	return prefix.Compile(r)
 }
 
-// promptBefore is the position of a prompt in front of contexts.
-const promptBefore = "before"
-
-// beside is the text of the route's prompt that stands beside contexts; empty where there is none.
-func (rw rewriter) beside() string {
-	switch rw.promptFate() {
-	case "", promptKept:
-		return ""
-	}
-	return rw.st.prompts[rw.d.Action.Prompt.Name]
-}
-
-// clearPrompt takes the client's own prompt out, the messages from first to end, for one that
-// stands beside contexts. A message with media keeps them, and the last message of a request stays,
-// without text.
-func (rw rewriter) clearPrompt(p *openai.Patch, first, end int) {
-	if rw.req.Instructions != "" {
-		p.DeleteField("instructions")
-	}
-	left := len(rw.req.Messages)
-	for i := first; i < end; i++ {
-		if rw.req.Messages[i].HasImage || left == 1 {
-			p.ReplaceMessageText(i, "")
-			continue
-		}
-		p.DeleteMessage(i)
-		left--
-	}
-}
-
 // hidden is a body with its personal data replaced, that of contexts included. It is read for it
 // here, all of it: what is stored of a context is which types it holds, and not where. Without
 // knowing, nothing is sent.

@@ -1,8 +1,7 @@
 package proxy
 
 import (
-	"context"
-	"log/slog"
+	"crypto/rand"
 	"net/http"
 	"strconv"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
-	"signalbox/stream/response"
 )
 
 // placing is the part of a plan that looks at where prompts are. The zero value looks at nothing.
@@ -109,63 +107,6 @@ func (p *placing) describe(h http.Header) {
 	h[name] = []string{strconv.Itoa(p.ticket.Predicted)}
 }
 
-// placed is how the endpoint of a request was picked; zero when any would have done.
-type placed struct {
-	by        affinity.Source
-	home      bool
-	predicted int
-}
-
-func (x *placed) attrs() []slog.Attr {
-	if x.by == affinity.NoSource {
-		return nil
-	}
-	return []slog.Attr{slog.String("placed_by", x.by.String()), slog.Bool("home", x.home), slog.Int("predicted_tokens", x.predicted)}
-}
-
-// usageOf is what an answer told of its prompt, as placement takes it.
-func usageOf(told *response.Usage) affinity.Usage {
-	u := affinity.Usage{Prompt: told.Input, Cached: told.Cached}
-	if u.Cached == 0 && !told.Uncached {
-		u.Cached = -1 // not told, or none
-	}
-	return u
-}
-
-// settlePlacement tells placement how a request ended, once.
-func (p *Proxy) settlePlacement(o *exchange, status int, err error) {
-	x := o.where
-	if x == nil || x.of == nil {
-		return
-	}
-	now, t, used := time.Now(), &x.ticket, o.told.Usage
-	u := usageOf(&used)
-	u.Failed = err != nil || status != http.StatusOK
-	u.Whole, u.Of = !o.req.Stream && used.Output != 1, x.id
-	t.End(now, u)
-	if u.Failed {
-		return
-	}
-	x.of.Servers.Learn(x.tokens, int64(used.Input))
-	if x.by == affinity.NoSource {
-		return
-	}
-	o.placed = placed{by: x.by, home: t.Home, predicted: t.Predicted}
-	m, model := p.tel.Metrics, x.of.Name
-	if x.parted {
-		m.PrefixClassSplit(model)
-	}
-	if t.Home {
-		m.Placement(model, "home")
-	} else {
-		m.Placement(model, "away")
-	}
-	if t.Cached >= 0 {
-		m.PrefixTokens(model, "predicted", int64(t.Predicted)*int64(used.Input)/int64(max(x.length, 1)))
-		m.PrefixTokens(model, "confirmed", int64(t.Cached))
-	}
-}
-
 // KVManager tells an endpoint where to take cached blocks that it lacks. Implementations are safe
 // for concurrent use and do no I/O.
 type KVManager interface {
@@ -175,13 +116,6 @@ type KVManager interface {
 }
 
 var _ KVManager = kv.P2P{}
-
-// dress is what an endpoint takes in a body beyond the API; zero for nothing.
-type dress struct {
-	salt   string
-	member string // of kv_transfer_params
-	value  string
-}
 
 // dress says what the endpoint of the attempt under way takes.
 func (p *placing) dress(m *backend.Model) (d dress) {
@@ -201,44 +135,6 @@ func (p *placing) dress(m *backend.Model) (d dress) {
 	return d
 }
 
-// scrape reads what the endpoints of a state say of themselves until ctx ends or the state is idle.
-func (p *Proxy) scrape(ctx context.Context, st *State) {
-	var targets []kv.Target
-	for _, m := range st.models {
-		for i := range m.Servers.All {
-			e := &m.Servers.All[i]
-			plain := e.Level != kv.LevelAPC && e.Level != kv.LevelAuto
-			if plain && !e.Endpoint.Probed() { // who wants no health checks asks nothing
-				continue
-			}
-			targets = append(targets, kv.Target{
-				URL: kv.Metrics(e.Endpoint.Chat, m.Servers.KV.Scrape.Path), Bearer: e.Endpoint.Bearer, Options: m.Servers.KV.Scrape, Transport: e.Endpoint.Via(p.transport),
-				Models: e.Endpoint.URL("models"), Served: m.ServedAs,
-				Paused: kv.Metrics(e.Endpoint.Chat, "/is_paused"),
-				Rarely: plain,
-				Window: func(tokens int) { e.ModelLen.Store(int64(tokens)) },
-				Told: func(now time.Time, r kv.Report) {
-					p.heard(ctx, m, e.Endpoint, m.Servers.Report(now, i, r))
-				},
-			})
-		}
-	}
-	if len(targets) > 0 {
-		kv.Watch(ctx, targets, st.idle)
-	}
-}
-
-// heard counts and logs what an endpoint has told of itself.
-func (p *Proxy) heard(ctx context.Context, m *backend.Model, e *pool.Endpoint, c backend.Change) {
-	log := p.tel.Log.With(slog.String("model", m.Name), slog.String("endpoint", e.Name))
-	if c.Restarted {
-		p.tel.Metrics.EndpointRestarted(m.Name, e.Name)
-		log.InfoContext(ctx, "endpoint restarted")
-	}
-	if c.Slept {
-		log.WarnContext(ctx, "endpoint asleep")
-	}
-	if c.Woke {
-		log.InfoContext(ctx, "endpoint awake")
-	}
-}
+// transferID names one transfer of blocks. The request's own id will not do: a client may have
+// chosen it.
+func transferID() string { return "kv_" + rand.Text() }

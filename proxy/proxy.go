@@ -41,3 +41,6 @@ func (p *Proxy) acquire() *State {
 		}
 	}
 }
+
+// Recent returns what was decided lately.
+func (p *Proxy) Recent() *Recent { return p.recent }

@@ -139,9 +139,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	b := start(t, oneModel(u), func(s *setup) { s.options.MaxBodyBytes = 22 << 10 })
 	o := DefaultLimitOptions()
 	o.MaxBytesInFlight = 32 << 10
-	if err := b.state.Limit(o); err != nil {
-		t.Fatal(err)
-	}
+	b.state.limits = o
 	big := ask(strings.Repeat("a", 20<<10))
 	done := make(chan answered, 1)
 	go func() { done <- b.chat(big) }()
@@ -179,9 +177,7 @@ func TestMessagesAndDepthAreBounded(t *testing.T) {
 	b := start(t, oneModel(u))
 	o := DefaultLimitOptions()
 	o.MaxMessages, o.MaxDepth = 3, 8
-	if err := b.state.Limit(o); err != nil {
-		t.Fatal(err)
-	}
+	b.state.limits = o
 	message := `{"role":"user","content":"hi"}`
 	many := `{"model":"auto","messages":[` + strings.Repeat(message+",", 3) + message + `]}`
 	if got := b.chat(many); got.status != 400 || *got.error(t).Param != "messages" {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
-	"signalbox/internal/signal"
 	"signalbox/memory/cache"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/resolve"
@@ -17,33 +16,6 @@ import (
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
-
-// What became of a request in the cache, as header, metric and log call it.
-const (
-	recallExact      = "exact"
-	recallSemantic   = "semantic"
-	recallMiss       = "miss"
-	recallOff        = "off"        // by its route
-	recallIneligible = "ineligible" // answers to such requests are not repeated
-	recallBypass     = "bypass"     // the client asked for a fresh answer
-	recallError      = "error"      // a miss, since the store could not be asked
-)
-
-// memo is what the cache knows of one request. It belongs to the request's goroutine. nil stands
-// for a cache that is off everywhere.
-type memo struct {
-	id        cache.Identity
-	taught    uint64        // at the time of id
-	fresh     bool          // the client wants no stored answer
-	forgetful bool          // the client wants its answer not stored
-	result    string        // empty until a route was found that forwards
-	failed    bool          // the store could not be asked
-	waited    time.Duration // for answers that other processes keep
-
-	answer     *cache.Answer // that was given; nil for none
-	similarity float64       // of its question, with semantic
-	tape       *tape
-}
 
 // remember derives what a request is known by. It costs a pass over the body, so it is not done
 // where nothing is kept.
@@ -78,65 +50,6 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *
 	}
 	m.id = c.identifier.Identify(req, &scope)
 	return m
-}
-
-// cacheControl reads what the client says of stored answers (RFC 9111, section 5.2.1).
-func cacheControl(h http.Header) (fresh, forgetful bool) {
-	for _, line := range h["Cache-Control"] {
-		for word := range strings.SplitSeq(line, ",") {
-			switch strings.ToLower(strings.TrimSpace(word)) {
-			case "no-cache", "max-age=0":
-				fresh = true
-			case "no-store":
-				fresh, forgetful = true, true
-			}
-		}
-	}
-	return fresh, forgetful
-}
-
-// sources is what a classifier extracts where rules need m: the embedding for what the cache tells,
-// and beside neural signals where a question may be looked up after the decision, so that it costs
-// no run of its own.
-func (m *memo) sources(need signal.Mask, set *signal.Set) signal.Mask {
-	looks := m != nil && m.id.Similar == cache.Eligible && !m.forgetful
-	if looks && need.Tier(signal.TierNeural) != 0 {
-		need |= signal.MaskOf(signal.Embedding) &^ set.Have()
-	}
-	return need &^ signal.MaskOf(signal.Cache)
-}
-
-// taping reports that the answer is to be taken down.
-func (m *memo) taping() bool { return m != nil && m.tape != nil }
-
-// given is the answer that the cache gave, nil without one.
-func (m *memo) given() *cache.Answer {
-	if m == nil {
-		return nil
-	}
-	return m.answer
-}
-
-// found is what became of the request in the cache; empty when it did not come to that.
-func (m *memo) found() string {
-	if m == nil {
-		return ""
-	}
-	return m.result
-}
-
-// caches is the mode of the cache for a decided request: as its route says, or the section where it
-// says nothing. What was hidden from the model differs from request to request, so an answer to
-// that is never kept.
-func (d *decision) caches() string {
-	c := d.state.caching
-	if c == nil || d.Action == nil || d.Action.Verb != rules.Use || d.Action.Redact {
-		return cacheOff
-	}
-	if d.Action.Cache != "" {
-		return d.Action.Cache
-	}
-	return c.opts.Mode
 }
 
 // recall answers a request that was answered before. That there is an answer means that the same
@@ -220,83 +133,6 @@ func (p *Proxy) recallAgain(ctx context.Context, w *reply, o *exchange) (done bo
 		m.tape = &tape{Recorder: cache.NewRecorder(longestKept, time.Now, o.req.Streams())}
 	}
 	return false, nil
-}
-
-// embed extracts the embedding of the last question, unless it came with the signals of the
-// decision.
-func (d *decision) embed(ctx context.Context) {
-	need := signal.MaskOf(signal.Embedding)
-	if d.set.Have()&need != 0 || d.state.classifier.Signals()&need == 0 {
-		return
-	}
-	if d.text.Segments == nil {
-		d.text = d.request.Text()
-	}
-	asked := time.Now()
-	d.state.classifier.Extract(ctx, &d.text, need, d.set)
-	d.set.Fail(need, signal.ReasonInternal)
-	d.classified += time.Since(asked)
-	d.elapsed += time.Since(asked)
-}
-
-// vector is the embedding of the last question, nil without one.
-func (d *decision) vector() []float32 { return d.set.Values[signal.Embedding].Vector }
-
-// similar finds the answer to a question that asks the same, of the models that the request may go
-// to now. Without one err is that of the last look-up.
-func (d *decision) similar(ctx context.Context) (hit cache.Hit, ok bool, err error) {
-	v, c := d.vector(), d.state.caching
-	if v == nil {
-		return hit, false, errNoVector
-	}
-	ctx, done := d.memo.within(ctx, c)
-	defer done()
-	for _, model := range d.eligible() {
-		hit, err = c.cache.Similar(ctx, &d.memo.id, c.partition(model, d.Action), v)
-		if err == nil && d.state.byName[hit.Model] != nil {
-			return hit, true, nil
-		}
-	}
-	return hit, false, err
-}
-
-// within bounds further looks for answers of one request. Those that only other processes have may
-// take what the first look left of the time that one may take: an outage costs a request that much
-// and not a multiple.
-func (m *memo) within(ctx context.Context, c *caching) (_ context.Context, done func()) {
-	shared := c.answers.shared
-	if shared == nil {
-		return ctx, func() {}
-	}
-	begun := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, shared.Budget()-m.waited)
-	return ctx, func() {
-		cancel()
-		m.waited += time.Since(begun)
-	}
-}
-
-// errNoVector: the last question has no embedding to be compared by.
-var errNoVector = errors.New("no embedding of the question")
-
-// eligible lists the models whose answers a request may get: the one that it would go to, or, where
-// weights draw one, all of them.
-func (d *decision) eligible() []string {
-	if d.inArm == armCanary {
-		return nil // its answers are not kept, and others are not its
-	}
-	ranked := d.state.chooser.Rank(d.wants())
-	d.state.prefer(d, ranked)
-	out := make([]string, 0, len(ranked))
-	for i := range ranked {
-		if ranked[i].Out {
-			continue
-		}
-		if out = append(out, ranked[i].Name); d.Action.By != "weight" && d.Action.Escalate == nil {
-			break
-		}
-	}
-	return out
 }
 
 // give answers with what is kept. done is false, and nothing was written, when it has not the shape
@@ -427,34 +263,6 @@ func (r *replayed) Deliver(to response.Sink) error {
 // Cancel implements guard.Source.
 func (r *replayed) Cancel() { close(r.stop) }
 
-// lookUp computes the signal cache: the similarity of the nearest question that asks the same and
-// has an answer, of any model that answers under one of the rules, and 0 without one.
-func (d *decision) lookUp(ctx context.Context) {
-	v := &d.set.Values[signal.Cache]
-	*v = signal.Value{State: signal.Known, Source: recallSemantic}
-	m, c := d.memo, d.state.caching
-	if m == nil || m.fresh || m.id.Similar != cache.Eligible {
-		return
-	}
-	e := &d.set.Values[signal.Embedding]
-	if e.State != signal.Known {
-		*v = signal.Value{State: signal.Unknown, Reason: e.Reason, Elapsed: e.Elapsed}
-		return
-	}
-	begun := time.Now()
-	ctx, done := m.within(ctx, c)
-	defer done()
-	for _, model := range d.state.models {
-		for action := range c.treatments {
-			hit, err := c.cache.Similar(ctx, &m.id, c.partition(model.Name, action), e.Vector)
-			if err == nil && hit.Similarity > v.Score {
-				v.Label, v.Score = model.Name, min(hit.Similarity, 1)
-			}
-		}
-	}
-	v.Elapsed = e.Elapsed + time.Since(begun)
-}
-
 // Recall is what the cache has to do with a request.
 type Recall struct {
 	Exact      string   `json:"exact"`                // hit, miss, bypass, or why answers to such requests are not repeated
@@ -510,4 +318,33 @@ func (d *decision) tryRecall(ctx context.Context, r *Recall) {
 	case errors.As(err, &other):
 		r.Semantic, r.Difference = "differs", other.Difference.String()
 	}
+}
+
+// replayTranslated writes a stored stream as a message.
+func (*exchange) replayTranslated(ctx context.Context, w *reply, player *cache.Player) error {
+	src := newReplayed(player, response.StreamOptions{})
+	defer src.stream.Release()
+	client := takeSink(w)
+	defer client.release()
+	defer context.AfterFunc(ctx, src.Cancel)()
+	for {
+		src.Read()
+		err := src.Deliver(client)
+		if failed := client.Flush(); failed != nil {
+			return failed
+		}
+		switch {
+		case errors.Is(err, cache.ErrStopped):
+			return fault.ErrClientGone
+		case err != nil:
+			return nil // the end
+		}
+	}
+}
+
+// LearnQuestion takes in a question that another replica has the answer to.
+func (p *Proxy) LearnQuestion(key cache.Key, q cache.Question, ttl time.Duration) {
+	st := p.acquire()
+	defer st.release()
+	st.answers.learn(key, q, ttl)
 }

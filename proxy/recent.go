@@ -112,9 +112,6 @@ func newRecent() *Recent {
 	}
 }
 
-// Recent returns what was decided lately.
-func (p *Proxy) Recent() *Recent { return p.recent }
-
 // Prompts says whether the text of requests may be kept and shown. It is not unless this says so,
 // and what was kept is not shown any more once it may not.
 func (r *Recent) Prompts(allowed bool) { r.prompts.Store(allowed) }
@@ -357,4 +354,16 @@ func (l *decided) reasons() (map[string]SignalTrace, []SeenRoute) {
 		routes[i] = SeenRoute{t.Name, t.Value, t.Tree(), t.Blockers}
 	}
 	return signals, routes
+}
+
+// Talks lists the conversations whose last turns were answered lately by this process, the newest
+// first.
+func (r *Recent) Talks() []Followed {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]Followed, 0, len(r.followed.list))
+	for _, x := range slices.Backward(r.followed.list) {
+		out = append(out, x.Followed)
+	}
+	return out
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"signalbox/internal/signal"
-	"signalbox/internal/telemetry"
-	"signalbox/proxy/affinity"
+	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/upstream"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
@@ -178,57 +178,29 @@ func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Hea
 	return d, err
 }
 
-// meter is a tally that measures the pace of a stream as well. It belongs to one answer.
-type meter struct {
-	response.Tally
-
-	metrics *telemetry.Metrics
-	model   string
-	usage   bool             // the client asked for usage, so the stream carries it
-	direct  bool             // the stream is of the Messages API
-	last    time.Time        // when the last piece came
-	ticket  *affinity.Ticket // told of the first text
-	asked   time.Time        // when the client did; zero when the time to the first token was measured at the head
-	first   time.Time        // when the first text came
-}
-
-// pace records the mean time between two tokens of a stream that has ended. Tokens are those of its
-// usage, else an estimate from its text: an event may carry several. A stream that came at once has
-// none.
-func (t *meter) pace() {
-	tokens := int64(t.Usage.Output)
-	if tokens == 0 {
-		tokens = t.Length()
-	}
-	if took := t.last.Sub(t.first); tokens > 1 && took > 0 && !t.first.IsZero() {
-		t.metrics.InterToken(t.model, took/time.Duration(tokens-1))
-	}
-}
-
-// Put implements response.Sink.
-func (t *meter) Put(c *response.Chunk) {
-	if t.direct {
-		t.NoteMessage(c)
+// finish hands the decision to the log, behind the answer to a copy where there is one: that is
+// asked for now, when the client has its answer.
+func (p *Proxy) finish(st *State, w *reply, o *exchange, status int, err error) {
+	m := o.mirror
+	if m == nil || m.got == nil || err != nil || status != http.StatusOK {
+		st.logDecision(p.tel.Decisions, w.id, o, status)
 		return
 	}
-	if !c.IsMessage() {
-		return
+	line, route := st.line(p.tel.Decisions, w.id, o, status), o.Route
+	c := &upstream.Call{
+		Headers: http.Header{}, ID: w.id, Path: o.surface.upstreamPath(false), API: o.surface.api,
+		Translated: o.surface.messages, Body: m.body, Extra: o.Action.Headers,
+		Streaming: o.req.Streams(), Readable: true, Choices: o.req.Choices(),
+		MaxRetryAfter: time.Duration(st.opts.MaxRetryAfter),
 	}
-	e := c.Content()
-	t.Note(e)
-	if t.usage && e.HasUsage {
-		t.Usage = e.Usage
-	}
-}
-
-// Mark implements upstream.Tap.
-func (t *meter) Mark(now time.Time) {
-	t.last = now
-	if t.first.IsZero() && t.Began() {
-		t.first = now
-		t.ticket.First(now)
-		if !t.asked.IsZero() {
-			t.metrics.TTFT(t.model, now.Sub(t.asked))
+	tell := func(x *decisionlog.Mirror) {
+		p.tel.Metrics.Mirror(route, m.model.Name, x.Result)
+		if line != nil {
+			line.mirror = x
+			line.log.Offer(line)
 		}
+	}
+	if !st.copies.start(func(ctx context.Context) { tell(p.copy(ctx, st, m, c)) }) {
+		tell(&decisionlog.Mirror{Model: m.model.Name, Result: mirrorDropped})
 	}
 }

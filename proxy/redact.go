@@ -77,11 +77,3 @@ func copyRestored(w *reply, u *upstream.Response, o *exchange, t *meter) error {
 	w.WriteHeader(u.Status)
 	return copyBody(w, u, t, b)
 }
-
-// send writes a part of a body.
-func send(w *reply, b []byte) error {
-	if _, err := w.Write(b); err != nil {
-		return clientError(err)
-	}
-	return nil
-}

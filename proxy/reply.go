@@ -4,10 +4,15 @@ import (
 	"crypto/rand"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"signalbox/internal/anthropic"
+	"signalbox/internal/openai"
 	"signalbox/internal/option"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/rate"
 )
 
@@ -115,4 +120,69 @@ func requestID(h http.Header) string {
 		return ids[0]
 	}
 	return "req_" + rand.Text()
+}
+
+// translates reports whether answers have to be turned into messages.
+func (w *reply) translates() bool { return w.messages != nil && !w.messages.direct }
+
+// errorEvent spells an error in a stream.
+func (w *reply) errorEvent(e *openai.Error) []byte {
+	if w.messages != nil {
+		return anthropic.AppendStreamError(nil, e, w.id)
+	}
+	return openai.StreamError(e)
+}
+
+// unreadable is the fault of a stream that could not be turned; nil without one.
+func (w *reply) unreadable() error {
+	if w == nil || w.messages == nil {
+		return nil
+	}
+	if err := w.messages.Err(); err != nil {
+		return &fault.InterruptedError{Err: err}
+	}
+	return nil
+}
+
+// spell turns a body into a message, where the client wants one.
+func (w *reply) spell(body []byte) ([]byte, error) {
+	if !w.translates() {
+		return body, nil
+	}
+	out, err := w.messages.Body(body)
+	if err != nil {
+		return nil, &fault.UnusableError{Problem: err.Error()}
+	}
+	return out, nil
+}
+
+// inFlight counts the bytes of bodies. It is safe for concurrent use; the zero value is ready.
+type inFlight struct{ n atomic.Int64 }
+
+// leave gives bytes back.
+func (f *inFlight) leave(n int64) {
+	if n > 0 {
+		f.n.Add(-n)
+	}
+}
+
+// hold counts that the request holds n bytes of a body, which is not less than before. It reports
+// false, and counts nothing, when the bodies of all requests together are more than most then.
+func (w *reply) hold(n int64, most option.Bytes) bool {
+	more := n - w.held
+	if w.bytes == nil || more <= 0 {
+		return true
+	}
+	if w.bytes.n.Add(more) > int64(most) {
+		w.bytes.n.Add(-more)
+		return false
+	}
+	w.held = n
+	return true
+}
+
+// share is what a request has reserved of the budget of a model.
+type share struct {
+	of   *backend.Model
+	cost *budget.Reservation
 }

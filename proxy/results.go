@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"signalbox/internal/openai"
 	"signalbox/memory"
 	"signalbox/proxy/resolve"
@@ -37,35 +35,6 @@ const (
 
 // headerResults tells how many results of tools were shortened and how many there were, as 3/12.
 const headerResults = ownPrefix + "Tool-Results"
-
-// resultMemo remembers short forms of results by the digest of their text, holder and size.
-type resultMemo = otter.Cache[[sha256.Size]byte, shortResult]
-
-func newResultMemo() *resultMemo {
-	return otter.Must(&otter.Options[[sha256.Size]byte, shortResult]{MaximumSize: shortResults})
-}
-
-// shortResult is a result of a tool as the model gets it.
-type shortResult struct {
-	text string
-	kept time.Time // when the store was last asked to keep the whole one
-}
-
-// resultset are the messages whose texts are short, by their place.
-type resultset struct {
-	texts map[int]string
-	named int // results of tools
-}
-
-// apply puts the short texts into the body.
-func (s *resultset) apply(p *openai.Patch) {
-	if s == nil {
-		return
-	}
-	for i, text := range s.texts {
-		p.ReplaceMessageText(i, text)
-	}
-}
 
 // describe tells the client how many results the model gets in short.
 func (s *resultset) describe(h http.Header) {

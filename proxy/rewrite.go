@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"slices"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/lengths"
-	"signalbox/proxy/rate"
 	"signalbox/proxy/reasoning"
 	"signalbox/rules"
 )
@@ -32,14 +30,6 @@ type rewriter struct {
 // rewrite prepares the changes that a decision asks for.
 func (st *State) rewrite(req *openai.Request, d *decision) rewriter {
 	return rewriter{st: st, req: req, d: d}
-}
-
-// change is rewrite for a request that is served: with the tools that are offered.
-func (o *exchange) change(ctx context.Context, w *reply, req *openai.Request) rewriter {
-	o.pickTools(ctx, req).describe(w.Header())
-	change := o.state.rewrite(req, o.decision)
-	change.counted = w.lease.Bounds(rate.Tokens)
-	return change
 }
 
 // asked is what a body asks of the model beyond its text.
@@ -358,4 +348,95 @@ func (rw rewriter) promptTokens() int {
 		n += len(rw.req.Field(f)) / 4
 	}
 	return int(math.Ceil(choose.Slack * float64(n)))
+}
+
+// dress is what an endpoint takes in a body beyond the API; zero for nothing.
+type dress struct {
+	salt   string
+	member string // of kv_transfer_params
+	value  string
+}
+
+// promptBefore is the position of a prompt in front of contexts.
+const promptBefore = "before"
+
+// beside is the text of the route's prompt that stands beside contexts; empty where there is none.
+func (rw rewriter) beside() string {
+	switch rw.promptFate() {
+	case "", promptKept:
+		return ""
+	}
+	return rw.st.prompts[rw.d.Action.Prompt.Name]
+}
+
+// clearPrompt takes the client's own prompt out, the messages from first to end, for one that
+// stands beside contexts. A message with media keeps them, and the last message of a request stays,
+// without text.
+func (rw rewriter) clearPrompt(p *openai.Patch, first, end int) {
+	if rw.req.Instructions != "" {
+		p.DeleteField("instructions")
+	}
+	left := len(rw.req.Messages)
+	for i := first; i < end; i++ {
+		if rw.req.Messages[i].HasImage || left == 1 {
+			p.ReplaceMessageText(i, "")
+			continue
+		}
+		p.DeleteMessage(i)
+		left--
+	}
+}
+
+// fieldTransfer is what vLLM takes about moving cached blocks.
+const fieldTransfer = "kv_transfer_params"
+
+// extend gives the body what its endpoint takes beyond the API, and takes out the salt that a
+// client may have sent. What a caller may say of the transfer of blocks was settled before, and
+// stays as it is.
+func (rw rewriter) extend(p *openai.Patch) {
+	switch {
+	case rw.salt != "":
+		p.SetField(fieldSalt, strconv.AppendQuote(nil, rw.salt))
+	case rw.req.Field(fieldSalt) != nil:
+		p.DeleteField(fieldSalt)
+	}
+	own := rw.req.Field(fieldTransfer)
+	if rw.member != "" && (own == nil || neutral(fieldTransfer, own)) {
+		p.SetNested(fieldTransfer, rw.member, []byte(rw.value))
+	}
+}
+
+// tokenLimit is the limit on an answer that the proxy put into a request; zero when it put none.
+type tokenLimit struct {
+	n     int // in tokens; 0 with given when its value is no number of tokens
+	auto  bool
+	given bool // by a field that the route sets
+}
+
+// kind names the answers that one of model m to this request is like. effort is that of the
+// dialect.
+func (d *decision) kind(m *backend.Model, effort string) lengths.Kind {
+	k := lengths.Kind{Model: m.Name, Effort: effort}
+	if v := &d.set.Values[signal.Domain]; v.State == signal.Known {
+		k.Domain = v.Label
+	}
+	if v := &d.set.Values[signal.Complexity]; v.State == signal.Known {
+		k.Complexity = v.Label
+	}
+	return k
+}
+
+// apply puts the short texts into the body.
+func (s *resultset) apply(p *openai.Patch) {
+	if s == nil {
+		return
+	}
+	for i, text := range s.texts {
+		p.ReplaceMessageText(i, text)
+	}
+}
+
+// promptFate tells what putting the route's prompt in made of the client's.
+func (rw rewriter) promptFate() string {
+	return rw.prompt(openai.NewPatch(rw.req))
 }

@@ -33,8 +33,3 @@ func (s *salts) of(tenant string) string { return affinity.Salt(s.secret, tenant
 func (s *salts) credential(shown string) string {
 	return affinity.Salt(s.secret, shown, "cached answers")
 }
-
-// Salt sets the secret that cache salts, and what stands for forwarded credentials in keys of
-// answers, are made from. Call it before the state is served from; without it, a state takes that
-// of the one before, the first one a random secret.
-func (st *State) Salt(secret []byte) { st.salts, st.salted = newSalts(secret), true }

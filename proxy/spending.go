@@ -10,6 +10,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/resolve"
 )
 
 // ShareBudgets lets budgets be kept by remote, for all replicas. Call it once, before the first
@@ -19,12 +20,6 @@ func (p *Proxy) ShareBudgets(remote budget.Remote) { p.spending.Share(remote) }
 // modelBudgets is the group of the budgets of models. No tenant is called so: their names can be
 // printed.
 const modelBudgets = "\x00models"
-
-// share is what a request has reserved of the budget of a model.
-type share struct {
-	of   *backend.Model
-	cost *budget.Reservation
-}
 
 // within places a request and reserves what it may cost. One that finds a soft bound reached only
 // then, for others were let in between, is placed again, so that no more than one of all replicas is
@@ -134,8 +129,41 @@ func (w *reply) pay(ctx context.Context, o *exchange, status int) {
 	}
 }
 
-// price is what an answer cost that was thrown away, in USD.
-func (x *thrown) price(req *openai.Request) float64 {
-	u := x.usage(req)
-	return x.model.Price.Of(float64(u.Input), float64(u.Output))
+// charge counts what a request may use in the limits of its caller: its prompt, estimated, and the
+// most that it allows for the answer.
+func (w *reply) charge(ctx context.Context, req *openai.Request, held *resolve.Contexts) error {
+	if w.lease == nil {
+		return nil
+	}
+	n := req.EstimateTokens()
+	if held.Named() {
+		n += held.Tokens
+	}
+	if req.API != openai.Other {
+		n += req.MaxOutputTokens()
+	}
+	err := w.lease.Tokens(ctx, n)
+	if err == nil {
+		w.lease.Describe(w.Header())
+	}
+	return err
+}
+
+// settleLimits counts what a request really used: what the answer says, or an estimate where it
+// does not say, up to where it was cut. A request that no model saw used nothing.
+func (w *reply) settleLimits(ctx context.Context, o *exchange, status int) {
+	if w.lease == nil || o.req == nil {
+		return
+	}
+	used := 0
+	switch u := o.told.Usage; {
+	case o.model == nil, status >= http.StatusBadRequest && status != fault.StatusClientGone && w.status != http.StatusOK:
+	case u.Input+u.Output > 0:
+		used = min(u.Input+u.Output, math.MaxInt32)
+	default:
+		used = o.req.EstimateTokens() + int(max(o.told.Length(), 0))
+	}
+	thrown := o.escalation.used(o.req)
+	used = min(used+thrown.Input+thrown.Output, math.MaxInt32)
+	w.lease.Settle(context.WithoutCancel(ctx), used)
 }

@@ -96,9 +96,6 @@ func (st *State) release() {
 // classifier, may be released then.
 func (st *State) Idle() <-chan struct{} { return st.idle }
 
-// Accept lets callers with virtual keys in. Call it before the state is served from.
-func (st *State) Accept(v auth.Virtual) { st.auth.Accept(v) }
-
 // groups lists the endpoints of every model.
 func (st *State) groups() []*pool.Group {
 	out := make([]*pool.Group, len(st.models))

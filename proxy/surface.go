@@ -6,6 +6,7 @@ import (
 
 	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
+	"signalbox/proxy/fault"
 )
 
 // surface is one endpoint of the API whose requests are forwarded.
@@ -85,4 +86,28 @@ func errNotRouted(asked string) error {
 		Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: "model",
 		Message: asked + " is for requests that are routed, and this endpoint's are not: name the model",
 	}
+}
+
+// translate reads a request as the chat completion that it amounts to.
+func (st *State) translate(w *reply, body []byte, o anthropic.Options) (*openai.Request, error) {
+	t, err := anthropic.ToChat(body, o)
+	if err != nil {
+		return nil, err
+	}
+	if !w.hold(int64(len(body)+len(t.Chat)), st.limits.MaxBytesInFlight) {
+		return nil, fault.ErrTooManyBytes
+	}
+	req, err := openai.ParseChat(t.Chat, o.Limits)
+	if err != nil {
+		return nil, err
+	}
+	req.Translated, req.ThinkingBudget = true, t.Budget
+	w.messages.Thinking, w.messages.Prompt = t.Thinking, req.EstimateTokens()
+	if len(t.LeftOut) > 0 {
+		w.Header()["X-Signalbox-Left-Out"] = []string{strings.Join(t.LeftOut, ",")}
+	}
+	if t.Exact {
+		w.messages.raw, w.messages.model = body, t.Model
+	}
+	return req, nil
 }

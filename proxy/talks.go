@@ -85,15 +85,3 @@ func (f *followed) forget(x *followedTalk) {
 		f.list = slices.Delete(f.list, i, i+1)
 	}
 }
-
-// Talks lists the conversations whose last turns were answered lately by this process, the newest
-// first.
-func (r *Recent) Talks() []Followed {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := make([]Followed, 0, len(r.followed.list))
-	for _, x := range slices.Backward(r.followed.list) {
-		out = append(out, x.Followed)
-	}
-	return out
-}

@@ -387,7 +387,10 @@ func TestS34EndpointsFailClosed(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 		program := compile(t, setup{options: DefaultOptions(), models: []backend.ModelOptions{m}, routes: "routes: []\ndefault: {models: [m]}\n", classifier: &fakeClassifier{}})
-		if st, err := NewState([]backend.ModelOptions{m}, nil, auth.DefaultOptions(), DefaultOptions(), program, &fakeClassifier{}, 1, telemetry.Discard()); err == nil {
+		if st, err := NewState(&StateOptions{
+			Models: []backend.ModelOptions{m}, Auth: auth.DefaultOptions(), Server: DefaultOptions(),
+			Program: program, Classifier: &fakeClassifier{}, Generation: 1,
+		}, telemetry.Discard()); err == nil {
 			st.Close()
 			t.Errorf("%s: it is served", file)
 		}

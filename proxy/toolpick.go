@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/proxy/tools"
@@ -21,37 +19,10 @@ const (
 	toolTime = 500 * time.Millisecond
 	// toolTurns is how many turns of the user are embedded, the latest ones.
 	toolTurns = 16
-	// toolLists and toolVectors are how many lists and embeddings are remembered: 512 lists of some
-	// 60 KiB and 6 MiB.
-	toolLists   = 512
-	toolVectors = 4096
 )
 
 // headerTools tells how many tools went to the model and how many the client had named, as 8/60.
 const headerTools = ownPrefix + "Tools"
-
-// toolMemo remembers lists of tools and embeddings by the digest of their text.
-type toolMemo struct {
-	lists   *otter.Cache[[sha256.Size]byte, *tools.List]
-	vectors *otter.Cache[[sha256.Size]byte, []float32]
-}
-
-func newToolMemo() *toolMemo {
-	return &toolMemo{
-		lists: otter.Must(&otter.Options[[sha256.Size]byte, *tools.List]{MaximumSize: toolLists}),
-		vectors: otter.Must(&otter.Options[[sha256.Size]byte, []float32]{
-			MaximumSize: toolVectors,
-		}),
-	}
-}
-
-// toolset is a list of tools of which some stay away from the model.
-type toolset struct {
-	field string // of the body
-	json  []byte // its value
-	kept  int
-	named int
-}
 
 // pickTools leaves out the tools that the conversation cannot need, where the route asks for that.
 // It never fails a request: what cannot be read is sent as it is.

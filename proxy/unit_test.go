@@ -47,7 +47,7 @@ func TestEveryBadOptionIsReported(t *testing.T) {
 			"context_window: ", "price: ", "reasoning.dialect: ", "health.path: ", "health.interval: ", "answer_timeout: ",
 		}},
 		{backend.ModelOptions{Name: "a", Reasoning: reasoning.Options{Dialect: reasoning.DialectKwargs}}.Validate(), []string{"endpoints: ", "reasoning.key: "}},
-		{validateAll(nil, []PromptOptions{{Name: "p"}}, auth.Options{}, DefaultOptions()), []string{"auth: mode: ", "models: ", "prompts[0].text: "}},
+		{(&StateOptions{Prompts: []PromptOptions{{Name: "p"}}, Server: DefaultOptions()}).validate(), []string{"auth: mode: ", "models: ", "prompts[0].text: "}},
 	}
 	for i, tt := range bad {
 		if tt.err == nil {

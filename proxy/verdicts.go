@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"math"
 	"unicode/utf8"
 
 	"signalbox/internal/signal"
@@ -88,13 +89,5 @@ func (st *State) notRead(k signal.Kind, text *signal.Text, contexts bool) []stri
 	return out
 }
 
-// label is that of a value, as rules take it: a signal about attacks is one from its threshold on.
-func (st *State) label(k signal.Kind, v *signal.Value) string {
-	switch {
-	case signal.DefaultOrigins(k) == 0:
-		return v.Label
-	case float32(v.Score) >= float32(st.threshold(k)): // in the precision that rules compare in
-		return k.String()
-	}
-	return benign
-}
+// leaning is how much of a value comes from the turns before, to two digits.
+func leaning(v *signal.Value) float64 { return math.Round(v.Leans*100) / 100 }

@@ -25,41 +25,11 @@ import (
 
 var _ contexts.Warmer = (*Proxy)(nil)
 
-// warms is the contexts that are read ahead of need.
-type warms struct {
-	queue chan *warmup // bounded by manyWarms; full: refused
-
-	mu      sync.Mutex // guards flights
-	flights map[reading]chan struct{}
-}
-
-// reading names what is read ahead in full, so that no two ever pass for one.
-type reading struct{ tenant, model, context string }
-
 const (
-	manyWarms   = 256 // that wait
-	warmsAtOnce = 16  // over all endpoints; each has one at most
+	warmsAtOnce = 16 // over all endpoints; each has one at most
 	// longestWarm bounds the wait for an endpoint to have time, and the reading.
 	longestWarm = 10 * time.Minute
 )
-
-func newWarms() *warms {
-	return &warms{queue: make(chan *warmup, manyWarms), flights: make(map[reading]chan struct{})}
-}
-
-// warmup is one context to be read by one model. It holds its state until release, and from open on
-// the context.
-type warmup struct {
-	st    *State
-	m     *backend.Model
-	owner memory.Owner
-	ref   memory.Ref
-
-	snap  *memory.Snapshot
-	salt  string
-	ask   affinity.Request
-	chain affinity.Chain
-}
 
 func (w *warmup) release() {
 	w.snap.Release()

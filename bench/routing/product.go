@@ -174,7 +174,10 @@ func openProduct(ctx context.Context, s *setting, c *classifier) (*product, erro
 		p.close()
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
-	st, err := proxy.NewState(cfg.Models, cfg.Prompts, cfg.Auth, cfg.Server, cfg.Program, c, 1, tel)
+	st, err := proxy.NewState(&proxy.StateOptions{
+		Models: cfg.Models, Prompts: cfg.Prompts, Auth: cfg.Auth, Server: cfg.Server,
+		Program: cfg.Program, Classifier: c, Generation: 1,
+	}, tel)
 	if err != nil {
 		p.close()
 		return nil, err

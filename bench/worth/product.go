@@ -100,10 +100,11 @@ func open(ctx context.Context, s setup, r *reader, prompts []*prompt) (*product,
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("telemetry: %w", err), p.close())
 	}
-	st, err := proxy.NewState(cfg.Models, cfg.Prompts, cfg.Auth, cfg.Server, cfg.Program, r, 1, tel)
-	if err == nil {
-		err = st.LearnOutcomes(cfg.Outcomes, p.store)
-	}
+	st, err := proxy.NewState(&proxy.StateOptions{
+		Models: cfg.Models, Prompts: cfg.Prompts, Auth: cfg.Auth, Server: cfg.Server,
+		Program: cfg.Program, Classifier: r, Generation: 1,
+		Outcomes: cfg.Outcomes, Learnt: p.store,
+	}, tel)
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}

@@ -21,15 +21,11 @@ import (
 )
 
 // remember gives a state its answers: those of the state before, unless the room for them changed.
-func (a *App) remember(cfg *config.Config, st *proxy.State, id *decisionlog.Identity) (*proxy.Answers, error) {
-	answers := a.answers
-	if answers == nil || !answers.Fits(cfg.Cache, a.shared) {
-		var err error
-		if answers, err = proxy.NewAnswers(cfg.Cache, a.shared, a.answers); err != nil {
-			return nil, err
-		}
+func (a *App) remember(cfg *config.Config) (*proxy.Answers, error) {
+	if a.answers != nil && a.answers.Fits(cfg.Cache, a.shared) {
+		return a.answers, nil
 	}
-	return answers, st.Cache(cfg.Cache, answers, decides(id, a.opts.Version))
+	return proxy.NewAnswers(cfg.Cache, a.shared, a.answers)
 }
 
 // openRedis makes what is kept in Redis: the connection, which Serve opens, and the answers of all

@@ -27,6 +27,7 @@ import (
 	"signalbox/memory/outcomes"
 	"signalbox/memory/redis"
 	"signalbox/proxy"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/keyring"
 	"signalbox/stream/check"
@@ -129,42 +130,18 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 	if err != nil {
 		return nil, nil, err
 	}
-	pools := a.pools(ctx, cfg)
-	st, err = proxy.NewState(pools, cfg.Prompts, cfg.Auth, cfg.Server, cfg.Program, set.extractor(), a.generation+1, a.tel)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("build routing state: %w", err), set.discard())
-	}
-	if err := st.Limit(cfg.Limits); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("limits: %w", err), set.discard())
-	}
-	if err := st.Guard(cfg.Guard, set.claims); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("build guard: %w", err), set.discard())
-	}
-	if a.keys != nil {
-		st.Accept(a.keys)
-	}
 	id, err := identify(cfg)
 	if err != nil {
 		return nil, nil, errors.Join(err, set.discard())
 	}
-	st.Identify(id)
-	//nolint:exhaustive // the labels of the others need no threshold
-	st.Flag(map[signal.Kind]float64{
-		signal.Jailbreak: cfg.Threshold(signal.Jailbreak),
-		signal.Injection: cfg.Threshold(signal.Injection),
-	})
-	if err := st.Stick(cfg.Stick, a.talks); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("stick: %w", err), set.discard())
-	}
-	if err := st.LearnOutcomes(cfg.Outcomes, a.outcomes); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("outcomes: %w", err), set.discard())
-	}
-	answers, err := a.remember(cfg, st, &id)
+	answers, err := a.remember(cfg)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("build cache: %w", err), set.discard())
 	}
-	if secret := cfg.Memory.SaltSecret; secret != "" {
-		st.Salt([]byte(secret))
+	pools := a.pools(ctx, cfg)
+	st, err = proxy.NewState(a.stateOptions(cfg, pools, set, &id, answers), a.tel)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("build routing state: %w", err), set.discard())
 	}
 	a.neural.commit(set)
 	a.generation++
@@ -174,6 +151,32 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 	at := addresses(pools)
 	a.endpoints.Store(&at)
 	return st, set.dropped, nil
+}
+
+// stateOptions puts together what a state is made of: a configuration, its models, and what
+// outlives it.
+func (a *App) stateOptions(
+	cfg *config.Config, pools []backend.ModelOptions, set *modelSet, id *decisionlog.Identity, answers *proxy.Answers,
+) *proxy.StateOptions {
+	o := &proxy.StateOptions{
+		Models: pools, Prompts: cfg.Prompts, Auth: cfg.Auth, Server: cfg.Server, Limits: &cfg.Limits,
+		Program: cfg.Program, Classifier: set.extractor(), Generation: a.generation + 1,
+		Guard: &cfg.Guard, Claims: set.claims, Identity: *id,
+		//nolint:exhaustive // the labels of the others need no threshold
+		Thresholds: map[signal.Kind]float64{
+			signal.Jailbreak: cfg.Threshold(signal.Jailbreak),
+			signal.Injection: cfg.Threshold(signal.Injection),
+		},
+		Stick: cfg.Stick, Talks: a.talks, Outcomes: cfg.Outcomes, Learnt: a.outcomes,
+		Cache: cfg.Cache, Answers: answers, Fingerprint: decides(id, a.opts.Version),
+	}
+	if a.keys != nil {
+		o.Virtual = a.keys
+	}
+	if secret := cfg.Memory.SaltSecret; secret != "" {
+		o.Salt = []byte(secret)
+	}
+	return o
 }
 
 // retire takes over what an index learned until now, and what it may learn from requests that still

@@ -1,0 +1,73 @@
+package proxy
+
+import (
+	"time"
+
+	"signalbox/internal/telemetry"
+	"signalbox/proxy/affinity"
+	"signalbox/proxy/decisionlog"
+	"signalbox/stream/response"
+)
+
+// meter is a tally that measures the pace of a stream as well. It belongs to one answer.
+type meter struct {
+	response.Tally
+
+	metrics *telemetry.Metrics
+	model   string
+	usage   bool             // the client asked for usage, so the stream carries it
+	direct  bool             // the stream is of the Messages API
+	last    time.Time        // when the last piece came
+	ticket  *affinity.Ticket // told of the first text
+	asked   time.Time        // when the client did; zero when the time to the first token was measured at the head
+	first   time.Time        // when the first text came
+}
+
+// pace records the mean time between two tokens of a stream that has ended. Tokens are those of its
+// usage, else an estimate from its text: an event may carry several. A stream that came at once has
+// none.
+func (t *meter) pace() {
+	tokens := int64(t.Usage.Output)
+	if tokens == 0 {
+		tokens = t.Length()
+	}
+	if took := t.last.Sub(t.first); tokens > 1 && took > 0 && !t.first.IsZero() {
+		t.metrics.InterToken(t.model, took/time.Duration(tokens-1))
+	}
+}
+
+// Put implements response.Sink.
+func (t *meter) Put(c *response.Chunk) {
+	if t.direct {
+		t.NoteMessage(c)
+		return
+	}
+	if !c.IsMessage() {
+		return
+	}
+	e := c.Content()
+	t.Note(e)
+	if t.usage && e.HasUsage {
+		t.Usage = e.Usage
+	}
+}
+
+// Mark implements upstream.Tap.
+func (t *meter) Mark(now time.Time) {
+	t.last = now
+	if t.first.IsZero() && t.Began() {
+		t.first = now
+		t.ticket.First(now)
+		if !t.asked.IsZero() {
+			t.metrics.TTFT(t.model, now.Sub(t.asked))
+		}
+	}
+}
+
+// loggedTokens writes a usage down.
+func loggedTokens(u response.Usage) *decisionlog.Tokens {
+	return &decisionlog.Tokens{
+		Prompt: int64(u.Input), Cached: int64(u.Cached), Completion: int64(u.Output),
+		Reasoning: int64(u.Reasoning),
+	}
+}
