@@ -13,34 +13,34 @@
 //
 // In the order of a request, with the packages that a stage stands on:
 //
-//   - edge: routes (the listener), serve (a request that has arrived), run (goroutines), surface (what
-//     is served), ready and models (what operators and clients ask for), reply, limits, keeper
+//   - edge: routes (the listener), serve (a request that has arrived), run (goroutines), surface
+//     (the endpoints), ready and models (what operators and clients ask for), reply, limits, keeper
 //     (comments while nothing comes), fail and write (responses of the proxy's own); packages
 //     headers, fault (the error table)
 //   - what requests are served from: proxy, state and newstate (a snapshot), memos, options, engine,
-//     salt, chains; package backend (models, and their servers)
+//     salt, chains, tenants; package backend (models, and their servers)
 //   - what one request makes: exchange (all of it), decision, memo (of the cache), meter
 //   - admit: admit; packages auth, keyring, rate, budget
-//   - resolve, contexts that a request names: package resolve; chains, count; contexts, residency
-//     and warm serve the API of package contexts
+//   - resolve, contexts that a request names: package resolve; count and counters; contexts,
+//     residency, warm and warms serve the API of package contexts
 //   - recall, responses that are cached: recall, lookup, answers, keep, cache_options
-//   - decide: decide, decide_contexts, conversation (what stays as it was), stick_options; fixed
-//     and fixed_response answer for a route; explain, classify and intents are endpoints of
+//   - decide: decide, decide_contexts, verdicts, conversation (what stays as it was), stick_options;
+//     fixed and fixed_response answer for a route; explain, classify and intents are endpoints of
 //     the proxy's own
 //   - rewrite: rewrite, payload, redact, toolpick, results; packages reasoning, lengths, redact,
 //     tools
-//   - place: place (the plan), placing, prompt, notices, scrape, leaving; packages choose, affinity,
-//     kv, pool
-//   - forward: forward (which attempt is next), copy and client (to the client), escalation (responses
-//     that are thrown away); packages upstream (one attempt, its response, and the part
+//   - place: place (the plan), placing, prompt, toolong, outcomes and explore_options (what is
+//     learnt of models), notices, scrape, leaving; packages choose, affinity, kv, pool
+//   - forward: forward (which attempt is next), copy and client (to the client), escalation
+//     (responses that are thrown away); packages upstream (one attempt, its response, and the part
 //     of it that is held), framing, escalate
 //   - guard: guard, extension; package guardrail (evidence, and what is checked in which form);
 //     verify is an endpoint of the proxy's own
 //   - messages, dialogue: requests to Anthropic's API, which are chats for all stages between
 //   - canary: conversations that go to a model that is tried out
 //   - mirror, copies: what another model gets when the client has its response
-//   - record: record, learn, decisionlog, recent, talks and load (what operators look at), save and
-//     save_forms (a response becomes a context); package decisionlog
+//   - record: record, spending, spans, learn, decisionlog and redecide, recent, talks and load (what
+//     operators look at), save and save_forms (a response becomes a context); package decisionlog
 //
 // # Invariants
 //
