@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"signalbox/simulator/kv"
+	"signalbox/internal/simulator/kv"
 )
 
 // kvServer is a model server with a prefix cache: simulator/kv behind enough of the API to place

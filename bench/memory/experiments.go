@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"signalbox/internal/simulator/kv"
 	"signalbox/proxy/affinity"
-	"signalbox/simulator/kv"
 )
 
 // bench is the options of all experiments.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"signalbox/internal/simulator/kv"
 	"signalbox/proxy/affinity"
-	"signalbox/simulator/kv"
 )
 
 func TestReportsAreTheSameForTheSameSeeds(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"signalbox/internal/simulator/kv"
 	"signalbox/proxy/affinity"
-	"signalbox/simulator/kv"
 )
 
 // policy places requests.

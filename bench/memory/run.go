@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"signalbox/internal/simulator/kv"
 	"signalbox/proxy/affinity"
-	"signalbox/simulator/kv"
 )
 
 // fleet is the servers of an experiment and how many requests are under way at once.

@@ -18,7 +18,7 @@ import (
 
 	"signalbox/internal/app"
 	"signalbox/internal/config" //nolint:depguard // the report builds the product as its commands do
-	"signalbox/simulator"
+	"signalbox/internal/simulator"
 )
 
 // testbed is four simulated servers, the proxies in front of them, and a Redis when there are

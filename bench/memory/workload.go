@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"signalbox/internal/simulator/kv"
 	"signalbox/proxy/affinity"
-	"signalbox/simulator/kv"
 )
 
 // workload is a number of agents that read shared contexts and talk for some turns each.

@@ -14,7 +14,7 @@ import (
 	"os"
 	"time"
 
-	"signalbox/simulator"
+	"signalbox/internal/simulator"
 )
 
 // The paces of the model server, each under a name of its own.

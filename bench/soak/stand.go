@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"signalbox/internal/simulator"
 	"signalbox/internal/testkit/hostile"
-	"signalbox/simulator"
 )
 
 // testbed is the program and what is around it.

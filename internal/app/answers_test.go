@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"signalbox/internal/config"
+	"signalbox/internal/simulator"
 	"signalbox/internal/testkit"
-	"signalbox/simulator"
 )
 
 // cached serves a file with a cache in front of one model server.

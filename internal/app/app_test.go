@@ -22,10 +22,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"signalbox/internal/config"
+	"signalbox/internal/simulator"
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
 	"signalbox/internal/worker"
-	"signalbox/simulator"
 )
 
 // TestMain runs the tests, or is the worker that a test starts: see workerCommand.

@@ -13,9 +13,9 @@ import (
 
 	"signalbox/configs"
 	"signalbox/internal/config"
+	"signalbox/internal/simulator"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
-	"signalbox/simulator"
 )
 
 // Demo is the demo configuration with its simulated backends running.

@@ -17,7 +17,7 @@ import (
 	"signalbox/classify"
 	"signalbox/internal/config"
 	"signalbox/internal/signal"
-	"signalbox/simulator"
+	"signalbox/internal/simulator"
 )
 
 // hubModels is a folder of small models in the Hugging Face layout, with random weights, and with

@@ -11,8 +11,8 @@ import (
 
 	"signalbox/internal/config"
 	"signalbox/internal/option"
+	"signalbox/internal/simulator"
 	"signalbox/internal/testkit"
-	"signalbox/simulator"
 )
 
 // replica is a product over one simulated backend, with contexts in a Redis.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"signalbox/simulator"
+	"signalbox/internal/simulator"
 )
 
 // A person is shown what was found, corrected, and asked for the name of a key.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"signalbox/simulator"
+	"signalbox/internal/simulator"
 )
 
 func (c *command) simulate() *cobra.Command {

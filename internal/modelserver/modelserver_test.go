@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/modelserver"
-	"signalbox/simulator"
+	"signalbox/internal/simulator"
 )
 
 // pages is a server that answers as real ones do: those of llama.cpp and vLLM were recorded from

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"signalbox/simulator"
+	"signalbox/internal/simulator"
 )
 
 func TestReadAnswers(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"sync"
 
-	"signalbox/simulator/kv"
+	"signalbox/internal/simulator/kv"
 )
 
 // Network is servers of one process that can take blocks from each other's main memory, as vLLM's

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"signalbox/simulator/kv"
+	"signalbox/internal/simulator/kv"
 )
 
 func TestLatencyKeepsNobodyElseWaiting(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"signalbox/simulator/kv"
+	"signalbox/internal/simulator/kv"
 )
 
 // plain is a server whose times are easy to add up: 1 ms a prompt token, 10 ms a token of the

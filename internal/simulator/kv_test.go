@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"signalbox/simulator"
+	"signalbox/internal/simulator"
 )
 
 // cached adds a prefix cache to the options of a server.

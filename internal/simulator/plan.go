@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"signalbox/simulator/kv"
+	"signalbox/internal/simulator/kv"
 )
 
 // usageMode says when a stream reports token counts.

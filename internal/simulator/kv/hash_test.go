@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"signalbox/simulator/kv"
+	"signalbox/internal/simulator/kv"
 )
 
 // tokens returns n tokens that no other word gives.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"signalbox/simulator"
+	"signalbox/internal/simulator"
 )
 
 // formCase is a line of testdata/forms*.jsonl: members of a request, and what becomes of them.

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"testing"
 
-	"signalbox/simulator"
+	"signalbox/internal/simulator"
 )
 
 // embedded is what a server says to a request for embeddings.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"signalbox/simulator"
+	"signalbox/internal/simulator"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

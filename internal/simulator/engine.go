@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"signalbox/simulator/kv"
+	"signalbox/internal/simulator/kv"
 )
 
 // KVOptions is the key-value cache of a server and what prompts cost on it. Seats, the time to the

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"signalbox/simulator/kv"
+	"signalbox/internal/simulator/kv"
 )
 
 func chain(word uint32, blocks int) []kv.Hash {

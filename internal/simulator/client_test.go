@@ -17,8 +17,8 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	sashabaranov "github.com/sashabaranov/go-openai"
 
+	"signalbox/internal/simulator"
 	"signalbox/internal/testkit"
-	"signalbox/simulator"
 )
 
 // listen serves s on a loopback port until the test ends.
