@@ -372,3 +372,41 @@ func BenchmarkTrain(b *testing.B) {
 		})
 	}
 }
+
+// Reference values are of the one-sided interval of Clopper and Pearson: beta.ppf(0.95, k + 1, n - k).
+func TestUpperShare(t *testing.T) {
+	for _, c := range []struct {
+		k, n int
+		want float64
+	}{
+		{0, 15, 0.181036}, {0, 300, 0.009936}, {1, 30, 0.148596}, {10, 1000, 0.016904}, {50, 5000, 0.012641},
+		{0, 0, 1}, {3, 3, 1},
+	} {
+		if got := upperShare(c.k, c.n); math.Abs(got-c.want) > 1e-5 {
+			t.Errorf("%d of %d: %.6f, want %.6f", c.k, c.n, got, c.want)
+		}
+	}
+}
+
+// A threshold is a number that can be read, and is reached by no more than are allowed.
+func TestThresholdsAreShort(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for range 1000 {
+		clean := make([]float64, 20)
+		for i := range clean {
+			clean[i] = float64(float32(1 - max(math.Pow(random.Float64(), 8), 1e-6)*(1-random.Float64()/4)))
+		}
+		got, reached := threshold(clean, 0.1), 0
+		for _, p := range clean {
+			if p >= got {
+				reached++
+			}
+		}
+		if reached > 2 || got > 1 {
+			t.Fatalf("threshold %v is reached by %d of 20, 2 are allowed", got, reached)
+		}
+		if got < 0.999999 && math.Abs(got*1e6-math.Round(got*1e6)) > 1e-6 {
+			t.Fatalf("threshold %v has more than six places", got)
+		}
+	}
+}

@@ -384,7 +384,12 @@ func threshold(clean []float64, share float64) float64 {
 	slices.Sort(clean)
 	allowed := int(share * float64(len(clean)))
 	over := clean[len(clean)-1-allowed] // may not be reached
-	return min(float64(math.Nextafter32(float32(over), 2)), 1)
+	least := min(float64(math.Nextafter32(float32(over), 2)), 1)
+	const places = 1e6 // people read thresholds
+	if rounded := math.Ceil(least*places) / places; rounded < 1 {
+		return rounded
+	}
+	return least
 }
 
 // fit sets scale and shift by the least log loss, and returns it: a scale for all classes, or scale

@@ -264,9 +264,14 @@ classify: {classifiers: [{name: guard, http: {url: '` + guard.URL + `/v1', templ
 guard: {mode: off, max_hold: 20s, outputs: [{classifier: guard, action: ` + c.action + `}]}
 default: {models: [small]}
 `
-		cfg, _, err := config.Parse(filepath.Join(t.TempDir(), "c.yaml"), []byte(text), os.LookupEnv, Catalog)
+		cfg, warnings, err := config.Parse(filepath.Join(t.TempDir(), "c.yaml"), []byte(text), os.LookupEnv, Catalog)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, w := range warnings {
+			if strings.Contains(w.String(), "no rule uses") { // answers use it
+				t.Error(w)
+			}
 		}
 		cfg.File = ""
 		s := serve(t, cfg, config.Settings{Library: filepath.Join(t.TempDir(), "libonnxruntime.so")})
@@ -274,6 +279,10 @@ default: {models: [small]}
 		whole := s.post(t, "/v1/chat/completions", chat("auto", "hi"))
 		if !strings.Contains(streamed.body, c.streamed) || !strings.Contains(whole.body, c.whole) {
 			t.Errorf("%s: stream %s\nbody %s", c.action, streamed.body, whole.body)
+		}
+		if why := `"reason":"guard: unsafe"`; c.action != "observe" &&
+			(!strings.Contains(streamed.body, why) || !strings.Contains(whole.body, why)) {
+			t.Errorf("%s: nobody is told which classifier it was: %s\n%s", c.action, streamed.body, whole.body)
 		}
 		if c.never != "" && (strings.Contains(streamed.body, c.never) || strings.Contains(whole.body, c.never)) {
 			t.Errorf("%s: %q came through: %s\n%s", c.action, c.never, streamed.body, whole.body)

@@ -366,7 +366,7 @@ func scores(v *rules.Visit) string {
 	}
 	s := fmt.Sprintf("score %.3f", *v.Score)
 	if v.Threshold != nil {
-		s += fmt.Sprintf(", threshold %g", *v.Threshold)
+		s += fmt.Sprintf(", threshold %.4g", *v.Threshold)
 	}
 	return s
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 
@@ -141,7 +142,8 @@ func (p *printer) fitted(f *app.Fitted, folder string) {
 	for _, l := range labels[:min(len(labels), mostLabels)] {
 		threshold, wrong := "", ""
 		if l.Threshold > 0 {
-			threshold, wrong = fmt.Sprintf("%.3f", l.Threshold), fmt.Sprintf("%.4f", l.FalsePositives)
+			threshold = fmt.Sprintf("%.3f", l.Threshold)
+			wrong = fmt.Sprintf("%.4f (up to %.4f)", l.FalsePositives, l.FalsePositivesMost)
 		}
 		rows = append(rows, []string{
 			l.Label, fmt.Sprintf("%.3f", l.Precision), fmt.Sprintf("%.3f", l.Recall),
@@ -152,8 +154,21 @@ func (p *printer) fitted(f *app.Fitted, folder string) {
 	if hidden := len(labels) - len(rows); hidden > 0 {
 		p.printf("and %d labels that are told better\n", hidden)
 	}
+	p.fewTexts(r)
 	p.advice(r)
 	p.printf("\nwritten to %s\n", folder)
+}
+
+// fewTexts says where there are too few texts to set a threshold for the share that was asked for.
+func (p *printer) fewTexts(r *head.Report) {
+	for _, l := range r.Labels {
+		if most := l.FalsePositivesMost; r.FalsePositives > 0 && most > 2*r.FalsePositives {
+			p.printf("\n%d texts without %q are few to set its threshold by: up to %.0f %% of such texts may be "+
+				"flagged (95 %% sure), where %g %% were asked for; at least %.0f are needed\n",
+				r.Rows-l.Rows, l.Label, 100*most, 100*r.FalsePositives, math.Ceil(3/r.FalsePositives))
+			return
+		}
+	}
 }
 
 // advice says which of a head and private intents to use.

@@ -16,6 +16,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/guardrail"
 	"signalbox/rules"
 )
 
@@ -288,7 +289,10 @@ func (c *checker) defined(env *rules.Env) {
 		add("intent", "signals.intents", i, c.cfg.Signals.Intents[i].Name)
 	}
 	for i := range c.cfg.Classify.Classifiers {
-		add("classifier", "classify.classifiers", i, c.cfg.Classify.Classifiers[i].Name)
+		name := c.cfg.Classify.Classifiers[i].Name
+		if reads := func(o guardrail.Output) bool { return o.Classifier == name }; !slices.ContainsFunc(c.cfg.Guard.Outputs, reads) {
+			add("classifier", "classify.classifiers", i, name)
+		}
 	}
 	if len(c.cfg.Signals.Intents) > 0 { // without a model, too, so that their names are known
 		env.Labels[signal.Intent] = names(c.cfg.Signals.Intents)

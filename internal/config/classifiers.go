@@ -137,7 +137,7 @@ func (c *checker) asked(h *HTTPClassifier, path string) {
 	case !chat && h.Template != "":
 		c.at(path+".template", "only api chat has templates")
 	case chat && template.TakesPolicy() && strings.TrimSpace(h.Policy) == "":
-		c.at(path+".policy", "template %s is told what to look for", h.Template)
+		c.at(path+".policy", "is required: template %s has to be told what to look for, in words", h.Template)
 	case h.Policy != "" && (!chat || !template.TakesPolicy()):
 		c.at(path+".policy", "the model has a policy of its own and takes none")
 	}

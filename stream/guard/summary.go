@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/stream/check"
 )
 
 // summary is the value of x_signalbox: the verdicts so far. With several choices every end tells
@@ -55,6 +57,9 @@ func appendFailure(dst []byte, r *record, shown bool, origin string) []byte { //
 	}
 	dst = append(append(dst, `,"verdict":"`...), r.result.Verdict.String()...)
 	dst = strconv.AppendFloat(append(dst, `","score":`...), min(max(r.result.Score, 0), 1), 'f', 4, 64)
+	if r.result.By == check.Moderation { // by whom there is no fact to tell
+		dst = appendString(append(dst, `,"reason":`...), r.result.Reason)
+	}
 	switch {
 	case r.result.ID != "":
 		dst = appendString(append(dst, `,"fact":`...), r.result.ID)

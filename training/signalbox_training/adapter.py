@@ -389,7 +389,9 @@ def thresholds(probs: np.ndarray, y: np.ndarray, share: float) -> list[float]:
     for k in range(probs.shape[1]):
         without = np.sort(probs[y[:, k] == 0, k])[::-1]
         over = int(share * len(without))
-        out.append(float(min(1.0, np.nextafter(without[over], 1) if over < len(without) else 0.5)))
+        least = float(min(1.0, np.nextafter(without[over], 1) if over < len(without) else 0.5))
+        rounded = math.ceil(least * 1e6) / 1e6  # people read thresholds
+        out.append(rounded if rounded < 1 else least)
     return out
 
 
