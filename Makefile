@@ -31,7 +31,7 @@ test-timed: onnxruntime
 
 ## test-fast: in under a minute, without ONNX Runtime, cgo, Redis and the race detector
 test-fast:
-	CGO_ENABLED=0 $(GO) test -short $$($(GO) list ./... | grep -vE '^signalbox(/internal/app|/bench/.*)?$$')
+	CGO_ENABLED=0 $(GO) test -short $$($(GO) list ./... | grep -vE '^signalbox(/internal/app|/internal/e2e|/bench/.*)$$')
 
 ## check: what CI runs
 check: fmt lint vet test test-nocgo generated licences h2spec deploycheck

@@ -3,10 +3,7 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"signalbox/internal/cli"
 )
@@ -14,11 +11,4 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-func main() { os.Exit(run()) }
-
-func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	return cli.Main(ctx, version, os.Args[1:], cli.System())
-}
+func main() { os.Exit(cli.Run(version)) }

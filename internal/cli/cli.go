@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -45,6 +47,15 @@ var errSilent = errors.New("failed")
 type command struct {
 	Streams
 	version string
+}
+
+// Run is the program: it runs the command line of the process and returns the exit code. A first
+// SIGINT or SIGTERM asks the command to stop, a second one ends the process at once.
+func Run(version string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return Main(ctx, version, os.Args[1:], System())
 }
 
 // Main runs one command line and returns the exit code: 0 for success, 1 for failure, 2 for misuse.

@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"bytes"
@@ -22,13 +22,30 @@ import (
 	"github.com/spf13/pflag"
 
 	"signalbox/internal/app"
+	"signalbox/internal/cli"
 	"signalbox/internal/config"
 	"signalbox/internal/hub/hubtest"
 	"signalbox/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"signalbox": main})
+	testscript.Main(rooted{m}, map[string]func(){"signalbox": func() { os.Exit(cli.Run("dev")) }})
+}
+
+// rooted runs tests in the root of the project, where what they build, run and read lies.
+type rooted struct{ *testing.M }
+
+func (r rooted) Run() int {
+	for range 8 {
+		if _, err := os.Stat("go.mod"); err == nil {
+			return r.M.Run()
+		}
+		if err := os.Chdir(".."); err != nil {
+			break
+		}
+	}
+	fmt.Fprintln(os.Stderr, "no go.mod above the tests")
+	return 1
 }
 
 // TestScripts runs the real program in testdata/script. Besides testscript's own commands there are
@@ -51,7 +68,7 @@ func TestScripts(t *testing.T) {
 		{Path: "training_args.bin", Data: []byte("not asked for")},
 	}})
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 "internal/e2e/testdata/script",
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			// The library that make fetched lies in the user's cache; scripts get a home of their
