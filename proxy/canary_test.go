@@ -295,14 +295,14 @@ func TestACanaryBesideAMirrorAndExploration(t *testing.T) {
 		s.explore = ExploreOptions{Share: 0.5, MaxQualityLoss: 1}
 	})
 	went := map[string]int{}
-	for i := range 60 {
+	for i := range 120 {
 		a := b.chat(ask(fmt.Sprintf("%s %d", onTaxes, i)))
 		went[side(a)]++
 		if got := b.judge(a.header.Get("X-Request-Id"), 0.5); got.status != http.StatusOK {
 			t.Errorf("feedback on %s: %d %s", side(a), got.status, got.body)
 		}
 	}
-	if went["canary new"] < 15 || went["control big"] < 5 || went["control small"] < 5 || len(went) != 3 {
+	if went["canary new"] < 25 || went["control big"] < 5 || went["control small"] < 1 || len(went) != 3 {
 		t.Errorf("requests went to %v", went)
 	}
 }

@@ -143,7 +143,11 @@ func (l *decided) entry() *decisionlog.Entry {
 		e.Arm = o.inArm
 	}
 	if o.wanted != nil {
-		e.Chosen, e.Chance = o.wanted.Name, o.chanceOf(o.wanted)
+		effort := o.drawnEffort
+		if o.model == o.wanted {
+			effort = armEffort(o.model, o.asked.kind.Effort)
+		}
+		e.Chosen, e.Chance, e.Chances = o.wanted.Name, o.chanceOf(o.wanted, effort), o.chances
 	}
 	if x := l.escalation; x != nil && len(x.From) > 0 {
 		e.Chosen = x.From[0].Model

@@ -269,7 +269,7 @@ func (p *Proxy) relaySpare(ctx context.Context, w *reply, o *exchange) error {
 	o.model, o.endpoint, o.asked = u.Model, u.Endpoint, s.asked
 	o.describeAnswer(w, u.Model)
 	o.state.follow(ctx, o.decision, e.sent, u)
-	o.state.await(o.decision, w.id, u.Model, o.effort)
+	o.state.await(o.decision, w.id, u.Model, o.asked.kind.Effort)
 	return p.relay(ctx, w, u, o)
 }
 

@@ -66,20 +66,37 @@ type Candidate struct {
 type Outcomes struct {
 	Configured float64 `json:"configured"`         // quality by skills alone, in [0,1]; 0.5 without any
 	Deviation  float64 `json:"standard_deviation"` // of quality
+	Sure       float64 `json:"sure"`               // quality without what is in doubt: the best by it is chosen
 	Judged     float64 `json:"judged"`             // outcomes of the model
 	Near       float64 `json:"near"`               // those of near requests, by how near they are
 	Tokens     float64 `json:"tokens,omitempty"`   // expected length of the answer
+	// by effort of reasoning, from the least; absent where outcomes do not choose it
+	Efforts []EffortOutcomes `json:"efforts,omitempty"`
+}
+
+// EffortOutcomes is the same at one effort of reasoning.
+type EffortOutcomes struct {
+	Effort    string  `json:"effort"`
+	Quality   float64 `json:"quality"`            // expected share of right answers, in [0,1]
+	Deviation float64 `json:"standard_deviation"` // of quality
+	Judged    float64 `json:"judged"`
+	Near      float64 `json:"near"`
+	Tokens    float64 `json:"tokens,omitempty"`
 }
 
 // Sent is how a request is rewritten for the model that is tried first, or that has answered.
 type Sent struct {
 	Model     string `json:"model"`
-	Reasoning string `json:"reasoning"`                 // the effort asked for: none, low, medium or high
-	MaxTokens int    `json:"max_tokens,omitempty"`      // 0: no limit is sent
-	Limit     string `json:"max_tokens_from,omitempty"` // client, route, or auto: from the lengths of earlier answers
-	Tools     string `json:"tools,omitempty"`           // how many of those that the client names, as 8/60; absent for all
-	Results   string `json:"tool_results,omitempty"`    // how many results of tools are shortened, as 3/12; absent for none
-	Prompt    string `json:"prompt,omitempty"`          // what became of the system prompt: inserted, replaced, prefixed or kept; absent where the route has none
+	Reasoning string `json:"reasoning"` // the effort asked for: none, low, medium or high
+	// what `reasoning: auto` went by: outcomes, complexity, or exploring, where it was drawn to learn;
+	// absent where the route or the client says the effort
+	ReasoningBy string `json:"reasoning_by,omitempty"`
+	MaxTokens   int    `json:"max_tokens,omitempty"` // 0: no limit is sent
+	// client, route, auto: from the lengths of earlier answers, or outcomes: from those to near requests
+	Limit   string `json:"max_tokens_from,omitempty"`
+	Tools   string `json:"tools,omitempty"`        // how many of those that the client names, as 8/60; absent for all
+	Results string `json:"tool_results,omitempty"` // how many results of tools are shortened, as 3/12; absent for none
+	Prompt  string `json:"prompt,omitempty"`       // what became of the system prompt: inserted, replaced, prefixed or kept; absent where the route has none
 }
 
 // SignalTrace is what became of one signal.
@@ -227,10 +244,18 @@ func (d *decision) explainOutcomes(c *choose.Candidate) *Outcomes {
 	if e == nil {
 		return nil
 	}
-	return &Outcomes{
-		Configured: round(d.prior(c.Name)), Deviation: round(e.Deviation), Judged: round(e.Outcomes),
+	out := &Outcomes{
+		Configured: round(e.Prior), Sure: round(e.Sure), Deviation: round(e.Deviation), Judged: round(e.Outcomes),
 		Near: round(e.Near), Tokens: round(e.Tokens),
 	}
+	for i := range e.AtEfforts {
+		x := &e.AtEfforts[i]
+		out.Efforts = append(out.Efforts, EffortOutcomes{
+			Effort: x.Effort, Quality: round(x.Quality), Deviation: round(x.Deviation), Judged: round(x.Judged),
+			Near: round(x.Near), Tokens: round(x.Tokens),
+		})
+	}
+	return out
 }
 
 // known is nil for a figure that is not.
@@ -249,13 +274,15 @@ func (d *decision) sentTo(m *backend.Model) *Sent {
 }
 
 func (rw rewriter) sent(m *backend.Model, asked asked) *Sent {
-	out := &Sent{Model: m.Name, Reasoning: asked.effort, Prompt: rw.promptFate(), Tools: rw.d.tools.String()}
+	out := &Sent{Model: m.Name, Reasoning: asked.effort, Prompt: rw.promptFate(), Tools: rw.d.tools.String(), ReasoningBy: rw.reasoningBy(m)}
 	if want := rw.d.Action.Results; want != nil {
 		if picked, n := stale(rw.req, want); len(picked) > 0 {
 			out.Results = strconv.Itoa(len(picked)) + "/" + strconv.Itoa(n)
 		}
 	}
 	switch own, ok := rw.req.AnswerLimit(); {
+	case asked.limit.near:
+		out.MaxTokens, out.Limit = asked.limit.n, "outcomes"
 	case asked.limit.auto:
 		out.MaxTokens, out.Limit = asked.limit.n, "auto"
 	case asked.limit.n > 0:
@@ -266,6 +293,20 @@ func (rw rewriter) sent(m *backend.Model, asked asked) *Sent {
 		out.MaxTokens, out.Limit = int(own), "client"
 	}
 	return out
+}
+
+// reasoningBy tells what the effort that m is asked at rests on; empty where it was given.
+func (rw rewriter) reasoningBy(m *backend.Model) string {
+	if rw.d.Action.Reasoning != reasoningAuto || !m.Dialect.Leaves(rw.req, rw.d.Action.Override) {
+		return ""
+	}
+	switch e := rw.d.expectedOf(m.Name); {
+	case e != nil && e.Drawn:
+		return "exploring"
+	case e != nil && e.ByOutcomes:
+		return "outcomes"
+	}
+	return "complexity"
 }
 
 // whySkipped says why a signal that the rules mention was not computed.

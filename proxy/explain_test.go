@@ -45,7 +45,7 @@ default: {models: [small]}
 		{"a prompt where there was none", ask("math"), &Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "inserted"}},
 		{"a prompt in place of a vague one", withSystem("You are a helpful assistant.", "math", ""), &Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "replaced"}},
 		{"a specific prompt", withSystem("Answer in rhymes.", "math", ""), &Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "kept"}},
-		{"a prompt before a specific one", withSystem("Answer in rhymes.", "law", ""), &Sent{Model: "effort", Reasoning: "high", Prompt: "prefixed"}},
+		{"a prompt before a specific one", withSystem("Answer in rhymes.", "law", ""), &Sent{Model: "effort", Reasoning: "high", ReasoningBy: "complexity", Prompt: "prefixed"}},
 		{"the client's own limit and effort", withSystem("Answer in rhymes.", "law", `,"max_tokens":9,"reasoning_effort":"low"`), &Sent{Model: "effort", Reasoning: "low", MaxTokens: 9, Limit: "client", Prompt: "prefixed"}},
 		{"nothing", ask("hello"), &Sent{Model: "small", Reasoning: "none"}},
 	} {

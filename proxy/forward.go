@@ -146,7 +146,7 @@ func (p *Proxy) pass(ctx context.Context, st *State, w *reply, o *exchange, sent
 		o.describeAnswer(w, o.wanted)
 	}
 	st.follow(ctx, o.decision, sent, u)
-	st.await(o.decision, w.id, o.model, o.effort)
+	st.await(o.decision, w.id, o.model, o.asked.kind.Effort)
 	return p.relay(ctx, w, u, o)
 }
 

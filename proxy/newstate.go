@@ -88,7 +88,7 @@ func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
 		st.talks = o.Talks
 	}
 	if o.Learnt != nil && o.Outcomes.On() {
-		st.outcomes, st.exploring = o.Learnt, o.Outcomes.Explore
+		st.outcomes, st.learning = o.Learnt, o.Outcomes
 	}
 	if o.Answers != nil {
 		if err := st.cache(o); err != nil {
@@ -119,7 +119,7 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 		steering: newSteering(o.Server.AllowEngineParams), metrics: tel.Metrics,
 		idle: make(chan struct{}), salts: newSalts(nil), notices: &backend.Boards{}, chains: &chains{},
 		chooser: choose.Chooser{
-			Models: make(map[string]*choose.Model, len(o.Models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Intn: rand.IntN,
+			Models: make(map[string]*choose.Model, len(o.Models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Spent: choose.NewAccounts(), Intn: rand.IntN,
 		},
 	}
 	defaults := &backend.Defaults{

@@ -37,6 +37,14 @@ type OutcomeOptions struct {
 	// MaxWaiting is how many answers wait for feedback, of all tenants; the oldest goes first. 1 to
 	// 1000000. Default 10000. Restart needed.
 	MaxWaiting int `yaml:"max_waiting"`
+	// MinNeighbours is how many outcomes of near requests, counted by how near they are, have to be
+	// known of an effort before `reasoning: auto` chooses it by outcomes, and of a model before
+	// `max_tokens: auto` goes by them. Below it both do as without outcomes. More than 0, up to 1000.
+	// Default 5. Reloadable.
+	MinNeighbours float64 `yaml:"min_neighbours"`
+	// MaxQualityLoss is what `reasoning: auto` may lose, on the mean over requests, of the quality
+	// that is expected of the best effort, in [0,1]. Default 0.005. Reloadable.
+	MaxQualityLoss float64 `yaml:"max_quality_loss"`
 	// Explore sends some requests to another model than the best, so that outcomes of it become
 	// known.
 	Explore ExploreOptions `yaml:"explore"`
@@ -50,13 +58,15 @@ const (
 
 const (
 	defaultQualityLoss = 0.005
-	maxExplored        = 0.5
+	defaultNeighbours  = 5
+	maxNeighbours      = 1000
 )
 
 // DefaultOutcomeOptions returns the options of an empty section.
 func DefaultOutcomeOptions() OutcomeOptions {
 	return OutcomeOptions{
 		Learn: learnOff, MaxPerTenant: 10_000, MaxTenants: 100, MaxWaiting: 10_000,
+		MinNeighbours: defaultNeighbours, MaxQualityLoss: defaultQualityLoss,
 		Explore: ExploreOptions{MaxQualityLoss: defaultQualityLoss},
 	}
 }
@@ -79,11 +89,20 @@ func (o OutcomeOptions) Validate() error {
 			p.Addf(c.field, "%d is not between 1 and %d", c.n, c.max)
 		}
 	}
-	if e := o.Explore; !(e.Share >= 0 && e.Share <= maxExplored) {
-		p.Addf("explore.share", "%v is not between 0 and %v", e.Share, maxExplored)
+	if n := o.MinNeighbours; !(n > 0 && n <= maxNeighbours) {
+		p.Addf("min_neighbours", "%v is not more than 0 and at most %d", n, maxNeighbours)
 	}
-	if e := o.Explore; !(e.MaxQualityLoss >= 0 && e.MaxQualityLoss <= 1) {
-		p.Addf("explore.max_quality_loss", "%v is not between 0 and 1", e.MaxQualityLoss)
+	for _, c := range []struct {
+		field string
+		x     float64
+	}{
+		{"max_quality_loss", o.MaxQualityLoss},
+		{"explore.share", o.Explore.Share},
+		{"explore.max_quality_loss", o.Explore.MaxQualityLoss},
+	} {
+		if !(c.x >= 0 && c.x <= 1) {
+			p.Addf(c.field, "%v is not between 0 and 1", c.x)
+		}
 	}
 	return p.Err()
 }
@@ -91,17 +110,60 @@ func (o OutcomeOptions) Validate() error {
 // On reports whether outcomes are learnt from.
 func (o OutcomeOptions) On() bool { return o.Learn != learnOff }
 
-// choosesByOutcome reports whether outcomes have a say in a decision: it leaves several models to
-// choose from by what is expected of them.
+// choosesByOutcome reports whether outcomes are learnt from a decision: it leaves several models to
+// choose from, or the effort of one.
 func (d *decision) choosesByOutcome() bool {
-	if d.state == nil || d.state.outcomes == nil || d.Action.Verb != rules.Use || len(d.Action.Models) < 2 {
+	if d.state == nil || d.state.outcomes == nil || d.Action.Verb != rules.Use {
+		return false
+	}
+	return d.choosesModel() || d.drawsModel() || d.choosesEffort()
+}
+
+// choosesModel reports whether the model is chosen by what is expected of it.
+func (d *decision) choosesModel() bool {
+	if len(d.Action.Models) < 2 {
 		return false
 	}
 	switch d.Action.By {
-	case "quality", "cost", "latency":
+	case byQuality, byCost, byLatency:
 		return true
 	}
 	return false
+}
+
+// drawsModel reports whether the model is drawn by weight.
+func (d *decision) drawsModel() bool {
+	return d.Action.By == byWeight && len(d.Action.Models) > 1
+}
+
+// The words of rules.Action.By that outcomes have to do with.
+const (
+	byQuality = "quality"
+	byCost    = "cost"
+	byLatency = "latency"
+	byWeight  = "weight"
+)
+
+// choosesEffort reports whether outcomes tell how much a model should reason, be it for requests
+// that say it themselves.
+func (d *decision) choosesEffort() bool {
+	return d.Action.Reasoning == reasoningAuto &&
+		slices.ContainsFunc(d.Action.Models, func(c rules.Choice) bool {
+			m := d.state.byName[c.Name]
+			return m != nil && len(m.Dialect.Efforts()) > 1
+		})
+}
+
+// effortsOf are the efforts of a model that are to be chosen from, the least first; none where that
+// is not for the proxy to say.
+func (d *decision) effortsOf(m *backend.Model) []string {
+	if d.Action.Reasoning != reasoningAuto || m == nil || d.request == nil {
+		return nil
+	}
+	if es := m.Dialect.Efforts(); len(es) > 1 && m.Dialect.Leaves(d.request, d.Action.Override) {
+		return es
+	}
+	return nil
 }
 
 // alongside are the signals that are extracted beside those of need: what outcomes are found by
@@ -126,23 +188,105 @@ func (d *decision) expect(ctx context.Context, req *openai.Request) {
 		}
 		d.state.classifier.Extract(ctx, &d.text, signal.MaskOf(signal.Embedding), d.set)
 	}
-	if v.State != signal.Known {
+	if v.State != signal.Known || !d.choosesModel() && !d.choosesEffort() {
 		return
 	}
-	ps := make([]outcomes.Prediction, 0, len(d.Action.Models))
-	for _, c := range d.Action.Models {
-		ps = append(ps, outcomes.Prediction{Model: c.Name, Prior: d.prior(c.Name)})
-	}
+	ps := d.toPredict()
 	if !d.state.outcomes.Predict(d.who.Tenant, v.Vector, ps) {
 		return
 	}
-	d.expected = make([]choose.Expected, len(ps))
-	for i, p := range ps {
-		d.expected[i] = choose.Expected{
-			Model: p.Model, Quality: p.Mean, Deviation: p.Deviation, Tokens: p.Tokens,
-			Outcomes: p.Outcomes, Near: p.Near,
+	d.expected = make([]choose.Expected, 0, len(d.Action.Models))
+	for len(ps) > 0 {
+		n := 1
+		for n < len(ps) && ps[n].Model == ps[0].Model {
+			n++
+		}
+		d.expected = append(d.expected, d.expectOf(ps[:n]))
+		ps = ps[n:]
+	}
+}
+
+// toPredict lists what is predicted: of each candidate itself, and behind it at each effort that
+// outcomes may choose.
+func (d *decision) toPredict() []outcomes.Prediction {
+	ps := make([]outcomes.Prediction, 0, 2*len(d.Action.Models))
+	for _, c := range d.Action.Models {
+		m := d.state.byName[c.Name]
+		if m == nil || slices.ContainsFunc(ps, func(p outcomes.Prediction) bool { return p.Model == c.Name }) {
+			continue
+		}
+		own := outcomes.Prediction{Model: c.Name, Prior: d.prior(c.Name)}
+		efforts := d.effortsOf(m)
+		if effort := d.Action.Reasoning; len(efforts) == 0 && effort != "" && effort != reasoningAuto &&
+			m.Dialect.Leaves(d.request, d.Action.Override) {
+			own.Effort = armEffort(m, effort)
+		}
+		ps = append(ps, own)
+		for _, e := range efforts {
+			ps = append(ps, outcomes.Prediction{Model: c.Name, Effort: e, Prior: own.Prior})
 		}
 	}
+	return ps
+}
+
+// expectOf makes of the predictions of a model what the choice looks at, and chooses its effort.
+func (d *decision) expectOf(ps []outcomes.Prediction) choose.Expected {
+	p := &ps[0]
+	e := choose.Expected{
+		Model: p.Model, Prior: p.Prior, Quality: p.Mean, Sure: p.Sure, Deviation: p.Deviation, Tokens: p.Tokens,
+		Longest: p.Longest, Outcomes: p.Outcomes, Near: p.Near,
+	}
+	if len(ps) == 1 {
+		return e
+	}
+	e.AtEfforts = make([]choose.AtEffort, len(ps)-1)
+	for i := range e.AtEfforts {
+		x := &ps[i+1]
+		e.AtEfforts[i] = choose.AtEffort{
+			Effort: x.Effort, Quality: x.Mean, Sure: x.Sure, Deviation: x.Deviation, Tokens: x.Tokens, Longest: x.Longest,
+			Near: x.AtEffort,
+		}
+		if x.AtEffort > 0 {
+			e.AtEfforts[i].Judged = x.Outcomes
+		}
+	}
+	l := &d.state.learning
+	at := d.state.chooser.Spent.Least(d.effortKey(p.Model), e.AtEfforts, l.MinNeighbours, l.MaxQualityLoss)
+	if e.ByOutcomes = at >= 0; !e.ByOutcomes {
+		effort := armEffort(d.state.byName[p.Model], d.byComplexity())
+		at = slices.IndexFunc(e.AtEfforts, func(x choose.AtEffort) bool { return x.Effort == effort })
+	}
+	if at >= 0 {
+		e.Reason(at)
+	}
+	return e
+}
+
+// effortKey names the account of what a tenant's requests to a model lost by less reasoning.
+func (d *decision) effortKey(model string) string { return d.who.Tenant + "\x00" + model }
+
+// expectedOf is what is expected of a model; nil without outcomes.
+func (d *decision) expectedOf(model string) *choose.Expected {
+	for i := range d.expected {
+		if e := &d.expected[i]; e.Model == model {
+			return e
+		}
+	}
+	return nil
+}
+
+// asItPleases is the effort of answers of a model that could have been told and was not.
+const asItPleases = "default"
+
+// armEffort is the effort that outcomes of m are kept under, for one that a body asks for.
+func armEffort(m *backend.Model, effort string) string {
+	switch {
+	case len(m.Dialect.Efforts()) == 0:
+		return ""
+	case effort == "":
+		return asItPleases
+	}
+	return m.Dialect.Standing(effort)
 }
 
 // unknownPrior is what is expected of a model of which the configuration says nothing.
@@ -161,7 +305,7 @@ func (d *decision) prior(model string) float64 {
 }
 
 // await notes that a request is answered by m, so that it can be judged: before the client sees any
-// of the answer, so that its judgement cannot come first.
+// of the answer, so that its judgement cannot come first. effort is that of the dialect.
 func (st *State) await(d *decision, id string, m *backend.Model, effort string) {
 	v := &d.set.Values[signal.Embedding]
 	if !d.choosesByOutcome() || v.State != signal.Known {
@@ -171,15 +315,17 @@ func (st *State) await(d *decision, id string, m *backend.Model, effort string) 
 	if x := &d.set.Values[signal.Domain]; x.State == signal.Known {
 		domain = x.Label
 	}
+	effort = armEffort(m, effort)
 	st.outcomes.Decided(outcomes.Outcome{
 		Tenant: d.who.Tenant, ID: id, Model: m.Name, Effort: effort, Domain: domain,
-		Prior: d.prior(m.Name), Chance: d.chanceOf(m),
+		Prior: d.prior(m.Name), Chance: d.chanceOf(m, effort),
 	}, v.Vector)
 }
 
-// chanceOf is the chance with which m was chosen; 0 where it is not known, as after a fallback.
-func (d *decision) chanceOf(m *backend.Model) float64 {
-	if m.Name != d.drawn {
+// chanceOf is the chance with which m was chosen, at an effort; 0 where it is not known, as after a
+// fallback.
+func (d *decision) chanceOf(m *backend.Model, effort string) float64 {
+	if m.Name != d.drawn || d.drawnEffort != "" && effort != d.drawnEffort {
 		return 0
 	}
 	return d.chance
@@ -190,12 +336,60 @@ func (st *State) draw(d *decision, cs []choose.Candidate) {
 	if !d.choosesByOutcome() || len(cs) == 0 {
 		return
 	}
-	if d.talk != nil && d.talk.before != nil {
+	if d.continues() {
 		d.chance = 0 // of a conversation that goes on there is none
 		return
 	}
-	d.chance = st.exploring.explore(cs, st.chooser.Intn)
-	d.drawn = cs[0].Name
+	explore := choose.Exploration(st.learning.Explore)
+	switch {
+	case d.choosesModel():
+		d.chance = st.chooser.Spent.Explore(d.who.Tenant, cs, d.Action, explore, choose.Normal, choose.Uniform)
+	case d.drawsModel():
+		d.chance = choose.Weighted(cs)
+	default:
+		d.chance = 1
+	}
+	d.drawn, d.drawnEffort = cs[0].Name, ""
+	d.noteChances(cs)
+}
+
+// drawEffort counts a request for what less reasoning may cost, and lets its effort explore, once it
+// is known which model comes first.
+func (st *State) drawEffort(d *decision, first string) {
+	e := d.expectedOf(first)
+	if e == nil || len(e.AtEfforts) == 0 {
+		return
+	}
+	st.chooser.Spent.Count(d.effortKey(first), e.AtEfforts, st.learning.MinNeighbours)
+	at := slices.IndexFunc(e.AtEfforts, func(x choose.AtEffort) bool { return x.Effort == e.Effort })
+	if d.continues() || d.drawn != first || at < 0 {
+		return
+	}
+	drawn, chance := st.chooser.Spent.ExploreEffort(
+		d.who.Tenant, e.AtEfforts, at, choose.Exploration(st.learning.Explore), choose.Normal, choose.Uniform,
+	)
+	if drawn != at {
+		e.Reason(drawn)
+		e.Drawn = true
+	}
+	d.chance *= chance
+	d.drawnEffort = e.Effort
+}
+
+// continues reports that the conversation of a request has had a turn before.
+func (d *decision) continues() bool { return d.talk != nil && d.talk.before != nil }
+
+// noteChances keeps the chances of all candidates, for the log, where more than one had some.
+func (d *decision) noteChances(cs []choose.Candidate) {
+	if d.chances = nil; d.chance >= 1 {
+		return
+	}
+	d.chances = make(map[string]float64, len(cs))
+	for i := range cs {
+		if cs[i].Chance > 0 {
+			d.chances[cs[i].Name] = cs[i].Chance
+		}
+	}
 }
 
 // measured notes how long an answer was that waits for its judgement.

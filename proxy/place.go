@@ -40,6 +40,9 @@ func (st *State) place(change *rewriter, h http.Header, counted map[string]int) 
 	cs := st.chooser.Choose(wants)
 	st.draw(d, cs)
 	cs = st.arrange(d, cs)
+	if len(cs) > 0 {
+		st.drawEffort(d, cs[0].Name)
+	}
 	p := &plan{models: make([]*backend.Model, 0, len(cs)), intn: st.chooser.Intn, metrics: st.metrics}
 	denied := false
 	for i := range cs {

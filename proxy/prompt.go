@@ -16,6 +16,7 @@ type prompt struct {
 	salt    string
 	tokens  int    // estimated
 	effort  string // of reasoning, as far as it is known before the model is
+	decided *decision
 	tools   []byte // as the client spelled them
 	penalty [affinity.MaxEndpoints]float64
 }
@@ -43,7 +44,7 @@ func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 	if f.Tokens < chainFrom && hints.Empty() {
 		return nil
 	}
-	p := &prompt{hints: hints, salt: st.salts.of(f.Tenant), tokens: f.Tokens, effort: rw.effort(), tools: req.Field("tools")}
+	p := &prompt{hints: hints, salt: st.salts.of(f.Tenant), tokens: f.Tokens, effort: rw.effort(nil), decided: rw.d, tools: req.Field("tools")}
 	if p.effort == "" {
 		p.effort = req.ReasoningEffort
 	}
@@ -71,6 +72,9 @@ func (p *prompt) class(m *backend.Model) affinity.Class {
 	t := affinity.Traits{Model: m.ServedAs, Salt: p.salt}
 	if m.Servers.KV.EffortLeadsPrompt {
 		t.Template = p.effort
+		if e := p.decided.expectedOf(m.Name); e != nil && (e.ByOutcomes || e.Drawn) {
+			t.Template = e.Effort
+		}
 	}
 	if m.Servers.KV.ToolsLeadPrompt {
 		t.Template += "\x1f" + string(p.tools)

@@ -51,7 +51,7 @@ func (rw rewriter) body(m *backend.Model) ([]byte, asked) {
 		return p.Bytes(), asked{effort: reasoning.None}
 	}
 	rw.prompt(p)
-	effort := m.Dialect.Apply(p, rw.req, reasoning.Want{Effort: rw.effort(), Override: rw.d.Action.Override, Named: rw.named(m), Less: rw.d.thrift.LessEffort})
+	effort := m.Dialect.Apply(p, rw.req, reasoning.Want{Effort: rw.effort(m), Override: rw.d.Action.Override, Named: rw.named(m), Less: rw.d.thrift.LessEffort})
 	m.Dialect.Bound(p, rw.req, effort)
 	a := asked{effort: cmp.Or(effort, reasoning.None), kind: rw.d.kind(m, effort)}
 	a.limit = rw.limit(p, m, a.kind)
@@ -165,16 +165,31 @@ func (rw rewriter) limitField(chat string) string {
 	return chat
 }
 
-// effort is what the route asks for; empty when it asks for nothing or for what is not known.
-func (rw rewriter) effort() string {
+// reasoningAuto is the effort of a route that leaves it to what is known of the request.
+const reasoningAuto = "auto"
+
+// effort is what the route asks of m; empty when it asks for nothing or for what is not known. A nil
+// m stands for a model that outcomes say nothing of.
+func (rw rewriter) effort(m *backend.Model) string {
 	switch rw.d.Action.Reasoning {
 	case reasoning.None, reasoning.Low, reasoning.Medium, reasoning.High:
 		return rw.d.Action.Reasoning
-	case "auto":
-		c := &rw.d.set.Values[signal.Complexity]
-		if c.State == signal.Known && (c.Label == reasoning.Low || c.Label == reasoning.Medium || c.Label == reasoning.High) {
-			return c.Label
+	case reasoningAuto:
+		if m != nil {
+			if e := rw.d.expectedOf(m.Name); e != nil && (e.ByOutcomes || e.Drawn) {
+				return e.Effort
+			}
 		}
+		return rw.d.byComplexity()
+	}
+	return ""
+}
+
+// byComplexity is the effort that the complexity of a request asks for; empty where it is not known.
+func (d *decision) byComplexity() string {
+	c := &d.set.Values[signal.Complexity]
+	if c.State == signal.Known && (c.Label == reasoning.Low || c.Label == reasoning.Medium || c.Label == reasoning.High) {
+		return c.Label
 	}
 	return ""
 }
@@ -303,9 +318,12 @@ func (rw rewriter) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) t
 			field = openai.FieldMaxTokens
 		}
 	}
-	n := want.Limit
+	n, near := want.Limit, false
 	if want.Auto {
 		n = rw.st.chooser.Lengths.Limit(like, &rw.st.opts.AutoMaxTokens)
+		if longest := rw.longest(m); longest > 0 {
+			n, near = rw.st.chooser.Lengths.Above(like, longest, &rw.st.opts.AutoMaxTokens), true
+		}
 	}
 	if n == 0 {
 		return tokenLimit{}
@@ -326,7 +344,26 @@ func (rw rewriter) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) t
 		p.DeleteField(openai.FieldMaxTokens) // two limits would contradict each other
 	}
 	p.SetField(field, strconv.AppendInt(nil, int64(n), 10))
-	return tokenLimit{n: n, auto: want.Auto}
+	return tokenLimit{n: n, auto: want.Auto, near: near}
+}
+
+// longest is the length that nearly all answers of m to requests like this one stay below; 0 where
+// outcomes do not say.
+func (rw rewriter) longest(m *backend.Model) float64 {
+	e := rw.d.expectedOf(m.Name)
+	if e == nil {
+		return 0
+	}
+	longest, near := e.Longest, e.Near
+	for i := range e.AtEfforts {
+		if x := &e.AtEfforts[i]; x.Effort == e.Effort {
+			longest, near = x.Longest, x.Near
+		}
+	}
+	if near < rw.st.learning.MinNeighbours {
+		return 0
+	}
+	return longest
 }
 
 // moveLimit gives a limit of the client the name that the model takes, which a client that asked
@@ -410,6 +447,7 @@ func (rw rewriter) extend(p *openai.Patch) {
 type tokenLimit struct {
 	n     int // in tokens; 0 with given when its value is no number of tokens
 	auto  bool
+	near  bool // by outcomes of near requests
 	given bool // by a field that the route sets
 }
 

@@ -63,7 +63,7 @@ type State struct {
 	keywords    keywordMemo     // of contexts
 	stick       StickOptions
 	talks       *conversation.Store // states of conversations; nil where nothing sticks
-	exploring   ExploreOptions
+	learning    OutcomeOptions
 	outcomes    *outcomes.Store // that are learnt from; nil where nothing is
 	tools       *toolMemo       // of all states of a proxy
 	results     *resultMemo     // short forms of results of tools
@@ -108,6 +108,7 @@ func (st *State) groups() []*pool.Group {
 // inherit takes over what an older state learned about endpoints that both have.
 func (st *State) inherit(old *State) {
 	st.chooser.Speeds, st.chooser.Lengths = old.chooser.Speeds, old.chooser.Lengths
+	st.chooser.Spent = old.chooser.Spent
 	st.notices.Adopt(old.notices)
 	st.chains, st.tools = old.chains, old.tools
 	st.auth.Adopt(old.auth)

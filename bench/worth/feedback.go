@@ -34,7 +34,7 @@ func raters() []rater {
 	return []rater{
 		{name: "at random", random: true},
 		{name: "as chosen"},
-		{name: "explored", explore: proxy.ExploreOptions{Share: 0.1, MaxQualityLoss: 0.02}},
+		{name: "explored", explore: proxy.ExploreOptions{Share: 1, MaxQualityLoss: 0.005}},
 	}
 }
 

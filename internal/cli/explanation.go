@@ -66,6 +66,8 @@ func (p *printer) outcome(x *proxy.Explanation) {
 	}
 	effort := s.Reasoning
 	switch {
+	case s.ReasoningBy == "outcomes":
+		effort += ", by outcomes of near requests"
 	case x.Reasoning == "auto":
 		effort += ", by the complexity of the prompt"
 	case x.Reasoning == "":
@@ -142,6 +144,8 @@ func limitNote(s *proxy.Sent) string {
 		return "set by the route"
 	case s.Limit == "auto":
 		return fmt.Sprintf("%d, automatic", s.MaxTokens)
+	case s.Limit == "outcomes":
+		return fmt.Sprintf("%d, automatic, by answers to near requests", s.MaxTokens)
 	}
 	return fmt.Sprintf("%d, the %s's", s.MaxTokens, s.Limit)
 }

@@ -6,23 +6,30 @@ import (
 	"sync"
 )
 
-// The constants of a prediction. They were chosen on the outcomes of MMLU-Pro, RouterBench and
-// ZeroEval with outcomes that came one by one, see docs/adr/0037-outcomes-of-ones-own.md, and hold
-// for no model in particular.
+// The constants of a prediction. Those of nearness were chosen on the outcomes of MMLU-Pro,
+// RouterBench and ZeroEval, see docs/adr/0037-outcomes-of-ones-own.md; those of doubt on MMLU-Pro
+// and ZeroEval alone, see docs/adr/0046-exploring-by-what-is-not-known.md. They hold for no model in
+// particular.
 const (
-	nearest   = 0.2  // cosine similarity from which on a request is near
-	sharpness = 2.0  // exponent of the weight of what is near
-	candidate = 384  // rows that are compared exactly, at least as far as there are as many
-	doubtBase = 8.0  // outcomes of one half that a share of good answers is begun with
-	evident   = 1.6  // standard errors that scores differ from the prior by before that counts
-	doubtNear = 8.0  // weight of near requests that stands against them
-	doubtOwn  = 20.0 // the same for those of one model
-	doubtLong = 4.0  // the same for the length of an answer
+	nearest     = 0.2  // cosine similarity from which on a request is near
+	similar     = 0.8  // from which on it is as good as the same
+	leastWidth  = 0.02 // of similarities that are told apart
+	mostWeight  = 1.5  // of one row
+	candidate   = 384  // rows that are compared exactly, at least as far as there are as many
+	doubtNear   = 5.0  // weight of near requests that stands against them
+	doubtOwn    = 20.0 // the same for those of one model
+	doubtEffort = 8.0  // the same for those at one effort of a model
+	doubtLong   = 4.0  // the same for the length of an answer
+	doubtScore  = 4.0  // outcomes as the prior has them that a share of good answers is begun with
+	leastSpread = 0.02 // variance of one score at least: no model is always right
+	deviates    = 0.12 // standard deviation of a model's quality from subject to subject
+	sureBy      = 1.0  // standard deviations that count for nothing in what near requests say of one model
+	longTail    = 2.33 // standard deviations above the mean of the logarithm: 99 of 100 lengths are less
 )
 
 // row is one outcome as it is compared.
 type row struct {
-	model  int
+	arm    int
 	score  float32
 	prior  float32 // of the model when it was asked, in [0,1]
 	weight float32 // how far the score is to be trusted, in (0,1]
@@ -30,14 +37,28 @@ type row struct {
 	norm   float32 // of the quantised vector
 }
 
-// sums are those of one model.
-type sums struct {
-	weight float64
-	off    float64 // weighted, by how much scores are above the prior
-	score  float64 // weighted
-	tokens float64
-	longs  float64 // how many rows have tokens
+// arm is a model at one effort of reasoning.
+type arm struct {
+	model   int
+	effort  string
+	weight  float64
+	left    float64 // weighted, by how much scores are above the prior
+	tokens  float64
+	logs    float64 // of tokens
+	squares float64 // of these
+	longs   float64 // how many rows have tokens
 }
+
+// ofModel is what is known of a model at all efforts.
+type ofModel struct {
+	arms   []int
+	weight float64
+	score  float64 // weighted
+	prior  float64 // weighted
+	guess          // made of these, by refit
+}
+
+type armKey struct{ model, effort string }
 
 // table holds the outcomes of one tenant. Its owner guards it.
 type table struct {
@@ -48,19 +69,24 @@ type table struct {
 	rows   []row
 	signs  []uint64 // [len(rows)][words]
 	codes  []int8   // [len(rows)][dims]
-	models []string
-	index  map[string]int
-	by     []sums     // parallel to models
-	common float64    // by how much answers are better than priors, whichever model gives them
+	arms   []arm
+	index  map[armKey]int
+	models []ofModel
+	names  map[string]int // of models
+	fresh  guess          // of a model that no outcome is known of
+	hard   hardness
+	easy   []float32  // [len(rows)], by how much each is easier than others, as of the last refit
 	kept   []*Outcome // parallel to rows: what they were made of
 	byID   map[string]int
 }
 
 func newTable(dims, limit int) *table {
-	return &table{
+	t := &table{
 		dims: dims, words: (dims + 63) / 64, limit: limit,
-		index: map[string]int{}, byID: map[string]int{},
+		index: map[armKey]int{}, names: map[string]int{}, byID: map[string]int{},
 	}
+	t.guesses()
+	return t
 }
 
 // quantise returns v in 8 bits a component, appended to codes, with its signs and its norm.
@@ -90,6 +116,24 @@ func quantise(v []float32, codes []int8, signs []uint64) ([]int8, []uint64, floa
 	return codes, signs, float32(math.Sqrt(float64(sum)))
 }
 
+// dotCodes is the inner product of two quantised vectors of one length, of at most 2^17 components.
+func dotCodes(a, b []int8) int32 {
+	var s0, s1, s2, s3 int32
+	for len(a) >= 8 && len(b) >= 8 {
+		x, y := (*[8]int8)(a), (*[8]int8)(b)
+		s0 += int32(x[0])*int32(y[0]) + int32(x[4])*int32(y[4])
+		s1 += int32(x[1])*int32(y[1]) + int32(x[5])*int32(y[5])
+		s2 += int32(x[2])*int32(y[2]) + int32(x[6])*int32(y[6])
+		s3 += int32(x[3])*int32(y[3]) + int32(x[7])*int32(y[7])
+		a, b = a[8:], b[8:]
+	}
+	b = b[:len(a)]
+	for i, x := range a {
+		s0 += int32(x) * int32(b[i])
+	}
+	return s0 + s1 + s2 + s3
+}
+
 // norm is the length of a quantised vector.
 func norm(codes []int8) float32 {
 	var sum int64
@@ -113,57 +157,48 @@ func signsOf(codes []int8, signs []uint64) []uint64 {
 	return signs
 }
 
-func (t *table) model(name string) int {
-	i, ok := t.index[name]
+// arm finds or makes the one of a model at an effort.
+func (t *table) arm(model, effort string) int {
+	k := armKey{model, effort}
+	i, ok := t.index[k]
 	if !ok {
-		i = len(t.models)
-		t.models, t.by = append(t.models, name), append(t.by, sums{})
-		t.index[name] = i
+		m, known := t.names[model]
+		if !known {
+			m = len(t.models)
+			t.models = append(t.models, ofModel{})
+			t.names[model] = m
+		}
+		i = len(t.arms)
+		t.arms = append(t.arms, arm{model: m, effort: effort})
+		t.models[m].arms = append(t.models[m].arms, i)
+		t.index[k] = i
 	}
 	return i
 }
 
 // count adds a row to the sums, or takes it out again.
-func (t *table) count(r *row, sign float64) {
-	s, w := &t.by[r.model], sign*float64(r.weight)
-	s.weight += w
-	s.off += w * float64(r.score-r.prior)
-	s.score += w * float64(r.score)
+func (t *table) count(r *row, codes []int8, sign float64) {
+	t.hard.count(r.arm, codes, r.norm, float64(r.weight), float64(r.score-r.prior), sign)
+	a, w := &t.arms[r.arm], sign*float64(r.weight)
+	m := &t.models[a.model]
+	a.weight += w
+	a.left += w * float64(r.score-r.prior)
+	m.weight += w
+	m.score += w * float64(r.score)
+	m.prior += w * float64(r.prior)
 	if r.tokens > 0 {
-		s.tokens += sign * float64(r.tokens)
-		s.longs += sign
+		l := math.Log(float64(r.tokens))
+		a.tokens += sign * float64(r.tokens)
+		a.logs += sign * l
+		a.squares += sign * l * l
+		a.longs += sign
 	}
-	// What one model alone shows is half expected of the others: it may be the traffic.
-	sum, models := 0.0, 0.0
-	for i := range t.by {
-		if s := &t.by[i]; s.weight > 0 {
-			sum += s.beyond(0)
-			models += s.weight / (doubtBase + s.weight)
-		}
-	}
-	t.common = sum / (1 + models)
 }
 
-// beyond is by how much the scores of a model are above the prior and what is expected of all,
-// as far as that is more than chance: the positive-part estimate of James and Stein with evident
-// standard errors.
-func (s *sums) beyond(common float64) float64 {
-	if s.weight <= 0 {
-		return 0
-	}
-	off := s.off/s.weight - common
-	p := (doubtBase/2 + s.score) / (doubtBase + s.weight)
-	chance := evident * evident * p * (1 - p) / s.weight
-	if off*off <= chance {
-		return 0
-	}
-	return off * (1 - chance/(off*off))
-}
-
-// put keeps an outcome: in place of the one of the same request, or of the oldest.
+// put keeps an outcome: in place of the one of the same request, or of the oldest. refit is due.
 func (t *table) put(o *Outcome) {
 	r := row{
-		model: t.model(o.Model), score: float32(o.Score), prior: float32(o.Prior),
+		arm: t.arm(o.Model, o.Effort), score: float32(o.Score), prior: float32(o.Prior),
 		weight: float32(o.Weight), tokens: float32(o.Tokens), norm: norm(o.codes),
 	}
 	at, again := t.byID[o.ID]
@@ -172,6 +207,7 @@ func (t *table) put(o *Outcome) {
 	case len(t.rows) < t.limit:
 		at = len(t.rows)
 		t.rows, t.kept = append(t.rows, row{}), append(t.kept, nil)
+		t.easy = append(t.easy, 0)
 		t.codes = append(t.codes, o.codes...)
 		t.signs = signsOf(o.codes, t.signs)
 	default:
@@ -179,16 +215,16 @@ func (t *table) put(o *Outcome) {
 		t.next = (t.next + 1) % t.limit
 	}
 	if old := t.kept[at]; old != nil {
-		t.count(&t.rows[at], -1)
+		t.count(&t.rows[at], old.codes, -1)
 		delete(t.byID, old.ID)
 	}
-	t.rows[at], t.kept[at] = r, o
+	t.rows[at], t.kept[at], t.easy[at] = r, o, float32(t.hard.of(o.codes, r.norm))
 	copy(t.codes[at*t.dims:(at+1)*t.dims], o.codes)
 	signsOf(o.codes, t.signs[at*t.words:at*t.words:(at+1)*t.words])
 	if o.ID != "" {
 		t.byID[o.ID] = at
 	}
-	t.count(&r, 1)
+	t.count(&r, o.codes, 1)
 }
 
 // scratch is the memory of one prediction.
@@ -204,11 +240,23 @@ type scratch struct {
 // near is a row that counts.
 type near struct {
 	at     int
-	weight float64
+	cos    float64 // similarity
+	weight float64 // by how much nearer it is than others, and how far it is to be trusted
+	alike  float64 // the same, by how near it is whatever others are
 }
 
-// local is what near requests say of one model.
-type local struct{ weight, rest, tokens, longs float64 }
+// local is what near requests say of one arm.
+type local struct{ weight, alike, rest, tokens, logs, squares, longs float64 }
+
+func (l *local) add(x *local) {
+	l.weight += x.weight
+	l.alike += x.alike
+	l.rest += x.rest
+	l.tokens += x.tokens
+	l.logs += x.logs
+	l.squares += x.squares
+	l.longs += x.longs
+}
 
 //nolint:gochecknoglobals // a pool
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -227,15 +275,56 @@ func (t *table) find(v []float32, b *scratch) {
 			continue
 		}
 		codes := t.codes[i*t.dims : (i+1)*t.dims]
-		var dot int32
-		for j, c := range b.codes {
-			dot += int32(c) * int32(codes[j])
-		}
-		cos := float64(dot) / float64(length*t.rows[i].norm)
-		if x := (cos - nearest) / (1 - nearest); x > 0 {
-			b.near = append(b.near, near{i, math.Pow(min(x, 1), sharpness) * float64(t.rows[i].weight)})
+		if norm := t.rows[i].norm; norm > 0 {
+			b.near = append(b.near, near{at: i, cos: float64(dotCodes(b.codes, codes)) / float64(length*norm)})
 		}
 	}
+	t.weigh(b)
+}
+
+// weigh fills in the weights of b.near, and drops what counts for nothing. A row counts by where its
+// similarity is between that of the farthest of the candidates and that of the nearest ones: where
+// all prompts have a template in common, all of them are similar, and the small differences tell.
+// Where even the nearest are not similar, all count for less.
+func (t *table) weigh(b *scratch) {
+	const bins = 64
+	var hist [bins]int32
+	var top [5]float64
+	for _, n := range b.near {
+		hist[min(max(int(n.cos*bins), 0), bins-1)]++
+		for i, c := range top {
+			if n.cos > c {
+				copy(top[i+1:], top[i:])
+				top[i] = n.cos
+				break
+			}
+		}
+	}
+	far, few := 0, int32(len(b.near)/20) // where the farthest twentieth ends
+	for few -= hist[0]; few > 0 && far < bins-1; few -= hist[far] {
+		far++
+	}
+	low := max(float64(far)/bins, nearest)
+	high := 0.0
+	for _, c := range top[:min(len(top), len(b.near))] {
+		high += c / float64(min(len(top), len(b.near)))
+	}
+	width := max(high-low, leastWidth)
+	sure := min(max((high-nearest)/(similar-nearest), 0), 1)
+	kept := b.near[:0]
+	for _, n := range b.near {
+		trust := float64(t.rows[n.at].weight)
+		if x := (n.cos - nearest) / (1 - nearest); x > 0 {
+			n.alike = min(x, 1) * min(x, 1) * trust
+		}
+		if x := (n.cos - low) / width; x > 0 {
+			n.weight = min(x, mostWeight) * sure * trust
+		}
+		if n.weight > 0 || n.alike > 0 {
+			kept = append(kept, n)
+		}
+	}
+	b.near = kept
 }
 
 // farthest counts the signs that each row differs in, and returns the number of them up to which
@@ -275,50 +364,116 @@ func (t *table) predict(v []float32, ps []Prediction) {
 	}
 	defer scratches.Put(b)
 	t.find(v, b)
-	if cap(b.own) < len(t.models) {
-		b.own = make([]local, len(t.models))
+	if cap(b.own) < len(t.arms) {
+		b.own = make([]local, len(t.arms))
 	}
-	b.own = b.own[:len(t.models)]
+	b.own = b.own[:len(t.arms)]
 	clear(b.own)
 	var rest, weight float64 // what is left over at near requests
 	for _, n := range b.near {
 		r := &t.rows[n.at]
-		left := float64(r.score-r.prior) - t.shift(r.model)
-		l := &b.own[r.model]
+		left := float64(r.score-r.prior-t.easy[n.at]) - t.shift(r.arm)
+		l := &b.own[r.arm]
 		l.weight += n.weight
+		l.alike += n.alike
 		l.rest += n.weight * left
 		rest += n.weight * left
 		weight += n.weight
 		if r.tokens > 0 {
+			x := math.Log(float64(r.tokens))
 			l.tokens += n.weight * float64(r.tokens)
+			l.logs += n.weight * x
+			l.squares += n.weight * x * x
 			l.longs += n.weight
 		}
 	}
-	common := rest / (doubtNear + weight)
+	alike := rest / (doubtNear + weight)
+	easy := t.hard.of(b.codes, norm(b.codes))
 	for i := range ps {
-		t.one(&ps[i], common, b.own)
+		t.one(&ps[i], easy, alike, b.own)
 	}
 }
 
-// one fills in the prediction of one model.
-func (t *table) one(p *Prediction, common float64, own []local) {
-	m, known := t.index[p.Model]
+// one fills in the prediction of one model, at an effort or at those that it was asked at.
+// easy is by how much answers to the request are better than those to others, alike what is left of
+// answers to near requests, whichever model gave them.
+func (t *table) one(p *Prediction, easy, alike float64, own []local) {
+	at, known := t.names[p.Model]
 	if !known {
-		p.Mean = clamp(p.Prior + t.common + common)
-		p.Deviation = math.Sqrt(p.Mean * (1 - p.Mean) / (doubtBase + 1))
+		p.Mean = clamp(p.Prior + t.fresh.mean + easy + alike)
+		p.Sure = p.Prior + t.fresh.mean + easy + alike
+		p.Deviation = math.Sqrt(t.fresh.variance + deviates*deviates)
 		return
 	}
-	l, s := &own[m], &t.by[m]
-	p.Mean = clamp(p.Prior + t.shift(m) + common + (l.rest-l.weight*common)/(doubtOwn+l.weight))
-	p.Outcomes, p.Near = s.weight, l.weight
-	p.Deviation = math.Sqrt(max(p.Mean*(1-p.Mean), 0.01) / (1 + doubtOwn*s.weight/(doubtBase+s.weight) + l.weight))
-	if s.longs > 0 {
-		mean := s.tokens / s.longs
-		p.Tokens = (doubtLong*mean + l.tokens) / (doubtLong + l.longs)
+	m := &t.models[at]
+	var l local
+	var all arm // of what is asked for
+	shift, variance := m.mean, m.variance
+	if i, ok := t.index[armKey{p.Model, p.Effort}]; ok {
+		l, all, shift = own[i], t.arms[i], t.shift(i)
+		variance += t.effortDoubt(at, all.weight)
+		p.AtEffort = l.alike
+	} else {
+		for _, i := range m.arms {
+			l.add(&own[i])
+			all.add(&t.arms[i])
+		}
+		if p.AtEffort = l.alike; p.Effort != "" { // nobody judged it at this effort
+			variance += t.effortDoubt(at, 0)
+			p.AtEffort = 0
+		}
 	}
+	base := p.Prior + shift + easy + alike
+	more := (l.rest - l.weight*alike) / (doubtOwn + l.weight)
+	p.Mean = clamp(base + more)
+	doubt := deviates * deviates * doubtOwn / (doubtOwn + l.weight) // the variance of more
+	p.Sure = base + soft(more, sureBy*math.Sqrt(doubt))
+	p.Outcomes, p.Near = all.weight, l.alike
+	p.Deviation = math.Sqrt(variance + doubt)
+	p.lengths(&all, &l)
 }
 
-// shift is by how much the answers of a model are better than its prior.
-func (t *table) shift(m int) float64 { return t.common + t.by[m].beyond(t.common) }
+// lengths fills in how long the answer is expected to be.
+func (p *Prediction) lengths(all *arm, l *local) {
+	if all.longs <= 0 {
+		return
+	}
+	n := doubtLong + l.longs
+	p.Tokens = (doubtLong*all.tokens/all.longs + l.tokens) / n
+	mean := (doubtLong*all.logs/all.longs + l.logs) / n
+	square := (doubtLong*all.squares/all.longs + l.squares) / n
+	p.Longest = math.Exp(mean + longTail*math.Sqrt(max(square-mean*mean, 0)))
+}
+
+func (a *arm) add(x *arm) {
+	a.weight += x.weight
+	a.left += x.left
+	a.tokens += x.tokens
+	a.logs += x.logs
+	a.squares += x.squares
+	a.longs += x.longs
+}
+
+// shift is by how much the answers of an arm are better than the prior of its model.
+func (t *table) shift(i int) float64 {
+	a := &t.arms[i]
+	m := &t.models[a.model]
+	if len(m.arms) == 1 {
+		return m.mean
+	}
+	return m.mean + (a.left-a.weight*m.mean)/(doubtEffort+max(a.weight, 0))
+}
+
+// effortDoubt is the variance that one effort of a model adds, of which outcomes of some weight are
+// known; a model that was asked at one effort alone has none.
+func (t *table) effortDoubt(model int, weight float64) float64 {
+	if len(t.models[model].arms) == 1 && weight > 0 {
+		return 0
+	}
+	return deviates * deviates * doubtEffort / (doubtEffort + max(weight, 0))
+}
 
 func clamp(x float64) float64 { return min(max(x, 0), 1) }
+
+// soft takes by off what x is away from 0, and is 0 where it is not that far away.
+func soft(x, by float64) float64 { return math.Copysign(max(math.Abs(x)-by, 0), x) }

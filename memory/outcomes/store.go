@@ -37,14 +37,22 @@ type Outcome struct {
 
 // Prediction is what is expected of a model.
 type Prediction struct {
-	Model string
-	Prior float64 // in [0,1]; for the caller to fill in
+	Model  string
+	Effort string  // of reasoning; empty for those that it was asked at, taken together
+	Prior  float64 // in [0,1]; for the caller to fill in, as the two before
 
-	Mean      float64 // expected score, in [0,1]
-	Deviation float64 // standard deviation of Mean
-	Outcomes  float64 // of the model that it was made of, by their weights
+	Mean float64 // expected score, in [0,1]
+	// Sure is Mean but for what answers of the model to near requests say of it alone, of which one
+	// standard deviation counts for nothing. It is not bounded. The greatest Mean of many models is
+	// one that is estimated too high more often than not; of Sure it is the one that is the best
+	// everywhere, but where near requests say for sure that another is.
+	Sure      float64
+	Deviation float64 // standard deviation of the score that the model deserves here on the mean
+	Outcomes  float64 // of the model, at the effort, that it was made of, by their weights
 	Near      float64 // those of near requests, by weight and nearness
+	AtEffort  float64 // of Near, those at the effort itself: Near is of all where it has none
 	Tokens    float64 // expected length of the answer; 0 when not known
+	Longest   float64 // length that 99 of 100 answers stay below; 0 when not known
 }
 
 // Options says how much is kept.
@@ -140,6 +148,7 @@ func (s *Store) take(x *Outcome) {
 		s.tenants[x.Tenant] = t
 	}
 	t.put(x)
+	t.refit(false)
 	if i := slices.Index(s.used, x.Tenant); i >= 0 {
 		s.used = slices.Delete(s.used, i, i+1)
 	}

@@ -28,8 +28,12 @@ type Candidate struct {
 	Out     bool    // it is not tried at all
 	// Expected is what Quality was made of; nil where that is the configuration's word.
 	Expected *Expected
+	// Chance is the probability with which it came first, where that was drawn; see
+	// Accounts.Explore.
+	Chance float64
 
-	model  *Model // nil when no such model is configured
+	guess  *Expected // Expected, also where no outcome of the model is known
+	model  *Model    // nil when no such model is configured
 	weight int
 	class  class
 	fit    fit
@@ -85,6 +89,7 @@ type Chooser struct {
 	Models  map[string]*Model // by name
 	Speeds  *Speeds
 	Lengths *lengths.Sketches
+	Spent   *Accounts
 	Intn    func(n int) int // draws from [0,n); safe for concurrent use
 }
 
@@ -102,17 +107,43 @@ type Request struct {
 // Expected is what the outcomes of earlier requests let one expect of a model.
 type Expected struct {
 	Model     string
+	Prior     float64 // quality that the configuration expects, in [0,1]; one half where it says nothing
 	Quality   float64 // in [0,1]
+	Sure      float64 // Quality without what is in doubt of this request; what the best one is chosen by
 	Deviation float64 // standard deviation of Quality
 	Tokens    float64 // length of the answer; 0 when not known
+	Longest   float64 // that 99 of 100 answers stay below; 0 when not known
 	Outcomes  float64 // of the model that it was made of, by their weights
 	Near      float64 // those of near requests, by weight and nearness
+	// AtEfforts is the same by effort, from the least, and Effort the one that the rest is of; none
+	// where the effort is not chosen by outcomes.
+	AtEfforts  []AtEffort
+	Effort     string
+	ByOutcomes bool // Effort is; else there are too few
+	Drawn      bool // Effort was drawn, to learn
+}
+
+// Reason makes the effort at place i the one that the rest is of.
+func (e *Expected) Reason(i int) {
+	x := &e.AtEfforts[i]
+	e.Effort, e.Quality, e.Sure, e.Deviation = x.Effort, x.Quality, x.Sure, x.Deviation
+	if x.Tokens > 0 {
+		e.Tokens, e.Longest = x.Tokens, x.Longest
+	}
 }
 
 // expected is what is expected of a model; nil without outcomes that say anything of it.
 func (r *Request) expected(m *Model) *Expected {
+	if e := r.guess(m); e != nil && (e.Outcomes > 0 || m.Skills.known) {
+		return e
+	}
+	return nil
+}
+
+// guess is what is expected of a model where the tenant has outcomes of any.
+func (r *Request) guess(m *Model) *Expected {
 	for i := range r.Expected {
-		if e := &r.Expected[i]; e.Model == m.Name && (e.Outcomes > 0 || m.Skills.known) {
+		if e := &r.Expected[i]; e.Model == m.Name {
 			return e
 		}
 	}
@@ -241,6 +272,7 @@ func (c *Chooser) weigh(x *Candidate, r Request) {
 		return
 	}
 	x.Quality = x.model.Skills.Quality(&r.Set.Values[signal.Domain])
+	x.guess = r.guess(x.model)
 	if x.Expected = r.expected(x.model); x.Expected != nil {
 		x.Quality = x.Expected.Quality
 	}
@@ -336,17 +368,25 @@ func (c *Candidate) judge(a *rules.Action, best float64) {
 
 func asListed(x, y *Candidate) bool { return x.class < y.class }
 
-// betterQuality prefers quality, then a cost that is known, then the lower one.
+// betterQuality prefers quality, as far as it is sure, then a cost that is known, then the lower one.
 func betterQuality(x, y *Candidate) bool {
 	switch {
 	case x.class != y.class:
 		return x.class < y.class
-	case x.Quality != y.Quality:
-		return x.Quality > y.Quality
+	case x.sure() != y.sure():
+		return x.sure() > y.sure()
 	case x.Cost < 0 || y.Cost < 0:
 		return x.Cost >= 0 && y.Cost < 0
 	}
 	return x.Cost < y.Cost
+}
+
+// sure is the quality of a candidate as far as it is sure.
+func (c *Candidate) sure() float64 {
+	if c.Expected != nil {
+		return c.Expected.Sure
+	}
+	return c.Quality
 }
 
 // cheaper prefers the lower cost, then quality; quality alone among those that costs cannot order.

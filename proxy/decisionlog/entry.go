@@ -39,18 +39,21 @@ type Entry struct {
 	DecideMs   float64           `json:"decide_ms"`
 
 	Chosen string `json:"chosen,omitempty"` // the model that the route chose; empty when nothing was to be forwarded
-	// the probability with which it did, where outcomes chose; absent where it is not known
-	Chance    float64 `json:"chance,omitempty"`
-	Model     string  `json:"model,omitempty"`      // that answered in the end
-	Endpoint  string  `json:"endpoint,omitempty"`   // of it
-	Reasoning string  `json:"reasoning,omitempty"`  // the effort that was asked for in the end
-	MaxTokens int     `json:"max_tokens,omitempty"` // the limit that was sent in place of the client's; 0 when none was
-	Status    int     `json:"status"`
-	Error     string  `json:"error,omitempty"`   // code of the error that the client got, its type where that has none; empty for an upstream's own
-	Key       string  `json:"key,omitempty"`     // name of the key that was shown, or who the token is about
-	Finish    string  `json:"finish,omitempty"`  // why the answer ended: stop, length, tool_calls, function_call or other; the last of several choices
-	TookMs    float64 `json:"took_ms,omitempty"` // all of it, to the end of the answer
-	TTFTMs    float64 `json:"ttft_ms,omitempty"` // until the answer began, of a stream
+	// the probability with which it did, at the effort that was asked for, where outcomes are learnt
+	// from; absent where it is not known
+	Chance float64 `json:"chance,omitempty"`
+	// of all candidates that could have been chosen, by model; absent where there was no choice
+	Chances   map[string]float64 `json:"chances,omitempty"`
+	Model     string             `json:"model,omitempty"`      // that answered in the end
+	Endpoint  string             `json:"endpoint,omitempty"`   // of it
+	Reasoning string             `json:"reasoning,omitempty"`  // the effort that was asked for in the end
+	MaxTokens int                `json:"max_tokens,omitempty"` // the limit that was sent in place of the client's; 0 when none was
+	Status    int                `json:"status"`
+	Error     string             `json:"error,omitempty"`   // code of the error that the client got, its type where that has none; empty for an upstream's own
+	Key       string             `json:"key,omitempty"`     // name of the key that was shown, or who the token is about
+	Finish    string             `json:"finish,omitempty"`  // why the answer ended: stop, length, tool_calls, function_call or other; the last of several choices
+	TookMs    float64            `json:"took_ms,omitempty"` // all of it, to the end of the answer
+	TTFTMs    float64            `json:"ttft_ms,omitempty"` // until the answer began, of a stream
 	// what the answer cost at the configured prices, in USD; 0 where its tokens or the price are not
 	// known. Answers that were thrown away have their own
 	Cost float64 `json:"cost_usd,omitempty"`

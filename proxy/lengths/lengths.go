@@ -153,6 +153,19 @@ func (l *Sketches) Limit(k Kind, o *Options) int {
 	return int(math.Ceil(min(max(n, float64(o.Floor)), longestAnswer)))
 }
 
+// Above is the automatic max_tokens for answers of kind k of which it is known that nearly all stay
+// below longest tokens: with the same headroom, floor and bound as Limit, and no less than answers
+// that were cut ask for.
+func (l *Sketches) Above(k Kind, longest float64, o *Options) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := longest * o.Headroom
+	if own := l.kinds[key{Kind: k}]; own != nil {
+		n = max(n, own.widened)
+	}
+	return int(math.Ceil(min(max(n, float64(o.Floor)), longestAnswer)))
+}
+
 // Mean is the average length of a model's answers in a domain, in tokens, or of all its answers
 // while there are too few in the domain. known is false when there are too few of any. An empty
 // domain asks for all.

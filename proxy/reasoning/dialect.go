@@ -62,6 +62,7 @@ func fold(effort string) string {
 // use.
 type Dialect struct {
 	chat, responses *tongue
+	efforts         []string // see Efforts
 
 	budget string // the field that bounds reasoning in tokens; empty for none
 }
@@ -92,7 +93,7 @@ func New(o *Options) (*Dialect, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dialect{chat: chat, responses: chat.inResponses(), budget: o.Budget}, nil
+	return &Dialect{chat: chat, responses: chat.inResponses(), efforts: chat.distinct(), budget: o.Budget}, nil
 }
 
 // inResponses is the same in the Responses API.
@@ -315,6 +316,58 @@ func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort str
 		return None
 	}
 	return d.tell(p, rank)
+}
+
+// Leaves reports whether it is left to the route how much the model thinks: the client did not say,
+// or the route's word stands over it.
+func (d *Dialect) Leaves(req *openai.Request, override bool) bool {
+	switch req.API {
+	case openai.Chat:
+		return override || d.chat.said(req).effort == ""
+	case openai.Response:
+		return override || d.responses.said(req).effort == ""
+	case openai.Completion, openai.Other:
+	}
+	return false
+}
+
+// Efforts lists what a chat can ask of the model, from the least, as Apply reports it: of words
+// that tell the model the same, the least stands for all. It is empty where nothing can be told. The
+// caller must not change it.
+func (d *Dialect) Efforts() []string { return d.efforts }
+
+// Standing is the one of Efforts that tells the model the same as an effort that Apply reported;
+// the effort itself where none does.
+func (d *Dialect) Standing(effort string) string {
+	rank := rankOf(effort)
+	if rank < 0 || d.chat.nearest(rank) < 0 {
+		return effort
+	}
+	return d.chat.least(d.chat.nearest(rank))
+}
+
+// least is what is reported of the least rank that tells the model the same as the given one, which
+// it has.
+func (d *tongue) least(rank int) string {
+	for i := range d.levels {
+		if l := d.levels[i]; l != nil && slices.EqualFunc(l, d.levels[rank], sameSetting) {
+			return d.says(i)
+		}
+	}
+	return d.says(rank)
+}
+
+// distinct lists what is reported of all levels, without repetition.
+func (d *tongue) distinct() (out []string) {
+	for i := range d.levels {
+		if d.levels[i] == nil {
+			continue
+		}
+		if e := d.least(i); !slices.Contains(out, e) {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // silence removes what a client said about reasoning in other places than those that a level sets.

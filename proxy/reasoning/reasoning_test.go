@@ -167,3 +167,38 @@ func TestLessIsTheNextLowerEffortThatTheModelHas(t *testing.T) {
 		}
 	}
 }
+
+func TestEffortsThatTellTheModelTheSameAreOne(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		o       Options
+		efforts string
+		of      map[string]string
+	}{
+		"nothing can be told": {Options{}, "", map[string]string{High: High}},
+		"words": {
+			Options{Dialect: DialectOpenAI}, "none low medium high", map[string]string{Low: Low, High: High},
+		},
+		"no off": {Options{Dialect: DialectGPTOSS}, "low medium high", map[string]string{None: Low, High: High}},
+		"a switch": {
+			Options{Dialect: DialectQwen3}, "none medium", map[string]string{Low: None, High: Medium, Medium: Medium},
+		},
+		"two words that are reported alike": {
+			Options{Dialect: DialectEffort, Efforts: []string{"minimal", "low", "xhigh"}}, "low high",
+			map[string]string{None: Low, Medium: Low, High: High},
+		},
+	} {
+		d, err := New(&c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(d.Efforts(), " "); got != c.efforts {
+			t.Errorf("%s: %q, want %q", name, got, c.efforts)
+		}
+		for effort, want := range c.of {
+			if got := d.Standing(effort); got != want {
+				t.Errorf("%s: %s stands for %s, want %s", name, got, effort, want)
+			}
+		}
+	}
+}

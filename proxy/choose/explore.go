@@ -1,0 +1,227 @@
+package choose
+
+import (
+	"math/rand/v2"
+
+	"signalbox/rules"
+)
+
+// Exploration is how much may be given up to learn.
+type Exploration struct {
+	Share          float64 // of requests that may go elsewhere than to the first candidate, at most
+	MaxQualityLoss float64 // of the expected quality, on the mean over requests
+}
+
+// draws is how many times qualities are drawn for one request.
+const draws = 128
+
+// Explore draws the candidate of a request by Thompson sampling: each gets the chance that it is
+// the first one, by what the route chooses by, as far as its quality is uncertain. A share of at
+// most o.Share goes to others than the first, and less where what they are expected to lose would
+// exceed what is left: an account of the tenant is credited with o.MaxQualityLoss for each request,
+// and with that of 200 requests beforehand, and pays what the choice is expected to lose against
+// the one that would have been made without outcomes. It is never credited with more than it began
+// with.
+//
+// cs is in the order to try them; the drawn one comes to the front. Candidates that no outcome says
+// anything of, and those that are not tried, are not drawn. The result is the chance with which the
+// one in front was drawn, and those of all others are in Candidate.Chance. normal draws from the
+// standard normal distribution, uniform from [0,1).
+func (a *Accounts) Explore(
+	key string, cs []Candidate, act *rules.Action, o Exploration, normal, uniform func() float64,
+) float64 {
+	for i := range cs {
+		cs[i].Chance = 0
+	}
+	if len(cs) == 0 {
+		return 1
+	}
+	cs[0].Chance = 1
+	if o.Share <= 0 || len(cs) < 2 || cs[0].Out || cs[0].guess == nil {
+		return 1
+	}
+	var room [8]float64
+	chance := append(room[:0], make([]float64, len(cs))...)
+	sampled(cs, act, chance, normal)
+	base := configured(cs, act)
+	quality := func(i int) float64 { return cs[i].guess.Quality }
+	loses := 0.0 // what a draw is expected to lose against the choice without outcomes
+	for i, p := range chance {
+		if p > 0 {
+			loses += p * (quality(base) - quality(i))
+		}
+	}
+	first := quality(base) - quality(0)
+	share := 1.0
+	if others := 1 - chance[0]; others > o.Share {
+		share = o.Share / others
+	}
+	share = a.pay(key, o.MaxQualityLoss, first, loses, share)
+	for i := range cs {
+		cs[i].Chance = share * chance[i]
+	}
+	cs[0].Chance += 1 - share
+	u := uniform()
+	for i := range cs {
+		if u -= cs[i].Chance; u < 0 && cs[i].Chance > 0 {
+			chosen := cs[i]
+			copy(cs[1:i+1], cs[:i])
+			cs[0] = chosen
+			break
+		}
+	}
+	return cs[0].Chance
+}
+
+// ExploreEffort draws the effort of a request as Explore draws its model: each gets the chance that
+// it is the least one that loses at most o.MaxQualityLoss, where qualities are drawn. at is the
+// effort that the request would have; the result is the one that it gets, with its chance.
+func (a *Accounts) ExploreEffort(
+	key string, es []AtEffort, at int, o Exploration, normal, uniform func() float64,
+) (drawn int, chance float64) {
+	if o.Share <= 0 || len(es) < 2 || at < 0 {
+		return at, 1
+	}
+	var rooms [2][8]float64
+	chances := append(rooms[0][:0], make([]float64, len(es))...)
+	quality := append(rooms[1][:0], make([]float64, len(es))...)
+	for range draws {
+		best := 0
+		for i := range es {
+			quality[i] = es[i].Quality + es[i].Deviation*normal()
+			if quality[i] > quality[best] {
+				best = i
+			}
+		}
+		for i := range es {
+			if quality[i] >= quality[best]-o.MaxQualityLoss {
+				chances[i] += 1. / draws
+				break
+			}
+		}
+	}
+	loses := 0.0
+	for i, p := range chances {
+		loses += p * (es[at].Quality - es[i].Quality)
+	}
+	share := 1.0
+	if others := 1 - chances[at]; others > o.Share {
+		share = o.Share / others
+	}
+	share = a.pay(key, o.MaxQualityLoss, 0, loses, share)
+	u := uniform()
+	drawn = at
+	for i := range chances {
+		chances[i] *= share
+		if i == at {
+			chances[i] += 1 - share
+		}
+	}
+	for i, p := range chances {
+		if u -= p; u < 0 && p > 0 {
+			drawn = i
+			break
+		}
+	}
+	return drawn, chances[drawn]
+}
+
+// Weighted fills in the chances of candidates that were drawn by weight, and returns that of the
+// first.
+func Weighted(cs []Candidate) float64 {
+	total := 0
+	for i := range cs {
+		if !cs[i].Out {
+			total += max(cs[i].weight, 1)
+		}
+	}
+	for i := range cs {
+		if cs[i].Chance = 0; !cs[i].Out {
+			cs[i].Chance = float64(max(cs[i].weight, 1)) / float64(total)
+		}
+	}
+	return cs[0].Chance
+}
+
+// sampled fills in how often each candidate comes first where qualities are drawn.
+func sampled(cs []Candidate, act *rules.Action, chance []float64, normal func() float64) {
+	var room [8]float64
+	drawn := append(room[:0], make([]float64, len(cs))...)
+	for range draws {
+		for i := range cs {
+			if g := cs[i].guess; g != nil {
+				drawn[i] = g.Quality + g.Deviation*normal()
+			}
+		}
+		chance[foremost(cs, act, drawn)] += 1. / draws
+	}
+}
+
+// configured is the candidate that comes first where qualities are those of the configuration.
+func configured(cs []Candidate, act *rules.Action) int {
+	var room [8]float64
+	prior := append(room[:0], make([]float64, len(cs))...)
+	for i := range cs {
+		if g := cs[i].guess; g != nil {
+			prior[i] = g.Prior
+		}
+	}
+	return foremost(cs, act, prior)
+}
+
+// foremost is the candidate that comes first if qualities were the given ones, among those that
+// could be drawn: the best, or the cheapest or fastest of those within the margin.
+func foremost(cs []Candidate, act *rules.Action, quality []float64) int {
+	best := -1
+	for i := range cs {
+		if cs[i].drawable() && (best < 0 || quality[i] > quality[best]) {
+			best = i
+		}
+	}
+	figure := func(c *Candidate) float64 { return c.Cost }
+	switch act.By {
+	case "cost":
+	case "latency":
+		figure = func(c *Candidate) float64 { return c.Latency }
+	default:
+		return best
+	}
+	least := best
+	for i := range cs {
+		c := &cs[i]
+		if !c.drawable() || quality[i] < quality[best]-act.Margin || figure(c) < 0 {
+			continue
+		}
+		if x := figure(&cs[least]); x < 0 || figure(c) < x {
+			least = i
+		}
+	}
+	return least
+}
+
+// drawable reports whether a candidate may be drawn.
+func (c *Candidate) drawable() bool { return !c.Out && c.guess != nil }
+
+// pay credits an account for a request and returns the share of it that may explore: at most share,
+// where exploring is expected to lose that much in place of first.
+func (a *Accounts) pay(key string, credit, first, loses, share float64) float64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	x := a.of(key)
+	most := advance * credit
+	if !x.began {
+		x.left, x.began = most, true
+	}
+	x.left += credit
+	if more := loses - first; more > 0 {
+		share = max(0, min(share, (x.left-first)/more))
+	}
+	x.left = min(x.left-first-share*(loses-first), most)
+	return share
+}
+
+// Normal draws from the standard normal distribution.
+func Normal() float64 { return rand.NormFloat64() } //nolint:gosec // no secret
+
+// Uniform draws from [0,1).
+func Uniform() float64 { return rand.Float64() } //nolint:gosec // no secret
