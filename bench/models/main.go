@@ -128,7 +128,7 @@ func document(ctx context.Context, e *classify.Engine, o *options) error {
 	words := []string{"train", "signal", "point", "track", "station", "engine", "guard", "line", "water", "north", "paper", "light"}
 	var text strings.Builder
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible, not secret
-	for range o.tokens - 2 { // no window like another: equal rows would be computed once
+	for range o.tokens - 2 {         // no window like another: equal rows would be computed once
 		text.WriteString(words[r.IntN(len(words))] + " ")
 	}
 	c, err := classify.New([]classify.Source{{Engine: e}}, withoutDeadline())
