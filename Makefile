@@ -21,9 +21,14 @@ build: onnxruntime
 run: build
 	bin/signalbox demo
 
+# PACKAGES are tested at a time, one more than there are processors, for tests also wait. LONGEST
+# begin first, so that none of them is left for the end.
+PACKAGES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+LONGEST  := ./internal/app . ./proxy ./stream/check ./classify/pii
+
 ## test: everything needed, then all Go tests; go vet is a step of its own of check
 test: onnxruntime
-	@$(GO) run ./tools/progress/main.go -race -shuffle=on -vet=off -timeout 30m ./...
+	@$(GO) run ./tools/progress/main.go -race -shuffle=on -vet=off -timeout 30m -p $(PACKAGES) $(LONGEST) ./...
 
 ## test-timed: the tests that judge time on the wall, on a machine with nothing else to do
 test-timed: onnxruntime

@@ -23,8 +23,22 @@ type entry struct {
 
 // newTrie builds a trie. Of equal keys the first wins; empty keys are left out.
 func newTrie(entries []entry) *trie {
-	sorted := slices.Clone(entries)
-	slices.SortStableFunc(sorted, func(a, b entry) int { return strings.Compare(a.key, b.key) })
+	type placed struct {
+		entry
+
+		at int // makes the order of equal keys that of entries
+	}
+	order := make([]placed, len(entries))
+	for i, e := range entries {
+		order[i] = placed{e, i}
+	}
+	slices.SortFunc(order, func(a, b placed) int {
+		return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.at, b.at))
+	})
+	sorted := make([]entry, len(order))
+	for i := range order {
+		sorted[i] = order[i].entry
+	}
 	sorted = slices.CompactFunc(sorted, func(a, b entry) bool { return a.key == b.key })
 	sorted = slices.DeleteFunc(sorted, func(e entry) bool { return e.key == "" })
 	t := &trie{label: []byte{0}, value: []int32{-1}}

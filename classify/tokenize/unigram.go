@@ -1,10 +1,12 @@
 package tokenize
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"math"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // unknownPenalty is how much less likely than the rarest token an unknown character is
@@ -30,31 +32,27 @@ type node struct {
 }
 
 func newUnigram(f *modelFile, hidden map[int32]bool) (*unigram, error) {
-	var rows []json.RawMessage
-	if err := json.Unmarshal(f.Vocab, &rows); err != nil {
-		return nil, fmt.Errorf("model.vocab: %w", err)
+	u := &unigram{unknown: -1, byteFallback: f.ByteFallback}
+	tokens, scores, err := scoredTokens(f.Vocab)
+	if err != nil {
+		return nil, err
 	}
-	u := &unigram{scores: make([]float64, len(rows)), unknown: -1, byteFallback: f.ByteFallback}
-	entries := make([]entry, 0, len(rows))
-	ids := make(map[string]int32, len(rows))
+	u.scores = scores
+	entries := make([]entry, 0, len(tokens))
+	ids := make(map[string]int32, len(tokens))
 	lowest := math.Inf(1)
-	for i, raw := range rows {
-		var token string
-		row := [2]any{&token, &u.scores[i]}
-		if err := json.Unmarshal(raw, &row); err != nil {
-			return nil, fmt.Errorf("model.vocab[%d]: want [token, score]: %w", i, err)
-		}
+	for i, token := range tokens {
 		if !hidden[int32(i)] {
 			entries = append(entries, entry{token, int32(i)})
 		}
 		ids[token] = int32(i)
-		lowest = min(lowest, u.scores[i])
+		lowest = min(lowest, scores[i])
 	}
-	if len(rows) == 0 {
+	if len(tokens) == 0 {
 		return nil, fmt.Errorf("model.vocab: empty")
 	}
 	if f.UnkID != nil {
-		if *f.UnkID < 0 || *f.UnkID >= len(rows) {
+		if *f.UnkID < 0 || *f.UnkID >= len(tokens) {
 			return nil, fmt.Errorf("model.unk_id: %d is not in the vocabulary", *f.UnkID)
 		}
 		u.unknown = int32(*f.UnkID)
@@ -64,6 +62,38 @@ func newUnigram(f *modelFile, hidden map[int32]bool) (*unigram, error) {
 	u.byteIDs = byteTokens(ids)
 	u.cache.init()
 	return u, nil
+}
+
+// scoredTokens reads the rows [token, score] of a vocabulary one by one: there are some hundred
+// thousand of them, and whoever starts the program waits for them.
+func scoredTokens(vocab []byte) (tokens []string, scores []float64, err error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(vocab), jsontext.AllowInvalidUTF8(true))
+	next := func(want jsontext.Kind) (t jsontext.Token) {
+		if err == nil {
+			if t, err = dec.ReadToken(); err == nil && t.Kind() != want {
+				err = fmt.Errorf("%v where %v should be", t.Kind(), want)
+			}
+		}
+		return t
+	}
+	next(jsontext.KindBeginArray)
+	if err != nil {
+		return nil, nil, fmt.Errorf("model.vocab: %w", err)
+	}
+	for dec.PeekKind() != jsontext.KindEndArray {
+		next(jsontext.KindBeginArray)
+		token := next(jsontext.KindString).String()
+		number, score := next(jsontext.KindNumber), 0.0
+		if err == nil {
+			score, err = number.Float()
+		}
+		next(jsontext.KindEndArray)
+		if err != nil {
+			return nil, nil, fmt.Errorf("model.vocab[%d]: want [token, score]: %w", len(scores), err)
+		}
+		tokens, scores = append(tokens, token), append(scores, score)
+	}
+	return tokens, scores, nil
 }
 
 func (u *unigram) split(w *work, s span) { u.cache.split(w, s, u.viterbi) }

@@ -50,6 +50,7 @@ func main() {
 func run(args []string, out io.Writer) (status int, err error) {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
+	cmd.Env = environment(os.Environ())
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		return 1, err
@@ -96,6 +97,17 @@ func run(args []string, out io.Writer) (status int, err error) {
 		return max(exit.ExitCode(), 1), err // less than 0: a signal
 	}
 	return 0, errors.Join(err, waited)
+}
+
+// environment adds to env that a program with the race detector ends when it ends, unless env says
+// anything of the detector. By default each waits a second for goroutines that are left, of which
+// those of the packages that start many programs have none by then; a race that was seen is
+// reported, and makes the program fail, all the same (https://go.dev/doc/articles/race_detector).
+func environment(env []string) []string {
+	if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "GORACE=") }) {
+		return env
+	}
+	return append(env, "GORACE=atexit_sleep_ms=0")
 }
 
 // read takes a line. What is no event is shown as it is.
