@@ -126,6 +126,9 @@ type modelList struct {
 	Models []local.Model `json:"models"`
 }
 
+// mostNamed is how many labels of a classifier a list names.
+const mostNamed = 6
+
 func (p *printer) models(all []local.Model) {
 	rows := make([][]string, 0, len(all))
 	for _, m := range all {
@@ -140,8 +143,12 @@ func (p *printer) models(all []local.Model) {
 		case !m.VerifiedAt.IsZero():
 			verified = m.VerifiedAt.UTC().Format(time.DateOnly)
 		}
+		tasks := strings.Join(m.Tasks, ", ")
+		if n := len(m.Tasks); n > mostNamed && (m.Kind == local.Classifier || m.Kind == local.Adapter) {
+			tasks = fmt.Sprintf("%d labels", n)
+		}
 		rows = append(rows, []string{
-			m.Name, kind, orDash(strings.Join(m.Tasks, ", ")), orDash(strings.Join(m.Precisions, ", ")), sizeText(m.Bytes),
+			m.Name, kind, orDash(tasks), orDash(strings.Join(m.Precisions, ", ")), sizeText(m.Bytes),
 			orDash(m.License), orDash(cmp.Or(m.Version, m.Commit[:min(len(m.Commit), shortCommit)])), verified,
 		})
 	}
@@ -242,6 +249,9 @@ func (c *command) verifyOne(ctx context.Context, modelsDir, name string) (failed
 		return true, misuse("%v", err)
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if info, err := os.Stat(dir + ".onnx"); err == nil && info.Mode().IsRegular() {
+			return c.verifyDir(ctx, name, dir+".onnx") // an adapter
+		}
 		return true, fmt.Errorf("no model %q in %s; `signalbox models list` prints what is there", name, modelsDir)
 	}
 	return c.verifyDir(ctx, name, dir)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"signalbox/classify/bundle"
+	"signalbox/classify/head"
 )
 
 // Kind says what a model folder looks like.
@@ -23,18 +24,21 @@ type Kind string
 const (
 	Bundle      Kind = "bundle"       // has a bundle.yaml that can be read
 	HuggingFace Kind = "hugging face" // has a config.json or an ONNX graph in the hub's layout
+	Classifier  Kind = "classifier"   // `signalbox fit` made it
+	Adapter     Kind = "adapter"      // a file, NAME.onnx, that goes on from a bundle
 	Incomplete  Kind = "incomplete"   // a download that has not come to its end
 	Broken      Kind = "broken"       // none of these; Problem says why
 )
 
-// Model describes one model for a list. It is read from names and small files; no digest is
-// computed.
+// Model describes one model for a list. It is read from names and small files; of models in the
+// hub's layout and of bundles no digest is computed.
 type Model struct {
 	// Name is what classify.tasks[].model calls the model.
 	Name string `json:"name"`
 	Kind Kind   `json:"kind"`
 	// Tasks are the tasks of a bundle, or what the architecture of a Hugging Face model computes:
-	// sequence, token or embedding. Empty when the files do not say.
+	// sequence, token or embedding. Empty when the files do not say. Of a Classifier and an Adapter
+	// they are its labels.
 	Tasks []string `json:"tasks"`
 	// Precisions are those of the graphs, sorted: fp32, fp16, int8.
 	Precisions []string `json:"precisions"`
@@ -47,7 +51,7 @@ type Model struct {
 	// VerifiedAt is when every file was last found to match its checksum; zero when never, or when
 	// the last check failed.
 	VerifiedAt time.Time `json:"verified_at,omitzero"`
-	// Dir is the folder, or empty for the embedded bundle.
+	// Dir is the folder, of an Adapter its file, or empty for the embedded bundle.
 	Dir string `json:"dir,omitempty"`
 	// Problem says what is wrong with a broken folder.
 	Problem string `json:"problem,omitempty"`
@@ -66,6 +70,12 @@ func List(modelsDir string) ([]Model, error) {
 	var out []Model
 	for _, e := range entries {
 		dir := filepath.Join(modelsDir, e.Name())
+		if strings.HasSuffix(e.Name(), adapterSuffix) && !strings.HasPrefix(e.Name(), ".") {
+			if m, ok := describeAdapter(dir); ok {
+				out = append(out, m)
+			}
+			continue
+		}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue // a link to a folder counts, files beside the folders do not
 		}
@@ -78,6 +88,44 @@ func List(modelsDir string) ([]Model, error) {
 	}
 	slices.SortFunc(out, func(a, b Model) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// adapterSuffix ends the names of adapters, which are files beside the folders of models.
+const adapterSuffix = ".onnx"
+
+// describeAdapter describes a file that may be an adapter; false where it is no file.
+func describeAdapter(file string) (Model, bool) {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return Model{}, false
+	}
+	m := Model{
+		Name: strings.TrimSuffix(filepath.Base(file), adapterSuffix), Kind: Adapter, Dir: file, Bytes: info.Size(),
+		Tasks: []string{}, Precisions: []string{},
+	}
+	a, err := readAdapter(file)
+	if err != nil {
+		m.Kind, m.Problem = Broken, err.Error()
+		return m, true
+	}
+	m.Tasks, m.Version = a.Labels, "for "+a.Base.Name+" "+a.Base.Version
+	return m, true
+}
+
+// readAdapter reads an adapter and checks its graph against the checksum in it.
+func readAdapter(file string) (*bundle.Adapter, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("read adapter: %w", err)
+	}
+	if info.Size() > bundle.MaxAdapterBytes {
+		return nil, fmt.Errorf("read adapter: %d bytes, the limit is %d", info.Size(), bundle.MaxAdapterBytes)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read adapter: %w", err)
+	}
+	return bundle.ReadAdapter(data) //nolint:wrapcheck // it says what it is about
 }
 
 func describeDir(dir string) Model {
@@ -117,6 +165,16 @@ func Describe(files fs.FS) Model {
 		return m
 	case !errors.Is(err, fs.ErrNotExist):
 		m.Kind, m.Problem = Broken, err.Error()
+		return m
+	}
+	if data, err := fs.ReadFile(files, head.InfoFile); err == nil {
+		m.Kind = Classifier
+		info, err := head.DecodeInfo(data)
+		if err != nil {
+			m.Kind, m.Problem = Broken, err.Error()
+			return m
+		}
+		m.Tasks = info.Labels
 		return m
 	}
 	m.Kind = HuggingFace

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"signalbox/classify/bundle"
+	"signalbox/classify/head"
 )
 
 // ErrUnchecked reports a folder without a record and without a bundle manifest: nothing says what
@@ -35,10 +36,15 @@ func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *FileError) Unwrap() error { return e.Err }
 
 // Verify reads every file of the model in dir and returns the problems, none when all match. The
-// record is checked where there is one, and the bundle manifest where there is one; a folder with
-// neither is a problem (ErrUnchecked). ctx ends the reading early; its error is then among the
-// problems.
+// record is checked where there is one, and the bundle manifest where there is one; a classifier
+// that was trained here and an adapter, whose dir is a file, hold checksums of their own. A folder
+// with none of them is a problem (ErrUnchecked). ctx ends the reading early; its error is then among
+// the problems.
 func Verify(ctx context.Context, dir string) []error {
+	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
+		_, err := readAdapter(dir)
+		return split(err)
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return []error{fmt.Errorf("open model: %w", err)}
@@ -58,6 +64,14 @@ func Verify(ctx context.Context, dir string) []error {
 	if _, err := fs.Stat(root.FS(), bundle.ManifestFile); err == nil && ctx.Err() == nil {
 		checked = true
 		problems = append(problems, VerifyBundle(root.FS())...)
+	}
+	if info, err := fs.ReadFile(root.FS(), head.InfoFile); err == nil && ctx.Err() == nil {
+		checked = true
+		weights, err := fs.ReadFile(root.FS(), head.WeightsFile)
+		if err == nil {
+			_, err = head.Decode(info, weights)
+		}
+		problems = append(problems, split(err)...)
 	}
 	if !checked {
 		problems = append(problems, ErrUnchecked)
