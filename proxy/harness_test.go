@@ -165,6 +165,7 @@ type setup struct {
 	talks      *conversation.Store
 	outcomes   *outcomes.Store // nil: nothing is learnt
 	explore    ExploreOptions
+	signs      *SignOptions // nil: feedback alone
 }
 
 type syncBuffer struct {
@@ -263,6 +264,9 @@ func (b *bench) newState(s setup, generation uint64) *State {
 	}
 	if s.outcomes != nil {
 		o.Outcomes.Learn, o.Outcomes.Explore = "feedback", s.explore
+		if s.signs != nil {
+			o.Outcomes.Learn, o.Outcomes.Signs = "all", *s.signs
+		}
 	}
 	if s.cache.Mode != "" && s.answers == nil {
 		if o.Answers, err = NewAnswers(s.cache, nil, nil); err != nil {

@@ -12,6 +12,7 @@ import (
 	"signalbox/memory/cache"
 	"signalbox/memory/conversation"
 	"signalbox/memory/outcomes"
+	"signalbox/memory/outcomes/signs"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
@@ -118,6 +119,7 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 		program: o.Program, classifier: o.Classifier, readHeaders: o.Program.Headers(), generation: o.Generation,
 		steering: newSteering(o.Server.AllowEngineParams), metrics: tel.Metrics,
 		idle: make(chan struct{}), salts: newSalts(nil), notices: &backend.Boards{}, chains: &chains{},
+		seen: signs.New(seenTurns, time.Now),
 		chooser: choose.Chooser{
 			Models: make(map[string]*choose.Model, len(o.Models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Spent: choose.NewAccounts(), Intn: rand.IntN,
 		},

@@ -21,9 +21,11 @@ import (
 // OutcomeOptions is the section `outcomes`: how good answers were is remembered, by tenant, and
 // decides among the models of a route.
 type OutcomeOptions struct {
-	// Learn says from what: off, or feedback, what callers say by POST /signalbox/v1/feedback.
-	// Default off. Reloadable.
-	Learn string `yaml:"learn" words:"off feedback"`
+	// Learn says from what: off, feedback, what callers say by POST /signalbox/v1/feedback, or all,
+	// from signs besides. Default off. Reloadable.
+	Learn string `yaml:"learn" words:"off feedback all"`
+	// Signs says how far signs are to be trusted, with learn: all.
+	Signs SignOptions `yaml:"signs"`
 	// Path is the file that outcomes are kept in over restarts; one process writes it. It holds no
 	// text, but embeddings of what users asked. Default: they are kept in memory alone. Restart
 	// needed.
@@ -54,6 +56,7 @@ type OutcomeOptions struct {
 const (
 	learnOff      = "off"
 	learnFeedback = "feedback"
+	learnAll      = "all"
 )
 
 const (
@@ -67,15 +70,15 @@ func DefaultOutcomeOptions() OutcomeOptions {
 	return OutcomeOptions{
 		Learn: learnOff, MaxPerTenant: 10_000, MaxTenants: 100, MaxWaiting: 10_000,
 		MinNeighbours: defaultNeighbours, MaxQualityLoss: defaultQualityLoss,
-		Explore: ExploreOptions{MaxQualityLoss: defaultQualityLoss},
+		Explore: ExploreOptions{MaxQualityLoss: defaultQualityLoss}, Signs: DefaultSignOptions(),
 	}
 }
 
 // Validate reports every bad option, one "field: problem" a line.
 func (o OutcomeOptions) Validate() error {
 	var p option.Problems
-	if words := []string{learnOff, learnFeedback}; !slices.Contains(words, o.Learn) {
-		p.Addf("learn", "%q is neither off nor feedback", o.Learn)
+	if words := []string{learnOff, learnFeedback, learnAll}; !slices.Contains(words, o.Learn) {
+		p.Addf("learn", "%q is none of off, feedback and all", o.Learn)
 	}
 	for _, c := range []struct {
 		field  string
@@ -104,6 +107,7 @@ func (o OutcomeOptions) Validate() error {
 			p.Addf(c.field, "%v is not between 0 and 1", c.x)
 		}
 	}
+	o.Signs.validate(&p)
 	return p.Err()
 }
 

@@ -53,6 +53,7 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *exchange, er
 	}
 	st.ended(o, w.status, err)
 	st.measured(o, w.id)
+	p.watchSigns(ctx, st, o, w.id, status, err)
 	p.settlePlacement(o, status, err)
 	if st.learn(o) {
 		m.LimitWidened(o.model.Name)

@@ -8,6 +8,7 @@ import (
 	"signalbox/internal/telemetry"
 	"signalbox/memory/conversation"
 	"signalbox/memory/outcomes"
+	"signalbox/memory/outcomes/signs"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
@@ -65,6 +66,7 @@ type State struct {
 	talks       *conversation.Store // states of conversations; nil where nothing sticks
 	learning    OutcomeOptions
 	outcomes    *outcomes.Store // that are learnt from; nil where nothing is
+	seen        *signs.Watch    // turns, for what the next ones say of their answers
 	tools       *toolMemo       // of all states of a proxy
 	results     *resultMemo     // short forms of results of tools
 
@@ -110,7 +112,7 @@ func (st *State) inherit(old *State) {
 	st.chooser.Speeds, st.chooser.Lengths = old.chooser.Speeds, old.chooser.Lengths
 	st.chooser.Spent = old.chooser.Spent
 	st.notices.Adopt(old.notices)
-	st.chains, st.tools = old.chains, old.tools
+	st.chains, st.tools, st.seen = old.chains, old.tools, old.seen
 	st.auth.Adopt(old.auth)
 	if !st.salted {
 		st.salts = old.salts
