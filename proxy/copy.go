@@ -82,21 +82,20 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream.Response, o *ex
 	if o.req.API == openai.Response && !t.first.IsZero() {
 		o.first = t.first
 	}
-	return concluded(ctx, w, u, err, o.guarded.State == sse.Failed)
-}
-
-// concluded tells the endpoint its part in how the response ended. told: the client has an error event
-// of the endpoint itself.
-func concluded(
-	ctx context.Context, w *reply, u *upstream.Response, err error, told bool, //nolint:revive // a fact
-) error {
-	var cut *fault.InterruptedError
-	switch {
-	case err == nil:
+	if err == nil {
 		if u.Status < http.StatusInternalServerError && u.Status != http.StatusTooManyRequests {
 			u.Endpoint.Succeeded()
 		}
 		return nil
+	}
+	return concluded(ctx, w, u, o, err)
+}
+
+// concluded tells the endpoint its part in why a response ended early, and the client, unless an
+// error event of the endpoint itself went out.
+func concluded(ctx context.Context, w *reply, u *upstream.Response, o *exchange, err error) error {
+	var cut *fault.InterruptedError
+	switch {
 	case !errors.As(err, &cut):
 		return err
 	case ctx.Err() == nil:
@@ -109,7 +108,7 @@ func concluded(
 	default:
 		cut.Err = fault.ErrStopped
 	}
-	if u.Stream != nil && !told && !u.Stream.Failed() {
+	if u.Stream != nil && o.guarded.State != sse.Failed && !u.Stream.Failed() {
 		_ = w.send(w.errorEvent(fault.Wire(cut, w.id)), time.Now()) // the connection is broken off next
 	}
 	return cut

@@ -53,7 +53,7 @@ func sentEffort(tb testing.TB, up *testkit.Upstream) (effort string, limit int) 
 		Effort string `json:"reasoning_effort"`
 		Limit  int    `json:"max_tokens"`
 	}
-	if err := json.Unmarshal([]byte(up.Last(tb).Body), &body); err != nil {
+	if err := json.Unmarshal(up.Last(tb).Body, &body); err != nil {
 		tb.Fatal(err)
 	}
 	return body.Effort, body.Limit

@@ -33,6 +33,3 @@ func TestResultsOfToolsAreEvidenceForTheAnswer(t *testing.T) {
 		t.Errorf("guard %q, summary %+v", got.header.Get("X-Signalbox-Guard"), s)
 	}
 }
-
-// words is a text of n words that states something.
-func words(n int) string { return strings.TrimSpace(strings.Repeat("word ", n-1)) + " end." }

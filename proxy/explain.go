@@ -239,7 +239,7 @@ func (d *decision) explainModels(e *Explanation) {
 }
 
 // explainOutcomes tells what the quality of a candidate was made of.
-func (d *decision) explainOutcomes(c *choose.Candidate) *Outcomes {
+func (*decision) explainOutcomes(c *choose.Candidate) *Outcomes {
 	e := c.Expected
 	if e == nil {
 		return nil

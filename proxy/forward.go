@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -52,13 +53,11 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 	defer func() { held.Close() }()
 	for n := 1; ; n++ {
 		m, lease, err := where.next(ctx)
-		switch {
-		case errors.Is(err, fault.ErrEndpointsFull), errors.Is(err, fault.ErrAsleep):
-			last = err
-		case err != nil:
-			return err
-		}
 		if lease == nil {
+			if err != nil && !errors.Is(err, fault.ErrEndpointsFull) && !errors.Is(err, fault.ErrAsleep) {
+				return err
+			}
+			last = cmp.Or(err, last)
 			break
 		}
 		if n > 1 && !p.mayRetry(reason) {

@@ -51,7 +51,7 @@ func (o *exchange) saves() bool { return o.contexts != nil && o.req.Extras.SaveC
 // saveWhole stores an answer in one piece and returns it with the id.
 func (o *exchange) saveWhole(ctx context.Context, body []byte, h http.Header) []byte {
 	s := &saver{ctx: ctx, o: o}
-	finish := ""
+	var finish string
 	if o.req.API == openai.Response {
 		finish = s.readResponse(body)
 	} else {

@@ -148,7 +148,7 @@ func (s *Store) take(x *Outcome) {
 		s.tenants[x.Tenant] = t
 	}
 	t.put(x)
-	t.refit(false)
+	t.refit()
 	if i := slices.Index(s.used, x.Tenant); i >= 0 {
 		s.used = slices.Delete(s.used, i, i+1)
 	}

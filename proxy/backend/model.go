@@ -1,3 +1,5 @@
+// Package backend holds models as requests are served from them: their options, prices and limits,
+// their endpoints, and what placement knows of each. It sends nothing.
 package backend
 
 import (

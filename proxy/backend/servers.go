@@ -204,8 +204,10 @@ type WarmLimit struct {
 	next time.Time  // when there is time for more
 }
 
+// NewWarmLimit is a limit that nothing has used.
 func NewWarmLimit() *WarmLimit { return &WarmLimit{busy: make(chan struct{}, 1)} }
 
+// Enter waits for its turn, which Leave ends. Its error is fault.ErrBusy when ctx ends before.
 func (l *WarmLimit) Enter(ctx context.Context) error {
 	select {
 	case l.busy <- struct{}{}:
@@ -215,6 +217,7 @@ func (l *WarmLimit) Enter(ctx context.Context) error {
 	}
 }
 
+// Leave ends a turn.
 func (l *WarmLimit) Leave() { <-l.busy }
 
 // Wait waits until there is time for so many tokens, at a rate in tokens a second, 0 standing for
@@ -269,7 +272,7 @@ var _ affinity.Board = (*notice)(nil)
 // Use makes b the board.
 func (n *Boards) Use(b Board) { n.board.Store(&b) }
 
-// Inherit takes over the board of another link.
+// Adopt takes over the board of another link.
 func (n *Boards) Adopt(old *Boards) { n.board.Store(old.board.Load()) }
 
 // Claim takes a name among all replicas.

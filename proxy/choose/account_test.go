@@ -28,7 +28,8 @@ func pool() []Candidate {
 	out.Out = true
 	return []Candidate{
 		known("best", 0.8, 0.8, 0.1, 9), known("near", 0.7, 0.75, 0.1, 3), known("far", 0.3, 0.3, 0.1, 1),
-		out, {Name: "unknown", Quality: -1},
+		out,
+		{Name: "unknown", Quality: -1},
 	}
 }
 

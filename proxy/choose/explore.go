@@ -2,6 +2,7 @@ package choose
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"signalbox/rules"
 )
@@ -82,24 +83,7 @@ func (a *Accounts) ExploreEffort(
 	if o.Share <= 0 || len(es) < 2 || at < 0 {
 		return at, 1
 	}
-	var rooms [2][8]float64
-	chances := append(rooms[0][:0], make([]float64, len(es))...)
-	quality := append(rooms[1][:0], make([]float64, len(es))...)
-	for range draws {
-		best := 0
-		for i := range es {
-			quality[i] = es[i].Quality + es[i].Deviation*normal()
-			if quality[i] > quality[best] {
-				best = i
-			}
-		}
-		for i := range es {
-			if quality[i] >= quality[best]-o.MaxQualityLoss {
-				chances[i] += 1. / draws
-				break
-			}
-		}
-	}
+	chances := leastGood(es, o.MaxQualityLoss, normal)
 	loses := 0.0
 	for i, p := range chances {
 		loses += p * (es[at].Quality - es[i].Quality)
@@ -124,6 +108,26 @@ func (a *Accounts) ExploreEffort(
 		}
 	}
 	return drawn, chances[drawn]
+}
+
+// leastGood draws the quality of each effort many times, and returns how often each was the first
+// that is at most loss worse than the best.
+func leastGood(es []AtEffort, loss float64, normal func() float64) []float64 {
+	chances, quality := make([]float64, len(es)), make([]float64, len(es))
+	for range draws {
+		best := 0
+		for i := range es {
+			quality[i] = es[i].Quality + es[i].Deviation*normal()
+			if quality[i] > quality[best] {
+				best = i
+			}
+		}
+		first := slices.IndexFunc(quality, func(q float64) bool { return q >= quality[best]-loss })
+		if first >= 0 { // else a quality is no number
+			chances[first] += 1. / draws
+		}
+	}
+	return chances
 }
 
 // Weighted fills in the chances of candidates that were drawn by weight, and returns that of the

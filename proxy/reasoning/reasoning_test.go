@@ -184,7 +184,8 @@ func TestEffortsThatTellTheModelTheSameAreOne(t *testing.T) {
 			Options{Dialect: DialectQwen3}, "none medium", map[string]string{Low: None, High: Medium, Medium: Medium},
 		},
 		"two words that are reported alike": {
-			Options{Dialect: DialectEffort, Efforts: []string{"minimal", "low", "xhigh"}}, "low high",
+			Options{Dialect: DialectEffort, Efforts: []string{"minimal", "low", "xhigh"}},
+			"low high",
 			map[string]string{None: Low, Medium: Low, High: High},
 		},
 	} {

@@ -1,3 +1,5 @@
+// Package resolve turns the contexts that a request names into snapshots of them, as far as the
+// caller may read them, and gives them back when the request has ended.
 package resolve
 
 import (
@@ -276,6 +278,7 @@ func (r *Contexts) Pointers() []string {
 	return out
 }
 
+// Pointer names one version of a context, as ID@3.
 func Pointer(s *memory.Snapshot) string { return s.ID + "@" + strconv.Itoa(s.Version) }
 
 // Prefix is the contexts as the prefix compiler takes them.
