@@ -82,20 +82,19 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream.Response, o *ex
 	if o.req.API == openai.Response && !t.first.IsZero() {
 		o.first = t.first
 	}
-	if err == nil {
+	return concluded(ctx, w, u, o, err)
+}
+
+// concluded tells the endpoint its part in how a response ended, and the client that it was cut
+// off, unless an error event of the endpoint itself went out.
+func concluded(ctx context.Context, w *reply, u *upstream.Response, o *exchange, err error) error {
+	var cut *fault.InterruptedError
+	switch {
+	case err == nil:
 		if u.Status < http.StatusInternalServerError && u.Status != http.StatusTooManyRequests {
 			u.Endpoint.Succeeded()
 		}
 		return nil
-	}
-	return concluded(ctx, w, u, o, err)
-}
-
-// concluded tells the endpoint its part in why a response ended early, and the client, unless an
-// error event of the endpoint itself went out.
-func concluded(ctx context.Context, w *reply, u *upstream.Response, o *exchange, err error) error {
-	var cut *fault.InterruptedError
-	switch {
 	case !errors.As(err, &cut):
 		return err
 	case ctx.Err() == nil:

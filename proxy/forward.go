@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -53,11 +52,13 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 	defer func() { held.Close() }()
 	for n := 1; ; n++ {
 		m, lease, err := where.next(ctx)
+		switch {
+		case errors.Is(err, fault.ErrEndpointsFull), errors.Is(err, fault.ErrAsleep):
+			last = err
+		case err != nil:
+			return err
+		}
 		if lease == nil {
-			if err != nil && !errors.Is(err, fault.ErrEndpointsFull) && !errors.Is(err, fault.ErrAsleep) {
-				return err
-			}
-			last = cmp.Or(err, last)
 			break
 		}
 		if n > 1 && !p.mayRetry(reason) {
@@ -93,7 +94,7 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 		}
 		var again bool
 		reason, again = retry(u, err)
-		if !again || n >= st.opts.MaxAttempts || w.status != 0 && !o.escalation.judging() {
+		if !again || n >= st.opts.MaxAttempts || o.committed(w) {
 			break
 		}
 	}
@@ -102,6 +103,9 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 	}
 	return p.relayRefusal(ctx, w, held, effort, o)
 }
+
+// committed reports that the client has a head, so that no other attempt may follow.
+func (o *exchange) committed(w *reply) bool { return w.status != 0 && !o.escalation.judging() }
 
 // put makes attempt n, at the endpoint of o, which lease is of.
 func (p *Proxy) put(
