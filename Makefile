@@ -24,7 +24,7 @@ run: build
 # PACKAGES are tested at a time, one more than there are processors, for tests also wait. LONGEST
 # begin first, so that none of them is left for the end.
 PACKAGES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-LONGEST  := ./internal/app . ./proxy ./stream/check ./classify/pii
+LONGEST  := ./internal/app ./internal/e2e ./proxy ./stream/check ./classify/pii
 
 ## test: everything needed, then all Go tests; go vet is a step of its own of check
 test: onnxruntime

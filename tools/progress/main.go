@@ -100,9 +100,9 @@ func run(args []string, out io.Writer) (status int, err error) {
 }
 
 // environment adds to env that a program with the race detector ends when it ends, unless env says
-// anything of the detector. By default each waits a second for goroutines that are left, of which
-// those of the packages that start many programs have none by then; a race that was seen is
-// reported, and makes the program fail, all the same (https://go.dev/doc/articles/race_detector).
+// anything of the detector. By default each waits a second, in which goroutines that are left could
+// still race (https://go.dev/doc/articles/race_detector), and tests start hundreds of programs. A
+// race that was seen is reported and makes the program fail all the same.
 func environment(env []string) []string {
 	if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "GORACE=") }) {
 		return env
