@@ -11,17 +11,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"signalbox/internal/replay"
+	"signalbox/proxy/decisionlog"
 )
 
 func (c *command) replay() *cobra.Command {
 	var decisions []string
 	var limit int
+	var outcomes string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "replay --decisions FILE... --config NEW.yaml [--json] [--limit N]",
 		Short: "Show what another configuration would have decided",
 		Long: "Decide the requests of a decision log (telemetry.decisions) again under another configuration, from the signals in the\n" +
-			"log, and print what would change. Nothing is forwarded. --decisions may be repeated; - reads standard input.\n\n" +
+			"log, and print what would change. Nothing is forwarded. --decisions may be repeated; - reads standard input. With\n" +
+			"--outcomes it also estimates what answers would have been worth, from ratings and the chances in the log.\n\n" +
 			"Exit code 0 when every request would be decided as it was, 1 when something would change or cannot be told, 2 on\n" +
 			"trouble.",
 		Args: noArgs,
@@ -32,7 +35,7 @@ func (c *command) replay() *cobra.Command {
 			if limit < 0 {
 				return misuse("--limit %d is negative", limit)
 			}
-			report, err := c.runReplay(cmd, decisions, limit)
+			report, err := c.runReplay(cmd, decisions, outcomes, limit)
 			if err != nil {
 				return misuse("replay: %v", err) // trouble has the exit code of misuse here, as with diff
 			}
@@ -51,13 +54,14 @@ func (c *command) replay() *cobra.Command {
 	addConfigFlags(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&decisions, "decisions", nil, "decision log; may be repeated")
+	f.StringVar(&outcomes, "outcomes", "", "an export of outcomes (GET /-/outcomes): how good answers were")
 	f.IntVar(&limit, "limit", 0, "read at most this many decisions; 0 reads all")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
 // runReplay opens the logs before the models: a name that is mistyped should not cost a model load.
-func (c *command) runReplay(cmd *cobra.Command, names []string, limit int) (*replay.Report, error) {
+func (c *command) runReplay(cmd *cobra.Command, names []string, outcomes string, limit int) (*replay.Report, error) {
 	var sources []replay.Source
 	var size int64
 	for _, name := range names {
@@ -75,12 +79,34 @@ func (c *command) runReplay(cmd *cobra.Command, names []string, limit int) (*rep
 			size += info.Size()
 		}
 	}
+	ratings, err := readRatings(outcomes)
+	if err != nil {
+		return nil, fmt.Errorf("read outcomes: %w", err)
+	}
 	a, done, err := c.oneShot(cmd)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return c.decideAgain(cmd.Context(), sources, limit, a.Redecide, size)
+	if ratings == nil {
+		return c.decideAgain(cmd.Context(), sources, limit, a.Redecide, size)
+	}
+	value := new(replay.Value)
+	report, err := c.decideAgain(cmd.Context(), sources, limit, func(
+		ctx context.Context, l *decisionlog.Entry,
+	) (*decisionlog.Redecision, error) {
+		now, err := a.Redecide(ctx, l)
+		if score, ok := ratings.Of(l.Request.Tenant, l.ID); ok && err == nil {
+			value.Take(l, now, score)
+		}
+		return now, err //nolint:wrapcheck // replay does
+	}, size)
+	if err != nil {
+		return nil, err
+	}
+	value.Estimate()
+	report.Value = value
+	return report, nil
 }
 
 func (c *command) decideAgain(ctx context.Context, sources []replay.Source, limit int, decide replay.Decide, size int64) (*replay.Report, error) {
@@ -121,6 +147,7 @@ func (p *printer) replayed(r *replay.Report) {
 			p.hanging("  ", "  ", row.note, p.faint)
 		}
 	}
+	p.value(r.Value)
 	p.moves(r)
 	p.examples(r)
 	for i, bad := range r.Bad {
@@ -132,6 +159,31 @@ func (p *printer) replayed(r *replay.Report) {
 	if more := r.Unreadable - len(r.Bad); more > 0 {
 		p.printf("and %s more\n", thousands(more))
 	}
+}
+
+// value prints what answers would have been worth.
+func (p *printer) value(v *replay.Value) {
+	if v == nil {
+		return
+	}
+	p.printf("\n%s\n", p.bold("outcomes"))
+	p.printf("%s ratings count; %s have no chance in the log, %s no choice that can be told\n",
+		thousands(v.Rated), thousands(v.Chanceless), thousands(v.Undetermined))
+	if v.Rated == 0 {
+		return
+	}
+	var rows [][]string
+	for _, x := range []struct {
+		name string
+		e    replay.Estimate
+	}{
+		{"as logged", v.Logged}, {"inverse propensity", v.IPS}, {"self-normalised", v.SNIPS}, {"doubly robust", v.DR},
+	} {
+		rows = append(rows, []string{x.name, fmt.Sprintf("%.3f", x.e.Mean), fmt.Sprintf("%.3f to %.3f", x.e.Low, x.e.High)})
+	}
+	p.table([]string{"mean outcome", "", "95 %"}, rows)
+	p.printf("as many as %.0f ratings without weights, the greatest weight %.1f; %.1f %% go to models that had no chance\n",
+		v.Counting, v.Most, 100*v.Blind)
 }
 
 func (p *printer) moves(r *replay.Report) {

@@ -24,6 +24,8 @@ type Report struct {
 	Missing []Count   `json:"missing"` // what the log lacks, the most frequent first; one request may lack several
 	Samples []Example `json:"examples"`
 	Bad     []string  `json:"unreadable_lines"` // FILE:LINE: why; the first of them
+
+	Value *Value `json:"value,omitempty"` // by ratings; nil without any
 }
 
 // Same reports that every line was read and would be decided as it was.

@@ -15,6 +15,12 @@ type Ratings map[rated]float64
 
 type rated struct{ tenant, id string }
 
+// Of is how good the answer to a request of a tenant was; ok is false where nobody has said.
+func (r Ratings) Of(tenant, id string) (score float64, ok bool) {
+	score, ok = r[rated{tenant, id}]
+	return score, ok
+}
+
 // maxRatings is how many ratings are kept, which is as many as a proxy keeps outcomes at most.
 const maxRatings = 1_000_000
 
