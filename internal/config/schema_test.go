@@ -76,7 +76,7 @@ func TestWhatCheckTakesFitsTheSchema(t *testing.T) {
 	t.Parallel()
 	s := schema(t)
 	docs, _ := filepath.Glob("../../docs/*.md")
-	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	block := regexp.MustCompile("(?s)```yaml[^\n]*\n(.*?)```")
 	whole := 0
 	for _, f := range append(docs, "../../README.md") {
 		for _, m := range block.FindAllSubmatch(read(t, f), -1) {
