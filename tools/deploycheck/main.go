@@ -1,6 +1,7 @@
 // Command deploycheck checks what deploy/ ships with the tools of those who read it: the Helm chart
-// is linted and rendered, and every object decoded strictly into the types of Kubernetes; alert
-// rules are read by Prometheus's own parser, and so is every expression of the dashboard, whose
+// is linted and rendered, and every object decoded strictly into the types of Kubernetes and of the
+// Prometheus operator, and those of deploy/gateway and of the documentation into those of the
+// Gateway API and its extension for inference; alert rules are read by Prometheus's own parser, and so is every expression of the dashboard, whose
 // metrics have to be ones that signalbox has.
 //
 // Usage: deploycheck DIR, where DIR holds the product's go.mod.
@@ -16,7 +17,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
@@ -29,6 +32,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
+	inference "sigs.k8s.io/gateway-api-inference-extension/api/v1"
+	gateway "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 func main() {
@@ -41,7 +46,8 @@ func main() {
 	if err == nil {
 		err = errors.Join(chart(filepath.Join(dir, "deploy", "helm", "signalbox")),
 			rules(filepath.Join(dir, "deploy", "prometheus", "rules.yaml"), known),
-			dashboard(filepath.Join(dir, "deploy", "grafana", "signalbox.json"), known))
+			dashboard(filepath.Join(dir, "deploy", "grafana", "signalbox.json"), known),
+			manifests(filepath.Join(dir, "deploy", "gateway")), pages(filepath.Join(dir, "docs")))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "deploycheck:", err)
@@ -128,8 +134,7 @@ func peers() []any {
 	return []any{map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}}
 }
 
-// render renders the chart and decodes its objects strictly: a key that Kubernetes does not know is
-// an error. ServiceMonitor is no type of Kubernetes; of it only the form is known to be YAML.
+// render renders the chart and decodes its objects strictly.
 func render(dir string, values map[string]any, kinds map[string]int) error {
 	c, err := loader.Load(dir)
 	if err != nil {
@@ -143,31 +148,81 @@ func render(dir string, values map[string]any, kinds map[string]int) error {
 	if err != nil {
 		return err
 	}
-	codecs := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict)
 	var errs []error
 	for file, text := range files {
-		if !strings.HasSuffix(file, ".yaml") {
-			continue
-		}
-		for _, doc := range regexp.MustCompile(`(?m)^---\s*$`).Split(text, -1) {
-			if strings.TrimSpace(doc) == "" {
-				continue
-			}
-			_, kind, err := codecs.UniversalDeserializer().Decode([]byte(doc), nil, nil)
-			if kind != nil {
-				kinds[kind.Kind]++
-			}
-			if runtime.IsNotRegisteredError(err) && strings.Contains(doc, "kind: ServiceMonitor\n") {
-				kinds["ServiceMonitor (form alone)"]++
-				continue
-			}
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", file, err))
-			}
+		if strings.HasSuffix(file, ".yaml") {
+			errs = append(errs, objects(file, text, kinds))
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// types are those of Kubernetes, of the Gateway API and its extension for inference, and of the
+// Prometheus operator, by their own packages.
+var types = sync.OnceValues(func() (serializer.CodecFactory, error) {
+	s := runtime.NewScheme()
+	err := errors.Join(scheme.AddToScheme(s), gateway.Install(s), inference.Install(s), monitoring.AddToScheme(s))
+	return serializer.NewCodecFactory(s, serializer.EnableStrict), err
+})
+
+// objects decodes the objects of a text strictly: a key that their types do not have is an error.
+func objects(file, text string, kinds map[string]int) error {
+	codecs, err := types()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, doc := range regexp.MustCompile(`(?m)^---\s*$`).Split(text, -1) {
+		if strings.TrimSpace(doc) == "" {
+			continue
+		}
+		_, kind, err := codecs.UniversalDeserializer().Decode([]byte(doc), nil, nil)
+		if kind != nil {
+			kinds[kind.Kind]++
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", file, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// manifests decodes the files of a folder.
+func manifests(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	errs := []error{err}
+	kinds := map[string]int{}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		errs = append(errs, err, objects(f, string(b), kinds))
+	}
+	if len(kinds) < 3 {
+		errs = append(errs, fmt.Errorf("%s holds %v", dir, kinds))
+	}
+	fmt.Printf("gateway: objects %v\n", kinds)
+	return errors.Join(errs...)
+}
+
+// pages decodes the blocks of the documentation that are said to be objects of Kubernetes.
+func pages(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.md"))
+	errs := []error{err}
+	kinds := map[string]int{}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		errs = append(errs, err)
+		for _, m := range block.FindAllStringSubmatch(string(b), -1) {
+			errs = append(errs, objects(f, m[1], kinds))
+		}
+	}
+	if len(kinds) == 0 {
+		errs = append(errs, fmt.Errorf("%s shows no objects", dir))
+	}
+	fmt.Printf("documentation: objects %v\n", kinds)
+	return errors.Join(errs...)
+}
+
+var block = regexp.MustCompile("(?s)```yaml kubernetes\n(.*?)```")
 
 func rules(file string, known map[string]metric) error {
 	groups, errs := rulefmt.ParseFile(file, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
