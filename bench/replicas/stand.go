@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"signalbox/simulator"
+	"signalbox/internal/simulator"
 )
 
 // stand is a redis-server, model servers and replicas.

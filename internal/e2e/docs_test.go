@@ -24,7 +24,7 @@ import (
 	"signalbox/internal/app"
 	"signalbox/internal/config"
 	"signalbox/internal/testkit"
-	"signalbox/simulator"
+	"signalbox/internal/simulator"
 )
 
 // command is a command of the documentation and what it is said to print.
