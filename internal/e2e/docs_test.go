@@ -23,8 +23,8 @@ import (
 
 	"signalbox/internal/app"
 	"signalbox/internal/config"
-	"signalbox/internal/testkit"
 	"signalbox/internal/simulator"
+	"signalbox/internal/testkit"
 )
 
 // command is a command of the documentation and what it is said to print.
