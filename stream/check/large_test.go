@@ -150,40 +150,72 @@ func TestAJudgeReadsLessBesideMoreComparing(t *testing.T) {
 func TestTheWorkForOneTextHasABound(t *testing.T) {
 	t.Parallel()
 	const size = 64 << 10
-	unread := func(text, against string) (n int) {
-		t.Helper()
-		e, err := evidence.New(t.Context(), []evidence.Source{{Text: against, Fact: true}}, evidence.Options{MaxBytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := checker(t, check.Options{}).Text(t.Context(), e, "", text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range got.Claims {
-			if c := &got.Claims[i]; errors.Is(c.Err, check.ErrTooMuch) {
-				n++
-				if c.Verdict != check.Unchecked {
-					t.Errorf("%+v", c.Result)
-				}
-			}
-		}
-		return n
+	all, prose := larges(size), proseOf(size)
+	if n := unread(t, readWhole(t, all["one number"])); n == 0 {
+		t.Error("one number: every claim was read")
 	}
-	all := larges(size)
-	for _, name := range []string{"one number", "semicolons", "a word a sentence", "a wide table"} {
-		if n := unread(all[name], all[name]); n == 0 {
+	if n := unread(t, readWhole(t, prose)); n > 0 {
+		t.Errorf("%d claims of prose were not read", n)
+	}
+	// The work grows with the square of the size: who needs more than a sixteenth of the steps for a
+	// quarter of these texts needs more than all for the whole.
+	for _, name := range []string{"semicolons", "a word a sentence", "a wide table"} {
+		text := larges(size / 4)[name]
+		results, err := check.ReadWithin(t.Context(), factOf(t, text), text, 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := unread(t, results); n == 0 {
 			t.Errorf("%s: every claim was read", name)
 		}
 	}
-	var prose strings.Builder
-	for i := 0; prose.Len() < size; i++ {
-		fmt.Fprintf(&prose, "The bridge number %d over the river Aare in Bern was opened in %d by Ann Miller "+
+}
+
+func proseOf(size int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < size; i++ {
+		fmt.Fprintf(&b, "The bridge number %d over the river Aare in Bern was opened in %d by Ann Miller "+
 			"and carries some %d cars a day. ", i, 1800+i%200, 100*i)
 	}
-	if n := unread(prose.String(), prose.String()); n > 0 {
-		t.Errorf("%d claims of prose were not read", n)
+	return b.String()
+}
+
+func factOf(t *testing.T, text string) *evidence.Evidence {
+	t.Helper()
+	sources := []evidence.Source{{Text: text, Fact: true}}
+	e, err := evidence.New(t.Context(), sources, evidence.Options{MaxBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return e
+}
+
+// readWhole checks a text against itself.
+func readWhole(t *testing.T, text string) []check.Result {
+	t.Helper()
+	got, err := checker(t, check.Options{}).Text(t.Context(), factOf(t, text), "", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]check.Result, len(got.Claims))
+	for i := range got.Claims {
+		out[i] = got.Claims[i].Result
+	}
+	return out
+}
+
+// unread counts the claims that were left for the work that others had taken.
+func unread(t *testing.T, results []check.Result) (n int) {
+	t.Helper()
+	for i := range results {
+		if r := &results[i]; errors.Is(r.Err, check.ErrTooMuch) {
+			n++
+			if r.Verdict != check.Unchecked {
+				t.Errorf("%+v", *r)
+			}
+		}
+	}
+	return n
 }
 
 // Who leaves while the premises of claims are found ends that at the next claim.
