@@ -64,8 +64,11 @@ func newStand(ctx context.Context, binary, dir, text string) (*stand, error) {
 		endpoints = append(endpoints, fmt.Sprintf("{name: e%d, url: %s/v1}", len(endpoints), m.URL))
 	}
 	text = fmt.Sprintf("models:\n  - name: m\n    price: {input: 1, output: 2}\n    kv: {level: apc, prefill_us_per_token: 100}\n    endpoints: [%s]\n"+
-		"memory: {salt_secret: \"0123456789abcdef0123456789abcdef\", redis: {url: \"redis://%s/0\"}}\ndefault: {models: [m]}\ntelemetry: {log: warn}\n%s",
+		"memory: {salt_secret: \"file:salt\", redis: {url: \"redis://%s/0\"}}\ndefault: {models: [m]}\ntelemetry: {log: warn}\n%s",
 		strings.Join(endpoints, ", "), s.redis, text)
+	if err := os.WriteFile(filepath.Join(dir, "salt"), []byte("0123456789abcdef0123456789abcdef"), 0o600); err != nil {
+		return s, err
+	}
 	file := filepath.Join(dir, "signalbox.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return s, err
@@ -111,7 +114,7 @@ func (s *stand) model() (*httptest.Server, error) {
 
 // start runs a program until the stand is closed.
 func (s *stand) start(ctx context.Context, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // what is measured
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
