@@ -23,6 +23,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"signalbox/classify"
@@ -123,6 +124,15 @@ func memory(key string) int {
 	return -1
 }
 
+// spent is the processor time of this process.
+func spent() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 // document reads a text of so many tokens, all of it.
 func document(ctx context.Context, e *classify.Engine, o *options) error {
 	words := []string{"train", "signal", "point", "track", "station", "engine", "guard", "line", "water", "north", "paper", "light"}
@@ -135,7 +145,7 @@ func document(ctx context.Context, e *classify.Engine, o *options) error {
 	if err != nil {
 		return err
 	}
-	begun := time.Now()
+	begun, from := time.Now(), spent()
 	var set signal.Set
 	t := signal.Text{LastUser: text.String(), Segments: []signal.Segment{{Role: "user", Text: text.String()}}}
 	c.Extract(ctx, &t, signal.MaskOf(signal.Embedding), &set)
@@ -143,8 +153,8 @@ func document(ctx context.Context, e *classify.Engine, o *options) error {
 	if v.State != signal.Known {
 		return fmt.Errorf("the vector is unknown (%s)", v.Reason)
 	}
-	fmt.Printf("%d tokens: %d of %d windows in %.1f s, at most %d MB\n", o.tokens, v.Read, v.Windows,
-		time.Since(begun).Seconds(), memory("VmHWM"))
+	fmt.Printf("%d tokens: %d of %d windows in %.1f s, %.1f s of processor time, at most %d MB\n", o.tokens, v.Read, v.Windows,
+		time.Since(begun).Seconds(), (spent() - from).Seconds(), memory("VmHWM"))
 	return nil
 }
 
