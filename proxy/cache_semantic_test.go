@@ -198,7 +198,7 @@ func TestACacheThatIsOffCostsNothing(t *testing.T) {
 	w := newReply(&sink{h}, &http.Request{Header: h})
 	if n := testing.AllocsPerRun(100, func() {
 		_, _ = b.proxy.recall(t.Context(), b.state, w, Principal{}, h, o)
-		_, _ = b.proxy.recallAgain(t.Context(), w, o)
+		_, _ = b.proxy.recallSimilar(t.Context(), w, o)
 		b.proxy.cacheResponse(t.Context(), w, o, nil)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -125,7 +125,7 @@ func copyStream(ctx context.Context, w *reply, u *upstream.Response, o *exchange
 	} else {
 		t.metrics.TTFT(u.Model.Name, time.Since(w.start))
 	}
-	w.keeper.watch()
+	w.heartbeat.start()
 	client := takeSink(w)
 	defer client.release()
 	var to guard.Sink = client

@@ -14,7 +14,7 @@
 // In the order of a request, with the packages that a stage stands on:
 //
 //   - edge: routes (the listener), serve (a request that has arrived), run (goroutines), surface
-//     (the endpoints), ready and models (what operators and clients ask for), reply, limits, keeper
+//     (the endpoints), ready and models (what operators and clients ask for), reply, limits, heartbeat
 //     (comments while nothing comes), fail and write (responses of the proxy's own); packages
 //     headers, fault (the error table)
 //   - what requests are served from: proxy, state and newstate (a snapshot), memos, options, engine,
@@ -30,7 +30,7 @@
 //   - rewrite: rewrite, payload, redact, toolpick, results; packages reasoning, lengths, redact,
 //     tools
 //   - place: place (the plan), placing, prompt, toolong, outcomes and explore_options (what is
-//     learnt of models), notices, scrape, leaving; packages choose, affinity, kv, pool
+//     learnt of models), notices, scrape, removed; packages choose, affinity, kv, pool
 //   - forward: forward (which attempt is next), copy and client (to the client), escalation
 //     (responses that are thrown away); packages upstream (one attempt, its response, and the part
 //     of it that is held), framing, escalate
@@ -70,6 +70,6 @@
 // Copies of requests run on goroutines of their State, which State.Close ends and waits for; a
 // stream that is held to be judged is read by one for each read, which closing its body waits for.
 //
-// Its locks guard small tables and are leaves, but for that of a keeper, which is held while
+// Its locks guard small tables and are leaves, but for that of a heartbeat, which is held while
 // something is written to the client.
 package proxy

@@ -82,16 +82,16 @@ func checkEngineParams(p *option.Problems, list []EngineParam) {
 	}
 }
 
-// steering is what callers may say to model servers: the compiled option allow_engine_params. It is
+// engineControls is what callers may say to model servers: the compiled option allow_engine_params. It is
 // immutable.
-type steering struct {
+type engineControls struct {
 	closed []string             // fields that not every caller may send
 	fields map[string][]string  // roles that may send one of them
 	heads  map[string]*[]string // roles that may send a header, nil for all; by canonical name
 }
 
-func newSteering(list []EngineParam) *steering {
-	s := &steering{
+func newEngineControls(list []EngineParam) *engineControls {
+	s := &engineControls{
 		closed: engineFields(), fields: map[string][]string{},
 		heads: map[string]*[]string{},
 	}
@@ -114,7 +114,7 @@ func newSteering(list []EngineParam) *steering {
 // check refuses a body that steers the model server in the name of somebody who may not. It is
 // refused and not taken out: whoever means it has to know that it has no effect, and whoever forges
 // it is seen in status and metrics. The error names the field.
-func (s *steering) check(who *auth.Principal, req *openai.Request) error {
+func (s *engineControls) check(who *auth.Principal, req *openai.Request) error {
 	for _, name := range s.closed {
 		at := name
 		switch {
@@ -149,14 +149,14 @@ func neutral(name string, value []byte) bool {
 
 // passes reports whether a header of a caller with this role that steers the model server goes on.
 // name is folded.
-func (s *steering) passes(role, name string) bool {
+func (s *engineControls) passes(role, name string) bool {
 	roles, ok := s.heads[name]
 	return ok && (roles == nil || slices.Contains(*roles, role))
 }
 
 // without returns the client's head without the headers that steer the model server and that a
 // caller of this role may not send. It is in itself where there is nothing to take out.
-func (s *steering) without(in http.Header, role string) http.Header {
+func (s *engineControls) without(in http.Header, role string) http.Header {
 	out, shared := in, true
 	for name := range in {
 		if !headers.Engine(name) || s.passes(role, headers.Fold(name)) {

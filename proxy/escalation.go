@@ -30,7 +30,7 @@ const (
 )
 
 // usage is what the answer took; what it does not tell is estimated.
-func (x *thrown) usage(req *openai.Request) response.Usage {
+func (x *discarded) usage(req *openai.Request) response.Usage {
 	u := x.told.Usage
 	if u.Input+u.Output == 0 {
 		u.Input, u.Output = req.EstimateTokens(), int(max(x.told.Length(), 0))
@@ -86,14 +86,14 @@ func (e *escalation) passes(st *State, p *Proxy, o *exchange, u *upstream.Respon
 	u.Endpoint.Succeeded()
 	o.endAttempt(nil)
 	o.upstream = nil
-	e.from = append(e.from, thrown{model: u.Model, why: t.sign, told: t.answer.Tally})
+	e.from = append(e.from, discarded{model: u.Model, why: t.sign, told: t.answer.Tally})
 	e.why, e.result = t.sign, escalationDone
 	e.spare = &spare{u.Keep(), o.asked}
 	was := *o
 	was.told = t.answer.Tally
 	st.ended(&was, u.Status, nil)
 	st.learn(&was)
-	p.settlePlacement(&was, u.Status, nil)
+	p.recordPlacement(&was, u.Status, nil)
 	p.tel.Metrics.Escalation(o.Route, u.Model.Name, string(t.sign))
 	where := o.where
 	where.ticket, where.by = affinity.Ticket{}, affinity.NoSource
@@ -118,7 +118,7 @@ func (e *escalation) spared() bool { return e != nil && e.spare != nil }
 // nothing of one went out.
 func (e *escalation) falls(ctx context.Context, w *reply, err error) bool {
 	return e.spared() && err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrClientGone) &&
-		!errors.Is(err, fault.ErrClientStalled) && (w.status == 0 || w.keeper.silent())
+		!errors.Is(err, fault.ErrClientStalled) && (w.status == 0 || w.heartbeat.silent())
 }
 
 // storable reports whether the answer that the client got may be given to others.
@@ -158,11 +158,11 @@ func (e *escalation) used(req *openai.Request) (sum response.Usage) {
 	return sum
 }
 
-// countThrown counts what answers took that nobody got. They would not have been asked for without
+// countDiscarded counts what answers took that nobody got. They would not have been asked for without
 // the route, so they add nothing to what the same would have cost elsewhere.
-func (p *Proxy) countThrown(o *exchange, tenant string) {
+func (p *Proxy) countDiscarded(o *exchange, tenant string) {
 	m := p.tel.Metrics
-	for _, x := range o.escalation.thrown() {
+	for _, x := range o.escalation.discarded() {
 		u, usd := x.usage(o.req), x.price(o.req)
 		m.Tokens("prompt", int64(u.Input))
 		m.Tokens("cached", int64(u.Cached))
@@ -172,8 +172,8 @@ func (p *Proxy) countThrown(o *exchange, tenant string) {
 	}
 }
 
-// thrown are the answers that were thrown away.
-func (e *escalation) thrown() []thrown {
+// discarded are the answers that were discarded away.
+func (e *escalation) discarded() []discarded {
 	if e == nil {
 		return nil
 	}
@@ -349,7 +349,7 @@ func (*trial) unweigh(u *upstream.Response) {
 }
 
 // price is what an answer cost that was thrown away, in USD.
-func (x *thrown) price(req *openai.Request) float64 {
+func (x *discarded) price(req *openai.Request) float64 {
 	u := x.usage(req)
 	return x.model.Price.Of(float64(u.Input), float64(u.Output))
 }

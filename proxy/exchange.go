@@ -85,12 +85,12 @@ type escalation struct {
 	trial    *trial         // of the attempt under way; nil where its answer stands as it is
 	result   string         // empty until an answer was judged
 	why      rules.Sign     // that an answer was, or was to be, thrown away for; empty for none
-	from     []thrown       // the answers that were, in order
+	from     []discarded    // the answers that were, in order
 	spare    *spare         // the last of them
 }
 
-// thrown is an answer that nobody gets.
-type thrown struct {
+// discarded is an answer that nobody gets.
+type discarded struct {
 	model *backend.Model
 	why   rules.Sign
 	told  response.Tally

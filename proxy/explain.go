@@ -134,7 +134,7 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 	if err != nil {
 		return nil, err
 	}
-	if err := st.steering.check(&who, req); err != nil {
+	if err := st.controls.check(&who, req); err != nil {
 		return nil, err
 	}
 	r, err := p.resolver.Resolve(ctx, who, req, h)

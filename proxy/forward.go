@@ -18,7 +18,7 @@ import (
 // such as 429, that refusal is the answer.
 func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header, where *plan, change rewriter, o *exchange) error {
 	if change.req.Streams() {
-		w.keeper = newKeeper(w, time.Duration(st.opts.KeepaliveAfter))
+		w.heartbeat = newHeartbeat(w, time.Duration(st.opts.KeepaliveAfter))
 	}
 	defer func() { where.lease.Close() }() // if a panic left it open
 	o.mirror = st.mirror(ctx, change, o)
@@ -26,10 +26,10 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header
 	if o.escalation.falls(ctx, w, err) {
 		err = p.relaySpare(ctx, w, o)
 	}
-	w.keeper.end()
+	w.heartbeat.stop()
 	err = fault.Stopped(ctx, err)
 	var cut *fault.InterruptedError
-	if err == nil || w.keeper == nil || w.status == 0 || errors.As(err, &cut) || errors.Is(err, fault.ErrClientGone) || errors.Is(err, fault.ErrClientStalled) {
+	if err == nil || w.heartbeat == nil || w.status == 0 || errors.As(err, &cut) || errors.Is(err, fault.ErrClientGone) || errors.Is(err, fault.ErrClientStalled) {
 		return err
 	}
 	// The head went out with a comment; the connection is broken off next.
@@ -123,7 +123,7 @@ func (p *Proxy) put(
 		Path: o.surface.upstreamPath(direct), API: o.surface.api, Form: o.surface.form,
 		Translated: o.surface.messages && !direct, Messages: direct,
 		Streaming: body.req.Streams(), Choices: body.req.Choices(),
-		Readable: o.guarding != nil || o.memo.taping() || w.messages != nil || t != nil || o.mirror != nil,
+		Readable: o.guarding != nil || o.memo.recorded() || w.messages != nil || t != nil || o.mirror != nil,
 		Quiet:    body.asked.usage && w.messages == nil, Unweighed: body.asked.logprobs,
 		CommentsAreProgress: st.opts.CommentsAreProgress,
 		MaxRetryAfter:       time.Duration(st.opts.MaxRetryAfter),
@@ -132,12 +132,12 @@ func (p *Proxy) put(
 		call.Hold = func(u *upstream.Response) error { return t.hold(u, call) }
 	}
 	o.sent = st.chooser.Speeds.Now()
-	w.keeper.watch()
+	w.heartbeat.start()
 	u, err := upstream.Do(attemptCtx, p.transport, call, o.model, lease)
 	if err == nil {
 		t.conclude(attemptCtx, o)
 	}
-	w.keeper.rest()
+	w.heartbeat.pause()
 	st.answered(o, err)
 	o.attempted(span, u, err)
 	return u, err
@@ -205,8 +205,8 @@ func retry(u *upstream.Response, err error) (reason string, ok bool) {
 	return "", false
 }
 
-// change is rewrite for a request that is served: with the tools that are offered.
-func (o *exchange) change(ctx context.Context, w *reply, req *openai.Request) rewriter {
+// rewriter is rewrite for a request that is served: with the tools that are offered.
+func (o *exchange) rewriter(ctx context.Context, w *reply, req *openai.Request) rewriter {
 	o.pickTools(ctx, req).describe(w.Header())
 	change := o.state.rewrite(req, o.decision)
 	change.counted = w.lease.Bounds(rate.Tokens)

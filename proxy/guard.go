@@ -34,8 +34,8 @@ func (d *decision) ask() *guardrail.Ask {
 	}
 }
 
-// arm prepares the check of the response, and sets its header.
-func (o *exchange) arm(ctx context.Context, h http.Header) error {
+// armGuard prepares the check of the response, and sets its header.
+func (o *exchange) armGuard(ctx context.Context, h http.Header) error {
 	p, err := o.state.guard.Plan(ctx, o.ask())
 	if err != nil {
 		return err

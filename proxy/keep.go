@@ -10,18 +10,18 @@ import (
 	"signalbox/stream/guard"
 )
 
-// worth reports whether the answer to a request may be given to others: it came from the model that
+// cacheable reports whether the answer to a request may be given to others: it came from the model that
 // the rules chose, nothing was missing when they did, and the guard found nothing in it.
-func (o *exchange) worth(status int, err error) bool {
+func (o *exchange) cacheable(status int, err error) bool {
 	m := o.memo
-	return m != nil && m.tape != nil && err == nil && status == http.StatusOK && o.vault == nil && o.model != nil && o.model == o.wanted &&
-		o.Failed == 0 && o.inArm != armCanary && o.thrift == (budget.Thrift{}) && o.passed() && o.escalation.storable() && m.taught == o.state.caching.answers.taught.Load()
+	return m != nil && m.recording != nil && err == nil && status == http.StatusOK && o.vault == nil && o.model != nil && o.model == o.wanted &&
+		o.Failed == 0 && o.inArm != armCanary && o.thrift == (budget.Thrift{}) && o.passedGuard() && o.escalation.storable() && m.taught == o.state.caching.answers.taught.Load()
 }
 
-// passed reports whether the guard, if there is one, has nothing against the answer. One that only
+// passedGuard reports whether the guard, if there is one, has nothing against the answer. One that only
 // observes may still be at it when the answer has ended; whoever gets the answer has it observed
 // again.
-func (o *exchange) passed() bool {
+func (o *exchange) passedGuard() bool {
 	g := &o.guarded
 	if o.guarding == nil {
 		return true
@@ -36,10 +36,10 @@ func storedHeaders() [3]string {
 
 // cacheResponse keeps the answer to a request that has ended, off the client's path.
 func (p *Proxy) cacheResponse(ctx context.Context, w *reply, o *exchange, err error) {
-	if !o.worth(w.status, err) {
+	if !o.cacheable(w.status, err) {
 		return
 	}
-	c, id, tape := o.state.caching, o.memo.id, o.memo.tape
+	c, id, tape := o.state.caching, o.memo.id, o.memo.recording
 	model, route, kind := o.model.Name, o.Route, w.Header().Get("Content-Type")
 	partition, vector := c.partition(model, o.Action), o.vector()
 	if o.caches() != cacheSemantic {

@@ -74,8 +74,8 @@ func usageOf(told *response.Usage) affinity.Usage {
 	return u
 }
 
-// settlePlacement tells placement how a request ended, once.
-func (p *Proxy) settlePlacement(o *exchange, status int, err error) {
+// recordPlacement tells placement how a request ended, once.
+func (p *Proxy) recordPlacement(o *exchange, status int, err error) {
 	x := o.where
 	if x == nil || x.of == nil {
 		return

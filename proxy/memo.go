@@ -37,7 +37,7 @@ type memo struct {
 
 	answer     *cache.Answer // that was given; nil for none
 	similarity float64       // of its question, with semantic
-	tape       *tape
+	recording  *tape
 }
 
 // cacheControl reads what the client says of stored answers (RFC 9111, section 5.2.1).
@@ -66,8 +66,8 @@ func (m *memo) sources(need signal.Mask, set *signal.Set) signal.Mask {
 	return need &^ signal.MaskOf(signal.Cache)
 }
 
-// taping reports that the answer is to be taken down.
-func (m *memo) taping() bool { return m != nil && m.tape != nil }
+// recorded reports that the answer is to be taken down.
+func (m *memo) recorded() bool { return m != nil && m.recording != nil }
 
 // given is the answer that the cache gave, nil without one.
 func (m *memo) given() *cache.Answer {
@@ -150,12 +150,12 @@ func (t *tape) Mark(time.Time) { t.Recorder.Mark() }
 // tap records the response while it passes, if it may be stored.
 func (m *memo) tap(u *upstream.Response) {
 	switch {
-	case m == nil || m.tape == nil:
+	case m == nil || m.recording == nil:
 	case u.Status != http.StatusOK || !u.Plain() || !u.Events && !u.JSON():
-		m.tape = nil
+		m.recording = nil
 	case u.Stream != nil:
-		u.Tap(m.tape)
+		u.Tap(m.recording)
 	default:
-		u.Tee(m.tape)
+		u.Tee(m.recording)
 	}
 }

@@ -19,7 +19,7 @@ func (o *exchange) direct(w *reply, m *backend.Model, made *fitted) (payload, bo
 	d := w.messages
 	if d == nil || !m.Messages || d.raw == nil || made.made.pieces != nil ||
 		o.escalation.judging() || o.mirror != nil ||
-		o.guarding != nil || o.vault != nil || o.memo.taping() || o.req.Extras.Present ||
+		o.guarding != nil || o.vault != nil || o.memo.recorded() || o.req.Extras.Present ||
 		made.member != "" || o.req.Has(fieldSalt) {
 		return made.made, false
 	}
@@ -54,7 +54,7 @@ func (p *Proxy) countMessage(st *State, w *reply, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err = st.steering.check(&who, req); err != nil {
+	if err = st.controls.check(&who, req); err != nil {
 		return err
 	}
 	held, err := p.resolver.Resolve(r.Context(), who, req, r.Header)

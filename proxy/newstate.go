@@ -117,7 +117,7 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 		opts: o.Server, limits: DefaultLimitOptions(), auth: keys,
 		byName: make(map[string]*backend.Model, len(o.Models)), prompts: make(map[string]string, len(o.Prompts)),
 		program: o.Program, classifier: o.Classifier, readHeaders: o.Program.Headers(), generation: o.Generation,
-		steering: newSteering(o.Server.AllowEngineParams), metrics: tel.Metrics,
+		controls: newEngineControls(o.Server.AllowEngineParams), metrics: tel.Metrics,
 		idle: make(chan struct{}), salts: newSalts(nil), notices: &backend.Boards{}, chains: &chains{},
 		seen: signs.New(seenTurns, time.Now),
 		chooser: choose.Chooser{

@@ -8,9 +8,9 @@ import (
 	"signalbox/rules"
 )
 
-// answer is the life of a request, one stage after the other. Each takes what the one before it
-// made; the first error ends it, and the error table in wire.go says how.
-func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err error) {
+// handle is the life of a request, one stage after the other. Each takes what the one before it
+// made; the first error ends it, and the error table of package fault says how.
+func (p *Proxy) handle(st *State, w *reply, r *http.Request, s *surface) (err error) {
 	ctx, end := p.trace(r, s.operation)
 	o := exchange{surface: s}
 	err = fault.ErrPanicked // what record sees when a stage panics
@@ -26,7 +26,7 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 		return err
 	}
 	o.req = req
-	if err = st.steering.check(&who, req); err != nil {
+	if err = st.controls.check(&who, req); err != nil {
 		return err
 	}
 	o.held, err = p.resolver.Resolve(ctx, who, req, r.Header)
@@ -35,7 +35,7 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 		return err
 	}
 	o.held.Describe(w.Header())
-	if err = w.charge(ctx, req, o.held); err != nil {
+	if err = w.chargeLimits(ctx, req, o.held); err != nil {
 		return err
 	}
 	if done, err := p.recall(ctx, st, w, who, r.Header, &o); done || err != nil {
@@ -54,21 +54,21 @@ func (p *Proxy) answer(st *State, w *reply, r *http.Request, s *surface) (err er
 	if o.Action.Verb == rules.Answer {
 		return answerFixed(w, req, o.Action.Text)
 	}
-	if err = o.arm(ctx, w.Header()); err != nil {
+	if err = o.armGuard(ctx, w.Header()); err != nil {
 		return err
 	}
-	if done, err := p.recallAgain(ctx, w, &o); done || err != nil {
+	if done, err := p.recallSimilar(ctx, w, &o); done || err != nil {
 		return err
 	}
-	req, err = o.hide()
+	req, err = o.redactRequest()
 	if err != nil {
 		return err
 	}
-	p.shorten(ctx, w, &o, req, resolve.Session(o.req, r.Header))
-	change := o.change(ctx, w, req)
-	where, err := p.within(ctx, st, w, r.Header, &change, &o)
+	p.shortenResults(ctx, w, &o, req, resolve.Session(o.req, r.Header))
+	change := o.rewriter(ctx, w, req)
+	where, err := p.planWithinBudget(ctx, st, w, r.Header, &change, &o)
 	if err != nil {
 		return err
 	}
-	return p.forward(ctx, st, w, st.steering.without(r.Header, who.Role), where, change, &o)
+	return p.forward(ctx, st, w, st.controls.without(r.Header, who.Role), where, change, &o)
 }

@@ -28,7 +28,7 @@ type Proxy struct {
 	state     atomic.Pointer[State]
 	swapped   chan struct{} // holds 1: a swap that Run has not seen yet; more of them are one
 	draining  atomic.Bool
-	leaving   leaving
+	removed   removedEndpoints
 	stale     atomic.Bool // the configuration has changed and could not be read
 	started   int64       // Unix time in seconds; what /v1/models gives as created
 }

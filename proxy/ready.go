@@ -144,7 +144,7 @@ func (p *Proxy) Ready() (bool, Detail) {
 	if d.Degraded == nil {
 		d.Degraded = []string{}
 	}
-	for _, e := range p.leaving.list() {
+	for _, e := range p.removed.list() {
 		d.add(e.Model, EndpointDetail{Name: e.Name, State: "draining", Inflight: e.Inflight()})
 	}
 	d.Ready = reachable && !d.Draining && !blind
@@ -177,7 +177,7 @@ func (p *Proxy) poolStatus() (s telemetry.PoolStatus) {
 		}
 		s.Queued = append(s.Queued, telemetry.QueueStatus{Model: m.Name, Requests: m.Queued()})
 	}
-	for _, e := range p.leaving.list() {
+	for _, e := range p.removed.list() {
 		s.Endpoints = append(s.Endpoints, telemetry.EndpointStatus{Model: e.Model, Endpoint: e.Name, Inflight: e.Inflight()})
 	}
 	return s

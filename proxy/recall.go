@@ -71,15 +71,15 @@ func (p *Proxy) recall(ctx context.Context, st *State, w *reply, who Principal, 
 	if err != nil {
 		return false, err
 	}
-	if !d.retake(a) {
+	if !d.restoreDecision(a) {
 		return false, nil
 	}
-	return p.give(ctx, w, o, d, a, recallExact)
+	return p.serveCached(ctx, w, o, d, a, recallExact)
 }
 
-// retake takes the decision that led to an answer. It reports false when there is no such decision
+// restoreDecision takes the decision that led to an answer. It reports false when there is no such decision
 // any more.
-func (d *decision) retake(a *cache.Answer) bool {
+func (d *decision) restoreDecision(a *cache.Answer) bool {
 	taken, ok := d.program.Taken(a.Route)
 	if d.model != "" && a.Route == rules.RouteNamed { // as settle has it
 		taken, ok = rules.Decision{Route: rules.RouteNamed, Index: -1, Outcome: rules.Defaulted, Action: &rules.Action{}}, true
@@ -88,9 +88,9 @@ func (d *decision) retake(a *cache.Answer) bool {
 	return ok && d.caches() != cacheOff && d.state.byName[a.Model] != nil
 }
 
-// recallAgain answers a request whose last question asks what another one asked, or prepares that
+// recallSimilar answers a request whose last question asks what another one asked, or prepares that
 // its own answer is kept. done is false when the request goes on.
-func (p *Proxy) recallAgain(ctx context.Context, w *reply, o *exchange) (done bool, err error) {
+func (p *Proxy) recallSimilar(ctx context.Context, w *reply, o *exchange) (done bool, err error) {
 	m := o.memo
 	if m == nil {
 		return false, nil
@@ -113,7 +113,7 @@ func (p *Proxy) recallAgain(ctx context.Context, w *reply, o *exchange) (done bo
 		hit, ok, err := o.similar(ctx)
 		if ok && !m.fresh {
 			m.similarity = hit.Similarity
-			if done, err = p.give(ctx, w, o, o.decision, hit.Answer, recallSemantic); done || err != nil {
+			if done, err = p.serveCached(ctx, w, o, o.decision, hit.Answer, recallSemantic); done || err != nil {
 				return done, err
 			}
 		}
@@ -130,14 +130,14 @@ func (p *Proxy) recallAgain(ctx context.Context, w *reply, o *exchange) (done bo
 	}
 	w.Header()["X-Signalbox-Cache"] = []string{recallMiss}
 	if len(o.Failed.Kinds()) == 0 {
-		m.tape = &tape{Recorder: cache.NewRecorder(longestKept, time.Now, o.req.Streams())}
+		m.recording = &tape{Recorder: cache.NewRecorder(longestKept, time.Now, o.req.Streams())}
 	}
 	return false, nil
 }
 
-// give answers with what is kept. done is false, and nothing was written, when it has not the shape
+// serveCached answers with what is kept. done is false, and nothing was written, when it has not the shape
 // that the client wants.
-func (*Proxy) give(ctx context.Context, w *reply, o *exchange, d *decision, a *cache.Answer, result string) (done bool, err error) {
+func (*Proxy) serveCached(ctx context.Context, w *reply, o *exchange, d *decision, a *cache.Answer, result string) (done bool, err error) {
 	data, gone, err := response.As(a.Data, a.Streamed(), o.req.Streams(), o.req.IncludeUsage)
 	if err != nil {
 		return false, nil //nolint:nilerr // another shape is a miss
@@ -147,7 +147,7 @@ func (*Proxy) give(ctx context.Context, w *reply, o *exchange, d *decision, a *c
 	if o.decision != d {
 		o.decision = d
 		d.describe(h)
-		if err := o.arm(ctx, h); err != nil {
+		if err := o.armGuard(ctx, h); err != nil {
 			return true, err
 		}
 	}

@@ -162,7 +162,7 @@ func (r *Recent) count(ctx context.Context, st *State, o *exchange, id string, t
 			t.cost, t.base = &cost, &base
 		}
 	}
-	for _, x := range o.escalation.thrown() {
+	for _, x := range o.escalation.discarded() {
 		s, u := r.spentOn(x.model.Name), x.usage(o.req)
 		s.Prompt, s.Cached, s.Completion = s.Prompt+int64(u.Input), s.Cached+int64(u.Cached), s.Completion+int64(u.Output)
 		s.Cost += x.model.Price.Of(float64(u.Input), float64(u.Output))

@@ -44,7 +44,7 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *exchange, er
 	}
 	p.cacheResponse(ctx, w, o, err)
 	w.settleLimits(ctx, o, status)
-	w.pay(ctx, o, status)
+	w.settleBudgets(ctx, o, status)
 	m.Request(route, model, status, took)
 	tenant := st.tenantLabel(&o.who)
 	m.TenantRequest(tenant)
@@ -54,14 +54,14 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *exchange, er
 	st.ended(o, w.status, err)
 	st.measured(o, w.id)
 	p.watchSigns(ctx, st, o, w.id, status, err)
-	p.settlePlacement(o, status, err)
+	p.recordPlacement(o, status, err)
 	if st.learn(o) {
 		m.LimitWidened(o.model.Name)
 	}
 	p.finish(st, w, o, status, err) //nolint:contextcheck // a copy outlives its request
 	p.recent.note(ctx, st, w, o, status, took)
 	p.countArm(o, status)
-	p.countThrown(o, tenant)
+	p.countDiscarded(o, tenant)
 	if used := o.told.Usage; used != (response.Usage{}) {
 		m.Tokens("prompt", int64(used.Input))
 		m.Tokens("cached", int64(used.Cached))

@@ -15,9 +15,9 @@ import (
 	"signalbox/proxy/upstream"
 )
 
-// hide returns the request as it may be sent: with personal data replaced, when the route asks for
+// redactRequest returns the request as it may be sent: with personal data replaced, when the route asks for
 // it. Without knowing what personal data there is, nothing is sent.
-func (o *exchange) hide() (*openai.Request, error) {
+func (o *exchange) redactRequest() (*openai.Request, error) {
 	if !o.Action.Redact || len(o.req.Text().Segments) == 0 && !o.req.OpaquePrompt {
 		return o.req, nil
 	}

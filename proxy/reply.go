@@ -20,20 +20,20 @@ import (
 // read it, and what every answer and log line carries. It belongs to the request's goroutine.
 type reply struct {
 	http.ResponseWriter
-	rc      http.ResponseController
-	id      string
-	start   time.Time
-	status  int           // 0 until the head is written
-	patient time.Duration // how long the client may leave the answer unread; 0 is for ever
-	renewed time.Time     // when the write deadline was set last
-	expects time.Time     // the deadline of a body that nobody reads; zero when there is no body
-	limiter *rate.Limiter
-	lease   *rate.Lease         // of limits; nil for none
-	cost    *budget.Reservation // of the caller's budgets; nil for none
-	shares  []share             // of the budgets of models
-	bytes   *inFlight
-	held    int64   // of bytes in flight
-	keeper  *keeper // nil: nobody else writes
+	rc        http.ResponseController
+	id        string
+	start     time.Time
+	status    int           // 0 until the head is written
+	patient   time.Duration // how long the client may leave the answer unread; 0 is for ever
+	renewed   time.Time     // when the write deadline was set last
+	expects   time.Time     // the deadline of a body that nobody reads; zero when there is no body
+	limiter   *rate.Limiter
+	lease     *rate.Lease         // of limits; nil for none
+	cost      *budget.Reservation // of the caller's budgets; nil for none
+	shares    []share             // of the budgets of models
+	bytes     *inFlight
+	held      int64      // of bytes in flight
+	heartbeat *heartbeat // nil: nobody else writes
 
 	messages *dialogue // of the Messages API; nil for any other
 }
@@ -85,7 +85,7 @@ func (w *reply) renew(now time.Time) {
 
 // send writes and flushes one piece of a stream.
 func (w *reply) send(b []byte, now time.Time) error {
-	if k := w.keeper; k != nil {
+	if k := w.heartbeat; k != nil {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.wrote(now, b)
@@ -93,7 +93,7 @@ func (w *reply) send(b []byte, now time.Time) error {
 	return w.write(b, now)
 }
 
-// write is send without a keeper.
+// write is send without a heartbeat.
 func (w *reply) write(b []byte, now time.Time) error {
 	w.renew(now)
 	if _, err := w.ResponseWriter.Write(b); err != nil { //nolint:gosec // as in Write

@@ -86,10 +86,10 @@ func stale(req *openai.Request, want *rules.Results) (picked []int, results int)
 	return picked, results
 }
 
-// shorten makes the results of tools short where the route has a budget for them. The whole text is
+// shortenResults makes the results of tools short where the route has a budget for them. The whole text is
 // stored first, and the short one names it. It never fails a request: what cannot be stored, or takes
 // too long, is sent whole.
-func (p *Proxy) shorten(ctx context.Context, w *reply, o *exchange, req *openai.Request, session string) {
+func (p *Proxy) shortenResults(ctx context.Context, w *reply, o *exchange, req *openai.Request, session string) {
 	want := o.Action.Results
 	shortener, ok := o.state.classifier.(Shortener)
 	if want == nil || !ok || p.resolver.Store == nil || o.hideAll {

@@ -23,7 +23,7 @@ func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
 	forwarded := make(map[string]http.HandlerFunc, len(surfaces))
 	for i := range surfaces {
 		s := &surfaces[i]
-		forwarded[s.path] = p.serve(func(st *State, w *reply, r *http.Request) error { return p.answer(st, w, r, s) })
+		forwarded[s.path] = p.serve(func(st *State, w *reply, r *http.Request) error { return p.handle(st, w, r, s) })
 		r.Post(s.path, forwarded[s.path])
 	}
 	r.Post(countPath, p.serve(p.countMessage))

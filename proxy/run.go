@@ -31,7 +31,7 @@ func New(opts Options, st *State, tel *telemetry.Telemetry) *Proxy {
 func (p *Proxy) Swap(st *State) {
 	st.inherit(p.state.Load())
 	old := p.state.Swap(st)
-	p.leaving.add(st, old)
+	p.removed.add(st, old)
 	p.recent.adopt(st)
 	old.release()
 	select {

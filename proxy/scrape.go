@@ -27,7 +27,7 @@ func (p *Proxy) scrape(ctx context.Context, st *State) {
 				Rarely: plain,
 				Window: func(tokens int) { e.ModelLen.Store(int64(tokens)) },
 				Told: func(now time.Time, r kv.Report) {
-					p.heard(ctx, m, e.Endpoint, m.Servers.Report(now, i, r))
+					p.noteReport(ctx, m, e.Endpoint, m.Servers.Report(now, i, r))
 				},
 			})
 		}
@@ -37,8 +37,8 @@ func (p *Proxy) scrape(ctx context.Context, st *State) {
 	}
 }
 
-// heard counts and logs what an endpoint has told of itself.
-func (p *Proxy) heard(ctx context.Context, m *backend.Model, e *pool.Endpoint, c backend.Change) {
+// noteReport counts and logs what an endpoint has told of itself.
+func (p *Proxy) noteReport(ctx context.Context, m *backend.Model, e *pool.Endpoint, c backend.Change) {
 	log := p.tel.Log.With(slog.String("model", m.Name), slog.String("endpoint", e.Name))
 	if c.Restarted {
 		p.tel.Metrics.EndpointRestarted(m.Name, e.Name)

@@ -21,10 +21,10 @@ func (p *Proxy) ShareBudgets(remote budget.Remote) { p.spending.Share(remote) }
 // printed.
 const modelBudgets = "\x00models"
 
-// within places a request and reserves what it may cost. One that finds a soft bound reached only
+// planWithinBudget places a request and reserves what it may cost. One that finds a soft bound reached only
 // then, for others were let in between, is placed again, so that no more than one of all replicas is
 // dear beyond the bound.
-func (p *Proxy) within(
+func (p *Proxy) planWithinBudget(
 	ctx context.Context, st *State, w *reply, h http.Header, change *rewriter, o *exchange,
 ) (*plan, error) {
 	counted := p.measure(ctx, st, change)
@@ -94,10 +94,10 @@ func (p *Proxy) share(ctx context.Context, w *reply, m *backend.Model, usd float
 	return err
 }
 
-// pay replaces what was reserved with what the request cost: by the usage that the answer tells, or
+// settleBudgets replaces what was reserved with what the request cost: by the usage that the answer tells, or
 // an estimate where it tells none, up to where it was cut. Answers that were thrown away for a
 // better one are paid as well. Each model's budget pays for what that model answered.
-func (w *reply) pay(ctx context.Context, o *exchange, status int) {
+func (w *reply) settleBudgets(ctx context.Context, o *exchange, status int) {
 	if w.cost == nil && len(w.shares) == 0 {
 		return
 	}
@@ -110,7 +110,7 @@ func (w *reply) pay(ctx context.Context, o *exchange, status int) {
 		last = o.model.Price.Of(float64(o.req.EstimateTokens()), float64(max(o.told.Length(), 0)))
 	}
 	ctx = context.WithoutCancel(ctx)
-	usd, thrown := last, o.escalation.thrown()
+	usd, thrown := last, o.escalation.discarded()
 	for i := range thrown {
 		usd += thrown[i].price(o.req)
 	}
@@ -129,9 +129,9 @@ func (w *reply) pay(ctx context.Context, o *exchange, status int) {
 	}
 }
 
-// charge counts what a request may use in the limits of its caller: its prompt, estimated, and the
+// chargeLimits counts what a request may use in the limits of its caller: its prompt, estimated, and the
 // most that it allows for the answer.
-func (w *reply) charge(ctx context.Context, req *openai.Request, held *resolve.Contexts) error {
+func (w *reply) chargeLimits(ctx context.Context, req *openai.Request, held *resolve.Contexts) error {
 	if w.lease == nil {
 		return nil
 	}

@@ -56,7 +56,7 @@ type State struct {
 	salted      bool            // they come from a secret of the configuration
 	tenants     map[string]bool // that the configuration names: they have metrics of their own
 	forwards    bool            // some endpoint gets what callers show
-	steering    *steering       // what callers may say to model servers
+	controls    *engineControls // what callers may say to model servers
 	notices     *backend.Boards // to and from other replicas; of all states of a proxy
 	answers     *Answers        // that are kept; nil without any
 	copies      *copies         // of requests that are under way

@@ -7,15 +7,15 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// leaving is the endpoints that the configuration no longer has, as long as requests to them are
+// removedEndpoints is the endpoints that the configuration no longer has, as long as requests to them are
 // under way.
-type leaving struct {
+type removedEndpoints struct {
 	mu  sync.Mutex // guards all
 	all []*pool.Endpoint
 }
 
 // add takes in what old has and st has not.
-func (l *leaving) add(st, old *State) {
+func (l *removedEndpoints) add(st, old *State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, m := range old.models {
@@ -29,13 +29,13 @@ func (l *leaving) add(st, old *State) {
 }
 
 // list is those that are left.
-func (l *leaving) list() []*pool.Endpoint {
+func (l *removedEndpoints) list() []*pool.Endpoint {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget()
 	return slices.Clone(l.all)
 }
 
-func (l *leaving) forget() {
+func (l *removedEndpoints) forget() {
 	l.all = slices.DeleteFunc(l.all, func(e *pool.Endpoint) bool { return e.Inflight() == 0 })
 }

@@ -8,11 +8,11 @@ import (
 	"signalbox/stream/messages"
 )
 
-// keeper keeps the connection of a client alive while a stream is silent, by comments, which
+// heartbeat keeps the connection of a client alive while a stream is silent, by comments, which
 // clients ignore: load balancers close connections that say nothing. The first comment may be sent
 // before there is an answer; then the head is gone, and what goes wrong afterwards is told in the
 // stream. nil never sends any. The lock is a leaf but for the client's connection.
-type keeper struct {
+type heartbeat struct {
 	after time.Duration
 	w     *reply
 
@@ -27,17 +27,17 @@ type keeper struct {
 // keepAlive is the comment.
 const keepAlive = ": keep-alive\n\n"
 
-// newKeeper makes one that waits after each write; nil when after is 0.
-func newKeeper(w *reply, after time.Duration) *keeper {
+// newHeartbeat makes one that waits after each write; nil when after is 0.
+func newHeartbeat(w *reply, after time.Duration) *heartbeat {
 	if after <= 0 {
 		return nil
 	}
-	return &keeper{after: after, w: w}
+	return &heartbeat{after: after, w: w}
 }
 
-// watch begins to send comments. Until the matching rest, everything that is written has to go
+// start begins to send comments. Until the matching rest, everything that is written has to go
 // through reply.send, and headers are not to be touched.
-func (k *keeper) watch() {
+func (k *heartbeat) start() {
 	if k == nil {
 		return
 	}
@@ -46,15 +46,15 @@ func (k *keeper) watch() {
 	k.on, k.quiet = true, time.Now()
 	switch {
 	case k.timer == nil:
-		k.timer = time.AfterFunc(k.after, k.speak)
+		k.timer = time.AfterFunc(k.after, k.beat)
 	case !k.set:
 		k.timer.Reset(k.after)
 	}
 	k.set = true
 }
 
-// rest holds it; a comment that is being sent is sent first.
-func (k *keeper) rest() {
+// pause holds it; a comment that is being sent is sent first.
+func (k *heartbeat) pause() {
 	if k == nil {
 		return
 	}
@@ -63,8 +63,8 @@ func (k *keeper) rest() {
 	k.on = false
 }
 
-// end is rest for the last time.
-func (k *keeper) end() {
+// stop is rest for the last time.
+func (k *heartbeat) stop() {
 	if k == nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (k *keeper) end() {
 }
 
 // silent reports whether nothing but comments went out.
-func (k *keeper) silent() bool {
+func (k *heartbeat) silent() bool {
 	if k == nil {
 		return false
 	}
@@ -86,9 +86,9 @@ func (k *keeper) silent() bool {
 	return !k.begun
 }
 
-// speak sends a comment if it is time. The timer is not put off by what is sent in between, which
+// beat sends a comment if it is time. The timer is not put off by what is sent in between, which
 // is often; it looks again.
-func (k *keeper) speak() {
+func (k *heartbeat) beat() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.set = false
@@ -107,7 +107,7 @@ func (k *keeper) speak() {
 }
 
 // comment sends it, with the lock held, and reports whether that went well.
-func (k *keeper) comment() bool {
+func (k *heartbeat) comment() bool {
 	if k.w.status == 0 {
 		h := k.w.Header()
 		h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
@@ -123,4 +123,4 @@ func (k *keeper) comment() bool {
 }
 
 // wrote notes that b is sent now, with the lock held.
-func (k *keeper) wrote(now time.Time, b []byte) { k.quiet, k.begun = now, k.begun || len(b) > 0 }
+func (k *heartbeat) wrote(now time.Time, b []byte) { k.quiet, k.begun = now, k.begun || len(b) > 0 }
