@@ -39,6 +39,10 @@ type OutcomeOptions struct {
 	// MaxWaiting is how many answers wait for feedback, of all tenants; the oldest goes first. 1 to
 	// 1000000. Default 10000. Restart needed.
 	MaxWaiting int `yaml:"max_waiting"`
+	// Shared tells replicas of outcomes over memory.redis, in a stream a tenant of about
+	// max_per_tenant lines; the decisions that wait are told as well, so that feedback may come to any
+	// replica. Default false. Restart needed.
+	Shared bool `yaml:"shared"`
 	// MinNeighbours is how many outcomes of near requests, counted by how near they are, have to be
 	// known of an effort before `reasoning: auto` chooses it by outcomes, and of a model before
 	// `max_tokens: auto` goes by them. Below it both do as without outcomes. More than 0, up to 1000.

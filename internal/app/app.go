@@ -25,6 +25,7 @@ import (
 	"signalbox/memory/cache"
 	"signalbox/memory/conversation"
 	"signalbox/memory/outcomes"
+	outcomesshared "signalbox/memory/outcomes/shared"
 	"signalbox/memory/redis"
 	"signalbox/proxy"
 	"signalbox/proxy/backend"
@@ -66,6 +67,7 @@ type App struct {
 	answers    *proxy.Answers         // that are kept; guarded by reloading
 	talks      *conversation.Store    // states of conversations, of all states
 	outcomes   *outcomes.Store        // of answers, of all states
+	told       *outcomesshared.Shared // outcomes of replicas; nil where they are not shared
 	keys       *keyring.Ring          // virtual keys, of all states; nil: there are none
 	read       atomic.Pointer[noted]  // the files as they were last read
 	endpoints  atomic.Pointer[string] // addresses of the endpoints that requests are served from
@@ -242,6 +244,9 @@ func (a *App) Close(ctx context.Context) error {
 	}
 	if a.talks != nil {
 		a.talks.Close()
+	}
+	if a.told != nil {
+		a.told.Close()
 	}
 	if a.redis != nil {
 		a.redis.Close()

@@ -2,22 +2,45 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"signalbox/internal/config"
 	"signalbox/memory/outcomes"
+	outcomesshared "signalbox/memory/outcomes/shared"
 )
+
+// tellEvery is how often replicas tell each other of outcomes.
+const tellEvery = time.Second
 
 // openOutcomes makes room for how good answers were, and reads what is known from the file.
 func (a *App) openOutcomes(ctx context.Context, cfg *config.Config) error {
 	o := &cfg.Outcomes
-	s, lost, err := outcomes.Open(outcomes.Options{
+	options := outcomes.Options{
 		Path: o.Path, Limit: o.MaxPerTenant, Tenants: o.MaxTenants, Waiting: o.MaxWaiting,
-	})
+	}
+	var others *outcomesshared.Shared
+	switch {
+	case !o.Shared:
+	case a.redis == nil:
+		return errors.New("outcomes.shared: memory.redis.url is not set")
+	default:
+		others = outcomesshared.New(a.redis, outcomesshared.Options{
+			Prefix: cfg.Memory.Redis.Prefix, Limit: o.MaxPerTenant, Tenants: o.MaxTenants, Every: tellEvery,
+			Log: a.tel.Log,
+		})
+		options.Tell = others.Tell
+	}
+	s, lost, err := outcomes.Open(options)
 	if err != nil {
 		return fmt.Errorf("outcomes.path: %w", err)
+	}
+	if others != nil {
+		others.Start(s) //nolint:contextcheck // it ends with the App
+		a.told = others
 	}
 	if a.outcomes = s; lost > 0 {
 		a.tel.Log.WarnContext(ctx, "outcomes could not be read and are lost", slog.Int("lines", lost))

@@ -62,6 +62,9 @@ type Options struct {
 	Tenants int    // that outcomes are kept of, at least 1
 	Waiting int    // decisions that wait for a judgement, of all tenants, at least 1
 	Now     func() time.Time
+	// Tell is told each line that is new, for replicas, and nil of a tenant that is forgotten. It
+	// must not wait, and must not call the Store. nil tells nobody.
+	Tell func(tenant string, line []byte)
 }
 
 // Store keeps outcomes. Make it with Open, and Close it.
@@ -191,13 +194,14 @@ func (s *Store) Decided(x Outcome, vector []float32) {
 // Answered notes how many tokens the answer to a request had, also where it was judged already; for
 // less than one nothing is noted.
 func (s *Store) Answered(tenant, id string, tokens int) {
-	if tokens < 1 {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x := s.waiting[key{tenant, id}]; x != nil {
-		x.Tokens = tokens
+		x.Tokens = max(tokens, 0)
+		s.tell(x) // so that it can be judged there as well
+		return
+	}
+	if tokens < 1 {
 		return
 	}
 	t := s.tenants[tenant]
@@ -237,6 +241,7 @@ func (s *Store) Judge(tenant, id string, score, weight float64, label, source st
 	x.Score, x.Weight, x.Label, x.Source = clamp(score), weight, label, source
 	x.Waiting, x.Time = false, s.opts.Now()
 	s.take(&x)
+	s.tell(&x)
 	return x, s.write(&x)
 }
 
@@ -253,7 +258,42 @@ func (s *Store) Add(x Outcome, vector []float32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.take(&x)
+	s.tell(&x)
 	return s.write(&x)
+}
+
+// tell tells replicas of an outcome, or of a decision that waits.
+func (s *Store) tell(x *Outcome) {
+	if s.opts.Tell == nil {
+		return
+	}
+	if b, err := x.line(); err == nil {
+		s.opts.Tell(x.Tenant, b)
+	}
+}
+
+// Learn takes in what a replica told of a tenant. What is known better here stays. An error is that
+// of the file.
+func (s *Store) Learn(tenant string, line []byte) error {
+	x, ok := read(line)
+	if !ok || x.Tenant != tenant {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tenants[tenant]; t != nil {
+		if at, ok := t.byID[x.ID]; ok && x.ID != "" {
+			old := t.kept[at]
+			if x.Waiting || old.Weight > x.Weight || old.Weight == x.Weight && old.Time.After(x.Time) {
+				return nil
+			}
+		}
+	}
+	s.take(x)
+	if x.Waiting {
+		return nil
+	}
+	return s.write(x)
 }
 
 // Predict fills in predictions for a tenant's request, of which vector is the embedding, and
@@ -301,6 +341,20 @@ func (s *Store) Export(w io.Writer, tenant string) error {
 func (s *Store) Forget(tenant string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.opts.Tell != nil {
+		s.opts.Tell(tenant, nil)
+	}
+	return s.forget(tenant)
+}
+
+// Forgotten is Forget of what a replica was told to forget.
+func (s *Store) Forgotten(tenant string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.forget(tenant)
+}
+
+func (s *Store) forget(tenant string) error {
 	delete(s.tenants, tenant)
 	s.used = slices.DeleteFunc(s.used, func(t string) bool { return t == tenant })
 	for k := range s.waiting {
