@@ -93,6 +93,11 @@ type onnxRuntime struct {
 
 func (onnxRuntime) version() string { return ort.GetVersion() }
 
+// sessions lets several sessions be made at a time, but none while one is closed: the layers of a
+// new one compare their weights with those of the others (gpu/dense), which end before the layers
+// that have them.
+var sessions sync.RWMutex //nolint:gochecknoglobals // guards a table of the native library
+
 func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loadOptions) (executor, error) {
 	o, err := newSessionOptions(cfg.threads, cfg.provider.name)
 	if err != nil {
@@ -116,6 +121,8 @@ func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loa
 	}
 	fused := ownOperators(o, model, &cfg)
 	before := anonymous()
+	sessions.RLock()
+	defer sessions.RUnlock()
 	native, err := ort.NewDynamicAdvancedSessionWithONNXData(fused, inputs, outputs, o)
 	if err != nil && &fused[0] != &model[0] {
 		native, err = ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, o)
@@ -330,6 +337,8 @@ func (s *ortSession) close() error {
 		s.drop(st)
 	}
 	s.handles.Add(-1)
+	sessions.Lock()
+	defer sessions.Unlock()
 	return s.native.Destroy()
 }
 

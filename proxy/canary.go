@@ -95,7 +95,7 @@ func (st *State) lead(d *decision, cs []choose.Candidate) []choose.Candidate {
 			t.result, t.why = talkKept, whySame
 		}
 	}
-	d.drawn, d.chance = "", 0
+	d.drawn, d.chance, d.chances = "", 0, nil
 	return slices.Insert(cs, 0, one)
 }
 

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -378,4 +379,29 @@ func (d *decision) classifyWith(ctx context.Context, need signal.Mask, how exten
 	rest, both := need&^own, d.text
 	both.LastUser = strings.TrimSpace(both.LastUser + "\n\n" + in)
 	d.classify(ctx, &both, rest, how, func() signal.Mask { return still() & rest })
+}
+
+// decide wraps the stage in its span and counts what it computed and what it did not have to.
+func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Header, o *exchange) (*decision, error) {
+	ctx, span := p.tel.Tracer.Start(ctx, "decide")
+	defer span.End()
+	d, err := st.decide(ctx, who, o.req, h, o.held, o.memo)
+	if d == nil || errors.Is(err, fault.ErrClientGone) {
+		return d, err
+	}
+	d.save(p.spending.Thrift(who.Tenant, who.Budgets))
+	tellDecision(span, d)
+	m := p.tel.Metrics
+	m.Decide(d.elapsed)
+	mentioned := d.program.Kinds()
+	for k := range signal.NumKinds {
+		v := &d.set.Values[k]
+		switch {
+		case v.State == signal.Unknown:
+			m.SignalUnknown(st.identity.Names.Of(k), string(v.Reason))
+		case v.State == signal.NotExtracted && mentioned.Has(k):
+			m.SignalSkipped(st.identity.Names.Of(k))
+		}
+	}
+	return d, err
 }

@@ -37,6 +37,7 @@ type decision struct {
 	chance      float64            // with which it was
 	chances     map[string]float64 // of all candidates; nil where there was no choice
 	expected    []choose.Expected  // of the candidates, by outcomes; nil without any
+	placings    int                // times that its models were put in order to be tried
 	inArm       string             // of a route that tries a model out; empty for none
 	seed        uint64             // of the conversation; 0 where no route asked
 	decided     time.Time

@@ -39,7 +39,7 @@
 //   - messages, dialogue: requests to Anthropic's API, which are chats for all stages between
 //   - canary: conversations that go to a model that is tried out
 //   - mirror, copies: what another model gets when the client has its response
-//   - record: record, spending, spans, learn, decisionlog and redecide, recent, talks and load (what
+//   - record: record, signs, spending, spans, learn, decisionlog and redecide, recent, talks and load (what
 //     operators look at), save and save_forms (a response becomes a context); package decisionlog
 //
 // # Invariants

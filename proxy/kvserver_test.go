@@ -16,7 +16,7 @@ import (
 	"signalbox/internal/simulator/kv"
 )
 
-// kvServer is a model server with a prefix cache: simulator/kv behind enough of the API to place
+// kvServer is a model server with a prefix cache: internal/simulator/kv behind enough of the API to place
 // requests by.
 type kvServer struct {
 	*httptest.Server

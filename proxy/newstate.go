@@ -101,7 +101,7 @@ func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
 	if o.Guard != nil {
 		watch = *o.Guard
 	}
-	if st.guard, err = guardrail.New(watch, o.Claims, tel.Metrics); err != nil { // starts its workers
+	if st.guard, err = guardrail.New(watch, o.Claims, tel.Metrics); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
 	return st, nil

@@ -273,8 +273,11 @@ func (d *decision) expectOf(ps []outcomes.Prediction) choose.Expected {
 // effortKey names the account of what a tenant's requests to a model lost by less reasoning.
 func (d *decision) effortKey(model string) string { return d.who.Tenant + "\x00" + model }
 
-// expectedOf is what is expected of a model; nil without outcomes.
+// expectedOf is what is expected of a model; nil without outcomes, and without a decision.
 func (d *decision) expectedOf(model string) *choose.Expected {
+	if d == nil { // what is asked is no request, but where a context is
+		return nil
+	}
 	for i := range d.expected {
 		if e := &d.expected[i]; e.Model == model {
 			return e
@@ -339,16 +342,26 @@ func (d *decision) chanceOf(m *backend.Model, effort string) float64 {
 	return d.chance
 }
 
+// exploration is how much a request may give up.
+func (st *State) exploration() choose.Exploration {
+	e := st.learning.Explore
+	return choose.Exploration{Share: e.Share, MaxQualityLoss: e.MaxQualityLoss}
+}
+
 // draw lets a request explore: before its conversation has a say, which may take the draw back.
 func (st *State) draw(d *decision, cs []choose.Candidate) {
 	if !d.choosesByOutcome() || len(cs) == 0 {
+		return
+	}
+	if d.placings++; d.placings > 1 { // as a soft budget was reached: the account was charged before
+		d.drawn, d.chance, d.chances = "", 0, nil
 		return
 	}
 	if d.continues() {
 		d.chance = 0 // of a conversation that goes on there is none
 		return
 	}
-	explore := choose.Exploration(st.learning.Explore)
+	explore := st.exploration()
 	switch {
 	case d.choosesModel():
 		d.chance = st.chooser.Spent.Explore(d.who.Tenant, cs, d.Action, explore, choose.Normal, choose.Uniform)
@@ -365,7 +378,7 @@ func (st *State) draw(d *decision, cs []choose.Candidate) {
 // is known which model comes first.
 func (st *State) drawEffort(d *decision, first string) {
 	e := d.expectedOf(first)
-	if e == nil || len(e.AtEfforts) == 0 {
+	if e == nil || len(e.AtEfforts) == 0 || d.placings > 1 {
 		return
 	}
 	st.chooser.Spent.Count(d.effortKey(first), e.AtEfforts, st.learning.MinNeighbours)
@@ -373,8 +386,10 @@ func (st *State) drawEffort(d *decision, first string) {
 	if d.continues() || d.drawn != first || at < 0 {
 		return
 	}
+	explore := st.exploration()
+	explore.Credited = d.choosesModel() // as Explore has done
 	drawn, chance := st.chooser.Spent.ExploreEffort(
-		d.who.Tenant, e.AtEfforts, at, choose.Exploration(st.learning.Explore), choose.Normal, choose.Uniform,
+		d.who.Tenant, e.AtEfforts, at, explore, choose.Normal, choose.Uniform,
 	)
 	if drawn != at {
 		e.Reason(drawn)

@@ -3,12 +3,10 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"time"
 
-	"signalbox/internal/signal"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/upstream"
@@ -152,31 +150,6 @@ func (o *exchange) guardAttrs() []slog.Attr {
 		attrs = append(attrs, slog.Bool("cut", true))
 	}
 	return attrs
-}
-
-// decide wraps the stage in its span and counts what it computed and what it did not have to.
-func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Header, o *exchange) (*decision, error) {
-	ctx, span := p.tel.Tracer.Start(ctx, "decide")
-	defer span.End()
-	d, err := st.decide(ctx, who, o.req, h, o.held, o.memo)
-	if d == nil || errors.Is(err, fault.ErrClientGone) {
-		return d, err
-	}
-	d.save(p.spending.Thrift(who.Tenant, who.Budgets))
-	tellDecision(span, d)
-	m := p.tel.Metrics
-	m.Decide(d.elapsed)
-	mentioned := d.program.Kinds()
-	for k := range signal.NumKinds {
-		v := &d.set.Values[k]
-		switch {
-		case v.State == signal.Unknown:
-			m.SignalUnknown(st.identity.Names.Of(k), string(v.Reason))
-		case v.State == signal.NotExtracted && mentioned.Has(k):
-			m.SignalSkipped(st.identity.Names.Of(k))
-		}
-	}
-	return d, err
 }
 
 // finish hands the decision to the log, behind the answer to a copy where there is one: that is

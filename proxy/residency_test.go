@@ -90,6 +90,19 @@ func TestEffortInFrontOfThePromptIsCountedAsASplit(t *testing.T) {
 	}
 }
 
+// Where a context is, and whether it is read ahead, is asked without a request that was decided.
+func TestEffortInFrontOfThePromptNeedsNoDecision(t *testing.T) {
+	t.Parallel()
+	b, _ := placedBench(t, 2, func(o *backend.ModelOptions) { o.KV.EffortLeadsPrompt = true })
+	owner, ref := stored(t, b)
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.proxy.Residency(owner, mustGet(t, b, owner, ref)); len(got) != 1 {
+		t.Errorf("after it was read ahead it is at %+v", got)
+	}
+}
+
 // claims is a board on which one name can be taken once.
 type claims struct {
 	mu    sync.Mutex // guards taken

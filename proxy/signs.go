@@ -107,15 +107,15 @@ func (p *Proxy) watchSigns(ctx context.Context, st *State, o *exchange, id strin
 
 // turnOf is a request as signs look at it.
 func turnOf(o *exchange, id string) signs.Turn {
-	t := signs.Turn{Tenant: o.who.Tenant, Session: o.req.Extras.Session, ID: id}
-	if o.talk != nil && o.talk.named && len(o.talk.keys) > 0 {
-		t.Session = o.talk.keys[0].String()
-	}
+	t := signs.Turn{Tenant: o.who.Tenant, Session: o.set.Facts.Session, ID: id}
 	t.Messages = make([]signs.Message, len(o.req.Messages))
 	last := -1
 	for i := range o.req.Messages {
 		m := &o.req.Messages[i]
 		t.Messages[i] = signs.Message{Role: m.Role, Text: m.Text}
+		if m.HasImage || m.Text == "" { // what it shows is told by its bytes
+			t.Messages[i].Text = m.Text + string(o.req.Raw[m.Span.Start:m.Span.End])
+		}
 		if m.Role == "assistant" {
 			last = i
 		}
@@ -127,20 +127,28 @@ func turnOf(o *exchange, id string) signs.Turn {
 	return t
 }
 
-// brokenCall reports whether a message calls a tool with arguments that are no JSON.
+// brokenCall reports whether a message of a chat, or an item of a response, calls a tool with
+// arguments that are no JSON.
 func brokenCall(message []byte) bool {
-	if !bytes.Contains(message, []byte(`"tool_calls"`)) {
+	if !bytes.Contains(message, []byte(`"arguments"`)) {
 		return false
 	}
+	type call struct {
+		Arguments string `json:"arguments"`
+	}
 	var m struct {
+		call
+
+		Type  string `json:"type"`
 		Calls []struct {
-			Function struct {
-				Arguments string `json:"arguments"`
-			} `json:"function"`
+			Function call `json:"function"`
 		} `json:"tool_calls"`
 	}
 	if json.Unmarshal(message, &m) != nil {
 		return false
+	}
+	if m.Type == "function_call" && m.Arguments != "" && !json.Valid([]byte(m.Arguments)) {
+		return true
 	}
 	for _, c := range m.Calls {
 		if a := c.Function.Arguments; a != "" && !json.Valid([]byte(a)) {

@@ -56,17 +56,19 @@ func TestSignsBecomeOutcomesOfTheAnswerBefore(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, second string
 		reply         string
+		opened        bool   // q was answered before
 		want          string // of the first answer; empty for none
 	}{
-		"goes on":           {signChat("", q), signChat("", q, answer, "and then?"), "", "default continued 1 0.1"},
-		"regenerated":       {signChat("", q, answer, "and then?"), signChat("", q, answer, "and then?"), "", "default regenerated 0 0.3"},
-		"edited":            {signChat("", q, answer, "and then?"), signChat("", q, answer, "and now?"), "", "default edited 0 0.15"},
-		"a broken call":     {signChat("", q), signChat("", q, broken, result), "", "default tool_call 0 0.5"},
-		"cut":               {signChat("", q), signChat("", onPoems), cutCompletion, "default length 0 0.2"},
-		"thumbs down":       {signChat("", q), signChat(`"metadata":{"feedback":"down"},`, q, answer, "no"), "", "default metadata 0 1"},
-		"thumbs up":         {signChat("", q), signChat(`"metadata":{"feedback":"up"},`, q, answer, "yes"), "", "default metadata 1 1"},
-		"other metadata":    {signChat("", q), signChat(`"metadata":{"feedback":"soon"},`, onPoems), "", ""},
-		"an answer unasked": {signChat("", q), signChat("", onPoems), "", ""},
+		"goes on":           {signChat("", q), signChat("", q, answer, "and then?"), "", false, "default continued 1 0.1"},
+		"regenerated":       {signChat("", q, answer, "and then?"), signChat("", q, answer, "and then?"), "", true, "default regenerated 0 0.3"},
+		"edited":            {signChat("", q, answer, "and then?"), signChat("", q, answer, "and now?"), "", true, "default edited 0 0.15"},
+		"examples in front": {signChat("", q, answer, "one?"), signChat("", q, answer, "another?"), "", false, ""},
+		"a broken call":     {signChat("", q), signChat("", q, broken, result), "", false, "default tool_call 0 0.5"},
+		"cut":               {signChat("", q), signChat("", onPoems), cutCompletion, false, "default length 0 0.2"},
+		"thumbs down":       {signChat("", q), signChat(`"metadata":{"feedback":"down"},`, q, answer, "no"), "", false, "default metadata 0 1"},
+		"thumbs up":         {signChat("", q), signChat(`"metadata":{"feedback":"up"},`, q, answer, "yes"), "", false, "default metadata 1 1"},
+		"other metadata":    {signChat("", q), signChat(`"metadata":{"feedback":"soon"},`, onPoems), "", false, ""},
+		"an answer unasked": {signChat("", q), signChat("", onPoems), "", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,12 +80,32 @@ func TestSignsBecomeOutcomesOfTheAnswerBefore(t *testing.T) {
 					x.models = oneModel(up)
 				}
 			})
+			if c.opened {
+				b.chat(signChat("", q))
+			}
 			first := b.chat(c.first)
 			b.chat(c.second)
 			if got := judgements(t, s)[first.header.Get("X-Request-Id")]; got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// Of two requests with one text and other images, neither is the other's second try.
+func TestImagesTellTurnsApart(t *testing.T) {
+	t.Parallel()
+	all := DefaultSignOptions()
+	b, s := learns(t, func(x *setup) { x.signs = &all })
+	ids := make([]string, 0, 2)
+	for _, image := range []string{"AAAA", "BBBB"} {
+		seen := `{"role":"user","content":[{"type":"text","text":"` + onTaxes + `"},` +
+			`{"type":"image_url","image_url":{"url":"data:image/png;base64,` + image + `"}}]}`
+		got := b.chat(signChat(`"signalbox":{"session":"s"},`, seen))
+		ids = append(ids, got.header.Get("X-Request-Id"))
+	}
+	if got := judgements(t, s)[ids[0]]; got != "" {
+		t.Error(got)
 	}
 }
 

@@ -122,7 +122,7 @@ func (l *decisionLine) why() []string {
 			out = append(out, fmt.Sprintf("%s %s %.2f", name, s.Label, s.Score))
 		case s.Label != "":
 			out = append(out, name+" "+s.Label)
-		case len(s.Labels) > 0:
+		case (name == "keyword" || name == "pii") && len(s.Labels) > 0: // of others, all that there are
 			out = append(out, name+" "+strings.Join(s.Labels, " "))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 type Exploration struct {
 	Share          float64 // of requests that may go elsewhere than to the first candidate, at most
 	MaxQualityLoss float64 // of the expected quality, on the mean over requests
+	Credited       bool    // the account was credited for this request before
 }
 
 // draws is how many times qualities are drawn for one request.
@@ -24,8 +25,8 @@ const draws = 128
 // the one that would have been made without outcomes. It is never credited with more than it began
 // with.
 //
-// cs is in the order to try them; the drawn one comes to the front. Candidates that no outcome says
-// anything of, and those that are not tried, are not drawn. The result is the chance with which the
+// cs is in the order to try them; the drawn one comes to the front. Candidates that are not tried
+// are not drawn. The result is the chance with which the
 // one in front was drawn, and those of all others are in Candidate.Chance. normal draws from the
 // standard normal distribution, uniform from [0,1).
 func (a *Accounts) Explore(
@@ -57,7 +58,7 @@ func (a *Accounts) Explore(
 	if others := 1 - chance[0]; others > o.Share {
 		share = o.Share / others
 	}
-	share = a.pay(key, o.MaxQualityLoss, first, loses, share)
+	share = a.pay(key, o, first, loses, share)
 	for i := range cs {
 		cs[i].Chance = share * chance[i]
 	}
@@ -92,7 +93,7 @@ func (a *Accounts) ExploreEffort(
 	if others := 1 - chances[at]; others > o.Share {
 		share = o.Share / others
 	}
-	share = a.pay(key, o.MaxQualityLoss, 0, loses, share)
+	share = a.pay(key, o, 0, loses, share)
 	u := uniform()
 	drawn = at
 	for i := range chances {
@@ -208,15 +209,17 @@ func (c *Candidate) drawable() bool { return !c.Out && c.guess != nil }
 
 // pay credits an account for a request and returns the share of it that may explore: at most share,
 // where exploring is expected to lose that much in place of first.
-func (a *Accounts) pay(key string, credit, first, loses, share float64) float64 {
+func (a *Accounts) pay(key string, o Exploration, first, loses, share float64) float64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	x := a.of(key)
-	most := advance * credit
+	most := advance * o.MaxQualityLoss
 	if !x.began {
 		x.left, x.began = most, true
 	}
-	x.left += credit
+	if !o.Credited {
+		x.left += o.MaxQualityLoss
+	}
 	if more := loses - first; more > 0 {
 		share = max(0, min(share, (x.left-first)/more))
 	}

@@ -85,7 +85,7 @@ function telling(d) {
     if (s.state !== 'evaluated') out.push([`${name} unknown`, 'warn']);
     else if (attack) { if (s.score >= 0.1) out.push([`${name} ${s.score.toFixed(2)}`, s.score >= 0.5 ? 'bad' : '']); }
     else if (s.label) out.push([`${name} ${s.label}`, '']);
-    else if (s.labels?.length) out.push([`${name} ${s.labels.join(', ')}`, name === 'pii' ? 'warn' : '']);
+    else if ((name === 'keyword' || name === 'pii') && s.labels?.length) out.push([`${name} ${s.labels.join(', ')}`, name === 'pii' ? 'warn' : '']);
   }
   if (d.guard?.failed) out.push([`guard ${d.guard.failed} failed`, 'bad']);
   if (d.conversation && d.conversation.state !== 'new') out.push([`conversation ${d.conversation.state}`, '']);

@@ -121,13 +121,14 @@ func (w *Watch) See(t Turn) (id string, sign Sign) {
 		}
 		return nil
 	}
-	// A first message that many send is nobody's second try.
-	told := answer >= 0 || t.Session != ""
+	// A first message that many send is nobody's second try, and neither are examples with their
+	// answers that many questions begin with: what was said before has been asked here.
+	asked := answer >= 0 && w.whole[before] != nil
 	var of *entry
 	switch again, other := find(w.whole, whole), find(w.past, past); {
-	case told && again != nil:
+	case again != nil && (asked || answer < 0 && t.Session != ""):
 		of, sign = again, Regenerated
-	case told && other != nil && other.whole != whole && t.Messages[n-1].Role == "user":
+	case asked && other != nil && other.whole != whole && t.Messages[n-1].Role == "user":
 		of, sign = other, Edited
 	case answer >= 0:
 		if of = find(w.whole, before); of == nil {

@@ -27,8 +27,10 @@ func TestWhatATurnSaysOfTheAnswerBefore(t *testing.T) {
 	}{
 		"goes on":                      {signs.Turn{Messages: say("q")}, signs.Turn{Messages: say("q", "a", "and?")}, 0, signs.Continued},
 		"after another answer":         {signs.Turn{Messages: say("q")}, signs.Turn{Messages: say("x", "a", "and?")}, 0, ""},
-		"the same again":               {signs.Turn{Messages: say("q", "a", "and?")}, signs.Turn{Messages: say("q", "a", "and?")}, 0, signs.Regenerated},
-		"in other words":               {signs.Turn{Messages: say("q", "a", "and?")}, signs.Turn{Messages: say("q", "a", "what then?")}, 0, signs.Edited},
+		"an example, and the same":     {signs.Turn{Messages: say("q", "a", "and?")}, signs.Turn{Messages: say("q", "a", "and?")}, 0, ""},
+		"an example, and another":      {signs.Turn{Messages: say("q", "a", "and?")}, signs.Turn{Messages: say("q", "a", "what then?")}, 0, ""},
+		"an example of a session":      {signs.Turn{Session: "s", Messages: say("q", "a", "and?")}, signs.Turn{Session: "s", Messages: say("q", "a", "what then?")}, 0, ""},
+		"questions of a session":       {signs.Turn{Session: "s", Messages: say("one")}, signs.Turn{Session: "s", Messages: say("two")}, 0, ""},
 		"a first message of many":      {signs.Turn{Messages: say("hello")}, signs.Turn{Messages: say("hello")}, 0, ""},
 		"first messages of many":       {signs.Turn{Messages: say("hello")}, signs.Turn{Messages: say("good morning")}, 0, ""},
 		"a first message of a session": {signs.Turn{Session: "s", Messages: say("hello")}, signs.Turn{Session: "s", Messages: say("hello")}, 0, signs.Regenerated},
