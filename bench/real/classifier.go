@@ -141,12 +141,15 @@ func ask(ctx context.Context, p *process, text string, signals ...string) (map[s
 
 // judged asks what the texts are, twice.
 func (b *bench) judged(ctx context.Context, product *process) error { //nolint:gocognit // a row for each template
-	b.sayf("| template | answered | right | unknown | p50 of a question | of the same again |\n| --- | --- | --- | --- | --- | --- |\n")
+	b.sayf("| template | answered | right | unknown | of these answered when asked again | p50 of a question | of the same again |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- |\n")
+	var others []string
 	for _, name := range []string{"tone", "shield", "llama"} {
 		answered, right := 0, 0
 		reasons := map[string]int{}
 		var first, again []time.Duration
-		same := true
+		late := 0 // unknown at first, and answered when they were asked again
+		var changed []string
 		for _, t := range toned() {
 			var before said
 			for round := range 2 {
@@ -158,7 +161,12 @@ func (b *bench) judged(ctx context.Context, product *process) error { //nolint:g
 				took, v := time.Since(begun), got[name]
 				if round == 1 {
 					again = append(again, took)
-					same = same && v.Label == before.Label && v.State == before.State
+					switch known := before.State == "evaluated"; {
+					case known && (v.Label != before.Label || v.State != before.State):
+						changed = append(changed, fmt.Sprintf("%q: %s %s, then %s %s", t.text, before.State, before.Label, v.State, v.Label))
+					case !known && v.State == "evaluated":
+						late++
+					}
 					continue
 				}
 				first, before = append(first, took), v
@@ -173,15 +181,17 @@ func (b *bench) judged(ctx context.Context, product *process) error { //nolint:g
 				}
 			}
 		}
-		b.sayf("| %s | %d of %d | %d | %v | %v | %v |\n", name, answered, len(toned()), right, words(reasons),
+		b.sayf("| %s | %d of %d | %d | %v | %d | %v | %v |\n", name, answered, len(toned()), right, words(reasons), late,
 			middle(first).Round(time.Millisecond), middle(again).Round(time.Millisecond))
-		if !same {
-			b.broken++
-			b.sayf("\n**The second answers differ.**\n")
-		}
+		others = append(others, changed...)
+	}
+	for _, c := range others {
+		b.broken++
+		b.sayf("\n**A remembered answer is another at the second time: %s**\n", c)
 	}
 	b.sayf("\n`tone` is `instruct` with a JSON schema, `shield` is `shieldgemma`, `llama` is `llama_guard`, whose " +
-		"verdicts this model does not know. Answers are remembered, what is unknown is not.\n\n")
+		"verdicts this model does not know. Answers are remembered, what is unknown is not: the server is " +
+		"asked again, has the prompt in its cache then, and may compute another token.\n\n")
 	return b.moderated(ctx, product)
 }
 
