@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -134,8 +135,8 @@ func (s *stand) start(ctx context.Context, name string, args ...string) error {
 // close ends everything, what was started last first.
 func (s *stand) close() (err error) {
 	s.client.CloseIdleConnections()
-	for i := len(s.ends) - 1; i >= 0; i-- {
-		err = errors.Join(err, s.ends[i]())
+	for _, end := range slices.Backward(s.ends) {
+		err = errors.Join(err, end())
 	}
 	return err
 }
@@ -232,9 +233,9 @@ func (s *stand) look(ctx context.Context) (*seen, error) {
 	out.memory = field("used_memory_dataset")
 	out.cpu = field("used_cpu_user") + field("used_cpu_sys")
 	for _, r := range s.replicas {
-		page, err := s.get(ctx, "http://"+r.admin+"/metrics")
-		if err != nil {
-			return nil, err
+		page, failed := s.get(ctx, "http://"+r.admin+"/metrics")
+		if failed != nil {
+			return nil, failed
 		}
 		out.page = len(page)
 		if m := seconds.FindSubmatch(page); m != nil {
@@ -264,7 +265,7 @@ func (s *stand) settled(ctx context.Context) (*seen, error) {
 		}
 		before = now
 	}
-	return nil, errors.New("Redis is never at rest")
+	return nil, errors.New("the Redis server is never at rest")
 }
 
 // polled says what model servers were asked, by one replica for one endpoint in a second.

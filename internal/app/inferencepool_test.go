@@ -73,7 +73,7 @@ func TestOneEndpointMayBeAPool(t *testing.T) {
 	}
 	full.Store(true)
 	got := s.post(t, "/v1/chat/completions", ask)
-	if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "2" || !strings.Contains(string(got.body), "the pool is full") {
+	if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "2" || !strings.Contains(got.body, "the pool is full") {
 		t.Errorf("%d %v %s", got.status, got.header, got.body)
 	}
 }

@@ -39,7 +39,7 @@ func (a *App) openOutcomes(ctx context.Context, cfg *config.Config) error {
 		return fmt.Errorf("outcomes.path: %w", err)
 	}
 	if others != nil {
-		others.Start(s) //nolint:contextcheck // it ends with the App
+		others.Start(s)
 		a.told = others
 	}
 	if a.outcomes = s; lost > 0 {

@@ -143,8 +143,8 @@ func (b *block) check(t *testing.T) error {
 	case b.language == "json" && named:
 		return members(b.text)
 	case b.language == "yaml" && (b.why != "" || b.class == "kubernetes" || b.class == "after"):
-		var any yaml.Node
-		return yaml.Unmarshal([]byte(b.text), &any)
+		var node yaml.Node
+		return yaml.Unmarshal([]byte(b.text), &node)
 	case b.language == "yaml" && (named || b.class == "serve"):
 		return taken(b.page, b.text)
 	case (b.language == "text" || b.language == "mermaid") && b.class == "" && b.why == "":

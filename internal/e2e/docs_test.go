@@ -115,7 +115,7 @@ func TestCommandsOfTheDocumentation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.page(t, page, all)
+		d.page(t, all)
 	}
 	if d.ran < 25 {
 		t.Errorf("only %d commands were run", d.ran)
@@ -131,7 +131,7 @@ type documentation struct {
 }
 
 // page runs the commands of one page, in a folder of its own with the files that it names.
-func (d *documentation) page(t *testing.T, page string, all []block) {
+func (d *documentation) page(t *testing.T, all []block) {
 	t.Helper()
 	shell := slices.ContainsFunc(all, func(b block) bool {
 		return b.why == "" && (b.language == "sh" || b.language == "console")
