@@ -111,9 +111,9 @@ default: {models: [qwen-7b]}
 		`3:12: routes[0].name: warning: route "a" can never match: no model provides domain`,
 		"3:30: routes[0].when.domain: warning: no model provides signal domain, so this is unknown for every request",
 		"3:69: routes[0].use.cache: no model provides signal embedding",
-		`4:31: routes[1].when.keyword: unknown keyword set "titan"; none is defined`,
+		`4:31: routes[1].when.keyword: unknown keyword set "titan"; none is defined under signals.keywords`,
 		"4:72: routes[1].use.redact: no model provides signal pii",
-		`5:30: routes[2].when.intent: unknown intent "hr"; none is defined`,
+		`5:30: routes[2].when.intent: unknown intent "hr"; none is defined under signals.intents`,
 		"5:71: routes[2].use.reasoning: warning: no model provides signal complexity, so auto leaves what the client set",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

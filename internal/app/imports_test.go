@@ -48,12 +48,12 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"classify/tokenize":  nil,
 		"classify/views":     nil,
 		"internal/hub":       {"classify/bundle", "internal/hub/local"},
-		"internal/hub/local": {"classify/bundle"},
+		"internal/hub/local": {"classify/bundle", "classify/head"},
 		"proxy": {
 			"proxy/backend", "proxy/budget", "proxy/escalate", "proxy/fault", "proxy/guardrail",
 			"proxy/resolve", "proxy/upstream",
 			"proxy/affinity", "proxy/kv", "proxy/auth", "proxy/choose", "proxy/decisionlog", "proxy/headers", "proxy/lengths", "internal/option", "proxy/pool", "proxy/framing", "proxy/rate", "proxy/reasoning",
-			"proxy/tools", "proxy/redact", "memory", "memory/blob", "memory/cache", "memory/conversation", "memory/ledger", "memory/outcomes", "memory/page", "memory/prefix", "proxy/contexts", "rules", "stream/check", "stream/evidence", "stream/guard", "stream/messages", "stream/response", "stream/sse", "internal/anthropic", "internal/signal", "internal/openai", "internal/telemetry",
+			"proxy/tools", "proxy/redact", "memory", "memory/blob", "memory/cache", "memory/conversation", "memory/ledger", "memory/outcomes", "memory/outcomes/signs", "memory/page", "memory/prefix", "proxy/contexts", "rules", "stream/check", "stream/evidence", "stream/guard", "stream/messages", "stream/response", "stream/sse", "internal/anthropic", "internal/signal", "internal/openai", "internal/telemetry",
 		},
 		"proxy/backend": {
 			"internal/openai", "internal/option", "memory/prefix", "proxy/affinity",
@@ -112,6 +112,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"memory/conversation":     nil,
 		"memory/ledger":           {"memory/blob"},
 		"memory/outcomes":         nil,
+		"memory/outcomes/signs":   nil,
 		"memory/page":             {"memory/blob", "memory/ledger"},
 		"memory/prefix":           {"internal/openai", "memory/blob", "memory/ledger"},
 		"memory/redis":            {"memory/blob", "memory/ledger"},

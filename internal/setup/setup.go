@@ -89,7 +89,8 @@ func FromServers(found []Found) (*Plan, error) {
 	for _, f := range found {
 		names = append(names, fmt.Sprintf("%s at %s", f.Server.Kind, f.Server.Base))
 		if f.Server.Kind == modelserver.Signalbox {
-			return nil, fmt.Errorf("%s is a signalbox itself, not a model server", f.Server.Base)
+			return nil, fmt.Errorf("%s is a signalbox itself, not a model server; "+
+				"signalbox simulate --listen 127.0.0.1:8001 --model m is one to try with", f.Server.Base)
 		}
 		for _, m := range f.Server.Models {
 			p.add(f, &m)

@@ -315,6 +315,21 @@ func (c Cursor) Known(what, name string, names []string) bool {
 	if slices.Contains(names, name) {
 		return true
 	}
-	c.Errorf("unknown %s %q%s", what, Shorten(name), Suggestion(name, names))
+	said := Suggestion(name, names)
+	if at := sectionOf(what); len(names) == 0 && at != "" {
+		said += " under " + at
+	}
+	c.Errorf("unknown %s %q%s", what, Shorten(name), said)
 	return false
+}
+
+// sectionOf is where things of a kind are defined, for those that a configuration may have none of.
+func sectionOf(what string) string {
+	switch what {
+	case "intent":
+		return "signals.intents"
+	case "keyword set":
+		return "signals.keywords"
+	}
+	return ""
 }

@@ -56,7 +56,7 @@ func TestReadersReportWhatDoesNotFit(t *testing.T) {
 		"a choice nearly right": {"latncy", func(at Cursor) { at.Choice("cost", "latency") }, []string{`1:1: root: unknown value "latncy"; did you mean "latency"?`}},
 		"a choice by a synonym": {"cheapest", func(at Cursor) { at.Choice("cost", "latency") }, []string{`1:1: root: unknown value "cheapest"; did you mean "cost"?`}},
 		"nothing to choose from": {"x", func(at Cursor) { at.Known("intent", "x", nil) }, []string{
-			`1:1: root: unknown intent "x"; none is defined`,
+			`1:1: root: unknown intent "x"; none is defined under signals.intents`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
