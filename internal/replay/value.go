@@ -15,14 +15,16 @@ type Value struct {
 	Chanceless   int `json:"chanceless"`   // ratings of requests without a chance, as of conversations that went on
 	Undetermined int `json:"undetermined"` // ratings of requests of which it cannot be told what would be chosen
 
-	Logged   Estimate `json:"logged"`               // mean of the ratings that count
-	IPS      Estimate `json:"inverse_propensity"`   // weighed by how much likelier the new configuration chooses the model
-	SNIPS    Estimate `json:"self_normalised"`      // the same over the sum of the weights
-	DR       Estimate `json:"doubly_robust"`        // by means of models and domains, corrected by IPS
-	Counting float64  `json:"effective_ratings"`    // as many ratings without weights would tell as much
-	Most     float64  `json:"greatest_weight"`      // of one rating
-	Blind    float64  `json:"share_without_chance"` // of what the new configuration chooses: models that had no chance in the log, of which IPS knows nothing
-	samples  []sample // of which they are made
+	Logged   Estimate `json:"logged"`             // mean of the ratings that count
+	IPS      Estimate `json:"inverse_propensity"` // weighed by how much likelier the new configuration chooses the model
+	SNIPS    Estimate `json:"self_normalised"`    // the same over the sum of the weights
+	DR       Estimate `json:"doubly_robust"`      // by means of models and domains, corrected by IPS
+	Counting float64  `json:"effective_ratings"`  // as many ratings without weights would tell as much
+	Most     float64  `json:"greatest_weight"`    // of one rating
+	// Blind is the share of what the new configuration chooses that had no chance in the log. Inverse
+	// propensity knows nothing of it.
+	Blind   float64  `json:"share_without_chance"`
+	samples []sample // of which they are made
 }
 
 // Estimate is a mean in [0,1], as far as chance allows, with its interval of 95 %.

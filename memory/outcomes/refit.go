@@ -18,10 +18,11 @@ var (
 const common = 0.1
 
 // refit makes from the sums what predictions are made of: the guesses of all models. Each model is
-// better than its prior by what all have in common and by something of its own, both normal; the guess is the mean over spreads,
-// by how well each explains what was seen (a hierarchical normal model, Gelman and others, Bayesian
-// Data Analysis, section 5.4, with a discrete hyperprior). So a model that falls short of its prior
-// by chance changes little, and one that falls far short makes all priors doubtful.
+// better than its prior by what all have in common and by something of its own, both normal; the
+// guess is the mean over spreads, by how well each explains what was seen (a hierarchical normal
+// model, Gelman and others, Bayesian Data Analysis, section 5.4, with a discrete hyperprior). So a
+// model that falls short of its prior by chance changes little, and one that falls far short makes
+// all priors doubtful.
 //
 // What is hard for all models is learnt again when enough outcomes have come for that.
 func (t *table) refit() {
