@@ -15,8 +15,8 @@
 //
 //   - edge: routes (the listener), serve (a request that has arrived), run (goroutines), surface
 //     (the endpoints), ready and models (what operators and clients ask for), reply, limits,
-//     heartbeat (comments while nothing comes), fail and write (responses of the proxy's own); packages
-//     headers, fault (the error table)
+//     heartbeat (comments while nothing comes), fail and write (responses of the proxy's own);
+//     packages headers, fault (the error table)
 //   - what requests are served from: proxy, state and newstate (a snapshot), memos, options,
 //     engine, salt, chains, tenants; package backend (models, and their servers)
 //   - what one request makes: exchange (all of it), decision, memo (of the cache), meter
@@ -25,8 +25,8 @@
 //     residency, warm and warms serve the API of package contexts
 //   - recall, responses that are cached: recall, lookup, answers, keep, cache_options
 //   - decide: decide, decide_contexts, verdicts, conversation (what stays as it was) and
-//     stick_options; fixed and fixed_response answer for a route; explain, classify and intents are endpoints of
-//     the proxy's own
+//     stick_options; fixed and fixed_response answer for a route; explain, classify and intents are
+//     endpoints of the proxy's own
 //   - rewrite: rewrite, payload, redact, toolpick, results; packages reasoning, lengths, redact,
 //     tools
 //   - place: place (the plan), placing, prompt, toolong, outcomes and explore_options (what is
@@ -40,7 +40,8 @@
 //   - canary: conversations that go to a model that is tried out
 //   - mirror, copies: what another model gets when the client has its response
 //   - record: record, signs, spending, spans, learn, decisionlog and redecide, recent, talks and
-//     load (what operators look at), save and save_forms (a response becomes a context); package decisionlog
+//     load (what operators look at), save and save_forms (a response becomes a context); package
+//     decisionlog
 //
 // # Invariants
 //
