@@ -24,7 +24,7 @@ func TestS12SnapshotsInThePlaceOfAnotherTenantsAreNotRead(t *testing.T) {
 	clock := testkit.NewClock()
 	bob := Owner{Tenant: "bobs", Session: alice.Session, Subject: "bob"}
 	fresh := func() *Store { // with nothing in RAM; what cannot be read is no outage
-		long := 10 * time.Second
+		const long = testkit.Patience
 		r, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), MetaBudget: long, BlobBudget: long, WriteBudget: long, Failures: 1})
 		if err != nil {
 			t.Fatal(err)

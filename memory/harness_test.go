@@ -58,7 +58,7 @@ func newStore(tb testing.TB, o Options, remote Remote) *Store {
 func connect(tb testing.TB, server *testkit.Redis, now func() time.Time) *redis.Store {
 	tb.Helper()
 	r, err := redis.Open(tb.Context(), redis.Options{
-		URL: server.URL(), MetaBudget: 10 * time.Second, BlobBudget: 10 * time.Second, WriteBudget: 10 * time.Second, Failures: 1, Now: now,
+		URL: server.URL(), MetaBudget: testkit.Patience, BlobBudget: testkit.Patience, WriteBudget: testkit.Patience, Failures: 1, Now: now,
 	})
 	if err != nil {
 		tb.Fatal(err)

@@ -32,7 +32,7 @@ func replica() {
 		}
 	}
 	remote, err := redis.Open(ctx, redis.Options{
-		URL: os.Getenv(replicaURL), MetaBudget: 10 * time.Second, BlobBudget: 10 * time.Second, WriteBudget: 10 * time.Second,
+		URL: os.Getenv(replicaURL), MetaBudget: testkit.Patience, BlobBudget: testkit.Patience, WriteBudget: testkit.Patience,
 	})
 	fail(err)
 	s, err := New(Options{}, remote)

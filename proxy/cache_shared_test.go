@@ -23,7 +23,7 @@ import (
 // sharing is a bench that shares its answers over a Redis, which may take its time.
 func sharing(t *testing.T, server *testkit.Redis, up *testkit.Upstream, change ...func(*setup)) *bench {
 	t.Helper()
-	const long = 10 * time.Second
+	const long = testkit.Patience
 	link, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), MetaBudget: long, BlobBudget: long, WriteBudget: long})
 	if err != nil {
 		t.Fatal(err)

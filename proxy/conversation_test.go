@@ -334,7 +334,7 @@ func TestReplicasShareConversations(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)
 	replica := func() (*bench, *conversation.Store) {
-		link, err := redis.Open(t.Context(), redis.Options{URL: server.URL()})
+		link, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), BlobBudget: testkit.Patience})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -262,7 +261,7 @@ func TestAContextThatIsNotRequiredMayLack(t *testing.T) {
 func TestContextsComeBackFromRedisOrAreUnavailable(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)
-	remote, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), MetaBudget: 5 * time.Second, BlobBudget: 5 * time.Second, WriteBudget: 5 * time.Second})
+	remote, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), MetaBudget: testkit.Patience, BlobBudget: testkit.Patience, WriteBudget: testkit.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func TestTwoReplicasInARaceKeepTheBudgetOfAModel(t *testing.T) {
 	var big, small atomic.Int64
 	now := time.Now() // one month, also at its end
 	for range 2 {
-		store, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), RateBudget: testkit.Patience})
+		store, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), RateBudget: testkit.Patience, BlobBudget: testkit.Patience})
 		if err != nil {
 			t.Fatal(err)
 		}

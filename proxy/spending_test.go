@@ -122,7 +122,7 @@ func TestTwoReplicasInARaceKeepOneBudget(t *testing.T) {
 	var passed, refused atomic.Int64
 	now := time.Now() // one month, also at its end
 	for range 2 {
-		store, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), RateBudget: testkit.Patience})
+		store, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), RateBudget: testkit.Patience, BlobBudget: testkit.Patience})
 		if err != nil {
 			t.Fatal(err)
 		}

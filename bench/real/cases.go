@@ -136,7 +136,8 @@ func errorCases() (out []testCase) {
 		{"top_p", `"messages":` + hello + `,"top_p":7`},
 		{"n 0", `"messages":` + hello + `,"n":0`},
 		{"negative limit", `"messages":` + hello + `,"max_tokens":-5`},
-		{"limit too high", `"messages":` + hello + `,"max_tokens":100000`},
+		// A server that takes the limit for its own stops at the first word.
+		{"limit too high", `"messages":` + hello + `,"max_tokens":100000,"stop":[" "]`},
 		{"too many logprobs", `"messages":` + hello + `,"logprobs":true,"top_logprobs":900`},
 		{"bad schema", `"messages":` + hello + `,"response_format":{"type":"json_schema"}`},
 		{"bad regex", `"messages":` + hello + `,"structured_outputs":{"regex":"(("}`},

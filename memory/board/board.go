@@ -9,7 +9,7 @@
 //	P:w:NAME        string: a claim
 //
 // Everything here is a hint. What is lost costs time and never an answer, so nothing waits: notes
-// are queued, and dropped when the queue is full or Redis is down.
+// are queued, and dropped when the queue is full or a Redis that was there is down.
 //
 // A Board is safe for concurrent use. Run owns two goroutines and returns when they have ended.
 package board
@@ -63,6 +63,7 @@ type Board struct {
 	origin  string // of its own notes
 	address rueidis.ClientOption
 	client  atomic.Pointer[rueidis.Client] // nil until the first connection, and after Run
+	made    chan struct{}                  // closed by the first connection
 	queue   chan Note                      // bounded by Options.Queue; full: dropped
 	dropped atomic.Int64
 }
@@ -77,7 +78,7 @@ func New(o Options) (*Board, error) {
 		return nil, errors.New("read redis URL: it must be redis://, rediss:// or unix://") // the cause may hold a password
 	}
 	address.DisableCache, address.ClientName, address.Dialer.Timeout = true, "signalbox-board", time.Second
-	return &Board{o: o, origin: rand.Text(), address: address, queue: make(chan Note, o.Queue)}, nil
+	return &Board{o: o, origin: rand.Text(), address: address, made: make(chan struct{}), queue: make(chan Note, o.Queue)}, nil
 }
 
 // Publish tells the other replicas, soon. It never blocks.
@@ -93,7 +94,7 @@ func (b *Board) Publish(n Note) {
 func (b *Board) Dropped() int64 { return b.dropped.Load() }
 
 // Run passes notes on until ctx ends. learn gets those of other replicas, from one goroutine at a
-// time, and must be quick. A Redis that is down is tried again. Run returns nil.
+// time, and must be quick. A Redis that is down is tried again. Run returns nil. It is called once.
 func (b *Board) Run(ctx context.Context, learn func(Note)) error {
 	var wg sync.WaitGroup
 	defer b.disconnect()
@@ -131,6 +132,7 @@ func (b *Board) connect() (rueidis.Client, error) {
 		return nil, fmt.Errorf("connect to redis: %w", err)
 	}
 	b.client.Store(&c)
+	close(b.made)
 	return c, nil
 }
 
@@ -177,8 +179,13 @@ func (b *Board) listen(ctx context.Context, learn func(Note)) error {
 	return fmt.Errorf("receive notes: %w", err)
 }
 
-// write puts queued notes into Redis.
+// write puts queued notes into Redis. Until the first connection they wait in the queue.
 func (b *Board) write(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-b.made:
+	}
 	for {
 		select {
 		case <-ctx.Done():

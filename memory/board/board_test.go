@@ -84,8 +84,11 @@ func note(key uint64, tokens int) Note {
 func TestReplicasTellEachOther(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewRedis(t)
-	a, b := start(t, r.URL()), start(t, r.URL())
-	n := note(1<<63+5, 4000)
+	b, before, n := start(t, r.URL()), note(6, 60), note(1<<63+5, 4000)
+	first := start(t, r.URL())
+	eventually(t, "the first note", func() bool { first.Publish(before); return b.knows(before) })
+	a := start(t, r.URL())
+	eventually(t, "reading what is known", func() bool { return a.knows(before) })
 	eventually(t, "a note", func() bool { a.Publish(n); return b.knows(n) })
 	if a.knows(n) {
 		t.Error("a replica was told what it said itself")
@@ -200,12 +203,11 @@ func TestABoardWithoutRedisWaits(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewRedis(t)
 	r.Stop()
-	a := start(t, r.URL())
-	a.Publish(note(1, 1))
+	a, first := start(t, r.URL()), note(1, 1)
+	a.Publish(first) // told once, when there is a Redis
 	r.Start()
 	b := start(t, r.URL())
-	n := note(2, 2)
-	eventually(t, "a note", func() bool { a.Publish(n); return b.knows(n) })
+	eventually(t, "the note from before the first connection", func() bool { return b.knows(first) })
 	if _, err := New(Options{URL: "http://user:secret@host"}); err == nil || fmt.Sprint(err) != "read redis URL: it must be redis://, rediss:// or unix://" {
 		t.Errorf("a bad URL: %v", err)
 	}

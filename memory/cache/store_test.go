@@ -33,7 +33,7 @@ func local(tb testing.TB, now func() time.Time) *cache.Local {
 // linked returns a connection to a server, which a busy machine may take its time with.
 func linked(tb testing.TB, server *testkit.Redis) *redis.Store {
 	tb.Helper()
-	const long = 10 * time.Second
+	const long = testkit.Patience
 	link, err := redis.Open(tb.Context(), redis.Options{URL: server.URL(), MetaBudget: long, BlobBudget: long, WriteBudget: long})
 	if err != nil {
 		tb.Fatal(err)

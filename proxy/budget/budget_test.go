@@ -63,7 +63,7 @@ func (r *shared) Settle(ctx context.Context, group, id string, s []Spend, owed b
 
 func open(t *testing.T, server *testkit.Redis) *shared {
 	t.Helper()
-	s, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), RateBudget: testkit.Patience})
+	s, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), RateBudget: testkit.Patience, BlobBudget: testkit.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func replica(t *testing.T, url string) *outcomes.Store {
 
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(testkit.Patience); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s did not happen", what)
 		}
