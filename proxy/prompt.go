@@ -63,6 +63,7 @@ func (st *State) chainOf(c *affinity.Chain, rw *rewriter) {
 	if name := rw.d.Action.Prompt.Name; name != "" {
 		c.Message("system", st.prompts[name])
 	}
+	c.Grow(len(rw.req.Raw)) // text is no longer than it is spelled, but for roles
 	c.Write(rw.req.Instructions)
 	writeMessages(c, rw.req)
 }

@@ -1,6 +1,10 @@
 package affinity
 
-import "github.com/cespare/xxhash/v2"
+import (
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+)
 
 // BlockBytes is how much text a block of a chain has: 60 to 100 tokens. What is lost by looking at
 // whole blocks only is less than one block of vLLM on a CPU (128 tokens), and about four of those
@@ -19,6 +23,9 @@ type Chain struct {
 
 // Reset makes the chain empty and keeps its memory.
 func (c *Chain) Reset() { c.blocks, c.begun, c.bytes = c.blocks[:0], false, 0 }
+
+// Grow makes room for so many bytes of text more.
+func (c *Chain) Grow(bytes int) { c.blocks = slices.Grow(c.blocks, bytes/BlockBytes+1) }
 
 // Resume makes the chain a copy of from, such as the chain of a stored context, to be written on.
 // Nothing of from's text is read again.

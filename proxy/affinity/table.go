@@ -109,10 +109,13 @@ func (t *table) measured(class Class, blocks []uint64, bytes, tokens int) {
 	last := t.tokens(class, blocks[len(blocks)-1])
 	told := float64(tokens) * float64(len(blocks)*BlockBytes) / span
 	anew := last > 0 && math.Abs(told-float64(last)) > told/16
+	if last > 0 && int(last) < tokens && !anew {
+		return // and so is the place of those before it
+	}
 	from, at := 0, 0.0 // the blocks before, and the tokens up to there
+	i, ok := none, false
 	for n, text := range blocks {
-		i, ok := t.at[class.block(text)]
-		if !ok {
+		if i, ok = t.before(i, class.block(text)); !ok {
 			return
 		}
 		s := &t.slots[i]
@@ -144,26 +147,60 @@ func (t *table) end(class Class, block uint64) uint32 {
 }
 
 // touch notes that the blocks are used, with a basis that holds until expires. What is known
-// better, or for longer, stays so; what has expired does not count.
+// better, or for longer, stays so; what has expired does not count. Blocks that lie in the order of
+// use as a touch before has left them are found by their neighbours, and move together.
 func (t *table) touch(class Class, blocks []uint64, basis Basis, now, expires uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	first, last := none, none // of the slots that move together
 	for _, text := range slices.Backward(blocks[:min(len(blocks), t.capacity)]) {
 		block := class.block(text)
-		i, ok := t.at[block]
-		if ok {
-			t.unlink(i)
-		} else {
-			i = t.take()
-			t.at[block] = i
-			t.slots[i] = slot{block: block}
+		i, ok := t.after(last, block)
+		if !ok {
+			t.renew(first, last)
+			if i, ok = t.at[block]; !ok {
+				i = t.take()
+				t.at[block] = i
+				t.slots[i] = slot{block: block}
+				t.append(i, i)
+			}
+			first = i
 		}
+		last = i
 		s := &t.slots[i]
 		if s.expires <= now {
 			s.basis = Unknown
 		}
 		s.basis, s.expires = max(s.basis, basis), max(s.expires, expires)
-		t.append(i)
+	}
+	t.renew(first, last)
+}
+
+// after is the slot that was used next after slot i, if that holds the block.
+func (t *table) after(i int32, block uint64) (int32, bool) {
+	if i == none || t.slots[i].newer == none {
+		return none, false
+	}
+	i = t.slots[i].newer
+	return i, t.slots[i].block == block
+}
+
+// before is the slot of the block, where the one that was used next after it is slot i as a rule.
+func (t *table) before(i int32, block uint64) (int32, bool) {
+	if i != none {
+		if o := t.slots[i].older; o != none && t.slots[o].block == block {
+			return o, true
+		}
+	}
+	i, ok := t.at[block]
+	return i, ok
+}
+
+// renew makes slots that follow each other the newest ones; none for no slots.
+func (t *table) renew(first, last int32) {
+	if last != none && last != t.newest {
+		t.unlink(first, last)
+		t.append(first, last)
 	}
 }
 
@@ -182,7 +219,7 @@ func (t *table) forget(class Class, blocks []uint64, most Basis) {
 		if !ok || t.slots[i].basis > most {
 			continue
 		}
-		t.unlink(i)
+		t.unlink(i, i)
 		delete(t.at, t.slots[i].block)
 		t.slots[i].newer, t.free = t.free, i
 	}
@@ -204,7 +241,7 @@ func (t *table) take() int32 {
 // evict forgets the block that was not used for longest and returns its slot.
 func (t *table) evict() int32 {
 	i := t.oldest
-	t.unlink(i)
+	t.unlink(i, i)
 	delete(t.at, t.slots[i].block)
 	return i
 }
@@ -219,29 +256,28 @@ func (t *table) resize(capacity int) {
 	}
 }
 
-// unlink takes slot i out of the order.
-func (t *table) unlink(i int32) {
-	s := &t.slots[i]
-	if s.older == none {
-		t.oldest = s.newer
+// unlink takes the slots from first to last, which follow each other, out of the order.
+func (t *table) unlink(first, last int32) {
+	older, newer := t.slots[first].older, t.slots[last].newer
+	if older == none {
+		t.oldest = newer
 	} else {
-		t.slots[s.older].newer = s.newer
+		t.slots[older].newer = newer
 	}
-	if s.newer == none {
-		t.newest = s.older
+	if newer == none {
+		t.newest = older
 	} else {
-		t.slots[s.newer].older = s.older
+		t.slots[newer].older = older
 	}
 }
 
-// append makes slot i the newest.
-func (t *table) append(i int32) {
-	s := &t.slots[i]
-	s.older, s.newer = t.newest, none
+// append makes slots that follow each other the newest ones.
+func (t *table) append(first, last int32) {
+	t.slots[first].older, t.slots[last].newer = t.newest, none
 	if t.newest == none {
-		t.oldest = i
+		t.oldest = first
 	} else {
-		t.slots[t.newest].newer = i
+		t.slots[t.newest].newer = first
 	}
-	t.newest = i
+	t.newest = last
 }

@@ -85,6 +85,16 @@ func TestTableAgreesWithANaiveOne(t *testing.T) {
 			if fast.len() != len(slow) {
 				t.Fatalf("%d blocks, want %d", fast.len(), len(slow))
 			}
+			at := fast.oldest
+			for _, e := range slow {
+				if at == none || fast.slots[at].block != e.block {
+					t.Fatalf("block %d is not next in the order of use", e.block)
+				}
+				at = fast.slots[at].newer
+			}
+			if at != none {
+				t.Fatal("the order of use goes on")
+			}
 			for c := range uint64(2) {
 				for chain := range uint64(5) {
 					for i := range uint64(12) {
