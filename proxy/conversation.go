@@ -295,6 +295,9 @@ func (t *talk) remember(set *signal.Set) {
 			continue
 		}
 		t.gain = max(t.gain, gain)
+		if t.held == nil {
+			t.held = new([signal.NumKinds]signal.Value)
+		}
 		t.held[k] = kept(v, &old)
 		t.holds |= signal.MaskOf(k)
 	}

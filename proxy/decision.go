@@ -78,17 +78,17 @@ type resultset struct {
 // talk is what is known of the conversation that a request belongs to. It belongs to the request's
 // goroutine. Nil stands for a request that belongs to none, as where stickiness is off.
 type talk struct {
-	keys   []conversation.Key  // under which the next turn will look
-	found  []conversation.Key  // under one of which the turn before was found
-	before *conversation.State // nil where nothing is known
-	named  bool                // the client names it, so that requests may leave out what was said
-	short  bool                // this one does
-	tool   bool                // the request brings results of tools to the model that asked for them
-	price  float64             // the gain that a move has to bring, in [0,1]
-	gain   float64             // the greatest of a topic that was kept
-	held   [signal.NumKinds]signal.Value
-	holds  signal.Mask // the kinds of held
-	moved  bool        // the subject did
+	keys   []conversation.Key             // under which the next turn will look
+	found  []conversation.Key             // under one of which the turn before was found
+	before *conversation.State            // nil where nothing is known
+	named  bool                           // the client names it, so that requests may leave out what was said
+	short  bool                           // this one does
+	tool   bool                           // the request brings results of tools to the model that asked for them
+	price  float64                        // the gain that a move has to bring, in [0,1]
+	gain   float64                        // the greatest of a topic that was kept
+	held   *[signal.NumKinds]signal.Value // topics that stay what they were; nil where none does
+	holds  signal.Mask                    // the kinds of held
+	moved  bool                           // the subject did
 	result string
 	why    string
 	told   bool // a model was asked: result holds

@@ -62,7 +62,9 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *exchange, er
 	p.countDiscarded(o, tenant)
 	if used := o.told.Usage; used != (response.Usage{}) {
 		m.Tokens("prompt", int64(used.Input))
-		m.Tokens("cached", int64(used.Cached))
+		if used.Cached > 0 {
+			m.Tokens("cached", int64(used.Cached))
+		}
 		m.Tokens("completion", int64(used.Output))
 		prompt, completion := float64(used.Input), float64(used.Output)
 		usd := o.model.Price.Of(prompt, completion)

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -119,8 +120,38 @@ func requestID(h http.Header) string {
 		!strings.Contains(ids[0], idWithAddresses) {
 		return ids[0]
 	}
-	return "req_" + rand.Text()
+	return freshID()
 }
+
+// idLetters are those of an id that is made here, 5 bits each: base 32 of RFC 4648.
+const idLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+
+// freshID makes an id that nobody can guess, of 130 random bits. Random bytes are drawn for many
+// ids at a time, for a draw costs more than all else here.
+func freshID() string {
+	const prefix = "req_"
+	d := draws.Get().(*draw) //nolint:errcheck,forcetypeassert // only draws are in it
+	defer draws.Put(d)
+	var id [len(prefix) + 26]byte
+	copy(id[:], prefix)
+	if len(d.left) < len(id)-len(prefix) {
+		_, _ = rand.Read(d.bytes[:]) // never fails
+		d.left = d.bytes[:]
+	}
+	for i := len(prefix); i < len(id); i++ {
+		id[i] = idLetters[d.left[0]%32]
+		d.left[0], d.left = 0, d.left[1:]
+	}
+	return string(id[:])
+}
+
+// draw is random bytes, of which left are not used yet.
+type draw struct {
+	bytes [1 << 10]byte
+	left  []byte
+}
+
+var draws = sync.Pool{New: func() any { return new(draw) }} //nolint:gochecknoglobals // buffers
 
 // translates reports whether answers have to be turned into messages.
 func (w *reply) translates() bool { return w.messages != nil && !w.messages.direct }

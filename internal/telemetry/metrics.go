@@ -320,7 +320,9 @@ func (m *Metrics) TenantRefused(tenant string) { m.tenantRefused.add(1, tenant) 
 // names.
 func (m *Metrics) TenantUsage(tenant string, prompt, cached, completion int64, usd float64) {
 	m.tenantTokens.add(prompt, tenant, "prompt")
-	m.tenantTokens.add(cached, tenant, "cached")
+	if cached > 0 {
+		m.tenantTokens.add(cached, tenant, "cached")
+	}
 	m.tenantTokens.add(completion, tenant, "completion")
 	m.tenantCost.add(usd, tenant)
 }
