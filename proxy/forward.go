@@ -127,6 +127,7 @@ func (p *Proxy) put(
 		Quiet:    body.asked.usage && w.messages == nil, Unweighed: body.asked.logprobs,
 		CommentsAreProgress: st.opts.CommentsAreProgress,
 		MaxRetryAfter:       time.Duration(st.opts.MaxRetryAfter),
+		Named:               span != nil && span.IsRecording(),
 	}
 	if t != nil {
 		call.Hold = func(u *upstream.Response) error { return t.hold(u, call) }

@@ -23,7 +23,8 @@ import (
 
 // Spans follow the OpenTelemetry conventions for generative AI: one of kind server for the request,
 // named by its operation, and one of kind client for each attempt at a model server, named by
-// operation and model. No text of a request is in them, and no word of a client but numbers.
+// operation and model. No text of a request is in them, and no word of a client but numbers. The
+// model and the id of an answer are what the model server says.
 
 // trace opens the span of a request and returns what ends it.
 func (p *Proxy) trace(r *http.Request, name string) (ctx context.Context, end func(o *exchange, err error)) {
@@ -108,6 +109,13 @@ func (o *exchange) attempted(span trace.Span, u *upstream.Response, err error) {
 		span.End()
 	default:
 		span.SetAttributes(telemetry.AttrStatus.Int(u.Status))
+		names := u.Names()
+		if names.ID != "" {
+			span.SetAttributes(telemetry.AttrResponseID.String(names.ID))
+		}
+		if names.Model != "" {
+			span.SetAttributes(telemetry.AttrResponseModel.String(names.Model))
+		}
 		o.upstream = span
 	}
 }

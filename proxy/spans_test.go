@@ -19,7 +19,7 @@ import (
 // The names and attributes are those of the OpenTelemetry conventions for generative AI.
 func TestSpansFollowTheConventionsForGenerativeAI(t *testing.T) {
 	t.Parallel()
-	const reply = `{"choices":[{"index":0,"message":{"role":"assistant","content":"4"},"finish_reason":"stop"}],` +
+	const reply = `{"id":"cmpl-1","object":"chat.completion","model":"sim-7b","choices":[{"index":0,"message":{"role":"assistant","content":"4"},"finish_reason":"stop"}],` +
 		`"usage":{"prompt_tokens":7,"completion_tokens":1}}`
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, reply))
 	b := start(t, oneModel(u))
@@ -62,7 +62,8 @@ func TestSpansFollowTheConventionsForGenerativeAI(t *testing.T) {
 	has(&attempts[0], attribute.Int("signalbox.attempt", 1), attribute.Int("http.response.status_code", 503),
 		attribute.String("error.type", "503"))
 	has(&attempts[1], attribute.Int("signalbox.attempt", 2), attribute.Int("http.request.resend_count", 1),
-		attribute.Int("http.response.status_code", 200), attribute.Int("gen_ai.usage.output_tokens", 1))
+		attribute.Int("http.response.status_code", 200), attribute.Int("gen_ai.usage.output_tokens", 1),
+		attribute.String("gen_ai.response.id", "cmpl-1"), attribute.String("gen_ai.response.model", "sim-7b"))
 	if attempts[0].Status.Code != codes.Error || attempts[1].Status.Code != codes.Unset {
 		t.Errorf("statuses %v and %v", attempts[0].Status, attempts[1].Status)
 	}

@@ -24,6 +24,8 @@ const (
 	AttrSeed          = attribute.Key("gen_ai.request.seed")
 	AttrTemperature   = attribute.Key("gen_ai.request.temperature")
 	AttrTopP          = attribute.Key("gen_ai.request.top_p")
+	AttrResponseID    = attribute.Key("gen_ai.response.id")
+	AttrResponseModel = attribute.Key("gen_ai.response.model")
 	AttrFinishReasons = attribute.Key("gen_ai.response.finish_reasons")
 	AttrCachedTokens  = attribute.Key("gen_ai.usage.cache_read.input_tokens")
 	AttrErrorType     = attribute.Key("error.type")

@@ -53,6 +53,7 @@ type Call struct {
 	// CommentsAreProgress: comments of the server count for the timeouts as events do.
 	CommentsAreProgress bool
 	MaxRetryAfter       time.Duration // a longer Retry-After counts as this one
+	Named               bool          // the names of the response are looked for
 
 	// Hold, when set, is called with a response that the client may get, before its first bytes are
 	// read. It may read the response ahead.
@@ -89,6 +90,7 @@ func Do(
 		Events: c.API != openai.Other && res.StatusCode < 300 && hasType(res.Header, "text/event-stream"),
 		Direct: c.Messages, MaxRetryAfter: c.MaxRetryAfter,
 		body: res.Body, buf: takeWindow(), watch: watch, names: c.API == openai.Response,
+		asks: c.Named,
 	}
 	if u.Events && u.Plain() && c.Streaming {
 		u.Stream = response.TakeStream(response.StreamOptions{

@@ -9,6 +9,7 @@ package upstream
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -49,7 +50,9 @@ type Response struct {
 	ahead  *ahead // that was read ahead; nil for none
 	names  bool   // the id is still to be looked for
 	id     string // as it is spelled; empty when none was found
-	fresh  bool   // there was progress since the watchdog was told
+	asks   bool   // its names are still to be looked for
+	told   Names
+	fresh  bool // there was progress since the watchdog was told
 	closed bool
 }
 
@@ -203,6 +206,75 @@ func (u *Response) ID() string {
 	return u.id
 }
 
+// Names are what a response calls itself; empty where it does not say, or not near its beginning.
+type Names struct{ ID, Model string }
+
+// Names are looked for where the call asks for them, in the first event of a stream or in a body as
+// far as it was read first.
+func (u *Response) Names() Names {
+	if u.asks && u.buf != nil {
+		u.find(u.buf.bytes())
+	}
+	return u.told
+}
+
+// find looks for names in what was read.
+func (u *Response) find(b []byte) {
+	if !u.asks || len(b) == 0 {
+		return
+	}
+	if u.Stream != nil {
+		i := bytes.Index(b, []byte("data:"))
+		if i < 0 {
+			return
+		}
+		b = b[i+len("data:"):]
+	}
+	u.asks = false
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if t, err := dec.Token(); err == nil && t == json.Delim('{') {
+		u.told.read(dec)
+	}
+}
+
+// read reads the members of an object, and of the one in it that an event of another API has around
+// its response, up to where b ends. What comes first counts.
+func (n *Names) read(dec *json.Decoder) {
+	for dec.More() && (n.ID == "" || n.Model == "") {
+		name, err := dec.Token()
+		if err != nil {
+			return
+		}
+		switch name {
+		case "message", "response":
+			if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+				return
+			}
+			n.read(dec)
+			return
+		case "id", "model":
+			x, err := dec.Token()
+			if err != nil {
+				return
+			}
+			to := &n.ID
+			if name == "model" {
+				to = &n.Model
+			}
+			if x, ok := x.(string); ok && *to == "" && len(x) <= maxName {
+				*to = x
+			}
+		default:
+			if err := dec.Decode(new(json.RawMessage)); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// maxName bounds a name, in bytes: those of models are paths at most.
+const maxName = 200
+
 // Advance reads on in a stream of events. Progress has to come within limit of asking for more
 // after the last; bytes that complete no event are none.
 func (u *Response) Advance(limit time.Duration) {
@@ -212,6 +284,7 @@ func (u *Response) Advance(limit time.Duration) {
 	}
 	u.read()
 	u.ID()
+	u.find(u.buf.bytes())
 	u.Stream.Feed(u.buf.bytes())
 	u.buf.clear()
 	if u.err != nil {

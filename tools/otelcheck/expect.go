@@ -158,6 +158,11 @@ func answered(e *expected, s *span) error {
 	if reasons := fmt.Sprint(got[finish]); reasons != "[stop]" && reasons != "[length]" {
 		errs = append(errs, fmt.Errorf("%s %q: %s is %s", e.kind, e.name, finish, reasons))
 	}
+	for _, key := range []string{"gen_ai.response.id", "gen_ai.response.model"} {
+		if name, _ := got[key].(string); name == "" && e.kind == ptrace.SpanKindClient {
+			errs = append(errs, fmt.Errorf("%s %q has no %s", e.kind, e.name, key))
+		}
+	}
 	if provider, _ := got["gen_ai.provider.name"].(string); provider == "" {
 		errs = append(errs, fmt.Errorf("%s %q has no gen_ai.provider.name", e.kind, e.name))
 	}
