@@ -11,7 +11,11 @@ FUZZTIME ?= 30s
 
 export GOFLAGS := -mod=readonly
 
-.PHONY: build run test test-fast test-timed release check bench examples fuzz vuln onnxruntime deploycheck otelcheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format clean
+.PHONY: build run test test-fast test-timed release check bench examples fuzz vuln onnxruntime deploycheck otelcheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format clean help
+
+## help: what the targets do
+help:
+	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
 
 ## build: everything needed, then bin/signalbox
 build: onnxruntime

@@ -210,6 +210,6 @@ func retry(u *upstream.Response, err error) (reason string, ok bool) {
 func (o *exchange) rewriter(ctx context.Context, w *reply, req *openai.Request) rewriter {
 	o.pickTools(ctx, req).describe(w.Header())
 	change := o.state.rewrite(req, o.decision)
-	change.counted = w.lease.Bounds(rate.Tokens)
+	change.counted = w.lease.Bounds(rate.Tokens) || len(o.who.Budgets) > 0
 	return change
 }

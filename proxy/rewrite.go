@@ -24,7 +24,7 @@ type rewriter struct {
 	d   *decision
 	dress
 
-	counted bool // a limit of the caller is settled by the tokens of the answer
+	counted bool // a limit or a budget of the caller is settled by the tokens of the answer
 }
 
 // rewrite prepares the changes that a decision asks for.
@@ -106,7 +106,7 @@ func (rw rewriter) asksUsage(m *backend.Model) bool {
 	if !rw.req.Stream || rw.req.IncludeUsage || rw.req.API != openai.Chat && rw.req.API != openai.Completion {
 		return false
 	}
-	if m.StreamUsage == backend.UsageNever || m.StreamUsage != backend.UsageAlways && !rw.counted &&
+	if m.StreamUsage == backend.UsageNever || m.StreamUsage != backend.UsageAlways && !rw.counted && m.Budget.USD == 0 &&
 		rw.d.Action.Escalate == nil && rw.d.Action.Mirror == nil && rw.d.inArm == "" {
 		return false
 	}

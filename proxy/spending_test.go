@@ -153,3 +153,21 @@ func TestTwoReplicasInARaceKeepOneBudget(t *testing.T) {
 		)
 	}
 }
+
+// What a stream costs is what its server tells, so it is asked, and its client sees nothing of it.
+func TestStreamsThatABudgetPaysAreAskedForTheirUsage(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.Stream(testkit.Event("four"), testkit.Finish, testkit.Done))
+	b := priced(t, u, 1)
+	asked := func() bool { return strings.Contains(string(lastBody(u)), `"include_usage":true`) }
+	if b.chat(askStream("hi"), "Authorization", "Bearer team"); !asked() {
+		t.Error("the stream of a key with a budget is not asked for its usage")
+	}
+	if b.chat(askStream("hi"), "Authorization", "Bearer free"); asked() {
+		t.Error("the stream of a key without a budget is asked for its usage")
+	}
+	big := bounded(t, u, u, 1)
+	if big.chat(askStream("hi")); !asked() {
+		t.Error("the stream of a model with a budget is not asked for its usage")
+	}
+}

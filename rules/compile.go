@@ -19,6 +19,7 @@ type Env struct {
 	Roles      []string // of the auth section; nil when they are not known, as with JWT
 	Priced     []string // models whose price is known; nil when that is not known, so that nothing is said of it
 	Skilled    []string // models whose quality is known, in the same way
+	Told       []string // models that can be told how much to reason, in the same way
 
 	// Signals holds every kind that some component extracts. A test of another kind is unknown for
 	// every request, which is a warning: the model may come later, and on_unknown says what happens

@@ -44,7 +44,7 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 		return a
 	}
 	misspelt := at.Mark() > mark
-	var models, weighted, by, margin, override, escalate, mirror, canary syntax.Cursor
+	var models, weighted, by, margin, override, effort, escalate, mirror, canary syntax.Cursor
 	for _, e := range entries {
 		switch e.Key {
 		case "models":
@@ -76,6 +76,9 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 			a.Results = readResults(e.At)
 		case "canary":
 			canary = e.At
+		case "reasoning":
+			effort = e.At
+			c.readWanting(e, &a)
 		default:
 			c.readWanting(e, &a)
 		}
@@ -91,7 +94,22 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 	a.Escalate, a.Mirror = readEscalate(escalate, &a), c.readMirror(mirror)
 	a.Canary = c.readCanary(canary, &a)
 	c.warnChoice(by, models, &a)
+	c.warnUntold(effort, models, &a)
 	return a
+}
+
+// warnUntold reports an effort that none of the candidates can be told of. A fallback without a
+// dialect beside a model that has one is as it should be.
+func (c *compiler) warnUntold(effort, models syntax.Cursor, a *Action) {
+	if c.env.Told == nil || effort.Node == nil || a.Reasoning == "" || a.Reasoning == "none" ||
+		models.Node == nil || len(a.Models) == 0 || len(a.Models) < len(models.Node.Content) {
+		return
+	}
+	if slices.ContainsFunc(a.Models, func(m Choice) bool { return slices.Contains(c.env.Told, m.Name) }) {
+		return
+	}
+	effort.Warnf("reasoning: %s changes nothing: no model of this route has a dialect to be told in; set models[].reasoning.dialect",
+		a.Reasoning)
 }
 
 // warnWeights says that weights without a choice by them do nothing.

@@ -119,7 +119,7 @@ func (x *examination) complain(file string, p *rules.Problem) {
 	if p.Warning {
 		level = LevelWarning
 	}
-	do := "change it as it says"
+	do := "correct this line of the file"
 	if strings.Contains(p.Msg, "environment variable") {
 		do = "set the variable, also where signalbox is started"
 	}

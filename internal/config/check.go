@@ -17,6 +17,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/reasoning"
 	"signalbox/rules"
 )
 
@@ -44,6 +45,7 @@ func (c *checker) check() {
 		c.section(fmt.Sprintf("models[%d]", i), c.cfg.Models[i].Validate())
 	}
 	c.versions()
+	c.untold()
 	if len(c.cfg.Models) == 0 {
 		c.at("models", "there must be at least one model")
 	}
@@ -74,6 +76,20 @@ func (c *checker) versions() {
 				c.warn(fmt.Sprintf("models[%d].endpoints[%d].url", i, j),
 					"requests go to %s/chat/completions; most servers want %s/v1 here", base, base)
 			}
+		}
+	}
+}
+
+// untold warns of models whose streams are settled in budgets by an estimate, since their servers are
+// never asked how many tokens one took.
+func (c *checker) untold() {
+	a := &c.cfg.Auth
+	bounded := slices.ContainsFunc(a.Keys, func(k auth.KeyOptions) bool { return k.Budget.USD > 0 }) ||
+		slices.ContainsFunc(a.Tenants, func(t auth.TenantOptions) bool { return t.Budget.USD > 0 })
+	for i := range c.cfg.Models {
+		if m := &c.cfg.Models[i]; m.StreamUsage == backend.UsageNever && (bounded && m.Price.Known() || m.Budget.USD > 0) {
+			c.warn(fmt.Sprintf("models[%d].stream_usage", i),
+				"budgets settle streams of this model by an estimate; auto lets its servers tell the tokens")
 		}
 	}
 }
@@ -235,7 +251,7 @@ func (c *checker) rules(catalog Catalog) {
 	env := rules.Env{
 		AutoModels: c.cfg.Server.AutoModels, Signals: catalog.Signals, Thresholds: catalog.Thresholds,
 		Classifiers: catalog.Own, Elsewhere: catalog.Elsewhere,
-		Labels: maps.Clone(catalog.Labels), Priced: []string{}, Skilled: []string{},
+		Labels: maps.Clone(catalog.Labels), Priced: []string{}, Skilled: []string{}, Told: []string{},
 	}
 	if env.Labels == nil {
 		env.Labels = make(map[signal.Kind][]string)
@@ -275,6 +291,9 @@ func (c *checker) defined(env *rules.Env) {
 		}
 		if len(m.Skills) > 0 || m.SkillsFrom != "" {
 			env.Skilled = append(env.Skilled, m.Name)
+		}
+		if d := m.Reasoning.Dialect; d != "" && d != reasoning.DialectNone {
+			env.Told = append(env.Told, m.Name)
 		}
 	}
 	for i := range c.cfg.Prompts {

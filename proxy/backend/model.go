@@ -54,9 +54,9 @@ type ModelOptions struct {
 	// Default max_tokens; max_completion_tokens with reasoning dialect openai.
 	MaxTokensField string `yaml:"max_tokens_field" words:"max_tokens max_completion_tokens"`
 	// StreamUsage says when the servers are asked how many tokens a stream took although its client
-	// did not ask, who does not see it then: auto, where a limit on tokens a minute is settled by
-	// it; always, also for metrics, costs and the lengths that automatic limits learn from; never,
-	// for servers that refuse stream_options. Default auto.
+	// did not ask, who does not see it then: auto, where a limit on tokens a minute or a budget is
+	// settled by it; always, also for metrics, costs and the lengths that automatic limits learn
+	// from; never, for servers that refuse stream_options. Default auto.
 	StreamUsage string `yaml:"stream_usage" words:"auto always never"`
 	// Messages says what becomes of requests to /v1/messages, Anthropic's API: translate makes chat
 	// completions of them, which every server takes; pass sends them on as they came, to servers

@@ -29,7 +29,7 @@ export function show(main, signal) {
     field('prompt', 'Prompt', '(Ctrl + Enter sends it)', prompt),
     field('facts', 'Facts', 'that the answer is checked against, one a line', facts_),
     h('div', { class: 'fields' }, h('div', {}, field('model', 'Model', '', model)), h('div', {}, field('guard', 'Guard', '', guard)),
-      h('div', {}, field('key', 'API key', 'where clients need one', key))),
+      h('div', {}, field('key', 'API key', '(if needed)', key))),
     h('details', {}, h('summary', {}, 'System prompt'), field('system', 'System prompt', '', system)),
     h('p', { class: 'row' }, go, stop));
   main.append(h('h1', {}, title), h('div', { class: 'split even' },
