@@ -52,48 +52,79 @@ func (d *decision) toolset(ctx context.Context, req *openai.Request) *toolset {
 		}
 		m.lists.Set(key, list)
 	}
-	if list.Len() <= want.Keep {
+	if list.Len() <= want.Keep && want.Share == 0 {
 		return nil
 	}
-	turns, vectors := d.toolVectors(ctx, req, list)
-	called := tools.Called(req.Field(req.PromptField()))
+	calls, before := tools.Called(req.Field(req.PromptField()))
 	forced := tools.Mentions(req.Field("tool_choice"))
 	if field == "functions" {
 		forced = tools.Mentions(req.Field("function_call"))
 	}
-	kept := list.Pick(turns, vectors, want.Keep, func(name string) bool {
-		return called[name] || forced[name] || slices.Contains(want.Always, name)
-	})
+	must := func(name string) bool {
+		return slices.Contains(calls, name) || forced[name] || slices.Contains(want.Always, name)
+	}
+	ctx, done := context.WithTimeout(ctx, toolTime)
+	defer done()
+	var forms []tools.Form
+	if want.Share > 0 {
+		m := d.toolMoment(ctx, req)
+		m.Called = calls[:before]
+		forms = list.Fit(m, d.toolVectors(ctx, list), want.Keep, want.Share, must)
+	} else {
+		turns := d.toolTurns(ctx, req)
+		forms = list.Pick(turns, d.toolVectors(ctx, list), want.Keep, must)
+	}
 	out := &toolset{field: field, named: list.Len()}
-	for _, k := range kept {
-		if k {
+	short := false
+	for _, f := range forms {
+		if f != tools.Away {
 			out.kept++
 		}
+		short = short || f == tools.Brief
 	}
-	if kept == nil || out.kept == out.named {
+	if forms == nil || out.kept == out.named && !short {
 		return nil
 	}
-	out.json = list.JSON(kept)
+	out.json = list.JSON(forms)
 	return out
 }
 
-// toolVectors returns the turns of the user and the embeddings of the tools, as far as there is
-// time for them.
-func (d *decision) toolVectors(ctx context.Context, req *openai.Request, list *tools.List) (turns []tools.Turn, vectors [][]float32) {
+// toolTurns returns what the user says in each turn.
+func (d *decision) toolTurns(ctx context.Context, req *openai.Request) []tools.Turn {
+	var turns []tools.Turn
 	for i := range req.Messages {
 		if x := &req.Messages[i]; x.Role == "user" && x.Text != "" {
 			turns = append(turns, tools.Turn{Text: x.Text})
 		}
 	}
-	vectors = make([][]float32, list.Len())
-	if !d.state.classifier.Signals().Has(signal.Embedding) {
-		return turns, vectors
-	}
-	ctx, done := context.WithTimeout(ctx, toolTime)
-	defer done()
 	for i := max(0, len(turns)-toolTurns); i < len(turns); i++ {
 		turns[i].Vector = d.state.embedded(ctx, turns[i].Text)
 	}
+	return turns
+}
+
+// toolMoment returns what the user says last and the model said before.
+func (d *decision) toolMoment(ctx context.Context, req *openai.Request) *tools.Moment {
+	m := new(tools.Moment)
+	for i := range slices.Backward(req.Messages) {
+		x := &req.Messages[i]
+		switch {
+		case x.Text == "":
+		case x.Role == "user" && m.Parts == nil:
+			for _, s := range tools.Parts(x.Text) {
+				m.Parts = append(m.Parts, tools.Turn{Text: s, Vector: d.state.embedded(ctx, s)})
+			}
+		case x.Role == "assistant" && m.Parts != nil:
+			m.Before = tools.Turn{Text: x.Text, Vector: d.state.embedded(ctx, x.Text)}
+			return m
+		}
+	}
+	return m
+}
+
+// toolVectors returns the embeddings of the tools, as far as there is time for them.
+func (d *decision) toolVectors(ctx context.Context, list *tools.List) [][]float32 {
+	vectors := make([][]float32, list.Len())
 	for i := range vectors {
 		if list.Name(i) == "" {
 			vectors[i] = []float32{} // is always kept
@@ -101,7 +132,7 @@ func (d *decision) toolVectors(ctx context.Context, req *openai.Request, list *t
 		}
 		vectors[i] = d.state.embedded(ctx, list.Text(i))
 	}
-	return turns, vectors
+	return vectors
 }
 
 // embedded returns the embedding of a text; nil where there is no time for it.
@@ -110,7 +141,7 @@ func (st *State) embedded(ctx context.Context, text string) []float32 {
 	if v, ok := st.tools.vectors.GetIfPresent(key); ok {
 		return v
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || !st.classifier.Signals().Has(signal.Embedding) {
 		return nil
 	}
 	var set signal.Set

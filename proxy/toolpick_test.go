@@ -115,3 +115,38 @@ func TestOnlyToolsThatAConversationCanNeedAreOffered(t *testing.T) {
 		})
 	}
 }
+
+func TestAShareOfTheToolsIsSentInBrief(t *testing.T) {
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	b := start(t, oneModel(up), func(s *setup) {
+		s.routes = "routes: []\ndefault: {models: [small], tools: {keep: 1, share: 0.6, always: pause}}\n"
+	})
+	said := `{"role": "user", "content": "Book me a flight. How is the weather?"}`
+	call := `, {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "send_mail", "arguments": "{}"}}]},
+		{"role": "tool", "tool_call_id": "1", "content": "The flight is booked, pause."}`
+	for _, messages := range []string{said, said + call} {
+		got := b.post("/v1/chat/completions", `{"model": "auto", "messages": [`+messages+`], "tools": `+officeTools+`}`)
+		if got.status != 200 {
+			t.Fatalf("status %d: %s", got.status, got.body)
+		}
+		var sent struct {
+			Tools []struct{ Function struct{ Name, Description string } }
+		}
+		if err := json.Unmarshal(up.Last(t).Body, &sent); err != nil {
+			t.Fatal(err)
+		}
+		about := map[string]string{}
+		for _, x := range sent.Tools {
+			about[x.Function.Name] = x.Function.Description
+		}
+		if len(about) != len(sent.Tools) || about["get_weather"] != "The weather at a place" || about["pause"] != "Waits" {
+			t.Errorf("offered %v", about)
+		}
+		if d, ok := about["book_flight"]; !ok || d != "" {
+			t.Errorf("what fits second is not brief: %v", about)
+		}
+		if _, ok := about["send_mail"]; ok != (messages != said) {
+			t.Errorf("what was not called is offered, or what was is not: %v", about)
+		}
+	}
+}

@@ -123,6 +123,7 @@ type Mirror struct {
 // Tools says how many of the tools that a client names are offered to the model.
 type Tools struct {
 	Keep   int      // for each turn of the user, at least 1
+	Share  float64  // of the tokens of the list, that Keep whole tools and brief ones may take; 0: no brief ones
 	Always []string // names of functions that are kept whatever is asked
 }
 

@@ -2,10 +2,10 @@ package rules
 
 import "signalbox/rules/internal/syntax"
 
-// readTools reads {keep, by, always}, of which keep is required.
+// readTools reads {keep, share, by, always}, of which keep is required.
 func readTools(at syntax.Cursor) *Tools {
 	mark := at.Mark()
-	entries, ok := at.Mapping("{keep: NUMBER, always: [NAME]}", "keep", "by", "always")
+	entries, ok := at.Mapping("{keep: NUMBER, always: [NAME]}", "keep", "share", "by", "always")
 	if !ok {
 		return nil
 	}
@@ -14,6 +14,8 @@ func readTools(at syntax.Cursor) *Tools {
 		switch e.Key {
 		case "keep":
 			t.Keep, _ = e.At.Integer(1)
+		case "share":
+			t.Share, _ = e.At.Share()
 		case "by":
 			e.At.Choice("relevance")
 		case "always":

@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 
+	"signalbox/classify/tokenize"
 	"signalbox/internal/app"
 	"signalbox/internal/config"
 )
@@ -45,33 +46,74 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	flags.SetOutput(log)
 	data := flags.String("data", "", "folder with the data of BFCL v4")
 	keep := flags.String("keep", "8,12,16", "values of keep")
+	share := flags.Float64("share", 0, "share of the tokens of a list; 0: none is set")
+	talks := flags.String("conversations", "", "conversations that bench/tools/agents.py wrote, instead of --data; beside them NAME.tools.json")
+	vocabulary := flags.String("tokenizer", "", "tokenizer.json that counts what is saved; without it bytes are counted")
+	misses := flags.Bool("misses", false, "list the calls whose tools were left out")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *data == "" {
-		return errors.New("--data: a folder is required")
+	o := options{share: *share, misses: *misses, log: log}
+	if *vocabulary != "" {
+		file, err := os.ReadFile(*vocabulary)
+		if err != nil {
+			return err
+		}
+		if o.tokens, err = tokenize.New(file); err != nil {
+			return err
+		}
 	}
-	single, err := readSingle(*data)
+	sets, err := readSets(*data, *talks)
 	if err != nil {
 		return err
 	}
-	agents, err := readAgents(*data)
-	if err != nil {
-		return err
-	}
-	_, _ = fmt.Fprintln(out, "| tasks | keep | all that is needed is kept | calls kept | shorter by |\n| --- | --- | --- | --- | --- |")
+	_, _ = fmt.Fprintln(out, "| tasks | keep | all that is needed is kept | calls kept | whole | shorter by |\n| --- | --- | --- | --- | --- | --- |")
 	for word := range strings.SplitSeq(*keep, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil {
 			return fmt.Errorf("--keep: %w", err)
 		}
-		for _, s := range []set{{"live_multiple", single}, {"multi_turn_base", agents}} {
-			if err := s.measure(ctx, n, out); err != nil {
+		for _, s := range sets {
+			if err := s.measure(ctx, n, &o, out); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// options are how the product is asked, and how what it does is counted.
+type options struct {
+	share  float64
+	tokens *tokenize.Tokenizer // nil: bytes are counted
+	misses bool
+	log    io.Writer
+}
+
+// size is how long a list of tools is, spelled as templates of chats spell it.
+func (o *options) size(list []byte) int {
+	if o.tokens == nil {
+		return len(list)
+	}
+	var e tokenize.Encoding
+	o.tokens.Encode(strings.NewReplacer(`":`, `": `, `,"`, `, "`).Replace(string(list)), &e)
+	return e.Len()
+}
+
+func readSets(data, talks string) ([]set, error) {
+	switch {
+	case talks != "":
+		t, err := readTalks(talks)
+		return []set{{filepath.Base(talks), t}}, err
+	case data == "":
+		return nil, errors.New("--data or --conversations: one is required")
+	}
+	single, err := readSingle(data)
+	if err != nil {
+		return nil, err
+	}
+	agents, err := readAgents(data)
+	return []set{{"live_multiple", single}, {"multi_turn_base", agents}}, err
 }
 
 // function is a tool as BFCL spells it.
@@ -87,10 +129,45 @@ type turn struct {
 	needs []string
 }
 
-// task is a conversation and the functions that are offered in it.
+// task is a conversation and the functions that are offered in it. Either turns are known, or each
+// message with what it calls.
 type task struct {
 	offers []function
 	turns  []turn
+	steps  []message
+}
+
+// readTalks reads conversations, and the functions of a file beside them.
+func readTalks(path string) ([]task, error) {
+	file, err := os.ReadFile(strings.TrimSuffix(path, ".jsonl") + ".tools.json")
+	if err != nil {
+		return nil, err
+	}
+	var offers []tool
+	if err := json.Unmarshal(file, &offers); err != nil {
+		return nil, err
+	}
+	talks, err := lines[struct{ Messages []message }](path)
+	out := make([]task, len(talks))
+	for i := range talks {
+		out[i].steps = talks[i].Messages
+		for _, f := range offers {
+			out[i].offers = append(out[i].offers, f.Function)
+		}
+	}
+	return out, err
+}
+
+// called are the names of what a message calls.
+func called(m message) (names []string) {
+	calls, _ := m["tool_calls"].([]any)
+	for _, c := range calls {
+		call, _ := c.(map[string]any)
+		f, _ := call["function"].(map[string]any)
+		name, _ := f["name"].(string)
+		names = append(names, name)
+	}
+	return names
 }
 
 type set struct {
@@ -247,7 +324,7 @@ type (
 )
 
 // measure sends every turn of every task.
-func (s set) measure(ctx context.Context, keep int, out io.Writer) error {
+func (s set) measure(ctx context.Context, keep int, o *options, out io.Writer) error {
 	var got []byte
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if body, err := io.ReadAll(r.Body); err == nil && r.Method == http.MethodPost { // the proxy asks for other things as well
@@ -261,8 +338,8 @@ func (s set) measure(ctx context.Context, keep int, out io.Writer) error {
 	text := fmt.Sprintf(`
 server: {listen: 127.0.0.1:0, admin_listen: "[::1]:0"}
 models: [{name: m, context_window: 1000000, endpoints: [{name: e, url: %s/v1}]}]
-default: {models: [m], tools: {keep: %d}}
-`, model.URL, keep)
+default: {models: [m], tools: {keep: %d, share: %g}}
+`, model.URL, keep, o.share)
 	env := func(string) (string, bool) { return "", false }
 	cfg, _, err := config.Parse("bench.yaml", []byte(text), env, app.Catalog)
 	if err != nil {
@@ -290,62 +367,109 @@ default: {models: [m], tools: {keep: %d}}
 	case err := <-served:
 		return err
 	case addr := <-ready:
-		err = s.ask(ctx, "http://"+addr, keep, &got, out)
+		err = s.ask(ctx, "http://"+addr, keep, o, &got, out)
 	}
 	stop()
 	return errors.Join(err, <-served)
 }
 
 // tally is what came of tasks.
-type tally struct{ whole, calls, kept, before, after int }
+type tally struct {
+	*options
+
+	done               int // tasks of which every call found its tool
+	calls, kept, whole int // calls; those whose tool is offered; and with its description
+	before, after      int
+}
 
 // ask sends every turn of every task to the product, and prints a row.
-func (s set) ask(ctx context.Context, url string, keep int, got *[]byte, out io.Writer) error {
-	var n tally
+func (s set) ask(ctx context.Context, url string, keep int, o *options, got *[]byte, out io.Writer) error {
+	n := tally{options: o}
 	for _, t := range s.tasks {
 		if err := n.add(ctx, url, t, got); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(out, "| %s, %d | %d | %.1f %% | %.1f %% of %d | %.2f |\n", s.name, len(s.tasks), keep,
-		100*float64(n.whole)/float64(len(s.tasks)), 100*float64(n.kept)/float64(n.calls), n.calls,
+	_, err := fmt.Fprintf(out, "| %s, %d | %d | %.1f %% | %.1f %% of %d | %.1f %% | %.2f |\n", s.name, len(s.tasks), keep,
+		100*float64(n.done)/float64(len(s.tasks)), 100*float64(n.kept)/float64(n.calls), n.calls,
+		100*float64(n.whole)/float64(n.calls),
 		float64(n.before)/float64(n.after))
 	return err
 }
 
-// add sends the turns of a task.
+// talk is a conversation as the product is asked in it.
+type talk struct {
+	*tally
+
+	url     string
+	tools   []tool
+	all     []byte // their JSON
+	history []message
+	got     *[]byte
+	lost    bool // a tool was missing
+}
+
+// add sends the requests of a task.
 func (n *tally) add(ctx context.Context, url string, t task, got *[]byte) error {
-	named := make([]tool, len(t.offers))
+	k := talk{tally: n, url: url, got: got, tools: make([]tool, len(t.offers))}
 	for i, f := range t.offers {
-		named[i] = tool{"function", f}
+		k.tools[i] = tool{"function", f}
 	}
-	all, err := json.Marshal(named)
+	var err error
+	if k.all, err = json.Marshal(k.tools); err != nil {
+		return err
+	}
+	for _, one := range t.turns {
+		k.history = append(k.history, message{"role": "user", "content": one.said})
+		if err := k.request(ctx, one.needs); err != nil {
+			return err
+		}
+		k.history = append(k.history, answered(one.needs)...)
+	}
+	for _, m := range t.steps {
+		if needs := called(m); needs != nil {
+			if err := k.request(ctx, needs); err != nil {
+				return err
+			}
+		}
+		k.history = append(k.history, m)
+	}
+	if !k.lost {
+		n.done++
+	}
+	return nil
+}
+
+// request sends the conversation and looks for the tools that its next calls need.
+func (k *talk) request(ctx context.Context, needs []string) error {
+	body, err := json.Marshal(map[string]any{"model": "auto", "messages": k.history, "tools": k.tools})
 	if err != nil {
 		return err
 	}
-	complete := 1
-	var history []message
-	for _, one := range t.turns {
-		history = append(history, message{"role": "user", "content": one.said})
-		body, err := json.Marshal(map[string]any{"model": "auto", "messages": history, "tools": named})
-		if err != nil {
-			return err
-		}
-		offered, err := send(ctx, url, body, got)
-		if err != nil {
-			return err
-		}
-		n.before, n.after, n.calls = n.before+len(all), n.after+len(offered), n.calls+len(one.needs)
-		for _, need := range one.needs {
-			if bytes.Contains(offered, []byte(`"name":"`+need+`"`)) {
-				n.kept++
-			} else {
-				complete = 0
+	offered, err := send(ctx, k.url, body, k.got)
+	if err != nil {
+		return err
+	}
+	var list []tool
+	if err := json.Unmarshal(offered, &list); err != nil {
+		return err
+	}
+	k.before, k.after, k.calls = k.before+k.size(k.all), k.after+k.size(offered), k.calls+len(needs)
+	for _, need := range needs {
+		i := slices.IndexFunc(list, func(t tool) bool { return t.Function.Name == need })
+		switch {
+		case i >= 0 && list[i].Function.Description != "":
+			k.whole++
+			fallthrough
+		case i >= 0:
+			k.kept++
+		default:
+			k.lost = true
+			if k.misses {
+				_, _ = fmt.Fprintf(k.log, "%s is missing after: %.300v\n", need, k.history[len(k.history)-1]["content"])
 			}
 		}
-		history = append(history, answered(one.needs)...)
 	}
-	n.whole += complete
 	return nil
 }
 

@@ -4,6 +4,7 @@ import "encoding/json"
 
 // message is what is read of a message or of an item.
 type message struct {
+	Role         string   `json:"role"`
 	Type         string   `json:"type"`
 	Name         string   `json:"name"`
 	FunctionCall function `json:"function_call"`
@@ -12,27 +13,34 @@ type message struct {
 	} `json:"tool_calls"`
 }
 
-// Called returns the names of the functions that a conversation has called: messages is the value
-// of `messages` or of `input`. What cannot be read calls nothing.
-func Called(messages []byte) map[string]bool {
+// Called returns the names of the functions that a conversation has called, in the order of the
+// calls, and how many of these were made before the user spoke last. messages is the value of
+// `messages` or of `input`. What cannot be read calls nothing.
+func Called(messages []byte) (names []string, before int) {
 	var list []json.RawMessage
 	if len(messages) == 0 || messages[0] != '[' || json.Unmarshal(messages, &list) != nil {
-		return nil
+		return nil, 0
 	}
-	out := map[string]bool{}
+	add := func(name string) {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
 	for _, raw := range list {
 		var m message
 		_ = json.Unmarshal(raw, &m) // of what fits badly the rest is read
-		if m.Type == "function_call" {
-			out[m.Name] = true
+		if m.Role == "user" {
+			before = len(names)
 		}
-		out[m.FunctionCall.Name] = true
+		if m.Type == "function_call" {
+			add(m.Name)
+		}
+		add(m.FunctionCall.Name)
 		for _, c := range m.ToolCalls {
-			out[c.Function.Name] = true
+			add(c.Function.Name)
 		}
 	}
-	delete(out, "")
-	return out
+	return names, before
 }
 
 // Mentions returns all strings of a value of JSON, such as tool_choice.

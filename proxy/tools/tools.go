@@ -3,12 +3,13 @@
 // embedding of what it is for; what stands near the best ones comes along, because a task takes
 // several tools of one kind.
 //
-// Each turn of the user picks for itself, and what any turn has picked stays. The list only grows in
-// the course of a conversation, so that the prefix of the prompt, of which tools are the beginning,
-// changes as seldom as can be.
+// Pick takes a number of tools: each turn of the user picks for itself, and what any turn has picked
+// stays. Fit takes a share of the list's tokens: the latest turn picks, the best tools go whole and
+// further ones brief, without their descriptions. Either changes at turns of the user only, so that
+// the prefix of the prompt, of which tools are the beginning, stays through a loop of calls.
 //
-// The weights were chosen on BFCL v4 (the Berkeley function calling leaderboard, Apache-2.0); see
-// docs/parameters.md for what was measured.
+// The weights of Pick were chosen on BFCL v4 (the Berkeley function calling leaderboard, Apache-2.0),
+// those of Fit on AgentDojo and tau-bench (both MIT); see docs/parameters.md for what was measured.
 package tools
 
 import (
@@ -33,10 +34,22 @@ const (
 // List is a list of tools. It is immutable and safe for concurrent use.
 type List struct {
 	entries []json.RawMessage
-	names   []string // empty for what is no function
+	briefs  []json.RawMessage // the same without descriptions
+	costs   [2][]int          // tokens, about, of an entry whole and brief
+	names   []string          // empty for what is no function
 	texts   []string
 	words   map[string][]posting
 }
+
+// Form is how a tool is sent.
+type Form uint8
+
+// The forms of a tool. A brief one has its name and the names and types of its parameters.
+const (
+	Away Form = iota
+	Brief
+	Whole
+)
 
 // posting is a tool in which a word stands, and how much that says.
 type posting struct {
@@ -72,6 +85,8 @@ func Parse(raw []byte) (*List, error) {
 			f = entry.function
 		}
 		l.names = append(l.names, f.Name)
+		l.briefs = append(l.briefs, brief(e))
+		l.costs[0], l.costs[1] = append(l.costs[0], cost(e)), append(l.costs[1], cost(l.briefs[i]))
 		l.texts = append(l.texts, cut(strings.Join(split(f.Name), " ")+": "+f.Description))
 		if f.Name != "" {
 			l.index(i, &f)
@@ -137,15 +152,18 @@ func (l *List) Name(i int) string { return l.names[i] }
 // Text returns what tool i is for, to be embedded.
 func (l *List) Text(i int) string { return l.texts[i] }
 
-// JSON returns the list of the tools that are kept, each as it was spelled.
-func (l *List) JSON(kept []bool) []byte {
+// JSON returns the list of the tools that are not away. One that is whole is as it was spelled.
+func (l *List) JSON(forms []Form) []byte {
 	out := []byte{'['}
 	for i, e := range l.entries {
-		if !kept[i] {
+		if forms[i] == Away {
 			continue
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
+		}
+		if forms[i] == Brief {
+			e = l.briefs[i]
 		}
 		out = append(out, e...)
 	}
@@ -158,52 +176,48 @@ type Turn struct {
 	Vector []float32
 }
 
-// Pick returns which tools are kept: those of must, what is no function, and for each turn the n
-// that fit it best. vectors are the embeddings of the tools, of the dimensions of those of the
-// turns; nil for one that is unknown. It returns nil where nothing can be told: no turn has a word
-// that a tool has, and no embedding. Turns are in their order.
-func (l *List) Pick(turns []Turn, vectors [][]float32, n int, must func(name string) bool) []bool {
-	kept := make([]bool, l.Len())
-	for i, name := range l.names {
-		kept[i] = name == "" || must(name)
-	}
+// Pick returns which tools are kept, all of them whole: those of must, what is no function, and for
+// each turn the n that fit it best. vectors are the embeddings of the tools, of the dimensions of
+// those of the turns; nil for one that is unknown. It returns nil where nothing can be told: no turn
+// has a word that a tool has, and no embedding. Turns are in their order.
+func (l *List) Pick(turns []Turn, vectors [][]float32, n int, must func(name string) bool) []Form {
+	forms := l.musts(must)
 	told := false
 	for _, t := range turns {
-		scores, ok := l.scores(t, vectors)
+		scores, ok := l.scores([]Turn{t}, vectors)
 		if !ok {
 			continue
 		}
 		told = true
-		for _, i := range best(scores, n, func(i int) bool { return l.names[i] != "" }) {
-			kept[i] = true
+		for _, i := range best(scores, n, l.isFunction) {
+			forms[i] = Whole
 		}
 	}
 	if !told {
 		return nil
 	}
-	return kept
+	return forms
 }
 
-// scores tells how well the tools fit a turn; false where nothing of it can be compared.
-func (l *List) scores(t Turn, vectors [][]float32) (scores []float64, ok bool) {
-	scores = make([]float64, l.Len())
-	for w := range bag(t.Text) {
-		for _, p := range l.words[w] {
-			scores[p.tool] += p.weight
-			ok = true
+// musts are the forms of tools of which nothing is picked yet.
+func (l *List) musts(must func(name string) bool) []Form {
+	forms := make([]Form, l.Len())
+	for i, name := range l.names {
+		if name == "" || must(name) {
+			forms[i] = Whole
 		}
 	}
-	standardise(scores)
-	if t.Vector == nil || slices.ContainsFunc(vectors, func(v []float32) bool { return v == nil }) {
+	return forms
+}
+
+func (l *List) isFunction(i int) bool { return l.names[i] != "" }
+
+// scores tells how well the tools fit what was said, each as the part of it that it fits best; false
+// where nothing of it can be compared.
+func (l *List) scores(parts []Turn, vectors [][]float32) (scores []float64, ok bool) {
+	scores, ok = l.likeness(parts, vectors)
+	if !known(vectors) || !slices.ContainsFunc(parts, func(t Turn) bool { return t.Vector != nil }) {
 		return scores, ok
-	}
-	alike := make([]float64, len(scores))
-	for i, v := range vectors {
-		alike[i] = dot(t.Vector, v)
-	}
-	standardise(alike)
-	for i := range scores {
-		scores[i] += alike[i]
 	}
 	top := best(scores, neighbours, func(int) bool { return true })
 	first := scores[top[0]]
@@ -214,11 +228,60 @@ func (l *List) scores(t Turn, vectors [][]float32) (scores []float64, ok bool) {
 			near[i] = max(near[i], dot(v, vectors[j])*math.Exp(scores[j]-first))
 		}
 	}
-	standardise(near)
-	for i := range scores {
-		scores[i] += nearWeight * near[i]
-	}
+	addStandard(scores, near, nearWeight)
 	return scores, true
+}
+
+// likeness compares words and, where they are known, embeddings.
+func (l *List) likeness(parts []Turn, vectors [][]float32) (scores []float64, ok bool) {
+	var words, alike []float64
+	for _, t := range parts {
+		x := make([]float64, l.Len())
+		for w := range bag(t.Text) {
+			for _, p := range l.words[w] {
+				x[p.tool] += p.weight
+				ok = true
+			}
+		}
+		words = larger(words, x)
+		if t.Vector == nil || !known(vectors) {
+			continue
+		}
+		y := make([]float64, l.Len())
+		for i, v := range vectors {
+			y[i] = dot(t.Vector, v)
+		}
+		alike, ok = larger(alike, y), true
+	}
+	if words == nil {
+		return make([]float64, l.Len()), false
+	}
+	for i, v := range alike {
+		words[i] += v
+	}
+	return words, ok
+}
+
+// known reports whether all embeddings of tools are.
+func known(vectors [][]float32) bool {
+	return !slices.ContainsFunc(vectors, func(v []float32) bool { return v == nil })
+}
+
+// larger standardises x and returns the larger values of it and of most, which may be nil.
+func larger(most, x []float64) []float64 {
+	standardise(x)
+	for i, v := range most {
+		x[i] = max(x[i], v)
+	}
+	return x
+}
+
+// addStandard adds x, standardised and weighted, to scores.
+func addStandard(scores, x []float64, weight float64) {
+	standardise(x)
+	for i := range scores {
+		scores[i] += weight * x[i]
+	}
 }
 
 // best returns the indices of the n greatest scores among those that count, the first of equal ones.

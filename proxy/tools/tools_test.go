@@ -39,10 +39,10 @@ func office(tb testing.TB) *List {
 	)
 }
 
-func picked(l *List, kept []bool) []string {
+func picked(l *List, forms []Form) []string {
 	var out []string
-	for i, k := range kept {
-		if k {
+	for i, f := range forms {
+		if f != Away {
 			out = append(out, l.Name(i))
 		}
 	}
@@ -97,7 +97,7 @@ func TestPickByEmbeddings(t *testing.T) {
 
 func TestJSONIsAsItWasSpelled(t *testing.T) {
 	l := list(t, ` {"name":"a", "x": 1.0}`, `{"name":"b"}`, `{"name":"c"} `)
-	if got := string(l.JSON([]bool{true, false, true})); got != `[{"name":"a", "x": 1.0},{"name":"c"}]` {
+	if got := string(l.JSON([]Form{Whole, Away, Whole})); got != `[{"name":"a", "x": 1.0},{"name":"c"}]` {
 		t.Error(got)
 	}
 }
@@ -110,11 +110,7 @@ func TestCalled(t *testing.T) {
 		`[{"tool_calls":7},{"tool_calls":[{"function":{"name":"b"}}]},3]`:                           {"b"},
 		`"hello"`: nil, ``: nil, `[`: nil,
 	} {
-		var got []string
-		for name := range Called([]byte(in)) {
-			got = append(got, name)
-		}
-		slices.Sort(got)
+		got, _ := Called([]byte(in))
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", in, d)
 		}

@@ -1,0 +1,158 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode"
+)
+
+// maxDepth is how deep a schema is read; what lies below stays as it is.
+const maxDepth = 16
+
+// member is one of an object of JSON.
+type member struct {
+	key   string
+	value json.RawMessage
+}
+
+// members returns those of an object in their order; false for what is none.
+func members(raw []byte) ([]member, bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	var out []member
+	for d.More() {
+		key, err := d.Token()
+		name, ok := key.(string)
+		var value json.RawMessage
+		if err != nil || !ok || d.Decode(&value) != nil {
+			return nil, false
+		}
+		out = append(out, member{name, value})
+	}
+	return out, true
+}
+
+// object spells members, those for which f returns nil left out.
+func object(list []member, f func(m member) json.RawMessage) json.RawMessage {
+	out := []byte{'{'}
+	for _, m := range list {
+		value := f(m)
+		if value == nil {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		key, _ := json.Marshal(m.key) // a string can be spelled
+		out = append(append(append(out, key...), ':'), value...)
+	}
+	return append(out, '}')
+}
+
+// brief is a tool without its description and those in its schema; what is no tool stays as it is.
+func brief(raw json.RawMessage) json.RawMessage {
+	list, ok := members(raw)
+	if !ok {
+		return compact(raw)
+	}
+	return object(list, func(m member) json.RawMessage {
+		if f, ok := members(m.value); ok && m.key == "function" {
+			return object(f, briefMember)
+		}
+		return briefMember(m)
+	})
+}
+
+// briefMember is the value of a member of a function; nil for its description.
+func briefMember(m member) json.RawMessage {
+	switch m.key {
+	case "description":
+		return nil
+	case "parameters", "input_schema":
+		return schema(m.value, 0)
+	}
+	return compact(m.value)
+}
+
+// schema is a schema without what explains it.
+func schema(raw json.RawMessage, depth int) json.RawMessage {
+	list, ok := members(raw)
+	if !ok || depth == maxDepth {
+		return schemas(raw, depth)
+	}
+	return object(list, func(m member) json.RawMessage {
+		switch m.key {
+		case "description", "title", "examples", "default", "$comment":
+			return nil
+		case "enum", "const", "required", "type":
+			return compact(m.value)
+		case "properties", "patternProperties", "$defs", "definitions":
+			named, ok := members(m.value)
+			if !ok {
+				return compact(m.value)
+			}
+			return object(named, func(m member) json.RawMessage { return schema(m.value, depth+1) })
+		}
+		return schema(m.value, depth+1)
+	})
+}
+
+// schemas are those of a list; what is none stays as it is.
+func schemas(raw json.RawMessage, depth int) json.RawMessage {
+	var list []json.RawMessage
+	if depth == maxDepth || json.Unmarshal(raw, &list) != nil || list == nil {
+		return compact(raw)
+	}
+	for i := range list {
+		list[i] = schema(list[i], depth+1)
+	}
+	return append(append([]byte{'['}, bytes.Join(raws(list), []byte{','})...), ']')
+}
+
+func raws(list []json.RawMessage) [][]byte {
+	out := make([][]byte, len(list))
+	for i := range list {
+		out[i] = list[i]
+	}
+	return out
+}
+
+func compact(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw) // it was JSON
+	return b.Bytes()
+}
+
+// cost is about how many tokens a text of JSON takes, its white space apart: a word of up to seven
+// letters is one, and so are three digits and two signs.
+func cost(raw []byte) int {
+	n, run, class := 0, 0, 0
+	each := [...]int{1, 7, 3, 2} // runes of a token, by class
+	end := func() { n += (run + each[class] - 1) / each[class] }
+	for _, r := range string(raw) {
+		next := 3
+		switch {
+		case unicode.IsSpace(r):
+			next = 0
+		case unicode.IsLetter(r):
+			next = 1
+		case unicode.IsDigit(r):
+			next = 2
+		case r == '_':
+			next = 0
+		}
+		if next != class {
+			if class != 0 {
+				end()
+			}
+			run, class = 0, next
+		}
+		run++
+	}
+	if class != 0 {
+		end()
+	}
+	return n
+}
