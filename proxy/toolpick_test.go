@@ -130,7 +130,9 @@ func TestAShareOfTheToolsIsSentInBrief(t *testing.T) {
 			t.Fatalf("status %d: %s", got.status, got.body)
 		}
 		var sent struct {
-			Tools []struct{ Function struct{ Name, Description string } }
+			Tools []struct {
+				Function struct{ Name, Description string }
+			}
 		}
 		if err := json.Unmarshal(up.Last(t).Body, &sent); err != nil {
 			t.Fatal(err)
