@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Starts the demo on free ports, runs every example that has a run.sh against it, and stops the demo.
-# The last line of output is "N passed, N failed"; the exit status is 1 when anything failed.
+# The last line of output is "N passed, N failed, N skipped"; the exit status is 1 when anything
+# failed. An example that lacks what it needs exits with 77 and is skipped.
 #
 # Usage: examples/run.sh [EXAMPLE...]     the folders to run; default: all
 # SIGNALBOX_BIN names another binary than bin/signalbox.
@@ -75,11 +76,16 @@ until ready 2>/dev/null; do
   sleep 0.1
 done
 
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 for name in "${examples[@]}"; do
   echo "== $name"
   began=$SECONDS
-  if SIGNALBOX_URL="http://127.0.0.1:$port/v1" timeout "$example_seconds" "examples/$name/run.sh"; then
+  status=0
+  SIGNALBOX_URL="http://127.0.0.1:$port/v1" timeout "$example_seconds" "examples/$name/run.sh" || status=$?
+  if [ "$status" -eq 77 ]; then
+    skipped=$((skipped + 1))
+    echo "== $name skipped"
+  elif [ "$status" -eq 0 ]; then
     passed=$((passed + 1))
     echo "== $name passed in $((SECONDS - began)) s"
   else
@@ -90,5 +96,5 @@ done
 if [ "$failed" -gt 0 ]; then
   sed 's/^/  demo: /' "$tmp/demo.log" >&2
 fi
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]
