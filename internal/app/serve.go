@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -46,11 +47,11 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 	}
 	main, err := listen(ctx, o.Listen)
 	if err != nil {
-		return err
+		return anotherAddress(err, "server.listen", "--listen")
 	}
 	admin, err := listen(ctx, o.AdminListen)
 	if err != nil {
-		return errors.Join(err, main.Close())
+		return errors.Join(anotherAddress(err, "server.admin_listen", "--admin-listen"), main.Close())
 	}
 	mainPlaces := bound(main, "main", a.places(ctx))
 	adminPlaces := bound(admin, "admin", adminConnections)
@@ -154,6 +155,14 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
 	return l, nil
+}
+
+// anotherAddress says how to listen at another address, where another program listens at this one.
+func anotherAddress(err error, key, flag string) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w: end what listens there, or choose another address with %s or %s", err, key, flag)
+	}
+	return err
 }
 
 func serveUntilClosed(s *http.Server, l net.Listener) error {

@@ -80,8 +80,8 @@ func (c *checker) versions() {
 	}
 }
 
-// untold warns of models whose streams are settled in budgets by an estimate, since their servers are
-// never asked how many tokens one took.
+// untold warns of models whose streams are settled in budgets by an estimate, since their servers
+// are never asked how many tokens one took.
 func (c *checker) untold() {
 	a := &c.cfg.Auth
 	bounded := slices.ContainsFunc(a.Keys, func(k auth.KeyOptions) bool { return k.Budget.USD > 0 }) ||

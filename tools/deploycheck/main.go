@@ -1,8 +1,9 @@
 // Command deploycheck checks what deploy/ ships with the tools of those who read it: the Helm chart
 // is linted and rendered, and every object decoded strictly into the types of Kubernetes and of the
 // Prometheus operator, and those of deploy/gateway and of the documentation into those of the
-// Gateway API and its extension for inference; alert rules are read by Prometheus's own parser, and so is every expression of the dashboard, whose
-// metrics have to be ones that signalbox has.
+// Gateway API and its extension for inference; alert rules are read by Prometheus's own parser, and
+// so is every expression of the dashboard, whose metrics have to be ones that signalbox has. Where
+// systemd-analyze and promtool are installed, they are asked about the unit and the rules.
 //
 // Usage: deploycheck DIR, where DIR holds the product's go.mod.
 package main
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -47,6 +49,8 @@ func main() {
 		err = errors.Join(chart(filepath.Join(dir, "deploy", "helm", "signalbox")),
 			rules(filepath.Join(dir, "deploy", "prometheus", "rules.yaml"), known),
 			dashboard(filepath.Join(dir, "deploy", "grafana", "signalbox.json"), known),
+			unit(filepath.Join(dir, "deploy", "systemd", "signalbox.service")),
+			promtool(filepath.Join(dir, "deploy", "prometheus", "rules.yaml")),
 			manifests(filepath.Join(dir, "deploy", "gateway")), pages(filepath.Join(dir, "docs")))
 	}
 	if err != nil {
@@ -240,6 +244,46 @@ func rules(file string, known map[string]metric) error {
 	}
 	fmt.Printf("rules: %d\n", n)
 	return errors.Join(errs...)
+}
+
+// unit has systemd read the unit, where it is installed. The program that the unit starts need not
+// be: another one stands in for it.
+func unit(file string) error {
+	const started = "/usr/local/bin/signalbox"
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "deploycheck")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if !strings.Contains(string(b), started) {
+		return fmt.Errorf("%s starts no %s", file, started)
+	}
+	copied := filepath.Join(dir, filepath.Base(file))
+	text := strings.ReplaceAll(string(b), started, "/bin/true")
+	if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
+		return err
+	}
+	return ask("unit", "systemd-analyze", "verify", copied)
+}
+
+// promtool has Prometheus's own program read the rules, where it is installed.
+func promtool(file string) error { return ask("rules", "promtool", "check", "rules", file) }
+
+// ask runs a program that reads a file, if the machine has it, and says so where it has not.
+func ask(what, program string, args ...string) error {
+	if _, err := exec.LookPath(program); err != nil {
+		fmt.Printf("%s: %s is not installed, not asked\n", what, program)
+		return nil
+	}
+	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, out)
+	}
+	fmt.Printf("%s: %s has nothing to say\n", what, program)
+	return nil
 }
 
 func dashboard(file string, known map[string]metric) error {
