@@ -17,7 +17,6 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/guardrail"
-	"signalbox/proxy/reasoning"
 	"signalbox/rules"
 )
 
@@ -292,7 +291,7 @@ func (c *checker) defined(env *rules.Env) {
 		if len(m.Skills) > 0 || m.SkillsFrom != "" {
 			env.Skilled = append(env.Skilled, m.Name)
 		}
-		if d := m.Reasoning.Dialect; d != "" && d != reasoning.DialectNone {
+		if m.Told() {
 			env.Told = append(env.Told, m.Name)
 		}
 	}

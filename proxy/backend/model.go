@@ -169,6 +169,11 @@ func contextRole(s string) (role prefix.Role, ok bool) {
 	return prefix.System, false
 }
 
+// Told reports whether the model can be told how much to reason.
+func (o ModelOptions) Told() bool {
+	return o.Reasoning.Dialect != "" && o.Reasoning.Dialect != reasoning.DialectNone
+}
+
 // TokenField is the field in which the model takes a limit.
 func (o ModelOptions) TokenField() string {
 	switch {
