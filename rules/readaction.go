@@ -60,20 +60,14 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 			a.Prompt = c.readPrompt(e.At)
 		case "max_tokens":
 			a.MaxTokens = readMaxTokens(e.At)
-		case "guard":
-			a.Guard = e.At.Choice("off", "observe", "annotate", "terminate", "hold")
-		case "windows":
-			a.Windows = e.At.Choice("all", "cascade")
+		case "guard", "windows", "tools", "tool_results":
+			readPlain(e, &a)
 		case "set":
 			readSet(e.At, &a)
 		case "escalate":
 			escalate = e.At
 		case "mirror":
 			mirror = e.At
-		case "tools":
-			a.Tools = readTools(e.At)
-		case "tool_results":
-			a.Results = readResults(e.At)
 		case "canary":
 			canary = e.At
 		case "reasoning":
@@ -96,6 +90,20 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 	c.warnChoice(by, models, &a)
 	c.warnUntold(effort, models, &a)
 	return a
+}
+
+// readPlain reads keys that nothing else of a route bears upon.
+func readPlain(e syntax.Entry, a *Action) {
+	switch e.Key {
+	case "guard":
+		a.Guard = e.At.Choice("off", "observe", "annotate", "terminate", "hold")
+	case "windows":
+		a.Windows = e.At.Choice("all", "cascade")
+	case "tools":
+		a.Tools = readTools(e.At)
+	case "tool_results":
+		a.Results = readResults(e.At)
+	}
 }
 
 // warnUntold reports an effort that none of the candidates can be told of. A fallback without a
