@@ -18,6 +18,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/internal/testkit/hostile"
+	"signalbox/proxy/engine"
 	"signalbox/proxy/framing"
 )
 
@@ -101,8 +102,8 @@ func TestRequestFidelity(t *testing.T) {
 	t.Run("B1: unknown fields, big numbers and every message part reach the backend byte for byte", func(t *testing.T) {
 		t.Parallel()
 		up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
-		b := start(t, oneModel(up), allows(EngineParam{Name: "priority"},
-			EngineParam{Name: "vllm_xargs"}))
+		b := start(t, oneModel(up), allows(engine.Param{Name: "priority"},
+			engine.Param{Name: "vllm_xargs"}))
 		body := `{"model":"%s","messages":` + messages + fields + `}`
 		b.chat(fmt.Sprintf(body, "auto"))
 		if diff := cmp.Diff(fmt.Sprintf(body, "Org/Small-7B"), string(up.Last(t).Body)); diff != "" {

@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/recall"
 )
 
 func sumOf(key string) string {
@@ -34,7 +35,7 @@ func TestCallersGetTheModelsTheyMayUse(t *testing.T) {
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
 	b := start(t, oneModel(u), withKeys(
 		auth.KeyOptions{Name: "all"}, auth.KeyOptions{Name: "little", Models: []string{"small"}}, auth.KeyOptions{Name: "odd", Models: []string{"effort"}},
-	), caches(cacheExact))
+	), caches(recall.ModeExact))
 	chat := func(key, model, text string) answered {
 		return b.chat(strings.Replace(ask(text), `"auto"`, `"`+model+`"`, 1), "Authorization", "Bearer "+key)
 	}

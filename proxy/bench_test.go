@@ -23,9 +23,11 @@ import (
 	"signalbox/memory/cache"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/framing"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/recall"
 	"signalbox/proxy/redact"
 	"signalbox/proxy/resolve"
 	"signalbox/proxy/upstream"
@@ -111,8 +113,8 @@ func copier(tb testing.TB, event string, f filters) (run func(n int)) {
 	tel := telemetry.Discard()
 	m := &backend.Model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, Gap: time.Minute}
 	src := &endless{event: []byte(event)}
-	w := newReply(&sink{http.Header{}}, &http.Request{Header: http.Header{}})
-	w.patient = 30 * time.Second
+	w := downstream.New(&sink{http.Header{}}, &http.Request{Header: http.Header{}})
+	w.Patience = 30 * time.Second
 	t := &meter{metrics: tel.Metrics, model: "m"}
 	o := f.outcome(tb, tel)
 	return func(n int) {
@@ -122,7 +124,7 @@ func copier(tb testing.TB, event string, f filters) (run func(n int)) {
 		defer u.Close()
 		u.Tap(t)
 		if f.kept {
-			u.Tap(&tape{Recorder: cache.NewRecorder(longestKept, time.Now, true)})
+			u.Tap(&recall.Tape{Recorder: cache.NewRecorder(recall.LongestKept, time.Now, true)})
 		}
 		if err := copyStream(context.Background(), w, u, o, t); err != nil {
 			tb.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
 	"signalbox/memory"
+	"signalbox/proxy/recall"
 )
 
 // about is a question about contexts.
@@ -17,7 +18,7 @@ func about(pointers, question string) string {
 // An answer about one version of a context never answers for another, nor for other facts.
 func TestAnswersAboutContextsHoldForTheirVersions(t *testing.T) {
 	t.Parallel()
-	r := keeping(t, oneModel(testkit.NewUpstream(t, numbered())), nil, caches(cacheSemantic), func(s *setup) { s.routes = toSmall })
+	r := keeping(t, oneModel(testkit.NewUpstream(t, numbered())), nil, caches(recall.ModeSemantic), func(s *setup) { s.routes = toSmall })
 	n := 0
 	miss := func(what, body string, header ...string) {
 		t.Helper()
@@ -64,14 +65,14 @@ func TestAnswersAboutContextsHoldForTheirVersions(t *testing.T) {
 // answer passes by.
 func TestAStoredAnswerIsNoWayAroundALaterVerdict(t *testing.T) {
 	t.Parallel()
-	r := keeping(t, oneModel(testkit.NewUpstream(t, numbered())), nil, caches(cacheExact), func(s *setup) {
+	r := keeping(t, oneModel(testkit.NewUpstream(t, numbered())), nil, caches(recall.ModeExact), func(s *setup) {
 		s.routes = "routes: [{name: safe, when: {injection: true}, on_unknown: skip, block: {message: \"No.\"}}]\ndefault: {models: [small]}\n"
 		s.classifier.signals |= signal.MaskOf(signal.Injection)
 	})
 	attack := r.keep("an unread jailbreak")
 	body := about(quoted(attack), "what does it say")
 	r.chat(body).says(t, "while nobody has read it", "miss")
-	r.state.caching.writes.Wait()
+	r.state.caching.Writes.Wait()
 	owner := anyone()
 	snap, err := r.store.Resolve(t.Context(), owner, memory.Ref{ID: attack})
 	if err != nil {

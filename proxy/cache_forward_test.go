@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/engine"
+	"signalbox/proxy/recall"
 )
 
 // private answers who asks, and refuses a credential that it does not know.
@@ -37,7 +39,7 @@ func passesOn(s *setup) {
 func TestAnAnswerToForwardedCredentialsIsForNobodyElse(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, private())
-	b := start(t, oneModel(up), passesOn, caches(cacheSemantic))
+	b := start(t, oneModel(up), passesOn, caches(recall.ModeSemantic))
 	same := ask("How do I turn on the lights in the office?")
 	other := ask("How can I turn on the lights in the office?")
 	b.chat(same, "Authorization", "Bearer alice").says(t, "alice", "miss")
@@ -65,7 +67,7 @@ func TestAnAnswerToForwardedCredentialsIsForNobodyElse(t *testing.T) {
 // Where no endpoint is given credentials they say nothing of the answer, and do not part callers.
 func TestCredentialsThatEndHerePartNoAnswers(t *testing.T) {
 	t.Parallel()
-	b := start(t, oneModel(testkit.NewUpstream(t, numbered())), caches(cacheExact))
+	b := start(t, oneModel(testkit.NewUpstream(t, numbered())), caches(recall.ModeExact))
 	b.chat(ask("hi"), "Authorization", "Bearer one").says(t, "one", "miss")
 	b.kept(1)
 	b.chat(ask("hi"), "Authorization", "Bearer two").says(t, "two", "exact")
@@ -75,12 +77,12 @@ func TestCredentialsThatEndHerePartNoAnswers(t *testing.T) {
 // credentials.
 func TestACredentialStandsInKeysUnderASecret(t *testing.T) {
 	t.Parallel()
-	a, again, b := newSalts([]byte("one")), newSalts([]byte("one")), newSalts([]byte("two"))
-	if got := a.credential("Bearer x"); got != again.credential("Bearer x") ||
-		got == a.credential("Bearer y") {
+	a, again, b := engine.NewSalts([]byte("one")), engine.NewSalts([]byte("one")), engine.NewSalts([]byte("two"))
+	if got := a.Credential("Bearer x"); got != again.Credential("Bearer x") ||
+		got == a.Credential("Bearer y") {
 		t.Errorf("%q is not of the credential alone", got)
 	}
-	if a.credential("x") == b.credential("x") || a.credential("x") == a.of("x") {
+	if a.Credential("x") == b.Credential("x") || a.Credential("x") == a.Of("x") {
 		t.Error("the secret, or the use, does not count")
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/recall"
 )
 
 // threeTenants is a change that gives tenants red, blue and green keys of their names.
@@ -27,7 +28,7 @@ func threeTenants(s *setup) {
 // BenchmarkS10ATenantAsksWhatAnotherHasAsked.
 func TestS10WhatAnotherTenantAskedShowsInNothing(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))
-	b := start(t, oneModel(up), caches(cacheSemantic), threeTenants, func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })
+	b := start(t, oneModel(up), caches(recall.ModeSemantic), threeTenants, func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })
 	const asked, words, never = "How do I turn on the lights in the office?", "How can I turn on the lights in the office?", "How do I shut off the water in the garage?"
 	red := b.chat(ask(asked), "Authorization", "Bearer red").says(t, "the first", "miss")
 	b.kept(1)
@@ -64,7 +65,7 @@ func TestS10WhatAnotherTenantAskedShowsInNothing(t *testing.T) {
 // asked, in turn.
 func BenchmarkS10ATenantAsksWhatAnotherHasAsked(b *testing.B) {
 	up := testkit.NewUpstream(b, testkit.JSON(http.StatusOK, testkit.Completion))
-	s := start(b, oneModel(up), caches(cacheExact), threeTenants, func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })
+	s := start(b, oneModel(up), caches(recall.ModeExact), threeTenants, func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })
 	times := map[string][]time.Duration{}
 	n := 0
 	send := func(what, key, text string) {
@@ -76,7 +77,7 @@ func BenchmarkS10ATenantAsksWhatAnotherHasAsked(b *testing.B) {
 		n++
 		theirs, nobodys := fmt.Sprintf("question %d of red", n), fmt.Sprintf("question %d of none", n)
 		send("red", "red", theirs)
-		s.state.caching.writes.Wait()
+		s.state.caching.Writes.Wait()
 		if n%2 == 0 {
 			send("another's", "blue", theirs)
 			send("nobody's", "blue", nobodys)
@@ -84,7 +85,7 @@ func BenchmarkS10ATenantAsksWhatAnotherHasAsked(b *testing.B) {
 			send("nobody's", "blue", nobodys)
 			send("another's", "blue", theirs)
 		}
-		s.state.caching.writes.Wait()
+		s.state.caching.Writes.Wait()
 		send("own", "blue", theirs)
 	}
 	for _, what := range []string{"another's", "nobody's", "own"} {

@@ -12,6 +12,8 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
 	"signalbox/memory/cache"
+	"signalbox/proxy/downstream"
+	"signalbox/proxy/recall"
 )
 
 // bag is an embedding by the words of a text, so that texts that share most words are near.
@@ -33,7 +35,7 @@ func bag(text string) []float32 {
 
 func TestAQuestionInOtherWordsGetsTheAnswer(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
-	b := start(t, oneModel(up), caches(cacheSemantic), func(s *setup) {
+	b := start(t, oneModel(up), caches(recall.ModeSemantic), func(s *setup) {
 		s.routes = `
 routes:
   - {name: brief, when: {header: {name: X-Brief, equals: "yes"}}, use: {models: [small], max_tokens: 20}}
@@ -76,7 +78,7 @@ default: {models: [small]}
 func TestTheEmbeddingCostsNoPassOfItsOwn(t *testing.T) {
 	embedding := signal.MaskOf(signal.Embedding)
 	up := testkit.NewUpstream(t, numbered())
-	b := start(t, oneModel(up), caches(cacheSemantic), func(s *setup) {
+	b := start(t, oneModel(up), caches(recall.ModeSemantic), func(s *setup) {
 		s.routes = "routes: [{name: math, when: {domain: math}, use: {models: [big]}}]\ndefault: {models: [small]}"
 	})
 	b.chat(ask("hello")).says(t, "eligible", "miss")
@@ -87,7 +89,7 @@ func TestTheEmbeddingCostsNoPassOfItsOwn(t *testing.T) {
 	if got := b.classifier.asked(); len(got) != 2 || got[1].Has(signal.Embedding) {
 		t.Errorf("extracted %v", got)
 	}
-	plain := start(t, oneModel(up), caches(cacheSemantic), func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })
+	plain := start(t, oneModel(up), caches(recall.ModeSemantic), func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })
 	plain.chat(ask("hello")).says(t, "without rules", "miss")
 	if got := plain.classifier.asked(); len(got) != 1 || got[0] != embedding {
 		t.Errorf("extracted %v", got)
@@ -96,7 +98,7 @@ func TestTheEmbeddingCostsNoPassOfItsOwn(t *testing.T) {
 
 func TestRulesMayAskForAKnownQuestion(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
-	b := start(t, oneModel(up), caches(cacheSemantic), func(s *setup) {
+	b := start(t, oneModel(up), caches(recall.ModeSemantic), func(s *setup) {
 		s.classifier.signals |= signal.MaskOf(signal.Cache)
 		s.routes = `
 routes:
@@ -144,7 +146,7 @@ func TestAStoredAnswerPassesTheGuard(t *testing.T) {
 		return testkit.JSON(200, strings.Replace(testkit.Completion, "hello", text, 1))
 	}
 	up := testkit.NewUpstream(t, says(right))
-	b := start(t, oneModel(up), caches(cacheSemantic), func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })
+	b := start(t, oneModel(up), caches(recall.ModeSemantic), func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })
 
 	up.Next(says(wrong), says(wrong))
 	for range 2 {
@@ -152,8 +154,8 @@ func TestAStoredAnswerPassesTheGuard(t *testing.T) {
 			t.Errorf("%s", got.body)
 		}
 	}
-	b.state.caching.writes.Wait()
-	if n := b.counts("signalbox_cache_kept_total", keptKept); n != 0 {
+	b.state.caching.Writes.Wait()
+	if n := b.counts("signalbox_cache_kept_total", recall.StoreKept); n != 0 {
 		t.Fatalf("%d answers were kept that the guard found something in", n)
 	}
 	b.chat(asked("How high is the tower?", fact, false)).says(t, "an answer that passes", "miss")
@@ -174,7 +176,7 @@ func TestAStoredAnswerPassesTheGuard(t *testing.T) {
 		{ContentType: "text/event-stream", Data: []byte(bad), Pieces: []cache.Piece{{End: len(bad)}}},
 	} {
 		a.Model, a.Route, a.Made = "small", "default", time.Now()
-		if err := b.state.caching.cache.Keep(t.Context(), id, "small", nil, a); err != nil {
+		if err := b.state.caching.Cache.Keep(t.Context(), id, "small", nil, a); err != nil {
 			t.Fatal(err)
 		}
 		got := b.chat(asked("How tall is the tower?", fact, a.Streamed())).says(t, "one that fails now", "exact")
@@ -186,7 +188,7 @@ func TestAStoredAnswerPassesTheGuard(t *testing.T) {
 
 func TestACacheThatIsOffCostsNothing(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
-	b := start(t, oneModel(up), caches(cacheOff))
+	b := start(t, oneModel(up), caches(recall.ModeOff))
 	if b.state.caching != nil {
 		t.Fatal("a cache that no route uses was set up")
 	}
@@ -195,7 +197,7 @@ func TestACacheThatIsOffCostsNothing(t *testing.T) {
 		t.Error("a request was counted that no cache saw")
 	}
 	o, h := &exchange{surface: &surfaces[0]}, http.Header{}
-	w := newReply(&sink{h}, &http.Request{Header: h})
+	w := downstream.New(&sink{h}, &http.Request{Header: h})
 	if n := testing.AllocsPerRun(100, func() {
 		_, _ = b.proxy.recall(t.Context(), b.state, w, Principal{}, h, o)
 		_, _ = b.proxy.recallSimilar(t.Context(), w, o)
@@ -207,7 +209,7 @@ func TestACacheThatIsOffCostsNothing(t *testing.T) {
 
 func BenchmarkExactHit(b *testing.B) {
 	up := testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion))
-	p := start(b, oneModel(up), caches(cacheExact))
+	p := start(b, oneModel(up), caches(recall.ModeExact))
 	p.chat(ask("hello, how are you today"))
 	p.kept(1)
 	hammer(b, p.URL, ask("hello, how are you today"))
@@ -215,7 +217,7 @@ func BenchmarkExactHit(b *testing.B) {
 
 func BenchmarkSemanticHit(b *testing.B) {
 	up := testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion))
-	p := start(b, oneModel(up), caches(cacheSemantic))
+	p := start(b, oneModel(up), caches(recall.ModeSemantic))
 	p.chat(ask("How do I turn on the lights in the office?"))
 	p.kept(1)
 	hammer(b, p.URL, ask("How can I turn on the lights in the office?"))

@@ -18,6 +18,7 @@ import (
 	"signalbox/memory/ledger"
 	"signalbox/memory/redis"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/recall"
 )
 
 // sharing is a bench that shares its answers over a Redis, which may take its time.
@@ -29,10 +30,10 @@ func sharing(t *testing.T, server *testkit.Redis, up *testkit.Upstream, change .
 		t.Fatal(err)
 	}
 	answers := cache.NewRedis(link, cache.RedisOptions{Budget: long, Write: long})
-	b := start(t, oneModel(up), append([]func(*setup){caches(cacheSemantic), func(s *setup) {
+	b := start(t, oneModel(up), append([]func(*setup){caches(recall.ModeSemantic), func(s *setup) {
 		s.routes = "routes: []\ndefault: {models: [small]}"
 		s.cache.Shared = true
-		if s.answers, err = NewAnswers(s.cache, answers, nil); err != nil {
+		if s.answers, err = recall.NewAnswers(s.cache, answers, nil); err != nil {
 			t.Fatal(err)
 		}
 	}}, change...)...)
@@ -51,7 +52,7 @@ func sharing(t *testing.T, server *testkit.Redis, up *testkit.Upstream, change .
 	t.Cleanup(func() {
 		stop()
 		wg.Wait()
-		b.state.caching.writes.Wait()
+		b.state.caching.Writes.Wait()
 		link.Close()
 	})
 	return b
@@ -60,7 +61,7 @@ func sharing(t *testing.T, server *testkit.Redis, up *testkit.Upstream, change .
 // knows waits until a replica has heard of n questions.
 func (b *bench) knows(n int) {
 	b.tb.Helper()
-	waitFor(b.tb, "the questions of another replica", func() bool { return b.state.answers.index.Len() == n })
+	waitFor(b.tb, "the questions of another replica", func() bool { return b.state.answers.Index.Len() == n })
 }
 
 const (
@@ -87,7 +88,7 @@ func TestReplicasShareTheirAnswers(t *testing.T) {
 		}
 		r.chat(ask("How do I turn off the lights in the office?")).says(t, "the opposite", map[*bench]string{b: "miss", c: "exact"}[r])
 		a.knows(2)
-		waitFor(t, "the answer to be kept", func() bool { return r.state.answers.index.Len() == 2 })
+		waitFor(t, "the answer to be kept", func() bool { return r.state.answers.Index.Len() == 2 })
 	}
 	if n := len(up.Requests()); n != 2 {
 		t.Errorf("%d requests went upstream, want the first question and its opposite", n)
@@ -95,7 +96,7 @@ func TestReplicasShareTheirAnswers(t *testing.T) {
 	other := sharing(t, server, up, func(s *setup) { s.config = "another file" })
 	other.knows(2)
 	other.chat(ask(lights)).says(t, "under another configuration", "miss")
-	alone := start(t, oneModel(up), caches(cacheSemantic))
+	alone := start(t, oneModel(up), caches(recall.ModeSemantic))
 	alone.chat(ask(lights)).says(t, "a replica that shares nothing", "miss")
 }
 
@@ -148,7 +149,7 @@ func TestWithoutItsRedisAReplicaGoesOnAlone(t *testing.T) {
 	if got.content(t) != "answer 2" {
 		t.Errorf("%s", got.body)
 	}
-	waitFor(t, "the count of the failure", func() bool { return b.counts("signalbox_cache_total", recallError) == 1 })
+	waitFor(t, "the count of the failure", func() bool { return b.counts("signalbox_cache_total", recall.Error) == 1 })
 	a.chat(ask(lights)).says(t, "what this replica has", "exact")
 	b.chat(ask(lights)).says(t, "what it has now", "exact")
 	b.chat(ask(otherLights)).says(t, "in other words", "semantic")
@@ -162,7 +163,7 @@ func TestWithoutItsRedisAReplicaGoesOnAlone(t *testing.T) {
 		}
 		text := strings.Join(words, " ")
 		a.chat(ask(text))
-		a.state.caching.writes.Wait()
+		a.state.caching.Writes.Wait()
 		return b.chat(ask(text)).header.Get("X-Signalbox-Cache") == "exact"
 	})
 }
@@ -203,11 +204,11 @@ func TestARedisThatHangsCostsARequestOneLook(t *testing.T) {
 	t.Parallel()
 	up, h := testkit.NewUpstream(t, numbered()), &hanging{}
 	const budget = 20 * time.Millisecond
-	b := start(t, oneModel(up), caches(cacheSemantic), func(s *setup) {
+	b := start(t, oneModel(up), caches(recall.ModeSemantic), func(s *setup) {
 		s.routes = "routes: []\ndefault: {models: [{name: small, weight: 1}, {name: big, weight: 1}], by: weight}" // looks for either
 		s.cache.Shared, s.cache.MaxBytes = true, 1<<20
 		var err error
-		if s.answers, err = NewAnswers(s.cache, cache.NewRedis(h, cache.RedisOptions{Budget: budget, Write: time.Nanosecond}), nil); err != nil {
+		if s.answers, err = recall.NewAnswers(s.cache, cache.NewRedis(h, cache.RedisOptions{Budget: budget, Write: time.Nanosecond}), nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -215,7 +216,7 @@ func TestARedisThatHangsCostsARequestOneLook(t *testing.T) {
 	for i, model := range []string{"small", "big"} {
 		c := b.state.caching
 		elsewhere := &cache.Answer{Data: make([]byte, 512<<10)} // too long to be kept in this process
-		if err := c.cache.Keep(t.Context(), id, c.partition(model, action), bag(lights), elsewhere); !errors.Is(err, errHangs) {
+		if err := c.Cache.Keep(t.Context(), id, c.Partition(model, action), bag(lights), elsewhere); !errors.Is(err, errHangs) {
 			t.Fatal(err)
 		}
 		id.Key[0] ^= byte(i + 1)

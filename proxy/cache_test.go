@@ -19,6 +19,7 @@ import (
 	"signalbox/memory/cache"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/recall"
 )
 
 // numbered answers with a number that counts its answers, whole or as a stream.
@@ -46,8 +47,8 @@ func lastBody(u *testkit.Upstream) []byte {
 // caches turns the cache on.
 func caches(mode string) func(*setup) {
 	return func(s *setup) {
-		s.cache = DefaultCacheOptions()
-		s.cache.Mode, s.cache.Pace = mode, PaceOptions{}
+		s.cache = recall.DefaultOptions()
+		s.cache.Mode, s.cache.Pace = mode, recall.PaceOptions{}
 		s.classifier.signals |= signal.MaskOf(signal.Embedding)
 	}
 }
@@ -111,7 +112,7 @@ func (a answered) content(tb testing.TB) string {
 
 func TestTheSameRequestGetsTheSameAnswer(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
-	b := start(t, oneModel(up), caches(cacheExact))
+	b := start(t, oneModel(up), caches(recall.ModeExact))
 	first := b.chat(ask("some math please")).says(t, "first", "miss")
 	b.kept(1)
 	extracted := len(b.classifier.asked())
@@ -151,7 +152,7 @@ func TestWholeAnswersAndStreamsAreOne(t *testing.T) {
 	const usage = `"stream_options":{"include_usage":true},`
 	withUsage := func(body string) string { return strings.Replace(body, `{`, `{`+usage, 1) }
 	up := testkit.NewUpstream(t, numbered())
-	b := start(t, oneModel(up), caches(cacheExact))
+	b := start(t, oneModel(up), caches(recall.ModeExact))
 
 	b.chat(ask("one")).says(t, "whole", "miss")
 	b.kept(1)
@@ -184,7 +185,7 @@ func TestAResponseIsGivenAgain(t *testing.T) {
 	const head = `{"id":"r","object":"response","created_at":1,"model":"m","output":[{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"hi"}]}],"status":`
 	done := "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":" + head + `"completed"}}` + "\n\n"
 	up := testkit.NewUpstream(t, testkit.Stream("event: response.created\ndata: {\"type\":\"response.created\",\"response\":"+head+`"in_progress"}}`+"\n\n", done+testkit.Done))
-	b := start(t, oneModel(up), caches(cacheExact))
+	b := start(t, oneModel(up), caches(recall.ModeExact))
 	body := `{"model":"auto","input":"hello","stream":true}`
 	first := b.post("/v1/responses", body).says(t, "stream", "miss")
 	b.kept(1)
@@ -201,7 +202,7 @@ func TestAResponseIsGivenAgain(t *testing.T) {
 // Whoever is refused by a rule stays refused, whatever was kept for others.
 func TestAStoredAnswerPassesByNoRule(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
-	b := start(t, oneModel(up), caches(cacheSemantic), func(s *setup) {
+	b := start(t, oneModel(up), caches(recall.ModeSemantic), func(s *setup) {
 		s.routes = `
 routes:
   - {name: no-guests, when: {header: {name: X-Guest, equals: "yes"}}, block: {message: "No guests."}}
@@ -238,26 +239,26 @@ func TestWhatIsNotKept(t *testing.T) {
 		result     string // of the second request in the metric
 		cache      string // header of the second request
 	}{
-		{"results of tools", tools, nil, nil, recallIneligible, "off"},
-		{"a high temperature", with(`"temperature":0.9`, "warm"), nil, nil, recallIneligible, "off"},
-		{"several choices", with(`"n":2`, "two"), nil, nil, recallIneligible, "off"},
-		{"log probabilities", with(`"logprobs":true`, "logs"), nil, nil, recallIneligible, "off"},
-		{"an explained decision", with(`"signalbox":{"explain":true}`, "why"), nil, nil, recallIneligible, "off"},
-		{"a client that stores nothing", ask("secret"), nil, []string{"Cache-Control", "no-store"}, recallBypass, "off"},
-		{"a route without a cache", ask("law and order"), nil, nil, recallOff, "off"},
-		{"a route that redacts", ask("my titan"), nil, nil, recallOff, "off"},
-		{"an error", ask("error"), testkit.JSON(400, `{"error":{"message":"bad","type":"invalid_request_error","param":null,"code":null}}`), nil, recallMiss, "miss"},
-		{"an error with a good status", ask("error in disguise"), testkit.JSON(200, `{"error":{"message":"bad"}}`), nil, recallMiss, "miss"},
-		{"an answer that a filter ended", ask("filter"), testkit.JSON(200, filtered), nil, recallMiss, "miss"},
-		{"a stream that broke off", askStream("broken"), testkit.Raw(testkit.StreamHead+testkit.Chunk(testkit.Event("half")), testkit.FIN), nil, recallMiss, "miss"},
-		{"a stream with an error", askStream("failed"), testkit.Stream(testkit.Event("half"), `data: {"error":{"message":"bad"}}`+"\n\n", testkit.Done), nil, recallMiss, "miss"},
-		{"an answer that is not JSON", ask("page"), testkit.Body(200, "text/html", "<p>hi</p>"), nil, recallMiss, "miss"},
-		{"an answer that is too long", ask("long"), testkit.JSON(200, strings.Replace(testkit.Completion, "hello", strings.Repeat("a", longestKept), 1)), nil, recallMiss, "miss"},
+		{"results of tools", tools, nil, nil, recall.Ineligible, "off"},
+		{"a high temperature", with(`"temperature":0.9`, "warm"), nil, nil, recall.Ineligible, "off"},
+		{"several choices", with(`"n":2`, "two"), nil, nil, recall.Ineligible, "off"},
+		{"log probabilities", with(`"logprobs":true`, "logs"), nil, nil, recall.Ineligible, "off"},
+		{"an explained decision", with(`"signalbox":{"explain":true}`, "why"), nil, nil, recall.Ineligible, "off"},
+		{"a client that stores nothing", ask("secret"), nil, []string{"Cache-Control", "no-store"}, recall.Bypass, "off"},
+		{"a route without a cache", ask("law and order"), nil, nil, recall.Off, "off"},
+		{"a route that redacts", ask("my titan"), nil, nil, recall.Off, "off"},
+		{"an error", ask("error"), testkit.JSON(400, `{"error":{"message":"bad","type":"invalid_request_error","param":null,"code":null}}`), nil, recall.Miss, "miss"},
+		{"an error with a good status", ask("error in disguise"), testkit.JSON(200, `{"error":{"message":"bad"}}`), nil, recall.Miss, "miss"},
+		{"an answer that a filter ended", ask("filter"), testkit.JSON(200, filtered), nil, recall.Miss, "miss"},
+		{"a stream that broke off", askStream("broken"), testkit.Raw(testkit.StreamHead+testkit.Chunk(testkit.Event("half")), testkit.FIN), nil, recall.Miss, "miss"},
+		{"a stream with an error", askStream("failed"), testkit.Stream(testkit.Event("half"), `data: {"error":{"message":"bad"}}`+"\n\n", testkit.Done), nil, recall.Miss, "miss"},
+		{"an answer that is not JSON", ask("page"), testkit.Body(200, "text/html", "<p>hi</p>"), nil, recall.Miss, "miss"},
+		{"an answer that is too long", ask("long"), testkit.JSON(200, strings.Replace(testkit.Completion, "hello", strings.Repeat("a", recall.LongestKept), 1)), nil, recall.Miss, "miss"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			up := testkit.NewUpstream(t, numbered())
-			b := start(t, oneModel(up), caches(cacheExact), func(s *setup) {
+			b := start(t, oneModel(up), caches(recall.ModeExact), func(s *setup) {
 				s.classifier.signals |= signal.MaskOf(signal.PII)
 				s.routes = `
 routes:
@@ -271,7 +272,7 @@ default: {models: [small]}
 			}
 			b.chat(tt.body, tt.header...)
 			waitFor(t, "the record", func() bool { return strings.Contains(b.log.String(), `"msg":"request"`) })
-			b.state.caching.writes.Wait()
+			b.state.caching.Writes.Wait()
 			got := b.chat(tt.body, tt.header...).says(t, "again", tt.cache)
 			if len(up.Requests()) != 2 {
 				t.Errorf("%d requests: the first answer was given again: %s", len(up.Requests()), got.body)
@@ -287,7 +288,7 @@ func TestWhatOnlyStoodInIsNotKept(t *testing.T) {
 	up, down := testkit.NewUpstream(t, numbered()), testkit.NewUpstream(t, nil)
 	down.Close()
 	models := []backend.ModelOptions{oneModel(down)[0], oneModel(up)[1], oneModel(up)[2]}
-	b := start(t, models, caches(cacheExact))
+	b := start(t, models, caches(recall.ModeExact))
 	for range 2 {
 		if got := b.chat(ask("math of fallbacks")).says(t, "fallback", "miss"); got.header.Get("X-Signalbox-Degraded") != "fallback" {
 			t.Errorf("headers %v", got.header)
@@ -299,11 +300,11 @@ func TestWhatOnlyStoodInIsNotKept(t *testing.T) {
 			t.Errorf("status %d", got.status)
 		}
 	}
-	b.state.caching.writes.Wait()
-	if n := b.counts("signalbox_cache_kept_total", keptKept); n != 0 {
+	b.state.caching.Writes.Wait()
+	if n := b.counts("signalbox_cache_kept_total", recall.StoreKept); n != 0 {
 		t.Errorf("%d answers were kept", n)
 	}
-	lazy := start(t, oneModel(up), caches(cacheExact), func(s *setup) {
+	lazy := start(t, oneModel(up), caches(recall.ModeExact), func(s *setup) {
 		s.routes = "routes: [{name: math, when: {domain: math}, use: {models: [big]}}]\ndefault: {models: [small]}"
 		s.classifier.broken = signal.MaskOf(signal.Domain)
 	})
@@ -318,7 +319,7 @@ func TestWhatOnlyStoodInIsNotKept(t *testing.T) {
 
 func TestAClientMayAskForAFreshAnswer(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
-	b := start(t, oneModel(up), caches(cacheExact))
+	b := start(t, oneModel(up), caches(recall.ModeExact))
 	b.chat(ask("news")).says(t, "first", "miss")
 	b.kept(1)
 	b.chat(ask("news"), "Cache-Control", "No-Cache").says(t, "fresh", "miss")
@@ -330,7 +331,7 @@ func TestAClientMayAskForAFreshAnswer(t *testing.T) {
 	if got := b.chat(ask("news")).says(t, "later", "exact"); got.content(t) != "answer 2" {
 		t.Errorf("an answer was kept that was not to be: %s", got.body)
 	}
-	if n := b.counts("signalbox_cache_total", recallBypass); n != 2 {
+	if n := b.counts("signalbox_cache_total", recall.Bypass); n != 2 {
 		t.Errorf("%d requests passed by the cache", n)
 	}
 }
@@ -352,7 +353,7 @@ func TestNothingCrossesFromOneToAnother(t *testing.T) {
 		}
 	}
 	keys = append(keys, auth.KeyOptions{Name: "red-user-2", SHA256: sha("red-user-2"), Tenant: "red", Role: "user"})
-	b := start(t, oneModel(up), caches(cacheSemantic), func(s *setup) {
+	b := start(t, oneModel(up), caches(recall.ModeSemantic), func(s *setup) {
 		s.auth.Mode, s.auth.Keys = auth.ModeKeys, keys
 		s.routes = `
 routes:
@@ -414,17 +415,17 @@ default: {models: [small]}
 
 func TestAChangedConfigurationStartsAnew(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
-	var room *Answers
-	b := start(t, oneModel(up), caches(cacheExact), func(s *setup) {
+	var room *recall.Answers
+	b := start(t, oneModel(up), caches(recall.ModeExact), func(s *setup) {
 		var err error
-		if room, err = NewAnswers(s.cache, nil, nil); err != nil {
+		if room, err = recall.NewAnswers(s.cache, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		s.answers, s.config = room, "first"
 	})
 	next := func(config string, generation uint64) {
 		s := setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: oneModel(up), routes: testRoutes, classifier: b.classifier}
-		caches(cacheExact)(&s)
+		caches(recall.ModeExact)(&s)
 		s.answers, s.config = room, config
 		st, old := b.newState(s, generation), b.state
 		b.proxy.Swap(st)
@@ -440,7 +441,7 @@ func TestAChangedConfigurationStartsAnew(t *testing.T) {
 	b.chat(ask("hi")).says(t, "another configuration", "miss")
 	b.kept(2)
 	b.chat(ask("hi")).says(t, "another configuration, again", "exact")
-	room.teach("hr", []string{"how do I take leave"})
+	room.Teach("hr", []string{"how do I take leave"})
 	b.chat(ask("hi")).says(t, "an intent that was taught", "miss")
 }
 
@@ -457,8 +458,8 @@ func TestAStreamIsGivenAtItsPace(t *testing.T) {
 			}
 		}
 	})
-	b := start(t, oneModel(up), caches(cacheExact), func(s *setup) {
-		s.cache.Pace = PaceOptions{Speed: 1, MaxGap: option.Duration(25 * time.Millisecond), MaxTotal: option.Duration(time.Second)}
+	b := start(t, oneModel(up), caches(recall.ModeExact), func(s *setup) {
+		s.cache.Pace = recall.PaceOptions{Speed: 1, MaxGap: option.Duration(25 * time.Millisecond), MaxTotal: option.Duration(time.Second)}
 	})
 	first := b.chat(askStream("slow")).says(t, "first", "miss")
 	b.kept(1)
@@ -475,15 +476,15 @@ func TestAStreamIsGivenAtItsPace(t *testing.T) {
 
 func TestAClientThatLeavesEndsTheReplay(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.Silent())
-	b := start(t, oneModel(up), caches(cacheExact), func(s *setup) {
-		s.cache.Pace = PaceOptions{Speed: 1, MaxGap: option.Duration(10 * time.Second), MaxTotal: option.Duration(time.Minute)}
+	b := start(t, oneModel(up), caches(recall.ModeExact), func(s *setup) {
+		s.cache.Pace = recall.PaceOptions{Speed: 1, MaxGap: option.Duration(10 * time.Second), MaxTotal: option.Duration(time.Minute)}
 	})
 	begin, rest := testkit.Event("a"), testkit.Finish+testkit.Done
 	a := &cache.Answer{
 		Model: "small", Route: "default", ContentType: "text/event-stream", Data: []byte(begin + rest), Made: time.Now(),
 		Pieces: []cache.Piece{{End: len(begin)}, {End: len(begin) + len(rest), After: time.Minute}},
 	}
-	if err := b.state.caching.cache.Keep(t.Context(), b.memoOf(askStream("gone")), "small", nil, a); err != nil {
+	if err := b.state.caching.Cache.Keep(t.Context(), b.memoOf(askStream("gone")), "small", nil, a); err != nil {
 		t.Fatal(err)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/v1/chat/completions", strings.NewReader(askStream("gone")))
@@ -509,18 +510,18 @@ func (b *bench) memoOf(body string) *cache.Identity {
 		b.tb.Fatal(err)
 	}
 	o := auth.DefaultOptions()
-	return &b.state.remember(Principal{Tenant: o.DefaultTenant, Role: o.DefaultRole}, req, http.Header{}, nil).id
+	return &b.state.remember(Principal{Tenant: o.DefaultTenant, Role: o.DefaultRole}, req, http.Header{}, nil).ID
 }
 
 func TestAFullQueueDropsAnswers(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
-	b := start(t, oneModel(up), caches(cacheExact))
-	slots := b.state.answers.slots
+	b := start(t, oneModel(up), caches(recall.ModeExact))
+	slots := b.state.answers.Slots
 	for range cap(slots) {
 		slots <- struct{}{}
 	}
 	b.chat(ask("hi")).says(t, "while the queue is full", "miss")
-	waitFor(t, "the drop", func() bool { return b.counts("signalbox_cache_kept_total", keptDropped) == 1 })
+	waitFor(t, "the drop", func() bool { return b.counts("signalbox_cache_kept_total", recall.StoreDropped) == 1 })
 	for range cap(slots) {
 		<-slots
 	}
@@ -531,7 +532,7 @@ func TestAFullQueueDropsAnswers(t *testing.T) {
 
 func TestAnOldAnswerIsForgotten(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
-	b := start(t, oneModel(up), caches(cacheExact), func(s *setup) { s.cache.TTL = option.Duration(time.Second) })
+	b := start(t, oneModel(up), caches(recall.ModeExact), func(s *setup) { s.cache.TTL = option.Duration(time.Second) })
 	b.chat(ask("hi")).says(t, "first", "miss")
 	b.kept(1)
 	waitFor(t, "the end of its life", func() bool { return b.chat(ask("hi")).header.Get("X-Signalbox-Cache") == "miss" })
@@ -539,7 +540,7 @@ func TestAnOldAnswerIsForgotten(t *testing.T) {
 
 func TestExplainTellsWhatTheCacheWouldDo(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
-	b := start(t, oneModel(up), caches(cacheSemantic))
+	b := start(t, oneModel(up), caches(recall.ModeSemantic))
 	explain := func(body string) *Explanation {
 		e := &Explanation{}
 		if got := b.post("/signalbox/v1/explain", body); json.Unmarshal([]byte(got.body), e) != nil || got.status != 200 {

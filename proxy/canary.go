@@ -54,7 +54,7 @@ func (d *decision) callsOf(model string) bool {
 
 // canaryOf is the canary as a candidate, with what the choice knows of it.
 func (st *State) canaryOf(d *decision) (one choose.Candidate, ok bool) {
-	wants := d.wants()
+	wants := d.choiceRequest()
 	wants.Action = &rules.Action{By: "order", Models: []rules.Choice{{Name: d.Action.Canary.Model, Weight: 1}}}
 	wants.Expected = nil
 	one = st.chooser.Rank(wants)[0]
@@ -64,28 +64,28 @@ func (st *State) canaryOf(d *decision) (one choose.Candidate, ok bool) {
 // arrange puts the candidates of a request in the order that its arm and its conversation want.
 func (st *State) arrange(d *decision, cs []choose.Candidate) []choose.Candidate {
 	if d.inArm == armCanary {
-		cs = st.lead(d, cs)
+		cs = st.putCanaryFirst(d, cs)
 	} else {
-		st.prefer(d, cs)
+		st.preferConversation(d, cs)
 	}
 	st.cheapen(d, cs)
 	return cs
 }
 
-// lead puts the canary in front of the candidates of a request of its arm, and says what becomes of
+// putCanaryFirst puts the canary in front of the candidates of a request of its arm, and says what becomes of
 // the conversation. Results of tools go to the model that asked for them.
-func (st *State) lead(d *decision, cs []choose.Candidate) []choose.Candidate {
+func (st *State) putCanaryFirst(d *decision, cs []choose.Candidate) []choose.Candidate {
 	t := d.talk
 	if t != nil && t.tool && t.before != nil && t.before.Model != d.Action.Canary.Model {
-		st.prefer(d, cs)
+		st.preferConversation(d, cs)
 		return cs
 	}
 	one, ok := st.canaryOf(d)
 	if !ok {
-		st.prefer(d, cs)
+		st.preferConversation(d, cs)
 		return cs
 	}
-	if t != nil && t.before != nil && !t.told {
+	if t != nil && t.before != nil && !t.final {
 		switch {
 		case t.before.Model != one.Name:
 			t.result, t.why = talkMoved, whyCanary
@@ -100,8 +100,8 @@ func (st *State) lead(d *decision, cs []choose.Candidate) []choose.Candidate {
 }
 
 // seedOf is a number of the conversation that stays the same through it: of its name, or of what
-// was said up to the first answer. A request that leaves both out has the one that the turn before
-// had, where that is known.
+// was said up to the first response. A request that leaves both out has the one that the turn
+// before had, where that is known.
 func (d *decision) seedOf(req *openai.Request) uint64 {
 	t := d.talk
 	var sum xxhash.Digest
@@ -181,10 +181,10 @@ func (d *decision) explainCanary() *Canary {
 
 // countArm counts a request of an arm.
 func (p *Proxy) countArm(o *exchange, status int) {
-	if o.decision == nil || o.inArm == "" || o.memo.given() != nil {
+	if o.decision == nil || o.inArm == "" || o.memo.Given() != nil {
 		return
 	}
-	m, u := p.tel.Metrics, &o.told.Usage
+	m, u := p.tel.Metrics, &o.tally.Usage
 	m.Arm(o.Route, o.inArm, status)
 	if o.model != nil && u.Input+u.Output > 0 {
 		m.ArmUsed(o.Route, o.inArm, int64(u.Input), int64(u.Output), o.model.Price.Of(float64(u.Input), float64(u.Output)))

@@ -13,6 +13,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/recall"
 )
 
 // trying starts a proxy whose only route goes to small, and to big with a share of the
@@ -235,7 +236,7 @@ func TestWhereTheCanaryIsAwayTheOthersAnswer(t *testing.T) {
 
 func TestAnswersOfTheCanaryAreNotKeptForOthers(t *testing.T) {
 	t.Parallel()
-	p := trying(t, "0.5", ", cache: semantic", caches(cacheSemantic))
+	p := trying(t, "0.5", ", cache: semantic", caches(recall.ModeSemantic))
 	const asked = "How do I turn on the lights in the office today"
 	chat := func(mark string) answered { return p.chat(ask(asked + mark)) }
 	// One of the ways to write it is in each arm; all ask the same.

@@ -18,7 +18,9 @@ import (
 	"signalbox/memory/cache"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/recall"
 	"signalbox/proxy/upstream"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
@@ -45,12 +47,12 @@ func filtered(t *testing.T, stream string, seed uint64, f filters) (got, kept st
 	body := &cuts{pieces{s: []byte(stream)}, rand.New(rand.NewPCG(seed, 1))}
 	u := upstream.Open(t.Context(), m, &pool.Endpoint{}, 0, func(context.Context) io.ReadCloser { return body }, &response.StreamOptions{})
 	defer u.Close()
-	taken, counted := &tape{Recorder: cache.NewRecorder(longestKept, time.Now, true)}, &meter{metrics: tel.Metrics, model: "m"}
+	taken, counted := &recall.Tape{Recorder: cache.NewRecorder(recall.LongestKept, time.Now, true)}, &meter{metrics: tel.Metrics, model: "m"}
 	if u.Tap(counted); f.kept {
 		u.Tap(taken)
 	}
 	rec := httptest.NewRecorder()
-	err = copyStream(t.Context(), newReply(rec, &http.Request{Header: http.Header{}}), u, f.outcome(t, tel), counted)
+	err = copyStream(t.Context(), downstream.New(rec, &http.Request{Header: http.Header{}}), u, f.outcome(t, tel), counted)
 	if f.kept {
 		a, err := taken.Finish("m", "r", "")
 		if err != nil {

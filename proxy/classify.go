@@ -13,6 +13,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 )
 
@@ -120,7 +121,7 @@ const maxInputs = 256
 
 // classifyRequest serves POST /signalbox/v1/classify: the signals of some texts, each of an origin
 // that nobody told, so that every signal reads it, or of the messages of a chat, whose roles tell.
-func (*Proxy) classifyRequest(st *State, w *reply, r *http.Request) error {
+func (*Proxy) classifyRequest(st *State, w *downstream.Response, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err
@@ -147,7 +148,7 @@ func (*Proxy) classifyRequest(st *State, w *reply, r *http.Request) error {
 		}
 		results = append(results, result)
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"results": results})
+	return downstream.WriteJSON(w, http.StatusOK, map[string]any{"results": results})
 }
 
 func (st *State) readClassify(body []byte) ([]signal.Text, signal.Mask, error) {

@@ -1,16 +1,24 @@
 package proxy
 
 import (
+	"context"
 	"net/http"
 	"net/url"
-	"strings"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-json-experiment/json/jsontext"
 
+	"signalbox/internal/signal"
 	"signalbox/memory"
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/count"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/resolve"
+	"signalbox/rules"
 )
 
 // UseMemory makes m the store of contexts. Call it once, before the first request; without it
@@ -24,12 +32,12 @@ func (p *Proxy) ServeContexts(s *contexts.Service) { p.contexts = s }
 // contextRoutes registers the API of contexts.
 func (p *Proxy) contextRoutes(r chi.Router) {
 	for _, e := range contexts.Endpoints() {
-		r.Method(e.Method, e.Path, p.serve(func(st *State, w *reply, r *http.Request) error { return p.serveContext(st, w, r, &e) }))
+		r.Method(e.Method, e.Path, p.serve(func(st *State, w *downstream.Response, r *http.Request) error { return p.serveContext(st, w, r, &e) }))
 	}
 }
 
 // serveContext admits a request about contexts and lets the service answer it.
-func (p *Proxy) serveContext(st *State, w *reply, r *http.Request, e *contexts.Endpoint) error {
+func (p *Proxy) serveContext(st *State, w *downstream.Response, r *http.Request, e *contexts.Endpoint) error {
 	who, body, err := st.enter(w, r, e.Body)
 	if err != nil {
 		return err
@@ -60,7 +68,7 @@ func (p *Proxy) serveContext(st *State, w *reply, r *http.Request, e *contexts.E
 }
 
 // enter admits a request, with its body where it takes one.
-func (st *State) enter(w *reply, r *http.Request, body bool) (Principal, []byte, error) { //nolint:revive // the table of endpoints says it
+func (st *State) enter(w *downstream.Response, r *http.Request, body bool) (Principal, []byte, error) { //nolint:revive // the table of endpoints says it
 	if body {
 		return st.admit(w, r)
 	}
@@ -82,24 +90,85 @@ func pathPart(r *http.Request, name string) (string, error) {
 	return plain, nil
 }
 
-// refuseMethod answers a method that a path does not take with those that it does (RFC 9110,
-// section 15.5.6).
-func refuseMethod(routes chi.Routes) func(*State, *reply, *http.Request) error {
-	return func(_ *State, w *reply, r *http.Request) error {
-		path := r.URL.RawPath
-		if path == "" {
-			path = r.URL.Path
-		}
-		var allowed []string
-		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
-			if !routes.Match(chi.NewRouteContext(), method, path) {
-				continue
-			}
-			if allowed = append(allowed, method); method == http.MethodGet {
-				allowed = append(allowed, http.MethodHead)
-			}
-		}
-		w.Header()["Allow"] = []string{strings.Join(allowed, ", ")}
-		return fault.ErrMethod
+// ReadStored fills in signals of a text that is stored, with the classifier that requests are
+// decided by now: as those of a prompt, or from every window of it where some route wants that; see
+// ReadsSelection.
+func (p *Proxy) ReadStored(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
+	st := p.acquire()
+	defer st.release()
+	if c, ok := st.classifier.(thorough); ok && !st.ReadsSelection() {
+		c.ExtractAll(ctx, text, need, set)
+	} else {
+		st.classifier.Extract(ctx, text, need, set)
 	}
+	set.Fail(need, signal.ReasonInternal)
 }
+
+// StoredSignals are the signals that stored texts, which are data, are read for: those about
+// attacks that read data, and pii.
+func (p *Proxy) StoredSignals() signal.Mask {
+	st := p.acquire()
+	defer st.release()
+	need := signal.MaskOf(signal.PII)
+	for _, k := range attacks() {
+		if st.identity.ReadsOf(k).Has(signal.OriginData) {
+			need |= signal.MaskOf(k)
+		}
+	}
+	return need
+}
+
+// ReadsSelection reports whether a scan may choose the windows of stored texts that are read for
+// their safety: no route wants all of them, or hides personal data, which has to be found first.
+func (st *State) ReadsSelection() bool {
+	return !slices.ContainsFunc(st.program.Actions(), func(a *rules.Action) bool { return a.Windows == "all" || a.Redact })
+}
+
+// ReadsSelection is that of the state that requests are served from.
+func (p *Proxy) ReadsSelection() bool {
+	st := p.acquire()
+	defer st.release()
+	return st.ReadsSelection()
+}
+
+// CountTokens asks a server of each model, of every model when none is named, how many tokens a
+// text has, and returns what was answered in time. It is empty for texts that are too long to be
+// sent around for that.
+func (p *Proxy) CountTokens(ctx context.Context, text string, models []string) map[string]int {
+	if len(text) > count.MaxBytes {
+		return nil
+	}
+	st := p.acquire()
+	defer st.release()
+	ctx, cancel := context.WithTimeout(ctx, countBudget)
+	defer cancel()
+	quoted, err := jsontext.AppendQuote(nil, text)
+	if err != nil {
+		return nil
+	}
+	var (
+		out = map[string]int{}
+		mu  sync.Mutex // guards out
+		wg  sync.WaitGroup
+	)
+	asked := 0
+	for _, m := range st.models {
+		at := p.counters.Of(m)
+		if len(models) > 0 && !slices.Contains(models, m.Name) || at == nil || asked == count.MaxModels {
+			continue
+		}
+		asked++
+		wg.Go(func() {
+			if n, ok := p.counters.Count(ctx, at, m.ServedAs, quoted); ok {
+				mu.Lock()
+				defer mu.Unlock()
+				out[m.Name] = n
+			}
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// countBudget bounds the time in which model servers count the tokens of a context.
+const countBudget = 2 * time.Second

@@ -18,6 +18,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/count"
 )
 
 // startContexts is a bench with contexts. A nil store is one with default options.
@@ -495,7 +496,7 @@ func TestTokensAreCountedByAModelServerThatCan(t *testing.T) {
 	if got := b.proxy.CountTokens(t.Context(), "text", []string{"big"}); len(got) != 0 {
 		t.Errorf("of the other model %v", got)
 	}
-	if got := b.proxy.CountTokens(t.Context(), strings.Repeat("x", maxCounted+1), nil); len(got) != 0 {
+	if got := b.proxy.CountTokens(t.Context(), strings.Repeat("x", count.MaxBytes+1), nil); len(got) != 0 {
 		t.Errorf("of a text that is too long %v", got)
 	}
 }

@@ -22,14 +22,14 @@ import (
 	"signalbox/rules"
 )
 
-// What became of the conversation of a request, as header, explanation and log call it.
+// The states of the conversation of a request, as header, explanation and log call it.
 const (
 	talkNew   = "new" // nothing is known of it
 	talkKept  = "kept"
 	talkMoved = "moved"
 )
 
-// Why it was kept or moved.
+// The reasons why it was kept or moved.
 const (
 	whySame      = "same"          // nothing speaks for another model
 	whyPrefill   = "prefill"       // what does is not worth the prefill
@@ -37,7 +37,7 @@ const (
 	whySubject   = "subject"       // the subject changed
 	whyFigures   = "figures"       // another model is that much better, cheaper or faster
 	whyRules     = "rules"         // its model is no candidate of the route that the rules took
-	whyEscalated = "escalated"     // the answer of its model was judged and thrown away
+	whyEscalated = "escalated"     // the response of its model was judged and thrown away
 	whyAway      = "unavailable"   // no endpoint of its model is healthy, or none answered
 	whyWindow    = "window"        // its model's window is too small by now
 	whyDenied    = "not_permitted" // the caller may not use its model
@@ -67,7 +67,7 @@ func (st *State) talk(ctx context.Context, d *decision, req *openai.Request, h h
 	}
 	t.tool = req.EndsWithToolResult()
 	lost, all := t.cached(d), t.tokens(d)
-	// The answer counts as well. It matters to short conversations alone, which have little to lose.
+	// The response counts as well. It matters to short conversations alone, which have little to lose.
 	t.price = st.stick.Margin * float64(lost) / float64(max(all, 1)+openai.AssumedOutputTokens)
 	return t
 }
@@ -89,8 +89,8 @@ const (
 	keptTurnBytes = 1 << 10
 )
 
-// lend gives a text that leaves out what the user said before what is known of that.
-func (t *talk) lend(text *signal.Text) {
+// addEarlierTurns gives a text that leaves out what the user said before what is known of that.
+func (t *talk) addEarlierTurns(text *signal.Text) {
 	if t != nil && t.short && t.before != nil && len(text.Before) == 0 {
 		text.Before = t.before.Said
 	}
@@ -146,8 +146,8 @@ const (
 // that has one.
 //
 // A session, the response before and a conversation of the Responses API name it. Otherwise it is
-// told by its turns: by all that was said but for the answers up to the last answer, which is all
-// that the request before had. So conversations that begin alike part with the first turn that
+// told by its turns: by all that was said but for the responses up to the last response, which is
+// all that the request before had. So conversations that begin alike part with the first turn that
 // differs, a turn that is sent again or edited finds the state that it had before, and a first
 // message finds none. prompt_cache_key may be that of many conversations; it counts where the turns
 // are not known, as where a client leaves old ones out.
@@ -179,8 +179,8 @@ func (t *talk) name(n namer, session string, req *openai.Request) (find []conver
 	return find
 }
 
-// turnsOf returns digests of what was said but for the answers: up to the last answer, empty where
-// there is none or nothing before it, and of all.
+// turnsOf returns digests of what was said but for the responses: up to the last response, empty
+// where there is none or nothing before it, and of all.
 func turnsOf(req *openai.Request) (before, all string) {
 	end := -1 // where the last answer begins
 	for i := len(req.Messages) - 1; i >= 0; i-- {
@@ -225,18 +225,18 @@ func turnsOf(req *openai.Request) (before, all string) {
 	return before, state()
 }
 
-// stay decides a request of a conversation again by the subject that it had, where what the request
+// keepSubject decides a request of a conversation again by the subject that it had, where what the request
 // says of another one is not worth the prefill. Whatever policy says of the request holds: a route
 // that blocks or answers, that cannot be decided, or that is taken for what the request holds.
-func (st *State) stay(ctx context.Context, d *decision, req *openai.Request) error {
+func (st *State) keepSubject(ctx context.Context, d *decision, req *openai.Request) error {
 	t := d.talk
 	if t == nil || t.before == nil || !d.movable() {
 		return nil
 	}
-	if t.remember(d.set); t.holds != 0 {
+	if t.holdTopics(d.set); t.holds != 0 {
 		fresh, decided := d.set.Values, d.Decision
-		t.hold(d.set)
-		if err := st.steps(ctx, d, req); err != nil {
+		t.restoreTopics(d.set)
+		if err := st.stepRules(ctx, d, req); err != nil {
 			return err
 		}
 		if !d.movable() {
@@ -245,7 +245,7 @@ func (st *State) stay(ctx context.Context, d *decision, req *openai.Request) err
 		}
 	}
 	if t.tool && !d.leadsTo(t.before.Model) {
-		d.back()
+		d.returnToRoute()
 	}
 	return nil
 }
@@ -257,9 +257,9 @@ func (d *decision) leadsTo(model string) bool {
 		slices.ContainsFunc(d.Action.Models, func(c rules.Choice) bool { return c.Name == model })
 }
 
-// back takes the route of the turn before again, where that is still a way to its model: a result
+// returnToRoute takes the route of the turn before again, where that is still a way to its model: a result
 // of a tool may be so long, or so much later, that rules about the request would lead elsewhere.
-func (d *decision) back() {
+func (d *decision) returnToRoute() {
 	taken, ok := d.program.Taken(d.talk.before.Route)
 	if !ok || taken.Action.Verb != rules.Use {
 		return
@@ -280,9 +280,9 @@ func (d *decision) movable() bool {
 	})
 }
 
-// remember finds the topics that say something else than before, and of them those that stay what
+// holdTopics finds the topics that say something else than before, and of them those that stay what
 // they were.
-func (t *talk) remember(set *signal.Set) {
+func (t *talk) holdTopics(set *signal.Set) {
 	for _, k := range sticky.Kinds() {
 		v := &set.Values[k]
 		old, ok := t.before.Topics[k.String()]
@@ -320,8 +320,8 @@ func kept(v *signal.Value, old *conversation.Topic) signal.Value {
 	return out
 }
 
-// hold puts what stays into a set, in place of what the request says.
-func (t *talk) hold(set *signal.Set) {
+// restoreTopics puts what stays into a set, in place of what the request says.
+func (t *talk) restoreTopics(set *signal.Set) {
 	if t == nil {
 		return
 	}
@@ -330,15 +330,15 @@ func (t *talk) hold(set *signal.Set) {
 	}
 }
 
-// prefer puts the model that the conversation is with in front of the candidates of its route,
+// preferConversation puts the model that the conversation is with in front of the candidates of its route,
 // unless another is worth more, and says what becomes of the conversation. cs is what the choice
 // made, the best first; it is changed in place.
-func (st *State) prefer(d *decision, cs []choose.Candidate) {
+func (st *State) preferConversation(d *decision, cs []choose.Candidate) {
 	t := d.talk
 	if t == nil || t.before == nil || len(cs) == 0 {
 		return
 	}
-	if result, why := t.result, t.why; t.told {
+	if result, why := t.result, t.why; t.final {
 		defer func() { t.result, t.why = result, why }()
 	}
 	at := slices.IndexFunc(cs, func(c choose.Candidate) bool { return c.Name == t.before.Model })
@@ -395,7 +395,7 @@ func (d *decision) figures(cs []choose.Candidate, at int) float64 {
 			return best.Quality - own.Quality
 		}
 	case "cost":
-		// what is cached costs its own model nothing again
+		// cached tokens cost its own model nothing again
 		lost := d.state.byName[own.Name].Price.Of(float64(d.talk.cached(d)), 0)
 		return saved(best.Cost, own.Cost-lost)
 	case "latency":
@@ -409,7 +409,7 @@ func (t *talk) answeredBy(m *backend.Model) {
 	if t == nil || t.before == nil {
 		return
 	}
-	t.told = true
+	t.final = true
 	switch {
 	case m.Name == t.before.Model:
 		if t.result != talkKept {
@@ -432,9 +432,9 @@ func (t *talk) describe(h http.Header) {
 	}
 }
 
-// follow keeps what the conversation was answered with, for its next turn: before the client sees
-// any of the answer, so that the next turn cannot come first.
-func (st *State) follow(ctx context.Context, d *decision, req *openai.Request, u *upstream.Response) {
+// storeTurn keeps what the conversation was answered with, for its next turn: before the client sees
+// any of the response, so that the next turn cannot come first.
+func (st *State) storeTurn(ctx context.Context, d *decision, req *openai.Request, u *upstream.Response) {
 	t := d.talk
 	if t == nil || u.Status != http.StatusOK {
 		return

@@ -11,20 +11,22 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
+	"signalbox/proxy/save"
 	"signalbox/proxy/upstream"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 	"signalbox/stream/sse"
 )
 
-// relay passes an answer on to the client.
-func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream.Response, o *exchange) error {
+// relay passes a response on to the client.
+func (p *Proxy) relay(ctx context.Context, w *downstream.Response, u *upstream.Response, o *exchange) error {
 	defer u.Close()
-	if w.messages != nil {
-		w.messages.direct = u.Direct
-		w.messages.Prompt = cmp.Or(o.where.length, w.messages.Prompt)
+	if w.Messages != nil {
+		w.Messages.Direct = u.Direct
+		w.Messages.Prompt = cmp.Or(o.where.length, w.Messages.Prompt)
 	}
 	if what := u.Misfit(o.req.Streams()); what != "" {
 		return &fault.UnusableError{Problem: what}
@@ -33,17 +35,17 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream.Response, o *ex
 		u.Endpoint.Succeeded() // it has answered
 		return err
 	}
-	if w.status != 0 && u.Stream == nil { // a comment went out before it
+	if w.Status != 0 && u.Stream == nil { // a comment went out before it
 		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.Status) + " behind a comment"}
 	}
 	if o.vault != nil && !u.Plain() {
 		return &fault.UnusableError{Problem: "a body in an encoding that was not asked for"} // hidden values could not be put back
 	}
 	h := w.Header()
-	if err := o.misses(u, h); err != nil {
+	if err := o.skipUnreadable(u, h); err != nil {
 		return err
 	}
-	o.memo.tap(u)
+	o.memo.Tap(u)
 	o.mirror.tap(u)
 	headers.ForClient(h, u.Header)
 	headers.CapRetryAfter(h, time.Now(), u.MaxRetryAfter)
@@ -61,16 +63,16 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream.Response, o *ex
 	case u.Stream != nil:
 		u.Tap(t)
 		err = copyStream(ctx, w, u, o, t)
-	case (o.guarding != nil || o.req.Extras.Explain || o.saves() || w.translates()) &&
+	case (o.guarding != nil || o.req.Extras.Explain || o.saves() || w.Translates()) &&
 		u.Good() && u.JSON() && u.Plain():
 		err = copyWhole(ctx, w, u, o, t)
-	case w.translates():
+	case w.Translates():
 		err = copyRefusal(w, u)
 	case o.vault != nil && u.JSON() && u.Plain():
 		err = copyRestored(w, u, o, t)
 	default:
 		w.WriteHeader(u.Status)
-		err = copyBody(w, u, t, nil)
+		err = downstream.CopyBody(w, u, &t.Tally, nil)
 	}
 	if u.Stream != nil && u.Stream.HiddenUsage() != (response.Usage{}) {
 		t.Usage = u.Stream.HiddenUsage()
@@ -78,16 +80,19 @@ func (p *Proxy) relay(ctx context.Context, w *reply, u *upstream.Response, o *ex
 	if u.Stream != nil && err == nil {
 		t.pace()
 	}
-	o.told = t.Tally
+	o.tally = t.Tally
 	if o.req.API == openai.Response && !t.first.IsZero() {
 		o.first = t.first
 	}
 	return concluded(ctx, w, u, o, err)
 }
 
+// saves reports whether the response is to be stored as a context.
+func (o *exchange) saves() bool { return o.contexts != nil && o.req.Extras.SaveContext != nil }
+
 // concluded tells the endpoint its part in how a response ended, and the client that it was cut
 // off, unless an error event of the endpoint itself went out.
-func concluded(ctx context.Context, w *reply, u *upstream.Response, o *exchange, err error) error {
+func concluded(ctx context.Context, w *downstream.Response, u *upstream.Response, o *exchange, err error) error {
 	var cut *fault.InterruptedError
 	switch {
 	case err == nil:
@@ -108,29 +113,29 @@ func concluded(ctx context.Context, w *reply, u *upstream.Response, o *exchange,
 		cut.Err = fault.ErrStopped
 	}
 	if u.Stream != nil && o.guarded.State != sse.Failed && !u.Stream.Failed() {
-		_ = w.send(w.errorEvent(fault.Wire(cut, w.id)), time.Now()) // the connection is broken off next
+		_ = w.SendEvent(w.ErrorEvent(fault.Wire(cut, w.ID)), time.Now()) // the connection is broken off next
 	}
 	return cut
 }
 
 // copyStream passes a stream of events on. t is a tap of it.
-func copyStream(ctx context.Context, w *reply, u *upstream.Response, o *exchange, t *meter) error {
+func copyStream(ctx context.Context, w *downstream.Response, u *upstream.Response, o *exchange, t *meter) error {
 	w.Header()["X-Accel-Buffering"] = []string{"no"}
-	if w.status == 0 {
+	if w.Status == 0 {
 		headers.DropStale(w.Header()) // what checks, restores or ends a stream changes its length
 		w.WriteHeader(u.Status)
 	}
 	if o.req.API == openai.Response { // announced before there is any of it
-		t.asked = w.start
+		t.asked = w.Start
 	} else {
-		t.metrics.TTFT(u.Model.Name, time.Since(w.start))
+		t.metrics.TTFT(u.Model.Name, time.Since(w.Start))
 	}
-	w.heartbeat.start()
-	client := takeSink(w)
-	defer client.release()
+	w.Heartbeat.Start()
+	client := downstream.TakeSink(w)
+	defer client.Release()
 	var to guard.Sink = client
 	if o.saves() && u.Good() {
-		to = &saver{ctx: ctx, o: o, next: to}
+		to = save.New(ctx, o.req, o.contexts, &o.unsaved, to)
 	}
 	if o.guarding != nil {
 		return copyChecked(ctx, u, o, client, to)
@@ -140,10 +145,10 @@ func copyStream(ctx context.Context, w *reply, u *upstream.Response, o *exchange
 
 // copyEvents passes a stream on by way of its filters, flushed after each read, in whole events. It
 // allocates nothing for a chunk.
-func copyEvents(u *upstream.Response, to response.Sink, client *clientSink) error {
+func copyEvents(u *upstream.Response, to response.Sink, client *downstream.Sink) error {
 	for {
 		if now, came := u.Deliver(to); came {
-			client.now = now
+			client.Now = now
 		}
 		if err := client.Flush(); err != nil {
 			return err
@@ -151,7 +156,7 @@ func copyEvents(u *upstream.Response, to response.Sink, client *clientSink) erro
 		ended, err := u.Stream.Ended()
 		switch {
 		case u.Stream.Done():
-			drain(u, client)
+			downstream.Drain(u, client)
 			return nil
 		case ended:
 			return &fault.InterruptedError{Err: err}
@@ -162,14 +167,14 @@ func copyEvents(u *upstream.Response, to response.Sink, client *clientSink) erro
 
 // copyWhole passes on a JSON object that may change: hidden values are put back, its claims are
 // checked, the decision is added.
-func copyWhole(ctx context.Context, w *reply, u *upstream.Response, o *exchange, t *meter) error {
+func copyWhole(ctx context.Context, w *downstream.Response, u *upstream.Response, o *exchange, t *meter) error {
 	came, err := u.ReadWhole()
 	if err != nil {
 		return err
 	}
 	t.Body(nil, came)
 	whole := errors.Is(u.Err(), io.EOF)
-	if !whole && w.translates() {
+	if !whole && w.Translates() {
 		return errLongMessage
 	}
 	r, out := o.vault.Body(), came
@@ -180,18 +185,18 @@ func copyWhole(ctx context.Context, w *reply, u *upstream.Response, o *exchange,
 	}
 	h := w.Header()
 	if !whole {
-		if err := o.forgo(h); err != nil {
+		if err := o.skipCheck(h); err != nil {
 			return err
 		}
 		if r != nil {
 			headers.DropStale(h)
 		}
 		w.WriteHeader(u.Status)
-		if err := send(w, out); err != nil {
+		if err := downstream.WritePart(w, out); err != nil {
 			return err
 		}
 		u.Discard()
-		return copyBody(w, u, t, r)
+		return downstream.CopyBody(w, u, &t.Tally, r)
 	}
 	if out, err = o.check(ctx, out, h); err != nil {
 		return err
@@ -200,9 +205,9 @@ func copyWhole(ctx context.Context, w *reply, u *upstream.Response, o *exchange,
 		out = addDecision(out, o)
 	}
 	if o.saves() {
-		out = o.saveWhole(ctx, out, h)
+		out = save.New(ctx, o.req, o.contexts, &o.unsaved, nil).Body(ctx, out, &o.guarded, h)
 	}
-	if out, err = w.spell(out); err != nil {
+	if out, err = w.Translate(out); err != nil {
 		return err
 	}
 	if !bytes.Equal(out, came) {
@@ -210,14 +215,14 @@ func copyWhole(ctx context.Context, w *reply, u *upstream.Response, o *exchange,
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	w.WriteHeader(u.Status)
-	return send(w, out)
+	return downstream.WritePart(w, out)
 }
 
 var errLongMessage = &fault.UnusableError{Problem: "a body that is too long to be turned into a message"}
 
-// copyRefusal passes on what is no answer: an error in the words of the server, as the API spells
+// copyRefusal passes on what is no response: an error in the words of the server, as the API spells
 // it.
-func copyRefusal(w *reply, u *upstream.Response) error {
+func copyRefusal(w *downstream.Response, u *upstream.Response) error {
 	if u.Good() {
 		return &fault.UnusableError{Problem: "a body that is no JSON"}
 	}
@@ -229,5 +234,5 @@ func copyRefusal(w *reply, u *upstream.Response) error {
 	for _, name := range [...]string{"Content-Encoding", "Etag", "Content-Md5", "Digest"} {
 		delete(h, name)
 	}
-	return writeBytes(w, u.Status, w.messages.Error(came, u.Status))
+	return downstream.WriteBytes(w, u.Status, w.Messages.Error(came, u.Status))
 }

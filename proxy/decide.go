@@ -12,13 +12,14 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/recall"
 	"signalbox/proxy/resolve"
 	"signalbox/rules"
 )
 
 // decide steps through the rules, extracting what they ask for and nothing else. A decision to
 // block is returned beside its error.
-func (st *State) decide(ctx context.Context, who Principal, req *openai.Request, h http.Header, r *resolve.Contexts, m *memo) (*decision, error) {
+func (st *State) decide(ctx context.Context, who Principal, req *openai.Request, h http.Header, r *resolve.Contexts, m *recall.Memo) (*decision, error) {
 	d, err := st.start(who, req, h, r)
 	if err != nil {
 		return nil, err
@@ -30,7 +31,7 @@ func (st *State) decide(ctx context.Context, who Principal, req *openai.Request,
 	switch {
 	case d.Outcome == rules.Unavailable:
 		return d, d.unavailable()
-	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.late():
+	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.timedOut():
 		return d, fault.ErrOverloaded
 	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed:
 		return d, d.unavailable() // nothing was found that a policy forbids
@@ -155,11 +156,11 @@ func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
 		d.set.Fail(need, signal.ReasonNoText) // what nobody has read is not known to be harmless
 		return
 	}
-	from := d.memo.sources(need, d.set)
+	from := d.memo.Sources(need, d.set)
 	from |= d.alongside(from)
 	open := from
 	still := func() signal.Mask {
-		useful := d.memo.sources(d.useful(need), d.set)
+		useful := d.memo.Sources(d.useful(need), d.set)
 		open &= useful | d.alongside(useful)
 		return open
 	}
@@ -222,10 +223,10 @@ func (d *decision) useful(need signal.Mask) signal.Mask {
 // conclude decides, and decides again where the conversation stays what it was.
 func (st *State) conclude(ctx context.Context, d *decision, req *openai.Request) error {
 	begun := time.Now()
-	if err := st.steps(ctx, d, req); err != nil {
+	if err := st.stepRules(ctx, d, req); err != nil {
 		return err
 	}
-	if err := st.stay(ctx, d, req); err != nil {
+	if err := st.keepSubject(ctx, d, req); err != nil {
 		return err
 	}
 	if d.model != "" && d.Outcome == rules.Defaulted {
@@ -238,10 +239,10 @@ func (st *State) conclude(ctx context.Context, d *decision, req *openai.Request)
 	return nil
 }
 
-// steps asks the rules until the decision is final. A route that says `windows: all`, or `redact:
+// stepRules asks the rules until the decision is final. A route that says `windows: all`, or `redact:
 // true`, is only taken by what was read whole: what a selection was read of is read again then, and
 // decided again.
-func (st *State) steps(ctx context.Context, d *decision, req *openai.Request) error {
+func (st *State) stepRules(ctx context.Context, d *decision, req *openai.Request) error {
 	for {
 		var seen []signal.Value // of a selection, by kind
 		how := selection
@@ -258,12 +259,12 @@ func (st *State) steps(ctx context.Context, d *decision, req *openai.Request) er
 		}
 		if d.text.Segments == nil {
 			d.text = req.Text()
-			d.talk.lend(&d.text)
+			d.talk.addEarlierTurns(&d.text)
 		}
 		asked := time.Now()
 		d.extract(ctx, need, how)
 		d.fallBack(need, seen)
-		d.talk.hold(d.set)
+		d.talk.restoreTopics(d.set)
 		d.classified += time.Since(asked)
 		if ctx.Err() != nil {
 			return fault.ErrClientGone
@@ -321,9 +322,9 @@ func isSelection(v *signal.Value) bool {
 		func(o signal.Verdict) bool { return o.Read < o.Windows })
 }
 
-// late reports whether a signal is missing only because there was no time for it. The request is
+// timedOut reports whether a signal is missing only because there was no time for it. The request is
 // refused then as well, but not as a breach of policy: a client may send it again.
-func (d *decision) late() bool {
+func (d *decision) timedOut() bool {
 	for _, k := range d.Failed.Kinds() {
 		if why := d.set.Values[k].Reason; why == signal.ReasonTimeout || why == signal.ReasonOverload {
 			return true
@@ -390,7 +391,7 @@ func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Hea
 		return d, err
 	}
 	d.save(p.spending.Thrift(who.Tenant, who.Budgets))
-	tellDecision(span, d)
+	traceDecision(span, d)
 	m := p.tel.Metrics
 	m.Decide(d.elapsed)
 	mentioned := d.program.Kinds()
@@ -404,4 +405,13 @@ func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Hea
 		}
 	}
 	return d, err
+}
+
+// errNotRouted refuses to route what only a named model can be asked for: a model that answers
+// questions gives no embeddings, and those of two models cannot be compared.
+func errNotRouted(asked string) error {
+	return &openai.Error{
+		Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: "model",
+		Message: asked + " is for requests that are routed, and this endpoint's are not: name the model",
+	}
 }

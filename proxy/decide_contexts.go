@@ -9,7 +9,7 @@ import (
 )
 
 // asked are signals of what a request is about that are read from its question alone: an intent,
-// and the language of the answer, are the client's and not those of a document.
+// and the language of the response, are the client's and not those of a document.
 const askedSignals = 1<<signal.Language | 1<<signal.Embedding | 1<<signal.Intent
 
 // topicSignals are read from the question and what the contexts say in short.

@@ -124,7 +124,7 @@ func feltOf(d *decision) felt {
 	switch {
 	case d.Outcome == rules.Unavailable:
 		f.refused = "unavailable"
-	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.late():
+	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.timedOut():
 		f.refused = "overloaded"
 	case d.Action.Verb == rules.Block:
 		f.refused = "policy"

@@ -33,7 +33,7 @@ type decided struct {
 	literal    bool
 	contexts   []string // that it named
 	cache      string   // what became of the request in the cache
-	gave       string   // model of the answer that the cache gave
+	gave       string   // model of the response that the cache gave
 	talk       *decisionlog.Conversation
 	escalation *decisionlog.Escalation
 	mirror     *decisionlog.Mirror // what became of the copy; nil without one
@@ -52,13 +52,13 @@ func (st *State) line(log *telemetry.Decisions, id string, o *exchange, status i
 	if o.decision == nil || o.Action == nil || !log.Wanted() {
 		return nil
 	}
-	l := st.takeDown(o, id, status, log.Prompts())
+	l := st.snapshotOf(o, id, status, log.Prompts())
 	l.log, l.literal = log, log.LiteralHeaders()
 	return l
 }
 
-// takeDown is what a request that was decided leaves behind, its text only with prompts.
-func (st *State) takeDown(o *exchange, id string, status int, prompts bool) *decided {
+// snapshotOf is what a request that was decided leaves behind, its text only with prompts.
+func (st *State) snapshotOf(o *exchange, id string, status int, prompts bool) *decided {
 	l := &decided{st: st, o: *o, id: id, status: status, prompts: prompts}
 	l.detach()
 	if len(st.readHeaders) > 0 && o.set.Facts.Header != nil {
@@ -91,10 +91,10 @@ func (l *decided) detach() {
 	} else {
 		d.text = signal.Text{}
 	}
-	if a := l.o.memo.given(); a != nil {
+	if a := l.o.memo.Given(); a != nil {
 		l.gave = a.Model
 	}
-	l.cache = l.o.memo.found()
+	l.cache = l.o.memo.Found()
 	if c := d.talk.explain(); c != nil {
 		l.talk = &decisionlog.Conversation{State: c.State, Reason: c.Reason, Model: c.Model, Kept: c.Kept}
 	}
@@ -128,7 +128,7 @@ func (l *decided) entry() *decisionlog.Entry {
 		Version: decisionlog.Version, Time: o.decided.UTC(), ID: l.id, Generation: l.st.generation, Config: l.st.identity.Config,
 		Request: l.facts(), Route: o.Route, Outcome: decisionlog.OutcomeOf(o.Outcome), Failed: o.degraded(), Action: decisionlog.ActionOf(o.Action, l.st.prompts),
 		Signals: make(map[string]decisionlog.Signal), DecideMs: decisionlog.Milliseconds(o.elapsed), Status: l.status,
-		Error: o.failure, Key: l.o.who.Name, Finish: o.told.Finish,
+		Error: o.failure, Key: l.o.who.Name, Finish: o.tally.Finish,
 		TookMs: decisionlog.Milliseconds(o.took), TTFTMs: decisionlog.Milliseconds(o.ttft),
 	}
 	for _, k := range o.set.Have().Kinds() {
@@ -158,7 +158,7 @@ func (l *decided) entry() *decisionlog.Entry {
 	if by := o.placed.by; by != affinity.NoSource {
 		e.Placed = &decisionlog.Placed{By: by.String(), Home: o.placed.home, Predicted: o.placed.predicted}
 	}
-	if t := o.told.Usage; t != (response.Usage{}) {
+	if t := o.tally.Usage; t != (response.Usage{}) {
 		e.Tokens = loggedTokens(t)
 		if o.model != nil {
 			prompt, completion := float64(t.Input), float64(t.Output)

@@ -1,54 +1,52 @@
 // Package proxy is the HTTP edge: it admits a chat completion request, decides where it goes,
 // rewrites what the decision asks for, picks an endpoint of the pool, forwards, and streams the
-// answer back. pipeline.go holds the life of a request in one function.
+// response back. pipeline.go holds the life of a request in one function.
 //
-// What a stage needs to know has a package below this one, which never imports it. Here is what
-// they are used for, in which order, and what a client sees of it.
+// Each stage has packages below this one, which never import it. This package says what they are
+// used for, in which order, and how the client sees it.
 //
 // It holds no store, no model and no judgement of claims: signals come through the Classifier
-// interface, decisions from package rules, contexts and kept answers from memory, and stream/guard
-// checks answers. It reads no files and no environment.
+// interface, decisions from package rules, contexts and cached responses from memory, and
+// stream/guard checks responses. It reads no files and no environment.
 //
 // # Files
 //
-// In the order of a request, with the packages that a stage stands on:
+// In the order of a request, with the packages that a stage stands on. docs/ARCHITECTURE.md names
+// the fifteen files on the way of one chat request.
 //
-//   - edge: routes (the listener), serve (a request that has arrived), run (goroutines), surface
-//     (the endpoints), ready and models (what operators and clients ask for), reply, limits,
-//     heartbeat (comments while nothing comes), fail and write (responses of the proxy's own);
-//     packages headers, fault (the error table)
-//   - what requests are served from: proxy, state and newstate (a snapshot), memos, options,
-//     engine, salt, chains, tenants; package backend (models, and their servers)
-//   - what one request makes: exchange (all of it), decision, memo (of the cache), meter
+//   - edge: serve (routes, endpoints, a request that has arrived), run (goroutines), ready and
+//     models (what operators and clients ask for); packages downstream (the response to the
+//     client), headers, fault (the error table)
+//   - what requests are served from: proxy, state and newstate (a snapshot), keywords, options,
+//     tenants; packages backend (models, and their servers), engine (what steers them)
+//   - what one request makes: exchange (all of it, its decision included), meter
 //   - admit: admit; packages auth, keyring, rate, budget
-//   - resolve, contexts that a request names: package resolve; count and counters; contexts,
-//     residency, warm and warms serve the API of package contexts
-//   - recall, responses that are cached: recall, lookup, answers, keep, cache_options
+//   - resolve, contexts that a request names: package resolve; contexts, residency, warm and warms
+//     serve the API of package contexts
+//   - recall, responses that are cached: recall, lookup; package recall
 //   - decide: decide, decide_contexts, verdicts, conversation (what stays as it was) and
-//     stick_options; fixed and fixed_response answer for a route; explain, classify and intents are
-//     endpoints of the proxy's own
-//   - rewrite: rewrite, payload, redact, toolpick, results; packages reasoning, lengths, redact,
-//     tools
-//   - place: place (the plan), placing, prompt, toolong, outcomes and explore_options (what is
-//     learnt of models), notices, scrape, removed; packages choose, affinity, kv, pool
-//   - forward: forward (which attempt is next), copy and client (to the client), escalation
+//     stick_options; explain, classify and intents are endpoints of the proxy's own
+//   - rewrite: rewrite, redact; packages reasoning, lengths, redact, tools
+//   - place: place (the plan), prompt, toolong, outcomes and explore_options (what is learnt of
+//     models), notices, scrape, removed; packages choose, affinity, chain, count, kv, pool
+//   - forward: forward (which attempt is next), copy (the response is passed on), escalation
 //     (responses that are thrown away); packages upstream (one attempt, its response, and the part
 //     of it that is held), framing, escalate
-//   - guard: guard, extension; package guardrail (evidence, and what is checked in which form);
-//     verify is an endpoint of the proxy's own
-//   - messages, dialogue: requests to Anthropic's API, which are chats for all stages between
+//   - guard: guard; package guardrail (evidence, and what is checked in which form); verify is an
+//     endpoint of the proxy's own
+//   - save: package save (a response becomes a context)
+//   - messages: requests to Anthropic's API, which are chats for all stages between
 //   - canary: conversations that go to a model that is tried out
 //   - mirror, copies: what another model gets when the client has its response
 //   - record: record, signs, spending, spans, learn, decisionlog and redecide, recent, talks and
-//     load (what operators look at), save and save_forms (a response becomes a context); package
-//     decisionlog
+//     load (what operators look at); package decisionlog
 //
 // # Invariants
 //
 //   - The client's body is read to its end before anything goes upstream, and is forwarded byte for
 //     byte except for the ranges that the decision changes.
-//   - Nothing is retried once a byte of the answer went to the client.
-//   - A fault never ends an answer cleanly: before the first byte it is an error of package
+//   - Nothing is retried once a byte of the response went to the client.
+//   - A fault never ends a response cleanly: before the first byte it is an error of package
 //     fault's table, afterwards an error event (streams) and a broken connection.
 //   - A client that leaves cancels whatever runs for it, and no endpoint is blamed.
 //   - Credentials do not cross: the client's stay here, an endpoint's never come back.

@@ -11,6 +11,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/engine"
 )
 
 // forged is what a client would say to be taken for a part of the serving system, by field.
@@ -99,7 +100,7 @@ func TestAPictureIsNotNamedForAllTenants(t *testing.T) {
 	}
 	b = start(t, oneModel(up), withKeys(auth.KeyOptions{Name: "k", Role: "camera"}, auth.KeyOptions{Name: "g"}),
 		func(s *setup) {
-			s.options.AllowEngineParams = []EngineParam{{Name: "uuid", Roles: []string{"camera"}}}
+			s.options.AllowEngineParams = []engine.Param{{Name: "uuid", Roles: []string{"camera"}}}
 			s.routes = "routes: []\ndefault: {models: [small]}"
 		})
 	body := strings.Replace(chats, "%s", stolen, 1)
@@ -217,7 +218,7 @@ func TestAnIdWithAddressesIsNotTakenOver(t *testing.T) {
 }
 
 // allows lets callers steer the model server.
-func allows(list ...EngineParam) func(*setup) {
+func allows(list ...engine.Param) func(*setup) {
 	return func(s *setup) {
 		s.options.AllowEngineParams = append(s.options.AllowEngineParams,
 			list...)
@@ -233,10 +234,10 @@ func TestRolesThatMaySteerTheModelServerDo(t *testing.T) {
 			Role: "app",
 		}),
 		allows(
-			EngineParam{Name: "kv_transfer_params", Roles: []string{"ops"}},
-			EngineParam{Name: "priority"},
-			EngineParam{Name: "x-data-parallel-rank", Roles: []string{"other", "ops"}},
-			EngineParam{Name: "X-Dynamo-Mode"},
+			engine.Param{Name: "kv_transfer_params", Roles: []string{"ops"}},
+			engine.Param{Name: "priority"},
+			engine.Param{Name: "x-data-parallel-rank", Roles: []string{"other", "ops"}},
+			engine.Param{Name: "X-Dynamo-Mode"},
 		))
 	const transfer = `{"do_remote_prefill":true,"remote_host":"10.0.0.9"}`
 	for _, tt := range []struct {

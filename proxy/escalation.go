@@ -13,6 +13,7 @@ import (
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/escalate"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/upstream"
@@ -20,26 +21,26 @@ import (
 	"signalbox/stream/response"
 )
 
-// What became of the answers of a route that escalates, as header, metric and log call it.
+// The fates of the responses of a route that escalates, as header, metric and log call it.
 const (
-	escalationKept   = "kept"      // the answer was judged and stands
+	escalationKept   = "kept"      // the response was judged and stands
 	escalationLate   = "late"      // it went out before its end, since it was held long enough
 	escalationUnread = "unread"    // it is too long, or cannot be read, so it stands unjudged
 	escalationDone   = "escalated" // it was thrown away, and another model has answered
 	escalationFailed = "failed"    // it was to be, but no other model answered, so it stands
 )
 
-// usage is what the answer took; what it does not tell is estimated.
+// usage is what the response took; what it does not tell is estimated.
 func (x *discarded) usage(req *openai.Request) response.Usage {
-	u := x.told.Usage
+	u := x.tally.Usage
 	if u.Input+u.Output == 0 {
-		u.Input, u.Output = req.EstimateTokens(), int(max(x.told.Length(), 0))
+		u.Input, u.Output = req.EstimateTokens(), int(max(x.tally.Length(), 0))
 	}
 	return u
 }
 
-// escalates prepares the judgement of answers; nil where they stand as they are. The answer to a
-// result of a tool stands: the model that made the call knows why. So does one that goes on with
+// escalates prepares the judgement of responses; nil where they stand as they are. The response to
+// a result of a tool stands: the model that made the call knows why. So does one that goes on with
 // what the server of a model keeps, which no other server has.
 func (o *exchange) escalates(req *openai.Request) *escalation {
 	look := o.Action.Escalate
@@ -57,7 +58,7 @@ func (e *escalation) behind(m, other *backend.Model) bool {
 	return at(m) > at(other)
 }
 
-// try prepares the judgement of the answer of m, where there is another model to ask.
+// try prepares the judgement of the response of m, where there is another model to ask.
 func (e *escalation) try(m *backend.Model, where *plan) *trial {
 	if e == nil {
 		return nil
@@ -69,13 +70,13 @@ func (e *escalation) try(m *backend.Model, where *plan) *trial {
 	return e.trial
 }
 
-// judging reports whether the answer of the attempt under way is judged.
+// judging reports whether the response of the attempt under way is judged.
 func (e *escalation) judging() bool { return e != nil && e.trial != nil }
 
-// passes reports that an answer was judged and found wanting, so that the next model is to be
-// asked: the plan begins with that one, and the answer is kept for the case that nobody gives
+// discards reports that a response was judged and found wanting, so that the next model is to be
+// asked: the plan begins with that one, and the response is kept for the case that nobody gives
 // another.
-func (e *escalation) passes(st *State, p *Proxy, o *exchange, u *upstream.Response) bool {
+func (e *escalation) discards(st *State, p *Proxy, o *exchange, u *upstream.Response) bool {
 	if !e.judging() {
 		return false
 	}
@@ -86,13 +87,13 @@ func (e *escalation) passes(st *State, p *Proxy, o *exchange, u *upstream.Respon
 	u.Endpoint.Succeeded()
 	o.endAttempt(nil)
 	o.upstream = nil
-	e.from = append(e.from, discarded{model: u.Model, why: t.sign, told: t.answer.Tally})
+	e.from = append(e.from, discarded{model: u.Model, sign: t.sign, tally: t.answer.Tally})
 	e.why, e.result = t.sign, escalationDone
 	e.spare = &spare{u.Keep(), o.asked}
 	was := *o
-	was.told = t.answer.Tally
-	st.ended(&was, u.Status, nil)
-	st.learn(&was)
+	was.tally = t.answer.Tally
+	st.observeSpeed(&was, u.Status, nil)
+	st.learnLength(&was)
 	p.recordPlacement(&was, u.Status, nil)
 	p.tel.Metrics.Escalation(o.Route, u.Model.Name, string(t.sign))
 	where := o.where
@@ -106,27 +107,27 @@ func (e *escalation) passes(st *State, p *Proxy, o *exchange, u *upstream.Respon
 	return true
 }
 
-// worse reports an answer that is none, where there is one that was thrown away.
+// worse reports a response that is none, where there is one that was thrown away.
 func (e *escalation) worse(u *upstream.Response, streaming bool) bool {
-	return e.spared() && (!u.Good() || u.Misfit(streaming) != "")
+	return e.hasSpare() && (!u.Good() || u.Misfit(streaming) != "")
 }
 
-// spared reports whether there is an answer that was thrown away.
-func (e *escalation) spared() bool { return e != nil && e.spare != nil }
+// hasSpare reports whether there is a response that was thrown away.
+func (e *escalation) hasSpare() bool { return e != nil && e.spare != nil }
 
-// falls reports whether the answer that was thrown away is given after all: no other came, and
+// givesSpare reports whether the response that was thrown away is given after all: no other came, and
 // nothing of one went out.
-func (e *escalation) falls(ctx context.Context, w *reply, err error) bool {
-	return e.spared() && err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrClientGone) &&
-		!errors.Is(err, fault.ErrClientStalled) && (w.status == 0 || w.heartbeat.silent())
+func (e *escalation) givesSpare(ctx context.Context, w *downstream.Response, err error) bool {
+	return e.hasSpare() && err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrClientGone) &&
+		!errors.Is(err, fault.ErrClientStalled) && (w.Status == 0 || w.Heartbeat.Silent())
 }
 
-// storable reports whether the answer that the client got may be given to others.
+// storable reports whether the response that the client got may be given to others.
 func (e *escalation) storable() bool {
 	return e == nil || e.result == "" || e.result == escalationKept || e.result == escalationDone
 }
 
-// describe writes the headers that say what became of the answers.
+// describe writes the headers that say what became of the responses.
 func (e *escalation) describe(h http.Header, req *openai.Request) {
 	const name = "X-Signalbox-Escalation"
 	if e == nil || e.result == "" {
@@ -146,7 +147,7 @@ func (e *escalation) describe(h http.Header, req *openai.Request) {
 	}
 }
 
-// used is what all answers took that nobody gets.
+// used is what all responses took that nobody gets.
 func (e *escalation) used(req *openai.Request) (sum response.Usage) {
 	if e == nil {
 		return sum
@@ -158,8 +159,8 @@ func (e *escalation) used(req *openai.Request) (sum response.Usage) {
 	return sum
 }
 
-// countDiscarded counts what answers took that nobody got. They would not have been asked for without
-// the route, so they add nothing to what the same would have cost elsewhere.
+// countDiscarded counts what answers took that nobody got. They would not have been asked for
+// without the route, so they add nothing to what the same would have cost elsewhere.
 func (p *Proxy) countDiscarded(o *exchange, tenant string) {
 	m := p.tel.Metrics
 	for _, x := range o.escalation.discarded() {
@@ -172,7 +173,7 @@ func (p *Proxy) countDiscarded(o *exchange, tenant string) {
 	}
 }
 
-// discarded are the answers that were discarded away.
+// discarded are the responses that were thrown away.
 func (e *escalation) discarded() []discarded {
 	if e == nil {
 		return nil
@@ -195,7 +196,7 @@ func (e *escalation) attrs() []slog.Attr {
 	return out
 }
 
-// logged is what the decision log tells; nil where no answer was judged.
+// logged is what the decision log tells; nil where no response was judged.
 func (e *escalation) logged(req *openai.Request) *decisionlog.Escalation {
 	if e == nil || e.result == "" {
 		return nil
@@ -205,15 +206,15 @@ func (e *escalation) logged(req *openai.Request) *decisionlog.Escalation {
 		x := &e.from[i]
 		u := x.usage(req)
 		out.From = append(out.From, decisionlog.Thrown{
-			Model: x.model.Name, Reason: string(x.why),
+			Model: x.model.Name, Reason: string(x.sign),
 			Tokens: *loggedTokens(u), Cost: x.model.Price.Of(float64(u.Input), float64(u.Output)),
 		})
 	}
 	return out
 }
 
-// Escalation is what is said of the judgement of answers: what is looked for, and of an answer that
-// is here what was found.
+// Escalation is what is said of the judgement of responses: what is looked for, and of a response
+// that is here what was found.
 type Escalation struct {
 	When       []string `json:"when,omitempty"`
 	MinLogprob *float64 `json:"min_logprob,omitempty"`
@@ -250,32 +251,32 @@ func (x *Escalation) found(e *escalation) {
 	}
 }
 
-// relaySpare gives the answer that was thrown away, since no other came.
-func (p *Proxy) relaySpare(ctx context.Context, w *reply, o *exchange) error {
+// relaySpare gives the response that was thrown away, since no other came.
+func (p *Proxy) relaySpare(ctx context.Context, w *downstream.Response, o *exchange) error {
 	e := o.escalation
 	s := e.spare
 	e.spare, e.result = nil, escalationFailed
-	e.from = e.from[:len(e.from)-1] // it is the answer now
+	e.from = e.from[:len(e.from)-1] // it is the response now
 	p.tel.Metrics.Escalation(o.Route, s.Model.Name, escalationFailed)
-	o.where.leave(time.Now())
+	o.where.abandon(time.Now())
 	o.where.of = nil // what it took is settled
 	u := s.Open(ctx, response.StreamOptions{
-		API: o.req.API, Choices: o.req.Choices(), Quiet: s.asked.usage && w.messages == nil, Unweighed: s.asked.logprobs,
+		API: o.req.API, Choices: o.req.Choices(), Quiet: s.asked.usage && w.Messages == nil, Unweighed: s.asked.logprobs,
 	})
 	if err := u.Peek(); err != nil { // it was read before
 		u.Close()
 		return &fault.NoResponseError{Err: err}
 	}
 	o.model, o.endpoint, o.asked = u.Model, u.Endpoint, s.asked
-	o.describeAnswer(w, u.Model)
-	o.state.follow(ctx, o.decision, e.sent, u)
-	o.state.await(o.decision, w.id, u.Model, o.asked.kind.Effort)
+	o.describeResponse(w, u.Model)
+	o.state.storeTurn(ctx, o.decision, e.sent, u)
+	o.state.awaitOutcome(o.decision, w.ID, u.Model, o.asked.kind.Effort)
 	return p.relay(ctx, w, u, o)
 }
 
-// describeAnswer writes the headers of an answer that was judged, unless the head is gone.
-func (o *exchange) describeAnswer(w *reply, first *backend.Model) {
-	if w.status != 0 {
+// describeResponse writes the headers of a response that was judged, unless the head is gone.
+func (o *exchange) describeResponse(w *downstream.Response, first *backend.Model) {
+	if w.Status != 0 {
 		return
 	}
 	o.decision.describePlace(w.Header(), o.model, o.endpoint, o.effort, first)
@@ -318,7 +319,7 @@ func (t *trial) hold(u *upstream.Response, c *upstream.Call) (err error) {
 	return nil
 }
 
-// conclude has the guard check an answer that shows no other sign, where the route looks for that.
+// conclude has the guard check a response that shows no other sign, where the route looks for that.
 func (t *trial) conclude(ctx context.Context, o *exchange) {
 	if t == nil || t.result != escalationKept || t.sign != "" || o.guarding == nil ||
 		!slices.Contains(t.look.When, rules.SignGuard) {
@@ -348,7 +349,7 @@ func (*trial) unweigh(u *upstream.Response) {
 	}
 }
 
-// price is what an answer cost that was thrown away, in USD.
+// price is what a response cost that was thrown away, in USD.
 func (x *discarded) price(req *openai.Request) float64 {
 	u := x.usage(req)
 	return x.model.Price.Of(float64(u.Input), float64(u.Output))

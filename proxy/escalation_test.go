@@ -15,6 +15,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/reasoning"
 )
 
@@ -397,7 +398,7 @@ func TestTheMessagesAPIAndCommentsWhileHeld(t *testing.T) {
 	)
 	time.AfterFunc(50*time.Millisecond, func() { close(gate) })
 	got = p.chat(askStream("hi"))
-	if got.err != nil || !strings.HasPrefix(got.body, keepAlive) || !strings.Contains(got.body, "right") ||
+	if got.err != nil || !strings.HasPrefix(got.body, downstream.KeepAlive) || !strings.Contains(got.body, "right") ||
 		strings.Contains(got.body, "wrong") {
 		t.Errorf("%v %q", got.err, got.body)
 	}

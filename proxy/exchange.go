@@ -1,20 +1,25 @@
 package proxy
 
 import (
-	"bytes"
 	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+	"signalbox/memory/conversation"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/budget"
+	"signalbox/proxy/choose"
 	"signalbox/proxy/escalate"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/recall"
 	"signalbox/proxy/redact"
 	"signalbox/proxy/resolve"
+	"signalbox/proxy/tools"
 	"signalbox/proxy/upstream"
 	"signalbox/rules"
 	"signalbox/stream/guard"
@@ -27,38 +32,29 @@ type exchange struct {
 
 	surface    *surface
 	req        *openai.Request   // nil until it was decoded
-	memo       *memo             // of the cache; nil where it is off everywhere
+	memo       *recall.Memo      // of the cache; nil where it is off everywhere
 	held       *resolve.Contexts // what its pointers lead to; nil without any
 	mirror     *mirrored         // the copy that another model gets; nil for none
-	escalation *escalation       // of its answers; nil where the first one stands
+	escalation *escalation       // of its responses; nil where the first one stands
 	vault      *redact.Vault     // nil when nothing was hidden from the model
 	model      *backend.Model    // of the last attempt; nil when there was none
 	endpoint   *pool.Endpoint
 	wanted     *backend.Model   // that the attempts began with
 	asked                       // of the last attempt
-	told       response.Tally   // by its answer
+	tally      response.Tally   // by its response
 	guarding   *guardrail.Check // nil when the answer is not checked
 	guarded    guard.Outcome    // what the check found; Mode is off when there was none
 	sent       time.Time        // when the last attempt was
-	first      time.Time        // when its answer began
+	first      time.Time        // when its response began
 	queue      time.Duration
 	where      *plan         // nil until the request was sent
 	placed     placed        // how its endpoint was picked
-	unsaved    error         // why the answer was not stored as a context; nil when it was, or was not to be
+	unsaved    error         // why the response was not stored as a context; nil when it was, or was not to be
 	took, ttft time.Duration // of the whole request, and until its stream began
 	failure    string        // code or type of the error that the client got
 
 	who      Principal  // the zero value until it was identified
 	upstream trace.Span // of the attempt that is answered; nil without one
-}
-
-// mirrored is the copy of one request. nil stands for none.
-type mirrored struct {
-	model *backend.Model
-	api   openai.API
-	body  payload
-	got   *escalate.Answer // what the client gets
-	whole *capped          // the body that it gets, where it is no stream
 }
 
 // placed is how the endpoint of a request was picked; zero when any would have done.
@@ -75,25 +71,25 @@ func (x *placed) attrs() []slog.Attr {
 	return []slog.Attr{slog.String("placed_by", x.by.String()), slog.Bool("home", x.home), slog.Int("predicted_tokens", x.predicted)}
 }
 
-// escalation is what becomes of the answers to one request of a route that escalates. It belongs to
-// the request's goroutine. nil stands for a request whose first answer stands.
+// escalation is what becomes of the responses to one request of a route that escalates. It belongs
+// to the request's goroutine. nil stands for a request whose first response stands.
 type escalation struct {
 	look     *rules.Escalate
 	sent     *openai.Request // to the models; values may be hidden in it
 	expected *escalate.Expected
 	order    []rules.Choice // of the models, from the first to ask
-	trial    *trial         // of the attempt under way; nil where its answer stands as it is
-	result   string         // empty until an answer was judged
-	why      rules.Sign     // that an answer was, or was to be, thrown away for; empty for none
-	from     []discarded    // the answers that were, in order
+	trial    *trial         // of the attempt under way; nil where its response stands as it is
+	result   string         // empty until a response was judged
+	why      rules.Sign     // that a response was, or was to be, thrown away for; empty for none
+	from     []discarded    // the responses that were, in order
 	spare    *spare         // the last of them
 }
 
-// discarded is an answer that nobody gets.
+// discarded is a response that nobody gets.
 type discarded struct {
 	model *backend.Model
-	why   rules.Sign
-	told  response.Tally
+	sign  rules.Sign
+	tally response.Tally
 }
 
 // spare is a response that was thrown away, as it can be given after all.
@@ -103,7 +99,7 @@ type spare struct {
 	asked asked
 }
 
-// trial is the judgement of one answer.
+// trial is the judgement of one response.
 type trial struct {
 	*escalation
 
@@ -113,13 +109,70 @@ type trial struct {
 	result   string
 }
 
-// capped keeps what is written to it, up to about upstream.MaxWhole bytes.
-type capped struct{ bytes.Buffer }
+// decision is where a request goes and what it was based on.
+type decision struct {
+	rules.Decision
+	set         *signal.Set
+	state       *State             // that requests are decided by
+	who         Principal          // that makes the request
+	request     *openai.Request    // what was decided; nil where only its signals are known
+	contexts    *resolve.Contexts  // that it names; nil without any
+	text        signal.Text        // what signals were read from; empty when none was
+	program     *rules.Program     // that made it
+	memo        *recall.Memo       // of the cache; nil where it is off everywhere
+	talk        *talk              // the conversation that it belongs to; nil for none
+	hideAll     bool               // personal data is replaced once the contexts are in the body
+	tools       *tools.Choice      // that the model is offered; nil for all of them
+	results     *tools.Results     // results of tools that are sent in short; nil for none
+	lacking     []string           // what the check of the response has to do without
+	dropped     signal.Mask        // signals whose extraction was cancelled because the others settled it
+	model       string             // the configured model that the client named; empty when it asked for routing
+	elapsed     time.Duration      // from the first step to the last, extraction included
+	classified  time.Duration      // of it, waiting for signals
+	drawn       string             // the model that came first; empty where outcomes chose none
+	drawnEffort string             // at which it was drawn to reason; empty where that was not chosen by outcomes
+	chance      float64            // with which it was
+	chances     map[string]float64 // of all candidates; nil where there was no choice
+	expected    []choose.Expected  // of the candidates, by outcomes; nil without any
+	placings    int                // times that its models were put in order to be tried
+	inArm       string             // of a route that tries a model out; empty for none
+	seed        uint64             // of the conversation; 0 where no route asked
+	decided     time.Time
+	thrift      budget.Thrift // what is saved with, as a budget is nearly used up
+}
 
-// Write implements io.Writer.
-func (b *capped) Write(p []byte) (int, error) {
-	if b.Len() >= upstream.MaxWhole {
-		return len(p), nil
+// caches is the mode of the cache for a decided request: as its route says, or the section where it
+// says nothing. What was hidden from the model differs from request to request, so a response to
+// that is never kept.
+func (d *decision) caches() string {
+	c := d.state.caching
+	if c == nil || d.Action == nil || d.Action.Verb != rules.Use || d.Action.Redact {
+		return recall.ModeOff
 	}
-	return b.Buffer.Write(p)
+	if d.Action.Cache != "" {
+		return d.Action.Cache
+	}
+	return c.Opts.Mode
+}
+
+// vector is the embedding of the last question, nil without one.
+func (d *decision) vector() []float32 { return d.set.Values[signal.Embedding].Vector }
+
+// talk is what is known of the conversation that a request belongs to. It belongs to the request's
+// goroutine. Nil stands for a request that belongs to none, as where stickiness is off.
+type talk struct {
+	keys   []conversation.Key             // under which the next turn will look
+	found  []conversation.Key             // under one of which the turn before was found
+	before *conversation.State            // nil where nothing is known
+	named  bool                           // the client names it, so that requests may leave out what was said
+	short  bool                           // this one does
+	tool   bool                           // the request brings results of tools to the model that asked for them
+	price  float64                        // the gain that a move has to bring, in [0,1]
+	gain   float64                        // the greatest of a topic that was kept
+	held   *[signal.NumKinds]signal.Value // topics that stay what they were; nil where none does
+	holds  signal.Mask                    // the kinds of held
+	moved  bool                           // the subject did
+	result string
+	why    string
+	final  bool // a model was asked: result holds
 }

@@ -13,9 +13,12 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/tools"
 	"signalbox/rules"
+	"signalbox/stream/response"
 )
 
 // Explanation is a decision with its reasons. It is what the explain endpoint, the CLI and
@@ -45,7 +48,7 @@ type Explanation struct {
 	Conversation *Conversation       `json:"conversation,omitempty"` // absent where nothing sticks
 	Budget       string              `json:"budget,omitempty"`       // what is saved with, as a budget is nearly used up: cheaper, less_effort or both; absent where nothing is
 	Contexts     []string            `json:"contexts,omitempty"`     // that the request names, each as ID@VERSION
-	Evidence     *guardrail.Evidence `json:"evidence,omitempty"`     // what the guard has to check the answer against; absent when it is off or has nothing
+	Evidence     *guardrail.Evidence `json:"evidence,omitempty"`     // what the guard has to check the response against; absent when it is off or has nothing
 	Sent         *Sent               `json:"sent,omitempty"`         // what the model is asked for; absent when nothing would be forwarded
 }
 
@@ -69,7 +72,7 @@ type Outcomes struct {
 	Sure       float64 `json:"sure"`               // quality without what is in doubt: the best by it is chosen
 	Judged     float64 `json:"judged"`             // outcomes of the model
 	Near       float64 `json:"near"`               // those of near requests, by how near they are
-	Tokens     float64 `json:"tokens,omitempty"`   // expected length of the answer
+	Tokens     float64 `json:"tokens,omitempty"`   // expected length of the response
 	// by effort of reasoning, from the least; absent where outcomes do not choose it
 	Efforts []EffortOutcomes `json:"efforts,omitempty"`
 }
@@ -92,7 +95,8 @@ type Sent struct {
 	// absent where the route or the client says the effort
 	ReasoningBy string `json:"reasoning_by,omitempty"`
 	MaxTokens   int    `json:"max_tokens,omitempty"` // 0: no limit is sent
-	// client, route, auto: from the lengths of earlier answers, or outcomes: from those to near requests
+	// client, route, auto: from the lengths of earlier answers, or outcomes: from those to near
+	// requests
 	Limit   string `json:"max_tokens_from,omitempty"`
 	Tools   string `json:"tools,omitempty"`        // how many of those that the client names, as 8/60; absent for all
 	Results string `json:"tool_results,omitempty"` // how many results of tools are shortened, as 3/12; absent for none
@@ -134,7 +138,7 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 	if err != nil {
 		return nil, err
 	}
-	if err := st.controls.check(&who, req); err != nil {
+	if err := st.controls.Check(&who, req); err != nil {
 		return nil, err
 	}
 	r, err := p.resolver.Resolve(ctx, who, req, h)
@@ -151,7 +155,7 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 		return nil, err
 	}
 	if d.Action.Verb == rules.Use {
-		d.pickTools(ctx, req)
+		d.tools = st.tools.Choose(ctx, st.classifier, req, d.Action.Tools)
 	}
 	st.assign(d, req)
 	d.save(p.spending.Thrift(who.Tenant, who.Budgets))
@@ -217,7 +221,7 @@ func (d *decision) explain() *Explanation {
 // explainModels lists the candidates and says how the first one is asked.
 func (d *decision) explainModels(e *Explanation) {
 	e.By, e.Escalation = d.Action.By, explainEscalation(d.Action)
-	ranked := d.state.chooser.Rank(d.wants())
+	ranked := d.state.chooser.Rank(d.choiceRequest())
 	ranked = d.state.arrange(d, ranked)
 	e.Canary = d.explainCanary()
 	e.Budget = d.thrift.String()
@@ -276,7 +280,7 @@ func (d *decision) sentTo(m *backend.Model) *Sent {
 func (rw rewriter) sent(m *backend.Model, asked asked) *Sent {
 	out := &Sent{Model: m.Name, Reasoning: asked.effort, Prompt: rw.promptFate(), Tools: rw.d.tools.String(), ReasoningBy: rw.reasoningBy(m)}
 	if want := rw.d.Action.Results; want != nil {
-		if picked, n := stale(rw.req, want); len(picked) > 0 {
+		if picked, n := tools.Stale(rw.req, want); len(picked) > 0 {
 			out.Results = strconv.Itoa(len(picked)) + "/" + strconv.Itoa(n)
 		}
 	}
@@ -357,11 +361,11 @@ func (st *State) traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) 
 	return t
 }
 
-// addDecision adds x_signalbox.decision to an answer, beside the summary of the guard. What else a
+// addDecision adds x_signalbox.decision to a response, beside the summary of the guard. What else a
 // model server put there is replaced: it speaks for nobody here. What is no object stays as it is,
 // and so does one that has the member twice.
 func addDecision(body []byte, o *exchange) []byte {
-	at, ok := extensionOf(body)
+	at, ok := response.ExtensionOf(body)
 	if !ok {
 		return body
 	}
@@ -370,26 +374,26 @@ func addDecision(body []byte, o *exchange) []byte {
 		e.Sent = o.state.rewrite(o.req, o.decision).sent(o.model, o.asked)
 	}
 	e.Escalation.found(o.escalation)
-	b, err := encode(e)
+	b, err := downstream.Encode(e)
 	if err != nil {
 		return body // numbers of a trace are finite; an explanation is not worth the answer
 	}
 	decision := append([]byte(`{"decision":`), b...)
-	own := body[at.value.Start:at.value.End]
+	own := body[at.Value.Start:at.Value.End]
 	switch {
 	case len(own) == 0:
-		decision = append(append([]byte(at.lead), decision...), '}')
+		decision = append(append([]byte(at.Lead), decision...), '}')
 	case o.guarding.Summarises() && bytes.HasPrefix(own, []byte(`{"`)):
 		decision = append(append(decision, ','), own[1:]...)
 	default:
 		decision = append(decision, '}')
 	}
-	return slices.Concat(body[:at.value.Start], decision, body[at.value.End:])
+	return slices.Concat(body[:at.Value.Start], decision, body[at.Value.End:])
 }
 
 // explainRequest serves POST /signalbox/v1/explain. A request that names the version of Anthropic's
 // API is one to its Messages API.
-func (p *Proxy) explainRequest(st *State, w *reply, r *http.Request) error {
+func (p *Proxy) explainRequest(st *State, w *downstream.Response, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err
@@ -408,5 +412,5 @@ func (p *Proxy) explainRequest(st *State, w *reply, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, e)
+	return downstream.WriteJSON(w, http.StatusOK, e)
 }

@@ -11,7 +11,9 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/internal/testkit/hostile"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/engine"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/recall"
 )
 
 // More cases that users of other proxies have asked for, each by the name of what they saw; see
@@ -21,7 +23,7 @@ import (
 // to a response holds events of responses and nothing of a chat.
 func TestA8StoredAnswersAreStreamsAsServersSendThem(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
-	b := start(t, oneModel(up), caches(cacheExact))
+	b := start(t, oneModel(up), caches(recall.ModeExact))
 	b.chat(ask("one")).says(t, "whole", "miss")
 	b.kept(1)
 	got := b.chat(askStream("one")).says(t, "streamed", "exact")
@@ -63,7 +65,7 @@ func TestA8StoredAnswersAreStreamsAsServersSendThem(t *testing.T) {
 	up = testkit.NewUpstream(t, testkit.Stream("event: response.created\ndata: {\"type\":\"response.created\",\"response\":"+head+`"in_progress"}}`+"\n\n",
 		"event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"hi\"}\n\n",
 		"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":"+head+`"completed"}}`+"\n\n"))
-	b = start(t, oneModel(up), caches(cacheExact))
+	b = start(t, oneModel(up), caches(recall.ModeExact))
 	body := `{"model":"auto","input":"hello","stream":true}`
 	first := b.post("/v1/responses", body).says(t, "response", "miss")
 	b.kept(1)
@@ -189,7 +191,7 @@ routes: []
 default: {models: [small], max_tokens: 100, override: true, set: {body: {n: 1, best_of: 1, prompt_logprobs: null, logit_bias: {}, chat_template: null, priority: 0}}}
 `
 	b := start(t, oneModel(up), func(s *setup) { s.routes = routes },
-		allows(EngineParam{Name: "priority"}))
+		allows(engine.Param{Name: "priority"}))
 	b.chat(`{"n":1000000,"model":"auto","max_tokens":1000000000,"best_of":99,"prompt_logprobs":1000,"logit_bias":{"1":100},"chat_template":"{{x}}","priority":-9,"messages":[{"role":"user","content":"hi"}]}`)
 	want := `{"n":1,"model":"Org/Small-7B","max_tokens":100,"best_of":1,"prompt_logprobs":null,"logit_bias":{},"chat_template":null,"priority":0,"messages":[{"role":"user","content":"hi"}]}`
 	if diff := cmp.Diff(want, string(up.Last(t).Body)); diff != "" {

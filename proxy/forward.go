@@ -7,38 +7,39 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
 	"signalbox/proxy/upstream"
 )
 
-// forward sends the request along its plan until an endpoint answers, and passes the answer on.
+// forward sends the request along its plan until an endpoint answers, and passes the response on.
 // Nothing is repeated once the client has seen a byte. When the last word is an upstream's refusal,
-// such as 429, that refusal is the answer.
-func (p *Proxy) forward(ctx context.Context, st *State, w *reply, in http.Header, where *plan, change rewriter, o *exchange) error {
+// such as 429, that refusal is the response.
+func (p *Proxy) forward(ctx context.Context, st *State, w *downstream.Response, in http.Header, where *plan, change rewriter, o *exchange) error {
 	if change.req.Streams() {
-		w.heartbeat = newHeartbeat(w, time.Duration(st.opts.KeepaliveAfter))
+		w.Heartbeat = downstream.NewHeartbeat(w, time.Duration(st.opts.KeepaliveAfter))
 	}
 	defer func() { where.lease.Close() }() // if a panic left it open
 	o.mirror = st.mirror(ctx, change, o)
 	err := p.send(ctx, st, w, in, where, change, o)
-	if o.escalation.falls(ctx, w, err) {
+	if o.escalation.givesSpare(ctx, w, err) {
 		err = p.relaySpare(ctx, w, o)
 	}
-	w.heartbeat.stop()
+	w.Heartbeat.Stop()
 	err = fault.Stopped(ctx, err)
 	var cut *fault.InterruptedError
-	if err == nil || w.heartbeat == nil || w.status == 0 || errors.As(err, &cut) || errors.Is(err, fault.ErrClientGone) || errors.Is(err, fault.ErrClientStalled) {
+	if err == nil || w.Heartbeat == nil || w.Status == 0 || errors.As(err, &cut) || errors.Is(err, fault.ErrClientGone) || errors.Is(err, fault.ErrClientStalled) {
 		return err
 	}
 	// The head went out with a comment; the connection is broken off next.
-	_ = w.send(w.errorEvent(fault.Wire(err, w.id)), time.Now())
+	_ = w.SendEvent(w.ErrorEvent(fault.Wire(err, w.ID)), time.Now())
 	return err
 }
 
 // send is forward, but that what goes wrong behind a comment is not told yet.
-func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, where *plan, change rewriter, o *exchange) error {
+func (p *Proxy) send(ctx context.Context, st *State, w *downstream.Response, in http.Header, where *plan, change rewriter, o *exchange) error {
 	p.budget.Earn(st.opts.RetryBudget)
 	o.wanted, o.where = where.models[0], where
 	o.escalation = o.escalates(change.req)
@@ -84,7 +85,7 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 		case o.escalation.worse(u, change.req.Streams()):
 			u.Close()
 			n = st.opts.MaxAttempts // what was thrown away is better
-		case o.escalation.passes(st, p, o, u):
+		case o.escalation.discards(st, p, o, u):
 			held.Close()
 			held, n, reason = nil, 0, ""
 			continue
@@ -98,33 +99,35 @@ func (p *Proxy) send(ctx context.Context, st *State, w *reply, in http.Header, w
 			break
 		}
 	}
-	if held == nil || o.escalation.spared() {
+	if held == nil || o.escalation.hasSpare() {
 		return last
 	}
 	return p.relayRefusal(ctx, w, held, effort, o)
 }
 
 // committed reports that the client has a head, so that no other attempt may follow.
-func (o *exchange) committed(w *reply) bool { return w.status != 0 && !o.escalation.judging() }
+func (o *exchange) committed(w *downstream.Response) bool {
+	return w.Status != 0 && !o.escalation.judging()
+}
 
 // put makes attempt n, at the endpoint of o, which lease is of.
 func (p *Proxy) put(
-	ctx context.Context, st *State, w *reply, in http.Header, o *exchange, lease *pool.Lease, body *fitted, n int,
+	ctx context.Context, st *State, w *downstream.Response, in http.Header, o *exchange, lease *pool.Lease, body *fitted, n int,
 ) (*upstream.Response, error) {
 	t := o.escalation.try(o.model, o.where)
 	if t == nil { // else what is judged may not be what is given
-		o.describeAnswer(w, o.wanted)
+		o.describeResponse(w, o.wanted)
 	}
 	made, direct := o.direct(w, o.model, body)
 	o.queue = time.Since(o.decided)
 	attemptCtx, span := p.attempting(ctx, o, n)
 	call := &upstream.Call{
-		ID: w.id, Headers: o.headersFor(in, body.made.vault), Extra: o.Action.Headers, Body: made,
+		ID: w.ID, Headers: o.headersFor(in, body.made.vault), Extra: o.Action.Headers, Body: made,
 		Path: o.surface.upstreamPath(direct), API: o.surface.api, Form: o.surface.form,
 		Translated: o.surface.messages && !direct, Messages: direct,
 		Streaming: body.req.Streams(), Choices: body.req.Choices(),
-		Readable: o.guarding != nil || o.memo.recorded() || w.messages != nil || t != nil || o.mirror != nil,
-		Quiet:    body.asked.usage && w.messages == nil, Unweighed: body.asked.logprobs,
+		Readable: o.guarding != nil || o.memo.Recorded() || w.Messages != nil || t != nil || o.mirror != nil,
+		Quiet:    body.asked.usage && w.Messages == nil, Unweighed: body.asked.logprobs,
 		CommentsAreProgress: st.opts.CommentsAreProgress,
 		MaxRetryAfter:       time.Duration(st.opts.MaxRetryAfter),
 		Named:               span != nil && span.IsRecording(),
@@ -133,32 +136,32 @@ func (p *Proxy) put(
 		call.Hold = func(u *upstream.Response) error { return t.hold(u, call) }
 	}
 	o.sent = st.chooser.Speeds.Now()
-	w.heartbeat.start()
+	w.Heartbeat.Start()
 	u, err := upstream.Do(attemptCtx, p.transport, call, o.model, lease)
 	if err == nil {
 		t.conclude(attemptCtx, o)
 	}
-	w.heartbeat.pause()
-	st.answered(o, err)
+	w.Heartbeat.Pause()
+	st.markFirstByte(o, err)
 	o.attempted(span, u, err)
 	return u, err
 }
 
-// pass gives an answer to what was sent to the client.
-func (p *Proxy) pass(ctx context.Context, st *State, w *reply, o *exchange, sent *openai.Request, u *upstream.Response) error {
+// pass gives a response to what was sent to the client.
+func (p *Proxy) pass(ctx context.Context, st *State, w *downstream.Response, o *exchange, sent *openai.Request, u *upstream.Response) error {
 	if o.escalation.judging() {
-		o.describeAnswer(w, o.wanted)
+		o.describeResponse(w, o.wanted)
 	}
-	st.follow(ctx, o.decision, sent, u)
-	st.await(o.decision, w.id, o.model, o.asked.kind.Effort)
+	st.storeTurn(ctx, o.decision, sent, u)
+	st.awaitOutcome(o.decision, w.ID, o.model, o.asked.kind.Effort)
 	return p.relay(ctx, w, u, o)
 }
 
 // relayRefusal passes on the refusal that no attempt has bettered.
 func (p *Proxy) relayRefusal(
-	ctx context.Context, w *reply, held *upstream.Response, effort string, o *exchange,
+	ctx context.Context, w *downstream.Response, held *upstream.Response, effort string, o *exchange,
 ) error {
-	o.where.leave(time.Now())
+	o.where.abandon(time.Now())
 	o.where.describe(w.Header())
 	o.model, o.endpoint, o.effort = held.Model, held.Endpoint, effort
 	o.queue = time.Since(o.decided) - held.Took
@@ -207,9 +210,10 @@ func retry(u *upstream.Response, err error) (reason string, ok bool) {
 }
 
 // rewriter is rewrite for a request that is served: with the tools that are offered.
-func (o *exchange) rewriter(ctx context.Context, w *reply, req *openai.Request) rewriter {
-	o.pickTools(ctx, req).describe(w.Header())
+func (o *exchange) rewriter(ctx context.Context, w *downstream.Response, req *openai.Request) rewriter {
+	o.tools = o.state.tools.Choose(ctx, o.state.classifier, req, o.Action.Tools)
+	o.tools.Describe(w.Header())
 	change := o.state.rewrite(req, o.decision)
-	change.counted = w.lease.Bounds(rate.Tokens) || len(o.who.Budgets) > 0
+	change.counted = w.Lease.Bounds(rate.Tokens) || len(o.who.Budgets) > 0
 	return change
 }

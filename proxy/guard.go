@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/redact"
@@ -16,12 +17,12 @@ import (
 	"signalbox/stream/sse"
 )
 
-// Close ends the workers of the guard and waits for them, and for the answers that are being kept.
-// Call it when Idle is closed, and not twice.
+// Close ends the workers of the guard and waits for them, and for the responses that are being
+// kept. Call it when Idle is closed, and not twice.
 func (st *State) Close() {
 	st.guard.Close()
 	st.copies.close()
-	st.caching.close()
+	st.caching.Close()
 	for _, m := range st.models {
 		m.CloseIdle()
 	}
@@ -47,17 +48,17 @@ func (o *exchange) armGuard(ctx context.Context, h http.Header) error {
 	return nil
 }
 
-// misses gives up the check of a response that cannot be read. The error is ErrUncheckable when
+// skipUnreadable gives up the check of a response that cannot be read. The error is ErrUncheckable when
 // the response must not pass then.
-func (o *exchange) misses(u *upstream.Response, h http.Header) error {
+func (o *exchange) skipUnreadable(u *upstream.Response, h http.Header) error {
 	if !u.Good() || u.Plain() && (u.Events || u.JSON()) {
 		return nil
 	}
-	return o.forgo(h)
+	return o.skipCheck(h)
 }
 
-// forgo gives up the check of a response, as misses does.
-func (o *exchange) forgo(h http.Header) error {
+// skipCheck gives up the check of a response, as skipUnreadable does.
+func (o *exchange) skipCheck(h http.Header) error {
 	if o.guarding == nil {
 		return nil
 	}
@@ -87,10 +88,10 @@ func (o *exchange) check(ctx context.Context, body []byte, h http.Header) (out [
 // back before the check: the evidence has them as they are, and places in the text are those that
 // the client sees.
 func copyChecked(
-	ctx context.Context, u *upstream.Response, o *exchange, client *clientSink, to guard.Sink,
+	ctx context.Context, u *upstream.Response, o *exchange, client *downstream.Sink, to guard.Sink,
 ) error {
-	if err := client.w.send(nil, time.Now()); err != nil { // the first text may have to wait for its verdict
-		return clientError(err)
+	if err := client.W.SendEvent(nil, time.Now()); err != nil { // the first text may have to wait for its verdict
+		return downstream.ClientError(err)
 	}
 	var (
 		err error
@@ -99,7 +100,7 @@ func copyChecked(
 	o.guarded, err = o.guarding.Copy(ctx, &checkedSource{u: u, client: client, vault: o.vault}, to)
 	switch {
 	case err == nil && !o.guarded.Cut:
-		drain(u, client)
+		downstream.Drain(u, client)
 		return nil
 	case err == nil, errors.Is(err, fault.ErrClientGone), errors.Is(err, fault.ErrClientStalled),
 		errors.As(err, &cut):
@@ -111,7 +112,7 @@ func copyChecked(
 // checkedSource reads the stream of a response. Hidden values are put back.
 type checkedSource struct {
 	u      *upstream.Response
-	client *clientSink
+	client *downstream.Sink
 	vault  *redact.Vault
 	to     response.Sink // by way of the filter that puts them back; nil before the first Deliver
 }
@@ -130,7 +131,7 @@ func (s *checkedSource) Deliver(to response.Sink) error {
 	}
 	if _, came := s.u.Deliver(s.to); came {
 		s.u.Waive()                // the time that the client takes is not the endpoint's
-		s.client.now = time.Time{} // what came may be held
+		s.client.Now = time.Time{} // what came may be held
 	}
 	ended, err := s.u.Stream.Ended()
 	switch {

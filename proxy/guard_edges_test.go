@@ -14,6 +14,7 @@ import (
 	"signalbox/proxy/fault"
 	"signalbox/proxy/guardrail"
 	"signalbox/stream/check"
+	"signalbox/stream/response"
 )
 
 func TestAnAnswerIsCheckedWhateverItsSuccessIsCalled(t *testing.T) {
@@ -125,10 +126,10 @@ func TestOtherAnswersKeepTheirPlaceForAnExplanation(t *testing.T) {
 		`{"a":1`:                               "",
 		`{"a":{"b":1,"b":2},"c":"` + "\xff\"}": `{"a":{"b":1,"b":2},"c":"` + "\xff\"|}",
 	} {
-		at, ok := extensionOf([]byte(body))
+		at, ok := response.ExtensionOf([]byte(body))
 		got := ""
 		if ok {
-			got = body[:at.value.Start] + "|" + body[at.value.Start:]
+			got = body[:at.Value.Start] + "|" + body[at.Value.Start:]
 		}
 		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", body, diff)

@@ -30,6 +30,7 @@ import (
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/recall"
 	"signalbox/rules"
 )
 
@@ -158,10 +159,10 @@ type setup struct {
 	health     bool // run the health checks
 	guard      guardrail.Options
 	claims     guardrail.Claims
-	cache      CacheOptions // no mode: the cache is never set up
-	answers    *Answers     // nil: of the test's own
-	config     string       // fingerprint
-	stick      StickOptions // no age: nothing sticks
+	cache      recall.Options  // no mode: the cache is never set up
+	answers    *recall.Answers // nil: of the test's own
+	config     string          // fingerprint
+	stick      StickOptions    // no age: nothing sticks
 	talks      *conversation.Store
 	outcomes   *outcomes.Store // nil: nothing is learnt
 	explore    ExploreOptions
@@ -269,7 +270,7 @@ func (b *bench) newState(s setup, generation uint64) *State {
 		}
 	}
 	if s.cache.Mode != "" && s.answers == nil {
-		if o.Answers, err = NewAnswers(s.cache, nil, nil); err != nil {
+		if o.Answers, err = recall.NewAnswers(s.cache, nil, nil); err != nil {
 			b.tb.Fatal(err)
 		}
 	}

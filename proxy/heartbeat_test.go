@@ -8,6 +8,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/internal/testkit/hostile"
+	"signalbox/proxy/downstream"
 )
 
 func commenting(s *setup) { s.options.KeepaliveAfter = option.Duration(20 * time.Millisecond) }
@@ -19,10 +20,10 @@ func TestCommentsKeepASilentStreamAlive(t *testing.T) {
 		s := hostile.Start(t, hostile.Options{Mode: mode, Still: true})
 		b := start(t, hostileModels(s), commenting)
 		got := b.raw(askStream("hi"))
-		if n := strings.Count(got.body, keepAlive); got.status != 200 || n < 2 || n > 40 || got.header.Get("Content-Type") != "text/event-stream; charset=utf-8" {
+		if n := strings.Count(got.body, downstream.KeepAlive); got.status != 200 || n < 2 || n > 40 || got.header.Get("Content-Type") != "text/event-stream; charset=utf-8" {
 			t.Errorf("%s: %d comments, %d %v", mode, n, got.status, got.header)
 		}
-		events := strings.ReplaceAll(got.body, keepAlive, "")
+		events := strings.ReplaceAll(got.body, downstream.KeepAlive, "")
 		if mode == "rst-mid?k=3&d=100ms" {
 			if got.err == nil || len(heardEvents(events)) != 4 || !strings.HasSuffix(events, `"code":"upstream_error"}}`+"\n\n") {
 				t.Errorf("%s: %v %q", mode, got.err, got.body)
@@ -40,14 +41,14 @@ func TestWhatGoesWrongBehindACommentIsToldInTheStream(t *testing.T) {
 	slow := hostile.Start(t, hostile.Options{Mode: "watch-ttft"})
 	b := start(t, hostileModels(slow, hostile.Start(t, hostile.Options{Mode: "watch-ttft"})), commenting, func(s *setup) { shortPatience(&s.options) })
 	got := b.raw(askStream("hi"))
-	if got.status != 200 || got.err == nil || !strings.HasPrefix(got.body, keepAlive) || strings.Count(got.body, "data: ") != 1 || !strings.HasSuffix(got.body, `"code":"upstream_timeout"}}`+"\n\n") {
+	if got.status != 200 || got.err == nil || !strings.HasPrefix(got.body, downstream.KeepAlive) || strings.Count(got.body, "data: ") != 1 || !strings.HasSuffix(got.body, `"code":"upstream_timeout"}}`+"\n\n") {
 		t.Errorf("got %d, %v, %q", got.status, got.err, got.body)
 	}
 	gate := make(chan struct{})
 	refusing := testkit.NewUpstream(t, testkit.After(gate, testkit.JSON(400, `{"error":{"message":"no"}}`)))
 	b = start(t, oneModel(refusing), commenting)
 	time.AfterFunc(100*time.Millisecond, func() { close(gate) })
-	if got := b.raw(askStream("hi")); got.err == nil || !strings.HasPrefix(got.body, keepAlive) || !strings.HasSuffix(got.body, `"code":"upstream_error"}}`+"\n\n") {
+	if got := b.raw(askStream("hi")); got.err == nil || !strings.HasPrefix(got.body, downstream.KeepAlive) || !strings.HasSuffix(got.body, `"code":"upstream_error"}}`+"\n\n") {
 		t.Errorf("got %d, %v, %q", got.status, got.err, got.body)
 	}
 	fine := hostile.Start(t, hostile.Options{Mode: "ttft?d=100ms", Still: true})
@@ -56,7 +57,7 @@ func TestWhatGoesWrongBehindACommentIsToldInTheStream(t *testing.T) {
 		t.Errorf("got %q", got.body)
 	}
 	b = start(t, hostileModels(fine))
-	if got := b.raw(askStream("hi")); strings.Contains(got.body, keepAlive) {
+	if got := b.raw(askStream("hi")); strings.Contains(got.body, downstream.KeepAlive) {
 		t.Errorf("comments that nobody asked for: %q", got.body)
 	}
 }

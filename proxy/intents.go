@@ -13,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 )
 
@@ -53,7 +54,7 @@ func (e *ExampleError) Error() string { return fmt.Sprintf("examples[%d] %s", e.
 const maxExamples = 1024
 
 // listIntents serves GET /signalbox/v1/intents.
-func (*Proxy) listIntents(st *State, w *reply, r *http.Request) error {
+func (*Proxy) listIntents(st *State, w *downstream.Response, r *http.Request) error {
 	who, err := st.identify(w, r)
 	if err != nil {
 		return err
@@ -65,12 +66,12 @@ func (*Proxy) listIntents(st *State, w *reply, r *http.Request) error {
 	if t, ok := st.classifier.(IntentTeacher); ok {
 		list = append(list, t.Intents()...)
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"intents": list})
+	return downstream.WriteJSON(w, http.StatusOK, map[string]any{"intents": list})
 }
 
 // addExamples serves POST /signalbox/v1/intents/{name}/examples. What is added is kept in memory,
 // by this process alone, as long as it runs.
-func (*Proxy) addExamples(st *State, w *reply, r *http.Request) error {
+func (*Proxy) addExamples(st *State, w *downstream.Response, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err
@@ -90,13 +91,13 @@ func (*Proxy) addExamples(st *State, w *reply, r *http.Request) error {
 	if !ok {
 		return intentNotFound(name)
 	}
-	st.answers.teach(name, examples) // before and behind, so that no decision of one moment is kept under another
+	st.answers.Teach(name, examples) // before and behind, so that no decision of one moment is kept under another
 	added, total, err := t.AddExamples(r.Context(), name, examples)
-	st.answers.teach(name, examples)
+	st.answers.Teach(name, examples)
 	var bad *ExampleError
 	switch {
 	case err == nil:
-		return writeJSON(w, http.StatusOK, map[string]any{"intent": name, "added": added, "examples": total})
+		return downstream.WriteJSON(w, http.StatusOK, map[string]any{"intent": name, "added": added, "examples": total})
 	case errors.Is(err, ErrUnknownIntent):
 		return intentNotFound(name)
 	case errors.As(err, &bad):

@@ -12,23 +12,23 @@ import (
 	"signalbox/stream/response"
 )
 
-// learn notes how long an answer was and how it ended, and reports whether that widened an
-// automatic limit. Answers that were broken off, that a filter ended or that hold several choices
+// learnLength notes how long a response was and how it ended, and reports whether that widened an
+// automatic limit. Responses that were broken off, that a filter ended or that hold several choices
 // say nothing.
-func (st *State) learn(o *exchange) (widened bool) {
-	if o.decision == nil || o.model == nil || o.guarded.Cut || o.told.Finish == "" || o.told.Finish == response.FinishOther {
+func (st *State) learnLength(o *exchange) (widened bool) {
+	if o.decision == nil || o.model == nil || o.guarded.Cut || o.tally.Finish == "" || o.tally.Finish == response.FinishOther {
 		return false
 	}
 	if n := o.req.Field("n"); n != nil && string(n) != "1" && string(n) != "null" {
 		return false
 	}
-	length := int64(o.told.Usage.Output)
+	length := int64(o.tally.Usage.Output)
 	if length == 0 {
-		length = o.told.Length()
+		length = o.tally.Length()
 	}
 	how := lengths.Ended
 	switch {
-	case o.limit.auto && o.told.Finish == response.FinishLength:
+	case o.limit.auto && o.tally.Finish == response.FinishLength:
 		how, length = lengths.Cut, max(length, int64(o.limit.n))
 	case o.limit.auto:
 	case o.limit.n > 0 || o.limit.given || o.req.MaxTokens != nil || o.req.MaxCompletionTokens != nil:
@@ -38,26 +38,26 @@ func (st *State) learn(o *exchange) (widened bool) {
 	return how == lengths.Cut
 }
 
-// answered notes when the answer to the last attempt of a request began, or that there was none
+// markFirstByte notes when the response to the last attempt of a request began, or that there was none
 // before the proxy or the client lost patience.
-func (st *State) answered(o *exchange, err error) {
+func (st *State) markFirstByte(o *exchange, err error) {
 	o.first = st.chooser.Speeds.Now()
 	if errors.Is(err, fault.ErrNoProgress) || errors.Is(err, fault.ErrClientGone) {
 		st.chooser.Speeds.InVain(o.model.Name, o.first.Sub(o.sent))
 	}
 }
 
-// ended observes the answer of a request that was served. Answers that were cut, and refusals, say
-// nothing about how long an answer takes.
-func (st *State) ended(o *exchange, status int, err error) {
+// observeSpeed observes the response of a request that was served. Responses that were cut, and refusals,
+// say nothing about how long a response takes.
+func (st *State) observeSpeed(o *exchange, status int, err error) {
 	if err != nil || status != http.StatusOK || o.model == nil || o.guarded.Cut {
 		return
 	}
-	t := choose.Taken{Total: st.chooser.Speeds.Now().Sub(o.sent), Tokens: int64(o.told.Usage.Output)}
+	t := choose.Taken{Total: st.chooser.Speeds.Now().Sub(o.sent), Tokens: int64(o.tally.Usage.Output)}
 	if o.req.Stream {
 		t.First = max(o.first.Sub(o.sent), 1)
 		if t.Tokens == 0 {
-			t.Tokens = o.told.Length()
+			t.Tokens = o.tally.Length()
 		}
 	} else {
 		t.Total = o.first.Sub(o.sent) // what follows waits for the client
@@ -65,7 +65,7 @@ func (st *State) ended(o *exchange, status int, err error) {
 	st.chooser.Speeds.Observe(o.model.Name, t)
 }
 
-// usageOf is what an answer told of its prompt, as placement takes it.
+// usageOf is what a response told of its prompt, as placement takes it.
 func usageOf(told *response.Usage) affinity.Usage {
 	u := affinity.Usage{Prompt: told.Input, Cached: told.Cached}
 	if u.Cached == 0 && !told.Uncached {
@@ -80,7 +80,7 @@ func (p *Proxy) recordPlacement(o *exchange, status int, err error) {
 	if x == nil || x.of == nil {
 		return
 	}
-	now, t, used := time.Now(), &x.ticket, o.told.Usage
+	now, t, used := time.Now(), &x.ticket, o.tally.Usage
 	u := usageOf(&used)
 	u.Failed = err != nil || status != http.StatusOK
 	u.Whole, u.Of = !o.req.Stream && used.Output != 1, x.id

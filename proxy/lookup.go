@@ -7,6 +7,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/memory/cache"
+	"signalbox/proxy/recall"
 )
 
 // embed extracts the embedding of the last question, unless it came with the signals of the
@@ -26,17 +27,17 @@ func (d *decision) embed(ctx context.Context) {
 	d.elapsed += time.Since(asked)
 }
 
-// similar finds the answer to a question that asks the same, of the models that the request may go
-// to now. Without one err is that of the last look-up.
+// similar finds the response to a question that asks the same, of the models that the request may
+// go to now. Without one err is that of the last look-up.
 func (d *decision) similar(ctx context.Context) (hit cache.Hit, ok bool, err error) {
 	v, c := d.vector(), d.state.caching
 	if v == nil {
 		return hit, false, errNoVector
 	}
-	ctx, done := d.memo.within(ctx, c)
+	ctx, done := d.memo.Within(ctx, c)
 	defer done()
 	for _, model := range d.eligible() {
-		hit, err = c.cache.Similar(ctx, &d.memo.id, c.partition(model, d.Action), v)
+		hit, err = c.Cache.Similar(ctx, &d.memo.ID, c.Partition(model, d.Action), v)
 		if err == nil && d.state.byName[hit.Model] != nil {
 			return hit, true, nil
 		}
@@ -47,14 +48,14 @@ func (d *decision) similar(ctx context.Context) (hit cache.Hit, ok bool, err err
 // errNoVector: the last question has no embedding to be compared by.
 var errNoVector = errors.New("no embedding of the question")
 
-// eligible lists the models whose answers a request may get: the one that it would go to, or, where
-// weights draw one, all of them.
+// eligible lists the models whose responses a request may get: the one that it would go to, or,
+// where weights draw one, all of them.
 func (d *decision) eligible() []string {
 	if d.inArm == armCanary {
 		return nil // its answers are not kept, and others are not its
 	}
-	ranked := d.state.chooser.Rank(d.wants())
-	d.state.prefer(d, ranked)
+	ranked := d.state.chooser.Rank(d.choiceRequest())
+	d.state.preferConversation(d, ranked)
 	out := make([]string, 0, len(ranked))
 	for i := range ranked {
 		if ranked[i].Out {
@@ -68,12 +69,12 @@ func (d *decision) eligible() []string {
 }
 
 // lookUp computes the signal cache: the similarity of the nearest question that asks the same and
-// has an answer, of any model that answers under one of the rules, and 0 without one.
+// has a response, of any model that answers under one of the rules, and 0 without one.
 func (d *decision) lookUp(ctx context.Context) {
 	v := &d.set.Values[signal.Cache]
-	*v = signal.Value{State: signal.Known, Source: recallSemantic}
+	*v = signal.Value{State: signal.Known, Source: recall.Semantic}
 	m, c := d.memo, d.state.caching
-	if m == nil || m.fresh || m.id.Similar != cache.Eligible {
+	if m == nil || m.Fresh || m.ID.Similar != cache.Eligible {
 		return
 	}
 	e := &d.set.Values[signal.Embedding]
@@ -82,11 +83,11 @@ func (d *decision) lookUp(ctx context.Context) {
 		return
 	}
 	begun := time.Now()
-	ctx, done := m.within(ctx, c)
+	ctx, done := m.Within(ctx, c)
 	defer done()
 	for _, model := range d.state.models {
-		for action := range c.treatments {
-			hit, err := c.cache.Similar(ctx, &m.id, c.partition(model.Name, action), e.Vector)
+		for action := range c.Treatments {
+			hit, err := c.Cache.Similar(ctx, &m.ID, c.Partition(model.Name, action), e.Vector)
 			if err == nil && hit.Similarity > v.Score {
 				v.Label, v.Score = model.Name, min(hit.Similarity, 1)
 			}

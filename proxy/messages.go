@@ -10,17 +10,21 @@ import (
 	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/count"
+	"signalbox/proxy/downstream"
+	"signalbox/proxy/engine"
 	"signalbox/rules"
 )
 
 // direct is the body for m, and whether it is the client's own: where a server speaks the API
-// itself, and the decision changes nothing but the name of the model, and nobody reads the answer.
-func (o *exchange) direct(w *reply, m *backend.Model, made *fitted) (payload, bool) {
-	d := w.messages
-	if d == nil || !m.Messages || d.raw == nil || made.made.pieces != nil ||
+// itself, and the decision changes nothing but the name of the model, and nobody reads the
+// response.
+func (o *exchange) direct(w *downstream.Response, m *backend.Model, made *fitted) (payload, bool) {
+	d := w.Messages
+	if d == nil || !m.Messages || d.Raw == nil || made.made.pieces != nil ||
 		o.escalation.judging() || o.mirror != nil ||
-		o.guarding != nil || o.vault != nil || o.memo.recorded() || o.req.Extras.Present ||
-		made.member != "" || o.req.Has(fieldSalt) {
+		o.guarding != nil || o.vault != nil || o.memo.Recorded() || o.req.Extras.Present ||
+		made.member != "" || o.req.Has(engine.FieldSalt) {
 		return made.made, false
 	}
 	same := openai.NewPatch(o.req)
@@ -30,22 +34,22 @@ func (o *exchange) direct(w *reply, m *backend.Model, made *fitted) (payload, bo
 		return made.made, false
 	}
 	if made.salt == "" && m.ServedAs == o.req.Model {
-		return payload{whole: d.raw}, true
+		return payload{whole: d.Raw}, true
 	}
 	name := openai.NewPatch(o.req) // which spells it
 	name.SetModel(m.ServedAs)
-	whole := append(make([]byte, 0, len(d.raw)+128), d.raw[:d.model.Start]...)
+	whole := append(make([]byte, 0, len(d.Raw)+128), d.Raw[:d.Model.Start]...)
 	whole = append(whole, openai.Member(name.Bytes(), "model")...)
 	if made.salt != "" {
-		whole = append(strconv.AppendQuote(append(whole, `,"`+fieldSalt+`":`...), made.salt), ' ')
+		whole = append(strconv.AppendQuote(append(whole, `,"`+engine.FieldSalt+`":`...), made.salt), ' ')
 	}
-	return payload{whole: append(whole, d.raw[d.model.End:]...)}, true
+	return payload{whole: append(whole, d.Raw[d.Model.End:]...)}, true
 }
 
 // countMessage serves POST /v1/messages/count_tokens: a server of the model that the request would
 // go to counts, with its template and the tools. Where none does, the count is an estimate, which a
 // header says.
-func (p *Proxy) countMessage(st *State, w *reply, r *http.Request) error {
+func (p *Proxy) countMessage(st *State, w *downstream.Response, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err
@@ -54,7 +58,7 @@ func (p *Proxy) countMessage(st *State, w *reply, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err = st.controls.check(&who, req); err != nil {
+	if err = st.controls.Check(&who, req); err != nil {
 		return err
 	}
 	held, err := p.resolver.Resolve(r.Context(), who, req, r.Header)
@@ -77,12 +81,12 @@ func (p *Proxy) countMessage(st *State, w *reply, r *http.Request) error {
 		}
 		w.Header()["X-Signalbox-Degraded"] = []string{"tokenize"}
 	}
-	return writeJSON(w, http.StatusOK, map[string]int{"input_tokens": n})
+	return downstream.WriteJSON(w, http.StatusOK, map[string]int{"input_tokens": n})
 }
 
 // countFor has a server count a decided request. What a route would not send to a model is not sent
 // to be counted, nor what it hides.
-func (p *Proxy) countFor(ctx context.Context, st *State, w *reply, d *decision) (n int, ok bool) {
+func (p *Proxy) countFor(ctx context.Context, st *State, w *downstream.Response, d *decision) (n int, ok bool) {
 	if d.Outcome == rules.Unavailable || d.Action.Verb != rules.Use || d.Action.Redact {
 		return 0, false
 	}
@@ -93,10 +97,10 @@ func (p *Proxy) countFor(ctx context.Context, st *State, w *reply, d *decision) 
 			continue
 		}
 		made := fitted{rewriter: change}
-		if e := p.counter(m); e != nil && made.fit(ctx, m, dress{}) == nil {
+		if e := p.counters.Of(m); e != nil && made.fit(ctx, m, dress{}) == nil {
 			o := exchange{decision: d, req: d.request}
-			if body, direct := o.direct(w, m, &made); direct && body.Size() <= maxCounted {
-				return p.tokenize(ctx, e, strings.TrimPrefix(countPath, "/v1/"), body.Reader())
+			if body, direct := o.direct(w, m, &made); direct && body.Size() <= count.MaxBytes {
+				return p.counters.Tokenize(ctx, e, strings.TrimPrefix(downstream.CountPath, "/v1/"), body.Reader())
 			}
 		}
 		if !countable(d.request) {

@@ -9,7 +9,7 @@ import (
 	"signalbox/stream/response"
 )
 
-// meter is a tally that measures the pace of a stream as well. It belongs to one answer.
+// meter is a tally that measures the pace of a stream as well. It belongs to one response.
 type meter struct {
 	response.Tally
 

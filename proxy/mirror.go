@@ -1,18 +1,20 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/escalate"
 	"signalbox/proxy/upstream"
 	"signalbox/rules"
 )
 
-// What became of a copy, as metric and log call it.
+// The results of a copy, as metric and log call it.
 const (
 	mirrorAnswered = "answered"
 	mirrorFailed   = "failed"
@@ -54,7 +56,7 @@ func (m *mirrored) tap(u *upstream.Response) {
 	u.Tee(m.whole)
 }
 
-// copy sends a copy and compares its answer.
+// copy sends a copy and compares its response.
 func (p *Proxy) copy(ctx context.Context, st *State, m *mirrored, c *upstream.Call) *decisionlog.Mirror {
 	out := &decisionlog.Mirror{Model: m.model.Name, Result: mirrorDropped}
 	begun := time.Now()
@@ -101,7 +103,7 @@ func readInto(u *upstream.Response, a *escalate.Answer) error {
 	return err
 }
 
-// compare tells how the answer to the copy differs from the one that the client got.
+// compare tells how the response to the copy differs from the one that the client got.
 func (m *mirrored) compare(out *decisionlog.Mirror, got *escalate.Answer) {
 	if m.whole != nil {
 		m.got.Body(m.whole.Bytes())
@@ -116,4 +118,24 @@ func (m *mirrored) compare(out *decisionlog.Mirror, got *escalate.Answer) {
 	}
 	out.Tokens = loggedTokens(u)
 	out.Cost = m.model.Price.Of(float64(u.Input), float64(u.Output))
+}
+
+// mirrored is the copy of one request. nil stands for none.
+type mirrored struct {
+	model *backend.Model
+	api   openai.API
+	body  payload
+	got   *escalate.Answer // what the client gets
+	whole *capped          // the body that it gets, where it is no stream
+}
+
+// capped keeps what is written to it, up to about upstream.MaxWhole bytes.
+type capped struct{ bytes.Buffer }
+
+// Write implements io.Writer.
+func (b *capped) Write(p []byte) (int, error) {
+	if b.Len() >= upstream.MaxWhole {
+		return len(p), nil
+	}
+	return b.Buffer.Write(p)
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 )
 
-func (p *Proxy) listModels(st *State, w *reply, r *http.Request) error {
+func (p *Proxy) listModels(st *State, w *downstream.Response, r *http.Request) error {
 	who, err := st.identify(w, r)
 	if err != nil {
 		return err
@@ -19,10 +20,10 @@ func (p *Proxy) listModels(st *State, w *reply, r *http.Request) error {
 	for _, name := range st.modelNames(&who) {
 		list = append(list, p.object(st, name))
 	}
-	return writeJSON(w, http.StatusOK, openai.NewModelList(list...))
+	return downstream.WriteJSON(w, http.StatusOK, openai.NewModelList(list...))
 }
 
-func (p *Proxy) oneModel(st *State, w *reply, r *http.Request) error {
+func (p *Proxy) oneModel(st *State, w *downstream.Response, r *http.Request) error {
 	who, err := st.identify(w, r)
 	if err != nil {
 		return err
@@ -33,7 +34,7 @@ func (p *Proxy) oneModel(st *State, w *reply, r *http.Request) error {
 	}
 	for _, name := range st.modelNames(&who) {
 		if name == asked {
-			return writeJSON(w, http.StatusOK, p.object(st, name))
+			return downstream.WriteJSON(w, http.StatusOK, p.object(st, name))
 		}
 	}
 	return &fault.UnknownModelError{Model: asked}

@@ -15,10 +15,14 @@ import (
 	"signalbox/memory/outcomes/signs"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/chain"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/engine"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/lengths"
+	"signalbox/proxy/recall"
+	"signalbox/proxy/tools"
 	"signalbox/rules"
 )
 
@@ -54,8 +58,8 @@ type StateOptions struct {
 
 	// Cache says which responses are stored, in Answers, and under which fingerprint: whatever
 	// decides requests, and is not in them, has to change it. Nothing is stored without Answers.
-	Cache       CacheOptions
-	Answers     *Answers
+	Cache       recall.Options
+	Answers     *recall.Answers
 	Fingerprint string
 
 	// Salt is the secret that cache salts, and what stands for forwarded credentials in keys of
@@ -83,7 +87,7 @@ func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
 	}
 	st.identity, st.thresholds = o.Identity, o.Thresholds
 	if o.Salt != nil {
-		st.salts, st.salted = newSalts(o.Salt), true
+		st.salts, st.salted = engine.NewSalts(o.Salt), true
 	}
 	if st.stick = o.Stick; o.Stick.MaxAge > 0 {
 		st.talks = o.Talks
@@ -117,8 +121,8 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 		opts: o.Server, limits: DefaultLimitOptions(), auth: keys,
 		byName: make(map[string]*backend.Model, len(o.Models)), prompts: make(map[string]string, len(o.Prompts)),
 		program: o.Program, classifier: o.Classifier, readHeaders: o.Program.Headers(), generation: o.Generation,
-		controls: newEngineControls(o.Server.AllowEngineParams), metrics: tel.Metrics,
-		idle: make(chan struct{}), salts: newSalts(nil), notices: &backend.Boards{}, chains: &chains{},
+		controls: engine.NewControls(o.Server.AllowEngineParams), metrics: tel.Metrics,
+		idle: make(chan struct{}), salts: engine.NewSalts(nil), notices: &backend.Boards{}, chains: &chain.Memo{},
 		seen: signs.New(seenTurns, time.Now),
 		chooser: choose.Chooser{
 			Models: make(map[string]*choose.Model, len(o.Models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Spent: choose.NewAccounts(), Intn: rand.IntN,
@@ -152,7 +156,7 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 	for _, s := range o.Server.VaguePrompts {
 		st.vague = append(st.vague, normalise(s))
 	}
-	st.copies, st.tools, st.results = newCopies(), newToolMemo(), newResultMemo()
+	st.copies, st.tools, st.results = newCopies(), tools.NewMemo(), tools.NewShortForms()
 	return st, nil
 }
 
@@ -203,18 +207,18 @@ func (st *State) cache(from *StateOptions) error {
 	uses := func(mode string) bool {
 		return o.Mode == mode || slices.ContainsFunc(actions, func(a *rules.Action) bool { return a.Cache == mode })
 	}
-	c := &caching{opts: o, answers: a, fingerprint: from.Fingerprint, similar: uses(cacheSemantic), treatments: make(map[*rules.Action]string, len(actions))}
-	if !c.similar && !uses(cacheExact) {
+	c := &recall.Cache{Opts: o, Answers: a, Fingerprint: from.Fingerprint, Similar: uses(recall.ModeSemantic), Treatments: make(map[*rules.Action]string, len(actions))}
+	if !c.Similar && !uses(recall.ModeExact) {
 		return nil
 	}
-	c.identifier = cache.Identifier{MaxTemperature: o.MaxTemperature, Literal: !c.similar}
+	c.Identifier = cache.Identifier{MaxTemperature: o.MaxTemperature, Literal: !c.Similar}
 	var err error
-	c.cache, err = cache.New(a.store, cache.Options{TTL: time.Duration(o.TTL), MinSimilarity: o.MinSimilarity, MaxEntries: o.MaxEntries, Index: a.index})
+	c.Cache, err = cache.New(a.Store, cache.Options{TTL: time.Duration(o.TTL), MinSimilarity: o.MinSimilarity, MaxEntries: o.MaxEntries, Index: a.Index})
 	if err != nil {
 		return err
 	}
 	for _, a := range actions {
-		c.treatments[a] = treatment(a)
+		c.Treatments[a] = recall.Treatment(a)
 	}
 	st.caching = c
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/option"
+	"signalbox/proxy/engine"
 	"signalbox/proxy/lengths"
 )
 
@@ -84,7 +85,7 @@ type Options struct {
 	// AllowEngineParams lets callers steer the model servers by fields of bodies and headers that
 	// are otherwise kept from them: transfers of cached blocks, priority, ranks and the like.
 	// Default: none. Reloadable.
-	AllowEngineParams []EngineParam `yaml:"allow_engine_params"`
+	AllowEngineParams []engine.Param `yaml:"allow_engine_params"`
 	// RouteNamedModels evaluates every route also for requests that name a configured model.
 	// Default false: such requests only meet routes that block. Reloadable.
 	RouteNamedModels bool `yaml:"route_named_models"`
@@ -218,7 +219,7 @@ func (o Options) Validate() error {
 		p.Addf("placement", "%q is neither %s nor %s", o.Placement, placementAuto, placementOff)
 	}
 	o.AutoMaxTokens.Check(&p, "auto_max_tokens")
-	checkEngineParams(&p, o.AllowEngineParams)
+	engine.CheckParams(&p, o.AllowEngineParams)
 	for i, name := range o.AutoModels {
 		p.Name(fmt.Sprintf("auto_models[%d]", i), name)
 	}

@@ -15,6 +15,7 @@ import (
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/downstream"
 	"signalbox/rules"
 )
 
@@ -192,7 +193,7 @@ func (d *decision) expect(ctx context.Context, req *openai.Request) {
 	if v.State == signal.NotExtracted && d.state.classifier.Signals().Has(signal.Embedding) {
 		if d.text.Segments == nil {
 			d.text = req.Text()
-			d.talk.lend(&d.text)
+			d.talk.addEarlierTurns(&d.text)
 		}
 		d.state.classifier.Extract(ctx, &d.text, signal.MaskOf(signal.Embedding), d.set)
 	}
@@ -286,8 +287,8 @@ func (d *decision) expectedOf(model string) *choose.Expected {
 	return nil
 }
 
-// asItPleases is the effort of answers of a model that could have been told and was not.
-const asItPleases = "default"
+// effortUnset is the effort of responses of a model that could have been told and was not.
+const effortUnset = "default"
 
 // armEffort is the effort that outcomes of m are kept under, for one that a body asks for.
 func armEffort(m *backend.Model, effort string) string {
@@ -295,7 +296,7 @@ func armEffort(m *backend.Model, effort string) string {
 	case len(m.Dialect.Efforts()) == 0:
 		return ""
 	case effort == "":
-		return asItPleases
+		return effortUnset
 	}
 	return m.Dialect.Standing(effort)
 }
@@ -315,9 +316,9 @@ func (d *decision) prior(model string) float64 {
 	return unknownPrior
 }
 
-// await notes that a request is answered by m, so that it can be judged: before the client sees any
-// of the answer, so that its judgement cannot come first. effort is that of the dialect.
-func (st *State) await(d *decision, id string, m *backend.Model, effort string) {
+// awaitOutcome notes that a request is answered by m, so that it can be judged: before the client sees any
+// of the response, so that its judgement cannot come first. effort is that of the dialect.
+func (st *State) awaitOutcome(d *decision, id string, m *backend.Model, effort string) {
 	v := &d.set.Values[signal.Embedding]
 	if !d.choosesByOutcome() || v.State != signal.Known {
 		return
@@ -348,8 +349,8 @@ func (st *State) exploration() choose.Exploration {
 	return choose.Exploration{Share: e.Share, MaxQualityLoss: e.MaxQualityLoss}
 }
 
-// draw lets a request explore: before its conversation has a say, which may take the draw back.
-func (st *State) draw(d *decision, cs []choose.Candidate) {
+// explore lets a request explore: before its conversation has a say, which may take the draw back.
+func (st *State) explore(d *decision, cs []choose.Candidate) {
 	if !d.choosesByOutcome() || len(cs) == 0 {
 		return
 	}
@@ -374,9 +375,9 @@ func (st *State) draw(d *decision, cs []choose.Candidate) {
 	d.noteChances(cs)
 }
 
-// drawEffort counts a request for what less reasoning may cost, and lets its effort explore, once it
-// is known which model comes first.
-func (st *State) drawEffort(d *decision, first string) {
+// exploreEffort counts a request for what less reasoning may cost, and lets its effort explore, once
+// it is known which model comes first.
+func (st *State) exploreEffort(d *decision, first string) {
 	e := d.expectedOf(first)
 	if e == nil || len(e.AtEfforts) == 0 || d.placings > 1 {
 		return
@@ -415,10 +416,10 @@ func (d *decision) noteChances(cs []choose.Candidate) {
 	}
 }
 
-// measured notes how long an answer was that waits for its judgement.
-func (st *State) measured(o *exchange, id string) {
+// noteLength notes how long a response was that waits for its judgement.
+func (st *State) noteLength(o *exchange, id string) {
 	if st.outcomes != nil && o.decision != nil && o.choosesByOutcome() {
-		st.outcomes.Answered(o.who.Tenant, id, o.told.Usage.Output)
+		st.outcomes.Answered(o.who.Tenant, id, o.tally.Usage.Output)
 	}
 }
 
@@ -428,13 +429,13 @@ const maxFeedbackLabel = 128 // bytes
 // feedbackBody is the body of POST /signalbox/v1/feedback.
 type feedbackBody struct {
 	RequestID string `json:"request_id"` // x-request-id of the answer
-	// how good the answer was, in [0,1]
+	// how good the response was, in [0,1]
 	Outcome *float64 `json:"outcome,omitempty"`
 	Rating  string   `json:"rating,omitempty"` // in place of outcome: up is 1, down 0
 	Label   string   `json:"label,omitempty"`  // at most 128 bytes, exported with the outcome
 }
 
-// Judged is the answer to feedback.
+// Judged is the response to feedback.
 type Judged struct {
 	RequestID string  `json:"request_id"`
 	Model     string  `json:"model"` // that answered
@@ -473,7 +474,7 @@ func (b *feedbackBody) score() (float64, error) {
 
 // feedbackRequest serves POST /signalbox/v1/feedback: who may send requests may judge those of its
 // tenant.
-func (*Proxy) feedbackRequest(st *State, w *reply, r *http.Request) error {
+func (*Proxy) feedbackRequest(st *State, w *downstream.Response, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err
@@ -509,7 +510,7 @@ func (*Proxy) feedbackRequest(st *State, w *reply, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	return writeJSON(w, http.StatusOK, Judged{
+	return downstream.WriteJSON(w, http.StatusOK, Judged{
 		RequestID: in.RequestID, Model: o.Model, Outcome: o.Score, Label: o.Label,
 		Outcomes: st.outcomes.Len(who.Tenant),
 	})

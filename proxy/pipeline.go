@@ -3,14 +3,14 @@ package proxy
 import (
 	"net/http"
 
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
-	"signalbox/proxy/resolve"
 	"signalbox/rules"
 )
 
 // handle is the life of a request, one stage after the other. Each takes what the one before it
 // made; the first error ends it, and the error table of package fault says how.
-func (p *Proxy) handle(st *State, w *reply, r *http.Request, s *surface) (err error) {
+func (p *Proxy) handle(st *State, w *downstream.Response, r *http.Request, s *surface) (err error) {
 	ctx, end := p.trace(r, s.operation)
 	o := exchange{surface: s}
 	err = fault.ErrPanicked // what record sees when a stage panics
@@ -26,7 +26,7 @@ func (p *Proxy) handle(st *State, w *reply, r *http.Request, s *surface) (err er
 		return err
 	}
 	o.req = req
-	if err = st.controls.check(&who, req); err != nil {
+	if err = st.controls.Check(&who, req); err != nil {
 		return err
 	}
 	o.held, err = p.resolver.Resolve(ctx, who, req, r.Header)
@@ -35,7 +35,7 @@ func (p *Proxy) handle(st *State, w *reply, r *http.Request, s *surface) (err er
 		return err
 	}
 	o.held.Describe(w.Header())
-	if err = w.chargeLimits(ctx, req, o.held); err != nil {
+	if err = chargeLimits(ctx, w, req, o.held); err != nil {
 		return err
 	}
 	if done, err := p.recall(ctx, st, w, who, r.Header, &o); done || err != nil {
@@ -52,7 +52,7 @@ func (p *Proxy) handle(st *State, w *reply, r *http.Request, s *surface) (err er
 		return fault.ErrForbidden
 	}
 	if o.Action.Verb == rules.Answer {
-		return answerFixed(w, req, o.Action.Text)
+		return downstream.WriteFixed(w, req, o.Action.Text)
 	}
 	if err = o.armGuard(ctx, w.Header()); err != nil {
 		return err
@@ -64,11 +64,11 @@ func (p *Proxy) handle(st *State, w *reply, r *http.Request, s *surface) (err er
 	if err != nil {
 		return err
 	}
-	p.shortenResults(ctx, w, &o, req, resolve.Session(o.req, r.Header))
+	p.shortenResults(ctx, w, &o, req, r.Header)
 	change := o.rewriter(ctx, w, req)
 	where, err := p.planWithinBudget(ctx, st, w, r.Header, &change, &o)
 	if err != nil {
 		return err
 	}
-	return p.forward(ctx, st, w, st.controls.without(r.Header, who.Role), where, change, &o)
+	return p.forward(ctx, st, w, st.controls.Without(r.Header, who.Role), where, change, &o)
 }

@@ -60,7 +60,7 @@ func placer(tb testing.TB, how, body string) func() {
 			tb.Fatal("no endpoint")
 		}
 		lease.Close()
-		p.leave(time.Now())
+		p.abandon(time.Now())
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/engine"
 	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
 )
@@ -53,7 +54,7 @@ func placedOn(t *testing.T, servers []*kvServer, change func(*backend.ModelOptio
 	t.Helper()
 	plain := func(s *setup) { s.routes = toSmall }
 	b := start(t, kvModel(change, servers...), append([]func(*setup){plain}, more...)...)
-	b.state.salts, b.state.salted = newSalts([]byte("a secret")), true // a random one would give other homes each time
+	b.state.salts, b.state.salted = engine.NewSalts([]byte("a secret")), true // a random one would give other homes each time
 	return b
 }
 
@@ -217,7 +218,7 @@ func TestPlacementCanBeTurnedOff(t *testing.T) {
 	if len(ends) != 2 {
 		t.Errorf("all went to %v", ends)
 	}
-	if salt := servers[0].requests()[0][fieldSalt]; len(salt) < 40 {
+	if salt := servers[0].requests()[0][engine.FieldSalt]; len(salt) < 40 {
 		t.Errorf("without placement the salt is %s", salt)
 	}
 }
@@ -244,7 +245,7 @@ func TestTenantsShareNothing(t *testing.T) {
 	}
 	var salt1 string
 	for i, body := range servers[0].requests() {
-		if s := string(body[fieldSalt]); i == 0 {
+		if s := string(body[engine.FieldSalt]); i == 0 {
 			salt1 = s
 		} else if same := s == salt1; same != (i == 1) || len(s) != 45 {
 			t.Errorf("request %d has the salt %s, the first one had %s", i, s, salt1)
@@ -258,7 +259,7 @@ func TestTenantsShareNothing(t *testing.T) {
 		body := strings.Replace(turns(kib("heist", 16), 1), `"auto"`, `"`+model+`","cache_salt":`+salt1, 1)
 		b.told(body, "Authorization", "Bearer two")
 		all := servers[0].requests()
-		if s := string(all[len(all)-1][fieldSalt]); s == salt1 || len(s) != 45 {
+		if s := string(all[len(all)-1][engine.FieldSalt]); s == salt1 || len(s) != 45 {
 			t.Errorf("model %s: the server got the salt %s", model, s)
 		}
 	}
@@ -300,7 +301,7 @@ func TestALevelIsFoundOut(t *testing.T) {
 			t.Fatalf("server %d got nothing", i)
 		}
 		last := all[len(all)-1]
-		if _, salted := last[fieldSalt]; salted != want {
+		if _, salted := last[engine.FieldSalt]; salted != want {
 			t.Errorf("server %d: salted %v, want %v", i, salted, want)
 		}
 	}
@@ -443,7 +444,7 @@ func TestAnEndpointTakesBlocksFromAnother(t *testing.T) {
 			o.Endpoints[i].KV.P2P = kv.Peer{Host: "10.0.0." + strconv.Itoa(i+1), Port: 5710}
 		}
 	}
-	b, servers := placedBench(t, 2, peers, allows(EngineParam{Name: fieldTransfer}))
+	b, servers := placedBench(t, 2, peers, allows(engine.Param{Name: fieldTransfer}))
 	w := b.state.models[0].Servers
 	system := kib("expert", 16)
 	first := b.told(turns(system, 1), "X-Session-Id", "x")

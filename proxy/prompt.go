@@ -5,6 +5,7 @@ import (
 
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/chain"
 	"signalbox/proxy/resolve"
 )
 
@@ -44,7 +45,7 @@ func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 	if f.Tokens < chainFrom && hints.Empty() {
 		return nil
 	}
-	p := &prompt{hints: hints, salt: st.salts.of(f.Tenant), tokens: f.Tokens, effort: rw.effort(nil), decided: rw.d, tools: req.Field("tools")}
+	p := &prompt{hints: hints, salt: st.salts.Of(f.Tenant), tokens: f.Tokens, effort: rw.effort(nil), decided: rw.d, tools: req.Field("tools")}
 	if p.effort == "" {
 		p.effort = req.ReasoningEffort
 	}
@@ -58,14 +59,14 @@ func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 // route's prompt, then what the client sent.
 func (st *State) chainOf(c *affinity.Chain, rw *rewriter) {
 	if rw.d.contexts.Named() {
-		c.Resume(st.chains.of(rw.d.contexts.Snaps))
+		c.Resume(st.chains.Of(rw.d.contexts.Snaps))
 	}
 	if name := rw.d.Action.Prompt.Name; name != "" {
 		c.Message("system", st.prompts[name])
 	}
 	c.Grow(len(rw.req.Raw)) // text is no longer than it is spelled, but for roles
 	c.Write(rw.req.Instructions)
-	writeMessages(c, rw.req)
+	chain.WriteMessages(c, rw.req)
 }
 
 // class is what the prompt must have in common with others on model m to share their blocks.

@@ -6,6 +6,8 @@ import (
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/count"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/framing"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
@@ -22,8 +24,8 @@ type Proxy struct {
 	contexts  *contexts.Service
 	limiter   *rate.Limiter
 	spending  *budget.Keeper
-	bytes     inFlight
-	counters  counters
+	bytes     downstream.InFlight
+	counters  *count.Servers
 	recent    *Recent
 	state     atomic.Pointer[State]
 	swapped   chan struct{} // holds 1: a swap that Run has not seen yet; more of them are one

@@ -8,21 +8,22 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
 
-func (*Proxy) live(_ *State, w *reply, _ *http.Request) error {
-	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+func (*Proxy) live(_ *State, w *downstream.Response, _ *http.Request) error {
+	return downstream.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-func (p *Proxy) ready(_ *State, w *reply, _ *http.Request) error {
+func (p *Proxy) ready(_ *State, w *downstream.Response, _ *http.Request) error {
 	ok, detail := p.Ready()
 	status := http.StatusOK
 	if !ok {
 		status = http.StatusServiceUnavailable
 	}
-	return writeJSON(w, status, detail)
+	return downstream.WriteJSON(w, status, detail)
 }
 
 // Detail is what /readyz tells. It holds no addresses.

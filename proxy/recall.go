@@ -10,7 +10,10 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/memory/cache"
+	"signalbox/proxy/budget"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/recall"
 	"signalbox/proxy/resolve"
 	"signalbox/rules"
 	"signalbox/stream/guard"
@@ -19,20 +22,20 @@ import (
 
 // remember derives what a request is known by. It costs a pass over the body, so it is not done
 // where nothing is kept.
-func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *resolve.Contexts) *memo {
+func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *resolve.Contexts) *recall.Memo {
 	c := st.caching
 	if c == nil {
 		return nil
 	}
-	m := &memo{taught: c.answers.taught.Load()}
-	m.fresh, m.forgetful = cacheControl(h)
+	m := &recall.Memo{Taught: c.Answers.Taught.Load()}
+	m.Fresh, m.Forgetful = recall.CacheControl(h)
 	f := st.facts(who, req, h, r)
-	scope := cache.Scope{Tenant: who.Tenant, Role: who.Role, Path: req.API.String(), Generation: c.generation(m.taught)}
-	if who.Models != nil { // an answer of a model that the caller may not use is not for the caller
+	scope := cache.Scope{Tenant: who.Tenant, Role: who.Role, Path: req.API.String(), Generation: c.Generation(m.Taught)}
+	if who.Models != nil { // a response of a model that the caller may not use is not for the caller
 		scope.Headers = append(scope.Headers, cache.Header{Name: "\x00models", Value: strings.Join(who.Models, "\n")})
 	}
 	if st.forwards { // the endpoint may know the caller, and answers nobody else the same
-		shown := st.salts.credential(h.Get("Authorization"))
+		shown := st.salts.Credential(h.Get("Authorization"))
 		scope.Headers = append(scope.Headers, cache.Header{Name: "\x00credential", Value: shown})
 	}
 	if st.program.ReadsSession() {
@@ -45,26 +48,26 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *
 	}
 	r.AddTo(&scope)
 	if r.Incomplete() || req.Extras.SaveContext != nil {
-		m.id = cache.Identity{Exact: cache.State, Similar: cache.State}
+		m.ID = cache.Identity{Exact: cache.State, Similar: cache.State}
 		return m
 	}
-	m.id = c.identifier.Identify(req, &scope)
+	m.ID = c.Identifier.Identify(req, &scope)
 	return m
 }
 
-// recall answers a request that was answered before. That there is an answer means that the same
-// rules decided the same request, and let its answer be kept; so nothing is decided again. done is
-// false when the request goes on.
-func (p *Proxy) recall(ctx context.Context, st *State, w *reply, who Principal, h http.Header, o *exchange) (done bool, err error) {
+// recall answers a request that was answered before. That there is a response means that the same
+// rules decided the same request, and let its response be kept; so nothing is decided again. done
+// is false when the request goes on.
+func (p *Proxy) recall(ctx context.Context, st *State, w *downstream.Response, who Principal, h http.Header, o *exchange) (done bool, err error) {
 	m := st.remember(who, o.req, h, o.held)
-	if o.memo = m; m == nil || m.id.Exact != cache.Eligible || m.fresh {
+	if o.memo = m; m == nil || m.ID.Exact != cache.Eligible || m.Fresh {
 		return false, nil
 	}
 	begun := time.Now()
-	a, err := st.caching.cache.Exact(ctx, &m.id)
-	m.waited = time.Since(begun)
+	a, err := st.caching.Cache.Exact(ctx, &m.ID)
+	m.Waited = time.Since(begun)
 	if err != nil {
-		m.failed = !errors.Is(err, cache.ErrMiss)
+		m.Failed = !errors.Is(err, cache.ErrMiss)
 		return false, nil
 	}
 	d, err := st.start(who, o.req, h, o.held)
@@ -74,70 +77,70 @@ func (p *Proxy) recall(ctx context.Context, st *State, w *reply, who Principal, 
 	if !d.restoreDecision(a) {
 		return false, nil
 	}
-	return p.serveCached(ctx, w, o, d, a, recallExact)
+	return p.serveCached(ctx, w, o, d, a, recall.Exact)
 }
 
-// restoreDecision takes the decision that led to an answer. It reports false when there is no such decision
-// any more.
+// restoreDecision takes the decision that led to a response. It reports false when there is no such
+// decision any more.
 func (d *decision) restoreDecision(a *cache.Answer) bool {
 	taken, ok := d.program.Taken(a.Route)
-	if d.model != "" && a.Route == rules.RouteNamed { // as settle has it
+	if d.model != "" && a.Route == rules.RouteNamed { // as conclude has it
 		taken, ok = rules.Decision{Route: rules.RouteNamed, Index: -1, Outcome: rules.Defaulted, Action: &rules.Action{}}, true
 	}
 	d.Decision, d.decided = taken, time.Now()
-	return ok && d.caches() != cacheOff && d.state.byName[a.Model] != nil
+	return ok && d.caches() != recall.ModeOff && d.state.byName[a.Model] != nil
 }
 
 // recallSimilar answers a request whose last question asks what another one asked, or prepares that
-// its own answer is kept. done is false when the request goes on.
-func (p *Proxy) recallSimilar(ctx context.Context, w *reply, o *exchange) (done bool, err error) {
+// its own response is kept. done is false when the request goes on.
+func (p *Proxy) recallSimilar(ctx context.Context, w *downstream.Response, o *exchange) (done bool, err error) {
 	m := o.memo
 	if m == nil {
 		return false, nil
 	}
 	mode := o.caches()
 	switch {
-	case mode == cacheOff:
-		m.result = recallOff
+	case mode == recall.ModeOff:
+		m.Result = recall.Off
 		return false, nil
-	case m.id.Exact != cache.Eligible:
-		m.result = recallIneligible
+	case m.ID.Exact != cache.Eligible:
+		m.Result = recall.Ineligible
 		return false, nil
-	case m.forgetful:
-		m.result = recallBypass
+	case m.Forgetful:
+		m.Result = recall.Bypass
 		return false, nil
 	}
-	m.result = recallMiss
-	if mode == cacheSemantic && m.id.Similar == cache.Eligible {
+	m.Result = recall.Miss
+	if mode == recall.ModeSemantic && m.ID.Similar == cache.Eligible {
 		o.embed(ctx)
 		hit, ok, err := o.similar(ctx)
-		if ok && !m.fresh {
-			m.similarity = hit.Similarity
-			if done, err = p.serveCached(ctx, w, o, o.decision, hit.Answer, recallSemantic); done || err != nil {
+		if ok && !m.Fresh {
+			m.Similarity = hit.Similarity
+			if done, err = p.serveCached(ctx, w, o, o.decision, hit.Answer, recall.Semantic); done || err != nil {
 				return done, err
 			}
 		}
 		if ctx.Err() != nil {
 			return false, fault.ErrClientGone
 		}
-		m.failed = m.failed || err != nil && !errors.Is(err, cache.ErrMiss)
+		m.Failed = m.Failed || err != nil && !errors.Is(err, cache.ErrMiss)
 	}
 	switch {
-	case m.fresh:
-		m.result = recallBypass
-	case m.failed:
-		m.result = recallError
+	case m.Fresh:
+		m.Result = recall.Bypass
+	case m.Failed:
+		m.Result = recall.Error
 	}
-	w.Header()["X-Signalbox-Cache"] = []string{recallMiss}
+	w.Header()["X-Signalbox-Cache"] = []string{recall.Miss}
 	if len(o.Failed.Kinds()) == 0 {
-		m.recording = &tape{Recorder: cache.NewRecorder(longestKept, time.Now, o.req.Streams())}
+		m.Recording = &recall.Tape{Recorder: cache.NewRecorder(recall.LongestKept, time.Now, o.req.Streams())}
 	}
 	return false, nil
 }
 
-// serveCached answers with what is kept. done is false, and nothing was written, when it has not the shape
-// that the client wants.
-func (*Proxy) serveCached(ctx context.Context, w *reply, o *exchange, d *decision, a *cache.Answer, result string) (done bool, err error) {
+// serveCached answers with what is kept. done is false, and nothing was written, when it has not
+// the shape that the client wants.
+func (*Proxy) serveCached(ctx context.Context, w *downstream.Response, o *exchange, d *decision, a *cache.Answer, result string) (done bool, err error) {
 	data, gone, err := response.As(a.Data, a.Streamed(), o.req.Streams(), o.req.IncludeUsage)
 	if err != nil {
 		return false, nil //nolint:nilerr // another shape is a miss
@@ -151,7 +154,7 @@ func (*Proxy) serveCached(ctx context.Context, w *reply, o *exchange, d *decisio
 			return true, err
 		}
 	}
-	o.memo.result, o.memo.answer = result, a
+	o.memo.Result, o.memo.Answer = result, a
 	h["X-Signalbox-Cache"] = []string{result}
 	delete(h, "X-Signalbox-Arm") // no model was asked
 	h["X-Signalbox-Model"] = []string{a.Model}
@@ -171,28 +174,28 @@ func (*Proxy) serveCached(ctx context.Context, w *reply, o *exchange, d *decisio
 
 // replay writes a kept answer, through the guard where the request has one: what it would cut of an
 // upstream's answer it cuts of this one.
-func (o *exchange) replay(ctx context.Context, w *reply, a *cache.Answer) error {
+func (o *exchange) replay(ctx context.Context, w *downstream.Response, a *cache.Answer) error {
 	h := w.Header()
 	if !a.Streamed() {
 		body, err := o.check(ctx, a.Data, h)
 		if err != nil {
 			return err
 		}
-		if body, err = w.spell(body); err != nil {
+		if body, err = w.Translate(body); err != nil {
 			return err
 		}
 		h["Content-Length"] = []string{strconv.Itoa(len(body))}
 		w.WriteHeader(http.StatusOK)
-		return send(w, body)
+		return downstream.WritePart(w, body)
 	}
 	h["Cache-Control"] = []string{"no-cache"}
 	h["X-Accel-Buffering"] = []string{"no"}
 	w.WriteHeader(http.StatusOK)
-	player := a.Player(o.state.caching.opts.Pace.pace())
+	player := a.Player(o.state.caching.Opts.Pace.Pace())
 	switch {
 	case o.guarding != nil:
 		return o.replayChecked(ctx, w, player)
-	case w.translates():
+	case w.Translates():
 		return o.replayTranslated(ctx, w, player)
 	}
 	for {
@@ -203,21 +206,21 @@ func (o *exchange) replay(ctx context.Context, w *reply, a *cache.Answer) error 
 		case err != nil:
 			return nil //nolint:nilerr // the end
 		}
-		if err := w.send(b, time.Now()); err != nil {
-			return clientError(err)
+		if err := w.SendEvent(b, time.Now()); err != nil {
+			return downstream.ClientError(err)
 		}
 	}
 }
 
 // replayChecked writes a kept stream through the guard.
-func (o *exchange) replayChecked(ctx context.Context, w *reply, player *cache.Player) error {
-	if err := w.rc.Flush(); err != nil { // the first text may have to wait for its verdict
-		return clientError(err)
+func (o *exchange) replayChecked(ctx context.Context, w *downstream.Response, player *cache.Player) error {
+	if err := w.Control.Flush(); err != nil { // the first text may have to wait for its verdict
+		return downstream.ClientError(err)
 	}
-	src := newReplayed(player, response.StreamOptions{API: o.req.API})
-	defer src.stream.Release()
-	client := takeSink(w)
-	defer client.release()
+	src := recall.NewReplay(player, response.StreamOptions{API: o.req.API})
+	defer src.Stream.Release()
+	client := downstream.TakeSink(w)
+	defer client.Release()
 	var err error
 	o.guarded, err = o.guarding.Copy(ctx, src, client)
 	if err != nil && ctx.Err() != nil {
@@ -226,46 +229,11 @@ func (o *exchange) replayChecked(ctx context.Context, w *reply, player *cache.Pl
 	return err
 }
 
-// replayed is a kept stream on its way to the guard.
-type replayed struct {
-	player *cache.Player
-	stop   chan struct{}
-	stream *response.Stream
-	piece  []byte
-	err    error
-}
-
-var _ guard.Source = (*replayed)(nil)
-
-// newReplayed reads a stored stream. The caller releases its stream.
-func newReplayed(player *cache.Player, o response.StreamOptions) *replayed {
-	return &replayed{player: player, stop: make(chan struct{}), stream: response.TakeStream(o)}
-}
-
-// Read implements guard.Source.
-func (r *replayed) Read() { r.piece, r.err = r.player.Next(r.stop) }
-
-// Deliver implements guard.Source.
-func (r *replayed) Deliver(to response.Sink) error {
-	r.stream.Feed(r.piece)
-	if r.err != nil {
-		r.stream.End(r.err)
-	}
-	for c := r.stream.Next(); c != nil; c = r.stream.Next() {
-		to.Put(c)
-	}
-	if _, err := r.stream.Ended(); err != nil {
-		return err
-	}
-	return r.err
-}
-
-// Cancel implements guard.Source.
-func (r *replayed) Cancel() { close(r.stop) }
+var _ guard.Source = (*recall.Replay)(nil)
 
 // Recall is what the cache has to do with a request.
 type Recall struct {
-	Exact      string   `json:"exact"`                // hit, miss, bypass, or why answers to such requests are not repeated
+	Exact      string   `json:"exact"`                // hit, miss, bypass, or why responses to such requests are not repeated
 	Semantic   string   `json:"semantic,omitempty"`   // the same for other words; with differs the nearest question is another
 	Difference string   `json:"difference,omitempty"` // of the nearest question
 	Similarity *float64 `json:"similarity,omitempty"` // of a hit
@@ -274,25 +242,25 @@ type Recall struct {
 // explainRecall tells what the request allows; nil where the cache is off.
 func (d *decision) explainRecall() *Recall {
 	m, mode := d.memo, d.caches()
-	if m == nil || mode == cacheOff {
+	if m == nil || mode == recall.ModeOff {
 		return nil
 	}
-	r := &Recall{Exact: allowed(m, m.id.Exact)}
-	if mode == cacheSemantic {
-		r.Semantic = allowed(m, m.id.Similar)
+	r := &Recall{Exact: allowed(m, m.ID.Exact)}
+	if mode == recall.ModeSemantic {
+		r.Semantic = allowed(m, m.ID.Similar)
 	}
 	return r
 }
 
 // allowed is miss where the cache may answer, else why it does not.
-func allowed(m *memo, why cache.Reason) string {
+func allowed(m *recall.Memo, why cache.Reason) string {
 	switch {
 	case why != cache.Eligible:
 		return why.String()
-	case m.fresh:
-		return recallBypass
+	case m.Fresh:
+		return recall.Bypass
 	}
-	return recallMiss
+	return recall.Miss
 }
 
 // tryRecall looks up what the cache would give.
@@ -301,12 +269,12 @@ func (d *decision) tryRecall(ctx context.Context, r *Recall) {
 		return
 	}
 	m, c := d.memo, d.state.caching
-	if r.Exact == recallMiss {
-		if _, err := c.cache.Exact(ctx, &m.id); err == nil {
+	if r.Exact == recall.Miss {
+		if _, err := c.Cache.Exact(ctx, &m.ID); err == nil {
 			r.Exact = "hit"
 		}
 	}
-	if r.Semantic != recallMiss {
+	if r.Semantic != recall.Miss {
 		return
 	}
 	d.embed(ctx)
@@ -321,11 +289,11 @@ func (d *decision) tryRecall(ctx context.Context, r *Recall) {
 }
 
 // replayTranslated writes a stored stream as a message.
-func (*exchange) replayTranslated(ctx context.Context, w *reply, player *cache.Player) error {
-	src := newReplayed(player, response.StreamOptions{})
-	defer src.stream.Release()
-	client := takeSink(w)
-	defer client.release()
+func (*exchange) replayTranslated(ctx context.Context, w *downstream.Response, player *cache.Player) error {
+	src := recall.NewReplay(player, response.StreamOptions{})
+	defer src.Stream.Release()
+	client := downstream.TakeSink(w)
+	defer client.Release()
 	defer context.AfterFunc(ctx, src.Cancel)()
 	for {
 		src.Read()
@@ -342,9 +310,61 @@ func (*exchange) replayTranslated(ctx context.Context, w *reply, player *cache.P
 	}
 }
 
-// LearnQuestion takes in a question that another replica has the answer to.
+// LearnQuestion takes in a question that another replica has the response to.
 func (p *Proxy) LearnQuestion(key cache.Key, q cache.Question, ttl time.Duration) {
 	st := p.acquire()
 	defer st.release()
-	st.answers.learn(key, q, ttl)
+	st.answers.Learn(key, q, ttl)
+}
+
+// cacheable reports whether the response to a request may be given to others: it came from the
+// model that the rules chose, nothing was missing when they did, and the guard found nothing in it.
+func (o *exchange) cacheable(status int, err error) bool {
+	m := o.memo
+	return m != nil && m.Recording != nil && err == nil && status == http.StatusOK && o.vault == nil && o.model != nil && o.model == o.wanted &&
+		o.Failed == 0 && o.inArm != armCanary && o.thrift == (budget.Thrift{}) && o.passedGuard() && o.escalation.storable() && m.Taught == o.state.caching.Answers.Taught.Load()
+}
+
+// passedGuard reports whether the guard, if there is one, has nothing against the response. One
+// that only observes may still be at it when the response has ended; whoever gets the response has
+// it observed again.
+func (o *exchange) passedGuard() bool {
+	g := &o.guarded
+	if o.guarding == nil {
+		return true
+	}
+	return g.Failed == 0 && !g.Cut && (g.Mode == guard.Observe || g.Shed == 0 && g.Pending == 0)
+}
+
+// storedHeaders are the headers of a response that are given again with it.
+func storedHeaders() [3]string {
+	return [...]string{"X-Signalbox-Domain", "X-Signalbox-Confidence", "X-Signalbox-Reasoning"}
+}
+
+// cacheResponse keeps the response to a request that has ended, off the client's path.
+func (p *Proxy) cacheResponse(ctx context.Context, w *downstream.Response, o *exchange, err error) {
+	if !o.cacheable(w.Status, err) {
+		return
+	}
+	c, id, tape := o.state.caching, o.memo.ID, o.memo.Recording
+	model, route, kind := o.model.Name, o.Route, w.Header().Get("Content-Type")
+	partition, vector := c.Partition(model, o.Action), o.vector()
+	if o.caches() != recall.ModeSemantic {
+		vector = nil
+	}
+	id.Question = strings.Clone(id.Question)
+	var list []cache.Header
+	for _, name := range storedHeaders() {
+		if value := w.Header().Get(name); value != "" {
+			list = append(list, cache.Header{Name: name, Value: value})
+		}
+	}
+	c.Store(ctx, func(ctx context.Context) error {
+		a, err := tape.Complete(model, route, kind)
+		if err != nil {
+			return err
+		}
+		a.Headers = list
+		return c.Cache.Keep(ctx, &id, partition, vector, a)
+	}, p.tel.Metrics.CacheKept)
 }

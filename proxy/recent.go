@@ -13,6 +13,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/memory/conversation"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/downstream"
 	"signalbox/rules"
 	"signalbox/stream/response"
 )
@@ -47,7 +48,7 @@ type Recent struct {
 	spent    map[string]*Spent
 }
 
-// Spent is what the answers of a model cost, those that were thrown away for another's included.
+// Spent is what the responses of a model cost, those that were thrown away for another's included.
 // Money is in USD.
 type Spent struct {
 	Model      string  `json:"model"`
@@ -124,20 +125,20 @@ func Shown(ctx context.Context) context.Context {
 }
 
 // note takes in a request that has ended.
-func (r *Recent) note(ctx context.Context, st *State, w *reply, o *exchange, status int, took time.Duration) {
+func (r *Recent) note(ctx context.Context, st *State, w *downstream.Response, o *exchange, status int, took time.Duration) {
 	if o.decision == nil || o.Action == nil {
 		return
 	}
 	t := times{took: took}
-	if o.first.After(w.start) {
-		t.first = o.first.Sub(w.start)
+	if o.first.After(w.Start) {
+		t.first = o.first.Sub(w.Start)
 	}
-	if !r.count(ctx, st, o, w.id, &t, w.start.Add(took)) {
+	if !r.count(ctx, st, o, w.ID, &t, w.Start.Add(took)) {
 		return
 	}
-	l := st.takeDown(o, w.id, status, r.prompts.Load())
+	l := st.snapshotOf(o, w.ID, status, r.prompts.Load())
 	if l.held > recentHeld/4 {
-		l = st.takeDown(o, w.id, status, false)
+		l = st.snapshotOf(o, w.ID, status, false)
 	}
 	r.add(&sighting{held: l.held, taken: l, times: t})
 }
@@ -152,7 +153,7 @@ func (r *Recent) count(ctx context.Context, st *State, o *exchange, id string, t
 		r.talks[o.talk.result]++
 		r.followed.turn(o, id, now)
 	}
-	if used := &o.told.Usage; *used != (response.Usage{}) && o.model != nil {
+	if used := &o.tally.Usage; *used != (response.Usage{}) && o.model != nil {
 		s := r.spentOn(o.model.Name)
 		prompt, completion := float64(used.Input), float64(used.Output)
 		cost, base := o.model.Price.Of(prompt, completion), st.priciest.Of(prompt, completion)

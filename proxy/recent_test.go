@@ -13,6 +13,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/downstream"
 )
 
 // looked is a proxy whose decisions are looked at. Of its models big is the dearest.
@@ -193,7 +194,7 @@ func BenchmarkRecent(b *testing.B) {
 	r, now := newRecent(), time.Unix(1000, 0)
 	st, o := &State{}, &exchange{decision: &decision{}, model: &backend.Model{}}
 	o.model.Model = &choose.Model{}
-	o.told.Usage.Input, o.told.Usage.Output = 100, 100
+	o.tally.Usage.Input, o.tally.Usage.Output = 100, 100
 	b.ReportAllocs()
 	for b.Loop() {
 		r.count(b.Context(), st, o, "", &times{}, now)
@@ -213,8 +214,8 @@ func BenchmarkRecentKept(b *testing.B) {
 		b.Fatal(err)
 	}
 	o.model = p.state.byName["effort"]
-	o.endpoint, o.told.Usage.Input = o.model.Endpoints[0], 100
-	r, w := newRecent(), &reply{id: "r", start: time.Now()}
+	o.endpoint, o.tally.Usage.Input = o.model.Endpoints[0], 100
+	r, w := newRecent(), &downstream.Response{ID: "r", Start: time.Now()}
 	ctx := Shown(b.Context())
 	b.ReportAllocs()
 	for b.Loop() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/upstream"
 	"signalbox/stream/guard"
@@ -15,16 +16,16 @@ import (
 )
 
 // record counts the request, once, and writes its log line. It holds no text of the request.
-func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *exchange, err error) {
-	took := time.Since(w.start)
-	status := w.status
+func (p *Proxy) record(ctx context.Context, st *State, w *downstream.Response, o *exchange, err error) {
+	took := time.Since(w.Start)
+	status := w.Status
 	if err != nil {
-		e := fault.Wire(err, w.id)
+		e := fault.Wire(err, w.ID)
 		status, o.failure = e.Status, cmp.Or(e.Code, e.Type)
 	}
 	o.took = took
-	if o.told.Began() && o.first.After(w.start) && o.req.Streams() {
-		o.ttft = o.first.Sub(w.start)
+	if o.tally.Began() && o.first.After(w.Start) && o.req.Streams() {
+		o.ttft = o.first.Sub(w.Start)
 	}
 	route, model, endpoint := "none", "none", ""
 	if o.decision != nil {
@@ -33,34 +34,34 @@ func (p *Proxy) record(ctx context.Context, st *State, w *reply, o *exchange, er
 	if o.model != nil {
 		model, endpoint = o.model.Name, o.endpoint.Name
 	}
-	if a := o.memo.given(); a != nil {
+	if a := o.memo.Given(); a != nil {
 		model = a.Model
 	}
 	m := p.tel.Metrics
-	if found := o.memo.found(); found != "" {
+	if found := o.memo.Found(); found != "" {
 		m.Cache(found)
 	}
 	p.cacheResponse(ctx, w, o, err)
-	w.settleLimits(ctx, o, status)
-	w.settleBudgets(ctx, o, status)
+	settleLimits(ctx, w, o, status)
+	settleBudgets(ctx, w, o, status)
 	m.Request(route, model, status, took)
 	tenant := st.tenantLabel(&o.who)
 	m.TenantRequest(tenant)
 	if isSpent(err) {
 		m.TenantRefused(tenant)
 	}
-	st.ended(o, w.status, err)
-	st.measured(o, w.id)
-	p.watchSigns(ctx, st, o, w.id, status, err)
+	st.observeSpeed(o, w.Status, err)
+	st.noteLength(o, w.ID)
+	p.watchSigns(ctx, st, o, w.ID, status, err)
 	p.recordPlacement(o, status, err)
-	if st.learn(o) {
+	if st.learnLength(o) {
 		m.LimitWidened(o.model.Name)
 	}
 	p.finish(st, w, o, status, err) //nolint:contextcheck // a copy outlives its request
 	p.recent.note(ctx, st, w, o, status, took)
 	p.countArm(o, status)
 	p.countDiscarded(o, tenant)
-	if used := o.told.Usage; used != (response.Usage{}) {
+	if used := o.tally.Usage; used != (response.Usage{}) {
 		m.Tokens("prompt", int64(used.Input))
 		if used.Cached > 0 {
 			m.Tokens("cached", int64(used.Cached))
@@ -83,7 +84,7 @@ type requestLine struct {
 }
 
 // logRequest writes the log line of a request: as a warning where the proxy or a server failed.
-func (p *Proxy) logRequest(ctx context.Context, w *reply, o *exchange, l requestLine) {
+func (p *Proxy) logRequest(ctx context.Context, w *downstream.Response, o *exchange, l requestLine) {
 	level := slog.LevelInfo
 	if l.status >= http.StatusInternalServerError {
 		level = slog.LevelWarn
@@ -94,8 +95,8 @@ func (p *Proxy) logRequest(ctx context.Context, w *reply, o *exchange, l request
 	attrs := make([]slog.Attr, 0, 20)
 	attrs = append(attrs, slog.String("route", l.route), slog.String("model", l.model),
 		slog.String("endpoint", l.endpoint), slog.Int("status", l.status))
-	if o.told.Usage != (response.Usage{}) {
-		attrs = append(attrs, slog.Int("prompt_tokens", o.told.Usage.Input), slog.Int("completion_tokens", o.told.Usage.Output))
+	if o.tally.Usage != (response.Usage{}) {
+		attrs = append(attrs, slog.Int("prompt_tokens", o.tally.Usage.Input), slog.Int("completion_tokens", o.tally.Usage.Output))
 	}
 	if o.ttft > 0 {
 		attrs = append(attrs, brief("ttft", o.ttft))
@@ -110,9 +111,9 @@ func (p *Proxy) logRequest(ctx context.Context, w *reply, o *exchange, l request
 	if o.who.Name != "" {
 		attrs = append(attrs, slog.String("key", o.who.Name))
 	}
-	attrs = append(attrs, slog.String("id", w.id))
+	attrs = append(attrs, slog.String("id", w.ID))
 	attrs = append(append(attrs, o.placed.attrs()...), o.guardAttrs()...)
-	if found := o.memo.found(); found != "" {
+	if found := o.memo.Found(); found != "" {
 		attrs = append(attrs, slog.String("cache", found))
 	}
 	attrs = append(attrs, o.escalation.attrs()...)
@@ -133,7 +134,7 @@ func brief(key string, d time.Duration) slog.Attr {
 	return slog.Duration(key, d.Round(10*time.Microsecond))
 }
 
-// guardAttrs tells what the check of the answer found; nothing when there was none.
+// guardAttrs tells what the check of the response found; nothing when there was none.
 func (o *exchange) guardAttrs() []slog.Attr {
 	g := &o.guarded
 	if g.Mode == guard.Off {
@@ -154,17 +155,17 @@ func (o *exchange) guardAttrs() []slog.Attr {
 	return attrs
 }
 
-// finish hands the decision to the log, behind the answer to a copy where there is one: that is
-// asked for now, when the client has its answer.
-func (p *Proxy) finish(st *State, w *reply, o *exchange, status int, err error) {
+// finish hands the decision to the log, behind the response to a copy where there is one: that is
+// asked for now, when the client has its response.
+func (p *Proxy) finish(st *State, w *downstream.Response, o *exchange, status int, err error) {
 	m := o.mirror
 	if m == nil || m.got == nil || err != nil || status != http.StatusOK {
-		st.logDecision(p.tel.Decisions, w.id, o, status)
+		st.logDecision(p.tel.Decisions, w.ID, o, status)
 		return
 	}
-	line, route := st.line(p.tel.Decisions, w.id, o, status), o.Route
+	line, route := st.line(p.tel.Decisions, w.ID, o, status), o.Route
 	c := &upstream.Call{
-		Headers: http.Header{}, ID: w.id, Path: o.surface.upstreamPath(false), API: o.surface.api,
+		Headers: http.Header{}, ID: w.ID, Path: o.surface.upstreamPath(false), API: o.surface.api,
 		Translated: o.surface.messages, Body: m.body, Extra: o.Action.Headers,
 		Streaming: o.req.Streams(), Readable: true, Choices: o.req.Choices(),
 		MaxRetryAfter: time.Duration(st.opts.MaxRetryAfter),

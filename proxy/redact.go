@@ -9,6 +9,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 	"signalbox/proxy/redact"
@@ -62,7 +63,7 @@ func (o *exchange) headersFor(in http.Header, body *redact.Vault) http.Header {
 
 // copyRestored passes on a JSON body with the hidden values put back. A body that was read whole
 // keeps a length, its new one; a longer one is sent as it comes.
-func copyRestored(w *reply, u *upstream.Response, o *exchange, t *meter) error {
+func copyRestored(w *downstream.Response, u *upstream.Response, o *exchange, t *meter) error {
 	b := o.vault.Body()
 	h := w.Header()
 	headers.DropStale(h)
@@ -72,8 +73,8 @@ func copyRestored(w *reply, u *upstream.Response, o *exchange, t *meter) error {
 		all = append(bytes.Clone(b.Feed(all)), b.Rest()...)
 		h["Content-Length"] = []string{strconv.Itoa(len(all))}
 		w.WriteHeader(u.Status)
-		return send(w, all)
+		return downstream.WritePart(w, all)
 	}
 	w.WriteHeader(u.Status)
-	return copyBody(w, u, t, b)
+	return downstream.CopyBody(w, u, &t.Tally, b)
 }

@@ -13,6 +13,7 @@ import (
 	"signalbox/memory/board"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/engine"
 )
 
 // overRedis is a Board over Redis, as the application makes it.
@@ -28,7 +29,7 @@ func replicas(t *testing.T, n int, url string, prefill float64, servers ...*kvSe
 	var out []*bench
 	for range n {
 		b := start(t, kvModel(func(o *backend.ModelOptions) { o.KV.PrefillUsPerToken = prefill }, servers...), func(s *setup) { s.routes = toSmall })
-		b.state.salts, b.state.salted = newSalts([]byte("one secret")), true
+		b.state.salts, b.state.salted = engine.NewSalts([]byte("one secret")), true
 		out = append(out, b)
 		if url == "" {
 			continue

@@ -3,6 +3,7 @@ package proxy
 import (
 	"net/http"
 	"regexp"
+	"signalbox/proxy/downstream"
 	"sync"
 	"testing"
 )
@@ -19,7 +20,7 @@ func TestMadeIDsDiffer(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range each {
-				id := requestID(http.Header{})
+				id := downstream.RequestID(http.Header{})
 				if !shape.MatchString(id) {
 					t.Errorf("an id is %q", id)
 				}

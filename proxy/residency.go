@@ -21,10 +21,10 @@ var _ contexts.Resident = (*Proxy)(nil)
 func (p *Proxy) Residency(owner memory.Owner, c *memory.Context) []contexts.Residence {
 	st := p.acquire()
 	defer st.release()
-	x := prompt{hints: affinity.Hints{Contexts: []string{c.ID + "@" + strconv.Itoa(c.Version)}}, salt: st.salts.of(owner.Tenant)}
+	x := prompt{hints: affinity.Hints{Contexts: []string{c.ID + "@" + strconv.Itoa(c.Version)}}, salt: st.salts.Of(owner.Tenant)}
 	var blocks []uint64
 	bytes := int(c.Bytes)
-	if chain := st.chains.known(c.Sum); chain != nil {
+	if chain := st.chains.Known(c.Sum); chain != nil {
 		blocks, bytes = chain.Blocks(), chain.Bytes()
 	}
 	now := time.Now()

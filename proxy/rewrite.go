@@ -1,18 +1,34 @@
 package proxy
 
 import (
+	"bytes"
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
+	"signalbox/memory/ledger"
+	"signalbox/memory/prefix"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/downstream"
+	"signalbox/proxy/engine"
+	"signalbox/proxy/fault"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/redact"
+	"signalbox/proxy/resolve"
+	"signalbox/proxy/tools"
 	"signalbox/rules"
 )
 
@@ -57,9 +73,9 @@ func (rw rewriter) body(m *backend.Model) ([]byte, asked) {
 	a.limit = rw.limit(p, m, a.kind)
 	rw.extend(p)
 	if t := rw.d.tools; t != nil {
-		p.SetField(t.field, t.json)
+		p.SetField(t.Field, t.JSON)
 	}
-	rw.d.results.apply(p)
+	rw.d.results.Apply(p)
 	rw.set(p, &a)
 	if rw.req.Translated && m.StreamUsage == backend.UsageNever {
 		p.DeleteField(fieldStreamOptions) // it is the translation that asks
@@ -84,7 +100,7 @@ const fieldStreamOptions = "stream_options"
 // completion.
 const fieldLogprobs = "logprobs"
 
-// asksLogprobs reports whether m is asked how sure it is of its answer, in place of the client:
+// asksLogprobs reports whether m is asked how sure it is of its response, in place of the client:
 // where that is judged, and the client has not asked. A route that sets the field decides itself.
 func (rw rewriter) asksLogprobs(m *backend.Model) bool {
 	a := rw.d.Action
@@ -120,7 +136,7 @@ func (rw rewriter) named(m *backend.Model) bool {
 	return rw.d.model == m.Name && !rw.req.Translated
 }
 
-// set gives the fields that the route sets their values. A limit on the answer among them stands
+// set gives the fields that the route sets their values. A limit on the response among them stands
 // alone: what the body has in the other field goes, unless the route sets that too.
 func (rw rewriter) set(p *openai.Patch, a *asked) {
 	fields := rw.d.Action.Body
@@ -141,7 +157,7 @@ func (rw rewriter) set(p *openai.Patch, a *asked) {
 	}
 }
 
-// twinOf is the other one of the two fields for a limit on the answer, empty for any other field.
+// twinOf is the other one of the two fields for a limit on the response, empty for any other field.
 func twinOf(field string) string {
 	switch field {
 	case openai.FieldMaxTokens:
@@ -152,7 +168,7 @@ func twinOf(field string) string {
 	return ""
 }
 
-// limitField is the field that a limit on the answer has in this request, which in chat is the
+// limitField is the field that a limit on the response has in this request, which in chat is the
 // given one.
 func (rw rewriter) limitField(chat string) string {
 	switch rw.req.API {
@@ -168,8 +184,8 @@ func (rw rewriter) limitField(chat string) string {
 // reasoningAuto is the effort of a route that leaves it to what is known of the request.
 const reasoningAuto = "auto"
 
-// effort is what the route asks of m; empty when it asks for nothing or for what is not known. A nil
-// m stands for a model that outcomes say nothing of.
+// effort is what the route asks of m; empty when it asks for nothing or for what is not known. A
+// nil m stands for a model that outcomes say nothing of.
 func (rw rewriter) effort(m *backend.Model) string {
 	switch rw.d.Action.Reasoning {
 	case reasoning.None, reasoning.Low, reasoning.Medium, reasoning.High:
@@ -185,7 +201,8 @@ func (rw rewriter) effort(m *backend.Model) string {
 	return ""
 }
 
-// byComplexity is the effort that the complexity of a request asks for; empty where it is not known.
+// byComplexity is the effort that the complexity of a request asks for; empty where it is not
+// known.
 func (d *decision) byComplexity() string {
 	c := &d.set.Values[signal.Complexity]
 	if c.State == signal.Known && (c.Label == reasoning.Low || c.Label == reasoning.Medium || c.Label == reasoning.High) {
@@ -194,7 +211,7 @@ func (d *decision) byComplexity() string {
 	return ""
 }
 
-// What became of the client's system prompt.
+// The fates of the client's system prompt.
 const (
 	promptInserted = "inserted" // there was none
 	promptReplaced = "replaced"
@@ -296,8 +313,8 @@ func normalise(s string) string {
 	return strings.TrimRight(s, ".!? ")
 }
 
-// minCompletion is the least room for an answer, in tokens, that an automatic limit is fitted into.
-// With less, the estimate of the prompt's length decides more than the limit does, and the
+// minCompletion is the least room for a response, in tokens, that an automatic limit is fitted
+// into. With less, the estimate of the prompt's length decides more than the limit does, and the
 // upstream, which counts exactly, is the better judge. A number that a route names is a cap, which
 // no long prompt lifts.
 const minCompletion = 256
@@ -347,8 +364,8 @@ func (rw rewriter) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) t
 	return tokenLimit{n: n, auto: want.Auto, near: near}
 }
 
-// longest is the length that nearly all answers of m to requests like this one stay below; 0 where
-// outcomes do not say.
+// longest is the length that nearly all responses of m to requests like this one stay below; 0
+// where outcomes do not say.
 func (rw rewriter) longest(m *backend.Model) float64 {
 	e := rw.d.expectedOf(m.Name)
 	if e == nil {
@@ -433,17 +450,17 @@ const fieldTransfer = "kv_transfer_params"
 func (rw rewriter) extend(p *openai.Patch) {
 	switch {
 	case rw.salt != "":
-		p.SetField(fieldSalt, strconv.AppendQuote(nil, rw.salt))
-	case rw.req.Field(fieldSalt) != nil:
-		p.DeleteField(fieldSalt)
+		p.SetField(engine.FieldSalt, strconv.AppendQuote(nil, rw.salt))
+	case rw.req.Field(engine.FieldSalt) != nil:
+		p.DeleteField(engine.FieldSalt)
 	}
 	own := rw.req.Field(fieldTransfer)
-	if rw.member != "" && (own == nil || neutral(fieldTransfer, own)) {
+	if rw.member != "" && (own == nil || engine.Neutral(fieldTransfer, own)) {
 		p.SetNested(fieldTransfer, rw.member, []byte(rw.value))
 	}
 }
 
-// tokenLimit is the limit on an answer that the proxy put into a request; zero when it put none.
+// tokenLimit is the limit on a response that the proxy put into a request; zero when it put none.
 type tokenLimit struct {
 	n     int // in tokens; 0 with given when its value is no number of tokens
 	auto  bool
@@ -451,7 +468,7 @@ type tokenLimit struct {
 	given bool // by a field that the route sets
 }
 
-// kind names the answers that one of model m to this request is like. effort is that of the
+// kind names the responses that one of model m to this request is like. effort is that of the
 // dialect.
 func (d *decision) kind(m *backend.Model, effort string) lengths.Kind {
 	k := lengths.Kind{Model: m.Name, Effort: effort}
@@ -464,17 +481,160 @@ func (d *decision) kind(m *backend.Model, effort string) lengths.Kind {
 	return k
 }
 
-// apply puts the short texts into the body.
-func (s *resultset) apply(p *openai.Patch) {
-	if s == nil {
-		return
-	}
-	for i, text := range s.texts {
-		p.ReplaceMessageText(i, text)
-	}
-}
-
 // promptFate tells what putting the route's prompt in made of the client's.
 func (rw rewriter) promptFate() string {
 	return rw.prompt(openai.NewPatch(rw.req))
+}
+
+// payload is the body that a model receives, which every attempt reads anew. The zero value is
+// empty.
+type payload struct {
+	whole  []byte
+	pieces prefix.Body   // in place of whole, where stored contexts are part of it: their bytes are not copied
+	vault  *redact.Vault // of what was hidden in the pieces; nil when nothing was
+}
+
+// fitted is the body of a request as the endpoint of the attempt under way takes it.
+type fitted struct {
+	rewriter
+
+	model *backend.Model
+	made  payload
+	asked asked
+}
+
+// fit makes the body again if m, or what its endpoint takes beyond the API, is another than before.
+func (f *fitted) fit(ctx context.Context, m *backend.Model, x dress) (err error) {
+	if m == f.model && x == f.dress {
+		return nil
+	}
+	f.model, f.dress = m, x
+	f.made, f.asked, err = f.payload(ctx, m)
+	return err
+}
+
+// Reader reads the body from its start, once.
+func (b payload) Reader() io.ReadCloser {
+	if b.pieces != nil {
+		return io.NopCloser(b.pieces.Reader())
+	}
+	return io.NopCloser(bytes.NewReader(b.whole))
+}
+
+// Size is the number of bytes.
+func (b payload) Size() int64 {
+	if b.pieces != nil {
+		return int64(b.pieces.Len())
+	}
+	return int64(len(b.whole))
+}
+
+// payload makes the body for m. Without contexts it is that of body and costs nothing more.
+func (rw rewriter) payload(ctx context.Context, m *backend.Model) (payload, asked, error) {
+	body, a := rw.body(m)
+	if !rw.d.contexts.Named() {
+		return payload{whole: body}, a, nil
+	}
+	pieces, err := rw.compile(body, m)
+	switch {
+	case errors.Is(err, prefix.ErrUnsupported):
+		return payload{}, a, unsupportedContexts(rw.req)
+	case err != nil:
+		return payload{}, a, err
+	case !rw.d.hideAll:
+		return payload{pieces: pieces}, a, nil
+	}
+	out, err := rw.d.hidden(ctx, rw.req.API, pieces.Bytes())
+	return out, a, err
+}
+
+// unsupportedContexts says why contexts have no place in a request.
+func unsupportedContexts(req *openai.Request) error {
+	why := resolve.ContextField + " cannot be put into this request"
+	switch req.API {
+	case openai.Completion:
+		why = resolve.ContextField + " needs a prompt that is text, and contexts that are text: one that is messages needs a chat"
+	case openai.Response:
+		why = resolve.ContextField + " needs instructions that are text, and an input that is text or a list"
+	case openai.Chat, openai.Other:
+	}
+	return fault.InvalidField(resolve.ContextField, why)
+}
+
+// compile puts contexts, and the route's prompt where it stands beside them, into a body for m.
+func (rw rewriter) compile(body []byte, m *backend.Model) (prefix.Body, error) {
+	r := prefix.Request{API: rw.req.API, Body: body, Contexts: rw.d.contexts.Prefix(), Role: m.ContextRole}
+	text := rw.beside()
+	switch {
+	case text == "":
+	case rw.d.Action.Prompt.Position == promptBefore:
+		quoted, err := jsontext.AppendQuote(nil, text)
+		if err != nil {
+			return nil, fmt.Errorf("spell prompt: %w", err)
+		}
+		in := prefix.Context{Kind: ledger.Text, Fragments: [][]byte{quoted[1 : len(quoted)-1]}}
+		r.Contexts = append([]prefix.Context{in}, r.Contexts...)
+	default:
+		r.Domain = text
+	}
+	return prefix.Compile(r)
+}
+
+// hidden is a body with its personal data replaced, that of contexts included. It is read for it
+// here, all of it: what is stored of a context is which types it holds, and not where. Without
+// knowing, nothing is sent.
+func (d *decision) hidden(ctx context.Context, api openai.API, body []byte) (payload, error) {
+	req, err := openai.Parse(api, body, resolve.Limits())
+	if err != nil {
+		return payload{}, fmt.Errorf("%w: %w", fault.ErrNotRedacted, err)
+	}
+	text := req.Text()
+	v, err := d.state.personal(ctx, &text)
+	if err != nil {
+		return payload{}, err
+	}
+	out, vault, err := redact.Hide(req, v.Spans)
+	if err != nil {
+		return payload{}, err
+	}
+	return payload{whole: out.Raw, vault: vault}, nil
+}
+
+// personal reads all of a text for personal data.
+func (st *State) personal(ctx context.Context, text *signal.Text) (*signal.Value, error) {
+	var set signal.Set
+	need := signal.MaskOf(signal.PII)
+	switch c := st.classifier.(type) {
+	case Interruptible:
+		c.ExtractAllWhile(ctx, text, need, &set, func() signal.Mask { return need })
+	case thorough:
+		c.ExtractAll(ctx, text, need, &set)
+	default:
+		c.Extract(ctx, text, need, &set)
+	}
+	v := &set.Values[signal.PII]
+	switch {
+	case ctx.Err() != nil:
+		return nil, fault.ErrClientGone
+	case v.State == signal.Known && v.Read >= v.Windows, v.Reason == signal.ReasonNoText:
+		return v, nil
+	case v.Reason == signal.ReasonTimeout, v.Reason == signal.ReasonOverload:
+		return nil, fault.ErrOverloaded
+	}
+	return nil, fault.ErrNotRedacted
+}
+
+// shortenResults makes the results of tools short where the route has a budget for them, and tells
+// the client of it.
+func (p *Proxy) shortenResults(
+	ctx context.Context, w *downstream.Response, o *exchange, req *openai.Request, h http.Header,
+) {
+	want := o.Action.Results
+	shortener, ok := o.state.classifier.(tools.Shortener)
+	if want == nil || !ok || p.resolver.Store == nil || o.hideAll {
+		return
+	}
+	owner := resolve.Owner(o.who, resolve.Session(o.req, h))
+	o.results = o.state.results.Shorten(ctx, shortener, p.resolver.Store, owner, req, want)
+	o.results.Describe(w.Header())
 }

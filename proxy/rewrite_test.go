@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/reasoning"
 )
 
@@ -203,7 +204,7 @@ func TestRequestIDsThatAHeaderCannotCarryAreReplaced(t *testing.T) {
 			t.Errorf("id %q became %q, upstream got %q", id, got, up.Last(t).Header.Get("X-Request-Id"))
 		}
 	}
-	if got := requestID(http.Header{"X-Request-Id": {"a", "b"}}); !strings.HasPrefix(got, "req_") {
+	if got := downstream.RequestID(http.Header{"X-Request-Id": {"a", "b"}}); !strings.HasPrefix(got, "req_") {
 		t.Errorf("two ids became %q", got)
 	}
 }

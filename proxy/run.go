@@ -7,6 +7,7 @@ import (
 
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/budget"
+	"signalbox/proxy/count"
 	"signalbox/proxy/framing"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
@@ -15,8 +16,9 @@ import (
 
 // New makes a proxy that serves from st. It starts nothing; see Run.
 func New(opts Options, st *State, tel *telemetry.Telemetry) *Proxy {
+	transport := framing.NewTransport(time.Duration(opts.ConnectTimeout))
 	p := &Proxy{
-		tel: tel, resolver: resolve.Resolver{Tel: tel}, transport: framing.NewTransport(time.Duration(opts.ConnectTimeout)), budget: pool.NewBudget(), swapped: make(chan struct{}, 1),
+		tel: tel, resolver: resolve.Resolver{Tel: tel}, transport: transport, counters: count.New(transport), budget: pool.NewBudget(), swapped: make(chan struct{}, 1),
 		started: time.Now().Unix(), warms: newWarms(), limiter: rate.New(nil, time.Now),
 		recent: newRecent(), spending: budget.New(nil, time.Now),
 	}
@@ -77,3 +79,7 @@ func (p *Proxy) Drain() { p.draining.Store(true) }
 // ReloadFailed notes whether the last attempt to read the configuration again failed, which /readyz
 // tells.
 func (p *Proxy) ReloadFailed(failed bool) { p.stale.Store(failed) }
+
+// ShareLimits lets the minutes of callers be counted by remote, for all replicas. Call it once,
+// before the first request.
+func (p *Proxy) ShareLimits(remote rate.Remote) { p.limiter.Share(remote) }

@@ -5,12 +5,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"signalbox/proxy/engine"
 )
 
 // S3, S23: whoever issues tokens names tenants without end, and none of them may leave anything
 // behind.
 func TestSaltsOfTenantsWithoutEndTakeNoMemory(t *testing.T) {
-	s := newSalts([]byte("secret"))
+	s := engine.NewSalts([]byte("secret"))
 	heap := func() uint64 {
 		runtime.GC()
 		runtime.GC() // what the first one found in pools
@@ -20,12 +22,12 @@ func TestSaltsOfTenantsWithoutEndTakeNoMemory(t *testing.T) {
 	}
 	before, long := heap(), strings.Repeat("t", 180)
 	for i := range 20_000 {
-		_ = s.of(long + strconv.Itoa(i))
+		_ = s.Of(long + strconv.Itoa(i))
 	}
 	if after := heap(); after > before+2<<20 {
 		t.Errorf("20,000 tenants left %d bytes", after-before)
 	}
-	if again := s.of("a"); again != s.of("a") || again == s.of("b") {
+	if again := s.Of("a"); again != s.Of("a") || again == s.Of("b") {
 		t.Error("a salt is not that of its tenant")
 	}
 	runtime.KeepAlive(s)

@@ -13,6 +13,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/memory"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/save"
 )
 
 func anyone() memory.Owner { return memory.Owner{Tenant: auth.DefaultOptions().DefaultTenant} }
@@ -152,7 +153,7 @@ func TestAnswersOfOtherAPIsBecomeContexts(t *testing.T) {
 		})
 	}
 	r := keeping(t, oneModel(testkit.NewUpstream(t, testkit.JSON(200, strings.Replace(responded, `"function_call"`, `"web_search_call"`, 1)))), nil, func(s *setup) { s.routes = toSmall })
-	if got := r.post("/v1/responses", `{"model":"small","signalbox":{"save_context":{}},`+asked+`}`); got.status != 200 || got.header.Get("X-Signalbox-Degraded") != notSaved {
+	if got := r.post("/v1/responses", `{"model":"small","signalbox":{"save_context":{}},`+asked+`}`); got.status != 200 || got.header.Get("X-Signalbox-Degraded") != save.NotSaved {
 		t.Errorf("an answer that cannot be stored: %d %v", got.status, got.header)
 	}
 }

@@ -5,21 +5,141 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+
+	"signalbox/internal/openai"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 )
 
+// Handler returns the routes of the main listener: exact paths, everything else is an error of the
+// API. Nothing of a request reaches an upstream but through answer.
+func (p *Proxy) Handler() http.Handler {
+	r, forwarded := p.router()
+	return refuseUpgrades(p, straight(forwarded, r))
+}
+
+// router holds all routes, and those that are forwarded once more by their paths.
+func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
+	r := chi.NewRouter()
+	r.Use(middleware.GetHead) // load balancers probe with HEAD
+	forwarded := make(map[string]http.HandlerFunc, len(surfaces))
+	for i := range surfaces {
+		s := &surfaces[i]
+		forwarded[s.path] = p.serve(func(st *State, w *downstream.Response, r *http.Request) error { return p.handle(st, w, r, s) })
+		r.Post(s.path, forwarded[s.path])
+	}
+	r.Post(downstream.CountPath, p.serve(p.countMessage))
+	r.Get("/v1/models", p.serve(p.listModels))
+	r.Get("/v1/models/*", p.serve(p.oneModel))
+	r.Post("/signalbox/v1/classify", p.serve(p.classifyRequest))
+	r.Post("/signalbox/v1/explain", p.serve(p.explainRequest))
+	r.Post("/signalbox/v1/verify", p.serve(p.verifyRequest))
+	r.Post("/signalbox/v1/feedback", p.serve(p.feedbackRequest))
+	r.Get("/signalbox/v1/intents", p.serve(p.listIntents))
+	r.Post("/signalbox/v1/intents/{name}/examples", p.serve(p.addExamples))
+	p.contextRoutes(r)
+	r.Get("/healthz", p.serve(p.live))
+	r.Get("/readyz", p.serve(p.ready))
+	r.Get("/health", p.serve(p.ready)) // where clients of vLLM look
+	r.NotFound(p.serve(func(*State, *downstream.Response, *http.Request) error { return fault.ErrNoRoute }))
+	r.MethodNotAllowed(p.serve(refuseMethod(r)))
+	return r, forwarded
+}
+
+// straight hands requests that are forwarded to their handler, and all others to the router: that
+// would find the same, but makes a context and a copy of each request.
+func straight(forwarded map[string]http.HandlerFunc, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h := forwarded[r.URL.Path]; h != nil && r.Method == http.MethodPost && r.URL.RawPath == "" {
+			h(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refuseUpgrades stands before the router: CONNECT has no path to match, and a request to switch
+// protocols is no request of this API.
+func refuseUpgrades(p *Proxy, next http.Handler) http.Handler {
+	refuse := p.serve(func(*State, *downstream.Response, *http.Request) error { return fault.ErrMethod })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect || r.Method == http.MethodTrace || len(r.Header["Upgrade"]) > 0 {
+			refuse(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// surface is one endpoint of the API whose requests are forwarded.
+type surface struct {
+	path string // of the client's URL; behind the base of an endpoint it is the same without /v1
+	api  openai.API
+	// operation names the span, and is gen_ai.operation.name: chat, text_completion and embeddings
+	// are the words of the OTel GenAI conventions, which call a request to the Responses API chat
+	// as well.
+	operation string
+	form      bool // the body is multipart/form-data
+	// messages: requests are those of Anthropic's Messages API, and are worked on as chat
+	// completions.
+	messages bool
+}
+
+// upstreamPath is the path below the base of an endpoint, without a slash in front. direct: the
+// body is one of the Messages API.
+func (s *surface) upstreamPath(direct bool) string { //nolint:revive // what the body is
+	path := s.path
+	if s.messages && !direct {
+		path = chatPath
+	}
+	return strings.TrimPrefix(path, "/v1/")
+}
+
+// surfaces lists the endpoints that are forwarded: an allow-list with exact paths. Those of
+// openai.Other go to the model that they name, and are not routed.
+//
+//nolint:gochecknoglobals // constant table
+var surfaces = [...]surface{
+	{path: chatPath, api: openai.Chat, operation: "chat"},
+	{path: "/v1/completions", api: openai.Completion, operation: "text_completion"},
+	{path: "/v1/responses", api: openai.Response, operation: "chat"},
+	{path: downstream.MessagesPath, api: openai.Chat, operation: "chat", messages: true},
+	{path: "/v1/embeddings", api: openai.Other, operation: "embeddings"},
+	{path: "/v1/rerank", api: openai.Other, operation: "rerank"},
+	{path: "/v1/tokenize", api: openai.Other, operation: "tokenize"},
+	{path: "/v1/audio/speech", api: openai.Other, operation: "speech"},
+	{path: "/v1/audio/transcriptions", api: openai.Other, operation: "transcription", form: true},
+	{path: "/v1/audio/translations", api: openai.Other, operation: "translation", form: true},
+}
+
+// chatPath is the path that most requests come to.
+const chatPath = "/v1/chat/completions"
+
+// isForwarded reports whether requests to a path are forwarded; record logs their faults itself.
+func isForwarded(path string) bool {
+	for i := range surfaces {
+		if surfaces[i].path == path {
+			return true
+		}
+	}
+	return false
+}
+
 // serve adapts a handler: one state for the whole request, one place where errors become answers,
 // and where a panic becomes one.
-func (p *Proxy) serve(h func(st *State, w *reply, r *http.Request) error) http.HandlerFunc {
+func (p *Proxy) serve(h func(st *State, w *downstream.Response, r *http.Request) error) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		st := p.acquire()
 		defer st.release()
-		w := newReply(rw, r)
-		w.messages = newDialogue(w.id, r.URL.Path)
-		w.patient, w.limiter, w.bytes = time.Duration(st.opts.WriteTimeout), p.limiter, &p.bytes
-		defer w.done()
+		w := downstream.New(rw, r)
+		w.Messages = downstream.NewDialogue(w.ID, r.URL.Path)
+		w.Patience, w.Limiter, w.Bytes = time.Duration(st.opts.WriteTimeout), p.limiter, &p.bytes
+		defer w.Done()
 		if p.draining.Load() {
 			rw.Header()["Connection"] = []string{"close"} // the next request of the client is for another process
 		}
@@ -28,30 +148,52 @@ func (p *Proxy) serve(h func(st *State, w *reply, r *http.Request) error) http.H
 		err := fault.Stopped(r.Context(), h(st, w, r))
 		switch {
 		case err == nil:
-		case w.status == 0 && !errors.Is(err, fault.ErrClientGone):
-			if e := fault.Wire(err, w.id); e.Status >= http.StatusInternalServerError && !isForwarded(r.URL.Path) {
-				p.tel.Log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("id", w.id),
+		case w.Status == 0 && !errors.Is(err, fault.ErrClientGone):
+			if e := fault.Wire(err, w.ID); e.Status >= http.StatusInternalServerError && !isForwarded(r.URL.Path) {
+				p.tel.Log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("id", w.ID),
 					slog.String("path", r.URL.Path), slog.Int("status", e.Status), slog.String("cause", err.Error()))
 			}
-			fail(w, err)
+			downstream.Fail(w, err)
 		default:
 			panic(http.ErrAbortHandler) // the head is gone: what is left is to let the client see a break
 		}
 	}
 }
 
-// recovered turns a panic into an error, or into a broken connection when an answer has begun.
-func (p *Proxy) recovered(w *reply, r *http.Request) {
+// recovered turns a panic into an error, or into a broken connection when a response has begun.
+func (p *Proxy) recovered(w *downstream.Response, r *http.Request) {
 	v := recover()
 	if v == nil {
 		return
 	}
 	if v != http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked, not wrapped
-		p.tel.Log.LogAttrs(r.Context(), slog.LevelError, "panic", slog.String("id", w.id), slog.Any("value", v), slog.String("stack", string(debug.Stack())))
-		if w.status == 0 {
-			fail(w, fault.ErrPanicked)
+		p.tel.Log.LogAttrs(r.Context(), slog.LevelError, "panic", slog.String("id", w.ID), slog.Any("value", v), slog.String("stack", string(debug.Stack())))
+		if w.Status == 0 {
+			downstream.Fail(w, fault.ErrPanicked)
 			return
 		}
 	}
 	panic(http.ErrAbortHandler)
+}
+
+// refuseMethod answers a method that a path does not take with those that it does (RFC 9110,
+// section 15.5.6).
+func refuseMethod(routes chi.Routes) func(*State, *downstream.Response, *http.Request) error {
+	return func(_ *State, w *downstream.Response, r *http.Request) error {
+		path := r.URL.RawPath
+		if path == "" {
+			path = r.URL.Path
+		}
+		var allowed []string
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+			if !routes.Match(chi.NewRouteContext(), method, path) {
+				continue
+			}
+			if allowed = append(allowed, method); method == http.MethodGet {
+				allowed = append(allowed, http.MethodHead)
+			}
+		}
+		w.Header()["Allow"] = []string{strings.Join(allowed, ", ")}
+		return fault.ErrMethod
+	}
 }

@@ -100,7 +100,7 @@ func (p *Proxy) watchSigns(ctx context.Context, st *State, o *exchange, id strin
 	switch {
 	case o.guarded.Failed > 0:
 		note(id, signs.Guard, 0)
-	case o.told.Finish == response.FinishLength:
+	case o.tally.Finish == response.FinishLength:
 		note(id, signs.Length, 0)
 	}
 }

@@ -55,7 +55,7 @@ func TestSignsBecomeOutcomesOfTheAnswerBefore(t *testing.T) {
 	result := `{"role":"tool","tool_call_id":"1","content":"what?"}`
 	for name, c := range map[string]struct {
 		first, second string
-		reply         string
+		Response      string
 		opened        bool   // q was answered before
 		want          string // of the first answer; empty for none
 	}{
@@ -75,8 +75,8 @@ func TestSignsBecomeOutcomesOfTheAnswerBefore(t *testing.T) {
 			all := DefaultSignOptions()
 			b, s := learns(t, func(x *setup) {
 				x.signs = &all
-				if c.reply != "" {
-					up := testkit.NewUpstream(t, testkit.JSON(200, c.reply))
+				if c.Response != "" {
+					up := testkit.NewUpstream(t, testkit.JSON(200, c.Response))
 					x.models = oneModel(up)
 				}
 			})

@@ -12,6 +12,7 @@ import (
 	"signalbox/memory/redis"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/budget"
+	"signalbox/proxy/recall"
 )
 
 // soft is a caller with a budget of which two answers of the dear model take the soft part.
@@ -95,7 +96,7 @@ func TestTwoReplicasInARaceKeepASoftBound(t *testing.T) {
 func TestAnAnswerOfADowngradeIsNotKept(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))
-	b := bounded(t, u, u, 0, soft(""), caches(cacheExact))
+	b := bounded(t, u, u, 0, soft(""), caches(recall.ModeExact))
 	send := func(key, text, want string) {
 		t.Helper()
 		h := b.chat(strings.Replace(upTo(10), "hello", text, 1), "Authorization", "Bearer "+key).header

@@ -54,7 +54,7 @@ func (p *Proxy) trace(r *http.Request, name string) (ctx context.Context, end fu
 		if o.req != nil {
 			span.SetAttributes(requestAttributes(o.req)...)
 		}
-		span.SetAttributes(answerAttributes(&o.told)...)
+		span.SetAttributes(responseAttributes(&o.tally)...)
 		failed(span, err)
 	}
 }
@@ -93,7 +93,7 @@ func (p *Proxy) attempting(ctx context.Context, o *exchange, n int) (context.Con
 	return ctx, span
 }
 
-// attempted notes how an attempt began, and ends its span unless its answer is the one that is
+// attempted notes how an attempt began, and ends its span unless its response is the one that is
 // passed on, which ends it then.
 func (o *exchange) attempted(span trace.Span, u *upstream.Response, err error) {
 	if span == nil {
@@ -125,12 +125,12 @@ func (o *exchange) endAttempt(err error) {
 	if o.upstream == nil {
 		return
 	}
-	o.upstream.SetAttributes(answerAttributes(&o.told)...)
+	o.upstream.SetAttributes(responseAttributes(&o.tally)...)
 	failed(o.upstream, err)
 	o.upstream.End()
 }
 
-// requestAttributes are the numbers that a request asks for an answer with.
+// requestAttributes are the numbers that a request asks for a response with.
 func requestAttributes(req *openai.Request) []attribute.KeyValue {
 	var out []attribute.KeyValue
 	for _, f := range [...]struct {
@@ -163,8 +163,8 @@ func requestAttributes(req *openai.Request) []attribute.KeyValue {
 	return out
 }
 
-// answerAttributes are what an answer tells of itself.
-func answerAttributes(told *response.Tally) []attribute.KeyValue {
+// responseAttributes are what a response tells of itself.
+func responseAttributes(told *response.Tally) []attribute.KeyValue {
 	var out []attribute.KeyValue
 	if told.Finish != "" {
 		out = append(out, telemetry.AttrFinishReasons.StringSlice([]string{told.Finish}))
@@ -178,9 +178,9 @@ func answerAttributes(told *response.Tally) []attribute.KeyValue {
 	return out
 }
 
-// tellDecision notes a decision and the signals that it rests on. Labels are words of models and of
+// traceDecision notes a decision and the signals that it rests on. Labels are words of models and of
 // the configuration.
-func tellDecision(span trace.Span, d *decision) {
+func traceDecision(span trace.Span, d *decision) {
 	if !span.IsRecording() {
 		return
 	}

@@ -11,10 +11,14 @@ import (
 	"signalbox/memory/outcomes/signs"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/chain"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/engine"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/recall"
+	"signalbox/proxy/tools"
 	"signalbox/rules"
 )
 
@@ -47,28 +51,28 @@ type State struct {
 	generation  uint64
 	identity    decisionlog.Identity // of the configuration
 	thresholds  map[signal.Kind]float64
-	priciest    choose.Price   // what every answer is compared with
+	priciest    choose.Price   // what every response is compared with
 	chooser     choose.Chooser // its speeds and lengths are of all states of a proxy
 	metrics     *telemetry.Metrics
 	guard       *guardrail.Guard // the guard
-	salts       *salts
-	chains      *chains         // of stored contexts; of all states of a proxy
-	salted      bool            // they come from a secret of the configuration
-	tenants     map[string]bool // that the configuration names: they have metrics of their own
-	forwards    bool            // some endpoint gets what callers show
-	controls    *engineControls // what callers may say to model servers
-	notices     *backend.Boards // to and from other replicas; of all states of a proxy
-	answers     *Answers        // that are kept; nil without any
-	copies      *copies         // of requests that are under way
-	caching     *caching        // nil where the cache is off everywhere
-	keywords    keywordMemo     // of contexts
+	salts       *engine.Salts
+	chains      *chain.Memo      // of stored contexts; of all states of a proxy
+	salted      bool             // they come from a secret of the configuration
+	tenants     map[string]bool  // that the configuration names: they have metrics of their own
+	forwards    bool             // some endpoint gets what callers show
+	controls    *engine.Controls // what callers may say to model servers
+	notices     *backend.Boards  // to and from other replicas; of all states of a proxy
+	answers     *recall.Answers  // that are kept; nil without any
+	copies      *copies          // of requests that are under way
+	caching     *recall.Cache    // nil where the cache is off everywhere
+	keywords    keywordMemo      // of contexts
 	stick       StickOptions
 	talks       *conversation.Store // states of conversations; nil where nothing sticks
 	learning    OutcomeOptions
-	outcomes    *outcomes.Store // that are learnt from; nil where nothing is
-	seen        *signs.Watch    // turns, for what the next ones say of their answers
-	tools       *toolMemo       // of all states of a proxy
-	results     *resultMemo     // short forms of results of tools
+	outcomes    *outcomes.Store   // that are learnt from; nil where nothing is
+	seen        *signs.Watch      // turns, for what the next ones say of their answers
+	tools       *tools.Memo       // of all states of a proxy
+	results     *tools.ShortForms // short forms of results of tools
 
 	refs atomic.Int64  // requests that use it, and one for being the current one
 	idle chan struct{} // closed when refs falls to 0

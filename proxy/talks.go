@@ -44,7 +44,7 @@ type followedTalk struct {
 // Recent holds its lock.
 func (f *followed) turn(o *exchange, id string, now time.Time) {
 	t := o.talk
-	if t == nil || t.before == nil || o.model == nil || !t.told || len(t.keys) == 0 {
+	if t == nil || t.before == nil || o.model == nil || !t.final || len(t.keys) == 0 {
 		return
 	}
 	var x *followedTalk

@@ -31,6 +31,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
+	"signalbox/proxy/recall"
 	"signalbox/stream/guard"
 )
 
@@ -205,7 +206,7 @@ func TestS27AnswersAreNotUnpacked(t *testing.T) {
 	const mb = 96
 	for _, mode := range []string{guard.Off.String(), guard.Hold.String()} {
 		s := hostile.Start(t, hostile.Options{Mode: fmt.Sprintf("gzip-bomb?mb=%d", mb), Still: true})
-		b := start(t, hostileModels(s), caches(cacheExact), func(s *setup) { s.guard.Mode = mode })
+		b := start(t, hostileModels(s), caches(recall.ModeExact), func(s *setup) { s.guard.Mode = mode })
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)

@@ -10,6 +10,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/count"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/upstream"
 )
@@ -82,10 +83,10 @@ func (p *Proxy) measure(ctx context.Context, st *State, change *rewriter) map[st
 	if !countable(change.req) {
 		return nil
 	}
-	wants := change.d.wants()
+	wants := change.d.choiceRequest()
 	var out map[string]int
 	for _, m := range st.named(change.d) {
-		if !change.d.who.May(m.Name) || len(out) == mostCounts {
+		if !change.d.who.May(m.Name) || len(out) == count.MaxModels {
 			continue
 		}
 		if !wants.Doubted(m.Window) || wants.Prompt.Least > m.Window {
@@ -132,17 +133,17 @@ func (st *State) named(d *decision) (out []*backend.Model) {
 
 // measureBy has a server of one model count the prompt as the model would get it.
 func (p *Proxy) measureBy(ctx context.Context, change *rewriter, m *backend.Model) (tokens int, ok bool) {
-	e := p.counter(m)
+	e := p.counters.Of(m)
 	if e == nil {
 		return 0, false
 	}
 	body, _, err := change.payload(ctx, m)
-	if err != nil || body.Size() > maxCounted {
+	if err != nil || body.Size() > count.MaxBytes {
 		return 0, false // what is wrong is told by the attempt
 	}
 	ctx, cancel := context.WithTimeout(ctx, measureBudget)
 	defer cancel()
-	return p.tokenize(ctx, e, tokenizePath, body.Reader())
+	return p.counters.Tokenize(ctx, e, count.Path, body.Reader())
 }
 
 // tooLong is the error of a prompt that fits none of the candidates, with figures of the one with

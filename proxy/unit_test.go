@@ -19,6 +19,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
@@ -117,7 +118,7 @@ func pass(s []byte, step int) ([]byte, error) {
 		func(context.Context) io.ReadCloser { return &pieces{s, step} }, &response.StreamOptions{})
 	defer u.Close()
 	rec := httptest.NewRecorder()
-	client := &clientSink{w: newReply(rec, &http.Request{Header: http.Header{}})}
+	client := &downstream.Sink{W: downstream.New(rec, &http.Request{Header: http.Header{}})}
 	u.Tap(&meter{metrics: telemetry.Discard().Metrics, model: "m"})
 	err := copyEvents(u, client, client)
 	return rec.Body.Bytes(), err
@@ -168,12 +169,12 @@ func TestTheTimeOfTheClientIsNotTheUpstreams(t *testing.T) {
 			}, o)
 			u.Length = int64(len(stream))
 			rec := httptest.NewRecorder()
-			w := newReply(&slowReader{rec, 2 * gap}, &http.Request{Header: http.Header{}})
+			w := downstream.New(&slowReader{rec, 2 * gap}, &http.Request{Header: http.Header{}})
 			meter := &meter{metrics: telemetry.Discard().Metrics, model: "m"}
-			pass := func() error { return copyBody(w, u, meter, nil) }
+			pass := func() error { return downstream.CopyBody(w, u, &meter.Tally, nil) }
 			if events {
 				u.Tap(meter)
-				client := &clientSink{w: w}
+				client := &downstream.Sink{W: w}
 				pass = func() error { return copyEvents(u, client, client) }
 			}
 			if err := pass(); err != nil || rec.Body.String() != stream {

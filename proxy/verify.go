@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/resolve"
@@ -56,8 +57,8 @@ func (f *givenFact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // verifyRequest serves POST /signalbox/v1/verify: the claims of a text, checked against facts.
-// Whoever may ask for an answer may call it: it tells nothing of the configuration.
-func (p *Proxy) verifyRequest(st *State, w *reply, r *http.Request) error {
+// Every caller that may ask for a response may call it: it tells nothing of the configuration.
+func (p *Proxy) verifyRequest(st *State, w *downstream.Response, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func (p *Proxy) verifyRequest(st *State, w *reply, r *http.Request) error {
 	if st.guard.Lacking() != "" {
 		w.Header()["X-Signalbox-Degraded"] = []string{guardrail.LackGrounding}
 	}
-	return writeJSON(w, http.StatusOK, out)
+	return downstream.WriteJSON(w, http.StatusOK, out)
 }
 
 // verifyContexts finds the contexts that a text is verified against. They are all required unless

@@ -36,7 +36,7 @@ func (w *warmup) release() {
 	w.st.release()
 }
 
-// Warm implements contexts.Warmer: a real request with the context and next to no answer goes to
+// Warm implements contexts.Warmer: a real request with the context and next to no response goes to
 // where requests that name the context will. Without names it goes to the models whose endpoints
 // are said to share prefixes: what others charge for it is lost.
 func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) error { //nolint:revive // as contexts.Warmer has it
@@ -105,8 +105,8 @@ func (w *warmup) open(ctx context.Context, store *memory.Store) (err error) {
 	if w.snap, err = store.Resolve(ctx, w.owner, w.ref); err != nil {
 		return fmt.Errorf("read context: %w", err)
 	}
-	w.salt = w.st.salts.of(w.owner.Tenant)
-	w.chain.Resume(w.st.chains.of([]*memory.Snapshot{w.snap}))
+	w.salt = w.st.salts.Of(w.owner.Tenant)
+	w.chain.Resume(w.st.chains.Of([]*memory.Snapshot{w.snap}))
 	x := prompt{hints: affinity.Hints{Contexts: []string{resolve.Pointer(w.snap)}}, salt: w.salt}
 	w.ask = affinity.Request{Class: x.class(w.m), Blocks: w.chain.Blocks(), Bytes: w.chain.Bytes(), Tokens: w.snap.Derived.Tokens[w.m.Name]}
 	if w.ask.Tokens == 0 {
@@ -295,13 +295,13 @@ func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
 	return nil
 }
 
-// refused is the error of an answer that says that the context was not read; nil for any other.
+// refused is the error of a response that says that the context was not read; nil for any other.
 func (w *warmup) refused(u *upstream.Response, whole []byte) error {
 	switch {
 	case u.Good():
 		return nil
 	case u.Refused():
-		return fault.ErrBusy // the endpoint was told, see tell
+		return fault.ErrBusy // the endpoint was told by upstream.Do
 	case u.Status < http.StatusBadRequest:
 		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.Status)}
 	}

@@ -13,6 +13,7 @@ import (
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/engine"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/kv"
 )
@@ -57,7 +58,7 @@ func TestAContextIsReadAheadOnce(t *testing.T) {
 		t.Fatalf("%d requests for one context", len(all))
 	}
 	r := all[0]
-	if string(r["max_tokens"]) != "1" || string(r["stream"]) != "false" || string(r["model"]) != `"Org/Small-7B"` || len(r[fieldSalt]) != 45 ||
+	if string(r["max_tokens"]) != "1" || string(r["stream"]) != "false" || string(r["model"]) != `"Org/Small-7B"` || len(r[engine.FieldSalt]) != 45 ||
 		!strings.HasPrefix(string(r["messages"]), `[{"role":"system","content":"the contract says word 0;`) {
 		t.Errorf("the request is %.300s", r["messages"])
 	}
@@ -190,7 +191,7 @@ func TestS3NoReadingStandsForAnother(t *testing.T) {
 	for i, s := range servers {
 		salts := map[string]int{}
 		for _, r := range s.requests() {
-			salts[string(r[fieldSalt])]++
+			salts[string(r[engine.FieldSalt])]++
 		}
 		if len(salts) != 2 || len(s.requests()) != 2 {
 			t.Errorf("server %d has read for %v, want each of two tenants once", i, salts)

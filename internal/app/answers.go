@@ -16,16 +16,16 @@ import (
 	"signalbox/memory/conversation"
 	"signalbox/memory/ledger"
 	"signalbox/memory/redis"
-	"signalbox/proxy"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/recall"
 )
 
 // remember gives a state its answers: those of the state before, unless the room for them changed.
-func (a *App) remember(cfg *config.Config) (*proxy.Answers, error) {
+func (a *App) remember(cfg *config.Config) (*recall.Answers, error) {
 	if a.answers != nil && a.answers.Fits(cfg.Cache, a.shared) {
 		return a.answers, nil
 	}
-	return proxy.NewAnswers(cfg.Cache, a.shared, a.answers)
+	return recall.NewAnswers(cfg.Cache, a.shared, a.answers)
 }
 
 // openRedis makes what is kept in Redis: the connection, which Serve opens, and the answers of all

@@ -31,6 +31,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/keyring"
+	"signalbox/proxy/recall"
 	"signalbox/stream/check"
 )
 
@@ -64,7 +65,7 @@ type App struct {
 	checker    atomic.Pointer[check.Checker]
 	current    *proxy.State           // that requests are served from; guarded by reloading
 	identity   decisionlog.Identity   // of it; guarded by reloading
-	answers    *proxy.Answers         // that are kept; guarded by reloading
+	answers    *recall.Answers        // that are kept; guarded by reloading
 	talks      *conversation.Store    // states of conversations, of all states
 	outcomes   *outcomes.Store        // of answers, of all states
 	told       *outcomesshared.Shared // outcomes of replicas; nil where they are not shared
@@ -158,7 +159,7 @@ func (a *App) state(ctx context.Context, cfg *config.Config) (st *proxy.State, d
 // stateOptions puts together what a state is made of: a configuration, its models, and what
 // outlives it.
 func (a *App) stateOptions(
-	cfg *config.Config, pools []backend.ModelOptions, set *modelSet, id *decisionlog.Identity, answers *proxy.Answers,
+	cfg *config.Config, pools []backend.ModelOptions, set *modelSet, id *decisionlog.Identity, answers *recall.Answers,
 ) *proxy.StateOptions {
 	o := &proxy.StateOptions{
 		Models: pools, Prompts: cfg.Prompts, Auth: cfg.Auth, Server: cfg.Server, Limits: &cfg.Limits,

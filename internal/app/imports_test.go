@@ -50,8 +50,9 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"internal/hub":       {"classify/bundle", "internal/hub/local"},
 		"internal/hub/local": {"classify/bundle", "classify/head"},
 		"proxy": {
-			"proxy/backend", "proxy/budget", "proxy/escalate", "proxy/fault", "proxy/guardrail",
-			"proxy/resolve", "proxy/upstream",
+			"proxy/backend", "proxy/budget", "proxy/chain", "proxy/count", "proxy/downstream",
+			"proxy/engine", "proxy/escalate", "proxy/fault",
+			"proxy/guardrail", "proxy/recall", "proxy/resolve", "proxy/save", "proxy/upstream",
 			"proxy/affinity", "proxy/kv", "proxy/auth", "proxy/choose", "proxy/decisionlog", "proxy/headers", "proxy/lengths", "internal/option", "proxy/pool", "proxy/framing", "proxy/rate", "proxy/reasoning",
 			"proxy/tools", "proxy/redact", "memory", "memory/blob", "memory/cache", "memory/conversation", "memory/ledger", "memory/outcomes", "memory/outcomes/signs", "memory/page", "memory/prefix", "proxy/contexts", "rules", "stream/check", "stream/evidence", "stream/guard", "stream/messages", "stream/response", "stream/sse", "internal/anthropic", "internal/signal", "internal/openai", "internal/telemetry",
 		},
@@ -59,6 +60,19 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			"internal/openai", "internal/option", "memory/prefix", "proxy/affinity",
 			"proxy/budget", "proxy/choose", "proxy/fault", "proxy/framing", "proxy/kv",
 			"proxy/pool", "proxy/reasoning",
+		},
+		"proxy/downstream": {
+			"internal/anthropic", "internal/openai", "internal/option", "proxy/auth",
+			"proxy/backend", "proxy/budget", "proxy/fault", "proxy/rate", "proxy/redact",
+			"proxy/upstream", "stream/messages", "stream/response",
+		},
+		"proxy/recall": {
+			"internal/option", "internal/signal", "memory/cache", "proxy/upstream", "rules",
+			"stream/guard", "stream/response",
+		},
+		"proxy/save": {
+			"internal/openai", "memory", "memory/ledger", "memory/prefix", "proxy/resolve",
+			"stream/check", "stream/guard", "stream/response",
 		},
 		"proxy/resolve": {
 			"internal/openai", "internal/telemetry", "memory", "memory/cache", "memory/page",
@@ -91,7 +105,16 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"proxy/rate":      nil,
 		"proxy/pool":      {"internal/option", "internal/telemetry", "proxy/framing", "proxy/kv"},
 		"proxy/reasoning": {"internal/option", "internal/openai"},
-		"proxy/tools":     nil,
+		"proxy/tools":     {"internal/openai", "internal/signal", "memory", "rules"},
+		"proxy/engine": {
+			"internal/openai", "internal/option", "proxy/affinity", "proxy/auth", "proxy/fault",
+			"proxy/headers",
+		},
+		"proxy/count": {"proxy/backend", "proxy/framing", "proxy/pool"},
+		"proxy/chain": {
+			"internal/openai", "memory", "memory/blob", "memory/ledger", "memory/prefix",
+			"proxy/affinity",
+		},
 		"proxy/redact":    {"internal/openai", "internal/signal", "stream/response", "stream/sse"},
 		"stream/response": {"internal/openai", "stream/sse"},
 		"stream/check":    {"stream/claims", "stream/evidence", "stream/evidence/words", "stream/numeric"},
@@ -121,7 +144,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"internal/simulator/kv":   nil,
 		"configs":                 nil,
 		"models":                  nil,
-		"internal/config":         {"classify", "classify/knn", "classify/lexical", "internal/hub/local", "internal/judge", "gpu", "memory", "memory/page", "memory/redis", "proxy", "proxy/auth", "proxy/backend", "proxy/decisionlog", "proxy/guardrail", "internal/option", "rules", "internal/signal", "internal/telemetry"},
+		"internal/config":         {"classify", "classify/knn", "classify/lexical", "internal/hub/local", "internal/judge", "gpu", "memory", "memory/page", "memory/redis", "proxy", "proxy/engine", "proxy/recall", "proxy/auth", "proxy/backend", "proxy/decisionlog", "proxy/guardrail", "internal/option", "rules", "internal/signal", "internal/telemetry"},
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", "signalbox/...").Output()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"signalbox/internal/config"
 	"signalbox/proxy"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/tools"
 )
 
 // taught is the index of the private intents and what it was made from. A reload that changes none
@@ -98,7 +99,7 @@ var (
 	_ proxy.IntentTeacher = (*extractor)(nil)
 	_ proxy.Interruptible = (*extractor)(nil)
 	_ guardrail.Moderator = (*extractor)(nil)
-	_ proxy.Shortener     = (*extractor)(nil)
+	_ tools.Shortener     = (*extractor)(nil)
 )
 
 // extractor returns the set's classifier as the proxy sees it.
@@ -156,7 +157,7 @@ func (e *extractor) AddExamples(ctx context.Context, intent string, examples []s
 	return counts.Added, counts.Examples, nil
 }
 
-// Shorten implements proxy.Shortener: the skeleton of a text.
+// Shorten implements tools.Shortener: the skeleton of a text.
 func (*extractor) Shorten(ctx context.Context, text string, tokens int) (string, error) {
 	r, err := compress.Compress(ctx, text, compress.Options{Budget: max(tokens, compress.MinBudget)})
 	return r.Text, err //nolint:wrapcheck // that of ctx

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"signalbox/internal/signal"
-	"signalbox/proxy"
+	"signalbox/proxy/recall"
 	"signalbox/rules"
 )
 
@@ -22,7 +22,7 @@ const (
 // ask for it.
 func (c *checker) cache(catalog *Catalog) {
 	o := &c.cfg.Cache
-	if known := proxy.CacheModes(); !slices.Contains(known, o.Mode) {
+	if known := recall.CacheModes(); !slices.Contains(known, o.Mode) {
 		if best := slip(o.Mode, slices.Values(known)); best != "" {
 			c.at("cache.mode", "%q is none of %s; did you mean %q?", o.Mode, strings.Join(known, ", "), best)
 		}

@@ -32,6 +32,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/recall"
 	"signalbox/rules"
 )
 
@@ -64,7 +65,7 @@ type Config struct {
 	Memory Memory `yaml:"memory"`
 	// Cache keeps answers and gives them again. Without the section it is off, unless a route turns
 	// it on.
-	Cache proxy.CacheOptions `yaml:"cache"`
+	Cache recall.Options `yaml:"cache"`
 	// Stick keeps conversations with their models. Without the section it is on.
 	Stick proxy.StickOptions `yaml:"stick"`
 	// Outcomes are how good answers were, which the choice among models learns from. Without the
@@ -311,7 +312,7 @@ func Default() Config {
 		Signals:   Signals{IntentMargin: knn.DefaultOptions().Margin},
 		Guard:     guardrail.DefaultOptions(),
 		Memory:    DefaultMemory(),
-		Cache:     proxy.DefaultCacheOptions(),
+		Cache:     recall.DefaultOptions(),
 		Stick:     proxy.DefaultStickOptions(),
 		Outcomes:  proxy.DefaultOutcomeOptions(),
 		Telemetry: telemetry.DefaultOptions(),

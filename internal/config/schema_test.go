@@ -173,7 +173,7 @@ func TestWordsOfTheSchemaAreThoseThatCheckTakes(t *testing.T) {
 		"Task.origins":      "classify: {tasks: [{name: jailbreak, origins: [%s]}]}\n" + good,
 		"Memory.durability": "memory: {durability: %s}\n" + good, "proxy.Options.placement": "server: {placement: %s}\n" + good,
 		"proxy.OutcomeOptions.learn": "outcomes: {learn: %s}\n" + good,
-		"proxy.CacheOptions.mode":    "cache: {mode: %s}\n" + good,
+		"recall.Options.mode":        "cache: {mode: %s}\n" + good,
 		"guardrail.Options.mode":     "guard: {mode: %s}\n" + good, "guardrail.Options.act_on": "guard: {act_on: [%s]}\n" + good,
 		"guardrail.Options.marker_as": "guard: {marker_as: %s}\n" + good, "guardrail.Options.on_unchecked": "guard: {on_unchecked: %s}\n" + good,
 		"guardrail.Options.structured": "guard: {structured: %s}\n" + good,

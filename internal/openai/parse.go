@@ -525,3 +525,17 @@ func (p *part) see(word string) {
 		p.media = true
 	}
 }
+
+// Parse reads the body of a request of the given kind, as the function for that kind does.
+func Parse(api API, raw []byte, l Limits) (*Request, error) {
+	switch api {
+	case Chat:
+		return ParseChat(raw, l)
+	case Completion:
+		return ParseCompletion(raw, l)
+	case Response:
+		return ParseResponse(raw, l)
+	case Other:
+	}
+	return ParseBody(raw, l)
+}

@@ -99,20 +99,6 @@ func (a API) list() string {
 // PromptField is the field of the body that holds the prompt: messages, prompt or input.
 func (r *Request) PromptField() string { return r.API.list() }
 
-// Parse reads the body of a request of the given kind, as the function for that kind does.
-func Parse(api API, raw []byte, l Limits) (*Request, error) {
-	switch api {
-	case Chat:
-		return ParseChat(raw, l)
-	case Completion:
-		return ParseCompletion(raw, l)
-	case Response:
-		return ParseResponse(raw, l)
-	case Other:
-	}
-	return ParseBody(raw, l)
-}
-
 // Request is the typed view of a request body. It is immutable after parsing and safe for
 // concurrent use. Nobody may write to Raw any more, not even when the request is done with: a text
 // of 16 KiB and more that is at least half of it shares its memory. All other strings are copies.

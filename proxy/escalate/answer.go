@@ -11,10 +11,10 @@ import (
 	"signalbox/stream/response"
 )
 
-// SignFailed is the sign of an answer that holds an error, which needs no asking for.
+// SignFailed is the sign of a response that holds an error, which needs no asking for.
 const SignFailed rules.Sign = "failed"
 
-// Answer is an answer that is to be judged. New makes one; a stream is put into it event by event,
+// Answer is a response that is to be judged. New makes one; a stream is put into it event by event,
 // a body is given to Body.
 type Answer struct {
 	response.Tally
@@ -30,7 +30,7 @@ type Answer struct {
 	logprob float64
 }
 
-// choice is one choice of an answer, or one item of a response.
+// choice is one choice of a response, or one item of a response.
 type choice struct {
 	index   int
 	text    strings.Builder
@@ -65,7 +65,7 @@ func (a *Answer) Put(c *response.Chunk) {
 // Mark implements upstream.Tap.
 func (*Answer) Mark(time.Time) {}
 
-// Body takes in an answer that is no stream.
+// Body takes in a response that is no stream.
 func (a *Answer) Body(body []byte) {
 	a.Tally.Body(nil, body)
 	a.take(new(response.Reader).ReadBody(body))
@@ -168,11 +168,12 @@ func (a *Answer) Logprob() (mean float64, ok bool) {
 	return a.logprob / float64(a.tokens), true
 }
 
-// Readable reports whether all of the answer could be read, so that finding nothing says something.
+// Readable reports whether all of the response could be read, so that finding nothing says
+// something.
 func (a *Answer) Readable() bool { return !a.opaque }
 
-// Judge returns the first sign that the answer is not good enough, of those that are looked for; it
-// is empty where there is none. The guard's is not looked for here.
+// Judge returns the first sign that the response is not good enough, of those that are looked for;
+// it is empty where there is none. The guard's is not looked for here.
 func (a *Answer) Judge(look *rules.Escalate) rules.Sign {
 	for _, s := range [...]struct {
 		sign rules.Sign
@@ -243,7 +244,7 @@ func (a *Answer) Text() string {
 	return all.String()
 }
 
-// longest bounds the words of an answer that are compared.
+// longest bounds the words of a response that are compared.
 const longest = 4096
 
 // Similarity is the share of words that two texts have in common (Dice's coefficient of their

@@ -6,7 +6,7 @@ import (
 	"signalbox/internal/openai"
 )
 
-// Expected is what a request asks an answer to be. The zero value asks for nothing. It is not
+// Expected is what a request asks a response to be. The zero value asks for nothing. It is not
 // changed once it was made.
 type Expected struct {
 	tools map[string]any // schemas of arguments by name; nil where the request brings no tools

@@ -6,7 +6,7 @@ import (
 )
 
 // refusal is how models begin when they decline: an apology, if any, and what they cannot or will
-// not do. The words are those that chat models are known for; an answer that declines in others is
+// not do. The words are those that chat models are known for; a response that declines in others is
 // not noticed.
 var refusal = regexp.MustCompile(`^\W*(?:` +
 	`(?:(?:i'm|i am|we're|we are)? ?(?:very |so |really )?(?:sorry|afraid)|i apologi[sz]e|my apologies|apologies` +

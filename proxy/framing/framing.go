@@ -1,10 +1,10 @@
 // Package framing refuses answers whose head net/http would read in a way of its own: two lengths,
 // a length beside a transfer coding, a lone CR or a NUL in a field, more fields than any server
-// sends. Such an answer means something else to another reader, which is how one answer is smuggled
-// into the place of the next (RFC 9112, sections 6.3 and 11.2), so its connection ends.
+// sends. Such a response means something else to another reader, which is how one response is
+// smuggled into the place of the next (RFC 9112, sections 6.3 and 11.2), so its connection ends.
 //
-// What a server sends before it was asked, or behind an answer of a known length, ends the
-// connection too: it would begin the answer of the next request.
+// What a server sends before it was asked, or behind a response of a known length, ends the
+// connection too: it would begin the response of the next request.
 //
 // It looks at plain connections only; what is inside of TLS passes as it is. It starts no
 // goroutine. A Conn is read by one goroutine and written by another at a time, as net/http does,
@@ -22,7 +22,7 @@ import (
 	"sync/atomic"
 )
 
-// ErrMalformed is the error of reading an answer that is refused.
+// ErrMalformed is the error of reading a response that is refused.
 var ErrMalformed = errors.New("malformed head of an answer")
 
 // maxFields is how many fields a head may have: Go, Envoy and vLLM's server send fewer than 40.
@@ -95,7 +95,7 @@ func expect(i httptrace.GotConnInfo) {
 	}
 }
 
-// Conn is a connection whose answers are looked at.
+// Conn is a connection whose responses are looked at.
 type Conn struct {
 	net.Conn
 
@@ -121,7 +121,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b) //nolint:wrapcheck // as it came
 }
 
-// Read implements io.Reader. A refused head gives ErrMalformed, behind one byte of it: an answer
+// Read implements io.Reader. A refused head gives ErrMalformed, behind one byte of it: a response
 // has begun, so that nobody takes the request for one that was never seen, and repeats it. Behind a
 // body of a known length the connection ends for the reader, so that what a server sends too much
 // does not meet the next request.
@@ -166,7 +166,7 @@ const (
 	refused
 )
 
-// head reads the head of an answer byte by byte. The zero value is at its start.
+// head reads the head of a response byte by byte. The zero value is at its start.
 type head struct {
 	fields   int
 	col      int // of the line
@@ -201,8 +201,8 @@ func (h *head) read(b []byte) (v verdict, n int) {
 	return more, len(b)
 }
 
-// body is how long the body is behind a complete head (RFC 9112, section 6.3); that of an answer to
-// HEAD never comes.
+// body is how long the body is behind a complete head (RFC 9112, section 6.3); that of a response
+// to HEAD never comes.
 func (h *head) body() int64 {
 	switch status := string(h.status[:]); {
 	case status == "204" || status == "304":

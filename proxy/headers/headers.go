@@ -100,7 +100,7 @@ func ForUpstream(in http.Header, id, bearer string) http.Header {
 		out["User-Agent"] = nil // or the transport adds its own
 	}
 	// Present but empty, it is not sent, and tells the transport that it may repeat the request on
-	// a fresh connection when a reused one ended without a byte of an answer (net/http,
+	// a fresh connection when a reused one ended without a byte of a response (net/http,
 	// Request.isReplayable).
 	if _, ok := out["X-Idempotency-Key"]; !ok {
 		out["X-Idempotency-Key"] = nil
@@ -139,7 +139,7 @@ func ForClient(dst, src http.Header) {
 	}
 }
 
-// DropStale removes the headers that speak of the bytes of an answer as the upstream sent it (RFC
+// DropStale removes the headers that speak of the bytes of a response as the upstream sent it (RFC
 // 9530; RFC 9110, section 8.8).
 func DropStale(h http.Header) {
 	for _, name := range [...]string{"Content-Length", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5", "Etag"} {

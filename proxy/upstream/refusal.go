@@ -19,8 +19,8 @@ type Refusal struct {
 	Code    json.RawMessage `json:"code"` // a word; with vLLM the status, a number
 }
 
-// ReadRefusal reads an error body: the object `error` of the API, or, as older servers write it, the
-// same members without it. Of any other body it is empty.
+// ReadRefusal reads an error body: the object `error` of the API, or, as older servers write it,
+// the same members without it. Of any other body it is empty.
 func ReadRefusal(body []byte) (r Refusal) {
 	var whole struct {
 		Refusal
@@ -39,8 +39,8 @@ func ReadRefusal(body []byte) (r Refusal) {
 	return r
 }
 
-// TooLong reports whether the prompt was refused for its length. A limit on the answer that does not
-// fit beside the prompt is another matter: its param is the limit.
+// TooLong reports whether the prompt was refused for its length. A limit on the response that does
+// not fit beside the prompt is another matter: its param is the limit.
 func (r *Refusal) TooLong() bool {
 	switch {
 	case r.coded(), r.Type == "exceed_context_size_error": // llama.cpp

@@ -7,10 +7,10 @@ import (
 	"signalbox/stream/response"
 )
 
-// WindowSize is how much of an answer is held at a time, in bytes.
+// WindowSize is how much of a response is held at a time, in bytes.
 const WindowSize = 32 << 10
 
-// window holds the part of an answer that was read and not passed on. takeWindow makes one.
+// window holds the part of a response that was read and not passed on. takeWindow makes one.
 type window struct {
 	b       [WindowSize]byte
 	n       int                     // bytes in use

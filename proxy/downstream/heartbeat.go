@@ -1,4 +1,4 @@
-package proxy
+package downstream
 
 import (
 	"net/http"
@@ -8,36 +8,36 @@ import (
 	"signalbox/stream/messages"
 )
 
-// heartbeat keeps the connection of a client alive while a stream is silent, by comments, which
+// Heartbeat keeps the connection of a client alive while a stream is silent, by comments, which
 // clients ignore: load balancers close connections that say nothing. The first comment may be sent
-// before there is an answer; then the head is gone, and what goes wrong afterwards is told in the
+// before there is a response; then the head is gone, and what goes wrong afterwards is told in the
 // stream. nil never sends any. The lock is a leaf but for the client's connection.
-type heartbeat struct {
+type Heartbeat struct {
 	after time.Duration
-	w     *reply
+	w     *Response
 
 	mu    sync.Mutex // guards what follows, and the writing of w while watching
 	timer *time.Timer
 	quiet time.Time // since when nothing was sent
 	on    bool
 	set   bool // timer is
-	begun bool // the client has a part of the answer
+	begun bool // the client has a part of the response
 }
 
-// keepAlive is the comment.
-const keepAlive = ": keep-alive\n\n"
+// KeepAlive is the comment.
+const KeepAlive = ": keep-alive\n\n"
 
-// newHeartbeat makes one that waits after each write; nil when after is 0.
-func newHeartbeat(w *reply, after time.Duration) *heartbeat {
+// NewHeartbeat makes one that waits after each write; nil when after is 0.
+func NewHeartbeat(w *Response, after time.Duration) *Heartbeat {
 	if after <= 0 {
 		return nil
 	}
-	return &heartbeat{after: after, w: w}
+	return &Heartbeat{after: after, w: w}
 }
 
-// start begins to send comments. Until the matching rest, everything that is written has to go
-// through reply.send, and headers are not to be touched.
-func (k *heartbeat) start() {
+// Start begins to send comments. Until the matching rest, everything that is written has to go
+// through Response.SendEvent, and headers are not to be touched.
+func (k *Heartbeat) Start() {
 	if k == nil {
 		return
 	}
@@ -53,8 +53,8 @@ func (k *heartbeat) start() {
 	k.set = true
 }
 
-// pause holds it; a comment that is being sent is sent first.
-func (k *heartbeat) pause() {
+// Pause holds it; a comment that is being sent is sent first.
+func (k *Heartbeat) Pause() {
 	if k == nil {
 		return
 	}
@@ -63,8 +63,8 @@ func (k *heartbeat) pause() {
 	k.on = false
 }
 
-// stop is rest for the last time.
-func (k *heartbeat) stop() {
+// Stop is rest for the last time.
+func (k *Heartbeat) Stop() {
 	if k == nil {
 		return
 	}
@@ -76,8 +76,8 @@ func (k *heartbeat) stop() {
 	}
 }
 
-// silent reports whether nothing but comments went out.
-func (k *heartbeat) silent() bool {
+// Silent reports whether nothing but comments went out.
+func (k *Heartbeat) Silent() bool {
 	if k == nil {
 		return false
 	}
@@ -88,7 +88,7 @@ func (k *heartbeat) silent() bool {
 
 // beat sends a comment if it is time. The timer is not put off by what is sent in between, which
 // is often; it looks again.
-func (k *heartbeat) beat() {
+func (k *Heartbeat) beat() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.set = false
@@ -107,8 +107,8 @@ func (k *heartbeat) beat() {
 }
 
 // comment sends it, with the lock held, and reports whether that went well.
-func (k *heartbeat) comment() bool {
-	if k.w.status == 0 {
+func (k *Heartbeat) comment() bool {
+	if k.w.Status == 0 {
 		h := k.w.Header()
 		h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
 		h["X-Accel-Buffering"] = []string{"no"}
@@ -116,11 +116,11 @@ func (k *heartbeat) comment() bool {
 	}
 	now := time.Now()
 	k.quiet = now
-	if k.begun && k.w.messages != nil {
-		return k.w.write([]byte(messages.Ping), now) == nil
+	if k.begun && k.w.Messages != nil {
+		return k.w.writeUnlocked([]byte(messages.Ping), now) == nil
 	}
-	return k.w.write([]byte(keepAlive), now) == nil
+	return k.w.writeUnlocked([]byte(KeepAlive), now) == nil
 }
 
 // wrote notes that b is sent now, with the lock held.
-func (k *heartbeat) wrote(now time.Time, b []byte) { k.quiet, k.begun = now, k.begun || len(b) > 0 }
+func (k *Heartbeat) wrote(now time.Time, b []byte) { k.quiet, k.begun = now, k.begun || len(b) > 0 }

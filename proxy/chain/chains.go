@@ -1,4 +1,4 @@
-package proxy
+package chain
 
 import (
 	"sync"
@@ -11,38 +11,39 @@ import (
 	"signalbox/proxy/affinity"
 )
 
-// chains remembers the chains of stored contexts, so that their text is not read for each request
-// that names them. When the young ones are many, the old ones go. It is safe for concurrent use.
-type chains struct {
-	mu         sync.Mutex // guards what follows
-	young, old map[string]*affinity.Chain
+// Memo remembers the chains of stored contexts, so that their text is not read for each request
+// that names them. It has two generations: when the
+// recent one is full it becomes the older one, and what was there is dropped. It is safe for concurrent use.
+type Memo struct {
+	mu            sync.Mutex // guards what follows
+	recent, older map[string]*affinity.Chain
 }
 
 // manyChains is how many are remembered at least, twice as many at most. One of a context of 600
 // KiB has 5 KiB.
 const manyChains = 1024
 
-// known is the chain of one context, nil when it is not remembered.
-func (c *chains) known(sum blob.Sum) *affinity.Chain {
+// Known is the chain of one context, nil when it is not remembered.
+func (c *Memo) Known(sum blob.Sum) *affinity.Chain {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if found := c.young[string(sum[:])]; found != nil {
+	if found := c.recent[string(sum[:])]; found != nil {
 		return found
 	}
-	return c.old[string(sum[:])]
+	return c.older[string(sum[:])]
 }
 
-// of is the chain of contexts that follow each other. It must not be changed.
-func (c *chains) of(snaps []*memory.Snapshot) *affinity.Chain {
+// Of is the chain of contexts that follow each other. It must not be changed.
+func (c *Memo) Of(snaps []*memory.Snapshot) *affinity.Chain {
 	var space [256]byte
 	name := space[:0]
 	for _, s := range snaps {
 		name = append(name, s.Sum[:]...)
 	}
 	c.mu.Lock()
-	known := c.young[string(name)]
+	known := c.recent[string(name)]
 	if known == nil {
-		known = c.old[string(name)]
+		known = c.older[string(name)]
 	}
 	c.mu.Unlock()
 	if known != nil {
@@ -56,10 +57,10 @@ func (c *chains) of(snaps []*memory.Snapshot) *affinity.Chain {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.young) >= manyChains || c.young == nil {
-		c.old, c.young = c.young, make(map[string]*affinity.Chain)
+	if len(c.recent) >= manyChains || c.recent == nil {
+		c.older, c.recent = c.recent, make(map[string]*affinity.Chain)
 	}
-	c.young[string(name)] = chain
+	c.recent[string(name)] = chain
 	return chain
 }
 
@@ -72,7 +73,7 @@ func writeContext(c *affinity.Chain, s *memory.Snapshot, joined bool) { //nolint
 		list := s.Messages()
 		body := append(append(append(make([]byte, 0, len(head)+len(list)+1), head...), list...), '}')
 		if r, err := openai.ParseChat(body, openai.Limits{}); err == nil {
-			writeMessages(c, r)
+			WriteMessages(c, r)
 			return
 		}
 	} else if text, err := s.Text(); err == nil {
@@ -89,9 +90,9 @@ func writeContext(c *affinity.Chain, s *memory.Snapshot, joined bool) { //nolint
 	}
 }
 
-// writeMessages adds messages, whatever their spelling. What is no text, such as images and calls
+// WriteMessages adds messages, whatever their spelling. What is no text, such as images and calls
 // of tools, counts as it is spelled.
-func writeMessages(c *affinity.Chain, r *openai.Request) {
+func WriteMessages(c *affinity.Chain, r *openai.Request) {
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		c.Message(m.Role, m.Text)

@@ -1,4 +1,4 @@
-package proxy
+package response
 
 import (
 	"bytes"
@@ -8,21 +8,21 @@ import (
 	"signalbox/internal/openai"
 )
 
-// extension is the place of the member x_signalbox.
-type extension struct {
-	value openai.Span // empty where there is none yet
-	lead  string      // what has to stand before a new value
+// Member is the place of the member x_signalbox.
+type Member struct {
+	Value openai.Span // empty where there is none yet
+	Lead  string      // what has to stand before a new value
 }
 
-// extensionOf finds the member x_signalbox at the top level of an answer, or the place for one;
-// false when the answer is no object, or has several.
-func extensionOf(body []byte) (at extension, ok bool) {
+// ExtensionOf finds the member x_signalbox at the top level of a response, or the place for one;
+// false when the response is no object, or has several.
+func ExtensionOf(body []byte) (at Member, ok bool) {
 	const name = "x_signalbox"
 	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
 		return at, false
 	}
-	at.lead = `"` + name + `":`
+	at.Lead = `"` + name + `":`
 	for dec.PeekKind() == '"' {
 		t, err := dec.ReadToken()
 		if err != nil {
@@ -30,20 +30,20 @@ func extensionOf(body []byte) (at extension, ok bool) {
 		}
 		hit := t.String() == name
 		value, err := dec.ReadValue()
-		if err != nil || hit && at.value.End > 0 {
+		if err != nil || hit && at.Value.End > 0 {
 			return at, false
 		}
 		if end := int(dec.InputOffset()); hit {
-			at.value = openai.Span{Start: end - len(value), End: end}
+			at.Value = openai.Span{Start: end - len(value), End: end}
 		}
-		at.lead = `,"` + name + `":`
+		at.Lead = `,"` + name + `":`
 	}
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '}' {
 		return at, false
 	}
-	if at.value.End == 0 {
+	if at.Value.End == 0 {
 		end := int(dec.InputOffset()) - 1
-		at.value = openai.Span{Start: end, End: end}
+		at.Value = openai.Span{Start: end, End: end}
 	}
 	return at, true
 }

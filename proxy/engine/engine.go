@@ -1,6 +1,7 @@
-package proxy
+package engine
 
 import (
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"net/http"
@@ -9,13 +10,14 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/option"
+	"signalbox/proxy/affinity"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 )
 
-// EngineParam lets callers send one of the fields, or headers, that steer the model server.
-type EngineParam struct {
+// Param lets callers send one of the fields, or headers, that steer the model server.
+type Param struct {
 	// Name is the field of the body or the header, such as priority or x-data-parallel-rank.
 	// Required, unique; headers in any case. docs/security.md lists them.
 	Name string `yaml:"name"`
@@ -44,9 +46,9 @@ func engineFields() []string {
 // puts one in its place.
 const fieldMediaID = "uuid"
 
-// EngineParams lists the fields and headers that steer model servers, as a configuration names
+// Params lists the fields and headers that steer model servers, as a configuration names
 // them.
-func EngineParams() []string {
+func Params() []string {
 	out := engineFields()
 	for _, name := range headers.EngineNames() {
 		out = append(out, strings.ToLower(name))
@@ -55,19 +57,20 @@ func EngineParams() []string {
 }
 
 // Problem says why x can let nothing through, in words for operators; empty when it can.
-func (x *EngineParam) Problem() string {
+func (x *Param) Problem() string {
 	switch {
 	case x.Name == "":
 		return "a name is required"
-	case x.Name == fieldSalt:
-		return fieldSalt + " is made here, from the caller's tenant: nobody may choose another's"
+	case x.Name == FieldSalt:
+		return FieldSalt + " is made here, from the caller's tenant: nobody may choose another's"
 	case !slices.Contains(engineFields(), x.Name) && !headers.Engine(x.Name):
-		return fmt.Sprintf("%.200q is none of %s", x.Name, strings.Join(EngineParams(), ", "))
+		return fmt.Sprintf("%.200q is none of %s", x.Name, strings.Join(Params(), ", "))
 	}
 	return ""
 }
 
-func checkEngineParams(p *option.Problems, list []EngineParam) {
+// CheckParams adds what is wrong with a list of parameters to p.
+func CheckParams(p *option.Problems, list []Param) {
 	seen := option.Unique{}
 	for i := range list {
 		at := fmt.Sprintf("allow_engine_params[%d]", i)
@@ -82,16 +85,17 @@ func checkEngineParams(p *option.Problems, list []EngineParam) {
 	}
 }
 
-// engineControls is what callers may say to model servers: the compiled option allow_engine_params. It is
+// Controls is what callers may say to model servers: the compiled option allow_engine_params. It is
 // immutable.
-type engineControls struct {
+type Controls struct {
 	closed []string             // fields that not every caller may send
 	fields map[string][]string  // roles that may send one of them
 	heads  map[string]*[]string // roles that may send a header, nil for all; by canonical name
 }
 
-func newEngineControls(list []EngineParam) *engineControls {
-	s := &engineControls{
+// NewControls compiles the parameters that callers may send.
+func NewControls(list []Param) *Controls {
+	s := &Controls{
 		closed: engineFields(), fields: map[string][]string{},
 		heads: map[string]*[]string{},
 	}
@@ -111,16 +115,16 @@ func newEngineControls(list []EngineParam) *engineControls {
 	return s
 }
 
-// check refuses a body that steers the model server in the name of somebody who may not. It is
+// Check refuses a body that steers the model server in the name of somebody who may not. It is
 // refused and not taken out: whoever means it has to know that it has no effect, and whoever forges
 // it is seen in status and metrics. The error names the field.
-func (s *engineControls) check(who *auth.Principal, req *openai.Request) error {
+func (s *Controls) Check(who *auth.Principal, req *openai.Request) error {
 	for _, name := range s.closed {
 		at := name
 		switch {
 		case name == fieldMediaID:
 			at = req.MediaID
-		case !req.Has(name) || neutral(name, req.Field(name)):
+		case !req.Has(name) || Neutral(name, req.Field(name)):
 			continue
 		}
 		if at == "" || slices.Contains(s.fields[name], who.Role) {
@@ -135,9 +139,9 @@ func (s *engineControls) check(who *auth.Principal, req *openai.Request) error {
 	return nil
 }
 
-// neutral reports a value of a field that says the same as leaving it out: clients that spell out
+// Neutral reports a value of a field that says the same as leaving it out: clients that spell out
 // every default send such ones. A field of a form is never neutral.
-func neutral(name string, value []byte) bool {
+func Neutral(name string, value []byte) bool {
 	switch {
 	case len(value) == 0:
 		return false
@@ -149,14 +153,14 @@ func neutral(name string, value []byte) bool {
 
 // passes reports whether a header of a caller with this role that steers the model server goes on.
 // name is folded.
-func (s *engineControls) passes(role, name string) bool {
+func (s *Controls) passes(role, name string) bool {
 	roles, ok := s.heads[name]
 	return ok && (roles == nil || slices.Contains(*roles, role))
 }
 
-// without returns the client's head without the headers that steer the model server and that a
+// Without returns the client's head without the headers that steer the model server and that a
 // caller of this role may not send. It is in itself where there is nothing to take out.
-func (s *engineControls) without(in http.Header, role string) http.Header {
+func (s *Controls) Without(in http.Header, role string) http.Header {
 	out, shared := in, true
 	for name := range in {
 		if !headers.Engine(name) || s.passes(role, headers.Fold(name)) {
@@ -168,4 +172,32 @@ func (s *engineControls) without(in http.Header, role string) http.Header {
 		delete(out, name)
 	}
 	return out
+}
+
+// FieldSalt keeps the prefix caches of tenants apart in vLLM. Only the proxy names one: a client
+// that chose its own could find out by timing what others have sent (CVE-2025-46570).
+const FieldSalt = "cache_salt"
+
+// Salts derives what stands for a tenant, or for a credential, where others may see it. It is
+// immutable and safe for concurrent use, and keeps nothing of whom it was asked about: tenants of
+// tokens are as many as the issuer likes.
+type Salts struct{ secret []byte }
+
+// NewSalts makes salts from a secret, of which all replicas must have the same to share what
+// endpoints hold. Without one it is random.
+func NewSalts(secret []byte) *Salts {
+	if len(secret) == 0 {
+		secret = []byte(rand.Text())
+	}
+	return &Salts{secret: secret}
+}
+
+// Of is the salt of a tenant, which is the value of cache_salt.
+func (s *Salts) Of(tenant string) string { return affinity.Salt(s.secret, tenant, "") }
+
+// Credential stands for what a caller shows, in keys of answers: without the secret nobody finds
+// out which credential it is by trying some. No tenant has it for its salt, for no scope of one is
+// the use.
+func (s *Salts) Credential(shown string) string {
+	return affinity.Salt(s.secret, shown, "cached answers")
 }

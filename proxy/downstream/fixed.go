@@ -1,4 +1,4 @@
-package proxy
+package downstream
 
 import (
 	"encoding/json"
@@ -7,6 +7,110 @@ import (
 
 	"signalbox/internal/openai"
 )
+
+// WriteFixed writes a fixed text as the response, in the form that the client asked for.
+func WriteFixed(w *Response, req *openai.Request, text string) error {
+	switch req.API {
+	case openai.Completion:
+		return writeCompletion(w, req, text)
+	case openai.Response:
+		return writeResponse(w, req, text)
+	case openai.Chat, openai.Other: // the latter is not routed
+	}
+	return writeChat(w, req, text)
+}
+
+// completion is a chat completion of our own, or one that is no chat, for routes that answer
+// themselves.
+type completion struct {
+	ID      string   `json:"id"`
+	Object  string   `json:"object"`
+	Created int64    `json:"created"`
+	Model   string   `json:"model"`
+	Choices []choice `json:"choices"`
+	Usage   *usage   `json:"usage,omitempty"`
+}
+
+type choice struct {
+	Index        int      `json:"index"`
+	Message      *message `json:"message,omitempty"`
+	Delta        *message `json:"delta,omitempty"`
+	Text         *string  `json:"text,omitempty"` // of a completion that is no chat
+	Logprobs     *string  `json:"logprobs"`
+	FinishReason *string  `json:"finish_reason"`
+}
+
+type message struct {
+	Role    string  `json:"role,omitempty"`
+	Content *string `json:"content,omitempty"`
+}
+
+// usage is all zero: no model ran.
+type usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Total      int `json:"total_tokens"`
+}
+
+func writeChat(w *Response, req *openai.Request, text string) error {
+	stop := "stop"
+	base := completion{ID: "chatcmpl-" + w.ID, Object: "chat.completion", Created: time.Now().Unix(), Model: req.Model}
+	if !req.Stream {
+		base.Choices = []choice{{Message: &message{Role: "assistant", Content: &text}, FinishReason: &stop}}
+		base.Usage = &usage{}
+		return writeOwn(w, base)
+	}
+	base.Object = "chat.completion.chunk"
+	return base.stream(w, req, []choice{
+		{Delta: &message{Role: "assistant", Content: &text}},
+		{Delta: &message{}, FinishReason: &stop},
+	})
+}
+
+// writeCompletion gives the text to each prompt.
+func writeCompletion(w *Response, req *openai.Request, text string) error {
+	stop, none := "stop", ""
+	base := completion{ID: "cmpl-" + w.ID, Object: "text_completion", Created: time.Now().Unix(), Model: req.Model}
+	var whole, parts []choice
+	for i := range max(len(req.Messages), 1) {
+		whole = append(whole, choice{Index: i, Text: &text, FinishReason: &stop})
+		parts = append(parts, choice{Index: i, Text: &text}, choice{Index: i, Text: &none, FinishReason: &stop})
+	}
+	if req.Stream {
+		return base.stream(w, req, parts)
+	}
+	base.Choices, base.Usage = whole, &usage{}
+	return WriteJSON(w, http.StatusOK, base)
+}
+
+// stream sends the choices, a chunk each.
+func (c completion) stream(w *Response, req *openai.Request, choices []choice) error {
+	var s eventWriter
+	for _, one := range choices {
+		event := c
+		event.Choices = []choice{one}
+		s.add("", event)
+	}
+	if req.IncludeUsage {
+		event := c
+		event.Choices, event.Usage = []choice{}, &usage{}
+		s.add("", event)
+	}
+	s.out = append(s.out, "data: [DONE]\n\n"...)
+	return s.send(w)
+}
+
+// writeOwn writes a completion of our own as the response.
+func writeOwn(w *Response, v any) error {
+	b, err := Encode(v)
+	if err != nil {
+		return err
+	}
+	if b, err = w.Translate(b); err != nil {
+		return err
+	}
+	return WriteBytes(w, http.StatusOK, b)
+}
 
 // responseObject is a response of our own. Its members are those that the API requires, null where
 // nothing is to be said (OpenAI API reference, the response object).
@@ -80,13 +184,13 @@ const (
 	statusCompleted  = "completed"
 )
 
-// answerResponse replies with the text as the only item of a response, as one object or as the
+// writeResponse replies with the text as the only item of a response, as one object or as the
 // events that a server sends for it.
-func answerResponse(w *reply, req *openai.Request, text string) error {
+func writeResponse(w *Response, req *openai.Request, text string) error {
 	part := outputText{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
-	item := outputItem{ID: "msg_" + w.id, Type: "message", Status: statusCompleted, Role: "assistant", Content: []outputText{part}}
+	item := outputItem{ID: "msg_" + w.ID, Type: "message", Status: statusCompleted, Role: "assistant", Content: []outputText{part}}
 	begun := responseObject{
-		ID: "resp_" + w.id, Object: "response", CreatedAt: time.Now().Unix(), Status: statusInProgress, Model: req.Model,
+		ID: "resp_" + w.ID, Object: "response", CreatedAt: time.Now().Unix(), Status: statusInProgress, Model: req.Model,
 		Instructions: orNull(req.Field("instructions")), PreviousID: orNull(req.Field("previous_response_id")), Metadata: req.Field("metadata"),
 		MaxOutputTokens: req.MaxCompletionTokens, Output: []outputItem{}, ParallelToolCalls: true, ToolChoice: "auto", Tools: []string{},
 	}
@@ -96,7 +200,7 @@ func answerResponse(w *reply, req *openai.Request, text string) error {
 	ended := begun
 	ended.Status, ended.Output, ended.Usage = statusCompleted, []outputItem{item}, &responseUsage{}
 	if !req.Stream {
-		return writeJSON(w, http.StatusOK, ended)
+		return WriteJSON(w, http.StatusOK, ended)
 	}
 	empty := part
 	empty.Text = ""

@@ -2,16 +2,11 @@ package proxy
 
 import (
 	"context"
-	"crypto/sha256"
 	"sync"
-	"time"
-
-	"github.com/maypok86/otter/v2"
 
 	"signalbox/internal/signal"
 	"signalbox/memory"
 	"signalbox/memory/blob"
-	"signalbox/proxy/tools"
 )
 
 // keywordMemo remembers which keyword sets of one configuration occur in which contexts, so that
@@ -53,38 +48,3 @@ func (m *keywordMemo) of(ctx context.Context, c Classifier, s *memory.Snapshot) 
 	m.sets[s.Sum] = v.Labels
 	return v.Labels, true
 }
-
-// resultMemo remembers short forms of results by the digest of their text, holder and size.
-type resultMemo = otter.Cache[[sha256.Size]byte, shortResult]
-
-func newResultMemo() *resultMemo {
-	return otter.Must(&otter.Options[[sha256.Size]byte, shortResult]{MaximumSize: shortResults})
-}
-
-// shortResult is a result of a tool as the model gets it.
-type shortResult struct {
-	text string
-	kept time.Time // when the store was last asked to keep the whole one
-}
-
-// toolMemo remembers lists of tools and embeddings by the digest of their text.
-type toolMemo struct {
-	lists   *otter.Cache[[sha256.Size]byte, *tools.List]
-	vectors *otter.Cache[[sha256.Size]byte, []float32]
-}
-
-func newToolMemo() *toolMemo {
-	return &toolMemo{
-		lists: otter.Must(&otter.Options[[sha256.Size]byte, *tools.List]{MaximumSize: toolLists}),
-		vectors: otter.Must(&otter.Options[[sha256.Size]byte, []float32]{
-			MaximumSize: toolVectors,
-		}),
-	}
-}
-
-// toolLists and toolVectors are how many lists and embeddings are remembered: 512 lists of some
-// 60 KiB and 6 MiB.
-const (
-	toolLists   = 512
-	toolVectors = 4096
-)

@@ -1,4 +1,4 @@
-package proxy
+package downstream
 
 import (
 	"net/http"
@@ -10,28 +10,28 @@ import (
 )
 
 // Anthropic's Messages API is a way to say chat completions: a request becomes one when it is
-// decoded, and its answer becomes a message when it is written. All stages between know chats
+// decoded, and its response becomes a message when it is written. All stages between know chats
 // alone.
 const (
-	messagesPath = "/v1/messages"
-	countPath    = messagesPath + "/count_tokens"
+	MessagesPath = "/v1/messages"
+	CountPath    = MessagesPath + "/count_tokens"
 )
 
-// dialogue is a request to the Messages API and its answer.
-type dialogue struct {
+// Dialogue is a request to the Messages API and its response.
+type Dialogue struct {
 	messages.Answer
 
-	raw    []byte      // the body as it came; nil for one that cannot go on as it is
-	model  openai.Span // of the value of model in raw
-	direct bool        // the answer is of a server that speaks this API
+	Raw    []byte      // the body as it came; nil for one that cannot go on as it is
+	Model  openai.Span // of the value of model in raw
+	Direct bool        // the response is of a server that speaks this API
 }
 
-// newDialogue is nil for a path of any other API.
-func newDialogue(id, path string) *dialogue {
-	if path != messagesPath && path != countPath {
+// NewDialogue is nil for a path of any other API.
+func NewDialogue(id, path string) *Dialogue {
+	if path != MessagesPath && path != CountPath {
 		return nil
 	}
-	return &dialogue{Answer: messages.Answer{ID: plainID(id)}}
+	return &Dialogue{Answer: messages.Answer{ID: plainID(id)}}
 }
 
 // plainID is an id with which names of JSON and of clients can do: a client may send any visible
@@ -45,7 +45,7 @@ func plainID(id string) string {
 	}, id)
 }
 
-// renameHeaders gives the headers of an answer the names that the API has for them: the id of the
+// renameHeaders gives the headers of a response the names that the API has for them: the id of the
 // request, and limits with the time at which they are full again (API reference, rate limits).
 func renameHeaders(h http.Header, id string, now time.Time) {
 	h["Request-Id"] = []string{id}

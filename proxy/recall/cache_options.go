@@ -1,4 +1,4 @@
-package proxy
+package recall
 
 import (
 	"slices"
@@ -9,9 +9,9 @@ import (
 	"signalbox/memory/cache"
 )
 
-// CacheOptions is the section `cache`: answers are kept, and given again to the same request, or to
+// Options is the section `cache`: answers are kept, and given again to the same request, or to
 // one that asks the same in other words.
-type CacheOptions struct {
+type Options struct {
 	// Mode holds for routes that do not say `cache` themselves: off, exact (the same request gets
 	// the same answer) or semantic (so does one whose last question asks the same in other words).
 	// Default off. Reloadable.
@@ -54,19 +54,19 @@ type PaceOptions struct {
 
 // The modes of the cache.
 const (
-	cacheOff      = "off"
-	cacheExact    = "exact"
-	cacheSemantic = "semantic"
+	ModeOff      = "off"
+	ModeExact    = "exact"
+	ModeSemantic = "semantic"
 )
 
 // CacheModes are the modes, each with what the one before it does.
-func CacheModes() []string { return []string{cacheOff, cacheExact, cacheSemantic} }
+func CacheModes() []string { return []string{ModeOff, ModeExact, ModeSemantic} }
 
-// DefaultCacheOptions returns the options of an empty section.
-func DefaultCacheOptions() CacheOptions {
+// DefaultOptions returns the options of an empty section.
+func DefaultOptions() Options {
 	o, p := cache.DefaultOptions(), cache.DefaultPace()
-	return CacheOptions{
-		Mode: cacheOff, TTL: option.Duration(o.TTL), MinSimilarity: o.MinSimilarity, MaxEntries: o.MaxEntries, MaxBytes: 64 << 20,
+	return Options{
+		Mode: ModeOff, TTL: option.Duration(o.TTL), MinSimilarity: o.MinSimilarity, MaxEntries: o.MaxEntries, MaxBytes: 64 << 20,
 		MaxSharedBytes: option.Bytes(cache.DefaultRedisOptions().MaxBytes),
 		MaxTemperature: cache.DefaultIdentifier().MaxTemperature,
 		Pace:           PaceOptions{Speed: p.Speed, MaxGap: option.Duration(p.MaxGap), MaxTotal: option.Duration(p.MaxTotal)},
@@ -86,7 +86,7 @@ const (
 )
 
 // Validate reports every bad option, one "field: problem" a line.
-func (o CacheOptions) Validate() error {
+func (o Options) Validate() error {
 	var p option.Problems
 	if !slices.Contains(CacheModes(), o.Mode) {
 		p.Addf("mode", "%q is none of %s", o.Mode, strings.Join(CacheModes(), ", "))
@@ -127,7 +127,7 @@ func (o PaceOptions) check(p *option.Problems, prefix string) {
 	}
 }
 
-// pace is what a replay takes.
-func (o PaceOptions) pace() cache.Pace {
+// Pace is what a replay takes.
+func (o PaceOptions) Pace() cache.Pace {
 	return cache.Pace{Speed: o.Speed, MaxGap: time.Duration(o.MaxGap), MaxTotal: time.Duration(o.MaxTotal)}
 }

@@ -1,4 +1,4 @@
-package proxy
+package tools
 
 import (
 	"context"
@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/maypok86/otter/v2"
+
 	"signalbox/internal/openai"
 	"signalbox/memory"
-	"signalbox/proxy/resolve"
 	"signalbox/rules"
 )
 
@@ -34,30 +35,39 @@ const (
 )
 
 // headerResults tells how many results of tools were shortened and how many there were, as 3/12.
-const headerResults = ownPrefix + "Tool-Results"
+const headerResults = "X-Signalbox-Tool-Results"
 
-// describe tells the client how many results the model gets in short.
-func (s *resultset) describe(h http.Header) {
+// Results are the results of tools in a request that are sent in short. nil stands for none.
+type Results struct {
+	texts map[int]string // by the place of their message
+	named int            // results of tools
+}
+
+// Describe tells the client how many results the model gets in short.
+func (s *Results) Describe(h http.Header) {
 	if s != nil {
-		h.Set(headerResults, s.String())
+		h.Set(headerResults, strconv.Itoa(len(s.texts))+"/"+strconv.Itoa(s.named))
 	}
 }
 
-func (s *resultset) String() string {
+// Apply puts the short texts into the body.
+func (s *Results) Apply(p *openai.Patch) {
 	if s == nil {
-		return ""
+		return
 	}
-	return strconv.Itoa(len(s.texts)) + "/" + strconv.Itoa(s.named)
+	for i, text := range s.texts {
+		p.ReplaceMessageText(i, text)
+	}
 }
 
 // guessTokens guesses the length of a text as estimateTokens does.
 func guessTokens(text string) int { return len(text) / 4 }
 
-// stale returns which results of tools are to be shortened, the oldest first, so that those of a
+// Stale returns which results of tools are to be shortened, the oldest first, so that those of a
 // request keep to a budget: results that the model has answered already, and that shortening makes
 // shorter. How much is saved grows in steps of half the budget, so that the prompt of one turn begins
 // as that of the turn before more often than not.
-func stale(req *openai.Request, want *rules.Results) (picked []int, results int) {
+func Stale(req *openai.Request, want *rules.Results) (picked []int, results int) {
 	answered, total := -1, 0
 	for i := range req.Messages {
 		switch m := &req.Messages[i]; m.Role {
@@ -86,41 +96,57 @@ func stale(req *openai.Request, want *rules.Results) (picked []int, results int)
 	return picked, results
 }
 
-// shortenResults makes the results of tools short where the route has a budget for them. The whole text is
-// stored first, and the short one names it. It never fails a request: what cannot be stored, or takes
-// too long, is sent whole.
-func (p *Proxy) shortenResults(ctx context.Context, w *reply, o *exchange, req *openai.Request, session string) {
-	want := o.Action.Results
-	shortener, ok := o.state.classifier.(Shortener)
-	if want == nil || !ok || p.resolver.Store == nil || o.hideAll {
-		return
-	}
-	picked, results := stale(req, want)
+// ShortForms makes the short forms of results of tools and remembers them by the digest of their
+// text, holder and size. It is safe for concurrent use.
+type ShortForms struct {
+	known *otter.Cache[[sha256.Size]byte, shortForm]
+}
+
+// NewShortForms remembers none yet.
+func NewShortForms() *ShortForms {
+	return &ShortForms{otter.Must(&otter.Options[[sha256.Size]byte, shortForm]{MaximumSize: shortResults})}
+}
+
+// shortForm is a result of a tool as the model gets it.
+type shortForm struct {
+	text string
+	kept time.Time // when the store was last asked to keep the whole one
+}
+
+// Shorten makes the results of tools short that are beyond what want allows; nil for none. The
+// whole text is stored for owner first, and the short one names it. It never fails a request: what
+// cannot be stored, or takes too long, is sent whole.
+func (f *ShortForms) Shorten(
+	ctx context.Context, by Shortener, store *memory.Store, owner memory.Owner, req *openai.Request, want *rules.Results,
+) *Results {
+	picked, results := Stale(req, want)
 	if len(picked) == 0 {
-		return
+		return nil
 	}
 	ctx, done := context.WithTimeout(ctx, resultTime)
 	defer done()
-	out := &resultset{texts: make(map[int]string, len(picked)), named: results}
+	out := &Results{texts: make(map[int]string, len(picked)), named: results}
 	for _, i := range picked {
-		text, err := p.shortOf(ctx, shortener, resolve.Owner(o.who, session), o.state.results, req.Messages[i].Text, want.Each)
+		text, err := f.shorten(ctx, by, store, owner, req.Messages[i].Text, want.Each)
 		if err == nil {
 			out.texts[i] = text
 		}
 	}
-	if len(out.texts) > 0 {
-		o.results = out
-		out.describe(w.Header())
+	if len(out.texts) == 0 {
+		return nil
 	}
+	return out
 }
 
-// shortOf returns the short form of a result whose whole text is stored.
-func (p *Proxy) shortOf(ctx context.Context, by Shortener, owner memory.Owner, known *resultMemo, whole string, tokens int) (string, error) {
+// shorten returns the short form of a result whose whole text is stored.
+func (f *ShortForms) shorten(
+	ctx context.Context, by Shortener, store *memory.Store, owner memory.Owner, whole string, tokens int,
+) (string, error) {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%q %q %d %s", owner.Tenant, owner.Subject, tokens, whole)
 	key := [sha256.Size]byte(h.Sum(nil))
 	now := time.Now()
-	if s, ok := known.GetIfPresent(key); ok && now.Sub(s.kept) < keptFor {
+	if s, ok := f.known.GetIfPresent(key); ok && now.Sub(s.kept) < keptFor {
 		return s.text, nil
 	}
 	short, err := by.Shorten(ctx, whole, tokens)
@@ -131,12 +157,12 @@ func (p *Proxy) shortOf(ctx context.Context, by Shortener, owner memory.Owner, k
 	if owner.Subject != "" {
 		scope = memory.PrivateScope
 	}
-	id, err := p.resolver.Store.Keep(ctx, owner, resultName, whole, scope)
+	id, err := store.Keep(ctx, owner, resultName, whole, scope)
 	if err != nil {
 		return "", fmt.Errorf("store a result: %w", err)
 	}
 	text := fmt.Sprintf("%s\n[shortened: %d of %d characters; the whole result is the context %s]", short, len(short),
 		len(whole), id)
-	known.Set(key, shortResult{text, now})
+	f.known.Set(key, shortForm{text, now})
 	return text, nil
 }

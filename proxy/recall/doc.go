@@ -1,0 +1,7 @@
+// Package recall is the cache of responses as requests use it: which responses are stored, under
+// which key, the record of a response while it passes, and the replay of a stored stream. Package
+// memory/cache stores them.
+//
+// It does not decide whether a request may be answered from the cache; the pipeline does. Answers
+// and Cache are safe for concurrent use; a Memo, a Tape and a Replay belong to one request.
+package recall

@@ -1,0 +1,209 @@
+package tools
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+	"signalbox/rules"
+)
+
+const (
+	// toolTime bounds what embeddings of tools may take. What is embedded is remembered, so a list
+	// that is too long for it is known when it comes again.
+	toolTime = 500 * time.Millisecond
+	// toolTurns is how many turns of the user are embedded, the latest ones.
+	toolTurns = 16
+	// toolLists and toolVectors are how many lists and embeddings are remembered: 512 lists of some
+	// 60 KiB and 6 MiB.
+	toolLists   = 512
+	toolVectors = 4096
+)
+
+// headerTools tells how many tools went to the model and how many the client had named, as 8/60.
+const headerTools = "X-Signalbox-Tools"
+
+// Classifier gives texts embeddings. Implementations are safe for concurrent use.
+type Classifier interface {
+	// Extract sets every kind of need in set to known or unknown.
+	Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
+	// Signals returns the kinds that it can compute now.
+	Signals() signal.Mask
+}
+
+// Memo remembers lists of tools and embeddings by the digest of their text. It is safe for
+// concurrent use.
+type Memo struct {
+	lists   *otter.Cache[[sha256.Size]byte, *List]
+	vectors *otter.Cache[[sha256.Size]byte, []float32]
+}
+
+// NewMemo makes an empty memo.
+func NewMemo() *Memo {
+	return &Memo{
+		lists: otter.Must(&otter.Options[[sha256.Size]byte, *List]{MaximumSize: toolLists}),
+		vectors: otter.Must(&otter.Options[[sha256.Size]byte, []float32]{
+			MaximumSize: toolVectors,
+		}),
+	}
+}
+
+// Choice is a list of tools of which some stay away from the model. nil stands for all of them.
+type Choice struct {
+	Field string // of the body
+	JSON  []byte // its value
+	kept  int
+	named int
+}
+
+// Choose returns what is kept of the tools of a request; nil where that is all of them, as where
+// want is nil. It never fails a request: what cannot be read is sent as it is.
+func (m *Memo) Choose(
+	ctx context.Context, by Classifier, req *openai.Request, want *rules.Tools,
+) *Choice {
+	if want == nil || !req.HasTools {
+		return nil
+	}
+	field := "tools"
+	if !req.Has(field) {
+		field = "functions"
+	}
+	raw := req.Field(field)
+	key := sha256.Sum256(raw)
+	list, ok := m.lists.GetIfPresent(key)
+	if !ok {
+		var err error
+		if list, err = Parse(raw); err != nil {
+			return nil
+		}
+		m.lists.Set(key, list)
+	}
+	if list.Len() <= want.Keep && want.Share == 0 {
+		return nil
+	}
+	forms := m.forms(ctx, by, req, want, list, field)
+	out := &Choice{Field: field, named: list.Len()}
+	short := false
+	for _, f := range forms {
+		if f != Away {
+			out.kept++
+		}
+		short = short || f == Brief
+	}
+	if forms == nil || out.kept == out.named && !short {
+		return nil
+	}
+	out.JSON = list.JSON(forms)
+	return out
+}
+
+// forms picks the forms of the tools; nil where nothing can be told.
+func (m *Memo) forms(
+	ctx context.Context, by Classifier, req *openai.Request, want *rules.Tools, list *List, field string,
+) []Form {
+	calls, before := Called(req.Field(req.PromptField()))
+	forced := Mentions(req.Field("tool_choice"))
+	if field == "functions" {
+		forced = Mentions(req.Field("function_call"))
+	}
+	must := func(name string) bool {
+		return slices.Contains(calls, name) || forced[name] || slices.Contains(want.Always, name)
+	}
+	ctx, done := context.WithTimeout(ctx, toolTime)
+	defer done()
+	if want.Share > 0 {
+		now := m.moment(ctx, by, req)
+		now.Called = calls[:before]
+		return list.Fit(now, m.vectorsOf(ctx, by, list), want.Keep, want.Share, must)
+	}
+	turns := m.turns(ctx, by, req)
+	return list.Pick(turns, m.vectorsOf(ctx, by, list), want.Keep, must)
+}
+
+// turns returns what the user says in each turn.
+func (m *Memo) turns(ctx context.Context, by Classifier, req *openai.Request) []Turn {
+	var turns []Turn
+	for i := range req.Messages {
+		if x := &req.Messages[i]; x.Role == "user" && x.Text != "" {
+			turns = append(turns, Turn{Text: x.Text})
+		}
+	}
+	for i := max(0, len(turns)-toolTurns); i < len(turns); i++ {
+		turns[i].Vector = m.vector(ctx, by, turns[i].Text)
+	}
+	return turns
+}
+
+// moment returns what the user says last and the model said before.
+func (m *Memo) moment(ctx context.Context, by Classifier, req *openai.Request) *Moment {
+	out := new(Moment)
+	for i := range slices.Backward(req.Messages) {
+		x := &req.Messages[i]
+		switch {
+		case x.Text == "":
+		case x.Role == "user" && out.Parts == nil:
+			for _, s := range Parts(x.Text) {
+				out.Parts = append(out.Parts, Turn{Text: s, Vector: m.vector(ctx, by, s)})
+			}
+		case x.Role == "assistant" && out.Parts != nil:
+			out.Before = Turn{Text: x.Text, Vector: m.vector(ctx, by, x.Text)}
+			return out
+		}
+	}
+	return out
+}
+
+// vectorsOf returns the embeddings of the tools, as far as there is time for them.
+func (m *Memo) vectorsOf(ctx context.Context, by Classifier, list *List) [][]float32 {
+	vectors := make([][]float32, list.Len())
+	for i := range vectors {
+		if list.Name(i) == "" {
+			vectors[i] = []float32{} // is always kept
+			continue
+		}
+		vectors[i] = m.vector(ctx, by, list.Text(i))
+	}
+	return vectors
+}
+
+// vector returns the embedding of a text; nil where there is no time for it.
+func (m *Memo) vector(ctx context.Context, by Classifier, text string) []float32 {
+	key := sha256.Sum256([]byte(text))
+	if v, ok := m.vectors.GetIfPresent(key); ok {
+		return v
+	}
+	if ctx.Err() != nil || !by.Signals().Has(signal.Embedding) {
+		return nil
+	}
+	var set signal.Set
+	t := signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}
+	by.Extract(ctx, &t, signal.MaskOf(signal.Embedding), &set)
+	v := &set.Values[signal.Embedding]
+	if v.State != signal.Known {
+		return nil
+	}
+	m.vectors.Set(key, v.Vector)
+	return v.Vector
+}
+
+// Describe tells the client how many tools the model was offered.
+func (t *Choice) Describe(h http.Header) {
+	if t != nil {
+		h.Set(headerTools, t.String())
+	}
+}
+
+// String is the value of the header, as 8/60; empty for nil.
+func (t *Choice) String() string {
+	if t == nil {
+		return ""
+	}
+	return strconv.Itoa(t.kept) + "/" + strconv.Itoa(t.named)
+}
