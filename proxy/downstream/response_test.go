@@ -1,9 +1,8 @@
-package proxy
+package downstream
 
 import (
 	"net/http"
 	"regexp"
-	"signalbox/proxy/downstream"
 	"sync"
 	"testing"
 )
@@ -20,7 +19,7 @@ func TestMadeIDsDiffer(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range each {
-				id := downstream.RequestID(http.Header{})
+				id := RequestID(http.Header{})
 				if !shape.MatchString(id) {
 					t.Errorf("an id is %q", id)
 				}
