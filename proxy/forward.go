@@ -126,8 +126,9 @@ func (p *Proxy) put(
 		Path: o.surface.upstreamPath(direct), API: o.surface.api, Form: o.surface.form,
 		Translated: o.surface.messages && !direct, Messages: direct,
 		Streaming: body.req.Streams(), Choices: body.req.Choices(),
-		Readable: o.guarding != nil || o.memo.Recorded() || w.Messages != nil || t != nil || o.mirror != nil,
-		Quiet:    body.asked.usage && w.Messages == nil, Unweighed: body.asked.logprobs,
+		Readable: o.guarding != nil || o.memo.Recorded() || w.Messages != nil || t != nil || o.mirror != nil ||
+			body.asked.usage,
+		Quiet: body.asked.usage && w.Messages == nil, Unweighed: body.asked.logprobs,
 		CommentsAreProgress: st.opts.CommentsAreProgress,
 		MaxRetryAfter:       time.Duration(st.opts.MaxRetryAfter),
 		Named:               span != nil && span.IsRecording(),
@@ -214,6 +215,6 @@ func (o *exchange) rewriter(ctx context.Context, w *downstream.Response, req *op
 	o.tools = o.state.tools.Choose(ctx, o.state.classifier, req, o.Action.Tools)
 	o.tools.Describe(w.Header())
 	change := o.state.rewrite(req, o.decision)
-	change.counted = w.Lease.Bounds(rate.Tokens) || len(o.who.Budgets) > 0
+	change.counted, change.paid = w.Lease.Bounds(rate.Tokens), len(o.who.Budgets) > 0
 	return change
 }

@@ -40,7 +40,8 @@ type rewriter struct {
 	d   *decision
 	dress
 
-	counted bool // a limit or a budget of the caller is settled by the tokens of the answer
+	counted bool // a limit of the caller is settled by the tokens of the answer
+	paid    bool // a budget of the caller is settled by what the answer costs
 }
 
 // rewrite prepares the changes that a decision asks for.
@@ -122,8 +123,9 @@ func (rw rewriter) asksUsage(m *backend.Model) bool {
 	if !rw.req.Stream || rw.req.IncludeUsage || rw.req.API != openai.Chat && rw.req.API != openai.Completion {
 		return false
 	}
-	if m.StreamUsage == backend.UsageNever || m.StreamUsage != backend.UsageAlways && !rw.counted && m.Budget.USD == 0 &&
-		rw.d.Action.Escalate == nil && rw.d.Action.Mirror == nil && rw.d.inArm == "" {
+	settled := rw.counted || rw.paid && m.Price.Known() || m.Budget.USD > 0
+	compared := rw.d.Action.Escalate != nil || rw.d.Action.Mirror != nil || rw.d.inArm != ""
+	if m.StreamUsage == backend.UsageNever || m.StreamUsage != backend.UsageAlways && !settled && !compared {
 		return false
 	}
 	return !slices.ContainsFunc(rw.d.Action.Body, func(f rules.Field) bool { return f.Name == fieldStreamOptions })

@@ -17,7 +17,7 @@ import (
 )
 
 // Handler returns the routes of the main listener: exact paths, everything else is an error of the
-// API. Nothing of a request reaches an upstream but through answer.
+// API. Nothing of a request reaches an upstream but through its pipeline.
 func (p *Proxy) Handler() http.Handler {
 	r, forwarded := p.router()
 	return refuseUpgrades(p, straight(forwarded, r))

@@ -152,3 +152,35 @@ func TestAShareOfTheToolsIsSentInBrief(t *testing.T) {
 		}
 	}
 }
+
+// A model without its tools, or with an empty list, which servers refuse, is worse than a longer
+// prompt.
+func TestAShareLeavesTheBestTool(t *testing.T) {
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	b := start(t, oneModel(up), func(s *setup) {
+		s.routes = "routes: []\ndefault: {models: [small], tools: {keep: 1, share: 0.01}}\n"
+	})
+	weather := `{"name": "get_weather", "description": "The weather at a place"}`
+	mail := `{"name": "send_mail", "description": "Sends a mail"}`
+	const messages = `{"model": "auto", "messages": [{"role": "user", "content": "How is the weather?"}], `
+	for name, tc := range map[string]struct {
+		more string
+		want []string
+	}{
+		"one":                  {`"functions": [` + weather + `]}`, []string{"get_weather"}},
+		"two":                  {`"functions": [` + mail + `, ` + weather + `]}`, []string{"get_weather"}},
+		"tools that are null":  {`"tools": null, "functions": [` + mail + `, ` + weather + `]}`, []string{"get_weather"}},
+		"tools that are empty": {`"tools": [], "functions": [` + mail + `, ` + weather + `]}`, []string{"get_weather"}},
+		"none at all":          {`"tools": [], "functions": []}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := b.post("/v1/chat/completions", messages+tc.more)
+			if got.status != 200 {
+				t.Fatalf("status %d: %s", got.status, got.body)
+			}
+			if d := cmp.Diff(tc.want, offered(t, up.Last(t).Body)); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}

@@ -15,7 +15,10 @@ func readTools(at syntax.Cursor) *Tools {
 		case "keep":
 			t.Keep, _ = e.At.Integer(1)
 		case "share":
-			t.Share, _ = e.At.Share()
+			var ok bool
+			if t.Share, ok = e.At.Share(); ok && t.Share == 0 {
+				e.At.Expected("a number above 0, up to 1")
+			}
 		case "by":
 			e.At.Choice("relevance")
 		case "always":

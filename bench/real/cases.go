@@ -137,7 +137,7 @@ func errorCases() (out []testCase) {
 		{"n 0", `"messages":` + hello + `,"n":0`},
 		{"negative limit", `"messages":` + hello + `,"max_tokens":-5`},
 		// A server that takes the limit for its own stops at the first word.
-		{"limit too high", `"messages":` + hello + `,"max_tokens":100000,"stop":[" "]`},
+		{"limit too high", `"messages":` + hello + `,"max_tokens":100000,"stop":[" ","e","a","\n"]`},
 		{"too many logprobs", `"messages":` + hello + `,"logprobs":true,"top_logprobs":900`},
 		{"bad schema", `"messages":` + hello + `,"response_format":{"type":"json_schema"}`},
 		{"bad regex", `"messages":` + hello + `,"structured_outputs":{"regex":"(("}`},

@@ -214,6 +214,9 @@ func (b *Board) put(ctx context.Context, n Note) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.o.Budget)
 	defer cancel()
+	if n.Tokens > 0 && !n.Expires.After(time.Now()) {
+		return nil // it waited for too long
+	}
 	client, key, end := *c, b.key(n), n.Expires.UnixMilli()
 	calls := rueidis.Commands{client.B().Hdel().Key(key).Field(n.Endpoint).Build()}
 	if n.Tokens > 0 {

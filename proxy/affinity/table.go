@@ -109,9 +109,6 @@ func (t *table) measured(class Class, blocks []uint64, bytes, tokens int) {
 	last := t.tokens(class, blocks[len(blocks)-1])
 	told := float64(tokens) * float64(len(blocks)*BlockBytes) / span
 	anew := last > 0 && math.Abs(told-float64(last)) > told/16
-	if last > 0 && int(last) < tokens && !anew {
-		return // and so is the place of those before it
-	}
 	from, at := 0, 0.0 // the blocks before, and the tokens up to there
 	i, ok := none, false
 	for n, text := range blocks {

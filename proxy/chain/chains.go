@@ -12,8 +12,8 @@ import (
 )
 
 // Memo remembers the chains of stored contexts, so that their text is not read for each request
-// that names them. It has two generations: when the
-// recent one is full it becomes the older one, and what was there is dropped. It is safe for concurrent use.
+// that names them. It has two generations: when the recent one is full it becomes the older one, and
+// what was there is dropped. It is safe for concurrent use.
 type Memo struct {
 	mu            sync.Mutex // guards what follows
 	recent, older map[string]*affinity.Chain

@@ -35,7 +35,7 @@ func NewHeartbeat(w *Response, after time.Duration) *Heartbeat {
 	return &Heartbeat{after: after, w: w}
 }
 
-// Start begins to send comments. Until the matching rest, everything that is written has to go
+// Start begins to send comments. Until the matching Pause, everything that is written has to go
 // through Response.SendEvent, and headers are not to be touched.
 func (k *Heartbeat) Start() {
 	if k == nil {

@@ -267,7 +267,7 @@ type Sink struct {
 
 var sinks = sync.Pool{New: func() any { return new(Sink) }} //nolint:gochecknoglobals // buffers, no state
 
-// TakeSink returns the sink of a client, which release gives back.
+// TakeSink returns the sink of a client, which Release gives back.
 func TakeSink(w *Response) *Sink {
 	s := sinks.Get().(*Sink) //nolint:errcheck,forcetypeassert // only sinks are in it
 	*s = Sink{W: w, out: s.out[:0]}

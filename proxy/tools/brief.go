@@ -51,7 +51,9 @@ func object(list []member, f func(m member) json.RawMessage) json.RawMessage {
 	return append(out, '}')
 }
 
-// brief is a tool without its description and those in its schema; what is no tool stays as it is.
+// brief is a tool whose description is empty and whose schema has none; what is no tool stays as it
+// is. A description is not left out, for there are chat templates that put it into the prompt
+// whether it is there or not, and fail.
 func brief(raw json.RawMessage) json.RawMessage {
 	list, ok := members(raw)
 	if !ok {
@@ -65,11 +67,11 @@ func brief(raw json.RawMessage) json.RawMessage {
 	})
 }
 
-// briefMember is the value of a member of a function; nil for its description.
+// briefMember is the value of a member of a function.
 func briefMember(m member) json.RawMessage {
 	switch m.key {
 	case "description":
-		return nil
+		return json.RawMessage(`""`)
 	case "parameters", "input_schema":
 		return schema(m.value, 0)
 	}
@@ -84,18 +86,20 @@ func schema(raw json.RawMessage, depth int) json.RawMessage {
 	}
 	return object(list, func(m member) json.RawMessage {
 		switch m.key {
-		case "description", "title", "examples", "default", "$comment":
+		case "description", "title", "example", "examples", "default", "$comment":
 			return nil
-		case "enum", "const", "required", "type":
-			return compact(m.value)
-		case "properties", "patternProperties", "$defs", "definitions":
+		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
 			named, ok := members(m.value)
 			if !ok {
 				return compact(m.value)
 			}
 			return object(named, func(m member) json.RawMessage { return schema(m.value, depth+1) })
+		case "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
+			"additionalProperties", "unevaluatedProperties", "propertyNames",
+			"allOf", "anyOf", "oneOf", "not", "if", "then", "else":
+			return schema(m.value, depth+1)
 		}
-		return schema(m.value, depth+1)
+		return compact(m.value)
 	})
 }
 

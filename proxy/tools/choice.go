@@ -22,7 +22,7 @@ const (
 	// toolTurns is how many turns of the user are embedded, the latest ones.
 	toolTurns = 16
 	// toolLists and toolVectors are how many lists and embeddings are remembered: 512 lists of some
-	// 60 KiB and 6 MiB.
+	// 100 KiB, with their brief forms, and 6 MiB.
 	toolLists   = 512
 	toolVectors = 4096
 )
@@ -72,20 +72,12 @@ func (m *Memo) Choose(
 		return nil
 	}
 	field := "tools"
-	if !req.Has(field) {
+	list := m.list(req.Field(field))
+	if list == nil {
 		field = "functions"
+		list = m.list(req.Field(field))
 	}
-	raw := req.Field(field)
-	key := sha256.Sum256(raw)
-	list, ok := m.lists.GetIfPresent(key)
-	if !ok {
-		var err error
-		if list, err = Parse(raw); err != nil {
-			return nil
-		}
-		m.lists.Set(key, list)
-	}
-	if list.Len() <= want.Keep && want.Share == 0 {
+	if list == nil || list.Len() <= want.Keep {
 		return nil
 	}
 	forms := m.forms(ctx, by, req, want, list, field)
@@ -97,11 +89,28 @@ func (m *Memo) Choose(
 		}
 		short = short || f == Brief
 	}
-	if forms == nil || out.kept == out.named && !short {
+	if out.kept == 0 || out.kept == out.named && !short {
 		return nil
 	}
 	out.JSON = list.JSON(forms)
 	return out
+}
+
+// list reads a list of tools; nil where there is none, or an empty one.
+func (m *Memo) list(raw []byte) *List {
+	if raw == nil {
+		return nil
+	}
+	key := sha256.Sum256(raw)
+	list, ok := m.lists.GetIfPresent(key)
+	if !ok {
+		var err error
+		if list, err = Parse(raw); err != nil || list.Len() == 0 {
+			return nil
+		}
+		m.lists.Set(key, list)
+	}
+	return list
 }
 
 // forms picks the forms of the tools; nil where nothing can be told.

@@ -27,8 +27,8 @@ type Moment struct {
 
 // Fit returns the forms of tools that take at most a share of the tokens of the list: the n that fit
 // the moment best whole, then brief ones in the order of how well they fit, until the share is
-// spent. What is no function is whole and counted first. Those of must are kept whether the share
-// has room for them or not, whole where they were not picked. It returns nil where nothing can be
+// spent. What is no function is whole and counted first. The best one, and those of must, are kept
+// whether the share has room for them or not, whole where they were not picked. It returns nil where nothing can be
 // told. vectors are as in Pick.
 func (l *List) Fit(m *Moment, vectors [][]float32, n int, share float64, must func(name string) bool) []Form {
 	scores, told := l.scores(m.Parts, vectors)
@@ -61,7 +61,7 @@ func (l *List) Fit(m *Moment, vectors [][]float32, n int, share float64, must fu
 		if k < n {
 			form, price = Whole, l.costs[0][i]
 		}
-		if left -= float64(price); left < 0 {
+		if left -= float64(price); left < 0 && k > 0 {
 			break
 		}
 		forms[i] = form
@@ -114,7 +114,7 @@ var kinds = []struct { //nolint:gochecknoglobals // compiled once
 func Parts(text string) []string {
 	var sentences []string
 	begin := 0
-	text = cut(text)
+	text = strings.ToValidUTF8(cut(text), "")
 	for i, r := range text {
 		next := i + len(string(r))
 		ends := r == '\n' || strings.ContainsRune(".!?;", r) && (next == len(text) || text[next] == ' ' || text[next] == '\n')

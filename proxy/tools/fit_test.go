@@ -34,11 +34,11 @@ func TestFitFillsItsShare(t *testing.T) {
 	}{
 		"all fit, the best is whole": {Moment{Parts: say("the weather")}, nil, 1, "", []string{"getWeather", "send_mail/", "book_flight/", "create_ticket/", ""}},
 		"some fit":                   {Moment{Parts: say("book a flight and mail me")}, nil, .55, "", []string{"send_mail/", "book_flight", ""}},
-		"nothing does":               {Moment{Parts: say("the weather")}, nil, 0, "", []string{""}},
-		"what must be kept":          {Moment{Parts: say("the weather")}, nil, 0, "create_ticket", []string{"create_ticket", ""}},
+		"the best is there":          {Moment{Parts: say("the weather")}, nil, 0, "", []string{"getWeather", ""}},
+		"what must be kept":          {Moment{Parts: say("the weather")}, nil, 0, "create_ticket", []string{"getWeather", "create_ticket", ""}},
 		"nothing can be told":        {Moment{Parts: say("yes")}, nil, 1, "", nil},
 		"what the model said counts": {Moment{Parts: say("yes"), Before: Turn{Text: "Shall I open a ticket?"}}, nil, .4, "", []string{"create_ticket", ""}},
-		"each part counts":           {Moment{Parts: append(say("the weather at a place, at a place"), say("mail")...)}, nil, .6, "", []string{"getWeather", "send_mail/", ""}},
+		"each part counts":           {Moment{Parts: append(say("the weather at a place, at a place"), say("mail")...)}, nil, .65, "", []string{"getWeather", "send_mail/", ""}},
 		"two are as good":            {Moment{Parts: say("yes", .7, 0, .7)}, vectors, .4, "", []string{"getWeather", ""}},
 		"one of them was called": {
 			Moment{Parts: say("yes", .7, 0, .7), Called: []string{"unknown", "book_flight"}}, vectors, .4, "", []string{"book_flight", ""},
@@ -60,9 +60,11 @@ func TestABriefToolHasItsParameters(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"type":"function", "function":{"name":"a","description":"d","strict":true,"parameters":{"type":"object","title":"T",` +
 			`"properties":{"title":{"type":"string","description":"x"},"b":{"enum":["description"],"default":1}},"required":["title"]}}}`: `{"type":"function",` +
-			`"function":{"name":"a","strict":true,"parameters":{"type":"object","properties":{"title":{"type":"string"},"b":{"enum":["description"]}},"required":["title"]}}}`,
+			`"function":{"name":"a","description":"","strict":true,"parameters":{"type":"object","properties":{"title":{"type":"string"},"b":{"enum":["description"]}},"required":["title"]}}}`,
 		`{"name":"a","description":"d","input_schema":{"anyOf":[{"description":"d"},{"items":{"title":"t"}},3]},"cache_control":{"type":"ephemeral"}}`: `{"name":"a",` +
-			`"input_schema":{"anyOf":[{},{"items":{}},3]},"cache_control":{"type":"ephemeral"}}`,
+			`"description":"","input_schema":{"anyOf":[{},{"items":{}},3]},"cache_control":{"type":"ephemeral"}}`,
+		`{"parameters":{"dependentSchemas":{"title":{"title":"t"}},"dependentRequired":{"title":["x"]},"x-title":{"title":"t"}}}`: `` +
+			`{"parameters":{"dependentSchemas":{"title":{}},"dependentRequired":{"title":["x"]},"x-title":{"title":"t"}}}`,
 		`7`: `7`, `{"parameters":true}`: `{"parameters":true}`, `{"parameters":{"properties":[ ]}}`: `{"parameters":{"properties":[]}}`,
 	} {
 		if got := string(brief(json.RawMessage(in))); got != want {
@@ -80,6 +82,7 @@ func TestPartsAreSentences(t *testing.T) {
 		"":                        nil,
 		"  ... 12":                nil,
 		"Book it. Then mail me!":  {"Book it.", "Then mail me!"},
+		"\xff\na. b":              {"a.", "b"},
 		"v1.2 is out\nread a.pdf": {"v1.2 is out", "read a.pdf file filename document read"},
 		"see www.x.org":           {"see www.x.org url web webpage website page link"},
 	} {
