@@ -280,19 +280,8 @@ func (c *checker) defined(env *rules.Env) {
 		return name != ""
 	}
 	for i := range c.cfg.Models {
-		m := &c.cfg.Models[i]
-		if !add("model", "models", i, m.Name) {
-			continue
-		}
-		env.Models = append(env.Models, m.Name)
-		if m.Price.Input > 0 || m.Price.Output > 0 {
-			env.Priced = append(env.Priced, m.Name)
-		}
-		if len(m.Skills) > 0 || m.SkillsFrom != "" {
-			env.Skilled = append(env.Skilled, m.Name)
-		}
-		if m.Told() {
-			env.Told = append(env.Told, m.Name)
+		if m := &c.cfg.Models[i]; add("model", "models", i, m.Name) {
+			defineModel(env, m)
 		}
 	}
 	for i := range c.cfg.Prompts {
@@ -314,6 +303,20 @@ func (c *checker) defined(env *rules.Env) {
 	}
 	if len(c.cfg.Signals.Intents) > 0 { // without a model, too, so that their names are known
 		env.Labels[signal.Intent] = names(c.cfg.Signals.Intents)
+	}
+}
+
+// defineModel tells rules of a model, and what they may choose it by.
+func defineModel(env *rules.Env, m *backend.ModelOptions) {
+	env.Models = append(env.Models, m.Name)
+	if m.Price.Input > 0 || m.Price.Output > 0 {
+		env.Priced = append(env.Priced, m.Name)
+	}
+	if len(m.Skills) > 0 || m.SkillsFrom != "" {
+		env.Skilled = append(env.Skilled, m.Name)
+	}
+	if m.Told() {
+		env.Told = append(env.Told, m.Name)
 	}
 }
 

@@ -110,11 +110,13 @@ func (t *table) measured(class Class, blocks []uint64, bytes, tokens int) {
 	told := float64(tokens) * float64(len(blocks)*BlockBytes) / span
 	anew := last > 0 && math.Abs(told-float64(last)) > told/16
 	from, at := 0, 0.0 // the blocks before, and the tokens up to there
-	i, ok := none, false
+	i := none
 	for n, text := range blocks {
-		if i, ok = t.before(i, class.block(text)); !ok {
+		next, ok := t.before(i, class.block(text))
+		if !ok {
 			return
 		}
+		i = next
 		s := &t.slots[i]
 		if s.tokens > 0 && int(s.tokens) < tokens && !anew {
 			from, at = n+1, float64(s.tokens)

@@ -261,24 +261,26 @@ func (n *Names) read(dec *json.Decoder) {
 			}
 			n.read(dec)
 			return
-		case "id", "model":
-			x, err := dec.Token()
-			if err != nil {
-				return
-			}
-			to := &n.ID
-			if name == "model" {
-				to = &n.Model
-			}
-			if x, ok := x.(string); ok && *to == "" && len(x) <= maxName {
-				*to = x
-			}
+		case "id":
+			err = readName(dec, &n.ID)
+		case "model":
+			err = readName(dec, &n.Model)
 		default:
-			if err := dec.Decode(new(json.RawMessage)); err != nil {
-				return
-			}
+			err = dec.Decode(new(json.RawMessage))
+		}
+		if err != nil {
+			return
 		}
 	}
+}
+
+// readName reads the value of a member that is a name into to, unless that has one.
+func readName(dec *json.Decoder, to *string) error {
+	x, err := dec.Token()
+	if name, ok := x.(string); ok && *to == "" && len(name) <= maxName {
+		*to = name
+	}
+	return err
 }
 
 // maxName bounds a name, in bytes: those of models are paths at most.
