@@ -53,6 +53,13 @@ type Plan struct {
 	Notes []string
 }
 
+// Thinks reports whether a model of Hard is known to take an effort of reasoning.
+func (p *Plan) Thinks() bool {
+	return slices.ContainsFunc(p.Models, func(m Model) bool {
+		return m.Thinking != "" && slices.Contains(p.Hard, m.Name)
+	})
+}
+
 // Model is one model with the servers that serve it.
 type Model struct {
 	Name      string
