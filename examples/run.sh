@@ -30,7 +30,7 @@ trap 'exit 143' TERM
 fail() {
   echo "examples: $1" >&2
   [ ! -s "$tmp/demo.log" ] || sed 's/^/  demo: /' "$tmp/demo.log" >&2
-  echo "0 passed, ${#examples[@]} failed"
+  echo "0 passed, ${#examples[@]} failed, 0 skipped"
   exit 1
 }
 

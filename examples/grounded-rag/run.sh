@@ -9,58 +9,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../.."
-bin=${SIGNALBOX_BIN:-bin/signalbox}
-start_seconds=60 # how long the servers may take until they are ready
-
-tmp=$(mktemp -d)
-pids=()
-stop() {
-  status=$?
-  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-  for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
-  rm -rf "$tmp"
-  exit "$status"
-}
-trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-fail() {
-  echo "grounded-rag: $1" >&2
-  for log in "$tmp"/*.log; do [ ! -s "$log" ] || sed "s|^|  $(basename "$log" .log): |" "$log" >&2; done
-  exit 1
-}
-
-# free_port prints a port below the range that the kernel gives out by itself and that nobody answers on.
-free_port() {
-  local port
-  for _ in $(seq 50); do
-    port=$((10000 + RANDOM % 20000))
-    if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-      echo "$port"
-      return
-    fi
-  done
-  return 1
-}
-
-# start NAME COMMAND... runs a server and keeps its output in NAME.log.
-start() {
-  local name=$1
-  shift
-  "$@" > "$tmp/$name.log" 2>&1 &
-  pids+=("$!")
-}
-
-# wait_for URL waits until it answers with 200.
-wait_for() {
-  local deadline=$((SECONDS + start_seconds)) pid
-  until curl --silent --fail --output /dev/null --max-time 2 "$1"; do
-    for pid in "${pids[@]}"; do kill -0 "$pid" 2>/dev/null || fail "a server ended before it was ready"; done
-    [ "$SECONDS" -lt "$deadline" ] || fail "$1 was not ready after $start_seconds s"
-    sleep 0.1
-  done
-}
+source examples/lib.sh
 
 # python prints the interpreter of a virtual environment outside the checkout, made when it is missing.
 python() {
@@ -75,7 +24,6 @@ python() {
   echo "$venv/bin/python"
 }
 
-[ -x "$bin" ] || fail "$bin is missing: run make build"
 python=$(python)
 sim=$(free_port) port=$(free_port) admin=$(free_port) page=$(free_port)
 sed -e "s/:8101/:$sim/" "$here/signalbox.yaml" > "$tmp/signalbox.yaml"

@@ -8,58 +8,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$root"
-bin=${SIGNALBOX_BIN:-bin/signalbox}
-start_seconds=60 # how long the servers may take until they are ready
-
-tmp=$(mktemp -d)
-pids=()
-stop() {
-  status=$?
-  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-  for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
-  rm -rf "$tmp"
-  exit "$status"
-}
-trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-fail() {
-  echo "moderation: $1" >&2
-  for log in "$tmp"/*.log; do [ ! -s "$log" ] || sed "s|^|  $(basename "$log" .log): |" "$log" >&2; done
-  exit 1
-}
-
-# free_port prints a port below the range that the kernel gives out by itself and that nobody answers on.
-free_port() {
-  local port
-  for _ in $(seq 50); do
-    port=$((10000 + RANDOM % 20000))
-    if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-      echo "$port"
-      return
-    fi
-  done
-  return 1
-}
-
-# start NAME COMMAND... runs a server and keeps its output in NAME.log.
-start() {
-  local name=$1
-  shift
-  "$@" > "$tmp/$name.log" 2>&1 &
-  pids+=("$!")
-}
-
-# wait_for URL waits until it answers with 200.
-wait_for() {
-  local deadline=$((SECONDS + start_seconds)) pid
-  until curl --silent --fail --output /dev/null --max-time 2 "$1"; do
-    for pid in "${pids[@]}"; do kill -0 "$pid" 2>/dev/null || fail "a server ended before it was ready"; done
-    [ "$SECONDS" -lt "$deadline" ] || fail "$1 was not ready after $start_seconds s"
-    sleep 0.1
-  done
-}
+source examples/lib.sh
 
 # answer QUESTION prints the text of a streamed answer, and sets what came: text, finish, whole stream.
 answer() {
@@ -72,7 +21,6 @@ answer() {
   printf '%-22s %s: %s\n' "$1" "$finish" "$text"
 }
 
-[ -x "$bin" ] || fail "$bin is missing: run make build"
 port=$(free_port) admin=$(free_port) model=$(free_port)
 url=http://127.0.0.1:$port
 sed -e "s|models_dir: models|models_dir: $tmp/models|" -e "s|127.0.0.1:8101|127.0.0.1:$model|" \

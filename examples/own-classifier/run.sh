@@ -7,75 +7,8 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$root"
-bin=${SIGNALBOX_BIN:-bin/signalbox}
-start_seconds=60 # how long the servers may take until they are ready
+source examples/lib.sh
 
-tmp=$(mktemp -d)
-pids=()
-stop() {
-  status=$?
-  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-  for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
-  rm -rf "$tmp"
-  exit "$status"
-}
-trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-fail() {
-  echo "own-classifier: $1" >&2
-  for log in "$tmp"/*.log; do [ ! -s "$log" ] || sed "s|^|  $(basename "$log" .log): |" "$log" >&2; done
-  exit 1
-}
-
-# free_port prints a port below the range that the kernel gives out by itself and that nobody answers on.
-free_port() {
-  local port
-  for _ in $(seq 50); do
-    port=$((10000 + RANDOM % 20000))
-    if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-      echo "$port"
-      return
-    fi
-  done
-  return 1
-}
-
-# start NAME COMMAND... runs a server and keeps its output in NAME.log.
-start() {
-  local name=$1
-  shift
-  "$@" > "$tmp/$name.log" 2>&1 &
-  pids+=("$!")
-}
-
-# wait_for URL waits until it answers with 200.
-wait_for() {
-  local deadline=$((SECONDS + start_seconds)) pid
-  until curl --silent --fail --output /dev/null --max-time 2 "$1"; do
-    for pid in "${pids[@]}"; do kill -0 "$pid" 2>/dev/null || fail "a server ended before it was ready"; done
-    [ "$SECONDS" -lt "$deadline" ] || fail "$1 was not ready after $start_seconds s"
-    sleep 0.1
-  done
-}
-
-# ask QUESTION prints the route that takes it, and sets it.
-ask() {
-  local body="{\"model\": \"auto\", \"messages\": [{\"role\": \"user\", \"content\": \"$1\"}]}"
-  curl --silent --show-error --max-time 30 --output "$tmp/explanation" \
-    --header 'Content-Type: application/json' --data "$body" "$url/signalbox/v1/explain" ||
-    fail "$1: $(cat "$tmp/explanation" 2>/dev/null)"
-  route=$(grep -o '"route": *"[^"]*"' "$tmp/explanation" | head -n 1 | sed 's/.*"\([^"]*\)"$/\1/')
-  printf '%-60s route %s\n' "$1" "$route"
-}
-
-# expect ROUTE checks the last answer.
-expect() {
-  [ "$route" = "$1" ] || fail "expected route $1"
-}
-
-[ -x "$bin" ] || fail "$bin is missing: run make build"
 port=$(free_port) admin=$(free_port)
 url=http://127.0.0.1:$port
 sed "s|models_dir: models|models_dir: $tmp/models|" examples/own-classifier/signalbox.yaml > "$tmp/signalbox.yaml"
@@ -84,12 +17,12 @@ sed "s|models_dir: models|models_dir: $tmp/models|" examples/own-classifier/sign
 start signalbox "$bin" serve --config "$tmp/signalbox.yaml" --listen "127.0.0.1:$port" --admin-listen "127.0.0.1:$admin"
 wait_for "$url/signalbox/v1/intents"
 
-ask "There is a wrong amount on the invoice of May"
-expect billing
-ask "The program crashes whenever I log in"
-expect support
-ask "We are interested in a plan for our school"
-expect sales
+ask_route "There is a wrong amount on the invoice of May"
+expect_route billing
+ask_route "The program crashes whenever I log in"
+expect_route support
+ask_route "We are interested in a plan for our school"
+expect_route sales
 
 echo "Trained again while the server runs, with parcels for the billing team:"
 question="Where is my parcel?"
@@ -102,11 +35,11 @@ question="Where is my parcel?"
     done
   done
 } > "$tmp/more.jsonl"
-ask "$question"
-expect support
+ask_route "$question"
+expect_route support
 "$bin" fit --name team --data "$tmp/more.jsonl" --out "$tmp/models" > "$tmp/fit.log"
 deadline=$((SECONDS + start_seconds))
-until ask "$question" && [ "$route" = billing ]; do
+until ask_route "$question" && [ "$route" = billing ]; do
   [ "$SECONDS" -lt "$deadline" ] || fail "the classifier that was trained again was not taken up"
   sleep 0.5
 done

@@ -7,58 +7,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$root"
-bin=${SIGNALBOX_BIN:-bin/signalbox}
-start_seconds=60 # how long the servers may take until they are ready
-
-tmp=$(mktemp -d)
-pids=()
-stop() {
-  status=$?
-  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-  for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
-  rm -rf "$tmp"
-  exit "$status"
-}
-trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-fail() {
-  echo "private-intents: $1" >&2
-  for log in "$tmp"/*.log; do [ ! -s "$log" ] || sed "s|^|  $(basename "$log" .log): |" "$log" >&2; done
-  exit 1
-}
-
-# free_port prints a port below the range that the kernel gives out by itself and that nobody answers on.
-free_port() {
-  local port
-  for _ in $(seq 50); do
-    port=$((10000 + RANDOM % 20000))
-    if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-      echo "$port"
-      return
-    fi
-  done
-  return 1
-}
-
-# start NAME COMMAND... runs a server and keeps its output in NAME.log.
-start() {
-  local name=$1
-  shift
-  "$@" > "$tmp/$name.log" 2>&1 &
-  pids+=("$!")
-}
-
-# wait_for URL waits until it answers with 200.
-wait_for() {
-  local deadline=$((SECONDS + start_seconds)) pid
-  until curl --silent --fail --output /dev/null --max-time 2 "$1"; do
-    for pid in "${pids[@]}"; do kill -0 "$pid" 2>/dev/null || fail "a server ended before it was ready"; done
-    [ "$SECONDS" -lt "$deadline" ] || fail "$1 was not ready after $start_seconds s"
-    sleep 0.1
-  done
-}
+source examples/lib.sh
 
 # ask QUESTION prints which intent it has and which route and model answered, and sets these.
 ask() {
@@ -90,7 +39,6 @@ expect() {
   [ "$route" = "$1" ] && [ "$model" = "$2" ] || fail "expected route $1 and model $2"
 }
 
-[ -x "$bin" ] || fail "$bin is missing: run make build"
 hr=$(free_port) general=$(free_port) port=$(free_port) admin=$(free_port)
 url=http://127.0.0.1:$port
 sed -e "s/:8101/:$hr/" -e "s/:8102/:$general/" examples/private-intents/signalbox.yaml > "$tmp/signalbox.yaml"
