@@ -49,6 +49,24 @@ func TestAChainLongerThanTheTableKeepsItsBeginning(t *testing.T) {
 }
 
 // A table has to hold what the simplest list of blocks in order of use holds.
+// A server that had less of a prompt than was expected leaves a hole, which the next measurement
+// fills although it says nothing new of the prompt's end.
+func TestAHoleInWhatIsMeasuredIsFilled(t *testing.T) {
+	tb := newTable(100)
+	blocks, whole := seq(1, 20), 20*BlockBytes+100
+	measure := func() {
+		tb.touch(0, blocks, Confirmed, 0, 100)
+		tb.measured(0, blocks, whole, 1529)
+	}
+	measure()
+	_, _, want := tb.match(0, blocks[:8], 1)
+	tb.cut(0, blocks[5:10])
+	measure()
+	if n, _, got := tb.match(0, blocks[:8], 1); n != 8 || got == 0 || got < want-8 || got > want+8 {
+		t.Errorf("%d blocks have %d tokens, want about %d", n, got, want)
+	}
+}
+
 func TestTableAgreesWithANaiveOne(t *testing.T) {
 	type entry struct {
 		block   uint64
