@@ -19,7 +19,9 @@ import (
 
 // decide steps through the rules, extracting what they ask for and nothing else. A decision to
 // block is returned beside its error.
-func (st *State) decide(ctx context.Context, who Principal, req *openai.Request, h http.Header, r *resolve.Contexts, m *recall.Memo) (*decision, error) {
+func (st *State) decide(
+	ctx context.Context, who Principal, req *openai.Request, h http.Header, r *resolve.Contexts, m *recall.Memo,
+) (*decision, error) {
 	d, err := st.start(who, req, h, r)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,9 @@ import (
 // forward sends the request along its plan until an endpoint answers, and passes the response on.
 // Nothing is repeated once the client has seen a byte. When the last word is an upstream's refusal,
 // such as 429, that refusal is the response.
-func (p *Proxy) forward(ctx context.Context, st *State, w *downstream.Response, in http.Header, where *plan, change rewriter, o *exchange) error {
+func (p *Proxy) forward(
+	ctx context.Context, st *State, w *downstream.Response, in http.Header, where *plan, change rewriter, o *exchange,
+) error {
 	if change.req.Streams() {
 		w.Heartbeat = downstream.NewHeartbeat(w, time.Duration(st.opts.KeepaliveAfter))
 	}
@@ -39,7 +41,9 @@ func (p *Proxy) forward(ctx context.Context, st *State, w *downstream.Response, 
 }
 
 // send is forward, but that what goes wrong behind a comment is not told yet.
-func (p *Proxy) send(ctx context.Context, st *State, w *downstream.Response, in http.Header, where *plan, change rewriter, o *exchange) error {
+func (p *Proxy) send(
+	ctx context.Context, st *State, w *downstream.Response, in http.Header, where *plan, change rewriter, o *exchange,
+) error {
 	p.budget.Earn(st.opts.RetryBudget)
 	o.wanted, o.where = where.models[0], where
 	o.escalation = o.escalates(change.req)
@@ -149,7 +153,9 @@ func (p *Proxy) put(
 }
 
 // pass gives a response to what was sent to the client.
-func (p *Proxy) pass(ctx context.Context, st *State, w *downstream.Response, o *exchange, sent *openai.Request, u *upstream.Response) error {
+func (p *Proxy) pass(
+	ctx context.Context, st *State, w *downstream.Response, o *exchange, sent *openai.Request, u *upstream.Response,
+) error {
 	if o.escalation.judging() {
 		o.describeResponse(w, o.wanted)
 	}

@@ -58,7 +58,9 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *
 // recall answers a request that was answered before. That there is a response means that the same
 // rules decided the same request, and let its response be kept; so nothing is decided again. done
 // is false when the request goes on.
-func (p *Proxy) recall(ctx context.Context, st *State, w *downstream.Response, who Principal, h http.Header, o *exchange) (done bool, err error) {
+func (p *Proxy) recall(
+	ctx context.Context, st *State, w *downstream.Response, who Principal, h http.Header, o *exchange,
+) (done bool, err error) {
 	m := st.remember(who, o.req, h, o.held)
 	if o.memo = m; m == nil || m.ID.Exact != cache.Eligible || m.Fresh {
 		return false, nil
@@ -140,7 +142,9 @@ func (p *Proxy) recallSimilar(ctx context.Context, w *downstream.Response, o *ex
 
 // serveCached answers with what is kept. done is false, and nothing was written, when it has not
 // the shape that the client wants.
-func (*Proxy) serveCached(ctx context.Context, w *downstream.Response, o *exchange, d *decision, a *cache.Answer, result string) (done bool, err error) {
+func (*Proxy) serveCached(
+	ctx context.Context, w *downstream.Response, o *exchange, d *decision, a *cache.Answer, result string,
+) (done bool, err error) {
 	data, gone, err := response.As(a.Data, a.Streamed(), o.req.Streams(), o.req.IncludeUsage)
 	if err != nil {
 		return false, nil //nolint:nilerr // another shape is a miss

@@ -125,7 +125,9 @@ func Shown(ctx context.Context) context.Context {
 }
 
 // note takes in a request that has ended.
-func (r *Recent) note(ctx context.Context, st *State, w *downstream.Response, o *exchange, status int, took time.Duration) {
+func (r *Recent) note(
+	ctx context.Context, st *State, w *downstream.Response, o *exchange, status int, took time.Duration,
+) {
 	if o.decision == nil || o.Action == nil {
 		return
 	}
