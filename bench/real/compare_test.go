@@ -34,6 +34,18 @@ func TestLastTokensMayComeWithTheEnd(t *testing.T) {
 	if got, _, _ := compare(stream(more(three)), stream(moved)); len(got) == 0 {
 		t.Error("an end without them is no difference")
 	}
+	// All tokens with the end: the only event before has the role, and no member for the tokens' ids.
+	const role = `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\n\n"
+	ids := func(s string) string { return strings.ReplaceAll(s, `"finish_reason"`, `"token_ids":null,"finish_reason"`) }
+	if got, pieces, err := compare(stream(role+ids(apart)), stream(role+ids(together))); err != nil || len(got) > 0 || !pieces {
+		t.Errorf("after the role: got %v, %v, %v", got, pieces, err)
+	}
+	if got, _, _ := compare(stream(role+ids(apart)), stream(role+together)); len(got) > 0 {
+		t.Errorf("null is absent where the cut differs: got %v", got)
+	}
+	if got, _, _ := compare(stream(apart), stream(ids(apart))); len(got) == 0 {
+		t.Error("null beside absent is no difference where the cut is the same")
+	}
 	other := strings.Replace(together, "stop", "length", 1)
 	if got, _, _ := compare(stream(apart), stream(other)); len(got) == 0 {
 		t.Error("another end is no difference")
