@@ -12,7 +12,7 @@
 // # Files
 //
 // In the order of a request, with the packages that a stage stands on. docs/ARCHITECTURE.md names
-// the fifteen files on the way of one chat request.
+// the files on the way of one chat request.
 //
 //   - edge: serve (routes, endpoints, a request that has arrived), run (goroutines), ready and
 //     models (what operators and clients ask for); packages downstream (the response to the
