@@ -72,7 +72,6 @@ import (
 	"sync"
 	"time"
 
-	"signalbox/classify/bundle"
 	"signalbox/classify/lexical"
 	"signalbox/internal/signal"
 )
@@ -214,21 +213,6 @@ func (c *Classifier) Degraded() []string {
 	names := c.names()
 	for _, k := range lost.Kinds() {
 		out = append(out, "no model for "+names.Of(k))
-	}
-	return out
-}
-
-// Thresholds returns the threshold of every task with labels, as its bundle gives it: the
-// probability from which its answer counts, in (0,1]. The caller owns the map.
-func (c *Classifier) Thresholds() map[signal.Kind]float64 {
-	out := make(map[signal.Kind]float64)
-	for _, s := range c.sources {
-		for i := range s.Engine.tasks {
-			if t := &s.Engine.tasks[i]; !s.Foreign && s.Signals.Has(t.kind) &&
-				t.Kind != bundle.Embedding && t.tail == nil {
-				out[t.kind] = t.Threshold
-			}
-		}
 	}
 	return out
 }

@@ -544,14 +544,6 @@ func TestConcurrentExtractsDoNotMix(t *testing.T) {
 	group.Wait()
 }
 
-func TestThresholds(t *testing.T) {
-	c := open(t, newFake(), DefaultOptions())
-	got := c.Thresholds()
-	if len(got) != 2 || got[signal.Domain] != 0.4 || got[signal.Jailbreak] != 0.5 {
-		t.Errorf("thresholds %v, want 0.4 for domain and 0.5 for jailbreak", got)
-	}
-}
-
 func TestTheLanguageIsThatOfTheLastMessageOrUnknown(t *testing.T) {
 	c, err := New(nil, DefaultOptions())
 	if err != nil {

@@ -20,13 +20,6 @@ type Mark struct {
 // ErrNoEvidence reports an answer that there is nothing to compare with.
 var ErrNoEvidence = errors.New("no evidence")
 
-// Marks reports whether there is a task of this name that judges the tokens of answers, whether it
-// can run or not. Tasks that judge pairs are those with PairLabels.
-func (c *Classifier) Marks(task string) bool {
-	_, t := c.judgingTask(task)
-	return t != nil
-}
-
 // MarkTokens finds what evidence does not support in an answer to a question (empty for none), with
 // a model that judges every token of the answer, such as HaluGate or LettuceDetect. Marks are in
 // the order of the answer and do not touch; nil says that all of it is supported. The caller owns
@@ -96,14 +89,13 @@ type judgedRows struct {
 	t       *task
 	frame   frame
 	tokens  int // of the answer
-	room    int // tokens of a row without special ones
 	parts   tokenize.Windows
 	windows []int // of the evidence, as read: the token at which each starts
 	size    int   // tokens of such a window
 }
 
 func newJudgedRows(t *task, f frame, tokens, room int) *judgedRows {
-	r := &judgedRows{t: t, frame: f, tokens: tokens, room: room}
+	r := &judgedRows{t: t, frame: f, tokens: tokens}
 	part := min(tokens, max(room/2, 1))
 	r.parts = tokenize.NewWindows(tokens, part, r.stride(part))
 	r.size = max(room-part-len(f.head)-len(f.tail), 1)

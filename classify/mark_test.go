@@ -159,8 +159,8 @@ func TestAnAnswerWithoutEvidenceIsNoSupportedOne(t *testing.T) {
 
 func TestTasksSayWhatTheyJudge(t *testing.T) {
 	c, _ := openJudge(t, judgeTask)
-	if !c.Marks("grounding") || c.PairLabels("grounding") != nil || c.Marks("complexity") || c.Marks("other") {
-		t.Error("grounding judges tokens, and nothing else does")
+	if c.PairLabels("grounding") != nil {
+		t.Error("grounding judges tokens, not pairs")
 	}
 	if c.Signals().Has(signal.PII) || len(c.Degraded()) != 0 {
 		t.Errorf("signals %v, degraded %v", c.Signals().Kinds(), c.Degraded())

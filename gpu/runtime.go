@@ -112,9 +112,6 @@ func (r *Runtime) Version() string { return r.native.version() }
 // Library is the absolute path of the loaded library.
 func (r *Runtime) Library() string { return r.library.Path }
 
-// Located tells where the library was found and whether its checksum was compared.
-func (r *Runtime) Located() Library { return r.library }
-
 // Providers lists every provider that configuration can name, best first, with what its probe
 // found.
 func (r *Runtime) Providers() []Provider { return slices.Clone(r.providers) }

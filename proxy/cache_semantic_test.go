@@ -154,7 +154,7 @@ func TestAStoredAnswerPassesTheGuard(t *testing.T) {
 			t.Errorf("%s", got.body)
 		}
 	}
-	b.state.caching.Writes.Wait()
+	b.state.caching.Close()
 	if n := b.counts("signalbox_cache_kept_total", recall.StoreKept); n != 0 {
 		t.Fatalf("%d answers were kept that the guard found something in", n)
 	}

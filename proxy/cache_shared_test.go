@@ -52,7 +52,7 @@ func sharing(t *testing.T, server *testkit.Redis, up *testkit.Upstream, change .
 	t.Cleanup(func() {
 		stop()
 		wg.Wait()
-		b.state.caching.Writes.Wait()
+		b.state.caching.Close()
 		link.Close()
 	})
 	return b
@@ -163,7 +163,7 @@ func TestWithoutItsRedisAReplicaGoesOnAlone(t *testing.T) {
 		}
 		text := strings.Join(words, " ")
 		a.chat(ask(text))
-		a.state.caching.Writes.Wait()
+		a.state.caching.Close()
 		return b.chat(ask(text)).header.Get("X-Signalbox-Cache") == "exact"
 	})
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -272,7 +273,7 @@ default: {models: [small]}
 			}
 			b.chat(tt.body, tt.header...)
 			waitFor(t, "the record", func() bool { return strings.Contains(b.log.String(), `"msg":"request"`) })
-			b.state.caching.Writes.Wait()
+			b.state.caching.Close()
 			got := b.chat(tt.body, tt.header...).says(t, "again", tt.cache)
 			if len(up.Requests()) != 2 {
 				t.Errorf("%d requests: the first answer was given again: %s", len(up.Requests()), got.body)
@@ -300,7 +301,7 @@ func TestWhatOnlyStoodInIsNotKept(t *testing.T) {
 			t.Errorf("status %d", got.status)
 		}
 	}
-	b.state.caching.Writes.Wait()
+	b.state.caching.Close()
 	if n := b.counts("signalbox_cache_kept_total", recall.StoreKept); n != 0 {
 		t.Errorf("%d answers were kept", n)
 	}
@@ -516,15 +517,19 @@ func (b *bench) memoOf(body string) *cache.Identity {
 func TestAFullQueueDropsAnswers(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
 	b := start(t, oneModel(up), caches(recall.ModeExact))
-	slots := b.state.answers.Slots
-	for range cap(slots) {
-		slots <- struct{}{}
+	var full atomic.Bool
+	free := make(chan struct{})
+	for !full.Load() {
+		b.state.caching.Store(t.Context(), func(context.Context) error { <-free; return nil }, func(result string) {
+			if result == recall.StoreDropped {
+				full.Store(true)
+			}
+		})
 	}
 	b.chat(ask("hi")).says(t, "while the queue is full", "miss")
 	waitFor(t, "the drop", func() bool { return b.counts("signalbox_cache_kept_total", recall.StoreDropped) == 1 })
-	for range cap(slots) {
-		<-slots
-	}
+	close(free)
+	b.state.caching.Close()
 	b.chat(ask("hi")).says(t, "after it", "miss")
 	b.kept(1)
 	b.chat(ask("hi")).says(t, "at last", "exact")

@@ -360,7 +360,7 @@ func TestReplicasShareConversations(t *testing.T) {
 	other, _ := replica()
 	first := long("math: integrate x")
 	a.chat(chatOf("", first)).goes(t, "the first turn", "new  big high")
-	told.Wait()
+	told.Close()
 	waitFor(t, "the other replica to find it", func() bool { // a look has a bound on its time
 		return talked(other.chat(chatOf("", first, "assistant It is.", "user perhaps explain it"))) == "kept prefill big high"
 	})

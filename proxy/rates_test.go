@@ -166,7 +166,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	if got := b.chat(big); got.status != 200 {
 		t.Errorf("after it: %d %s", got.status, got.body)
 	}
-	if n := b.proxy.bytes.N.Load(); n != 0 {
+	if n := b.proxy.bytes.Held(); n != 0 {
 		t.Errorf("%d bytes are still counted", n)
 	}
 }

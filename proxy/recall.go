@@ -222,7 +222,7 @@ func (o *exchange) replayChecked(ctx context.Context, w *downstream.Response, pl
 		return downstream.ClientError(err)
 	}
 	src := recall.NewReplay(player, response.StreamOptions{API: o.req.API})
-	defer src.Stream.Release()
+	defer src.Release()
 	client := downstream.TakeSink(w)
 	defer client.Release()
 	var err error
@@ -295,7 +295,7 @@ func (d *decision) tryRecall(ctx context.Context, r *Recall) {
 // replayTranslated writes a stored stream as a message.
 func (*exchange) replayTranslated(ctx context.Context, w *downstream.Response, player *cache.Player) error {
 	src := recall.NewReplay(player, response.StreamOptions{})
-	defer src.Stream.Release()
+	defer src.Release()
 	client := downstream.TakeSink(w)
 	defer client.Release()
 	defer context.AfterFunc(ctx, src.Cancel)()

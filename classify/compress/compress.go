@@ -24,7 +24,6 @@ package compress
 
 import (
 	"context"
-	"fmt"
 )
 
 // DefaultBudget is the budget of Options that names none.
@@ -43,14 +42,6 @@ type Options struct {
 	// answer for the same text, at most MinBudget for a single character, and 0 for no text.
 	// Compress calls it with texts of about the budget, a few times. nil means Estimate.
 	Count func(text string) int `yaml:"-"`
-}
-
-// Validate reports a budget that Compress would not keep to.
-func (o Options) Validate() error {
-	if o.Budget != 0 && o.Budget < MinBudget {
-		return fmt.Errorf("budget: %d is less than %d", o.Budget, MinBudget)
-	}
-	return nil
 }
 
 // Range is the half-open range of bytes text[Start:End].
@@ -76,9 +67,6 @@ type Result struct {
 	// Duplicates is how many of them nearly repeat an earlier one.
 	Duplicates int
 }
-
-// Compressed reports whether anything was left out.
-func (r *Result) Compressed() bool { return r.Sentences > 0 }
 
 // Compress returns the skeleton of text. Where the text is larger than the budget the skeleton is
 // not empty, never the text itself, and within the budget by o.Count. It returns the text itself

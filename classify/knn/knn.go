@@ -185,9 +185,6 @@ func (x *Index) vectors(ctx context.Context, texts []string) ([][]float32, error
 // Names returns the intents in the order they were declared. The caller must not change it.
 func (x *Index) Names() []string { return x.names }
 
-// Dims is the length of the vectors that Lookup takes.
-func (x *Index) Dims() int { return x.current.Load().dims }
-
 // Lookup scores text, of which vector is the embedding, of length Dims, against every intent.
 // Another length is an error (ErrDims). Texts of any length are fine: of a long one, n-grams are
 // taken from its start and its end. It keeps neither argument and allocates Scores only.

@@ -69,21 +69,17 @@ func (d *Decoder) typeOf(name string) int8 {
 	return int8(len(d.types) - 1)
 }
 
-// Fuse appends to dst the spans of text that its patterns and tokens give together, sorted by start
-// and without overlaps. patterns comes from Patterns on the same text. tokens are in the order of
-// the text; empty ones, ones that begin before the end of the one before (overlapping windows), and
-// ones whose Probs has another length than the labels are ignored.
+// FuseContext appends to dst the spans of text that its patterns and tokens give together, sorted
+// by start and without overlaps. patterns comes from PatternsContext on the same text. tokens are
+// in the order of the text; empty ones, ones that begin before the end of the one before
+// (overlapping windows), and ones whose Probs has another length than the labels are ignored.
 //
 // A word has one type: the one whose probability, B- and I- together, is highest on average over
 // its pieces. Words of one type form a span; a short word between two of them joins them. An I-
 // without a B- begins a span as well.
-func (d *Decoder) Fuse(text string, patterns []Span, tokens []Token, dst []Span) []Span {
-	dst, _ = d.FuseContext(context.Background(), text, patterns, tokens, dst)
-	return dst
-}
-
-// FuseContext is Fuse for a text of any size. Its error is that of ctx, which is looked at before
-// the first and then every few thousand words and spans; nothing is appended then.
+//
+// Its error is that of ctx, which is looked at before the first and then every few thousand words
+// and spans; nothing is appended then.
 func (d *Decoder) FuseContext(
 	ctx context.Context, text string, patterns []Span, tokens []Token, dst []Span,
 ) ([]Span, error) {

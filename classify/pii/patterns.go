@@ -7,16 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Patterns appends to dst what can be told from the characters of text, sorted by start and without
-// overlaps; see the package comment for what it leaves to a model. text may have any size; nothing
-// is kept. Without a finding it allocates nothing.
-func Patterns(text string, dst []Span) []Span {
-	dst, _ = PatternsContext(context.Background(), text, dst)
-	return dst
-}
-
-// PatternsContext is Patterns for a text that somebody may stop waiting for. Its error is that of
-// ctx, which is looked at first and then every 64 KiB; nothing is appended then.
+// PatternsContext appends to dst what can be told from the characters of text, sorted by start and
+// without overlaps; see the package comment for what it leaves to a model. text may have any size;
+// nothing is kept. Without a finding it allocates nothing. Its error is that of ctx, which is looked
+// at first and then every 64 KiB; nothing is appended then.
 func PatternsContext(ctx context.Context, text string, dst []Span) ([]Span, error) {
 	s := scanner{text: text, out: dst[len(dst):], lines: judge{text: text}}
 	for i := 0; i < len(text); {

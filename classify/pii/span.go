@@ -27,14 +27,6 @@ const (
 	ZipCode       = "ZIP_CODE"
 )
 
-// Types returns the 17 types in alphabetical order, which is also the order of a model's labels.
-func Types() []string {
-	return []string{
-		Age, CreditCard, DateTime, DomainName, EmailAddress, Place, IBAN, IPAddress, Group,
-		Organization, Person, PhoneNumber, StreetAddress, Title, DriverLicense, SSN, ZipCode,
-	}
-}
-
 // Span is one piece of personal data.
 type Span struct {
 	Type       string

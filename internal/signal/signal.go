@@ -77,12 +77,6 @@ func (n Names) Parse(name string) (Kind, bool) {
 	return ParseKind(name)
 }
 
-// Mask returns the kinds that have names here.
-func (n Names) Mask() Mask { return 1<<(Own+Kind(min(len(n), MaxOwn))) - 1<<Own }
-
-// OwnKinds are all kinds of a configuration's own classifiers.
-const OwnKinds Mask = 1<<NumKinds - 1<<Own
-
 // OwnClassifier is what the rest of a configuration may know of a classifier of its own.
 type OwnClassifier struct {
 	Name   string

@@ -58,14 +58,6 @@ type Identifier struct {
 // DefaultIdentifier returns the defaults.
 func DefaultIdentifier() Identifier { return Identifier{MaxTemperature: 0.3} }
 
-// Validate reports what is wrong with n, or nil.
-func (n Identifier) Validate() error {
-	if !(n.MaxTemperature >= 0 && n.MaxTemperature <= 2) {
-		return errors.New("max_temperature: must be in [0,2]")
-	}
-	return nil
-}
-
 var errNoObject = errors.New("no object")
 
 // Identify derives what a request is known by. It neither keeps nor changes its arguments.

@@ -1,9 +1,7 @@
 package cache
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 )
@@ -22,41 +20,6 @@ type Pace struct {
 // DefaultPace returns the defaults.
 func DefaultPace() Pace {
 	return Pace{Speed: 4, MaxGap: 20 * time.Millisecond, MaxTotal: 2 * time.Second}
-}
-
-// Validate reports every problem as "field: problem", joined, or nil.
-func (p Pace) Validate() error {
-	var errs []error
-	if !(p.Speed >= 0) {
-		errs = append(errs, errors.New("speed: must be 0 or more"))
-	}
-	if p.MaxGap < 0 {
-		errs = append(errs, errors.New("max_gap: must be 0 or more"))
-	}
-	if p.MaxTotal < 0 {
-		errs = append(errs, errors.New("max_total: must be 0 or more"))
-	}
-	return errors.Join(errs...)
-}
-
-// Replay writes the answer, a stream piece by piece at the given pace, each with one call of write.
-// Errors are those of write and of ctx, wrapped. Several replays of one answer may run at once.
-func (a *Answer) Replay(ctx context.Context, p Pace, write func([]byte) error) error {
-	player := a.Player(p)
-	for {
-		b, err := player.Next(ctx.Done())
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case errors.Is(err, ErrStopped):
-			err = ctx.Err()
-		case err == nil:
-			err = write(b)
-		}
-		if err != nil {
-			return fmt.Errorf("replay an answer: %w", err)
-		}
-	}
 }
 
 // ErrStopped is the error of a replay that was stopped.

@@ -187,11 +187,8 @@ func (s *Store) Keep(ctx context.Context, state *State, life time.Duration, keys
 
 func (s *Store) name(k Key) string { return s.prefix + ":s:" + k.String() }
 
-// Wait waits for the states that are on their way.
-func (s *Store) Wait() { s.writes.Wait() }
-
 // Len is about how many states this process keeps.
 func (s *Store) Len() int { return s.local.EstimatedSize() }
 
-// Close waits for the states that are on their way. Nobody may use s any more.
+// Close waits for the states that are on their way.
 func (s *Store) Close() { s.writes.Wait() }

@@ -59,7 +59,7 @@ func TestStatesCrossRedis(t *testing.T) {
 		Topics: map[string]Topic{"domain": {Label: "math", Labels: []string{"math", "law"}, Probs: []float32{0.75, 0.25}}},
 	}
 	a.Keep(t.Context(), want, time.Hour, key(1), key(2))
-	a.Wait()
+	a.Close()
 	for _, keys := range [][]Key{{key(1)}, {key(9), key(2)}} {
 		if d := cmp.Diff(want, b.Find(t.Context(), keys...)); d != "" {
 			t.Errorf("%v (-want +got):\n%s", keys, d)
@@ -67,7 +67,7 @@ func TestStatesCrossRedis(t *testing.T) {
 	}
 	later := &State{Model: "small"}
 	b.Keep(t.Context(), later, time.Hour, key(1))
-	b.Wait()
+	b.Close()
 	if got := a.Find(t.Context(), key(1)); got == nil || got.Model != "small" {
 		t.Errorf("what this process knew counts for more than what Redis does: %+v", got)
 	}
@@ -98,7 +98,7 @@ func TestStatesEndInRedisToo(t *testing.T) {
 	t.Cleanup(client.Close)
 	a := open(t, &direct{client: client})
 	a.Keep(t.Context(), &State{Model: "m"}, time.Minute, key(1))
-	a.Wait()
+	a.Close()
 	left, err := client.Do(t.Context(), client.B().Pttl().Key("cx:s:"+key(1).String()).Build()).AsInt64()
 	if err != nil || left <= 0 || left > time.Minute.Milliseconds() {
 		t.Errorf("it ends in %d ms (%v)", left, err)

@@ -303,16 +303,6 @@ func (p *Pager) Keep(k Key) bool {
 	return true
 }
 
-// Packed returns the packed form of an object that is in RAM, nil when it is not; to be read only.
-func (p *Pager) Packed(k Key) []byte {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if e := p.entries[k]; e != nil {
-		return e.packed
-	}
-	return nil
-}
-
 // Loose takes an object out of the queue of those that are in L2 only and loosely packed, or were
 // when PageOut sent them to L3. The bytes are to be read only.
 func (p *Pager) Loose() (l Loose, ok bool) {

@@ -10,7 +10,6 @@ import (
 	"testing/iotest"
 
 	"signalbox/internal/openai"
-	"signalbox/memory/blob"
 	"signalbox/memory/ledger"
 )
 
@@ -198,47 +197,6 @@ func TestABodyReadsLikeItsBytes(t *testing.T) {
 	}
 	if b.Len() != 8 || string(b.Bytes()) != "abcdefgh" {
 		t.Errorf("the body became %q", b.Bytes())
-	}
-}
-
-func TestAClassDependsOnEveryField(t *testing.T) {
-	t.Parallel()
-	a, b := blob.Of([]byte("a")), blob.Of([]byte("b"))
-	seen := map[Class]string{}
-	for name, i := range map[string]Identity{
-		"nothing":                 {},
-		"model":                   {Model: "m"},
-		"lora":                    {LoRA: "m"},
-		"salt":                    {Salt: "m"},
-		"role":                    {Role: User},
-		"one context":             {Contexts: []blob.Sum{a}},
-		"two":                     {Contexts: []blob.Sum{a, b}},
-		"in another order":        {Contexts: []blob.Sum{b, a}},
-		"leading":                 {Leading: [][]byte{[]byte("xy")}},
-		"leading, cut otherwise":  {Leading: [][]byte{[]byte("x"), []byte("y")}},
-		"leading, another effort": {Leading: [][]byte{[]byte("high")}},
-	} {
-		c := i.Class()
-		if other, ok := seen[c]; ok {
-			t.Errorf("%s and %s have one class", name, other)
-		}
-		seen[c] = name
-		if c != i.Class() || len(c.String()) != 32 {
-			t.Errorf("%s: %v is not stable", name, c)
-		}
-	}
-}
-
-func TestSaltsPartTenantsAndScopes(t *testing.T) {
-	t.Parallel()
-	seen := map[string]bool{}
-	for _, s := range []string{
-		Salt([]byte("s"), "a", "b"), Salt([]byte("s"), "ab", ""), Salt([]byte("s"), "", "ab"), Salt([]byte("s"), "b", "a"), Salt([]byte("t"), "a", "b"),
-	} {
-		if seen[s] || len(s) != 43 || strings.ContainsAny(s, "+/=") {
-			t.Errorf("salt %q", s)
-		}
-		seen[s] = true
 	}
 }
 

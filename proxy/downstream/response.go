@@ -196,12 +196,15 @@ func (w *Response) Translate(body []byte) ([]byte, error) {
 }
 
 // InFlight counts the bytes of bodies. It is safe for concurrent use; the zero value is ready.
-type InFlight struct{ N atomic.Int64 }
+type InFlight struct{ n atomic.Int64 }
+
+// Held is how many bytes are in memory.
+func (f *InFlight) Held() int64 { return f.n.Load() }
 
 // leave gives bytes back.
 func (f *InFlight) leave(n int64) {
 	if n > 0 {
-		f.N.Add(-n)
+		f.n.Add(-n)
 	}
 }
 
@@ -212,8 +215,8 @@ func (w *Response) Hold(n int64, most option.Bytes) bool {
 	if w.Bytes == nil || more <= 0 {
 		return true
 	}
-	if w.Bytes.N.Add(more) > int64(most) {
-		w.Bytes.N.Add(-more)
+	if w.Bytes.n.Add(more) > int64(most) {
+		w.Bytes.n.Add(-more)
 		return false
 	}
 	w.held = n

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"golang.org/x/sync/semaphore"
 
 	"signalbox/memory/cache"
 	"signalbox/rules"
@@ -27,9 +28,9 @@ type Answers struct {
 	// Taught stands for the examples that intents were given while running: they change decisions,
 	// and no file knows them.
 	Taught atomic.Uint64
-	// Slots holds a value for each response that is being kept. When it is full the next one is
-	// dropped, and counted.
-	Slots chan struct{}
+	// slots bounds the responses that are being stored. When none is free the next one is dropped,
+	// and counted.
+	slots *semaphore.Weighted
 }
 
 // The bounds of keeping answers. A body is read once more, to see whether it is whole.
@@ -52,7 +53,7 @@ func NewAnswers(o Options, shared *cache.Redis, before *Answers) (*Answers, erro
 		return nil, err
 	}
 	a := &Answers{
-		Store: local, local: local, Index: cache.NewIndex(o.MaxEntries, time.Now), size: o.room(), Slots: make(chan struct{}, keptAtOnce),
+		Store: local, local: local, Index: cache.NewIndex(o.MaxEntries, time.Now), size: o.room(), slots: semaphore.NewWeighted(keptAtOnce),
 	}
 	if before != nil {
 		a.Taught.Store(before.Taught.Load())
@@ -103,7 +104,8 @@ type Cache struct {
 	Fingerprint string
 	Similar     bool                     // some route may be answered from another question
 	Treatments  map[*rules.Action]string // what each action does to a request
-	Writes      sync.WaitGroup           // responses that are being kept
+
+	writes sync.WaitGroup // responses that are being stored
 }
 
 // Treatment tells actions apart that make other requests of one: responses to questions meet only
@@ -128,23 +130,21 @@ func (c *Cache) Partition(model string, a *rules.Action) string {
 // Store keeps a response, unless too many are being kept already. finish makes it; it may take its
 // time. It returns at once.
 func (c *Cache) Store(ctx context.Context, finish func(ctx context.Context) error, done func(result string)) {
-	select {
-	case c.Answers.Slots <- struct{}{}:
-	default:
+	if !c.Answers.slots.TryAcquire(1) {
 		done(StoreDropped)
 		return
 	}
-	c.Writes.Go(func() {
-		defer func() { <-c.Answers.Slots }()
+	c.writes.Go(func() {
+		defer c.Answers.slots.Release(1)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
 		defer cancel()
 		done(storeResult(finish(ctx)))
 	})
 }
 
-// Close waits for the responses that are being kept.
+// Close waits for the responses that are being stored; c may be used on.
 func (c *Cache) Close() {
 	if c != nil {
-		c.Writes.Wait()
+		c.writes.Wait()
 	}
 }

@@ -9,29 +9,32 @@ import (
 type Replay struct {
 	player *cache.Player
 	stop   chan struct{}
-	Stream *response.Stream
+	stream *response.Stream
 	piece  []byte
 	err    error
 }
 
-// NewReplay reads a stored stream. The caller releases its stream.
+// NewReplay reads a stored stream. The caller releases it.
 func NewReplay(player *cache.Player, o response.StreamOptions) *Replay {
-	return &Replay{player: player, stop: make(chan struct{}), Stream: response.TakeStream(o)}
+	return &Replay{player: player, stop: make(chan struct{}), stream: response.TakeStream(o)}
 }
+
+// Release gives back what reading takes. Nobody may use r any more.
+func (r *Replay) Release() { r.stream.Release() }
 
 // Read implements guard.Source.
 func (r *Replay) Read() { r.piece, r.err = r.player.Next(r.stop) }
 
 // Deliver implements guard.Source.
 func (r *Replay) Deliver(to response.Sink) error {
-	r.Stream.Feed(r.piece)
+	r.stream.Feed(r.piece)
 	if r.err != nil {
-		r.Stream.End(r.err)
+		r.stream.End(r.err)
 	}
-	for c := r.Stream.Next(); c != nil; c = r.Stream.Next() {
+	for c := r.stream.Next(); c != nil; c = r.stream.Next() {
 		to.Put(c)
 	}
-	if _, err := r.Stream.Ended(); err != nil {
+	if _, err := r.stream.Ended(); err != nil {
 		return err
 	}
 	return r.err

@@ -69,7 +69,7 @@ func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answ
 // processor time: 6 ns a step and 80 us a token were measured with the embedded model on two busy
 // cores of an AMD EPYC (go test ./internal/app -run VerifyingAFlood, by make test-timed).
 const (
-	textSteps  = 200_000_000 // as numeric.CheckWithin counts them
+	textSteps  = 200_000_000 // as numeric.Index.CheckFrom counts them
 	textTokens = 20_000      // of the pairs that a Judge reads; about 110 claims of prose
 	// stepsPerToken is how many steps cost what the Judge takes for a token.
 	stepsPerToken = 12_500

@@ -1,10 +1,7 @@
 package guard
 
 import (
-	"errors"
-	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"signalbox/stream/check"
 )
@@ -97,34 +94,6 @@ const (
 	DefaultMarker  = " [unverified]"
 	DefaultMaxHold = 400 * time.Millisecond
 )
-
-// Validate reports every field out of its range.
-func (p Policy) Validate() error {
-	var errs []error
-	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if p.Mode > Hold {
-		add("mode %d: none of off, observe, annotate, terminate, hold", p.Mode)
-	}
-	if p.ActOn != 0 && p.ActOn&^VerdictsOf(check.Contradicted, check.Unsupported) != 0 {
-		add("act on: only contradicted and unsupported can be acted on")
-	}
-	if p.Failures < 0 {
-		add("failures %d: negative", p.Failures)
-	}
-	if !utf8.ValidString(p.Marker) {
-		add("marker %q: not UTF-8", p.Marker)
-	}
-	if p.MarkerAs > Field {
-		add("marker as %d: neither text nor field", p.MarkerAs)
-	}
-	if p.MaxHold < 0 || p.MaxHold > time.Minute {
-		add("max hold %v: not in [0s, 1m]", p.MaxHold)
-	}
-	if p.OnUnchecked > Block {
-		add("on unchecked %d: neither pass nor block", p.OnUnchecked)
-	}
-	return errors.Join(errs...)
-}
 
 // rules is a Policy with its defaults filled in, as it applies to one answer.
 type rules struct {

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// ErrBudget is returned by CheckWithin when its steps did not suffice.
+// ErrBudget is returned by CheckFrom when its steps did not suffice.
 var ErrBudget = errors.New("more numbers and words to compare than the budget allows")
 
 // comparing is what it takes to compare two numbers, in steps.
@@ -20,16 +20,11 @@ type budget struct {
 	left int             // steps; below 0 the check ends
 }
 
-// CheckWithin is Check within a number of steps, a step being a word or a number that is looked at:
-// one or two nanoseconds. It fails with ErrBudget when they do not suffice, and with the context's
+// CheckFrom is Check within a number of steps, a step being a word or a number that is looked at:
+// one or two nanoseconds. It takes those that it needs from steps, which claims may share. It fails
+// with ErrBudget when they do not suffice, steps being less than 0 then, and with the context's
 // error when that ends. The findings and the verdict are then those of the numbers before, each as
 // Check finds it. It overruns its steps by no more than the words of two sentences.
-func (x *Index) CheckWithin(ctx context.Context, dst []Finding, claim, before string, steps int) (Verdict, []Finding, error) {
-	return x.CheckFrom(ctx, dst, claim, before, &steps)
-}
-
-// CheckFrom is CheckWithin for several claims that share their steps: it takes those that it needs
-// from steps, which are less than 0 after an error.
 func (x *Index) CheckFrom(ctx context.Context, dst []Finding, claim, before string, steps *int) (Verdict, []Finding, error) {
 	t, b := DefaultThresholds(), budget{ctx: ctx, left: *steps}
 	verdict, dst, err := x.check(dst, claim, before, &t, &b)

@@ -21,14 +21,21 @@ func ledgerOf(n int) *numeric.Index {
 	return numeric.NewIndex(context.Background(), list)
 }
 
-func TestCheckWithinFindsWhatCheckFinds(t *testing.T) {
+// checkWithin is CheckFrom with steps of its own.
+func checkWithin(
+	ctx context.Context, x *numeric.Index, dst []numeric.Finding, claim, before string, steps int,
+) (numeric.Verdict, []numeric.Finding, error) {
+	return x.CheckFrom(ctx, dst, claim, before, &steps)
+}
+
+func TestCheckFromFindsWhatCheckFinds(t *testing.T) {
 	t.Parallel()
 	x := ledgerOf(50)
 	const claim = "Store 4 sold 31 pumps, 50 hoses and 59 valves, a total of 139."
 	want, all := x.Check(nil, claim, "")
 	stopped := 0
 	for steps := 1; steps < 1<<20; steps *= 2 {
-		got, found, err := x.CheckWithin(t.Context(), nil, claim, "", steps)
+		got, found, err := checkWithin(t.Context(), x, nil, claim, "", steps)
 		switch {
 		case err == nil && (got != want || !slices.Equal(found, all)):
 			t.Fatalf("%d steps: %v %+v, want %v %+v", steps, got, found, want, all)
@@ -40,16 +47,16 @@ func TestCheckWithinFindsWhatCheckFinds(t *testing.T) {
 			stopped++
 		}
 	}
-	if _, _, err := x.CheckWithin(t.Context(), nil, claim, "", math.MaxInt); err != nil || stopped == 0 {
+	if _, _, err := checkWithin(t.Context(), x, nil, claim, "", math.MaxInt); err != nil || stopped == 0 {
 		t.Errorf("without a bound %v, stopped %d times", err, stopped)
 	}
 }
 
-func TestCheckWithinEndsWithItsContext(t *testing.T) {
+func TestCheckFromEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if v, found, err := ledgerOf(50).CheckWithin(ctx, nil, "Store 4 sold 31 pumps.", "", math.MaxInt); !errors.Is(err, context.Canceled) || v != numeric.NotCheckable || len(found) > 0 {
+	if v, found, err := checkWithin(ctx, ledgerOf(50), nil, "Store 4 sold 31 pumps.", "", math.MaxInt); !errors.Is(err, context.Canceled) || v != numeric.NotCheckable || len(found) > 0 {
 		t.Errorf("%v %+v %v, want nothing and the context's error", v, found, err)
 	}
 }
@@ -60,7 +67,7 @@ func TestStepsBoundTheWork(t *testing.T) {
 	t.Parallel()
 	x := ledgerOf(1000)
 	claim := "Stores 1 and 2 sold " + strings.Repeat("5,017 and ", 200) + "9 pumps."
-	_, found, err := x.CheckWithin(t.Context(), nil, claim, "", 200_000)
+	_, found, err := checkWithin(t.Context(), x, nil, claim, "", 200_000)
 	if !errors.Is(err, numeric.ErrBudget) || len(found) > 100 {
 		t.Errorf("%d of 200 numbers were looked at, %v", len(found), err)
 	}
@@ -74,7 +81,7 @@ func TestABoundDoesNotAllocate(t *testing.T) {
 	claim := strings.Repeat("5,017 pumps and ", 100)
 	room := make([]numeric.Finding, 0, 200)
 	if n := testing.AllocsPerRun(20, func() {
-		_, _, _ = x.CheckWithin(t.Context(), room, claim, "", 100_000)
+		_, _, _ = checkWithin(t.Context(), x, room, claim, "", 100_000)
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
 	}

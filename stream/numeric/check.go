@@ -66,7 +66,7 @@ var checkers = sync.Pool{New: func() any { return new(checker) }}
 // Check compares every number of a claim with the evidence. The text before is what the claim
 // continues, such as the sentence before it or the head of its table row; it may be empty. Findings
 // are appended to dst, one a number, in order; the verdict is the worst of them. Its cost grows
-// with the numbers of both; CheckWithin bounds it. Safe for concurrent use.
+// with the numbers of both; CheckFrom bounds it. Safe for concurrent use.
 func (x *Index) Check(dst []Finding, claim, before string) (Verdict, []Finding) {
 	t := DefaultThresholds()
 	return x.CheckWith(dst, claim, before, &t)
@@ -127,7 +127,6 @@ type claimTerm struct {
 	hash   uint64
 	weight float64
 	clause int32 // -1: from the context
-	start  int
 	date   bool
 	name   bool     // has a capital, or its script has none
 	at     standing // in the claim, with respect to the number that is being judged
@@ -203,7 +202,7 @@ func (c *checker) addTerm(w words.Word, clause int32, factor float64) {
 		weight *= 1.5
 	}
 	c.terms = append(c.terms, claimTerm{
-		hash: w.Hash, weight: weight, clause: clause, start: w.Start,
+		hash: w.Hash, weight: weight, clause: clause,
 		date: w.Has(words.Number) && clause >= 0 && c.inValue(w, true),
 		name: isName(w.Class),
 	})

@@ -1,10 +1,5 @@
 package numeric
 
-import (
-	"errors"
-	"fmt"
-)
-
 // Thresholds decide between verdicts. Each is on the agreement of the words around two numbers, as
 // a share of the words of the claim, weighted by how rare they are, in [0,1]. A model bundle can
 // carry them; the zero value is no useful set.
@@ -33,25 +28,4 @@ type Thresholds struct {
 // sentences with swapped numbers (nli_synthetic, training part).
 func DefaultThresholds() Thresholds {
 	return Thresholds{SameSubject: 0.40, SwapMargin: 0.24, SwapFloor: 0.60, Stray: 0.05, Topic: 0.60, Stated: 0.75}
-}
-
-// Validate reports every threshold outside of [0,1] as "name: problem", joined, or nil.
-func (t *Thresholds) Validate() error {
-	var errs []error
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{
-		{"same_subject", t.SameSubject},
-		{"swap_margin", t.SwapMargin},
-		{"swap_floor", t.SwapFloor},
-		{"stray", t.Stray},
-		{"topic", t.Topic},
-		{"stated", t.Stated},
-	} {
-		if !(f.value >= 0 && f.value <= 1) {
-			errs = append(errs, fmt.Errorf("%s: %v is not in [0,1]", f.name, f.value))
-		}
-	}
-	return errors.Join(errs...)
 }

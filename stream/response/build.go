@@ -2,8 +2,6 @@ package response
 
 import (
 	"strconv"
-
-	"signalbox/internal/openai"
 )
 
 const (
@@ -139,11 +137,4 @@ func (r *Reader) appendIncomplete(dst []byte, why string) []byte {
 		return append(dst, "}}"...)
 	}
 	return append(e.Append(dst, Rewrite{Finish: why}), '}')
-}
-
-// AppendError appends the data of an event that reports an error. Official SDKs raise it in a
-// stream of any shape when its server-sent event has no name.
-func AppendError(dst []byte, err *openai.Error) []byte {
-	b, _ := err.MarshalJSON() // it never fails
-	return append(dst, b...)
 }

@@ -349,7 +349,8 @@ func TestBuiltEventsWithoutAStream(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("finish (-want +got):\n%s", diff)
 	}
-	e = r.Read(response.AppendError(nil, &openai.Error{Message: "sorry", Type: "server_error"}))
+	failure, _ := (&openai.Error{Message: "sorry", Type: "server_error"}).MarshalJSON()
+	e = r.Read(failure)
 	if e.Shape != response.Failure || !e.Failed {
 		t.Errorf("read %s", dump(e))
 	}

@@ -4,12 +4,11 @@ import "slices"
 
 // Cache is the blocks of one server and the names of those that can be used again.
 type Cache struct {
-	blocks  []block
-	index   map[Hash]int32 // computed blocks by name
-	first   int32          // of the blocks that nobody uses: the next to be taken
-	last    int32
-	idle    int    // how many those are
-	evicted uint64 // names given up for a new block
+	blocks []block
+	index  map[Hash]int32 // computed blocks by name
+	first  int32          // of the blocks that nobody uses: the next to be taken
+	last   int32
+	idle   int // how many those are
 }
 
 // block is one block of memory. prev and next are of the list of idle blocks.
@@ -126,16 +125,12 @@ func (c *Cache) InUse() int { return len(c.blocks) - c.idle }
 // Named is how many blocks can be found.
 func (c *Cache) Named() int { return len(c.index) }
 
-// Evicted is how many names were given up for new blocks.
-func (c *Cache) Evicted() uint64 { return c.evicted }
-
 // fresh takes the block that was let go first and forgets what it held.
 func (c *Cache) fresh() int32 {
 	i := c.wake(c.first)
 	if b := &c.blocks[i]; b.named {
 		delete(c.index, b.name)
 		b.named = false
-		c.evicted++
 	}
 	return i
 }

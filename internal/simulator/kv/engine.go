@@ -62,7 +62,7 @@ func (e *Engine) Submit(now time.Time, r Request) (*Sequence, error) {
 	}
 	e.run(now)
 	e.compute()
-	s := &Sequence{Submitted: now, req: r}
+	s := &Sequence{req: r}
 	all := append(slices.Clone(r.Prompt), r.Answer...)
 	s.chain = AppendChain(nil, r.Seed, all, e.o.BlockTokens)
 	at := len(e.waiting)

@@ -48,13 +48,12 @@ func (s State) String() string {
 
 // Sequence is a request on its way through an Engine, which owns it. Its fields are for reading.
 type Sequence struct {
-	State     State
-	Cached    int // prompt tokens that were not computed, as in usage.prompt_tokens_details; known from Prefill on
-	External  int // those of them that came from main memory
-	Submitted time.Time
-	Started   time.Time // zero while it waits
-	First     time.Time // of the first token; zero before it
-	Ended     time.Time // zero before the end
+	State    State
+	Cached   int       // prompt tokens that were not computed, as in usage.prompt_tokens_details; known from Prefill on
+	External int       // those of them that came from main memory
+	Started  time.Time // zero while it waits
+	First    time.Time // of the first token; zero before it
+	Ended    time.Time // zero before the end
 
 	req    Request
 	chain  []Hash

@@ -76,12 +76,6 @@ type rawWord struct {
 	quoted   bool
 }
 
-// Kind is what the question asks for.
-func (r *Reading) Kind() Kind { return r.kind }
-
-// Words is how many words of the question matter.
-func (r *Reading) Words() int { return len(r.words) }
-
 // Clone returns a copy that shares nothing with r.
 func (r *Reading) Clone() *Reading {
 	out := *r
