@@ -7,7 +7,8 @@ type ExploreOptions struct {
 	// 0 turns exploring off. Default 0. Reloadable.
 	Share float64 `yaml:"share"`
 	// MaxQualityLoss bounds what exploring costs a tenant, against choosing without outcomes, on the
-	// mean over its requests and 200 more, as far as expectations are right. In [0,1]. Default
-	// 0.005. Reloadable.
+	// mean over its requests. Expectations may be wrong, so they spend half of it, and that of 200
+	// requests more where the model that skills praise proves to be worse than they say. In [0,1].
+	// Default 0.005. Reloadable.
 	MaxQualityLoss float64 `yaml:"max_quality_loss"`
 }

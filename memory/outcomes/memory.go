@@ -403,6 +403,7 @@ func (t *table) one(p *Prediction, easy, alike float64, own []local) {
 		p.Mean = clamp(p.Prior + t.fresh.mean + easy + alike)
 		p.Sure = p.Prior + t.fresh.mean + easy + alike
 		p.Deviation = math.Sqrt(t.fresh.variance + deviates*deviates)
+		p.Overall = math.Sqrt(t.fresh.variance)
 		return
 	}
 	m := &t.models[at]
@@ -429,7 +430,7 @@ func (t *table) one(p *Prediction, easy, alike float64, own []local) {
 	doubt := deviates * deviates * doubtOwn / (doubtOwn + l.weight) // the variance of more
 	p.Sure = base + soft(more, sureBy*math.Sqrt(doubt))
 	p.Outcomes, p.Near = all.weight, l.alike
-	p.Deviation = math.Sqrt(variance + doubt)
+	p.Deviation, p.Overall = math.Sqrt(variance+doubt), math.Sqrt(variance)
 	p.lengths(&all, &l)
 }
 

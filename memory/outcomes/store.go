@@ -48,6 +48,7 @@ type Prediction struct {
 	// everywhere, but where near requests say for sure that another is.
 	Sure      float64
 	Deviation float64 // standard deviation of the score that the model deserves here on the mean
+	Overall   float64 // the same of the score that it deserves whatever is asked
 	Outcomes  float64 // of the model, at the effort, that it was made of, by their weights
 	Near      float64 // those of near requests, by weight and nearness
 	AtEffort  float64 // of Near, those at the effort itself: Near is of all where it has none

@@ -22,9 +22,18 @@ const (
 	maxAccounts = 4096
 	// window is about how many requests an account looks back.
 	window = 500
-	// advance is how many requests an account is credited with beforehand: without any, the first
-	// request that explores would have to cost nothing.
-	advance = 200
+	// credited is the part of what exploring may cost that each request is credited with. The rest
+	// is for expectations that are wrong: what is lost, and not what is expected to be, shall stay
+	// within the bound.
+	credited = 0.5
+	// kept is how many requests' cost an account holds at most.
+	kept = 100
+	// lent is how many requests' cost is lent besides, where skills prove to be wrong: lends times
+	// the cost of one for each request, and the quality by which the model that skills praise falls
+	// short of them beyond shortBy standard deviations.
+	lent    = 200
+	lends   = 20
+	shortBy = 1
 )
 
 // thresholds are how fine the loss is told that a request may have: from -1 to 1, finer near 0.
@@ -38,7 +47,7 @@ func thresholdAt(i int) float64 {
 // account is what one key gave up.
 type account struct {
 	left  float64             // of what exploring may cost, in quality times requests
-	began bool                // left holds
+	lent  float64             // of left, as skills proved to be wrong
 	spent [thresholds]float64 // by threshold: what less reasoning would have cost so far
 	seen  float64             // requests in spent; both fade
 	used  uint64

@@ -18,7 +18,7 @@ func dice() (r *rand.Rand, normal, uniform func() float64) {
 func known(name string, prior, quality, deviation, cost float64) Candidate {
 	return Candidate{
 		Name: name, Quality: quality, Cost: cost, Latency: unknown,
-		guess: &Expected{Model: name, Prior: prior, Quality: quality, Deviation: deviation},
+		guess: &Expected{Model: name, Prior: prior, Quality: quality, Deviation: deviation, Overall: deviation},
 	}
 }
 
@@ -99,19 +99,46 @@ func TestExploringCostsNoMoreThanItIsAllowed(t *testing.T) {
 			cs := pool()
 			for i := range cs {
 				if g := cs[i].guess; g != nil {
-					g.Deviation = deviation
+					g.Deviation, g.Overall = deviation, deviation
 				}
 			}
 			a.Explore("t", cs, act, Exploration{Share: 1, MaxQualityLoss: loss}, normal, uniform)
 			for i := range cs {
 				lost += cs[i].Chance * (0.8 - max(cs[i].Quality, 0))
 			}
-			if lost > loss*float64(n+advance)+1e-9 {
+			if lost > credited*loss*float64(n)+1e-9 {
 				t.Fatalf("%s: %v lost after %d requests", name, lost, n)
 			}
 		}
-		if lost < loss*advance {
+		if lost < 0.9*credited*loss*3000 {
 			t.Errorf("%s: only %v was spent", name, lost)
+		}
+	}
+}
+
+// Skills that prove to be wrong are lent for: a model that falls short of them by less than a
+// standard deviation is not, and what is lent is bounded.
+func TestExploringIsLentForAsSkillsProveWrong(t *testing.T) {
+	t.Parallel()
+	_, normal, uniform := dice()
+	const loss, n = 0.002, 2000
+	for name, c := range map[string]struct{ prior, least, most float64 }{
+		"as praised":    {0.8, 0, credited * n},
+		"within doubt":  {0.88, 0, credited * n},
+		"far too much":  {1, credited * n, credited*n + lent},
+		"little enough": {0.6, 0, credited * n},
+	} {
+		a, act := NewAccounts(), &rules.Action{By: "quality"}
+		lost := 0.0
+		for range n {
+			cs := []Candidate{known("praised", c.prior, 0.8, 0.1, 1), known("other", 0.5, 0.7, 0.1, 1)}
+			a.Explore("t", cs, act, Exploration{Share: 1, MaxQualityLoss: loss}, normal, uniform)
+			for i := range cs {
+				lost += cs[i].Chance * (0.8 - cs[i].Quality)
+			}
+		}
+		if lost < c.least*loss || lost > c.most*loss+1e-9 {
+			t.Errorf("%s: %.1f requests' cost spent, of %v to %v", name, lost/loss, c.least, c.most)
 		}
 	}
 }

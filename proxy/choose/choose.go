@@ -111,6 +111,7 @@ type Expected struct {
 	Quality   float64 // in [0,1]
 	Sure      float64 // Quality without what is in doubt of this request; what the best one is chosen by
 	Deviation float64 // standard deviation of Quality
+	Overall   float64 // the same of the model's quality whatever is asked, at any effort
 	Tokens    float64 // length of the answer; 0 when not known
 	Longest   float64 // that 99 of 100 answers stay below; 0 when not known
 	Outcomes  float64 // of the model that it was made of, by their weights

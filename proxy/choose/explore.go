@@ -18,12 +18,12 @@ type Exploration struct {
 const draws = 128
 
 // Explore draws the candidate of a request by Thompson sampling: each gets the chance that it is
-// the first one, by what the route chooses by, as far as its quality is uncertain. A share of at
-// most o.Share goes to others than the first, and less where what they are expected to lose would
-// exceed what is left: an account of the tenant is credited with o.MaxQualityLoss for each request,
-// and with that of 200 requests beforehand, and pays what the choice is expected to lose against
-// the one that would have been made without outcomes. It is never credited with more than it began
-// with.
+// the first one, by what the route chooses by, as far as its quality is uncertain whatever is asked.
+// A share of at most o.Share goes to others than the first, and less where what they are expected
+// to lose would exceed what is left: an account of the tenant begins with nothing, is credited with
+// half of o.MaxQualityLoss for each request, and pays what the choice is expected to lose against
+// the one that would have been made without outcomes. As that one's model proves to be worse than
+// its skills, the account is lent more. It holds o.MaxQualityLoss of 100 requests at most.
 //
 // cs is in the order to try them; the drawn one comes to the front. Candidates that are not tried
 // are not drawn. The result is the chance with which the
@@ -58,7 +58,11 @@ func (a *Accounts) Explore(
 	if others := 1 - chance[0]; others > o.Share {
 		share = o.Share / others
 	}
-	share = a.pay(key, o, first, loses, share)
+	short := 0.0
+	if g := cs[base].guess; g != nil {
+		short = max(g.Prior-g.Quality-shortBy*g.Overall, 0)
+	}
+	share = a.pay(key, o, stake{first: first, loses: loses, share: share, short: short})
 	for i := range cs {
 		cs[i].Chance = share * chance[i]
 	}
@@ -93,7 +97,7 @@ func (a *Accounts) ExploreEffort(
 	if others := 1 - chances[at]; others > o.Share {
 		share = o.Share / others
 	}
-	share = a.pay(key, o, 0, loses, share)
+	share = a.pay(key, o, stake{loses: loses, share: share})
 	u := uniform()
 	drawn = at
 	for i := range chances {
@@ -155,7 +159,7 @@ func sampled(cs []Candidate, act *rules.Action, chance []float64, normal func() 
 	for range draws {
 		for i := range cs {
 			if g := cs[i].guess; g != nil {
-				drawn[i] = g.Quality + g.Deviation*normal()
+				drawn[i] = g.Quality + g.Overall*normal()
 			}
 		}
 		chance[foremost(cs, act, drawn)] += 1. / draws
@@ -207,23 +211,30 @@ func foremost(cs []Candidate, act *rules.Action, quality []float64) int {
 // drawable reports whether a candidate may be drawn.
 func (c *Candidate) drawable() bool { return !c.Out && c.guess != nil }
 
-// pay credits an account for a request and returns the share of it that may explore: at most share,
-// where exploring is expected to lose that much in place of first.
-func (a *Accounts) pay(key string, o Exploration, first, loses, share float64) float64 {
+// stake is what a request would do to an account. Losses are those that are expected, against the
+// choice without outcomes.
+type stake struct {
+	first float64 // that of the first candidate
+	loses float64 // that of a draw
+	share float64 // of the chance that may be drawn by, at most
+	short float64 // by how much the choice without outcomes has proved to be worse than its skills
+}
+
+// pay credits an account for a request and returns the share of it that may explore.
+func (a *Accounts) pay(key string, o Exploration, s stake) float64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	x := a.of(key)
-	most := advance * o.MaxQualityLoss
-	if !x.began {
-		x.left, x.began = most, true
-	}
 	if !o.Credited {
-		x.left += o.MaxQualityLoss
+		more := max(0, min(lends*s.short*o.MaxQualityLoss, lent*o.MaxQualityLoss-x.lent))
+		x.lent += more
+		x.left += credited*o.MaxQualityLoss + more
 	}
-	if more := loses - first; more > 0 {
-		share = max(0, min(share, (x.left-first)/more))
+	share := s.share
+	if more := s.loses - s.first; more > 0 {
+		share = max(0, min(share, (x.left-s.first)/more))
 	}
-	x.left = min(x.left-first-share*(loses-first), most)
+	x.left = min(x.left-s.first-share*(s.loses-s.first), kept*o.MaxQualityLoss)
 	return share
 }
 
