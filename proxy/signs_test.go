@@ -92,6 +92,41 @@ func TestSignsBecomeOutcomesOfTheAnswerBefore(t *testing.T) {
 	}
 }
 
+// An answer that the guard finds fault with is a bad one, whether it is streamed or not, and one that
+// is true is none.
+func TestAClaimThatTheGuardActsOnIsASign(t *testing.T) {
+	t.Parallel()
+	plain := testkit.JSON(200, towerBody())
+	streamed := testkit.Stream(towerStream(towerTrue, towerFalse, towerRest)...)
+	honest := testkit.JSON(200, strings.Replace(testkit.Completion, "hello", towerTrue, 1))
+	for name, c := range map[string]struct {
+		answer testkit.Answer
+		body   string
+		weight float64
+		want   string
+	}{
+		"whole":      {plain, signChat("", onTaxes), 0.3, "default guard 0 0.3"},
+		"streamed":   {streamed, signChat(`"stream":true,`, onTaxes), 0.3, "default guard 0 0.3"},
+		"true":       {honest, signChat("", onTaxes), 0.3, ""},
+		"turned off": {plain, signChat("", onTaxes), 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := DefaultSignOptions()
+			all.Guard = c.weight
+			b, s := learns(t, func(x *setup) {
+				x.signs = &all
+				x.guard.Mode = "annotate"
+				x.models = oneModel(testkit.NewUpstream(t, c.answer))
+			})
+			a := b.chat(guarded(c.body, towerFact))
+			if got := judgements(t, s)[a.header.Get("X-Request-Id")]; got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // Of two requests with one text and other images, neither is the other's second try.
 func TestImagesTellTurnsApart(t *testing.T) {
 	t.Parallel()
