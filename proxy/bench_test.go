@@ -122,9 +122,9 @@ func copier(tb testing.TB, event string, f filters) (run func(n int)) {
 		u := upstream.Open(context.Background(), m, &pool.Endpoint{}, 0,
 			func(context.Context) io.ReadCloser { return src }, &response.StreamOptions{})
 		defer u.Close()
-		u.Tap(t)
+		u.Observe(t)
 		if f.kept {
-			u.Tap(&recall.Tape{Recorder: cache.NewRecorder(recall.LongestKept, time.Now, true)})
+			u.Observe(&recall.Tape{Recorder: cache.NewRecorder(recall.LongestKept, time.Now, true)})
 		}
 		if err := copyStream(context.Background(), w, u, o, t); err != nil {
 			tb.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/budget"
 	"signalbox/proxy/choose"
 	"signalbox/rules"
 )
@@ -188,5 +189,13 @@ func (p *Proxy) countArm(o *exchange, status int) {
 	m.Arm(o.Route, o.inArm, status)
 	if o.model != nil && u.Input+u.Output > 0 {
 		m.ArmUsed(o.Route, o.inArm, int64(u.Input), int64(u.Output), o.model.Price.Of(float64(u.Input), float64(u.Output)))
+	}
+}
+
+// save notes what the request saves with. One that goes to the cheapest model tries none out.
+func (d *decision) save(how budget.Saving) {
+	d.saving = how
+	if how.Cheaper && d.inArm != "" && !d.callsOf(d.Action.Canary.Model) {
+		d.inArm = ""
 	}
 }

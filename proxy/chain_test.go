@@ -48,8 +48,8 @@ func filtered(t *testing.T, stream string, seed uint64, f filters) (got, kept st
 	u := upstream.Open(t.Context(), m, &pool.Endpoint{}, 0, func(context.Context) io.ReadCloser { return body }, &response.StreamOptions{})
 	defer u.Close()
 	taken, counted := &recall.Tape{Recorder: cache.NewRecorder(recall.LongestKept, time.Now, true)}, &meter{metrics: tel.Metrics, model: "m"}
-	if u.Tap(counted); f.kept {
-		u.Tap(taken)
+	if u.Observe(counted); f.kept {
+		u.Observe(taken)
 	}
 	rec := httptest.NewRecorder()
 	err = copyStream(t.Context(), downstream.New(rec, &http.Request{Header: http.Header{}}), u, f.outcome(t, tel), counted)

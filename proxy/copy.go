@@ -45,8 +45,8 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Response, u *upstream.R
 	if err := o.skipUnreadable(u, h); err != nil {
 		return err
 	}
-	o.memo.Tap(u)
-	o.mirror.tap(u)
+	o.memo.Observe(u)
+	o.mirror.observe(u)
 	headers.ForClient(h, u.Header)
 	headers.CapRetryAfter(h, time.Now(), u.MaxRetryAfter)
 	h["Server-Timing"] = []string{o.timing(o.queue, u.Took)}
@@ -61,7 +61,7 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Response, u *upstream.R
 	var err error
 	switch {
 	case u.Stream != nil:
-		u.Tap(t)
+		u.Observe(t)
 		err = copyStream(ctx, w, u, o, t)
 	case (o.guarding != nil || o.req.Extras.Explain || o.saves() || w.Translates()) &&
 		u.Good() && u.JSON() && u.Plain():
@@ -118,7 +118,7 @@ func concluded(ctx context.Context, w *downstream.Response, u *upstream.Response
 	return cut
 }
 
-// copyStream passes a stream of events on. t is a tap of it.
+// copyStream passes a stream of events on. t observes it.
 func copyStream(ctx context.Context, w *downstream.Response, u *upstream.Response, o *exchange, t *meter) error {
 	w.Header()["X-Accel-Buffering"] = []string{"no"}
 	if w.Status == 0 {

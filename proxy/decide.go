@@ -17,6 +17,31 @@ import (
 	"signalbox/rules"
 )
 
+// decide wraps the stage in its span and counts what it computed and what it did not have to.
+func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Header, o *exchange) (*decision, error) {
+	ctx, span := p.tel.Tracer.Start(ctx, "decide")
+	defer span.End()
+	d, err := st.decide(ctx, who, o.req, h, o.held, o.memo)
+	if d == nil || errors.Is(err, fault.ErrClientGone) {
+		return d, err
+	}
+	d.save(p.spending.Saving(who.Tenant, who.Budgets))
+	traceDecision(span, d)
+	m := p.tel.Metrics
+	m.Decide(d.elapsed)
+	mentioned := d.program.Kinds()
+	for k := range signal.NumKinds {
+		v := &d.set.Values[k]
+		switch {
+		case v.State == signal.Unknown:
+			m.SignalUnknown(st.identity.Names.Of(k), string(v.Reason))
+		case v.State == signal.NotExtracted && mentioned.Has(k):
+			m.SignalSkipped(st.identity.Names.Of(k))
+		}
+	}
+	return d, err
+}
+
 // decide steps through the rules, extracting what they ask for and nothing else. A decision to
 // block is returned beside its error.
 func (st *State) decide(
@@ -49,7 +74,7 @@ func (st *State) start(who Principal, req *openai.Request, h http.Header, r *res
 	if err := guardrail.CheckFacts(req.Extras.Facts, "signalbox.facts"); err != nil {
 		return nil, err
 	}
-	name, configured := st.resolve(req.Model)
+	name, configured := st.modelNamed(req.Model)
 	d := &decision{set: &signal.Set{Facts: st.facts(who, req, h, r)}, state: st, who: who, request: req, program: st.program, contexts: r}
 	if r != nil {
 		d.lacking = slices.Clone(r.Left)
@@ -70,9 +95,9 @@ func (st *State) start(who Principal, req *openai.Request, h http.Header, r *res
 	return d, nil
 }
 
-// resolve finds the configured model that a client means. Clients that know tags from elsewhere ask
-// for NAME:latest.
-func (st *State) resolve(asked string) (name string, configured bool) {
+// modelNamed finds the configured model that a client means. Clients that know tags from elsewhere
+// ask for NAME:latest.
+func (st *State) modelNamed(asked string) (name string, configured bool) {
 	if _, ok := st.byName[asked]; ok {
 		return asked, true
 	}
@@ -116,41 +141,6 @@ func (st *State) facts(who Principal, req *openai.Request, h http.Header, r *res
 	return f
 }
 
-// thorough is a Classifier that reads a selection of a long prompt unless it is told to read it
-// all.
-type thorough interface {
-	// ExtractAll is Extract with safety signals that read every part of the text.
-	ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
-}
-
-// Interruptible is a Classifier that asks, whenever some signals are there and others are not yet,
-// which ones still matter, and cancels what is left of the work for the rest.
-type Interruptible interface {
-	// ExtractWhile is Extract that calls still each time that kinds of need were set and others
-	// were not. Kinds that still does not return are left alone. still is called by one goroutine
-	// at a time, while no other touches set, and not after ExtractWhile has returned.
-	ExtractWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask)
-	// ExtractAllWhile is the same with safety signals that read every part of the text.
-	ExtractAllWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask)
-}
-
-// extent says how much of a long text is read for safety.
-type extent uint8
-
-const (
-	selection extent = iota
-	everything
-)
-
-// readsAll reports whether the classifier can read everything.
-func (st *State) readsAll() bool {
-	switch st.classifier.(type) {
-	case thorough, Interruptible:
-		return true
-	}
-	return false
-}
-
 // extract fills in the signals of need, unless what comes in first settles what they are for.
 func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
 	d.dropped &^= need
@@ -181,23 +171,6 @@ func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
 		d.lookUp(ctx)
 	}
 	d.dropped |= need &^ (open | d.set.Have())
-}
-
-// classify has the classifier fill in the signals of need from a text, as long as still names them.
-func (d *decision) classify(ctx context.Context, text *signal.Text, need signal.Mask, how extent, still func() signal.Mask) {
-	c := d.state.classifier
-	asks, interruptible := c.(Interruptible)
-	reads, _ := c.(thorough)
-	switch {
-	case interruptible && how == everything:
-		asks.ExtractAllWhile(ctx, text, need, d.set, still)
-	case interruptible:
-		asks.ExtractWhile(ctx, text, need, d.set, still)
-	case how == everything && reads != nil:
-		reads.ExtractAll(ctx, text, need, d.set)
-	default:
-		c.Extract(ctx, text, need, d.set)
-	}
 }
 
 // useful returns the signals of need that can still matter, given those that are there. A decision
@@ -365,48 +338,6 @@ func (d *decision) degraded() []string {
 		out = append(out, d.signalName(k))
 	}
 	return out
-}
-
-// classifyWith is classify for a request that names contexts: what it is about is read from its
-// question and what the contexts say in short.
-func (d *decision) classifyWith(ctx context.Context, need signal.Mask, how extent, still func() signal.Mask) {
-	in := d.contexts.Skeleton()
-	if in == "" || need&topicSignals == 0 {
-		d.classify(ctx, &d.text, need, how, still)
-		return
-	}
-	own := need & askedSignals
-	if own != 0 {
-		d.classify(ctx, &d.text, own, how, func() signal.Mask { return still() & own })
-	}
-	rest, both := need&^own, d.text
-	both.LastUser = strings.TrimSpace(both.LastUser + "\n\n" + in)
-	d.classify(ctx, &both, rest, how, func() signal.Mask { return still() & rest })
-}
-
-// decide wraps the stage in its span and counts what it computed and what it did not have to.
-func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Header, o *exchange) (*decision, error) {
-	ctx, span := p.tel.Tracer.Start(ctx, "decide")
-	defer span.End()
-	d, err := st.decide(ctx, who, o.req, h, o.held, o.memo)
-	if d == nil || errors.Is(err, fault.ErrClientGone) {
-		return d, err
-	}
-	d.save(p.spending.Thrift(who.Tenant, who.Budgets))
-	traceDecision(span, d)
-	m := p.tel.Metrics
-	m.Decide(d.elapsed)
-	mentioned := d.program.Kinds()
-	for k := range signal.NumKinds {
-		v := &d.set.Values[k]
-		switch {
-		case v.State == signal.Unknown:
-			m.SignalUnknown(st.identity.Names.Of(k), string(v.Reason))
-		case v.State == signal.NotExtracted && mentioned.Has(k):
-			m.SignalSkipped(st.identity.Names.Of(k))
-		}
-	}
-	return d, err
 }
 
 // errNotRouted refuses to route what only a named model can be asked for: a model that answers

@@ -3,13 +3,14 @@ package proxy
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"signalbox/internal/signal"
 	"signalbox/proxy/contexts"
 )
 
-// asked are signals of what a request is about that are read from its question alone: an intent,
-// and the language of the response, are the client's and not those of a document.
+// askedSignals are signals of what a request is about that are read from its question alone: an
+// intent, and the language of the response, are the client's and not those of a document.
 const askedSignals = 1<<signal.Language | 1<<signal.Embedding | 1<<signal.Intent
 
 // topicSignals are read from the question and what the contexts say in short.
@@ -152,4 +153,21 @@ func (d *decision) addKeywords(ctx context.Context) {
 		}
 	}
 	v.Labels = labels
+}
+
+// classifyWith is classify for a request that names contexts: what it is about is read from its
+// question and what the contexts say in short.
+func (d *decision) classifyWith(ctx context.Context, need signal.Mask, how extent, still func() signal.Mask) {
+	in := d.contexts.Skeleton()
+	if in == "" || need&topicSignals == 0 {
+		d.classify(ctx, &d.text, need, how, still)
+		return
+	}
+	own := need & askedSignals
+	if own != 0 {
+		d.classify(ctx, &d.text, own, how, func() signal.Mask { return still() & own })
+	}
+	rest, both := need&^own, d.text
+	both.LastUser = strings.TrimSpace(both.LastUser + "\n\n" + in)
+	d.classify(ctx, &both, rest, how, func() signal.Mask { return still() & rest })
 }

@@ -138,7 +138,7 @@ func (l *decided) entry() *decisionlog.Entry {
 		e.Signals[l.st.identity.Names.Of(k)] = l.st.identity.SignalOf(k, &v)
 	}
 	e.Cache, e.Model, e.Conversation, e.Escalation = l.cache, l.gave, l.talk, l.escalation
-	e.Mirror, e.Budget = l.mirror, o.thrift.String()
+	e.Mirror, e.Budget = l.mirror, o.saving.String()
 	if l.gave == "" {
 		e.Arm = o.inArm
 	}

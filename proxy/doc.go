@@ -20,18 +20,20 @@
 //   - what requests are served from: proxy, state and newstate (a snapshot), keywords, options,
 //     tenants; packages backend (models, and their servers), engine (what steers them)
 //   - what one request makes: exchange (all of it, its decision included), meter
-//   - admit: admit; packages auth, keyring, rate, budget
+//   - admit: admit, pace; packages auth, keyring, rate, budget
 //   - resolve, contexts that a request names: package resolve; contexts, residency, warm and warms
 //     serve the API of package contexts
-//   - recall, responses that are cached: recall, lookup; package recall
-//   - decide: decide, decide_contexts, verdicts, conversation (what stays as it was) and
-//     stick_options; explain, classify and intents are endpoints of the proxy's own
-//   - rewrite: rewrite, redact; packages reasoning, lengths, redact, tools
-//   - place: place (the plan), prompt, toolong, outcomes and explore_options (what is learnt of
-//     models), notices, scrape, removed; packages choose, affinity, chain, count, kv, pool
-//   - forward: forward (which attempt is next), copy (the response is passed on), escalation
-//     (responses that are thrown away); packages upstream (one attempt, its response, and the part
-//     of it that is held), framing, escalate
+//   - recall, responses that are cached: recall, lookup, replay, recall_explain; package recall
+//   - decide: decide, classifier (the interface to models), decide_contexts, verdicts, conversation
+//     (what stays as it was) and stick_options; explain, classify and intents are endpoints of the
+//     proxy's own
+//   - order: order (the models, and what they may cost), toolong, outcomes and explore_options (what
+//     is learnt of models); packages choose, count
+//   - forward: forward (which attempt is next), pick (its endpoint), placement and prompt (where
+//     prompts are), rewrite, rewrite_prompt, rewrite_contexts, rewrite_limits and redact (its body),
+//     copy (the response is passed on), escalation (responses that are thrown away), notices,
+//     scrape, removed; packages affinity, chain, kv, pool, reasoning, lengths, redact, tools,
+//     upstream (one attempt, its response, and the part of it that is held), framing, escalate
 //   - guard: guard; package guardrail (evidence, and what is checked in which form); verify is an
 //     endpoint of the proxy's own
 //   - save: package save (a response becomes a context)

@@ -274,16 +274,6 @@ func (p *Proxy) relaySpare(ctx context.Context, w *downstream.Response, o *excha
 	return p.relay(ctx, w, u, o)
 }
 
-// describeResponse writes the headers of a response that was judged, unless the head is gone.
-func (o *exchange) describeResponse(w *downstream.Response, first *backend.Model) {
-	if w.Status != 0 {
-		return
-	}
-	o.decision.describePlace(w.Header(), o.model, o.endpoint, o.effort, first)
-	o.where.describe(w.Header())
-	o.escalation.describe(w.Header(), o.req)
-}
-
 // hold reads a response ahead, to its end or as long as it may be held, and judges it. The error is
 // that of a response that broke off: nothing of it has gone to the client, so another endpoint may
 // give a whole one.
@@ -314,7 +304,7 @@ func (t *trial) hold(u *upstream.Response, c *upstream.Call) (err error) {
 		t.result = escalationUnread
 	}
 	if c.Unweighed && u.Stream == nil {
-		t.unweigh(u)
+		t.dropLogprobs(u)
 	}
 	return nil
 }
@@ -340,8 +330,8 @@ func (t *trial) conclude(ctx context.Context, o *exchange) {
 	}
 }
 
-// unweigh takes the log-probabilities out of a body whose client did not ask for them.
-func (*trial) unweigh(u *upstream.Response) {
+// dropLogprobs takes the log-probabilities out of a body whose client did not ask for them.
+func (*trial) dropLogprobs(u *upstream.Response) {
 	body := u.Ahead()
 	out := new(response.Reader).ReadBody(body).Append(nil, response.Rewrite{Unweighed: true})
 	if len(out) != len(body) {
@@ -353,4 +343,14 @@ func (*trial) unweigh(u *upstream.Response) {
 func (x *discarded) price(req *openai.Request) float64 {
 	u := x.usage(req)
 	return x.model.Price.Of(float64(u.Input), float64(u.Output))
+}
+
+// describeResponse writes the headers of a response that was judged, unless the head is gone.
+func (o *exchange) describeResponse(w *downstream.Response, first *backend.Model) {
+	if w.Status != 0 {
+		return
+	}
+	o.decision.describePlace(w.Header(), o.model, o.endpoint, o.effort, first)
+	o.where.describe(w.Header())
+	o.escalation.describe(w.Header(), o.req)
 }

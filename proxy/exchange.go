@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -8,13 +9,16 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
+	"signalbox/internal/telemetry"
 	"signalbox/memory/conversation"
+	"signalbox/memory/prefix"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/escalate"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/lengths"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/redact"
@@ -26,7 +30,7 @@ import (
 	"signalbox/stream/response"
 )
 
-// exchange is what the stages of one request made, for its record.
+// exchange is what the stages of one request make, for those that follow and for its record.
 type exchange struct {
 	*decision // nil until the request was decided
 
@@ -45,7 +49,7 @@ type exchange struct {
 	guarding   *guardrail.Check // nil when the answer is not checked
 	guarded    guard.Outcome    // what the check found; Mode is off when there was none
 	sent       time.Time        // when the last attempt was
-	first      time.Time        // when its response began
+	first      time.Time        // when its response began, or the first text of it
 	queue      time.Duration
 	where      *plan         // nil until the request was sent
 	placed     placed        // how its endpoint was picked
@@ -138,7 +142,7 @@ type decision struct {
 	inArm       string             // of a route that tries a model out; empty for none
 	seed        uint64             // of the conversation; 0 where no route asked
 	decided     time.Time
-	thrift      budget.Thrift // what is saved with, as a budget is nearly used up
+	saving      budget.Saving // what is saved with, as a budget is nearly used up
 }
 
 // caches is the mode of the cache for a decided request: as its route says, or the section where it
@@ -175,4 +179,67 @@ type talk struct {
 	result string
 	why    string
 	final  bool // a model was asked: result holds
+}
+
+// rewriter makes the body that a model receives from the one that the client sent. It depends on
+// the model, so a request that falls back to another one is rewritten again, from the original.
+type rewriter struct {
+	st  *State
+	req *openai.Request
+	d   *decision
+	endpointFields
+
+	counted bool // a limit of the caller is settled by the tokens of the answer
+	paid    bool // a budget of the caller is settled by what the answer costs
+}
+
+// asked is what a body asks of the model beyond its text.
+type asked struct {
+	effort   string       // of reasoning, as the header reports it
+	kind     lengths.Kind // of answers that it is like
+	limit    tokenLimit   // that the proxy set
+	logprobs bool         // the proxy asked for log-probabilities, and the client did not
+	usage    bool         // the proxy asked how many tokens the stream takes, and the client did not
+}
+
+// endpointFields is what an endpoint takes in a body beyond the API; zero for nothing.
+type endpointFields struct {
+	salt   string
+	member string // of kv_transfer_params
+	value  string
+}
+
+// tokenLimit is the limit on a response that the proxy put into a request; zero when it put none.
+type tokenLimit struct {
+	n     int // in tokens; 0 with given when its value is no number of tokens
+	auto  bool
+	near  bool // by outcomes of near requests
+	given bool // by a field that the route sets
+}
+
+// payload is the body that a model receives, which every attempt reads anew. The zero value is
+// empty.
+type payload struct {
+	whole  []byte
+	pieces prefix.Body   // in place of whole, where stored contexts are part of it: their bytes are not copied
+	vault  *redact.Vault // of what was hidden in the pieces; nil when nothing was
+}
+
+// named reports that the client asked for this very model, and so knows how to speak to it. One
+// that named a model and was routed to another knows as little as one that asked for routing, or in
+// another API.
+func (rw rewriter) named(m *backend.Model) bool {
+	return rw.d.model == m.Name && !rw.req.Translated
+}
+
+// plan is the order in which a request meets models and endpoints: every endpoint of the first
+// model, then those of the next. It belongs to one request.
+type plan struct {
+	models  []*backend.Model
+	tried   []*pool.Endpoint
+	intn    func(n int) int
+	metrics *telemetry.Metrics
+	lease   *pool.Lease                                       // of the last attempt; nil before the first
+	afford  func(ctx context.Context, m *backend.Model) error // nil where no model has a budget
+	prefixPlacement
 }

@@ -158,7 +158,7 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 		d.tools = st.tools.Choose(ctx, st.classifier, req, d.Action.Tools)
 	}
 	st.assign(d, req)
-	d.save(p.spending.Thrift(who.Tenant, who.Budgets))
+	d.save(p.spending.Saving(who.Tenant, who.Budgets))
 	e := d.explain()
 	for _, k := range attacks() {
 		quote(e.Signals[k.String()].Verdicts, &d.set.Values[k], &d.text)
@@ -224,7 +224,7 @@ func (d *decision) explainModels(e *Explanation) {
 	ranked := d.state.chooser.Rank(d.choiceRequest())
 	ranked = d.state.arrange(d, ranked)
 	e.Canary = d.explainCanary()
-	e.Budget = d.thrift.String()
+	e.Budget = d.saving.String()
 	e.Conversation = d.talk.explain()
 	for i := range ranked {
 		c := &ranked[i]

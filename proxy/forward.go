@@ -10,7 +10,7 @@ import (
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/pool"
-	"signalbox/proxy/rate"
+	"signalbox/proxy/redact"
 	"signalbox/proxy/upstream"
 )
 
@@ -35,16 +35,16 @@ func (p *Proxy) forward(
 	if err == nil || w.Heartbeat == nil || w.Status == 0 || errors.As(err, &cut) || errors.Is(err, fault.ErrClientGone) || errors.Is(err, fault.ErrClientStalled) {
 		return err
 	}
-	// The head went out with a comment; the connection is broken off next.
+	// The head went out with a keep-alive comment; the connection is broken off next.
 	_ = w.SendEvent(w.ErrorEvent(fault.Wire(err, w.ID)), time.Now())
 	return err
 }
 
-// send is forward, but that what goes wrong behind a comment is not told yet.
+// send is forward, but that what goes wrong after a keep-alive comment is not told yet.
 func (p *Proxy) send(
 	ctx context.Context, st *State, w *downstream.Response, in http.Header, where *plan, change rewriter, o *exchange,
 ) error {
-	p.budget.Earn(st.opts.RetryBudget)
+	p.retries.Earn(st.opts.RetryBudget)
 	o.wanted, o.where = where.models[0], where
 	o.escalation = o.escalates(change.req)
 	var (
@@ -70,13 +70,13 @@ func (p *Proxy) send(
 			lease.Close()
 			break
 		}
-		err = body.fit(ctx, m, where.dress(m))
+		err = body.fit(ctx, m, where.endpointFields(m))
 		if o.asked = body.asked; err != nil {
 			lease.Close()
 			return err
 		}
 		o.model, o.endpoint = m, lease.Endpoint()
-		u, err := p.put(ctx, st, w, in, o, lease, &body, n)
+		u, err := p.attempt(ctx, st, w, in, o, lease, &body, n)
 		switch {
 		case errors.Is(err, fault.ErrClientGone):
 			return err
@@ -95,7 +95,7 @@ func (p *Proxy) send(
 			continue
 		default:
 			held.Close()
-			return p.pass(ctx, st, w, o, change.req, u)
+			return p.deliver(ctx, st, w, o, change.req, u)
 		}
 		var again bool
 		reason, again = retry(u, err)
@@ -114,8 +114,8 @@ func (o *exchange) committed(w *downstream.Response) bool {
 	return w.Status != 0 && !o.escalation.judging()
 }
 
-// put makes attempt n, at the endpoint of o, which lease is of.
-func (p *Proxy) put(
+// attempt makes attempt n, at the endpoint of o, which lease is of.
+func (p *Proxy) attempt(
 	ctx context.Context, st *State, w *downstream.Response, in http.Header, o *exchange, lease *pool.Lease, body *fitted, n int,
 ) (*upstream.Response, error) {
 	t := o.escalation.try(o.model, o.where)
@@ -152,8 +152,8 @@ func (p *Proxy) put(
 	return u, err
 }
 
-// pass gives a response to what was sent to the client.
-func (p *Proxy) pass(
+// deliver gives a response to what was sent to the client.
+func (p *Proxy) deliver(
 	ctx context.Context, st *State, w *downstream.Response, o *exchange, sent *openai.Request, u *upstream.Response,
 ) error {
 	if o.escalation.judging() {
@@ -188,7 +188,7 @@ const (
 // mayRetry takes a retry from the budget and counts it. A request that never reached its endpoint,
 // or was refused for its length, has cost the pool nothing and needs no budget.
 func (p *Proxy) mayRetry(reason string) bool {
-	if reason != reasonConnect && reason != reasonLength && !p.budget.Spend() {
+	if reason != reasonConnect && reason != reasonLength && !p.retries.Spend() {
 		return false
 	}
 	p.tel.Metrics.Retry(reason)
@@ -216,11 +216,24 @@ func retry(u *upstream.Response, err error) (reason string, ok bool) {
 	return "", false
 }
 
-// rewriter is rewrite for a request that is served: with the tools that are offered.
-func (o *exchange) rewriter(ctx context.Context, w *downstream.Response, req *openai.Request) rewriter {
-	o.tools = o.state.tools.Choose(ctx, o.state.classifier, req, o.Action.Tools)
-	o.tools.Describe(w.Header())
-	change := o.state.rewrite(req, o.decision)
-	change.counted, change.paid = w.Lease.Bounds(rate.Tokens), len(o.who.Budgets) > 0
-	return change
+// headersFor returns the client's headers without those that mention a value that was hidden. A
+// vault of the body becomes that of the request.
+func (o *exchange) headersFor(in http.Header, body *redact.Vault) http.Header {
+	if o.hideAll {
+		o.vault = body
+	}
+	if o.vault == nil {
+		return in
+	}
+	out := make(http.Header, len(in))
+	for name, values := range in {
+		clean := true
+		for _, value := range values {
+			clean = clean && !o.vault.Mentions(value)
+		}
+		if clean {
+			out[name] = values
+		}
+	}
+	return out
 }

@@ -343,7 +343,7 @@ func TestWithNowhereElseToGoNothingIsRetried(t *testing.T) {
 	if got := b.chat(ask("hi")); got.status != 429 || got.header.Get("Retry-After") != "1" || len(up.Requests()) != 1 {
 		t.Errorf("got %d after %d tries", got.status, len(up.Requests()))
 	}
-	if counted(b.metrics(), "signalbox_retries_total") || left(b.proxy.budget) != burst {
+	if counted(b.metrics(), "signalbox_retries_total") || left(b.proxy.retries) != burst {
 		t.Error("a retry was counted")
 	}
 }

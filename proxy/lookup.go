@@ -95,3 +95,10 @@ func (d *decision) lookUp(ctx context.Context) {
 	}
 	v.Elapsed = e.Elapsed + time.Since(begun)
 }
+
+// LearnQuestion takes in a question that another replica has the response to.
+func (p *Proxy) LearnQuestion(key cache.Key, q cache.Question, ttl time.Duration) {
+	st := p.acquire()
+	defer st.release()
+	st.answers.Learn(key, q, ttl)
+}

@@ -97,7 +97,7 @@ func (p *Proxy) countFor(ctx context.Context, st *State, w *downstream.Response,
 			continue
 		}
 		made := fitted{rewriter: change}
-		if e := p.counters.Of(m); e != nil && made.fit(ctx, m, dress{}) == nil {
+		if e := p.counters.Of(m); e != nil && made.fit(ctx, m, endpointFields{}) == nil {
 			o := exchange{decision: d, req: d.request}
 			if body, direct := o.direct(w, m, &made); direct && body.Size() <= count.MaxBytes {
 				return p.counters.Tokenize(ctx, e, strings.TrimPrefix(downstream.CountPath, "/v1/"), body.Reader())

@@ -52,7 +52,7 @@ func (t *meter) Put(c *response.Chunk) {
 	}
 }
 
-// Mark implements upstream.Tap.
+// Mark implements upstream.Observer.
 func (t *meter) Mark(now time.Time) {
 	t.last = now
 	if t.first.IsZero() && t.Began() {

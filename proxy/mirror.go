@@ -42,14 +42,14 @@ func (st *State) mirror(ctx context.Context, change rewriter, o *exchange) *mirr
 	return &mirrored{model: m, api: req.API, body: body}
 }
 
-// tap has the response to the client read for the comparison.
-func (m *mirrored) tap(u *upstream.Response) {
+// observe has the response to the client read for the comparison.
+func (m *mirrored) observe(u *upstream.Response) {
 	if m == nil || !u.Good() || !u.Plain() {
 		return
 	}
 	m.got = escalate.New(m.api, &escalate.Expected{})
 	if u.Stream != nil {
-		u.Tap(m.got)
+		u.Observe(m.got)
 		return
 	}
 	m.whole = new(capped)

@@ -65,8 +65,8 @@ func (p *Proxy) handle(st *State, w *downstream.Response, r *http.Request, s *su
 		return err
 	}
 	p.shortenResults(ctx, w, &o, req, r.Header)
-	change := o.rewriter(ctx, w, req)
-	where, err := p.planWithinBudget(ctx, st, w, r.Header, &change, &o)
+	change := o.prepareBody(ctx, w, req)
+	where, err := p.orderModels(ctx, st, w, r.Header, &change, &o)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 type Proxy struct {
 	tel       *telemetry.Telemetry
 	transport framing.Transport
-	budget    *pool.Budget
+	retries   *pool.Budget
 	resolver  resolve.Resolver
 	warms     *warms
 	contexts  *contexts.Service

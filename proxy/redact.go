@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 	"signalbox/proxy/redact"
+	"signalbox/proxy/resolve"
+	"signalbox/proxy/tools"
 	"signalbox/proxy/upstream"
 )
 
@@ -39,28 +42,6 @@ func (o *exchange) redactRequest() (*openai.Request, error) {
 	return req, err
 }
 
-// headersFor returns the client's headers without those that mention a value that was hidden. A
-// vault of the body becomes that of the request.
-func (o *exchange) headersFor(in http.Header, body *redact.Vault) http.Header {
-	if o.hideAll {
-		o.vault = body
-	}
-	if o.vault == nil {
-		return in
-	}
-	out := make(http.Header, len(in))
-	for name, values := range in {
-		clean := true
-		for _, value := range values {
-			clean = clean && !o.vault.Mentions(value)
-		}
-		if clean {
-			out[name] = values
-		}
-	}
-	return out
-}
-
 // copyRestored passes on a JSON body with the hidden values put back. A body that was read whole
 // keeps a length, its new one; a longer one is sent as it comes.
 func copyRestored(w *downstream.Response, u *upstream.Response, o *exchange, t *meter) error {
@@ -77,4 +58,19 @@ func copyRestored(w *downstream.Response, u *upstream.Response, o *exchange, t *
 	}
 	w.WriteHeader(u.Status)
 	return downstream.CopyBody(w, u, &t.Tally, b)
+}
+
+// shortenResults makes the results of tools short where the route has a budget for them, and tells
+// the client of it.
+func (p *Proxy) shortenResults(
+	ctx context.Context, w *downstream.Response, o *exchange, req *openai.Request, h http.Header,
+) {
+	want := o.Action.Results
+	shortener, ok := o.state.classifier.(tools.Shortener)
+	if want == nil || !ok || p.resolver.Store == nil || o.hideAll {
+		return
+	}
+	owner := resolve.Owner(o.who, resolve.Session(o.req, h))
+	o.results = o.state.results.Shorten(ctx, shortener, p.resolver.Store, owner, req, want)
+	o.results.Describe(w.Header())
 }

@@ -34,7 +34,7 @@ func (p *Proxy) Redecide(ctx context.Context, l *decisionlog.Entry) (*decisionlo
 // programFor picks the program for what a client asked for, and the model that it names, if any; ok
 // is false when nothing has the name.
 func (st *State) programFor(asked string) (program *rules.Program, model string, ok bool) {
-	name, configured := st.resolve(asked)
+	name, configured := st.modelNamed(asked)
 	switch {
 	case configured && !st.opts.RouteNamedModels:
 		return st.program.Named(), name, true

@@ -20,7 +20,7 @@ import (
 // API. Nothing of a request reaches an upstream but through its pipeline.
 func (p *Proxy) Handler() http.Handler {
 	r, forwarded := p.router()
-	return refuseUpgrades(p, straight(forwarded, r))
+	return refuseUpgrades(p, routeForwarded(forwarded, r))
 }
 
 // router holds all routes, and those that are forwarded once more by their paths.
@@ -51,9 +51,9 @@ func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
 	return r, forwarded
 }
 
-// straight hands requests that are forwarded to their handler, and all others to the router: that
+// routeForwarded hands requests that are forwarded to their handler, and all others to the router: that
 // would find the same, but makes a context and a copy of each request.
-func straight(forwarded map[string]http.HandlerFunc, next http.Handler) http.Handler {
+func routeForwarded(forwarded map[string]http.HandlerFunc, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h := forwarded[r.URL.Path]; h != nil && r.Method == http.MethodPost && r.URL.RawPath == "" {
 			h(w, r)
@@ -143,7 +143,7 @@ func (p *Proxy) serve(h func(st *State, w *downstream.Response, r *http.Request)
 		if p.draining.Load() {
 			rw.Header()["Connection"] = []string{"close"} // the next request of the client is for another process
 		}
-		st.expect(w, r)
+		st.limitBodyTime(w, r)
 		defer p.recovered(w, r)
 		err := fault.Stopped(r.Context(), h(st, w, r))
 		switch {

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"sync/atomic"
 
 	"signalbox/internal/signal"
@@ -21,19 +20,6 @@ import (
 	"signalbox/proxy/tools"
 	"signalbox/rules"
 )
-
-// Classifier extracts signals from text. Implementations are safe for concurrent use.
-type Classifier interface {
-	// Extract sets every kind of need in set to known or unknown; a kind that it leaves alone is
-	// taken for unknown. It returns soon after ctx ends. It keeps neither text nor set, and what it
-	// stores in set is not changed afterwards.
-	Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
-	// Signals returns the kinds that it can compute now.
-	Signals() signal.Mask
-	// Degraded names what does not work as configured, in words for /readyz; empty when all is
-	// well.
-	Degraded() []string
-}
 
 // State is what requests are served from: one configuration, immutable but for the health of its
 // endpoints. It is safe for concurrent use.

@@ -119,7 +119,7 @@ func pass(s []byte, step int) ([]byte, error) {
 	defer u.Close()
 	rec := httptest.NewRecorder()
 	client := &downstream.Sink{W: downstream.New(rec, &http.Request{Header: http.Header{}})}
-	u.Tap(&meter{metrics: telemetry.Discard().Metrics, model: "m"})
+	u.Observe(&meter{metrics: telemetry.Discard().Metrics, model: "m"})
 	err := copyEvents(u, client, client)
 	return rec.Body.Bytes(), err
 }
@@ -173,7 +173,7 @@ func TestTheTimeOfTheClientIsNotTheUpstreams(t *testing.T) {
 			meter := &meter{metrics: telemetry.Discard().Metrics, model: "m"}
 			pass := func() error { return downstream.CopyBody(w, u, &meter.Tally, nil) }
 			if events {
-				u.Tap(meter)
+				u.Observe(meter)
 				client := &downstream.Sink{W: w}
 				pass = func() error { return copyEvents(u, client, client) }
 			}

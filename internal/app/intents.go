@@ -6,17 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
-	"signalbox/classify"
 	"signalbox/classify/compress"
 	"signalbox/classify/knn"
 	"signalbox/internal/config"
 	"signalbox/proxy"
-	"signalbox/proxy/guardrail"
-	"signalbox/proxy/tools"
 )
 
 // taught is the index of the private intents and what it was made from. A reload that changes none
@@ -81,37 +77,6 @@ func (t *taught) remember(ctx context.Context, live map[string][]string) error {
 		}
 	}
 	return nil
-}
-
-// extractor is a classifier as the proxy sees it: signals, and intents that can be added to.
-type extractor struct {
-	*classify.Classifier
-
-	index   *knn.Index   // nil without intents, or without a model to compare by
-	intents []knn.Intent // as configured
-
-	state  func() hostState // what models run on
-	loaded []*loaded        // the models
-}
-
-var (
-	_ proxy.Classifier    = (*extractor)(nil)
-	_ proxy.IntentTeacher = (*extractor)(nil)
-	_ proxy.Interruptible = (*extractor)(nil)
-	_ guardrail.Moderator = (*extractor)(nil)
-	_ tools.Shortener     = (*extractor)(nil)
-)
-
-// extractor returns the set's classifier as the proxy sees it.
-func (s *modelSet) extractor() *extractor {
-	e := &extractor{Classifier: s.classifier, intents: s.intents, state: s.state}
-	for _, key := range slices.Sorted(maps.Keys(s.loaded)) {
-		e.loaded = append(e.loaded, s.loaded[key])
-	}
-	if s.taught != nil {
-		e.index = s.taught.index
-	}
-	return e
 }
 
 // Intents lists the private intents. Without a model they are as configured; an automatic threshold

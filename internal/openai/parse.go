@@ -6,6 +6,20 @@ import (
 	"signalbox/internal/signal"
 )
 
+// Parse reads the body of a request of the given kind, as the function for that kind does.
+func Parse(api API, raw []byte, l Limits) (*Request, error) {
+	switch api {
+	case Chat:
+		return ParseChat(raw, l)
+	case Completion:
+		return ParseCompletion(raw, l)
+	case Response:
+		return ParseResponse(raw, l)
+	case Other:
+	}
+	return ParseBody(raw, l)
+}
+
 const (
 	roleSystem    = "system"
 	roleDeveloper = "developer"
@@ -524,18 +538,4 @@ func (p *part) see(word string) {
 		word == "file", word == "input_audio", word == "input_file", word == "input_video":
 		p.media = true
 	}
-}
-
-// Parse reads the body of a request of the given kind, as the function for that kind does.
-func Parse(api API, raw []byte, l Limits) (*Request, error) {
-	switch api {
-	case Chat:
-		return ParseChat(raw, l)
-	case Completion:
-		return ParseCompletion(raw, l)
-	case Response:
-		return ParseResponse(raw, l)
-	case Other:
-	}
-	return ParseBody(raw, l)
 }

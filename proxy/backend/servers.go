@@ -36,7 +36,7 @@ type Server struct {
 	Warming *WarmLimit
 }
 
-// newServers makes the places of a model from options that are valid.
+// newServers makes the servers of a model from options that are valid.
 func newServers(o *ModelOptions, g *pool.Group, board affinity.Board) (*Servers, error) {
 	w := &Servers{KV: o.KV, Splits: new(Splits), length: new(atomic.Uint64)}
 	w.length.Store(math.Float64bits(1))
@@ -63,7 +63,7 @@ func newServers(o *ModelOptions, g *pool.Group, board affinity.Board) (*Servers,
 	return w, err
 }
 
-// Inherit takes over what older places of the model have learnt of endpoints that both have.
+// Inherit takes over what older servers of the model have learnt of endpoints that both have.
 func (w *Servers) Inherit(old *Servers) {
 	if w.Placer != nil && old.Placer != nil {
 		w.Adopt(old.Placer)

@@ -147,7 +147,7 @@ type Reservation struct {
 	group, id string
 	spends    []Spend
 	at        time.Time
-	thrift    Thrift
+	saving    Saving
 	lost      bool // the remote did not answer
 	done      bool
 }
@@ -171,7 +171,7 @@ func (k *Keeper) Reserve(ctx context.Context, group string, budgets []Budget, us
 	if fits {
 		for i, s := range r.spends {
 			if soft := &budgets[i].Soft; soft.reached(taken[i], s.Room) {
-				r.thrift = r.thrift.And(soft.Then)
+				r.saving = r.saving.And(soft.Then)
 			}
 		}
 		return r, nil
@@ -270,10 +270,10 @@ func (k *Keeper) account(s Spend) *account {
 	return a
 }
 
-// Thrift is what a request of the group has to save money with: that of all budgets of which a share
-// from their soft bound on is spent or reserved. It asks nobody: of what other processes spend it
-// knows what the Remote told with the last request of this one.
-func (k *Keeper) Thrift(group string, budgets []Budget) (t Thrift) {
+// Saving is what a request of the group has to save money with: that of all budgets of which a
+// share from their soft bound on is spent or reserved. It asks nobody: of what other processes
+// spend it knows what the Remote told with the last request of this one.
+func (k *Keeper) Saving(group string, budgets []Budget) (t Saving) {
 	for i := range budgets {
 		b := &budgets[i]
 		if b.Soft.At <= 0 {
@@ -290,12 +290,12 @@ func (k *Keeper) Thrift(group string, budgets []Budget) (t Thrift) {
 	return t
 }
 
-// Thrift is what the request has to save money with by the accounts as they were when its amounts
+// Saving is what the request has to save money with by the accounts as they were when its amounts
 // were taken: of all that were let in at once, only those before the one that crossed a soft bound,
 // and that one, have nothing to save. Of a nil Reservation it is nothing.
-func (r *Reservation) Thrift() (t Thrift) {
+func (r *Reservation) Saving() (t Saving) {
 	if r != nil {
-		t = r.thrift
+		t = r.saving
 	}
 	return t
 }

@@ -376,18 +376,18 @@ func TestTheSoftBoundCountsWhatOthersSpent(t *testing.T) {
 		r.Settle(t.Context(), usd)
 	}
 	a, b := New(open(t, server), time.Now), New(open(t, server), time.Now)
-	if got := a.Thrift("acme", soft).String(); got != "" {
+	if got := a.Saving("acme", soft).String(); got != "" {
 		t.Errorf("of a budget that nobody used: %q", got)
 	}
 	spend(a, .005)
-	if got := a.Thrift("acme", soft).String(); got != "cheaper,less_effort" {
+	if got := a.Saving("acme", soft).String(); got != "cheaper,less_effort" {
 		t.Errorf("of half a budget: %q", got)
 	}
 	spend(b, .0001)
-	if got := b.Thrift("acme", soft).String(); got != "cheaper,less_effort" {
+	if got := b.Saving("acme", soft).String(); got != "cheaper,less_effort" {
 		t.Errorf("where another spent half: %q", got)
 	}
-	if got := b.Thrift("shop", soft).String(); got != "" {
+	if got := b.Saving("shop", soft).String(); got != "" {
 		t.Errorf("of another tenant: %q", got)
 	}
 }

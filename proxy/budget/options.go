@@ -67,19 +67,19 @@ func (o SoftOptions) Check(p *option.Problems, at string) {
 	}
 }
 
-// Thrift is what is done with requests to save money.
-type Thrift struct {
+// Saving is what is done with requests to save money.
+type Saving struct {
 	Cheaper    bool // they go to the cheapest candidate
 	LessEffort bool // models reason one step less
 }
 
 // And is what both do.
-func (t Thrift) And(more Thrift) Thrift {
-	return Thrift{Cheaper: t.Cheaper || more.Cheaper, LessEffort: t.LessEffort || more.LessEffort}
+func (t Saving) And(more Saving) Saving {
+	return Saving{Cheaper: t.Cheaper || more.Cheaper, LessEffort: t.LessEffort || more.LessEffort}
 }
 
 // String lists what is done; empty for nothing.
-func (t Thrift) String() string {
+func (t Saving) String() string {
 	switch {
 	case t.Cheaper && t.LessEffort:
 		return thenCheaper + "," + thenLessEffort
@@ -94,7 +94,7 @@ func (t Thrift) String() string {
 // Soft is the part of a budget from which on requests are made cheaper.
 type Soft struct {
 	At   float64 // share of the budget; 0 for none
-	Then Thrift
+	Then Saving
 }
 
 // reached reports whether what was taken of room is the share from which on is saved.
@@ -104,5 +104,5 @@ func (s *Soft) reached(taken, room int64) bool {
 
 // Of compiles options that are valid.
 func (o SoftOptions) Of() Soft {
-	return Soft{At: o.At, Then: Thrift{Cheaper: o.Then != thenLessEffort, LessEffort: o.Then == thenLessEffort || o.Then == thenBoth}}
+	return Soft{At: o.At, Then: Saving{Cheaper: o.Then != thenLessEffort, LessEffort: o.Then == thenLessEffort || o.Then == thenBoth}}
 }

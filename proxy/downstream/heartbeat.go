@@ -63,7 +63,7 @@ func (k *Heartbeat) Pause() {
 	k.on = false
 }
 
-// Stop is rest for the last time.
+// Stop is Pause for the last time.
 func (k *Heartbeat) Stop() {
 	if k == nil {
 		return

@@ -1,13 +1,8 @@
 package downstream
 
 import (
-	"crypto/rand"
-	"errors"
 	"io"
 	"net/http"
-	"os"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,8 +14,6 @@ import (
 	"signalbox/proxy/budget"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/rate"
-	"signalbox/proxy/redact"
-	"signalbox/proxy/upstream"
 	"signalbox/stream/response"
 )
 
@@ -110,56 +103,6 @@ func (w *Response) writeUnlocked(b []byte, now time.Time) error {
 	}
 	return w.Control.Flush()
 }
-
-// maxRequestID bounds the client's x-request-id, in bytes.
-const maxRequestID = 128
-
-// idWithAddresses stands in ids by which parts of a serving system tell each other where blocks
-// are: ___prefill_addr_HOST:PORT___decode_addr_HOST:PORT_UUID (vLLM 0.11,
-// distributed/kv_transfer/kv_connector/v1/p2p/p2p_nccl_connector.py).
-const idWithAddresses = "___"
-
-// RequestID takes the client's id when it is one that headers and logs can carry, and that tells
-// the model server nothing, else makes one.
-func RequestID(h http.Header) string {
-	ids := h["X-Request-Id"]
-	if len(ids) == 1 && ids[0] != "" && len(ids[0]) <= maxRequestID &&
-		option.VisibleASCII(ids[0]) &&
-		!strings.Contains(ids[0], idWithAddresses) {
-		return ids[0]
-	}
-	return freshID()
-}
-
-// idLetters are those of an id that is made here, 5 bits each: base 32 of RFC 4648.
-const idLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-
-// freshID makes an id that nobody can guess, of 130 random bits. Random bytes are drawn for many
-// ids at a time, for a draw costs more than all else here.
-func freshID() string {
-	const prefix = "req_"
-	d := draws.Get().(*draw) //nolint:errcheck,forcetypeassert // only draws are in it
-	defer draws.Put(d)
-	var id [len(prefix) + 26]byte
-	copy(id[:], prefix)
-	if len(d.left) < len(id)-len(prefix) {
-		_, _ = rand.Read(d.bytes[:]) // never fails
-		d.left = d.bytes[:]
-	}
-	for i := len(prefix); i < len(id); i++ {
-		id[i] = idLetters[d.left[0]%32]
-		d.left[0], d.left = 0, d.left[1:]
-	}
-	return string(id[:])
-}
-
-// draw is random bytes, of which left are not used yet.
-type draw struct {
-	bytes [1 << 10]byte
-	left  []byte
-}
-
-var draws = sync.Pool{New: func() any { return new(draw) }} //nolint:gochecknoglobals // buffers
 
 // Translates reports whether the response is to be turned into a message of Anthropic's API.
 func (w *Response) Translates() bool { return w.Messages != nil && !w.Messages.Direct }
@@ -259,108 +202,4 @@ func (w *Response) translateStream(events []byte) []byte {
 		client.Put(c)
 	}
 	return client.out
-}
-
-// Sink sends a stream to the client.
-type Sink struct {
-	W   *Response
-	out []byte
-	Now time.Time // when what comes next came; zero where that is longer ago
-}
-
-var sinks = sync.Pool{New: func() any { return new(Sink) }} //nolint:gochecknoglobals // buffers, no state
-
-// TakeSink returns the sink of a client, which Release gives back.
-func TakeSink(w *Response) *Sink {
-	s := sinks.Get().(*Sink) //nolint:errcheck,forcetypeassert // only sinks are in it
-	*s = Sink{W: w, out: s.out[:0]}
-	return s
-}
-
-// Release gives the sink back, which is not used afterwards.
-func (s *Sink) Release() {
-	s.W = nil
-	sinks.Put(s)
-}
-
-// Put implements response.Sink.
-func (s *Sink) Put(c *response.Chunk) {
-	if s.W != nil && s.W.Translates() {
-		s.out = s.W.Messages.Put(s.out, c)
-		return
-	}
-	s.out = append(s.out, c.Raw...)
-}
-
-// Flush implements guard.Sink.
-func (s *Sink) Flush() error {
-	if len(s.out) == 0 {
-		return s.W.unreadable()
-	}
-	if s.Now.IsZero() {
-		s.Now = time.Now()
-	}
-	err := s.W.SendEvent(s.out, s.Now)
-	s.Now = time.Time{}
-	if s.out = s.out[:0]; cap(s.out) > keptOut {
-		s.out = nil
-	}
-	if err != nil {
-		return ClientError(err)
-	}
-	return s.W.unreadable()
-}
-
-// keptOut is how much of a buffer that has grown is kept, in bytes.
-const keptOut = 64 << 10
-
-// ClientError classifies a failed write.
-func ClientError(err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fault.ErrClientStalled
-	}
-	return fault.ErrClientGone
-}
-
-// Drain passes on what comes after the last event.
-func Drain(u *upstream.Response, client *Sink) {
-	u.Drain(func() {
-		u.Deliver(client)
-		_ = client.Flush() // the client has its response, and may be gone
-	})
-}
-
-// CopyBody passes on a body that is no stream of events, through r when hidden values are to be put
-// back.
-func CopyBody(w *Response, u *upstream.Response, t *response.Tally, r *redact.Body) error {
-	for {
-		piece, err := u.Piece(), u.Err()
-		if len(piece) > 0 {
-			w.renew(time.Now())
-			if err := WritePart(w, r.Feed(piece)); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			t.Body(u.Previous(), piece)
-			return WritePart(w, r.Rest())
-		}
-		if err != nil {
-			return &fault.InterruptedError{Err: err}
-		}
-		if u.Length < 0 {
-			if err := w.Control.Flush(); err != nil {
-				return ClientError(err)
-			}
-		}
-		u.Next()
-	}
-}
-
-// WritePart writes a part of a body.
-func WritePart(w *Response, b []byte) error {
-	if _, err := w.Write(b); err != nil {
-		return ClientError(err)
-	}
-	return nil
 }

@@ -62,7 +62,7 @@ func (a *Answer) Put(c *response.Chunk) {
 	a.take(e)
 }
 
-// Mark implements upstream.Tap.
+// Mark implements upstream.Observer.
 func (*Answer) Mark(time.Time) {}
 
 // Body takes in a response that is no stream.

@@ -144,17 +144,17 @@ func (t *Tape) Complete(model, route, contentType string) (*cache.Answer, error)
 	return a, response.CheckBody(a.Data)
 }
 
-// Mark implements upstream.Tap.
+// Mark implements upstream.Observer.
 func (t *Tape) Mark(time.Time) { t.Recorder.Mark() }
 
-// Tap records the response while it passes, if it may be stored.
-func (m *Memo) Tap(u *upstream.Response) {
+// Observe records the response while it passes, if it may be stored.
+func (m *Memo) Observe(u *upstream.Response) {
 	switch {
 	case m == nil || m.Recording == nil:
 	case u.Status != http.StatusOK || !u.Plain() || !u.Events && !u.JSON():
 		m.Recording = nil
 	case u.Stream != nil:
-		u.Tap(m.Recording)
+		u.Observe(m.Recording)
 	default:
 		u.Tee(m.Recording)
 	}

@@ -10,7 +10,6 @@ package upstream
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -50,30 +49,30 @@ type Response struct {
 	Stream        *response.Stream
 	MaxRetryAfter time.Duration
 
-	lease  *pool.Lease // of Endpoint; closed with the response; nil in tests
-	body   io.ReadCloser
-	buf    *window // of the body: read, and not passed on
-	err    error   // of the last read of body; io.EOF when all of it is in buf
-	watch  *watchdog
-	taps   []Tap
-	ahead  *ahead // that was read ahead; nil for none
-	names  bool   // the id is still to be looked for
-	id     string // as it is spelled; empty when none was found
-	asks   bool   // its names are still to be looked for
-	told   Names
-	fresh  bool // there was progress since the watchdog was told
-	closed bool
+	lease     *pool.Lease // of Endpoint; closed with the response; nil in tests
+	body      io.ReadCloser
+	buf       *window // of the body: read, and not passed on
+	err       error   // of the last read of body; io.EOF when all of it is in buf
+	watch     *watchdog
+	observers []Observer
+	ahead     *ahead // that was read ahead; nil for none
+	names     bool   // the id is still to be looked for
+	id        string // as it is spelled; empty when none was found
+	asks      bool   // its names are still to be looked for
+	told      Names
+	fresh     bool // there was progress since the watchdog was told
+	closed    bool
 }
 
-// Tap is told of all that comes of a stream, before the client gets it.
-type Tap interface {
+// Observer is told of all that comes of a stream, before the client gets it.
+type Observer interface {
 	response.Sink
 	// Mark says that chunks have come at a time, and that no more are here.
 	Mark(now time.Time)
 }
 
-// Tap adds a tap. The body must be a stream of events.
-func (u *Response) Tap(t Tap) { u.taps = append(u.taps, t) }
+// Observe adds an observer. The body must be a stream of events.
+func (u *Response) Observe(o Observer) { u.observers = append(u.observers, o) }
 
 // Tee makes w get what was read of the body and all that will be. Errors of w are ignored.
 func (u *Response) Tee(w io.Writer) {
@@ -215,77 +214,6 @@ func (u *Response) ID() string {
 	return u.id
 }
 
-// Names are what a response calls itself; empty where it does not say, or not near its beginning.
-type Names struct{ ID, Model string }
-
-// Names are looked for where the call asks for them, in the first event of a stream or in a body as
-// far as it was read first.
-func (u *Response) Names() Names {
-	if u.asks && u.buf != nil {
-		u.find(u.buf.bytes())
-	}
-	return u.told
-}
-
-// find looks for names in what was read.
-func (u *Response) find(b []byte) {
-	if !u.asks || len(b) == 0 {
-		return
-	}
-	if u.Stream != nil {
-		i := bytes.Index(b, []byte("data:"))
-		if i < 0 {
-			return
-		}
-		b = b[i+len("data:"):]
-	}
-	u.asks = false
-	dec := json.NewDecoder(bytes.NewReader(b))
-	if t, err := dec.Token(); err == nil && t == json.Delim('{') {
-		u.told.read(dec)
-	}
-}
-
-// read reads the members of an object, and of the one in it that an event of another API has around
-// its response, up to where b ends. What comes first counts.
-func (n *Names) read(dec *json.Decoder) {
-	for dec.More() && (n.ID == "" || n.Model == "") {
-		name, err := dec.Token()
-		if err != nil {
-			return
-		}
-		switch name {
-		case "message", "response":
-			if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-				return
-			}
-			n.read(dec)
-			return
-		case "id":
-			err = readName(dec, &n.ID)
-		case "model":
-			err = readName(dec, &n.Model)
-		default:
-			err = dec.Decode(new(json.RawMessage))
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// readName reads the value of a member that is a name into to, unless that has one.
-func readName(dec *json.Decoder, to *string) error {
-	x, err := dec.Token()
-	if name, ok := x.(string); ok && *to == "" && len(name) <= maxName {
-		*to = name
-	}
-	return err
-}
-
-// maxName bounds a name, in bytes: those of models are paths at most.
-const maxName = 200
-
 // Advance reads on in a stream of events. Progress has to come within limit of asking for more
 // after the last; bytes that complete no event are none.
 func (u *Response) Advance(limit time.Duration) {
@@ -303,12 +231,12 @@ func (u *Response) Advance(limit time.Duration) {
 	}
 }
 
-// Deliver puts the chunks of a stream that are here, by way of the taps. It reports whether there
+// Deliver puts the chunks of a stream that are here, by way of the observers. It reports whether there
 // were any, and when.
 func (u *Response) Deliver(to response.Sink) (now time.Time, came bool) {
 	for c := u.Stream.Next(); c != nil; c = u.Stream.Next() {
 		came = true
-		for _, t := range u.taps {
+		for _, t := range u.observers {
 			t.Put(c)
 		}
 		to.Put(c)
@@ -316,7 +244,7 @@ func (u *Response) Deliver(to response.Sink) (now time.Time, came bool) {
 	u.fresh = u.fresh || u.Stream.Progress()
 	if came {
 		now = time.Now()
-		for _, t := range u.taps {
+		for _, t := range u.observers {
 			t.Mark(now)
 		}
 	}

@@ -238,7 +238,7 @@ func (s *Stream) take(e sse.Event) *Chunk {
 	}
 	s.begun = true
 	if s.unweighed && !s.message && bytes.Contains(e.Data, []byte(`"logprobs"`)) {
-		s.unweigh(c)
+		s.dropLogprobs(c)
 	}
 	switch {
 	case s.message:
@@ -247,7 +247,7 @@ func (s *Stream) take(e sse.Event) *Chunk {
 		s.done = s.api != openai.Response
 		s.closed = true
 	case len(e.Data) == 0:
-	case s.quiet && bytes.Contains(e.Data, []byte(`"usage"`)) && s.hush(c):
+	case s.quiet && bytes.Contains(e.Data, []byte(`"usage"`)) && s.dropUsage(c):
 		return nil
 	case s.api == openai.Response:
 		s.done = c.Content().last() || c.Content().Shape == Opaque && s.state == sse.Done
@@ -263,10 +263,10 @@ func (s *Stream) give(e sse.Event) *Chunk {
 	return &s.chunk
 }
 
-// hush takes out what only the proxy has asked for: of most events the member usage where it is
+// dropUsage takes out what only the proxy has asked for: of most events the member usage where it is
 // null, as OpenAI's servers have it, and, reporting true, the whole event that tells the usage
 // beside no choice.
-func (s *Stream) hush(c *Chunk) bool {
+func (s *Stream) dropUsage(c *Chunk) bool {
 	e := s.before.Read(c.Data)
 	at := e.layout.usage
 	switch {
@@ -282,8 +282,8 @@ func (s *Stream) hush(c *Chunk) bool {
 	return false // what a server tells unasked
 }
 
-// unweigh takes log probabilities out.
-func (s *Stream) unweigh(c *Chunk) {
+// dropLogprobs takes log probabilities out.
+func (s *Stream) dropLogprobs(c *Chunk) {
 	if e := c.Content(); e.Shape != Opaque {
 		for range e.Logprobs {
 			s.bare = e.Append(s.bare[:0], Rewrite{Unweighed: true})

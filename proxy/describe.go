@@ -19,7 +19,7 @@ func (d *decision) describe(h http.Header) {
 	h["X-Signalbox-Cache"] = values[1:2:2]
 	h["X-Signalbox-Guard"] = values[2:3:3]
 	h["Server-Timing"] = values[3:4:4]
-	d.describeThrift(h)
+	d.describeSaving(h)
 	if v := &d.set.Values[signal.Domain]; v.State == signal.Known {
 		h["X-Signalbox-Domain"] = []string{headerText(v.Label)}
 		h["X-Signalbox-Confidence"] = []string{strconv.FormatFloat(v.Score, 'f', 3, 64)}
@@ -29,10 +29,10 @@ func (d *decision) describe(h http.Header) {
 	}
 }
 
-// describeThrift writes the headers that say what the request saves with, and its arm, which
+// describeSaving writes the headers that say what the request saves with, and its arm, which
 // depends on that.
-func (d *decision) describeThrift(h http.Header) {
-	if saves := d.thrift.String(); saves != "" {
+func (d *decision) describeSaving(h http.Header) {
+	if saves := d.saving.String(); saves != "" {
 		h["X-Signalbox-Budget"] = []string{saves}
 	}
 	delete(h, "X-Signalbox-Arm")

@@ -1,0 +1,43 @@
+package app
+
+import (
+	"maps"
+	"slices"
+
+	"signalbox/classify"
+	"signalbox/classify/knn"
+	"signalbox/proxy"
+	"signalbox/proxy/guardrail"
+	"signalbox/proxy/tools"
+)
+
+// extractor is a classifier as the proxy sees it: signals, and intents that can be added to.
+type extractor struct {
+	*classify.Classifier
+
+	index   *knn.Index   // nil without intents, or without a model to compare by
+	intents []knn.Intent // as configured
+
+	state  func() hostState // what models run on
+	loaded []*loaded        // the models
+}
+
+// extractor returns the set's classifier as the proxy sees it.
+func (s *modelSet) extractor() *extractor {
+	e := &extractor{Classifier: s.classifier, intents: s.intents, state: s.state}
+	for _, key := range slices.Sorted(maps.Keys(s.loaded)) {
+		e.loaded = append(e.loaded, s.loaded[key])
+	}
+	if s.taught != nil {
+		e.index = s.taught.index
+	}
+	return e
+}
+
+var (
+	_ proxy.Classifier    = (*extractor)(nil)
+	_ proxy.IntentTeacher = (*extractor)(nil)
+	_ proxy.Interruptible = (*extractor)(nil)
+	_ guardrail.Moderator = (*extractor)(nil)
+	_ tools.Shortener     = (*extractor)(nil)
+)

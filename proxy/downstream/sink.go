@@ -1,0 +1,118 @@
+package downstream
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"signalbox/proxy/fault"
+	"signalbox/proxy/redact"
+	"signalbox/proxy/upstream"
+	"signalbox/stream/response"
+)
+
+// Sink sends a stream to the client.
+type Sink struct {
+	W   *Response
+	out []byte
+	Now time.Time // when what comes next came; zero where that is longer ago
+}
+
+var sinks = sync.Pool{New: func() any { return new(Sink) }} //nolint:gochecknoglobals // buffers, no state
+
+// TakeSink returns the sink of a client, which Release gives back.
+func TakeSink(w *Response) *Sink {
+	s := sinks.Get().(*Sink) //nolint:errcheck,forcetypeassert // only sinks are in it
+	*s = Sink{W: w, out: s.out[:0]}
+	return s
+}
+
+// Release gives the sink back, which is not used afterwards.
+func (s *Sink) Release() {
+	s.W = nil
+	sinks.Put(s)
+}
+
+// Put implements response.Sink.
+func (s *Sink) Put(c *response.Chunk) {
+	if s.W != nil && s.W.Translates() {
+		s.out = s.W.Messages.Put(s.out, c)
+		return
+	}
+	s.out = append(s.out, c.Raw...)
+}
+
+// Flush implements guard.Sink.
+func (s *Sink) Flush() error {
+	if len(s.out) == 0 {
+		return s.W.unreadable()
+	}
+	if s.Now.IsZero() {
+		s.Now = time.Now()
+	}
+	err := s.W.SendEvent(s.out, s.Now)
+	s.Now = time.Time{}
+	if s.out = s.out[:0]; cap(s.out) > keptOut {
+		s.out = nil
+	}
+	if err != nil {
+		return ClientError(err)
+	}
+	return s.W.unreadable()
+}
+
+// keptOut is how much of a buffer that has grown is kept, in bytes.
+const keptOut = 64 << 10
+
+// ClientError classifies a failed write.
+func ClientError(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fault.ErrClientStalled
+	}
+	return fault.ErrClientGone
+}
+
+// Drain passes on what comes after the last event.
+func Drain(u *upstream.Response, client *Sink) {
+	u.Drain(func() {
+		u.Deliver(client)
+		_ = client.Flush() // the client has its response, and may be gone
+	})
+}
+
+// CopyBody passes on a body that is no stream of events, through r when hidden values are to be put
+// back.
+func CopyBody(w *Response, u *upstream.Response, t *response.Tally, r *redact.Body) error {
+	for {
+		piece, err := u.Piece(), u.Err()
+		if len(piece) > 0 {
+			w.renew(time.Now())
+			if err := WritePart(w, r.Feed(piece)); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			t.Body(u.Previous(), piece)
+			return WritePart(w, r.Rest())
+		}
+		if err != nil {
+			return &fault.InterruptedError{Err: err}
+		}
+		if u.Length < 0 {
+			if err := w.Control.Flush(); err != nil {
+				return ClientError(err)
+			}
+		}
+		u.Next()
+	}
+}
+
+// WritePart writes a part of a body.
+func WritePart(w *Response, b []byte) error {
+	if _, err := w.Write(b); err != nil {
+		return ClientError(err)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package proxy
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"slices"
+
+	"signalbox/internal/openai"
+	"signalbox/proxy/backend"
+	"signalbox/proxy/budget"
+	"signalbox/proxy/downstream"
+	"signalbox/proxy/fault"
+)
+
+// orderModels puts the models of a decision in the order to try them and reserves what the request
+// may cost. A request that finds a soft bound reached only then, for others were let in between, has
+// them ordered again, so that no more than one of all replicas is dear beyond the bound.
+func (p *Proxy) orderModels(
+	ctx context.Context, st *State, w *downstream.Response, h http.Header, change *rewriter, o *exchange,
+) (*plan, error) {
+	counted := p.measure(ctx, st, change)
+	where, err := st.place(change, h, counted)
+	if err != nil {
+		return nil, err
+	}
+	where.id = w.ID
+	if err = p.reserve(ctx, w, o, where); err != nil {
+		return nil, err
+	}
+	how := o.saving.And(w.Cost.Saving())
+	if how == o.saving {
+		return where, nil
+	}
+	o.save(how)
+	o.describeSaving(w.Header())
+	again, err := st.place(change, h, counted)
+	if err == nil {
+		again.id, again.afford = w.ID, where.afford
+	}
+	return again, err
+}
+
+// place lists the models that a decision leads to and the caller may use, in the order to try them.
+// change is how the request is put to them, h the client's headers, and counted the tokens of the
+// prompt by model, where they were counted.
+func (st *State) place(change *rewriter, h http.Header, counted map[string]int) (*plan, error) {
+	d := change.d
+	wants := d.choiceRequest()
+	wants.Prompt.Counted = counted
+	cs := st.chooser.Choose(wants)
+	st.explore(d, cs)
+	cs = st.arrange(d, cs)
+	if len(cs) > 0 {
+		st.exploreEffort(d, cs[0].Name)
+	}
+	p := &plan{models: make([]*backend.Model, 0, len(cs)), intn: st.chooser.Intn, metrics: st.metrics}
+	denied := false
+	for i := range cs {
+		switch m, ok := st.byName[cs[i].Name]; {
+		case !ok:
+			return nil, &fault.UnknownModelError{Model: cs[i].Name}
+		case !d.who.May(m.Name):
+			denied = true
+		case !cs[i].Out:
+			p.models = append(p.models, m)
+		}
+	}
+	if len(p.models) == 0 && denied {
+		return nil, fault.ErrNoModelAllowed
+	}
+	if len(p.models) == 0 {
+		return nil, d.tooLong(&wants.Prompt, cs)
+	}
+	p.prefixPlacement = st.placementOf(change, h)
+	return p, nil
+}
+
+// modelBudgets is the group of the budgets of models. No tenant is called so: their names can be
+// printed.
+const modelBudgets = "\x00models"
+
+// reserve takes what a request may cost from the budgets of its caller: its prompt, estimated, and
+// the most that it allows for the response, by the price of the dearest model that it may go to,
+// or, where the next model is asked when a response is not good enough, of all of them. What it
+// takes from the budgets of models is taken when it comes to them.
+func (p *Proxy) reserve(ctx context.Context, w *downstream.Response, o *exchange, where *plan) (err error) {
+	ofModels := slices.ContainsFunc(where.models, func(m *backend.Model) bool { return m.Budget.USD > 0 })
+	if len(o.who.Budgets) == 0 && !ofModels {
+		return nil
+	}
+	prompt, answer := float64(o.req.EstimateTokens()), 0.0
+	if o.held.Named() {
+		prompt += float64(o.held.Tokens)
+	}
+	if o.req.API != openai.Other {
+		answer = float64(o.req.MaxOutputTokens())
+	}
+	if ofModels {
+		where.afford = func(ctx context.Context, m *backend.Model) error {
+			return p.share(ctx, w, m, m.Price.Of(prompt, answer))
+		}
+	}
+	usd := 0.0
+	for _, m := range where.models {
+		if price := m.Price.Of(prompt, answer); o.Action.Escalate != nil {
+			usd += price
+		} else {
+			usd = math.Max(usd, price)
+		}
+	}
+	w.Cost, err = p.spending.Reserve(ctx, o.who.Tenant, o.who.Budgets, usd)
+	return err
+}
+
+// share takes what a request may cost at a model from the budget of that, once.
+func (p *Proxy) share(ctx context.Context, w *downstream.Response, m *backend.Model, usd float64) error {
+	if m.Budget.USD == 0 || slices.ContainsFunc(w.Shares, func(s downstream.ModelShare) bool { return s.Of == m }) {
+		return nil
+	}
+	r, err := p.spending.Reserve(ctx, modelBudgets, []budget.Budget{m.Budget}, usd)
+	if err == nil {
+		w.Shares = append(w.Shares, downstream.ModelShare{Of: m, Cost: r})
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"signalbox/proxy/affinity"
+	"signalbox/proxy/backend"
+	"signalbox/proxy/fault"
+	"signalbox/proxy/pool"
+)
+
+// next picks model and endpoint of the coming attempt and takes a slot there: at an endpoint that
+// was not tried, of the first model that has one. A request that was nowhere yet waits for it where
+// all of a model's endpoints are full. The lease, which the caller closes, is nil when none is left.
+func (p *plan) next(ctx context.Context) (*backend.Model, *pool.Lease, error) {
+	p.abandon(time.Now())
+	crowded, asleep := false, false
+	var spent error // of the first model whose budget the request does not fit in
+	for len(p.models) > 0 {
+		m := p.models[0]
+		if p.afford != nil {
+			if err := p.afford(ctx, m); err != nil {
+				spent, p.models = cmp.Or(spent, err), p.models[1:]
+				continue
+			}
+		}
+		lease, err := p.enter(ctx, m)
+		switch {
+		case lease != nil:
+			p.tried, p.lease = append(p.tried, lease.Endpoint()), lease
+			return m, lease, nil
+		case ctx.Err() != nil:
+			return nil, nil, fault.ErrClientGone
+		case err != nil:
+			crowded = true
+			p.countShed(m.Name, err)
+		}
+		asleep = asleep || m.Asleep(time.Now())
+		p.models = p.models[1:]
+	}
+	switch {
+	case crowded:
+		return nil, nil, fault.ErrEndpointsFull
+	case asleep && len(p.tried) == 0:
+		return nil, nil, fault.ErrAsleep
+	case len(p.tried) == 0:
+		return nil, nil, spent
+	}
+	return nil, nil, nil
+}
+
+// enter takes a slot at an endpoint of m, after those who wait for one.
+func (p *plan) enter(ctx context.Context, m *backend.Model) (lease *pool.Lease, err error) {
+	full := m.Queued() > 0
+	if !full {
+		if lease, full = p.pick(m, time.Now()); lease != nil {
+			return lease, nil
+		}
+	}
+	if !full || len(p.tried) > 0 { // who was refused elsewhere does not wait again
+		return nil, nil
+	}
+	err = m.Wait(ctx, func() bool {
+		lease, _ = p.pick(m, time.Now())
+		return lease != nil
+	})
+	return lease, err
+}
+
+// countShed counts a request that got no place at a model.
+func (p *plan) countShed(model string, err error) {
+	reason := "full"
+	if errors.Is(err, pool.ErrQueueLate) {
+		reason = "late"
+	}
+	p.metrics.Shed(model, reason)
+}
+
+// pick takes a slot at an endpoint of m that was not tried; nil when none is left, and then whether
+// one would be there if it were not full. A request that belongs to something goes where its prompt
+// is, any other to the less loaded of two. The caller closes the lease.
+func (p *plan) pick(m *backend.Model, now time.Time) (lease *pool.Lease, full bool) {
+	w := m.Servers
+	p.of = m
+	if p.on && p.prompt != nil && w.Placer != nil {
+		return p.pickByPrefix(m, now)
+	}
+	for lease == nil { // until no other request takes the slot in between
+		var e *pool.Endpoint
+		if e, full = m.Pick(p.tried, p.intn, now); e == nil {
+			return nil, full
+		}
+		lease, _ = e.Enter()
+	}
+	if p.at = w.Index(lease.Endpoint()); p.on && w.Placer != nil && len(w.All) > 1 {
+		p.length = w.Correct(p.tokens)
+		p.ticket = w.Sent(now, &affinity.Request{Tokens: p.length}, p.at)
+	}
+	return lease, false
+}
+
+// pickByPrefix takes a slot at the endpoint of m that has most of the prompt for the least wait.
+func (p *plan) pickByPrefix(m *backend.Model, now time.Time) (lease *pool.Lease, full bool) {
+	w, x := m.Servers, p.prompt
+	class := x.class(m)
+	key, by := x.hints.Key(class, x.chain.Blocks(), x.tokens)
+	penalty := x.penalty[:len(w.All)]
+	p.length = w.Correct(p.tokens)
+	for {
+		full = w.Penalties(penalty, p.tried, now)
+		t, ok := w.Place(now, &affinity.Request{
+			Class: class, Key: key, Source: by, Blocks: x.chain.Blocks(), Bytes: x.chain.Bytes(),
+			Tokens: p.length, Penalty: penalty,
+		})
+		if !ok {
+			return nil, full
+		}
+		p.ticket, p.by, p.at = t, by, t.Endpoint
+		if lease, ok = w.All[t.Endpoint].Endpoint.Enter(); ok {
+			p.parted = p.parted || x.parts(m, class)
+			return lease, false
+		}
+		p.abandon(now) // another request took the slot in between
+	}
+}

@@ -1,0 +1,97 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"signalbox/memory/cache"
+	"signalbox/proxy/downstream"
+	"signalbox/proxy/fault"
+	"signalbox/proxy/recall"
+	"signalbox/stream/guard"
+	"signalbox/stream/response"
+)
+
+// replay writes a kept answer, through the guard where the request has one: what it would cut of an
+// upstream's answer it cuts of this one.
+func (o *exchange) replay(ctx context.Context, w *downstream.Response, a *cache.Answer) error {
+	h := w.Header()
+	if !a.Streamed() {
+		body, err := o.check(ctx, a.Data, h)
+		if err != nil {
+			return err
+		}
+		if body, err = w.Translate(body); err != nil {
+			return err
+		}
+		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+		w.WriteHeader(http.StatusOK)
+		return downstream.WritePart(w, body)
+	}
+	h["Cache-Control"] = []string{"no-cache"}
+	h["X-Accel-Buffering"] = []string{"no"}
+	w.WriteHeader(http.StatusOK)
+	player := a.Player(o.state.caching.Opts.Pace.Pace())
+	switch {
+	case o.guarding != nil:
+		return o.replayChecked(ctx, w, player)
+	case w.Translates():
+		return o.replayTranslated(ctx, w, player)
+	}
+	for {
+		b, err := player.Next(ctx.Done())
+		switch {
+		case errors.Is(err, cache.ErrStopped):
+			return fault.ErrClientGone
+		case err != nil:
+			return nil //nolint:nilerr // the end
+		}
+		if err := w.SendEvent(b, time.Now()); err != nil {
+			return downstream.ClientError(err)
+		}
+	}
+}
+
+// replayChecked writes a kept stream through the guard.
+func (o *exchange) replayChecked(ctx context.Context, w *downstream.Response, player *cache.Player) error {
+	if err := w.Control.Flush(); err != nil { // the first text may have to wait for its verdict
+		return downstream.ClientError(err)
+	}
+	src := recall.NewReplay(player, response.StreamOptions{API: o.req.API})
+	defer src.Release()
+	client := downstream.TakeSink(w)
+	defer client.Release()
+	var err error
+	o.guarded, err = o.guarding.Copy(ctx, src, client)
+	if err != nil && ctx.Err() != nil {
+		return fault.ErrClientGone
+	}
+	return err
+}
+
+// replayTranslated writes a stored stream as a message.
+func (*exchange) replayTranslated(ctx context.Context, w *downstream.Response, player *cache.Player) error {
+	src := recall.NewReplay(player, response.StreamOptions{})
+	defer src.Release()
+	client := downstream.TakeSink(w)
+	defer client.Release()
+	defer context.AfterFunc(ctx, src.Cancel)()
+	for {
+		src.Read()
+		err := src.Deliver(client)
+		if failed := client.Flush(); failed != nil {
+			return failed
+		}
+		switch {
+		case errors.Is(err, cache.ErrStopped):
+			return fault.ErrClientGone
+		case err != nil:
+			return nil // the end
+		}
+	}
+}
+
+var _ guard.Source = (*recall.Replay)(nil)

@@ -1,0 +1,105 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+	"signalbox/memory/ledger"
+	"signalbox/memory/prefix"
+	"signalbox/proxy/backend"
+	"signalbox/proxy/fault"
+	"signalbox/proxy/redact"
+	"signalbox/proxy/resolve"
+)
+
+// promptBefore is the position of a prompt in front of contexts.
+const promptBefore = "before"
+
+// beside is the text of the route's prompt that stands beside contexts; empty where there is none.
+func (rw rewriter) beside() string {
+	switch rw.promptFate() {
+	case "", promptKept:
+		return ""
+	}
+	return rw.st.prompts[rw.d.Action.Prompt.Name]
+}
+
+// compile puts contexts, and the route's prompt where it stands beside them, into a body for m.
+func (rw rewriter) compile(body []byte, m *backend.Model) (prefix.Body, error) {
+	r := prefix.Request{API: rw.req.API, Body: body, Contexts: rw.d.contexts.Prefix(), Role: m.ContextRole}
+	text := rw.beside()
+	switch {
+	case text == "":
+	case rw.d.Action.Prompt.Position == promptBefore:
+		quoted, err := jsontext.AppendQuote(nil, text)
+		if err != nil {
+			return nil, fmt.Errorf("spell prompt: %w", err)
+		}
+		in := prefix.Context{Kind: ledger.Text, Fragments: [][]byte{quoted[1 : len(quoted)-1]}}
+		r.Contexts = append([]prefix.Context{in}, r.Contexts...)
+	default:
+		r.Domain = text
+	}
+	return prefix.Compile(r)
+}
+
+// unsupportedContexts says why contexts have no place in a request.
+func unsupportedContexts(req *openai.Request) error {
+	why := resolve.ContextField + " cannot be put into this request"
+	switch req.API {
+	case openai.Completion:
+		why = resolve.ContextField + " needs a prompt that is text, and contexts that are text: one that is messages needs a chat"
+	case openai.Response:
+		why = resolve.ContextField + " needs instructions that are text, and an input that is text or a list"
+	case openai.Chat, openai.Other:
+	}
+	return fault.InvalidField(resolve.ContextField, why)
+}
+
+// hidden is a body with its personal data replaced, that of contexts included. It is read for it
+// here, all of it: what is stored of a context is which types it holds, and not where. Without
+// knowing, nothing is sent.
+func (d *decision) hidden(ctx context.Context, api openai.API, body []byte) (payload, error) {
+	req, err := openai.Parse(api, body, resolve.Limits())
+	if err != nil {
+		return payload{}, fmt.Errorf("%w: %w", fault.ErrNotRedacted, err)
+	}
+	text := req.Text()
+	v, err := d.state.personal(ctx, &text)
+	if err != nil {
+		return payload{}, err
+	}
+	out, vault, err := redact.Hide(req, v.Spans)
+	if err != nil {
+		return payload{}, err
+	}
+	return payload{whole: out.Raw, vault: vault}, nil
+}
+
+// personal reads all of a text for personal data.
+func (st *State) personal(ctx context.Context, text *signal.Text) (*signal.Value, error) {
+	var set signal.Set
+	need := signal.MaskOf(signal.PII)
+	switch c := st.classifier.(type) {
+	case Interruptible:
+		c.ExtractAllWhile(ctx, text, need, &set, func() signal.Mask { return need })
+	case thorough:
+		c.ExtractAll(ctx, text, need, &set)
+	default:
+		c.Extract(ctx, text, need, &set)
+	}
+	v := &set.Values[signal.PII]
+	switch {
+	case ctx.Err() != nil:
+		return nil, fault.ErrClientGone
+	case v.State == signal.Known && v.Read >= v.Windows, v.Reason == signal.ReasonNoText:
+		return v, nil
+	case v.Reason == signal.ReasonTimeout, v.Reason == signal.ReasonOverload:
+		return nil, fault.ErrOverloaded
+	}
+	return nil, fault.ErrNotRedacted
+}
