@@ -1,14 +1,16 @@
-// Command deploycheck checks what deploy/ ships with the tools of those who read it: the Helm chart
-// is linted and rendered, and every object decoded strictly into the types of Kubernetes and of the
-// Prometheus operator, and those of deploy/gateway and of the documentation into those of the
-// Gateway API and its extension for inference; alert rules are read by Prometheus's own parser, and
-// so is every expression of the dashboard, whose metrics have to be ones that signalbox has. Where
-// systemd-analyze and promtool are installed, they are asked about the unit and the rules.
+// Command deploycheck checks what deploy/ ships with the tools of those who read it: the program
+// helm lints and renders the chart, and every object is decoded strictly into the types of
+// Kubernetes and of the Prometheus operator, and those of deploy/gateway and of the documentation
+// into those of the Gateway API and its extension for inference; alert rules are read by
+// Prometheus's own parser, and so is every expression of the dashboard, whose metrics have to be
+// ones that signalbox has. Where systemd-analyze and promtool are installed, they are asked about
+// the unit and the rules.
 //
 // Usage: deploycheck DIR, where DIR holds the product's go.mod.
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,11 +28,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
-	"helm.sh/helm/v3/pkg/lint"
-	"helm.sh/helm/v3/pkg/lint/support"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -100,8 +97,14 @@ func metrics(dir string) (map[string]metric, error) {
 	return out, err
 }
 
+// chart has the helm program lint the chart and render it, and decodes the objects strictly. The
+// program is built from its module, which go.mod pins.
 func chart(dir string) error {
-	var errs []error
+	path, err := exec.Command("go", "tool", "-n", "helm").Output()
+	if err != nil {
+		return fmt.Errorf("build helm: %w", err)
+	}
+	h := helm{program: strings.TrimSpace(string(path)), chart: dir, kinds: map[string]int{}}
 	sets := []map[string]any{
 		{},
 		{"autoscaling": on(), "serviceMonitor": on(), "networkPolicy": on(), "redis": map[string]any{"bundled": true}},
@@ -115,50 +118,56 @@ func chart(dir string) error {
 			"podDisruptionBudget": map[string]any{"enabled": false},
 		},
 	}
-	kinds := map[string]int{}
+	var errs []error
 	for _, values := range sets {
-		l := lint.AllWithKubeVersion(dir, values, "default", &chartutil.KubeVersion{Version: "v1.34.0", Major: "1", Minor: "34"})
-		for _, m := range l.Messages {
-			if m.Severity >= support.WarningSev {
-				errs = append(errs, fmt.Errorf("helm lint: %v", m))
-			}
-		}
-		errs = append(errs, render(dir, values, kinds))
+		_, err := h.run(values, "lint", "--strict", "--quiet", "--kube-version", kubernetes)
+		errs = append(errs, err, h.render(values))
 	}
-	if err := render(dir, map[string]any{"redis": map[string]any{"bundled": true, "existingSecret": "r"}}, map[string]int{}); err == nil {
-		errs = append(errs, errors.New("two Redis at once are taken"))
+	_, err = h.run(map[string]any{"redis": map[string]any{"bundled": true, "existingSecret": "r"}}, "template", "--kube-version", kubernetes)
+	if err == nil || !strings.Contains(err.Error(), "exclude each other") {
+		errs = append(errs, fmt.Errorf("of two Redis at once helm says: %w", err))
 	}
-	fmt.Printf("chart: %d value sets, objects %v\n", len(sets), kinds)
+	fmt.Printf("chart: %d value sets, objects %v\n", len(sets), h.kinds)
 	return errors.Join(errs...)
+}
+
+// kubernetes is the version that the chart is linted and rendered for.
+const kubernetes = "1.34.0"
+
+// helm is the program, a chart, and how many objects it became.
+type helm struct {
+	program, chart string
+	kinds          map[string]int
+}
+
+// run has helm do a command to the chart with values.
+func (h *helm) run(values map[string]any, args ...string) (string, error) {
+	in, err := json.Marshal(values)
+	if err != nil {
+		return "", err
+	}
+	var out, problem strings.Builder
+	cmd := exec.Command(h.program, append(args, h.chart, "--values", "-")...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &problem
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("helm %s with %s: %w: %s%s", args[0], in, err, out.String(), problem.String())
+	}
+	return out.String(), nil
+}
+
+// render renders the chart and decodes its objects.
+func (h *helm) render(values map[string]any) error {
+	text, err := h.run(values, "template", "--kube-version", kubernetes)
+	if err != nil {
+		return err
+	}
+	return objects(h.chart, text, h.kinds)
 }
 
 func on() map[string]any { return map[string]any{"enabled": true} }
 
 func peers() []any {
 	return []any{map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}}
-}
-
-// render renders the chart and decodes its objects strictly.
-func render(dir string, values map[string]any, kinds map[string]int) error {
-	c, err := loader.Load(dir)
-	if err != nil {
-		return err
-	}
-	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "r", Namespace: "default", IsInstall: true}, chartutil.DefaultCapabilities)
-	if err != nil {
-		return err
-	}
-	files, err := engine.Render(c, all)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for file, text := range files {
-		if strings.HasSuffix(file, ".yaml") {
-			errs = append(errs, objects(file, text, kinds))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // types are those of Kubernetes, of the Gateway API and its extension for inference, and of the
