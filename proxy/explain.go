@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -110,10 +111,13 @@ type SignalTrace struct {
 	Labels   []string  `json:"labels,omitempty"`   // of keyword the sets that matched, of pii the types found
 	Score    *float64  `json:"score,omitempty"`    // probability of the label, in [0,1]
 	Entities *[]Entity `json:"entities,omitempty"` // of pii
-	Coverage string    `json:"coverage,omitempty"` // windowed or compressed; absent when all was read in one piece
-	Windows  int       `json:"windows,omitempty"`  // with windowed: how many cover the text
-	Read     int       `json:"read,omitempty"`     // with windowed: how many of them were read
-	Partial  bool      `json:"partial,omitempty"`  // some text could not be read
+	// of intent: the score from which the intent holds that the score is of
+	Threshold *float64 `json:"threshold,omitempty"`
+	Nearest   string   `json:"nearest,omitempty"`  // that intent, where it does not hold
+	Coverage  string   `json:"coverage,omitempty"` // windowed or compressed; absent when all was read in one piece
+	Windows   int      `json:"windows,omitempty"`  // with windowed: how many cover the text
+	Read      int      `json:"read,omitempty"`     // with windowed: how many of them were read
+	Partial   bool     `json:"partial,omitempty"`  // some text could not be read
 	// how much of it comes from the turns before, in [0,1]: the last one follows them
 	Leans float64 `json:"leans,omitempty"`
 	// why it is unknown or partial, or was not computed
@@ -196,6 +200,9 @@ func (d *decision) explain() *Explanation {
 			t.Reason = d.whySkipped(k)
 		} else {
 			t.NotRead = d.state.notRead(k, &d.text, d.contexts.Named())
+		}
+		if k == signal.Intent {
+			d.state.traceIntent(&t, &d.set.Values[k])
 		}
 		e.Signals[d.state.identity.Names.Of(k)] = t
 	}
@@ -316,12 +323,12 @@ func (rw rewriter) reasoningBy(m *backend.Model) string {
 // whySkipped says why a signal that the rules mention was not computed.
 func (d *decision) whySkipped(k signal.Kind) string {
 	if d.dropped.Has(k) {
-		return "cancelled: the signals that came in before it settled what it was for"
+		return "cancelled: others came in first and settled the conditions"
 	}
 	wanted := false
 	for _, r := range d.program.Routes() {
 		if r.Kinds.Has(k) {
-			return "the conditions that read it were settled without it"
+			return "not needed to settle any condition"
 		}
 		wanted = wanted || r.Wants.Has(k)
 		if r.Name == d.Route {
@@ -329,9 +336,9 @@ func (d *decision) whySkipped(k signal.Kind) string {
 		}
 	}
 	if wanted {
-		return "only actions of routes that were not taken want it"
+		return "wanted only by actions of routes that were not taken"
 	}
-	return "only routes behind " + d.Route + " read it"
+	return "read only by routes behind " + d.Route
 }
 
 func (st *State) traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) SignalTrace {
@@ -359,6 +366,24 @@ func (st *State) traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) 
 		}
 	}
 	return t
+}
+
+// traceIntent tells which private intent the score is of, and from which score it holds.
+func (st *State) traceIntent(t *SignalTrace, v *signal.Value) {
+	teacher, ok := st.classifier.(IntentTeacher)
+	at := slices.Index(v.Probs, float32(v.Score))
+	if !ok || v.State != signal.Known || at < 0 || at >= len(v.Labels) || v.Score == 0 {
+		return
+	}
+	name := cmp.Or(v.Label, v.Labels[at])
+	for _, in := range teacher.Intents() {
+		if in.Name == name {
+			t.Threshold = &in.Threshold
+		}
+	}
+	if v.Label == "" {
+		t.Nearest = name
+	}
 }
 
 // addDecision adds x_signalbox.decision to a response, beside the summary of the guard. What else a

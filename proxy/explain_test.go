@@ -80,11 +80,11 @@ default: {models: [small]}
 		}
 		return out
 	}
-	const behind = "only routes behind titan read it"
+	const behind = "read only by routes behind titan"
 	if diff := cmp.Diff(map[string]string{"jailbreak": behind, "domain": behind, "complexity": behind}, reasons("titan")); diff != "" {
 		t.Errorf("of a route that needs no model (-want +got):\n%s", diff)
 	}
-	const settled, unwanted = "the conditions that read it were settled without it", "only actions of routes that were not taken want it"
+	const settled, unwanted = "not needed to settle any condition", "wanted only by actions of routes that were not taken"
 	if diff := cmp.Diff(map[string]string{"jailbreak": settled, "complexity": unwanted}, reasons("math")); diff != "" {
 		t.Errorf("of a route that needs one signal (-want +got):\n%s", diff)
 	}

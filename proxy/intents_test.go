@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
 )
@@ -34,6 +35,22 @@ func (t *teacher) AddExamples(_ context.Context, intent string, examples []strin
 	}
 	t.examples = append(t.examples, examples...)
 	return len(examples), len(t.examples), nil
+}
+
+func TestAnIntentIsExplainedByItsThreshold(t *testing.T) {
+	t.Parallel()
+	st := &State{classifier: &teacher{fakeClassifier: &fakeClassifier{}}}
+	v := signal.Value{State: signal.Known, Score: 0.25, Labels: []string{"it", "hr"}, Probs: []float32{0.5, 0.25}}
+	var below, above SignalTrace
+	st.traceIntent(&below, &v)
+	if below.Nearest != "hr" || below.Threshold == nil || *below.Threshold != 0.5 {
+		t.Errorf("below its threshold: %+v", below)
+	}
+	v.Label, v.Score, v.Probs[1] = "hr", 0.75, 0.75
+	st.traceIntent(&above, &v)
+	if above.Nearest != "" || above.Threshold == nil || *above.Threshold != 0.5 {
+		t.Errorf("above it: %+v", above)
+	}
 }
 
 func TestExamplesAreAddedToIntents(t *testing.T) {

@@ -25,7 +25,7 @@ func (c *command) explain() *cobra.Command {
 			"text was not looked at.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == (request != "") {
-				return misuse("explain takes one PROMPT or --request FILE")
+				return misuse("explain takes one PROMPT, in quotes, or --request FILE")
 			}
 			return nil
 		},

@@ -278,6 +278,12 @@ func (p *printer) signal(name string, s *proxy.SignalTrace) []string {
 	if len(s.Labels) > 0 {
 		value = strings.Join(s.Labels, ", ")
 	}
+	if s.Nearest != "" {
+		value = "none, nearest " + s.Nearest
+	}
+	if s.Threshold != nil {
+		value += fmt.Sprintf(" (from %.3f)", *s.Threshold)
+	}
 	if s.Windows > 0 {
 		value += fmt.Sprintf(" (read %d of %d windows)", s.Read, s.Windows)
 	}

@@ -184,7 +184,7 @@ func (c *command) printReport(r *report.Report, format string) error {
 			_, _ = fmt.Fprintf(c.Err, "signalbox: %s\n", bad)
 		}
 		if r.Broken > 0 {
-			_, _ = fmt.Fprintf(c.Err, "signalbox: %d lines could not be read\n", r.Broken)
+			_, _ = fmt.Fprintf(c.Err, "signalbox: lines that could not be read: %d\n", r.Broken)
 		}
 		return r.WriteCSV(c.Out) //nolint:wrapcheck // it says what it was doing
 	}
@@ -252,7 +252,7 @@ func (p *printer) reported(r *report.Report) {
 		p.hanging("", "", r.Note+".", p.faint)
 	}
 	if r.Broken > 0 {
-		p.printf("\n%s\n", p.bad(n(r.Broken)+" lines could not be read"))
+		p.printf("\n%s\n", p.bad("lines that could not be read: "+n(r.Broken)))
 		for _, bad := range r.BadLines {
 			p.printf("%s\n", bad)
 		}

@@ -61,7 +61,7 @@ func TestAReportReadsSeveralLogsAndStandardInput(t *testing.T) {
 	if code != 0 || !strings.Contains(got, "\nall,all,66,") || strings.Contains(got, "\nroute,") || !strings.Contains(got, "\ntenant,shop,") {
 		t.Errorf("exit code %d:\n%s", code, got)
 	}
-	if !strings.Contains(problems, "signalbox: -:34: not a line of a decision log") || !strings.Contains(problems, "1 lines could not be read") {
+	if !strings.Contains(problems, "signalbox: -:34: not a line of a decision log") || !strings.Contains(problems, "lines that could not be read: 1") {
 		t.Errorf("problems: %s", problems)
 	}
 }
