@@ -520,6 +520,12 @@ func (b *tab) configuration() {
 // look checks what a page must have for everybody: labels, and contrast in both schemes.
 func (b *tab) look(name string) {
 	b.Helper()
+	b.do(emulation.SetDeviceMetricsOverride(narrow, 844, 1, false))
+	var wide int
+	if b.eval(`document.documentElement.scrollWidth`, &wide); wide > narrow {
+		b.Errorf("%s is %d pixels wide on a screen of %d", name, wide, narrow)
+	}
+	b.do(emulation.ClearDeviceMetricsOverride())
 	for _, scheme := range []string{"light", "dark"} {
 		b.do(
 			emulation.SetEmulatedMedia().
@@ -533,12 +539,23 @@ func (b *tab) look(name string) {
 	}
 }
 
-// picture takes screenshots in both schemes, where they are wanted.
+// picture takes screenshots in both schemes, wide and narrow, where they are wanted.
 func (b *tab) picture(name string) {
 	b.Helper()
 	if *shots == "" {
 		return
 	}
+	b.do(emulation.SetDeviceMetricsOverride(narrow, 844, 1, false))
+	b.schemes(name + "-narrow")
+	b.do(emulation.ClearDeviceMetricsOverride())
+	b.schemes(name)
+}
+
+// narrow is how many CSS pixels a telephone is wide.
+const narrow = 390
+
+func (b *tab) schemes(name string) {
+	b.Helper()
 	for _, scheme := range []string{"light", "dark"} {
 		var png []byte
 		b.do(

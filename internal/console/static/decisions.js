@@ -18,7 +18,7 @@ export async function show(main, signal, id) {
   const split = h('div', { class: 'split' });
   const columns = [['Time', ''], ['Route', ''], ['Model', ''], ['Status', ''], ['Signals', 'wide'], ['Decided in', 'num'], ['Took', 'num'], ['Cost', 'num wide']];
   const list = h('section', { class: 'card' }, h('div', { class: 'scroll' }, h('table', {},
-    h('caption', {}, 'Newest first. Open one to see why it went where it went.'),
+    h('caption', {}, h('span', {}, 'Newest first. Open one to see why it went where it went.')),
     h('thead', {}, h('tr', {}, columns.map(([text, kind]) => h('th', { scope: 'col', class: kind }, text)))), body)), note);
   split.append(list);
   main.append(h('div', { class: 'row' }, h('h1', {}, title),
@@ -179,7 +179,7 @@ function signalsOf(signals) {
   if (!names.length) return h('p', { class: 'quiet' }, 'The rules read none.');
   return table('Those that the rules mention', [['Signal', ''], ['Value', 'wrap'], ['Score', 'num'], ['Time', 'num'], ['Reason', 'wrap']], names.map((name) => {
     const s = signals[name];
-    const value = s.state === 'evaluated' ? s.value || s.labels?.join(', ') || 'none' : pill(s.state === 'skipped' ? 'not computed' : s.state, kinds[s.state]);
+    const value = s.state === 'evaluated' ? s.value || s.labels?.join(', ') || (s.nearest ? `none, nearest ${s.nearest}` : 'none') : pill(s.state === 'skipped' ? 'not computed' : s.state, kinds[s.state]);
     return [name, value, s.score === undefined ? '' : s.score.toFixed(3), s.state === 'skipped' ? '' : ms(s.ms), [s.reason, s.partial && 'in part'].filter(Boolean).join('; ')];
   }));
 }

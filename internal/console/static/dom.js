@@ -25,7 +25,7 @@ export function facts(pairs) {
 // table makes a table; columns are [heading, class].
 export function table(caption, columns, rows) {
   return h('div', { class: 'scroll' }, h('table', {},
-    h('caption', {}, caption),
+    h('caption', {}, h('span', {}, caption)),
     h('thead', {}, h('tr', {}, columns.map(([text, kind]) => h('th', { scope: 'col', class: kind }, text)))),
     h('tbody', {}, rows.map((cells) => h('tr', {}, cells.map((cell, i) =>
       i === 0 ? h('th', { scope: 'row', class: columns[i][1] }, cell) : h('td', { class: columns[i][1] }, cell)))))));
