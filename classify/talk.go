@@ -234,7 +234,7 @@ func mixed(v *signal.Value, before []float32, weight float64) signal.Value {
 	for i, p := range logs {
 		out.Probs[i] = float32(p / sum)
 	}
-	out.Label, out.Score, out.Leans = v.Labels[best], min(logs[best]/sum, 1), weight
+	out.Label, out.Score, out.Leans = v.Labels[best], min(logs[best]/sum, 1), float32(weight)
 	return out
 }
 
@@ -249,7 +249,7 @@ func (t *talk) intent(v signal.Value) signal.Value {
 		return v
 	}
 	out := v
-	out.Label, out.Score, out.Probs, out.Leans = r.Intent, r.Score, r.Scores, t.weight
+	out.Label, out.Score, out.Probs, out.Leans = r.Intent, r.Score, r.Scores, float32(t.weight)
 	out.Elapsed += time.Since(start)
 	return out
 }

@@ -90,4 +90,4 @@ func (st *State) notRead(k signal.Kind, text *signal.Text, contexts bool) []stri
 }
 
 // leaning is how much of a value comes from the turns before, to two digits.
-func leaning(v *signal.Value) float64 { return math.Round(v.Leans*100) / 100 }
+func leaning(v *signal.Value) float64 { return math.Round(float64(v.Leans)*100) / 100 }

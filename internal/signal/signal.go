@@ -225,9 +225,18 @@ const (
 	Compressed                 // as a skeleton
 )
 
-// Value is one extracted signal. Slices are shared and must not be modified.
+// Value is one extracted signal. Slices are shared and must not be modified. Each request has
+// NumKinds of them: the small fields share one word.
 type Value struct {
-	State  State
+	State    State
+	Coverage Coverage
+	// Partial: some of the request could not be read for it, such as a stored context. What was
+	// found is there, and there may be more: of a test that finds nothing the result is unknown. Of
+	// a value with Verdicts it is about Score; Verdict.Partial is about one origin.
+	Partial bool
+	// Leans is how much of the value is that of the turns before, in [0,1]: of a signal about the
+	// topic, where the last turn follows them. The rest is the last turn's own.
+	Leans  float32
 	Reason Reason // set when State is Unknown, and with Partial where a model failed
 	Label  string // the most probable label; empty for kinds without one
 	// calibrated probability of Label; of Jailbreak and Injection that of an attack; in [0,1]
@@ -239,20 +248,12 @@ type Value struct {
 	Source   string        // bundle or component that produced it
 	Provider string        // execution provider, such as cpu
 	Elapsed  time.Duration // time spent on it; kinds of one pass share the pass
-	Coverage Coverage
-	Windows  int // windows that cover the text
-	Read     int // windows that were read
+	Windows  int           // windows that cover the text
+	Read     int           // windows that were read
 	// Verdicts are those of Jailbreak and Injection by origin, one for each origin that was read
 	// and has text, in the order of the origins. Score is the greatest of the origins that the
 	// signal reads by default.
 	Verdicts []Verdict
-	// Partial: some of the request could not be read for it, such as a stored context. What was
-	// found is there, and there may be more: of a test that finds nothing the result is unknown. Of
-	// a value with Verdicts it is about Score; Verdict.Partial is about one origin.
-	Partial bool
-	// Leans is how much of the value is that of the turns before, in [0,1]: of a signal about the
-	// topic, where the last turn follows them. The rest is the last turn's own.
-	Leans float64
 }
 
 // Span is a piece of personal data in one segment of a request.
