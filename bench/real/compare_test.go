@@ -36,7 +36,9 @@ func TestLastTokensMayComeWithTheEnd(t *testing.T) {
 	}
 	// All tokens with the end: the only event before has the role, and no member for the tokens' ids.
 	const role = `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\n\n"
-	ids := func(s string) string { return strings.ReplaceAll(s, `"finish_reason"`, `"token_ids":null,"finish_reason"`) }
+	ids := func(s string) string {
+		return strings.ReplaceAll(s, `"finish_reason"`, `"token_ids":null,"finish_reason"`)
+	}
 	if got, pieces, err := compare(stream(role+ids(apart)), stream(role+ids(together))); err != nil || len(got) > 0 || !pieces {
 		t.Errorf("after the role: got %v, %v, %v", got, pieces, err)
 	}
