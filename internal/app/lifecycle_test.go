@@ -468,14 +468,16 @@ func streaming(t *testing.T) string {
 	return s.URL
 }
 
-// TestReloadsCutNoStreams reloads a hundred times while 400 streams are open and short requests
-// come in.
+// TestReloadsCutNoStreams reloads a hundred times. At each reload 400 streams are open, of which
+// each lasts for twenty reloads, and eight short requests are under way. The streams go on between
+// reloads only: how much there is to do does not depend on how fast the machine is.
 func TestReloadsCutNoStreams(t *testing.T) {
-	const streams, reloads = 400, 100
+	const streams, short, reloads = 400, 8, 100
+	p := newPacer()
 	// A busy machine is no reload: nothing is given up for being slow.
 	text := fmt.Sprintf("server: {first_byte_timeout: 0, gap_timeout: 0, answer_timeout: 0, connect_timeout: 3m}\n"+
 		"models: [{name: m, endpoints: [{name: a, url: '%s/v1'}], health: {path: 'off'}}]\n"+
-		"default: {models: [m]}\n", streaming(t))
+		"default: {models: [m]}\n", pacing(t, p, 20))
 	file := filepath.Join(t.TempDir(), "signalbox.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -488,38 +490,54 @@ func TestReloadsCutNoStreams(t *testing.T) {
 	tr := &http.Transport{MaxIdleConnsPerHost: streams}
 	defer tr.CloseIdleConnections()
 	c := &http.Client{Transport: tr}
-	var stop atomic.Bool
-	var long, short atomic.Int64
+	ctx, lost := context.WithCancelCause(t.Context())
+	var long atomic.Int64
 	var wg sync.WaitGroup
-	for i := range streams + 8 {
+	ask := func(stream bool) {
+		if err := whole(ctx, c, s.url, stream); err != nil {
+			lost(err)
+		}
+	}
+	for range streams {
 		wg.Go(func() {
-			count, stream := &short, i < streams
-			if stream {
-				count = &long
-			}
-			for {
-				if err := whole(t.Context(), c, s.url, stream); err != nil {
-					t.Errorf("lost: %v", err)
-				}
-				count.Add(1)
-				if stop.Load() || t.Failed() {
+			for ctx.Err() == nil {
+				ask(true)
+				long.Add(1)
+				select {
+				case <-p.over:
 					return
+				default:
 				}
 			}
 		})
 	}
 	for i := range reloads {
+		for range streams {
+			select {
+			case <-p.arrived:
+			case <-ctx.Done():
+			}
+		}
 		next := text + fmt.Sprintf("prompts: [{name: p, text: 'generation %d'}]\n", i)
 		if err := os.WriteFile(cfg.File, []byte(next), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		var beside sync.WaitGroup
+		for range short {
+			beside.Go(func() { ask(false) })
+		}
 		if err := s.app.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		beside.Wait()
+		p.turn()
 	}
-	stop.Store(true)
+	close(p.over)
 	wg.Wait()
-	t.Logf("%d reloads under %d streams: %d streams and %d short requests, none lost", reloads, streams, long.Load(), short.Load())
+	if err := context.Cause(ctx); err != nil {
+		t.Fatalf("lost: %v", err)
+	}
+	t.Logf("%d reloads under %d streams: %d streams and %d short requests, none lost", reloads, streams, long.Load(), short*reloads)
 }
 
 // TestASecretInAFileIsReadAgain changes nothing but a file that the configuration refers to, in a

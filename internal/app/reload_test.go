@@ -125,14 +125,15 @@ func tell(h http.Header, body string) (told, error) {
 	return out, nil
 }
 
-// flood sends requests from many clients until it is stopped, and checks every answer.
+// flood sends requests from many clients, three a turn each, until it is over, and checks every
+// answer.
 type flood struct {
 	t      *testing.T
 	url    string
 	client *http.Client
 	limits map[string]int // of each generation
 	count  map[string]*atomic.Int64
-	stop   atomic.Bool
+	pace   *pacer
 }
 
 // one sends one request whose text has the words of all generations.
@@ -181,9 +182,15 @@ func (f *flood) run(ctx context.Context, clients int) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	for i := range clients {
 		wg.Go(func() {
-			for n := i; ; n++ {
-				f.one(ctx, n)
-				if f.stop.Load() || f.t.Failed() {
+			for n := i; ; {
+				next := f.pace.upcoming()
+				for range 3 {
+					f.one(ctx, n)
+					n++
+				}
+				select {
+				case <-next:
+				case <-f.pace.over:
 					return
 				}
 			}
@@ -215,7 +222,7 @@ func TestReloadUnderLoadMixesNothing(t *testing.T) {
 	}
 	var routes sync.Map // of each configuration, by its fingerprint
 	routes.Store(cfg.Fingerprint, "amber")
-	f := &flood{t: t, limits: limits, count: map[string]*atomic.Int64{"amber": {}, "blue": {}}}
+	f := &flood{t: t, limits: limits, count: map[string]*atomic.Int64{"amber": {}, "blue": {}}, pace: newPacer()}
 	t.Cleanup(func() { f.checkLog(log, &routes) }) // after the server has ended
 	s := serve(t, cfg, settings(t))
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
@@ -226,6 +233,7 @@ func TestReloadUnderLoadMixesNothing(t *testing.T) {
 		word := []string{"blue", "amber"}[i%2]
 		install(word)
 		before := f.count[word].Load()
+		f.pace.turn()
 		if got := do(t, http.MethodPost, s.admin+"/-/reload", ""); got.status != http.StatusNoContent {
 			t.Errorf("reload: %d %s", got.status, got.body)
 		}
@@ -234,7 +242,7 @@ func TestReloadUnderLoadMixesNothing(t *testing.T) {
 			f.one(t.Context(), i)
 		}
 	}
-	f.stop.Store(true)
+	close(f.pace.over)
 	wg.Wait()
 	amber, blue := f.count["amber"].Load(), f.count["blue"].Load()
 	t.Logf("%d reloads, %d answers of one configuration, %d of the other", reloads, amber, blue)
