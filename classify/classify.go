@@ -256,8 +256,8 @@ func (c *Classifier) extract(ctx context.Context, req *request, need signal.Mask
 	c.extractTurn(ctx, req, need, set, still, c.open(ctx, req, need))
 }
 
-// extractTurn is extract for a turn whose talk has begun; t is nil where it stands for itself.
-func (c *Classifier) extractTurn(ctx context.Context, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask, t *talk) {
+// extractTurn is extract for a turn with a history; t is nil where it stands for itself.
+func (c *Classifier) extractTurn(ctx context.Context, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask, t *history) {
 	req.scanner = c.scanner
 	g := newGather(c, req, need, set, still, t)
 	defer g.close()
@@ -271,7 +271,7 @@ func (c *Classifier) extractTurn(ctx context.Context, req *request, need signal.
 	c.scan(ctx, g)
 	g.narrow()
 	c.runAll(ctx, g)
-	g.hangUp()
+	g.finish()
 	g.fail(need, signal.ReasonNoModel)
 }
 
@@ -279,7 +279,7 @@ func (c *Classifier) extractTurn(ctx context.Context, req *request, need signal.
 func (c *Classifier) scan(ctx context.Context, g *gather) {
 	req := g.req
 	if g.wanted(signal.MaskOf(signal.Language)) != 0 {
-		g.put(signal.Language, detectLanguage(ctx, req, g.talk))
+		g.put(signal.Language, detectLanguage(ctx, req, g.history))
 	}
 	if keyword := signal.MaskOf(signal.Keyword); g.wanted(keyword) != 0 {
 		start := time.Now()

@@ -18,7 +18,7 @@ type gather struct {
 	req     *request
 	still   func() signal.Mask             // which kinds still matter; nil: all of them
 	extra   signal.Mask                    // embedding, when it is computed for other signals alone
-	talk    *talk                          // nil where topic signals stand for themselves
+	history *history                       // nil where topic signals stand for themselves
 	watched bool                           // kinds may be settled while a stage works for them
 	start   time.Time                      // of the deadlines
 	limits  [signal.NumKinds]time.Duration // the deadlines; 0 for none
@@ -42,8 +42,8 @@ type stage struct {
 }
 
 // newGather waits for the kinds of need, and for embedding where others among them are made of it.
-func newGather(c *Classifier, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask, t *talk) *gather {
-	g := &gather{c: c, req: req, still: still, set: set, open: need, talk: t}
+func newGather(c *Classifier, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask, t *history) *gather {
+	g := &gather{c: c, req: req, still: still, set: set, open: need, history: t}
 	if c != nil && need&g.ofEmbedding() != 0 {
 		g.extra = signal.MaskOf(signal.Embedding) & c.neural & c.Signals() &^ (need | set.Have())
 		g.open |= g.extra
@@ -54,7 +54,7 @@ func newGather(c *Classifier, req *request, need signal.Mask, set *signal.Set, s
 // ofEmbedding are the kinds that the embedding has a say in.
 func (g *gather) ofEmbedding() (m signal.Mask) {
 	m = g.c.made()
-	if g.talk != nil {
+	if g.history != nil {
 		m |= inherited
 	}
 	return m
@@ -154,7 +154,7 @@ func (g *gather) store(k signal.Kind, v signal.Value) {
 // accept settles k with v, or with what it becomes beside the turns before. A value that waits for
 // the embedding, which tells how far the turn follows them, stays open. g.mu is held.
 func (g *gather) accept(k signal.Kind, v signal.Value) {
-	t := g.talk
+	t := g.history
 	switch {
 	case t == nil:
 	case k == signal.Embedding:
@@ -184,23 +184,23 @@ func (g *gather) resolve(k signal.Kind, v signal.Value) {
 
 // release settles the kinds that waited for the embedding. g.mu is held.
 func (g *gather) release() {
-	for k, v := range g.talk.held {
-		if delete(g.talk.held, k); g.open.Has(k) {
-			g.resolve(k, g.talk.take(k, v))
+	for k, v := range g.history.held {
+		if delete(g.history.held, k); g.open.Has(k) {
+			g.resolve(k, g.history.take(k, v))
 		}
 	}
 }
 
-// hangUp ends the talk: nothing more comes in.
-func (g *gather) hangUp() {
-	if g.talk == nil {
+// finish settles what waits: nothing more comes in.
+func (g *gather) finish() {
+	if g.history == nil {
 		return
 	}
 	g.mu.Lock()
-	g.talk.settle(&g.set.Values[signal.Embedding])
+	g.history.settle(&g.set.Values[signal.Embedding])
 	g.release()
 	g.mu.Unlock()
-	g.talk.remember()
+	g.history.remember()
 }
 
 // join makes kinds such that are settled by what two engines say of them.

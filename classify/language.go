@@ -10,7 +10,7 @@ import (
 // detectLanguage tells the language of the last user message. One that is in none, or too short to
 // tell, is unknown for undecided: a guess would be a default label. In a conversation it is in the
 // language of the turn before.
-func detectLanguage(ctx context.Context, req *request, t *talk) signal.Value {
+func detectLanguage(ctx context.Context, req *request, t *history) signal.Value {
 	start := time.Now()
 	v := signal.Value{State: signal.Unknown, Reason: signal.ReasonUndecided, Source: "language"}
 	code, p, ok := req.language()

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -229,12 +230,9 @@ func holder(scope string, owner Owner) string {
 
 // leased tells whether the lease runs.
 func leased(r *ledger.Record, id string, now time.Time) bool {
-	for _, l := range r.Leases {
-		if id != "" && l.ID == id && l.Until.After(now) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Leases, func(l ledger.Lease) bool {
+		return id != "" && l.ID == id && l.Until.After(now)
+	})
 }
 
 // isID tells whether a string looks like what newID makes. Nothing else is looked up.

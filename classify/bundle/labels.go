@@ -51,12 +51,7 @@ func (s *labelSource) String() string {
 
 // isGeneric reports whether the labels are what tools write when nobody named them.
 func (s *labelSource) isGeneric() bool {
-	for _, l := range s.labels {
-		if !generic.MatchString(l) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.labels, func(l string) bool { return !generic.MatchString(l) })
 }
 
 // readMappings finds every mapping in a JSON object: all members whose name says what they are, or,

@@ -1,6 +1,9 @@
 package origin
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	// maxRequest is the longest request about material, in bytes.
@@ -74,12 +77,7 @@ func asks(paragraph string) bool {
 			return false
 		}
 	}
-	for _, w := range requests {
-		if startsWord(p, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(requests, func(w string) bool { return startsWord(p, w) })
 }
 
 // startsWord reports whether w is in text at the start of a word, or anywhere if it is of a script

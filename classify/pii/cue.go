@@ -2,6 +2,7 @@ package pii
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -33,12 +34,7 @@ func (s *scanner) before(i, width int, buf *[cueWidth]byte) []byte {
 func (s *scanner) cued(i, width int, words cues) bool {
 	var buf [cueWidth]byte
 	window := s.before(i, width, &buf)
-	for _, w := range words {
-		if hasCue(window, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return hasCue(window, w) })
 }
 
 // hasCue reports whether window holds the word w.

@@ -2,6 +2,7 @@ package pii
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -349,12 +350,7 @@ func personal(a netip.Addr) bool {
 	if !a.IsGlobalUnicast() || a.IsPrivate() {
 		return false
 	}
-	for _, p := range setAside {
-		if p.Contains(a) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(setAside, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 //nolint:gochecknoglobals // constant table

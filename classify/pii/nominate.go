@@ -2,6 +2,7 @@ package pii
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -166,12 +167,7 @@ func (n *nominator) wide(i int) (end int) {
 // holdsCue reports whether a word of a script without capitals holds one of wideCues: their words
 // take endings.
 func holdsCue(word string) bool {
-	for _, cue := range wideCues {
-		if strings.Contains(word, cue) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(wideCues, func(cue string) bool { return strings.Contains(word, cue) })
 }
 
 // digits looks at a number: beside the word of a street it is a house.

@@ -470,12 +470,7 @@ func (s *scanner) keyed(i int, kind string) bool {
 	}
 	key := fold(strings.Trim(before[:sep], " \t\"'-*`"))
 	key = key[strings.LastIndexAny(key, " \t\"'.>[(?")+1:]
-	for _, w := range keysOf(kind) {
-		if strings.HasSuffix(key, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(keysOf(kind), func(w string) bool { return strings.HasSuffix(key, w) })
 }
 
 // keysOf are the ends of keys that announce a type.

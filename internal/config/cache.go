@@ -31,7 +31,7 @@ func (c *checker) cache(catalog *Catalog) {
 	if o.Shared && c.cfg.Memory.Redis.URL == "" {
 		c.at("cache.shared", "answers are shared over memory.redis, which has no url")
 	}
-	modes := c.cacheModes()
+	modes := c.modesOf("cache")
 	embeds := catalog.Signals.Has(signal.Embedding)
 	if o.Mode == cacheSemantic && !embeds {
 		c.at("cache.mode", "no model provides signal embedding, which semantic needs")
@@ -42,8 +42,7 @@ func (c *checker) cache(catalog *Catalog) {
 			c.cfg.Catalog.Signals |= signal.MaskOf(signal.Cache)
 		}
 	} else {
-		c.similarityWithoutCache(&c.cfg.Routes, "routes")
-		c.similarityWithoutCache(&c.cfg.Conditions, "conditions")
+		c.eachCondition(c.similarityWithoutCache)
 		catalog.Signals |= signal.MaskOf(signal.Cache) // what is wrong was said
 	}
 	if c.root == nil || child(c.root, "cache") == nil || rules.HasErrors(c.problems) {
@@ -54,11 +53,11 @@ func (c *checker) cache(catalog *Catalog) {
 	}
 }
 
-// cacheModes are the modes that routes and the default name.
-func (c *checker) cacheModes() []string {
+// modesOf are the values that routes and the default give a key of use.
+func (c *checker) modesOf(key string) []string {
 	var out []string
 	add := func(use *yaml.Node) {
-		if n := child(use, "cache"); n != nil {
+		if n := child(use, key); n != nil {
 			out = append(out, n.Value)
 		}
 	}
@@ -73,21 +72,39 @@ func (c *checker) cacheModes() []string {
 
 // similarityWithoutCache reports conditions that ask for a similar question where none is ever
 // kept.
-func (c *checker) similarityWithoutCache(n *yaml.Node, path string) {
+func (c *checker) similarityWithoutCache(key, _ *yaml.Node, path string) bool {
+	if key.Value != "cache" {
+		return false
+	}
+	c.report(key, path, "no answer is found by its question: set cache.mode, or the cache of a route, to semantic")
+	return true
+}
+
+// visitor is called with a key of a condition, its value and their path. It reports whether it is
+// done with them; else the value is read on.
+type visitor func(key, val *yaml.Node, path string) bool
+
+// eachCondition visits the conditions of the routes, and those that have names.
+func (c *checker) eachCondition(visit visitor) {
+	walkConditions(&c.cfg.Routes, "routes", visit)
+	walkConditions(&c.cfg.Conditions, "conditions", visit)
+}
+
+func walkConditions(n *yaml.Node, path string, visit visitor) {
 	switch n.Kind { //nolint:exhaustive // what conditions are made of
 	case yaml.SequenceNode:
 		for i, item := range n.Content {
-			c.similarityWithoutCache(item, fmt.Sprintf("%s[%d]", path, i))
+			walkConditions(item, fmt.Sprintf("%s[%d]", path, i), visit)
 		}
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key, val := n.Content[i], n.Content[i+1]
 			switch below := join(path, key.Value); key.Value {
 			case "use", "block", "answer", "name":
-			case "cache":
-				c.report(key, below, "no answer is found by its question: set cache.mode, or the cache of a route, to semantic")
 			default:
-				c.similarityWithoutCache(val, below)
+				if !visit(key, val, below) {
+					walkConditions(val, below, visit)
+				}
 			}
 		}
 	}

@@ -100,30 +100,13 @@ func (c *checker) idleGuardKeys(catalog *Catalog) {
 	if g.OnUnchecked == "block" && !catalog.Grounding {
 		c.warn("guard.on_unchecked", "no model judges claims, so no check can be late: block ends only answers that cannot be read, and what numbers cannot tell passes")
 	}
-	if g.Failures > 0 && !countsFailures(g.Mode) && !slices.ContainsFunc(c.routeModes(), countsFailures) {
+	if g.Failures > 0 && !countsFailures(g.Mode) && !slices.ContainsFunc(c.modesOf("guard"), countsFailures) {
 		c.warn("guard.failures", "only terminate and hold count failures, and no route uses either")
 	}
 }
 
 // countsFailures reports whether a mode counts failed claims.
 func countsFailures(mode string) bool { return mode == "terminate" || mode == "hold" }
-
-// routeModes are the modes that routes and the default name.
-func (c *checker) routeModes() []string {
-	var out []string
-	add := func(use *yaml.Node) {
-		if n := child(use, "guard"); n != nil {
-			out = append(out, n.Value)
-		}
-	}
-	add(&c.cfg.Default)
-	for _, route := range c.cfg.Routes.Content {
-		if use := child(route, "use"); use != nil {
-			add(use)
-		}
-	}
-	return out
-}
 
 // word reports a word that a key of the section does not know, with the nearest one that it does.
 func (c *checker) word(path, key, word string) {

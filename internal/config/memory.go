@@ -265,8 +265,7 @@ func (c *checker) memory() {
 		c.warn("memory.redis.url", "memory.salt_secret is not set: of several replicas over this Redis each makes one up, so none finds in the model servers' caches what another has sent")
 	}
 	if !m.Enabled {
-		c.contextsTurnedOff(&c.cfg.Routes, "routes")
-		c.contextsTurnedOff(&c.cfg.Conditions, "conditions")
+		c.eachCondition(c.contextsTurnedOff)
 	}
 	if m.Durability == DurabilityBestEffort && m.Redis.URL == "" {
 		c.warn("memory.durability", "without redis nothing outlives this process, and durability changes nothing")
@@ -274,28 +273,18 @@ func (c *checker) memory() {
 }
 
 // contextsTurnedOff warns of conditions that ask for contexts where there are none.
-func (c *checker) contextsTurnedOff(n *yaml.Node, path string) {
-	switch n.Kind { //nolint:exhaustive // what conditions are made of
-	case yaml.SequenceNode:
-		for i, item := range n.Content {
-			c.contextsTurnedOff(item, fmt.Sprintf("%s[%d]", path, i))
+func (c *checker) contextsTurnedOff(key, val *yaml.Node, path string) bool {
+	switch key.Value {
+	case "has":
+		if lists(val, "context") {
+			c.warn(path, "contexts are turned off (memory.enabled), so no request has one")
 		}
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			key, val := n.Content[i], n.Content[i+1]
-			switch below := join(path, key.Value); key.Value {
-			case "use", "block", "answer", "name":
-			case "has":
-				if lists(val, "context") {
-					c.warn(below, "contexts are turned off (memory.enabled), so no request has one")
-				}
-			case "context_tokens":
-				c.warn(below, "contexts are turned off (memory.enabled), so every request has 0 tokens of them")
-			default:
-				c.contextsTurnedOff(val, below)
-			}
-		}
+	case "context_tokens":
+		c.warn(path, "contexts are turned off (memory.enabled), so every request has 0 tokens of them")
+	default:
+		return false
 	}
+	return true
 }
 
 // lists reports whether a value is a word, or a list that holds it.

@@ -208,12 +208,9 @@ func (a *asker) tgi(ctx context.Context, s *Server) bool {
 // embeds guesses from a name that a model makes vectors: no list of models tells.
 func embeds(id string) bool {
 	id = strings.ToLower(id)
-	for _, word := range []string{"embed", "bge-", "e5-", "gte-", "minilm", "rerank"} {
-		if strings.Contains(id, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"embed", "bge-", "e5-", "gte-", "minilm", "rerank"}, func(word string) bool {
+		return strings.Contains(id, word)
+	})
 }
 
 // thinking guesses from a name how the template of a model is told to think: docs/parameters.md has

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -69,12 +70,7 @@ func (c *choice) text(kind pieceKind) string {
 
 // has reports whether any piece is of the kind.
 func (c *choice) has(kind pieceKind) bool {
-	for _, p := range c.pieces {
-		if p.kind == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.pieces, func(p piece) bool { return p.kind == kind })
 }
 
 // add splits text into tokens and appends them.

@@ -2,6 +2,7 @@ package prefix
 
 import (
 	"fmt"
+	"slices"
 
 	"signalbox/memory/ledger"
 )
@@ -140,10 +141,5 @@ func (b *chatBuilder) lead(body []byte, texts []Context, domain []byte, o own) {
 
 // blank tells whether there is nothing but white space between the brackets of a list.
 func blank(b []byte) bool {
-	for _, c := range b {
-		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b, func(c byte) bool { return c != ' ' && c != '\t' && c != '\n' && c != '\r' })
 }

@@ -329,12 +329,9 @@ func (r *Ring) Change(ctx context.Context, id string, change func(*Record) error
 		return Record{}, err
 	}
 	defer r.leave()
-	if err := r.look(ctx); err != nil {
+	e, err := r.stored(ctx, id)
+	if err != nil {
 		return Record{}, err
-	}
-	e := r.current.Load().byID[id]
-	if e == nil {
-		return Record{}, ErrNotFound
 	}
 	changed := e.Record
 	changed.Models = slices.Clone(e.Models)
@@ -348,18 +345,26 @@ func (r *Ring) Change(ctx context.Context, id string, change func(*Record) error
 	return changed, r.swap(ctx, e.Name, e.text, &changed)
 }
 
+// stored is the record of a key as the Store has it. The caller has entered.
+func (r *Ring) stored(ctx context.Context, id string) (*entry, error) {
+	if err := r.look(ctx); err != nil {
+		return nil, err
+	}
+	if e := r.current.Load().byID[id]; e != nil {
+		return e, nil
+	}
+	return nil, ErrNotFound
+}
+
 // Revoke ends a key for good. Errors are ErrNotFound, ErrConflict and ErrUnavailable.
 func (r *Ring) Revoke(ctx context.Context, id string) (Record, error) {
 	if err := r.enter(ctx); err != nil {
 		return Record{}, err
 	}
 	defer r.leave()
-	if err := r.look(ctx); err != nil {
+	e, err := r.stored(ctx, id)
+	if err != nil {
 		return Record{}, err
-	}
-	e := r.current.Load().byID[id]
-	if e == nil {
-		return Record{}, ErrNotFound
 	}
 	return e.Record, r.swap(ctx, e.Name, e.text, nil)
 }

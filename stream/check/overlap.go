@@ -100,12 +100,9 @@ func (m *matcher) scanClaim(claim string, findings []numeric.Finding) {
 }
 
 func inNumber(w words.Word, findings []numeric.Finding) bool {
-	for _, f := range findings {
-		if w.Start < f.End && f.Start < w.End && f.Verdict != numeric.NotCheckable {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(findings, func(f numeric.Finding) bool {
+		return w.Start < f.End && f.Start < w.End && f.Verdict != numeric.NotCheckable
+	})
 }
 
 // scanPremise adds the words of a premise and cuts them into sentences.

@@ -269,10 +269,7 @@ func (s *sight) calculated() bool {
 	if s.numbers != numeric.Supported {
 		return false
 	}
-	for _, f := range s.findings {
-		if f.Verdict == numeric.Supported && f.Reason != numeric.SameValue {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.findings, func(f numeric.Finding) bool {
+		return f.Verdict == numeric.Supported && f.Reason != numeric.SameValue
+	})
 }

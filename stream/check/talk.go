@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -83,12 +84,9 @@ func addresses(claim string) bool {
 
 // beginsWith reports whether the folded text begins with one of the phrases, as whole words.
 func beginsWith(folded []byte, phrases []string) bool {
-	for _, p := range phrases {
-		if len(folded) >= len(p) && string(folded[:len(p)]) == p && !letterFirst(folded[len(p):]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(phrases, func(p string) bool {
+		return len(folded) >= len(p) && string(folded[:len(p)]) == p && !letterFirst(folded[len(p):])
+	})
 }
 
 // maxTalk is longer than any of talk.

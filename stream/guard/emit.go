@@ -160,12 +160,9 @@ func (s *stream) changes(it *item) bool {
 			return true
 		}
 	}
-	for _, p := range it.wholes {
-		if len(p.lane.refused) > 0 || len(p.lane.marked) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(it.wholes, func(p passage) bool {
+		return len(p.lane.refused) > 0 || len(p.lane.marked) > 0
+	})
 }
 
 // edits lists what changes in the texts of an event.

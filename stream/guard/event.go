@@ -261,12 +261,7 @@ func (s *stream) dispatch() {
 
 // ready reports whether an item has the verdicts it waits for.
 func (it *item) ready() bool {
-	for _, w := range it.waits {
-		if w.lane.passed < w.claims {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(it.waits, func(w wait) bool { return w.lane.passed < w.claims })
 }
 
 // free reports whether all the text of an item may go.

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"hash/maphash"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -134,12 +135,7 @@ func (l *lane) refuse(at claims.Span) {
 
 // touches reports whether refused text stands in [from, to).
 func (l *lane) touches(from, to int) bool {
-	for _, r := range l.refused {
-		if r.Start < to && from < r.End {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.refused, func(r claims.Span) bool { return r.Start < to && from < r.End })
 }
 
 // changes appends what has to be done to a text that stands at from in the lane, for what is

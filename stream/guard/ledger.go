@@ -77,12 +77,7 @@ func (l *ledger) close(choice int) {
 
 // settled reports whether all claims so far have their verdicts.
 func (l *ledger) settled() bool {
-	for _, ln := range l.lanes {
-		if len(ln.open) > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.lanes, func(ln *lane) bool { return len(ln.open) > 0 })
 }
 
 // enter takes in the next claims of a lane. What can be judged without a model is, at once.

@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"slices"
+
 	"signalbox/stream/response"
 	"signalbox/stream/sse"
 )
@@ -84,12 +86,7 @@ func (q *queue) empty() bool { return len(q.items) == 0 }
 
 // blocks reports whether an item of a choice has to wait for one that waits.
 func (q *queue) blocks(choice int) bool {
-	for _, it := range q.items {
-		if blocks(it.choice, choice) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(q.items, func(it *item) bool { return blocks(it.choice, choice) })
 }
 
 func blocks(ahead, choice int) bool {

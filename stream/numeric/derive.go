@@ -2,6 +2,7 @@ package numeric
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"signalbox/stream/numeric/quantity"
@@ -248,12 +249,7 @@ func (c *checker) often(v *quantity.Value) candidate {
 }
 
 func hasAnyPrefix(s string, prefixes ...string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(s, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
 // count compares v with the number of things that a sentence about the same subject lists.

@@ -50,9 +50,9 @@ type subject struct {
 	sure       float64 // of language
 }
 
-// talk is what the last turn of a conversation takes over from the turns before. Nothing of it is
-// for more than one goroutine at a time: a gather guards it.
-type talk struct {
+// history is what the last turn of a conversation takes over from the turns before. It is for one
+// goroutine at a time: a gather guards it.
+type history struct {
 	c       *Classifier
 	req     *request
 	key     digest   // of the turns, the last one included
@@ -101,9 +101,9 @@ func digestsOf(ctx context.Context, turns []string) ([]digest, error) {
 	return out, nil
 }
 
-// open begins the talk of a request whose topic signals are asked for; nil where nothing can be
+// open begins the history of a request whose topic signals are asked for; nil where nothing can be
 // taken over or kept.
-func (c *Classifier) open(ctx context.Context, req *request, need signal.Mask) *talk {
+func (c *Classifier) open(ctx context.Context, req *request, need signal.Mask) *history {
 	kinds := need & inherited & c.Signals()
 	if kinds == 0 && !need.Has(signal.Language) || strings.TrimSpace(req.text.LastUser) == "" {
 		return nil
@@ -113,7 +113,7 @@ func (c *Classifier) open(ctx context.Context, req *request, need signal.Mask) *
 	if err != nil {
 		return nil
 	}
-	t := &talk{c: c, req: req, key: keys[len(keys)-1], held: make(map[signal.Kind]signal.Value)}
+	t := &history{c: c, req: req, key: keys[len(keys)-1], held: make(map[signal.Kind]signal.Value)}
 	if n := len(turns) - 1; n > 0 {
 		t.near = turns[max(0, n-nearTurns):n]
 		t.before = c.subjectAfter(ctx, turns[:n], keys[:n], kinds&blended)
@@ -144,7 +144,7 @@ func (c *Classifier) subjectAfter(ctx context.Context, turns []string, keys []di
 		}
 		req := newRequest(&signal.Text{LastUser: turns[i]}, bestWindows, &c.opts)
 		code, p, ok := req.language()
-		t := &talk{
+		t := &history{
 			c: c, req: req, key: keys[i], before: s, held: make(map[signal.Kind]signal.Value),
 			english: tongueOf(code, p, ok) != tongueForeign,
 		}
@@ -164,7 +164,7 @@ func (c *Classifier) subjectAfter(ctx context.Context, turns []string, keys []di
 
 // settle finds out how far the turn follows the one before. The embedding is that of the turn, and
 // unknown where it is not to be had.
-func (t *talk) settle(embedding *signal.Value) {
+func (t *history) settle(embedding *signal.Value) {
 	if t.settled {
 		return
 	}
@@ -202,8 +202,8 @@ func (t *talk) settle(embedding *signal.Value) {
 }
 
 // take returns what a value becomes beside what the conversation was about, and remembers it. The
-// talk is settled, or nothing was before.
-func (t *talk) take(k signal.Kind, v signal.Value) signal.Value {
+// history is settled, or nothing was before.
+func (t *history) take(k signal.Kind, v signal.Value) signal.Value {
 	switch {
 	case v.State != signal.Known || inherited&signal.MaskOf(k) == 0:
 		return v
@@ -239,7 +239,7 @@ func mixed(v *signal.Value, before []float32, weight float64) signal.Value {
 }
 
 // intent returns that of the turn which began the subject, where this one follows it and says less.
-func (t *talk) intent(v signal.Value) signal.Value {
+func (t *history) intent(v signal.Value) signal.Value {
 	if t.before == nil || t.weight < .5 || len(t.before.rootVector) == 0 {
 		return v
 	}
@@ -255,7 +255,7 @@ func (t *talk) intent(v signal.Value) signal.Value {
 }
 
 // remember notes what the conversation is about now.
-func (t *talk) remember() {
+func (t *history) remember() {
 	if t.c.subjects == nil || t.after.kinds == 0 ||
 		len(t.after.last) == 0 && t.c.Signals().Has(signal.Embedding) { // it was not waited for
 		return
