@@ -242,7 +242,8 @@ func (d *decision) toPredict() []outcomes.Prediction {
 func (d *decision) expectOf(ps []outcomes.Prediction) choose.Expected {
 	p := &ps[0]
 	e := choose.Expected{
-		Model: p.Model, Prior: p.Prior, Quality: p.Mean, Sure: p.Sure, Deviation: p.Deviation, Overall: p.Overall,
+		Model: p.Model, Prior: p.Prior, Everywhere: p.Everywhere, Quality: p.Mean, Sure: p.Sure,
+		Deviation: p.Deviation, Overall: p.Overall,
 		Tokens: p.Tokens, Longest: p.Longest, Outcomes: p.Outcomes, Near: p.Near,
 	}
 	if len(ps) == 1 {

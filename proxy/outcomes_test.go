@@ -12,6 +12,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/choose"
 )
 
 // learns is a bench whose default route chooses among two models by quality, of which the
@@ -180,6 +181,20 @@ func TestExplorationFindsABetterModelWhoseAnswersNobodyKnew(t *testing.T) {
 	var out bytes.Buffer
 	if err := s.Export(&out, ""); err != nil || !strings.Contains(out.String(), `"chance":0.`) {
 		t.Errorf("%v, no chance in %.300s", err, out.String())
+	}
+}
+
+func TestTheEffortOfARequestDoesNotChangeWhatIsExpectedOfItsModelEverywhere(t *testing.T) {
+	t.Parallel()
+	d := decision{state: &State{}}
+	d.state.chooser.Spent = choose.NewAccounts()
+	e := d.expectOf([]outcomes.Prediction{
+		{Model: "m", Prior: 0.8, Everywhere: 0.7, Mean: 0.4},
+		{Model: "m", Effort: "none", Prior: 0.8, Everywhere: 0.6, Mean: 0.5, AtEffort: 90},
+		{Model: "m", Effort: "high", Prior: 0.8, Everywhere: 0.75, Mean: 0.45, AtEffort: 90},
+	})
+	if e.Effort != "none" || e.Quality != 0.5 || e.Everywhere != 0.7 {
+		t.Errorf("%+v", e)
 	}
 }
 

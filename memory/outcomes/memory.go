@@ -400,8 +400,9 @@ func (t *table) predict(v []float32, ps []Prediction) {
 func (t *table) one(p *Prediction, easy, alike float64, own []local) {
 	at, known := t.names[p.Model]
 	if !known {
-		p.Mean = clamp(p.Prior + t.fresh.mean + easy + alike)
-		p.Sure = p.Prior + t.fresh.mean + easy + alike
+		p.Everywhere = p.Prior + t.fresh.mean
+		p.Sure = p.Everywhere + easy + alike
+		p.Mean = clamp(p.Sure)
 		p.Deviation = math.Sqrt(t.fresh.variance + deviates*deviates)
 		p.Overall = math.Sqrt(t.fresh.variance)
 		return
@@ -424,7 +425,8 @@ func (t *table) one(p *Prediction, easy, alike float64, own []local) {
 			p.AtEffort = 0
 		}
 	}
-	base := p.Prior + shift + easy + alike
+	p.Everywhere = p.Prior + shift
+	base := p.Everywhere + easy + alike
 	more := (l.rest - l.weight*alike) / (doubtOwn + l.weight)
 	p.Mean = clamp(base + more)
 	doubt := deviates * deviates * doubtOwn / (doubtOwn + l.weight) // the variance of more

@@ -119,6 +119,27 @@ func TestAModelThatFallsShortLosesItsLeadAlthoughNoOtherIsAsked(t *testing.T) {
 	}
 }
 
+func TestWhatIsExpectedEverywhereIsTheSameOfARequestThatIsHardForEveryModel(t *testing.T) {
+	t.Parallel()
+	r, s := source(), open(t, outcomes.Options{Limit: 1000})
+	for i := range 400 { // of two subjects, one hard for both models
+		subject := i / 2 % 2
+		add(t, s, outcomes.Outcome{
+			ID: fmt.Sprint(i), Model: fmt.Sprint("m", i%2), Prior: 0.5, Score: 0.8 - 0.6*float64(subject),
+		}, around(r, subject))
+	}
+	easy := predicted(s, "a", around(r, 0), "m0", "m1", "new")
+	hard := predicted(s, "a", around(r, 1), "m0", "m1", "new")
+	for i := range easy {
+		if hard[i].Everywhere != easy[i].Everywhere || math.Abs(hard[i].Everywhere-0.5) > 0.1 {
+			t.Errorf("everywhere %.3f and %.3f", easy[i].Everywhere, hard[i].Everywhere)
+		}
+		if hard[i].Mean > easy[i].Mean-0.3 {
+			t.Errorf("here %.3f and %.3f", easy[i].Mean, hard[i].Mean)
+		}
+	}
+}
+
 func TestTenantsLearnNothingOfEachOther(t *testing.T) {
 	t.Parallel()
 	r, s := source(), open(t, outcomes.Options{Limit: 10, Tenants: 2, Waiting: 4})

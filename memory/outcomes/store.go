@@ -46,14 +46,17 @@ type Prediction struct {
 	// standard deviation counts for nothing. It is not bounded. The greatest Mean of many models is
 	// one that is estimated too high more often than not; of Sure it is the one that is the best
 	// everywhere, but where near requests say for sure that another is.
-	Sure      float64
-	Deviation float64 // standard deviation of the score that the model deserves here on the mean
-	Overall   float64 // the same of the score that it deserves whatever is asked
-	Outcomes  float64 // of the model, at the effort, that it was made of, by their weights
-	Near      float64 // those of near requests, by weight and nearness
-	AtEffort  float64 // of Near, those at the effort itself: Near is of all where it has none
-	Tokens    float64 // expected length of the answer; 0 when not known
-	Longest   float64 // length that 99 of 100 answers stay below; 0 when not known
+	Sure float64
+	// Everywhere is the score that is expected of the model whatever is asked: Prior, and by how much
+	// its answers were better than that. It is not bounded.
+	Everywhere float64
+	Deviation  float64 // standard deviation of the score that the model deserves here on the mean
+	Overall    float64 // the same of the score that it deserves whatever is asked
+	Outcomes   float64 // of the model, at the effort, that it was made of, by their weights
+	Near       float64 // those of near requests, by weight and nearness
+	AtEffort   float64 // of Near, those at the effort itself: Near is of all where it has none
+	Tokens     float64 // expected length of the answer; 0 when not known
+	Longest    float64 // length that 99 of 100 answers stay below; 0 when not known
 }
 
 // Options says how much is kept.

@@ -18,7 +18,9 @@ func dice() (r *rand.Rand, normal, uniform func() float64) {
 func known(name string, prior, quality, deviation, cost float64) Candidate {
 	return Candidate{
 		Name: name, Quality: quality, Cost: cost, Latency: unknown,
-		guess: &Expected{Model: name, Prior: prior, Quality: quality, Deviation: deviation, Overall: deviation},
+		guess: &Expected{
+			Model: name, Prior: prior, Everywhere: quality, Quality: quality, Deviation: deviation, Overall: deviation,
+		},
 	}
 }
 
@@ -117,21 +119,26 @@ func TestExploringCostsNoMoreThanItIsAllowed(t *testing.T) {
 }
 
 // Skills that prove to be wrong are lent for: a model that falls short of them by less than a
-// standard deviation is not, and what is lent is bounded.
+// standard deviation is not, nor is a request that is hard for every model, and what is lent is
+// bounded.
 func TestExploringIsLentForAsSkillsProveWrong(t *testing.T) {
 	t.Parallel()
 	_, normal, uniform := dice()
 	const loss, n = 0.002, 2000
-	for name, c := range map[string]struct{ prior, least, most float64 }{
-		"as praised":    {0.8, 0, credited * n},
-		"within doubt":  {0.88, 0, credited * n},
-		"far too much":  {1, credited * n, credited*n + lent},
-		"little enough": {0.6, 0, credited * n},
+	for name, c := range map[string]struct{ prior, hard, least, most float64 }{
+		"as praised":    {0.8, 0, 0, credited * n},
+		"within doubt":  {0.88, 0, 0, credited * n},
+		"far too much":  {1, 0, credited*n + 0.9*lent, credited*n + lent},
+		"little enough": {0.6, 0, 0, credited * n},
+		"a hard prompt": {0.8, 0.5, 0, credited * n},
 	} {
 		a, act := NewAccounts(), &rules.Action{By: "quality"}
 		lost := 0.0
 		for range n {
 			cs := []Candidate{known("praised", c.prior, 0.8, 0.1, 1), known("other", 0.5, 0.7, 0.1, 1)}
+			for i := range cs {
+				cs[i].guess.Quality -= c.hard
+			}
 			a.Explore("t", cs, act, Exploration{Share: 1, MaxQualityLoss: loss}, normal, uniform)
 			for i := range cs {
 				lost += cs[i].Chance * (0.8 - cs[i].Quality)
@@ -140,6 +147,61 @@ func TestExploringIsLentForAsSkillsProveWrong(t *testing.T) {
 		if lost < c.least*loss || lost > c.most*loss+1e-9 {
 			t.Errorf("%s: %.1f requests' cost spent, of %v to %v", name, lost/loss, c.least, c.most)
 		}
+	}
+}
+
+// What could not be spent is kept, up to the cost of so many requests, and so is what is lent: an
+// account that is full is lent nothing, so the loan is still there when it can be spent.
+func TestAnAccountHoldsNoMoreThanIsKept(t *testing.T) {
+	t.Parallel()
+	_, normal, uniform := dice()
+	const loss = 0.002
+	for name, c := range map[string]struct{ prior, least, most float64 }{
+		"credit": {0.8, 0.9 * kept, kept},
+		"loans":  {1, kept + lent/2, kept + lent}, // some of lent are in what was kept
+	} {
+		a, act := NewAccounts(), &rules.Action{By: "quality"}
+		spend := func(requests int, deviation float64) (lost float64) {
+			for range requests {
+				cs := []Candidate{known("praised", c.prior, 0.8, deviation, 1), known("other", 0.5, 0.5, deviation, 1)}
+				a.Explore("t", cs, act, Exploration{Share: 1, MaxQualityLoss: loss}, normal, uniform)
+				for i := range cs {
+					lost += cs[i].Chance * (0.8 - cs[i].Quality) / loss
+				}
+			}
+			return lost
+		}
+		if lost := spend(3000, 0.001); lost > 0 {
+			t.Fatalf("%s: %.1f requests' cost spent where nothing is uncertain", name, lost)
+		}
+		const n = 200
+		if lost := spend(n, 0.15) - credited*n; lost > c.most+1e-9 || lost < c.least {
+			t.Errorf("%s: %.1f requests' cost spent besides the credit, want %v to %v", name, lost, c.least, c.most)
+		}
+	}
+}
+
+// By cost, what the first candidate loses within the margin is not for exploring to pay.
+func TestExploringGoesOnWhereTheFirstCandidateLosesOnEveryRequest(t *testing.T) {
+	t.Parallel()
+	_, normal, uniform := dice()
+	const loss, n = 0.005, 2000
+	a, act := NewAccounts(), &rules.Action{By: "cost", Margin: 0.1}
+	others, lost := 0.0, 0.0
+	for range n {
+		cs := []Candidate{
+			known("cheap", 0.6, 0.75, 0.001, 1), known("dear", 0.8, 0.8, 0.001, 9), known("free", 0.3, 0.6, 0.1, 0),
+		}
+		a.Explore("t", cs, act, Exploration{Share: 1, MaxQualityLoss: loss}, normal, uniform)
+		for i := range cs {
+			if cs[i].Name != "cheap" {
+				others += cs[i].Chance
+			}
+			lost += cs[i].Chance * (0.75 - cs[i].Quality)
+		}
+	}
+	if others < 0.01*n || lost > credited*loss*n+1e-9 {
+		t.Errorf("others were drawn %.1f times of %d, %.1f requests' cost was lost", others, n, lost/loss)
 	}
 }
 

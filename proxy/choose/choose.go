@@ -106,16 +106,17 @@ type Request struct {
 
 // Expected is what the outcomes of earlier requests let one expect of a model.
 type Expected struct {
-	Model     string
-	Prior     float64 // quality that the configuration expects, in [0,1]; one half where it says nothing
-	Quality   float64 // in [0,1]
-	Sure      float64 // Quality without what is in doubt of this request; what the best one is chosen by
-	Deviation float64 // standard deviation of Quality
-	Overall   float64 // the same of the model's quality whatever is asked, at any effort
-	Tokens    float64 // length of the answer; 0 when not known
-	Longest   float64 // that 99 of 100 answers stay below; 0 when not known
-	Outcomes  float64 // of the model that it was made of, by their weights
-	Near      float64 // those of near requests, by weight and nearness
+	Model      string
+	Prior      float64 // quality that the configuration expects, in [0,1]; one half where it says nothing
+	Everywhere float64 // quality whatever is asked; not bounded
+	Quality    float64 // that of an answer to this request, in [0,1]
+	Sure       float64 // Quality without what is in doubt of this request; what the best one is chosen by
+	Deviation  float64 // standard deviation of Quality
+	Overall    float64 // the same of Everywhere
+	Tokens     float64 // length of the answer; 0 when not known
+	Longest    float64 // that 99 of 100 answers stay below; 0 when not known
+	Outcomes   float64 // of the model that it was made of, by their weights
+	Near       float64 // those of near requests, by weight and nearness
 	// AtEfforts is the same by effort, from the least, and Effort the one that the rest is of; none
 	// where the effort is not chosen by outcomes.
 	AtEfforts  []AtEffort

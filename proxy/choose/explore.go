@@ -20,10 +20,12 @@ const draws = 128
 // Explore draws the candidate of a request by Thompson sampling: each gets the chance that it is
 // the first one, by what the route chooses by, as far as its quality is uncertain whatever is asked.
 // A share of at most o.Share goes to others than the first, and less where what they are expected
-// to lose would exceed what is left: an account of the tenant begins with nothing, is credited with
-// half of o.MaxQualityLoss for each request, and pays what the choice is expected to lose against
-// the one that would have been made without outcomes. As that one's model proves to be worse than
-// its skills, the account is lent more. It holds o.MaxQualityLoss of 100 requests at most.
+// to lose against it would exceed what is left: an account of the tenant begins with nothing, is
+// credited with half of o.MaxQualityLoss for each request and with what the first is expected to
+// gain on the one that would have been chosen without outcomes, and pays what the draw is expected
+// to lose. As the model that would have been chosen without outcomes proves to be worse than its
+// skills, whatever is asked, the account is lent more. It holds o.MaxQualityLoss of 100 requests at
+// most.
 //
 // cs is in the order to try them; the drawn one comes to the front. Candidates that are not tried
 // are not drawn. The result is the chance with which the
@@ -45,24 +47,21 @@ func (a *Accounts) Explore(
 	var room [8]float64
 	chance := append(room[:0], make([]float64, len(cs))...)
 	sampled(cs, act, chance, normal)
-	base := configured(cs, act)
-	quality := func(i int) float64 { return cs[i].guess.Quality }
-	loses := 0.0 // what a draw is expected to lose against the choice without outcomes
+	first, base := cs[0].guess, cs[configured(cs, act)].guess
+	s := stake{
+		gains: max(first.Quality-base.Quality, 0),
+		share: 1,
+		short: max(base.Prior-base.Everywhere-shortBy*base.Overall, 0),
+	}
 	for i, p := range chance {
 		if p > 0 {
-			loses += p * (quality(base) - quality(i))
+			s.loses += p * (first.Quality - cs[i].guess.Quality)
 		}
 	}
-	first := quality(base) - quality(0)
-	share := 1.0
 	if others := 1 - chance[0]; others > o.Share {
-		share = o.Share / others
+		s.share = o.Share / others
 	}
-	short := 0.0
-	if g := cs[base].guess; g != nil {
-		short = max(g.Prior-g.Quality-shortBy*g.Overall, 0)
-	}
-	share = a.pay(key, o, stake{first: first, loses: loses, share: share, short: short})
+	share := a.pay(key, o, s)
 	for i := range cs {
 		cs[i].Chance = share * chance[i]
 	}
@@ -211,11 +210,10 @@ func foremost(cs []Candidate, act *rules.Action, quality []float64) int {
 // drawable reports whether a candidate may be drawn.
 func (c *Candidate) drawable() bool { return !c.Out && c.guess != nil }
 
-// stake is what a request would do to an account. Losses are those that are expected, against the
-// choice without outcomes.
+// stake is what a request would do to an account. Gains and losses are those that are expected.
 type stake struct {
-	first float64 // that of the first candidate
-	loses float64 // that of a draw
+	gains float64 // of the first candidate, on the choice without outcomes
+	loses float64 // of a draw, against the first candidate; below 0 where that is the worse one
 	share float64 // of the chance that may be drawn by, at most
 	short float64 // by how much the choice without outcomes has proved to be worse than its skills
 }
@@ -224,17 +222,19 @@ type stake struct {
 func (a *Accounts) pay(key string, o Exploration, s stake) float64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	x := a.of(key)
+	x, most := a.of(key), kept*o.MaxQualityLoss
 	if !o.Credited {
-		more := max(0, min(lends*s.short*o.MaxQualityLoss, lent*o.MaxQualityLoss-x.lent))
+		x.left += credited * o.MaxQualityLoss
+		more := max(0, min(lends*s.short*o.MaxQualityLoss, lent*o.MaxQualityLoss-x.lent, most-x.left))
 		x.lent += more
-		x.left += credited*o.MaxQualityLoss + more
+		x.left += more
 	}
+	x.left += s.gains
 	share := s.share
-	if more := s.loses - s.first; more > 0 {
-		share = max(0, min(share, (x.left-s.first)/more))
+	if s.loses > 0 {
+		share = max(0, min(share, x.left/s.loses))
 	}
-	x.left = min(x.left-s.first-share*(s.loses-s.first), kept*o.MaxQualityLoss)
+	x.left = min(x.left-share*s.loses, most)
 	return share
 }
 
