@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -519,7 +520,12 @@ func TestAFullQueueDropsAnswers(t *testing.T) {
 	b := start(t, oneModel(up), caches(recall.ModeExact))
 	var full atomic.Bool
 	free := make(chan struct{})
-	for !full.Load() {
+	release := sync.OnceFunc(func() { close(free) })
+	t.Cleanup(release)
+	for n := 0; !full.Load(); n++ {
+		if n == 10_000 {
+			t.Fatal("the queue has no bound")
+		}
 		b.state.caching.Store(t.Context(), func(context.Context) error { <-free; return nil }, func(result string) {
 			if result == recall.StoreDropped {
 				full.Store(true)
@@ -528,7 +534,7 @@ func TestAFullQueueDropsAnswers(t *testing.T) {
 	}
 	b.chat(ask("hi")).says(t, "while the queue is full", "miss")
 	waitFor(t, "the drop", func() bool { return b.counts("signalbox_cache_kept_total", recall.StoreDropped) == 1 })
-	close(free)
+	release()
 	b.state.caching.Close()
 	b.chat(ask("hi")).says(t, "after it", "miss")
 	b.kept(1)

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -15,14 +16,17 @@ import (
 // time, and the slower it is, the more.
 type pacer struct {
 	arrived chan struct{} // something waits for the next turn; see wait
-	over    chan struct{} // closed by whoever made the pacer: nothing waits any more
+	over    chan struct{} // see end: nothing waits any more
+	end     func()
 
 	mu   sync.Mutex    // guards next
 	next chan struct{} // closed when the next turn begins
 }
 
 func newPacer() *pacer {
-	return &pacer{arrived: make(chan struct{}), over: make(chan struct{}), next: make(chan struct{})}
+	p := &pacer{arrived: make(chan struct{}), over: make(chan struct{}), next: make(chan struct{})}
+	p.end = sync.OnceFunc(func() { close(p.over) })
+	return p
 }
 
 // turn begins the next turn.
@@ -55,9 +59,11 @@ func (p *pacer) wait(ctx context.Context) {
 	}
 }
 
-// pacing is a model server whose streams take the given number of turns.
-func pacing(t *testing.T, p *pacer, turns int) string {
+// pacing is a model server whose streams take the given number of turns. The first ones, so many as
+// are open at a time, take 1 to turns, so that they do not all end at once.
+func pacing(t *testing.T, p *pacer, first, turns int) string {
 	t.Helper()
+	var streams atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if !strings.Contains(string(body), `"stream":true`) {
@@ -66,7 +72,11 @@ func pacing(t *testing.T, p *pacer, turns int) string {
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		for range turns {
+		n := turns
+		if i := int(streams.Add(1)); i <= first {
+			n = 1 + i%turns
+		}
+		for range n {
 			_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"word "}}]}`+"\n\n")
 			_ = http.NewResponseController(w).Flush()
 			p.wait(r.Context())

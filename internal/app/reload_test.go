@@ -177,7 +177,7 @@ func (f *flood) one(ctx context.Context, n int) {
 	f.count[got.Team].Add(1)
 }
 
-// run keeps clients busy until stop is set. Each sends one request at least.
+// run has clients send three requests each turn.
 func (f *flood) run(ctx context.Context, clients int) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	for i := range clients {
@@ -191,6 +191,8 @@ func (f *flood) run(ctx context.Context, clients int) *sync.WaitGroup {
 				select {
 				case <-next:
 				case <-f.pace.over:
+					return
+				case <-ctx.Done():
 					return
 				}
 			}
@@ -227,6 +229,7 @@ func TestReloadUnderLoadMixesNothing(t *testing.T) {
 	s := serve(t, cfg, settings(t))
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
+	t.Cleanup(f.pace.end)
 	f.url, f.client = s.url, &http.Client{Transport: transport}
 	wg := f.run(t.Context(), clients)
 	for i := range reloads {
@@ -242,7 +245,7 @@ func TestReloadUnderLoadMixesNothing(t *testing.T) {
 			f.one(t.Context(), i)
 		}
 	}
-	close(f.pace.over)
+	f.pace.end()
 	wg.Wait()
 	amber, blue := f.count["amber"].Load(), f.count["blue"].Load()
 	t.Logf("%d reloads, %d answers of one configuration, %d of the other", reloads, amber, blue)
