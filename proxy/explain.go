@@ -381,8 +381,12 @@ func (st *State) traceIntent(t *SignalTrace, v *signal.Value) {
 			t.Threshold = &in.Threshold
 		}
 	}
-	if v.Label == "" {
-		t.Nearest = name
+	if v.Label != "" {
+		return
+	}
+	t.Nearest = name
+	if t.Threshold != nil && v.Score >= *t.Threshold {
+		t.Reason = cmp.Or(t.Reason, "another intent is too near")
 	}
 }
 

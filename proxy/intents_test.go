@@ -46,9 +46,14 @@ func TestAnIntentIsExplainedByItsThreshold(t *testing.T) {
 	if below.Nearest != "hr" || below.Threshold == nil || *below.Threshold != 0.5 {
 		t.Errorf("below its threshold: %+v", below)
 	}
-	v.Label, v.Score, v.Probs[1] = "hr", 0.75, 0.75
+	v.Score, v.Probs[1] = 0.75, 0.75
+	var tied SignalTrace
+	if st.traceIntent(&tied, &v); tied.Nearest != "hr" || tied.Reason == "" {
+		t.Errorf("above it, but not ahead: %+v", tied)
+	}
+	v.Label = "hr"
 	st.traceIntent(&above, &v)
-	if above.Nearest != "" || above.Threshold == nil || *above.Threshold != 0.5 {
+	if above.Nearest != "" || above.Reason != "" || above.Threshold == nil || *above.Threshold != 0.5 {
 		t.Errorf("above it: %+v", above)
 	}
 }
