@@ -100,7 +100,9 @@ func metrics(dir string) (map[string]metric, error) {
 // chart has the helm program lint the chart and render it, and decodes the objects strictly. The
 // program is built from its module, which go.mod pins.
 func chart(dir string) error {
-	path, err := exec.Command("go", "tool", "-n", "helm").Output()
+	build := exec.Command("go", "tool", "-n", "helm")
+	build.Stderr = os.Stderr
+	path, err := build.Output()
 	if err != nil {
 		return fmt.Errorf("build helm: %w", err)
 	}
@@ -123,8 +125,11 @@ func chart(dir string) error {
 		_, err := h.run(values, "lint", "--strict", "--quiet", "--kube-version", kubernetes)
 		errs = append(errs, err, h.render(values))
 	}
-	_, err = h.run(map[string]any{"redis": map[string]any{"bundled": true, "existingSecret": "r"}}, "template", "--kube-version", kubernetes)
-	if err == nil || !strings.Contains(err.Error(), "exclude each other") {
+	two := map[string]any{"redis": map[string]any{"bundled": true, "existingSecret": "r"}}
+	switch _, err = h.run(two, "template", "--kube-version", kubernetes); {
+	case err == nil:
+		errs = append(errs, errors.New("helm takes two Redis at once"))
+	case !strings.Contains(err.Error(), "exclude each other"):
 		errs = append(errs, fmt.Errorf("of two Redis at once helm says: %w", err))
 	}
 	fmt.Printf("chart: %d value sets, objects %v\n", len(sets), h.kinds)
