@@ -53,20 +53,3 @@ func (st *State) readsAll() bool {
 	}
 	return false
 }
-
-// classify has the classifier fill in the signals of need from a text, as long as still names them.
-func (d *decision) classify(ctx context.Context, text *signal.Text, need signal.Mask, how extent, still func() signal.Mask) {
-	c := d.state.classifier
-	asks, interruptible := c.(Interruptible)
-	reads, _ := c.(thorough)
-	switch {
-	case interruptible && how == everything:
-		asks.ExtractAllWhile(ctx, text, need, d.set, still)
-	case interruptible:
-		asks.ExtractWhile(ctx, text, need, d.set, still)
-	case how == everything && reads != nil:
-		reads.ExtractAll(ctx, text, need, d.set)
-	default:
-		c.Extract(ctx, text, need, d.set)
-	}
-}

@@ -173,6 +173,32 @@ func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
 	d.dropped |= need &^ (open | d.set.Have())
 }
 
+// classify has the classifier fill in the signals of need from a text, as long as still names them.
+func (d *decision) classify(ctx context.Context, text *signal.Text, need signal.Mask, how extent, still func() signal.Mask) {
+	c := d.state.classifier
+	asks, interruptible := c.(Interruptible)
+	reads, _ := c.(thorough)
+	switch {
+	case interruptible && how == everything:
+		asks.ExtractAllWhile(ctx, text, need, d.set, still)
+	case interruptible:
+		asks.ExtractWhile(ctx, text, need, d.set, still)
+	case how == everything && reads != nil:
+		reads.ExtractAll(ctx, text, need, d.set)
+	default:
+		c.Extract(ctx, text, need, d.set)
+	}
+}
+
+// alongside are the signals that are extracted beside those of need: what outcomes are found by
+// comes from the same pass.
+func (d *decision) alongside(need signal.Mask) signal.Mask {
+	if d.state == nil || d.state.outcomes == nil || need.Tier(signal.TierNeural) == 0 {
+		return 0
+	}
+	return signal.MaskOf(signal.Embedding) & d.state.classifier.Signals() &^ d.set.Have()
+}
+
 // useful returns the signals of need that can still matter, given those that are there. A decision
 // that is settled needs none, with two exceptions. A route that wants everything read may be left
 // again once it was. And a refusal for a signal that failed may yet become one for what another

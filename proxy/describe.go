@@ -8,6 +8,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/pool"
 )
 
@@ -88,4 +89,14 @@ func headerText(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// describeResponse writes the headers of a response that was judged, unless the head is gone.
+func (o *exchange) describeResponse(w *downstream.Response, first *backend.Model) {
+	if w.Status != 0 {
+		return
+	}
+	o.decision.describePlace(w.Header(), o.model, o.endpoint, o.effort, first)
+	o.where.describe(w.Header())
+	o.escalation.describe(w.Header(), o.req)
 }

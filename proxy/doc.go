@@ -40,6 +40,7 @@
 //   - messages: requests to Anthropic's API, which are chats for all stages between
 //   - canary: conversations that go to a model that is tried out
 //   - mirror, copies: what another model gets when the client has its response
+//   - headers that tell a client of the decision: describe
 //   - record: record, signs, spending, spans, learn, decisionlog and redecide, recent, talks and
 //     load (what operators look at); package decisionlog
 //

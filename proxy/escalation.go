@@ -344,13 +344,3 @@ func (x *discarded) price(req *openai.Request) float64 {
 	u := x.usage(req)
 	return x.model.Price.Of(float64(u.Input), float64(u.Output))
 }
-
-// describeResponse writes the headers of a response that was judged, unless the head is gone.
-func (o *exchange) describeResponse(w *downstream.Response, first *backend.Model) {
-	if w.Status != 0 {
-		return
-	}
-	o.decision.describePlace(w.Header(), o.model, o.endpoint, o.effort, first)
-	o.where.describe(w.Header())
-	o.escalation.describe(w.Header(), o.req)
-}

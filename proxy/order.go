@@ -9,6 +9,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
+	"signalbox/proxy/choose"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 )
@@ -123,4 +124,15 @@ func (p *Proxy) share(ctx context.Context, w *downstream.Response, m *backend.Mo
 		w.Shares = append(w.Shares, downstream.ModelShare{Of: m, Cost: r})
 	}
 	return err
+}
+
+// choiceRequest is what the choice among models looks at.
+func (d *decision) choiceRequest() choose.Request {
+	r := choose.Request{Action: d.Action, Set: d.set, Named: d.model, Expected: d.expected}
+	if d.request == nil {
+		return r
+	}
+	r.Prompt = d.length()
+	r.Limit, _ = d.request.AnswerLimit()
+	return r
 }

@@ -175,15 +175,6 @@ func (d *decision) effortsOf(m *backend.Model) []string {
 	return nil
 }
 
-// alongside are the signals that are extracted beside those of need: what outcomes are found by
-// comes from the same pass.
-func (d *decision) alongside(need signal.Mask) signal.Mask {
-	if d.state == nil || d.state.outcomes == nil || need.Tier(signal.TierNeural) == 0 {
-		return 0
-	}
-	return signal.MaskOf(signal.Embedding) & d.state.classifier.Signals() &^ d.set.Have()
-}
-
 // expect fills in what the outcomes of the tenant let one expect of the candidates.
 func (d *decision) expect(ctx context.Context, req *openai.Request) {
 	if d.expected = nil; !d.choosesByOutcome() || req.OpaquePrompt {

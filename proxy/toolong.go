@@ -174,14 +174,3 @@ func (d *decision) tooLong(prompt *choose.Prompt, cs []choose.Candidate) error {
 	out.Message += " Shorten it, or ask for a model with a larger window."
 	return out
 }
-
-// choiceRequest is what the choice among models looks at.
-func (d *decision) choiceRequest() choose.Request {
-	r := choose.Request{Action: d.Action, Set: d.set, Named: d.model, Expected: d.expected}
-	if d.request == nil {
-		return r
-	}
-	r.Prompt = d.length()
-	r.Limit, _ = d.request.AnswerLimit()
-	return r
-}

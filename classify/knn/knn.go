@@ -185,9 +185,10 @@ func (x *Index) vectors(ctx context.Context, texts []string) ([][]float32, error
 // Names returns the intents in the order they were declared. The caller must not change it.
 func (x *Index) Names() []string { return x.names }
 
-// Lookup scores text, of which vector is the embedding, of length Dims, against every intent.
-// Another length is an error (ErrDims). Texts of any length are fine: of a long one, n-grams are
-// taken from its start and its end. It keeps neither argument and allocates Scores only.
+// Lookup scores text, of which vector is the embedding, against every intent. A vector of another
+// length than those of the examples is an error (ErrDims). Texts of any length are fine: of a long
+// one, n-grams are taken from its start and its end. It keeps neither argument and allocates Scores
+// only.
 func (x *Index) Lookup(text string, vector []float32) (Result, error) {
 	s := x.current.Load()
 	if len(vector) != s.dims {

@@ -85,25 +85,6 @@ func (w *Response) renew(now time.Time) {
 	_ = w.Control.SetWriteDeadline(now.Add(w.Patience)) // a writer without deadlines has none to miss
 }
 
-// SendEvent writes and flushes one piece of a stream.
-func (w *Response) SendEvent(b []byte, now time.Time) error {
-	if k := w.Heartbeat; k != nil {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.wrote(now, b)
-	}
-	return w.writeUnlocked(b, now)
-}
-
-// writeUnlocked is SendEvent without the lock of a heartbeat.
-func (w *Response) writeUnlocked(b []byte, now time.Time) error {
-	w.renew(now)
-	if _, err := w.ResponseWriter.Write(b); err != nil {
-		return err
-	}
-	return w.Control.Flush()
-}
-
 // Translates reports whether the response is to be turned into a message of Anthropic's API.
 func (w *Response) Translates() bool { return w.Messages != nil && !w.Messages.Direct }
 

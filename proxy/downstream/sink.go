@@ -116,3 +116,22 @@ func WritePart(w *Response, b []byte) error {
 	}
 	return nil
 }
+
+// SendEvent writes and flushes one piece of a stream.
+func (w *Response) SendEvent(b []byte, now time.Time) error {
+	if k := w.Heartbeat; k != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.wrote(now, b)
+	}
+	return w.writeUnlocked(b, now)
+}
+
+// writeUnlocked is SendEvent without the lock of a heartbeat.
+func (w *Response) writeUnlocked(b []byte, now time.Time) error {
+	w.renew(now)
+	if _, err := w.ResponseWriter.Write(b); err != nil {
+		return err
+	}
+	return w.Control.Flush()
+}
