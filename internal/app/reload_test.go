@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -277,4 +278,87 @@ func (f *flood) checkLog(log string, routes *sync.Map) {
 	if answers := f.count["amber"].Load() + f.count["blue"].Load(); n == 0 || n > answers {
 		f.t.Errorf("%d lines for %d answers", n, answers)
 	}
+}
+
+// TestReloadsCutNoStreams reloads a hundred times. At each reload 400 streams are open, of which
+// each lasts for up to twenty reloads, and eight short requests are under way. The streams go on
+// once a reload, in turn beside it and behind it, and twenty of them end: how much there is to do
+// does not depend on how fast the machine is.
+func TestReloadsCutNoStreams(t *testing.T) {
+	const streams, short, reloads = 400, 8, 100
+	p := newPacer()
+	// A busy machine is no reload: nothing is given up for being slow.
+	text := fmt.Sprintf("server: {first_byte_timeout: 0, gap_timeout: 0, answer_timeout: 0, connect_timeout: 3m}\n"+
+		"models: [{name: m, endpoints: [{name: a, url: '%s/v1'}], health: {path: 'off'}}]\n"+
+		"default: {models: [m]}\n", pacing(t, p, streams, 20))
+	file := filepath.Join(t.TempDir(), "signalbox.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, _, err := config.Load(file, os.LookupEnv, Catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, cfg, config.Settings{})
+	tr := &http.Transport{MaxIdleConnsPerHost: streams}
+	defer tr.CloseIdleConnections()
+	c := &http.Client{Transport: tr}
+	patient, cancel := context.WithTimeoutCause(t.Context(), 30*time.Minute, errors.New("a stream stands still"))
+	defer cancel()
+	ctx, lost := context.WithCancelCause(patient)
+	var long atomic.Int64
+	var wg sync.WaitGroup
+	ask := func(stream bool) {
+		if err := whole(ctx, c, s.url, stream); err != nil {
+			lost(err)
+		}
+	}
+	for range streams {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				ask(true)
+				long.Add(1)
+				select {
+				case <-p.over:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for i := range reloads {
+		for range streams {
+			select {
+			case <-p.arrived:
+			case <-ctx.Done():
+			}
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		next := text + fmt.Sprintf("prompts: [{name: p, text: 'generation %d'}]\n", i)
+		if err := os.WriteFile(cfg.File, []byte(next), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var beside sync.WaitGroup
+		for range short {
+			beside.Go(func() { ask(false) })
+		}
+		if i%2 == 0 {
+			beside.Go(p.turn)
+		}
+		if err := s.app.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		beside.Wait()
+		if i%2 != 0 {
+			p.turn()
+		}
+	}
+	p.end()
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		t.Fatalf("lost: %v", err)
+	}
+	t.Logf("%d reloads under %d streams: %d streams and %d short requests, none lost", reloads, streams, long.Load(), short*reloads)
 }
