@@ -100,7 +100,7 @@ func TestAModelThatAnswersTooLateIsSlow(t *testing.T) {
 		testkit.Silent()(u, w, r)
 	})
 	late := modelOptions("one", "", reasoning.Options{}, slow)
-	late.AnswerTimeout = option.Duration(50 * time.Millisecond)
+	late.AnswerTimeout = option.Duration(500 * time.Millisecond)
 	b := start(t, []backend.ModelOptions{late, modelOptions("two", "", reasoning.Options{}, quick)}, func(s *setup) {
 		s.routes = "routes: [{name: fast, when: true, use: {models: [one, two], by: latency}}]\ndefault: {models: [one]}\n"
 	})
