@@ -126,6 +126,10 @@ func (g *grounding) lacking() string {
 	return ""
 }
 
+// verifyTime bounds the time that the embedded model takes for one text of /signalbox/v1/verify. A
+// model behind a URL takes no processor time here, and its own timeouts hold.
+const verifyTime = time.Second
+
 // claims makes what the proxy checks answers with. least is the probability that marks a token; 0
 // leaves what the bundle says. g may be nil.
 func (g *grounding) claims(least float64) (guardrail.Claims, error) {
@@ -133,6 +137,9 @@ func (g *grounding) claims(least float64) (guardrail.Claims, error) {
 	o, err := g.readers(least)
 	if err != nil {
 		return out, err
+	}
+	if g != nil && g.place.remote.URL == "" {
+		o.Time = verifyTime
 	}
 	out.Checker, err = check.New(o)
 	return out, err

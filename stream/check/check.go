@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"signalbox/stream/claims"
 )
@@ -74,6 +75,10 @@ type Options struct {
 	// or beside evidence in one, then counts only where the claim has the words of the evidence;
 	// numbers and names decide as far as they can, and the rest is Unchecked.
 	English bool
+	// Time is about how long Text takes where it has much to read, 0 for as long as it needs: after
+	// it the Judge is asked no more. It bounds what one text costs on a slow machine, where the
+	// bound by tokens does not. The first few dozen pairs are read in any case.
+	Time time.Duration
 }
 
 const (
@@ -85,6 +90,9 @@ const (
 func (o Options) Validate() error {
 	if o.Premises < 0 || o.Premises > maxPremises {
 		return fmt.Errorf("premises %d: not in [1, %d]", o.Premises, maxPremises)
+	}
+	if o.Time < 0 {
+		return fmt.Errorf("time %v: negative", o.Time)
 	}
 	return nil
 }

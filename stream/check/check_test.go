@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,8 +26,9 @@ var (
 
 // judge answers by a function and keeps what it was asked.
 type judge struct {
-	says func(check.Pair) check.Inference
-	err  error
+	says  func(check.Pair) check.Inference
+	err   error
+	takes time.Duration // for each call
 
 	mu      sync.Mutex
 	batches [][]check.Pair
@@ -40,6 +42,7 @@ func (j *judge) Judge(ctx context.Context, pairs []check.Pair) ([]check.Inferenc
 	j.mu.Lock()
 	j.batches = append(j.batches, slices.Clone(pairs))
 	j.mu.Unlock()
+	time.Sleep(j.takes)
 	if j.err != nil {
 		return nil, j.err
 	}

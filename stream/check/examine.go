@@ -35,7 +35,7 @@ func (c *Checker) Examine(ctx context.Context, e *evidence.Evidence, question, a
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("examine text: %w", err)
 	}
-	c.ask(ctx, e, question, answer, spans, open, math.MaxInt)
+	c.ask(ctx, e, question, answer, spans, open, unbounded())
 	out := make([]Examined, len(open))
 	for i, r := range open {
 		if err := errors.Join(r.judgeErr, r.markErr); err != nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"signalbox/stream/check"
 	"signalbox/stream/evidence"
@@ -123,6 +125,40 @@ func TestAJudgeReadsSoManyClaimsOfOneText(t *testing.T) {
 	}
 	if last := got.Claims[claims-1]; !errors.Is(last.Err, check.ErrTooMuch) {
 		t.Errorf("the last of equal claims: %+v", last.Result)
+	}
+}
+
+// On a slow machine it is the time that ends a long text. The first portion is read in any case.
+func TestAJudgeOfATextIsAskedNoMoreAfterItsTime(t *testing.T) {
+	t.Parallel()
+	const claims, each = 1000, time.Second
+	var text strings.Builder
+	for i := range claims {
+		fmt.Fprintf(&text, "Ann met Bo%d in Paris. ", i)
+	}
+	for limit, portions := range map[time.Duration]int{0: 0, 1: 1, each: 1, each + 1: 2, 3 * each: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			j := &judge{says: func(check.Pair) check.Inference { return entails }, takes: each}
+			c := checker(t, check.Options{Judge: j, Time: limit})
+			got, err := c.Text(t.Context(), facts(t, towers...), "", text.String())
+			if err != nil || len(got.Claims) != claims {
+				t.Fatalf("%d claims, %v", len(got.Claims), err)
+			}
+			if n := len(j.batches); n != portions && limit > 0 || n < 4 && limit == 0 {
+				t.Errorf("%v: the judge was asked %d times, want %d", limit, n, portions)
+			}
+			read := 0
+			for i := range got.Claims {
+				if got.Claims[i].Verdict == check.Supported {
+					read++
+				} else if !errors.Is(got.Claims[i].Err, check.ErrTooMuch) {
+					t.Fatalf("%v: claim %d: %+v", limit, i, got.Claims[i].Result)
+				}
+			}
+			if pairs := len(j.asked()); read == 0 || read > pairs {
+				t.Errorf("%v: %d claims are supported by %d pairs", limit, read, pairs)
+			}
+		})
 	}
 }
 

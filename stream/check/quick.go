@@ -50,8 +50,8 @@ type sight struct {
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var sights = sync.Pool{New: func() any { return new(sight) }}
 
-// What numbers of one claim may cost, in steps of numeric.Index.CheckFrom: under a millisecond where a
-// stream waits, and some fifty where a worker does it. Claims of a few numbers need a tenth of the
+// What numbers of one claim may cost, in steps of numeric.Index.CheckFrom: under a millisecond where
+// a stream waits, and some fifty where a worker does it. Claims of a few numbers need a tenth of the
 // first beside 64 KiB of facts.
 const (
 	quickSteps = 150_000

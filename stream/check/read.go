@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"signalbox/stream/claims"
@@ -77,7 +78,7 @@ func (c *Checker) Check(ctx context.Context, e *evidence.Evidence, question stri
 		return out
 	}
 	answer, spans := join(open)
-	c.ask(ctx, e, question, answer, spans, open, math.MaxInt)
+	c.ask(ctx, e, question, answer, spans, open, unbounded())
 	for _, r := range open {
 		out[r.at] = c.decide(e, r)
 	}
@@ -100,56 +101,84 @@ func join(open []*reading) (string, []claims.Span) {
 	return b.String(), spans
 }
 
-// ask lets the models read the open claims, the Judge as long as its pairs hold about so many
-// tokens. Claim i stands at spans[i] of the answer.
+// quota is what the Judge may read for one text.
+type quota struct {
+	tokens  int       // of its pairs
+	portion int       // tokens of the pairs that it reads in one call
+	until   time.Time // from when on no further portion is read; zero for none
+}
+
+// unbounded is a quota for all pairs, in one call.
+func unbounded() quota { return quota{tokens: math.MaxInt, portion: math.MaxInt} }
+
+// ask lets the models read the open claims, the Judge as far as there is q. Claim i stands at
+// spans[i] of the answer.
 func (c *Checker) ask(
 	ctx context.Context, e *evidence.Evidence, question, answer string, spans []claims.Span,
-	open []*reading, tokens int,
+	open []*reading, q quota,
 ) {
-	c.judge(ctx, e, open, tokens)
+	if c.opts.Judge != nil {
+		c.judge(ctx, e, open, q)
+	}
 	c.mark(ctx, e, question, answer, spans, open)
 }
 
-// judge finds the premises of the claims and lets the Judge read all pairs in one batch. Claims for
-// whose premises there is no more room are left with ErrTooMuch.
-func (c *Checker) judge(ctx context.Context, e *evidence.Evidence, open []*reading, room int) {
-	if c.opts.Judge == nil {
-		return
-	}
-	var batch []Pair
+// judge finds the premises of the claims and lets the Judge read each pair once, in portions. Claims
+// for whose premises there is no more room are left with ErrTooMuch.
+func (c *Checker) judge(ctx context.Context, e *evidence.Evidence, open []*reading, q quota) {
+	var inf []Inference
 	place := map[Pair]int{}
-	for i, r := range open {
-		if ctx.Err() != nil {
-			break // infer says so
-		}
-		if room <= 0 {
-			for _, r := range open[i:] {
+	for len(open) > 0 {
+		if q.tokens <= 0 || inf != nil && !q.until.IsZero() && !time.Now().Before(q.until) {
+			for _, r := range open {
 				r.judgeErr = fmt.Errorf("judge claims: %w", ErrTooMuch)
 			}
-			open = open[:i]
-			break
+			return
 		}
+		n, batch := c.portion(ctx, e, open, &q, place)
+		got, err := c.infer(ctx, batch)
+		if err != nil {
+			for _, r := range open {
+				r.judgeErr = err
+			}
+			return
+		}
+		inf = append(inf, got...)
+		for _, r := range open[:n] {
+			for _, at := range r.pairs {
+				r.inf = append(r.inf, inf[at])
+			}
+		}
+		open = open[n:]
+	}
+}
+
+// portion prepares the first claims of open, as many as fit one call of the Judge and at least one,
+// and gives how many those are, with their pairs that no portion before had. place holds where in
+// the Judge's answers each pair is.
+func (c *Checker) portion(
+	ctx context.Context, e *evidence.Evidence, open []*reading, q *quota, place map[Pair]int,
+) (n int, batch []Pair) {
+	for left := q.portion; n < len(open) && left > 0 && q.tokens > 0; n++ {
+		if n > 0 && ctx.Err() != nil {
+			break // infer says so
+		}
+		r := open[n]
 		r.prepare(e, c.opts.Premises)
 		for _, p := range r.read {
 			pair := Pair{Premise: p.Text, Claim: r.hypothesis}
-			room -= pair.tokens()
+			tokens := pair.tokens()
+			q.tokens -= tokens
 			at, known := place[pair]
 			if !known {
-				at = len(batch)
+				at = len(place)
 				place[pair], batch = at, append(batch, pair)
+				left -= tokens
 			}
 			r.pairs = append(r.pairs, at)
 		}
 	}
-	inf, err := c.infer(ctx, batch)
-	for _, r := range open {
-		r.judgeErr = err
-		for _, at := range r.pairs {
-			if err == nil {
-				r.inf = append(r.inf, inf[at])
-			}
-		}
-	}
+	return n, batch
 }
 
 // tokens is about how many tokens a pair has: a word has one for each four letters, anything else

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
 	"signalbox/stream/claims"
@@ -39,13 +40,17 @@ func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answ
 	if err != nil {
 		return Report{}, err
 	}
-	steps := textSteps
+	steps, begun := textSteps, time.Now()
 	seen, open, spans := readings(ctx, e, list, &steps)
 	if err := ctx.Err(); err != nil {
 		return Report{}, fmt.Errorf("check text: %w", err)
 	}
 	if c.models() {
-		c.ask(ctx, e, question, answer, spans, open, tokensBeside(textSteps-steps))
+		q := quota{tokens: tokensBeside(textSteps - steps), portion: portionTokens}
+		if c.opts.Time > 0 {
+			q.until = begun.Add(c.opts.Time)
+		}
+		c.ask(ctx, e, question, answer, spans, open, q)
 	}
 	report := Report{Claims: make([]Checked, len(list)), Support: noDoubt}
 	for i := range list {
@@ -64,15 +69,18 @@ func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answ
 	return report, nil
 }
 
-// What is done for one text. Prose of 64 KiB beside as much evidence takes a tenth of the steps, and
-// leaves the model the rest. A text made up to take long costs between one and two seconds of
-// processor time: 6 ns a step and 80 us a token were measured with the embedded model on two busy
-// cores of an AMD EPYC (go test ./internal/app -run VerifyingAFlood, by make test-timed).
+// What is done for one text. Prose of 64 KiB beside as much evidence takes a fifth of the steps, and
+// leaves the model the rest. A step takes 6 to 11 ns. A token of the embedded model takes 80 us on a
+// core with AVX-512 VNNI, and 280 us on one with AVX2 alone, where Options.Time is what keeps a text
+// made up to take long within two seconds of processor time (go test ./internal/app -run
+// VerifyingAFlood, by make test-timed).
 const (
-	textSteps  = 200_000_000 // as numeric.Index.CheckFrom counts them
+	textSteps  = 100_000_000 // as numeric.Index.CheckFrom counts them
 	textTokens = 20_000      // of the pairs that a Judge reads; about 110 claims of prose
-	// stepsPerToken is how many steps cost what the Judge takes for a token.
-	stepsPerToken = 12_500
+	// stepsPerToken is how many steps take room of the Judge for a token.
+	stepsPerToken = 6_250
+	// portionTokens is how many tokens of pairs a Judge reads between two looks at the clock.
+	portionTokens = 1_500
 	// lookSteps is what looking for the words of a claim in one sentence of the evidence counts
 	// for.
 	lookSteps = 10
