@@ -117,11 +117,8 @@ func TestABackendThatFreezesIsNoticedAndReplaced(t *testing.T) {
 
 func TestCommentsKeepAStreamAliveUnlessToldOtherwise(t *testing.T) {
 	t.Parallel()
-	s := hostile.Start(t, hostile.Options{Mode: "drip-comments?n=40&d=20ms"})
-	short := func(s *setup) {
-		shortPatience(&s.options)
-		s.options.GapTimeout = option.Duration(300 * time.Millisecond)
-	}
+	s := hostile.Start(t, hostile.Options{Mode: "drip-comments?n=200&d=20ms"})
+	short := func(s *setup) { shortPatience(&s.options) }
 	if got := start(t, hostileModels(s), short).raw(askStream("hi")); got.err != nil || !strings.HasSuffix(got.body, testkit.Done) {
 		t.Errorf("got %v %q", got.err, got.body)
 	}

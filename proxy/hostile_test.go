@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/option"
+	"signalbox/internal/testkit"
 	"signalbox/internal/testkit/hostile"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
@@ -56,12 +57,17 @@ type hostileRow struct {
 	unread       bool // the request is never read
 }
 
-// shortPatience are the time limits of the tests.
+// shortPatience are the time limits of the tests. What is not late has to keep them too, on a busy
+// machine as well: five times as long is waited there.
 func shortPatience(o *Options) {
-	o.ConnectTimeout = option.Duration(300 * time.Millisecond)
-	o.FirstByteTimeout = option.Duration(400 * time.Millisecond)
-	o.AnswerTimeout = option.Duration(400 * time.Millisecond)
-	o.GapTimeout = option.Duration(400 * time.Millisecond)
+	unit := 100 * time.Millisecond
+	if !testkit.Timed() {
+		unit *= 5
+	}
+	o.ConnectTimeout = option.Duration(3 * unit)
+	o.FirstByteTimeout = option.Duration(4 * unit)
+	o.AnswerTimeout = option.Duration(4 * unit)
+	o.GapTimeout = option.Duration(4 * unit)
 }
 
 // hostileRows is the table of documented results.

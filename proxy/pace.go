@@ -19,8 +19,8 @@ type pace struct {
 	until   time.Time     // the deadline
 }
 
-// limitBodyTime bounds the time that a body may take which nobody reads: the server reads on before it
-// answers.
+// limitBodyTime bounds the time that a body may take which nobody reads: the server reads on before
+// it answers.
 func (st *State) limitBodyTime(w *downstream.Response, r *http.Request) {
 	if r.ContentLength == 0 {
 		return

@@ -13,7 +13,8 @@ import (
 	"signalbox/proxy/kv"
 )
 
-// prefixPlacement is the part of a plan that looks at where prompts are. The zero value looks at nothing.
+// prefixPlacement is the part of a plan that looks at where prompts are. The zero value looks at
+// nothing.
 type prefixPlacement struct {
 	on     bool
 	id     string  // of the request

@@ -181,7 +181,8 @@ func (*Proxy) serveCached(
 func (o *exchange) cacheable(status int, err error) bool {
 	m := o.memo
 	return m != nil && m.Recording != nil && err == nil && status == http.StatusOK && o.vault == nil && o.model != nil && o.model == o.wanted &&
-		o.Failed == 0 && o.inArm != armCanary && o.saving == (budget.Saving{}) && o.passedGuard() && o.escalation.storable() && m.Taught == o.state.caching.Answers.Taught.Load()
+		o.Failed == 0 && o.inArm != armCanary && o.saving == (budget.Saving{}) &&
+		o.passedGuard() && o.escalation.storable() && m.Taught == o.state.caching.Answers.Taught.Load()
 }
 
 // passedGuard reports whether the guard, if there is one, has nothing against the response. One

@@ -35,7 +35,9 @@ func (rw rewriter) body(m *backend.Model) ([]byte, asked) {
 		return p.Bytes(), asked{effort: reasoning.None}
 	}
 	rw.prompt(p)
-	effort := m.Dialect.Apply(p, rw.req, reasoning.Want{Effort: rw.effort(m), Override: rw.d.Action.Override, Named: rw.named(m), Less: rw.d.saving.LessEffort})
+	effort := m.Dialect.Apply(p, rw.req, reasoning.Want{
+		Effort: rw.effort(m), Override: rw.d.Action.Override, Named: rw.named(m), Less: rw.d.saving.LessEffort,
+	})
 	m.Dialect.Bound(p, rw.req, effort)
 	a := asked{effort: cmp.Or(effort, reasoning.None), kind: rw.d.kind(m, effort)}
 	a.limit = rw.limit(p, m, a.kind)

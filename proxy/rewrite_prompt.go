@@ -17,8 +17,8 @@ const (
 
 // prompt puts the route's system prompt in and tells what became of the client's own; empty when
 // the route has none, or the request has no place for one, as a completion that is no chat. It goes
-// where the client's own stands, or, where the request names contexts, beside those; see rewriter.compile. A
-// client's own prompt that says something gives way only to mode always.
+// where the client's own stands, or, where the request names contexts, beside those; see
+// rewriter.compile. A client's own prompt that says something gives way only to mode always.
 //
 // Some clients split their prompt over several messages, of role system or developer, and in the
 // Responses API over instructions and such items. They are one prompt: it is vague when all of it

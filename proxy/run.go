@@ -18,7 +18,8 @@ import (
 func New(opts Options, st *State, tel *telemetry.Telemetry) *Proxy {
 	transport := framing.NewTransport(time.Duration(opts.ConnectTimeout))
 	p := &Proxy{
-		tel: tel, resolver: resolve.Resolver{Tel: tel}, transport: transport, counters: count.New(transport), retries: pool.NewBudget(), swapped: make(chan struct{}, 1),
+		tel: tel, resolver: resolve.Resolver{Tel: tel}, transport: transport, counters: count.New(transport),
+		retries: pool.NewBudget(), swapped: make(chan struct{}, 1),
 		started: time.Now().Unix(), warms: newWarms(), limiter: rate.New(nil, time.Now),
 		recent: newRecent(), spending: budget.New(nil, time.Now),
 	}

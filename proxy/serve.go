@@ -51,8 +51,8 @@ func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
 	return r, forwarded
 }
 
-// routeForwarded hands requests that are forwarded to their handler, and all others to the router: that
-// would find the same, but makes a context and a copy of each request.
+// routeForwarded hands requests that are forwarded to their handler, and all others to the router:
+// that would find the same, but makes a context and a copy of each request.
 func routeForwarded(forwarded map[string]http.HandlerFunc, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h := forwarded[r.URL.Path]; h != nil && r.Method == http.MethodPost && r.URL.RawPath == "" {

@@ -30,9 +30,15 @@ var requests = flag.Int("requests", 1500, "requests of the test of restarts")
 // answers at once.
 func configure(t *testing.T, text string) *config.Config {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "signalbox.yaml")
 	base := "models: [{name: m, endpoints: [{name: a, url: '" + instant(t) + "/v1'}], health: {path: 'off'}}]\ndefault: {models: [m]}\n"
-	if err := os.WriteFile(file, []byte(base+text), 0o600); err != nil {
+	return written(t, base+text)
+}
+
+// written is a configuration as a file of its own, loaded.
+func written(t *testing.T, text string) *config.Config {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "signalbox.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cfg, _, err := config.Load(file, os.LookupEnv, Catalog)
@@ -443,29 +449,18 @@ func whole(ctx context.Context, c *http.Client, url string, stream bool) error {
 // streaming is a model server whose streams take half a second, longer than one look of a balancer.
 func streaming(t *testing.T) string {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if !strings.Contains(string(body), `"stream":true`) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}]}`)
-			return
-		}
-		w.Header().Set("Content-Type", "text/event-stream")
+	return speaking(t, func(ctx context.Context, say func()) {
 		tick := time.NewTicker(25 * time.Millisecond)
 		defer tick.Stop()
 		for range 20 {
-			_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"word "}}]}`+"\n\n")
-			_ = http.NewResponseController(w).Flush()
+			say()
 			select {
 			case <-tick.C:
-			case <-r.Context().Done():
+			case <-ctx.Done():
 				return
 			}
 		}
-		_, _ = io.WriteString(w, "data: [DONE]\n\n")
-	}))
-	t.Cleanup(s.Close)
-	return s.URL
+	})
 }
 
 // TestASecretInAFileIsReadAgain changes nothing but a file that the configuration refers to, in a

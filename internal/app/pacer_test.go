@@ -64,6 +64,22 @@ func (p *pacer) wait(ctx context.Context) {
 func pacing(t *testing.T, p *pacer, first, turns int) string {
 	t.Helper()
 	var streams atomic.Int64
+	return speaking(t, func(ctx context.Context, say func()) {
+		n := turns
+		if i := int(streams.Add(1)); i <= first {
+			n = 1 + i%turns
+		}
+		for range n {
+			say()
+			p.wait(ctx)
+		}
+	})
+}
+
+// speaking is a model server. stream says the words of a stream; a client that asks for none gets
+// its response at once.
+func speaking(t *testing.T, stream func(ctx context.Context, say func())) string {
+	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if !strings.Contains(string(body), `"stream":true`) {
@@ -72,16 +88,13 @@ func pacing(t *testing.T, p *pacer, first, turns int) string {
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		n := turns
-		if i := int(streams.Add(1)); i <= first {
-			n = 1 + i%turns
-		}
-		for range n {
+		stream(r.Context(), func() {
 			_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"word "}}]}`+"\n\n")
 			_ = http.NewResponseController(w).Flush()
-			p.wait(r.Context())
+		})
+		if r.Context().Err() == nil {
+			_, _ = io.WriteString(w, "data: [DONE]\n\n")
 		}
-		_, _ = io.WriteString(w, "data: [DONE]\n\n")
 	}))
 	t.Cleanup(s.Close)
 	return s.URL

@@ -291,14 +291,7 @@ func TestReloadsCutNoStreams(t *testing.T) {
 	text := fmt.Sprintf("server: {first_byte_timeout: 0, gap_timeout: 0, answer_timeout: 0, connect_timeout: 3m}\n"+
 		"models: [{name: m, endpoints: [{name: a, url: '%s/v1'}], health: {path: 'off'}}]\n"+
 		"default: {models: [m]}\n", pacing(t, p, streams, 20))
-	file := filepath.Join(t.TempDir(), "signalbox.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg, _, err := config.Load(file, os.LookupEnv, Catalog)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := written(t, text)
 	s := serve(t, cfg, config.Settings{})
 	tr := &http.Transport{MaxIdleConnsPerHost: streams}
 	defer tr.CloseIdleConnections()
@@ -360,5 +353,6 @@ func TestReloadsCutNoStreams(t *testing.T) {
 	if err := context.Cause(ctx); err != nil {
 		t.Fatalf("lost: %v", err)
 	}
-	t.Logf("%d reloads under %d streams: %d streams and %d short requests, none lost", reloads, streams, long.Load(), short*reloads)
+	t.Logf("%d reloads under %d streams: %d streams and %d short requests, none lost",
+		reloads, streams, long.Load(), short*reloads)
 }

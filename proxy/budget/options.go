@@ -104,5 +104,7 @@ func (s *Soft) reached(taken, room int64) bool {
 
 // Of compiles options that are valid.
 func (o SoftOptions) Of() Soft {
-	return Soft{At: o.At, Then: Saving{Cheaper: o.Then != thenLessEffort, LessEffort: o.Then == thenLessEffort || o.Then == thenBoth}}
+	return Soft{At: o.At, Then: Saving{
+		Cheaper: o.Then != thenLessEffort, LessEffort: o.Then == thenLessEffort || o.Then == thenBoth,
+	}}
 }

@@ -53,7 +53,8 @@ func NewAnswers(o Options, shared *cache.Redis, before *Answers) (*Answers, erro
 		return nil, err
 	}
 	a := &Answers{
-		Store: local, local: local, Index: cache.NewIndex(o.MaxEntries, time.Now), size: o.room(), slots: semaphore.NewWeighted(keptAtOnce),
+		Store: local, local: local, Index: cache.NewIndex(o.MaxEntries, time.Now),
+		size: o.room(), slots: semaphore.NewWeighted(keptAtOnce),
 	}
 	if before != nil {
 		a.Taught.Store(before.Taught.Load())

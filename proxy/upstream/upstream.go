@@ -231,8 +231,8 @@ func (u *Response) Advance(limit time.Duration) {
 	}
 }
 
-// Deliver puts the chunks of a stream that are here, by way of the observers. It reports whether there
-// were any, and when.
+// Deliver puts the chunks of a stream that are here, by way of the observers. It reports whether
+// there were any, and when.
 func (u *Response) Deliver(to response.Sink) (now time.Time, came bool) {
 	for c := u.Stream.Next(); c != nil; c = u.Stream.Next() {
 		came = true
