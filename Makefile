@@ -42,7 +42,7 @@ test: onnxruntime
 
 ## test-timed: the tests that judge time on the wall, on a machine with nothing else to do
 test-timed: onnxruntime
-	SIGNALBOX_TIMED=1 $(GO) test -count=1 -p 1 $$(grep -rl --include=*_test.go 'testkit\.Timed()' . | xargs -n1 dirname | sort -u)
+	@GO="$(GO)" tools/test-timed.sh
 
 ## test-fast: in under a minute, without ONNX Runtime, cgo, Redis and the race detector
 test-fast:

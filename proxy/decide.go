@@ -190,8 +190,8 @@ func (d *decision) classify(ctx context.Context, text *signal.Text, need signal.
 	}
 }
 
-// alongside are the signals that are extracted beside those of need: what outcomes are found by
-// comes from the same pass.
+// alongside are the signals that are extracted beside those of need: the embedding, by which
+// outcomes are looked up, comes from the same pass.
 func (d *decision) alongside(need signal.Mask) signal.Mask {
 	if d.state == nil || d.state.outcomes == nil || need.Tier(signal.TierNeural) == 0 {
 		return 0
@@ -200,8 +200,8 @@ func (d *decision) alongside(need signal.Mask) signal.Mask {
 }
 
 // useful returns the signals of need that can still matter, given those that are there. A decision
-// that is settled needs none, with two exceptions. A route that wants everything read may be left
-// again once it was. And a refusal for a signal that failed may yet become one for what another
+// that is settled needs none, with two exceptions. A route that wants everything read may no longer
+// match after that. And a refusal for a signal that failed may yet become one for what another
 // signal of the same route finds: the client is told then not to try again.
 func (d *decision) useful(need signal.Mask) signal.Mask {
 	final, next := d.program.Step(d.set)
@@ -241,8 +241,8 @@ func (st *State) conclude(ctx context.Context, d *decision, req *openai.Request)
 }
 
 // stepRules asks the rules until the decision is final. A route that says `windows: all`, or `redact:
-// true`, is only taken by what was read whole: what a selection was read of is read again then, and
-// decided again.
+// true`, is taken only after the whole text was read: where a part of it was read so far, the rest
+// is read then, and the rules are asked again.
 func (st *State) stepRules(ctx context.Context, d *decision, req *openai.Request) error {
 	for {
 		var seen []signal.Value // of a selection, by kind

@@ -40,7 +40,7 @@ func (p *Proxy) forward(
 	return err
 }
 
-// send is forward, but that what goes wrong after a keep-alive comment is not told yet.
+// send does the work of forward. An error behind a keep-alive comment is left for forward to tell.
 func (p *Proxy) send(
 	ctx context.Context, st *State, w *downstream.Response, in http.Header, where *plan, change rewriter, o *exchange,
 ) error {
@@ -216,8 +216,8 @@ func retry(u *upstream.Response, err error) (reason string, ok bool) {
 	return "", false
 }
 
-// headersFor returns the client's headers without those that mention a value that was hidden. A
-// vault of the body becomes that of the request.
+// headersFor returns the client's headers without those that mention a value that was hidden. With
+// hideAll, body, the vault that was filled from the body, becomes the vault of the request.
 func (o *exchange) headersFor(in http.Header, body *redact.Vault) http.Header {
 	if o.hideAll {
 		o.vault = body

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +40,10 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 func TestMain(m *testing.M) {
 	stdlog.SetOutput(io.Discard) // the client of net/http says there that hostile servers have sent more than their answers
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // most tests wait for most of their time
+		_ = f.Value.Set(strconv.Itoa(4 * runtime.GOMAXPROCS(0)))
+	}
 	testkit.VerifyNoLeaks(m)
 }
 

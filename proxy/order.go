@@ -15,8 +15,9 @@ import (
 )
 
 // orderModels puts the models of a decision in the order to try them and reserves what the request
-// may cost. A request that finds a soft bound reached only then, for others were let in between, has
-// them ordered again, so that no more than one of all replicas is dear beyond the bound.
+// may cost. Where that reservation finds a soft bound reached, which other requests have reached
+// since the models were ordered, they are ordered again as behind the bound: over all replicas, at
+// most one request beyond it goes to a model at full price.
 func (p *Proxy) orderModels(
 	ctx context.Context, st *State, w *downstream.Response, h http.Header, change *rewriter, o *exchange,
 ) (*plan, error) {

@@ -19,16 +19,20 @@ type prefixPlacement struct {
 	on     bool
 	id     string  // of the request
 	tokens int     // of the prompt, estimated
-	prompt *prompt // nil for a request that is at home nowhere
+	prompt *prompt // nil for a request whose prefix is tracked nowhere
 	tenant string
 	salts  *engine.Salts
 	hints  KVManager
-	ticket affinity.Ticket // of the attempt under way
-	by     affinity.Source // what it was placed by
-	at     int             // index of its endpoint
-	length int             // of its prompt, as the model counts
-	parted bool            // from the last request that belongs to the same, by what leads the template
-	of     *backend.Model  // that it is to
+
+	// The rest is of the attempt under way.
+	ticket affinity.Ticket
+	by     affinity.Source // what the endpoint was picked by
+	at     int             // the endpoint's index in its group
+	length int             // tokens of the prompt, as the model counts them
+	// parted says that the template begins otherwise than at the last request of the same session
+	// or context, as with another effort, so that nothing of the prefix is shared.
+	parted bool
+	of     *backend.Model // the model of the attempt
 }
 
 // placementOf looks at a request before its first attempt.

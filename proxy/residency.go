@@ -52,8 +52,8 @@ func (p *Proxy) Residency(owner memory.Owner, c *memory.Context) []contexts.Resi
 	return out
 }
 
-// parts reports whether a request that names what it belongs to is parted from the last one that
-// named the same, by what the model's template puts in front.
+// parts reports whether a request of a session or context shares no prefix with the last one of the
+// same, since the model's template begins with something else, as another effort or other tools.
 func (p *prompt) parts(m *backend.Model, class affinity.Class) bool {
 	if !m.Servers.KV.EffortLeadsPrompt && !m.Servers.KV.ToolsLeadPrompt || p.hints.Empty() {
 		return false

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -146,9 +147,12 @@ func FuzzReadVerify(f *testing.F) {
 // What one text may cost is bounded: claims behind that are unchecked, and say why.
 func TestAClaimThatIsNotReadSaysWhy(t *testing.T) {
 	t.Parallel()
-	b := watched(t, "off", testkit.NewUpstream(t, testkit.Silent()))
-	numbers := strings.Repeat("7 ", 30<<10)
-	res := b.post(verifyPath, `{"facts":["`+numbers+`"],"answer":"`+numbers+`"}`)
+	b := watched(t, "off", testkit.NewUpstream(t, testkit.Silent()), judged(t, sayingJudge{}, ""))
+	var answer strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&answer, "Ann met Bo%d in Paris. ", i)
+	}
+	res := b.post(verifyPath, `{"facts":["Ann met Bo in Paris."],"answer":"`+answer.String()+`"}`)
 	var got guardrail.Verdict
 	if err := json.Unmarshal([]byte(res.body), &got); err != nil || res.status != 200 || len(got.Claims) < 100 {
 		t.Fatalf("status %d, %v: %.300s", res.status, err, res.body)

@@ -139,6 +139,7 @@ func New(o Options) (*Store, error) {
 	address.PipelineMultiplex = multiplex
 	address.DialCtxFn = o.dial
 	address.ConnWriteTimeout = o.WriteBudget
+	address.RetryDelay = retryOnce
 	return &Store{
 		o: o, address: address,
 		brake: breaker{failures: int64(o.Failures), rest: o.Rest, now: o.Now},
@@ -160,6 +161,15 @@ func New(o Options) (*Store, error) {
 			kinds:   rueidis.NewLuaScript("#!lua flags=allow-oom\n" + kindsScript),
 		},
 	}, nil
+}
+
+// retryOnce has a read that failed repeated at once on a new connection, and then no more: a Redis
+// that refuses connections would otherwise be asked until the budget is spent, each time.
+func retryOnce(attempts int, _ rueidis.Completed, _ error) time.Duration {
+	if attempts > 1 {
+		return -1
+	}
+	return 0
 }
 
 // Connect connects to Redis. One that cannot be reached is logged and no error, since Watch keeps

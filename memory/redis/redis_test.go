@@ -413,6 +413,20 @@ func TestAnOutageCostsTheBudgetAndThenNothing(t *testing.T) {
 	}
 }
 
+// A Redis that refuses connections is no matter of waiting: with an hour to spend, a read fails at
+// once. It hangs, and fails with the package, where reads are repeated for as long as they may.
+func TestARefusedConnectionIsNotTriedForTheWholeBudget(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	s := open(t, Options{URL: server.URL(), MetaBudget: time.Hour, BlobBudget: time.Hour, Failures: 1000})
+	server.Stop()
+	for range 4 {
+		if _, err := s.Load(t.Context(), ledger.TenantOf("acme"), "ctx_a"); !errors.Is(err, ledger.ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestACallerWhoLeavesDoesNotOpenTheBreaker(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)

@@ -17,7 +17,7 @@ import (
 type Sink struct {
 	W   *Response
 	out []byte
-	Now time.Time // when what comes next came; zero where that is longer ago
+	Now time.Time // when the chunks that are put next arrived; zero where that is unknown
 }
 
 var sinks = sync.Pool{New: func() any { return new(Sink) }} //nolint:gochecknoglobals // buffers, no state

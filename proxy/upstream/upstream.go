@@ -214,8 +214,8 @@ func (u *Response) ID() string {
 	return u.id
 }
 
-// Advance reads on in a stream of events. Progress has to come within limit of asking for more
-// after the last; bytes that complete no event are none.
+// Advance reads on in a stream of events. The next event has to be complete within limit, counted
+// from the first read after the last one; bytes that complete no event do not count.
 func (u *Response) Advance(limit time.Duration) {
 	if u.fresh {
 		u.fresh = false
