@@ -130,14 +130,17 @@ func responseMembers() [][2]string {
 
 // errorCases are requests that servers refuse.
 func errorCases() (out []testCase) {
-	const hello = `[{"role":"user","content":"Hello"}]`
+	const (
+		hello = `[{"role":"user","content":"Hello"}]`
+		stops = `,"stop":[" ","e","a","\n"]`
+	)
 	for _, e := range [][2]string{
 		{"temperature", `"messages":` + hello + `,"temperature":-3`},
 		{"top_p", `"messages":` + hello + `,"top_p":7`},
 		{"n 0", `"messages":` + hello + `,"n":0`},
-		{"negative limit", `"messages":` + hello + `,"max_tokens":-5`},
-		// A server that takes the limit for its own stops at the first word.
-		{"limit too high", `"messages":` + hello + `,"max_tokens":100000,"stop":[" ","e","a","\n"]`},
+		// A server that takes such a limit for none, or for its own, stops at the first word.
+		{"negative limit", `"messages":` + hello + `,"max_tokens":-5` + stops},
+		{"limit too high", `"messages":` + hello + `,"max_tokens":100000` + stops},
 		{"too many logprobs", `"messages":` + hello + `,"logprobs":true,"top_logprobs":900`},
 		{"bad schema", `"messages":` + hello + `,"response_format":{"type":"json_schema"}`},
 		{"bad regex", `"messages":` + hello + `,"structured_outputs":{"regex":"(("}`},

@@ -136,7 +136,11 @@ func TestAJudgeOfATextIsAskedNoMoreAfterItsTime(t *testing.T) {
 	for i := range claims {
 		fmt.Fprintf(&text, "Ann met Bo%d in Paris. ", i)
 	}
-	for limit, portions := range map[time.Duration]int{0: 0, 1: 1, each: 1, each + 1: 2, 3 * each: 3} {
+	for _, c := range []struct {
+		limit    time.Duration
+		portions int // 0 for all there are
+	}{{0, 0}, {1, 1}, {each, 1}, {each + 1, 2}, {3 * each, 3}} {
+		limit, portions := c.limit, c.portions
 		synctest.Test(t, func(t *testing.T) {
 			j := &judge{says: func(check.Pair) check.Inference { return entails }, takes: each}
 			c := checker(t, check.Options{Judge: j, Time: limit})
