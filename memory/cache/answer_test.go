@@ -126,7 +126,7 @@ func replay(ctx context.Context, a *cache.Answer, p cache.Pace, write func([]byt
 	}
 }
 
-func TestAReplayEndsWithItsContextAndItsClient(t *testing.T) {
+func TestAReplayEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	a := mustRecord(t, true, testkit.Event("a"), testkit.Finish+done)
 	ctx, cancel := context.WithCancel(t.Context())
