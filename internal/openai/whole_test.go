@@ -1,6 +1,9 @@
 package openai
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,5 +109,46 @@ func TestWholeBodiesHoldEveryMember(t *testing.T) {
 		if e.why == "" {
 			t.Errorf("%s is exempt for no reason", e.name)
 		}
+	}
+}
+
+// A case of a parser that is in none of the tables above, and skips its value, would be missed by
+// the comparison of the tables with the bodies: so the bodies are compared with the source as well.
+func TestWholeBodiesHoldEveryCaseOfTheParsers(t *testing.T) {
+	t.Parallel()
+	var bodies strings.Builder
+	for api := range wholeBodies {
+		bodies.Write(wholeBody(t, api))
+	}
+	types := []string{`"input_video"`, `"_output"`} // values of type, and what they end with: no names
+	files, cases := token.NewFileSet(), 0
+	for _, name := range []string{"body.go", "completion.go", "parse.go", "read.go", "response.go"} {
+		f, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			c, ok := n.(*ast.CaseClause)
+			if !ok {
+				return true
+			}
+			for _, e := range c.List {
+				ast.Inspect(e, func(n ast.Node) bool {
+					l, ok := n.(*ast.BasicLit)
+					if ok && l.Kind == token.STRING && l.Value != `""` {
+						cases++
+						if !strings.Contains(bodies.String(), l.Value) && !slices.Contains(types, l.Value) {
+							t.Errorf("%s: no body holds %s", files.Position(l.Pos()), l.Value)
+						}
+					}
+					_, call := n.(*ast.CallExpr) // of a prefix, which is no name
+					return !call
+				})
+			}
+			return true
+		})
+	}
+	if cases < 100 {
+		t.Errorf("%d cases were found in the source", cases)
 	}
 }
