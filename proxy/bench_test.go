@@ -97,7 +97,7 @@ func (f filters) outcome(tb testing.TB, tel *telemetry.Telemetry) *exchange {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if _, o.vault, err = redact.Hide(req, []signal.Span{{Type: "EMAIL_ADDRESS", End: len("ann@example.com"), Score: 1}}); err != nil {
+		if _, o.vault, err = redact.Hide(tb.Context(), req, []signal.Span{{Type: "EMAIL_ADDRESS", End: len("ann@example.com"), Score: 1}}, nil); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -60,7 +60,7 @@ func (p *Proxy) handle(st *State, w *downstream.Response, r *http.Request, s *su
 	if done, err := p.recallSimilar(ctx, w, &o); done || err != nil {
 		return err
 	}
-	req, err = o.redactRequest()
+	req, err = o.redactRequest(ctx)
 	if err != nil {
 		return err
 	}

@@ -19,9 +19,9 @@ import (
 	"signalbox/proxy/upstream"
 )
 
-// redactRequest returns the request as it may be sent: with personal data replaced, when the route asks for
-// it. Without knowing what personal data there is, nothing is sent.
-func (o *exchange) redactRequest() (*openai.Request, error) {
+// redactRequest returns the request as it may be sent: with personal data replaced, when the route
+// asks for it. Without knowing what personal data there is, nothing is sent.
+func (o *exchange) redactRequest(ctx context.Context) (*openai.Request, error) {
 	if !o.Action.Redact || len(o.req.Text().Segments) == 0 && !o.req.OpaquePrompt {
 		return o.req, nil
 	}
@@ -37,7 +37,8 @@ func (o *exchange) redactRequest() (*openai.Request, error) {
 	default:
 		return nil, fault.ErrNotRedacted
 	}
-	req, vault, err := redact.Hide(o.req, v.Spans)
+	finder, _ := o.state.classifier.(redact.Finder)
+	req, vault, err := redact.Hide(ctx, o.req, v.Spans, finder)
 	o.vault = vault
 	return req, err
 }

@@ -73,7 +73,8 @@ func (d *decision) hidden(ctx context.Context, api openai.API, body []byte) (pay
 	if err != nil {
 		return payload{}, err
 	}
-	out, vault, err := redact.Hide(req, v.Spans)
+	finder, _ := d.state.classifier.(redact.Finder)
+	out, vault, err := redact.Hide(ctx, req, v.Spans, finder)
 	if err != nil {
 		return payload{}, err
 	}

@@ -1,13 +1,17 @@
 package app
 
 import (
+	"context"
 	"maps"
 	"slices"
 
 	"signalbox/classify"
 	"signalbox/classify/knn"
+	"signalbox/classify/pii"
+	"signalbox/internal/signal"
 	"signalbox/proxy"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/redact"
 	"signalbox/proxy/tools"
 )
 
@@ -40,4 +44,15 @@ var (
 	_ proxy.Interruptible = (*extractor)(nil)
 	_ guardrail.Moderator = (*extractor)(nil)
 	_ tools.Shortener     = (*extractor)(nil)
+	_ redact.Finder       = (*extractor)(nil)
 )
+
+// FindPersonal implements redact.Finder by the patterns that need no model.
+func (*extractor) FindPersonal(ctx context.Context, text string) ([]signal.Span, error) {
+	found, err := pii.PatternsContext(ctx, text, nil)
+	out := make([]signal.Span, len(found))
+	for i, s := range found {
+		out[i] = signal.Span{Type: s.Type, Start: s.Start, End: s.End, Score: s.Score}
+	}
+	return out, err //nolint:wrapcheck // that of ctx
+}

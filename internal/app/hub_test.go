@@ -452,19 +452,27 @@ func TestRedactedTextNeverReachesTheBackend(t *testing.T) {
 	}
 	cfg.File = ""
 	s := serve(t, cfg, config.Settings{})
-	body := `{"model":"auto","messages":[{"role":"system","content":"Ask \"bob@example.org\"."},{"role":"user","content":"I am ann@example.com"}],"chat_template_kwargs":{"persona":"carol@example.net"}}`
-	if got := s.post(t, "/v1/chat/completions", body); got.status != http.StatusOK && got.status != http.StatusServiceUnavailable {
-		t.Fatalf("status %d %s", got.status, got.body)
+	secrets := []string{
+		"ann@example.com", "bob@example.org", "carol@example.net", "dora@example.com", "evan@example.org", "4111 1111 1111 1111",
 	}
-	for _, r := range sim.Requests() {
-		for _, secret := range []string{"ann@example.com", "bob@example.org", "carol@example.net"} {
-			if strings.Contains(string(r.Body), secret) {
-				t.Errorf("the backend was sent %s: %s", secret, r.Body)
+	body := `{"model":"auto","messages":[{"role":"system","content":"Ask \"bob@example.org\"."},` +
+		`{"role":"user","content":"I am ann@example.com"}],"user":"dora@example.com","stop":["evan@example.org"],` +
+		`"metadata":{"card":"4111 1111 1111 1111","team":"blue"},"chat_template_kwargs":{"persona":"carol@example.net"}}`
+	plain := strings.Replace(body, `,"chat_template_kwargs":{"persona":"carol@example.net"}`, "", 1)
+	for name, body := range map[string]string{"with arguments of the template": body, "plain": plain} {
+		got := s.post(t, "/v1/chat/completions", body)
+		if got.status != http.StatusOK && (name == "plain" || got.status != http.StatusServiceUnavailable) {
+			t.Errorf("%s: status %d %s", name, got.status, got.body)
+		}
+		for _, r := range sim.Requests() {
+			if name == "plain" && !strings.Contains(string(r.Body), `"team":"blue"`) {
+				t.Errorf("%s: the backend was sent %s", name, r.Body)
+			}
+			for _, secret := range secrets {
+				if strings.Contains(string(r.Body), secret) {
+					t.Errorf("%s: the backend was sent %s: %s", name, secret, r.Body)
+				}
 			}
 		}
-	}
-	plain := strings.Replace(body, `,"chat_template_kwargs":{"persona":"carol@example.net"}`, "", 1)
-	if got := s.post(t, "/v1/chat/completions", plain); got.status != http.StatusOK {
-		t.Errorf("a plain request with addresses: %d %s", got.status, got.body)
 	}
 }

@@ -39,7 +39,7 @@ var exemptions = [...]exemption{
 	{inBody, "prompt_embeds", "vectors: signals are unknown", true},
 	{inBody, "previous_response_id", stored, true},
 	{inBody, "conversation", stored, true},
-	{inBody, "signalbox", "is for the proxy and not sent on", false},
+	{inBody, "signalbox", forTheProxy, false},
 
 	{inPart, "image_url", pictured, false},
 	{inPart, "image", pictured, false},
@@ -71,10 +71,11 @@ var exemptions = [...]exemption{
 
 // Reasons that several members share.
 const (
-	askedBy  = "tells the server who asks"
-	caches   = "is for the server's cache"
-	stored   = "names what the server keeps"
-	pictured = "a picture, a recording or a file"
+	askedBy     = "tells the server who asks"
+	caches      = "is for the server's cache"
+	stored      = "names what the server keeps"
+	pictured    = "a picture, a recording or a file"
+	forTheProxy = "is for the proxy and not sent on"
 )
 
 // exempt reports whether the strings of a member are not read.
@@ -125,6 +126,25 @@ func Stays(path []string) bool {
 	}
 	e := exemptionOf(in, name)
 	return e != nil && e.stays
+}
+
+// Kept reports whether a server keeps or compares the strings of a member that no model reads, by
+// its path as Stays takes it: who asks, what is noted beside the answer, where it stops. What is for
+// a server's cache is not among them: values that differ must stay different there.
+func Kept(path []string) bool { return len(path) > 0 && isKept(exemptionOf(inBody, path[0])) }
+
+// HasKept reports whether a request has a member of which Kept holds.
+func HasKept(r *Request) bool {
+	for i := range exemptions {
+		if e := &exemptions[i]; e.in == inBody && isKept(e) && r.Field(e.name) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func isKept(e *exemption) bool {
+	return e != nil && !e.stays && e.why != caches && e.why != forTheProxy
 }
 
 // placeOf finds the innermost object with exemptions of its own that a member is in.

@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,18 +20,35 @@ import (
 // ErrIncomplete is returned when some span could not be replaced.
 var ErrIncomplete = errors.New("personal data could not be replaced")
 
+// Finder is a classifier that finds personal data by its characters alone, as addresses and numbers.
+// The spans are of text, whatever their segment; the error is that of ctx.
+type Finder interface {
+	FindPersonal(ctx context.Context, text string) ([]signal.Span, error)
+}
+
 // Hide returns a request with the spans replaced by placeholders, parsed, and the vault that
 // restores an answer to it. spans refer to the segments of req.Text(), in any order; overlapping
-// ones are taken as one. Without spans the request itself comes back, with a nil vault. An error
-// wraps ErrIncomplete, holds nothing of the text, and means that nothing may be sent.
-func Hide(req *openai.Request, spans []signal.Span) (*openai.Request, *Vault, error) {
-	if len(spans) == 0 {
+// ones are taken as one. by looks in the members that no model reads and servers keep, such as user
+// and metadata; nil leaves there what is not found elsewhere. Where there is nothing to replace the
+// request itself comes back, with a nil vault. An error wraps ErrIncomplete, holds nothing of the
+// text, and means that nothing may be sent.
+func Hide(
+	ctx context.Context, req *openai.Request, spans []signal.Span, by Finder,
+) (*openai.Request, *Vault, error) {
+	kept, err := foundInKept(ctx, req, by)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(spans)+len(kept) == 0 {
 		return req, nil, nil
 	}
 	h := hider{req: req, keeper: newKeeper(), texts: make(map[string]*found)}
 	h.keeper.vault.api = req.API
 	if err := h.collect(req.Text().Segments, spans); err != nil {
 		return nil, nil, err
+	}
+	for _, k := range kept {
+		h.in(k.text).add(piece{start: k.Start, end: k.End, kind: k.Type})
 	}
 	body, err := h.rewrite()
 	if err != nil {
@@ -45,6 +63,38 @@ func Hide(req *openai.Request, spans []signal.Span) (*openai.Request, *Vault, er
 		return nil, nil, err
 	}
 	return out, h.keeper.vault, nil
+}
+
+// keptSpan is personal data in a string that a server keeps.
+type keptSpan struct {
+	text string
+	signal.Span
+}
+
+// foundInKept looks for personal data in the strings of members of which openai.Kept holds.
+func foundInKept(ctx context.Context, req *openai.Request, by Finder) (out []keptSpan, err error) {
+	if by == nil || !openai.HasKept(req) {
+		return nil, nil
+	}
+	var failed error
+	err = walk(req.Raw, func(s *str) {
+		if failed != nil || s.isName || !openai.Kept(s.path) || stays(s) {
+			return
+		}
+		var spans []signal.Span
+		text := string(s.text)
+		spans, failed = by.FindPersonal(ctx, text)
+		for _, x := range spans {
+			out = append(out, keptSpan{text, x})
+		}
+	})
+	if failed != nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrIncomplete, err)
+	}
+	return out, nil
 }
 
 // hider replaces the spans of one request.

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -171,7 +172,7 @@ func readingOf(t *testing.T, api parser, raw []byte, p, known spot, mark, form s
 			out.origins = append(out.origins, req.Text().Segments[s.Segment].Origin)
 		}
 		out.how, out.hidden = "read", "replaced"
-		hiddenReq, _, err := Hide(req, spans)
+		hiddenReq, _, err := Hide(t.Context(), req, spans, nil)
 		if err != nil || bytes.Contains(hiddenReq.Raw, []byte(mark)) {
 			t.Errorf("%s of a %s is not redacted: %v", p.path, api, err)
 		}
@@ -185,14 +186,21 @@ func readingOf(t *testing.T, api parser, raw []byte, p, known spot, mark, form s
 	default:
 		return reading{how: api.why(t, p.path, mark, req.Raw), hidden: "not sent"}
 	}
-	// What is not read: is it hidden when the value is found elsewhere?
 	out.how = api.why(t, p.path, mark, sent)
+	// What is not read: is it looked through for patterns, or hidden when the value is found elsewhere?
+	hiddenReq, _, err := Hide(t.Context(), req, nil, mailFinder{})
+	if err != nil {
+		t.Errorf("%s of a %s: %v", p.path, api, err)
+	} else if !bytes.Contains(hiddenReq.Raw, []byte(mark)) {
+		out.hidden = "if a pattern finds it"
+		return out
+	}
 	body = plant(raw, map[spot]string{p: fmt.Sprintf(form, mark), known: fmt.Sprintf("%q", mark)})
 	req, err = api.read(body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hiddenReq, _, err := Hide(req, spansOfMark(req, mark))
+	hiddenReq, _, err = Hide(t.Context(), req, spansOfMark(req, mark), nil)
 	switch {
 	case err != nil:
 		t.Errorf("%s of a %s: %v", p.path, api, err)
@@ -202,6 +210,18 @@ func readingOf(t *testing.T, api parser, raw []byte, p, known spot, mark, form s
 		out.hidden = "if found elsewhere"
 	}
 	return out
+}
+
+// mailFinder knows addresses by their domain, and needs a context that has not ended.
+type mailFinder struct{}
+
+func (mailFinder) FindPersonal(ctx context.Context, text string) (out []signal.Span, err error) {
+	const domain = "@example.com"
+	if end := strings.Index(text, domain) + len(domain); end >= len(domain) {
+		start := strings.LastIndexByte(text[:end], ' ') + 1
+		out = append(out, signal.Span{Type: "EMAIL_ADDRESS", Start: start, End: end, Score: 1})
+	}
+	return out, ctx.Err()
 }
 
 func spansOfMark(req *openai.Request, mark string) (out []signal.Span) {
@@ -272,7 +292,7 @@ func TestAHiddenRequestStaysTranslated(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Translated = true
-	hidden, _, err := Hide(req, spansOfMark(req, shortMark))
+	hidden, _, err := Hide(t.Context(), req, spansOfMark(req, shortMark), nil)
 	if err != nil || !hidden.Translated || bytes.Contains(hidden.Raw, []byte(shortMark)) {
 		t.Errorf("%v, %+v", err, hidden)
 	}
@@ -415,9 +435,11 @@ and of JSON Schema as names and short strings ('type', 'properties', 'string', '
 in 'internal/openai/words.go'). Where several origins stand, it is that of the message.
 
 'redact: true' replaces what 'pii' found, and the same value wherever else it stands: a value in a
-member that is not read is replaced if it was found elsewhere in the request. What *stays* reaches
-the server as it came, because the server looks something up by it or could do nothing with another
-value. Members that are not listed hold numbers or booleans.
+member that is not read is replaced if it was found elsewhere in the request. What a server keeps or
+compares without showing it to a model ('user', 'metadata', 'stop') is looked through for what its
+characters tell, such as addresses and numbers of cards, by patterns and without a model. What
+*stays* reaches the server as it came, because the server looks something up by it or could do
+nothing with another value. Members that are not listed hold numbers or booleans.
 
 A request to the Messages API is read as the chat completion that it becomes
 ([anthropic.md](anthropic.md)); members of its blocks and tools that are not listed are left out.

@@ -61,7 +61,7 @@ func parse(tb testing.TB, body string) *openai.Request {
 func hide(tb testing.TB, body string) (*openai.Request, *Vault) {
 	tb.Helper()
 	req := parse(tb, body)
-	out, v, err := Hide(req, spansOf(req))
+	out, v, err := Hide(tb.Context(), req, spansOf(req), nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestHideRewritesNothingButWhatItHides(t *testing.T) {
 func TestAMentionIsAWholeWord(t *testing.T) {
 	req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"Anna, anna, Annabel, Rose, rose, 漢字"},{"role":"user","content":"x漢字y ANNA"}]}`)
 	spans := []signal.Span{{Type: "PERSON", End: 4}, {Type: "PERSON", Start: 21, End: 25}, {Type: "PERSON", Start: 33, End: 39}}
-	out, _, err := Hide(req, spans)
+	out, _, err := Hide(t.Context(), req, spans, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestASpanThatStartsInsideAnEscapeOfArgumentsLeavesTheEscape(t *testing.T) {
 	// A reader that does not know JSON takes the n of the line break for the first letter.
 	text := req.Text().Segments[1].Text
 	start := strings.Index(text, "nann@")
-	out, v, err := Hide(req, []signal.Span{{Type: "EMAIL_ADDRESS", Segment: 1, Start: start, End: start + len("nann@example.com"), Score: 1}})
+	out, v, err := Hide(t.Context(), req, []signal.Span{{Type: "EMAIL_ADDRESS", Segment: 1, Start: start, End: start + len("nann@example.com"), Score: 1}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestHideFailsRatherThanLeaveSomething(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			out, v, err := Hide(req, []signal.Span{tt.span})
+			out, v, err := Hide(t.Context(), req, []signal.Span{tt.span}, nil)
 			if !errors.Is(err, ErrIncomplete) || out != nil || v != nil {
 				t.Errorf("got %v, %v, %v; want nothing but ErrIncomplete", out, v, err)
 			}
@@ -236,7 +236,7 @@ func TestContentThatIsJSONIsRestoredAsJSON(t *testing.T) {
 
 func TestWithoutSpansNothingIsTouched(t *testing.T) {
 	req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"[EMAIL_1]"}]}`)
-	out, v, err := Hide(req, nil)
+	out, v, err := Hide(t.Context(), req, nil, nil)
 	if out != req || v != nil || err != nil {
 		t.Fatalf("got %v, %v, %v", out, v, err)
 	}
@@ -285,7 +285,7 @@ func TestHidingTakesTimeInProportionToTheText(t *testing.T) {
 			}
 			var out *openai.Request
 			var err error
-			took := testkit.CPUTime(t, func() { out, _, err = Hide(req, spans) })
+			took := testkit.CPUTime(t, func() { out, _, err = Hide(t.Context(), req, spans, nil) })
 			if err != nil || strings.Contains(string(out.Raw), "@example") {
 				t.Fatalf("error %v, or a value is left", err)
 			}
