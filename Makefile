@@ -19,6 +19,7 @@ help:
 
 ## build: everything needed, then bin/signalbox
 build: onnxruntime
+	@test -e bin/signalbox || echo "The first build compiles everything, which takes one to three minutes."
 	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/signalbox .
 
 ## run: build, then the demo with embedded models and simulated backends

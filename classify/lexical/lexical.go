@@ -41,7 +41,8 @@ const maxFuzzyRunes = 63
 type Options struct {
 	// Name is what conditions refer to. Required.
 	Name string `yaml:"name"`
-	// Any are the words and phrases. Reloadable.
+	// Any are the words and phrases, each found as a whole: refund does not find refunds.
+	// Reloadable.
 	Any []string `yaml:"any"`
 	// CaseSensitive compares as written. Default false. Reloadable.
 	CaseSensitive bool `yaml:"case_sensitive"`

@@ -33,7 +33,7 @@ export async function show(main, signal) {
     }, 'Read the file again');
     top.replaceChildren(facts([
       ['File', running.file ? h('code', {}, running.file) : 'none: it is built in'], ['Generation', String(running.generation)],
-      ['Last reload', running.problem ? pill('failed', 'bad') : pill('went well', 'good')], ['', running.problem && h('pre', { class: 'problem' }, running.problem)],
+      ['Last reload', running.problem ? pill('failed', 'bad') : running.generation > 1 ? pill('went well', 'good') : 'none since the start'], ['', running.problem && h('pre', { class: 'problem' }, running.problem)],
       ['Warnings', running.warnings.length ? h('ul', {}, running.warnings.map(noteOf)) : 'none'],
     ]), h('p', { class: 'row' }, reload, told));
     disk.replaceChildren(...(running.disk
