@@ -139,7 +139,7 @@ func New(o Options) (*Store, error) {
 	address.PipelineMultiplex = multiplex
 	address.DialCtxFn = o.dial
 	address.ConnWriteTimeout = o.WriteBudget
-	address.RetryDelay = retryOnce
+	address.RetryDelay = retryBriefly
 	return &Store{
 		o: o, address: address,
 		brake: breaker{failures: int64(o.Failures), rest: o.Rest, now: o.Now},
@@ -163,13 +163,19 @@ func New(o Options) (*Store, error) {
 	}, nil
 }
 
-// retryOnce has a read that failed repeated at once on a new connection, and then no more: a Redis
-// that refuses connections would otherwise be asked until the budget is spent, each time.
-func retryOnce(attempts int, _ rueidis.Completed, _ error) time.Duration {
-	if attempts > 1 {
+// retryBriefly has a read that failed repeated, at once and then after 2 to 32 ms: connections that a
+// restart has broken fail once each. Then no more, for a Redis that refuses connections would
+// otherwise be asked until the budget is spent, each time.
+func retryBriefly(attempts int, _ rueidis.Completed, _ error) time.Duration {
+	const most = 6
+	switch {
+	case attempts > most:
 		return -1
+	case attempts == 1:
+		return 0
+	default:
+		return time.Millisecond << (attempts - 1)
 	}
-	return 0
 }
 
 // Connect connects to Redis. One that cannot be reached is logged and no error, since Watch keeps

@@ -413,8 +413,8 @@ func TestAnOutageCostsTheBudgetAndThenNothing(t *testing.T) {
 	}
 }
 
-// A Redis that refuses connections is no matter of waiting: with an hour to spend, a read fails at
-// once. It hangs, and fails with the package, where reads are repeated for as long as they may.
+// A Redis that refuses connections is no matter of waiting: with an hour to spend, a read fails
+// soon. It hangs, and fails with the package, where reads are repeated for as long as they may.
 func TestARefusedConnectionIsNotTriedForTheWholeBudget(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)
