@@ -331,7 +331,7 @@ func answer(w http.ResponseWriter, status int, v any) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(b) //nolint:gosec // JSON, and the reader may have gone
+	_, _ = w.Write(b) // the reader may have gone
 	return nil
 }
 
