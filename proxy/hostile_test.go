@@ -228,8 +228,8 @@ func TestEveryHostileModeHasARow(t *testing.T) {
 	}
 }
 
-// raw asks without decompression, and once.
-func (b *bench) raw(body string) answered {
+// raw asks without decompression, and once. begun are called when the response's head is here.
+func (b *bench) raw(body string, begun ...func()) answered {
 	b.tb.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
 	req, err := http.NewRequestWithContext(b.tb.Context(), http.MethodPost, b.URL+chatPath, strings.NewReader(body))
@@ -241,6 +241,9 @@ func (b *bench) raw(body string) answered {
 		return answered{err: err}
 	}
 	defer res.Body.Close()
+	for _, f := range begun {
+		f()
+	}
 	got, err := io.ReadAll(res.Body)
 	return answered{res.StatusCode, res.Header, string(got), err}
 }
