@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	stdlog.SetOutput(io.Discard) // the client of net/http says there that hostile servers have sent more than their answers
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // most tests wait for most of their time
-		_ = f.Value.Set(strconv.Itoa(4 * runtime.GOMAXPROCS(0)))
+		_ = f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0)))
 	}
 	testkit.VerifyNoLeaks(m)
 }
