@@ -3,8 +3,6 @@ package anthropic
 import (
 	"encoding/json"
 	"errors"
-	"go/ast"
-	"go/parser"
 	"go/token"
 	"maps"
 	"os"
@@ -15,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/openai"
+	"signalbox/internal/testkit"
 )
 
 // chatOf translates a body that is complete but for what a test is about.
@@ -356,27 +355,14 @@ func TestTheWholeRequestHoldsEveryMember(t *testing.T) {
 		"any",
 		"adaptive",
 		"disabled",
+		"omitted",
+		"updates",
 	}
-	files := token.NewFileSet()
-	for _, name := range []string{"request.go", "blocks.go", "tools.go"} {
-		f, err := parser.ParseFile(files, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
+	testkit.Cases(t, func(at token.Position, quoted string) {
+		if !strings.Contains(string(whole), quoted) && !slices.Contains(refused, strings.Trim(quoted, `"`)) {
+			t.Errorf("%s: the body lacks %s", at, quoted)
 		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			c, ok := n.(*ast.CaseClause)
-			if !ok {
-				return true
-			}
-			for _, e := range c.List {
-				if l, ok := e.(*ast.BasicLit); ok && l.Value != `""` && l.Value[0] == '"' &&
-					!strings.Contains(string(whole), l.Value) && !slices.Contains(refused, strings.Trim(l.Value, `"`)) {
-					t.Errorf("%s: the body lacks %s", files.Position(l.Pos()), l.Value)
-				}
-			}
-			return true
-		})
-	}
+	}, "request.go", "blocks.go", "tools.go")
 }
 
 // FuzzToChat: nothing panics; what is translated is a chat unless the parser of chats refuses it

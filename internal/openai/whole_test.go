@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"go/ast"
-	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
@@ -11,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/testkit"
 )
 
 // wholeBodies are requests that hold every member that the parsers read, by kind. What reads each
@@ -121,33 +121,11 @@ func TestWholeBodiesHoldEveryCaseOfTheParsers(t *testing.T) {
 		bodies.Write(wholeBody(t, api))
 	}
 	types := []string{`"input_video"`, `"_output"`} // values of type, and what they end with: no names
-	files, cases := token.NewFileSet(), 0
-	for _, name := range []string{"body.go", "completion.go", "parse.go", "read.go", "response.go"} {
-		f, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
+	cases := testkit.Cases(t, func(at token.Position, quoted string) {
+		if !strings.Contains(bodies.String(), quoted) && !slices.Contains(types, quoted) {
+			t.Errorf("%s: no body holds %s", at, quoted)
 		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			c, ok := n.(*ast.CaseClause)
-			if !ok {
-				return true
-			}
-			for _, e := range c.List {
-				ast.Inspect(e, func(n ast.Node) bool {
-					l, ok := n.(*ast.BasicLit)
-					if ok && l.Kind == token.STRING && l.Value != `""` {
-						cases++
-						if !strings.Contains(bodies.String(), l.Value) && !slices.Contains(types, l.Value) {
-							t.Errorf("%s: no body holds %s", files.Position(l.Pos()), l.Value)
-						}
-					}
-					_, call := n.(*ast.CallExpr) // of a prefix, which is no name
-					return !call
-				})
-			}
-			return true
-		})
-	}
+	}, "body.go", "completion.go", "parse.go", "read.go", "response.go")
 	if cases < 100 {
 		t.Errorf("%d cases were found in the source", cases)
 	}

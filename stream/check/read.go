@@ -111,7 +111,7 @@ type quota struct {
 // unbounded is a quota for all pairs, in one call.
 func unbounded() quota { return quota{tokens: math.MaxInt, portion: math.MaxInt} }
 
-// ask lets the models read the open claims, the Judge as far as there is q. Claim i stands at
+// ask lets the models read the open claims, the Judge as far as q goes. Claim i stands at
 // spans[i] of the answer.
 func (c *Checker) ask(
 	ctx context.Context, e *evidence.Evidence, question, answer string, spans []claims.Span,

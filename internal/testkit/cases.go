@@ -1,0 +1,39 @@
+package testkit
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"testing"
+)
+
+// Cases calls visit with each string, in its double quotes, that a case of the Go files compares
+// with, and says where it is. Arguments of calls, as a prefix that is looked for, and raw strings are
+// none. It returns how many there were; a file that does not parse ends the test.
+func Cases(tb testing.TB, visit func(at token.Position, quoted string), files ...string) (n int) {
+	tb.Helper()
+	set := token.NewFileSet()
+	literals := func(x ast.Node) bool {
+		if l, ok := x.(*ast.BasicLit); ok && l.Kind == token.STRING && l.Value[0] == '"' && l.Value != `""` {
+			n++
+			visit(set.Position(l.Pos()), l.Value)
+		}
+		_, call := x.(*ast.CallExpr)
+		return !call
+	}
+	for _, name := range files {
+		f, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		ast.Inspect(f, func(x ast.Node) bool {
+			if c, ok := x.(*ast.CaseClause); ok {
+				for _, e := range c.List {
+					ast.Inspect(e, literals)
+				}
+			}
+			return true
+		})
+	}
+	return n
+}
