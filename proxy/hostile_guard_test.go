@@ -13,7 +13,7 @@ import (
 // can be read.
 func spoken(body string) string {
 	type message struct{ Content string }
-	var texts [4]string
+	var texts [4]strings.Builder
 	for _, data := range append(heardEvents(body), body) {
 		if data == "[DONE]" {
 			break
@@ -28,10 +28,14 @@ func spoken(body string) string {
 			continue
 		}
 		for _, c := range chunk.Choices {
-			texts[c.Index%len(texts)] += c.Delta.Content + c.Message.Content
+			texts[c.Index%len(texts)].WriteString(c.Delta.Content + c.Message.Content)
 		}
 	}
-	return strings.Join(texts[:], "\n")
+	said := make([]string, len(texts))
+	for i := range texts {
+		said[i] = texts[i].String()
+	}
+	return strings.Join(said, "\n")
 }
 
 // TestAHostileBackendMeetsTheGuard runs every mode with the guard on, in a mode that lets text go

@@ -58,11 +58,11 @@ type hostileRow struct {
 }
 
 // shortPatience are the time limits of the tests. What is not late has to keep them too, on a busy
-// machine as well: five times as long is waited there.
+// machine as well: eight times as long is waited there.
 func shortPatience(o *Options) {
 	unit := 100 * time.Millisecond
 	if !testkit.Timed() {
-		unit *= 5
+		unit *= 8
 	}
 	o.ConnectTimeout = option.Duration(3 * unit)
 	o.FirstByteTimeout = option.Duration(4 * unit)
@@ -132,7 +132,7 @@ func hostileRows() []hostileRow {
 		{mode: "gzip-corrupt", stream: unreadable},
 		{mode: "gzip-trunc", stream: unreadable},
 		{mode: "gzip-bomb?mb=4", stream: unreadable},
-		{mode: "json-huge?mb=40", stream: unreadable},
+		{mode: "json-huge?mb=12", stream: unreadable},
 		{mode: "json-deep", stream: unreadable},
 		{mode: "json-nan", stream: unreadable},
 		{mode: "json-trailing", stream: unreadable},
@@ -187,13 +187,13 @@ func hostileRows() []hostileRow {
 		{mode: "invalid-utf8", json: unreadable},
 		{mode: "nul", json: unreadable},
 		{mode: "escape-zoo", json: unreadable},
-		{mode: "huge-line", json: unreadable},
+		{mode: "huge-line?bytes=2M", json: unreadable},
 		{mode: "trailers", json: unreadable},
 		// Without an end, or hardly one.
-		{mode: "endless-line?max=64M", stream: refused, json: unreadable, again: true},
-		{mode: "flood?max=4M", json: unreadable},
-		{mode: "flood-comments", json: unreadable},
-		{mode: "flood-empty-lines", json: unreadable},
+		{mode: "endless-line?max=16M", stream: refused, json: unreadable, again: true},
+		{mode: "flood?max=2M", json: unreadable},
+		{mode: "flood-comments?max=512K", json: unreadable},
+		{mode: "flood-empty-lines?max=256K", json: unreadable},
 		{mode: "drip-comments?n=20", json: unreadable},
 		// Of many requests, the first.
 		{mode: "flaky?p=0"},
