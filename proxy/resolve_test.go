@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/rueidis"
 
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
@@ -288,6 +289,51 @@ func TestContextsComeBackFromRedisOrAreUnavailable(t *testing.T) {
 	}
 	if got := r.chat(with(`{"id":"`+id+`","required":false}`, hi)); got.status != 200 || got.header.Get("X-Signalbox-Degraded") != "context" {
 		t.Errorf("not required: %d %s", got.status, got.body)
+	}
+}
+
+// Somebody else's program may write where contexts are. What it spoiled is gone, and nothing else.
+func TestAKeyOfRedisThatSomebodySpoiledCostsItsContextAlone(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	remote, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), MetaBudget: testkit.Patience, BlobBudget: testkit.Patience, WriteBudget: testkit.Patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(remote.Close)
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	r := keeping(t, oneModel(up), remote)
+	spoiled, whole := r.keep("spoiled"), r.keep("whole")
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, id := range []string{spoiled, whole} {
+		if _, err := r.store.PageOut(t.Context(), memory.Owner{Tenant: auth.DefaultOptions().DefaultTenant}, memory.Ref{ID: id}, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*"+spoiled+"*").Build()).AsStrSlice()
+	if err != nil || len(keys) == 0 {
+		t.Fatalf("keys %v, %v", keys, err)
+	}
+	for _, key := range keys {
+		for _, cmd := range []rueidis.Completed{client.B().Del().Key(key).Build(), client.B().Rpush().Key(key).Element("a list").Build()} {
+			if err := client.Do(t.Context(), cmd).Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	other := keeping(t, oneModel(up), remote) // a replica that has none of them in its memory
+	if got := other.chat(with(quoted(spoiled), hi)); got.status != 404 || got.code(t) != "context_not_found" {
+		t.Errorf("the spoiled one: %d %s", got.status, got.body)
+	}
+	if got := other.chat(with(quoted(whole), hi)); got.status != 200 || !strings.Contains(string(up.Last(t).Body), "whole") {
+		t.Errorf("the whole one: %d %s", got.status, got.body)
+	}
+	if got := other.chat(with(quoted(other.keep("new")), hi)); got.status != 200 {
+		t.Errorf("a new one: %d %s", got.status, got.body)
 	}
 }
 

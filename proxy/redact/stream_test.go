@@ -272,6 +272,7 @@ func FuzzHide(f *testing.F) {
 	}
 	f.Add("Springfield", "1 Elm St")
 	f.Add("1 Elm St Springfield", "1 Elm St\nSpringfield")
+	f.Add("1 Elm St\nSpringfield", "1 Elm St Springfield")
 	f.Add("1 Elm St\nSpringfield or 1 ELM ST", "Springfield")
 	f.Add("SPRINGFIELD is not 1 Elm St\nSpringfield", "1 Elm St")
 	f.Fuzz(func(t *testing.T, one, two string) {
@@ -297,6 +298,12 @@ func FuzzHide(f *testing.F) {
 		// Other spellings of a value come back as one of them.
 		if got, want := textsOf(parse(t, string(back))), textsOf(req); got != want {
 			t.Errorf("restored to %q, want %q", got, want)
+		}
+		// What stands on one line comes back on one line, wherever else it stands on several.
+		for i, m := range parse(t, string(back)).Messages {
+			if strings.Contains(m.Text, "\n") && !strings.Contains(req.Messages[i].Text, "\n") {
+				t.Errorf("%q became %q", req.Messages[i].Text, m.Text)
+			}
 		}
 	})
 }
