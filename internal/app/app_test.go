@@ -224,6 +224,41 @@ func TestDemoBlocksAJailbreakWithAnOpenAIError(t *testing.T) {
 	}
 }
 
+// What the demo answers comes back as history, as every client of a conversation sends it.
+func TestTheDemoTakesItsOwnAnswersBack(t *testing.T) {
+	s, _ := serveDemo(t)
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	ask := func(t *testing.T, history []message) string {
+		body, err := json.Marshal(map[string]any{"model": "auto", "messages": history})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.post(t, "/v1/chat/completions", string(body))
+		var out struct {
+			Choices []struct{ Message message }
+		}
+		if err := json.Unmarshal([]byte(got.body), &out); err != nil || got.status != http.StatusOK || len(out.Choices) != 1 {
+			t.Fatalf("turn %d: %d, route %q: %s", len(history)/2+1, got.status, got.header.Get("x-signalbox-route"), got.body)
+		}
+		return out.Choices[0].Message.Content
+	}
+	for _, question := range []string{
+		"What is the derivative of x^3 * sin(x)?", "What must a plaintiff prove to win a negligence claim?",
+		"How long do I simmer risotto for four people?", "Write a haiku about levers.",
+	} {
+		t.Run(question, func(t *testing.T) {
+			history := []message{{"user", question}}
+			for _, next := range []string{"Explain the second step again?", "And in one sentence?"} {
+				history = append(history, message{"assistant", ask(t, history)}, message{"user", next})
+			}
+			ask(t, history)
+		})
+	}
+}
+
 // startBackend starts one simulated server.
 func startBackend(t *testing.T, change func(*simulator.Options)) (*simulator.Server, string) {
 	t.Helper()
