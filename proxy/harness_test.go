@@ -21,6 +21,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"signalbox/internal/option"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
@@ -217,6 +218,7 @@ func start(tb testing.TB, models []backend.ModelOptions, change ...func(*setup))
 		classifier: &fakeClassifier{signals: signal.MaskOf(signal.Keyword, signal.Domain, signal.Jailbreak, signal.Complexity)},
 		guard:      guardrail.DefaultOptions(),
 	}
+	s.options.ConnectTimeout = option.Duration(patience) // a busy machine takes longer than its default
 	for _, f := range change {
 		f(&s)
 	}
