@@ -232,6 +232,7 @@ func TestTheDemoTakesItsOwnAnswersBack(t *testing.T) {
 		Content string `json:"content"`
 	}
 	ask := func(t *testing.T, history []message) string {
+		t.Helper()
 		body, err := json.Marshal(map[string]any{"model": "auto", "messages": history})
 		if err != nil {
 			t.Fatal(err)
