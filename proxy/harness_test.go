@@ -27,6 +27,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/memory/conversation"
 	"signalbox/memory/outcomes"
+	"signalbox/memory/redis"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
@@ -209,6 +210,19 @@ func modelOptions(name, served string, r reasoning.Options, ups ...*testkit.Upst
 		o.Endpoints = append(o.Endpoints, pool.EndpointOptions{Name: name + "-" + string(rune('a'+i)), URL: u.URL(), APIKey: "backend-secret"})
 	}
 	return o
+}
+
+// patientRedis opens a server with budgets that a busy machine keeps to.
+func patientRedis(tb testing.TB, server *testkit.Redis) *redis.Store {
+	tb.Helper()
+	s, err := redis.Open(tb.Context(), redis.Options{
+		URL: server.URL(), RateBudget: patience, MetaBudget: patience, BlobBudget: patience, WriteBudget: patience,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Close)
+	return s
 }
 
 func start(tb testing.TB, models []backend.ModelOptions, change ...func(*setup)) *bench {

@@ -70,7 +70,8 @@ func shortPatience(o *Options) {
 	o.GapTimeout = option.Duration(4 * unit)
 }
 
-// hostileRows is the table of documented results.
+// hostileRows is the table of documented results. What is large is beyond the bound it is about: 8 MB
+// of a whole body or of an event, 1 MB of what the guard holds.
 func hostileRows() []hostileRow {
 	return []hostileRow{
 		{mode: "ok"},

@@ -16,7 +16,6 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
 	"signalbox/memory"
-	"signalbox/memory/redis"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/contexts"
@@ -262,11 +261,7 @@ func TestAContextThatIsNotRequiredMayLack(t *testing.T) {
 func TestContextsComeBackFromRedisOrAreUnavailable(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)
-	remote, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), MetaBudget: testkit.Patience, BlobBudget: testkit.Patience, WriteBudget: testkit.Patience})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(remote.Close)
+	remote := patientRedis(t, server)
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	r := keeping(t, oneModel(up), remote)
 	id := r.keep("far away")
@@ -296,11 +291,7 @@ func TestContextsComeBackFromRedisOrAreUnavailable(t *testing.T) {
 func TestAKeyOfRedisThatSomebodySpoiledCostsItsContextAlone(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)
-	remote, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), MetaBudget: testkit.Patience, BlobBudget: testkit.Patience, WriteBudget: testkit.Patience})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(remote.Close)
+	remote := patientRedis(t, server)
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	r := keeping(t, oneModel(up), remote)
 	spoiled, whole := r.keep("spoiled"), r.keep("whole")

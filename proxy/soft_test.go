@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"signalbox/internal/testkit"
-	"signalbox/memory/redis"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/recall"
@@ -62,11 +61,7 @@ func TestTwoReplicasInARaceKeepASoftBound(t *testing.T) {
 	var dear atomic.Int64
 	now := time.Now() // one month, also at its end
 	for range 2 {
-		store, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), RateBudget: testkit.Patience, BlobBudget: testkit.Patience})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(store.Close)
+		store := patientRedis(t, server)
 		b := bounded(t, u, u, 0, withKeys(auth.KeyOptions{Name: "team", Budget: auth.BudgetOptions{
 			USD: 1, Soft: budget.SoftOptions{At: .205},
 		}}))

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"signalbox/internal/testkit"
-	"signalbox/memory/redis"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/choose"
@@ -89,11 +88,7 @@ func TestTwoReplicasInARaceKeepTheBudgetOfAModel(t *testing.T) {
 	var big, small atomic.Int64
 	now := time.Now() // one month, also at its end
 	for range 2 {
-		store, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), RateBudget: testkit.Patience, BlobBudget: testkit.Patience})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(store.Close)
+		store := patientRedis(t, server)
 		b := bounded(t, u, u, .205)
 		b.proxy.spending = budget.New(budgetsIn{store}, func() time.Time { return now })
 		for range 6 {

@@ -122,11 +122,7 @@ func TestTwoReplicasInARaceKeepOneBudget(t *testing.T) {
 	var passed, refused atomic.Int64
 	now := time.Now() // one month, also at its end
 	for range 2 {
-		store, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), RateBudget: testkit.Patience, BlobBudget: testkit.Patience})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(store.Close)
+		store := patientRedis(t, server)
 		b := priced(t, u, 0.205)
 		b.proxy.spending = budget.New(budgetsIn{store}, func() time.Time { return now })
 		for range 6 {
