@@ -11,6 +11,10 @@ FUZZTIME ?= 30s
 
 export GOFLAGS := -mod=readonly
 
+# ROOMY lets the Go compiler, the linker and the tests collect garbage less often, up to a size: a
+# fifth less processor time to compile. It is not for what runs afterwards.
+ROOMY := GOGC=$${GOGC:-400} GOMEMLIMIT=$${GOMEMLIMIT:-2GiB}
+
 .PHONY: build run test test-fast test-timed release check bench examples fuzz vuln onnxruntime deploycheck otelcheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format clean help
 
 ## help: what the targets do
@@ -20,7 +24,7 @@ help:
 ## build: everything needed, then bin/signalbox
 build: onnxruntime
 	@test -e bin/signalbox || echo "The first build compiles everything, which takes one to three minutes."
-	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/signalbox .
+	$(ROOMY) $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/signalbox .
 
 ## run: build, then the demo with embedded models and simulated backends
 run: build
@@ -36,10 +40,11 @@ LONGEST  := ./internal/app ./internal/e2e ./proxy ./stream/check ./classify/pii
 WAIT     := 90m
 
 ## test: everything needed, then all Go tests; go vet is a step of its own of check
-# Some 120 test binaries are linked. -w leaves out what debuggers read, a third of the linker's time;
-# stack traces and race reports do not need it.
+# Some 120 test binaries are linked. What debuggers read is left out, a tenth of the compiler's time
+# and a third of the linker's; stack traces and race reports do not need it.
 test: onnxruntime
-	@$(GO) run ./tools/progress/main.go -race -shuffle=on -vet=off -ldflags=-w -timeout $(WAIT) -p $(PACKAGES) $(LONGEST) ./...
+	@$(ROOMY) $(GO) run ./tools/progress/main.go -race -shuffle=on -vet=off -gcflags=all=-dwarf=false -ldflags=-w \
+	  -timeout $(WAIT) -p $(PACKAGES) $(LONGEST) ./...
 
 ## test-timed: the tests that judge time on the wall, on a machine with nothing else to do
 test-timed: onnxruntime

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -22,7 +23,16 @@ func apart(model []byte) ([]byte, error) {
 	if err != nil || len(shared) == 0 {
 		return model, err
 	}
-	out := slices.Clone(model)
+	room := 0
+	if err := eachProduct(model, func(input []byte) error {
+		if tensor, ok := shared[string(input)]; ok {
+			room += len(tensor) + 2*binary.MaxVarintLen64
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	out := cloned(model, room)
 	var graph []byte
 	met := map[string]bool{}
 	err = eachProduct(out, func(input []byte) error {
@@ -57,6 +67,16 @@ func apart(model []byte) ([]byte, error) {
 	}
 	out = protowire.AppendTag(out, modelGraph, protowire.BytesType)
 	return protowire.AppendBytes(out, graph), nil
+}
+
+// cloned returns a copy with room behind it. It copies piece by piece: the garbage collector cannot
+// stop a goroutine within a piece and spins on a processor meanwhile.
+func cloned(model []byte, room int) []byte {
+	out := make([]byte, 0, len(model)+room)
+	for piece := range slices.Chunk(model, 256<<10) {
+		out = append(out, piece...)
+	}
+	return out
 }
 
 // sharedBytes returns the signed 8-bit initializers that several products read, as serialised

@@ -12,6 +12,11 @@
 //
 // measures one or several programs; further ones are compared with the first in the same rounds.
 //
+//	go run ./bench/proxy -add FILE,FILE [-key KEY]
+//
+// measures what parts of the configuration cost: the first program once without and once with each
+// file. Those in the folder configs are for the key "a caller".
+//
 //	go run ./bench/proxy -promises [-streams 100000]
 //
 // counts streams that did not arrive whole, and measures what a request waits for when the Redis

@@ -26,6 +26,8 @@ func run(ctx context.Context) error {
 	rounds := flag.Int("rounds", 5, "rounds; the medians count")
 	length := flag.Duration("time", 3*time.Second, "time of each workload on each way")
 	binary := flag.String("signalbox", "", "the program to measure; built from this checkout when empty; several, separated by commas, are measured beside each other, and compared with the first")
+	add := flag.String("add", "", "files of configuration, separated by commas, each put behind that of the first program and measured beside it")
+	key := flag.String("key", "", "key that requests through signalbox show")
 	only := flag.String("only", "", "workloads whose names contain this")
 	ways := flag.String("ways", "", "ways to measure beside the bare proxy, separated by commas: direct, nginx, signalbox; all when empty")
 	promises := flag.Bool("promises", false, "count what must not be lost and measure what faults cost, instead of comparing")
@@ -41,6 +43,9 @@ func run(ctx context.Context) error {
 		return errors.New("no such role: " + *role)
 	}
 	b, err := newBench(ctx, *binary)
+	if err == nil {
+		err = b.addConfigurations(ctx, *add, *key)
+	}
 	if err != nil {
 		return errors.Join(err, b.close())
 	}

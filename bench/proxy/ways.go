@@ -78,6 +78,29 @@ func newBench(ctx context.Context, binary string) (*bench, error) {
 	return b, nil
 }
 
+// addConfigurations adds the first program once more for each file, with the text of the file behind
+// its configuration. All programs are shown the key.
+func (b *bench) addConfigurations(ctx context.Context, files, key string) error {
+	for file := range strings.SplitSeq(files, ",") {
+		if file == "" {
+			continue
+		}
+		more, err := os.ReadFile(file) //nolint:gosec // named on the command line
+		if err != nil {
+			return err
+		}
+		if err := b.signalbox(ctx, filepath.Base(file), b.program, b.model, string(more)); err != nil {
+			return err
+		}
+	}
+	for _, w := range b.ways {
+		if w.product {
+			w.key = key
+		}
+	}
+	return nil
+}
+
 // columns are the names under which programs are measured, each another one: signalbox for a single
 // one, else that of the file, with as many of the folders above it as it takes to tell them apart;
 // a file that is measured against itself gets a number.
@@ -237,9 +260,9 @@ func (b *bench) signalbox(ctx context.Context, name, binary, model, more string)
 	config := filepath.Join(b.dir, strings.ReplaceAll(name, "/", "_")+".yaml")
 	text := fmt.Sprintf(`server: {listen: %q, admin_listen: %q, pprof: true}
 models:
-  - {name: fast, endpoints: [{name: a, url: "%[3]s/fast/v1"}], health: {path: "off"}}
-  - {name: pace, endpoints: [{name: a, url: "%[3]s/pace/v1"}], health: {path: "off"}}
-  - {name: slow, endpoints: [{name: a, url: "%[3]s/slow/v1"}], health: {path: "off"}}
+  - {name: fast, price: {input: 1, output: 2}, endpoints: [{name: a, url: "%[3]s/fast/v1"}], health: {path: "off"}}
+  - {name: pace, price: {input: 1, output: 2}, endpoints: [{name: a, url: "%[3]s/pace/v1"}], health: {path: "off"}}
+  - {name: slow, price: {input: 1, output: 2}, endpoints: [{name: a, url: "%[3]s/slow/v1"}], health: {path: "off"}}
 routes: [{name: huge, when: {tokens: {gt: 10000000}}, block: {message: "no"}}]
 default: {models: [fast]}
 telemetry: {log: error, prometheus: true}

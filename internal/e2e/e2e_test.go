@@ -79,6 +79,11 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("XDG_CACHE_HOME", dir)
 			e.Setenv("HUB", hub.URL())
+			for _, name := range []string{"GOGC", "GOMEMLIMIT", "GORACE"} { // as for the tests
+				if v, ok := os.LookupEnv(name); ok {
+					e.Setenv(name, v)
+				}
+			}
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
