@@ -368,7 +368,7 @@ func simulated(t *testing.T, model string) string {
 // launch starts the program and waits until it is ready at an address. It ends with the test.
 func launch(t *testing.T, address string, args ...string) {
 	t.Helper()
-	binary, err := exec.LookPath("signalbox") // TestMain puts this test's own program there
+	binary, err := exec.LookPath("signalbox") // TestMain puts it there
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,30 +23,44 @@ import (
 	"github.com/spf13/pflag"
 
 	"signalbox/internal/app"
-	"signalbox/internal/cli"
 	"signalbox/internal/config"
 	"signalbox/internal/hub/hubtest"
 	"signalbox/internal/testkit"
 )
 
+// TestMain runs the tests in the root of the project, where what they build, run and read lies, with
+// the program in front of the PATH, built as make builds it. It has no race detector: what it does
+// in a process of its own, the tests of internal/app do in theirs, with one.
 func TestMain(m *testing.M) {
-	testscript.Main(rooted{m}, map[string]func(){"signalbox": func() { os.Exit(cli.Run("dev")) }})
+	status, err := inRoot(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
 }
 
-// rooted runs tests in the root of the project, where what they build, run and read lies.
-type rooted struct{ *testing.M }
-
-func (r rooted) Run() int {
-	for range 8 {
-		if _, err := os.Stat("go.mod"); err == nil {
-			return r.M.Run()
-		}
-		if err := os.Chdir(".."); err != nil {
-			break
-		}
+func inRoot(m *testing.M) (status int, err error) {
+	if _, err := os.Stat("go.mod"); err == nil {
+		return m.Run(), nil // a test has run itself
 	}
-	fmt.Fprintln(os.Stderr, "no go.mod above the tests")
-	return 1
+	if err := os.Chdir("../.."); err != nil {
+		return 1, err
+	}
+	dir, err := os.MkdirTemp("", "signalbox-e2e")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath",
+		"-ldflags=-X main.version=dev", "-o", dir, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	if err := os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH")); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
 }
 
 // TestScripts runs the real program in testdata/script. Besides testscript's own commands there are
@@ -79,11 +94,6 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("XDG_CACHE_HOME", dir)
 			e.Setenv("HUB", hub.URL())
-			for _, name := range []string{"GOGC", "GOMEMLIMIT", "GORACE"} { // as for the tests
-				if v, ok := os.LookupEnv(name); ok {
-					e.Setenv(name, v)
-				}
-			}
 			return nil
 		},
 		Condition: func(name string) (bool, error) {

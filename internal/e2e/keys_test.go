@@ -15,7 +15,7 @@ import (
 // TestNoChangeOfAKeyThatWasAcknowledgedIsLostWithItsProcess kills the program while operators make
 // and revoke keys, and looks at what it does when it is back.
 func TestNoChangeOfAKeyThatWasAcknowledgedIsLostWithItsProcess(t *testing.T) {
-	binary, err := exec.LookPath("signalbox") // TestMain puts this test's own program there
+	binary, err := exec.LookPath("signalbox") // TestMain puts it there
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func start(t *testing.T, binary, listen, text string) *process {
 // contexts, and looks for those that it had acknowledged on another one.
 func TestNoContextThatWasAcknowledgedIsLostWithItsReplica(t *testing.T) {
 	redis := testkit.NewRedis(t)
-	binary, err := exec.LookPath("signalbox") // TestMain puts this test's own program there
+	binary, err := exec.LookPath("signalbox") // TestMain puts it there
 	if err != nil {
 		t.Fatal(err)
 	}
