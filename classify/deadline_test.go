@@ -17,7 +17,7 @@ const soon = time.Second
 
 func TestADeadlineEndsTheReadingOfALongText(t *testing.T) {
 	late := soon
-	if raceEnabled {
+	if testkit.Race {
 		late *= 10
 	}
 	o := DefaultOptions()

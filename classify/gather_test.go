@@ -240,7 +240,7 @@ func TestTheDeadlineOfEmbeddingHoldsForIntent(t *testing.T) {
 
 func TestADeadlineInTheReadingOfALongTextLeavesTheOthers(t *testing.T) {
 	late := soon
-	if raceEnabled {
+	if testkit.Race {
 		late *= 10
 	}
 	const size = 16 << 20

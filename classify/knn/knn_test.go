@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"signalbox/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -459,7 +461,7 @@ func TestBeyondAFullRebuildOneIntentIsLevelledAlone(t *testing.T) {
 }
 
 func TestLookupAllocatesScoresOnly(t *testing.T) {
-	if raceEnabled {
+	if testkit.Race {
 		t.Skip("the race detector makes pools forget")
 	}
 	x := build(t, hr(), it())

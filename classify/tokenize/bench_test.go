@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"signalbox/internal/testkit"
 )
 
 // sample is ordinary English prose of n tokens of the default tokenizer.
@@ -45,7 +47,7 @@ func BenchmarkEncodeMixedScripts(b *testing.B) {
 
 // TestEncodeDoesNotAllocate holds for text in which only the vocabulary is looked at.
 func TestEncodeDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testkit.Race {
 		t.Skip("the race detector makes sync.Pool drop buffers")
 	}
 	tok := load(t, "default")

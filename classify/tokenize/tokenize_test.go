@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/testkit"
 )
 
 var engines = []string{
@@ -216,7 +218,7 @@ func randomBytes(n int) string {
 // TestWorkIsLinear counts the steps of the models and the bytes allocated for texts of two sizes.
 func TestWorkIsLinear(t *testing.T) {
 	small, large := 1<<13, 1<<15
-	if raceEnabled {
+	if testkit.Race {
 		small, large = 1<<12, 1<<14
 	}
 	shorter, longer := hostile(small), hostile(large)
@@ -236,7 +238,7 @@ func TestWorkIsLinear(t *testing.T) {
 			if many.steps > 100*large {
 				t.Errorf("%s: %s: %d steps for %d bytes", name, kind, many.steps, large)
 			}
-			if n := after.TotalAlloc - before.TotalAlloc; !raceEnabled && n > uint64(200*large) {
+			if n := after.TotalAlloc - before.TotalAlloc; !testkit.Race && n > uint64(200*large) {
 				t.Errorf("%s: %s: %d bytes allocated for %d bytes of text", name, kind, n, large)
 			}
 		}
@@ -245,7 +247,7 @@ func TestWorkIsLinear(t *testing.T) {
 
 // TestMegabyteFitsInMemory takes the texts that need most for each engine.
 func TestMegabyteFitsInMemory(t *testing.T) {
-	if raceEnabled {
+	if testkit.Race {
 		t.Skip("the race detector allocates too")
 	}
 	texts := hostile(1 << 20)

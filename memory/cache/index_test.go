@@ -157,7 +157,7 @@ func crowd(size, dims int) (x *cache.Index, vectors [][]float32) {
 }
 
 func TestALookupDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testkit.Race {
 		t.Skip("counts of allocations differ under the race detector")
 	}
 	x, vectors := crowd(200, 384)

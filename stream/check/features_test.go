@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"signalbox/internal/testkit"
 	"signalbox/stream/check"
 	"signalbox/stream/evidence"
 	"signalbox/stream/numeric"
@@ -140,7 +141,7 @@ var stations = []check.Claim{
 }
 
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testkit.Race {
 		t.Skip("the race detector empties pools at random")
 	}
 	c, e := checker(t, check.Options{Judge: always(entails)}), library(t)

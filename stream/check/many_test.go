@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"signalbox/internal/testkit"
 	"signalbox/stream/check"
 	"signalbox/stream/evidence"
 )
@@ -84,7 +85,7 @@ func TestAClaimThatIsTooMuchForCheckIsUnchecked(t *testing.T) {
 }
 
 func TestQuickOfManyNumbersDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	e, claim := numbersOf(t, 64<<10)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signalbox/internal/testkit"
 	"signalbox/stream/evidence"
 	"signalbox/stream/numeric"
 )
@@ -199,7 +200,7 @@ func TestConcurrentQuestionsGiveTheSameAnswer(t *testing.T) {
 }
 
 func TestForDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testkit.Race {
 		t.Skip("the race detector empties pools at random")
 	}
 	e := build(t, evidence.Options{}, library(8<<10)...)

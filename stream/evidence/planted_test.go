@@ -3,6 +3,7 @@ package evidence_test
 import (
 	"testing"
 
+	"signalbox/internal/testkit"
 	"signalbox/stream/evidence"
 	"signalbox/stream/numeric"
 	"signalbox/stream/numeric/planted"
@@ -15,7 +16,7 @@ func TestPlantedNumbersOfWholeFacts(t *testing.T) {
 	t.Parallel()
 	const firstSeed = 1_000_000
 	seeds := uint64(60)
-	if raceEnabled {
+	if testkit.Race {
 		seeds = 10 // ten times as slow, and nothing here runs beside anything
 	}
 	var asked, flagged [2]int

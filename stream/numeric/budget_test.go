@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"signalbox/internal/testkit"
 	"signalbox/stream/numeric"
 )
 
@@ -74,7 +75,7 @@ func TestStepsBoundTheWork(t *testing.T) {
 }
 
 func TestABoundDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	x := ledgerOf(1000)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"signalbox/internal/testkit"
 	"signalbox/stream/numeric"
 )
 
@@ -124,7 +125,7 @@ func library(n int) *numeric.Index {
 }
 
 func TestCheckDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testkit.Race {
 		t.Skip("the race detector empties pools at random")
 	}
 	x := library(8 << 10)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"signalbox/internal/testkit"
 	"signalbox/stream/numeric"
 	"signalbox/stream/numeric/planted"
 )
@@ -17,7 +18,7 @@ func TestPlantedNumbers(t *testing.T) {
 	byHow := map[string]*cell{}
 	var total [2]cell
 	seeds := uint64(300)
-	if raceEnabled {
+	if testkit.Race {
 		seeds = 30 // ten times as slow, and nothing here runs beside anything
 	}
 	for seed := range seeds {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"signalbox/internal/testkit"
 	"signalbox/memory/cache/question"
 )
 
@@ -147,7 +148,7 @@ func FuzzCompare(f *testing.F) {
 }
 
 func TestReadingAndComparingDoNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testkit.Race {
 		t.Skip("counts of allocations differ under the race detector")
 	}
 	var a, b question.Reading

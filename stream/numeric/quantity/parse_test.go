@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signalbox/internal/testkit"
 	"signalbox/stream/numeric/quantity"
 )
 
@@ -154,7 +155,7 @@ func FuzzDate(f *testing.F) {
 }
 
 func TestParseDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testkit.Race {
 		t.Skip("the race detector empties pools at random")
 	}
 	dst := make([]quantity.Value, 0, 16)

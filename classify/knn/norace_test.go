@@ -1,5 +1,0 @@
-//go:build !race
-
-package knn
-
-const raceEnabled = false

@@ -1,0 +1,6 @@
+//go:build !race
+
+package testkit
+
+// Race reports whether the tests are built with the race detector.
+const Race = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package question_test
-
-const raceEnabled = false

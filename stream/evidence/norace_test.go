@@ -1,5 +1,0 @@
-//go:build !race
-
-package evidence_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build race
-
-package quantity_test
-
-const raceEnabled = true
