@@ -49,6 +49,7 @@ func workloads() []workload {
 		{name: "streamed, a token each 5 ms", model: paceModel, body: chat(paceModel, strings.Repeat(question, 8), true, 200), clients: 48, chunks: true},
 		{name: "streamed at once", chunks: true, model: fastModel, body: chat(fastModel, strings.Repeat(question, 8), true, 200), clients: 8},
 		{name: "streamed, one client", alone: true, model: fastModel, body: chat(fastModel, question, true, 16), clients: 1},
+		{name: "with usage, one client", alone: true, model: fastModel, body: strings.Replace(chat(fastModel, question, true, 16), "{", `{"stream_options":{"include_usage":true},`, 1), clients: 1},
 		{name: "streamed, 50/s", model: fastModel, body: chat(fastModel, question, true, 16), clients: 100, rate: 50},
 		{name: "1 MB in one message", model: fastModel, body: chat(fastModel, strings.Repeat("The quick brown fox jumps over the lazy dog. ", 23_000), false, 1), clients: 2, each: true},
 		{name: "10,000 messages", model: fastModel, body: `{"model":"fast","max_tokens":1,"messages":[` + strings.TrimSuffix(many, ",") + `]}`, clients: 2, each: true},

@@ -70,8 +70,12 @@ func (p *Patch) DeleteField(name string) { p.put(fieldEdit{name: name, removed: 
 // are. A field that is absent, null or no object becomes an object. The demands on rawJSON are
 // those of SetField.
 func (p *Patch) SetNested(field, key string, rawJSON []byte) {
-	edits := []fieldEdit{{name: key, value: rawJSON}}
 	object := p.current(field)
+	if len(object) == 0 {
+		p.SetField(field, append(append(append(appendString([]byte{'{'}, key), ':'), rawJSON...), '}'))
+		return
+	}
+	edits := []fieldEdit{{name: key, value: rawJSON}}
 	members, ok := scanObject(object)
 	if !ok {
 		object, members = []byte("{}"), nil

@@ -144,7 +144,7 @@ func (k *Keeper) Share(remote Remote) { k.remote = remote }
 // request without budgets.
 type Reservation struct {
 	k         *Keeper
-	group, id string
+	group, id string // the id is for the remote alone
 	spends    []Spend
 	at        time.Time
 	saving    Saving
@@ -159,7 +159,10 @@ func (k *Keeper) Reserve(ctx context.Context, group string, budgets []Budget, us
 		return nil, nil
 	}
 	now := k.now()
-	r := &Reservation{k: k, group: group, id: rand.Text(), at: now, spends: make([]Spend, len(budgets))}
+	r := &Reservation{k: k, group: group, at: now, spends: make([]Spend, len(budgets))}
+	if k.remote != nil {
+		r.id = rand.Text()
+	}
 	for i := range budgets {
 		b := &budgets[i]
 		begin, end := b.Period.Bounds(now)
@@ -302,7 +305,10 @@ func (r *Reservation) Saving() (t Saving) {
 
 // accountOf is the account of a budget in the period that begins then.
 func accountOf(group string, b *Budget, begin time.Time) string {
-	return group + "\x00" + b.Name + "\x00" + string(b.Period) + begin.Format(time.DateOnly)
+	var buf [128]byte
+	name := append(append(buf[:0], group...), 0)
+	name = append(append(name, b.Name...), 0)
+	return string(begin.AppendFormat(append(name, b.Period...), time.DateOnly))
 }
 
 // sweep forgets accounts of periods that are over. The caller holds the lock.
