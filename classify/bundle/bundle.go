@@ -261,34 +261,39 @@ func (b *Bundle) read(f File) ([]byte, error) {
 		return nil, &Error{File: f.Name, Err: err}
 	}
 	defer func() { _ = file.Close() }()
-	data, sum, err := readAll(file, info.Size())
+	sum := sha256.New()
+	data, err := readAll(file, info.Size(), func(piece []byte) {
+		if f.SHA256 != "" {
+			_, _ = sum.Write(piece) // never fails
+		}
+	})
 	if err != nil {
 		return nil, &Error{File: f.Name, Err: err}
 	}
-	if sum != f.SHA256 && f.SHA256 != "" {
-		return nil, &Error{File: f.Name, Err: fmt.Errorf("%w: sha256 %s, want %s", ErrChecksum, sum, f.SHA256)}
+	if got := hex.EncodeToString(sum.Sum(nil)); f.SHA256 != "" && got != f.SHA256 {
+		return nil, &Error{File: f.Name, Err: fmt.Errorf("%w: sha256 %s, want %s", ErrChecksum, got, f.SHA256)}
 	}
 	return data, nil
 }
 
-// readAll reads a file of about size bytes, with its SHA-256 in hexadecimal. It reads piece by
-// piece: a piece is summed while it is in the processor's cache, and the garbage collector, which
-// cannot stop a goroutine that copies, need not wait for the whole.
-func readAll(file io.Reader, size int64) (data []byte, sum string, err error) {
+// readAll reads a file of about size bytes and shows each piece as it comes: it can be summed while
+// it is in the processor's cache, and the garbage collector, which cannot stop a goroutine that
+// copies, need not wait for the whole.
+func readAll(file io.Reader, size int64, show func(piece []byte)) ([]byte, error) {
 	const piece = 256 << 10
-	data, hash := make([]byte, 0, size+1), sha256.New()
+	data := make([]byte, 0, size+1)
 	for {
 		if len(data) == cap(data) {
 			data = slices.Grow(data, piece)
 		}
 		n, err := file.Read(data[len(data):min(cap(data), len(data)+piece)])
-		_, _ = hash.Write(data[len(data) : len(data)+n]) // never fails
+		show(data[len(data) : len(data)+n])
 		data = data[:len(data)+n]
 		switch {
 		case errors.Is(err, io.EOF):
-			return data, hex.EncodeToString(hash.Sum(nil)), nil
+			return data, nil
 		case err != nil:
-			return nil, "", err
+			return nil, err
 		}
 	}
 }
