@@ -191,23 +191,20 @@ func hostileOverHTTP2(t *testing.T, row hostileRow, want result, secure bool, bo
 	if row.unread {
 		return // its mode is that of connections
 	}
-	var asked atomic.Int64
-	mode := row.mode
-	choose := func() string {
-		if asked.Add(1) == 1 {
-			return mode
-		}
-		return "ok"
-	}
-	options := hostile.Options{Choose: choose, Still: true, HTTP2: true, Secure: secure}
-	b = start(t, hostileModels2(t, hostile.Start(t, options), hostile.Start(t, options)), limits)
-	got = b.raw(body)
 	again := row.again && want != unreadable && want != same
+	anew := func() (*bench, answered, int) {
+		two := func(servers ...*hostile.Server) []backend.ModelOptions { return hostileModels2(t, servers...) }
+		return askTwo(t, row.mode, body, hostile.Options{Still: true, HTTP2: true, Secure: secure}, two, limits)
+	}
+	b, got, n := anew()
+	for tries := 1; again && got.status == 504 && n == 1 && tries < 5; tries++ { // the other was not reached in time
+		b, got, n = anew()
+	}
 	if again {
 		want, row = same, hostileRow{mode: "ok", http2: true}
 	}
 	checkResult(t, row, want, got, body)
-	if n := int(asked.Load()); n != 1+map[bool]int{true: 1}[again] {
+	if n != 1+map[bool]int{true: 1}[again] {
 		t.Errorf("the request was sent %d times", n)
 	}
 	if got := b.raw(body); got.status != 200 { // nothing of the fault is left

@@ -342,25 +342,22 @@ func TestAHostileBackendGivesItsDocumentedResult(t *testing.T) {
 					}
 				})
 				t.Run(name+", two endpoints", func(t *testing.T) {
-					var asked atomic.Int64
-					choose := func() string {
-						if asked.Add(1) == 1 {
-							return row.mode
-						}
-						return "ok"
-					}
-					a, c := hostile.Start(t, hostile.Options{Choose: choose, Still: true}), hostile.Start(t, hostile.Options{Choose: choose, Still: true})
-					b := start(t, hostileModels(a, c), limits)
-					got := b.raw(body)
 					again := row.again && want != unreadable
+					anew := func() (*bench, answered, int) {
+						return askTwo(t, row.mode, body, hostile.Options{Still: true}, hostileModels, limits)
+					}
+					b, got, sent := anew()
+					for tries := 1; again && got.status == 504 && sent == 1 && tries < 5; tries++ { // the other was not reached in time
+						b, got, sent = anew()
+					}
 					if again {
 						want, row := same, hostileRow{mode: "ok"}
 						checkResult(t, row, want, got, body)
 					} else {
 						checkResult(t, row, want, got, body)
 					}
-					if n := a.Requests() + c.Requests(); n != 1+map[bool]int{true: 1}[again] {
-						t.Errorf("the request was sent %d times", n)
+					if sent != 1+map[bool]int{true: 1}[again] {
+						t.Errorf("the request was sent %d times", sent)
 					}
 					if got := b.raw(body); got.status != 200 { // nothing of the fault is left
 						t.Errorf("the next request got %d %s", got.status, got.body)
@@ -369,6 +366,25 @@ func TestAHostileBackendGivesItsDocumentedResult(t *testing.T) {
 			}
 		})
 	}
+}
+
+// askTwo sends a request through a new proxy in front of two new servers, of which the one that is
+// asked first does as mode says and the other answers well. It tells how often they were asked.
+func askTwo(
+	t *testing.T, mode, body string, o hostile.Options,
+	models func(...*hostile.Server) []backend.ModelOptions, limits func(*setup),
+) (b *bench, got answered, sent int) {
+	t.Helper()
+	var asked atomic.Int64
+	o.Choose = func() string {
+		if asked.Add(1) == 1 {
+			return mode
+		}
+		return "ok"
+	}
+	b = start(t, models(hostile.Start(t, o), hostile.Start(t, o)), limits)
+	got = b.raw(body)
+	return b, got, int(asked.Load())
 }
 
 // hostileModels are models that servers serve.
