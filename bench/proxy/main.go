@@ -42,6 +42,9 @@ func run(ctx context.Context) error {
 	default:
 		return errors.New("no such role: " + *role)
 	}
+	if *rounds < 1 {
+		return fmt.Errorf("-rounds: %d is less than 1", *rounds)
+	}
 	b, err := newBench(ctx, *binary)
 	if err == nil {
 		err = b.addConfigurations(ctx, *add, *key)
