@@ -15,7 +15,7 @@ export GOFLAGS := -mod=readonly
 # fifth less processor time to compile. It is not for what runs afterwards.
 ROOMY := GOGC=$${GOGC:-400} GOMEMLIMIT=$${GOMEMLIMIT:-2GiB}
 
-.PHONY: build run test test-fast test-timed release check bench examples fuzz vuln onnxruntime deploycheck otelcheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format clean help
+.PHONY: build run test test-fast test-programs test-timed release check bench examples fuzz vuln onnxruntime deploycheck otelcheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format clean help
 
 ## help: what the targets do
 help:
@@ -46,6 +46,10 @@ test: onnxruntime
 	@$(ROOMY) $(GO) run ./tools/progress/main.go -race -shuffle=on -vet=off -gcflags=all=-dwarf=false -ldflags=-w \
 	  -timeout $(WAIT) -p $(PACKAGES) $(LONGEST) ./...
 
+## test-programs: scripts, replicas and kills, of a program that has the race detector
+test-programs: onnxruntime
+	$(ROOMY) GORACE=atexit_sleep_ms=0 SIGNALBOX_TEST_BUILD=-race $(GO) test -count=1 -timeout 30m -run "TestScripts|TestNo.*IsLost" ./internal/e2e
+
 ## test-timed: the tests that judge time on the wall, on a machine with nothing else to do
 test-timed: onnxruntime
 	@GO="$(GO)" tools/test-timed.sh
@@ -55,7 +59,7 @@ test-fast:
 	CGO_ENABLED=0 $(GO) test -short $$($(GO) list ./... | grep -vE '^signalbox(/internal/app|/internal/e2e|/bench/.*)$$')
 
 ## check: what CI runs
-check: fmt lint vet test test-nocgo generated licences h2spec deploycheck
+check: fmt lint vet test test-nocgo generated licences h2spec deploycheck test-programs
 
 onnxruntime:
 	@tools/fetch-onnxruntime.sh "$(ORT_DIR)"

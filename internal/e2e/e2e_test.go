@@ -29,8 +29,7 @@ import (
 )
 
 // TestMain runs the tests in the root of the project, where what they build, run and read lies, with
-// the program in front of the PATH, built as make builds it. It has no race detector: what it does
-// in a process of its own, the tests of internal/app do in theirs, with one.
+// the program in front of the PATH, built as make builds it, or with the flags of buildFlags.
 func TestMain(m *testing.M) {
 	status, err := inRoot(m)
 	if err != nil {
@@ -39,6 +38,10 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(status)
 }
+
+// buildFlags is a variable of the environment: further flags for building the program. make
+// test-programs sets it to -race.
+const buildFlags = "SIGNALBOX_TEST_BUILD"
 
 func inRoot(m *testing.M) (status int, err error) {
 	if _, err := os.Stat("go.mod"); err == nil {
@@ -52,8 +55,9 @@ func inRoot(m *testing.M) (status int, err error) {
 		return 1, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath",
-		"-ldflags=-X main.version=dev", "-o", dir, ".")
+	args := append([]string{"build", "-trimpath", "-ldflags=-X main.version=dev", "-o", dir},
+		strings.Fields(os.Getenv(buildFlags))...)
+	build := exec.CommandContext(context.Background(), "go", append(args, ".")...)
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("build the program: %w\n%s", err, out)
 	}
@@ -94,6 +98,7 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("XDG_CACHE_HOME", dir)
 			e.Setenv("HUB", hub.URL())
+			e.Setenv("GORACE", os.Getenv("GORACE"))
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
