@@ -169,14 +169,17 @@ func TestExplorationFindsABetterModelWhoseAnswersNobodyKnew(t *testing.T) {
 		}
 		return 0.8
 	}
-	for range 80 {
+	var e Explanation
+	for n := 0; e.Model != "small"; n++ { // draws are random: how many it takes is chance
 		a := b.chat(ask(onPoems))
 		b.judge(a.header.Get("X-Request-Id"), good(a))
-	}
-	var e Explanation
-	got := b.post("/signalbox/v1/explain", ask(onPoems))
-	if err := json.Unmarshal([]byte(got.body), &e); err != nil || e.Model != "small" {
-		t.Errorf("%v, %s", err, got.body)
+		if n%10 != 9 {
+			continue
+		}
+		got := b.post("/signalbox/v1/explain", ask(onPoems))
+		if err := json.Unmarshal([]byte(got.body), &e); err != nil || n >= 800 && e.Model != "small" {
+			t.Fatalf("after %d answers: %v, %s", n+1, err, got.body)
+		}
 	}
 	var out bytes.Buffer
 	if err := s.Export(&out, ""); err != nil || !strings.Contains(out.String(), `"chance":0.`) {
