@@ -185,7 +185,7 @@ func (c *Classifier) Signals() signal.Mask {
 	if m.Has(signal.Embedding) {
 		m |= c.made()
 	}
-	return m | c.opts.judges()
+	return m | c.opts.judges() | c.opts.worded()
 }
 
 // Degraded names what does not work as configured, in words for people; empty when all is well.
@@ -298,6 +298,9 @@ func (c *Classifier) scan(ctx context.Context, g *gather) {
 		v := patternsOnly(ctx, req)
 		leave()
 		g.put(signal.PII, v)
+	}
+	for _, k := range g.wanted(c.opts.worded()).Kinds() {
+		g.put(k, c.byWords(k, req))
 	}
 }
 

@@ -47,20 +47,23 @@ func checkOwn(own []Own) error {
 
 // heads are the classifiers of one's own that are made of the embedding.
 func (o Options) heads() signal.Mask {
-	var m signal.Mask
-	for i := range o.Own {
-		if o.Own[i].Head != nil {
-			m |= signal.MaskOf(ownKind(i))
-		}
-	}
-	return m
+	return o.ownWhere(func(x *Own) bool { return x.Head != nil && x.Head.Info().Dims > 0 })
+}
+
+// worded are those that are made of n-grams alone, which need no model.
+func (o Options) worded() signal.Mask {
+	return o.ownWhere(func(x *Own) bool { return x.Head != nil && x.Head.Info().Dims == 0 })
 }
 
 // judges are those that are asked elsewhere.
 func (o Options) judges() signal.Mask {
+	return o.ownWhere(func(x *Own) bool { return x.Judge != nil })
+}
+
+func (o Options) ownWhere(holds func(*Own) bool) signal.Mask {
 	var m signal.Mask
 	for i := range o.Own {
-		if o.Own[i].Judge != nil {
+		if holds(&o.Own[i]) {
 			m |= signal.MaskOf(ownKind(i))
 		}
 	}
@@ -93,16 +96,33 @@ func (c *Classifier) derive(k signal.Kind, req *request, embedding *signal.Value
 		}
 		return unknown(&v, why)
 	}
+	v.Coverage, v.Windows, v.Read = embedding.Coverage, embedding.Windows, embedding.Read
+	own.predict(req.text.LastUser, embedding.Vector, &v)
+	return v
+}
+
+// byWords returns the value of a kind that is made of n-grams alone.
+func (c *Classifier) byWords(k signal.Kind, req *request) signal.Value {
+	own := &c.opts.Own[k-signal.Own]
+	v := signal.Value{Source: own.Name}
+	if req.text.LastUser == "" {
+		return unknown(&v, signal.ReasonNoText)
+	}
+	own.predict(req.text.LastUser, nil, &v)
+	return v
+}
+
+// predict sets v to what a head says of a text, whose embedding vector is.
+func (o *Own) predict(text string, vector []float32, v *signal.Value) {
 	start := time.Now()
-	r, err := own.Head.Predict(req.text.LastUser, embedding.Vector)
+	r, err := o.Head.Predict(text, vector)
 	if err != nil {
-		return unknown(&v, signal.ReasonInvalid)
+		*v = unknown(v, signal.ReasonInvalid)
+		return
 	}
 	v.State, v.Label, v.Score = signal.Known, r.Label, r.Score
-	v.Labels, v.Probs = own.Head.Info().Labels, r.Probs
-	v.Coverage, v.Windows, v.Read = embedding.Coverage, embedding.Windows, embedding.Read
+	v.Labels, v.Probs = o.Head.Info().Labels, r.Probs
 	v.Elapsed += time.Since(start)
-	return v
 }
 
 // ask settles the kind of a classifier that is a model elsewhere.

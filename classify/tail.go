@@ -26,7 +26,7 @@ type tail struct {
 // its graph. It shares session, tokenizer and memory with e, which stays as it is; neither owns a
 // session. The adapter reads the last user message in rows of its own length: where that is the
 // length of the bundle's rows, it shares the row, and the bundle's graph runs once for both. Tails
-// of one row run beside each other.
+// of a run of many tokens run beside each other, those of a short one in turn.
 //
 // Errors: an adapter that was trained on another graph than the bundle's (bundle.ErrNoGraph), one
 // whose taps the session of e does not give (*GraphError), and one that gives no answer to the

@@ -42,10 +42,13 @@ const (
 	shapeDim           = 1
 	dimValue           = 1
 	maxGraphString     = 64 << 10 // a name or a path
-	maxGraphBytes      = math.MaxInt32
-	maxGraphValues     = 4096 // inputs, outputs or dimensions; a decoder with caches has some hundreds
+	maxGraphValues     = 4096     // inputs, outputs or dimensions; a decoder with caches has some hundreds
 	maxExternalEntries = 16
 )
+
+// MaxGraphBytes is less than which a graph has to have with its weights: a message of protobuf is
+// shorter than 2 GiB.
+const MaxGraphBytes = math.MaxInt32
 
 // graphFacts is what a graph says about itself, its weights left aside.
 type graphFacts struct {

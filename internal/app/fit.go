@@ -256,14 +256,19 @@ func (a *App) embedRows(ctx context.Context, rows []head.Row, progress func(done
 const comparedRows = 2000
 
 // compare asks private intents, made of the rows that a head of the trial saw, about those that it
-// did not see: fold by fold, until enough rows were asked about.
+// did not see: fold by fold, until enough rows were asked about. It returns nil where private intents
+// could not be made of the rows: of less than two labels there is a text that is short enough.
 func (a *App) compare(ctx context.Context, rows []head.Row, trial *head.Trial,
 	vectors map[string][]float32,
 ) (*head.Comparison, error) {
 	embed := a.embedder(vectors)
 	var ours, theirs []bool
 	for f := 0; f <= slices.Max(trial.Folds) && len(ours) < comparedRows; f++ {
-		x, err := knn.New(ctx, intentsOf(rows, trial.Folds, f), knn.DefaultOptions(), embed)
+		intents := intentsOf(rows, trial.Folds, f)
+		if len(intents) < 2 {
+			return nil, nil
+		}
+		x, err := knn.New(ctx, intents, knn.DefaultOptions(), embed)
 		if err != nil {
 			return nil, err
 		}
@@ -301,13 +306,14 @@ func (a *App) embedder(vectors map[string][]float32) knn.Embedder {
 	}
 }
 
-// intentsOf makes private intents of the rows that are not in a fold. Their thresholds do not
-// matter: the nearest intent counts.
+// intentsOf makes private intents of the rows that are not in a fold, evenly of some where they are
+// more than private intents may have. Their thresholds do not matter: the nearest intent counts.
 func intentsOf(rows []head.Row, folds []int, fold int) []knn.Intent {
 	var out []knn.Intent
 	at := make(map[string]int)
+	step := (len(rows) + knn.MaxExamples - 1) / knn.MaxExamples
 	for i := range rows {
-		if folds[i] == fold || len(rows[i].Text) > knn.MaxExampleBytes {
+		if i%step > 0 || folds[i] == fold || len(rows[i].Text) > knn.MaxExampleBytes {
 			continue
 		}
 		name := rows[i].Labels[0]

@@ -150,6 +150,8 @@ func trainedHere(c *config.Classify, o *config.OwnClassifier, placed []placement
 	info = info.WithThreshold(o.Threshold)
 	own.Labels, own.Thresholds = info.Labels, info.Thresholds
 	switch {
+	case info.Dims == 0: // n-grams alone
+		return true, nil
 	case embedding == "": // no model: the classifier is unknown, and rules warn of it
 		return false, nil
 	case info.Embedding != embedding:

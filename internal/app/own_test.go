@@ -128,6 +128,48 @@ func TestATrainedClassifierRoutesAndIsTakenUpWhenItIsTrainedAgain(t *testing.T) 
 	}
 }
 
+func TestAClassifierOfWordsAloneNeedsNoModel(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := strings.Replace(fmt.Sprintf(ownConfig, dir), "models_dir", "tasks: []\n  models_dir", 1)
+	load := func(catalog func(*config.Classify) (config.Catalog, error)) *config.Config {
+		cfg, _, err := config.Parse(filepath.Join(dir, "c.yaml"), []byte(text), os.LookupEnv, catalog)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg
+	}
+	untrained := load(CatalogUntrained)
+	untrained.Classify.Classifiers = nil
+	a, err := Build(t.Context(), untrained, Options{Settings: settings(t), Log: io.Discard, Env: os.LookupEnv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Close(context.WithoutCancel(t.Context())) }()
+	rows, tags, _, err := ReadRows(strings.NewReader(teamRows("billing", "support")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := a.Fit(t.Context(), rows, tags, FitOptions{
+		Name: "team", FalsePositives: 0.1, Balanced: true, Compare: true, Positive: "billing",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, load(Catalog), memoryOnly(settings(t)))
+	for prompt, want := range map[string]string{
+		"There is a wrong charge on my invoice": "billing", "The page does not load again today": "support",
+	} {
+		got := s.post(t, "/v1/chat/completions", chat("auto", prompt))
+		if route := got.header.Get("x-signalbox-route"); route != want {
+			t.Errorf("%q: route %q, want %s: %s", prompt, route, want, got.body)
+		}
+	}
+}
+
 func TestAClassifierOfAnotherEmbeddingIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "team"), 0o700); err != nil {

@@ -94,6 +94,9 @@ func Choose(l *Listing, s Selection, manifest []byte) (*Choice, error) {
 		return nil, fmt.Errorf("%s: %w", l.Repo, err)
 	}
 	p.externalData(out.Graph)
+	if err := p.tooLarge(out.Graph); err != nil {
+		return nil, fmt.Errorf("%s: %w", l.Repo, err)
+	}
 	for _, f := range l.Files {
 		if _, ok := index[f.Path]; ok && (isCard(f.Path) || included(f.Path, s.Include)) {
 			p.want[f.Path] = true
@@ -177,6 +180,9 @@ func (p *picker) huggingFace() (graph, precision string, err error) {
 		p.take(path.Join(dir, base))
 		p.take(path.Join("onnx", base))
 	}
+	if !p.want["config.json"] {
+		return "", "", errors.Join(p.lacks()...)
+	}
 	for _, f := range p.listing.Files {
 		if d := path.Dir(f.Path); (d == "." || d == dir) && strings.HasSuffix(f.Path, "_mapping.json") {
 			p.take(f.Path)
@@ -204,8 +210,8 @@ func (p *picker) lacks() []error {
 		}
 		out = append(out, fmt.Errorf("%w: it has no %s, and no other tokenizer format is read%s", ErrNoModel, tokenizer, other))
 	}
-	if has("config.json", "onnx/config.json") == nil {
-		out = append(out, fmt.Errorf("%w: it has no config.json, which tells what the outputs mean", ErrNoModel))
+	if has("config.json") == nil {
+		out = append(out, fmt.Errorf("%w: it has no config.json at its root, which tells what the outputs mean", ErrNoModel))
 	}
 	return out
 }
@@ -309,6 +315,22 @@ func (p *picker) externalData(graph string) {
 			p.take(f.Path)
 		}
 	}
+}
+
+// tooLarge reports a graph that could not be opened: with its weights it is longer than a message of
+// protobuf may be.
+func (p *picker) tooLarge(graph string) error {
+	var total int64
+	for name := range p.want {
+		if name == graph || strings.HasPrefix(name, strings.TrimSuffix(graph, graphSuffix)) {
+			total += max(0, p.index[name].Bytes)
+		}
+	}
+	if total < bundle.MaxGraphBytes {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has %d bytes with its weights, the limit is %d: choose another with --precision or --graph: %s",
+		ErrNoModel, graph, total, int64(bundle.MaxGraphBytes), p.graphs())
 }
 
 // manifestFiles is the part of a bundle.yaml that says which files there are. It is read leniently:

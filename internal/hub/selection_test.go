@@ -36,11 +36,11 @@ var published = []string{
 
 func TestWhichGraphIsTaken(t *testing.T) {
 	sentence := []string{
-		"tokenizer.json", "onnx/model.onnx", "onnx/model_O4.onnx", "onnx/model_qint8_arm64.onnx", "onnx/model_qint8_avx512.onnx",
+		"config.json", "tokenizer.json", "onnx/model.onnx", "onnx/model_O4.onnx", "onnx/model_qint8_arm64.onnx", "onnx/model_qint8_avx512.onnx",
 		"onnx/model_qint8_avx512_vnni.onnx", "onnx/model_quint8_avx2.onnx",
 	}
-	web := []string{"tokenizer.json", "onnx/model.onnx", "onnx/model_fp16.onnx", "onnx/model_q4.onnx", "onnx/model_quantized.onnx", "onnx/model_int8.onnx", "onnx/model_uint8.onnx"}
-	early := []string{"tokenizer.json", "onnx/layer-6/model.onnx", "onnx/layer-22/model.onnx", "onnx/layer-22/model.onnx.data", "onnx/layer-11/model.onnx", "onnx/model_config.json"}
+	web := []string{"config.json", "tokenizer.json", "onnx/model.onnx", "onnx/model_fp16.onnx", "onnx/model_q4.onnx", "onnx/model_quantized.onnx", "onnx/model_int8.onnx", "onnx/model_uint8.onnx"}
+	early := []string{"config.json", "tokenizer.json", "onnx/layer-6/model.onnx", "onnx/layer-22/model.onnx", "onnx/layer-22/model.onnx.data", "onnx/layer-11/model.onnx", "onnx/model_config.json"}
 	tests := map[string]struct {
 		files           []string
 		s               Selection
@@ -48,7 +48,7 @@ func TestWhichGraphIsTaken(t *testing.T) {
 	}{
 		"fp32 where there is no int8":              {published, Selection{}, "onnx/model.onnx", "fp32"},
 		"fp16 for a GPU":                           {published, Selection{Precision: "fp16"}, "onnx/model_sdpa_fp16.onnx", "fp16"},
-		"the root before onnx/":                    {[]string{"tokenizer.json", "onnx/model.onnx", "model.onnx"}, Selection{}, "model.onnx", "fp32"},
+		"the root before onnx/":                    {[]string{"config.json", "tokenizer.json", "onnx/model.onnx", "model.onnx"}, Selection{}, "model.onnx", "fp32"},
 		"int8 before fp32 on a CPU":                {web, Selection{}, "onnx/model_quantized.onnx", "int8"},
 		"fp32 when asked for":                      {web, Selection{Precision: "fp32"}, "onnx/model.onnx", "fp32"},
 		"fp16 of the usual name":                   {web, Selection{Precision: "fp16"}, "onnx/model_fp16.onnx", "fp16"},
@@ -57,7 +57,7 @@ func TestWhichGraphIsTaken(t *testing.T) {
 		"a graph by its name":                      {sentence, Selection{Graph: "onnx/model_O4.onnx"}, "onnx/model_O4.onnx", ""},
 		"the deepest exit of a model with several": {early, Selection{}, "onnx/layer-22/model.onnx", "fp32"},
 		"a shallower exit by its name":             {early, Selection{Graph: "onnx/layer-6/model.onnx"}, "onnx/layer-6/model.onnx", "fp32"},
-		"fp16 when there is nothing else":          {[]string{"tokenizer.json", "model_fp16.onnx"}, Selection{}, "model_fp16.onnx", "fp16"},
+		"fp16 when there is nothing else":          {[]string{"config.json", "tokenizer.json", "model_fp16.onnx"}, Selection{}, "model_fp16.onnx", "fp16"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -120,10 +120,10 @@ later: [{more: {file: extra/labels.txt}}]
 			},
 		},
 		"a tokenizer that lies beside the graph only": {
-			[]string{"onnx/model.onnx", "onnx/tokenizer.json", "onnx/special_tokens_map.json", "onnx/pii_type_mapping.json"},
+			[]string{"config.json", "onnx/model.onnx", "onnx/tokenizer.json", "onnx/special_tokens_map.json", "onnx/pii_type_mapping.json"},
 			Selection{},
 			"",
-			[]string{"onnx/model.onnx", "onnx/tokenizer.json", "onnx/special_tokens_map.json", "onnx/pii_type_mapping.json"},
+			[]string{"config.json", "onnx/model.onnx", "onnx/tokenizer.json", "onnx/special_tokens_map.json", "onnx/pii_type_mapping.json"},
 		},
 		"more by patterns, but never a graph that cannot run": {
 			append([]string{"vocab.txt", "docs/a.txt", "docs/b/c.md"}, published...),
@@ -175,19 +175,20 @@ func TestSelectionsThatCannotBeMet(t *testing.T) {
 		want     error
 		text     string
 	}{
-		"a graph that needs another runtime":    {published, Selection{Graph: "onnx/model_fa_fp16.onnx"}, "", ErrNoModel, "com.ck"},
-		"weights of PyTorch alone":              {[]string{"config.json", "tokenizer.json", "model.safetensors"}, Selection{}, "", ErrNoModel, "optimum-cli export onnx --model org/x org--x"},
-		"all that it lacks":                     {[]string{"vocab.txt", "model.safetensors"}, Selection{}, "", ErrNoModel, "it has no tokenizer.json, and no other tokenizer format is read (it has vocab.txt)"},
-		"what the outputs mean":                 {[]string{"model.onnx", "README.md"}, Selection{}, "", ErrNoModel, "it has no config.json"},
-		"only graphs that need another runtime": {[]string{"tokenizer.json", "model_fa.onnx"}, Selection{}, "", ErrNoModel, "no ONNX graph"},
-		"only graphs of unusual names":          {[]string{"tokenizer.json", "model_q4.onnx"}, Selection{}, "", ErrNoModel, "--graph: model_q4.onnx"},
-		"a graph that is not there":             {published, Selection{Graph: "model.onnx"}, "", ErrNoFile, "onnx/model.onnx"},
-		"no tokenizer":                          {[]string{"model.onnx", "vocab.txt"}, Selection{}, "", ErrNoModel, "no tokenizer.json"},
-		"a bundle that names what is not there": {[]string{"bundle.yaml", "m.onnx"}, Selection{}, "graphs: [{file: m.onnx, precision: int8}]\ntokenizer: {file: t.json}", ErrNoFile, `"t.json"`},
-		"a bundle without this precision":       {[]string{"bundle.yaml", "m.onnx"}, Selection{Precision: "fp16"}, "graphs: [{file: m.onnx, precision: int8}]", ErrNoModel, "m.onnx (int8)"},
-		"a bundle that is no YAML":              {[]string{"bundle.yaml"}, Selection{}, "graphs: [", ErrNoModel, "bundle.yaml"},
-		"a bundle that names a file outside":    {[]string{"bundle.yaml", "m.onnx"}, Selection{}, "graphs: [{file: m.onnx}]\nscan: {file: ../x}", ErrNoFile, `"../x"`},
-		"a pattern that is none":                {published, Selection{Include: []string{"["}}, "", nil, `pattern "["`},
+		"a graph that needs another runtime":     {published, Selection{Graph: "onnx/model_fa_fp16.onnx"}, "", ErrNoModel, "com.ck"},
+		"weights of PyTorch alone":               {[]string{"config.json", "tokenizer.json", "model.safetensors"}, Selection{}, "", ErrNoModel, "optimum-cli export onnx --model org/x org--x"},
+		"all that it lacks":                      {[]string{"vocab.txt", "model.safetensors"}, Selection{}, "", ErrNoModel, "it has no tokenizer.json, and no other tokenizer format is read (it has vocab.txt)"},
+		"what the outputs mean":                  {[]string{"model.onnx", "README.md"}, Selection{}, "", ErrNoModel, "it has no config.json at its root"},
+		"what the outputs mean, beside all else": {[]string{"onnx/model.onnx", "tokenizer.json", "README.md"}, Selection{}, "", ErrNoModel, "it has no config.json at its root"},
+		"only graphs that need another runtime":  {[]string{"tokenizer.json", "model_fa.onnx"}, Selection{}, "", ErrNoModel, "no ONNX graph"},
+		"only graphs of unusual names":           {[]string{"tokenizer.json", "model_q4.onnx"}, Selection{}, "", ErrNoModel, "--graph: model_q4.onnx"},
+		"a graph that is not there":              {published, Selection{Graph: "model.onnx"}, "", ErrNoFile, "onnx/model.onnx"},
+		"no tokenizer":                           {[]string{"model.onnx", "vocab.txt"}, Selection{}, "", ErrNoModel, "no tokenizer.json"},
+		"a bundle that names what is not there":  {[]string{"bundle.yaml", "m.onnx"}, Selection{}, "graphs: [{file: m.onnx, precision: int8}]\ntokenizer: {file: t.json}", ErrNoFile, `"t.json"`},
+		"a bundle without this precision":        {[]string{"bundle.yaml", "m.onnx"}, Selection{Precision: "fp16"}, "graphs: [{file: m.onnx, precision: int8}]", ErrNoModel, "m.onnx (int8)"},
+		"a bundle that is no YAML":               {[]string{"bundle.yaml"}, Selection{}, "graphs: [", ErrNoModel, "bundle.yaml"},
+		"a bundle that names a file outside":     {[]string{"bundle.yaml", "m.onnx"}, Selection{}, "graphs: [{file: m.onnx}]\nscan: {file: ../x}", ErrNoFile, `"../x"`},
+		"a pattern that is none":                 {published, Selection{Include: []string{"["}}, "", nil, `pattern "["`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -200,6 +201,23 @@ func TestSelectionsThatCannotBeMet(t *testing.T) {
 				t.Errorf("error %v, want %v with %q", err, tt.want, tt.text)
 			}
 		})
+	}
+}
+
+func TestAGraphThatCannotBeOpenedIsNotDownloaded(t *testing.T) {
+	l := listing("config.json", "tokenizer.json", "onnx/model.onnx", "onnx/model.onnx_data", "onnx/model_int8.onnx")
+	l.Files[2].Bytes, l.Files[3].Bytes, l.Files[4].Bytes = 1<<20, 1<<31, 600<<20
+	_, err := Choose(l, Selection{Precision: fp32}, nil)
+	if want := "2148532224 bytes with its weights"; !errors.Is(err, ErrNoModel) || !strings.Contains(err.Error(), want) ||
+		!strings.Contains(err.Error(), "onnx/model_int8.onnx") {
+		t.Errorf("error %v, want %q and the graph that can be opened", err, want)
+	}
+	if got, err := Choose(l, Selection{}, nil); err != nil || got.Graph != "onnx/model_int8.onnx" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	l.Files[3].Bytes = 1 << 30
+	if got, err := Choose(l, Selection{Precision: fp32}, nil); err != nil || got.Graph != "onnx/model.onnx" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

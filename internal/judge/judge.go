@@ -98,8 +98,8 @@ func New(o Options) (*Client, error) {
 		c.o.Threshold = 0.5
 	}
 	switch o.API {
-	case Classify, Pooling:
-		c.url += "/" + string(o.API)
+	case Classify, Pooling: // vLLM has them at the root, beside its /v1
+		c.url = strings.TrimSuffix(c.url, "/v1") + "/" + string(o.API)
 	case TEI:
 		c.url += "/predict"
 	case Chat:
@@ -208,7 +208,12 @@ func (c *Client) request(x signal.Exchange) any {
 		return c.chatRequest(x)
 	case Classify, Pooling:
 	}
-	return map[string]any{"model": c.o.Model, "input": x.Prompt}
+	// Without -1, which stands for all that the model reads, vLLM refuses texts that are longer.
+	body := map[string]any{"model": c.o.Model, "input": x.Prompt, "truncate_prompt_tokens": -1}
+	if c.o.API == Pooling {
+		body["task"] = "classify" // some versions take token_classify of a model that has both
+	}
+	return body
 }
 
 func (c *Client) post(ctx context.Context, body any) ([]byte, error) {

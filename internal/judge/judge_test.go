@@ -73,6 +73,32 @@ func probs(j signal.Judgement) map[string]float64 {
 	return out
 }
 
+func TestVLLMIsAskedAtItsRootForAsMuchAsItsModelReads(t *testing.T) {
+	t.Parallel()
+	for _, base := range []string{"", "/", "/v1", "/v1/"} {
+		for _, c := range []struct {
+			api        API
+			path, body string
+		}{
+			{Classify, "/classify", `{"input":"hello","model":"m","truncate_prompt_tokens":-1}`},
+			{Pooling, "/pooling", `{"input":"hello","model":"m","task":"classify","truncate_prompt_tokens":-1}`},
+		} {
+			var last atomic.Pointer[sent]
+			url, client := serve(t, 200, `{"data":[{"label":"a","probs":[0.9,0.1],"data":[0.9,0.1]}]}`, &last)
+			j, err := New(Options{URL: url + base, API: c.api, Model: "m", Labels: []string{"a", "b"}, HTTP: client})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := j.Judge(t.Context(), signal.Exchange{Prompt: "hello"}); err != nil {
+				t.Errorf("%s at %q: %v", c.api, base, err)
+			}
+			if got := last.Load(); got == nil || got.path != c.path || got.body != c.body {
+				t.Errorf("%s at %q: sent %+v", c.api, base, got)
+			}
+		}
+	}
+}
+
 func TestAnswersAreReadAsTheirServersGiveThem(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
