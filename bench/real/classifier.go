@@ -80,7 +80,7 @@ func (b *bench) classifier(ctx context.Context) error {
 		return err
 	}
 	defer server.end(syscall.SIGKILL)
-	product, err := b.serveTone(ctx, server.url)
+	product, err := b.serveOwn(ctx, "tone", toneConfiguration, server.url)
 	if err != nil {
 		return err
 	}
@@ -94,26 +94,6 @@ func (b *bench) classifier(ctx context.Context) error {
 		return err
 	}
 	return b.unanswered(ctx, product, server)
-}
-
-func (b *bench) serveTone(ctx context.Context, llama string) (*process, error) {
-	ports := make([]string, 2)
-	for i := range ports {
-		var err error
-		if ports[i], err = freePort(ctx); err != nil {
-			return nil, err
-		}
-	}
-	file := filepath.Join(b.dir, "tone.yaml")
-	text := fmt.Sprintf(toneConfiguration, ports[0], ports[1], llama)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, fmt.Errorf("write the configuration: %w", err)
-	}
-	p, err := start(ctx, b.dir, "tone", ports[0], nil, filepath.Join(b.dir, "signalbox"), "serve", "--config", file)
-	if err != nil {
-		return nil, err
-	}
-	return p, p.ready(ctx, "/readyz")
 }
 
 // said is what /classify tells of a signal.

@@ -37,9 +37,13 @@ func run(ctx context.Context) error {
 	cache := flag.String("cache", filepath.Join(home, "signalbox/real"), "where install.sh put the servers")
 	only := flag.String("only", "", "sections to run, separated by commas; all when empty")
 	out := flag.String("out", "", "a file that the report is written to as well")
+	prompts := flag.String("prompts", "", "questions of section worth, as prompts.py writes them")
+	outcomes := flag.String("outcomes", "", "a file for what each way to answer made of them, as bench/worth reads it")
 	flag.Parse()
 	var report bytes.Buffer
-	b := &bench{cache: *cache, out: io.MultiWriter(os.Stdout, &report)}
+	b := &bench{
+		cache: *cache, out: io.MultiWriter(os.Stdout, &report), prompts: *prompts, outcomes: *outcomes,
+	}
 	err = b.run(ctx, strings.FieldsFunc(*only, func(r rune) bool { return r == ',' }))
 	b.close()
 	if *out != "" {
@@ -53,6 +57,9 @@ type bench struct {
 	cache string
 	dir   string // of logs and the binary
 	out   io.Writer
+
+	prompts  string // file of questions; empty for none
+	outcomes string // file for outcomes; empty for none
 
 	a, b    *process // two vLLMs; b is started when it is needed
 	llama   *process
@@ -83,6 +90,8 @@ func sections() []section {
 		{"kill", "kill -9, and a restart", (*bench).kill, false},
 		{"llama", "Differences to llama.cpp's server", (*bench).differencesLlama, false},
 		{"classifier", "A model elsewhere as a classifier", (*bench).classifier, true},
+		{"pooling", "vLLM as a classifier", (*bench).pooling, true},
+		{"worth", "What choosing by outcomes is worth, with two real models", (*bench).worth, true},
 	}
 }
 
@@ -122,13 +131,13 @@ func (b *bench) servers(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if b.a, err = vllm(ctx, b.cache, b.dir, "a", port); err != nil {
+	if b.a, err = vllm(ctx, b.cache, b.dir, "a", port, chats()...); err != nil {
 		return err
 	}
 	if port, err = freePort(ctx); err != nil {
 		return err
 	}
-	if b.b, err = vllm(ctx, b.cache, b.dir, "b", port); err != nil {
+	if b.b, err = vllm(ctx, b.cache, b.dir, "b", port, chats()...); err != nil {
 		return err
 	}
 	if err := b.serve(ctx); err != nil {

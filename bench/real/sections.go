@@ -631,7 +631,7 @@ func (b *bench) kill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if b.a, err = vllm(ctx, b.cache, b.dir, "a", port); err != nil {
+	if b.a, err = vllm(ctx, b.cache, b.dir, "a", port, chats()...); err != nil {
 		return err
 	}
 	b.holds(within(ctx, 20*time.Second, func() bool {

@@ -89,23 +89,30 @@ func (p *process) end(s syscall.Signal) {
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // what is left of its children
 }
 
-// vllm is one vLLM with the tiny model.
-func vllm(ctx context.Context, cache, dir, name, port string) (*process, error) {
+// vllm is one vLLM with the tiny model. More arguments come behind those of any.
+func vllm(ctx context.Context, cache, dir, name, port string, args ...string) (*process, error) {
 	p, err := start(ctx, dir, name, port, []string{
 		"VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=nobind", "OMP_NUM_THREADS=1",
 		"TORCHDYNAMO_DISABLE=1", "VLLM_SERVER_DEV_MODE=1", "VLLM_CPU_SGL_KERNEL=0",
 		"VLLM_NO_USAGE_STATS=1", "DO_NOT_TRACK=1", "HF_HUB_OFFLINE=1",
-	}, filepath.Join(cache, "vllm/bin/python"), "-m", "vllm.entrypoints.cli.main",
+	}, filepath.Join(cache, "vllm/bin/python"), append([]string{
+		"-m", "vllm.entrypoints.cli.main",
 		"serve", filepath.Join(cache, "tiny"), "--host", "127.0.0.1", "--port", port,
 		"--load-format", "dummy", "--dtype", "bfloat16", "--enforce-eager",
-		"--enable-prefix-caching", "--enable-prompt-tokens-details",
-		"--max-model-len", strconv.Itoa(window), "--served-model-name", tiny,
-		"--max-num-seqs", "16", "--reasoning-parser", "qwen3",
-		"--tool-call-parser", "hermes", "--enable-auto-tool-choice")
+		"--max-model-len", strconv.Itoa(window), "--served-model-name", tiny, "--max-num-seqs", "16",
+	}, args...)...)
 	if err != nil {
 		return nil, err
 	}
 	return p, p.ready(ctx, "/health")
+}
+
+// chats are the arguments of a vLLM that generates.
+func chats() []string {
+	return []string{
+		"--enable-prefix-caching", "--enable-prompt-tokens-details", "--reasoning-parser", "qwen3",
+		"--tool-call-parser", "hermes", "--enable-auto-tool-choice",
+	}
 }
 
 const (
@@ -113,13 +120,44 @@ const (
 	llamaWindow = 4096
 )
 
+// qwenFile is Qwen2.5-Coder 1.5B, below the cache.
+const qwenFile = "qwen.gguf"
+
 // llama is one llama.cpp server with Gemma 3 270M.
 func llama(ctx context.Context, cache, dir, port string) (*process, error) {
-	p, err := start(ctx, dir, "llama", port, nil, filepath.Join(cache, llamaServer),
-		"-m", filepath.Join(cache, "gemma.gguf"), "--host", "127.0.0.1", "--port", port,
-		"-c", strconv.Itoa(llamaWindow), "-np", "1", "-t", "2", "--alias", gemma, "--metrics")
+	return llamaOf(ctx, cache, dir, "llama", port, "gemma.gguf", "-np", "1", "--alias", gemma)
+}
+
+// llamaOf is one llama.cpp server with a model of the cache.
+func llamaOf(ctx context.Context, cache, dir, name, port, model string, args ...string) (*process, error) {
+	p, err := start(ctx, dir, name, port, nil, filepath.Join(cache, llamaServer), append([]string{
+		"-m", filepath.Join(cache, model), "--host", "127.0.0.1", "--port", port,
+		"-c", strconv.Itoa(llamaWindow), "-t", "2", "--metrics",
+	}, args...)...)
 	if err != nil {
 		return nil, err
 	}
 	return p, p.ready(ctx, "/health")
+}
+
+// serveOwn starts the product with a configuration of its own, whose first two verbs are the ports
+// of the proxy and of its administration.
+func (b *bench) serveOwn(ctx context.Context, name, configuration string, args ...any) (*process, error) {
+	var ports [2]string
+	for i := range ports {
+		var err error
+		if ports[i], err = freePort(ctx); err != nil {
+			return nil, err
+		}
+	}
+	file := filepath.Join(b.dir, name+".yaml")
+	text := fmt.Sprintf(configuration, append([]any{ports[0], ports[1]}, args...)...)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("write the configuration: %w", err)
+	}
+	p, err := start(ctx, b.dir, name, ports[0], nil, filepath.Join(b.dir, "signalbox"), "serve", "--config", file)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.ready(ctx, "/readyz")
 }
