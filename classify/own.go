@@ -163,18 +163,20 @@ func (c *Classifier) logOwn(ctx context.Context, own *Own, why signal.Reason, er
 	}
 }
 
-// Moderate classifies an answer, or a piece of it, by a classifier of one's own.
+// Moderate classifies an answer, or a piece of it, by a signal that is no other's. A model elsewhere
+// is told the prompt as well.
 func (c *Classifier) Moderate(ctx context.Context, k signal.Kind, x signal.Exchange) signal.Value {
-	if i := int(k) - int(signal.Own); i < 0 || i >= len(c.opts.Own) {
+	i := int(k) - int(signal.Own)
+	if i >= len(c.opts.Own) {
 		return signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel}
 	}
-	own := &c.opts.Own[k-signal.Own]
-	if own.Judge == nil {
+	if i < 0 || c.opts.Own[i].Judge == nil {
 		var set signal.Set
 		text := singleText(x.Judged())
 		c.Extract(ctx, &text, signal.MaskOf(k), &set)
 		return set.Values[k]
 	}
+	own := &c.opts.Own[i]
 	v := signal.Value{Source: own.Name, Provider: "remote"}
 	start := time.Now()
 	j, err := own.Judge.Judge(ctx, x)

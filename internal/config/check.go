@@ -289,21 +289,30 @@ func (c *checker) defined(env *rules.Env) {
 		env.Prompts = append(env.Prompts, c.cfg.Prompts[i].Name)
 	}
 	for i := range c.cfg.Signals.Keywords {
-		add("keyword set", "signals.keywords", i, c.cfg.Signals.Keywords[i].Name)
-		env.Labels[signal.Keyword] = append(env.Labels[signal.Keyword], c.cfg.Signals.Keywords[i].Name)
+		name := c.cfg.Signals.Keywords[i].Name
+		if !c.readsAnswers(signal.Keyword.String(), name) {
+			add("keyword set", "signals.keywords", i, name)
+		}
+		env.Labels[signal.Keyword] = append(env.Labels[signal.Keyword], name)
 	}
 	for i := range c.cfg.Signals.Intents {
 		add("intent", "signals.intents", i, c.cfg.Signals.Intents[i].Name)
 	}
 	for i := range c.cfg.Classify.Classifiers {
-		name := c.cfg.Classify.Classifiers[i].Name
-		if reads := func(o guardrail.Output) bool { return o.Classifier == name }; !slices.ContainsFunc(c.cfg.Guard.Outputs, reads) {
+		if name := c.cfg.Classify.Classifiers[i].Name; !c.readsAnswers(name, "") {
 			add("classifier", "classify.classifiers", i, name)
 		}
 	}
 	if len(c.cfg.Signals.Intents) > 0 { // without a model, too, so that their names are known
 		env.Labels[signal.Intent] = names(c.cfg.Signals.Intents)
 	}
+}
+
+// readsAnswers reports whether an output names a classifier, and its label where one is given.
+func (c *checker) readsAnswers(classifier, label string) bool {
+	return slices.ContainsFunc(c.cfg.Guard.Outputs, func(o guardrail.Output) bool {
+		return o.Classifier == classifier && (label == "" || len(o.Labels) == 0 || slices.Contains(o.Labels, label))
+	})
 }
 
 // defineModel tells rules of a model, and what they may choose it by.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ func (c *checker) guard(catalog *Catalog) {
 	c.idleGuardKeys(catalog)
 }
 
-// outputs finds the classifiers that read answers, and their thresholds.
+// outputs finds the signals that read answers, and their thresholds.
 func (c *checker) outputs(catalog *Catalog) {
 	for i := range c.cfg.Guard.Outputs {
 		o, path := &c.cfg.Guard.Outputs[i], fmt.Sprintf("guard.outputs[%d]", i)
@@ -53,15 +54,65 @@ func (c *checker) outputs(catalog *Catalog) {
 			c.outputLabels(o, path, &catalog.Own[at])
 			continue
 		}
+		k, _ := signal.ParseKind(o.Classifier)
+		if slices.Contains(guardrail.Signals(), k) {
+			o.Kind = k
+			c.outputSignal(o, path, catalog)
+			continue
+		}
+		known := c.cfg.Classify.Names()
+		for _, k := range guardrail.Signals() {
+			known = append(known, k.String())
+		}
 		hint := ""
-		if best := slip(o.Classifier, slices.Values(c.cfg.Classify.Names())); best != "" {
+		if best := slip(o.Classifier, slices.Values(known)); best != "" {
 			hint = fmt.Sprintf("; did you mean %q?", best)
 		}
 		if o.Classifier != "" {
-			c.at(path+".classifier", "classify.classifiers has no %q%s", o.Classifier, hint)
+			c.at(path+".classifier", "%q is no name of classify.classifiers, and no signal that reads answers%s",
+				o.Classifier, hint)
 		}
 	}
 }
+
+// outputSignal finds what a signal that is no classifier of one's own says of answers.
+func (c *checker) outputSignal(o *guardrail.Output, path string, catalog *Catalog) {
+	if !catalog.Signals.Has(o.Kind) {
+		c.at(path+".classifier", "nothing computes %s here: classify.tasks names no model for it", o.Kind)
+		return
+	}
+	known := catalog.Labels[o.Kind]
+	switch o.Kind { //nolint:exhaustive // those of guardrail.Signals
+	case signal.Jailbreak, signal.Injection:
+		if o.Threshold = catalog.Thresholds[o.Kind]; len(o.Labels) > 0 {
+			c.at(path+".labels", "%s has no labels to choose from", o.Kind)
+		}
+		return
+	case signal.PII:
+		o.Threshold = cmp.Or(catalog.Thresholds[o.Kind], defaultPII)
+	case signal.Keyword:
+		known = nil
+		for i := range c.cfg.Signals.Keywords {
+			known = append(known, c.cfg.Signals.Keywords[i].Name)
+		}
+		if len(known) == 0 {
+			c.at(path+".classifier", "signals.keywords is empty")
+			return
+		}
+	default:
+		if len(o.Labels) == 0 {
+			c.at(path+".labels", "name what an answer must not be")
+		}
+	}
+	for j, l := range o.Labels {
+		if len(known) > 0 && !slices.Contains(known, l) {
+			c.at(fmt.Sprintf("%s.labels[%d]", path, j), "%q is none of %s", l, strings.Join(known, ", "))
+		}
+	}
+}
+
+// defaultPII is the probability from which personal data counts where no model says another.
+const defaultPII = 0.5
 
 // outputLabels finds what an answer must not be, and from which probability on it is.
 func (c *checker) outputLabels(o *guardrail.Output, path string, own *signal.OwnClassifier) {

@@ -1,6 +1,7 @@
 package guardrail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,24 +17,36 @@ import (
 	"signalbox/stream/guard"
 )
 
-// Output lets a classifier of one's own read the answers, sentence by sentence.
+// Output lets a signal read the answers, sentence by sentence.
 type Output struct {
-	// Classifier is the name of one of classify.classifiers. Required.
+	// Classifier is the name of one of classify.classifiers, or pii, jailbreak, injection, keyword,
+	// domain or language. Required.
 	Classifier string `yaml:"classifier"`
-	// Labels are what an answer must not be. Default: of two labels the one that is looked for, of
-	// a guard model unsafe. Reloadable.
+	// Labels are what an answer must not be: labels of the classifier, types of personal data,
+	// names of signals.keywords, domains or languages. Default: of two labels the one that is looked
+	// for, of a guard model unsafe, of pii and keyword any. Reloadable.
 	Labels []string `yaml:"labels"`
-	// MinScore is the probability from which a label counts, in (0,1]. Default: the classifier's
-	// own threshold. Reloadable.
+	// MinScore is the probability from which a label counts, in (0,1]. Default: the threshold of
+	// the classifier or the signal. Reloadable.
 	MinScore float64 `yaml:"min_score"`
 	// Action is what happens at a sentence that is so: observe, annotate, terminate or hold, as the
 	// modes of the guard. Default terminate. Reloadable.
 	Action string `yaml:"action"`
 
-	// Kind is the signal of the classifier, and Least the probability of each label; without one
-	// the label counts that the classifier says. Whoever reads the configuration sets them.
-	Kind  signal.Kind        `yaml:"-"`
-	Least map[string]float64 `yaml:"-"`
+	// Kind is the signal of the classifier, Least the probability of each label, and Threshold that
+	// of labels without one of their own; without either the label counts that the classifier says.
+	// Whoever reads the configuration sets them.
+	Kind      signal.Kind        `yaml:"-"`
+	Least     map[string]float64 `yaml:"-"`
+	Threshold float64            `yaml:"-"`
+}
+
+// Signals are those beside classifiers of one's own that can read answers. The others are about a
+// request, or are no verdict.
+func Signals() []signal.Kind {
+	return []signal.Kind{
+		signal.PII, signal.Jailbreak, signal.Injection, signal.Keyword, signal.Domain, signal.Language,
+	}
 }
 
 // mode is that of the action.
@@ -60,6 +73,26 @@ func (o *Output) validate(p *option.Problems, at string) {
 
 // found returns the label that a value has to answer for; empty for none.
 func (o *Output) found(v *signal.Value) (label string, score float64) {
+	least := cmp.Or(o.MinScore, o.Threshold)
+	switch o.Kind { //nolint:exhaustive // the others have labels that exclude each other, or thresholds
+	case signal.Jailbreak, signal.Injection: // Score is the probability of an attack
+		if v.Score >= least {
+			return o.Kind.String(), v.Score
+		}
+		return "", 0
+	case signal.PII, signal.Keyword: // Labels are what was found; keywords are certain
+		for i, l := range v.Labels {
+			p := 1.0
+			if i < len(v.Probs) {
+				p = float64(v.Probs[i])
+			}
+			wanted := len(o.Labels) == 0 || slices.Contains(o.Labels, l)
+			if wanted && float32(p) >= float32(least) && p > score {
+				label, score = l, p
+			}
+		}
+		return label, score
+	}
 	for _, l := range o.Labels {
 		p, known := v.Prob(l)
 		if !known && v.Label == l {
@@ -81,8 +114,8 @@ func (o *Output) found(v *signal.Value) (label string, score float64) {
 
 // Moderator classifies pieces of answers. A Classifier may be one.
 type Moderator interface {
-	// Moderate returns the value of a classifier of one's own for an answer, or a piece of it, and
-	// the prompt that it answers. It returns soon after ctx ends.
+	// Moderate returns the value of a signal for an answer, or a piece of it, and the prompt that it
+	// answers. It returns soon after ctx ends.
 	Moderate(ctx context.Context, k signal.Kind, x signal.Exchange) signal.Value
 }
 
