@@ -336,6 +336,48 @@ default: {models: [small]}
 	}
 }
 
+func TestWhatNoClassifierCouldReadIsDecidedByTheOperator(t *testing.T) {
+	guard := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
+	t.Cleanup(guard.Close)
+	backend := sentences(t)
+	for _, action := range []string{"annotate", "terminate", "hold"} {
+		for _, unchecked := range []string{"pass", "block"} {
+			t.Run(action+"/"+unchecked, func(t *testing.T) {
+				file := `models: [{name: small, endpoints: [{name: a, url: '` + backend + `'}]}]
+classify: {classifiers: [{name: guard, http: {url: '` + guard.URL + `/v1', template: llama_guard, model: g}}]}
+guard: {mode: off, on_unchecked: ` + unchecked + `, max_hold: 20s, outputs: [{classifier: guard, action: ` + action + `}]}
+default: {models: [small]}
+`
+				cfg, _, err := config.Parse(filepath.Join(t.TempDir(), "c.yaml"), []byte(file), os.LookupEnv, Catalog)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := serve(t, cfg, config.Settings{Library: filepath.Join(t.TempDir(), "libonnxruntime.so")})
+				streamed := s.post(t, "/v1/chat/completions", `{"model":"auto","stream":true,"messages":[{"role":"user","content":"hi"}]}`)
+				whole := s.post(t, "/v1/chat/completions", chat("auto", "hi"))
+				finish, text := `"finish_reason":"stop"`, "That was all."
+				if unchecked == "block" {
+					finish, text = `"finish_reason":"content_filter"`, `"content":""`
+				}
+				if !strings.Contains(whole.body, finish) || !strings.Contains(whole.body, text) ||
+					!strings.Contains(streamed.body, finish) || !strings.Contains(streamed.body, "[DONE]") {
+					t.Errorf("want %s\nstream %s\nwhole %s", finish, streamed.body, whole.body)
+				}
+				for _, got := range []string{streamed.body, whole.body} {
+					if !strings.Contains(got, `"verdict":"unchecked"`) {
+						t.Errorf("nobody is told that it was not read: %s", got)
+					}
+				}
+				if unchecked == "block" && action == "hold" && strings.Contains(streamed.body, "Hello") {
+					t.Errorf("held, and not read: %s", streamed.body)
+				}
+			})
+		}
+	}
+}
+
 func TestSignalsReadAnswersAsClassifiersDo(t *testing.T) {
 	needModels(t)
 	for name, c := range map[string]struct {
