@@ -54,6 +54,16 @@ default: {models: [small]}
 // fit trains the classifier team below dir.
 func fit(t *testing.T, dir, rows string) {
 	t.Helper()
+	f := fitWith(t, dir, rows, FitOptions{
+		Name: "team", FalsePositives: 0.1, Balanced: true, Embed: true, Compare: true, Positive: "billing",
+	})
+	if f.Info.Report.Accuracy < 0.9 || f.Info.Report.Compared == nil {
+		t.Errorf("report: %+v", f.Info.Report)
+	}
+}
+
+func fitWith(t *testing.T, dir, rows string, o FitOptions) *Fitted {
+	t.Helper()
 	cfg, err := DemoConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -67,18 +77,14 @@ func fit(t *testing.T, dir, rows string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := a.Fit(t.Context(), list, tags, FitOptions{
-		Name: "team", FalsePositives: 0.1, Balanced: true, Embed: true, Compare: true, Positive: "billing",
-	})
+	f, err := a.Fit(t.Context(), list, tags, o)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if f.Info.Report.Accuracy < 0.9 || f.Info.Report.Compared == nil {
-		t.Errorf("report: %+v", f.Info.Report)
 	}
 	if _, err := f.Write(dir); err != nil {
 		t.Fatal(err)
 	}
+	return f
 }
 
 func TestATrainedClassifierRoutesAndIsTakenUpWhenItIsTrainedAgain(t *testing.T) {
@@ -167,6 +173,41 @@ func TestAClassifierOfWordsAloneNeedsNoModel(t *testing.T) {
 		got := s.post(t, "/v1/chat/completions", chat("auto", prompt))
 		if route := got.header.Get("x-signalbox-route"); route != want {
 			t.Errorf("%q: route %q, want %s: %s", prompt, route, want, got.body)
+		}
+	}
+}
+
+func TestLabelsThatHoldTogetherRouteTogether(t *testing.T) {
+	needModels(t)
+	var rows strings.Builder
+	for i, bill := range []string{"my invoice is wrong", "the bill has a fee", "refund the charge", "the price went up", "tax on the receipt", "a payment failed"} {
+		for j, broken := range []string{"the app crashes", "the page does not load", "login shows an error", "the sync hangs", "the button is broken", "the screen is blank"} {
+			fmt.Fprintf(&rows, "{\"text\":\"%s and %s\",\"labels\":[\"billing\",\"support\"]}\n", bill, broken)
+			fmt.Fprintf(&rows, "{\"text\":\"%s, number %d\",\"labels\":[\"billing\"]}\n", bill, j)
+			fmt.Fprintf(&rows, "{\"text\":\"%s, number %d\",\"labels\":[\"support\"]}\n", broken, i)
+			fmt.Fprintf(&rows, "{\"text\":\"thank you for the nice day, number %d\",\"labels\":[]}\n", 6*i+j)
+		}
+	}
+	dir := t.TempDir()
+	text := strings.Replace(fmt.Sprintf(ownConfig, dir), "routes:\n", "routes:\n  - {name: both, when: {all: ["+
+		"{classifier: {name: team, label: billing}}, {classifier: {name: team, label: support}}]}, answer: {text: both}}\n", 1)
+	text = strings.NewReplacer("label: billing}", "label: billing, min_score: 0.5}", "label: support}", "label: support, min_score: 0.5}").
+		Replace(text)
+	fitWith(t, dir, rows.String(), FitOptions{Name: "team", FalsePositives: 0.01, Balanced: true, Embed: true, Compare: true})
+	cfg, _, err := config.Parse(filepath.Join(dir, "c.yaml"), []byte(text), os.LookupEnv, Catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, cfg, memoryOnly(settings(t)))
+	for prompt, want := range map[string]string{
+		"the bill has a tax on it and the app shows a blank screen": "both",
+		"please refund the fee on my receipt":                       "billing",
+		"the page crashes and hangs":                                "support",
+		"thank you for the nice day":                                "default",
+	} {
+		got := s.post(t, "/signalbox/v1/explain", chat("auto", prompt))
+		if !strings.Contains(got.body, `"route":"`+want+`"`) {
+			t.Errorf("%q: want route %s: %.600s", prompt, want, got.body)
 		}
 	}
 }
