@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-//nolint:gochecknoglobals // compiled once
 var (
 	answerLine = regexp.MustCompile(`(?i)answer( is)?\W*[:：]`)
 	lastNumber = regexp.MustCompile(`-?\d[\d,]*(?:\.\d+)?`)

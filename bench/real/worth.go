@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -44,6 +45,8 @@ var (
 	armRoutes    = []string{"small", "direct", "steps"}
 	chosenRoutes = []string{"quality", "effort"}
 )
+
+func allRoutes() []string { return slices.Concat(armRoutes, chosenRoutes) }
 
 // prices in USD per million tokens, of the prompt and of the response: in proportion to the numbers
 // of parameters.
@@ -118,7 +121,7 @@ func (b *bench) worth(ctx context.Context) error {
 			return err
 		}
 		// One thread each: two would wait for each other in a loop wherever a third is at work.
-		name, args := []string{"small", "large"}[i], append(m[1:], "-np", "2", "-t", "1")
+		name, args := []string{"small", "large"}[i], slices.Concat(m[1:], []string{"-np", "2", "-t", "1"})
 		servers[i], err = llamaOf(ctx, b.cache, b.dir, name, port, m[0], args...)
 		if err != nil {
 			return err
@@ -189,7 +192,7 @@ func (t *trial) run(ctx context.Context, qs []question) error {
 func (t *trial) put(ctx context.Context, q *question, teach bool) error { //nolint:revive // which half
 	routes := armRoutes
 	if !teach {
-		routes = append(routes[:len(routes):len(routes)], chosenRoutes...)
+		routes = append(slices.Clip(routes), chosenRoutes...)
 	}
 	got := make(map[string]taken, len(routes))
 	for _, route := range routes {
@@ -279,7 +282,7 @@ func (b *bench) worthReport(t *trial, learnt int) {
 	b.sayf("Learnt from the answers to %d questions, each in three ways; asked %d others.\n\n", learnt, len(t.done))
 	b.sayf("| route | right | over always step by step, points | tokens of a response | USD for 1,000 questions | " +
 		"small / direct / step by step |\n| --- | --- | --- | --- | --- | --- |\n")
-	for _, route := range append(armRoutes[:len(armRoutes):len(armRoutes)], chosenRoutes...) {
+	for _, route := range allRoutes() {
 		right := t.of(func(got map[string]taken) float64 { return 100 * got[route].right })
 		over := t.of(func(got map[string]taken) float64 { return 100 * (got[route].right - got["steps"].right) })
 		tokens := t.of(func(got map[string]taken) float64 { return got[route].tokens })
@@ -287,7 +290,7 @@ func (b *bench) worthReport(t *trial, learnt int) {
 		b.sayf("| %s | %v %% | %v | %.0f | %.3f | %s |\n", route, right, over, tokens.mean, usd.mean, t.shares(route))
 	}
 	b.sayf("\n| source | questions |")
-	for _, route := range append(armRoutes[:len(armRoutes):len(armRoutes)], chosenRoutes...) {
+	for _, route := range allRoutes() {
 		b.sayf(" %s: right, tokens |", route)
 	}
 	b.sayf("\n| --- | --- |%s\n", strings.Repeat(" --- |", len(armRoutes)+len(chosenRoutes)))
@@ -304,7 +307,7 @@ func (b *bench) worthReport(t *trial, learnt int) {
 			}
 		}
 		b.sayf("| %s | %d |", src, len(part.done))
-		for _, route := range append(armRoutes[:len(armRoutes):len(armRoutes)], chosenRoutes...) {
+		for _, route := range allRoutes() {
 			b.sayf(" %.0f %%, %.0f |",
 				part.of(func(got map[string]taken) float64 { return 100 * got[route].right }).mean,
 				part.of(func(got map[string]taken) float64 { return got[route].tokens }).mean)

@@ -31,7 +31,8 @@ func TestRowsThatAreTooLongForPrivateIntentsAreNotCompared(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("word ", knn.MaxExampleBytes)
 	rows := []head.Row{
-		{Text: "a " + long, Labels: []string{"a"}}, {Text: "b " + long, Labels: []string{"b"}},
+		{Text: "a " + long, Labels: []string{"a"}},
+		{Text: "b " + long, Labels: []string{"b"}},
 		{Text: "short", Labels: []string{"a"}},
 	}
 	got, err := new(App).compare(t.Context(), rows, &head.Trial{Folds: []int{0, 1, 1}}, nil)

@@ -80,18 +80,8 @@ func (o *Output) found(v *signal.Value) (label string, score float64) {
 			return o.Kind.String(), v.Score
 		}
 		return "", 0
-	case signal.PII, signal.Keyword: // Labels are what was found; keywords are certain
-		for i, l := range v.Labels {
-			p := 1.0
-			if i < len(v.Probs) {
-				p = float64(v.Probs[i])
-			}
-			wanted := len(o.Labels) == 0 || slices.Contains(o.Labels, l)
-			if wanted && float32(p) >= float32(least) && p > score {
-				label, score = l, p
-			}
-		}
-		return label, score
+	case signal.PII, signal.Keyword:
+		return o.foundAny(v, least)
 	}
 	for _, l := range o.Labels {
 		p, known := v.Prob(l)
@@ -106,6 +96,22 @@ func (o *Output) found(v *signal.Value) (label string, score float64) {
 			continue
 		}
 		if p >= score {
+			label, score = l, p
+		}
+	}
+	return label, score
+}
+
+// foundAny is found for a value whose Labels are what was found, such as types of personal data.
+// Those without a probability, such as keywords, are certain.
+func (o *Output) foundAny(v *signal.Value, least float64) (label string, score float64) {
+	for i, l := range v.Labels {
+		p := 1.0
+		if i < len(v.Probs) {
+			p = float64(v.Probs[i])
+		}
+		wanted := len(o.Labels) == 0 || slices.Contains(o.Labels, l)
+		if wanted && float32(p) >= float32(least) && p > score {
 			label, score = l, p
 		}
 	}
