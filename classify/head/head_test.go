@@ -80,6 +80,30 @@ func TestClassesAreToldOnRowsThatNobodySaw(t *testing.T) {
 	}
 }
 
+func TestBalancedWeightsFindRareLabels(t *testing.T) {
+	t.Parallel()
+	labels := []string{"a", "b", "rare"}
+	rows := made(1200, labels, 5)
+	n := 0
+	rows = slices.DeleteFunc(rows, func(r Row) bool { // 16 are left
+		if r.Labels[0] == "rare" {
+			n++
+		}
+		return r.Labels[0] == "rare" && n%25 != 0
+	})
+	fresh := slices.DeleteFunc(made(3000, labels, 6), func(r Row) bool { return r.Labels[0] != "rare" })
+	recall := map[bool]float64{}
+	for _, balanced := range []bool{false, true} {
+		o := DefaultOptions()
+		o.Labels, o.Balanced = labels, balanced
+		h, _ := train(t, rows, o)
+		recall[balanced] = right(t, h, fresh)
+	}
+	if recall[true] < recall[false]+0.02 {
+		t.Errorf("recall of the rare label %.3f with balanced weights, %.3f without", recall[true], recall[false])
+	}
+}
+
 func TestAThresholdKeepsTheShareOfFalsePositives(t *testing.T) {
 	t.Parallel()
 	o := DefaultOptions()
