@@ -300,7 +300,7 @@ func (c *Classifier) scan(ctx context.Context, g *gather) {
 		g.put(signal.PII, v)
 	}
 	for _, k := range g.wanted(c.opts.worded()).Kinds() {
-		g.put(k, c.byWords(k, req))
+		g.put(k, c.byWords(ctx, k, req))
 	}
 }
 

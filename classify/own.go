@@ -11,8 +11,8 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Own is a configuration's own classifier: a head over the embedding, a model elsewhere, or an
-// adapter of a bundle, see Engine.WithTail. It reads Text.LastUser.
+// Own is a configuration's own classifier: a head over the embedding or over n-grams alone, a model
+// elsewhere, or an adapter of a bundle, see Engine.WithTail. It reads Text.LastUser.
 type Own struct {
 	Name string
 	Head *trained.Head // nil for others
@@ -102,17 +102,23 @@ func (c *Classifier) derive(k signal.Kind, req *request, embedding *signal.Value
 }
 
 // byWords returns the value of a kind that is made of n-grams alone.
-func (c *Classifier) byWords(k signal.Kind, req *request) signal.Value {
+func (c *Classifier) byWords(ctx context.Context, k signal.Kind, req *request) signal.Value {
 	own := &c.opts.Own[k-signal.Own]
 	v := signal.Value{Source: own.Name}
-	if req.text.LastUser == "" {
+	switch empty, err := blank(ctx, req.text.LastUser); {
+	case err != nil:
+		return unknown(&v, reasonOf(ctx, err))
+	case empty:
 		return unknown(&v, signal.ReasonNoText)
+	}
+	if len(req.text.LastUser) > trained.MostBytes {
+		v.Coverage = signal.Compressed
 	}
 	own.predict(req.text.LastUser, nil, &v)
 	return v
 }
 
-// predict sets v to what a head says of a text, whose embedding vector is.
+// predict sets v to what a head says of a text and its embedding.
 func (o *Own) predict(text string, vector []float32, v *signal.Value) {
 	start := time.Now()
 	r, err := o.Head.Predict(text, vector)
@@ -163,8 +169,8 @@ func (c *Classifier) logOwn(ctx context.Context, own *Own, why signal.Reason, er
 	}
 }
 
-// Moderate classifies an answer, or a piece of it, by a signal that is no other's. A model elsewhere
-// is told the prompt as well.
+// Moderate returns the value of one signal for an answer, or a piece of it. A model elsewhere is told
+// the prompt as well.
 func (c *Classifier) Moderate(ctx context.Context, k signal.Kind, x signal.Exchange) signal.Value {
 	i := int(k) - int(signal.Own)
 	if i >= len(c.opts.Own) {

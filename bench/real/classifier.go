@@ -90,7 +90,7 @@ func (b *bench) classifier(ctx context.Context) error {
 	return nil
 }
 
-// classifies is classifier with one model.
+// classifies runs the section with one model.
 func (b *bench) classifies(ctx context.Context, file string) error {
 	port, err := freePort(ctx)
 	if err != nil {

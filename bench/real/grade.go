@@ -4,19 +4,20 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 var (
-	answerLine = regexp.MustCompile(`(?i)answer( is)?\W*[:：]`)
+	answerLine = regexp.MustCompile("(?i)answer(?: is)?[ \t*_`]*[:：]")
 	lastNumber = regexp.MustCompile(`-?\d[\d,]*(?:\.\d+)?`)
 	wordOfText = regexp.MustCompile(`[A-Za-z]+`)
 )
 
-// right reports whether a response gives an answer, word for word. What counts is behind the last
+// right reports whether a response gives an answer. What counts is behind the last
 // "Answer:"; where there is none, it is the last line. Kind says how the two are compared:
 //
 //	number   the last number there, as a number; commas between its digits do not count
-//	literal  the text without white space, with either kind of quotes
+//	literal  the text with either kind of quotes, but for white space outside of them
 //	word     the first word there, in any case
 func right(response, answer, kind string) bool {
 	said := given(response)
@@ -47,7 +48,17 @@ func given(response string) string {
 	return strings.Trim(response, " \t\r*`")
 }
 
+// literal is a Python literal in one spelling.
 func literal(s string) string {
-	s = strings.ReplaceAll(s, `"`, `'`)
-	return strings.Join(strings.Fields(strings.TrimSuffix(s, ".")), "")
+	var out strings.Builder
+	quoted := false
+	for _, r := range strings.TrimSuffix(s, ".") {
+		if r == '"' || r == '\'' {
+			r, quoted = '\'', !quoted
+		}
+		if quoted || !unicode.IsSpace(r) {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
 }

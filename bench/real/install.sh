@@ -6,7 +6,7 @@
 # GGUF (Apache-2.0), 1.1 GB in 22 packages, for what section worth of the benchmark measures.
 #
 # Usage: install.sh [DIR]     DIR defaults to signalbox/real below the user's cache directory
-# Needs Python 3.11 with venv, cmake, ninja and a C++ compiler. JOBS compilers run at a time (2).
+# Needs Python 3.11 with venv, cmake, ninja, unzip and a C++ compiler. JOBS compilers run at a time (2).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/signalbox/real}

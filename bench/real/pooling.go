@@ -15,11 +15,11 @@ classify:
   timeout: 60s
   classifiers:
     - name: named
-      http: {url: %[3]s/v1, api: classify, model: %[4]s, timeout: 30s}
+      http: {url: %[3]s/v1, api: classify, model: %[4]s, timeout: 30s, max_bytes: 1MiB}
     - name: classes
-      http: {url: %[3]s, api: classify, model: %[4]s, labels: [one, two], timeout: 30s}
+      http: {url: %[3]s, api: classify, model: %[4]s, labels: [one, two], timeout: 30s, max_bytes: 1MiB}
     - name: pooled
-      http: {url: %[3]s, api: pooling, model: %[4]s, labels: [one, two], timeout: 30s}
+      http: {url: %[3]s, api: pooling, model: %[4]s, labels: [one, two], timeout: 30s, max_bytes: 1MiB}
 default: {models: [none]}
 `
 
@@ -40,10 +40,11 @@ func (b *bench) pooling(ctx context.Context) error {
 		return err
 	}
 	defer product.end(syscall.SIGTERM)
-	for name, text := range map[string]string{
-		"a short text":                          "The train leaves at a quarter to six.",
-		"a text that is longer than its window": strings.Repeat("word 12345 ", 2*window),
+	for _, c := range [...]struct{ name, text string }{
+		{"a short text", "The train leaves at a quarter to six."},
+		{"a text that is longer than its window", strings.Repeat("word 12345 ", window)}, // several tokens a number
 	} {
+		name, text := c.name, c.text
 		got, err := ask(ctx, product, text, "named", "classes", "pooled")
 		if err != nil {
 			return err

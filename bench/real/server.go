@@ -89,7 +89,7 @@ func (p *process) end(s syscall.Signal) {
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // what is left of its children
 }
 
-// vllm is one vLLM with the tiny model. More arguments come behind those of any.
+// vllm is one vLLM with the tiny model. args come behind the arguments that all have.
 func vllm(ctx context.Context, cache, dir, name, port string, args ...string) (*process, error) {
 	p, err := start(ctx, dir, name, port, []string{
 		"VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=nobind", "OMP_NUM_THREADS=1",

@@ -101,9 +101,13 @@ type trial struct {
 
 // worth teaches the product with one half of the questions what two models are worth, one of which
 // answers at once or step by step, and asks it the other half.
-func (b *bench) worth(ctx context.Context) error {
-	_, err := os.Stat(filepath.Join(b.cache, qwenFile))
-	if b.prompts == "" || errors.Is(err, fs.ErrNotExist) {
+func (b *bench) worth(ctx context.Context) (err error) {
+	lacking := b.prompts == ""
+	for _, file := range []string{llamaServer, "gemma.gguf", qwenFile} {
+		_, err := os.Stat(filepath.Join(b.cache, file))
+		lacking = lacking || errors.Is(err, fs.ErrNotExist)
+	}
+	if lacking {
 		b.sayf("Not run: it needs questions (-prompts) and a second model (QWEN=1 install.sh).\n")
 		return nil
 	}
@@ -137,15 +141,18 @@ func (b *bench) worth(ctx context.Context) error {
 	}
 	defer t.product.end(syscall.SIGTERM)
 	if b.outcomes != "" {
-		f, err := os.Create(b.outcomes)
-		if err != nil {
-			return fmt.Errorf("keep outcomes: %w", err)
+		f, e := os.Create(b.outcomes)
+		if e != nil {
+			return fmt.Errorf("keep outcomes: %w", e)
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
 		t.outcomes = json.NewEncoder(f)
 	}
 	if err := t.run(ctx, qs); err != nil {
 		return err
+	}
+	if len(t.done) == 0 {
+		return errors.New("two questions at least are required")
 	}
 	b.worthReport(t, len(qs)-len(t.done))
 	return nil
@@ -217,7 +224,9 @@ func (t *trial) put(ctx context.Context, q *question, teach bool) error { //noli
 	}
 	out := map[string][2]float64{}
 	for _, route := range armRoutes {
-		out[got[route].arm] = [2]float64{got[route].right, got[route].tokens}
+		if got[route].arm == route { // one request in a thousand is drawn to another
+			out[route] = [2]float64{got[route].right, got[route].tokens}
+		}
 	}
 	return t.outcomes.Encode(map[string]any{"id": q.ID, "src": q.Src, "task": q.Src, "text": q.Text, "out": out})
 }
@@ -244,8 +253,11 @@ func (t *trial) ask(ctx context.Context, q *question, route string) (a taken, er
 			Completion float64 `json:"completion_tokens"`
 		}
 	}
-	if err := json.Unmarshal(res.body, &got); err != nil || res.status != http.StatusOK || len(got.Choices) != 1 {
-		return a, fmt.Errorf("%d %s: %w", res.status, brief(string(res.body)), err)
+	if err := json.Unmarshal(res.body, &got); err != nil {
+		return a, fmt.Errorf("read %d %s: %w", res.status, brief(string(res.body)), err)
+	}
+	if res.status != http.StatusOK || len(got.Choices) != 1 {
+		return a, fmt.Errorf("%d %s", res.status, brief(string(res.body)))
 	}
 	model := res.header.Get("X-Signalbox-Model")
 	a.id, a.arm, a.tokens = res.header.Get("X-Request-Id"), model, got.Usage.Completion
@@ -294,12 +306,7 @@ func (b *bench) worthReport(t *trial, learnt int) {
 		b.sayf(" %s: right, tokens |", route)
 	}
 	b.sayf("\n| --- | --- |%s\n", strings.Repeat(" --- |", len(armRoutes)+len(chosenRoutes)))
-	seen := map[string]bool{}
-	for _, src := range t.src {
-		if seen[src] {
-			continue
-		}
-		seen[src] = true
+	for _, src := range slices.Compact(slices.Sorted(slices.Values(t.src))) {
 		part := &trial{}
 		for i := range t.done {
 			if t.src[i] == src {

@@ -3,8 +3,8 @@
 python texts.py DIR... > TEXTS.jsonl
 
 A row is a JSON object with a text (`text`, `premise`, `a` or `prompt`), in *.jsonl or *.jsonl.gz; its
-kind is its `lang`, its `kind`, or else its file. At most 700 texts of a kind are drawn, of kinds with
-at least 100. Behind them come 1,500 texts of mixed scripts, marks, emoji and control characters, and
+kind is its `lang`, its `kind`, or else its folder. At most 700 texts of a kind are drawn, of kinds
+with at least 100. Behind them come 1,500 texts of mixed scripts, marks, emoji and control characters, and
 300 that spell special tokens.
 """
 

@@ -46,8 +46,8 @@ const (
 	maxExternalEntries = 16
 )
 
-// MaxGraphBytes is less than which a graph has to have with its weights: a message of protobuf is
-// shorter than 2 GiB.
+// MaxGraphBytes bounds a graph and its weights, exclusively: a message of protobuf is shorter than
+// 2 GiB.
 const MaxGraphBytes = math.MaxInt32
 
 // graphFacts is what a graph says about itself, its weights left aside.

@@ -7,11 +7,15 @@ import (
 	"unicode/utf8"
 )
 
+// MostBytes is the length of a text up to which all of its n-grams count; of a longer one those of
+// its start and its end do.
+const MostBytes = 8 << 10
+
 const (
 	// minGram and maxGram bound the character n-grams of a word, its spaces included.
 	minGram, maxGram = 3, 5
 	// edge is how many bytes of either end of a long text its n-grams are taken from.
-	edge = 4 << 10
+	edge = MostBytes / 2
 	// maxVocabulary bounds the n-grams that a head knows: the most frequent ones.
 	maxVocabulary = 1 << 15
 	// leastRows is in how many texts an n-gram has to be to be known.

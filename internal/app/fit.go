@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -257,7 +258,7 @@ const comparedRows = 2000
 
 // compare asks private intents, made of the rows that a head of the trial saw, about those that it
 // did not see: fold by fold, until enough rows were asked about. It returns nil where private intents
-// could not be made of the rows: of less than two labels there is a text that is short enough.
+// cannot be made of the rows: fewer than two labels have a text that is short enough.
 func (a *App) compare(ctx context.Context, rows []head.Row, trial *head.Trial,
 	vectors map[string][]float32,
 ) (*head.Comparison, error) {
@@ -272,9 +273,9 @@ func (a *App) compare(ctx context.Context, rows []head.Row, trial *head.Trial,
 		if err != nil {
 			return nil, err
 		}
-		for i := range rows {
-			if trial.Folds[i] != f {
-				continue
+		for _, i := range drawn(comparedRows-len(ours), len(rows), func(i int) bool { return trial.Folds[i] == f }) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
 			}
 			r, err := x.Lookup(rows[i].Text, rows[i].Vector)
 			if err != nil {
@@ -306,16 +307,31 @@ func (a *App) embedder(vectors map[string][]float32) knn.Embedder {
 	}
 }
 
-// intentsOf makes private intents of the rows that are not in a fold, evenly of some where they are
-// more than private intents may have. Their thresholds do not matter: the nearest intent counts.
+// drawn returns the numbers below of for which some condition holds, in order; where they are more
+// than most, so many of them, drawn at random but always the same.
+func drawn(most, of int, holds func(int) bool) []int {
+	var out []int
+	for i := range of {
+		if holds(i) {
+			out = append(out, i)
+		}
+	}
+	if len(out) > most {
+		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible, not secret
+		random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+		out = out[:most]
+		slices.Sort(out)
+	}
+	return out
+}
+
+// intentsOf makes private intents of the rows that are not in a fold, or of as many of them as
+// private intents may have. Their thresholds do not matter: the nearest intent counts.
 func intentsOf(rows []head.Row, folds []int, fold int) []knn.Intent {
 	var out []knn.Intent
 	at := make(map[string]int)
-	step := (len(rows) + knn.MaxExamples - 1) / knn.MaxExamples
-	for i := range rows {
-		if i%step > 0 || folds[i] == fold || len(rows[i].Text) > knn.MaxExampleBytes {
-			continue
-		}
+	fits := func(i int) bool { return folds[i] != fold && len(rows[i].Text) <= knn.MaxExampleBytes }
+	for _, i := range drawn(knn.MaxExamples, len(rows), fits) {
 		name := rows[i].Labels[0]
 		if _, ok := at[name]; !ok {
 			at[name] = len(out)

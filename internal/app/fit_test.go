@@ -14,15 +14,15 @@ func TestNoMoreRowsAreComparedThanPrivateIntentsMayHave(t *testing.T) {
 	for _, n := range []int{10, knn.MaxExamples, knn.MaxExamples + 1, 2 * knn.MaxExamples} {
 		rows, folds := make([]head.Row, n), make([]int, n)
 		for i := range rows {
-			rows[i] = head.Row{Text: fmt.Sprint("text ", i), Labels: []string{fmt.Sprint(i % 3)}}
-			folds[i] = i % 7
+			rows[i] = head.Row{Text: fmt.Sprint("text ", i), Labels: []string{fmt.Sprint(i % 2)}}
+			folds[i] = i / 2 % 5
 		}
-		count := 0
-		for _, in := range intentsOf(rows, folds, 0) {
+		count, intents := 0, intentsOf(rows, folds, 0)
+		for _, in := range intents {
 			count += len(in.Examples)
 		}
-		if least := min(n, knn.MaxExamples) / 3; count < least || count > knn.MaxExamples {
-			t.Errorf("of %d rows %d are examples, want %d to %d", n, count, least, knn.MaxExamples)
+		if want := min(n-n/5, knn.MaxExamples); len(intents) != 2 || count < want-1 || count > want {
+			t.Errorf("of %d rows %d of %d labels are examples, want %d of 2", n, count, len(intents), want)
 		}
 	}
 }

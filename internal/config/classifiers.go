@@ -32,8 +32,8 @@ type OwnClassifier struct {
 // HTTPClassifier is a model on another server that says what a text is. It is asked only where all
 // that is computed here does not settle a decision.
 type HTTPClassifier struct {
-	// URL is the server without the last part of the path, as http://guard:8000/v1. vLLM's classify
-	// and pooling are at its root: /v1 may be left out or not.
+	// URL is the server without the last part of the path, as http://guard:8000/v1. vLLM has
+	// classify and pooling at its root: for these /v1 is optional.
 	URL string `yaml:"url"`
 	// API is classify or pooling (vLLM), tei (Text Embeddings Inference, /predict), or chat (a
 	// guard model of any OpenAI-compatible server). Default chat.

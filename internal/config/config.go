@@ -141,12 +141,10 @@ func (c *Config) Reads() map[signal.Kind]signal.Origins {
 }
 
 // Threshold returns the probability from which a yes-or-no signal counts as yes.
-func (c *Config) Threshold(k signal.Kind) float64 {
-	if t, ok := c.Catalog.Thresholds[k]; ok && t > 0 {
-		return t
-	}
-	return 0.5
-}
+func (c *Config) Threshold(k signal.Kind) float64 { return threshold(&c.Catalog, k) }
+
+// defaultThreshold is that of signals whose model tells none.
+const defaultThreshold = 0.5
 
 // Classify is the section of the neural signals.
 type Classify struct {

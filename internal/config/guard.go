@@ -33,6 +33,9 @@ func (c *checker) guard(catalog *Catalog) {
 	c.word("guard.structured", "structured", g.Structured)
 	c.section("guard", g.Validate())
 	c.outputs(catalog)
+	if len(g.Outputs) > 0 && len(g.ActOn) > 0 && !slices.Contains(g.ActOn, "unsupported") {
+		c.warn("guard.act_on", "what outputs find counts as unsupported, which is not among these: nothing comes of it")
+	}
 	at := c.guardedAt()
 	c.cfg.Guarded = at != ""
 	if !c.cfg.Guarded || rules.HasErrors(c.problems) {
@@ -75,7 +78,7 @@ func (c *checker) outputs(catalog *Catalog) {
 	}
 }
 
-// outputSignal finds what a signal that is no classifier of one's own says of answers.
+// outputSignal checks an output that names a signal, and finds its threshold.
 func (c *checker) outputSignal(o *guardrail.Output, path string, catalog *Catalog) {
 	if !catalog.Signals.Has(o.Kind) {
 		c.at(path+".classifier", "nothing computes %s here: classify.tasks names no model for it", o.Kind)
@@ -84,12 +87,12 @@ func (c *checker) outputSignal(o *guardrail.Output, path string, catalog *Catalo
 	known := catalog.Labels[o.Kind]
 	switch o.Kind { //nolint:exhaustive // those of guardrail.Signals
 	case signal.Jailbreak, signal.Injection:
-		if o.Threshold = catalog.Thresholds[o.Kind]; len(o.Labels) > 0 {
+		if o.Threshold = threshold(catalog, o.Kind); len(o.Labels) > 0 {
 			c.at(path+".labels", "%s has no labels to choose from", o.Kind)
 		}
 		return
 	case signal.PII:
-		o.Threshold = cmp.Or(catalog.Thresholds[o.Kind], defaultPII)
+		o.Threshold = threshold(catalog, o.Kind)
 	case signal.Keyword:
 		known = nil
 		for i := range c.cfg.Signals.Keywords {
@@ -111,8 +114,10 @@ func (c *checker) outputSignal(o *guardrail.Output, path string, catalog *Catalo
 	}
 }
 
-// defaultPII is the probability from which personal data counts where no model says another.
-const defaultPII = 0.5
+// threshold is the probability from which a yes-or-no signal counts as yes.
+func threshold(catalog *Catalog, k signal.Kind) float64 {
+	return cmp.Or(catalog.Thresholds[k], defaultThreshold)
+}
 
 // outputLabels finds what an answer must not be, and from which probability on it is.
 func (c *checker) outputLabels(o *guardrail.Output, path string, own *signal.OwnClassifier) {
@@ -148,10 +153,10 @@ func lookedFor(own *signal.OwnClassifier) []string {
 // idleGuardKeys warns of keys of the section that nothing comes of.
 func (c *checker) idleGuardKeys(catalog *Catalog) {
 	g := &c.cfg.Guard
-	if g.OnUnchecked == "block" && !catalog.Grounding {
+	if g.OnUnchecked == "block" && !catalog.Grounding && len(g.Outputs) == 0 {
 		c.warn("guard.on_unchecked", "no model judges claims, so no check can be late: block ends only answers that cannot be read, and what numbers cannot tell passes")
 	}
-	if g.Failures > 0 && !countsFailures(g.Mode) && !slices.ContainsFunc(c.modesOf("guard"), countsFailures) {
+	if g.Failures > 0 && len(g.Outputs) == 0 && !countsFailures(g.Mode) && !slices.ContainsFunc(c.modesOf("guard"), countsFailures) {
 		c.warn("guard.failures", "only terminate and hold count failures, and no route uses either")
 	}
 }

@@ -93,8 +93,7 @@ func Choose(l *Listing, s Selection, manifest []byte) (*Choice, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.Repo, err)
 	}
-	p.externalData(out.Graph)
-	if err := p.tooLarge(out.Graph); err != nil {
+	if err := p.tooLarge(append(p.externalData(out.Graph), out.Graph)); err != nil {
 		return nil, fmt.Errorf("%s: %w", l.Repo, err)
 	}
 	for _, f := range l.Files {
@@ -161,7 +160,7 @@ func (p *picker) graphs() string {
 // huggingFace picks from the hub's usual layout.
 func (p *picker) huggingFace() (graph, precision string, err error) {
 	if graph, err = p.graph(); err != nil {
-		return "", "", errors.Join(append([]error{err}, p.lacks()...)...)
+		return "", "", errors.Join(append([]error{err}, p.lacks("onnx")...)...)
 	}
 	dir := path.Dir(graph)
 	for _, base := range []string{tokenizer, "tokenizer_config.json", "special_tokens_map.json"} {
@@ -170,8 +169,8 @@ func (p *picker) huggingFace() (graph, precision string, err error) {
 			p.take(path.Join(dir, base))
 		}
 	}
-	if !p.want[tokenizer] && !p.want[path.Join(dir, tokenizer)] {
-		return "", "", errors.Join(p.lacks()...)
+	if lacking := p.lacks(dir); lacking != nil {
+		return "", "", errors.Join(lacking...)
 	}
 	for _, name := range []string{"config.json", "modules.json", "config_sentence_transformers.json", "sentence_bert_config.json", "1_Pooling/config.json"} {
 		p.take(name)
@@ -179,9 +178,6 @@ func (p *picker) huggingFace() (graph, precision string, err error) {
 	for _, base := range []string{"config.json", "model_config.json"} {
 		p.take(path.Join(dir, base))
 		p.take(path.Join("onnx", base))
-	}
-	if !p.want["config.json"] {
-		return "", "", errors.Join(p.lacks()...)
 	}
 	for _, f := range p.listing.Files {
 		if d := path.Dir(f.Path); (d == "." || d == dir) && strings.HasSuffix(f.Path, "_mapping.json") {
@@ -191,8 +187,8 @@ func (p *picker) huggingFace() (graph, precision string, err error) {
 	return graph, local.Precision(graph), nil
 }
 
-// lacks lists what the repository does not have beside a graph, before anything is downloaded.
-func (p *picker) lacks() []error {
+// lacks lists what the repository does not have beside a graph in dir, before anything is downloaded.
+func (p *picker) lacks(dir string) []error {
 	var out []error
 	has := func(names ...string) (found []string) {
 		for _, n := range names {
@@ -202,7 +198,7 @@ func (p *picker) lacks() []error {
 		}
 		return found
 	}
-	if has(tokenizer, "onnx/"+tokenizer) == nil {
+	if has(tokenizer, path.Join(dir, tokenizer)) == nil {
 		other := ""
 		if f := has("vocab.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "vocab.json"); f != nil {
 			other = fmt.Sprintf(" (it has %s): AutoTokenizer.from_pretrained(%q).save_pretrained(DIR) of transformers "+
@@ -307,30 +303,31 @@ func graphNames(precision string) []string {
 
 // externalData wants the files that hold the weights of a graph, under the names that exporters
 // give: model.onnx.data, model.onnx_data, model.onnx_data_1, model.data.
-func (p *picker) externalData(graph string) {
+func (p *picker) externalData(graph string) (taken []string) {
 	stem := strings.TrimSuffix(graph, graphSuffix)
 	for _, f := range p.listing.Files {
 		rest, ok := strings.CutPrefix(f.Path, graph)
 		if f.Path == stem+".data" || ok && (rest == ".data" || rest == "_data" || strings.HasPrefix(rest, "_data_") || strings.HasPrefix(rest, ".data_")) {
 			p.take(f.Path)
+			taken = append(taken, f.Path)
 		}
 	}
+	return taken
 }
 
-// tooLarge reports a graph that could not be opened: with its weights it is longer than a message of
-// protobuf may be.
-func (p *picker) tooLarge(graph string) error {
+// tooLarge reports a graph that could not be opened: its files, of which it is the last, have more
+// bytes together than a message of protobuf may.
+func (p *picker) tooLarge(files []string) error {
 	var total int64
-	for name := range p.want {
-		if name == graph || strings.HasPrefix(name, strings.TrimSuffix(graph, graphSuffix)) {
-			total += max(0, p.index[name].Bytes)
-		}
+	for _, name := range files {
+		total += max(0, p.index[name].Bytes)
 	}
 	if total < bundle.MaxGraphBytes {
 		return nil
 	}
-	return fmt.Errorf("%w: %s has %d bytes with its weights, the limit is %d: choose another with --precision or --graph: %s",
-		ErrNoModel, graph, total, int64(bundle.MaxGraphBytes), p.graphs())
+	return fmt.Errorf("%w: %s has %d bytes with its weights, the limit is %d: choose another with "+
+		"--precision or --graph, of %s",
+		ErrNoModel, files[len(files)-1], total, int64(bundle.MaxGraphBytes), p.graphs())
 }
 
 // manifestFiles is the part of a bundle.yaml that says which files there are. It is read leniently:

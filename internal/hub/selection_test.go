@@ -179,6 +179,7 @@ func TestSelectionsThatCannotBeMet(t *testing.T) {
 		"weights of PyTorch alone":               {[]string{"config.json", "tokenizer.json", "model.safetensors"}, Selection{}, "", ErrNoModel, "optimum-cli export onnx --model org/x org--x"},
 		"all that it lacks":                      {[]string{"vocab.txt", "model.safetensors"}, Selection{}, "", ErrNoModel, "it has no tokenizer.json, and no other tokenizer format is read (it has vocab.txt)"},
 		"what the outputs mean":                  {[]string{"model.onnx", "README.md"}, Selection{}, "", ErrNoModel, "it has no config.json at its root"},
+		"a tokenizer where nobody looks":         {[]string{"config.json", "model.onnx", "onnx/tokenizer.json"}, Selection{}, "", ErrNoModel, "it has no tokenizer.json"},
 		"what the outputs mean, beside all else": {[]string{"onnx/model.onnx", "tokenizer.json", "README.md"}, Selection{}, "", ErrNoModel, "it has no config.json at its root"},
 		"only graphs that need another runtime":  {[]string{"tokenizer.json", "model_fa.onnx"}, Selection{}, "", ErrNoModel, "no ONNX graph"},
 		"only graphs of unusual names":           {[]string{"tokenizer.json", "model_q4.onnx"}, Selection{}, "", ErrNoModel, "--graph: model_q4.onnx"},

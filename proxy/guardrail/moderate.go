@@ -33,9 +33,9 @@ type Output struct {
 	// modes of the guard. Default terminate. Reloadable.
 	Action string `yaml:"action"`
 
-	// Kind is the signal of the classifier, Least the probability of each label, and Threshold that
-	// of labels without one of their own; without either the label counts that the classifier says.
-	// Whoever reads the configuration sets them.
+	// Kind is the signal of the classifier. Least is the probability from which each of its labels
+	// counts, Threshold that of a signal which is no classifier of one's own; where both are missing
+	// the most probable label counts. Whoever reads the configuration sets them.
 	Kind      signal.Kind        `yaml:"-"`
 	Least     map[string]float64 `yaml:"-"`
 	Threshold float64            `yaml:"-"`
@@ -71,13 +71,23 @@ func (o *Output) validate(p *option.Problems, at string) {
 	}
 }
 
+// readsAlone reports whether a sentence is read without the one before it: what was found in that
+// one is not found again.
+func (o *Output) readsAlone() bool {
+	switch o.Kind { //nolint:exhaustive // attacks, and classifiers of one's own, need what stands before
+	case signal.PII, signal.Keyword, signal.Domain, signal.Language:
+		return true
+	}
+	return false
+}
+
 // found returns the label that a value has to answer for; empty for none.
 func (o *Output) found(v *signal.Value) (label string, score float64) {
 	least := cmp.Or(o.MinScore, o.Threshold)
 	switch o.Kind { //nolint:exhaustive // the others have labels that exclude each other, or thresholds
 	case signal.Jailbreak, signal.Injection: // Score is the probability of an attack
 		if v.Score >= least {
-			return o.Kind.String(), v.Score
+			return "attack", v.Score
 		}
 		return "", 0
 	case signal.PII, signal.Keyword:
@@ -192,10 +202,18 @@ func (m *moderation) moderate(ctx context.Context, question string, c *check.Cla
 			r.Verdict, r.Err = check.Unchecked, fmt.Errorf("%w: panic: %v", errModeration, fault)
 		}
 	}()
-	x := signal.Exchange{Prompt: question, Answer: strings.TrimSpace(c.Context + " " + c.Text)}
+	alone := signal.Exchange{Prompt: question, Answer: strings.TrimSpace(c.Text)}
+	behind := signal.Exchange{Prompt: question, Answer: strings.TrimSpace(c.Context + " " + c.Text)}
 	for i := range m.outputs {
 		o := &m.outputs[i]
+		x := behind
+		if o.readsAlone() {
+			x = alone
+		}
 		v := m.asked.Moderate(ctx, o.Kind, x)
+		if v.State == signal.Unknown && (v.Reason == signal.ReasonUndecided || v.Reason == signal.ReasonNoText) {
+			continue // it was read, and there is nothing in it to decide by
+		}
 		if v.State != signal.Known {
 			if r.Err == nil && r.Verdict != check.Unsupported && r.Verdict != check.Contradicted {
 				r.Verdict = check.Unchecked

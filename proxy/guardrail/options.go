@@ -54,8 +54,8 @@ type Options struct {
 	Documents bool `yaml:"documents"`
 	// Reasoning checks the model's reasoning as well. Default false. Reloadable.
 	Reasoning bool `yaml:"reasoning"`
-	// Outputs are classifiers of one's own that read every answer while it streams, with or without
-	// evidence. Default none. Reloadable.
+	// Outputs are signals that read every answer while it streams, with or without evidence:
+	// classifiers of one's own, personal data and others. Default none. Reloadable.
 	Outputs []Output `yaml:"outputs"`
 	// Workers is how many checks run beside each other, for all answers together. 1 to 256; 0 is
 	// half of the cores, at least one, so that streams keep the others. Default 0. Reloadable.
