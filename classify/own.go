@@ -169,8 +169,8 @@ func (c *Classifier) logOwn(ctx context.Context, own *Own, why signal.Reason, er
 	}
 }
 
-// Moderate returns the value of one signal for an answer, or a piece of it. A model elsewhere is told
-// the prompt as well.
+// Moderate returns the value of one signal for an answer, or a piece of it. A model elsewhere is
+// told the prompt as well.
 func (c *Classifier) Moderate(ctx context.Context, k signal.Kind, x signal.Exchange) signal.Value {
 	i := int(k) - int(signal.Own)
 	if i >= len(c.opts.Own) {

@@ -63,8 +63,8 @@ default: {models: [gemma]}
 guard: {mode: off, max_hold: 60s, outputs: [{classifier: tone, labels: [toxic], action: annotate}]}
 `
 
-// classifier asks a real model on a real server what texts are. Small models were not made for it: what
-// is looked at is that requests and answers fit, and what becomes of them when the server does not
+// classifier asks real models on a real server what texts are. They were not made for it: what is
+// looked at is that requests and answers fit, and what becomes of them when the server does not
 // answer; how often it is right is told beside that.
 func (b *bench) classifier(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(b.cache, llamaServer)); errors.Is(err, fs.ErrNotExist) {

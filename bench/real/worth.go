@@ -54,8 +54,8 @@ func allRoutes() []string { return slices.Concat(armRoutes, chosenRoutes) }
 //nolint:gochecknoglobals // constant table
 var worthPrices = map[string][2]float64{"small": {0.027, 0.27}, "large": {0.154, 1.54}}
 
-// worthConfiguration has both models with the same skill: nothing is known of them. What is drawn by
-// weight is learnt from as well; one request in a thousand goes to the other model.
+// worthConfiguration has both models with the same skill: nothing is known of them. What is drawn
+// by weight is learnt from as well; one request in a thousand goes to the other model.
 const worthConfiguration = `
 server: {listen: "127.0.0.1:%s", admin_listen: "127.0.0.1:%s", drain_timeout: 1s}
 outcomes: {learn: feedback}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# An agent with 24 tools and two long results of searches. The model is sent the tools that fit and the
-# older result in short; the whole result comes back by its pointer. The turn after a call takes
+# An agent with 24 tools and two long results of searches. The model is sent the tools that fit and
+# the older result in short; the whole result comes back by its pointer. The turn after a call takes
 # another route. Exits with 1 and a message when something is not so.
 #
 # SIGNALBOX_BIN names another binary than bin/signalbox. Needs bash and curl.

@@ -257,8 +257,8 @@ func (a *App) embedRows(ctx context.Context, rows []head.Row, progress func(done
 const comparedRows = 2000
 
 // compare asks private intents, made of the rows that a head of the trial saw, about those that it
-// did not see: fold by fold, until enough rows were asked about. It returns nil where private intents
-// cannot be made of the rows: fewer than two labels have a text that is short enough.
+// did not see: fold by fold, until enough rows were asked about. It returns nil where private
+// intents cannot be made of the rows: fewer than two labels have a text that is short enough.
 func (a *App) compare(ctx context.Context, rows []head.Row, trial *head.Trial,
 	vectors map[string][]float32,
 ) (*head.Comparison, error) {

@@ -187,7 +187,8 @@ func (p *picker) huggingFace() (graph, precision string, err error) {
 	return graph, local.Precision(graph), nil
 }
 
-// lacks lists what the repository does not have beside a graph in dir, before anything is downloaded.
+// lacks lists what the repository does not have beside a graph in dir, before anything is
+// downloaded.
 func (p *picker) lacks(dir string) []error {
 	var out []error
 	has := func(names ...string) (found []string) {
