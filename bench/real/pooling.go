@@ -51,11 +51,12 @@ func (b *bench) pooling(ctx context.Context) error {
 		}
 		named, classes, pooled := got["named"], got["classes"], got["pooled"]
 		b.holds(named.State == "evaluated" && named.Label != "" && named.Score > 0,
-			"%s by /classify, labels of the server: %s %q %.3f %s", name, named.State, named.Label, named.Score, named.Reason)
+			"%s by /classify, labels of the server: %s %q %.3f %s",
+			name, named.State, named.Label, named.Score, named.Reason)
 		b.holds(classes.State == "evaluated" && pooled.State == "evaluated" && classes.Label == pooled.Label &&
 			math.Abs(classes.Score-pooled.Score) < 0.01,
-			"%s by /classify and by /pooling: %s %.3f, %s %.3f %s", name, classes.Label, classes.Score, pooled.Label, pooled.Score,
-			pooled.Reason)
+			"%s by /classify and by /pooling: %s %.3f, %s %.3f %s",
+			name, classes.Label, classes.Score, pooled.Label, pooled.Score, pooled.Reason)
 	}
 	return nil
 }

@@ -240,7 +240,9 @@ func (t *trial) ask(ctx context.Context, q *question, route string) (a taken, er
 	if err != nil {
 		return a, fmt.Errorf("write: %w", err)
 	}
-	res, err := send(ctx, t.product.url, testCase{path: chatPath, body: string(body), header: [2]string{"x-ask", route}})
+	res, err := send(ctx, t.product.url, testCase{
+		path: chatPath, body: string(body), header: [2]string{"x-ask", route},
+	})
 	if err != nil {
 		return a, err
 	}

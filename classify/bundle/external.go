@@ -51,7 +51,8 @@ func inline(graph string, model []byte, g *graphFacts, read func(name string) ([
 		return nil, err
 	}
 	if total += int64(len(model)); total >= MaxGraphBytes {
-		return nil, fmt.Errorf("%w: the graph has %d bytes with them, the limit is %d: use one of a smaller precision", ErrExternal, total, MaxGraphBytes)
+		return nil, fmt.Errorf("%w: the graph has %d bytes with them, the limit is %d: "+
+			"use one of a smaller precision", ErrExternal, total, MaxGraphBytes)
 	}
 	const overhead = 64 // tags and lengths of one initialiser
 	out := make([]byte, 0, total+int64(overhead*len(g.external)))

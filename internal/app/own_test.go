@@ -181,8 +181,14 @@ func TestAClassifierOfWordsAloneNeedsNoModel(t *testing.T) {
 func TestLabelsThatHoldTogetherRouteTogether(t *testing.T) {
 	needModels(t)
 	var rows strings.Builder
-	for i, bill := range []string{"my invoice is wrong", "the bill has a fee", "refund the charge", "the price went up", "tax on the receipt", "a payment failed"} {
-		for j, broken := range []string{"the app crashes", "the page does not load", "login shows an error", "the sync hangs", "the button is broken", "the screen is blank"} {
+	for i, bill := range []string{
+		"my invoice is wrong", "the bill has a fee", "refund the charge", "the price went up",
+		"tax on the receipt", "a payment failed",
+	} {
+		for j, broken := range []string{
+			"the app crashes", "the page does not load", "login shows an error", "the sync hangs",
+			"the button is broken", "the screen is blank",
+		} {
 			fmt.Fprintf(&rows, "{\"text\":\"%s and %s\",\"labels\":[\"billing\",\"support\"]}\n", bill, broken)
 			fmt.Fprintf(&rows, "{\"text\":\"%s, number %d\",\"labels\":[\"billing\"]}\n", bill, j)
 			fmt.Fprintf(&rows, "{\"text\":\"%s, number %d\",\"labels\":[\"support\"]}\n", broken, i)
@@ -192,9 +198,13 @@ func TestLabelsThatHoldTogetherRouteTogether(t *testing.T) {
 	dir := t.TempDir()
 	text := strings.Replace(fmt.Sprintf(ownConfig, dir), "routes:\n", "routes:\n  - {name: both, when: {all: ["+
 		"{classifier: {name: team, label: billing}}, {classifier: {name: team, label: support}}]}, answer: {text: both}}\n", 1)
-	text = strings.NewReplacer("label: billing}", "label: billing, min_score: 0.5}", "label: support}", "label: support, min_score: 0.5}").
-		Replace(text)
-	fitWith(t, dir, rows.String(), FitOptions{Name: "team", FalsePositives: 0.01, Balanced: true, Embed: true, Compare: true})
+	text = strings.NewReplacer(
+		"label: billing}", "label: billing, min_score: 0.5}",
+		"label: support}", "label: support, min_score: 0.5}",
+	).Replace(text)
+	fitWith(t, dir, rows.String(), FitOptions{
+		Name: "team", FalsePositives: 0.01, Balanced: true, Embed: true, Compare: true,
+	})
 	cfg, _, err := config.Parse(filepath.Join(dir, "c.yaml"), []byte(text), os.LookupEnv, Catalog)
 	if err != nil {
 		t.Fatal(err)
@@ -452,7 +462,8 @@ func TestSignalsReadAnswersAsClassifiersDo(t *testing.T) {
 		"what is undecided": {"{classifier: language, labels: [de], action: hold}", "42.", "", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			backend := testkit.NewUpstream(t, testkit.JSON(200, strings.Replace(testkit.Completion, "hello", c.answer, 1)))
+			said := strings.Replace(testkit.Completion, "hello", c.answer, 1)
+			backend := testkit.NewUpstream(t, testkit.JSON(200, said))
 			text := `models: [{name: small, endpoints: [{name: a, url: '` + backend.URL() + `'}]}]
 signals: {keywords: [{name: project, any: [project titan]}]}
 guard: {mode: off, on_unchecked: block, max_hold: 20s, outputs: [` + c.output + `]}

@@ -156,7 +156,8 @@ func (c *checker) idleGuardKeys(catalog *Catalog) {
 	if g.OnUnchecked == "block" && !catalog.Grounding && len(g.Outputs) == 0 {
 		c.warn("guard.on_unchecked", "no model judges claims, so no check can be late: block ends only answers that cannot be read, and what numbers cannot tell passes")
 	}
-	if g.Failures > 0 && len(g.Outputs) == 0 && !countsFailures(g.Mode) && !slices.ContainsFunc(c.modesOf("guard"), countsFailures) {
+	if g.Failures > 0 && len(g.Outputs) == 0 && !countsFailures(g.Mode) &&
+		!slices.ContainsFunc(c.modesOf("guard"), countsFailures) {
 		c.warn("guard.failures", "only terminate and hold count failures, and no route uses either")
 	}
 }
